@@ -74,7 +74,6 @@ func (p *Pool) add(batch []candidate, get func(int) (*types.Transaction, error))
 	for i := range batch {
 		p.measure(began, &batch[i])
 	}
-	p.keepExpiring()
 }
 
 // examine takes candidates through the first two stages (invariant I8). It skips

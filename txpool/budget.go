@@ -15,11 +15,6 @@ type Budget struct {
 	// and DABytes the sum of Config.DASize. A transaction may start if its
 	// encoding fits into the rest of Bytes.
 	Gas, Bytes, DABytes uint64
-	// PerSender lets senders take turns. In each round, a sender has at most
-	// this number of transactions, and the best go first. The next round begins
-	// when no other sender has one that fits. So no sender has more in a row
-	// while another one waits.
-	PerSender int
 	// BaseFee is the base fee of the block, in wei per gas. Transactions that
 	// do not pay it are skipped. It does not change the order, and parked
 	// transactions stay parked: see Head.BaseFee. Nil means the one of the last

@@ -43,10 +43,7 @@ type naive struct {
 	cancel context.CancelFunc
 	aside  map[common.Address]bool
 	unfit  map[common.Address]bool // did not fit when it had its turn
-	taken  map[common.Address]int  // in this round
-	last   common.Address
-	row    int
-	lost   bool // a transaction was not compared
+	lost   bool                    // a transaction was not compared
 }
 
 func newBlocks(t *rapid.T) *blocks {
@@ -69,30 +66,18 @@ func (m *blocks) start(t *rapid.T) {
 func (n *naive) best() *entry {
 	c := n.pool.core
 	for !n.spent() {
-		var best, rested *entry
-		resting := 0
+		var best *entry
 		for _, a := range c.list {
 			e := a.head()
-			switch {
-			case e == nil || n.aside[a.address] || n.unfit[a.address] && n.refuses(e) != "":
-				continue
-			case n.rests(a.address):
-				rested = e
-				resting++
+			if e == nil || n.aside[a.address] || n.unfit[a.address] && n.refuses(e) != "" {
 				continue
 			}
-			if best == nil || c.keyOf(e, n.now).before(c.keyOf(best, n.now)) {
+			if best == nil || c.keyOf(e).before(c.keyOf(best)) {
 				best = e
 			}
 		}
 		if best == nil {
-			clear(n.taken)
-			if resting > 1 {
-				continue
-			}
-			if best = rested; best == nil {
-				return nil
-			}
+			return nil
 		}
 		if n.refuses(best) == "" {
 			delete(n.unfit, best.account.address)
@@ -101,11 +86,6 @@ func (n *naive) best() *entry {
 		n.unfit[best.account.address] = true
 	}
 	return nil
-}
-
-func (n *naive) rests(sender common.Address) bool {
-	k := n.budget.PerSender
-	return k > 0 && (n.taken[sender] >= k || sender == n.last && n.row >= k)
 }
 
 // next compares a session with its model.
@@ -128,15 +108,6 @@ func (m *blocks) next(t *rapid.T, n *naive) {
 		t.Fatalf("Next returned nonce %d, want nil", tx.Nonce())
 	case compare && want != nil && (tx == nil || tx.Hash() != want.hash()):
 		t.Fatalf("Next returned %v, want nonce %d of %v", tx, want.nonce, want.account.address)
-	case tx == nil:
-		return
-	}
-	from := m.pool.core.all[tx.Hash()].account.address
-	n.taken[from]++
-	if from == n.last {
-		n.row++
-	} else {
-		n.last, n.row = from, 1
 	}
 }
 
@@ -239,9 +210,9 @@ func (m *blocks) actions() map[string]func(*rapid.T) {
 		},
 		"build": func(t *rapid.T) {
 			ctx, cancel := context.WithCancel(context.Background())
-			b := Budget{Count: rapid.IntRange(0, 6).Draw(t, "count"), PerSender: rapid.IntRange(0, 2).Draw(t, "per sender"),
+			b := Budget{Count: rapid.IntRange(0, 6).Draw(t, "count"),
 				Gas: rapid.SampledFrom([]uint64{0, 100_000, 30_000}).Draw(t, "gas"), Bytes: rapid.SampledFrom([]uint64{0, 400}).Draw(t, "bytes")}
-			m.sessions = append(m.sessions, &naive{Session: m.pool.Build(ctx, b), cancel: cancel, aside: make(map[common.Address]bool), unfit: make(map[common.Address]bool), taken: make(map[common.Address]int)})
+			m.sessions = append(m.sessions, &naive{Session: m.pool.Build(ctx, b), cancel: cancel, aside: make(map[common.Address]bool), unfit: make(map[common.Address]bool)})
 		},
 		"next":  func(t *rapid.T) { m.next(t, m.session(t)) },
 		"next2": func(t *rapid.T) { m.next(t, m.session(t)) },

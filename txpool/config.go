@@ -106,18 +106,25 @@ type Config struct {
 	// PriceBump is the minimum increase of both fee cap and tip in a
 	// replacement, in per mille, at most 10,000. The default is 125.
 	PriceBump uint64
-	// Ordering is the order of transactions from different senders. Nil means
-	// [ByTip].
-	Ordering Ordering
+	// Score orders the next transactions of the senders for a builder: the highest
+	// score goes first, and of equal ones the earlier arrival. Those of one sender
+	// always come in nonce order. It does not affect eviction, which depends on the
+	// effective tip only. It must depend on its argument only. Sessions call it with
+	// the pool's lock, and the readers of a Snapshot without it and concurrently.
+	//
+	// Nil means the effective tip. The pool then keeps transactions sorted, so a
+	// builder that takes the best few visits few. With Score, each session sorts the
+	// senders when it begins.
+	Score func(Candidate) int64
 
 	// Lifetime is the age at which the pool drops a transaction. It must be
 	// positive; the default is one hour. An expired transaction stays while
 	// later transactions of its sender that depend on it stay, and up to a
 	// sixteenth of Lifetime longer. The pool looks for expired ones in Add,
-	// Build and Reset, and with a timer if Now is nil.
+	// Build and Reset. See [Pool.CleanupExpired].
 	Lifetime time.Duration
-	// LeaseLifetime is the time after which the pool releases a lease that was
-	// not renewed. It must be positive; the default is one minute.
+	// LeaseLifetime is the time after which Build or Reset releases a lease that
+	// was not renewed. It must be positive; the default is one minute.
 	LeaseLifetime time.Duration
 	// QuarantineTime is how long a transaction is refused that failed while a block
 	// was built, or that was replaced. 0 means not at all. The default is ten
@@ -321,9 +328,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	if c.Ordering == nil {
-		c.Ordering = ByTip{}
 	}
 	return c
 }

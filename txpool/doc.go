@@ -2,7 +2,6 @@
 // transactions until they are in an enqueued bundle.
 //
 //	pool, err := txpool.New(txpool.DefaultConfig(chainID), state)
-//	defer pool.Close()
 //	hash, err := pool.AddRaw(raw)           // from eth_sendRawTransaction
 //	session := pool.Build(ctx, txpool.Budget{Gas: 30_000_000})
 //	for tx := session.Next(); tx != nil; tx = session.Next() {
@@ -21,7 +20,7 @@
 // The transactions of a sender run in nonce order. A transaction is pending if
 // it can run, parked if it or one before it does not pay the floor or the base
 // fee, and queued if it is behind a nonce gap. Between senders, the higher
-// effective tip goes first, then the earlier arrival; [Ordering] configures
+// effective tip goes first, then the earlier arrival; Config.Score configures
 // other orders. The lowest tip among a transaction and its ancestors decides
 // its place. Building reads this order from the front, and eviction from the
 // back. A [Snapshot] copies it in constant time.

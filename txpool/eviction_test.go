@@ -74,11 +74,11 @@ func TestI5OwnAncestorsStay(t *testing.T) {
 // TestI13AgeDoesNotProtect: however old, and whatever the order of draining, the poorer goes.
 func TestI13AgeDoesNotProtect(t *testing.T) {
 	w := newWorld()
-	p := newPool(t, w, func(c *Config) { tiny(2, 2)(c); c.Ordering = ByScore{} })
+	p := newPool(t, w, func(c *Config) { tiny(2, 2)(c); c.Score = func(Candidate) int64 { return 0 } })
 	add(t, p, tx(0, 0, 1))
 	w.advance(59 * time.Minute)
 	add(t, p, tx(1, 0, 700))
-	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 1), tx(1, 0, 700)}), hashes(p.Candidates()), "age counts for order")
+	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 1), tx(1, 0, 700)}), hashes(p.Candidates()), "the earlier arrival goes first")
 	add(t, p, tx(2, 0, 2))
 	require.Equal(t, "-", statuses(p, 0, 1))
 }

@@ -1,9 +1,6 @@
 package txpool
 
-import (
-	"time"
-	"weak"
-)
+import "time"
 
 // clock returns the time by which the pool measures ages, in Unix nanoseconds.
 // If Config.Now returns times with a monotonic reading, as time.Now does, it
@@ -16,7 +13,8 @@ func (p *Pool) at(t time.Time) int64 { return p.begun.UnixNano() + int64(t.Sub(p
 
 // CleanupExpired releases expired leases, drops expired transactions, and tries
 // to admit transactions that are held aside. It returns the number of dropped
-// transactions. The pool calls it by itself: see Config.Lifetime.
+// transactions. Add, Build and Reset do this when it is due: see Config.Lifetime.
+// A host that waits for the events while it makes no such call calls it now and then.
 func (p *Pool) CleanupExpired() int {
 	defer p.begin()()
 	now := p.clock()
@@ -72,8 +70,7 @@ func (p *Pool) expireLeases() {
 // it before the pool drops it.
 const expiryShare = 16
 
-// expireDue does the work of CleanupExpired if it is due. Build and Reset call
-// it, so that it needs no timer while the host builds blocks.
+// expireDue does the work of CleanupExpired if it is due. Build and Reset call it.
 func (p *Pool) expireDue() {
 	if p.due(p.clock()) {
 		p.CleanupExpired()
@@ -81,53 +78,6 @@ func (p *Pool) expireDue() {
 	}
 	defer p.begin()()
 	p.expireLeases()
-}
-
-// keepExpiring starts a timer that calls expireDue while the pool has
-// transactions or leases, if it does not run. It keeps no pool alive that the
-// host has forgotten. If Config.Now is set, there is no timer, because that clock
-// may stand still.
-func (p *Pool) keepExpiring() {
-	if p.ownClock || !p.expiring.CompareAndSwap(false, true) {
-		return
-	}
-	pool := weak.Make(p)
-	time.AfterFunc(max(min(p.cfg.Lifetime/expiryShare, p.cfg.LeaseLifetime), time.Millisecond), func() {
-		if p := pool.Value(); p != nil {
-			p.expireByTimer()
-		}
-	})
-}
-
-// expireByTimer is the function of the timer.
-func (p *Pool) expireByTimer() {
-	p.timing.Lock()
-	defer p.timing.Unlock()
-	if p.closed {
-		return
-	}
-	defer func() {
-		if r := recover(); r != nil { // no caller could recover it
-			p.cfg.Logger.Error("txpool: a function of the host panicked", "panic", r)
-		}
-	}()
-	p.expiring.Store(false) // also if the host panics
-	p.expireDue()
-	p.mu.Lock()
-	some := len(p.core.all) > 0 || len(p.core.list) > 0 || len(p.leases) > 0 || len(p.core.aside.txs) > 0
-	p.mu.Unlock()
-	if some {
-		p.keepExpiring()
-	}
-}
-
-// Close ends the search for expired transactions by a timer, and waits for a
-// running one. A host calls it before it closes its State or its journal. It
-// must not be called from Config.Observe.
-func (p *Pool) Close() {
-	p.timing.Lock()
-	defer p.timing.Unlock()
-	p.closed = true
 }
 
 // time returns a time of the pool's clock.

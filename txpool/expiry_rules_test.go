@@ -2,7 +2,6 @@ package txpool
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,27 +28,17 @@ func TestExpiryInOtherCalls(t *testing.T) {
 	}
 }
 
-// A pool that the host does not call drops expired transactions too, also after a
-// restart. If the clock is the host's, it waits for a call.
-func TestExpiryByTimer(t *testing.T) {
+// A pool that the host does not call does nothing by itself, and calls none of the host's
+// functions.
+func TestNothingWithoutACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, m := newWorld(), new(memory)
-		own := func(c *Config) { c.Now, c.Journal = nil, m }
-		p := newPool(t, w, own)
+		p := newPool(t, newWorld(), func(c *Config) { c.Now = nil })
 		add(t, p, tx(0, 0, 2))
-		time.Sleep(30 * time.Minute)
-		m = &memory{records: slices.Clone(m.records)} // the two pools run concurrently
-		again := newPool(t, w, own)
-		_, err := again.Restore(m.replay)
-		require.NoError(t, err)
-		hosts := newPool(t, w, nil)
-		add(t, hosts, tx(0, 0, 2))
-		w.advance(2 * time.Hour)
-		require.Equal(t, 1, again.Size())
-		time.Sleep(40 * time.Minute)
+		time.Sleep(2 * p.cfg.Lifetime)
+		synctest.Wait()
+		require.Equal(t, 1, p.Size())
+		require.Equal(t, 1, p.CleanupExpired())
 		require.Zero(t, p.Size())
-		require.Zero(t, again.Size())
-		require.Equal(t, 1, hosts.Size())
 	})
 }
 

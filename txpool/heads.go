@@ -11,9 +11,8 @@ type turn struct {
 	read  bool  // account was read
 	aside bool  // sender is put aside for this session
 	unfit bool  // put aside only because its next transaction did not fit
-	head  *head // in heads, rested or held; nil if there is none
-	round int   // of the last transaction
-	taken int   // in that round
+	took  bool  // session has taken a transaction
+	head  *head // in heads; nil if there is none
 }
 
 // noticed lets the running sessions notice a pending entry.
@@ -57,10 +56,8 @@ func (s *Session) notice(e *entry) {
 	case t.aside:
 		return
 	case t.head != nil:
-		if t.head.index >= 0 { // it may be better now
-			t.head.place = noLead
-			heap.Fix(&s.heads, t.head.index)
-		}
+		t.head.place = noLead // it may be better now
+		heap.Fix(&s.heads, t.head.index)
 		return
 	}
 	t.head = &head{place: noLead, address: address} // popped first, to find its place
@@ -72,7 +69,7 @@ func (s *Session) notice(e *entry) {
 // long would grow with each newcomer.
 func (s *Session) forget(address common.Address) {
 	t := s.senders[address]
-	if t == nil || t.taken > 0 {
+	if t == nil || t.took {
 		return
 	}
 	if t.head != nil {
@@ -98,22 +95,21 @@ func (s *Session) visit(c *core, e *entry) {
 	s.push(c, e)
 }
 
-// push adds a sender's next transaction to the heads, or makes it rest. It does
-// nothing if there is none.
+// push adds a sender's next transaction to the heads. It does nothing if there is none.
 func (s *Session) push(c *core, e *entry) {
 	if e == nil {
 		return
 	}
 	address := e.account.address
-	h := &head{place: c.keyOf(e, s.now), address: address, entry: e, index: -1}
+	h := &head{place: c.keyOf(e), address: address, entry: e}
 	s.senders[address].head = h
-	s.offer(h)
+	heap.Push(&s.heads, h)
 }
 
 // sortAgain sorts the senders again after the base fee has changed the priorities
 // of many transactions. This is cheaper than to notice each of them.
 func (s *Session) sortAgain(c *core) {
-	s.outdated, s.walk = false, c.newWalk(s.now)
+	s.outdated, s.walk = false, c.newWalk()
 	for _, h := range s.heads {
 		h.place = noLead // popped first, to find its place
 	}
@@ -153,7 +149,7 @@ type head struct {
 	place   // higher scores first, then earlier arrivals
 	address common.Address
 	entry   *entry // nil if unknown
-	index   int    // in heads, or -1
+	index   int    // in heads
 }
 
 // heads is a heap with the best head at its top.
@@ -172,7 +168,6 @@ func (h *heads) Push(x any) {
 func (h *heads) Pop() any {
 	last := len(*h) - 1
 	top := (*h)[last]
-	top.index = -1
 	(*h)[last] = nil
 	*h = (*h)[:last]
 	return top

@@ -139,7 +139,6 @@ func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, 
 	if err := p.writeDown(); err != nil { // only departures are new
 		return restored, journalError(err)
 	}
-	p.keepExpiring()
 	return restored, nil
 }
 

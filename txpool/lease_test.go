@@ -21,7 +21,7 @@ func TestT3Deterministic(t *testing.T) {
 				add(t, p, tx(i, uint64(n), int64(1+(i*7+n*3)%5)))
 			}
 		}
-		l := p.Drain(Budget{Count: 50, Gas: 1_000_000, PerSender: 3})
+		l := p.Drain(Budget{Count: 50, Gas: 1_000_000})
 		return hashes(l.Transactions()), l.Skipped()
 	}
 	first, skipped := drain()
@@ -52,13 +52,12 @@ func TestBudgets(t *testing.T) {
 		want    []int
 		reasons []SkipReason
 	}{
-		"none":       {Budget{}, []int{0, 1, 2, 3, 4, 5}, nil},
-		"count":      {Budget{Count: 2}, []int{0, 1}, nil},
-		"gas":        {Budget{Gas: 99_000}, []int{2, 3, 4, 5}, []SkipReason{SkipGas, SkipAncestor}},
-		"bytes":      {Budget{Bytes: txs[0].Size()*3 + 1}, []int{0, 1, 3}, []SkipReason{SkipBytes, SkipBytes, SkipAncestor}},
-		"da":         {Budget{DABytes: txs[0].Size()*2 + 1}, []int{0, 1}, []SkipReason{SkipDABytes, SkipDABytes, SkipAncestor, SkipAncestor}},
-		"per sender": {Budget{PerSender: 1}, []int{0, 2, 3, 1, 4, 5}, nil},
-		"base fee":   {Budget{BaseFee: big.NewInt(8 * gwei)}, []int{0, 1, 2}, []SkipReason{SkipBaseFee, SkipAncestor, SkipAncestor}},
+		"none":     {Budget{}, []int{0, 1, 2, 3, 4, 5}, nil},
+		"count":    {Budget{Count: 2}, []int{0, 1}, nil},
+		"gas":      {Budget{Gas: 99_000}, []int{2, 3, 4, 5}, []SkipReason{SkipGas, SkipAncestor}},
+		"bytes":    {Budget{Bytes: txs[0].Size()*3 + 1}, []int{0, 1, 3}, []SkipReason{SkipBytes, SkipBytes, SkipAncestor}},
+		"da":       {Budget{DABytes: txs[0].Size()*2 + 1}, []int{0, 1}, []SkipReason{SkipDABytes, SkipDABytes, SkipAncestor, SkipAncestor}},
+		"base fee": {Budget{BaseFee: big.NewInt(8 * gwei)}, []int{0, 1, 2}, []SkipReason{SkipBaseFee, SkipAncestor, SkipAncestor}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPool(t, newWorld(), nil)
@@ -245,8 +244,7 @@ func TestLeaseInTheMiddle(t *testing.T) {
 	require.NoError(t, p.Check())
 }
 
-// A drain skips senders that have reached their share and transactions that do
-// not fit, however many there are.
+// A drain skips transactions that do not fit, however many there are.
 func TestDrainLooksAtAll(t *testing.T) {
 	p := newPool(t, newWorld(), func(c *Config) { byData(c); c.MaxTxGas = 0 })
 	for i := range 400 {
@@ -261,7 +259,7 @@ func TestDrainLooksAtAll(t *testing.T) {
 	require.Len(t, l.Transactions(), 100)
 	require.Len(t, l.Skipped(), maxSkips)
 	require.NoError(t, l.Release())
-	require.Len(t, p.Drain(Budget{PerSender: 2}).Transactions(), 6500)
+	require.Len(t, p.Drain(Budget{}).Transactions(), 6500)
 }
 
 // A transaction that one round skipped and a later one took does not count as skipped.

@@ -15,9 +15,7 @@ import (
 // Pool is a transaction pool. It is safe for concurrent use. Pool starts at
 // most one background goroutine. It delivers queued events to Config.Observe
 // and to subscriptions when they are produced faster than the calling
-// goroutines can deliver them, and exits when the queue is empty. A timer also
-// calls the pool while it has transactions or leases, until Close: see
-// Config.Lifetime.
+// goroutines can deliver them, and exits when the queue is empty.
 type Pool struct {
 	cfg        Config
 	lenient    Config // for transactions that come back
@@ -26,12 +24,8 @@ type Pool struct {
 	recoverers int                 // number of concurrent recoveries
 	recoveries *semaphore.Weighted // limits them
 
-	begun    time.Time // beginning of the pool's clock
-	ownClock bool      // Config.Now is the host's
-	sweptAt  atomic.Int64
-	expiring atomic.Bool // a timer runs
-	timing   sync.Mutex  // held while the timer's function runs
-	closed   bool
+	begun   time.Time // beginning of the pool's clock
+	sweptAt atomic.Int64
 
 	// turn is held by calls that change the pool in several steps, such as Next,
 	// Commit, Release, Reset and CleanupExpired, so that they exclude one another.
@@ -56,7 +50,7 @@ func New(cfg Config, state State) (*Pool, error) {
 	}
 	p := &Pool{
 		cfg: cfg.withDefaults(), state: state, signer: types.NewPragueSigner(cfg.ChainID), leases: make(map[uint64]*Lease),
-		ownClock: cfg.Now != nil, recoverers: runtime.GOMAXPROCS(0),
+		recoverers: runtime.GOMAXPROCS(0),
 	}
 	p.begun = p.cfg.Now()
 	p.sweptAt.Store(p.clock())

@@ -38,7 +38,7 @@ func newMachine(t *rapid.T) *machine {
 		cfg.MaxBytes, cfg.MaxTxSize = 9000, 6000
 	}
 	if rapid.Bool().Draw(t, "score") {
-		cfg.Ordering = ByScore{}
+		cfg.Score = byTipAndSize
 	}
 	cfg.Observe = m.observe
 	p, err := New(cfg, m.world)
@@ -172,7 +172,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			m.pool.AddAll(txs)
 		},
 		"lease": func(t *rapid.T) {
-			m.leases = append(m.leases, m.pool.Drain(Budget{Count: rapid.IntRange(0, 5).Draw(t, "count"), PerSender: rapid.IntRange(0, 2).Draw(t, "per sender")}))
+			m.leases = append(m.leases, m.pool.Drain(Budget{Count: rapid.IntRange(0, 5).Draw(t, "count")}))
 		},
 		"commit":  func(t *rapid.T) { m.commit(t) },
 		"release": func(t *rapid.T) { _ = m.lease(t).Release() },

@@ -56,19 +56,17 @@ func (p *Pool) NextNonce(sender common.Address) (uint64, bool) {
 // Snapshot is the set of pending transactions at one moment, without leased and
 // private ones. It holds no lock and is safe for concurrent use.
 type Snapshot struct {
-	index    *btree.BTreeG[ranked]
-	ordering Ordering
-	base     uint64 // base fee, wei per gas
-	now      int64
+	index *btree.BTreeG[ranked]
+	score func(Candidate) int64
+	base  uint64 // base fee, wei per gas
 }
 
 // Snapshot returns the pending transactions that are not in a lease, without
 // private ones. It takes constant time.
 func (p *Pool) Snapshot() *Snapshot {
-	now := p.clock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return &Snapshot{p.core.ready.Clone(), p.cfg.Ordering, p.core.fees.base, now}
+	return &Snapshot{p.core.ready.Clone(), p.cfg.Score, p.core.fees.base}
 }
 
 // All yields the transactions in the order of a session: best first, and those of

@@ -25,7 +25,6 @@ func TestSlowStateIsReadConcurrently(t *testing.T) {
 		w := newWorld()
 		p, err := New(DefaultConfig(chainID), distant{w})
 		require.NoError(t, err)
-		defer p.Close()
 		for i := range n {
 			require.NoError(t, p.Add(tx(i, 0, 5)))
 		}
@@ -51,7 +50,6 @@ func TestSlowStatePanics(t *testing.T) {
 			return d.Account(a)
 		}))
 		require.NoError(t, err)
-		defer p.Close()
 		for i := range 10 {
 			require.NoError(t, p.Add(tx(i, 0, 5)))
 		}

@@ -170,9 +170,9 @@ func (b *realBlock) fill(t *testing.T, seed uint64) *txpool.Pool {
 
 // build builds a block within the gas limit by a session and reports for each
 // transaction the gas that it used.
-func (b *realBlock) build(t *testing.T, p *txpool.Pool, perSender int) (block []*types.Transaction, gasUsed uint64) {
+func (b *realBlock) build(t *testing.T, p *txpool.Pool) (block []*types.Transaction, gasUsed uint64) {
 	t.Helper()
-	s := p.Build(context.Background(), txpool.Budget{Gas: b.gasLimit, PerSender: perSender})
+	s := p.Build(context.Background(), txpool.Budget{Gas: b.gasLimit})
 	for tx := s.Next(); tx != nil; tx = s.Next() {
 		used := b.gas[tx.Hash()]
 		require.LessOrEqual(t, tx.Gas(), b.gasLimit-gasUsed, "Next returned a transaction that may not start")
@@ -203,31 +203,6 @@ func (b *realBlock) inNonceOrder(t *testing.T, block []*types.Transaction) {
 	}
 }
 
-// inTurns checks that at most k transactions in a row have the same sender while
-// a transaction of another sender could start.
-func (b *realBlock) inTurns(t *testing.T, block []*types.Transaction, k int) {
-	t.Helper()
-	waiting := make(map[common.Address][]*types.Transaction)
-	for _, tx := range b.txs {
-		waiting[b.from[tx.Hash()]] = append(waiting[b.from[tx.Hash()]], tx)
-	}
-	left, row := b.gasLimit, 0
-	for i, tx := range block {
-		from := b.from[tx.Hash()]
-		if row++; i > 0 && b.from[block[i-1].Hash()] != from {
-			row = 1
-		}
-		if row > k {
-			for other, txs := range waiting {
-				require.True(t, other == from || len(txs) == 0 || txs[0].Gas() > left,
-					"transaction %d is number %d in a row of %v, and one of %v waits", i, row, from, other)
-			}
-		}
-		waiting[from] = waiting[from][1:]
-		left -= b.gas[tx.Hash()]
-	}
-}
-
 // A session rebuilds real blocks from their transactions in any order: one block
 // takes at least 98 % of the transactions and of the gas.
 func TestReplay(t *testing.T) {
@@ -235,19 +210,14 @@ func TestReplay(t *testing.T) {
 	require.NoError(t, err)
 	for _, b := range blocks {
 		for seed := range uint64(3) {
-			for _, perSender := range []int{0, 2} {
-				t.Run(fmt.Sprint(b.name, "/", seed, "/", perSender), func(t *testing.T) {
-					block, gasUsed := b.build(t, b.fill(t, seed), perSender)
-					b.inNonceOrder(t, block)
-					if perSender > 0 {
-						b.inTurns(t, block, perSender)
-					}
-					require.GreaterOrEqual(t, 100*len(block), 98*len(b.txs), "%d of %d transactions", len(block), len(b.txs))
-					require.GreaterOrEqual(t, 100*gasUsed, 98*b.gasUsed, "%d of %d gas", gasUsed, b.gasUsed)
-					again, _ := b.build(t, b.fill(t, seed), perSender)
-					require.Equal(t, hashesOf(block), hashesOf(again), "T3: equal pools give equal blocks")
-				})
-			}
+			t.Run(fmt.Sprint(b.name, "/", seed), func(t *testing.T) {
+				block, gasUsed := b.build(t, b.fill(t, seed))
+				b.inNonceOrder(t, block)
+				require.GreaterOrEqual(t, 100*len(block), 98*len(b.txs), "%d of %d transactions", len(block), len(b.txs))
+				require.GreaterOrEqual(t, 100*gasUsed, 98*b.gasUsed, "%d of %d gas", gasUsed, b.gasUsed)
+				again, _ := b.build(t, b.fill(t, seed))
+				require.Equal(t, hashesOf(block), hashesOf(again), "T3: equal pools give equal blocks")
+			})
 		}
 	}
 }
@@ -268,7 +238,7 @@ func TestReplayByLimits(t *testing.T) {
 			byLimit += b.gas[tx.Hash()]
 		}
 		require.NoError(t, lease.Release())
-		_, byUse := b.build(t, p, 0)
+		_, byUse := b.build(t, p)
 		t.Logf("%d transactions, %d gas: a drain takes %d gas, a session %d", len(b.txs), b.gasUsed, byLimit, byUse)
 		require.Less(t, 100*byLimit, 90*byUse)
 	}

@@ -23,7 +23,6 @@ type Session struct {
 	ctx    context.Context
 	budget Budget
 	base   uint64 // base fee, wei per gas
-	now    int64  // for ages
 	lease  *Lease
 
 	current *entry // returned by Next and not answered
@@ -43,16 +42,6 @@ type Session struct {
 	senders map[common.Address]*turn
 	heads   heads
 	walk    walk
-	// last is the sender of the last transaction, and row the number of its
-	// transactions in a row. resting is its next one while another sender must go
-	// first. In each round, a sender has up to Budget.PerSender transactions.
-	// rested has the next ones of those that had them.
-	last    common.Address
-	row     int
-	resting *head
-	round   int
-	rested  []*head
-	alone   bool // no other sender has one
 }
 
 // maxSessions is the maximum number of sessions that take transactions at a
@@ -81,7 +70,7 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 	p.expireDue()
 	l := &Lease{pool: p}
 	l.renew()
-	s := &Session{pool: p, ctx: ctx, budget: budget, now: p.clock(), lease: l, senders: make(map[common.Address]*turn)}
+	s := &Session{pool: p, ctx: ctx, budget: budget, lease: l, senders: make(map[common.Address]*turn)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lastID++
@@ -90,7 +79,7 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 	if budget.BaseFee != nil {
 		s.base = wei(budget.BaseFee)
 	}
-	s.walk = p.core.newWalk(s.now)
+	s.walk = p.core.newWalk()
 	p.leases[l.id] = l
 	if len(p.core.sessions) == maxSessions {
 		p.core.sessions[0].stop(p.core)
@@ -152,7 +141,7 @@ func (s *Session) stop(c *core) {
 		c.touch(a, int(a.lent), int(a.lent))
 	}
 	s.over = true
-	s.senders, s.heads, s.rested, s.resting = make(map[common.Address]*turn), nil, nil, nil
+	s.senders, s.heads = make(map[common.Address]*turn), nil
 	s.walk = walk{ended: true}
 	c.sessions = slices.DeleteFunc(c.sessions, func(other *Session) bool { return other == s })
 }
@@ -307,11 +296,10 @@ func (s *Session) pick(c *core) (e *entry, unread bool) {
 			break
 		}
 		s.fill(c)
-		if len(s.heads) == 0 && !s.nextRound() {
+		if len(s.heads) == 0 {
 			break
 		}
 		e := s.pop(c)
-		s.alone = false
 		if e == nil {
 			continue
 		}
@@ -384,7 +372,7 @@ func (s *Session) take(c *core, e *entry) {
 	s.lease.txs = append(s.lease.txs, e)
 	s.current = e
 	s.misses = 0
-	s.countTurn(a.address)
+	s.senders[a.address].took = true
 	next := a.head()
 	s.push(c, next)
 	for _, other := range c.sessions {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/big"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/stretchr/testify/require"
@@ -28,11 +27,7 @@ func TestReplacedDuringSession(t *testing.T) {
 
 // firstByTip is the order by tip, with first transactions of a sender before all
 // others.
-type firstByTip struct{}
-
-func (firstByTip) Bonus(time.Duration) int64 { return 0 }
-
-func (firstByTip) Score(c txpool.Candidate) int64 {
+func firstByTip(c txpool.Candidate) int64 {
 	if c.Tx.Nonce() == 0 {
 		return int64(c.Tip) + 1000*gwei
 	}
@@ -42,7 +37,7 @@ func (firstByTip) Score(c txpool.Candidate) int64 {
 // A score follows the base fee, also that of a transaction whose place in the
 // pool does not change, because an earlier one of its sender pays less.
 func TestScoreFollowsBaseFee(t *testing.T) {
-	h := newHost(t, func(c *txpool.Config) { c.Ordering = firstByTip{} })
+	h := newHost(t, func(c *txpool.Config) { c.Score = firstByTip })
 	child, other := dynamic(0, 1, 50, 50), dynamic(1, 1, 12, 90)
 	for _, tx := range []*types.Transaction{dynamic(0, 0, 1, 90), child, dynamic(1, 0, 1, 90), other} {
 		require.NoError(t, h.pool.Add(tx))

@@ -21,23 +21,16 @@ import (
 // bookkeeper is a naive model of a session. It searches all transactions for
 // each next one.
 type bookkeeper struct {
-	txs      []*types.Transaction // in the pool, in the order of arrival
-	admitted map[*types.Transaction]time.Time
-	ordering txpool.Ordering
-	began    time.Time // of the session
-	baseFee  *big.Int
-	budget   txpool.Budget
-	gas      uint64
-	bytes    uint64
-	count    int
-	taken    []*types.Transaction
-	aside    map[common.Address]bool
-	unfit    map[common.Address]bool // did not fit when it had its turn
-	// last is the sender of the last transaction, and row the number of its
-	// transactions in a row. turns are those of each sender in this round.
-	last    common.Address
-	row     int
-	turns   map[common.Address]int
+	txs     []*types.Transaction // in the pool, in the order of arrival
+	score   func(txpool.Candidate) int64
+	baseFee *big.Int
+	budget  txpool.Budget
+	gas     uint64
+	bytes   uint64
+	count   int
+	taken   []*types.Transaction
+	aside   map[common.Address]bool
+	unfit   map[common.Address]bool // did not fit when it had its turn
 	current *types.Transaction
 }
 
@@ -65,7 +58,7 @@ func (m *bookkeeper) heads() (heads []*types.Transaction) {
 
 func (m *bookkeeper) priority(tx *types.Transaction) int64 {
 	c := txpool.Candidate{Tx: tx, Tip: tx.EffectiveGasTipValue(m.baseFee).Uint64(), Size: tx.Size()}
-	return m.ordering.Score(c) + m.ordering.Bonus(m.began.Sub(m.admitted[tx]))
+	return m.score(c)
 }
 
 // fits reports whether a transaction may start.
@@ -88,15 +81,7 @@ func (m *bookkeeper) next() *types.Transaction {
 		if len(heads) == 0 {
 			return nil
 		}
-		next := slices.IndexFunc(heads, func(tx *types.Transaction) bool { return !m.rests(*tx.To()) })
-		switch {
-		case next < 0 && len(heads) > 1: // another round
-			m.turns = nil
-			continue
-		case next < 0: // no other sender
-			m.turns, next = nil, 0
-		}
-		tx := heads[next]
+		tx := heads[0]
 		if m.fits(tx) {
 			delete(m.unfit, *tx.To())
 			m.take(tx)
@@ -106,21 +91,7 @@ func (m *bookkeeper) next() *types.Transaction {
 	}
 }
 
-// rests reports whether a sender lets others go first.
-func (m *bookkeeper) rests(sender common.Address) bool {
-	k := m.budget.PerSender
-	return k > 0 && (m.turns[sender] >= k || sender == m.last && m.row >= k)
-}
-
 func (m *bookkeeper) take(tx *types.Transaction) {
-	if *tx.To() != m.last {
-		m.last, m.row = *tx.To(), 0
-	}
-	m.row++
-	if m.turns == nil {
-		m.turns = make(map[common.Address]int)
-	}
-	m.turns[*tx.To()]++
 	m.current = tx
 	m.taken = append(m.taken, tx)
 }
@@ -155,14 +126,17 @@ const twinSenders = 5
 
 func newTwins(t *rapid.T) *twins {
 	w := &twins{now: time.Unix(1_800_000_000, 0), model: &bookkeeper{
-		admitted: make(map[*types.Transaction]time.Time),
-		ordering: rapid.SampledFrom([]txpool.Ordering{txpool.ByTip{}, txpool.ByScore{}}).Draw(t, "ordering"),
-		baseFee:  big.NewInt(rapid.Int64Range(0, 3).Draw(t, "base fee") * gwei),
-		aside:    make(map[common.Address]bool),
-		unfit:    make(map[common.Address]bool),
+		score:   func(c txpool.Candidate) int64 { return int64(c.Tip >> 1) },
+		baseFee: big.NewInt(rapid.Int64Range(0, 3).Draw(t, "base fee") * gwei),
+		aside:   make(map[common.Address]bool),
+		unfit:   make(map[common.Address]bool),
 	}}
 	cfg := txpool.DefaultConfig(chainID)
-	cfg.Sender, cfg.Ordering = senderOf, w.model.ordering
+	cfg.Sender = senderOf
+	if rapid.Bool().Draw(t, "score") {
+		w.model.score = func(c txpool.Candidate) int64 { return int64(c.Tip/gwei) - int64(c.Size/20) }
+		cfg.Score = w.model.score
+	}
 	cfg.Now = func() time.Time { return w.now }
 	cfg.MinGasPrice, cfg.FloorWindow = 0, 0
 	for i := range w.pools {
@@ -206,7 +180,6 @@ func (w *twins) add(t *rapid.T, replace bool) {
 		return *old.To() == from && old.Nonce() == tx.Nonce()
 	})
 	w.model.txs = append(w.model.txs, tx)
-	w.model.admitted[tx] = w.now
 }
 
 // answer gives a drawn answer for the transaction that Next returned.
@@ -242,12 +215,10 @@ func TestSessionsAgainstModel(t *testing.T) {
 			w.add(t, true)
 		}
 		w.model.budget = txpool.Budget{
-			Gas:       rapid.Uint64Range(1, 40*gas).Draw(t, "budget"),
-			Bytes:     rapid.SampledFrom([]uint64{0, 0, 100, 500}).Draw(t, "bytes"),
-			Count:     rapid.IntRange(0, 12).Draw(t, "count"),
-			PerSender: rapid.IntRange(0, 3).Draw(t, "per sender"),
+			Gas:   rapid.Uint64Range(1, 40*gas).Draw(t, "budget"),
+			Bytes: rapid.SampledFrom([]uint64{0, 0, 100, 500}).Draw(t, "bytes"),
+			Count: rapid.IntRange(0, 12).Draw(t, "count"),
 		}
-		w.model.began = w.now
 		for i, p := range w.pools {
 			w.sessions[i] = p.Build(context.Background(), w.model.budget)
 		}
@@ -288,5 +259,5 @@ func requireSame(t *rapid.T, w *twins, want, got *types.Transaction, pool int) {
 		}
 		return map[string]any{"sender": tx.To()[0], "nonce": tx.Nonce(), "tip": tx.EffectiveGasTipValue(w.model.baseFee), "gas": tx.Gas()}
 	}
-	t.Fatalf("Next of pool %d returned %v, want %v after %d transactions, %d of the last sender in a row", pool, describe(got), describe(want), len(w.model.taken), w.model.row)
+	t.Fatalf("Next of pool %d returned %v, want %v after %d transactions", pool, describe(got), describe(want), len(w.model.taken))
 }

@@ -23,10 +23,7 @@ func (b *builders) actions() map[string]func(*rapid.T) {
 	actions := b.machine.actions()
 	actions["build"] = func(t *rapid.T) {
 		ctx, cancel := context.WithCancel(context.Background())
-		s := b.pool.Build(ctx, Budget{
-			Gas:       rapid.Uint64Range(txGas, 10*txGas).Draw(t, "gas"),
-			PerSender: rapid.IntRange(0, 2).Draw(t, "per sender"),
-		})
+		s := b.pool.Build(ctx, Budget{Gas: rapid.Uint64Range(txGas, 10*txGas).Draw(t, "gas")})
 		b.sessions = append(b.sessions, s)
 		b.offered[s], b.stop[s] = make(map[common.Hash]bool), cancel
 	}

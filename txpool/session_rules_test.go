@@ -3,7 +3,6 @@ package txpool
 import (
 	"context"
 	"errors"
-	"math"
 	"testing"
 	"time"
 
@@ -21,53 +20,6 @@ func runs(t *testing.T, s *Session, want ...*types.Transaction) {
 		have = append(have, tx)
 	}
 	require.Equal(t, hashes(want), hashes(have))
-}
-
-// Senders take turns: in each round, a sender has at most Budget.PerSender
-// transactions. A sender that has the last ones of a round does not have the
-// first ones of the next.
-func TestSessionTurns(t *testing.T) {
-	for name, c := range map[string]struct {
-		k          int
-		txs, order [][3]int // sender, nonce, tip
-	}{
-		"the best sender": {2,
-			[][3]int{{0, 0, 9}, {0, 1, 9}, {0, 2, 9}, {0, 3, 9}, {0, 4, 9}, {1, 0, 5}, {2, 0, 3}},
-			[][3]int{{0, 0, 9}, {0, 1, 9}, {1, 0, 5}, {2, 0, 3}, {0, 2, 9}, {0, 3, 9}, {0, 4, 9}}},
-		"three senders": {2,
-			[][3]int{{0, 0, 9}, {0, 1, 9}, {0, 2, 9}, {1, 0, 5}, {1, 1, 5}, {1, 2, 5}, {2, 0, 3}, {2, 1, 3}, {2, 2, 3}},
-			[][3]int{{0, 0, 9}, {0, 1, 9}, {1, 0, 5}, {1, 1, 5}, {2, 0, 3}, {2, 1, 3}, {0, 2, 9}, {1, 2, 5}, {2, 2, 3}}},
-		"three senders with many": {2,
-			[][3]int{{0, 0, 9}, {0, 1, 9}, {0, 2, 9}, {0, 3, 9}, {1, 0, 5}, {1, 1, 5}, {1, 2, 5}, {1, 3, 5}, {2, 0, 3}, {2, 1, 3}, {2, 2, 3}, {2, 3, 3}},
-			[][3]int{{0, 0, 9}, {0, 1, 9}, {1, 0, 5}, {1, 1, 5}, {2, 0, 3}, {2, 1, 3}, {0, 2, 9}, {0, 3, 9}, {1, 2, 5}, {1, 3, 5}, {2, 2, 3}, {2, 3, 3}}},
-		"a dear child of the last": {2,
-			[][3]int{{0, 0, 9}, {0, 1, 9}, {0, 2, 9}, {1, 0, 7}, {1, 1, 7}, {1, 2, 7}, {2, 0, 5}, {2, 1, 5}, {2, 2, 50}, {2, 3, 50}},
-			[][3]int{{0, 0, 9}, {0, 1, 9}, {1, 0, 7}, {1, 1, 7}, {2, 0, 5}, {2, 1, 5}, {0, 2, 9}, {2, 2, 50}, {2, 3, 50}, {1, 2, 7}}},
-		"two rounds": {2,
-			[][3]int{{0, 0, 9}, {0, 1, 9}, {0, 2, 9}, {0, 3, 9}, {1, 0, 5}, {1, 1, 5}, {1, 2, 5}, {1, 3, 5}},
-			[][3]int{{0, 0, 9}, {0, 1, 9}, {1, 0, 5}, {1, 1, 5}, {0, 2, 9}, {0, 3, 9}, {1, 2, 5}, {1, 3, 5}}},
-		"not in a row": {2,
-			[][3]int{{0, 0, 9}, {0, 1, 9}, {0, 2, 9}, {1, 0, 8}, {1, 1, 6}, {1, 2, 4}, {2, 0, 7}, {2, 1, 5}, {2, 2, 3}},
-			[][3]int{{0, 0, 9}, {0, 1, 9}, {1, 0, 8}, {2, 0, 7}, {1, 1, 6}, {2, 1, 5}, {0, 2, 9}, {1, 2, 4}, {2, 2, 3}}},
-		"one each": {1,
-			[][3]int{{0, 0, 9}, {0, 1, 9}, {0, 2, 9}, {1, 0, 5}, {1, 1, 5}},
-			[][3]int{{0, 0, 9}, {1, 0, 5}, {0, 1, 9}, {1, 1, 5}, {0, 2, 9}}},
-		"a dear child": {2,
-			[][3]int{{0, 0, 9}, {0, 1, 9}, {0, 2, 9}, {1, 0, 5}, {1, 1, 5}, {1, 2, 50}, {1, 3, 50}},
-			[][3]int{{0, 0, 9}, {0, 1, 9}, {1, 0, 5}, {1, 1, 5}, {0, 2, 9}, {1, 2, 50}, {1, 3, 50}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := newPool(t, newWorld(), nil)
-			for _, x := range c.txs {
-				add(t, p, tx(x[0], uint64(x[1]), int64(x[2])))
-			}
-			var want []*types.Transaction
-			for _, x := range c.order {
-				want = append(want, tx(x[0], uint64(x[1]), int64(x[2])))
-			}
-			runs(t, p.Build(context.Background(), Budget{PerSender: c.k}), want...)
-		})
-	}
 }
 
 // A session takes no transaction of a sender whose earlier one was postponed.
@@ -187,20 +139,12 @@ func TestPlacesAfterASession(t *testing.T) {
 	require.NoError(t, lease.Commit())
 }
 
-// aging orders by tip in gwei, and by age in minutes.
-type aging struct{}
-
-func (aging) Score(c Candidate) int64          { return int64(c.Tip / gwei) }
-func (aging) Bonus(waited time.Duration) int64 { return int64(waited / time.Minute) }
-
-// The best few by an Ordering are the same whether a session finds them by its
-// two indexes or Pending sorts everything.
-func TestSessionFollowsTheOrdering(t *testing.T) {
-	w := newWorld()
-	p := newPool(t, w, func(c *Config) { c.Ordering, c.Lifetime = aging{}, 24*time.Hour })
+// The best few by a Score are the same whether a session finds them by its heap or
+// Candidates sorts everything.
+func TestSessionFollowsTheScore(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) { c.Score = func(c Candidate) int64 { return int64(c.Tip/gwei) % 7 } })
 	for i := range 60 {
 		add(t, p, tx(i, 0, int64(1+i*17%41)), tx(i, 1, int64(1+i*29%41)))
-		w.advance(time.Minute)
 	}
 	for i := 0; i < 60; i += 7 {
 		require.NoError(t, p.Remove(tx(i, 1, int64(1+i*29%41)).Hash()))
@@ -212,24 +156,6 @@ func TestSessionFollowsTheOrdering(t *testing.T) {
 		require.Equal(t, all[:count], hashes(l.Transactions()))
 		require.NoError(t, l.Release())
 	}
-}
-
-// extreme gives the highest score to a high tip.
-type extreme struct{}
-
-func (extreme) Score(c Candidate) int64 {
-	if c.Tip > 5*gwei {
-		return math.MaxInt64
-	}
-	return 0
-}
-func (extreme) Bonus(time.Duration) int64 { return 1 }
-
-// A priority beyond the highest number is the highest number.
-func TestPriorityIsBounded(t *testing.T) {
-	p := newPool(t, newWorld(), func(c *Config) { c.Ordering = extreme{} })
-	add(t, p, tx(0, 0, 2), tx(1, 0, 9))
-	runs(t, p.Build(context.Background(), Budget{}), tx(1, 0, 9), tx(0, 0, 2))
 }
 
 // A transaction that failed is refused, and its sender's next one waits for the
@@ -260,8 +186,8 @@ func TestSessionCountsUsedGas(t *testing.T) {
 // If one session takes a sender's first transaction, one that began later takes
 // the next one, in any order.
 func TestLaterSessionTakesTheNext(t *testing.T) {
-	for _, order := range []Ordering{ByTip{}, ByScore{}} {
-		p := newPool(t, newWorld(), func(c *Config) { c.Ordering = order })
+	for _, score := range []func(Candidate) int64{nil, byTipAndSize} {
+		p := newPool(t, newWorld(), func(c *Config) { c.Score = score })
 		add(t, p, tx(0, 0, 5), tx(0, 1, 5), tx(0, 2, 5))
 		first, second := p.Build(context.Background(), Budget{}), p.Build(context.Background(), Budget{})
 		require.Equal(t, tx(0, 0, 5).Hash(), first.Next().Hash())
@@ -272,8 +198,8 @@ func TestLaterSessionTakesTheNext(t *testing.T) {
 // A session passed over a sender's large transaction. When another session has
 // taken that one, it takes the next one, which fits.
 func TestSessionTakesWhatFollowsALargeOne(t *testing.T) {
-	for _, order := range []Ordering{ByTip{}, ByScore{}} {
-		p := newPool(t, newWorld(), func(c *Config) { c.Ordering = order })
+	for _, score := range []func(Candidate) int64{nil, byTipAndSize} {
+		p := newPool(t, newWorld(), func(c *Config) { c.Score = score })
 		large := sign(0, &types.LegacyTx{GasPrice: weiOf(5), Gas: 1_000_000, To: &common.Address{1}})
 		add(t, p, large, tx(0, 1, 5), tx(1, 0, 4))
 		first, second := p.Build(context.Background(), Budget{}), p.Build(context.Background(), Budget{Gas: 100_000})
@@ -286,7 +212,7 @@ func TestSessionTakesWhatFollowsALargeOne(t *testing.T) {
 
 // A session by score follows a new base fee.
 func TestSessionFollowsTheBaseFee(t *testing.T) {
-	p := newPool(t, newWorld(), func(c *Config) { c.Ordering = ByScore{Fee: 1000} })
+	p := newPool(t, newWorld(), func(c *Config) { c.Score = byTipAndSize })
 	p.Reset(Head{BaseFee: weiOf(18)})
 	better := capped(1, 0, 19, 20) // pays 2 now
 	add(t, p, capped(0, 0, 9, 100), better, capped(2, 0, 5, 100))

@@ -70,7 +70,7 @@ func TestSiegeSessionHog(t *testing.T) {
 		waiting(s)
 		hogs(s)
 		for range blocks {
-			s.session(txpool.Budget{Gas: block, PerSender: 2}, nil, nil)
+			s.session(txpool.Budget{Gas: block}, nil, nil)
 		}
 		return transfers*blocks - len(s.honest), s.paid
 	}
@@ -119,7 +119,7 @@ func TestSiegeSessionHogs(t *testing.T) {
 				if c.newcomers {
 					s.honour(newcomer)
 				}
-				s.session(txpool.Budget{Gas: block, PerSender: 2}, nil, nil)
+				s.session(txpool.Budget{Gas: block}, nil, nil)
 				require.NotContains(t, s.honest, newcomer.Hash(), "an honest newcomer is not in block %d", n)
 			}
 			require.GreaterOrEqual(t, s.paid, lambda*lost, "in %d blocks the attacker pays %.0f gwei; it displaced %.0f", slots, s.paid, lost)
@@ -259,7 +259,7 @@ func TestSiegeSessionFailures(t *testing.T) {
 			}
 			return s.mine[from]
 		}
-		included, offered := s.session(txpool.Budget{Gas: 30_000_000, PerSender: 2}, theirs, func() {
+		included, offered := s.session(txpool.Budget{Gas: 30_000_000}, theirs, func() {
 			price++
 			for i := range attackers { // another first one, if it is missing
 				_ = s.pool.Add(transfer(attacker+i, 0, price, 0))

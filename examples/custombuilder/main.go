@@ -3,7 +3,7 @@
 // each package goes to two guarantors at once. It uses the mempool and the builder
 // of jamq and writes three small parts:
 //
-//	ordering.go    the order of a block (txpool.Ordering)
+//	ordering.go    the order of a block (txpool.Config.Score)
 //	rollup.go      the blocks, and how they are executed (builder.Rollup)
 //	broadcast.go   the way to guarantors (builder.Network)
 //
@@ -67,7 +67,6 @@ func run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer r.pool.Close()
 	cfg := builder.DefaultConfig[batch](net.Spec())
 	cfg.Runner.Observe = func(o submit.Observation) {
 		if e, ok := o.Effect.(bundlequeue.Changed); ok && e.To >= bundlequeue.Submitted {

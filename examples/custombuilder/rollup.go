@@ -51,7 +51,7 @@ type rollup struct {
 
 func newRollup(say *log.Logger) (*rollup, error) {
 	cfg := txpool.DefaultConfig(chainID)
-	cfg.Ordering = oracleFirst{oracle}
+	cfg.Score = oracleFirst(oracle)
 	pool, err := txpool.New(cfg, rich{})
 	return &rollup{pool: pool, say: say}, err
 }

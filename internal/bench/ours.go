@@ -148,7 +148,7 @@ func (s *stock) sessionByScore(c contender) float64 {
 	case "jamq":
 		c.open = func(l limits) pool {
 			cfg := jamqConfig(l)
-			cfg.Ordering = txpool.ByScore{}
+			cfg.Score = func(c txpool.Candidate) int64 { return int64(c.Tip>>2) - int64(c.Size) }
 			return newJamq(cfg)
 		}
 		return s.lease(s.open(c, limits{}, s.resident...).(*jamq))

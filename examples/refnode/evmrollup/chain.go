@@ -179,6 +179,3 @@ func (c *Chain) record(records ...[]byte) error {
 // SlotBegan lets the next block be made, even if it is not full. Otherwise blocks
 // are made when they are full.
 func (c *Chain) SlotBegan() { c.slotBegan.Store(true) }
-
-// Close ends the pool.
-func (c *Chain) Close() { c.pool.Close() }

@@ -54,7 +54,6 @@ func readAll(t *testing.T, dir string, cfg Config, checkpoint [][]byte, hashes [
 	if err != nil {
 		return err
 	}
-	defer chain.Close()
 	b, err := chain.Rollup()
 	if err != nil {
 		return err

@@ -31,7 +31,6 @@ func TestExport(t *testing.T) {
 		c, err := New(cfg)
 		require.NoError(t, err)
 		require.NoError(t, c.Import(t.Context(), path))
-		c.Close()
 
 		again := onDisk(t, cfg, nil)
 		require.EqualValues(t, 30, again.Origin())
@@ -61,7 +60,6 @@ func TestImportIsRefused(t *testing.T) {
 		cfg.Ledger, cfg.States = store.NewKeys(), store.NewKeys()
 		c, err := New(cfg)
 		require.NoError(t, err)
-		defer c.Close()
 		if err := c.Import(t.Context(), name); err != nil {
 			if _, again := New(cfg); again != nil {
 				require.ErrorIs(t, again, ledger.ErrImport)

@@ -24,7 +24,6 @@ func recovered(t *testing.T, record func(records ...[]byte) error) *rollup {
 	require.NoError(t, err)
 	r, err := c.Rollup()
 	require.NoError(t, err)
-	t.Cleanup(c.Close)
 	require.NoError(t, r.(*rollup).Recovered(t.Context(), record))
 	return r.(*rollup)
 }
@@ -128,7 +127,6 @@ func TestNothingIsTakenWhileABlockReturns(t *testing.T) {
 func TestTakesNothingBeforeRecovery(t *testing.T) {
 	c, err := New(testConfig())
 	require.NoError(t, err)
-	defer c.Close()
 	require.ErrorIs(t, c.SendTransaction(pay(0, 0, 1)), errNotRecovered)
 }
 

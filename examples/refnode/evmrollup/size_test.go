@@ -90,7 +90,6 @@ func (c *longChain) open(checkpoint [][]byte) {
 }
 
 func (c *longChain) close() {
-	c.r.Close()
 	require.NoError(c.t, c.store.Close())
 }
 

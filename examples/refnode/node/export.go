@@ -20,7 +20,6 @@ func Export(ctx context.Context, cfg Config, path string) error {
 	}
 	err = n.Chain.Export(ctx, path)
 	n.jam.Close()
-	n.Chain.Close()
 	return errors.Join(err, n.store.Close())
 }
 
@@ -39,7 +38,6 @@ func Import(ctx context.Context, cfg Config, path string) (err error) {
 	}
 	if n.Chain, err = evmrollup.New(n.rollupConfig()); err == nil {
 		err = n.Chain.Import(ctx, path)
-		n.Chain.Close()
 	}
 	if err = errors.Join(err, n.store.Close()); err != nil {
 		return fmt.Errorf("node: import %s: %w", path, err)

@@ -174,7 +174,6 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	err := group.Wait()
 	n.jam.Close()
-	n.Chain.Close()
 	if failure := n.store.Err(); failure != nil {
 		return failure // and blocks can still be read
 	}

@@ -33,8 +33,12 @@ func (n *Node) Resolve(tag rpc.BlockNumber) *Block {
 }
 
 // SendTransaction adds a transaction to the pool. With a data directory it is
-// on disk when the call returns. Errors are those of the pool.
+// on disk when the call returns. Errors are those of the pool. A node whose disk has failed
+// refuses all with that reason, whatever the pool would say.
 func (n *Node) SendTransaction(tx *types.Transaction) error {
+	if err := n.store.Err(); err != nil {
+		return err
+	}
 	if err := n.Chain.SendTransaction(tx); err != nil {
 		return err
 	}

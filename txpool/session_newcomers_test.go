@@ -24,21 +24,18 @@ func TestSessionReplacement(t *testing.T) {
 	require.Equal(t, dear.Hash(), b.Next().Hash(), "the session does not see the new price")
 }
 
-// A sender that had a long run while it was alone lets a newcomer go first.
-func TestSessionPerSenderNewcomer(t *testing.T) {
-	for after := range 5 {
-		t.Run(fmt.Sprint(after), func(t *testing.T) {
-			s := newSiege(t, 100, roomy)
-			addAll(s, chain(0, 0, 8, 50, 0)...)
-			b := s.pool.Build(context.Background(), txpool.Budget{PerSender: 2})
-			for range 2 + after {
-				require.NotNil(t, b.Next())
-			}
-			other := transfer(1, 0, 5, 0)
-			require.NoError(t, s.pool.Add(other))
-			require.Equal(t, other.Hash(), b.Next().Hash(), "number %d in a row of one sender while another one waits", 3+after)
-		})
+// A session that has taken everything goes on with newcomers.
+func TestNewcomersAfterTheLast(t *testing.T) {
+	s := newSiege(t, 100, roomy)
+	addAll(s, chain(0, 0, 3, 50, 0)...)
+	b := s.pool.Build(context.Background(), txpool.Budget{})
+	for range 3 {
+		require.NotNil(t, b.Next())
 	}
+	require.Nil(t, b.Next())
+	other := transfer(1, 0, 5, 0)
+	require.NoError(t, s.pool.Add(other))
+	require.Equal(t, other.Hash(), b.Next().Hash())
 }
 
 // Transactions that request as much gas as is allowed evict honest ones. In each
@@ -59,7 +56,7 @@ func TestSiegeSessionHogsBehindNewcomers(t *testing.T) {
 	require.Positive(t, lost, "the attack does nothing")
 	for n := range slots {
 		s.honour(transfer(500+n, 0, 10, 0))
-		s.session(txpool.Budget{Gas: block, PerSender: 2}, nil, nil)
+		s.session(txpool.Budget{Gas: block}, nil, nil)
 	}
 	require.GreaterOrEqual(t, s.paid, lambda*lost, "in %d blocks the attacker pays %.0f gwei; it displaced %.0f, and fills the pool", slots, s.paid, lost)
 }
