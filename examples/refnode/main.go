@@ -7,6 +7,8 @@
 //
 //	go run ./examples/refnode
 //
+// It is then in developer mode (-dev): slots are short, and it signs for its accounts.
+//
 // Send 51 transactions, check that all become final, and exit:
 //
 //	go run ./examples/refnode -demo 51
@@ -212,6 +214,9 @@ func greet(w io.Writer, url string, o *options, accounts []devkeys.Account) {
 	fmt.Fprintln(w, "Accounts, 10000 ETH each. The keys are public: never send them anything of value.")
 	for i, a := range accounts {
 		fmt.Fprintf(w, "(%d) %s  key 0x%x\n", i, a.Address, a.Key.D.FillBytes(make([]byte, 32)))
+	}
+	if o.dev {
+		fmt.Fprintln(w, "\nDeveloper mode: the node signs for these accounts.")
 	}
 	fmt.Fprintf(w, "\nMnemonic: %s\nListening on %s (HTTP and WebSocket; a browser sees a live page)\n", devkeys.Mnemonic, url)
 }

@@ -29,14 +29,19 @@ type options struct {
 	seed                uint64
 	loss, skip          float64
 	chainID             uint64
+	dev                 bool
 	verbose, pprof      bool
 	lab, tui            bool
 	exportTo, importOf  string
 	rpc                 rpcapi.Config
 }
 
-// demoSlot is the length of a slot in a demonstration without -slot.
-const demoSlot = 250 * time.Millisecond
+// demoSlot is the length of a slot in a demonstration without -slot, and devSlot that in
+// developer mode.
+const (
+	demoSlot = 250 * time.Millisecond
+	devSlot  = 100 * time.Millisecond
+)
 
 // loadBundle is the maximum number of transactions in a block under load without
 // -bundle. The gas limit of a block admits that many transfers.
@@ -70,7 +75,8 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.exportTo, "export", "", "write the node in -datadir, which must be drained, to a new `file`, and exit")
 	fs.StringVar(&o.importOf, "import", "", "make -datadir from a `file` that -export wrote, and exit")
 	fs.StringVar(&o.spec, "spec", "tiny", "`constants` of the embedded JAM chain: tiny or full")
-	fs.DurationVar(&o.slot, "slot", 6*time.Second, "length of a slot, at least about 20ms; -demo and -load use 250ms unless this flag is given")
+	fs.DurationVar(&o.slot, "slot", 6*time.Second, "length of a slot, at least about 20ms; -demo and -load use 250ms, and -dev 100ms, unless this flag is given")
+	fs.BoolVar(&o.dev, "dev", false, "developer mode: short slots, and the node signs for its accounts and answers every origin; it is on unless this flag, -datadir, -jam, -demo or -load is given")
 	fs.IntVar(&o.demo, "demo", 0, "send this `number` of transactions, check that each becomes final exactly once, and exit; 0: off")
 	fs.IntVar(&o.load.Rate, "load", 0, "send this `number` of transactions per second, report rates and latencies, and exit; 0: off")
 	fs.DurationVar(&o.load.Duration, "load.for", 30*time.Second, "how long -load sends, at least 1s")
@@ -109,6 +115,9 @@ func (o *options) check(given map[string]bool) error {
 			return fmt.Errorf("-%s needs -datadir, and cannot be used with -demo, -load or -tui", name)
 		}
 	}
+	if o.dev && (o.dataDir != "" || o.jam != "" || o.demo > 0 || o.load.Rate != 0) {
+		return errors.New("-dev cannot be used with -datadir, -jam, -demo or -load")
+	}
 	switch {
 	case o.demo < 0:
 		return fmt.Errorf("-demo is %d, want 0 or more", o.demo)
@@ -127,9 +136,15 @@ func (o *options) check(given map[string]bool) error {
 	return o.rpc.Validate()
 }
 
-// adapt sets the defaults of a demonstration or a load for flags that were not
-// given.
+// adapt sets the defaults of developer mode, of a demonstration or of a load for flags
+// that were not given.
 func (o *options) adapt(given map[string]bool) {
+	if !given["dev"] {
+		o.dev = o.dataDir == "" && o.jam == "" && o.demo == 0 && o.load.Rate == 0
+	}
+	if o.dev {
+		o.adaptDev(given)
+	}
 	if o.load.Rate > 0 && !given["bundle"] {
 		o.bundle = loadBundle
 	}
@@ -141,6 +156,21 @@ func (o *options) adapt(given map[string]bool) {
 	}
 	if !given["http"] {
 		o.http = "127.0.0.1:0" // the usual port may be taken
+	}
+}
+
+// adaptDev sets the defaults of developer mode. Browsers may read the node from any page,
+// as pages under development need it; its keys are public.
+func (o *options) adaptDev(given map[string]bool) {
+	o.rpc.Dev = true
+	if !given["slot"] {
+		o.slot = devSlot
+	}
+	if !given["http.corsdomain"] {
+		o.rpc.CORS = []string{"*"}
+	}
+	if !given["ws.origins"] {
+		o.rpc.Origins = []string{"*"}
 	}
 }
 

@@ -30,10 +30,11 @@ type service struct {
 
 func (a *api) services(limiter *ratelimit.Limiter) []service {
 	fees := newFees(a)
-	return []service{
+	calls := &Calls{a, fees}
+	all := []service{
 		{"eth", &Chain{a}},
 		{"eth", &State{a}},
-		{"eth", &Calls{a, fees}},
+		{"eth", calls},
 		{"eth", &Transactions{a}},
 		{"eth", &Logs{a}},
 		{"eth", &Subscriptions{a}},
@@ -45,7 +46,15 @@ func (a *api) services(limiter *ratelimit.Limiter) []service {
 		{"jam", &JAM{a}},
 		{"admin", &Admin{a, limiter}},
 	}
+	if a.cfg.Dev { // the last of two methods with one name counts
+		wallet := newWallet(calls)
+		all = append(all, service{"eth", wallet}, service{devNamespace, &Personal{wallet}})
+	}
+	return all
 }
+
+// devNamespace is a namespace that exists with Config.Dev only.
+const devNamespace = "personal"
 
 // resolve returns the block with the given tag, number or hash. If there is
 // none, it returns geth's error.

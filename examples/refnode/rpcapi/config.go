@@ -29,6 +29,8 @@ type Config struct {
 	// untrusted clients reach the node. A client with a token may call all of
 	// these and admin.
 	API []string
+	// Dev lets every client use the keys of the development accounts: see [Wallet].
+	Dev bool
 	// CORS lists the origins whose scripts may read answers over HTTP. "*"
 	// allows all origins; an empty list allows none.
 	CORS []string

@@ -1,0 +1,158 @@
+package rpcapi
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/ethereum/go-ethereum/accounts"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/signer/core/apitypes"
+)
+
+// Wallet implements the methods that let the node sign for its development accounts.
+// Their keys are public, so the methods exist with Config.Dev only.
+type Wallet struct {
+	*Calls
+	keys map[common.Address]*ecdsa.PrivateKey
+	// sending is held from the choice of a nonce until the pool has the transaction, so
+	// that transactions of one account that are sent at once have different nonces.
+	sending sync.Mutex
+}
+
+// errUnknownAccount is geth's.
+var errUnknownAccount = errors.New("unknown account")
+
+func newWallet(calls *Calls) *Wallet {
+	w := &Wallet{Calls: calls, keys: make(map[common.Address]*ecdsa.PrivateKey)}
+	for _, account := range calls.node.Accounts() {
+		w.keys[account.Address] = account.Key
+	}
+	return w
+}
+
+// Accounts implements eth_accounts. It returns the addresses of the development accounts.
+func (w *Wallet) Accounts() []common.Address {
+	var all []common.Address
+	for _, account := range w.node.Accounts() {
+		all = append(all, account.Address)
+	}
+	return all
+}
+
+// RequestAccounts implements eth_requestAccounts, which a page asks a wallet for
+// (EIP-1102).
+func (w *Wallet) RequestAccounts() []common.Address { return w.Accounts() }
+
+// SendTransaction implements eth_sendTransaction. It fills in what the arguments lack as
+// eth_fillTransaction does, signs the transaction and sends it.
+func (w *Wallet) SendTransaction(ctx context.Context, args CallArgs) (common.Hash, error) {
+	w.sending.Lock()
+	defer w.sending.Unlock()
+	signed, err := w.SignTransaction(ctx, args)
+	if err != nil {
+		return common.Hash{}, err
+	}
+	if err := w.node.SendTransaction(signed.Tx); err != nil {
+		return common.Hash{}, err
+	}
+	return signed.Tx.Hash(), nil
+}
+
+// SignTransaction implements eth_signTransaction. Unlike geth, it fills in what the
+// arguments lack.
+func (w *Wallet) SignTransaction(ctx context.Context, args CallArgs) (*FilledTransaction, error) {
+	key := w.keys[args.from()]
+	if key == nil {
+		return nil, errUnknownAccount
+	}
+	filled, err := w.FillTransaction(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	if filled.Tx, err = types.SignTx(filled.Tx, w.signer, key); err != nil {
+		return nil, err
+	}
+	filled.Raw, err = filled.Tx.MarshalBinary()
+	return filled, err
+}
+
+// Sign implements eth_sign: a signature of a message with Ethereum's prefix (EIP-191).
+func (w *Wallet) Sign(account common.Address, message hexutil.Bytes) (hexutil.Bytes, error) {
+	return w.signHash(account, accounts.TextHash(message))
+}
+
+// SignTypedData implements eth_signTypedData, which is eth_signTypedData_v4.
+func (w *Wallet) SignTypedData(account common.Address, data typedData) (hexutil.Bytes, error) {
+	hash, _, err := apitypes.TypedDataAndHash(apitypes.TypedData(data))
+	if err != nil {
+		return nil, invalidParams("%v", err)
+	}
+	return w.signHash(account, hash)
+}
+
+// SignTypedData_v4 implements eth_signTypedData_v4 (EIP-712).
+//
+//nolint:revive // go-ethereum derives the name of the method from this one
+func (w *Wallet) SignTypedData_v4(account common.Address, data typedData) (hexutil.Bytes, error) {
+	return w.SignTypedData(account, data)
+}
+
+// signHash returns a signature as contracts verify it: the last byte is 27 or 28.
+func (w *Wallet) signHash(account common.Address, hash []byte) (hexutil.Bytes, error) {
+	key := w.keys[account]
+	if key == nil {
+		return nil, errUnknownAccount
+	}
+	signature, err := crypto.Sign(hash, key)
+	if err != nil {
+		return nil, err
+	}
+	signature[crypto.RecoveryIDOffset] += 27
+	return signature, nil
+}
+
+// typedData is EIP-712's data: an object, or a string with one, as wallets send it.
+type typedData apitypes.TypedData
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *typedData) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		raw = []byte(text)
+	}
+	return json.Unmarshal(raw, (*apitypes.TypedData)(d))
+}
+
+// Personal implements the methods of the namespace personal that tools use.
+type Personal struct{ wallet *Wallet }
+
+// Sign implements personal_sign: eth_sign with its parameters in the other order. Some
+// clients send a password too, which is not needed.
+func (p *Personal) Sign(message hexutil.Bytes, account common.Address, _ *string) (hexutil.Bytes, error) {
+	return p.wallet.Sign(account, message)
+}
+
+// EcRecover implements personal_ecRecover. It returns the account that signed a message.
+func (p *Personal) EcRecover(message, signature hexutil.Bytes) (common.Address, error) {
+	const legacy = 27
+	if len(signature) != crypto.SignatureLength {
+		return common.Address{}, invalidParams("the signature has %d bytes, want %d", len(signature), crypto.SignatureLength)
+	}
+	v := signature[crypto.RecoveryIDOffset]
+	if v != legacy && v != legacy+1 {
+		return common.Address{}, fmt.Errorf("invalid Ethereum signature (V is not 27 or 28)")
+	}
+	signature[crypto.RecoveryIDOffset] = v - legacy
+	key, err := crypto.SigToPub(accounts.TextHash(message), signature)
+	if err != nil {
+		return common.Address{}, err
+	}
+	return crypto.PubkeyToAddress(*key), nil
+}
