@@ -67,7 +67,7 @@ func run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer r.pool.Close()
+	defer r.Close()
 	cfg := builder.DefaultConfig[batch](net.Spec())
 	cfg.Runner.Observe = func(o submit.Observation) {
 		if e, ok := o.Effect.(bundlequeue.Changed); ok && e.To >= bundlequeue.Submitted {
