@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 	"strings"
+	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -13,6 +14,7 @@ import (
 	"github.com/holiman/uint256"
 
 	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/builder/mempool"
 	"github.com/jamq/jamq/txpool"
 )
 
@@ -31,29 +33,50 @@ func (b batch) String() string {
 	return strings.Join(names, ", ")
 }
 
-// rich is a state in which every account has one ether and no transaction, which is
-// enough for users who send one. A real state is a view at the newest executed
-// block; see package statedb.
-type rich struct{}
+// accounts implements txpool.State for users who begin with one ether and pay nothing.
+// A real state is a view at the newest executed block; see package statedb.
+type accounts struct {
+	mu     sync.Mutex // the pool reads accounts while blocks are applied
+	nonces map[common.Address]uint64
+}
 
 // Account implements txpool.State.
-func (rich) Account(common.Address) (txpool.Account, error) {
-	return txpool.Account{Balance: *uint256.NewInt(1e18)}, nil
+func (a *accounts) Account(address common.Address) (txpool.Account, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return txpool.Account{Nonce: a.nonces[address], Balance: *uint256.NewInt(1e18)}, nil
+}
+
+// move adds to the nonces of the senders of a batch.
+func (a *accounts) move(b batch, by int) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, tx := range b {
+		from, err := types.Sender(types.LatestSignerForChainID(chainID), tx)
+		if err != nil {
+			return err
+		}
+		a.nonces[from] += uint64(by)
+	}
+	return nil
 }
 
 // rollup makes, executes and undoes batches for the builder. The transactions wait in
-// a mempool that has its own order. It implements builder.Rollup.
+// a mempool that has its own order and is in the builder's log. It implements
+// builder.Rollup and, by the mempool, builder.Recorder.
 type rollup struct {
-	pool *txpool.Pool
-	root common.Hash // a hash of all executed transactions
-	say  *log.Logger
+	*mempool.Pool
+	state *accounts
+	root  common.Hash // a hash of all executed transactions
+	say   *log.Logger
 }
 
 func newRollup(say *log.Logger) (*rollup, error) {
 	cfg := txpool.DefaultConfig(chainID)
 	cfg.Score = oracleFirst(oracle)
-	pool, err := txpool.New(cfg, rich{})
-	return &rollup{pool: pool, say: say}, err
+	state := &accounts{nonces: make(map[common.Address]uint64)}
+	pool, err := mempool.New(cfg, state, nil)
+	return &rollup{Pool: pool, state: state, say: say}, err
 }
 
 // execute returns the root after a batch. A real rollup executes its transactions.
@@ -67,20 +90,16 @@ func (r *rollup) execute(b batch) common.Hash {
 
 // Admit implements builder.Rollup.
 func (r *rollup) Admit(_ context.Context, op []byte) error {
-	_, err := r.pool.AddRaw(op)
+	_, err := r.AddRaw(op)
 	return err
 }
 
-// Propose implements builder.Rollup. It cancels the session, so that the transactions
-// stay in the pool until the block is in the log.
+// Propose implements builder.Rollup.
 func (r *rollup) Propose(ctx context.Context, _ uint64) (b batch, root common.Hash, err error) {
-	session := r.pool.Build(ctx, txpool.Budget{Count: perBlock, Gas: blockGas})
+	session := r.Build(ctx, txpool.Budget{Count: perBlock, Gas: blockGas})
 	for tx := session.Next(); tx != nil; tx = session.Next() {
 		b = append(b, tx)
 		session.Used(transferGas, tx.Size())
-	}
-	if err := session.Cancel(); err != nil {
-		return nil, root, err
 	}
 	if len(b) == 0 {
 		return nil, root, builder.ErrIdle
@@ -90,19 +109,21 @@ func (r *rollup) Propose(ctx context.Context, _ uint64) (b batch, root common.Ha
 
 // Apply implements builder.Rollup.
 func (r *rollup) Apply(_ context.Context, b builder.Block[batch]) error {
+	if err := r.state.move(b.Body, 1); err != nil {
+		return err
+	}
 	r.say.Printf("block %d: %s", b.Number, b.Body)
 	r.root = r.execute(b.Body)
-	r.pool.Reset(txpool.Head{Included: []txpool.Block{{Transactions: b.Body}}})
+	r.Applied(b.Number, txpool.Block{Transactions: b.Body})
 	return nil
 }
 
 // Undo implements builder.Rollup. The transactions return to the pool.
 func (r *rollup) Undo(_ context.Context, b builder.Block[batch]) error {
-	r.root = b.PreRoot
-	for _, d := range r.pool.Reset(txpool.Head{Reverted: []txpool.Block{{Transactions: b.Body}}}) {
-		r.say.Printf("transaction %s is not pending again: %v", d.Tx.Hash(), d.Err)
-	}
-	return nil
+	return r.Undone(b.Number, txpool.Block{Transactions: b.Body}, func() error {
+		r.root = b.PreRoot
+		return r.state.move(b.Body, -1)
+	})
 }
 
 // Root implements builder.Rollup.

@@ -35,6 +35,7 @@ var mayImport = map[string][]string{
 		"submit", "submit/journal", "submit/codec"},
 	"builder/jip2net":  {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "bundlequeue/told", "canonical", "submit", "submit/journal", "submit/codec", "submit/jip2"},
 	"builder/logtest":  {"submit/journal"},
+	"builder/mempool":  {"txpool"},
 	"bundlequeue/told": {"", "anchor", "anchor/chainview", "bundlequeue"},
 	"submit":           {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told"},
 	"submit/codec":     {""},

@@ -1,11 +1,9 @@
 package evmrollup
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/big"
-	"sync"
 	"sync/atomic"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -14,6 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/trie"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/builder/mempool"
 	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/statedb"
 	"github.com/jamq/jamq/statedb/evm"
@@ -69,14 +68,11 @@ type Chain struct {
 	config *params.ChainConfig
 	states *statedb.Store
 	ledger *ledger.Ledger
-	pool   *txpool.Pool
+	pool   *mempool.Pool
 	limits Limits
 
-	// moving is held while blocks that failed go from the ledger to the pool.
-	moving    sync.RWMutex
 	replaced  atomic.Uint64 // executed blocks that were undone
 	slotBegan atomic.Bool   // since the last block that was not full
-	recorder  atomic.Pointer[func(records ...[]byte) error]
 }
 
 // New returns a chain at its genesis, or with the blocks of Config.Ledger. It takes
@@ -144,9 +140,8 @@ func (c *Chain) makePool() (err error) {
 	cfg.MaxTxSize = maxTxSize
 	cfg.MaxBytes = c.cfg.poolBytes()
 	cfg.Logger, cfg.Metrics, cfg.Observe = c.log, c.cfg.PoolMetrics, c.poolEvent
-	cfg.Journal = poolJournal{c}
 	c.limits = limitsOf(&cfg)
-	c.pool, err = txpool.New(cfg, poolState{c})
+	c.pool, err = mempool.New(cfg, poolState{c}, func() *big.Int { return c.nextHeader(c.ledger.Head()).BaseFee })
 	return err
 }
 
@@ -162,18 +157,6 @@ func (s poolState) Account(addr common.Address) (txpool.Account, error) {
 	account := view.Account(addr)
 	_, delegated := types.ParseDelegation(view.Code(account.CodeHash))
 	return txpool.Account{Nonce: account.Nonce, Balance: *account.Balance, Delegated: delegated}, nil
-}
-
-// errNotRecovered is the reason why a chain takes no transactions yet.
-var errNotRecovered = errors.New("evmrollup: no builder has recovered the chain")
-
-// record appends records to the builder's log.
-func (c *Chain) record(records ...[]byte) error {
-	record := c.recorder.Load()
-	if record == nil {
-		return errNotRecovered
-	}
-	return (*record)(records...)
 }
 
 // SlotBegan lets the next block be made, even if it is not full. Otherwise blocks

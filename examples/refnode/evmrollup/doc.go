@@ -2,7 +2,7 @@
 // transactions, executes them in blocks, and answers questions about them.
 //
 //	rollup.go    follows the builder: proposes, applies and undoes blocks
-//	records.go   keeps the pool in the builder's log, and recovers
+//	records.go   makes checkpoints, and recovers
 //	execute.go   executes and seals a block, or executes it again
 //	payload.go   makes a block's payload, with the witness of its execution
 //	pool.go      takes transactions

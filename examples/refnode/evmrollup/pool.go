@@ -9,13 +9,7 @@ import (
 
 // SendTransaction adds a transaction to the pool. It is in the builder's log when the
 // call returns nil. Errors are those of the pool.
-//
-// While a failed block returns to the pool, SendTransaction waits. The pool would
-// see the state before the block but not its transactions, and take the
-// sender's next transaction for one behind a gap, which a full queue drops.
 func (c *Chain) SendTransaction(tx *types.Transaction) error {
-	c.moving.RLock()
-	defer c.moving.RUnlock()
 	if _, _, executed := c.ledger.Transaction(tx.Hash()); executed {
 		return txpool.ErrAlreadyKnown
 	}
@@ -25,8 +19,7 @@ func (c *Chain) SendTransaction(tx *types.Transaction) error {
 // Pooled returns a transaction in the pool. It waits while a failed block returns
 // to the pool.
 func (c *Chain) Pooled(hash common.Hash) (*types.Transaction, bool) {
-	c.moving.RLock()
-	defer c.moving.RUnlock()
+	defer c.pool.Hold()()
 	tx := c.pool.Get(hash)
 	return tx, tx != nil
 }
@@ -71,8 +64,7 @@ func (c *Chain) RemovePooled(hash common.Hash) error { return c.pool.Remove(hash
 // NextNonce returns the nonce after all known transactions of an account. It
 // waits while a failed block returns to the pool.
 func (c *Chain) NextNonce(addr common.Address) (uint64, error) {
-	c.moving.RLock()
-	defer c.moving.RUnlock()
+	defer c.pool.Hold()()
 	if nonce, known := c.pool.NextNonce(addr); known {
 		return nonce, nil
 	}

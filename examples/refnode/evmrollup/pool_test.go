@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/builder/mempool"
 	"github.com/jamq/jamq/txpool"
 )
 
@@ -127,7 +128,7 @@ func TestNothingIsTakenWhileABlockReturns(t *testing.T) {
 func TestTakesNothingBeforeRecovery(t *testing.T) {
 	c, err := New(testConfig())
 	require.NoError(t, err)
-	require.ErrorIs(t, c.SendTransaction(pay(0, 0, 1)), errNotRecovered)
+	require.ErrorIs(t, c.SendTransaction(pay(0, 0, 1)), mempool.ErrNotRecovered)
 }
 
 // A transaction that was accepted is found at each moment of its way into a block.

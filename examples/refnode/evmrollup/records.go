@@ -5,115 +5,34 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 
-	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
 
-	"github.com/jamq/jamq/txpool"
+	"github.com/jamq/jamq/builder/mempool"
 )
 
 // The first byte of a record is its kind. The records of a checkpoint are the number
-// of the last final block, the blocks after it, and the content of the pool.
+// of the last final block, the blocks after it, and those of the pool.
 const (
-	recordPool     = 'P' // of the pool
-	recordReturned = 'R' // 32 bytes: hash of a block that was undone; the pool has its transactions
-	recordFinal    = 'F' // 8 bytes: the last final block
-	recordBlock    = 'B' // RLP of a block
+	recordFinal = 'F' // 8 bytes: the last final block
+	recordBlock = 'B' // RLP of a block
 )
 
 // errRecord is wrapped by the error of a record that this package did not write.
 var errRecord = errors.New("evmrollup: malformed record")
 
-// recovery collects the records of the pool while the log is read.
-type recovery struct {
-	pool   [][]byte       // records
-	undone []*types.Block // whose transactions may be in no record of the pool
-}
+// Replay implements builder.Recorder. All records are those of the pool.
+func (r *rollup) Replay(ctx context.Context, record []byte) error { return r.pool.Replay(ctx, record) }
 
-func (f *recovery) forget(block common.Hash) {
-	f.undone = slices.DeleteFunc(f.undone, func(b *types.Block) bool { return b.Hash() == block })
-}
-
-// replay passes on the records of the pool.
-func (f *recovery) replay(step func([]byte) error) error {
-	for _, record := range f.pool {
-		if err := step(record); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// poolJournal writes the records of the pool to the builder's log.
-type poolJournal struct{ *Chain }
-
-// Append implements txpool.Journal.
-func (j poolJournal) Append(records ...[]byte) error { return j.record(framed(records)...) }
-
-func framed(records [][]byte) [][]byte {
-	all := make([][]byte, len(records))
-	for i, record := range records {
-		all[i] = append([]byte{recordPool}, record...)
-	}
-	return all
-}
-
-// Replay implements builder.Recorder.
-func (r *rollup) Replay(_ context.Context, record []byte) error {
-	switch {
-	case len(record) > 0 && record[0] == recordPool:
-		r.found.pool = append(r.found.pool, record[1:])
-	case len(record) == 1+common.HashLength && record[0] == recordReturned:
-		r.found.forget(common.Hash(record[1:]))
-	default:
-		return fmt.Errorf("%w: %.8x", errRecord, record)
-	}
-	return nil
-}
-
-// Recovered implements builder.Recorder. It restores the pool. It forgets none of its
-// transactions: the pool holds those aside that it cannot admit now. Leases are released,
-// because the transactions of blocks are not in the pool any more.
-func (r *rollup) Recovered(_ context.Context, record func(records ...[]byte) error) error {
-	r.recorder.Store(&record)
-	restored, err := r.pool.Restore(r.found.replay)
-	if err != nil {
-		return err
-	}
-	for _, lease := range r.pool.Leases() {
-		if err := lease.Release(); err != nil {
-			return err
-		}
-	}
-	r.logDisplaced(restored.Displaced)
-	undone := r.found.undone
-	r.found = nil
-	if err := r.returned(undone...); err != nil {
+// Recovered implements builder.Recorder.
+func (r *rollup) Recovered(ctx context.Context, record func(records ...[]byte) error) error {
+	if err := r.pool.Recovered(ctx, record); err != nil {
 		return err
 	}
 	if head := r.ledger.Head().NumberU64(); head > 0 || r.pool.Size() > 0 {
-		r.log.Info("recovered", "blocks", head, "transactions", r.pool.Size(), "held aside", len(r.pool.Held()), "poisoned", len(restored.Poisoned))
+		r.log.Info("recovered", "blocks", head, "transactions", r.pool.Size(), "held aside", len(r.pool.Held()))
 	}
 	return nil
-}
-
-// returned gives the transactions of blocks that were undone back to the pool, and records
-// that the pool has them.
-func (r *rollup) returned(blocks ...*types.Block) error {
-	head := txpool.Head{BaseFee: r.nextHeader(r.ledger.Head()).BaseFee}
-	var records [][]byte
-	for _, b := range slices.Backward(blocks) { // undone newest first
-		head.Reverted = append(head.Reverted, poolBlock(&Block{Block: b}))
-		records = append(records, append([]byte{recordReturned}, b.Hash().Bytes()...))
-		r.log.Warn("a block failed; its transactions are executed again", "block", b.Number(), "transactions", len(b.Transactions()))
-	}
-	r.logDisplaced(r.pool.Reset(head))
-	if err := r.pool.Flush(); err != nil || len(records) == 0 {
-		return err
-	}
-	return r.record(records...)
 }
 
 // Checkpoint implements builder.Checkpointer. States and final blocks are in the database.
@@ -132,7 +51,7 @@ func (r *rollup) Checkpoint(context.Context) ([][]byte, error) {
 		}
 		records = append(records, append([]byte{recordBlock}, raw...))
 	}
-	return append(records, framed(r.pool.Records())...), nil
+	return append(records, r.pool.Records()...), nil
 }
 
 // pin keeps the state of the final block of a checkpoint, because a restart begins with
@@ -152,15 +71,17 @@ func (r *rollup) pin(final uint64) error {
 }
 
 // Restore implements builder.Checkpointer.
-func (r *rollup) Restore(_ context.Context, records [][]byte) error {
+func (r *rollup) Restore(ctx context.Context, records [][]byte) error {
 	for _, record := range records {
 		if len(record) == 0 {
 			return fmt.Errorf("%w: empty", errRecord)
 		}
 		kind, body := record[0], record[1:]
 		switch {
-		case kind == recordPool:
-			r.found.pool = append(r.found.pool, body)
+		case mempool.Owns(record):
+			if err := r.pool.Replay(ctx, record); err != nil {
+				return err
+			}
 		case kind == recordFinal && len(body) == 8:
 			r.final = binary.BigEndian.Uint64(body)
 			if err := r.ledger.Rewind(r.final); err != nil {

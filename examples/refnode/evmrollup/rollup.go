@@ -2,7 +2,6 @@ package evmrollup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -17,22 +16,15 @@ import (
 // goroutine.
 type rollup struct {
 	*Chain
-	proposed *proposal     // by the last call of Propose
-	found    *recovery     // nil after Recovered
+	proposed *Block        // by the last call of Propose
 	final    uint64        // number of the last final block
 	pinned   []common.Hash // states of the final blocks of the last two checkpoints
-}
-
-// proposal is a block that was executed and may become the newest one.
-type proposal struct {
-	block   *Block
-	session *txpool.Session
 }
 
 // Rollup returns the chain for package builder, which then leads it from the block with
 // which it began: see Origin. It must be called once. The error is that of Config.Ledger.
 func (c *Chain) Rollup() (builder.Rollup[*Block], error) {
-	return &rollup{Chain: c, found: new(recovery), final: c.Origin()}, c.ledger.Rewind(c.Origin())
+	return &rollup{Chain: c, final: c.Origin()}, c.ledger.Rewind(c.Origin())
 }
 
 // Origin returns the number of the block with which the chain began: 0, or that of an
@@ -67,8 +59,7 @@ func (r *rollup) Admit(_ context.Context, op []byte) error {
 // Root implements builder.Rollup.
 func (r *rollup) Root() common.Hash { return r.ledger.Head().Root() }
 
-// Propose implements builder.Rollup. The transactions of the block stay in a session of
-// the pool until the block is applied, or another one is proposed.
+// Propose implements builder.Rollup.
 func (r *rollup) Propose(ctx context.Context, number uint64) (*Block, common.Hash, error) {
 	if err := r.abandon(); err != nil {
 		return nil, common.Hash{}, err
@@ -84,54 +75,39 @@ func (r *rollup) Propose(ctx context.Context, number uint64) (*Block, common.Has
 	block, err := r.execute(parent, header, session)
 	switch {
 	case err != nil:
-		return nil, common.Hash{}, errors.Join(err, session.Cancel())
+		return nil, common.Hash{}, err
 	case block == nil:
-		return nil, common.Hash{}, errors.Join(builder.ErrIdle, session.Cancel())
+		return nil, common.Hash{}, builder.ErrIdle
 	}
-	r.proposed = &proposal{block, session}
+	r.proposed = block
 	return block, block.Root(), nil
 }
 
 // abandon forgets the last proposal.
 func (r *rollup) abandon() error {
+	r.pool.Abandon()
 	p := r.proposed
 	if r.proposed = nil; p == nil {
 		return nil
 	}
-	return errors.Join(p.session.Cancel(), r.states.Discard(p.block.Root()))
+	return r.states.Discard(p.Root())
 }
 
 // Apply implements builder.Rollup. A block that was just proposed is not executed again.
+// Its transactions are in the ledger before they leave the pool, so that each is always
+// found.
 func (r *rollup) Apply(_ context.Context, b builder.Block[*Block]) error {
 	var err error
-	if p := r.proposed; p != nil && p.block == b.Body {
-		err = r.take(p)
+	if p := r.proposed; p != nil && p == b.Body {
+		r.proposed = nil
+		err = r.extend(p)
 	} else if err = r.abandon(); err == nil {
 		err = r.again(b.Body.Block)
 	}
-	switch {
-	case err != nil:
-		return err
-	case r.found != nil:
-		r.found.forget(b.Body.Hash())
-		return nil
-	}
-	block := r.ledger.Head()
-	r.logDisplaced(r.pool.Reset(txpool.Head{Included: []txpool.Block{poolBlock(block)}, BaseFee: r.nextHeader(block).BaseFee}))
-	return nil
-}
-
-// take makes a proposal the newest block. Its transactions are in the ledger before they
-// leave the pool, so that each is always found.
-func (r *rollup) take(p *proposal) error {
-	if err := r.extend(p.block); err != nil {
+	if err != nil {
 		return err
 	}
-	r.proposed = nil
-	if err := p.session.Commit(); err != nil {
-		r.discard(p.block.NumberU64())
-		return errors.Join(err, p.session.Cancel())
-	}
+	r.pool.Applied(b.Number, poolBlock(b.Body))
 	return nil
 }
 
@@ -140,15 +116,10 @@ func (r *rollup) Undo(_ context.Context, b builder.Block[*Block]) error {
 	if err := r.abandon(); err != nil {
 		return err
 	}
-	if r.found != nil {
+	return r.pool.Undone(b.Number, poolBlock(b.Body), func() error {
 		r.discard(b.Number)
-		r.found.undone = append(r.found.undone, b.Body.Block)
 		return nil
-	}
-	r.moving.Lock()
-	defer r.moving.Unlock()
-	r.discard(b.Number)
-	return r.returned(b.Body.Block)
+	})
 }
 
 // discard removes the blocks from a number on, and their states.

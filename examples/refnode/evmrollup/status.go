@@ -25,8 +25,7 @@ type TransactionStatus struct {
 // until a day after it was dropped or replaced, with a data directory also
 // across restarts.
 func (c *Chain) TransactionStatus(hash common.Hash) TransactionStatus {
-	c.moving.RLock() // blocks that failed are neither here nor there
-	defer c.moving.RUnlock()
+	defer c.pool.Hold()() // blocks that failed are neither here nor there
 	if s := c.inBlock(hash); s.Block != nil {
 		return s
 	}
@@ -56,17 +55,5 @@ func (c *Chain) poolEvent(e txpool.Event) {
 		c.log.Info("transaction dropped", "tx", e.Tx.Hash(), "sender", e.Sender, "reason", e.Reason, "age", e.Age.Round(time.Second))
 	case txpool.Replaced:
 		c.log.Info("transaction replaced", "tx", e.Tx.Hash(), "sender", e.Sender, "by", e.By)
-	}
-}
-
-// logDisplaced logs the transactions that did not stay in the pool, or did not
-// return to it.
-func (c *Chain) logDisplaced(displaced []txpool.Displaced) {
-	for _, d := range displaced {
-		if d.Held {
-			c.log.Warn("transaction held aside; the pool tries again", "tx", d.Tx.Hash(), "reason", d.Err)
-		} else {
-			c.log.Warn("transaction left the pool", "tx", d.Tx.Hash(), "reason", d.Err)
-		}
 	}
 }
