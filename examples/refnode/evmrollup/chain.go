@@ -71,8 +71,8 @@ type Chain struct {
 	pool   *mempool.Pool
 	limits Limits
 
-	replaced  atomic.Uint64 // executed blocks that were undone
-	slotBegan atomic.Bool   // since the last block that was not full
+	replaced   atomic.Uint64 // executed blocks that were undone
+	production production
 }
 
 // New returns a chain at its genesis, or with the blocks of Config.Ledger. It takes
@@ -158,7 +158,3 @@ func (s poolState) Account(addr common.Address) (txpool.Account, error) {
 	_, delegated := types.ParseDelegation(view.Code(account.CodeHash))
 	return txpool.Account{Nonce: account.Nonce, Balance: *account.Balance, Delegated: delegated}, nil
 }
-
-// SlotBegan lets the next block be made, even if it is not full. Otherwise blocks
-// are made when they are full.
-func (c *Chain) SlotBegan() { c.slotBegan.Store(true) }

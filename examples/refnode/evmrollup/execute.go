@@ -53,7 +53,7 @@ func (c *Chain) nextHeader(parent *Block) *types.Header {
 	h := newHeader()
 	h.ParentHash = parent.Hash()
 	h.Number = new(big.Int).Add(parent.Number(), common.Big1)
-	h.Time = max(parent.Time(), uint64(time.Now().Unix()))
+	h.Time = max(parent.Time(), c.production.now())
 	h.BaseFee = eip1559.CalcBaseFee(c.config, parent.Header())
 	h.MixDigest = crypto.Keccak256Hash([]byte("jamq random"), parent.Hash().Bytes())
 	return h
@@ -61,8 +61,8 @@ func (c *Chain) nextHeader(parent *Block) *types.Header {
 
 // execute runs the transactions of the lease and seals the block. A transaction
 // that cannot run leaves the lease: it is dropped with the reason, or it waits
-// for the next block. The block is nil if none could run.
-func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Session) (*Block, error) {
+// for the next block. If none could run, the block is nil, unless it may be empty.
+func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Session, empty bool) (*Block, error) {
 	view, err := c.states.View(parent.Root())
 	if err != nil {
 		return nil, err
@@ -87,10 +87,13 @@ func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Ses
 			session.Fail(err)
 		}
 	}
-	if len(txs) == 0 {
+	if len(txs) == 0 && !empty {
 		return nil, nil
 	}
-	if err := run.Finish(); err != nil {
+	switch err := run.Finish(); {
+	case err != nil && len(txs) == 0:
+		return nil, err
+	case err != nil:
 		// A balance does not fit, and the transaction that caused it is
 		// unknown. The last one is rejected, so that the next attempt is a
 		// different one.
@@ -171,7 +174,7 @@ func (c *Chain) again(block *types.Block) error {
 	if err != nil {
 		return err
 	}
-	if !c.states.Has(root) {
+	if !c.states.Has(root) || root == c.ledger.Head().Root() { // each block has a commit to discard
 		if _, err := view.Commit(); err != nil {
 			return err
 		}

@@ -64,15 +64,14 @@ func (r *rollup) Propose(ctx context.Context, number uint64) (*Block, common.Has
 	if err := r.abandon(); err != nil {
 		return nil, common.Hash{}, err
 	}
-	switch pending := r.pool.Stats().Pending; {
-	case pending >= r.cfg.MaxTxsPerBlock:
-	case pending == 0, !r.slotBegan.Swap(false):
+	due, empty := r.production.due(number, r.pool.Stats().Pending, r.cfg.MaxTxsPerBlock)
+	if !due {
 		return nil, common.Hash{}, builder.ErrIdle
 	}
 	parent := r.ledger.Head()
 	header := r.nextHeader(parent)
 	session := r.pool.Build(ctx, txpool.Budget{Count: r.cfg.MaxTxsPerBlock, Gas: header.GasLimit, BaseFee: header.BaseFee})
-	block, err := r.execute(parent, header, session)
+	block, err := r.execute(parent, header, session, empty)
 	switch {
 	case err != nil:
 		return nil, common.Hash{}, err
@@ -107,6 +106,7 @@ func (r *rollup) Apply(_ context.Context, b builder.Block[*Block]) error {
 	if err != nil {
 		return err
 	}
+	r.production.made(b.Body.Time())
 	r.pool.Applied(b.Number, poolBlock(b.Body))
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/canonical"
 )
 
 // Resolve returns the block that a tag or a number names, or nil if there is
@@ -44,6 +45,14 @@ func (n *Node) SendTransaction(tx *types.Transaction) error {
 	}
 	n.live.Sent(1)
 	return nil
+}
+
+// Mine makes a number of blocks, which may be empty, and waits until they are latest. The
+// error is that of ctx, or of a node that has stopped.
+func (n *Node) Mine(ctx context.Context, blocks uint64) error {
+	last := n.builder.Heads().Pending.Number + blocks
+	n.MineTo(last)
+	return n.builder.Await(ctx, func(h canonical.Heads) bool { return h.Latest.Number >= last })
 }
 
 // QueueStats returns the statistics of the queue.

@@ -47,14 +47,17 @@ func (a *api) services(limiter *ratelimit.Limiter) []service {
 		{"admin", &Admin{a, limiter}},
 	}
 	if a.cfg.Dev { // the last of two methods with one name counts
-		wallet := newWallet(calls)
-		all = append(all, service{"eth", wallet}, service{devNamespace, &Personal{wallet}})
+		wallet, evm := newWallet(calls), &EVM{a}
+		all = append(all, service{"eth", wallet}, service{"personal", &Personal{wallet}}, service{"evm", evm})
+		for _, tool := range []string{"hardhat", "anvil"} {
+			all = append(all, service{tool, &Tool{evm}})
+		}
 	}
 	return all
 }
 
-// devNamespace is a namespace that exists with Config.Dev only.
-const devNamespace = "personal"
+// devNamespaces are the namespaces that exist with Config.Dev only.
+var devNamespaces = []string{"personal", "evm", "hardhat", "anvil"}
 
 // resolve returns the block with the given tag, number or hash. If there is
 // none, it returns geth's error.

@@ -111,7 +111,7 @@ func newServer(a *api, limiter *ratelimit.Limiter, names []string) (*rpc.Server,
 	server.SetHTTPBodyLimit(a.cfg.BodyBytes)
 	server.SetWebsocketReadLimit(int64(a.cfg.BodyBytes))
 	for _, s := range a.services(limiter) {
-		if !slices.Contains(names, s.namespace) && s.namespace != devNamespace {
+		if !slices.Contains(names, s.namespace) && !slices.Contains(devNamespaces, s.namespace) {
 			continue
 		}
 		if err := server.RegisterName(s.namespace, s.receiver); err != nil {

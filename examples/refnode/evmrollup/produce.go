@@ -1,0 +1,109 @@
+package evmrollup
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// ErrTime is returned for a time of a block that is not after the time of the newest one.
+var ErrTime = errors.New("evmrollup: time of a block is in the past")
+
+// production decides when blocks are made and which time they have. Its zero value makes
+// blocks of waiting transactions at the time of the machine's clock; developers change it.
+type production struct {
+	mu sync.Mutex
+	// began is set if a slot has begun since the last block that was not full.
+	began bool
+	// manual is set if only blocks up to upTo are made, and those even without transactions.
+	manual bool
+	upTo   uint64
+	// offset is added to the clock. next is the time of the next block in Unix seconds, or 0.
+	offset time.Duration
+	next   uint64
+}
+
+// due reports whether a block must be made, and whether also without transactions.
+// pending is the number of transactions that can run, and most that of a full block.
+func (p *production) due(number uint64, pending, most int) (due, empty bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case number <= p.upTo:
+		return true, true
+	case p.manual || pending == 0:
+		return false, false
+	case pending >= most:
+		return true, false
+	}
+	due, p.began = p.began, false
+	return due, false
+}
+
+// now returns the time of the next block in Unix seconds, if its parent is older.
+func (p *production) now() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.next > 0 {
+		return p.next
+	}
+	return uint64(time.Now().Add(p.offset).Unix())
+}
+
+// made notes the time of the newest block.
+func (p *production) made(at uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at >= p.next {
+		p.next = 0
+	}
+}
+
+// SlotBegan lets the next block be made, even if it is not full. Otherwise blocks
+// are made when they are full.
+func (c *Chain) SlotBegan() {
+	c.production.mu.Lock()
+	defer c.production.mu.Unlock()
+	c.production.began = true
+}
+
+// MineTo lets blocks be made up to a number, at once and even without transactions.
+func (c *Chain) MineTo(number uint64) {
+	c.production.mu.Lock()
+	defer c.production.mu.Unlock()
+	c.production.upTo = max(c.production.upTo, number)
+}
+
+// SetAutomine sets whether blocks are made for waiting transactions, which is so at first,
+// or only by MineTo.
+func (c *Chain) SetAutomine(on bool) {
+	c.production.mu.Lock()
+	defer c.production.mu.Unlock()
+	c.production.manual = !on
+}
+
+// IncreaseTime moves the clock of later blocks forward, or back if seconds is negative,
+// and returns by how many seconds it is now ahead of the machine's. No block is older than
+// its parent.
+func (c *Chain) IncreaseTime(seconds int64) int64 {
+	p := &c.production
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.offset += time.Duration(seconds) * time.Second
+	return int64(p.offset / time.Second)
+}
+
+// SetNextTime sets the time of the next block, in Unix seconds. The clock goes on from
+// there. The error wraps ErrTime.
+func (c *Chain) SetNextTime(seconds uint64) error {
+	p := &c.production
+	head := c.ledger.Head().Time()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if seconds <= head {
+		return fmt.Errorf("%w: have %d, want more than %d", ErrTime, seconds, head)
+	}
+	p.next, p.offset = seconds, time.Until(time.Unix(int64(seconds), 0))
+	return nil
+}

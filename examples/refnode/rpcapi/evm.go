@@ -1,0 +1,108 @@
+package rpcapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/common/math"
+)
+
+// EVM implements the methods of the namespace evm, with which development tools decide
+// when blocks are made and which time they have. They exist with Config.Dev only.
+type EVM struct{ *api }
+
+// maxMined is the maximum number of blocks of a call. Each is a work package, of which a
+// JAM core takes one per slot.
+const maxMined = 256
+
+// MineArgs is the optional parameter of evm_mine: the time of the first block in Unix
+// seconds, as a number or a hex string, or an object with it and the number of blocks.
+type MineArgs struct {
+	Timestamp *math.HexOrDecimal64 `json:"timestamp"`
+	Blocks    *math.HexOrDecimal64 `json:"blocks"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *MineArgs) UnmarshalJSON(raw []byte) error {
+	type object MineArgs
+	if len(raw) > 0 && raw[0] == '{' {
+		return json.Unmarshal(raw, (*object)(m))
+	}
+	return json.Unmarshal(raw, &m.Timestamp)
+}
+
+// Mine implements evm_mine. It makes a block of the waiting transactions, or an empty one,
+// and returns "0" when the block is latest.
+func (e *EVM) Mine(ctx context.Context, args *MineArgs) (string, error) {
+	blocks := uint64(1)
+	if args != nil && args.Blocks != nil {
+		blocks = uint64(*args.Blocks)
+	}
+	if args != nil && args.Timestamp != nil {
+		if err := e.node.SetNextTime(uint64(*args.Timestamp)); err != nil {
+			return "", invalidParams("%v", err)
+		}
+	}
+	return "0", e.mine(ctx, blocks)
+}
+
+func (e *EVM) mine(ctx context.Context, blocks uint64) error {
+	if blocks > maxMined {
+		return invalidParams("%d blocks, want at most %d", blocks, maxMined)
+	}
+	return e.node.Mine(ctx, blocks)
+}
+
+// SetAutomine implements evm_setAutomine. With false, blocks are made by evm_mine only.
+func (e *EVM) SetAutomine(on bool) bool {
+	e.node.SetAutomine(on)
+	return true
+}
+
+// IncreaseTime implements evm_increaseTime. It moves the clock of later blocks, and returns
+// by how many seconds it is ahead of the machine's.
+func (e *EVM) IncreaseTime(seconds math.HexOrDecimal64) (int64, error) {
+	const most = 100 * 365 * 24 * 60 * 60
+	if seconds > most {
+		return 0, invalidParams("%d seconds, want at most %d", seconds, most)
+	}
+	return e.node.IncreaseTime(int64(seconds)), nil
+}
+
+// SetNextBlockTimestamp implements evm_setNextBlockTimestamp. It returns the time, in Unix
+// seconds.
+func (e *EVM) SetNextBlockTimestamp(seconds math.HexOrDecimal64) (string, error) {
+	if err := e.node.SetNextTime(uint64(seconds)); err != nil {
+		return "", invalidParams("%v", err)
+	}
+	return fmt.Sprint(uint64(seconds)), nil
+}
+
+// Tool implements what the namespaces hardhat and anvil have in common.
+type Tool struct{ evm *EVM }
+
+// Mine implements hardhat_mine and anvil_mine: it makes a number of blocks, 1 by default.
+// interval is the distance of their times in seconds.
+func (t *Tool) Mine(ctx context.Context, blocks, interval *hexutil.Uint64) (bool, error) {
+	n := uint64(1)
+	if blocks != nil {
+		n = uint64(*blocks)
+	}
+	if interval == nil {
+		return true, t.evm.mine(ctx, n)
+	}
+	if n > maxMined {
+		return false, invalidParams("%d blocks, want at most %d", n, maxMined)
+	}
+	for range n {
+		if err := t.evm.mine(ctx, 1); err != nil {
+			return false, err
+		}
+		if _, err := t.evm.IncreaseTime(math.HexOrDecimal64(*interval)); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,115 @@
+package rpcapi
+
+import (
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/internal/wait"
+)
+
+// TestMine: an idle node makes empty blocks when it is asked to. They are latest when the
+// call returns, become final, and transactions go on after them.
+func TestMine(t *testing.T) {
+	s := serveDev(t)
+	c, eth := s.dial(s.server.URL), s.eth(s.server.URL)
+	number := func() uint64 {
+		n, err := eth.BlockNumber(t.Context())
+		require.NoError(t, err)
+		return n
+	}
+	require.NoError(t, c.CallContext(t.Context(), nil, "evm_mine"))
+	require.EqualValues(t, 1, number())
+	require.NoError(t, c.CallContext(t.Context(), nil, "evm_mine", map[string]any{"blocks": 3}))
+	require.EqualValues(t, 4, number())
+	require.NoError(t, c.CallContext(t.Context(), nil, "hardhat_mine", "0x2"))
+	require.EqualValues(t, 6, number())
+	require.ErrorContains(t, c.CallContext(t.Context(), nil, "anvil_mine", "0x1000"), "want at most 256")
+
+	tx := s.sign(0, &common.Address{1}, 1, nil)
+	require.NoError(t, eth.SendTransaction(t.Context(), tx))
+	wait.Until(t, func() bool {
+		r, err := eth.TransactionReceipt(t.Context(), tx.Hash())
+		return err == nil && r.BlockNumber.Uint64() == 7
+	}, "the transaction is in the next block")
+	wait.Until(t, func() bool {
+		h, err := eth.HeaderByNumber(t.Context(), big.NewInt(-3)) // finalized
+		return err == nil && h.Number.Uint64() == 7
+	}, "all are final")
+	header := func(n int64) *types.Header {
+		h, err := eth.HeaderByNumber(t.Context(), big.NewInt(n))
+		require.NoError(t, err)
+		return h
+	}
+	require.Equal(t, header(0).Root, header(6).Root)
+	require.NotEqual(t, header(0).Root, header(7).Root)
+}
+
+// TestAutomine: without it, transactions wait for evm_mine.
+func TestAutomine(t *testing.T) {
+	s := serveDev(t)
+	c, eth := s.dial(s.server.URL), s.eth(s.server.URL)
+	require.NoError(t, c.CallContext(t.Context(), nil, "evm_setAutomine", false))
+	var txs []*types.Transaction
+	for range 3 {
+		txs = append(txs, s.sign(0, &common.Address{1}, 1, nil))
+		require.NoError(t, eth.SendTransaction(t.Context(), txs[len(txs)-1]))
+	}
+	began := s.node.JAMSlot()
+	wait.Until(t, func() bool { return s.node.JAMSlot() > began+5 }, "slots go by")
+	pending, _ := s.node.PoolCounts()
+	require.Equal(t, 3, pending)
+	require.NoError(t, c.CallContext(t.Context(), nil, "evm_mine"))
+	for _, tx := range txs {
+		r, err := eth.TransactionReceipt(t.Context(), tx.Hash())
+		require.NoError(t, err)
+		require.EqualValues(t, 1, r.BlockNumber.Uint64())
+	}
+	require.NoError(t, c.CallContext(t.Context(), nil, "evm_setAutomine", true))
+	tx := s.sign(0, &common.Address{1}, 1, nil)
+	require.NoError(t, eth.SendTransaction(t.Context(), tx))
+	wait.Until(t, func() bool { _, err := eth.TransactionReceipt(t.Context(), tx.Hash()); return err == nil }, "a block is made")
+}
+
+// TestTimeOfBlocks: the next block has the time that was set, and later ones go on from
+// there.
+func TestTimeOfBlocks(t *testing.T) {
+	s := serveDev(t)
+	c, eth := s.dial(s.server.URL), s.eth(s.server.URL)
+	latest := func() uint64 {
+		h, err := eth.HeaderByNumber(t.Context(), nil)
+		require.NoError(t, err)
+		return h.Time
+	}
+	mine := func(args ...any) { require.NoError(t, c.CallContext(t.Context(), nil, "evm_mine", args...)) }
+	at := uint64(time.Now().Unix()) + 1_000_000
+	require.NoError(t, c.CallContext(t.Context(), nil, "evm_setNextBlockTimestamp", at))
+	mine()
+	require.Equal(t, at, latest())
+	mine(at + 5000)
+	require.Equal(t, at+5000, latest())
+	require.ErrorContains(t, c.CallContext(t.Context(), nil, "evm_setNextBlockTimestamp", at), "in the past")
+	var ahead int64
+	require.NoError(t, c.CallContext(t.Context(), &ahead, "evm_increaseTime", hexutil.Uint64(86_400)))
+	require.GreaterOrEqual(t, ahead, int64(1_000_000+5000+86_400-1))
+	mine()
+	require.GreaterOrEqual(t, latest(), at+5000+86_400)
+	require.NoError(t, c.CallContext(t.Context(), nil, "hardhat_mine", "0x3", "0x3c"))
+	before, err := eth.HeaderByNumber(t.Context(), big.NewInt(4))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, latest(), before.Time+2*60)
+}
+
+// TestNoEVMWithoutDev: outside of developer mode no client decides when blocks are made.
+func TestNoEVMWithoutDev(t *testing.T) {
+	s := serve(t, func(_ *node.Config, c *Config) { c.API = namespaces })
+	for _, method := range []string{"evm_mine", "evm_increaseTime", "hardhat_mine", "anvil_mine"} {
+		require.ErrorContains(t, s.dial(s.server.URL).CallContext(t.Context(), nil, method), "does not exist", method)
+	}
+}
