@@ -73,6 +73,7 @@ type Chain struct {
 
 	replaced   atomic.Uint64 // executed blocks that were undone
 	production production
+	edits      edits
 }
 
 // New returns a chain at its genesis, or with the blocks of Config.Ledger. It takes

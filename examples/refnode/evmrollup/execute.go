@@ -68,6 +68,10 @@ func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Ses
 		return nil, err
 	}
 	view.DisableReadLog() // replay makes the witness
+	edits := c.edits.next()
+	if err := applyEdits(view, edits); err != nil {
+		return nil, err
+	}
 	run, err := evm.NewBlock(view, c.config, header, c.blockHashes(parent))
 	if err != nil {
 		return nil, err
@@ -102,7 +106,9 @@ func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Ses
 	if header.Root, err = view.Commit(); err != nil {
 		return nil, err
 	}
-	return seal(header, txs, run), nil
+	b := seal(header, txs, run)
+	c.edits.made(b.Hash(), edits)
+	return b, nil
 }
 
 // seal completes a header that has the state root, and sets the block hash in
@@ -132,6 +138,9 @@ func (c *Chain) replay(parent *Block, block *types.Block, logReads bool) (view *
 	}
 	if !logReads {
 		view.DisableReadLog()
+	}
+	if err := applyEdits(view, c.edits.in(block.Hash())); err != nil {
+		return nil, nil, err
 	}
 	header := block.Header()
 	run, err := evm.NewBlock(view, c.config, header, c.blockHashes(parent))

@@ -24,6 +24,9 @@ func (c *Chain) Prestate(b *Block, index int) (*state.StateDB, vm.BlockContext, 
 	if err != nil {
 		return nil, vm.BlockContext{}, err
 	}
+	if err := applyEdits(view, c.edits.in(b.Hash())); err != nil {
+		return nil, vm.BlockContext{}, err
+	}
 	run, err := evm.NewBlock(view, c.config, b.Header(), c.blockHashes(parent))
 	if err != nil {
 		return nil, vm.BlockContext{}, err

@@ -9,6 +9,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/canonical"
+	"github.com/jamq/jamq/examples/refnode/evmrollup"
 )
 
 // Resolve returns the block that a tag or a number names, or nil if there is
@@ -53,6 +54,15 @@ func (n *Node) Mine(ctx context.Context, blocks uint64) error {
 	last := n.builder.Heads().Pending.Number + blocks
 	n.MineTo(last)
 	return n.builder.Await(ctx, func(h canonical.Heads) bool { return h.Latest.Number >= last })
+}
+
+// Edit sets a part of an account. It makes a block, which may be empty otherwise, and waits
+// until it is latest. The error wraps evmrollup.ErrEdit, or is that of Mine.
+func (n *Node) Edit(ctx context.Context, e evmrollup.Edit) error {
+	if err := n.Chain.Edit(e); err != nil {
+		return err
+	}
+	return n.Mine(ctx, 1)
 }
 
 // QueueStats returns the statistics of the queue.

@@ -3,10 +3,15 @@ package rpcapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/common/math"
+	"github.com/holiman/uint256"
+
+	"github.com/jamq/jamq/examples/refnode/evmrollup"
 )
 
 // EVM implements the methods of the namespace evm, with which development tools decide
@@ -105,4 +110,34 @@ func (t *Tool) Mine(ctx context.Context, blocks, interval *hexutil.Uint64) (bool
 		}
 	}
 	return true, nil
+}
+
+// SetBalance implements hardhat_setBalance and anvil_setBalance, in wei. Like the methods
+// that follow it makes a block with the change, and returns when that is latest.
+func (t *Tool) SetBalance(ctx context.Context, account common.Address, wei hexutil.U256) (bool, error) {
+	return t.edit(ctx, evmrollup.Edit{Address: account, Balance: (*uint256.Int)(&wei)})
+}
+
+// SetNonce implements hardhat_setNonce and anvil_setNonce.
+func (t *Tool) SetNonce(ctx context.Context, account common.Address, nonce hexutil.Uint64) (bool, error) {
+	return t.edit(ctx, evmrollup.Edit{Address: account, Nonce: (*uint64)(&nonce)})
+}
+
+// SetCode implements hardhat_setCode and anvil_setCode.
+func (t *Tool) SetCode(ctx context.Context, account common.Address, code hexutil.Bytes) (bool, error) {
+	return t.edit(ctx, evmrollup.Edit{Address: account, Code: (*[]byte)(&code)})
+}
+
+// SetStorageAt implements hardhat_setStorageAt and anvil_setStorageAt.
+func (t *Tool) SetStorageAt(ctx context.Context, account common.Address, slot hexutil.U256, value common.Hash) (bool, error) {
+	key := common.Hash((*uint256.Int)(&slot).Bytes32())
+	return t.edit(ctx, evmrollup.Edit{Address: account, Slot: &key, Value: value})
+}
+
+func (t *Tool) edit(ctx context.Context, e evmrollup.Edit) (bool, error) {
+	err := t.evm.node.Edit(ctx, e)
+	if errors.Is(err, evmrollup.ErrEdit) {
+		err = invalidParams("%v", err)
+	}
+	return err == nil, err
 }

@@ -113,3 +113,58 @@ func TestNoEVMWithoutDev(t *testing.T) {
 		require.ErrorContains(t, s.dial(s.server.URL).CallContext(t.Context(), nil, method), "does not exist", method)
 	}
 }
+
+// TestEdits: the state has a change of a tool when the call returns, and transactions and
+// traces see it.
+func TestEdits(t *testing.T) {
+	s := serveDev(t)
+	c, eth := s.dial(s.server.URL), s.eth(s.server.URL)
+	call := func(method string, args ...any) {
+		t.Helper()
+		var ok bool
+		require.NoError(t, c.CallContext(t.Context(), &ok, method, args...))
+		require.True(t, ok)
+	}
+	contract, poor, slot := common.Address{0xc0}, common.Address{0x90}, common.Hash{31: 7}
+	call("hardhat_setBalance", poor, "0x1234")
+	balance, err := eth.BalanceAt(t.Context(), poor, nil)
+	require.NoError(t, err)
+	require.EqualValues(t, 0x1234, balance.Uint64())
+	call("anvil_setNonce", poor, "0x9")
+	nonce, err := eth.NonceAt(t.Context(), poor, nil)
+	require.NoError(t, err)
+	require.EqualValues(t, 9, nonce)
+	pending, err := eth.PendingNonceAt(t.Context(), poor)
+	require.NoError(t, err)
+	require.EqualValues(t, 9, pending)
+	call("hardhat_setStorageAt", contract, "0x7", common.Hash{31: 42})
+	code := common.FromHex("60075460005260206000f3") // returns the slot 7
+	call("anvil_setCode", contract, hexutil.Bytes(code))
+	stored, err := eth.StorageAt(t.Context(), contract, slot, nil)
+	require.NoError(t, err)
+	require.Equal(t, common.Hash{31: 42}.Bytes(), stored)
+	have, err := eth.CodeAt(t.Context(), contract, nil)
+	require.NoError(t, err)
+	require.Equal(t, code, have)
+	balance, err = eth.BalanceAt(t.Context(), poor, nil)
+	require.NoError(t, err)
+	require.EqualValues(t, 0x1234, balance.Uint64(), "the rest of an account stays")
+
+	require.ErrorContains(t, c.CallContext(t.Context(), nil, "hardhat_setNonce", poor, "0x8"), "want at least the present one, 9")
+	require.ErrorContains(t, c.CallContext(t.Context(), nil, "hardhat_setBalance", poor, hexutil.EncodeBig(new(big.Int).Lsh(big.NewInt(1), 120))), "want below 2^120")
+
+	// A block with an edit and a transaction that needs it, traced and final.
+	require.NoError(t, c.CallContext(t.Context(), nil, "evm_setAutomine", false))
+	tx := s.sign(1, &contract, 0, nil)
+	require.NoError(t, eth.SendTransaction(t.Context(), tx))
+	call("hardhat_setStorageAt", contract, "0x7", common.Hash{31: 43})
+	r, err := eth.TransactionReceipt(t.Context(), tx.Hash())
+	require.NoError(t, err)
+	var trace struct{ ReturnValue string }
+	require.NoError(t, c.CallContext(t.Context(), &trace, "debug_traceTransaction", tx.Hash()))
+	require.Equal(t, "2b", trace.ReturnValue[len(trace.ReturnValue)-2:])
+	wait.Until(t, func() bool {
+		h, err := eth.HeaderByNumber(t.Context(), big.NewInt(-3)) // finalized
+		return err == nil && h.Number.Cmp(r.BlockNumber) >= 0
+	}, "the block is final")
+}

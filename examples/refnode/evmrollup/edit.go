@@ -1,0 +1,145 @@
+package evmrollup
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/holiman/uint256"
+
+	"github.com/jamq/jamq/statedb"
+)
+
+// ErrEdit is wrapped by the error of an edit that is out of range.
+var ErrEdit = errors.New("evmrollup: invalid edit")
+
+// Edit sets a part of an account by order of a developer. A block has it before its
+// transactions. The encoding of the block does not, so edits are only for a chain in
+// memory, whose blocks are not read again. Exactly one of Nonce, Balance, Code and Slot is
+// set.
+type Edit struct {
+	Address common.Address
+	Nonce   *uint64
+	Balance *uint256.Int // in wei, below 2^120
+	Code    *[]byte
+	Slot    *common.Hash
+	Value   common.Hash // of Slot
+}
+
+// maxBalanceBits leaves room for the sum of all balances in 128 bits; see evm.Genesis.
+const maxBalanceBits = 120
+
+// check returns an error that wraps ErrEdit if the edit cannot be applied.
+func (e *Edit) check(now statedb.Account) error {
+	switch {
+	case e.Balance != nil && e.Balance.BitLen() > maxBalanceBits:
+		return fmt.Errorf("%w: balance %v wei, want below 2^%d", ErrEdit, e.Balance, maxBalanceBits)
+	case e.Nonce != nil && *e.Nonce < now.Nonce:
+		return fmt.Errorf("%w: nonce %d, want at least the present one, %d", ErrEdit, *e.Nonce, now.Nonce)
+	case e.Code != nil && len(*e.Code) > maxCode:
+		return fmt.Errorf("%w: code of %d bytes, want at most %d", ErrEdit, len(*e.Code), maxCode)
+	}
+	return nil
+}
+
+// maxCode is the maximum size of a contract in bytes (EIP-170).
+const maxCode = 24_576
+
+// apply writes the edit to a view.
+func (e *Edit) apply(view *statedb.View) (err error) {
+	account := view.Account(e.Address)
+	if !account.Exists {
+		account.CodeHash = types.EmptyCodeHash
+	}
+	switch {
+	case e.Nonce != nil:
+		account.Nonce = *e.Nonce
+	case e.Balance != nil:
+		account.Balance = e.Balance
+	case e.Code != nil:
+		account.CodeSize = len(*e.Code)
+		if account.CodeHash, err = view.SetCode(e.Address, *e.Code); err != nil {
+			return err
+		}
+	case e.Slot != nil:
+		view.SetStorage(e.Address, *e.Slot, e.Value)
+	}
+	return view.SetAccount(e.Address, account)
+}
+
+// edits are those that wait for the next block, and those of the blocks.
+type edits struct {
+	mu      sync.Mutex
+	waiting []Edit
+	of      map[common.Hash][]Edit // by block
+}
+
+// next returns the edits of the next block.
+func (e *edits) next() []Edit {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.waiting)
+}
+
+// made records the edits of a block that was executed.
+func (e *edits) made(block common.Hash, some []Edit) {
+	if len(some) == 0 {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.of == nil {
+		e.of = make(map[common.Hash][]Edit)
+	}
+	e.of[block] = some
+}
+
+// in returns the edits of a block.
+func (e *edits) in(block common.Hash) []Edit {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.of[block]
+}
+
+// applied removes the edits of a block from those that wait.
+func (e *edits) applied(block common.Hash) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.waiting = e.waiting[len(e.of[block]):]
+}
+
+// undone lets the edits of a block wait again, before all others.
+func (e *edits) undone(block common.Hash) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.waiting = slices.Concat(e.of[block], e.waiting)
+	delete(e.of, block)
+}
+
+// Edit lets the next block have an edit. MineTo makes one. The error wraps ErrEdit.
+func (c *Chain) Edit(e Edit) error {
+	view, err := c.StateAt(c.ledger.Head())
+	if err != nil {
+		return err
+	}
+	if err := e.check(view.Account(e.Address)); err != nil {
+		return err
+	}
+	c.edits.mu.Lock()
+	defer c.edits.mu.Unlock()
+	c.edits.waiting = append(c.edits.waiting, e)
+	return nil
+}
+
+// applyEdits writes edits to a view.
+func applyEdits(view *statedb.View, some []Edit) error {
+	for i := range some {
+		if err := some[i].apply(view); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package evmrollup
+
+import (
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/holiman/uint256"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/statedb"
+)
+
+// TestUndoneEdit: empty blocks and blocks with edits come and go. An edit of a block that
+// is undone is in the next one, the state before it stays, and Payload executes both
+// again.
+func TestUndoneEdit(t *testing.T) {
+	r := recovered(t, keepNothing)
+	_, _, err := r.Propose(t.Context(), 1)
+	require.ErrorIs(t, err, builder.ErrIdle)
+	rich := common.Address{0x12}
+	balance := func() uint64 {
+		view, err := r.StateAt(r.Head())
+		require.NoError(t, err)
+		return view.Account(rich).Balance.Uint64()
+	}
+	mine := func(number uint64, edits ...Edit) builder.Block[*Block] {
+		for _, e := range edits {
+			require.NoError(t, r.Edit(e))
+		}
+		r.MineTo(number)
+		b := builder.Block[*Block]{Number: number, PreRoot: r.Root()}
+		b.Body, b.Root, err = r.Propose(t.Context(), number)
+		require.NoError(t, err)
+		require.NoError(t, r.Apply(t.Context(), b))
+		_, err = r.Payload(t.Context(), b)
+		require.NoError(t, err)
+		return b
+	}
+	empty := mine(1)
+	require.Equal(t, empty.PreRoot, empty.Root)
+	edited := mine(2, Edit{Address: rich, Balance: uint256.NewInt(5)})
+	require.EqualValues(t, 5, balance())
+	later := mine(3, Edit{Address: rich, Balance: uint256.NewInt(6)})
+	require.EqualValues(t, 6, balance())
+	for _, b := range []builder.Block[*Block]{later, edited, empty} {
+		require.NoError(t, r.Undo(t.Context(), b))
+	}
+	require.Zero(t, balance())
+	again := mine(1)
+	require.EqualValues(t, 6, balance(), "both are in it, in their order")
+	require.Equal(t, later.Root, again.Root)
+	mine(2)
+	require.EqualValues(t, 6, balance(), "and only in it")
+}
+
+// TestEditIsRefused: an edit that is out of range changes nothing.
+func TestEditIsRefused(t *testing.T) {
+	r := recovered(t, keepNothing)
+	_, who := user(0)
+	code, nonce := make([]byte, maxCode+1), uint64(3)
+	require.NoError(t, r.Edit(Edit{Address: who, Nonce: &nonce}))
+	r.MineTo(1)
+	body, root, err := r.Propose(t.Context(), 1)
+	require.NoError(t, err)
+	require.NoError(t, r.Apply(t.Context(), builder.Block[*Block]{Number: 1, Root: root, Body: body}))
+	lower := uint64(2)
+	for _, e := range []Edit{
+		{Address: who, Nonce: &lower},
+		{Address: who, Code: &code},
+		{Address: who, Balance: new(uint256.Int).Lsh(uint256.NewInt(1), maxBalanceBits)},
+	} {
+		require.ErrorIs(t, r.Edit(e), ErrEdit)
+	}
+	require.Empty(t, r.edits.next())
+	view, err := r.StateAt(r.Head())
+	require.NoError(t, err)
+	require.Equal(t, statedb.Account{Exists: true, Nonce: 3, Balance: view.Account(who).Balance, CodeHash: view.Account(who).CodeHash}, view.Account(who))
+}
