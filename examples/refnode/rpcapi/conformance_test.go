@@ -34,7 +34,7 @@ type both struct {
 func startBoth(t *testing.T) *both {
 	s := serve(t, nil)
 	g := startGeth(t, s.node)
-	b := &both{served: s, api: &api{node: s.node}, geth: g, ours: s.dial(s.server.URL), geths: g.Client}
+	b := &both{served: s, api: &api{node: s.node, cfg: new(Config)}, geth: g, ours: s.dial(s.server.URL), geths: g.Client}
 	b.counter = s.counter(0)
 	deployed := s.node.Resolve(rpc.LatestBlockNumber).Transactions()[0]
 	id, signer := s.node.ChainConfig().ChainID, types.LatestSigner(s.node.ChainConfig())
