@@ -83,6 +83,13 @@ func (c *Chain) SetAutomine(on bool) {
 	c.production.manual = !on
 }
 
+// Automine reports whether blocks are made for waiting transactions.
+func (c *Chain) Automine() bool {
+	c.production.mu.Lock()
+	defer c.production.mu.Unlock()
+	return !c.production.manual
+}
+
 // IncreaseTime moves the clock of later blocks forward, or back if seconds is negative,
 // and returns by how many seconds it is now ahead of the machine's. No block is older than
 // its parent.

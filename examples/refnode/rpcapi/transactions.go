@@ -34,6 +34,7 @@ func (a *Transactions) SendRawTransaction(ctx context.Context, raw hexutil.Bytes
 		a.limits.strike(ctx, err)
 		return common.Hash{}, err
 	}
+	a.awaitMined(ctx, tx.Hash())
 	return tx.Hash(), nil
 }
 

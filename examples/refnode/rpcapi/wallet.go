@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/ethereum/go-ethereum/accounts"
 	"github.com/ethereum/go-ethereum/common"
@@ -14,6 +15,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/signer/core/apitypes"
+
+	"github.com/jamq/jamq/txpool"
 )
 
 // Wallet implements the methods that let the node sign for its development accounts.
@@ -53,17 +56,51 @@ func (w *Wallet) RequestAccounts() []common.Address { return w.Accounts() }
 // SendTransaction implements eth_sendTransaction. It fills in what the arguments lack as
 // eth_fillTransaction does, signs the transaction and sends it.
 func (w *Wallet) SendTransaction(ctx context.Context, args CallArgs) (common.Hash, error) {
+	hash, err := w.send(ctx, args)
+	if err == nil {
+		w.awaitMined(ctx, hash)
+	}
+	return hash, err
+}
+
+func (w *Wallet) send(ctx context.Context, args CallArgs) (common.Hash, error) {
 	w.sending.Lock()
 	defer w.sending.Unlock()
 	signed, err := w.SignTransaction(ctx, args)
 	if err != nil {
 		return common.Hash{}, err
 	}
-	if err := w.node.SendTransaction(signed.Tx); err != nil {
-		return common.Hash{}, err
-	}
-	return signed.Tx.Hash(), nil
+	return signed.Tx.Hash(), w.node.SendTransaction(signed.Tx)
 }
+
+// awaitMined waits in developer mode until a transaction that can run is mined, as it is on
+// other nodes for developers when the call that sends it returns. Some clients depend on
+// that: ethers looks for a receipt once, and then again at the next block only, which an
+// idle node never makes. The wait lasts for at most half of Config.RequestTime.
+func (a *api) awaitMined(ctx context.Context, hash common.Hash) {
+	if !a.cfg.Dev {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.RequestTime/2)
+	defer cancel()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for a.node.Automine() && ctx.Err() == nil {
+		switch s := a.node.TransactionStatus(hash); {
+		case s.Block != nil && a.mined(s.Block.NumberU64()):
+			return
+		case s.Block == nil && s.Pool != txpool.StatusPending && s.Pool != txpool.StatusLeased:
+			return // it waits for something else
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// lookEvery is how often awaitMined looks.
+const lookEvery = 10 * time.Millisecond
 
 // SignTransaction implements eth_signTransaction. Unlike geth, it fills in what the
 // arguments lack.

@@ -46,12 +46,14 @@ func lookForNode(t *testing.T) string {
 }
 
 // serve runs a node on an embedded chain that is fast, and returns its URL and the keys of accounts
-// with money.
-func serve(t *testing.T) (url, keys string) {
+// with money. If it is in developer mode, there is no traffic, because the scripts count blocks.
+func serve(t *testing.T, dev bool) (url, keys string) {
 	t.Helper()
 	n, err := node.New(node.DefaultConfig(jamq.Tiny(), 100*time.Millisecond, 1))
 	require.NoError(t, err)
-	handler, stop, err := rpcapi.Handler(n, rpcapi.DefaultConfig())
+	cfg := rpcapi.DefaultConfig()
+	cfg.Dev = dev
+	handler, stop, err := rpcapi.Handler(n, cfg)
 	require.NoError(t, err)
 	server := httptest.NewServer(handler)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -60,7 +62,9 @@ func serve(t *testing.T) (url, keys string) {
 	others := make(chan struct{})
 	go func() {
 		defer close(others)
-		traffic(ctx, n)
+		if !dev {
+			traffic(ctx, n)
+		}
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -96,13 +100,16 @@ func traffic(ctx context.Context, n *node.Node) {
 
 func TestWallets(t *testing.T) {
 	program := lookForNode(t)
-	for _, file := range []string{"ethers.js", "viem.js", "setting.js", "compile.js", "Token.sol", "package-lock.json"} {
+	for _, file := range []string{"ethers.js", "viem.js", "dev.js", "setting.js", "compile.js", "Token.sol", "package-lock.json"} {
 		_, err := os.Stat(file) // so that go test does not take an old result for a new script's
 		require.NoError(t, err)
 	}
-	url, keys := serve(t)
-	for _, script := range []string{"ethers.js", "viem.js"} {
+	url, keys := serve(t, false)
+	for _, script := range []string{"ethers.js", "viem.js", "dev.js"} {
 		t.Run(script, func(t *testing.T) {
+			if script == "dev.js" {
+				url, keys = serve(t, true)
+			}
 			cmd := exec.CommandContext(wait.Context(t), program, script)
 			cmd.Env = append(os.Environ(), "JAMQ_HTTP="+url, "JAMQ_WS=ws"+strings.TrimPrefix(url, "http"), "JAMQ_KEYS="+keys)
 			out, err := cmd.CombinedOutput()

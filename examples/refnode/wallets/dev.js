@@ -1,0 +1,65 @@
+// Developer mode: ethers and viem send without a key, and decide when blocks are made.
+import assert from "node:assert/strict";
+import { JsonRpcProvider, TypedDataEncoder, ZeroAddress, parseEther, verifyMessage, verifyTypedData } from "ethers";
+import { createTestClient, defineChain, http as overHTTP, publicActions, toHex, walletActions } from "viem";
+import { arrival, chainId, http, step } from "./setting.js";
+
+const provider = new JsonRpcProvider(http);
+provider.pollingInterval = 50;
+const signers = await provider.listAccounts();
+assert.equal(signers.length, 10);
+const [alice, bob] = signers;
+const sent = await alice.sendTransaction({ to: bob.address, value: 1n });
+const receipt = await arrival("receipt", sent.wait());
+assert.equal(receipt.status, 1);
+step("ethers sends from an account of the node");
+
+const waiting = sent.wait(3);
+await provider.send("evm_mine", []);
+await provider.send("evm_mine", []);
+assert.equal((await arrival("three confirmations", waiting)).hash, sent.hash);
+step("an idle node confirms");
+
+assert.equal(verifyMessage("hello", await alice.signMessage("hello")), alice.address);
+const order = [
+  { name: "shop", chainId, verifyingContract: ZeroAddress }, { Order: [{ name: "amount", type: "uint256" }] }, { amount: 7n },
+];
+const signature = await alice.signTypedData(...order);
+assert.equal(verifyTypedData(...order, signature), alice.address);
+assert.equal(TypedDataEncoder.hash(...order).length, 66);
+step("ethers signs messages and typed data");
+
+const chain = defineChain({
+  id: Number(chainId), name: "jamq", nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 }, rpcUrls: { default: { http: [http] } },
+});
+for (const mode of ["hardhat", "anvil"]) {
+  const client = createTestClient({ mode, chain, transport: overHTTP(http), pollingInterval: 50, cacheTime: 0 })
+    .extend(publicActions).extend(walletActions);
+  const [account] = await client.getAddresses();
+  const target = `0x${(mode === "anvil" ? "a" : "b").repeat(40)}`;
+  const before = await client.getBlockNumber();
+  await client.mine({ blocks: 2 });
+  assert.equal(await client.getBlockNumber(), before + 2n);
+  await client.setBalance({ address: target, value: parseEther("3") });
+  assert.equal(await client.getBalance({ address: target }), parseEther("3"));
+  await client.setNonce({ address: target, nonce: 4 });
+  assert.equal(await client.getTransactionCount({ address: target }), 4);
+  await client.setCode({ address: target, bytecode: "0x60075460005260206000f3" }); // returns the slot 7
+  await client.setStorageAt({ address: target, index: 7, value: toHex(42, { size: 32 }) });
+  assert.equal(BigInt((await client.call({ to: target })).data), 42n);
+  const { timestamp } = await client.getBlock();
+  await client.setNextBlockTimestamp({ timestamp: timestamp + 1000n });
+  await client.mine({ blocks: 1 });
+  assert.equal((await client.getBlock()).timestamp, timestamp + 1000n);
+  await client.increaseTime({ seconds: 3600 });
+  await client.mine({ blocks: 1 });
+  assert((await client.getBlock()).timestamp >= timestamp + 4600n);
+
+  await client.setAutomine(false);
+  const hash = await client.sendTransaction({ account, to: target, value: 0n, gas: 100_000n });
+  await assert.rejects(client.getTransactionReceipt({ hash }));
+  await client.mine({ blocks: 1 });
+  assert.equal((await client.getTransactionReceipt({ hash })).status, "success");
+  await client.setAutomine(true);
+  step(`viem's test client in the mode of ${mode}`);
+}
