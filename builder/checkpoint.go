@@ -45,7 +45,17 @@ func (b *Builder[B]) checkpointIfDue(ctx context.Context) error {
 		return err
 	}
 	b.postponed = 0
+	b.prune(ctx)
 	return nil
+}
+
+// prune tells the rollup that the log has its last checkpoint.
+func (b *Builder[B]) prune(ctx context.Context) {
+	if p, ok := b.rollup.(Pruner); ok {
+		if err := guard(func() error { return p.Prune(ctx) }); err != nil {
+			b.log.Error("builder: Prune failed; it is called again after the next checkpoint", "err", err)
+		}
+	}
 }
 
 // everyone is the weight of all calls of Admit.

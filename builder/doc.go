@@ -28,8 +28,8 @@
 // later; a failure of Check or Admit is the answer to its user. A call that hangs
 // holds up its own kind of work: while Admit hangs, only its operation waits; while
 // Payload hangs, only its package; while Propose hangs, there are no new blocks, but
-// the others become final. Apply, Undo, Final and Checkpoint are calls of the same
-// goroutine as Propose.
+// the others become final. Apply, Undo, Final, Checkpoint and Prune are calls of the
+// same goroutine as Propose.
 //
 // A rollup that has another root when it executes a block again is stopped with
 // ErrDiverged. No package of a block leaves before the rollup has applied it.

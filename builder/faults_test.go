@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -242,20 +243,36 @@ func TestLogFails(t *testing.T) {
 	})
 }
 
-// TestLargeCheckpoint: a checkpoint that the log refuses costs a longer log.
+// TestLargeCheckpoint: a checkpoint that the log refuses costs a longer log. The rollup keeps the
+// files of all checkpoints until Prune tells that the log has one.
 func TestLargeCheckpoint(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
-		m, log := newMachine(t), new(failing)
+		m, log, rollup := newMachine(t), new(failing), &words.Filing{Dir: t.TempDir()}
+		files := func() int {
+			all, err := os.ReadDir(rollup.Dir)
+			require.NoError(t, err)
+			return len(all)
+		}
 		m.cfg.CheckpointEvery = 10
-		b, err := builder.Open(t.Context(), m.cfg, log, builder.Rollup[words.Body](new(words.Saving)), m.network)
+		b, err := builder.Open(t.Context(), m.cfg, log, builder.Rollup[words.Body](rollup), m.network)
 		require.NoError(t, err)
 		log.most.Store(1)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- b.Run(ctx) }()
-		submit(ctx, t, b, 1, "one")
-		submit(ctx, t, b, 2, "two")
+		for i, word := range []string{"one", "two", "three", "four"} {
+			submit(ctx, t, b, uint64(i)+1, word)
+		}
+		require.Greater(t, files(), 2)
+		log.most.Store(0)
+		bubble.Await(t, time.Hour, func() bool { return files() == 1 }, "the log has a checkpoint")
+		require.NoError(t, b.Submit(ctx, []byte("five"))) // in no checkpoint
 		cancel()
 		require.ErrorIs(t, <-ended, context.Canceled)
+		m.cfg.NewChain = true // undoes nothing, and makes a checkpoint
+		rollup = &words.Filing{Dir: rollup.Dir}
+		_, err = builder.Open(t.Context(), m.cfg, log, builder.Rollup[words.Body](rollup), m.network)
+		require.NoError(t, err)
+		require.Equal(t, 1, files())
 	})
 }

@@ -101,14 +101,24 @@ type Checkpointer interface {
 	// Checkpoint returns records that have the newest state, the operations that wait,
 	// and whatever Undo needs for blocks that are not final. All operations whose Submit
 	// has returned, and all applied blocks, must be in them. There may be none, if the
-	// state is on disk; the state of the checkpoint before must then still be there,
-	// because a crash can come before the log has these.
-	// A record must be smaller than journal.MaxRecord.
+	// state is on disk; see [Pruner].
+	// A record must be smaller than journal.MaxRecord, or the log refuses the checkpoint.
 	Checkpoint(ctx context.Context) ([][]byte, error)
 	// Restore sets the state and the waiting operations to those of the records. It
 	// is called once, before any other method. Operations that are in the records may
 	// be admitted again, and must then be recognized.
 	Restore(ctx context.Context, records [][]byte) error
+}
+
+// Pruner is an optional part of a [Checkpointer] whose checkpoints need data outside of the
+// log, for example a state on disk.
+type Pruner interface {
+	// Prune is called when the log has the records of the last call of Checkpoint, and no
+	// earlier ones: the data that only earlier checkpoints need may be removed. Until then it
+	// must stay, because the log can refuse any number of checkpoints, and a crash can come
+	// before the log has one. Restore tells the same about the checkpoint that it gets. If
+	// Prune fails, it is called again after the next checkpoint.
+	Prune(ctx context.Context) error
 }
 
 // Recorder is an optional part of a [Rollup] that decides itself which operations wait,

@@ -154,7 +154,11 @@ func (b *Builder[B]) leaveChain(ctx context.Context) error {
 	}
 	start := b.chain.checkpoint()
 	start.made, start.records = true, len(state)
-	return b.beginLog(ctx, start, state)
+	if err := b.beginLog(ctx, start, state); err != nil {
+		return err
+	}
+	b.prune(ctx)
+	return nil
 }
 
 // Append implements submit.Journal.

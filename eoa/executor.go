@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"golang.org/x/sync/semaphore"
 )
 
 // Executor sends the requests of one account. All methods are safe for
@@ -225,7 +226,7 @@ func (e *Executor) Run(ctx context.Context) error { return e.run(ctx, false, nil
 // run works until ctx ends. If endIdle is set, it also returns when no work is
 // left or another worker holds the account. If slots is not nil, each step
 // occupies a slot.
-func (e *Executor) run(ctx context.Context, endIdle bool, slots chan struct{}) error {
+func (e *Executor) run(ctx context.Context, endIdle bool, slots *semaphore.Weighted) error {
 	failures := 0
 	for ctx.Err() == nil {
 		next, err := e.slotted(ctx, slots)
@@ -254,14 +255,12 @@ func (e *Executor) run(ctx context.Context, endIdle bool, slots chan struct{}) e
 }
 
 // slotted takes a step while it occupies a slot.
-func (e *Executor) slotted(ctx context.Context, slots chan struct{}) (time.Time, error) {
+func (e *Executor) slotted(ctx context.Context, slots *semaphore.Weighted) (time.Time, error) {
 	if slots != nil {
-		select {
-		case slots <- struct{}{}:
-			defer func() { <-slots }()
-		case <-ctx.Done():
-			return time.Time{}, ctx.Err()
+		if err := slots.Acquire(ctx, 1); err != nil {
+			return time.Time{}, err
 		}
+		defer slots.Release(1)
 	}
 	return e.Step(ctx)
 }

@@ -7,6 +7,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // Opener returns the chain and the signer for an account that has work. It is
@@ -55,7 +57,7 @@ type Fleet struct {
 	cfg   FleetConfig
 	store Store
 	open  Opener
-	slots chan struct{} // one token per running step
+	slots *semaphore.Weighted // a weight of one for each running step
 
 	mu      sync.Mutex
 	running map[Account]*Executor
@@ -80,7 +82,7 @@ func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 	if cfg.Executor.Witness == nil {
 		cfg.Executor.Witness = NewWitness()
 	}
-	return &Fleet{cfg: cfg, store: store, open: open, slots: make(chan struct{}, cfg.Workers), running: map[Account]*Executor{}, opening: map[Account]bool{}}, nil
+	return &Fleet{cfg: cfg, store: store, open: open, slots: semaphore.NewWeighted(int64(cfg.Workers)), running: map[Account]*Executor{}, opening: map[Account]bool{}}, nil
 }
 
 // Submit accepts requests of an account as [Executor.Submit] does. If the

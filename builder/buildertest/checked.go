@@ -224,6 +224,17 @@ func (p pointing[B]) Restore(ctx context.Context, records [][]byte) error {
 	return p.c.call("restore", false, func() error { return p.c.inner.(builder.Checkpointer).Restore(ctx, records) })
 }
 
+// Prune implements builder.Pruner. It has no effect if the inner rollup is none.
+func (p pointing[B]) Prune(ctx context.Context) error {
+	pruner, ok := p.c.inner.(builder.Pruner)
+	if !ok {
+		return nil
+	}
+	return p.c.alone(func() error {
+		return p.c.call("prune", true, func() error { return pruner.Prune(ctx) })
+	})
+}
+
 // Final implements builder.Finalizer.
 func (c *checked[B]) Final(ctx context.Context, b builder.Block[B]) error {
 	f, ok := c.inner.(builder.Finalizer[B])

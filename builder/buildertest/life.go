@@ -11,6 +11,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/simnet"
+	"github.com/jamq/jamq/submit/journal"
 )
 
 var (
@@ -179,9 +180,13 @@ func (l *life[B]) Append(records ...[]byte) error {
 	})
 }
 
-// Replace implements builder.Log.
+// Replace implements builder.Log. By chance it refuses a checkpoint.
 func (l *life[B]) Replace(records ...[]byte) error {
 	return l.moment(func() error {
+		if l.running() && l.roll("replace", 8) < l.refusals {
+			l.diary.note("a checkpoint is refused")
+			return journal.ErrTooLarge
+		}
 		l.diary.note("a checkpoint of %d records", len(records))
 		return l.log.Replace(records...)
 	})

@@ -34,6 +34,14 @@ func TestRun(t *testing.T) {
 	for name, rollup := range rollups {
 		t.Run(name, func(t *testing.T) { buildertest.Run(t, rules(rollup)) })
 	}
+	t.Run("files", func(t *testing.T) { buildertest.Run(t, filing(0)) })
+}
+
+// filing returns the rules of a rollup with files, which keeps the given number of them.
+func filing(keeps int) buildertest.Case[words.Body] {
+	c := rules(nil)
+	c.Open = func(dir string) builder.Rollup[words.Body] { return &words.Filing{Dir: dir, Keeps: keeps} }
+	return c
 }
 
 // TestDiesAtAnyMoment: the process dies before and after any write of the log, any call
@@ -79,6 +87,11 @@ func TestFaultsAreFound(t *testing.T) {
 			t.Logf("seed %d: %v", seed, problem)
 		})
 	}
+	t.Run("keeps the states of two checkpoints", func(t *testing.T) {
+		seed, problem := buildertest.Find(t, filing(2), 200)
+		require.ErrorContains(t, problem, "restore a checkpoint")
+		t.Logf("seed %d: %v", seed, problem)
+	})
 	t.Run("does not recognize a late record", func(t *testing.T) {
 		faulty := func() builder.Rollup[words.Body] { return &words.Recording{Forgetful: true} }
 		_, problem := buildertest.Find(t, rules(faulty), 200)

@@ -32,6 +32,8 @@ type world[B any] struct {
 	log     journal.Memory
 	cfg     builder.Config[B]
 	diary   *diary
+	// refusals is how many of 8 checkpoints the log refuses.
+	refusals int
 
 	mu       sync.Mutex
 	accepted map[string]bool // operations; false: the answer was lost
@@ -63,7 +65,10 @@ func newWorld[B any](c Case[B], seed uint64) (*world[B], error) {
 		accepted: make(map[string]bool), executed: make(map[string]int), settled: make(chan struct{}), payloads: make(map[string]string),
 	}
 	w.cfg = builder.DefaultConfig[B](cfg.Spec)
-	w.cfg.Codec, w.cfg.CheckpointEvery = c.Codec, 40
+	w.cfg.Codec, w.cfg.CheckpointEvery, w.refusals = c.Codec, 40, 1
+	if seed%3 == 2 { // most of them, several in a row
+		w.cfg.CheckpointEvery, w.refusals = 10, 6
+	}
 	w.cfg.Runner.CheckInvariants = true
 	if seed%2 == 1 { // blocks fail
 		w.cfg.Runner.Queue.MaxVersionRetries = 0

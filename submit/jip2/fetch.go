@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/internal/headers"
 )
@@ -136,24 +138,18 @@ const maxAsking = 8
 func (f *Feed) ask(ctx context.Context, block jamq.HeaderHash, packages map[jamq.PackageHash]watched) (map[jamq.PackageHash]*answer, error) {
 	answers := make(map[jamq.PackageHash]*answer, len(packages))
 	var mu sync.Mutex
-	var failed error
-	var asking sync.WaitGroup
-	free := make(chan struct{}, maxAsking)
+	var asking errgroup.Group
+	asking.SetLimit(maxAsking)
 	for pkg, w := range packages {
-		free <- struct{}{}
-		asking.Go(func() {
-			defer func() { <-free }()
+		asking.Go(func() error {
 			a, err := f.askOne(ctx, block, pkg, w)
 			mu.Lock()
 			defer mu.Unlock()
-			if err != nil && failed == nil {
-				failed = err
-			}
 			answers[pkg] = a
+			return err
 		})
 	}
-	asking.Wait()
-	return answers, failed
+	return answers, asking.Wait()
 }
 
 // askOne requests the status of one package. If the package has been reported,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/rlp"
 
 	"github.com/jamq/jamq/builder/mempool"
@@ -37,7 +38,7 @@ func (r *rollup) Recovered(ctx context.Context, record func(records ...[]byte) e
 
 // Checkpoint implements builder.Checkpointer. States and final blocks are in the database.
 func (r *rollup) Checkpoint(context.Context) ([][]byte, error) {
-	if err := r.pin(r.final); err != nil {
+	if err := r.repin(&r.offered, r.ledger.ByNumber(r.final).Root()); err != nil {
 		return nil, err
 	}
 	if err := r.ledger.Sync(); err != nil { // of the whole database
@@ -54,20 +55,19 @@ func (r *rollup) Checkpoint(context.Context) ([][]byte, error) {
 	return append(records, r.pool.Records()...), nil
 }
 
-// pin keeps the state of the final block of a checkpoint, because a restart begins with
-// it. That of the checkpoint before stays too: the log may still have that one.
-func (r *rollup) pin(final uint64) error {
-	root := r.ledger.ByNumber(final).Root()
+// Prune implements builder.Pruner.
+func (r *rollup) Prune(context.Context) error { return r.repin(&r.logged, r.offered) }
+
+// repin keeps a state in place of the one that pin names, if it names one.
+func (r *rollup) repin(pin *common.Hash, root common.Hash) error {
 	if err := r.states.Pin(root); err != nil {
 		return err
 	}
-	r.pinned = append(r.pinned, root)
-	if len(r.pinned) <= 2 {
+	old := *pin
+	if *pin = root; old == (common.Hash{}) {
 		return nil
 	}
-	oldest := r.pinned[0]
-	r.pinned = r.pinned[1:]
-	return r.states.Unpin(oldest)
+	return r.states.Unpin(old)
 }
 
 // Restore implements builder.Checkpointer.
@@ -87,7 +87,7 @@ func (r *rollup) Restore(ctx context.Context, records [][]byte) error {
 			if err := r.ledger.Rewind(r.final); err != nil {
 				return err
 			}
-			if err := r.pin(r.final); err != nil {
+			if err := r.repin(&r.logged, r.ledger.ByNumber(r.final).Root()); err != nil {
 				return err
 			}
 		case kind == recordBlock:

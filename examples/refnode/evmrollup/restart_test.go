@@ -48,25 +48,28 @@ func chainOnDisk(t *testing.T, blocks int) (cfg Config, r *rollup, made []*Block
 	cfg = testConfig()
 	cfg.Ledger, cfg.States, cfg.RetainStates = store.NewKeys(), store.NewKeys(), 20
 	r = onDisk(t, cfg, nil)
-	nonces := make([]uint64, users)
-	for i := range blocks {
-		from := i % users
-		tx := pay(from, nonces[from], 1)
+	return cfg, r, r.grow(t, 0, blocks)
+}
+
+// grow makes blocks from the number first+1 on, and the blocks before the last 3 final.
+func (r *rollup) grow(t *testing.T, first, blocks int) (made []*Block) {
+	for i := first; i < first+blocks; i++ {
+		from, nonce := i%users, uint64(i/users)
+		tx := pay(from, nonce, 1)
 		if i%5 == 0 {
-			tx = emit(from, nonces[from], byte(7+i/5%2))
+			tx = emit(from, nonce, byte(7+i/5%2))
 		}
-		nonces[from]++
 		require.NoError(t, r.SendTransaction(tx))
 		block := r.propose(t)
 		require.NoError(t, r.Apply(t.Context(), block))
 		made = append(made, r.Head())
 		if i >= 3 {
-			old := made[i-3]
+			old := r.BlockByNumber(uint64(i) - 2)
 			at := builder.Progress{State: bundlequeue.Finalized, Version: 2, Package: jamq.PackageHash{byte(i)}, Core: 1}
 			require.NoError(t, r.Final(t.Context(), builder.Block[*Block]{Number: old.NumberU64(), Root: old.Root(), Body: old, Progress: at}))
 		}
 	}
-	return cfg, r, made
+	return made
 }
 
 // same checks that a chain has blocks as they were made, with receipts.
@@ -152,6 +155,22 @@ func TestRestart(t *testing.T) {
 	cfg.ChainID = big.NewInt(5)
 	_, err = New(cfg)
 	require.ErrorIs(t, err, ledger.ErrOtherChain)
+}
+
+// A restart begins with the checkpoint that the log has, also if the log has refused those after
+// it. Of the states of refused checkpoints only the last one is kept.
+func TestRefusedCheckpoints(t *testing.T) {
+	cfg, r, made := chainOnDisk(t, 10)
+	records, err := r.Checkpoint(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.Prune(t.Context()))
+	for i := range 4 {
+		r.grow(t, 10+30*i, 30)
+		_, err := r.Checkpoint(t.Context())
+		require.NoError(t, err)
+	}
+	require.LessOrEqual(t, r.States(), cfg.RetainStates+10)
+	same(t, onDisk(t, cfg, records).Chain, made)
 }
 
 // Blocks that have become final after the last checkpoint are there after a restart.

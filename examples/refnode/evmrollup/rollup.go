@@ -16,9 +16,12 @@ import (
 // goroutine.
 type rollup struct {
 	*Chain
-	proposed *Block        // by the last call of Propose
-	final    uint64        // number of the last final block
-	pinned   []common.Hash // states of the final blocks of the last two checkpoints
+	proposed *Block // by the last call of Propose
+	final    uint64 // number of the last final block
+	// logged is the state of the final block of the checkpoint that the log has, with
+	// which a restart begins, and offered that of the last call of Checkpoint. Both are
+	// pinned, unless they are zero.
+	logged, offered common.Hash
 }
 
 // Rollup returns the chain for package builder, which then leads it from the block with

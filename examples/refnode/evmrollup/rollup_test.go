@@ -97,7 +97,7 @@ func rules(t *testing.T) buildertest.Case[*Block] {
 				disks[dir] = &disk{ledger: store.NewKeys(), states: store.NewKeys()}
 			}
 			cfg := testConfig()
-			cfg.Ledger, cfg.States = disks[dir].ledger, disks[dir].states
+			cfg.Ledger, cfg.States, cfg.RetainStates = disks[dir].ledger, disks[dir].states, 1
 			c, err := New(cfg)
 			require.NoError(t, err)
 			r, err := c.Rollup()
