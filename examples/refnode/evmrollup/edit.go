@@ -16,10 +16,10 @@ import (
 // ErrEdit is wrapped by the error of an edit that is out of range.
 var ErrEdit = errors.New("evmrollup: invalid edit")
 
-// Edit sets a part of an account by order of a developer. A block has it before its
-// transactions. The encoding of the block does not, so edits are only for a chain in
-// memory, whose blocks are not read again. Exactly one of Nonce, Balance, Code and Slot is
-// set.
+// Edit sets a part of an account, or goes back to an earlier state, by order of a
+// developer. A block has it before its transactions. The encoding of the block does not, so
+// edits are only for a chain in memory, whose blocks are not read again. Exactly one of
+// Nonce, Balance, Code, Slot and Back is set.
 type Edit struct {
 	Address common.Address
 	Nonce   *uint64
@@ -27,6 +27,7 @@ type Edit struct {
 	Code    *[]byte
 	Slot    *common.Hash
 	Value   common.Hash // of Slot
+	Back    *Block      // whose state, without Address, becomes the present one: see Keep
 }
 
 // maxBalanceBits leaves room for the sum of all balances in 128 bits; see evm.Genesis.
@@ -75,7 +76,11 @@ type edits struct {
 	mu      sync.Mutex
 	waiting []Edit
 	of      map[common.Hash][]Edit // by block
+	undone  []span                 // blocks whose state an edit took back, oldest edit first
 }
+
+// span are the blocks after one number and before another.
+type span struct{ after, before uint64 }
 
 // next returns the edits of the next block.
 func (e *edits) next() []Edit {
@@ -105,18 +110,32 @@ func (e *edits) in(block common.Hash) []Edit {
 }
 
 // applied removes the edits of a block from those that wait.
-func (e *edits) applied(block common.Hash) {
+func (e *edits) applied(b *Block) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.waiting = e.waiting[len(e.of[block]):]
+	some := e.of[b.Hash()]
+	e.waiting = e.waiting[len(some):]
+	for i := range some {
+		if to := some[i].Back; to != nil {
+			e.undone = append(e.undone, span{to.NumberU64(), b.NumberU64()})
+		}
+	}
 }
 
-// undone lets the edits of a block wait again, before all others.
-func (e *edits) undone(block common.Hash) {
+// discarded lets the edits of a block wait again, before all others.
+func (e *edits) discarded(b *Block) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.waiting = slices.Concat(e.of[block], e.waiting)
-	delete(e.of, block)
+	e.waiting = slices.Concat(e.of[b.Hash()], e.waiting)
+	e.undone = slices.DeleteFunc(e.undone, func(s span) bool { return s.before == b.NumberU64() })
+	delete(e.of, b.Hash())
+}
+
+// took reports whether an edit took the state of a block back.
+func (e *edits) took(block uint64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.ContainsFunc(e.undone, func(s span) bool { return s.after < block && block < s.before })
 }
 
 // Edit lets the next block have an edit. MineTo makes one. The error wraps ErrEdit.
@@ -134,12 +153,36 @@ func (c *Chain) Edit(e Edit) error {
 	return nil
 }
 
-// applyEdits writes edits to a view.
-func applyEdits(view *statedb.View, some []Edit) error {
-	for i := range some {
-		if err := some[i].apply(view); err != nil {
-			return err
+// Keep keeps the state of the newest block for an edit that goes back to it, and returns the
+// block. Transactions of the blocks between can be executed again then.
+func (c *Chain) Keep() (*Block, error) {
+	b := c.ledger.Head()
+	return b, c.states.Pin(b.Root())
+}
+
+// viewWith returns a view of the state after a block, with edits.
+func (c *Chain) viewWith(parent *Block, some []Edit) (*statedb.View, error) {
+	for i := len(some) - 1; i >= 0; i-- {
+		if to := some[i].Back; to != nil {
+			parent, some = to, some[i+1:]
+			break
 		}
 	}
-	return nil
+	view, err := c.states.View(parent.Root())
+	for i := range some {
+		if err == nil {
+			err = some[i].apply(view)
+		}
+	}
+	return view, err
+}
+
+// executed returns the block of a transaction and its index there, or nil, also if an edit
+// took its state back.
+func (c *Chain) executed(hash common.Hash) (*Block, int) {
+	b, index, known := c.ledger.Transaction(hash)
+	if !known || c.edits.took(b.NumberU64()) {
+		return nil, 0
+	}
+	return b, index
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/statedb"
+	"github.com/jamq/jamq/txpool"
 )
 
 // TestUndoneEdit: empty blocks and blocks with edits come and go. An edit of a block that
@@ -76,4 +77,40 @@ func TestEditIsRefused(t *testing.T) {
 	view, err := r.StateAt(r.Head())
 	require.NoError(t, err)
 	require.Equal(t, statedb.Account{Exists: true, Nonce: 3, Balance: view.Account(who).Balance, CodeHash: view.Account(who).CodeHash}, view.Account(who))
+}
+
+// TestBack: a block goes back to the state of an earlier one, and the transactions between
+// are executed a second time. If the block is undone, the next one goes back.
+func TestBack(t *testing.T) {
+	r := recovered(t, keepNothing)
+	apply := func() builder.Block[*Block] {
+		b := r.propose(t)
+		require.NoError(t, r.Apply(t.Context(), b))
+		_, err := r.Payload(t.Context(), b)
+		require.NoError(t, err)
+		return b
+	}
+	require.NoError(t, r.SendTransaction(pay(0, 0, 1)))
+	kept := apply()
+	snapshot, err := r.Keep()
+	require.NoError(t, err)
+	again := pay(0, 1, 1)
+	require.NoError(t, r.SendTransaction(again))
+	after := apply()
+	require.ErrorIs(t, r.SendTransaction(again), txpool.ErrAlreadyKnown)
+
+	require.NoError(t, r.Edit(Edit{Back: snapshot}))
+	r.MineTo(3)
+	back := apply()
+	require.Equal(t, kept.Root, back.Root)
+	require.Equal(t, after.Root, back.PreRoot)
+	require.NoError(t, r.Undo(t.Context(), back))
+	require.ErrorIs(t, r.SendTransaction(again), txpool.ErrAlreadyKnown, "it is in a block again")
+	require.Equal(t, kept.Root, apply().Root)
+
+	require.NoError(t, r.SendTransaction(again))
+	second := apply()
+	require.Len(t, second.Body.Transactions(), 1)
+	require.EqualValues(t, 4, r.TransactionStatus(again.Hash()).Block.NumberU64())
+	require.ErrorIs(t, r.SendTransaction(again), txpool.ErrAlreadyKnown)
 }

@@ -63,15 +63,12 @@ func (c *Chain) nextHeader(parent *Block) *types.Header {
 // that cannot run leaves the lease: it is dropped with the reason, or it waits
 // for the next block. If none could run, the block is nil, unless it may be empty.
 func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Session, empty bool) (*Block, error) {
-	view, err := c.states.View(parent.Root())
+	edits := c.edits.next()
+	view, err := c.viewWith(parent, edits)
 	if err != nil {
 		return nil, err
 	}
 	view.DisableReadLog() // replay makes the witness
-	edits := c.edits.next()
-	if err := applyEdits(view, edits); err != nil {
-		return nil, err
-	}
 	run, err := evm.NewBlock(view, c.config, header, c.blockHashes(parent))
 	if err != nil {
 		return nil, err
@@ -133,14 +130,11 @@ func seal(header *types.Header, txs types.Transactions, run *evm.Block) *Block {
 // the result, and seals the block with the root of the view. The error of sealed is that
 // the block is another one.
 func (c *Chain) replay(parent *Block, block *types.Block, logReads bool) (view *statedb.View, sealed func(root common.Hash) (*Block, error), err error) {
-	if view, err = c.states.View(parent.Root()); err != nil {
+	if view, err = c.viewWith(parent, c.edits.in(block.Hash())); err != nil {
 		return nil, nil, err
 	}
 	if !logReads {
 		view.DisableReadLog()
-	}
-	if err := applyEdits(view, c.edits.in(block.Hash())); err != nil {
-		return nil, nil, err
 	}
 	header := block.Header()
 	run, err := evm.NewBlock(view, c.config, header, c.blockHashes(parent))

@@ -10,7 +10,7 @@ import (
 // SendTransaction adds a transaction to the pool. It is in the builder's log when the
 // call returns nil. Errors are those of the pool.
 func (c *Chain) SendTransaction(tx *types.Transaction) error {
-	if _, _, executed := c.ledger.Transaction(tx.Hash()); executed {
+	if b, _ := c.executed(tx.Hash()); b != nil {
 		return txpool.ErrAlreadyKnown
 	}
 	return c.pool.Add(tx)

@@ -110,7 +110,7 @@ func (r *rollup) Apply(_ context.Context, b builder.Block[*Block]) error {
 		return err
 	}
 	r.production.made(b.Body.Time())
-	r.edits.applied(b.Body.Hash())
+	r.edits.applied(b.Body)
 	r.pool.Applied(b.Number, poolBlock(b.Body))
 	return nil
 }
@@ -129,7 +129,7 @@ func (r *rollup) Undo(_ context.Context, b builder.Block[*Block]) error {
 // discard removes the blocks from a number on, and their states.
 func (r *rollup) discard(number uint64) {
 	for _, b := range r.ledger.Truncate(number) {
-		r.edits.undone(b.Hash())
+		r.edits.discarded(b)
 		r.replaced.Add(1)
 		if err := r.states.Discard(b.Root()); err != nil {
 			r.log.Warn("a state could not be discarded", "block", b.NumberU64(), "err", err)

@@ -43,7 +43,7 @@ func (c *Chain) TransactionStatus(hash common.Hash) TransactionStatus {
 
 // inBlock returns the status of a transaction in a block, or zero.
 func (c *Chain) inBlock(hash common.Hash) (s TransactionStatus) {
-	s.Block, s.Index, _ = c.ledger.Transaction(hash)
+	s.Block, s.Index = c.executed(hash)
 	return s
 }
 

@@ -20,11 +20,11 @@ func (c *Chain) Prestate(b *Block, index int) (*state.StateDB, vm.BlockContext, 
 	if parent == nil {
 		return nil, vm.BlockContext{}, fmt.Errorf("evmrollup: block %d is being undone", b.NumberU64())
 	}
-	view, err := c.StateAt(parent)
-	if err != nil {
+	if _, err := c.StateAt(parent); err != nil {
 		return nil, vm.BlockContext{}, err
 	}
-	if err := applyEdits(view, c.edits.in(b.Hash())); err != nil {
+	view, err := c.viewWith(parent, c.edits.in(b.Hash()))
+	if err != nil {
 		return nil, vm.BlockContext{}, err
 	}
 	run, err := evm.NewBlock(view, c.config, b.Header(), c.blockHashes(parent))

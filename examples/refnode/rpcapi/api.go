@@ -47,7 +47,7 @@ func (a *api) services(limiter *ratelimit.Limiter) []service {
 		{"admin", &Admin{a, limiter}},
 	}
 	if a.cfg.Dev { // the last of two methods with one name counts
-		wallet, evm := newWallet(calls), &EVM{a}
+		wallet, evm := newWallet(calls), &EVM{api: a}
 		all = append(all, service{"eth", wallet}, service{"personal", &Personal{wallet}}, service{"evm", evm})
 		for _, tool := range []string{"hardhat", "anvil"} {
 			all = append(all, service{tool, &Tool{evm}})

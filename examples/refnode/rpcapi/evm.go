@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -12,11 +13,16 @@ import (
 	"github.com/holiman/uint256"
 
 	"github.com/jamq/jamq/examples/refnode/evmrollup"
+	"github.com/jamq/jamq/examples/refnode/node"
 )
 
 // EVM implements the methods of the namespace evm, with which development tools decide
 // when blocks are made and which time they have. They exist with Config.Dev only.
-type EVM struct{ *api }
+type EVM struct {
+	*api
+	mu        sync.Mutex
+	snapshots []*node.Block
+}
 
 // maxMined is the maximum number of blocks of a call. Each is a work package, of which a
 // JAM core takes one per slot.
@@ -83,6 +89,35 @@ func (e *EVM) SetNextBlockTimestamp(seconds math.HexOrDecimal64) (string, error)
 		return "", invalidParams("%v", err)
 	}
 	return fmt.Sprint(uint64(seconds)), nil
+}
+
+// Snapshot implements evm_snapshot. It returns a number for evm_revert.
+func (e *EVM) Snapshot() (hexutil.Uint64, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b, err := e.node.Keep()
+	if err != nil {
+		return 0, err
+	}
+	e.snapshots = append(e.snapshots, b)
+	return hexutil.Uint64(len(e.snapshots)), nil
+}
+
+// Revert implements evm_revert. The next block has the state of the snapshot, and
+// transactions after the snapshot can be sent again. Blocks, their numbers and the time
+// stay, because JAM has them. It returns false for a snapshot that does not exist; a
+// snapshot ends with a revert to it or to an earlier one.
+func (e *EVM) Revert(ctx context.Context, id hexutil.Uint64) (bool, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	i := int(id) - 1
+	if i < 0 || i >= len(e.snapshots) || e.snapshots[i] == nil {
+		return false, nil
+	}
+	to := e.snapshots[i]
+	clear(e.snapshots[i:])
+	err := e.node.Edit(ctx, evmrollup.Edit{Back: to})
+	return err == nil, err
 }
 
 // Tool implements what the namespaces hardhat and anvil have in common.

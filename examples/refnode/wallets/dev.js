@@ -61,5 +61,13 @@ for (const mode of ["hardhat", "anvil"]) {
   await client.mine({ blocks: 1 });
   assert.equal((await client.getTransactionReceipt({ hash })).status, "success");
   await client.setAutomine(true);
+
+  const id = await client.snapshot();
+  const send = () => client.sendTransaction({ account, to: target, value: 5n, gas: 100_000n, maxFeePerGas: 10n ** 11n, maxPriorityFeePerGas: 10n ** 9n });
+  const first = await send(), rich = await client.getBalance({ address: target });
+  await client.revert({ id });
+  assert.equal(await client.getBalance({ address: target }), rich - 5n);
+  assert.equal(await send(), first); // the same transaction, a second time
+  assert.equal(await client.getBalance({ address: target }), rich);
   step(`viem's test client in the mode of ${mode}`);
 }
