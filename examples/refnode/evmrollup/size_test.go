@@ -132,8 +132,9 @@ func (c *longChain) grow(transactions int) {
 	}
 }
 
-// restart opens the chain again from a checkpoint. It returns the time that it takes, and
-// the number of values that it reads from the ledger.
+// restart opens the chain again from a checkpoint, until it answers from the newest state.
+// It returns the time that it takes, and the number of values that it reads from the
+// ledger.
 func (c *longChain) restart() (duration time.Duration, reads int64) {
 	checkpoint, err := c.r.Checkpoint(c.t.Context())
 	require.NoError(c.t, err)
@@ -141,6 +142,10 @@ func (c *longChain) restart() (duration time.Duration, reads int64) {
 	runtime.GC()
 	began := time.Now()
 	c.open(checkpoint)
+	view, err := c.r.StateAt(c.r.Head())
+	require.NoError(c.t, err)
+	_, address := user(0)
+	require.Equal(c.t, c.sent[0], view.Account(address).Nonce)
 	return time.Since(began), c.disk.reads.Load()
 }
 
