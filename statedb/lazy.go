@@ -70,24 +70,16 @@ func merged(sets [][]ubt.Write) []ubt.Write {
 	if len(sets) == 1 {
 		return sets[0]
 	}
-	half := len(sets) / 2
-	return merge(merged(sets[:half]), merged(sets[half:]))
-}
-
-// merge returns the writes of two sets. A newer write of a key replaces the
-// older one.
-func merge(newer, older []ubt.Write) []ubt.Write {
-	both := make([]ubt.Write, 0, len(newer)+len(older))
-	for len(newer) > 0 && len(older) > 0 {
-		order := newer[0].Key.Compare(older[0].Key)
-		if order <= 0 {
-			both, newer = append(both, newer[0]), newer[1:]
-		} else {
-			both = append(both, older[0])
-		}
-		if order >= 0 {
-			older = older[1:]
+	var all []ubt.Write
+	seen := make(map[Key]bool)
+	for _, writes := range sets {
+		for i := range writes {
+			if w := &writes[i]; !seen[w.Key] {
+				seen[w.Key] = true
+				all = append(all, *w)
+			}
 		}
 	}
-	return slices.Concat(both, newer, older)
+	slices.SortFunc(all, func(a, b ubt.Write) int { return a.Key.Compare(b.Key) })
+	return all
 }

@@ -36,6 +36,11 @@ const (
 	versionKey = "version"
 )
 
+// memTable is the size of Pebble's memory table in bytes. A restart after a kill reads up
+// to two of them from Pebble's log, so the recommended size would double the time of a
+// restart. Most writes of a node are in the order of keys, and seldom rewritten.
+const memTable = 8 << 20
+
 // Store is a data directory. A nil Store has no failure, and can be closed.
 type Store struct {
 	// Log is the builder's log, Ledger has the final blocks, and States the states. Their
@@ -51,7 +56,7 @@ type Store struct {
 // Open opens a directory, or creates it. Only one process can use it. Errors wrap
 // ErrVersion, or are those of pebblejournal.
 func Open(dir string, log *slog.Logger) (*Store, error) {
-	db, err := pebbledb.Open(filepath.Join(dir, "db"), &pebble.Options{MemTableSize: pebblestate.MemTableSize, Logger: pebbledb.Silent{}})
+	db, err := pebbledb.Open(filepath.Join(dir, "db"), &pebble.Options{MemTableSize: memTable, Logger: pebbledb.Silent{}})
 	if err != nil {
 		return nil, fmt.Errorf("store: open the data directory, which only one process can use: %w", err)
 	}
