@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/tracing"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/params"
 
 	"github.com/jamq/jamq/builder"
@@ -42,6 +43,9 @@ func (c *Chain) FinalProgress(number uint64) (builder.Progress, bool) {
 func (c *Chain) Logs(from, to uint64, addresses []common.Address, topics [][]common.Hash) iter.Seq[uint64] {
 	return c.ledger.Logs(from, to, addresses, topics)
 }
+
+// LogsOf returns the logs of the executed block with a number, and whether there is one.
+func (c *Chain) LogsOf(number uint64) ([]*types.Log, bool) { return c.ledger.LogsOf(number) }
 
 // ReplacedBlocks returns the number of executed blocks that were undone. A
 // cache by block number is stale when it changes.

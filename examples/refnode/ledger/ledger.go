@@ -6,7 +6,6 @@ package ledger
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"math"
 	"sync"
@@ -327,28 +326,4 @@ func (l *Ledger) Progress(number uint64) (at builder.Progress, known bool) {
 		return at, false
 	}
 	return l.old.progress(number)
-}
-
-// Logs returns the numbers of the blocks from one to another that can have a log with
-// one of the addresses, and at each position one of the topics. An empty list allows all
-// values. The blocks must be checked, because some have no such log.
-func (l *Ledger) Logs(from, to uint64, addresses []common.Address, topics [][]common.Hash) iter.Seq[uint64] {
-	return func(yield func(uint64) bool) {
-		next := from
-		if final := l.Final(); l.old != nil && final >= from {
-			if term := mostSelective(addresses, topics); term != nil {
-				for _, number := range l.old.logs(from, min(to, final), term) {
-					if !yield(number) {
-						return
-					}
-				}
-				next = final + 1
-			}
-		}
-		for ; next <= to; next++ {
-			if !yield(next) {
-				return
-			}
-		}
-	}
 }

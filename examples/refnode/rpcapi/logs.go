@@ -9,8 +9,6 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	gethfilters "github.com/ethereum/go-ethereum/eth/filters"
 	"github.com/ethereum/go-ethereum/rpc"
-
-	"github.com/jamq/jamq/examples/refnode/node"
 )
 
 // Logs implements eth_getLogs.
@@ -49,7 +47,7 @@ func (a *Logs) GetLogs(ctx context.Context, criteria gethfilters.FilterCriteria)
 		if b == nil {
 			return nil, errUnknownBlock
 		}
-		return matching([]*types.Log{}, b, &criteria), nil
+		return matching([]*types.Log{}, b.Logs(), &criteria), nil
 	}
 	from, to, err := a.logRange(&criteria)
 	if err != nil {
@@ -60,11 +58,11 @@ func (a *Logs) GetLogs(ctx context.Context, criteria gethfilters.FilterCriteria)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		b := a.node.Resolve(rpc.BlockNumber(number))
-		if b == nil {
-			break
+		some, ok := a.node.LogsOf(number)
+		if !ok {
+			break // the block was undone meanwhile
 		}
-		if logs = matching(logs, b, &criteria); len(logs) > a.cfg.MaxLogs {
+		if logs = matching(logs, some, &criteria); len(logs) > a.cfg.MaxLogs {
 			return nil, invalidParams("query returned more than %d results", a.cfg.MaxLogs)
 		}
 	}
@@ -114,32 +112,14 @@ func (a *Logs) logRange(criteria *gethfilters.FilterCriteria) (from, to int64, e
 	return from, to, nil
 }
 
-// matching appends the logs of a block that match the criteria.
-func matching(logs []*types.Log, b *node.Block, criteria *gethfilters.FilterCriteria) []*types.Log {
-	if !mayMatch(b.Bloom(), criteria) {
-		return logs
-	}
-	for _, r := range b.Receipts {
-		for _, l := range r.Logs {
-			if fits(l, criteria.Addresses, criteria.Topics) {
-				logs = append(logs, l)
-			}
+// matching appends those of some logs that match the criteria.
+func matching(logs, some []*types.Log, criteria *gethfilters.FilterCriteria) []*types.Log {
+	for _, l := range some {
+		if fits(l, criteria.Addresses, criteria.Topics) {
+			logs = append(logs, l)
 		}
 	}
 	return logs
-}
-
-// mayMatch returns false if the bloom filter proves that no log matches.
-func mayMatch(bloom types.Bloom, criteria *gethfilters.FilterCriteria) bool {
-	if len(criteria.Addresses) > 0 && !slices.ContainsFunc(criteria.Addresses, func(x common.Address) bool { return types.BloomLookup(bloom, x) }) {
-		return false
-	}
-	for _, any := range criteria.Topics {
-		if len(any) > 0 && !slices.ContainsFunc(any, func(x common.Hash) bool { return types.BloomLookup(bloom, x) }) {
-			return false
-		}
-	}
-	return true
 }
 
 // fits reports whether a log matches by the rule of eth_getLogs: it has one of
