@@ -54,6 +54,10 @@ func (c *Chain) ReplacedBlocks() uint64 { return c.replaced.Load() }
 // CanonicalRoot returns the state root of the last final block.
 func (c *Chain) CanonicalRoot() common.Hash { return c.states.Canonical() }
 
+// OldestBlock returns the number of the oldest block after the genesis that is whole. Of
+// older blocks only the headers and the progress are left.
+func (c *Chain) OldestBlock() uint64 { return c.ledger.Oldest() }
+
 // Damage returns the first damage of the disk that a method has found, or nil. The method
 // has panicked with it, because every other answer would have been wrong.
 func (c *Chain) Damage() error { return c.ledger.Damage() }

@@ -40,6 +40,8 @@ var (
 //	a ‖ address ‖ number  nothing: the block has a log with the address
 //	l ‖ topic ‖ number    nothing: the block has a log with the topic
 //	m                     number of the last block
+//	s ‖ number            RLP of the header of a pruned block, which has no b, r, g, t, a and l
+//	x                     number of the oldest block after the genesis that is not pruned
 //	o                     number of the block with which the directory began, if it was imported
 const (
 	keyBlock       = 'b'
@@ -52,6 +54,8 @@ const (
 	keyTopic       = 'l'
 	keyLast        = 'm'
 	keyOrigin      = 'o'
+	keyHeader      = 's'
+	keyOldest      = 'x'
 )
 
 // Disk is an ordered key-value store. It is used by several goroutines concurrently.
@@ -161,11 +165,25 @@ func (d *database) write(b *Block, at builder.Progress) error {
 		State: uint8(at.State), Version: uint64(at.Version), Package: at.Package, Core: uint16(at.Core),
 		Hash: at.At.Hash, Slot: uint32(at.At.Slot), Height: at.At.Height,
 	}
-	records := []statedb.Record{{Key: key(keyHash, b.Hash().Bytes()), Value: number}, {Key: key(keyLast), Value: number}}
-	for kind, value := range map[byte]any{keyBlock: b.Block, keyReceipts: withoutLogs(b.Receipts), keyProgress: &progress} {
+	raw, err := rlp.EncodeToBytes(&progress)
+	if err != nil {
+		return err
+	}
+	records, err := d.content(b)
+	if err != nil {
+		return err
+	}
+	return d.disk.Write(append(records, statedb.Record{Key: key(keyHash, b.Hash().Bytes()), Value: number},
+		statedb.Record{Key: key(keyProgress, number), Value: raw}, statedb.Record{Key: key(keyLast), Value: number}))
+}
+
+// content returns the records of a block that pruning deletes.
+func (d *database) content(b *Block) (records []statedb.Record, err error) {
+	number := numbered(b.NumberU64())
+	for kind, value := range map[byte]any{keyBlock: b.Block, keyReceipts: withoutLogs(b.Receipts)} {
 		raw, err := rlp.EncodeToBytes(value)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		records = append(records, statedb.Record{Key: key(kind, number), Value: raw})
 	}
@@ -176,18 +194,22 @@ func (d *database) write(b *Block, at builder.Progress) error {
 	if logs := b.Logs(); len(logs) > 0 {
 		record, err := logRecord(b)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		records = append(append(records, record), indexOf(logs, number)...)
 	}
-	return d.disk.Write(records)
+	return records, nil
 }
 
-// read returns the block with a number, nil if there is none.
+// read returns the block with a number, nil if there is none. Other goroutines may prune
+// the block meanwhile; its receipts are read last, so that they are missing then.
 func (d *database) read(number uint64) (*Block, error) {
 	raw, err := d.get(key(keyBlock, numbered(number)))
-	if err != nil || raw == nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case raw == nil:
+		return d.header(number)
 	}
 	b := &Block{Block: new(types.Block)}
 	if err := rlp.DecodeBytes(raw, b.Block); err != nil {
@@ -196,25 +218,29 @@ func (d *database) read(number uint64) (*Block, error) {
 	if b.Receipts, err = d.receipts(number); err != nil {
 		return nil, err
 	}
+	if b.Receipts == nil {
+		return d.header(number)
+	}
 	if err := b.Receipts.DeriveFields(d.config, b.Hash(), number, b.Time(), b.BaseFee(), nil, b.Transactions()); err != nil {
 		return nil, fmt.Errorf("%w: receipts of block %d: %w", ErrDamaged, number, err)
 	}
 	return b, nil
 }
 
-// receipts returns the receipts of a block, without the fields that follow from it.
+// receipts returns the receipts of a block, without the fields that follow from it. They
+// are nil if there is no such block.
 func (d *database) receipts(number uint64) (types.Receipts, error) {
-	raw, err := d.get(key(keyReceipts, numbered(number)))
+	logs, err := d.logsOf(number)
 	if err != nil {
+		return nil, err
+	}
+	raw, err := d.get(key(keyReceipts, numbered(number)))
+	if err != nil || raw == nil {
 		return nil, err
 	}
 	var stored []*types.ReceiptForStorage
 	if err := rlp.DecodeBytes(raw, &stored); err != nil {
 		return nil, fmt.Errorf("%w: receipts of block %d: %w", ErrDamaged, number, err)
-	}
-	logs, err := d.logsOf(number)
-	if err != nil {
-		return nil, err
 	}
 	receipts := Receipts(stored)
 	for _, l := range logs {

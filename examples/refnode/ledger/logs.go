@@ -46,12 +46,15 @@ func (b *Block) Logs() (logs []*types.Log) {
 }
 
 // LogsOf returns the logs of the block with a number, and whether there is such a block.
-// Of a block on the disk only the logs are read.
+// Of a block on the disk only the logs are read. Those of a pruned block are unknown.
 func (l *Ledger) LogsOf(number uint64) ([]*types.Log, bool) {
 	l.mu.RLock()
 	onDisk := number < l.first
 	l.mu.RUnlock()
-	if onDisk {
+	switch {
+	case l.pruned(number):
+		return nil, true
+	case onDisk:
 		logs, err := l.old.logsOf(number)
 		l.old.check(err)
 		return logs, true

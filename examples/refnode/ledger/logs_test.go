@@ -53,7 +53,7 @@ func TestLogsOf(t *testing.T) {
 	config := evm.ChainConfig(big.NewInt(7))
 	rapid.Check(t, func(t *rapid.T) {
 		genesis := &ledger.Block{Block: types.NewBlockWithHeader(&types.Header{Number: new(big.Int)})}
-		l, err := ledger.Open(store.NewKeys(), config, genesis, slog.New(slog.DiscardHandler))
+		l, err := ledger.Open(store.NewKeys(), config, genesis, 0, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
 		for number := range uint64(blocks) {
 			require.NoError(t, l.Append(drawBlock(t, l.Head().Block, config)))

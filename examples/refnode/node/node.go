@@ -115,7 +115,7 @@ func (n *Node) open() (err error) {
 func (n *Node) rollupConfig() evmrollup.Config {
 	cfg := evmrollup.Config{
 		ChainID: n.cfg.ChainID, Genesis: make(types.GenesisAlloc, numAccounts), MaxTxsPerBlock: n.cfg.MaxTxsPerBundle,
-		RetainStates: n.cfg.RetainStates, MaxPool: n.cfg.MaxPool, MaxPerSender: n.cfg.MaxPerSender,
+		RetainStates: n.cfg.RetainStates, KeepBlocks: n.cfg.KeepBlocks, MaxPool: n.cfg.MaxPool, MaxPerSender: n.cfg.MaxPerSender,
 		PoolMetrics: n.cfg.Metrics.Pool, StateMetrics: n.cfg.Metrics.States, Logger: n.log,
 	}
 	for _, a := range n.accounts {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/history"
 	"github.com/ethereum/go-ethereum/core/types"
 	gethfilters "github.com/ethereum/go-ethereum/eth/filters"
 	"github.com/ethereum/go-ethereum/rpc"
@@ -43,8 +44,11 @@ func (a *Logs) GetLogs(ctx context.Context, criteria gethfilters.FilterCriteria)
 		return nil, err
 	}
 	if criteria.BlockHash != nil {
-		b := a.node.BlockByHash(*criteria.BlockHash)
-		if b == nil {
+		b, err := whole(a.node.BlockByHash(*criteria.BlockHash))
+		switch {
+		case err != nil:
+			return nil, err
+		case b == nil:
 			return nil, errUnknownBlock
 		}
 		return matching([]*types.Log{}, b.Logs(), &criteria), nil
@@ -65,6 +69,10 @@ func (a *Logs) GetLogs(ctx context.Context, criteria gethfilters.FilterCriteria)
 		if logs = matching(logs, some, &criteria); len(logs) > a.cfg.MaxLogs {
 			return nil, invalidParams("query returned more than %d results", a.cfg.MaxLogs)
 		}
+	}
+	// Blocks that were pruned meanwhile count too. The genesis has no logs.
+	if oldest := a.node.OldestBlock(); oldest > 1 && uint64(from) < oldest {
+		return nil, &history.PrunedHistoryError{}
 	}
 	return logs, nil
 }

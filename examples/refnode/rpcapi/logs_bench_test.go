@@ -25,8 +25,8 @@ import (
 	"github.com/jamq/jamq/examples/refnode/store"
 )
 
-// manyLogs is a data directory with many final blocks, which only look as if they had been
-// executed. The contract 0xcc…n logs in one of n blocks, and another one in each.
+// The data directory of manyLogs has final blocks that only look as if they had been executed.
+// The contract 0xcc…n logs in one of n blocks.
 const (
 	manyBlocks  = 100_000
 	txsPerBlock = 10
@@ -62,10 +62,11 @@ func logBlock(parent *types.Block, config *params.ChainConfig) *ledger.Block {
 	return &ledger.Block{Block: types.NewBlock(header, body, receipts, trie.NewStackTrie(nil)), Receipts: receipts}
 }
 
-// manyLogs returns a node with a data directory that has many blocks.
-func manyLogs(b *testing.B) *node.Node {
+// manyLogs returns a node with a data directory that has a number of blocks, and keeps the last
+// ones of them.
+func manyLogs(b testing.TB, blocks int, keep uint64) *node.Node {
 	cfg := node.DefaultConfig(jamq.Tiny(), 50*time.Millisecond, 1)
-	cfg.DataDir = b.TempDir()
+	cfg.DataDir, cfg.KeepBlocks = b.TempDir(), keep
 	accounts, err := devkeys.Derive(devkeys.Mnemonic, 10)
 	require.NoError(b, err)
 	alloc := make(types.GenesisAlloc)
@@ -81,11 +82,11 @@ func manyLogs(b *testing.B) *node.Node {
 	require.NoError(b, err)
 	genesis, config := chain.BlockByNumber(0), chain.ChainConfig()
 	chain.Close()
-	l, err := ledger.Open(s.Ledger, config, genesis, silent)
+	l, err := ledger.Open(s.Ledger, config, genesis, keep, silent)
 	require.NoError(b, err)
 	require.NoError(b, l.Import(func(add func(*ledger.Block, builder.Progress) error) error {
 		parent := genesis.Block
-		for range manyBlocks {
+		for range blocks {
 			block := logBlock(parent, config)
 			if err := add(block, builder.Progress{State: bundlequeue.Finalized, Version: 1}); err != nil {
 				return err
@@ -104,7 +105,7 @@ func manyLogs(b *testing.B) *node.Node {
 // say in how many of the blocks the address has a log.
 func BenchmarkLogs(b *testing.B) {
 	cfg := DefaultConfig()
-	door, err := newDoor(manyLogs(b), &cfg)
+	door, err := newDoor(manyLogs(b, manyBlocks, 0), &cfg)
 	require.NoError(b, err)
 	defer door.stop()
 	server := httptest.NewServer(door)

@@ -150,7 +150,11 @@ func (k *keys) Write(records []statedb.Record) error {
 	batch := k.db.Pebble().NewBatch()
 	var err error
 	for _, r := range records {
-		if err == nil {
+		switch {
+		case err != nil:
+		case r.Value == nil:
+			err = batch.Delete(k.key(r.Key), nil)
+		default:
 			err = batch.Set(k.key(r.Key), r.Value, nil)
 		}
 	}
