@@ -219,7 +219,7 @@ func BenchmarkWitness(b *testing.B) {
 	writes := randomWrites(1, benchLeaves, 1)
 	store := NewStore(EIP7864())
 	tree := apply(b, ubt.Tree{}, writes)
-	store.roots[tree.Root()] = &published{tree: tree}
+	store.roots[tree.Root()] = &published{tree: ready(tree)}
 	for _, n := range []int{100, 1000} {
 		v := viewOf(b, store, tree.Root())
 		for i, w := range some(writes, n, 0) {

@@ -16,6 +16,7 @@ type change struct {
 	flat      common.Hash                 // root of the values on the disk
 	fresh     *published                  // new root, or nil
 	links     map[common.Hash]link        // new links of roots
+	values    []ubt.Write                 // lead from the old flat root to the new one
 	writes    map[common.Hash][]ubt.Write // write sets of roots with a new base
 	gone      []common.Hash               // deleted roots, marked as leaving
 	code      []codeBlob                  // new code
@@ -31,20 +32,56 @@ func (s *Store) unchanged() *change {
 	}
 }
 
-// move returns the change that moves the canonical root and deletes the roots
-// in gone, which are marked as leaving. The caller holds s.writing.
-func (s *Store) move(canonical common.Hash, line, gone []common.Hash) *change {
-	c := s.unchanged()
+// move moves the canonical root and deletes the roots in gone, which are marked
+// as leaving. After an error nothing has changed. The caller holds s.writing.
+func (s *Store) move(canonical common.Hash, line, gone []common.Hash) error {
+	c, err := s.plan(canonical, line, gone)
+	if err == nil {
+		err = s.apply(c)
+	}
+	if err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, root := range gone {
+			s.roots[root].leaving = false
+		}
+	}
+	return err
+}
+
+// plan returns the change that move makes. The error wraps ErrCorrupt.
+func (s *Store) plan(canonical common.Hash, line, gone []common.Hash) (c *change, err error) {
+	c = s.unchanged()
 	c.canonical, c.line, c.gone = canonical, line, gone
 	left := make(map[common.Hash]bool, len(gone))
 	for _, root := range gone {
 		left[root] = true
 	}
-	c.flat = s.nextFlat(c, left)
-	if len(gone) > 0 || c.flat != s.flat {
-		s.relink(c, left)
+	if c.flat = s.nextFlat(c, left); c.flat != s.flat && s.cfg.Disk != nil {
+		if c.values, err = s.lead(s.flat, c.flat); err != nil {
+			return nil, err
+		}
 	}
-	return c
+	if len(gone) > 0 || c.flat != s.flat {
+		err = s.relink(c, left)
+	}
+	return c, err
+}
+
+// lead returns the writes that lead from one root to another.
+func (s *Store) lead(from, to common.Hash) ([]ubt.Write, error) {
+	if p := s.roots[to]; p.base == from && to != from {
+		return p.writes, nil
+	}
+	before, err := s.tree(s.roots[from])
+	if err != nil {
+		return nil, err
+	}
+	after, err := s.tree(s.roots[to])
+	if err != nil {
+		return nil, err
+	}
+	return slices.Collect(after.Diff(before)), nil
 }
 
 // apply writes a change to the disk and then makes it in memory. If the disk
@@ -53,11 +90,6 @@ func (s *Store) apply(c *change) error {
 	c.drop = s.code.dropped(c, s.roots)
 	if s.cfg.Disk != nil {
 		if err := s.write(s.records(c)); err != nil {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			for _, root := range c.gone {
-				s.roots[root].leaving = false
-			}
 			return err
 		}
 	}
@@ -65,7 +97,7 @@ func (s *Store) apply(c *change) error {
 	defer s.mu.Unlock()
 	s.code.apply(c, s.roots)
 	if c.fresh != nil {
-		s.roots[c.fresh.tree.Root()] = c.fresh
+		s.roots[c.fresh.tree.root] = c.fresh
 	}
 	for root, l := range c.links {
 		p := s.roots[root]

@@ -39,10 +39,11 @@ type Record struct {
 //	c ‖ code hash   code
 //	k ‖ code hash   nothing: the code is kept for good
 //	m               version, profile, flat root, and the line of canonical roots
-//	r ‖ root        commits ‖ parents ‖ hashes of code ‖ base; lists begin with
-//	                their length, and numbers are varints
+//	r ‖ root        commits ‖ parents ‖ hashes of code; lists begin with their
+//	                length, and numbers are varints
 //	v ‖ key         value
-//	w ‖ root        write set from the base; missing if that is the root itself
+//	w ‖ root        base ‖ write set from it ‖ checksum of root and all before;
+//	                missing for the flat root
 const (
 	codeRecord  = 'c'
 	keptRecord  = 'k'
@@ -51,7 +52,7 @@ const (
 	valueRecord = 'v'
 	writeRecord = 'w'
 
-	diskVersion    = 3
+	diskVersion    = 4
 	maxProfileName = 255
 )
 
@@ -96,10 +97,11 @@ func (s *Store) records(c *change) (records []Record) {
 		add(rootRecord, root, l.encode())
 	}
 	if c.fresh != nil {
-		add(writeRecord, c.fresh.tree.Root(), encodeWrites(c.fresh.writes))
+		root := c.fresh.tree.root
+		add(writeRecord, root, encodeWrites(root, c.fresh.base, c.fresh.writes))
 	}
 	for root, writes := range c.writes {
-		add(writeRecord, root, encodeWrites(writes))
+		add(writeRecord, root, encodeWrites(root, c.links[root].base, writes))
 	}
 	for _, root := range c.gone {
 		add(rootRecord, root, nil)
@@ -113,17 +115,9 @@ func (s *Store) records(c *change) (records []Record) {
 	}
 	slices.SortFunc(records, func(a, b Record) int { return bytes.Compare(a.Key, b.Key) })
 	if c.flat != s.flat {
-		records = appendValues(records, s.lead(c.flat))
+		records = appendValues(records, c.values)
 	}
 	return records
-}
-
-// lead returns the writes that lead from the flat root to another one.
-func (s *Store) lead(to common.Hash) []ubt.Write {
-	if p := s.roots[to]; p.base == s.flat {
-		return p.writes
-	}
-	return slices.Collect(s.roots[to].tree.Diff(s.roots[s.flat].tree))
 }
 
 // appendValues appends the records of writes to the values.
@@ -152,10 +146,10 @@ func (l link) encode() []byte {
 			b = append(b, h[:]...)
 		}
 	}
-	return append(b, l.base[:]...)
+	return b
 }
 
-// decodeLink decodes the value of a root record.
+// decodeLink decodes the value of a root record, which lacks the base.
 func decodeLink(b []byte) (l link, ok bool) {
 	commits, n := binary.Uvarint(b)
 	if n <= 0 || commits == 0 {
@@ -171,17 +165,14 @@ func decodeLink(b []byte) (l link, ok bool) {
 			*hashes, b = append(*hashes, common.Hash(b[:common.HashLength])), b[common.HashLength:]
 		}
 	}
-	if len(b) != common.HashLength || len(l.parents) == 0 {
-		return l, false
-	}
-	l.base = common.Hash(b)
-	return l, true
+	return l, len(b) == 0 && len(l.parents) > 0
 }
 
-// encodeWrites returns the value of a write set: for each write the key, 0 if it
-// deletes, or 1 and the value.
-func encodeWrites(writes []ubt.Write) []byte {
-	b := make([]byte, 0, len(writes)*(len(ubt.Key{})+1+32))
+// encodeWrites returns the value of a write record: the base, for each write
+// the key, 0 if it deletes, or 1 and the value, and the checksum.
+func encodeWrites(root, base common.Hash, writes []ubt.Write) []byte {
+	b := make([]byte, 0, 2*common.HashLength+len(writes)*writeSize+checksumSize)
+	b = append(append(b, root[:]...), base[:]...)
 	for i := range writes {
 		w := &writes[i]
 		if b = append(b, w.Key[:]...); w.Deleted {
@@ -190,14 +181,23 @@ func encodeWrites(writes []ubt.Write) []byte {
 			b = append(append(b, 1), w.Value[:]...)
 		}
 	}
-	return b
+	return append(b, checksum(b)...)[common.HashLength:]
 }
 
-// decodeWrites decodes a write set.
-func decodeWrites(b []byte) (writes []ubt.Write, ok bool) {
+// writeSize is the length of an encoded write that sets a value.
+const writeSize = 2*common.HashLength + 1
+
+// decodeWrites decodes the value of a write record.
+func decodeWrites(root common.Hash, b []byte) (base common.Hash, writes []ubt.Write, ok bool) {
+	end := len(b) - checksumSize
+	if end < common.HashLength || !bytes.Equal(checksum(root[:], b[:end]), b[end:]) {
+		return base, nil, false
+	}
+	base, b = common.Hash(b), b[common.HashLength:end]
+	writes = make([]ubt.Write, 0, len(b)/writeSize)
 	for len(b) > 0 {
 		if len(b) < 33 || b[32] > 1 || b[32] == 1 && len(b) < 65 {
-			return nil, false
+			return base, nil, false
 		}
 		w := ubt.Write{Key: Key(b[:32]), Deleted: b[32] == 0}
 		if b = b[33:]; !w.Deleted {
@@ -205,7 +205,7 @@ func decodeWrites(b []byte) (writes []ubt.Write, ok bool) {
 		}
 		writes = append(writes, w)
 	}
-	return writes, true
+	return base, writes, true
 }
 
 func (s *Store) meta(flat common.Hash, line []common.Hash) Record {

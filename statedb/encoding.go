@@ -40,9 +40,12 @@ func (k AccessKind) metadata() int {
 // hash of all bytes before it. It detects damage, not forgery.
 const checksumSize = 8
 
-func checksum(b []byte) []byte {
-	sum := sha256.Sum256(b)
-	return sum[:checksumSize]
+func checksum(parts ...[]byte) []byte {
+	sum := sha256.New()
+	for _, b := range parts {
+		_, _ = sum.Write(b) // never fails
+	}
+	return sum.Sum(nil)[:checksumSize]
 }
 
 // Size returns the length of the encoding in bytes. It is 17, plus for each

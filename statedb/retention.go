@@ -19,9 +19,9 @@ type link struct {
 	// codes are the hashes of the code that this root owns, in ascending order:
 	// the code of its commits, and of its discarded ancestors.
 	codes []common.Hash
-	// base is the root that the write set on the disk starts from. Following
-	// bases leads to the root whose values are on the disk, which is its own
-	// base, or to the empty root.
+	// base is the root that the write set on the disk starts from; it is
+	// written with that set. Following bases leads to the root whose values are
+	// on the disk, which is its own base, or to the empty root.
 	base common.Hash
 }
 
@@ -109,8 +109,8 @@ func reach(roots []common.Hash, next func(common.Hash) []common.Hash) map[common
 
 // relink adds the links to a change that follow from its new flat root and from
 // the deletion of the roots in left, and decides which code is kept for good.
-// The empty root has no link.
-func (s *Store) relink(c *change, left map[common.Hash]bool) {
+// The empty root has no link. The error wraps ErrCorrupt.
+func (s *Store) relink(c *change, left map[common.Hash]bool) (err error) {
 	below := s.ancestors(c.canonical)
 	for _, root := range c.gone {
 		if below[root] {
@@ -138,9 +138,12 @@ func (s *Store) relink(c *change, left map[common.Hash]bool) {
 		}
 		c.links[root] = l
 		if l.base != p.base && l.base != root && s.cfg.Disk != nil {
-			c.writes[root] = slices.Collect(p.tree.Diff(s.roots[l.base].tree))
+			if c.writes[root], err = s.lead(l.base, root); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 // nextBase returns the base of a root after the roots in left are deleted. A

@@ -36,7 +36,7 @@ type Store struct {
 
 // published is a tree that views can be opened on.
 type published struct {
-	tree ubt.Tree
+	tree *lazyTree
 	link
 	writes  []ubt.Write // lead from the base to this root; nil without a disk
 	pins    int         // pins by Store.Pin
@@ -63,7 +63,7 @@ func newStore(cfg Config) *Store {
 	return &Store{
 		cfg:   cfg,
 		bad:   err,
-		roots: map[common.Hash]*published{EmptyRoot: {}},
+		roots: map[common.Hash]*published{EmptyRoot: {tree: ready(ubt.Tree{})}},
 		line:  []common.Hash{EmptyRoot},
 		code:  newCodes(),
 	}
@@ -72,9 +72,11 @@ func newStore(cfg Config) *Store {
 // Profile returns the store's profile.
 func (s *Store) Profile() Profile { return s.cfg.Profile }
 
-// View returns a new view of a published root. It takes constant time. The
-// error wraps ErrUnknownRoot, or ErrConfig if NewStore was given a profile that
-// lacks a function.
+// View returns a new view of a published root. It takes constant time, except
+// for the first view of a root that Open found on the disk: then the store
+// derives its tree. The error wraps ErrUnknownRoot, ErrCorrupt if the disk leads
+// to another root, or ErrConfig if NewStore was given a profile that lacks a
+// function.
 func (s *Store) View(root common.Hash) (*View, error) {
 	if s.bad != nil {
 		return nil, s.bad
@@ -89,13 +91,18 @@ func (s *Store) View(root common.Hash) (*View, error) {
 // place returns a published root as a view reads it.
 func (s *Store) place(root common.Hash) (place, error) {
 	s.mu.RLock()
-	defer s.mu.RUnlock()
 	p, err := s.known(root)
+	codes := s.code.blobs
+	s.mu.RUnlock()
 	if err != nil {
 		return place{}, err
 	}
-	return place{root, p.tree, s.code.blobs}, nil
+	tree, err := s.tree(p)
+	return place{root, tree, codes}, err
 }
+
+// tree returns the tree of a root, which is derived if it was never read.
+func (s *Store) tree(p *published) (ubt.Tree, error) { return p.tree.get(&s.cfg.Profile.Hasher) }
 
 // known returns a published root. The caller holds mu.
 func (s *Store) known(root common.Hash) (*published, error) {
@@ -147,8 +154,8 @@ func (s *Store) Roots() int {
 }
 
 // SetCanonical makes root canonical, and then applies Config.Retention. No
-// other method moves the canonical root. The error wraps ErrUnknownRoot or
-// ErrDisk, and then nothing changes.
+// other method moves the canonical root. The error wraps ErrUnknownRoot, ErrDisk
+// or ErrCorrupt, and then nothing changes.
 func (s *Store) SetCanonical(root common.Hash) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -159,7 +166,7 @@ func (s *Store) SetCanonical(root common.Hash) error {
 	}
 	line, gone := s.retire(root)
 	s.mu.Unlock()
-	if err := s.apply(s.move(root, line, gone)); err != nil {
+	if err := s.move(root, line, gone); err != nil {
 		return err
 	}
 	s.cfg.Metrics.count(CountCanonical, 1)
@@ -181,13 +188,19 @@ func (s *Store) Pin(root common.Hash) error {
 // pinned pins a root for a view and returns it as the view reads it.
 func (s *Store) pinned(root common.Hash) (place, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	p, err := s.known(root)
+	if err == nil {
+		p.viewers++
+	}
+	s.mu.Unlock()
 	if err != nil {
 		return place{}, err
 	}
-	p.viewers++
-	return place{root, p.tree, s.code.blobs}, nil
+	at, err := s.place(root)
+	if err != nil {
+		s.release(root)
+	}
+	return at, err
 }
 
 // repin pins a root once more, for the copy of a view that has it pinned.
@@ -227,8 +240,8 @@ func (s *Store) release(root common.Hash) {
 // is deleted too. Open views of a deleted root can still read, but not commit.
 //
 // The error wraps ErrUnknownRoot, ErrInUse if the last commit of a canonical or
-// pinned root would go, or ErrDisk, and then nothing changes. Discarding the
-// empty root has no effect.
+// pinned root would go, ErrDisk or ErrCorrupt, and then nothing changes.
+// Discarding the empty root has no effect.
 func (s *Store) Discard(root common.Hash) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -252,7 +265,7 @@ func (s *Store) Discard(root common.Hash) error {
 		c.links[root] = l
 		return s.apply(c)
 	}
-	return s.apply(s.move(s.canonical, line, []common.Hash{root}))
+	return s.move(s.canonical, line, []common.Hash{root})
 }
 
 // publish adds a tree that the writes and the code of a view on parent led to,
@@ -273,12 +286,13 @@ func (s *Store) publish(parent common.Hash, tree ubt.Tree, writes []ubt.Write, c
 	if root != EmptyRoot {
 		p, known := s.roots[root]
 		if !known {
-			p = &published{tree: tree, link: link{base: parent}}
+			p = &published{tree: ready(tree), link: link{base: parent}}
 			if s.cfg.Disk != nil {
 				p.writes = writes
 			}
 			c.fresh = p
 		}
+		p.tree.set(tree)
 		c.links[root] = p.again(root, parent, s.code.unkept(code))
 		c.code = s.code.unknown(code)
 	}

@@ -22,7 +22,7 @@ type options struct {
 	http, dataDir, spec string
 	jam                 string
 	version             codec.Version
-	service             uint64
+	service, keep       uint64
 	slot                time.Duration
 	demo, bundle        int
 	load                load.Config
@@ -72,6 +72,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 func (o *options) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.http, "http", "127.0.0.1:8545", "`address` of JSON-RPC over HTTP and WebSocket, and of the live page")
 	fs.StringVar(&o.dataDir, "datadir", "", "`directory` for blocks, queue and pool, so that the node survives a kill; empty: keep them in memory")
+	fs.Uint64Var(&o.keep, "history.blocks", 0, "`number` of final blocks of which -datadir keeps bodies, receipts and index, at least 256; 0: all")
 	fs.StringVar(&o.exportTo, "export", "", "write the node in -datadir, which must be drained, to a new `file`, and exit")
 	fs.StringVar(&o.importOf, "import", "", "make -datadir from a `file` that -export wrote, and exit")
 	fs.StringVar(&o.spec, "spec", "tiny", "`constants` of the embedded JAM chain: tiny or full")
@@ -192,7 +193,7 @@ func (o *options) config(stderr io.Writer) (node.Config, error) {
 	cfg := node.DefaultConfig(spec, o.slot, o.seed)
 	cfg.ChainID = new(big.Int).SetUint64(o.chainID)
 	cfg.DataDir, cfg.JAMURL, cfg.Service = o.dataDir, o.jam, jamq.ServiceID(o.service)
-	cfg.Version = o.version
+	cfg.Version, cfg.KeepBlocks = o.version, o.keep
 	cfg.MaxTxsPerBundle, cfg.Lab = o.bundle, o.lab
 	cfg.JAM.LossProbability, cfg.JAM.SkipProbability = o.loss, o.skip
 	level := slog.LevelWarn

@@ -33,6 +33,9 @@ type Config struct {
 	// RetainStates is the number of blocks before the final one whose state is kept, at
 	// least 1. The state of block 0 is always kept.
 	RetainStates int
+	// KeepBlocks is the number of final blocks of which the ledger keeps bodies, receipts
+	// and index, at least ledger.MinKeep. 0 means all.
+	KeepBlocks uint64
 	// MaxPool is the maximum number of pending, and of queued, transactions in the
 	// pool. MaxPerSender is that of one sender.
 	MaxPool, MaxPerSender int
@@ -94,7 +97,7 @@ func New(cfg Config) (*Chain, error) {
 	}
 	if cfg.Ledger == nil {
 		c.ledger = ledger.New(genesis)
-	} else if c.ledger, err = ledger.Open(cfg.Ledger, c.config, genesis, c.log); err != nil {
+	} else if c.ledger, err = ledger.Open(cfg.Ledger, c.config, genesis, cfg.KeepBlocks, c.log); err != nil {
 		return nil, err
 	}
 	return c, c.makePool()

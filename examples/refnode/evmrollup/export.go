@@ -52,6 +52,9 @@ func (c *Chain) Export(ctx context.Context, path string) (err error) {
 	if pending, queued := c.PoolCounts(); pending+queued > 0 || head.NumberU64() > c.ledger.Final() {
 		return fmt.Errorf("evmrollup: block %d of %d is final, and %d transactions wait; drain the node before an export", c.ledger.Final(), head.NumberU64(), pending+queued)
 	}
+	if oldest := c.OldestBlock(); oldest > 1 {
+		return fmt.Errorf("evmrollup: blocks before %d were pruned, and an export has all blocks; copy the data directory instead", oldest)
+	}
 	file, err := journal.Open(path)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/tracing"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/params"
 
 	"github.com/jamq/jamq/builder"
@@ -43,12 +44,19 @@ func (c *Chain) Logs(from, to uint64, addresses []common.Address, topics [][]com
 	return c.ledger.Logs(from, to, addresses, topics)
 }
 
+// LogsOf returns the logs of the executed block with a number, and whether there is one.
+func (c *Chain) LogsOf(number uint64) ([]*types.Log, bool) { return c.ledger.LogsOf(number) }
+
 // ReplacedBlocks returns the number of executed blocks that were undone. A
 // cache by block number is stale when it changes.
 func (c *Chain) ReplacedBlocks() uint64 { return c.replaced.Load() }
 
 // CanonicalRoot returns the state root of the last final block.
 func (c *Chain) CanonicalRoot() common.Hash { return c.states.Canonical() }
+
+// OldestBlock returns the number of the oldest block after the genesis that is whole. Of
+// older blocks only the headers and the progress are left.
+func (c *Chain) OldestBlock() uint64 { return c.ledger.Oldest() }
 
 // Damage returns the first damage of the disk that a method has found, or nil. The method
 // has panicked with it, because every other answer would have been wrong.

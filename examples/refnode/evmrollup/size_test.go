@@ -54,15 +54,25 @@ func (c *counting) Get(key []byte) ([]byte, error) {
 const (
 	longSenders = 700
 	longBlock   = 700 // half the gas of a block, so that the base fee does not rise
+	// The recipients are in the genesis, so that the state of a long chain has the size of
+	// that of a short one, and a restart shows what the chain costs.
+	longRecipients = 50_000
 )
+
+func recipient(i int) common.Address {
+	return common.BigToAddress(big.NewInt(int64(0x10000 + i%longRecipients)))
+}
 
 func newLongChain(t *testing.T) *longChain {
 	c := &longChain{t: t, dir: t.TempDir(), cfg: testConfig(), sent: make([]uint64, longSenders)}
-	c.cfg.MaxTxsPerBlock, c.cfg.MaxPool, c.cfg.RetainStates = longBlock, 4*longBlock, 64
+	c.cfg.MaxTxsPerBlock, c.cfg.MaxPool, c.cfg.RetainStates = longBlock, 4*longBlock, 128
 	for i := range longSenders {
 		key, address := user(i)
 		c.keys = append(c.keys, key)
 		c.cfg.Genesis[address] = types.Account{Balance: new(big.Int).Mul(big.NewInt(1000), big.NewInt(params.Ether))}
+	}
+	for i := range longRecipients {
+		c.cfg.Genesis[recipient(i)] = types.Account{Balance: common.Big1}
 	}
 	// Its code logs the topic 7.
 	c.logs = common.Address{0xcc}
@@ -104,7 +114,7 @@ func (c *longChain) grow(transactions int) {
 			signing.Go(func() {
 				for i := part; i < n; i += 2 {
 					sender := i % longSenders
-					to := common.BigToAddress(big.NewInt(int64(0x10000 + (made+i)%50_000)))
+					to := recipient(made + i)
 					if i == 0 && made/longBlock%10 == 0 {
 						to = c.logs
 					}
@@ -131,8 +141,9 @@ func (c *longChain) grow(transactions int) {
 	}
 }
 
-// restart opens the chain again from a checkpoint. It returns the time that it takes, and
-// the number of values that it reads from the ledger.
+// restart opens the chain again from a checkpoint, until it answers from the newest state.
+// It returns the time that it takes, and the number of values that it reads from the
+// ledger.
 func (c *longChain) restart() (duration time.Duration, reads int64) {
 	checkpoint, err := c.r.Checkpoint(c.t.Context())
 	require.NoError(c.t, err)
@@ -140,6 +151,10 @@ func (c *longChain) restart() (duration time.Duration, reads int64) {
 	runtime.GC()
 	began := time.Now()
 	c.open(checkpoint)
+	view, err := c.r.StateAt(c.r.Head())
+	require.NoError(c.t, err)
+	_, address := user(0)
+	require.Equal(c.t, c.sent[0], view.Account(address).Nonce)
 	return time.Since(began), c.disk.reads.Load()
 }
 

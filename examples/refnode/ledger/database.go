@@ -32,17 +32,21 @@ var (
 // The kinds of keys. Numbers have 8 bytes, big-endian, so that keys are in their order.
 //
 //	b ‖ number            RLP of the block
-//	r ‖ number            RLP of the receipts
+//	r ‖ number            RLP of the receipts, without logs
+//	g ‖ number            RLP of the logs with their transactions; missing if there are none
 //	p ‖ number            RLP of the progress
 //	h ‖ hash              number of the block
 //	t ‖ hash              number of the transaction's block, and its index, 4 bytes
 //	a ‖ address ‖ number  nothing: the block has a log with the address
 //	l ‖ topic ‖ number    nothing: the block has a log with the topic
 //	m                     number of the last block
+//	s ‖ number            RLP of the header of a pruned block, which has no b, r, g, t, a and l
+//	x                     number of the oldest block after the genesis that is not pruned
 //	o                     number of the block with which the directory began, if it was imported
 const (
 	keyBlock       = 'b'
 	keyReceipts    = 'r'
+	keyLogs        = 'g'
 	keyProgress    = 'p'
 	keyHash        = 'h'
 	keyTransaction = 't'
@@ -50,6 +54,8 @@ const (
 	keyTopic       = 'l'
 	keyLast        = 'm'
 	keyOrigin      = 'o'
+	keyHeader      = 's'
+	keyOldest      = 'x'
 )
 
 // Disk is an ordered key-value store. It is used by several goroutines concurrently.
@@ -159,11 +165,25 @@ func (d *database) write(b *Block, at builder.Progress) error {
 		State: uint8(at.State), Version: uint64(at.Version), Package: at.Package, Core: uint16(at.Core),
 		Hash: at.At.Hash, Slot: uint32(at.At.Slot), Height: at.At.Height,
 	}
-	records := []statedb.Record{{Key: key(keyHash, b.Hash().Bytes()), Value: number}, {Key: key(keyLast), Value: number}}
-	for kind, value := range map[byte]any{keyBlock: b.Block, keyReceipts: StoredReceipts(b.Receipts), keyProgress: &progress} {
+	raw, err := rlp.EncodeToBytes(&progress)
+	if err != nil {
+		return err
+	}
+	records, err := d.content(b)
+	if err != nil {
+		return err
+	}
+	return d.disk.Write(append(records, statedb.Record{Key: key(keyHash, b.Hash().Bytes()), Value: number},
+		statedb.Record{Key: key(keyProgress, number), Value: raw}, statedb.Record{Key: key(keyLast), Value: number}))
+}
+
+// content returns the records of a block that pruning deletes.
+func (d *database) content(b *Block) (records []statedb.Record, err error) {
+	number := numbered(b.NumberU64())
+	for kind, value := range map[byte]any{keyBlock: b.Block, keyReceipts: withoutLogs(b.Receipts)} {
 		raw, err := rlp.EncodeToBytes(value)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		records = append(records, statedb.Record{Key: key(kind, number), Value: raw})
 	}
@@ -171,39 +191,77 @@ func (d *database) write(b *Block, at builder.Progress) error {
 		at := binary.BigEndian.AppendUint32(bytes.Clone(number), uint32(i))
 		records = append(records, statedb.Record{Key: key(keyTransaction, tx.Hash().Bytes()), Value: at})
 	}
-	for _, r := range b.Receipts {
-		for _, l := range r.Logs {
-			records = append(records, statedb.Record{Key: key(keyAddress, l.Address[:], number), Value: []byte{}})
-			for _, topic := range l.Topics {
-				records = append(records, statedb.Record{Key: key(keyTopic, topic[:], number), Value: []byte{}})
-			}
+	if logs := b.Logs(); len(logs) > 0 {
+		record, err := logRecord(b)
+		if err != nil {
+			return nil, err
 		}
+		records = append(append(records, record), indexOf(logs, number)...)
 	}
-	return d.disk.Write(records)
+	return records, nil
 }
 
-// read returns the block with a number, nil if there is none.
+// read returns the block with a number, nil if there is none. Other goroutines may prune
+// the block meanwhile; its receipts are read last, so that they are missing then.
 func (d *database) read(number uint64) (*Block, error) {
 	raw, err := d.get(key(keyBlock, numbered(number)))
-	if err != nil || raw == nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case raw == nil:
+		return d.header(number)
 	}
 	b := &Block{Block: new(types.Block)}
 	if err := rlp.DecodeBytes(raw, b.Block); err != nil {
 		return nil, fmt.Errorf("%w: block %d: %w", ErrDamaged, number, err)
 	}
-	if raw, err = d.get(key(keyReceipts, numbered(number))); err != nil {
+	if b.Receipts, err = d.receipts(number); err != nil {
 		return nil, err
 	}
-	var receipts []*types.ReceiptForStorage
-	if err := rlp.DecodeBytes(raw, &receipts); err != nil {
-		return nil, fmt.Errorf("%w: receipts of block %d: %w", ErrDamaged, number, err)
+	if b.Receipts == nil {
+		return d.header(number)
 	}
-	b.Receipts = Receipts(receipts)
 	if err := b.Receipts.DeriveFields(d.config, b.Hash(), number, b.Time(), b.BaseFee(), nil, b.Transactions()); err != nil {
 		return nil, fmt.Errorf("%w: receipts of block %d: %w", ErrDamaged, number, err)
 	}
 	return b, nil
+}
+
+// receipts returns the receipts of a block, without the fields that follow from it. They
+// are nil if there is no such block.
+func (d *database) receipts(number uint64) (types.Receipts, error) {
+	logs, err := d.logsOf(number)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := d.get(key(keyReceipts, numbered(number)))
+	if err != nil || raw == nil {
+		return nil, err
+	}
+	var stored []*types.ReceiptForStorage
+	if err := rlp.DecodeBytes(raw, &stored); err != nil {
+		return nil, fmt.Errorf("%w: receipts of block %d: %w", ErrDamaged, number, err)
+	}
+	receipts := Receipts(stored)
+	for _, l := range logs {
+		if l.TxIndex >= uint(len(receipts)) {
+			return nil, fmt.Errorf("%w: block %d has %d receipts, and a log of transaction %d", ErrDamaged, number, len(receipts), l.TxIndex)
+		}
+		r := receipts[l.TxIndex]
+		r.Logs = append(r.Logs, l)
+	}
+	return receipts, nil
+}
+
+// withoutLogs returns receipts as they are stored beside their logs.
+func withoutLogs(receipts types.Receipts) []*types.ReceiptForStorage {
+	stored := StoredReceipts(receipts)
+	for i, r := range stored {
+		bare := *r
+		bare.Logs = nil
+		stored[i] = &bare
+	}
+	return stored
 }
 
 // StoredReceipts returns receipts as go-ethereum stores them: without the fields that
@@ -263,37 +321,4 @@ func (d *database) progress(number uint64) (at builder.Progress, known bool) {
 		State: bundlequeue.State(p.State), Version: int(p.Version), Package: p.Package, Core: jamq.CoreIndex(p.Core),
 		At: anchor.Point{Hash: p.Hash, Slot: jamq.Slot(p.Slot), Height: p.Height},
 	}, true
-}
-
-// mostSelective returns the terms of a query for logs by which the index is read: the
-// addresses, or the topics at the first position that has some. It returns nil if there
-// are none.
-func mostSelective(addresses []common.Address, topics [][]common.Hash) (terms [][]byte) {
-	for _, a := range addresses {
-		terms = append(terms, append([]byte{keyAddress}, a[:]...))
-	}
-	for _, position := range topics {
-		if terms != nil {
-			break
-		}
-		for _, topic := range position {
-			terms = append(terms, append([]byte{keyTopic}, topic[:]...))
-		}
-	}
-	return terms
-}
-
-// logs returns the numbers of the blocks from one to another with one of the terms.
-func (d *database) logs(from, to uint64, terms [][]byte) (numbers []uint64) {
-	for _, term := range terms {
-		err := d.disk.Scan(slices.Concat(term, numbered(from)), slices.Concat(term, numbered(to+1)), func(key []byte) error {
-			numbers = append(numbers, binary.BigEndian.Uint64(key[len(term):]))
-			return nil
-		})
-		if err != nil {
-			d.check(fmt.Errorf("%w: %w", ErrDamaged, err))
-		}
-	}
-	slices.Sort(numbers)
-	return slices.Compact(numbers)
 }

@@ -6,10 +6,10 @@ package ledger
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/lru"
@@ -26,6 +26,9 @@ type Block struct {
 	// Receipts are the receipts of its transactions, with block hash and log
 	// indices.
 	Receipts types.Receipts
+	// Pruned means that only the header is left. Its transactions and receipts are not
+	// known any more.
+	Pruned bool
 }
 
 const (
@@ -41,6 +44,8 @@ const (
 type Ledger struct {
 	old    *database // nil: all blocks are in memory
 	origin uint64
+	keep   uint64        // final blocks that are not pruned; 0: all
+	oldest atomic.Uint64 // after the genesis; older ones are pruned
 	cache  *lru.Cache[uint64, *Block]
 
 	mu     sync.RWMutex
@@ -60,6 +65,7 @@ type place struct {
 // New returns a ledger in memory with a genesis.
 func New(genesis *Block) *Ledger {
 	l := &Ledger{byHash: make(map[common.Hash]*Block), byTx: make(map[common.Hash]place), cache: lru.NewCache[uint64, *Block](cached)}
+	l.oldest.Store(1)
 	l.add(genesis)
 	return l
 }
@@ -69,8 +75,10 @@ func New(genesis *Block) *Ledger {
 var ErrImport = errors.New("ledger: an import needs an empty data directory")
 
 // Open returns a ledger with the final blocks of a disk. An empty disk begins with the
-// genesis. The error wraps ErrOtherChain or ErrDamaged, or is that of the disk.
-func Open(disk Disk, config *params.ChainConfig, genesis *Block, log *slog.Logger) (*Ledger, error) {
+// genesis. keep is the number of final blocks that are kept whole, at least MinKeep; 0
+// means all. Of older blocks the header and the progress are kept. The error wraps
+// ErrOtherChain or ErrDamaged, or is that of the disk.
+func Open(disk Disk, config *params.ChainConfig, genesis *Block, keep uint64, log *slog.Logger) (*Ledger, error) {
 	l := New(genesis)
 	old := &database{disk: disk, config: config, log: log}
 	last, err := old.open(genesis.Block)
@@ -82,6 +90,14 @@ func Open(disk Disk, config *params.ChainConfig, genesis *Block, log *slog.Logge
 	}
 	if l.origin == importing {
 		return nil, fmt.Errorf("%w: an earlier one was interrupted", ErrImport)
+	}
+	oldest, err := old.oldest()
+	if err != nil {
+		return nil, err
+	}
+	l.oldest.Store(oldest)
+	if l.keep = keep; keep > 0 {
+		l.keep = max(keep, MinKeep)
 	}
 	if l.old = old; last > 0 {
 		return l, l.startAt(last)
@@ -218,6 +234,12 @@ func (l *Ledger) Finalize(number uint64, at builder.Progress) error {
 	if err := l.old.write(l.ByNumber(number), at); err != nil {
 		return err
 	}
+	l.moveWindow(number)
+	return l.prune(number)
+}
+
+// moveWindow sets the last final block, and removes old ones from memory.
+func (l *Ledger) moveWindow(number uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.final = number
@@ -227,7 +249,6 @@ func (l *Ledger) Finalize(number uint64, at builder.Progress) error {
 		clear(l.blocks[:n])
 		l.blocks, l.first = l.blocks[n:], l.first+n
 	}
-	return nil
 }
 
 // Stored returns a block that was final before the restart, or nil.
@@ -236,7 +257,7 @@ func (l *Ledger) Stored(number uint64, hash common.Hash) *Block {
 		return nil
 	}
 	b, err := l.old.read(number)
-	if l.old.check(err); b != nil && b.Hash() == hash {
+	if l.old.check(err); b != nil && !b.Pruned && b.Hash() == hash {
 		return b
 	}
 	return nil
@@ -268,7 +289,7 @@ func (l *Ledger) Head() *Block {
 	return l.blocks[len(l.blocks)-1]
 }
 
-// ByNumber returns the block with a number, or nil.
+// ByNumber returns the block with a number, or nil. It may be pruned.
 func (l *Ledger) ByNumber(number uint64) *Block {
 	l.mu.RLock()
 	if number >= l.first {
@@ -279,15 +300,18 @@ func (l *Ledger) ByNumber(number uint64) *Block {
 		return l.blocks[number-l.first]
 	}
 	l.mu.RUnlock()
-	if b, ok := l.cache.Get(number); ok {
-		return b
+	b, ok := l.cache.Get(number)
+	if !ok {
+		var err error
+		if b, err = l.old.read(number); err == nil && b == nil {
+			err = missing(number)
+		}
+		l.old.check(err)
+		l.cache.Add(number, b)
 	}
-	b, err := l.old.read(number)
-	if err == nil && b == nil {
-		err = missing(number)
+	if l.pruned(number) && !b.Pruned {
+		return bare(b.Header())
 	}
-	l.old.check(err)
-	l.cache.Add(number, b)
 	return b
 }
 
@@ -306,7 +330,8 @@ func (l *Ledger) ByHash(hash common.Hash) *Block {
 	return l.ByNumber(number)
 }
 
-// Transaction returns the block of a transaction, and its index there.
+// Transaction returns the block of a transaction, and its index there. Transactions of
+// pruned blocks are unknown.
 func (l *Ledger) Transaction(hash common.Hash) (*Block, int, bool) {
 	l.mu.RLock()
 	at, known := l.byTx[hash]
@@ -318,7 +343,11 @@ func (l *Ledger) Transaction(hash common.Hash) (*Block, int, bool) {
 	if !known || number > l.Head().NumberU64() {
 		return nil, 0, false
 	}
-	return l.ByNumber(number), index, true
+	b := l.ByNumber(number)
+	if b == nil || b.Pruned {
+		return nil, 0, false
+	}
+	return b, index, true
 }
 
 // Progress returns the progress of a final block in the database, and whether it has one.
@@ -327,28 +356,4 @@ func (l *Ledger) Progress(number uint64) (at builder.Progress, known bool) {
 		return at, false
 	}
 	return l.old.progress(number)
-}
-
-// Logs returns the numbers of the blocks from one to another that can have a log with
-// one of the addresses, and at each position one of the topics. An empty list allows all
-// values. The blocks must be checked, because some have no such log.
-func (l *Ledger) Logs(from, to uint64, addresses []common.Address, topics [][]common.Hash) iter.Seq[uint64] {
-	return func(yield func(uint64) bool) {
-		next := from
-		if final := l.Final(); l.old != nil && final >= from {
-			if term := mostSelective(addresses, topics); term != nil {
-				for _, number := range l.old.logs(from, min(to, final), term) {
-					if !yield(number) {
-						return
-					}
-				}
-				next = final + 1
-			}
-		}
-		for ; next <= to; next++ {
-			if !yield(next) {
-				return
-			}
-		}
-	}
 }

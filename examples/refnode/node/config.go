@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/statedb"
 	"github.com/jamq/jamq/submit"
@@ -48,6 +49,10 @@ type Config struct {
 	// RetainStates is the number of blocks before the final one whose state is
 	// kept, at least 1. The state of the genesis is always kept.
 	RetainStates int
+	// KeepBlocks is the number of final blocks of which the data directory keeps
+	// bodies, receipts and index, at least 256; 0 means all, and is the default.
+	// Of older blocks only headers and progress are left. It needs DataDir.
+	KeepBlocks uint64
 	// MaxPool is the maximum number of pending, and of queued, transactions in
 	// the pool. MaxPerSender is that of one sender.
 	MaxPool, MaxPerSender int
@@ -98,6 +103,10 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("%w: MaxTxsPerBundle is %d, want at least 1", ErrInvalidConfig, c.MaxTxsPerBundle)
 	case c.RetainStates < 1:
 		return fmt.Errorf("%w: RetainStates is %d, want at least 1", ErrInvalidConfig, c.RetainStates)
+	case c.KeepBlocks != 0 && c.KeepBlocks < ledger.MinKeep:
+		return fmt.Errorf("%w: KeepBlocks is %d, want 0 or at least %d", ErrInvalidConfig, c.KeepBlocks, ledger.MinKeep)
+	case c.KeepBlocks != 0 && c.DataDir == "":
+		return fmt.Errorf("%w: KeepBlocks is %d, but there is no DataDir", ErrInvalidConfig, c.KeepBlocks)
 	}
 	if err := c.Spec.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidConfig, err)

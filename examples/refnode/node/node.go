@@ -74,9 +74,18 @@ func New(cfg Config) (*Node, error) {
 	}
 	s, err := store.Open(cfg.DataDir, cfg.Logger)
 	if err != nil {
-		return nil, err
+		return nil, cfg.inDirectory(err)
 	}
 	return newNode(cfg, s)
+}
+
+// inDirectory adds the name of the data directory, if there is one, to an error of reading
+// it: the directory may be a copy whose files are of different moments.
+func (c *Config) inDirectory(err error) error {
+	if c.DataDir == "" {
+		return err
+	}
+	return fmt.Errorf("node: the data directory %s: %w", c.DataDir, err)
 }
 
 // newNode returns a node with a data directory, which it closes, or without one.
@@ -94,7 +103,7 @@ func newNode(cfg Config, s *store.Store) (_ *Node, err error) {
 // open recovers the rollup and connects to the JAM chain.
 func (n *Node) open() (err error) {
 	if n.Chain, err = evmrollup.New(n.rollupConfig()); err != nil {
-		return err
+		return n.cfg.inDirectory(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), connectTime)
 	defer cancel()
@@ -103,7 +112,7 @@ func (n *Node) open() (err error) {
 	}
 	if err := n.recover(ctx); err != nil {
 		n.jam.Close()
-		return err
+		return n.cfg.inDirectory(err)
 	}
 	n.headLog = ledger.NewHeadLog(n.BlockByNumber(n.builder.Heads().Finalized.Number))
 	n.makeLive()
@@ -115,7 +124,7 @@ func (n *Node) open() (err error) {
 func (n *Node) rollupConfig() evmrollup.Config {
 	cfg := evmrollup.Config{
 		ChainID: n.cfg.ChainID, Genesis: make(types.GenesisAlloc, numAccounts), MaxTxsPerBlock: n.cfg.MaxTxsPerBundle,
-		RetainStates: n.cfg.RetainStates, MaxPool: n.cfg.MaxPool, MaxPerSender: n.cfg.MaxPerSender,
+		RetainStates: n.cfg.RetainStates, KeepBlocks: n.cfg.KeepBlocks, MaxPool: n.cfg.MaxPool, MaxPerSender: n.cfg.MaxPerSender,
 		PoolMetrics: n.cfg.Metrics.Pool, StateMetrics: n.cfg.Metrics.States, Logger: n.log,
 	}
 	for _, a := range n.accounts {

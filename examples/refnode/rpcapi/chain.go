@@ -59,9 +59,9 @@ func (a *Chain) GetHeaderByHash(_ context.Context, hash common.Hash) (object, er
 // GetBlockByNumber implements eth_getBlockByNumber. It returns null for a block
 // that does not exist.
 func (a *Chain) GetBlockByNumber(_ context.Context, number rpc.BlockNumber, full bool) (object, error) {
-	b := a.node.Resolve(number)
+	b, err := whole(a.node.Resolve(number))
 	if b == nil {
-		return nil, nil
+		return nil, err
 	}
 	return a.block(b, full)
 }
@@ -69,9 +69,9 @@ func (a *Chain) GetBlockByNumber(_ context.Context, number rpc.BlockNumber, full
 // GetBlockByHash implements eth_getBlockByHash. It returns null for a block
 // that does not exist.
 func (a *Chain) GetBlockByHash(_ context.Context, hash common.Hash, full bool) (object, error) {
-	b := a.node.BlockByHash(hash)
+	b, err := whole(a.node.BlockByHash(hash))
 	if b == nil {
-		return nil, nil
+		return nil, err
 	}
 	return a.block(b, full)
 }
@@ -79,24 +79,23 @@ func (a *Chain) GetBlockByHash(_ context.Context, hash common.Hash, full bool) (
 // GetBlockTransactionCountByNumber implements
 // eth_getBlockTransactionCountByNumber. It returns null for a block that does
 // not exist.
-func (a *Chain) GetBlockTransactionCountByNumber(_ context.Context, number rpc.BlockNumber) *hexutil.Uint {
-	b := a.node.Resolve(number)
-	if b == nil {
-		return nil
-	}
-	n := hexutil.Uint(len(b.Transactions()))
-	return &n
+func (a *Chain) GetBlockTransactionCountByNumber(_ context.Context, number rpc.BlockNumber) (*hexutil.Uint, error) {
+	return transactionCount(a.node.Resolve(number))
 }
 
 // GetBlockTransactionCountByHash implements eth_getBlockTransactionCountByHash.
 // It returns null for a block that does not exist.
-func (a *Chain) GetBlockTransactionCountByHash(_ context.Context, hash common.Hash) *hexutil.Uint {
-	b := a.node.BlockByHash(hash)
+func (a *Chain) GetBlockTransactionCountByHash(_ context.Context, hash common.Hash) (*hexutil.Uint, error) {
+	return transactionCount(a.node.BlockByHash(hash))
+}
+
+func transactionCount(b *node.Block) (*hexutil.Uint, error) {
+	b, err := whole(b)
 	if b == nil {
-		return nil
+		return nil, err
 	}
 	n := hexutil.Uint(len(b.Transactions()))
-	return &n
+	return &n, nil
 }
 
 // GetBlockReceipts implements eth_getBlockReceipts. It returns null for a block
@@ -108,6 +107,9 @@ func (a *Chain) GetBlockReceipts(ctx context.Context, at rpc.BlockNumberOrHash) 
 	b, err := a.resolve(at)
 	if err != nil {
 		return nil, nil
+	}
+	if b, err = whole(b); err != nil {
+		return nil, err
 	}
 	receipts := make([]object, len(b.Receipts))
 	for i := range receipts {

@@ -166,18 +166,20 @@ func (b traceBackend) CurrentHeader() *types.Header {
 // BlockByHash returns nil for an unknown block. The tracers say that it was not
 // found.
 func (b traceBackend) BlockByHash(_ context.Context, hash common.Hash) (*types.Block, error) {
-	if block := b.node.BlockByHash(hash); block != nil {
-		return block.Block, nil
+	block, err := whole(b.node.BlockByHash(hash))
+	if block == nil {
+		return nil, err
 	}
-	return nil, nil
+	return block.Block, nil
 }
 
 // BlockByNumber returns nil for an unknown block, as BlockByHash.
 func (b traceBackend) BlockByNumber(_ context.Context, number rpc.BlockNumber) (*types.Block, error) {
-	if block := b.node.Resolve(number); block != nil {
-		return block.Block, nil
+	block, err := whole(b.node.Resolve(number))
+	if block == nil {
+		return nil, err
 	}
-	return nil, nil
+	return block.Block, nil
 }
 
 func (b traceBackend) GetCanonicalTransaction(hash common.Hash) (bool, *types.Transaction, common.Hash, uint64, uint64) {

@@ -7,6 +7,7 @@ import (
 	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/history"
 	"github.com/ethereum/go-ethereum/core/vm"
 
 	"github.com/jamq/jamq/examples/refnode/node"
@@ -19,6 +20,15 @@ var (
 	errFilterNotFound        = errors.New("filter not found")
 	errUnknownBlock          = errors.New("unknown block")
 )
+
+// whole returns a block that a method needs with its body, nil for nil. The error is geth's
+// for a block of which only the header is left, with the code 4444.
+func whole(b *node.Block) (*node.Block, error) {
+	if b != nil && b.Pruned {
+		return nil, &history.PrunedHistoryError{}
+	}
+	return b, nil
+}
 
 // codeInvalidParams is JSON-RPC's code for a parameter that is well-formed but
 // not allowed.

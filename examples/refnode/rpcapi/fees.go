@@ -128,16 +128,19 @@ func (b feeBackend) HeaderByNumber(_ context.Context, number rpc.BlockNumber) (*
 }
 
 func (b feeBackend) BlockByNumber(_ context.Context, number rpc.BlockNumber) (*types.Block, error) {
-	block := b.node.Resolve(number)
+	block, err := whole(b.node.Resolve(number))
 	if block == nil {
-		return nil, nil
+		return nil, err
 	}
 	return block.Block, nil
 }
 
 func (b feeBackend) GetReceipts(_ context.Context, hash common.Hash) (types.Receipts, error) {
-	block := b.node.BlockByHash(hash)
-	if block == nil {
+	block, err := whole(b.node.BlockByHash(hash))
+	switch {
+	case err != nil:
+		return nil, err
+	case block == nil:
 		return nil, errHeaderForHashNotFound
 	}
 	return block.Receipts, nil

@@ -366,7 +366,7 @@ func liveLogs(c node.HeadChange, criteria *gethfilters.FilterCriteria) []*types.
 		criteria.ToBlock != nil && criteria.ToBlock.Sign() >= 0 && number.Cmp(criteria.ToBlock) > 0:
 		return nil
 	}
-	logs := matching(nil, c.Block, criteria)
+	logs := matching(nil, c.Block.Logs(), criteria)
 	if !c.Removed {
 		return logs
 	}

@@ -149,9 +149,9 @@ func jamPoint(p anchor.Point) *JAMPoint {
 // rollup block with the given number or tag, and null for a block that does not
 // exist.
 func (a *JAM) GetBundle(ctx context.Context, number rpc.BlockNumber) (*Bundle, error) {
-	b := a.node.Resolve(number)
+	b, err := whole(a.node.Resolve(number))
 	if b == nil {
-		return nil, nil
+		return nil, err
 	}
 	p := a.node.Progress(b.NumberU64())
 	bundle := &Bundle{

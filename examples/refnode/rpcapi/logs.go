@@ -6,11 +6,10 @@ import (
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/history"
 	"github.com/ethereum/go-ethereum/core/types"
 	gethfilters "github.com/ethereum/go-ethereum/eth/filters"
 	"github.com/ethereum/go-ethereum/rpc"
-
-	"github.com/jamq/jamq/examples/refnode/node"
 )
 
 // Logs implements eth_getLogs.
@@ -45,11 +44,14 @@ func (a *Logs) GetLogs(ctx context.Context, criteria gethfilters.FilterCriteria)
 		return nil, err
 	}
 	if criteria.BlockHash != nil {
-		b := a.node.BlockByHash(*criteria.BlockHash)
-		if b == nil {
+		b, err := whole(a.node.BlockByHash(*criteria.BlockHash))
+		switch {
+		case err != nil:
+			return nil, err
+		case b == nil:
 			return nil, errUnknownBlock
 		}
-		return matching([]*types.Log{}, b, &criteria), nil
+		return matching([]*types.Log{}, b.Logs(), &criteria), nil
 	}
 	from, to, err := a.logRange(&criteria)
 	if err != nil {
@@ -60,13 +62,17 @@ func (a *Logs) GetLogs(ctx context.Context, criteria gethfilters.FilterCriteria)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		b := a.node.Resolve(rpc.BlockNumber(number))
-		if b == nil {
-			break
+		some, ok := a.node.LogsOf(number)
+		if !ok {
+			break // the block was undone meanwhile
 		}
-		if logs = matching(logs, b, &criteria); len(logs) > a.cfg.MaxLogs {
+		if logs = matching(logs, some, &criteria); len(logs) > a.cfg.MaxLogs {
 			return nil, invalidParams("query returned more than %d results", a.cfg.MaxLogs)
 		}
+	}
+	// Blocks that were pruned meanwhile count too. The genesis has no logs.
+	if oldest := a.node.OldestBlock(); oldest > 1 && uint64(from) < oldest {
+		return nil, &history.PrunedHistoryError{}
 	}
 	return logs, nil
 }
@@ -114,32 +120,14 @@ func (a *Logs) logRange(criteria *gethfilters.FilterCriteria) (from, to int64, e
 	return from, to, nil
 }
 
-// matching appends the logs of a block that match the criteria.
-func matching(logs []*types.Log, b *node.Block, criteria *gethfilters.FilterCriteria) []*types.Log {
-	if !mayMatch(b.Bloom(), criteria) {
-		return logs
-	}
-	for _, r := range b.Receipts {
-		for _, l := range r.Logs {
-			if fits(l, criteria.Addresses, criteria.Topics) {
-				logs = append(logs, l)
-			}
+// matching appends those of some logs that match the criteria.
+func matching(logs, some []*types.Log, criteria *gethfilters.FilterCriteria) []*types.Log {
+	for _, l := range some {
+		if fits(l, criteria.Addresses, criteria.Topics) {
+			logs = append(logs, l)
 		}
 	}
 	return logs
-}
-
-// mayMatch returns false if the bloom filter proves that no log matches.
-func mayMatch(bloom types.Bloom, criteria *gethfilters.FilterCriteria) bool {
-	if len(criteria.Addresses) > 0 && !slices.ContainsFunc(criteria.Addresses, func(x common.Address) bool { return types.BloomLookup(bloom, x) }) {
-		return false
-	}
-	for _, any := range criteria.Topics {
-		if len(any) > 0 && !slices.ContainsFunc(any, func(x common.Hash) bool { return types.BloomLookup(bloom, x) }) {
-			return false
-		}
-	}
-	return true
 }
 
 // fits reports whether a log matches by the rule of eth_getLogs: it has one of

@@ -26,6 +26,9 @@ func (d *Debug) GetRawHeader(ctx context.Context, at rpc.BlockNumberOrHash) (hex
 // block, and no bytes for a number that no block has yet.
 func (d *Debug) GetRawBlock(ctx context.Context, at rpc.BlockNumberOrHash) (hexutil.Bytes, error) {
 	b, err := d.rawBlock(ctx, "block", at)
+	if err == nil {
+		b, err = whole(b)
+	}
 	if b == nil {
 		return nil, err
 	}
@@ -37,6 +40,9 @@ func (d *Debug) GetRawBlock(ctx context.Context, at rpc.BlockNumberOrHash) (hexu
 // block has yet. A hash that no block has gives an empty list, as in geth.
 func (d *Debug) GetRawReceipts(ctx context.Context, at rpc.BlockNumberOrHash) ([]hexutil.Bytes, error) {
 	b, err := d.rawBlock(ctx, "", at)
+	if err == nil {
+		b, err = whole(b)
+	}
 	if b == nil {
 		if _, byHash := at.Hash(); byHash && err == nil {
 			return []hexutil.Bytes{}, nil

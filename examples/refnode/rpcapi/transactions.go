@@ -121,9 +121,9 @@ func (a *api) mined(number uint64) bool {
 // eth_getTransactionByBlockNumberAndIndex. It returns null if there is no such
 // block or transaction.
 func (a *Transactions) GetTransactionByBlockNumberAndIndex(_ context.Context, number rpc.BlockNumber, index hexutil.Uint) (object, error) {
-	b := a.node.Resolve(number)
+	b, err := whole(a.node.Resolve(number))
 	if b == nil || uint64(index) >= uint64(len(b.Transactions())) {
-		return nil, nil
+		return nil, err
 	}
 	return a.minedTransaction(b, int(index))
 }
@@ -132,9 +132,9 @@ func (a *Transactions) GetTransactionByBlockNumberAndIndex(_ context.Context, nu
 // eth_getTransactionByBlockHashAndIndex. It returns null if there is no such
 // block or transaction.
 func (a *Transactions) GetTransactionByBlockHashAndIndex(_ context.Context, hash common.Hash, index hexutil.Uint) (object, error) {
-	b := a.node.BlockByHash(hash)
+	b, err := whole(a.node.BlockByHash(hash))
 	if b == nil || uint64(index) >= uint64(len(b.Transactions())) {
-		return nil, nil
+		return nil, err
 	}
 	return a.minedTransaction(b, int(index))
 }
@@ -166,8 +166,9 @@ func (a *Transactions) GetRawTransactionByBlockHashAndIndex(_ context.Context, h
 }
 
 func rawTransaction(b *node.Block, index hexutil.Uint) (hexutil.Bytes, error) {
+	b, err := whole(b)
 	if b == nil || uint64(index) >= uint64(len(b.Transactions())) {
-		return nil, nil
+		return nil, err
 	}
 	return b.Transactions()[index].MarshalBinary()
 }

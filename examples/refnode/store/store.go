@@ -32,9 +32,14 @@ var (
 // version is the version of the layout, and versionKey the key that has it. No other key
 // begins with that letter.
 const (
-	version    = "4"
+	version    = "5"
 	versionKey = "version"
 )
+
+// memTable is the size of Pebble's memory table in bytes. A restart after a kill reads up
+// to two of them from Pebble's log, so the recommended size would double the time of a
+// restart. Most writes of a node are in the order of keys, and seldom rewritten.
+const memTable = 8 << 20
 
 // Store is a data directory. A nil Store has no failure, and can be closed.
 type Store struct {
@@ -51,7 +56,7 @@ type Store struct {
 // Open opens a directory, or creates it. Only one process can use it. Errors wrap
 // ErrVersion, or are those of pebblejournal.
 func Open(dir string, log *slog.Logger) (*Store, error) {
-	db, err := pebbledb.Open(filepath.Join(dir, "db"), &pebble.Options{MemTableSize: pebblestate.MemTableSize, Logger: pebbledb.Silent{}})
+	db, err := pebbledb.Open(filepath.Join(dir, "db"), &pebble.Options{MemTableSize: memTable, Logger: pebbledb.Silent{}})
 	if err != nil {
 		return nil, fmt.Errorf("store: open the data directory, which only one process can use: %w", err)
 	}
@@ -145,7 +150,11 @@ func (k *keys) Write(records []statedb.Record) error {
 	batch := k.db.Pebble().NewBatch()
 	var err error
 	for _, r := range records {
-		if err == nil {
+		switch {
+		case err != nil:
+		case r.Value == nil:
+			err = batch.Delete(k.key(r.Key), nil)
+		default:
 			err = batch.Set(k.key(r.Key), r.Value, nil)
 		}
 	}

@@ -31,8 +31,8 @@ func TestOpen(t *testing.T) {
 	require.NoError(t, s.Close())
 
 	for _, records := range [][]statedb.Record{
-		{{Key: []byte("version"), Value: []byte("5")}}, // a later one
-		{{Key: []byte("version"), Value: nil}},         // the first one had none
+		{{Key: []byte("version"), Value: []byte("99")}}, // a later one
+		{{Key: []byte("version"), Value: nil}},          // the first one had none
 	} {
 		db, err := pebblestate.Open(filepath.Join(dir, "db"), pebblestate.Options{})
 		require.NoError(t, err)

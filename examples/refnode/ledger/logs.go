@@ -1,0 +1,158 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rlp"
+
+	"github.com/jamq/jamq/statedb"
+)
+
+// Logs returns the numbers of the blocks from one to another that can have a log with
+// one of the addresses, and at each position one of the topics. An empty list allows all
+// values. The blocks must be checked, because some have no such log.
+func (l *Ledger) Logs(from, to uint64, addresses []common.Address, topics [][]common.Hash) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		next := from
+		if final := l.Final(); l.old != nil && final >= from {
+			if term := mostSelective(addresses, topics); term != nil {
+				for _, number := range l.old.logs(from, min(to, final), term) {
+					if !yield(number) {
+						return
+					}
+				}
+				next = final + 1
+			}
+		}
+		for ; next <= to; next++ {
+			if !yield(next) {
+				return
+			}
+		}
+	}
+}
+
+// Logs returns the logs of a block, in their order.
+func (b *Block) Logs() (logs []*types.Log) {
+	for _, r := range b.Receipts {
+		logs = append(logs, r.Logs...)
+	}
+	return logs
+}
+
+// LogsOf returns the logs of the block with a number, and whether there is such a block.
+// Of a block on the disk only the logs are read. Those of a pruned block are unknown.
+func (l *Ledger) LogsOf(number uint64) ([]*types.Log, bool) {
+	l.mu.RLock()
+	onDisk := number < l.first
+	l.mu.RUnlock()
+	switch {
+	case l.pruned(number):
+		return nil, true
+	case onDisk:
+		logs, err := l.old.logsOf(number)
+		l.old.check(err)
+		return logs, true
+	}
+	b := l.ByNumber(number)
+	if b == nil {
+		return nil, false
+	}
+	return b.Logs(), true
+}
+
+// indexOf returns the records that lead from addresses and topics to a block.
+func indexOf(logs []*types.Log, number []byte) (records []statedb.Record) {
+	for _, l := range logs {
+		records = append(records, statedb.Record{Key: key(keyAddress, l.Address[:], number), Value: []byte{}})
+		for _, topic := range l.Topics {
+			records = append(records, statedb.Record{Key: key(keyTopic, topic[:], number), Value: []byte{}})
+		}
+	}
+	return records
+}
+
+// mostSelective returns the terms of a query for logs by which the index is read: the
+// addresses, or the topics at the first position that has some. It returns nil if there
+// are none.
+func mostSelective(addresses []common.Address, topics [][]common.Hash) (terms [][]byte) {
+	for _, a := range addresses {
+		terms = append(terms, append([]byte{keyAddress}, a[:]...))
+	}
+	for _, position := range topics {
+		if terms != nil {
+			break
+		}
+		for _, topic := range position {
+			terms = append(terms, append([]byte{keyTopic}, topic[:]...))
+		}
+	}
+	return terms
+}
+
+// logs returns the numbers of the blocks from one to another with one of the terms.
+func (d *database) logs(from, to uint64, terms [][]byte) (numbers []uint64) {
+	for _, term := range terms {
+		err := d.disk.Scan(slices.Concat(term, numbered(from)), slices.Concat(term, numbered(to+1)), func(key []byte) error {
+			numbers = append(numbers, binary.BigEndian.Uint64(key[len(term):]))
+			return nil
+		})
+		if err != nil {
+			d.check(fmt.Errorf("%w: %w", ErrDamaged, err))
+		}
+	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers)
+}
+
+// storedLogs is the RLP of the logs of a block.
+type storedLogs struct {
+	Block common.Hash
+	Time  uint64
+	Logs  []storedLog
+}
+
+type storedLog struct {
+	Index uint64 // of the transaction
+	Hash  common.Hash
+	Log   *types.Log
+}
+
+// logRecord returns the record of the logs of a block, which has some. The receipts of an
+// import lack the fields that follow from the block.
+func logRecord(b *Block) (r statedb.Record, err error) {
+	stored := storedLogs{Block: b.Hash(), Time: b.Time()}
+	for i, receipt := range b.Receipts {
+		for _, l := range receipt.Logs {
+			stored.Logs = append(stored.Logs, storedLog{uint64(i), b.Transactions()[i].Hash(), l})
+		}
+	}
+	r.Key = key(keyLogs, numbered(b.NumberU64()))
+	r.Value, err = rlp.EncodeToBytes(&stored)
+	return r, err
+}
+
+// logsOf returns the logs of a block.
+func (d *database) logsOf(number uint64) ([]*types.Log, error) {
+	raw, err := d.get(key(keyLogs, numbered(number)))
+	if err != nil || raw == nil {
+		return nil, err
+	}
+	var stored storedLogs
+	if err := rlp.DecodeBytes(raw, &stored); err != nil {
+		return nil, fmt.Errorf("%w: logs of block %d: %w", ErrDamaged, number, err)
+	}
+	logs := make([]*types.Log, len(stored.Logs))
+	for i, s := range stored.Logs {
+		l := s.Log
+		l.BlockNumber, l.BlockHash, l.BlockTimestamp = number, stored.Block, stored.Time
+		l.TxHash, l.TxIndex, l.Index = s.Hash, uint(s.Index), uint(i)
+		logs[i] = l
+	}
+	return logs, nil
+}
