@@ -88,7 +88,6 @@ func (r *rollup) Propose(ctx context.Context, number uint64) (*Block, common.Has
 
 // abandon forgets the last proposal.
 func (r *rollup) abandon() error {
-	r.pool.Abandon()
 	p := r.proposed
 	if r.proposed = nil; p == nil {
 		return nil
@@ -110,7 +109,7 @@ func (r *rollup) Apply(_ context.Context, b builder.Block[*Block]) error {
 	if err != nil {
 		return err
 	}
-	r.pool.Applied(b.Number, poolBlock(b.Body))
+	r.pool.Applied(poolBlock(b.Body))
 	return nil
 }
 
