@@ -209,6 +209,17 @@ func (b *Builder[B]) Await(ctx context.Context, wanted func(canonical.Heads) boo
 	}
 }
 
+// Drain waits until every block is final and no operation waits, for example before a
+// program stops. waiting reports whether the rollup has operations that can run; Drain calls
+// it when the heads have moved and when Propose has returned ErrIdle. The errors are those of
+// Await.
+func (b *Builder[B]) Drain(ctx context.Context, waiting func() bool) error {
+	return b.Await(ctx, func(canonical.Heads) bool {
+		// An operation that waits no longer is in a block, and the other way round.
+		return b.chain.settled() && !waiting() && b.chain.settled()
+	})
+}
+
 // Block returns a block of which Final was not called yet, with its progress, and
 // whether there is one of this number.
 func (b *Builder[B]) Block(number uint64) (Block[B], bool) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
@@ -244,4 +245,35 @@ func TestConfig(t *testing.T) {
 	}
 	_, err := builder.Open(t.Context(), good, nil, builder.Rollup[words.Body](new(words.Rollup)), nil)
 	require.ErrorIs(t, err, builder.ErrInvalidConfig)
+}
+
+// TestDrain: Drain waits for operations that wait and for blocks that are not final, also if the
+// last operation is dropped without a block.
+func TestDrain(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m, rollup := newMachine(t), new(words.Rollup)
+		var waits atomic.Bool
+		waiting := func() bool { return waits.Load() || len(rollup.State()) < 2 }
+		m.run(rollup, func(ctx context.Context, b *builder.Builder[words.Body]) {
+			drained := make(chan error, 1)
+			go func() { drained <- b.Drain(ctx, waiting) }()
+			require.NoError(t, b.Submit(ctx, []byte("one")))
+			require.NoError(t, b.Await(ctx, final(1)))
+			waits.Store(true)
+			require.NoError(t, b.Submit(ctx, []byte("two")))
+			require.NoError(t, b.Await(ctx, final(2)))
+			synctest.Wait()
+			require.Empty(t, drained)
+			waits.Store(false) // it was dropped
+			require.NoError(t, <-drained)
+			require.EqualValues(t, 2, b.Heads().Finalized.Number)
+			require.NoError(t, b.Submit(ctx, []byte("three")))
+			require.NoError(t, b.Await(ctx, func(h canonical.Heads) bool { return h.Pending.Number == 3 }))
+			require.NoError(t, b.Drain(ctx, waiting))
+			require.EqualValues(t, 3, b.Heads().Finalized.Number)
+			ended, end := context.WithCancel(ctx)
+			end()
+			require.ErrorIs(t, b.Drain(ended, func() bool { return true }), context.Canceled)
+		})
+	})
 }

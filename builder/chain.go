@@ -111,7 +111,21 @@ func (c *chain[B]) tell(before canonical.Heads) {
 	}
 }
 
-// wakeAll wakes all that wait for a change.
+// idle tells those that wait that the rollup has nothing to propose.
+func (c *chain[B]) idle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wakeAll()
+}
+
+// settled reports whether all blocks are final, and the rollup has followed them.
+func (c *chain[B]) settled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.blocks) == 0 && len(c.todo) == 0
+}
+
+// wakeAll wakes all that wait for a change. The caller holds c.mu.
 func (c *chain[B]) wakeAll() {
 	close(c.moved)
 	c.moved = make(chan struct{})

@@ -239,7 +239,9 @@ func (b *Builder[B]) workOnce(ctx context.Context) (more bool, err error) {
 	if err == nil || isOver(err) || ctx.Err() != nil {
 		return more, err
 	}
-	if !errors.Is(err, ErrIdle) {
+	if errors.Is(err, ErrIdle) {
+		b.chain.idle()
+	} else {
 		b.log.Error("builder: no block was made", "err", err)
 		b.proposeAt = time.Now().Add(b.cfg.Retry)
 	}

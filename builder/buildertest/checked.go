@@ -211,7 +211,7 @@ type pointing[B any] struct{ c *checked[B] }
 // Checkpoint implements builder.Checkpointer.
 func (p pointing[B]) Checkpoint(ctx context.Context) (records [][]byte, err error) {
 	err = p.c.alone(func() error {
-		return p.c.call("checkpoint", true, func() (err error) {
+		return p.c.call("checkpoint", p.c.mayFail(), func() (err error) {
 			records, err = p.c.inner.(builder.Checkpointer).Checkpoint(ctx)
 			return err
 		})
@@ -231,7 +231,7 @@ func (p pointing[B]) Prune(ctx context.Context) error {
 		return nil
 	}
 	return p.c.alone(func() error {
-		return p.c.call("prune", true, func() error { return pruner.Prune(ctx) })
+		return p.c.call("prune", p.c.mayFail(), func() error { return pruner.Prune(ctx) })
 	})
 }
 

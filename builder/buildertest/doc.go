@@ -1,7 +1,8 @@
 // Package buildertest tests a rollup that runs on package builder. It plays the
 // rollup's whole life against a simulated JAM chain, in virtual time, from seeds:
 // lost packages, skipped slots, forks, blocks that fail, a process that is killed
-// before or after any write or call, and calls that are slow, fail or panic.
+// before or after any write or call, calls that are slow, fail or panic, a log that
+// refuses checkpoints, and simulated JAM chains that end with their process.
 //
 //	func TestRollup(t *testing.T) {
 //		buildertest.Run(t, buildertest.Case[Block]{

@@ -59,6 +59,9 @@ func (l *life[B]) run(ctx context.Context) error {
 	l.opened = true
 	l.mu.Unlock()
 	l.diary.note("the builder is open, at block %d", b.Heads().Pending.Number)
+	if l.cfg.NewChain {
+		l.leaveChain(b.Heads().Finalized.Number)
+	}
 	ran := make(chan error, 1)
 	go func() { ran <- b.Run(ctx) }()
 	const several = 3

@@ -1,7 +1,12 @@
 package buildertest_test
 
 import (
+	"context"
+	"crypto/sha256"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -34,13 +39,13 @@ func TestRun(t *testing.T) {
 	for name, rollup := range rollups {
 		t.Run(name, func(t *testing.T) { buildertest.Run(t, rules(rollup)) })
 	}
-	t.Run("files", func(t *testing.T) { buildertest.Run(t, filing(0)) })
+	t.Run("files", func(t *testing.T) { buildertest.Run(t, filed(0)) })
 }
 
-// filing returns the rules of a rollup with files, which keeps the given number of them.
-func filing(keeps int) buildertest.Case[words.Body] {
+// filed returns the rules of a rollup with files, which keeps the given number of them.
+func filed(keeps int) buildertest.Case[words.Body] {
 	c := rules(nil)
-	c.Open = func(dir string) builder.Rollup[words.Body] { return &words.Filing{Dir: dir, Keeps: keeps} }
+	c.Open = func(dir string) builder.Rollup[words.Body] { return &filing{dir: dir, keeps: keeps} }
 	return c
 }
 
@@ -88,7 +93,7 @@ func TestFaultsAreFound(t *testing.T) {
 		})
 	}
 	t.Run("keeps the states of two checkpoints", func(t *testing.T) {
-		seed, problem := buildertest.Find(t, filing(2), 200)
+		seed, problem := buildertest.Find(t, filed(2), 200)
 		require.ErrorContains(t, problem, "restore a checkpoint")
 		t.Logf("seed %d: %v", seed, problem)
 	})
@@ -102,4 +107,53 @@ func TestFaultsAreFound(t *testing.T) {
 		_, problem := buildertest.Find(t, rules(faulty), 200)
 		require.ErrorContains(t, problem, "are not executed")
 	})
+}
+
+// filing is a rollup whose checkpoints are in files, with their names in the log: a
+// builder.Pruner.
+type filing struct {
+	words.Saving
+	// dir has the files. keeps, if it is not 0, is the number of files that Checkpoint keeps,
+	// whatever the log has.
+	dir   string
+	keeps int
+
+	names []string // of the files, oldest first
+}
+
+// Checkpoint implements builder.Checkpointer.
+func (f *filing) Checkpoint(ctx context.Context) ([][]byte, error) {
+	state, err := f.Saving.Checkpoint(ctx)
+	if err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("%x", sha256.Sum256(state[0]))
+	f.names = append(slices.DeleteFunc(f.names, func(n string) bool { return n == name }), name)
+	if err := os.WriteFile(filepath.Join(f.dir, name), state[0], 0o600); err != nil || f.keeps == 0 {
+		return [][]byte{[]byte(name)}, err
+	}
+	return [][]byte{[]byte(name)}, f.keep(f.keeps)
+}
+
+// Prune implements builder.Pruner.
+func (f *filing) Prune(context.Context) error { return f.keep(1) }
+
+// keep removes all files except the newest ones.
+func (f *filing) keep(n int) error {
+	for ; len(f.names) > n; f.names = f.names[1:] {
+		if err := os.Remove(filepath.Join(f.dir, f.names[0])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Restore implements builder.Checkpointer.
+func (f *filing) Restore(ctx context.Context, records [][]byte) error {
+	state, err := os.ReadFile(filepath.Join(f.dir, string(records[0])))
+	if err != nil {
+		return err
+	}
+	f.names = []string{string(records[0])}
+	return f.Saving.Restore(ctx, [][]byte{state})
 }

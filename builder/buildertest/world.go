@@ -28,7 +28,8 @@ type world[B any] struct {
 	rules   Case[B]
 	seed    uint64
 	random  *rand.Rand // of the goroutine that plays
-	network *simnet.Network
+	jam     jamtest.Config
+	network *simnet.Network // of the present JAM chain
 	log     journal.Memory
 	cfg     builder.Config[B]
 	diary   *diary
@@ -39,29 +40,25 @@ type world[B any] struct {
 	accepted map[string]bool // operations; false: the answer was lost
 	next     int             // operation
 	executed map[string]int  // on the final chain
-	last     link            // of the final chain
+	final    []link          // the final chain, from the genesis on
 	problem  error           // the first one
 	settled  chan struct{}   // closed when there is one, or everything is executed
 	payloads map[string]string
 }
 
-// link is the end of the rollup's chain on the final JAM chain.
+// link is a block of the rollup's chain on the final JAM chain, with its operations.
 type link struct {
 	number uint64
 	root   common.Hash
+	ops    [][]byte
 }
 
 func newWorld[B any](c Case[B], seed uint64) (*world[B], error) {
 	cfg := jamtest.DefaultConfig(jamq.Tiny(), seed)
-	cfg.StartSlot = jamq.NewSlotClock(cfg.Spec).SlotAt(time.Now())
 	cfg.SkipProbability, cfg.LossProbability, cfg.UnavailableProbability = float64(seed%3)/10, float64(seed%4)/10, float64(seed%2)/20
 	cfg.FinalityLag, cfg.MaxForkDepth, cfg.ForkProbability = 3, 2, float64(seed%2)/10
-	chain, err := jamtest.New(cfg)
-	if err != nil {
-		return nil, err
-	}
 	w := &world[B]{
-		rules: c, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), network: simnet.New(chain, service), diary: newDiary(cfg.Spec),
+		rules: c, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), jam: cfg, diary: newDiary(cfg.Spec),
 		accepted: make(map[string]bool), executed: make(map[string]int), settled: make(chan struct{}), payloads: make(map[string]string),
 	}
 	w.cfg = builder.DefaultConfig[B](cfg.Spec)
@@ -74,8 +71,34 @@ func newWorld[B any](c Case[B], seed uint64) (*world[B], error) {
 		w.cfg.Runner.Queue.MaxVersionRetries = 0
 	}
 	genesis := c.New()
-	w.last.root = genesis.Root()
-	return w, closeRollup(genesis)
+	if _, ok := genesis.(builder.Checkpointer); ok { // the JAM chain ends with each process
+		w.cfg.NewChain = seed%5 == 4
+	}
+	w.final = []link{{root: genesis.Root()}}
+	return w, errors.Join(closeRollup(genesis), w.beginChain())
+}
+
+// beginChain begins a JAM chain, which no process has seen before.
+func (w *world[B]) beginChain() error {
+	w.jam.StartSlot = jamq.NewSlotClock(w.jam.Spec).SlotAt(time.Now())
+	chain, err := jamtest.New(w.jam)
+	if err != nil {
+		return err
+	}
+	w.network = simnet.New(chain, service)
+	w.jam.Seed++
+	return nil
+}
+
+// drive drives the present JAM chain until end is called.
+func (w *world[B]) drive(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	driving := make(chan struct{})
+	go func() {
+		defer close(driving)
+		_ = w.network.Run(ctx, w.judge)
+	}()
+	return func() { cancel(); <-driving }
 }
 
 // closeRollup closes a rollup that can be closed.
@@ -103,13 +126,16 @@ const patience = 10 * time.Hour
 func (w *world[B]) play(ctx context.Context, deaths []int) (moments int, problem error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	driving := make(chan struct{})
-	go func() {
-		defer close(driving)
-		_ = w.network.Run(ctx, w.judge)
-	}()
-	defer func() { cancel(); <-driving }()
-	for _, moment := range append(slices.Clone(deaths), 0) {
+	end := w.drive(ctx)
+	defer func() { end() }()
+	for i, moment := range append(slices.Clone(deaths), 0) {
+		if w.cfg.NewChain && i > 0 {
+			end()
+			if err := w.beginChain(); err != nil {
+				return 0, err
+			}
+			end = w.drive(ctx)
+		}
 		l := newLife(w, moment)
 		err := l.run(ctx)
 		if moments = l.passed(); err != nil && !l.isDead() && ctx.Err() == nil {
@@ -200,11 +226,12 @@ func (w *world[B]) accumulate(raw []byte) error {
 		return err
 	}
 	w.diary.note("block %d is final", p.number)
-	if p.number != w.last.number+1 || p.pre != w.last.root {
-		return fmt.Errorf("block %d on %s does not continue block %d with %s", p.number, p.pre, w.last.number, w.last.root)
+	if last := w.final[len(w.final)-1]; p.number != last.number+1 || p.pre != last.root {
+		return fmt.Errorf("block %d on %s does not continue block %d with %s", p.number, p.pre, last.number, last.root)
 	}
-	w.last = link{p.number, p.post}
-	for _, op := range w.rules.Executed(p.inner) {
+	ops := w.rules.Executed(p.inner)
+	w.final = append(w.final, link{p.number, p.post, ops})
+	for _, op := range ops {
 		name := string(op)
 		if _, known := w.accepted[name]; !known {
 			return fmt.Errorf("block %d executes %q, which no user has submitted", p.number, name)
@@ -214,6 +241,21 @@ func (w *world[B]) accumulate(raw []byte) error {
 		}
 	}
 	return nil
+}
+
+// leaveChain forgets the blocks that were final on a JAM chain that has ended, and of which
+// the builder did not know that they were.
+func (w *world[B]) leaveChain(known uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for uint64(len(w.final)) > known+1 {
+		last := w.final[len(w.final)-1]
+		w.final = w.final[:len(w.final)-1]
+		w.diary.note("block %d has never happened", last.number)
+		for _, op := range last.ops {
+			w.executed[string(op)]--
+		}
+	}
 }
 
 // take returns the next operation, which is then under way.

@@ -9,7 +9,7 @@
 //
 //	Admit    _, err := r.AddRaw(op); return err
 //	Propose  session := r.Build(ctx, budget); execute session.Next() until it is nil
-//	Apply    change the state; r.Applied(b.Number, transactions)
+//	Apply    change the state; r.Applied(transactions)
 //	Undo     return r.Undone(b.Number, transactions, func() error { restore the state })
 //	Checkpoint and Restore, if the rollup has them: append r.Records(), and give the
 //	         records that Owns reports to r.Replay

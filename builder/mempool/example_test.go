@@ -90,7 +90,7 @@ func (r *payments) Apply(_ context.Context, b builder.Block[batch]) error {
 	if err := r.set(r.after(b.Body), b.Body, 1); err != nil {
 		return err
 	}
-	r.Applied(b.Number, txpool.Block{Transactions: b.Body})
+	r.Applied(txpool.Block{Transactions: b.Body})
 	return nil
 }
 

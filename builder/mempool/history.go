@@ -16,8 +16,8 @@ var ErrRecord = errors.New("mempool: malformed record")
 const (
 	// recordPool is a record of txpool.
 	recordPool = 'P'
-	// recordReturned has the number of a block that was undone, in 8 bytes. The pool has
-	// its transactions.
+	// recordReturned has the count of a block that was undone, in 8 bytes. The pool has its
+	// transactions. A checkpoint has the last count.
 	recordReturned = 'R'
 )
 
@@ -26,14 +26,16 @@ const (
 type history struct {
 	records [][]byte // of txpool
 	// undone are the blocks whose transactions may be in no record of the pool, newest
-	// first. The number of a block identifies it: there is no other one of this number
-	// before the pool has recorded that it has the transactions.
+	// first.
 	undone []undone
+	// count numbers the blocks that were undone. Each has the same count when the log is read
+	// again, because the rollup follows the log in the same order.
+	count uint64
 }
 
 type undone struct {
-	number uint64
-	block  txpool.Block
+	count, number uint64
+	block         txpool.Block
 }
 
 // read takes a record.
@@ -42,7 +44,9 @@ func (h *history) read(record []byte) error {
 	case len(record) > 0 && record[0] == recordPool:
 		h.records = append(h.records, record[1:])
 	case len(record) == 9 && record[0] == recordReturned:
-		h.forget(binary.BigEndian.Uint64(record[1:]))
+		count := binary.BigEndian.Uint64(record[1:])
+		h.count = max(h.count, count)
+		h.undone = slices.DeleteFunc(h.undone, func(u undone) bool { return u.count == count })
 	default:
 		return fmt.Errorf("%w: %.8x", ErrRecord, record)
 	}
@@ -51,13 +55,8 @@ func (h *history) read(record []byte) error {
 
 // undo takes a block that was undone.
 func (h *history) undo(number uint64, block txpool.Block) {
-	h.undone = append(h.undone, undone{number, block})
-}
-
-// forget forgets an undone block, because the pool has its transactions, or because it is
-// applied again.
-func (h *history) forget(number uint64) {
-	h.undone = slices.DeleteFunc(h.undone, func(u undone) bool { return u.number == number })
+	h.count++
+	h.undone = append(h.undone, undone{h.count, number, block})
 }
 
 // replay passes on the records of the pool.
@@ -71,8 +70,8 @@ func (h *history) replay(step func([]byte) error) error {
 }
 
 // returned returns the record that the pool has the transactions of a block.
-func returned(number uint64) []byte {
-	return binary.BigEndian.AppendUint64([]byte{recordReturned}, number)
+func returned(count uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{recordReturned}, count)
 }
 
 // framed returns records of txpool as records of the log.

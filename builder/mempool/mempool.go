@@ -37,8 +37,9 @@ type Pool struct {
 	moving sync.RWMutex
 
 	// The goroutine of the builder owns these.
-	found   *history        // nil after Recovered
-	session *txpool.Session // of the last proposal, or nil
+	history   history
+	recovered bool
+	session   *txpool.Session // of the last proposal, or nil
 }
 
 // New returns an empty pool, which takes transactions after [Pool.Recovered]. state must
@@ -52,7 +53,7 @@ func New(cfg txpool.Config, state txpool.State, baseFee func() *big.Int) (*Pool,
 	if cfg.Journal != nil {
 		return nil, ErrJournal
 	}
-	p := &Pool{log: cfg.Logger, baseFee: baseFee, found: new(history)}
+	p := &Pool{log: cfg.Logger, baseFee: baseFee}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
@@ -122,14 +123,13 @@ func (p *Pool) AddAllRaw(raws [][]byte) ([]common.Hash, []error) {
 // Build begins the session of a proposal: see txpool.Pool.Build. It abandons the last
 // proposal. The host neither commits nor cancels the session.
 func (p *Pool) Build(ctx context.Context, budget txpool.Budget) *txpool.Session {
-	p.Abandon()
+	p.abandon()
 	p.session = p.Pool.Build(ctx, budget)
 	return p.session
 }
 
-// Abandon lets the transactions of the last proposal wait again, for a host that looks at
-// the pool before it proposes. Build does it too.
-func (p *Pool) Abandon() {
+// abandon lets the transactions of the last proposal wait again.
+func (p *Pool) abandon() {
 	if p.session != nil {
 		_ = p.session.Cancel() // fails if the lease has expired
 		p.session = nil
@@ -138,43 +138,42 @@ func (p *Pool) Abandon() {
 
 // Applied removes the transactions of a block. Rollup.Apply calls it last, when
 // txpool.State shows the block.
-func (p *Pool) Applied(number uint64, block txpool.Block) {
-	if p.found != nil {
-		p.found.forget(number)
-		return
+func (p *Pool) Applied(block txpool.Block) {
+	if !p.recovered {
+		return // Recovered reads the accounts
 	}
 	p.logDisplaced(p.Reset(txpool.Head{Included: []txpool.Block{block}, BaseFee: p.baseFee()}))
-	p.Abandon()
+	p.abandon()
 }
 
-// Undone lets the transactions of a block wait again. Rollup.Undo calls it. undo restores
-// the state before the block, so that txpool.State shows it. The error is that of undo,
-// which must then have changed nothing, or that of the log, after which the builder stops.
+// Undone lets the transactions of a block wait again. Rollup.Undo calls it. The number is
+// for operators. undo restores the state before the block, so that txpool.State shows it. The
+// error is that of undo, which must then have changed nothing, or that of the log, after
+// which the builder stops.
 func (p *Pool) Undone(number uint64, block txpool.Block, undo func() error) error {
-	if p.found != nil {
-		if err := undo(); err != nil {
-			return err
-		}
-		p.found.undo(number, block)
-		return nil
-	}
-	p.Abandon()
+	p.abandon()
 	p.moving.Lock()
 	defer p.moving.Unlock()
 	if err := undo(); err != nil {
 		return err
 	}
-	return p.takeBack(undone{number, block})
+	p.history.undo(number, block)
+	if !p.recovered {
+		return nil
+	}
+	return p.takeBack()
 }
 
-// takeBack lets the transactions of undone blocks, newest first, wait again, and records
-// that the pool has them.
-func (p *Pool) takeBack(blocks ...undone) error {
+// takeBack lets the transactions of undone blocks wait again, and records that the pool has
+// them.
+func (p *Pool) takeBack() error {
+	blocks := p.history.undone
+	p.history.undone = nil
 	head := txpool.Head{BaseFee: p.baseFee()}
 	var records [][]byte
 	for _, b := range slices.Backward(blocks) {
 		head.Reverted = append(head.Reverted, b.block)
-		records = append(records, returned(b.number))
+		records = append(records, returned(b.count))
 		p.log.Warn("a block failed; its transactions are executed again", "block", b.number, "transactions", len(b.block.Transactions))
 	}
 	p.logDisplaced(p.Reset(head))
@@ -192,32 +191,34 @@ func Owns(record []byte) bool {
 
 // Records returns the content of the pool for a checkpoint. It may be called after
 // Recovered.
-func (p *Pool) Records() [][]byte { return framed(p.Pool.Records()) }
+func (p *Pool) Records() [][]byte {
+	return append(framed(p.Pool.Records()), returned(p.history.count))
+}
 
 // Replay implements builder.Recorder. It also takes the records of a checkpoint. The error
 // wraps ErrRecord.
 func (p *Pool) Replay(_ context.Context, record []byte) error {
-	if p.found == nil {
+	if p.recovered {
 		return fmt.Errorf("%w: it comes after Recovered", ErrRecord)
 	}
-	return p.found.read(record)
+	return p.history.read(record)
 }
 
 // Recovered implements builder.Recorder. The pool then has all transactions of the log
 // that are in no block; it holds those aside that it cannot admit now.
 func (p *Pool) Recovered(_ context.Context, record func(records ...[]byte) error) error {
-	if p.found == nil {
+	if p.recovered {
 		return fmt.Errorf("%w: Recovered is called twice", ErrRecord)
 	}
 	p.record.Store(&record)
-	restored, err := p.Restore(p.found.replay)
+	p.recovered = true
+	restored, err := p.Restore(p.history.replay)
 	if err != nil {
 		return err
 	}
+	p.history.records = nil
 	p.logDisplaced(restored.Displaced)
-	blocks := p.found.undone
-	p.found = nil
-	if err := p.takeBack(blocks...); err != nil {
+	if err := p.takeBack(); err != nil {
 		return err
 	}
 	for _, lease := range p.Leases() { // of sessions that the host has sealed

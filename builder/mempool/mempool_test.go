@@ -295,15 +295,33 @@ func TestLateReturn(t *testing.T) {
 	})
 }
 
+// TestUndoneTwice: a block is undone, applied again and fails, and the process dies. The record of
+// the first return may come after the failure, and does not speak for the second one.
+func TestUndoneTwice(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		require.NoError(t, m.add("alice", 0))
+		b := m.block(1)
+		twice := func(r *payments) error {
+			return errors.Join(r.Apply(t.Context(), b), r.Undo(t.Context(), b), r.Apply(t.Context(), b))
+		}
+		m.log[len(m.log)-1] = twice
+		m.fails(b)
+		require.NoError(t, twice(m.payments))
+		m.restart()
+		m.waiting(1)
+	})
+}
+
 // TestSessionIsHeld: users cannot replace a transaction between its proposal and its block, and
-// can when the proposal is abandoned.
+// can when another one begins.
 func TestSessionIsHeld(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m := newMachine(t)
 		require.NoError(t, m.add("alice", 0))
 		b := m.block(1)
 		require.ErrorIs(t, m.Remove(b.Body[0].Hash()), txpool.ErrInBundle)
-		m.Abandon()
+		m.Build(t.Context(), txpool.Budget{}) // of another proposal
 		require.NoError(t, m.Remove(b.Body[0].Hash()))
 		m.waiting(0)
 	})

@@ -114,7 +114,7 @@ func (r *rollup) Apply(_ context.Context, b builder.Block[batch]) error {
 	}
 	r.say.Printf("block %d: %s", b.Number, b.Body)
 	r.root = r.execute(b.Body)
-	r.Applied(b.Number, txpool.Block{Transactions: b.Body})
+	r.Applied(txpool.Block{Transactions: b.Body})
 	return nil
 }
 

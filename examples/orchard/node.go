@@ -46,9 +46,6 @@ func (n *node) run(ctx context.Context) error {
 func (n *node) add(ctx context.Context, t *transaction) error {
 	n.adding.Lock()
 	defer n.adding.Unlock()
-	if err := n.check(t); err != nil {
-		return err
-	}
 	return n.builder.Submit(ctx, t.encode())
 }
 

@@ -28,7 +28,10 @@ type rollup struct {
 	final   map[uint64]builder.Progress // of the final blocks, by height
 }
 
-var _ builder.Rollup[*block] = (*rollup)(nil)
+var (
+	_ builder.Rollup[*block] = (*rollup)(nil)
+	_ builder.Checker        = (*rollup)(nil)
+)
 
 // newRollup returns a rollup at its genesis, which is the same for all of them.
 func newRollup() *rollup {
@@ -40,9 +43,13 @@ func newRollup() *rollup {
 	}
 }
 
-// check returns an error, which wraps errDoubleSpend, if a transaction spends a note
-// that an accepted transaction spends.
-func (r *rollup) check(t *transaction) error {
+// Check implements builder.Checker. The error wraps errDoubleSpend if a transaction spends
+// a note that an accepted transaction spends.
+func (r *rollup) Check(_ context.Context, op []byte) error {
+	t, err := decodeTransaction(op)
+	if err != nil {
+		return err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range t.Actions {

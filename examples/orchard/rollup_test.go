@@ -89,7 +89,7 @@ func dropped(r *rollup, n int) (rivals []*transaction) {
 }
 
 // TestRollup: the rollup keeps the rules of package builder, also with transactions that spend the
-// notes of others, which the node refuses before.
+// notes of others, which Check refuses unless they come at the same time.
 func TestRollup(t *testing.T) {
 	const operations = 30
 	buildertest.Run(t, buildertest.Case[*block]{

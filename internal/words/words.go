@@ -8,8 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
@@ -210,55 +208,6 @@ func (s *Saving) Finals() []uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.final)
-}
-
-// Filing is a rollup whose checkpoints are in files, with their names in the log: a
-// builder.Pruner.
-type Filing struct {
-	Saving
-	// Dir has the files. Keeps, if it is not 0, is the number of files that Checkpoint keeps,
-	// whatever the log has.
-	Dir   string
-	Keeps int
-
-	names []string // of the files, oldest first
-}
-
-// Checkpoint implements builder.Checkpointer.
-func (f *Filing) Checkpoint(ctx context.Context) ([][]byte, error) {
-	state, err := f.Saving.Checkpoint(ctx)
-	if err != nil {
-		return nil, err
-	}
-	name := fmt.Sprintf("%x", sha256.Sum256(state[0]))
-	f.names = append(slices.DeleteFunc(f.names, func(n string) bool { return n == name }), name)
-	if err := os.WriteFile(filepath.Join(f.Dir, name), state[0], 0o600); err != nil || f.Keeps == 0 {
-		return [][]byte{[]byte(name)}, err
-	}
-	return [][]byte{[]byte(name)}, f.keep(f.Keeps)
-}
-
-// Prune implements builder.Pruner.
-func (f *Filing) Prune(context.Context) error { return f.keep(1) }
-
-// keep removes all files except the newest ones.
-func (f *Filing) keep(n int) error {
-	for ; len(f.names) > n; f.names = f.names[1:] {
-		if err := os.Remove(filepath.Join(f.Dir, f.names[0])); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Restore implements builder.Checkpointer.
-func (f *Filing) Restore(ctx context.Context, records [][]byte) error {
-	state, err := os.ReadFile(filepath.Join(f.Dir, string(records[0])))
-	if err != nil {
-		return err
-	}
-	f.names = []string{string(records[0])}
-	return f.Saving.Restore(ctx, [][]byte{state})
 }
 
 // Recording is a rollup that decides which words wait, and records its decisions: a

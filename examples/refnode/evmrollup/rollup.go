@@ -87,7 +87,6 @@ func (r *rollup) Propose(ctx context.Context, number uint64) (*Block, common.Has
 
 // abandon forgets the last proposal.
 func (r *rollup) abandon() error {
-	r.pool.Abandon()
 	p := r.proposed
 	if r.proposed = nil; p == nil {
 		return nil
@@ -111,7 +110,7 @@ func (r *rollup) Apply(_ context.Context, b builder.Block[*Block]) error {
 	}
 	r.production.made(b.Body.Time())
 	r.edits.applied(b.Body)
-	r.pool.Applied(b.Number, poolBlock(b.Body))
+	r.pool.Applied(poolBlock(b.Body))
 	return nil
 }
 

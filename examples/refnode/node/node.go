@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jamq/jamq/builder"
-	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/examples/refnode/devkeys"
 	"github.com/jamq/jamq/examples/refnode/evmrollup"
 	"github.com/jamq/jamq/examples/refnode/jam"
@@ -198,19 +197,8 @@ func (n *Node) Run(ctx context.Context) error {
 // Drain waits until the pool has no pending transaction and every block is final, or
 // until ctx or Run ends.
 func (n *Node) Drain(ctx context.Context) error {
-	settled := func(h canonical.Heads) bool { return h.Finalized.Number == h.Pending.Number }
-	for {
-		if err := n.builder.Await(ctx, settled); err != nil {
-			return err
-		}
-		before := n.builder.Heads() // a block may take the last transactions meanwhile
-		if pending, _ := n.PoolCounts(); pending == 0 && settled(before) && n.builder.Heads() == before {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(n.cfg.Spec.SlotDuration / 4):
-		}
-	}
+	return n.builder.Drain(ctx, func() bool {
+		pending, _ := n.PoolCounts()
+		return pending > 0
+	})
 }
