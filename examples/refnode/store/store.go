@@ -36,9 +36,10 @@ const (
 	versionKey = "version"
 )
 
-// memTable is the size of Pebble's memory table in bytes. A restart after a kill reads up
-// to two of them from Pebble's log, so the recommended size would double the time of a
-// restart. Most writes of a node are in the order of keys, and seldom rewritten.
+// memTable is the size of Pebble's memory table in bytes. A restart reads up to two of them
+// from Pebble's log: with the recommended size, 32 MiB, the restart of a chain of 100,000
+// transactions needed 1.6 times as much processor time. Most writes of a node are in the
+// order of keys, and seldom rewritten.
 const memTable = 8 << 20
 
 // Store is a data directory. A nil Store has no failure, and can be closed.
