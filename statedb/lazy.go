@@ -70,8 +70,11 @@ func merged(sets [][]ubt.Write) []ubt.Write {
 	if len(sets) == 1 {
 		return sets[0]
 	}
-	var all []ubt.Write
-	seen := make(map[Key]bool)
+	most := 0
+	for _, writes := range sets {
+		most += len(writes)
+	}
+	all, seen := make([]ubt.Write, 0, most), make(map[Key]bool, most)
 	for _, writes := range sets {
 		for i := range writes {
 			if w := &writes[i]; !seen[w.Key] {
