@@ -23,6 +23,8 @@ var (
 	ErrLog = errors.New("builder: the log has failed")
 	// ErrTooLarge is wrapped if a record is too large for the log. Nothing was written.
 	ErrTooLarge = errors.New("builder: the record is too large")
+	// ErrCodec is wrapped if a codec does not decode a body as it was.
+	ErrCodec = errors.New("builder: the codec changes a body")
 	// ErrDiverged is wrapped if the root of a rollup differs from the root that a block
 	// has in the log, because the rollup is not deterministic, or because Undo does not
 	// restore the state before the block. The builder stops, because it cannot know which
@@ -137,6 +139,9 @@ func Open[B any](ctx context.Context, cfg Config[B], log Log, rollup Rollup[B], 
 	}
 	if err := cfg.Validate(); err != nil {
 		return nil, err
+	}
+	if _, ok := rollup.(Checkpointer); cfg.NewChain && !ok {
+		return nil, fmt.Errorf("%w: NewChain is set, and the rollup is no Checkpointer", ErrInvalidConfig)
 	}
 	b := &Builder[B]{
 		cfg: cfg, rollup: rollup, network: network, log: cfg.Logger, records: newRecords(log),

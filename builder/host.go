@@ -1,9 +1,11 @@
 package builder
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -200,15 +202,32 @@ type Codec[B any] interface {
 	// Encode returns the encoding of a body. The builder discards a proposal that
 	// cannot be encoded.
 	Encode(body B) ([]byte, error)
-	// Decode returns the body that was encoded. raw is valid only during the call.
+	// Decode returns the body that was encoded, and nothing less: after a restart the
+	// rollup applies this body, and must come to the same state. raw is valid only during
+	// the call.
 	Decode(raw []byte) (B, error)
 }
 
-// JSON is the default codec.
+// JSON is the default codec. It keeps exported fields only. JSON cannot have strings that
+// are not UTF-8, so a body keeps the bytes of operations as []byte.
 type JSON[B any] struct{}
 
-// Encode implements [Codec].
-func (JSON[B]) Encode(body B) ([]byte, error) { return json.Marshal(body) }
+// Encode implements [Codec]. The error wraps ErrCodec if the body cannot be decoded, or
+// decodes to a body with another encoding, as one with a string that is not UTF-8.
+func (c JSON[B]) Encode(body B) ([]byte, error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	again, err := c.Decode(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCodec, err)
+	}
+	if have, err := json.Marshal(again); err != nil || !bytes.Equal(have, raw) {
+		return nil, fmt.Errorf("%w: have %.80q after decoding, want %.80q", ErrCodec, have, raw)
+	}
+	return raw, nil
+}
 
 // Decode implements [Codec].
 func (JSON[B]) Decode(raw []byte) (body B, err error) {

@@ -105,9 +105,12 @@ func (b *Builder[B]) openRunner(root jamq.Block, first uint64, log *queueLog[B])
 	cfg.Queue.FirstNumber, b.chain.first = first, first
 	observe := cfg.Observe
 	cfg.Observe = func(o submit.Observation) {
-		if observe != nil {
-			o.Effect = shown[B](o.Effect)
-			observe(o)
+		if observe == nil {
+			return
+		}
+		o.Effect = shown[B](o.Effect)
+		if err := guard(func() error { observe(o); return nil }); err != nil {
+			b.log.Error("builder: Config.Runner.Observe failed", "err", err)
 		}
 	}
 	durable := submit.Durability[bundle[B]]{Journal: log, Codec: b.stored, SnapshotEvery: -1, Follow: b.follow}
@@ -136,12 +139,10 @@ func shown[B any](effect bundlequeue.Effect) bundlequeue.Effect {
 }
 
 // leaveChain undoes all blocks that are not final, because their JAM chain has ended,
-// and begins the log again.
+// and begins the log again. Open has checked that the rollup is a Checkpointer.
 func (b *Builder[B]) leaveChain(ctx context.Context) error {
-	c, ok := b.rollup.(Checkpointer)
-	if !ok {
-		return fmt.Errorf("%w: NewChain is set, and the rollup is no Checkpointer", ErrInvalidConfig)
-	}
+	c := b.rollup.(Checkpointer)
+
 	b.records.begin() // the records that the rollup appends meanwhile stay
 	defer func() { _ = b.records.end(nil) }()
 	b.chain.cutAll()

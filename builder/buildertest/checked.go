@@ -1,6 +1,7 @@
 package buildertest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"runtime"
@@ -123,12 +124,19 @@ func (c *checked[B]) Propose(ctx context.Context, number uint64) (body B, root c
 	return body, root, err
 }
 
-// checkCodec checks that a body can be decoded, which is otherwise noticed only after a
-// restart.
+// checkCodec checks that a body is decoded as it was, which is otherwise noticed only after
+// a restart.
 func (c *checked[B]) checkCodec(body B) {
 	raw, err := c.codec().Encode(body)
+	var decoded B
 	if err == nil {
-		_, err = c.codec().Decode(raw)
+		decoded, err = c.codec().Decode(raw)
+	}
+	if err == nil {
+		var again []byte
+		if again, err = c.codec().Encode(decoded); err == nil && !bytes.Equal(again, raw) {
+			err = fmt.Errorf("%w: have %.80q after decoding, want %.80q", builder.ErrCodec, again, raw)
+		}
 	}
 	if err != nil {
 		c.life.fail(fmt.Errorf("the codec of bodies: %w", err))

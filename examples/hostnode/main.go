@@ -40,10 +40,10 @@ func run(ctx context.Context, out io.Writer) error {
 	}
 	spec := jamq.Tiny() // the constants of the node's chain
 	spec.SlotDuration = node.SlotDuration()
-	cfg := builder.DefaultConfig[string](spec)
+	cfg := builder.DefaultConfig[[]byte](spec)
 	say := log.New(out, "", 0)
 	cfg.Runner.Observe = func(o submit.Observation) { say.Print(o.Effect) }
-	b, err := builder.Open(ctx, cfg, new(journal.Memory), builder.Rollup[string](new(counter)), network{node})
+	b, err := builder.Open(ctx, cfg, new(journal.Memory), builder.Rollup[[]byte](new(counter)), network{node})
 	if err != nil {
 		return err
 	}

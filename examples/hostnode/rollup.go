@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"slices"
@@ -15,41 +16,41 @@ import (
 type counter struct {
 	mu      sync.Mutex // Admit is called concurrently with the others
 	count   uint64
-	waiting []string
+	waiting [][]byte
 }
 
 // Admit implements builder.Rollup.
 func (c *counter) Admit(_ context.Context, op []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.waiting = append(c.waiting, string(op))
+	c.waiting = append(c.waiting, op)
 	return nil
 }
 
 // Propose implements builder.Rollup.
-func (c *counter) Propose(context.Context, uint64) (string, common.Hash, error) {
+func (c *counter) Propose(context.Context, uint64) ([]byte, common.Hash, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.waiting) == 0 {
-		return "", common.Hash{}, builder.ErrIdle
+		return nil, common.Hash{}, builder.ErrIdle
 	}
 	return c.waiting[0], root(c.count + 1), nil
 }
 
 // Apply implements builder.Rollup.
-func (c *counter) Apply(_ context.Context, b builder.Block[string]) error {
+func (c *counter) Apply(_ context.Context, b builder.Block[[]byte]) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.count++
-	c.waiting = slices.DeleteFunc(c.waiting, func(op string) bool { return op == b.Body })
+	c.waiting = slices.DeleteFunc(c.waiting, func(op []byte) bool { return bytes.Equal(op, b.Body) })
 	return nil
 }
 
 // Undo implements builder.Rollup.
-func (c *counter) Undo(_ context.Context, b builder.Block[string]) error {
+func (c *counter) Undo(_ context.Context, b builder.Block[[]byte]) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.count, c.waiting = c.count-1, append([]string{b.Body}, c.waiting...)
+	c.count, c.waiting = c.count-1, append([][]byte{b.Body}, c.waiting...)
 	return nil
 }
 
@@ -66,6 +67,6 @@ func root(count uint64) (r common.Hash) {
 }
 
 // Payload implements builder.Rollup.
-func (c *counter) Payload(_ context.Context, b builder.Block[string]) ([]byte, error) {
-	return []byte(b.Body), nil
+func (c *counter) Payload(_ context.Context, b builder.Block[[]byte]) ([]byte, error) {
+	return b.Body, nil
 }

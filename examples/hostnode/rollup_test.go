@@ -9,9 +9,9 @@ import (
 )
 
 func TestCounter(t *testing.T) {
-	buildertest.Run(t, buildertest.Case[string]{
-		New:       func() builder.Rollup[string] { return new(counter) },
-		Operation: func(i int) []byte { return fmt.Append(nil, i) },
+	buildertest.Run(t, buildertest.Case[[]byte]{
+		New:       func() builder.Rollup[[]byte] { return new(counter) },
+		Operation: func(i int) []byte { return fmt.Appendf(nil, "%d \xff", i) }, // no text
 		Executed:  func(payload []byte) [][]byte { return [][]byte{payload} },
 	})
 }
