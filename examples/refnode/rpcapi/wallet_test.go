@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/big"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/accounts"
 	"github.com/ethereum/go-ethereum/common"
@@ -18,8 +19,10 @@ import (
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
+// serveDev runs a node in developer mode. A request may take as long as the slowest machine
+// needs to mine.
 func serveDev(t *testing.T) *served {
-	return serve(t, func(_ *node.Config, c *Config) { c.Dev = true })
+	return serve(t, func(_ *node.Config, c *Config) { c.Dev, c.RequestTime = true, 20*time.Minute })
 }
 
 // TestWalletSends: a client without keys lists the accounts and sends from them, also
