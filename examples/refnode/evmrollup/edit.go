@@ -153,8 +153,9 @@ func (c *Chain) Edit(e Edit) error {
 	return nil
 }
 
-// Keep keeps the state of the newest block for an edit that goes back to it, and returns the
-// block. Transactions of the blocks between can be executed again then.
+// Keep keeps the state of the newest block while the process runs, for an edit that goes
+// back to it, and returns the block. After that edit, the transactions of the blocks between
+// can be executed again.
 func (c *Chain) Keep() (*Block, error) {
 	b := c.ledger.Head()
 	return b, c.states.Pin(b.Root())

@@ -49,7 +49,7 @@ func (w *Wallet) Accounts() []common.Address {
 	return all
 }
 
-// RequestAccounts implements eth_requestAccounts, which a page asks a wallet for
+// RequestAccounts implements eth_requestAccounts, with which a page connects to a wallet
 // (EIP-1102).
 func (w *Wallet) RequestAccounts() []common.Address { return w.Accounts() }
 
@@ -134,9 +134,8 @@ func (w *Wallet) SignTypedData(account common.Address, data typedData) (hexutil.
 	return w.signHash(account, hash)
 }
 
-// SignTypedData_v4 implements eth_signTypedData_v4 (EIP-712).
-//
-//nolint:revive // go-ethereum derives the name of the method from this one
+// SignTypedData_v4 implements eth_signTypedData_v4 (EIP-712). go-ethereum derives the name
+// of the method from that of the function.
 func (w *Wallet) SignTypedData_v4(account common.Address, data typedData) (hexutil.Bytes, error) {
 	return w.SignTypedData(account, data)
 }
