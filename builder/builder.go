@@ -21,8 +21,9 @@ var (
 	// ErrLog is wrapped if the log has failed. The builder has then stopped. It is
 	// unknown whether the record is in the log: open the log again.
 	ErrLog = errors.New("builder: the log has failed")
-	// ErrTooLarge is wrapped if a record is too large for the log. Nothing was written.
-	ErrTooLarge = errors.New("builder: the record is too large")
+	// ErrTooLarge is wrapped if a record is too large for the log, or an operation for a
+	// work package. Nothing was written.
+	ErrTooLarge = errors.New("builder: too large")
 	// ErrCodec is wrapped if a codec does not decode a body as it was.
 	ErrCodec = errors.New("builder: the codec changes a body")
 	// ErrDiverged is wrapped if the root of a rollup differs from the root that a block
@@ -35,7 +36,7 @@ var (
 	ErrOtherRollup = errors.New("builder: the log of another rollup")
 	// ErrInvalidConfig is wrapped by the error of a configuration that cannot be used.
 	ErrInvalidConfig = errors.New("builder: invalid configuration")
-	// ErrStopped is returned by Submit after Run has returned.
+	// ErrStopped is wrapped by the error of an operation or a record after Run has returned.
 	ErrStopped = errors.New("builder: it has stopped")
 	// ErrFollow is wrapped if Network.Follow ends without an error.
 	ErrFollow = errors.New("builder: Follow has ended")
@@ -119,8 +120,10 @@ type Builder[B any] struct {
 	interrupt   context.CancelFunc // of a running Propose
 	interrupted bool               // its pre-state is gone
 
-	// The worker owns these: when it repeats a call of Propose and of Final.
+	// The worker owns these: when it repeats a call of Propose and of Final, and whether it
+	// has made the call of the first task, so that only the root is unknown.
 	proposeAt, finalAt time.Time
+	carried            bool
 }
 
 // Open returns a builder that continues at the end of its log; an empty log begins a
@@ -163,6 +166,7 @@ func (b *Builder[B]) Run(ctx context.Context) error {
 	if err := b.runner.Start(ctx); err != nil {
 		return err
 	}
+	defer b.records.stop() // the host may close the log when Run has returned
 	defer b.runner.Stop()
 	defer close(b.stopped)
 	b.cause = b.runUntil(ctx)
@@ -230,14 +234,11 @@ func (b *Builder[B]) Drain(ctx context.Context, waiting func() bool) error {
 func (b *Builder[B]) Block(number uint64) (Block[B], bool) {
 	b.chain.mu.Lock()
 	defer b.chain.mu.Unlock()
-	for _, t := range b.chain.finals {
-		if t.block.Number == number {
-			return t.block, true
-		}
-	}
-	for _, block := range b.chain.blocks {
-		if block.Number == number {
-			return block, true
+	for _, blocks := range [][]Block[B]{b.chain.finals, b.chain.blocks} {
+		for _, block := range blocks {
+			if block.Number == number {
+				return block, true
+			}
 		}
 	}
 	return Block[B]{}, false

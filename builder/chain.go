@@ -26,7 +26,7 @@ type chain[B any] struct {
 	first   uint64     // number of the first block of the queue
 	tracker *canonical.Tracker
 	todo    []task[B]      // apply and undo, in order
-	finals  []task[B]      // finish, in order
+	finals  []Block[B]     // for which Final must be called, in order
 	applied canonical.Head // the newest block that the rollup has applied
 	moved   chan struct{}
 }
@@ -43,7 +43,6 @@ type taskKind int
 const (
 	apply taskKind = iota
 	undo
-	finish
 )
 
 // begin sets the chain to its genesis, or to a checkpoint without blocks.
@@ -216,7 +215,7 @@ func (c *chain[B]) settle() {
 	last := c.tracker.Heads().Finalized.Number
 	for len(c.blocks) > 0 && c.blocks[0].Number <= last {
 		b := c.blocks[0]
-		c.finals = append(c.finals, task[B]{kind: finish, block: b})
+		c.finals = append(c.finals, b)
 		c.final, c.blocks = b, c.blocks[1:]
 	}
 	var none B
@@ -249,11 +248,11 @@ func (c *chain[B]) done() {
 }
 
 // nextFinal returns the first block for which Final must be called.
-func (c *chain[B]) nextFinal() (t task[B], some bool) {
+func (c *chain[B]) nextFinal() (b Block[B], some bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.finals) == 0 {
-		return t, false
+		return b, false
 	}
 	return c.finals[0], true
 }

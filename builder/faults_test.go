@@ -1,13 +1,16 @@
 package builder_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/builder"
@@ -43,7 +46,7 @@ func TestAdmitFails(t *testing.T) {
 			copy(op, "six")
 			require.NoError(t, b.Await(ctx, final(2)))
 			require.Equal(t, []string{"two", "one"}, rollup.State())
-			require.ErrorIs(t, b.Submit(ctx, nil), words.ErrEmpty)
+			require.ErrorIs(t, b.Submit(ctx, nil), words.ErrWord)
 		})
 		again := new(words.Saving)
 		_, err := m.open(again)
@@ -66,6 +69,116 @@ func TestAdmitAgainFails(t *testing.T) {
 		again := new(words.Rollup)
 		m.run(again, func(ctx context.Context, b *builder.Builder[words.Body]) { require.NoError(t, b.Await(ctx, final(1))) })
 		require.Equal(t, []string{"one"}, again.State())
+	})
+}
+
+// TestDiesBeforeTheAnswer: the process dies when an operation is in the log and the answer is
+// not. The log opens again, although the rollup refuses the operation, and one that it accepts is
+// executed once, also if its user submits it again.
+func TestDiesBeforeTheAnswer(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m, log := newMachine(t), new(failing)
+		open := func(rollup *words.Rollup) *builder.Builder[words.Body] {
+			b, err := builder.Open(t.Context(), m.cfg, log, builder.Rollup[words.Body](rollup), m.network)
+			require.NoError(t, err)
+			return b
+		}
+		dies := func(err error) *words.Rollup {
+			return &words.Rollup{BeforeAdmit: func(context.Context) error {
+				log.now.Store(true)
+				return err
+			}}
+		}
+		require.ErrorIs(t, open(dies(words.ErrWord)).Submit(t.Context(), []byte("zero")), builder.ErrLog)
+		log.now.Store(false)
+		require.ErrorIs(t, open(&words.Rollup{}).Submit(t.Context(), nil), words.ErrWord)
+		b := open(&words.Rollup{BeforeAdmit: func(context.Context) error { return words.ErrWord }})
+		require.ErrorIs(t, b.Submit(t.Context(), []byte("five")), words.ErrWord)
+		require.ErrorIs(t, open(dies(nil)).Submit(t.Context(), []byte("one")), builder.ErrLog)
+		log.now.Store(false)
+
+		rollup := new(words.Rollup)
+		b = open(rollup)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- b.Run(ctx) }()
+		require.NoError(t, b.Submit(ctx, []byte("one")))
+		require.NoError(t, b.Drain(ctx, func() bool { return len(rollup.Waiting()) > 0 }))
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+		require.Equal(t, []string{"zero", "one"}, rollup.State(), "zero had no answer")
+	})
+}
+
+// TestSubmitAfterRun: an operation that is checked when Run returns is refused, because the host
+// closes the log, and another builder may write to it.
+func TestSubmitAfterRun(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m, rollup := newMachine(t), &slowCheck{gate: make(chan struct{})}
+		answer := make(chan error, 1)
+		m.run(rollup, func(ctx context.Context, b *builder.Builder[words.Body]) {
+			go func() { answer <- b.Submit(t.Context(), []byte("late")) }()
+			synctest.Wait()
+		})
+		records := func() (n int) {
+			require.NoError(t, m.log.Replay(func([]byte) error { n++; return nil }))
+			return n
+		}
+		before := records()
+		close(rollup.gate)
+		require.ErrorIs(t, <-answer, builder.ErrStopped)
+		require.Equal(t, before, records())
+	})
+}
+
+// slowCheck is a builder.Checker that waits.
+type slowCheck struct {
+	words.Rollup
+	gate chan struct{}
+}
+
+func (s *slowCheck) Check(context.Context, []byte) error { <-s.gate; return nil }
+
+// TestRootPanics: a panic of Root costs that call. Apply is not repeated.
+func TestRootPanics(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		var panics atomic.Bool
+		rollup := &words.Rollup{Hash: func(state []string) common.Hash {
+			if len(state) > 0 && panics.Swap(false) {
+				panic("by chance")
+			}
+			return common.Hash{byte(len(state))}
+		}}
+		m.run(rootPanics{rollup, &panics}, func(ctx context.Context, b *builder.Builder[words.Body]) {
+			submit(ctx, t, b, 1, "one")
+			submit(ctx, t, b, 2, "two")
+			require.Equal(t, []string{"one", "two"}, rollup.State())
+		})
+	})
+}
+
+// rootPanics is a rollup whose Root panics once after each block.
+type rootPanics struct {
+	*words.Rollup
+	panics *atomic.Bool
+}
+
+func (r rootPanics) Apply(ctx context.Context, b builder.Block[words.Body]) error {
+	err := r.Rollup.Apply(ctx, b)
+	r.panics.Store(true)
+	return err
+}
+
+// TestLargeOperation: an operation that fits into no work package is refused.
+func TestLargeOperation(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		b, err := m.open(new(words.Rollup))
+		require.NoError(t, err)
+		most := m.network.Spec().MaxBundleSize
+		require.NoError(t, b.Submit(t.Context(), bytes.Repeat([]byte("a"), most)))
+		require.ErrorIs(t, b.Submit(t.Context(), make([]byte, most+1)), builder.ErrTooLarge)
 	})
 }
 

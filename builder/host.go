@@ -58,17 +58,24 @@ type Progress struct {
 // present state. A rollup that keeps its state on disk must begin there too, or
 // implement [Checkpointer].
 type Rollup[B any] interface {
-	// Admit adds an operation to those that wait. Operations must be distinct: a rollup
-	// whose users may want the same thing twice has a nonce in them. After an error
-	// nothing is changed, Submit returns the error, and the operation has no effect, also
-	// after a restart. After a restart, the operations that were accepted are admitted
-	// again in the order of the log, which may be another one for concurrent calls, also
-	// with respect to blocks. Admit must accept them then: an operation that cannot run in
-	// the present state is dropped by Propose, and a check belongs into a Checker.
+	// Admit adds an operation to those that wait. It recognizes one that waits already or that
+	// was executed, and returns nil without a change, because a user who got no answer submits
+	// the operation again. So operations must be distinct: a rollup whose users may want the same
+	// thing twice has a nonce in them. After an error nothing is changed, Submit returns the
+	// error, and the operation has no effect, also after a restart.
+	//
+	// After a restart, the operations that were accepted are admitted again in the order of
+	// the log, which may be another one for concurrent calls, also with respect to blocks.
+	// Admit must accept them then, or Open fails: an operation that cannot run in the present
+	// state is accepted and waits, and a refusal that depends on the state belongs into a
+	// Checker.
 	Admit(ctx context.Context, op []byte) error
 	// Propose executes the next block on the newest state, and returns it with the
 	// root after it. The proposal may be discarded, so that Propose changes neither the
-	// state nor the operations that can run; it may forget those that can never run. It
+	// state nor the operations that can run. It may forget those that can never run, in
+	// whatever state a failed block or a restart leads to; after a restart it forgets them
+	// again. A rollup that drops other operations for good lists them in the body of a block,
+	// because the log has nothing else that a restart can read. Propose
 	// returns ErrIdle if there is nothing to execute. ctx ends early if an earlier block
 	// has failed meanwhile, because the proposal is then worthless.
 	Propose(ctx context.Context, number uint64) (body B, root common.Hash, err error)
@@ -137,7 +144,7 @@ type Recorder interface {
 	Replay(ctx context.Context, record []byte) error
 	// Recovered is called at the end of Open, when the rollup has followed the whole log.
 	// record appends records to the log, all or none. They are durable when it returns
-	// nil; the error wraps ErrLog or ErrTooLarge. The rollup makes a change first,
+	// nil; the error wraps ErrLog, ErrTooLarge or ErrStopped. The rollup makes a change first,
 	// appends its record, and tells the user last. If record fails, the change must be
 	// taken back. Checkpoint must return every change that was made before its call.
 	// record may be called at any time, concurrently, also during calls of the rollup.

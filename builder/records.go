@@ -22,8 +22,9 @@ const (
 	recordState = 'S'
 	// recordOperation is an operation with its identity.
 	recordOperation = 'O'
-	// recordWithdrawn is the identity of an operation that the rollup did not take.
-	recordWithdrawn = 'W'
+	// recordTaken is the identity of an operation that the rollup has taken, and
+	// recordRefused that of one that it has not.
+	recordTaken, recordRefused = 'T', 'W'
 	// recordRollup is a record of a Recorder.
 	recordRollup = 'R'
 	// recordQueue is a record of the queue's runner: a step, or its state.
@@ -62,19 +63,23 @@ func newID() (id [idSize]byte) {
 	return id
 }
 
-// withdrawn returns the operations that the rollup did not take.
-func (r *records) withdrawn() (map[[idSize]byte]bool, error) {
-	ids := make(map[[idSize]byte]bool)
+// outcomes are the kinds of the records that end operations, by identity.
+type outcomes map[[idSize]byte]byte
+
+// outcomes returns those of the log. An operation without one has had no answer, because the
+// process has died before.
+func (r *records) outcomes() (outcomes, error) {
+	all := make(outcomes)
 	err := r.log.Replay(func(record []byte) error {
-		if len(record) == 1+idSize && record[0] == recordWithdrawn {
-			ids[[idSize]byte(record[1:])] = true
+		if len(record) == 1+idSize && (record[0] == recordTaken || record[0] == recordRefused) {
+			all[[idSize]byte(record[1:])] = record[0]
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrLog, err)
 	}
-	return ids, nil
+	return all, nil
 }
 
 // first returns the first record of the log, nil if there is none.
@@ -214,6 +219,18 @@ func (r *records) failed(cause error) error {
 		close(r.broken)
 	}
 	return r.err
+}
+
+// stop waits for the write that runs, and makes all later ones fail.
+func (r *records) stop() {
+	_ = r.writer.Acquire(context.Background(), 1)
+	defer r.writer.Release(1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = ErrStopped
+		close(r.broken)
+	}
 }
 
 // failure returns the error of the write that failed, or nil.

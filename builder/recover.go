@@ -20,8 +20,8 @@ type queueLog[B any] struct {
 	start *checkpoint[B]
 	// begin are the records with which it begins, before those of the queue.
 	begin [][]byte
-	// withdrawn are the operations without effect.
-	withdrawn map[[idSize]byte]bool
+	// outcomes are those of the operations.
+	outcomes outcomes
 	// cause is the first error of a record, which the runner wraps.
 	cause error
 }
@@ -80,11 +80,11 @@ func (b *Builder[B]) continueLog(ctx context.Context, first []byte) error {
 	if err != nil {
 		return err
 	}
-	withdrawn, err := b.records.withdrawn()
+	outcomes, err := b.records.outcomes()
 	if err != nil {
 		return err
 	}
-	log := &queueLog[B]{Builder: b, ctx: ctx, start: start, withdrawn: withdrawn}
+	log := &queueLog[B]{Builder: b, ctx: ctx, start: start, outcomes: outcomes}
 	if err := b.openRunner(jamq.Block{}, start.first, log); log.cause != nil {
 		return log.cause
 	} else if err != nil {
@@ -225,7 +225,7 @@ func (l *queueLog[B]) again(kind byte, body []byte, step func(record []byte) err
 	switch kind {
 	case recordOperation:
 		return l.admitAgain(body)
-	case recordWithdrawn:
+	case recordTaken, recordRefused:
 		return nil
 	case recordRollup:
 		r, ok := l.rollup.(Recorder)
@@ -267,19 +267,26 @@ func (l *queueLog[B]) restore(begin *checkpoint[B], state [][]byte) error {
 	return nil
 }
 
-// admitAgain gives the rollup an operation of the log that it has accepted.
+// admitAgain gives the rollup an operation of the log. One that has had no answer has an
+// effect only if the rollup takes it now.
 func (l *queueLog[B]) admitAgain(body []byte) error {
 	if len(body) < idSize {
 		return fmt.Errorf("%w: an operation of %d bytes", ErrCorrupt, len(body))
 	}
-	if l.withdrawn[[idSize]byte(body)] {
+	outcome := l.outcomes[[idSize]byte(body)]
+	if outcome == recordRefused {
 		return nil
 	}
 	op := bytes.Clone(body[idSize:])
-	if err := guard(func() error { return l.rollup.Admit(l.ctx, op) }); err != nil {
-		return fmt.Errorf("builder: an operation that was accepted, %.64x, is refused now: %w", op, err)
+	err := guard(func() error { return l.rollup.Admit(l.ctx, op) })
+	switch {
+	case err == nil:
+		return nil
+	case outcome != recordTaken:
+		l.log.Info("builder: an operation that has had no answer is refused", "err", err)
+		return nil
 	}
-	return nil
+	return fmt.Errorf("builder: an operation that was accepted, %.64x, is refused now: %w", op, err)
 }
 
 // catchUp carries out all tasks.
@@ -290,9 +297,9 @@ func (b *Builder[B]) catchUp(ctx context.Context) error {
 		}
 		b.chain.done()
 	}
-	for t, some := b.chain.nextFinal(); some; t, some = b.chain.nextFinal() {
-		if err := b.carry(ctx, t); err != nil {
-			return fmt.Errorf("builder: block %d is final: %w", t.block.Number, err)
+	for block, some := b.chain.nextFinal(); some; block, some = b.chain.nextFinal() {
+		if err := b.callFinal(ctx, block); err != nil {
+			return fmt.Errorf("builder: block %d is final: %w", block.Number, err)
 		}
 		b.chain.finished()
 	}

@@ -31,11 +31,13 @@ import (
 // its record with record, and answers. A block can have the operation before the record is
 // in the log; see Recorder.Replay.
 
-// Submit accepts an operation, also before Run. It returns when the operation is
-// durable and waits: from then on it is executed once, or dropped by Propose. The error
-// is that of Check or Admit, or wraps ErrTooLarge or ErrStopped; the operation has no effect
-// then. If it wraps ErrLog, the builder stops, and the operation may be executed after a
-// restart. If the rollup is a Recorder, the error is that of Admit.
+// Submit accepts an operation, also before Run. It returns when the operation is durable,
+// waits, and the log has the answer: from then on the operation is executed once, or dropped
+// by Propose. The error is that of Check or Admit, or wraps ErrTooLarge; the operation has no
+// effect then, also after a restart. If the error wraps ErrLog or ErrStopped, or if there is no
+// answer because the process has died, the operation may be executed after a restart: a user
+// submits it again, and it is executed once, because Admit recognizes it. If the rollup is a
+// Recorder, the error is that of Admit.
 func (b *Builder[B]) Submit(ctx context.Context, op []byte) error {
 	select {
 	case <-b.stopped:
@@ -44,6 +46,9 @@ func (b *Builder[B]) Submit(ctx context.Context, op []byte) error {
 		}
 		return ErrStopped
 	default:
+	}
+	if most := b.cfg.Runner.Queue.Spec.MaxBundleSize; len(op) > most {
+		return fmt.Errorf("%w: an operation has %d bytes, want at most %d, as no package has more", ErrTooLarge, len(op), most)
 	}
 	if c, ok := b.rollup.(Checker); ok {
 		if err := guard(func() error { return c.Check(ctx, op) }); err != nil {
@@ -64,20 +69,16 @@ func (b *Builder[B]) Submit(ctx context.Context, op []byte) error {
 	}
 	op = bytes.Clone(op)
 	ctx = context.WithoutCancel(ctx) // the operation is in the log, although the user has gone
-	if err := guard(func() error { return b.rollup.Admit(ctx, op) }); err != nil {
-		return b.withdraw(id, err)
+	outcome := byte(recordTaken)
+	refusal := guard(func() error { return b.rollup.Admit(ctx, op) })
+	if refusal != nil {
+		outcome = recordRefused
 	}
 	b.wake()
-	return nil
-}
-
-// withdraw records that an operation in the log has no effect, because the rollup did not
-// take it.
-func (b *Builder[B]) withdraw(id [idSize]byte, cause error) error {
-	if err := b.records.append(append([]byte{recordWithdrawn}, id[:]...)); err != nil {
+	if err := b.records.append(append([]byte{outcome}, id[:]...)); err != nil {
 		return err
 	}
-	return cause
+	return refusal
 }
 
 // record appends records of the rollup: see Recorder.
@@ -144,40 +145,47 @@ func (b *Builder[B]) follow(ev bundlequeue.Event, effects []bundlequeue.Effect) 
 	b.wake()
 }
 
-// carry lets the rollup follow the log by one task, and checks the root.
+// carry lets the rollup follow the log by one task, and checks the root. After an error it is
+// called again for the same task. If only the root is unknown, because Root has panicked, the
+// next call does not repeat Apply or Undo.
 func (b *Builder[B]) carry(ctx context.Context, t task[B]) error {
-	var root common.Hash
-	err := guard(func() error {
-		var err error
-		switch t.kind {
-		case apply:
-			root, err = t.block.Root, b.rollup.Apply(ctx, t.block)
-		case undo:
-			root, err = t.block.PreRoot, b.rollup.Undo(ctx, t.block)
-		case finish:
-			if f, ok := b.rollup.(Finalizer[B]); ok {
-				err = f.Final(ctx, t.block)
-			}
+	want := t.block.Root
+	if t.kind == undo {
+		want = t.block.PreRoot
+	}
+	if !b.carried {
+		if err := guard(func() error { return b.call(ctx, t) }); err != nil {
+			return err
 		}
-		return err
-	})
-	if err != nil || t.kind == finish {
+		b.carried = true
+	}
+	have, err := b.root()
+	if err != nil {
 		return err
 	}
-	return b.checkRoot(root, t)
-}
-
-// checkRoot compares the newest root of the rollup with that of a block.
-func (b *Builder[B]) checkRoot(want common.Hash, t task[B]) error {
-	var have common.Hash
-	if err := guard(func() error { have = b.rollup.Root(); return nil }); err != nil {
-		return fmt.Errorf("%w: it is unknown: %w", ErrDiverged, err) // Apply must not run twice
-	}
+	b.carried = false
 	if have != want {
 		verb := [...]string{apply: "applied", undo: "undone"}[t.kind]
 		return fmt.Errorf("%w: block %d was %s: have %s, want %s", ErrDiverged, t.block.Number, verb, have, want)
 	}
 	return nil
+}
+
+// call makes the call of a task.
+func (b *Builder[B]) call(ctx context.Context, t task[B]) error {
+	if t.kind == undo {
+		return b.rollup.Undo(ctx, t.block)
+	}
+	return b.rollup.Apply(ctx, t.block)
+}
+
+// callFinal tells the rollup that a block is final.
+func (b *Builder[B]) callFinal(ctx context.Context, block Block[B]) error {
+	f, ok := b.rollup.(Finalizer[B])
+	if !ok {
+		return nil
+	}
+	return guard(func() error { return f.Final(ctx, block) })
 }
 
 // work makes all calls of the rollup except Check, Admit and Payload. It follows the log
@@ -251,9 +259,9 @@ func (b *Builder[B]) workOnce(ctx context.Context) (more bool, err error) {
 // finish calls Final for the blocks that have become final. A failure holds up only the
 // next checkpoint.
 func (b *Builder[B]) finish(ctx context.Context) {
-	for t, some := b.chain.nextFinal(); some && !time.Now().Before(b.finalAt); t, some = b.chain.nextFinal() {
-		if err := b.carry(ctx, t); err != nil {
-			b.log.Error("builder: Final failed; it is called again", "block", t.block.Number, "err", err)
+	for block, some := b.chain.nextFinal(); some && !time.Now().Before(b.finalAt); block, some = b.chain.nextFinal() {
+		if err := b.callFinal(ctx, block); err != nil {
+			b.log.Error("builder: Final failed; it is called again", "block", block.Number, "err", err)
 			b.finalAt = time.Now().Add(b.cfg.Retry)
 			return
 		}

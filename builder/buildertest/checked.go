@@ -51,29 +51,28 @@ func (l *life[B]) wrap(c *checked[B]) builder.Rollup[B] {
 // chance it takes long, fails, or panics.
 func (c *checked[B]) call(name string, mayFail bool, f func() error) error {
 	return c.life.moment(func() error {
-		if mayFail {
-			switch c.life.roll(name, 20) {
-			case 0:
-				c.life.diary.note("%s fails", name)
-				return errHost
-			case 1:
-				c.life.diary.note("%s panics", name)
-				panic("by chance")
-			case 2, 3, 4:
-				time.Sleep(time.Duration(c.life.roll(name, 20_000)) * time.Millisecond)
-			}
+		if !mayFail {
+			return c.note(name, f)
 		}
-		if c.life.isDead() {
-			return errDied
+		if c.life.roll("slow "+name, 7) == 0 {
+			time.Sleep(time.Duration(c.life.roll(name, 20_000)) * time.Millisecond)
 		}
-		err := f()
-		if err != nil {
-			c.life.diary.note("%s: %v", name, err)
-		} else {
-			c.life.diary.note("%s", name)
-		}
-		return err
+		return c.life.chance(name, func() error { return c.note(name, f) })
 	})
+}
+
+// note makes a call, unless the process is dead, and notes it.
+func (c *checked[B]) note(name string, f func() error) error {
+	if c.life.isDead() {
+		return errDied
+	}
+	err := f()
+	if err != nil {
+		c.life.diary.note("%s: %v", name, err)
+	} else {
+		c.life.diary.note("%s", name)
+	}
+	return err
 }
 
 // alone makes sure that no other call that must be alone runs.
@@ -96,10 +95,11 @@ func (c *checked[B]) Admit(ctx context.Context, op []byte) error {
 
 // Check implements builder.Checker.
 func (c *checked[B]) Check(ctx context.Context, op []byte) error {
-	if checker, ok := c.inner.(builder.Checker); ok {
-		return checker.Check(ctx, op)
+	checker, ok := c.inner.(builder.Checker)
+	if !ok {
+		return nil
 	}
-	return nil
+	return c.call(fmt.Sprintf("check %s", short(op)), true, func() error { return checker.Check(ctx, op) })
 }
 
 // Propose implements builder.Rollup. It discards a first proposal, because a rollup that takes its
@@ -169,8 +169,8 @@ func (c *checked[B]) Apply(ctx context.Context, b builder.Block[B]) error {
 // step calls Apply or Undo, and checks the root.
 func (c *checked[B]) step(ctx context.Context, b builder.Block[B], f func(context.Context, builder.Block[B]) error, name string, want common.Hash) error {
 	if err := f(ctx, b); err != nil {
-		if c.life.isDead() {
-			return errDied // its record could not be written
+		if c.life.isDead() || c.life.logHasFailed() {
+			return err // its record could not be written
 		}
 		c.life.fail(fmt.Errorf("%s of block %d: %w", name, b.Number, err))
 		return err
@@ -194,8 +194,14 @@ func (c *checked[B]) Undo(ctx context.Context, b builder.Block[B]) error {
 // which would end the process.
 func (c *checked[B]) mayFail() bool { return c.life.running() }
 
-// Root implements builder.Rollup.
-func (c *checked[B]) Root() common.Hash { return c.inner.Root() }
+// Root implements builder.Rollup. By chance it panics.
+func (c *checked[B]) Root() common.Hash {
+	if c.mayFail() && c.life.roll("root", 40) == 0 {
+		c.life.diary.note("root panics")
+		panic("by chance")
+	}
+	return c.inner.Root()
+}
 
 // Payload implements builder.Rollup.
 func (c *checked[B]) Payload(ctx context.Context, b builder.Block[B]) (raw []byte, err error) {

@@ -1,8 +1,9 @@
 // Package buildertest tests a rollup that runs on package builder. It plays the
 // rollup's whole life against a simulated JAM chain, in virtual time, from seeds:
 // lost packages, skipped slots, forks, blocks that fail, a process that is killed
-// before or after any write or call, calls that are slow, fail or panic, a log that
-// refuses checkpoints, and simulated JAM chains that end with their process.
+// before or after any write or call, calls that are slow, fail or panic, users who have
+// not received an answer and ask again, a log that fails or refuses checkpoints, and
+// simulated JAM chains that end with their process.
 //
 //	func TestRollup(t *testing.T) {
 //		buildertest.Run(t, buildertest.Case[Block]{
@@ -15,11 +16,15 @@
 // It checks for the user:
 //
 //   - Each accepted operation is executed exactly once on the final JAM chain, or
-//     dropped by the rollup. None is executed twice.
+//     dropped by the rollup. None is executed twice, also if it is submitted twice.
+//   - No operation is executed that was refused, or that the rollup says it has dropped.
 //   - The blocks on the final chain continue one another, by number and by root.
 //   - Execution is deterministic: each block is applied twice, with the same root.
 //   - Undo restores the state before the block.
 //   - The builder comes to an end: no operation waits forever.
+//
+// Calls overlap as in a real process. With the race detector (go test -race) a run also finds
+// a rollup without the mutex that it needs.
 //
 // A run that fails prints the command that repeats it, and a log of all calls.
 // BUILDERTEST_SEEDS is the number of seeds, 50 by default, and BUILDERTEST_SEED the

@@ -19,6 +19,8 @@ var (
 	errDied = errors.New("the process has died")
 	// errHost is returned by calls of the host that fail by chance.
 	errHost = errors.New("a call of the host fails")
+	// errDisk is returned by writes of the log that fail by chance.
+	errDisk = errors.New("the disk fails")
 )
 
 // life is one life of the builder's process. It has moments before and after each
@@ -37,6 +39,8 @@ type life[B any] struct {
 	diesAt  int // 0: never
 	dead    bool
 	opened  bool
+	// logFailed means that a write of the log has failed, so that the builder stops.
+	logFailed bool
 }
 
 func newLife[B any](w *world[B], diesAt int) *life[B] {
@@ -100,18 +104,29 @@ func (l *life[B]) submitAll(ctx context.Context, b *builder.Builder[B]) {
 		if ctx.Err() != nil {
 			return
 		}
-		op, some := l.take()
+		op, first, some := l.take()
 		if !some {
 			return
 		}
-		err := b.Submit(ctx, op)
-		for l.diary.note("submit %s: %v", short(op), err); errors.Is(err, errHost) || errors.Is(err, builder.ErrPanic); {
-			err = b.Submit(ctx, op) // users try again
-			l.diary.note("submit %s again: %v", short(op), err)
-		}
-		if err == nil && !l.isDead() {
-			l.answered(op)
-		}
+		l.submit(ctx, b, op, first)
+	}
+}
+
+// submit submits an operation until there is an answer, or the process is gone.
+func (l *life[B]) submit(ctx context.Context, b *builder.Builder[B], op []byte, first bool) {
+	err := b.Submit(ctx, op)
+	for l.diary.note("submit %s: %v", short(op), err); errors.Is(err, errHost) || errors.Is(err, builder.ErrPanic); {
+		err = b.Submit(ctx, op) // users try again
+		l.diary.note("submit %s again: %v", short(op), err)
+	}
+	switch {
+	case l.isDead(), ctx.Err() != nil, errors.Is(err, builder.ErrLog), errors.Is(err, builder.ErrStopped):
+		l.unanswered(op)
+		return
+	}
+	l.answered(op, err, first)
+	if err == nil && l.roll("repeat", 6) == 0 { // the user has not received the answer
+		l.diary.note("submit %s a second time: %v", short(op), b.Submit(ctx, op))
 	}
 }
 
@@ -179,7 +194,7 @@ func (l *life[B]) Append(records ...[]byte) error {
 		if l.isDead() {
 			return errDied
 		}
-		return l.log.Append(records...)
+		return l.write(func() error { return l.log.Append(records...) })
 	})
 }
 
@@ -191,8 +206,38 @@ func (l *life[B]) Replace(records ...[]byte) error {
 			return journal.ErrTooLarge
 		}
 		l.diary.note("a checkpoint of %d records", len(records))
-		return l.log.Replace(records...)
+		return l.write(func() error { return l.log.Replace(records...) })
 	})
+}
+
+// write writes to the log. By chance it fails, and the records are in the log or not.
+func (l *life[B]) write(records func() error) error {
+	if !l.running() || l.roll("write", 300) > 0 || !l.mayBreak() {
+		return records()
+	}
+	l.diary.note("the log fails")
+	if l.roll("write", 2) == 0 {
+		_ = records()
+	}
+	return errDisk
+}
+
+// mayBreak reports whether a write of the log may fail, as the first one of this life.
+func (l *life[B]) mayBreak() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.logFailed || l.failures == 0 {
+		return false
+	}
+	l.failures--
+	l.logFailed = true
+	return true
+}
+
+func (l *life[B]) logHasFailed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.logFailed
 }
 
 // Replay implements builder.Log.
@@ -204,7 +249,28 @@ type mortal[B any] struct {
 	life *life[B]
 }
 
-// Send implements builder.Network.
+// Pack implements builder.Network. By chance it fails.
+func (n *mortal[B]) Pack(ctx context.Context, at builder.Anchor, payload []byte) (pkg builder.Package, err error) {
+	err = n.life.chance("pack", func() error { pkg, err = n.Network.Pack(ctx, at, payload); return err })
+	return pkg, err
+}
+
+// Send implements builder.Network. By chance it fails.
 func (n *mortal[B]) Send(ctx context.Context, pkg builder.Package, core jamq.CoreIndex, attempt int) error {
-	return n.life.moment(func() error { return n.Network.Send(ctx, pkg, core, attempt) })
+	return n.life.moment(func() error {
+		return n.life.chance("send", func() error { return n.Network.Send(ctx, pkg, core, attempt) })
+	})
+}
+
+// chance makes a call, or fails or panics in its place.
+func (l *life[B]) chance(name string, call func() error) error {
+	switch l.roll(name, 20) {
+	case 0:
+		l.diary.note("%s fails", name)
+		return errHost
+	case 1:
+		l.diary.note("%s panics", name)
+		panic("by chance")
+	}
+	return call()
 }

@@ -25,7 +25,7 @@ type Case[B any] struct {
 	// Executed returns the operations that the rollup's service executes for a
 	// payload, in order.
 	Executed func(payload []byte) [][]byte
-	// Dropped returns the operations that a rollup has dropped because they cannot
+	// Dropped returns the operations that a rollup has dropped for good because they cannot
 	// run. Nil means that it drops none.
 	Dropped func(rollup builder.Rollup[B]) [][]byte
 	// Codec is that of builder.Config.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,12 +28,26 @@ func rules(rollup func() builder.Rollup[words.Body]) buildertest.Case[words.Body
 	}
 }
 
-// Rollups with and without checkpoints, and one that keeps its own records.
+// Rollups with and without checkpoints, one that keeps its own records, and one whose Admit
+// refuses every third word.
 var rollups = map[string]func() builder.Rollup[words.Body]{
 	"log":         func() builder.Rollup[words.Body] { return new(words.Rollup) },
 	"checkpoints": func() builder.Rollup[words.Body] { return new(words.Saving) },
 	"records":     func() builder.Rollup[words.Body] { return new(words.Recording) },
+	"refusals":    func() builder.Rollup[words.Body] { return new(picky) },
 }
+
+// picky refuses every third word.
+type picky struct{ words.Saving }
+
+func (p *picky) Admit(ctx context.Context, op []byte) error {
+	if thirdWord(op) {
+		return words.ErrWord
+	}
+	return p.Saving.Admit(ctx, op)
+}
+
+func thirdWord(op []byte) bool { return op[len(op)-1]%3 == 0 }
 
 // TestRun: a rollup without faults passes.
 func TestRun(t *testing.T) {
@@ -80,6 +95,7 @@ func TestFaultsAreFound(t *testing.T) {
 		"forgets what was handed back": func(r *words.Rollup) { r.Forgets = true },
 		"takes out what it proposes":   func(r *words.Rollup) { r.Takes = true },
 		"relies on the order of Admit": func(r *words.Rollup) { r.Counts = true },
+		"executes a repeated word":     func(r *words.Rollup) { r.Repeats = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			faulty := func() builder.Rollup[words.Body] {
@@ -90,6 +106,26 @@ func TestFaultsAreFound(t *testing.T) {
 			seed, problem := buildertest.Find(t, rules(faulty), 200)
 			require.Error(t, problem)
 			t.Logf("seed %d: %v", seed, problem)
+		})
+	}
+	for name, fault := range map[string]struct {
+		rollup  func() builder.Rollup[words.Body]
+		problem string
+	}{
+		"executes what Admit refused": {func() builder.Rollup[words.Body] { return new(untidy) }, "which was refused"},
+		"refuses everything":          {func() builder.Rollup[words.Body] { return new(closed) }, "nothing was tested"},
+		"executes what it dropped":    {func() builder.Rollup[words.Body] { return new(dropping) }, "which was dropped"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := rules(fault.rollup)
+			c.Dropped = func(r builder.Rollup[words.Body]) [][]byte {
+				if d, ok := r.(*dropping); ok {
+					return d.all()
+				}
+				return nil
+			}
+			_, problem := buildertest.Find(t, c, 200)
+			require.ErrorContains(t, problem, fault.problem)
 		})
 	}
 	t.Run("keeps the states of two checkpoints", func(t *testing.T) {
@@ -107,6 +143,44 @@ func TestFaultsAreFound(t *testing.T) {
 		_, problem := buildertest.Find(t, rules(faulty), 200)
 		require.ErrorContains(t, problem, "are not executed")
 	})
+}
+
+// untidy takes every third word, and then returns an error.
+type untidy struct{ words.Rollup }
+
+func (u *untidy) Admit(ctx context.Context, op []byte) error {
+	if err := u.Rollup.Admit(ctx, op); err != nil || !thirdWord(op) {
+		return err
+	}
+	return words.ErrWord
+}
+
+// closed is a builder.Checker that refuses everything.
+type closed struct{ words.Rollup }
+
+func (*closed) Check(context.Context, []byte) error { return words.ErrWord }
+
+// dropping reports the first word as dropped, and executes it after a restart.
+type dropping struct {
+	words.Rollup
+	mu      sync.Mutex
+	dropped [][]byte
+}
+
+func (d *dropping) Propose(ctx context.Context, number uint64) (words.Body, common.Hash, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if first := d.Waiting(); len(d.dropped) == 0 && len(first) == 1 && number < 3 {
+		d.dropped = append(d.dropped, []byte(first[0]))
+		d.Forget(first[0])
+	}
+	return d.Rollup.Propose(ctx, number)
+}
+
+func (d *dropping) all() [][]byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.dropped
 }
 
 // filing is a rollup whose checkpoints are in files, with their names in the log: a

@@ -35,16 +35,29 @@ type world[B any] struct {
 	diary   *diary
 	// refusals is how many of 8 checkpoints the log refuses.
 	refusals int
+	// failures is how many writes of the log still fail.
+	failures int
 
 	mu       sync.Mutex
-	accepted map[string]bool // operations; false: the answer was lost
-	next     int             // operation
-	executed map[string]int  // on the final chain
-	final    []link          // the final chain, from the genesis on
-	problem  error           // the first one
-	settled  chan struct{}   // closed when there is one, or everything is executed
+	answers  map[string]answer // to operations
+	dropped  map[string]bool   // operations of which the rollup said so
+	next     int               // operation
+	again    [][]byte          // operations whose answer was lost with the process
+	executed map[string]int    // on the final chain
+	final    []link            // the final chain, from the genesis on
+	problem  error             // the first one
+	settled  chan struct{}     // closed when there is one, or everything is executed
 	payloads map[string]string
 }
+
+// answer is the answer that a user has received for an operation.
+type answer int
+
+const (
+	lost     answer = iota // it may be executed
+	accepted               // it must be executed, or dropped
+	refused                // it must not be executed
+)
 
 // link is a block of the rollup's chain on the final JAM chain, with its operations.
 type link struct {
@@ -59,7 +72,7 @@ func newWorld[B any](c Case[B], seed uint64) (*world[B], error) {
 	cfg.FinalityLag, cfg.MaxForkDepth, cfg.ForkProbability = 3, 2, float64(seed%2)/10
 	w := &world[B]{
 		rules: c, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), jam: cfg, diary: newDiary(cfg.Spec),
-		accepted: make(map[string]bool), executed: make(map[string]int), settled: make(chan struct{}), payloads: make(map[string]string),
+		answers: make(map[string]answer), dropped: make(map[string]bool), executed: make(map[string]int), settled: make(chan struct{}), payloads: make(map[string]string),
 	}
 	w.cfg = builder.DefaultConfig[B](cfg.Spec)
 	w.cfg.Codec, w.cfg.CheckpointEvery, w.refusals = c.Codec, 40, 1
@@ -112,6 +125,7 @@ func closeRollup[B any](r builder.Rollup[B]) error {
 // plan returns the moments at which the lives of the process end.
 func (w *world[B]) plan() []int {
 	var deaths []int
+	w.failures = w.random.IntN(3)
 	for range w.random.IntN(4) {
 		deaths = append(deaths, 1+w.random.IntN(400))
 	}
@@ -128,7 +142,9 @@ func (w *world[B]) play(ctx context.Context, deaths []int) (moments int, problem
 	defer cancel()
 	end := w.drive(ctx)
 	defer func() { end() }()
-	for i, moment := range append(slices.Clone(deaths), 0) {
+	lives := append(slices.Clone(deaths), 0)
+	for i := 0; i < len(lives); i++ {
+		moment := lives[i]
 		if w.cfg.NewChain && i > 0 {
 			end()
 			if err := w.beginChain(); err != nil {
@@ -138,13 +154,17 @@ func (w *world[B]) play(ctx context.Context, deaths []int) (moments int, problem
 		}
 		l := newLife(w, moment)
 		err := l.run(ctx)
-		if moments = l.passed(); err != nil && !l.isDead() && ctx.Err() == nil {
+		moments = l.passed()
+		switch failed := l.logHasFailed(); {
+		case failed && errors.Is(err, builder.ErrLog):
+			lives = append(lives, 0)
+		case err != nil && !failed && !l.isDead() && ctx.Err() == nil:
 			w.fail(fmt.Errorf("the builder stopped: %w", err))
 		}
 		if w.isSettled() || ctx.Err() != nil {
 			break
 		}
-		w.diary.note("the process has died at moment %d", moment)
+		w.diary.note("the process has ended at moment %d: %v", moments, err)
 		time.Sleep(time.Duration(w.random.IntN(60)) * time.Second)
 	}
 	w.mu.Lock()
@@ -194,11 +214,11 @@ func (w *world[B]) samePayload(name string, have []byte) {
 	w.payloads[name] = string(have)
 }
 
-// missing returns the accepted operations that are not executed. The caller holds
-// w.mu.
+// missing returns the accepted operations that are neither executed nor dropped. The caller
+// holds w.mu.
 func (w *world[B]) missing() (all []string) {
-	for op, sure := range w.accepted {
-		if sure && w.executed[op] == 0 {
+	for op, answer := range w.answers {
+		if answer == accepted && w.executed[op] == 0 && !w.dropped[op] {
 			all = append(all, op)
 		}
 	}
@@ -233,8 +253,13 @@ func (w *world[B]) accumulate(raw []byte) error {
 	w.final = append(w.final, link{p.number, p.post, ops})
 	for _, op := range ops {
 		name := string(op)
-		if _, known := w.accepted[name]; !known {
+		switch answer, known := w.answers[name]; {
+		case !known:
 			return fmt.Errorf("block %d executes %q, which no user has submitted", p.number, name)
+		case answer == refused:
+			return fmt.Errorf("block %d executes %q, which was refused", p.number, name)
+		case w.dropped[name]:
+			return fmt.Errorf("block %d executes %q, which was dropped", p.number, name)
 		}
 		if w.executed[name]++; w.executed[name] > 1 {
 			return fmt.Errorf("block %d executes %q a second time", p.number, name)
@@ -258,42 +283,61 @@ func (w *world[B]) leaveChain(known uint64) {
 	}
 }
 
-// take returns the next operation, which is then under way.
-func (w *world[B]) take() (op []byte, some bool) {
+// take returns the next operation to submit, which is then under way: a new one, or one
+// whose answer was lost with an earlier life.
+func (w *world[B]) take() (op []byte, first, some bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if len(w.again) > 0 {
+		op, w.again = w.again[0], w.again[1:]
+		return op, false, true
+	}
 	if w.next == w.rules.Operations {
-		return nil, false
+		return nil, false, false
 	}
 	op = w.rules.Operation(w.next)
 	w.next++
-	w.accepted[string(op)] = false
-	return op, true
+	w.answers[string(op)] = lost
+	return op, true, true
 }
 
-// answered records that an operation was accepted.
-func (w *world[B]) answered(op []byte) {
+// answered records the answer to an operation. first means that it was submitted once: if an
+// operation whose answer was lost is refused, it may still be executed.
+func (w *world[B]) answered(op []byte, err error, first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.accepted[string(op)] = true
+	switch {
+	case err == nil:
+		w.answers[string(op)] = accepted
+	case first:
+		w.answers[string(op)] = refused
+	}
+}
+
+// unanswered records that the answer to an operation was lost, so that its user submits it
+// again.
+func (w *world[B]) unanswered(op []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.again = append(w.again, op)
 }
 
 // look checks whether everything is executed, except what a rollup has dropped.
 func (w *world[B]) look(rollup builder.Rollup[B]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.next < w.rules.Operations {
-		return
-	}
-	missing := w.missing()
-	if w.rules.Dropped != nil && len(missing) > 0 {
+	if w.rules.Dropped != nil {
 		for _, op := range w.rules.Dropped(rollup) {
-			missing = slices.DeleteFunc(missing, func(name string) bool { return name == string(op) })
+			w.dropped[string(op)] = true
 		}
 	}
-	if len(missing) == 0 {
-		w.settleLocked()
+	if w.next < w.rules.Operations || len(w.again) > 0 || len(w.missing()) > 0 || w.problem != nil {
+		return
 	}
+	if len(w.final) == 1 {
+		w.problem = errors.New("no operation was executed, so that nothing was tested")
+	}
+	w.settleLocked()
 }
 
 // payload is the payload of the wrapped rollup: that of the rollup, with the number and

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/stretchr/testify/require"
 
@@ -63,23 +62,6 @@ var operations = sync.OnceValue(func() (all [][]byte) {
 	return all
 })
 
-// queued returns the transactions that wait behind a gap. One that the user has not sent again,
-// after the process died before the answer, leaves a gap.
-func queued(r builder.Rollup[batch]) (ops [][]byte) {
-	for _, op := range operations() {
-		tx := new(types.Transaction)
-		if err := tx.UnmarshalBinary(op); err != nil {
-			panic(err) // pay made it
-		}
-		if r.(interface {
-			Status(hash common.Hash) txpool.Status
-		}).Status(tx.Hash()) == txpool.StatusQueued {
-			ops = append(ops, op)
-		}
-	}
-	return ops
-}
-
 // rules are those of package buildertest.
 func rules(t *testing.T, wrap func(*payments) builder.Rollup[batch]) buildertest.Case[batch] {
 	return buildertest.Case[batch]{
@@ -90,7 +72,6 @@ func rules(t *testing.T, wrap func(*payments) builder.Rollup[batch]) buildertest
 		},
 		Operation:  func(i int) []byte { return operations()[i] },
 		Operations: len(operations()),
-		Dropped:    queued,
 		Executed: func(payload []byte) (ops [][]byte) {
 			var txs batch
 			require.NoError(t, rlp.DecodeBytes(payload, &txs))

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
@@ -29,10 +31,19 @@ type book struct {
 	lines, waiting []string
 }
 
-func (b *book) Admit(_ context.Context, op []byte) error { // the line is in the log
+func (b *book) Check(_ context.Context, op []byte) error { // the line is not in the log yet
+	if !utf8.Valid(op) {
+		return errors.New("a line must be UTF-8")
+	}
+	return nil
+}
+
+func (b *book) Admit(_ context.Context, op []byte) error { // now it is
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.waiting = append(b.waiting, string(op))
+	if line := string(op); !slices.Contains(slices.Concat(b.lines, b.waiting), line) {
+		b.waiting = append(b.waiting, line)
+	}
 	return nil
 }
 

@@ -12,18 +12,22 @@ import (
 	"github.com/jamq/jamq/builder"
 )
 
-// counter is the smallest rollup: it counts its operations, and a block has one.
+// counter is the smallest rollup: it counts its operations, which are distinct, and a block has
+// one. The zero value is the genesis.
 type counter struct {
 	mu      sync.Mutex // Admit is called concurrently with the others
 	count   uint64
 	waiting [][]byte
+	known   [][]byte // all that were accepted
 }
 
 // Admit implements builder.Rollup.
 func (c *counter) Admit(_ context.Context, op []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.waiting = append(c.waiting, op)
+	if !slices.ContainsFunc(c.known, func(k []byte) bool { return bytes.Equal(k, op) }) {
+		c.waiting, c.known = append(c.waiting, op), append(c.known, op)
+	}
 	return nil
 }
 

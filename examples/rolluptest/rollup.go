@@ -23,7 +23,7 @@ import (
 // ErrOverdrawn is returned if the sender has less than the amount.
 var ErrOverdrawn = errors.New("rolluptest: overdrawn")
 
-// Transfer is an operation.
+// Transfer is an operation. No two have the same ID.
 type Transfer struct {
 	ID       string
 	From, To string
@@ -60,10 +60,13 @@ type Bank struct {
 	mu      sync.Mutex // Admit is called concurrently with the others
 	states  []Ledger   // after each block, the genesis first
 	waiting []Transfer
+	known   map[string]bool // IDs of all transfers that were accepted
 }
 
 // NewBank returns a rollup that begins with a state.
-func NewBank(genesis Ledger) *Bank { return &Bank{states: []Ledger{maps.Clone(genesis)}} }
+func NewBank(genesis Ledger) *Bank {
+	return &Bank{states: []Ledger{maps.Clone(genesis)}, known: make(map[string]bool)}
+}
 
 // State returns the newest state.
 func (b *Bank) State() Ledger {
@@ -74,15 +77,32 @@ func (b *Bank) State() Ledger {
 
 func (b *Bank) newest() Ledger { return b.states[len(b.states)-1] }
 
-// Admit implements builder.Rollup.
-func (b *Bank) Admit(_ context.Context, op []byte) error {
-	var t Transfer
-	if err := json.Unmarshal(op, &t); err != nil {
+// Check implements builder.Checker.
+func (b *Bank) Check(_ context.Context, op []byte) error {
+	if _, err := decode(op); err != nil {
 		return fmt.Errorf("a transfer: %w", err)
+	}
+	return nil
+}
+
+func decode(op []byte) (t Transfer, err error) {
+	err = json.Unmarshal(op, &t)
+	return t, err
+}
+
+// Admit implements builder.Rollup. A user who has not received the answer sends the transfer
+// again.
+func (b *Bank) Admit(_ context.Context, op []byte) error {
+	t, err := decode(op)
+	if err != nil {
+		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.waiting = append(b.waiting, t)
+	if !b.known[t.ID] {
+		b.known[t.ID] = true
+		b.waiting = append(b.waiting, t)
+	}
 	return nil
 }
 

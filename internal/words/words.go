@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -34,6 +35,8 @@ type Rollup struct {
 	Forgets bool
 	// Takes makes Propose take the words of the block out.
 	Takes bool
+	// Repeats makes Admit not recognize a word that waits or was executed.
+	Repeats bool
 	// Counts makes Apply remove the first words that wait, whatever they are.
 	Counts bool
 
@@ -42,8 +45,8 @@ type Rollup struct {
 	final          []uint64
 }
 
-// ErrEmpty is returned for an empty word.
-var ErrEmpty = errors.New("words: an empty word")
+// ErrWord is returned for an operation that is empty or not UTF-8, which JSON would change.
+var ErrWord = errors.New("words: it is no word")
 
 // Admit implements builder.Rollup.
 func (r *Rollup) Admit(ctx context.Context, op []byte) error {
@@ -54,10 +57,10 @@ func (r *Rollup) Admit(ctx context.Context, op []byte) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(op) == 0 {
-		return ErrEmpty
+	if len(op) == 0 || !utf8.Valid(op) {
+		return ErrWord
 	}
-	if word := string(op); !slices.Contains(r.waiting, word) && !slices.Contains(r.state, word) {
+	if word := string(op); r.Repeats || !slices.Contains(r.waiting, word) && !slices.Contains(r.state, word) {
 		r.waiting = append(r.waiting, word)
 	}
 	return nil
@@ -148,6 +151,20 @@ func (r *Rollup) State() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.state)
+}
+
+// Waiting returns the words that wait.
+func (r *Rollup) Waiting() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.waiting)
+}
+
+// Forget removes a word that waits.
+func (r *Rollup) Forget(word string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waiting = slices.DeleteFunc(r.waiting, func(w string) bool { return w == word })
 }
 
 // Saving is a rollup that is a builder.Checkpointer and a builder.Finalizer.
