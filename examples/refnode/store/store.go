@@ -32,7 +32,7 @@ var (
 // version is the version of the layout, and versionKey the key that has it. No other key
 // begins with that letter.
 const (
-	version    = "5"
+	version    = "6"
 	versionKey = "version"
 )
 
