@@ -8,12 +8,17 @@ import (
 )
 
 // SendTransaction adds a transaction to the pool. It is in the builder's log when the
-// call returns nil. Errors are those of the pool.
+// call returns nil. Errors are those of the pool; it is txpool.ErrAlreadyKnown for a
+// transaction in a block. The pool is asked first, because the disk is slower.
 func (c *Chain) SendTransaction(tx *types.Transaction) error {
+	err := c.pool.Add(tx)
+	if err == nil {
+		return nil
+	}
 	if b, _ := c.executed(tx.Hash()); b != nil {
 		return txpool.ErrAlreadyKnown
 	}
-	return c.pool.Add(tx)
+	return err
 }
 
 // Pooled returns a transaction in the pool. It waits while a failed block returns
