@@ -89,7 +89,8 @@ type Rollup[B any] interface {
 	Undo(ctx context.Context, block Block[B]) error
 	// Root returns the root of the newest state.
 	Root() common.Hash
-	// Payload returns the input of the rollup's service for a block. It depends on the
+	// Payload returns the input of the rollup's service for a block. It must fit into a work
+	// package (jamq.ChainSpec.MaxBundleSize), or the block is never packed. It depends on the
 	// block only, and must not change it. It is called concurrently with all others, also
 	// for blocks that are not applied yet.
 	Payload(ctx context.Context, block Block[B]) ([]byte, error)
