@@ -113,11 +113,7 @@ func (p *Pool) guard(t *candidate, now int64, stage func(*Pool, *candidate, int6
 
 // inspect is the first stage: the checks of the transaction alone.
 func (p *Pool) inspect(t *candidate, now int64) error {
-	rules := &p.cfg
-	if t.origin != nil {
-		rules = &p.lenient
-	}
-	e, err := rules.inspect(t.tx)
+	e, err := p.rules(t).inspect(t.tx)
 	if err != nil {
 		return err
 	}
@@ -127,6 +123,17 @@ func (p *Pool) inspect(t *candidate, now int64) error {
 	}
 	t.entry = e
 	return nil
+}
+
+// rules returns those of the first two stages for a candidate.
+func (p *Pool) rules(t *candidate) *Config {
+	switch {
+	case t.origin == nil:
+		return &p.cfg
+	case t.origin.lent:
+		return &p.bundled
+	}
+	return &p.lenient
 }
 
 // glance refuses candidates that the pool knows or that pay too little, before
@@ -156,8 +163,8 @@ func (p *Pool) authenticate(t *candidate, _ int64) (err error) {
 	if t.from, err = p.cfg.sender(p.signer, t.tx); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidSender, err)
 	}
-	authorizes := t.tx.Type() == types.SetCodeTxType
-	if !authorizes && p.cfg.Precheck == nil {
+	check, authorizes := p.rules(t).Precheck, t.tx.Type() == types.SetCodeTxType
+	if !authorizes && check == nil {
 		return nil
 	}
 	if t.origin == nil {
@@ -168,8 +175,8 @@ func (p *Pool) authenticate(t *candidate, _ int64) (err error) {
 	if authorizes {
 		t.entry.authorities = p.cfg.authorities(t.tx)
 	}
-	if p.cfg.Precheck != nil {
-		return p.cfg.Precheck(t.tx)
+	if check != nil {
+		return check(t.tx)
 	}
 	return nil
 }

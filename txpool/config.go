@@ -321,6 +321,14 @@ func (c *Config) lenient() Config {
 	return l
 }
 
+// bundled returns the rules for transactions that may be in a bundle.
+func (c *Config) bundled() Config {
+	l := c.lenient()
+	l.BlockGasLimit, l.Precheck = math.MaxUint64, nil
+	l.AcceptBlobs, l.AcceptUnprotected = true, true
+	return l
+}
+
 // withDefaults replaces nil and 0 by the defaults.
 func (c Config) withDefaults() Config {
 	if c.Now == nil {

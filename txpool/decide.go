@@ -328,7 +328,8 @@ func (c *core) rankAfterRise(a *account, i int, e *entry) uint64 {
 
 // victims chooses the transactions in an index that must go for a newcomer.
 // Every victim pays less per gas than the newcomer; among parked ones, its tip is
-// not higher either, because the base fee earns nothing. If more than one must go,
+// not higher either, because the base fee earns nothing, and neither are the tips of
+// those that would leave with it. If more than one must go,
 // or the newcomer is a replacement that grew, the victims' total value must
 // also be below the newcomer's.
 func (c *core) victims(index *btree.BTreeG[ranked], n newcomer, room func(usage) bool) (leaves []leaving, err error) {
@@ -336,11 +337,16 @@ func (c *core) victims(index *btree.BTreeG[ranked], n newcomer, room func(usage)
 	var best ranked // best of the victims
 	enough, passed := false, 0
 	sum := new(uint256.Int)
+	dear := make(map[*account]bool) // has a parked transaction with a higher tip
 	index.Descend(func(r ranked) bool {
 		if r.entry.account == n.account {
 			return true // own ancestors or successors
 		}
-		if r.entry.keeps() || index == c.parked && r.entry.tip > n.tip {
+		// The end of a chain comes first. Its tip is at most the lowest fee cap of the chain.
+		if index == c.parked && min(r.entry.tip, r.rank) > n.tip {
+			dear[r.entry.account] = true
+		}
+		if r.entry.keeps() || dear[r.entry.account] {
 			passed++
 			return passed < maxPassed
 		}

@@ -10,7 +10,8 @@ package txpool
 // all transactions together, including exempt ones and those held aside
 // (held.go), but not those in leases, are within the sum of the three caps. The
 // pool therefore holds at most that sum and, in addition, the transactions that
-// were drained and committed at one time, which are those in the host's queue.
+// were leased or in the host's queue at one time. A host that leases without a limit
+// and gives back what it has leased, again and again, grows the pool each time.
 //
 // A transaction that a session postponed, or that the host returned from a
 // lease, was never in a block. It is not exempt.

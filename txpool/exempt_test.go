@@ -106,9 +106,9 @@ func checkedWhile(m *memory, refuse *bool) func(*Config) {
 	}
 }
 
-// A lease that is open across a restart, with a transaction that is then held
-// aside: its commit does not take that one along.
-func TestHeldAsideFromALease(t *testing.T) {
+// A lease is open across a restart, and its transactions may be in a bundle. So they are
+// in the lease again, although a check refuses them now.
+func TestLeaseKeepsWhatIsRefusedNow(t *testing.T) {
 	w, m := newWorld(), new(memory)
 	refuse := true
 	checked := checkedWhile(m, &refuse)
@@ -118,35 +118,33 @@ func TestHeldAsideFromALease(t *testing.T) {
 	p = newPool(t, w, checked)
 	_, err := p.Restore(m.replay)
 	require.NoError(t, err)
-	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 2)}), hashes(p.Lease(id).Transactions()))
+	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 2), tx(0, 1, 2)}), hashes(p.Lease(id).Transactions()))
 	require.NoError(t, p.Lease(id).Commit())
 	refuse = false
 	p = newPool(t, w, checked)
 	_, err = p.Restore(m.replay)
 	require.NoError(t, err)
-	require.Equal(t, StatusPending, p.Status(tx(0, 1, 2).Hash()))
+	require.Equal(t, StatusUnknown, p.Status(tx(0, 1, 2).Hash()))
 }
 
-// A transaction of a lease is held aside after a restart, and then taken by another lease. After
-// the next restart it is in the second one.
-func TestHeldAsideLeavesItsLease(t *testing.T) {
+// If the account of a transaction in an open lease cannot be read, Restore fails: the
+// transaction must not be built into a second bundle.
+func TestRestoreNeedsTheAccountsOfLeases(t *testing.T) {
 	w, m := newWorld(), new(memory)
-	refuse := true
-	checked := checkedWhile(m, &refuse)
 	p := newPool(t, w, journaled(m))
-	add(t, p, tx(0, 0, 2), tx(0, 1, 2))
-	first := p.Drain(Budget{}).ID()
-	p = newPool(t, w, checked)
+	add(t, p, tx(0, 0, 9), tx(1, 0, 9))
+	id := p.Drain(Budget{Count: 1}).ID()
+	w.broken[addr(0)] = errNoDisk
+	p = newPool(t, w, journaled(m))
 	_, err := p.Restore(m.replay)
+	require.ErrorIs(t, err, errNoDisk)
+	delete(w.broken, addr(0))
+	w.broken[addr(1)] = errNoDisk // which no lease has
+	p = newPool(t, w, journaled(m))
+	restored, err := p.Restore(m.replay)
 	require.NoError(t, err)
-	refuse = false
-	p.CleanupExpired()
-	second := p.Drain(Budget{}).ID()
-	p = newPool(t, w, checked)
-	_, err = p.Restore(m.replay)
-	require.NoError(t, err)
-	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 2)}), hashes(p.Lease(first).Transactions()))
-	require.Equal(t, hashes([]*types.Transaction{tx(0, 1, 2)}), hashes(p.Lease(second).Transactions()))
+	require.Equal(t, 1, restored.Leases)
+	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 9)}), hashes(p.Lease(id).Transactions()))
 }
 
 // A transaction that is held aside and then in a block leaves without a departure.

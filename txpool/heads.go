@@ -45,7 +45,7 @@ func (s *Session) notice(e *entry) {
 		return
 	case t == nil || t.unfit:
 		next := e.account.head()
-		if next == nil || s.refuses(next) != "" {
+		if next == nil || s.spent() || s.refuses(next) != "" {
 			return
 		}
 		if t == nil {

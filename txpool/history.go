@@ -34,6 +34,7 @@ type past struct {
 	exempt  bool
 	at      int64
 	order   uint64
+	lent    bool  // by Restore to an open lease
 	err     error // reason for holding aside
 }
 
@@ -215,4 +216,15 @@ func (h *history) origins() []*past {
 // leases returns the open leases, oldest first.
 func (h *history) leases() []*pastLease {
 	return slices.SortedFunc(maps.Values(h.open), func(a, b *pastLease) int { return cmp.Compare(a.id, b.id) })
+}
+
+// lend marks the transactions of open leases. They may be in bundles.
+func (h *history) lend() {
+	for _, l := range h.open {
+		for _, hash := range l.hashes {
+			if o := h.added[hash]; o != nil && !l.returned[hash] {
+				o.lent = true
+			}
+		}
+	}
 }

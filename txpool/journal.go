@@ -111,20 +111,30 @@ type Poison struct {
 // refuses only transactions whose nonce is used up. Transactions that cannot be
 // admitted now are held aside: see StatusHeld. The result lists both.
 //
-// Restore must be called once, before all other calls. replay calls its
-// argument with each record in order, as the method Replay in submit/journal
-// does. Restore returns the error of replay. A record that cannot be read is
-// skipped and listed in Restored.Poisoned.
+// Restore must be called before all other calls. replay calls its argument with each
+// record in order, as the method Replay in submit/journal does. A record that cannot
+// be read is skipped and listed in Restored.Poisoned.
+//
+// The error is that of replay. Or it is the reason why a transaction of an open lease
+// cannot be admitted now, for example an error of State: the transaction may be in a
+// bundle, so that no other bundle may get it. The host then creates another pool. An
+// error that wraps ErrJournal comes with a pool that can be used.
 func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, error) {
 	var h history
 	if err := replay(h.read); err != nil {
 		return Restored{}, err
 	}
+	h.lend()
 	batch := p.examineBack(h.origins())
 	restored := Restored{Poisoned: poisoned(&h, batch)}
 	p.beginRestore(&h)
 	p.recommit(&h)
 	p.admitAll(batch)
+	for i := range batch {
+		if t := &batch[i]; t.origin.lent && t.err != nil && !final(t.err) {
+			return Restored{}, fmt.Errorf("txpool: restore %s, which a lease has: %w", t.tx.Hash(), t.err)
+		}
+	}
 	restored.Displaced, _ = p.setAside(batch)
 	for i := range batch {
 		if batch[i].err == nil {
@@ -177,26 +187,10 @@ func (p *Pool) endRestore(h *history, batch []candidate) (opened int) {
 	p.enter()
 	defer p.mu.Unlock()
 	p.lastID = max(p.lastID, h.lastLease)
-	leases := h.leases()
-	opened = p.reopen(leases)
+	opened = p.reopen(h.leases())
 	p.core.relaxAll(batch)
 	p.core.restoring, p.core.keeping = false, false
-	for _, l := range leases {
-		p.unlend(h, l)
-	}
 	return opened
-}
-
-// unlend records that transactions held aside are no longer in a lease.
-// Otherwise the journal would count them as committed with the lease.
-func (p *Pool) unlend(h *history, l *pastLease) {
-	for _, hash := range l.hashes {
-		o := h.added[hash]
-		if e := p.core.all[hash]; o == nil || l.returned[hash] || e != nil && e.lease != nil && e.lease.id == l.id {
-			continue
-		}
-		p.core.note(encode(recordReturned, &l.id, &hash))
-	}
 }
 
 // recommit restores committed transactions that the host's state does not show

@@ -2,7 +2,6 @@ package txpool
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,23 +25,6 @@ type Lease struct {
 	sealed  bool     // the journal has it
 	bundled bool     // Commit was called, so the journal may have its record
 	skipped []Skip
-}
-
-// Drain is a session in which each transaction uses its gas limit and the size of
-// its encoding, and that ends with Seal. It leases the best transactions that fit
-// into a budget by these limits, in the order in which they should run. Most
-// transactions use less gas than their limit, and some ask for much more than
-// they use, so Drain leaves blocks partly empty. A builder that executes
-// transactions uses [Pool.Build].
-//
-// The lease may be empty, but it must be committed or released.
-func (p *Pool) Drain(budget Budget) *Lease {
-	s := p.Build(context.Background(), budget)
-	defer s.Cancel() // does nothing after Seal, unless State panics
-	for s.Next() != nil {
-	}
-	lease, _ := s.Seal() // if the journal fails, the next Add returns the error
-	return lease
 }
 
 // renew makes the lease live for Config.LeaseLifetime from now on.
@@ -104,7 +86,7 @@ func (l *Lease) members(yield func(*entry) bool) {
 	}
 }
 
-// Skipped returns the transactions that the session or drain passed over, in
+// Skipped returns the transactions that the session passed over, in
 // the order in which it visited them, at most 4,096.
 func (l *Lease) Skipped() []Skip {
 	l.pool.mu.Lock()
@@ -125,7 +107,10 @@ func (l *Lease) Reject(hash common.Hash, reason error) error {
 // Return gives one transaction of the lease back to the pool, for example
 // because it did not fit. The caps apply to it as before. If the lease's session
 // still runs, it takes no other transaction of the sender. Errors wrap
-// ErrLeaseClosed or ErrNotLeased.
+// ErrLeaseClosed or ErrNotLeased, and change nothing, or ErrJournal: then the
+// transaction has left the lease, and the journal does not have that. The host
+// enqueues the bundle when Flush has returned nil, because Restore would otherwise
+// open the lease with the transaction.
 func (l *Lease) Return(hash common.Hash) error {
 	return l.pass(hash, func(c *core, e *entry) {
 		if l.session != nil {
@@ -142,7 +127,8 @@ func (l *Lease) Return(hash common.Hash) error {
 // the record of a commit and the commit, which would then differ.
 func (l *Lease) pass(hash common.Hash, then func(*core, *entry)) error {
 	defer l.pool.begin()()
-	return l.pool.step(func(c *core) error {
+	known := false // to the journal
+	err := l.pool.step(func(c *core) error {
 		if err := l.checkOpen(); err != nil {
 			return err
 		}
@@ -150,9 +136,14 @@ func (l *Lease) pass(hash common.Hash, then func(*core, *entry)) error {
 		if e == nil || e.lease != l {
 			return fmt.Errorf("%w: %s, lease %d", ErrNotLeased, hash, l.id)
 		}
+		known = l.sealed || l.bundled
 		then(c, e)
 		return nil
 	})
+	if err == nil && known {
+		err = l.pool.retryJournal()
+	}
+	return err
 }
 
 // Commit removes the lease's transactions from the pool, because they are in an

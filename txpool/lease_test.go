@@ -320,3 +320,23 @@ func TestRestoredLeaseLivesAgain(t *testing.T) {
 	require.NoError(t, again.Lease(lease.ID()).Commit())
 	require.NoError(t, again.Check())
 }
+
+// A sealed lease gives a transaction back, and the journal refuses the record. The host gets an
+// error, because a restart would open the lease with the transaction.
+func TestReturnReportsTheJournal(t *testing.T) {
+	w, m := newWorld(), new(memory)
+	p := newPool(t, w, journaled(m))
+	add(t, p, tx(0, 0, 9), tx(1, 0, 8), tx(2, 0, 7))
+	l := p.Drain(Budget{})
+	m.broken = errNoDisk
+	require.ErrorIs(t, l.Return(tx(1, 0, 8).Hash()), ErrJournal)
+	require.ErrorIs(t, l.Reject(tx(2, 0, 7).Hash(), nil), ErrJournal)
+	require.Equal(t, hashes([]*types.Transaction{tx(0, 0, 9)}), hashes(l.Transactions()))
+	m.broken = nil
+	require.NoError(t, p.Flush())
+	p = newPool(t, w, journaled(m))
+	_, err := p.Restore(m.replay)
+	require.NoError(t, err)
+	require.NoError(t, p.Lease(l.ID()).Commit())
+	require.Equal(t, StatusPending, p.Status(tx(1, 0, 8).Hash()))
+}

@@ -19,6 +19,7 @@ import (
 type Pool struct {
 	cfg        Config
 	lenient    Config // for transactions that come back
+	bundled    Config // for those that may be in a bundle
 	state      State
 	signer     types.Signer
 	recoverers int                 // number of concurrent recoveries
@@ -54,7 +55,7 @@ func New(cfg Config, state State) (*Pool, error) {
 	}
 	p.begun = p.cfg.Now()
 	p.sweptAt.Store(p.clock())
-	p.lenient = p.cfg.lenient()
+	p.lenient, p.bundled = p.cfg.lenient(), p.cfg.bundled()
 	p.recoveries = semaphore.NewWeighted(int64(p.recoverers))
 	p.core = newCore(&p.cfg)
 	p.out.journal = cfg.Journal

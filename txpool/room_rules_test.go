@@ -391,3 +391,19 @@ func TestBaseFeeLetsTheBestIn(t *testing.T) {
 	p.Reset(Head{BaseFee: weiOf(8)})
 	require.Equal(t, "kp", statuses(p, 0, 1)+statuses(p, 1, 1))
 }
+
+// A parked newcomer does not displace a transaction whose successors have a higher tip (I3).
+func TestParkedParentKeepsItsPlace(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) { c.MinGasPrice, c.MaxParked = 1, 16 })
+	p.Reset(Head{BaseFee: weiOf(10)})
+	add(t, p, capped(0, 0, 1, 5))
+	for n := range uint64(15) {
+		add(t, p, capped(0, n+1, 50, 100))
+	}
+	require.Equal(t, 16, p.Stats().Parked)
+	require.ErrorIs(t, p.Add(capped(1, 0, 2, 6)), ErrPoolFull)
+	require.Equal(t, 16, p.Stats().Parked)
+	add(t, p, capped(1, 0, 6, 6)) // more than the chain can ever pay
+	require.Equal(t, StatusUnknown, p.Status(capped(0, 15, 50, 100).Hash()))
+	require.Equal(t, StatusParked, p.Status(capped(0, 14, 50, 100).Hash()))
+}

@@ -49,8 +49,10 @@ type Session struct {
 const maxSessions = 64
 
 // maxMisses is the maximum number of senders that a session passes over since
-// its last transaction before it considers the block full.
-const maxMisses = 8192
+// its last transaction before it considers the block full. An attacker who ends blocks
+// early needs as many transactions that do not fit, with the best tips, each of a
+// sender with the balance for its gas limit.
+const maxMisses = 16384
 
 // Build begins a session. Equal pools and states, and equal answers of the
 // builder, give equal blocks (promise T3). Build reads the balance and nonce of
@@ -348,8 +350,9 @@ func (s *Session) refuses(e *entry) SkipReason {
 }
 
 // inOrder reports whether the session may take the sender's next transaction:
-// those before it must be in earlier sessions, and those after it in later ones.
-// Otherwise neither block could run before the other.
+// those before it must be in this or earlier sessions, and those after it in later
+// ones. Otherwise neither block could run before the other, or the lease could not
+// run in its order.
 func (s *Session) inOrder(a *account) bool {
 	id, next := s.lease.id, int(a.lent)
 	if next > 0 && a.txs[next-1].lease.id > id {
@@ -358,7 +361,7 @@ func (s *Session) inOrder(a *account) bool {
 	if int(a.leased) > next {
 		for _, later := range a.txs[next:] {
 			if later.lease != nil {
-				return later.lease.id >= id
+				return later.lease.id > id
 			}
 		}
 	}

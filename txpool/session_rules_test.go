@@ -222,3 +222,52 @@ func TestSessionFollowsTheBaseFee(t *testing.T) {
 	require.Equal(t, better.Hash(), s.Next().Hash())
 	require.Equal(t, capped(2, 0, 5, 100).Hash(), s.Next().Hash())
 }
+
+// A session does not take a transaction of a sender after a later one, however the earlier one
+// comes back.
+func TestSessionTakesNoncesInOrder(t *testing.T) {
+	for name, back := range map[string]func(p *Pool, a *Session){
+		"later":   func(_ *Pool, a *Session) { a.Later() },
+		"cancel":  func(_ *Pool, a *Session) { require.NoError(t, a.Cancel()) },
+		"release": func(_ *Pool, a *Session) { l, _ := a.Seal(); require.NoError(t, l.Release()) },
+		"fail": func(p *Pool, a *Session) {
+			a.Fail(nil)
+			require.NoError(t, p.Add(tx(0, 0, 20)))
+		},
+		"revert": func(p *Pool, a *Session) {
+			require.NoError(t, a.Commit())
+			p.Reset(Head{Reverted: []Block{{Transactions: []*types.Transaction{tx(0, 0, 9)}}}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPool(t, newWorld(), nil)
+			add(t, p, tx(0, 0, 9), tx(0, 1, 8))
+			a := p.Build(context.Background(), Budget{})
+			require.NotNil(t, a.Next())
+			b := p.Build(context.Background(), Budget{})
+			require.Equal(t, uint64(1), b.Next().Nonce())
+			back(p, a)
+			require.Nil(t, b.Next())
+			require.NoError(t, p.Check())
+			require.Equal(t, hashes([]*types.Transaction{tx(0, 1, 8)}), hashes(b.Lease().Transactions()))
+		})
+	}
+}
+
+// A session that has all it may take remembers no newcomers.
+func TestFullSessionRemembersNone(t *testing.T) {
+	p := newPool(t, newWorld(), func(c *Config) {
+		c.Sender = func(tx *types.Transaction) (common.Address, error) { return common.BigToAddress(tx.Value()), nil }
+	})
+	require.NoError(t, p.Add(asking(0, txGas)))
+	s := p.Build(context.Background(), Budget{Count: 1})
+	require.NotNil(t, s.Next())
+	s.Used(txGas, 100)
+	for i := range 500 {
+		better := types.NewTx(&types.DynamicFeeTx{
+			ChainID: chainID, GasTipCap: weiOf(3), GasFeeCap: weiOf(3), Gas: txGas, To: &common.Address{1}, Value: weiOf(int64(i) + 2),
+		})
+		require.NoError(t, p.Add(better))
+	}
+	require.LessOrEqual(t, len(s.senders), 1)
+}

@@ -33,7 +33,16 @@ func alone(what string, unit unit, value, most float64) row {
 	return row{what: what, unit: unit, values: append(make([]float64, len(contenders)-1), value), most: most}
 }
 
-func (j *jamq) drainLease(n int) *txpool.Lease { return j.Drain(txpool.Budget{Count: n}) }
+// drainLease leases the best n transactions by their limits.
+func (j *jamq) drainLease(n int) *txpool.Lease {
+	s := j.Build(context.Background(), txpool.Budget{Count: n})
+	for s.Next() != nil {
+		continue
+	}
+	l, err := s.Seal()
+	must(err)
+	return l
+}
 
 // build takes the best n transactions in a session. Each uses all of its gas.
 func (j *jamq) build(n int) *txpool.Lease {
