@@ -68,7 +68,8 @@ type Config[B any] struct {
 	// that end with their process: on a chain that goes on, operations are executed twice.
 	// The rollup must be a [Checkpointer].
 	NewChain bool
-	// Logger receives messages for operators. Nil means none.
+	// Logger receives messages for operators, also those of the runner unless Runner.Logger
+	// is set. Nil means none.
 	Logger *slog.Logger
 }
 
@@ -152,6 +153,9 @@ func Open[B any](ctx context.Context, cfg Config[B], log Log, rollup Rollup[B], 
 	}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
+	}
+	if b.cfg.Runner.Logger == nil {
+		b.cfg.Runner.Logger = b.log
 	}
 	b.chain.log = b.log
 	if err := b.recover(ctx); err != nil {

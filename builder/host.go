@@ -60,9 +60,11 @@ type Progress struct {
 type Rollup[B any] interface {
 	// Admit adds an operation to those that wait. It recognizes one that waits already or that
 	// was executed, and returns nil without a change, because a user who got no answer submits
-	// the operation again. So operations must be distinct: a rollup whose users may want the same
-	// thing twice has a nonce in them. After an error nothing is changed, Submit returns the
-	// error, and the operation has no effect, also after a restart.
+	// the operation again, perhaps days later. So operations must be distinct: a rollup whose
+	// users may want the same thing twice has a nonce in them. For one that was executed long ago
+	// it may also return an error, for example because the nonce is used; but it must return nil
+	// for one that was accepted since the last checkpoint. After an error nothing is changed,
+	// Submit returns the error, and the operation has no effect, also after a restart.
 	//
 	// After a restart, the operations that were accepted are admitted again in the order of
 	// the log, which may be another one for concurrent calls, also with respect to blocks.

@@ -28,7 +28,8 @@ type Journal interface {
 	// records survive or none. After Append has returned nil, all survive.
 	Append(records ...[]byte) error
 	// Replace replaces all records of the journal with the given ones. A crash
-	// leaves either all old records or all new ones.
+	// leaves either all old records or all new ones. A call that is refused because of the
+	// size of a record changes nothing.
 	Replace(records ...[]byte) error
 	// Replay calls f with each record in order. A record is only valid during
 	// its call. If f returns an error, Replay stops and returns it.

@@ -206,11 +206,13 @@ func (c *checked[B]) Root() common.Hash {
 // Payload implements builder.Rollup.
 func (c *checked[B]) Payload(ctx context.Context, b builder.Block[B]) (raw []byte, err error) {
 	err = c.call(fmt.Sprintf("payload of block %d", b.Number), true, func() error {
+		body, _ := c.codec().Encode(b.Body) // checkCodec reports the error
 		inner, err := c.inner.Payload(ctx, b)
 		if err == nil {
-			if body, err := c.codec().Encode(b.Body); err == nil {
-				c.life.samePayload(fmt.Sprintf("block %d from %s to %s of %q", b.Number, b.PreRoot, b.Root, body), inner)
-			}
+			c.life.samePayload(fmt.Sprintf("block %d from %s to %s of %q", b.Number, b.PreRoot, b.Root, body), inner)
+		}
+		if after, _ := c.codec().Encode(b.Body); !bytes.Equal(after, body) {
+			c.life.fail(fmt.Errorf("Payload changes the body of block %d: it was %.80q, and now %.80q", b.Number, body, after))
 		}
 		p := payload{number: b.Number, pre: b.PreRoot, post: b.Root, inner: inner}
 		raw = p.encode()

@@ -73,6 +73,7 @@ func (l *life[B]) run(ctx context.Context) error {
 	for range several { // so that some operations are submitted concurrently
 		users.Go(func() { l.submitAll(ctx, b) })
 	}
+	users.Go(func() { l.submitAgain(ctx, b) })
 	err = l.watch(ctx, rollup, ran)
 	l.stop()
 	users.Wait()
@@ -125,8 +126,29 @@ func (l *life[B]) submit(ctx context.Context, b *builder.Builder[B], op []byte, 
 		return
 	}
 	l.answered(op, err, first)
-	if err == nil && l.roll("repeat", 6) == 0 { // the user has not received the answer
+	if err != nil {
+		return
+	}
+	switch l.roll("repeat", 6) { // the user has not received the answer
+	case 0:
 		l.diary.note("submit %s a second time: %v", short(op), b.Submit(ctx, op))
+	case 1:
+		l.repeatLater(op)
+	}
+}
+
+// submitAgain submits operations again minutes later, as users do who have received no
+// answer: most are executed by then, and their blocks final.
+func (l *life[B]) submitAgain(ctx context.Context, b *builder.Builder[B]) {
+	for ctx.Err() == nil {
+		select {
+		case <-time.After(time.Duration(3+l.roll("late repeat", 5)) * time.Minute):
+		case <-ctx.Done():
+			return
+		}
+		if op, some := l.takeLate(); some {
+			l.diary.note("submit %s a second time, late: %v", short(op), b.Submit(ctx, op))
+		}
 	}
 }
 

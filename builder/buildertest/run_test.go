@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -128,6 +129,15 @@ func TestFaultsAreFound(t *testing.T) {
 			require.ErrorContains(t, problem, fault.problem)
 		})
 	}
+	t.Run("Payload changes the body", func(t *testing.T) {
+		_, problem := buildertest.Find(t, rules(func() builder.Rollup[words.Body] { return new(sorting) }), 200)
+		require.ErrorContains(t, problem, "Payload changes the body")
+	})
+	t.Run("forgets what is final", func(t *testing.T) {
+		seed, problem := buildertest.Find(t, rules(func() builder.Rollup[words.Body] { return new(amnesiac) }), 50)
+		require.ErrorContains(t, problem, "a second time")
+		t.Logf("seed %d: %v", seed, problem)
+	})
 	t.Run("keeps the states of two checkpoints", func(t *testing.T) {
 		seed, problem := buildertest.Find(t, filed(2), 200)
 		require.ErrorContains(t, problem, "restore a checkpoint")
@@ -181,6 +191,38 @@ func (d *dropping) all() [][]byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.dropped
+}
+
+// sorting sorts the words of a block in its payload.
+type sorting struct{ words.Rollup }
+
+func (s *sorting) Payload(ctx context.Context, b builder.Block[words.Body]) ([]byte, error) {
+	slices.SortFunc(b.Body, func(a, b string) int { return strings.Compare(b, a) })
+	return s.Rollup.Payload(ctx, b)
+}
+
+// amnesiac recognizes a word that is submitted again only until its block is final.
+type amnesiac struct {
+	words.Rollup
+	mu    sync.Mutex
+	final []string
+}
+
+func (a *amnesiac) Final(_ context.Context, b builder.Block[words.Body]) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.final = append(a.final, b.Body...)
+	return nil
+}
+
+func (a *amnesiac) Admit(ctx context.Context, op []byte) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if slices.Contains(a.final, string(op)) {
+		a.Wait(string(op))
+		return nil
+	}
+	return a.Rollup.Admit(ctx, op)
 }
 
 // filing is a rollup whose checkpoints are in files, with their names in the log: a

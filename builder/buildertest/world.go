@@ -38,16 +38,20 @@ type world[B any] struct {
 	// failures is how many writes of the log still fail.
 	failures int
 
-	mu       sync.Mutex
-	answers  map[string]answer // to operations
-	dropped  map[string]bool   // operations of which the rollup said so
-	next     int               // operation
-	again    [][]byte          // operations whose answer was lost with the process
-	executed map[string]int    // on the final chain
-	final    []link            // the final chain, from the genesis on
-	problem  error             // the first one
-	settled  chan struct{}     // closed when there is one, or everything is executed
-	payloads map[string]string
+	mu      sync.Mutex
+	answers map[string]answer // to operations
+	dropped map[string]bool   // operations of which the rollup said so
+	next    int               // operation
+	again   [][]byte          // operations whose answer was lost with the process
+	late    [][]byte          // accepted operations that users submit again
+	lateAt  time.Time         // when they did so last
+	// mayBeLate is how many users still may.
+	mayBeLate int
+	executed  map[string]int // on the final chain
+	final     []link         // the final chain, from the genesis on
+	problem   error          // the first one
+	settled   chan struct{}  // closed when there is one, or everything is executed
+	payloads  map[string]string
 }
 
 // answer is the answer that a user has received for an operation.
@@ -126,6 +130,9 @@ func closeRollup[B any](r builder.Rollup[B]) error {
 func (w *world[B]) plan() []int {
 	var deaths []int
 	w.failures = w.random.IntN(3)
+	if w.random.IntN(4) == 0 { // such runs are long
+		w.mayBeLate = 2
+	}
 	for range w.random.IntN(4) {
 		deaths = append(deaths, 1+w.random.IntN(400))
 	}
@@ -314,6 +321,27 @@ func (w *world[B]) answered(op []byte, err error, first bool) {
 	}
 }
 
+// repeatLater records that the user of an accepted operation may submit it again.
+func (w *world[B]) repeatLater(op []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mayBeLate > 0 {
+		w.mayBeLate--
+		w.late = append(w.late, op)
+	}
+}
+
+// takeLate returns the next of them.
+func (w *world[B]) takeLate() (op []byte, some bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.late) == 0 {
+		return nil, false
+	}
+	op, w.late, w.lateAt = w.late[0], w.late[1:], time.Now()
+	return op, true
+}
+
 // unanswered records that the answer to an operation was lost, so that its user submits it
 // again.
 func (w *world[B]) unanswered(op []byte) {
@@ -331,7 +359,9 @@ func (w *world[B]) look(rollup builder.Rollup[B]) {
 			w.dropped[string(op)] = true
 		}
 	}
-	if w.next < w.rules.Operations || len(w.again) > 0 || len(w.missing()) > 0 || w.problem != nil {
+	const quiet = 4 * time.Minute // enough to execute an operation once more
+	switch {
+	case w.problem != nil, w.next < w.rules.Operations, len(w.again) > 0, len(w.late) > 0, len(w.missing()) > 0, time.Since(w.lateAt) < quiet:
 		return
 	}
 	if len(w.final) == 1 {

@@ -25,6 +25,10 @@ func Run(t *testing.T, open func() journal.Journal) {
 		t.Errorf("a record that is too large: %v, want ErrTooLarge", err)
 	}
 	want(t, j, "one", "", "three")
+	if err := j.Replace([]byte("x"), make([]byte, journal.MaxRecord+1)); !errors.Is(err, journal.ErrTooLarge) {
+		t.Errorf("a replacement that is too large: %v, want ErrTooLarge", err)
+	}
+	want(t, j, "one", "", "three")
 	replays(t, j)
 	must(t, j.Replace([]byte("four"), []byte("five")))
 	want(t, j, "four", "five")

@@ -34,7 +34,9 @@
 //     block is applied, so that users cannot replace them meanwhile. A restart releases
 //     all leases.
 //   - While an undone block returns, the state is older than the pool knows. Calls of
-//     Add wait, because a sender's next transaction would seem to be behind a gap.
+//     Add wait, because a sender's next transaction would seem to be behind a gap. The
+//     block waits a second for calls of Add that run; one that hangs holds up nothing else.
+//   - A panic of the host's state or observer costs that call.
 //
 // # Concurrency
 //

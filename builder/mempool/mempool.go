@@ -33,8 +33,9 @@ type Pool struct {
 	record  atomic.Pointer[func(records ...[]byte) error] // nil before Recovered
 
 	// moving is held while the transactions of an undone block go from the state to the
-	// pool.
+	// pool. Changes pass the gate meanwhile, and readers hold the lock.
 	moving sync.RWMutex
+	gate   gate
 
 	// The goroutine of the builder owns these.
 	history   history
@@ -46,6 +47,7 @@ type Pool struct {
 // show the accounts after the newest block that the rollup has applied. baseFee returns
 // the base fee of the next block, in wei per gas; nil means a rollup without one.
 //
+// A panic of state, baseFee, cfg.Observe or cfg.Metrics is logged and costs that call.
 // cfg.Logger also gets the transactions that do not stay in the pool or do not return
 // to it. cfg.Observe must not call Add and its variants, because they wait while an undone
 // block returns. The error is ErrJournal, or that of txpool.New.
@@ -53,16 +55,32 @@ func New(cfg txpool.Config, state txpool.State, baseFee func() *big.Int) (*Pool,
 	if cfg.Journal != nil {
 		return nil, ErrJournal
 	}
-	p := &Pool{log: cfg.Logger, baseFee: baseFee}
+	p := &Pool{log: cfg.Logger, gate: newGate()}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
-	if p.baseFee == nil {
-		p.baseFee = func() *big.Int { return nil }
+	p.baseFee = func() (fee *big.Int) {
+		if baseFee != nil {
+			_ = p.guard("baseFee", func() { fee = baseFee() })
+		}
+		return fee
+	}
+	if observe := cfg.Observe; observe != nil {
+		cfg.Observe = func(e txpool.Event) { _ = p.guard("Config.Observe", func() { observe(e) }) }
+	}
+	if count := cfg.Metrics.Count; count != nil {
+		cfg.Metrics.Count = func(c txpool.Counter, reason string) {
+			_ = p.guard("Config.Metrics.Count", func() { count(c, reason) })
+		}
+	}
+	if observe := cfg.Metrics.Observe; observe != nil {
+		cfg.Metrics.Observe = func(h txpool.Histogram, value float64) {
+			_ = p.guard("Config.Metrics.Observe", func() { observe(h, value) })
+		}
 	}
 	cfg.Journal = toLog{p}
 	var err error
-	p.Pool, err = txpool.New(cfg, state)
+	p.Pool, err = txpool.New(cfg, guarded{state, p})
 	return p, err
 }
 
@@ -83,7 +101,7 @@ func (p *Pool) append(records ...[]byte) error {
 
 // Hold makes blocks that are undone wait until release is called, so that the calls in
 // between see a transaction either in a block or in the pool. They must not be Add or one of
-// its variants, which hold the pool themselves.
+// its variants, which wait for an undone block.
 func (p *Pool) Hold() (release func()) {
 	p.moving.RLock()
 	return p.moving.RUnlock
@@ -92,31 +110,31 @@ func (p *Pool) Hold() (release func()) {
 // Add adds a transaction. It is in the builder's log when Add returns nil. The errors are
 // those of txpool.Pool.Add, as for all variants of Add.
 func (p *Pool) Add(tx *types.Transaction) error {
-	defer p.Hold()()
+	defer p.gate.pass()()
 	return p.Pool.Add(tx)
 }
 
 // AddPrivate is Add for a transaction that is not shown to others.
 func (p *Pool) AddPrivate(tx *types.Transaction) error {
-	defer p.Hold()()
+	defer p.gate.pass()()
 	return p.Pool.AddPrivate(tx)
 }
 
 // AddRaw is Add for the binary encoding of a transaction.
 func (p *Pool) AddRaw(raw []byte) (common.Hash, error) {
-	defer p.Hold()()
+	defer p.gate.pass()()
 	return p.Pool.AddRaw(raw)
 }
 
 // AddAll adds transactions, with an error for each.
 func (p *Pool) AddAll(txs []*types.Transaction) []error {
-	defer p.Hold()()
+	defer p.gate.pass()()
 	return p.Pool.AddAll(txs)
 }
 
 // AddAllRaw is AddAll for binary encodings.
 func (p *Pool) AddAllRaw(raws [][]byte) ([]common.Hash, []error) {
-	defer p.Hold()()
+	defer p.gate.pass()()
 	return p.Pool.AddAllRaw(raws)
 }
 
@@ -152,6 +170,7 @@ func (p *Pool) Applied(block txpool.Block) {
 // which the builder stops.
 func (p *Pool) Undone(number uint64, block txpool.Block, undo func() error) error {
 	p.abandon()
+	defer p.gate.close(p.log)()
 	p.moving.Lock()
 	defer p.moving.Unlock()
 	if err := undo(); err != nil {

@@ -160,6 +160,13 @@ func (r *Rollup) Waiting() []string {
 	return slices.Clone(r.waiting)
 }
 
+// Wait adds a word to those that wait, whatever the state.
+func (r *Rollup) Wait(word string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waiting = append(r.waiting, word)
+}
+
 // Forget removes a word that waits.
 func (r *Rollup) Forget(word string) {
 	r.mu.Lock()

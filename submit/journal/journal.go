@@ -35,7 +35,7 @@ type Journal interface {
 	// Replace replaces all records with new ones. After a crash during the
 	// call, either the old or the new records are present, never a mixture. It
 	// keeps a journal short: the new records begin with a snapshot of the state
-	// that the old ones produced.
+	// that the old ones produced. A call that is refused changes nothing.
 	Replace(records ...[]byte) error
 	// Replay calls f with each record, in the order in which they were
 	// appended. It covers the records that were present when it began. A record
