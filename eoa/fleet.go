@@ -133,6 +133,7 @@ func (f *Fleet) wake(a Account) error {
 	if !f.mustOpen(a) {
 		return nil
 	}
+	defer f.all.Done() // of mustOpen: Run waits for the opener, too
 	chain, signer, err := f.open(a)
 	if err != nil {
 		err = fmt.Errorf("eoa: opening %v: %w", a, err)
@@ -166,6 +167,7 @@ func (f *Fleet) mustOpen(a Account) bool {
 		return false
 	}
 	f.opening[a] = true
+	f.all.Add(1)
 	return true
 }
 

@@ -280,3 +280,33 @@ func TestSlowOpeningDelaysNoOther(t *testing.T) {
 		require.ErrorIs(t, <-ended, context.Canceled)
 	})
 }
+
+// A fleet ends when the opener that a submission calls has returned, because the host closes
+// afterwards what an opener needs.
+func TestFleetWaitsForItsOpener(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, 0)
+		w.cfg.Clock = nil
+		gate := make(chan struct{})
+		f, err := eoa.NewFleet(eoa.DefaultFleetConfig(), w.store, func(eoa.Account) (eoa.Chain, eoa.Signer, error) {
+			<-gate
+			return w.chain, w.signer, nil
+		})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended, submitted := make(chan error, 1), make(chan error, 1)
+		go func() { ended <- f.Run(ctx) }()
+		synctest.Wait() // no account is due
+		go func() {
+			_, err := f.Submit(context.Background(), w.account, eoa.Request{Key: "a"})
+			submitted <- err
+		}()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		require.Empty(t, ended)
+		close(gate)
+		require.NoError(t, <-submitted)
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+}
