@@ -136,7 +136,8 @@ type Pruner interface {
 // Recorder is an optional part of a [Rollup] that decides itself which operations wait,
 // as a mempool does, and keeps its decisions in the log. Submit then calls Admit only, and
 // returns its error: the operation is not in the log unless the rollup records it. Admit
-// is not called when the log is read again; Replay is.
+// is not called when the log is read again; Replay is. So Admit may return an error for an
+// operation that waits already.
 type Recorder interface {
 	// Replay is called for each record of the rollup in the log, while the builder
 	// recovers, in the order of the log, also with respect to Apply and Undo. The record of a

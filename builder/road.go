@@ -33,8 +33,8 @@ import (
 
 // Submit accepts an operation, also before Run. It returns when the operation is durable,
 // waits, and the log has the answer: from then on the operation is executed once, or dropped
-// by Propose. The error is that of Check or Admit, or wraps ErrTooLarge; the operation has no
-// effect then, also after a restart. If the error wraps ErrLog or ErrStopped, or if there is no
+// by Propose. The error is that of Check, Admit or ctx, or wraps ErrTooLarge; the operation has
+// no effect then, also after a restart. If the error wraps ErrLog or ErrStopped, or if there is no
 // answer because the process has died, the operation may be executed after a restart: a user
 // submits it again, and it is executed once, because Admit recognizes it. If the rollup is a
 // Recorder, the error is that of Admit.

@@ -25,7 +25,7 @@ func newGate() gate {
 	return gate{semaphore.NewWeighted(math.MaxInt32), semaphore.NewWeighted(math.MaxInt32)}
 }
 
-// pass waits while the gate is closed. The caller calls leave at the end of its addition.
+// pass waits while the gate is closed. The caller calls leave when its addition has ended.
 func (g *gate) pass() (leave func()) {
 	_ = g.entrance.Acquire(context.Background(), 1) // cannot fail
 	defer g.entrance.Release(1)

@@ -33,7 +33,7 @@ type Pool struct {
 	record  atomic.Pointer[func(records ...[]byte) error] // nil before Recovered
 
 	// moving is held while the transactions of an undone block go from the state to the
-	// pool. Changes pass the gate meanwhile, and readers hold the lock.
+	// pool. Additions wait at the gate meanwhile, and readers for the lock.
 	moving sync.RWMutex
 	gate   gate
 
