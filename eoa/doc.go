@@ -61,7 +61,7 @@
 // in the other pool. Therefore:
 //
 //   - Only a blob transaction ever fills a nonce that a blob transaction had.
-//     The noop has one blob of zeros, and [Executor.Replace] keeps the kind.
+//     The noop has one blob of zeros, and [Client.Replace] keeps the kind.
 //   - A blob request waits until no other transaction is in flight, and the
 //     reverse. The requests behind it wait as well, so use a separate account
 //     for blobs.
@@ -73,8 +73,8 @@
 // # What the operator decides
 //
 // [FeePolicy] limits the prices of all requests; [Request.MaxFee] and
-// [Request.MaxBlobFee] limit those of one. [Executor.ResetNonce] with force is
+// [Request.MaxBlobFee] limit those of one. [Client.ResetNonce] with force is
 // the only way to give up a transaction that may still be mined. If the store
 // lost writes, or the node is on another chain, the account stops, with an error
-// ([ErrStopped]) and an event, until the operator calls [Executor.Resume].
+// ([ErrStopped]) and an event, until the operator calls [Client.Resume].
 package eoa

@@ -31,7 +31,7 @@ var (
 	ErrWoken = errors.New("eoa: account has new requests or orders")
 	// ErrStopped is returned by Step while the account is stopped. The error
 	// also wraps the cause: ErrStoreRolledBack or ErrOtherChain. Nothing is
-	// signed or sent until an operator calls [Executor.Resume].
+	// signed or sent until an operator calls [Client.Resume].
 	ErrStopped = errors.New("eoa: account is stopped")
 	// ErrStoreRolledBack is the cause of a stop if the store lacks commits to
 	// the account that this process has seen, or if the account is exclusive and

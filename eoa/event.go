@@ -46,7 +46,7 @@ const (
 	// follows once more.
 	EventRequeued
 	// EventStopped means that the account is stopped until an operator calls
-	// [Executor.Resume].
+	// [Client.Resume].
 	EventStopped
 	// EventResumed means that an operator let the account go on.
 	EventResumed

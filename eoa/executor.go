@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -19,12 +18,11 @@ import (
 // number of machines that share a store. The one that holds the account's lease
 // works; the others wait.
 type Executor struct {
-	cfg     Config
-	account Account
-	store   Store
-	chain   timeouts
-	signer  Signer
-	owner   string
+	Client
+	cfg    Config
+	chain  timeouts
+	signer Signer
+	owner  string
 
 	woke chan struct{} // token: there may be work
 
@@ -79,94 +77,22 @@ func New(cfg Config, a Account, store Store, chain Chain, signer Signer) (*Execu
 		cfg.Witness = NewWitness()
 	}
 	limited := timeouts{chain, signer, cfg.Timeout}
-	return &Executor{cfg: cfg, account: a, store: store, chain: limited, signer: limited, owner: hex.EncodeToString(id[:]),
-		woke: make(chan struct{}, 1), changed: make(chan struct{}), look: true}, nil
+	e := &Executor{cfg: cfg, chain: limited, signer: limited, owner: hex.EncodeToString(id[:]),
+		woke: make(chan struct{}, 1), changed: make(chan struct{}), look: true}
+	e.Client = Client{a, store, cfg.Clock, func() error { e.Wake(); return nil }, e.nextCommit}
+	return e, nil
+}
+
+// nextCommit returns a channel that is closed at the next commit.
+func (e *Executor) nextCommit() <-chan struct{} {
+	e.signal.Lock()
+	defer e.signal.Unlock()
+	return e.changed
 }
 
 type machineClock struct{}
 
 func (machineClock) Now() time.Time { return time.Now() }
-
-// Submit accepts requests, all or none. When it returns nil, they are durable.
-// After any error the same requests may be submitted again with the same keys.
-// Errors wrap ErrInvalidRequest, ErrKeyReused or ErrTooManyBlobs, or come from
-// the store.
-func (e *Executor) Submit(ctx context.Context, requests ...Request) ([]Record, error) {
-	for i := range requests {
-		if err := requests[i].Validate(); err != nil {
-			return nil, err
-		}
-	}
-	records, err := e.store.Submit(ctx, e.account, e.cfg.Clock.Now(), requests...)
-	if err == nil {
-		e.Wake()
-	}
-	return records, err
-}
-
-// Get returns the record with the given key. It returns ErrUnknownRequest if
-// there is none.
-func (e *Executor) Get(ctx context.Context, key string) (Record, error) {
-	return e.store.Get(ctx, e.account, key)
-}
-
-// ByHash returns the record that has a transaction with the given hash. It
-// returns ErrUnknownRequest if there is none.
-func (e *Executor) ByHash(ctx context.Context, tx common.Hash) (Record, error) {
-	return e.store.ByHash(ctx, e.account, tx)
-}
-
-// List returns the records with ids above after, ascending, at most limit.
-func (e *Executor) List(ctx context.Context, after uint64, limit int) ([]Record, error) {
-	return e.store.List(ctx, e.account, after, limit)
-}
-
-// Cancel orders that a request be withdrawn. If its transaction may already be
-// on a node, a noop with the same nonce replaces it. The transaction that is
-// mined decides, so the record's final state shows whether the request was
-// cancelled. Cancel returns when the order is durable.
-func (e *Executor) Cancel(ctx context.Context, key string) error {
-	return e.order(ctx, Order{Kind: OrderCancel, Key: key})
-}
-
-// Replace orders that a request get another payload and other limits, at the
-// same nonce. Its key, group and priority stay. The transaction that is mined
-// decides. A blob request can only get a payload with blobs, and any other
-// request only one without. Replace returns when the order is durable.
-func (e *Executor) Replace(ctx context.Context, key string, payload Request) error {
-	if err := payload.validatePayload(); err != nil {
-		return err
-	}
-	r, err := e.store.Get(ctx, e.account, key)
-	if err != nil {
-		return err
-	}
-	if err := r.canReplace(&payload); err != nil {
-		return err
-	}
-	return e.order(ctx, Order{Kind: OrderReplace, Key: key, Payload: &payload})
-}
-
-// ResetNonce orders that the next nonce become the lowest one that neither the
-// chain has used nor a record holds. With force, the requests in flight are
-// given up first. Use force only if they can never be mined; otherwise, a
-// request that is submitted again may be sent twice.
-func (e *Executor) ResetNonce(ctx context.Context, force bool) error {
-	return e.order(ctx, Order{Kind: OrderReset, Force: force})
-}
-
-func (e *Executor) order(ctx context.Context, o Order) error {
-	if o.Key != "" {
-		if _, err := e.store.Get(ctx, e.account, o.Key); err != nil {
-			return err
-		}
-	}
-	if err := e.store.Order(ctx, e.account, e.cfg.Clock.Now(), o); err != nil {
-		return err
-	}
-	e.Wake()
-	return nil
-}
 
 // Wake tells the executor that there may be new work, for example requests that
 // another process submitted to the store.
@@ -188,39 +114,10 @@ func (e *Executor) NewHead() {
 	}
 }
 
-// Wait returns the record with the given key as soon as it has reached state or
-// has ended in any way. state is usually Mined, Confirmed or Final. Other
-// processes may do the work: Wait also reads the store, first after 50
-// milliseconds and then in longer intervals, of at most 3.2 seconds. When ctx
-// ends, it returns the record as last read and ctx's error.
-func (e *Executor) Wait(ctx context.Context, key string, state State) (Record, error) {
-	for pause := firstWait; ; pause = min(2*pause, longestWait) {
-		e.signal.Lock()
-		changed := e.changed
-		e.signal.Unlock()
-		r, err := e.store.Get(ctx, e.account, key)
-		if err != nil || r.State >= state {
-			return r, err
-		}
-		again := time.NewTimer(pause) // for work of another process
-		select {
-		case <-changed:
-		case <-again.C:
-		case <-ctx.Done():
-			again.Stop()
-			return r, ctx.Err()
-		}
-		again.Stop()
-	}
-}
-
-// firstWait and longestWait are the times between two reads of [Executor.Wait].
-const firstWait, longestWait = 50 * time.Millisecond, 3200 * time.Millisecond
-
 // Run works until ctx ends, and then releases the account. It returns ctx's
 // error. Failures of the store, the chain and the signer are logged and
 // retried. While the account is stopped, Run keeps it and waits for an
-// operator; see [Executor.Resume].
+// operator; see [Client.Resume].
 func (e *Executor) Run(ctx context.Context) error { return e.run(ctx, false, nil) }
 
 // run works until ctx ends. If endIdle is set, it also returns when no work is

@@ -85,20 +85,37 @@ func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 	return &Fleet{cfg: cfg, store: store, open: open, slots: semaphore.NewWeighted(int64(cfg.Workers)), running: map[Account]*Executor{}, opening: map[Account]bool{}}, nil
 }
 
-// Submit accepts requests of an account as [Executor.Submit] does. If the
-// account cannot be opened, Submit returns the records and the error: the
-// requests are accepted and durable.
-func (f *Fleet) Submit(ctx context.Context, a Account, requests ...Request) ([]Record, error) {
-	for i := range requests {
-		if err := requests[i].Validate(); err != nil {
-			return nil, err
+// Client returns a client of an account. Before Run, and after its end, another
+// process does what it orders.
+func (f *Fleet) Client(a Account) *Client {
+	return &Client{a, f.store, f.cfg.Executor.Clock, func() error { return f.wake(a) }, func() <-chan struct{} {
+		if e := f.executor(a); e != nil {
+			return e.nextCommit()
 		}
+		return nil
+	}}
+}
+
+// Submit is Submit of the account's client.
+func (f *Fleet) Submit(ctx context.Context, a Account, requests ...Request) ([]Record, error) {
+	return f.Client(a).Submit(ctx, requests...)
+}
+
+// Stats returns the state of an account, and whether this fleet is working on it.
+func (f *Fleet) Stats(a Account) (Stats, bool) {
+	e := f.executor(a)
+	if e == nil {
+		return Stats{}, false
 	}
-	records, err := f.store.Submit(ctx, a, f.cfg.Executor.Clock.Now(), requests...)
-	if err == nil {
-		err = f.wake(a)
-	}
-	return records, err
+	return e.Stats(), true
+}
+
+// executor returns the executor of an account, or nil if this fleet is not working on
+// it.
+func (f *Fleet) executor(a Account) *Executor {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.running[a]
 }
 
 // Pick returns the account that should get the next request. This is the first

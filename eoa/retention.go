@@ -12,8 +12,8 @@ import (
 //
 // Of a dropped request, the store keeps the key, the id, the state and a digest
 // of the payload: submitting it again still finds the same request and executes
-// nothing, and [Executor.Get] returns a record without the rest. Its hashes and
-// its place in [Executor.List] are gone.
+// nothing, and [Client.Get] returns a record without the rest. Its hashes and
+// its place in [Client.List] are gone.
 type Retention struct {
 	// Age is how long the record of a finished request is kept; at least 0. 0
 	// means without a limit. The default is 7 days.

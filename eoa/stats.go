@@ -70,7 +70,7 @@ type Stats struct {
 	Held bool
 	// Resets are the last resets of the next nonce; see [Head.Resets].
 	Resets []Reset
-	// Stop is set if the account is stopped; see [Executor.Resume].
+	// Stop is set if the account is stopped; see [Client.Resume].
 	Stop Stop
 }
 

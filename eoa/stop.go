@@ -20,7 +20,7 @@ const (
 )
 
 // Stop is a halt of an account. It is stored, so that no worker goes on until
-// an operator calls [Executor.Resume].
+// an operator calls [Client.Resume].
 type Stop struct {
 	// Cause is why the account stopped; CauseNone if it is not stopped.
 	Cause Cause `json:"cause,omitempty"`
@@ -113,24 +113,6 @@ func (v *View) ahead(b *Batch, c *Config, now time.Time, look *Look) bool {
 		*since = now
 	}
 	return now.Sub(*since) < c.Retry
-}
-
-// Resume orders that a stopped account go on; for an account that is not
-// stopped it does nothing. First find out what happened:
-//
-//   - ErrStoreRolledBack: the store has forgotten the last requests, or the
-//     transactions that were sent for them. Let the chain include the account's
-//     transactions that are in pools. Then compare the pending requests
-//     ([Executor.List]) with the account's transactions on the chain, and
-//     [Executor.Cancel] the requests that were executed. A stopped account
-//     carries out orders. Requests that the store forgot altogether can be
-//     submitted again if they were not executed.
-//   - ErrOtherChain: connect the right node. If the chain has been started again
-//     on purpose, call [Executor.ResetNonce] with force after Resume.
-//
-// Resume returns when the order is durable.
-func (e *Executor) Resume(ctx context.Context) error {
-	return e.order(ctx, Order{Kind: OrderResume})
 }
 
 // witness stops the account if ok is false: the store's head h then lacks

@@ -55,7 +55,7 @@ func New(cfg Config, pool *pgxpool.Pool, store eoa.Store, open eoa.Opener) (*Eng
 	return e, river.AddWorkerSafely(workers, &worker{engine: e, runner: runner})
 }
 
-// Submit accepts requests of an account as [eoa.Executor.Submit] does, and
+// Submit accepts requests of an account as [eoa.Client.Submit] does, and
 // wakes the account. If only the wake-up failed, Submit returns the records and
 // the error: the requests are accepted and durable, and the next sweep wakes
 // the account.

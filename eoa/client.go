@@ -1,0 +1,152 @@
+package eoa
+
+import (
+	"context"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// Client is the side of an account that its users see. It submits requests, follows
+// them, and orders changes. It works through the store, so that another process may
+// do what it orders. Each [Executor] is a client of its account, and [Fleet.Client]
+// returns one. If a fleet cannot open the account, Submit and the orders return the
+// error of the opener: the store has them, and they are carried out later. All
+// methods are safe for concurrent use.
+type Client struct {
+	account Account
+	store   Store
+	clock   Clock
+	// notify makes the account's executor look at the store. changes returns a
+	// channel that is closed at its next commit, or nil if it is unknown.
+	notify  func() error
+	changes func() <-chan struct{}
+}
+
+// Account returns the account.
+func (c *Client) Account() Account { return c.account }
+
+// Submit accepts requests, all or none. When it returns nil, they are durable.
+// After any error the same requests may be submitted again with the same keys.
+// Errors wrap ErrInvalidRequest, ErrKeyReused or ErrTooManyBlobs, or come from
+// the store.
+func (c *Client) Submit(ctx context.Context, requests ...Request) ([]Record, error) {
+	for i := range requests {
+		if err := requests[i].Validate(); err != nil {
+			return nil, err
+		}
+	}
+	records, err := c.store.Submit(ctx, c.account, c.clock.Now(), requests...)
+	if err == nil {
+		err = c.notify()
+	}
+	return records, err
+}
+
+// Get returns the record with the given key. It returns ErrUnknownRequest if
+// there is none.
+func (c *Client) Get(ctx context.Context, key string) (Record, error) {
+	return c.store.Get(ctx, c.account, key)
+}
+
+// ByHash returns the record that has a transaction with the given hash. It
+// returns ErrUnknownRequest if there is none.
+func (c *Client) ByHash(ctx context.Context, tx common.Hash) (Record, error) {
+	return c.store.ByHash(ctx, c.account, tx)
+}
+
+// List returns the records with ids above after, ascending, at most limit.
+func (c *Client) List(ctx context.Context, after uint64, limit int) ([]Record, error) {
+	return c.store.List(ctx, c.account, after, limit)
+}
+
+// Cancel orders that a request be withdrawn. If its transaction may already be
+// on a node, a noop with the same nonce replaces it. The transaction that is
+// mined decides, so the record's final state shows whether the request was
+// cancelled. Cancel returns when the order is durable.
+func (c *Client) Cancel(ctx context.Context, key string) error {
+	return c.order(ctx, Order{Kind: OrderCancel, Key: key})
+}
+
+// Replace orders that a request get another payload and other limits, at the
+// same nonce. Its key, group and priority stay. The transaction that is mined
+// decides. A blob request can only get a payload with blobs, and any other
+// request only one without. Replace returns when the order is durable.
+func (c *Client) Replace(ctx context.Context, key string, payload Request) error {
+	if err := payload.validatePayload(); err != nil {
+		return err
+	}
+	r, err := c.store.Get(ctx, c.account, key)
+	if err != nil {
+		return err
+	}
+	if err := r.canReplace(&payload); err != nil {
+		return err
+	}
+	return c.order(ctx, Order{Kind: OrderReplace, Key: key, Payload: &payload})
+}
+
+// ResetNonce orders that the next nonce become the lowest one that neither the
+// chain has used nor a record holds. With force, the requests in flight are
+// given up first. Use force only if they can never be mined; otherwise, a
+// request that is submitted again may be sent twice.
+func (c *Client) ResetNonce(ctx context.Context, force bool) error {
+	return c.order(ctx, Order{Kind: OrderReset, Force: force})
+}
+
+func (c *Client) order(ctx context.Context, o Order) error {
+	if o.Key != "" {
+		if _, err := c.store.Get(ctx, c.account, o.Key); err != nil {
+			return err
+		}
+	}
+	if err := c.store.Order(ctx, c.account, c.clock.Now(), o); err != nil {
+		return err
+	}
+	return c.notify()
+}
+
+// Wait returns the record with the given key as soon as it has reached state or
+// has ended in any way. state is usually Mined, Confirmed or Final. Other
+// processes may do the work: Wait also reads the store, first after 50
+// milliseconds and then in longer intervals, of at most 3.2 seconds. When ctx
+// ends, it returns the record as last read and ctx's error.
+func (c *Client) Wait(ctx context.Context, key string, state State) (Record, error) {
+	for pause := firstWait; ; pause = min(2*pause, longestWait) {
+		changed := c.changes()
+		r, err := c.store.Get(ctx, c.account, key)
+		if err != nil || r.State >= state {
+			return r, err
+		}
+		again := time.NewTimer(pause) // for work of another process
+		select {
+		case <-changed:
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+			return r, ctx.Err()
+		}
+		again.Stop()
+	}
+}
+
+// firstWait and longestWait are the times between two reads of [Client.Wait].
+const firstWait, longestWait = 50 * time.Millisecond, 3200 * time.Millisecond
+
+// Resume orders that a stopped account go on; for an account that is not
+// stopped it does nothing. First find out what happened:
+//
+//   - ErrStoreRolledBack: the store has forgotten the last requests, or the
+//     transactions that were sent for them. Let the chain include the account's
+//     transactions that are in pools. Then compare the pending requests
+//     ([Client.List]) with the account's transactions on the chain, and
+//     [Client.Cancel] the requests that were executed. A stopped account
+//     carries out orders. Requests that the store forgot altogether can be
+//     submitted again if they were not executed.
+//   - ErrOtherChain: connect the right node. If the chain has been started again
+//     on purpose, call [Client.ResetNonce] with force after Resume.
+//
+// Resume returns when the order is durable.
+func (c *Client) Resume(ctx context.Context) error {
+	return c.order(ctx, Order{Kind: OrderResume})
+}
