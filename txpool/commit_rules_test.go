@@ -2,12 +2,13 @@ package txpool
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/internal/wait"
 )
 
 // appends is a journal that lists the kinds of the records of each write.
@@ -117,34 +118,23 @@ func TestRotateCopiesAll(t *testing.T) {
 	require.Equal(t, hashes(append(all, tx(63, 0, 5))), hashes(restart(t, w, next).Candidates()))
 }
 
-// A new journal gets the changes that happen while it is written. If it refuses
-// them, the pool continues with the old one.
+// Calls that change the pool wait while a new journal is written, which then gets
+// their changes. Readers do not wait.
 func TestRotateFollowsChanges(t *testing.T) {
-	w, old := newWorld(), new(memory)
+	w, old, next := newWorld(), new(memory), new(hooked)
 	p := newPool(t, w, journaled(old))
-	add(t, p, tx(0, 0, 5), tx(1, 0, 5))
-	next := &hooked{before: func(write int) {
+	add(t, p, tx(0, 0, 5))
+	added := make(chan error)
+	next.before = func(write int) {
 		if write == 1 {
-			require.NoError(t, p.Remove(tx(0, 0, 5).Hash()))
-			add(t, p, tx(2, 0, 5))
-		}
-	}}
-	require.NoError(t, p.Rotate(next))
-	want := hashes([]*types.Transaction{tx(1, 0, 5), tx(2, 0, 5)})
-	require.Equal(t, want, hashes(restart(t, w, &next.memory).Candidates()))
-
-	refuses := &hooked{}
-	refuses.before = func(write int) {
-		if write == 1 {
-			add(t, p, tx(3, 0, 5))
-		} else {
-			refuses.broken = errNoDisk
+			go func() { added <- p.Add(tx(1, 0, 5)) }()
+			wait.Until(t, func() bool { return p.Get(tx(1, 0, 5).Hash()) != nil }, "a newcomer to enter")
 		}
 	}
-	require.ErrorIs(t, p.Rotate(refuses), errNoDisk)
-	require.NoError(t, p.Remove(tx(3, 0, 5).Hash()))
-	require.Equal(t, want, hashes(restart(t, w, &next.memory).Candidates()))
-	require.NoError(t, p.Rotate(new(memory)), "the failure does not remain")
+	require.NoError(t, p.Rotate(next))
+	require.NoError(t, <-added)
+	require.Len(t, old.records, 1)
+	require.Equal(t, 2, restart(t, w, &next.memory).Size())
 }
 
 // hooked is a journal that calls a function before each write.
@@ -177,45 +167,18 @@ func TestRotateDuringSession(t *testing.T) {
 	require.Zero(t, restart(t, w, next).Size())
 }
 
-// failing is a journal that refuses all writes from the n-th on.
-type failing struct {
-	memory
-	left int
-}
-
-func (f *failing) Append(records ...[]byte) error {
-	if f.left--; f.left < 0 {
-		return errors.New("no disk")
-	}
-	return f.memory.Append(records...)
-}
-
-// If the new journal refuses any of its records, the pool continues with the old
-// one, and the next Rotate succeeds.
+// If the new journal refuses the records, the pool continues with the old one, and the
+// next Rotate succeeds.
 func TestRotateFails(t *testing.T) {
-	w, old := newWorld(), new(memory)
+	w, old, next := newWorld(), new(memory), &memory{broken: errNoDisk}
 	p := newPool(t, w, journaled(old))
 	add(t, p, tx(0, 0, 5))
-	nonce := uint64(1)
-	for writes := 0; ; writes++ {
-		next := &failing{left: writes}
-		err := p.Rotate(next)
-		if err == nil {
-			next.left = 100
-		}
-		written := len(old.records)
-		add(t, p, tx(0, nonce, 5))
-		nonce++
-		if err == nil {
-			require.Len(t, old.records, written)
-			require.Equal(t, int(nonce), restart(t, w, &next.memory).Size())
-			return
-		}
-		require.ErrorIs(t, err, ErrJournal)
-		require.Len(t, old.records, written+1)
-		require.False(t, p.out.rotating)
-		require.Less(t, writes, 10)
-	}
+	require.ErrorIs(t, p.Rotate(next), ErrJournal)
+	add(t, p, tx(0, 1, 5))
+	require.Equal(t, 2, restart(t, w, old).Size())
+	next.broken = nil
+	require.NoError(t, p.Rotate(next))
+	require.Equal(t, 2, restart(t, w, next).Size())
 }
 
 // Rotate copies a pool that has a newcomer, which the old journal then refuses. The
@@ -229,15 +192,14 @@ func TestRotateDuringARefusedAdd(t *testing.T) {
 	p.enter()
 	require.Equal(t, 1, p.core.admitSome(batch)) // as in Add, before it writes
 	p.mu.Unlock()
-	next := &hooked{before: func(write int) {
-		if write == 1 {
-			old.broken = errNoDisk
-			p.secure(batch)
-		}
-	}}
+	old.broken = errNoDisk
+	err := p.writeDown()
+	require.Error(t, err)
+	next := new(memory)
 	require.NoError(t, p.Rotate(next))
+	p.withdraw(batch, journalError(err))
 	require.ErrorIs(t, batch[0].err, ErrJournal)
 	require.Equal(t, StatusPending, p.Status(tx(0, 0, 5).Hash()))
-	require.Equal(t, StatusPending, restart(t, w, &next.memory).Status(tx(0, 0, 5).Hash()))
+	require.Equal(t, StatusPending, restart(t, w, next).Status(tx(0, 0, 5).Hash()))
 	add(t, p, tx(1, 0, 5)) // the old journal's failure is over
 }

@@ -253,34 +253,17 @@ func (p *Pool) reopen(old []*pastLease) (opened int) {
 	return opened
 }
 
-// Rotate writes the content of the pool to a new journal and continues with it.
-// The content is transactions, leases, transactions held aside, departures, and
-// records that Restore could not read. The host can delete the old journal when
-// Rotate has returned nil. The pool can be used meanwhile: the old journal gets
-// all changes, and the new one gets them at the end, also those that the old one
-// has refused. After an error, which is that of next, the pool continues with the
-// old journal. Concurrent calls wait. If Config.Journal is nil, Rotate only writes
-// a copy.
+// Rotate writes the content of the pool to a new journal and continues with it. The
+// host can delete the old journal when Rotate has returned nil. The new journal gets
+// the content with one Append, so that one which replaces all that it has needs no
+// other file. Calls that change the pool wait meanwhile, and readers do not. After an
+// error, which wraps ErrJournal, the pool continues with the old journal. If
+// Config.Journal is nil, Rotate only writes a copy.
 func (p *Pool) Rotate(next Journal) error {
-	p.out.rotation.Lock()
-	defer p.out.rotation.Unlock()
-	defer p.out.stopRotation() // even if a journal panics
-	content := p.content(true)
-	for some := range slices.Chunk(content, batchSize) {
-		records := make([][]byte, len(some))
-		for i, record := range some {
-			records[i] = record()
-		}
-		if err := next.Append(records...); err != nil {
-			return journalError(err)
-		}
-	}
 	p.out.journaling.Lock()
 	defer p.out.journaling.Unlock()
-	if later := slices.Concat(p.out.since, p.out.unwritten); len(later) > 0 {
-		if err := next.Append(later...); err != nil {
-			return journalError(err)
-		}
+	if err := next.Append(p.Records()...); err != nil {
+		return journalError(err)
 	}
 	if p.cfg.Journal != nil {
 		p.out.journal, p.out.unwritten = next, nil
@@ -289,63 +272,42 @@ func (p *Pool) Rotate(next Journal) error {
 	return nil
 }
 
-func (o *outbox) stopRotation() {
-	o.journaling.Lock()
-	defer o.journaling.Unlock()
-	o.rotating, o.since = false, nil
-}
-
 // Records returns the records of the pool's content at one moment, for a host that
-// keeps those of Config.Journal in its own log and shortens it. They replace all that
-// were appended before. Restore accepts records of earlier changes after them.
+// keeps those of Config.Journal in its own log and shortens it: transactions, leases,
+// transactions held aside, departures, and records that Restore could not read. They
+// replace all that were appended before. Restore accepts records of earlier changes
+// after them. The journal's Append may call it.
 func (p *Pool) Records() [][]byte {
-	content := p.content(false)
-	records := make([][]byte, len(content))
-	for i, record := range content {
-		records[i] = record()
-	}
-	return records
-}
-
-// content returns the content of the pool at this moment, as functions that encode
-// one record each, so that they are encoded without the pool's lock. For Rotate,
-// the records of later changes are in outbox.since, if the old journal has accepted
-// them, and otherwise in outbox.unwritten. Some records of earlier changes can be
-// among them too, which is harmless, because a record may be stored twice.
-func (p *Pool) content(rotating bool) (content []func() []byte) {
-	p.out.journaling.Lock()
-	defer p.out.journaling.Unlock()
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.out.rotating = p.out.rotating || rotating
-	add := func(records ...[]byte) {
-		for _, r := range records {
-			content = append(content, func() []byte { return r })
-		}
-	}
-	add(p.generalRecords()...)
+	records := p.generalRecords()
 	var entries []*entry
 	for _, a := range p.core.list {
 		for _, s := range a.spent {
-			add(encode(recordIncluded, &inclusion{sender: a.address, spending: s}))
+			records = append(records, encode(recordIncluded, &inclusion{sender: a.address, spending: s}))
 		}
 		for _, e := range a.txs {
 			entries = append(entries, e.entry)
 		}
 	}
 	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) })
-	for _, e := range entries {
-		content = append(content, e.past().addedRecord)
+	admitted := make([]*past, len(entries))
+	for i, e := range entries {
+		admitted[i] = e.past()
 	}
+	var leases [][]byte
 	for _, l := range p.leases {
 		switch {
 		case l.bundled:
-			add(l.committingRecord())
+			leases = append(leases, l.committingRecord())
 		case l.sealed:
-			add(l.openedRecord())
+			leases = append(leases, l.openedRecord())
 		}
 	}
-	return content
+	p.mu.Unlock()
+	for _, o := range admitted { // without the lock, because it takes long
+		records = append(records, o.addedRecord())
+	}
+	return append(records, leases...)
 }
 
 // generalRecords returns the records that belong to no sender: first the highest

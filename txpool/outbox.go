@@ -15,11 +15,6 @@ type outbox struct {
 	journal    Journal    // Config.Journal, or that of the last Rotate
 	unwritten  [][]byte   // records that the journal refused
 	failing    atomic.Bool
-	// rotating is set while Rotate runs, which holds rotation. since has the records
-	// that the journal has got meanwhile.
-	rotation sync.Mutex
-	rotating bool
-	since    [][]byte
 
 	mu            sync.Mutex
 	queue         []Event         // recorded, not yet delivered
@@ -147,7 +142,7 @@ func (p *Pool) writeDown(more ...[]byte) error {
 	if len(p.out.unwritten)+len(more) == 0 {
 		return nil
 	}
-	if err := p.out.append(p.out.journal, more); err != nil {
+	if err := p.out.journal.Append(slices.Concat(p.out.unwritten, more)...); err != nil {
 		if !p.out.failing.Swap(true) {
 			p.cfg.Logger.Error("txpool: journal failed, refusing transactions until it works again", "err", err)
 		}
@@ -156,18 +151,6 @@ func (p *Pool) writeDown(more ...[]byte) error {
 	p.out.unwritten = nil
 	if p.out.failing.Swap(false) {
 		p.cfg.Logger.Info("txpool: journal works again")
-	}
-	return nil
-}
-
-// append writes all records that are not in the journal yet, and then more.
-func (o *outbox) append(j Journal, more [][]byte) error {
-	records := slices.Concat(o.unwritten, more)
-	if err := j.Append(records...); err != nil {
-		return err
-	}
-	if o.rotating {
-		o.since = append(o.since, records...)
 	}
 	return nil
 }

@@ -1,12 +1,15 @@
 package txpool
 
-// secure records admitted transactions in the journal. If it fails, newcomers
-// are removed, and the transactions that they displaced come back.
+// secure records admitted transactions in the journal. If it refuses newcomers, they
+// are withdrawn. For those that come back, the next Add returns the error.
 func (p *Pool) secure(batch []candidate) {
-	failed := p.writeDown()
-	if p.cfg.Journal == nil || failed == nil || batch[0].origin != nil {
-		return // the next Add returns the error
+	if err := p.writeDown(); err != nil && batch[0].origin == nil {
+		p.withdraw(batch, journalError(err))
 	}
+}
+
+// withdraw removes newcomers, and takes back the transactions that they displaced.
+func (p *Pool) withdraw(batch []candidate, reason error) {
 	seen := make(map[*entry]bool) // the newcomers, and then those that they displaced
 	for i := range batch {
 		if batch[i].err == nil {
@@ -34,7 +37,7 @@ func (p *Pool) secure(batch []candidate) {
 			if t.err != nil {
 				continue
 			}
-			t.err = journalError(failed)
+			t.err = reason
 			if !t.entry.gone && t.entry.lease == nil {
 				c.apply(dropping(t.entry, ErrJournal))
 			}
