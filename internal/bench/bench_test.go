@@ -62,10 +62,10 @@ func TestQuick(t *testing.T) {
 	s.senders, s.block, s.few, s.million, s.short, s.long = []int{300}, 100, 200, 500, 16, 64
 	s.replaced, s.full, s.evictions, s.chains, s.nonces, s.raw = 300, 200, 50, 20, 10, 200
 	text := run(newStock(s), func(string) {}).String()
-	for _, want := range []string{"W1", "W2", "W3", "W4", "W5", "W6", "W7", "memory", "raw bytes", "pool of 500", "chain of 64", "base fee", "busy goroutine"} {
+	for _, want := range []string{"W1", "W2", "W3", "W4", "W5", "W6", "W7", "memory", "raw bytes", "pool of 500", "chain of 64", "end of a block", "base fee", "busy goroutine"} {
 		require.Contains(t, text, want)
 	}
-	require.Len(t, strings.Split(strings.TrimSpace(text), "\n"), 1+5+4+3+2+4+4+2)
+	require.Len(t, strings.Split(strings.TrimSpace(text), "\n"), 1+5+5+3+2+5+4+2)
 }
 
 // bare reads the best transactions in the order of a plain search, after

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math/big"
@@ -30,7 +31,7 @@ type costs map[string]float64
 
 // growth returns the rows of a pool of s.few and of s.million transactions.
 func (s *stock) growth(progress func(string)) []row {
-	operations := []string{"Add", "evicting Add", "session", "Reset with Touched"}
+	operations := []string{"Add", "evicting Add", "session", "Reset with Touched", "Next at the end of a block"}
 	return s.compare(operations, s.few, s.million, "pool of %d: %s, per transaction", progress, s.growthAt)
 }
 
@@ -111,6 +112,7 @@ func (s *stock) growthAt(n int) costs {
 		w.time("session", s.round, func() { lease = j.build(s.round) })
 		block := lease.Transactions()
 		must(lease.Commit())
+		w.time("Next at the end of a block", 1, j.missAll)
 		touched := j.run(block)
 		w.time("Reset with Touched", len(block), func() {
 			j.Reset(txpool.Head{Included: []txpool.Block{{Transactions: block}}, Touched: touched})
@@ -123,6 +125,15 @@ func (s *stock) growthAt(n int) costs {
 		holds(j, n)
 	}
 	return w.costs()
+}
+
+// missAll calls Next of a session with gas left that no transaction fits into.
+func (j *jamq) missAll() {
+	s := j.Build(context.Background(), txpool.Budget{Gas: namedGas - 1})
+	if s.Next() != nil {
+		panic("a session took a transaction that does not fit")
+	}
+	must(s.Cancel())
 }
 
 // run executes a block on the host's state and returns the senders.
@@ -275,10 +286,13 @@ func chainOf(n int) []*types.Transaction {
 	return txs
 }
 
+// namedGas is the gas limit of a transaction whose data name the sender.
+const namedGas = 30_000
+
 // unsigned returns a transaction whose data name the sender.
 func unsigned(sender, nonce uint64, tip int64) *types.Transaction {
 	tx := types.NewTx(&types.DynamicFeeTx{
-		ChainID: chainID, Nonce: nonce, GasTipCap: big.NewInt(tip), GasFeeCap: big.NewInt(2 * tip), Gas: 30_000, To: &common.Address{1},
+		ChainID: chainID, Nonce: nonce, GasTipCap: big.NewInt(tip), GasFeeCap: big.NewInt(2 * tip), Gas: namedGas, To: &common.Address{1},
 		Value: big.NewInt(1), Data: binary.BigEndian.AppendUint64(nil, sender),
 	})
 	tx.Hash()

@@ -53,6 +53,7 @@ func run(s *stock, progress func(string)) table {
 	measure(row{what: fmt.Sprintf("W5 best %d of %d", s.best, s.largest()), unit: milliseconds, ratio: 80, bare: 2}, s.read)
 	measure(row{what: fmt.Sprintf("W5 session of %d", s.best), unit: milliseconds, bare: 2}, s.session)
 	measure(row{what: fmt.Sprintf("W5 session of %d by score", s.best), unit: milliseconds, cosmos: 1}, s.sessionByScore)
+	measure(row{what: fmt.Sprintf("W5 session of all %d", s.largest()), unit: milliseconds, ratio: 3, bare: 3}, s.sessionOfAll)
 	measure(row{what: "W5 first transaction out", unit: nanoseconds, bare: 2}, s.firstOut)
 	var worsts []float64
 	measure(row{what: fmt.Sprintf("W6 commit %d of %d", s.block, s.largest()), unit: milliseconds, ratio: 40, bare: 2}, func(c contender) float64 {

@@ -88,17 +88,34 @@ func (s *stock) session(c contender) float64 {
 	case "bare":
 		return s.read(c)
 	case "jamq":
-		return s.lease(s.openJamq(limits{}, s.resident...))
+		return lease(s.openJamq(limits{}, s.resident...), s.best)
 	}
 	return 0
 }
 
-// lease returns the duration of a session that takes the best transactions.
-func (s *stock) lease(j *jamq) float64 {
+// sessionOfAll returns the duration of a session of jamq that takes all
+// transactions. The others read them in the order of a block.
+func (s *stock) sessionOfAll(c contender) float64 {
+	p := s.open(c, limits{}, s.resident...)
+	defer p.close()
+	n := len(s.resident)
+	if j, is := p.(*jamq); is {
+		return lease(j, n)
+	}
+	got := 0
+	d := timed(func() { got = p.best(n) })
+	if got != n {
+		panic(fmt.Sprintf("%s read %d, want %d", c.name, got, n))
+	}
+	return float64(d.Nanoseconds())
+}
+
+// lease returns the duration of a session that takes the best n transactions.
+func lease(j *jamq, n int) float64 {
 	var l *txpool.Lease
-	d := timed(func() { l = j.build(s.best) })
-	if got := len(l.Transactions()); got != s.best {
-		panic(fmt.Sprintf("a session took %d, want %d", got, s.best))
+	d := timed(func() { l = j.build(n) })
+	if got := len(l.Transactions()); got != n {
+		panic(fmt.Sprintf("a session took %d, want %d", got, n))
 	}
 	return float64(d.Nanoseconds())
 }
@@ -160,7 +177,7 @@ func (s *stock) sessionByScore(c contender) float64 {
 			cfg.Score = func(c txpool.Candidate) int64 { return int64(c.Tip>>2) - int64(c.Size) }
 			return newJamq(cfg)
 		}
-		return s.lease(s.open(c, limits{}, s.resident...).(*jamq))
+		return lease(s.open(c, limits{}, s.resident...).(*jamq), s.best)
 	}
 	return 0
 }
