@@ -171,7 +171,7 @@ func (c *core) indexFor(e *entry) *btree.BTreeG[ranked] {
 // index adds an entry to the index of its seat.
 func (c *core) index(e *entry) {
 	if index := c.indexFor(e); index != nil {
-		index.ReplaceOrInsert(ranked{e.lead, e})
+		index.ReplaceOrInsert(e.ranked(e.lead))
 		if e.status == ready {
 			c.noticed(e)
 		}
@@ -181,6 +181,6 @@ func (c *core) index(e *entry) {
 // unindex removes an entry from its index.
 func (c *core) unindex(e *entry) {
 	if index := c.indexFor(e); index != nil {
-		index.Delete(ranked{e.lead, e})
+		index.Delete(e.ranked(e.lead))
 	}
 }

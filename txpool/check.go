@@ -219,7 +219,7 @@ func (c *core) checkPlaces(a *account) error {
 			return fmt.Errorf("a chain runs in the order of its nonces (T1): nonce %d has %+v, want %+v", e.nonce, have, want)
 		}
 		if index := c.indexFor(e); index != nil {
-			if got, there := index.Get(ranked{e.lead, e}); !there || got.entry != e {
+			if got, there := index.Get(e.ranked(e.lead)); !there || got.entry != e {
 				return fmt.Errorf("each index is complete: nonce %d is missing", e.nonce)
 			}
 		}

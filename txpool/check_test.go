@@ -13,7 +13,7 @@ func TestCheckFindsDamage(t *testing.T) {
 		"rank":     func(_ *core, a *account) { a.txs[0].rank++ },
 		"place":    func(_ *core, a *account) { a.txs[3].lead.seq++ },
 		"status":   func(_ *core, a *account) { a.txs[3].status = parked },
-		"index":    func(c *core, a *account) { c.ready.Delete(ranked{a.txs[2].lead, a.txs[2].entry}) },
+		"index":    func(c *core, a *account) { c.ready.Delete(a.txs[2].ranked(a.txs[2].lead)) },
 		"hash":     func(c *core, a *account) { delete(c.all, a.txs[1].hash()) },
 		"balance":  func(_ *core, a *account) { a.balance.Clear() },
 		"line":     func(_ *core, a *account) { a.line-- },

@@ -334,16 +334,16 @@ func (h *crasher) resolve() error {
 	}
 	h.stuck, h.bundles = nil, h.bundles[:len(h.bundles)-1]
 	for _, tx := range l.Transactions() {
+		var err error
 		switch h.random.IntN(6) {
 		case 0:
 			h.fine[tx.Hash()] = true
-			if err := l.Reject(tx.Hash(), errors.New("reverted")); err != nil {
-				return err
-			}
+			err = l.Reject(tx.Hash(), errors.New("reverted"))
 		case 1:
-			if err := l.Return(tx.Hash()); err != nil {
-				return err
-			}
+			err = l.Return(tx.Hash())
+		}
+		if err != nil && !errors.Is(err, txpool.ErrJournal) { // it has left the lease nevertheless
+			return err
 		}
 	}
 	return l.Release()

@@ -82,10 +82,17 @@ type place struct {
 }
 
 // ranked is an entry with its place in an index. The place is a copy, so that
-// it does not change in snapshots.
+// it does not change in snapshots. gas and size are those of the transaction, at most
+// 2^32-1. A session that passes over thousands of transactions reads the index only.
 type ranked struct {
 	place
-	entry *entry
+	entry     *entry
+	gas, size uint32
+}
+
+// ranked returns the entry with a place.
+func (e *entry) ranked(p place) ranked {
+	return ranked{p, e, uint32(min(e.tx.Gas(), math.MaxUint32)), e.size}
 }
 
 func before(a, b ranked) bool {

@@ -8,11 +8,29 @@ import (
 
 // turn is the state of a sender in a session.
 type turn struct {
-	read  bool  // account was read
-	aside bool  // sender is put aside for this session
-	unfit bool  // put aside only because its next transaction did not fit
-	took  bool  // session has taken a transaction
-	head  *head // in heads; nil if there is none
+	address common.Address
+	read    bool // account was read
+	aside   bool // sender is put aside for this session
+	unfit   bool // put aside only because its next transaction did not fit
+	took    bool // session has taken a transaction
+
+	// The sender's next transaction, if the sender is in heads.
+	place // by the order of the session, or noLead if it is outdated
+	entry *entry
+	index int // in heads, or absent
+}
+
+// absent is the index of a turn that is not in heads.
+const absent = -1
+
+// begin returns the turn of a sender. If there is none, it begins one.
+func (s *Session) begin(address common.Address) *turn {
+	t := s.senders[address]
+	if t == nil {
+		t = &turn{address: address, index: absent}
+		s.senders[address] = t
+	}
+	return t
 }
 
 // noticed lets the running sessions notice a pending entry.
@@ -48,20 +66,17 @@ func (s *Session) notice(e *entry) {
 		if next == nil || s.spent() || s.refuses(next) != "" {
 			return
 		}
-		if t == nil {
-			t = new(turn)
-			s.senders[address] = t
-		}
+		t = s.begin(address)
 		t.aside, t.unfit = false, false
 	case t.aside:
 		return
-	case t.head != nil:
-		t.head.place = noLead // it may be better now
-		heap.Fix(&s.heads, t.head.index)
+	case t.index != absent:
+		t.place = noLead // it may be better now
+		heap.Fix(&s.heads, t.index)
 		return
 	}
-	t.head = &head{place: noLead, address: address} // popped first, to find its place
-	heap.Push(&s.heads, t.head)
+	t.place = noLead // popped first, to find its place
+	heap.Push(&s.heads, t)
 }
 
 // forget forgets a sender that has no transactions in the pool any more, unless the
@@ -72,88 +87,82 @@ func (s *Session) forget(address common.Address) {
 	if t == nil || t.took {
 		return
 	}
-	if t.head != nil {
-		heap.Remove(&s.heads, t.head.index)
+	if t.index != absent {
+		heap.Remove(&s.heads, t.index)
 	}
 	delete(s.senders, address)
 }
 
-// visit adds a sender's next transaction to the heads, if it fits. Of those that
-// do not fit, it remembers nothing: the rest of the budget only shrinks, and notice
-// considers those that change.
-func (s *Session) visit(c *core, e *entry) {
-	a := e.account
-	if a.head() != e || s.senders[a.address] != nil {
+// visit adds a sender's next transaction to the heads, if it fits. It forgets those
+// that do not fit: the rest of the budget only shrinks, and notice considers those that
+// change. Most of these are too large, which it sees without the entry.
+func (s *Session) visit(c *core, r ranked) {
+	e, reason := r.entry, s.tooLarge(uint64(r.gas), uint64(r.size))
+	switch {
+	case reason != "":
+	case s.senders[e.account.address] != nil:
 		return
+	case e.account.head() != e: // the session has passed over an earlier one
+		s.skip(e, SkipAncestor)
+		return
+	default:
+		reason = s.refuses(e)
 	}
-	if reason := s.refuses(e); reason != "" {
+	if reason != "" {
 		s.misses++
-		s.passOver(e, reason)
+		s.skip(e, reason)
 		return
 	}
-	s.senders[a.address] = new(turn)
-	s.push(c, e)
+	s.push(c, s.begin(e.account.address), e)
 }
 
 // push adds a sender's next transaction to the heads. It does nothing if there is none.
-func (s *Session) push(c *core, e *entry) {
+func (s *Session) push(c *core, t *turn, e *entry) {
 	if e == nil {
 		return
 	}
-	address := e.account.address
-	h := &head{place: c.keyOf(e), address: address, entry: e}
-	s.senders[address].head = h
-	heap.Push(&s.heads, h)
+	t.place, t.entry = c.keyOf(e), e
+	heap.Push(&s.heads, t)
 }
 
 // sortAgain sorts the senders again after the base fee has changed the priorities
 // of many transactions. This is cheaper than to notice each of them.
 func (s *Session) sortAgain(c *core) {
 	s.outdated, s.walk = false, c.newWalk()
-	for _, h := range s.heads {
-		h.place = noLead // popped first, to find its place
+	for _, t := range s.heads {
+		t.place = noLead // popped first, to find its place
 	}
 	heap.Init(&s.heads)
 }
 
-// pop removes the best head and returns its entry. It returns nil if the sender
-// has another next transaction meanwhile, or none, and if the place of the head
-// is outdated. The head is then back at its new place. The place is not computed
-// again otherwise: a score of the host that differs each time would never end.
-func (s *Session) pop(c *core) *entry {
-	h := heap.Pop(&s.heads).(*head)
-	t := s.senders[h.address]
-	t.head = nil
-	a := c.accounts[h.address]
-	if a == nil || t.aside {
-		return nil
+// pop removes the best head and returns its entry with the sender's turn. The entry is
+// nil if the sender has another next transaction meanwhile, or none, and if the place
+// of the head is outdated. The head is then back at its new place. The place is not
+// computed again otherwise: a score of the host that differs each time would never end.
+func (s *Session) pop(c *core) (*entry, *turn) {
+	t := heap.Pop(&s.heads).(*turn)
+	if t.aside {
+		return nil, t
 	}
-	e := a.head()
-	if e == nil || e == h.entry && h.place != noLead {
-		return e
+	if e := t.entry; t.place != noLead && !e.gone && e.account.head() == e {
+		return e, t
 	}
-	s.push(c, e)
-	return nil
+	if a := c.accounts[t.address]; a != nil {
+		s.push(c, t, a.head())
+	}
+	return nil, t
 }
 
 // fill visits senders until no other can have a better transaction than the
 // best head.
 func (s *Session) fill(c *core) {
 	for s.misses < maxMisses && !s.walk.ended && (len(s.heads) == 0 || s.walk.precedes(s.heads[0].place)) {
-		s.walk.visit(func(e *entry) { s.visit(c, e) })
+		s.walk.visit(func(r ranked) { s.visit(c, r) })
 	}
 }
 
-// head is a sender's next transaction.
-type head struct {
-	place   // higher scores first, then earlier arrivals
-	address common.Address
-	entry   *entry // nil if unknown
-	index   int    // in heads
-}
-
-// heads is a heap with the best head at its top.
-type heads []*head
+// heads is a heap of senders with the best next transaction at its top.
+type heads []*turn
 
 func (h heads) Len() int           { return len(h) }
 func (h heads) Less(i, j int) bool { return h[i].before(h[j].place) }
@@ -162,13 +171,14 @@ func (h heads) Swap(i, j int) {
 	h[i].index, h[j].index = i, j
 }
 func (h *heads) Push(x any) {
-	x.(*head).index = len(*h)
-	*h = append(*h, x.(*head))
+	x.(*turn).index = len(*h)
+	*h = append(*h, x.(*turn))
 }
 func (h *heads) Pop() any {
 	last := len(*h) - 1
 	top := (*h)[last]
 	(*h)[last] = nil
 	*h = (*h)[:last]
+	top.index = absent
 	return top
 }

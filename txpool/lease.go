@@ -24,7 +24,7 @@ type Lease struct {
 	session *Session // nil if it takes no more transactions
 	sealed  bool     // the journal has it
 	bundled bool     // Commit was called, so the journal may have its record
-	skipped []Skip
+	skipped []skipped
 }
 
 // renew makes the lease live for Config.LeaseLifetime from now on.
@@ -91,7 +91,21 @@ func (l *Lease) members(yield func(*entry) bool) {
 func (l *Lease) Skipped() []Skip {
 	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
-	return slices.Clone(l.skipped)
+	seen := make(map[*entry]bool) // a session can pass over one twice
+	var all []Skip
+	for _, skip := range l.skipped {
+		if !seen[skip.entry] {
+			seen[skip.entry] = true
+			all = append(all, Skip{skip.entry.tx, skip.reason})
+		}
+	}
+	return all
+}
+
+// skipped is a Skip before its transaction is read.
+type skipped struct {
+	entry  *entry
+	reason SkipReason
 }
 
 // Reject drops a transaction from the lease and the pool because it failed

@@ -57,7 +57,7 @@ func (c *core) newWalk() walk {
 	rest := make(ranking, 0, len(c.list))
 	for _, a := range c.list {
 		if e := a.head(); e != nil {
-			rest = append(rest, ranked{c.keyOf(e), e})
+			rest = append(rest, e.ranked(c.keyOf(e)))
 		}
 	}
 	heap.Init(&rest)
@@ -66,7 +66,7 @@ func (c *core) newWalk() walk {
 
 // passed reports whether the walk will not visit an entry that has changed.
 func (w *walk) passed(e *entry) bool {
-	return w.ended || w.index == nil || w.at.entry != nil && before(ranked{e.lead, e}, w.at)
+	return w.ended || w.index == nil || w.at.entry != nil && before(e.ranked(e.lead), w.at)
 }
 
 // precedes reports whether a sender that was not visited can have a better
@@ -77,11 +77,11 @@ func (w *walk) precedes(p place) bool { return w.at.entry == nil || w.at.place.b
 const stride = readers
 
 // visit calls f with the next few transactions.
-func (w *walk) visit(f func(*entry)) {
+func (w *walk) visit(f func(ranked)) {
 	if w.index == nil {
 		for range min(stride, len(w.rest)) {
 			w.at = heap.Pop(&w.rest).(ranked)
-			f(w.at.entry)
+			f(w.at)
 		}
 		w.ended = len(w.rest) == 0
 		return
@@ -95,7 +95,7 @@ func (w *walk) visit(f func(*entry)) {
 			return false
 		}
 		w.at = r
-		f(r.entry)
+		f(r)
 		return true
 	}
 	if from.entry == nil {
@@ -136,7 +136,7 @@ func (s *Snapshot) order(yield func(*entry) bool) {
 	push := func(a *account) {
 		if txs := rest[a]; len(txs) > 0 {
 			rest[a] = txs[1:]
-			next.ReplaceOrInsert(ranked{scored(s.score, txs[0], s.base), txs[0]})
+			next.ReplaceOrInsert(txs[0].ranked(scored(s.score, txs[0], s.base)))
 		}
 	}
 	for a := range rest {

@@ -32,8 +32,8 @@ type Session struct {
 	da      uint64
 
 	// over is set when the session takes no more transactions, although its lease
-	// may be open. misses counts the senders that the session has passed over
-	// since its last transaction, because their next one does not fit.
+	// may be open. misses counts the transactions that the session has passed over
+	// since its last one, because they do not fit.
 	over   bool
 	misses int
 	// outdated is set if the priorities of all transactions have changed.
@@ -48,11 +48,11 @@ type Session struct {
 // time. Each newcomer is offered to all of them.
 const maxSessions = 64
 
-// maxMisses is the maximum number of senders that a session passes over since
-// its last transaction before it considers the block full. An attacker who ends blocks
-// early needs as many transactions that do not fit, with the best tips, each of a
-// sender with the balance for its gas limit.
-const maxMisses = 16384
+// maxMisses is the maximum number of transactions that a session passes over since
+// its last one before it considers the block full. An attacker who ends blocks early
+// needs as many transactions that do not fit, with the best tips and the balance for
+// their gas limits.
+const maxMisses = 10_000
 
 // Build begins a session. Equal pools and states, and equal answers of the
 // builder, give equal blocks (promise T3). Build reads the balance and nonce of
@@ -99,10 +99,9 @@ func (s *Session) Skipped() []Skip { return s.lease.Skipped() }
 
 // Next puts the best transaction that may start into the lease and returns it.
 // It returns nil if none fits, if ctx is done, or after the end of the session.
-// It also returns nil after 8,192 senders in a row whose transactions do not
-// fit, so that the end of a block costs the same in any pool. If the builder has
-// not answered for the previous transaction, it counts with its gas limit and
-// the size of its encoding.
+// It also returns nil after 10,000 transactions in a row that do not fit, so that
+// the end of a block costs the same in any pool. If the builder has not answered for
+// the previous transaction, it counts with its gas limit and the size of its encoding.
 func (s *Session) Next() *types.Transaction {
 	p := s.pool
 	defer p.begin()()
@@ -139,8 +138,9 @@ func (s *Session) stop(c *core) {
 		return
 	}
 	for e := range s.lease.members {
-		a := e.account
-		c.touch(a, int(a.lent), int(a.lent))
+		if a := e.account; int(a.lent) < len(a.txs) {
+			c.touch(a, int(a.lent), int(a.lent))
+		}
 	}
 	s.over = true
 	s.senders, s.heads = make(map[common.Address]*turn), nil
@@ -160,9 +160,9 @@ func (s *Session) read(e *entry) {
 	}
 	s.pool.mu.Lock()
 	read(e)
-	for _, h := range s.heads {
-		if len(next) < readers && h.entry != nil && h.entry != e && !s.senders[h.address].read {
-			read(h.entry)
+	for _, t := range s.heads {
+		if len(next) < readers && t.entry != nil && t.entry != e && !t.read {
+			read(t.entry)
 		}
 	}
 	s.pool.mu.Unlock()
@@ -248,7 +248,9 @@ func (s *Session) Seal() (*Lease, error) {
 	_ = s.pool.step(func(c *core) error {
 		if l.checkOpen() == nil && !l.sealed {
 			l.sealed = true
-			c.note(l.openedRecord())
+			if c.journaling() {
+				c.note(l.openedRecord())
+			}
 		}
 		return nil
 	})
@@ -301,11 +303,10 @@ func (s *Session) pick(c *core) (e *entry, unread bool) {
 		if len(s.heads) == 0 {
 			break
 		}
-		e := s.pop(c)
+		e, t := s.pop(c)
 		if e == nil {
 			continue
 		}
-		t := s.senders[e.account.address]
 		if reason := s.refuses(e); reason != "" {
 			s.putAside(e, reason)
 			t.unfit = true
@@ -315,10 +316,10 @@ func (s *Session) pick(c *core) (e *entry, unread bool) {
 			continue
 		}
 		if !t.read {
-			s.push(c, e)
+			s.push(c, t, e)
 			return e, true
 		}
-		s.take(c, e)
+		s.take(c, t, e)
 		return e, false
 	}
 	return nil, false
@@ -337,14 +338,22 @@ func (s *Session) refuses(e *entry) SkipReason {
 	switch {
 	case e.feeCap < s.base:
 		return SkipBaseFee
-	case b.Gas > 0 && e.tx.Gas() > b.Gas-min(s.gas, b.Gas):
-		return SkipGas
-	case b.Bytes > 0 && uint64(e.size) > b.Bytes-min(s.bytes, b.Bytes):
-		return SkipBytes
 	case b.DABytes > 0 && uint64(e.da) > b.DABytes-min(s.da, b.DABytes):
 		return SkipDABytes
 	case !s.inOrder(e.account):
 		return SkipOrder
+	}
+	return s.tooLarge(e.tx.Gas(), uint64(e.size))
+}
+
+// tooLarge returns why a transaction of a gas limit and size does not fit into the
+// rest of the block, or "".
+func (s *Session) tooLarge(gas, size uint64) SkipReason {
+	switch b := &s.budget; {
+	case b.Gas > 0 && gas > b.Gas-min(s.gas, b.Gas):
+		return SkipGas
+	case b.Bytes > 0 && size > b.Bytes-min(s.bytes, b.Bytes):
+		return SkipBytes
 	}
 	return ""
 }
@@ -369,15 +378,14 @@ func (s *Session) inOrder(a *account) bool {
 }
 
 // take puts an entry into the lease.
-func (s *Session) take(c *core, e *entry) {
-	a := e.account
+func (s *Session) take(c *core, t *turn, e *entry) {
 	c.lend(e, s.lease)
 	s.lease.txs = append(s.lease.txs, e)
 	s.current = e
 	s.misses = 0
-	s.senders[a.address].took = true
-	next := a.head()
-	s.push(c, next)
+	t.took = true
+	next := e.account.head()
+	s.push(c, t, next)
 	for _, other := range c.sessions {
 		if next != nil && other != s {
 			other.notice(next)
@@ -387,11 +395,7 @@ func (s *Session) take(c *core, e *entry) {
 
 // putAside takes no more transactions of an entry's sender.
 func (s *Session) putAside(e *entry, reason SkipReason) {
-	t := s.senders[e.account.address]
-	if t == nil {
-		t = new(turn)
-		s.senders[e.account.address] = t
-	}
+	t := s.begin(e.account.address)
 	t.unfit = false
 	if t.aside {
 		return
@@ -417,6 +421,6 @@ func (s *Session) passOver(e *entry, reason SkipReason) {
 
 func (s *Session) skip(e *entry, reason SkipReason) {
 	if l := s.lease; len(l.skipped) < maxSkips {
-		l.skipped = append(l.skipped, Skip{e.tx, reason})
+		l.skipped = append(l.skipped, skipped{e, reason})
 	}
 }

@@ -46,7 +46,8 @@ func BenchmarkW4Evict(b *testing.B) {
 		return s.evict(c)
 	})
 }
-func BenchmarkW5Best(b *testing.B) { each(b, "ns", (*stock).read) }
+func BenchmarkW5Best(b *testing.B)         { each(b, "ns", (*stock).read) }
+func BenchmarkW5SessionOfAll(b *testing.B) { each(b, "ns", (*stock).sessionOfAll) }
 func BenchmarkW6Commit(b *testing.B) {
 	each(b, "ns", func(s *stock, c contender) float64 { total, _ := s.commit(c); return total })
 }
