@@ -174,7 +174,10 @@ func (s *Store) SetCanonical(root common.Hash) error {
 }
 
 // Pin prevents root from being discarded until Unpin has been called equally
-// often. Pins are not stored on the disk. The error wraps ErrUnknownRoot.
+// often. Pins are not stored on the disk. If the root is older than the retention, all
+// that the canonical root has changed since is written again about each time that as
+// many roots as the retention have become canonical, so such a pin should be short.
+// The error wraps ErrUnknownRoot.
 func (s *Store) Pin(root common.Hash) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

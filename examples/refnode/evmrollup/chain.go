@@ -70,9 +70,12 @@ type Chain struct {
 	log    *slog.Logger
 	config *params.ChainConfig
 	states *statedb.Store
-	ledger *ledger.Ledger
-	pool   *mempool.Pool
-	limits Limits
+	// genesis has the state of block 0 in memory. A pin in states would keep it too, and
+	// make each write set that leads to it longer with the chain.
+	genesis *statedb.Store
+	ledger  *ledger.Ledger
+	pool    *mempool.Pool
+	limits  Limits
 
 	replaced   atomic.Uint64 // executed blocks that were undone
 	production production
@@ -103,26 +106,17 @@ func New(cfg Config) (*Chain, error) {
 	return c, c.makePool()
 }
 
-// makeGenesis seals block 0. Its state is kept.
-func (c *Chain) makeGenesis() (*Block, error) {
-	view, err := c.states.View(statedb.EmptyRoot)
-	if err != nil {
-		return nil, err
-	}
-	if err := evm.Genesis(view, c.cfg.Genesis); err != nil {
+// makeGenesis seals block 0.
+func (c *Chain) makeGenesis() (_ *Block, err error) {
+	if c.genesis, err = statedb.Open(statedb.Config{Profile: statedb.EIP7864()}); err != nil {
 		return nil, err
 	}
 	header := newHeader()
-	if header.Root, err = view.Root(); err != nil {
+	if header.Root, err = commitGenesis(c.genesis, c.cfg.Genesis); err != nil {
 		return nil, err
 	}
-	if !c.states.Has(header.Root) {
-		if _, err = view.Commit(); err != nil {
-			return nil, err
-		}
-	}
 	if c.states.Canonical() == statedb.EmptyRoot {
-		if err := c.states.SetCanonical(header.Root); err != nil {
+		if _, err := commitGenesis(c.states, c.cfg.Genesis); err != nil {
 			return nil, err
 		}
 	}
@@ -131,7 +125,22 @@ func (c *Chain) makeGenesis() (*Block, error) {
 	header.Time = uint64(jamq.CommonEra().Unix())
 	header.BaseFee = big.NewInt(params.GWei)
 	genesis := types.NewBlock(header, &types.Body{Withdrawals: []*types.Withdrawal{}}, nil, trie.NewStackTrie(nil))
-	return &Block{Block: genesis}, c.states.Pin(header.Root)
+	return &Block{Block: genesis}, nil
+}
+
+// commitGenesis makes the state of block 0 the canonical one, and returns its root.
+func commitGenesis(states *statedb.Store, alloc types.GenesisAlloc) (root common.Hash, err error) {
+	view, err := states.View(statedb.EmptyRoot)
+	if err != nil {
+		return root, err
+	}
+	if err := evm.Genesis(view, alloc); err != nil {
+		return root, err
+	}
+	if root, err = view.Commit(); err != nil {
+		return root, err
+	}
+	return root, states.SetCanonical(root)
 }
 
 func (c *Chain) makePool() (err error) {

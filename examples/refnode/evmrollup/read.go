@@ -2,6 +2,7 @@ package evmrollup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math/big"
@@ -22,6 +23,10 @@ func (c *Chain) ChainConfig() *params.ChainConfig { return c.config }
 
 // Head returns the newest executed block.
 func (c *Chain) Head() *Block { return c.ledger.Head() }
+
+// Stored returns the number of the last block in Config.Ledger, which is final; 0 if there
+// is none.
+func (c *Chain) Stored() uint64 { return c.ledger.Final() }
 
 // BlockByNumber returns the executed block with a number, or nil.
 func (c *Chain) BlockByNumber(number uint64) *Block { return c.ledger.ByNumber(number) }
@@ -68,9 +73,12 @@ func (c *Chain) States() int { return c.states.Roots() }
 // NextBaseFee returns the base fee of the next block, in wei per gas.
 func (c *Chain) NextBaseFee() *big.Int { return c.nextHeader(c.ledger.Head()).BaseFee }
 
-// StateAt returns a view of the state after a block.
+// StateAt returns a view of the state after a block. That of block 0 is always there.
 func (c *Chain) StateAt(b *Block) (*statedb.View, error) {
 	view, err := c.states.View(b.Root())
+	if errors.Is(err, statedb.ErrUnknownRoot) && b.NumberU64() == 0 {
+		view, err = c.genesis.View(b.Root())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("historical state of block %d is not available: %w", b.NumberU64(), err)
 	}

@@ -146,8 +146,14 @@ func TestRestart(t *testing.T) {
 	require.NoError(t, err)
 	_, err = again.StateAt(made[50])
 	require.ErrorContains(t, err, "not available", "it was not retained")
-	_, err = again.StateAt(again.BlockByNumber(0))
-	require.NoError(t, err)
+	genesis := again.BlockByNumber(0)
+	_, rich := user(0)
+	for _, c := range []*Chain{r.Chain, again.Chain} { // a pin would cost more with each block
+		require.False(t, c.states.Has(genesis.Root()))
+		view, err := c.StateAt(genesis)
+		require.NoError(t, err)
+		require.Equal(t, cfg.Genesis[rich].Balance.String(), view.Account(rich).Balance.String())
+	}
 	require.NoError(t, again.SendTransaction(pay(0, 3, 1)))
 	require.NoError(t, again.Apply(t.Context(), again.propose(t)))
 	require.LessOrEqual(t, again.States(), 30)

@@ -29,11 +29,15 @@ type Remote struct {
 	// Received is the number of packages that the service must have received when the
 	// rollup begins: 0, or that of an import.
 	Received uint64
+	// Read is the number of the service's packages that are not read any more. A node
+	// that begins again sets it to the number of its final blocks.
+	Read uint64
 
 	service jamq.ServiceID
 	taken   func(payload []byte)
-	read    uint64 // packages that were passed on
-	log     *slog.Logger
+	// value reads the service's storage.
+	value func(ctx context.Context, at jamq.HeaderHash, key []byte) ([]byte, error)
+	log   *slog.Logger
 }
 
 // The gas of the only work item of a package.
@@ -43,8 +47,8 @@ const (
 )
 
 // Connect connects to a JAM node at a URL, whose chain follows a version of the Gray
-// Paper. taken is called with each payload that the
-// service has received on the final chain.
+// Paper. taken is called with the payload of each package that the service has received
+// on the final chain, from Remote.Read on.
 func Connect(ctx context.Context, url string, version codec.Version, service jamq.ServiceID, log *slog.Logger, taken func(payload []byte)) (*Remote, error) {
 	client := jip2.DefaultConfig(url)
 	client.Logger = log
@@ -60,7 +64,10 @@ func Connect(ctx context.Context, url string, version codec.Version, service jam
 	if err != nil {
 		return nil, fmt.Errorf("jam: node at %s: %w", url, err)
 	}
-	return &Remote{Network: inner, service: service, taken: taken, log: log}, nil
+	value := func(ctx context.Context, at jamq.HeaderHash, key []byte) ([]byte, error) {
+		return inner.Client().ServiceValue(ctx, at, service, key)
+	}
+	return &Remote{Network: inner, service: service, taken: taken, value: value, log: log}, nil
 }
 
 // Run implements Network.
@@ -111,8 +118,8 @@ func (r *Remote) readService(ctx context.Context, at jamq.HeaderHash) error {
 	if err != nil {
 		return err
 	}
-	for ; r.read < count; r.read++ {
-		entry, err := r.Client().ServiceValue(ctx, at, r.service, jip2server.EntryKey(r.read))
+	for ; r.Read < count; r.Read++ {
+		entry, err := r.value(ctx, at, jip2server.EntryKey(r.Read))
 		if err != nil {
 			return err
 		}
@@ -127,7 +134,7 @@ func (r *Remote) readService(ctx context.Context, at jamq.HeaderHash) error {
 // count returns the number of packages that the service has received at a
 // block.
 func (r *Remote) count(ctx context.Context, at jamq.HeaderHash) (uint64, error) {
-	value, err := r.Client().ServiceValue(ctx, at, r.service, jip2server.CountKey())
+	value, err := r.value(ctx, at, jip2server.CountKey())
 	if err != nil || value == nil {
 		return 0, err
 	}

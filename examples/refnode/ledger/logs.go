@@ -1,10 +1,8 @@
 package ledger
 
 import (
-	"encoding/binary"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -20,8 +18,8 @@ func (l *Ledger) Logs(from, to uint64, addresses []common.Address, topics [][]co
 	return func(yield func(uint64) bool) {
 		next := from
 		if final := l.Final(); l.old != nil && final >= from {
-			if term := mostSelective(addresses, topics); term != nil {
-				for _, number := range l.old.logs(from, min(to, final), term) {
+			if q := l.old.query(min(to, final), addresses, topics); len(q) > 0 {
+				for number, more := q.seek(from); more; number, more = q.seek(number + 1) {
 					if !yield(number) {
 						return
 					}
@@ -75,39 +73,6 @@ func indexOf(logs []*types.Log, number []byte) (records []statedb.Record) {
 		}
 	}
 	return records
-}
-
-// mostSelective returns the terms of a query for logs by which the index is read: the
-// addresses, or the topics at the first position that has some. It returns nil if there
-// are none.
-func mostSelective(addresses []common.Address, topics [][]common.Hash) (terms [][]byte) {
-	for _, a := range addresses {
-		terms = append(terms, append([]byte{keyAddress}, a[:]...))
-	}
-	for _, position := range topics {
-		if terms != nil {
-			break
-		}
-		for _, topic := range position {
-			terms = append(terms, append([]byte{keyTopic}, topic[:]...))
-		}
-	}
-	return terms
-}
-
-// logs returns the numbers of the blocks from one to another with one of the terms.
-func (d *database) logs(from, to uint64, terms [][]byte) (numbers []uint64) {
-	for _, term := range terms {
-		err := d.disk.Scan(slices.Concat(term, numbered(from)), slices.Concat(term, numbered(to+1)), func(key []byte) error {
-			numbers = append(numbers, binary.BigEndian.Uint64(key[len(term):]))
-			return nil
-		})
-		if err != nil {
-			d.check(fmt.Errorf("%w: %w", ErrDamaged, err))
-		}
-	}
-	slices.Sort(numbers)
-	return slices.Compact(numbers)
 }
 
 // storedLogs is the RLP of the logs of a block.

@@ -10,7 +10,8 @@ import (
 )
 
 // ServiceReport lists the calls that the rollup's service received on the
-// finalized JAM chain since the node started.
+// finalized JAM chain. Those of the blocks that were final when the node started are
+// assumed: if one of them was not received once, the first call that is read shows it.
 type ServiceReport struct {
 	// Total is the number of accumulated packages of the rollup. First and Last
 	// are the block numbers of the first and the latest one.
@@ -28,6 +29,13 @@ type ServiceReport struct {
 type service struct {
 	mu     sync.Mutex
 	report ServiceReport
+}
+
+// begin assumes one call for each block up to a final one.
+func (s *service) begin(last *evmrollup.Block) {
+	if n := last.NumberU64(); n > 0 {
+		s.report = ServiceReport{Total: n, First: 1, Last: n, Root: last.Root()}
+	}
 }
 
 // taken records the payload of an accumulated package.

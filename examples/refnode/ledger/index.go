@@ -1,0 +1,115 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// A query for logs finds blocks by an index that has a key for each address or topic and
+// each block with a log of it. It reads little more than the keys of its rarest condition,
+// because it seeks in the others: the transfers to one account are rare among those of a
+// token, and the keys of the token are as many as the blocks.
+
+// query has one condition for the addresses and one for each position with topics. A
+// block must meet all of them.
+type query []condition
+
+// condition is met by a block that has a key of one of the terms.
+type condition []*cursor
+
+// query returns the conditions on blocks up to a number. It has none if all blocks meet
+// them.
+func (d *database) query(to uint64, addresses []common.Address, topics [][]common.Hash) (q query) {
+	var of condition
+	for _, a := range addresses {
+		of = append(of, &cursor{disk: d, term: key(keyAddress, a[:]), to: to})
+	}
+	all := []condition{of}
+	for _, position := range topics {
+		var with condition
+		for _, topic := range position {
+			with = append(with, &cursor{disk: d, term: key(keyTopic, topic[:]), to: to})
+		}
+		all = append(all, with)
+	}
+	return slices.DeleteFunc(all, func(c condition) bool { return len(c) == 0 })
+}
+
+// seek returns the first block from a number on that meets all conditions.
+func (q query) seek(from uint64) (number uint64, found bool) {
+	for agree := 0; agree < len(q); {
+		for _, c := range q {
+			number, found = c.seek(from)
+			switch {
+			case !found:
+				return 0, false
+			case number > from:
+				from, agree = number, 0
+			}
+			agree++
+		}
+	}
+	return from, true
+}
+
+// seek returns the first block from a number on that meets the condition.
+func (c condition) seek(from uint64) (least uint64, found bool) {
+	for _, one := range c {
+		if number, some := one.seek(from); some && (!found || number < least) {
+			least, found = number, true
+		}
+	}
+	return least, found
+}
+
+// cursor reads the blocks of one term. It reads more of them at a time while it is
+// sought for one after the other, and few after a jump.
+type cursor struct {
+	disk  *database
+	term  []byte
+	to    uint64
+	ahead []uint64 // read, and not before the last seek
+	last  uint64   // read
+	size  int      // of the last read
+	ended bool     // no more can be read
+}
+
+// leastKeys and mostKeys are the numbers of keys that a cursor reads at a time.
+const leastKeys, mostKeys = 8, 4096
+
+// seek returns the first block from a number on, which must not decrease.
+func (c *cursor) seek(from uint64) (number uint64, found bool) {
+	passed, _ := slices.BinarySearch(c.ahead, from)
+	if c.ahead = c.ahead[passed:]; len(c.ahead) == 0 && !c.ended {
+		c.read(from)
+	}
+	if len(c.ahead) == 0 {
+		return 0, false
+	}
+	return c.ahead[0], true
+}
+
+// errEnough ends a read.
+var errEnough = errors.New("ledger: enough keys")
+
+// read reads the next blocks.
+func (c *cursor) read(from uint64) {
+	if c.size = min(2*c.size, mostKeys); from != c.last+1 || c.size == 0 {
+		c.size = leastKeys
+	}
+	c.ahead = make([]uint64, 0, c.size)
+	err := c.disk.disk.Scan(slices.Concat(c.term, numbered(from)), slices.Concat(c.term, numbered(c.to+1)), func(key []byte) error {
+		c.last = binary.BigEndian.Uint64(key[len(c.term):])
+		if c.ahead = append(c.ahead, c.last); len(c.ahead) == c.size {
+			return errEnough
+		}
+		return nil
+	})
+	if c.ended = err == nil; err != nil && !errors.Is(err, errEnough) {
+		c.disk.check(fmt.Errorf("%w: %w", ErrDamaged, err))
+	}
+}
