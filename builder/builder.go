@@ -49,6 +49,7 @@ type Config[B any] struct {
 	// Runner configures the queue, the window of submission and the time limits. Its
 	// Observe sees all effects of the queue, with a Block[B] in place of the bundle. It must
 	// return quickly, must not call the builder except for Heads and Block, and may be nil.
+	// Told must be nil, because a builder learns the states of packages from JAM blocks only.
 	// Queue.FirstNumber is the number of the first block of an empty log, at least 1: a
 	// rollup whose log was lost or has an old format goes on after its last block.
 	Runner submit.Config
@@ -85,6 +86,8 @@ func (c *Config[B]) Validate() error {
 	switch err := c.Runner.Validate(); {
 	case err != nil:
 		return fmt.Errorf("%w: Runner: %w", ErrInvalidConfig, err)
+	case c.Runner.Told != nil:
+		return fmt.Errorf("%w: Runner.Told is set, want nil: a builder learns from JAM blocks only", ErrInvalidConfig)
 	case c.CheckpointEvery <= 0:
 		return fmt.Errorf("%w: CheckpointEvery is %d, want positive", ErrInvalidConfig, c.CheckpointEvery)
 	case c.Runner.Queue.FirstNumber == 0:
