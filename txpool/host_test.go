@@ -134,6 +134,32 @@ func TestNilInBlocks(t *testing.T) {
 	}
 }
 
+// TestPanickingSender: if Config.Sender panics for a transaction of a reverted block, Reset does
+// not, and the other transactions of the block return.
+func TestPanickingSender(t *testing.T) {
+	bad := transfer(0, 0, 5, 0)
+	var panics bool
+	h := newHost(t, func(c *txpool.Config) {
+		signer := types.LatestSignerForChainID(c.ChainID)
+		c.Sender = func(tx *types.Transaction) (common.Address, error) {
+			if panics && tx.Hash() == bad.Hash() {
+				panic("x")
+			}
+			return types.Sender(signer, tx)
+		}
+	})
+	panics = true
+	var displaced []txpool.Displaced
+	block := txpool.Block{Transactions: []*types.Transaction{bad, transfer(1, 0, 5, 0)}}
+	require.NotPanics(t, func() { displaced = h.pool.Reset(txpool.Head{Reverted: []txpool.Block{block}}) })
+	require.Equal(t, 1, h.pool.Stats().Pending)
+	require.Len(t, displaced, 1)
+	require.True(t, displaced[0].Held)
+	panics = false
+	h.pool.Reset(txpool.Head{})
+	require.Equal(t, 2, h.pool.Stats().Pending, "the transaction that was held aside")
+}
+
 // If an observer panics, a background goroutine delivers the later events.
 func TestPanickingObserver(t *testing.T) {
 	for range 300 {

@@ -2,6 +2,7 @@ package txpool
 
 import (
 	"cmp"
+	"fmt"
 	"math/big"
 	"slices"
 
@@ -154,7 +155,7 @@ func (p *Pool) beginHead(head *Head, gone []Block) {
 	var all []freed
 	for _, b := range gone {
 		for _, tx := range b.Transactions {
-			if from, err := p.cfg.sender(p.signer, tx); err == nil { // usually cached
+			if from, err := p.senderOf(tx); err == nil { // usually cached
 				all = append(all, freed{from, tx.Nonce()})
 			}
 		}
@@ -183,6 +184,17 @@ func (p *Pool) beginHead(head *Head, gone []Block) {
 		}
 		return nil
 	})
+}
+
+// senderOf returns the sender of a reverted transaction. A panic of the host becomes an
+// error, because Reset must return the transactions of the others.
+func (p *Pool) senderOf(tx *types.Transaction) (from common.Address, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", errPanic, r)
+		}
+	}()
+	return p.cfg.sender(p.signer, tx)
 }
 
 // include removes a transaction that is in a block.

@@ -2,15 +2,11 @@ package mempool
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"math"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
 	"golang.org/x/sync/semaphore"
-
-	"github.com/jamq/jamq/txpool"
 )
 
 // gate keeps additions out while a block is undone. Between the state before the block and
@@ -50,32 +46,4 @@ func (g *gate) close(log *slog.Logger) (open func()) {
 		log.Error("an addition to the pool does not end; the undone block returns without it")
 	}
 	return func() { g.entrance.Release(math.MaxInt32) }
-}
-
-// guarded is the host's state. Apply and Undo of the rollup have changed it when the pool
-// reads it, and must not fail any more: a panic becomes an error, and the pool reads again
-// later.
-type guarded struct {
-	txpool.State
-	pool *Pool
-}
-
-// Account implements txpool.State.
-func (g guarded) Account(address common.Address) (account txpool.Account, err error) {
-	if problem := g.pool.guard("State.Account", func() { account, err = g.State.Account(address) }); problem != nil {
-		return txpool.Account{}, problem
-	}
-	return account, err
-}
-
-// guard calls the host. It logs a panic, and returns it as an error.
-func (p *Pool) guard(name string, call func()) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("mempool: %s panicked: %v", name, r)
-			p.log.Error("a function of the host panicked", "function", name, "panic", r)
-		}
-	}()
-	call()
-	return nil
 }

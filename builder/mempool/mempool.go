@@ -30,12 +30,16 @@ type Pool struct {
 	*txpool.Pool
 	log     *slog.Logger
 	baseFee func() *big.Int
-	record  atomic.Pointer[func(records ...[]byte) error] // nil before Recovered
+	sender  func(*types.Transaction) (common.Address, error) // of the host; nil: Ethereum's
+	record  atomic.Pointer[func(records ...[]byte) error]    // nil before Recovered
 
 	// moving is held while the transactions of an undone block go from the state to the
 	// pool. Additions wait at the gate meanwhile, and readers for the lock.
 	moving sync.RWMutex
 	gate   gate
+
+	// senders are those of the block that is undone, nil if there is none.
+	senders atomic.Pointer[map[common.Hash]common.Address]
 
 	// The goroutine of the builder owns these.
 	history   history
@@ -47,8 +51,11 @@ type Pool struct {
 // show the accounts after the newest block that the rollup has applied. baseFee returns
 // the base fee of the next block, in wei per gas; nil means a rollup without one.
 //
-// A panic of state, baseFee, cfg.Observe or cfg.Metrics is logged and costs that call.
-// cfg.Logger also gets the transactions that do not stay in the pool or do not return
+// A panic of state, baseFee, cfg.Observe, cfg.Metrics, cfg.Score or cfg.Now is logged and
+// costs that call. A panic of cfg.Sender, cfg.ExtraCost, cfg.DASize or cfg.Precheck comes out
+// of Add, which has then changed nothing; a transaction that returns to the pool is held aside
+// instead. If cfg.Sender fails for a block that is undone, Undone fails before anything has
+// changed. cfg.Logger also gets the transactions that do not stay in the pool or do not return
 // to it. cfg.Observe must not call Add and its variants, because they wait while an undone
 // block returns. The error is ErrJournal, or that of txpool.New.
 func New(cfg txpool.Config, state txpool.State, baseFee func() *big.Int) (*Pool, error) {
@@ -65,19 +72,7 @@ func New(cfg txpool.Config, state txpool.State, baseFee func() *big.Int) (*Pool,
 		}
 		return fee
 	}
-	if observe := cfg.Observe; observe != nil {
-		cfg.Observe = func(e txpool.Event) { _ = p.guard("Config.Observe", func() { observe(e) }) }
-	}
-	if count := cfg.Metrics.Count; count != nil {
-		cfg.Metrics.Count = func(c txpool.Counter, reason string) {
-			_ = p.guard("Config.Metrics.Count", func() { count(c, reason) })
-		}
-	}
-	if observe := cfg.Metrics.Observe; observe != nil {
-		cfg.Metrics.Observe = func(h txpool.Histogram, value float64) {
-			_ = p.guard("Config.Metrics.Observe", func() { observe(h, value) })
-		}
-	}
+	p.guardHooks(&cfg)
 	cfg.Journal = toLog{p}
 	var err error
 	p.Pool, err = txpool.New(cfg, guarded{state, p})
@@ -166,17 +161,24 @@ func (p *Pool) Applied(block txpool.Block) {
 
 // Undone lets the transactions of a block wait again. Rollup.Undo calls it. The number is
 // for operators. undo restores the state before the block, so that txpool.State shows it. The
-// error is that of undo, which must then have changed nothing, or that of the log, after
-// which the builder stops.
+// error is that of cfg.Sender or of undo, which must then have changed nothing, or that of the
+// log, after which the builder stops. If Undone panics after undo has returned nil, the next
+// call, which the builder makes for the same block, does not call undo again.
 func (p *Pool) Undone(number uint64, block txpool.Block, undo func() error) error {
+	if err := p.findSenders(block); err != nil {
+		return err
+	}
+	defer p.senders.Store(nil)
 	p.abandon()
 	defer p.gate.close(p.log)()
 	p.moving.Lock()
 	defer p.moving.Unlock()
-	if err := undo(); err != nil {
-		return err
+	if interrupted := p.recovered && len(p.history.undone) > 0; !interrupted {
+		if err := undo(); err != nil {
+			return err
+		}
+		p.history.undo(number, block)
 	}
-	p.history.undo(number, block)
 	if !p.recovered {
 		return nil
 	}
@@ -187,7 +189,6 @@ func (p *Pool) Undone(number uint64, block txpool.Block, undo func() error) erro
 // them.
 func (p *Pool) takeBack() error {
 	blocks := p.history.undone
-	p.history.undone = nil
 	head := txpool.Head{BaseFee: p.baseFee()}
 	var records [][]byte
 	for _, b := range slices.Backward(blocks) {
@@ -196,6 +197,7 @@ func (p *Pool) takeBack() error {
 		p.log.Warn("a block failed; its transactions are executed again", "block", b.number, "transactions", len(b.block.Transactions))
 	}
 	p.logDisplaced(p.Reset(head))
+	p.history.undone = nil // a panic before has left them for the next call
 	if err := p.Flush(); err != nil || len(records) == 0 {
 		return err
 	}
