@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -24,7 +25,7 @@ var (
 	// ErrTooLarge is wrapped if a record is too large for the log, or an operation for a
 	// work package. Nothing was written.
 	ErrTooLarge = errors.New("builder: too large")
-	// ErrCodec is wrapped if a codec does not decode a body as it was.
+	// ErrCodec is wrapped if a codec does not decode a body as it was. The block is not made.
 	ErrCodec = errors.New("builder: the codec changes a body")
 	// ErrDiverged is wrapped if the root of a rollup differs from the root that a block
 	// has in the log, because the rollup is not deterministic, or because Undo does not
@@ -152,7 +153,7 @@ func Open[B any](ctx context.Context, cfg Config[B], log Log, rollup Rollup[B], 
 	}
 	b := &Builder[B]{
 		cfg: cfg, rollup: rollup, network: network, log: cfg.Logger, records: newRecords(log),
-		stored: stored[B]{cfg.Codec}, woken: make(chan struct{}, 1), admitting: semaphore.NewWeighted(everyone), interrupt: func() {}, stopped: make(chan struct{}),
+		stored: stored[B]{cfg.Codec, new(atomic.Bool)}, woken: make(chan struct{}, 1), admitting: semaphore.NewWeighted(everyone), interrupt: func() {}, stopped: make(chan struct{}),
 	}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
@@ -164,6 +165,7 @@ func Open[B any](ctx context.Context, cfg Config[B], log Log, rollup Rollup[B], 
 	if err := b.recover(ctx); err != nil {
 		return nil, err
 	}
+	b.stored.opened.Store(true)
 	return b, nil
 }
 

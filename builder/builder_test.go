@@ -58,10 +58,16 @@ func (m *machine) run(rollup builder.Rollup[words.Body], f func(context.Context,
 	m.t.Helper()
 	b, err := m.open(rollup)
 	require.NoError(m.t, err)
+	m.during(b, func(ctx context.Context) { f(ctx, b) })
+}
+
+// during runs a builder until the function returns.
+func (m *machine) during(b *builder.Builder[words.Body], f func(context.Context)) {
+	m.t.Helper()
 	ctx, cancel := context.WithCancel(m.t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- b.Run(ctx) }()
-	f(ctx, b)
+	f(ctx)
 	cancel()
 	require.ErrorIs(m.t, <-ended, context.Canceled)
 }

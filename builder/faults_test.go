@@ -395,25 +395,6 @@ func (p *pruning) Prune(context.Context) error {
 	return errors.New("a file cannot be removed")
 }
 
-// TestCodecKeepsBodies: a body that JSON would change is refused, because the rollup would apply
-// another one after a restart.
-func TestCodecKeepsBodies(t *testing.T) {
-	_, err := builder.JSON[[]string]{}.Encode([]string{"pay \xff"})
-	require.ErrorIs(t, err, builder.ErrCodec)
-	for _, body := range [][]string{nil, {}, {"", "pay \ufffd", "\u2028<&>"}} {
-		raw, err := builder.JSON[[]string]{}.Encode(body)
-		require.NoError(t, err)
-		have, err := builder.JSON[[]string]{}.Decode(raw)
-		require.NoError(t, err)
-		require.Equal(t, body, have)
-	}
-	raw, err := builder.JSON[[]byte]{}.Encode([]byte("pay \xff"))
-	require.NoError(t, err)
-	have, err := builder.JSON[[]byte]{}.Decode(raw)
-	require.NoError(t, err)
-	require.Equal(t, []byte("pay \xff"), have)
-}
-
 // TestObserverPanics: a panic of Config.Runner.Observe costs that call.
 func TestObserverPanics(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {

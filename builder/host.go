@@ -1,11 +1,9 @@
 package builder
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -210,8 +208,9 @@ type Package struct {
 
 // Codec encodes the bodies of blocks for the log.
 type Codec[B any] interface {
-	// Encode returns the encoding of a body. The builder discards a proposal that
-	// cannot be encoded.
+	// Encode returns the encoding of a body: always the same one for the same body. The
+	// builder discards a proposal that cannot be encoded, or whose encoding Decode refuses or
+	// decodes to a body with another encoding. It logs the error and proposes again later.
 	Encode(body B) ([]byte, error)
 	// Decode returns the body that was encoded, and nothing less: after a restart the
 	// rollup applies this body, and must come to the same state. raw is valid only during
@@ -220,25 +219,12 @@ type Codec[B any] interface {
 }
 
 // JSON is the default codec. It keeps exported fields only. JSON cannot have strings that
-// are not UTF-8, so a body keeps the bytes of operations as []byte.
+// are not UTF-8, so a body keeps the bytes of operations as []byte: the builder makes no
+// block with such a string.
 type JSON[B any] struct{}
 
-// Encode implements [Codec]. The error wraps ErrCodec if the body cannot be decoded, or
-// decodes to a body with another encoding, as one with a string that is not UTF-8.
-func (c JSON[B]) Encode(body B) ([]byte, error) {
-	raw, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	again, err := c.Decode(raw)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCodec, err)
-	}
-	if have, err := json.Marshal(again); err != nil || !bytes.Equal(have, raw) {
-		return nil, fmt.Errorf("%w: have %.80q after decoding, want %.80q", ErrCodec, have, raw)
-	}
-	return raw, nil
-}
+// Encode implements [Codec].
+func (JSON[B]) Encode(body B) ([]byte, error) { return json.Marshal(body) }
 
 // Decode implements [Codec].
 func (JSON[B]) Decode(raw []byte) (body B, err error) {

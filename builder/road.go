@@ -106,7 +106,7 @@ func (b *Builder[B]) produce(ctx context.Context) (made bool, err error) {
 	case err != nil:
 		return false, err
 	}
-	if err := guard(func() (err error) { block.raw, err = b.cfg.Codec.Encode(block.Body); return err }); err != nil {
+	if block.raw, err = b.stored.encode(block.Body); err != nil {
 		return false, fmt.Errorf("builder: encode block %d: %w", block.Number, err)
 	}
 	if err := checkSize("block", block.Number, len(block.raw)); err != nil {

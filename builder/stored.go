@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -21,7 +22,31 @@ type bundle[B any] struct {
 
 // stored encodes blocks and bundles for the log. It implements
 // bundlequeue.Codec.
-type stored[B any] struct{ codec Codec[B] }
+type stored[B any] struct {
+	codec Codec[B]
+	// opened means that Open has ended. From then on only the runner decodes, to check its
+	// snapshots: bodies are left out, so that no code of the host runs on its goroutine.
+	opened *atomic.Bool
+}
+
+// encode returns the encoding of a body. The error wraps ErrCodec if a restart would read
+// another body, or none.
+func (s stored[B]) encode(body B) (raw []byte, err error) {
+	err = guard(func() (err error) {
+		if raw, err = s.codec.Encode(body); err != nil {
+			return err
+		}
+		again, err := s.codec.Decode(raw)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrCodec, err)
+		}
+		if have, err := s.codec.Encode(again); err != nil || !bytes.Equal(have, raw) {
+			return fmt.Errorf("%w: have %.80q after decoding, want %.80q, %v", ErrCodec, have, raw, err)
+		}
+		return nil
+	})
+	return raw, err
+}
 
 // AppendBundle implements bundlequeue.Codec.
 func (s stored[B]) AppendBundle(to []byte, b bundle[B]) []byte {
@@ -90,7 +115,7 @@ func readRoots[B any](r *wire.Reader) Block[B] {
 func (s stored[B]) readBlock(r *wire.Reader) (Block[B], error) {
 	b := readRoots[B](r)
 	b.raw = bytes.Clone(r.Bytes())
-	if r.Err() != nil {
+	if r.Err() != nil || s.opened.Load() {
 		return b, r.Err()
 	}
 	err := guard(func() (err error) { b.Body, err = s.codec.Decode(b.raw); return err })
