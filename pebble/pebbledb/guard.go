@@ -36,6 +36,7 @@ type guard struct {
 	vfs.FS
 	memory  *vfs.MemFS
 	failure atomic.Pointer[failure]
+	damaged atomic.Bool // Pebble cannot read a file: see reportDamage
 }
 
 type failure struct{ err error }

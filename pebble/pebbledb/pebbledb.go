@@ -5,11 +5,16 @@
 // because the disk is full, the process continues. All later commits return an
 // error that wraps [ErrDisk], and the files do not change any more. Close it,
 // free space, and Open continues with the acknowledged data.
+//
+// The same happens when Pebble finds damage in the background, for example while it
+// compacts tables. The error has the number of the table, and the offset. Then restore the
+// disk: the damaged table is found again after the next Open.
 package pebbledb
 
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble"
 	"github.com/cockroachdb/pebble/vfs"
@@ -24,7 +29,7 @@ type DB struct {
 }
 
 // Open opens a database, or makes an empty one. Nil options mean Pebble's
-// defaults, and its log discarded.
+// defaults, and its log discarded. Open sets IndexBlockSize of all levels.
 //
 // Pebble leaves the names of the directories that it makes to others. Open makes
 // them durable, up to the first that was there before: otherwise a new database
@@ -33,7 +38,9 @@ func Open(dir string, options *pebble.Options) (*DB, error) {
 	if options == nil {
 		options = &pebble.Options{Logger: Silent{}}
 	}
-	options = options.Clone().EnsureDefaults() // FS is set now
+	options = options.Clone()
+	options.Levels = slices.Clone(options.Levels)
+	options.EnsureDefaults() // FS is set now
 	parents := missing(options.FS, dir)
 	fs := options.FS
 	g := newGuard(fs)
@@ -41,6 +48,7 @@ func Open(dir string, options *pebble.Options) (*DB, error) {
 	if t := options.LoggerAndTracer; t != nil { // it takes the place of Logger
 		options.LoggerAndTracer = tracer{t, logger{t, g}}
 	}
+	reportDamage(options, g)
 	db, err := pebble.Open(dir, options)
 	if err != nil {
 		return nil, errors.Join(g.err(), err)
