@@ -4,16 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 
 	"github.com/jamq/jamq/examples/refnode/devkeys"
 	"github.com/jamq/jamq/examples/refnode/evmrollup"
+	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/store"
 )
 
 // Export writes the node of a data directory, which must have been drained, to a new
-// file: all blocks, and the state after the last one.
+// file: all blocks, and the state after the last one. The error wraps fs.ErrNotExist if
+// there is no such directory.
 func Export(ctx context.Context, cfg Config, path string) error {
+	if _, err := os.ReadDir(cfg.DataDir); err != nil {
+		return fmt.Errorf("node: export: %w", err)
+	}
 	n, err := New(cfg)
 	if err != nil {
 		return err
@@ -23,10 +30,19 @@ func Export(ctx context.Context, cfg Config, path string) error {
 	return errors.Join(err, n.store.Close())
 }
 
-// Import makes a data directory, which must not exist, from a file that Export wrote.
-// The node then goes on with the block after the last one of the file.
+// Import makes a data directory, which must not exist or be empty, from a file that
+// Export wrote. The node then goes on with the block after the last one of the file. The
+// error wraps ledger.ErrImport if the directory has files; they do not change.
 func Import(ctx context.Context, cfg Config, path string) (err error) {
 	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("node: import %s: %w", path, err)
+		}
+	}()
+	if err := checkEmpty(cfg.DataDir); err != nil {
 		return err
 	}
 	n := &Node{cfg: cfg, log: slog.New(slog.DiscardHandler)}
@@ -39,8 +55,20 @@ func Import(ctx context.Context, cfg Config, path string) (err error) {
 	if n.Chain, err = evmrollup.New(n.rollupConfig()); err == nil {
 		err = n.Chain.Import(ctx, path)
 	}
-	if err = errors.Join(err, n.store.Close()); err != nil {
-		return fmt.Errorf("node: import %s: %w", path, err)
+	return errors.Join(err, n.store.Close())
+}
+
+// checkEmpty returns an error if a directory has files. A node that has no block yet may
+// have transactions and steps of its queue, which an import would contradict.
+func checkEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case len(entries) > 0:
+		return fmt.Errorf("%w: %s has %d files, such as %s", ledger.ErrImport, dir, len(entries), entries[0].Name())
 	}
 	return nil
 }

@@ -1,0 +1,104 @@
+package node
+
+import (
+	"context"
+	"io/fs"
+	"math/big"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/params"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/examples/refnode/ledger"
+	"github.com/jamq/jamq/internal/wait"
+)
+
+// inDir returns the configuration of a node with a data directory, whose slots are short.
+func inDir(dir string) Config {
+	cfg := DefaultConfig(jamq.Tiny(), 20*time.Millisecond, 1)
+	cfg.DataDir = dir
+	return cfg
+}
+
+// during runs a node in a directory while f works with it.
+func during(t *testing.T, dir string, f func(*Node)) {
+	t.Helper()
+	n, err := New(inDir(dir))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- n.Run(ctx) }()
+	defer func() {
+		cancel()
+		require.NoError(t, wait.Receive(t, ended, "the node ends"))
+	}()
+	f(n)
+}
+
+// transfer is a transaction of an account of the node.
+func transfer(t *testing.T, n *Node, account int, nonce uint64, price int64) *types.Transaction {
+	t.Helper()
+	tx, err := types.SignNewTx(n.Accounts()[account].Key, types.LatestSignerForChainID(n.ChainConfig().ChainID), &types.DynamicFeeTx{
+		ChainID: n.ChainConfig().ChainID, Nonce: nonce, GasTipCap: common.Big1, GasFeeCap: big.NewInt(price), Gas: 21_000, To: &common.Address{1}, Value: common.Big1,
+	})
+	require.NoError(t, err)
+	return tx
+}
+
+const enough = 20 * params.GWei // a price that every block takes
+
+// grow makes final blocks with transactions of an account.
+func grow(t *testing.T, n *Node) {
+	t.Helper()
+	for nonce := range uint64(8) {
+		require.NoError(t, n.SendTransaction(transfer(t, n, 0, nonce, enough)))
+	}
+	require.NoError(t, n.Drain(wait.Context(t)))
+	require.Positive(t, n.Head().NumberU64())
+}
+
+// content returns the files of a directory.
+func content(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	require.NoError(t, fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		raw, err := os.ReadFile(filepath.Join(dir, name))
+		all[name] = string(raw)
+		return err
+	}))
+	return all
+}
+
+// A directory in which a node has run is not imported into, although it has no block, and
+// does not change. An export needs a directory.
+func TestImportNeedsANewDirectory(t *testing.T) {
+	dir := t.TempDir()
+	from, to, file := filepath.Join(dir, "from"), filepath.Join(dir, "to"), filepath.Join(dir, "file")
+	require.ErrorIs(t, Export(t.Context(), inDir(from), file), fs.ErrNotExist)
+	require.NoDirExists(t, from)
+	var last *Block
+	during(t, from, func(n *Node) {
+		grow(t, n)
+		last = n.Head()
+	})
+	require.NoError(t, Export(t.Context(), inDir(from), file))
+
+	during(t, to, func(n *Node) { require.NoError(t, n.SendTransaction(transfer(t, n, 5, 40, enough))) })
+	before := content(t, to)
+	require.ErrorIs(t, Import(t.Context(), inDir(to), file), ledger.ErrImport)
+	require.Equal(t, before, content(t, to))
+
+	empty := filepath.Join(dir, "empty")
+	require.NoError(t, os.Mkdir(empty, 0o700))
+	require.NoError(t, Import(t.Context(), inDir(empty), file))
+	during(t, empty, func(n *Node) { require.Equal(t, last.Hash(), n.Head().Hash()) })
+}
