@@ -39,6 +39,28 @@ func Open(path string) (*File, error) {
 	return j, nil
 }
 
+// Read calls f with each record of the journal in the file at path, and stops at its first
+// error, which it returns. It needs no permission to write and changes nothing. No process
+// may write to the file meanwhile. If the file is damaged or ends within a record, the
+// error wraps ErrCorrupt and has the offset of the first frame that is not complete; f has
+// then been called with the records before it.
+func Read(path string, f func(record []byte) error) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	defer file.Close()
+	end, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	whole, err := scan(file, end, f)
+	if err == nil && whole != end {
+		err = fmt.Errorf("%w: %s is damaged or cut at byte %d of %d", ErrCorrupt, path, whole, end)
+	}
+	return err
+}
+
 // openLocked opens and locks the file at path. It retries if a Replace of
 // another process renamed a new file to path in between.
 func openLocked(path string) (*os.File, error) {

@@ -13,7 +13,7 @@ var (
 	// ErrCorrupt is returned by Open if a record is damaged or missing and
 	// others follow it. They were acknowledged, and the host may have acted on
 	// them, so the journal cannot be used without them. Restore the whole
-	// journal from a copy.
+	// journal from a copy. Read returns it for every damage, also at the end.
 	ErrCorrupt = errors.New("journal: corrupt")
 	// ErrInUse is returned by Open if this or another process has the journal
 	// open.

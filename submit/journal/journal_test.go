@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -66,6 +67,35 @@ func TestTornTail(t *testing.T) {
 		require.Equal(t, append([]string{"first", "second", "third"}[:want:want], "new"), got)
 		require.NoError(t, j.Close())
 	}
+}
+
+// Read has the same records as Replay, and changes nothing, not even a torn tail.
+func TestRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j")
+	whole := made("first", "second")
+	for cut := range len(whole) + 1 {
+		require.NoError(t, os.WriteFile(path, whole[:cut], 0o444))
+		require.NoError(t, os.Chmod(path, 0o444))
+		records := []string{}
+		err := Read(path, func(r []byte) error {
+			records = append(records, string(r))
+			return nil
+		})
+		require.Equal(t, []string{"first", "second"}[:len(records)], records)
+		switch cut {
+		case 0, 25, len(whole):
+			require.NoError(t, err)
+		default:
+			require.ErrorIs(t, err, ErrCorrupt)
+			require.ErrorContains(t, err, fmt.Sprintf("at byte %d of %d", 25*len(records), cut))
+		}
+		raw, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, string(whole[:cut]), string(raw))
+		require.NoError(t, os.Remove(path))
+	}
+	require.ErrorIs(t, Read(path, nil), os.ErrNotExist)
+	require.NoFileExists(t, path)
 }
 
 // made returns a file of which each argument was appended by itself.

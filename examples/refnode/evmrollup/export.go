@@ -15,7 +15,6 @@ import (
 
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/examples/refnode/ledger"
-	"github.com/jamq/jamq/submit/journal"
 )
 
 // ErrExport is wrapped by the error of a file that is no complete export of this chain.
@@ -38,6 +37,16 @@ type exportHeader struct {
 
 const exportVersion = 1
 
+func (h *exportHeader) read(raw []byte) error {
+	if err := json.Unmarshal(raw, h); err != nil {
+		return fmt.Errorf("%w: %w", ErrExport, err)
+	}
+	if h.Version != exportVersion {
+		return fmt.Errorf("%w: it has version %d, want %d", ErrExport, h.Version, exportVersion)
+	}
+	return nil
+}
+
 // exportedBlock is a block with its progress on JAM.
 type exportedBlock struct {
 	Block    *types.Block
@@ -46,7 +55,8 @@ type exportedBlock struct {
 }
 
 // Export writes all blocks, the state of the newest one, and nothing else to a new file.
-// The newest block must be final, and no transaction may wait.
+// The newest block must be final, and no transaction may wait. The error wraps
+// fs.ErrExist if there is a file at path. The file has its name only when it is whole.
 func (c *Chain) Export(ctx context.Context, path string) (err error) {
 	head := c.Head()
 	if pending, queued := c.PoolCounts(); pending+queued > 0 || head.NumberU64() > c.ledger.Final() {
@@ -55,72 +65,58 @@ func (c *Chain) Export(ctx context.Context, path string) (err error) {
 	if oldest := c.OldestBlock(); oldest > 1 {
 		return fmt.Errorf("evmrollup: blocks before %d were pruned, and an export has all blocks; copy the data directory instead", oldest)
 	}
-	file, err := journal.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	header, err := json.Marshal(exportHeader{exportVersion, c.BlockByNumber(0).Hash(), head.NumberU64(), head.Root()})
-	if err != nil {
-		return err
-	}
-	if err := file.Replace(append([]byte{exportHead}, header...)); err != nil {
-		return err
-	}
-	for number := uint64(1); number <= head.NumberU64(); number++ {
-		if err := ctx.Err(); err != nil {
-			return err
+	return writeExport(path, func(add func(kind byte, body []byte) error) error {
+		header, err := json.Marshal(exportHeader{exportVersion, c.BlockByNumber(0).Hash(), head.NumberU64(), head.Root()})
+		if err == nil {
+			err = add(exportHead, header)
 		}
-		record, err := c.exported(number)
+		for number := uint64(1); err == nil && number <= head.NumberU64(); number++ {
+			if err = ctx.Err(); err == nil {
+				err = c.exportBlock(number, add)
+			}
+		}
 		if err != nil {
 			return err
 		}
-		if err := file.Append(record); err != nil {
+		state := bufio.NewWriterSize(pieces(add), 1<<20)
+		if err := errors.Join(c.states.Export(ctx, state, head.Root()), state.Flush()); err != nil {
 			return err
 		}
-	}
-	state := bufio.NewWriterSize(pieces{file}, 1<<20)
-	if err := errors.Join(c.states.Export(ctx, state, head.Root()), state.Flush()); err != nil {
-		return err
-	}
-	return file.Append([]byte{exportEnd})
+		return add(exportEnd, nil)
+	})
 }
 
-func (c *Chain) exported(number uint64) ([]byte, error) {
+func (c *Chain) exportBlock(number uint64, add func(kind byte, body []byte) error) error {
 	b := c.BlockByNumber(number)
 	at, _ := c.FinalProgress(number)
 	progress, err := json.Marshal(at)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	raw, err := rlp.EncodeToBytes(&exportedBlock{b.Block, ledger.StoredReceipts(b.Receipts), progress})
-	return append([]byte{exportBlock}, raw...), err
+	if err != nil {
+		return err
+	}
+	return add(exportBlock, raw)
 }
 
-// pieces writes records of a state.
-type pieces struct{ file *journal.File }
+// pieces adds a state to an export in records.
+type pieces func(kind byte, body []byte) error
 
 // Write implements io.Writer.
-func (p pieces) Write(some []byte) (int, error) {
-	return len(some), p.file.Append(append([]byte{exportState}, some...))
-}
+func (add pieces) Write(some []byte) (int, error) { return len(some), add(exportState, some) }
 
 // Import reads an export into a chain that has only its genesis, on empty disks. The next
 // start begins with the last block of the export. After an error the disks cannot be used.
-// The caller must know from another source that the last block is final: the file proves
-// only that its parts belong together.
+// The file does not change. The caller must know from another source that the last block
+// is final: the file proves only that its parts belong together.
 func (c *Chain) Import(ctx context.Context, path string) (err error) {
 	if _, err := os.Stat(path); err != nil {
 		return err
 	}
-	file, err := journal.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
 	return c.ledger.Import(func(add func(*Block, builder.Progress) error) error {
 		i := importer{chain: c, add: add}
-		if err := file.Replay(i.record); err != nil {
+		if err := readExport(path, i.record); err != nil {
 			return err
 		}
 		return i.end(ctx)
@@ -136,11 +132,7 @@ type importer struct {
 	ended  bool
 }
 
-func (i *importer) record(record []byte) error {
-	if len(record) == 0 {
-		return fmt.Errorf("%w: an empty record", ErrExport)
-	}
-	kind, body := record[0], record[1:]
+func (i *importer) record(kind byte, body []byte) error {
 	switch {
 	case kind == exportHead && i.header.Version == 0:
 		return i.begin(body)
@@ -157,11 +149,8 @@ func (i *importer) record(record []byte) error {
 }
 
 func (i *importer) begin(raw []byte) error {
-	if err := json.Unmarshal(raw, &i.header); err != nil {
-		return fmt.Errorf("%w: %w", ErrExport, err)
-	}
-	if i.header.Version != exportVersion {
-		return fmt.Errorf("%w: it has version %d, want %d", ErrExport, i.header.Version, exportVersion)
+	if err := i.header.read(raw); err != nil {
+		return err
 	}
 	if want := i.chain.BlockByNumber(0).Hash(); i.header.Genesis != want {
 		return fmt.Errorf("%w: the genesis is %s, want %s", ErrExport, i.header.Genesis, want)

@@ -1,6 +1,10 @@
 package evmrollup
 
 import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -43,6 +47,60 @@ func TestExport(t *testing.T) {
 	}
 	require.EqualValues(t, 31, hashes[0].NumberU64())
 	require.Equal(t, hashes[0].Root(), hashes[1].Root())
+}
+
+// An export never changes a file that exists, and leaves no part of a file after an error.
+func TestExportKeepsFiles(t *testing.T) {
+	_, r, made := chainOnDisk(t, 10)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "export")
+	for _, b := range made[7:] {
+		require.NoError(t, r.Final(t.Context(), builder.Block[*Block]{Number: b.NumberU64(), Root: b.Root(), Body: b}))
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.ErrorIs(t, r.Export(ended, path), context.Canceled)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, entries)
+
+	require.NoError(t, os.WriteFile(path, []byte("precious"), 0o600))
+	require.ErrorIs(t, r.Export(t.Context(), path), fs.ErrExist)
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "precious", string(raw))
+}
+
+// An import reads a file that cannot be written to. A file that is no export, or a part of
+// one, stays as it is.
+func TestImportKeepsFiles(t *testing.T) {
+	_, r, made := chainOnDisk(t, 10)
+	path := filepath.Join(t.TempDir(), "export")
+	for _, b := range made[7:] {
+		require.NoError(t, r.Final(t.Context(), builder.Block[*Block]{Number: b.NumberU64(), Root: b.Root(), Body: b}))
+	}
+	require.NoError(t, r.Export(t.Context(), path))
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	attempt := func(content []byte) error {
+		path := filepath.Join(t.TempDir(), "file")
+		require.NoError(t, os.WriteFile(path, content, 0o400))
+		cfg := testConfig()
+		cfg.Ledger, cfg.States = store.NewKeys(), store.NewKeys()
+		c, err := New(cfg)
+		require.NoError(t, err)
+		checked, err := CheckExport(path), c.Import(t.Context(), path)
+		require.Equal(t, checked, err)
+		have, failed := os.ReadFile(path)
+		require.NoError(t, failed)
+		require.True(t, bytes.Equal(content, have))
+		return err
+	}
+	require.NoError(t, attempt(raw))
+	require.ErrorIs(t, attempt([]byte("a photo, of which there is no other copy")), ErrExport)
+	err = attempt(raw[:len(raw)-1])
+	require.ErrorIs(t, err, ErrExport)
+	require.ErrorContains(t, err, fmt.Sprintf("at byte 0 of %d", len(raw)-1), "a small export is one frame")
 }
 
 // An export that is cut or of another chain is refused, and the directory cannot be used then.

@@ -32,7 +32,8 @@ func Export(ctx context.Context, cfg Config, path string) error {
 
 // Import makes a data directory, which must not exist or be empty, from a file that
 // Export wrote. The node then goes on with the block after the last one of the file. The
-// error wraps ledger.ErrImport if the directory has files; they do not change.
+// error wraps ledger.ErrImport if the directory has files, or evmrollup.ErrExport if the
+// file is no whole export; nothing changes then.
 func Import(ctx context.Context, cfg Config, path string) (err error) {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -42,7 +43,7 @@ func Import(ctx context.Context, cfg Config, path string) (err error) {
 			err = fmt.Errorf("node: import %s: %w", path, err)
 		}
 	}()
-	if err := checkEmpty(cfg.DataDir); err != nil {
+	if err := errors.Join(checkEmpty(cfg.DataDir), evmrollup.CheckExport(path)); err != nil {
 		return err
 	}
 	n := &Node{cfg: cfg, log: slog.New(slog.DiscardHandler)}
