@@ -73,7 +73,7 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.http, "http", "127.0.0.1:8545", "`address` of JSON-RPC over HTTP and WebSocket, and of the live page")
 	fs.StringVar(&o.dataDir, "datadir", "", "`directory` for blocks, queue and pool, so that the node survives a kill; empty: keep them in memory")
 	fs.Uint64Var(&o.keep, "history.blocks", 0, "`number` of final blocks of which -datadir keeps bodies, receipts and index, at least 256; 0: all")
-	fs.StringVar(&o.exportTo, "export", "", "write the node in -datadir, which must be drained, to a new `file`, and exit")
+	fs.StringVar(&o.exportTo, "export", "", "write the node in -datadir, whose blocks must all be final, to a new `file`, and exit")
 	fs.StringVar(&o.importOf, "import", "", "make -datadir from a `file` that -export wrote, and exit")
 	fs.StringVar(&o.spec, "spec", "tiny", "`constants` of the embedded JAM chain: tiny or full")
 	fs.DurationVar(&o.slot, "slot", 6*time.Second, "length of a slot, at least about 20ms; -demo and -load use 250ms, and -dev 100ms, unless this flag is given")

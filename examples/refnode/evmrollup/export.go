@@ -25,6 +25,7 @@ const (
 	exportHead  = 'H' // JSON of exportHeader
 	exportBlock = 'B' // RLP of exportedBlock, from block 1 on
 	exportState = 'S' // a piece of statedb.Store.Export
+	exportPool  = 'P' // a record of the pool
 	exportEnd   = 'E' // nothing
 )
 
@@ -35,14 +36,15 @@ type exportHeader struct {
 	Root    common.Hash
 }
 
-const exportVersion = 1
+// exportVersion is the version of an export. Version 1 has no records of a pool.
+const exportVersion = 2
 
 func (h *exportHeader) read(raw []byte) error {
 	if err := json.Unmarshal(raw, h); err != nil {
 		return fmt.Errorf("%w: %w", ErrExport, err)
 	}
-	if h.Version != exportVersion {
-		return fmt.Errorf("%w: it has version %d, want %d", ErrExport, h.Version, exportVersion)
+	if h.Version < 1 || h.Version > exportVersion {
+		return fmt.Errorf("%w: it has version %d, want 1 to %d", ErrExport, h.Version, exportVersion)
 	}
 	return nil
 }
@@ -54,13 +56,14 @@ type exportedBlock struct {
 	Progress []byte // JSON
 }
 
-// Export writes all blocks, the state of the newest one, and nothing else to a new file.
-// The newest block must be final, and no transaction may wait. The error wraps
-// fs.ErrExist if there is a file at path. The file has its name only when it is whole.
+// Export writes all blocks, the state of the newest one, and all transactions of the pool
+// to a new file. The newest block must be final. It may be called when a builder has
+// recovered the chain, and before it runs. The error wraps fs.ErrExist if there is a file
+// at path. The file has its name only when it is whole.
 func (c *Chain) Export(ctx context.Context, path string) (err error) {
 	head := c.Head()
-	if pending, queued := c.PoolCounts(); pending+queued > 0 || head.NumberU64() > c.ledger.Final() {
-		return fmt.Errorf("evmrollup: block %d of %d is final, and %d transactions wait; drain the node before an export", c.ledger.Final(), head.NumberU64(), pending+queued)
+	if final := c.ledger.Final(); head.NumberU64() > final {
+		return fmt.Errorf("evmrollup: block %d of %d is final; drain the node before an export", final, head.NumberU64())
 	}
 	if oldest := c.OldestBlock(); oldest > 1 {
 		return fmt.Errorf("evmrollup: blocks before %d were pruned, and an export has all blocks; copy the data directory instead", oldest)
@@ -81,6 +84,11 @@ func (c *Chain) Export(ctx context.Context, path string) (err error) {
 		state := bufio.NewWriterSize(pieces(add), 1<<20)
 		if err := errors.Join(c.states.Export(ctx, state, head.Root()), state.Flush()); err != nil {
 			return err
+		}
+		for _, record := range c.pool.Records() {
+			if err := add(exportPool, record); err != nil {
+				return err
+			}
 		}
 		return add(exportEnd, nil)
 	})
@@ -129,6 +137,7 @@ type importer struct {
 	header exportHeader
 	last   *Block
 	state  bytes.Buffer
+	pool   [][]byte
 	ended  bool
 }
 
@@ -140,6 +149,8 @@ func (i *importer) record(kind byte, body []byte) error {
 		return i.block(body)
 	case kind == exportState:
 		i.state.Write(body)
+	case kind == exportPool:
+		i.pool = append(i.pool, bytes.Clone(body))
 	case kind == exportEnd:
 		i.ended = true
 	default:
@@ -171,7 +182,7 @@ func (i *importer) block(raw []byte) error {
 	return i.add(i.last, at)
 }
 
-// end imports the state after the last block.
+// end imports the state after the last block, and the pool.
 func (i *importer) end(ctx context.Context) error {
 	switch {
 	case !i.ended || i.last == nil:
@@ -182,5 +193,8 @@ func (i *importer) end(ctx context.Context) error {
 	if err := i.chain.states.Import(ctx, &i.state, i.last.Root()); err != nil {
 		return err
 	}
-	return i.chain.states.SetCanonical(i.last.Root())
+	if err := i.chain.states.SetCanonical(i.last.Root()); err != nil || len(i.pool) == 0 {
+		return err
+	}
+	return i.chain.ledger.SetImported(i.pool)
 }

@@ -3,12 +3,17 @@ package evmrollup
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
+	"math/big"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/params"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/builder"
@@ -47,6 +52,99 @@ func TestExport(t *testing.T) {
 	}
 	require.EqualValues(t, 31, hashes[0].NumberU64())
 	require.Equal(t, hashes[0].Root(), hashes[1].Root())
+}
+
+// An export has every transaction of the pool: those that can run, those that cannot pay the
+// base fee, and those behind a gap. They are in the log of the new directory after its first
+// start, also if that start is interrupted, and no later start adds them again.
+func TestExportHasThePool(t *testing.T) {
+	_, r, made := chainOnDisk(t, 10)
+	for _, b := range made[7:] {
+		require.NoError(t, r.Final(t.Context(), builder.Block[*Block]{Number: b.NumberU64(), Root: b.Root(), Body: b}))
+	}
+	key, _ := user(0)
+	poor := types.MustSignNewTx(key, types.LatestSignerForChainID(chainID), &types.DynamicFeeTx{
+		ChainID: chainID, Nonce: 1, GasTipCap: common.Big1, GasFeeCap: big.NewInt(params.GWei / 100), Gas: 21_000, To: &common.Address{1},
+	})
+	gap := pay(1, 9, 1)
+	all := []*types.Transaction{pay(2, 1, 1), poor, gap}
+	for _, tx := range all {
+		require.NoError(t, r.SendTransaction(tx))
+	}
+	s := r.PoolStats()
+	require.Equal(t, []int{1, 1, 1}, []int{s.Pending, s.Parked, s.Queued})
+	path := filepath.Join(t.TempDir(), "export")
+	require.NoError(t, r.Export(t.Context(), path))
+
+	cfg := testConfig()
+	cfg.Ledger, cfg.States = store.NewKeys(), store.NewKeys()
+	c, err := New(cfg)
+	require.NoError(t, err)
+	require.NoError(t, c.Import(t.Context(), path))
+	var log [][]byte
+	start := func(fail bool) *Chain {
+		c, err := New(cfg)
+		require.NoError(t, err)
+		b, err := c.Rollup()
+		require.NoError(t, err)
+		for _, record := range log {
+			require.NoError(t, b.(*rollup).Replay(t.Context(), record))
+		}
+		err = b.(*rollup).Recovered(t.Context(), func(records ...[]byte) error {
+			if fail {
+				return errors.New("the process is killed")
+			}
+			log = append(log, records...)
+			return nil
+		})
+		require.Equal(t, fail, err != nil)
+		return c
+	}
+	start(true)
+	for range 2 {
+		c := start(false)
+		require.NoError(t, c.CheckPool())
+		have := c.PoolStats()
+		require.Equal(t, []int{1, 1, 1}, []int{have.Pending, have.Parked, have.Queued})
+		for _, tx := range all {
+			_, known := c.Pooled(tx.Hash())
+			require.True(t, known)
+		}
+	}
+	c = start(false)
+	require.NoError(t, c.RemovePooled(poor.Hash()))
+	_, known := start(false).Pooled(poor.Hash())
+	require.False(t, known, "it comes back from the import")
+}
+
+// An export of version 1, which has no pool, can be imported.
+func TestImportOfVersion1(t *testing.T) {
+	_, r, made := chainOnDisk(t, 10)
+	for _, b := range made[7:] {
+		require.NoError(t, r.Final(t.Context(), builder.Block[*Block]{Number: b.NumberU64(), Root: b.Root(), Body: b}))
+	}
+	path := filepath.Join(t.TempDir(), "export")
+	require.NoError(t, r.Export(t.Context(), path))
+	old := filepath.Join(t.TempDir(), "old")
+	require.NoError(t, fillExport(old, func(add func(kind byte, body []byte) error) error {
+		return readExport(path, func(kind byte, body []byte) error {
+			switch kind {
+			case exportHead:
+				body = bytes.Replace(body, []byte(`"Version":2`), []byte(`"Version":1`), 1)
+			case exportPool:
+				return nil
+			}
+			return add(kind, body)
+		})
+	}))
+	cfg := testConfig()
+	cfg.Ledger, cfg.States = store.NewKeys(), store.NewKeys()
+	c, err := New(cfg)
+	require.NoError(t, err)
+	require.NoError(t, c.Import(t.Context(), old))
+	again := onDisk(t, cfg, nil)
+	require.Equal(t, r.Root(), again.Root())
+	require.Zero(t, again.PoolStats().Size())
 }
 
 // An export never changes a file that exists, and leaves no part of a file after an error.

@@ -25,10 +25,28 @@ var errRecord = errors.New("evmrollup: malformed record")
 // Replay implements builder.Recorder. All records are those of the pool.
 func (r *rollup) Replay(ctx context.Context, record []byte) error { return r.pool.Replay(ctx, record) }
 
-// Recovered implements builder.Recorder.
+// Recovered implements builder.Recorder. At the first start after an import, it puts the
+// imported transactions into the log.
 func (r *rollup) Recovered(ctx context.Context, record func(records ...[]byte) error) error {
+	imported, err := r.ledger.Imported()
+	if err != nil {
+		return err
+	}
+	for _, some := range imported {
+		if err := r.pool.Replay(ctx, some); err != nil {
+			return err
+		}
+	}
 	if err := r.pool.Recovered(ctx, record); err != nil {
 		return err
+	}
+	if len(imported) > 0 {
+		if err := record(r.pool.Records()...); err != nil {
+			return err
+		}
+		if err := r.ledger.ForgetImported(); err != nil {
+			return err
+		}
 	}
 	if head := r.ledger.Head().NumberU64(); head > 0 || r.pool.Size() > 0 {
 		r.log.Info("recovered", "blocks", head, "transactions", r.pool.Size(), "held aside", len(r.pool.Held()))

@@ -43,6 +43,7 @@ var (
 //	s ‖ number            RLP of the header of a pruned block, which has no b, r, g, t, a and l
 //	x                     number of the oldest block after the genesis that is not pruned
 //	o                     number of the block with which the directory began, if it was imported
+//	i                     RLP of the imported records of the pool, until the first start
 const (
 	keyBlock       = 'b'
 	keyReceipts    = 'r'
@@ -54,6 +55,7 @@ const (
 	keyTopic       = 'l'
 	keyLast        = 'm'
 	keyOrigin      = 'o'
+	keyImported    = 'i'
 	keyHeader      = 's'
 	keyOldest      = 'x'
 )

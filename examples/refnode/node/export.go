@@ -14,8 +14,8 @@ import (
 	"github.com/jamq/jamq/examples/refnode/store"
 )
 
-// Export writes the node of a data directory, which must have been drained, to a new
-// file: all blocks, and the state after the last one. The error wraps fs.ErrNotExist if
+// Export writes the node of a data directory, whose blocks must all be final, to a new
+// file: all blocks, the last state, and the pool. The error wraps fs.ErrNotExist if
 // there is no such directory.
 func Export(ctx context.Context, cfg Config, path string) error {
 	if _, err := os.ReadDir(cfg.DataDir); err != nil {

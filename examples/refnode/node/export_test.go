@@ -89,6 +89,7 @@ func TestImportNeedsANewDirectory(t *testing.T) {
 	during(t, from, func(n *Node) {
 		grow(t, n)
 		last = n.Head()
+		require.NoError(t, n.SendTransaction(transfer(t, n, 5, 40, enough)))
 	})
 	require.NoError(t, Export(t.Context(), inDir(from), file))
 
@@ -100,5 +101,11 @@ func TestImportNeedsANewDirectory(t *testing.T) {
 	empty := filepath.Join(dir, "empty")
 	require.NoError(t, os.Mkdir(empty, 0o700))
 	require.NoError(t, Import(t.Context(), inDir(empty), file))
-	during(t, empty, func(n *Node) { require.Equal(t, last.Hash(), n.Head().Hash()) })
+	for range 2 {
+		during(t, empty, func(n *Node) {
+			require.Equal(t, last.Hash(), n.Head().Hash())
+			_, queued := n.PoolCounts()
+			require.Equal(t, 1, queued, "a transaction behind a gap is moved too")
+		})
+	}
 }

@@ -27,7 +27,7 @@ var (
 	ErrDisk = pebbledb.ErrDisk
 	// ErrVersion is wrapped by the error of a directory that another version of this
 	// package has written.
-	ErrVersion = errors.New("store: the data directory has another version; drain the node with the program that wrote it, and begin with an empty directory")
+	ErrVersion = errors.New("store: the data directory has another version; drain and export the node with the program that wrote it, and import the file into a new directory")
 )
 
 // version is the version of the layout, and versionKey the key that has it. No other key
