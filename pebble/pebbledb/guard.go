@@ -3,6 +3,8 @@ package pebbledb
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -13,6 +15,9 @@ import (
 
 // ErrDisk is wrapped by all errors of a database after its disk has failed.
 var ErrDisk = errors.New("pebble: the disk failed")
+
+// ErrInUse is wrapped by the error of Open if this or another process has the database open.
+var ErrInUse = errors.New("pebble: the database is in use, and only one process can use it")
 
 // guard is the file system that Pebble gets. It keeps Pebble from seeing that
 // the disk has failed.
@@ -134,6 +139,16 @@ func (g *guard) Stat(name string) (os.FileInfo, error) {
 		}
 	}
 	return g.FS.Stat(name)
+}
+
+// Lock implements vfs.FS. The error wraps ErrInUse unless the lock's file cannot be made.
+func (g *guard) Lock(name string) (io.Closer, error) {
+	lock, err := g.FS.Lock(name)
+	var file *fs.PathError
+	if err != nil && !errors.As(err, &file) {
+		err = fmt.Errorf("%w: %s: %w", ErrInUse, name, err)
+	}
+	return lock, err
 }
 
 // Link implements vfs.FS.

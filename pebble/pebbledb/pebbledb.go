@@ -29,7 +29,8 @@ type DB struct {
 }
 
 // Open opens a database, or makes an empty one. Nil options mean Pebble's
-// defaults, and its log discarded. Open sets IndexBlockSize of all levels.
+// defaults, and its log discarded. Open sets IndexBlockSize of all levels. The error wraps
+// ErrInUse, or is that of a file, which it names.
 //
 // Pebble leaves the names of the directories that it makes to others. Open makes
 // them durable, up to the first that was there before: otherwise a new database

@@ -59,8 +59,9 @@ type exportedBlock struct {
 // Export writes all blocks, the state of the newest one, and all transactions of the pool
 // to a new file. The newest block must be final. It may be called when a builder has
 // recovered the chain, and before it runs. The error wraps fs.ErrExist if there is a file
-// at path. The file has its name only when it is whole.
-func (c *Chain) Export(ctx context.Context, path string) (err error) {
+// at path, and ledger.ErrDamaged if a block cannot be read. The file has its name only
+// when it is whole.
+func (c *Chain) Export(ctx context.Context, path string) error {
 	head := c.Head()
 	if final := c.ledger.Final(); head.NumberU64() > final {
 		return fmt.Errorf("evmrollup: block %d of %d is final; drain the node before an export", final, head.NumberU64())
@@ -68,7 +69,8 @@ func (c *Chain) Export(ctx context.Context, path string) (err error) {
 	if oldest := c.OldestBlock(); oldest > 1 {
 		return fmt.Errorf("evmrollup: blocks before %d were pruned, and an export has all blocks; copy the data directory instead", oldest)
 	}
-	return writeExport(path, func(add func(kind byte, body []byte) error) error {
+	return writeExport(path, func(add func(kind byte, body []byte) error) (err error) {
+		defer ledger.Recover(&err)
 		header, err := json.Marshal(exportHeader{exportVersion, c.BlockByNumber(0).Hash(), head.NumberU64(), head.Root()})
 		if err == nil {
 			err = add(exportHead, header)

@@ -147,6 +147,39 @@ func TestImportOfVersion1(t *testing.T) {
 	require.Zero(t, again.PoolStats().Size())
 }
 
+// unreadable is a disk that cannot read one key after New.
+type unreadable struct {
+	*store.Keys
+	key string
+}
+
+func (d *unreadable) Get(key []byte) ([]byte, error) {
+	if string(key) == d.key {
+		return nil, errors.New("table 000026 (checksum mismatch at 4/5)")
+	}
+	return d.Keys.Get(key)
+}
+
+// The export of a damaged ledger fails with an error that has the reason of the disk.
+func TestExportOfDamagedLedger(t *testing.T) {
+	cfg := testConfig()
+	disk := &unreadable{Keys: store.NewKeys()}
+	cfg.Ledger, cfg.States = disk, store.NewKeys()
+	r := onDisk(t, cfg, nil)
+	made := r.grow(t, 0, 100)
+	for _, b := range made[97:] {
+		require.NoError(t, r.Final(t.Context(), builder.Block[*Block]{Number: b.NumberU64(), Root: b.Root(), Body: b}))
+	}
+	disk.key = "b\x00\x00\x00\x00\x00\x00\x00\x05" // block 5
+	dir := t.TempDir()
+	err := r.Export(t.Context(), filepath.Join(dir, "export"))
+	require.ErrorIs(t, err, ledger.ErrDamaged)
+	require.ErrorContains(t, err, "table 000026")
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, entries)
+}
+
 // An export never changes a file that exists, and leaves no part of a file after an error.
 func TestExportKeepsFiles(t *testing.T) {
 	_, r, made := chainOnDisk(t, 10)

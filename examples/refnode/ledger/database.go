@@ -93,6 +93,20 @@ func (d *database) check(err error) {
 	panic(err)
 }
 
+// Recover is for a deferred call: it turns the panic of a damaged ledger into an error,
+// which wraps ErrDamaged. Other panics go on.
+func Recover(err *error) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	damage, ok := p.(error)
+	if !ok || !errors.Is(damage, ErrDamaged) {
+		panic(p)
+	}
+	*err = damage
+}
+
 func key(kind byte, parts ...[]byte) []byte {
 	return slices.Concat(append([][]byte{{kind}}, parts...)...)
 }

@@ -60,7 +60,7 @@ type Store struct {
 }
 
 // Open opens a directory, or creates it. Only one process can use it. Errors wrap
-// ErrVersion, or are those of pebblejournal.
+// ErrVersion, or are those of pebbledb.Open, such as ErrInUse, and of pebblejournal.
 func Open(dir string, log *slog.Logger) (*Store, error) {
 	db, err := pebbledb.Open(filepath.Join(dir, "db"), &pebble.Options{
 		MemTableSize: memTable, Logger: pebbledb.Silent{},
@@ -68,7 +68,7 @@ func Open(dir string, log *slog.Logger) (*Store, error) {
 		Levels: []pebble.LevelOptions{{FilterPolicy: bloom.FilterPolicy(filterBits), FilterType: pebble.TableFilter}},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("store: open the data directory, which only one process can use: %w", err)
+		return nil, fmt.Errorf("store: open %s: %w", filepath.Join(dir, "db"), err)
 	}
 	s := &Store{db: db, Ledger: &keys{db, []byte("ledger/")}}
 	if err := s.checkVersion(); err != nil {

@@ -2,12 +2,14 @@ package store_test
 
 import (
 	"log/slog"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/examples/refnode/store"
+	"github.com/jamq/jamq/pebble/pebbledb"
 	"github.com/jamq/jamq/pebble/pebblestate"
 	"github.com/jamq/jamq/statedb"
 )
@@ -19,6 +21,7 @@ func TestOpen(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Log.Append([]byte("one")))
 	_, err = store.Open(dir, log)
+	require.ErrorIs(t, err, pebbledb.ErrInUse)
 	require.ErrorContains(t, err, "only one process")
 	require.NoError(t, s.Close())
 
@@ -40,5 +43,29 @@ func TestOpen(t *testing.T) {
 		require.NoError(t, db.Close())
 		_, err = store.Open(dir, log)
 		require.ErrorIs(t, err, store.ErrVersion)
+	}
+}
+
+// The error of a damaged file of the database names the file, and does not say that another
+// process has the directory.
+func TestOpenNamesDamagedFile(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	for _, kind := range []string{"MANIFEST", "OPTIONS", "CURRENT"} {
+		dir := filepath.Join(t.TempDir(), "data")
+		s, err := store.Open(dir, log)
+		require.NoError(t, err)
+		require.NoError(t, s.Close())
+		names, err := filepath.Glob(filepath.Join(dir, "db", kind+"*"))
+		require.NoError(t, err)
+		require.NotEmpty(t, names)
+		for _, name := range names {
+			require.NoError(t, os.WriteFile(name, []byte("damaged"), 0o600))
+		}
+		_, err = store.Open(dir, log)
+		t.Log(kind, err)
+		require.Error(t, err, kind)
+		require.NotErrorIs(t, err, pebbledb.ErrInUse)
+		require.NotContains(t, err.Error(), "process")
+		require.ErrorContains(t, err, dir)
 	}
 }
