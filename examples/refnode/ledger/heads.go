@@ -122,8 +122,9 @@ func (l *HeadLog) Cursor() uint64 {
 
 // Changes returns at most 1024 changes after a cursor, the cursor behind
 // them, and a channel that is closed when there are more. The error wraps
-// [ErrMissed] if the cursor is too old.
+// [ErrMissed] if the cursor is too old, or [ErrDamaged] if a block cannot be read.
 func (l *HeadLog) Changes(cursor uint64, block func(number uint64) *Block) (changes []HeadChange, next uint64, more <-chan struct{}, err error) {
+	defer Recover(&err)
 	some, more, err := l.after(cursor)
 	for _, c := range some {
 		if c.block == nil {

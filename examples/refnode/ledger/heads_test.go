@@ -180,3 +180,23 @@ func TestHeadLogFollows(t *testing.T) {
 		}
 	})
 }
+
+// Changes whose blocks cannot be read are an error and not a panic, which would end the
+// process, because goroutines of subscriptions read them.
+func TestHeadChangesOfDamagedLedger(t *testing.T) {
+	made := []*Block{testBlock(nil, "")}
+	for range 9 {
+		made = append(made, testBlock(made[len(made)-1], ""))
+	}
+	l := NewHeadLog(made[0])
+	cursor := l.Cursor()
+	l.Move(func(number uint64) *Block { return made[number] }, 9, 9)
+	_, _, _, err := l.Changes(cursor, func(number uint64) *Block {
+		panic(fmt.Errorf("%w: block %d", ErrDamaged, number))
+	})
+	require.ErrorIs(t, err, ErrDamaged)
+	require.ErrorContains(t, err, "block 1")
+	require.PanicsWithValue(t, "another reason", func() {
+		_, _, _, _ = l.Changes(cursor, func(uint64) *Block { panic("another reason") })
+	})
+}

@@ -277,6 +277,9 @@ func (a *Subscriptions) newChanges(f *filter, visit func(node.HeadChange) bool) 
 		if errors.Is(err, node.ErrMissed) {
 			return errFilterNotFound // as for an expired filter
 		}
+		if err != nil {
+			return err
+		}
 		for _, c := range changes {
 			f.cursor++
 			if !visit(c) {

@@ -63,7 +63,7 @@ func (a *Subscriptions) begin(ctx context.Context, weight int) (*rpc.Notifier, *
 // follow calls send for each head change from now on, until the client
 // unsubscribes or its connection ends. A slow subscriber does not delay the
 // node or other clients. If the node has already discarded changes that the
-// subscriber has not read, it continues with the next new one.
+// subscriber has not read, or cannot read their blocks, it continues with the next new one.
 func (a *Subscriptions) follow(ctx context.Context, send func(node.HeadChange, func(any) error) error) (*rpc.Subscription, error) {
 	notifier, s, end, err := a.begin(ctx, 1)
 	if err != nil {
