@@ -87,10 +87,15 @@ func (d *database) check(err error) {
 	if err == nil {
 		return
 	}
+	d.found(err)
+	panic(err)
+}
+
+// found keeps the first error of a damaged database, and logs it.
+func (d *database) found(err error) {
 	if d.damage.CompareAndSwap(nil, &err) {
 		d.log.Error("the database is damaged", "err", err)
 	}
-	panic(err)
 }
 
 // Recover is for a deferred call: it turns the panic of a damaged ledger into an error,

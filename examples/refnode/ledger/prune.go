@@ -25,7 +25,8 @@ func (l *Ledger) Oldest() uint64 { return l.oldest.Load() }
 // pruned reports whether only the header of a block is left.
 func (l *Ledger) pruned(number uint64) bool { return number > 0 && number < l.oldest.Load() }
 
-// prune deletes blocks that are too old, after a block has become final.
+// prune deletes blocks that are too old, after a block has become final. One that cannot be
+// read stays on the disk, so that it does not keep the others there, and is damage.
 func (l *Ledger) prune(final uint64) error {
 	from := l.oldest.Load()
 	if l.keep == 0 || final+1 < from+l.keep {
@@ -36,7 +37,8 @@ func (l *Ledger) prune(final uint64) error {
 	for number := from; number < to; number++ {
 		some, err := l.old.pruning(number)
 		if err != nil {
-			return err
+			l.old.found(err)
+			continue
 		}
 		records = append(records, some...)
 	}

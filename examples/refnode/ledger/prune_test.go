@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"errors"
 	"log/slog"
 	"math/big"
 	"sync"
@@ -138,4 +139,34 @@ func TestPruneWhileReading(t *testing.T) {
 	close(ended)
 	reading.Wait()
 	checkKept(t, l, made, 201)
+}
+
+// damaged is a disk on which one block cannot be read.
+type damaged struct {
+	*store.Keys
+	key string
+}
+
+func (d damaged) Get(key []byte) ([]byte, error) {
+	if string(key) == d.key {
+		return nil, errors.New("checksum mismatch")
+	}
+	return d.Keys.Get(key)
+}
+
+// An old block that cannot be read is damage. The blocks after it are pruned.
+func TestDamageDoesNotStopPruning(t *testing.T) {
+	const keep, last = ledger.MinKeep, ledger.MinKeep + 120
+	made := chainOf(last)
+	disk := damaged{store.NewKeys(), "b\x00\x00\x00\x00\x00\x00\x00\x14"} // block 20
+	log := slog.New(slog.DiscardHandler)
+	l, err := ledger.Open(disk, evm.ChainConfig(big.NewInt(7)), made[0], keep, log)
+	require.NoError(t, err)
+	for number := uint64(1); number <= last; number++ {
+		require.NoError(t, l.Append(made[number]))
+		require.NoError(t, l.Finalize(number, builder.Progress{}))
+	}
+	require.EqualValues(t, 121, l.Oldest())
+	require.ErrorIs(t, l.Damage(), ledger.ErrDamaged)
+	require.ErrorContains(t, l.Damage(), "checksum mismatch")
 }
