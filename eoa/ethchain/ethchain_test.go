@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,10 +38,10 @@ type node struct {
 	receipts int
 	prices   int // calls for the price of blobs
 	noBlobs  bool
-	counts   int    // calls for counts
-	states   uint64 // height of the oldest state
-	bodies   uint64 // height of the oldest block with transactions
-	hashes   any    // of the last estimate's blobs
+	counts   atomic.Int64 // calls for counts
+	states   uint64       // height of the oldest state
+	bodies   uint64       // height of the oldest block with transactions
+	hashes   any          // of the last estimate's blobs
 }
 
 func (n *node) look(a common.Address) eoa.Look {
@@ -104,7 +105,7 @@ func (n *node) body(height uint64) map[string]any {
 }
 
 func (n *node) GetTransactionCount(a common.Address, tag rpc.BlockNumber) (hexutil.Uint64, error) {
-	n.counts++
+	n.counts.Add(1)
 	l := n.look(a)
 	switch tag {
 	case rpc.PendingBlockNumber:

@@ -58,7 +58,8 @@ func TestUsersOfNonces(t *testing.T) {
 		{"no blocks", eoa.UsedNonce{Nonce: 1, UpTo: n}, 0, n, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s.node.states, s.node.bodies, s.node.counts = c.states, c.bodies, 0
+			s.node.states, s.node.bodies = c.states, c.bodies
+			s.node.counts.Store(0)
 			a, err := chain.Ask(t.Context(), eoa.Questions{Account: s.account.Address, Nonces: []eoa.UsedNonce{c.used}})
 			require.NoError(t, err)
 			user, known := a.Users[c.used.Nonce]
@@ -66,7 +67,7 @@ func TestUsersOfNonces(t *testing.T) {
 			if known {
 				require.Equal(t, hashes[c.used.Nonce], user)
 			}
-			require.LessOrEqual(t, s.node.counts, 3*countsAtOnce)
+			require.LessOrEqual(t, s.node.counts.Load(), int64(3*countsAtOnce))
 		})
 	}
 }
