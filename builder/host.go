@@ -235,7 +235,9 @@ func (JSON[B]) Decode(raw []byte) (body B, err error) {
 // Log stores the records of a builder, in order. Package submit/journal has one in
 // memory and one in a file, and pebble/pebblejournal one on Pebble, which is the
 // usual choice. builder/logtest tests others. An append is atomic and durable: see
-// submit.Journal.
+// submit.Journal. Records are any bytes, in any length up to journal.MaxRecord. If a log
+// refuses shorter ones, it returns an error that wraps journal.ErrTooLarge, and changes
+// nothing; a block whose record it refuses ends Run.
 type Log = submit.Journal
 
 // anchorOf converts the request of the queue.

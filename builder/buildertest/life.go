@@ -3,6 +3,7 @@ package buildertest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"sync"
@@ -52,6 +53,14 @@ func newLife[B any](w *world[B], diesAt int) *life[B] {
 func (l *life[B]) run(ctx context.Context) error {
 	ctx, l.stop = context.WithCancel(ctx)
 	defer l.stop()
+	if l.rules.Log != nil {
+		log, err := l.rules.Log(l.logs)
+		if err != nil {
+			return fmt.Errorf("open the log: %w", err)
+		}
+		l.log = log
+		defer func() { _ = log.Close() }()
+	}
 	rollup := &checked[B]{life: l, inner: l.rules.New()}
 	_, l.records = rollup.inner.(builder.Recorder)
 	defer func() { _ = closeRollup(rollup.inner) }()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/internal/bubble"
+	"github.com/jamq/jamq/submit/journal"
 )
 
 // Case is a rollup under test.
@@ -20,6 +21,11 @@ type Case[B any] struct {
 	// run, and is empty at first. The kit opens a first rollup to read its root, and closes
 	// it if it is an io.Closer.
 	Open func(dir string) builder.Rollup[B]
+	// Log opens the log of a life, in a directory that outlives the processes of a run and is
+	// empty at first. The kit closes it at the end of the life. Nil means a log in memory. A log
+	// whose goroutines wait for others outside of the run, such as one on Pebble, cannot live in
+	// virtual time.
+	Log func(dir string) (journal.Journal, error)
 	// Operation returns the operation with a number from 0. No two may be equal.
 	Operation func(i int) []byte
 	// Executed returns the operations that the rollup's service executes for a
@@ -125,6 +131,7 @@ func playLives[B any](t *testing.T, c Case[B], seed uint64, deaths func(*world[B
 			c.New = func() builder.Rollup[B] { return c.Open(dir) }
 		}
 		if w, problem = newWorld(c, seed); problem == nil {
+			w.logs = t.TempDir()
 			moments, problem = w.play(t.Context(), deaths(w))
 			log = w.diary.String()
 		}

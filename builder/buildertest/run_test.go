@@ -19,6 +19,7 @@ import (
 	"github.com/jamq/jamq/builder/buildertest"
 	"github.com/jamq/jamq/internal/repeat"
 	"github.com/jamq/jamq/internal/words"
+	"github.com/jamq/jamq/submit/journal"
 )
 
 func rules(rollup func() builder.Rollup[words.Body]) buildertest.Case[words.Body] {
@@ -56,6 +57,47 @@ func TestRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) { buildertest.Run(t, rules(rollup)) })
 	}
 	t.Run("files", func(t *testing.T) { buildertest.Run(t, filed(0)) })
+}
+
+// TestLog: the kit runs on the log of a user, which it opens for each life. It finds one that
+// loses records when it is opened.
+func TestLog(t *testing.T) {
+	c := rules(rollups["checkpoints"])
+	opened := 0
+	c.Log = func(dir string) (journal.Journal, error) {
+		opened++
+		return journal.Open(filepath.Join(dir, "log"))
+	}
+	seed, problem := buildertest.Find(t, c, 3)
+	require.NoError(t, problem, "seed %d", seed)
+	require.Greater(t, opened, 3, "some seeds have several lives")
+
+	logs := make(map[string]*journal.Memory) // by directory
+	c.Log = func(dir string) (journal.Journal, error) {
+		if logs[dir] == nil {
+			logs[dir] = new(journal.Memory)
+		}
+		logs[dir].Reopen()
+		return forgetful{logs[dir]}, nil
+	}
+	_, problem = buildertest.Find(t, c, 50)
+	require.Error(t, problem)
+}
+
+// forgetful is a log that does not show its last records.
+type forgetful struct{ journal.Journal }
+
+func (f forgetful) Replay(each func([]byte) error) error {
+	n := 0
+	if err := f.Journal.Replay(func([]byte) error { n++; return nil }); err != nil {
+		return err
+	}
+	return f.Journal.Replay(func(record []byte) error {
+		if n--; n < 8 && record[0] != 'C' && record[0] != 'S' {
+			return nil
+		}
+		return each(record)
+	})
 }
 
 // filed returns the rules of a rollup with files, which keeps the given number of them.

@@ -30,7 +30,8 @@ type world[B any] struct {
 	random  *rand.Rand // of the goroutine that plays
 	jam     jamtest.Config
 	network *simnet.Network // of the present JAM chain
-	log     journal.Memory
+	log     journal.Journal // of the present life
+	logs    string          // the directory of Case.Log
 	cfg     builder.Config[B]
 	diary   *diary
 	// refusals is how many of 8 checkpoints the log refuses.
@@ -75,7 +76,7 @@ func newWorld[B any](c Case[B], seed uint64) (*world[B], error) {
 	cfg.SkipProbability, cfg.LossProbability, cfg.UnavailableProbability = float64(seed%3)/10, float64(seed%4)/10, float64(seed%2)/20
 	cfg.FinalityLag, cfg.MaxForkDepth, cfg.ForkProbability = 3, 2, float64(seed%2)/10
 	w := &world[B]{
-		rules: c, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), jam: cfg, diary: newDiary(cfg.Spec),
+		rules: c, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), jam: cfg, diary: newDiary(cfg.Spec), log: new(journal.Memory),
 		answers: make(map[string]answer), dropped: make(map[string]bool), executed: make(map[string]int), settled: make(chan struct{}), payloads: make(map[string]string),
 	}
 	w.cfg = builder.DefaultConfig[B](cfg.Spec)

@@ -4,15 +4,31 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/jamq/jamq/submit/journal"
 )
 
+// tester is the part of testing.T that the tests use.
+type tester interface {
+	Helper()
+	Error(args ...any)
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+}
+
 // Run tests a journal. The first call of open must return an empty journal. Run
 // calls open again after Close; the journal must then have its records.
 func Run(t *testing.T, open func() journal.Journal) {
+	t.Helper()
+	const largest = 14 << 20 // more than the largest package of JAM
+	run(t, open, largest)
+}
+
+// run is Run with records of up to the given length.
+func run(t tester, open func() journal.Journal, largest int) {
 	t.Helper()
 	j := open()
 	defer func() { _ = j.Close() }()
@@ -21,21 +37,14 @@ func Run(t *testing.T, open func() journal.Journal) {
 	must(t, j.Append([]byte("one"), nil))
 	must(t, j.Append([]byte("three")))
 	want(t, j, "one", "", "three")
-	if err := j.Append([]byte("x"), make([]byte, journal.MaxRecord+1)); !errors.Is(err, journal.ErrTooLarge) {
-		t.Errorf("a record that is too large: %v, want ErrTooLarge", err)
-	}
-	want(t, j, "one", "", "three")
-	if err := j.Replace([]byte("x"), make([]byte, journal.MaxRecord+1)); !errors.Is(err, journal.ErrTooLarge) {
-		t.Errorf("a replacement that is too large: %v, want ErrTooLarge", err)
-	}
-	want(t, j, "one", "", "three")
+	refusals(t, j)
 	replays(t, j)
 	must(t, j.Replace([]byte("four"), []byte("five")))
 	want(t, j, "four", "five")
 	must(t, j.Append([]byte("six")))
 	want(t, j, "four", "five", "six")
-	j = again(t, j, open)
-	want(t, j, "four", "five", "six")
+	j = reopened(t, j, open)
+	j = contents(t, j, open, largest)
 	must(t, j.Replace())
 	want(t, j)
 	j = again(t, j, open)
@@ -44,8 +53,75 @@ func Run(t *testing.T, open func() journal.Journal) {
 	closed(t, j)
 }
 
+// refusals tests that a record that is too large changes nothing.
+func refusals(t tester, j journal.Journal) {
+	t.Helper()
+	large := make([]byte, journal.MaxRecord+1)
+	if err := j.Append([]byte("x"), large); !errors.Is(err, journal.ErrTooLarge) {
+		t.Errorf("a record that is too large: %v, want ErrTooLarge", err)
+	}
+	want(t, j, "one", "", "three")
+	if err := j.Replace([]byte("x"), large); !errors.Is(err, journal.ErrTooLarge) {
+		t.Errorf("a replacement that is too large: %v, want ErrTooLarge", err)
+	}
+	want(t, j, "one", "", "three")
+}
+
+// reopened tests that a journal that is opened with records keeps them, and goes on after the
+// last one. The records of a replacement are not the first ones that the journal ever had, so
+// their number is not the position of the next record.
+func reopened(t tester, j journal.Journal, open func() journal.Journal) journal.Journal {
+	t.Helper()
+	have := []string{"four", "five", "six"}
+	for _, next := range []string{"seven", "eight"} {
+		j = again(t, j, open)
+		want(t, j, have...)
+		have = append(have, next)
+		must(t, j.Append([]byte(next)))
+		want(t, j, have...)
+	}
+	j = again(t, j, open)
+	must(t, j.Replace([]byte("nine")))
+	must(t, j.Append([]byte("ten")))
+	j = again(t, j, open)
+	want(t, j, "nine", "ten")
+	must(t, j.Append([]byte("eleven"), []byte("twelve")))
+	want(t, j, "nine", "ten", "eleven", "twelve")
+	j = again(t, j, open)
+	want(t, j, "nine", "ten", "eleven", "twelve")
+	return j
+}
+
+// contents tests that a journal keeps records of any bytes, and of the lengths at which
+// databases and files have limits.
+func contents(t tester, j journal.Journal, open func() journal.Journal, largest int) journal.Journal {
+	t.Helper()
+	var all [256]byte
+	for i := range all {
+		all[i] = byte(i)
+	}
+	records := []string{"", "\n", "a\nb\r\n", "\x00", "\x00\x00a\x00", "\xff\xfe", `"\`, " ", string(all[:]), ""}
+	filler := strings.Repeat(string(all[:]), largest/len(all)+1)
+	for _, size := range []int{255, 1 << 16, 1 << 20} {
+		records = append(records, filler[:size-1], filler[:size], filler[:size+1])
+	}
+	records = append(records, filler[:largest])
+	raw := make([][]byte, len(records))
+	for i, record := range records {
+		raw[i] = []byte(record)
+	}
+	must(t, j.Replace(raw...))
+	want(t, j, records...)
+	for _, record := range raw {
+		must(t, j.Append(record))
+	}
+	j = again(t, j, open)
+	want(t, j, slices.Concat(records, records)...)
+	return j
+}
+
 // again closes the journal and opens it again.
-func again(t *testing.T, j journal.Journal, open func() journal.Journal) journal.Journal {
+func again(t tester, j journal.Journal, open func() journal.Journal) journal.Journal {
 	t.Helper()
 	must(t, j.Close())
 	must(t, j.Close())
@@ -53,7 +129,7 @@ func again(t *testing.T, j journal.Journal, open func() journal.Journal) journal
 }
 
 // replays tests Replay with a callback that fails and with one that appends.
-func replays(t *testing.T, j journal.Journal) {
+func replays(t tester, j journal.Journal) {
 	t.Helper()
 	stop := errors.New("stop")
 	calls := 0
@@ -69,7 +145,7 @@ func replays(t *testing.T, j journal.Journal) {
 
 // concurrent tests that concurrent appends are stored whole, and in order for
 // each writer.
-func concurrent(t *testing.T, j journal.Journal) {
+func concurrent(t tester, j journal.Journal) {
 	t.Helper()
 	const writers, each = 8, 20
 	var group sync.WaitGroup
@@ -110,7 +186,7 @@ func concurrent(t *testing.T, j journal.Journal) {
 }
 
 // closed tests that all methods return ErrClosed after Close.
-func closed(t *testing.T, j journal.Journal) {
+func closed(t tester, j journal.Journal) {
 	t.Helper()
 	must(t, j.Close())
 	must(t, j.Close())
@@ -123,7 +199,7 @@ func closed(t *testing.T, j journal.Journal) {
 	}
 }
 
-func want(t *testing.T, j journal.Journal, records ...string) {
+func want(t tester, j journal.Journal, records ...string) {
 	t.Helper()
 	var got []string
 	must(t, j.Replay(func(record []byte) error {
@@ -131,11 +207,24 @@ func want(t *testing.T, j journal.Journal, records ...string) {
 		return nil
 	}))
 	if !slices.Equal(got, records) {
-		t.Errorf("records %q, want %q", got, records)
+		t.Errorf("records %s, want %s", shown(got), shown(records))
 	}
 }
 
-func must(t *testing.T, err error) {
+// shown returns records for a person: the beginning and the length of a long one.
+func shown(records []string) string {
+	var all []string
+	for _, record := range records {
+		if len(record) > 40 {
+			all = append(all, fmt.Sprintf("%.40q… (%d bytes)", record, len(record)))
+		} else {
+			all = append(all, fmt.Sprintf("%q", record))
+		}
+	}
+	return fmt.Sprint(all)
+}
+
+func must(t tester, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
