@@ -4,7 +4,7 @@
 //		Node:    jip2.DefaultConfig("ws://127.0.0.1:19800"),
 //		Service: service, // how it marks the packages that it has accumulated
 //		Version: codec.V072,
-//		Package: jip2net.OneItem(id, codeHash, refineGas, accumulateGas),
+//		Package: jip2net.OneItem(id, codeHash, authorizer, refineGas, accumulateGas),
 //	})
 //	defer network.Close()
 //	cfg := builder.DefaultConfig[Block](network.Spec())

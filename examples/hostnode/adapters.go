@@ -21,24 +21,46 @@ type network struct{ node *host.Node }
 // Root implements builder.Network.
 func (n network) Root(context.Context) (jamq.Block, error) { return block(n.node.FinalizedHead()), nil }
 
-// Follow implements builder.Network with the node's subscription. A node that keeps
-// its blocks would begin after recovered.Finalized.
-func (n network) Follow(ctx context.Context, _ submit.Recovery, to submit.ChainSink) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	keep := func(err error) {
+// Follow implements builder.Network. The node imports blocks also while no builder runs, so
+// it delivers first the blocks after the last one that the builder knows as final. Blocks
+// that the builder has already are harmless.
+func (n network) Follow(ctx context.Context, found submit.Recovery, to submit.ChainSink) error {
+	seen := n.node.After(host.Hash(found.Finalized.Hash))
+	for {
+		events, err := n.node.Events(ctx, seen)
 		if err != nil {
-			stop(err) // the queue accepts no more blocks
+			return err
+		}
+		for _, e := range events {
+			if err := n.deliver(ctx, e, found, to); err != nil {
+				return err // the builder accepts no more blocks
+			}
+		}
+		seen += len(events)
+	}
+}
+
+// deliver passes an event to the builder, which knows no blocks that do not descend from its
+// last final one.
+func (n network) deliver(ctx context.Context, e host.Event, found submit.Recovery, to submit.ChainSink) error {
+	final := host.Hash(found.Finalized.Hash)
+	newer := jamq.Slot(e.Final.Header.Slot) > found.Finalized.Slot
+	if newer {
+		final = e.Final.ID
+	}
+	if b := e.Imported; b != nil && n.node.Descends(b.ID, final) {
+		best := e.Best
+		if !n.node.Descends(best, final) { // that was another fork
+			best = b.ID
+		}
+		if err := to.Import(ctx, block(*b), jamq.HeaderHash(best)); err != nil {
+			return err
 		}
 	}
-	err := n.node.Subscribe(ctx,
-		func(b host.Block, best host.Hash) { keep(to.Import(ctx, block(b), jamq.HeaderHash(best))) },
-		func(final host.Hash) { keep(to.Finalize(ctx, jamq.HeaderHash(final))) },
-	)
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
+	if !newer {
+		return nil
 	}
-	return err
+	return to.Finalize(ctx, jamq.HeaderHash(e.Final.ID))
 }
 
 // block converts an imported block for the queue.

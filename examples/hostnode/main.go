@@ -38,6 +38,15 @@ func run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	running, stop := context.WithCancel(ctx)
+	nodeRan := make(chan error, 1)
+	go func() { nodeRan <- node.Run(running) }()
+	defer func() { stop(); <-nodeRan }()
+	return build(ctx, node, out)
+}
+
+// build runs a builder on a node until six blocks are final.
+func build(ctx context.Context, node *host.Node, out io.Writer) error {
 	spec := jamq.Tiny() // the constants of the node's chain
 	spec.SlotDuration = node.SlotDuration()
 	cfg := builder.DefaultConfig[[]byte](spec)

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq/examples/hostnode/host"
 	"github.com/jamq/jamq/internal/wait"
 )
 
@@ -14,4 +17,21 @@ func TestNodesBundlesBecomeFinal(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, run(ctx, &out))
 	require.Equal(t, 6, strings.Count(out.String(), "accumulated → finalized"), out.String())
+}
+
+// The chain does not wait for the builder: blocks are imported and final before it is opened.
+func TestNodeRunsBeforeTheBuilder(t *testing.T) {
+	ctx := wait.Context(t)
+	node, err := host.New(50 * time.Millisecond)
+	require.NoError(t, err)
+	running, stop := context.WithCancel(ctx)
+	ran := make(chan error, 1)
+	go func() { ran <- node.Run(running) }()
+	first := node.FinalizedHead().Header.Slot
+	wait.Until(t, func() bool { return node.FinalizedHead().Header.Slot > first+3 }, "final blocks")
+	var out strings.Builder
+	require.NoError(t, build(ctx, node, &out))
+	require.Equal(t, 6, strings.Count(out.String(), "accumulated → finalized"), out.String())
+	stop()
+	require.ErrorIs(t, <-ran, context.Canceled)
 }

@@ -6,6 +6,8 @@ package host
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/jamq/jamq"
@@ -64,10 +66,22 @@ type WorkBundle struct {
 	PackageHash Hash // of the encoding
 }
 
-// Node is a JAM node.
+// Event is an imported block, or none, with the best and the last final block after it.
+type Event struct {
+	Imported *Block
+	Best     Hash
+	Final    Block
+}
+
+// Node is a JAM node. It keeps the events since its start, in order.
 type Node struct {
 	driver *jamtest.Driver
 	slot   time.Duration
+
+	mu      sync.Mutex
+	events  []Event
+	parents map[Hash]Hash
+	more    chan struct{} // closed at the next event
 }
 
 // New starts a node whose chain loses a part of the submissions.
@@ -81,7 +95,7 @@ func New(slot time.Duration) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Node{jamtest.NewDriver(chain), slot}, nil
+	return &Node{driver: jamtest.NewDriver(chain), slot: slot, parents: make(map[Hash]Hash), more: make(chan struct{})}, nil
 }
 
 // SlotDuration is the length of a slot.
@@ -93,15 +107,56 @@ func (n *Node) FinalizedHead() Block {
 	return blockOf(final)
 }
 
-// Subscribe calls imported for each imported block, with the best block after
-// it, and final for each final block, until ctx ends.
-func (n *Node) Subscribe(ctx context.Context, imported func(b Block, best Hash), final func(Hash)) error {
+// Run imports blocks until ctx ends.
+func (n *Node) Run(ctx context.Context) error {
 	return n.driver.Run(ctx, func(u jamtest.Update) {
+		final := n.FinalizedHead()
+		n.mu.Lock()
+		defer n.mu.Unlock()
 		for _, b := range u.Imported {
-			imported(blockOf(b), Hash(u.Best))
+			imported := blockOf(b)
+			n.parents[imported.ID] = imported.Header.ParentHash
+			n.events = append(n.events, Event{&imported, Hash(u.Best), final})
 		}
-		final(Hash(u.Finalized))
+		n.events = append(n.events, Event{nil, Hash(u.Best), final})
+		close(n.more)
+		n.more = make(chan struct{})
 	})
+}
+
+// After returns the number of events up to the import of a block. It is 0 for a block from
+// before the start.
+func (n *Node) After(block Hash) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return 1 + slices.IndexFunc(n.events, func(e Event) bool { return e.Imported != nil && e.Imported.ID == block })
+}
+
+// Descends reports whether a block is another one or descends from it.
+func (n *Node) Descends(block, from Hash) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for known := true; known && block != from; {
+		block, known = n.parents[block]
+	}
+	return block == from
+}
+
+// Events returns the events after the given number of them. It waits until there is one.
+func (n *Node) Events(ctx context.Context, after int) ([]Event, error) {
+	for {
+		n.mu.Lock()
+		events, more := n.events[after:], n.more
+		n.mu.Unlock()
+		if len(events) > 0 {
+			return events, nil
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 }
 
 // History returns the recent history of the best chain, oldest first, and the
