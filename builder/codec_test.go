@@ -91,6 +91,29 @@ func TestCheckpointDecodesNothing(t *testing.T) {
 	})
 }
 
+// TestLargeRecordsCountMore: large operations make checkpoints more frequent, so that the log
+// stays small.
+func TestLargeRecordsCountMore(t *testing.T) {
+	checkpoints := func(size int) (n int64) {
+		bubble.Run(t, func(t *testing.T) {
+			m := newMachine(t)
+			m.cfg.CheckpointEvery = 50
+			log := &counted{Log: &m.log}
+			b, err := builder.Open(t.Context(), m.cfg, log, builder.Rollup[words.Body](new(words.Saving)), m.network)
+			require.NoError(t, err)
+			m.during(b, func(ctx context.Context) {
+				for i := range uint64(5) {
+					submit(ctx, t, b, i+1, fmt.Sprintf("%0*d", size, i))
+				}
+			})
+			n = log.replaced.Load()
+		})
+		return n
+	}
+	small, large := checkpoints(10), checkpoints(200<<10)
+	require.Greater(t, large, 2*small, "of small records")
+}
+
 // counted counts what is written to a log.
 type counted struct {
 	builder.Log

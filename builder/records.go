@@ -42,7 +42,7 @@ type records struct {
 	waiting []*writing
 	after   [][]byte // since the checkpoint began
 	making  bool     // a checkpoint
-	size    int      // number of records since the last checkpoint
+	size    int      // of the records since the last checkpoint: see weight
 	err     error    // after a write that failed: it is unknown what the log has
 	broken  chan struct{}
 }
@@ -167,7 +167,7 @@ func (r *records) write(all [][]byte) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.size += len(all)
+	r.size += weight(all...)
 	if r.making {
 		r.after = append(r.after, all...)
 	}
@@ -202,7 +202,7 @@ func (r *records) end(all [][]byte) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.size = len(after)
+	r.size = weight(after...)
 	return nil
 }
 
@@ -240,7 +240,17 @@ func (r *records) failure() error {
 	return r.err
 }
 
-// since returns how many records there are since the last checkpoint.
+// weight returns the number of records. A record counts once more for each 16 KiB that it
+// has, because large blocks make a log large with few records.
+func weight(all ...[]byte) (n int) {
+	const counted = 16 << 10
+	for _, record := range all {
+		n += 1 + len(record)/counted
+	}
+	return n
+}
+
+// since returns the weight of the records since the last checkpoint.
 func (r *records) since() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

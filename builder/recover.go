@@ -203,7 +203,7 @@ func (l *queueLog[B]) Replay(step func(record []byte) error) error {
 				return err
 			}
 		}
-		l.Builder.records.size++
+		l.Builder.records.size += weight(record)
 		return l.again(record[0], record[1:], step)
 	}
 	err := l.records.log.Replay(func(record []byte) error {
