@@ -58,8 +58,8 @@ type Config[B any] struct {
 	Codec Codec[B]
 	// CheckpointEvery is the number of records after which a checkpoint replaces
 	// them, if the rollup is a [Checkpointer]. A record counts once more for each 16 KiB
-	// that it has. It limits the size of the log and the duration of a restart. It must be
-	// positive. The default is 4096, which is about 64 MiB of large records.
+	// that it has. The number limits the size of the log and the duration of a restart. It
+	// must be positive. The default is 4096, which is about 64 MiB of large records.
 	CheckpointEvery int
 	// Retry is the time that the builder waits before it repeats a call of the rollup
 	// that has failed, and the longest time that a checkpoint waits for running calls of

@@ -85,8 +85,9 @@ func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 	return &Fleet{cfg: cfg, store: store, open: open, slots: semaphore.NewWeighted(int64(cfg.Workers)), running: map[Account]*Executor{}, opening: map[Account]bool{}}, nil
 }
 
-// Client returns a client of an account. Before Run, and after its end, another
-// process does what it orders.
+// Client returns a client of an account. Before Run and after its end, the requests and
+// orders wait in the store, for this fleet or for another process. It is safe for
+// concurrent use.
 func (f *Fleet) Client(a Account) *Client {
 	return &Client{a, f.store, f.cfg.Executor.Clock, func() error { return f.wake(a) }, func() <-chan struct{} {
 		if e := f.executor(a); e != nil {
