@@ -69,9 +69,9 @@ type Inbox struct {
 }
 
 // MaxInboxBytes is the approximate maximum size of the pending requests that an
-// [Inbox] returns. It exceeds the size of MaxPendingBlobs blobs. Requests
-// beyond it wait until those before them are sent.
-const MaxInboxBytes = 40 << 20
+// [Inbox] returns. It is the size of 64 blobs, which are more than a worker can
+// send in a block. Requests beyond it wait until those before them are sent.
+const MaxInboxBytes = 8 << 20
 
 // Backlog is the amount of work that an account has.
 type Backlog struct {

@@ -114,7 +114,7 @@ func TestDiesAtAnyMoment(t *testing.T) {
 	for name, rollup := range rollups {
 		t.Run(name, func(t *testing.T) {
 			for seed := repeat.First() + 1; seed <= repeat.First()+uint64(repeat.Times(1, 4)); seed++ {
-				moments := buildertest.Sweep(t, rules(rollup), seed, 5*repeat.Step())
+				moments := buildertest.Sweep(t, rules(rollup), seed, 9*repeat.Step())
 				require.Greater(t, moments, 100)
 				t.Logf("seed %d: %d moments to die at", seed, moments)
 			}

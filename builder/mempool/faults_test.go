@@ -19,6 +19,7 @@ import (
 	"github.com/jamq/jamq/builder/buildertest"
 	"github.com/jamq/jamq/builder/mempool"
 	"github.com/jamq/jamq/internal/bubble"
+	"github.com/jamq/jamq/internal/repeat"
 	"github.com/jamq/jamq/txpool"
 )
 
@@ -97,7 +98,7 @@ func TestHooksPanic(t *testing.T) {
 					})
 				})
 			}
-			_, problem := buildertest.Find(t, c, 12)
+			_, problem := buildertest.Find(t, c, uint64(repeat.Times(6, 40)))
 			require.NoError(t, problem)
 		})
 	}

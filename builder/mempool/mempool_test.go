@@ -103,7 +103,7 @@ func TestRun(t *testing.T) {
 func TestDiesAtAnyAppend(t *testing.T) {
 	for name, wrap := range wraps {
 		t.Run(name, func(t *testing.T) {
-			moments := buildertest.Sweep(t, rules(t, wrap), repeat.First()+1, 20*repeat.Step())
+			moments := buildertest.Sweep(t, rules(t, wrap), repeat.First()+1, 31*repeat.Step())
 			require.Greater(t, moments, 100)
 		})
 	}

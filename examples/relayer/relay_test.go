@@ -134,7 +134,7 @@ func TestKill(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	const each = 150
-	kills := repeat.Times(5, 20)
+	kills := repeat.Times(3, 20)
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(1, 1))
 	for life := 0; life <= kills; life++ {

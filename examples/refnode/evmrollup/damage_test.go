@@ -107,7 +107,7 @@ func gasOf(b *Block) (sum uint64) {
 func TestFlippedByte(t *testing.T) {
 	c := newLongChain(t)
 	for range 2 { // two tables, in the deep stage with an index larger than Pebble's default
-		c.grow(repeat.Times(2_100, 7_000))
+		c.grow(repeat.Times(1_000, 7_000))
 		c.restart()
 	}
 	c.grow(700)

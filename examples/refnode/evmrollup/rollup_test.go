@@ -151,6 +151,6 @@ func TestRollup(t *testing.T) { buildertest.Run(t, rules(t)) }
 
 // TestDiesAtAnyMoment kills the process before and after each write and each call.
 func TestDiesAtAnyMoment(t *testing.T) {
-	moments := buildertest.Sweep(t, rules(t), 1, 20*repeat.Step())
+	moments := buildertest.Sweep(t, rules(t), 1, 31*repeat.Step())
 	require.Greater(t, moments, 100)
 }
