@@ -107,6 +107,7 @@ type Builder[B any] struct {
 	rollup  Rollup[B]
 	network Network
 	log     *slog.Logger
+	calls   *calls
 	records records
 	stored  stored[B]
 	chain   chain[B]
@@ -152,8 +153,9 @@ func Open[B any](ctx context.Context, cfg Config[B], log Log, rollup Rollup[B], 
 	if _, ok := rollup.(Checkpointer); cfg.NewChain && !ok {
 		return nil, fmt.Errorf("%w: NewChain is set, and the rollup is no Checkpointer", ErrInvalidConfig)
 	}
+	host := &calls{methods: make(map[string]*method)}
 	b := &Builder[B]{
-		cfg: cfg, rollup: rollup, network: network, log: cfg.Logger, records: newRecords(log),
+		cfg: cfg, rollup: rollup, network: network, log: cfg.Logger, calls: host, records: newRecords(log, host),
 		stored: stored[B]{cfg.Codec, new(atomic.Bool)}, woken: make(chan struct{}, 1), admitting: semaphore.NewWeighted(everyone), interrupt: func() {}, stopped: make(chan struct{}),
 	}
 	if b.log == nil {
@@ -254,9 +256,6 @@ func (b *Builder[B]) Block(number uint64) (Block[B], bool) {
 	return Block[B]{}, false
 }
 
-// Health returns the state of the runner: see submit.Runner.Health.
-func (b *Builder[B]) Health() submit.Health { return b.runner.Health() }
-
 // Stats returns a summary of the queue. The error wraps submit.ErrStopped.
 func (b *Builder[B]) Stats(ctx context.Context) (bundlequeue.Stats, error) {
 	return b.runner.Stats(ctx)
@@ -285,14 +284,4 @@ func (b *Builder[B]) wake() {
 	case b.woken <- struct{}{}:
 	default:
 	}
-}
-
-// guard calls the host. A panic becomes an error.
-func guard(call func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", ErrPanic, p)
-		}
-	}()
-	return call()
 }

@@ -416,3 +416,157 @@ func TestNewChainNeedsCheckpoints(t *testing.T) {
 		require.ErrorIs(t, err, builder.ErrInvalidConfig)
 	})
 }
+
+// TestHealthNamesTheCall: a call of the host that hangs or fails is in Health, with its method,
+// until it returns or succeeds.
+func TestHealthNamesTheCall(t *testing.T) {
+	for name, c := range map[string]struct {
+		method string
+		hangs  bool
+		panics bool
+	}{
+		"Admit hangs":   {method: "Rollup.Admit", hangs: true},
+		"Admit panics":  {method: "Rollup.Admit", panics: true},
+		"Check hangs":   {method: "Rollup.Check", hangs: true},
+		"Propose hangs": {method: "Rollup.Propose", hangs: true},
+		"Propose fails": {method: "Rollup.Propose"},
+		"Apply hangs":   {method: "Rollup.Apply", hangs: true},
+		"Apply fails":   {method: "Rollup.Apply"},
+		"Apply panics":  {method: "Rollup.Apply", panics: true},
+		"Payload fails": {method: "Rollup.Payload"},
+		"Final hangs":   {method: "Rollup.Final", hangs: true},
+		"Final fails":   {method: "Rollup.Final"},
+		"Codec fails":   {method: "Codec"},
+		"Codec panics":  {method: "Codec", panics: true},
+		"Log hangs":     {method: "Log.Append", hangs: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Run(t, func(t *testing.T) {
+				m := newMachine(t)
+				h := &troubled{method: c.method, fault: func(ctx context.Context) error { return errDisturbed }, gate: make(chan struct{})}
+				switch {
+				case c.hangs:
+					h.fault = func(context.Context) error { <-h.gate; return nil }
+				case c.panics:
+					h.fault = func(context.Context) error { panic(errDisturbed) }
+				}
+				m.cfg.Codec = h
+				b, err := builder.Open(t.Context(), m.cfg, h, builder.Rollup[words.Body](h), m.network)
+				require.NoError(t, err)
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- b.Run(ctx) }()
+				require.NoError(t, b.Submit(ctx, []byte("one")))
+				require.NoError(t, b.Await(ctx, final(1)))
+				health := b.Health()
+				require.Empty(t, health.Calls)
+				require.True(t, health.Running)
+
+				h.on.Store(true)
+				began := time.Now()
+				answered := make(chan error, 1)
+				go func() { answered <- b.Submit(ctx, []byte("two")) }()
+				var call builder.Call
+				bubble.Await(t, time.Hour, func() (found bool) {
+					if c.method == "Rollup.Admit" && c.panics { // as users do
+						_ = b.Submit(ctx, []byte("two"))
+					}
+					health := b.Health()
+					call, found = health.Stuck(10 * time.Minute)
+					return found
+				}, "the call is named")
+				require.Equal(t, c.method, call.Method)
+				require.Contains(t, call.String(), c.method)
+				if c.hangs {
+					require.Equal(t, 1, call.Running)
+					require.False(t, call.Since.Before(began))
+				} else {
+					require.Positive(t, call.Failures)
+					require.False(t, call.FailingSince.Before(began))
+					require.ErrorContains(t, call.Err, errDisturbed.Error())
+				}
+
+				h.on.Store(false)
+				close(h.gate)
+				if c.method == "Rollup.Admit" && c.panics {
+					require.ErrorIs(t, <-answered, builder.ErrPanic)
+					require.NoError(t, b.Submit(ctx, []byte("two")))
+				} else {
+					require.NoError(t, <-answered)
+				}
+				require.NoError(t, b.Await(ctx, final(2)))
+				bubble.Await(t, time.Minute, func() bool { return b.Health().Calls == nil }, "no call runs or fails")
+				cancel()
+				require.ErrorIs(t, <-ended, context.Canceled)
+			})
+		})
+	}
+}
+
+var errDisturbed = errors.New("disturbed")
+
+// troubled is a host of which one method has a fault.
+type troubled struct {
+	words.Rollup
+	builder.JSON[words.Body]
+	journal.Memory
+	method string
+	fault  func(ctx context.Context) error
+	gate   chan struct{}
+	on     atomic.Bool
+}
+
+func (h *troubled) trouble(ctx context.Context, method string) error {
+	if h.on.Load() && method == h.method {
+		return h.fault(ctx)
+	}
+	return nil
+}
+
+func (h *troubled) Check(ctx context.Context, _ []byte) error { return h.trouble(ctx, "Rollup.Check") }
+
+func (h *troubled) Admit(ctx context.Context, op []byte) error {
+	if err := h.trouble(ctx, "Rollup.Admit"); err != nil {
+		return err
+	}
+	return h.Rollup.Admit(ctx, op)
+}
+
+func (h *troubled) Propose(ctx context.Context, number uint64) (words.Body, common.Hash, error) {
+	if err := h.trouble(ctx, "Rollup.Propose"); err != nil {
+		return words.Body{}, common.Hash{}, err
+	}
+	return h.Rollup.Propose(ctx, number)
+}
+
+func (h *troubled) Apply(ctx context.Context, b builder.Block[words.Body]) error {
+	if err := h.trouble(ctx, "Rollup.Apply"); err != nil {
+		return err
+	}
+	return h.Rollup.Apply(ctx, b)
+}
+
+func (h *troubled) Payload(ctx context.Context, b builder.Block[words.Body]) ([]byte, error) {
+	if err := h.trouble(ctx, "Rollup.Payload"); err != nil {
+		return nil, err
+	}
+	return h.Rollup.Payload(ctx, b)
+}
+
+func (h *troubled) Final(ctx context.Context, _ builder.Block[words.Body]) error {
+	return h.trouble(ctx, "Rollup.Final")
+}
+
+func (h *troubled) Encode(body words.Body) ([]byte, error) {
+	if err := h.trouble(context.Background(), "Codec"); err != nil {
+		return nil, err
+	}
+	return h.JSON.Encode(body)
+}
+
+func (h *troubled) Append(records ...[]byte) error {
+	if err := h.trouble(context.Background(), "Log.Append"); err != nil {
+		return err
+	}
+	return h.Memory.Append(records...)
+}

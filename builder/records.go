@@ -36,6 +36,7 @@ const (
 // checkpoint does not have them.
 type records struct {
 	log    Log
+	calls  *calls
 	writer *semaphore.Weighted // has a weight of one for the only writer
 
 	mu      sync.Mutex
@@ -101,8 +102,8 @@ func (r *records) first() (record []byte, err error) {
 	return nil, fmt.Errorf("%w: %w", ErrLog, err)
 }
 
-func newRecords(log Log) records {
-	return records{log: log, writer: semaphore.NewWeighted(1), broken: make(chan struct{})}
+func newRecords(log Log, host *calls) records {
+	return records{log: log, calls: host, writer: semaphore.NewWeighted(1), broken: make(chan struct{})}
 }
 
 // framed returns records with their kind.
@@ -162,7 +163,7 @@ func (r *records) write(all [][]byte) error {
 	if err := r.failure(); err != nil {
 		return err
 	}
-	if err := guard(func() error { return r.log.Append(all...) }); err != nil {
+	if err := r.calls.make("Log.Append", func() error { return r.log.Append(all...) }); err != nil {
 		return r.failed(err)
 	}
 	r.mu.Lock()
@@ -197,7 +198,7 @@ func (r *records) end(all [][]byte) error {
 	if err := r.failure(); err != nil {
 		return err
 	}
-	if err := guard(func() error { return r.log.Replace(append(all, after...)...) }); err != nil {
+	if err := r.calls.make("Log.Replace", func() error { return r.log.Replace(append(all, after...)...) }); err != nil {
 		return r.failed(err)
 	}
 	r.mu.Lock()

@@ -95,7 +95,7 @@ func (b *Builder[B]) continueLog(ctx context.Context, first []byte) error {
 
 // root returns the root of the rollup.
 func (b *Builder[B]) root() (root common.Hash, err error) {
-	err = guard(func() error { root = b.rollup.Root(); return nil })
+	err = b.calls.make("Rollup.Root", func() error { root = b.rollup.Root(); return nil })
 	return root, err
 }
 

@@ -51,13 +51,13 @@ func (b *Builder[B]) Submit(ctx context.Context, op []byte) error {
 		return fmt.Errorf("%w: an operation has %d bytes, want at most %d, as no package has more", ErrTooLarge, len(op), most)
 	}
 	if c, ok := b.rollup.(Checker); ok {
-		if err := guard(func() error { return c.Check(ctx, op) }); err != nil {
+		if err := b.calls.judge("Rollup.Check", func() error { return c.Check(ctx, op) }); err != nil {
 			return err
 		}
 	}
 	if _, ok := b.rollup.(Recorder); ok {
 		defer b.wake()
-		return guard(func() error { return b.rollup.Admit(ctx, op) })
+		return b.calls.judge("Rollup.Admit", func() error { return b.rollup.Admit(ctx, op) })
 	}
 	if err := b.admitting.Acquire(ctx, 1); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (b *Builder[B]) Submit(ctx context.Context, op []byte) error {
 	op = bytes.Clone(op)
 	ctx = context.WithoutCancel(ctx) // the operation is in the log, although the user has gone
 	outcome := byte(recordTaken)
-	refusal := guard(func() error { return b.rollup.Admit(ctx, op) })
+	refusal := b.calls.judge("Rollup.Admit", func() error { return b.rollup.Admit(ctx, op) })
 	if refusal != nil {
 		outcome = recordRefused
 	}
@@ -106,10 +106,13 @@ func (b *Builder[B]) produce(ctx context.Context) (made bool, err error) {
 	case err != nil:
 		return false, err
 	}
-	if block.raw, err = b.stored.encode(block.Body); err != nil {
-		return false, fmt.Errorf("builder: encode block %d: %w", block.Number, err)
-	}
-	if err := checkSize("block", block.Number, len(block.raw)); err != nil {
+	err = b.calls.make("Codec", func() (err error) {
+		if block.raw, err = b.stored.encode(block.Body); err != nil {
+			return fmt.Errorf("builder: encode block %d: %w", block.Number, err)
+		}
+		return checkSize("block", block.Number, len(block.raw))
+	})
+	if err != nil {
 		return false, err
 	}
 	block.commit(parent.commitment, block.raw)
@@ -154,7 +157,7 @@ func (b *Builder[B]) carry(ctx context.Context, t task[B]) error {
 		want = t.block.PreRoot
 	}
 	if !b.carried {
-		if err := guard(func() error { return b.call(ctx, t) }); err != nil {
+		if err := b.call(ctx, t); err != nil {
 			return err
 		}
 		b.carried = true
@@ -174,9 +177,9 @@ func (b *Builder[B]) carry(ctx context.Context, t task[B]) error {
 // call makes the call of a task.
 func (b *Builder[B]) call(ctx context.Context, t task[B]) error {
 	if t.kind == undo {
-		return b.rollup.Undo(ctx, t.block)
+		return b.calls.make("Rollup.Undo", func() error { return b.rollup.Undo(ctx, t.block) })
 	}
-	return b.rollup.Apply(ctx, t.block)
+	return b.calls.make("Rollup.Apply", func() error { return b.rollup.Apply(ctx, t.block) })
 }
 
 // callFinal tells the rollup that a block is final.
@@ -185,7 +188,7 @@ func (b *Builder[B]) callFinal(ctx context.Context, block Block[B]) error {
 	if !ok {
 		return nil
 	}
-	return guard(func() error { return f.Final(ctx, block) })
+	return b.calls.make("Rollup.Final", func() error { return f.Final(ctx, block) })
 }
 
 // work makes all calls of the rollup except Check, Admit and Payload. It follows the log
@@ -276,7 +279,7 @@ func (b *Builder[B]) propose(ctx context.Context, number uint64) (body B, root c
 	b.mu.Lock()
 	b.interrupt, b.interrupted = cancel, false
 	b.mu.Unlock()
-	err = guard(func() (err error) {
+	err = b.calls.make("Rollup.Propose", func() (err error) {
 		body, root, err = b.rollup.Propose(ctx, number)
 		return err
 	})
@@ -312,16 +315,14 @@ func (s sender[B]) Build(ctx context.Context, r bundlequeue.Build[bundle[B]]) (b
 		return built, err
 	}
 	var pkg Package
-	err = guard(func() error {
-		payload, err := s.rollup.Payload(ctx, r.Bundle.block)
-		if err == nil {
-			pkg, err = s.network.Pack(ctx, anchorOf(&r), payload)
-		}
-		if err == nil {
-			err = checkSize("the package of block", r.Number, len(pkg.Data))
-		}
-		return err
-	})
+	var payload []byte
+	err = s.calls.make("Rollup.Payload", func() (err error) { payload, err = s.rollup.Payload(ctx, r.Bundle.block); return err })
+	if err == nil {
+		err = s.calls.make("Network.Pack", func() (err error) { pkg, err = s.network.Pack(ctx, anchorOf(&r), payload); return err })
+	}
+	if err == nil {
+		err = checkSize("the package of block", r.Number, len(pkg.Data))
+	}
 	return submit.Package[bundle[B]]{Hash: pkg.Hash, Context: pkg.Context, Bundle: bundle[B]{r.Bundle.block, &pkg}}, err
 }
 
@@ -346,5 +347,5 @@ func (s sender[B]) awaitApplied(ctx context.Context, b *Block[B]) error {
 
 // Submit implements submit.Submitter.
 func (s sender[B]) Submit(ctx context.Context, r bundlequeue.Send[bundle[B]]) error {
-	return guard(func() error { return s.network.Send(ctx, *r.Bundle.pkg, r.Core, r.Attempt) })
+	return s.calls.make("Network.Send", func() error { return s.network.Send(ctx, *r.Bundle.pkg, r.Core, r.Attempt) })
 }

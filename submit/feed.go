@@ -52,7 +52,10 @@ type FeedHealth struct {
 // ChainSink receives the blocks of a feed. [Runner] implements it.
 type ChainSink interface {
 	// Import receives a block and the head of the best chain after it. The head
-	// has been imported already, or is the block itself.
+	// has been imported already, or is the block itself. An error that wraps
+	// chainview.ErrFull means that finality has stood still for
+	// chainview.MaxUnfinalized blocks. Nothing is changed: deliver newer finality
+	// first, and the block again after it. Other errors end Follow.
 	Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error
 	// Finalize receives the hash of an imported block that has become final.
 	Finalize(ctx context.Context, hash jamq.HeaderHash) error

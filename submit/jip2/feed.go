@@ -93,7 +93,10 @@ type Feed struct {
 
 	finalEvery int // defaultFinalEvery, lower in tests
 
-	learned map[jamq.HeaderHash]learned // used by Follow's goroutine only
+	// Follow's goroutine alone uses these: answers for blocks that are not delivered yet,
+	// and the final block since which the sink has room for no more blocks.
+	learned map[jamq.HeaderHash]learned
+	fullAt  jamq.HeaderHash
 
 	loop feed.Loop
 

@@ -425,6 +425,49 @@ func TestGapOfDays(t *testing.T) {
 	})
 }
 
+// Finality stands still for longer than a queue can hold blocks. The feed waits, without an
+// error of the sink that would end the host, and goes on when blocks become final again.
+func TestFinalityStandsStill(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		f := follow(t, nil)
+		f.step(12)
+		f.catchUp()
+		pkg := f.send(1, 0, "before finality stands still")
+		finality := func(stopped bool) {
+			f.chain.View(func(c *jamtest.Chain) {
+				faults := c.Faults()
+				faults.FinalityStopped = stopped
+				require.NoError(t, c.SetFaults(faults))
+			})
+		}
+		finality(true)
+		f.sink.room, f.sink.imports = 50, 0
+		for range 30 {
+			f.step(3)
+			if err := f.feed.catchUp(t.Context(), f.sink); err != nil {
+				require.ErrorIs(t, err, chainview.ErrFull)
+				require.NotErrorIs(t, err, feed.ErrSink)
+			}
+		}
+		require.False(t, f.status(pkg).Accumulated.IsZero())
+		best := f.sink.view.Best()
+		f.step(1)
+		require.ErrorIs(t, f.feed.catchUp(t.Context(), f.sink), chainview.ErrFull)
+		require.Equal(t, best, f.sink.view.Best())
+
+		finality(false)
+		f.step(1)
+		for f.feed.catchUp(t.Context(), f.sink) != nil {
+			require.NotEqual(t, best, f.sink.view.Best(), "each attempt gets further")
+			best = f.sink.view.Best()
+		}
+		f.chain.View(func(c *jamtest.Chain) {
+			require.Equal(t, c.Best().Hash, f.sink.view.Best().Hash)
+			require.Equal(t, c.Finalized().Hash, f.sink.view.Finalized().Hash)
+		})
+	})
+}
+
 // A long gap is closed over connections that never last long enough for all of it.
 func TestLongGapOverShortConnections(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/internal/feed"
 	"github.com/jamq/jamq/submit"
 )
@@ -115,13 +116,25 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	if err != nil {
 		return err
 	}
-	if err := f.deliver(ctx, to, best, final); err != nil {
-		return err
+	at, before := jamq.HeaderHash(final.HeaderHash), f.tree.Finalized().Hash
+	if f.fullAt == at { // what cannot be delivered is not fetched
+		return fmt.Errorf("%w: the best block is of slot %d, the final one of slot %d", chainview.ErrFull, best.Slot, final.Slot)
+	}
+	full := f.deliver(ctx, to, best, final)
+	if full != nil && !errors.Is(full, chainview.ErrFull) {
+		return full
 	}
 	if err := f.deliverFinal(ctx, to, final); err != nil {
 		return err
 	}
-	return f.finalize(ctx, to, jamq.HeaderHash(final.HeaderHash))
+	if err := f.finalize(ctx, to, at); err != nil || full == nil {
+		return err
+	}
+	if f.tree.Finalized().Hash == before {
+		f.fullAt = at
+		return full
+	}
+	return f.deliver(ctx, to, best, final) // finality has made room
 }
 
 // deliver imports the blocks up to a head, parents first, and makes the head
@@ -169,7 +182,18 @@ func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step,
 		if moves {
 			head = n.Hash
 		}
-		if err := to.Import(ctx, block, head); err != nil {
+		err := to.Import(ctx, block, head)
+		if errors.Is(err, chainview.ErrFull) && i <= sure {
+			// Those before it are final too, and leave room for it.
+			if err := f.finalize(ctx, to, block.Parent); err != nil {
+				return err
+			}
+			err = to.Import(ctx, block, head)
+		}
+		switch {
+		case errors.Is(err, chainview.ErrFull):
+			return fmt.Errorf("jip2: block %s waits for finality: %w", block.Hash, err)
+		case err != nil:
 			return fmt.Errorf("%w: block %s: %w", feed.ErrSink, block.Hash, err)
 		}
 		f.mu.Lock()

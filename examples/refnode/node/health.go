@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/submit"
@@ -21,7 +22,7 @@ var ErrNotReady = errors.New("node: not ready")
 type Levels struct {
 	Pool     txpool.Stats
 	Queue    bundlequeue.Stats
-	Runner   submit.Health
+	Builder  builder.Health
 	Heads    canonical.Heads
 	JAMSlot  uint64 // of the best JAM block
 	Roots    int    // states in memory
@@ -33,7 +34,7 @@ type Levels struct {
 func (n *Node) Levels(ctx context.Context) (Levels, error) {
 	queue, err := n.builder.Stats(ctx)
 	return Levels{
-		Pool: n.PoolStats(), Queue: queue, Runner: n.builder.Health(), Heads: n.builder.Heads(),
+		Pool: n.PoolStats(), Queue: queue, Builder: n.builder.Health(), Heads: n.builder.Heads(),
 		JAMSlot: uint64(n.JAMSlot()), Roots: n.States(), Replaced: n.ReplacedBlocks(),
 	}, err
 }
@@ -73,6 +74,9 @@ func (n *Node) Ready() error {
 		return fmt.Errorf("%w: the node is paused until an operator resumes it: %w", ErrNotReady, h.Paused)
 	case h.Delayed:
 		return fmt.Errorf("%w: block %d has waited since %s: %s", ErrNotReady, h.Waiting.Number, h.Waiting.Since.Format(time.TimeOnly), h.Waiting.Reason)
+	}
+	if call, found := h.Stuck(stale); found {
+		return fmt.Errorf("%w: %s", ErrNotReady, call)
 	}
 	// A package must be reported before its lookup anchor, which is a final
 	// block, is too old (D3; GP 11.34).

@@ -69,7 +69,7 @@ func (l *levels) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
 	}
 	now, err := l.node.Levels(ctx)
-	gauge(runnerUp, yes(now.Runner.Running))
+	gauge(runnerUp, yes(now.Builder.Running))
 	if err != nil {
 		return
 	}
@@ -126,7 +126,7 @@ func queue(now node.Levels, gauge gauge, total total) {
 }
 
 func runner(now node.Levels, gauge gauge, total total) {
-	h := now.Runner
+	h := now.Builder
 	gauge(runnerHeld, yes(h.Held))
 	gauge(runnerPaused, yes(h.Paused != nil))
 	waits := 0.0
