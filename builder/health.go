@@ -33,9 +33,9 @@ type Call struct {
 	Running int
 	Since   time.Time
 	// Failures counts the calls that have failed since the last success, the first of them at
-	// FailingSince and the last one at FailedAt. Err is the error of the last one, or nil. The errors by which Check and
-	// Admit refuse an operation are no failures, but panics are. Neither is ErrIdle, nor a call
-	// whose context ended.
+	// FailingSince and the last one at FailedAt. Err is the error of the last one, or nil. An
+	// error by which Check or Admit refuses an operation is no failure, but a panic is. ErrIdle
+	// is none, nor is a call whose context ended.
 	Failures               int
 	FailingSince, FailedAt time.Time
 	Err                    error

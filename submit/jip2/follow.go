@@ -117,7 +117,7 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 		return err
 	}
 	at, before := jamq.HeaderHash(final.HeaderHash), f.tree.Finalized().Hash
-	if f.fullAt == at { // what cannot be delivered is not fetched
+	if f.fullAt == at { // fetch no blocks before there is room for them
 		return fmt.Errorf("%w: the best block is of slot %d, the final one of slot %d", chainview.ErrFull, best.Slot, final.Slot)
 	}
 	full := f.deliver(ctx, to, best, final)
