@@ -15,6 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/holiman/uint256"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/jamq/jamq/examples/refnode/devkeys"
 )
@@ -258,7 +259,7 @@ func (r *runner) sendBatch(ctx context.Context, first, n int) error {
 		}
 	}
 	at := time.Now()
-	errs, err := r.post(ctx, txs)
+	errs, err := r.postAll(ctx, txs, func(i int) int { return (first + i) % len(r.senders) })
 	if err != nil {
 		return err
 	}
@@ -274,6 +275,38 @@ func (r *runner) sendBatch(ctx context.Context, first, n int) error {
 		}
 	}
 	return nil
+}
+
+// connections is the number of requests under way, because users do not wait for each other.
+const connections = 16
+
+// postAll sends transactions in several requests at once, each sender's in one of them, and
+// returns the node's answer to each.
+func (r *runner) postAll(ctx context.Context, txs []*types.Transaction, sender func(i int) int) ([]error, error) {
+	var parts [connections][]int
+	for i := range txs {
+		to := sender(i) % connections
+		parts[to] = append(parts[to], i)
+	}
+	answers := make([]error, len(txs))
+	group, ctx := errgroup.WithContext(ctx)
+	for _, part := range parts {
+		if len(part) == 0 {
+			continue
+		}
+		group.Go(func() error {
+			some := make([]*types.Transaction, len(part))
+			for i, at := range part {
+				some[i] = txs[at]
+			}
+			errs, err := r.post(ctx, some)
+			for i := range errs {
+				answers[part[i]] = errs[i]
+			}
+			return err
+		})
+	}
+	return answers, group.Wait()
 }
 
 // post sends transactions in one request and returns the node's answer to each.
