@@ -41,6 +41,9 @@ var (
 	ErrStopped = errors.New("builder: it has stopped")
 	// ErrFollow is wrapped if Network.Follow ends without an error.
 	ErrFollow = errors.New("builder: Follow has ended")
+	// ErrHangs is wrapped by the error of a call of Payload or Pack that has not returned
+	// before the end of its context.
+	ErrHangs = errors.New("builder: a call of the host does not return")
 	// ErrPanic is wrapped by the error of a call of the host that panicked.
 	ErrPanic = errors.New("builder: the host panicked")
 )

@@ -230,8 +230,11 @@ func TestHostCallsCostThemselves(t *testing.T) {
 			require.NoError(t, b.Await(ctx, pending(1)))
 			submit(ctx, t, b, 0, "two")
 			require.NoError(t, b.Await(ctx, pending(2)), "while a payload hangs")
+			require.NoError(t, b.Await(ctx, final(2)), "the payload is asked for again")
+			health := b.Health()
+			require.Len(t, health.Calls, 1)
+			require.Equal(t, "Rollup.Payload", health.Calls[0].Method)
 			close(hang)
-			require.NoError(t, b.Await(ctx, final(2)))
 		})
 	})
 }

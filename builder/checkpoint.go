@@ -32,7 +32,7 @@ func (b *Builder[B]) checkpointIfDue(ctx context.Context) error {
 		b.chain.done()
 	}
 	var state [][]byte
-	if err := b.calls.make("Rollup.Checkpoint", func() (err error) { state, err = c.Checkpoint(ctx); return err }); err != nil {
+	if err := b.calls.make(ctx, "Rollup.Checkpoint", func() (err error) { state, err = c.Checkpoint(ctx); return err }); err != nil {
 		return fmt.Errorf("%w: %w", errPostponed, err)
 	}
 	begin.made, begin.records = true, len(state)
@@ -52,7 +52,7 @@ func (b *Builder[B]) checkpointIfDue(ctx context.Context) error {
 // prune tells the rollup that the log has its last checkpoint.
 func (b *Builder[B]) prune(ctx context.Context) {
 	if p, ok := b.rollup.(Pruner); ok {
-		if err := b.calls.make("Rollup.Prune", func() error { return p.Prune(ctx) }); err != nil {
+		if err := b.calls.make(ctx, "Rollup.Prune", func() error { return p.Prune(ctx) }); err != nil {
 			b.log.Error("builder: Prune failed; it is called again after the next checkpoint", "err", err)
 		}
 	}

@@ -25,11 +25,12 @@
 //
 // If the process is killed at any instruction, no accepted operation is lost, and
 // none is executed twice. A call of the host that fails or panics is repeated
-// later; a failure of Check or Admit is the answer to its user. A call that hangs
-// holds up its own kind of work: while Admit hangs, only its operation waits; while
-// Payload hangs, only its package; while Propose hangs, there are no new blocks, but
-// the others become final. Apply, Undo, Final, Checkpoint and Prune are calls of the
-// same goroutine as Propose.
+// later; a failure of Check or Admit is the answer to its user. A call of Payload or
+// Pack that hangs is left alone after Config.Runner.BuildTimeout, and made again. Any
+// other call that hangs holds up its own kind of work: while Admit hangs, its operation
+// and the next checkpoint wait; while Send hangs, its package; while Propose hangs,
+// there are no new blocks, but the others become final. Apply, Undo, Final, Checkpoint
+// and Prune are calls of the same goroutine as Propose. [Builder.Health] names the call.
 //
 // A rollup that has another root when it executes a block again is stopped with
 // ErrDiverged. No package of a block leaves before the rollup has applied it.

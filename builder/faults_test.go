@@ -433,6 +433,7 @@ func TestHealthNamesTheCall(t *testing.T) {
 		"Apply hangs":   {method: "Rollup.Apply", hangs: true},
 		"Apply fails":   {method: "Rollup.Apply"},
 		"Apply panics":  {method: "Rollup.Apply", panics: true},
+		"Payload hangs": {method: "Rollup.Payload", hangs: true},
 		"Payload fails": {method: "Rollup.Payload"},
 		"Final hangs":   {method: "Rollup.Final", hangs: true},
 		"Final fails":   {method: "Rollup.Final"},
@@ -478,7 +479,7 @@ func TestHealthNamesTheCall(t *testing.T) {
 				require.Equal(t, c.method, call.Method)
 				require.Contains(t, call.String(), c.method)
 				if c.hangs {
-					require.Equal(t, 1, call.Running)
+					require.Positive(t, call.Running)
 					require.False(t, call.Since.Before(began))
 				} else {
 					require.Positive(t, call.Failures)
@@ -501,6 +502,52 @@ func TestHealthNamesTheCall(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestStuckIsOverWhenIdle: failures of which nothing has come since are no reason for an alarm,
+// because a node without users makes no calls that could succeed.
+func TestStuckIsOverWhenIdle(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		now := time.Now()
+		failing := func(ago, lasted time.Duration) builder.Health {
+			last := now.Add(-ago)
+			return builder.Health{Calls: []builder.Call{{Method: "Network.Send", Failures: 2, FailedAt: last, FailingSince: last.Add(-lasted), Err: errDisturbed}}}
+		}
+		for _, c := range []struct {
+			health builder.Health
+			stuck  bool
+		}{
+			{builder.Health{}, false},
+			{failing(time.Second, time.Hour), true},
+			{failing(time.Second, time.Second), false},
+			{failing(24*time.Hour, time.Hour), false},
+			{builder.Health{Calls: []builder.Call{{Method: "Rollup.Apply", Running: 1, Since: now.Add(-time.Hour)}}}, true},
+			{builder.Health{Calls: []builder.Call{{Method: "Rollup.Apply", Running: 1, Since: now}}}, false},
+		} {
+			_, stuck := c.health.Stuck(time.Minute)
+			require.Equal(t, c.stuck, stuck, "%v", c.health.Calls)
+		}
+	})
+}
+
+// TestCanceledByTheHost: a call that fails with context.Canceled, although its context goes on, has
+// failed.
+func TestCanceledByTheHost(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		h := &troubled{method: "Rollup.Apply", fault: func(context.Context) error { return fmt.Errorf("the client was closed: %w", context.Canceled) }}
+		h.on.Store(true)
+		m.run(h, func(ctx context.Context, b *builder.Builder[words.Body]) {
+			require.NoError(t, b.Submit(ctx, []byte("one")))
+			bubble.Await(t, time.Hour, func() bool {
+				health := b.Health()
+				_, stuck := health.Stuck(time.Minute)
+				return stuck
+			}, "it is named")
+			h.on.Store(false)
+			require.NoError(t, b.Await(ctx, final(1)))
+		})
+	})
 }
 
 var errDisturbed = errors.New("disturbed")

@@ -163,7 +163,7 @@ func (r *records) write(all [][]byte) error {
 	if err := r.failure(); err != nil {
 		return err
 	}
-	if err := r.calls.make("Log.Append", func() error { return r.log.Append(all...) }); err != nil {
+	if err := r.calls.make(context.Background(), "Log.Append", func() error { return r.log.Append(all...) }); err != nil {
 		return r.failed(err)
 	}
 	r.mu.Lock()
@@ -198,7 +198,7 @@ func (r *records) end(all [][]byte) error {
 	if err := r.failure(); err != nil {
 		return err
 	}
-	if err := r.calls.make("Log.Replace", func() error { return r.log.Replace(append(all, after...)...) }); err != nil {
+	if err := r.calls.make(context.Background(), "Log.Replace", func() error { return r.log.Replace(append(all, after...)...) }); err != nil {
 		return r.failed(err)
 	}
 	r.mu.Lock()

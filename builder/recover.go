@@ -95,7 +95,7 @@ func (b *Builder[B]) continueLog(ctx context.Context, first []byte) error {
 
 // root returns the root of the rollup.
 func (b *Builder[B]) root() (root common.Hash, err error) {
-	err = b.calls.make("Rollup.Root", func() error { root = b.rollup.Root(); return nil })
+	err = b.calls.make(context.Background(), "Rollup.Root", func() error { root = b.rollup.Root(); return nil })
 	return root, err
 }
 
@@ -109,7 +109,7 @@ func (b *Builder[B]) openRunner(root jamq.Block, first uint64, log *queueLog[B])
 			return
 		}
 		o.Effect = shown[B](o.Effect)
-		if err := guard(func() error { observe(o); return nil }); err != nil {
+		if err := b.calls.make(context.Background(), "Config.Runner.Observe", func() error { observe(o); return nil }); err != nil {
 			b.log.Error("builder: Config.Runner.Observe failed", "err", err)
 		}
 	}

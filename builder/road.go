@@ -51,13 +51,13 @@ func (b *Builder[B]) Submit(ctx context.Context, op []byte) error {
 		return fmt.Errorf("%w: an operation has %d bytes, want at most %d, as no package has more", ErrTooLarge, len(op), most)
 	}
 	if c, ok := b.rollup.(Checker); ok {
-		if err := b.calls.judge("Rollup.Check", func() error { return c.Check(ctx, op) }); err != nil {
+		if err := b.calls.judge(ctx, "Rollup.Check", func() error { return c.Check(ctx, op) }); err != nil {
 			return err
 		}
 	}
 	if _, ok := b.rollup.(Recorder); ok {
 		defer b.wake()
-		return b.calls.judge("Rollup.Admit", func() error { return b.rollup.Admit(ctx, op) })
+		return b.calls.judge(ctx, "Rollup.Admit", func() error { return b.rollup.Admit(ctx, op) })
 	}
 	if err := b.admitting.Acquire(ctx, 1); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (b *Builder[B]) Submit(ctx context.Context, op []byte) error {
 	op = bytes.Clone(op)
 	ctx = context.WithoutCancel(ctx) // the operation is in the log, although the user has gone
 	outcome := byte(recordTaken)
-	refusal := b.calls.judge("Rollup.Admit", func() error { return b.rollup.Admit(ctx, op) })
+	refusal := b.calls.judge(ctx, "Rollup.Admit", func() error { return b.rollup.Admit(ctx, op) })
 	if refusal != nil {
 		outcome = recordRefused
 	}
@@ -106,7 +106,7 @@ func (b *Builder[B]) produce(ctx context.Context) (made bool, err error) {
 	case err != nil:
 		return false, err
 	}
-	err = b.calls.make("Codec", func() (err error) {
+	err = b.calls.make(ctx, "Codec", func() (err error) {
 		if block.raw, err = b.stored.encode(block.Body); err != nil {
 			return fmt.Errorf("builder: encode block %d: %w", block.Number, err)
 		}
@@ -177,9 +177,9 @@ func (b *Builder[B]) carry(ctx context.Context, t task[B]) error {
 // call makes the call of a task.
 func (b *Builder[B]) call(ctx context.Context, t task[B]) error {
 	if t.kind == undo {
-		return b.calls.make("Rollup.Undo", func() error { return b.rollup.Undo(ctx, t.block) })
+		return b.calls.make(ctx, "Rollup.Undo", func() error { return b.rollup.Undo(ctx, t.block) })
 	}
-	return b.calls.make("Rollup.Apply", func() error { return b.rollup.Apply(ctx, t.block) })
+	return b.calls.make(ctx, "Rollup.Apply", func() error { return b.rollup.Apply(ctx, t.block) })
 }
 
 // callFinal tells the rollup that a block is final.
@@ -188,7 +188,7 @@ func (b *Builder[B]) callFinal(ctx context.Context, block Block[B]) error {
 	if !ok {
 		return nil
 	}
-	return b.calls.make("Rollup.Final", func() error { return f.Final(ctx, block) })
+	return b.calls.make(ctx, "Rollup.Final", func() error { return f.Final(ctx, block) })
 }
 
 // work makes all calls of the rollup except Check, Admit and Payload. It follows the log
@@ -279,7 +279,7 @@ func (b *Builder[B]) propose(ctx context.Context, number uint64) (body B, root c
 	b.mu.Lock()
 	b.interrupt, b.interrupted = cancel, false
 	b.mu.Unlock()
-	err = b.calls.make("Rollup.Propose", func() (err error) {
+	err = b.calls.make(ctx, "Rollup.Propose", func() (err error) {
 		body, root, err = b.rollup.Propose(ctx, number)
 		return err
 	})
@@ -315,10 +315,9 @@ func (s sender[B]) Build(ctx context.Context, r bundlequeue.Build[bundle[B]]) (b
 		return built, err
 	}
 	var pkg Package
-	var payload []byte
-	err = s.calls.make("Rollup.Payload", func() (err error) { payload, err = s.rollup.Payload(ctx, r.Bundle.block); return err })
+	payload, err := await(ctx, s.calls, "Rollup.Payload", func() ([]byte, error) { return s.rollup.Payload(ctx, r.Bundle.block) })
 	if err == nil {
-		err = s.calls.make("Network.Pack", func() (err error) { pkg, err = s.network.Pack(ctx, anchorOf(&r), payload); return err })
+		pkg, err = await(ctx, s.calls, "Network.Pack", func() (Package, error) { return s.network.Pack(ctx, anchorOf(&r), payload) })
 	}
 	if err == nil {
 		err = checkSize("the package of block", r.Number, len(pkg.Data))
@@ -347,5 +346,5 @@ func (s sender[B]) awaitApplied(ctx context.Context, b *Block[B]) error {
 
 // Submit implements submit.Submitter.
 func (s sender[B]) Submit(ctx context.Context, r bundlequeue.Send[bundle[B]]) error {
-	return s.calls.make("Network.Send", func() error { return s.network.Send(ctx, *r.Bundle.pkg, r.Core, r.Attempt) })
+	return s.calls.make(ctx, "Network.Send", func() error { return s.network.Send(ctx, *r.Bundle.pkg, r.Core, r.Attempt) })
 }

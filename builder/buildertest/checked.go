@@ -168,7 +168,7 @@ func (c *checked[B]) Apply(ctx context.Context, b builder.Block[B]) error {
 
 // step calls Apply or Undo, and checks the root.
 func (c *checked[B]) step(ctx context.Context, b builder.Block[B], f func(context.Context, builder.Block[B]) error, name string, want common.Hash) error {
-	if err := f(ctx, b); err != nil {
+	if err := c.unchanged(b, name, func() error { return f(ctx, b) }); err != nil {
 		if c.life.isDead() || c.life.logHasFailed() {
 			return err // its record could not be written
 		}
@@ -181,13 +181,52 @@ func (c *checked[B]) step(ctx context.Context, b builder.Block[B], f func(contex
 	return nil
 }
 
-// Undo implements builder.Rollup.
+// Undo implements builder.Rollup. By chance a user who has seen the block submits its operations
+// again when it is gone.
 func (c *checked[B]) Undo(ctx context.Context, b builder.Block[B]) error {
 	return c.alone(func() error {
 		return c.call(fmt.Sprintf("undo block %d", b.Number), c.mayFail(), func() error {
-			return c.step(ctx, b, c.inner.Undo, "Undo", b.PreRoot)
+			if err := c.step(ctx, b, c.inner.Undo, "Undo", b.PreRoot); err != nil || !c.life.running() {
+				return err
+			}
+			if c.life.roll("again after undo", 2) == 0 {
+				c.admitAgain(ctx, b)
+			}
+			return nil
 		})
 	})
+}
+
+// admitAgain submits the operations of an undone block. They wait already, so it changes nothing.
+func (c *checked[B]) admitAgain(ctx context.Context, b builder.Block[B]) {
+	note := func(op string, f func() error) {
+		defer func() {
+			if p := recover(); p != nil { // which must not look like a failure of Undo
+				c.life.diary.note("%s: panic: %v", op, p)
+			}
+		}()
+		c.life.diary.note("%s: %v", op, f())
+	}
+	note("the operations of the undone block", func() error {
+		payload, err := c.inner.Payload(ctx, b)
+		if err != nil {
+			return err
+		}
+		for _, op := range c.life.rules.Executed(payload) {
+			note(fmt.Sprintf("admit %s again", short(op)), func() error { return c.inner.Admit(ctx, op) })
+		}
+		return nil
+	})
+}
+
+// unchanged checks that a call does not change the body of a block, which the builder shares.
+func (c *checked[B]) unchanged(b builder.Block[B], name string, call func() error) error {
+	before, _ := c.codec().Encode(b.Body) // checkCodec reports the error
+	err := call()
+	if after, _ := c.codec().Encode(b.Body); !bytes.Equal(after, before) {
+		c.life.fail(fmt.Errorf("%s changes the body of block %d: it was %.80q, and now %.80q", name, b.Number, before, after))
+	}
+	return err
 }
 
 // mayFail reports whether calls may fail by chance: not while the builder recovers,
@@ -207,12 +246,10 @@ func (c *checked[B]) Root() common.Hash {
 func (c *checked[B]) Payload(ctx context.Context, b builder.Block[B]) (raw []byte, err error) {
 	err = c.call(fmt.Sprintf("payload of block %d", b.Number), true, func() error {
 		body, _ := c.codec().Encode(b.Body) // checkCodec reports the error
-		inner, err := c.inner.Payload(ctx, b)
+		var inner []byte
+		err := c.unchanged(b, "Payload", func() (err error) { inner, err = c.inner.Payload(ctx, b); return err })
 		if err == nil {
 			c.life.samePayload(fmt.Sprintf("block %d from %s to %s of %q", b.Number, b.PreRoot, b.Root, body), inner)
-		}
-		if after, _ := c.codec().Encode(b.Body); !bytes.Equal(after, body) {
-			c.life.fail(fmt.Errorf("Payload changes the body of block %d: it was %.80q, and now %.80q", b.Number, body, after))
 		}
 		p := payload{number: b.Number, pre: b.PreRoot, post: b.Root, inner: inner}
 		raw = p.encode()
@@ -258,7 +295,9 @@ func (c *checked[B]) Final(ctx context.Context, b builder.Block[B]) error {
 		return nil
 	}
 	return c.alone(func() error {
-		return c.call(fmt.Sprintf("block %d is final", b.Number), c.mayFail(), func() error { return f.Final(ctx, b) })
+		return c.call(fmt.Sprintf("block %d is final", b.Number), c.mayFail(), func() error {
+			return c.unchanged(b, "Final", func() error { return f.Final(ctx, b) })
+		})
 	})
 }
 

@@ -175,6 +175,15 @@ func TestFaultsAreFound(t *testing.T) {
 		_, problem := buildertest.Find(t, rules(func() builder.Rollup[words.Body] { return new(sorting) }), 200)
 		require.ErrorContains(t, problem, "Payload changes the body")
 	})
+	t.Run("Apply changes the body", func(t *testing.T) {
+		_, problem := buildertest.Find(t, rules(func() builder.Rollup[words.Body] { return new(turning) }), 200)
+		require.ErrorContains(t, problem, "Apply changes the body")
+	})
+	t.Run("does not recognize what waits after Undo", func(t *testing.T) {
+		seed, problem := buildertest.Find(t, rules(func() builder.Rollup[words.Body] { return &unlearning{known: make(map[string]bool)} }), 200)
+		require.ErrorContains(t, problem, "a second time")
+		t.Logf("seed %d: %v", seed, problem)
+	})
 	t.Run("forgets what is final", func(t *testing.T) {
 		seed, problem := buildertest.Find(t, rules(func() builder.Rollup[words.Body] { return new(amnesiac) }), 50)
 		require.ErrorContains(t, problem, "a second time")
@@ -195,6 +204,41 @@ func TestFaultsAreFound(t *testing.T) {
 		_, problem := buildertest.Find(t, rules(faulty), 200)
 		require.ErrorContains(t, problem, "are not executed")
 	})
+}
+
+// turning changes the body of a block when it is applied.
+type turning struct{ words.Rollup }
+
+func (r *turning) Apply(ctx context.Context, b builder.Block[words.Body]) error {
+	defer slices.Reverse(b.Body)
+	return r.Rollup.Apply(ctx, b)
+}
+
+// unlearning knows words by a set, from which Undo removes those that wait again.
+type unlearning struct {
+	words.Rollup
+	mu    sync.Mutex
+	known map[string]bool
+}
+
+func (r *unlearning) Admit(ctx context.Context, op []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known[string(op)] {
+		return nil
+	}
+	r.known[string(op)] = true
+	r.Repeats = true
+	return r.Rollup.Admit(ctx, op)
+}
+
+func (r *unlearning) Undo(ctx context.Context, b builder.Block[words.Body]) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, word := range b.Body {
+		delete(r.known, word)
+	}
+	return r.Rollup.Undo(ctx, b)
 }
 
 // untidy takes every third word, and then returns an error.

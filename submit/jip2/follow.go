@@ -118,7 +118,7 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	}
 	at, before := jamq.HeaderHash(final.HeaderHash), f.tree.Finalized().Hash
 	if f.fullAt == at { // fetch no blocks before there is room for them
-		return fmt.Errorf("%w: the best block is of slot %d, the final one of slot %d", chainview.ErrFull, best.Slot, final.Slot)
+		return fmt.Errorf("%w: the final block is of slot %d", chainview.ErrFull, final.Slot)
 	}
 	full := f.deliver(ctx, to, best, final)
 	if full != nil && !errors.Is(full, chainview.ErrFull) {

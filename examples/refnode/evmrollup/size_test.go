@@ -172,27 +172,35 @@ func (c *longChain) bytes() (sum int64) {
 	return sum
 }
 
+// heap returns the bytes of memory that are in use.
+func heap() uint64 {
+	var memory runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&memory)
+	return memory.HeapAlloc
+}
+
 // A restart of a long chain reads its state, and not its blocks. The test logs figures for
 // the documents; the flag -chain.transactions makes the chain longer.
 func TestLongChain(t *testing.T) {
 	c := newLongChain(t)
 	c.grow(*sizes / 100)
 	short, few := c.restart()
-	c.grow(*sizes - *sizes/100)
+	c.grow(*sizes/2 - *sizes/100)
+	half := heap()
+	c.grow(*sizes - *sizes/2)
+	whole := heap()
 	long, reads := c.restart()
 	require.Equal(t, few, reads, "a longer chain costs more reads")
 	defer c.close()
-	var memory runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&memory)
 	head := c.r.Head().NumberU64()
 	began, found := time.Now(), 0
 	for number := range c.r.Logs(1, head, []common.Address{c.logs}, nil) {
 		require.NotNil(t, c.r.BlockByNumber(number))
 		found++
 	}
-	t.Logf("%d transactions in %d blocks: restart %v, and %v at a hundredth; %d MB in memory, %d bytes on disk per transaction; %d blocks with logs in %v",
-		*sizes, head, long, short, memory.HeapAlloc>>20, c.bytes()/int64(*sizes), found, time.Since(began))
+	t.Logf("%d transactions in %d blocks: restart %v, and %v at a hundredth; %d MB in memory, %d at half, %d bytes on disk per transaction; %d blocks with logs in %v",
+		*sizes, head, long, short, whole>>20, half>>20, c.bytes()/int64(*sizes), found, time.Since(began))
 	require.Positive(t, found)
 	sender := c.r.BlockByNumber(1).Transactions()[0]
 	at, index, known := c.r.Transaction(sender.Hash())
