@@ -215,9 +215,9 @@ func TestHostCallsCostThemselves(t *testing.T) {
 
 		m = newMachine(t)
 		hang = make(chan struct{})
-		payloads := 0
+		var payloads atomic.Int64
 		rollup = &words.Rollup{BeforePayload: func(context.Context) error {
-			if payloads++; payloads == 1 {
+			if payloads.Add(1) == 1 {
 				<-hang // and ignores its context
 			}
 			return nil

@@ -92,7 +92,8 @@ type Rollup[B any] interface {
 	// Payload returns the input of the rollup's service for a block. It must fit into a work
 	// package (jamq.ChainSpec.MaxBundleSize), or the block is never packed. It depends on the
 	// block only, and must not change it. It is called concurrently with all others, also
-	// for blocks that are not applied yet.
+	// for blocks that are not applied yet, and again for a block whose call has not returned
+	// within Config.Runner.BuildTimeout.
 	Payload(ctx context.Context, block Block[B]) ([]byte, error)
 }
 
@@ -167,8 +168,8 @@ type Network interface {
 	// Root returns a final JAM block, for a builder with an empty log. Follow
 	// delivers the blocks after it.
 	Root(ctx context.Context) (jamq.Block, error)
-	// Pack makes the work package for a payload. If it returns an error, it is called
-	// again after a back-off.
+	// Pack makes the work package for a payload. If it returns an error, or does not return
+	// within Config.Runner.BuildTimeout, it is called again after a back-off.
 	Pack(ctx context.Context, at Anchor, payload []byte) (Package, error)
 	// Send sends a package to a guarantor of a core, to another one for each attempt,
 	// counted from 1. The class of an error is that of submit.WithClass.
