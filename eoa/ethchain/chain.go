@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/holiman/uint256"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/jamq/jamq/eoa"
 )
@@ -79,7 +80,7 @@ func New(client Client, o Options) (*Chain, error) {
 	if o.MaxBatch == 0 {
 		o.MaxBatch = defaultBatch
 	}
-	return &Chain{client: client, o: o, shared: sharedHead{turn: make(chan struct{}, 1)}}, nil
+	return &Chain{client: client, o: o, shared: sharedHead{turn: semaphore.NewWeighted(1)}}, nil
 }
 
 // call returns an element of a batch.

@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/holiman/uint256"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/jamq/jamq/eoa"
 )
@@ -155,7 +156,7 @@ func (c *Chain) need(ctx context.Context, needed, optional []rpc.BatchElem) erro
 
 // sharedHead is the part of a look that is the same for all accounts.
 type sharedHead struct {
-	turn  chan struct{} // held while look is read or fetched
+	turn  *semaphore.Weighted // held while look is read or fetched
 	look  eoa.Look
 	blobs bool // look has the price of blobs
 	at    time.Time
@@ -180,12 +181,10 @@ func (c *Chain) lookShared(ctx context.Context, a common.Address, blobs bool) (e
 // head returns the shared head. It fetches it if it is too old.
 func (c *Chain) head(ctx context.Context, blobs bool) (eoa.Look, error) {
 	s := &c.shared
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return eoa.Look{}, ctx.Err()
+	if err := s.turn.Acquire(ctx, 1); err != nil {
+		return eoa.Look{}, err
 	}
+	defer s.turn.Release(1)
 	if age := time.Since(s.at); age < c.o.HeadAge && (s.blobs || !blobs) {
 		return s.look, nil
 	}

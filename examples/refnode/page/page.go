@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/jamq/jamq/examples/refnode/live"
 	"github.com/jamq/jamq/examples/refnode/node"
 )
@@ -19,13 +21,13 @@ type Page struct {
 	lab     *node.Lab // nil without fault injection
 	closed  chan struct{}
 	closing sync.Once
-	streams chan struct{} // holds a value per stream
+	streams *semaphore.Weighted // has a weight of one for each stream
 }
 
 // New returns a page that shows the node of hub. lab injects faults; nil
 // disables fault injection.
 func New(hub *live.Hub, lab *node.Lab) *Page {
-	p := &Page{hub: hub, lab: lab, closed: make(chan struct{}), streams: make(chan struct{}, maxStreams)}
+	p := &Page{hub: hub, lab: lab, closed: make(chan struct{}), streams: semaphore.NewWeighted(maxStreams)}
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, static, "static/index.html") })))
 	mux.Handle("GET /static/", guard(http.FileServerFS(static)))

@@ -19,14 +19,12 @@ const (
 
 // stream sends the state and its changes as server-sent events.
 func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
-	select {
-	case p.streams <- struct{}{}:
-		defer func() { <-p.streams }()
-	default:
+	if !p.streams.TryAcquire(1) {
 		w.Header().Set("Retry-After", "5")
 		http.Error(w, "too many streams are open", http.StatusServiceUnavailable)
 		return
 	}
+	defer p.streams.Release(1)
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
