@@ -111,6 +111,13 @@ func (f *Fleet) Stats(a Account) (Stats, bool) {
 	return e.Stats(), true
 }
 
+// Undelivered returns the accounts above after that have events which [Deliver]
+// has not taken, ascending by chain id and address, at most limit. Begin with the
+// zero Account. It asks the store, so that it finds the accounts of all fleets.
+func (f *Fleet) Undelivered(ctx context.Context, after Account, limit int) ([]Account, error) {
+	return f.store.Undelivered(ctx, after, limit)
+}
+
 // executor returns the executor of an account, or nil if this fleet is not working on
 // it.
 func (f *Fleet) executor(a Account) *Executor {

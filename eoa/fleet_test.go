@@ -142,6 +142,34 @@ func TestDeliver(t *testing.T) {
 	}
 }
 
+// Undelivered lists the accounts with events that no Deliver has taken.
+func TestUndelivered(t *testing.T) {
+	w := newWorld(t, 1, 3)
+	f, err := eoa.NewFleet(eoa.DefaultFleetConfig(), w.store, func(eoa.Account) (eoa.Chain, eoa.Signer, error) { return w.chain, w.signer, nil })
+	require.NoError(t, err)
+	undelivered := func(after eoa.Account) []eoa.Account {
+		all, err := f.Undelivered(t.Context(), after, 10)
+		require.NoError(t, err)
+		return all
+	}
+	deliver := func(limit int, answer error) {
+		_, err := eoa.Deliver(t.Context(), w.store, w.account, limit, func(context.Context, eoa.Event) error { return answer })
+		require.ErrorIs(t, err, answer)
+	}
+	e := w.executor(t, w.store, w.chain)
+	require.NoError(t, w.submitAll(e))
+	require.Empty(t, undelivered(eoa.Account{}))
+	w.finish(t, e)
+	require.Equal(t, []eoa.Account{w.account}, undelivered(eoa.Account{}))
+	require.Empty(t, undelivered(w.account), "none above")
+	busy := errors.New("busy")
+	deliver(100, busy)
+	deliver(1, nil)
+	require.Equal(t, []eoa.Account{w.account}, undelivered(eoa.Account{}))
+	deliver(100, nil)
+	require.Empty(t, undelivered(eoa.Account{}))
+}
+
 // silent is a node that takes what it is sent and never answers.
 type silent struct{ *eoatest.Chain }
 

@@ -7,7 +7,8 @@ import "context"
 // handle returns an error, Deliver stops and returns that error.
 //
 // An event may be delivered again after a crash: Account and Seq identify it.
-// Call Deliver at start-up, and whenever [Config.Observe] reports something.
+// Call Deliver at start-up, for example for the accounts that
+// [Fleet.Undelivered] returns, and whenever [Config.Observe] reports something.
 func Deliver(ctx context.Context, store Store, a Account, limit int, handle func(context.Context, Event) error) (delivered int, err error) {
 	events, err := store.Events(ctx, a, 0, limit)
 	if err != nil {

@@ -145,6 +145,10 @@ type Store interface {
 	Events(ctx context.Context, a Account, after uint64, limit int) ([]Event, error)
 	// Acknowledge drops the events up to and including the Seq through.
 	Acknowledge(ctx context.Context, a Account, through uint64) error
+	// Undelivered returns the accounts above after that have unacknowledged
+	// events, ascending by chain id and address, at most limit. Accounts without
+	// such events cost nothing.
+	Undelivered(ctx context.Context, after Account, limit int) ([]Account, error)
 
 	// Acquire leases the account to owner for ttl. It returns ErrHeld while any
 	// other lease is in force, including one of the same owner.

@@ -115,6 +115,12 @@ func (l *Life) Acknowledge(ctx context.Context, a eoa.Account, through uint64) e
 	return l.moment(func() error { return l.Store.Acknowledge(ctx, a, through) })
 }
 
+// Undelivered implements eoa.Store.
+func (l *Life) Undelivered(ctx context.Context, after eoa.Account, limit int) (out []eoa.Account, err error) {
+	err = l.moment(func() error { out, err = l.Store.Undelivered(ctx, after, limit); return err })
+	return out, err
+}
+
 // Acquire implements eoa.Store.
 func (l *Life) Acquire(ctx context.Context, a eoa.Account, owner string, now time.Time, ttl time.Duration) (out eoa.Lease, err error) {
 	err = l.moment(func() error { out, err = l.Store.Acquire(ctx, a, owner, now, ttl); return err })

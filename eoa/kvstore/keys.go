@@ -41,20 +41,22 @@ const (
 const (
 	accountSize = 8 + common.AddressLength
 
-	// accounts is the first byte of the keys of accounts, and due that of the
-	// due index.
-	accounts byte = 1
-	due      byte = 2
+	// accounts is the first byte of the keys of accounts, due that of the index
+	// of accounts that are due, and undelivered that of the index of accounts
+	// with unacknowledged events.
+	accounts    byte = 1
+	due         byte = 2
+	undelivered byte = 3
 )
 
-// DuePrefix is the first byte of the keys of the due index, the only keys that
-// belong to no account. In a shared store they are hints. An entry that a step
-// adds must be there before the step's other writes and after them; an entry
-// that it deletes may stay.
-const DuePrefix = due
+// Indexed reports whether key is an entry of one of the two indexes of accounts.
+// These are the only keys that belong to no account. In a shared store the
+// entries are hints. An entry that a step adds must be there before the step's
+// other writes and after them; an entry that it deletes may stay.
+func Indexed(key []byte) bool { return len(key) > 0 && key[0] != accounts }
 
 // Split returns the account that key belongs to, and the rest of the key. It
-// returns false for a key of the due index.
+// returns false for an entry of an index.
 func Split(key []byte) (a eoa.Account, rest []byte, ok bool) {
 	if len(key) < 1+accountSize || key[0] != accounts {
 		return a, nil, false
@@ -116,14 +118,24 @@ func dueKey(at uint64, a *eoa.Account) []byte {
 	return key
 }
 
-// parseDue is the inverse of dueKey.
-func parseDue(key []byte) (a eoa.Account, ok bool) {
-	const before = 1 + 8
-	if len(key) != before+accountSize || key[0] != due {
+// undeliveredKey returns an account's key in the index of accounts with
+// unacknowledged events. entry tells the entries of different times apart.
+func undeliveredKey(a eoa.Account, entry uint64) []byte {
+	return binary.BigEndian.AppendUint64(appendAccount([]byte{undelivered}, a), entry)
+}
+
+// parseIndexed returns the account of an entry of an index.
+func parseIndexed(key []byte) (a eoa.Account, ok bool) {
+	const number = 8
+	if len(key) != 1+number+accountSize || !Indexed(key) {
 		return a, false
 	}
-	a.ChainID = binary.BigEndian.Uint64(key[before:])
-	copy(a.Address[:], key[before+8:])
+	at := key[1:]
+	if key[0] == due {
+		at = key[1+number:]
+	}
+	a.ChainID = binary.BigEndian.Uint64(at)
+	copy(a.Address[:], at[8:])
 	return a, true
 }
 

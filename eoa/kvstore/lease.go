@@ -1,11 +1,8 @@
 package kvstore
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"math"
-	"slices"
 	"time"
 
 	"github.com/jamq/jamq/eoa"
@@ -76,69 +73,6 @@ func (s *Store) Break(ctx context.Context, a eoa.Account) error {
 }
 
 // Due implements eoa.Store.
-func (s *Store) Due(ctx context.Context, now time.Time, limit int) (out []eoa.Account, err error) {
-	if err := ctx.Err(); err != nil || limit <= 0 {
-		return nil, err
-	}
-	_, shared := s.kv.(Shared)
-	most := limit
-	if shared {
-		most = math.MaxInt
-	}
-	var listed []eoa.Account
-	entries := map[eoa.Account][][]byte{}
-	err = s.kv.Scan(ctx, dueKey(0, nil), dueKey(uint64(max(now.UnixNano(), 0))+1, nil), most, func(key, _ []byte) bool {
-		if a, ok := parseDue(key); ok {
-			if entries[a] == nil {
-				listed = append(listed, a)
-			}
-			entries[a] = append(entries[a], bytes.Clone(key))
-		}
-		return true
-	})
-	if err != nil || !shared {
-		return listed, err
-	}
-	// The index of a shared store is only a hint: check each account.
-	for _, a := range listed {
-		is, err := s.tidy(ctx, a, entries[a])
-		if err != nil {
-			return nil, err
-		}
-		if is {
-			out = append(out, a)
-		}
-		if len(out) == limit {
-			break
-		}
-	}
-	return out, nil
-}
-
-// tidy reports whether one of the account's index entries is valid, and deletes
-// the others, which processes that lost a race have left. It does so in a step
-// of the account, so that no other step can make one of them valid meanwhile.
-func (s *Store) tidy(ctx context.Context, a eoa.Account, entries [][]byte) (is bool, err error) {
-	st, err := s.begin(ctx, a, nil)
-	if err != nil {
-		return false, err
-	}
-	is = slices.ContainsFunc(entries, st.isDue)
-	if len(entries) == 1 && is {
-		return true, nil
-	}
-	err = s.do(ctx, a, func(st *step) error {
-		is = slices.ContainsFunc(entries, st.isDue)
-		for _, entry := range entries {
-			if !st.isDue(entry) {
-				st.set(entry, nil)
-			}
-		}
-		return nil
-	})
-	return is, err
-}
-
-func (st *step) isDue(entry []byte) bool {
-	return st.m.Due != 0 && bytes.Equal(entry, dueKey(st.m.Due, &st.a))
+func (s *Store) Due(ctx context.Context, now time.Time, limit int) ([]eoa.Account, error) {
+	return s.indexed(ctx, dueKey(0, nil), dueKey(uint64(max(now.UnixNano(), 0))+1, nil), limit)
 }

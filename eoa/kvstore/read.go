@@ -76,9 +76,17 @@ func scanJSON[T any](ctx context.Context, kv KV, from, to []byte, limit int, out
 	return bad
 }
 
+// Undelivered implements eoa.Store.
+func (s *Store) Undelivered(ctx context.Context, above eoa.Account, limit int) ([]eoa.Account, error) {
+	return s.indexed(ctx, after(undeliveredKey(above, math.MaxUint64)), []byte{undelivered + 1}, limit)
+}
+
 // Acknowledge implements eoa.Store.
 func (s *Store) Acknowledge(ctx context.Context, a eoa.Account, through uint64) error {
 	return s.do(ctx, a, func(st *step) error {
+		if through >= st.m.Seqs {
+			st.undelivered(false)
+		}
 		from, to := prefix(a, kindEvent), after(prefix(a, kindEvent))
 		if through < math.MaxUint64 {
 			to = numbered(a, kindEvent, through+1)

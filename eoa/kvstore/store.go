@@ -37,7 +37,7 @@ type Shared interface {
 	// WriteIf does what Write does if the value of guard.Key is guard.Value;
 	// nil means that the key is missing. Otherwise it writes nothing and
 	// returns ErrChanged. All entries belong to the guard's account, except
-	// entries of the due index; see [DuePrefix].
+	// entries of the indexes; see [Indexed].
 	WriteIf(ctx context.Context, guard Entry, entries []Entry) error
 }
 
@@ -93,6 +93,9 @@ type meta struct {
 	IDs   uint64    `json:"ids,omitempty"` // last record id
 	Seqs  uint64    `json:"seqs,omitempty"`
 	Order uint64    `json:"order,omitempty"`
+	// Undelivered is the number of the account's entry in the index of accounts
+	// with unacknowledged events; 0 for none.
+	Undelivered uint64 `json:"undelivered,omitempty"`
 	// Steps are the random names of the last steps of a shared store, oldest
 	// first.
 	Steps [][]byte `json:"steps,omitempty"`
@@ -251,18 +254,6 @@ func (st *step) put(key []byte, value any) error {
 	return err
 }
 
-// dueAt moves the account in the due index; the zero time removes it.
-func (st *step) dueAt(at time.Time) {
-	if st.m.Due != 0 {
-		st.set(dueKey(st.m.Due, &st.a), nil)
-	}
-	st.m.Due = 0
-	if !at.IsZero() {
-		st.m.Due = uint64(max(at.UnixNano(), 1))
-		st.set(dueKey(st.m.Due, &st.a), []byte{1})
-	}
-}
-
 // woken increments the wake version. If no worker holds the account, it is due
 // at once; otherwise it stays due at the end of the lease.
 func (st *step) woken(now time.Time) {
@@ -379,6 +370,9 @@ func (st *step) change(now time.Time, b *eoa.Batch) error {
 		if err := st.put(numbered(st.a, kindEvent, e.Seq), e); err != nil {
 			return err
 		}
+	}
+	if len(b.Events) > 0 {
+		st.undelivered(true)
 	}
 	for _, seq := range b.Done {
 		st.set(numbered(st.a, kindOrder, seq), nil)

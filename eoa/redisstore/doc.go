@@ -20,8 +20,8 @@
 // the account is unchanged since the step was decided on, and then writes
 // everything or nothing. Nothing relies on WATCH or on a connection. The keys
 // of an account have its name in braces, {chain:address}, so that Redis Cluster
-// keeps them in one slot. The index of due accounts is one key for all
-// accounts, and only a hint.
+// keeps them in one slot. The indexes of accounts that are due, and of accounts
+// with undelivered events, are one key for all accounts, and only hints.
 //
 // A step is as durable as the server makes it. With appendonly yes and
 // appendfsync always, an accepted request survives a crash of the server. With

@@ -76,7 +76,8 @@ func field(key []byte) []byte {
 	return rest
 }
 
-func (k *kv) due() string { return k.prefix + ":due" }
+// indexKey returns the key of the sorted set with the entries of both indexes.
+func (k *kv) indexKey() string { return k.prefix + ":due" }
 
 // writeIf writes entries if the guard holds. If an earlier try of the same call
 // succeeded, the guard fails; package kvstore then recognizes the step by its
@@ -137,8 +138,8 @@ func (k *kv) Get(ctx context.Context, keys ...[]byte) ([][]byte, error) {
 
 // Scan implements kvstore.KV.
 func (k *kv) Scan(ctx context.Context, from, to []byte, limit int, f func(key, value []byte) bool) error {
-	if from[0] == kvstore.DuePrefix {
-		return k.scanDue(ctx, from, to, limit, f)
+	if kvstore.Indexed(from) {
+		return k.scanIndex(ctx, from, to, limit, f)
 	}
 	a, low, ok := kvstore.Split(from)
 	if !ok {
@@ -187,9 +188,9 @@ func pair(answer []any) (lists [2][]any, ok bool) {
 	return lists, len(lists[0]) == len(lists[1])
 }
 
-// scanDue scans the due index, whose keys have no values.
-func (k *kv) scanDue(ctx context.Context, from, to []byte, limit int, f func(key, value []byte) bool) error {
-	members, err := k.client.ZRangeByLex(ctx, k.due(), &redis.ZRangeBy{Min: "[" + string(from), Max: "(" + string(to), Count: int64(limit)}).Result()
+// scanIndex scans an index of accounts, whose keys have no values.
+func (k *kv) scanIndex(ctx context.Context, from, to []byte, limit int, f func(key, value []byte) bool) error {
+	members, err := k.client.ZRangeByLex(ctx, k.indexKey(), &redis.ZRangeBy{Min: "[" + string(from), Max: "(" + string(to), Count: int64(limit)}).Result()
 	if err != nil {
 		return fmt.Errorf("redisstore: %w", err)
 	}
@@ -207,7 +208,7 @@ func (k *kv) Write(context.Context, []kvstore.Entry) error {
 	return errors.New("redisstore: Write is not supported, want WriteIf")
 }
 
-// WriteIf implements kvstore.Shared. New due entries are added before the step
+// WriteIf implements kvstore.Shared. New index entries are added before the step
 // and again after it. A crash between the two, or another process that tidies
 // the index, therefore cannot lose them.
 func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore.Entry) error {
@@ -221,13 +222,13 @@ func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore
 	}
 	args := make([]any, 0, 3+3*len(entries))
 	args = append(args, name, there, guard.Value)
-	var due, gone []any
+	var added, gone []any
 	for _, e := range entries {
 		switch {
-		case e.Key[0] == kvstore.DuePrefix && e.Value == nil:
+		case kvstore.Indexed(e.Key) && e.Value == nil:
 			gone = append(gone, string(e.Key))
-		case e.Key[0] == kvstore.DuePrefix:
-			due = append(due, string(e.Key))
+		case kvstore.Indexed(e.Key):
+			added = append(added, string(e.Key))
 		case e.Value == nil:
 			args = append(args, "d", field(e.Key), "")
 		case kvstore.Scanned(e.Key):
@@ -236,7 +237,7 @@ func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore
 			args = append(args, "s", field(e.Key), e.Value)
 		}
 	}
-	if err := k.index(ctx, due, nil); err != nil {
+	if err := k.index(ctx, added, nil); err != nil {
 		return err
 	}
 	values, order := k.keys(a)
@@ -247,7 +248,7 @@ func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore
 	if written == 0 {
 		return kvstore.ErrChanged
 	}
-	return k.index(ctx, due, gone)
+	return k.index(ctx, added, gone)
 }
 
 // write runs writeIf. If replicas must have the step, it waits for them on the
@@ -274,18 +275,18 @@ func (k *kv) write(ctx context.Context, keys []string, args []any) (written int,
 	return written, err
 }
 
-// index adds and removes entries of the due index. An entry in both lists
+// index adds and removes entries of the indexes. An entry in both lists
 // stays.
-func (k *kv) index(ctx context.Context, due, gone []any) error {
-	if len(due)+len(gone) == 0 {
+func (k *kv) index(ctx context.Context, added, gone []any) error {
+	if len(added)+len(gone) == 0 {
 		return nil
 	}
 	_, err := k.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		if len(gone) > 0 {
-			p.ZRem(ctx, k.due(), gone...)
+			p.ZRem(ctx, k.indexKey(), gone...)
 		}
-		for _, m := range due {
-			p.ZAdd(ctx, k.due(), redis.Z{Member: m})
+		for _, m := range added {
+			p.ZAdd(ctx, k.indexKey(), redis.Z{Member: m})
 		}
 		return nil
 	})

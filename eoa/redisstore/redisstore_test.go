@@ -369,6 +369,63 @@ func TestIndexIsTidied(t *testing.T) {
 	require.Equal(t, entries, left)
 }
 
+// undelivered returns the accounts with undelivered events.
+func undelivered(t *testing.T, s eoa.Store) []eoa.Account {
+	t.Helper()
+	all, err := s.Undelivered(context.Background(), eoa.Account{}, 10)
+	require.NoError(t, err)
+	return all
+}
+
+// One process takes events while another adds some, without a lock in common. At
+// the end the index has the account if and only if events are left, also if the
+// process that took the first ones deletes their index entry late.
+func TestUndeliveredOfTwoProcesses(t *testing.T) {
+	client := server(t)
+	ctx, now := context.Background(), time.Unix(1_800_000_000, 0)
+	worker, err := New(client, "test", Options{})
+	require.NoError(t, err)
+	other, err := New(client, "test", Options{})
+	require.NoError(t, err)
+	version := uint64(0)
+	a := eoa.Account{ChainID: 1, Address: common.Address{1}}
+	lease, err := worker.Acquire(ctx, a, "w", now, time.Hour)
+	require.NoError(t, err)
+	emit := func() {
+		_, err := worker.Commit(ctx, lease, now, eoa.Batch{Head: eoa.Head{Version: version}, Events: make([]eoa.Event, 1)})
+		require.NoError(t, err)
+		version++
+	}
+	entries := func() (all []any) {
+		members, err := client.ZRange(ctx, "test:due", 0, -1).Result()
+		require.NoError(t, err)
+		for _, m := range members {
+			all = append(all, m)
+		}
+		return all
+	}
+	lastDue := entries()
+	for range 50 {
+		emit()
+		first := entries()
+		taken := make(chan error)
+		go func(through uint64) { taken <- other.Acknowledge(ctx, a, through) }(version)
+		emit()
+		require.NoError(t, <-taken)
+		require.Equal(t, []eoa.Account{a}, undelivered(t, worker), "one of two is left")
+		require.NoError(t, other.Acknowledge(ctx, a, version))
+		require.Empty(t, undelivered(t, worker))
+
+		emit()
+		require.NoError(t, (&kv{client, "test", Options{}}).index(ctx, nil, first[len(lastDue):]))
+		require.Equal(t, []eoa.Account{a}, undelivered(t, other), "an old entry was deleted late")
+		require.NoError(t, (&kv{client, "test", Options{}}).index(ctx, first, nil))
+		require.NoError(t, other.Acknowledge(ctx, a, version))
+		require.Empty(t, undelivered(t, worker), "an old entry is no proof")
+		require.Equal(t, lastDue, entries(), "it is deleted")
+	}
+}
+
 // BenchmarkExecutor measures everything from Submit to final, from one account
 // in batches. Each transaction is prepared, broadcast, mined and final, which
 // are four transitions.

@@ -26,7 +26,8 @@ func Run(t *testing.T, open func() eoa.Store) {
 	}{
 		{"submit is idempotent", (*suite).idempotent}, {"submit is all or nothing", (*suite).allOrNothing}, {"pending by rank, in pages", (*suite).pages},
 		{"one holder", (*suite).oneHolder}, {"a lost lease writes nothing", (*suite).fenced}, {"a late write is refused", (*suite).conflict},
-		{"commit is one step", (*suite).commit}, {"no wake-up is lost", (*suite).wake}, {"what is due", (*suite).due}, {"outbox", (*suite).outbox},
+		{"commit is one step", (*suite).commit}, {"no wake-up is lost", (*suite).wake}, {"what is due", (*suite).due}, {"outbox", (*suite).outbox}, {"accounts with undelivered events", (*suite).undelivered},
+		{"events that are taken while others come", (*suite).undeliveredMeanwhile},
 		{"orders", (*suite).orders}, {"records as they were", (*suite).faithful}, {"blobs that wait", (*suite).blobs}, {"large requests, in pages", (*suite).large},
 		{"dropped records", (*suite).drop}, {"concurrent submits", (*suite).concurrent}, {"ended context", (*suite).ended},
 	} {
@@ -352,30 +353,6 @@ func (c *suite) due() {
 	c.acquire("w")
 	require.NoError(c, c.s.Break(c.ctx, c.a))
 	require.True(c, c.isDue(), "broken, so somebody must look")
-}
-
-func (c *suite) outbox() {
-	l := c.acquire("w")
-	for i := range uint64(4) {
-		_, err := c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: eoa.Head{Version: i}, Events: []eoa.Event{
-			{Kind: eoa.EventMined, At: c.now, ID: i, Key: "k", Nonce: 9, Tx: common.Hash{1}, Height: 2, Reason: "r"}, {Kind: eoa.EventFinal, At: c.now}}})
-		require.NoError(c, err)
-	}
-	page, err := c.s.Events(c.ctx, c.a, 2, 3)
-	require.NoError(c, err)
-	require.Len(c, page, 3)
-	require.Equal(c, eoa.Event{Seq: 3, Kind: eoa.EventMined, At: c.now, ID: 1, Key: "k", Nonce: 9, Tx: common.Hash{1}, Height: 2, Reason: "r"}, page[0])
-	require.NoError(c, c.s.Acknowledge(c.ctx, c.a, 6))
-	require.NoError(c, c.s.Acknowledge(c.ctx, c.a, 2))
-	page, err = c.s.Events(c.ctx, c.a, 0, 100)
-	require.NoError(c, err)
-	require.Len(c, page, 2)
-	require.Equal(c, uint64(7), page[0].Seq)
-	_, err = c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: eoa.Head{Version: 4}, Events: []eoa.Event{{Kind: eoa.EventMined}}})
-	require.NoError(c, err)
-	page, err = c.s.Events(c.ctx, c.a, 8, 100)
-	require.NoError(c, err)
-	require.Equal(c, uint64(9), page[0].Seq, "numbers are never used again")
 }
 
 func (c *suite) orders() {

@@ -1,0 +1,107 @@
+package kvstore
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/jamq/jamq/eoa"
+)
+
+// indexed returns the accounts of the index entries in [from, to), at most limit.
+func (s *Store) indexed(ctx context.Context, from, to []byte, limit int) (out []eoa.Account, err error) {
+	if err := ctx.Err(); err != nil || limit <= 0 {
+		return nil, err
+	}
+	_, shared := s.kv.(Shared)
+	most := limit
+	if shared {
+		most = math.MaxInt
+	}
+	var listed []eoa.Account
+	entries := map[eoa.Account][][]byte{}
+	err = s.kv.Scan(ctx, from, to, most, func(key, _ []byte) bool {
+		if a, ok := parseIndexed(key); ok {
+			if entries[a] == nil {
+				listed = append(listed, a)
+			}
+			entries[a] = append(entries[a], bytes.Clone(key))
+		}
+		return true
+	})
+	if err != nil || !shared {
+		return listed, err
+	}
+	// The index of a shared store is only a hint: check each account.
+	for _, a := range listed {
+		is, err := s.tidy(ctx, a, entries[a])
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			out = append(out, a)
+		}
+		if len(out) == limit {
+			break
+		}
+	}
+	return out, nil
+}
+
+// tidy reports whether one of the account's index entries is valid, and deletes
+// the others, which processes that lost a race have left. It does so in a step
+// of the account, so that no other step can make one of them valid meanwhile.
+func (s *Store) tidy(ctx context.Context, a eoa.Account, entries [][]byte) (is bool, err error) {
+	st, err := s.begin(ctx, a, nil)
+	if err != nil {
+		return false, err
+	}
+	is = slices.ContainsFunc(entries, st.indexes)
+	if len(entries) == 1 && is {
+		return true, nil
+	}
+	err = s.do(ctx, a, func(st *step) error {
+		is = slices.ContainsFunc(entries, st.indexes)
+		for _, entry := range entries {
+			if !st.indexes(entry) {
+				st.set(entry, nil)
+			}
+		}
+		return nil
+	})
+	return is, err
+}
+
+// indexes reports whether an index entry of the account is valid.
+func (st *step) indexes(entry []byte) bool {
+	return st.m.Due != 0 && bytes.Equal(entry, dueKey(st.m.Due, &st.a)) ||
+		st.m.Undelivered != 0 && bytes.Equal(entry, undeliveredKey(st.a, st.m.Undelivered))
+}
+
+// dueAt moves the account in the due index; the zero time removes it.
+func (st *step) dueAt(at time.Time) {
+	if st.m.Due != 0 {
+		st.set(dueKey(st.m.Due, &st.a), nil)
+	}
+	st.m.Due = 0
+	if !at.IsZero() {
+		st.m.Due = uint64(max(at.UnixNano(), 1))
+		st.set(dueKey(st.m.Due, &st.a), []byte{1})
+	}
+}
+
+// undelivered enters the account in the index of accounts with unacknowledged
+// events, or removes it. The number of an entry is that of the newest event, so
+// that a process which deletes an old entry late does not delete a newer one.
+func (st *step) undelivered(has bool) {
+	switch before := st.m.Undelivered; {
+	case has && before == 0:
+		st.m.Undelivered = st.m.Seqs
+		st.set(undeliveredKey(st.a, st.m.Seqs), []byte{1})
+	case !has && before != 0:
+		st.m.Undelivered = 0
+		st.set(undeliveredKey(st.a, before), nil)
+	}
+}
