@@ -48,7 +48,9 @@ func (v *View) Bumps(c *Config, now time.Time) ([]Job, Batch) {
 			if more.Lt(&old.Cost) {
 				more = old.Cost
 			}
-			if more.Sub(&more, &old.Cost); !take(free, &more) {
+			more.Sub(&more, &old.Cost)
+			covered := take(free, &more)
+			if v.unpaid.considered(r.ID, &more, covered); !covered {
 				continue
 			}
 		}

@@ -72,9 +72,9 @@
 //
 // # What the operator decides
 //
-// [FeePolicy] limits the prices of all requests; [Request.MaxFee] and
-// [Request.MaxBlobFee] limit those of one. [Client.ResetNonce] with force is
-// the only way to give up a transaction that may still be mined. If the store
-// lost writes, or the node is on another chain, the account stops, with an error
-// ([ErrStopped]) and an event, until the operator calls [Client.Resume].
+// [FeePolicy] limits the prices of all requests; [Request.MaxFee] and [Request.MaxBlobFee]
+// limit those of one. [Client.ResetNonce] with force is the only way to give up a transaction
+// that may still be mined. If the store lost writes, or the node is on another chain, the
+// account stops ([ErrStopped], [EventStopped]) until the operator calls [Client.Resume].
+// [Fleet.Health] has the problems of all accounts, and [Fleet.Undelivered] their events.
 package eoa

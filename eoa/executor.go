@@ -49,9 +49,12 @@ type Executor struct {
 	eager         bool       // new bytes accepted since then
 	priced        bool       // it included the blob price
 	failed        int        // failed looks since then
+	lookErr       error      // error of the last one
+	signErr       error      // error of the last signature
 	history       history
 	stopLogged    bool // error of the present stop logged
 	report        Report
+	problems      []Problem // as of the last step
 }
 
 // New returns an executor. It does nothing until the host calls [Executor.Run],

@@ -62,9 +62,11 @@ type Fleet struct {
 	mu      sync.Mutex
 	running map[Account]*Executor
 	opening map[Account]bool
-	all     sync.WaitGroup
-	ctx     context.Context // context of Run; nil before
-	ended   bool            // Run is ending: start nothing
+	// troubled has the accounts with problems. The zero Account is the fleet.
+	troubled map[Account]troubled
+	all      sync.WaitGroup
+	ctx      context.Context // context of Run; nil before
+	ended    bool            // Run is ending: start nothing
 }
 
 // NewFleet returns a fleet. It does nothing until [Fleet.Run] is called. The
@@ -82,7 +84,15 @@ func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 	if cfg.Executor.Witness == nil {
 		cfg.Executor.Witness = NewWitness()
 	}
-	return &Fleet{cfg: cfg, store: store, open: open, slots: semaphore.NewWeighted(int64(cfg.Workers)), running: map[Account]*Executor{}, opening: map[Account]bool{}}, nil
+	f := &Fleet{store: store, open: open, slots: semaphore.NewWeighted(int64(cfg.Workers)), running: map[Account]*Executor{}, opening: map[Account]bool{}, troubled: map[Account]troubled{}}
+	observe := cfg.Executor.Observe
+	cfg.Executor.Observe = func(r Report) {
+		if f.hear(r.Account, r.Problems...); observe != nil {
+			observe(r)
+		}
+	}
+	f.cfg = cfg
+	return f, nil
 }
 
 // Client returns a client of an account. Before Run and after its end, the requests and
@@ -166,6 +176,9 @@ func (f *Fleet) wake(a Account) error {
 	var e *Executor
 	if err == nil {
 		e, err = New(f.cfg.Executor, a, f.store, chain, signer)
+	}
+	if err != nil {
+		f.hear(a, Problem{Account: a, Kind: ProblemOpener, Err: err})
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -270,9 +283,13 @@ func (f *Fleet) end() {
 func (f *Fleet) takeDue(ctx context.Context) {
 	due, err := f.store.Due(ctx, f.cfg.Executor.Clock.Now(), f.cfg.Page)
 	if err != nil {
+		if ctx.Err() == nil {
+			f.hear(Account{}, Problem{Kind: ProblemStore, Err: err})
+		}
 		f.warn("fetching due accounts", err)
 		return
 	}
+	f.hear(Account{})
 	for _, a := range due {
 		f.all.Go(func() {
 			if err := f.wake(a); err != nil {

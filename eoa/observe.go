@@ -63,6 +63,7 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 // until it can be.
 func (e *Executor) lookFailed(ctx context.Context, message string, err error) (bool, error) {
 	e.failed++
+	e.lookErr = fmt.Errorf("eoa: %s: %w", message, err)
 	e.noteHead()
 	e.noteBusy(err)
 	e.cfg.Log.Warn("eoa: "+message, "account", e.account.String(), "failures", e.failed, "err", err)

@@ -133,7 +133,7 @@ func (e *Executor) prepare(ctx context.Context, jobs []Job) error {
 			return ctx.Err()
 		}
 		signed = append(signed, done...)
-		if err != nil {
+		if e.signErr = err; err != nil {
 			failed := part[len(done)].Record
 			e.cfg.Log.Warn("eoa: signing failed", "account", e.account.String(), "key", failed.Key, "err", err)
 			later = append(later, Refusal{failed, err.Error()})

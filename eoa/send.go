@@ -265,13 +265,22 @@ func (v *View) free() *uint256.Int {
 	if v.look == nil || v.look.Balance == nil {
 		return nil
 	}
-	free := new(uint256.Int).Set(v.look.Balance)
+	free, spent := new(uint256.Int).Set(v.look.Balance), v.inFlightCost()
+	take(free, &spent)
+	return free
+}
+
+// inFlightCost returns the most that the transactions in flight can cost, in wei,
+// saturated.
+func (v *View) inFlightCost() (sum uint256.Int) {
 	for i := range v.Open {
 		if r := &v.Open[i]; r.InFlight() && r.Nonce >= v.look.Latest {
-			take(free, &r.Newest().Cost)
+			if _, over := sum.AddOverflow(&sum, &r.Newest().Cost); over {
+				sum.SetAllOne()
+			}
 		}
 	}
-	return free
+	return sum
 }
 
 // take subtracts cost from from, not below zero, and reports whether from was
@@ -351,7 +360,8 @@ func (r *Request) usesMore(a Account, nonce uint64) (n uint64) {
 const noEstimate = "gas could not be estimated"
 
 // afford prices a job. It returns the reason if the job cannot be sent with the
-// free balance; a nil balance is unlimited.
+// free balance; a nil balance is unlimited. It notes whether the balance covers
+// the job.
 func (v *View) afford(c *Config, j *Job, free *uint256.Int) (why string) {
 	fees, ok := c.Fees.price(v.look, &j.Record)
 	j.Fees = fees
@@ -363,7 +373,10 @@ func (v *View) afford(c *Config, j *Job, free *uint256.Int) (why string) {
 		return "the price limit is below the base fee"
 	case j.Gas == 0:
 		return noEstimate
-	case free != nil && free.Lt(&cost):
+	}
+	covered := free == nil || !free.Lt(&cost)
+	v.unpaid.considered(j.Record.ID, &cost, covered)
+	if !covered {
 		return "the balance does not cover it"
 	}
 	return ""

@@ -30,8 +30,9 @@ type Report struct {
 	Commits int
 	// Reads is the number of read round trips to the store.
 	Reads int
-	// Stopped is the error of a stopped account; nil if it is not stopped.
-	Stopped error
+	// Problems are the reasons for which the account makes no progress, or less
+	// than it could, at the end of the step. See also [Fleet.Health].
+	Problems []Problem
 	// ToSubmitted has, for each request that a node took for the first time,
 	// the time since it was queued. It is meant for histograms.
 	ToSubmitted []time.Duration

@@ -23,6 +23,8 @@ func (e *Executor) Step(ctx context.Context) (next time.Time, err error) {
 	default:
 	}
 	next, err = e.step(ctx)
+	e.problems = e.diagnose(err)
+	e.report.Problems = slices.Clone(e.problems)
 	e.publish()
 	if err != nil {
 		e.view = nil // unknown what was committed: load again

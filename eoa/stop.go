@@ -154,7 +154,7 @@ func (b *Batch) unknownUse(c *Config, now time.Time, evidence string) {
 func (e *Executor) stopped() error {
 	stop := &e.view.Head.Stop
 	err := stop.Err()
-	if e.report.Stopped = err; err != nil && !e.stopLogged {
+	if err != nil && !e.stopLogged {
 		e.cfg.Log.Error("eoa: account stopped", "account", e.account.String(), "since", stop.At, "err", err)
 	}
 	e.stopLogged = err != nil

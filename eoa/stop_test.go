@@ -304,7 +304,7 @@ func TestRollbackUnderAnotherHolder(t *testing.T) {
 	require.ErrorIs(t, err, eoa.ErrStopped)
 }
 
-// A fleet keeps a stopped account, and sends nothing. It goes on when another
+// A fleet keeps a stopped account, reports it, and sends nothing. It goes on when another
 // process has ordered that.
 func TestFleetKeepsAStoppedAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -331,10 +331,17 @@ func TestFleetKeepsAStoppedAccount(t *testing.T) {
 		store.replicate(t)
 		submit("b")
 		synctest.Wait()
+		require.Empty(t, f.Health())
 		store.promote(1)
 		submit("c")
+		stopped := time.Now()
 		time.Sleep(time.Hour)
 		require.True(t, w.told(t, eoa.EventStopped))
+		health := f.Health()
+		require.Len(t, health, 1)
+		require.Equal(t, eoa.ProblemStopped, health[0].Kind)
+		require.ErrorIs(t, health[0].Err, eoa.ErrStoreRolledBack)
+		require.False(t, health[0].Since.After(stopped))
 		require.Equal(t, eoa.Pending, w.get(t, "c").State)
 		require.Equal(t, 1, f.Busy())
 		require.NoError(t, w.executor(t, w.store, w.chain).Resume(ctx))
@@ -342,6 +349,7 @@ func TestFleetKeepsAStoppedAccount(t *testing.T) {
 		w.chain.Mine()
 		time.Sleep(5 * cfg.Executor.Poll)
 		require.GreaterOrEqual(t, w.get(t, "c").State, eoa.Mined)
+		require.Empty(t, f.Health())
 		cancel()
 		require.ErrorIs(t, <-ended, context.Canceled)
 	})

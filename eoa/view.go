@@ -42,6 +42,7 @@ type View struct {
 	// it has not.
 	laggingSince time.Time
 	quietUntil   time.Time // end of the requested wait
+	unpaid       unpaid    // zero: nothing
 	// poolBlocked means that Choose reached a request that must wait until
 	// nothing of the other pool is in flight.
 	poolBlocked bool
@@ -95,6 +96,9 @@ func (v *View) Apply(b Batch) {
 		}
 		if !r.Open() {
 			delete(v.sent, r.ID)
+		}
+		if r.ID == v.unpaid.id && r.State.Terminal() {
+			v.unpaid = unpaid{}
 		}
 	}
 	if len(over) > 0 {
