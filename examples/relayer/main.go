@@ -1,5 +1,5 @@
-// Command relayer sends transfers from one account with the executor of package
-// eoa, and prints their progress.
+// Command relayer sends transfers from one account with a fleet of package eoa, and
+// prints their progress.
 //
 //	go run ./examples/relayer -n 500                # on an embedded chain
 //	go run ./examples/relayer -serve 127.0.0.1:8545 # serve such a chain
@@ -45,6 +45,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	serve := flags.String("serve", "", "address, on loopback, at which to serve a chain instead of sending")
 	secret := flags.String("keyfile", "", "file with the account's key, in hex; empty means the developer account of the embedded chain")
 	blocks := flags.Duration("blocks", 500*time.Millisecond, "time between blocks of the embedded chain")
+	flags.StringVar(&o.metrics, "metrics", "", "address of /metrics and /healthz for operators; empty means none")
 	flags.Uint64Var(&o.finality, "finality", 2, "number of blocks on top that make a block final; 0 means the node's tag finalized")
 	err := flags.Parse(args)
 	switch {

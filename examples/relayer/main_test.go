@@ -23,6 +23,8 @@ func TestCommand(t *testing.T) {
 		"nothing to send":  {t.Context(), []string{"-n", "0"}, 2, "-n is 0"},
 		"no time":          {t.Context(), []string{"-blocks", "0s"}, 2, "-blocks is 0s"},
 		"no key":           {t.Context(), []string{"-keyfile", t.TempDir()}, 1, "is a directory"},
+		"with metrics":     {t.Context(), []string{"-n", "3", "-blocks", "20ms", "-metrics", "127.0.0.1:0"}, 0, "metrics at http://127.0.0.1:"},
+		"no such address":  {t.Context(), []string{"-n", "3", "-metrics", "x"}, 1, "-metrics: "},
 		"a few":            {t.Context(), []string{"-n", "3", "-blocks", "20ms"}, 0, "final           3"},
 		"stopped too soon": {stopped, []string{"-n", "3"}, 1, "stopped before all transfers were over"},
 	} {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -19,6 +21,7 @@ import (
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/ethchain"
 	"github.com/jamq/jamq/eoa/memstore"
+	"github.com/jamq/jamq/examples/relayer/ops"
 	"github.com/jamq/jamq/pebble/pebbleeoa"
 )
 
@@ -28,6 +31,7 @@ type relay struct {
 	n        int
 	dir      string
 	finality uint64
+	metrics  string // address of the endpoints for operators; empty: none
 	key      *ecdsa.PrivateKey
 	out      io.Writer
 
@@ -54,9 +58,17 @@ func (r *relay) run(ctx context.Context, client *rpc.Client) error {
 	if err != nil {
 		return errors.Join(err, closeStore())
 	}
-	cfg := eoa.DefaultConfig()
-	cfg.Poll, cfg.Confirmations, cfg.MaxInFlight, cfg.MaxUnsure, cfg.Batch = 50*time.Millisecond, 1, 4000, 4000, 500
-	e, err := eoa.New(cfg, account, store, chain, eoa.NewKeySigner(account.ChainID, r.key))
+	cfg, metrics := eoa.DefaultFleetConfig(), ops.New()
+	e := &cfg.Executor
+	e.Poll, e.Confirmations, e.MaxInFlight, e.MaxUnsure, e.Batch, e.Observe = 50*time.Millisecond, 1, 4000, 4000, 500, metrics.Observe
+	fleet, err := eoa.NewFleet(cfg, store, func(eoa.Account) (eoa.Chain, eoa.Signer, error) {
+		return chain, eoa.NewKeySigner(account.ChainID, r.key), nil
+	})
+	if err != nil {
+		return errors.Join(err, closeStore())
+	}
+	metrics.Watch(fleet)
+	closeServer, err := r.serve(ops.Handler(fleet, metrics, time.Minute))
 	if err != nil {
 		return errors.Join(err, closeStore())
 	}
@@ -64,18 +76,34 @@ func (r *relay) run(ctx context.Context, client *rpc.Client) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = e.Run(running) // ends only with the context
+		_ = fleet.Run(running) // ends only with the context
 	}()
-	began := time.Now()
-	if err = r.submit(ctx, e); err == nil {
-		err = r.watch(ctx, e)
+	began, user := time.Now(), fleet.Client(account)
+	if err = r.submit(ctx, user); err == nil {
+		err = r.watch(ctx, user)
 	}
 	stop()
 	<-ended
+	err = errors.Join(err, closeServer())
 	if err == nil {
 		err = r.table(ctx, store, account, time.Since(began))
 	}
 	return errors.Join(err, closeStore())
+}
+
+// serve starts the server for operators, and returns the function that closes it.
+func (r *relay) serve(h http.Handler) (closeServer func() error, err error) {
+	if r.metrics == "" {
+		return func() error { return nil }, nil
+	}
+	listener, err := net.Listen("tcp", r.metrics)
+	if err != nil {
+		return nil, fmt.Errorf("-metrics: %w", err)
+	}
+	_, _ = fmt.Fprintf(r.out, "metrics at http://%v/metrics\n", listener.Addr())
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }() // ends with Close
+	return server.Close, nil
 }
 
 func (r *relay) store() (eoa.Store, func() error, error) {
@@ -90,7 +118,7 @@ func (r *relay) store() (eoa.Store, func() error, error) {
 }
 
 // submit submits all transfers. Those of an earlier run are already accepted.
-func (r *relay) submit(ctx context.Context, e *eoa.Executor) error {
+func (r *relay) submit(ctx context.Context, c *eoa.Client) error {
 	const atOnce = 500
 	for from := 0; from < r.n; from += atOnce {
 		var requests []eoa.Request
@@ -98,7 +126,7 @@ func (r *relay) submit(ctx context.Context, e *eoa.Executor) error {
 			to := common.BytesToAddress(crypto.Keccak256(fmt.Appendf(nil, "receiver %d", i)))
 			requests = append(requests, eoa.Request{Key: fmt.Sprint("transfer ", i), To: &to, Value: uint256.NewInt(1), Gas: 21_000})
 		}
-		if _, err := e.Submit(ctx, requests...); err != nil {
+		if _, err := c.Submit(ctx, requests...); err != nil {
 			return err
 		}
 	}
@@ -107,9 +135,9 @@ func (r *relay) submit(ctx context.Context, e *eoa.Executor) error {
 
 // watch draws a progress bar until all transfers have ended. They mostly end in
 // order of their nonces, so it waits for each in turn.
-func (r *relay) watch(ctx context.Context, e *eoa.Executor) error {
+func (r *relay) watch(ctx context.Context, c *eoa.Client) error {
 	for i := range r.n {
-		record, err := e.Wait(ctx, fmt.Sprint("transfer ", i), eoa.Final)
+		record, err := c.Wait(ctx, fmt.Sprint("transfer ", i), eoa.Final)
 		if err != nil {
 			return err
 		}

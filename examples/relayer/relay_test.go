@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/ecdsa"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -67,6 +69,37 @@ func TestThousand(t *testing.T) {
 	require.Contains(t, out.String(), "final        1000")
 	require.Equal(t, 1000, landed(t, c))
 	t.Log(out.String())
+}
+
+// An operator follows a transfer until a node has it, then blocks are made.
+func TestMetrics(t *testing.T) {
+	c, err := newChain("127.0.0.1:0", time.Hour, developer())
+	require.NoError(t, err)
+	defer c.close()
+	lines, out := io.Pipe()
+	r := &relay{n: 1, finality: 2, key: developer(), out: out, metrics: "127.0.0.1:0"}
+	ended := make(chan error, 1)
+	client := c.dial(t).Client()
+	go func() { ended <- r.run(wait.Context(t), client) }()
+	printed := bufio.NewReader(lines)
+	first, err := printed.ReadString('\n')
+	require.NoError(t, err)
+	go func() { _, _ = io.Copy(io.Discard, printed) }() // ends with the pipe
+	defer out.Close()
+	url, is := strings.CutPrefix(strings.TrimSpace(first), "metrics at ")
+	require.True(t, is, first)
+	wait.Until(t, func() bool {
+		response, err := http.Get(url)
+		require.NoError(t, err)
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		return strings.Contains(string(text), `jamq_eoa_transactions_total{event="accepted"} 1`)
+	}, "an accepted transfer")
+	wait.Until(t, func() bool { c.backend.Commit(); return len(ended) > 0 }, "the end of the program")
+	require.NoError(t, <-ended)
+	_, err = http.Get(url)
+	require.Error(t, err, "the server is closed")
 }
 
 // The program ends in the middle and is started again, over HTTP: nothing is sent twice.
