@@ -241,10 +241,14 @@ func TestHealthStalled(t *testing.T) {
 func TestHealthSigner(t *testing.T) {
 	examine(t, func(p *patient) {
 		broken := p.signer.fail(errors.New("no answer from the key service"))
+		p.chain.SetPerBlock(0)
 		began := time.Now()
 		p.ask("a")
-		require.ErrorIs(p, p.has(time.Minute, eoa.ProblemSigner, began).Err, broken)
+		require.ErrorIs(p, p.has(5*time.Second, eoa.ProblemSigner, began).Err, broken)
 		_ = p.signer.fail(nil)
+		p.wait(p.cfg.Fees.StallTimeout / 2)
+		require.Empty(p, p.fleet.Health(), "in flight")
+		p.chain.SetPerBlock(10)
 		p.wait(2 * time.Minute)
 	})
 }

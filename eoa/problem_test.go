@@ -3,9 +3,11 @@ package eoa
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 )
@@ -78,6 +80,70 @@ func TestUnpaid(t *testing.T) {
 	require.Equal(t, unpaid{1, *six}, u, "it costs more now")
 	u.considered(1, six, true)
 	require.Zero(t, u)
+
+	v := NewView(Account{}, Loaded{})
+	for _, c := range []struct {
+		id    uint64
+		state State
+		left  unpaid
+	}{{1, Pending, unpaid{1, *five}}, {2, Cancelled, unpaid{1, *five}}, {1, Cancelled, unpaid{}}} {
+		v.unpaid = unpaid{1, *five}
+		v.Apply(Batch{Records: []Record{{ID: c.id, State: c.state}}})
+		require.Equal(t, c.left, v.unpaid, "%+v", c)
+	}
+}
+
+// A replacement that the balance does not cover is a problem with funds.
+func TestUnpaidReplacement(t *testing.T) {
+	cfg, now := DefaultConfig(), time.Unix(1_800_000_000, 0)
+	fees := Fees{Cap: *uint256.NewInt(100), Tip: *uint256.NewInt(100)}
+	cost := uint256.NewInt(100 * 21_000)
+	r := Record{ID: 1, State: Broadcast, Hurry: true, Attempts: []Attempt{{Gas: 21_000, Fees: fees, Cost: *cost, Result: Accepted, SentAt: now}}}
+	r.Key, r.Gas, r.To = "a", 21_000, &common.Address{1}
+	v := NewView(Account{ChainID: 1}, Loaded{Open: []Record{r}, Head: Head{Next: 1, Since: now}})
+	v.look = &Look{Balance: cost, BaseFee: fees.Cap, Tip: *uint256.NewInt(1)}
+	jobs, _ := v.Bumps(&cfg, now)
+	require.Empty(t, jobs)
+	found := v.Problems(&cfg, now)
+	require.Len(t, found, 1)
+	require.Equal(t, ProblemFunds, found[0].Kind)
+	require.True(t, cost.Lt(&found[0].Need))
+	v.look.Balance = &found[0].Need
+	jobs, _ = v.Bumps(&cfg, now)
+	require.Len(t, jobs, 1)
+	require.Equal(t, found[0].Need, jobs[0].cost(), "of the replacement, not of both")
+	require.Zero(t, v.unpaid)
+}
+
+// Health has the oldest problem first. It forgets an account on which the fleet does
+// not work if the problem is not reported again.
+func TestHealthForgets(t *testing.T) {
+	first, cfg := time.Unix(1_800_000_000, 0), DefaultFleetConfig()
+	account := func(n byte) Account { return Account{ChainID: 1, Address: common.Address{n}} }
+	f := &Fleet{cfg: cfg, running: map[Account]*Executor{account(9): {}}, opening: map[Account]bool{account(2): true}, troubled: map[Account]troubled{}}
+	hear := func(after time.Duration, a Account) {
+		f.cfg.Executor.Clock = fixedClock(first.Add(after))
+		f.hear(a, Problem{Account: a, Kind: ProblemStore})
+	}
+	health := func() (all []Account) {
+		for _, p := range f.Health() {
+			all = append(all, p.Account)
+		}
+		return all
+	}
+	hear(0, account(9))
+	hear(1, account(2))
+	hear(2, Account{})
+	hear(3, account(5))
+	hear(3, account(1))
+	require.Equal(t, []Account{account(9), account(2), {}, account(1), account(5)}, health())
+	last := cfg.Executor.LeaseFor + 2*cfg.Interval
+	hear(3+last, account(5))
+	require.Equal(t, []Account{account(9), account(2), {}, account(1), account(5)}, health(), "since the first report")
+	hear(4+last, account(5))
+	require.Equal(t, []Account{account(9), account(2), {}, account(5)}, health())
+	f.hear(account(5))
+	require.Equal(t, []Account{account(9), account(2), {}}, health(), "it is over")
 }
 
 // A problem that is still there keeps its beginning. One that comes back begins
@@ -113,8 +179,10 @@ func TestDiagnosis(t *testing.T) {
 		}
 		return all
 	}
+	lease := Problem{Kind: ProblemLease, Since: first, Err: ErrHeld}
 	for _, c := range []struct {
 		name    string
+		before  []Problem // nil: the chain
 		err     error
 		looks   int // that failed
 		noView  bool
@@ -127,19 +195,24 @@ func TestDiagnosis(t *testing.T) {
 		{name: "no work is left", looks: 1, noView: true},
 		{name: "given up", err: context.Canceled, want: []ProblemKind{ProblemChain}},
 		{name: "the store", err: failed, noView: true, want: []ProblemKind{ProblemChain, ProblemStore}},
+		{name: "the store again", before: []Problem{{Kind: ProblemStore, Since: first}}, err: failed, noView: true, want: []ProblemKind{ProblemStore}},
+		{name: "the store instead of the lease", before: []Problem{lease}, err: failed, noView: true, want: []ProblemKind{ProblemStore}},
 		{name: "fenced", err: ErrFenced, want: []ProblemKind{ProblemChain, ProblemStore}},
 		{name: "held", err: ErrHeld, noView: true, want: []ProblemKind{ProblemLease}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := &Executor{cfg: DefaultConfig(), problems: []Problem{chain}, failed: c.looks, lookErr: failed, signErr: c.signErr}
+			e := &Executor{cfg: DefaultConfig(), problems: c.before, failed: c.looks, lookErr: failed, signErr: c.signErr}
 			e.cfg.Clock = fixedClock(now)
+			if c.before == nil {
+				e.problems = []Problem{chain}
+			}
 			if !c.noView {
 				e.view = NewView(Account{}, Loaded{})
 			}
-			found := e.diagnose(c.err)
+			before, found := kinds(e.problems), e.diagnose(c.err)
 			require.Equal(t, c.want, kinds(found))
 			for _, p := range found {
-				require.Equal(t, p.Kind == ProblemChain, p.Since.Equal(first), p)
+				require.Equal(t, slices.Contains(before, p.Kind), p.Since.Equal(first), p)
 			}
 		})
 	}
