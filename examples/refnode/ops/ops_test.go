@@ -96,6 +96,9 @@ func TestMetrics(t *testing.T) {
 		require.Greater(t, len(used), 10)
 		for _, metric := range used {
 			metric = suffix.ReplaceAllString(metric, "")
+			if strings.HasPrefix(metric, "jamq_eoa_") {
+				continue // a fleet's: examples/relayer/ops has them, and tests them
+			}
 			require.True(t, families[metric] != nil || later[metric], "%s names %s, which the node does not have", file, metric)
 		}
 	}
