@@ -230,7 +230,7 @@ type measured struct {
 func measure(t *testing.T, loss, skip float64, i int) measured {
 	t.Helper()
 	const pace, rest = 40, 2000 // slots between two bundles, and after the last one
-	slots := repeat.Times(120, 950)*pace + rest
+	slots := repeat.Times(80, 950)*pace + rest
 	r, err := newRecovery(loss, skip, 0, policies[i].told, policies[i].change)
 	require.NoError(t, err)
 	for slot := range slots {

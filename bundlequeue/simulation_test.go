@@ -382,7 +382,7 @@ func simulate(seed uint64) error {
 // TestSimulationUnderOtherConfigurations starts the queue again under other limits and other cores
 // than before, as operators do.
 func TestSimulationUnderOtherConfigurations(t *testing.T) {
-	for seed := range uint64(repeat.Times(10, 60)) {
+	for seed := range uint64(repeat.Times(5, 60)) {
 		b, err := newBuilder(seed)
 		require.NoError(t, err)
 		b.operator, b.restarts = rand.New(rand.NewPCG(seed, 3)), 0.1

@@ -25,7 +25,7 @@ func faultsOf(seed uint64) eoatest.Faults {
 // and are replaced. No request lands twice, and finally all have landed.
 func TestE1NoDoubleSpendChaos(t *testing.T) {
 	t.Parallel()
-	for seed := repeat.First(); seed < repeat.First()+uint64(repeat.Times(20, 60)); seed++ {
+	for seed := repeat.First(); seed < repeat.First()+uint64(repeat.Times(10, 60)); seed++ {
 		w := newWorld(t, seed, 25)
 		w.cfg.Fees.StallTimeout = 20 * time.Second
 		w.cfg.MaxInFlight = 9
@@ -74,7 +74,7 @@ func (c askew) Now() time.Time { return c.now.Add(c.by) }
 // after the nodes recover.
 func TestE1NoDoubleSpendEachStep(t *testing.T) {
 	t.Parallel()
-	for seed := repeat.First(); seed < repeat.First()+uint64(repeat.Times(7, 20)); seed++ {
+	for seed := repeat.First(); seed < repeat.First()+uint64(repeat.Times(5, 20)); seed++ {
 		w := newWorld(t, seed, 25)
 		w.cfg.Fees.StallTimeout = 20 * time.Second
 		w.chain.SetPerBlock(5)
@@ -106,7 +106,7 @@ func TestE1NoDoubleSpendEachStep(t *testing.T) {
 
 // Two executors work on one account at once, and each loses it to the other again and again.
 func TestE1NoDoubleSpendTwoExecutors(t *testing.T) {
-	for seed := repeat.First(); seed < repeat.First()+uint64(repeat.Times(7, 20)); seed++ {
+	for seed := repeat.First(); seed < repeat.First()+uint64(repeat.Times(5, 20)); seed++ {
 		w := newWorld(t, seed, 20)
 		w.chain.SetFaults(eoatest.Faults{DropResponse: 0.2, Reorg: 0.1, ReorgDepth: 3})
 		rng := rand.New(rand.NewPCG(seed, 3))

@@ -72,7 +72,7 @@ func (s *flaky) Commit(ctx context.Context, l eoa.Lease, now time.Time, b eoa.Ba
 // seemed to have failed. No request lands twice, and all land.
 func TestE1NoDoubleSpendLateWrites(t *testing.T) {
 	t.Parallel()
-	for seed := repeat.First(); seed < repeat.First()+uint64(repeat.Times(20, 60)); seed++ {
+	for seed := repeat.First(); seed < repeat.First()+uint64(repeat.Times(10, 60)); seed++ {
 		w := newWorld(t, seed, 15)
 		w.cfg.LeaseFor = 4 * time.Second
 		w.chain.SetPerBlock(4)

@@ -85,7 +85,7 @@ func (l liar) Send(_ context.Context, raws [][]byte) []eoa.Sent {
 // the next nonce exceeds the count by no more than the number of sends.
 func TestLiesNeverPanic(t *testing.T) {
 	t.Parallel()
-	for seed := repeat.First(); seed < repeat.First()+uint64(repeat.Times(20, 60)); seed++ {
+	for seed := repeat.First(); seed < repeat.First()+uint64(repeat.Times(10, 60)); seed++ {
 		w := newWorld(t, seed, 12)
 		w.cfg.Fees.StallTimeout, w.cfg.Parallel = 10*time.Second, 1
 		l := liar{rand.New(rand.NewPCG(seed, 8))}

@@ -19,7 +19,7 @@ import (
 // request lands exactly once, and none is given up.
 func TestE1NoDoubleSpendGateway(t *testing.T) {
 	t.Parallel()
-	for seed := repeat.First(); seed < repeat.First()+uint64(repeat.Times(60, 3000)); seed++ {
+	for seed := repeat.First(); seed < repeat.First()+uint64(repeat.Times(30, 3000)); seed++ {
 		rng := rand.New(rand.NewPCG(seed, 10))
 		w := newWorld(t, seed, 12)
 		w.cfg.Fees.StallTimeout = time.Duration(10+rng.IntN(50)) * time.Second

@@ -154,7 +154,7 @@ func TestManyProcessesTakeTurns(t *testing.T) {
 // account has stopped.
 func TestE5RollbackStorm(t *testing.T) {
 	t.Parallel()
-	stops, twice, runs := 0, 0, repeat.Times(60, 2000)
+	stops, twice, runs := 0, 0, repeat.Times(30, 2000)
 	for seed := repeat.First(); seed < repeat.First()+uint64(runs); seed++ {
 		w, stopped := rollbackStorm(t, seed)
 		if stopped {

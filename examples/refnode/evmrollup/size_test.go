@@ -24,7 +24,7 @@ import (
 	"github.com/jamq/jamq/examples/refnode/store"
 )
 
-var sizes = flag.Int("chain.transactions", 4_000, "number of transactions in the chain of TestLongChain")
+var sizes = flag.Int("chain.transactions", 2_000, "number of transactions in the chain of TestLongChain")
 
 // longChain is a rollup with many transactions on a real disk.
 type longChain struct {
