@@ -231,6 +231,7 @@ func TestHostCallsCostThemselves(t *testing.T) {
 			submit(ctx, t, b, 0, "two")
 			require.NoError(t, b.Await(ctx, pending(2)), "while a payload hangs")
 			require.NoError(t, b.Await(ctx, final(2)), "the payload is asked for again")
+			synctest.Wait() // the calls that follow the block have returned
 			health := b.Health()
 			require.Len(t, health.Calls, 1)
 			require.Equal(t, "Rollup.Payload", health.Calls[0].Method)

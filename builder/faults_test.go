@@ -459,6 +459,7 @@ func TestHealthNamesTheCall(t *testing.T) {
 				go func() { ended <- b.Run(ctx) }()
 				require.NoError(t, b.Submit(ctx, []byte("one")))
 				require.NoError(t, b.Await(ctx, final(1)))
+				synctest.Wait() // the calls that follow the block have returned
 				health := b.Health()
 				require.Empty(t, health.Calls)
 				require.True(t, health.Running)
