@@ -14,22 +14,26 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// Health is the condition of a builder: that of its runner, and the calls of the host.
+// Health is the condition of a builder. Operators and alerts read it to learn whether the runner
+// works, and which call of the host holds the builder up. See [Builder.Health].
 type Health struct {
+	// Health is the condition of the runner.
 	submit.Health
-	// Calls describes the methods of the host of which a call runs, or of which the last
-	// call failed, sorted by name. docs/embedding.md has what each of them holds up.
+	// Calls describes each method of the host of which a call runs or of which the last call
+	// failed. It is sorted by Call.Method, and nil if there is none. A table in
+	// docs/embedding.md lists the work that waits while a method hangs.
 	Calls []Call
 }
 
 // Call describes the calls of one method of the host: of rollup, network, codec and log, and
 // Config.Runner.Observe. Network.Follow, which always runs, is not among them.
 type Call struct {
-	// Method is the method with its type, for example "Rollup.Apply". The optional parts of a
-	// rollup count as Rollup.
+	// Method is the method with its type, for example "Rollup.Apply". Methods of the optional
+	// interfaces of a rollup, such as Final, have the type Rollup too.
 	Method string
-	// Running is the number of calls that have not returned. The oldest of them began at Since,
-	// which is zero if there is none.
+	// Running is the number of calls that have not returned, including calls of Payload and
+	// Pack that were left alone. The oldest of them began at Since, by the machine's clock;
+	// Since is zero if no call runs.
 	Running int
 	Since   time.Time
 	// Failures counts the calls that have failed since the last success, the first of them at
@@ -41,14 +45,15 @@ type Call struct {
 	Err                    error
 }
 
-// Stuck returns the call that needs an operator most: one that has run for at least the given
-// time, or a method that has failed again and again for that time, and still did within it. It
-// returns false if there is none.
+// Stuck returns the method that needs an operator most, for an alert or a readiness check. A
+// method counts if one of its calls has run for at least the given time, or if it has failed
+// again and again for at least that time and its last failure is not longer ago. If several
+// methods count, Stuck returns the one with the longest trouble. It returns false if none counts.
 func (h *Health) Stuck(after time.Duration) (call Call, found bool) {
 	longest := after
 	for _, c := range h.Calls {
 		took := c.FailedAt.Sub(c.FailingSince)
-		if time.Since(c.FailedAt) > after { // nothing has needed it since
+		if time.Since(c.FailedAt) > after { // the builder has not needed the method since
 			took = 0
 		}
 		if c.Running > 0 {
@@ -79,7 +84,8 @@ func (b *Builder[B]) Health() Health {
 	return Health{Health: b.runner.Health(), Calls: b.calls.list()}
 }
 
-// calls makes the calls of the host, and knows those that run or fail.
+// calls makes all calls of the host, so that Health can name those that run or fail. It is safe
+// for concurrent use.
 type calls struct {
 	mu      sync.Mutex
 	methods map[string]*method
@@ -129,8 +135,9 @@ func (c *calls) judge(ctx context.Context, name string, call func() error) error
 // mostHung is the number of calls of a method that may hang before no more are made.
 const mostHung = 8
 
-// await makes a call that may hang: when the time of its context is over, it is left alone, and can
-// be made again. The error wraps ErrHangs then. A call whose context is canceled must end.
+// await makes a call that can be repeated while an earlier one hangs. If the call has not returned
+// at the deadline of ctx, await leaves it alone and returns an error that wraps ErrHangs. If ctx is
+// canceled, because the builder stops, await waits until the call returns.
 func await[T any](ctx context.Context, c *calls, name string, call func() (T, error)) (result T, err error) {
 	if n := c.running(name); n >= mostHung {
 		return result, fmt.Errorf("%w: have %d calls of %s that run, want fewer than %d", ErrHangs, n, name, mostHung)

@@ -197,7 +197,8 @@ func (c *checked[B]) Undo(ctx context.Context, b builder.Block[B]) error {
 	})
 }
 
-// admitAgain submits the operations of an undone block. They wait already, so it changes nothing.
+// admitAgain lets the rollup admit the operations of an undone block, as for users who submit
+// them again. The operations wait already, so Admit must change nothing.
 func (c *checked[B]) admitAgain(ctx context.Context, b builder.Block[B]) {
 	note := func(op string, f func() error) {
 		defer func() {
@@ -219,7 +220,8 @@ func (c *checked[B]) admitAgain(ctx context.Context, b builder.Block[B]) {
 	})
 }
 
-// unchanged checks that a call does not change the body of a block, which the builder shares.
+// unchanged makes a call of the rollup, and checks that the call leaves the body of the block as
+// it was, because the builder shares the body with the rollup.
 func (c *checked[B]) unchanged(b builder.Block[B], name string, call func() error) error {
 	before, _ := c.codec().Encode(b.Body) // checkCodec reports the error
 	err := call()

@@ -93,8 +93,9 @@ type Feed struct {
 
 	finalEvery int // defaultFinalEvery, lower in tests
 
-	// Follow's goroutine alone uses these: answers for blocks that are not delivered yet,
-	// and the final block since which the sink has room for no more blocks.
+	// Only Follow's goroutine uses these fields. learned has the node's answers for blocks
+	// that are not delivered yet. fullAt is the final block at which the sink had no room
+	// for more blocks; it is zero if the sink has never been full.
 	learned map[jamq.HeaderHash]learned
 	fullAt  jamq.HeaderHash
 
