@@ -422,9 +422,9 @@ type search struct {
 // anchors that are too old (D3) because slots are skipped or finality stalls.
 var searches = map[string][]search{
 	"small": {
-		{retries: 2, left: budget{blocks: 8}},
-		{retries: 2, left: budget{blocks: 3, forks: 1, reorgs: 1, delays: 1, skips: 1}},
-		{retries: 0, left: budget{blocks: 6, stalls: 1, cores: 1, outages: 1}},
+		{retries: 2, left: budget{blocks: 7}},
+		{retries: 2, left: budget{blocks: 3, forks: 1, reorgs: 1, delays: 1}},
+		{retries: 0, left: budget{blocks: 5, stalls: 1, cores: 1, outages: 1}},
 		{retries: 0, left: budget{blocks: 5, stalls: 1, skips: 1}, lookup: 3},
 	},
 	"medium": {

@@ -14,6 +14,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/anchor/chainview"
+	"github.com/jamq/jamq/internal/repeat"
 )
 
 // play is a random history that a view and the reference live through together.
@@ -103,7 +104,7 @@ func (p *play) nextHash() (h jamq.HeaderHash) {
 // what may be reported (R1 to R5), and on the fate of each watched package with
 // its evidence (D1 to D6).
 func TestAgainstReference(t *testing.T) {
-	const seeds = 120
+	seeds := repeat.Times(60, 120)
 	var total tally
 	played := 0
 	for seed := range uint64(seeds) {
@@ -118,12 +119,12 @@ func TestAgainstReference(t *testing.T) {
 		})
 	}
 	t.Logf("%d histories: %+v", played, total)
-	if played == seeds {
+	if played == seeds && seeds >= 60 { // fewer with -race prove no rate
 		for _, n := range []int{total.refused, total.accepted, total.dead, total.done, total.reorgs, total.changes} {
-			require.Greater(t, n, 1000)
+			require.Greater(t, n, 8*seeds)
 		}
 		for _, n := range []int{total.foreign, total.needed, total.settled, total.undecided} {
-			require.Greater(t, n, 200)
+			require.Greater(t, n, seeds)
 		}
 	}
 }

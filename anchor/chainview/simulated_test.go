@@ -8,6 +8,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/anchor/chainview"
+	"github.com/jamq/jamq/internal/repeat"
 	"github.com/jamq/jamq/jamtest"
 )
 
@@ -39,7 +40,7 @@ func adversarial(t *testing.T, seed uint64) *jamtest.Chain {
 // package without prerequisites as dead while the chain can still report it.
 func TestAgainstSimulatedChain(t *testing.T) {
 	dead, done, reorgs := 0, 0, 0
-	for seed := range uint64(150) {
+	for seed := range uint64(repeat.Times(60, 150)) {
 		c := adversarial(t, seed)
 		spec := jamq.Tiny()
 		genesis := c.Best()
