@@ -190,7 +190,7 @@ func prove(blobs [][]byte, cells bool) ([]byte, error) {
 
 // wire returns the bytes as nodes take them: one list with the transaction, the
 // blobs, and their commitments and proofs.
-func (o *Outgoing) wire(cells bool) ([]byte, error) {
+func (o *outgoing) wire(cells bool) ([]byte, error) {
 	if len(o.Blobs) == 0 || len(o.Raw) == 0 {
 		return o.Raw, nil
 	}
@@ -242,7 +242,7 @@ func (a *Attempt) dropBlobs() { a.Blobs, a.Proofs = nil, nil }
 // belong to.
 type pools struct{ blobs, others int }
 
-func (v *View) pools() (p pools) {
+func (v *view) pools() (p pools) {
 	for i := range v.Open {
 		if r := &v.Open[i]; r.InFlight() {
 			p.add(r.Kind)
@@ -269,7 +269,7 @@ func (p *pools) takes(k Kind) bool {
 
 // filler returns the kind of a noop that fills nonce. It is for the pool of the
 // next open record.
-func (v *View) filler(nonce uint64) Kind {
+func (v *view) filler(nonce uint64) Kind {
 	at, _ := v.find(nonce)
 	if at < len(v.Open) && v.Open[at].Kind == Blob {
 		return Blob
@@ -282,8 +282,8 @@ func (e *Executor) wantsBlobs() bool {
 	if e.view.pools().blobs > 0 {
 		return true
 	}
-	for i := range e.pending {
-		if e.pending[i].Kind == Blob {
+	for i := range e.inbox.pending {
+		if e.inbox.pending[i].Kind == Blob {
 			return true
 		}
 	}

@@ -9,12 +9,12 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Bumps returns the replacements that are due: every in-flight transaction
+// bumps returns the replacements that are due: every in-flight transaction
 // whose back-off has passed once the account has stalled, and every request
 // that the user changed. A changed request may have Gas 0; it must be estimated
 // first. The batch records the requests whose next price would exceed a limit;
 // they wait.
-func (v *View) Bumps(c *Config, now time.Time) ([]Job, Batch) {
+func (v *view) bumps(c *Config, now time.Time) ([]Job, Batch) {
 	b := v.batch()
 	var jobs []Job
 	free := v.free()
@@ -66,7 +66,7 @@ var errNotLower = errors.New("eoa: a lower price would not pay the base fee")
 // reprice returns the prices of the record's replacement. They are above those
 // of all its attempts, unless nodes have refused all of them: because of their
 // fees, or in favour of a noop at the limit.
-func (v *View) reprice(c *Config, r *Record) (Fees, error) {
+func (v *view) reprice(c *Config, r *Record) (Fees, error) {
 	market, payable := c.Fees.price(v.look, r)
 	offered, policy := r.offered(), c.Fees
 	switch r.overruled() {
@@ -85,7 +85,7 @@ func (v *View) reprice(c *Config, r *Record) (Fees, error) {
 	case ReasonUnderpriced:
 		policy.BumpPercent = max(policy.BumpPercent, refusedBump)
 	}
-	fees, err := policy.Replace(&offered, &market, r.limits())
+	fees, err := policy.replace(&offered, &market, r.limits())
 	if err != nil && r.Cancelling && payable && r.refused() {
 		return market, nil // nothing to replace on any node
 	}
@@ -111,7 +111,7 @@ func (r *Record) offered() (f Fees) {
 // bumpDue reports whether a record in flight is due to be replaced. A record
 // whose newest bytes were not sent yet is not, and neither is one that nodes
 // refuse only because they lack the nonce before.
-func (v *View) bumpDue(c *Config, now time.Time, r *Record) bool {
+func (v *view) bumpDue(c *Config, now time.Time, r *Record) bool {
 	switch {
 	case r.waits(now) || !v.wasSent(r) && r.Newest().Result != Rejected:
 		return false
@@ -135,15 +135,15 @@ func (v *View) bumpDue(c *Config, now time.Time, r *Record) bool {
 			later(r.Attempts[k].SentAt)
 		}
 	}
-	return v.stalled(c, now) && now.Sub(last) >= c.Fees.Due(r.Bumps)
+	return v.stalled(c, now) && now.Sub(last) >= c.Fees.due(r.Bumps)
 }
 
 // wasSent reports whether this worker has sent the newest bytes.
-func (v *View) wasSent(r *Record) bool { return v.sent[r.ID].tx == r.Newest().Hash }
+func (v *view) wasSent(r *Record) bool { return v.sent[r.ID].tx == r.Newest().Hash }
 
-// Obey carries out orders. records are the current records that the orders
+// carryOut carries out orders. records are the current records that the orders
 // name, by key.
-func (v *View) Obey(now time.Time, orders []Order, records map[string]Record) Batch {
+func (v *view) carryOut(now time.Time, orders []Order, records map[string]Record) Batch {
 	b := v.batch()
 	changed := map[string]Record{}
 	for _, o := range orders {
@@ -201,7 +201,7 @@ func inOrder(m map[string]Record) []Record {
 // reset sets the next nonce to the lowest that is neither used nor held. With
 // force, it first gives up the records in flight, because the user asserts that
 // they will never be mined.
-func (v *View) reset(b *Batch, now time.Time, force bool, changed map[string]Record) {
+func (v *view) reset(b *Batch, now time.Time, force bool, changed map[string]Record) {
 	to := b.Head.Floor
 	if v.look != nil {
 		to = v.look.Latest

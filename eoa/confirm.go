@@ -8,10 +8,10 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Questions returns the queries that Confirm needs answered: the attempts whose
+// questions returns the queries that confirm needs answered: the attempts whose
 // nonces are used or promised to be, the blocks that records are in, and the
 // nonces that something else than the attempts has used.
-func (v *View) Questions(look *Look) Questions {
+func (v *view) questions(look *Look) Questions {
 	q := Questions{Account: v.Account.Address}
 	for i := range v.Open {
 		r := &v.Open[i]
@@ -34,11 +34,11 @@ func (v *View) Questions(look *Look) Questions {
 	return q
 }
 
-// Behind reports whether look is older than one that was acted upon, also by an
+// behind reports whether look is older than one that was acted upon, also by an
 // earlier worker, so that nothing may be decided on it. If the head stays
-// behind for Fees.StallTimeout, the chain itself went back, and Behind returns
+// behind for Fees.StallTimeout, the chain itself went back, and behind returns
 // false.
-func (v *View) Behind(c *Config, now time.Time, look *Look) bool {
+func (v *view) behind(c *Config, now time.Time, look *Look) bool {
 	if look.Number >= v.height && (v.look == nil || look.Finalized >= v.look.Finalized) {
 		v.laggingSince = time.Time{}
 		return false
@@ -49,10 +49,10 @@ func (v *View) Behind(c *Config, now time.Time, look *Look) bool {
 	return now.Sub(v.laggingSince) < c.Fees.StallTimeout
 }
 
-// Confirm decides what look and the answers to Questions mean: which records
+// confirm decides what look and the answers to Questions mean: which records
 // are mined, confirmed, final, reorganized away or superseded, and which need
-// another nonce. look must not be Behind.
-func (v *View) Confirm(c *Config, now time.Time, look *Look, answers *Answers) Batch {
+// another nonce. look must not be behind.
+func (v *view) confirm(c *Config, now time.Time, look *Look, answers *Answers) Batch {
 	b := v.batch()
 	before := v.look
 	v.begin(&b, c, now, look)
@@ -91,7 +91,7 @@ func (v *View) Confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 
 // begin updates the counts: used nonces are not free, and the next nonce is
 // never a used one.
-func (v *View) begin(b *Batch, c *Config, now time.Time, look *Look) {
+func (v *view) begin(b *Batch, c *Config, now time.Time, look *Look) {
 	if used := max(look.Latest, look.Pending); b.Head.Started && used > max(b.Head.Next, b.Head.Accepted) {
 		b.unknownUse(c, now, fmt.Sprintf("the node has %d transactions of the account, and the store has assigned %d nonces", used, b.Head.Next))
 	}
@@ -114,7 +114,7 @@ func (v *View) begin(b *Batch, c *Config, now time.Time, look *Look) {
 
 // findMined searches for an attempt that is in a block, or for proof that none
 // ever will be.
-func (v *View) findMined(b *Batch, c *Config, now time.Time, look *Look, answers *Answers, r *Record) {
+func (v *view) findMined(b *Batch, c *Config, now time.Time, look *Look, answers *Answers, r *Record) {
 	missing := true
 	for k := range r.Attempts {
 		a := &r.Attempts[k]
@@ -225,13 +225,13 @@ func advanceMined(b *Batch, now time.Time, c *Config, look *Look, r *Record) {
 
 // stalled reports whether the transaction count has not changed for
 // Fees.StallTimeout.
-func (v *View) stalled(c *Config, now time.Time) bool {
+func (v *view) stalled(c *Config, now time.Time) bool {
 	return v.look != nil && now.Sub(v.Head.Since) >= c.Fees.StallTimeout
 }
 
 // markHoles finds the nonces without a known transaction once they hold up the
 // account. It marks all of them at once.
-func (v *View) markHoles(b *Batch, c *Config, now time.Time, look *Look) {
+func (v *view) markHoles(b *Batch, c *Config, now time.Time, look *Look) {
 	if now.Sub(b.Head.Since) < c.Fees.StallTimeout || look.Latest >= b.Head.Next || v.holds(look.Latest) {
 		return
 	}

@@ -169,7 +169,7 @@ func TestWire(t *testing.T) {
 		require.Len(t, forms[cells], proofsSize(1, cells))
 	}
 	for cells := range forms {
-		o := Outgoing{Raw: []byte{3, 0xc0}, Blobs: noopBlobs, Proofs: forms[cells]}
+		o := outgoing{Raw: []byte{3, 0xc0}, Blobs: noopBlobs, Proofs: forms[cells]}
 		want, err := o.wire(cells)
 		require.NoError(t, err)
 		o.Proofs = forms[!cells]
@@ -177,9 +177,9 @@ func TestWire(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
-	_, err := (&Outgoing{Raw: []byte{3, 0xc0}, Blobs: [][]byte{{1}}}).wire(false)
+	_, err := (&outgoing{Raw: []byte{3, 0xc0}, Blobs: [][]byte{{1}}}).wire(false)
 	require.ErrorIs(t, err, ErrInvalidRequest)
-	raw, err := (&Outgoing{Blobs: noopBlobs}).wire(false)
+	raw, err := (&outgoing{Blobs: noopBlobs}).wire(false)
 	require.NoError(t, err)
 	require.Empty(t, raw)
 }

@@ -14,14 +14,12 @@
 //
 // # Structure
 //
-// [View] is an account as a value. Every decision is a method that depends only
-// on the view and its arguments: [View.Recover] (transactions to send again),
-// [View.Confirm] (outcomes observed on the chain), [View.Choose],
-// [View.Assign] and [View.Prepared] (new transactions), [View.Bumps]
-// (replacements) and [View.Obey] (cancel, replace, reset). Most of them return
-// a [Batch], an atomic step that a [Store] commits. [Executor] is the thin
-// driver of one account: [Executor.Step] does all work that is due and returns
-// when the next step is due.
+// [Executor] drives one account. [Executor.Step] does all work that is due and
+// returns when the next step is due; [Executor.Run] repeats it. Within, an account
+// is a value that calls nothing and has no clock: every decision is a method that
+// depends only on the value and its arguments, and returns a [Batch], an atomic step
+// that a [Store] commits. A [Client] submits from any process, and needs only the
+// store.
 //
 // # Safety rules
 //

@@ -19,40 +19,22 @@ import (
 // works; the others wait.
 type Executor struct {
 	Client
-	cfg    Config
-	chain  timeouts
-	signer Signer
-	owner  string
-
-	woke chan struct{} // token: there may be work
-
-	signal  sync.Mutex
-	look    bool          // new head to look at
-	busy    bool          // lease held: new heads matter
-	changed chan struct{} // closed at the next commit
-	stats   Stats         // as of the last step
-	// countSince is Head.Since as of the last step.
-	countSince time.Time
+	cfg     Config
+	chain   timeouts
+	signer  Signer
+	owner   string
+	signals *signals
 
 	mu            sync.Mutex // held during a step
 	lease         Lease      // zero Epoch: none
-	view          *View      // nil: must be loaded
+	view          *view      // nil: must be loaded
 	staged        *Batch     // applied but not written; nil: none
 	commitUnknown bool       // failed commit may still happen
-	wake          uint64     // wake version of pending and orders
-	seen          uint64     // newest wake version from the store
-	pending       []Record   // first requests without a nonce
-	more          bool       // store may have more pending
-	low           int        // pending count that triggers a read
-	window        int        // number of requests to read
-	lookAt        time.Time  // time of the last successful look
-	eager         bool       // new bytes accepted since then
-	priced        bool       // it included the blob price
-	failed        int        // failed looks since then
-	lookErr       error      // error of the last one
-	signErr       error      // error of the last signature
+	inbox         inbox
+	watch         watch
 	history       history
-	stopLogged    bool // error of the present stop logged
+	signErr       error // error of the last signature
+	stopLogged    bool  // error of the present stop logged
 	report        Report
 	problems      []Problem // as of the last step
 }
@@ -80,17 +62,9 @@ func New(cfg Config, a Account, store Store, chain Chain, signer Signer) (*Execu
 		cfg.Witness = NewWitness()
 	}
 	limited := timeouts{chain, signer, cfg.Timeout}
-	e := &Executor{cfg: cfg, chain: limited, signer: limited, owner: hex.EncodeToString(id[:]),
-		woke: make(chan struct{}, 1), changed: make(chan struct{}), look: true}
-	e.Client = Client{a, store, cfg.Clock, func() error { e.Wake(); return nil }, e.nextCommit}
+	e := &Executor{cfg: cfg, chain: limited, signer: limited, owner: hex.EncodeToString(id[:]), signals: newSignals()}
+	e.Client = Client{a, store, cfg.Clock, func() error { e.Wake(); return nil }, e.signals.nextCommit}
 	return e, nil
-}
-
-// nextCommit returns a channel that is closed at the next commit.
-func (e *Executor) nextCommit() <-chan struct{} {
-	e.signal.Lock()
-	defer e.signal.Unlock()
-	return e.changed
 }
 
 type machineClock struct{}
@@ -99,20 +73,11 @@ func (machineClock) Now() time.Time { return time.Now() }
 
 // Wake tells the executor that there may be new work, for example requests that
 // another process submitted to the store.
-func (e *Executor) Wake() {
-	select {
-	case e.woke <- struct{}{}:
-	default:
-	}
-}
+func (e *Executor) Wake() { e.signals.wake() }
 
 // NewHead tells the executor that the chain has a new block.
 func (e *Executor) NewHead() {
-	e.signal.Lock()
-	e.look = true
-	busy := e.busy
-	e.signal.Unlock()
-	if busy {
+	if e.signals.noteHead() {
 		e.Wake()
 	}
 }
@@ -174,7 +139,7 @@ func (e *Executor) pause(ctx context.Context, wait time.Duration, wakes, forever
 		defer t.Stop()
 		timer = t.C
 	}
-	woke := e.woke
+	woke := e.signals.woke
 	if !wakes {
 		woke = nil
 	}
@@ -222,22 +187,20 @@ func (e *Executor) Suspend(ctx context.Context, due time.Time) (wake uint64, err
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.lease.Epoch == 0 {
-		return e.wake, nil
+		return e.inbox.wake, nil
 	}
-	err = e.store.Park(ctx, e.lease, e.wake, due)
+	err = e.store.Park(ctx, e.lease, e.inbox.wake, due)
 	switch {
 	case err == nil, errors.Is(err, ErrFenced):
 		e.drop()
 	case errors.Is(err, ErrWoken):
 		e.Wake()
 	}
-	return e.wake, err
+	return e.inbox.wake, err
 }
 
 // drop forgets the lease and the view.
 func (e *Executor) drop() {
 	e.lease, e.view = Lease{}, nil
-	e.signal.Lock()
-	e.busy, e.stats.Held = false, false
-	e.signal.Unlock()
+	e.signals.setHeld(false)
 }

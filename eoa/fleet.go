@@ -101,7 +101,7 @@ func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 func (f *Fleet) Client(a Account) *Client {
 	return &Client{a, f.store, f.cfg.Executor.Clock, func() error { return f.wake(a) }, func() <-chan struct{} {
 		if e := f.executor(a); e != nil {
-			return e.nextCommit()
+			return e.signals.nextCommit()
 		}
 		return nil
 	}}
@@ -215,7 +215,7 @@ func (f *Fleet) work(ctx context.Context, a Account, e *Executor) {
 		err := e.run(ctx, true, f.slots)
 		f.mu.Lock()
 		select {
-		case <-e.woke: // wake-up after its last step
+		case <-e.signals.woke: // wake-up after its last step
 			if err == nil && ctx.Err() == nil {
 				f.mu.Unlock()
 				e.Wake()

@@ -78,8 +78,8 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s: %v", text, p.Err)
 }
 
-// Problems returns the problems that the view shows, without Since.
-func (v *View) Problems(c *Config, now time.Time) []Problem {
+// findProblems returns the problems that the view shows, without Since.
+func (v *view) findProblems(c *Config, now time.Time) []Problem {
 	if err := v.Head.Stop.Err(); err != nil {
 		return []Problem{{Account: v.Account, Kind: ProblemStopped, Err: err}}
 	}
@@ -116,7 +116,7 @@ func (u *unpaid) considered(id uint64, more *uint256.Int, covered bool) {
 
 // shortOf returns the balance that the account needs, if it has less: a
 // transaction was not signed because of it, or nodes refuse one that is in flight.
-func (v *View) shortOf() (need uint256.Int, short bool) {
+func (v *view) shortOf() (need uint256.Int, short bool) {
 	if v.look == nil || v.look.Balance == nil {
 		return need, false
 	}
@@ -165,9 +165,9 @@ func (e *Executor) diagnose(err error) []Problem {
 	case e.view == nil: // no work is left
 		return nil
 	}
-	found := e.view.Problems(&e.cfg, now)
-	if err == nil && e.failed > 0 {
-		found = append(found, with(ProblemChain, e.lookErr))
+	found := e.view.findProblems(&e.cfg, now)
+	if err == nil && e.watch.failed > 0 {
+		found = append(found, with(ProblemChain, e.watch.err))
 	}
 	if err == nil && e.signErr != nil {
 		found = append(found, with(ProblemSigner, e.signErr))

@@ -56,9 +56,9 @@ func (p *FeePolicy) Validate() error {
 // maxBackOff is the maximum number of doublings of StallTimeout.
 const maxBackOff = 6
 
-// Due returns how long after its last bump, or its first send, a transaction is
+// due returns how long after its last bump, or its first send, a transaction is
 // bumped that was bumped the given number of times.
-func (p *FeePolicy) Due(bumps int) time.Duration {
+func (p *FeePolicy) due(bumps int) time.Duration {
 	const longest = time.Duration(math.MaxInt64)
 	doublings := min(max(0, bumps), maxBackOff)
 	if p.StallTimeout > longest>>doublings {
@@ -67,10 +67,10 @@ func (p *FeePolicy) Due(bumps int) time.Duration {
 	return p.StallTimeout << doublings
 }
 
-// Replace returns the fees of a replacement, as [Fees.Bump] does, under the
+// replace returns the fees of a replacement, as [Fees.Bump] does, under the
 // lower of the policy's limits and the request's. It returns an error that
 // wraps ErrFeeCap if a price would exceed its limit.
-func (p *FeePolicy) Replace(old, market *Fees, request Limits) (Fees, error) {
+func (p *FeePolicy) replace(old, market *Fees, request Limits) (Fees, error) {
 	return old.Bump(market, p.BumpPercent, p.limits(request))
 }
 

@@ -24,12 +24,12 @@ func TestPolicyValidate(t *testing.T) {
 
 func TestPolicyBacksOff(t *testing.T) {
 	p := DefaultFeePolicy()
-	require.Equal(t, 5*time.Minute, p.Due(-1))
-	require.Equal(t, 5*time.Minute, p.Due(0))
-	require.Equal(t, 20*time.Minute, p.Due(2))
-	require.Equal(t, 320*time.Minute, p.Due(1000))
+	require.Equal(t, 5*time.Minute, p.due(-1))
+	require.Equal(t, 5*time.Minute, p.due(0))
+	require.Equal(t, 20*time.Minute, p.due(2))
+	require.Equal(t, 320*time.Minute, p.due(1000))
 	p.StallTimeout = 1 << 62
-	require.Positive(t, p.Due(5))
+	require.Positive(t, p.due(5))
 }
 
 // The lower limit applies; nil is no limit.
@@ -44,7 +44,7 @@ func TestPolicyLimits(t *testing.T) {
 	} {
 		p := DefaultFeePolicy()
 		p.MaxFee = c.policy
-		fees, err := p.Replace(&old, nil, Limits{Fee: c.request})
+		fees, err := p.replace(&old, nil, Limits{Fee: c.request})
 		if !c.ok {
 			require.ErrorIs(t, err, ErrFeeCap)
 			continue

@@ -12,7 +12,7 @@ import (
 
 // estimate fills in missing gas limits. A job whose gas cannot be estimated
 // keeps gas 0. A job that reverts is refused.
-func (e *Executor) estimate(ctx context.Context, jobs []Job) (out []Job, refused []Refusal, err error) {
+func (e *Executor) estimate(ctx context.Context, jobs []Job) (out []Job, refused []refusal, err error) {
 	results, err := e.askGas(ctx, jobs)
 	if err != nil {
 		return nil, nil, err
@@ -20,7 +20,7 @@ func (e *Executor) estimate(ctx context.Context, jobs []Job) (out []Job, refused
 	for i, j := range jobs {
 		answer, asked := results[i]
 		if asked && errors.Is(answer.Err, ErrReverted) {
-			refused = append(refused, Refusal{j.Record, answer.Err.Error()})
+			refused = append(refused, refusal{j.Record, answer.Err.Error()})
 			continue
 		}
 		if asked && answer.Err == nil && answer.Gas > maxGas {
@@ -92,7 +92,7 @@ func (e *Executor) askGas(ctx context.Context, jobs []Job) (map[int]Estimated, e
 // of gas: more by the margin, but not more than a block or a transaction may
 // have if the estimate itself is below that. If a node has refused the limit of
 // an earlier attempt, it is the estimate.
-func (v *View) gasLimit(c *Config, r *Record, estimate uint64) uint64 {
+func (v *view) gasLimit(c *Config, r *Record, estimate uint64) uint64 {
 	if r.overGasLimit() > 0 {
 		return estimate
 	}
@@ -120,8 +120,8 @@ func (r *Record) overGasLimit() int {
 // prepare signs jobs and commits the result. It stops at the first job that
 // cannot be signed, because later nonces depend on it, and postpones that one.
 func (e *Executor) prepare(ctx context.Context, jobs []Job) error {
-	var signed []Signed
-	var later []Refusal
+	var signed []signedJob
+	var later []refusal
 	for part := range slices.Chunk(jobs, e.cfg.Parallel) {
 		// Signers may be slow, and a batch that outlasts the lease is never
 		// sent.
@@ -136,7 +136,7 @@ func (e *Executor) prepare(ctx context.Context, jobs []Job) error {
 		if e.signErr = err; err != nil {
 			failed := part[len(done)].Record
 			e.cfg.Log.Warn("eoa: signing failed", "account", e.account.String(), "key", failed.Key, "err", err)
-			later = append(later, Refusal{failed, err.Error()})
+			later = append(later, refusal{failed, err.Error()})
 			break
 		}
 	}
@@ -144,17 +144,17 @@ func (e *Executor) prepare(ctx context.Context, jobs []Job) error {
 		return err
 	}
 	now := e.cfg.Clock.Now()
-	if err := e.commit(ctx, e.view.Prepared(now, signed)); err != nil {
+	if err := e.commit(ctx, e.view.prepared(now, signed)); err != nil {
 		return err
 	}
 	e.report.Signed += len(signed)
-	return e.commit(ctx, e.view.Postpone(&e.cfg, now, later))
+	return e.commit(ctx, e.view.postpone(&e.cfg, now, later))
 }
 
 // signAll signs jobs at the same time. It returns those before the first that
 // failed, and its error.
-func (e *Executor) signAll(ctx context.Context, jobs []Job) ([]Signed, error) {
-	signed, failed := make([]Signed, len(jobs)), make([]error, len(jobs))
+func (e *Executor) signAll(ctx context.Context, jobs []Job) ([]signedJob, error) {
+	signed, failed := make([]signedJob, len(jobs)), make([]error, len(jobs))
 	var group errgroup.Group
 	for i := range jobs {
 		group.Go(func() error {
@@ -173,29 +173,29 @@ func (e *Executor) signAll(ctx context.Context, jobs []Job) ([]Signed, error) {
 
 // sign requests a signature and checks that the result is the requested
 // transaction, signed by the account.
-func (e *Executor) sign(ctx context.Context, j Job) (Signed, error) {
+func (e *Executor) sign(ctx context.Context, j Job) (signedJob, error) {
 	want, err := j.Transaction(e.account)
 	if err != nil {
-		return Signed{}, err
+		return signedJob{}, err
 	}
 	got, err := e.signer.Sign(ctx, e.account.Address, want)
 	if err != nil {
-		return Signed{}, fmt.Errorf("eoa: signing for %v: %w", e.account, err)
+		return signedJob{}, fmt.Errorf("eoa: signing for %v: %w", e.account, err)
 	}
 	if got == nil {
-		return Signed{}, fmt.Errorf("%w: signer returned no transaction", ErrSigner)
+		return signedJob{}, fmt.Errorf("%w: signer returned no transaction", ErrSigner)
 	}
 	rules := types.LatestSignerForChainID(e.account.chainID())
 	if got.Type() != want.Type() || rules.Hash(got) != rules.Hash(want) || !got.Protected() {
-		return Signed{}, fmt.Errorf("%w: the signed transaction is not the requested one", ErrSigner)
+		return signedJob{}, fmt.Errorf("%w: the signed transaction is not the requested one", ErrSigner)
 	}
 	if from, err := types.Sender(rules, got); err != nil || from != e.account.Address {
-		return Signed{}, fmt.Errorf("%w: signed by %v, want %v", ErrSigner, from, e.account.Address)
+		return signedJob{}, fmt.Errorf("%w: signed by %v, want %v", ErrSigner, from, e.account.Address)
 	}
 	raw, err := got.WithoutBlobTxSidecar().MarshalBinary()
 	if err != nil {
-		return Signed{}, fmt.Errorf("%w: %w", ErrSigner, err)
+		return signedJob{}, fmt.Errorf("%w: %w", ErrSigner, err)
 	}
 	proofs, err := prove(j.blobs(), e.cfg.CellProofs)
-	return Signed{Job: j, Tx: got.Hash(), Raw: raw, Proofs: proofs}, err
+	return signedJob{Job: j, Tx: got.Hash(), Raw: raw, Proofs: proofs}, err
 }

@@ -57,13 +57,13 @@ func TestViewProblems(t *testing.T) {
 			if c.head.Since.IsZero() {
 				c.head.Since = now
 			}
-			v := NewView(account, Loaded{Head: c.head, Open: c.open})
+			v := newView(account, Loaded{Head: c.head, Open: c.open})
 			v.look, v.unpaid = &Look{Latest: 3, Balance: c.balance}, c.unpaid
-			require.Equal(t, c.want, v.Problems(&cfg, now))
+			require.Equal(t, c.want, v.findProblems(&cfg, now))
 		})
 	}
-	v := NewView(account, Loaded{Head: Head{Holes: []uint64{3}, Stop: Stop{Cause: CauseOtherChain, Reason: "why"}}})
-	require.Equal(t, []Problem{{Account: account, Kind: ProblemStopped, Err: v.Head.Stop.Err()}}, v.Problems(&cfg, now), "a stopped account does nothing else")
+	v := newView(account, Loaded{Head: Head{Holes: []uint64{3}, Stop: Stop{Cause: CauseOtherChain, Reason: "why"}}})
+	require.Equal(t, []Problem{{Account: account, Kind: ProblemStopped, Err: v.Head.Stop.Err()}}, v.findProblems(&cfg, now), "a stopped account does nothing else")
 }
 
 // The first transaction that is not covered is kept until it is covered.
@@ -81,14 +81,14 @@ func TestUnpaid(t *testing.T) {
 	u.considered(1, six, true)
 	require.Zero(t, u)
 
-	v := NewView(Account{}, Loaded{})
+	v := newView(Account{}, Loaded{})
 	for _, c := range []struct {
 		id    uint64
 		state State
 		left  unpaid
 	}{{1, Pending, unpaid{1, *five}}, {2, Cancelled, unpaid{1, *five}}, {1, Cancelled, unpaid{}}} {
 		v.unpaid = unpaid{1, *five}
-		v.Apply(Batch{Records: []Record{{ID: c.id, State: c.state}}})
+		v.apply(Batch{Records: []Record{{ID: c.id, State: c.state}}})
 		require.Equal(t, c.left, v.unpaid, "%+v", c)
 	}
 }
@@ -100,16 +100,16 @@ func TestUnpaidReplacement(t *testing.T) {
 	cost := uint256.NewInt(100 * 21_000)
 	r := Record{ID: 1, State: Broadcast, Hurry: true, Attempts: []Attempt{{Gas: 21_000, Fees: fees, Cost: *cost, Result: Accepted, SentAt: now}}}
 	r.Key, r.Gas, r.To = "a", 21_000, &common.Address{1}
-	v := NewView(Account{ChainID: 1}, Loaded{Open: []Record{r}, Head: Head{Next: 1, Since: now}})
+	v := newView(Account{ChainID: 1}, Loaded{Open: []Record{r}, Head: Head{Next: 1, Since: now}})
 	v.look = &Look{Balance: cost, BaseFee: fees.Cap, Tip: *uint256.NewInt(1)}
-	jobs, _ := v.Bumps(&cfg, now)
+	jobs, _ := v.bumps(&cfg, now)
 	require.Empty(t, jobs)
-	found := v.Problems(&cfg, now)
+	found := v.findProblems(&cfg, now)
 	require.Len(t, found, 1)
 	require.Equal(t, ProblemFunds, found[0].Kind)
 	require.True(t, cost.Lt(&found[0].Need))
 	v.look.Balance = &found[0].Need
-	jobs, _ = v.Bumps(&cfg, now)
+	jobs, _ = v.bumps(&cfg, now)
 	require.Len(t, jobs, 1)
 	require.Equal(t, found[0].Need, jobs[0].cost(), "of the replacement, not of both")
 	require.Zero(t, v.unpaid)
@@ -201,13 +201,13 @@ func TestDiagnosis(t *testing.T) {
 		{name: "held", err: ErrHeld, noView: true, want: []ProblemKind{ProblemLease}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := &Executor{cfg: DefaultConfig(), problems: c.before, failed: c.looks, lookErr: failed, signErr: c.signErr}
+			e := &Executor{cfg: DefaultConfig(), problems: c.before, watch: watch{failed: c.looks, err: failed}, signErr: c.signErr}
 			e.cfg.Clock = fixedClock(now)
 			if c.before == nil {
 				e.problems = []Problem{chain}
 			}
 			if !c.noView {
-				e.view = NewView(Account{}, Loaded{})
+				e.view = newView(Account{}, Loaded{})
 			}
 			before, found := kinds(e.problems), e.diagnose(c.err)
 			require.Equal(t, c.want, kinds(found))

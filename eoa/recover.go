@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Outgoing is an attempt to be sent to a node.
-type Outgoing struct {
+// outgoing is an attempt to be sent to a node.
+type outgoing struct {
 	// ID is the record's id.
 	ID uint64
 	// Attempt is the index of the attempt in the record.
@@ -21,15 +21,15 @@ type Outgoing struct {
 	Proofs []byte
 }
 
-// Recover returns the attempts that must be sent now, in nonce order, at most
+// toSend returns the attempts that must be sent now, in nonce order, at most
 // limit: attempts that were never sent, attempts whose last send had an unknown
 // result, and every Config.Rebroadcast the accepted ones, because nodes forget.
 // The bytes are always those that the store holds.
-func (v *View) Recover(c *Config, now time.Time, limit int) []Outgoing {
+func (v *view) toSend(c *Config, now time.Time, limit int) []outgoing {
 	if now.Before(v.quietUntil) {
 		return nil
 	}
-	var out []Outgoing
+	var out []outgoing
 	for r := range v.sendQueue() {
 		if now.Before(v.sendAt(c, now, r)) {
 			continue
@@ -40,7 +40,7 @@ func (v *View) Recover(c *Config, now time.Time, limit int) []Outgoing {
 		k := sendable(r)
 		a := &r.Attempts[k]
 		first := a.Result == Unknown && v.sent[r.ID].tx != a.Hash
-		out = append(out, Outgoing{ID: r.ID, Attempt: k, First: first, Raw: a.Raw, Blobs: r.blobsOf(a), Proofs: a.Proofs})
+		out = append(out, outgoing{ID: r.ID, Attempt: k, First: first, Raw: a.Raw, Blobs: r.blobsOf(a), Proofs: a.Proofs})
 	}
 	return out
 }
@@ -48,7 +48,7 @@ func (v *View) Recover(c *Config, now time.Time, limit int) []Outgoing {
 // sendQueue iterates, by nonce, over the records in flight that nodes can take
 // now. It stops at the first record for another pool than the first one's,
 // because nodes keep an account in one pool at a time.
-func (v *View) sendQueue() iter.Seq[*Record] {
+func (v *view) sendQueue() iter.Seq[*Record] {
 	return func(yield func(*Record) bool) {
 		var first *Record
 		for i := range v.Open {
@@ -78,7 +78,7 @@ func sendable(r *Record) int {
 }
 
 // sendAt returns when the record's bytes are due.
-func (v *View) sendAt(c *Config, now time.Time, r *Record) time.Time {
+func (v *view) sendAt(c *Config, now time.Time, r *Record) time.Time {
 	last, sent := v.sent[r.ID]
 	a := &r.Attempts[sendable(r)]
 	// An earlier worker's clock may have been ahead.
@@ -97,7 +97,7 @@ func (v *View) sendAt(c *Config, now time.Time, r *Record) time.Time {
 // follows reports whether the transaction with the nonce before r's is not known
 // to be on a node. That transaction is then sent again first, and wakeBehind wakes
 // r when a node has accepted it.
-func (v *View) follows(r *Record) bool {
+func (v *view) follows(r *Record) bool {
 	at, held := v.find(r.Nonce - 1)
 	if !held || !v.Open[at].InFlight() || r.Nonce <= v.latest() {
 		return false
@@ -109,7 +109,7 @@ func (v *View) follows(r *Record) bool {
 // wakeBehind makes transactions due at once if nodes have refused them only
 // because of a gap: the nodes lacked the transaction before, and now have it. It
 // begins with the transaction that has the given nonce.
-func (v *View) wakeBehind(nonce uint64) {
+func (v *view) wakeBehind(nonce uint64) {
 	for at, _ := v.find(nonce); at < len(v.Open); at++ {
 		r := &v.Open[at]
 		if r.Nonce != nonce || !v.sent[r.ID].gap {
@@ -122,7 +122,7 @@ func (v *View) wakeBehind(nonce uint64) {
 
 // sendBefore makes the transaction before nonce due at once, because a node
 // lacks it. It does so once; after that, the usual back-off applies.
-func (v *View) sendBefore(nonce uint64) {
+func (v *view) sendBefore(nonce uint64) {
 	at, held := v.find(nonce - 1)
 	if !held || nonce == 0 {
 		return
@@ -139,10 +139,10 @@ func backOff(first time.Duration, tries int) time.Duration {
 	return min(first<<min(max(tries-1, 0), 16), maxRetry)
 }
 
-// Sent decides what the results of sends mean. No result takes a nonce from its
+// takeResults decides what the results of sends mean. No result takes a nonce from its
 // request: a gateway may return the refusal of one node for bytes that another
 // node has taken.
-func (v *View) Sent(c *Config, now time.Time, out []Outgoing, results []Sent) Batch {
+func (v *view) takeResults(c *Config, now time.Time, out []outgoing, results []Sent) Batch {
 	b, again := v.batch(), false
 	for i, o := range out {
 		r := v.byID(o.ID)
@@ -167,7 +167,7 @@ func (v *View) Sent(c *Config, now time.Time, out []Outgoing, results []Sent) Ba
 
 // resendDue reports whether an accepted attempt is due to be sent again, or its
 // last send had no definite answer.
-func (v *View) resendDue(c *Config, now time.Time) bool {
+func (v *view) resendDue(c *Config, now time.Time) bool {
 	for r := range v.sendQueue() {
 		if r.Attempts[sendable(r)].Result == Accepted && (v.sent[r.ID].tries > 0 || !now.Before(v.sendAt(c, now, r))) {
 			return true
@@ -178,12 +178,12 @@ func (v *View) resendDue(c *Config, now time.Time) bool {
 
 // setQuietUntil stops the use of the node for wait, at least Config.Retry and
 // at most maxRetry.
-func (v *View) setQuietUntil(c *Config, now time.Time, wait time.Duration) {
+func (v *view) setQuietUntil(c *Config, now time.Time, wait time.Duration) {
 	v.quietUntil = now.Add(min(max(wait, c.Retry), maxRetry))
 }
 
 // sentOne applies the result of one send to its record.
-func (v *View) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt int, s Sent) {
+func (v *view) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt int, s Sent) {
 	last := v.sent[old.ID]
 	if last.tx != old.Attempts[attempt].Hash {
 		last = sending{tx: old.Attempts[attempt].Hash}

@@ -51,8 +51,8 @@ func (c *Retention) drops(now time.Time, newest uint64, r *Record) bool {
 	return r.State.Terminal() && (c.Age > 0 && now.Sub(ended) >= c.Age || c.Count > 0 && r.ID+uint64(c.Count) <= newest)
 }
 
-// Drop returns a step that drops those of the records whose time has come.
-func (v *View) Drop(c *Config, now time.Time, newest uint64, records []Record) Batch {
+// dropOld returns a step that drops those of the records whose time has come.
+func (v *view) dropOld(c *Config, now time.Time, newest uint64, records []Record) Batch {
 	b := v.batch()
 	for i := range records {
 		if c.Retention.drops(now, newest, &records[i]) {
@@ -114,7 +114,7 @@ func (e *Executor) dropOld(ctx context.Context, idle bool) error {
 		return err
 	}
 	h.see(records)
-	b := e.view.Drop(&e.cfg, now, h.newest, records)
+	b := e.view.dropOld(&e.cfg, now, h.newest, records)
 	e.report.Dropped += len(b.Drop)
 	open := slices.IndexFunc(records, func(r Record) bool { return r.State.Terminal() }) < 0
 	if h.after = 0; len(records) == page && (len(b.Drop) > 0 || open) {

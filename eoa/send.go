@@ -18,9 +18,9 @@ type Job struct {
 	Record Record
 	// Gas is the gas limit; 0 means that it must be estimated first.
 	Gas uint64
-	// Nonce is the transaction's nonce, set by Assign or Bumps.
+	// Nonce is the transaction's nonce.
 	Nonce uint64
-	// Fees are the transaction's prices, set by Assign or Bumps.
+	// Fees are the transaction's prices.
 	Fees Fees
 	// Noop means that the transaction does nothing.
 	Noop bool
@@ -81,11 +81,11 @@ func (j *Job) cost() uint256.Int {
 	return *sum
 }
 
-// Choose returns the pending requests that may be sent now, best first. Their
+// choose returns the pending requests that may be sent now, best first. Their
 // number is limited by the room in flight. The batch ends requests whose
 // deadline has passed and noops that are not needed. pending are requests
 // without a nonce, in order of rank.
-func (v *View) Choose(c *Config, now time.Time, pending []Record) ([]Job, Batch) {
+func (v *view) choose(c *Config, now time.Time, pending []Record) ([]Job, Batch) {
 	b := v.batch()
 	room, free, pools := v.room(c), v.free(), v.pools()
 	v.poolBlocked = false
@@ -137,18 +137,18 @@ func (v *View) Choose(c *Config, now time.Time, pending []Record) ([]Job, Batch)
 	return jobs, b
 }
 
-// Refusal is a request that cannot be sent now, and the reason.
-type Refusal struct {
+// refusal is a request that cannot be sent now, and the reason.
+type refusal struct {
 	// Record is the current record of the request.
 	Record Record
 	// Reason explains why it cannot be sent.
 	Reason string
 }
 
-// Postpone delays requests that cannot be estimated, paid for or signed now, so
+// postpone delays requests that cannot be estimated, paid for or signed now, so
 // that they do not hold up others. The delay equals the time since they were
 // queued, but at least Config.Retry and at most one minute.
-func (v *View) Postpone(c *Config, now time.Time, refused []Refusal) Batch {
+func (v *view) postpone(c *Config, now time.Time, refused []refusal) Batch {
 	b := v.batch()
 	for _, f := range refused {
 		r := f.Record.clone()
@@ -158,16 +158,16 @@ func (v *View) Postpone(c *Config, now time.Time, refused []Refusal) Batch {
 	return b
 }
 
-// Refuse fails requests that the node reports to revert. They have no nonce and
+// refuse fails requests that the node reports to revert. They have no nonce and
 // nothing was signed for them. If a transaction of the account was mined a
 // moment ago, the node may have executed the call on a state before it. Such a
 // request is postponed first, and fails if it still reverts some blocks later.
-func (v *View) Refuse(c *Config, now time.Time, refused []Refusal) Batch {
-	var early []Refusal
+func (v *view) refuse(c *Config, now time.Time, refused []refusal) Batch {
+	var early []refusal
 	b := v.batch()
 	for _, f := range refused {
 		if again, reason := v.asksAgain(c, now, &f.Record); again {
-			early = append(early, Refusal{f.Record, reason})
+			early = append(early, refusal{f.Record, reason})
 			continue
 		}
 		r := f.Record.clone()
@@ -175,7 +175,7 @@ func (v *View) Refuse(c *Config, now time.Time, refused []Refusal) Batch {
 		b.move(now, &r, Failed, EventFailed)
 		b.Records = append(b.Records, r)
 	}
-	b.Records = append(b.Records, v.Postpone(c, now, early).Records...)
+	b.Records = append(b.Records, v.postpone(c, now, early).Records...)
 	return b
 }
 
@@ -186,7 +186,7 @@ const askedAgain = "reverted at block %d, soon after a transaction of the accoun
 // asksAgain reports whether a revert may come from a node that is behind, and
 // the reason of the request until it is estimated again. On a chain that makes
 // no blocks, the revert counts Fees.StallTimeout after the request was queued.
-func (v *View) asksAgain(c *Config, now time.Time, r *Record) (again bool, reason string) {
+func (v *view) asksAgain(c *Config, now time.Time, r *Record) (again bool, reason string) {
 	var first uint64
 	_, err := fmt.Sscanf(r.Reason, askedAgain, &first)
 	switch {
@@ -198,7 +198,7 @@ func (v *View) asksAgain(c *Config, now time.Time, r *Record) (again bool, reaso
 	return v.look.Number <= first+nodeLag && now.Sub(r.QueuedAt) < c.Fees.StallTimeout, r.Reason
 }
 
-func (v *View) noopGas(c *Config) uint64 {
+func (v *view) noopGas(c *Config) uint64 {
 	if c.Delegated {
 		return noopGasDelegated
 	}
@@ -207,14 +207,14 @@ func (v *View) noopGas(c *Config) uint64 {
 
 // room returns how many more requests may be in flight. A request that fills a
 // nonce below others always has room.
-func (v *View) room(c *Config) int {
+func (v *view) room(c *Config) int {
 	n, sure := v.inFlight()
 	return max(c.maxInFlight(sure)-n, min(len(v.Head.Holes), c.Batch))
 }
 
 // groupsInFlight returns, for each group with members in flight, the highest
 // nonce of those plus one.
-func (v *View) groupsInFlight() map[string]uint64 {
+func (v *view) groupsInFlight() map[string]uint64 {
 	ahead := map[string]uint64{}
 	for i := range v.Open {
 		if r := &v.Open[i]; r.InFlight() && r.Group != "" {
@@ -261,7 +261,7 @@ func singlePrice(r *Record, f Fees) Fees {
 
 // free returns the balance less the cost of everything in flight; nil means
 // unknown.
-func (v *View) free() *uint256.Int {
+func (v *view) free() *uint256.Int {
 	if v.look == nil || v.look.Balance == nil {
 		return nil
 	}
@@ -272,7 +272,7 @@ func (v *View) free() *uint256.Int {
 
 // inFlightCost returns the most that the transactions in flight can cost, in wei,
 // saturated.
-func (v *View) inFlightCost() (sum uint256.Int) {
+func (v *view) inFlightCost() (sum uint256.Int) {
 	for i := range v.Open {
 		if r := &v.Open[i]; r.InFlight() && r.Nonce >= v.look.Latest {
 			if _, over := sum.AddOverflow(&sum, &r.Newest().Cost); over {
@@ -294,11 +294,11 @@ func take(from, cost *uint256.Int) bool {
 	return true
 }
 
-// Assign assigns nonces and prices to jobs. The executor's own noops fill holes,
+// assign assigns nonces and prices to jobs. The executor's own noops fill holes,
 // and every other job gets a new nonce. A job is returned in later if the
 // balance does not cover it, its price limit is below the base fee, or its gas
 // is unknown. Later jobs of its group are then left out; all other jobs go on.
-func (v *View) Assign(c *Config, jobs []Job) (out []Job, later []Refusal) {
+func (v *view) assign(c *Config, jobs []Job) (out []Job, later []refusal) {
 	if v.look == nil {
 		return nil, nil
 	}
@@ -311,7 +311,7 @@ func (v *View) Assign(c *Config, jobs []Job) (out []Job, later []Refusal) {
 		}
 		if why := v.afford(c, &j, free); why != "" {
 			held[group] = true
-			later = append(later, Refusal{j.Record, why})
+			later = append(later, refusal{j.Record, why})
 			continue
 		}
 		if free != nil {
@@ -362,7 +362,7 @@ const noEstimate = "gas could not be estimated"
 // afford prices a job. It returns the reason if the job cannot be sent with the
 // free balance; a nil balance is unlimited. It notes whether the balance covers
 // the job.
-func (v *View) afford(c *Config, j *Job, free *uint256.Int) (why string) {
+func (v *view) afford(c *Config, j *Job, free *uint256.Int) (why string) {
 	fees, ok := c.Fees.price(v.look, &j.Record)
 	j.Fees = fees
 	cost := j.cost()
@@ -403,8 +403,8 @@ func (a *allocator) take(own bool) (uint64, bool) {
 	return a.next - 1, true
 }
 
-// Signed is a job with its signed transaction.
-type Signed struct {
+// signedJob is a job with its signed transaction.
+type signedJob struct {
 	// Job is the job.
 	Job Job
 	// Tx is the transaction hash.
@@ -415,9 +415,9 @@ type Signed struct {
 	Proofs []byte
 }
 
-// Prepared returns the step that makes signatures durable. It must be committed
+// prepared returns the step that makes signatures durable. It must be committed
 // before any of the bytes are sent.
-func (v *View) Prepared(now time.Time, signed []Signed) Batch {
+func (v *view) prepared(now time.Time, signed []signedJob) Batch {
 	b := v.batch()
 	for _, s := range signed {
 		r := s.Job.Record.clone()
@@ -448,8 +448,8 @@ func (v *View) Prepared(now time.Time, signed []Signed) Batch {
 	return b
 }
 
-// Fill returns a step that adds noops for the holes that no pending noop takes.
-func (v *View) Fill(pending []Record, assigned []Job) Batch {
+// fill returns a step that adds noops for the holes that no pending noop takes.
+func (v *view) fill(pending []Record, assigned []Job) Batch {
 	b := v.batch()
 	want := len(v.Head.Holes)
 	for _, j := range assigned {

@@ -78,18 +78,12 @@ type Stats struct {
 // Stats returns the state of the account at the end of the last step. It never
 // waits for a step.
 func (e *Executor) Stats() Stats {
-	e.signal.Lock()
-	defer e.signal.Unlock()
-	s := e.stats
-	if s.Prepared+s.Broadcast > 0 {
-		s.Stalled = e.cfg.Clock.Now().Sub(e.countSince)
-	}
-	return s
+	return e.signals.published(e.cfg.Clock.Now())
 }
 
-// publish makes the present state visible in Stats.
-func (e *Executor) publish() {
-	s := Stats{Pending: len(e.pending), Failures: e.failed, Held: e.lease.Epoch != 0}
+// tellStats makes the present state visible in Stats.
+func (e *Executor) tellStats() {
+	s := Stats{Pending: len(e.inbox.pending), Failures: e.watch.failed, Held: e.lease.Epoch != 0}
 	var since time.Time
 	if v := e.view; v != nil {
 		for i := range v.Open {
@@ -108,9 +102,7 @@ func (e *Executor) publish() {
 		}
 		since = v.Head.Since
 	}
-	e.signal.Lock()
-	defer e.signal.Unlock()
-	e.stats, e.countSince = s, since
+	e.signals.publish(s, since)
 }
 
 // count adds a batch to the report.

@@ -17,15 +17,13 @@ func (e *Executor) Step(ctx context.Context) (next time.Time, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.report = Report{Account: e.account}
-	select { // later wake-ups: for the next step
-	case <-e.woke:
-		e.seen = e.wake + 1
-	default:
+	if e.signals.woken() {
+		e.inbox.expire()
 	}
 	next, err = e.step(ctx)
 	e.problems = e.diagnose(err)
 	e.report.Problems = slices.Clone(e.problems)
-	e.publish()
+	e.tellStats()
 	if err != nil {
 		e.view = nil // unknown what was committed: load again
 		if errors.Is(err, ErrFenced) {
@@ -38,12 +36,25 @@ func (e *Executor) Step(ctx context.Context) (next time.Time, err error) {
 	return next, err
 }
 
+// step makes the decisions in their order, which the safety rules need:
+//
+//  1. hold: the lease, and the account as the store has it
+//  2. read: the orders of users, and the first requests without a nonce
+//  3. observe: the outcomes on the chain; a doubt about the node or the store stops
+//     the account
+//  4. broadcast: signed transactions that are due are sent, some of them again;
+//     replacements are signed and sent
+//  5. send, until nothing more fits: requests get nonces, are signed, committed and sent
+//  6. finish: old records are dropped; without work the account is given back
+//
+// Each decision is written before the next one depends on it. Observations of the chain
+// are written with the next decision.
 func (e *Executor) step(ctx context.Context) (time.Time, error) {
 	if err := e.hold(ctx); err != nil {
 		return time.Time{}, err
 	}
 	if e.view.Head.Stop.Cause != CauseNone { // another process may have ordered it to go on
-		e.seen = e.wake + 1
+		e.inbox.expire()
 	}
 	if err := e.read(ctx); err != nil {
 		return time.Time{}, err
@@ -91,9 +102,7 @@ func (e *Executor) hold(ctx context.Context) error {
 			e.lease = Lease{}
 			return err
 		}
-		e.signal.Lock()
-		e.busy, e.look = true, true
-		e.signal.Unlock()
+		e.signals.setHeld(true)
 	case e.lease.Until.Sub(now) < e.cfg.LeaseFor/2:
 		e.report.Commits++
 		renewed, err := e.store.Renew(ctx, e.lease, now, e.cfg.LeaseFor)
@@ -110,7 +119,7 @@ func (e *Executor) hold(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.view, e.staged = NewView(e.account, loaded), nil
+	e.view, e.staged = newView(e.account, loaded), nil
 	// Before anything is written, because a commit raises the version.
 	before, ok := e.cfg.Witness.seeHead(e.account, &loaded.Head)
 	if err := e.witness(ctx, &loaded.Head, before, ok); err != nil {
@@ -126,38 +135,38 @@ func (e *Executor) hold(ctx context.Context) error {
 		}
 	}
 	e.history.see(e.view.Open)
-	e.pending, e.more, e.window, e.lookAt = nil, true, leastWindow*e.cfg.Batch, time.Time{}
+	e.inbox.reset(&e.cfg)
+	e.watch.at = time.Time{}
 	return nil
 }
 
 // read fetches the inbox if it may contain anything new, and carries out
 // orders.
 func (e *Executor) read(ctx context.Context) error {
-	if e.seen == e.wake && !(e.more && len(e.pending) <= e.low) {
+	if e.inbox.current() {
 		return nil
 	}
 	e.report.Reads++
-	inbox, err := e.store.Inbox(ctx, e.account, Rank{}, e.window)
+	read, err := e.store.Inbox(ctx, e.account, Rank{}, e.inbox.window)
 	if err != nil {
 		return err
 	}
-	e.wake, e.seen, e.pending, e.more = inbox.Wake, inbox.Wake, inbox.Pending, inbox.More
-	e.low = min(e.cfg.Batch-1, len(inbox.Pending)/2)
-	before, ok := e.cfg.Witness.see(e.account, &inbox.Head, inbox.Wake)
-	if err := e.witness(ctx, &inbox.Head, before, ok); err != nil {
+	e.inbox.take(&read, &e.cfg)
+	before, ok := e.cfg.Witness.see(e.account, &read.Head, read.Wake)
+	if err := e.witness(ctx, &read.Head, before, ok); err != nil {
 		return err
 	}
-	e.history.see(inbox.Pending)
-	if len(inbox.Orders) == 0 {
+	e.history.see(read.Pending)
+	if len(read.Orders) == 0 {
 		return nil
 	}
 	if err := e.flush(ctx); err != nil { // orders refer to committed records
 		return err
 	}
 	named := map[string]Record{}
-	for _, o := range inbox.Orders {
+	for _, o := range read.Orders {
 		if o.Kind == OrderReset || o.Kind == OrderResume {
-			e.noteHead()
+			e.signals.noteHead()
 			continue
 		}
 		e.report.Reads++
@@ -169,14 +178,7 @@ func (e *Executor) read(ctx context.Context) error {
 		}
 		named[o.Key] = r
 	}
-	return e.commit(ctx, e.view.Obey(e.cfg.Clock.Now(), inbox.Orders, named))
-}
-
-// noteHead makes the next step look at the chain.
-func (e *Executor) noteHead() {
-	e.signal.Lock()
-	e.look = true
-	e.signal.Unlock()
+	return e.commit(ctx, e.view.carryOut(e.cfg.Clock.Now(), read.Orders, named))
 }
 
 // stage applies b to the view and defers the write to the next commit. Use it
@@ -185,11 +187,11 @@ func (e *Executor) noteHead() {
 // again.
 func (e *Executor) stage(b Batch) {
 	version := e.view.Head.Version
-	if !e.view.Changes(&b) {
+	if !e.view.changes(&b) {
 		e.view.Head = b.Head
 	} else {
 		e.staged = e.staged.and(b)
-		e.view.Apply(b)
+		e.view.apply(b)
 		e.count(b)
 	}
 	e.view.Head.Version = version
@@ -197,7 +199,7 @@ func (e *Executor) stage(b Batch) {
 
 // commit applies b to the view and writes it, if it changes anything.
 func (e *Executor) commit(ctx context.Context, b Batch) error {
-	changes := e.view.Changes(&b)
+	changes := e.view.changes(&b)
 	if e.stage(b); !changes {
 		return nil
 	}
@@ -219,37 +221,13 @@ func (e *Executor) flush(ctx context.Context) error {
 		e.commitUnknown = true
 		return err
 	}
-	e.commitUnknown, e.seen = false, wake
+	e.commitUnknown, e.inbox.seen = false, wake
 	e.view.Head.Version++
 	e.view.Head.Marks = b.Head.Marks
 	e.cfg.Witness.see(e.account, &e.view.Head, wake)
-	e.replacePending(b.Records)
-	if len(b.Add) > 0 {
-		e.more, e.pending = true, nil
-	}
-	e.signal.Lock()
-	close(e.changed)
-	e.changed = make(chan struct{})
-	e.signal.Unlock()
+	e.inbox.committed(&b)
+	e.signals.tellCommit()
 	return nil
-}
-
-// replacePending updates the pending requests after a commit.
-func (e *Executor) replacePending(records []Record) {
-	gone := make(map[uint64]bool, len(records))
-	for i := range records {
-		r := &records[i]
-		gone[r.ID] = r.State != Pending
-		at := slices.IndexFunc(e.pending, func(p Record) bool { return p.ID == r.ID })
-		switch {
-		case r.State == Pending && at >= 0:
-			e.pending[at] = *r
-		case r.State == Pending:
-			e.more = true // pending again: read all
-			e.pending = nil
-		}
-	}
-	e.pending = slices.DeleteFunc(e.pending, func(p Record) bool { return gone[p.ID] })
 }
 
 // broadcast sends the stored bytes that are due. If the chain is known well
@@ -259,7 +237,7 @@ func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 		return err
 	}
 	now := e.cfg.Clock.Now()
-	jobs, b := e.view.Bumps(&e.cfg, now)
+	jobs, b := e.view.bumps(&e.cfg, now)
 	if err := e.commit(ctx, b); err != nil || len(jobs) == 0 {
 		return err
 	}
@@ -269,10 +247,10 @@ func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 	}
 	for _, j := range jobs {
 		if j.Gas == 0 {
-			later = append(later, Refusal{j.Record, noEstimate})
+			later = append(later, refusal{j.Record, noEstimate})
 		}
 	}
-	if err := e.commit(ctx, e.view.Postpone(&e.cfg, now, later)); err != nil {
+	if err := e.commit(ctx, e.view.postpone(&e.cfg, now, later)); err != nil {
 		return err
 	}
 	if err := e.prepare(ctx, slices.DeleteFunc(jobs, func(j Job) bool { return j.Gas == 0 })); err != nil {
@@ -285,7 +263,7 @@ func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 func (e *Executor) sendDue(ctx context.Context) error {
 	for {
 		now := e.cfg.Clock.Now()
-		out := e.view.Recover(&e.cfg, now, e.cfg.Batch)
+		out := e.view.toSend(&e.cfg, now, e.cfg.Batch)
 		if len(out) == 0 {
 			return nil
 		}
@@ -311,13 +289,13 @@ func (e *Executor) sendDue(ctx context.Context) error {
 		for i, s := range results {
 			if s.Result == Accepted {
 				e.report.Accepted++
-				e.eager = e.eager || out[i].First
+				e.watch.eager = e.watch.eager || out[i].First
 			}
 			if s.Reason == ReasonNonceTooLow {
-				e.noteHead()
+				e.signals.noteHead()
 			}
 		}
-		b := e.view.Sent(&e.cfg, e.cfg.Clock.Now(), out, results)
+		b := e.view.takeResults(&e.cfg, e.cfg.Clock.Now(), out, results)
 		// Without records the batch only updates Head.Resent: one write for all
 		// batches is enough.
 		if e.stage(b); len(b.Records) > 0 {
@@ -338,32 +316,29 @@ func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 		return false, err
 	}
 	now := e.cfg.Clock.Now()
-	jobs, ended := e.view.Choose(&e.cfg, now, e.pending)
+	jobs, ended := e.view.choose(&e.cfg, now, e.inbox.pending)
 	if err := e.commit(ctx, ended); err != nil {
 		return false, err
 	}
-	if len(jobs) == 0 && e.more && e.window < maxWindow && !e.view.poolBlocked && e.view.room(&e.cfg) > 0 {
-		// Every request that was read must wait; those behind them may not
-		// have to.
-		e.window, e.seen = 2*e.window, e.wake+1
+	if len(jobs) == 0 && !e.view.poolBlocked && e.view.room(&e.cfg) > 0 && e.inbox.widen() {
 		return true, nil
 	}
 	if len(jobs) > 0 {
-		e.window = leastWindow * e.cfg.Batch
+		e.inbox.window = leastWindow * e.cfg.Batch
 	}
 	jobs = jobs[:min(len(jobs), e.cfg.Batch)]
 	jobs, refused, err := e.estimate(ctx, jobs)
 	if err != nil {
 		return false, err
 	}
-	if err := e.commit(ctx, e.view.Refuse(&e.cfg, now, refused)); err != nil {
+	if err := e.commit(ctx, e.view.refuse(&e.cfg, now, refused)); err != nil {
 		return false, err
 	}
-	assigned, later := e.view.Assign(&e.cfg, jobs)
-	if err := e.commit(ctx, e.view.Postpone(&e.cfg, now, later)); err != nil {
+	assigned, later := e.view.assign(&e.cfg, jobs)
+	if err := e.commit(ctx, e.view.postpone(&e.cfg, now, later)); err != nil {
 		return false, err
 	}
-	fill := e.view.Fill(e.pending, assigned)
+	fill := e.view.fill(e.inbox.pending, assigned)
 	if err := e.commit(ctx, fill); err != nil || len(assigned) == 0 {
 		return len(fill.Add) > 0, err
 	}
@@ -376,7 +351,7 @@ func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 // finish ends a step. It returns when the next step is due, or releases the
 // account if no work is left.
 func (e *Executor) finish(ctx context.Context) (time.Time, error) {
-	busy := len(e.view.Open)+len(e.pending) > 0 || e.more
+	busy := len(e.view.Open) > 0 || e.inbox.has()
 	if err := e.dropOld(ctx, !busy); err != nil {
 		return time.Time{}, err
 	}
@@ -390,7 +365,7 @@ func (e *Executor) finish(ctx context.Context) (time.Time, error) {
 		return now, nil // more is old
 	}
 	e.report.Commits++
-	err := e.store.Park(ctx, e.lease, e.wake, time.Time{})
+	err := e.store.Park(ctx, e.lease, e.inbox.wake, time.Time{})
 	if errors.Is(err, ErrWoken) {
 		e.Wake()
 		return now, nil
@@ -409,25 +384,25 @@ func (e *Executor) nextStep(now time.Time) time.Time {
 			next = t
 		}
 	}
-	if !e.priced && e.failed == 0 && e.wantsBlobs() {
+	if !e.watch.priced && e.watch.failed == 0 && e.wantsBlobs() {
 		earlier(now)
 	}
 	if e.cfg.Poll > 0 {
 		earlier(now.Add(e.cfg.Poll))
 	}
-	if e.eager && e.failed == 0 && len(e.pending) > 0 && e.view.room(&e.cfg) == 0 {
+	if e.watch.eager && e.watch.failed == 0 && len(e.inbox.pending) > 0 && e.view.room(&e.cfg) == 0 {
 		// Some nodes make a block at once. One look shows it.
-		e.noteHead()
+		e.signals.noteHead()
 		earlier(now)
 	}
-	if e.failed > 0 {
-		earlier(now.Add(backOff(e.cfg.Retry, e.failed)))
+	if e.watch.failed > 0 {
+		earlier(now.Add(backOff(e.cfg.Retry, e.watch.failed)))
 	}
 	for r := range e.view.sendQueue() {
 		earlier(e.view.sendAt(&e.cfg, now, r))
 	}
-	for i := range e.pending {
-		if at := e.pending[i].NotBefore; at.After(now) {
+	for i := range e.inbox.pending {
+		if at := e.inbox.pending[i].NotBefore; at.After(now) {
 			earlier(at)
 		}
 	}

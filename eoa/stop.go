@@ -70,7 +70,7 @@ func (b *Batch) resume(now time.Time) {
 
 // doubts returns why nothing may be decided on the transaction count of look; ""
 // if something may. The batch remembers since when.
-func (v *View) doubts(c *Config, now time.Time, look *Look) (b Batch, why string) {
+func (v *view) doubts(c *Config, now time.Time, look *Look) (b Batch, why string) {
 	b = v.batch()
 	switch {
 	case v.belowFloor(&b, c, now, look):
@@ -85,7 +85,7 @@ func (v *View) doubts(c *Config, now time.Time, look *Look) (b Batch, why string
 // finalized block had. A node that is far behind shows that for a while. If it
 // lasts for Fees.StallTimeout, the node is on another chain, and the account
 // stops.
-func (v *View) belowFloor(b *Batch, c *Config, now time.Time, look *Look) bool {
+func (v *view) belowFloor(b *Batch, c *Config, now time.Time, look *Look) bool {
 	since := &b.Head.BelowSince
 	switch {
 	case look.Latest >= v.Head.Floor:
@@ -103,7 +103,7 @@ func (v *View) belowFloor(b *Batch, c *Config, now time.Time, look *Look) bool {
 // were ever assigned, and that is not believed yet. One wrong answer would open a
 // gap that is paid for with noops, so another look must agree, at least
 // Config.Retry later.
-func (v *View) ahead(b *Batch, c *Config, now time.Time, look *Look) bool {
+func (v *view) ahead(b *Batch, c *Config, now time.Time, look *Look) bool {
 	since := &b.Head.AheadSince
 	switch {
 	case !v.Head.Started || look.Latest <= v.Head.Next:

@@ -9,16 +9,15 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// View is an account as its worker sees it, together with the decisions on it.
+// view is an account as its worker sees it, together with the decisions on it.
 // It is a deterministic state machine without a clock, and it calls nothing. A
 // method that decides returns a [Batch]; the worker commits it and passes it to
-// [View.Apply]. Create a View with [NewView]. A View is not safe for concurrent
-// use.
+// apply. It is not safe for concurrent use.
 //
 // All state beyond what was loaded may be lost: a new view of the same account
 // decides the same or waits longer. In particular, it assumes that every signed
 // transaction may be on a node.
-type View struct {
+type view struct {
 	// Account is the account.
 	Account Account
 	// Head is the account's head, including the batches applied.
@@ -43,7 +42,7 @@ type View struct {
 	laggingSince time.Time
 	quietUntil   time.Time // end of the requested wait
 	unpaid       unpaid    // zero: nothing
-	// poolBlocked means that Choose reached a request that must wait until
+	// poolBlocked means that choose reached a request that must wait until
 	// nothing of the other pool is in flight.
 	poolBlocked bool
 }
@@ -56,11 +55,11 @@ type sending struct {
 	gap   bool // the last one lacked the nonce before
 }
 
-// NewView returns the view of a loaded account. It drops records that are not
+// newView returns the view of a loaded account. It drops records that are not
 // open.
-func NewView(a Account, l Loaded) *View {
+func newView(a Account, l Loaded) *view {
 	open := slices.DeleteFunc(slices.Clone(l.Open), func(r Record) bool { return !r.Open() || len(r.Attempts) == 0 })
-	v := &View{Account: a, Head: l.Head, Open: open, sent: map[uint64]sending{}}
+	v := &view{Account: a, Head: l.Head, Open: open, sent: map[uint64]sending{}}
 	slices.SortFunc(v.Open, func(x, y Record) int { return cmp.Compare(x.Nonce, y.Nonce) })
 	for i := range v.Open {
 		r := &v.Open[i]
@@ -76,8 +75,8 @@ func NewView(a Account, l Loaded) *View {
 	return v
 }
 
-// Apply updates the view with a batch that the store has committed.
-func (v *View) Apply(b Batch) {
+// apply updates the view with a batch that the store has committed.
+func (v *view) apply(b Batch) {
 	v.Head = b.Head
 	v.Head.Version++
 	over := map[uint64]bool{}
@@ -125,15 +124,15 @@ func (b *Batch) and(next Batch) *Batch {
 }
 
 // batch returns an empty batch.
-func (v *View) batch() Batch {
+func (v *view) batch() Batch {
 	h := v.Head
 	h.Holes, h.Resets = slices.Clone(h.Holes), slices.Clone(h.Resets)
 	return Batch{Head: h}
 }
 
-// Changes reports whether b must be written. A change of Floor alone, or a
+// changes reports whether b must be written. A change of Floor alone, or a
 // later Since, need not be.
-func (v *View) Changes(b *Batch) bool {
+func (v *view) changes(b *Batch) bool {
 	old := &v.Head
 	return len(b.Records)+len(b.Events)+len(b.Done)+len(b.Add)+len(b.Drop) > 0 || b.Head.Next != old.Next || b.Head.Started != old.Started || b.Head.Count != old.Count ||
 		b.Head.Since.Before(old.Since) || !b.Head.Resent.Equal(old.Resent) || !slices.Equal(b.Head.Holes, old.Holes) ||
@@ -164,7 +163,7 @@ func (b *Batch) move(now time.Time, r *Record, to State, kind EventKind) {
 }
 
 // latest returns the account's transaction count that was last acted upon.
-func (v *View) latest() uint64 {
+func (v *view) latest() uint64 {
 	if v.look == nil {
 		return v.Head.Floor
 	}
@@ -173,7 +172,7 @@ func (v *View) latest() uint64 {
 
 // inFlight returns the number of records in flight, and whether a node is known
 // to have each of them.
-func (v *View) inFlight() (n int, sure bool) {
+func (v *view) inFlight() (n int, sure bool) {
 	sure = true
 	for i := range v.Open {
 		if v.Open[i].InFlight() {
@@ -185,19 +184,19 @@ func (v *View) inFlight() (n int, sure bool) {
 }
 
 // holds reports whether an open record has the nonce.
-func (v *View) holds(nonce uint64) bool {
+func (v *view) holds(nonce uint64) bool {
 	_, found := v.find(nonce)
 	return found
 }
 
 // find returns the position in Open of the record with the nonce. If there is
 // none, it returns that of the first record above.
-func (v *View) find(nonce uint64) (at int, found bool) {
+func (v *view) find(nonce uint64) (at int, found bool) {
 	return slices.BinarySearchFunc(v.Open, nonce, func(o Record, n uint64) int { return cmp.Compare(o.Nonce, n) })
 }
 
 // byID returns the open record with the given id, or nil.
-func (v *View) byID(id uint64) *Record {
+func (v *view) byID(id uint64) *Record {
 	for i := range v.Open {
 		if v.Open[i].ID == id {
 			return &v.Open[i]
@@ -206,9 +205,9 @@ func (v *View) byID(id uint64) *Record {
 	return nil
 }
 
-// Check returns an error that describes the first broken invariant. It is meant
+// check returns an error that describes the first broken invariant. It is meant
 // for tests.
-func (v *View) Check() error {
+func (v *view) check() error {
 	for i := range v.Open {
 		r := &v.Open[i]
 		switch {

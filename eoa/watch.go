@@ -5,7 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
+
+// watch is an executor's knowledge of its last look at the chain.
+type watch struct {
+	at     time.Time // of the last successful look
+	priced bool      // it included the blob price
+	eager  bool      // new bytes accepted since then
+	failed int       // failed looks since then
+	err    error     // error of the last one
+}
+
+// due reports whether the last look is too old.
+func (w *watch) due(c *Config, now time.Time, blobs bool) bool {
+	age := now.Sub(w.at)
+	return w.at.IsZero() || blobs && !w.priced || c.Poll > 0 && age >= c.Poll || age >= c.Rebroadcast
+}
 
 // observe reads the chain if that is due, and confirms. It reports whether the
 // chain is known well enough to send new transactions.
@@ -14,17 +30,13 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	if e.nodeBusy() {
 		return false, nil
 	}
-	e.signal.Lock()
-	newHead := e.look
-	e.look = false
-	e.signal.Unlock()
-	blobs := e.wantsBlobs()
-	old := e.lookAt.IsZero() || blobs && !e.priced || e.cfg.Poll > 0 && now.Sub(e.lookAt) >= e.cfg.Poll || now.Sub(e.lookAt) >= e.cfg.Rebroadcast
-	if !newHead && (!old || len(e.view.Open)+len(e.pending) == 0) {
-		return e.failed == 0 && e.view.look != nil, nil
+	newHead, blobs := e.signals.takeHead(), e.wantsBlobs()
+	idle := len(e.view.Open)+len(e.inbox.pending) == 0
+	if !newHead && (idle || !e.watch.due(&e.cfg, now, blobs)) {
+		return e.watch.failed == 0 && e.view.look != nil, nil
 	}
 	if e.report.Reads == 0 { // for work of other processes
-		e.seen = e.wake + 1
+		e.inbox.expire()
 	}
 	ask := e.chain.Look
 	if blobs {
@@ -41,17 +53,17 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	if why != "" {
 		return e.lookFailed(ctx, why, fmt.Errorf("count %d, want %d to %d", look.Latest, e.view.Head.Floor, e.view.Head.Next))
 	}
-	if e.view.Behind(&e.cfg, now, &look) {
+	if e.view.behind(&e.cfg, now, &look) {
 		return e.lookFailed(ctx, "node is behind", fmt.Errorf("head %d, finalized %d", look.Number, look.Finalized))
 	}
 	answers := Answers{Number: look.Number}
-	if q := e.view.Questions(&look); len(q.Txs)+len(q.Heights) > 0 {
+	if q := e.view.questions(&look); len(q.Txs)+len(q.Heights) > 0 {
 		if answers, err = e.chain.Ask(ctx, q); err != nil {
 			return e.lookFailed(ctx, "chain query failed", err)
 		}
 	}
-	e.lookAt, e.priced, e.failed, e.eager = now, blobs, 0, false
-	b := e.view.Confirm(&e.cfg, now, &look, &answers)
+	e.watch = watch{at: now, priced: blobs}
+	b := e.view.confirm(&e.cfg, now, &look, &answers)
 	again := slices.ContainsFunc(b.Records, func(r Record) bool { return r.State == Pending })
 	if e.stage(b); len(b.Add) > 0 || again { // these requests must be read
 		return true, e.flush(ctx)
@@ -62,11 +74,11 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 // lookFailed records that the chain could not be read. Nothing new is sent
 // until it can be.
 func (e *Executor) lookFailed(ctx context.Context, message string, err error) (bool, error) {
-	e.failed++
-	e.lookErr = fmt.Errorf("eoa: %s: %w", message, err)
-	e.noteHead()
+	e.watch.failed++
+	e.watch.err = fmt.Errorf("eoa: %s: %w", message, err)
+	e.signals.noteHead()
 	e.noteBusy(err)
-	e.cfg.Log.Warn("eoa: "+message, "account", e.account.String(), "failures", e.failed, "err", err)
+	e.cfg.Log.Warn("eoa: "+message, "account", e.account.String(), "failures", e.watch.failed, "err", err)
 	return false, ctx.Err()
 }
 
