@@ -36,9 +36,15 @@ type Options struct {
 	// are promised to be in the next block, as on chains with preconfirmations.
 	// Leave it false on other chains: there the tag counts the pool.
 	Preconfirmed bool
-	// Tip is the priority fee, in wei per gas; nil means
-	// eth_maxPriorityFeePerGas.
+	// Tip is the priority fee, in wei per gas; nil means that the node knows it.
 	Tip *uint256.Int
+	// TipPercentile makes the priority fee a percentile of the tips that the
+	// transactions of a block paid, weighted by gas: the median over the last 20
+	// blocks that have transactions (eth_feeHistory). It is above 0 and at most 100;
+	// 60 is a usual value. 0 means the node's suggestion
+	// (eth_maxPriorityFeePerGas), which also counts if the node has no history. If it
+	// has no suggestion either, the tip is eth_gasPrice without the base fee.
+	TipPercentile float64
 	// HeadAge is how old the blocks and prices may be that a look uses; 0 means
 	// that each look fetches them. If it is positive, all accounts share them,
 	// and a look costs four calls instead of up to eight. Set it to a fraction of
@@ -66,21 +72,27 @@ type Chain struct {
 	o      Options
 	most   atomic.Int64 // calls in a batch that the node takes; 0: not known
 	shared sharedHead
-	proven atomic.Bool // the node is on chain o.ChainID
+	proven atomic.Bool  // the node is on chain o.ChainID
+	tips   atomic.Int32 // tipSource that the node has
 }
 
 var _ eoa.BlobChain = (*Chain)(nil)
 
-// New returns a chain that uses client. It returns an error if client is nil, or
-// o.MaxBatch or o.HeadAge is negative.
+// New returns a chain that uses client. It returns an error if client is nil, or if
+// an option is out of its range.
 func New(client Client, o Options) (*Chain, error) {
 	if client == nil || o.MaxBatch < 0 || o.HeadAge < 0 {
 		return nil, fmt.Errorf("ethchain: client %v, MaxBatch %d and HeadAge %v, want a client and at least 0", client, o.MaxBatch, o.HeadAge)
 	}
+	if !(o.TipPercentile >= 0 && o.TipPercentile <= 100) {
+		return nil, fmt.Errorf("ethchain: TipPercentile %v, want 0 to 100", o.TipPercentile)
+	}
 	if o.MaxBatch == 0 {
 		o.MaxBatch = defaultBatch
 	}
-	return &Chain{client: client, o: o, shared: sharedHead{turn: semaphore.NewWeighted(1)}}, nil
+	c := &Chain{client: client, o: o, shared: sharedHead{turn: semaphore.NewWeighted(1)}}
+	c.tips.Store(int32(o.firstTip()))
+	return c, nil
 }
 
 // call returns an element of a batch.

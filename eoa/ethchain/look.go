@@ -25,15 +25,14 @@ type header struct {
 // headAnswers has the answers about the chain that a look needs.
 type headAnswers struct {
 	latest, final header
-	tip, blobFee  hexutil.Big
+	tip           tipAnswer
+	blobFee       hexutil.Big
 }
 
 // calls returns the calls for the answers. optional may fail.
 func (h *headAnswers) calls(o *Options, blobs bool) (needed, optional []rpc.BatchElem) {
 	needed = []rpc.BatchElem{call(&h.latest, "eth_getBlockByNumber", "latest", false)}
-	if o.Tip == nil {
-		needed = append(needed, call(&h.tip, "eth_maxPriorityFeePerGas"))
-	}
+	needed = append(needed, h.tip.calls(o)...)
 	if o.FinalityDepth == 0 {
 		needed = append(needed, call(&h.final, "eth_getBlockByNumber", "finalized", false))
 	}
@@ -58,13 +57,11 @@ func (h *headAnswers) look(o *Options) (l eoa.Look, err error) {
 	if l.Finalized > l.Number {
 		return l, fmt.Errorf("%w: final block %d, latest %d", ErrNode, l.Finalized, l.Number)
 	}
-	if o.Tip != nil {
-		l.Tip = *o.Tip
-	} else if l.Tip.SetFromBig(h.tip.ToInt()) {
-		return l, fmt.Errorf("%w: tip %v", ErrNode, &h.tip)
-	}
 	if h.latest.BaseFee != nil && l.BaseFee.SetFromBig(h.latest.BaseFee.ToInt()) {
 		return l, fmt.Errorf("%w: base fee %v", ErrNode, h.latest.BaseFee)
+	}
+	if l.Tip, err = h.tip.tip(o, &l.BaseFee); err != nil {
+		return l, err
 	}
 	if l.BlobFee.SetFromBig(h.blobFee.ToInt()) {
 		return l, fmt.Errorf("%w: blob fee %v", ErrNode, &h.blobFee)
@@ -119,14 +116,13 @@ func (c *Chain) look(ctx context.Context, a common.Address, blobs bool) (eoa.Loo
 		}
 		// Another node of a gateway may lack the block.
 	}
-	var head headAnswers
 	var account accountAnswers
-	calls, optional := head.calls(&c.o, blobs)
-	calls = append(calls, account.calls(a, "latest")...)
+	calls := account.calls(a, "latest")
 	if c.o.FinalityDepth == 0 {
 		calls = append(calls, call(&account.final, "eth_getTransactionCount", a, "finalized"))
 	}
-	if err := c.need(ctx, calls, optional); err != nil {
+	head, err := c.askHead(ctx, blobs, calls)
+	if err != nil {
 		return eoa.Look{}, err
 	}
 	l, err := head.look(&c.o)
@@ -144,14 +140,24 @@ func (c *Chain) look(ctx context.Context, a common.Address, blobs bool) (eoa.Loo
 	return l, err
 }
 
-// need makes calls in one batch. It returns an error if one of the needed calls
-// fails.
-func (c *Chain) need(ctx context.Context, needed, optional []rpc.BatchElem) error {
-	calls := append(needed, optional...)
-	if err := c.batch(ctx, calls); err != nil {
-		return err
+// askHead returns the answers about the chain. It makes more calls in the same batch. It
+// returns an error if a needed call fails.
+func (c *Chain) askHead(ctx context.Context, blobs bool, more []rpc.BatchElem) (*headAnswers, error) {
+	for {
+		h := &headAnswers{tip: tipAnswer{source: tipSource(c.tips.Load())}}
+		calls, optional := h.calls(&c.o, blobs)
+		calls = append(calls, more...)
+		needed := len(calls)
+		calls = append(calls, optional...)
+		if err := c.batch(ctx, calls); err != nil {
+			return nil, err
+		}
+		if h.tip.missing(calls) {
+			c.tips.CompareAndSwap(int32(h.tip.source), int32(h.tip.source+1))
+			continue
+		}
+		return h, worked(calls[:needed])
 	}
-	return worked(calls[:len(needed)])
 }
 
 // sharedHead is the part of a look that is the same for all accounts.
@@ -188,10 +194,9 @@ func (c *Chain) head(ctx context.Context, blobs bool) (eoa.Look, error) {
 	if age := time.Since(s.at); age < c.o.HeadAge && (s.blobs || !blobs) {
 		return s.look, nil
 	}
-	var answers headAnswers
 	now := time.Now()
-	needed, optional := answers.calls(&c.o, blobs || s.blobs)
-	if err := c.need(ctx, needed, optional); err != nil {
+	answers, err := c.askHead(ctx, blobs || s.blobs, nil)
+	if err != nil {
 		return eoa.Look{}, err
 	}
 	l, err := answers.look(&c.o)
