@@ -9,6 +9,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 
@@ -244,6 +245,13 @@ type wrongSigner struct {
 
 func (s wrongSigner) Sign(ctx context.Context, a common.Address, tx *types.Transaction) (*types.Transaction, error) {
 	return s.Signer.Sign(ctx, a, s.change(tx))
+}
+
+// A chain id that no chain has is refused when it is used.
+func TestKeySignerWithoutChain(t *testing.T) {
+	key := crypto.ToECDSAUnsafe([]byte{1})
+	_, err := eoa.NewKeySigner(0, key).Sign(context.Background(), crypto.PubkeyToAddress(key.PublicKey), types.NewTx(&types.LegacyTx{}))
+	require.ErrorIs(t, err, eoa.ErrSigner)
 }
 
 func TestSignerIsChecked(t *testing.T) {

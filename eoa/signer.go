@@ -20,7 +20,10 @@ type KeySigner struct {
 
 // NewKeySigner returns a signer for the chain with the given id.
 func NewKeySigner(chainID uint64, keys ...*ecdsa.PrivateKey) *KeySigner {
-	s := &KeySigner{types.LatestSignerForChainID(new(big.Int).SetUint64(chainID)), map[common.Address]*ecdsa.PrivateKey{}}
+	s := &KeySigner{keys: map[common.Address]*ecdsa.PrivateKey{}}
+	if chainID > 0 {
+		s.rules = types.LatestSignerForChainID(new(big.Int).SetUint64(chainID))
+	}
 	for _, key := range keys {
 		s.keys[crypto.PubkeyToAddress(key.PublicKey)] = key
 	}
@@ -28,11 +31,14 @@ func NewKeySigner(chainID uint64, keys ...*ecdsa.PrivateKey) *KeySigner {
 }
 
 // Sign implements [Signer]. It returns an error that wraps ErrSigner if there
-// is no key for a.
+// is no key for a, or the chain id is 0.
 func (s *KeySigner) Sign(_ context.Context, a common.Address, tx *types.Transaction) (*types.Transaction, error) {
 	key, known := s.keys[a]
 	if !known {
 		return nil, fmt.Errorf("%w: no key for %v", ErrSigner, a)
+	}
+	if s.rules == nil {
+		return nil, fmt.Errorf("%w: chain id 0, want at least 1", ErrSigner)
 	}
 	return types.SignTx(tx, s.rules, key)
 }

@@ -45,6 +45,7 @@ var mayImport = map[string][]string{
 	"eoa/kvstore":      {"eoa"},
 	"eoa/memstore":     {"eoa", "eoa/kvstore"},
 	"eoa/ethchain":     {"eoa"},
+	"eoa/kms":          {"eoa"},
 	"eoa/jobs":         {"eoa"},
 	"eoa/eoatest":      {"eoa"},
 	"eoa/storetest":    {"eoa", "eoa/eoatest"},
