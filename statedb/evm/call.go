@@ -46,7 +46,7 @@ func CallWith(ctx context.Context, view *statedb.View, config *params.ChainConfi
 	block.BlobBaseFee = changes.Block.blobBaseFee()
 	block.GetHash = vm.GetHashFunc(reads.hashes(hashes, header))
 	contracts := vm.ActivePrecompiledContracts(config.Rules(block.BlockNumber, block.Random != nil, block.Time))
-	if err := changes.apply(sdb, contracts); err != nil {
+	if err := changes.Apply(sdb, contracts); err != nil {
 		return nil, err
 	}
 	if msg.GasPrice.IsZero() && block.BaseFee != nil {
@@ -94,7 +94,7 @@ func EstimateWith(ctx context.Context, view *statedb.View, config *params.ChainC
 	}
 	changed := changes.Block.header(header) // sets the difficulty if nil
 	contracts := vm.ActivePrecompiledContracts(config.Rules(changed.Number, true, changed.Time))
-	if err := changes.apply(sdb, contracts); err != nil {
+	if err := changes.Apply(sdb, contracts); err != nil {
 		return 0, nil, err
 	}
 	gas, revert, err = gasestimator.Estimate(ctx, complete(msg).SkipNonceCheck().SkipEOACheck(), &gasestimator.Options{

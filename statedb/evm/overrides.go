@@ -90,10 +90,12 @@ func (o *BlockOverride) blobBaseFee() *big.Int {
 	return big.NewInt(params.BlobTxMinBlobGasprice)
 }
 
-// apply changes a state and the precompiled contracts, in the order of the
-// addresses, as if by a transaction before the call. The error wraps
-// ErrOverride.
-func (o *Overrides) apply(sdb *state.StateDB, contracts vm.PrecompiledContracts) error {
+// Apply changes a state and the precompiled contracts of a block, as if by a
+// transaction before the call. It is for hosts that run the EVM themselves, on
+// a state of [Block.Prestate]. The fields of Block change nothing here. The
+// accounts are changed in the order of their addresses. The error wraps
+// ErrOverride; the state may have a part of the changes then.
+func (o *Overrides) Apply(sdb *state.StateDB, contracts vm.PrecompiledContracts) error {
 	moved := make(map[common.Address]bool)
 	for _, addr := range slices.SortedFunc(maps.Keys(o.Accounts), common.Address.Cmp) {
 		account := o.Accounts[addr]
@@ -102,11 +104,11 @@ func (o *Overrides) apply(sdb *state.StateDB, contracts vm.PrecompiledContracts)
 		}
 		contract, precompiled := contracts[addr]
 		if to := account.MovePrecompileTo; to != nil {
-			if _, changed := o.Accounts[*to]; changed {
-				return fmt.Errorf("%w: account %s is already overridden", ErrOverride, to)
-			}
 			if !precompiled {
 				return fmt.Errorf("%w: account %s is not a precompile", ErrOverride, addr)
+			}
+			if _, changed := o.Accounts[*to]; changed {
+				return fmt.Errorf("%w: account %s is already overridden", ErrOverride, to)
 			}
 			contracts[*to], moved[*to] = contract, true
 		}

@@ -50,17 +50,22 @@ func TestOverrides(t *testing.T) {
 			require.Equal(t, before, after)
 		})
 	}
-	for name, accounts := range map[string]map[common.Address]AccountOverride{
-		"both kinds of storage":    {at: {State: slots(1), StateDiff: slots(1)}},
-		"not precompiled":          {at: {MovePrecompileTo: &identity}},
-		"moved to a changed one":   {identity: {MovePrecompileTo: &at}, at: {}},
-		"moved to a later address": {identity: {MovePrecompileTo: &common.Address{19: 9}}, {19: 9}: {}},
+	for name, c := range map[string]struct {
+		accounts map[common.Address]AccountOverride
+		want     string
+	}{
+		"both kinds of storage":        {map[common.Address]AccountOverride{at: {State: slots(1), StateDiff: slots(1)}}, "has both 'state' and 'stateDiff'"},
+		"not precompiled":              {map[common.Address]AccountOverride{at: {MovePrecompileTo: &identity}}, "is not a precompile"},
+		"moved to a changed one":       {map[common.Address]AccountOverride{identity: {MovePrecompileTo: &at}, at: {}}, "is already overridden"},
+		"moved to a later address":     {map[common.Address]AccountOverride{identity: {MovePrecompileTo: &common.Address{19: 9}}, {19: 9}: {}}, "is already overridden"},
+		"neither precompiled nor free": {map[common.Address]AccountOverride{at: {MovePrecompileTo: &identity}, identity: {}}, "is not a precompile"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			msg := &core.Message{From: addr(1), To: &at, GasLimit: 100_000}
-			_, err := CallWith(t.Context(), view, config, header(), noHashes, msg, Overrides{Accounts: accounts}, nil)
+			_, err := CallWith(t.Context(), view, config, header(), noHashes, msg, Overrides{Accounts: c.accounts}, nil)
 			require.ErrorIs(t, err, ErrOverride)
-			_, _, err = EstimateWith(t.Context(), view, config, header(), noHashes, msg, 0, Overrides{Accounts: accounts})
+			require.ErrorContains(t, err, c.want)
+			_, _, err = EstimateWith(t.Context(), view, config, header(), noHashes, msg, 0, Overrides{Accounts: c.accounts})
 			require.ErrorIs(t, err, ErrOverride)
 		})
 	}

@@ -65,8 +65,13 @@ func (a *Calls) prepare(ctx context.Context, method string, args *CallArgs, at *
 	if c.message, err = args.message(baseFee, a.node.ChainConfig().ChainID, gasCap); err != nil {
 		return nil, err
 	}
-	c.ctx, c.end = context.WithTimeoutCause(ctx, a.cfg.CallTime, fmt.Errorf("execution aborted (timeout = %v)", a.cfg.CallTime))
+	c.ctx, c.end = a.withTimeout(ctx)
 	return c, nil
+}
+
+// withTimeout bounds the duration of a call.
+func (a *api) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, a.cfg.CallTime, fmt.Errorf("execution aborted (timeout = %v)", a.cfg.CallTime))
 }
 
 // Call implements eth_call. The overrides of the state and of the block are

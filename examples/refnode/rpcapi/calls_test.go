@@ -74,7 +74,7 @@ func TestOverrides(t *testing.T) {
 		return result, err
 	}
 	_, err := call(map[string]any{"movePrecompileToAddress": at})
-	require.ErrorContains(t, err, "is already overridden")
+	require.ErrorContains(t, err, "is not a precompile")
 	result, err := call(map[string]any{"stateDiff": map[string]any{common.Hash{}.Hex(): common.Hash{31: 9}.Hex()}})
 	require.NoError(t, err)
 	require.Equal(t, common.Hash{31: 10}.Bytes(), []byte(result))

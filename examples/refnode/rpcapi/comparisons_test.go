@@ -267,6 +267,7 @@ func (c *conformance) differences() {
 		c.differs(pending, method, "pending")
 	}
 	blobs := map[string]any{"from": c.me, "to": c.stranger, "blobVersionedHashes": []common.Hash{{1}}}
+	c.differs("The rollup has no blobs, so a call with blobs is refused.", "eth_simulateV1", m{"blockStateCalls": []any{m{"calls": []any{blobs}}}})
 	for _, method := range []string{"eth_call", "eth_estimateGas", "eth_createAccessList", "eth_fillTransaction"} {
 		c.differs("The rollup has no blobs, so a call with blobs is refused.", method, blobs)
 	}

@@ -46,15 +46,17 @@ type Config struct {
 	// and the token was issued within the last minute. Without a key there are
 	// no administrators.
 	Secret []byte
-	// BatchItems is the maximum number of calls in a batch, and BatchBytes the
-	// maximum size of its answer in bytes. BodyBytes is the maximum size of a
-	// request in bytes, over HTTP and WebSocket.
+	// BatchItems is the maximum number of calls in a batch. BatchBytes is the
+	// maximum size of its answer in bytes, and of the data that all calls of an
+	// eth_simulateV1 return together. BodyBytes is the maximum size of a request
+	// in bytes, over HTTP and WebSocket.
 	BatchItems, BatchBytes, BodyBytes int
 	// RequestTime is the maximum duration of an HTTP request, from the first
 	// byte of the request to the last byte of the answer.
 	RequestTime time.Duration
 	// GasCap is the maximum gas, and CallTime the maximum duration, of
-	// eth_call, eth_estimateGas, eth_createAccessList and every trace.
+	// eth_call, eth_estimateGas, eth_createAccessList, eth_simulateV1 and every
+	// trace.
 	GasCap   uint64
 	CallTime time.Duration
 	// MaxLogs is the maximum number of logs in one answer. LogTerms is the
@@ -175,8 +177,8 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	})
 	fs.IntVar(&c.BatchItems, "rpc.batch-request-limit", c.BatchItems, "maximum `number` of calls in a batch")
 	fs.IntVar(&c.BatchBytes, "rpc.batch-response-max-size", c.BatchBytes, "maximum `size` of the answer to a batch, in bytes")
-	fs.Uint64Var(&c.GasCap, "rpc.gascap", c.GasCap, "maximum `gas` of eth_call, eth_estimateGas, eth_createAccessList and traces")
-	fs.DurationVar(&c.CallTime, "rpc.evmtimeout", c.CallTime, "maximum time of eth_call, eth_estimateGas, eth_createAccessList and traces")
+	fs.Uint64Var(&c.GasCap, "rpc.gascap", c.GasCap, "maximum `gas` of eth_call, eth_estimateGas, eth_createAccessList, eth_simulateV1 and traces")
+	fs.DurationVar(&c.CallTime, "rpc.evmtimeout", c.CallTime, "maximum time of eth_call, eth_estimateGas, eth_createAccessList, eth_simulateV1 and traces")
 	fs.IntVar(&c.LogTerms, "rpc.logquerylimit", c.LogTerms, "maximum `number` of addresses, and of topics per position, in a query for logs")
 	fs.Uint64Var(&c.LogRange, "rpc.rangelimit", c.LogRange, "maximum `number` of blocks that a query for logs reads")
 	c.registerLimits(fs)

@@ -215,7 +215,7 @@ func TestConformance(t *testing.T) {
 	}
 	c.call = map[string]any{"from": c.me, "to": c.counter}
 	c.failing = map[string]any{"from": c.me, "to": c.counter, "data": "0x1234"}
-	for _, fill := range []func(){c.blocks, c.transactions, c.states, c.calls, c.logs, c.node, c.pool, c.extremes, c.extremeOverrides, c.extremeLogs, c.differences} {
+	for _, fill := range []func(){c.blocks, c.transactions, c.states, c.calls, c.simulations, c.logs, c.node, c.pool, c.extremes, c.extremeOverrides, c.extremeLogs, c.differences} {
 		fill()
 	}
 	tried := map[string]bool{}

@@ -7,6 +7,7 @@ import (
 	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/history"
 	"github.com/ethereum/go-ethereum/core/vm"
 
@@ -36,6 +37,34 @@ const codeInvalidParams = -32602
 
 // codeTooMany is geth's code for a request whose answer would be too long.
 const codeTooMany = -38026
+
+// The codes of eth_simulateV1 for blocks and calls that cannot be.
+const (
+	codeBlockGas    = -38015
+	codeBlockNumber = -38020
+	codeBlockTime   = -38021
+	codeExecution   = -32015 // of a call that failed without a revert
+	codeInternal    = -32603
+)
+
+var errTooManyBlocks = codedError{errors.New("too many blocks"), codeTooMany}
+
+// simulateError adds the code of eth_simulateV1 to an error of a call that cannot run.
+func simulateError(err error) error {
+	for _, known := range []struct {
+		err  error
+		code int
+	}{
+		{core.ErrNonceTooLow, -38010}, {core.ErrNonceTooHigh, -38011}, {core.ErrFeeCapTooLow, -38012}, {core.ErrIntrinsicGas, -38013},
+		{core.ErrInsufficientFunds, -38014}, {core.ErrInsufficientFundsForTransfer, -38014}, {vm.ErrMaxInitCodeSizeExceeded, -38025},
+		{core.ErrFeeCapVeryHigh, codeInvalidParams}, {core.ErrTipVeryHigh, codeInvalidParams}, {core.ErrTipAboveFeeCap, codeInvalidParams},
+	} {
+		if errors.Is(err, known.err) {
+			return codedError{err, known.code}
+		}
+	}
+	return codedError{err, codeInternal}
+}
 
 // paramsError is an error with the code for invalid parameters.
 type paramsError struct{ error }

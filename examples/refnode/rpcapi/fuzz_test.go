@@ -3,6 +3,7 @@ package rpcapi
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -41,6 +42,11 @@ func FuzzCall(f *testing.F) {
 		_, _ = calls.EstimateGas(ctx, args, &earliest, o, b)
 		_, _ = calls.CreateAccessList(ctx, args, &earliest, o)
 		_, _ = calls.FillTransaction(ctx, args)
+		var simulated SimulateArgs
+		twice := fmt.Sprintf(`{"blockStateCalls":[{"calls":[%s,%s],"stateOverrides":%s,"blockOverrides":%s},{}],"traceTransfers":true}`, message, message, overrides, block)
+		if json.Unmarshal([]byte(twice), &simulated) == nil {
+			_, _ = calls.SimulateV1(ctx, simulated, &earliest)
+		}
 		view, err := n.StateAt(n.Resolve(rpc.EarliestBlockNumber))
 		if err != nil {
 			t.Fatal(err)

@@ -62,13 +62,11 @@ func (a *api) header(b *node.Block) (object, error) {
 // block returns the JSON of a block. Its transactions are full objects if full
 // is true, and hashes otherwise.
 func (a *api) block(b *node.Block, full bool) (object, error) {
-	o, err := a.header(b)
+	o, err := blockObject(b.Block)
 	if err != nil {
 		return nil, err
 	}
-	o["size"] = hexutil.Uint64(b.Size())
-	o["uncles"] = []common.Hash{}
-	o["withdrawals"] = []*types.Withdrawal{}
+	o.setProgress(a.node.Progress(b.NumberU64()))
 	txs := make([]any, len(b.Transactions()))
 	for i, tx := range b.Transactions() {
 		if !full {
@@ -83,10 +81,36 @@ func (a *api) block(b *node.Block, full bool) (object, error) {
 	return o, nil
 }
 
+// blockObject returns the JSON of a block without its transactions.
+func blockObject(b *types.Block) (object, error) {
+	o, err := encode(b.Header())
+	if err != nil {
+		return nil, err
+	}
+	o["size"] = hexutil.Uint64(b.Size())
+	o["uncles"] = []common.Hash{}
+	o["withdrawals"] = append([]*types.Withdrawal{}, b.Withdrawals()...)
+	return o, nil
+}
+
 // minedTransaction returns the JSON of a transaction in a block.
 func (a *api) minedTransaction(b *node.Block, index int) (object, error) {
+	from, err := a.sender(b.Transactions()[index])
+	if err != nil {
+		return nil, err
+	}
+	o, err := placedTransaction(b, index, from)
+	if err != nil {
+		return nil, err
+	}
+	o.setProgress(a.node.Progress(b.NumberU64()))
+	return o, nil
+}
+
+// placedTransaction returns the JSON of a transaction with its place in a block.
+func placedTransaction(b *node.Block, index int, from common.Address) (object, error) {
 	tx := b.Transactions()[index]
-	o, err := a.transaction(tx)
+	o, err := transactionObject(tx, from)
 	if err != nil {
 		return nil, err
 	}
@@ -98,14 +122,17 @@ func (a *api) minedTransaction(b *node.Block, index int) (object, error) {
 		// Wallets expect gasPrice to be the price that was paid.
 		o["gasPrice"] = (*hexutil.Big)(b.Receipts[index].EffectiveGasPrice)
 	}
-	o.setProgress(a.node.Progress(b.NumberU64()))
 	return o, nil
 }
 
 // pooledTransaction returns the JSON of a transaction that is not mined: it is
 // in the pool, or in a block that is not latest yet.
 func (a *api) pooledTransaction(tx *types.Transaction, p node.Progress) (object, error) {
-	o, err := a.transaction(tx)
+	from, err := a.sender(tx)
+	if err != nil {
+		return nil, err
+	}
+	o, err := transactionObject(tx, from)
 	if err != nil {
 		return nil, err
 	}
@@ -117,19 +144,24 @@ func (a *api) pooledTransaction(tx *types.Transaction, p node.Progress) (object,
 	return o, nil
 }
 
-// transaction returns the fields that mined and pooled transactions have in
-// common.
-func (a *api) transaction(tx *types.Transaction) (object, error) {
+// transactionObject returns the fields that mined and pooled transactions have
+// in common.
+func transactionObject(tx *types.Transaction, from common.Address) (object, error) {
 	o, err := encode(tx)
 	if err != nil {
 		return nil, err
 	}
-	from, err := types.Sender(a.signer, tx)
-	if err != nil {
-		return nil, fmt.Errorf("rpcapi: sender of %s: %w", tx.Hash(), err)
-	}
 	o["from"], o["to"] = from, tx.To()
 	return o, nil
+}
+
+// sender returns the sender of a transaction.
+func (a *api) sender(tx *types.Transaction) (common.Address, error) {
+	from, err := types.Sender(a.signer, tx)
+	if err != nil {
+		return from, fmt.Errorf("rpcapi: sender of %s: %w", tx.Hash(), err)
+	}
+	return from, nil
 }
 
 // receipt returns the JSON of a transaction's receipt.
@@ -140,9 +172,9 @@ func (a *api) receipt(b *node.Block, index int) (object, error) {
 		return nil, err
 	}
 	tx := b.Transactions()[index]
-	from, err := types.Sender(a.signer, tx)
+	from, err := a.sender(tx)
 	if err != nil {
-		return nil, fmt.Errorf("rpcapi: sender of %s: %w", tx.Hash(), err)
+		return nil, err
 	}
 	o["from"], o["to"], o["type"] = from, tx.To(), hexutil.Uint(tx.Type())
 	delete(o, "root")

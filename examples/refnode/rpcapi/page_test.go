@@ -25,7 +25,7 @@ const (
 var absent = map[string][]string{
 	"the node holds no keys":                           {"eth_resend"},
 	"only in developer mode":                           {"eth_sendTransaction", "eth_sign", "eth_signTransaction"},
-	"not built yet":                                    {"eth_simulateV1", "the subscription transactionReceipts"},
+	"not built yet":                                    {"the subscription transactionReceipts"},
 	"the node keeps all blocks, receipts and logs":     {"eth_capabilities"},
 	"the node makes its blocks, so it is never behind": {"the subscription syncing"},
 }

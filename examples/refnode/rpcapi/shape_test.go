@@ -16,7 +16,7 @@ var chainFields = map[string]string{
 	"hash":           "the hash of a block covers the other fields",
 	"parentHash":     "as `hash`",
 	"blockHash":      "as `hash`",
-	"stateRoot":      "the root of a unified binary tree (EIP-7864)",
+	"stateRoot":      "the root of a unified binary tree (EIP-7864); zero in a simulated block, because overrides need not fit into the tree",
 	"timestamp":      "the clock of the node; blocks may be faster than one per second, so a block can have the time of its parent",
 	"blockTimestamp": "as `timestamp`",
 	"mixHash":        "a hash of the parent's hash, because no beacon chain draws one; the builder knows it in advance",

@@ -99,7 +99,19 @@ const rich = privateKeyToAccount(generatePrivateKey()).address;
 await client.call({ account: rich, to: other.address, value: 5n, stateOverride: [{ address: rich, balance: parseEther("1") }] });
 const { accessList } = await client.createAccessList({ account, to: address, data: "0x18160ddd" });
 assert.deepEqual(accessList, []);
-step("state overrides, access lists");
+const [first, second] = await client.simulateBlocks({
+  blocks: [
+    { calls: [{ to: address, abi, account, functionName: "transfer", args: [rich, 7n] }] },
+    {
+      calls: [{ to: address, abi, functionName: "balanceOf", args: [rich] }, { account: rich, to: other.address, value: 5n }],
+      stateOverrides: [{ address: rich, balance: 5n }],
+    },
+  ],
+});
+assert.equal(first.calls[0].logs.length, 1);
+assert.equal(second.number, first.number + 1n);
+assert.deepEqual(second.calls.map((call) => [call.status, call.result]), [["success", 7n], ["success", null]]);
+step("state overrides, access lists, simulated blocks");
 
 // EIP-7702: the account gets the token's code, and answers as a token.
 const authorization = await wallet.signAuthorization({ account, contractAddress: address, executor: "self" });
