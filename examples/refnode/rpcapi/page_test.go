@@ -25,7 +25,6 @@ const (
 var absent = map[string][]string{
 	"the node holds no keys":                           {"eth_resend"},
 	"only in developer mode":                           {"eth_sendTransaction", "eth_sign", "eth_signTransaction"},
-	"not built yet":                                    {"the subscription transactionReceipts"},
 	"the node keeps all blocks, receipts and logs":     {"eth_capabilities"},
 	"the node makes its blocks, so it is never behind": {"the subscription syncing"},
 }
@@ -117,7 +116,7 @@ func (c *conformance) missing(t *testing.T, ours []string) (lines []string) {
 		lines = append(lines, quoted(names)+": "+why)
 	}
 	slices.Sort(lines)
-	subscriptions := map[string]string{"eth_transactionReceipts": "the subscription transactionReceipts", "eth_subscribeSyncStatus": "the subscription syncing"}
+	subscriptions := map[string]string{"eth_subscribeSyncStatus": "the subscription syncing"}
 	found := 0
 	for _, name := range methods(c.geth.apis) {
 		namespace, _, _ := strings.Cut(name, "_")

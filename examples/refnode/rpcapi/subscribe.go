@@ -2,7 +2,10 @@ package rpcapi
 
 import (
 	"context"
+	"errors"
+	"slices"
 
+	"github.com/ethereum/go-ethereum/common"
 	gethfilters "github.com/ethereum/go-ethereum/eth/filters"
 	"github.com/ethereum/go-ethereum/rpc"
 
@@ -40,6 +43,45 @@ func (a *Subscriptions) Logs(ctx context.Context, criteria gethfilters.FilterCri
 			}
 		}
 		return nil
+	})
+}
+
+// ReceiptQuery selects the transactions of a subscription to receipts. An empty
+// list means all.
+type ReceiptQuery struct {
+	TransactionHashes []common.Hash `json:"transactionHashes"`
+}
+
+// maxReceiptHashes is the maximum number of hashes in a ReceiptQuery, which is
+// geth's.
+const maxReceiptHashes = 200
+
+// TransactionReceipts implements eth_subscribe("transactionReceipts", query). It
+// delivers the receipts of blocks that become latest, those of a block together.
+func (a *Subscriptions) TransactionReceipts(ctx context.Context, query *ReceiptQuery) (*rpc.Subscription, error) {
+	var wanted []common.Hash
+	if query != nil {
+		wanted = query.TransactionHashes
+	}
+	if len(wanted) > maxReceiptHashes {
+		return nil, errors.New("exceed max number of transaction hashes allowed per transactionReceipts subscription")
+	}
+	return a.follow(ctx, func(c node.HeadChange, notify func(any) error) error {
+		var receipts []object
+		for i, r := range c.Block.Receipts {
+			if c.Removed || len(wanted) > 0 && !slices.Contains(wanted, r.TxHash) {
+				continue
+			}
+			receipt, err := a.receipt(c.Block, i)
+			if err != nil {
+				return err // impossible: the pool recovered the sender
+			}
+			receipts = append(receipts, receipt)
+		}
+		if len(receipts) == 0 {
+			return nil
+		}
+		return notify(receipts)
 	})
 }
 
