@@ -128,6 +128,7 @@ func (c *conformance) overrides() {
 	} {
 		c.same("eth_call", c.call, "latest", map[string]any{c.counter.Hex(): account})
 		c.same("eth_estimateGas", c.call, "latest", map[string]any{c.counter.Hex(): account})
+		c.same("debug_traceCall", c.call, "latest", m{"tracer": "callTracer", "stateOverrides": m{c.counter.Hex(): account}})
 	}
 	c.same("eth_createAccessList", c.call, "latest", map[string]any{c.counter.Hex(): map[string]any{"state": slots}})
 	c.same("eth_getStorageAt", c.counter, slot, "latest")
@@ -138,6 +139,10 @@ func (c *conformance) overrides() {
 	moved := map[string]any{identity.Hex(): map[string]any{"movePrecompileToAddress": c.stranger}}
 	c.same("eth_call", copied, "latest", moved)
 	c.same("eth_call", map[string]any{"to": identity, "data": "0x0102"}, "latest", moved)
+	c.same("debug_traceCall", copied, "latest", m{"tracer": "callTracer", "stateOverrides": moved})
+	for _, at := range []string{"0x4", "earliest"} {
+		c.same("debug_traceCall", c.call, at, m{"tracer": "callTracer", "txIndex": "0x0"})
+	}
 	c.same("eth_call", copied, "latest", map[string]any{identity.Hex(): moved[identity.Hex()], c.stranger.Hex(): map[string]any{}})
 	// A program that returns one field of the block.
 	for field, block := range map[string]map[string]any{
@@ -148,6 +153,7 @@ func (c *conformance) overrides() {
 		program := map[string]any{"data": "0x" + field + "5f5260205ff3"}
 		c.same("eth_call", program, "latest", nil, block)
 		c.same("eth_estimateGas", program, "latest", nil, block)
+		c.same("debug_traceCall", program, "latest", m{"tracer": "callTracer", "blockOverrides": block})
 		program["gasPrice"], program["from"] = "0x77359400", c.me
 		c.same("eth_call", program, "latest", map[string]any{}, block)
 	}

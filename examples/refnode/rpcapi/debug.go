@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -220,6 +221,12 @@ func (b traceBackend) StateAtBlock(_ context.Context, block *types.Block, _ *sta
 func (b traceBackend) StateAtTransaction(
 	_ context.Context, block *types.Block, index int,
 ) (*types.Transaction, vm.BlockContext, *state.StateDB, tracers.StateReleaseFunc, error) {
+	switch n := len(block.Transactions()); {
+	case block.NumberU64() == 0:
+		return nil, vm.BlockContext{}, nil, nil, errors.New("no transaction in genesis")
+	case index < 0 || index >= n && index+n > 0: // an empty block has a state at index 0
+		return nil, vm.BlockContext{}, nil, nil, fmt.Errorf("transaction index %d out of range for block %s", index, block.Hash())
+	}
 	executed, err := b.executed(block)
 	if err != nil {
 		return nil, vm.BlockContext{}, nil, nil, err
