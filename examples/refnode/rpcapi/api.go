@@ -43,6 +43,7 @@ func (a *api) services(limiter *ratelimit.Limiter) []service {
 		{"web3", &Web3{}},
 		{"txpool", &TxPool{a}},
 		{"debug", newDebug(a)},
+		{"trace", &Trace{a}},
 		{"jam", &JAM{a}},
 		{"admin", &Admin{a, limiter}},
 	}

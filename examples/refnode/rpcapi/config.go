@@ -18,15 +18,15 @@ var ErrInvalidConfig = errors.New("rpcapi: invalid config")
 
 // namespaces are the namespaces that Config.API may contain. The namespace
 // admin always requires a token.
-var namespaces = []string{"eth", "net", "web3", "txpool", "jam", "debug"}
+var namespaces = []string{"eth", "net", "web3", "txpool", "jam", "debug", "trace"}
 
 // Config defines which clients may call which methods, and how often. Start
 // from [DefaultConfig]. Settings that geth also has keep geth's name, meaning
 // and default.
 type Config struct {
 	// API lists the namespaces that clients without a token may call: eth, net,
-	// web3, txpool, jam and debug. Tracing is expensive, so leave debug out if
-	// untrusted clients reach the node. A client with a token may call all of
+	// web3, txpool, jam, debug and trace. Tracing is expensive, so leave debug
+	// and trace out if untrusted clients reach the node. A client with a token may call all of
 	// these and admin.
 	API []string
 	// Dev lets every client use the keys of the development accounts: see [Wallet].
@@ -47,9 +47,10 @@ type Config struct {
 	// no administrators.
 	Secret []byte
 	// BatchItems is the maximum number of calls in a batch. BatchBytes is the
-	// maximum size of its answer in bytes, and of the data that all calls of an
-	// eth_simulateV1 return together. BodyBytes is the maximum size of a request
-	// in bytes, over HTTP and WebSocket.
+	// maximum size of its answer in bytes, of the data that all calls of an
+	// eth_simulateV1 return together, and of an answer of the namespace trace.
+	// BodyBytes is the maximum size of a request in bytes, over HTTP and
+	// WebSocket.
 	BatchItems, BatchBytes, BodyBytes int
 	// RequestTime is the maximum duration of an HTTP request, from the first
 	// byte of the request to the last byte of the answer.
@@ -61,9 +62,10 @@ type Config struct {
 	CallTime time.Duration
 	// MaxLogs is the maximum number of logs in one answer. LogTerms is the
 	// maximum number of addresses in a query, and of topics per position.
-	// LogRange is the maximum number of blocks that a query reads.
-	MaxLogs, LogTerms int
-	LogRange          uint64
+	// LogRange is the maximum number of blocks that a query reads, and TraceRange
+	// the maximum number of blocks that trace_filter executes again.
+	MaxLogs, LogTerms    int
+	LogRange, TraceRange uint64
 	// FilterTime is the lifetime of a filter after its client last used it.
 	FilterTime time.Duration
 	// MaxSubscriptions is the maximum number of filters and subscriptions of
@@ -108,6 +110,7 @@ func DefaultConfig() Config {
 		CallTime:    5 * time.Second,
 		MaxLogs:     10_000,
 		LogRange:    100_000,
+		TraceRange:  100, // as in reth
 		LogTerms:    1000,
 		FilterTime:  5 * time.Minute,
 
@@ -135,6 +138,7 @@ func (c *Config) Validate() error {
 		{"BatchItems", c.BatchItems, c.BatchItems > 0}, {"BatchBytes", c.BatchBytes, c.BatchBytes > 0}, {"BodyBytes", c.BodyBytes, c.BodyBytes > 0},
 		{"RequestTime", c.RequestTime, c.RequestTime > 0}, {"GasCap", c.GasCap, c.GasCap > 0}, {"CallTime", c.CallTime, c.CallTime > 0},
 		{"MaxLogs", c.MaxLogs, c.MaxLogs > 0}, {"LogTerms", c.LogTerms, c.LogTerms > 0}, {"LogRange", c.LogRange, c.LogRange > 0},
+		{"TraceRange", c.TraceRange, c.TraceRange > 0},
 		{"FilterTime", c.FilterTime, c.FilterTime > 0}, {"MaxSubscriptions", c.MaxSubscriptions, c.MaxSubscriptions > 0},
 	} {
 		if !f.ok {
@@ -167,7 +171,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 			return nil
 		})
 	}
-	list(&c.API, "http.api", "`namespaces` that callers without a token may use; leave out debug if strangers reach the node")
+	list(&c.API, "http.api", "`namespaces` that callers without a token may use; leave out debug and trace if strangers reach the node")
 	list(&c.CORS, "http.corsdomain", "`origins` whose scripts may read answers over HTTP; * allows all")
 	list(&c.VHosts, "http.vhosts", "host `names` that requests may address; * allows all")
 	list(&c.Origins, "ws.origins", "`origins` whose scripts may open a WebSocket; * allows all")

@@ -558,6 +558,7 @@ func TestConfig(t *testing.T) {
 		"RequestTime":      func(c *Config) { c.RequestTime = 0 },
 		"GasCap":           func(c *Config) { c.GasCap = 0 },
 		"CallTime":         func(c *Config) { c.CallTime = -time.Second },
+		"TraceRange":       func(c *Config) { c.TraceRange = 0 },
 		"MaxLogs":          func(c *Config) { c.MaxLogs = 0 },
 		"LogTerms":         func(c *Config) { c.LogTerms = 0 },
 		"LogRange":         func(c *Config) { c.LogRange = 0 },

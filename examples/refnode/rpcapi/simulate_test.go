@@ -72,7 +72,7 @@ func (c *conformance) simulatedBlocks() {
 	block := func(fields m) m { return m{"blockOverrides": fields} }
 	for _, blocks := range [][]any{
 		{block(m{"number": "0x9"}), block(m{"time": late})}, {block(m{"number": "0x5"})}, {block(m{"number": "0x1"})}, {block(m{"number": "0x106"})},
-		{block(m{"number": "0x105"})}, {block(m{"number": "0x105"}), m{}}, {block(m{"number": "0x107"})}, {block(m{"number": most})},
+		{block(m{"number": "0x105"}), m{}}, {block(m{"number": "0x107"})}, {block(m{"number": most})},
 		{block(m{"number": "0xa"}), block(m{"number": "0xa"})}, {block(m{"time": late}), block(m{"time": late})}, {block(m{"time": "0xffffffffffffffff"}), m{}},
 		{block(m{"time": late}), m{}, block(m{"time": "0x80000000b"}), block(m{"number": "0x20", "time": "0x7ffffffff"})},
 		{block(m{"gasLimit": "0x5208"}), m{}}, {block(m{"gasLimit": "0x0"}), m{}}, {block(m{"baseFeePerGas": "0x0"}), m{}}, {block(m{"baseFeePerGas": most}), m{}},
