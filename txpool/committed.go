@@ -71,14 +71,17 @@ func (c *core) commit(e *entry, now int64) {
 }
 
 // uncommit makes the nonces from the given one on free again, except those that
-// the host's state shows.
+// the host's state shows. The next nonce is then the one after the committed
+// transactions that remain, as after a restart.
 func (c *core) uncommit(a *account, nonce uint64) {
-	nonce = max(nonce, a.state)
-	if nonce >= a.nonce {
+	if max(nonce, a.state) >= a.nonce {
 		return
 	}
 	a.forget(c, func(s *spending) bool { return s.nonce >= nonce })
-	a.nonce = nonce
+	a.nonce = a.state
+	for _, s := range a.spent {
+		a.nonce = max(a.nonce, s.nonce+1)
+	}
 	a.recost()
 	a.stale = true // read again in any case
 	c.arrange(a, 0, len(a.txs))

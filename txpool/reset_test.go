@@ -137,3 +137,17 @@ func TestRevertFreesNonces(t *testing.T) {
 	require.Equal(t, tx(0, 0, 3).Hash(), d.By)
 	require.Empty(t, p.Held())
 }
+
+// If the bundle of a later nonce fails while an earlier nonce is leased, the earlier
+// one is not used: its transaction comes back.
+func TestRevertBehindALease(t *testing.T) {
+	p := newPool(t, newWorld(), nil)
+	add(t, p, tx(0, 0, 2), tx(0, 1, 2))
+	first, second := p.Drain(Budget{Count: 1}), p.Drain(Budget{Count: 1})
+	require.NoError(t, second.Commit())
+	require.Empty(t, p.Reset(Head{Reverted: []Block{blockOf(tx(0, 1, 2))}}))
+	require.Equal(t, "lp", statuses(p, 0, 2))
+	require.NoError(t, first.Release())
+	require.Equal(t, "pp", statuses(p, 0, 2))
+	require.NoError(t, p.Check())
+}
