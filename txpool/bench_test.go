@@ -1,7 +1,6 @@
 package txpool
 
 import (
-	"encoding/binary"
 	"math/big"
 	"math/rand/v2"
 	"runtime"
@@ -10,38 +9,32 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/holiman/uint256"
+	"github.com/stretchr/testify/require"
 )
 
-// unsigned are transactions whose sender stands in the data: recovering signatures is not what is
-// measured here.
-func unsigned(n int, sender func(i int) uint64, nonce func(i int) uint64, tip func(i int) int64) []*types.Transaction {
+// plains makes n transactions of different senders from the given one on, with a
+// price in wei. Recovering signatures is not what is measured here.
+func plains(n, from int, price func(i int) int64) []*types.Transaction {
 	txs := make([]*types.Transaction, n)
 	for i := range txs {
-		price := tip(i)
-		data := binary.BigEndian.AppendUint64(nil, sender(i))
-		txs[i] = types.NewTx(&types.DynamicFeeTx{ChainID: chainID, Nonce: nonce(i), GasTipCap: big.NewInt(price), GasFeeCap: big.NewInt(price * 2), Gas: 30_000, To: &common.Address{1}, Value: big.NewInt(1), Data: data})
+		to := common.BigToAddress(big.NewInt(int64(from+i) + 1))
+		txs[i] = types.NewTx(&types.DynamicFeeTx{ChainID: chainID, GasTipCap: big.NewInt(price(i)), GasFeeCap: big.NewInt(price(i) * 2), Gas: 30_000, To: &to, Value: big.NewInt(1)})
 		txs[i].Hash()
 		txs[i].Size()
 	}
 	return txs
 }
 
-func bigPool(b testing.TB, size int) *Pool {
+func bigPool(b *testing.B, size int) *Pool {
 	cfg := DefaultConfig(chainID)
-	cfg.MaxPending, cfg.MaxQueued, cfg.MaxPerSender = 2*size, 2*size, 128
-	cfg.MaxBytes = 1 << 40
-	cfg.Sender = func(tx *types.Transaction) (common.Address, error) {
-		var a common.Address
-		copy(a[:], tx.Data())
-		return a, nil
-	}
-	rich := Account{Balance: *new(uint256.Int).Lsh(uint256.NewInt(1), 100)}
-	p, err := New(cfg, StateFunc(func(common.Address) (Account, error) { return rich, nil }))
-	if err != nil {
-		b.Fatal(err)
-	}
+	unsigned(&cfg)
+	cfg.MaxPending, cfg.MaxQueued, cfg.MaxPerSender, cfg.MaxBytes = 2*size, 2*size, 128, 1<<40
+	p, err := New(cfg, StateFunc(func(common.Address) (Account, error) { return Account{Balance: veryRich}, nil }))
+	require.NoError(b, err)
 	return p
 }
+
+var veryRich = *new(uint256.Int).Lsh(uint256.NewInt(1), 100)
 
 func randomTip(r *rand.Rand) func(int) int64 {
 	return func(int) int64 { return 2*gwei + r.Int64N(100*gwei) }
@@ -60,7 +53,7 @@ func BenchmarkAdd(b *testing.B) {
 		b.Run(big.NewInt(int64(n)).String(), func(b *testing.B) {
 			r := rand.New(rand.NewPCG(1, 2))
 			p := bigPool(b, 2*n)
-			fill(b, p, unsigned(n, func(i int) uint64 { return uint64(i) }, func(int) uint64 { return 0 }, randomTip(r)))
+			fill(b, p, plains(n, 0, randomTip(r)))
 			runtime.GC()
 			b.ReportAllocs()
 			b.ResetTimer()
@@ -72,7 +65,7 @@ func BenchmarkAdd(b *testing.B) {
 					for _, tx := range fresh {
 						p.Remove(tx.Hash())
 					}
-					fresh = unsigned(round, func(j int) uint64 { return uint64(n + i + j) }, func(int) uint64 { return 0 }, randomTip(r))
+					fresh = plains(round, n+i, randomTip(r))
 					b.StartTimer()
 				}
 				if err := p.Add(fresh[i%round]); err != nil {
@@ -83,13 +76,11 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
-func zero(int) uint64 { return 0 }
-
 func BenchmarkEvict(b *testing.B) {
 	const n = 10_000
 	r := rand.New(rand.NewPCG(1, 2))
 	p := bigPool(b, 2*n)
-	fill(b, p, unsigned(n, func(i int) uint64 { return uint64(i) }, zero, randomTip(r)))
+	fill(b, p, plains(n, 0, randomTip(r)))
 	p.cfg.MaxPending = n
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -98,7 +89,7 @@ func BenchmarkEvict(b *testing.B) {
 	for i := range b.N {
 		if i%1000 == 0 {
 			b.StopTimer()
-			fresh = unsigned(1000, func(j int) uint64 { return uint64(n + i + j) }, zero, func(int) int64 { tip++; return tip })
+			fresh = plains(1000, n+i, func(int) int64 { tip++; return tip })
 			b.StartTimer()
 		}
 		if err := p.Add(fresh[i%1000]); err != nil {
@@ -111,7 +102,7 @@ func BenchmarkReplace(b *testing.B) {
 	const n = 10_000
 	r := rand.New(rand.NewPCG(1, 2))
 	p := bigPool(b, 2*n)
-	first := unsigned(n, func(i int) uint64 { return uint64(i) }, zero, randomTip(r))
+	first := plains(n, 0, randomTip(r))
 	for range b.N {
 		b.StopTimer()
 		for _, tx := range p.Candidates() {
@@ -119,7 +110,7 @@ func BenchmarkReplace(b *testing.B) {
 		}
 		p.core.replaced = newRecent[struct{}](0, 0)
 		fill(b, p, first)
-		dearer := unsigned(n, func(i int) uint64 { return uint64(i) }, zero, func(i int) int64 { return first[i].GasTipCap().Int64() * 2 })
+		dearer := plains(n, 0, func(i int) int64 { return first[i].GasTipCap().Int64() * 2 })
 		b.StartTimer()
 		fill(b, p, dearer)
 	}
@@ -129,18 +120,17 @@ func BenchmarkReplace(b *testing.B) {
 func BenchmarkCommit(b *testing.B) {
 	const n, block = 100_000, 10_000
 	r := rand.New(rand.NewPCG(1, 2))
-	txs := unsigned(n, func(i int) uint64 { return uint64(i) }, zero, randomTip(r))
+	txs := plains(n, 0, randomTip(r))
 	p := bigPool(b, 2*n)
 	nonces := make(map[common.Address]uint64)
-	rich := *new(uint256.Int).Lsh(uint256.NewInt(1), 100)
-	p.state = StateFunc(func(a common.Address) (Account, error) { return Account{Nonce: nonces[a], Balance: rich}, nil })
+	p.state = StateFunc(func(a common.Address) (Account, error) { return Account{Nonce: nonces[a], Balance: veryRich}, nil })
 	for range b.N {
 		b.StopTimer()
 		nonces = make(map[common.Address]uint64)
 		p.Reset(Head{})
 		p.core.cache.Purge()
 		p.AddAll(txs)
-		l := p.Drain(Budget{Count: block})
+		l := drain(p, Budget{Count: block})
 		done := l.Transactions()
 		touched := make([]common.Address, len(done))
 		for i, tx := range done {

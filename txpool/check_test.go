@@ -27,29 +27,28 @@ func TestCheckFindsDamage(t *testing.T) {
 		"reversed": func(_ *core, a *account) { a.txs[4], a.txs[5] = a.txs[5], a.txs[4] },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			p := newPool(t, w, nil)
+			w := newWorld(t)
 			for i := range senders {
 				for n := range uint64(each) {
-					require.NoError(t, p.Add(tx(i, n, 2)))
+					require.NoError(t, w.Add(tx(i, n, 2)))
 				}
 			}
-			require.NoError(t, p.Check())
-			damage(p.core, p.core.accounts[addr(40)])
-			require.ErrorIs(t, p.Check(), ErrInvariant)
+			w.check()
+			damage(w.core, w.core.accounts[addr(40)])
+			require.ErrorIs(t, w.Check(), ErrInvariant)
 		})
 	}
 }
 
 func BenchmarkCheck(b *testing.B) {
-	p := newPool(b, newWorld(), func(c *Config) { c.MaxPending, c.MaxPerSender = 20_000, 400 })
+	w := newWorld(b, func(c *Config) { c.MaxPending, c.MaxPerSender = 20_000, 400 })
 	for i := range 64 {
 		for n := range uint64(312) {
-			require.NoError(b, p.Add(tx(i, n, 2)))
+			require.NoError(b, w.Add(tx(i, n, 2)))
 		}
 	}
 	for b.Loop() {
-		if err := p.Check(); err != nil {
+		if err := w.Check(); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -41,13 +41,17 @@ func ExamplePool() {
 	for _, nonce := range []uint64{0, 2} {
 		fmt.Println("nonce", nonce, pool.Add(transferOf("alice", nonce, 2)))
 	}
-	lease := pool.Drain(txpool.Budget{Gas: 30_000_000})
-	fmt.Println("into the bundle:", len(lease.Transactions()), "still waiting:", pool.Stats().Queued)
-	fmt.Println(lease.Commit(), pool.Size())
+	session := pool.Build(context.Background(), txpool.Budget{Gas: 30_000_000})
+	for tx := session.Next(); tx != nil; tx = session.Next() {
+		fmt.Println("into the bundle: nonce", tx.Nonce())
+	}
+	fmt.Println("still waiting:", pool.Stats().Queued)
+	fmt.Println(session.Commit(), pool.Size())
 	// Output:
 	// nonce 0 <nil>
 	// nonce 2 <nil>
-	// into the bundle: 1 still waiting: 1
+	// into the bundle: nonce 0
+	// still waiting: 1
 	// <nil> 1
 }
 

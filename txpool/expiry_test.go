@@ -1,30 +1,105 @@
-package txpool_test
+package txpool
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/stretchr/testify/require"
-
-	"github.com/jamq/jamq/txpool"
 )
 
-// Events of transactions that Add finds expired are delivered before it
-// returns.
-func TestExpiredInAddIsDelivered(t *testing.T) {
-	var dropped []*types.Transaction
-	h := newHost(t, func(c *txpool.Config) {
-		c.Observe = func(e txpool.Event) {
-			if e.Kind == txpool.Dropped {
-				dropped = append(dropped, e.Tx)
-			}
-		}
+// Transactions expire.
+func TestExpiry(t *testing.T) {
+	w := newWorld(t)
+	w.add(tx(0, 0, 2), tx(1, 3, 2))
+	w.advance(30 * time.Minute)
+	w.add(tx(0, 1, 2))
+	require.Zero(t, w.CleanupExpired())
+	l := w.drain(Budget{Count: 1})
+	w.advance(30 * time.Minute)
+	require.NoError(t, l.Commit())
+	require.Equal(t, 1, w.CleanupExpired(), "the queued one; a committed one is gone anyway")
+	w.stands(0, "-p")
+	w.advance(30 * time.Minute)
+	require.Equal(t, 1, w.CleanupExpired())
+	require.Zero(t, w.Size())
+	w.advance(30 * time.Minute)
+	require.Zero(t, w.CleanupExpired())
+	require.Zero(t, w.Stats().Senders, "what was committed and never shown is forgotten")
+}
+
+// Expired transactions leave with the next Add, Build or Reset.
+func TestExpiryInOtherCalls(t *testing.T) {
+	for name, call := range map[string]func(*world){
+		"Add":   func(w *world) { w.add(tx(1, 0, 1)) },
+		"Build": func(w *world) { w.build(Budget{}) },
+		"Reset": func(w *world) { w.reset(Head{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dropped := 0
+			w := newWorld(t, observed(func(e Event) {
+				if e.Kind == Dropped {
+					dropped++
+				}
+			}))
+			w.add(tx(0, 0, 2))
+			w.advance(time.Hour)
+			call(w)
+			w.has(StatusUnknown, tx(0, 0, 2))
+			require.Equal(t, 1, dropped, "events when the call returns")
+		})
+	}
+}
+
+// A pool that the host does not call does nothing by itself, and calls none of the host's
+// functions.
+func TestNothingWithoutACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(c *Config) { c.Now = nil })
+		w.add(tx(0, 0, 2))
+		time.Sleep(2 * w.cfg.Lifetime)
+		synctest.Wait()
+		require.Equal(t, 1, w.Size())
+		require.Equal(t, 1, w.CleanupExpired())
+		require.Zero(t, w.Size())
 	})
-	old := transfer(0, 0, 5, 0)
-	require.NoError(t, h.pool.Add(old))
-	h.now = h.now.Add(h.cfg.Lifetime + time.Minute)
-	require.NoError(t, h.pool.Add(transfer(1, 0, 5, 0)))
-	require.Equal(t, txpool.StatusUnknown, h.pool.Status(old.Hash()))
-	require.Len(t, dropped, 1)
+}
+
+// An expired transaction stays while a later one in line stays. One behind a gap
+// does not keep it.
+func TestExpiryOfParents(t *testing.T) {
+	w := newWorld(t)
+	w.add(tx(0, 0, 2), tx(1, 0, 2))
+	w.advance(30 * time.Minute)
+	w.add(tx(0, 1, 2), tx(1, 2, 2))
+	w.advance(30 * time.Minute)
+	w.CleanupExpired()
+	w.stands(0, "pp")
+	w.stands(1, "--q")
+}
+
+// A leased transaction does not expire, and the sender's later transactions stay as
+// long.
+func TestLeasedDoesNotExpire(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.LeaseLifetime = 10 * time.Hour })
+	w.add(tx(0, 0, 2))
+	l := w.drain(Budget{})
+	w.advance(2 * time.Hour)
+	require.Zero(t, w.CleanupExpired())
+	require.Len(t, l.Transactions(), 1)
+}
+
+// A lease that is neither committed nor released comes back by itself.
+func TestLeaseExpires(t *testing.T) {
+	w := newWorld(t)
+	w.add(tx(0, 0, 2))
+	l := w.drain(Budget{})
+	require.Equal(t, w.clock().Add(time.Minute), l.Expires())
+	w.advance(time.Minute - 1)
+	w.CleanupExpired()
+	w.stands(0, "l")
+	w.advance(1)
+	w.CleanupExpired()
+	w.stands(0, "p")
+	require.ErrorIs(t, l.Commit(), ErrLeaseClosed)
 }

@@ -1,15 +1,12 @@
 package txpool
 
 import (
-	"crypto/ecdsa"
-	"encoding/binary"
 	"math/big"
 	"runtime"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 )
@@ -18,24 +15,24 @@ import (
 // transactions of all types and shapes (I15).
 func TestMemory(t *testing.T) {
 	const n, perSender = 1500, 4
-	price := weiOf(2)
+	price := gweis(2)
 	small := uint256.MustFromBig(price)
 	for name, shape := range map[string]func(nonce uint64) types.TxData{
 		"legacy": func(nonce uint64) types.TxData {
-			return &types.LegacyTx{Nonce: nonce, GasPrice: price, Gas: txGas, To: &common.Address{1}}
+			return &types.LegacyTx{Nonce: nonce, GasPrice: price, Gas: txGas, To: there}
 		},
 		"transfer": func(nonce uint64) types.TxData {
-			return &types.DynamicFeeTx{ChainID: chainID, Nonce: nonce, GasTipCap: price, GasFeeCap: price, Gas: txGas, To: &common.Address{1}, Value: big.NewInt(1e9)}
+			return &types.DynamicFeeTx{ChainID: chainID, Nonce: nonce, GasTipCap: price, GasFeeCap: price, Gas: txGas, To: there, Value: big.NewInt(1e9)}
 		},
 		"data": func(nonce uint64) types.TxData {
-			return &types.DynamicFeeTx{ChainID: chainID, Nonce: nonce, GasTipCap: price, GasFeeCap: price, Gas: 200_000, To: &common.Address{1}, Data: make([]byte, 5000)}
+			return &types.DynamicFeeTx{ChainID: chainID, Nonce: nonce, GasTipCap: price, GasFeeCap: price, Gas: 200_000, To: there, Data: make([]byte, 5000)}
 		},
 		"addresses": func(nonce uint64) types.TxData {
-			return &types.AccessListTx{ChainID: chainID, Nonce: nonce, GasPrice: price, Gas: 2_000_000, To: &common.Address{1}, AccessList: make(types.AccessList, 100)}
+			return &types.AccessListTx{ChainID: chainID, Nonce: nonce, GasPrice: price, Gas: 2_000_000, To: there, AccessList: make(types.AccessList, 100)}
 		},
 		"keys": func(nonce uint64) types.TxData {
 			list := types.AccessList{{StorageKeys: make([]common.Hash, 3)}, {StorageKeys: make([]common.Hash, 70)}}
-			return &types.AccessListTx{ChainID: chainID, Nonce: nonce, GasPrice: price, Gas: 2_000_000, To: &common.Address{1}, AccessList: list}
+			return &types.AccessListTx{ChainID: chainID, Nonce: nonce, GasPrice: price, Gas: 2_000_000, To: there, AccessList: list}
 		},
 		"authorizations": func(nonce uint64) types.TxData {
 			auths := []types.SetCodeAuthorization{delegate(1, 1<<40), delegate(2, 1<<40), delegate(3, 1<<40)}
@@ -52,30 +49,23 @@ func TestMemory(t *testing.T) {
 			raws := make([][]byte, n)
 			for i := range raws {
 				var err error
-				raws[i], err = types.MustSignNewTx(manyKeys(i/perSender), signer, shape(uint64(i%perSender))).MarshalBinary()
+				raws[i], err = sign(1+i/perSender, shape(uint64(i%perSender))).MarshalBinary()
 				require.NoError(t, err)
 			}
 			before := heapInUse()
-			p := newPool(t, newWorld(), func(c *Config) {
+			w := newWorld(t, unjournaled, func(c *Config) {
 				c.MaxPending, c.MaxBytes, c.MaxDelegated, c.AcceptBlobs = n, 1<<40, perSender, true
 			})
-			_, errs := p.AddAllRaw(raws)
+			_, errs := w.AddAllRaw(raws)
 			for _, err := range errs {
 				require.NoError(t, err)
 			}
-			have, want := float64(p.Stats().PendingBytes)/n, float64(heapInUse()-before)/n
+			have, want := float64(w.Stats().PendingBytes)/n, float64(heapInUse()-before)/n
 			require.InEpsilon(t, want, have, 0.25, "counted %.0f bytes for each, the heap has %.0f", have, want)
 			runtime.KeepAlive(raws)
-			runtime.KeepAlive(p)
+			runtime.KeepAlive(w)
 		})
 	}
-}
-
-func manyKeys(i int) *ecdsa.PrivateKey {
-	var b [32]byte
-	binary.BigEndian.PutUint64(b[24:], uint64(i+1))
-	key, _ := crypto.ToECDSA(b[:])
-	return key
 }
 
 // heapInUse returns the bytes of all objects that are reachable.

@@ -143,17 +143,17 @@ func (p *Pool) ContentFrom(sender common.Address) (pending, queued []*types.Tran
 	return nil, nil
 }
 
-func (a *account) content() (pending, held []*types.Transaction) {
+func (a *account) content() (pending, queued []*types.Transaction) {
 	for _, e := range a.txs {
 		switch {
 		case e.private:
 		case e.counts() == ready:
 			pending = append(pending, e.tx)
 		default:
-			held = append(held, e.tx)
+			queued = append(queued, e.tx)
 		}
 	}
-	return pending, held
+	return pending, queued
 }
 
 // Content returns the result of ContentFrom for all senders.

@@ -1,4 +1,4 @@
-package txpool_test
+package txpool
 
 import (
 	"context"
@@ -19,8 +19,6 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
-
-	"github.com/jamq/jamq/txpool"
 )
 
 // realBlock is an execution payload of a beacon block that go-ethereum uses as
@@ -105,7 +103,7 @@ func (b *realBlock) share() error {
 	b.gas = make(map[common.Hash]uint64)
 	least, rest := uint64(0), uint64(0)
 	for _, tx := range b.txs {
-		b.gas[tx.Hash()] = gas
+		b.gas[tx.Hash()] = txGas
 		if !isTransfer(tx) {
 			b.gas[tx.Hash()] = min(used(tx), tx.Gas())
 			rest += tx.Gas() - b.gas[tx.Hash()]
@@ -134,11 +132,11 @@ func (b *realBlock) share() error {
 	return nil
 }
 
-func isTransfer(tx *types.Transaction) bool { return tx.Gas() == gas }
+func isTransfer(tx *types.Transaction) bool { return tx.Gas() == txGas }
 
 // fill returns a pool that holds the block's transactions, added in a random
 // order. Each sender has the nonce of its first transaction and enough balance.
-func (b *realBlock) fill(t *testing.T, seed uint64) *txpool.Pool {
+func (b *realBlock) fill(t *testing.T, seed uint64) *Pool {
 	t.Helper()
 	nonces := make(map[common.Address]uint64)
 	for _, tx := range b.txs {
@@ -147,21 +145,21 @@ func (b *realBlock) fill(t *testing.T, seed uint64) *txpool.Pool {
 			nonces[from] = tx.Nonce()
 		}
 	}
-	cfg := txpool.DefaultConfig(b.chainID)
+	cfg := DefaultConfig(b.chainID)
 	cfg.AcceptBlobs, cfg.AcceptUnprotected = true, true
 	cfg.BlockGasLimit, cfg.MaxTxGas = b.gasLimit, b.gasLimit
 	if !strings.HasPrefix(b.name, "electra") {
-		cfg.Fork = txpool.Shanghai
+		cfg.Fork = Shanghai
 	}
 	cfg.MaxTxSize = 128 * 1024
 	cfg.MaxBytes = 1 << 30
 	cfg.MaxPerSender = len(b.txs)
 	cfg.MinGasPrice, cfg.SurgeSlope = 0, 0
-	p, err := txpool.New(cfg, txpool.StateFunc(func(who common.Address) (txpool.Account, error) {
-		return txpool.Account{Nonce: nonces[who], Balance: *new(uint256.Int).Lsh(uint256.NewInt(1), 120)}, nil
+	p, err := New(cfg, StateFunc(func(who common.Address) (Account, error) {
+		return Account{Nonce: nonces[who], Balance: *new(uint256.Int).Lsh(uint256.NewInt(1), 120)}, nil
 	}))
 	require.NoError(t, err)
-	p.Reset(txpool.Head{BaseFee: b.baseFee})
+	p.Reset(Head{BaseFee: b.baseFee})
 	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(b.txs)) {
 		require.NoError(t, p.Add(b.txs[i]), "%s, transaction %d", b.name, i)
 	}
@@ -170,9 +168,9 @@ func (b *realBlock) fill(t *testing.T, seed uint64) *txpool.Pool {
 
 // build builds a block within the gas limit by a session and reports for each
 // transaction the gas that it used.
-func (b *realBlock) build(t *testing.T, p *txpool.Pool) (block []*types.Transaction, gasUsed uint64) {
+func (b *realBlock) build(t *testing.T, p *Pool) (block []*types.Transaction, gasUsed uint64) {
 	t.Helper()
-	s := p.Build(context.Background(), txpool.Budget{Gas: b.gasLimit})
+	s := p.Build(context.Background(), Budget{Gas: b.gasLimit})
 	for tx := s.Next(); tx != nil; tx = s.Next() {
 		used := b.gas[tx.Hash()]
 		require.LessOrEqual(t, tx.Gas(), b.gasLimit-gasUsed, "Next returned a transaction that may not start")
@@ -181,7 +179,7 @@ func (b *realBlock) build(t *testing.T, p *txpool.Pool) (block []*types.Transact
 	}
 	lease, err := s.Seal()
 	require.NoError(t, err)
-	require.Equal(t, hashesOf(block), hashesOf(lease.Transactions()))
+	same(t, block, lease.Transactions())
 	require.NoError(t, lease.Release())
 	return block, gasUsed
 }
@@ -216,7 +214,7 @@ func TestReplay(t *testing.T) {
 				require.GreaterOrEqual(t, 100*len(block), 98*len(b.txs), "%d of %d transactions", len(block), len(b.txs))
 				require.GreaterOrEqual(t, 100*gasUsed, 98*b.gasUsed, "%d of %d gas", gasUsed, b.gasUsed)
 				again, _ := b.build(t, b.fill(t, seed))
-				require.Equal(t, hashesOf(block), hashesOf(again), "T3: equal pools give equal blocks")
+				same(t, block, again) // equal pools give equal blocks (T3)
 			})
 		}
 	}
@@ -233,7 +231,7 @@ func TestReplayByLimits(t *testing.T) {
 		}
 		p := b.fill(t, 0)
 		byLimit := uint64(0)
-		lease := p.Drain(txpool.Budget{Gas: b.gasLimit})
+		lease := drain(p, Budget{Gas: b.gasLimit})
 		for _, tx := range lease.Transactions() {
 			byLimit += b.gas[tx.Hash()]
 		}

@@ -1,7 +1,6 @@
 package txpool
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -12,142 +11,186 @@ import (
 // Included transactions leave, whether or not the pool drained them. Other
 // transactions with the same nonce leave too.
 func TestResetIncluded(t *testing.T) {
-	w := newWorld()
 	left := make(map[common.Hash]Kind)
-	p := newPool(t, w, func(c *Config) {
-		c.Observe = func(e Event) {
-			if e.Kind == Included || e.Kind == Dropped {
-				left[e.Tx.Hash()] = e.Kind
-			}
+	w := newWorld(t, observed(func(e Event) {
+		if e.Kind == Included || e.Kind == Dropped {
+			left[e.Tx.Hash()] = e.Kind
 		}
-	})
-	add(t, p, tx(0, 0, 2), tx(0, 1, 2), tx(1, 0, 2), tx(1, 1, 2))
+	}))
+	w.add(tx(0, 0, 2), tx(0, 1, 2), tx(1, 0, 2), tx(1, 1, 2))
 	w.nonce(0, 1)
 	w.nonce(1, 1)
-	p.Reset(Head{Included: []Block{{Transactions: []*types.Transaction{tx(0, 0, 2), tx(1, 0, 9)}}}, Touched: []common.Address{addr(0), addr(1)}})
-	require.Equal(t, "-p", statuses(p, 0, 2))
-	require.Equal(t, "-p", statuses(p, 1, 2))
+	w.reset(Head{Included: []Block{blockOf(tx(0, 0, 2), tx(1, 0, 9))}, Touched: []common.Address{addr(0), addr(1)}})
+	w.stands(0, "-p")
+	w.stands(1, "-p")
 	require.Equal(t, map[common.Hash]Kind{tx(0, 0, 2).Hash(): Included, tx(1, 0, 2).Hash(): Dropped}, left)
-	require.NoError(t, p.Check())
 }
 
 // A leased transaction that another block includes leaves the lease.
 func TestResetIncludesLeased(t *testing.T) {
-	w := newWorld()
-	p := newPool(t, w, nil)
-	add(t, p, tx(0, 0, 2), tx(0, 1, 2))
-	l := p.Drain(Budget{})
-	w.nonce(0, 1)
-	p.Reset(Head{Included: []Block{{Transactions: []*types.Transaction{tx(0, 0, 2)}}}})
-	require.Equal(t, hashes([]*types.Transaction{tx(0, 1, 2)}), hashes(l.Transactions()))
+	w := newWorld(t)
+	w.add(tx(0, 0, 2), tx(0, 1, 2))
+	l := w.drain(Budget{})
+	w.include(blockOf(tx(0, 0, 2)))
+	same(t, chain(0, 1, 1, 2), l.Transactions())
 	require.NoError(t, l.Release())
-	require.Equal(t, "-p", statuses(p, 0, 2))
-	require.NoError(t, p.Check())
+	w.stands(0, "-p")
 }
 
 // TestI12Reinjection: reverted transactions come back by the same rules, nonces first.
 func TestI12Reinjection(t *testing.T) {
-	w := newWorld()
-	p := newPool(t, w, func(c *Config) { c.MaxQueued = 1 })
-	add(t, p, tx(0, 0, 2), tx(0, 1, 2), tx(1, 0, 2))
-	first := p.Drain(Budget{Count: 3})
-	block := Block{Transactions: first.Transactions()}
-	require.NoError(t, first.Commit())
-	w.nonce(0, 2)
-	w.nonce(1, 1)
-	p.Reset(Head{Included: []Block{block}})
-	add(t, p, tx(0, 2, 2), tx(0, 3, 2), tx(0, 4, 2))
+	w := newWorld(t, func(c *Config) { c.MaxQueued = 1 })
+	w.add(tx(0, 0, 2), tx(0, 1, 2), tx(1, 0, 2))
+	block := w.commit(Budget{Count: 3})
+	w.include(block)
+	w.add(chain(0, 2, 3, 2)...)
 	// The block is undone. Sender 1's is overtaken by another one in the new chain.
 	w.nonce(0, 0)
-	refused := p.Reset(Head{Reverted: []Block{block}, Included: []Block{{Transactions: []*types.Transaction{tx(1, 0, 7)}}}})
-	require.Equal(t, "ppppp", statuses(p, 0, 5), "the gap was not held against those behind it")
+	refused := w.reset(Head{Reverted: []Block{block}, Included: []Block{blockOf(tx(1, 0, 7))}})
+	w.stands(0, "ppppp") // the gap was not held against those behind it
 	require.Len(t, refused, 1)
 	require.Equal(t, tx(1, 0, 2).Hash(), refused[0].Tx.Hash())
 	require.ErrorIs(t, refused[0].Err, ErrNonceTooLow)
-	require.NoError(t, p.Check())
 }
 
 // A committed bundle that fails before the state ever showed it gives its nonces back.
 func TestRevertCommitted(t *testing.T) {
-	w := newWorld()
-	p := newPool(t, w, nil)
-	add(t, p, tx(0, 0, 2), tx(0, 1, 2), tx(0, 2, 2))
-	b1, b2 := p.Drain(Budget{Count: 1}), p.Drain(Budget{Count: 1})
-	txs := b2.Transactions()
-	require.NoError(t, b1.Commit())
-	require.NoError(t, b2.Commit())
-	require.Equal(t, "--p", statuses(p, 0, 3))
-	require.Empty(t, p.Reset(Head{Reverted: []Block{{Transactions: txs}}}))
-	require.Equal(t, "-pp", statuses(p, 0, 3))
-	refuse(t, p, tx(0, 0, 9), ErrNonceTooLow)
+	w := newWorld(t)
+	w.add(tx(0, 0, 2), tx(0, 1, 2), tx(0, 2, 2))
+	w.commit(Budget{Count: 1})
+	last := w.commit(Budget{Count: 1})
+	w.stands(0, "--p")
+	require.Empty(t, w.fails(last.Transactions...))
+	w.stands(0, "-pp")
+	w.refuse(tx(0, 0, 9), ErrNonceTooLow)
+}
+
+// If the bundle of a later nonce fails while an earlier nonce is leased, the earlier
+// one is not used: its transaction comes back.
+func TestRevertBehindALease(t *testing.T) {
+	w := newWorld(t)
+	w.add(tx(0, 0, 2), tx(0, 1, 2))
+	first, second := w.drain(Budget{Count: 1}), w.drain(Budget{Count: 1})
+	require.NoError(t, second.Commit())
+	require.Empty(t, w.fails(tx(0, 1, 2)))
+	w.stands(0, "lp")
+	require.NoError(t, first.Release())
+	w.stands(0, "pp")
 }
 
 // A transaction that is reverted and included in one call moved to another block, whether the
 // state shows it already or not.
 func TestResetMovesBetweenBlocks(t *testing.T) {
 	for _, shown := range []bool{true, false} {
-		w := newWorld()
-		p := newPool(t, w, nil)
-		add(t, p, tx(0, 0, 2), tx(0, 1, 2))
-		l := p.Drain(Budget{Count: 1})
-		block := Block{Transactions: l.Transactions()}
-		require.NoError(t, l.Commit())
+		w := newWorld(t)
+		w.add(tx(0, 0, 2), tx(0, 1, 2))
+		block := w.commit(Budget{Count: 1})
 		if shown {
 			w.nonce(0, 1)
 		}
-		require.Empty(t, p.Reset(Head{Reverted: []Block{block}, Included: []Block{block}}))
-		require.Equal(t, "-p", statuses(p, 0, 2))
-		require.NoError(t, p.Check())
+		require.Empty(t, w.reset(Head{Reverted: []Block{block}, Included: []Block{block}}))
+		w.stands(0, "-p")
 	}
 }
 
 // The nonces of a reverted block are free again, also if its transactions do not come back. If the
 // sender uses one, the transaction that is held aside leaves as replaced.
 func TestRevertFreesNonces(t *testing.T) {
-	refuse := false
-	p := newPool(t, newWorld(), func(c *Config) {
-		c.Precheck = func(tx *types.Transaction) error {
-			if refuse {
-				return errors.New("not now")
-			}
-			return nil
-		}
-	})
+	refused := false
+	w := newWorld(t, unless(func(*types.Transaction) bool { return refused }))
 	old := tx(0, 0, 2)
-	add(t, p, old)
-	l := p.Drain(Budget{})
-	block := Block{Transactions: l.Transactions()}
-	require.NoError(t, l.Commit())
-	refuse = true
-	displaced := p.Reset(Head{Reverted: []Block{block}})
+	w.add(old)
+	w.commit(Budget{})
+	refused = true
+	displaced := w.fails(old)
 	require.Len(t, displaced, 1)
 	require.True(t, displaced[0].Held)
-	require.EqualError(t, displaced[0].Err, "not now")
-	require.Equal(t, StatusHeld, p.Status(old.Hash()))
-	require.Equal(t, displaced, p.Held())
-	refuse = false
-	add(t, p, tx(0, 0, 3))
-	require.Equal(t, "p", statuses(p, 0, 1))
-	displaced = p.Reset(Head{})
+	require.ErrorIs(t, displaced[0].Err, errTest)
+	w.has(StatusHeld, old)
+	require.Equal(t, displaced, w.Held())
+	refused = false
+	w.add(tx(0, 0, 3))
+	w.stands(0, "p")
+	displaced = w.reset(Head{})
 	require.Len(t, displaced, 1)
 	require.ErrorIs(t, displaced[0].Err, ErrReplaced)
-	d, known := p.Departure(old.Hash())
-	require.True(t, known)
+	d := w.departed(old)
 	require.Equal(t, Replaced, d.Kind)
 	require.Equal(t, tx(0, 0, 3).Hash(), d.By)
-	require.Empty(t, p.Held())
+	require.Empty(t, w.Held())
 }
 
-// If the bundle of a later nonce fails while an earlier nonce is leased, the earlier
-// one is not used: its transaction comes back.
-func TestRevertBehindALease(t *testing.T) {
-	p := newPool(t, newWorld(), nil)
-	add(t, p, tx(0, 0, 2), tx(0, 1, 2))
-	first, second := p.Drain(Budget{Count: 1}), p.Drain(Budget{Count: 1})
-	require.NoError(t, second.Commit())
-	require.Empty(t, p.Reset(Head{Reverted: []Block{blockOf(tx(0, 1, 2))}}))
-	require.Equal(t, "lp", statuses(p, 0, 2))
-	require.NoError(t, first.Release())
-	require.Equal(t, "pp", statuses(p, 0, 2))
-	require.NoError(t, p.Check())
+// A leased transaction whose nonce the state shows leaves no gap.
+func TestUsedNonceInALease(t *testing.T) {
+	w := newWorld(t)
+	w.add(tx(0, 0, 2), tx(0, 1, 2))
+	l := w.drain(Budget{Count: 1})
+	w.nonce(0, 1)
+	require.Empty(t, w.reset(Head{}))
+	w.stands(0, "lp")
+	require.NoError(t, l.Return(tx(0, 0, 2).Hash()))
+	w.stands(0, "-p")
+}
+
+// A leased transaction stays in its lease whatever the state shows.
+func TestStateLeavesLeases(t *testing.T) {
+	for name, change := range map[string]func(*Account){
+		"nonce":   func(a *Account) { a.Nonce = 1 },
+		"balance": func(a *Account) { a.Balance.Clear() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.add(tx(0, 0, 10))
+			l := w.drain(Budget{})
+			w.set(0, change)
+			require.Empty(t, w.reset(Head{}))
+			require.Len(t, l.Transactions(), 1)
+			w.check()
+		})
+	}
+}
+
+// If the bundle of a private transaction fails, the transaction is back and
+// still private.
+func TestPrivateStaysPrivate(t *testing.T) {
+	w := newWorld(t)
+	tx := tx(0, 0, 5)
+	w.addPrivate(tx)
+	w.commit(Budget{})
+	require.Empty(t, w.fails(tx))
+	w.has(StatusPending, tx)
+	require.Empty(t, w.Candidates(), "a private transaction is shown")
+}
+
+// A block that holds nil is the host's mistake: it costs nothing but that transaction.
+func TestNilInBlocks(t *testing.T) {
+	for _, head := range []Head{{Included: []Block{blockOf(nil)}}, {Reverted: []Block{blockOf(nil)}}} {
+		w := newWorld(t)
+		require.NotPanics(t, func() { w.reset(head) })
+		w.add(tx(0, 0, 5))
+	}
+}
+
+// TestPanickingSender: if Config.Sender panics for a transaction of a reverted block, Reset does
+// not, and the other transactions of the block return.
+func TestPanickingSender(t *testing.T) {
+	bad := tx(0, 0, 5)
+	var panics bool
+	w := newWorld(t, func(c *Config) {
+		c.Sender = func(tx *types.Transaction) (common.Address, error) {
+			if panics && tx.Hash() == bad.Hash() {
+				panic("x")
+			}
+			return types.Sender(signer, tx)
+		}
+	})
+	panics = true
+	var displaced []Displaced
+	require.NotPanics(t, func() { displaced = w.fails(bad, tx(1, 0, 5)) })
+	require.Equal(t, 1, w.Stats().Pending)
+	require.Len(t, displaced, 1)
+	require.True(t, displaced[0].Held)
+	panics = false
+	w.reset(Head{})
+	require.Equal(t, 2, w.Stats().Pending, "the transaction that was held aside")
 }

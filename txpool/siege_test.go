@@ -1,230 +1,265 @@
-package txpool_test
+package txpool
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"maps"
 	"math/big"
-	"sync"
-	"testing"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
-
-	"github.com/jamq/jamq/txpool"
 )
 
-// siege is a small pool on a chain that executes transactions, so that an
-// attacker pays the gas that it uses and not its gas limits. Victims are the
-// accounts from 0 on, attackers those from attacker on.
+// siege is a world with an attacker, for the tests of published attacks on
+// mempools: DETER (CCS '21), MemPurge (USENIX Security '24), MPFUZZ and saferAd.
+// In all of them, an attacker with funded accounts removes the victims'
+// transactions from the pool, or keeps new ones out, for much less than they pay.
+//
+// The chain of a siege executes transactions, so that the attacker pays the gas
+// that it uses and not its gas limits. The victims are the senders from 0 on, and
+// the attacker has those from attacker on: rogue funds them, and offer adds their
+// transactions, which the pool may refuse. honour adds those of the victims.
+// produce, session and force make blocks. judge is the oracle.
 type siege struct {
-	t    require.TestingT
-	pool *txpool.Pool
-
-	mu      sync.Mutex
-	now     time.Time
-	chain   ledger
-	baseFee int64 // gwei
-
-	// honest are the victims' transactions that wait, mine are the attackers' addresses.
-	honest map[common.Hash]*types.Transaction
-	mine   map[common.Address]bool
-	// earned and paid are the fees that blocks took from victims and from
-	// attackers, in gwei.
-	earned, paid float64
+	*world
+	price  int64                              // base fee, gwei
+	honest map[common.Hash]*types.Transaction // of the victims, not in a block yet
+	mine   map[common.Address]bool            // the attacker's accounts
+	paid   float64                            // by the attacker above the base fee, gwei
 }
 
-func newSiege(t require.TestingT, slots int, change func(*txpool.Config)) *siege {
-	s := &siege{t: t, now: time.Unix(1_800_000_000, 0), chain: make(ledger), honest: make(map[common.Hash]*types.Transaction), mine: make(map[common.Address]bool)}
-	cfg := txpool.DefaultConfig(chainID)
-	cfg.MaxPending, cfg.MaxParked, cfg.MaxQueued = slots, slots, slots
-	cfg.FloorWindow = 0
-	cfg.Now = func() time.Time { return s.now }
-	if change != nil {
-		change(&cfg)
+const (
+	attacker = 1000
+	rich     = 1_000_000 * txGas // gwei: enough for everything here
+)
+
+// newSiege returns a siege of a pool with a number of slots for each kind of
+// transactions.
+func newSiege(t tester, slots int, changes ...func(*Config)) *siege {
+	surge := func(c *Config) { c.SurgeSlope = DefaultConfig(chainID).SurgeSlope }
+	return &siege{
+		world:  newWorld(t, append([]func(*Config){tiny(slots, slots), surge}, changes...)...),
+		honest: make(map[common.Hash]*types.Transaction), mine: make(map[common.Address]bool),
 	}
-	pool, err := txpool.New(cfg, txpool.StateFunc(func(who common.Address) (txpool.Account, error) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.chain.get(who), nil
-	}))
-	require.NoError(t, err)
-	s.pool = pool
-	return s
 }
 
 // besieged is a siege of a pool that victims filled with transfers for 5 to 7 gwei.
-func besieged(t require.TestingT, slots int, change func(*txpool.Config)) *siege {
-	s := newSiege(t, slots, change)
+func besieged(t tester, slots int, changes ...func(*Config)) *siege {
+	s := newSiege(t, slots, changes...)
 	for i := range slots {
-		s.honour(transfer(i, 0, int64(5+i%3), 0))
+		s.honour(tx(i, 0, int64(5+i%3)))
 	}
 	return s
 }
 
-// honour adds a victim's transaction, which must be admitted.
-func (s *siege) honour(tx *types.Transaction) {
-	require.NoError(s.t, s.pool.Add(tx))
-	s.honest[tx.Hash()] = tx
+// fill adds victims until their transactions take a number of bytes.
+func (s *siege) fill(bytes uint64) {
+	for i := 0; s.Stats().PendingBytes < bytes; i++ {
+		s.honour(tx(i, 0, int64(5+i%3)))
+	}
+}
+
+// roomy removes the limits that a test is not about.
+func roomy(c *Config) { c.SurgeSlope, c.MaxBytes = 0, 1<<30 }
+
+// honour adds victims' transactions, which must be admitted.
+func (s *siege) honour(txs ...*types.Transaction) {
+	for _, tx := range txs {
+		require.NoError(s.t, s.Add(tx), "an honest newcomer; watermark %d", s.Stats().Watermark)
+		s.honest[tx.Hash()] = tx
+	}
+}
+
+// admits checks that a victim is admitted at a fair price.
+func (s *siege) admits(i int, price int64) {
+	s.honour(tx(i, s.accounts.get(addr(i)).Nonce, price))
 }
 
 // rogue gives the attacker an account with a balance in gwei and returns its
 // number.
 func (s *siege) rogue(i int, balance int64) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mine[address(attacker+i)] = true
-	s.chain[address(attacker+i)] = txpool.Account{Balance: *wei(balance)}
-	return attacker + i
+	who := attacker + i
+	s.mine[addr(who)] = true
+	s.set(who, func(a *Account) { *a = Account{Balance: *uint256.MustFromBig(gweis(balance))} })
+	return who
 }
 
 // delegated makes an account one that others can empty.
-func (s *siege) delegated(i int) {
-	account := s.chain.get(address(i))
-	account.Delegated = true
-	s.chain[address(i)] = account
+func (s *siege) delegated(i int) { s.set(i, func(a *Account) { a.Delegated = true }) }
+
+// offer adds transactions, which may be refused. It returns how many were
+// admitted.
+func (s *siege) offer(txs ...*types.Transaction) (admitted int) {
+	for _, tx := range txs {
+		if s.Add(tx) == nil {
+			admitted++
+		}
+	}
+	return admitted
 }
 
-// build makes a block of the transactions of a drain and calls Reset. It
-// returns how many transactions ran.
-func (s *siege) build(budget txpool.Budget) int {
-	lease := s.pool.Drain(budget)
+// offerAll is offer in one batch.
+func (s *siege) offerAll(txs ...*types.Transaction) (admitted int) {
+	for _, err := range s.AddAll(txs) {
+		if err == nil {
+			admitted++
+		}
+	}
+	return admitted
+}
+
+// produce makes a block of the transactions of a drain. It returns how many ran.
+func (s *siege) produce(budget Budget) int {
+	lease := s.drain(budget)
 	var block []*types.Transaction
 	for _, tx := range lease.Transactions() {
 		if s.run(tx) != nil {
-			_ = lease.Reject(tx.Hash(), fmt.Errorf("it did not run")) // and its successors
+			_ = lease.Reject(tx.Hash(), errTest) // and its successors
 			continue
 		}
 		block = append(block, tx)
 	}
 	require.NoError(s.t, lease.Commit())
-	s.head(block)
+	s.head(blockOf(block...))
 	return len(block)
 }
 
-// mine puts transactions into a block past the pool, such as by a forced inclusion.
+// session makes a block by a session. A transaction fails if it does not run, or
+// if fails reports so; after is called after each failure. session returns the
+// block and the number of transactions that Next returned.
+func (s *siege) session(budget Budget, fails func(*types.Transaction) bool, after func()) (block []*types.Transaction, offered int) {
+	b := s.build(budget)
+	gasUsed := uint64(0)
+	for tx := b.Next(); tx != nil; tx = b.Next() {
+		offered++
+		if fails != nil && fails(tx) || s.run(tx) != nil {
+			b.Fail(errTest)
+			if after != nil {
+				after()
+			}
+			continue
+		}
+		b.Used(used(tx), tx.Size())
+		gasUsed += used(tx)
+		block = append(block, tx)
+	}
+	require.NoError(s.t, b.Commit())
+	s.head(Block{Transactions: block, GasUsed: gasUsed, GasLimit: budget.Gas})
+	return block, offered
+}
+
+// force puts transactions into a block past the pool, such as by a forced inclusion.
 func (s *siege) force(txs ...*types.Transaction) {
 	for _, tx := range txs {
 		require.NoError(s.t, s.run(tx))
 	}
-	s.head(txs)
+	s.head(blockOf(txs...))
 }
 
-func (s *siege) head(block []*types.Transaction) {
-	s.now = s.now.Add(6 * time.Second)
-	price := big.NewInt(s.baseFee * gwei)
-	s.pool.Reset(txpool.Head{Included: []txpool.Block{{BaseFee: price, Transactions: block}}, BaseFee: price})
+// head makes a block the new head.
+func (s *siege) head(block Block) {
+	s.advance(6 * time.Second)
+	block.BaseFee = gweis(s.price)
+	s.Reset(Head{Included: []Block{block}, BaseFee: block.BaseFee})
 }
 
-// setBaseFee sets the base fee of the next block, in gwei.
+// setBaseFee makes an empty block with another base fee, in gwei.
 func (s *siege) setBaseFee(price int64) {
-	s.baseFee = price
-	s.head(nil)
+	s.price = price
+	s.head(Block{})
 }
 
-// run runs a transaction on the chain, and counts what it pays.
+// run runs a transaction on the chain and counts what it pays.
 func (s *siege) run(tx *types.Transaction) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	from, fee, err := s.chain.run(tx, s.baseFee)
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	fee, err := s.accounts.run(tx, s.price)
 	if err != nil {
 		return err
 	}
-	if s.mine[from] {
+	if s.mine[senderOf(tx)] {
 		s.paid += fee
-	} else {
-		s.earned += fee
 	}
 	delete(s.honest, tx.Hash())
 	return nil
 }
 
-// judge applies the oracle: the fees that the attacker has paid, and would pay
-// if all pending transactions ran, are at least λ times those of the victims'
-// transactions that were lost.
-func (s *siege) judge(lambda float64) {
-	lost, gone := 0.0, 0
+// sweep empties all delegated accounts of the attacker, as one transaction of
+// another account can, and charges for it: a call with a value into cold
+// delegated code, 11,900 gas each (EIP-2929, EIP-7702), at the given price in
+// gwei.
+func (s *siege) sweep(price int64) {
+	s.paid += float64(txGas * price)
+	for who := range s.mine {
+		if account := s.accounts.get(who); account.Delegated {
+			account.Balance.Clear()
+			s.accounts[who] = account
+			s.paid += float64(11_900 * price)
+		}
+	}
+	s.head(Block{})
+}
+
+// inLine is how many transactions of a sender can run.
+func (s *siege) inLine(i int) int {
+	pending, _ := s.ContentFrom(addr(i))
+	return len(pending)
+}
+
+// lost returns the fees of the victims' transactions that are gone, in gwei, and
+// their number.
+func (s *siege) lost() (fees float64, gone int) {
 	for hash, tx := range s.honest {
-		if s.pool.Get(hash) == nil {
-			lost += fee(tx, 0)
+		if s.Get(hash) == nil {
+			fees += fee(tx, 0)
 			gone++
 		}
 	}
-	var all []*types.Transaction
-	for _, lease := range s.pool.Leases() {
+	return fees, gone
+}
+
+// bundle returns all transactions that are in leases or could be.
+func (s *siege) bundle() (all []*types.Transaction) {
+	for _, lease := range s.Leases() {
 		all = append(all, lease.Transactions()...)
 	}
-	dry, paid := s.chain.copy(), s.paid
-	for _, tx := range append(all, s.pool.Candidates()...) {
-		if from, fee, err := dry.run(tx, s.baseFee); err == nil && s.mine[from] {
+	return append(all, s.Candidates()...)
+}
+
+// judge is the oracle: the fees that the attacker has paid, and would pay if all
+// pending transactions ran, are at least a share of those that the victims lost.
+func (s *siege) judge(share float64) {
+	s.check()
+	lost, gone := s.lost()
+	dry, paid := maps.Clone(s.accounts), s.paid
+	for _, tx := range s.bundle() {
+		if fee, err := dry.run(tx, s.price); err == nil && s.mine[senderOf(tx)] {
 			paid += fee
 		}
 	}
-	require.GreaterOrEqual(s.t, paid, lambda*lost, "of %d victims' transactions %d are gone, worth %.0f gwei; the attacker pays %.0f", len(s.honest), gone, lost, paid)
+	require.GreaterOrEqual(s.t, paid, share*lost, "of %d victims' transactions %d are gone, worth %.0f gwei; the attacker pays %.0f", len(s.honest), gone, lost, paid)
 }
 
-// admits checks that an honest newcomer is admitted at a fair price, in gwei,
-// and runs in the next block.
-func (s *siege) admits(i int, price int64) {
-	tx := transfer(i, s.chain.get(address(i)).Nonce, price, 0)
-	require.NoError(s.t, s.pool.Add(tx), "an honest newcomer who pays %d gwei; watermark %d", price, s.pool.Stats().Watermark)
-	s.honest[tx.Hash()] = tx
-}
-
-func transfer(i int, nonce uint64, price int64, value int64) *types.Transaction {
-	return types.MustSignNewTx(key(i), signer, &types.LegacyTx{Nonce: nonce, GasPrice: big.NewInt(price * gwei), Gas: gas, To: &common.Address{1}, Value: wei(value).ToBig()})
-}
-
-// dynamic pays a tip up to a cap, in gwei.
-func dynamic(i int, nonce uint64, tip, limit int64) *types.Transaction {
-	return types.MustSignNewTx(key(i), signer, &types.DynamicFeeTx{
-		ChainID: chainID, Nonce: nonce, GasTipCap: big.NewInt(tip * gwei), GasFeeCap: big.NewInt(limit * gwei), Gas: gas, To: &common.Address{1},
-	})
-}
-
-// wei converts gwei.
-func wei(amount int64) *uint256.Int {
-	return new(uint256.Int).Mul(uint256.NewInt(uint64(amount)), uint256.NewInt(gwei))
-}
-
-// ledger is the chain's accounts. One that is not there has an ether.
-type ledger map[common.Address]txpool.Account
-
-func (l ledger) get(who common.Address) txpool.Account {
-	if account, there := l[who]; there {
-		return account
-	}
-	return txpool.Account{Balance: *uint256.NewInt(1e18)}
-}
-
-func (l ledger) copy() ledger {
-	c := make(ledger, len(l))
-	for who, account := range l {
-		c[who] = account
-	}
-	return c
-}
-
-// run runs a transaction as a chain with a base fee in gwei does. It returns
-// the sender and the amount that it paid above the base fee, in gwei.
-func (l ledger) run(tx *types.Transaction, baseFee int64) (from common.Address, paid float64, err error) {
-	from, err = types.Sender(signer, tx)
-	if err != nil {
-		return from, 0, err
-	}
-	account := l.get(from)
-	price := new(big.Int).Add(tx.EffectiveGasTipValue(big.NewInt(baseFee*gwei)), big.NewInt(baseFee*gwei))
-	cost := new(big.Int).Add(new(big.Int).Mul(tx.GasFeeCap(), new(big.Int).SetUint64(tx.Gas())), tx.Value())
-	switch {
+// run runs a transaction as a chain with a base fee in gwei does. It returns the
+// amount that the sender paid above the base fee, in gwei.
+func (l ledger) run(tx *types.Transaction, baseFee int64) (paid float64, err error) {
+	from := senderOf(tx)
+	account, base := l.get(from), gweis(baseFee)
+	price := new(big.Int).Add(tx.EffectiveGasTipValue(base), base)
+	switch cost := tx.Cost(); {
 	case tx.Nonce() != account.Nonce:
-		return from, 0, fmt.Errorf("nonce %d, the account's is %d", tx.Nonce(), account.Nonce)
+		return 0, fmt.Errorf("nonce %d, the account's is %d", tx.Nonce(), account.Nonce)
 	case account.Balance.ToBig().Cmp(cost) < 0:
-		return from, 0, fmt.Errorf("costs %v of %v", cost, &account.Balance)
-	case tx.GasFeeCap().Cmp(big.NewInt(baseFee*gwei)) < 0:
-		return from, 0, fmt.Errorf("does not pay the base fee")
+		return 0, fmt.Errorf("costs %v of %v", cost, &account.Balance)
+	case tx.GasFeeCap().Cmp(base) < 0:
+		return 0, errors.New("does not pay the base fee")
 	}
-	spent := new(big.Int).Add(new(big.Int).Mul(price, new(big.Int).SetUint64(used(tx))), tx.Value())
+	spent := new(big.Int).Add(price.Mul(price, new(big.Int).SetUint64(used(tx))), tx.Value())
 	account.Nonce++
 	account.Balance.Sub(&account.Balance, uint256.MustFromBig(spent))
 	l[from] = account
@@ -238,143 +273,32 @@ func (l ledger) run(tx *types.Transaction, baseFee int64) (from common.Address, 
 		delegate.Delegated = true
 		l[authority] = delegate
 	}
-	return from, fee(tx, baseFee), nil
+	return fee(tx, baseFee), nil
 }
 
-// used returns the gas that a transaction to an account without code uses,
-// which is its cost before the first instruction.
+// used returns the gas that a transaction to an account without code uses, which
+// is its cost before the first instruction.
 func used(tx *types.Transaction) uint64 {
-	zeros, others := uint64(0), uint64(0)
-	for _, b := range tx.Data() {
-		if b == 0 {
-			zeros++
-		} else {
-			others++
-		}
-	}
-	all := gas + 4*zeros + 16*others + 2400*uint64(len(tx.AccessList())) + 1900*uint64(tx.AccessList().StorageKeys()) + 25_000*uint64(len(tx.SetCodeAuthorizations()))
-	return max(all, gas+10*zeros+40*others) // EIP-7623
+	zeros := uint64(bytes.Count(tx.Data(), []byte{0}))
+	others := uint64(len(tx.Data())) - zeros
+	list := tx.AccessList()
+	all := txGas + 4*zeros + 16*others + 2400*uint64(len(list)) + 1900*uint64(list.StorageKeys()) + 25_000*uint64(len(tx.SetCodeAuthorizations()))
+	return max(all, txGas+10*zeros+40*others) // EIP-7623
 }
 
 // fee returns the amount that a transaction pays above a base fee, in gwei.
 func fee(tx *types.Transaction, baseFee int64) float64 {
-	tip, _ := new(big.Float).SetInt(tx.EffectiveGasTipValue(big.NewInt(baseFee * gwei))).Float64()
+	tip, _ := new(big.Float).SetInt(tx.EffectiveGasTipValue(gweis(baseFee))).Float64()
 	return tip * float64(used(tx)) / gwei
 }
 
-const rich = 1_000_000 * gas // gwei: enough for everything here
-
-func TestSiegeFutureFlood(t *testing.T) {
-	for _, accounts := range []int{1, 2000} {
-		t.Run(fmt.Sprint(accounts), func(t *testing.T) {
-			s := besieged(t, 16, nil)
-			for i := range accounts {
-				who := s.rogue(i, rich)
-				for nonce := uint64(1); nonce < uint64(max(70/accounts, 2)); nonce++ {
-					_ = s.pool.Add(transfer(who, nonce, 1000, 0))
-				}
-			}
-			s.judge(1)
-			s.admits(500, 9)
-			for i := range 16 { // the gaps close
-				_ = s.pool.Add(transfer(attacker+i%accounts, 0, 6, 0))
-			}
-			s.judge(1)
-			s.admits(501, 9)
-		})
-	}
-}
-
-// overdrawn is the balance of each account in overdraftWays, in gwei.
-const overdrawn = 2000 * gas
-
-// overdraftWays are ways in which an account can offer its balance more than
-// once.
-var overdraftWays = map[string]func(s *siege, who int){
-	"one by one":     func(s *siege, who int) { addAll(s, chain(who, 0, 8, 100, overdrawn-100*gas)...) },
-	"in a batch":     func(s *siege, who int) { s.pool.AddAll(chain(who, 0, 8, 100, overdrawn-100*gas)) },
-	"children first": func(s *siege, who int) { addAll(s, reversed(chain(who, 0, 8, 100, overdrawn-100*gas))...) },
-	"children first in a batch": func(s *siege, who int) {
-		s.pool.AddAll(reversed(chain(who, 0, 8, 100, overdrawn-100*gas)))
-	},
-	"held, then a dear parent": func(s *siege, who int) { // MemPurge
-		addAll(s, chain(who, 1, 8, 200, 0)...)
-		_ = s.pool.Add(transfer(who, 0, 100, overdrawn-100*gas))
-	},
-	"replaced parent": func(s *siege, who int) {
-		addAll(s, chain(who, 0, 8, 100, 0)...)
-		_ = s.pool.Add(transfer(who, 0, 200, overdrawn-200*gas))
-	},
-	"replaced child in a batch": func(s *siege, who int) {
-		s.pool.AddAll(append(chain(who, 0, 8, 100, 0), transfer(who, 7, 200, overdrawn-200*gas), transfer(who, 6, 200, overdrawn-200*gas)))
-	},
-	"behind a lease": func(s *siege, who int) {
-		_ = s.pool.Add(transfer(who, 0, 100, overdrawn-100*gas))
-		s.pool.Drain(txpool.Budget{Count: 1})
-		addAll(s, chain(who, 1, 8, 100, 0)...)
-	},
-	"behind a committed lease": func(s *siege, who int) {
-		_ = s.pool.Add(transfer(who, 0, 100, overdrawn-100*gas))
-		lease := s.pool.Drain(txpool.Budget{Count: 1})
-		bundle := lease.Transactions()
-		require.NoError(s.t, lease.Commit())
-		addAll(s, chain(who, 1, 8, 100, 0)...) // State does not show the bundle yet
-		require.NoError(s.t, s.run(bundle[0]))
-		s.head(bundle)
-	},
-	"behind a block": func(s *siege, who int) {
-		addAll(s, chain(who, 1, 8, 200, 0)...)
-		s.force(transfer(who, 0, 1, overdrawn-300*gas)) // leaves enough for one
-		_ = s.pool.Add(transfer(who, 1, 201, 0))
-	},
-	"sums that overflow": func(s *siege, who int) {
-		for nonce := range uint64(8) {
-			_ = s.pool.Add(types.MustSignNewTx(key(who), signer, &types.LegacyTx{
-				Nonce: nonce, GasPrice: big.NewInt(100 * gwei), Gas: gas, To: &common.Address{1},
-				Value: new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 256), big.NewInt(100*gwei*gas)),
-			}))
-			_ = s.pool.Add(types.MustSignNewTx(key(who), signer, &types.LegacyTx{
-				Nonce: nonce, GasPrice: new(big.Int).Lsh(big.NewInt(1), 255), Gas: 2 * gas, To: &common.Address{1}, Value: new(big.Int),
-			}))
-		}
-	},
-}
-
-// A balance is spent once, in whatever way the transactions come.
-func TestSiegeOverdraft(t *testing.T) {
-	for name, way := range overdraftWays {
-		t.Run(name, func(t *testing.T) {
-			s := besieged(t, 8, nil)
-			for i := range 3 {
-				way(s, s.rogue(i, overdrawn))
-			}
-			s.judge(1)
-			s.build(txpool.Budget{})
-			s.judge(1)
-			s.admits(500, 1000)
-		})
-	}
-}
-
-// chain is n transfers from a nonce on; the first moves a value, too.
-func chain(i int, from uint64, n int, price, value int64) []*types.Transaction {
-	txs := make([]*types.Transaction, n)
-	for j := range txs {
-		txs[j] = transfer(i, from+uint64(j), price, value)
-		value = 0
-	}
+func backwards(txs []*types.Transaction) []*types.Transaction {
+	txs = slices.Clone(txs)
+	slices.Reverse(txs)
 	return txs
 }
 
-func reversed(txs []*types.Transaction) []*types.Transaction {
-	for i, j := 0, len(txs)-1; i < j; i, j = i+1, j-1 {
-		txs[i], txs[j] = txs[j], txs[i]
-	}
-	return txs
-}
-
-func addAll(s *siege, txs ...*types.Transaction) {
-	for _, tx := range txs {
-		_ = s.pool.Add(tx)
-	}
+// valued makes a transfer that moves a value, in gwei.
+func valued(i int, nonce uint64, price, value int64) *types.Transaction {
+	return sign(i, &types.LegacyTx{Nonce: nonce, GasPrice: gweis(price), Gas: txGas, To: there, Value: gweis(value)})
 }
