@@ -58,6 +58,7 @@ func TestE1NoDoubleSpendAllAtOnce(t *testing.T) {
 				_ = w.submitAll(e)
 			}
 			_, err := e.Step(ctx)
+			require.NoError(t, e.Check())
 			for _, fine := range []error{nil, errLost, eoatest.ErrDied, eoa.ErrHeld, eoa.ErrFenced, eoa.ErrConflict} {
 				if errors.Is(err, fine) {
 					err = nil

@@ -57,6 +57,7 @@ func chaos(t *testing.T, w *world, seed uint64, ticks int) {
 		if _, err := e.Step(context.Background()); err != nil && !errors.Is(err, eoatest.ErrDied) && !errors.Is(err, eoa.ErrHeld) && !errors.Is(err, eoa.ErrFenced) {
 			t.Fatalf("seed %d: step: %v", seed, err)
 		}
+		require.NoError(t, e.Check())
 		w.tick(i)
 	}
 }

@@ -87,6 +87,7 @@ func live(t testing.TB, l *eoatest.Life, w *world, s *sabotage) {
 		if err != nil && !errors.Is(err, eoatest.ErrDied) && !errors.Is(err, eoa.ErrHeld) && !errors.Is(err, eoa.ErrFenced) {
 			t.Fatalf("step: %v", err)
 		}
+		require.NoError(t, e.Check())
 		w.tick(i)
 		if s.tick != nil && i < 400 {
 			s.tick(t, w, i)

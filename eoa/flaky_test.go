@@ -85,6 +85,7 @@ func TestE1NoDoubleSpendLateWrites(t *testing.T) {
 			}
 			_, err := e.Step(context.Background())
 			require.True(t, err == nil || errors.Is(err, errLost) || errors.Is(err, eoa.ErrHeld) || errors.Is(err, eoa.ErrFenced) || errors.Is(err, eoa.ErrConflict), "%v", err)
+			require.NoError(t, e.Check())
 			w.tick(i)
 		}
 		w.chain.SetFaults(eoatest.Faults{})

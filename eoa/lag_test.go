@@ -42,6 +42,7 @@ func (w *world) step(t testing.TB, e *eoa.Executor) {
 	t.Helper()
 	_, err := e.Step(context.Background())
 	require.NoError(t, err)
+	require.NoError(t, e.Check())
 	w.now = w.now.Add(w.cfg.Poll)
 }
 

@@ -22,6 +22,7 @@ func (w *world) steps(t testing.TB, e *eoa.Executor, n int) {
 	for i := range n {
 		_, err := e.Step(context.Background())
 		require.NoError(t, err)
+		require.NoError(t, e.Check())
 		w.tick(i)
 	}
 }

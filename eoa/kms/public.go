@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	// ecPublicKey says that a key is on an elliptic curve (RFC 5480, section 2.1.1).
+	// ecPublicKey is the type of keys on elliptic curves (RFC 5480, section 2.1.1).
 	ecPublicKey = asn1.ObjectIdentifier{1, 2, 840, 10045, 2, 1}
 	// secp256k1 is the curve of Ethereum's keys (SEC 2, section 2.4.1).
 	secp256k1 = asn1.ObjectIdentifier{1, 3, 132, 0, 10}

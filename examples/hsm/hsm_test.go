@@ -46,8 +46,8 @@ func newToken(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 }
 
-// An account whose key was made in the token, and is nowhere else, sends ether on a
-// chain of go-ethereum. The key outlives the program.
+// An account whose key was made in the token, and cannot leave it, sends ether on a chain
+// of go-ethereum. The key outlives the program.
 func TestSend(t *testing.T) {
 	newToken(t)
 	ctx := wait.Context(t)
