@@ -55,11 +55,11 @@ func newWild(t tester, d dice) *wild {
 // caps draws caps, which a restart may lower.
 func (h *wild) caps(d dice) func(*Config) {
 	return func(c *Config) {
-		c.MaxPending, c.MaxQueued, c.MaxParked = 2+d.roll(15, "pending"), 1+d.roll(8, "queued"), 1+d.roll(8, "parked")
+		c.MaxPending, c.MaxQueued, c.MaxParked = pick(d, "pending", 4, 12, 2, 8, 16), 1+d.roll(8, "queued"), 1+d.roll(8, "parked")
 		c.MaxPerSender, c.MaxDelegated = 1+d.roll(8, "per sender"), 1+d.roll(4, "delegated")
 		c.FloorWindow, c.MinGasPrice = d.roll(4, "window"), uint64(1+d.roll(3, "least price"))*gwei
 		c.BlockGasLimit = pick(d, "gas limit", uint64(30_000_000), 100_000, txGas)
-		c.MaxTxSize, c.MaxBytes = 6000, pick(d, "bytes", uint64(1<<25), 9000)
+		c.MaxTxSize, c.MaxBytes = 6000, pick(d, "bytes", uint64(9000), 1<<25)
 	}
 }
 
@@ -188,6 +188,9 @@ func (h *wild) ofSessions() []func() {
 	})
 	return []func(){
 		func() {
+			if len(h.core.sessions) > 0 && !h.one(3, "several") {
+				return // one alone is compared
+			}
 			h.begin(Budget{Count: h.roll(7, "count"), Gas: pick(h, "gas", uint64(0), 100_000, 30_000), Bytes: pick(h, "bytes", uint64(0), 400)})
 		},
 		take, take, take,
@@ -227,7 +230,8 @@ func (h *wild) commit() {
 func (h *wild) ofLeases() []func() {
 	return []func(){
 		func() {
-			if l, txs := h.lease(); l != nil && l.Release() == nil {
+			l, txs := h.lease()
+			if l != nil && l.Release() == nil && l.sealed { // else a restart forgets that
 				h.cameBack(txs)
 			}
 		},
@@ -328,13 +332,17 @@ func (h *wild) ofTheWorld() []func() {
 func (h *wild) again() {
 	h.tape.broken = nil
 	require.NoError(h.t, h.Flush())
-	old, synced := h.Pool, h.synced()
+	if h.one(2, "new journal") {
+		h.rotate()
+	}
+	// One that is held aside can take the place of a later one with its nonce.
+	old, alike := h.Pool, h.synced() && !h.refuses && len(h.Held()) == 0
 	if h.Stats().Leased > 0 { // else Restore fails
 		h.repairs()
 	}
 	if h.one(2, "other caps") {
 		h.reopen(h.caps(h))
-	} else if h.reopen(); synced && !h.refuses {
+	} else if h.reopen(); alike {
 		require.NoError(h.t, sameContent(old, h.Pool))
 	}
 	h.leases = h.Leases()

@@ -91,15 +91,13 @@ func TestSiegeGasLimits(t *testing.T) {
 		for i := range crowd {
 			txs = append(txs, hungry(s.rogue(i, 1e9), 0, 6, block))
 		}
-		for _, err := range s.AddAll(txs) {
-			require.NoError(t, err)
-		}
+		require.Equal(t, crowd, s.offerAll(txs...))
 		blocks := 0
 		for ; len(s.honest) > 0 && blocks < 20; blocks++ {
 			s.produce(Budget{Gas: block})     // one of the crowd
 			s.produce(Budget{Gas: block / 2}) // the rest of the block
 		}
-		require.Zero(t, len(s.honest), "after %d blocks, each with 21,000 txGas of the attacker, who paid %.0f gwei in all", blocks, s.paid)
+		require.Zero(t, len(s.honest), "after %d blocks, each with 21,000 gas of the attacker, who paid %.0f gwei in all", blocks, s.paid)
 	})
 }
 
@@ -113,12 +111,7 @@ func TestSiegeFloorPump(t *testing.T) {
 		s.produce(Budget{Gas: 30_000_000})
 	}
 	perBlock := s.paid / 60
-	refused := 0
-	for i := range 200 { // honest users
-		if s.Add(tx(i, 0, int64(5+i%3))) != nil {
-			refused++
-		}
-	}
+	refused := 200 - s.offer(fair(200)...)
 	require.Less(t, float64(refused)*5*txGas, max(perBlock, 1), "an empty pool refuses %d of 200 at 5 to 7 gwei: floor %d; the attacker pays %.0f gwei a block", refused, s.Stats().Floor, perBlock)
 }
 

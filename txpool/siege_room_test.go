@@ -294,9 +294,7 @@ func TestSiegeExpiringParent(t *testing.T) {
 	who := s.rogue(0, rich)
 	s.offer(tx(who, 1, 8)) // waits behind a gap, for nothing
 	s.advance(59*time.Minute + 50*time.Second)
-	for i := range 16 {
-		s.honour(tx(i, 0, int64(5+i%3)))
-	}
+	s.honour(fair(16)...)
 	s.offer(chain(who, 2, 14, 8)...)
 	s.offer(tx(who, 0, 8))
 	require.Equal(t, 16, s.inLine(who))

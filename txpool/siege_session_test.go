@@ -14,14 +14,9 @@ import (
 func TestSiegeSessionHog(t *testing.T) {
 	const transfers, blocks = 50, 10
 	const block = transfers * txGas
-	waiting := func(s *siege) {
-		for i := range transfers * blocks {
-			s.honour(tx(i, 0, int64(5+i%3)))
-		}
-	}
 	included := func(hogs func(*siege)) (honest int, paid float64) {
 		s := newSiege(t, 2*transfers*blocks, func(c *Config) { roomy(c); c.BlockGasLimit = block })
-		waiting(s)
+		s.honour(fair(transfers * blocks)...)
 		hogs(s)
 		for range blocks {
 			s.session(Budget{Gas: block}, nil, nil)
@@ -105,12 +100,7 @@ func TestSiegeSessionFloor(t *testing.T) {
 				require.NoError(t, lease.Commit())
 				s.head(Block{Transactions: txs})
 			}
-			refused := 0
-			for i := range 100 {
-				if s.Add(tx(i, 0, int64(5+i%3))) != nil {
-					refused++
-				}
-			}
+			refused := 100 - s.offer(fair(100)...)
 			require.Zero(t, refused, "an empty pool refuses %d of 100 at 5 to 7 gwei: floor %d wei; the attacker pays %.0f gwei a block", refused, s.Stats().Floor, s.paid/40)
 			require.EqualValues(t, gwei, s.Stats().Floor)
 		})

@@ -51,10 +51,17 @@ func newSiege(t tester, slots int, changes ...func(*Config)) *siege {
 // besieged is a siege of a pool that victims filled with transfers for 5 to 7 gwei.
 func besieged(t tester, slots int, changes ...func(*Config)) *siege {
 	s := newSiege(t, slots, changes...)
-	for i := range slots {
-		s.honour(tx(i, 0, int64(5+i%3)))
-	}
+	s.honour(fair(slots)...)
 	return s
+}
+
+// fair makes transfers of n victims for 5 to 7 gwei.
+func fair(n int) []*types.Transaction {
+	txs := make([]*types.Transaction, n)
+	for i := range txs {
+		txs[i] = tx(i, 0, int64(5+i%3))
+	}
+	return txs
 }
 
 // fill adds victims until their transactions take a number of bytes.
