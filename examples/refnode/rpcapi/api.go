@@ -13,6 +13,10 @@ import (
 // Version is the client name and version that web3_clientVersion returns.
 const Version = "jamq-refnode/v0.1.0"
 
+// devVersion is the same in developer mode. Tools for tests, such as Hardhat's network
+// helpers, change blocks and accounts only of nodes whose name begins like this.
+const devVersion = "anvil/" + Version
+
 // api is the part that all receivers share.
 type api struct {
 	node    *node.Node
@@ -40,7 +44,7 @@ func (a *api) services(limiter *ratelimit.Limiter) []service {
 		{"eth", &Subscriptions{a}},
 		{"eth", fees},
 		{"net", &Net{a}},
-		{"web3", &Web3{}},
+		{"web3", &Web3{a}},
 		{"txpool", &TxPool{a}},
 		{"debug", newDebug(a)},
 		{"trace", &Trace{a}},

@@ -161,10 +161,16 @@ func (*Net) Listening() bool { return true }
 func (*Net) PeerCount() hexutil.Uint { return 0 }
 
 // Web3 implements the web3 namespace.
-type Web3 struct{}
+type Web3 struct{ *api }
 
-// ClientVersion implements web3_clientVersion. It returns [Version].
-func (*Web3) ClientVersion() string { return Version }
+// ClientVersion implements web3_clientVersion. It returns [Version], with "anvil/" before
+// it in developer mode.
+func (w *Web3) ClientVersion() string {
+	if w.cfg.Dev {
+		return devVersion
+	}
+	return Version
+}
 
 // Sha3 implements web3_sha3. It returns the Keccak-256 hash of data.
 func (*Web3) Sha3(data hexutil.Bytes) hexutil.Bytes { return crypto.Keccak256(data) }
