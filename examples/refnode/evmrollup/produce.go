@@ -19,6 +19,10 @@ type production struct {
 	// manual is set if only blocks up to upTo are made, and those even without transactions.
 	manual bool
 	upTo   uint64
+	// every is the time between blocks that are made even without transactions; 0: there are
+	// none. last is when the newest block was made, or every was set.
+	every time.Duration
+	last  time.Time
 	// offset is added to the clock. next is the time of the next block in Unix seconds, or 0.
 	offset time.Duration
 	next   uint64
@@ -30,7 +34,7 @@ func (p *production) due(number uint64, pending, most int) (due, empty bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case number <= p.upTo:
+	case number <= p.upTo, p.every > 0 && time.Since(p.last) >= p.every:
 		return true, true
 	case p.manual || pending == 0:
 		return false, false
@@ -55,6 +59,7 @@ func (p *production) now() uint64 {
 func (p *production) made(at uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.last = time.Now()
 	if at >= p.next {
 		p.next = 0
 	}
@@ -81,6 +86,15 @@ func (c *Chain) SetAutomine(on bool) {
 	c.production.mu.Lock()
 	defer c.production.mu.Unlock()
 	c.production.manual = !on
+}
+
+// SetInterval lets a block be made if there was none for this time, even without
+// transactions and with automine off. 0, which is the default, means never. The builder
+// asks for a block at each slot.
+func (c *Chain) SetInterval(every time.Duration) {
+	c.production.mu.Lock()
+	defer c.production.mu.Unlock()
+	c.production.every, c.production.last = every, time.Now()
 }
 
 // Automine reports whether blocks are made for waiting transactions.

@@ -54,9 +54,8 @@ func (a *api) services(limiter *ratelimit.Limiter) []service {
 	if a.cfg.Dev { // the last of two methods with one name counts
 		wallet, evm := newWallet(calls), &EVM{api: a}
 		all = append(all, service{"eth", wallet}, service{"personal", &Personal{wallet}}, service{"evm", evm})
-		for _, tool := range []string{"hardhat", "anvil"} {
-			all = append(all, service{tool, &Tool{evm}})
-		}
+		tool := &Tool{evm}
+		all = append(all, service{"hardhat", tool}, service{"anvil", &Anvil{tool}})
 	}
 	return all
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -72,6 +73,25 @@ func (e *EVM) SetAutomine(on bool) bool {
 	return true
 }
 
+// minInterval is the minimum interval of blocks, which is a slot of developer mode.
+const minInterval = 100 * time.Millisecond
+
+// SetIntervalMining implements evm_setIntervalMining, as Hardhat defines it: a block is made
+// after this number of milliseconds without one, even without transactions. 0 ends that.
+func (e *EVM) SetIntervalMining(milliseconds math.HexOrDecimal64) (bool, error) {
+	return e.setInterval(uint64(milliseconds), time.Millisecond)
+}
+
+func (e *EVM) setInterval(n uint64, unit time.Duration) (bool, error) {
+	const most = 24 * time.Hour
+	every := time.Duration(min(n, uint64(most))) * unit
+	if n > uint64(most/unit) || n > 0 && every < minInterval {
+		return false, invalidParams("interval of %d × %v, want 0 or %v to %v; evm_setIntervalMining counts milliseconds and anvil_setIntervalMining seconds", n, unit, minInterval, most)
+	}
+	e.node.SetInterval(every)
+	return true, nil
+}
+
 // IncreaseTime implements evm_increaseTime. It moves the clock of later blocks, and returns
 // by how many seconds it is ahead of the machine's.
 func (e *EVM) IncreaseTime(seconds math.HexOrDecimal64) (int64, error) {
@@ -118,6 +138,36 @@ func (e *EVM) Revert(ctx context.Context, id hexutil.Uint64) (bool, error) {
 	clear(e.snapshots[i:])
 	err := e.node.Edit(ctx, evmrollup.Edit{Back: to})
 	return err == nil, err
+}
+
+// errImpersonation refuses to impersonate an account.
+var errImpersonation = codedError{errors.New("an account without a key cannot send: the pool, the log and the guarantors recover the sender of each transaction from its signature; " +
+	"calls, estimates, traces and eth_simulateV1 take any sender, and hardhat_setBalance, hardhat_setCode and hardhat_setStorageAt change any account"), CodeUnsupported}
+
+// ImpersonateAccount implements hardhat_impersonateAccount and anvil_impersonateAccount. It
+// returns an error with the reason, because the node cannot do it.
+func (t *Tool) ImpersonateAccount(common.Address) error { return errImpersonation }
+
+// StopImpersonatingAccount implements hardhat_stopImpersonatingAccount and
+// anvil_stopImpersonatingAccount. No account is impersonated.
+func (t *Tool) StopImpersonatingAccount(common.Address) bool { return true }
+
+// Anvil implements the namespace anvil.
+type Anvil struct{ *Tool }
+
+// SetIntervalMining implements anvil_setIntervalMining. It is evm_setIntervalMining in
+// seconds.
+func (a *Anvil) SetIntervalMining(seconds math.HexOrDecimal64) (bool, error) {
+	return a.evm.setInterval(uint64(seconds), time.Second)
+}
+
+// AutoImpersonateAccount implements anvil_autoImpersonateAccount. It returns the error of
+// anvil_impersonateAccount if on is true.
+func (a *Anvil) AutoImpersonateAccount(on bool) error {
+	if on {
+		return errImpersonation
+	}
+	return nil
 }
 
 // Tool implements what the namespaces hardhat and anvil have in common.

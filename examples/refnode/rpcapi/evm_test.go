@@ -1,6 +1,7 @@
 package rpcapi
 
 import (
+	"math"
 	"math/big"
 	"testing"
 	"time"
@@ -75,6 +76,44 @@ func TestAutomine(t *testing.T) {
 	tx := s.sign(0, &common.Address{1}, 1, nil)
 	require.NoError(t, eth.SendTransaction(t.Context(), tx))
 	wait.Until(t, func() bool { _, err := eth.TransactionReceipt(t.Context(), tx.Hash()); return err == nil }, "a block is made")
+}
+
+// TestIntervalMining: empty blocks are made until the interval is 0 again.
+func TestIntervalMining(t *testing.T) {
+	s := serveDev(t)
+	c, eth := s.dial(s.server.URL), s.eth(s.server.URL)
+	require.NoError(t, c.CallContext(t.Context(), nil, "evm_setIntervalMining", 100))
+	wait.Until(t, func() bool {
+		n, err := eth.BlockNumber(t.Context())
+		return err == nil && n >= 2
+	}, "two blocks are latest")
+	for method, seconds := range map[string]uint64{"evm_setIntervalMining": 0, "anvil_setIntervalMining": 86_400} {
+		require.NoError(t, c.CallContext(t.Context(), nil, method, seconds))
+		require.NoError(t, c.CallContext(t.Context(), nil, method, hexutil.Uint64(seconds)))
+	}
+	for method, n := range map[string]uint64{"evm_setIntervalMining": 99, "anvil_setIntervalMining": 86_401} {
+		require.ErrorContains(t, c.CallContext(t.Context(), nil, method, n), "want 0 or 100ms to 24h0m0s", method)
+		require.ErrorContains(t, c.CallContext(t.Context(), nil, method, hexutil.Uint64(math.MaxUint64)), "want 0 or 100ms to 24h0m0s", method)
+	}
+}
+
+// TestImpersonation: an account without a key is refused with the reason.
+func TestImpersonation(t *testing.T) {
+	s := serveDev(t)
+	c := s.dial(s.server.URL)
+	for method, arg := range map[string]any{
+		"hardhat_impersonateAccount": common.Address{1}, "anvil_impersonateAccount": common.Address{1}, "anvil_autoImpersonateAccount": true,
+	} {
+		err := c.CallContext(t.Context(), new(any), method, arg)
+		require.ErrorContains(t, err, "from its signature", method)
+		require.Equal(t, CodeUnsupported, code(err))
+	}
+	require.ErrorContains(t, c.CallContext(t.Context(), new(any), "eth_sendTransaction", m{"from": common.Address{1}}), "unknown account")
+	for method, arg := range map[string]any{
+		"hardhat_stopImpersonatingAccount": common.Address{1}, "anvil_stopImpersonatingAccount": common.Address{1}, "anvil_autoImpersonateAccount": false,
+	} {
+		require.NoError(t, c.CallContext(t.Context(), nil, method, arg))
+	}
 }
 
 // TestTimeOfBlocks: the next block has the time that was set, and later ones go on from
