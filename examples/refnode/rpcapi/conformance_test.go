@@ -235,5 +235,6 @@ func TestConformance(t *testing.T) {
 	for _, name := range shared {
 		require.True(t, tried[name] || subscribed[name] != "", "%s is not compared with geth", name)
 	}
+	t.Run("the specification", c.checkSpecification)
 	t.Run("the page", c.checkPage)
 }

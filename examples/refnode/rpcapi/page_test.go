@@ -58,7 +58,7 @@ func (c *conformance) page(t *testing.T) string {
 		}
 	}
 	ours, shared := c.methods()
-	items(fmt.Sprintf("`TestConformance` sends the same calls to the node and to geth v%s, after the same transactions. Answers and errors are the same, except for those that follow. `TestParameters` does the same with wrong and missing parameters, and `TestSubscriptionConformance` with subscriptions.", fmt.Sprintf("%d.%d.%d", version.Major, version.Minor, version.Patch)), c.explained()...)
+	items(fmt.Sprintf("`TestConformance` sends the same calls to the node and to geth v%s, after the same transactions. Answers and errors are the same, except for those that follow. `TestParameters` does the same with wrong and missing parameters, and `TestSubscriptionConformance` with subscriptions. The answers also have the types of ethereum/execution-apis.", fmt.Sprintf("%d.%d.%d", version.Major, version.Minor, version.Patch)), c.explained()...)
 	var fields []string
 	for _, name := range slices.Sorted(maps.Keys(chainFields)) {
 		fields = append(fields, "`"+name+"`: "+chainFields[name])
