@@ -6,6 +6,7 @@ import { arrival, chainId, http, step, until } from "./setting.js";
 
 const provider = new JsonRpcProvider(http);
 provider.pollingInterval = 50;
+assert.match(await provider.send("web3_clientVersion", []), /^anvil\//); // Hardhat's helpers require it
 const signers = await provider.listAccounts();
 assert.equal(signers.length, 10);
 const [alice, bob] = signers;
