@@ -28,25 +28,25 @@ func creating(init string) string {
 }
 
 // calling returns a program that creates a contract with a program of at most 23 bytes,
-// and calls it with 1 wei and 65,535 gas, by CALL or CALLCODE.
+// and calls it with 1 wei and 16,383 gas, by CALL or CALLCODE.
 func calling(program, op string) string {
 	n := len(program) / 2
 	init := fmt.Sprintf("%02x%s5f5260%02x60%02xf3", 0x5f+n, program, n, 32-n) // PUSHn MSTORE RETURN
-	return "5f5f5f5f6001" + creating(init) + "61ffff" + op + "50"
+	return "5f5f5f5f6001" + creating(init) + "613fff" + op + "50"
 }
 
 // called returns a program that calls a precompiled contract by DELEGATECALL or
 // STATICCALL.
 func called(contract byte, op string) string {
-	return fmt.Sprintf("5f5f60205f60%02x61ffff%s50", contract, op)
+	return fmt.Sprintf("5f5f60205f60%02x613fff%s50", contract, op)
 }
 
-// run sends a transaction that runs a program, and returns it when it is mined.
-func (s *served) run(account int, program string) *types.Receipt {
+// run sends a transaction that runs a program, and returns the receipt when it is mined.
+func (s *served) run(account int, gas uint64, program string) *types.Receipt {
 	s.t.Helper()
 	id := s.node.ChainConfig().ChainID
 	tx := types.MustSignNewTx(s.node.Accounts()[account].Key, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
-		ChainID: id, Nonce: s.nonces[account], GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(10 * params.GWei), Gas: 5_000_000,
+		ChainID: id, Nonce: s.nonces[account], GasTipCap: big.NewInt(params.GWei), GasFeeCap: big.NewInt(10 * params.GWei), Gas: gas,
 		Value: big.NewInt(100), Data: common.FromHex(program),
 	})
 	s.nonces[account]++
@@ -73,7 +73,7 @@ func TestTraces(t *testing.T) {
 	for _, init := range []string{"60ff5ffd", "33ff", "60ef5f5360015ff3", "fe"} {
 		all += creating(init)
 	}
-	receipts := []*types.Receipt{s.run(0, all), s.run(1, "5b5f56"), s.run(2, all+"5f5ffd"), s.run(3, "5f5f5f5f60013361fffff133ff")}
+	receipts := []*types.Receipt{s.run(0, 3_000_000, all), s.run(1, 100_000, "5b5f56"), s.run(2, 3_000_000, all+"5f5ffd"), s.run(3, 200_000, "5f5f5f5f60013361fffff133ff")}
 	at := s.counter(4)
 	receipts = append(receipts, s.mined(s.send(4, &at, 0, nil)), s.mined(s.send(4, &at, 0, []byte{1})), s.mined(s.send(4, &common.Address{19: 4}, 1, []byte{1})))
 	errors := map[any]bool{}
@@ -126,10 +126,10 @@ func (s *served) checkFirst(receipt *types.Receipt, ours, geths m) {
 func TestTraceFilter(t *testing.T) {
 	s := serve(t, nil)
 	c := s.dial(s.server.URL)
-	at := s.counter(0)                                                 // block 1
-	s.mined(s.send(1, &at, 0, nil))                                    // block 2
-	second := s.run(2, creating("33ff")+"5f5ffd")                      // block 3
-	third := s.run(3, "5f5f5f5f600173"+at.Hex()[2:]+"61fffff1"+"33ff") // block 4
+	at := s.counter(0)                                                          // block 1
+	s.mined(s.send(1, &at, 0, nil))                                             // block 2
+	second := s.run(2, 200_000, creating("33ff")+"5f5ffd")                      // block 3
+	third := s.run(3, 200_000, "5f5f5f5f600173"+at.Hex()[2:]+"61fffff1"+"33ff") // block 4
 	from := func(account int) common.Address { return s.node.Accounts()[account].Address }
 	find := func(criteria m) (found []string) {
 		t.Helper()
@@ -185,13 +185,13 @@ func TestTraceBounds(t *testing.T) {
 	s := serve(t, func(_ *node.Config, api *Config) { api.BatchBytes, api.TraceRange = 5*emptyTrace, 2 })
 	c := s.dial(s.server.URL)
 	// Calls the sender forever, with one KB each.
-	endless := s.run(0, "5b5f5f6104005f5f335af1505f56")
+	endless := s.run(0, 100_000, "5b5f5f6104005f5f335af1505f56")
 	err := c.CallContext(t.Context(), new(any), "trace_transaction", endless.TxHash)
 	require.EqualError(t, err, "the traces have more than 3000 bytes")
 	require.Equal(t, codeTooMany, code(err))
-	first := hexutil.EncodeBig(s.run(1, creating("33ff")).BlockNumber) // three traces
+	first := hexutil.EncodeBig(s.run(1, 200_000, creating("33ff")).BlockNumber) // three traces
 	require.NoError(t, c.CallContext(t.Context(), new(any), "trace_block", first))
-	s.run(1, creating("33ff"))
+	s.run(1, 200_000, creating("33ff"))
 	err = c.CallContext(t.Context(), new(any), "trace_filter", m{"fromBlock": first})
 	require.EqualError(t, err, "the traces have more than 3000 bytes")
 	require.NoError(t, c.CallContext(t.Context(), new(any), "trace_filter", m{"fromBlock": first, "count": 4}))
@@ -203,7 +203,7 @@ func TestTraceBounds(t *testing.T) {
 		api.Limits.Methods = map[string]ratelimit.Rate{"debug": {Txs: 1}}
 	})
 	c = s.dial(s.server.URL)
-	hash := s.run(0, "5b5f56").TxHash
+	hash := s.run(0, 100_000, "5b5f56").TxHash
 	require.EqualError(t, c.CallContext(t.Context(), new(any), "trace_transaction", hash), "execution aborted (timeout = 1ns)")
 	require.Equal(t, CodeLimited, code(c.CallContext(t.Context(), new(any), "trace_transaction", hash)))
 }
