@@ -16,16 +16,29 @@ func (st *step) fenced(l eoa.Lease) error {
 	return nil
 }
 
-// Acquire implements eoa.Store.
+// clock returns the time by which leases begin and end. now is the caller's.
+func (s *Store) clock(ctx context.Context, a eoa.Account, now time.Time) (time.Time, error) {
+	if c, ok := s.kv.(Clocked); ok {
+		return c.Now(ctx, a)
+	}
+	return now, nil
+}
+
+// Acquire implements eoa.Store. The returned lease ends by the caller's clock, because the
+// caller renews it by that.
 func (s *Store) Acquire(ctx context.Context, a eoa.Account, owner string, now time.Time, ttl time.Duration) (l eoa.Lease, err error) {
+	at, err := s.clock(ctx, a, now)
+	if err != nil {
+		return l, err
+	}
 	err = s.do(ctx, a, func(st *step) error {
-		if st.m.Owner != "" && now.Before(st.m.Until) {
+		if st.m.Owner != "" && at.Before(st.m.Until) {
 			return fmt.Errorf("%w: %v until %v", eoa.ErrHeld, a, st.m.Until)
 		}
 		st.m.Epoch++
-		st.m.Owner, st.m.Until = owner, now.Add(ttl)
+		st.m.Owner, st.m.Until = owner, at.Add(ttl)
 		st.dueAt(st.m.Until) // in case the owner dies
-		l = eoa.Lease{Account: a, Owner: owner, Epoch: st.m.Epoch, Until: st.m.Until}
+		l = eoa.Lease{Account: a, Owner: owner, Epoch: st.m.Epoch, Until: now.Add(ttl)}
 		return nil
 	})
 	return l, err
@@ -33,13 +46,17 @@ func (s *Store) Acquire(ctx context.Context, a eoa.Account, owner string, now ti
 
 // Renew implements eoa.Store.
 func (s *Store) Renew(ctx context.Context, l eoa.Lease, now time.Time, ttl time.Duration) (eoa.Lease, error) {
-	err := s.do(ctx, l.Account, func(st *step) error {
+	at, err := s.clock(ctx, l.Account, now)
+	if err != nil {
+		return l, err
+	}
+	err = s.do(ctx, l.Account, func(st *step) error {
 		if err := st.fenced(l); err != nil {
 			return err
 		}
 		l.Until = now.Add(ttl)
-		st.m.Until = l.Until
-		st.dueAt(l.Until)
+		st.m.Until = at.Add(ttl)
+		st.dueAt(st.m.Until)
 		return nil
 	})
 	return l, err

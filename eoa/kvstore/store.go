@@ -41,6 +41,13 @@ type Shared interface {
 	WriteIf(ctx context.Context, guard Entry, entries []Entry) error
 }
 
+// Clocked is a KV with its own clock. Leases then begin and end by that clock, whatever the
+// clocks of the workers show. Otherwise they do by the times that callers pass.
+type Clocked interface {
+	// Now returns the time on the server that keeps the account.
+	Now(ctx context.Context, a eoa.Account) (time.Time, error)
+}
+
 // ErrChanged is returned by WriteIf if the guard has another value.
 var ErrChanged = errors.New("kvstore: account was changed by another process")
 

@@ -66,11 +66,15 @@ func cluster(t *testing.T) *redis.ClusterClient {
 func TestCluster(t *testing.T) {
 	client := cluster(t)
 	storetest.Run(t, func() eoa.Store {
-		s, err := New(client, "test", Options{})
+		s, err := New(client, "test", simulated)
 		require.NoError(t, err)
 		return s
 	})
 	ctx := context.Background()
+	timed, err := New(client, "test", Options{})
+	require.NoError(t, err)
+	_, err = timed.Acquire(ctx, eoa.Account{ChainID: 1}, "worker", time.Now(), time.Minute)
+	require.NoError(t, err, "the account's server has a clock")
 	slots, used := map[string]int64{}, map[int64]bool{}
 	for _, key := range keysOf(t, client) {
 		slot, err := client.ClusterKeySlot(ctx, key).Result()

@@ -23,6 +23,9 @@
 // keeps them in one slot. The indexes of accounts that are due, and of accounts
 // with undelivered events, are one key for all accounts, and only hints.
 //
+// Leases begin and end by the server's clock. Times of retries, of due accounts and of
+// events are those of the workers.
+//
 // A step is as durable as the server makes it. With appendonly yes and
 // appendfsync always, an accepted request survives a crash of the server. With
 // weaker settings a crash may lose the last steps. A transaction that was sent

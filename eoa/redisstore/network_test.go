@@ -173,12 +173,12 @@ func TestBadNetwork(t *testing.T) {
 		chain.SetFaults(eoatest.Faults{DropResponse: 0.1, Refuse: 0.15, Return: 0.5, Reorg: 0.1, ReorgDepth: 2})
 		cfg := eoa.DefaultConfig()
 		cfg.Clock, cfg.Batch, cfg.LeaseFor = now, 5, 10*time.Second
-		s, err := New(client, "test", Options{})
+		s, err := New(client, "test", simulated)
 		require.NoError(t, err)
 		e, err := eoa.New(cfg, a, s, chain, eoa.NewKeySigner(chainID, key))
 		require.NoError(t, err)
 		ctx, failed := context.Background(), 0
-		truth, err := New(direct, "test", Options{})
+		truth, err := New(direct, "test", simulated)
 		require.NoError(t, err)
 		over := func() bool {
 			records, err := truth.List(ctx, a, 0, 10_000)

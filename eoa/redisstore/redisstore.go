@@ -26,6 +26,11 @@ type Options struct {
 	// 0 means one second. If too few replicas have answered by then, the step
 	// returns ErrReplicas, and it is unknown whether the step survives a failover.
 	Timeout time.Duration
+	// CallerClock lets leases begin and end by the clocks of the workers, as they pass
+	// the time, for tests with a simulated clock. Otherwise they do by the server's
+	// clock (TIME), so that a worker whose clock is wrong neither holds an account for
+	// too long nor takes one too early.
+	CallerClock bool
 }
 
 // ErrReplicas is returned if too few replicas have a step in time. The server
@@ -51,7 +56,34 @@ func New(client redis.UniversalClient, prefix string, o Options) (*kvstore.Store
 		}
 	}
 	o.Timeout = cmp.Or(o.Timeout, time.Second)
-	return kvstore.New(&kv{client, prefix, o}), nil
+	k := &kv{client, prefix, o}
+	if o.CallerClock {
+		return kvstore.New(k), nil
+	}
+	return kvstore.New(clocked{k}), nil
+}
+
+// clocked is a kv whose leases go by the server's clock.
+type clocked struct{ *kv }
+
+var _ kvstore.Clocked = clocked{}
+
+// Now implements kvstore.Clocked.
+func (c clocked) Now(ctx context.Context, a eoa.Account) (time.Time, error) {
+	values, _ := c.keys(a)
+	var server redis.Cmdable = c.client
+	if cluster, is := c.client.(*redis.ClusterClient); is {
+		node, err := cluster.MasterForKey(ctx, values)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("redisstore: %w", err)
+		}
+		server = node
+	}
+	now, err := server.Time(ctx).Result()
+	if err != nil {
+		return time.Time{}, fmt.Errorf("redisstore: %w", err)
+	}
+	return now, nil
 }
 
 // kv implements kvstore.Shared.

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -96,10 +97,52 @@ func directory(t testing.TB) string {
 	return dir
 }
 
+// simulated are the options of tests whose clock is not the server's.
+var simulated = Options{CallerClock: true}
+
+// Leases go by the server's clock. A worker whose clock is an hour ahead, and which dies,
+// holds the account for the lease's time; one whose clock is ahead takes no lease early.
+func TestServerClock(t *testing.T) {
+	client := server(t)
+	s, err := New(client, "test", Options{})
+	require.NoError(t, err)
+	ctx, a := wait.Context(t), eoa.Account{ChainID: 1}
+	const ttl, short, hour = time.Hour / 2, time.Millisecond, time.Hour
+	now := time.Now()
+	for _, skew := range []time.Duration{hour, -hour} {
+		l, err := s.Acquire(ctx, a, "skewed", now.Add(skew), ttl)
+		require.NoError(t, err)
+		require.Equal(t, now.Add(skew+ttl), l.Until, "the worker renews by its clock")
+		_, err = s.Acquire(ctx, a, "ahead", now.Add(hour), ttl)
+		require.ErrorIs(t, err, eoa.ErrHeld)
+		l, err = s.Renew(ctx, l, now.Add(skew), short)
+		require.NoError(t, err)
+		require.Equal(t, now.Add(skew+short), l.Until)
+		wait.Until(t, func() bool {
+			due, err := s.Due(ctx, time.Now(), 1)
+			require.NoError(t, err)
+			return len(due) == 1
+		}, "the account is due")
+		wait.Until(t, func() bool {
+			next, err := s.Acquire(ctx, a, "right", time.Now(), ttl)
+			if !errors.Is(err, eoa.ErrHeld) {
+				require.NoError(t, err)
+			}
+			return err == nil && next.Epoch > l.Epoch
+		}, "the lease has ended")
+		_, err = s.Renew(ctx, l, now.Add(skew), ttl)
+		require.ErrorIs(t, err, eoa.ErrFenced)
+		require.NoError(t, s.Break(ctx, a))
+	}
+	require.NoError(t, client.Close())
+	_, err = s.Acquire(ctx, a, "right", now, ttl)
+	require.Error(t, err, "no time is known")
+}
+
 func TestConformance(t *testing.T) {
 	client := server(t)
 	storetest.Run(t, func() eoa.Store {
-		s, err := New(client, "test", Options{})
+		s, err := New(client, "test", simulated)
 		require.NoError(t, err)
 		return s
 	})
@@ -126,7 +169,7 @@ func TestManyWriters(t *testing.T) {
 	var all sync.WaitGroup
 	for w := range writers {
 		all.Go(func() {
-			s, err := New(client, "test", Options{}) // no lock in common
+			s, err := New(client, "test", simulated) // no lock in common
 			if err != nil {
 				t.Error(err)
 				return
@@ -141,7 +184,7 @@ func TestManyWriters(t *testing.T) {
 		})
 	}
 	all.Wait()
-	s, err := New(client, "test", Options{})
+	s, err := New(client, "test", simulated)
 	require.NoError(t, err)
 	records, err := s.List(context.Background(), a, 0, 10_000)
 	require.NoError(t, err)
@@ -176,7 +219,7 @@ func TestWriteTwice(t *testing.T) {
 	ctx, now, a := context.Background(), time.Now(), eoa.Account{ChainID: 1, Address: common.Address{1}}
 	for others := range 3 {
 		client := server(t)
-		other, err := New(client, "test", Options{})
+		other, err := New(client, "test", simulated)
 		require.NoError(t, err)
 		twice := redis.NewClient(client.Options())
 		defer func() { _ = twice.Close() }()
@@ -188,7 +231,7 @@ func TestWriteTwice(t *testing.T) {
 				require.NoError(t, err)
 			}
 		}})
-		s, err := New(twice, "test", Options{})
+		s, err := New(twice, "test", simulated)
 		require.NoError(t, err)
 		// The server knows the script from here on.
 		require.NoError(t, other.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderReset}))
@@ -213,7 +256,7 @@ func TestWriteTwice(t *testing.T) {
 func TestOrderOnce(t *testing.T) {
 	ctx, now, a := context.Background(), time.Now(), eoa.Account{ChainID: 1, Address: common.Address{1}}
 	client := server(t)
-	other, err := New(client, "test", Options{})
+	other, err := New(client, "test", simulated)
 	require.NoError(t, err)
 	twice := redis.NewClient(client.Options())
 	defer func() { _ = twice.Close() }()
@@ -226,7 +269,7 @@ func TestOrderOnce(t *testing.T) {
 			require.NoError(t, other.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderReset}))
 		}
 	}})
-	s, err := New(twice, "test", Options{})
+	s, err := New(twice, "test", simulated)
 	require.NoError(t, err)
 	// The server knows the script from here on.
 	require.NoError(t, other.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderReset}))
@@ -249,7 +292,7 @@ func TestOrderOnce(t *testing.T) {
 func TestScanFetchesWhatIsAskedFor(t *testing.T) {
 	ctx, now, a := context.Background(), time.Now(), eoa.Account{ChainID: 1, Address: common.Address{1}}
 	client := server(t)
-	s, err := New(client, "test", Options{})
+	s, err := New(client, "test", simulated)
 	require.NoError(t, err)
 	const n = page + 500
 	requests := make([]eoa.Request, n)
@@ -293,7 +336,7 @@ func TestExecutors(t *testing.T) {
 	cfg.Clock, cfg.Batch = now, 7
 	var both []*eoa.Executor
 	for range 2 {
-		s, err := New(client, "test", Options{})
+		s, err := New(client, "test", simulated)
 		require.NoError(t, err)
 		e, err := eoa.New(cfg, a, s, chain, eoa.NewKeySigner(chainID, key))
 		require.NoError(t, err)
@@ -304,7 +347,7 @@ func TestExecutors(t *testing.T) {
 		_, err := both[i%2].Submit(ctx, eoa.Request{Key: fmt.Sprint(i), Data: []byte(fmt.Sprint(i)), Gas: 50_000})
 		require.NoError(t, err)
 	}
-	s, err := New(client, "test", Options{})
+	s, err := New(client, "test", simulated)
 	require.NoError(t, err)
 	for i := range 400 {
 		if i%5 == 0 && i < 100 {
@@ -332,7 +375,7 @@ func TestExecutors(t *testing.T) {
 // The store's step beside a bare script that the same server runs with the same bytes.
 func BenchmarkCommit(b *testing.B) {
 	client := server(b)
-	s, err := New(client, "bench", Options{})
+	s, err := New(client, "bench", simulated)
 	require.NoError(b, err)
 	storetest.Benchmark(b, s, func(records [][]byte) error {
 		args := []any{"g", "-", ""}
@@ -349,7 +392,7 @@ func TestIndexIsTidied(t *testing.T) {
 	client := server(t)
 	ctx, now := context.Background(), time.Unix(1_800_000_000, 0)
 	a := eoa.Account{ChainID: 1, Address: common.Address{1}}
-	s, err := New(client, "test", Options{})
+	s, err := New(client, "test", simulated)
 	require.NoError(t, err)
 	_, err = s.Acquire(ctx, a, "w", now, time.Minute)
 	require.NoError(t, err)
@@ -383,9 +426,9 @@ func undelivered(t *testing.T, s eoa.Store) []eoa.Account {
 func TestUndeliveredOfTwoProcesses(t *testing.T) {
 	client := server(t)
 	ctx, now := context.Background(), time.Unix(1_800_000_000, 0)
-	worker, err := New(client, "test", Options{})
+	worker, err := New(client, "test", simulated)
 	require.NoError(t, err)
-	other, err := New(client, "test", Options{})
+	other, err := New(client, "test", simulated)
 	require.NoError(t, err)
 	version := uint64(0)
 	a := eoa.Account{ChainID: 1, Address: common.Address{1}}
@@ -430,7 +473,7 @@ func TestUndeliveredOfTwoProcesses(t *testing.T) {
 // in batches. Each transaction is prepared, broadcast, mined and final, which
 // are four transitions.
 func BenchmarkExecutor(b *testing.B) {
-	s, err := New(server(b), "bench", Options{})
+	s, err := New(server(b), "bench", simulated)
 	require.NoError(b, err)
 	key, err := crypto.ToECDSA(common.LeftPadBytes([]byte{5}, 32))
 	require.NoError(b, err)
