@@ -28,9 +28,9 @@ func (v *view) bumps(c *Config, now time.Time) ([]Job, Batch) {
 		if errors.Is(err, errNotLower) {
 			continue // until the base fee falls
 		} else if err != nil {
-			if !r.Capped || r.Hurry {
+			if !r.Capped || r.Urgent {
 				capped := r.clone()
-				capped.Capped, capped.Hurry, capped.Reason = true, false, err.Error()
+				capped.Capped, capped.Urgent, capped.Reason = true, false, err.Error()
 				b.addEvent(now, EventCapped, &capped)
 				b.Records = append(b.Records, capped)
 			}
@@ -40,7 +40,7 @@ func (v *view) bumps(c *Config, now time.Time) ([]Job, Batch) {
 		switch {
 		case j.Noop:
 			j.Gas = v.noopGas(c)
-		case j.Gas == 0 && !r.Hurry && Classify(old.Why) != ReasonGasLimit:
+		case j.Gas == 0 && !r.Urgent && Classify(old.Why) != ReasonGasLimit:
 			j.Gas = old.Gas
 		}
 		cost := j.cost()
@@ -115,7 +115,7 @@ func (v *view) bumpDue(c *Config, now time.Time, r *Record) bool {
 	switch {
 	case r.waits(now) || !v.wasSent(r) && r.Newest().Result != Rejected:
 		return false
-	case r.Hurry:
+	case r.Urgent:
 		return true
 	case v.sent[r.ID].gap:
 		return false
@@ -168,7 +168,7 @@ func (v *view) carryOut(now time.Time, orders []Order, records map[string]Record
 		case o.Kind == OrderCancel && r.State == Pending:
 			b.move(now, &r, Cancelled, EventCancelled)
 		case o.Kind == OrderCancel:
-			r.Cancelling, r.Hurry = true, true
+			r.Cancelling, r.Urgent = true, true
 		case o.Kind == OrderReplace && o.Payload != nil && r.canReplace(o.Payload) == nil:
 			r.replace(o.Payload)
 		}
@@ -184,7 +184,7 @@ func (r *Record) replace(p *Request) {
 	r.keepBlobs(p.Blobs)
 	r.Request = *p
 	r.Key, r.Group, r.Priority, r.Capped = key, group, priority, false
-	r.Hurry = r.State != Pending
+	r.Urgent = r.State != Pending
 	r.Cancelling = false
 }
 

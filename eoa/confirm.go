@@ -175,7 +175,7 @@ func (b *Batch) lose(c *Config, now time.Time, r *Record, user common.Hash) {
 		b.move(now, r, Superseded, EventSuperseded)
 	default:
 		r.voidAttempts()
-		r.GoneAt, r.Unused, r.Used, r.Hurry, r.Capped = 0, 0, 0, false, false
+		r.GoneAt, r.Unused, r.Used, r.Urgent, r.Capped = 0, 0, 0, false, false
 		b.move(now, r, Pending, EventRequeued)
 	}
 }

@@ -65,7 +65,7 @@ func (c *coder) record(r *Record) {
 	c.time(&r.BumpedAt)
 	c.bool(&r.Capped)
 	c.bool(&r.Cancelling)
-	c.bool(&r.Hurry)
+	c.bool(&r.Urgent)
 	c.uint(&r.GoneAt)
 	if c.version >= 2 {
 		c.uint(&r.Unused)

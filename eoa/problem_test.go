@@ -98,7 +98,7 @@ func TestUnpaidReplacement(t *testing.T) {
 	cfg, now := DefaultConfig(), time.Unix(1_800_000_000, 0)
 	fees := Fees{Cap: *uint256.NewInt(100), Tip: *uint256.NewInt(100)}
 	cost := uint256.NewInt(100 * 21_000)
-	r := Record{ID: 1, State: Broadcast, Hurry: true, Attempts: []Attempt{{Gas: 21_000, Fees: fees, Cost: *cost, Result: Accepted, SentAt: now}}}
+	r := Record{ID: 1, State: Broadcast, Urgent: true, Attempts: []Attempt{{Gas: 21_000, Fees: fees, Cost: *cost, Result: Accepted, SentAt: now}}}
 	r.Key, r.Gas, r.To = "a", 21_000, &common.Address{1}
 	v := newView(Account{ChainID: 1}, Loaded{Open: []Record{r}, Head: Head{Next: 1, Since: now}})
 	v.look = &Look{Balance: cost, BaseFee: fees.Cap, Tip: *uint256.NewInt(1)}

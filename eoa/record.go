@@ -81,9 +81,9 @@ type Record struct {
 	Capped bool `json:"capped,omitempty"`
 	// Cancelling means that the next attempt is a noop.
 	Cancelling bool `json:"cancelling,omitempty"`
-	// Hurry means that the next attempt is due at once, because the user
+	// Urgent means that the next attempt is due at once, because the user
 	// changed the request or nodes refused it.
-	Hurry bool `json:"hurry,omitempty"`
+	Urgent bool `json:"urgent,omitempty"`
 	// GoneAt is the head at which the finalized block first had used the nonce
 	// while no attempt was in any block; 0 means never.
 	GoneAt uint64 `json:"goneAt,omitempty"`

@@ -211,7 +211,7 @@ func (v *view) sentOne(b *Batch, c *Config, now time.Time, old *Record, attempt 
 		// A node may have it nevertheless, so the record keeps its nonce, and a
 		// noop fills the nonce. If a node accepted it before, a rejection by
 		// another counts only once the account has stalled.
-		r.Cancelling, r.Hurry = true, true
+		r.Cancelling, r.Urgent = true, true
 		changed = true
 	}
 	if changed {

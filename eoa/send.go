@@ -427,7 +427,7 @@ func (v *view) prepared(now time.Time, signed []signedJob) Batch {
 		}
 		r.Attempts = append(r.Attempts, Attempt{Hash: s.Tx, Raw: s.Raw, Proofs: s.Proofs, Nonce: s.Job.Nonce, Gas: s.Job.Gas, Fees: s.Job.Fees,
 			Cost: s.Job.cost(), Noop: s.Job.Noop})
-		r.Nonce, r.Hurry, r.Reason, r.NotBefore = s.Job.Nonce, false, "", time.Time{}
+		r.Nonce, r.Urgent, r.Reason, r.NotBefore = s.Job.Nonce, false, "", time.Time{}
 		if r.State == Pending {
 			r.State = Prepared
 			b.Head.Next = max(b.Head.Next, r.Nonce+1+s.Job.usesMore(v.Account))
