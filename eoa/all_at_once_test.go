@@ -21,7 +21,7 @@ import (
 // expensive blocks. The final state of each record must agree with the chain.
 func TestE1NoDoubleSpendAllAtOnce(t *testing.T) {
 	t.Parallel()
-	for seed := repeat.First(); seed < repeat.First()+uint64(repeat.Times(12, 40)); seed++ {
+	for seed := repeat.First(); seed < repeat.First()+uint64(repeat.Times(8, 40)); seed++ {
 		w := newWorld(t, seed, 15)
 		rng := rand.New(rand.NewPCG(seed, 9))
 		w.cfg.LeaseFor, w.cfg.Fees.StallTimeout, w.cfg.MaxInFlight, w.cfg.Requeue = 4*time.Second, 15*time.Second, 9, false

@@ -25,7 +25,7 @@ func faultsOf(seed uint64) eoatest.Faults {
 // and are replaced. No request lands twice, and finally all have landed.
 func TestE1NoDoubleSpendChaos(t *testing.T) {
 	t.Parallel()
-	for seed := repeat.First(); seed < repeat.First()+uint64(repeat.Times(10, 60)); seed++ {
+	for seed := repeat.First(); seed < repeat.First()+uint64(repeat.Times(6, 60)); seed++ {
 		w := newWorld(t, seed, 25)
 		w.cfg.Fees.StallTimeout = 20 * time.Second
 		w.cfg.MaxInFlight = 9

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -93,7 +94,9 @@ func send(ctx context.Context, key kms.Key, url string, q eoa.Request, out io.Wr
 		return err
 	}
 	account := eoa.Account{ChainID: uint64(id), Address: signer.Addresses()[0]}
-	e, err := eoa.New(eoa.DefaultConfig(), account, memstore.New(), chain, signer)
+	cfg := eoa.DefaultConfig()
+	cfg.Poll = time.Second / 4 // someone waits for one payment
+	e, err := eoa.New(cfg, account, memstore.New(), chain, signer)
 	if err != nil {
 		return err
 	}

@@ -283,7 +283,7 @@ func (g *gateway) post(body []byte) []byte {
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	first := repeat.First()
-	for i, n := range []int{repeat.Times(25, 1000), repeat.Times(15, 200)} {
+	for i, n := range []int{repeat.Times(16, 1000), repeat.Times(10, 200)} {
 		seed := first + uint64(i)
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { chaos(t, seed, n) })
 	}
