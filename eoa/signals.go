@@ -88,13 +88,13 @@ func (s *signals) publish(stats Stats, since time.Time) {
 	s.stats, s.since = stats, since
 }
 
-// published returns the state after the last step at time now.
+// published returns the state after the last step at time now, which may be before that.
 func (s *signals) published(now time.Time) Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.stats
 	if out.Prepared+out.Broadcast > 0 {
-		out.Stalled = now.Sub(s.since)
+		out.Stalled = max(0, now.Sub(s.since))
 	}
 	return out
 }

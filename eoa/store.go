@@ -16,7 +16,7 @@ type Lease struct {
 	Owner string
 	// Epoch is the lease's number, from 1; 0 means no lease.
 	Epoch uint64
-	// Until is when another worker may acquire the account.
+	// Until is when another worker may acquire the account, by the caller's clock.
 	Until time.Time
 }
 
@@ -118,7 +118,8 @@ type Batch struct {
 // or nothing was written. Package eoa/storetest tests a Store for all of this.
 //
 // The parameter now is the caller's time. A store that several machines share
-// may use its own clock instead.
+// may use its own clock for leases instead. The Until of a lease that it returns is the
+// caller's time in any case, because the caller renews the lease by it.
 type Store interface {
 	// Submit accepts requests, all or none, and returns their records in the
 	// same order. If a key exists with an equal payload, Submit returns the

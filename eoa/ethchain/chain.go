@@ -38,12 +38,13 @@ type Options struct {
 	Preconfirmed bool
 	// Tip is the priority fee, in wei per gas; nil means that the node knows it.
 	Tip *uint256.Int
-	// TipPercentile makes the priority fee a percentile of the tips that the
-	// transactions of a block paid, weighted by gas: the median over the last 20
-	// blocks that have transactions (eth_feeHistory). It is above 0 and at most 100;
-	// 60 is a usual value. 0 means the node's suggestion
-	// (eth_maxPriorityFeePerGas), which also counts if the node has no history. If it
-	// has no suggestion either, the tip is eth_gasPrice without the base fee.
+	// TipPercentile makes the priority fee, without Tip, a percentile of the tips that
+	// the transactions of a block paid, weighted by gas: the median over those of the
+	// last 20 blocks that have transactions (eth_feeHistory). It is above 0 and at most
+	// 100; 60 is a usual value. 0 means the node's suggestion
+	// (eth_maxPriorityFeePerGas). The suggestion also counts in looks in which the
+	// history fails or has no tips. In looks in which the node lacks a suggestion, the
+	// tip is eth_gasPrice without the base fee.
 	TipPercentile float64
 	// HeadAge is how old the blocks and prices may be that a look uses; 0 means
 	// that each look fetches them. If it is positive, all accounts share them,
@@ -72,8 +73,10 @@ type Chain struct {
 	o      Options
 	most   atomic.Int64 // calls in a batch that the node takes; 0: not known
 	shared sharedHead
-	proven atomic.Bool  // the node is on chain o.ChainID
-	tips   atomic.Int32 // tipSource that the node has
+	proven atomic.Bool // the node is on chain o.ChainID
+	// needsPrice means that the node had no suggestion for a tip, so that a look asks
+	// for the gas price as well.
+	needsPrice atomic.Bool
 }
 
 var _ eoa.BlobChain = (*Chain)(nil)
@@ -90,9 +93,7 @@ func New(client Client, o Options) (*Chain, error) {
 	if o.MaxBatch == 0 {
 		o.MaxBatch = defaultBatch
 	}
-	c := &Chain{client: client, o: o, shared: sharedHead{turn: semaphore.NewWeighted(1)}}
-	c.tips.Store(int32(o.firstTip()))
-	return c, nil
+	return &Chain{client: client, o: o, shared: sharedHead{turn: semaphore.NewWeighted(1)}}, nil
 }
 
 // call returns an element of a batch.

@@ -25,14 +25,13 @@ type header struct {
 // headAnswers has the answers about the chain that a look needs.
 type headAnswers struct {
 	latest, final header
-	tip           tipAnswer
+	tip           tipAnswers
 	blobFee       hexutil.Big
 }
 
 // calls returns the calls for the answers. optional may fail.
 func (h *headAnswers) calls(o *Options, blobs bool) (needed, optional []rpc.BatchElem) {
 	needed = []rpc.BatchElem{call(&h.latest, "eth_getBlockByNumber", "latest", false)}
-	needed = append(needed, h.tip.calls(o)...)
 	if o.FinalityDepth == 0 {
 		needed = append(needed, call(&h.final, "eth_getBlockByNumber", "finalized", false))
 	}
@@ -143,20 +142,21 @@ func (c *Chain) look(ctx context.Context, a common.Address, blobs bool) (eoa.Loo
 // askHead returns the answers about the chain. It makes more calls in the same batch. It
 // returns an error if a needed call fails.
 func (c *Chain) askHead(ctx context.Context, blobs bool, more []rpc.BatchElem) (*headAnswers, error) {
-	for {
-		h := &headAnswers{tip: tipAnswer{source: tipSource(c.tips.Load())}}
+	for price := c.needsPrice.Load(); ; price = true {
+		h := new(headAnswers)
 		calls, optional := h.calls(&c.o, blobs)
 		calls = append(calls, more...)
 		needed := len(calls)
-		calls = append(calls, optional...)
+		tips := h.tip.calls(&c.o, price)
+		calls = append(append(calls, tips...), optional...)
 		if err := c.batch(ctx, calls); err != nil {
 			return nil, err
 		}
-		if h.tip.missing(calls) {
-			c.tips.CompareAndSwap(int32(h.tip.source), int32(h.tip.source+1))
-			continue
+		h.tip.asked = calls[needed : needed+len(tips)]
+		lacks := h.tip.lacksSuggestion()
+		if c.needsPrice.Store(lacks); price || !lacks {
+			return h, worked(calls[:needed])
 		}
-		return h, worked(calls[:needed])
 	}
 }
 

@@ -1,6 +1,6 @@
-// Package kms signs transactions with keys that a key service or a security module
-// keeps: AWS KMS, Google Cloud KMS, Azure Key Vault, HashiCorp Vault, or a PKCS#11
-// token. The caller brings one function that has a digest signed, and the public key.
+// Package kms signs transactions with keys that a key service or a security module keeps,
+// for example AWS KMS, Google Cloud KMS, Azure Key Vault, or a PKCS#11 token. The caller
+// brings one function that has a digest signed, and the public key.
 //
 //	public, err := kms.ParsePublicKey(answer.PublicKey)
 //	signer, err := kms.New(chainID, kms.Key{Public: public, Sign: func(ctx context.Context, digest []byte) ([]byte, error) {

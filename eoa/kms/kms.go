@@ -18,7 +18,8 @@ import (
 
 // Key is a key of which only the service has the secret part.
 type Key struct {
-	// Public is the public key, on secp256k1; see [ParsePublicKey].
+	// Public is the public key. Its curve is go-ethereum's crypto.S256(), as
+	// [ParsePublicKey] returns it.
 	Public *ecdsa.PublicKey
 	// Sign has the service sign a digest of 32 bytes with ECDSA, without hashing it
 	// again. The signature is r and s, either as ASN.1 (ECDSA-Sig-Value of RFC 3279) or
@@ -44,8 +45,8 @@ func New(chainID uint64, keys ...Key) (*Signer, error) {
 	}
 	s := &Signer{rules: types.LatestSignerForChainID(new(big.Int).SetUint64(chainID)), keys: map[common.Address]Key{}}
 	for i, k := range keys {
-		if k.Sign == nil || k.Public == nil || k.Public.Curve != crypto.S256() {
-			return nil, fmt.Errorf("kms: key %d of %d: want a public key on secp256k1 and a function", i+1, len(keys))
+		if k.Sign == nil || !valid(k.Public) {
+			return nil, fmt.Errorf("kms: key %d of %d: want a point of the curve crypto.S256() and a function", i+1, len(keys))
 		}
 		a := crypto.PubkeyToAddress(*k.Public)
 		if _, known := s.keys[a]; known {
@@ -57,11 +58,21 @@ func New(chainID uint64, keys ...Key) (*Signer, error) {
 	return s, nil
 }
 
+// valid reports whether a key is a point of the curve.
+func valid(k *ecdsa.PublicKey) bool {
+	if k == nil || k.Curve != crypto.S256() || k.X == nil || k.Y == nil {
+		return false
+	}
+	same, err := crypto.UnmarshalPubkey(crypto.FromECDSAPub(k)) // checks the curve
+	return err == nil && same.Equal(k)
+}
+
 // Addresses returns the addresses of the keys, in the order of the keys.
 func (s *Signer) Addresses() []common.Address { return append([]common.Address(nil), s.addresses...) }
 
 // Sign implements [eoa.Signer]. Errors wrap eoa.ErrSigner if there is no key for a or
-// the signature is not of the key, and otherwise those of the key's Sign.
+// the signature is not of the key, and otherwise they are those of the key's Sign, or of
+// types.Transaction.WithSignature for a transaction of another chain.
 func (s *Signer) Sign(ctx context.Context, a common.Address, tx *types.Transaction) (*types.Transaction, error) {
 	k, known := s.keys[a]
 	if !known {

@@ -122,6 +122,8 @@ func TestNew(t *testing.T) {
 		"no function":   {key, {Public: key.Public}},
 		"twice":         {key, key},
 		"another curve": {{Public: &foreign.PublicKey, Sign: key.Sign}},
+		"no point":      {{Public: &ecdsa.PublicKey{Curve: crypto.S256()}, Sign: key.Sign}},
+		"off the curve": {{Public: &ecdsa.PublicKey{Curve: crypto.S256(), X: big.NewInt(1), Y: big.NewInt(1)}, Sign: key.Sign}},
 	} {
 		_, err := New(chainID, keys...)
 		require.Error(t, err, name)
@@ -141,9 +143,16 @@ func spki(curve asn1.ObjectIdentifier, point []byte) []byte {
 	return b
 }
 
-// All forms of a key are the same key.
+// All forms of a key are the same key. The second one begins, as a point, like an OCTET
+// STRING that is two bytes shorter.
 func TestParsePublicKey(t *testing.T) {
-	key := &crypto.ToECDSAUnsafe([]byte{9}).PublicKey
+	for _, secret := range []byte{9, 96} {
+		testParse(t, &crypto.ToECDSAUnsafe([]byte{secret}).PublicKey)
+	}
+}
+
+func testParse(t *testing.T, key *ecdsa.PublicKey) {
+	t.Helper()
 	point := crypto.FromECDSAPub(key)
 	octets, err := asn1.Marshal(point)
 	require.NoError(t, err)

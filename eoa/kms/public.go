@@ -37,6 +37,7 @@ func ParsePublicKey(b []byte) (*ecdsa.PublicKey, error) {
 	if block, _ := pem.Decode(b); block != nil {
 		b = block.Bytes
 	}
+	const plain, compressed = 65, 33 // a plain point can look like a shorter OCTET STRING
 	point := b
 	var info keyInfo
 	var octets []byte
@@ -45,10 +46,9 @@ func ParsePublicKey(b []byte) (*ecdsa.PublicKey, error) {
 			return nil, fmt.Errorf("kms: key of type %v on curve %v, want %v on %v", a.ID, a.Curve, ecPublicKey, secp256k1)
 		}
 		point = info.Point.RightAlign()
-	} else if rest, err := asn1.Unmarshal(b, &octets); err == nil && len(rest) == 0 {
+	} else if rest, err := asn1.Unmarshal(b, &octets); err == nil && len(rest) == 0 && (len(octets) == plain || len(octets) == compressed) {
 		point = octets
 	}
-	const compressed = 33
 	parse := crypto.UnmarshalPubkey
 	if len(point) == compressed {
 		parse = crypto.DecompressPubkey

@@ -23,8 +23,9 @@
 // keeps them in one slot. The indexes of accounts that are due, and of accounts
 // with undelivered events, are one key for all accounts, and only hints.
 //
-// Leases begin and end by the server's clock. Times of retries, of due accounts and of
-// events are those of the workers.
+// Leases begin and end by the server's clock. Times of retries and of events are those of
+// the workers. A fleet compares the end of a lease with its own clock when it looks for
+// accounts whose worker has died: one that is an hour behind finds them an hour late.
 //
 // A step is as durable as the server makes it. With appendonly yes and
 // appendfsync always, an accepted request survives a crash of the server. With

@@ -29,7 +29,9 @@ type Options struct {
 	// CallerClock lets leases begin and end by the clocks of the workers, as they pass
 	// the time, for tests with a simulated clock. Otherwise they do by the server's
 	// clock (TIME), so that a worker whose clock is wrong neither holds an account for
-	// too long nor takes one too early.
+	// too long nor takes one too early. All workers of a store have the same setting. If
+	// the server's clock steps back, a lease lasts longer by that; [eoa.Store.Break] ends
+	// it.
 	CallerClock bool
 }
 
@@ -71,20 +73,18 @@ var _ kvstore.Clocked = clocked{}
 // Now implements kvstore.Clocked.
 func (c clocked) Now(ctx context.Context, a eoa.Account) (time.Time, error) {
 	values, _ := c.keys(a)
-	var server redis.Cmdable = c.client
-	if cluster, is := c.client.(*redis.ClusterClient); is {
-		node, err := cluster.MasterForKey(ctx, values)
-		if err != nil {
-			return time.Time{}, fmt.Errorf("redisstore: %w", err)
-		}
-		server = node
-	}
-	now, err := server.Time(ctx).Result()
+	now, err := serverTime.Run(ctx, c.client, []string{values}).Int64()
 	if err != nil {
 		return time.Time{}, fmt.Errorf("redisstore: %w", err)
 	}
-	return now, nil
+	return time.UnixMicro(now), nil
 }
+
+// serverTime returns the microseconds since 1970 on the server that has KEYS[1].
+var serverTime = redis.NewScript(`
+local now = redis.call('TIME')
+return now[1] * 1000000 + now[2]
+`)
 
 // kv implements kvstore.Shared.
 type kv struct {

@@ -111,6 +111,9 @@ func send(ctx context.Context, key kms.Key, url string, q eoa.Request, out io.Wr
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%v from %v: %v %s\n", r.Tx, account.Address, r.State, r.Reason)
-	return nil
+	if r.State != eoa.Confirmed && r.State != eoa.Final {
+		return fmt.Errorf("payment %v: %s", r.State, r.Reason)
+	}
+	_, err = fmt.Fprintf(out, "%v from %v: %v\n", r.Tx, account.Address, r.State)
+	return err
 }

@@ -78,14 +78,30 @@ func (t *token) close() error {
 	return err
 }
 
-// with calls f with a session that is not used otherwise.
-func (t *token) with(ctx context.Context, f func(pkcs11.SessionHandle) error) error {
+// with returns the result of f, which has a session that is not used otherwise. If ctx ends
+// first, with returns its error, and f goes on.
+func with[T any](ctx context.Context, t *token, f func(pkcs11.SessionHandle) (T, error)) (result T, err error) {
+	var s pkcs11.SessionHandle
 	select {
-	case s := <-t.free:
-		defer func() { t.free <- s }()
-		return f(s)
+	case s = <-t.free:
 	case <-ctx.Done():
-		return ctx.Err()
+		return result, ctx.Err()
+	}
+	type outcome struct {
+		result T
+		err    error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		defer func() { t.free <- s }()
+		result, err := f(s)
+		done <- outcome{result, err}
+	}()
+	select {
+	case o := <-done:
+		return o.result, o.err
+	case <-ctx.Done():
+		return result, ctx.Err()
 	}
 }
 
@@ -100,15 +116,16 @@ func (t *token) create(label string) error {
 		pkcs11.NewAttribute(pkcs11.CKA_SIGN, true), pkcs11.NewAttribute(pkcs11.CKA_SENSITIVE, true),
 		pkcs11.NewAttribute(pkcs11.CKA_EXTRACTABLE, false), pkcs11.NewAttribute(pkcs11.CKA_PRIVATE, true),
 	}
-	return t.with(context.Background(), func(s pkcs11.SessionHandle) error {
+	_, err := with(context.Background(), t, func(s pkcs11.SessionHandle) (pkcs11.ObjectHandle, error) {
 		if _, err := t.find(s, pkcs11.CKO_PRIVATE_KEY, label); err == nil {
-			return fmt.Errorf("the token has a key %q already", label)
+			return 0, fmt.Errorf("the token has a key %q already", label)
 		} else if !errors.Is(err, errNoKey) {
-			return err
+			return 0, err
 		}
-		_, _, err := t.module.GenerateKeyPair(s, []*pkcs11.Mechanism{pkcs11.NewMechanism(pkcs11.CKM_EC_KEY_PAIR_GEN, nil)}, public, private)
-		return err
+		made, _, err := t.module.GenerateKeyPair(s, []*pkcs11.Mechanism{pkcs11.NewMechanism(pkcs11.CKM_EC_KEY_PAIR_GEN, nil)}, public, private)
+		return made, err
 	})
+	return err
 }
 
 // errNoKey means that no key has the label.
@@ -135,34 +152,32 @@ func (t *token) find(s pkcs11.SessionHandle, class uint, label string) (pkcs11.O
 }
 
 // key returns the key pair with a label.
-func (t *token) key(label string) (k kms.Key, err error) {
-	err = t.with(context.Background(), func(s pkcs11.SessionHandle) error {
+func (t *token) key(label string) (kms.Key, error) {
+	return with(context.Background(), t, func(s pkcs11.SessionHandle) (k kms.Key, err error) {
 		public, err := t.find(s, pkcs11.CKO_PUBLIC_KEY, label)
 		if err != nil {
-			return err
+			return k, err
 		}
 		private, err := t.find(s, pkcs11.CKO_PRIVATE_KEY, label)
 		if err != nil {
-			return err
+			return k, err
 		}
 		point, err := t.module.GetAttributeValue(s, public, []*pkcs11.Attribute{pkcs11.NewAttribute(pkcs11.CKA_EC_POINT, nil)})
 		if err != nil {
-			return err
+			return k, err
 		}
-		if k.Public, err = kms.ParsePublicKey(point[0].Value); err != nil {
-			return err
-		}
-		k.Sign = func(ctx context.Context, digest []byte) (signature []byte, err error) {
-			err = t.with(ctx, func(s pkcs11.SessionHandle) error {
-				err := t.module.SignInit(s, []*pkcs11.Mechanism{pkcs11.NewMechanism(pkcs11.CKM_ECDSA, nil)}, private)
-				if err == nil {
-					signature, err = t.module.Sign(s, digest)
-				}
-				return err
-			})
-			return signature, err
-		}
-		return nil
+		k.Public, err = kms.ParsePublicKey(point[0].Value)
+		k.Sign = func(ctx context.Context, digest []byte) ([]byte, error) { return t.sign(ctx, private, digest) }
+		return k, err
 	})
-	return k, err
+}
+
+// sign returns the signature of a digest.
+func (t *token) sign(ctx context.Context, private pkcs11.ObjectHandle, digest []byte) ([]byte, error) {
+	return with(ctx, t, func(s pkcs11.SessionHandle) ([]byte, error) {
+		if err := t.module.SignInit(s, []*pkcs11.Mechanism{pkcs11.NewMechanism(pkcs11.CKM_ECDSA, nil)}, private); err != nil {
+			return nil, err
+		}
+		return t.module.Sign(s, digest)
+	})
 }
