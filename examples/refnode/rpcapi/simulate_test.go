@@ -2,6 +2,7 @@ package rpcapi
 
 import (
 	"math"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
@@ -135,8 +136,14 @@ func TestSimulatedBlockHashes(t *testing.T) {
 	s.counter(0)
 	s.mined(s.send(0, &common.Address{1}, 1, nil))
 	client := s.dial(s.server.URL)
-	hash := func(number string) m { return m{"input": "0x60" + number + "405f5260205ff3"} }
-	block := m{"calls": []any{hash("00"), hash("01"), hash("02"), hash("03"), hash("04"), hash("05")}}
+	// The contract returns the hash of the block whose number is the call's data. A program that
+	// creates a contract with it would fail for a hash that begins with 0xef (EIP-3541).
+	contract := common.Address{0xb}
+	var calls []any
+	for number := range int64(6) {
+		calls = append(calls, m{"to": contract, "input": common.BigToHash(big.NewInt(number))})
+	}
+	block := m{"calls": calls, "stateOverrides": m{contract.Hex(): m{"code": "0x5f35405f5260205ff3"}}}
 	var answer []struct {
 		Hash  common.Hash
 		Calls []struct{ ReturnData common.Hash }
