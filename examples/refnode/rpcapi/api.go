@@ -10,7 +10,8 @@ import (
 	"github.com/jamq/jamq/ratelimit"
 )
 
-// Version is the client name and version that web3_clientVersion returns.
+// Version is the client name and version that web3_clientVersion returns outside
+// developer mode.
 const Version = "jamq-refnode/v0.1.0"
 
 // devVersion is the same in developer mode. Tools for tests, such as Hardhat's network
