@@ -174,8 +174,8 @@ func (a *account) differs(known Account) bool {
 func (a *account) recost() {
 	a.cost.Clear()
 	for _, s := range a.spent {
-		if a.unsettled(s.nonce) {
-			a.cost.Add(&a.cost, &s.cost)
+		if a.unsettled(s.Nonce) {
+			a.cost.Add(&a.cost, &s.Cost)
 		}
 	}
 	for _, e := range a.txs {

@@ -127,7 +127,7 @@ func (c *core) evict(e *entry) {
 func (c *core) move(a *account, known Account) {
 	a.stale, a.delegated = false, known.Delegated
 	a.nonce = a.nonceAfter(known.Nonce)
-	a.forget(c, func(s *spending) bool { return s.nonce < known.Nonce }) // the state shows them
+	a.forget(c, func(s *spending) bool { return s.Nonce < known.Nonce }) // the state shows them
 	a.state, a.balance = known.Nonce, known.Balance
 	a.recost()
 }

@@ -92,11 +92,11 @@ func (c *core) checkRoom() error {
 func (c *core) checkSender(a *account, all *totals) error {
 	total := new(uint256.Int)
 	for _, s := range a.spent {
-		if s.nonce < a.state || s.nonce >= a.nonce {
-			return fmt.Errorf("committed nonces are those that State does not show: nonce %d, want %d to %d", s.nonce, a.state, a.nonce)
+		if s.Nonce < a.state || s.Nonce >= a.nonce {
+			return fmt.Errorf("committed nonces are those that State does not show: nonce %d, want %d to %d", s.Nonce, a.state, a.nonce)
 		}
-		total.Add(total, &s.cost)
-		for _, auth := range s.authorities {
+		total.Add(total, &s.Cost)
+		for _, auth := range s.Authorities {
 			all.authorizations.add(auth)
 		}
 	}

@@ -16,17 +16,17 @@ import (
 // state shows them one after the other and failed bundles are reverted from the
 // end.
 type spending struct {
-	nonce       uint64
-	cost        uint256.Int
-	authorities []authority
+	Nonce       uint64
+	Cost        uint256.Int
+	Authorities []authority
 }
 
 // spend records a committed transaction. Its authorizations count until the host's
 // state shows it.
 func (c *core) spend(a *account, s spending, now int64) {
 	a.spent, a.spentAt = append(a.spent, s), now
-	a.cost.Add(&a.cost, &s.cost)
-	for _, auth := range s.authorities {
+	a.cost.Add(&a.cost, &s.Cost)
+	for _, auth := range s.Authorities {
 		c.authorizations.add(auth)
 	}
 }
@@ -35,8 +35,8 @@ func (c *core) spend(a *account, s spending, now int64) {
 func (a *account) forget(c *core, which func(*spending) bool) {
 	a.spent = slices.DeleteFunc(a.spent, func(s spending) bool {
 		gone := which(&s)
-		for i := 0; gone && i < len(s.authorities); i++ {
-			c.authorizations.remove(s.authorities[i])
+		for i := 0; gone && i < len(s.Authorities); i++ {
+			c.authorizations.remove(s.Authorities[i])
 		}
 		return gone
 	})
@@ -77,10 +77,10 @@ func (c *core) uncommit(a *account, nonce uint64) {
 	if max(nonce, a.state) >= a.nonce {
 		return
 	}
-	a.forget(c, func(s *spending) bool { return s.nonce >= nonce })
+	a.forget(c, func(s *spending) bool { return s.Nonce >= nonce })
 	a.nonce = a.state
 	for _, s := range a.spent {
-		a.nonce = max(a.nonce, s.nonce+1)
+		a.nonce = max(a.nonce, s.Nonce+1)
 	}
 	a.recost()
 	a.stale = true // read again in any case
@@ -93,7 +93,7 @@ func (c *core) uncommit(a *account, nonce uint64) {
 func (c *core) recommit(address common.Address, known Account, spent []spending, stale bool, now int64) {
 	next := known.Nonce
 	for i := range spent {
-		next = max(next, spent[i].nonce+1)
+		next = max(next, spent[i].Nonce+1)
 	}
 	if next == known.Nonce {
 		return // all shown by the state
@@ -101,7 +101,7 @@ func (c *core) recommit(address common.Address, known Account, spent []spending,
 	a := c.open(address, known)
 	a.nonce, a.stale = next, stale
 	for _, s := range spent {
-		if s.nonce >= a.state {
+		if s.Nonce >= a.state {
 			c.spend(a, s, now)
 		}
 	}

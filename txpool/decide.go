@@ -392,8 +392,8 @@ func (c *core) decideState(a *account, known Account) plan {
 	next := a.nonceAfter(known.Nonce)
 	covered := new(uint256.Int)
 	for _, s := range a.spent {
-		if s.nonce >= known.Nonce {
-			covered.Add(covered, &s.cost)
+		if s.Nonce >= known.Nonce {
+			covered.Add(covered, &s.Cost)
 		}
 	}
 	used := 0 // transactions that have a used nonce

@@ -18,8 +18,8 @@ import (
 // could apply. A weaker condition would let strangers restrict an account with
 // old signatures.
 type authority struct {
-	address common.Address
-	nonce   uint64 // nonce of the authorization
+	Address common.Address
+	Nonce   uint64 // nonce of the authorization
 }
 
 // authorizations counts the authorizations that may soon apply, by authority
@@ -60,21 +60,21 @@ func (c *core) enlist(e *entry, counts bool) {
 }
 
 func (all authorizations) add(auth authority) {
-	nonces := all[auth.address]
+	nonces := all[auth.Address]
 	if nonces == nil {
 		nonces = make(map[uint64]int)
-		all[auth.address] = nonces
+		all[auth.Address] = nonces
 	}
-	nonces[auth.nonce]++
+	nonces[auth.Nonce]++
 }
 
 func (all authorizations) remove(auth authority) {
-	nonces := all[auth.address]
-	if nonces[auth.nonce]--; nonces[auth.nonce] == 0 {
-		delete(nonces, auth.nonce)
+	nonces := all[auth.Address]
+	if nonces[auth.Nonce]--; nonces[auth.Nonce] == 0 {
+		delete(nonces, auth.Nonce)
 	}
 	if len(nonces) == 0 {
-		delete(all, auth.address)
+		delete(all, auth.Address)
 	}
 }
 
@@ -152,7 +152,7 @@ func (c *core) beyondTurn(a *account, e *entry) (all []leaving) {
 func (a *account) delegatedBy(e *entry) bool {
 	first, last := a.applicable()
 	return slices.ContainsFunc(e.authorities, func(auth authority) bool {
-		return auth.address == a.address && first <= auth.nonce && auth.nonce <= last
+		return auth.Address == a.address && first <= auth.Nonce && auth.Nonce <= last
 	})
 }
 
@@ -160,19 +160,19 @@ func (a *account) delegatedBy(e *entry) bool {
 // more transactions in line than it may then have.
 func (c *core) checkAuthorities(from common.Address, e *entry) error {
 	for _, auth := range e.authorities {
-		a := c.accounts[auth.address]
+		a := c.accounts[auth.Address]
 		if a == nil {
 			continue
 		}
-		if first, last := a.applicable(); auth.nonce < first || auth.nonce > last {
+		if first, last := a.applicable(); auth.Nonce < first || auth.Nonce > last {
 			continue
 		}
-		own, n := auth.address == from, a.inFlight()
+		own, n := auth.Address == from, a.inFlight()
 		if own && a.nonce <= e.nonce && e.nonce < a.next() {
 			n-- // itself or its replacement
 		}
 		if n > c.cfg.MaxDelegated || own && n == c.cfg.MaxDelegated {
-			return fmt.Errorf("%w: address %v has %d transactions, limit %d", ErrAuthorityReserved, auth.address, n, c.cfg.MaxDelegated)
+			return fmt.Errorf("%w: address %v has %d transactions, limit %d", ErrAuthorityReserved, auth.Address, n, c.cfg.MaxDelegated)
 		}
 	}
 	return nil

@@ -1,10 +1,7 @@
 package txpool
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -224,17 +221,4 @@ func TestRejectForAnyReason(t *testing.T) {
 			})
 		}
 	}
-}
-
-// A departure whose label is as long as a byte can tell is read, and one whose
-// label is longer than the record is poisoned.
-func TestDepartureLabelLength(t *testing.T) {
-	head := append([]byte{recordDeparted}, make([]byte, common.HashLength+8)...)
-	long := append(append(slices.Clone(head), 'D', 255), bytes.Repeat([]byte{'x'}, 255+3)...)
-	short := append(slices.Clone(head), 'D', 255, 'x')
-	w := newWorld(t)
-	restored, err := w.Restore(func(read func([]byte) error) error { return errors.Join(read(long), read(short)) })
-	require.NoError(t, err)
-	require.Len(t, restored.Poisoned, 1)
-	require.Equal(t, short, restored.Poisoned[0].Record)
 }

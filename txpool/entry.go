@@ -35,6 +35,7 @@ type entry struct {
 	nonce   uint64
 	feeCap  uint64 // wei per gas, saturated
 	tip     uint64
+	gas     uint64      // limit
 	seq     uint64      // order of admission
 	at      int64       // time of admission, Unix nanoseconds
 	cost    uint256.Int // gas·feeCap + value + Config.ExtraCost
@@ -92,7 +93,7 @@ type ranked struct {
 
 // ranked returns the entry with a place.
 func (e *entry) ranked(p place) ranked {
-	return ranked{p, e, uint32(min(e.tx.Gas(), math.MaxUint32)), e.size}
+	return ranked{p, e, uint32(min(e.gas, math.MaxUint32)), e.size}
 }
 
 func before(a, b ranked) bool {

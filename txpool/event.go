@@ -100,8 +100,7 @@ func (c *core) emit(event Event, e *entry) {
 	case event.Kind == Included:
 		event.Age = c.age(e)
 		if c.journaling() && !c.recorded {
-			included := e.inclusion()
-			record = encode(recordIncluded, &included)
+			record = encode(recordIncluded, e.inclusion())
 		}
 	case event.Admitted && c.journaling() && !c.restoring:
 		record = e.past().addedRecord()
@@ -136,7 +135,7 @@ func (c *core) depart(d Departure) []byte {
 	if !c.journaling() {
 		return nil
 	}
-	return encode(recordDeparted, &d)
+	return d.record()
 }
 
 // emitMove records an event with the new status of an entry.

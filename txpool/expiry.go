@@ -51,12 +51,11 @@ func (p *Pool) expireInAdd(now int64) {
 // expireLeases releases leases whose time is over, except those of running
 // sessions. The caller holds p.turn.
 func (p *Pool) expireLeases() {
-	now := p.cfg.Now()
 	for _, l := range p.Leases() {
-		p.mu.Lock()
-		over := !now.Before(l.expires)
+		p.enter()
+		over := p.core.now >= l.expires
 		if over && (l.bundled || l.session != nil && l.session.ctx.Err() == nil) {
-			l.renew()
+			l.renew(p.core.now)
 			over = false
 		}
 		p.mu.Unlock()
@@ -105,7 +104,7 @@ func (c *core) expire(a *account, now int64) (dropped int) {
 		c.apply(p)
 	}
 	if a.nonce > a.state && len(a.txs) == 0 && (len(a.spent) == 0 || now-a.spentAt >= lifetime) {
-		c.note(encode(recordFreed, &a.address, &a.state))
+		c.note(encode(recordFreed, a.address, a.state))
 		c.uncommit(a, a.state) // never shown by the state
 	}
 	c.close(a)

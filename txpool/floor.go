@@ -23,6 +23,8 @@ type fees struct {
 // follows the medians of the blocks in the window by exponential smoothing.
 type prices struct{ base, floor, average uint64 }
 
+func (p *prices) record() []byte { return encode(recordPrices, p.base, p.floor, p.average) }
+
 // sample is the median of a block, with average and floor before it.
 type sample struct{ median, average, floor uint64 }
 

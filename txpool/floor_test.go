@@ -110,7 +110,7 @@ func TestFloorGoesBack(t *testing.T) {
 func TestRestoredFloorIsInRange(t *testing.T) {
 	for _, floor := range []uint64{1, 9000 * gwei} {
 		w := newWorld(t, func(c *Config) { c.MinGasPrice = 2 * gwei })
-		w.tape.records = [][]byte{encode(recordPrices, &prices{base: 1, floor: floor, average: floor})}
+		w.tape.records = [][]byte{(&prices{base: 1, floor: floor, average: floor}).record()}
 		w.restart()
 		require.Equal(t, min(max(floor, 2*gwei), 2000*gwei), w.Stats().Floor)
 	}

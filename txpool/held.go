@@ -86,7 +86,7 @@ func (p *Pool) setAside(batch []candidate) (displaced []Displaced, dropped int) 
 				displaced = append(displaced, Displaced{Tx: t.tx, Err: t.err})
 			default:
 				o := t.origin
-				o.at, o.exempt, o.err = min(o.at, c.now), true, t.err
+				o.at, o.exempt, o.held, o.err = min(o.at, c.now), true, true, t.err
 				c.aside.put(o)
 				c.note(o.addedRecord())
 				displaced = append(displaced, Displaced{Tx: t.tx, Err: t.err, Held: true})

@@ -1,6 +1,7 @@
 package txpool
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -264,6 +265,38 @@ func TestHeldByARestart(t *testing.T) {
 				require.Len(t, dropped, 1)
 				require.True(t, dropped[0].Private)
 				require.Equal(t, time.Hour, dropped[0].Age)
+			})
+		}
+	}
+}
+
+// A transaction is held aside, and its sender adds another one with its nonce. After
+// a restart the later one is in the pool, as before, even if it was leased then.
+func TestHeldGivesWayAfterRestart(t *testing.T) {
+	for _, leased := range []bool{false, true} {
+		for name, trouble := range troubles {
+			t.Run(fmt.Sprintf("%s, leased %v", name, leased), func(t *testing.T) {
+				r := new(refusing)
+				w := newWorld(t, r.config)
+				trouble(w, r)
+				require.Len(t, w.fails(tx(0, 0, 2)), 1)
+				w.repairs()
+				r.next = 0
+				w.add(tx(0, 0, 3))
+				if leased {
+					s := w.build(Budget{})
+					w.takes(s, tx(0, 0, 3))
+					_, err := s.Seal()
+					require.NoError(t, err)
+				}
+				status := w.Status(tx(0, 0, 3).Hash())
+				for range 2 {
+					w.restart()
+					w.has(status, tx(0, 0, 3))
+					w.has(StatusUnknown, tx(0, 0, 2))
+					require.Equal(t, tx(0, 0, 3).Hash(), w.departed(tx(0, 0, 2)).By)
+					w.rotate()
+				}
 			})
 		}
 	}

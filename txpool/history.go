@@ -32,6 +32,7 @@ type past struct {
 	record  []byte
 	private bool
 	exempt  bool
+	held    bool // aside
 	at      int64
 	order   uint64
 	lent    bool  // by Restore to an open lease
@@ -41,7 +42,7 @@ type past struct {
 // pastLease is a lease that was opened and not closed.
 type pastLease struct {
 	id       uint64
-	expires  int64
+	expires  uint64
 	hashes   []common.Hash
 	returned map[common.Hash]bool // no longer in the lease
 	// inclusions are the transactions of a commit that has begun.
@@ -75,13 +76,13 @@ func (h *history) parse(record []byte) (err error) {
 		}
 	case recordDeparted:
 		var d Departure
-		if err = decode(record, &d); err == nil {
+		if d, err = departureOf(record); err == nil {
 			h.leave(d.Hash)
 			h.departures.put(d.Hash, d, d.At.UnixNano())
 		}
 	case recordPrices:
 		var now prices
-		if err = decode(record, &now); err == nil {
+		if err = decode(record, &now.base, &now.floor, &now.average); err == nil {
 			h.prices = now
 		}
 	case recordIncluded:
@@ -114,13 +115,13 @@ func (h *history) leave(hash common.Hash) {
 }
 
 func (h *history) parseAdded(record []byte) error {
-	var f flags
+	var at uint64
 	o := &past{tx: new(types.Transaction), record: bytes.Clone(record)}
-	if err := decode(record, &f, &o.at, o.tx); err != nil {
+	if err := decode(record, &o.private, &o.exempt, &o.held, &at, o.tx); err != nil {
 		return err
 	}
 	h.order++
-	o.private, o.exempt, o.order = f.private, f.exempt, h.order
+	o.at, o.order = int64(at), h.order
 	h.departures.forget(o.tx.Hash())
 	h.added[o.tx.Hash()] = o
 	return nil
@@ -128,13 +129,13 @@ func (h *history) parseAdded(record []byte) error {
 
 // include records that a transaction is in a block.
 func (h *history) include(i inclusion) {
-	h.leave(i.hash)
-	h.spend(i.sender, i.spending)
+	h.leave(i.Hash)
+	h.spend(i.Sender, i.Spending)
 }
 
 // free records that a revert has freed a sender's nonces from the given one on.
 func (h *history) free(sender common.Address, nonce uint64) {
-	h.spent[sender] = slices.DeleteFunc(h.spent[sender], func(s spending) bool { return s.nonce >= nonce })
+	h.spent[sender] = slices.DeleteFunc(h.spent[sender], func(s spending) bool { return s.Nonce >= nonce })
 	if len(h.spent[sender]) == 0 {
 		delete(h.spent, sender)
 	}
@@ -145,8 +146,8 @@ func (h *history) free(sender common.Address, nonce uint64) {
 func (h *history) spend(sender common.Address, s spending) {
 	const most = 4096
 	spent := h.spent[sender]
-	if n := len(spent); n > 0 && spent[n-1].nonce >= s.nonce {
-		spent = slices.DeleteFunc(spent, func(old spending) bool { return old.nonce == s.nonce })
+	if n := len(spent); n > 0 && spent[n-1].Nonce >= s.Nonce {
+		spent = slices.DeleteFunc(spent, func(old spending) bool { return old.Nonce == s.Nonce })
 	}
 	if len(spent) >= most {
 		spent = slices.Delete(spent, 0, most/2)
@@ -174,7 +175,7 @@ func (h *history) parseLease(record []byte) error {
 	switch record[0] {
 	case recordCommitting:
 		for _, i := range l.inclusions {
-			l.hashes = append(l.hashes, i.hash)
+			l.hashes = append(l.hashes, i.Hash)
 		}
 		h.open[l.id] = l
 	case recordOpened:
@@ -208,9 +209,18 @@ func (h *history) closeLease(l *pastLease, committed bool) {
 }
 
 // origins returns the transactions to admit again, in the order of their first
-// admission.
+// admission. Those that were held aside come last: a sender may have put another
+// transaction in the place of one, which was admitted and so goes first.
 func (h *history) origins() []*past {
-	return slices.SortedFunc(maps.Values(h.added), func(a, b *past) int { return cmp.Compare(a.order, b.order) })
+	return slices.SortedFunc(maps.Values(h.added), func(a, b *past) int {
+		switch {
+		case a.held == b.held:
+			return cmp.Compare(a.order, b.order)
+		case a.held:
+			return 1
+		}
+		return -1
+	})
 }
 
 // leases returns the open leases, oldest first.

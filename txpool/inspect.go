@@ -22,7 +22,7 @@ func (c *Config) inspect(tx *types.Transaction) (*entry, error) {
 	if err := c.checkChain(tx); err != nil {
 		return nil, err
 	}
-	e := &entry{tx: tx, nonce: tx.Nonce(), blob: tx.Type() == types.BlobTxType}
+	e := &entry{tx: tx, nonce: tx.Nonce(), gas: tx.Gas(), blob: tx.Type() == types.BlobTxType}
 	if err := c.price(e); err != nil { // first: unencodable if out of range
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (c *Config) price(e *entry) error {
 	if err := amount(&e.cost, value, "value", ErrInsufficientFunds); err != nil {
 		return err
 	}
-	if !addProduct(&e.cost, tx.Gas(), &feeCap) || !c.addExtras(e) {
+	if !addProduct(&e.cost, e.gas, &feeCap) || !c.addExtras(e) {
 		return fmt.Errorf("%w: the cost exceeds 2^256-1 wei: gas %d, maxFeePerGas %v, value %v", ErrInsufficientFunds, tx.Gas(), maxFee, value)
 	}
 	return nil
@@ -206,7 +206,7 @@ func memoryOf(tx *types.Transaction) uint64 {
 
 // checkGas checks the gas limit.
 func (c *Config) checkGas(e *entry) error {
-	gas := e.tx.Gas()
+	gas := e.gas
 	if gas > c.BlockGasLimit {
 		return fmt.Errorf("%w: gas %d, limit %d", ErrGasLimit, gas, c.BlockGasLimit)
 	}
@@ -236,15 +236,15 @@ func (c *Config) sender(signer types.Signer, tx *types.Transaction) (common.Addr
 // (invariant I6): by the configured share, rounded up, and by at least 1 wei,
 // in both fee cap and tip.
 func (c *Config) checkBump(old, e *entry) error {
-	for _, price := range []struct {
+	for _, price := range [...]struct {
 		name      string
-		old, have *big.Int
+		old, have uint64
 	}{
-		{"maxFeePerGas", old.tx.GasFeeCap(), e.tx.GasFeeCap()},
-		{"maxPriorityFeePerGas", old.tx.GasTipCap(), e.tx.GasTipCap()},
+		{"maxFeePerGas", old.feeCap, e.feeCap},
+		{"maxPriorityFeePerGas", old.tip, e.tip},
 	} {
-		if want := c.bumped(price.old); price.have.Cmp(want) < 0 {
-			return fmt.Errorf("%w: %s %v, want ≥ %v to replace %s", ErrReplaceUnderpriced, price.name, price.have, want, old.hash())
+		if want := c.bumped(price.old); price.have < want || price.have == price.old {
+			return fmt.Errorf("%w: %s %d, want ≥ %d to replace %s", ErrReplaceUnderpriced, price.name, price.have, want, old.hash())
 		}
 	}
 	if limit := uint64(old.size) + uint64(old.size)*maxSizeGrowth/perMille; uint64(e.size) > limit {
@@ -253,14 +253,13 @@ func (c *Config) checkBump(old, e *entry) error {
 	return nil
 }
 
-// bumped returns the lowest price that replaces an old one.
-func (c *Config) bumped(old *big.Int) *big.Int {
-	more := new(big.Int).Mul(old, new(big.Int).SetUint64(c.PriceBump))
-	more.Add(more, big.NewInt(perMille-1)).Div(more, big.NewInt(perMille))
-	if more.Sign() == 0 {
-		more.SetUint64(1)
-	}
-	return more.Add(more, old)
+// bumped returns the lowest price that replaces an old one. No price replaces 2^64-1
+// wei per gas, which stands for all higher ones too: see saturate.
+func (c *Config) bumped(old uint64) uint64 {
+	var more uint256.Int
+	more.Mul(more.SetUint64(old), uint256.NewInt(c.PriceBump))
+	more.Div(more.AddUint64(&more, perMille-1), uint256.NewInt(perMille)) // rounded up
+	return addSaturating(old, max(saturate(&more), 1))
 }
 
 // GreatestGas returns the greatest gas limit of a transaction that the pool

@@ -46,7 +46,7 @@ func records(to [][]byte, changes []change) [][]byte {
 
 // addedRecord returns the record of an admission.
 func (o *past) addedRecord() []byte {
-	return encode(recordAdded, &flags{o.private, o.exempt}, &o.at, o.tx)
+	return encode(recordAdded, o.private, o.exempt, o.held, uint64(o.at), o.tx)
 }
 
 // past returns what must be known of an entry to admit it again.
@@ -59,12 +59,11 @@ func (e *entry) inclusion() inclusion {
 
 // openedRecord returns the record of a lease. The caller holds the pool's lock.
 func (l *Lease) openedRecord() []byte {
-	expires := l.expires.UnixNano()
 	var hashes []common.Hash
 	for e := range l.members {
 		hashes = append(hashes, e.hash())
 	}
-	return encode(recordOpened, &l.id, &expires, &hashes)
+	return encode(recordOpened, l.id, uint64(l.expires), hashes)
 }
 
 // committingRecord returns the record of a commit that begins. It is one record,
@@ -74,7 +73,7 @@ func (l *Lease) committingRecord() []byte {
 	for e := range l.members {
 		all = append(all, e.inclusion())
 	}
-	return encode(recordCommitting, &l.id, &all)
+	return encode(recordCommitting, l.id, all)
 }
 
 func journalError(err error) error { return fmt.Errorf("%w: %w", ErrJournal, err) }
@@ -201,7 +200,7 @@ func (p *Pool) recommit(h *history) {
 		known, err := p.account(address)
 		if err != nil {
 			p.cfg.Logger.Warn("txpool: cannot read an account, retrying with its next transaction", "err", err)
-			known.Nonce = slices.MinFunc(spent, func(a, b spending) int { return cmp.Compare(a.nonce, b.nonce) }).nonce
+			known.Nonce = slices.MinFunc(spent, func(a, b spending) int { return cmp.Compare(a.Nonce, b.Nonce) }).Nonce
 		}
 		p.mu.Lock()
 		p.core.recommit(address, known, spent, err != nil, now)
@@ -222,10 +221,8 @@ func (p *Pool) reopen(old []*pastLease) (opened int) {
 	leases := make([]*Lease, len(old))
 	for i, past := range old {
 		leases[i] = &Lease{pool: p, id: past.id, sealed: true}
-		leases[i].renew() // the host could not while the process was down
-		if expires := p.time(past.expires); expires.After(leases[i].expires) {
-			leases[i].expires = expires
-		}
+		leases[i].renew(p.core.now) // the host could not while the process was down
+		leases[i].expires = max(leases[i].expires, int64(past.expires))
 		for _, hash := range past.hashes {
 			if e := p.core.all[hash]; e != nil && !past.returned[hash] {
 				loans = append(loans, loan{e, leases[i]})
@@ -283,7 +280,7 @@ func (p *Pool) Records() [][]byte {
 	var entries []*entry
 	for _, a := range p.core.list {
 		for _, s := range a.spent {
-			records = append(records, encode(recordIncluded, &inclusion{sender: a.address, spending: s}))
+			records = append(records, encode(recordIncluded, inclusion{Sender: a.address, Spending: s}))
 		}
 		for _, e := range a.txs {
 			entries = append(entries, e.entry)
@@ -313,9 +310,9 @@ func (p *Pool) Records() [][]byte {
 // generalRecords returns the records that belong to no sender: first the highest
 // number of a lease, so that it is not used again.
 func (p *Pool) generalRecords() [][]byte {
-	records := [][]byte{encode(recordReleased, &p.lastID), encode(recordPrices, &p.core.fees.prices)}
+	records := [][]byte{encode(recordReleased, p.lastID), p.core.fees.record()}
 	for _, d := range p.core.departures.all(p.clock()) {
-		records = append(records, encode(recordDeparted, &d))
+		records = append(records, d.record())
 	}
 	for _, o := range p.core.aside.txs {
 		records = append(records, o.addedRecord())

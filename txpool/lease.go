@@ -19,7 +19,7 @@ import (
 type Lease struct {
 	pool    *Pool
 	id      uint64
-	expires time.Time
+	expires int64    // by the pool's clock
 	txs     []*entry // members have entry.lease set to it
 	session *Session // nil if it takes no more transactions
 	sealed  bool     // the journal has it
@@ -28,7 +28,7 @@ type Lease struct {
 }
 
 // renew makes the lease live for Config.LeaseLifetime from now on.
-func (l *Lease) renew() { l.expires = l.pool.cfg.Now().Add(l.pool.cfg.LeaseLifetime) }
+func (l *Lease) renew(now int64) { l.expires = now + int64(l.pool.cfg.LeaseLifetime) }
 
 // ID returns the number of the lease. A host can store it with its bundle to
 // find the lease after a restart: see Pool.Lease.
@@ -38,19 +38,19 @@ func (l *Lease) ID() uint64 { return l.id }
 func (l *Lease) Expires() time.Time {
 	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
-	return l.expires
+	return l.pool.time(l.expires)
 }
 
 // Renew makes the lease live for Config.LeaseLifetime from now on. The error
 // wraps ErrLeaseClosed.
 func (l *Lease) Renew() error {
-	l.pool.mu.Lock()
-	defer l.pool.mu.Unlock()
-	err := l.checkOpen()
-	if err == nil {
-		l.renew()
-	}
-	return err
+	return l.pool.step(func(c *core) error {
+		err := l.checkOpen()
+		if err == nil {
+			l.renew(c.now)
+		}
+		return err
+	})
 }
 
 // checkOpen returns an error if the lease is closed. The caller holds the pool's
@@ -131,7 +131,7 @@ func (l *Lease) Return(hash common.Hash) error {
 			l.session.putAside(e, SkipLater)
 		}
 		if l.sealed || l.bundled { // else the journal does not know the lease
-			c.note(encode(recordReturned, &l.id, &hash))
+			c.note(encode(recordReturned, l.id, hash))
 		}
 		c.apply(c.decideReturn(e, false))
 	})
@@ -231,7 +231,7 @@ func (l *Lease) closeLocked(record byte, each func(*core, *entry)) error {
 			return err
 		}
 		delete(p.leases, l.id)
-		c.note(encode(record, &l.id))
+		c.note(encode(record, l.id))
 		for e := range l.members {
 			each(c, e)
 		}
@@ -246,6 +246,7 @@ func (l *Lease) endSession() {
 	_ = l.pool.step(func(c *core) error {
 		if s := l.session; s != nil {
 			s.answer(s.limit())
+			l.renew(c.now)
 			l.session = nil
 			s.stop(c)
 		}

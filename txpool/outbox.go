@@ -39,7 +39,11 @@ const deliverShare = 1024
 // so, which then delivers them; an observer may therefore call the pool. It
 // delivers deliverShare events, or the queued ones if they are more. A
 // background goroutine delivers later ones until the queue is empty.
-func (p *Pool) deliverAll() { p.deliverSome(max(p.out.len(), deliverShare)) }
+func (p *Pool) deliverAll() {
+	if p.out.undelivered.Load() {
+		p.deliverSome(max(p.out.len(), deliverShare))
+	}
+}
 
 func (p *Pool) deliverSome(most int) {
 	for most > 0 && p.out.undelivered.Load() {

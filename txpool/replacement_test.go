@@ -1,6 +1,7 @@
 package txpool
 
 import (
+	"math"
 	"math/big"
 	"testing"
 	"time"
@@ -41,10 +42,18 @@ func TestI6Replacement(t *testing.T) {
 	}
 	t.Run("at least 1 wei", func(t *testing.T) {
 		cfg := DefaultConfig(chainID)
-		require.Equal(t, big.NewInt(1), cfg.bumped(new(big.Int)))
-		require.Equal(t, big.NewInt(2), cfg.bumped(big.NewInt(1)))
+		require.EqualValues(t, 1, cfg.bumped(0))
+		require.EqualValues(t, 2, cfg.bumped(1))
 		cfg.PriceBump = 0
-		require.Equal(t, big.NewInt(101), cfg.bumped(big.NewInt(100)))
+		require.EqualValues(t, 101, cfg.bumped(100))
+	})
+	t.Run("no overflow", func(t *testing.T) { // prices above 2^64-1 wei are not distinguished
+		cfg := DefaultConfig(chainID)
+		cfg.PriceBump = maxShare
+		require.EqualValues(t, 11<<59, cfg.bumped(1<<59))
+		require.EqualValues(t, uint64(math.MaxUint64), cfg.bumped(math.MaxUint64))
+		huge := func(tip int64) *entry { return &entry{feeCap: math.MaxUint64, tip: uint64(tip), tx: tx(0, 0, tip)} }
+		require.ErrorIs(t, cfg.checkBump(huge(1), huge(100)), ErrReplaceUnderpriced)
 	})
 	t.Run("the chain stays affordable", func(t *testing.T) {
 		w := newWorld(t)

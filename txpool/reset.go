@@ -172,7 +172,7 @@ func (p *Pool) beginHead(head *Head, gone []Block) {
 		}
 		c.fees.unblock(len(head.Reverted))
 		for _, f := range all {
-			c.note(encode(recordFreed, &f.sender, &f.nonce))
+			c.note(encode(recordFreed, f.sender, f.nonce))
 			if a := c.accounts[f.sender]; a != nil {
 				c.uncommit(a, f.nonce)
 			}
@@ -208,7 +208,7 @@ func (c *core) include(tx *types.Transaction) {
 	held := c.aside.txs[hash] != nil
 	c.aside.remove(hash)
 	if held || departed {
-		c.note(encode(recordLeft, &hash))
+		c.note(encode(recordLeft, hash))
 	}
 }
 
@@ -276,7 +276,7 @@ func (p *Pool) moveFees(head *Head) {
 			c.emit(Event{Kind: FloorChanged, Floor: now.floor}, nil)
 		}
 		if now != before {
-			c.note(encode(recordPrices, &now))
+			c.note(now.record())
 		}
 		if now.base != before.base {
 			c.repricing = true

@@ -61,7 +61,7 @@ func TestRestorePoisoned(t *testing.T) {
 	w := newWorld(t)
 	w.add(tx(0, 0, 2), tx(1, 0, 3), tx(2, 0, 4))
 	w.tape.records = append(w.tape.records, []byte{}, []byte("what is this"), []byte{recordAdded, 0, 1},
-		[]byte{recordLeft, 1}, []byte{recordCommitted, 0, 0, 0, 0, 0, 0, 0, 9}, []byte{recordOpened, 1})
+		[]byte{recordLeft, 1}, encode(recordCommitted, uint64(9)), []byte{recordOpened, 1})
 	panics := true
 	checked := unless(func(tx *types.Transaction) bool {
 		if panics && tx.GasTipCap().Cmp(gweis(3)) == 0 {

@@ -71,10 +71,10 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 	}
 	p.expireDue()
 	l := &Lease{pool: p}
-	l.renew()
 	s := &Session{pool: p, ctx: ctx, budget: budget, lease: l, senders: make(map[common.Address]*turn)}
-	p.mu.Lock()
+	p.enter()
 	defer p.mu.Unlock()
+	l.renew(p.core.now)
 	p.lastID++
 	l.id, l.session = p.lastID, s
 	s.base = p.core.fees.base
@@ -110,6 +110,7 @@ func (s *Session) Next() *types.Transaction {
 		var unread bool
 		_ = p.step(func(c *core) error {
 			s.answer(s.limit())
+			s.lease.renew(c.now)
 			e, unread = s.pick(c)
 			return nil
 		})
@@ -184,9 +185,10 @@ func (s *Session) read(e *entry) {
 // Used counts the gas, and the bytes of the budget, that the last transaction of
 // Next has used. It does nothing if there is no unanswered transaction.
 func (s *Session) Used(gas, bytes uint64) {
-	s.pool.mu.Lock()
+	s.pool.enter()
 	defer s.pool.mu.Unlock()
 	s.answer(gas, bytes)
+	s.lease.renew(s.pool.core.now)
 }
 
 // Fail drops the last transaction of Next from the pool, because it failed, and
@@ -219,14 +221,13 @@ func (s *Session) limit() (gas, bytes uint64) {
 	if s.current == nil {
 		return 0, 0
 	}
-	return s.current.tx.Gas(), uint64(s.current.size)
+	return s.current.gas, uint64(s.current.size)
 }
 
 // answer counts the use of the current transaction.
 func (s *Session) answer(gas, bytes uint64) {
 	e := s.current
 	s.current = nil
-	s.lease.renew()
 	if e == nil || !s.lease.holds(e) {
 		return
 	}
@@ -343,7 +344,7 @@ func (s *Session) refuses(e *entry) SkipReason {
 	case !s.inOrder(e.account):
 		return SkipOrder
 	}
-	return s.tooLarge(e.tx.Gas(), uint64(e.size))
+	return s.tooLarge(e.gas, uint64(e.size))
 }
 
 // tooLarge returns why a transaction of a gas limit and size does not fit into the

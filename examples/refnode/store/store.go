@@ -33,7 +33,7 @@ var (
 // version is the version of the layout, and versionKey the key that has it. No other key
 // begins with that letter.
 const (
-	version    = "7"
+	version    = "8"
 	versionKey = "version"
 )
 
