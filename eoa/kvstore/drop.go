@@ -33,11 +33,11 @@ func (st *step) drop(records []eoa.Record) error {
 			continue // dropped before, or not ended
 		}
 		kept := append(binary.BigEndian.AppendUint64(make([]byte, 0, droppedSize), r.ID), byte(r.State))
-		st.set(named(st.a, kindKey, []byte(r.Key)), append(kept, digests[i][:keptDigest]...))
+		st.set(named(st.a, kindKey, r.Key), append(kept, digests[i][:keptDigest]...))
 		st.set(numbered(st.a, kindRecord, r.ID), nil)
 		st.set(keys[i], nil)
 		for k := range r.Attempts {
-			st.set(named(st.a, kindHash, r.Attempts[k].Hash[:]), nil)
+			st.set(hashed(st.a, kindHash, r.Attempts[k].Hash), nil)
 		}
 	}
 	return nil

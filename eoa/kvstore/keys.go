@@ -1,117 +1,155 @@
 package kvstore
 
 import (
-	"encoding/binary"
+	"bytes"
+	"encoding/hex"
+	"strconv"
 
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq/eoa"
 )
 
-// kind is the type of a key. It is the byte after the account. Numbers in keys
-// are big-endian, so that keys sort by them.
-type kind byte
+// Keys are text, so that an operator can read a store with the database's own tools.
+// Numbers in keys have 20 decimal digits, so that keys sort by them. A key of an
+// account begins with
+//
+//	account:<chain>:<address>:
+//
+// and continues with its kind and, behind a colon, an id, a number or a name.
+
+// kind is the type of a key of an account.
+type kind string
 
 const (
 	// kindMeta is the key of the account's meta.
-	kindMeta kind = iota + 1
+	kindMeta kind = "meta"
 	// kindRecord is the key of a record, by id.
-	kindRecord
+	kindRecord kind = "record"
 	// kindOpen is the index of records with a nonce that may still change, by
 	// id.
-	kindOpen
+	kindOpen kind = "open"
 	// kindPending is the index of requests without a nonce, by rank. The values
 	// have the numbers of blobs and bytes.
-	kindPending
+	kindPending kind = "pending"
 	// kindKey is the index of ids by the caller's key. Of a dropped record it
 	// has more; see dropped.
-	kindKey
+	kindKey kind = "key"
 	// kindHash is the index of ids by an attempt's hash.
-	kindHash
+	kindHash kind = "hash"
 	// kindDigest is the key of the digest of the accepted payload, by id.
-	kindDigest
+	kindDigest kind = "digest"
 	// kindOrder is the key of an order, by number.
-	kindOrder
+	kindOrder kind = "order"
 	// kindEvent is the key of an event, by number.
-	kindEvent
+	kindEvent kind = "event"
 	// kindOrdered is the key of the names of the last orders' steps.
-	kindOrdered
+	kindOrdered kind = "ordered"
+)
+
+// The first words of keys: those of accounts, of the index of accounts that are due,
+// by time in Unix nanoseconds, and of the index of accounts with unacknowledged events.
+const (
+	accounts    = "account:"
+	due         = "due:"
+	undelivered = "undelivered:"
 )
 
 const (
-	accountSize = 8 + common.AddressLength
-
-	// accounts is the first byte of the keys of accounts, due that of the index
-	// of accounts that are due, and undelivered that of the index of accounts
-	// with unacknowledged events.
-	accounts    byte = 1
-	due         byte = 2
-	undelivered byte = 3
+	numberSize  = 20 // digits
+	accountSize = numberSize + len(":0x") + 2*common.AddressLength
+	restAt      = len(accounts) + accountSize + len(":")
 )
 
 // Indexed reports whether key is an entry of one of the two indexes of accounts.
 // These are the only keys that belong to no account. In a shared store the
 // entries are hints. An entry that a step adds must be there before the step's
 // other writes and after them; an entry that it deletes may stay.
-func Indexed(key []byte) bool { return len(key) > 0 && key[0] != accounts }
+func Indexed(key []byte) bool { return len(key) > 0 && !bytes.HasPrefix(key, []byte(accounts)) }
 
-// Split returns the account that key belongs to, and the rest of the key. It
-// returns false for an entry of an index.
+// Split returns the account that key belongs to, and the rest of the key, which is
+// text. It returns false for an entry of an index.
 func Split(key []byte) (a eoa.Account, rest []byte, ok bool) {
-	if len(key) < 1+accountSize || key[0] != accounts {
+	if len(key) < restAt || !bytes.HasPrefix(key, []byte(accounts)) {
 		return a, nil, false
 	}
-	a.ChainID = binary.BigEndian.Uint64(key[1:])
-	copy(a.Address[:], key[1+8:])
-	return a, key[1+accountSize:], true
+	a, ok = parseAccount(key[len(accounts) : restAt-len(":")])
+	return a, key[restAt:], ok
 }
 
 // Join is the inverse of Split.
-func Join(a eoa.Account, rest []byte) []byte {
-	return append(appendAccount([]byte{accounts}, a), rest...)
-}
+func Join(a eoa.Account, rest []byte) []byte { return append(begin(a, len(rest)), rest...) }
 
 // Scanned reports whether Scan may be called for key. All other keys are only
 // read with Get.
 func Scanned(key []byte) bool {
-	if len(key) <= 1+accountSize || key[0] != accounts {
+	if len(key) <= restAt || !bytes.HasPrefix(key, []byte(accounts)) {
 		return true
 	}
-	switch kind(key[1+accountSize]) {
+	word, _, _ := bytes.Cut(key[restAt:], []byte(":"))
+	switch kind(word) {
 	case kindMeta, kindKey, kindHash, kindDigest, kindOrdered:
 		return false
 	}
 	return true
 }
 
-func appendAccount(key []byte, a eoa.Account) []byte {
-	key = binary.BigEndian.AppendUint64(key, a.ChainID)
-	return append(key, a.Address[:]...)
+// begin returns the beginning of the keys of an account, with room for more.
+func begin(a eoa.Account, more int) []byte {
+	key := append(make([]byte, 0, restAt+more), accounts...)
+	return append(appendAccount(key, a), ':')
 }
+
+func appendAccount(key []byte, a eoa.Account) []byte {
+	key = append(appendNumber(key, a.ChainID), ":0x"...)
+	return hex.AppendEncode(key, a.Address[:])
+}
+
+func appendNumber(key []byte, n uint64) []byte {
+	var digits [numberSize]byte
+	for i := len(digits) - 1; i >= 0; i, n = i-1, n/10 {
+		digits[i] = '0' + byte(n%10)
+	}
+	return append(key, digits[:]...)
+}
+
+// single returns the only key of an account and a kind.
+func single(a eoa.Account, k kind) []byte { return append(begin(a, len(k)), k...) }
 
 // prefix returns the prefix of all keys of an account and a kind.
 func prefix(a eoa.Account, k kind) []byte {
-	key := append(make([]byte, 0, 1+accountSize+1+32), accounts)
-	return append(appendAccount(key, a), byte(k))
+	const usual = 64 // bytes of a hash
+	return append(append(begin(a, len(k)+1+usual), k...), ':')
 }
 
 // numbered returns the key of a kind with a number.
-func numbered(a eoa.Account, k kind, number uint64) []byte {
-	return binary.BigEndian.AppendUint64(prefix(a, k), number)
-}
+func numbered(a eoa.Account, k kind, number uint64) []byte { return appendNumber(prefix(a, k), number) }
 
 // named returns the key of a kind with a name.
-func named(a eoa.Account, k kind, name []byte) []byte { return append(prefix(a, k), name...) }
+func named(a eoa.Account, k kind, name string) []byte { return append(prefix(a, k), name...) }
+
+// hashed returns the key of a kind with a hash.
+func hashed(a eoa.Account, k kind, hash common.Hash) []byte {
+	return hex.AppendEncode(prefix(a, k), hash[:])
+}
 
 // ranked returns the key of a pending request in the index.
 func ranked(a eoa.Account, r eoa.Rank) []byte {
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(prefix(a, kindPending), r.Priority), r.ID)
+	key := append(appendNumber(prefix(a, kindPending), uint64(r.Priority)), ':')
+	return appendNumber(key, r.ID)
+}
+
+// numberOf returns the number at the end of a key.
+func numberOf(key []byte) uint64 {
+	digits := key[max(len(key)-numberSize, 0):]
+	n, _ := strconv.ParseUint(string(digits), 10, 64) // this package wrote them
+	return n
 }
 
 // dueKey returns the due index key of an account at a time in nanoseconds. With
 // a nil account it returns the lowest key of that time.
 func dueKey(at uint64, a *eoa.Account) []byte {
-	key := binary.BigEndian.AppendUint64([]byte{due}, at)
+	key := append(appendNumber([]byte(due), at), ':')
 	if a != nil {
 		key = appendAccount(key, *a)
 	}
@@ -121,22 +159,31 @@ func dueKey(at uint64, a *eoa.Account) []byte {
 // undeliveredKey returns an account's key in the index of accounts with
 // unacknowledged events. entry tells the entries of different times apart.
 func undeliveredKey(a eoa.Account, entry uint64) []byte {
-	return binary.BigEndian.AppendUint64(appendAccount([]byte{undelivered}, a), entry)
+	return appendNumber(append(appendAccount([]byte(undelivered), a), ':'), entry)
 }
 
 // parseIndexed returns the account of an entry of an index.
 func parseIndexed(key []byte) (a eoa.Account, ok bool) {
-	const number = 8
-	if len(key) != 1+number+accountSize || !Indexed(key) {
+	rest, isDue := bytes.CutPrefix(key, []byte(due))
+	if isDue && len(rest) > numberSize {
+		rest = rest[numberSize+len(":"):]
+	} else if rest, ok = bytes.CutPrefix(key, []byte(undelivered)); ok && len(rest) > accountSize {
+		rest = rest[:accountSize]
+	}
+	return parseAccount(rest)
+}
+
+// parseAccount is the inverse of appendAccount.
+func parseAccount(text []byte) (a eoa.Account, ok bool) {
+	if len(text) != accountSize {
 		return a, false
 	}
-	at := key[1:]
-	if key[0] == due {
-		at = key[1+number:]
+	var err error
+	if a.ChainID, err = strconv.ParseUint(string(text[:numberSize]), 10, 64); err != nil {
+		return a, false
 	}
-	a.ChainID = binary.BigEndian.Uint64(at)
-	copy(a.Address[:], at[8:])
-	return a, true
+	_, err = hex.Decode(a.Address[:], text[numberSize+len(":0x"):])
+	return a, err == nil
 }
 
 // after returns the lowest key above all keys that begin with prefix. prefix

@@ -2,7 +2,6 @@ package kvstore
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -78,7 +77,7 @@ func scanJSON[T any](ctx context.Context, kv KV, from, to []byte, limit int, out
 
 // Undelivered implements eoa.Store.
 func (s *Store) Undelivered(ctx context.Context, above eoa.Account, limit int) ([]eoa.Account, error) {
-	return s.indexed(ctx, after(undeliveredKey(above, math.MaxUint64)), []byte{undelivered + 1}, limit)
+	return s.indexed(ctx, after(undeliveredKey(above, math.MaxUint64)), after([]byte(undelivered)), limit)
 }
 
 // Acknowledge implements eoa.Store.
@@ -108,7 +107,7 @@ func (s *Store) Load(ctx context.Context, l eoa.Lease) (out eoa.Loaded, err erro
 		var ids []uint64
 		mark := prefix(l.Account, kindOpen)
 		if err := s.kv.Scan(ctx, mark, after(mark), math.MaxInt, func(key, _ []byte) bool {
-			ids = append(ids, binary.BigEndian.Uint64(key[len(mark):]))
+			ids = append(ids, numberOf(key))
 			return true
 		}); err != nil {
 			return err
@@ -135,7 +134,7 @@ func (s *Store) Inbox(ctx context.Context, a eoa.Account, above eoa.Rank, limit 
 			if room -= size; room < 0 && len(ids) > 0 {
 				return false
 			}
-			ids = append(ids, binary.BigEndian.Uint64(key[len(key)-8:]))
+			ids = append(ids, numberOf(key))
 			return true
 		}); err != nil {
 			return err

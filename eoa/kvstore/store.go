@@ -159,13 +159,13 @@ func (s *Store) do(ctx context.Context, a eoa.Account, f func(*step) error) erro
 		if isShared {
 			st.m.Steps = append(st.m.Steps[max(0, len(st.m.Steps)-remembered+1):], name)
 		}
-		if err := st.put(prefix(a, kindMeta), st.m); err != nil {
+		if err := st.put(single(a, kindMeta), st.m); err != nil {
 			return err
 		}
 		if !isShared {
 			return s.kv.Write(ctx, st.out)
 		}
-		err = shared.WriteIf(ctx, Entry{prefix(a, kindMeta), st.raw}, st.out)
+		err = shared.WriteIf(ctx, Entry{single(a, kindMeta), st.raw}, st.out)
 		if l.readFirst = max(0, l.readFirst-1); known && errors.Is(err, ErrChanged) {
 			l.readFirst = afterConflict
 		}
@@ -187,7 +187,7 @@ func (s *Store) read(ctx context.Context, a eoa.Account, f func(*step) error) er
 		if _, shared := s.kv.(Shared); !shared || err != nil {
 			return err
 		}
-		now, err := s.kv.Get(ctx, prefix(a, kindMeta))
+		now, err := s.kv.Get(ctx, single(a, kindMeta))
 		if err == nil && !bytes.Equal(now[0], st.raw) {
 			err = ErrChanged
 		}
@@ -230,7 +230,7 @@ func (s *Store) locked(ctx context.Context, a eoa.Account, f func(*lock) error) 
 // begin starts a step. It reads the account's meta if raw is nil.
 func (s *Store) begin(ctx context.Context, a eoa.Account, raw []byte) (_ *step, err error) {
 	if raw == nil {
-		raw, err = s.one(ctx, prefix(a, kindMeta))
+		raw, err = s.one(ctx, single(a, kindMeta))
 	}
 	st := &step{s: s, ctx: ctx, a: a, raw: raw}
 	if err != nil || raw == nil {
@@ -284,7 +284,7 @@ func (st *step) write(r *eoa.Record) {
 	for i := range r.Attempts {
 		// An attempt with SentAt was indexed before.
 		if a := &r.Attempts[i]; a.SentAt.IsZero() {
-			st.set(named(st.a, kindHash, a.Hash[:]), binary.BigEndian.AppendUint64(nil, r.ID))
+			st.set(hashed(st.a, kindHash, a.Hash), binary.BigEndian.AppendUint64(nil, r.ID))
 		}
 	}
 }
@@ -332,7 +332,7 @@ var errDone = errors.New("kvstore: an earlier try has succeeded")
 // once adds the step's name to the names of orders. It returns errDone if the
 // name is there already.
 func (st *step) once() error {
-	key := prefix(st.a, kindOrdered)
+	key := single(st.a, kindOrdered)
 	names, err := st.s.one(st.ctx, key)
 	if err != nil {
 		return err
@@ -449,7 +449,7 @@ func (s *Store) by(ctx context.Context, a eoa.Account, key []byte, what string) 
 
 // Get implements eoa.Store.
 func (s *Store) Get(ctx context.Context, a eoa.Account, key string) (eoa.Record, error) {
-	r, err := s.by(ctx, a, named(a, kindKey, []byte(key)), fmt.Sprintf("key %q", key))
+	r, err := s.by(ctx, a, named(a, kindKey, key), fmt.Sprintf("key %q", key))
 	if err == nil {
 		r.Key = key
 	}
@@ -458,5 +458,5 @@ func (s *Store) Get(ctx context.Context, a eoa.Account, key string) (eoa.Record,
 
 // ByHash implements eoa.Store.
 func (s *Store) ByHash(ctx context.Context, a eoa.Account, tx common.Hash) (eoa.Record, error) {
-	return s.by(ctx, a, named(a, kindHash, tx[:]), tx.Hex())
+	return s.by(ctx, a, hashed(a, kindHash, tx), tx.Hex())
 }

@@ -49,7 +49,7 @@ func (st *step) accept(now time.Time, requests []eoa.Request, lenient bool) (out
 			st.m.IDs++
 			old = known{eoa.Record{Request: *q, ID: st.m.IDs, QueuedAt: now}, digest[:]}
 			st.write(&old.record)
-			st.set(named(st.a, kindKey, []byte(q.Key)), binary.BigEndian.AppendUint64(nil, old.record.ID))
+			st.set(named(st.a, kindKey, q.Key), binary.BigEndian.AppendUint64(nil, old.record.ID))
 			st.set(numbered(st.a, kindDigest, old.record.ID), old.digest)
 			there[q.Key] = old
 			accepted = true
@@ -90,7 +90,7 @@ type known struct {
 func (st *step) find(requests []eoa.Request) (map[string]known, error) {
 	keys := make([][]byte, len(requests))
 	for i := range requests {
-		keys[i] = named(st.a, kindKey, []byte(requests[i].Key))
+		keys[i] = named(st.a, kindKey, requests[i].Key)
 	}
 	ids, err := st.s.kv.Get(st.ctx, keys...)
 	if err != nil {

@@ -37,5 +37,17 @@
 //	prefix:{chain:address}:values   hash: values of package kvstore, by the
 //	                                rest of the key behind the account
 //	prefix:{chain:address}:order    sorted set: the keys that are scanned
-//	prefix:due                      sorted set: due times and accounts
+//	prefix:due                      sorted set: due times and accounts, and
+//	                                accounts with undelivered events
+//
+// An operator can read it with redis-cli. Names are text: "meta", "record:" and "open:"
+// with an id, "pending:" with 2147483647 minus the priority and an id, "key:" with the
+// caller's key, "hash:" with a transaction hash, "event:" and "order:" with a number.
+// The values of meta, events and orders are JSON. Records are binary, because steps with
+// JSON take twice as long: [eoa.DecodeRecord] reads them. Ids that are values are 8
+// bytes, big-endian.
+//
+//	redis-cli HGET 'jamq:{1:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed}:values' meta
+//	redis-cli ZRANGEBYLEX 'jamq:{1:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed}:order' [pending: (pending~
+//	redis-cli ZRANGE jamq:due 0 9
 package redisstore

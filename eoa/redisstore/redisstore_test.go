@@ -3,6 +3,7 @@ package redisstore
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -399,10 +400,10 @@ func TestIndexIsTidied(t *testing.T) {
 	entries, err := client.ZRange(ctx, "test:due", 0, -1).Result()
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
-	for i := range byte(50) { // of leases that ended earlier, or later
-		lost := []byte(entries[0])
-		lost[8] ^= i
-		require.NoError(t, (&kv{client, "test", Options{}}).index(ctx, []any{string(lost)}, nil))
+	for i := range 50 { // of leases that ended earlier, or later
+		at := fmt.Sprintf("due:%020d", now.Add(time.Duration(i)*time.Minute/25).UnixNano())
+		lost := at + entries[0][len(at):]
+		require.NoError(t, (&kv{client, "test", Options{}}).index(ctx, []any{lost}, nil))
 	}
 	due, err := s.Due(ctx, now.Add(time.Hour), 10)
 	require.NoError(t, err)
@@ -410,6 +411,44 @@ func TestIndexIsTidied(t *testing.T) {
 	left, err := client.ZRange(ctx, "test:due", 0, -1).Result()
 	require.NoError(t, err)
 	require.Equal(t, entries, left)
+}
+
+// An operator can read the store with redis-cli: all names are text, and the values of
+// meta, orders and events are JSON.
+func TestReadableLayout(t *testing.T) {
+	client := server(t)
+	ctx, now := context.Background(), time.Unix(1_800_000_000, 0)
+	a := eoa.Account{ChainID: 1, Address: common.Address{1}}
+	s, err := New(client, "test", simulated)
+	require.NoError(t, err)
+	l, err := s.Acquire(ctx, a, "w", now, time.Minute)
+	require.NoError(t, err)
+	records, err := s.Submit(ctx, a, now, eoa.Request{Key: "invoice 1"}, eoa.Request{Key: "invoice 2", Priority: 7})
+	require.NoError(t, err)
+	records[0].State, records[0].Attempts = eoa.Prepared, []eoa.Attempt{{Hash: common.Hash{5}}}
+	_, err = s.Commit(ctx, l, now, eoa.Batch{Records: records[:1], Events: []eoa.Event{{Kind: eoa.EventSubmitted}}})
+	require.NoError(t, err)
+	require.NoError(t, s.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderCancel, Key: "invoice 2"}))
+
+	account := "test:{1:" + a.Address.Hex() + "}"
+	names, err := client.HKeys(ctx, account+":values").Result()
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{
+		"meta", "ordered", "key:invoice 1", "key:invoice 2", "hash:05" + strings.Repeat("00", 31),
+		"record:00000000000000000001", "record:00000000000000000002", "digest:00000000000000000001", "digest:00000000000000000002",
+		"open:00000000000000000001", "pending:00000000002147483640:00000000000000000002", "event:00000000000000000001", "order:00000000000000000001",
+	}, names)
+	for _, name := range []string{"meta", "event:00000000000000000001", "order:00000000000000000001"} {
+		value, err := client.HGet(ctx, account+":values", name).Result()
+		require.NoError(t, err)
+		require.True(t, json.Valid([]byte(value)), "%s: %s", name, value)
+	}
+	due, err := client.ZRange(ctx, "test:due", 0, -1).Result()
+	require.NoError(t, err)
+	for _, entry := range due {
+		require.Regexp(t, `^(due:\d{20}:\d{20}:0x[0-9a-f]{40}|undelivered:\d{20}:0x[0-9a-f]{40}:\d{20})$`, entry)
+	}
+	require.NotEmpty(t, due)
 }
 
 // undelivered returns the accounts with undelivered events.
