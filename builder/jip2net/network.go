@@ -115,6 +115,16 @@ func (n *Network) Heads() (best, finalized jamq.Block) {
 	return jamq.Block{Hash: jamq.HeaderHash(b.HeaderHash), Slot: b.Slot}, jamq.Block{Hash: jamq.HeaderHash(f.HeaderHash), Slot: f.Slot}
 }
 
+// Health returns the condition of the feed, for an operator. It is zero before the chain is
+// followed. It can be called at any time.
+func (n *Network) Health() submit.FeedHealth {
+	feed, err := n.following()
+	if err != nil {
+		return submit.FeedHealth{}
+	}
+	return feed.Health()
+}
+
 // Close closes the connection. The builder must have stopped.
 func (n *Network) Close() { n.client.Close() }
 

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -136,5 +139,45 @@ func TestConfig(t *testing.T) {
 		_, err = network.Pack(t.Context(), builder.Anchor{}, nil)
 		require.ErrorIs(t, err, jip2net.ErrNotFollowing)
 		require.ErrorIs(t, network.Send(t.Context(), builder.Package{}, 0, 1), jip2net.ErrNotFollowing)
+	})
+}
+
+// TestHealth: the feed's condition is that of a feed that has not begun, then that of one that
+// follows, and then that of one whose node is gone.
+func TestHealth(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		n := startNode(t)
+		var gone atomic.Bool
+		cfg := n.config()
+		cfg.Node.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if gone.Load() {
+				return nil, syscall.ECONNREFUSED
+			}
+			return n.wire.Dial(ctx, network, address)
+		}
+		network, err := jip2net.Open(t.Context(), cfg)
+		require.NoError(t, err)
+		defer network.Close()
+		require.Zero(t, network.Health())
+		b, err := builder.Open(t.Context(), builder.DefaultConfig[words.Body](network.Spec()), new(journal.Memory), builder.Rollup[words.Body](new(words.Rollup)), network)
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- b.Run(ctx) }()
+		time.Sleep(time.Minute)
+		h := network.Health()
+		require.True(t, h.Following)
+		require.Zero(t, h.Failures)
+		require.Equal(t, 1, h.Nodes)
+		require.Positive(t, h.Best)
+
+		gone.Store(true)
+		n.server.Cut()
+		time.Sleep(time.Minute)
+		h = network.Health()
+		require.Positive(t, h.Failures)
+		require.Zero(t, h.Nodes)
+		cancel()
+		require.ErrorIs(t, <-ran, context.Canceled)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/submit"
 )
 
 // Network is a JAM chain.
@@ -20,6 +21,8 @@ type Network interface {
 	Run(ctx context.Context) error
 	// Heads returns the best and the finalized block.
 	Heads() (best, finalized jamq.Block)
+	// Health returns the condition of the feed of JAM blocks.
+	Health() submit.FeedHealth
 	// Prove returns the JAM part of the proof of a final rollup block, and
 	// Trust the trust to verify it. Errors wrap ErrNoProofs.
 	Prove(ctx context.Context, number uint64) (*proof.Document, error)

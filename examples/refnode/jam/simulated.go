@@ -10,6 +10,7 @@ import (
 	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/examples/refnode/evmrollup"
 	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/submit"
 )
 
 // Simulated is a simulated chain in the node's process.
@@ -42,6 +43,12 @@ func (s *Simulated) Run(ctx context.Context) error {
 
 // Heads implements Network.
 func (s *Simulated) Heads() (best, finalized jamq.Block) { return s.Driver().Heads() }
+
+// Health implements Network. A chain in this process is always connected.
+func (s *Simulated) Health() submit.FeedHealth {
+	best, finalized := s.Heads()
+	return submit.FeedHealth{Following: true, Best: best.Slot, Finalized: finalized.Slot, Nodes: 1, Wanted: 1}
+}
 
 // Close implements Network.
 func (s *Simulated) Close() {}

@@ -20,13 +20,16 @@ var ErrNotReady = errors.New("node: not ready")
 
 // Levels are the node's gauges at one moment.
 type Levels struct {
-	Pool     txpool.Stats
-	Queue    bundlequeue.Stats
-	Builder  builder.Health
-	Heads    canonical.Heads
-	JAMSlot  uint64 // of the best JAM block
-	Roots    int    // states in memory
-	Replaced uint64 // executed blocks that were undone
+	Pool       txpool.Stats
+	PoolUsed   float64 // as PoolPressure
+	Queue      bundlequeue.Stats
+	Builder    builder.Health
+	Feed       submit.FeedHealth
+	Heads      canonical.Heads
+	JAMSlot    uint64 // of the best JAM block
+	SlotLength time.Duration
+	Roots      int    // states in memory
+	Replaced   uint64 // executed blocks that were undone
 }
 
 // Levels returns the node's gauges. It returns an error if the runner has
@@ -34,8 +37,8 @@ type Levels struct {
 func (n *Node) Levels(ctx context.Context) (Levels, error) {
 	queue, err := n.builder.Stats(ctx)
 	return Levels{
-		Pool: n.PoolStats(), Queue: queue, Builder: n.builder.Health(), Heads: n.builder.Heads(),
-		JAMSlot: uint64(n.JAMSlot()), Roots: n.States(), Replaced: n.ReplacedBlocks(),
+		Pool: n.PoolStats(), PoolUsed: n.PoolPressure(), Queue: queue, Builder: n.builder.Health(), Feed: n.jam.Health(), Heads: n.builder.Heads(),
+		JAMSlot: uint64(n.JAMSlot()), SlotLength: n.cfg.Spec.SlotDuration, Roots: n.States(), Replaced: n.ReplacedBlocks(),
 	}, err
 }
 

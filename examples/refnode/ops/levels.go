@@ -20,37 +20,46 @@ func level(subsystem, name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(prometheus.BuildFQName("jamq", subsystem, name), help, labels, nil)
 }
 
+// The help texts name the unit: how many of what, a time in seconds, or a ratio.
+// Counters count since the process started.
 var (
-	poolTransactions = level("txpool", "transactions", "Transactions in the pool, by whether they can run.", "state")
-	poolBytes        = level("txpool", "bytes", "Approximate memory of the transactions, in bytes.", "state")
-	poolExempt       = level("txpool", "exempt", "Transactions that came back from failed blocks or a restart, above the caps.")
-	poolLeased       = level("txpool", "leased", "Transactions in open leases.")
-	poolSenders      = level("txpool", "senders", "Accounts with state in the pool.")
+	nodeAlive = level("node", "alive", "1 while the node works; 0 if it must be started again, for the reason that /healthz has.")
+	nodeReady = level("node", "ready", "1 while the node is ready for transactions; otherwise 0, for the reason that /readyz has.")
+
+	poolTransactions = level("txpool", "transactions", "Number of transactions in the pool, by state: pending can run, parked cannot pay the base fee, queued waits behind a gap.", "state")
+	poolBytes        = level("txpool", "bytes", "Approximate memory of the transactions in the pool, in bytes, by state as in jamq_txpool_transactions.", "state")
+	poolUsed         = level("txpool", "used_ratio", "Share of the pool's capacity that pending transactions take, by number or by size; 1 is full.")
+	poolExempt       = level("txpool", "exempt", "Number of transactions that came back from failed blocks or a restart, and that no cap evicts.")
+	poolLeased       = level("txpool", "leased", "Number of transactions in open leases: a block is being made of them.")
+	poolSenders      = level("txpool", "senders", "Number of accounts with state in the pool.")
 	poolFloor        = level("txpool", "floor_wei", "Minimum price of an executable transaction, in wei per gas.")
 	poolBaseFee      = level("txpool", "base_fee_wei", "Base fee of the next block, in wei per gas.")
-	poolSurge        = level("txpool", "surge_ratio", "Factor on the floor for newcomers; 1 is none.")
+	poolSurge        = level("txpool", "surge_ratio", "Factor on the floor for newcomers while the pool fills up; 1 is none.")
 	poolWatermark    = level("txpool", "watermark_wei", "Minimum price of admission now, in wei per gas.")
 
-	queueBundles  = level("bundlequeue", "bundles", "Bundles in the queue.", "state")
-	queueDepth    = level("bundlequeue", "depth", "Maximum number of bundles that may wait.")
-	queueNext     = level("bundlequeue", "next", "Number of the next bundle.")
-	queueCount    = level("bundlequeue", "events_total", "Events of bundles and packages since the start.", "event")
-	queueEntered  = level("bundlequeue", "entered_total", "Bundles that entered a state since the start.", "state")
-	runnerUp      = level("submit", "running", "1 while the runner runs.")
-	runnerHeld    = level("submit", "held", "1 while a recovered runner waits for newer JAM blocks.")
-	runnerPaused  = level("submit", "paused", "1 while a fatal error keeps the runner from building and sending.")
-	runnerWaits   = level("submit", "waiting_seconds", "Time that the first block without a usable package has waited; 0 if none waits.")
-	runnerDelayed = level("submit", "delayed", "1 if waiting_seconds is above the alarm; /readyz has the reason.")
-	runnerBusy    = level("submit", "in_flight", "Builds and sends under way.", "kind")
-	runnerFails   = level("submit", "failures_in_a_row", "Builds and sends that failed since the last success.", "kind")
-	runnerFatal   = level("submit", "fatal_total", "Fatal errors, which need an operator.")
-	runnerBehind  = level("submit", "clock_behind_seconds", "Estimated lag of this machine's clock behind the chain's.")
-	runnerImport  = level("submit", "last_import_timestamp_seconds", "Time of the last imported JAM block, in seconds since 1970.")
-	runnerSend    = level("submit", "last_send_timestamp_seconds", "Time of the last accepted package, in seconds since 1970.")
-	heads         = level("canonical", "head", "Number of the rollup block that a tag names.", "tag")
-	jamSlot       = level("jam", "slot", "Slot of the best JAM block.")
-	stateRoots    = level("statedb", "roots", "States in memory.")
-	blockReplaced = level("node", "blocks_replaced_total", "Executed blocks that failed on JAM and were executed again.")
+	queueBundles  = level("bundlequeue", "bundles", "Number of bundles in the queue now, by state.", "state")
+	queueDepth    = level("bundlequeue", "depth", "Maximum number of bundles that may wait in the queue.")
+	queueNext     = level("bundlequeue", "next", "Number of the next rollup block that enters the queue.")
+	queueCount    = level("bundlequeue", "events_total", "Number of events of bundles and packages, by event.", "event")
+	queueEntered  = level("bundlequeue", "entered_total", "Number of times that a bundle entered a state, by state.", "state")
+	runnerUp      = level("submit", "running", "1 while the runner of the queue runs; otherwise 0.")
+	runnerHeld    = level("submit", "held", "1 while a restarted runner waits for newer JAM blocks; otherwise 0.")
+	runnerPaused  = level("submit", "paused", "1 while a fatal error keeps the runner from building and sending; otherwise 0.")
+	runnerWaits   = level("submit", "waiting_seconds", "Time that the first block without a usable package has waited, in seconds; 0 if none waits.")
+	runnerDelayed = level("submit", "delayed", "1 if jamq_submit_waiting_seconds is above the alarm, which is 20 slots; otherwise 0.")
+	runnerBusy    = level("submit", "in_flight", "Number of calls under way, by kind: build makes a package, send gives it to a guarantor.", "kind")
+	runnerFails   = level("submit", "failures_in_a_row", "Number of builds or sends that failed since the last success, by kind.", "kind")
+	runnerFatal   = level("submit", "fatal_total", "Number of builds and sends that failed with a fatal error, which needs an operator.")
+	runnerBehind  = level("submit", "clock_behind_seconds", "Estimated lag of this machine's clock behind the chain's, in seconds.")
+	runnerImport  = level("submit", "last_import_timestamp_seconds", "Time of the last imported JAM block, in seconds since 1970; 0 before the first.")
+	runnerSend    = level("submit", "last_send_timestamp_seconds", "Time when a guarantor last took a package, in seconds since 1970; 0 before the first.")
+	heads         = level("canonical", "head", "Number of the rollup block that a block tag of Ethereum names, by tag.", "tag")
+	jamSlot       = level("jam", "slot", "Slot of the best JAM block, as a number.")
+	jamSlotLength = level("jam", "slot_length_seconds", "Length of a JAM slot, in seconds.")
+	feedFailures  = level("jam", "feed_failures", "Number of attempts to catch up with the JAM node that failed since the last success.")
+	feedNodes     = level("jam", "feed_nodes", "Number of JAM nodes to which the feed is connected.")
+	stateRoots    = level("statedb", "roots", "Number of states in memory.")
+	blockReplaced = level("node", "blocks_replaced_total", "Number of executed blocks that failed on JAM and were executed again in other blocks.")
 )
 
 // Describe implements prometheus.Collector. It sends nothing, because the set
@@ -58,7 +67,7 @@ var (
 func (l *levels) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector. A node that has stopped reports only
-// that.
+// that it has.
 func (l *levels) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -69,6 +78,8 @@ func (l *levels) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
 	}
 	now, err := l.node.Levels(ctx)
+	gauge(nodeAlive, yes(l.node.Alive() == nil))
+	gauge(nodeReady, yes(l.node.Ready() == nil))
 	gauge(runnerUp, yes(now.Builder.Running))
 	if err != nil {
 		return
@@ -81,6 +92,9 @@ func (l *levels) Collect(to chan<- prometheus.Metric) {
 		gauge(heads, float64(number), tag)
 	}
 	gauge(jamSlot, float64(now.JAMSlot))
+	gauge(jamSlotLength, now.SlotLength.Seconds())
+	gauge(feedFailures, float64(now.Feed.Failures))
+	gauge(feedNodes, float64(now.Feed.Nodes))
 	gauge(stateRoots, float64(now.Roots))
 	total(blockReplaced, now.Replaced)
 }
@@ -98,6 +112,7 @@ func pool(now node.Levels, gauge gauge) {
 	for state, n := range map[string]uint64{"pending": s.PendingBytes, "parked": s.ParkedBytes, "queued": s.QueuedBytes} {
 		gauge(poolBytes, float64(n), state)
 	}
+	gauge(poolUsed, now.PoolUsed)
 	gauge(poolExempt, float64(s.Exempt))
 	gauge(poolLeased, float64(s.Leased))
 	gauge(poolSenders, float64(s.Senders))

@@ -8,18 +8,19 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
-	"strings"
+	"runtime/debug"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/examples/internal/opstest"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/internal/wait"
 )
@@ -58,6 +59,13 @@ func get(t *testing.T, url string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
+// metrics returns the metrics that a node serves.
+func metrics(t *testing.T, server *httptest.Server) opstest.Metrics {
+	status, text := get(t, server.URL+"/metrics")
+	require.Equal(t, http.StatusOK, status)
+	return opstest.Read(t, text)
+}
+
 func pay(t *testing.T, n *node.Node, nonce uint64) {
 	tx, err := types.SignNewTx(n.Accounts()[0].Key, types.LatestSigner(n.ChainConfig()), &types.LegacyTx{
 		Nonce: nonce, GasPrice: big.NewInt(20e9), Gas: 21_000, To: &common.Address{1},
@@ -66,8 +74,7 @@ func pay(t *testing.T, n *node.Node, nonce uint64) {
 	require.NoError(t, n.SendTransaction(tx))
 }
 
-// Every metric that the dashboard and docs/operations.md name is there, in a form that Prometheus
-// reads, once a transaction is final.
+// A node has the metrics of a transaction that is final.
 func TestMetrics(t *testing.T) {
 	n, server, _ := running(t, nil)
 	pay(t, n, 0)
@@ -75,33 +82,76 @@ func TestMetrics(t *testing.T) {
 		now, err := n.Levels(t.Context())
 		return err == nil && now.Heads.Finalized.Number == 1
 	}, "the transaction is final")
-	status, text := get(t, server.URL+"/metrics")
-	require.Equal(t, http.StatusOK, status)
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
-	require.NoError(t, err)
-	require.EqualValues(t, 1, families["jamq_txpool_admitted_total"].Metric[0].Counter.GetValue())
-	require.EqualValues(t, 1, families["jamq_submit_build_seconds"].Metric[0].Histogram.GetSampleCount())
-	require.Positive(t, families["jamq_jam_slot"].Metric[0].Gauge.GetValue())
+	m := metrics(t, server)
+	require.EqualValues(t, 1, m["jamq_txpool_admitted_total"].Metric[0].Counter.GetValue())
+	require.EqualValues(t, 1, m["jamq_submit_build_seconds"].Metric[0].Histogram.GetSampleCount())
+	require.Positive(t, m["jamq_jam_slot"].Metric[0].Gauge.GetValue())
+	require.InDelta(t, 0.05, m["jamq_jam_slot_length_seconds"].Metric[0].Gauge.GetValue(), 1e-9)
+	require.EqualValues(t, 1, m["jamq_node_alive"].Metric[0].Gauge.GetValue())
+	require.EqualValues(t, 1, m["jamq_jam_feed_nodes"].Metric[0].Gauge.GetValue())
+}
 
-	name := regexp.MustCompile(`\b(jamq|go|process)_[a-z_]+\b`)
-	suffix := regexp.MustCompile(`_bucket$`)
-	later := map[string]bool{ // those with labels come with the first event
-		"jamq_txpool_rejected_total": true, "jamq_txpool_dropped_total": true,
+// all returns the metrics of a node that is ready, and one series for each counter with a label,
+// which a node has from the first event on.
+func all(t *testing.T) opstest.Metrics {
+	n, server, _ := running(t, nil)
+	wait.Until(t, func() bool { return n.Ready() == nil }, "the node is ready")
+	found, m := metrics(t, server), New()
+	for _, counter := range m.counters {
+		counter("a value").Add(1)
 	}
-	for _, file := range []string{"grafana.json", "../../../docs/operations.md"} {
-		raw, err := os.ReadFile(file)
-		require.NoError(t, err)
-		used := name.FindAllString(string(raw), -1)
-		require.Greater(t, len(used), 10)
-		for _, metric := range used {
-			metric = suffix.ReplaceAllString(metric, "")
-			if strings.HasPrefix(metric, "jamq_eoa_") {
-				continue // a fleet's: examples/relayer/ops has them, and tests them
-			}
-			require.True(t, families[metric] != nil || later[metric], "%s names %s, which the node does not have", file, metric)
+	counted, err := m.registry.Gather()
+	require.NoError(t, err)
+	for _, family := range counted {
+		if found[family.GetName()] == nil {
+			found[family.GetName()] = family
 		}
 	}
+	return found
+}
+
+// Each metric is explained, and each one that the dashboard or the page for operators names exists.
+// Those of a fleet are in examples/relayer/ops.
+func TestExplained(t *testing.T) {
+	m := all(t)
+	m.Explained(t)
+	require.Greater(t, len(m.Name(t, "grafana.json")), 10)
+	require.Greater(t, len(m.Name(t, "../../../docs/operations.md", "jamq_eoa_")), 10)
+}
+
+// No value that a package measures is ignored. The test reads the names from the source.
+func TestEachMeasurementIsAMetric(t *testing.T) {
+	m := New()
+	constant := regexp.MustCompile(`(?m)^\t\w+ +(Counter|Histogram) += "(\w+)"$`)
+	for _, pkg := range []string{"txpool", "submit", "statedb"} {
+		found := 0
+		files, err := filepath.Glob("../../../" + pkg + "/*.go")
+		require.NoError(t, err)
+		for _, file := range files {
+			raw, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, c := range constant.FindAllStringSubmatch(string(raw), -1) {
+				found++
+				name := pkg + "/" + c[2]
+				if c[1] == "Counter" {
+					require.NotNil(t, m.counters[name], "%s", name)
+				} else {
+					require.NotNil(t, m.times[name], name)
+				}
+			}
+		}
+		require.Greater(t, found, 3, pkg)
+	}
+}
+
+func TestBuildLabels(t *testing.T) {
+	require.Equal(t, prometheus.Labels{"version": "unknown", "goversion": "unknown", "revision": "unknown"}, buildLabels(nil))
+	info := &debug.BuildInfo{GoVersion: "go1.25.0", Main: debug.Module{Version: "v0.1.0"}}
+	require.Equal(t, prometheus.Labels{"version": "v0.1.0", "goversion": "go1.25.0", "revision": "unknown"}, buildLabels(info))
+	info.Settings = []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "false"}}
+	require.Equal(t, "abc", buildLabels(info)["revision"])
+	info.Settings[1].Value = "true"
+	require.Equal(t, "abc-dirty", buildLabels(info)["revision"])
 }
 
 func TestDashboardIsJSON(t *testing.T) {

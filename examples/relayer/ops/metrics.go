@@ -30,8 +30,8 @@ func New() *Metrics {
 	}
 	m := &Metrics{
 		registry:     prometheus.NewRegistry(),
-		transactions: counter("transactions_total", "event", "Transactions, by what happened to them."),
-		stored:       counter("store_calls_total", "kind", "Round trips to the store."),
+		transactions: counter("transactions_total", "event", "Number of transactions, by event: what happened to them."),
+		stored:       counter("store_calls_total", "kind", "Number of round trips to the store, by kind: read or write."),
 		submitted:    histogram("submitted_seconds", "Time from the request until a node had its transaction, in seconds."),
 		confirmed:    histogram("confirmed_seconds", "Time from the request until it was confirmed, in seconds."),
 	}
@@ -69,10 +69,10 @@ func level(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	busy        = level("busy_accounts", "Accounts that this fleet is working on.")
-	problems    = level("problems", "Accounts with a problem, by its kind.", "kind")
-	oldest      = level("oldest_problem_seconds", "Time that the oldest problem of a kind has lasted, in seconds.", "kind")
-	undelivered = level("undelivered_accounts", "Accounts with events that no Deliver has taken, of all fleets.")
+	busy        = level("busy_accounts", "Number of accounts that this fleet is working on.")
+	problems    = level("problems", "Number of accounts with a problem, by kind of the problem.", "kind")
+	oldest      = level("oldest_problem_seconds", "Time that the oldest problem has lasted, in seconds, by kind; 0 without one.", "kind")
+	undelivered = level("undelivered_accounts", "Number of accounts with events that no Deliver has taken, of all fleets.")
 )
 
 // Describe implements prometheus.Collector.

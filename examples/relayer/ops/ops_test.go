@@ -17,9 +17,13 @@ import (
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
 	"github.com/jamq/jamq/eoa/memstore"
+	"github.com/jamq/jamq/examples/internal/opstest"
 )
 
 const chainID = 1337
+
+// nodes begin the names of metrics that examples/refnode/ops has.
+var nodes = []string{"jamq_txpool_", "jamq_bundlequeue_", "jamq_submit_", "jamq_canonical_", "jamq_jam_", "jamq_node_", "jamq_statedb_", "jamq_build_"}
 
 // silent is a store that does not answer who has undelivered events.
 type silent struct{ eoa.Store }
@@ -100,6 +104,10 @@ func TestHealthAndMetrics(t *testing.T) {
 		require.Equal(t, http.StatusOK, code)
 		has("jamq_eoa_busy_accounts 0", "jamq_eoa_undelivered_accounts 1", `jamq_eoa_transactions_total{event="sent"} 1`,
 			`jamq_eoa_transactions_total{event="ended"} 1`, "jamq_eoa_confirmed_seconds_count 1", `jamq_eoa_problems{kind="funds"} 0`)
+		_, text = get("/metrics")
+		m := opstest.Read(t, text)
+		m.Explained(t)
+		require.NotEmpty(t, m.Name(t, "../../../docs/operations.md", nodes...))
 	})
 }
 
