@@ -4,7 +4,6 @@
 package opstest
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -73,11 +72,9 @@ var (
 // Name requires that the metrics have each metric that a file names, and for each
 // value of a label in it a series with that value. It returns the metrics. A
 // metric whose name begins with one of others is left out: another program has it.
-func (m Metrics) Name(t testing.TB, file string, others ...string) (found []string) {
+func (m Metrics) Name(t *testing.T, file string, others ...string) (found []string) {
 	t.Helper()
-	raw, err := os.ReadFile(file)
-	require.NoError(t, err)
-	for _, use := range used.FindAllStringSubmatch(string(raw), -1) {
+	for _, use := range used.FindAllStringSubmatch(read(t, file), -1) {
 		name := use[1]
 		if slices.ContainsFunc(others, func(other string) bool { return strings.HasPrefix(name, other) }) {
 			continue

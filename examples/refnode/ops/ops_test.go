@@ -110,14 +110,19 @@ func all(t *testing.T) opstest.Metrics {
 	return found
 }
 
+// operations is the page for operators.
+const operations = "../../../docs/operations.md"
+
 // Each metric is explained, and each one that the dashboard or the page for operators names exists.
 // Those of a fleet are in examples/relayer/ops.
 func TestExplained(t *testing.T) {
 	m := all(t)
 	m.Explained(t)
 	require.Greater(t, len(m.Name(t, "grafana.json")), 10)
-	require.Greater(t, len(m.Name(t, "../../../docs/operations.md", "jamq_eoa_")), 10)
+	require.Greater(t, len(m.Name(t, operations, "jamq_eoa_")), 10)
 }
+
+func TestAlerts(t *testing.T) { all(t).Alerts(t, operations) }
 
 // No value that a package measures is ignored. The test reads the names from the source.
 func TestEachMeasurementIsAMetric(t *testing.T) {

@@ -1,6 +1,6 @@
 // Package ops serves the endpoints of a fleet for operators:
 //
-//	/metrics  metrics for Prometheus
+//	/metrics  metrics for Prometheus; alerts.yml has alerts
 //	/healthz  200 with the problems of all accounts, one per line; 503 if one of
 //	          them has lasted for too long
 //

@@ -20,7 +20,10 @@ import (
 	"github.com/jamq/jamq/examples/internal/opstest"
 )
 
-const chainID = 1337
+const (
+	chainID    = 1337
+	operations = "../../../docs/operations.md" // the page for operators
+)
 
 // nodes begin the names of metrics that examples/refnode/ops has.
 var nodes = []string{"jamq_txpool_", "jamq_bundlequeue_", "jamq_submit_", "jamq_canonical_", "jamq_jam_", "jamq_node_", "jamq_statedb_", "jamq_build_"}
@@ -72,6 +75,7 @@ func operated(t *testing.T, store eoa.Store, f func(t *testing.T, fleet *eoa.Fle
 // An account without funds makes the fleet unhealthy after a while, and is counted. When it has
 // funds, its request ends, and its events wait.
 func TestHealthAndMetrics(t *testing.T) {
+	var m opstest.Metrics
 	operated(t, memstore.New(), func(t *testing.T, fleet *eoa.Fleet, chain *eoatest.Chain, a eoa.Account, get func(string) (int, string)) {
 		has := func(lines ...string) {
 			t.Helper()
@@ -105,10 +109,11 @@ func TestHealthAndMetrics(t *testing.T) {
 		has("jamq_eoa_busy_accounts 0", "jamq_eoa_undelivered_accounts 1", `jamq_eoa_transactions_total{event="sent"} 1`,
 			`jamq_eoa_transactions_total{event="ended"} 1`, "jamq_eoa_confirmed_seconds_count 1", `jamq_eoa_problems{kind="funds"} 0`)
 		_, text = get("/metrics")
-		m := opstest.Read(t, text)
-		m.Explained(t)
-		require.NotEmpty(t, m.Name(t, "../../../docs/operations.md", nodes...))
+		m = opstest.Read(t, text)
 	})
+	m.Explained(t)
+	require.NotEmpty(t, m.Name(t, operations, nodes...))
+	t.Run("alerts", func(t *testing.T) { m.Alerts(t, operations) })
 }
 
 // A store that does not answer costs one metric.
