@@ -32,8 +32,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -127,48 +125,43 @@ func serve(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) (
 		return err
 	}
 	metrics.Watch(n)
-	listener, err := net.Listen("tcp", o.http)
-	if err != nil {
-		return err
-	}
 	handler, endSockets, err := rpcapi.Handler(n, o.rpc)
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: ops.Handler(n, metrics, o.profilesFor(), handler), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
-	served, ended := make(chan error, 1), make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	servers, err := startServers(o, handler, n, metrics)
+	if err != nil {
+		endSockets()
+		return err
+	}
+	ended := make(chan error, 1)
 	running, stopNode := context.WithCancel(context.WithoutCancel(ctx))
 	go func() { ended <- n.Run(running) }()
 	defer func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 		defer cancel()
 		endSockets()
-		if closing := server.Shutdown(ending); closing != nil {
-			closing = server.Close()
-			err = errors.Join(err, closing)
-		}
+		err = errors.Join(err, servers.close(ending))
 		stopNode()
 		err = errors.Join(err, <-ended)
 	}()
 
-	url := "http://" + listener.Addr().String()
 	switch {
 	case o.demo > 0:
-		return demo.Run(ctx, url, n.Accounts(), o.demo, stdout)
+		return demo.Run(ctx, servers.url, n.Accounts(), o.demo, stdout)
 	case o.load.Rate > 0:
-		return load.Run(ctx, url, n.Accounts(), o.load, stdout)
+		return load.Run(ctx, servers.url, n.Accounts(), o.load, stdout)
 	}
-	greet(stdout, url, o, n.Accounts())
+	greet(stdout, servers, o, n.Accounts())
 	shown, endView := show(ctx, n.Live(), o.tui, stdout)
 	defer endView()
 	select {
-	case err := <-served:
+	case err := <-servers.ended:
 		return err
 	case err := <-ended:
 		ended <- nil
 		if errors.Is(err, node.ErrDisk) {
-			stayForOperator(ctx, err, shown, served, stdout)
+			stayForOperator(ctx, err, shown, servers.ended, stdout)
 		}
 		return err
 	case err := <-shown:
@@ -203,9 +196,9 @@ func drain(ctx context.Context, n *node.Node, stdout io.Writer) {
 	}
 }
 
-// greet prints the node's address and its funded accounts, in the form that
+// greet prints the node's addresses and its funded accounts, in the form that
 // users of Anvil and Hardhat know.
-func greet(w io.Writer, url string, o *options, accounts []devkeys.Account) {
+func greet(w io.Writer, s *servers, o *options, accounts []devkeys.Account) {
 	chain := fmt.Sprintf("embedded JAM chain %s with slots of %v", o.spec, o.slot)
 	if o.jam != "" {
 		chain = "JAM node " + o.jam
@@ -218,5 +211,8 @@ func greet(w io.Writer, url string, o *options, accounts []devkeys.Account) {
 	if o.dev {
 		fmt.Fprintln(w, "\nDeveloper mode: the node signs for these accounts.")
 	}
-	fmt.Fprintf(w, "\nMnemonic: %s\nListening on %s (HTTP and WebSocket; a browser sees a live page)\n", devkeys.Mnemonic, url)
+	fmt.Fprintf(w, "\nMnemonic: %s\nListening on %s (HTTP and WebSocket; a browser sees a live page)\n", devkeys.Mnemonic, s.url)
+	if s.opsURL != s.url {
+		fmt.Fprintf(w, "Operators see %s (/metrics, /healthz, /readyz)\n", s.opsURL)
+	}
 }

@@ -19,21 +19,22 @@ import (
 
 // options are the command's flags.
 type options struct {
-	http, dataDir, spec string
-	jam                 string
-	version             codec.Version
-	service, keep       uint64
-	slot                time.Duration
-	demo, bundle        int
-	load                load.Config
-	seed                uint64
-	loss, skip          float64
-	chainID             uint64
-	dev                 bool
-	verbose, pprof      bool
-	lab, tui            bool
-	exportTo, importOf  string
-	rpc                 rpcapi.Config
+	http, metrics      string
+	dataDir, spec      string
+	jam                string
+	version            codec.Version
+	service, keep      uint64
+	slot               time.Duration
+	demo, bundle       int
+	load               load.Config
+	seed               uint64
+	loss, skip         float64
+	chainID            uint64
+	dev                bool
+	verbose, pprof     bool
+	lab, tui           bool
+	exportTo, importOf string
+	rpc                rpcapi.Config
 }
 
 // demoSlot is the length of a slot in a demonstration without -slot, and devSlot that in
@@ -71,6 +72,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 
 func (o *options) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.http, "http", "127.0.0.1:8545", "`address` of JSON-RPC over HTTP and WebSocket, and of the live page")
+	fs.StringVar(&o.metrics, "metrics", "", "`address` of /metrics, /healthz and /readyz for operators; empty: that of -http")
 	fs.StringVar(&o.dataDir, "datadir", "", "`directory` for blocks, queue and pool, so that the node survives a kill; empty: keep them in memory")
 	fs.Uint64Var(&o.keep, "history.blocks", 0, "`number` of final blocks of which -datadir keeps bodies, receipts and index, at least 256; 0: all")
 	fs.StringVar(&o.exportTo, "export", "", "write the node in -datadir, whose blocks must all be final, to a new `file`, and exit")
@@ -93,7 +95,7 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.Uint64Var(&o.chainID, "chainid", node.DefaultChainID, "chain `ID` of the rollup")
 	fs.BoolVar(&o.lab, "lab", false, "let every visitor of the page inject faults into the embedded JAM chain")
 	fs.BoolVar(&o.tui, "tui", false, "show the node in the terminal (q quits), or print lines if stdout is not a terminal")
-	fs.BoolVar(&o.pprof, "pprof", false, "serve Go's profiles at /debug/pprof/, on the node's address and the names in -http.vhosts")
+	fs.BoolVar(&o.pprof, "pprof", false, "serve Go's profiles at /debug/pprof/ beside /metrics, on IP addresses and the names in -http.vhosts")
 	fs.BoolVar(&o.verbose, "v", false, "log at debug level")
 	o.rpc.RegisterFlags(fs)
 }

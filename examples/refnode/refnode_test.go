@@ -190,6 +190,48 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
+// Without -metrics, clients and operators have one address. With it, operators have another one,
+// and neither address answers the requests for the other.
+func TestMetricsAddress(t *testing.T) {
+	const chainID = `{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}`
+	status := func(method, url string) int {
+		request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(chainID))
+		require.NoError(t, err)
+		request.Header.Set("Content-Type", "application/json")
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		return response.StatusCode
+	}
+	paths := []string{"/metrics", "/healthz", "/debug/pprof/cmdline"}
+	both := startNode(t, "-pprof")
+	require.NotContains(t, both.out.String(), "Operators see")
+	require.Equal(t, http.StatusOK, status(http.MethodPost, both.url))
+	two := startNode(t, "-pprof", "-metrics", "127.0.0.1:0")
+	var operators string
+	wait.Until(t, func() (complete bool) {
+		_, line, _ := strings.Cut(two.out.String(), "Operators see ")
+		operators, _, complete = strings.Cut(line, " ")
+		return complete
+	}, "the node prints the address for operators: %s", two.out)
+	for _, path := range paths {
+		require.Equal(t, http.StatusOK, status(http.MethodGet, both.url+path), path)
+		require.Equal(t, http.StatusOK, status(http.MethodGet, operators+path), path)
+		require.Equal(t, http.StatusNotFound, status(http.MethodGet, two.url+path), path)
+	}
+	require.Equal(t, http.StatusOK, status(http.MethodPost, two.url))
+	require.Equal(t, http.StatusNotFound, status(http.MethodPost, operators))
+	require.Zero(t, two.end(t))
+}
+
+// A node that gets only one of its addresses stops.
+func TestMetricsAddressIsTaken(t *testing.T) {
+	taken := startNode(t)
+	var out lockedBuffer
+	require.Equal(t, exitFailed, run(t.Context(), []string{"-http", "127.0.0.1:0", "-metrics", strings.TrimPrefix(taken.url, "http://")}, &out, &out))
+	require.Contains(t, out.String(), "address already in use")
+}
+
 // The keys and the tags of a real client's day: deploy, call, logs, history, receipts, and hashes
 // that the client computes itself.
 func TestClientLife(t *testing.T) {
