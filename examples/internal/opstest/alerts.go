@@ -14,8 +14,7 @@ var alertName = regexp.MustCompile(`(?m)^ +- alert: (\w+)$`)
 
 // Alerts checks the file alerts.yml of the working directory: its metrics exist, the
 // document explains each alert, alerts_test.yml has each one fire, and promtool
-// accepts both files. Without promtool the test skips; with JAMQ_REQUIRE_PROMTOOL
-// set, it fails.
+// accepts both files: see [Promtool].
 func (m Metrics) Alerts(t *testing.T, document string) {
 	t.Helper()
 	require.NotEmpty(t, m.Name(t, "alerts.yml"))
@@ -27,19 +26,22 @@ func (m Metrics) Alerts(t *testing.T, document string) {
 		require.Contains(t, examples, `alertname="`+alert[1]+`"`, "alerts_test.yml has no example in which the alert fires")
 	}
 	for _, args := range [][]string{{"check", "rules", "alerts.yml"}, {"test", "rules", "alerts_test.yml"}} {
-		out, err := exec.Command(promtool(t), args...).CombinedOutput()
-		require.NoError(t, err, "promtool %v:\n%s", args, out)
+		Promtool(t, args...)
 	}
 }
 
-func promtool(t *testing.T) string {
+// Promtool runs promtool and returns its output. The test fails if promtool finds an
+// error. Without promtool the test skips; with JAMQ_REQUIRE_PROMTOOL set, it fails.
+func Promtool(t *testing.T, args ...string) string {
 	t.Helper()
 	path, err := exec.LookPath("promtool")
 	if err != nil && os.Getenv("JAMQ_REQUIRE_PROMTOOL") == "" {
-		t.Skip("skipped: there is no promtool here, which tests the alerts")
+		t.Skip("skipped: there is no promtool here")
 	}
 	require.NoError(t, err, "JAMQ_REQUIRE_PROMTOOL is set")
-	return path
+	out, err := exec.Command(path, args...).CombinedOutput()
+	require.NoError(t, err, "promtool %v:\n%s", args, out)
+	return string(out)
 }
 
 func read(t testing.TB, file string) string {
