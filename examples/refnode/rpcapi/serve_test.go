@@ -107,6 +107,14 @@ func (s *served) mined(tx *types.Transaction) *types.Receipt {
 	return receipt
 }
 
+// receipt returns the receipt of a transaction that is mined.
+func (s *served) receipt(tx common.Hash) *types.Receipt {
+	s.t.Helper()
+	receipt, err := s.eth(s.server.URL).TransactionReceipt(s.t.Context(), tx)
+	require.NoError(s.t, err)
+	return receipt
+}
+
 // counter deploys a contract that adds one to slot 0, logs the new value under topic 7 and returns
 // it; called with data, it reverts with it.
 func (s *served) counter(account int) common.Address {
