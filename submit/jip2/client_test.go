@@ -358,7 +358,7 @@ func TestMalformedResults(t *testing.T) {
 func TestMessageLimits(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		n := startNode(t, nil)
-		c := n.client(func(cfg *Config) { cfg.MaxMessage = 4 << 10 })
+		c := n.client(func(cfg *Config) { cfg.MaxRequest = 4 << 10 })
 		err := c.SubmitWorkPackage(t.Context(), 0, make([]byte, 4<<10), nil)
 		require.ErrorIs(t, err, ErrTooLarge)
 		require.Equal(t, submit.Rebuild, submit.ClassOf(err))
@@ -437,7 +437,8 @@ func TestConfigValidate(t *testing.T) {
 		"CallTimeout": func(c *Config) { c.CallTimeout = -1 },
 		"Ping":        func(c *Config) { c.PingInterval = 0 },
 		"BackoffMax":  func(c *Config) { c.BackoffMax = 1 },
-		"MaxMessage":  func(c *Config) { c.MaxMessage = 7 },
+		"MaxRequest":  func(c *Config) { c.MaxRequest = 7 },
+		"MaxAnswer":   func(c *Config) { c.MaxAnswer = 7 },
 	} {
 		cfg := DefaultConfig("ws://127.0.0.1:1")
 		change(&cfg)
@@ -476,7 +477,7 @@ func FuzzMessage(f *testing.F) {
 		cfg := DefaultConfig("ws://127.0.0.1:1")
 		c := &conn{cfg: &cfg, log: slog.New(slog.DiscardHandler), closed: make(chan struct{}), pending: map[uint64]*request{}, streams: map[string]*stream{}}
 		updates := make(chan Update[BlockDescriptor], 8)
-		s := &stream{close: func() {}, offer: func(raw json.RawMessage, err error) {
+		s := &stream{close: func() {}, offer: func(raw part, err error) {
 			u := Update[BlockDescriptor]{Err: err}
 			if err == nil {
 				u.Err = json.Unmarshal(raw, &u.Value)

@@ -27,12 +27,16 @@ type Config struct {
 	// default is 10 s. A connection on which nothing arrives for three
 	// intervals is closed.
 	PingInterval time.Duration
-	// MaxMessage is the maximum size of a message in either direction, in
-	// bytes, at least 1,024. The default is 20 MiB, enough for the base64 of
-	// the largest bundle of the full chain. An answer takes about three times its
-	// size of memory while it is decoded. A status, a block, a request or the
-	// parameters of more than 64 KiB are refused.
-	MaxMessage int64
+	// MaxRequest is the maximum size of a message to the node, in bytes, at least
+	// 1,024. The default is 20 MiB, enough for the base64 of the largest bundle of the
+	// full chain.
+	MaxRequest int64
+	// MaxAnswer is the maximum size of a message from the node, in bytes, at least
+	// 1,024. The default is 6 MiB, enough for 1,000 segments or 4 MiB of a service's
+	// data. A larger message ends the connection. A status, a block, a request or the
+	// parameters of more than 64 KiB are refused. With the default, a client of a node
+	// that sends as much as it can takes less than 64 MiB.
+	MaxAnswer int64
 	// BackoffBase and BackoffMax bound the wait before a new attempt to
 	// connect. The wait starts at BackoffBase, doubles with each consecutive
 	// failure up to BackoffMax, and is then reduced by a random part of at most
@@ -47,12 +51,12 @@ type Config struct {
 // DefaultConfig returns the default configuration for the node at url.
 func DefaultConfig(url string) Config {
 	return Config{
-		URL: url, DialTimeout: 10 * time.Second, CallTimeout: 10 * time.Second, PingInterval: 10 * time.Second, MaxMessage: 20 << 20,
+		URL: url, DialTimeout: 10 * time.Second, CallTimeout: 10 * time.Second, PingInterval: 10 * time.Second, MaxRequest: 20 << 20, MaxAnswer: 6 << 20,
 		BackoffBase: 100 * time.Millisecond, BackoffMax: 10 * time.Second,
 	}
 }
 
-// minMessage is the smallest MaxMessage, in bytes.
+// minMessage is the smallest MaxRequest and MaxAnswer, in bytes.
 const minMessage = 1 << 10
 
 // Validate returns an error that wraps [ErrInvalidConfig] and names the first
@@ -75,8 +79,10 @@ func (c *Config) Validate() error {
 	switch {
 	case c.BackoffMax < c.BackoffBase:
 		return fmt.Errorf("%w: BackoffMax is %v, want at least BackoffBase %v", ErrInvalidConfig, c.BackoffMax, c.BackoffBase)
-	case c.MaxMessage < minMessage:
-		return fmt.Errorf("%w: MaxMessage is %d, want at least %d bytes", ErrInvalidConfig, c.MaxMessage, minMessage)
+	case c.MaxRequest < minMessage:
+		return fmt.Errorf("%w: MaxRequest is %d, want at least %d bytes", ErrInvalidConfig, c.MaxRequest, minMessage)
+	case c.MaxAnswer < minMessage:
+		return fmt.Errorf("%w: MaxAnswer is %d, want at least %d bytes", ErrInvalidConfig, c.MaxAnswer, minMessage)
 	}
 	return nil
 }

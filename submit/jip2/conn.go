@@ -46,7 +46,7 @@ type request struct {
 }
 
 type answered struct {
-	result json.RawMessage
+	result part
 	err    error
 }
 
@@ -54,21 +54,33 @@ type answered struct {
 // separately, so that a malformed one affects its receiver only and not the
 // connection.
 type message struct {
-	ID     json.RawMessage `json:"id"`
-	Result json.RawMessage `json:"result"`
-	Error  json.RawMessage `json:"error"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
+	ID     part   `json:"id"`
+	Result part   `json:"result"`
+	Error  part   `json:"error"`
+	Method string `json:"method"`
+	Params part   `json:"params"`
 }
+
+// part is a part of a message that is decoded later. Unlike json.RawMessage it is no
+// copy, so that a large message takes its own size of memory and not a multiple.
+type part []byte
+
+func (p *part) UnmarshalJSON(raw []byte) error {
+	*p = raw
+	return nil
+}
+
+// MarshalJSON returns the part.
+func (p part) MarshalJSON() ([]byte, error) { return p, nil }
 
 // notification has the params of a subscription's message. JIP-2 specifies an
 // object, and that Error is a string. Some nodes call the id of the subscription
 // subscriptionId.
 type notification struct {
-	Subscription   json.RawMessage `json:"subscription"`
-	SubscriptionID json.RawMessage `json:"subscriptionId"`
-	Result         json.RawMessage `json:"result"`
-	Error          json.RawMessage `json:"error"`
+	Subscription   part `json:"subscription"`
+	SubscriptionID part `json:"subscriptionId"`
+	Result         part `json:"result"`
+	Error          part `json:"error"`
 }
 
 // id returns the key of the subscription's id.
@@ -81,7 +93,7 @@ func (n *notification) id() string {
 
 // idKey returns the text of an id without quotes, because some nodes send an id
 // as a number once and as a string another time.
-func idKey(id json.RawMessage) string {
+func idKey(id part) string {
 	if n := len(id); n > 2 && id[0] == '"' && id[n-1] == '"' {
 		return string(id[1 : n-1])
 	}
@@ -91,13 +103,13 @@ func idKey(id json.RawMessage) string {
 // decodeNotification decodes the params of a subscription's message. Besides
 // JIP-2's object it accepts an array with that object, and an array of the id
 // and the result.
-func decodeNotification(params json.RawMessage) (n notification, err error) {
+func decodeNotification(params part) (n notification, err error) {
 	list, isArray := elements(params, 2)
 	switch {
 	case len(list) == 2:
-		return notification{Subscription: list[0], Result: list[1]}, nil
+		return notification{Subscription: part(list[0]), Result: part(list[1])}, nil
 	case len(list) == 1:
-		params = list[0]
+		params = part(list[0])
 	case isArray:
 		return n, fmt.Errorf("%w: want an object, or an array of one or two elements", ErrMalformed)
 	}
@@ -109,7 +121,7 @@ func newConn(ws *websocket.Conn, cfg *Config, log *slog.Logger) *conn {
 		ws: ws, cfg: cfg, log: log, closed: make(chan struct{}),
 		pending: make(map[uint64]*request), streams: make(map[string]*stream),
 	}
-	ws.SetReadLimit(cfg.MaxMessage)
+	ws.SetReadLimit(cfg.MaxAnswer)
 	ws.SetPongHandler(func(string) error { return c.extendDeadline() })
 	return c
 }
@@ -232,9 +244,9 @@ func (c *conn) takeOne(raw []byte) error {
 // node may wait for an answer, and its ids are not those of the client's calls.
 func (c *conn) refuse(m *message) {
 	raw, err := json.Marshal(struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Error   Error           `json:"error"`
+		Version string `json:"jsonrpc"`
+		ID      part   `json:"id"`
+		Error   Error  `json:"error"`
 	}{"2.0", m.ID, Error{Code: CodeMethodNotFound, Message: "the client has no methods"}})
 	if err == nil {
 		_ = c.write(context.Background(), raw) // a failure closes the connection
@@ -304,7 +316,7 @@ func (c *conn) fail(err error) {
 }
 
 // call sends a request and waits for its answer.
-func (c *conn) call(ctx context.Context, method string, params []any, stream *stream) (json.RawMessage, error) {
+func (c *conn) call(ctx context.Context, method string, params []any, stream *stream) (part, error) {
 	if params == nil {
 		params = []any{}
 	}
@@ -329,8 +341,8 @@ func (c *conn) call(ctx context.Context, method string, params []any, stream *st
 		Method  string `json:"method"`
 		Params  []any  `json:"params"`
 	}{"2.0", id, method, params})
-	if err == nil && int64(len(raw)) > c.cfg.MaxMessage {
-		err = fmt.Errorf("%w: %d bytes, want at most %d", ErrTooLarge, len(raw), c.cfg.MaxMessage)
+	if err == nil && int64(len(raw)) > c.cfg.MaxRequest {
+		err = fmt.Errorf("%w: %d bytes, want at most %d", ErrTooLarge, len(raw), c.cfg.MaxRequest)
 	}
 	if err == nil {
 		err = c.write(ctx, raw)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 var (
@@ -23,7 +24,7 @@ var (
 	// ErrUnsupported is returned if the node lacks a required method. The error
 	// names the method.
 	ErrUnsupported = errors.New("jip2: not supported by the node")
-	// ErrTooLarge is returned if a request is larger than Config.MaxMessage.
+	// ErrTooLarge is returned if a request is larger than Config.MaxRequest.
 	ErrTooLarge = errors.New("jip2: message too large")
 	// ErrHistoryLost is returned if blocks between the feed's chain and the
 	// node's can no longer be fetched, or if the node's finalized blocks
@@ -72,27 +73,32 @@ func (e *Error) Error() string {
 
 // errorOf decodes the error field of a message. It returns nil if the field is
 // missing or null. It accepts the object of JSON-RPC, the string of JIP-2, and
-// any other JSON, which becomes the message.
-func errorOf(raw json.RawMessage) *Error {
+// any other JSON, which becomes the message. The message is cut at 1,024 bytes, and
+// data of more than 64 KiB is left out, because hosts keep errors and log them.
+func errorOf(raw part) *Error {
 	if !present(raw) {
 		return nil
 	}
-	object := new(Error)
-	if json.Unmarshal(raw, object) == nil {
-		return object
+	e := new(Error)
+	if json.Unmarshal(raw, e) != nil {
+		*e = Error{Code: CodeOther}
+		if json.Unmarshal(raw, &e.Message) != nil {
+			e.Message = excerpt(raw)
+		}
 	}
-	var text string
-	if json.Unmarshal(raw, &text) != nil {
-		text = excerpt(raw)
+	const most = 1024
+	e.Message = strings.Clone(e.Message[:min(len(e.Message), most)])
+	if len(e.Data) > maxShape {
+		e.Data = nil
 	}
-	return &Error{Code: CodeOther, Message: text}
+	return e
 }
 
 // present reports whether a field of a message has a value other than null.
-func present(raw json.RawMessage) bool { return len(raw) != 0 && string(raw) != "null" }
+func present(raw part) bool { return len(raw) != 0 && string(raw) != "null" }
 
 // excerpt returns the first 200 bytes of a node's JSON for errors and logs.
-func excerpt(raw json.RawMessage) string { return fmt.Sprintf("%.200s", raw) }
+func excerpt(raw part) string { return fmt.Sprintf("%.200s", raw) }
 
 // Block returns the block that the node reports as unavailable. It returns
 // false if the code is not CodeBlockUnavailable or the data is not a hash.

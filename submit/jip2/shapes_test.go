@@ -116,7 +116,7 @@ func TestHostileShapes(t *testing.T) {
 func TestLogIsLimited(t *testing.T) {
 	var log bytes.Buffer
 	cfg := DefaultConfig("ws://127.0.0.1:1")
-	s := &stream{close: func() {}, offer: func(json.RawMessage, error) {}}
+	s := &stream{close: func() {}, offer: func(part, error) {}}
 	c := &conn{cfg: &cfg, log: slog.New(slog.NewTextHandler(&log, nil)), streams: map[string]*stream{"7": s}}
 	for i := range 1_000 {
 		for _, m := range []string{`{"method":"x","params":[]}`, `[5]`, fmt.Sprintf(`{"params":{"subscription":7,"error":"%d"}}`, i)} {
@@ -130,7 +130,7 @@ func TestLogIsLimited(t *testing.T) {
 func TestIDsAsText(t *testing.T) {
 	cfg := DefaultConfig("ws://127.0.0.1:1")
 	delivered := 0
-	s := &stream{close: func() {}, offer: func(json.RawMessage, error) { delivered++ }}
+	s := &stream{close: func() {}, offer: func(part, error) { delivered++ }}
 	c := &conn{cfg: &cfg, log: slog.New(slog.DiscardHandler), streams: map[string]*stream{}, pending: map[uint64]*request{}}
 	c.pending[1] = &request{answer: make(chan answered, 1), stream: s}
 	require.NoError(t, c.take([]byte(`{"id":"1","result":"7"}`)))

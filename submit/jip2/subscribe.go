@@ -1,6 +1,7 @@
 package jip2
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -58,17 +59,17 @@ type stream struct {
 	mu     sync.Mutex
 	ended  bool
 	logged feed.Repeated // errors of the node
-	offer  func(raw json.RawMessage, err error)
+	offer  func(raw part, err error)
 	close  func()
 	conn   *conn
-	id     json.RawMessage
+	id     part
 }
 
 // attached records the connection and the subscription's id on it.
-func (s *stream) attached(c *conn, id json.RawMessage) {
+func (s *stream) attached(c *conn, id part) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.conn, s.id = c, id
+	s.conn, s.id = c, bytes.Clone(id) // the message may be large
 }
 
 // hasEnded reports whether Close was called.
@@ -87,7 +88,7 @@ func (s *stream) shouldLog() bool {
 }
 
 // deliver offers an update to the reader, unless the subscription has ended.
-func (s *stream) deliver(raw json.RawMessage, err error) {
+func (s *stream) deliver(raw part, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ended {
@@ -116,7 +117,7 @@ func (s *stream) end(tell bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), conn.cfg.CallTimeout)
 	defer cancel()
 	raw, err := json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": 0, "method": "un" + s.method, "params": []json.RawMessage{id},
+		"jsonrpc": "2.0", "id": 0, "method": "un" + s.method, "params": []part{id},
 	})
 	if err == nil {
 		_ = conn.write(ctx, raw)
@@ -136,7 +137,7 @@ func Subscribe[T any](ctx context.Context, c *Client, method string, params ...a
 		params = []any{}
 	}
 	s := &Subscription[T]{updates: make(chan Update[T], 1), client: c}
-	s.stream = &stream{method: method, params: params, close: func() { close(s.updates) }, offer: func(raw json.RawMessage, err error) {
+	s.stream = &stream{method: method, params: params, close: func() { close(s.updates) }, offer: func(raw part, err error) {
 		u := Update[T]{Err: err}
 		if err == nil {
 			if err := json.Unmarshal(raw, &u.Value); err != nil {
