@@ -73,6 +73,9 @@ func (c *Chain) States() int { return c.states.Roots() }
 // NextBaseFee returns the base fee of the next block, in wei per gas.
 func (c *Chain) NextBaseFee() *big.Int { return c.nextHeader(c.ledger.Head()).BaseFee }
 
+// NextTime returns the time in Unix seconds that the next block would have if it was made now.
+func (c *Chain) NextTime() uint64 { return c.nextHeader(c.ledger.Head()).Time }
+
 // StateAt returns a view of the state after a block. That of block 0 is always there.
 func (c *Chain) StateAt(b *Block) (*statedb.View, error) {
 	view, err := c.states.View(b.Root())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -96,18 +97,36 @@ func (a *Calls) Call(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHa
 	return result.Return(), result.Err
 }
 
-// EstimateGas implements eth_estimateGas.
+// EstimateGas implements eth_estimateGas. As in geth, the message runs in the block that at
+// names. In developer mode a message at the newest block runs in the next block.
 func (a *Calls) EstimateGas(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, state *StateOverride, block *BlockOverrides) (hexutil.Uint64, error) {
 	c, err := a.prepare(ctx, "eth_estimateGas", &args, at, state, block, 0)
 	if err != nil {
 		return 0, err
 	}
 	defer c.end()
+	if a.cfg.Dev && c.block.NumberU64() >= a.node.Resolve(rpc.LatestBlockNumber).NumberU64() {
+		c.runInNextBlock(a.node.NextTime())
+	}
 	gas, revert, err := a.node.EstimateGas(c.ctx, c.block, c.view, c.message, c.changes, a.cfg.GasCap)
 	if errors.Is(err, vm.ErrExecutionReverted) {
 		return 0, reverted(revert)
 	}
 	return hexutil.Uint64(gas), withoutOverride(err)
+}
+
+// runInNextBlock lets a message run in the next block, as a transaction would, so that a contract
+// that writes more when the number or the time has changed gets enough gas. Developers are used to
+// that from Hardhat and Anvil, whose blocks are at least a second apart. The message sees such a
+// time, or next if that is later. Overrides of the caller stay.
+func (c *call) runInNextBlock(next uint64) {
+	if c.changes.Block.Number == nil {
+		c.changes.Block.Number = new(big.Int).Add(c.block.Number(), common.Big1)
+	}
+	if c.changes.Block.Time == nil {
+		next = max(next, c.block.Time()+1)
+		c.changes.Block.Time = &next
+	}
 }
 
 // accessListResult is the answer of eth_createAccessList. Error is the reason

@@ -146,6 +146,41 @@ func TestTimeOfBlocks(t *testing.T) {
 	require.GreaterOrEqual(t, latest(), first.Time+2*60)
 }
 
+// TestEstimateForTheNextBlock: the gas of an estimate is enough in the next block, for a contract
+// that writes a new slot in each block, or in each second.
+func TestEstimateForTheNextBlock(t *testing.T) {
+	for name, op := range map[string]string{"number": "43", "time": "42"} {
+		t.Run(name, func(t *testing.T) {
+			s := serveDev(t)
+			c := s.dial(s.server.URL)
+			runtime := "6001" + op + "55" // the slot of this key is 1
+			init := common.FromHex("63" + runtime + "5f526004601cf3")
+			at := s.mined(s.send(0, nil, 0, init)).ContractAddress
+			later := time.Now().Unix() + 1000
+			require.NoError(t, c.CallContext(t.Context(), nil, "evm_setNextBlockTimestamp", later))
+			s.mined(s.send(0, &at, 0, nil))
+			for _, block := range [][]any{nil, {"latest"}} {
+				var gas hexutil.Uint64
+				args := append([]any{m{"from": s.node.Accounts()[0].Address, "to": at}}, block...)
+				require.NoError(t, c.CallContext(t.Context(), &gas, "eth_estimateGas", args...))
+				require.NoError(t, c.CallContext(t.Context(), nil, "evm_increaseTime", 1))
+				var hash common.Hash
+				require.NoError(t, c.CallContext(t.Context(), &hash, "eth_sendTransaction", m{
+					"from": s.node.Accounts()[0].Address, "to": at, "gas": gas,
+				}))
+				require.Equal(t, types.ReceiptStatusSuccessful, s.receipt(hash).Status)
+			}
+			header, err := s.eth(s.server.URL).HeaderByNumber(t.Context(), nil)
+			require.NoError(t, err)
+			var next, same hexutil.Uint64
+			require.NoError(t, c.CallContext(t.Context(), &next, "eth_estimateGas", m{"to": at}))
+			block := m{"number": (*hexutil.Big)(header.Number), "time": hexutil.Uint64(header.Time)}
+			require.NoError(t, c.CallContext(t.Context(), &same, "eth_estimateGas", m{"to": at}, "latest", nil, block))
+			require.Less(t, same, next, "overrides name the block that has written the slot")
+		})
+	}
+}
+
 // TestNoEVMWithoutDev: outside of developer mode no client decides when blocks are made.
 func TestNoEVMWithoutDev(t *testing.T) {
 	s := serve(t, func(_ *node.Config, c *Config) { c.API = namespaces })
