@@ -3,6 +3,7 @@ package wallets
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,13 +17,13 @@ import (
 	"github.com/jamq/jamq/internal/wait"
 )
 
-var tools = flag.Bool("tools", false, `try Hardhat and Foundry, which "npm ci" in the folder tools brings`)
+var tools = flag.Bool("tools", false, `try the tools that "npm ci" in the folder tools brings`)
 
 // toolRunner returns the URL of a node in developer mode, and a function that runs a tool of npm
 // on it and returns its output.
 func toolRunner(t *testing.T) (url string, run func(name string, args ...string) string) {
 	if !*tools {
-		t.Skip("-tools is not set: Hardhat and Foundry are not tried")
+		t.Skip("-tools is not set: the tools are not tried")
 	}
 	url, _ = serve(t, true)
 	return url, func(name string, args ...string) string {
@@ -36,14 +37,23 @@ func toolRunner(t *testing.T) (url string, run func(name string, args ...string)
 	}
 }
 
+// testWithHardhat runs a file of tests with Hardhat, and requires that all of them pass.
+func testWithHardhat(t *testing.T, file string, tests int) {
+	t.Helper()
+	_, run := toolRunner(t)
+	out := run("hardhat", "test", "--network", "localhost", "test/"+file)
+	require.Contains(t, out, fmt.Sprintf("%d passing", tests))
+	require.NotContains(t, out, "failing")
+	require.NotContains(t, out, "pending")
+}
+
 // A test of a contract as Hardhat's users write it passes on the node, with fixtures, matchers
 // and helpers.
-func TestHardhat(t *testing.T) {
-	_, run := toolRunner(t)
-	out := run("hardhat", "test", "--network", "localhost")
-	require.Contains(t, out, "7 passing")
-	require.NotContains(t, out, "failing")
-}
+func TestHardhat(t *testing.T) { testWithHardhat(t, "Coin.js", 7) }
+
+// The published bytecode of Uniswap V2 makes pools and swaps, and computes the same amounts as
+// its formula.
+func TestUniswap(t *testing.T) { testWithHardhat(t, "Uniswap.js", 7) }
 
 // Foundry's forge deploys with a script, from an account for which the node signs, and cast reads
 // and sends.

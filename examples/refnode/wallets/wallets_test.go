@@ -1,6 +1,6 @@
 // Package wallets checks the reference node with the libraries that wallets and web pages are made
 // of: ethers and viem from npm deploy and use a token that npm's solc compiled. "npm ci" in this
-// folder brings them. With -tools, Hardhat and Foundry from the folder tools do so, too.
+// folder brings them. With -tools, the tools of the folder of this name are tried, too.
 package wallets
 
 import (
