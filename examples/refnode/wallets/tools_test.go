@@ -55,6 +55,9 @@ func TestHardhat(t *testing.T) { testWithHardhat(t, "Coin.js", 7) }
 // its formula.
 func TestUniswap(t *testing.T) { testWithHardhat(t, "Uniswap.js", 7) }
 
+// Contracts of OpenZeppelin do what they promise: permits, votes, roles, and proxies.
+func TestOpenZeppelin(t *testing.T) { testWithHardhat(t, "OpenZeppelin.js", 8) }
+
 // Foundry's forge deploys with a script, from an account for which the node signs, and cast reads
 // and sends.
 func TestFoundry(t *testing.T) {

@@ -13,7 +13,7 @@ subtask(names.TASK_COMPILE_SOLIDITY_GET_SOLC_BUILD, async () => ({
 }));
 
 module.exports = {
-  solidity: version,
+  solidity: { version, settings: { evmVersion: "prague", optimizer: { enabled: true } } },
   networks: { localhost: { url: process.env.RPC, timeout: 0 } },
   mocha: { timeout: 0 },
 };
