@@ -19,8 +19,8 @@ import (
 
 var tools = flag.Bool("tools", false, `try the tools that "npm ci" in the folder tools brings`)
 
-// toolRunner returns the URL of a node in developer mode, and a function that runs a tool of npm
-// on it and returns its output.
+// toolRunner returns the URL of a node in developer mode, and a function that runs a tool of npm,
+// or a script, on it and returns its output.
 func toolRunner(t *testing.T) (url string, run func(name string, args ...string) string) {
 	if !*tools {
 		t.Skip("-tools is not set: the tools are not tried")
@@ -28,7 +28,11 @@ func toolRunner(t *testing.T) (url string, run func(name string, args ...string)
 	url, _ = serve(t, true)
 	return url, func(name string, args ...string) string {
 		t.Helper()
-		cmd := exec.CommandContext(wait.Context(t), filepath.Join("node_modules", ".bin", name), args...)
+		program := filepath.Join("node_modules", ".bin", name)
+		if strings.HasSuffix(name, ".js") {
+			program, args = "node", append([]string{name}, args...)
+		}
+		cmd := exec.CommandContext(wait.Context(t), program, args...)
 		cmd.Dir = "tools"
 		cmd.Env = append(os.Environ(), "RPC="+url, "ETH_RPC_URL="+url, "HARDHAT_DISABLE_TELEMETRY_PROMPT=true", "NO_COLOR=1")
 		out, err := cmd.CombinedOutput()
@@ -57,6 +61,12 @@ func TestUniswap(t *testing.T) { testWithHardhat(t, "Uniswap.js", 7) }
 
 // Contracts of OpenZeppelin do what they promise: permits, votes, roles, and proxies.
 func TestOpenZeppelin(t *testing.T) { testWithHardhat(t, "OpenZeppelin.js", 8) }
+
+// TestWeb3 runs a script with web3.js: accounts, transfers, a contract, its events and reverts.
+func TestWeb3(t *testing.T) {
+	_, run := toolRunner(t)
+	require.Contains(t, run("web3.js"), "ok: a batch", "the last step")
+}
 
 // Foundry's forge deploys with a script, from an account for which the node signs, and cast reads
 // and sends.
