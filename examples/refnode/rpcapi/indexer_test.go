@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -33,6 +34,18 @@ type explorer struct {
 	client   *rpc.Client
 	chain    []*indexed               // by number
 	replaced map[common.Hash]*indexed // the blocks that were taken out
+
+	told <-chan types.Log // a subscription, from the first block on
+	logs []types.Log      // those that it has told and not taken back
+}
+
+// newExplorer returns an explorer that has no block yet.
+func newExplorer(s *served) *explorer {
+	told := make(chan types.Log)
+	_, err := s.eth(s.ws()).SubscribeFilterLogs(s.t.Context(), ethereum.FilterQuery{}, told)
+	require.NoError(s.t, err)
+	client, replaced := s.dial(s.server.URL), make(map[common.Hash]*indexed)
+	return &explorer{s: s, client: client, replaced: replaced, told: told}
 }
 
 // indexed is a block with everything that an explorer shows of it.
@@ -73,15 +86,41 @@ func (x *explorer) until(ready func() bool, state string) {
 	x.s.t.Helper()
 	wait.Until(x.s.t, func() bool {
 		require.NoError(x.s.t, x.catchUp(x.s.t.Context()))
+		x.listen()
 		return ready()
 	}, "%s", state)
+}
+
+// listen takes what the subscription has told since the last call.
+func (x *explorer) listen() {
+	for {
+		select {
+		case log := <-x.told:
+			if !log.Removed {
+				x.logs = append(x.logs, log)
+				continue
+			}
+			log.Removed = false
+			same := func(l types.Log) bool { return reflect.DeepEqual(l, log) }
+			i := slices.IndexFunc(x.logs, same)
+			require.GreaterOrEqual(x.s.t, i, 0, "a log is taken back that was never told: %+v", log)
+			x.logs = slices.Delete(x.logs, i, i+1)
+		default:
+			return
+		}
+	}
+}
+
+// call calls a method of the node.
+func (x *explorer) call(ctx context.Context, result any, method string, args ...any) error {
+	return x.client.CallContext(ctx, result, method, args...)
 }
 
 // catchUp reads blocks up to the latest one. It returns early if one is undone meanwhile.
 func (x *explorer) catchUp(ctx context.Context) error {
 	for {
 		var latest indexed
-		if err := x.client.CallContext(ctx, &latest, "eth_getBlockByNumber", "latest", true); err != nil {
+		if err := x.call(ctx, &latest, "eth_getBlockByNumber", "latest", true); err != nil {
 			return err
 		}
 		next := min(uint64(latest.Number), uint64(len(x.chain)))
@@ -119,12 +158,12 @@ func (x *explorer) takeOut() {
 // read reads a block by its number in one batch, and its logs by its hash. It returns nil if the
 // block was undone meanwhile.
 func (x *explorer) read(ctx context.Context, number uint64) (*indexed, error) {
-	b, at := new(indexed), hexutil.Uint64(number)
+	b, at, calls := new(indexed), hexutil.Uint64(number), m{"tracer": "callTracer"}
 	batch := []rpc.BatchElem{
 		{Method: "eth_getBlockByNumber", Args: []any{at, true}, Result: b},
 		{Method: "eth_getBlockReceipts", Args: []any{at}, Result: &b.receipts},
 		{Method: "trace_block", Args: []any{at}, Result: &b.traces},
-		{Method: "debug_traceBlockByNumber", Args: []any{at, m{"tracer": "callTracer"}}, Result: &b.calls},
+		{Method: "debug_traceBlockByNumber", Args: []any{at, calls}, Result: &b.calls},
 	}
 	if number == 0 {
 		batch = batch[:3] // go-ethereum's tracers refuse the genesis
@@ -132,7 +171,7 @@ func (x *explorer) read(ctx context.Context, number uint64) (*indexed, error) {
 	if err := x.client.BatchCallContext(ctx, batch); err != nil {
 		return nil, err
 	}
-	err := x.client.CallContext(ctx, &b.logs, "eth_getLogs", m{"blockHash": b.Hash})
+	err := x.call(ctx, &b.logs, "eth_getLogs", m{"blockHash": b.Hash})
 	for _, e := range batch {
 		err = errors.Join(err, e.Error)
 	}
@@ -144,7 +183,7 @@ func (x *explorer) read(ctx context.Context, number uint64) (*indexed, error) {
 	}
 	// The answers may differ because the block was undone between them, and only for that reason.
 	var now *indexed
-	if err := x.client.CallContext(ctx, &now, "eth_getBlockByNumber", at, true); err != nil {
+	if err := x.call(ctx, &now, "eth_getBlockByNumber", at, true); err != nil {
 		return nil, err
 	}
 	if now == nil || now.Hash != b.Hash {
@@ -157,7 +196,7 @@ func (x *explorer) read(ctx context.Context, number uint64) (*indexed, error) {
 func (b *indexed) check() error {
 	n := len(b.Transactions)
 	if len(b.receipts) != n || b.Number != 0 && len(b.calls) != n {
-		return fmt.Errorf("%d transactions have %d receipts and %d calls", n, len(b.receipts), len(b.calls))
+		return fmt.Errorf("%d receipts and %d calls, want %d", len(b.receipts), len(b.calls), n)
 	}
 	var used uint64
 	var logs []*types.Log
@@ -183,14 +222,14 @@ func (b *indexed) check() error {
 // difference names a difference between the answers about a transaction, if there is one. used is
 // the gas of the block up to the transaction.
 func (b *indexed) difference(i int, used uint64, traces []*flatTrace) string {
-	tx, r, call := b.Transactions[i], b.receipts[i], &b.calls[i]
+	tx, r, call, number := b.Transactions[i], b.receipts[i], &b.calls[i], uint64(b.Number)
 	failed := r.Status == types.ReceiptStatusFailed
 	for _, x := range []struct {
 		what string
 		same bool
 	}{
 		{"the transaction's block", tx.BlockHash == b.Hash},
-		{"the receipt's block", r.BlockHash == b.Hash && r.BlockNumber.Uint64() == uint64(b.Number)},
+		{"the receipt's block", r.BlockHash == b.Hash && r.BlockNumber.Uint64() == number},
 		{"the receipt's transaction", r.TxHash == tx.Hash && r.TransactionIndex == uint(i)},
 		{"the receipt's cumulative gas", r.CumulativeGasUsed == used},
 		{"the calls' transaction", call.TxHash == tx.Hash},
@@ -204,7 +243,9 @@ func (b *indexed) difference(i int, used uint64, traces []*flatTrace) string {
 	}
 	for at, trace := range traces {
 		switch {
-		case trace.BlockHash != b.Hash || trace.TransactionHash != tx.Hash || trace.TransactionPosition != i:
+		case trace.BlockHash != b.Hash || trace.BlockNumber != number:
+			return "a trace's block"
+		case trace.TransactionHash != tx.Hash || trace.TransactionPosition != i:
 			return "a trace's transaction"
 		case (at == 0) != (len(trace.TraceAddress) == 0):
 			return "a trace's position"
@@ -217,7 +258,8 @@ func (b *indexed) difference(i int, used uint64, traces []*flatTrace) string {
 
 // sameLogs returns an error if two lists of logs differ.
 func sameLogs(have, want []*types.Log) error {
-	if !slices.EqualFunc(have, want, func(a, b *types.Log) bool { return reflect.DeepEqual(a, b) }) {
+	same := func(a, b *types.Log) bool { return reflect.DeepEqual(a, b) }
+	if !slices.EqualFunc(have, want, same) {
 		return fmt.Errorf("%d logs, want the %d of the receipts", len(have), len(want))
 	}
 	return nil
@@ -249,7 +291,9 @@ func (x *explorer) undo(tx common.Hash) {
 	if !errors.Is(err, bundlequeue.ErrWrongNumber) { // else it is final
 		require.NoError(x.s.t, err)
 	}
-	x.until(func() bool { return x.replaced[b.Hash] != nil || x.isFinal(b) }, "the block is undone or final")
+	x.until(func() bool {
+		return x.replaced[b.Hash] != nil || x.isFinal(b)
+	}, "the block is undone or final")
 }
 
 // An explorer reads the chain from the genesis on, while blocks that it has are undone and their
@@ -261,7 +305,7 @@ func TestIndexer(t *testing.T) {
 		c.JAM.Script, c.JAM.FinalityLag = branches(t), 18
 		api.CallTime, api.RequestTime = time.Hour, time.Hour
 	})
-	x := &explorer{s: s, client: s.dial(s.server.URL), replaced: make(map[common.Hash]*indexed)}
+	x := newExplorer(s)
 	at := s.counter(0)
 	var sent []common.Hash
 	for len(x.replaced) < *undone {
@@ -276,7 +320,10 @@ func TestIndexer(t *testing.T) {
 		x.undo(sent[len(sent)-1])
 	}
 	x.until(func() bool {
-		return !slices.ContainsFunc(sent, func(tx common.Hash) bool { b := x.find(tx); return b == nil || !x.isFinal(b) })
+		return !slices.ContainsFunc(sent, func(tx common.Hash) bool {
+			b := x.find(tx)
+			return b == nil || !x.isFinal(b)
+		})
 	}, "all transactions are final")
 
 	require.Equal(t, s.node.Resolve(rpc.PendingBlockNumber).Hash(), x.chain[len(x.chain)-1].Hash)
@@ -292,7 +339,7 @@ func TestIndexer(t *testing.T) {
 	}
 	require.Len(t, found, len(sent)+1, "those that were sent, and the deployment")
 	x.checkReplaced(found)
-	x.checkRanges()
+	x.checkLogs()
 }
 
 // checkReplaced checks that the node knows no block that was taken out, and that another block has
@@ -302,7 +349,7 @@ func (x *explorer) checkReplaced(found map[common.Hash]bool) {
 	for _, b := range x.replaced {
 		require.NotEqual(t, b.Hash, x.chain[b.Number].Hash)
 		var still *indexed
-		require.NoError(t, x.client.CallContext(t.Context(), &still, "eth_getBlockByHash", b.Hash, true))
+		require.NoError(t, x.call(t.Context(), &still, "eth_getBlockByHash", b.Hash, true))
 		require.Nil(t, still)
 		for _, tx := range b.Transactions {
 			require.True(t, found[tx.Hash], "%s of an undone block is lost", tx.Hash)
@@ -310,26 +357,37 @@ func (x *explorer) checkReplaced(found map[common.Hash]bool) {
 	}
 }
 
-// checkRanges compares the logs of the blocks with those of ranges.
-func (x *explorer) checkRanges() {
+// checkLogs compares the logs of the blocks with those of ranges, and of the subscription.
+func (x *explorer) checkLogs() {
 	t := x.s.t
+	var all []*types.Log
 	for blocks := range slices.Chunk(x.chain, 7) {
 		var have, want []*types.Log
 		for _, b := range blocks {
 			want = append(want, b.logs...)
 		}
 		criteria := m{"fromBlock": blocks[0].Number, "toBlock": blocks[len(blocks)-1].Number}
-		require.NoError(t, x.client.CallContext(t.Context(), &have, "eth_getLogs", criteria))
+		require.NoError(t, x.call(t.Context(), &have, "eth_getLogs", criteria))
 		require.NoError(t, sameLogs(have, want))
+		all = append(all, want...)
+	}
+	newest := *all[len(all)-1]
+	x.until(func() bool {
+		return len(x.logs) > 0 && reflect.DeepEqual(x.logs[len(x.logs)-1], newest)
+	}, "the subscription has told the newest log")
+	require.Len(t, x.logs, len(all))
+	for i, log := range x.logs {
+		require.Equal(t, *all[i], log)
 	}
 }
 
-// branches returns faults of a JAM chain: every 48 slots a branch begins 16 blocks below the best
+// branches returns faults of a JAM chain: again and again a branch begins 16 blocks below the best
 // block, and wins. A package of the last 8 of these blocks is dead on the branch, because its
-// anchor is at most 8 blocks older. The other slots are enough for blocks to become final.
+// anchor is at most 8 blocks older. The first branch begins after 48 slots, and the time to the
+// next one grows by a tenth, so that it is once enough for blocks to become final on any machine.
 func branches(t *testing.T) *jamtest.Script {
 	var text strings.Builder
-	for at := 48; at < 1<<20; at += 48 {
+	for at, next := 48, 48; at < 1<<20; at, next = at+next, next+next/10 {
 		fmt.Fprintf(&text, "at %d fork 16\nat %d reorg\nat %d abandon\n", at, at, at)
 	}
 	script, err := jamtest.ParseScript(text.String())
