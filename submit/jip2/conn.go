@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -107,9 +108,9 @@ func decodeNotification(params part) (n notification, err error) {
 	list, isArray := elements(params, 2)
 	switch {
 	case len(list) == 2:
-		return notification{Subscription: part(list[0]), Result: part(list[1])}, nil
+		return notification{Subscription: list[0], Result: list[1]}, nil
 	case len(list) == 1:
-		params = part(list[0])
+		params = list[0]
 	case isArray:
 		return n, fmt.Errorf("%w: want an object, or an array of one or two elements", ErrMalformed)
 	}
@@ -164,10 +165,7 @@ func (c *conn) read() error {
 		if err := c.extendDeadline(); err != nil {
 			return err
 		}
-		kind, raw, err := c.ws.ReadMessage()
-		if err == nil && kind != websocket.TextMessage {
-			err = fmt.Errorf("%w: a message that is not text", ErrMalformed)
-		}
+		raw, err := c.receive()
 		if err == nil {
 			err = c.take(raw)
 		}
@@ -175,6 +173,21 @@ func (c *conn) read() error {
 			return err
 		}
 	}
+}
+
+// receive returns the next message. Its buffer doubles, so that a large message
+// makes less garbage than with the connection's ReadMessage.
+func (c *conn) receive() ([]byte, error) {
+	kind, message, err := c.ws.NextReader()
+	if err != nil {
+		return nil, err
+	}
+	if kind != websocket.TextMessage {
+		return nil, fmt.Errorf("%w: a message that is not text", ErrMalformed)
+	}
+	var raw bytes.Buffer
+	_, err = raw.ReadFrom(message)
+	return raw.Bytes(), err
 }
 
 // take passes the node's messages to calls and subscriptions. raw is a message, or
@@ -201,25 +214,22 @@ func (c *conn) take(raw []byte) error {
 const maxBatch = 1024
 
 // elements returns the elements of a JSON array, and whether raw begins as one.
-// It returns none if there are more than most or the array is malformed. It does
-// not look further then, so that an array of many small elements costs no more
-// memory than the message.
-func elements(raw []byte, most int) (list []json.RawMessage, isArray bool) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+// It returns none if there are more than most, which is at most maxBatch, or if the
+// array is malformed. An array of many small elements costs no more memory than the
+// message.
+func elements(raw []byte, most int) (list []part, isArray bool) {
+	if text := bytes.TrimLeft(raw, " \t\r\n"); len(text) == 0 || text[0] != '[' {
 		return nil, false
 	}
-	for d.More() {
-		var one json.RawMessage
-		if len(list) == most || d.Decode(&one) != nil {
-			return nil, true
-		}
-		list = append(list, one)
-	}
-	if _, err := d.Token(); err != nil {
+	var all [maxBatch + 1]part // later ones are skipped
+	if json.Unmarshal(raw, &all) != nil {
 		return nil, true
 	}
-	return list, true
+	n := slices.IndexFunc(all[:], func(one part) bool { return one == nil })
+	if n < 0 || n > most {
+		return nil, true
+	}
+	return all[:n], true
 }
 
 // takeOne passes a message to its call or subscription. A message that belongs
@@ -231,6 +241,9 @@ func (c *conn) takeOne(raw []byte) error {
 	}
 	switch {
 	case m.Method != "" && present(m.ID):
+		if err := checkSize("id of a request", m.ID); err != nil {
+			return err
+		}
 		c.refuse(&m)
 	case m.Method != "" || present(m.Params):
 		c.notify(&m)
