@@ -3,7 +3,18 @@
 // note, by its nullifier, and creates a note, by a commitment and an encrypted
 // text. Wallets find their notes by scanning blocks through getblock, which has
 // the form of zcashd's (verbosity 0, 1 and 2). It also returns the JAM work
-// package and the JAM block of each block, and whether the block is final.
+// package and the JAM block of each block, and whether the block is final. The calls with
+// which lightwalletd follows a chain have zcashd's form too: getinfo, getblockchaininfo,
+// getbestblockhash, getblockhash, getrawmempool, getrawtransaction and z_gettreestate.
+//
+// The bytes of blocks and transactions are not Zcash's, so lightwalletd cannot parse them:
+//
+//   - A header of Zcash has a proof of work, which a rollup on JAM does not need, and
+//     commits to the history of the chain. Here it has the height, the hash of the block
+//     before it, the roots of transactions and notes, the number of notes and the time.
+//   - A transaction is only the Orchard part of ZIP 225, because there are no other pools.
+//   - Hashes are SHA-256 and shown in the order of their bytes. Zcash's ids are BLAKE2b
+//     (ZIP 244) and its roots those of a Sinsemilla tree, which need libraries for Zcash.
 //
 // Orchard shows what a rollup of another kind writes itself: rollup.go has its
 // state, and node.go connects it to the builder and to wallets. It is not a

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -120,12 +121,123 @@ func getBlock(ctx context.Context, t *testing.T, n *node) {
 	}
 
 	for params, code := range map[string]int{
-		`["7"]`: codeParameter, `["-1"]`: codeParameter, `["1", 3]`: codeParameter, `["` + strings.Repeat("00", 32) + `"]`: codeNotFound, `[]`: codeRequest, `[1]`: codeRequest,
+		`["7"]`: codeParameter, `[-3]`: codeParameter, `["one"]`: codeParameter, `[1.5]`: codeParameter, `[[1]]`: codeRequest,
+		`["1", 3]`: codeParameter, `["` + strings.Repeat("00", 32) + `"]`: codeNotFound, `[]`: codeRequest,
 	} {
 		_, f := ask(t, n, "getblock", params)
 		require.NotNil(t, f, params)
 		require.Equal(t, code, f.Code, params)
 	}
+}
+
+// TestNamesOfBlocks: a block is found by its height as a number or a text, from the tip down,
+// and by its hash.
+func TestNamesOfBlocks(t *testing.T) {
+	onePackage(t, func(t *testing.T, n *node) {
+		hash := func(height int) string { return `"` + n.blocks[height].hash().String() + `"` }
+		for name, height := range map[string]int{
+			`1`: 1, `"1"`: 1, `-1`: 1, `"-1"`: 1, hash(1): 1, strings.ToUpper(hash(1)): 1,
+			`0`: 0, `"0"`: 0, `-2`: 0, hash(0): 0,
+		} {
+			var b struct{ Hash, FinalSaplingRoot string }
+			result, f := ask(t, n, "getblock", "["+name+"]")
+			require.Nil(t, f, name)
+			require.NoError(t, json.Unmarshal(result, &b))
+			require.Equal(t, hash(height), `"`+b.Hash+`"`, name)
+			require.Equal(t, emptySapling, b.FinalSaplingRoot)
+		}
+		for height, want := range map[string]int{`0`: 0, `1`: 1, `-1`: 1, `-2`: 0} {
+			result, f := ask(t, n, "getblockhash", "["+height+"]")
+			require.Nil(t, f, height)
+			require.Equal(t, hash(want), string(result))
+		}
+		for _, height := range []string{`2`, `-3`, `-9223372036854775808`} {
+			_, f := ask(t, n, "getblockhash", "["+height+"]")
+			require.Equal(t, codeParameter, f.Code, height)
+		}
+	})
+}
+
+// TestIngestion: the calls with which lightwalletd follows a chain agree with getblock.
+func TestIngestion(t *testing.T) {
+	onePackage(t, func(t *testing.T, n *node) {
+		b := n.blocks[1]
+		var info struct {
+			Blocks    uint64
+			Best      string `json:"bestblockhash"`
+			Upgrades  map[string]struct{ ActivationHeight uint64 }
+			Consensus struct{ ChainTip string }
+		}
+		result, f := ask(t, n, "getblockchaininfo", `[]`)
+		require.Nil(t, f)
+		require.NoError(t, json.Unmarshal(result, &info))
+		require.EqualValues(t, 1, info.Blocks)
+		require.Equal(t, b.hash().String(), info.Best)
+		require.Contains(t, info.Upgrades, branchSapling)
+		require.Contains(t, info.Upgrades, info.Consensus.ChainTip)
+		result, _ = ask(t, n, "getbestblockhash", `[]`)
+		require.Equal(t, `"`+info.Best+`"`, string(result))
+		result, _ = ask(t, n, "getinfo", `[]`)
+		require.Contains(t, string(result), `"blocks":1`)
+
+		tx := b.Transactions[0]
+		result, _ = ask(t, n, "getrawtransaction", `["`+tx.id().String()+`"]`)
+		require.Equal(t, `"`+hex.EncodeToString(tx.encode())+`"`, string(result))
+		var placed struct {
+			Hex, BlockHash        string
+			Height, Confirmations int64
+		}
+		result, _ = ask(t, n, "getrawtransaction", `["`+tx.id().String()+`", 1]`)
+		require.NoError(t, json.Unmarshal(result, &placed))
+		require.Equal(t, b.hash().String(), placed.BlockHash)
+		require.Equal(t, []int64{1, 1}, []int64{placed.Height, placed.Confirmations})
+		_, f = ask(t, n, "getrawtransaction", `["`+strings.Repeat("00", 32)+`"]`)
+		require.Equal(t, codeNotFound, f.Code)
+		_, f = ask(t, n, "getrawtransaction", `["1"]`)
+		require.Equal(t, codeParameter, f.Code)
+
+		var state struct {
+			Hash             string
+			Height           uint64
+			Sapling, Orchard struct {
+				Commitments struct{ FinalRoot, FinalState string }
+			}
+		}
+		for height, of := range n.blocks {
+			result, f = ask(t, n, "z_gettreestate", fmt.Sprintf(`["%d"]`, height))
+			require.Nil(t, f)
+			require.NoError(t, json.Unmarshal(result, &state))
+			require.Equal(t, of.hash().String(), state.Hash)
+			require.Equal(t, of.Root.String(), state.Orchard.Commitments.FinalRoot)
+			require.Equal(t, of.Root.String()+fmt.Sprintf("%02x", of.Notes)+strings.Repeat("00", 7), state.Orchard.Commitments.FinalState)
+			require.Equal(t, emptySapling, state.Sapling.Commitments.FinalRoot)
+		}
+	})
+}
+
+// TestWaitingTransaction: a transaction that waits has no block.
+func TestWaitingTransaction(t *testing.T) {
+	n := testNode(t) // does not run
+	tx := sample(1)
+	require.NoError(t, n.Check(t.Context(), tx.encode()))
+	n.waiting = append(n.waiting, tx)
+	result, f := ask(t, n, "getrawtransaction", `["`+tx.id().String()+`", 1]`)
+	require.Nil(t, f)
+	require.Contains(t, string(result), `"height":-1`)
+	require.NotContains(t, string(result), "blockhash")
+}
+
+// onePackage calls f when a node has a block with a transaction.
+func onePackage(t *testing.T, f func(*testing.T, *node)) {
+	bubble.Run(t, func(t *testing.T) {
+		n := testNode(t)
+		running(t, n, func(ctx context.Context) {
+			require.NoError(t, n.add(ctx, sample(1)))
+			require.NoError(t, n.builder.Await(ctx, func(h canonical.Heads) bool { return h.Latest.Number == 1 }))
+			synctest.Wait()
+			f(t, n)
+		})
+	})
 }
 
 // jsonBlock reads only what a test looks at: hashes are texts there.

@@ -375,7 +375,7 @@ func (x *explorer) checkLogs() {
 	x.until(func() bool {
 		return len(x.logs) > 0 && reflect.DeepEqual(x.logs[len(x.logs)-1], newest)
 	}, "the subscription has told the newest log")
-	require.Len(t, x.logs, len(all))
+	require.Equal(t, len(all), len(x.logs), "the logs that the subscription has told")
 	for i, log := range x.logs {
 		require.Equal(t, *all[i], log)
 	}
