@@ -46,13 +46,26 @@ func TestPageInChromium(t *testing.T) {
 		b.wait(`document.querySelector('#heads .fin .number').textContent !== '0'`, "the heads move")
 		b.wait(`document.getElementById('events').innerText.includes(' final')`, "events are listed")
 		require.False(t, eval[bool](b, `!document.getElementById('empty').hidden`))
-		require.Equal(t, 4, eval[int](b, `document.querySelectorAll('#plots path.stroke').length`))
+		b.wait(`document.querySelector('#plots .submitted path.stroke').getAttribute('d') !== null`, "the base fee moves")
+		require.True(t, eval[bool](b, `document.querySelector('#plots .accumulated svg').hasAttribute('hidden')`), "the floor does not move")
 	})
 	t.Run("hints", func(t *testing.T) {
 		b.call("Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": 0, "y": 0})
 		at := eval[[]float64](b, `(() => { const r = document.querySelector('#flow li').getBoundingClientRect(); return [r.x + 20, r.y + 20] })()`)
 		b.call("Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": at[0], "y": at[1]})
 		b.wait(`!document.getElementById('hint').hidden && document.getElementById('hint').textContent.includes('wallets')`, "a hint shows")
+		eval[any](b, `document.querySelector('#flow-title .term').focus()`)
+		b.key("Tab", keyTab)
+		require.Equal(t, "Users", b.focused().Name)
+		require.Contains(t, b.focused().Hint, "wallets")
+		b.key("Escape", keyEscape)
+		require.Empty(t, b.focused().Hint)
+	})
+	t.Run("what did not change stays", func(t *testing.T) {
+		eval[any](b, `window.kept = [...document.querySelectorAll('#timeline .block.final, #timeline rect.finalized, #events li')].slice(-3); window.before = Number(document.querySelector('#timeline svg').ariaLabel.match(/\d+/)[0])`)
+		require.Equal(t, 3, eval[int](b, `window.kept.length`))
+		b.wait(`Number(document.querySelector('#timeline svg').ariaLabel.match(/\d+/)[0]) > window.before + 1`, "time goes on")
+		require.True(t, eval[bool](b, `window.kept.every((e) => e.isConnected)`))
 	})
 	t.Run("laboratory", func(t *testing.T) { breakThings(t, b, s) })
 	t.Run("phone", func(t *testing.T) {
@@ -116,7 +129,19 @@ func breakThings(t *testing.T, b *browser, s *served) {
 	b.wait(`document.getElementById('events').innerText.includes('is dead')`, "its death is told")
 	b.wait(count("5")+" === "+strconv.Itoa(sent), "its transactions become final all the same")
 	b.wait(`document.querySelectorAll('#timeline .cross').length > 0`, "the dead version is drawn")
+	b.wait(`[...document.querySelectorAll('#timeline text')].some((e) => /^v\d+ D\d$/.test(e.textContent))`, "the version and the rule by which it died are named")
+	require.Empty(t, eval[[]string](b, overlaps))
 }
+
+// overlaps is a script for the labels of the picture that lie on the next one or in the picture.
+const overlaps = `(() => {
+	const box = (e) => e.getBoundingClientRect();
+	const edge = box(document.querySelector('#timeline svg')).left + Number(document.querySelector('#timeline svg svg').getAttribute('x'));
+	return [...document.querySelectorAll('#timeline > svg > g:last-child g')].flatMap((row) => {
+		const texts = [...row.children].filter((e) => e.tagName === 'text' && !e.matches('.over')).sort((a, b) => box(a).left - box(b).left);
+		return texts.filter((e, i) => box(e).right > (texts[i + 1] ? box(texts[i + 1]).left : edge)).map((e) => row.textContent);
+	});
+})()`
 
 // restart stops the node and starts another at the same address. The page shows the interruption
 // and reconnects.
@@ -171,7 +196,7 @@ func TestScreenshots(t *testing.T) {
 	b.screenshot(filepath.Join(dir, "phone-top.png"), false)
 	eval[any](b, `document.getElementById('timeline').scrollIntoView()`)
 	b.screenshot(filepath.Join(dir, "phone-jam.png"), false)
-	tap := eval[[]float64](b, `(() => { const r = document.querySelector('#timeline .cross, #timeline .accumulated').getBoundingClientRect(); return [r.x + 2, r.y + 2] })()`)
+	tap := eval[[]float64](b, `(() => { const r = [...document.querySelectorAll('#timeline .accumulated')].map((e) => e.getBoundingClientRect()).find((r) => r.x > 100 && r.right < 380 && r.y > 100); return [r.x + 2, r.y + 2] })()`)
 	b.call("Input.dispatchMouseEvent", map[string]any{"type": "mousePressed", "button": "left", "clickCount": 1, "x": tap[0], "y": tap[1]})
 	b.call("Input.dispatchMouseEvent", map[string]any{"type": "mouseReleased", "button": "left", "clickCount": 1, "x": tap[0], "y": tap[1]})
 	wait.Pace(t.Context(), 100*time.Millisecond)

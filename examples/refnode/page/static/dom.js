@@ -1,4 +1,5 @@
-// Making elements, and the one hint that shows what the thing under the pointer is.
+// Making and changing elements. A drawing changes only what is different from the one before, so
+// that the browser lays out and paints only that, and focus and selections stay.
 
 export const calm = matchMedia('(prefers-reduced-motion: reduce)');
 
@@ -16,50 +17,55 @@ export function el(name, attributes = {}, ...children) {
 
 export const byId = (id) => document.getElementById(id);
 
-/** setText changes a text only if it is different, so that selections survive. */
+/** setText changes a text if it is different. */
 export function setText(e, text) {
-  if (e.textContent !== text) e.textContent = text;
+  const is = String(text), node = e.firstChild;
+  if (e.textContent === is) return;
+  if (node?.nodeType === Node.TEXT_NODE && !node.nextSibling) node.data = is;
+  else e.textContent = is;
 }
 
-const hint = byId('hint');
-let at = null; // where the pointer is
+/** set changes an attribute if it is different. */
+export function set(e, name, value) {
+  if (e.getAttribute(name) !== String(value)) e.setAttribute(name, value);
+}
 
-function show(text, x, y) {
-  if (!text) {
-    hint.hidden = true;
-    return;
+/**
+ * Keyed keeps the children of an element by key. put makes or changes one; those that were not put
+ * between begin and end are removed.
+ */
+export class Keyed {
+  constructor(parent) {
+    this.parent = parent;
+    this.kept = new Map();
+    this.round = 0;
   }
-  setText(hint, text);
-  hint.hidden = false;
-  const box = hint.getBoundingClientRect();
-  hint.style.left = Math.max(8, Math.min(x + 14, innerWidth - box.width - 8)) + 'px';
-  hint.style.top = (y + 22 + box.height > innerHeight ? Math.max(8, y - box.height - 12) : y + 18) + 'px';
-}
 
-/** refreshHint shows what is under the pointer now: the picture may have moved on. */
-export function refreshHint() {
-  if (!at) return;
-  const target = document.elementFromPoint(at.x, at.y)?.closest('[data-hint]');
-  show(target?.dataset.hint, at.x, at.y);
-}
+  begin() { this.round++; }
 
-addEventListener('pointermove', (e) => {
-  if (e.pointerType === 'touch') return;
-  at = { x: e.clientX, y: e.clientY };
-  refreshHint();
-});
-addEventListener('click', (e) => {
-  at = { x: e.clientX, y: e.clientY };
-  refreshHint();
-});
-document.addEventListener('pointerleave', () => { at = null; show(''); });
-addEventListener('scroll', () => { at = null; show(''); }, { passive: true });
-addEventListener('keydown', (e) => { if (e.key === 'Escape') { at = null; show(''); } });
-addEventListener('focusin', (e) => {
-  if (!e.target.matches(':focus-visible')) return;
-  const target = e.target.closest('[data-hint]');
-  const box = e.target.getBoundingClientRect();
-  at = null;
-  show(target?.dataset.hint, box.left, box.bottom);
-});
-addEventListener('focusout', () => show(''));
+  /** put returns the child with a key, with the given attributes and, unless it is null, text. */
+  put(key, name, attributes, text = null) {
+    let child = this.kept.get(key);
+    if (!child) {
+      child = { e: el(name, attributes), attributes, text: null };
+      this.kept.set(key, child);
+      this.parent.append(child.e);
+    } else {
+      for (const a in attributes) {
+        if (child.attributes[a] !== attributes[a]) child.e.setAttribute(a, attributes[a]);
+      }
+      child.attributes = attributes;
+    }
+    if (text !== null && text !== child.text) setText(child.e, child.text = text);
+    child.round = this.round;
+    return child.e;
+  }
+
+  end() {
+    for (const [key, child] of this.kept) {
+      if (child.round === this.round) continue;
+      child.e.remove();
+      this.kept.delete(key);
+    }
+  }
+}

@@ -1,6 +1,6 @@
 // The control bar: it breaks the embedded chain.
 
-import { byId, el, setText } from './dom.js';
+import { byId, el, set, setText } from './dom.js';
 
 const knobs = [
   { id: 'loss', of: (lab) => 100 * lab.loss, value: (n) => n / 100, show: (n) => n + ' %' },
@@ -58,10 +58,10 @@ export function drawLab(now) {
   for (const k of knobs) {
     if (holding === k.id) continue;
     const n = Math.round(k.of(lab));
-    byId(k.id).value = n;
+    if (byId(k.id).valueAsNumber !== n) byId(k.id).value = n;
     setText(byId(k.id + '-now'), k.show(n));
   }
   const stop = byId('stop');
-  stop.setAttribute('aria-pressed', lab.finalityStopped);
+  set(stop, 'aria-pressed', lab.finalityStopped);
   setText(stop, lab.finalityStopped ? 'Finality stopped' : 'Stop finality');
 }

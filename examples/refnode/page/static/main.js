@@ -1,23 +1,32 @@
 // The connection to the node, and when to draw.
 
-import { byId, el, refreshHint, setText } from './dom.js';
+import { byId, el, setText } from './dom.js';
+import { refreshHint } from './hints.js';
 import { drawEvents, drawFlow, drawHeads, drawPlots } from './panels.js';
-import { drawLegend, drawTimeline } from './timeline.js';
+import { drawLegend, drawTimeline, watchWidth } from './timeline.js';
 import { drawLab } from './lab.js';
 
-let state = {};
+let state = {}, drawn = {};
 let due = false;
+
+// What is drawn from which parts of the state. The parts that did not change are the same objects.
+const drawings = [
+  [['node'], drawFacts],
+  [['lab'], drawLab],
+  [['flow', 'node'], drawFlow],
+  [['chain', 'bundles', 'node'], drawTimeline],
+  [['heads'], drawHeads],
+  [['fees'], drawPlots],
+  [['events'], drawEvents],
+];
 
 function draw() {
   due = false;
   if (!state.node) return;
-  drawFacts(state.node);
-  drawLab(state.lab);
-  drawFlow(state.flow, state.node);
-  drawTimeline(state);
-  drawHeads(state.heads);
-  drawPlots(state.fees);
-  drawEvents(state.events);
+  for (const [parts, drawing] of drawings) {
+    if (parts.some((part) => state[part] !== drawn[part])) drawing(...parts.map((part) => state[part]));
+  }
+  drawn = state;
   refreshHint();
 }
 
@@ -29,10 +38,14 @@ function drawSoon() {
 
 function drawFacts(node) {
   const facts = [`chain id ${node.chainId}`, `JAM: ${node.jam}`, `${node.cores} cores`, `slots of ${node.slotMillis / 1000} s`];
-  if (byId('facts').textContent !== facts.join('')) byId('facts').replaceChildren(...facts.map((f) => el('span', {}, f)));
+  byId('facts').replaceChildren(...facts.map((f) => el('span', {}, f)));
 }
 
+let said = '';
+
 function say(kind, text) {
+  if (said === kind) return;
+  said = kind;
   byId('link').className = 'link ' + kind;
   setText(byId('link').lastElementChild, text);
   document.body.classList.toggle('stale', kind === 'lost');
@@ -69,7 +82,17 @@ function connect() {
   };
 }
 
+// The explanation of the page is open until a reader closes it. A browser may keep nothing.
+const about = byId('about');
+try {
+  about.open = localStorage.getItem('about') !== 'closed';
+  about.addEventListener('toggle', () => localStorage.setItem('about', about.open ? 'open' : 'closed'));
+} catch { /* it is open again the next time */ }
+
 drawLegend();
 say('waiting', 'connecting');
 connect();
-addEventListener('resize', drawSoon);
+watchWidth(() => {
+  drawn = {};
+  drawSoon();
+});

@@ -1,173 +1,301 @@
 // The timeline: one column per JAM slot; blocks, cores, and the rollup's bundles.
+//
+// A mark stands at its slot in a picture that is as wide as time is long. From slot to slot the
+// picture moves left as a whole, and only marks that are new or that ended are drawn. What goes on is
+// drawn far beyond the right edge, which cuts it off.
 
-import { byId, calm, el } from './dom.js';
+import { byId, calm, el, Keyed, set } from './dom.js';
+import { explain, term } from './hints.js';
+import { reach } from './keys.js';
 
 const legend = [
-  ['queued', 'queued', 'Waits for a free core, or for its package to be built and sent.'],
+  ['queued', 'queued', 'Waits for a free core, or until its package is built and sent.'],
   ['submitted', 'submitted', 'A guarantor has the package. No block of JAM reports it yet.'],
   ['guaranteed', 'guaranteed', 'A block of JAM reports it: it is on a core, until its data is available.'],
-  ['accumulated', 'accumulated', 'JAM has taken it into the rollup\u2019s state. A reorganization can take that back.'],
+  ['accumulated', 'accumulated', 'JAM has applied it to the rollup\u2019s state. A reorganization can undo that.'],
   ['finalized', 'finalized', 'Final: nothing can undo it.'],
   ['dead', 'dead', 'This package can never be accumulated. Its block gets another version.'],
 ];
 
 export function drawLegend() {
-  byId('legend').replaceChildren(...legend.map(([kind, name, hint]) => el('li', { class: kind, 'data-hint': hint }, name)));
+  byId('legend').replaceChildren(...legend.map(([kind, name, hint]) => explain(el('li', { class: kind }, term(name, hint)), hint)));
 }
 
-// Heights of rows, in pixels.
-const axis = 20, lane = 26, core = 19, row = 17, gap = 9, bar = 11;
-let lastSlot = 0;
-const glide = { began: -1e9, by: 0, time: 450 };
+// Heights of rows, and a length beyond every edge, in pixels.
+const axis = 20, lane = 26, core = 19, row = 17, gap = 9, bar = 11, beyond = 4000;
 
-export function drawTimeline({ chain, bundles, node }) {
-  const box = byId('timeline');
-  const width = Math.floor(box.clientWidth);
-  if (width < 100) return;
-  const gutter = width < 560 ? 62 : 118;
-  const columns = Math.max(8, Math.min(64, Math.floor((width - gutter) / (width < 560 ? 15 : 26))));
-  const step = (width - gutter) / columns;
-  const first = chain.slot - columns + 1;
-  const p = { x: (slot) => gutter + (slot - first) * step, step, first, last: chain.slot, gutter, narrow: width < 560, node };
+// Slots that a picture lasts: coordinates far from zero are inexact.
+const kept = 2000;
 
-  const moving = el('g'), labels = el('g');
-  let y = axis;
-  y = drawBlocks(p, chain, y, moving, labels);
-  y = drawCores(p, chain, y + gap, moving, labels);
-  const below = y + gap;
-  const height = drawBundles(p, bundles, below, moving, labels);
-  const svg = el('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': `JAM slot ${chain.slot}, best block in slot ${chain.best}, final block in slot ${chain.final}; ${bundles.rows.length} bundles` });
-  drawAxis(p, svg, height);
-  const view = el('svg', { x: gutter, y: 0, width: width - gutter, height, viewBox: `${gutter} 0 ${width - gutter} ${height}` }, moving);
-  svg.append(el('line', { class: 'grid', x1: 0, x2: width, y1: below - gap / 2, y2: below - gap / 2 }), view, labels);
-  slide(moving, chain.slot, step, node);
-  box.replaceChildren(svg);
+let picture; // the elements, made for a width
+let width = 0; // of the box; to ask for it in a drawing would cost a layout
+
+/** watchWidth calls draw when the width of the timeline has changed. */
+export function watchWidth(draw) {
+  new ResizeObserver(([box]) => {
+    const now = Math.floor(box.contentRect.width);
+    if (now === width) return; // the height changed
+    width = now;
+    draw();
+  }).observe(byId('timeline'));
 }
 
-/** slide lets the picture glide when slots are slow enough to see it. */
-function slide(moving, slot, step, node) {
-  const by = slot - lastSlot, now = performance.now();
-  if (lastSlot && by > 0 && by < 4 && node.slotMillis >= 1000) Object.assign(glide, { began: now, by });
-  lastSlot = slot;
-  const since = now - glide.began; // drawn anew while it glides, it goes on gliding
-  if (since >= glide.time || calm.matches) return;
-  moving.classList.add('slide');
-  moving.style.setProperty('--by', glide.by * step + 'px');
-  moving.style.animationDelay = -since + 'ms';
-}
-
-function drawAxis(p, svg, height) {
-  const every = p.narrow ? 5 : 10;
-  for (let back = 0; p.last - back >= p.first; back += every) {
-    const x = p.x(p.last - back) + p.step / 2;
-    svg.append(el('text', { x: back ? x : x + p.step / 2, y: 11, 'text-anchor': back ? 'middle' : 'end' }, back ? `\u2212${back}` : 'now'));
-    if (back) svg.append(el('line', { class: 'grid', x1: x, x2: x, y1: axis - 3, y2: height }));
+/** Row is a line of the picture: its label does not move with time, its marks do. */
+class Row {
+  constructor(labels, moving) {
+    this.head = el('g');
+    this.line = el('g');
+    labels.append(this.head);
+    moving.append(this.line);
+    this.texts = new Keyed(this.head);
+    this.marks = new Keyed(this.line);
   }
-  svg.append(el('rect', { class: 'stripe', x: p.x(p.last), y: axis - 3, width: p.step, height: height - axis + 3, rx: 3 }));
-  svg.append(el('text', { x: 0, y: 11 }, 'slot'));
+
+  /** draw draws the row at a height, anew if its content is not that of the last time. */
+  draw(y, content, drawing) {
+    if (this.y !== y) {
+      this.y = y;
+      for (const g of [this.head, this.line]) g.setAttribute('transform', `translate(0 ${y})`);
+    }
+    const now = JSON.stringify(content);
+    if (this.content === now) return;
+    this.content = now;
+    this.texts.begin();
+    this.marks.begin();
+    drawing(this);
+    this.texts.end();
+    this.marks.end();
+  }
+
+  label(p, height, text, hint, strong) {
+    const at = { class: 'hit', x: 0, y: 0, width: p.gutter - 4, height };
+    explain(this.texts.put('label', 'rect', at), hint);
+    if (text) this.texts.put('text', 'text', { class: strong ? 'strong' : 'soft', x: 0, y: height / 2 + 4 }, text);
+  }
+
+  remove() {
+    this.head.remove();
+    this.line.remove();
+  }
 }
 
-function drawBlocks(p, chain, top, moving, labels) {
-  const places = new Map(), slots = new Set();
+export function drawTimeline(chain, bundles, node) {
+  if (width < 100) return;
+  if (picture?.width !== width || Math.abs(chain.slot - picture.base) > kept) picture = makePicture(width, chain.slot);
+  const p = picture;
+  p.last = chain.slot;
+  p.first = chain.slot - p.columns + 1;
+  p.shown = new Set();
+  let y = axis;
+  y = drawBlocks(p, chain, y);
+  y = drawCores(p, chain, y + gap);
+  set(p.divider, 'transform', `translate(0 ${y + gap / 2})`);
+  y = drawBundles(p, bundles, y + gap);
+  for (const [key, r] of p.rows) {
+    if (p.shown.has(key)) continue;
+    r.remove();
+    p.rows.delete(key);
+  }
+  if (p.height !== y) {
+    p.height = y;
+    p.svg.setAttribute('height', y);
+    byId('timeline').style.height = y + 'px';
+  }
+  p.svg.setAttribute('aria-label', `JAM slot ${chain.slot}, best block in slot ${chain.best}, final block in slot ${chain.final}; ${bundles.rows.length} bundles`);
+  move(p, node);
+}
+
+function makePicture(width, base) {
+  const narrow = width < 560, gutter = narrow ? 66 : 126;
+  const columns = Math.max(8, Math.min(64, Math.floor((width - gutter) / (narrow ? 15 : 26))));
+  const step = Math.round((100 * (width - gutter)) / columns) / 100;
+  const p = { width, base, narrow, gutter, columns, step, rows: new Map(), x: (slot) => Math.round(100 * (slot - base) * step) / 100 };
+  p.moving = el('g', { class: 'moving' });
+  p.labels = el('g');
+  p.stack = { labels: el('g'), moving: el('g') };
+  p.labels.append(p.stack.labels);
+  p.moving.append(p.stack.moving);
+  p.divider = el('line', { class: 'grid', x1: 0, x2: width, y1: 0, y2: 0 });
+  const view = el('svg', { x: gutter, y: 0, width: width - gutter, height: '100%' }, p.moving);
+  p.svg = el('svg', { width, role: 'group', tabindex: 0, 'aria-description': 'The arrow keys go from mark to mark.' }, ...makeAxis(p), p.divider, view, p.labels);
+  reach(p.svg, () => rowsOf(p));
+  byId('timeline').replaceChildren(p.svg);
+  return p;
+}
+
+/** rowsOf returns the explained elements for the keyboard, row by row and from left to right. */
+function rowsOf(p) {
+  const at = (e) => e.getBoundingClientRect().x, right = p.svg.getBoundingClientRect().right;
+  return [...p.rows.values()].sort((a, b) => a.top - b.top).map((r) => {
+    const seen = [...r.line.querySelectorAll('.mark')].filter((e) => at(e) + e.getBoundingClientRect().width > at(p.svg) + p.gutter && at(e) < right);
+    return [...r.head.querySelectorAll('.hit'), ...seen.sort((a, b) => at(a) - at(b))];
+  });
+}
+
+function makeAxis(p) {
+  const all = [];
+  for (let back = 0; back < p.columns; back += p.narrow ? 5 : 10) {
+    const left = p.gutter + (p.columns - 1 - back) * p.step, x = left + (back ? p.step / 2 : p.step);
+    all.push(el('text', { x, y: 11, 'text-anchor': back ? 'middle' : 'end' }, back ? `\u2212${back}` : 'now'));
+    if (back) all.push(el('line', { class: 'grid', x1: x, x2: x, y1: axis - 3, y2: beyond }));
+    else all.push(el('rect', { class: 'stripe', x: left, y: axis - 3, width: p.step, height: beyond, rx: 3 }));
+  }
+  all.push(el('text', { x: 0, y: 11 }, 'slot'));
+  return all;
+}
+
+/** move puts the picture at its slot. It glides there if slots are slow enough to see it. */
+function move(p, node) {
+  const glides = node.slotMillis >= 1000 && p.last - p.at > 0 && p.last - p.at < 4 && !calm.matches;
+  p.moving.style.transition = glides ? 'transform .45s ease-out' : 'none';
+  p.moving.style.transform = `translateX(${-p.x(p.first)}px)`;
+  p.at = p.last;
+}
+
+/** rowOf returns the row with a key, whose place is for the keyboard. */
+function rowOf(p, key, top, { labels, moving } = p) {
+  p.shown.add(key);
+  if (!p.rows.has(key)) p.rows.set(key, new Row(labels, moving));
+  const r = p.rows.get(key);
+  r.top = top;
+  return r;
+}
+
+function drawBlocks(p, chain, top) {
+  const places = new Map();
   let lanes = 1;
   for (const b of chain.blocks) {
     const laneOf = Math.min(b.lane, 3);
     if (b.slot >= p.first) lanes = Math.max(lanes, laneOf + 1);
-    places.set(b.id, { x: p.x(b.slot) + p.step / 2, y: top + lane * laneOf + lane / 2, lane: b.lane });
-    slots.add(b.slot);
+    places.set(b.id, { x: p.x(b.slot) + p.step / 2, y: lane * laneOf + lane / 2, off: b.lane > 0 });
   }
-  const size = Math.min(15, p.step - 4);
-  for (const b of chain.blocks) {
-    const from = places.get(b.parent), to = places.get(b.id);
-    if (!from || b.slot < p.first) continue;
-    const off = to.lane > 0 ? ' off' : '';
-    const bend = from.y === to.y ? `L${to.x} ${to.y}` : `C${from.x + p.step * 0.7} ${from.y} ${to.x - p.step * 0.7} ${to.y} ${to.x} ${to.y}`;
-    moving.append(el('path', { class: 'link-line' + off, d: `M${from.x} ${from.y}${bend}` }));
-  }
-  const oldest = chain.blocks.length ? chain.blocks[0].slot : p.last;
-  for (let s = Math.max(p.first, oldest); s <= p.last; s++) {
-    if (slots.has(s)) continue;
-    const hint = s === p.last ? `Slot ${s} has begun, and has no block yet.` : `Slot ${s} was skipped: it has no block.`;
-    moving.append(el('g', { 'data-hint': hint }, el('rect', { x: p.x(s), y: top, width: p.step, height: lane, fill: 'transparent' }), el('circle', { class: 'skipped', cx: p.x(s) + p.step / 2, cy: top + lane / 2, r: 2.5 })));
-  }
-  for (const b of chain.blocks) if (b.slot >= p.first) moving.append(blockMark(b, places.get(b.id), size));
-  label(labels, p, top + lane / 2, p.narrow ? 'blocks' : 'JAM blocks', 'The JAM chain. A green block is final; a blue one can still be replaced; a dashed red one is on a branch that is not the best. The number says how many packages it accumulates, of any rollup.');
+  rowOf(p, 'blocks', top).draw(top, [chain.blocks, chain.slot], (r) => {
+    r.label(p, lane, p.narrow ? 'blocks' : 'JAM blocks', 'The JAM chain. A green block is final; a blue one can still be replaced; a dashed red one is on a branch that is not the best. The number says how many packages it accumulates, of any rollup.');
+    const shown = chain.blocks.filter((b) => b.slot >= p.first);
+    for (const b of shown) drawLink(p, r.marks, b, places.get(b.parent), places.get(b.id));
+    drawSkipped(p, r.marks, chain);
+    for (const b of shown) drawBlock(p, r.marks, b, places.get(b.id));
+  });
   return top + lane * lanes;
 }
 
-function blockMark(b, at, size) {
-  const where = b.lane > 0 ? 'on a branch that is not the best' : b.final ? 'final' : 'on the best branch, not final yet';
-  const holds = [`${b.reports} reported`, `${b.accumulated} accumulated`];
-  if (b.verdicts) holds.push(`${b.verdicts} cleared by verdict`);
-  const kind = b.lane > 0 ? ' off' : b.final ? ' final' : '';
-  const g = el('g', { 'data-hint': `JAM block ${b.id}, slot ${b.slot}, ${where}.\nPackages: ${holds.join(', ')}.` },
-    el('rect', { class: 'block' + kind, x: at.x - size / 2, y: at.y - size / 2, width: size, height: size, rx: 4 }));
-  if (b.accumulated) g.append(el('text', { class: 'count', x: at.x, y: at.y + 3.2 }, b.accumulated > 99 ? '99' : b.accumulated));
-  return g;
+function drawLink(p, marks, b, from, to) {
+  if (!from) return;
+  const bend = from.y === to.y ? `L${to.x} ${to.y}` : `C${from.x + p.step * 0.7} ${from.y} ${to.x - p.step * 0.7} ${to.y} ${to.x} ${to.y}`;
+  marks.put('link ' + b.id, 'path', { class: 'link-line' + (to.off ? ' off' : ''), d: `M${from.x} ${from.y}${bend}` });
 }
 
-function label(to, p, y, text, hint, strong) {
-  to.append(el('g', { 'data-hint': hint }, el('rect', { x: 0, y: y - 9, width: p.gutter - 4, height: 18, fill: 'transparent' }),
-    el('text', { x: 0, y: y + 4, class: strong ? 'strong' : null }, text)));
+function drawSkipped(p, marks, chain) {
+  const slots = new Set(chain.blocks.map((b) => b.slot));
+  const oldest = chain.blocks.length ? chain.blocks[0].slot : p.last;
+  for (let s = Math.max(p.first, oldest); s <= p.last; s++) {
+    if (slots.has(s)) continue;
+    marks.put('dot ' + s, 'circle', { class: 'skipped', cx: p.x(s) + p.step / 2, cy: lane / 2, r: 2.5 });
+    explain(marks.put('skipped ' + s, 'rect', { class: 'mark hit', x: p.x(s), y: 0, width: p.step, height: lane }),
+      () => (s === picture.last ? `Slot ${s} has begun, and has no block yet.` : `Slot ${s} was skipped: it has no block.`));
+  }
+}
+
+function drawBlock(p, marks, b, at) {
+  const size = Math.min(15, p.step - 4);
+  const kind = b.lane > 0 ? ' off' : b.final ? ' final' : '';
+  const box = marks.put(b.id, 'rect', { class: 'mark block' + kind, x: at.x - size / 2, y: at.y - size / 2, width: size, height: size, rx: 4 });
+  explain(box, () => {
+    const where = b.lane > 0 ? 'on a branch that is not the best' : b.final ? 'final' : 'on the best branch, not final yet';
+    const holds = [`${b.reports} reported`, `${b.accumulated} accumulated`];
+    if (b.verdicts) holds.push(`${b.verdicts} cleared by verdict`);
+    return `JAM block ${b.id}, slot ${b.slot}, ${where}.\nPackages: ${holds.join(', ')}.`;
+  });
+  if (b.accumulated) marks.put('count ' + b.id, 'text', { class: 'count' + kind, x: at.x, y: at.y + 3.2 }, b.accumulated > 99 ? '99' : b.accumulated);
 }
 
 const ends = { available: 'its data is available', verdict: 'a verdict took it', timeout: 'its data was not available in time', '': 'it is there' };
 
-function drawCores(p, chain, top, moving, labels) {
+function drawCores(p, chain, top) {
   let y = top;
   for (const c of chain.cores) {
-    label(labels, p, y + core / 2, `core ${c.core}`, 'What is on this core of JAM, along the best branch: from a package\u2019s report until its data is available.');
-    for (const r of c.reports) {
-      const to = r.to || p.last + 1;
-      if (to < p.first) continue;
-      const x = Math.max(p.gutter, p.x(r.from) + 1), w = Math.max(3, p.x(to) - x - 2);
-      const lost = r.end === 'verdict' || r.end === 'timeout';
-      const name = r.n ? `Block ${r.n}, package v${r.v}` : 'A package of another rollup';
-      const g = el('g', { 'data-hint': `${name}, on core ${c.core} since slot ${r.from}: ${ends[r.end]}${r.to ? ', slot ' + r.to : ''}.` },
-        el('rect', { class: (r.n ? 'guaranteed' : 'foreign') + (lost ? ' lost' : ''), x, y: y + 2, width: w, height: core - 5, rx: 3 }));
-      if (r.n && w > 7 * String(r.n).length + 2) g.append(el('text', { class: 'in', x: x + w / 2, y: y + core / 2 + 3.2 }, r.n));
-      if (lost) g.append(...cross(p.x(to), y + core / 2));
-      moving.append(g);
-    }
+    const reports = c.reports.filter((r) => !r.to || r.to >= p.first);
+    rowOf(p, 'core ' + c.core, y).draw(y, reports, (r) => {
+      r.label(p, core, `core ${c.core}`, 'What is on this core of JAM, along the best branch: from a package\u2019s report until its data is available.');
+      for (const report of reports) drawReport(p, r.marks, c.core, report);
+    });
     y += core;
   }
   return y;
 }
 
-function cross(x, y) {
-  const d = 3.4;
-  return [el('line', { class: 'cross', x1: x - d, y1: y - d, x2: x + d, y2: y + d }), el('line', { class: 'cross', x1: x - d, y1: y + d, x2: x + d, y2: y - d })];
+function drawReport(p, marks, on, r) {
+  const x = p.x(r.from) + 1, w = r.to ? Math.max(3, p.x(r.to) - x - 2) : beyond;
+  const lost = r.end === 'verdict' || r.end === 'timeout';
+  const box = marks.put(r.from, 'rect', { class: 'mark ' + (r.n ? 'guaranteed' : 'foreign') + (lost ? ' lost' : ''), x, y: 2, width: w, height: core - 5, rx: 3 });
+  explain(box, () => {
+    const name = r.n ? `Block ${r.n}, package v${r.v}` : 'A package of another rollup';
+    return `${name}, on core ${on} since slot ${r.from}: ${ends[r.end]}${r.to ? ', slot ' + r.to : ''}.`;
+  });
+  if (r.n && w > 7 * String(r.n).length + 2) {
+    const middle = r.to ? x + w / 2 : x + p.step / 2;
+    marks.put('number ' + r.from, 'text', { class: 'in', x: middle, y: core / 2 + 3.2 }, r.n);
+  }
+  if (lost) cross(marks, 'cross ' + r.from, p.x(r.to), core / 2);
 }
 
-function drawBundles(p, bundles, top, moving, labels) {
+/** cross draws a cross, and returns its element. */
+function cross(marks, key, x, y) {
+  const d = 3.4, at = (dx, dy) => `${x + dx} ${y + dy}`;
+  return marks.put(key, 'path', { class: 'cross', d: `M${at(-d, -d)}L${at(d, d)}M${at(-d, d)}L${at(d, -d)}` });
+}
+
+function drawBundles(p, bundles, top) {
   let y = top + 4;
   if (bundles.more) {
-    label(labels, p, y + row / 2, p.narrow ? `+${bundles.more}` : `+ ${bundles.more} newer`, `${bundles.more} newer blocks wait in the queue.`);
+    rowOf(p, 'more', y).draw(y, bundles.more, (r) => r.label(p, row, p.narrow ? `+${bundles.more}` : `+ ${bundles.more} newer`, `${bundles.more} newer blocks wait in the queue.`));
     y += row;
-  }
-  for (const b of bundles.rows) {
-    const dead = b.versions.filter((v) => v.dead).length;
-    const hint = `Rollup block ${b.n}: ${b.txs} transaction${b.txs === 1 ? '' : 's'}, ${b.state}.` + (dead ? `\n${dead} of its packages ${dead === 1 ? 'is' : 'are'} dead.` : '');
-    const versions = b.versions.length ? b.versions : [{ v: 1, marks: [{ s: 'queued', at: p.last }] }];
-    label(labels, p, y + row / 2, `#${b.n}`, hint, true);
-    if (!p.narrow) labels.append(el('text', { x: p.gutter - 10, y: y + row / 2 + 4, 'text-anchor': 'end', 'data-hint': hint }, `${b.txs} tx`));
-    for (const v of versions) {
-      drawVersion(p, b, v, y, moving);
-      y += row;
-    }
-    y += versions.length > 1 ? 3 : 0;
   }
   if (!bundles.rows.length) {
-    labels.append(el('text', { class: 'over', x: p.gutter + 8, y: y + 13 }, 'No rollup block is on its way.'));
-    y += row;
+    rowOf(p, 'none', y).draw(y, p.width, (r) => r.texts.put('none', 'text', { class: 'over', x: p.gutter + 8, y: 13 }, 'No rollup block is on its way.'));
+    return y + row + 4;
   }
-  return y + 4;
+  return drawStack(p, bundles.rows, y) + 4;
+}
+
+/** drawStack draws the bundles. A new one on top moves the stack as a whole, and no row within it. */
+function drawStack(p, bundles, top) {
+  const all = bundles.flatMap((b) => {
+    const versions = b.versions.length ? b.versions : [{ v: 1, marks: [{ s: 'queued', at: p.last }] }];
+    return versions.map((v, i) => ({ b, v, first: i === 0, named: versions.length > 1, key: `bundle ${b.n} ${v.v}`, height: row + (versions.length > 1 && i === versions.length - 1 ? 3 : 0) }));
+  });
+  const height = all.reduce((sum, each) => sum + each.height, 0);
+  // y is a place in the stack, whose lowest row stays at its place; low is the same in the picture.
+  const lowest = all.at(-1);
+  let y = (p.rows.get(lowest.key)?.y ?? 0) + lowest.height, low = top + height;
+  for (const { b, v, first, named, key, height } of all.reverse()) {
+    y -= height;
+    low -= height;
+    rowOf(p, key, low, p.stack).draw(y, [b.n, b.txs, b.state, v, first, named], (r) => {
+      drawNames(p, r, b, v, first, named);
+      drawVersion(p, r.marks, b, v);
+    });
+  }
+  for (const g of [p.stack.labels, p.stack.moving]) set(g, 'transform', `translate(0 ${top - y})`);
+  return top + height;
+}
+
+/** drawNames draws the labels of a version: block, version with the rule by which it died, and size. */
+function drawNames(p, r, b, v, first, named) {
+  const dead = b.versions.filter((each) => each.dead).length;
+  const hint = `Rollup block ${b.n}: ${b.txs} transaction${b.txs === 1 ? '' : 's'}, ${b.state}.` + (dead ? `\n${dead} of its packages ${dead === 1 ? 'is' : 'are'} dead.` : '');
+  r.label(p, row, first ? `#${b.n}` : '', hint, true);
+  const y = row / 2 + 4, right = p.gutter - 8;
+  if (first && !p.narrow) r.texts.put('txs', 'text', { class: 'soft', x: right, y, 'text-anchor': 'end' }, `${b.txs} tx`);
+  if (!named) return;
+  const rule = v.dead && !p.narrow ? ' ' + v.dead.split(':')[0] : '';
+  r.texts.put('version', 'text', { class: v.dead ? 'rule' : 'soft', x: p.narrow ? right : right - 36, y, 'text-anchor': 'end' }, `v${v.v}${rule}`);
 }
 
 const shownAs = { reserved: 'queued', building: 'queued', sending: 'queued', failed: 'dead' };
 
-/** spans turns marks into stretches of time. Marks in one slot share its width. */
-function spans(marks, now) {
+/** spans turns marks into stretches of time. Marks in one slot share its width. The last one goes on. */
+function spans(marks) {
   const merged = [];
   for (const m of marks) {
     const kind = shownAs[m.s] ?? m.s;
@@ -182,27 +310,27 @@ function spans(marks, now) {
     m.from = m.slot + n / within.get(m.slot);
   }
   merged.forEach((m, i) => {
-    m.to = merged[i + 1]?.from ?? (m.kind === 'finalized' ? m.from + Math.min(1, 1 / within.get(m.slot)) : now + 1);
-    m.to = Math.max(m.to, m.from + 0.12);
+    m.to = merged[i + 1]?.from ?? (m.kind === 'finalized' ? m.from + Math.min(1, 1 / within.get(m.slot)) : null);
+    if (m.to !== null) m.to = Math.max(m.to, m.from + 0.12);
   });
   return merged;
 }
 
-function drawVersion(p, b, v, y, moving) {
-  const all = spans(v.marks, p.last);
+function drawVersion(p, marks, b, v) {
   const about = `Block ${b.n}, package v${v.v}${v.pkg ? ' (' + v.pkg + ')' : ''}${v.sends ? `, sent ${v.sends === 1 ? 'once' : v.sends + ' times'} to core ${v.core}` : ''}`;
-  const mid = y + row / 2;
-  for (const s of all) {
-    if (s.to <= p.first) continue;
+  spans(v.marks).forEach((s, i) => {
+    const x = p.x(s.from);
     if (s.kind === 'dead') {
-      const x = p.x(s.from) + 5;
-      if (x < p.gutter) continue;
-      moving.append(el('g', { 'data-hint': `${about}.\nDead since slot ${s.slot}. ${v.dead ?? ''}` }, el('rect', { x: x - 7, y, width: 14, height: row, fill: 'transparent' }), ...cross(x, mid)));
-      if (!p.narrow && p.last - s.from > 1) moving.append(el('text', { x: x + 9, y: mid + 4 }, `v${v.v} dead${v.dead ? ', ' + v.dead.split(':')[0] : ''}`));
-      continue;
+      cross(marks, 'cross ' + i, x + 5, row / 2);
+      explain(marks.put(i, 'rect', { class: 'mark hit', x: x - 2, y: 0, width: 14, height: row }), `${about}.\nDead since slot ${s.slot}. ${v.dead ?? ''}`);
+      return;
     }
-    const x = Math.max(p.gutter, p.x(s.from)), w = Math.max(2, p.x(s.to) - x - 1);
-    const until = s.to > p.last ? 'so far' : `for ${Math.max(1, Math.round(s.to - s.from))} slot${Math.round(s.to - s.from) > 1 ? 's' : ''}`;
-    moving.append(el('rect', { class: s.kind + (v.dead ? ' lost' : ''), x, y: mid - bar / 2, width: w, height: bar, rx: 2.5, 'data-hint': `${about}.\n${s.kind[0].toUpperCase() + s.kind.slice(1)} since slot ${s.slot}, ${until}.` }));
-  }
+    const w = s.to === null ? beyond : Math.max(2, p.x(s.to) - x - 1);
+    const box = marks.put(i, 'rect', { class: `mark ${s.kind}${v.dead ? ' lost' : ''}`, x, y: (row - bar) / 2, width: w, height: bar, rx: 2.5 });
+    explain(box, () => {
+      const slots = Math.max(1, Math.round(s.to - s.from));
+      const until = s.to === null ? 'so far' : `for ${slots} slot${slots > 1 ? 's' : ''}`;
+      return `${about}.\n${s.kind[0].toUpperCase() + s.kind.slice(1)} since slot ${s.slot}, ${until}.`;
+    });
+  });
 }
