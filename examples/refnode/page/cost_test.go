@@ -39,10 +39,10 @@ func TestDrawingCost(t *testing.T) {
 	require.Empty(t, b.complaints())
 	b.call("Performance.enable", map[string]any{"timeDomain": "threadTicks"}) // processor time
 	before, began := b.metrics(), time.Now()
-	updates := eval[int](b, `(() => { window.updates = 0; new EventSource('/live').onmessage = () => window.updates++; return 0 })()`)
+	eval[int](b, `(() => { window.updates = 0; new EventSource('/live').onmessage = () => window.updates++; return 0 })()`)
 	wait.Pace(t.Context(), *costFor)
 	took := time.Since(began).Seconds()
-	updates = eval[int](b, `window.updates`)
+	updates := eval[int](b, `window.updates`)
 	after := b.metrics()
 	for _, name := range []string{"TaskDuration", "ScriptDuration", "LayoutDuration", "RecalcStyleDuration"} {
 		t.Logf("%-20s %5.2f %% of a core", name, 100*(after[name]-before[name])/took)
