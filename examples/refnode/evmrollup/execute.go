@@ -48,12 +48,12 @@ func newHeader() *types.Header {
 
 // nextHeader returns the header of the block after parent, without the results
 // of execution. Blocks can be faster than one per second, so a block may have
-// its parent's time, but never an earlier one.
+// its parent's time, but never an earlier one: see SetApart.
 func (c *Chain) nextHeader(parent *Block) *types.Header {
 	h := newHeader()
 	h.ParentHash = parent.Hash()
 	h.Number = new(big.Int).Add(parent.Number(), common.Big1)
-	h.Time = max(parent.Time(), c.production.now())
+	h.Time = c.production.after(parent.Time())
 	h.BaseFee = eip1559.CalcBaseFee(c.config, parent.Header())
 	h.MixDigest = crypto.Keccak256Hash([]byte("jamq random"), parent.Hash().Bytes())
 	return h

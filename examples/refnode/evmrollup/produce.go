@@ -26,6 +26,8 @@ type production struct {
 	// offset is added to the clock. next is the time of the next block in Unix seconds, or 0.
 	offset time.Duration
 	next   uint64
+	// apart is the least time between a block and its parent, in seconds.
+	apart uint64
 }
 
 // due reports whether a block must be made, and whether also without transactions.
@@ -45,14 +47,15 @@ func (p *production) due(number uint64, pending, most int) (due, empty bool) {
 	return due, false
 }
 
-// now returns the time of the next block in Unix seconds, if its parent is older.
-func (p *production) now() uint64 {
+// after returns the time of the next block in Unix seconds, if its parent has the given one.
+func (p *production) after(parent uint64) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	least := max(parent, parent+p.apart) // which may overflow
 	if p.next > 0 {
-		return p.next
+		return max(least, p.next)
 	}
-	return uint64(time.Now().Add(p.offset).Unix())
+	return max(least, uint64(time.Now().Add(p.offset).Unix()))
 }
 
 // made notes the time of the newest block.
@@ -95,6 +98,15 @@ func (c *Chain) SetInterval(every time.Duration) {
 	c.production.mu.Lock()
 	defer c.production.mu.Unlock()
 	c.production.every, c.production.last = every, time.Now()
+}
+
+// SetApart sets the least time between a block and its parent, in seconds. It is 0 at first:
+// blocks can be faster than one per second, and then share one. With 1, blocks that are
+// faster are ahead of the clock, as those of development nodes are.
+func (c *Chain) SetApart(seconds uint64) {
+	c.production.mu.Lock()
+	defer c.production.mu.Unlock()
+	c.production.apart = seconds
 }
 
 // Automine reports whether blocks are made for waiting transactions.

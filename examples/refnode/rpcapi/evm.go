@@ -29,6 +29,9 @@ type EVM struct {
 // JAM core takes one per slot.
 const maxMined = 256
 
+// maxSeconds is the maximum number of seconds of a call: a hundred years.
+const maxSeconds = 100 * 365 * 24 * 60 * 60
+
 // MineArgs is the optional parameter of evm_mine: the time of the first block in Unix
 // seconds, as a number or a hex string, or an object with it and the number of blocks.
 type MineArgs struct {
@@ -95,9 +98,8 @@ func (e *EVM) setInterval(n uint64, unit time.Duration) (bool, error) {
 // IncreaseTime implements evm_increaseTime. It moves the clock of later blocks, and returns
 // by how many seconds it is ahead of the machine's.
 func (e *EVM) IncreaseTime(seconds math.HexOrDecimal64) (int64, error) {
-	const most = 100 * 365 * 24 * 60 * 60
-	if seconds > most {
-		return 0, invalidParams("%d seconds, want at most %d", seconds, most)
+	if seconds > maxSeconds {
+		return 0, invalidParams("%d seconds, want at most %d", seconds, maxSeconds)
 	}
 	return e.node.IncreaseTime(int64(seconds)), nil
 }
@@ -183,14 +185,17 @@ func (t *Tool) Mine(ctx context.Context, blocks, interval *hexutil.Uint64) (bool
 	if interval == nil {
 		return true, t.evm.mine(ctx, n)
 	}
-	if n > maxMined {
-		return false, invalidParams("%d blocks, want at most %d", n, maxMined)
+	if n > maxMined || *interval > maxSeconds {
+		return false, invalidParams("%d blocks and %d seconds, want at most %d and %d", n, *interval, maxMined, maxSeconds)
 	}
-	for range n {
-		if err := t.evm.mine(ctx, 1); err != nil {
-			return false, err
+	for i := range n {
+		if i > 0 && *interval > 0 {
+			next := t.evm.node.Head().Time() + uint64(*interval)
+			if err := t.evm.node.SetNextTime(next); err != nil {
+				return false, invalidParams("%v", err)
+			}
 		}
-		if _, err := t.evm.IncreaseTime(math.HexOrDecimal64(*interval)); err != nil {
+		if err := t.evm.mine(ctx, 1); err != nil {
 			return false, err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // TestMine: an idle node makes empty blocks when it is asked to. They are latest when the
-// call returns, become final, and transactions go on after them.
+// call returns, become final, and transactions go on after them. No two have the same time.
 func TestMine(t *testing.T) {
 	s := serveDev(t)
 	c, eth := s.dial(s.server.URL), s.eth(s.server.URL)
@@ -47,6 +47,9 @@ func TestMine(t *testing.T) {
 		h, err := eth.HeaderByNumber(t.Context(), big.NewInt(n))
 		require.NoError(t, err)
 		return h
+	}
+	for n := range int64(7) {
+		require.Greater(t, header(n+1).Time, header(n).Time)
 	}
 	require.Equal(t, header(0).Root, header(6).Root)
 	require.NotEqual(t, header(0).Root, header(7).Root)
@@ -143,7 +146,7 @@ func TestTimeOfBlocks(t *testing.T) {
 	require.NoError(t, c.CallContext(t.Context(), nil, "hardhat_mine", "0x3", "0x3c"))
 	first, err := eth.HeaderByNumber(t.Context(), big.NewInt(4))
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, latest(), first.Time+2*60)
+	require.Equal(t, first.Time+2*60, latest())
 }
 
 // TestEstimateForTheNextBlock: the gas of an estimate is enough in the next block, for a contract
