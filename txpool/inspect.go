@@ -35,10 +35,20 @@ func (c *Config) inspect(tx *types.Transaction) (*entry, error) {
 	if err := c.checkGas(e); err != nil {
 		return nil, err
 	}
-	if v, r, s := tx.RawSignatureValues(); c.Sender != nil && (v.Sign() < 0 || r.Sign() < 0 || s.Sign() < 0) {
-		return nil, fmt.Errorf("%w: a negative number in the signature", ErrInvalidSender)
+	return e, checkSignature(tx)
+}
+
+// checkSignature refuses negative numbers in the signature and the chain id, with
+// which a transaction cannot be encoded. go-ethereum recovers a sender from some of
+// them, and Config.Sender may not look at them.
+func checkSignature(tx *types.Transaction) error {
+	v, r, s := tx.RawSignatureValues()
+	for _, n := range [...]*big.Int{v, r, s, tx.ChainId()} {
+		if n.Sign() < 0 {
+			return fmt.Errorf("%w: a negative number in the signature or the chain id", ErrInvalidSender)
+		}
 	}
-	return e, nil
+	return nil
 }
 
 // checkType checks the type and the fields that are specific to it.

@@ -61,6 +61,22 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A transaction with a negative number in its signature or chain id has no encoding,
+// so the pool refuses it, although go-ethereum or the host finds a sender.
+func TestNegativeSignature(t *testing.T) {
+	plain := types.MustSignNewTx(key(0), types.HomesteadSigner{}, &types.LegacyTx{GasPrice: gweis(2), Gas: txGas, To: there})
+	v, r, s := plain.RawSignatureValues()
+	negative := types.NewTx(&types.LegacyTx{GasPrice: gweis(2), Gas: txGas, To: there, V: new(big.Int).Neg(v), R: r, S: s})
+	require.Equal(t, addr(0), senderOf(negative))
+	w := newWorld(t, func(c *Config) { c.AcceptUnprotected = true })
+	w.refuse(negative, ErrInvalidSender)
+	w.add(plain)
+
+	w = newWorld(t, unsigned)
+	w.refuse(types.NewTx(&types.DynamicFeeTx{ChainID: big.NewInt(-1), GasTipCap: gweis(2), GasFeeCap: gweis(2), Gas: txGas, To: there}), ErrInvalidSender)
+	w.refuse(types.NewTx(&types.LegacyTx{GasPrice: gweis(2), Gas: txGas, To: there, R: big.NewInt(-1)}), ErrInvalidSender)
+}
+
 // Types that are off by default can be turned on.
 func TestConfiguredTypes(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.AcceptBlobs, c.AcceptUnprotected = true, true })
