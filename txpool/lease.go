@@ -246,7 +246,6 @@ func (l *Lease) endSession() {
 	_ = l.pool.step(func(c *core) error {
 		if s := l.session; s != nil {
 			s.answer(s.limit())
-			l.renew(c.now)
 			l.session = nil
 			s.stop(c)
 		}

@@ -110,7 +110,6 @@ func (s *Session) Next() *types.Transaction {
 		var unread bool
 		_ = p.step(func(c *core) error {
 			s.answer(s.limit())
-			s.lease.renew(c.now)
 			e, unread = s.pick(c)
 			return nil
 		})
@@ -188,7 +187,6 @@ func (s *Session) Used(gas, bytes uint64) {
 	s.pool.enter()
 	defer s.pool.mu.Unlock()
 	s.answer(gas, bytes)
-	s.lease.renew(s.pool.core.now)
 }
 
 // Fail drops the last transaction of Next from the pool, because it failed, and
@@ -224,10 +222,11 @@ func (s *Session) limit() (gas, bytes uint64) {
 	return s.current.gas, uint64(s.current.size)
 }
 
-// answer counts the use of the current transaction.
+// answer counts the use of the current transaction, and renews the lease.
 func (s *Session) answer(gas, bytes uint64) {
 	e := s.current
 	s.current = nil
+	s.lease.renew(s.pool.core.now)
 	if e == nil || !s.lease.holds(e) {
 		return
 	}
