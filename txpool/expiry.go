@@ -53,7 +53,7 @@ func (p *Pool) expireInAdd(now int64) {
 func (p *Pool) expireLeases() {
 	for _, l := range p.Leases() {
 		p.enter()
-		over := p.core.now >= l.expires
+		over := l.expired(p.core.now)
 		if over && (l.bundled || l.session != nil && l.session.ctx.Err() == nil) {
 			l.renew(p.core.now)
 			over = false

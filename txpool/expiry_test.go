@@ -1,6 +1,7 @@
 package txpool
 
 import (
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,4 +103,15 @@ func TestLeaseExpires(t *testing.T) {
 	w.CleanupExpired()
 	w.stands(0, "p")
 	require.ErrorIs(t, l.Commit(), ErrLeaseClosed)
+}
+
+// The longest lifetime that the configuration accepts is long.
+func TestLongestLeaseLifetime(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.LeaseLifetime = math.MaxInt64 })
+	w.add(tx(0, 0, 2))
+	l := w.drain(Budget{})
+	require.Equal(t, w.clock().Add(math.MaxInt64), l.Expires())
+	w.advance(time.Hour)
+	w.CleanupExpired()
+	w.stands(0, "l")
 }

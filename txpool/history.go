@@ -42,7 +42,6 @@ type past struct {
 // pastLease is a lease that was opened and not closed.
 type pastLease struct {
 	id       uint64
-	expires  uint64
 	hashes   []common.Hash
 	returned map[common.Hash]bool // no longer in the lease
 	// inclusions are the transactions of a commit that has begun.
@@ -161,7 +160,7 @@ func (h *history) parseLease(record []byte) error {
 	fields := []any{&l.id}
 	switch record[0] {
 	case recordOpened:
-		fields = append(fields, &l.expires, &l.hashes)
+		fields = append(fields, &l.hashes)
 	case recordReturned:
 		fields = append(fields, &hash)
 	case recordCommitting:

@@ -63,7 +63,7 @@ func (l *Lease) openedRecord() []byte {
 	for e := range l.members {
 		hashes = append(hashes, e.hash())
 	}
-	return encode(recordOpened, l.id, uint64(l.expires), hashes)
+	return encode(recordOpened, l.id, hashes)
 }
 
 // committingRecord returns the record of a commit that begins. It is one record,
@@ -100,7 +100,7 @@ type Poison struct {
 }
 
 // Restore fills an empty pool from its journal and opens its leases again under
-// their numbers, for at least Config.LeaseLifetime. The host then commits the
+// their numbers, for Config.LeaseLifetime from now on. The host then commits the
 // leases whose bundles were enqueued, and releases the others. The base fee and
 // the floor are restored; quarantine, tombstones and the counts of replacements
 // are not. Observers receive an event for each restored transaction.
@@ -222,7 +222,6 @@ func (p *Pool) reopen(old []*pastLease) (opened int) {
 	for i, past := range old {
 		leases[i] = &Lease{pool: p, id: past.id, sealed: true}
 		leases[i].renew(p.core.now) // the host could not while the process was down
-		leases[i].expires = max(leases[i].expires, int64(past.expires))
 		for _, hash := range past.hashes {
 			if e := p.core.all[hash]; e != nil && !past.returned[hash] {
 				loans = append(loans, loan{e, leases[i]})

@@ -19,7 +19,7 @@ import (
 type Lease struct {
 	pool    *Pool
 	id      uint64
-	expires int64    // by the pool's clock
+	renewed int64    // by the pool's clock
 	txs     []*entry // members have entry.lease set to it
 	session *Session // nil if it takes no more transactions
 	sealed  bool     // the journal has it
@@ -28,7 +28,13 @@ type Lease struct {
 }
 
 // renew makes the lease live for Config.LeaseLifetime from now on.
-func (l *Lease) renew(now int64) { l.expires = now + int64(l.pool.cfg.LeaseLifetime) }
+func (l *Lease) renew(now int64) { l.renewed = now }
+
+// expired reports whether the lease has not been renewed for Config.LeaseLifetime. It
+// compares a difference, because the sum of both could exceed an int64.
+func (l *Lease) expired(now int64) bool {
+	return now-l.renewed >= int64(l.pool.cfg.LeaseLifetime)
+}
 
 // ID returns the number of the lease. A host can store it with its bundle to
 // find the lease after a restart: see Pool.Lease.
@@ -38,7 +44,7 @@ func (l *Lease) ID() uint64 { return l.id }
 func (l *Lease) Expires() time.Time {
 	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
-	return l.pool.time(l.expires)
+	return l.pool.time(l.renewed).Add(l.pool.cfg.LeaseLifetime)
 }
 
 // Renew makes the lease live for Config.LeaseLifetime from now on. The error

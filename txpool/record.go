@@ -26,7 +26,7 @@ const (
 	recordFreed = 'F'
 	// prices: base fee, floor and average, in wei per gas
 	recordPrices = 'P'
-	// lease opened: number, time of expiry, hashes of the transactions
+	// lease opened: number, hashes of the transactions
 	recordOpened = 'O'
 	// returned from a lease: number, hash of the transaction
 	recordReturned = 'B'

@@ -140,6 +140,20 @@ func TestRestoredLeaseLivesAgain(t *testing.T) {
 	w.check()
 }
 
+// A lease that was opened while the machine's clock was far ahead does not live on until
+// then: after a restart it has one lifetime by the clock that is right now.
+func TestRestoredLeaseForgetsAWrongClock(t *testing.T) {
+	w := newWorld(t)
+	w.advance(100_000 * time.Hour)
+	w.add(tx(0, 0, 5))
+	w.drain(Budget{})
+	w.advance(-100_000 * time.Hour)
+	require.Equal(t, 1, w.restart().Leases)
+	w.advance(time.Minute)
+	w.CleanupExpired()
+	w.stands(0, "p")
+}
+
 // If the account of a transaction in an open lease cannot be read, Restore fails: the
 // transaction must not be built into a second bundle.
 func TestRestoreNeedsTheAccountsOfLeases(t *testing.T) {
