@@ -22,11 +22,19 @@ import (
 type heldAside struct {
 	txs  map[common.Hash]*past
 	used usage
+	last uint64 // order of the newest one
+}
+
+// inOrder returns the transactions in the order in which they were put aside.
+func (h *heldAside) inOrder() []*past {
+	return slices.SortedFunc(maps.Values(h.txs), func(a, b *past) int { return cmp.Compare(a.order, b.order) })
 }
 
 // put adds a transaction. It replaces one with the same hash.
 func (h *heldAside) put(o *past) {
 	h.remove(o.tx.Hash())
+	h.last++
+	o.order = h.last
 	h.txs[o.tx.Hash()] = o
 	h.used.add(usage{1, memoryOf(o.tx)})
 }
@@ -113,9 +121,7 @@ func (t *candidate) departs(now int64) Event {
 // many it dropped.
 func (p *Pool) retryHeld() (dropped int) {
 	p.mu.Lock()
-	origin := slices.SortedFunc(maps.Values(p.core.aside.txs), func(a, b *past) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.tx.Nonce(), b.tx.Nonce()))
-	})
+	origin := p.core.aside.inOrder()
 	p.mu.Unlock()
 	if len(origin) == 0 {
 		return 0

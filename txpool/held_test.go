@@ -200,6 +200,31 @@ func TestHeldAreTriedInOrder(t *testing.T) {
 	w.offers(tx(0, 0, 2), tx(1, 0, 2), tx(2, 0, 2), tx(3, 0, 2))
 }
 
+// Transactions of one failed block are tried again in the order of the block, also
+// after a restart and from a new journal.
+func TestHeldKeepTheirOrder(t *testing.T) {
+	for name, pass := range map[string]func(*world){
+		"at once":         func(*world) {},
+		"restart":         func(w *world) { w.restart() },
+		"another journal": func(w *world) { w.rotate(); w.restart() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			var block []*types.Transaction
+			for i := range 8 {
+				w.breaks(i)
+				block = append(block, tx(i, 0, 2))
+			}
+			require.Len(t, w.fails(block...), 8)
+			pass(w)
+			require.Len(t, w.Held(), 8)
+			w.repairs()
+			require.Empty(t, w.reset(Head{}))
+			w.offers(block...)
+		})
+	}
+}
+
 // A private transaction stays private while it is held aside and when it comes
 // back, whatever the reason.
 func TestHeldStaysPrivate(t *testing.T) {

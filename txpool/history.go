@@ -34,9 +34,9 @@ type past struct {
 	exempt  bool
 	held    bool // aside
 	at      int64
-	order   uint64
-	lent    bool  // by Restore to an open lease
-	err     error // reason for holding aside
+	order   uint64 // of admission or, if held, of being put aside
+	lent    bool   // by Restore to an open lease
+	err     error  // reason for holding aside
 }
 
 // pastLease is a lease that was opened and not closed.

@@ -313,7 +313,7 @@ func (p *Pool) generalRecords() [][]byte {
 	for _, d := range p.core.departures.all(p.clock()) {
 		records = append(records, d.record())
 	}
-	for _, o := range p.core.aside.txs {
+	for _, o := range p.core.aside.inOrder() {
 		records = append(records, o.addedRecord())
 	}
 	return append(records, p.poisoned...)
