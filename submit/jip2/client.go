@@ -222,7 +222,7 @@ func (c *Client) Call(ctx context.Context, into any, method string, params ...an
 		return nil
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("%s: %w: %w", method, ErrMalformed, err)
+		return malformed(method, err)
 	}
 	return nil
 }

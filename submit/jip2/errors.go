@@ -94,6 +94,17 @@ func errorOf(raw part) *Error {
 	return e
 }
 
+// malformed returns the error of a part of a message that cannot be decoded, because of
+// err. It wraps ErrMalformed. A text of err that is longer than 1,024 bytes is cut: the
+// standard library quotes a number that is out of range, whatever its length.
+func malformed(what string, err error) error {
+	const most = 1024
+	if text := err.Error(); len(text) > most {
+		err = errors.New(strings.Clone(text[:most]))
+	}
+	return fmt.Errorf("%s: %w: %w", what, ErrMalformed, err)
+}
+
 // present reports whether a field of a message has a value other than null.
 func present(raw part) bool { return len(raw) != 0 && string(raw) != "null" }
 

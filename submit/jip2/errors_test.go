@@ -1,13 +1,36 @@
 package jip2
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/bubble"
 )
+
+// A node cannot make the text of an error long: hosts keep errors and log them.
+func TestLongNumbersAreCut(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		n := startForeignNode(t)
+		n.answer = func(string, []json.RawMessage) string { return `"result":[` + strings.Repeat("7", 1<<20) + `]` }
+		_, err := n.client(t).ListServices(t.Context(), jamq.HeaderHash{})
+		require.ErrorIs(t, err, ErrMalformed)
+		require.Less(t, len(err.Error()), 2048)
+	})
+	block := `{"header_hash":"` + base64.StdEncoding.EncodeToString(make([]byte, 32)) + `","slot":`
+	var update ChainSubUpdate[uint32]
+	for _, raw := range []string{block + strings.Repeat("7", 1<<20) + `}`, block + `7,"value":` + strings.Repeat("7", 1<<20) + `}`} {
+		err := json.Unmarshal([]byte(raw), &update)
+		require.ErrorIs(t, err, ErrMalformed)
+		require.Less(t, len(err.Error()), 2048)
+	}
+}
 
 func TestError(t *testing.T) {
 	var e Error

@@ -67,7 +67,7 @@ func (d *BlockDescriptor) decode(raw []byte) error {
 		Slot       *jamq.Slot `json:"slot"`
 	}
 	if err := json.Unmarshal(raw, &fields); err != nil {
-		return fmt.Errorf("%w: block descriptor: %w", ErrMalformed, err)
+		return malformed("block descriptor", err)
 	}
 	if fields.HeaderHash == nil || fields.Slot == nil {
 		return fmt.Errorf("%w: block descriptor without header_hash or slot", ErrMalformed)
@@ -93,7 +93,7 @@ func (u *ChainSubUpdate[T]) UnmarshalJSON(raw []byte) error {
 	}
 	var fields struct{ Value T }
 	if err := json.Unmarshal(raw, &fields); err != nil {
-		return fmt.Errorf("%w: update: %w", ErrMalformed, err)
+		return malformed("update", err)
 	}
 	*u = ChainSubUpdate[T]{HeaderHash: block.HeaderHash, Slot: block.Slot, Value: fields.Value}
 	return nil

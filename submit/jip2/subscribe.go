@@ -141,7 +141,7 @@ func Subscribe[T any](ctx context.Context, c *Client, method string, params ...a
 		u := Update[T]{Err: err}
 		if err == nil {
 			if err := json.Unmarshal(raw, &u.Value); err != nil {
-				u.Err = fmt.Errorf("%s: %w: %w", method, ErrMalformed, err)
+				u.Err = malformed(method, err)
 			}
 		}
 		// The newest update replaces an unread one. deliver is the only writer and holds the
