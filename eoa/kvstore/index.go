@@ -80,6 +80,19 @@ func (st *step) indexes(entry []byte) bool {
 		st.m.Undelivered != 0 && bytes.Equal(entry, undeliveredKey(st.a, st.m.Undelivered))
 }
 
+// nanoseconds returns a time as the due index has it: Unix nanoseconds from 1 to 2^63-1,
+// which is in the year 2262. A time outside counts as the nearest one.
+func nanoseconds(t time.Time) uint64 {
+	first, last := time.Unix(0, 1), time.Unix(0, math.MaxInt64)
+	switch {
+	case t.Before(first):
+		t = first
+	case t.After(last):
+		t = last
+	}
+	return uint64(t.UnixNano())
+}
+
 // dueAt moves the account in the due index; the zero time removes it.
 func (st *step) dueAt(at time.Time) {
 	if st.m.Due != 0 {
@@ -87,7 +100,7 @@ func (st *step) dueAt(at time.Time) {
 	}
 	st.m.Due = 0
 	if !at.IsZero() {
-		st.m.Due = uint64(max(at.UnixNano(), 1))
+		st.m.Due = nanoseconds(at)
 		st.set(dueKey(st.m.Due, &st.a), []byte{1})
 	}
 }

@@ -91,5 +91,5 @@ func (s *Store) Break(ctx context.Context, a eoa.Account) error {
 
 // Due implements eoa.Store.
 func (s *Store) Due(ctx context.Context, now time.Time, limit int) ([]eoa.Account, error) {
-	return s.indexed(ctx, dueKey(0, nil), dueKey(uint64(max(now.UnixNano(), 0))+1, nil), limit)
+	return s.indexed(ctx, dueKey(0, nil), dueKey(nanoseconds(now)+1, nil), limit)
 }

@@ -26,7 +26,7 @@ func Run(t *testing.T, open func() eoa.Store) {
 	}{
 		{"submit is idempotent", (*suite).idempotent}, {"submit is all or nothing", (*suite).allOrNothing}, {"pending by rank, in pages", (*suite).pages},
 		{"one holder", (*suite).oneHolder}, {"a lost lease writes nothing", (*suite).fenced}, {"a late write is refused", (*suite).conflict},
-		{"commit is one step", (*suite).commit}, {"no wake-up is lost", (*suite).wake}, {"what is due", (*suite).due}, {"outbox", (*suite).outbox}, {"accounts with undelivered events", (*suite).undelivered},
+		{"commit is one step", (*suite).commit}, {"no wake-up is lost", (*suite).wake}, {"what is due", (*suite).due}, {"due at any time", (*suite).dueFar}, {"keys that look alike", (*suite).keys}, {"outbox", (*suite).outbox}, {"accounts with undelivered events", (*suite).undelivered},
 		{"events that are taken while others come", (*suite).undeliveredMeanwhile},
 		{"orders", (*suite).orders}, {"records as they were", (*suite).faithful}, {"blobs that wait", (*suite).blobs}, {"large requests, in pages", (*suite).large},
 		{"dropped records", (*suite).drop}, {"concurrent submits", (*suite).concurrent}, {"ended context", (*suite).ended},

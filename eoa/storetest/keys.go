@@ -1,0 +1,138 @@
+package storetest
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/eoa"
+)
+
+// alike are keys that look like other keys of a store, or like the beginnings of others.
+var alike = []string{
+	":", "::", "\x00", "\x00:", "meta", "key:meta", "order:", "1", "11", "é",
+	strings.Repeat("\x00", 255), strings.Repeat(":", 256),
+}
+
+// neighbours are accounts whose numbers begin alike, in order.
+func neighbours() (all []eoa.Account) {
+	for _, chain := range []uint64{0, 1, 10, 11, math.MaxUint64} {
+		for _, first := range []byte{0, 1, 0x11, 0xff} {
+			for _, last := range []byte{0, 1, 0xff} {
+				address := common.Address{0: first, 1: 'k', 2: 'e', 3: 'y', 19: last}
+				all = append(all, eoa.Account{ChainID: chain, Address: address})
+			}
+		}
+	}
+	return all
+}
+
+// keys gives each neighbour requests with all keys, an order and two events. Each has
+// its own then, in order and in pages.
+func (c *suite) keys() {
+	all := neighbours()
+	for i, a := range all {
+		c.a = a
+		c.fill(i)
+	}
+	for _, a := range all {
+		c.a = a
+		c.holdsItsOwn()
+	}
+	require.Equal(c, all, slices.DeleteFunc(c.undeliveredPages(), func(a eoa.Account) bool {
+		return !slices.Contains(all, a) // those of other cases
+	}))
+	for _, a := range all {
+		c.a = a
+		require.NoError(c, c.s.Acknowledge(c.ctx, a, math.MaxUint64))
+		require.False(c, c.hasUndelivered())
+		require.Len(c, c.inbox().Orders, 1)
+	}
+}
+
+// fill uses all priorities, extremes included, in an order that depends on i.
+func (c *suite) fill(i int) {
+	priorities := []int32{math.MinInt32, -1, 0, 1, math.MaxInt32}
+	for j, key := range alike {
+		q := req(key)
+		q.Priority = priorities[(i+j)%len(priorities)]
+		require.EqualValues(c, j+1, c.submit(q)[0].ID)
+	}
+	require.NoError(c, c.s.Order(c.ctx, c.a, c.now, eoa.Order{Kind: eoa.OrderCancel, Key: fmt.Sprint(c.a)}))
+	l := c.acquire("w")
+	c.emit(l, 0, 2)
+	require.NoError(c, c.s.Park(c.ctx, l, c.inbox().Wake, time.Time{}))
+}
+
+// holdsItsOwn checks what fill has written.
+func (c *suite) holdsItsOwn() {
+	for j, key := range alike {
+		r := c.get(key)
+		require.EqualValues(c, j+1, r.ID)
+		require.Equal(c, key, r.Key)
+	}
+	in := c.inbox()
+	require.Len(c, in.Orders, 1)
+	require.Equal(c, fmt.Sprint(c.a), in.Orders[0].Key)
+	require.Len(c, in.Pending, len(alike))
+	require.True(c, slices.IsSortedFunc(in.Pending, func(x, y eoa.Record) int {
+		return cmp.Or(cmp.Compare(y.Priority, x.Priority), cmp.Compare(x.ID, y.ID))
+	}))
+	require.Equal(c, in.Pending, c.pendingPages())
+	records, err := c.s.List(c.ctx, c.a, 0, 1000)
+	require.NoError(c, err)
+	require.Len(c, records, len(alike))
+	events, err := c.s.Events(c.ctx, c.a, 0, 1000)
+	require.NoError(c, err)
+	require.Len(c, events, 2)
+}
+
+// pendingPages returns the pending requests, read in pages of two.
+func (c *suite) pendingPages() (all []eoa.Record) {
+	for above := (eoa.Rank{}); ; {
+		in, err := c.s.Inbox(c.ctx, c.a, above, 2)
+		require.NoError(c, err)
+		if len(in.Pending) == 0 {
+			return all
+		}
+		all = append(all, in.Pending...)
+		last := &all[len(all)-1]
+		above = eoa.RankOf(&last.Request, last.ID)
+	}
+}
+
+// undeliveredPages returns the accounts with undelivered events, read in pages of two.
+func (c *suite) undeliveredPages() (all []eoa.Account) {
+	for above := (eoa.Account{}); ; {
+		page, err := c.s.Undelivered(c.ctx, above, 2)
+		require.NoError(c, err)
+		if len(page) == 0 {
+			return all
+		}
+		all = append(all, page...)
+		above = page[len(page)-1]
+	}
+}
+
+// dueFar uses times that nanoseconds since 1970 do not reach in an int64.
+func (c *suite) dueFar() {
+	now := c.now
+	for _, due := range []time.Time{now.AddDate(300, 0, 0), now.AddDate(6000, 0, 0)} {
+		l := c.acquire("w")
+		require.NoError(c, c.s.Park(c.ctx, l, c.inbox().Wake, due))
+		require.False(c, c.isDue())
+		c.now = due
+		require.True(c, c.isDue())
+		c.now = now
+	}
+	l := c.acquire("w")
+	require.NoError(c, c.s.Park(c.ctx, l, c.inbox().Wake, time.Unix(0, 0)))
+	c.now = time.Unix(0, 0)
+	require.True(c, c.isDue())
+}
