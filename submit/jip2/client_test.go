@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -366,6 +367,21 @@ func TestMessageLimits(t *testing.T) {
 		_, err = c.BestBlock(t.Context())
 		require.ErrorIs(t, err, ErrDisconnected)
 		_, err = c.FinalizedBlock(t.Context())
+		require.NoError(t, err)
+	})
+}
+
+// The client keeps the id of each subscription, so that a node cannot make it long.
+func TestLongSubscriptionID(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		n := startForeignNode(t)
+		n.answer = func(string, []json.RawMessage) string { return `"result":"` + strings.Repeat("7", 1<<20) + `"` }
+		c := n.client(t)
+		_, err := c.SubscribeBestBlock(t.Context())
+		require.ErrorIs(t, err, ErrMalformed)
+		require.Less(t, len(err.Error()), 2048)
+		n.answer = func(string, []json.RawMessage) string { return `"result":"` + strings.Repeat("7", 254) + `"` }
+		_, err = c.SubscribeBestBlock(t.Context())
 		require.NoError(t, err)
 	})
 }

@@ -273,23 +273,33 @@ func (c *conn) answer(m *message) {
 	if err != nil {
 		return
 	}
-	refused := errorOf(m.Error)
+	a := answered{result: m.Result}
+	if refused := errorOf(m.Error); refused != nil {
+		a = answered{err: refused}
+	}
 	c.mu.Lock()
 	r := c.pending[id]
 	delete(c.pending, id)
-	if r != nil && r.stream != nil && refused == nil {
-		c.streams[idKey(m.Result)] = r.stream
-		r.stream.attached(c, m.Result)
+	if r != nil && r.stream != nil && a.err == nil {
+		a.err = c.attach(r.stream, a.result)
 	}
 	c.mu.Unlock()
-	if r == nil {
-		return
+	if r != nil {
+		r.answer <- a
 	}
-	if refused != nil {
-		r.answer <- answered{err: refused}
-		return
+}
+
+// attach lets a subscription have the updates with an id. The caller holds c.mu. The id
+// stays in memory as long as the subscription, so that a long one is refused: the error
+// wraps ErrMalformed.
+func (c *conn) attach(s *stream, id part) error {
+	const most = 256
+	if len(id) > most {
+		return fmt.Errorf("%w: id of a subscription of %d bytes, want at most %d", ErrMalformed, len(id), most)
 	}
-	r.answer <- answered{result: m.Result}
+	c.streams[idKey(id)] = s
+	s.attached(c, id)
+	return nil
 }
 
 // notify passes an update to its subscription.
