@@ -125,7 +125,8 @@ func (c *Client) WorkReport(ctx context.Context, report common.Hash) ([]byte, er
 
 // WorkPackageSegments returns segments that a package has exported, by their
 // indices among its exports. Each has 4,104 bytes. The error is an *[Error] with
-// CodeSegmentUnavailable if the node cannot get one.
+// CodeSegmentUnavailable if the node cannot get one. Segments that do not fit into one
+// answer are fetched with several calls: see Config.MaxAnswer.
 func (c *Client) WorkPackageSegments(ctx context.Context, pkg jamq.PackageHash, indices []uint16) ([][]byte, error) {
 	return c.segments(ctx, "fetchWorkPackageSegments", Hash(pkg), indices)
 }
@@ -136,7 +137,26 @@ func (c *Client) Segments(ctx context.Context, root common.Hash, indices []uint1
 	return c.segments(ctx, "fetchSegments", Hash(root), indices)
 }
 
+// answeredSegment is the room for a segment in an answer, in bytes: its base64, quotes
+// and a comma.
+const answeredSegment = 6000
+
 func (c *Client) segments(ctx context.Context, method string, of Hash, indices []uint16) ([][]byte, error) {
+	most := int(max(c.cfg.MaxAnswer/answeredSegment, 1))
+	for all := [][]byte{}; ; {
+		n := min(most, len(indices))
+		some, err := c.someSegments(ctx, method, of, indices[:n])
+		if err != nil {
+			return nil, err
+		}
+		if all, indices = append(all, some...), indices[n:]; len(indices) == 0 {
+			return all, nil
+		}
+	}
+}
+
+// someSegments fetches segments that fit into one answer.
+func (c *Client) someSegments(ctx context.Context, method string, of Hash, indices []uint16) ([][]byte, error) {
 	if indices == nil {
 		indices = []uint16{}
 	}

@@ -2,6 +2,7 @@ package jip2
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -72,6 +73,40 @@ func TestTypedMethods(t *testing.T) {
 			require.Equal(t, x.want, have, what)
 		}
 		require.EqualValues(t, 1, n.connections.Load())
+	})
+}
+
+// A package can export 3,072 segments. Their base64 does not fit into an answer, so that
+// the client asks several times.
+func TestAllSegments(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		n := startForeignNode(t)
+		n.answer = func(_ string, params []json.RawMessage) string {
+			var asked []uint16
+			if err := json.Unmarshal(params[1], &asked); err != nil {
+				return err.Error()
+			}
+			segments := make([][]byte, len(asked))
+			for i, index := range asked {
+				segments[i] = make([]byte, segmentSize)
+				binary.BigEndian.PutUint16(segments[i], index)
+			}
+			raw, err := json.Marshal(segments)
+			if err != nil {
+				return err.Error()
+			}
+			return `"result":` + string(raw)
+		}
+		indices := make([]uint16, 3072)
+		for i := range indices {
+			indices[i] = uint16(i)
+		}
+		have, err := n.client(t).WorkPackageSegments(t.Context(), jamq.PackageHash{}, indices)
+		require.NoError(t, err)
+		require.Len(t, have, len(indices))
+		for i, segment := range have {
+			require.EqualValues(t, i, binary.BigEndian.Uint16(segment))
+		}
 	})
 }
 
