@@ -310,7 +310,7 @@ func TestRequestValidate(t *testing.T) {
 	for name, q := range map[string]eoa.Request{
 		"key of 0": {}, "begins with": {Key: "eoa/x"}, "UTF-8": {Key: "\xff"}, "kind 9": {Key: "a", Kind: 9}, "gas 1": {Key: "a", Gas: 1},
 		"have an access list": {Key: "a", Kind: eoa.Legacy, AccessList: types.AccessList{{}}}, "authorizations": {Key: "a", Kind: eoa.SetCode},
-		"data of": {Key: "a", Data: make([]byte, eoa.MaxDataSize+1)},
+		"data of": {Key: "a", Data: make([]byte, eoa.MaxDataSize+1)}, "deadline in the year 10000": {Key: "a", Deadline: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)},
 	} {
 		err := q.Validate()
 		require.ErrorIs(t, err, eoa.ErrInvalidRequest)

@@ -99,8 +99,8 @@ type Request struct {
 	// nonces in order of acceptance, so they should have one priority. A member
 	// whose gas must be estimated waits until all members before it are mined.
 	Group string `json:"group,omitempty"`
-	// Deadline is when the request fails if it has no nonce yet; zero means
-	// never.
+	// Deadline is when the request fails if it has no nonce yet, in the years 0 to
+	// 9999 in UTC; zero means never.
 	Deadline time.Time `json:"deadline,omitzero"`
 	// Metadata is stored with the request and returned in the record.
 	Metadata []byte `json:"metadata,omitempty"`
@@ -124,8 +124,10 @@ func (r *Request) Validate() error {
 }
 
 func (r *Request) validatePayload() error {
-	const leastGas = 21_000
-	switch {
+	const leastGas, lastYear = 21_000, 9999 // RFC 3339 has no later year
+	switch year := r.Deadline.UTC().Year(); {
+	case year < 0 || year > lastYear:
+		return fmt.Errorf("%w: deadline in the year %d, want 0 to %d", ErrInvalidRequest, year, lastYear)
 	case r.Kind >= numKinds:
 		return fmt.Errorf("%w: kind %d, want 0 to %d", ErrInvalidRequest, r.Kind, numKinds-1)
 	case len(r.Data) > MaxDataSize:
