@@ -142,7 +142,7 @@ func (c *Client) Segments(ctx context.Context, root common.Hash, indices []uint1
 const answeredSegment = 6000
 
 func (c *Client) segments(ctx context.Context, method string, of Hash, indices []uint16) ([][]byte, error) {
-	most := int(max(c.cfg.MaxAnswer/answeredSegment, 1))
+	most := int(min(max(c.cfg.MaxAnswer/answeredSegment, 1), maxBatch))
 	for all := [][]byte{}; ; {
 		n := min(most, len(indices))
 		some, err := c.someSegments(ctx, method, of, indices[:n])
