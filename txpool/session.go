@@ -151,8 +151,7 @@ func (s *Session) stop(c *core) {
 // read reads the account of an entry's sender again, and those of other senders
 // that may come next.
 func (s *Session) read(e *entry) {
-	var next []*entry
-	var readings []reading
+	next, readings := make([]*entry, 0, readers), make([]reading, 0, readers)
 	read := func(e *entry) {
 		if !e.gone {
 			next, readings = append(next, e), append(readings, reading{in: e.account})

@@ -33,7 +33,7 @@ type Debug struct {
 	traces *tracers.API
 }
 
-func newDebug(a *api) *Debug { return &Debug{a, tracers.NewAPI(traceBackend{a})} }
+func newDebug(a *api) *Debug { return &Debug{a, tracers.NewAPI(traceBackend{api: a})} }
 
 // trace calls run within the limits on a trace's duration and size.
 func (d *Debug) trace(ctx context.Context, config *tracers.TraceConfig, run func(context.Context, *tracers.TraceConfig) (any, error)) (any, error) {
@@ -98,16 +98,19 @@ func (d *Debug) TraceTransaction(ctx context.Context, hash common.Hash, config *
 // TraceBlockByNumber implements debug_traceBlockByNumber.
 func (d *Debug) TraceBlockByNumber(ctx context.Context, number rpc.BlockNumber, config *tracers.TraceConfig) (any, error) {
 	return d.trace(ctx, config, func(ctx context.Context, config *tracers.TraceConfig) (any, error) {
-		return d.traces.TraceBlockByNumber(ctx, number, config)
+		return d.of(d.node.Resolve(number)).TraceBlockByNumber(ctx, number, config)
 	})
 }
 
 // TraceBlockByHash implements debug_traceBlockByHash.
 func (d *Debug) TraceBlockByHash(ctx context.Context, hash common.Hash, config *tracers.TraceConfig) (any, error) {
 	return d.trace(ctx, config, func(ctx context.Context, config *tracers.TraceConfig) (any, error) {
-		return d.traces.TraceBlockByHash(ctx, hash, config)
+		return d.of(d.node.BlockByHash(hash)).TraceBlockByHash(ctx, hash, config)
 	})
 }
+
+// of returns the tracers for a block, which may be nil.
+func (d *Debug) of(b *node.Block) *tracers.API { return tracers.NewAPI(traceBackend{d.api, b}) }
 
 // TraceCall implements debug_traceCall. It traces a call like eth_call, with
 // go-ethereum's overrides.
@@ -144,7 +147,12 @@ func traceCall[Args any](
 }
 
 // traceBackend gives go-ethereum's tracers access to the node.
-type traceBackend struct{ *api }
+type traceBackend struct {
+	*api
+	// traced is the block that is traced, if it is traced as a whole. Its first transaction
+	// does not run on the state after its parent if the block has a developer's edits.
+	traced *node.Block
+}
 
 func (b traceBackend) HeaderByHash(_ context.Context, hash common.Hash) (*types.Header, error) {
 	if block := b.node.BlockByHash(hash); block != nil {
@@ -213,6 +221,10 @@ func (b traceBackend) StateAtBlock(_ context.Context, block *types.Block, _ *sta
 	executed, err := b.executed(block)
 	if err != nil {
 		return nil, nil, err
+	}
+	if b.traced != nil && b.traced.ParentHash() == block.Hash() {
+		sdb, _, err := b.node.Prestate(b.traced, 0)
+		return sdb, func() {}, err
 	}
 	sdb, err := b.node.Poststate(executed)
 	return sdb, func() {}, err

@@ -241,6 +241,12 @@ func TestEdits(t *testing.T) {
 	var trace struct{ ReturnValue string }
 	require.NoError(t, c.CallContext(t.Context(), &trace, "debug_traceTransaction", tx.Hash()))
 	require.Equal(t, "2b", trace.ReturnValue[len(trace.ReturnValue)-2:])
+	for method, block := range map[string]any{"debug_traceBlockByNumber": "latest", "debug_traceBlockByHash": r.BlockHash} {
+		var traces []struct{ Result struct{ ReturnValue string } }
+		require.NoError(t, c.CallContext(t.Context(), &traces, method, block))
+		require.Len(t, traces, 1)
+		require.Equal(t, trace.ReturnValue, traces[0].Result.ReturnValue, method)
+	}
 	wait.Until(t, func() bool {
 		h, err := eth.HeaderByNumber(t.Context(), big.NewInt(-3)) // finalized
 		return err == nil && h.Number.Cmp(r.BlockNumber) >= 0
