@@ -100,7 +100,7 @@ func (s *Session) visit(c *core, r ranked) {
 	e, reason := r.entry, s.tooLarge(uint64(r.gas), uint64(r.size))
 	switch {
 	case reason != "":
-	case s.senders[e.account.address] != nil:
+	case s.senders[e.account.address] != nil: // it is in the heads, or aside
 		return
 	case e.account.head() != e: // the session has passed over an earlier one
 		s.skip(e, SkipAncestor)

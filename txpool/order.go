@@ -1,8 +1,6 @@
 package txpool
 
 import (
-	"container/heap"
-
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/google/btree"
 )
@@ -60,7 +58,7 @@ func (c *core) newWalk() walk {
 			rest = append(rest, e.ranked(c.keyOf(e)))
 		}
 	}
-	heap.Init(&rest)
+	rest.order()
 	return walk{rest: rest}
 }
 
@@ -80,7 +78,7 @@ const stride = readers
 func (w *walk) visit(f func(ranked)) {
 	if w.index == nil {
 		for range min(stride, len(w.rest)) {
-			w.at = heap.Pop(&w.rest).(ranked)
+			w.at = w.rest.pop()
 			f(w.at)
 		}
 		w.ended = len(w.rest) == 0
@@ -106,17 +104,38 @@ func (w *walk) visit(f func(ranked)) {
 	w.ended = w.at == from
 }
 
-// ranking is a heap with the best entry at its top.
+// ranking is a heap with the best entry at its top. It is not one of container/heap,
+// because a call of an interface for each comparison would take most of the time of a
+// session by score.
 type ranking []ranked
 
-func (r ranking) Len() int           { return len(r) }
-func (r ranking) Less(i, j int) bool { return r[i].place.before(r[j].place) }
-func (r ranking) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
-func (r *ranking) Push(x any)        { *r = append(*r, x.(ranked)) }
-func (r *ranking) Pop() any {
-	last := len(*r) - 1
-	top := (*r)[last]
-	*r = (*r)[:last]
+// down moves the entry at an index down to its place.
+func (r ranking) down(i int) {
+	for best := 2*i + 1; best < len(r); i, best = best, 2*best+1 {
+		if other := best + 1; other < len(r) && r[other].place.before(r[best].place) {
+			best = other
+		}
+		if !r[best].place.before(r[i].place) {
+			return
+		}
+		r[i], r[best] = r[best], r[i]
+	}
+}
+
+// order makes a heap of entries in any order.
+func (r ranking) order() {
+	for i := len(r)/2 - 1; i >= 0; i-- {
+		r.down(i)
+	}
+}
+
+// pop removes the best entry.
+func (r *ranking) pop() ranked {
+	all := *r
+	top, last := all[0], len(all)-1
+	all[0], all[last] = all[last], ranked{}
+	*r = all[:last]
+	r.down(0)
 	return top
 }
 

@@ -48,6 +48,9 @@ type Session struct {
 // time. Each newcomer is offered to all of them.
 const maxSessions = 64
 
+// usualSenders is the number of senders for which a session has room from the start.
+const usualSenders = 256
+
 // maxMisses is the maximum number of transactions that a session passes over since
 // its last one before it considers the block full. An attacker who ends blocks early
 // needs as many transactions that do not fit, with the best tips and the balance for
@@ -71,7 +74,7 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 	}
 	p.expireDue()
 	l := &Lease{pool: p}
-	s := &Session{pool: p, ctx: ctx, budget: budget, lease: l, senders: make(map[common.Address]*turn)}
+	s := &Session{pool: p, ctx: ctx, budget: budget, lease: l, senders: make(map[common.Address]*turn, usualSenders)}
 	p.enter()
 	defer p.mu.Unlock()
 	l.renew(p.core.now)
