@@ -94,13 +94,15 @@ type Feed struct {
 	// short has the heights of heads that were fetched but not delivered.
 	// highest is the height of the longest chain that was delivered. beneath
 	// has, by the index of a peer, an ancestor of the block that the peer
-	// reports as final, if the sink was full.
-	rooted   bool
-	backoffs []peerBackoff
-	short    map[jamq.HeaderHash]uint64
-	highest  uint64
-	beneath  map[int]*node
-	backing  backing
+	// reports as final, if the sink was full. unfinished has, by the index of a
+	// peer, the blocks of its last fetch that failed, newest first.
+	rooted     bool
+	backoffs   []peerBackoff
+	short      map[jamq.HeaderHash]uint64
+	highest    uint64
+	beneath    map[int]*node
+	backing    backing
+	unfinished map[int][]jamq.Block
 
 	loop feed.Loop
 
@@ -126,7 +128,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	}
 	f := &Feed{
 		cfg: cfg, client: client, log: cfg.Logger, backoffs: make([]peerBackoff, len(client.peers)), short: make(map[jamq.HeaderHash]uint64),
-		beneath: make(map[int]*node), backing: make(backing),
+		beneath: make(map[int]*node), backing: make(backing), unfinished: make(map[int][]jamq.Block),
 		clock: jamq.NewSlotClock(client.cfg.Codec.Spec()),
 	}
 	if f.log == nil {

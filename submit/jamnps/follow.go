@@ -147,8 +147,7 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 			if err = f.deliver(ctx, to, p, l, l == final); err != nil {
 				break
 			}
-			if took := time.Since(begun); took > f.client.cfg.RequestTimeout {
-				err = fmt.Errorf("jamnps: %s needed %v to serve the blocks that it announced", p.Addr, took.Round(time.Millisecond))
+			if err = f.checkPace(p, begun, 0); err != nil {
 				break
 			}
 		}
@@ -187,6 +186,17 @@ type peerBackoff struct {
 // maxDoublings bounds the back-off to 2^5 times Config.RetryAfter, about a
 // minute by default.
 const maxDoublings = 5
+
+// checkPace returns an error if a peer is too slow: if it has taken longer since
+// begun than Config.RequestTimeout for each blocksPerRequest blocks that it has
+// served, a part of them counting as all.
+func (f *Feed) checkPace(p *peer, begun time.Time, served int) error {
+	most := f.client.cfg.RequestTimeout * time.Duration(1+served/blocksPerRequest)
+	if took := time.Since(begun); took > most {
+		return fmt.Errorf("jamnps: %s has taken %v to serve blocks that it announced, want at most %v", p.Addr, took.Round(time.Millisecond), most)
+	}
+	return nil
+}
 
 // deliver imports the blocks up to an announced one, parents first, if they
 // make a chain longer than all that were delivered or if enough peers report
@@ -260,21 +270,50 @@ func (f *Feed) lacksFinal() bool {
 const blocksPerRequest = 64
 
 // fetch returns the blocks after the last delivered one up to an announced
-// head, oldest first. Each has the hash that its child names.
+// head, oldest first. Each has the hash that its child names. After an error it
+// keeps the blocks that it has, from which the next fetch from the peer continues.
 func (f *Feed) fetch(ctx context.Context, from *peer, head leaf) ([]jamq.Block, error) {
-	var blocks []jamq.Block
+	blocks, err := f.walk(ctx, from, head)
+	switch {
+	case err == nil, errors.Is(err, ErrHistoryLost):
+		delete(f.unfinished, from.index)
+	case len(blocks) > 0:
+		f.unfinished[from.index] = blocks
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(blocks)
+	if !f.tree.Get(blocks[0].Parent).Descends(f.tree.Finalized()) {
+		return nil, fmt.Errorf("%w: %s is on a fork that does not contain the finalized block", ErrHistoryLost, head.hash)
+	}
+	return blocks, nil
+}
+
+// walk requests blocks from an announced head back to the first delivered block,
+// which is not among them. It returns the newest block first; in case of an error
+// those before it.
+func (f *Feed) walk(ctx context.Context, from *peer, head leaf) (blocks []jamq.Block, err error) {
 	want, most := head.hash, uint32(blocksPerRequest)
+	begun, served := time.Now(), 0
 	for f.tree.Get(want) == nil {
 		if n := len(blocks); n >= f.cfg.MaxGap || n > 0 && blocks[n-1].Slot <= f.tree.Oldest().Slot {
-			return nil, fmt.Errorf("%w: %s does not follow a block that was delivered since slot %d", ErrHistoryLost, head.hash, f.tree.Oldest().Slot)
+			return blocks, fmt.Errorf("%w: %s does not follow a block that was delivered since slot %d", ErrHistoryLost, head.hash, f.tree.Oldest().Slot)
 		}
-		more, err := anyPeer(f.client, from, func(peer int) ([]jamq.Block, error) { return f.fetchSome(ctx, peer, want, most) })
-		if errors.Is(err, ErrTooLarge) && most > 1 { // large blocks
-			most /= 4
-			continue
-		}
-		if err != nil {
-			return nil, err
+		more := f.unfinished[from.index]
+		if len(more) == 0 || more[0].Hash != want {
+			if err := f.checkPace(from, begun, served); err != nil {
+				return blocks, err
+			}
+			more, err = anyPeer(f.client, from, func(peer int) ([]jamq.Block, error) { return f.fetchSome(ctx, peer, want, most) })
+			if errors.Is(err, ErrTooLarge) && most > 1 { // large blocks
+				most /= 4
+				continue
+			}
+			if err != nil {
+				return blocks, err
+			}
+			served += len(more)
 		}
 		for i := range more {
 			if f.tree.Get(want) != nil {
@@ -284,10 +323,6 @@ func (f *Feed) fetch(ctx context.Context, from *peer, head leaf) ([]jamq.Block, 
 			want = more[i].Parent
 		}
 	}
-	if !f.tree.Get(want).Descends(f.tree.Finalized()) {
-		return nil, fmt.Errorf("%w: %s is on a fork that does not contain the finalized block", ErrHistoryLost, head.hash)
-	}
-	slices.Reverse(blocks)
 	return blocks, nil
 }
 

@@ -289,6 +289,9 @@ func (g *guarantor) blocks(ask []byte) ([]byte, error) {
 	if g.manners.surplus {
 		most++
 	}
+	if g.manners.single {
+		most = 1
+	}
 	if ask[32] == 1 {
 		for ; at != nil && most > 0; at, most = at.parent, most-1 {
 			out = append(out, at.raw...)

@@ -108,33 +108,86 @@ func TestSlowlyServedForks(t *testing.T) {
 			invented.invent(invented.genesis, 1+i, codec.Extrinsics{})
 		}
 		bubble.Await(t, time.Millisecond, func() bool { _, leaves, _ := c.peers[0].announced(); return len(leaves) >= 200 }, "the peer has announced all forks")
-		one, end := make(chan struct{}), make(chan struct{})
-		liar.set(func() { liar.hold[128] = one })
-		var pacing sync.WaitGroup
-		pacing.Go(func() {
-			pace := time.NewTicker(timeout / 4)
-			defer pace.Stop()
-			for {
-				select {
-				case <-end:
-					close(one)
-					return
-				case <-pace.C:
-				}
-				select {
-				case one <- struct{}{}:
-				case <-end:
-					close(one)
-					return
-				}
-			}
-		})
-		defer pacing.Wait()
-		defer close(end)
+		defer liar.pace(128, timeout/4)()
 		head = w.grow(head, 1)
 		begun := time.Now()
 		until(t, f, sink, head, w.genesis)
 		require.Less(t, time.Since(begun), 10*timeout, "200 answers take 50 time-outs")
+	})
+}
+
+// pace lets the guarantor answer one request of a kind in each interval, until
+// the returned function is called.
+func (g *guarantor) pace(kind byte, interval time.Duration) (stop func()) {
+	one, end := make(chan struct{}), make(chan struct{})
+	g.set(func() { g.hold[kind] = one })
+	var pacing sync.WaitGroup
+	pacing.Go(func() {
+		defer close(one)
+		ticks := time.NewTicker(interval)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-end:
+				return
+			case <-ticks.C:
+			}
+			select {
+			case one <- struct{}{}:
+			case <-end:
+				return
+			}
+		}
+	})
+	return func() { close(end); pacing.Wait() }
+}
+
+// Nor does one that serves a long fork slowly, one block in each answer. The fork is
+// invalid at its beginning, which the feed would learn last.
+func TestSlowlyServedFork(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		const timeout = 200 * time.Millisecond
+		w, invented := twoWorlds(t)
+		liar := startPeer(t, invented, 1, manners{single: true})
+		c := openClient(t, w, func(cfg *Config) { cfg.RequestTimeout = timeout }, liar, startGuarantor(t, w, 2))
+		f, sink := openFeed(t, c, FeedConfig{})
+		head := w.grow(w.grow(w.best, 1), 1)
+		until(t, f, sink, head, w.genesis)
+		bubble.Await(t, time.Millisecond, func() bool { _, _, up := c.peers[0].announced(); return up }, "the peer has announced its heads")
+		unknownCore := codec.Guarantee{Report: codec.WorkReport{Core: 99, Package: codec.PackageSpec{Hash: jamq.PackageHash{1}}}}
+		fork := invented.invent(invented.genesis, 1, codec.Extrinsics{Guarantees: []codec.Guarantee{unknownCore}})
+		for i := range jamq.Slot(200) {
+			fork = invented.invent(fork, 2+i, codec.Extrinsics{})
+		}
+		bubble.Await(t, time.Millisecond, func() bool {
+			_, leaves, _ := c.peers[0].announced()
+			return slices.ContainsFunc(leaves, func(l leaf) bool { return l.hash == fork.hash })
+		}, "the peer has announced the fork")
+		defer liar.pace(128, timeout/4)()
+		head = w.grow(head, 1)
+		begun := time.Now()
+		until(t, f, sink, head, w.genesis)
+		require.Less(t, time.Since(begun), 10*timeout, "201 answers take 50 time-outs")
+		require.Positive(t, liar.count(128))
+	})
+}
+
+// A peer that is slow and alone gets a long gap closed in several turns.
+func TestSlowPeerClosesAGap(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		const timeout = 200 * time.Millisecond
+		w := newWorld(t)
+		slow := startPeer(t, w, 1, manners{single: true})
+		c := openClient(t, w, func(cfg *Config) { cfg.RequestTimeout = timeout }, slow)
+		f, sink := openFeed(t, c, FeedConfig{})
+		head := w.genesis
+		for range 50 {
+			head = w.grow(head, 1)
+		}
+		defer slow.pace(128, timeout/4)()
+		until(t, f, sink, head, w.genesis)
+		require.Less(t, slow.count(128), 70, "no block is requested in each turn")
+		require.Empty(t, f.unfinished)
 	})
 }
 
