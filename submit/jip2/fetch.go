@@ -31,6 +31,9 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 	if err := headers.CheckAhead(f.clock, time.Now(), head.Slot); err != nil {
 		return nil, fmt.Errorf("%w: head %s: %w", ErrMalformed, jamq.HeaderHash(head.HeaderHash), err)
 	}
+	if len(f.learned) > f.cfg.MaxGap { // most are of heads that the node has given up
+		clear(f.learned)
+	}
 	var steps []step
 	for at := head; f.tree.Get(jamq.HeaderHash(at.HeaderHash)) == nil; {
 		if len(steps) >= f.cfg.MaxGap || at.Slot <= f.tree.Oldest().Slot {
