@@ -166,6 +166,9 @@ func (f *Feed) askOne(ctx context.Context, block jamq.HeaderHash, pkg jamq.Packa
 	if r := status.report(); r != nil && int(r.Core) >= f.spec.Cores {
 		return nil, fmt.Errorf("%w: package %s on core %d, want below %d", ErrMalformed, pkg, r.Core, f.spec.Cores)
 	}
+	if status.Failed != nil { // no reason, because the node chooses its length
+		status.Failed = new(string)
+	}
 	a := &answer{status: status}
 	if status.Reportable != nil {
 		return a, nil

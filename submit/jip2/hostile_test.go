@@ -3,10 +3,12 @@ package jip2
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/internal/bubble"
 )
 
@@ -48,4 +50,36 @@ func TestInventedHeadsAreForgotten(t *testing.T) {
 func invented(chain uint32, height byte) (h Hash) {
 	h[0], h[1], h[31] = 0xff, byte(chain), height
 	return h
+}
+
+// The reason for which a node calls a package failed is not kept for each block of a gap.
+func TestReasonsAreNotKept(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		s, c := startStraight(t, 9, 5)
+		feed, err := OpenFeed(t.Context(), c, FeedConfig{Service: marks})
+		require.NoError(t, err)
+		sink := newViewSink(t, feed)
+		require.NoError(t, feed.catchUp(t.Context(), sink))
+		feed.Watch(jamq.PackageHash{1}, jamq.RefineContext{Anchor: jamq.HeaderHash(lineHash(9))})
+		s.override = func(method string, params []json.RawMessage) string {
+			switch {
+			case method == "workPackageStatus" && string(params[0]) == quoted(lineHash(19)):
+				return noAnswer
+			case method == "workPackageStatus":
+				return `"result":{"Failed":"` + strings.Repeat("x", maxShape-20) + `"}`
+			}
+			return ""
+		}
+		s.head = 19
+		require.Error(t, feed.catchUp(t.Context(), sink))
+		kept, answers := 0, 0
+		for _, l := range feed.learned {
+			for _, a := range l.answers {
+				answers++
+				kept += len(*a.status.Failed)
+			}
+		}
+		require.Equal(t, 9, answers)
+		require.Zero(t, kept)
+	})
 }
