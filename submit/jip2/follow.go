@@ -117,7 +117,7 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 		return err
 	}
 	at, before := jamq.HeaderHash(final.HeaderHash), f.tree.Finalized().Hash
-	if f.fullAt == at { // fetch no blocks before there is room for them
+	if f.fullAt == at && !at.IsZero() { // fetch no blocks before there is room for them
 		return fmt.Errorf("%w: the final block is of slot %d", chainview.ErrFull, final.Slot)
 	}
 	full := f.deliver(ctx, to, best, final)

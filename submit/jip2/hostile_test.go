@@ -83,3 +83,22 @@ func TestReasonsAreNotKept(t *testing.T) {
 		require.Zero(t, kept)
 	})
 }
+
+// A node without finality that calls the block of zeros final does not stop the feed.
+func TestFinalBlockOfZeros(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		s, c := startStraight(t, 9, 5)
+		feed, err := OpenFeed(t.Context(), c, FeedConfig{Service: marks})
+		require.NoError(t, err)
+		sink := newViewSink(t, feed)
+		s.override = func(method string, _ []json.RawMessage) string {
+			if method == "finalizedBlock" {
+				return fmt.Sprintf(`"result":{"header_hash":%s,"slot":0}`, quoted(Hash{}))
+			}
+			return ""
+		}
+		require.NoError(t, feed.catchUp(t.Context(), sink))
+		require.EqualValues(t, 9, sink.view.Best().Slot)
+		require.EqualValues(t, 5, sink.view.Finalized().Slot)
+	})
+}
