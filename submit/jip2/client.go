@@ -2,7 +2,6 @@ package jip2
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -206,7 +205,9 @@ func (c *Client) await(ctx context.Context) (*conn, error) {
 // connection. It takes at most Config.CallTimeout in total. Errors wrap
 // *[Error] (the node's answer), ErrDisconnected, ErrMalformed, ErrTooLarge,
 // ErrClosed or the error of ctx. After ErrDisconnected or a time-out it is
-// unknown whether the node has carried out the call.
+// unknown whether the node has carried out the call. The client reads nothing
+// more from the node while a call decodes a result of more than 64 KiB, so an
+// UnmarshalJSON of into must not wait for another call.
 func (c *Client) Call(ctx context.Context, into any, method string, params ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
 	defer cancel()
@@ -214,15 +215,8 @@ func (c *Client) Call(ctx context.Context, into any, method string, params ...an
 	if err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
-	raw, err := conn.call(ctx, method, params, nil)
-	if err != nil {
+	if err := conn.call(ctx, into, nil, method, params); err != nil {
 		return fmt.Errorf("%s: %w", method, err)
-	}
-	if into == nil {
-		return nil
-	}
-	if err := json.Unmarshal(raw, into); err != nil {
-		return malformed(method, err)
 	}
 	return nil
 }

@@ -44,6 +44,8 @@ type request struct {
 	// registers it itself, because notifications may follow the answer
 	// immediately.
 	stream *stream
+	// done is closed when the call has decoded the result or was given up.
+	done chan struct{}
 }
 
 type answered struct {
@@ -267,13 +269,19 @@ func (c *conn) refuse(m *message) {
 }
 
 // answer passes a result to the call that waits for it. It drops the result of
-// a call that no longer waits.
+// a call that no longer waits. A small result is copied, so that the rest of its
+// message can be freed. A large one is not: answer waits until the call has decoded
+// it, so that calls at once do not hold a large message each.
 func (c *conn) answer(m *message) {
 	id, err := strconv.ParseUint(idKey(m.ID), 10, 64)
 	if err != nil {
 		return
 	}
 	a := answered{result: m.Result}
+	large := len(m.Result) > maxShape
+	if !large {
+		a.result = bytes.Clone(m.Result)
+	}
 	if refused := errorOf(m.Error); refused != nil {
 		a = answered{err: refused}
 	}
@@ -284,8 +292,12 @@ func (c *conn) answer(m *message) {
 		a.err = c.attach(r.stream, a.result)
 	}
 	c.mu.Unlock()
-	if r != nil {
-		r.answer <- a
+	if r == nil {
+		return
+	}
+	r.answer <- a
+	if large {
+		<-r.done
 	}
 }
 
@@ -338,16 +350,19 @@ func (c *conn) fail(err error) {
 	}
 }
 
-// call sends a request and waits for its answer.
-func (c *conn) call(ctx context.Context, method string, params []any, stream *stream) (part, error) {
+// call sends a request, waits for its answer and decodes the result into the
+// pointer into. If into is nil, the result is dropped. stream is not nil if the
+// request opens a subscription.
+func (c *conn) call(ctx context.Context, into any, stream *stream, method string, params []any) error {
 	if params == nil {
 		params = []any{}
 	}
-	r := &request{answer: make(chan answered, 1), stream: stream}
+	r := &request{answer: make(chan answered, 1), stream: stream, done: make(chan struct{})}
+	defer close(r.done)
 	c.mu.Lock()
 	if c.failed != nil {
 		c.mu.Unlock()
-		return nil, c.failed
+		return c.failed
 	}
 	c.lastID++
 	id := c.lastID
@@ -372,14 +387,20 @@ func (c *conn) call(ctx context.Context, method string, params []any, stream *st
 	}
 	if err != nil {
 		forget()
-		return nil, err
+		return err
 	}
 	select {
 	case a := <-r.answer:
-		return a.result, a.err
+		if a.err != nil || into == nil {
+			return a.err
+		}
+		if err := json.Unmarshal(a.result, into); err != nil {
+			return malformed("result", err)
+		}
+		return nil
 	case <-ctx.Done():
 		forget()
-		return nil, fmt.Errorf("no answer: %w", ctx.Err())
+		return fmt.Errorf("no answer: %w", ctx.Err())
 	}
 }
 
@@ -404,6 +425,5 @@ func (c *conn) write(ctx context.Context, raw []byte) error {
 
 // subscribe opens a subscription on this connection.
 func (c *conn) subscribe(ctx context.Context, s *stream) error {
-	_, err := c.call(ctx, s.method, s.params, s)
-	return err
+	return c.call(ctx, nil, s, s.method, s.params)
 }
