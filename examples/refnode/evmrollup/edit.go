@@ -75,6 +75,7 @@ func (e *Edit) apply(view *statedb.View) (err error) {
 type edits struct {
 	mu      sync.Mutex
 	waiting []Edit
+	taken   uint64                 // the newest block that has taken its edits
 	of      map[common.Hash][]Edit // by block
 	undone  []span                 // blocks whose state an edit took back, oldest edit first
 }
@@ -82,10 +83,11 @@ type edits struct {
 // span are the blocks after one number and before another.
 type span struct{ after, before uint64 }
 
-// next returns the edits of the next block.
-func (e *edits) next() []Edit {
+// next returns the edits of a block that is about to be made. Later edits are not in it.
+func (e *edits) next(number uint64) []Edit {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.taken = number
 	return slices.Clone(e.waiting)
 }
 
@@ -129,6 +131,7 @@ func (e *edits) discarded(b *Block) {
 	e.waiting = slices.Concat(e.of[b.Hash()], e.waiting)
 	e.undone = slices.DeleteFunc(e.undone, func(s span) bool { return s.before == b.NumberU64() })
 	delete(e.of, b.Hash())
+	e.taken = min(e.taken, b.NumberU64()-1)
 }
 
 // took reports whether an edit took the state of a block back.
@@ -138,19 +141,21 @@ func (e *edits) took(block uint64) bool {
 	return slices.ContainsFunc(e.undone, func(s span) bool { return s.after < block && block < s.before })
 }
 
-// Edit lets the next block have an edit. MineTo makes one. The error wraps ErrEdit.
-func (c *Chain) Edit(e Edit) error {
-	view, err := c.StateAt(c.ledger.Head())
+// Edit lets the next block have an edit, and returns the number of that block, which MineTo
+// makes. A block that is being made does not have the edit. The error wraps ErrEdit.
+func (c *Chain) Edit(e Edit) (number uint64, err error) {
+	head := c.ledger.Head()
+	view, err := c.StateAt(head)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := e.check(view.Account(e.Address)); err != nil {
-		return err
+		return 0, err
 	}
 	c.edits.mu.Lock()
 	defer c.edits.mu.Unlock()
 	c.edits.waiting = append(c.edits.waiting, e)
-	return nil
+	return max(head.NumberU64(), c.edits.taken) + 1, nil
 }
 
 // Keep keeps the state of the newest block while the process runs, for an edit that goes

@@ -27,7 +27,9 @@ func TestUndoneEdit(t *testing.T) {
 	}
 	mine := func(number uint64, edits ...Edit) builder.Block[*Block] {
 		for _, e := range edits {
-			require.NoError(t, r.Edit(e))
+			in, err := r.Edit(e)
+			require.NoError(t, err)
+			require.Equal(t, number, in)
 		}
 		r.MineTo(number)
 		b := builder.Block[*Block]{Number: number, PreRoot: r.Root()}
@@ -55,12 +57,33 @@ func TestUndoneEdit(t *testing.T) {
 	require.EqualValues(t, 6, balance(), "and only in it")
 }
 
+// TestEditDuringABlock: an edit that comes while a block is made is in the next one, and the
+// caller learns the number of that one.
+func TestEditDuringABlock(t *testing.T) {
+	r := recovered(t, keepNothing)
+	rich := common.Address{0x12}
+	apply := func(b builder.Block[*Block]) *uint256.Int {
+		require.NoError(t, r.Apply(t.Context(), b))
+		view, err := r.StateAt(r.Head())
+		require.NoError(t, err)
+		return view.Account(rich).Balance
+	}
+	r.MineTo(2)
+	first := r.propose(t)
+	number, err := r.Edit(Edit{Address: rich, Balance: uint256.NewInt(5)})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, number)
+	require.Zero(t, apply(first).Uint64())
+	require.EqualValues(t, 5, apply(r.propose(t)).Uint64())
+}
+
 // TestEditIsRefused: an edit that is out of range changes nothing.
 func TestEditIsRefused(t *testing.T) {
 	r := recovered(t, keepNothing)
 	_, who := user(0)
 	code, nonce := make([]byte, maxCode+1), uint64(3)
-	require.NoError(t, r.Edit(Edit{Address: who, Nonce: &nonce}))
+	_, err := r.Edit(Edit{Address: who, Nonce: &nonce})
+	require.NoError(t, err)
 	r.MineTo(1)
 	body, root, err := r.Propose(t.Context(), 1)
 	require.NoError(t, err)
@@ -71,9 +94,10 @@ func TestEditIsRefused(t *testing.T) {
 		{Address: who, Code: &code},
 		{Address: who, Balance: new(uint256.Int).Lsh(uint256.NewInt(1), maxBalanceBits)},
 	} {
-		require.ErrorIs(t, r.Edit(e), ErrEdit)
+		_, err := r.Edit(e)
+		require.ErrorIs(t, err, ErrEdit)
 	}
-	require.Empty(t, r.edits.next())
+	require.Empty(t, r.edits.next(2))
 	view, err := r.StateAt(r.Head())
 	require.NoError(t, err)
 	require.Equal(t, statedb.Account{Exists: true, Nonce: 3, Balance: view.Account(who).Balance, CodeHash: view.Account(who).CodeHash}, view.Account(who))
@@ -99,7 +123,8 @@ func TestBack(t *testing.T) {
 	after := apply()
 	require.ErrorIs(t, r.SendTransaction(again), txpool.ErrAlreadyKnown)
 
-	require.NoError(t, r.Edit(Edit{Back: snapshot}))
+	_, err = r.Edit(Edit{Back: snapshot})
+	require.NoError(t, err)
 	r.MineTo(3)
 	back := apply()
 	require.Equal(t, kept.Root, back.Root)

@@ -63,7 +63,7 @@ func (c *Chain) nextHeader(parent *Block) *types.Header {
 // that cannot run leaves the lease: it is dropped with the reason, or it waits
 // for the next block. If none could run, the block is nil, unless it may be empty.
 func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Session, empty bool) (*Block, error) {
-	edits := c.edits.next()
+	edits := c.edits.next(header.Number.Uint64())
 	view, err := c.viewWith(parent, edits)
 	if err != nil {
 		return nil, err

@@ -51,7 +51,11 @@ func (n *Node) SendTransaction(tx *types.Transaction) error {
 // Mine makes a number of blocks, which may be empty, and waits until they are latest. The
 // error is that of ctx, or of a node that has stopped.
 func (n *Node) Mine(ctx context.Context, blocks uint64) error {
-	last := n.builder.Heads().Pending.Number + blocks
+	return n.mineTo(ctx, n.builder.Heads().Pending.Number+blocks)
+}
+
+// mineTo makes the blocks up to a number, and waits until the last one is latest.
+func (n *Node) mineTo(ctx context.Context, last uint64) error {
 	n.MineTo(last)
 	return n.builder.Await(ctx, func(h canonical.Heads) bool { return h.Latest.Number >= last })
 }
@@ -59,10 +63,11 @@ func (n *Node) Mine(ctx context.Context, blocks uint64) error {
 // Edit sets a part of an account. It makes a block, which may be empty otherwise, and waits
 // until it is latest. The error wraps evmrollup.ErrEdit, or is that of Mine.
 func (n *Node) Edit(ctx context.Context, e evmrollup.Edit) error {
-	if err := n.Chain.Edit(e); err != nil {
+	number, err := n.Chain.Edit(e)
+	if err != nil {
 		return err
 	}
-	return n.Mine(ctx, 1)
+	return n.mineTo(ctx, number)
 }
 
 // QueueStats returns the statistics of the queue.
