@@ -76,6 +76,17 @@ func (c *Chain) SlotBegan() {
 	c.production.began = true
 }
 
+// Mine lets a number of blocks be made, at once and even without transactions, after those
+// of earlier calls. It returns the number of the last one.
+func (c *Chain) Mine(blocks uint64) (last uint64) {
+	head := c.ledger.Head().NumberU64()
+	p := &c.production
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.upTo = max(p.upTo, head) + blocks
+	return p.upTo
+}
+
 // MineTo lets blocks be made up to a number, at once and even without transactions.
 func (c *Chain) MineTo(number uint64) {
 	c.production.mu.Lock()

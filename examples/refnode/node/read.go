@@ -51,12 +51,11 @@ func (n *Node) SendTransaction(tx *types.Transaction) error {
 // Mine makes a number of blocks, which may be empty, and waits until they are latest. The
 // error is that of ctx, or of a node that has stopped.
 func (n *Node) Mine(ctx context.Context, blocks uint64) error {
-	return n.mineTo(ctx, n.builder.Heads().Pending.Number+blocks)
+	return n.await(ctx, n.Chain.Mine(blocks))
 }
 
-// mineTo makes the blocks up to a number, and waits until the last one is latest.
-func (n *Node) mineTo(ctx context.Context, last uint64) error {
-	n.MineTo(last)
+// await waits until the block with a number is latest.
+func (n *Node) await(ctx context.Context, last uint64) error {
 	return n.builder.Await(ctx, func(h canonical.Heads) bool { return h.Latest.Number >= last })
 }
 
@@ -67,7 +66,8 @@ func (n *Node) Edit(ctx context.Context, e evmrollup.Edit) error {
 	if err != nil {
 		return err
 	}
-	return n.mineTo(ctx, number)
+	n.MineTo(number)
+	return n.await(ctx, number)
 }
 
 // QueueStats returns the statistics of the queue.

@@ -55,6 +55,23 @@ func TestMine(t *testing.T) {
 	require.NotEqual(t, header(0).Root, header(7).Root)
 }
 
+// TestMineAtOnce: calls that come at the same time make a block each.
+func TestMineAtOnce(t *testing.T) {
+	s := serveDev(t)
+	c, eth := s.dial(s.server.URL), s.eth(s.server.URL)
+	const calls = 8
+	errs := make(chan error, calls)
+	for range calls {
+		go func() { errs <- c.CallContext(t.Context(), nil, "evm_mine") }()
+	}
+	for range calls {
+		require.NoError(t, <-errs)
+	}
+	n, err := eth.BlockNumber(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, calls, n)
+}
+
 // TestAutomine: without it, transactions wait for evm_mine.
 func TestAutomine(t *testing.T) {
 	s := serveDev(t)
