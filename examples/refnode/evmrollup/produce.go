@@ -7,8 +7,13 @@ import (
 	"time"
 )
 
-// ErrTime is returned for a time of a block that is not after the time of the newest one.
-var ErrTime = errors.New("evmrollup: time of a block is in the past")
+// ErrTime is wrapped by the error of a time of a block that is not after the time of the
+// newest one, or after MaxTime.
+var ErrTime = errors.New("evmrollup: invalid time of a block")
+
+// MaxTime is the latest time that a developer can set, in Unix seconds: the end of the year
+// 9999, after which many programs have no dates. Blocks go on from there.
+const MaxTime = 253_402_300_799
 
 // production decides when blocks are made and which time they have. Its zero value makes
 // blocks of waiting transactions at the time of the machine's clock; developers change it.
@@ -23,8 +28,9 @@ type production struct {
 	// none. last is when the newest block was made, or every was set.
 	every time.Duration
 	last  time.Time
-	// offset is added to the clock. next is the time of the next block in Unix seconds, or 0.
-	offset time.Duration
+	// offset is added to the clock, in seconds. next is the time of the next block in Unix
+	// seconds, or 0.
+	offset int64
 	next   uint64
 	// apart is the least time between a block and its parent, in seconds.
 	apart uint64
@@ -55,7 +61,7 @@ func (p *production) after(parent uint64) uint64 {
 	if p.next > 0 {
 		return max(least, p.next)
 	}
-	return max(least, uint64(time.Now().Add(p.offset).Unix()))
+	return max(least, uint64(time.Now().Unix()+p.offset))
 }
 
 // made notes the time of the newest block.
@@ -127,15 +133,18 @@ func (c *Chain) Automine() bool {
 	return !c.production.manual
 }
 
-// IncreaseTime moves the clock of later blocks forward, or back if seconds is negative,
-// and returns by how many seconds it is now ahead of the machine's. No block is older than
-// its parent.
-func (c *Chain) IncreaseTime(seconds int64) int64 {
+// IncreaseTime moves the clock of later blocks forward, and returns by how many seconds it
+// is now ahead of the machine's. The error wraps ErrTime if it would be after MaxTime.
+func (c *Chain) IncreaseTime(seconds uint64) (ahead int64, err error) {
 	p := &c.production
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.offset += time.Duration(seconds) * time.Second
-	return int64(p.offset / time.Second)
+	room := max(0, MaxTime-(time.Now().Unix()+p.offset))
+	if seconds > uint64(room) {
+		return 0, fmt.Errorf("%w: %d seconds later, want at most %d", ErrTime, seconds, room)
+	}
+	p.offset += int64(seconds)
+	return p.offset, nil
 }
 
 // SetNextTime sets the time of the next block, in Unix seconds. The clock goes on from
@@ -146,8 +155,11 @@ func (c *Chain) SetNextTime(seconds uint64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if seconds <= head {
-		return fmt.Errorf("%w: have %d, want more than %d", ErrTime, seconds, head)
+		return fmt.Errorf("%w: %d is in the past, want more than %d", ErrTime, seconds, head)
 	}
-	p.next, p.offset = seconds, time.Until(time.Unix(int64(seconds), 0))
+	if seconds > MaxTime {
+		return fmt.Errorf("%w: %d, want at most %d", ErrTime, seconds, uint64(MaxTime))
+	}
+	p.next, p.offset = seconds, int64(seconds)-time.Now().Unix()
 	return nil
 }

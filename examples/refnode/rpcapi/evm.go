@@ -29,9 +29,6 @@ type EVM struct {
 // JAM core takes one per slot.
 const maxMined = 256
 
-// maxSeconds is the maximum number of seconds of a call: a hundred years.
-const maxSeconds = 100 * 365 * 24 * 60 * 60
-
 // MineArgs is the optional parameter of evm_mine: the time of the first block in Unix
 // seconds, as a number or a hex string, or an object with it and the number of blocks.
 type MineArgs struct {
@@ -55,19 +52,22 @@ func (e *EVM) Mine(ctx context.Context, args *MineArgs) (string, error) {
 	if args != nil && args.Blocks != nil {
 		blocks = uint64(*args.Blocks)
 	}
+	if err := checkBlocks(blocks); err != nil {
+		return "", err
+	}
 	if args != nil && args.Timestamp != nil {
 		if err := e.node.SetNextTime(uint64(*args.Timestamp)); err != nil {
 			return "", invalidParams("%v", err)
 		}
 	}
-	return "0", e.mine(ctx, blocks)
+	return "0", e.node.Mine(ctx, blocks)
 }
 
-func (e *EVM) mine(ctx context.Context, blocks uint64) error {
-	if blocks > maxMined {
-		return invalidParams("%d blocks, want at most %d", blocks, maxMined)
+func checkBlocks(n uint64) error {
+	if n > maxMined {
+		return invalidParams("%d blocks, want at most %d", n, maxMined)
 	}
-	return e.node.Mine(ctx, blocks)
+	return nil
 }
 
 // SetAutomine implements evm_setAutomine. With false, blocks are made by evm_mine only.
@@ -98,10 +98,11 @@ func (e *EVM) setInterval(n uint64, unit time.Duration) (bool, error) {
 // IncreaseTime implements evm_increaseTime. It moves the clock of later blocks, and returns
 // by how many seconds it is ahead of the machine's.
 func (e *EVM) IncreaseTime(seconds math.HexOrDecimal64) (int64, error) {
-	if seconds > maxSeconds {
-		return 0, invalidParams("%d seconds, want at most %d", seconds, maxSeconds)
+	ahead, err := e.node.IncreaseTime(uint64(seconds))
+	if err != nil {
+		return 0, invalidParams("%v", err)
 	}
-	return e.node.IncreaseTime(int64(seconds)), nil
+	return ahead, nil
 }
 
 // SetNextBlockTimestamp implements evm_setNextBlockTimestamp. It returns the time, in Unix
@@ -182,24 +183,32 @@ func (t *Tool) Mine(ctx context.Context, blocks, interval *hexutil.Uint64) (bool
 	if blocks != nil {
 		n = uint64(*blocks)
 	}
-	if interval == nil {
-		return true, t.evm.mine(ctx, n)
+	if err := checkBlocks(n); err != nil {
+		return false, err
 	}
-	if n > maxMined || *interval > maxSeconds {
-		return false, invalidParams("%d blocks and %d seconds, want at most %d and %d", n, *interval, maxMined, maxSeconds)
+	var err error
+	if interval == nil || *interval == 0 || n < 2 {
+		err = t.evm.node.Mine(ctx, n)
+	} else {
+		err = t.mineApart(ctx, n, uint64(*interval))
 	}
-	for i := range n {
-		if i > 0 && *interval > 0 {
-			next := t.evm.node.Head().Time() + uint64(*interval)
-			if err := t.evm.node.SetNextTime(next); err != nil {
-				return false, invalidParams("%v", err)
-			}
+	return err == nil, err
+}
+
+// mineApart makes n ≥ 2 blocks whose times are seconds apart.
+func (t *Tool) mineApart(ctx context.Context, n, seconds uint64) error {
+	first := t.evm.node.NextTime()
+	if most := (evmrollup.MaxTime - min(first, evmrollup.MaxTime)) / (n - 1); seconds > most {
+		return invalidParams("%d blocks that are %d seconds apart, want at most %d", n, seconds, most)
+	}
+	err := t.evm.node.Mine(ctx, 1)
+	for i := uint64(1); i < n && err == nil; i++ {
+		if err := t.evm.node.SetNextTime(t.evm.node.Head().Time() + seconds); err != nil {
+			return invalidParams("%v", err)
 		}
-		if err := t.evm.mine(ctx, 1); err != nil {
-			return false, err
-		}
+		err = t.evm.node.Mine(ctx, 1)
 	}
-	return true, nil
+	return err
 }
 
 // SetBalance implements hardhat_setBalance and anvil_setBalance, in wei. Like the methods

@@ -72,6 +72,52 @@ func TestMineAtOnce(t *testing.T) {
 	require.EqualValues(t, calls, n)
 }
 
+// TestBoundOfTime: no call gives a block a time after the year 9999, and a refused call
+// changes nothing.
+func TestBoundOfTime(t *testing.T) {
+	s := serveDev(t)
+	c, eth := s.dial(s.server.URL), s.eth(s.server.URL)
+	const last = 253_402_300_799
+	refused := func(method string, args ...any) {
+		t.Helper()
+		before, err := eth.HeaderByNumber(t.Context(), nil)
+		require.NoError(t, err)
+		err = c.CallContext(t.Context(), nil, method, args...)
+		require.ErrorContains(t, err, "want", method)
+		require.Equal(t, -32602, code(err))
+		after, err := eth.HeaderByNumber(t.Context(), nil)
+		require.NoError(t, err)
+		require.Equal(t, before.Hash(), after.Hash(), method)
+	}
+	soon := uint64(time.Now().Unix()) + 1_000_000
+	refused("evm_mine", m{"timestamp": soon, "blocks": 257})
+	refused("evm_mine", uint64(last+1))
+	refused("evm_setNextBlockTimestamp", uint64(math.MaxUint64))
+	refused("evm_increaseTime", uint64(last))
+	refused("evm_increaseTime", uint64(math.MaxInt64))
+	refused("hardhat_mine", "0x100", hexutil.Uint64(last/255))
+	refused("hardhat_mine", "0x2", hexutil.Uint64(math.MaxUint64))
+	require.NoError(t, c.CallContext(t.Context(), nil, "evm_mine"))
+	h, err := eth.HeaderByNumber(t.Context(), nil)
+	require.NoError(t, err)
+	require.Less(t, h.Time, soon)
+
+	const century = 100 * 365 * 24 * 60 * 60
+	for range 4 { // more than fits into a time.Duration
+		require.NoError(t, c.CallContext(t.Context(), nil, "evm_increaseTime", century))
+	}
+	mine := func(args ...any) uint64 {
+		require.NoError(t, c.CallContext(t.Context(), nil, "evm_mine", args...))
+		h, err := eth.HeaderByNumber(t.Context(), nil)
+		require.NoError(t, err)
+		return h.Time
+	}
+	require.GreaterOrEqual(t, mine(), h.Time+4*century)
+	require.EqualValues(t, last, mine(last))
+	require.Greater(t, mine(), uint64(last), "blocks go on")
+	refused("evm_increaseTime", 1)
+}
+
 // TestAutomine: without it, transactions wait for evm_mine.
 func TestAutomine(t *testing.T) {
 	s := serveDev(t)
