@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -130,7 +131,7 @@ func (e *EVM) Snapshot() (hexutil.Uint64, error) {
 // transactions after the snapshot can be sent again. Blocks, their numbers and the time
 // stay, because JAM has them. It returns false for a snapshot that does not exist; a
 // snapshot ends with a revert to it or to an earlier one.
-func (e *EVM) Revert(ctx context.Context, id hexutil.Uint64) (bool, error) {
+func (e *EVM) Revert(ctx context.Context, id math.HexOrDecimal64) (bool, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	i := int(id) - 1
@@ -173,12 +174,27 @@ func (a *Anvil) AutoImpersonateAccount(on bool) error {
 	return nil
 }
 
+// quantity is a number of at most 256 bits as tools send it: a hex string, also with leading
+// zeros, or a decimal number.
+type quantity uint256.Int
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (q *quantity) UnmarshalJSON(raw []byte) error {
+	text := strings.Trim(string(raw), `"`)
+	n, ok := math.ParseBig256(text)
+	if !ok || text == "" || n.Sign() < 0 {
+		return fmt.Errorf("invalid hex or decimal integer %q", text)
+	}
+	(*uint256.Int)(q).SetFromBig(n)
+	return nil
+}
+
 // Tool implements what the namespaces hardhat and anvil have in common.
 type Tool struct{ evm *EVM }
 
 // Mine implements hardhat_mine and anvil_mine: it makes a number of blocks, 1 by default.
 // interval is the distance of their times in seconds.
-func (t *Tool) Mine(ctx context.Context, blocks, interval *hexutil.Uint64) (bool, error) {
+func (t *Tool) Mine(ctx context.Context, blocks, interval *math.HexOrDecimal64) (bool, error) {
 	n := uint64(1)
 	if blocks != nil {
 		n = uint64(*blocks)
@@ -213,12 +229,12 @@ func (t *Tool) mineApart(ctx context.Context, n, seconds uint64) error {
 
 // SetBalance implements hardhat_setBalance and anvil_setBalance, in wei. Like the methods
 // that follow it makes a block with the change, and returns when that is latest.
-func (t *Tool) SetBalance(ctx context.Context, account common.Address, wei hexutil.U256) (bool, error) {
+func (t *Tool) SetBalance(ctx context.Context, account common.Address, wei quantity) (bool, error) {
 	return t.edit(ctx, evmrollup.Edit{Address: account, Balance: (*uint256.Int)(&wei)})
 }
 
 // SetNonce implements hardhat_setNonce and anvil_setNonce.
-func (t *Tool) SetNonce(ctx context.Context, account common.Address, nonce hexutil.Uint64) (bool, error) {
+func (t *Tool) SetNonce(ctx context.Context, account common.Address, nonce math.HexOrDecimal64) (bool, error) {
 	return t.edit(ctx, evmrollup.Edit{Address: account, Nonce: (*uint64)(&nonce)})
 }
 
@@ -228,7 +244,7 @@ func (t *Tool) SetCode(ctx context.Context, account common.Address, code hexutil
 }
 
 // SetStorageAt implements hardhat_setStorageAt and anvil_setStorageAt.
-func (t *Tool) SetStorageAt(ctx context.Context, account common.Address, slot hexutil.U256, value common.Hash) (bool, error) {
+func (t *Tool) SetStorageAt(ctx context.Context, account common.Address, slot quantity, value common.Hash) (bool, error) {
 	key := common.Hash((*uint256.Int)(&slot).Bytes32())
 	return t.edit(ctx, evmrollup.Edit{Address: account, Slot: &key, Value: value})
 }

@@ -247,6 +247,46 @@ func TestEstimateForTheNextBlock(t *testing.T) {
 	}
 }
 
+// TestQuantities: tools send numbers in hex, also with leading zeros such as those of a hash
+// that is a slot, and in decimal.
+func TestQuantities(t *testing.T) {
+	s := serveDev(t)
+	c, eth := s.dial(s.server.URL), s.eth(s.server.URL)
+	account, slot := common.Address{0x51}, common.Hash{1: 7}
+	for i, n := range []any{"0x4d2", "0x04d2", 1234, "1234"} {
+		require.NoError(t, c.CallContext(t.Context(), nil, "hardhat_setBalance", account, 0))
+		require.NoError(t, c.CallContext(t.Context(), nil, "hardhat_setBalance", account, n))
+		balance, err := eth.BalanceAt(t.Context(), account, nil)
+		require.NoError(t, err)
+		require.EqualValues(t, 1234, balance.Uint64())
+		require.NoError(t, c.CallContext(t.Context(), nil, "anvil_setNonce", common.Address{byte(i)}, n))
+		nonce, err := eth.NonceAt(t.Context(), common.Address{byte(i)}, nil)
+		require.NoError(t, err)
+		require.EqualValues(t, 1234, nonce)
+	}
+	require.NoError(t, c.CallContext(t.Context(), nil, "hardhat_setStorageAt", account, slot, common.Hash{31: 1}))
+	value, err := eth.StorageAt(t.Context(), account, slot, nil)
+	require.NoError(t, err)
+	require.Equal(t, common.Hash{31: 1}.Bytes(), value)
+	before, err := eth.BlockNumber(t.Context())
+	require.NoError(t, err)
+	for _, n := range []any{"0x2", "0x02", 2} {
+		require.NoError(t, c.CallContext(t.Context(), nil, "anvil_mine", n, n))
+	}
+	after, err := eth.BlockNumber(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, before+6, after)
+	var id hexutil.Uint64
+	var ok bool
+	require.NoError(t, c.CallContext(t.Context(), &id, "evm_snapshot"))
+	require.NoError(t, c.CallContext(t.Context(), &ok, "evm_revert", uint64(id)))
+	require.True(t, ok)
+	for _, n := range []any{-1, "-1", "", 1.5, "0x", "ten", "0x1" + slot.Hex()[2:], true} {
+		err := c.CallContext(t.Context(), nil, "hardhat_setBalance", account, n)
+		require.Equal(t, -32602, code(err), "%v", n)
+	}
+}
+
 // TestNoEVMWithoutDev: outside of developer mode no client decides when blocks are made.
 func TestNoEVMWithoutDev(t *testing.T) {
 	s := serve(t, func(_ *node.Config, c *Config) { c.API = namespaces })
