@@ -25,7 +25,7 @@ type Config struct {
 	DialTimeout, CallTimeout time.Duration
 	// PingInterval is the time between two pings. It must be positive; the
 	// default is 10 s. A connection on which nothing arrives for three
-	// intervals is closed.
+	// intervals is closed, and so is one on which a message takes longer.
 	PingInterval time.Duration
 	// MaxRequest is the maximum size of a message to the node, in bytes, at least
 	// 1,024. The default is 20 MiB, enough for the base64 of the largest bundle of the

@@ -25,8 +25,10 @@ type conn struct {
 	closed  chan struct{}
 	closing sync.Once
 
-	// malformed limits the log of malformed messages. It belongs to the reader.
+	// These fields belong to the reader. malformed limits the log of malformed
+	// messages. partly is set while a part of a message has arrived.
 	malformed feed.Repeated
+	partly    bool
 
 	writing sync.Mutex
 
@@ -129,8 +131,13 @@ func newConn(ws *websocket.Conn, cfg *Config, log *slog.Logger) *conn {
 	return c
 }
 
-// extendDeadline moves the read deadline to three ping intervals from now.
+// extendDeadline moves the read deadline to three ping intervals from now. It does
+// nothing within a message: otherwise a node that answers pings could send one
+// message without end, during which no call gets an answer.
 func (c *conn) extendDeadline() error {
+	if c.partly {
+		return nil
+	}
 	return c.ws.SetReadDeadline(time.Now().Add(3 * c.cfg.PingInterval))
 }
 
@@ -187,8 +194,10 @@ func (c *conn) receive() ([]byte, error) {
 	if kind != websocket.TextMessage {
 		return nil, fmt.Errorf("%w: a message that is not text", ErrMalformed)
 	}
+	c.partly = true
 	var raw bytes.Buffer
 	_, err = raw.ReadFrom(message)
+	c.partly = false
 	return raw.Bytes(), err
 }
 
