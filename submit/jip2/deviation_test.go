@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -287,6 +288,26 @@ func TestHeadAheadOfTheClock(t *testing.T) {
 		s.head = 10
 		require.NoError(t, feed.catchUp(t.Context(), sink))
 		require.EqualValues(t, 10, sink.view.Best().Slot)
+	})
+}
+
+// A feed does not begin at a final block that is far ahead of the clock, because it could
+// not follow the real ones then.
+func TestFinalAheadOfTheClock(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		s, c := startStraight(t, 9, 5)
+		s.override = func(method string, _ []json.RawMessage) string {
+			if method == "finalizedBlock" {
+				return descriptor(math.MaxUint32)
+			}
+			return ""
+		}
+		_, err := OpenFeed(t.Context(), c, FeedConfig{Service: marks})
+		require.ErrorIs(t, err, ErrMalformed)
+		require.ErrorContains(t, err, "clock")
+		s.override = nil
+		_, err = OpenFeed(t.Context(), c, FeedConfig{Service: marks})
+		require.NoError(t, err)
 	})
 }
 

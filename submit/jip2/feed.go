@@ -123,8 +123,9 @@ var _ submit.ChainFeed = (*Feed)(nil)
 // OpenFeed fetches the chain's constants and, if FeedConfig.Root is zero, the
 // finalized block. It checks that the node has the methods that a feed needs,
 // and that it knows the status of packages. Errors wrap ErrInvalidConfig,
-// ErrUnsupported (naming all methods that are missing) or jamq.ErrInvalidSpec,
-// or are those of [Client.Call].
+// ErrUnsupported (naming all methods that are missing), jamq.ErrInvalidSpec, or
+// ErrMalformed if the finalized block is far ahead of the machine's clock, or are
+// those of [Client.Call].
 func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -164,6 +165,9 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 		return nil, err
 	}
 	if f.cfg.Root.Hash.IsZero() {
+		if err := headers.CheckAhead(f.clock, time.Now(), head.Slot); err != nil {
+			return nil, fmt.Errorf("%w: final block %s: %w", ErrMalformed, jamq.HeaderHash(head.HeaderHash), err)
+		}
 		f.cfg.Root = jamq.Block{Hash: jamq.HeaderHash(head.HeaderHash), Slot: head.Slot}
 	}
 	f.tree = headers.New(f.cfg.Root.Hash, cfg.Best, f.cfg.Root.Slot, f.spec.RecentHistory, fates{})
