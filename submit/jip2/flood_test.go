@@ -17,7 +17,7 @@ import (
 // of memory, as Config.MaxAnswer says: a message and its garbage take at most half of
 // that, and the garbage collector lets it double.
 func TestMemoryUnderFloods(t *testing.T) {
-	const mebi, messages = 1 << 20, 8
+	const mebi, messages = 1 << 20, 4
 	for name, flood := range map[string]struct{ head, tail string }{
 		"update":  {`{"jsonrpc":"2.0","method":"x","params":{"subscription":7,"result":"`, `"}}`},
 		"error":   {`{"jsonrpc":"2.0","method":"x","params":{"subscription":7,"error":"`, `"}}`},
