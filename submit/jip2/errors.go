@@ -86,23 +86,28 @@ func errorOf(raw part) *Error {
 			e.Message = excerpt(raw)
 		}
 	}
-	const most = 1024
-	e.Message = strings.Clone(e.Message[:min(len(e.Message), most)])
+	e.Message = cut(e.Message)
 	if len(e.Data) > maxShape {
 		e.Data = nil
 	}
 	return e
 }
 
-// malformed returns the error of a part of a message that cannot be decoded, because of
+// malformed returns the error of a named part of a message that cannot be decoded, because of
 // err. It wraps ErrMalformed. A text of err that is longer than 1,024 bytes is cut: the
 // standard library quotes a number that is out of range, whatever its length.
-func malformed(what string, err error) error {
-	const most = 1024
-	if text := err.Error(); len(text) > most {
-		err = errors.New(strings.Clone(text[:most]))
+func malformed(name string, err error) error {
+	if text := err.Error(); cut(text) != text {
+		err = errors.New(cut(text))
 	}
-	return fmt.Errorf("%s: %w: %w", what, ErrMalformed, err)
+	return fmt.Errorf("%s: %w: %w", name, ErrMalformed, err)
+}
+
+// cut returns at most the first 1,024 bytes of a text. They share no memory with it, so
+// that the rest can be freed.
+func cut(text string) string {
+	const most = 1024
+	return strings.Clone(text[:min(len(text), most)])
 }
 
 // present reports whether a field of a message has a value other than null.

@@ -17,7 +17,7 @@ var chainFields = map[string]string{
 	"parentHash":     "as `hash`",
 	"blockHash":      "as `hash`",
 	"stateRoot":      "the root of a unified binary tree (EIP-7864); zero in a simulated block, because overrides need not fit into the tree",
-	"timestamp":      "the clock of the node; blocks may be faster than one per second, so a block can have the time of its parent",
+	"timestamp":      "the clock of the node; outside of developer mode, blocks may be faster than one per second, so a block can have the time of its parent",
 	"blockTimestamp": "as `timestamp`",
 	"mixHash":        "a hash of the parent's hash, because no beacon chain draws one; the builder knows it in advance",
 	"miner":          "`0x4A414D5100000000000000000000000000000001` receives the tips",

@@ -210,23 +210,23 @@ func (c *conformance) specification() []specified {
 	require.NoError(c.t, err)
 	var filter string
 	require.NoError(c.t, c.ours.CallContext(c.t.Context(), &filter, "eth_newFilter", m{}))
-	nobody, none := common.Hash{1}, []any{}
+	unknown, none := common.Hash{1}, []any{}
 	var byHash, byPlace, byHashAndPlace [][]any
 	for i, tx := range c.txs {
 		byHash = append(byHash, []any{tx.Hash()})
 		byPlace = append(byPlace, []any{hexutil.Uint64(i + 1), "0x0"})
 		byHashAndPlace = append(byHashAndPlace, []any{blockHash(c.t, c.ours, i+1), "0x0"})
 	}
-	byHash = append(byHash, []any{nobody})
+	byHash = append(byHash, []any{unknown})
 	blocks := [][]any{{"latest"}, {"0x2"}, {"pending"}, {"0xffff"}}
 	full := [][]any{{"0x4", true}, {"0x4", false}, {"0x0", true}, {"0xffff", true}}
 	one := func(args ...any) [][]any { return [][]any{args} }
 	simulated := m{"blockStateCalls": []any{m{"calls": []any{c.call, c.failing, m{"data": "0xfe"}}}}, "returnFullTransactions": true}
 	return []specified{
-		{"eth_getBlockByNumber", "block bool", "Block|null", full}, {"eth_getBlockByHash", "hash bool", "Block|null", [][]any{{hash, true}, {hash, false}, {nobody, true}}},
-		{"eth_getHeaderByNumber", "block", "Header|null", blocks}, {"eth_getHeaderByHash", "hash", "Header|null", [][]any{{hash}, {nobody}}},
-		{"eth_getBlockTransactionCountByNumber", "block", "uint|null", blocks}, {"eth_getBlockTransactionCountByHash", "hash", "uint|null", [][]any{{hash}, {nobody}}},
-		{"eth_getUncleCountByBlockNumber", "block", "uint|null", blocks}, {"eth_getUncleCountByBlockHash", "hash", "uint|null", [][]any{{hash}, {nobody}}},
+		{"eth_getBlockByNumber", "block bool", "Block|null", full}, {"eth_getBlockByHash", "hash bool", "Block|null", [][]any{{hash, true}, {hash, false}, {unknown, true}}},
+		{"eth_getHeaderByNumber", "block", "Header|null", blocks}, {"eth_getHeaderByHash", "hash", "Header|null", [][]any{{hash}, {unknown}}},
+		{"eth_getBlockTransactionCountByNumber", "block", "uint|null", blocks}, {"eth_getBlockTransactionCountByHash", "hash", "uint|null", [][]any{{hash}, {unknown}}},
+		{"eth_getUncleCountByBlockNumber", "block", "uint|null", blocks}, {"eth_getUncleCountByBlockHash", "hash", "uint|null", [][]any{{hash}, {unknown}}},
 		{"eth_getUncleByBlockNumberAndIndex", "block uint", "Block|null", byPlace}, {"eth_getUncleByBlockHashAndIndex", "hash uint", "Block|null", byHashAndPlace},
 		{"eth_getBlockReceipts", "blockOrHash", "[Receipt]|null", [][]any{{"0x4"}, {hash}, {"0xffff"}}},
 		{"eth_getTransactionByHash", "hash", "Transaction|null", append(byHash, []any{c.waiting.Hash()})},

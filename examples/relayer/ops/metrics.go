@@ -30,7 +30,7 @@ func New() *Metrics {
 	}
 	m := &Metrics{
 		registry:     prometheus.NewRegistry(),
-		transactions: counter("transactions_total", "event", "Number of transactions, by event: what happened to them."),
+		transactions: counter("transactions_total", "event", "Number of events of transactions, by event."),
 		stored:       counter("store_calls_total", "kind", "Number of round trips to the store, by kind: read or write."),
 		submitted:    histogram("submitted_seconds", "Time from the request until a node had its transaction, in seconds."),
 		confirmed:    histogram("confirmed_seconds", "Time from the request until it was confirmed, in seconds."),
