@@ -60,11 +60,12 @@ func (l *Loop) NoteBest() {
 }
 
 // Run calls catchUp until it returns an error that wraps one of fatal, or wait
-// returns false. It retries after other errors and logs them once when they
-// begin and again after every hundred repetitions. The argument of wait is
-// whether catchUp has failed. Run returns the fatal error, or the error of ctx, or ended.
+// returns false. It retries after other errors and logs them, at most one in each
+// LogEvery. The argument of wait is whether catchUp has failed. Run returns the fatal
+// error, or the error of ctx, or ended.
 func (l *Loop) Run(ctx context.Context, log *slog.Logger, catchUp func() error, wait func(failed bool) bool, ended error, fatal ...error) error {
-	var why Repeated
+	var seldom Seldom
+	logged := false
 	for {
 		err := catchUp()
 		l.note(ctx, err)
@@ -74,12 +75,13 @@ func (l *Loop) Run(ctx context.Context, log *slog.Logger, catchUp func() error, 
 		case isAny(err, fatal):
 			return err
 		case err != nil:
-			if why.ShouldLog(err.Error()) {
+			seldom.Do(func() {
 				log.Warn("cannot follow the chain, retrying", "err", err)
-			}
-		case why.times > 0:
+				logged = true
+			})
+		case logged:
 			log.Info("following the chain again")
-			why = Repeated{}
+			logged = false
 		}
 		if !wait(err != nil) {
 			if ctx.Err() != nil {
@@ -116,23 +118,24 @@ func isAny(err error, targets []error) bool {
 	return false
 }
 
-// Repeated counts how often the same text was logged or suppressed.
-type Repeated struct {
-	text  string
-	times int
+// LogEvery is the shortest time between two log messages about the same thing.
+const LogEvery = time.Minute
+
+// Seldom limits log messages about a thing that a node can cause as often as it
+// likes. The zero value is ready. It is safe for concurrent use.
+type Seldom struct {
+	mu   sync.Mutex
+	last time.Time
 }
 
-// LogEvery is the number of repetitions after which the same text is logged
-// again. A lasting failure repeats with every head.
-const LogEvery = 100
-
-// ShouldLog reports whether the text should be logged now.
-func (r *Repeated) ShouldLog(text string) bool {
-	if text != r.text {
-		*r = Repeated{text: text}
+// Do calls log, unless it has called one less than LogEvery ago.
+func (s *Seldom) Do(log func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := time.Now(); s.last.IsZero() || now.Sub(s.last) >= LogEvery {
+		s.last = now
+		log()
 	}
-	r.times++
-	return r.times%LogEvery == 1
 }
 
 // Chain is the delivered blocks of a feed.

@@ -1,6 +1,8 @@
 package jamnps
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -109,9 +111,19 @@ func (h *heads) add(l leaf, parent jamq.HeaderHash, final leaf) {
 func (h *heads) trim() {
 	maps.DeleteFunc(h.leaves, func(_ jamq.HeaderHash, slot jamq.Slot) bool { return slot < h.final.slot })
 	for len(h.leaves) > maxLeaves {
-		oldest := h.sorted()[0]
+		var oldest leaf
+		for hash, slot := range h.leaves {
+			if l := (leaf{hash, slot}); oldest == (leaf{}) || l.compare(oldest) < 0 {
+				oldest = l
+			}
+		}
 		delete(h.leaves, oldest.hash)
 	}
+}
+
+// compare orders leaves by slot, and those of a slot by hash.
+func (l leaf) compare(other leaf) int {
+	return cmp.Or(cmp.Compare(l.slot, other.slot), bytes.Compare(l.hash[:], other.hash[:]))
 }
 
 // sorted returns the leaves in slot order, oldest first.
@@ -120,12 +132,7 @@ func (h *heads) sorted() []leaf {
 	for hash, slot := range h.leaves {
 		out = append(out, leaf{hash, slot})
 	}
-	slices.SortFunc(out, func(a, b leaf) int {
-		if a.slot != b.slot {
-			return int(int64(a.slot) - int64(b.slot))
-		}
-		return slices.Compare(a.hash[:], b.hash[:])
-	})
+	slices.SortFunc(out, leaf.compare)
 	return out
 }
 
@@ -183,7 +190,7 @@ func (c *Client) follow(p *peer, conn *quic.Conn, stream *quic.Stream) {
 	if c.ctx.Err() != nil {
 		return
 	}
-	c.log.Info("announcements ended", "peer", p.Addr, "err", err)
+	p.ended.Do(func() { c.log.Info("announcements ended", "peer", p.Addr, "err", err) })
 	if errors.Is(err, ErrMalformed) || errors.Is(err, ErrTooLarge) {
 		_ = conn.CloseWithError(0, "malformed announcement")
 	}

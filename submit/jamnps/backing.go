@@ -63,13 +63,13 @@ func (b backing) caused(peer int) (n int) {
 func (f *Feed) backed(n *node, p *peer) { f.backing.announce(n, p.index, f.cfg.FinalPeers) }
 
 // room returns an error that wraps errUnbacked if a peer's share of the queue
-// has no room for blocks, which are a chain, oldest first. Blocks up to the
-// newest one that enough peers report as final or as a head need no room.
-func (f *Feed) room(blocks []jamq.Block, p *peer) error {
+// has no room for the blocks on a path, newest first. Blocks up to the newest one
+// that enough peers report as final or as a head need no room.
+func (f *Feed) room(path []leaf, p *peer) error {
 	if f.cfg.FinalPeers == 1 {
 		return nil
 	}
-	alone := len(blocks) - f.known(blocks, p)
+	alone := len(path) - f.known(path, p)
 	share := maxUnbacked / f.cfg.FollowPeers
 	if have := f.backing.caused(p.index); have+alone > share {
 		return fmt.Errorf("%w: %s announces %d blocks besides %d, want at most %d together", errUnbacked, p.Addr, alone, have, share)
@@ -77,10 +77,10 @@ func (f *Feed) room(blocks []jamq.Block, p *peer) error {
 	return nil
 }
 
-// known returns the number of blocks, counted from the oldest one, that enough
-// peers including p have announced.
-func (f *Feed) known(blocks []jamq.Block, p *peer) int {
-	reach := []int{len(blocks)} // of each peer
+// known returns the number of blocks on a path, counted from the oldest one, that
+// enough peers including p have announced.
+func (f *Feed) known(path []leaf, p *peer) int {
+	reach := []int{len(path)} // of each peer
 	for _, other := range f.peers() {
 		final, leaves, known := other.announced()
 		if other == p || !known {
@@ -90,11 +90,11 @@ func (f *Feed) known(blocks []jamq.Block, p *peer) int {
 		for _, l := range leaves {
 			heads[l.hash] = true
 		}
-		n := len(blocks)
-		for n > 0 && !heads[blocks[n-1].Hash] {
-			n--
+		newest := slices.IndexFunc(path, func(at leaf) bool { return heads[at.hash] })
+		if newest < 0 {
+			newest = len(path)
 		}
-		reach = append(reach, n)
+		reach = append(reach, len(path)-newest)
 	}
 	if len(reach) < f.cfg.FinalPeers {
 		return 0

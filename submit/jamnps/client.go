@@ -18,6 +18,7 @@ import (
 	"github.com/quic-go/quic-go"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/feed"
 )
 
 // Client sends requests to the nodes of a network and receives their
@@ -45,7 +46,7 @@ type Client struct {
 type peer struct {
 	Peer
 	index int
-	turn  chan struct{} // capacity 1; held while connecting
+	busy  chan struct{} // capacity 1; held while connecting
 
 	mu           sync.Mutex
 	conn         *quic.Conn
@@ -54,6 +55,8 @@ type peer struct {
 	unresponsive bool // last request timed out
 	heads        heads
 	ups          map[*quic.Conn]int // UP 0 streams
+
+	ended, forks feed.Seldom // limit messages that the peer can cause
 }
 
 // The validity period of the client's certificate, which peers ignore.
@@ -99,7 +102,7 @@ func openOn(socket net.PacketConn, cfg Config) (*Client, error) {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	for i, p := range cfg.Peers {
-		c.peers = append(c.peers, &peer{Peer: p, index: i, turn: make(chan struct{}, 1), ups: make(map[*quic.Conn]int)})
+		c.peers = append(c.peers, &peer{Peer: p, index: i, busy: make(chan struct{}, 1), ups: make(map[*quic.Conn]int)})
 	}
 	return c, nil
 }
@@ -131,8 +134,8 @@ func (c *Client) Close() {
 // Config.RetryAfter.
 func (c *Client) connect(ctx context.Context, p *peer) (*quic.Conn, error) {
 	select {
-	case p.turn <- struct{}{}:
-		defer func() { <-p.turn }()
+	case p.busy <- struct{}{}:
+		defer func() { <-p.busy }()
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: %w", ErrDisconnected, ctx.Err())
 	case <-c.ctx.Done():

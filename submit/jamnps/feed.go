@@ -39,14 +39,16 @@ type FeedConfig struct {
 	// least 3. The default is 8.
 	RecentHistory int
 	// MaxGap is the maximum number of blocks that the feed fetches to close a
-	// gap, at least 1. The default is 16,384, the capacity of a queue.
+	// gap, at least 1. The default is 16,384, the capacity of a queue. The feed
+	// holds 8 MiB of them for each followed peer, and fetches the others twice.
 	MaxGap int
 	// Validators returns the number of validators in the set that signs the
 	// assurances of blocks in a slot, or 0 if it is not known, in which case the
 	// feed waits. It is needed from Gray Paper 0.8.0 on, because the size of sets
 	// changes, and must be nil before. Follow calls it for each fetched block.
 	Validators func(slot jamq.Slot) int
-	// Logger receives failures to follow the chain. Nil discards them.
+	// Logger receives failures to follow the chain, at most one per minute. Nil
+	// discards them.
 	Logger *slog.Logger
 }
 
@@ -95,14 +97,16 @@ type Feed struct {
 	// highest is the height of the longest chain that was delivered. beneath
 	// has, by the index of a peer, an ancestor of the block that the peer
 	// reports as final, if the sink was full. unfinished has, by the index of a
-	// peer, the blocks of its last fetch that failed, newest first.
+	// peer, the way of its last delivery that failed.
 	rooted     bool
 	backoffs   []peerBackoff
 	short      map[jamq.HeaderHash]uint64
 	highest    uint64
 	beneath    map[int]*node
 	backing    backing
-	unfinished map[int][]jamq.Block
+	unfinished map[int]*way
+
+	maxHeld int // defaultMaxHeld, lower in tests
 
 	loop feed.Loop
 
@@ -128,7 +132,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	}
 	f := &Feed{
 		cfg: cfg, client: client, log: cfg.Logger, backoffs: make([]peerBackoff, len(client.peers)), short: make(map[jamq.HeaderHash]uint64),
-		beneath: make(map[int]*node), backing: make(backing), unfinished: make(map[int][]jamq.Block),
+		beneath: make(map[int]*node), backing: make(backing), unfinished: make(map[int]*way), maxHeld: defaultMaxHeld,
 		clock: jamq.NewSlotClock(client.cfg.Codec.Spec()),
 	}
 	if f.log == nil {

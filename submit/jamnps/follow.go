@@ -142,17 +142,17 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 			f.fetchAncestors(ctx, p)
 		}
 		var err error
-		begun := time.Now()
+		now := &turn{client: f.client, peer: p}
 		for _, l := range append(leaves, final) {
-			if err = f.deliver(ctx, to, p, l, l == final); err != nil {
+			if err = f.deliver(ctx, to, now, l, l == final); err != nil {
 				break
 			}
-			if err = f.checkPace(p, begun, 0); err != nil {
+			if err = now.checkPace(); err != nil {
 				break
 			}
 		}
 		if errors.Is(err, chainview.ErrFull) { // finality makes room
-			err = errors.Join(err, f.deliver(ctx, to, p, final, true))
+			err = errors.Join(err, f.deliver(ctx, to, now, final, true))
 		}
 		switch {
 		case errors.Is(err, feed.ErrSink), errors.Is(err, ErrHistoryLost), errors.Is(err, ErrClosed):
@@ -187,23 +187,13 @@ type peerBackoff struct {
 // minute by default.
 const maxDoublings = 5
 
-// checkPace returns an error if a peer is too slow: if it has taken longer since
-// begun than Config.RequestTimeout for each blocksPerRequest blocks that it has
-// served, a part of them counting as all.
-func (f *Feed) checkPace(p *peer, begun time.Time, served int) error {
-	most := f.client.cfg.RequestTimeout * time.Duration(1+served/blocksPerRequest)
-	if took := time.Since(begun); took > most {
-		return fmt.Errorf("jamnps: %s has taken %v to serve blocks that it announced, want at most %v", p.Addr, took.Round(time.Millisecond), most)
-	}
-	return nil
-}
-
 // deliver imports the blocks up to an announced one, parents first, if they
 // make a chain longer than all that were delivered or if enough peers report
 // them as final. Other forks are not delivered: they are free to forge and the
 // queue's tree is bounded. If one is extended beyond the best chain, it is
 // delivered then.
-func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, p *peer, l leaf, final bool) error {
+func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l leaf, final bool) error {
+	p := now.peer
 	if n := f.tree.Get(l.hash); n != nil {
 		f.backed(n, p)
 		return nil
@@ -215,37 +205,51 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, p *peer, l leaf
 	if height, known := f.short[l.hash]; known && !wanted(height) {
 		return nil
 	}
-	blocks, err := f.fetch(ctx, p, l)
+	w, err := f.walk(ctx, now, l)
 	// One peer alone must not be able to stop the feed.
 	if errors.Is(err, ErrHistoryLost) && (!final || f.cfg.FinalPeers > 1) {
-		f.log.Warn("a fork that does not descend from the finalized block is ignored", "head", l.hash)
+		p.forks.Do(func() {
+			f.log.Warn("a fork that does not descend from the finalized block is ignored", "peer", p.Addr, "head", l.hash)
+		})
 		p.forget(l)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	f.backed(f.tree.Get(blocks[0].Parent), p)
-	if height := f.tree.Get(blocks[0].Parent).Height + uint64(len(blocks)); !wanted(height) {
+	f.backed(f.tree.Get(w.next), p)
+	if height := f.tree.Get(w.next).Height + uint64(len(w.path)); !wanted(height) {
 		if len(f.short) >= maxShort {
 			clear(f.short)
 		}
 		f.short[l.hash] = height
+		delete(f.unfinished, p.index)
 		return nil
 	}
-	if err := f.room(blocks, p); err != nil {
+	if err := f.room(w.path, p); err != nil {
 		return err
 	}
-	for i := range blocks {
-		err := f.importOne(ctx, to, &blocks[i])
+	return f.importWay(ctx, to, now, w, final)
+}
+
+// importWay imports the blocks on a way, parents first.
+func (f *Feed) importWay(ctx context.Context, to submit.ChainSink, now *turn, w *way, final bool) error {
+	for len(w.path) > 0 {
+		if err := f.refill(ctx, now, w); err != nil {
+			return err
+		}
+		b := w.oldest()
+		err := f.importOne(ctx, to, b)
 		if errors.Is(err, chainview.ErrFull) && final {
-			f.beneath[p.index] = f.tree.Get(blocks[i].Parent)
+			f.beneath[now.peer.index] = f.tree.Get(b.Parent)
 		}
 		if err != nil {
 			return err
 		}
-		f.backing.deliver(blocks[i].Hash, p.index, f.cfg.FinalPeers)
+		f.backing.deliver(b.Hash, now.peer.index, f.cfg.FinalPeers)
+		w.pop()
 	}
+	delete(f.unfinished, now.peer.index)
 	return nil
 }
 
@@ -265,72 +269,11 @@ func (f *Feed) lacksFinal() bool {
 	return lacking >= f.cfg.FinalPeers
 }
 
-// blocksPerRequest is the number of blocks per request. If they are too large
-// for an answer, the feed requests a quarter of them, and so on down to one.
-const blocksPerRequest = 64
-
-// fetch returns the blocks after the last delivered one up to an announced
-// head, oldest first. Each has the hash that its child names. After an error it
-// keeps the blocks that it has, from which the next fetch from the peer continues.
-func (f *Feed) fetch(ctx context.Context, from *peer, head leaf) ([]jamq.Block, error) {
-	blocks, err := f.walk(ctx, from, head)
-	switch {
-	case err == nil, errors.Is(err, ErrHistoryLost):
-		delete(f.unfinished, from.index)
-	case len(blocks) > 0:
-		f.unfinished[from.index] = blocks
-	}
-	if err != nil {
-		return nil, err
-	}
-	slices.Reverse(blocks)
-	if !f.tree.Get(blocks[0].Parent).Descends(f.tree.Finalized()) {
-		return nil, fmt.Errorf("%w: %s is on a fork that does not contain the finalized block", ErrHistoryLost, head.hash)
-	}
-	return blocks, nil
-}
-
-// walk requests blocks from an announced head back to the first delivered block,
-// which is not among them. It returns the newest block first; in case of an error
-// those before it.
-func (f *Feed) walk(ctx context.Context, from *peer, head leaf) (blocks []jamq.Block, err error) {
-	want, most := head.hash, uint32(blocksPerRequest)
-	begun, served := time.Now(), 0
-	for f.tree.Get(want) == nil {
-		if n := len(blocks); n >= f.cfg.MaxGap || n > 0 && blocks[n-1].Slot <= f.tree.Oldest().Slot {
-			return blocks, fmt.Errorf("%w: %s does not follow a block that was delivered since slot %d", ErrHistoryLost, head.hash, f.tree.Oldest().Slot)
-		}
-		more := f.unfinished[from.index]
-		if len(more) == 0 || more[0].Hash != want {
-			if err := f.checkPace(from, begun, served); err != nil {
-				return blocks, err
-			}
-			more, err = anyPeer(f.client, from, func(peer int) ([]jamq.Block, error) { return f.fetchSome(ctx, peer, want, most) })
-			if errors.Is(err, ErrTooLarge) && most > 1 { // large blocks
-				most /= 4
-				continue
-			}
-			if err != nil {
-				return blocks, err
-			}
-			served += len(more)
-		}
-		for i := range more {
-			if f.tree.Get(want) != nil {
-				break
-			}
-			blocks = append(blocks, more[i])
-			want = more[i].Parent
-		}
-	}
-	return blocks, nil
-}
-
 // fetchSome requests a block and some of its ancestors from a peer, and verifies
 // each of them. It returns those before the first one that is not sound, or the
 // error if that is the requested block.
-func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, most uint32) ([]jamq.Block, error) {
-	answer, err := f.client.Blocks(ctx, peer, want, Descending, most)
+func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, most int) ([]jamq.Block, error) {
+	answer, err := f.client.Blocks(ctx, peer, want, Descending, uint32(most))
 	if err != nil {
 		return nil, err
 	}
@@ -394,7 +337,7 @@ func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (jamq.Block, error) 
 func (f *Feed) fetchAncestors(ctx context.Context, from *peer) {
 	root := f.tree.Oldest().Hash
 	blocks, err := anyPeer(f.client, from, func(peer int) ([]jamq.Block, error) {
-		return f.fetchSome(ctx, peer, root, uint32(f.cfg.RecentHistory)+2)
+		return f.fetchSome(ctx, peer, root, f.cfg.RecentHistory+2)
 	})
 	f.rooted = err == nil || errors.Is(err, ErrRefused)
 	f.mu.Lock()

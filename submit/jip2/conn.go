@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strconv"
 	"sync"
@@ -25,9 +26,9 @@ type conn struct {
 	closed  chan struct{}
 	closing sync.Once
 
-	// These fields belong to the reader. malformed limits the log of malformed
-	// messages. partly is set while a part of a message has arrived.
-	malformed feed.Repeated
+	// These fields belong to the reader. malformed limits the log messages about
+	// malformed messages. partly is set while a part of a message has arrived.
+	malformed feed.Seldom
 	partly    bool
 
 	writing sync.Mutex
@@ -67,7 +68,9 @@ type message struct {
 }
 
 // part is a part of a message that is decoded later. Unlike json.RawMessage it is no
-// copy, so that a large message takes its own size of memory and not a multiple.
+// copy, so that a large message takes its own size of memory and not a multiple. This
+// is sound because encoding/json passes a part of the text to decode, which nothing
+// changes afterwards. The tests pass with GOEXPERIMENT=jsonv2 too.
 type part []byte
 
 func (p *part) UnmarshalJSON(raw []byte) error {
@@ -214,8 +217,8 @@ func (c *conn) take(raw []byte) error {
 		return fmt.Errorf("%w: a batch with no message, or with more than %d", ErrMalformed, maxBatch)
 	}
 	for _, one := range batch {
-		if err := c.takeOne(one); err != nil && c.malformed.ShouldLog("malformed") {
-			c.log.Warn("ignored a part of a batch of the JAM node", "err", err)
+		if err := c.takeOne(one); err != nil {
+			c.malformed.Do(func() { c.log.Warn("ignored a part of a batch of the JAM node", "err", err) })
 		}
 	}
 	return nil
@@ -258,7 +261,7 @@ func (c *conn) takeOne(raw []byte) error {
 		c.refuse(&m)
 	case m.Method != "" || present(m.Params):
 		c.notify(&m)
-	case m.ID != nil:
+	case m.ID != nil || present(m.Error):
 		c.answer(&m)
 	}
 	return nil
@@ -277,15 +280,40 @@ func (c *conn) refuse(m *message) {
 	}
 }
 
+// callOf returns the number of the call that an id names. Some nodes return it as
+// text, or as a number with a fraction of zero.
+func callOf(id part) (uint64, bool) {
+	text := idKey(id)
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return n, true
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	return uint64(n), err == nil && n >= 0 && n < 1<<53 && n == math.Trunc(n)
+}
+
+// takeCall returns the call that an answer is for and no longer lists it. A node that
+// could not read a request answers it with an error without an id, which is for the
+// call that waits if there is only one. The caller holds c.mu.
+func (c *conn) takeCall(m *message) *request {
+	id, ok := callOf(m.ID)
+	if !ok && !present(m.ID) && len(c.pending) == 1 {
+		for id = range c.pending {
+			ok = true
+		}
+	}
+	if !ok {
+		return nil
+	}
+	r := c.pending[id]
+	delete(c.pending, id)
+	return r
+}
+
 // answer passes a result to the call that waits for it. It drops the result of
 // a call that no longer waits. A small result is copied, so that the rest of its
 // message can be freed. A large one is not: answer waits until the call has decoded
 // it, so that calls at once do not hold a large message each.
 func (c *conn) answer(m *message) {
-	id, err := strconv.ParseUint(idKey(m.ID), 10, 64)
-	if err != nil {
-		return
-	}
 	a := answered{result: m.Result}
 	large := len(m.Result) > maxShape
 	if !large {
@@ -295,13 +323,15 @@ func (c *conn) answer(m *message) {
 		a = answered{err: refused}
 	}
 	c.mu.Lock()
-	r := c.pending[id]
-	delete(c.pending, id)
+	r := c.takeCall(m)
 	if r != nil && r.stream != nil && a.err == nil {
 		a.err = c.attach(r.stream, a.result)
 	}
 	c.mu.Unlock()
 	if r == nil {
+		if a.err != nil && !present(m.ID) {
+			c.malformed.Do(func() { c.log.Warn("the JAM node sent an error without an id", "err", a.err) })
+		}
 		return
 	}
 	r.answer <- a
@@ -327,9 +357,9 @@ func (c *conn) attach(s *stream, id part) error {
 func (c *conn) notify(m *message) {
 	n, err := decodeNotification(m.Params)
 	if err != nil {
-		if c.malformed.ShouldLog("malformed") {
+		c.malformed.Do(func() {
 			c.log.Warn("ignored a malformed notification of the JAM node", "method", excerpt([]byte(m.Method)), "params", excerpt(m.Params), "err", err)
-		}
+		})
 		return
 	}
 	c.mu.Lock()
@@ -339,9 +369,7 @@ func (c *conn) notify(m *message) {
 		return
 	}
 	if err := errorOf(n.Error); err != nil {
-		if s.shouldLog() {
-			c.log.Warn("the JAM node sent an error for a subscription", "method", s.method, "err", err)
-		}
+		s.errors.Do(func() { c.log.Warn("the JAM node sent an error for a subscription", "method", s.method, "err", err) })
 		s.deliver(nil, err)
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"math"
 	"runtime"
 	"strings"
@@ -114,6 +115,89 @@ func TestRequestsOfTheNode(t *testing.T) {
 		n.send <- `{"jsonrpc":"2.0","id":1,` + descriptor(5) + `}`
 		require.EqualValues(t, 5, (<-done).Slot)
 		require.EqualValues(t, 1, n.connections.Load())
+	})
+}
+
+// The ways in which nodes write the id of an answer, and an error for a request that the
+// node could not read, which has no id.
+func TestIDsOfAnswers(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		n := startForeignNode(t)
+		reached := make(chan struct{})
+		n.answer = func(string, []json.RawMessage) string {
+			reached <- struct{}{}
+			return noAnswer
+		}
+		c := n.client(t)
+		type result struct {
+			block BlockDescriptor
+			err   error
+		}
+		ask := func() <-chan result {
+			done := make(chan result, 1)
+			go func() {
+				block, err := c.BestBlock(t.Context())
+				done <- result{block, err}
+			}()
+			<-reached
+			return done
+		}
+		for i, id := range []string{`%d`, `"%d"`, `%d.0`, `%de0`, `"%d.0"`} {
+			done := ask()
+			n.send <- `{"jsonrpc":"2.0","id":` + fmt.Sprintf(id, i+1) + `,` + descriptor(i) + `}`
+			r := <-done
+			require.NoError(t, r.err, id)
+			require.EqualValues(t, i, r.block.Slot, id)
+		}
+		for _, id := range []string{`"id":null,`, ``} {
+			done := ask()
+			n.send <- `{"jsonrpc":"2.0",` + id + `"error":{"code":-32700,"message":"cannot read it"}}`
+			var refused *Error
+			require.ErrorAs(t, (<-done).err, &refused)
+			require.Equal(t, -32700, refused.Code)
+		}
+
+		a, b := ask(), ask()
+		n.send <- `{"jsonrpc":"2.0","id":null,"error":"one of them"}`
+		for i, id := range []string{"7.5", "-8", "1e300", "[8]", "8", "9"} {
+			n.send <- `{"jsonrpc":"2.0","id":` + id + `,` + descriptor(i) + `}`
+		}
+		require.EqualValues(t, 4+5, (<-a).block.Slot+(<-b).block.Slot, "an error without an id is for none of two calls")
+	})
+}
+
+// A node that sends many updates while the feed cannot follow it causes one attempt per
+// second and one log message per minute.
+func TestUpdatesDuringAFailure(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		s := &straight{parameters: tinyParameters(t), head: 9, final: 5, calls: map[string]int{}}
+		n := startForeignNode(t)
+		n.answer = s.answer
+		var log lockedBuffer
+		feed, err := OpenFeed(t.Context(), n.client(t), FeedConfig{Service: marks, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		require.NoError(t, err)
+		attempts := 0
+		s.override = func(method string, _ []json.RawMessage) string {
+			switch method {
+			case "finalizedBlock":
+				attempts++
+				return fmt.Sprintf(`"error":"failure %d"`, attempts)
+			case "subscribeBestBlock", "subscribeFinalizedBlock":
+				return usual(method)
+			}
+			return ""
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- feed.Follow(ctx, newViewSink(t, feed)) }()
+		for i := range 50 * 110 { // 110 s
+			n.notify(bestID, descriptor(i))
+			time.Sleep(time.Second / 50)
+		}
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+		require.InDelta(t, 110, attempts, 5)
+		require.Equal(t, 2, strings.Count(log.String(), "cannot follow"), log.String())
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 var (
@@ -103,17 +104,24 @@ func malformed(name string, err error) error {
 	return fmt.Errorf("%s: %w: %w", name, ErrMalformed, err)
 }
 
-// cut returns at most the first 1,024 bytes of a text. They share no memory with it, so
-// that the rest can be freed.
+// cut returns at most the first 1,024 bytes of a text, whole characters of UTF-8. They
+// share no memory with it, so that the rest can be freed.
 func cut(text string) string {
 	const most = 1024
-	return strings.Clone(text[:min(len(text), most)])
+	if len(text) <= most {
+		return strings.Clone(text)
+	}
+	end := most
+	for end > most-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return strings.Clone(text[:end])
 }
 
 // present reports whether a field of a message has a value other than null.
 func present(raw part) bool { return len(raw) != 0 && string(raw) != "null" }
 
-// excerpt returns the first 200 bytes of a node's JSON for errors and logs.
+// excerpt returns the first 200 characters of a node's JSON for errors and logs.
 func excerpt(raw part) string { return fmt.Sprintf("%.200s", raw) }
 
 // Block returns the block that the node reports as unavailable. It returns

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -30,6 +31,18 @@ func TestLongNumbersAreCut(t *testing.T) {
 		require.ErrorIs(t, err, ErrMalformed)
 		require.Less(t, len(err.Error()), 2048)
 	}
+}
+
+// A text is cut between two characters.
+func TestCutBetweenCharacters(t *testing.T) {
+	for shift := range 4 {
+		text := strings.Repeat("x", shift) + strings.Repeat("€", 1000)
+		short := cut(text)
+		require.True(t, utf8.ValidString(short))
+		require.Greater(t, len(short), 1024-utf8.UTFMax)
+		require.LessOrEqual(t, len(short), 1024)
+	}
+	require.Len(t, cut(strings.Repeat("\x80", 2000)), 1020, "text that is not UTF-8")
 }
 
 func TestError(t *testing.T) {

@@ -53,8 +53,8 @@ type FeedConfig struct {
 	// negative. Those of the blocks that are not final must fit into the queue,
 	// which holds 16,384.
 	MaxGap int
-	// Logger receives failures to follow the chain, once when they begin and
-	// again after every 100 repetitions. Nil discards them.
+	// Logger receives failures to follow the chain, at most one per minute. Nil
+	// discards them.
 	Logger *slog.Logger
 }
 

@@ -28,7 +28,13 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 	defer f.loop.End()
 	heads := f.listen(ctx)
 	defer heads.close()
-	wait := func(bool) bool { return heads.wait(ctx, f.spec.SlotDuration) }
+	wait := func(failed bool) bool {
+		if !failed {
+			return heads.wait(ctx, f.spec.SlotDuration)
+		}
+		least := min(retryAfter, f.spec.SlotDuration)
+		return pause(ctx, least) && heads.wait(ctx, f.spec.SlotDuration-least)
+	}
 	return f.loop.Run(ctx, f.log, func() error { return f.catchUp(ctx, to) }, wait, ErrClosed, feed.ErrSink, ErrHistoryLost, ErrClosed)
 }
 
@@ -46,6 +52,22 @@ func (f *Feed) Health() submit.FeedHealth {
 // chain returns the delivered blocks for the shared part of feeds.
 func (f *Feed) chain() feed.Chain[fates] {
 	return feed.Chain[fates]{Mu: &f.mu, Tree: f.tree, Loop: &f.loop}
+}
+
+// retryAfter is the shortest time between a failure and the next attempt. A node
+// could otherwise cause any number of attempts by its updates.
+const retryAfter = time.Second
+
+// pause waits for a time. It returns false if ctx has ended.
+func pause(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // listener wakes the feed when a head moves. It only saves time: the feed

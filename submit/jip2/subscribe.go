@@ -58,7 +58,7 @@ type stream struct {
 
 	mu     sync.Mutex
 	ended  bool
-	logged feed.Repeated // errors of the node
+	errors feed.Seldom // limits log messages about errors of the node
 	offer  func(raw part, err error)
 	close  func()
 	conn   *conn
@@ -77,14 +77,6 @@ func (s *stream) hasEnded() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ended
-}
-
-// shouldLog reports whether an error of the node should be logged: one in
-// feed.LogEvery, whatever its text, which the node chooses.
-func (s *stream) shouldLog() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.logged.ShouldLog("error")
 }
 
 // deliver offers an update to the reader, unless the subscription has ended.
