@@ -5,8 +5,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 
-	gethnode "github.com/ethereum/go-ethereum/node"
-
+	"github.com/jamq/jamq/examples/refnode/internal/guard"
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
@@ -20,7 +19,7 @@ func Handler(n *node.Node, m *Metrics, profilesFor []string, next http.Handler) 
 	mux.Handle("GET /healthz", answer(n.Alive))
 	mux.Handle("GET /readyz", answer(n.Ready))
 	if profilesFor != nil {
-		mux.Handle("GET /debug/pprof/", gethnode.NewHTTPHandlerStack(profiles(), nil, profilesFor, nil, true))
+		mux.Handle("GET /debug/pprof/", guard.Hosts(profilesFor, profiles()))
 	}
 	mux.Handle("/", next)
 	return mux

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
-	gethnode "github.com/ethereum/go-ethereum/node"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/jamq/jamq/examples/refnode/internal/guard"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/examples/refnode/page"
 	"github.com/jamq/jamq/ratelimit"
@@ -73,7 +73,7 @@ func newDoor(n *node.Node, cfg *Config) (*door, error) {
 	shown := page.New(n.Live(), n.Lab())
 	return &door{
 		live:    shown,
-		page:    gethnode.NewHTTPHandlerStack(shown, nil, cfg.VHosts, nil, true),
+		page:    guard.Hosts(cfg.VHosts, shown),
 		public:  entrance{public, cfg.http(l.http(cfg.BodyBytes, public), nil), l.webSocket(cfg.webSocket(public, nil))},
 		admins:  entrance{admins, cfg.http(admins, cfg.Secret), cfg.webSocket(admins, cfg.Secret)},
 		tokens:  len(cfg.Secret) > 0,
@@ -122,10 +122,10 @@ func newServer(a *api, limiter *ratelimit.Limiter, names []string) (*rpc.Server,
 	return server, nil
 }
 
-// http puts geth's checks of origin, host and token before next. It also bounds
-// the duration of a request, counted from the first byte of its body.
+// http puts the checks of origin, host and token before next. It also bounds the
+// duration of a request, counted from the first byte of its body.
 func (c *Config) http(next http.Handler, secret []byte) http.Handler {
-	checked := gethnode.NewHTTPHandlerStack(next, c.CORS, c.VHosts, secret, false)
+	checked := guard.Compressed(withToken(secret, guard.Hosts(c.VHosts, guard.Origins(c.CORS, next))))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		end := time.Now().Add(c.RequestTime)
 		ctx, cancel := context.WithDeadline(r.Context(), end)
@@ -140,7 +140,15 @@ func (c *Config) http(next http.Handler, secret []byte) http.Handler {
 	})
 }
 
-// webSocket puts geth's checks of origin and token before server.
+// webSocket puts the checks of origin and token before server.
 func (c *Config) webSocket(server *rpc.Server, secret []byte) http.Handler {
-	return gethnode.NewWSHandlerStack(server.WebsocketHandler(c.Origins), secret)
+	return withToken(secret, server.WebsocketHandler(c.Origins))
+}
+
+// withToken lets only administrators pass, if there is a key of their tokens.
+func withToken(secret []byte, next http.Handler) http.Handler {
+	if len(secret) == 0 {
+		return next
+	}
+	return guard.Tokens(secret, next)
 }

@@ -1,0 +1,91 @@
+// Package guard has the checks that an HTTP request passes before a node serves it:
+// the origin of a script, the host name, and the token of an administrator. They
+// decide as geth's do, whose package node would bring a database and a peer-to-peer
+// network along.
+package guard
+
+import (
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v4"
+	"github.com/klauspost/compress/gzhttp"
+	"github.com/rs/cors"
+)
+
+// Origins lets the scripts of the given origins read the answers of next. "*" allows
+// all origins. None means that only pages of the node itself can read them.
+func Origins(origins []string, next http.Handler) http.Handler {
+	if len(origins) == 0 {
+		return next
+	}
+	return cors.New(cors.Options{
+		AllowedOrigins: origins,
+		AllowedMethods: []string{http.MethodGet, http.MethodPost},
+		AllowedHeaders: []string{"*"},
+		MaxAge:         int((10 * time.Minute).Seconds()),
+	}).Handler(next)
+}
+
+// Hosts refuses requests that address a host name other than the given ones, so that
+// no web site can bind its own name to the node's address. "*" allows any name. A
+// request that addresses an IP address, or no host, passes.
+func Hosts(names []string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		named := func(name string) bool { return name == "*" || strings.EqualFold(name, host) }
+		if host != "" && net.ParseIP(host) == nil && !slices.ContainsFunc(names, named) {
+			http.Error(w, "invalid host specified", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// tokenAge is the greatest difference between the time of a token and the node's, by
+// the Engine API's specification of authentication.
+const tokenAge = time.Minute
+
+// Tokens refuses requests without a valid token: a JSON Web Token that is signed by
+// HMAC-SHA256 with the key secret and issued less than a minute ago.
+func Tokens(secret []byte, next http.Handler) http.Handler {
+	key := func(*jwt.Token) (any, error) { return secret, nil }
+	// The library refuses any token of the future, but clocks differ.
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithoutClaimsValidation())
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var claims jwt.RegisteredClaims
+		if _, err := parser.ParseWithClaims(bearer(r), &claims, key); err != nil {
+			http.Error(w, err.Error(), http.StatusUnauthorized)
+			return
+		}
+		now := time.Now()
+		switch {
+		case claims.IssuedAt == nil:
+			http.Error(w, "missing issued-at", http.StatusUnauthorized)
+		case now.Sub(claims.IssuedAt.Time).Abs() > tokenAge:
+			http.Error(w, "token issued more than a minute ago, or in the future", http.StatusUnauthorized)
+		case !claims.VerifyExpiresAt(now, false):
+			http.Error(w, "token is expired", http.StatusUnauthorized)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// bearer returns the token of a request, or "".
+func bearer(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "bearer") {
+		return ""
+	}
+	return token
+}
+
+// Compressed compresses the answers of next for clients that accept it.
+func Compressed(next http.Handler) http.Handler { return gzhttp.GzipHandler(next) }
