@@ -1,61 +1,88 @@
 package main
 
 import (
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 
 	"github.com/jamq/jamq"
 )
 
 // getBlock answers getblock: by hash or height, with verbosity 0 (bytes), 1
-// (ids of transactions) or 2 (transactions).
-func (n *node) getBlock(params []json.RawMessage) (any, error) {
-	verbosity := 1
-	if len(params) > 1 {
-		if err := parameter(params, 1, &verbosity); err != nil {
-			return nil, err
-		}
-	}
-	if verbosity < 0 || verbosity > 2 {
-		return nil, faultf(codeParameter, "Verbosity must be in range from 0 to 2")
-	}
+// (ids of transactions) or 2 (transactions). false is 0 and true is 1.
+func (n *node) getBlock(_ context.Context, p params) (any, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	latest, final := n.heads()
-	b, err := n.find(params, latest)
-	if err != nil {
+	b, notFound := n.find(p, latest)
+	verbosity, err := p.verbosity(1)
+	switch {
+	case notFound != nil:
+		return nil, notFound
+	case err != nil:
 		return nil, err
-	}
-	if verbosity == 0 {
+	case verbosity == 0:
 		return hex.EncodeToString(b.encode()), nil
 	}
 	return n.describe(b, verbosity, latest, final), nil
 }
 
+// verbosity returns a parameter from 0 to 2, which is 1 if it is missing.
+func (p params) verbosity(i int) (int64, error) {
+	if len(p) <= i {
+		return 1, nil
+	}
+	if kind(p[i]) != "number" {
+		ids, err := p.flag(i)
+		if ids {
+			return 1, err
+		}
+		return 0, err
+	}
+	v, err := p.integer(i)
+	if err == nil && (v < 0 || v > 2) {
+		err = faultf(codeParameter, "Verbosity must be in range from 0 to 2")
+	}
+	return v, err
+}
+
+// heightPattern are the texts that zcashd reads as a height.
+var heightPattern = regexp.MustCompile(`^(-?[1-9][0-9]*|[0-9]+)$`)
+
 // find returns the block of the accumulated chain, which ends at the height latest,
 // that the first parameter names: by its hash, or by its height as a number or a text.
-// -1 is the last block, -2 the one before it. The caller holds the lock.
-func (n *node) find(params []json.RawMessage, latest uint64) (*block, error) {
-	var name string
-	var number json.Number
-	if err := parameter(params, 0, &number); err == nil {
-		name = number.String()
-	} else if err := parameter(params, 0, &name); err != nil {
+// The caller holds the lock.
+func (n *node) find(p params, latest uint64) (*block, error) {
+	name, err := p.text(0)
+	if kind(p[0]) == "number" { // which zcashd does not accept
+		name, err = string(p[0]), nil
+	}
+	if err != nil {
 		return nil, err
 	}
-	if raw, err := hex.DecodeString(name); err == nil && len(raw) == len(bytes32{}) {
+	if len(name) < 2*len(bytes32{}) {
+		height, err := strconv.ParseInt(name, 10, 32)
+		if err != nil || !heightPattern.MatchString(name) {
+			return nil, faultf(codeParameter, "Invalid block height parameter")
+		}
+		return n.at(height, latest)
+	}
+	raw, err := hex.DecodeString(name)
+	if err == nil && len(raw) == len(bytes32{}) {
 		if b := n.byHash[bytes32(raw)]; b != nil && b.Height <= latest {
 			return b, nil
 		}
-		return nil, faultf(codeNotFound, "Block not found")
 	}
-	height, err := strconv.ParseInt(name, 10, 64)
-	switch {
-	case err != nil:
-		return nil, faultf(codeParameter, "Invalid block height parameter")
-	case height < 0:
+	return nil, faultf(codeNotFound, "Block not found")
+}
+
+// at returns the block at a height of the accumulated chain, which ends at the height latest.
+// -1 is the last block, -2 the one before it. The caller holds the lock.
+func (n *node) at(height int64, latest uint64) (*block, error) {
+	if height < 0 {
 		height += int64(latest) + 1
 	}
 	if height < 0 || uint64(height) > latest {
@@ -98,7 +125,7 @@ type trees struct {
 
 // describe returns the view of a block for the heads of the same request. The
 // caller holds the lock.
-func (n *node) describe(b *block, verbosity int, latest, final uint64) blockView {
+func (n *node) describe(b *block, verbosity int64, latest, final uint64) blockView {
 	at := n.progress(b.Height)
 	v := blockView{
 		Hash: b.hash(), Confirmations: latest - b.Height + 1, Size: len(b.encode()), Height: b.Height, Version: 5,

@@ -3,9 +3,22 @@
 // note, by its nullifier, and creates a note, by a commitment and an encrypted
 // text. Wallets find their notes by scanning blocks through getblock, which has
 // the form of zcashd's (verbosity 0, 1 and 2). It also returns the JAM work
-// package and the JAM block of each block, and whether the block is final. The calls with
-// which lightwalletd follows a chain have zcashd's form too: getinfo, getblockchaininfo,
-// getbestblockhash, getblockhash, getrawmempool, getrawtransaction and z_gettreestate.
+// package and the JAM block of each block, and whether the block is final. The other calls
+// of lightwalletd have zcashd's form too:
+//
+//   - getinfo, getblockchaininfo, getblockcount, getbestblockhash, getblockhash,
+//     getrawtransaction, sendrawtransaction and z_gettreestate.
+//   - getrawmempool returns the ids only. The pool knows no fees and times of arrival, so
+//     the verbose form is refused.
+//   - z_getsubtreesbyindex has a subtree for each 65,536 notes. Its root is that of the pool
+//     after the last of them. The Sapling pool has none.
+//   - getaddresstxids, getaddressbalance and getaddressutxos find nothing for any
+//     transparent address, because no transaction here pays to one. The address itself is
+//     not checked.
+//
+// Errors have the codes, texts and HTTP status of the current zcashd, and batches are answered. As
+// there, a missing parameter or one too many is the error -32602 with the call's usage, and a
+// parameter of a wrong JSON type is -1, but -3 in sendrawtransaction.
 //
 // The bytes of blocks and transactions are not Zcash's, so lightwalletd cannot parse them:
 //

@@ -15,7 +15,7 @@ func TestNotesBecomeFinal(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, run(ctx, &out, "", 100*time.Millisecond))
 	require.Contains(t, out.String(), "10 notes made, 5 spent, all of it final")
-	require.Contains(t, out.String(), "bad-txns-orchard-double-spend")
+	require.Contains(t, out.String(), "bad-txns-orchard-duplicate-nullifier")
 }
 
 // sample is a transaction of two actions.

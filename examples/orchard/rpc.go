@@ -2,22 +2,27 @@ package main
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 )
 
 // Error codes of zcashd.
 const (
-	codeNotFound  = -5  // no such block or transaction
-	codeParameter = -8  // a number out of range
-	codeDecode    = -22 // not a transaction
-	codeRejected  = -26 // refused by the rules
-	codeMethod    = -32601
-	codeRequest   = -32600
-	codeParse     = -32700
+	codeMisc       = -1  // a parameter cannot be read
+	codeType       = -3  // a parameter has another JSON type
+	codeNotFound   = -5  // no such block or transaction
+	codeParameter  = -8  // a parameter is out of range
+	codeDecode     = -22 // not a transaction
+	codeVerify     = -25 // a transaction could not be accepted
+	codeRejected   = -26 // refused by the rules
+	codeInChain    = -27 // a transaction is in a block
+	codeMethod     = -32601
+	codeRequest    = -32600
+	codeParameters = -32602 // a parameter is missing, or there are too many
+	codeParse      = -32700
 )
 
 // fault is an error in the form of zcashd.
@@ -32,130 +37,107 @@ func faultf(code int, format string, args ...any) error {
 	return &fault{code, fmt.Sprintf(format, args...)}
 }
 
+// reply is the answer to a request. Exactly one of Result and Error is set.
+type reply struct {
+	ID     json.RawMessage `json:"id"`
+	Result any             `json:"result"`
+	Error  *fault          `json:"error"`
+}
+
 // maxRequest is the greatest length of a request in bytes: a transaction with
 // the maximum number of actions, in hexadecimal.
 const maxRequest = 4 << 20
 
-// ServeHTTP answers JSON-RPC like zcashd: one request with positional
-// parameters, and HTTP 500 for an error.
+// ServeHTTP answers JSON-RPC like zcashd: a request with positional parameters, or a
+// batch, which is an array of requests. The answer to a batch has the status 200, and so has
+// the result of a request. For an error it is 404 if there is no such method, 400 if the
+// request has a wrong form, and 500 otherwise.
 func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var request struct {
-		ID     json.RawMessage   `json:"id"`
-		Method string            `json:"method"`
-		Params []json.RawMessage `json:"params"`
+	if r.Method != http.MethodPost {
+		http.Error(w, "JSONRPC server handles only POST requests", http.StatusMethodNotAllowed)
+		return
 	}
-	var result any
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&request)
-	if err != nil {
-		err = faultf(codeParse, "Parse error: %v", err)
-	} else {
-		result, err = n.call(r.Context(), request.Method, request.Params)
-	}
-	reply := map[string]any{"id": request.ID, "result": result, "error": nil}
-	w.Header().Set("Content-Type", "application/json")
-	if err != nil {
-		var f *fault
-		if !errors.As(err, &f) {
-			f = &fault{codeRequest, err.Error()}
+	answer, status := any(nil), http.StatusOK
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	var batch []json.RawMessage
+	switch {
+	case err != nil || !json.Valid(body):
+		answer, status = reply{Error: &fault{codeParse, "Parse error"}}, http.StatusInternalServerError
+	case json.Unmarshal(body, &batch) == nil && batch != nil:
+		replies := []reply{}
+		for _, raw := range batch {
+			replies = append(replies, n.answer(r.Context(), raw))
 		}
-		reply["result"], reply["error"] = nil, f
-		w.WriteHeader(http.StatusInternalServerError)
+		answer = replies
+	case kind(body) != "object":
+		answer, status = reply{Error: &fault{codeParse, "Top-level object parse error"}}, http.StatusInternalServerError
+	default:
+		one := n.answer(r.Context(), body)
+		answer, status = one, one.status()
 	}
-	_ = json.NewEncoder(w).Encode(reply) // the client may be gone
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(answer) // the client may be gone
 }
 
-// call answers one request.
-func (n *node) call(ctx context.Context, method string, params []json.RawMessage) (any, error) {
-	n.mu.Lock()
-	tip, _ := n.heads()
-	n.mu.Unlock()
-	switch method {
-	case "getblockcount":
-		return tip, nil
-	case "getbestblockhash":
-		return n.hashAt(tip)
-	case "getblockhash":
-		var height int64
-		if err := parameter(params, 0, &height); err != nil {
+// status returns the HTTP status of the answer to a single request.
+func (r *reply) status() int {
+	switch {
+	case r.Error == nil:
+		return http.StatusOK
+	case r.Error.Code == codeRequest:
+		return http.StatusBadRequest
+	case r.Error.Code == codeMethod:
+		return http.StatusNotFound
+	}
+	return http.StatusInternalServerError
+}
+
+// answer answers one request.
+func (n *node) answer(ctx context.Context, raw json.RawMessage) (r reply) {
+	result, err := n.call(ctx, raw, &r.ID)
+	if err == nil {
+		r.Result = result
+	} else if !errors.As(err, &r.Error) {
+		r.Error = &fault{codeMisc, err.Error()}
+	}
+	return r
+}
+
+// call calls the method that a request names. It sets id as soon as that is known.
+func (n *node) call(ctx context.Context, raw json.RawMessage, id *json.RawMessage) (any, error) {
+	var request map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &request); err != nil || request == nil {
+		return nil, faultf(codeRequest, "Invalid Request object")
+	}
+	*id = request["id"]
+	var name string
+	switch kind(request["method"]) {
+	case "string":
+		if err := json.Unmarshal(request["method"], &name); err != nil {
 			return nil, err
 		}
-		if height < 0 { // from the tip down
-			height += int64(tip) + 1
+	case "null":
+		return nil, faultf(codeRequest, "Missing method")
+	default:
+		return nil, faultf(codeRequest, "Method must be a string")
+	}
+	var p params
+	switch kind(request["params"]) {
+	case "array":
+		if err := json.Unmarshal(request["params"], &p); err != nil {
+			return nil, err
 		}
-		return n.hashAt(uint64(height))
-	case "getrawmempool":
-		return n.mempool(), nil
-	case "getblock":
-		return n.getBlock(params)
-	case "getrawtransaction":
-		return n.getRawTransaction(params)
-	case "z_gettreestate":
-		return n.treeState(params)
-	case "getblockchaininfo":
-		return n.chainInfo()
-	case "getinfo":
-		return infoView{Version: 1, Build: "jamq", Subversion: "/jamq:orchard/", ProtocolVersion: protocolVersion, Blocks: tip}, nil
-	case "sendrawtransaction":
-		return n.sendRawTransaction(ctx, params)
+	case "null":
+	default:
+		return nil, faultf(codeRequest, "Params must be an array")
 	}
-	return nil, faultf(codeMethod, "Method not found")
-}
-
-// parameter decodes a required parameter.
-func parameter(params []json.RawMessage, i int, into any) error {
-	if i >= len(params) {
-		return faultf(codeRequest, "parameter %d is missing", i+1)
+	m, some := methods[name]
+	if !some {
+		return nil, faultf(codeMethod, "Method not found")
 	}
-	if err := json.Unmarshal(params[i], into); err != nil {
-		return faultf(codeRequest, "parameter %d: %v", i+1, err)
-	}
-	return nil
-}
-
-// hashAt returns the hash of the block at a height of the chain that JAM has
-// accumulated.
-func (n *node) hashAt(height uint64) (bytes32, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if latest, _ := n.heads(); height > latest {
-		return bytes32{}, faultf(codeParameter, "Block height out of range")
-	}
-	return n.blocks[height].hash(), nil
-}
-
-func (n *node) mempool() []bytes32 {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	ids := []bytes32{}
-	for _, t := range n.waiting {
-		ids = append(ids, t.id())
-	}
-	// To wallets, a block that is executed but not accumulated does not exist.
-	latest, _ := n.heads()
-	for _, b := range n.blocks[latest+1:] {
-		for _, t := range b.Transactions {
-			ids = append(ids, t.id())
-		}
-	}
-	return ids
-}
-
-func (n *node) sendRawTransaction(ctx context.Context, params []json.RawMessage) (any, error) {
-	var text string
-	if err := parameter(params, 0, &text); err != nil {
+	if err := m.checkNumber(name, len(p)); err != nil {
 		return nil, err
 	}
-	raw, err := hex.DecodeString(text)
-	if err != nil {
-		return nil, faultf(codeDecode, "TX decode failed: %v", err)
-	}
-	t, err := decodeTransaction(raw)
-	if err != nil {
-		return nil, faultf(codeDecode, "TX decode failed: %v", err)
-	}
-	err = n.add(ctx, t)
-	if errors.Is(err, errDoubleSpend) {
-		return nil, faultf(codeRejected, "bad-txns-orchard-double-spend: %v", err)
-	}
-	return t.id(), err
+	return m.answer(n, ctx, p)
 }

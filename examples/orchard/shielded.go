@@ -148,10 +148,14 @@ func decodeTransaction(b []byte) (*transaction, error) {
 // the notes. In Zcash the root is that of a Sinsemilla tree, against which
 // spends are proved. Here it is a chain of SHA-256 hashes.
 type pool struct {
-	spent map[bytes32]bool
-	notes uint64
-	root  bytes32
+	spent    map[bytes32]bool
+	notes    uint64
+	root     bytes32
+	subtrees []bytes32 // root after each subtreeSize notes
 }
+
+// subtreeSize is the number of notes of a subtree whose root wallets ask for.
+const subtreeSize = 1 << 16
 
 // check returns an error, which wraps errDoubleSpend, if a transaction cannot be
 // executed.
@@ -178,6 +182,9 @@ func (p *pool) apply(t *transaction) error {
 		p.spent[a.Nullifier] = true
 		p.root = sha256.Sum256(append(p.root[:], a.CMX[:]...))
 		p.notes++
+		if p.notes%subtreeSize == 0 {
+			p.subtrees = append(p.subtrees, p.root)
+		}
 	}
 	return nil
 }
@@ -190,5 +197,5 @@ func (p *pool) revert(newest []*transaction, to *block) {
 			delete(p.spent, t.Actions[i].Nullifier)
 		}
 	}
-	p.root, p.notes = to.Root, to.Notes
+	p.root, p.notes, p.subtrees = to.Root, to.Notes, p.subtrees[:to.Notes/subtreeSize]
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
+	"math"
+	"sort"
 )
 
 // The calls besides getblock that lightwalletd makes to follow a chain.
@@ -58,8 +60,15 @@ type consensusView struct {
 	NextBlock string `json:"nextblock"`
 }
 
-// chainInfo answers getblockchaininfo.
-func (n *node) chainInfo() (any, error) {
+// getInfo answers getinfo.
+func (n *node) getInfo(context.Context, params) (any, error) {
+	return infoView{
+		Version: 1, Build: "jamq", Subversion: "/jamq:orchard/", ProtocolVersion: protocolVersion, Blocks: n.latest(),
+	}, nil
+}
+
+// getBlockchainInfo answers getblockchaininfo.
+func (n *node) getBlockchainInfo(context.Context, params) (any, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	latest, final := n.heads()
@@ -91,14 +100,14 @@ type treeView struct {
 // emptyTree is the state of a tree without notes: two absent leaves and no parents.
 const emptyTree = "000000"
 
-// treeState answers z_gettreestate for a block. A wallet can continue from the state of
+// getTreeState answers z_gettreestate for a block. A wallet can continue from the state of
 // the Orchard pool: the root and the number of notes, 8 bytes, little-endian. zcashd's is
 // that of a Sinsemilla tree.
-func (n *node) treeState(params []json.RawMessage) (any, error) {
+func (n *node) getTreeState(_ context.Context, p params) (any, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	latest, _ := n.heads()
-	b, err := n.find(params, latest)
+	b, err := n.find(p, latest)
 	if err != nil {
 		return nil, err
 	}
@@ -109,63 +118,156 @@ func (n *node) treeState(params []json.RawMessage) (any, error) {
 	return v, nil
 }
 
-// placedView is the result of getrawtransaction with verbosity 1. Before the
-// transaction is in a block, Height is -1 and the fields after it are omitted.
+// subtreesView is the result of z_getsubtreesbyindex.
+type subtreesView struct {
+	Pool       string        `json:"pool"`
+	StartIndex int64         `json:"start_index"`
+	Subtrees   []subtreeView `json:"subtrees"`
+}
+
+type subtreeView struct {
+	Root      bytes32 `json:"root"`
+	EndHeight uint64  `json:"end_height"`
+}
+
+// getSubtrees answers z_getsubtreesbyindex: the complete subtrees of subtreeSize notes, from
+// an index on, each with the block that has its last note. The root is that of the pool
+// after the last note, because the notes are not in a tree. The Sapling pool is empty.
+func (n *node) getSubtrees(_ context.Context, p params) (any, error) {
+	pool, err := p.text(0)
+	if err != nil {
+		return nil, err
+	}
+	if pool != "sapling" && pool != "orchard" {
+		return nil, faultf(codeParameter, `Requested pool must be "sapling" or "orchard"`)
+	}
+	start, err := p.integer(1)
+	if err != nil {
+		return nil, err
+	}
+	limit := int64(math.MaxInt64)
+	if len(p) > 2 {
+		if limit, err = p.integer(2); err != nil {
+			return nil, err
+		}
+	}
+	if start < 0 || limit < 0 {
+		return nil, faultf(codeParameter, "start_index is %d and limit is %d, want 0 or more", start, limit)
+	}
+	v := subtreesView{Pool: pool, StartIndex: start, Subtrees: []subtreeView{}}
+	if pool == "orchard" {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		latest, _ := n.heads()
+		v.Subtrees = n.subtrees(latest, uint64(start), uint64(limit))
+	}
+	return v, nil
+}
+
+// subtrees returns at most limit subtrees of the chain that ends at the height latest. The
+// caller holds the lock.
+func (r *rollup) subtrees(latest, start, limit uint64) []subtreeView {
+	views := []subtreeView{}
+	for i := start; i < r.blocks[latest].Notes/subtreeSize && uint64(len(views)) < limit; i++ {
+		end := sort.Search(int(latest), func(h int) bool { return r.blocks[h].Notes >= (i+1)*subtreeSize })
+		views = append(views, subtreeView{r.state.subtrees[i], uint64(end)})
+	}
+	return views
+}
+
+// placedView is the result of getrawtransaction with verbosity 1. Before the transaction is
+// in a block, the fields after its own are omitted.
 type placedView struct {
 	transactionView
-	Height        int64    `json:"height"`
+	Height        uint64   `json:"height,omitempty"`
 	Confirmations uint64   `json:"confirmations,omitempty"`
 	BlockHash     *bytes32 `json:"blockhash,omitempty"`
 	Time          int64    `json:"time,omitempty"`
 	BlockTime     int64    `json:"blocktime,omitempty"`
 }
 
-// getRawTransaction answers getrawtransaction: by id, with verbosity 0 (bytes) or 1.
-func (n *node) getRawTransaction(params []json.RawMessage) (any, error) {
-	var text string
-	if err := parameter(params, 0, &text); err != nil {
+// getRawTransaction answers getrawtransaction: by id, with verbosity 0 (bytes) or 1, and
+// perhaps only if it is in the block with a hash.
+func (n *node) getRawTransaction(_ context.Context, p params) (any, error) {
+	id, err := p.hash(0)
+	if err != nil {
 		return nil, err
 	}
-	raw, err := hex.DecodeString(text)
-	if err != nil || len(raw) != len(bytes32{}) {
-		return nil, faultf(codeParameter, "parameter 1 must be hexadecimal of length 64 (not '%.64s')", text)
-	}
-	verbosity := 0
-	if len(params) > 1 {
-		if err := parameter(params, 1, &verbosity); err != nil {
+	verbosity, in := int64(0), (*block)(nil)
+	if len(p) > 1 {
+		if verbosity, err = p.integer(1); err != nil {
 			return nil, err
 		}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	t, at := n.transaction(bytes32(raw))
+	latest, _ := n.heads()
+	if len(p) > 2 {
+		hash, err := p.hash(2)
+		if err != nil {
+			return nil, err
+		}
+		if in = n.byHash[hash]; in == nil || in.Height > latest {
+			return nil, faultf(codeNotFound, "Block hash not found")
+		}
+	}
+	t, at := n.transaction(id)
 	switch {
+	case in != nil && at != in:
+		return nil, faultf(codeNotFound, "No such transaction found in the provided block")
 	case t == nil:
 		return nil, faultf(codeNotFound, "No such mempool or blockchain transaction")
 	case verbosity == 0:
 		return hex.EncodeToString(t.encode()), nil
 	}
-	v := placedView{transactionView: viewOf(t), Height: -1}
-	if latest, _ := n.heads(); at != nil && at.Height <= latest {
+	v := placedView{transactionView: viewOf(t)}
+	if at != nil {
 		hash := at.hash()
-		v.Height, v.Confirmations, v.BlockHash, v.Time, v.BlockTime = int64(at.Height), latest-at.Height+1, &hash, at.Time, at.Time
+		v.Height, v.Confirmations, v.BlockHash, v.Time, v.BlockTime = at.Height, latest-at.Height+1, &hash, at.Time, at.Time
 	}
 	return v, nil
 }
 
-// transaction returns a transaction with its block, which is nil while it waits. The
-// caller holds the lock.
+// hash returns a parameter that is the hash of a block or a transaction. A hash of another
+// length is one that nothing has.
+func (p params) hash(i int) (h bytes32, err error) {
+	text, _ := p.text(i)
+	raw, err := hex.DecodeString(text)
+	if err != nil || len(raw) == 0 {
+		return h, faultf(codeParameter, "parameter %d must be hexadecimal string (not '%.64s')", i+1, text)
+	}
+	if len(raw) == len(h) {
+		h = bytes32(raw)
+	}
+	return h, nil
+}
+
+// known reports whether a transaction waits or is in a block, which is nil while it waits.
+func (n *node) known(id bytes32) (known bool, at *block) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	t, at := n.transaction(id)
+	return t != nil, at
+}
+
+// transaction returns a transaction with its block, which is nil as long as JAM has not
+// accumulated it. The caller holds the lock.
 func (n *node) transaction(id bytes32) (*transaction, *block) {
 	for _, t := range n.waiting {
 		if t.id() == id {
 			return t, nil
 		}
 	}
+	latest, _ := n.heads()
 	for i := len(n.blocks) - 1; i >= 0; i-- {
 		for _, t := range n.blocks[i].Transactions {
-			if t.id() == id {
-				return t, n.blocks[i]
+			if t.id() != id {
+				continue
 			}
+			if uint64(i) > latest {
+				return t, nil
+			}
+			return t, n.blocks[i]
 		}
 	}
 	return nil, nil
