@@ -11,6 +11,7 @@ import (
 	"github.com/holiman/uint256"
 
 	"github.com/jamq/jamq/statedb"
+	"github.com/jamq/jamq/txpool"
 )
 
 // ErrEdit is wrapped by the error of an edit that is out of range.
@@ -27,7 +28,9 @@ type Edit struct {
 	Code    *[]byte
 	Slot    *common.Hash
 	Value   common.Hash // of Slot
-	Back    *Block      // whose state, without Address, becomes the present one: see Keep
+	Back    *Snapshot   // whose state, without Address, becomes the present one
+
+	again bool // a block with the edit was undone
 }
 
 // maxBalanceBits leaves room for the sum of all balances in 128 bits; see evm.Genesis.
@@ -75,7 +78,6 @@ func (e *Edit) apply(view *statedb.View) (err error) {
 type edits struct {
 	mu      sync.Mutex
 	waiting []Edit
-	taken   uint64                 // the newest block that has taken its edits
 	of      map[common.Hash][]Edit // by block
 	undone  []span                 // blocks whose state an edit took back, oldest edit first
 }
@@ -84,10 +86,9 @@ type edits struct {
 type span struct{ after, before uint64 }
 
 // next returns the edits of a block that is about to be made. Later edits are not in it.
-func (e *edits) next(number uint64) []Edit {
+func (e *edits) next() []Edit {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.taken = number
 	return slices.Clone(e.waiting)
 }
 
@@ -119,7 +120,7 @@ func (e *edits) applied(b *Block) {
 	e.waiting = e.waiting[len(some):]
 	for i := range some {
 		if to := some[i].Back; to != nil {
-			e.undone = append(e.undone, span{to.NumberU64(), b.NumberU64()})
+			e.undone = append(e.undone, span{to.block.NumberU64(), b.NumberU64()})
 		}
 	}
 }
@@ -128,10 +129,13 @@ func (e *edits) applied(b *Block) {
 func (e *edits) discarded(b *Block) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.waiting = slices.Concat(e.of[b.Hash()], e.waiting)
+	some := slices.Clone(e.of[b.Hash()]) // tracers may read the others
+	for i := range some {
+		some[i].again = true
+	}
+	e.waiting = slices.Concat(some, e.waiting)
 	e.undone = slices.DeleteFunc(e.undone, func(s span) bool { return s.before == b.NumberU64() })
 	delete(e.of, b.Hash())
-	e.taken = min(e.taken, b.NumberU64()-1)
 }
 
 // took reports whether an edit took the state of a block back.
@@ -141,8 +145,10 @@ func (e *edits) took(block uint64) bool {
 	return slices.ContainsFunc(e.undone, func(s span) bool { return s.after < block && block < s.before })
 }
 
-// Edit lets the next block have an edit, and returns the number of that block, which MineTo
-// makes. A block that is being made does not have the edit. The error wraps ErrEdit.
+// Edit orders a block with an edit, and returns its number. A block that is being made may
+// have the edit already, but then the next one is made too. The block is made at once. With
+// automine off, or if it goes back, it has none of the transactions that wait. The error
+// wraps ErrEdit, and nothing has changed.
 func (c *Chain) Edit(e Edit) (number uint64, err error) {
 	head := c.ledger.Head()
 	view, err := c.StateAt(head)
@@ -153,24 +159,83 @@ func (c *Chain) Edit(e Edit) (number uint64, err error) {
 		return 0, err
 	}
 	c.edits.mu.Lock()
-	defer c.edits.mu.Unlock()
 	c.edits.waiting = append(c.edits.waiting, e)
-	return max(head.NumberU64(), c.edits.taken) + 1, nil
+	c.edits.mu.Unlock()
+	return c.production.orderEdit(head.NumberU64()), nil
+}
+
+// Snapshot is the state after a block, and the transactions that waited then.
+type Snapshot struct {
+	block   *Block
+	waiting []*types.Transaction
 }
 
 // Keep keeps the state of the newest block while the process runs, for an edit that goes
-// back to it, and returns the block. After that edit, the transactions of the blocks between
-// can be executed again.
-func (c *Chain) Keep() (*Block, error) {
+// back to it. After that edit the transactions of the blocks between can be executed again.
+// Those that waited at the snapshot wait again, and later ones have left the pool.
+func (c *Chain) Keep() (*Snapshot, error) {
+	waiting := c.waiting() // before the block, so that none is in neither
 	b := c.ledger.Head()
-	return b, c.states.Pin(b.Root())
+	return &Snapshot{b, waiting}, c.states.Pin(b.Root())
+}
+
+// waiting returns the transactions in the pool.
+func (c *Chain) waiting() (all []*types.Transaction) {
+	pending, queued := c.pool.Content()
+	for _, of := range []map[common.Address][]*types.Transaction{pending, queued} {
+		for _, txs := range of {
+			all = append(all, txs...)
+		}
+	}
+	return all
+}
+
+// restore lets those transactions wait that waited at the snapshot to which an edit has gone
+// back, and no others. If the edit is made again after its block was undone, later ones stay,
+// because they may have come after the first time.
+func (c *Chain) restore(e *Edit) {
+	if !e.again {
+		c.removeExcept(e.Back.waiting)
+	}
+	for i, err := range c.pool.AddAll(e.Back.waiting) {
+		if err != nil && !errors.Is(err, txpool.ErrAlreadyKnown) {
+			c.log.Warn("a transaction of a snapshot does not wait again", "tx", e.Back.waiting[i].Hash(), "err", err)
+		}
+	}
+}
+
+// removeExcept removes all transactions from the pool except some.
+func (c *Chain) removeExcept(some []*types.Transaction) {
+	keep := make(map[common.Hash]bool, len(some))
+	for _, tx := range some {
+		keep[tx.Hash()] = true
+	}
+	for _, tx := range c.waiting() {
+		if keep[tx.Hash()] {
+			continue
+		}
+		if err := c.pool.Remove(tx.Hash()); err != nil {
+			c.log.Warn("a transaction after a snapshot stays in the pool", "tx", tx.Hash(), "err", err)
+		}
+	}
+}
+
+// back returns the edit with which a block goes back, which is the last one that does so, or
+// nil.
+func back(some []Edit) (e *Edit) {
+	for i := range some {
+		if some[i].Back != nil {
+			e = &some[i]
+		}
+	}
+	return e
 }
 
 // viewWith returns a view of the state after a block, with edits.
 func (c *Chain) viewWith(parent *Block, some []Edit) (*statedb.View, error) {
 	for i := len(some) - 1; i >= 0; i-- {
 		if to := some[i].Back; to != nil {
-			parent, some = to, some[i+1:]
+			parent, some = to.block, some[i+1:]
 			break
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 
@@ -31,7 +32,9 @@ func TestUndoneEdit(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, number, in)
 		}
-		r.MineTo(number)
+		if len(edits) == 0 {
+			r.Mine(1)
+		}
 		b := builder.Block[*Block]{Number: number, PreRoot: r.Root()}
 		b.Body, b.Root, err = r.Propose(t.Context(), number)
 		require.NoError(t, err)
@@ -68,7 +71,7 @@ func TestEditDuringABlock(t *testing.T) {
 		require.NoError(t, err)
 		return view.Account(rich).Balance
 	}
-	r.MineTo(2)
+	r.Mine(1)
 	first := r.propose(t)
 	number, err := r.Edit(Edit{Address: rich, Balance: uint256.NewInt(5)})
 	require.NoError(t, err)
@@ -84,7 +87,6 @@ func TestEditIsRefused(t *testing.T) {
 	code, nonce := make([]byte, maxCode+1), uint64(3)
 	_, err := r.Edit(Edit{Address: who, Nonce: &nonce})
 	require.NoError(t, err)
-	r.MineTo(1)
 	body, root, err := r.Propose(t.Context(), 1)
 	require.NoError(t, err)
 	require.NoError(t, r.Apply(t.Context(), builder.Block[*Block]{Number: 1, Root: root, Body: body}))
@@ -97,7 +99,7 @@ func TestEditIsRefused(t *testing.T) {
 		_, err := r.Edit(e)
 		require.ErrorIs(t, err, ErrEdit)
 	}
-	require.Empty(t, r.edits.next(2))
+	require.Empty(t, r.edits.next())
 	view, err := r.StateAt(r.Head())
 	require.NoError(t, err)
 	require.Equal(t, statedb.Account{Exists: true, Nonce: 3, Balance: view.Account(who).Balance, CodeHash: view.Account(who).CodeHash}, view.Account(who))
@@ -125,7 +127,6 @@ func TestBack(t *testing.T) {
 
 	_, err = r.Edit(Edit{Back: snapshot})
 	require.NoError(t, err)
-	r.MineTo(3)
 	back := apply()
 	require.Equal(t, kept.Root, back.Root)
 	require.Equal(t, after.Root, back.PreRoot)
@@ -138,4 +139,131 @@ func TestBack(t *testing.T) {
 	require.Len(t, second.Body.Transactions(), 1)
 	require.EqualValues(t, 4, r.TransactionStatus(again.Hash()).Block.NumberU64())
 	require.ErrorIs(t, r.SendTransaction(again), txpool.ErrAlreadyKnown)
+}
+
+// TestEditWithTransactions: a block that was ordered by Mine and by an edit has the edit before
+// its transactions, also for tracers.
+func TestEditWithTransactions(t *testing.T) {
+	r := recovered(t, keepNothing)
+	r.SetAutomine(false)
+	tx := pay(0, 0, 1)
+	require.NoError(t, r.SendTransaction(tx))
+	require.EqualValues(t, 1, r.Mine(1))
+	number, err := r.Edit(Edit{Address: *tx.To(), Balance: uint256.NewInt(5)})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, number)
+	b := r.propose(t)
+	require.Len(t, b.Body.Transactions(), 1)
+	require.NoError(t, r.Apply(t.Context(), b))
+	_, err = r.Payload(t.Context(), b)
+	require.NoError(t, err)
+	for index, balance := range []uint64{5, 6} {
+		state, _, err := r.Prestate(r.Head(), index)
+		require.NoError(t, err)
+		require.Equal(t, balance, state.GetBalance(*tx.To()).Uint64())
+	}
+}
+
+// TestEditWithoutAutomine: a block for an edit has no waiting transactions unless automine is
+// on, and Mine makes a block with them.
+func TestEditWithoutAutomine(t *testing.T) {
+	for _, automine := range []bool{true, false} {
+		r := recovered(t, keepNothing)
+		r.SetAutomine(automine)
+		require.NoError(t, r.SendTransaction(pay(0, 0, 1)))
+		_, err := r.Edit(Edit{Address: common.Address{0x12}, Balance: uint256.NewInt(5)})
+		require.NoError(t, err)
+		first := r.propose(t)
+		require.NoError(t, r.Apply(t.Context(), first))
+		r.Mine(1)
+		second := r.propose(t)
+		require.Equal(t, automine, len(first.Body.Transactions()) == 1)
+		require.Equal(t, automine, len(second.Body.Transactions()) == 0)
+	}
+}
+
+// TestBackRestoresThePool: a block that goes back has no transactions. After it those wait
+// that waited at the snapshot, and no others.
+func TestBackRestoresThePool(t *testing.T) {
+	for _, automine := range []bool{true, false} {
+		r := recovered(t, keepNothing)
+		r.SetAutomine(false)
+		apply := func() builder.Block[*Block] {
+			b := r.propose(t)
+			require.NoError(t, r.Apply(t.Context(), b))
+			require.NoError(t, r.CheckPool())
+			return b
+		}
+		first := []*types.Transaction{pay(0, 0, 1), pay(1, 0, 1)}
+		for _, tx := range first {
+			require.NoError(t, r.SendTransaction(tx))
+		}
+		snapshot, err := r.Keep()
+		require.NoError(t, err)
+		r.Mine(1)
+		require.Len(t, apply().Body.Transactions(), 2)
+		later := []*types.Transaction{pay(0, 1, 1), pay(3, 1, 1)}
+		for _, tx := range later {
+			require.NoError(t, r.SendTransaction(tx))
+		}
+		r.SetAutomine(automine)
+
+		_, err = r.Edit(Edit{Back: snapshot})
+		require.NoError(t, err)
+		require.Empty(t, apply().Body.Transactions())
+		require.ElementsMatch(t, hashes(first...), hashes(r.waiting()...))
+		for _, tx := range later {
+			require.NoError(t, r.SendTransaction(tx), "they can be sent again")
+		}
+		r.Mine(1)
+		require.Len(t, apply().Body.Transactions(), 3)
+		require.Equal(t, hashes(later[1]), hashes(r.waiting()...), "it has a gap before it")
+	}
+}
+
+func hashes(txs ...*types.Transaction) (all []common.Hash) {
+	for _, tx := range txs {
+		all = append(all, tx.Hash())
+	}
+	return all
+}
+
+// TestUndoneBackKeepsLaterTransactions: if the block that went back is undone and made again,
+// transactions that came after the first one stay in the pool.
+func TestUndoneBackKeepsLaterTransactions(t *testing.T) {
+	r := recovered(t, keepNothing)
+	r.SetAutomine(false)
+	first, later := pay(0, 0, 1), pay(1, 0, 1)
+	require.NoError(t, r.SendTransaction(first))
+	snapshot, err := r.Keep()
+	require.NoError(t, err)
+	r.Mine(1)
+	require.NoError(t, r.Apply(t.Context(), r.propose(t)))
+	_, err = r.Edit(Edit{Back: snapshot})
+	require.NoError(t, err)
+	back := r.propose(t)
+	require.NoError(t, r.Apply(t.Context(), back))
+	require.NoError(t, r.SendTransaction(later))
+	require.NoError(t, r.Undo(t.Context(), back))
+	require.NoError(t, r.Apply(t.Context(), r.propose(t)))
+	require.ElementsMatch(t, hashes(first, later), hashes(r.waiting()...))
+}
+
+// TestBackDuringABlock: a block that began for waiting transactions before an edit that goes
+// back, and has the edit, leaves them out.
+func TestBackDuringABlock(t *testing.T) {
+	r := recovered(t, keepNothing)
+	snapshot, err := r.Keep()
+	require.NoError(t, err)
+	require.NoError(t, r.SendTransaction(pay(0, 0, 1)))
+	r.SlotBegan()
+	o, due := r.production.due(1, 1, 4)
+	require.True(t, due)
+	number, err := r.Edit(Edit{Back: snapshot})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, number)
+	header := r.nextHeader(r.Head())
+	b, err := r.execute(r.Head(), header, r.pool.Build(t.Context(), txpool.Budget{Count: 4, Gas: header.GasLimit, BaseFee: header.BaseFee}), o)
+	require.NoError(t, err)
+	require.Nil(t, b)
 }

@@ -62,8 +62,12 @@ func (c *Chain) nextHeader(parent *Block) *types.Header {
 // execute runs the transactions of the lease and seals the block. A transaction
 // that cannot run leaves the lease: it is dropped with the reason, or it waits
 // for the next block. If none could run, the block is nil, unless it may be empty.
-func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Session, empty bool) (*Block, error) {
-	edits := c.edits.next(header.Number.Uint64())
+func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Session, o order) (*Block, error) {
+	edits := c.edits.next()
+	next := session.Next
+	if o.bare || back(edits) != nil { // those that wait are not of the earlier state
+		next = func() *types.Transaction { return nil }
+	}
 	view, err := c.viewWith(parent, edits)
 	if err != nil {
 		return nil, err
@@ -74,7 +78,7 @@ func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Ses
 		return nil, err
 	}
 	var txs types.Transactions
-	for tx := session.Next(); tx != nil; tx = session.Next() {
+	for tx := next(); tx != nil; tx = next() {
 		receipt, err := run.Apply(tx)
 		switch {
 		case err == nil:
@@ -88,7 +92,7 @@ func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Ses
 			session.Fail(err)
 		}
 	}
-	if len(txs) == 0 && !empty {
+	if len(txs) == 0 && !o.empty {
 		return nil, nil
 	}
 	switch err := run.Finish(); {

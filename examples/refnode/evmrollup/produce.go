@@ -21,9 +21,13 @@ type production struct {
 	mu sync.Mutex
 	// began is set if a slot has begun since the last block that was not full.
 	began bool
-	// manual is set if only blocks up to upTo are made, and those even without transactions.
+	// manual is set if no blocks are made for waiting transactions.
 	manual bool
-	upTo   uint64
+	// upTo is the number of the last block that Mine orders, and edited that of the last one
+	// that an edit orders. Both are made even without transactions.
+	upTo, edited uint64
+	// newest is the number of the newest block that was begun.
+	newest uint64
 	// every is the time between blocks that are made even without transactions; 0: there are
 	// none. last is when the newest block was made, or every was set.
 	every time.Duration
@@ -36,21 +40,48 @@ type production struct {
 	apart uint64
 }
 
-// due reports whether a block must be made, and whether also without transactions.
-// pending is the number of transactions that can run, and most that of a full block.
-func (p *production) due(number uint64, pending, most int) (due, empty bool) {
+// order has the conditions on which a block is made.
+type order struct {
+	empty bool // also without transactions
+	bare  bool // without the transactions that wait
+}
+
+// due returns how a block must be made, and false if none must. The block then counts as
+// begun. pending is the number of transactions that can run, and most that of a full block.
+func (p *production) due(number uint64, pending, most int) (o order, due bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case number <= p.upTo, p.every > 0 && time.Since(p.last) >= p.every:
-		return true, true
+		o, due = order{empty: true}, true
+	case number <= p.edited:
+		o, due = order{empty: true, bare: p.manual}, true
 	case p.manual || pending == 0:
-		return false, false
 	case pending >= most:
-		return true, false
+		due = true
+	default:
+		due, p.began = p.began, false
 	}
-	due, p.began = p.began, false
-	return due, false
+	if due {
+		p.newest = number
+	}
+	return o, due
+}
+
+// gone notes that there is no block with a number: it was not made, or is undone.
+func (p *production) gone(number uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.newest = min(p.newest, number-1)
+}
+
+// orderEdit orders the next block that begins, and returns its number.
+func (p *production) orderEdit(head uint64) uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	number := max(head, p.newest) + 1
+	p.edited = max(p.edited, number)
+	return number
 }
 
 // after returns the time of the next block in Unix seconds, if its parent has the given one.
@@ -83,25 +114,18 @@ func (c *Chain) SlotBegan() {
 }
 
 // Mine lets a number of blocks be made, at once and even without transactions, after those
-// of earlier calls. It returns the number of the last one.
+// of earlier calls. It returns the number of the last one, which begins after the call.
 func (c *Chain) Mine(blocks uint64) (last uint64) {
 	head := c.ledger.Head().NumberU64()
 	p := &c.production
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.upTo = max(p.upTo, head) + blocks
+	p.upTo = max(p.upTo, p.edited, p.newest, head) + blocks
 	return p.upTo
 }
 
-// MineTo lets blocks be made up to a number, at once and even without transactions.
-func (c *Chain) MineTo(number uint64) {
-	c.production.mu.Lock()
-	defer c.production.mu.Unlock()
-	c.production.upTo = max(c.production.upTo, number)
-}
-
 // SetAutomine sets whether blocks are made for waiting transactions, which is so at first,
-// or only by MineTo.
+// or only by Mine and for edits. A block for an edit then leaves them out.
 func (c *Chain) SetAutomine(on bool) {
 	c.production.mu.Lock()
 	defer c.production.mu.Unlock()

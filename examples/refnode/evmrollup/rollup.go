@@ -67,19 +67,20 @@ func (r *rollup) Propose(ctx context.Context, number uint64) (*Block, common.Has
 	if err := r.abandon(); err != nil {
 		return nil, common.Hash{}, err
 	}
-	due, empty := r.production.due(number, r.pool.Stats().Pending, r.cfg.MaxTxsPerBlock)
+	order, due := r.production.due(number, r.pool.Stats().Pending, r.cfg.MaxTxsPerBlock)
 	if !due {
 		return nil, common.Hash{}, builder.ErrIdle
 	}
 	parent := r.ledger.Head()
 	header := r.nextHeader(parent)
 	session := r.pool.Build(ctx, txpool.Budget{Count: r.cfg.MaxTxsPerBlock, Gas: header.GasLimit, BaseFee: header.BaseFee})
-	block, err := r.execute(parent, header, session, empty)
-	switch {
-	case err != nil:
+	block, err := r.execute(parent, header, session, order)
+	if err == nil && block == nil {
+		err = builder.ErrIdle
+	}
+	if err != nil {
+		r.production.gone(number)
 		return nil, common.Hash{}, err
-	case block == nil:
-		return nil, common.Hash{}, builder.ErrIdle
 	}
 	r.proposed = block
 	return block, block.Root(), nil
@@ -111,6 +112,9 @@ func (r *rollup) Apply(_ context.Context, b builder.Block[*Block]) error {
 	r.production.made(b.Body.Time())
 	r.edits.applied(b.Body)
 	r.pool.Applied(poolBlock(b.Body))
+	if e := back(r.edits.in(b.Body.Hash())); e != nil {
+		r.restore(e)
+	}
 	return nil
 }
 
@@ -129,6 +133,7 @@ func (r *rollup) Undo(_ context.Context, b builder.Block[*Block]) error {
 func (r *rollup) discard(number uint64) {
 	for _, b := range r.ledger.Truncate(number) {
 		r.edits.discarded(b)
+		r.production.gone(b.NumberU64())
 		r.replaced.Add(1)
 		if err := r.states.Discard(b.Root()); err != nil {
 			r.log.Warn("a state could not be discarded", "block", b.NumberU64(), "err", err)

@@ -59,14 +59,16 @@ func (n *Node) await(ctx context.Context, last uint64) error {
 	return n.builder.Await(ctx, func(h canonical.Heads) bool { return h.Latest.Number >= last })
 }
 
-// Edit sets a part of an account. It makes a block, which may be empty otherwise, and waits
-// until it is latest. The error wraps evmrollup.ErrEdit, or is that of Mine.
+// Edit makes a block with an edit, and waits until it is latest. If ctx has ended before,
+// nothing changes. The error wraps evmrollup.ErrEdit, or is that of Mine.
 func (n *Node) Edit(ctx context.Context, e evmrollup.Edit) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	number, err := n.Chain.Edit(e)
 	if err != nil {
 		return err
 	}
-	n.MineTo(number)
 	return n.await(ctx, number)
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/holiman/uint256"
 
 	"github.com/jamq/jamq/examples/refnode/evmrollup"
-	"github.com/jamq/jamq/examples/refnode/node"
 )
 
 // EVM implements the methods of the namespace evm, with which development tools decide
@@ -23,7 +22,7 @@ import (
 type EVM struct {
 	*api
 	mu        sync.Mutex
-	snapshots []*node.Block
+	snapshots []*evmrollup.Snapshot
 }
 
 // maxMined is the maximum number of blocks of a call. Each is a work package, of which a
@@ -47,7 +46,8 @@ func (m *MineArgs) UnmarshalJSON(raw []byte) error {
 }
 
 // Mine implements evm_mine. It makes a block of the waiting transactions, or an empty one,
-// and returns "0" when the block is latest.
+// and returns "0" when the block is latest. A block that is being made at the call does not
+// count, because it may not have the newest transactions.
 func (e *EVM) Mine(ctx context.Context, args *MineArgs) (string, error) {
 	blocks := uint64(1)
 	if args != nil && args.Blocks != nil {
@@ -119,18 +119,19 @@ func (e *EVM) SetNextBlockTimestamp(seconds math.HexOrDecimal64) (string, error)
 func (e *EVM) Snapshot() (hexutil.Uint64, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b, err := e.node.Keep()
+	s, err := e.node.Keep()
 	if err != nil {
 		return 0, err
 	}
-	e.snapshots = append(e.snapshots, b)
+	e.snapshots = append(e.snapshots, s)
 	return hexutil.Uint64(len(e.snapshots)), nil
 }
 
-// Revert implements evm_revert. The next block has the state of the snapshot, and
-// transactions after the snapshot can be sent again. Blocks, their numbers and the time
-// stay, because JAM has them. It returns false for a snapshot that does not exist; a
-// snapshot ends with a revert to it or to an earlier one.
+// Revert implements evm_revert. The next block has the state of the snapshot and no
+// transactions. Those that waited at the snapshot wait again, as in Hardhat; later ones have
+// left the pool and the state, and can be sent again. Blocks, their numbers and the time
+// stay, because JAM has them. It returns false for a snapshot that does not exist; a snapshot
+// ends with a revert to it or to an earlier one that returned true.
 func (e *EVM) Revert(ctx context.Context, id math.HexOrDecimal64) (bool, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -138,10 +139,11 @@ func (e *EVM) Revert(ctx context.Context, id math.HexOrDecimal64) (bool, error) 
 	if i < 0 || i >= len(e.snapshots) || e.snapshots[i] == nil {
 		return false, nil
 	}
-	to := e.snapshots[i]
+	if err := e.node.Edit(ctx, evmrollup.Edit{Back: e.snapshots[i]}); err != nil {
+		return false, err
+	}
 	clear(e.snapshots[i:])
-	err := e.node.Edit(ctx, evmrollup.Edit{Back: to})
-	return err == nil, err
+	return true, nil
 }
 
 // errImpersonation refuses to impersonate an account.

@@ -1,13 +1,16 @@
 package rpcapi
 
 import (
+	"context"
 	"math"
 	"math/big"
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	gethmath "github.com/ethereum/go-ethereum/common/math"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/stretchr/testify/require"
 
@@ -334,11 +337,14 @@ func TestEdits(t *testing.T) {
 	require.ErrorContains(t, c.CallContext(t.Context(), nil, "hardhat_setNonce", poor, "0x8"), "want at least the present one, 9")
 	require.ErrorContains(t, c.CallContext(t.Context(), nil, "hardhat_setBalance", poor, hexutil.EncodeBig(new(big.Int).Lsh(big.NewInt(1), 120))), "want below 2^120")
 
-	// A block with an edit and a transaction that needs it, traced and final.
+	// An edit and a transaction that needs it, traced and final.
 	require.NoError(t, c.CallContext(t.Context(), nil, "evm_setAutomine", false))
 	tx := s.sign(1, &contract, 0, nil)
 	require.NoError(t, eth.SendTransaction(t.Context(), tx))
 	call("hardhat_setStorageAt", contract, "0x7", common.Hash{31: 43})
+	_, err = eth.TransactionReceipt(t.Context(), tx.Hash())
+	require.ErrorIs(t, err, ethereum.NotFound, "automine is off")
+	require.NoError(t, c.CallContext(t.Context(), nil, "evm_mine"))
 	r, err := eth.TransactionReceipt(t.Context(), tx.Hash())
 	require.NoError(t, err)
 	var trace struct{ ReturnValue string }
@@ -354,4 +360,70 @@ func TestEdits(t *testing.T) {
 		h, err := eth.HeaderByNumber(t.Context(), big.NewInt(-3)) // finalized
 		return err == nil && h.Number.Cmp(r.BlockNumber) >= 0
 	}, "the block is final")
+}
+
+// TestRevertWithoutAutomine: evm_revert mines nothing, and transactions after the snapshot have
+// left the pool.
+func TestRevertWithoutAutomine(t *testing.T) {
+	s := serveDev(t)
+	c, eth := s.dial(s.server.URL), s.eth(s.server.URL)
+	require.NoError(t, c.CallContext(t.Context(), nil, "evm_setAutomine", false))
+	kept, dropped := s.sign(0, &common.Address{1}, 1, nil), s.sign(1, &common.Address{1}, 1, nil)
+	require.NoError(t, eth.SendTransaction(t.Context(), kept))
+	var id hexutil.Uint64
+	require.NoError(t, c.CallContext(t.Context(), &id, "evm_snapshot"))
+	require.NoError(t, eth.SendTransaction(t.Context(), dropped))
+	var ok bool
+	require.NoError(t, c.CallContext(t.Context(), &ok, "evm_revert", id))
+	require.True(t, ok)
+	b, err := eth.BlockByNumber(t.Context(), nil)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, b.NumberU64())
+	require.Empty(t, b.Transactions())
+	_, pending, err := eth.TransactionByHash(t.Context(), kept.Hash())
+	require.NoError(t, err)
+	require.True(t, pending)
+	_, _, err = eth.TransactionByHash(t.Context(), dropped.Hash())
+	require.ErrorIs(t, err, ethereum.NotFound)
+
+	require.NoError(t, eth.SendTransaction(t.Context(), dropped))
+	require.NoError(t, c.CallContext(t.Context(), nil, "evm_mine"))
+	for _, tx := range []*types.Transaction{kept, dropped} {
+		r, err := eth.TransactionReceipt(t.Context(), tx.Hash())
+		require.NoError(t, err)
+		require.EqualValues(t, 2, r.BlockNumber.Uint64())
+	}
+}
+
+// TestFailedRevert: a refused call of evm_revert changes nothing, so that it can be repeated.
+// A snapshot ends with a call that returned true.
+func TestFailedRevert(t *testing.T) {
+	s := serveDev(t)
+	evm := &EVM{api: &api{node: s.node}}
+	for want := range 2 {
+		id, err := evm.Snapshot()
+		require.NoError(t, err)
+		require.EqualValues(t, want+1, id)
+	}
+	s.mined(s.send(0, &common.Address{1}, 1, nil))
+	before := s.node.Head()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := evm.Revert(ended, 1)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, before.Hash(), s.node.Head().Hash())
+	for _, id := range []gethmath.HexOrDecimal64{0, 3, 1 << 63, math.MaxUint64} {
+		ok, err := evm.Revert(t.Context(), id)
+		require.NoError(t, err)
+		require.False(t, ok, id)
+	}
+	ok, err := evm.Revert(t.Context(), 1)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, s.node.BlockByNumber(0).Root(), s.node.Head().Root())
+	for _, id := range []gethmath.HexOrDecimal64{1, 2} {
+		ok, err := evm.Revert(t.Context(), id)
+		require.NoError(t, err)
+		require.False(t, ok)
+	}
 }
