@@ -28,7 +28,7 @@ func TestUnknownTracers(t *testing.T) {
 		}{
 			{m{"tracer": "nonsense"}, `tracer "nonsense" not found`},
 			{m{"tracer": ""}, `tracer "" not found`},
-			{m{"tracer": "{step: function() {}, fault: function() {}, result: function() { return 1 }}"}, "not found"},
+			{m{"tracer": "{step: function() {}, fault: function() {}, result: function() { return 1 }}"}, "no interpreter for tracers in JavaScript"},
 			{m{"tracer": "muxTracer", "tracerConfig": m{"callTracer": nil, "nonsense": m{}}}, `tracer "nonsense" not found`},
 			{m{"tracer": "muxTracer", "tracerConfig": m{"muxTracer": m{"nonsense": m{}}}}, "muxTracer in muxTracer"},
 			{m{"tracer": "muxTracer", "tracerConfig": 7}, "tracerConfig of muxTracer"},

@@ -13,20 +13,25 @@ import (
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
-// flatTrace is a call, a creation or a destruction of a contract in a
-// transaction, in OpenEthereum's format.
-type flatTrace struct {
-	Action      traceAction `json:"action"`
-	BlockHash   common.Hash `json:"blockHash"`
-	BlockNumber uint64      `json:"blockNumber"`
-	Error       string      `json:"error,omitempty"`
+// callTrace is a call, a creation or a destruction of a contract, in
+// OpenEthereum's format.
+type callTrace struct {
+	Action traceAction `json:"action"`
+	Error  string      `json:"error,omitempty"`
 	// Result is nil for a destruction, and for a failure other than a revert.
-	Result              *traceResult `json:"result"`
-	Subtraces           int          `json:"subtraces"`    // number of traces directly below
-	TraceAddress        []int        `json:"traceAddress"` // the position in each trace above
-	TransactionHash     common.Hash  `json:"transactionHash"`
-	TransactionPosition int          `json:"transactionPosition"`
-	Type                string       `json:"type"` // call, create or suicide
+	Result       *traceResult `json:"result"`
+	Subtraces    int          `json:"subtraces"`    // number of traces directly below
+	TraceAddress []int        `json:"traceAddress"` // the position in each trace above
+	Type         string       `json:"type"`         // call, create or suicide
+}
+
+// flatTrace is a callTrace with its transaction.
+type flatTrace struct {
+	callTrace
+	BlockHash           common.Hash `json:"blockHash"`
+	BlockNumber         uint64      `json:"blockNumber"`
+	TransactionHash     common.Hash `json:"transactionHash"`
+	TransactionPosition int         `json:"transactionPosition"`
 
 	size int            // about that of the JSON, in bytes
 	to   common.Address // the receiver, or the address of the contract to create
@@ -85,9 +90,8 @@ type flatTracer struct {
 	open        []*flatTrace
 }
 
-func (f *flatTracer) hooks() *tracing.Hooks {
-	return &tracing.Hooks{OnEnter: f.enter, OnExit: f.exit}
-}
+// hook adds the hooks of the tracer to others.
+func (f *flatTracer) hook(hooks *tracing.Hooks) { hooks.OnEnter, hooks.OnExit = f.enter, f.exit }
 
 // take counts bytes. It stops the execution if there are too many.
 func (f *flatTracer) take(t *flatTrace, n int) bool {
@@ -101,7 +105,7 @@ func (f *flatTracer) take(t *flatTrace, n int) bool {
 
 func (f *flatTracer) enter(depth int, op byte, from, to common.Address, input []byte, gas uint64, value *big.Int) {
 	t := &flatTrace{
-		BlockHash: f.block.Hash(), BlockNumber: f.block.NumberU64(), TraceAddress: []int{},
+		callTrace: callTrace{TraceAddress: []int{}}, BlockHash: f.block.Hash(), BlockNumber: f.block.NumberU64(),
 		TransactionHash: f.block.Transactions()[f.index].Hash(), TransactionPosition: f.index, to: to,
 	}
 	if n := len(f.open); n > 0 {

@@ -77,7 +77,7 @@ func (c *conformance) page(t *testing.T) string {
 		}
 	}
 	items("Of geth's namespace `debug` it has " + quoted(debug) + ". " +
-		"The others work on geth's database, its files or its process. Tracers are those that are written in Go; one in JavaScript is refused. " +
+		"The others work on geth's database, its files or its process. Tracers are those that are written in Go; one in JavaScript is refused, because an interpreter would add a tenth to the time of a cold build. " +
 		"Nothing of geth's namespaces `admin` and `miner` exists.")
 	b.WriteString(wrap("", "These are the bounds on a transaction, which `jam_getLimits` also returns. Each is followed by the error of a transaction that exceeds it, and by the answer of geth:") + "\n")
 	b.WriteString(c.limits(t))

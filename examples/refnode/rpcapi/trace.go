@@ -10,6 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/math"
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/state"
+	"github.com/ethereum/go-ethereum/core/tracing"
 	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/rpc"
 
@@ -129,6 +130,23 @@ func (t *Trace) limited(ctx context.Context, run func(context.Context) error) er
 // run executes transactions of a block, those at the indices from first to
 // before last, and adds their traces to an answer until it is complete.
 func (t *Trace) run(ctx context.Context, b *node.Block, first, last int, answer *traceAnswer) error {
+	return t.executeAll(ctx, b, first, last, parts{trace: true}, func(x *executed) (more bool, err error) {
+		err = answer.add(x.traces)
+		return !answer.complete(), err
+	})
+}
+
+// executed is a transaction that was executed again, with the parts that the client wants.
+type executed struct {
+	traces   []*flatTrace
+	output   []byte // of the first call
+	diff     stateDiff
+	diffSize int // about that of the JSON, in bytes
+}
+
+// executeAll executes transactions of a block in their order, and calls each until it
+// returns false or an error.
+func (t *Trace) executeAll(ctx context.Context, b *node.Block, first, last int, p parts, each func(*executed) (more bool, err error)) error {
 	if first == last {
 		return nil
 	}
@@ -136,34 +154,41 @@ func (t *Trace) run(ctx context.Context, b *node.Block, first, last int, answer 
 	if err != nil {
 		return err
 	}
-	for i := first; i < last && !answer.complete(); i++ {
-		traces, err := t.execute(ctx, b, i, sdb, block)
+	for i := first; i < last; i++ {
+		x, err := t.execute(ctx, b, i, sdb, block, p)
 		if err != nil {
 			return err
 		}
-		if err := answer.add(traces); err != nil {
+		if more, err := each(x); err != nil || !more {
 			return err
 		}
 	}
 	return nil
 }
 
-// execute runs a transaction on the state before it, and returns its traces.
-func (t *Trace) execute(ctx context.Context, b *node.Block, index int, sdb *state.StateDB, block vm.BlockContext) ([]*flatTrace, error) {
+// execute runs a transaction on the state before it.
+func (t *Trace) execute(ctx context.Context, b *node.Block, index int, sdb *state.StateDB, block vm.BlockContext, p parts) (*executed, error) {
 	tx, config := b.Transactions()[index], t.node.ChainConfig()
 	msg, err := core.TransactionToMessage(tx, t.signer, b.BaseFee())
 	if err != nil {
 		return nil, err
 	}
-	rules := config.Rules(block.BlockNumber, true, block.Time)
+	rules, hooks := config.Rules(block.BlockNumber, true, block.Time), new(tracing.Hooks)
 	flat := &flatTracer{block: b, index: index, left: t.cfg.BatchBytes, precompiled: vm.ActivePrecompiles(rules)}
-	machine := vm.NewEVM(block, sdb, config, vm.Config{Tracer: flat.hooks()})
+	diff := &diffTracer{sdb, make(map[common.Address]*account)}
+	if p.trace {
+		flat.hook(hooks)
+	}
+	if p.stateDiff {
+		diff.hook(hooks)
+	}
+	machine := vm.NewEVM(block, state.NewHookedState(sdb, hooks), config, vm.Config{Tracer: hooks})
 	defer machine.Release()
 	flat.stop = machine.Cancel
 	stop := context.AfterFunc(ctx, machine.Cancel)
 	defer stop()
 	sdb.SetTxContext(tx.Hash(), index, uint32(index+1))
-	_, err = core.ApplyMessage(machine, msg, core.NewGasPool(msg.GasLimit))
+	result, err := core.ApplyMessage(machine, msg, core.NewGasPool(msg.GasLimit))
 	switch {
 	case flat.left < 0:
 		return nil, tooManyTraces(t.cfg.BatchBytes)
@@ -174,7 +199,11 @@ func (t *Trace) execute(ctx context.Context, b *node.Block, index int, sdb *stat
 		return nil, fmt.Errorf("transaction %s: %w", tx.Hash(), err)
 	}
 	sdb.Finalise(rules)
-	return flat.traces, nil
+	x := &executed{traces: flat.traces, output: result.ReturnData}
+	if p.stateDiff {
+		x.diff, x.diffSize = diff.result()
+	}
+	return x, nil
 }
 
 func tooManyTraces(most int) error {
