@@ -93,7 +93,8 @@ func AvailableCores(spec *ChainSpec, bitfields [][]byte) []CoreIndex {
 
 // Validate returns an error that wraps [ErrInvalidBlock] if no block of the
 // given chain can have this content: a zero hash, a block that is its own
-// parent, a core that does not exist, or two reports on one core.
+// parent, a core that does not exist, two reports on one core, or a report with too
+// many prerequisites (GP 11.3).
 func (b *Block) Validate(spec *ChainSpec) error {
 	if b.Hash.IsZero() {
 		return fmt.Errorf("%w: hash is zero", ErrInvalidBlock)
@@ -108,6 +109,9 @@ func (b *Block) Validate(spec *ChainSpec) error {
 		r := &b.Reported[i]
 		if int(r.Core) >= spec.Cores {
 			return fmt.Errorf("%w: %s reports %s on core %d, want below %d", ErrInvalidBlock, b.Hash, r.Package, r.Core, spec.Cores)
+		}
+		if n := len(r.Prerequisites); n > spec.MaxDependencies {
+			return fmt.Errorf("%w: %s reports %s with %d prerequisites, want at most %d", ErrInvalidBlock, b.Hash, r.Package, n, spec.MaxDependencies)
 		}
 		sorted = sorted && (i == 0 || b.Reported[i-1].Core < r.Core)
 	}

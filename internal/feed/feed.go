@@ -61,9 +61,11 @@ func (l *Loop) NoteBest() {
 
 // Run calls catchUp until it returns an error that wraps one of fatal, or wait
 // returns false. It retries after other errors and logs them, at most one in each
-// LogEvery. The argument of wait is whether catchUp has failed. Run returns the fatal
-// error, or the error of ctx, or ended.
-func (l *Loop) Run(ctx context.Context, log *slog.Logger, catchUp func() error, wait func(failed bool) bool, ended error, fatal ...error) error {
+// LogEvery. At least a part of a slot passes between two calls, so that a node whose
+// head changes all the time does not use up the processor. The argument of wait is
+// whether catchUp has failed. Run returns the fatal error, or the error of ctx, or
+// ended.
+func (l *Loop) Run(ctx context.Context, log *slog.Logger, slot time.Duration, catchUp func() error, wait func(failed bool) bool, ended error, fatal ...error) error {
 	var seldom Seldom
 	logged := false
 	for {
@@ -83,12 +85,27 @@ func (l *Loop) Run(ctx context.Context, log *slog.Logger, catchUp func() error, 
 			log.Info("following the chain again")
 			logged = false
 		}
-		if !wait(err != nil) {
+		if !Pause(ctx, slot/attemptsPerSlot) || !wait(err != nil) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			return ended
 		}
+	}
+}
+
+// attemptsPerSlot is the maximum number of calls of catchUp in a slot.
+const attemptsPerSlot = 64
+
+// Pause waits for a time. It returns false if ctx has ended.
+func Pause(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -106,18 +106,17 @@ func (h *heads) add(l leaf, parent jamq.HeaderHash, final leaf) {
 	h.trim()
 }
 
-// trim removes leaves older than the finalized block, and the oldest leaves
-// beyond the limit.
+// trim removes leaves older than the finalized block. If more than twice the limit
+// remain, it also removes the oldest ones, down to the limit: to remove each by itself
+// would cost a search for each.
 func (h *heads) trim() {
 	maps.DeleteFunc(h.leaves, func(_ jamq.HeaderHash, slot jamq.Slot) bool { return slot < h.final.slot })
-	for len(h.leaves) > maxLeaves {
-		var oldest leaf
-		for hash, slot := range h.leaves {
-			if l := (leaf{hash, slot}); oldest == (leaf{}) || l.compare(oldest) < 0 {
-				oldest = l
-			}
-		}
-		delete(h.leaves, oldest.hash)
+	if len(h.leaves) <= 2*maxLeaves {
+		return
+	}
+	all := h.sorted()
+	for _, l := range all[:len(all)-maxLeaves] {
+		delete(h.leaves, l.hash)
 	}
 }
 

@@ -65,7 +65,7 @@ func (f *Feed) backed(n *node, p *peer) { f.backing.announce(n, p.index, f.cfg.F
 // room returns an error that wraps errUnbacked if a peer's share of the queue
 // has no room for the blocks on a path, newest first. Blocks up to the newest one
 // that enough peers report as final or as a head need no room.
-func (f *Feed) room(path []leaf, p *peer) error {
+func (f *Feed) room(path []mark, p *peer) error {
 	if f.cfg.FinalPeers == 1 {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (f *Feed) room(path []leaf, p *peer) error {
 
 // known returns the number of blocks on a path, counted from the oldest one, that
 // enough peers including p have announced.
-func (f *Feed) known(path []leaf, p *peer) int {
+func (f *Feed) known(path []mark, p *peer) int {
 	reach := []int{len(path)} // of each peer
 	for _, other := range f.peers() {
 		final, leaves, known := other.announced()
@@ -90,7 +90,7 @@ func (f *Feed) known(path []leaf, p *peer) int {
 		for _, l := range leaves {
 			heads[l.hash] = true
 		}
-		newest := slices.IndexFunc(path, func(at leaf) bool { return heads[at.hash] })
+		newest := slices.IndexFunc(path, func(at mark) bool { return heads[at.hash] })
 		if newest < 0 {
 			newest = len(path)
 		}

@@ -38,7 +38,7 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 		connecting.Go(func() { f.keepAssignment(following) })
 	}
 	wait := func(failed bool) bool { return f.sleep(ctx, failed) }
-	return f.loop.Run(ctx, f.log, func() error { return f.catchUp(ctx, to) }, wait, ErrClosed, feed.ErrSink, ErrHistoryLost, ErrClosed)
+	return f.loop.Run(ctx, f.log, f.client.cfg.Codec.Spec().SlotDuration, func() error { return f.catchUp(ctx, to) }, wait, ErrClosed, feed.ErrSink, ErrHistoryLost, ErrClosed)
 }
 
 // Health returns the condition of the feed.
@@ -142,7 +142,7 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 			f.fetchAncestors(ctx, p)
 		}
 		var err error
-		now := &turn{client: f.client, peer: p}
+		now := &turn{timeout: f.client.cfg.RequestTimeout, peer: p}
 		for _, l := range append(leaves, final) {
 			if err = f.deliver(ctx, to, now, l, l == final); err != nil {
 				break
@@ -205,6 +205,7 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l le
 	if height, known := f.short[l.hash]; known && !wanted(height) {
 		return nil
 	}
+	now.walked = 0
 	w, err := f.walk(ctx, now, l)
 	// One peer alone must not be able to stop the feed.
 	if errors.Is(err, ErrHistoryLost) && (!final || f.cfg.FinalPeers > 1) {
@@ -247,6 +248,7 @@ func (f *Feed) importWay(ctx context.Context, to submit.ChainSink, now *turn, w 
 			return err
 		}
 		f.backing.deliver(b.Hash, now.peer.index, f.cfg.FinalPeers)
+		now.delivered++
 		w.pop()
 	}
 	delete(f.unfinished, now.peer.index)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jamq/jamq"
@@ -15,11 +16,17 @@ import (
 // gap of a day, or a peer that invents one, would need gigabytes: a block has up to
 // 341 reports.
 type way struct {
-	path []leaf          // the blocks, newest first
+	path []mark          // the blocks, newest first
 	next jamq.HeaderHash // the parent of the last one
 	held []jamq.Block    // the last ones of path, or none
 	size int             // of held when the last one was added, in bytes
-	step int             // the number of blocks in the next request
+	most int             // the number of blocks in the next request
+}
+
+// mark is a block on a way, and its size in bytes.
+type mark struct {
+	leaf
+	size int
 }
 
 // defaultMaxHeld is the size of the blocks that a way holds, in bytes.
@@ -32,9 +39,9 @@ const blocksPerRequest = 64
 // add adds a block, which is the parent of the last one. If the blocks that the way
 // holds would be larger than most, it holds the new one only.
 func (w *way) add(b *jamq.Block, most int) {
-	w.path = append(w.path, leaf{b.Hash, b.Slot})
-	w.next = b.Parent
 	size := sizeOf(b)
+	w.path = append(w.path, mark{leaf{b.Hash, b.Slot}, size})
+	w.next = b.Parent
 	if w.size += size; w.size > most {
 		w.held, w.size = nil, size
 	}
@@ -44,9 +51,9 @@ func (w *way) add(b *jamq.Block, most int) {
 // sizeOf returns an upper bound on the memory of a block, in bytes.
 func sizeOf(b *jamq.Block) int {
 	const block, report, hash = 256, 256, 32
-	size := block + report*len(b.Reported) + hash*(len(b.Available)+len(b.Condemned)+len(b.Accumulated))
+	size := block + report*cap(b.Reported) + hash*(cap(b.Available)+cap(b.Condemned)+cap(b.Accumulated))
 	for i := range b.Reported {
-		size += hash * len(b.Reported[i].Prerequisites)
+		size += hash * cap(b.Reported[i].Prerequisites)
 	}
 	return size
 }
@@ -54,121 +61,152 @@ func sizeOf(b *jamq.Block) int {
 // oldest returns the last block, which must be held.
 func (w *way) oldest() *jamq.Block { return &w.held[len(w.held)-1] }
 
-// pop removes the last block.
-func (w *way) pop() {
-	last := len(w.path) - 1
-	w.next, w.path = w.path[last].hash, w.path[:last]
-	w.held = w.held[:max(0, len(w.held)-1)]
+// truncate removes all blocks but the newest n, which are fewer than all.
+func (w *way) truncate(n int) {
+	w.held = w.held[:max(0, len(w.held)-(len(w.path)-n))]
+	w.next, w.path = w.path[n].hash, w.path[:n]
 }
 
-// extend adds the way of an earlier delivery, which continues this one.
-func (w *way) extend(earlier *way) {
+// pop removes the last block.
+func (w *way) pop() { w.truncate(len(w.path) - 1) }
+
+// begins reports whether the way, which may be nil, begins with a block.
+func (w *way) begins(at jamq.HeaderHash) bool {
+	return w != nil && len(w.path) > 0 && w.path[0].hash == at
+}
+
+// join adds an earlier way, which continues this one.
+func (w *way) join(earlier *way) {
 	path := append(w.path, earlier.path...)
 	*w = *earlier
 	w.path = path
 }
 
+// grow lets the next request be for more blocks.
+func (w *way) grow() { w.most = min(2*w.most, blocksPerRequest) }
+
 // walk returns the way from an announced head. It requests blocks from the head back
 // to the first delivered one. If that fails, or the way is not delivered to its end,
 // the next walk that meets it continues there.
 func (f *Feed) walk(ctx context.Context, now *turn, head leaf) (*way, error) {
-	w := &way{next: head.hash, step: blocksPerRequest}
+	w := &way{next: head.hash, most: blocksPerRequest}
 	earlier := f.unfinished[now.peer.index]
-	f.unfinished[now.peer.index] = w
 	for f.tree.Get(w.next) == nil {
-		if n := len(w.path); n >= f.cfg.MaxGap || n > 0 && w.path[n-1].slot <= f.tree.Oldest().Slot {
-			delete(f.unfinished, now.peer.index)
-			return nil, fmt.Errorf("%w: %s does not follow a block that was delivered since slot %d", ErrHistoryLost, head.hash, f.tree.Oldest().Slot)
-		}
-		if earlier != nil && len(earlier.path) > 0 && earlier.path[0].hash == w.next {
-			for f.tree.Get(earlier.path[len(earlier.path)-1].hash) != nil { // delivered meanwhile
-				earlier.pop()
+		if earlier.begins(w.next) {
+			delivered := slices.IndexFunc(earlier.path, func(at mark) bool { return f.tree.Get(at.hash) != nil })
+			if delivered > 0 { // meanwhile
+				earlier.truncate(delivered)
 			}
-			w.extend(earlier)
-			earlier = nil
+			w.join(earlier)
+			f.unfinished[now.peer.index], earlier = w, nil
 			continue
 		}
-		more, err := now.request(func(peer int) ([]jamq.Block, error) { return f.fetchSome(ctx, peer, w.next, w.step) })
-		if errors.Is(err, ErrTooLarge) && w.step > 1 { // large blocks
-			w.step /= 4
+		if n := len(w.path); n >= f.cfg.MaxGap || n > 0 && w.path[n-1].slot <= f.tree.Oldest().Slot {
+			return nil, f.lost(now, "%s does not follow a block that was delivered since slot %d", head.hash, f.tree.Oldest().Slot)
+		}
+		more, err := f.request(ctx, now, w.next, w.most)
+		if errors.Is(err, ErrTooLarge) && w.most > 1 {
+			w.most /= 4
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
+		w.grow()
 		for i := range more {
-			if f.tree.Get(w.next) != nil {
+			if f.tree.Get(w.next) != nil || earlier.begins(w.next) {
 				break
 			}
 			w.add(&more[i], f.maxHeld)
 		}
+		f.unfinished[now.peer.index] = w
 	}
 	if !f.tree.Get(w.next).Descends(f.tree.Finalized()) {
-		delete(f.unfinished, now.peer.index)
-		return nil, fmt.Errorf("%w: %s is on a fork that does not contain the finalized block", ErrHistoryLost, head.hash)
+		return nil, f.lost(now, "%s is on a fork that does not contain the finalized block", head.hash)
 	}
 	return w, nil
+}
+
+// lost forgets the way of a peer and returns an error that wraps ErrHistoryLost.
+func (f *Feed) lost(now *turn, format string, args ...any) error {
+	delete(f.unfinished, now.peer.index)
+	return fmt.Errorf("%w: "+format, append([]any{ErrHistoryLost}, args...)...)
 }
 
 // refill fetches the oldest blocks of a way a second time if it holds none. After a
 // failure it tries fewer at once, so that a slow peer gets to the end of a way too.
 func (f *Feed) refill(ctx context.Context, now *turn, w *way) error {
 	for len(w.held) == 0 {
-		missing := w.path[max(0, len(w.path)-w.step):]
-		held, err := f.fetchAgain(ctx, now, missing)
-		switch {
-		case err == nil:
+		held, err := f.fetchAgain(ctx, now, w)
+		if err == nil {
 			w.held = held
-		case w.step == 1 || !errors.Is(err, ErrTooLarge):
-			w.step = max(1, w.step/4)
+			w.grow()
+			return nil
+		}
+		again := errors.Is(err, ErrTooLarge) && w.most > 1
+		w.most = max(1, w.most/4)
+		if !again {
 			return err
-		default:
-			w.step /= 4
 		}
 	}
 	return nil
 }
 
-// fetchAgain fetches the blocks on a path.
-func (f *Feed) fetchAgain(ctx context.Context, now *turn, path []leaf) (blocks []jamq.Block, err error) {
-	for len(blocks) < len(path) {
-		rest := path[len(blocks):]
-		more, err := now.request(func(peer int) ([]jamq.Block, error) { return f.fetchSome(ctx, peer, rest[0].hash, len(rest)) })
+// fetchAgain fetches the oldest blocks of a way, as many as one request and the way
+// may have.
+func (f *Feed) fetchAgain(ctx context.Context, now *turn, w *way) (blocks []jamq.Block, err error) {
+	first := len(w.path) - 1
+	size := w.path[first].size
+	for first > 0 && len(w.path)-first < w.most && size+w.path[first-1].size <= f.maxHeld {
+		first--
+		size += w.path[first].size
+	}
+	for missing := w.path[first:]; len(missing) > 0; {
+		more, err := f.request(ctx, now, missing[0].hash, len(missing))
 		if err != nil {
 			return nil, err
 		}
-		blocks = append(blocks, more...)
+		blocks, missing = append(blocks, more...), missing[len(more):]
 	}
+	return blocks, nil
+}
+
+// request requests a block and some of its ancestors, from the peer of the turn if it
+// can serve them.
+func (f *Feed) request(ctx context.Context, now *turn, from jamq.HeaderHash, most int) ([]jamq.Block, error) {
+	if err := now.checkPace(); err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	blocks, err := anyPeer(f.client, now.peer, func(peer int) ([]jamq.Block, error) { return f.fetchSome(ctx, peer, from, most) })
+	now.took += time.Since(begun)
+	if err != nil {
+		return nil, err
+	}
+	now.walked += len(blocks)
 	return blocks, nil
 }
 
 // turn is the time that a peer gets to serve blocks, before the others get theirs.
 type turn struct {
-	client *Client
-	peer   *peer
-	took   time.Duration
-	served int
+	timeout   time.Duration // Config.RequestTimeout
+	peer      *peer
+	took      time.Duration // by all requests
+	walked    int           // blocks of the present head that were served
+	delivered int           // blocks of all heads
 }
 
-// request requests blocks, from the peer itself if it can serve them, unless it is
-// too slow.
-func (t *turn) request(ask func(peer int) ([]jamq.Block, error)) ([]jamq.Block, error) {
-	if err := t.checkPace(); err != nil {
-		return nil, err
-	}
-	begun := time.Now()
-	blocks, err := anyPeer(t.client, t.peer, ask)
-	t.took += time.Since(begun)
-	t.served += len(blocks)
-	return blocks, err
-}
+// maxWalked is the number of served blocks that give a peer time before one of them
+// is delivered.
+const maxWalked = 16 * blocksPerRequest
 
 // checkPace returns an error if the peer is too slow: if it has taken longer than
-// Config.RequestTimeout for each blocksPerRequest blocks that it has served, a part
-// of them counting as all.
+// the time-out, and once more for each blocksPerRequest blocks that it has served.
+// Blocks of heads that were not delivered do not count, because a peer can invent any
+// number of them.
 func (t *turn) checkPace() error {
-	most := t.client.cfg.RequestTimeout * time.Duration(1+t.served/blocksPerRequest)
-	if t.took > most {
+	served := t.delivered + min(t.walked, maxWalked)
+	if most := t.timeout * time.Duration(1+served/blocksPerRequest); t.took > most {
 		return fmt.Errorf("jamnps: %s has taken %v to serve blocks that it announced, want at most %v", t.peer.Addr, t.took.Round(time.Millisecond), most)
 	}
 	return nil

@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"math/rand/v2"
+	"net"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/jamq/jamq/internal/feed"
 )
 
 // Client keeps a connection to one node and connects again if it breaks. Its
@@ -29,6 +33,10 @@ type Client struct {
 	closed    bool
 
 	bundles support // support for bundles
+
+	// failed, renewing and malformed limit log messages about lost connections,
+	// subscriptions and messages of the node.
+	failed, renewing, malformed feed.Seldom
 }
 
 // Open returns a client and connects in the background, until Close. It does
@@ -75,7 +83,7 @@ func (c *Client) run(ctx context.Context) {
 		}
 		failures++
 		wait := c.backoff(failures)
-		c.log.Warn("not connected to the JAM node", "url", c.cfg.URL, "retry in", wait, "err", err)
+		c.failed.Do(func() { c.log.Warn("not connected to the JAM node", "url", c.cfg.URL, "retry in", wait, "err", err) })
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
@@ -100,17 +108,53 @@ func (c *Client) backoff(failures int) time.Duration {
 func (c *Client) dial(ctx context.Context) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.DialTimeout)
 	defer cancel()
-	dialer := websocket.Dialer{HandshakeTimeout: c.cfg.DialTimeout, NetDialContext: c.cfg.Dial}
+	var limited *limitedConn
+	dialer := websocket.Dialer{HandshakeTimeout: c.cfg.DialTimeout, NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		dial := c.cfg.Dial
+		if dial == nil {
+			dial = new(net.Dialer).DialContext
+		}
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		limited = &limitedConn{Conn: conn, left: maxHandshake}
+		return limited, nil
+	}}
 	ws, response, err := dialer.DialContext(ctx, c.cfg.URL, nil)
-	if err != nil && response != nil {
-		return nil, fmt.Errorf("%w: the node answered %s", err, response.Status)
+	switch {
+	case err != nil && response != nil:
+		return nil, fmt.Errorf("%w: the node answered %s", err, cut(response.Status))
+	case err != nil:
+		return nil, err
 	}
-	return ws, err
+	limited.left = math.MaxInt64
+	return ws, nil
+}
+
+// maxHandshake is the maximum number of bytes that a node can send before the
+// connection is a WebSocket, TLS included.
+const maxHandshake = 256 << 10
+
+// limitedConn ends a connection on which too much has arrived.
+type limitedConn struct {
+	net.Conn
+	left int64
+}
+
+// Read implements net.Conn.
+func (l *limitedConn) Read(b []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, fmt.Errorf("%w: handshake of more than %d bytes", ErrTooLarge, maxHandshake)
+	}
+	n, err := l.Conn.Read(b[:min(int64(len(b)), l.left)])
+	l.left -= int64(n)
+	return n, err
 }
 
 // serve runs one connection until it ends.
 func (c *Client) serve(ctx context.Context, ws *websocket.Conn) error {
-	conn := newConn(ws, &c.cfg, c.log)
+	conn := newConn(ws, &c.cfg, c.log, &c.malformed)
 	stop := context.AfterFunc(ctx, conn.close) // unblocks the reader
 	defer stop()
 	var helpers sync.WaitGroup
@@ -145,7 +189,7 @@ func (c *Client) resubscribe(conn *conn, again []*stream) {
 		err := conn.subscribe(ctx, s)
 		cancel()
 		if err != nil {
-			c.log.Warn("cannot renew a subscription", "method", s.method, "err", err)
+			c.renewing.Do(func() { c.log.Warn("cannot renew a subscription", "method", s.method, "err", err) })
 		}
 		if refused := new(Error); errors.As(err, &refused) {
 			s.deliver(nil, err)

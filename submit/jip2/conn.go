@@ -26,10 +26,12 @@ type conn struct {
 	closed  chan struct{}
 	closing sync.Once
 
-	// These fields belong to the reader. malformed limits the log messages about
-	// malformed messages. partly is set while a part of a message has arrived.
-	malformed feed.Seldom
-	partly    bool
+	// malformed limits the log messages about malformed messages. It is that of the
+	// client, because a node can end a connection after each of them.
+	malformed *feed.Seldom
+
+	// partly is set while a part of a message has arrived. It belongs to the reader.
+	partly bool
 
 	writing sync.Mutex
 
@@ -38,6 +40,7 @@ type conn struct {
 	pending map[uint64]*request
 	streams map[string]*stream // by JSON of the id
 	failed  error
+	lost    int // requests whose answers nothing waits for
 }
 
 // request is a call that waits for its answer.
@@ -124,9 +127,9 @@ func decodeNotification(params part) (n notification, err error) {
 	return n, json.Unmarshal(params, &n)
 }
 
-func newConn(ws *websocket.Conn, cfg *Config, log *slog.Logger) *conn {
+func newConn(ws *websocket.Conn, cfg *Config, log *slog.Logger, malformed *feed.Seldom) *conn {
 	c := &conn{
-		ws: ws, cfg: cfg, log: log, closed: make(chan struct{}),
+		ws: ws, cfg: cfg, log: log, malformed: malformed, closed: make(chan struct{}),
 		pending: make(map[uint64]*request), streams: make(map[string]*stream),
 	}
 	ws.SetReadLimit(cfg.MaxAnswer)
@@ -291,23 +294,31 @@ func callOf(id part) (uint64, bool) {
 	return uint64(n), err == nil && n >= 0 && n < 1<<53 && n == math.Trunc(n)
 }
 
-// takeCall returns the call that an answer is for and no longer lists it. A node that
-// could not read a request answers it with an error without an id, which is for the
-// call that waits if there is only one. The caller holds c.mu.
-func (c *conn) takeCall(m *message) *request {
+// takeCall returns the call that an answer is for and no longer lists it. refused is
+// the error in the answer. A node that could not read a request answers it without an
+// id; that is for the only request without an answer, if it is certain which one that
+// is. The caller holds c.mu.
+func (c *conn) takeCall(m *message, refused *Error) *request {
 	id, ok := callOf(m.ID)
-	if !ok && !present(m.ID) && len(c.pending) == 1 {
+	unread := !present(m.ID) && refused != nil && (refused.Code == codeParseError || refused.Code == CodeInvalidRequest)
+	if unread && c.lost == 0 && len(c.pending) == 1 {
 		for id = range c.pending {
 			ok = true
 		}
 	}
-	if !ok {
-		return nil
-	}
 	r := c.pending[id]
-	delete(c.pending, id)
-	return r
+	switch {
+	case ok && r != nil:
+		delete(c.pending, id)
+		return r
+	case ok || unread:
+		c.lost = max(0, c.lost-1)
+	}
+	return nil
 }
+
+// codeParseError is JSON-RPC's code for a request that is not JSON.
+const codeParseError = -32700
 
 // answer passes a result to the call that waits for it. It drops the result of
 // a call that no longer waits. A small result is copied, so that the rest of its
@@ -319,17 +330,18 @@ func (c *conn) answer(m *message) {
 	if !large {
 		a.result = bytes.Clone(m.Result)
 	}
-	if refused := errorOf(m.Error); refused != nil {
+	refused := errorOf(m.Error)
+	if refused != nil {
 		a = answered{err: refused}
 	}
 	c.mu.Lock()
-	r := c.takeCall(m)
+	r := c.takeCall(m, refused)
 	if r != nil && r.stream != nil && a.err == nil {
 		a.err = c.attach(r.stream, a.result)
 	}
 	c.mu.Unlock()
 	if r == nil {
-		if a.err != nil && !present(m.ID) {
+		if refused != nil && !present(m.ID) {
 			c.malformed.Do(func() { c.log.Warn("the JAM node sent an error without an id", "err", a.err) })
 		}
 		return
@@ -436,6 +448,11 @@ func (c *conn) call(ctx context.Context, into any, stream *stream, method string
 		}
 		return nil
 	case <-ctx.Done():
+		c.mu.Lock()
+		if _, waits := c.pending[id]; waits {
+			c.lost++
+		}
+		c.mu.Unlock()
 		forget()
 		return fmt.Errorf("no answer: %w", ctx.Err())
 	}

@@ -33,9 +33,9 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 			return heads.wait(ctx, f.spec.SlotDuration)
 		}
 		least := min(retryAfter, f.spec.SlotDuration)
-		return pause(ctx, least) && heads.wait(ctx, f.spec.SlotDuration-least)
+		return feed.Pause(ctx, least) && heads.wait(ctx, f.spec.SlotDuration-least)
 	}
-	return f.loop.Run(ctx, f.log, func() error { return f.catchUp(ctx, to) }, wait, ErrClosed, feed.ErrSink, ErrHistoryLost, ErrClosed)
+	return f.loop.Run(ctx, f.log, f.spec.SlotDuration, func() error { return f.catchUp(ctx, to) }, wait, ErrClosed, feed.ErrSink, ErrHistoryLost, ErrClosed)
 }
 
 // Health returns the condition of the feed.
@@ -57,18 +57,6 @@ func (f *Feed) chain() feed.Chain[fates] {
 // retryAfter is the shortest time between a failure and the next attempt. A node
 // could otherwise cause any number of attempts by its updates.
 const retryAfter = time.Second
-
-// pause waits for a time. It returns false if ctx has ended.
-func pause(ctx context.Context, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
 
 // listener wakes the feed when a head moves. It only saves time: the feed
 // requests the heads at least once per slot, so a lost notification, or a node

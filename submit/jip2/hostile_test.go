@@ -1,11 +1,17 @@
 package jip2
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
@@ -100,5 +106,202 @@ func TestFinalBlockOfZeros(t *testing.T) {
 		require.NoError(t, feed.catchUp(t.Context(), sink))
 		require.EqualValues(t, 9, sink.view.Best().Slot)
 		require.EqualValues(t, 5, sink.view.Finalized().Slot)
+	})
+}
+
+// A result without an id is for no call, not even for one that waits alone: some nodes
+// answer an unsubscription, whose id is 0, with an id of null.
+func TestResultWithoutAnID(t *testing.T) {
+	for _, answer := range []string{`{"jsonrpc":"2.0","id":null,"result":true}`, `{"jsonrpc":"2.0","id":null}`} {
+		bubble.Run(t, func(t *testing.T) {
+			n := startForeignNode(t)
+			reached := make(chan struct{})
+			n.answer = func(method string, _ []json.RawMessage) string {
+				reached <- struct{}{}
+				return noAnswer
+			}
+			c := n.client(t)
+			ended := make(chan error, 1)
+			go func() { ended <- c.SubmitWorkPackage(t.Context(), 0, []byte{1}, nil) }()
+			<-reached
+			n.send <- answer
+			require.Error(t, <-ended, "no answer has come for the submission, so that it is not accepted")
+		})
+	}
+}
+
+// An error without an id that answers an unsubscription is not for the submission that waits
+// alone; with code -32601 it would end bundles until the client is opened again.
+func TestErrorWithoutAnIDForAnUnsubscription(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		n := startForeignNode(t)
+		reached := make(chan string, 10)
+		n.answer = func(method string, _ []json.RawMessage) string {
+			reached <- method
+			if strings.HasPrefix(method, "submit") {
+				return noAnswer
+			}
+			return ""
+		}
+		c := n.client(t)
+		s, err := c.SubscribeBestBlock(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "subscribeBestBlock", <-reached)
+		ended := make(chan error, 1)
+		go func() { ended <- c.SubmitWorkPackageBundle(t.Context(), 0, []byte{1}) }()
+		require.Equal(t, "submitWorkPackageBundle", <-reached)
+		s.Close()
+		require.Equal(t, "unsubscribeBestBlock", <-reached)
+		n.send <- `{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found"}}`
+		err = <-ended
+		require.NotErrorIs(t, err, ErrUnsupported)
+		require.False(t, c.bundles.missing.Load(), "the node lacks the unsubscription, not bundles")
+	})
+}
+
+// The error of a call that was given up does not end the next call.
+func TestLateErrorWithoutAnID(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		n := startForeignNode(t)
+		reached := make(chan struct{})
+		n.answer = func(string, []json.RawMessage) string {
+			reached <- struct{}{}
+			return noAnswer
+		}
+		c := n.client(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		given := make(chan error, 1)
+		go func() { given <- c.SubmitPreimage(ctx, 1, []byte{1}) }()
+		<-reached
+		cancel()
+		require.ErrorIs(t, <-given, context.Canceled)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := c.BestBlock(t.Context())
+			ended <- err
+		}()
+		<-reached
+		n.send <- `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the first is too large"}}`
+		n.send <- `{"jsonrpc":"2.0","id":2,` + descriptor(7) + `}`
+		require.NoError(t, <-ended)
+	})
+}
+
+// A node that ends each connection after a malformed message logs each text at most once per
+// minute.
+func TestLogIsLimitedAcrossConnections(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		var wire bubble.Wire
+		server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ws, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
+			if err != nil {
+				return
+			}
+			_ = ws.WriteMessage(websocket.TextMessage, []byte(`{"method":"x","params":[]}`))
+			_ = ws.WriteMessage(websocket.TextMessage, []byte(`{"error":"x"}`))
+			time.Sleep(time.Second / 2)
+			_ = ws.Close()
+		})}
+		listener := wire.Listen()
+		go func() { _ = server.Serve(listener) }()
+		defer server.Close()
+		var log lockedBuffer
+		cfg := DefaultConfig("ws://node.test")
+		cfg.Dial, cfg.Logger = wire.Dial, slog.New(slog.NewTextHandler(&log, nil))
+		c, err := Open(cfg)
+		require.NoError(t, err)
+		const minutes = 10
+		time.Sleep(minutes * time.Minute)
+		c.Close()
+		for _, text := range []string{"malformed notification", "not connected"} {
+			require.LessOrEqual(t, strings.Count(log.String(), text), minutes+1, text)
+		}
+	})
+}
+
+// The answer of a node to the WebSocket handshake is bounded, in memory and in the log.
+func TestEndlessHandshake(t *testing.T) {
+	for name, answer := range map[string]struct{ begin, end string }{
+		"status": {"HTTP/1.1 403 ", "\r\n\r\n"},
+		"header": {"HTTP/1.1 403 Forbidden\r\nA: ", "\r\n\r\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Run(t, func(t *testing.T) {
+				for size, whole := range map[int]bool{maxHandshake / 2: true, 2 * maxHandshake: false} {
+					sent, longest := make(chan int, 1), make(chan int, 10)
+					cfg := DefaultConfig("ws://node.test")
+					cfg.BackoffBase, cfg.BackoffMax = time.Hour, time.Hour
+					cfg.Logger = slog.New(slog.NewTextHandler(lengths(longest), nil))
+					cfg.Dial = func(context.Context, string, string) (net.Conn, error) {
+						client, node := net.Pipe()
+						go func() {
+							_, _ = node.Read(make([]byte, 4096)) // the request
+							n, _ := node.Write([]byte(answer.begin + strings.Repeat("a", size) + answer.end))
+							sent <- n
+						}()
+						return client, nil
+					}
+					c, err := Open(cfg)
+					require.NoError(t, err)
+					n, line := <-sent, <-longest
+					c.Close()
+					require.Equal(t, whole, n > size, "%d of %d bytes", n, size)
+					require.LessOrEqual(t, n, maxHandshake)
+					require.Less(t, line, 4096)
+				}
+			})
+		})
+	}
+}
+
+// lengths receives the length of each line of a log.
+type lengths chan int
+
+func (l lengths) Write(p []byte) (int, error) {
+	l <- len(p)
+	return len(p), nil
+}
+
+// headsSink counts the best blocks.
+type headsSink struct {
+	*viewSink
+	n *int
+}
+
+func (s headsSink) Import(ctx context.Context, b jamq.Block, best jamq.HeaderHash) error {
+	*s.n++
+	return s.viewSink.Import(ctx, b, best)
+}
+
+// A node whose best block is now one delivered block and then another does not cause a reorg
+// for each of its updates: at most 64 in each of ten slots.
+func TestBestBlockThatAlternates(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		s := &straight{parameters: tinyParameters(t), head: 9, final: 5, calls: map[string]int{}}
+		n := startForeignNode(t)
+		n.answer = s.answer
+		feed, err := OpenFeed(t.Context(), n.client(t), FeedConfig{Service: marks})
+		require.NoError(t, err)
+		asked := jamq.Slot(0)
+		s.override = func(method string, _ []json.RawMessage) string {
+			switch method {
+			case "bestBlock":
+				asked++
+				return fmt.Sprintf(`"result":%s`, lineBlock(8+asked%2))
+			case "subscribeBestBlock", "subscribeFinalizedBlock":
+				return usual(method)
+			}
+			return ""
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended, imports := make(chan error, 1), 0
+		go func() { ended <- feed.Follow(ctx, headsSink{newViewSink(t, feed), &imports}) }()
+		for i := range 50 * 60 {
+			n.notify(bestID, descriptor(i))
+			time.Sleep(time.Second / 50)
+		}
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+		require.LessOrEqual(t, imports, 64*(10+1))
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/internal/bubble"
+	"github.com/jamq/jamq/internal/feed"
 )
 
 func TestHash(t *testing.T) {
@@ -120,7 +121,7 @@ func TestLogIsLimited(t *testing.T) {
 		var log bytes.Buffer
 		cfg := DefaultConfig("ws://127.0.0.1:1")
 		s := &stream{close: func() {}, offer: func(part, error) {}}
-		c := &conn{cfg: &cfg, log: slog.New(slog.NewTextHandler(&log, nil)), streams: map[string]*stream{"7": s}}
+		c := &conn{cfg: &cfg, log: slog.New(slog.NewTextHandler(&log, nil)), streams: map[string]*stream{"7": s}, malformed: new(feed.Seldom)}
 		for i := range 1_000 { // 100 s
 			for _, m := range []string{`{"method":"x","params":[]}`, `[5]`, fmt.Sprintf(`{"params":{"subscription":7,"error":"%d"}}`, i)} {
 				require.NoError(t, c.take([]byte(m)))
