@@ -17,7 +17,7 @@ import (
 // of memory, as Config.MaxAnswer says: a message and its garbage take at most half of
 // that, and the garbage collector lets it double.
 func TestMemoryUnderFloods(t *testing.T) {
-	const mebi, messages = 1 << 20, 4
+	const mebi, messages = 1 << 20, 8
 	for name, flood := range map[string]struct{ head, tail string }{
 		"update":  {`{"jsonrpc":"2.0","method":"x","params":{"subscription":7,"result":"`, `"}}`},
 		"error":   {`{"jsonrpc":"2.0","method":"x","params":{"subscription":7,"error":"`, `"}}`},
@@ -29,7 +29,8 @@ func TestMemoryUnderFloods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble.Run(t, func(t *testing.T) {
 				var wire bubble.Wire
-				sent := make(chan struct{}, messages)
+				sent, over := make(chan struct{}), make(chan struct{})
+				defer close(over)
 				most := int(DefaultConfig("").MaxAnswer)
 				server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					ws, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
@@ -56,7 +57,7 @@ func TestMemoryUnderFloods(t *testing.T) {
 						_, _ = m.Write([]byte(flood.tail))
 						select {
 						case sent <- struct{}{}:
-						default: // the test is over
+						case <-over:
 							return
 						}
 						if err != nil || m.Close() != nil {
