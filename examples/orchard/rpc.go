@@ -45,13 +45,15 @@ type reply struct {
 }
 
 // maxRequest is the greatest length of a request in bytes: a transaction with
-// the maximum number of actions, in hexadecimal.
-const maxRequest = 4 << 20
+// the maximum number of actions, in hexadecimal. maxAnswer is that of the answer to a
+// batch, because small requests can have large answers.
+const maxRequest, maxAnswer = 4 << 20, 32 << 20
 
 // ServeHTTP answers JSON-RPC like zcashd: a request with positional parameters, or a
-// batch, which is an array of requests. The answer to a batch has the status 200, and so has
+// batch, which is an array of requests. The answers to a batch have the status 200, and so has
 // the result of a request. For an error it is 404 if there is no such method, 400 if the
-// request has a wrong form, and 500 otherwise.
+// request has a wrong form, and 500 otherwise. A batch whose answers are larger than maxAnswer
+// gets one error.
 func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		http.Error(w, "JSONRPC server handles only POST requests", http.StatusMethodNotAllowed)
@@ -64,11 +66,10 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil || !json.Valid(body):
 		answer, status = reply{Error: &fault{codeParse, "Parse error"}}, http.StatusInternalServerError
 	case json.Unmarshal(body, &batch) == nil && batch != nil:
-		replies := []reply{}
-		for _, raw := range batch {
-			replies = append(replies, n.answer(r.Context(), raw))
+		replies, one := n.answerAll(r.Context(), batch)
+		if answer = replies; one != nil {
+			answer, status = one, one.status()
 		}
-		answer = replies
 	case kind(body) != "object":
 		answer, status = reply{Error: &fault{codeParse, "Top-level object parse error"}}, http.StatusInternalServerError
 	default:
@@ -91,6 +92,28 @@ func (r *reply) status() int {
 		return http.StatusNotFound
 	}
 	return http.StatusInternalServerError
+}
+
+// answerAll answers the requests of a batch, or all of them with one error if the answers are
+// too large. It ends early if the client has left.
+func (n *node) answerAll(ctx context.Context, batch []json.RawMessage) (replies []json.RawMessage, failed *reply) {
+	replies = []json.RawMessage{}
+	size := 0
+	for _, raw := range batch {
+		if err := ctx.Err(); err != nil {
+			return nil, &reply{Error: &fault{codeMisc, err.Error()}}
+		}
+		r := n.answer(ctx, raw)
+		one, err := json.Marshal(r)
+		if err != nil {
+			return nil, &reply{Error: &fault{codeMisc, err.Error()}}
+		}
+		if size += len(one); size > maxAnswer {
+			return nil, &reply{Error: &fault{codeMisc, fmt.Sprintf("answers of more than %d bytes", maxAnswer)}}
+		}
+		replies = append(replies, one)
+	}
+	return replies, nil
 }
 
 // answer answers one request.

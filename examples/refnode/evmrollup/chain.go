@@ -152,6 +152,9 @@ func (c *Chain) makePool() (err error) {
 	cfg.MaxPending, cfg.MaxParked, cfg.MaxQueued, cfg.MaxPerSender = c.cfg.MaxPool, c.cfg.MaxPool, c.cfg.MaxPool, c.cfg.MaxPerSender
 	cfg.MaxTxSize = maxTxSize
 	cfg.MaxBytes = c.cfg.poolBytes()
+	if c.cfg.Ledger == nil { // an edit may give back one that was replaced
+		cfg.QuarantineTime = 0
+	}
 	cfg.Logger, cfg.Metrics, cfg.Observe = c.log, c.cfg.PoolMetrics, c.poolEvent
 	c.limits = limitsOf(&cfg)
 	c.pool, err = mempool.New(cfg, poolState{c}, func() *big.Int { return c.nextHeader(c.ledger.Head()).BaseFee })

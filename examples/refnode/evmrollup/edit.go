@@ -112,15 +112,16 @@ func (e *edits) in(block common.Hash) []Edit {
 	return e.of[block]
 }
 
-// applied removes the edits of a block from those that wait.
-func (e *edits) applied(b *Block) {
+// applied removes the edits of a block from those that wait. kept returns the number of the
+// newest block of the chain whose state a snapshot has.
+func (e *edits) applied(b *Block, kept func(*Snapshot) uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	some := e.of[b.Hash()]
 	e.waiting = e.waiting[len(some):]
 	for i := range some {
 		if to := some[i].Back; to != nil {
-			e.undone = append(e.undone, span{to.block.NumberU64(), b.NumberU64()})
+			e.undone = append(e.undone, span{kept(to), b.NumberU64()})
 		}
 	}
 }
@@ -167,7 +168,21 @@ func (c *Chain) Edit(e Edit) (number uint64, err error) {
 // Snapshot is the state after a block, and the transactions that waited then.
 type Snapshot struct {
 	block   *Block
+	line    []common.Hash // of the block and those before it that could be undone, newest first
 	waiting []*types.Transaction
+}
+
+// kept returns the number of the newest block of the chain whose state a snapshot has: its
+// own, unless that was undone.
+func (c *Chain) kept(s *Snapshot) uint64 {
+	number := s.block.NumberU64()
+	for _, hash := range s.line {
+		if b := c.ledger.ByNumber(number); b != nil && b.Hash() == hash {
+			break
+		}
+		number--
+	}
+	return number
 }
 
 // Keep keeps the state of the newest block while the process runs, for an edit that goes
@@ -175,8 +190,12 @@ type Snapshot struct {
 // Those that waited at the snapshot wait again, and later ones have left the pool.
 func (c *Chain) Keep() (*Snapshot, error) {
 	waiting := c.waiting() // before the block, so that none is in neither
-	b := c.ledger.Head()
-	return &Snapshot{b, waiting}, c.states.Pin(b.Root())
+	final := c.ledger.Final()
+	s := &Snapshot{block: c.ledger.Head(), waiting: waiting}
+	for at := s.block; at != nil && at.NumberU64() > final; at = c.ledger.ByHash(at.ParentHash()) {
+		s.line = append(s.line, at.Hash())
+	}
+	return s, c.states.Pin(s.block.Root())
 }
 
 // waiting returns the transactions in the pool.
@@ -210,14 +229,26 @@ func (c *Chain) removeExcept(some []*types.Transaction) {
 	for _, tx := range some {
 		keep[tx.Hash()] = true
 	}
-	for _, tx := range c.waiting() {
-		if keep[tx.Hash()] {
-			continue
-		}
+	c.remove(slices.DeleteFunc(c.waiting(), func(tx *types.Transaction) bool { return keep[tx.Hash()] }))
+}
+
+// remove removes transactions from the pool.
+func (c *Chain) remove(some []*types.Transaction) {
+	for _, tx := range some {
 		if err := c.pool.Remove(tx.Hash()); err != nil {
 			c.log.Warn("a transaction after a snapshot stays in the pool", "tx", tx.Hash(), "err", err)
 		}
 	}
+}
+
+// reverted returns the transactions of a block that must not wait when it is undone, because
+// an edit that waits has taken its state back. Those that wait already do so by themselves.
+func (c *Chain) reverted(b *Block) (some []*types.Transaction) {
+	e := back(c.edits.next())
+	if e == nil || b.NumberU64() <= c.kept(e.Back) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(b.Transactions()), func(tx *types.Transaction) bool { return c.pool.Get(tx.Hash()) != nil })
 }
 
 // back returns the edit with which a block goes back, which is the last one that does so, or

@@ -35,7 +35,10 @@ func (c *Chain) BlockByNumber(number uint64) *Block { return c.ledger.ByNumber(n
 func (c *Chain) BlockByHash(hash common.Hash) *Block { return c.ledger.ByHash(hash) }
 
 // Transaction returns the executed block of a transaction, and its index there.
-func (c *Chain) Transaction(hash common.Hash) (*Block, int, bool) { return c.ledger.Transaction(hash) }
+func (c *Chain) Transaction(hash common.Hash) (*Block, int, bool) {
+	b, index := c.executed(hash)
+	return b, index, b != nil
+}
 
 // FinalProgress returns the progress of a block that was final before, and whether the
 // database has it.

@@ -110,7 +110,7 @@ func (r *rollup) Apply(_ context.Context, b builder.Block[*Block]) error {
 		return err
 	}
 	r.production.made(b.Body.Time())
-	r.edits.applied(b.Body)
+	r.edits.applied(b.Body, r.kept)
 	r.pool.Applied(poolBlock(b.Body))
 	if e := back(r.edits.in(b.Body.Hash())); e != nil {
 		r.restore(e)
@@ -123,10 +123,15 @@ func (r *rollup) Undo(_ context.Context, b builder.Block[*Block]) error {
 	if err := r.abandon(); err != nil {
 		return err
 	}
-	return r.pool.Undone(b.Number, poolBlock(b.Body), func() error {
+	reverted := r.reverted(b.Body)
+	err := r.pool.Undone(b.Number, poolBlock(b.Body), func() error {
 		r.discard(b.Number)
 		return nil
 	})
+	if err == nil {
+		r.remove(reverted)
+	}
+	return err
 }
 
 // discard removes the blocks from a number on, and their states.

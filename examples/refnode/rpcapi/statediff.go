@@ -102,7 +102,9 @@ func (d *diffTracer) result() (diff stateDiff, size int) {
 		to := accountOf(d.sdb, address)
 		existed, exists := from.exists(), to.exists()
 		compare := func(from, to string) any {
-			size += len(from) + len(to)
+			if from != to || !existed || !exists {
+				size += len(from) + len(to)
+			}
 			return change(from, to, existed, exists)
 		}
 		slots := make(map[common.Hash]any)

@@ -87,5 +87,46 @@ func bearer(r *http.Request) string {
 	return token
 }
 
-// Compressed compresses the answers of next for clients that accept it.
-func Compressed(next http.Handler) http.Handler { return gzhttp.GzipHandler(next) }
+// Compressed compresses the answers of next for clients that accept it. An answer whose
+// header says Transfer-Encoding: identity is left alone: that is how go-ethereum's package
+// rpc marks the answer to a call that takes too long, which must be sent at once.
+func Compressed(next http.Handler) http.Handler {
+	return gzhttp.GzipHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(&identity{ResponseWriter: w}, r)
+	}))
+}
+
+// identity is the writer of an answer that may be marked.
+type identity struct {
+	http.ResponseWriter
+	began bool
+}
+
+// begin passes the mark on, in gzhttp's form.
+func (w *identity) begin() {
+	if !w.began && w.Header().Get("Transfer-Encoding") == "identity" {
+		w.Header().Set(gzhttp.HeaderNoCompression, "identity")
+	}
+	w.began = true
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *identity) WriteHeader(status int) {
+	w.begin()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements io.Writer.
+func (w *identity) Write(b []byte) (int, error) {
+	w.begin()
+	return w.ResponseWriter.Write(b)
+}
+
+// Flush implements http.Flusher.
+func (w *identity) Flush() {
+	w.begin()
+	_ = http.NewResponseController(w.ResponseWriter).Flush() // some writers cannot
+}
+
+// Unwrap returns the writer below, for http.ResponseController.
+func (w *identity) Unwrap() http.ResponseWriter { return w.ResponseWriter }
