@@ -67,7 +67,8 @@ type Report struct {
 	// Anchor is the anchor in the package's refine context.
 	Anchor HeaderHash
 	// Prerequisites are the packages that must be accumulated before this one:
-	// those in its refine context and those in its segment-root lookups.
+	// those in its refine context and those in its segment-root lookups, at most
+	// ChainSpec.MaxDependencies.
 	Prerequisites []PackageHash
 }
 

@@ -58,8 +58,8 @@ type Config struct {
 	// chain, and 4 MiB. An answer needs at most about three times its bound
 	// of memory while it is decoded: 58 MiB for the blocks that a feed requests.
 	MaxBlocks, MaxState uint32
-	// Logger receives the end of announcements and failures to follow the
-	// chain. Nil discards them.
+	// Logger receives the end of announcements, at most one message per minute and
+	// peer, and failures to follow the chain. Nil discards them.
 	Logger *slog.Logger
 }
 

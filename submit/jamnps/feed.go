@@ -40,7 +40,8 @@ type FeedConfig struct {
 	RecentHistory int
 	// MaxGap is the maximum number of blocks that the feed fetches to close a
 	// gap, at least 1. The default is 16,384, the capacity of a queue. The feed
-	// holds 8 MiB of them for each followed peer, and fetches the others twice.
+	// holds 8 MiB of them for each followed peer, and fetches the others twice. If
+	// the final blocks of FinalPeers peers are further away, history is lost.
 	MaxGap int
 	// Validators returns the number of validators in the set that signs the
 	// assurances of blocks in a slot, or 0 if it is not known, in which case the
@@ -97,14 +98,16 @@ type Feed struct {
 	// highest is the height of the longest chain that was delivered. beneath
 	// has, by the index of a peer, an ancestor of the block that the peer
 	// reports as final, if the sink was full. unfinished has, by the index of a
-	// peer, the way of its last delivery that failed.
+	// peer, the ways of deliveries that have failed. lost has the indexes of peers
+	// whose final blocks are out of reach.
 	rooted     bool
 	backoffs   []peerBackoff
 	short      map[jamq.HeaderHash]uint64
 	highest    uint64
 	beneath    map[int]*node
 	backing    backing
-	unfinished map[int]*way
+	unfinished []ways
+	lost       map[int]bool
 
 	maxHeld int // defaultMaxHeld, lower in tests
 
@@ -132,7 +135,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	}
 	f := &Feed{
 		cfg: cfg, client: client, log: cfg.Logger, backoffs: make([]peerBackoff, len(client.peers)), short: make(map[jamq.HeaderHash]uint64),
-		beneath: make(map[int]*node), backing: make(backing), unfinished: make(map[int]*way), maxHeld: defaultMaxHeld,
+		beneath: make(map[int]*node), backing: make(backing), unfinished: make([]ways, len(client.peers)), lost: make(map[int]bool), maxHeld: defaultMaxHeld,
 		clock: jamq.NewSlotClock(client.cfg.Codec.Spec()),
 	}
 	if f.log == nil {

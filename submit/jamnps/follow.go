@@ -195,6 +195,9 @@ const maxDoublings = 5
 func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l leaf, final bool) error {
 	p := now.peer
 	if n := f.tree.Get(l.hash); n != nil {
+		if final {
+			delete(f.lost, p.index)
+		}
 		f.backed(n, p)
 		return nil
 	}
@@ -207,16 +210,20 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l le
 	}
 	now.walked = 0
 	w, err := f.walk(ctx, now, l)
-	// One peer alone must not be able to stop the feed.
-	if errors.Is(err, ErrHistoryLost) && (!final || f.cfg.FinalPeers > 1) {
+	switch {
+	case errors.Is(err, ErrHistoryLost):
 		p.forks.Do(func() {
-			f.log.Warn("a fork that does not descend from the finalized block is ignored", "peer", p.Addr, "head", l.hash)
+			f.log.Warn("a fork that does not descend from the finalized block is ignored", "peer", p.Addr, "head", l.hash, "err", err)
 		})
 		p.forget(l)
-		return nil
-	}
-	if err != nil {
+		if !final {
+			return nil
+		}
+		return f.loseFinal(p, err)
+	case err != nil:
 		return err
+	case final:
+		delete(f.lost, p.index)
 	}
 	f.backed(f.tree.Get(w.next), p)
 	if height := f.tree.Get(w.next).Height + uint64(len(w.path)); !wanted(height) {
@@ -224,13 +231,23 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l le
 			clear(f.short)
 		}
 		f.short[l.hash] = height
-		delete(f.unfinished, p.index)
+		f.unfinished[p.index].forget(w)
 		return nil
 	}
 	if err := f.room(w.path, p); err != nil {
 		return err
 	}
 	return f.importWay(ctx, to, now, w, final)
+}
+
+// loseFinal notes that the final block of a peer is out of reach. It returns err, which
+// wraps ErrHistoryLost, if that is so for enough peers: one alone must not be able to
+// stop the feed.
+func (f *Feed) loseFinal(p *peer, err error) error {
+	if f.lost[p.index] = true; len(f.lost) < f.cfg.FinalPeers {
+		return nil
+	}
+	return err
 }
 
 // importWay imports the blocks on a way, parents first.
@@ -251,7 +268,7 @@ func (f *Feed) importWay(ctx context.Context, to submit.ChainSink, now *turn, w 
 		now.delivered++
 		w.pop()
 	}
-	delete(f.unfinished, now.peer.index)
+	f.unfinished[now.peer.index].forget(w)
 	return nil
 }
 

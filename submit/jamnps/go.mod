@@ -8,6 +8,7 @@ require (
 	github.com/quic-go/quic-go v0.59.1
 	github.com/stretchr/testify v1.11.1
 	golang.org/x/crypto v0.41.0
+	pgregory.net/rapid v1.3.0
 )
 
 require (

@@ -82,7 +82,7 @@ func unfinishedWay(t *testing.T, cfg FeedConfig) (*Feed, *viewSink, []*worldBloc
 	}
 	bubble.Await(t, time.Millisecond, func() bool {
 		_ = f.catchUp(t.Context(), sink)
-		return f.unfinished[0] != nil && len(f.unfinished[0].path) > 22
+		return f.walked(0) > 22
 	}, "a part of the way")
 	require.Equal(t, w.genesis.hash, sink.view.Best().Hash)
 	chain := blocksUpTo(head, 30)
@@ -148,8 +148,8 @@ func TestUnfinishedWayOfAHeadThatGrows(t *testing.T) {
 		awaitLeaf(t, f, head)
 		hook := &hookSink{sink, func(*jamq.Block) { g.set(func() { g.refuse[128] = true }) }}
 		bubble.Await(t, time.Millisecond, func() bool { _ = f.catchUp(t.Context(), hook); return f.highest > 10 }, "the oldest blocks")
-		require.NotNil(t, f.unfinished[0])
-		remaining := len(f.unfinished[0].path)
+		require.Positive(t, f.walked(0))
+		remaining := f.walked(0)
 		hook.before = func(*jamq.Block) {}
 		head = w.grow(head, 1)
 		bubble.Await(t, time.Millisecond, func() bool {
@@ -177,7 +177,7 @@ func TestUnfinishedWayAndAFailureAtTheNextHead(t *testing.T) {
 		stop := g.pace(128, timeout/4)
 		bubble.Await(t, time.Millisecond, func() bool {
 			_ = f.catchUp(t.Context(), sink)
-			return f.unfinished[0] != nil && len(f.unfinished[0].path) > 30
+			return f.walked(0) > 30
 		}, "a part of the way")
 		stop()
 		g.set(func() { delete(g.hold, 128); g.refuse[128] = true })
@@ -259,7 +259,7 @@ func TestSecondFetchRecovers(t *testing.T) {
 			require.Error(t, f.catchUp(t.Context(), hook))
 		}
 		hook.before = func(*jamq.Block) {}
-		remaining := len(f.unfinished[0].path)
+		remaining := f.walked(0)
 		g.set(func() { g.refuse[128] = false })
 		before := g.count(128)
 		until(t, f, sink, head, w.genesis)
@@ -285,7 +285,7 @@ func TestSecondFetchOfLargeBlocks(t *testing.T) {
 		most := 0
 		hook := &hookSink{sink, func(*jamq.Block) {
 			size := 0
-			for _, w := range f.unfinished {
+			for _, w := range slices.Concat(f.unfinished...) {
 				for i := range w.held {
 					size += sizeOf(&w.held[i])
 				}

@@ -1,6 +1,7 @@
 package jamnps
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,16 +64,21 @@ func (w *way) oldest() *jamq.Block { return &w.held[len(w.held)-1] }
 
 // truncate removes all blocks but the newest n, which are fewer than all.
 func (w *way) truncate(n int) {
-	w.held = w.held[:max(0, len(w.held)-(len(w.path)-n))]
+	held := max(0, len(w.held)-(len(w.path)-n))
+	clear(w.held[held:]) // frees them
+	w.held = w.held[:held]
 	w.next, w.path = w.path[n].hash, w.path[:n]
 }
 
 // pop removes the last block.
 func (w *way) pop() { w.truncate(len(w.path) - 1) }
 
-// begins reports whether the way, which may be nil, begins with a block.
-func (w *way) begins(at jamq.HeaderHash) bool {
-	return w != nil && len(w.path) > 0 && w.path[0].hash == at
+// shrink makes the next request one for fewer blocks. It returns false if it is for one
+// already.
+func (w *way) shrink() bool {
+	was := w.most
+	w.most = max(1, w.most/4)
+	return w.most < was
 }
 
 // join adds an earlier way, which continues this one.
@@ -85,52 +91,96 @@ func (w *way) join(earlier *way) {
 // grow lets the next request be for more blocks.
 func (w *way) grow() { w.most = min(2*w.most, blocksPerRequest) }
 
+// ways are the unfinished ways of a peer. Together they hold what one may hold.
+type ways []*way
+
+// maxWays is the maximum number of unfinished ways of a peer: one that is long, and one
+// from a newer head that has not met it yet.
+const maxWays = 2
+
+// from returns the way that begins with a block, or nil.
+func (all ways) from(at jamq.HeaderHash) *way {
+	for _, w := range all {
+		if len(w.path) > 0 && w.path[0].hash == at {
+			return w
+		}
+	}
+	return nil
+}
+
+// keep adds a way, unless it is there, and drops the shortest one if there are too many.
+// The others hold no blocks any more if all together would be larger than most.
+func (all *ways) keep(w *way, most int) {
+	all.forget(w)
+	room := most - w.size
+	for _, other := range *all {
+		if other.size > room {
+			other.held, other.size = nil, 0
+		}
+		room -= other.size
+	}
+	if len(*all) == maxWays {
+		all.forget(slices.MinFunc(*all, func(a, b *way) int { return cmp.Compare(len(a.path), len(b.path)) }))
+	}
+	*all = append(*all, w)
+}
+
+// forget removes a way.
+func (all *ways) forget(w *way) {
+	*all = slices.DeleteFunc(*all, func(other *way) bool { return other == w })
+}
+
 // walk returns the way from an announced head. It requests blocks from the head back
 // to the first delivered one. If that fails, or the way is not delivered to its end,
-// the next walk that meets it continues there.
+// the next walk that meets it continues there. A way on which history is lost is
+// forgotten.
 func (f *Feed) walk(ctx context.Context, now *turn, head leaf) (*way, error) {
 	w := &way{next: head.hash, most: blocksPerRequest}
-	earlier := f.unfinished[now.peer.index]
+	err := f.extend(ctx, now, w)
+	switch {
+	case errors.Is(err, ErrHistoryLost):
+		f.unfinished[now.peer.index].forget(w)
+	case err == nil && !f.tree.Get(w.next).Descends(f.tree.Finalized()):
+		f.unfinished[now.peer.index].forget(w)
+		err = fmt.Errorf("%w: %s is on a fork that does not contain the finalized block", ErrHistoryLost, head.hash)
+	}
+	return w, err
+}
+
+// extend adds blocks to a way, back to the first delivered one.
+func (f *Feed) extend(ctx context.Context, now *turn, w *way) error {
+	unfinished := &f.unfinished[now.peer.index]
 	for f.tree.Get(w.next) == nil {
-		if earlier.begins(w.next) {
+		if earlier := unfinished.from(w.next); earlier != nil {
 			delivered := slices.IndexFunc(earlier.path, func(at mark) bool { return f.tree.Get(at.hash) != nil })
 			if delivered > 0 { // meanwhile
 				earlier.truncate(delivered)
 			}
+			unfinished.forget(earlier)
 			w.join(earlier)
-			f.unfinished[now.peer.index], earlier = w, nil
+			unfinished.keep(w, f.maxHeld)
 			continue
 		}
 		if n := len(w.path); n >= f.cfg.MaxGap || n > 0 && w.path[n-1].slot <= f.tree.Oldest().Slot {
-			return nil, f.lost(now, "%s does not follow a block that was delivered since slot %d", head.hash, f.tree.Oldest().Slot)
+			return fmt.Errorf("%w: block %s, %d blocks before the head, does not follow one that was delivered since slot %d", ErrHistoryLost, w.next, n, f.tree.Oldest().Slot)
 		}
 		more, err := f.request(ctx, now, w.next, w.most)
-		if errors.Is(err, ErrTooLarge) && w.most > 1 {
-			w.most /= 4
+		if errors.Is(err, ErrTooLarge) && w.shrink() {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		w.grow()
 		for i := range more {
-			if f.tree.Get(w.next) != nil || earlier.begins(w.next) {
+			if f.tree.Get(w.next) != nil || unfinished.from(w.next) != nil {
 				break
 			}
 			w.add(&more[i], f.maxHeld)
 		}
-		f.unfinished[now.peer.index] = w
+		unfinished.keep(w, f.maxHeld)
 	}
-	if !f.tree.Get(w.next).Descends(f.tree.Finalized()) {
-		return nil, f.lost(now, "%s is on a fork that does not contain the finalized block", head.hash)
-	}
-	return w, nil
-}
-
-// lost forgets the way of a peer and returns an error that wraps ErrHistoryLost.
-func (f *Feed) lost(now *turn, format string, args ...any) error {
-	delete(f.unfinished, now.peer.index)
-	return fmt.Errorf("%w: "+format, append([]any{ErrHistoryLost}, args...)...)
+	return nil
 }
 
 // refill fetches the oldest blocks of a way a second time if it holds none. After a
@@ -139,13 +189,12 @@ func (f *Feed) refill(ctx context.Context, now *turn, w *way) error {
 	for len(w.held) == 0 {
 		held, err := f.fetchAgain(ctx, now, w)
 		if err == nil {
-			w.held = held
+			w.held, w.size = held, f.maxHeld
+			f.unfinished[now.peer.index].keep(w, f.maxHeld)
 			w.grow()
 			return nil
 		}
-		again := errors.Is(err, ErrTooLarge) && w.most > 1
-		w.most = max(1, w.most/4)
-		if !again {
+		if smaller := w.shrink(); !smaller || !errors.Is(err, ErrTooLarge) {
 			return err
 		}
 	}
@@ -198,7 +247,7 @@ type turn struct {
 
 // maxWalked is the number of served blocks that give a peer time before one of them
 // is delivered.
-const maxWalked = 16 * blocksPerRequest
+const maxWalked = 4 * blocksPerRequest
 
 // checkPace returns an error if the peer is too slow: if it has taken longer than
 // the time-out, and once more for each blocksPerRequest blocks that it has served.

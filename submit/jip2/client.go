@@ -126,14 +126,14 @@ func (c *Client) dial(ctx context.Context) (*websocket.Conn, error) {
 	case err != nil && response != nil:
 		return nil, fmt.Errorf("%w: the node answered %s", err, cut(response.Status))
 	case err != nil:
-		return nil, err
+		return nil, short(err) // it may quote the node
 	}
 	limited.left = math.MaxInt64
 	return ws, nil
 }
 
 // maxHandshake is the maximum number of bytes that a node can send before the
-// connection is a WebSocket, TLS included.
+// connection is a WebSocket, those of TLS included.
 const maxHandshake = 256 << 10
 
 // limitedConn ends a connection on which too much has arrived.

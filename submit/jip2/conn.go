@@ -40,7 +40,9 @@ type conn struct {
 	pending map[uint64]*request
 	streams map[string]*stream // by JSON of the id
 	failed  error
-	lost    int // requests whose answers nothing waits for
+	// doubted is when an error without an id became possible that is for no call that
+	// waits: see doubt.
+	doubted time.Time
 }
 
 // request is a call that waits for its answer.
@@ -273,6 +275,9 @@ func (c *conn) takeOne(raw []byte) error {
 // refuse answers a request of the node. A client offers no methods, but the
 // node may wait for an answer, and its ids are not those of the client's calls.
 func (c *conn) refuse(m *message) {
+	c.mu.Lock()
+	c.doubt()
+	c.mu.Unlock()
 	raw, err := json.Marshal(struct {
 		Version string `json:"jsonrpc"`
 		ID      part   `json:"id"`
@@ -295,30 +300,42 @@ func callOf(id part) (uint64, bool) {
 }
 
 // takeCall returns the call that an answer is for and no longer lists it. refused is
-// the error in the answer. A node that could not read a request answers it without an
-// id; that is for the only request without an answer, if it is certain which one that
-// is. The caller holds c.mu.
+// the error in the answer. A node that could not read a request answers it with an
+// error without an id, which is for the call that waits alone, unless something else
+// may have caused it. The caller holds c.mu.
 func (c *conn) takeCall(m *message, refused *Error) *request {
 	id, ok := callOf(m.ID)
-	unread := !present(m.ID) && refused != nil && (refused.Code == codeParseError || refused.Code == CodeInvalidRequest)
-	if unread && c.lost == 0 && len(c.pending) == 1 {
-		for id = range c.pending {
-			ok = true
-		}
+	if !present(m.ID) && refused != nil {
+		id, ok = c.lone()
+	}
+	if !ok {
+		return nil
 	}
 	r := c.pending[id]
-	switch {
-	case ok && r != nil:
-		delete(c.pending, id)
-		return r
-	case ok || unread:
-		c.lost = max(0, c.lost-1)
-	}
-	return nil
+	delete(c.pending, id)
+	return r
 }
 
-// codeParseError is JSON-RPC's code for a request that is not JSON.
-const codeParseError = -32700
+// lone returns the call that waits alone, if it is certain that an error without an id
+// is for it. The caller holds c.mu.
+func (c *conn) lone() (id uint64, certain bool) {
+	if len(c.pending) != 1 || time.Since(c.doubted) < doubtTime {
+		c.doubt() // the next one may be for the same message
+		return 0, false
+	}
+	for id = range c.pending {
+		certain = true
+	}
+	return id, certain
+}
+
+// doubtTime is the time in which a node is expected to answer every message.
+const doubtTime = time.Minute
+
+// doubt notes that the node may send an error without an id that is for no call that
+// waits: for one that was given up, for an unsubscription, or for the client's answer
+// to a request of the node. The caller holds c.mu.
+func (c *conn) doubt() { c.doubted = time.Now() }
 
 // answer passes a result to the call that waits for it. It drops the result of
 // a call that no longer waits. A small result is copied, so that the rest of its
@@ -449,9 +466,7 @@ func (c *conn) call(ctx context.Context, into any, stream *stream, method string
 		return nil
 	case <-ctx.Done():
 		c.mu.Lock()
-		if _, waits := c.pending[id]; waits {
-			c.lost++
-		}
+		c.doubt()
 		c.mu.Unlock()
 		forget()
 		return fmt.Errorf("no answer: %w", ctx.Err())

@@ -98,10 +98,16 @@ func errorOf(raw part) *Error {
 // err. It wraps ErrMalformed. A text of err that is longer than 1,024 bytes is cut: the
 // standard library quotes a number that is out of range, whatever its length.
 func malformed(name string, err error) error {
+	return fmt.Errorf("%s: %w: %w", name, ErrMalformed, short(err))
+}
+
+// short returns an error, or one with the beginning of its text if that is longer than
+// 1,024 bytes.
+func short(err error) error {
 	if text := err.Error(); cut(text) != text {
-		err = errors.New(cut(text))
+		return errors.New(cut(text))
 	}
-	return fmt.Errorf("%s: %w: %w", name, ErrMalformed, err)
+	return err
 }
 
 // cut returns at most the first 1,024 bytes of a text, whole characters of UTF-8. They

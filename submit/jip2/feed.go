@@ -53,7 +53,8 @@ type FeedConfig struct {
 	// negative. Those of the blocks that are not final must fit into the queue,
 	// which holds 16,384.
 	MaxGap int
-	// Logger receives failures to follow the chain, at most one per minute. Nil
+	// Logger receives failures to follow the chain, at most one per minute, and
+	// packages that were sent in parts because the node accepts no bundles. Nil
 	// discards them.
 	Logger *slog.Logger
 }

@@ -166,6 +166,9 @@ func (f *Feed) askOne(ctx context.Context, block jamq.HeaderHash, pkg jamq.Packa
 	if r := status.report(); r != nil && int(r.Core) >= f.spec.Cores {
 		return nil, fmt.Errorf("%w: package %s on core %d, want below %d", ErrMalformed, pkg, r.Core, f.spec.Cores)
 	}
+	if n := len(w.context.Prerequisites); status.report() != nil && n > f.spec.MaxDependencies {
+		return nil, fmt.Errorf("%w: package %s with %d prerequisites is reported, want at most %d", ErrMalformed, pkg, n, f.spec.MaxDependencies)
+	}
 	if status.Failed != nil { // no reason, because the node chooses its length
 		status.Failed = new(string)
 	}

@@ -54,12 +54,12 @@ func (f *Feed) chain() feed.Chain[fates] {
 	return feed.Chain[fates]{Mu: &f.mu, Tree: f.tree, Loop: &f.loop}
 }
 
-// retryAfter is the shortest time between a failure and the next attempt. A node
-// could otherwise cause any number of attempts by its updates.
+// retryAfter is the shortest time between a failure and the next attempt, unless slots
+// are shorter. A node could otherwise cause any number of attempts by its updates.
 const retryAfter = time.Second
 
 // listener wakes the feed when a head moves. It only saves time: the feed
-// requests the heads at least once per slot, so a lost notification, or a node
+// requests the heads about once per slot, so a lost notification, or a node
 // that sends none, does no harm.
 type listener struct {
 	best, final *Subscription[BlockDescriptor]

@@ -103,7 +103,7 @@ func (s *stream) end(tell bool) {
 	}
 	conn.mu.Lock()
 	delete(conn.streams, idKey(id))
-	conn.lost++
+	conn.doubt()
 	conn.mu.Unlock()
 	// The answer is ignored: if the request is lost, the connection has failed,
 	// and the subscription with it.
