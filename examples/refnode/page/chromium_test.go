@@ -62,9 +62,9 @@ func TestPageInChromium(t *testing.T) {
 		require.Empty(t, b.focused().Hint)
 	})
 	t.Run("what did not change stays", func(t *testing.T) {
-		eval[any](b, `window.kept = [...document.querySelectorAll('#timeline .block.final, #timeline rect.finalized, #events li')].slice(-3); window.before = Number(document.querySelector('#timeline svg').ariaLabel.match(/\d+/)[0])`)
+		eval[any](b, `window.kept = [...document.querySelectorAll('#timeline .block.final, #timeline rect.finalized, #events li')].slice(-3); window.before = Number(document.querySelector('#timeline').ariaLabel.match(/\d+/)[0])`)
 		require.Equal(t, 3, eval[int](b, `window.kept.length`))
-		b.wait(`Number(document.querySelector('#timeline svg').ariaLabel.match(/\d+/)[0]) > window.before + 1`, "time goes on")
+		b.wait(`Number(document.querySelector('#timeline').ariaLabel.match(/\d+/)[0]) > window.before + 1`, "time goes on")
 		require.True(t, eval[bool](b, `window.kept.every((e) => e.isConnected)`))
 	})
 	t.Run("laboratory", func(t *testing.T) { breakThings(t, b, s) })
@@ -136,7 +136,7 @@ func breakThings(t *testing.T, b *browser, s *served) {
 // overlaps is a script for the labels of the picture that lie on the next one or in the picture.
 const overlaps = `(() => {
 	const box = (e) => e.getBoundingClientRect();
-	const edge = box(document.querySelector('#timeline svg')).left + Number(document.querySelector('#timeline svg svg').getAttribute('x'));
+	const edge = box(document.querySelector('#timeline .view')).left;
 	return [...document.querySelectorAll('#timeline > svg > g:last-child g')].flatMap((row) => {
 		const texts = [...row.children].filter((e) => e.tagName === 'text' && !e.matches('.over')).sort((a, b) => box(a).left - box(b).left);
 		return texts.filter((e, i) => box(e).right > (texts[i + 1] ? box(texts[i + 1]).left : edge)).map((e) => row.textContent);

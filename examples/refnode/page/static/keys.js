@@ -3,8 +3,8 @@
 import { textOf } from './hints.js';
 
 /** reach lets the arrow keys go through the elements that rows returns, row by row. */
-export function reach(svg, rows) {
-  svg.addEventListener('keydown', (e) => {
+export function reach(group, rows) {
+  group.addEventListener('keydown', (e) => {
     const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     const to = steps[e.key] && next(rows().filter((r) => r.length), document.activeElement, ...steps[e.key]);
     if (!to) return;
@@ -12,8 +12,8 @@ export function reach(svg, rows) {
     name(to);
     to.focus();
   });
-  svg.addEventListener('focusout', (e) => {
-    if (e.target === svg) return;
+  group.addEventListener('focusout', (e) => {
+    if (e.target === group) return;
     for (const a of ['tabindex', 'role', 'aria-label']) e.target.removeAttribute(a);
   });
 }

@@ -28,7 +28,7 @@ export function drawFlow(now, node) {
   steps.forEach((s, i) => setText(flow[i].count, format(now[s.key])));
   setText(flow[5].note, now.rate > 0 ? `for good, ${format(now.rate)}/s` : 'for good');
   const empty = byId('empty');
-  empty.hidden = now.sent > 0 || now.finalized > 0 || now.pool + now.queue + now.cores > 0;
+  empty.toggleAttribute('hidden', now.sent > 0 || now.finalized > 0 || now.pool + now.queue + now.cores > 0);
   if (!empty.hidden && !empty.childElementCount) {
     empty.replaceChildren('Nothing was sent since the node started. Point a wallet or a script at ', el('code', {}, location.origin), ' (chain id ' + node.chainId + '), and watch it move.');
   }

@@ -3,6 +3,10 @@
 // A mark stands at its slot in a picture that is as wide as time is long. From slot to slot the
 // picture moves left as a whole, and only marks that are new or that ended are drawn. What goes on is
 // drawn far beyond the right edge, which cuts it off.
+//
+// The marks have a picture of their own, so that the browser can move it without a layout and
+// without painting. Both pictures are higher than the panel, which cuts them off: if the height of a
+// picture changed with its rows, the browser would lay out every text in it again.
 
 import { byId, calm, el, Keyed, set } from './dom.js';
 import { explain, term } from './hints.js';
@@ -27,8 +31,11 @@ const axis = 20, lane = 26, core = 19, row = 17, gap = 9, bar = 11, beyond = 400
 // Slots that a picture lasts: coordinates far from zero are inexact.
 const kept = 2000;
 
+const panel = byId('timeline');
+reach(panel, () => (picture ? rowsOf(picture) : []));
+
 let picture; // the elements, made for a width
-let width = 0; // of the box; to ask for it in a drawing would cost a layout
+let width = 0; // of the panel; to ask for it in a drawing would cost a layout
 
 /** watchWidth calls draw when the width of the timeline has changed. */
 export function watchWidth(draw) {
@@ -37,7 +44,7 @@ export function watchWidth(draw) {
     if (now === width) return; // the height changed
     width = now;
     draw();
-  }).observe(byId('timeline'));
+  }).observe(panel);
 }
 
 /** Row is a line of the picture: its label does not move with time, its marks do. */
@@ -98,10 +105,9 @@ export function drawTimeline(chain, bundles, node) {
   }
   if (p.height !== y) {
     p.height = y;
-    p.svg.setAttribute('height', y);
-    byId('timeline').style.height = y + 'px';
+    panel.style.height = y + 'px';
   }
-  p.svg.setAttribute('aria-label', `JAM slot ${chain.slot}, best block in slot ${chain.best}, final block in slot ${chain.final}; ${bundles.rows.length} bundles`);
+  set(panel, 'aria-label', `JAM slot ${chain.slot}, best block in slot ${chain.best}, final block in slot ${chain.final}; ${bundles.rows.length} bundles`);
   move(p, node);
 }
 
@@ -110,24 +116,23 @@ function makePicture(width, base) {
   const columns = Math.max(8, Math.min(64, Math.floor((width - gutter) / (narrow ? 15 : 26))));
   const step = Math.round((100 * (width - gutter)) / columns) / 100;
   const p = { width, base, narrow, gutter, columns, step, rows: new Map(), x: (slot) => Math.round(100 * (slot - base) * step) / 100 };
-  p.moving = el('g', { class: 'moving' });
+  p.moving = el('svg', { class: 'moving', height: beyond });
   p.labels = el('g');
   p.stack = { labels: el('g'), moving: el('g') };
   p.labels.append(p.stack.labels);
   p.moving.append(p.stack.moving);
   p.divider = el('line', { class: 'grid', x1: 0, x2: width, y1: 0, y2: 0 });
-  const view = el('svg', { x: gutter, y: 0, width: width - gutter, height: '100%' }, p.moving);
-  p.svg = el('svg', { width, role: 'group', tabindex: 0, 'aria-description': 'The arrow keys go from mark to mark.' }, ...makeAxis(p), p.divider, view, p.labels);
-  reach(p.svg, () => rowsOf(p));
-  byId('timeline').replaceChildren(p.svg);
+  p.view = el('div', { class: 'view' }, p.moving);
+  p.view.style.left = gutter + 'px';
+  panel.replaceChildren(el('svg', { width, height: beyond }, ...makeAxis(p), p.divider, p.labels), p.view);
   return p;
 }
 
 /** rowsOf returns the explained elements for the keyboard, row by row and from left to right. */
 function rowsOf(p) {
-  const at = (e) => e.getBoundingClientRect().x, right = p.svg.getBoundingClientRect().right;
+  const at = (e) => e.getBoundingClientRect().x, { left, right } = p.view.getBoundingClientRect();
   return [...p.rows.values()].sort((a, b) => a.top - b.top).map((r) => {
-    const seen = [...r.line.querySelectorAll('.mark')].filter((e) => at(e) + e.getBoundingClientRect().width > at(p.svg) + p.gutter && at(e) < right);
+    const seen = [...r.line.querySelectorAll('.mark')].filter((e) => at(e) + e.getBoundingClientRect().width > left && at(e) < right);
     return [...r.head.querySelectorAll('.hit'), ...seen.sort((a, b) => at(a) - at(b))];
   });
 }
