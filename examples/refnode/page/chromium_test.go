@@ -78,6 +78,20 @@ func TestPageInChromium(t *testing.T) {
 	restart(t, b, s, address)
 }
 
+// TestGlide: an update within a slot leaves the picture gliding to that slot.
+func TestGlide(t *testing.T) {
+	b := openBrowser(t)
+	s := serve(t, "127.0.0.1:0", time.Hour, nil)
+	b.size(1280, 900, 1, false)
+	b.open(s.url)
+	b.wait(isLive, "the page does not come to life")
+	b.wait(`document.querySelector('#timeline .moving') !== null`, "the picture is drawn")
+	require.Equal(t, []int{0, 1, 1}, eval[[]int](b, `import('/static/timeline.js').then(({ drawTimeline }) => [5, 6, 6].map((slot) => {
+		drawTimeline({ slot, best: slot, final: 1, blocks: [], cores: [] }, { rows: [], more: 0 }, { slotMillis: 1000 });
+		return document.querySelector('#timeline .moving').getAnimations().length;
+	}))`))
+}
+
 // noPackage is in the complaint that there was no package to kill, which can come after
 // the click.
 const noPackage = "/lab/kill"

@@ -151,6 +151,7 @@ function makeAxis(p) {
 
 /** move puts the picture at its slot. It glides there if slots are slow enough to see it. */
 function move(p, node) {
+  if (p.at === p.last) return; // it may still glide there
   const glides = node.slotMillis >= 1000 && p.last - p.at > 0 && p.last - p.at < 4 && !calm.matches;
   p.moving.style.transition = glides ? 'transform .45s ease-out' : 'none';
   p.moving.style.transform = `translateX(${-p.x(p.first)}px)`;
