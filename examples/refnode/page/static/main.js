@@ -22,6 +22,7 @@ const drawings = [
 
 function draw() {
   due = false;
+  last = performance.now();
   if (!state.node) return;
   for (const [parts, drawing] of drawings) {
     if (parts.some((part) => state[part] !== drawn[part])) drawing(...parts.map((part) => state[part]));
@@ -30,10 +31,15 @@ function draw() {
   refreshHint();
 }
 
+// Milliseconds from one drawing to the next, at least. A drawing costs the browser a whole frame
+// however little has changed, and nobody reads numbers that change four times a second.
+const pause = 500;
+let last = -pause;
+
 function drawSoon() {
   if (due) return;
   due = true;
-  requestAnimationFrame(draw);
+  setTimeout(() => requestAnimationFrame(draw), last + pause - performance.now());
 }
 
 function drawFacts(node) {
@@ -94,5 +100,5 @@ say('waiting', 'connecting');
 connect();
 watchWidth(() => {
   drawn = {};
-  drawSoon();
+  requestAnimationFrame(draw);
 });
