@@ -62,9 +62,7 @@ func modelRun(t *testing.T, peers []manners, finalPeers, held int, room float64,
 		for i, m := range peers {
 			all = append(all, startPeer(t, w, byte(i+1), m))
 		}
-		head := w.genesis
 		size := len(w.grow(w.genesis, 1).raw)
-		head = w.best
 		c := openClient(t, w, func(cfg *Config) {
 			cfg.RequestTimeout, cfg.RetryAfter = timeout, timeout
 			cfg.MaxBlocks = uint32(room * float64(size))
@@ -101,7 +99,7 @@ func modelRun(t *testing.T, peers []manners, finalPeers, held int, room float64,
 			switch e.kind {
 			case 0, 1: // the best chain grows
 				for range e.n {
-					head = w.grow(w.best, 1)
+					w.grow(w.best, 1)
 				}
 			case 2: // a fork
 				from := w.best
@@ -148,7 +146,7 @@ func modelRun(t *testing.T, peers []manners, finalPeers, held int, room float64,
 		for !isUnique(w) {
 			w.grow(w.best, 1)
 		}
-		head = w.grow(w.best, 1)
+		head := w.grow(w.best, 1)
 		missing := int(head.height) - int(f.tree.Best().Height) + 10
 		before := 0
 		for _, g := range all {
