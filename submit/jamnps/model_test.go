@@ -169,7 +169,8 @@ func modelRun(t *testing.T, peers []manners, finalPeers, held int, room float64,
 		for _, g := range all {
 			before += g.count(128)
 		}
-		if most := 40 + 6*max(missing, 0) + 60*len(all); before > most {
+		// An answer that is too large is requested from each peer.
+		if most := (60 + 6*max(missing, 0)) * len(all); before > most {
 			fault = fmt.Sprintf("%d requests for %d blocks", before, missing)
 		}
 	})
