@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 	"time"
@@ -141,7 +143,9 @@ func shuffledCores(cores, validators int, entropy common.Hash) []int {
 
 // Assignment reads the assignment from the state after the parent of the best
 // block, by requests to peers (CE 129), and verifies it against the state root in
-// the best header. Errors are those of [Feed.Context].
+// the best header. It asks no peer that has closed the connection at the last two
+// requests of the state, as nodes do that do not know them. Errors are those of
+// [Feed.Context], and ErrRefused if no peer is left.
 func (f *Feed) Assignment(ctx context.Context) (*Assignment, error) {
 	f.mu.Lock()
 	newest := f.tree.Best()
@@ -150,11 +154,11 @@ func (f *Feed) Assignment(ctx context.Context) (*Assignment, error) {
 		return nil, fmt.Errorf("%w: no block after %s was delivered", ErrNoState, newest.Hash)
 	}
 	at := newest.Parent
-	entropy, err := f.chapter(ctx, at.Hash, newest.Note, entropyChapter)
+	entropy, err := f.chapter(ctx, at.Hash, newest.Note, entropyChapter, sparing)
 	if err != nil {
 		return nil, err
 	}
-	validators, err := f.chapter(ctx, at.Hash, newest.Note, validatorsChapter)
+	validators, err := f.chapter(ctx, at.Hash, newest.Note, validatorsChapter, sparing)
 	if err != nil {
 		return nil, err
 	}
@@ -184,12 +188,31 @@ func (f *Feed) keepAssignment(ctx context.Context) {
 	}
 }
 
+// sparing and insisting say whether a peer is asked that closes the connection at
+// requests of the state.
+const sparing, insisting = maxStateDrops, math.MaxInt
+
+// maxStateDrops is the number of times in a row that a peer may close the connection
+// at a request of the state. A loss of the connection can have another cause once.
+const maxStateDrops = 2
+
 // chapter returns a chapter of the state after a block, verified against the
-// state root.
-func (f *Feed) chapter(ctx context.Context, block jamq.HeaderHash, root common.Hash, chapter uint8) ([]byte, error) {
+// state root. It asks no peer that has closed the connection as often as drops.
+func (f *Feed) chapter(ctx context.Context, block jamq.HeaderHash, root common.Hash, chapter uint8, drops int) ([]byte, error) {
 	key := statetrie.ChapterKey(chapter)
 	return anyPeer(f.client, nil, func(peer int) ([]byte, error) {
+		p := f.client.peers[peer]
+		if int(p.stateDrops.Load()) >= drops {
+			return nil, fmt.Errorf("%w: %s closes the connection at requests of the state", ErrRefused, p.Addr)
+		}
+		connected := p.rank() != away
 		state, err := f.client.State(ctx, peer, block, key, key, f.client.cfg.MaxState)
+		switch {
+		case err == nil:
+			p.stateDrops.Store(0)
+		case connected && errors.Is(err, ErrDisconnected):
+			p.stateDrops.Add(1)
+		}
 		if err == nil {
 			err = state.Verify(root, key, key)
 		}

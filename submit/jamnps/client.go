@@ -56,7 +56,8 @@ type peer struct {
 	heads        heads
 	ups          map[*quic.Conn]int // UP 0 streams
 
-	ended, forks feed.Seldom // limit messages that the peer can cause
+	stateDrops   atomic.Int32 // see maxStateDrops
+	ended, forks feed.Seldom  // limit messages that the peer can cause
 }
 
 // The validity period of the client's certificate, which peers ignore.

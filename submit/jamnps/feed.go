@@ -257,7 +257,7 @@ const historyChapter = 3
 // history returns the recent history after a block, verified against the state
 // root.
 func (f *Feed) history(ctx context.Context, block jamq.HeaderHash, root common.Hash) (codec.RecentHistory, error) {
-	raw, err := f.chapter(ctx, block, root, historyChapter)
+	raw, err := f.chapter(ctx, block, root, historyChapter, insisting)
 	if err != nil {
 		return codec.RecentHistory{}, err
 	}

@@ -226,6 +226,9 @@ func (g *guarantor) handle(conn *quic.Conn, stream *quic.Stream) {
 	case refuses:
 		refuse(stream)
 		return
+	case kind[0] == 129 && g.manners.dropsOnState:
+		_ = conn.CloseWithError(0, "unknown kind of stream")
+		return
 	case kind[0] == 0 && garbage != nil:
 		_, _ = stream.Write(garbage)
 		_, _ = frame(stream)

@@ -21,6 +21,7 @@ type manners struct {
 	dropsOnReset bool     // ends the connection if its peer resets an UP 0 stream
 	surplus      bool     // answers with one block more than requested
 	single       bool     // answers with one block, however many are requested
+	dropsOnState bool     // ends the connection at a request of the state (CE 129)
 	finalIsBest  bool     // has no finality: each block is final at once, and there are no leaves
 }
 
@@ -44,6 +45,35 @@ var profiles = map[string]manners{
 	"typeberry":                  {opensUp: true, oldestUpOnly: true, dropsOnReset: true, surplus: true, finalIsBest: true},
 	"typeberry, nodes only":      {alpn: []string{""}, opensUp: true, oldestUpOnly: true, dropsOnReset: true, surplus: true, finalIsBest: true},
 	"opens UP 0, announces once": {opensUp: true, oldestUpOnly: true},
+}
+
+// A peer that closes the connection at requests of the state, as typeberry 0.11 does, stays
+// connected, because the feed requests the guarantors from other peers only.
+func TestPeerWithoutState(t *testing.T) {
+	for _, more := range []int{0, 1} {
+		bubble.Run(t, func(t *testing.T) {
+			w := newWorld(t)
+			g := startPeer(t, w, 1, manners{dropsOnState: true})
+			peers := []*guarantor{g}
+			for i := range more {
+				peers = append(peers, startGuarantor(t, w, byte(2+i)))
+			}
+			c := openClient(t, w, func(cfg *Config) { cfg.RetryAfter = 2 * time.Second }, peers...)
+			f, sink := openFeed(t, c, FeedConfig{})
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- f.Follow(ctx, sink) }()
+			for range 100 {
+				w.grow(w.best, max(1, c.clock.SlotAt(time.Now())-w.best.header.Slot))
+				time.Sleep(w.spec.SlotDuration)
+			}
+			cancel()
+			require.ErrorIs(t, <-ended, context.Canceled)
+			require.LessOrEqual(t, g.count(129), maxStateDrops)
+			require.LessOrEqual(t, g.count(0), 1+maxStateDrops, "connections")
+			require.Equal(t, more > 0, c.assigned.Load() != nil)
+		})
+	}
 }
 
 // The feed against every profile, on a chain that begins with its genesis: it follows 100 blocks
