@@ -52,6 +52,7 @@ type Block struct {
 	rules     params.Rules
 	header    *types.Header
 	signer    types.Signer
+	ownSigner bool // SetSigner replaced the signer
 	adapter   *adapter
 	state     *state.StateDB
 	context   vm.BlockContext
@@ -97,6 +98,14 @@ func NewBlock(view *statedb.View, config *params.ChainConfig, header *types.Head
 	b.context.GetHash = vm.GetHashFunc(hashes)
 	return b, nil
 }
+
+// SetSigner replaces the signer that recovers the sender of each transaction.
+// It is for rollups whose transactions are not all signed as Ethereum's are,
+// and has the rule that the pool has in txpool.Config.Sender. An account with
+// code may send then: EIP-3607 forbids that because an attacker could find a
+// key with the address of a contract, which is here a matter of the signer.
+// SetSigner must be called before Apply, and for each execution of the block.
+func (b *Block) SetSigner(signer types.Signer) { b.signer, b.ownSigner = signer, true }
 
 // checkHeader returns an error if the header lacks a field that its rules need,
 // or if the rules are not supported.
@@ -164,6 +173,9 @@ func (b *Block) Apply(tx *types.Transaction) (*types.Receipt, error) {
 	msg, err := core.TransactionToMessage(tx, b.signer, b.header.BaseFee)
 	if err != nil {
 		return nil, fmt.Errorf("evm: transaction %s: %w", tx.Hash(), err)
+	}
+	if b.ownSigner {
+		msg.SkipEOACheck()
 	}
 	touched := newTouched()
 	machine := vm.NewEVM(b.context, &machineState{b.state, b.adapter, touched}, b.config, b.watched())

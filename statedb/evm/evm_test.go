@@ -225,6 +225,51 @@ func TestSetCodeAndAccessList(t *testing.T) {
 	require.Equal(t, uint64(1), view.Account(wallet).Nonce)
 }
 
+// sentBy is a signer that knows who sends.
+type sentBy struct {
+	types.Signer
+	from common.Address
+}
+
+func (s sentBy) Sender(*types.Transaction) (common.Address, error) { return s.from, nil }
+func (s sentBy) Equal(types.Signer) bool                           { return false }
+
+// SetSigner decides who sends, which may be a contract. A signature of Ethereum is then not
+// needed.
+func TestSetSigner(t *testing.T) {
+	store, root := genesis(t)
+	contract := crypto.CreateAddress(addr(0), 0)
+	_, view := run(t, store, root, dynamic(0, 0, nil, nil, deployer(counter)))
+	root, account := rootOf(t, view), view.Account(contract)
+	view, err := store.View(root)
+	require.NoError(t, err)
+	account.Balance = uint256.MustFromBig(ether)
+	require.NoError(t, view.SetAccount(contract, account))
+	root = commit(t, view)
+
+	to := common.Address{0x70}
+	tx := types.NewTx(&types.DynamicFeeTx{ChainID: config.ChainID, Nonce: account.Nonce, GasTipCap: oneGwei, GasFeeCap: big.NewInt(3 * params.GWei), Gas: 50_000, To: &to, Value: oneGwei})
+	apply := func(own types.Signer) (*statedb.View, error) {
+		view, err := store.View(root)
+		require.NoError(t, err)
+		b, err := NewBlock(view, config, header(), noHashes)
+		require.NoError(t, err)
+		if own != nil {
+			b.SetSigner(own)
+		}
+		_, err = b.Apply(tx)
+		require.NoError(t, b.Finish())
+		return view, err
+	}
+	_, err = apply(nil)
+	require.ErrorIs(t, err, types.ErrInvalidSig)
+	view, err = apply(sentBy{signer, contract})
+	require.NoError(t, err)
+	require.EqualValues(t, params.GWei, view.Account(to).Balance.Uint64())
+	require.Equal(t, account.Nonce+1, view.Account(contract).Nonce)
+	require.Equal(t, account.CodeHash, view.Account(contract).CodeHash)
+}
+
 // A contract that destroys itself in the transaction of its creation leaves nothing.
 func TestSelfDestructInCreation(t *testing.T) {
 	store, root := genesis(t)

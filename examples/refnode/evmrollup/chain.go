@@ -76,10 +76,12 @@ type Chain struct {
 	ledger  *ledger.Ledger
 	pool    *mempool.Pool
 	limits  Limits
+	signer  types.Signer
 
-	replaced   atomic.Uint64 // executed blocks that were undone
-	production production
-	edits      edits
+	replaced      atomic.Uint64 // executed blocks that were undone
+	production    production
+	edits         edits
+	impersonation impersonation
 }
 
 // New returns a chain at its genesis, or with the blocks of Config.Ledger. It takes
@@ -89,6 +91,7 @@ func New(cfg Config) (*Chain, error) {
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
+	c.signer = newSigner(types.LatestSigner(c.config), cfg.Ledger == nil)
 	states := statedb.Config{Profile: statedb.EIP7864(), Retention: cfg.RetainStates, Disk: cfg.States, Metrics: cfg.StateMetrics}
 	var err error
 	if c.states, err = statedb.Open(states); err != nil {
@@ -152,8 +155,9 @@ func (c *Chain) makePool() (err error) {
 	cfg.MaxPending, cfg.MaxParked, cfg.MaxQueued, cfg.MaxPerSender = c.cfg.MaxPool, c.cfg.MaxPool, c.cfg.MaxPool, c.cfg.MaxPerSender
 	cfg.MaxTxSize = maxTxSize
 	cfg.MaxBytes = c.cfg.poolBytes()
-	if c.cfg.Ledger == nil { // an edit may give back one that was replaced
-		cfg.QuarantineTime = 0
+	if c.cfg.Ledger == nil {
+		cfg.Sender = c.sender
+		cfg.QuarantineTime = 0 // an edit may give back one that was replaced
 	}
 	cfg.Logger, cfg.Metrics, cfg.Observe = c.log, c.cfg.PoolMetrics, c.poolEvent
 	c.limits = limitsOf(&cfg)

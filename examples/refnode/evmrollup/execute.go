@@ -59,6 +59,15 @@ func (c *Chain) nextHeader(parent *Block) *types.Header {
 	return h
 }
 
+// newBlock starts the execution of a block on the state of its parent.
+func (c *Chain) newBlock(view *statedb.View, header *types.Header, parent *Block) (*evm.Block, error) {
+	run, err := evm.NewBlock(view, c.config, header, c.blockHashes(parent))
+	if _, own := c.signer.(impersonatingSigner); own && err == nil {
+		run.SetSigner(c.signer)
+	}
+	return run, err
+}
+
 // execute runs the transactions of the lease and seals the block. A transaction
 // that cannot run leaves the lease: it is dropped with the reason, or it waits
 // for the next block. If none could run, the block is nil, unless it may be empty.
@@ -73,7 +82,7 @@ func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Ses
 		return nil, err
 	}
 	view.DisableReadLog() // replay makes the witness
-	run, err := evm.NewBlock(view, c.config, header, c.blockHashes(parent))
+	run, err := c.newBlock(view, header, parent)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +150,7 @@ func (c *Chain) replay(parent *Block, block *types.Block, logReads bool) (view *
 		view.DisableReadLog()
 	}
 	header := block.Header()
-	run, err := evm.NewBlock(view, c.config, header, c.blockHashes(parent))
+	run, err := c.newBlock(view, header, parent)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,8 +5,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/vm"
-
-	"github.com/jamq/jamq/statedb/evm"
 )
 
 // Prestate returns the state before the transaction at an index of a block, for
@@ -27,7 +25,7 @@ func (c *Chain) Prestate(b *Block, index int) (*state.StateDB, vm.BlockContext, 
 	if err != nil {
 		return nil, vm.BlockContext{}, err
 	}
-	run, err := evm.NewBlock(view, c.config, b.Header(), c.blockHashes(parent))
+	run, err := c.newBlock(view, b.Header(), parent)
 	if err != nil {
 		return nil, vm.BlockContext{}, err
 	}
@@ -45,7 +43,7 @@ func (c *Chain) Poststate(b *Block) (*state.StateDB, error) {
 	if err != nil {
 		return nil, err
 	}
-	run, err := evm.NewBlock(view, c.config, b.Header(), c.blockHashes(b))
+	run, err := c.newBlock(view, b.Header(), b)
 	if err != nil {
 		return nil, err
 	}

@@ -174,8 +174,8 @@ func restart(t *testing.T, b *browser, s *served, address *front.Front) {
 }
 
 // TestScreenshots takes pictures of the page under load and faults. JAMQ_SCREENSHOTS names the
-// directory for them. docs/refnode.png is light.png and docs/refnode-dark.png is dark.png, both with
-// a palette of 256 colors.
+// directory for them. docs/refnode.png is light.png and docs/refnode-dark.png is dark.png, both
+// with a palette of 256 colors.
 func TestScreenshots(t *testing.T) {
 	dir := os.Getenv("JAMQ_SCREENSHOTS")
 	if dir == "" {

@@ -7,17 +7,17 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/consensus"
-	"github.com/ethereum/go-ethereum/core/rawdb"
+	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/eth/tracers"
 	"github.com/ethereum/go-ethereum/eth/tracers/logger"
 	_ "github.com/ethereum/go-ethereum/eth/tracers/native" // registers the tracers written in Go
-	"github.com/ethereum/go-ethereum/ethdb"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
 
@@ -31,7 +31,7 @@ import (
 // would add 18 packages and twenty seconds of processor time to a cold build.
 type Debug struct {
 	*api
-	traces *tracers.API
+	calls *tracers.API
 }
 
 func newDebug(a *api) *Debug { return &Debug{a, tracers.NewAPI(traceBackend{api: a})} }
@@ -89,30 +89,125 @@ func checkTracer(name string, config json.RawMessage) error {
 	return nil
 }
 
+// errTransactionNotFound and errGenesis are geth's.
+var (
+	errTransactionNotFound = errors.New("transaction not found")
+	errGenesis             = errors.New("genesis is not traceable")
+)
+
 // TraceTransaction implements debug_traceTransaction. It traces any executed
 // transaction whose block's pre-state is retained.
 func (d *Debug) TraceTransaction(ctx context.Context, hash common.Hash, config *tracers.TraceConfig) (any, error) {
 	return d.trace(ctx, config, func(ctx context.Context, config *tracers.TraceConfig) (any, error) {
-		return d.traces.TraceTransaction(ctx, hash, config)
+		b, index, ok := d.node.Transaction(hash)
+		if !ok {
+			return nil, errTransactionNotFound
+		}
+		traces, err := d.traceAll(ctx, b, index, index+1, config)
+		if err != nil {
+			return nil, err
+		}
+		return traces[0].Result, nil
 	})
 }
 
 // TraceBlockByNumber implements debug_traceBlockByNumber.
 func (d *Debug) TraceBlockByNumber(ctx context.Context, number rpc.BlockNumber, config *tracers.TraceConfig) (any, error) {
 	return d.trace(ctx, config, func(ctx context.Context, config *tracers.TraceConfig) (any, error) {
-		return d.of(d.node.Resolve(number)).TraceBlockByNumber(ctx, number, config)
+		b := d.node.Resolve(number)
+		if b == nil {
+			return nil, fmt.Errorf("block #%d not found", number)
+		}
+		return d.traceAll(ctx, b, 0, len(b.Transactions()), config)
 	})
 }
 
 // TraceBlockByHash implements debug_traceBlockByHash.
 func (d *Debug) TraceBlockByHash(ctx context.Context, hash common.Hash, config *tracers.TraceConfig) (any, error) {
 	return d.trace(ctx, config, func(ctx context.Context, config *tracers.TraceConfig) (any, error) {
-		return d.of(d.node.BlockByHash(hash)).TraceBlockByHash(ctx, hash, config)
+		b := d.node.BlockByHash(hash)
+		if b == nil {
+			return nil, fmt.Errorf("block %s not found", hash)
+		}
+		return d.traceAll(ctx, b, 0, len(b.Transactions()), config)
 	})
 }
 
-// of returns the tracers for a block, which may be nil.
-func (d *Debug) of(b *node.Block) *tracers.API { return tracers.NewAPI(traceBackend{d.api, b}) }
+// txTrace is the trace of a transaction in that of a block.
+type txTrace struct {
+	TxHash common.Hash `json:"txHash"`
+	Result any         `json:"result"`
+}
+
+// traceAll traces the transactions of a block at the indices from first to before last.
+// go-ethereum's API does not serve here, because it knows neither a developer's edits nor
+// impersonated senders.
+func (d *Debug) traceAll(ctx context.Context, b *node.Block, first, last int, config *tracers.TraceConfig) ([]txTrace, error) {
+	if _, err := whole(b); err != nil {
+		return nil, err
+	}
+	if b.NumberU64() == 0 {
+		return nil, errGenesis
+	}
+	sdb, block, err := d.node.Prestate(b, first)
+	if err != nil {
+		return nil, err
+	}
+	traces := make([]txTrace, 0, last-first)
+	for i := first; i < last; i++ {
+		result, err := d.traceOne(ctx, b, i, sdb, block, config)
+		if err != nil {
+			return nil, err
+		}
+		traces = append(traces, txTrace{b.Transactions()[i].Hash(), result})
+	}
+	return traces, nil
+}
+
+// traceOne traces a transaction on the state before it. It changes the state to that after it.
+func (d *Debug) traceOne(ctx context.Context, b *node.Block, index int, sdb *state.StateDB, block vm.BlockContext, config *tracers.TraceConfig) (any, error) {
+	tx, chain := b.Transactions()[index], d.node.ChainConfig()
+	msg, err := core.TransactionToMessage(tx, d.signer, b.BaseFee())
+	if err != nil {
+		return nil, err
+	}
+	msg.SkipEOACheck() // the block had it
+	at := &tracers.Context{BlockHash: b.Hash(), BlockNumber: b.Number(), TxIndex: index, TxHash: tx.Hash()}
+	tracer, err := newTracer(config, at, chain)
+	if err != nil {
+		return nil, err
+	}
+	if config.Timeout != nil {
+		timeout, err := time.ParseDuration(*config.Timeout)
+		if err != nil {
+			return nil, err
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	machine := vm.NewEVM(block, state.NewHookedState(sdb, tracer.Hooks), chain, vm.Config{Tracer: tracer.Hooks})
+	defer machine.Release()
+	defer context.AfterFunc(ctx, func() {
+		tracer.Stop(errors.New("execution timeout"))
+		machine.Cancel()
+	})()
+	sdb.SetTxContext(tx.Hash(), index, uint32(index+1))
+	_, _, err = core.ApplyTransactionWithEVM(ctx, msg, core.NewGasPool(msg.GasLimit), sdb, block.BlockNumber, b.Hash(), block.Time, tx, machine)
+	if err = errors.Join(err, sdb.Error()); err != nil {
+		return nil, fmt.Errorf("tracing failed: %w", err)
+	}
+	return tracer.GetResult()
+}
+
+// newTracer returns the tracer of a configuration, the struct logger if it names none.
+func newTracer(config *tracers.TraceConfig, at *tracers.Context, chain *params.ChainConfig) (*tracers.Tracer, error) {
+	if config.Tracer != nil {
+		return tracers.DefaultDirectory.New(*config.Tracer, at, config.TracerConfig, chain)
+	}
+	l := logger.NewStructLogger(config.Config)
+	return &tracers.Tracer{Hooks: l.Hooks(), GetResult: l.GetResult, Stop: l.Stop}, nil
+}
 
 // TraceCall implements debug_traceCall. It traces a call like eth_call, with
 // go-ethereum's overrides.
@@ -121,7 +216,7 @@ func (d *Debug) TraceCall(ctx context.Context, args traceArgs, at *rpc.BlockNumb
 		config = &tracers.TraceCallConfig{}
 	}
 	return d.trace(ctx, &config.TraceConfig, func(ctx context.Context, _ *tracers.TraceConfig) (any, error) {
-		return traceCall(ctx, args.raw, at, config, d.traces.TraceCall)
+		return traceCall(ctx, args.raw, at, config, d.calls.TraceCall)
 	})
 }
 
@@ -148,12 +243,11 @@ func traceCall[Args any](
 	return call(ctx, args, at, config)
 }
 
-// traceBackend gives go-ethereum's tracers access to the node.
+// traceBackend gives go-ethereum's TraceCall access to the node. It does not call the methods
+// of the embedded interface.
 type traceBackend struct {
+	tracers.Backend
 	*api
-	// traced is the block that is traced, if it is traced as a whole. Its first transaction
-	// does not run on the state after its parent if the block has a developer's edits.
-	traced *node.Block
 }
 
 func (b traceBackend) HeaderByHash(_ context.Context, hash common.Hash) (*types.Header, error) {
@@ -193,21 +287,8 @@ func (b traceBackend) BlockByNumber(_ context.Context, number rpc.BlockNumber) (
 	return block.Block, nil
 }
 
-func (b traceBackend) GetCanonicalTransaction(hash common.Hash) (bool, *types.Transaction, common.Hash, uint64, uint64) {
-	block, index, ok := b.node.Transaction(hash)
-	if !ok {
-		return false, nil, common.Hash{}, 0, 0
-	}
-	return true, block.Transactions()[index], block.Hash(), block.NumberU64(), uint64(index)
-}
-
-func (b traceBackend) TxIndexDone() bool                { return true }
 func (b traceBackend) RPCGasCap() uint64                { return b.cfg.GasCap }
 func (b traceBackend) ChainConfig() *params.ChainConfig { return b.node.ChainConfig() }
-
-// ChainDb returns an empty database. The tracers read only data from it that no
-// block of this chain has.
-func (b traceBackend) ChainDb() ethdb.Database { return rawdb.NewMemoryDatabase() }
 
 // Engine returns an engine that only returns the author of a block.
 func (b traceBackend) Engine() consensus.Engine { return authorEngine{} }
@@ -223,10 +304,6 @@ func (b traceBackend) StateAtBlock(_ context.Context, block *types.Block, _ *sta
 	executed, err := b.executed(block)
 	if err != nil {
 		return nil, nil, err
-	}
-	if b.traced != nil && b.traced.ParentHash() == block.Hash() {
-		sdb, _, err := b.node.Prestate(b.traced, 0)
-		return sdb, func() {}, err
 	}
 	sdb, err := b.node.Poststate(executed)
 	return sdb, func() {}, err

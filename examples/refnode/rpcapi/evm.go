@@ -146,17 +146,19 @@ func (e *EVM) Revert(ctx context.Context, id math.HexOrDecimal64) (bool, error) 
 	return true, nil
 }
 
-// errImpersonation refuses to impersonate an account.
-var errImpersonation = codedError{errors.New("an account without a key cannot send: the pool, the log and the guarantors recover the sender of each transaction from its signature; " +
-	"calls, estimates, traces and eth_simulateV1 take any sender, and hardhat_setBalance, hardhat_setCode and hardhat_setStorageAt change any account"), CodeUnsupported}
-
-// ImpersonateAccount implements hardhat_impersonateAccount and anvil_impersonateAccount. It
-// returns an error with the reason, because the node cannot do it.
-func (t *Tool) ImpersonateAccount(common.Address) error { return errImpersonation }
+// ImpersonateAccount implements hardhat_impersonateAccount and anvil_impersonateAccount:
+// eth_sendTransaction then sends transactions of the account without its key. The account may
+// be a contract. It pays for its gas.
+func (t *Tool) ImpersonateAccount(addr common.Address) bool {
+	t.evm.node.Impersonate(addr, true)
+	return true
+}
 
 // StopImpersonatingAccount implements hardhat_stopImpersonatingAccount and
-// anvil_stopImpersonatingAccount. No account is impersonated.
-func (t *Tool) StopImpersonatingAccount(common.Address) bool { return true }
+// anvil_stopImpersonatingAccount. It returns whether the account was impersonated.
+func (t *Tool) StopImpersonatingAccount(addr common.Address) bool {
+	return t.evm.node.Impersonate(addr, false)
+}
 
 // Anvil implements the namespace anvil.
 type Anvil struct{ *Tool }
@@ -167,13 +169,11 @@ func (a *Anvil) SetIntervalMining(seconds math.HexOrDecimal64) (bool, error) {
 	return a.evm.setInterval(uint64(seconds), time.Second)
 }
 
-// AutoImpersonateAccount implements anvil_autoImpersonateAccount. It returns the error of
-// anvil_impersonateAccount if on is true.
-func (a *Anvil) AutoImpersonateAccount(on bool) error {
-	if on {
-		return errImpersonation
-	}
-	return nil
+// AutoImpersonateAccount implements anvil_autoImpersonateAccount: every account is
+// impersonated, or no longer those that were not named.
+func (a *Anvil) AutoImpersonateAccount(on bool) bool {
+	a.evm.node.ImpersonateAll(on)
+	return true
 }
 
 // quantity is a number of at most 256 bits as tools send it: a hex string, also with leading

@@ -12,6 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	gethmath "github.com/ethereum/go-ethereum/common/math"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/params"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/examples/refnode/node"
@@ -166,23 +167,66 @@ func TestIntervalMining(t *testing.T) {
 	}
 }
 
-// TestImpersonation: an account without a key is refused with the reason.
+// TestImpersonation: accounts without keys send, also contracts, until impersonation ends. All
+// methods name them as senders.
 func TestImpersonation(t *testing.T) {
 	s := serveDev(t)
-	c := s.dial(s.server.URL)
-	for method, arg := range map[string]any{
-		"hardhat_impersonateAccount": common.Address{1}, "anvil_impersonateAccount": common.Address{1}, "anvil_autoImpersonateAccount": true,
-	} {
-		err := c.CallContext(t.Context(), new(any), method, arg)
-		require.ErrorContains(t, err, "from its signature", method)
-		require.Equal(t, CodeUnsupported, code(err))
+	c, eth := s.dial(s.server.URL), s.eth(s.server.URL)
+	call := func(method string, args ...any) (ok bool) {
+		t.Helper()
+		require.NoError(t, c.CallContext(t.Context(), &ok, method, args...))
+		return ok
 	}
-	require.ErrorContains(t, c.CallContext(t.Context(), new(any), "eth_sendTransaction", m{"from": common.Address{1}}), "unknown account")
-	for method, arg := range map[string]any{
-		"hardhat_stopImpersonatingAccount": common.Address{1}, "anvil_stopImpersonatingAccount": common.Address{1}, "anvil_autoImpersonateAccount": false,
-	} {
-		require.NoError(t, c.CallContext(t.Context(), nil, method, arg))
+	to, whale, contract, stranger := common.Address{0x70}, common.Address{0x3a}, s.counter(0), common.Address{0x51}
+	for _, rich := range []common.Address{whale, contract, stranger} {
+		call("hardhat_setBalance", rich, hexutil.EncodeBig(big.NewInt(params.Ether)))
 	}
+	send := func(from common.Address) error {
+		var hash common.Hash
+		if err := c.CallContext(t.Context(), &hash, "eth_sendTransaction", m{"from": from, "to": to, "value": "0x1"}); err != nil {
+			return err
+		}
+		var receipt struct{ From, To common.Address }
+		require.NoError(t, c.CallContext(t.Context(), &receipt, "eth_getTransactionReceipt", hash))
+		require.Equal(t, from, receipt.From)
+		_, pending, err := eth.TransactionByHash(t.Context(), hash)
+		require.NoError(t, err, "a client accepts the signature")
+		require.False(t, pending)
+		var tx struct{ From common.Address }
+		require.NoError(t, c.CallContext(t.Context(), &tx, "eth_getTransactionByHash", hash))
+		require.Equal(t, from, tx.From)
+		var frame struct{ From common.Address }
+		require.NoError(t, c.CallContext(t.Context(), &frame, "debug_traceTransaction", hash, m{"tracer": "callTracer"}))
+		require.Equal(t, from, frame.From)
+		var flat []struct{ Action struct{ From common.Address } }
+		require.NoError(t, c.CallContext(t.Context(), &flat, "trace_transaction", hash))
+		require.Equal(t, from, flat[0].Action.From)
+		return nil
+	}
+	require.EqualError(t, send(whale), "unknown account")
+	require.True(t, call("hardhat_impersonateAccount", whale))
+	require.True(t, call("anvil_impersonateAccount", contract))
+	require.NoError(t, send(whale))
+	require.NoError(t, send(contract))
+	require.NoError(t, send(s.node.Accounts()[0].Address))
+	var all []common.Address
+	require.NoError(t, c.CallContext(t.Context(), &all, "eth_accounts"))
+	require.Subset(t, all, []common.Address{whale, contract})
+	require.Len(t, all, len(s.node.Accounts())+2)
+	require.EqualError(t, c.CallContext(t.Context(), new(any), "eth_sign", whale, "0x00"), "unknown account")
+
+	require.True(t, call("hardhat_stopImpersonatingAccount", whale))
+	require.False(t, call("hardhat_stopImpersonatingAccount", whale))
+	require.EqualError(t, send(whale), "unknown account")
+	require.NoError(t, send(contract))
+	require.True(t, call("anvil_autoImpersonateAccount", true))
+	require.NoError(t, send(stranger))
+	require.True(t, call("anvil_autoImpersonateAccount", false))
+	require.EqualError(t, send(stranger), "unknown account")
+	require.NoError(t, send(contract))
+	balance, err := eth.BalanceAt(t.Context(), to, nil)
+	require.NoError(t, err)
+	require.EqualValues(t, 6, balance.Uint64())
 }
 
 // TestTimeOfBlocks: the next block has the time that was set, and later ones go on from

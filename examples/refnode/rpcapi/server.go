@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/jamq/jamq/examples/refnode/internal/guard"
@@ -57,7 +56,7 @@ func newDoor(n *node.Node, cfg *Config) (*door, error) {
 	if err != nil {
 		return nil, err
 	}
-	open := api{node: n, signer: types.LatestSigner(n.ChainConfig()), cfg: cfg, limits: &limits{limiter, cfg.LimitLoopback}, filters: newFilters(n, cfg)}
+	open := api{node: n, signer: n.Signer(), cfg: cfg, limits: &limits{limiter, cfg.LimitLoopback}, filters: newFilters(n, cfg)}
 	admin := open
 	admin.limits = nil
 	public, err := newServer(&open, limiter, cfg.API)

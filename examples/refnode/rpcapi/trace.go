@@ -173,6 +173,7 @@ func (t *Trace) execute(ctx context.Context, b *node.Block, index int, sdb *stat
 	if err != nil {
 		return nil, err
 	}
+	msg.SkipEOACheck() // the block had it
 	rules, hooks := config.Rules(block.BlockNumber, true, block.Time), new(tracing.Hooks)
 	flat := &flatTracer{block: b, index: index, left: t.cfg.BatchBytes, precompiled: vm.ActivePrecompiles(rules)}
 	diff := &diffTracer{sdb, make(map[common.Address]*account)}

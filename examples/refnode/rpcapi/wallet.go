@@ -40,11 +40,17 @@ func newWallet(calls *Calls) *Wallet {
 	return w
 }
 
-// Accounts implements eth_accounts. It returns the addresses of the development accounts.
+// Accounts implements eth_accounts. It returns the addresses of the development accounts, and
+// those of impersonated ones.
 func (w *Wallet) Accounts() []common.Address {
 	var all []common.Address
 	for _, account := range w.node.Accounts() {
 		all = append(all, account.Address)
+	}
+	for _, addr := range w.node.Impersonated() {
+		if w.keys[addr] == nil {
+			all = append(all, addr)
+		}
 	}
 	return all
 }
@@ -54,7 +60,8 @@ func (w *Wallet) Accounts() []common.Address {
 func (w *Wallet) RequestAccounts() []common.Address { return w.Accounts() }
 
 // SendTransaction implements eth_sendTransaction. It fills in what the arguments lack as
-// eth_fillTransaction does, signs the transaction and sends it.
+// eth_fillTransaction does, signs the transaction and sends it. An account that is impersonated
+// needs no key.
 func (w *Wallet) SendTransaction(ctx context.Context, args CallArgs) (common.Hash, error) {
 	hash, err := w.send(ctx, args)
 	if err == nil {
@@ -66,11 +73,22 @@ func (w *Wallet) SendTransaction(ctx context.Context, args CallArgs) (common.Has
 func (w *Wallet) send(ctx context.Context, args CallArgs) (common.Hash, error) {
 	w.sending.Lock()
 	defer w.sending.Unlock()
-	signed, err := w.SignTransaction(ctx, args)
+	signed, err := w.signAny(ctx, args)
 	if err != nil {
 		return common.Hash{}, err
 	}
 	return signed.Tx.Hash(), w.node.SendTransaction(signed.Tx)
+}
+
+// signAny fills in and signs a transaction of a development account or an impersonated one.
+func (w *Wallet) signAny(ctx context.Context, args CallArgs) (*FilledTransaction, error) {
+	from := args.from()
+	if w.keys[from] != nil || !w.node.Impersonates(from) {
+		return w.SignTransaction(ctx, args)
+	}
+	return w.fillAndSign(ctx, args, func(tx *types.Transaction) (*types.Transaction, error) {
+		return w.node.SignAs(tx, from)
+	})
 }
 
 // awaitMined waits in developer mode until a transaction that can run is mined, as it is on
@@ -109,11 +127,18 @@ func (w *Wallet) SignTransaction(ctx context.Context, args CallArgs) (*FilledTra
 	if key == nil {
 		return nil, errUnknownAccount
 	}
+	return w.fillAndSign(ctx, args, func(tx *types.Transaction) (*types.Transaction, error) {
+		return types.SignTx(tx, w.signer, key)
+	})
+}
+
+// fillAndSign fills in what the arguments lack, and signs the transaction.
+func (w *Wallet) fillAndSign(ctx context.Context, args CallArgs, sign func(*types.Transaction) (*types.Transaction, error)) (*FilledTransaction, error) {
 	filled, err := w.FillTransaction(ctx, args)
 	if err != nil {
 		return nil, err
 	}
-	if filled.Tx, err = types.SignTx(filled.Tx, w.signer, key); err != nil {
+	if filled.Tx, err = sign(filled.Tx); err != nil {
 		return nil, err
 	}
 	filled.Raw, err = filled.Tx.MarshalBinary()

@@ -48,6 +48,13 @@ for (const mode of ["hardhat", "anvil"]) {
   await client.setCode({ address: target, bytecode: "0x60075460005260206000f3" }); // returns the slot 7
   await client.setStorageAt({ address: target, index: 7, value: toHex(42, { size: 32 }) });
   assert.equal(BigInt((await client.call({ to: target })).data), 42n);
+  await client.impersonateAccount({ address: target }); // a contract
+  const whale = await client.sendTransaction({ account: target, to: account, value: 1n });
+  assert.equal((await client.getTransactionReceipt({ hash: whale })).from, target);
+  const signer = await provider.getSigner(target);
+  assert.equal((await arrival("receipt", (await signer.sendTransaction({ to: account, value: 1n })).wait())).from.toLowerCase(), target);
+  await client.stopImpersonatingAccount({ address: target });
+  await assert.rejects(client.sendTransaction({ account: target, to: account, value: 1n }), /unknown account/);
   const { timestamp } = await client.getBlock();
   await client.setNextBlockTimestamp({ timestamp: timestamp + 1000n });
   await client.mine({ blocks: 1 });

@@ -44,6 +44,16 @@ describe("Chain", () => {
     await expect(from.sendTransaction({ to, value: 9 })).to.changeEtherBalances([from, to], [-9, 9]);
   });
 
+  it("lets a stranger pay", async () => {
+    const [, to] = await ethers.getSigners();
+    const stranger = "0x00000000000000000000000000000000000000ab";
+    await helpers.setBalance(stranger, ethers.parseEther("1"));
+    const signer = await ethers.getImpersonatedSigner(stranger);
+    await expect(signer.sendTransaction({ to, value: 9 })).to.changeEtherBalances([signer, to], [-9, 9]);
+    await helpers.stopImpersonatingAccount(stranger);
+    await expect(signer.sendTransaction({ to, value: 9 })).to.be.rejectedWith("unknown account");
+  });
+
   it("obeys the helpers", async () => {
     const account = "0x00000000000000000000000000000000000000aa";
     const height = await helpers.time.latestBlock();

@@ -1,0 +1,164 @@
+package evmrollup
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+)
+
+// ErrNotImpersonated is returned for a transaction of an account without a key that is not
+// impersonated.
+var ErrNotImpersonated = errors.New("evmrollup: the account is not impersonated")
+
+// impersonation lets a developer send transactions of accounts whose keys he does not have,
+// also of contracts. Such a transaction has the address of its sender in the place of the
+// signature, so that its sender is the same at each execution. Only a chain in memory takes
+// them, because any client could send them.
+type impersonation struct {
+	mu       sync.Mutex
+	accounts map[common.Address]bool // false: formerly impersonated
+	all      bool                    // every account is
+	everAll  bool
+}
+
+// set begins or ends the impersonation of an account. It reports whether it was impersonated.
+func (i *impersonation) set(addr common.Address, on bool) (was bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	was, known := i.accounts[addr]
+	if i.accounts == nil {
+		i.accounts = make(map[common.Address]bool)
+	}
+	if on || known {
+		i.accounts[addr] = on
+	}
+	return was
+}
+
+// setAll begins or ends the impersonation of all accounts. Those that are impersonated by set
+// stay so.
+func (i *impersonation) setAll(on bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.all, i.everAll = on, i.everAll || on
+}
+
+// now reports whether an account is impersonated.
+func (i *impersonation) now(addr common.Address) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.all || i.accounts[addr]
+}
+
+// ever reports whether an account is impersonated, or was. Its transactions then stay valid
+// while a block with them is undone.
+func (i *impersonation) ever(addr common.Address) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	_, known := i.accounts[addr]
+	return i.everAll || known
+}
+
+// list returns the accounts that are impersonated by set, sorted.
+func (i *impersonation) list() []common.Address {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var now []common.Address
+	for _, addr := range slices.SortedFunc(maps.Keys(i.accounts), common.Address.Cmp) {
+		if i.accounts[addr] {
+			now = append(now, addr)
+		}
+	}
+	return now
+}
+
+// Impersonate lets SignAs sign transactions of an account, or no longer. It reports whether it
+// did before. It needs a chain in memory.
+func (c *Chain) Impersonate(addr common.Address, on bool) (was bool) {
+	return c.impersonation.set(addr, on)
+}
+
+// ImpersonateAll lets SignAs sign transactions of every account, or no longer of those that
+// Impersonate has not named. It needs a chain in memory.
+func (c *Chain) ImpersonateAll(on bool) { c.impersonation.setAll(on) }
+
+// Impersonates reports whether SignAs signs transactions of an account.
+func (c *Chain) Impersonates(addr common.Address) bool { return c.impersonation.now(addr) }
+
+// Impersonated returns the accounts that Impersonate has named, sorted.
+func (c *Chain) Impersonated() []common.Address { return c.impersonation.list() }
+
+// SignAs returns a transaction as one of an impersonated account. The error is
+// [ErrNotImpersonated] for another account.
+func (c *Chain) SignAs(tx *types.Transaction, from common.Address) (*types.Transaction, error) {
+	if !c.impersonation.now(from) {
+		return nil, fmt.Errorf("%w: %s", ErrNotImpersonated, from)
+	}
+	return tx.WithSignature(c.signer, slices.Concat(impersonated[:], from[:], one[:]))
+}
+
+// Signer returns the signer of the chain's transactions, which recovers the senders of
+// impersonated ones too. It is safe for concurrent use.
+func (c *Chain) Signer() types.Signer { return c.signer }
+
+// sender returns the sender of a transaction for the pool.
+func (c *Chain) sender(tx *types.Transaction) (common.Address, error) {
+	from, err := types.Sender(c.signer, tx)
+	if _, as := impersonates(tx); err == nil && as && !c.impersonation.ever(from) {
+		return from, fmt.Errorf("%w: %s", ErrNotImpersonated, from)
+	}
+	return from, err
+}
+
+// newSigner returns the signer of a chain, in memory or not.
+func newSigner(rules types.Signer, memory bool) types.Signer {
+	if memory {
+		return impersonatingSigner{rules}
+	}
+	return rules
+}
+
+// The signature of an impersonated account has R = impersonated ‖ address, S = 1 and V = 0. It
+// is in the range of valid signatures, so clients decode it.
+var (
+	impersonated = [12]byte([]byte("impersonated"))
+	one          = [crypto.SignatureLength - common.HashLength]byte{common.HashLength - 1: 1}
+)
+
+// impersonates returns the address in the place of a transaction's signature, if there is one.
+func impersonates(tx *types.Transaction) (from common.Address, ok bool) {
+	_, r, s := tx.RawSignatureValues()
+	if r.BitLen() > 256 || !s.IsUint64() || s.Uint64() != 1 {
+		return from, false
+	}
+	var word common.Hash
+	r.FillBytes(word[:])
+	return common.Address(word[len(impersonated):]), [12]byte(word[:len(impersonated)]) == impersonated
+}
+
+// impersonatingSigner also recovers the senders of impersonated transactions.
+type impersonatingSigner struct{ types.Signer }
+
+// Sender implements types.Signer.
+func (s impersonatingSigner) Sender(tx *types.Transaction) (common.Address, error) {
+	from, ok := impersonates(tx)
+	if !ok {
+		return s.Signer.Sender(tx)
+	}
+	if id := tx.ChainId(); id.Cmp(s.ChainID()) != 0 {
+		return common.Address{}, fmt.Errorf("%w: have %d want %d", types.ErrInvalidChainId, id, s.ChainID())
+	}
+	return from, nil
+}
+
+// Equal implements types.Signer.
+func (s impersonatingSigner) Equal(other types.Signer) bool {
+	o, ok := other.(impersonatingSigner)
+	return ok && s.Signer.Equal(o.Signer)
+}
