@@ -15,20 +15,40 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/examples/refnode/stateproof"
 	"github.com/jamq/jamq/statedb"
 )
 
-// eth_getProof refers to jam_getStateWitness. Its witness proves the same values
-// to a verifier that has only the block's root.
+// eth_getProof proves an account and its slots to a verifier that has only the block's root, in a
+// form that geth's client decodes.
+func TestProof(t *testing.T) {
+	s := serve(t, nil)
+	at := s.counter(0)
+	receipt := s.mined(s.send(1, &at, 0, nil))
+	c := s.dial(s.server.URL)
+	for address, exists := range map[common.Address]bool{at: true, s.node.Accounts()[1].Address: true, {0xee}: false} {
+		slots := []string{"0x0", common.Hash{31: 7}.Hex(), "01"}
+		var have stateproof.Account
+		require.NoError(t, c.CallContext(t.Context(), &have, "eth_getProof", address, slots, m{"blockHash": receipt.BlockHash}))
+		require.NoError(t, have.Verify(s.node.BlockByHash(receipt.BlockHash).Root()))
+		require.Equal(t, exists, have.CodeHash != common.Hash{})
+		geths, err := gethclient.New(c).GetProof(t.Context(), address, slots, receipt.BlockNumber)
+		require.NoError(t, err)
+		require.Equal(t, address, geths.Address)
+		require.Equal(t, have.Balance.ToInt(), geths.Balance)
+		require.Equal(t, []string{"0x0", slots[1], "0x1"}, []string{geths.StorageProof[0].Key, geths.StorageProof[1].Key, geths.StorageProof[2].Key})
+		if address == at {
+			require.EqualValues(t, 1, geths.StorageProof[0].Value.Uint64())
+		}
+	}
+}
+
+// The witness of jam_getStateWitness proves the same values.
 func TestStateWitness(t *testing.T) {
 	s := serve(t, nil)
 	at := s.counter(0)
 	receipt := s.mined(s.send(1, &at, 0, nil))
 	c := s.dial(s.server.URL)
-	_, err := gethclient.New(c).GetProof(t.Context(), at, []string{"0x0"}, nil)
-	require.Equal(t, CodeUnsupported, code(err))
-	require.ErrorContains(t, err, "jam_getStateWitness proves the same values")
-
 	for _, x := range []struct {
 		address common.Address
 		slots   []string

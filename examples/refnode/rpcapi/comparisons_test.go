@@ -6,6 +6,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/stretchr/testify/require"
+	"strings"
 )
 
 func (c *conformance) blocks() {
@@ -265,8 +266,13 @@ func (c *conformance) pool() {
 
 // differences are the calls whose answers are not geth's.
 func (c *conformance) differences() {
-	c.differs("The state is a unified binary tree (EIP-7864), which has no Merkle Patricia proofs. The error names what the node has instead.",
-		"eth_getProof", c.me, []string{}, "latest")
+	c.differs("The state is a unified binary tree (EIP-7864), so the proofs are not those of a Merkle Patricia trie, and `storageHash` is the root of the state. "+
+		"Package `examples/refnode/stateproof` explains and verifies them.",
+		"eth_getProof", c.me, []string{"0x0"}, "latest")
+	c.same("eth_getProof", c.me, make([]string, 1025), "latest")
+	c.same("eth_getProof", c.me, []string{"0xzz"}, "latest")
+	c.same("eth_getProof", c.me, []string{"0x" + strings.Repeat("0", 66)}, "latest")
+	c.same("eth_getProof", c.me, []string{}, "0x1000")
 	const pending = "The block `pending` is the newest executed one. It is complete and has its hash, unlike the block that geth would make now."
 	c.differs(pending, "eth_getBlockByNumber", "pending", false)
 	for _, method := range []string{"debug_getRawHeader", "debug_getRawBlock", "debug_getRawReceipts"} {

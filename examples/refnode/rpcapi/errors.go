@@ -98,8 +98,8 @@ const (
 	// CodeNoProofs is the code of jam_getFinalityProof and jam_getTrust if the
 	// JAM chain of the node does not offer the data that proofs need.
 	CodeNoProofs = -32004
-	// CodeUnsupported is the code of eth_getProof, which the node does not
-	// support. The error text names the alternatives.
+	// CodeUnsupported is the code for a part of a method that the node does not
+	// have. The error text names the alternatives.
 	CodeUnsupported = -32004
 	// CodeLimited is the code for a source that exceeds its limits. The error
 	// text includes the time to wait. Over HTTP the status may be 429.

@@ -17,6 +17,7 @@ import (
 // The types of ethereum/execution-apis. A type is the name of a scalar or of an object, [T] is
 // a list, {T} an object with values of T, and A|B is either.
 var scalars = map[string]*regexp.Regexp{
+	"slot": regexp.MustCompile(`^0x[0-9a-f]{0,64}$`),
 	"uint": regexp.MustCompile(`^0x(0|[1-9a-f][0-9a-f]*)$`), "bytes": regexp.MustCompile(`^0x([0-9a-f]{2})*$`), "byte": regexp.MustCompile(`^0x[0-9a-f]{1,2}$`),
 	"bytes4": hexOf(4), "bytes8": hexOf(8), "hash": hexOf(32), "bytes256": hexOf(256),
 	"address": regexp.MustCompile(`^0x[0-9a-fA-F]{40}$`), "text": regexp.MustCompile(``),
@@ -47,6 +48,8 @@ var objects = map[string]string{
 		"gasUsed:uint contractAddress?:address|null logs:[Log] logsBloom:bytes256 status?:uint effectiveGasPrice:uint",
 	"Log": "removed?:bool logIndex?:uint transactionIndex?:uint transactionHash:hash blockHash?:hash blockNumber?:uint blockTimestamp?:uint " +
 		"address?:address data?:bytes topics?:[hash]",
+	"AccountProof": "address:address accountProof:[bytes] balance:uint codeHash:hash nonce:uint storageHash:hash storageProof:[StorageProof]",
+	"StorageProof": "key:slot value:uint proof:[bytes]",
 	"AccessResult": "accessList:[Access] error?:text gasUsed:uint",
 	"FeeHistory": "oldestBlock:uint baseFeePerGas:[uint] baseFeePerBlobGas?:[uint] gasUsedRatio:[number] blobGasUsedRatio?:[number] " +
 		"reward?:[[uint]]",
@@ -239,6 +242,7 @@ func (c *conformance) specification() []specified {
 		{"eth_getTransactionCount", "address blockOrHash", "uint", one(c.me, "latest")}, {"eth_getBalance", "address blockOrHash", "uint", one(c.me, hash)},
 		{"eth_getCode", "address blockOrHash", "bytes", [][]any{{c.counter, "latest"}, {c.me, "0x2"}}},
 		{"eth_getStorageAt", "address bytes blockOrHash", "bytes", one(c.counter, common.Hash{}, "latest")},
+		{"eth_getProof", "address any blockOrHash", "AccountProof", [][]any{{c.counter, []string{"0x0", "0x01"}, "latest"}, {c.stranger, none, "0x2"}}},
 		{"eth_getStorageValues", "any blockOrHash?", "{[hash]}", one(m{c.counter.Hex(): []common.Hash{{}}}, "latest")},
 		{"eth_call", "any blockOrHash?", "bytes", one(c.call, "latest")}, {"eth_estimateGas", "any blockOrHash?", "uint", one(c.call, "latest")},
 		{"eth_createAccessList", "any blockOrHash?", "AccessResult", [][]any{{c.call, "latest"}, {c.failing}}},
@@ -259,7 +263,7 @@ func (c *conformance) specification() []specified {
 
 // unspecified are the methods that geth has too without a specification of their answers, or
 // that other tests call.
-var unspecified = regexp.MustCompile(`^(debug_trace.*|txpool_(content|contentFrom|inspect)|eth_(getProof|sendRawTransaction|sendRawTransactionSync))$`)
+var unspecified = regexp.MustCompile(`^(debug_trace.*|txpool_(content|contentFrom|inspect)|eth_(sendRawTransaction|sendRawTransactionSync))$`)
 
 // checkSpecification: parameters and answers of all methods are those of
 // ethereum/execution-apis, besides the documented fields that the node adds.

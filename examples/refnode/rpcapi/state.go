@@ -2,15 +2,13 @@ package rpcapi
 
 import (
 	"context"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/jamq/jamq/examples/refnode/stateproof"
 	"github.com/jamq/jamq/statedb"
 )
 
@@ -110,26 +108,38 @@ func (a *State) GetStorageValues(ctx context.Context, slots map[common.Address][
 }
 
 func decodeSlot(text string) (common.Hash, error) {
-	digits := strings.TrimPrefix(strings.TrimPrefix(text, "0x"), "0X")
-	if len(digits)%2 == 1 {
-		digits = "0" + digits
-	}
-	if len(digits) > 2*common.HashLength {
-		return common.Hash{}, invalidParams("storage key too long (want at most 32 bytes): %q", text)
-	}
-	raw, err := hex.DecodeString(digits)
+	slot, err := stateproof.ParseSlot(text)
 	if err != nil {
-		return common.Hash{}, invalidParams("invalid hex in storage key: %q", text)
+		return slot, invalidParams("%v: %q", err, text)
 	}
-	return common.BytesToHash(raw), nil
+	return slot, nil
 }
 
-// GetProof implements eth_getProof. It always returns an error with code
-// [CodeUnsupported]: the answer would consist of Merkle Patricia proofs, and
-// the state has no Merkle Patricia trie.
-func (a *State) GetProof(common.Address, []string, *rpc.BlockNumberOrHash) (any, error) {
-	return nil, codedError{errNoPatricia, CodeUnsupported}
-}
+// maxProofSlots is the maximum number of slots in one answer with proofs.
+const maxProofSlots = 1024
 
-var errNoPatricia = errors.New("eth_getProof is not supported: the state is a unified binary tree (EIP-7864) and has no Merkle Patricia proofs; " +
-	"jam_getStateWitness proves the same values against the block's state root, and jam_getFinalityProof proves that a transaction is final")
+// GetProof implements eth_getProof. The answer has the form of EIP-1186, and its proofs are those
+// of a unified binary tree: see package stateproof, which verifies them.
+func (a *State) GetProof(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (*stateproof.Account, error) {
+	if len(slots) > maxProofSlots {
+		return nil, invalidParams("too many storage keys requested (max %d, got %d)", maxProofSlots, len(slots))
+	}
+	for _, text := range slots {
+		if _, err := decodeSlot(text); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.limits.call(ctx, "eth_getProof", 0); err != nil {
+		return nil, err
+	}
+	b, err := a.resolve(latestIfNil(at))
+	if err != nil {
+		return nil, err
+	}
+	return stateproof.Prove(func() (*statedb.View, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return a.node.StateAt(b)
+	}, addr, slots)
+}

@@ -29,15 +29,12 @@ type StateWitness struct {
 	Witness hexutil.Bytes `json:"witness"`
 }
 
-// maxWitnessSlots is the maximum number of slots in one witness.
-const maxWitnessSlots = 1024
-
 // GetStateWitness implements jam_getStateWitness. It returns an account and
-// slots of its storage with a proof against the state root of a block. It has
-// the role that eth_getProof has on chains with Merkle Patricia tries.
+// slots of its storage with one proof against the state root of a block, which
+// is smaller than those of eth_getProof.
 func (a *JAM) GetStateWitness(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (*StateWitness, error) {
-	if len(slots) > maxWitnessSlots {
-		return nil, invalidParams("%d slots are too many, want at most %d", len(slots), maxWitnessSlots)
+	if len(slots) > maxProofSlots {
+		return nil, invalidParams("%d slots are too many, want at most %d", len(slots), maxProofSlots)
 	}
 	if err := a.limits.call(ctx, "jam_getStateWitness", 0); err != nil {
 		return nil, err

@@ -1,0 +1,165 @@
+// Package stateproof has the proofs of the reference node's eth_getProof, and their verifier.
+//
+// The answer has the form of EIP-1186, so that clients decode it. The state is a unified binary
+// tree (EIP-7864) and not a Merkle Patricia trie, so three fields have another meaning:
+//
+//   - A proof is a list with one element, an encoded witness of package statedb in its profile
+//     EIP7864. It proves an account or a slot, also that there is none.
+//   - storageHash is the root of the state, because accounts have no separate storage tries. Each
+//     proof of a slot leads to it.
+//   - codeHash is zero for an account that does not exist.
+//
+// A verifier needs the root of the state from a source that it trusts:
+//
+//	var account stateproof.Account
+//	err := client.CallContext(ctx, &account, "eth_getProof", address, slots, block)
+//	…
+//	err = account.Verify(root)
+package stateproof
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/holiman/uint256"
+
+	"github.com/jamq/jamq/statedb"
+)
+
+// ErrInvalid is wrapped by the error of an answer that its proofs do not prove.
+var ErrInvalid = errors.New("stateproof: invalid proof")
+
+// Account is an account with slots of its storage, and their proofs.
+type Account struct {
+	Address      common.Address  `json:"address"`
+	AccountProof []hexutil.Bytes `json:"accountProof"`
+	Balance      *hexutil.Big    `json:"balance"` // in wei
+	CodeHash     common.Hash     `json:"codeHash"`
+	Nonce        hexutil.Uint64  `json:"nonce"`
+	StorageHash  common.Hash     `json:"storageHash"`
+	StorageProof []Slot          `json:"storageProof"`
+}
+
+// Slot is a slot with its proof. Key is hexadecimal, as the client wrote it or as a number
+// without leading zeros.
+type Slot struct {
+	Key   string          `json:"key"`
+	Value *hexutil.Big    `json:"value"`
+	Proof []hexutil.Bytes `json:"proof"`
+}
+
+// Prove returns an account and slots of its storage with their proofs. The slots are as ParseSlot
+// takes them. open returns a new view of the same root at each call. Errors are those of ParseSlot,
+// open and statedb.View.Witness.
+func Prove(open func() (*statedb.View, error), addr common.Address, slots []string) (*Account, error) {
+	view, err := open()
+	if err != nil {
+		return nil, err
+	}
+	account := view.Account(addr)
+	a := &Account{
+		Address: addr, Balance: (*hexutil.Big)(account.Balance.ToBig()), CodeHash: account.CodeHash, Nonce: hexutil.Uint64(account.Nonce),
+		StorageHash: view.ActiveRoot(), StorageProof: make([]Slot, len(slots)),
+	}
+	if a.AccountProof, err = proofOf(view); err != nil {
+		return nil, err
+	}
+	for i, text := range slots {
+		slot, err := ParseSlot(text)
+		if err != nil {
+			return nil, err
+		}
+		if view, err = open(); err != nil {
+			return nil, err
+		}
+		a.StorageProof[i] = Slot{Key: keyOf(text, slot), Value: (*hexutil.Big)(view.Storage(addr, slot).Big())}
+		if a.StorageProof[i].Proof, err = proofOf(view); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// proofOf returns the proof of all that was read from a view.
+func proofOf(view *statedb.View) ([]hexutil.Bytes, error) {
+	witness, err := view.Witness()
+	if err != nil {
+		return nil, err
+	}
+	return []hexutil.Bytes{witness.Encode()}, nil
+}
+
+// Verify checks that the proofs lead to the root of a state, and that they prove all values. The
+// error wraps ErrInvalid. Whether the answer is that to a request, with its address and slots, is
+// a matter of the caller.
+func (a *Account) Verify(root common.Hash) error {
+	if a.StorageHash != root {
+		return fmt.Errorf("%w: storageHash is %s, want the root of the state %s", ErrInvalid, a.StorageHash, root)
+	}
+	err := read(a.AccountProof, root, func(view *statedb.View) error {
+		have := view.Account(a.Address)
+		if err := a.checkBalance(have.Balance); err != nil {
+			return err
+		}
+		if uint64(a.Nonce) != have.Nonce || a.CodeHash != have.CodeHash {
+			return fmt.Errorf("nonce %d and codeHash %s, the proof has %d and %s", a.Nonce, a.CodeHash, have.Nonce, have.CodeHash)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: account %s: %w", ErrInvalid, a.Address, err)
+	}
+	for _, s := range a.StorageProof {
+		if err := s.verify(a.Address, root); err != nil {
+			return fmt.Errorf("%w: slot %.66q of %s: %w", ErrInvalid, s.Key, a.Address, err)
+		}
+	}
+	return nil
+}
+
+func (a *Account) checkBalance(have *uint256.Int) error {
+	if a.Balance == nil || a.Balance.ToInt().Cmp(have.ToBig()) != 0 {
+		return fmt.Errorf("balance %v, the proof has %v wei", a.Balance, have)
+	}
+	return nil
+}
+
+func (s *Slot) verify(addr common.Address, root common.Hash) error {
+	slot, err := ParseSlot(s.Key)
+	if err != nil {
+		return err
+	}
+	return read(s.Proof, root, func(view *statedb.View) error {
+		have := view.Storage(addr, slot)
+		if s.Value == nil || s.Value.ToInt().Cmp(have.Big()) != 0 {
+			return fmt.Errorf("value %v, the proof has %s", s.Value, have)
+		}
+		return nil
+	})
+}
+
+// read calls check with a view that has the values of a proof and no others. The proof must not
+// have more than check reads.
+func read(proof []hexutil.Bytes, root common.Hash, check func(*statedb.View) error) error {
+	if len(proof) != 1 {
+		return fmt.Errorf("%d elements of the proof, want 1", len(proof))
+	}
+	witness, err := statedb.ParseWitness(statedb.EIP7864(), proof[0])
+	if err != nil {
+		return err
+	}
+	view, err := statedb.NewStateless(statedb.EIP7864(), witness, root)
+	if err != nil {
+		return err
+	}
+	wrong := check(view)
+	if err := view.Err(); err != nil {
+		return err // the values were zero because the proof does not have them
+	}
+	if wrong != nil {
+		return wrong
+	}
+	return view.Matches(witness)
+}
