@@ -246,6 +246,28 @@ func TestPunishedValidators(t *testing.T) {
 	})
 }
 
+// Two validators have one key of small order, or one BLS key at infinity. Such a key has no vote,
+// and the other five are more than two thirds of seven.
+func TestRepeatedKeysWithoutAVote(t *testing.T) {
+	p := Precommit{Round: 12, Set: 3}
+	for _, key := range newCurve().smallKeys() {
+		w := newWorldOf(t, 7)
+		p.Target = w.target
+		w.trust.Validators[1], w.trust.Validators[4] = key, key
+		_, err := w.vote(p, 0, 2, 3, 5, 6).Verify(w.trust)
+		require.NoError(t, err, "%x", key)
+		_, err = w.vote(p, 0, 1, 2, 3, 5, 6).Verify(w.trust)
+		require.ErrorIs(t, err, ErrKey)
+	}
+	w := newWorldOf(t, 7)
+	infinity := BLSKey{0xc0}
+	w.trust.BLS[1], w.trust.BLS[4] = infinity, infinity
+	require.NoError(t, w.beefy(t, 0, 2, 3, 5, 6).Verify(w.trust))
+	require.ErrorIs(t, w.beefy(t, 0, 1, 2, 3, 5, 6).Verify(w.trust), ErrKey)
+	w.trust.BLS[4] = w.trust.BLS[0]
+	require.ErrorIs(t, w.beefy(t, 0, 2, 3, 5, 6).Verify(w.trust), ErrTrust)
+}
+
 // Four votes are more than two thirds of five, and not of six. The punished sixth counts.
 func TestPunishedValidatorsCount(t *testing.T) {
 	p := Precommit{Round: 12, Set: 3}

@@ -45,8 +45,8 @@ func (t *Trust) format() Format {
 }
 
 // Validate checks the size of the set, and that no key is repeated, because its
-// owner would have two votes. The key of zeros can be repeated, because it has
-// no vote.
+// owner would have two votes. A key that must not vote can be repeated, above all
+// the key of zeros.
 //
 // Validate accepts keys that must not vote: the chain decides which keys a set
 // has, and one bad key must not invalidate the votes of the others. Such a key
@@ -72,17 +72,19 @@ func (t *Trust) Validate() error {
 	return nil
 }
 
-// repeated returns the indices of two equal keys that are not zero.
+// repeated returns the indices of two equal keys that may vote.
 func repeated[K interface {
 	comparable
 	IsZero() bool
+	Validate() error
 }](keys []K) (first, second int, found bool) {
 	seen := make(map[K]int, len(keys))
 	for i, key := range keys {
 		if key.IsZero() {
 			continue
 		}
-		if other, twice := seen[key]; twice {
+		other, twice := seen[key]
+		if twice && key.Validate() == nil {
 			return other, i, true
 		}
 		seen[key] = i
