@@ -182,8 +182,8 @@ func (f *Feed) fetchAncestors(ctx context.Context) error {
 	for {
 		oldest := f.tree.Oldest()
 		parent, err := f.client.Parent(ctx, oldest.Hash)
-		switch e := new(Error); {
-		case errors.As(err, &e):
+		switch {
+		case noParent(err):
 			return nil
 		case err != nil:
 			return err

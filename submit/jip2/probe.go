@@ -35,7 +35,7 @@ func probe(ctx context.Context, client *Client, recentHistory int) error {
 		check  func() error
 	}{
 		{"stateRoot", func() error { return probeRoot(client.StateRoot(ctx, at)) }},
-		{"beefyRoot", func() error { return probeRoot(client.BeefyRoot(ctx, at)) }},
+		{"beefyRoot", func() error { return probeBeefyRoot(ctx, client, best) }},
 		{"workPackageStatus", func() error { return probeStatus(ctx, client, recentHistory, at) }},
 	} {
 		err := p.check()
@@ -62,8 +62,8 @@ func join(first, second error) error {
 }
 
 // probeRoot returns an error if a node does not know the root of its best block.
-// It may know it only later, so the block being unavailable is no error. A root
-// is never zero.
+// It may know it only later, so the block being unavailable is no error. A state
+// root is never zero, and a BEEFY root is zero only as probeBeefyRoot says.
 func probeRoot(root Hash, err error) error {
 	switch refused := new(Error); {
 	case errors.As(err, &refused) && refused.Code == CodeBlockUnavailable:
@@ -72,6 +72,33 @@ func probeRoot(root Hash, err error) error {
 		return fmt.Errorf("%w: a root of zeros", ErrMalformed)
 	}
 	return err
+}
+
+// probeBeefyRoot is probeRoot for the BEEFY root. The root of an empty log is
+// zero, and so is that of a log with one block that has no outputs (GP E.2). The
+// genesis block and its children may therefore have a BEEFY root of zeros.
+func probeBeefyRoot(ctx context.Context, client *Client, best BlockDescriptor) error {
+	root, err := client.BeefyRoot(ctx, jamq.HeaderHash(best.HeaderHash))
+	for at, steps := best, 0; err == nil && root == (Hash{}) && steps < 2; steps++ {
+		parent, lacking := client.Parent(ctx, jamq.HeaderHash(at.HeaderHash))
+		switch {
+		case noParent(lacking), lacking == nil && parent.Slot >= at.Slot:
+			return nil
+		case lacking != nil:
+			return lacking
+		}
+		at = parent
+	}
+	return probeRoot(root, err)
+}
+
+// noParent reports whether an answer to the method "parent" means that the node
+// has no parent of the block, because the block is the genesis block or was
+// pruned. JIP-2 has an error for this; some nodes answer null or a slot that does
+// not exist.
+func noParent(err error) bool {
+	refused := new(Error)
+	return errors.As(err, &refused) || errors.Is(err, ErrMalformed)
 }
 
 // probeStatus asks two questions with a known answer about a package that does
