@@ -39,6 +39,7 @@ type conn struct {
 	lastID  uint64
 	pending map[uint64]*request
 	streams map[string]*stream // by JSON of the id
+	early   earlyUpdates
 	failed  error
 	// doubted is when an error without an id became possible that is for no call that
 	// waits: see doubt.
@@ -86,24 +87,6 @@ func (p *part) UnmarshalJSON(raw []byte) error {
 // MarshalJSON returns the part.
 func (p part) MarshalJSON() ([]byte, error) { return p, nil }
 
-// notification has the params of a subscription's message. JIP-2 specifies an
-// object, and that Error is a string. Some nodes call the id of the subscription
-// subscriptionId.
-type notification struct {
-	Subscription   part `json:"subscription"`
-	SubscriptionID part `json:"subscriptionId"`
-	Result         part `json:"result"`
-	Error          part `json:"error"`
-}
-
-// id returns the key of the subscription's id.
-func (n *notification) id() string {
-	if n.Subscription == nil {
-		return idKey(n.SubscriptionID)
-	}
-	return idKey(n.Subscription)
-}
-
 // idKey returns the text of an id without quotes, because some nodes send an id
 // as a number once and as a string another time.
 func idKey(id part) string {
@@ -111,22 +94,6 @@ func idKey(id part) string {
 		return string(id[1 : n-1])
 	}
 	return string(id)
-}
-
-// decodeNotification decodes the params of a subscription's message. Besides
-// JIP-2's object it accepts an array with that object, and an array of the id
-// and the result.
-func decodeNotification(params part) (n notification, err error) {
-	list, isArray := elements(params, 2)
-	switch {
-	case len(list) == 2:
-		return notification{Subscription: list[0], Result: list[1]}, nil
-	case len(list) == 1:
-		params = list[0]
-	case isArray:
-		return n, fmt.Errorf("%w: want an object, or an array of one or two elements", ErrMalformed)
-	}
-	return n, json.Unmarshal(params, &n)
 }
 
 func newConn(ws *websocket.Conn, cfg *Config, log *slog.Logger, malformed *feed.Seldom) *conn {
@@ -351,12 +318,18 @@ func (c *conn) answer(m *message) {
 	if refused != nil {
 		a = answered{err: refused}
 	}
+	var early *notification
 	c.mu.Lock()
 	r := c.takeCall(m, refused)
 	if r != nil && r.stream != nil && a.err == nil {
-		a.err = c.attach(r.stream, a.result)
+		if a.err = c.attach(r.stream, a.result); a.err == nil {
+			early = c.takeEarly(r.stream.method, a.result)
+		}
 	}
 	c.mu.Unlock()
+	if early != nil {
+		c.pass(early, r.stream)
+	}
 	if r == nil {
 		if refused != nil && !present(m.ID) {
 			c.malformed.Do(func() { c.log.Warn("the JAM node sent an error without an id", "err", a.err) })
@@ -380,29 +353,6 @@ func (c *conn) attach(s *stream, id part) error {
 	c.streams[idKey(id)] = s
 	s.attached(c, id)
 	return nil
-}
-
-// notify passes an update to its subscription.
-func (c *conn) notify(m *message) {
-	n, err := decodeNotification(m.Params)
-	if err != nil {
-		c.malformed.Do(func() {
-			c.log.Warn("ignored a malformed notification of the JAM node", "method", excerpt([]byte(m.Method)), "params", excerpt(m.Params), "err", err)
-		})
-		return
-	}
-	c.mu.Lock()
-	s := c.streams[n.id()]
-	c.mu.Unlock()
-	if s == nil {
-		return
-	}
-	if err := errorOf(n.Error); err != nil {
-		s.errors.Do(func() { c.log.Warn("the JAM node sent an error for a subscription", "method", s.method, "err", err) })
-		s.deliver(nil, err)
-		return
-	}
-	s.deliver(n.Result, nil)
 }
 
 // fail ends all pending calls, and all later ones, with ErrDisconnected.
