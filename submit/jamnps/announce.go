@@ -55,7 +55,7 @@ func decodeHandshake(b []byte) (h handshake, err error) {
 	}
 	h.final = readLeaf(b)
 	n, b, err := codec.DecodeNatural(b[leafSize:])
-	if err != nil || n > maxLeaves || uint64(len(b)) != n*leafSize {
+	if err != nil || n != uint64(len(b)/leafSize) || len(b)%leafSize != 0 {
 		return h, fmt.Errorf("%w: handshake with %d leaves in %d bytes: %v", ErrMalformed, n, len(b), err)
 	}
 	for ; len(b) > 0; b = b[leafSize:] {
@@ -64,10 +64,11 @@ func decodeHandshake(b []byte) (h handshake, err error) {
 	return h, nil
 }
 
-// Limits for announcements.
+// Limits for announcements. JAMNP-S does not limit the leaves in a handshake. The
+// client keeps the newest maxLeaves to 2*maxLeaves of them.
 const (
 	maxLeaves       = 1024
-	maxHandshake    = leafSize + 9 + maxLeaves*leafSize
+	maxHandshake    = 1 << 20 // 29,000 leaves
 	maxAnnouncement = 1 << 20 // largest header: 66 kB
 )
 
@@ -211,6 +212,7 @@ func (c *Client) listen(p *peer, stream *quic.Stream) error {
 	if err != nil {
 		return err
 	}
+	theirs.final = c.finalOr(theirs.final)
 	p.mu.Lock()
 	p.heads.begin(theirs)
 	p.mu.Unlock()
@@ -229,9 +231,18 @@ func (c *Client) listen(p *peer, stream *quic.Stream) error {
 			return err
 		}
 		p.mu.Lock()
-		p.heads.add(leaf{hash, header.Slot}, header.Parent, readLeaf(rest))
+		p.heads.add(leaf{hash, header.Slot}, header.Parent, c.finalOr(readLeaf(rest)))
 		p.mu.Unlock()
 	}
+}
+
+// finalOr returns the block that a peer reports as final, or the genesis block if
+// that is the block of zeros: a node that has no finality yet may send it.
+func (c *Client) finalOr(final leaf) leaf {
+	if final.hash.IsZero() {
+		return leaf{hash: c.cfg.Genesis}
+	}
+	return final
 }
 
 // wake notifies the feed of an announcement.

@@ -3,8 +3,10 @@ package jamnps
 import (
 	"context"
 	"crypto/ed25519"
+	"encoding/binary"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -262,6 +264,46 @@ func TestMalformedAnnouncements(t *testing.T) {
 				}, "the peer has announced its heads")
 			})
 		})
+	}
+}
+
+// A peer without finality has any number of leaves. The client keeps the newest ones, and the
+// connection.
+func TestManyLeaves(t *testing.T) {
+	for _, leaves := range []int{0, 1, maxLeaves, 2*maxLeaves + 1, 10 * maxLeaves} {
+		bubble.Run(t, func(t *testing.T) {
+			w := newWorld(t)
+			hello := handshake{final: leaf{hash: w.genesis.hash}}
+			for i := range leaves {
+				l := leaf{slot: jamq.Slot(i + 1)}
+				binary.LittleEndian.PutUint32(l.hash[:], uint32(i+1))
+				hello.leaves = append(hello.leaves, l)
+			}
+			g := startGuarantor(t, w, 1)
+			g.set(func() { g.garbage[0] = framed(hello.encode()) })
+			f, err := OpenFeed(t.Context(), openClient(t, w, nil, g), FeedConfig{})
+			require.NoError(t, err)
+			require.Equal(t, w.genesis.hash, f.Root().Hash)
+			_, kept, _ := f.client.peers[0].announced()
+			require.LessOrEqual(t, len(kept), 2*maxLeaves)
+			require.GreaterOrEqual(t, len(kept), min(leaves, maxLeaves))
+			require.True(t, slices.Equal(hello.leaves[leaves-len(kept):], kept), "the newest ones")
+			require.Len(t, g.clients(), 1)
+		})
+	}
+}
+
+// A count whose size in bytes overflows is not that of the leaves.
+func TestHandshakeCountOverflows(t *testing.T) {
+	for _, count := range []uint64{1 << 62, 1 << 63, 1<<62 + 1, math.MaxUint64, 2} {
+		for size := range 80 {
+			_, err := decodeHandshake(append(codec.AppendNatural(make([]byte, leafSize), count), make([]byte, size)...))
+			if count == 2 && size == 2*leafSize {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, ErrMalformed, "%d leaves in %d bytes", count, size)
+			}
+		}
 	}
 }
 

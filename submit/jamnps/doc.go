@@ -35,8 +35,8 @@
 //	CE 146   bundle          submit.go
 //
 // The client offers peers the protocol for builders and, for peers without it,
-// that for nodes. It tolerates known deviations of peers: surplus blocks in an
-// answer, several UP 0 streams, and answers that begin sound and end otherwise.
+// that for nodes. It tolerates known deviations: surplus blocks in an answer, several
+// UP 0 streams, answers that are sound in part, and a final block of zeros.
 //
 // # The feed
 //

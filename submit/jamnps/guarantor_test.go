@@ -259,8 +259,19 @@ func (g *guarantor) handle(conn *quic.Conn, stream *quic.Stream) {
 	if garbage != nil {
 		answer = garbage
 	}
-	_, _ = stream.Write(answer)
+	g.write(stream, answer)
 	_ = stream.Close()
+}
+
+// write writes a message, or the bytes of it one after the other.
+func (g *guarantor) write(stream *quic.Stream, message []byte) {
+	size := len(message)
+	if g.manners.bytewise {
+		size = 1
+	}
+	for part := range slices.Chunk(message, max(size, 1)) {
+		_, _ = stream.Write(part)
+	}
 }
 
 var errRefuse = errors.New("refused")
@@ -393,6 +404,9 @@ func (g *guarantor) announcements(conn *quic.Conn, stream *quic.Stream) {
 	if g.manners.finalIsBest {
 		hello = append(place(g.world.best), 0)
 	}
+	if g.manners.finalIsZero {
+		clear(hello[:36])
+	}
 	queue <- framed(hello)
 	g.set(func() {
 		for _, other := range g.order {
@@ -405,10 +419,14 @@ func (g *guarantor) announcements(conn *quic.Conn, stream *quic.Stream) {
 	g.world.mu.Unlock()
 	g.running.Go(func() {
 		for message := range queue {
-			_, _ = stream.Write(message)
+			g.write(stream, message)
 		}
 	})
 	theirs, err := frame(stream)
+	if g.manners.stopsUp && err == nil {
+		stream.CancelRead(9)
+		<-stream.Context().Done()
+	}
 	if err == nil && len(theirs) >= 37 && len(theirs) == 37+36*int(theirs[36]) {
 		_, err = frame(stream) // a builder announces nothing
 	}
@@ -434,6 +452,9 @@ func (g *guarantor) announce(b, final *worldBlock) {
 		final = b
 	}
 	message := append(append(header, final.hash[:]...), binary.LittleEndian.AppendUint32(nil, uint32(final.header.Slot))...)
+	if g.manners.finalIsZero {
+		clear(message[len(header):])
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i, stream := range g.order {

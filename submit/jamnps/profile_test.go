@@ -23,6 +23,9 @@ type manners struct {
 	single       bool     // answers with one block, however many are requested
 	dropsOnState bool     // ends the connection at a request of the state (CE 129)
 	finalIsBest  bool     // has no finality: each block is final at once, and there are no leaves
+	finalIsZero  bool     // has no finality: the block of zeros is final
+	bytewise     bool     // writes each byte by itself
+	stopsUp      bool     // wants no announcements: stops the other half of its UP 0 streams
 }
 
 func (m *manners) protocols(genesis []byte) (all []string) {
@@ -45,6 +48,9 @@ var profiles = map[string]manners{
 	"typeberry":                  {opensUp: true, oldestUpOnly: true, dropsOnReset: true, surplus: true, finalIsBest: true},
 	"typeberry, nodes only":      {alpn: []string{""}, opensUp: true, oldestUpOnly: true, dropsOnReset: true, surplus: true, finalIsBest: true},
 	"opens UP 0, announces once": {opensUp: true, oldestUpOnly: true},
+	"no finality":                {finalIsZero: true},
+	"writes bytes":               {bytewise: true},
+	"stops UP 0":                 {stopsUp: true},
 }
 
 // A peer that closes the connection at requests of the state, as typeberry 0.11 does, stays
