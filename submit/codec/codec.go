@@ -132,7 +132,7 @@ func Decode[T any, P interface {
 
 // DecodePrefix decodes a value from the beginning of raw and returns it with
 // the remaining bytes. The value takes at most about twice the memory of its
-// encoding and 64 KiB; otherwise the error wraps ErrTooLarge. Errors are those of
+// encoding and 4 MiB; otherwise the error wraps ErrTooLarge. Errors are those of
 // Decode.
 func DecodePrefix[T any, P interface {
 	*T

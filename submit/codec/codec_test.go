@@ -352,8 +352,9 @@ func BenchmarkImportedFullBlock(b *testing.B) {
 	}
 }
 
-// Elements that are much smaller than their memory are refused before they take
-// it; the largest allowed input takes twice its length.
+// Elements that are much smaller than their memory are refused before they take it; the largest
+// allowed input takes twice its length and 4 MiB. A block can have any number of preimages that
+// are not tiny.
 func TestDecodedMemory(t *testing.T) {
 	c := tiny(t, codec.V072)
 	allocated := func(raw []byte) (uint64, error) {
@@ -363,14 +364,20 @@ func TestDecodedMemory(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc, err
 	}
-	const most = 2_900
-	for n, refused := range map[int]bool{most: false, 3_100: true, 1_000_000: true} {
-		x := codec.Extrinsics{Preimages: make(codec.Preimages, n)}
+	const spare = 4<<20 + 128<<10
+	for _, test := range []struct {
+		preimages, size int
+		refused         bool
+	}{{100_000, 0, false}, {180_000, 0, false}, {200_000, 0, true}, {1_000_000, 0, true}, {200_000, 8, false}, {400_000, 22, false}} {
+		x := codec.Extrinsics{Preimages: make(codec.Preimages, test.preimages)}
+		for i := range x.Preimages {
+			x.Preimages[i].Data = make([]byte, test.size)
+		}
 		raw, err := c.Encode(&x)
 		require.NoError(t, err)
 		bytes, err := allocated(raw)
-		require.Equal(t, refused, errors.Is(err, codec.ErrTooLarge), "%d: %v", n, err)
-		require.LessOrEqual(t, bytes, uint64(128<<10), n)
+		require.Equal(t, test.refused, errors.Is(err, codec.ErrTooLarge), "%+v: %v", test, err)
+		require.LessOrEqual(t, bytes, uint64(2*len(raw)+spare), "%+v", test)
 	}
 	x := codec.Extrinsics{Guarantees: make(codec.Guarantees, 2_000)}
 	for i := range x.Guarantees {

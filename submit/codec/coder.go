@@ -25,14 +25,16 @@ type coder struct {
 	// reserved is the part of rest that the remaining elements of the open
 	// sequences need at least.
 	reserved uint64
-	// excess is the memory of decoded elements beyond twice their shortest
-	// encodings, in bytes, at most maxExcess.
-	excess uint64
+	// excess is the memory of decoded elements beyond twice their encodings, in
+	// bytes, at most maxExcess. blobs is the number of bytes of byte strings read so
+	// far, which take their own size of memory.
+	excess, blobs uint64
 }
 
 // maxExcess bounds the memory of elements that are much larger than their
-// encodings, such as empty preimages. It allows about 3,000 of them.
-const maxExcess = 64 << 10
+// encodings, such as empty preimages. It allows about 190,000 of them: a service
+// decides how many preimages it requests, and a block with all of them is valid.
+const maxExcess = 4 << 20
 
 // piece is the size of the pieces that a digest receives, in bytes.
 const piece = 4 << 10
@@ -210,13 +212,14 @@ func (c *coder) blob(x *[]byte) {
 	*x = nil
 	if b := c.take(n); len(b) > 0 {
 		*x = append([]byte(nil), b...)
+		c.blobs += n
 	}
 }
 
 // sequence codes elements after their count. least is the size of the shortest
 // element, in bytes: a count that cannot fit into the input is rejected before
-// memory is allocated, and so are elements that would take more memory than
-// maxExcess. An empty sequence is decoded as nil.
+// memory is allocated, and so are elements that take more memory than twice their
+// encodings and maxExcess. An empty sequence is decoded as nil.
 func sequence[E any](c *coder, x *[]E, least int, code func(*coder, *E)) {
 	n := uint64(len(*x))
 	natural(c, &n, "count")
@@ -225,22 +228,48 @@ func sequence[E any](c *coder, x *[]E, least int, code func(*coder, *E)) {
 		if left := c.left(); c.err == nil && n > left/uint64(least) {
 			c.fail(fmt.Errorf("%w: %d elements in %d bytes", ErrTruncated, n, left))
 		}
-		var e E
-		if c.charge(n, unsafe.Sizeof(e), least); c.err == nil && n > 0 {
-			*x = make([]E, 0, n)
+		if c.err == nil && n > 0 {
+			*x = make([]E, 0, roomFor[E](c, n, least))
+			code = charged(least, code)
 		}
 	}
 	elements(c, x, n, least, code)
 }
 
-// charge accounts for the memory of n elements of the given size, whose shortest
-// encoding has least bytes.
-func (c *coder) charge(n uint64, size uintptr, least int) {
-	if twice := uint64(2 * least); c.err == nil && uint64(size) > twice {
-		c.excess += n * (uint64(size) - twice)
+// excessOf returns the memory of an element beyond twice its shortest encoding, in
+// bytes. least is the size of that encoding.
+func excessOf[E any](least int) uint64 {
+	var e E
+	size, twice := uint64(unsafe.Sizeof(e)), uint64(2*least)
+	return size - min(size, twice)
+}
+
+// roomFor returns the greatest number of elements, at most n, that the input can
+// have without exceeding maxExcess: as many of the shortest as maxExcess allows, and
+// then only those whose byte strings pay for them.
+func roomFor[E any](c *coder, n uint64, least int) uint64 {
+	excess := excessOf[E](least)
+	if excess == 0 {
+		return n
 	}
-	if c.excess > maxExcess {
-		c.fail(fmt.Errorf("%w: %d elements of %d bytes or more need %d bytes of memory beyond twice that, want at most %d", ErrTooLarge, n, least, c.excess, maxExcess))
+	shortest := (maxExcess - c.excess) / excess
+	rest := c.left() - min(c.left(), shortest*uint64(least))
+	return min(n, shortest+rest/(uint64(least)+excess)+1)
+}
+
+// charged returns code with an account of the memory of each element. The byte
+// strings of an element pay for it with half of the memory that they may take.
+func charged[E any](least int, code func(*coder, *E)) func(*coder, *E) {
+	excess := excessOf[E](least)
+	if excess == 0 {
+		return code
+	}
+	return func(c *coder, x *E) {
+		before := c.blobs
+		code(c, x)
+		if c.excess += excess - min(excess, c.blobs-before); c.excess > maxExcess {
+			c.fail(fmt.Errorf("%w: elements of %d bytes or more need %d bytes of memory beyond twice their encodings, want at most %d", ErrTooLarge, least, c.excess, maxExcess))
+		}
 	}
 }
 

@@ -27,8 +27,8 @@
 // # Hostile input
 //
 // No input causes a panic. A decoded value takes at most about twice the memory of
-// its encoding and 64 KiB, whatever lengths the input claims: Decode refuses more
-// than about 3,000 preimages or work items that are almost empty. A decoded
+// its encoding and 4 MiB, whatever lengths the input claims: Decode refuses more
+// than about 190,000 preimages or work items that are almost empty. A decoded
 // value shares no memory with the input, and hashing takes no memory. The
 // package does not check whether a block is valid.
 //

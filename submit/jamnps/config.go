@@ -56,7 +56,8 @@ type Config struct {
 	// state, in bytes. Both must be positive. The defaults are 18 MiB, enough
 	// for a block with a report of the greatest size on each core of the full
 	// chain, and 4 MiB. An answer needs at most about three times its bound
-	// of memory while it is decoded: 58 MiB for the blocks that a feed requests.
+	// of memory while it is decoded, and 8 MiB: 62 MiB for the blocks that a feed
+	// requests.
 	MaxBlocks, MaxState uint32
 	// Logger receives the end of announcements, at most one message per minute and
 	// peer, and failures to follow the chain. Nil discards them.

@@ -35,6 +35,16 @@ func TestMemoryOfAnAnswer(t *testing.T) {
 	_, err = decodeBlocks(c, raw, 1)
 	require.ErrorIs(t, err, ErrMalformed)
 
+	// A block with as many as a codec takes is decoded, and no second one with it.
+	many := hostileBlock(t, c, 900_000)
+	var start, end runtime.MemStats
+	runtime.ReadMemStats(&start)
+	blocks, err := decodeBlocks(c, bytes.Repeat(many, int(limit)/len(many)), 64)
+	runtime.ReadMemStats(&end)
+	require.NoError(t, err)
+	require.Len(t, blocks, 1)
+	require.Less(t, end.TotalAlloc-start.TotalAlloc, uint64(limit)+8<<20)
+
 	digests := codec.Block{Extrinsic: codec.Extrinsics{Guarantees: make(codec.Guarantees, 341)}}
 	for i := range digests.Extrinsic.Guarantees {
 		digests.Extrinsic.Guarantees[i].Report.Digests = make([]codec.WorkDigest, 600)
@@ -48,7 +58,7 @@ func TestMemoryOfAnAnswer(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	message, err := ReadMessage(bytes.NewReader(framed), limit)
 	require.NoError(t, err)
-	blocks, err := decodeBlocks(c, message, 64)
+	blocks, err = decodeBlocks(c, message, 64)
 	runtime.ReadMemStats(&after)
 	require.NoError(t, err)
 	require.Len(t, blocks, 1)
@@ -70,6 +80,22 @@ func TestLargeBlocks(t *testing.T) {
 		}
 		c := openClient(t, w, func(cfg *Config) { cfg.MaxBlocks = uint32(2 * len(head.raw)) }, g)
 		f, sink := openFeed(t, c, FeedConfig{})
+		until(t, f, sink, head, w.genesis)
+	})
+}
+
+// A block with many small preimages is valid: a service decides how many it requests. The feed
+// passes it.
+func TestManyPreimages(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		w := newWorld(t)
+		f, sink := openFeed(t, openClient(t, w, nil, startGuarantor(t, w, 1)), FeedConfig{})
+		contents := codec.Extrinsics{Preimages: make(codec.Preimages, 20_000)}
+		for i := range contents.Preimages {
+			contents.Preimages[i] = codec.Preimage{Service: 7, Data: binary.BigEndian.AppendUint16(nil, uint16(i))}
+		}
+		many := w.invent(w.genesis, 1, contents)
+		head := w.invent(many, 2, codec.Extrinsics{})
 		until(t, f, sink, head, w.genesis)
 	})
 }

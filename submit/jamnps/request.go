@@ -29,8 +29,9 @@ const (
 
 // Blocks requests at most the given number of blocks (CE 128) from a peer,
 // which is given by its index in Config.Peers. It ignores further blocks in the
-// answer, because some nodes count in another way. An answer needs at most about
-// three times Config.MaxBlocks of memory, and 64 KiB for each block.
+// answer, because some nodes count in another way, and blocks after those with
+// 100,000 preimages together. An answer needs at most about three times
+// Config.MaxBlocks of memory, and 8 MiB.
 // If it is larger than Config.MaxBlocks, a request for fewer blocks can succeed.
 // The blocks are not verified:
 // [codec.Codec.Imported] checks the parts of a block that its header commits
@@ -58,14 +59,21 @@ func (c *Client) Blocks(ctx context.Context, peer int, from jamq.HeaderHash, dir
 	return blocks, nil
 }
 
-// decodeBlocks returns the first blocks of an answer, at most the given number.
+// maxPreimages is the number of preimages in the blocks of an answer after which no
+// further block is decoded. A preimage that is almost empty takes more memory than
+// its encoding, about 32 bytes.
+const maxPreimages = 100_000
+
+// decodeBlocks returns the first blocks of an answer, at most the given number, and
+// fewer if they have many preimages.
 func decodeBlocks(c *codec.Codec, raw []byte, most uint32) (blocks []codec.Block, err error) {
-	for len(raw) > 0 && uint64(len(blocks)) < uint64(most) {
+	for preimages := 0; len(raw) > 0 && uint64(len(blocks)) < uint64(most) && preimages < maxPreimages; {
 		var b codec.Block
 		if b, raw, err = codec.DecodePrefix[codec.Block](c, raw); err != nil {
 			return nil, fmt.Errorf("%w: block %d: %w", ErrMalformed, len(blocks), err)
 		}
 		blocks = append(blocks, b)
+		preimages += len(b.Extrinsic.Preimages)
 	}
 	return blocks, nil
 }
