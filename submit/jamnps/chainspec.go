@@ -31,8 +31,8 @@ type ChainSpec struct {
 // OpenChain opens a client for the network of a chain specification file, with
 // default settings: its peers are the bootnodes of the file. key is the
 // builder's private key, and version the version of the Gray Paper that the
-// network follows, which the file does not tell. Errors wrap ErrMalformed, or
-// are those of Open and codec.New.
+// network follows, which the file does not tell. Errors are those of
+// ParseChainSpec, codec.New and Open.
 func OpenChain(file []byte, key ed25519.PrivateKey, version codec.Version) (*Client, error) {
 	spec, err := ParseChainSpec(file)
 	if err != nil {
@@ -56,7 +56,8 @@ func (s *ChainSpec) Config(key ed25519.PrivateKey, version codec.Version) (Confi
 }
 
 // ParseChainSpec reads a chain specification file. It ignores the genesis state
-// and unknown fields. The error wraps ErrMalformed.
+// and unknown fields. The error wraps ErrMalformed, or jamq.ErrInvalidSpec if the
+// constants contradict each other.
 func ParseChainSpec(file []byte) (*ChainSpec, error) {
 	var fields struct {
 		ID         string   `json:"id"`

@@ -74,6 +74,13 @@ func TestMalformedChainSpec(t *testing.T) {
 	}
 }
 
+// Constants that contradict each other have the error of the chain spec.
+func TestChainSpecWithInvalidConstants(t *testing.T) {
+	zeros := strings.Replace(specFile(), tinyParameters(), strings.Repeat("0", 2*parametersSize), 1)
+	_, err := ParseChainSpec([]byte(zeros))
+	require.ErrorIs(t, err, jamq.ErrInvalidSpec)
+}
+
 // The name of a key and the key of a name agree.
 func TestKeyOfName(t *testing.T) {
 	for i := range byte(100) {

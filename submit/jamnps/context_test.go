@@ -129,3 +129,23 @@ func TestStateRange(t *testing.T) {
 		require.ErrorIs(t, state.Verify(b.root(), from, to), ErrMalformed, "left out")
 	})
 }
+
+// An answer that ends early because of its size is verified up to its last entry, and is no proof
+// that the rest of the range is empty.
+func TestStateRangeThatEndsEarly(t *testing.T) {
+	var state *statetrie.Trie
+	var s State
+	first, last, to := statetrie.ChapterKey(2), statetrie.ChapterKey(5), statetrie.ChapterKey(9)
+	for chapter := range uint8(16) {
+		e := statetrie.Entry{Key: statetrie.ChapterKey(chapter), Value: make([]byte, 100)}
+		state = state.Set(e.Key, e.Value)
+		if chapter >= 2 && chapter <= 5 {
+			s.Entries = append(s.Entries, e)
+		}
+	}
+	s.Boundary = append(state.Prove(first), state.Prove(last)...)
+	require.NoError(t, s.Verify(state.Root(), first, last))
+	require.ErrorIs(t, s.Verify(state.Root(), first, to), ErrMalformed)
+	require.ErrorIs(t, (&State{Boundary: s.Boundary}).Verify(state.Root(), first, last), ErrMalformed, "boundary nodes only")
+	require.ErrorIs(t, (&State{Entries: s.Entries}).Verify(state.Root(), first, last), ErrMalformed, "entries only")
+}

@@ -87,9 +87,10 @@ type State struct {
 }
 
 // Verify checks that the state with the given root has exactly these entries
-// between two keys, inclusive. If the peer has left out entries at the end
-// because of the requested maximum size, the range ends at the last entry. The
-// error wraps ErrMalformed.
+// between two keys, inclusive. A peer may leave out entries at the end because of
+// the requested maximum size. Such an answer is verified only up to its last entry,
+// whose key must then be passed as to; the rest needs another request. The error
+// wraps ErrMalformed.
 func (s *State) Verify(root common.Hash, from, to statetrie.Key) error {
 	if err := statetrie.VerifyRange(root, from, to, s.Entries, s.Boundary); err != nil {
 		return fmt.Errorf("%w: %w", ErrMalformed, err)

@@ -33,7 +33,8 @@ var (
 	ErrHistoryLost = errors.New("jip2: history lost")
 )
 
-// Error codes of JIP-2, and of JSON-RPC 2.0 (negative codes).
+// Error codes of JIP-2, and of JSON-RPC 2.0 (negative codes). Later revisions of
+// JIP-2 may have more.
 const (
 	// CodeOther is any other error. The message explains it.
 	CodeOther = 0
@@ -55,8 +56,8 @@ const (
 // Error is an error that the node answered instead of a result: the error
 // object of JSON-RPC 2.0.
 type Error struct {
-	// Code is one of the Code constants or another code of JSON-RPC 2.0, from
-	// -32768 to -32000.
+	// Code is one of the Code constants, another code of JSON-RPC 2.0, from -32768
+	// to -32000, or a code of a later revision of JIP-2.
 	Code int `json:"code"`
 	// Message is a text for people. It may be empty.
 	Message string `json:"message"`
