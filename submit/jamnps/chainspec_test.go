@@ -74,6 +74,18 @@ func TestMalformedChainSpec(t *testing.T) {
 	}
 }
 
+// The protocol parameters in the text of JIP-4, which are those of an older tiny chain.
+func TestParametersOfJIP4(t *testing.T) {
+	const example = "0a00000000000000010000000000000064000000000000000200004b00000c000000809698000000000080f0fa0200000000" +
+		"00ca9a3b00000000002d310100000000080000001000080003004038000003000800060050000400000080000500060000fa0000017cd200" +
+		"00093d0004000000000c00000204000000c0000080000000000c00000a000000"
+	s, err := ParseChainSpec([]byte(strings.Replace(specFile("evysk4p563r2kappaebqykryquxw5lfcclvf23dqqhi5n765h4kkb@192.168.50.18:62061"), tinyParameters(), example, 1)))
+	require.NoError(t, err)
+	want := jamq.Tiny()
+	want.MaxLookupAnchorAge, want.MaxBundleSize = 14_400, 13_794_305
+	require.Equal(t, want, s.Spec)
+}
+
 // Constants that contradict each other have the error of the chain spec.
 func TestChainSpecWithInvalidConstants(t *testing.T) {
 	zeros := strings.Replace(specFile(), tinyParameters(), strings.Repeat("0", 2*parametersSize), 1)

@@ -8,16 +8,25 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// parametersSize is the size of encoded protocol parameters, in bytes.
-const parametersSize = 134
+// parametersSize is the size of encoded protocol parameters, in bytes. In the older
+// encoding of JIP-4's example, H and R take 4 bytes instead of 2.
+const (
+	parametersSize      = 134
+	olderParametersSize = parametersSize + 2 + 2
+)
 
 // decodeParameters decodes protocol parameters in the encoding that the host
 // call fetch returns (GP B.6): integers of 2, 4 and 8 bytes, little-endian, in
 // the alphabetical order of their letters. The error wraps ErrMalformed, or
 // jamq.ErrInvalidSpec.
 func decodeParameters(name string, raw []byte) (jamq.ChainSpec, error) {
-	if len(raw) != parametersSize {
-		return jamq.ChainSpec{}, fmt.Errorf("%w: protocol parameters of %d bytes, want %d", ErrMalformed, len(raw), parametersSize)
+	historySize, rotationSize := 2, 2
+	switch len(raw) {
+	case parametersSize:
+	case olderParametersSize:
+		historySize, rotationSize = 4, 4
+	default:
+		return jamq.ChainSpec{}, fmt.Errorf("%w: protocol parameters of %d bytes, want %d or %d", ErrMalformed, len(raw), parametersSize, olderParametersSize)
 	}
 	next := func(size int) uint64 {
 		var b [8]byte
@@ -37,14 +46,14 @@ func decodeParameters(name string, raw []byte) (jamq.ChainSpec, error) {
 	s.MaxAccumulateGas = next(8)
 	skip(8) // G_I
 	s.MaxRefineGas, s.BlockAccumulateGas = next(8), next(8)
-	s.RecentHistory, s.MaxWorkItems, s.MaxDependencies = count(2), count(2), count(2)
+	s.RecentHistory, s.MaxWorkItems, s.MaxDependencies = count(historySize), count(2), count(2)
 	skip(2) // K
 	s.MaxLookupAnchorAge = slots(4)
 	skip(2) // N
 	s.AuthPoolSize = count(2)
 	s.SlotDuration = time.Duration(next(2)) * time.Second
 	s.AuthQueueSize = count(2)
-	s.RotationPeriod = slots(2)
+	s.RotationPeriod = slots(rotationSize)
 	s.MaxExtrinsics = count(2)
 	s.AvailabilityTimeout = slots(2)
 	s.Validators = count(2)
