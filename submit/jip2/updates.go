@@ -52,7 +52,11 @@ func (c *conn) notify(m *message) {
 	c.mu.Lock()
 	s := c.streams[n.id()]
 	if s == nil {
-		c.holdEarly(m.Method, &n)
+		method := m.Method
+		if method == n.id() { // some nodes put the id in its place
+			method = ""
+		}
+		c.holdEarly(method, &n)
 	}
 	c.mu.Unlock()
 	if s != nil {
@@ -78,7 +82,7 @@ func (c *conn) pass(n *notification, s *stream) {
 type earlyUpdates map[string]earlyUpdate
 
 type earlyUpdate struct {
-	method string
+	method string // "" if the node did not name it
 	update notification
 }
 
@@ -109,17 +113,17 @@ func (c *conn) takeEarly(method string, id part) *notification {
 			delete(c.early, other)
 		}
 	}
-	if !there || found.method != method {
+	if !there || found.method != "" && found.method != method {
 		return nil
 	}
 	return &found.update
 }
 
-// opens reports whether a call with this method waits for the id of a
-// subscription. The caller holds c.mu.
+// opens reports whether a call with this method, or any if it is "", waits for the
+// id of a subscription. The caller holds c.mu.
 func (c *conn) opens(method string) bool {
 	for _, r := range c.pending {
-		if r.stream != nil && r.stream.method == method {
+		if r.stream != nil && (method == "" || r.stream.method == method) {
 			return true
 		}
 	}

@@ -25,9 +25,13 @@ func TestUpdatesBeforeTheAnswer(t *testing.T) {
 			if called != method {
 				return ""
 			}
-			if opened++; opened == 2 {
+			switch opened++; opened {
+			case 2:
 				notify(method, 72, `"error":"not synchronized"`)
 				return `"result":72`
+			case 3:
+				notify("73", 73, `"result":"Completed"`) // the id in the place of the method
+				return `"result":73`
 			}
 			notify(method, 70, `"result":"InProgress"`)
 			notify(method, 70, `"result":"Completed"`)
@@ -46,6 +50,9 @@ func TestUpdatesBeforeTheAnswer(t *testing.T) {
 		s, err = c.SubscribeSyncStatus(t.Context())
 		require.NoError(t, err)
 		require.ErrorContains(t, nextUpdate(t, s).Err, "not synchronized")
+		s, err = c.SubscribeSyncStatus(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "Completed", nextUpdate(t, s).Value)
 		require.EqualValues(t, 1, n.connections.Load())
 	})
 }
