@@ -382,7 +382,7 @@ func TestFinalAheadOfTheClock(t *testing.T) {
 		s, c := startStraight(t, 9, 5)
 		s.override = func(method string, _ []json.RawMessage) string {
 			if method == "finalizedBlock" {
-				return descriptor(math.MaxUint32)
+				return descriptor(uint32(math.MaxUint32))
 			}
 			return ""
 		}

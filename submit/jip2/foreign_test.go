@@ -149,7 +149,7 @@ func (n *foreignNode) notify(id, what string) {
 	n.send <- fmt.Sprintf(`{"jsonrpc":"2.0","method":"subscribe","params":{"subscription":%s,%s}}`, id, what)
 }
 
-func descriptor(slot int) string {
+func descriptor[N int | uint32](slot N) string {
 	return fmt.Sprintf(`"result":{"header_hash":"AQIDAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","slot":%d}`, slot)
 }
 
