@@ -37,7 +37,7 @@ func TestFloor(t *testing.T) {
 	for range 200 {
 		w.tell(paying(5000))
 	}
-	require.EqualValues(t, 1000*gwei, w.Stats().Floor, "the highest floor")
+	require.EqualValues(t, int64(1000*gwei), w.Stats().Floor, "the highest floor")
 	w.refuse(tx(1, 0, 1), ErrUnderpriced, "pays 1000000000 wei per gas, want ≥ 1000000000000 (floor 1000000000000, base fee 0)")
 	for range 200 {
 		w.tell(Block{})

@@ -50,7 +50,7 @@ func TestI6Replacement(t *testing.T) {
 	t.Run("no overflow", func(t *testing.T) { // prices above 2^64-1 wei are not distinguished
 		cfg := DefaultConfig(chainID)
 		cfg.PriceBump = maxShare
-		require.EqualValues(t, 11<<59, cfg.bumped(1<<59))
+		require.EqualValues(t, int64(11<<59), cfg.bumped(1<<59))
 		require.EqualValues(t, uint64(math.MaxUint64), cfg.bumped(math.MaxUint64))
 		huge := func(tip int64) *entry { return &entry{feeCap: math.MaxUint64, tip: uint64(tip), tx: tx(0, 0, tip)} }
 		require.ErrorIs(t, cfg.checkBump(huge(1), huge(100)), ErrReplaceUnderpriced)

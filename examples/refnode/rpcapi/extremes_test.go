@@ -43,7 +43,7 @@ func (c *conformance) extremes() {
 	require.NoError(c.t, err)
 	for _, encoding := range []string{"", "0x", "0x00", "0x04", "0x" + common.Bytes2Hex(raw) + "00", "0x" + common.Bytes2Hex(raw[:40])} {
 		c.same("eth_sendRawTransaction", encoding)
-		for _, milliseconds := range []any{nil, 0, 1, 500, 1 << 32} {
+		for _, milliseconds := range []any{nil, 0, 1, 500, int64(1 << 32)} {
 			c.same("eth_sendRawTransactionSync", encoding, milliseconds)
 		}
 	}
@@ -86,7 +86,7 @@ func (c *conformance) extremeLogs() {
 	for _, ends := range [][2]any{
 		{"0x70", "0x80"}, {"0x0", "0x6"}, {"0x6", "0x6"}, {"0x5", "0x6"}, {"0x5", "0x5"}, {"safe", "latest"}, {"earliest", "pending"}, {"pending", "pending"},
 		{"pending", "latest"}, {"0x1", "safe"}, {"latest", "earliest"}, {"latest", "0x5"}, {"", ""}, {5, 6}, {"0x05", "0x6"},
-		{"0xffffffffffffffff", nil}, {math.MaxInt64, nil}, {"0x7fffffffffffffff", nil}, {nil, "0x7fffffffffffffff"},
+		{"0xffffffffffffffff", nil}, {int64(math.MaxInt64), nil}, {"0x7fffffffffffffff", nil}, {nil, "0x7fffffffffffffff"},
 	} {
 		c.same("eth_getLogs", map[string]any{"fromBlock": ends[0], "toBlock": ends[1]})
 		c.same("eth_newFilter", map[string]any{"fromBlock": ends[0], "toBlock": ends[1]})
