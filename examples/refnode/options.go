@@ -196,7 +196,7 @@ func (o *options) config(stderr io.Writer) (node.Config, error) {
 	cfg.ChainID = new(big.Int).SetUint64(o.chainID)
 	cfg.DataDir, cfg.JAMURL, cfg.Service = o.dataDir, o.jam, jamq.ServiceID(o.service)
 	cfg.Version, cfg.KeepBlocks = o.version, o.keep
-	cfg.MaxTxsPerBundle, cfg.Lab = o.bundle, o.lab
+	cfg.MaxTxsPerBundle, cfg.Lab, cfg.Dev = o.bundle, o.lab, o.dev
 	cfg.JAM.LossProbability, cfg.JAM.SkipProbability = o.loss, o.skip
 	level := slog.LevelWarn
 	if o.verbose {

@@ -28,6 +28,9 @@ type Config struct {
 	ChainID *big.Int
 	// Genesis are the accounts of block 0.
 	Genesis types.GenesisAlloc
+	// GenesisTime is the time of block 0 in Unix seconds. 0 means the beginning of JAM's common
+	// era.
+	GenesisTime uint64
 	// MaxTxsPerBlock is the maximum number of transactions in a block, at least 1.
 	MaxTxsPerBlock int
 	// RetainStates is the number of blocks before the final one whose state is kept, at
@@ -125,7 +128,9 @@ func (c *Chain) makeGenesis() (_ *Block, err error) {
 	}
 	header.Number = new(big.Int)
 	header.Extra = fmt.Appendf(nil, "jamq %v", c.cfg.ChainID) // makes genesis hashes differ
-	header.Time = uint64(jamq.CommonEra().Unix())
+	if header.Time = c.cfg.GenesisTime; header.Time == 0 {
+		header.Time = uint64(jamq.CommonEra().Unix())
+	}
 	header.BaseFee = big.NewInt(params.GWei)
 	genesis := types.NewBlock(header, &types.Body{Withdrawals: []*types.Withdrawal{}}, nil, trie.NewStackTrie(nil))
 	return &Block{Block: genesis}, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -165,9 +166,10 @@ func (c *Chain) Edit(e Edit) (number uint64, err error) {
 	return c.production.orderEdit(head.NumberU64()), nil
 }
 
-// Snapshot is the state after a block, and the transactions that waited then.
+// Snapshot is the state after a block, and the transactions and the clock at that time.
 type Snapshot struct {
 	block   *Block
+	clock   clock
 	line    []common.Hash // of the block and those before it that could be undone, newest first
 	waiting []*types.Transaction
 }
@@ -185,13 +187,22 @@ func (c *Chain) kept(s *Snapshot) uint64 {
 	return number
 }
 
+// AtPresent returns a copy of the snapshot whose clock is the machine's.
+func (s *Snapshot) AtPresent() *Snapshot {
+	present := *s
+	present.clock = clock{now: uint64(time.Now().Unix())}
+	return &present
+}
+
 // Keep keeps the state of the newest block while the process runs, for an edit that goes
 // back to it. After that edit the transactions of the blocks between can be executed again.
-// Those that waited at the snapshot wait again, and later ones have left the pool.
+// Those that waited at the snapshot wait again, and later ones have left the pool. The block
+// with the edit has the time of the newest block, and the clock of later blocks goes on from
+// the call of Keep.
 func (c *Chain) Keep() (*Snapshot, error) {
 	waiting := c.waiting() // before the block, so that none is in neither
 	final := c.ledger.Final()
-	s := &Snapshot{block: c.ledger.Head(), waiting: waiting}
+	s := &Snapshot{block: c.ledger.Head(), clock: c.production.read(), waiting: waiting}
 	for at := s.block; at != nil && at.NumberU64() > final; at = c.ledger.ByHash(at.ParentHash()) {
 		s.line = append(s.line, at.Hash())
 	}
@@ -210,11 +221,13 @@ func (c *Chain) waiting() (all []*types.Transaction) {
 }
 
 // restore lets those transactions wait that waited at the snapshot to which an edit has gone
-// back, and no others. If the edit is made again after its block was undone, later ones stay,
-// because they may have come after the first time.
+// back, and no others, and sets the clock back. If the edit is made again after its block was
+// undone, later transactions and the clock stay, because they may have come after the first
+// time.
 func (c *Chain) restore(e *Edit) {
 	if !e.again {
 		c.removeExcept(e.Back.waiting)
+		c.production.set(e.Back.clock)
 	}
 	for i, err := range c.pool.AddAll(e.Back.waiting) {
 		if err != nil && !errors.Is(err, txpool.ErrAlreadyKnown) {

@@ -33,7 +33,7 @@ func TestUndoneEdit(t *testing.T) {
 			require.Equal(t, number, in)
 		}
 		if len(edits) == 0 {
-			r.Mine(1)
+			r.Mine(1, 0)
 		}
 		b := builder.Block[*Block]{Number: number, PreRoot: r.Root()}
 		b.Body, b.Root, err = r.Propose(t.Context(), number)
@@ -71,7 +71,7 @@ func TestEditDuringABlock(t *testing.T) {
 		require.NoError(t, err)
 		return view.Account(rich).Balance
 	}
-	r.Mine(1)
+	r.Mine(1, 0)
 	first := r.propose(t)
 	number, err := r.Edit(Edit{Address: rich, Balance: uint256.NewInt(5)})
 	require.NoError(t, err)
@@ -148,7 +148,7 @@ func TestEditWithTransactions(t *testing.T) {
 	r.SetAutomine(false)
 	tx := pay(0, 0, 1)
 	require.NoError(t, r.SendTransaction(tx))
-	require.EqualValues(t, 1, r.Mine(1))
+	require.EqualValues(t, 1, r.Mine(1, 0))
 	number, err := r.Edit(Edit{Address: *tx.To(), Balance: uint256.NewInt(5)})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, number)
@@ -175,7 +175,7 @@ func TestEditWithoutAutomine(t *testing.T) {
 		require.NoError(t, err)
 		first := r.propose(t)
 		require.NoError(t, r.Apply(t.Context(), first))
-		r.Mine(1)
+		r.Mine(1, 0)
 		second := r.propose(t)
 		require.Equal(t, automine, len(first.Body.Transactions()) == 1)
 		require.Equal(t, automine, len(second.Body.Transactions()) == 0)
@@ -200,7 +200,7 @@ func TestBackRestoresThePool(t *testing.T) {
 		}
 		snapshot, err := r.Keep()
 		require.NoError(t, err)
-		r.Mine(1)
+		r.Mine(1, 0)
 		require.Len(t, apply().Body.Transactions(), 2)
 		later := []*types.Transaction{pay(0, 1, 1), pay(3, 1, 1)}
 		for _, tx := range later {
@@ -215,7 +215,7 @@ func TestBackRestoresThePool(t *testing.T) {
 		for _, tx := range later {
 			require.NoError(t, r.SendTransaction(tx), "they can be sent again")
 		}
-		r.Mine(1)
+		r.Mine(1, 0)
 		require.Len(t, apply().Body.Transactions(), 3)
 		require.Equal(t, hashes(later[1]), hashes(r.waiting()...), "it has a gap before it")
 	}
@@ -237,7 +237,7 @@ func TestUndoneBackKeepsLaterTransactions(t *testing.T) {
 	require.NoError(t, r.SendTransaction(first))
 	snapshot, err := r.Keep()
 	require.NoError(t, err)
-	r.Mine(1)
+	r.Mine(1, 0)
 	require.NoError(t, r.Apply(t.Context(), r.propose(t)))
 	_, err = r.Edit(Edit{Back: snapshot})
 	require.NoError(t, err)

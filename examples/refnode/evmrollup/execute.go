@@ -48,12 +48,12 @@ func newHeader() *types.Header {
 
 // nextHeader returns the header of the block after parent, without the results
 // of execution. Blocks can be faster than one per second, so a block may have
-// its parent's time, but never an earlier one: see SetApart.
+// its parent's time, but never an earlier one unless it goes back: see SetApart and Keep.
 func (c *Chain) nextHeader(parent *Block) *types.Header {
 	h := newHeader()
 	h.ParentHash = parent.Hash()
 	h.Number = new(big.Int).Add(parent.Number(), common.Big1)
-	h.Time = c.production.after(parent.Time())
+	h.Time = c.production.after(parent.Time(), h.Number.Uint64())
 	h.BaseFee = eip1559.CalcBaseFee(c.config, parent.Header())
 	h.MixDigest = crypto.Keccak256Hash([]byte("jamq random"), parent.Hash().Bytes())
 	return h
@@ -74,7 +74,11 @@ func (c *Chain) newBlock(view *statedb.View, header *types.Header, parent *Block
 func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Session, o order) (*Block, error) {
 	edits := c.edits.next()
 	next := session.Next
-	if o.bare || back(edits) != nil { // those that wait are not of the earlier state
+	e := back(edits)
+	if e != nil {
+		header.Time = e.Back.block.Time()
+	}
+	if o.bare || e != nil { // those that wait are not of the earlier state
 		next = func() *types.Transaction { return nil }
 	}
 	view, err := c.viewWith(parent, edits)

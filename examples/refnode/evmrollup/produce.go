@@ -3,6 +3,7 @@ package evmrollup
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -38,7 +39,12 @@ type production struct {
 	next   uint64
 	// apart is the least time between a block and its parent, in seconds.
 	apart uint64
+	// spaced are blocks that Mine orders whose time is a number of seconds after their parent's.
+	spaced []spacing
 }
+
+// spacing has the numbers of blocks, and the seconds between each of them and its parent.
+type spacing struct{ first, last, seconds uint64 }
 
 // order has the conditions on which a block is made.
 type order struct {
@@ -84,10 +90,16 @@ func (p *production) orderEdit(head uint64) uint64 {
 	return number
 }
 
-// after returns the time of the next block in Unix seconds, if its parent has the given one.
-func (p *production) after(parent uint64) uint64 {
+// after returns the time of a block with a number in Unix seconds, if its parent has the given
+// one.
+func (p *production) after(parent, number uint64) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for _, s := range p.spaced {
+		if s.first <= number && number <= s.last {
+			return parent + s.seconds
+		}
+	}
 	least := max(parent, parent+p.apart) // which may overflow
 	if p.next > 0 {
 		return max(least, p.next)
@@ -95,14 +107,43 @@ func (p *production) after(parent uint64) uint64 {
 	return max(least, uint64(time.Now().Unix()+p.offset))
 }
 
-// made notes the time of the newest block.
+// clock is a reading of the clock of the blocks in Unix seconds: the time now, and the time that
+// was set for the next block, or 0.
+type clock struct{ now, next uint64 }
+
+// read reads the clock.
+func (p *production) read() clock {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return clock{uint64(time.Now().Unix() + p.offset), p.next}
+}
+
+// set lets the clock go on from an earlier reading.
+func (p *production) set(c clock) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.next, p.offset = c.next, int64(c.now)-time.Now().Unix()
+}
+
+// made notes the time of the newest block. If blocks that are apart are faster than the clock,
+// the clock goes with them, so that IncreaseTime counts from the newest one.
 func (p *production) made(at uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last = time.Now()
+	if p.apart > 0 {
+		p.offset = max(p.offset, int64(at)-p.last.Unix())
+	}
 	if at >= p.next {
 		p.next = 0
 	}
+}
+
+// final notes that blocks up to a number are not made again.
+func (p *production) final(number uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.spaced = slices.DeleteFunc(p.spaced, func(s spacing) bool { return s.last <= number })
 }
 
 // SlotBegan lets the next block be made, even if it is not full. Otherwise blocks
@@ -114,13 +155,18 @@ func (c *Chain) SlotBegan() {
 }
 
 // Mine lets a number of blocks be made, at once and even without transactions, after those
-// of earlier calls. It returns the number of the last one, which begins after the call.
-func (c *Chain) Mine(blocks uint64) (last uint64) {
+// of earlier calls. If seconds is not 0, it is the distance of their times. Mine returns the
+// number of the last one, which begins after the call.
+func (c *Chain) Mine(blocks, seconds uint64) (last uint64) {
 	head := c.ledger.Head().NumberU64()
 	p := &c.production
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.upTo = max(p.upTo, p.edited, p.newest, head) + blocks
+	before := max(p.upTo, p.edited, p.newest, head)
+	p.upTo = before + blocks
+	if blocks > 1 && seconds > 0 {
+		p.spaced = append(p.spaced, spacing{before + 2, p.upTo, seconds})
+	}
 	return p.upTo
 }
 

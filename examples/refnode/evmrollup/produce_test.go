@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/builder"
 )
 
 // TestInterval: a block is due when the interval since the last one has passed, also without
@@ -46,10 +48,64 @@ func TestMineBeginsABlock(t *testing.T) {
 	require.NoError(t, r.SendTransaction(pay(0, 0, 1)))
 	first := r.propose(t)
 	require.NoError(t, r.SendTransaction(pay(1, 0, 1)))
-	require.EqualValues(t, 2, r.Mine(1))
+	require.EqualValues(t, 2, r.Mine(1, 0))
 	require.NoError(t, r.Apply(t.Context(), first))
 	second := r.propose(t)
 	require.Len(t, second.Body.Transactions(), 1)
 	require.NoError(t, r.Apply(t.Context(), second))
-	require.EqualValues(t, 3, r.Mine(1), "none is being made")
+	require.EqualValues(t, 3, r.Mine(1, 0), "none is being made")
+}
+
+// After blocks that were faster than one per second, IncreaseTime moves the next block as far
+// from the newest one as after slow blocks.
+func TestIncreaseTimeAfterFastBlocks(t *testing.T) {
+	r := recovered(t, keepNothing)
+	r.SetApart(1)
+	mine := func(blocks uint64) (at uint64) {
+		r.Mine(blocks, 0)
+		for range blocks {
+			b := r.propose(t)
+			require.NoError(t, r.Apply(t.Context(), b))
+			at = b.Body.Time()
+		}
+		return at
+	}
+	newest := mine(1000)
+	_, err := r.IncreaseTime(60)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, mine(1), newest+60)
+}
+
+// Blocks of Mine with an interval are made without a call for each of them, also if some are
+// undone. Calls at the same time do not mix their intervals.
+func TestMineWithAnInterval(t *testing.T) {
+	r := recovered(t, keepNothing)
+	r.SetApart(1)
+	apply := func() builder.Block[*Block] {
+		b := r.propose(t)
+		require.NoError(t, r.Apply(t.Context(), b))
+		return b
+	}
+	require.EqualValues(t, 3, r.Mine(3, 60))
+	require.EqualValues(t, 5, r.Mine(2, 7))
+	times := []uint64{apply().Body.Time()}
+	var made []builder.Block[*Block]
+	for range 2 {
+		made = append(made, apply())
+	}
+	require.NoError(t, r.Undo(t.Context(), made[1]))
+	require.NoError(t, r.Undo(t.Context(), made[0]))
+	for range 5 {
+		if len(times) == 5 {
+			r.Mine(1, 60)
+		}
+		times = append(times, apply().Body.Time())
+	}
+	for i, want := range []uint64{60, 60, 1, 7, 1} {
+		require.Equal(t, want, times[i+1]-times[i], i)
+	}
+	r.production.final(4)
+	require.Len(t, r.production.spaced, 1)
+	r.production.final(5)
+	require.Empty(t, r.production.spaced)
 }

@@ -51,14 +51,14 @@ func TestRevertOfAReplacement(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, r.SendTransaction(newer))
 		if mined {
-			r.Mine(1)
+			r.Mine(1, 0)
 			require.NoError(t, r.Apply(t.Context(), r.propose(t)))
 		}
 		_, err = r.Edit(Edit{Back: snapshot})
 		require.NoError(t, err)
 		require.NoError(t, r.Apply(t.Context(), r.propose(t)))
 		require.ElementsMatch(t, hashes(old, next), hashes(r.waiting()...), mined)
-		r.Mine(1)
+		r.Mine(1, 0)
 		b := r.propose(t)
 		require.Len(t, b.Body.Transactions(), 2)
 	}
@@ -115,12 +115,12 @@ func TestNestedReverts(t *testing.T) {
 	require.NoError(t, r.SendTransaction(a))
 	s1, err := r.Keep()
 	require.NoError(t, err)
-	r.Mine(1)
+	r.Mine(1, 0)
 	apply()
 	require.NoError(t, r.SendTransaction(b))
 	s2, err := r.Keep()
 	require.NoError(t, err)
-	r.Mine(1)
+	r.Mine(1, 0)
 	apply()
 	require.NoError(t, r.SendTransaction(c))
 	revert(s2)
@@ -134,7 +134,7 @@ func TestNestedReverts(t *testing.T) {
 	for _, tx := range []*types.Transaction{a, b, c} {
 		require.NoError(t, r.SendTransaction(tx))
 	}
-	r.Mine(1)
+	r.Mine(1, 0)
 	require.Len(t, apply().Body.Transactions(), 3)
 	for _, tx := range []*types.Transaction{a, b, c} {
 		require.EqualValues(t, 6, r.TransactionStatus(tx.Hash()).Block.NumberU64())
@@ -151,7 +151,7 @@ func TestTwoRevertsInABlock(t *testing.T) {
 	require.NoError(t, r.SendTransaction(a))
 	s1, err := r.Keep()
 	require.NoError(t, err)
-	r.Mine(1)
+	r.Mine(1, 0)
 	require.NoError(t, r.Apply(t.Context(), r.propose(t)))
 	_, err = r.Edit(Edit{Back: s0})
 	require.NoError(t, err)
@@ -217,4 +217,63 @@ func TestReplacedAfterASnapshot(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, r.Apply(t.Context(), r.propose(t)))
 	require.NoError(t, r.SendTransaction(old))
+}
+
+// The block that goes back has the time of the snapshot, also if it is undone and made again.
+// The clock goes on from the snapshot, and a time that was set for the next block is set again.
+func TestTimeOfARevert(t *testing.T) {
+	const year = 365 * 24 * 60 * 60
+	r := recovered(t, keepNothing)
+	r.SetApart(1)
+	apply := func() builder.Block[*Block] {
+		b := r.propose(t)
+		require.NoError(t, r.Apply(t.Context(), b))
+		_, err := r.Payload(t.Context(), b)
+		require.NoError(t, err)
+		return b
+	}
+	mine := func() uint64 {
+		r.Mine(1, 0)
+		return apply().Body.Time()
+	}
+	ahead := func() int64 {
+		ahead, err := r.IncreaseTime(0)
+		require.NoError(t, err)
+		return ahead
+	}
+	_, err := r.IncreaseTime(year)
+	require.NoError(t, err)
+	kept := mine()
+	for range 2 { // as a fixture of several tests
+		snapshot, err := r.Keep()
+		require.NoError(t, err)
+		_, err = r.IncreaseTime(year)
+		require.NoError(t, err)
+		require.Greater(t, mine(), kept+year/2)
+		require.NoError(t, r.SetNextTime(r.Head().Time()+year))
+		_, err = r.Edit(Edit{Back: snapshot})
+		require.NoError(t, err)
+		gone := apply()
+		require.Equal(t, kept, gone.Body.Time())
+		require.InDelta(t, year, ahead(), year/2)
+		require.NoError(t, r.Undo(t.Context(), gone))
+		require.Equal(t, kept, apply().Body.Time())
+		require.InDelta(t, year, ahead(), year/2)
+		kept = mine()
+		require.Less(t, kept, snapshot.block.Time()+year)
+	}
+	require.NoError(t, r.SetNextTime(kept+2*year))
+	snapshot, err := r.Keep()
+	require.NoError(t, err)
+	require.Equal(t, kept+2*year, mine())
+	_, err = r.Edit(Edit{Back: snapshot})
+	require.NoError(t, err)
+	gone := apply()
+	require.Equal(t, kept, gone.Body.Time())
+	_, err = r.IncreaseTime(year)
+	require.NoError(t, err)
+	require.NoError(t, r.Undo(t.Context(), gone))
+	apply()
+	require.Equal(t, kept+2*year, mine())
+	require.Greater(t, mine(), kept+5*year/2, "a change after the block that was undone stays")
 }

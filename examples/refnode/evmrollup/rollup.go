@@ -155,5 +155,6 @@ func (r *rollup) Final(_ context.Context, b builder.Block[*Block]) error {
 		}
 	}
 	r.final = b.Number
+	r.production.final(b.Number)
 	return r.ledger.Finalize(b.Number, b.Progress)
 }

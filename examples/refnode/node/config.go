@@ -30,6 +30,10 @@ type Config struct {
 	// JAMURL, if not empty, is the URL of a JAM node's RPC (JIP-2, ws://). The
 	// node then works on that chain and uses its spec.
 	JAMURL string
+	// Dev makes block 0 as developers expect it: its time is the present one, and a contract
+	// that their tools use exists. It cannot be used with JAMURL or DataDir, because block 0
+	// differs at each start.
+	Dev bool
 	// Lab lets users inject faults into the embedded chain; see [Node.Lab]. It
 	// cannot be used with JAMURL.
 	Lab bool
@@ -99,6 +103,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("%w: ChainID is %v, want 1 to 2^64-1", ErrInvalidConfig, c.ChainID)
 	case c.Lab && c.JAMURL != "":
 		return fmt.Errorf("%w: Lab is set together with JAMURL %q, want one of them: only the embedded chain can be broken", ErrInvalidConfig, c.JAMURL)
+	case c.Dev && (c.JAMURL != "" || c.DataDir != ""):
+		return fmt.Errorf("%w: Dev is set together with JAMURL %q or DataDir %q, want it alone: block 0 differs at each start", ErrInvalidConfig, c.JAMURL, c.DataDir)
 	case c.MaxTxsPerBundle < 1:
 		return fmt.Errorf("%w: MaxTxsPerBundle is %d, want at least 1", ErrInvalidConfig, c.MaxTxsPerBundle)
 	case c.RetainStates < 1:

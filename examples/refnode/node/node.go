@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/params"
 	"golang.org/x/sync/errgroup"
@@ -137,6 +138,15 @@ func (n *Node) open() (err error) {
 	return nil
 }
 
+// deployer is the deterministic deployment proxy, through which forge and others create
+// contracts at the same addresses on all chains. It is deployed elsewhere with a
+// transaction that any chain accepts, which the pool refuses as geth does. deployerCode passes
+// the data after its first word to CREATE2, with that word as the salt.
+var (
+	deployer     = common.HexToAddress("0x4e59b44847b379578588920cA78FbF26c0B4956C")
+	deployerCode = common.FromHex("0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffe03601600081602082378035828234f58015156039578182fd5b8082525050506014600cf3")
+)
+
 func (n *Node) rollupConfig() evmrollup.Config {
 	cfg := evmrollup.Config{
 		ChainID: n.cfg.ChainID, Genesis: make(types.GenesisAlloc, numAccounts), MaxTxsPerBlock: n.cfg.MaxTxsPerBundle,
@@ -145,6 +155,10 @@ func (n *Node) rollupConfig() evmrollup.Config {
 	}
 	for _, a := range n.accounts {
 		cfg.Genesis[a.Address] = types.Account{Balance: new(big.Int).Mul(big.NewInt(genesisEther), big.NewInt(params.Ether))}
+	}
+	if n.cfg.Dev {
+		cfg.GenesisTime = uint64(time.Now().Unix())
+		cfg.Genesis[deployer] = types.Account{Nonce: 1, Balance: new(big.Int), Code: deployerCode}
 	}
 	if n.store != nil {
 		cfg.Ledger, cfg.States = n.store.Ledger, n.store.States

@@ -48,10 +48,11 @@ func (n *Node) SendTransaction(tx *types.Transaction) error {
 	return nil
 }
 
-// Mine makes a number of blocks, which may be empty, and waits until they are latest. The
-// error is that of ctx, or of a node that has stopped.
-func (n *Node) Mine(ctx context.Context, blocks uint64) error {
-	return n.await(ctx, n.Chain.Mine(blocks))
+// Mine makes a number of blocks, which may be empty, and waits until they are latest. If seconds
+// is not 0, it is the distance of their times. The error is that of ctx, or of a node that has
+// stopped.
+func (n *Node) Mine(ctx context.Context, blocks, seconds uint64) error {
+	return n.await(ctx, n.Chain.Mine(blocks, seconds))
 }
 
 // await waits until the block with a number is latest.

@@ -54,7 +54,7 @@ func (a *api) services(limiter *ratelimit.Limiter) []service {
 	}
 	if a.cfg.Dev { // the last of two methods with one name counts
 		a.node.SetApart(1) // tests of contracts wait for a block to let time pass
-		wallet, evm := newWallet(calls), &EVM{api: a}
+		wallet, evm := newWallet(calls), newEVM(a)
 		all = append(all, service{"eth", wallet}, service{"personal", &Personal{wallet}}, service{"evm", evm})
 		tool := &Tool{evm}
 		all = append(all, service{"hardhat", tool}, service{"anvil", &Anvil{tool}})

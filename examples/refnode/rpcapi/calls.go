@@ -92,7 +92,7 @@ func (a *Calls) Call(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHa
 		return nil, withoutOverride(err)
 	}
 	if errors.Is(result.Err, vm.ErrExecutionReverted) {
-		return nil, reverted(result.Revert())
+		return nil, a.reverted(result.Revert())
 	}
 	return result.Return(), result.Err
 }
@@ -110,7 +110,7 @@ func (a *Calls) EstimateGas(ctx context.Context, args CallArgs, at *rpc.BlockNum
 	}
 	gas, revert, err := a.node.EstimateGas(c.ctx, c.block, c.view, c.message, c.changes, a.cfg.GasCap)
 	if errors.Is(err, vm.ErrExecutionReverted) {
-		return 0, reverted(revert)
+		return 0, a.reverted(revert)
 	}
 	return hexutil.Uint64(gas), withoutOverride(err)
 }

@@ -144,6 +144,34 @@ func proofError(err error) error {
 	return err
 }
 
+// reverted returns the error of a reverted call with the given return data, in developer mode
+// with more text.
+func (a *api) reverted(data []byte) error {
+	if a.cfg.Dev {
+		return devReverted(data)
+	}
+	return reverted(data)
+}
+
+// maxShown is the maximum number of bytes of arguments that the text of an error shows.
+const maxShown = 256
+
+// devReverted is reverted for people who read the text of the error in the output of a test: if
+// the contract defines the error, the text includes the selector and the arguments.
+func devReverted(data []byte) error {
+	if _, err := abi.UnpackRevert(data); err == nil || len(data) < 4 {
+		return reverted(data)
+	}
+	text, args := fmt.Sprintf("custom error %#x", data[:4]), data[4:]
+	if len(args) > 0 {
+		text += fmt.Sprintf(": %x", args[:min(len(args), maxShown)])
+	}
+	if len(args) > maxShown {
+		text += "…"
+	}
+	return revertError{fmt.Errorf("%w: %s", vm.ErrExecutionReverted, text), data}
+}
+
 // reverted returns the error of a reverted call with the given return data. Its
 // text includes the reason if the data contains one.
 func reverted(data []byte) error {

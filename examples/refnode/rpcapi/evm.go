@@ -23,6 +23,15 @@ type EVM struct {
 	*api
 	mu        sync.Mutex
 	snapshots []*evmrollup.Snapshot
+	// first is the state with which the server began. It is nil if firstErr is not.
+	first    *evmrollup.Snapshot
+	firstErr error
+}
+
+func newEVM(a *api) *EVM {
+	e := &EVM{api: a}
+	e.first, e.firstErr = a.node.Keep()
+	return e
 }
 
 // maxMined is the maximum number of blocks of a call. Each is a work package, of which a
@@ -61,7 +70,7 @@ func (e *EVM) Mine(ctx context.Context, args *MineArgs) (string, error) {
 			return "", invalidParams("%v", err)
 		}
 	}
-	return "0", e.node.Mine(ctx, blocks)
+	return "0", e.node.Mine(ctx, blocks, 0)
 }
 
 func checkBlocks(n uint64) error {
@@ -129,9 +138,9 @@ func (e *EVM) Snapshot() (hexutil.Uint64, error) {
 
 // Revert implements evm_revert. The next block has the state of the snapshot and no
 // transactions. Those that waited at the snapshot wait again, as in Hardhat; later ones have
-// left the pool and the state, and can be sent again. Blocks, their numbers and the time
-// stay, because JAM has them. It returns false for a snapshot that does not exist; a snapshot
-// ends with a revert to it or to an earlier one that returned true.
+// left the pool and the state, and can be sent again. The time goes on from the snapshot.
+// Blocks and their numbers stay, because JAM has them. It returns false for a snapshot that
+// does not exist; a snapshot ends with a revert to it or to an earlier one that returned true.
 func (e *EVM) Revert(ctx context.Context, id math.HexOrDecimal64) (bool, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -144,6 +153,52 @@ func (e *EVM) Revert(ctx context.Context, id math.HexOrDecimal64) (bool, error) 
 	}
 	clear(e.snapshots[i:])
 	return true, nil
+}
+
+// ResetArgs is the optional parameter of hardhat_reset.
+type ResetArgs struct {
+	Forking *json.RawMessage `json:"forking"`
+}
+
+// errForking refuses to copy the state of another chain.
+var errForking = codedError{errors.New("the node cannot fork another chain"), CodeUnsupported}
+
+// Reset implements hardhat_reset and anvil_reset. The next block has the state with which the
+// node began, and the pool is empty. Blocks and their numbers stay, as with evm_revert, and all
+// snapshots end. Later blocks have the time of the machine's clock. Automine, the interval of
+// mining and impersonated accounts stay.
+func (t *Tool) Reset(ctx context.Context, args *ResetArgs) (bool, error) {
+	e := t.evm
+	switch {
+	case args != nil && args.Forking != nil:
+		return false, errForking
+	case e.firstErr != nil:
+		return false, e.firstErr
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.node.Edit(ctx, evmrollup.Edit{Back: e.first.AtPresent()}); err != nil {
+		return false, err
+	}
+	clear(e.snapshots)
+	return true, nil
+}
+
+// GetAutomine implements hardhat_getAutomine and anvil_getAutomine. It reports whether blocks
+// are made for waiting transactions: see evm_setAutomine.
+func (t *Tool) GetAutomine() bool { return t.evm.node.Automine() }
+
+// DropTransaction implements hardhat_dropTransaction. It removes a transaction from the pool, and
+// reports whether it was there.
+func (t *Tool) DropTransaction(hash common.Hash) bool { return t.evm.node.RemovePooled(hash) == nil }
+
+// DropTransaction implements anvil_dropTransaction. It is hardhat_dropTransaction, but returns
+// the hash of a transaction that was in the pool, and otherwise null.
+func (a *Anvil) DropTransaction(hash common.Hash) *common.Hash {
+	if !a.Tool.DropTransaction(hash) {
+		return nil
+	}
+	return &hash
 }
 
 // ImpersonateAccount implements hardhat_impersonateAccount and anvil_impersonateAccount:
@@ -204,29 +259,16 @@ func (t *Tool) Mine(ctx context.Context, blocks, interval *math.HexOrDecimal64) 
 	if err := checkBlocks(n); err != nil {
 		return false, err
 	}
-	var err error
-	if interval == nil || *interval == 0 || n < 2 {
-		err = t.evm.node.Mine(ctx, n)
-	} else {
-		err = t.mineApart(ctx, n, uint64(*interval))
-	}
-	return err == nil, err
-}
-
-// mineApart makes n ≥ 2 blocks whose times are seconds apart.
-func (t *Tool) mineApart(ctx context.Context, n, seconds uint64) error {
-	first := t.evm.node.NextTime()
-	if most := (evmrollup.MaxTime - min(first, evmrollup.MaxTime)) / (n - 1); seconds > most {
-		return invalidParams("%d blocks that are %d seconds apart, want at most %d", n, seconds, most)
-	}
-	err := t.evm.node.Mine(ctx, 1)
-	for i := uint64(1); i < n && err == nil; i++ {
-		if err := t.evm.node.SetNextTime(t.evm.node.Head().Time() + seconds); err != nil {
-			return invalidParams("%v", err)
+	var seconds uint64
+	if interval != nil && n > 1 {
+		seconds = uint64(*interval)
+		first := t.evm.node.NextTime()
+		if most := (evmrollup.MaxTime - min(first, evmrollup.MaxTime)) / (n - 1); seconds > most {
+			return false, invalidParams("%d blocks that are %d seconds apart, want at most %d", n, seconds, most)
 		}
-		err = t.evm.node.Mine(ctx, 1)
 	}
-	return err
+	err := t.evm.node.Mine(ctx, n, seconds)
+	return err == nil, err
 }
 
 // SetBalance implements hardhat_setBalance and anvil_setBalance, in wei. Like the methods

@@ -22,7 +22,7 @@ import (
 // serveDev runs a node in developer mode. A request may take as long as the slowest machine
 // needs to mine.
 func serveDev(t *testing.T) *served {
-	return serve(t, func(_ *node.Config, c *Config) { c.Dev, c.RequestTime = true, 20*time.Minute })
+	return serve(t, func(n *node.Config, c *Config) { n.Dev, c.Dev, c.RequestTime = true, true, 20*time.Minute })
 }
 
 // TestWalletSends: a client without keys lists the accounts and sends from them, also
