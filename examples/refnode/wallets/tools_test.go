@@ -55,6 +55,9 @@ func testWithHardhat(t *testing.T, file string, tests int) {
 // and helpers.
 func TestHardhat(t *testing.T) { testWithHardhat(t, "Coin.js", 7) }
 
+// Tests that let a year go by start from a fixture, each at the time of the fixture.
+func TestHardhatTime(t *testing.T) { testWithHardhat(t, "Vault.js", 10) }
+
 // The published bytecode of Uniswap V2 makes pools and swaps, and computes the same amounts as
 // its formula.
 func TestUniswap(t *testing.T) { testWithHardhat(t, "Uniswap.js", 7) }
@@ -87,5 +90,5 @@ func TestFoundry(t *testing.T) {
 	require.Equal(t, crypto.Keccak256Hash([]byte("Paid(address,address,uint256)")), logs[0].Topics[0])
 	require.Equal(t, "4359", run("cast", "chain-id"))
 	run("cast", "block", "latest", "--full")
-	require.Equal(t, "3", run("cast", "nonce", from.Hex()))
+	require.Equal(t, "4", run("cast", "nonce", from.Hex()))
 }

@@ -49,7 +49,9 @@ func lookForNode(t *testing.T) string {
 // with money. If it is in developer mode, there is no traffic, because the scripts count blocks.
 func serve(t *testing.T, dev bool) (url, keys string) {
 	t.Helper()
-	n, err := node.New(node.DefaultConfig(jamq.Tiny(), 100*time.Millisecond, 1))
+	embedded := node.DefaultConfig(jamq.Tiny(), 100*time.Millisecond, 1)
+	embedded.Dev = dev
+	n, err := node.New(embedded)
 	require.NoError(t, err)
 	cfg := rpcapi.DefaultConfig()
 	if cfg.Dev = dev; dev {
