@@ -175,6 +175,7 @@ func TestDemo(t *testing.T) {
 			var out lockedBuffer
 			assert.Zero(t, run(t.Context(), args, &out, &out), "%v: %s", args, &out)
 			assert.NotContains(t, out.String(), "\r", "no terminal: lines")
+			assert.Regexp(t, `bundles \(JAM slots, counted from slot [1-9]\d+\)\n.*\n( +\d+){5} +\d{1,3} `, out.String())
 			assert.Regexp(t, fmt.Sprintf(`\nfinality proofs: %[1]s/%[1]s transactions proved.*\n`+
 				`%[1]s/%[1]s transactions finalized in \d+ bundles; 0 lost; 0 executed twice; canonical root 0x[0-9a-f]{64}\n$`, args[1]), out.String())
 		})

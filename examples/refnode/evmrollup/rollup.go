@@ -109,6 +109,9 @@ func (r *rollup) Apply(_ context.Context, b builder.Block[*Block]) error {
 	if err != nil {
 		return err
 	}
+	if r.cfg.Applied != nil {
+		r.cfg.Applied(b.Number)
+	}
 	r.production.made(b.Body.Time())
 	r.edits.applied(b.Body, r.kept)
 	r.pool.Applied(poolBlock(b.Body))

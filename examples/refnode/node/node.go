@@ -151,7 +151,7 @@ func (n *Node) rollupConfig() evmrollup.Config {
 	cfg := evmrollup.Config{
 		ChainID: n.cfg.ChainID, Genesis: make(types.GenesisAlloc, numAccounts), MaxTxsPerBlock: n.cfg.MaxTxsPerBundle,
 		RetainStates: n.cfg.RetainStates, KeepBlocks: n.cfg.KeepBlocks, MaxPool: n.cfg.MaxPool, MaxPerSender: n.cfg.MaxPerSender,
-		PoolMetrics: n.cfg.Metrics.Pool, StateMetrics: n.cfg.Metrics.States, Logger: n.log,
+		PoolMetrics: n.cfg.Metrics.Pool, StateMetrics: n.cfg.Metrics.States, Logger: n.log, Applied: n.applied,
 	}
 	for _, a := range n.accounts {
 		cfg.Genesis[a.Address] = types.Account{Balance: new(big.Int).Mul(big.NewInt(genesisEther), big.NewInt(params.Ether))}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"maps"
 	"sync"
 
 	"github.com/jamq/jamq"
@@ -64,6 +65,22 @@ func (l *progress) note(c *bundlequeue.Changed, slot jamq.Slot) {
 	}
 }
 
+// queued records that a new block waits for its package. The queue reports only later states.
+func (l *progress) queued(number uint64, slot jamq.Slot) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, known := l.of[number]
+	if !known {
+		p.Status = bundlequeue.Queued.String()
+	}
+	p.Slots = maps.Clone(p.Slots)
+	if p.Slots == nil {
+		p.Slots = make(map[string]jamq.Slot)
+	}
+	p.Slots[bundlequeue.Queued.String()] = slot
+	l.of[number] = p
+}
+
 // forget removes a block that has failed.
 func (l *progress) forget(number uint64) {
 	l.mu.Lock()
@@ -88,6 +105,13 @@ func (n *Node) Progress(number uint64) Progress {
 
 // PooledProgress returns the progress of a transaction that is in no block.
 func (n *Node) PooledProgress() Progress { return Progress{Status: "pooled"} }
+
+// applied records a new block. recoverProgress does so for those that are recovered.
+func (n *Node) applied(number uint64) {
+	if n.builder != nil {
+		n.progress.queued(number, n.JAMSlot())
+	}
+}
 
 // observe records an effect of the queue. It runs on the runner's goroutine.
 func (n *Node) observe(o submit.Observation) {
