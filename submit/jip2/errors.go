@@ -45,6 +45,17 @@ const (
 	CodeReportUnavailable = 2
 	// CodeSegmentUnavailable means that the node does not have a data segment.
 	CodeSegmentUnavailable = 3
+	// CodeProofUnavailable means that the node cannot make a proof about a block,
+	// or has forgotten the block's outputs.
+	CodeProofUnavailable = 4
+	// CodeLeafNotFound means that the service yielded nothing in the block, or that
+	// the output log has no such leaf.
+	CodeLeafNotFound = 5
+	// CodeCommitmentsUnavailable means that the node has no BEEFY signatures for a
+	// final block.
+	CodeCommitmentsUnavailable = 6
+	// CodeNotFinal means that the block is not final.
+	CodeNotFinal = 7
 	// CodeInvalidRequest means that the request is not one of JSON-RPC 2.0.
 	CodeInvalidRequest = -32600
 	// CodeMethodNotFound means that the node does not have the method.

@@ -100,6 +100,8 @@ func TestHostileShapes(t *testing.T) {
 		"parameters": func() error { _, err := DecodeParameters(raw); return err },
 		"descriptor": func() error { return new(BlockDescriptor).UnmarshalJSON(raw) },
 		"request":    func() error { return new(PreimageRequest).UnmarshalJSON(raw) },
+		"proof":      func() error { return new(AccumulationOutputProof).UnmarshalJSON(raw) },
+		"signatures": func() error { return new(BeefyCommitments).UnmarshalJSON(raw) },
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
