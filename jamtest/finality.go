@@ -240,19 +240,53 @@ func (c *Chain) proveByLog(d *proof.Document, in *block, output proof.Output) (e
 	if d.Log.Log, err = proof.ProveLog(c.finalized.state.leaves.all(), int(in.state.leaves.index)); err != nil {
 		return err
 	}
+	d.Beefy, err = c.beefy(c.finalized)
+	return err
+}
+
+// beefy returns the signatures of just enough validators over the log after a
+// final block.
+func (c *Chain) beefy(b *block) (*proof.Beefy, error) {
 	v, err := c.quorum()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	d.Beefy = &proof.Beefy{Peak: c.finalized.beefyRoot}
+	out := &proof.Beefy{Peak: b.beefyRoot}
 	for _, i := range v.signing {
-		s, err := v.bls[i].SignPeak(d.Beefy.Peak, uint16(i))
+		s, err := v.bls[i].SignPeak(out.Peak, uint16(i))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		d.Beefy.Signatures = append(d.Beefy.Signatures, s)
+		out.Signatures = append(out.Signatures, s)
 	}
-	return nil
+	return out, nil
+}
+
+// OutputLog returns the outputs of a block and the leaves of the output log after
+// it, for hosts that make proofs themselves. The error wraps [ErrNoCommitments] or
+// [ErrUnknownBlock].
+func (c *Chain) OutputLog(hash jamq.HeaderHash) (outputs []proof.Output, leaves []common.Hash, err error) {
+	if c.cfg.Commit == nil {
+		return nil, nil, fmt.Errorf("%w: Config.Commit is nil", ErrNoCommitments)
+	}
+	b, ok := c.blocks[hash]
+	if !ok {
+		return nil, nil, fmt.Errorf("%w: %s", ErrUnknownBlock, hash)
+	}
+	return slices.Clone(b.state.outputs), b.state.leaves.all(), nil
+}
+
+// Beefy returns the signatures over the output log after a final block. Just more
+// than two thirds of the validators sign. The error wraps [ErrNoCommitments], or
+// [ErrNotFinal], also if too few validators can sign.
+func (c *Chain) Beefy(hash jamq.HeaderHash) (*proof.Beefy, error) {
+	switch {
+	case c.cfg.Commit == nil:
+		return nil, fmt.Errorf("%w: Config.Commit is nil", ErrNoCommitments)
+	case !c.Contains(c.finalized.Hash, hash):
+		return nil, fmt.Errorf("%w: block %s", ErrNotFinal, hash)
+	}
+	return c.beefy(c.blocks[hash])
 }
 
 // precommit returns the votes of just enough validators for a final block.

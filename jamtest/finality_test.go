@@ -190,6 +190,40 @@ func TestProveNeedsCommitments(t *testing.T) {
 	require.NoError(t, err)
 	_, err = chain.Prove(rollup, 1, jamtest.ByStorage)
 	require.ErrorIs(t, err, jamtest.ErrNoCommitments)
+	_, _, err = chain.OutputLog(chain.Best().Hash)
+	require.ErrorIs(t, err, jamtest.ErrNoCommitments)
+	_, err = chain.Beefy(chain.Finalized().Hash)
+	require.ErrorIs(t, err, jamtest.ErrNoCommitments)
+}
+
+// A host has the log after any block, and signatures over it after final blocks only.
+func TestOutputLogAndSignatures(t *testing.T) {
+	chain := committed(t, 2)
+	trust, err := chain.Trust(rollup)
+	require.NoError(t, err)
+	for _, b := range []jamq.Block{chain.Finalized(), chain.Best()} {
+		outputs, leaves, err := chain.OutputLog(b.Hash)
+		require.NoError(t, err)
+		at, _ := chain.AnchorBlock(b.Hash)
+		var log proof.Log
+		for _, leaf := range leaves {
+			log.Append(leaf)
+		}
+		require.Equal(t, at.BeefyRoot, log.SuperPeak())
+		require.Equal(t, proof.OutputRoot(outputs), leaves[len(leaves)-1])
+		beefy, err := chain.Beefy(b.Hash)
+		if b.Hash == chain.Best().Hash {
+			require.ErrorIs(t, err, jamtest.ErrNotFinal)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, at.BeefyRoot, beefy.Peak)
+		require.NoError(t, beefy.Verify(trust))
+	}
+	_, _, err = chain.OutputLog(jamq.HeaderHash{})
+	require.ErrorIs(t, err, jamtest.ErrUnknownBlock)
+	_, err = chain.Beefy(jamq.HeaderHash{})
+	require.ErrorIs(t, err, jamtest.ErrNotFinal)
 }
 
 // A proof is made on the simulated chain and checked with nothing but the trust.

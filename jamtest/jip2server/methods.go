@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/crypto/blake2b"
@@ -166,6 +167,9 @@ func (s *Server) query(method string, a *args) (any, *Error) {
 			return nil, e
 		}
 		return s.status(head, pkg, anchor)
+	}
+	if slices.Contains(proofMethods, method) {
+		return s.proofs(method, a)
 	}
 	return nil, s.cfg.unknown(method)
 }

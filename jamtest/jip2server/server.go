@@ -63,6 +63,10 @@ type Error struct {
 const (
 	codeOther       = 0
 	codeUnavailable = 1
+	codeNoProof     = 4
+	codeNoLeaf      = 5
+	codeUnsigned    = 6
+	codeNotFinal    = 7
 	codeParse       = -32700
 	codeRequest     = -32600
 	codeMethod      = -32601
