@@ -46,7 +46,8 @@
 // nodes, and calls its method Prove. A host with a JAM node's answer to a state
 // request calls statetrie.Collect. [ProveOutput] and [ProveLog] make proofs
 // through the output log, and [ProveTransaction] the last link. Validators call
-// [Precommit.Sign].
+// [Precommit.Sign]. A host without the state gets the links through the output log
+// from a JAM node over JIP-2: see package canonical/proof/jip2proof.
 //
 // # Open questions of JAM
 //

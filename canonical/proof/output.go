@@ -135,7 +135,9 @@ func (p *OutputProof) Root(output Output) (common.Hash, error) {
 }
 
 // VerifyOutput checks that the block with the given [OutputRoot] has the
-// output. The error wraps ErrOutput.
+// output. The error wraps ErrOutput. The root does not bind p.Count, because trees
+// over different numbers of outputs can have the same path, so the position of the
+// output is not certain.
 func VerifyOutput(root common.Hash, output Output, p OutputProof) error {
 	have, err := p.Root(output)
 	if err == nil && have != root {
