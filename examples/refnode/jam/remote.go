@@ -144,8 +144,9 @@ func (r *Remote) count(ctx context.Context, at jamq.HeaderHash) (uint64, error) 
 	return binary.LittleEndian.Uint64(value), nil
 }
 
-// errJIP2 is the reason why a remote chain offers no proofs.
-var errJIP2 = fmt.Errorf("%w: JIP-2, by which the JAM node is asked, has neither state proofs nor finality votes", ErrNoProofs)
+// errJIP2 is returned for a remote chain. Its service need not commit, and JIP-2 does
+// not return the validators' keys.
+var errJIP2 = fmt.Errorf("%w: refnode makes none on a chain behind JIP-2; package canonical/proof/jip2proof makes them from the answers of a JAM node that has JIP-2's BEEFY methods", ErrNoProofs)
 
 // Prove implements Network.
 func (r *Remote) Prove(context.Context, uint64) (*proof.Document, error) { return nil, errJIP2 }
