@@ -53,7 +53,7 @@ func testWithHardhat(t *testing.T, file string, tests int) {
 
 // A test of a contract as Hardhat's users write it passes on the node, with fixtures, matchers
 // and helpers.
-func TestHardhat(t *testing.T) { testWithHardhat(t, "Coin.js", 7) }
+func TestHardhat(t *testing.T) { testWithHardhat(t, "Coin.js", 8) }
 
 // Tests that let a year go by start from a fixture, each at the time of the fixture.
 func TestHardhatTime(t *testing.T) { testWithHardhat(t, "Vault.js", 10) }
