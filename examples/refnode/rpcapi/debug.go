@@ -81,7 +81,7 @@ func checkTracer(name string, config json.RawMessage) error {
 		}
 	}
 	for _, name := range names {
-		if tracers.DefaultDirectory.IsJS(name) {
+		if name == boundedTracer || tracers.DefaultDirectory.IsJS(name) {
 			return invalidParams("tracer %.40q not found: want callTracer, prestateTracer or another tracer written in Go, or none for the struct logger; "+
 				"this node has no interpreter for tracers in JavaScript", name)
 		}
@@ -89,10 +89,11 @@ func checkTracer(name string, config json.RawMessage) error {
 	return nil
 }
 
-// errTransactionNotFound and errGenesis are geth's.
+// The texts are geth's.
 var (
 	errTransactionNotFound = errors.New("transaction not found")
 	errGenesis             = errors.New("genesis is not traceable")
+	errTraceTime           = errors.New("execution timeout")
 )
 
 // TraceTransaction implements debug_traceTransaction. It traces any executed
@@ -135,8 +136,8 @@ func (d *Debug) TraceBlockByHash(ctx context.Context, hash common.Hash, config *
 
 // txTrace is the trace of a transaction in that of a block.
 type txTrace struct {
-	TxHash common.Hash `json:"txHash"`
-	Result any         `json:"result"`
+	TxHash common.Hash     `json:"txHash"`
+	Result json.RawMessage `json:"result"`
 }
 
 // traceAll traces the transactions of a block at the indices from first to before last.
@@ -153,11 +154,14 @@ func (d *Debug) traceAll(ctx context.Context, b *node.Block, first, last int, co
 	if err != nil {
 		return nil, err
 	}
-	traces := make([]txTrace, 0, last-first)
+	traces, size := make([]txTrace, 0, last-first), 0
 	for i := first; i < last; i++ {
 		result, err := d.traceOne(ctx, b, i, sdb, block, config)
 		if err != nil {
 			return nil, err
+		}
+		if size += len(result); i > first && size > d.cfg.BatchBytes {
+			return nil, tooManyTraces(d.cfg.BatchBytes)
 		}
 		traces = append(traces, txTrace{b.Transactions()[i].Hash(), result})
 	}
@@ -165,7 +169,7 @@ func (d *Debug) traceAll(ctx context.Context, b *node.Block, first, last int, co
 }
 
 // traceOne traces a transaction on the state before it. It changes the state to that after it.
-func (d *Debug) traceOne(ctx context.Context, b *node.Block, index int, sdb *state.StateDB, block vm.BlockContext, config *tracers.TraceConfig) (any, error) {
+func (d *Debug) traceOne(ctx context.Context, b *node.Block, index int, sdb *state.StateDB, block vm.BlockContext, config *tracers.TraceConfig) (json.RawMessage, error) {
 	tx, chain := b.Transactions()[index], d.node.ChainConfig()
 	msg, err := core.TransactionToMessage(tx, d.signer, b.BaseFee())
 	if err != nil {
@@ -173,7 +177,7 @@ func (d *Debug) traceOne(ctx context.Context, b *node.Block, index int, sdb *sta
 	}
 	msg.SkipEOACheck() // the block had it
 	at := &tracers.Context{BlockHash: b.Hash(), BlockNumber: b.Number(), TxIndex: index, TxHash: tx.Hash()}
-	tracer, err := newTracer(config, at, chain)
+	tracer, err := d.newTracer(config, at, chain)
 	if err != nil {
 		return nil, err
 	}
@@ -186,10 +190,13 @@ func (d *Debug) traceOne(ctx context.Context, b *node.Block, index int, sdb *sta
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
+	if ctx.Err() != nil {
+		return nil, errTraceTime
+	}
 	machine := vm.NewEVM(block, state.NewHookedState(sdb, tracer.Hooks), chain, vm.Config{Tracer: tracer.Hooks})
 	defer machine.Release()
 	defer context.AfterFunc(ctx, func() {
-		tracer.Stop(errors.New("execution timeout"))
+		tracer.Stop(errTraceTime)
 		machine.Cancel()
 	})()
 	sdb.SetTxContext(tx.Hash(), index, uint32(index+1))
@@ -201,12 +208,16 @@ func (d *Debug) traceOne(ctx context.Context, b *node.Block, index int, sdb *sta
 }
 
 // newTracer returns the tracer of a configuration, the struct logger if it names none.
-func newTracer(config *tracers.TraceConfig, at *tracers.Context, chain *params.ChainConfig) (*tracers.Tracer, error) {
+func (d *Debug) newTracer(config *tracers.TraceConfig, at *tracers.Context, chain *params.ChainConfig) (*tracers.Tracer, error) {
 	if config.Tracer != nil {
-		return tracers.DefaultDirectory.New(*config.Tracer, at, config.TracerConfig, chain)
+		return d.bounds(config).tracer(at, chain)
 	}
 	l := logger.NewStructLogger(config.Config)
 	return &tracers.Tracer{Hooks: l.Hooks(), GetResult: l.GetResult, Stop: l.Stop}, nil
+}
+
+func (d *Debug) bounds(config *tracers.TraceConfig) *bounds {
+	return &bounds{*config.Tracer, config.TracerConfig, d.cfg.BatchBytes}
 }
 
 // TraceCall implements debug_traceCall. It traces a call like eth_call, with
@@ -215,7 +226,15 @@ func (d *Debug) TraceCall(ctx context.Context, args traceArgs, at *rpc.BlockNumb
 	if config == nil {
 		config = &tracers.TraceCallConfig{}
 	}
-	return d.trace(ctx, &config.TraceConfig, func(ctx context.Context, _ *tracers.TraceConfig) (any, error) {
+	return d.trace(ctx, &config.TraceConfig, func(ctx context.Context, bounded *tracers.TraceConfig) (any, error) {
+		if bounded.Tracer != nil {
+			raw, err := json.Marshal(d.bounds(bounded))
+			if err != nil {
+				return nil, err
+			}
+			name := boundedTracer
+			bounded.Tracer, bounded.TracerConfig = &name, raw
+		}
 		return traceCall(ctx, args.raw, at, config, d.calls.TraceCall)
 	})
 }

@@ -2,10 +2,13 @@ package rpcapi
 
 import (
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/examples/refnode/node"
 )
 
 // JavaScript tracers and unknown tracers are refused with an error. If one of them
@@ -28,6 +31,7 @@ func TestUnknownTracers(t *testing.T) {
 		}{
 			{m{"tracer": "nonsense"}, `tracer "nonsense" not found`},
 			{m{"tracer": ""}, `tracer "" not found`},
+			{m{"tracer": boundedTracer, "tracerConfig": m{"name": "nonsense"}}, "not found"},
 			{m{"tracer": "{step: function() {}, fault: function() {}, result: function() { return 1 }}"}, "no interpreter for tracers in JavaScript"},
 			{m{"tracer": "muxTracer", "tracerConfig": m{"callTracer": nil, "nonsense": m{}}}, `tracer "nonsense" not found`},
 			{m{"tracer": "muxTracer", "tracerConfig": m{"muxTracer": m{"nonsense": m{}}}}, "muxTracer in muxTracer"},
@@ -64,5 +68,60 @@ func TestTraceCallAt(t *testing.T) {
 	for index, number := range map[string]string{"0x1": "1", "0xffffffffffffffff": "-1"} {
 		_, err = trace(m{"txIndex": index})
 		require.EqualError(t, err, "transaction index "+number+" out of range for block "+receipt.BlockHash.Hex())
+	}
+}
+
+// nativeTracers are go-ethereum's tracers that are written in Go.
+var nativeTracers = []m{
+	{"tracer": "callTracer"}, {"tracer": "flatCallTracer"}, {"tracer": "prestateTracer"}, {"tracer": "4byteTracer"},
+	{"tracer": "noopTracer"}, {"tracer": "erc7562Tracer"}, {"tracer": "keccak256PreimageTracer"}, {"tracer": "muxTracer", "tracerConfig": m{"callTracer": nil, "keccak256PreimageTracer": nil}},
+}
+
+// Every tracer can be stopped, before and during the first call. Several of go-ethereum's own
+// ended the process or crashed.
+func TestStoppedTracers(t *testing.T) {
+	s := serve(t, func(_ *node.Config, c *Config) { c.CallTime, c.GasCap = 50*time.Millisecond, 1<<40 })
+	c := s.dial(s.server.URL)
+	tx := s.send(0, &common.Address{1}, 1, nil)
+	r := s.mined(tx)
+	endless := m{"data": "0x5b5f56"} // JUMPDEST PUSH0 JUMP
+	for _, config := range nativeTracers {
+		for _, timeout := range []string{"0s", "1h"} {
+			config["timeout"] = timeout
+			err := c.CallContext(t.Context(), new(any), "debug_traceCall", endless, "latest", config)
+			require.EqualError(t, err, "execution timeout", config)
+		}
+		config["timeout"] = "0s"
+		require.EqualError(t, c.CallContext(t.Context(), new(any), "debug_traceTransaction", tx.Hash(), config), "execution timeout", config)
+		require.EqualError(t, c.CallContext(t.Context(), new(any), "debug_traceBlockByHash", r.BlockHash, config), "execution timeout", config)
+		delete(config, "timeout")
+		require.NoError(t, c.CallContext(t.Context(), new(any), "debug_traceTransaction", tx.Hash(), config), config)
+	}
+	require.EqualError(t, c.CallContext(t.Context(), new(any), "debug_traceTransaction", tx.Hash(), m{"timeout": "0s"}), "execution timeout")
+}
+
+// A trace with more bytes than an answer may have is refused before it is in memory: calls with
+// much input cost little gas.
+func TestHugeTraces(t *testing.T) {
+	s := serve(t, func(_ *node.Config, c *Config) { c.BatchBytes = 1 << 20 })
+	c := s.dial(s.server.URL)
+	// Calls of 0x99 with 64 KiB, without end: JUMPDEST PUSH0 PUSH0 PUSH3 0x010000 PUSH0 PUSH0
+	// PUSH1 0x99 PUSH0 CALL POP PUSH0 JUMP
+	calls := common.FromHex("0x5b5f5f620100005f5f60995ff1505f56")
+	tx := s.send(0, nil, 0, calls)
+	r := s.mined(tx)
+	for _, config := range nativeTracers {
+		message := m{"data": hexutil.Bytes(calls), "gas": "0x100000"}
+		for method, args := range map[string][]any{
+			"debug_traceCall": {message, "latest", config}, "debug_traceTransaction": {tx.Hash(), config}, "debug_traceBlockByHash": {r.BlockHash, config},
+		} {
+			err := c.CallContext(t.Context(), new(any), method, args...)
+			if name := config["tracer"]; name == "keccak256PreimageTracer" || name == "prestateTracer" {
+				require.NoError(t, err, config) // it does not have the calls
+				continue
+			}
+			require.EqualError(t, err, "the traces have more than 1048576 bytes", config)
+			require.Equal(t, codeTooMany, code(err))
+		}
 	}
 }

@@ -1,0 +1,147 @@
+package rpcapi
+
+import (
+	"encoding/json"
+	"math/big"
+	"sync/atomic"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/tracing"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/eth/tracers"
+	"github.com/ethereum/go-ethereum/params"
+)
+
+// boundedTracer is the name under which go-ethereum's API finds the constructor of tracers
+// that can be stopped and have a maximum size. Its configuration is a bounds. Clients cannot
+// name it.
+const boundedTracer = "jamqBoundedTracer"
+
+func init() {
+	tracers.DefaultDirectory.Register(boundedTracer, func(at *tracers.Context, config json.RawMessage, chain *params.ChainConfig) (*tracers.Tracer, error) {
+		var b bounds
+		if err := json.Unmarshal(config, &b); err != nil {
+			return nil, err
+		}
+		return b.tracer(at, chain)
+	}, false)
+}
+
+// bounds has a tracer by its name and configuration, and the maximum number of bytes of the
+// calls and logs in its result.
+type bounds struct {
+	Name   string
+	Config json.RawMessage
+	Most   int
+}
+
+// bounded makes go-ethereum's tracers safe for callers who are not trusted. Some of those
+// tracers have no function Stop, although go-ethereum calls it in another goroutine when the
+// time is over, which would end the process. Others fail if they are stopped before the
+// first call begins. All of them copy the input of every call, so that a transaction of a
+// million gas could make them take gigabytes. Once a bounded tracer has stopped, it calls
+// the other no more, and its result is the reason.
+type bounded struct {
+	*tracers.Tracer
+	most, left int // bytes
+	reason     atomic.Pointer[error]
+}
+
+// tracer returns a new tracer within the bounds.
+func (b *bounds) tracer(at *tracers.Context, chain *params.ChainConfig) (*tracers.Tracer, error) {
+	inner, err := tracers.DefaultDirectory.New(b.Name, at, b.Config, chain)
+	if err != nil {
+		return nil, err
+	}
+	t := &bounded{Tracer: inner, most: b.Most, left: b.Most}
+	hooks := *inner.Hooks
+	t.hook(&hooks)
+	return &tracers.Tracer{Hooks: &hooks, GetResult: t.result, Stop: t.stop}, nil
+}
+
+// stop stops the tracer for a reason, unless it has stopped before.
+func (t *bounded) stop(reason error) { t.reason.CompareAndSwap(nil, &reason) }
+
+// result returns the result of the tracer, or the reason why it was stopped.
+func (t *bounded) result() (json.RawMessage, error) {
+	if reason := t.reason.Load(); reason != nil {
+		return nil, *reason
+	}
+	return t.GetResult()
+}
+
+// runs counts bytes of the result, and reports whether the tracer has not been stopped.
+func (t *bounded) runs(bytes int) bool {
+	if t.left -= bytes; t.left < 0 {
+		t.stop(tooManyTraces(t.most))
+	}
+	return t.reason.Load() == nil
+}
+
+// hook replaces those hooks that go-ethereum's tracers have during the execution, if they are
+// set, by others that count, and that do nothing after the stop.
+func (t *bounded) hook(h *tracing.Hooks) {
+	inner := t.Hooks
+	if inner.OnEnter != nil {
+		h.OnEnter = func(depth int, op byte, from, to common.Address, input []byte, gas uint64, value *big.Int) {
+			if t.runs(emptyTrace + 2*len(input)) {
+				inner.OnEnter(depth, op, from, to, input, gas, value)
+			}
+		}
+	}
+	if inner.OnEnterV2 != nil {
+		h.OnEnterV2 = func(depth int, op byte, from, to common.Address, input []byte, gas tracing.Gas, value *big.Int) {
+			if t.runs(emptyTrace + 2*len(input)) {
+				inner.OnEnterV2(depth, op, from, to, input, gas, value)
+			}
+		}
+	}
+	if inner.OnExit != nil {
+		h.OnExit = func(depth int, output []byte, gasUsed uint64, err error, reverted bool) {
+			if t.runs(2 * len(output)) {
+				inner.OnExit(depth, output, gasUsed, err, reverted)
+			}
+		}
+	}
+	if inner.OnExitV2 != nil {
+		h.OnExitV2 = func(depth int, output []byte, left tracing.Gas, err error, reverted bool) {
+			if t.runs(2 * len(output)) {
+				inner.OnExitV2(depth, output, left, err, reverted)
+			}
+		}
+	}
+	if inner.OnOpcode != nil {
+		h.OnOpcode = func(pc uint64, op byte, gas, cost uint64, scope tracing.OpContext, data []byte, depth int, err error) {
+			if t.runs(0) {
+				inner.OnOpcode(pc, op, gas, cost, scope, data, depth, err)
+			}
+		}
+	}
+	if inner.OnOpcodeV2 != nil {
+		h.OnOpcodeV2 = func(pc uint64, op byte, gas, cost tracing.Gas, scope tracing.OpContext, data []byte, depth int, err error) {
+			if t.runs(0) {
+				inner.OnOpcodeV2(pc, op, gas, cost, scope, data, depth, err)
+			}
+		}
+	}
+	t.hookEnds(h)
+}
+
+// hookEnds is hook for the logs and the end of a transaction.
+func (t *bounded) hookEnds(h *tracing.Hooks) {
+	inner := t.Hooks
+	if inner.OnLog != nil {
+		h.OnLog = func(log *types.Log) {
+			if t.runs(emptyTrace + 2*len(log.Data)) {
+				inner.OnLog(log)
+			}
+		}
+	}
+	if inner.OnTxEnd != nil {
+		h.OnTxEnd = func(receipt *types.Receipt, err error) {
+			if t.runs(0) {
+				inner.OnTxEnd(receipt, err)
+			}
+		}
+	}
+}
