@@ -110,6 +110,18 @@ func TestHugeTraces(t *testing.T) {
 	calls := common.FromHex("0x5b5f5f620100005f5f60995ff1505f56")
 	tx := s.send(0, nil, 0, calls)
 	r := s.mined(tx)
+	// Hashes of 64 KiB that differ: JUMPDEST GAS PUSH0 MSTORE PUSH3 0x010000 PUSH0 KECCAK256 POP
+	// PUSH0 JUMP
+	hashes := m{"data": "0x5b5a5f52620100005f20505f56", "gas": "0x200000"}
+	for name, text := range map[string]string{
+		"keccak256PreimageTracer": "the traces have more than 1048576 bytes", "erc7562Tracer": "the traces have more than 1048576 bytes", "callTracer": "",
+	} {
+		if err := c.CallContext(t.Context(), new(any), "debug_traceCall", hashes, "latest", m{"tracer": name}); text == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, text, name)
+		}
+	}
 	for _, config := range nativeTracers {
 		message := m{"data": hexutil.Bytes(calls), "gas": "0x100000"}
 		for method, args := range map[string][]any{

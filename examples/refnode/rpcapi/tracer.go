@@ -8,6 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/tracing"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/eth/tracers"
 	"github.com/ethereum/go-ethereum/params"
 )
@@ -28,7 +29,7 @@ func init() {
 }
 
 // bounds has a tracer by its name and configuration, and the maximum number of bytes of the
-// calls and logs in its result.
+// calls, logs and hashed data in its result.
 type bounds struct {
 	Name   string
 	Config json.RawMessage
@@ -112,19 +113,37 @@ func (t *bounded) hook(h *tracing.Hooks) {
 	}
 	if inner.OnOpcode != nil {
 		h.OnOpcode = func(pc uint64, op byte, gas, cost uint64, scope tracing.OpContext, data []byte, depth int, err error) {
-			if t.runs(0) {
+			if t.runs(hashed(op, scope)) {
 				inner.OnOpcode(pc, op, gas, cost, scope, data, depth, err)
 			}
 		}
 	}
 	if inner.OnOpcodeV2 != nil {
 		h.OnOpcodeV2 = func(pc uint64, op byte, gas, cost tracing.Gas, scope tracing.OpContext, data []byte, depth int, err error) {
-			if t.runs(0) {
+			if t.runs(hashed(op, scope)) {
 				inner.OnOpcodeV2(pc, op, gas, cost, scope, data, depth, err)
 			}
 		}
 	}
 	t.hookEnds(h)
+}
+
+// maxPadding is the number of bytes beyond the memory up to which go-ethereum's tracers copy
+// data that an instruction hashes, even if the instruction has not enough gas.
+const maxPadding = 1 << 20
+
+// hashed returns the size in hex of the data that an instruction hashes, because some tracers
+// keep the data.
+func hashed(op byte, scope tracing.OpContext) int {
+	stack := scope.StackData()
+	if vm.OpCode(op) != vm.KECCAK256 || len(stack) < 2 {
+		return 0
+	}
+	size := &stack[len(stack)-2]
+	if most := uint64(len(scope.MemoryData()) + maxPadding); size.GtUint64(most) {
+		return 0
+	}
+	return 2 * int(size.Uint64())
 }
 
 // hookEnds is hook for the logs and the end of a transaction.
