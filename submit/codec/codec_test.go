@@ -368,7 +368,7 @@ func TestDecodedMemory(t *testing.T) {
 	for _, test := range []struct {
 		preimages, size int
 		refused         bool
-	}{{100_000, 0, false}, {180_000, 0, false}, {200_000, 0, true}, {1_000_000, 0, true}, {200_000, 8, false}, {400_000, 22, false}} {
+	}{{100_000, 0, false}, {180_000, 0, false}, {200_000, 0, true}, {1_000_000, 0, true}, {200_000, 16, false}, {400_000, 22, false}} {
 		x := codec.Extrinsics{Preimages: make(codec.Preimages, test.preimages)}
 		for i := range x.Preimages {
 			x.Preimages[i].Data = make([]byte, test.size)
