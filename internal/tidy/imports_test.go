@@ -108,6 +108,16 @@ func TestImportRules(t *testing.T) {
 	}
 }
 
+// Hosts copy the example of the README, with its tests.
+func TestCopiedExampleImportsNothingInternal(t *testing.T) {
+	dir := filepath.Join(root, "examples", "embed")
+	imports := goList(t, dir, "-f", "{{range .Imports}}{{.}}\n{{end}}{{range .TestImports}}{{.}}\n{{end}}{{range .XTestImports}}{{.}}\n{{end}}", ".")
+	require.Contains(t, imports, module+"/builder")
+	for _, imported := range imports {
+		require.NotContains(t, imported, "/internal/")
+	}
+}
+
 // The root package holds shared types. From go-ethereum it takes only common.
 func TestRootImportsOnlyCommon(t *testing.T) {
 	for _, imported := range goList(t, root, "-f", "{{join .Imports \"\\n\"}}", ".") {
@@ -173,6 +183,7 @@ func goList(t *testing.T, dir string, args ...string) []string {
 	t.Helper()
 	cmd := exec.Command("go", append([]string{"list"}, args...)...)
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=") // the workspace, also if the tests run without it
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

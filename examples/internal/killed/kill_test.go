@@ -1,6 +1,6 @@
 //go:build unix
 
-package embed
+package killed
 
 import (
 	"bufio"
@@ -36,7 +36,7 @@ const service jamq.ServiceID = 9
 
 // asBuilder and atNode are the variables that make the test binary a builder: the
 // directory of its log, and the URL of its JAM node.
-const asBuilder, atNode = "EMBED_TEST_DIR", "EMBED_TEST_NODE"
+const asBuilder, atNode = "KILLED_TEST_DIR", "KILLED_TEST_NODE"
 
 // TestMain lets the test binary be the builder that TestKill kills.
 func TestMain(m *testing.M) {
