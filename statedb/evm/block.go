@@ -100,11 +100,11 @@ func NewBlock(view *statedb.View, config *params.ChainConfig, header *types.Head
 }
 
 // SetSigner replaces the signer that recovers the sender of each transaction.
-// It is for rollups whose transactions are not all signed as Ethereum's are,
-// and has the rule that the pool has in txpool.Config.Sender. An account with
-// code may send then: EIP-3607 forbids that because an attacker could find a
-// key with the address of a contract, which is here a matter of the signer.
-// SetSigner must be called before Apply, and for each execution of the block.
+// It is for rollups with other signatures than Ethereum's. The pool of such a
+// rollup has the same rule in txpool.Config.Sender. An account with code may
+// send then. EIP-3607 forbids that on Ethereum, because an attacker could find a
+// key with the address of a contract; here the signer must prevent it. Call
+// SetSigner before Apply, and in each execution of the block.
 func (b *Block) SetSigner(signer types.Signer) { b.signer, b.ownSigner = signer, true }
 
 // checkHeader returns an error if the header lacks a field that its rules need,

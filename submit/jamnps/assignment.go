@@ -188,8 +188,8 @@ func (f *Feed) keepAssignment(ctx context.Context) {
 	}
 }
 
-// sparing and insisting say whether a peer is asked that closes the connection at
-// requests of the state.
+// sparing and insisting decide whether a request of the state also goes to peers that
+// close the connection at such requests.
 const sparing, insisting = maxStateDrops, math.MaxInt
 
 // maxStateDrops is the number of times in a row that a peer may close the connection

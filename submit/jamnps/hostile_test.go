@@ -166,21 +166,8 @@ func TestUnfinishedWayOfAHeadThatGrows(t *testing.T) {
 // A way is not lost because the first request for a newer head fails.
 func TestUnfinishedWayAndAFailureAtTheNextHead(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
-		const timeout = 200 * time.Millisecond
-		w := newWorld(t)
-		g := startPeer(t, w, 1, manners{single: true})
-		f, sink := openFeed(t, openClient(t, w, func(cfg *Config) { cfg.RequestTimeout, cfg.RetryAfter = timeout, timeout }, g), FeedConfig{})
-		head := w.genesis
-		for range 50 {
-			head = w.grow(head, 1)
-		}
-		stop := g.pace(128, timeout/4)
-		bubble.Await(t, time.Millisecond, func() bool {
-			_ = f.catchUp(t.Context(), sink)
-			return f.walked(0) > 30
-		}, "a part of the way")
-		stop()
-		g.set(func() { delete(g.hold, 128); g.refuse[128] = true })
+		w, g, f, sink, head := slowHalf(t)
+		g.set(func() { g.refuse[128] = true })
 		head = w.grow(head, 1)
 		bubble.Await(t, time.Millisecond, func() bool {
 			_, l, _ := f.client.peers[0].announced()

@@ -18,8 +18,9 @@ var ErrContradiction = errors.New("jip2proof: the answers of the JAM node contra
 
 // Links returns the first two links of a document about an output of a service:
 // output is the node's proof of the output, and signed has the signatures over the
-// BEEFY root to which that proof leads. It returns whatever signatures the node has,
-// also if they are too few.
+// BEEFY root to which that proof leads. It returns all signatures of the answer,
+// also if they are too few for proof.Document.Verify. Links does no I/O and is safe
+// for concurrent use.
 //
 // The error wraps ErrContradiction if the roots of the answers differ, if a path or
 // the peaks do not lead to them, or if the validators are not ascending and

@@ -234,10 +234,10 @@ func TestEveryByteMatters(t *testing.T) {
 	}
 	require.NoError(t, verify())
 	changes := 0
-	spoil(answers, "", func(v any) { answers = v.(map[string]any) }, func(what string) {
+	spoil(answers, "", func(v any) { answers = v.(map[string]any) }, func(label string) {
 		changes++
-		if err := verify(); !strings.HasSuffix(what, "inner.leaf_count: one more") {
-			require.Error(t, err, what)
+		if err := verify(); !strings.HasSuffix(label, "inner.leaf_count: one more") {
+			require.Error(t, err, label)
 		}
 	})
 	require.Greater(t, changes, 500)
@@ -246,10 +246,10 @@ func TestEveryByteMatters(t *testing.T) {
 
 // spoil makes every change of one byte, number, element or field of a JSON value, calls then after
 // each, and undoes it.
-func spoil(v any, at string, set func(any), then func(what string)) {
-	change := func(to any, what string) {
+func spoil(v any, at string, set func(any), then func(label string)) {
+	change := func(to any, label string) {
 		set(to)
-		then(at + ": " + what)
+		then(at + ": " + label)
 		set(v)
 	}
 	switch x := v.(type) {

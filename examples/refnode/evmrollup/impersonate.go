@@ -16,10 +16,10 @@ import (
 // impersonated.
 var ErrNotImpersonated = errors.New("evmrollup: the account is not impersonated")
 
-// impersonation lets a developer send transactions of accounts whose keys he does not have,
-// also of contracts. Such a transaction has the address of its sender in the place of the
-// signature, so that its sender is the same at each execution. Only a chain in memory takes
-// them, because any client could send them.
+// impersonation lets a developer send transactions of accounts and contracts without their
+// keys. Such a transaction has the address of its sender in the place of the signature, so that
+// every execution finds the same sender. Only a chain in memory takes such transactions,
+// because any client could write one.
 type impersonation struct {
 	mu       sync.Mutex
 	accounts map[common.Address]bool // false: formerly impersonated
@@ -56,8 +56,8 @@ func (i *impersonation) now(addr common.Address) bool {
 	return i.all || i.accounts[addr]
 }
 
-// ever reports whether an account is impersonated, or was. Its transactions then stay valid
-// while a block with them is undone.
+// ever reports whether an account is or was impersonated. Its transactions stay valid after
+// the impersonation, because a block with them may be undone and made again.
 func (i *impersonation) ever(addr common.Address) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -78,14 +78,14 @@ func (i *impersonation) list() []common.Address {
 	return now
 }
 
-// Impersonate lets SignAs sign transactions of an account, or no longer. It reports whether it
-// did before. It needs a chain in memory.
+// Impersonate decides whether SignAs signs transactions of an account, and returns the decision
+// before. A chain with a disk does not take the transactions.
 func (c *Chain) Impersonate(addr common.Address, on bool) (was bool) {
 	return c.impersonation.set(addr, on)
 }
 
-// ImpersonateAll lets SignAs sign transactions of every account, or no longer of those that
-// Impersonate has not named. It needs a chain in memory.
+// ImpersonateAll decides whether SignAs signs transactions of every account. If not, it signs
+// those of the accounts that Impersonate has named.
 func (c *Chain) ImpersonateAll(on bool) { c.impersonation.setAll(on) }
 
 // Impersonates reports whether SignAs signs transactions of an account.

@@ -41,6 +41,14 @@ func (r *rollup) propose(t *testing.T) builder.Block[*Block] {
 	return builder.Block[*Block]{Number: block.NumberU64(), PreRoot: parent.Root(), Root: root, Body: block}
 }
 
+// addBlock proposes the next block and applies it.
+func (r *rollup) addBlock(t *testing.T) builder.Block[*Block] {
+	t.Helper()
+	b := r.propose(t)
+	require.NoError(t, r.Apply(t.Context(), b))
+	return b
+}
+
 // A transaction that the executor refuses while a block is made has a reason.
 // Here the authorization of another account, which runs first, uses up its
 // nonce.

@@ -81,17 +81,12 @@ func TestIncreaseTimeAfterFastBlocks(t *testing.T) {
 func TestMineWithAnInterval(t *testing.T) {
 	r := recovered(t, keepNothing)
 	r.SetApart(1)
-	apply := func() builder.Block[*Block] {
-		b := r.propose(t)
-		require.NoError(t, r.Apply(t.Context(), b))
-		return b
-	}
 	require.EqualValues(t, 3, r.Mine(3, 60))
 	require.EqualValues(t, 5, r.Mine(2, 7))
-	times := []uint64{apply().Body.Time()}
+	times := []uint64{r.addBlock(t).Body.Time()}
 	var made []builder.Block[*Block]
 	for range 2 {
-		made = append(made, apply())
+		made = append(made, r.addBlock(t))
 	}
 	require.NoError(t, r.Undo(t.Context(), made[1]))
 	require.NoError(t, r.Undo(t.Context(), made[0]))
@@ -99,7 +94,7 @@ func TestMineWithAnInterval(t *testing.T) {
 		if len(times) == 5 {
 			r.Mine(1, 60)
 		}
-		times = append(times, apply().Body.Time())
+		times = append(times, r.addBlock(t).Body.Time())
 	}
 	for i, want := range []uint64{60, 60, 1, 7, 1} {
 		require.Equal(t, want, times[i+1]-times[i], i)

@@ -16,24 +16,19 @@ import (
 // back if its own block and the block that went back are undone.
 func TestRevertedTransactionReturns(t *testing.T) {
 	r := recovered(t, keepNothing)
-	apply := func() builder.Block[*Block] {
-		b := r.propose(t)
-		require.NoError(t, r.Apply(t.Context(), b))
-		return b
-	}
 	snapshot, err := r.Keep()
 	require.NoError(t, err)
 	gone := pay(0, 0, 1)
 	require.NoError(t, r.SendTransaction(gone))
-	first := apply()
+	first := r.addBlock(t)
 	_, err = r.Edit(Edit{Back: snapshot})
 	require.NoError(t, err)
-	second := apply()
+	second := r.addBlock(t)
 	require.Empty(t, hashes(r.waiting()...))
 	require.Nil(t, r.TransactionStatus(gone.Hash()).Block)
 	require.NoError(t, r.Undo(t.Context(), second))
 	require.NoError(t, r.Undo(t.Context(), first))
-	require.Empty(t, apply().Body.Transactions())
+	require.Empty(t, r.addBlock(t).Body.Transactions())
 	require.Empty(t, hashes(r.waiting()...), "it was reverted")
 }
 
@@ -183,22 +178,17 @@ func TestRevertWithFeesUp(t *testing.T) {
 // transaction that only the block made instead has is not executed any more.
 func TestRevertToAnUndoneBlock(t *testing.T) {
 	r := recovered(t, keepNothing)
-	apply := func() builder.Block[*Block] {
-		b := r.propose(t)
-		require.NoError(t, r.Apply(t.Context(), b))
-		return b
-	}
 	require.NoError(t, r.SendTransaction(pay(0, 0, 1)))
-	first := apply()
+	first := r.addBlock(t)
 	snapshot, err := r.Keep()
 	require.NoError(t, err)
 	other := pay(1, 0, 1)
 	require.NoError(t, r.SendTransaction(other))
 	require.NoError(t, r.Undo(t.Context(), first))
-	require.Len(t, apply().Body.Transactions(), 2)
+	require.Len(t, r.addBlock(t).Body.Transactions(), 2)
 	_, err = r.Edit(Edit{Back: snapshot})
 	require.NoError(t, err)
-	require.Equal(t, first.Root, apply().Root)
+	require.Equal(t, first.Root, r.addBlock(t).Root)
 	require.Nil(t, r.TransactionStatus(other.Hash()).Block)
 	require.NoError(t, r.SendTransaction(other))
 }

@@ -141,8 +141,8 @@ type txTrace struct {
 }
 
 // traceAll traces the transactions of a block at the indices from first to before last.
-// go-ethereum's API does not serve here, because it knows neither a developer's edits nor
-// impersonated senders.
+// It does not use go-ethereum's API, which knows neither a developer's edits nor impersonated
+// senders.
 func (d *Debug) traceAll(ctx context.Context, b *node.Block, first, last int, config *tracers.TraceConfig) ([]txTrace, error) {
 	if _, err := whole(b); err != nil {
 		return nil, err

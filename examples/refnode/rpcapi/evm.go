@@ -224,8 +224,8 @@ func (a *Anvil) SetIntervalMining(seconds math.HexOrDecimal64) (bool, error) {
 	return a.evm.setInterval(uint64(seconds), time.Second)
 }
 
-// AutoImpersonateAccount implements anvil_autoImpersonateAccount: every account is
-// impersonated, or no longer those that were not named.
+// AutoImpersonateAccount implements anvil_autoImpersonateAccount. If on is true, every account
+// is impersonated, and otherwise those that anvil_impersonateAccount has named.
 func (a *Anvil) AutoImpersonateAccount(on bool) bool {
 	a.evm.node.ImpersonateAll(on)
 	return true

@@ -92,8 +92,8 @@ func proofOf(view *statedb.View) ([]hexutil.Bytes, error) {
 }
 
 // Verify checks that the proofs lead to the root of a state, and that they prove all values. The
-// error wraps ErrInvalid. Whether the answer is that to a request, with its address and slots, is
-// a matter of the caller.
+// error wraps ErrInvalid. Verify does not know the request, so the caller must compare Address and
+// the keys of the slots with it. It is safe for concurrent use.
 func (a *Account) Verify(root common.Hash) error {
 	if a.StorageHash != root {
 		return fmt.Errorf("%w: storageHash is %s, want the root of the state %s", ErrInvalid, a.StorageHash, root)

@@ -14,12 +14,17 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-var contract, plain, nobody = common.Address{0xc0}, common.Address{0x1}, common.Address{0xee}
+var contract, plain, absent = common.Address{0xc0}, common.Address{0x1}, common.Address{0xee}
 
 // state returns a store and a root with two accounts, one of which has storage.
 func state(t *testing.T) (*statedb.Store, common.Hash) {
 	t.Helper()
 	store := statedb.NewStore(statedb.EIP7864())
+	return store, fill(t, store)
+}
+
+// fill commits the two accounts, and returns the root.
+func fill(t require.TestingT, store *statedb.Store) common.Hash {
 	view, err := store.View(statedb.EmptyRoot)
 	require.NoError(t, err)
 	for i, addr := range []common.Address{contract, plain} {
@@ -29,7 +34,7 @@ func state(t *testing.T) (*statedb.Store, common.Hash) {
 	view.SetStorage(contract, common.Hash{31: 100}, common.Hash{31: 43})
 	root, err := view.Commit()
 	require.NoError(t, err)
-	return store, root
+	return root
 }
 
 // answer returns an answer as a client decodes it.
@@ -53,7 +58,7 @@ func TestVerify(t *testing.T) {
 	require.EqualValues(t, 43, a.StorageProof[1].Value.ToInt().Uint64())
 	require.Zero(t, a.StorageProof[2].Value.ToInt().Sign())
 	require.NoError(t, answer(t, store, root, plain).Verify(root))
-	none := answer(t, store, root, nobody, "0x0")
+	none := answer(t, store, root, absent, "0x0")
 	require.NoError(t, none.Verify(root))
 	require.Zero(t, none.CodeHash)
 	require.Zero(t, none.Balance.ToInt().Sign())
@@ -80,7 +85,7 @@ func TestForgedAnswers(t *testing.T) {
 		"two account proofs":     func(a *Account) { a.AccountProof = append(a.AccountProof, a.AccountProof[0]) },
 		"proof of another":       func(a *Account) { a.AccountProof = of(plain).AccountProof },
 		"proof of a slot":        func(a *Account) { a.AccountProof = a.StorageProof[0].Proof },
-		"slot of another":        func(a *Account) { a.StorageProof[0].Proof = of(nobody).StorageProof[0].Proof },
+		"slot of another":        func(a *Account) { a.StorageProof[0].Proof = of(absent).StorageProof[0].Proof },
 		"slot of an account":     func(a *Account) { a.StorageProof[0].Proof = a.AccountProof },
 		"no slot proof":          func(a *Account) { a.StorageProof[1].Proof = nil },
 		"more than the slot":     func(a *Account) { a.StorageProof[0].Proof = both(t, store, root) },
@@ -128,4 +133,35 @@ func TestParseSlot(t *testing.T) {
 	store, root := state(t)
 	_, err = Prove(func() (*statedb.View, error) { return store.View(root) }, plain, []string{"0xg"})
 	require.ErrorIs(t, err, ErrSlotDigits)
+}
+
+// FuzzVerify: whatever an answer says, Verify accepts only the true values.
+func FuzzVerify(f *testing.F) {
+	store := statedb.NewStore(statedb.EIP7864())
+	root := fill(f, store)
+	open := func() (*statedb.View, error) { return store.View(root) }
+	for _, addr := range []common.Address{contract, plain, absent} {
+		a, err := Prove(open, addr, []string{"0x0", "0x64"})
+		require.NoError(f, err)
+		raw, err := json.Marshal(a)
+		require.NoError(f, err)
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var a Account
+		if json.Unmarshal(raw, &a) != nil || a.Verify(root) != nil {
+			return
+		}
+		view, err := open()
+		require.NoError(t, err)
+		account := view.Account(a.Address)
+		require.Equal(t, account.Balance.ToBig().String(), a.Balance.ToInt().String())
+		require.Equal(t, account.Nonce, uint64(a.Nonce))
+		require.Equal(t, account.CodeHash, a.CodeHash)
+		for _, s := range a.StorageProof {
+			slot, err := ParseSlot(s.Key)
+			require.NoError(t, err)
+			require.Equal(t, view.Storage(a.Address, slot).Big().String(), s.Value.ToInt().String())
+		}
+	})
 }
