@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/submit"
@@ -134,6 +135,11 @@ type Builder[B any] struct {
 	// has made the call of the first task, so that only the root is unknown.
 	proposeAt, finalAt time.Time
 	carried            bool
+
+	// The runner's goroutine owns trust once Run is called. doubted gets its error.
+	trust   trust
+	running bool
+	doubted chan error
 }
 
 // Open returns a builder that continues at the end of its log; an empty log begins a
@@ -141,8 +147,8 @@ type Builder[B any] struct {
 // since, in the order of the log. Nothing else may use the log meanwhile. The host
 // closes the log after Run has returned.
 //
-// Errors wrap ErrInvalidConfig, ErrVersion, ErrCorrupt, ErrOtherRollup, ErrDiverged,
-// ErrLog, or are those of the rollup and of the network.
+// Errors wrap ErrInvalidConfig, ErrVersion, ErrCorrupt, ErrOtherRollup, ErrServiceInUse,
+// ErrDiverged, ErrLog, or are those of the rollup and of the network.
 func Open[B any](ctx context.Context, cfg Config[B], log Log, rollup Rollup[B], network Network) (*Builder[B], error) {
 	if log == nil || rollup == nil || network == nil {
 		return nil, fmt.Errorf("%w: log, rollup or network is nil", ErrInvalidConfig)
@@ -160,6 +166,7 @@ func Open[B any](ctx context.Context, cfg Config[B], log Log, rollup Rollup[B], 
 	b := &Builder[B]{
 		cfg: cfg, rollup: rollup, network: network, log: cfg.Logger, calls: host, records: newRecords(log, host),
 		stored: stored[B]{cfg.Codec, new(atomic.Bool)}, woken: make(chan struct{}, 1), admitting: semaphore.NewWeighted(everyone), interrupt: func() {}, stopped: make(chan struct{}),
+		trust: trust{died: make(map[uint64]anchor.Reason)}, doubted: make(chan error, 1),
 	}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
@@ -176,7 +183,8 @@ func Open[B any](ctx context.Context, cfg Config[B], log Log, rollup Rollup[B], 
 }
 
 // Run runs the builder until ctx ends, and returns its error. It returns another
-// error if the log, the rollup or the network cannot go on. Run may be called once.
+// error if the log, the rollup or the network cannot go on, for example one that wraps
+// ErrLog, ErrDiverged or ErrEvidence. Run may be called once.
 func (b *Builder[B]) Run(ctx context.Context) error {
 	if err := b.runner.Start(ctx); err != nil {
 		return err
@@ -198,10 +206,22 @@ func (b *Builder[B]) runUntil(ctx context.Context) error {
 		return err
 	})
 	group.Go(func() error { return b.work(running) })
-	if err := group.Wait(); ctx.Err() == nil {
-		return err
+	group.Go(func() error {
+		select {
+		case err := <-b.doubted:
+			return err
+		case <-running.Done():
+			return nil
+		}
+	})
+	err := group.Wait()
+	switch failure := b.records.failure(); {
+	case failure != nil: // whatever met it first
+		return failure
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
-	return ctx.Err()
+	return err
 }
 
 // Heads returns the heads of the rollup. Pending is the newest block that the rollup has

@@ -3,7 +3,10 @@ package builder_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -149,4 +152,59 @@ func TestQueueIsSeen(t *testing.T) {
 		})
 		require.Equal(t, []string{"one"}, rollup.State())
 	})
+}
+
+// TestNoCheckpointDuringAdmit: a checkpoint has no change of a Recorder whose record the log may
+// still refuse: it begins when the calls of Admit have ended.
+func TestNoCheckpointDuringAdmit(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m, log := newMachine(t), new(failing)
+		m.cfg.CheckpointEvery = 4
+		rollup := &slowRecorder{}
+		b, err := builder.Open(t.Context(), m.cfg, log, builder.Rollup[words.Body](rollup), m.network)
+		require.NoError(t, err)
+		m.during(b, func(ctx context.Context) {
+			for i := range 20 {
+				require.NoError(t, b.Submit(ctx, fmt.Append(nil, i)))
+				time.Sleep(100 * time.Millisecond)
+			}
+		})
+		require.Positive(t, rollup.checkpoints.Load())
+		require.Zero(t, rollup.between.Load())
+	})
+}
+
+// slowRecorder is a builder.Recorder that counts the checkpoints between a change and its record.
+type slowRecorder struct {
+	words.Saving
+	record               func(...[]byte) error
+	changing             atomic.Bool
+	checkpoints, between atomic.Int64
+}
+
+// Admit implements builder.Rollup.
+func (r *slowRecorder) Admit(_ context.Context, op []byte) error {
+	r.changing.Store(true)
+	defer r.changing.Store(false)
+	r.Wait(string(op))
+	time.Sleep(900 * time.Millisecond)
+	return r.record(op)
+}
+
+// Replay implements builder.Recorder.
+func (r *slowRecorder) Replay(context.Context, []byte) error { return nil }
+
+// Recovered implements builder.Recorder.
+func (r *slowRecorder) Recovered(_ context.Context, record func(...[]byte) error) error {
+	r.record = record
+	return nil
+}
+
+// Checkpoint implements builder.Checkpointer.
+func (r *slowRecorder) Checkpoint(ctx context.Context) ([][]byte, error) {
+	r.checkpoints.Add(1)
+	if r.changing.Load() {
+		r.between.Add(1)
+	}
+	return r.Saving.Checkpoint(ctx)
 }

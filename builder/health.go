@@ -26,7 +26,8 @@ type Health struct {
 }
 
 // Call describes the calls of one method of the host: of rollup, network, codec and log, and
-// Config.Runner.Observe. Network.Follow, which always runs, is not among them.
+// Config.Runner.Observe. Network.Follow, which always runs, is among them only while it fails,
+// and only for a network with the method Health() submit.FeedHealth, as jip2net.Network has.
 type Call struct {
 	// Method is the method with its type, for example "Rollup.Apply". Methods of the optional
 	// interfaces of a rollup, such as Final, have the type Rollup too.
@@ -81,8 +82,19 @@ func (c Call) String() string {
 // Health returns the condition of the builder. It can be called at any time, also after Run has
 // returned.
 func (b *Builder[B]) Health() Health {
-	return Health{Health: b.runner.Health(), Calls: b.calls.list()}
+	h := Health{Health: b.runner.Health(), Calls: b.calls.list()}
+	if n, ok := b.network.(interface{ Health() submit.FeedHealth }); ok {
+		if feed := n.Health(); feed.Following && feed.Failures > 0 {
+			h.Calls = append(h.Calls, Call{
+				Method: "Network.Follow", Failures: feed.Failures, FailingSince: feed.FailingSince, FailedAt: time.Now(), Err: feed.LastError,
+			})
+			slices.SortFunc(h.Calls, byMethod)
+		}
+	}
+	return h
 }
+
+func byMethod(a, b Call) int { return cmp.Compare(a.Method, b.Method) }
 
 // calls makes all calls of the host, so that Health can name those that run or fail. It is safe
 // for concurrent use.
@@ -132,15 +144,19 @@ func (c *calls) judge(ctx context.Context, name string, call func() error) error
 	return cmp.Or(err, refusal)
 }
 
-// mostHung is the number of calls of a method that may hang before no more are made.
-const mostHung = 8
+// mostHung is the number of calls of a method that may hang before more are made only once in
+// hungPause, because each holds a goroutine and a payload forever.
+const (
+	mostHung  = 8
+	hungPause = time.Hour
+)
 
 // await makes a call that can be repeated while an earlier one hangs. If the call has not returned
 // at the deadline of ctx, await leaves it alone and returns an error that wraps ErrHangs. If ctx is
 // canceled, because the builder stops, await waits until the call returns.
 func await[T any](ctx context.Context, c *calls, name string, call func() (T, error)) (result T, err error) {
-	if n := c.running(name); n >= mostHung {
-		return result, fmt.Errorf("%w: have %d calls of %s that run, want fewer than %d", ErrHangs, n, name, mostHung)
+	if n, last := c.running(name); n >= mostHung && time.Since(last) < hungPause {
+		return result, fmt.Errorf("%w: %d calls of %s run; the next one is made %v after the last one, at %s", ErrHangs, n, name, hungPause, last.Add(hungPause).UTC().Format(time.RFC3339))
 	}
 	type answer struct {
 		result T
@@ -164,14 +180,15 @@ func await[T any](ctx context.Context, c *calls, name string, call func() (T, er
 	return result, fmt.Errorf("%w: %s: %w", ErrHangs, name, ctx.Err())
 }
 
-// running returns the number of calls of a method that have not returned.
-func (c *calls) running(name string) int {
+// running returns the number of calls of a method that have not returned, and when the last of
+// them began.
+func (c *calls) running(name string) (n int, last time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if m := c.methods[name]; m != nil {
-		return m.running.Len()
+	if m := c.methods[name]; m != nil && m.running.Len() > 0 {
+		n, last = m.running.Len(), m.running.Back().Value.(time.Time)
 	}
-	return 0
+	return n, last
 }
 
 // list returns those that run or fail.
@@ -188,7 +205,7 @@ func (c *calls) list() (all []Call) {
 			all = append(all, call)
 		}
 	}
-	slices.SortFunc(all, func(a, b Call) int { return cmp.Compare(a.Method, b.Method) })
+	slices.SortFunc(all, byMethod)
 	return all
 }
 

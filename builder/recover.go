@@ -38,6 +38,9 @@ func (b *Builder[B]) recover(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if err := b.checkUnused(ctx); err != nil {
+			return err
+		}
 		final := genesis[B](b.cfg.Runner.Queue.FirstNumber-1, root)
 		b.chain.begin(final, 0)
 		if err := b.beginLog(ctx, &checkpoint[B]{final: final}, nil); err != nil {
@@ -57,6 +60,9 @@ func (b *Builder[B]) recover(ctx context.Context) error {
 		}
 	}
 	b.found = b.runner.Recovered()
+	b.found.Logger = b.log
+	b.trust.earned = b.trust.earned || b.chain.final.Number >= b.chain.first
+	b.trust.lost, b.running = 0, true
 	return nil
 }
 
@@ -132,7 +138,7 @@ func shown[B any](effect bundlequeue.Effect) bundlequeue.Effect {
 		}
 	case bundlequeue.Failed[bundle[B]]:
 		return bundlequeue.Failed[Block[B]]{
-			Ticket: e.Ticket, Number: e.Number, Commitment: e.Commitment, Bundle: e.Bundle.block, Cause: e.Cause, Reason: e.Reason,
+			Ticket: e.Ticket, Number: e.Number, Commitment: e.Commitment, Bundle: e.Bundle.block, Cause: e.Cause, Lost: e.Lost, Reason: e.Reason,
 		}
 	}
 	return effect

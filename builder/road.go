@@ -55,14 +55,15 @@ func (b *Builder[B]) Submit(ctx context.Context, op []byte) error {
 			return err
 		}
 	}
-	if _, ok := b.rollup.(Recorder); ok {
-		defer b.wake()
-		return b.calls.judge(ctx, "Rollup.Admit", func() error { return b.rollup.Admit(ctx, op) })
-	}
+	// No checkpoint begins between a change of the rollup and its record.
 	if err := b.admitting.Acquire(ctx, 1); err != nil {
 		return err
 	}
 	defer b.admitting.Release(1)
+	if _, ok := b.rollup.(Recorder); ok {
+		defer b.wake()
+		return b.calls.judge(ctx, "Rollup.Admit", func() error { return b.rollup.Admit(ctx, op) })
+	}
 	id := newID()
 	if err := b.records.append(slices.Concat([]byte{recordOperation}, id[:], op)); err != nil {
 		return err
@@ -145,7 +146,22 @@ func (b *Builder[B]) follow(ev bundlequeue.Event, effects []bundlequeue.Effect) 
 		b.interrupt()
 		b.mu.Unlock()
 	}
+	if err := b.trust.follow(effects, lostBlock[B]); err != nil && b.running {
+		select {
+		case b.doubted <- err:
+		default: // it stops already
+		}
+	}
 	b.wake()
+}
+
+// lostBlock returns the number of a block that has failed because its packages were
+// lost, and how many.
+func lostBlock[B any](effect bundlequeue.Effect) (number uint64, lost int) {
+	if f, ok := effect.(bundlequeue.Failed[bundle[B]]); ok && f.Number == f.Cause {
+		return f.Number, f.Lost
+	}
+	return 0, 0
 }
 
 // carry lets the rollup follow the log by one task, and checks the root. After an error it is

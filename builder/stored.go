@@ -126,7 +126,7 @@ func (s stored[B]) readBlock(r *wire.Reader) (Block[B], error) {
 }
 
 // version is the version of the format of the log.
-const version = 5
+const version = 6
 
 // ErrVersion is wrapped by the error of a log that another version of this package
 // has written. docs/embedding.md describes the upgrade.

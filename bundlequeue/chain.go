@@ -1,6 +1,7 @@
 package bundlequeue
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -33,16 +34,39 @@ func restoreChain(spec jamq.ChainSpec, snapshot []byte) (*chain, error) {
 }
 
 // Observe implements Evidence.
-func (c *chain) Observe(_ time.Time, ev Event) ([]Effect, error) {
+func (c *chain) Observe(_ time.Time, ev Event) (effects []Effect, err error) {
 	switch ev := ev.(type) {
 	case Imported:
-		return nil, c.view.ImportBest(&ev.Block, ev.Best)
+		err = c.importBlock(&ev.Block, ev.Best)
 	case FinalizedBlock:
-		return nil, c.view.Finalize(ev.Hash)
+		err = c.view.Finalize(ev.Hash)
 	case Continue:
-		return nil, c.view.Continue(ev.Root, ev.State, ev.Accumulated)
+		err = c.view.Continue(ev.Root, ev.State, ev.Accumulated)
+	default:
+		err = fmt.Errorf("%w: %T, want imported blocks", ErrWrongEvidence, ev)
 	}
-	return nil, fmt.Errorf("%w: %T, want imported blocks", ErrWrongEvidence, ev)
+	if err != nil {
+		return nil, err
+	}
+	for _, pkg := range c.view.Contradictions() {
+		effects = append(effects, Resurrected{Package: pkg})
+	}
+	return effects, nil
+}
+
+// importBlock imports a block. If the block cannot descend from the finalized
+// one, it only becomes known as such, because the host delivers its descendants
+// too. If only the best block is older than the finalized one, it is ignored.
+func (c *chain) importBlock(b *jamq.Block, best jamq.HeaderHash) error {
+	err := c.view.ImportBest(b, best)
+	if !errors.Is(err, chainview.ErrOld) {
+		return err
+	}
+	if err := c.view.Import(b); !errors.Is(err, chainview.ErrOld) {
+		return err
+	}
+	c.view.Abandon(b.Hash)
+	return nil
 }
 
 // Advance implements Evidence. It does nothing, because time is not evidence.

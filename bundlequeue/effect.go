@@ -130,16 +130,21 @@ type Failed[B any] struct {
 	// Cause is the number of the bundle that failed first: Number itself, or a
 	// lower one.
 	Cause uint64
+	// Lost is the number of lost packages of the bundle that failed first. It is 0
+	// if the host gave that bundle up.
+	Lost int
 	// Reason describes the failure in words.
 	Reason string
 }
 
-// Resurrected reports that a package was accumulated after its bundle had been
-// given up by the clock and handed back. Only the evidence of package told
-// causes it. If the transactions are in another bundle by now, they are
-// executed twice, unless the service ignores transactions that it has seen.
+// Resurrected reports that a package was accumulated on a chain on which it had
+// been dead, so that its death was a mistake. With imported blocks this means
+// that a block lacked something that the JAM block had, for example a report.
+// With the evidence of package told it means that the clock was wrong. If the
+// transactions are in another package by now, they are executed twice, unless
+// the service ignores transactions that it has seen.
 type Resurrected struct {
-	// Package is a package of a bundle that ended in FailedState.
+	// Package is the package that was declared dead.
 	Package jamq.PackageHash
 }
 
@@ -178,7 +183,7 @@ func (e Died) String() string {
 // String returns one line, such as "failed 3: block 3: 6 packages lost".
 func (e Failed[B]) String() string { return fmt.Sprintf("failed %d: %s", e.Number, e.Reason) }
 
-// String returns one line, such as "resurrected a1b2c3d4: accumulated after the clock gave it up".
+// String returns one line, such as "resurrected a1b2c3d4: accumulated after its death".
 func (e Resurrected) String() string {
-	return fmt.Sprintf("resurrected %s: accumulated after the clock gave it up", e.Package.Short())
+	return fmt.Sprintf("resurrected %s: accumulated after its death", e.Package.Short())
 }

@@ -147,9 +147,9 @@ type Sent struct {
 // a report of the ready queue, and a report that is deferred for an epoch is
 // dropped.
 //
-// The error wraps chainview.ErrOld if the block cannot descend from the
-// finalized one; the host may ignore it. It wraps chainview.ErrMissingParent if
-// the parent must be imported first.
+// A block that cannot descend from the finalized one changes nothing, and
+// neither do its descendants. The error wraps chainview.ErrMissingParent if the
+// parent must be imported first.
 type Imported struct {
 	// Block is the imported block.
 	Block jamq.Block

@@ -92,16 +92,18 @@ func (q *Queue[B]) fail() {
 			}
 		}
 	}
-	reason := first.troubles().givenUp
+	lost, reason := 0, first.troubles().givenUp
 	if reason == "" {
-		reason = fmt.Sprintf("%d packages lost", first.losses())
+		lost = first.losses()
+		reason = fmt.Sprintf("%d packages lost", lost)
 	}
-	q.failFrom(first, fmt.Sprintf("block %d: %s", first.number, reason))
+	q.failFrom(first, lost, fmt.Sprintf("block %d: %s", first.number, reason))
 }
 
 // failFrom hands back a bundle and all bundles after it, because their
-// pre-state does not exist any more.
-func (q *Queue[B]) failFrom(first *item[B], reason string) {
+// pre-state does not exist any more. lost is the number of lost packages of the
+// first one, if they are the reason.
+func (q *Queue[B]) failFrom(first *item[B], lost int, reason string) {
 	failed := q.items[first.place-q.firstPlace:]
 	cause := first.number
 	for _, it := range failed {
@@ -118,7 +120,7 @@ func (q *Queue[B]) failFrom(first *item[B], reason string) {
 		q.emit(Changed{Number: it.number, Commitment: it.commitment, From: from, To: FailedState, Core: it.core})
 		if from != Reserved {
 			q.ticket++
-			f := Failed[B]{Ticket: q.ticket, Number: it.number, Commitment: it.commitment, Bundle: it.bundle, Cause: cause, Reason: reason}
+			f := Failed[B]{Ticket: q.ticket, Number: it.number, Commitment: it.commitment, Bundle: it.bundle, Cause: cause, Lost: lost, Reason: reason}
 			q.returned = append(q.returned, f)
 			q.emit(f)
 		}

@@ -77,7 +77,7 @@ func (q *Queue[B]) release(ev Release) error {
 	if it == nil || it.state != Reserved {
 		return fmt.Errorf("%w: %d is not reserved", ErrWrongNumber, ev.Number)
 	}
-	q.failFrom(it, fmt.Sprintf("number %d was released", it.number))
+	q.failFrom(it, 0, fmt.Sprintf("number %d was released", it.number))
 	return nil
 }
 
@@ -85,7 +85,7 @@ func (q *Queue[B]) release(ev Release) error {
 // that is not guaranteed.
 func (q *Queue[B]) expireReservation() {
 	if it := q.advance(); it != nil && it.state == Reserved && q.now >= it.notBefore {
-		q.failFrom(it, fmt.Sprintf("number %d was reserved and never filled", it.number))
+		q.failFrom(it, 0, fmt.Sprintf("number %d was reserved and never filled", it.number))
 	}
 }
 

@@ -28,7 +28,7 @@ type Codec[B any] interface {
 // preceding bytes.
 const (
 	snapshotMagic   = "jamq/queue"
-	snapshotVersion = 7
+	snapshotVersion = 8
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -75,7 +75,7 @@ func (q *Queue[B]) appendBody(b []byte, codec Codec[B]) []byte {
 	for _, f := range q.returned {
 		b = wire.AppendUint(b, f.Ticket)
 		b = wire.AppendHash(wire.AppendUint(b, f.Number), f.Commitment)
-		b = wire.AppendUint(b, f.Cause)
+		b = wire.AppendUint(wire.AppendUint(b, f.Cause), uint64(f.Lost))
 		b = wire.AppendBytes(b, []byte(f.Reason))
 		b = wire.AppendBytes(b, codec.AppendBundle(nil, f.Bundle))
 	}
@@ -312,7 +312,7 @@ func (q *Queue[B]) readBundles(r *wire.Reader, codec Codec[B]) {
 	}
 	for range r.Count(5) {
 		q.returned = append(q.returned, Failed[B]{
-			Ticket: r.Uint(), Number: r.Uint(), Commitment: wire.ReadHash[common.Hash](r), Cause: r.Uint(), Reason: string(r.Bytes()), Bundle: readBundle(r, codec),
+			Ticket: r.Uint(), Number: r.Uint(), Commitment: wire.ReadHash[common.Hash](r), Cause: r.Uint(), Lost: int(r.UintBelow(maxDepth+2, "lost packages")), Reason: string(r.Bytes()), Bundle: readBundle(r, codec),
 		})
 	}
 	q.readCores(r)

@@ -112,24 +112,20 @@ func (r *Runner[B]) Next(ctx context.Context) (number uint64, err error) {
 }
 
 // Import feeds one imported JAM block and the head of the best chain after it:
-// see bundlequeue.Imported. If the block cannot descend from the finalized
-// block any more, Import ignores it and returns nil.
+// see bundlequeue.Imported.
 //
 // A feed may repeat blocks after a restart, each as the best one. The best block
 // therefore stays until the feed delivers a block that the recovered queue did
 // not know.
 func (r *Runner[B]) Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error {
-	return ignoreOld(r.Step(ctx, bundlequeue.Imported{Block: block, Best: best}))
+	return r.Step(ctx, bundlequeue.Imported{Block: block, Best: best})
 }
 
 // Finalize feeds a finalized JAM block: see bundlequeue.FinalizedBlock. If the
 // block is an ancestor of the finalized block, Finalize ignores it and returns
 // nil.
 func (r *Runner[B]) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
-	return ignoreOld(r.Step(ctx, bundlequeue.FinalizedBlock{Hash: hash}))
-}
-
-func ignoreOld(err error) error {
+	err := r.Step(ctx, bundlequeue.FinalizedBlock{Hash: hash})
 	if errors.Is(err, chainview.ErrOld) {
 		return nil
 	}

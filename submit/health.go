@@ -2,6 +2,7 @@ package submit
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -179,6 +180,9 @@ func (r *Runner[B]) noteSent(began time.Time, err error) {
 
 // Recovery is the state that a runner restored from its journal.
 type Recovery struct {
+	// Logger receives what a feed that continues from here has to tell operators,
+	// unless the feed has another logger. Nil means none.
+	Logger *slog.Logger
 	// Found is false if the journal was empty. The other fields then describe
 	// the new queue.
 	Found bool

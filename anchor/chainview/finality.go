@@ -13,11 +13,15 @@ import (
 //
 // The error wraps one of these errors; the view is then unchanged:
 //
-//   - [ErrOld] if the block is an ancestor of the finalized block
-//   - [ErrUnknownBlock] if the block was never imported, or was pruned
+//   - [ErrOld] if the block is an ancestor of the finalized block. The view
+//     remembers the last 512 of those that it has pruned.
+//   - [ErrUnknownBlock] if the block was never imported, or was pruned earlier
 //   - [ErrConflict] if it does not descend from the finalized block
 func (v *View) Finalize(hash jamq.HeaderHash) error {
 	n, ok := v.nodes[hash]
+	if !ok && slices.Contains(v.past, hash) {
+		return fmt.Errorf("%w: finalized block %s, have %s of height %d", ErrOld, hash, v.finalized.Hash, v.finalized.Height)
+	}
 	if !ok {
 		return fmt.Errorf("%w: finalized block %s", ErrUnknownBlock, hash)
 	}
@@ -51,19 +55,35 @@ func (v *View) dropForks() {
 		return true
 	})
 	for _, n := range lost {
-		v.abandoned = append(v.abandoned, n.Hash)
+		v.abandoned = remember(v.abandoned, maxAbandoned, n.Hash)
 		n.lost = true
 		delete(v.nodes, n.Hash)
 		n.contents = nil
 	}
-	if over := len(v.abandoned) - maxAbandoned; over > 0 {
-		v.abandoned = slices.Delete(v.abandoned, 0, over)
+}
+
+// Abandon remembers a block that Import has refused with [ErrOld], so that its
+// children are old too. A block that the view knows changes nothing.
+func (v *View) Abandon(hash jamq.HeaderHash) {
+	if !v.Knows(hash) && !slices.Contains(v.past, hash) {
+		v.abandoned = remember(v.abandoned, maxAbandoned, hash)
 	}
+}
+
+// remember appends a hash to a list, which keeps the newest ones.
+func remember(list []jamq.HeaderHash, most int, hash jamq.HeaderHash) []jamq.HeaderHash {
+	list = append(list, hash)
+	return slices.Delete(list, 0, max(0, len(list)-most))
 }
 
 // maxAbandoned is how many blocks of abandoned forks are remembered. They
 // distinguish late children of these blocks from blocks after a gap.
 const maxAbandoned = 256
+
+// maxPast is how many final blocks are remembered after they were pruned. They
+// distinguish finality that comes again, for example from a host that reads its
+// own records once more, from finality of a block that was never imported.
+const maxPast = 512
 
 // trim frees data of final blocks: the link to the parent, the state below the
 // finalized block, and all blocks that are older than recent history and older
@@ -83,6 +103,9 @@ func (v *View) trim(previous uint64) {
 	drop := 0
 	for ; v.main[drop].Height+memory < v.finalized.Height; drop++ {
 		n := v.main[drop]
+		if !n.Hash.IsZero() {
+			v.past = remember(v.past, maxPast, n.Hash)
+		}
 		delete(v.nodes, n.Hash)
 		n.contents = nil
 	}

@@ -17,6 +17,7 @@ func (v *View) Forget(pkg jamq.PackageHash) {
 		return
 	}
 	t.forgotten = true
+	v.bury(t)
 	v.free(t)
 }
 

@@ -81,7 +81,7 @@ func TestForgottenPackagesAreBounded(t *testing.T) {
 		before = []jamq.PackageHash{p}
 		sizes = append(sizes, len(v.AppendSnapshot(nil)))
 	}
-	require.LessOrEqual(t, slices.Max(sizes), slices.Max(sizes[:20])+100, "numbers with more digits need more bytes")
+	require.LessOrEqual(t, slices.Max(sizes), slices.Max(sizes[:180])+100, "numbers with more digits need more bytes")
 }
 
 // After a gap, a forgotten package whose outcome was not final is like one of

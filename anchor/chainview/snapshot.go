@@ -32,6 +32,8 @@ func (v *View) AppendSnapshot(b []byte) []byte {
 	}
 	b = wire.AppendUint(b, v.from)
 	b = wire.AppendHashes(b, v.abandoned)
+	b = wire.AppendHashes(b, v.past)
+	b = v.appendGraves(b)
 	b = wire.AppendUint(b, v.lastWatched)
 	traces := slices.SortedFunc(maps.Values(v.traces), byNumber)
 	b = wire.AppendUint(b, uint64(len(traces)))
@@ -227,6 +229,8 @@ func read(spec *jamq.ChainSpec, r *wire.Reader) *View {
 		r.Fail("the view begins at height %d, finalized is %d", v.from, v.finalized.Height)
 	}
 	v.abandoned = wire.ReadHashes[jamq.HeaderHash](r)
+	v.past = wire.ReadHashes[jamq.HeaderHash](r)
+	v.readGraves(r)
 	v.lastWatched = r.Uint()
 	pruned := make(map[anchor.Point]*node)
 	for range r.Count(32) {

@@ -93,6 +93,13 @@ type View struct {
 	// abandoned holds the hashes of the last blocks on abandoned forks, oldest
 	// first.
 	abandoned []jamq.HeaderHash
+	// past holds the hashes of the last final blocks that were pruned, oldest
+	// first.
+	past []jamq.HeaderHash
+	// graves holds the packages that were dead when they were forgotten, oldest
+	// first, and contradictions those that came back to life: see Contradictions.
+	graves         []grave
+	contradictions []jamq.PackageHash
 
 	traces      map[jamq.PackageHash]*Trace
 	lastWatched uint64 // number of the newest Trace
@@ -192,8 +199,8 @@ func (v *View) lay(root jamq.Block, s State, height uint64) {
 // The error wraps one of these errors; the view is then unchanged:
 //
 //   - [ErrOld] if the block cannot descend from the finalized block: its slot
-//     is not later, or it or its parent is older or on an abandoned fork. Its
-//     descendants are old as well.
+//     is not later, or it or its parent is older or on an abandoned fork. Call
+//     [View.Abandon], so that the view recognizes its descendants as old too.
 //   - [ErrMissingParent] if the parent is unknown and must be imported first
 //   - [ErrConflict] if its slot is not after its parent's
 //   - [ErrFull] if there are too many unfinalized blocks
@@ -332,6 +339,9 @@ func (v *View) setBest(n *node) {
 	keep := int(m.Height-v.main[0].Height) + 1
 	left := slices.Clone(v.main[keep:])
 	v.main = append(v.main[:keep], branch...)
+	for _, joined := range branch {
+		v.searchGraves(joined)
+	}
 	v.side = append(slices.DeleteFunc(v.side, v.onMain), left...)
 	slices.SortFunc(v.side, byHeight)
 	switch {

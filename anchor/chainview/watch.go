@@ -401,6 +401,9 @@ func (v *View) judgeOne(t *Trace) {
 	if s == t.verdict {
 		return
 	}
+	if v.contradicts(t.verdict, s) {
+		v.contradictions = append(v.contradictions, t.pkg)
+	}
 	t.verdict = s
 	if !t.changed {
 		t.changed = true

@@ -14,6 +14,7 @@ package jip2net
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -42,6 +43,12 @@ type Config struct {
 	Service jip2.Service
 	// Version is the encoding of packages.
 	Version codec.Version
+	// Received reads from the storage of the service how many packages the service has
+	// accepted, so that a builder with an empty log recognizes a service that is in use:
+	// see builder.Receiver. read returns the value under a key at the newest block, or nil
+	// if there is none. If Received is nil, a service counts as used from its first
+	// accumulation on, also if this was a transfer.
+	Received func(read func(key []byte) ([]byte, error)) (uint64, error)
 	// Package returns the package for a payload. Its refine context is set afterwards.
 	Package func(payload []byte) codec.WorkPackage
 }
@@ -68,7 +75,10 @@ type Network struct {
 	feed *jip2.Feed // nil before Follow
 }
 
-var _ builder.Network = (*Network)(nil)
+var (
+	_ builder.Network  = (*Network)(nil)
+	_ builder.Receiver = (*Network)(nil)
+)
 
 // Open connects to a node, reads the constants of its chain, and checks that the
 // node has the methods that a builder needs. Errors wrap ErrInvalidConfig, or
@@ -134,6 +144,44 @@ func (n *Network) Root(ctx context.Context) (jamq.Block, error) {
 	return jamq.Block{Hash: jamq.HeaderHash(head.HeaderHash), Slot: head.Slot}, err
 }
 
+// Received implements builder.Receiver.
+func (n *Network) Received(ctx context.Context) (uint64, error) {
+	best, err := n.client.BestBlock(ctx)
+	if err != nil {
+		return 0, err
+	}
+	at := jamq.HeaderHash(best.HeaderHash)
+	if n.cfg.Received != nil {
+		return n.cfg.Received(func(key []byte) ([]byte, error) {
+			return n.client.ServiceValue(ctx, at, n.cfg.Service.ID, key)
+		})
+	}
+	account, err := n.client.ServiceData(ctx, at, n.cfg.Service.ID)
+	if refused := new(jip2.Error); errors.As(err, &refused) {
+		return 0, nil // the node does not tell
+	}
+	if err != nil {
+		return 0, err
+	}
+	if wasAccumulated(account) {
+		return 1, nil
+	}
+	return 0, nil
+}
+
+// wasAccumulated reports whether an account has the slot of an accumulation. The account
+// ends with the number of items and with the slots of its creation and of its last
+// accumulation, and its parent, 4 bytes each (Gray Paper D.2). It is nil if the node does
+// not tell.
+func wasAccumulated(account []byte) bool {
+	const last, word, least = 8, 4, 88
+	if len(account) < least {
+		return false
+	}
+	at := account[len(account)-last:]
+	return binary.LittleEndian.Uint32(at[:word]) != 0
+}
+
 // Pack implements builder.Network.
 func (n *Network) Pack(ctx context.Context, at builder.Anchor, payload []byte) (builder.Package, error) {
 	feed, err := n.following()
@@ -173,8 +221,12 @@ func (n *Network) following() (*jip2.Feed, error) {
 // Follow implements builder.Network. After a restart it follows the packages that may
 // be on the network, from the last final block that the builder knows.
 func (n *Network) Follow(ctx context.Context, found submit.Recovery, to submit.ChainSink) error {
+	logger := n.cfg.Node.Logger
+	if logger == nil {
+		logger = found.Logger
+	}
 	feed, err := jip2.OpenFeed(ctx, n.client, jip2.FeedConfig{
-		Logger: n.cfg.Node.Logger, Service: n.cfg.Service,
+		Logger: logger, Service: n.cfg.Service,
 		Root: jamq.Block{Hash: found.Finalized.Hash, Slot: found.Finalized.Slot}, Best: found.Best.Hash,
 	})
 	if err != nil {

@@ -36,7 +36,10 @@ type Network struct {
 	moved   chan struct{}    // closed when history grows
 }
 
-var _ builder.Network = (*Network)(nil)
+var (
+	_ builder.Network  = (*Network)(nil)
+	_ builder.Receiver = (*Network)(nil)
+)
 
 // New returns a network for a rollup with the given service. The caller must not use
 // the chain afterwards.
@@ -95,6 +98,17 @@ func (n *Network) Run(ctx context.Context, see func(jamtest.Update)) error {
 func (n *Network) Root(context.Context) (jamq.Block, error) {
 	_, finalized := n.driver.Heads()
 	return finalized, nil
+}
+
+// Received implements builder.Receiver. A simulated chain forgets old packages; those that it
+// has forgotten are not counted.
+func (n *Network) Received(context.Context) (received uint64, err error) {
+	n.driver.View(func(chain *jamtest.Chain) {
+		var inbox []jamtest.Accumulation
+		inbox, err = chain.Inbox(n.service, chain.Best().Hash)
+		received = uint64(len(inbox))
+	})
+	return received, err
 }
 
 // Pack implements builder.Network.

@@ -13,7 +13,7 @@
 // # Methods
 //
 // The server has parameters, best and finalized block, parent, state and BEEFY
-// roots, service values, the submission of packages and bundles, package
+// roots, service accounts and values, the submission of packages and bundles, package
 // status, sync state, and the subscriptions to them. If the chain's services
 // commit (jamtest.Config.Commit), it also has the parts of BEEFY proofs. For the
 // parts that the simulated chain lacks (statistics, preimages, segments, reports)

@@ -161,6 +161,12 @@ func (s *Server) query(method string, a *args) (any, *Error) {
 			return nil, e
 		}
 		return s.serviceValue(head, service, key)
+	case "serviceData":
+		head, service := jamq.HeaderHash(a.hash()), next[jamq.ServiceID](a)
+		if e := a.done(); e != nil {
+			return nil, e
+		}
+		return s.serviceData(head, service)
 	case "workPackageStatus":
 		head, pkg, anchor := jamq.HeaderHash(a.hash()), jamq.PackageHash(a.hash()), jamq.HeaderHash(a.hash())
 		if e := a.done(); e != nil {
@@ -208,6 +214,29 @@ func (s *Server) parameters() object {
 		"segment_piece_count": spec.SegmentSize / 4, "max_report_elective_data": 48 << 10, "transfer_memo_size": 128, "max_exports": 3_072,
 		"epoch_tail_start": spec.EpochLength * 5 / 6,
 	}}
+}
+
+// serviceData returns the account of a rollup's service (Gray Paper D.2). The
+// simulated chain has no accounts: only the slot of the last accumulation and the
+// number of items are not zero.
+func (s *Server) serviceData(head jamq.HeaderHash, service jamq.ServiceID) (any, *Error) {
+	if _, ok := s.state(head); !ok {
+		return nil, s.pruned(head)
+	}
+	inbox, err := s.chain.Inbox(service, head)
+	if err != nil {
+		return nil, unavailable(head)
+	}
+	// version, code hash, balance, two gas limits, octets, gratis storage
+	account := make([]byte, 1+32+5*8)
+	items, last := uint32(0), uint32(0)
+	if n := len(inbox); n > 0 {
+		items, last = uint32(2*n+1), uint32(inbox[n-1].In.Slot)
+	}
+	for _, word := range []uint32{items, 0, last, 0} { // items, created, last accumulation, parent
+		account = binary.LittleEndian.AppendUint32(account, word)
+	}
+	return account, nil
 }
 
 // serviceValue returns an entry of the storage of a rollup's service; see the

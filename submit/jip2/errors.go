@@ -28,8 +28,9 @@ var (
 	// ErrTooLarge is returned if a request is larger than Config.MaxRequest.
 	ErrTooLarge = errors.New("jip2: message too large")
 	// ErrHistoryLost is returned if blocks between the feed's chain and the
-	// node's can no longer be fetched, or if the node's finalized blocks
-	// contradict each other.
+	// node's cannot be fetched, or not for 16 slots, because the node has pruned
+	// them or follows another chain, or if the node's finalized blocks contradict
+	// each other.
 	ErrHistoryLost = errors.New("jip2: history lost")
 )
 

@@ -94,9 +94,12 @@ type Feed struct {
 
 	finalEvery int // defaultFinalEvery, lower in tests
 
-	// Only Follow's goroutine uses these fields. learned has the node's answers for blocks
-	// that are not delivered yet. fullAt is the final block at which the sink had no room
-	// for more blocks; it is zero if the sink has never been full.
+	// Only Follow's goroutine uses these fields. apart is the time for which the
+	// node's chain has not been connected to the delivered blocks. learned has the
+	// node's answers for blocks that are not delivered yet. fullAt is the final block at
+	// which the sink had no room for more blocks; it is zero if the sink has never been
+	// full.
+	apart   apart
 	learned map[jamq.HeaderHash]learned
 	fullAt  jamq.HeaderHash
 

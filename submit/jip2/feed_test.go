@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -311,7 +312,7 @@ func TestAnotherChain(t *testing.T) {
 }
 
 // A node that came back with another chain, whose first block is younger than ours, is said to have
-// one.
+// one. After 16 slots, in which a slow node could have got the blocks, the feed ends.
 func TestAnotherYoungerChain(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		f := follow(t, nil)
@@ -329,6 +330,10 @@ func TestAnotherYoungerChain(t *testing.T) {
 			err = f.feed.catchUp(t.Context(), f.sink)
 		}
 		require.ErrorContains(t, err, "another chain")
+		require.NotErrorIs(t, err, ErrHistoryLost)
+		began := time.Now()
+		require.ErrorIs(t, f.feed.Follow(t.Context(), f.sink), ErrHistoryLost)
+		require.LessOrEqual(t, time.Since(began), 20*f.feed.spec.SlotDuration)
 	})
 }
 

@@ -42,8 +42,8 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 		}
 		parent, err := f.parent(ctx, at)
 		if e := new(Error); errors.As(err, &e) {
-			return nil, fmt.Errorf("block %s of slot %d is not connected to the delivered blocks, whose best is of slot %d, and the node does not have its parent; the node has pruned too much or follows another chain: %w",
-				jamq.HeaderHash(at.HeaderHash), at.Slot, f.tree.Best().Slot, err)
+			return nil, f.apart.note(at, lostAfter*f.spec.SlotDuration, fmt.Errorf("block %s of slot %d is not connected to the delivered blocks, whose best is of slot %d, and the node does not have its parent; the node has pruned too much or follows another chain: %w",
+				jamq.HeaderHash(at.HeaderHash), at.Slot, f.tree.Best().Slot, err))
 		}
 		if err != nil {
 			return nil, err
@@ -51,6 +51,7 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 		steps = append(steps, step{BlockDescriptor: at, parent: jamq.HeaderHash(parent.HeaderHash)})
 		at = parent
 	}
+	f.apart = apart{}
 	slices.Reverse(steps)
 	if len(steps) > 0 && !f.tree.Get(steps[0].parent).Descends(f.tree.Finalized()) {
 		return nil, fmt.Errorf("%w: block %s is on a fork that does not contain the finalized block", ErrMalformed, jamq.HeaderHash(head.HeaderHash))
@@ -64,6 +65,32 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 	infer(steps, packages)
 	clear(f.learned)
 	return steps, nil
+}
+
+// lostAfter is the number of slots after which a feed gives up a node whose oldest
+// block is not connected to the delivered ones. While the node still fetches old
+// blocks, its oldest block becomes older, and the feed waits on.
+const lostAfter = 16
+
+// apart is a chain whose oldest block is not connected to the delivered ones.
+type apart struct {
+	oldest jamq.Slot
+	since  time.Time // zero if the chain is connected
+}
+
+// note returns err. If the node has got no older block for the given time, the error
+// wraps ErrHistoryLost: the node follows another chain, or has pruned the blocks for
+// good.
+func (a *apart) note(oldest BlockDescriptor, most time.Duration, err error) error {
+	now := time.Now()
+	if a.since.IsZero() || oldest.Slot < a.oldest {
+		a.since = now
+	}
+	a.oldest = oldest.Slot
+	if now.Sub(a.since) >= most {
+		return fmt.Errorf("%w: %w", ErrHistoryLost, err)
+	}
+	return err
 }
 
 // learnAnswers sets the node's answers for a block. It leaves them nil if the

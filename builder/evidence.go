@@ -1,0 +1,105 @@
+package builder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/bundlequeue"
+)
+
+// This file stops a builder whose JAM blocks cannot be trusted. A package that
+// seems dead is replaced by another one with the same operations. If the blocks
+// of the host lack a field, packages seem dead that JAM accumulates, and the
+// operations are executed again and again. Such a mistake shows: JAM accepts
+// packages, and yet the blocks never have any, or they have one after its death.
+
+// ErrEvidence is wrapped by the error of Run if the JAM blocks contradict what
+// became of the rollup's packages. The error names the field of jamq.Block that
+// the host probably leaves out. Operations may have been executed twice already:
+// compare the state of the service with the log before the builder runs again.
+var ErrEvidence = errors.New("builder: the JAM blocks contradict themselves")
+
+// ErrServiceInUse is wrapped by the error of Open if the log is empty and the
+// service has accepted blocks already: a builder with this log would execute
+// their operations again. Restore the log from a backup. If there is none, begin
+// with the service's final state as the genesis, and the number after its last
+// block as Config.Runner.Queue.FirstNumber, as after a drain.
+var ErrServiceInUse = errors.New("builder: the service is in use, and the log is empty")
+
+// Receiver is an optional part of a [Network]. With it, Open recognizes a log that
+// was lost, or a service that another builder uses.
+type Receiver interface {
+	// Received returns the number of packages that the rollup's service has accepted
+	// at the newest block. If the network only knows that there are some, it returns 1.
+	Received(ctx context.Context) (uint64, error)
+}
+
+// checkUnused returns an error if the service has accepted blocks that an empty log
+// does not have.
+func (b *Builder[B]) checkUnused(ctx context.Context) error {
+	network, ok := b.network.(Receiver)
+	if !ok {
+		return nil
+	}
+	var have uint64
+	err := guard(func() (err error) { have, err = network.Received(ctx); return err })
+	if err != nil {
+		return fmt.Errorf("builder: Network.Received: %w", err)
+	}
+	want := b.cfg.Runner.Queue.FirstNumber - 1
+	if have > want {
+		return fmt.Errorf("%w: it has accepted at least %d blocks, want at most %d before the first one of the log; restore the log, or begin with the service's final state as genesis and FirstNumber %d", ErrServiceInUse, have, want, have+1)
+	}
+	return nil
+}
+
+// trust judges the JAM blocks by the fates of the packages in them.
+type trust struct {
+	earned bool                     // a package was accumulated
+	died   map[uint64]anchor.Reason // of the last package that was sent, by block
+	lost   int                      // packages of failed blocks since Open
+}
+
+// enoughLost is the number of lost packages after which a builder that has never
+// seen one of its packages accumulated stops: those of two failed blocks with the
+// default configuration. If half of all packages were lost by chance, one builder
+// in 4096 would stop for nothing.
+const enoughLost = 12
+
+// follow returns an error that wraps ErrEvidence if the effects of a step show that
+// the blocks lack something.
+func (t *trust) follow(effects []bundlequeue.Effect, isFailed func(bundlequeue.Effect) (number uint64, lost int)) error {
+	for _, effect := range effects {
+		switch e := effect.(type) {
+		case bundlequeue.Changed:
+			t.earned = t.earned || e.To == bundlequeue.Accumulated || e.To == bundlequeue.Finalized
+		case bundlequeue.Died:
+			if !e.Unsent {
+				t.died[e.Number] = e.Reason
+			}
+		case bundlequeue.Resurrected:
+			return fmt.Errorf("%w: package %s was accumulated after blocks had shown that it is dead; a block before lacked a field, probably Reported or Available. Fill Accumulated and set AccumulatedKnown first", ErrEvidence, e.Package)
+		default:
+			number, lost := isFailed(effect)
+			if t.lost += lost; lost > 0 && !t.earned && t.lost >= enoughLost {
+				return t.refuse(number)
+			}
+			delete(t.died, number)
+		}
+	}
+	return nil
+}
+
+// refuse returns the error of a builder whose packages are all lost.
+func (t *trust) refuse(number uint64) error {
+	field, seen := "Reported", "reported"
+	switch t.died[number] {
+	case anchor.Unavailable:
+		field, seen = "Available", "available"
+	case anchor.NeverReady, anchor.ClockExpired:
+		field, seen = "Accumulated", "accumulated"
+	}
+	return fmt.Errorf("%w: guarantors accepted %d packages, and no block has shown that one was %s; jamq.Block.%s is probably not filled, or JAM refuses the packages because of their authorizer or core", ErrEvidence, t.lost, seen, field)
+}

@@ -1,0 +1,292 @@
+package builder_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/builder/simnet"
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/internal/bubble"
+	"github.com/jamq/jamq/internal/words"
+	"github.com/jamq/jamq/jamtest"
+	jamqsubmit "github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/submit/journal"
+)
+
+// TestLostLog: a builder whose log is gone does not begin again on a service that has accepted
+// blocks. It goes on with the service's final state as its genesis.
+func TestLostLog(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		m.run(new(words.Rollup), func(ctx context.Context, b *builder.Builder[words.Body]) {
+			submit(ctx, t, b, 1, "one")
+			submit(ctx, t, b, 2, "two")
+		})
+		m.log = journal.Memory{}
+		_, err := m.open(new(words.Rollup))
+		require.ErrorIs(t, err, builder.ErrServiceInUse)
+		require.ErrorContains(t, err, "FirstNumber 3")
+		require.Zero(t, m.records(), "the log is unchanged")
+		m.cfg.Runner.Queue.FirstNumber = 3
+		m.run(new(words.Rollup), func(ctx context.Context, b *builder.Builder[words.Body]) {
+			submit(ctx, t, b, 3, "three")
+		})
+	})
+}
+
+// records returns the number of records in the log.
+func (m *machine) records() (n int) {
+	require.NoError(m.t, m.log.Replay(func([]byte) error { n++; return nil }))
+	return n
+}
+
+// blind is a network of a host that leaves out a part of each JAM block.
+type blind struct {
+	*simnet.Network
+	hide func(*jamq.Block)
+}
+
+// Follow implements builder.Network.
+func (n *blind) Follow(ctx context.Context, recovered jamqsubmit.Recovery, to jamqsubmit.ChainSink) error {
+	return n.Network.Follow(ctx, recovered, &blindSink{to, n.hide})
+}
+
+type blindSink struct {
+	jamqsubmit.ChainSink
+	hide func(*jamq.Block)
+}
+
+// Import implements submit.ChainSink.
+func (s *blindSink) Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error {
+	s.hide(&block)
+	return s.ChainSink.Import(ctx, block, best)
+}
+
+// TestMissingField: a host that leaves out a field of jamq.Block makes packages seem dead that JAM
+// accumulates. The builder stops within 200 slots, and names the field.
+func TestMissingField(t *testing.T) {
+	for field, hide := range map[string]func(*jamq.Block){
+		"Reported":    func(b *jamq.Block) { b.Reported, b.AccumulatedKnown, b.Accumulated = nil, false, nil },
+		"Available":   func(b *jamq.Block) { b.Available, b.AccumulatedKnown, b.Accumulated = nil, false, nil },
+		"Accumulated": func(b *jamq.Block) { b.Accumulated, b.AccumulatedKnown = nil, true },
+	} {
+		t.Run(field, func(t *testing.T) {
+			bubble.Run(t, func(t *testing.T) {
+				const slot = 50 * time.Millisecond
+				network, err := simnet.Tiny(slot, 7, nil)
+				require.NoError(t, err)
+				ctx, cancel := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				running.Go(func() { _ = network.Run(ctx, nil) })
+				b, err := builder.Open(ctx, builder.DefaultConfig[words.Body](network.Spec()), new(journal.Memory), builder.Rollup[words.Body](new(words.Rollup)), &blind{network, hide})
+				require.NoError(t, err)
+				for i := range 12 {
+					require.NoError(t, b.Submit(ctx, fmt.Appendf(nil, "word %d", i)))
+				}
+				began := time.Now()
+				limited, stop := context.WithTimeout(ctx, time.Hour)
+				defer stop()
+				err = b.Run(limited)
+				require.ErrorIs(t, err, builder.ErrEvidence)
+				require.ErrorContains(t, err, "jamq.Block."+field)
+				require.Less(t, time.Since(began), 200*slot)
+				require.ErrorIs(t, b.Submit(ctx, []byte("later")), builder.ErrStopped)
+				cancel()
+				running.Wait()
+			})
+		})
+	}
+}
+
+// TestDeadPackageIsAccumulated: a package that seemed dead, because a block lacked its report, is
+// accumulated later on the same chain. The builder stops at once.
+func TestDeadPackageIsAccumulated(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		dead := make(chan jamq.PackageHash, 100)
+		m.cfg.Runner.Observe = func(o jamqsubmit.Observation) {
+			if d, ok := o.Effect.(bundlequeue.Died); ok {
+				dead <- d.Package
+			}
+		}
+		hides := true
+		network := &blind{m.network, func(b *jamq.Block) {
+			select {
+			case pkg := <-dead:
+				hides = false
+				b.AccumulatedKnown, b.Accumulated = true, append(b.Accumulated, pkg)
+			default:
+			}
+			if hides {
+				b.Reported, b.AccumulatedKnown, b.Accumulated = nil, false, nil
+			}
+		}}
+		b, err := builder.Open(t.Context(), m.cfg, &m.log, builder.Rollup[words.Body](new(words.Rollup)), network)
+		require.NoError(t, err)
+		require.NoError(t, b.Submit(t.Context(), []byte("one")))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		err = b.Run(ctx)
+		require.ErrorIs(t, err, builder.ErrEvidence)
+		require.ErrorContains(t, err, "AccumulatedKnown")
+		require.LessOrEqual(t, len(dead), 1, "no other version was given up before")
+	})
+}
+
+// TestManyLostPackages: a builder that has seen its packages accumulated does not stop when later
+// ones are lost, however many, because then the fields are there.
+func TestManyLostPackages(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		rollup := new(words.Rollup)
+		m.run(rollup, func(ctx context.Context, b *builder.Builder[words.Body]) {
+			submit(ctx, t, b, 1, "one")
+			loses(t, m, 1)
+			require.NoError(t, b.Submit(ctx, []byte("two")))
+			time.Sleep(400 * jamq.Tiny().SlotDuration)
+			loses(t, m, 0)
+			require.NoError(t, b.Await(ctx, final(2)))
+		})
+		require.Equal(t, []string{"one", "two"}, rollup.State())
+	})
+}
+
+// TestForkBelowFinality: a fork block whose slot is not later than the final one's is ignored, and
+// so are its descendants, also after a restart: a host delivers all blocks that it imports.
+func TestForkBelowFinality(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		var once atomic.Bool
+		fork := func(ctx context.Context, b *builder.Builder[words.Body], child byte) {
+			best, final := m.network.Driver().Heads()
+			if !once.Swap(true) {
+				old := jamq.Block{Hash: jamq.HeaderHash{'f', 1}, Parent: jamq.HeaderHash{'f'}, Slot: final.Slot}
+				require.NoError(t, b.Import(ctx, old, best.Hash))
+			}
+			younger := jamq.Block{Hash: jamq.HeaderHash{'f', child}, Parent: jamq.HeaderHash{'f', child - 1}, Slot: final.Slot + jamq.Slot(child)}
+			require.NoError(t, b.Import(ctx, younger, best.Hash))
+		}
+		m.run(new(words.Rollup), func(ctx context.Context, b *builder.Builder[words.Body]) {
+			submit(ctx, t, b, 1, "one")
+			fork(ctx, b, 2)
+		})
+		m.run(new(words.Rollup), func(ctx context.Context, b *builder.Builder[words.Body]) {
+			submit(ctx, t, b, 2, "two")
+			fork(ctx, b, 3)
+		})
+	})
+}
+
+// TestOldFinality: finality that comes again for old blocks is ignored, also for blocks of which
+// the builder keeps nothing else.
+func TestOldFinality(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		var finals []jamq.HeaderHash
+		network := &blind{m.network, func(b *jamq.Block) { finals = append(finals, b.Hash) }}
+		b, err := builder.Open(t.Context(), m.cfg, &m.log, builder.Rollup[words.Body](new(words.Rollup)), network)
+		require.NoError(t, err)
+		m.during(b, func(ctx context.Context) {
+			time.Sleep(100 * jamq.Tiny().SlotDuration)
+			for _, hash := range finals[:90] {
+				require.NoError(t, b.Finalize(ctx, hash))
+			}
+			require.Error(t, b.Finalize(ctx, jamq.HeaderHash{'?'}), "it was never imported")
+		})
+	})
+}
+
+// TestPackHangsOften: a call of Pack that hangs is made again, although many calls before it hang.
+func TestPackHangsOften(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m, released := newMachine(t), make(chan struct{})
+		network := &hanging{Network: m.network, released: released}
+		b, err := builder.Open(t.Context(), m.cfg, &m.log, builder.Rollup[words.Body](new(words.Rollup)), network)
+		require.NoError(t, err)
+		m.during(b, func(ctx context.Context) {
+			submit(ctx, t, b, 1, "one")
+			require.Equal(t, int32(hangs+1), network.calls.Load())
+			close(released)
+		})
+	})
+}
+
+// hangs is more than the number of calls that may hang at short intervals.
+const hangs = 10
+
+// hanging is a network whose first calls of Pack hang.
+type hanging struct {
+	*simnet.Network
+	calls    atomic.Int32
+	released chan struct{}
+}
+
+// Pack implements builder.Network.
+func (h *hanging) Pack(ctx context.Context, at builder.Anchor, payload []byte) (builder.Package, error) {
+	if h.calls.Add(1) <= hangs {
+		<-h.released
+		return builder.Package{}, errors.New("too late")
+	}
+	return h.Network.Pack(ctx, at, payload)
+}
+
+// TestLogFailsAnywhere: Run returns ErrLog if any append fails, of the queue, a user or a
+// checkpoint.
+func TestLogFailsAnywhere(t *testing.T) {
+	for n := range int64(60) {
+		bubble.Run(t, func(t *testing.T) {
+			m, log := newMachine(t), new(failsAt)
+			log.left.Store(1 << 40)
+			m.cfg.CheckpointEvery = 20
+			b, err := builder.Open(t.Context(), m.cfg, log, builder.Rollup[words.Body](new(words.Saving)), m.network)
+			require.NoError(t, err)
+			log.left.Store(n + 1)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var users sync.WaitGroup
+			for i := range 3 {
+				users.Go(func() {
+					for word := 0; b.Submit(ctx, fmt.Appendf(nil, "word %d of %d", word, i)) == nil; word++ {
+						time.Sleep(time.Second)
+					}
+				})
+			}
+			require.ErrorIs(t, b.Run(ctx), builder.ErrLog)
+			users.Wait()
+		})
+	}
+}
+
+// failsAt is a log of which one call and all later ones fail.
+type failsAt struct {
+	journal.Memory
+	left atomic.Int64
+}
+
+func (f *failsAt) Append(records ...[]byte) error {
+	if f.left.Add(-1) <= 0 {
+		return errors.New("the disk is full")
+	}
+	return f.Memory.Append(records...)
+}
+
+func (f *failsAt) Replace(records ...[]byte) error {
+	if f.left.Add(-1) <= 0 {
+		return errors.New("the disk is full")
+	}
+	return f.Memory.Replace(records...)
+}
+
+// loses sets the share of packages that guarantors accept and lose.
+func loses(t *testing.T, m *machine, share float64) {
+	require.NoError(t, m.network.Driver().ChangeFaults(func(f *jamtest.Faults) { f.LossProbability = share }))
+}
