@@ -206,14 +206,7 @@ func (b *Builder[B]) runUntil(ctx context.Context) error {
 		return err
 	})
 	group.Go(func() error { return b.work(running) })
-	group.Go(func() error {
-		select {
-		case err := <-b.doubted:
-			return err
-		case <-running.Done():
-			return nil
-		}
-	})
+	group.Go(func() error { return b.awaitDoubt(running) })
 	err := group.Wait()
 	switch failure := b.records.failure(); {
 	case failure != nil: // whatever met it first

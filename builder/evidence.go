@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
+	"time"
 
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
@@ -50,22 +52,68 @@ func (b *Builder[B]) checkUnused(ctx context.Context) error {
 	}
 	want := b.cfg.Runner.Queue.FirstNumber - 1
 	if have > want {
-		return fmt.Errorf("%w: it has accepted at least %d blocks, want at most %d before the first one of the log; restore the log, or begin with the service's final state as genesis and FirstNumber %d", ErrServiceInUse, have, want, have+1)
+		return fmt.Errorf("%w: it has accepted at least %d blocks, want at most %d before the first one of the log; restore the log, use a different service, or begin with the service's final state as genesis and FirstNumber %d", ErrServiceInUse, have, want, have+1)
 	}
 	return nil
 }
 
+// awaitDoubt waits until the blocks cannot be trusted, or the builder stops. If all
+// packages seem lost, the service decides, if the network can ask it: if the service
+// has accepted none, they are lost indeed.
+func (b *Builder[B]) awaitDoubt(ctx context.Context) error {
+	for {
+		var doubt error
+		select {
+		case doubt = <-b.doubted:
+		case <-ctx.Done():
+			return nil
+		}
+		network, ok := b.network.(Receiver)
+		if !ok || !errors.Is(doubt, errAllLost) {
+			return doubt
+		}
+		var have uint64
+		err := b.calls.make(ctx, "Network.Received", func() (err error) { have, err = network.Received(ctx); return err })
+		switch {
+		case err != nil:
+			b.log.Warn("builder: all packages seem lost, and the service cannot be asked", "err", err)
+		case have >= b.chain.first:
+			if b.staysBlind(ctx) {
+				return doubt
+			}
+		default:
+			b.log.Warn("builder: all packages are lost: JAM refuses them, or no guarantor receives them", "err", doubt)
+		}
+	}
+}
+
+// staysBlind waits for the blocks that have what the service has accepted already, and
+// reports whether they show nothing.
+func (b *Builder[B]) staysBlind(ctx context.Context) bool {
+	const slots = 8
+	timer := time.NewTimer(slots * b.cfg.Runner.Queue.Spec.SlotDuration)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil && !b.trust.earned.Load()
+}
+
+// errAllLost is wrapped by an ErrEvidence that the service can refute.
+var errAllLost = errors.New("all packages seem lost")
+
 // trust judges the JAM blocks by the fates of the packages in them.
 type trust struct {
-	earned bool                     // a package was accumulated
+	earned atomic.Bool              // a package was accumulated
 	died   map[uint64]anchor.Reason // of the last package that was sent, by block
 	lost   int                      // packages of failed blocks since Open
 }
 
-// enoughLost is the number of lost packages after which a builder that has never
-// seen one of its packages accumulated stops: those of two failed blocks with the
-// default configuration. If half of all packages were lost by chance, one builder
-// in 4096 would stop for nothing.
+// enoughLost is the number of lost packages after which a builder stops that has
+// never seen one of its packages accumulated, unless the service has accepted none.
+// Two failed blocks have as many with the default configuration. A network that is no
+// Receiver and loses half of all packages would stop one builder in 4096 for nothing.
 const enoughLost = 12
 
 // follow returns an error that wraps ErrEvidence if the effects of a step show that
@@ -74,7 +122,9 @@ func (t *trust) follow(effects []bundlequeue.Effect, isFailed func(bundlequeue.E
 	for _, effect := range effects {
 		switch e := effect.(type) {
 		case bundlequeue.Changed:
-			t.earned = t.earned || e.To == bundlequeue.Accumulated || e.To == bundlequeue.Finalized
+			if e.To == bundlequeue.Accumulated || e.To == bundlequeue.Finalized {
+				t.earned.Store(true)
+			}
 		case bundlequeue.Died:
 			if !e.Unsent {
 				t.died[e.Number] = e.Reason
@@ -83,7 +133,7 @@ func (t *trust) follow(effects []bundlequeue.Effect, isFailed func(bundlequeue.E
 			return fmt.Errorf("%w: package %s was accumulated after blocks had shown that it is dead; a block before lacked a field, probably Reported or Available. Fill Accumulated and set AccumulatedKnown first", ErrEvidence, e.Package)
 		default:
 			number, lost := isFailed(effect)
-			if t.lost += lost; lost > 0 && !t.earned && t.lost >= enoughLost {
+			if t.lost += lost; lost > 0 && !t.earned.Load() && t.lost >= enoughLost {
 				return t.refuse(number)
 			}
 			delete(t.died, number)
@@ -101,5 +151,5 @@ func (t *trust) refuse(number uint64) error {
 	case anchor.NeverReady, anchor.ClockExpired:
 		field, seen = "Accumulated", "accumulated"
 	}
-	return fmt.Errorf("%w: guarantors accepted %d packages, and no block has shown that one was %s; jamq.Block.%s is probably not filled, or JAM refuses the packages because of their authorizer or core", ErrEvidence, t.lost, seen, field)
+	return fmt.Errorf("%w: %w: guarantors accepted %d packages, and no block has shown that one was %s; jamq.Block.%s is probably not filled, or JAM refuses the packages because of their authorizer or core", ErrEvidence, errAllLost, t.lost, seen, field)
 }

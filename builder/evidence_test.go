@@ -142,6 +142,24 @@ func TestDeadPackageIsAccumulated(t *testing.T) {
 	})
 }
 
+// TestAllPackagesAreLost: a builder whose packages are all lost from the beginning goes on, if its
+// network can ask the service, which has accepted none. Nothing is lost when they arrive again.
+func TestAllPackagesAreLost(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		rollup := new(words.Rollup)
+		m.run(rollup, func(ctx context.Context, b *builder.Builder[words.Body]) {
+			loses(t, m, 1)
+			require.NoError(t, b.Submit(ctx, []byte("one")))
+			time.Sleep(1000 * jamq.Tiny().SlotDuration)
+			require.Empty(t, b.Heads().Latest.Number)
+			loses(t, m, 0)
+			require.NoError(t, b.Await(ctx, final(1)))
+		})
+		require.Equal(t, []string{"one"}, rollup.State())
+	})
+}
+
 // TestManyLostPackages: a builder that has seen its packages accumulated does not stop when later
 // ones are lost, however many, because then the fields are there.
 func TestManyLostPackages(t *testing.T) {

@@ -61,7 +61,9 @@ func (b *Builder[B]) recover(ctx context.Context) error {
 	}
 	b.found = b.runner.Recovered()
 	b.found.Logger = b.log
-	b.trust.earned = b.trust.earned || b.chain.final.Number >= b.chain.first
+	if b.chain.final.Number >= b.chain.first {
+		b.trust.earned.Store(true)
+	}
 	b.trust.lost, b.running = 0, true
 	return nil
 }

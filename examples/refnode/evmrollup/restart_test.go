@@ -48,7 +48,11 @@ func chainOnDisk(t *testing.T, blocks int) (cfg Config, r *rollup, made []*Block
 	cfg = testConfig()
 	cfg.Ledger, cfg.States, cfg.RetainStates = store.NewKeys(), store.NewKeys(), 20
 	r = onDisk(t, cfg, nil)
-	return cfg, r, r.grow(t, 0, blocks)
+	made = r.grow(t, 0, 10)
+	_, err := r.Checkpoint(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.Prune(t.Context()))
+	return cfg, r, append(made, r.grow(t, 10, blocks-10)...)
 }
 
 // grow makes blocks from the number first+1 on, and the blocks before the last 3 final.

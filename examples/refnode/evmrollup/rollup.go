@@ -2,6 +2,7 @@ package evmrollup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -9,6 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 
 	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/statedb"
 	"github.com/jamq/jamq/txpool"
 )
 
@@ -27,7 +29,17 @@ type rollup struct {
 // Rollup returns the chain for package builder, which then leads it from the block with
 // which it began: see Origin. It must be called once. The error is that of Config.Ledger.
 func (c *Chain) Rollup() (builder.Rollup[*Block], error) {
-	return &rollup{Chain: c, final: c.Origin()}, c.ledger.Rewind(c.Origin())
+	r := &rollup{Chain: c, final: c.Origin()}
+	if err := c.ledger.Rewind(c.Origin()); err != nil {
+		return nil, err
+	}
+	// A log without a checkpoint begins with this state, however many blocks are final.
+	// If the log has one, Restore sets its state in place of this one, which may be gone.
+	err := r.repin(&r.logged, c.ledger.Head().Root())
+	if err != nil && !errors.Is(err, statedb.ErrUnknownRoot) {
+		return nil, err
+	}
+	return r, nil
 }
 
 // Origin returns the number of the block with which the chain began: 0, or that of an

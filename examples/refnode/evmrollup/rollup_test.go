@@ -149,6 +149,34 @@ func execute(t *testing.T, payload []byte) *types.Block {
 // execute none twice. Each payload executes on its witness.
 func TestRollup(t *testing.T) { buildertest.Run(t, rules(t)) }
 
+// TestRestartWithoutCheckpoint: a log that has no checkpoint yet leads from the genesis to the
+// present, although more blocks are final than states are kept.
+func TestRestartWithoutCheckpoint(t *testing.T) {
+	rules, ctx := rules(t), t.Context()
+	open := func() eager {
+		e := rules.Open("disk").(eager)
+		return e
+	}
+	first := open()
+	require.NoError(t, first.Recovered(ctx, func(...[]byte) error { return nil }))
+	var blocks []builder.Block[*Block]
+	for i := range uint64(6) {
+		require.NoError(t, first.Admit(ctx, rules.Operation(int(i))))
+		before := first.Root()
+		body, root, err := first.Propose(ctx, i+1)
+		require.NoError(t, err)
+		b := builder.Block[*Block]{Number: i + 1, PreRoot: before, Root: root, Body: body}
+		require.NoError(t, first.Apply(ctx, b))
+		require.NoError(t, first.Final(ctx, b))
+		blocks = append(blocks, b)
+	}
+	again := open()
+	for _, b := range blocks {
+		require.NoError(t, again.Apply(ctx, b))
+		require.Equal(t, b.Root, again.Root())
+	}
+}
+
 // TestDiesAtAnyMoment kills the process before and after each write and each call.
 func TestDiesAtAnyMoment(t *testing.T) {
 	moments := buildertest.Sweep(t, rules(t), 1, 31*repeat.Step())

@@ -15,6 +15,7 @@ import (
 // Network is a JAM chain.
 type Network interface {
 	builder.Network
+	builder.Receiver
 	// Spec returns the constants of the chain.
 	Spec() jamq.ChainSpec
 	// Run drives a simulated chain until ctx ends. For other chains it only waits.

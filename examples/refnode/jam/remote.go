@@ -26,9 +26,9 @@ var ErrServiceInUse = errors.New("jam: the service is in use")
 // service must have the layout of jamtest/jip2server.
 type Remote struct {
 	*jip2net.Network
-	// Received is the number of packages that the service must have received when the
+	// Accepted is the number of packages that the service must have received when the
 	// rollup begins: 0, or that of an import.
-	Received uint64
+	Accepted uint64
 	// Read is the number of the service's packages that are not read any more. A node
 	// that begins again sets it to the number of its final blocks.
 	Read uint64
@@ -58,8 +58,9 @@ func Connect(ctx context.Context, url string, version codec.Version, service jam
 			ID: service, Key: jip2server.MarkKey,
 			Taken: func(_ jamq.PackageHash, value []byte) (bool, error) { return value != nil, nil },
 		},
-		Version: version,
-		Package: jip2net.OneItem(service, common.Hash{}, common.Hash{}, refineGas, accumulateGas),
+		Version:  version,
+		Received: countIn,
+		Package:  jip2net.OneItem(service, common.Hash{}, common.Hash{}, refineGas, accumulateGas),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("jam: node at %s: %w", url, err)
@@ -87,8 +88,8 @@ func (r *Remote) Root(ctx context.Context) (jamq.Block, error) {
 	if err != nil {
 		return jamq.Block{}, err
 	}
-	if count != r.Received {
-		return jamq.Block{}, fmt.Errorf("%w: service %d has already received %d packages, want %d; use a different service", ErrServiceInUse, r.service, count, r.Received)
+	if count != r.Accepted {
+		return jamq.Block{}, fmt.Errorf("%w: service %d has already received %d packages, want %d; use a different service", ErrServiceInUse, r.service, count, r.Accepted)
 	}
 	return r.Network.Root(ctx)
 }
@@ -134,7 +135,12 @@ func (r *Remote) readService(ctx context.Context, at jamq.HeaderHash) error {
 // count returns the number of packages that the service has received at a
 // block.
 func (r *Remote) count(ctx context.Context, at jamq.HeaderHash) (uint64, error) {
-	value, err := r.value(ctx, at, jip2server.CountKey())
+	return countIn(func(key []byte) ([]byte, error) { return r.value(ctx, at, key) })
+}
+
+// countIn reads the number of packages that a service has received from its storage.
+func countIn(read func(key []byte) ([]byte, error)) (uint64, error) {
+	value, err := read(jip2server.CountKey())
 	if err != nil || value == nil {
 		return 0, err
 	}

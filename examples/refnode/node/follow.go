@@ -17,7 +17,7 @@ func (n *Node) connect(ctx context.Context) (err error) {
 	} else {
 		var remote *jam.Remote
 		if remote, err = jam.Connect(ctx, n.cfg.JAMURL, n.cfg.Version, n.cfg.Service, n.log, n.service.taken); err == nil {
-			remote.Received, remote.Read = n.Origin(), n.Stored()
+			remote.Accepted, remote.Read = n.Origin(), n.Stored()
 			n.service.begin(n.BlockByNumber(n.Stored()))
 		}
 		n.jam = remote
