@@ -89,7 +89,7 @@ func New(cfg Config) (*Node, error) {
 	if cfg.DataDir == "" {
 		return newNode(cfg, nil)
 	}
-	s, err := store.Open(cfg.DataDir, cfg.Logger)
+	s, err := store.Open(cfg.DataDir, cfg.Logger, cfg.settings()...)
 	if err != nil {
 		return nil, cfg.inDirectory(err)
 	}
@@ -127,7 +127,11 @@ func (n *Node) open() (err error) {
 	if err := n.connect(ctx); err != nil {
 		return err
 	}
-	if err := n.recover(ctx); err != nil {
+	err = n.store.Bind(append(n.cfg.settings(), chainSettings(n.jam.Spec())...)...)
+	if err == nil {
+		err = n.recover(ctx)
+	}
+	if err != nil {
 		n.jam.Close()
 		return n.cfg.inDirectory(err)
 	}

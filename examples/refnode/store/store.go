@@ -64,11 +64,12 @@ type Store struct {
 const journalPrefix = "log/"
 
 // Open opens a directory, or creates it. Only one process can use it. Errors wrap
-// ErrVersion, or are those of pebbledb.Open, such as ErrInUse and ErrMissing, and of
-// pebblejournal. A directory of another version or with a missing file is left as it was.
-func Open(dir string, log *slog.Logger) (*Store, error) {
+// ErrVersion, wrap ErrSettings if an earlier start had other settings, or are those of
+// pebbledb.Open, such as ErrInUse and ErrMissing, and of pebblejournal. A directory of another
+// version, with other settings or with a missing file is left as it was.
+func Open(dir string, log *slog.Logger, settings ...Setting) (*Store, error) {
 	logDir := filepath.Join(dir, "log")
-	db, err := openDatabase(filepath.Join(dir, "db"), logDir)
+	db, err := openDatabase(filepath.Join(dir, "db"), logDir, settings)
 	if err != nil {
 		return nil, fmt.Errorf("store: open %s: %w", filepath.Join(dir, "db"), err)
 	}
@@ -92,7 +93,7 @@ func Open(dir string, log *slog.Logger) (*Store, error) {
 
 // openDatabase opens the database, after it has checked it. The directory of the log is made
 // after the database, so that a directory with a log has lost its database if there is none.
-func openDatabase(dir, logDir string) (*pebbledb.DB, error) {
+func openDatabase(dir, logDir string, settings []Setting) (*pebbledb.DB, error) {
 	_, err := os.Stat(logDir)
 	options := &pebble.Options{
 		MemTableSize: memTable, Logger: pebbledb.Silent{}, ErrorIfNotExists: err == nil,
@@ -100,6 +101,9 @@ func openDatabase(dir, logDir string) (*pebbledb.DB, error) {
 		Levels: []pebble.LevelOptions{{FilterPolicy: bloom.FilterPolicy(filterBits), FilterType: pebble.TableFilter}},
 	}
 	return pebbledb.Open(dir, options, checkVersion, func(db *pebble.DB) error {
+		if err := compareSettings(db, settings); err != nil {
+			return err
+		}
 		return pebblejournal.CheckAcknowledged(logDir, pebblejournal.Options{DB: db, Prefix: []byte(journalPrefix)})
 	})
 }
