@@ -257,7 +257,7 @@ func TestBackDuringABlock(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, r.SendTransaction(pay(0, 0, 1)))
 	r.SlotBegan()
-	o, due := r.production.due(1, 1, 4)
+	o, due := r.production.due(1, demand{runs: 1, full: 4})
 	require.True(t, due)
 	number, err := r.Edit(Edit{Back: snapshot})
 	require.NoError(t, err)

@@ -76,6 +76,12 @@ func (c *Chain) States() int { return c.states.Roots() }
 // NextBaseFee returns the base fee of the next block, in wei per gas.
 func (c *Chain) NextBaseFee() *big.Int { return c.nextHeader(c.ledger.Head()).BaseFee }
 
+// canFall reports whether a block without transactions lowers a base fee. A very low one stays,
+// because its eighth is less than 1 wei.
+func (c *Chain) canFall(baseFee *big.Int) bool {
+	return baseFee.Cmp(new(big.Int).SetUint64(c.config.BaseFeeChangeDenominator())) >= 0
+}
+
 // NextTime returns the time in Unix seconds that the next block would have if it was made now.
 func (c *Chain) NextTime() uint64 { return c.nextHeader(c.ledger.Head()).Time }
 

@@ -67,12 +67,14 @@ func (r *rollup) Propose(ctx context.Context, number uint64) (*Block, common.Has
 	if err := r.abandon(); err != nil {
 		return nil, common.Hash{}, err
 	}
-	order, due := r.production.due(number, r.pool.Stats().Pending, r.cfg.MaxTxsPerBlock)
+	parent := r.ledger.Head()
+	header := r.nextHeader(parent)
+	stats := r.pool.Stats()
+	waiting := demand{runs: stats.Pending, parked: stats.Parked > 0 && r.canFall(header.BaseFee), full: r.cfg.MaxTxsPerBlock}
+	order, due := r.production.due(number, waiting)
 	if !due {
 		return nil, common.Hash{}, builder.ErrIdle
 	}
-	parent := r.ledger.Head()
-	header := r.nextHeader(parent)
 	session := r.pool.Build(ctx, txpool.Budget{Count: r.cfg.MaxTxsPerBlock, Gas: header.GasLimit, BaseFee: header.BaseFee})
 	block, err := r.execute(parent, header, session, order)
 	if err == nil && block == nil {

@@ -229,11 +229,8 @@ func (n *Node) Run(ctx context.Context) error {
 	return err
 }
 
-// Drain waits until the pool has no pending transaction and every block is final, or
+// Drain waits until the pool has no transaction that can run and every block is final, or
 // until ctx or Run ends.
 func (n *Node) Drain(ctx context.Context) error {
-	return n.builder.Drain(ctx, func() bool {
-		pending, _ := n.PoolCounts()
-		return pending > 0
-	})
+	return n.builder.Drain(ctx, func() bool { return n.PoolStats().Pending > 0 })
 }
