@@ -49,7 +49,7 @@ type spacing struct{ first, last, seconds uint64 }
 // order has the conditions on which a block is made.
 type order struct {
 	empty bool // also without transactions
-	bare  bool // without the transactions that wait
+	bare  bool // without the transactions that wait, and at the time of its parent
 }
 
 // demand has the transactions for which a block is made.
@@ -69,7 +69,7 @@ func (p *production) due(number uint64, d demand) (o order, due bool) {
 	case number <= p.upTo, p.every > 0 && time.Since(p.last) >= p.every:
 		o, due = order{empty: true}, true
 	case number <= p.edited:
-		o, due = order{empty: true, bare: p.manual}, true
+		o, due = order{empty: true, bare: true}, true
 	case p.manual || d.runs == 0 && !d.parked:
 	case d.runs >= d.full:
 		due = true
@@ -180,7 +180,7 @@ func (c *Chain) Mine(blocks, seconds uint64) (last uint64) {
 }
 
 // SetAutomine sets whether blocks are made for waiting transactions, which is so at first,
-// or only by Mine and for edits. A block for an edit then leaves them out.
+// or only by Mine and for edits.
 func (c *Chain) SetAutomine(on bool) {
 	c.production.mu.Lock()
 	defer c.production.mu.Unlock()
