@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/examples/refnode/evmrollup"
 	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/store"
 	"github.com/jamq/jamq/internal/wait"
@@ -161,4 +162,44 @@ func TestOtherSettingsAreRefused(t *testing.T) {
 		require.ErrorContains(t, err, name+" is ")
 	}
 	during(t, dir, func(n *Node) { require.Equal(t, last.Hash(), n.Head().Hash()) })
+}
+
+// After an import that fails, or that is interrupted, the next one works. A node does not start
+// in between.
+func TestImportAfterAFailedOne(t *testing.T) {
+	dir := t.TempDir()
+	from, to, file := filepath.Join(dir, "from"), filepath.Join(dir, "to"), filepath.Join(dir, "file")
+	var last *Block
+	during(t, from, func(n *Node) {
+		grow(t, n)
+		last = n.Head()
+	})
+	require.NoError(t, Export(t.Context(), inDir(from), file))
+
+	other := inDir(to)
+	other.ChainID = big.NewInt(5)
+	empty := filepath.Join(dir, "empty")
+	require.NoError(t, os.Mkdir(empty, 0o700))
+	for _, target := range []string{to, empty} {
+		other.DataDir = target
+		err := Import(t.Context(), other, file)
+		require.ErrorIs(t, err, evmrollup.ErrExport)
+		require.ErrorContains(t, err, "it is of another chain")
+	}
+	require.NoDirExists(t, to)
+	require.Empty(t, content(t, empty))
+	require.DirExists(t, empty)
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, Import(ended, inDir(to), file), context.Canceled)
+	require.NoDirExists(t, to)
+
+	require.NoError(t, beginImport(to))
+	require.NoError(t, os.Mkdir(filepath.Join(to, "db"), 0o700)) // and the process dies
+	_, err := New(inDir(to))
+	require.ErrorIs(t, err, ledger.ErrImport)
+	require.NoError(t, Import(t.Context(), inDir(to), file))
+	during(t, to, func(n *Node) { require.Equal(t, last.Hash(), n.Head().Hash()) })
+	require.ErrorIs(t, Import(t.Context(), inDir(to), file), ledger.ErrImport)
 }

@@ -89,7 +89,11 @@ func New(cfg Config) (*Node, error) {
 	if cfg.DataDir == "" {
 		return newNode(cfg, nil)
 	}
-	s, err := store.Open(cfg.DataDir, cfg.Logger, cfg.settings()...)
+	var s *store.Store
+	err := checkImported(cfg.DataDir)
+	if err == nil {
+		s, err = store.Open(cfg.DataDir, cfg.Logger, cfg.settings()...)
+	}
 	if err != nil {
 		return nil, cfg.inDirectory(err)
 	}

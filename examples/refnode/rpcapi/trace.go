@@ -200,7 +200,10 @@ func (t *Trace) execute(ctx context.Context, b *node.Block, index int, sdb *stat
 		return nil, fmt.Errorf("transaction %s: %w", tx.Hash(), err)
 	}
 	sdb.Finalise(rules)
-	x := &executed{traces: flat.traces, output: result.ReturnData}
+	x := &executed{traces: flat.traces}
+	if result.Err == nil || errors.Is(result.Err, vm.ErrExecutionReverted) {
+		x.output = result.ReturnData // otherwise it is the code that was rejected
+	}
 	if p.stateDiff {
 		x.diff, x.diffSize = diff.result()
 	}
