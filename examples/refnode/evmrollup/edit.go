@@ -283,7 +283,7 @@ func (c *Chain) viewWith(parent *Block, some []Edit) (*statedb.View, error) {
 			break
 		}
 	}
-	view, err := c.states.View(parent.Root())
+	view, err := c.StateAt(parent)
 	for i := range some {
 		if err == nil {
 			err = some[i].apply(view)
