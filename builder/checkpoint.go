@@ -21,7 +21,11 @@ func (b *Builder[B]) checkpointIfDue(ctx context.Context) error {
 	b.postponed += b.cfg.CheckpointEvery      // until it succeeds
 	defer func() { _ = b.records.end(nil) }() // after an error the records stay
 	begin, queue, tasks, err := b.beginCheckpoint(ctx)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNewFinal):
+		b.postponed -= b.cfg.CheckpointEvery // the worker calls Final and then this again
+		return nil
+	case err != nil:
 		return err
 	}
 	for range tasks { // those of the checkpoint, and no later ones
@@ -65,9 +69,13 @@ const everyone = 1 << 20
 // on without it, and tries again when the log has grown as much once more.
 var errPostponed = errors.New("builder: the checkpoint is postponed")
 
+// errNewFinal is returned if a block has become final since the worker called Final for all
+// others. It is no failure: finality moves at any time.
+var errNewFinal = errors.New("builder: a block has just become final")
+
 // beginCheckpoint takes the chain and the queue of one moment, at which the rollup has
 // every operation that is in the log. It returns the number of tasks of that moment. The
-// error wraps errPostponed if a call of Admit must end, or one of Final succeed, before.
+// error wraps errPostponed if a call of Admit must end before, or is errNewFinal.
 func (b *Builder[B]) beginCheckpoint(ctx context.Context) (begin *checkpoint[B], queue [][]byte, tasks int, err error) {
 	// Calls of Submit wait until this one has the semaphore. The limit keeps a call of
 	// Admit that hangs from blocking all others.
@@ -81,7 +89,7 @@ func (b *Builder[B]) beginCheckpoint(ctx context.Context) (begin *checkpoint[B],
 		b.chain.mu.Lock()
 		defer b.chain.mu.Unlock()
 		if len(b.chain.finals) > 0 { // a restart would not call Final for them
-			return fmt.Errorf("%w: the rollup does not know that a block is final", errPostponed)
+			return errNewFinal
 		}
 		begin, tasks = b.chain.checkpoint(), len(b.chain.todo)
 		queue = framed(recordQueue, records)

@@ -120,8 +120,8 @@ func (b *Builder[B]) produce(ctx context.Context) (made bool, err error) {
 	err = b.runner.Enqueue(ctx, bundlequeue.Enqueue[bundle[B]]{
 		Number: block.Number, Commitment: block.commitment, Parent: parent.commitment, Bundle: bundle[B]{block: block},
 	})
-	if errors.Is(err, bundlequeue.ErrWrongParent) || errors.Is(err, bundlequeue.ErrWrongNumber) {
-		return false, nil // an earlier block has failed meanwhile
+	if errors.Is(err, bundlequeue.ErrWrongParent) || errors.Is(err, bundlequeue.ErrWrongNumber) || errors.Is(err, bundlequeue.ErrQueueFull) {
+		return false, nil // an earlier block has failed meanwhile, or waits again
 	}
 	return err == nil, err
 }

@@ -106,6 +106,10 @@ type Config struct {
 	// PriceBump is the minimum increase of both fee cap and tip in a
 	// replacement, in per mille, at most 10,000. The default is 125.
 	PriceBump uint64
+	// RoundBumpDown rounds the price that PriceBump demands down to a whole number of wei, as
+	// geth does, because some wallets compute it so. The default is to round it up. In both
+	// cases a replacement pays at least 1 wei more.
+	RoundBumpDown bool
 	// Score orders the next transactions of the senders for a builder: the highest
 	// score goes first, and of equal ones the earlier arrival. Those of one sender
 	// always come in nonce order. It does not affect eviction, which depends on the

@@ -243,7 +243,7 @@ func (c *Config) sender(signer types.Signer, tx *types.Transaction) (common.Addr
 }
 
 // checkBump checks that a replacement pays enough more than the old transaction
-// (invariant I6): by the configured share, rounded up, and by at least 1 wei,
+// (invariant I6): by the configured share, rounded as configured, and by at least 1 wei,
 // in both fee cap and tip.
 func (c *Config) checkBump(old, e *entry) error {
 	for _, price := range [...]struct {
@@ -268,7 +268,10 @@ func (c *Config) checkBump(old, e *entry) error {
 func (c *Config) bumped(old uint64) uint64 {
 	var more uint256.Int
 	more.Mul(more.SetUint64(old), uint256.NewInt(c.PriceBump))
-	more.Div(more.AddUint64(&more, perMille-1), uint256.NewInt(perMille)) // rounded up
+	if !c.RoundBumpDown {
+		more.AddUint64(&more, perMille-1)
+	}
+	more.Div(&more, uint256.NewInt(perMille))
 	return addSaturating(old, max(saturate(&more), 1))
 }
 

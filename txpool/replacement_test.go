@@ -64,6 +64,15 @@ func TestI6Replacement(t *testing.T) {
 	})
 }
 
+// With geth's rule a replacement pays a tenth more, rounded down, and at least 1 wei.
+func TestBumpRoundedDown(t *testing.T) {
+	cfg := DefaultConfig(chainID)
+	cfg.PriceBump, cfg.RoundBumpDown = 100, true
+	for old, want := range map[uint64]uint64{0: 1, 1: 2, 9: 10, 10: 11, 19: 20, 29: 31, 1_234_567_891: 1_358_024_680, math.MaxUint64: math.MaxUint64} {
+		require.Equal(t, want, cfg.bumped(old), old)
+	}
+}
+
 // A replacement pays at least 1 wei more, also without a bump.
 func TestReplacementPaysMore(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.PriceBump = 0 })

@@ -126,7 +126,10 @@ func (n *node) sendRawTransaction(ctx context.Context, p params) (any, error) {
 // one, so that all of them have neither transactions nor outputs.
 
 func (n *node) getAddressTxIDs(_ context.Context, p params) (any, error) {
-	return []string{}, p.addresses()
+	if err := p.addresses(); err != nil {
+		return nil, err
+	}
+	return []string{}, p.heights()
 }
 
 func (n *node) getAddressBalance(_ context.Context, p params) (any, error) {
@@ -162,6 +165,35 @@ func (p params) addresses() error {
 		if _, err := list.text(i); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// heights checks the range of blocks in a call about transparent addresses, if it has both ends.
+func (p params) heights() error {
+	if kind(p[0]) != "object" {
+		return nil
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(p[0], &object); err != nil {
+		return err
+	}
+	ends := params{object["start"], object["end"]}
+	if kind(ends[0]) == "null" || kind(ends[1]) == "null" {
+		return nil
+	}
+	start, err := ends.integer(0)
+	if err != nil {
+		return err
+	}
+	end, err := ends.integer(1)
+	switch {
+	case err != nil:
+		return err
+	case start <= 0 || end <= 0:
+		return faultf(codeNotFound, "Start and end are expected to be greater than zero")
+	case end < start:
+		return faultf(codeNotFound, "End value is expected to be greater than start")
 	}
 	return nil
 }

@@ -57,6 +57,10 @@ func TestErrorsOfParameters(t *testing.T) {
 		{"z_getsubtreesbyindex", `["orchard", "0"]`, codeMisc, notInteger},
 		{"z_getsubtreesbyindex", `["orchard", 0, -1]`, codeParameter, "start_index is 0 and limit is -1, want 0 or more"},
 		{"getaddresstxids", `[5]`, codeNotFound, "Invalid address"},
+		{"getaddresstxids", `[{"addresses":["t1"],"start":3,"end":2}]`, codeNotFound, "End value is expected to be greater than start"},
+		{"getaddresstxids", `[{"addresses":["t1"],"start":0,"end":2}]`, codeNotFound, "Start and end are expected to be greater than zero"},
+		{"getaddresstxids", `[{"addresses":["t1"],"start":1,"end":-2}]`, codeNotFound, "Start and end are expected to be greater than zero"},
+		{"getaddresstxids", `[{"addresses":["t1"],"start":"1","end":2}]`, codeMisc, notInteger},
 		{"getaddressbalance", `[{}]`, codeNotFound, "Addresses is expected to be an array"},
 		{"getaddressutxos", `[{"addresses":[5]}]`, codeMisc, notText},
 		{"getpeerinfo", `[]`, codeMethod, "Method not found"},
@@ -119,7 +123,7 @@ func TestTransparentAddresses(t *testing.T) {
 	for method, want := range map[string]string{
 		"getaddresstxids": `[]`, "getaddressutxos": `[]`, "getaddressbalance": `{"balance":0,"received":0}`,
 	} {
-		for _, params := range []string{`["t1"]`, `[{"addresses":["t1","t3"],"start":1,"end":2}]`} {
+		for _, params := range []string{`["t1"]`, `[{"addresses":["t1","t3"],"start":1,"end":2}]`, `[{"addresses":["t1"],"start":3,"end":3}]`, `[{"addresses":["t1"],"start":3}]`} {
 			result, f := ask(t, n, method, params)
 			require.Nil(t, f, method)
 			require.JSONEq(t, want, string(result), method)

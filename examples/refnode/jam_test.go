@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -97,8 +98,16 @@ func TestDemoOnAJAMNode(t *testing.T) {
 	t.Parallel()
 	jam := startJAMNode(t, "-slot", "60ms", "-loss", "0.2", "-skip", "0.1", "-fork", "0.1")
 	var out lockedBuffer
-	require.Zero(t, run(t.Context(), []string{"-demo", "31", "-jam", jam.url}, &out, &out), "%s", &out)
+	dir := filepath.Join(t.TempDir(), "data")
+	require.Zero(t, run(t.Context(), []string{"-demo", "31", "-jam", jam.url, "-datadir", dir}, &out, &out), "%s", &out)
 	require.Regexp(t, `31/31 transactions finalized in \d+ bundles; 0 lost; 0 executed twice; canonical root 0x[0-9a-f]{64}\n$`, out.String())
+
+	// Its blocks are final for its service only, and on this chain only.
+	for _, other := range [][]string{{"-jam", jam.url, "-service", "7"}, {"-slot", "60ms"}} {
+		out = lockedBuffer{}
+		require.Equal(t, exitFailed, run(t.Context(), append([]string{"-demo", "1", "-datadir", dir}, other...), &out, &out))
+		require.Contains(t, out.String(), "used with other settings")
+	}
 
 	// Its service is in use now, by blocks that another node cannot know.
 	out = lockedBuffer{}

@@ -176,7 +176,7 @@ func (s *Server) submit(raw []byte, core jamq.CoreIndex, guarantor int) error {
 	if err != nil {
 		return err
 	}
-	s.sent[p.Hash] = guarantor + 1
+	s.sent[p.Hash], s.service[p.Hash] = guarantor+1, p.Service
 	return s.chain.Submit(p, core, guarantor)
 }
 

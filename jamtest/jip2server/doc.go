@@ -28,9 +28,9 @@
 //
 // # The service
 //
-// Every service stores each package that it receives, as hash and payload,
-// under [EntryKey], their number under [CountKey], and the slot of each under
-// [MarkKey].
+// Every service has its own storage. It stores each package that it receives, as
+// hash and payload, under [EntryKey], their number under [CountKey], and the slot
+// of each under [MarkKey].
 //
 // # Faults
 //

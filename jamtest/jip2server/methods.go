@@ -250,7 +250,7 @@ func (s *Server) serviceValue(head jamq.HeaderHash, service jamq.ServiceID, key 
 		if err != nil {
 			return nil, unavailable(head)
 		}
-		if status.Stage != jamtest.Accumulated {
+		if status.Stage != jamtest.Accumulated || s.service[jamq.PackageHash(key)] != service {
 			return nil, nil
 		}
 		return binary.LittleEndian.AppendUint32(nil, uint32(status.Accumulated.Slot)), nil

@@ -160,6 +160,10 @@ func TestLifeOfAPackage(t *testing.T) {
 	require.Equal(t, base(append(hash[:], "block 1"...)), c.result("serviceValue", best["header_hash"], 9, base(jip2server.EntryKey(0))))
 	require.Nil(t, c.result("serviceValue", best["header_hash"], 9, base(jip2server.EntryKey(1))))
 	require.Nil(t, c.result("serviceValue", genesis["header_hash"], 9, base(jip2server.MarkKey(hash))), "before it")
+	for _, key := range [][]byte{jip2server.MarkKey(hash), jip2server.EntryKey(0)} {
+		require.Nil(t, c.result("serviceValue", best["header_hash"], 10, base(key)), "another service")
+	}
+	require.Equal(t, base(make([]byte, 8)), c.result("serviceValue", best["header_hash"], 10, base(jip2server.CountKey())))
 }
 
 func TestFailedPackage(t *testing.T) {

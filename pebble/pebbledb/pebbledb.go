@@ -14,6 +14,7 @@ package pebbledb
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/cockroachdb/pebble"
@@ -29,13 +30,17 @@ type DB struct {
 }
 
 // Open opens a database, or makes an empty one. Nil options mean Pebble's
-// defaults, and its log discarded. Open sets IndexBlockSize of all levels. The error wraps
-// ErrInUse, or is that of a file, which it names.
+// defaults, and its log discarded. Open sets IndexBlockSize of all levels. Errors wrap ErrInUse
+// or ErrMissing, or are those of a file, which they name. That of a missing table is Pebble's.
+//
+// Before Open changes an existing database, it calls the checks with the database, which then
+// can only be read. If one of them returns an error, Open returns it, and the files are as they
+// were.
 //
 // Pebble leaves the names of the directories that it makes to others. Open makes
 // them durable, up to the first that was there before: otherwise a new database
 // may be gone after a crash.
-func Open(dir string, options *pebble.Options) (*DB, error) {
+func Open(dir string, options *pebble.Options, checks ...func(*pebble.DB) error) (*DB, error) {
 	if options == nil {
 		options = &pebble.Options{Logger: Silent{}}
 	}
@@ -43,27 +48,93 @@ func Open(dir string, options *pebble.Options) (*DB, error) {
 	options.Levels = slices.Clone(options.Levels)
 	options.EnsureDefaults() // FS is set now
 	parents := missing(options.FS, dir)
-	fs := options.FS
-	g := newGuard(fs)
+	files := options.FS
+	g := newGuard(files)
 	options.FS, options.Logger = g, logger{options.Logger, g}
 	if t := options.LoggerAndTracer; t != nil { // it takes the place of Logger
 		options.LoggerAndTracer = tracer{t, logger{t, g}}
 	}
 	reportDamage(options, g)
-	db, err := pebble.Open(dir, options)
+	db, err := openChecked(dir, options, checks)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, pebble.ErrDBDoesNotExist) {
+		err = fmt.Errorf("%w: %w", ErrMissing, err)
+	}
 	if err != nil {
 		return nil, errors.Join(g.err(), err)
 	}
 	err = g.err()
 	for _, parent := range parents {
 		if err == nil {
-			err = syncDir(fs, parent)
+			err = syncDir(files, parent)
 		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return &DB{pebble: db, check: g.err, owned: true}, nil
+}
+
+// openChecked opens a database after the checks, under one lock.
+func openChecked(dir string, options *pebble.Options, checks []func(*pebble.DB) error) (*pebble.DB, error) {
+	if _, err := options.FS.Stat(dir); err != nil && options.ErrorIfNotExists {
+		return nil, fmt.Errorf("%w: %s", pebble.ErrDBDoesNotExist, dir)
+	}
+	if options.Lock == nil {
+		for _, dir := range []string{dir, options.WALDir} {
+			if dir == "" {
+				continue
+			}
+			if err := options.FS.MkdirAll(dir, 0o755); err != nil {
+				return nil, err
+			}
+		}
+		lock, err := pebble.LockDirectory(dir, options.FS)
+		if err != nil {
+			return nil, err
+		}
+		options.Lock = lock
+		defer func() { _ = lock.Close() }() // the database keeps it
+	}
+	if err := checkComplete(dir, options); err != nil {
+		return nil, err
+	}
+	if err := inspect(dir, options, checks); err != nil {
+		return nil, err
+	}
+	return openPebble(dir, options)
+}
+
+// inspect calls the checks with a database that can only be read. If there is no database,
+// there is nothing to check.
+func inspect(dir string, options *pebble.Options, checks []func(*pebble.DB) error) error {
+	if len(checks) == 0 || options.ErrorIfExists {
+		return nil
+	}
+	reading := options.Clone()
+	reading.ReadOnly = true
+	db, err := openPebble(dir, reading)
+	if errors.Is(err, pebble.ErrDBDoesNotExist) {
+		return nil
+	}
+	for _, check := range checks {
+		if err == nil {
+			err = check(db)
+		}
+	}
+	if db != nil {
+		err = errors.Join(err, db.Close())
+	}
+	return err
+}
+
+// openPebble calls pebble.Open, which panics if some files contradict each other.
+func openPebble(dir string, options *pebble.Options) (db *pebble.DB, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("pebble: the files of %s contradict each other: %v", dir, p)
+		}
+	}()
+	return pebble.Open(dir, options)
 }
 
 // Borrow returns a database that another part of the host has opened and closes.

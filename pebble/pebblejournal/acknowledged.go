@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 
 	"github.com/cockroachdb/pebble/vfs"
 )
@@ -30,16 +31,38 @@ func openAcknowledged(fs vfs.FS, dir string) (*acknowledged, uint64, error) {
 		return nil, 0, err
 	}
 	a := &acknowledged{file}
-	raw := make([]byte, numberSize+sumSize)
-	switch _, err := file.ReadAt(raw, 0); {
-	case errors.Is(err, io.EOF):
-		return a, 0, nil
-	case err != nil:
+	next, err := a.read()
+	if err != nil {
 		return nil, 0, errors.Join(err, file.Close())
-	case crc32.Checksum(raw[:numberSize], castagnoli) != binary.LittleEndian.Uint32(raw[numberSize:]):
-		return a, 0, nil
 	}
-	return a, binary.LittleEndian.Uint64(raw), nil
+	return a, next, nil
+}
+
+// readAcknowledged returns the number in a directory, or 0 if there is none.
+func readAcknowledged(files vfs.FS, dir string) (next uint64, err error) {
+	file, err := files.Open(files.PathJoin(dir, acknowledgedName))
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return 0, nil
+		}
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return (&acknowledged{file}).read()
+}
+
+// read returns the number, or 0 if the file is new or damaged.
+func (a *acknowledged) read() (uint64, error) {
+	raw := make([]byte, numberSize+sumSize)
+	switch _, err := a.file.ReadAt(raw, 0); {
+	case errors.Is(err, io.EOF):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	case crc32.Checksum(raw[:numberSize], castagnoli) != binary.LittleEndian.Uint32(raw[numberSize:]):
+		return 0, nil
+	}
+	return binary.LittleEndian.Uint64(raw), nil
 }
 
 // note stores the number of the record after the acknowledged ones. The error

@@ -78,16 +78,14 @@ const (
 //   - Acknowledged records are missing or damaged.
 //   - Other keys have the journal's prefix.
 //
-// After ErrCorrupt the journal is unchanged.
+// After ErrCorrupt the journal is unchanged, and if records are missing, so are all files
+// of a database in the directory.
 func Open(dir string, options Options) (_ *Journal, err error) {
 	j := &Journal{prefix: options.Prefix}
-	fs := vfs.Default
-	if options.Pebble != nil && options.Pebble.FS != nil {
-		fs = options.Pebble.FS
-	}
+	fs := fileSystem(options)
 	if options.DB != nil {
 		j.db = pebbledb.Borrow(options.DB, options.Check)
-	} else if j.db, err = pebbledb.Open(dir, options.Pebble); err != nil {
+	} else if j.db, err = openDatabase(fs, dir, options); err != nil {
 		return nil, fmt.Errorf("pebblejournal: %w", err)
 	}
 	next := uint64(0)
@@ -103,6 +101,65 @@ func Open(dir string, options Options) (_ *Journal, err error) {
 	return j, nil
 }
 
+func fileSystem(options Options) vfs.FS {
+	if options.Pebble != nil && options.Pebble.FS != nil {
+		return options.Pebble.FS
+	}
+	return vfs.Default
+}
+
+// openDatabase opens the database of a journal. If records of the journal were acknowledged,
+// the database must exist and have them: otherwise a new one would take their place.
+func openDatabase(fs vfs.FS, dir string, options Options) (*pebbledb.DB, error) {
+	pebbleOptions := options.Pebble
+	if pebbleOptions == nil {
+		pebbleOptions = &pebble.Options{Logger: pebbledb.Silent{}}
+	}
+	next, err := readAcknowledged(fs, dir)
+	if err != nil {
+		return nil, err
+	}
+	if next > 0 {
+		pebbleOptions = pebbleOptions.Clone()
+		pebbleOptions.ErrorIfNotExists = true
+	}
+	return pebbledb.Open(dir, pebbleOptions, func(db *pebble.DB) error {
+		options.DB = db
+		return CheckAcknowledged(dir, options)
+	})
+}
+
+// CheckAcknowledged returns an error that wraps journal.ErrCorrupt if the last record that was
+// acknowledged according to a directory is missing in Options.DB. It changes nothing, so that
+// a host can call it with a database that can only be read, before Open.
+func CheckAcknowledged(dir string, options Options) error {
+	acknowledged, err := readAcknowledged(fileSystem(options), dir)
+	if err != nil || acknowledged == 0 {
+		return err
+	}
+	j := &Journal{prefix: options.Prefix}
+	it, err := options.DB.NewIter(&pebble.IterOptions{LowerBound: j.key(0), UpperBound: j.key(math.MaxUint64)})
+	if err != nil {
+		return err
+	}
+	next := uint64(1)
+	if it.Last() && len(it.Key()) == len(j.prefix)+numberSize {
+		next = binary.BigEndian.Uint64(it.Key()[len(j.prefix):]) + 1
+	}
+	if err := errors.Join(it.Error(), it.Close()); err != nil {
+		return err
+	}
+	if next < acknowledged {
+		return lost(next, acknowledged)
+	}
+	return nil
+}
+
+// lost is the error of a journal in which records from one number to another are missing.
+func lost(next, acknowledged uint64) error {
+	return fmt.Errorf("%w: records %d to %d were acknowledged but are damaged or missing", journal.ErrCorrupt, next, acknowledged-1)
+}
+
 // repair finds the first and the last record, and removes damaged records at
 // the end together with those appended in the same call. It returns ErrCorrupt
 // instead if one of them was acknowledged. All records below the number
@@ -113,7 +170,7 @@ func (j *Journal) repair(acknowledged uint64) error {
 		return err
 	}
 	if next < acknowledged {
-		return fmt.Errorf("%w: records %d to %d were acknowledged but are damaged or missing", journal.ErrCorrupt, next, acknowledged-1)
+		return lost(next, acknowledged)
 	}
 	if j.first, j.next, j.cut = first, next, all; j.cut == 0 {
 		return nil

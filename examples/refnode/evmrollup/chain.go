@@ -153,6 +153,10 @@ func commitGenesis(states *statedb.Store, alloc types.GenesisAlloc) (root common
 	return root, states.SetCanonical(root)
 }
 
+// priceBump is the least increase of the prices in a replacement, in per mille. It is geth's,
+// which wallets know: MetaMask raises both prices by a tenth.
+const priceBump = 100
+
 func (c *Chain) makePool() (err error) {
 	// The base fee of the blocks is the market. A floor in the pool would be a
 	// second price that no wallet knows, because wallets compute their price
@@ -160,6 +164,7 @@ func (c *Chain) makePool() (err error) {
 	cfg := txpool.DefaultConfigEIP1559(c.cfg.ChainID)
 	cfg.BlockGasLimit = blockGasLimit
 	cfg.MaxPending, cfg.MaxParked, cfg.MaxQueued, cfg.MaxPerSender = c.cfg.MaxPool, c.cfg.MaxPool, c.cfg.MaxPool, c.cfg.MaxPerSender
+	cfg.PriceBump, cfg.RoundBumpDown = priceBump, true
 	cfg.MaxTxSize = maxTxSize
 	cfg.MaxBytes = c.cfg.poolBytes()
 	if c.cfg.Ledger == nil {

@@ -148,9 +148,9 @@ func (e *edits) took(block uint64) bool {
 }
 
 // Edit orders a block with an edit, and returns its number. A block that is being made may
-// have the edit already, but then the next one is made too. The block is made at once. With
-// automine off, or if it goes back, it has none of the transactions that wait. The error
-// wraps ErrEdit, and nothing has changed.
+// have the edit already, but then the next one is made too. The block is made at once. It has
+// none of the transactions that wait, and the time of its parent, so that the edit uses up no
+// time that was set for the next block. The error wraps ErrEdit, and nothing has changed.
 func (c *Chain) Edit(e Edit) (number uint64, err error) {
 	head := c.ledger.Head()
 	view, err := c.StateAt(head)
@@ -283,7 +283,7 @@ func (c *Chain) viewWith(parent *Block, some []Edit) (*statedb.View, error) {
 			break
 		}
 	}
-	view, err := c.states.View(parent.Root())
+	view, err := c.StateAt(parent)
 	for i := range some {
 		if err == nil {
 			err = some[i].apply(view)

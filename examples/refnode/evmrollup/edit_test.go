@@ -2,6 +2,7 @@ package evmrollup
 
 import (
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -164,21 +165,28 @@ func TestEditWithTransactions(t *testing.T) {
 	}
 }
 
-// TestEditWithoutAutomine: a block for an edit has no waiting transactions unless automine is
-// on, and Mine makes a block with them.
-func TestEditWithoutAutomine(t *testing.T) {
+// TestEditMinesNothing: a block for an edit has no waiting transactions, and Mine makes a block
+// with them. It uses up neither the time for the next block nor the interval of mining.
+func TestEditMinesNothing(t *testing.T) {
 	for _, automine := range []bool{true, false} {
 		r := recovered(t, keepNothing)
 		r.SetAutomine(automine)
 		require.NoError(t, r.SendTransaction(pay(0, 0, 1)))
+		r.SetInterval(time.Hour)
+		last := r.production.last
+		at := uint64(time.Now().Unix()) + 1000
+		require.NoError(t, r.SetNextTime(at))
 		_, err := r.Edit(Edit{Address: common.Address{0x12}, Balance: uint256.NewInt(5)})
 		require.NoError(t, err)
-		first := r.propose(t)
-		require.NoError(t, r.Apply(t.Context(), first))
+		parent := r.Head()
+		first := r.addBlock(t)
+		require.Empty(t, first.Body.Transactions())
+		require.Equal(t, parent.Time(), first.Body.Time())
+		require.Equal(t, last, r.production.last)
 		r.Mine(1, 0)
-		second := r.propose(t)
-		require.Equal(t, automine, len(first.Body.Transactions()) == 1)
-		require.Equal(t, automine, len(second.Body.Transactions()) == 0)
+		second := r.addBlock(t)
+		require.Len(t, second.Body.Transactions(), 1)
+		require.Equal(t, at, second.Body.Time())
 	}
 }
 
@@ -257,7 +265,7 @@ func TestBackDuringABlock(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, r.SendTransaction(pay(0, 0, 1)))
 	r.SlotBegan()
-	o, due := r.production.due(1, 1, 4)
+	o, due := r.production.due(1, demand{runs: 1, full: 4})
 	require.True(t, due)
 	number, err := r.Edit(Edit{Back: snapshot})
 	require.NoError(t, err)

@@ -75,8 +75,11 @@ func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Ses
 	edits := c.edits.next()
 	next := session.Next
 	e := back(edits)
-	if e != nil {
+	switch {
+	case e != nil:
 		header.Time = e.Back.block.Time()
+	case o.bare:
+		header.Time = parent.Time()
 	}
 	if o.bare || e != nil { // those that wait are not of the earlier state
 		next = func() *types.Transaction { return nil }

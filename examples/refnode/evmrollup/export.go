@@ -18,7 +18,7 @@ import (
 )
 
 // ErrExport is wrapped by the error of a file that is no complete export of this chain.
-var ErrExport = errors.New("evmrollup: not an export of this chain")
+var ErrExport = errors.New("evmrollup: the file cannot be imported")
 
 // The records of an export, in this order.
 const (
@@ -126,7 +126,13 @@ func (c *Chain) Import(ctx context.Context, path string) (err error) {
 	}
 	return c.ledger.Import(func(add func(*Block, builder.Progress) error) error {
 		i := importer{chain: c, add: add}
-		if err := readExport(path, i.record); err != nil {
+		err := readExport(path, func(kind byte, body []byte) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return i.record(kind, body)
+		})
+		if err != nil {
 			return err
 		}
 		return i.end(ctx)
@@ -166,7 +172,7 @@ func (i *importer) begin(raw []byte) error {
 		return err
 	}
 	if want := i.chain.BlockByNumber(0).Hash(); i.header.Genesis != want {
-		return fmt.Errorf("%w: the genesis is %s, want %s", ErrExport, i.header.Genesis, want)
+		return fmt.Errorf("%w: it is of another chain, whose genesis is %s, want %s", ErrExport, i.header.Genesis, want)
 	}
 	return nil
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/jamq/jamq/submit/journal"
 )
 
-// exportStep is the number of bytes after which an export is written and synced.
-const exportStep = 4 << 20
+// exportStep is the number of bytes after which an export is written and synced. The error of a
+// damaged file has the offset of such a piece.
+const exportStep = 256 << 10
 
 // writeExport makes a file of the records that fill adds. It writes a file beside it,
 // which gets the name when it is whole and durable. body belongs to the caller of add.
@@ -81,7 +82,7 @@ func readExport(path string, f func(kind byte, body []byte) error) error {
 		return f(record[0], record[1:])
 	})
 	if errors.Is(err, journal.ErrCorrupt) {
-		return fmt.Errorf("%w: %w", ErrExport, err)
+		return fmt.Errorf("%w: the piece of about %d KiB at the offset is not as it was written: %w", ErrExport, exportStep>>10, err)
 	}
 	return err
 }

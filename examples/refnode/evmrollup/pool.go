@@ -35,11 +35,11 @@ func (c *Chain) PoolStats() txpool.Stats { return c.pool.Stats() }
 // CheckPool returns an error if the pool is inconsistent: see txpool.Pool.Check.
 func (c *Chain) CheckPool() error { return c.pool.Check() }
 
-// PoolCounts returns the number of transactions that can run, and of those
-// behind gaps in the nonces.
+// PoolCounts returns the number of transactions that the sender's nonce lets run, and of those
+// behind gaps in the nonces. As in geth, the former include those below the base fee.
 func (c *Chain) PoolCounts() (pending, queued int) {
 	s := c.pool.Stats()
-	return s.Pending, s.Queued
+	return s.Pending + s.Parked, s.Queued
 }
 
 // PoolPressure returns how full the pool is with transactions that can run, by
@@ -52,7 +52,18 @@ func (c *Chain) PoolPressure() float64 {
 
 // PoolContent returns the transactions of PoolCounts by sender.
 func (c *Chain) PoolContent() (pending, queued map[common.Address][]*types.Transaction) {
-	return c.pool.Content()
+	pending, others := c.pool.Content()
+	queued = make(map[common.Address][]*types.Transaction, len(others))
+	for sender, txs := range others {
+		for _, tx := range txs {
+			to := queued
+			if c.pool.Status(tx.Hash()) == txpool.StatusParked {
+				to = pending
+			}
+			to[sender] = append(to[sender], tx)
+		}
+	}
+	return pending, queued
 }
 
 // PoolEvents subscribes to the events of the pool. The caller must close the

@@ -49,23 +49,32 @@ type spacing struct{ first, last, seconds uint64 }
 // order has the conditions on which a block is made.
 type order struct {
 	empty bool // also without transactions
-	bare  bool // without the transactions that wait
+	bare  bool // without the transactions that wait, and at the time of its parent
+}
+
+// demand has the transactions for which a block is made.
+type demand struct {
+	runs   int  // number of those that can run
+	full   int  // number of those that make a block full
+	parked bool // some wait for a lower base fee, and an empty block lowers it
 }
 
 // due returns how a block must be made, and false if none must. The block then counts as
-// begun. pending is the number of transactions that can run, and most that of a full block.
-func (p *production) due(number uint64, pending, most int) (o order, due bool) {
+// begun. A slot in which transactions only wait for a lower base fee has an empty block, as on
+// Ethereum: the base fee depends on the blocks alone, so that it does not change without them.
+func (p *production) due(number uint64, d demand) (o order, due bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case number <= p.upTo, p.every > 0 && time.Since(p.last) >= p.every:
 		o, due = order{empty: true}, true
 	case number <= p.edited:
-		o, due = order{empty: true, bare: p.manual}, true
-	case p.manual || pending == 0:
-	case pending >= most:
+		o, due = order{empty: true, bare: true}, true
+	case p.manual || d.runs == 0 && !d.parked:
+	case d.runs >= d.full:
 		due = true
 	default:
+		o.empty = d.runs == 0
 		due, p.began = p.began, false
 	}
 	if due {
@@ -171,7 +180,7 @@ func (c *Chain) Mine(blocks, seconds uint64) (last uint64) {
 }
 
 // SetAutomine sets whether blocks are made for waiting transactions, which is so at first,
-// or only by Mine and for edits. A block for an edit then leaves them out.
+// or only by Mine and for edits.
 func (c *Chain) SetAutomine(on bool) {
 	c.production.mu.Lock()
 	defer c.production.mu.Unlock()

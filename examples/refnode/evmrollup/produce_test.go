@@ -15,7 +15,7 @@ import (
 func TestInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(Chain)
-		due := func() (order, bool) { return c.production.due(7, 0, 5) }
+		due := func() (order, bool) { return c.production.due(7, demand{full: 5}) }
 		never := func(times int) {
 			t.Helper()
 			for range times {

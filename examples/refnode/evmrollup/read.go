@@ -28,11 +28,21 @@ func (c *Chain) Head() *Block { return c.ledger.Head() }
 // is none.
 func (c *Chain) Stored() uint64 { return c.ledger.Final() }
 
-// BlockByNumber returns the executed block with a number, or nil.
-func (c *Chain) BlockByNumber(number uint64) *Block { return c.ledger.ByNumber(number) }
+// BlockByNumber returns the executed block with a number, or nil. A block whose state an edit
+// took back has no transactions and receipts, only its header.
+func (c *Chain) BlockByNumber(number uint64) *Block { return c.Present(c.ledger.ByNumber(number)) }
 
-// BlockByHash returns the executed block with a hash, or nil.
-func (c *Chain) BlockByHash(hash common.Hash) *Block { return c.ledger.ByHash(hash) }
+// BlockByHash is BlockByNumber for the block with a hash.
+func (c *Chain) BlockByHash(hash common.Hash) *Block { return c.Present(c.ledger.ByHash(hash)) }
+
+// Present returns a block as readers see it. They all read blocks through it, so that they agree
+// on what an edit took back.
+func (c *Chain) Present(b *Block) *Block {
+	if b == nil || !c.edits.took(b.NumberU64()) {
+		return b
+	}
+	return &Block{Block: types.NewBlockWithHeader(b.Header())}
+}
 
 // Transaction returns the executed block of a transaction, and its index there.
 func (c *Chain) Transaction(hash common.Hash) (*Block, int, bool) {
@@ -53,7 +63,12 @@ func (c *Chain) Logs(from, to uint64, addresses []common.Address, topics [][]com
 }
 
 // LogsOf returns the logs of the executed block with a number, and whether there is one.
-func (c *Chain) LogsOf(number uint64) ([]*types.Log, bool) { return c.ledger.LogsOf(number) }
+func (c *Chain) LogsOf(number uint64) ([]*types.Log, bool) {
+	if c.edits.took(number) {
+		return nil, true
+	}
+	return c.ledger.LogsOf(number)
+}
 
 // ReplacedBlocks returns the number of executed blocks that were undone. A
 // cache by block number is stale when it changes.
@@ -75,6 +90,12 @@ func (c *Chain) States() int { return c.states.Roots() }
 
 // NextBaseFee returns the base fee of the next block, in wei per gas.
 func (c *Chain) NextBaseFee() *big.Int { return c.nextHeader(c.ledger.Head()).BaseFee }
+
+// canFall reports whether a block without transactions lowers a base fee. A very low one stays,
+// because its eighth is less than 1 wei.
+func (c *Chain) canFall(baseFee *big.Int) bool {
+	return baseFee.Cmp(new(big.Int).SetUint64(c.config.BaseFeeChangeDenominator())) >= 0
+}
 
 // NextTime returns the time in Unix seconds that the next block would have if it was made now.
 func (c *Chain) NextTime() uint64 { return c.nextHeader(c.ledger.Head()).Time }

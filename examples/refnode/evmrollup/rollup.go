@@ -79,12 +79,14 @@ func (r *rollup) Propose(ctx context.Context, number uint64) (*Block, common.Has
 	if err := r.abandon(); err != nil {
 		return nil, common.Hash{}, err
 	}
-	order, due := r.production.due(number, r.pool.Stats().Pending, r.cfg.MaxTxsPerBlock)
+	parent := r.ledger.Head()
+	header := r.nextHeader(parent)
+	stats := r.pool.Stats()
+	waiting := demand{runs: stats.Pending, parked: stats.Parked > 0 && r.canFall(header.BaseFee), full: r.cfg.MaxTxsPerBlock}
+	order, due := r.production.due(number, waiting)
 	if !due {
 		return nil, common.Hash{}, builder.ErrIdle
 	}
-	parent := r.ledger.Head()
-	header := r.nextHeader(parent)
 	session := r.pool.Build(ctx, txpool.Budget{Count: r.cfg.MaxTxsPerBlock, Gas: header.GasLimit, BaseFee: header.BaseFee})
 	block, err := r.execute(parent, header, session, order)
 	if err == nil && block == nil {
@@ -124,7 +126,9 @@ func (r *rollup) Apply(_ context.Context, b builder.Block[*Block]) error {
 	if r.cfg.Applied != nil {
 		r.cfg.Applied(b.Number)
 	}
-	r.production.made(b.Body.Time())
+	if parent := r.ledger.ByHash(b.Body.ParentHash()); b.Body.Time() > parent.Time() || len(b.Body.Transactions()) > 0 {
+		r.production.made(b.Body.Time())
+	} // otherwise it is one for an edit, which leaves the orders of a developer alone
 	r.edits.applied(b.Body, r.kept)
 	r.pool.Applied(poolBlock(b.Body))
 	if e := back(r.edits.in(b.Body.Hash())); e != nil {

@@ -18,9 +18,6 @@ func (c *Chain) Prestate(b *Block, index int) (*state.StateDB, vm.BlockContext, 
 	if parent == nil {
 		return nil, vm.BlockContext{}, fmt.Errorf("evmrollup: block %d is being undone", b.NumberU64())
 	}
-	if _, err := c.StateAt(parent); err != nil {
-		return nil, vm.BlockContext{}, err
-	}
 	view, err := c.viewWith(parent, c.edits.in(b.Hash()))
 	if err != nil {
 		return nil, vm.BlockContext{}, err

@@ -45,6 +45,7 @@ func (m *model) bundle(now time.Time, number uint64, txs int, state bundlequeue.
 		b.version(1).mark(bundlequeue.Queued.String(), m.slot(now))
 		m.txs[state] += txs
 		m.newest = max(m.newest, number)
+		m.trim()
 	} else if txs > 0 && txs != b.txs {
 		m.txs[b.state] += txs - b.txs
 		b.txs = txs
@@ -159,7 +160,12 @@ func (m *model) finish(b *bundle) {
 	m.txs[bundlequeue.Finalized] -= b.txs
 	m.final += uint64(b.txs)
 	m.finals = append(m.finals, b.number)
-	for len(m.finals) > shownFinal {
+	m.trim()
+}
+
+// trim removes the oldest final bundles that have no room beside the others.
+func (m *model) trim() {
+	for len(m.finals) > shownFinal && len(m.bundles) > shownBundles {
 		delete(m.bundles, m.finals[0])
 		m.finals = m.finals[1:]
 	}

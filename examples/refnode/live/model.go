@@ -12,7 +12,7 @@ import (
 // Bounds of the model and of the shown state.
 const (
 	shownBundles = 24
-	shownFinal   = 8 // bundles that are final
+	shownFinal   = 8 // bundles that are final, at least; more if there is room
 	shownSlots   = 64
 	shownCores   = 8
 	keptEvents   = 40  // the newest

@@ -194,6 +194,26 @@ func TestEverythingIsBounded(t *testing.T) {
 	require.LessOrEqual(t, len(w.m.bundles[2999].versions[0].Marks), keptMarks)
 }
 
+// Final bundles stay as long as there is room beside those that are on their way, so that the
+// picture of a calm node is full.
+func TestFinalBundlesStayWhileThereIsRoom(t *testing.T) {
+	w := newWorld(t)
+	for n := uint64(1); n <= 40; n++ {
+		w.l.heads = Heads{Pending: n, Latest: n}
+		w.submit(n, 1)
+		w.to(n, 1, bundlequeue.Submitted, bundlequeue.Accumulated)
+		w.to(n, 1, bundlequeue.Accumulated, bundlequeue.Finalized)
+	}
+	require.Len(t, w.state().Bundles.Rows, shownBundles)
+	for n := uint64(41); n <= 80; n++ {
+		w.l.heads = Heads{Pending: n, Latest: n}
+		w.submit(n, 1)
+	}
+	s := w.state()
+	require.Equal(t, uint64(40+shownBundles-shownFinal), s.Bundles.Rows[0].Number)
+	require.Equal(t, uint64(41-shownFinal), s.Bundles.Rows[shownBundles-1].Number)
+}
+
 // mark1 lets a bundle's first version go to and fro.
 func (m *model) mark1(number uint64) {
 	v := m.bundles[number].version(1)

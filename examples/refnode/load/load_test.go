@@ -23,6 +23,10 @@ func serve(t *testing.T, loss float64) (*node.Node, string) {
 	cfg := node.DefaultConfig(jamq.Tiny(), 50*time.Millisecond, 1)
 	cfg.JAM.LossProbability = loss
 	cfg.MaxTxsPerBundle = 200
+	return serveNode(t, cfg)
+}
+
+func serveNode(t *testing.T, cfg node.Config) (*node.Node, string) {
 	n, err := node.New(cfg)
 	require.NoError(t, err)
 	handler, endSockets, err := rpcapi.Handler(n, rpcapi.DefaultConfig())
@@ -49,6 +53,19 @@ func TestLoad(t *testing.T) {
 			require.Contains(t, out.String(), "sent      ")
 		})
 	}
+}
+
+// A load ends with its report although the node has pruned the first of its blocks.
+func TestLoadOnAPruningNode(t *testing.T) {
+	t.Parallel()
+	cfg := node.DefaultConfig(jamq.Tiny(), 20*time.Millisecond, 1)
+	cfg.DataDir, cfg.KeepBlocks, cfg.MaxTxsPerBundle = t.TempDir(), 256, 1
+	n, url := serveNode(t, cfg)
+	var out strings.Builder
+	require.NoError(t, Run(t.Context(), url, n.Accounts(), Config{Rate: 300, Duration: time.Second, Accounts: 10}, &out), out.String())
+	require.Greater(t, n.OldestBlock(), uint64(1))
+	require.Contains(t, out.String(), "oracle    0 lost; 0 executed twice")
+	require.Contains(t, out.String(), "pruned    ")
 }
 
 // The oracle counts what it should: here one transaction stands in two blocks, and one in none.

@@ -25,6 +25,7 @@ type findings struct {
 	delays                     []delay
 	full                       float64 // gas used / gas limit
 	blocks                     int
+	unread                     int // blocks whose receipts the node has pruned
 }
 
 // report reads the finalized chain and prints the findings.
@@ -34,7 +35,7 @@ func (r *runner) report(ctx context.Context, w *watcher, began time.Time, sendin
 		return err
 	}
 	f := r.judge(blocks, began)
-	if f.failed, err = r.failures(ctx, blocks); err != nil {
+	if f.failed, f.unread, err = r.failures(ctx, blocks); err != nil {
 		return err
 	}
 	if f.lost, err = r.unknown(ctx, f.missing); err != nil {
@@ -52,6 +53,9 @@ func (r *runner) report(ctx context.Context, w *watcher, began time.Time, sendin
 	}
 	fmt.Fprintf(r.out, "final     %d in %.1f s: %.0f per second, in %d blocks, %.0f%% of their gas; %d reverted\n",
 		f.final, f.span.Seconds(), perSecond(f.final, f.span), f.blocks, 100*f.full, f.failed)
+	if f.unread > 0 {
+		fmt.Fprintf(r.out, "pruned    %d of these blocks before their receipts were read: how many of their transactions reverted is unknown\n", f.unread)
+	}
 	f.histogram(r.out)
 	fmt.Fprintf(r.out, "bounded by %s (%.2f of %d cores, queue full %.0f%% of the time, blocks %.0f%% full)\n",
 		f.bound(cpu, w, r), cpu, runtime.NumCPU(), 100*w.fullShare(), 100*f.full)
@@ -146,12 +150,17 @@ func (r *runner) unknown(ctx context.Context, txs []common.Hash) (n int, err err
 	return n, nil
 }
 
-// failures counts transactions that were executed and reverted.
-func (r *runner) failures(ctx context.Context, blocks []*seen) (n int, err error) {
+// failures counts transactions that were executed and reverted, and the blocks whose receipts
+// the node has pruned.
+func (r *runner) failures(ctx context.Context, blocks []*seen) (n, unread int, err error) {
 	for _, b := range blocks {
 		var receipts types.Receipts
-		if err := r.raw.CallContext(ctx, &receipts, "eth_getBlockReceipts", b.hash); err != nil {
-			return 0, err
+		err := r.raw.CallContext(ctx, &receipts, "eth_getBlockReceipts", b.hash)
+		switch {
+		case pruned(err):
+			unread++
+		case err != nil:
+			return 0, 0, err
 		}
 		for _, receipt := range receipts {
 			if receipt.Status != types.ReceiptStatusSuccessful {
@@ -159,7 +168,7 @@ func (r *runner) failures(ctx context.Context, blocks []*seen) (n int, err error
 			}
 		}
 	}
-	return n, nil
+	return n, unread, nil
 }
 
 // histogram prints the distribution of the time from sending to each tag.

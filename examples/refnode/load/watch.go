@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/big"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/history"
 	"github.com/ethereum/go-ethereum/ethclient"
 	"github.com/ethereum/go-ethereum/rpc"
 
@@ -162,8 +164,15 @@ func (w *watcher) settle(ctx context.Context, want int, timeout time.Duration) e
 	}
 }
 
+// pruned reports whether an error is that of a block of which the node has only the header.
+func pruned(err error) bool {
+	var coded rpc.Error
+	return errors.As(err, &coded) && coded.ErrorCode() == (&history.PrunedHistoryError{}).ErrorCode()
+}
+
 // final returns the current finalized blocks. It fetches each of them again,
-// because the watcher may have seen a block that was replaced later.
+// because the watcher may have seen a block that was replaced later. A block that the node has
+// pruned since the watcher saw that it was final was not replaced.
 func (w *watcher) final(ctx context.Context) ([]*seen, error) {
 	head, err := w.eth.HeaderByNumber(ctx, big.NewInt(int64(rpc.FinalizedBlockNumber)))
 	if err != nil {
@@ -172,13 +181,18 @@ func (w *watcher) final(ctx context.Context) ([]*seen, error) {
 	var out []*seen
 	for number := w.first; number <= head.Number.Uint64(); number++ {
 		b, err := w.fetch(ctx, number)
-		if err != nil {
+		before := w.blocks[number]
+		switch {
+		case pruned(err) && before != nil && !before.finalized.IsZero():
+			b = before
+		case pruned(err):
+			return nil, fmt.Errorf("load: the node has pruned block %d before it was read as a final one; use a larger -history.blocks, or 0: %w", number, err)
+		case err != nil:
 			return nil, err
-		}
-		if b == nil {
+		case b == nil:
 			return nil, fmt.Errorf("%w: finalized block %d no longer exists", ErrUnsafe, number)
 		}
-		if before := w.blocks[number]; before != nil && before.hash == b.hash {
+		if before != nil && before.hash == b.hash {
 			b = before
 		}
 		out = append(out, b)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/examples/refnode/ledger"
+	"github.com/jamq/jamq/examples/refnode/store"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/statedb"
 	"github.com/jamq/jamq/submit"
@@ -37,7 +38,8 @@ type Config struct {
 	// Lab lets users inject faults into the embedded chain; see [Node.Lab]. It
 	// cannot be used with JAMURL.
 	Lab bool
-	// Service is the rollup's service on the JAM chain.
+	// Service is the rollup's service on the JAM chain. A data directory is used with one
+	// service only.
 	Service jamq.ServiceID
 	// Version is the version of the Gray Paper in which the node encodes
 	// packages, that of the JAM chain. A JAM node's RPC does not tell it. A data
@@ -45,7 +47,8 @@ type Config struct {
 	Version codec.Version
 	// DataDir is the directory of the database. If it is empty, the node keeps
 	// everything in memory. An embedded JAM chain does not survive the process;
-	// blocks that were not final are then executed again.
+	// blocks that were not final are then executed again. A directory is used either
+	// with an embedded chain or with that of a JAM node, and with one length of a slot.
 	DataDir string
 	// MaxTxsPerBundle is the maximum number of transactions in a block, at
 	// least 1.
@@ -124,4 +127,28 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("%w: %w", ErrInvalidConfig, err)
 	}
 	return nil
+}
+
+// settings returns what must be the same at every start with a data directory. Of the rollup's
+// chain, the ledger compares the genesis.
+func (c *Config) settings() []store.Setting {
+	network := "embedded"
+	if c.JAMURL != "" {
+		network = "that of a JAM node"
+	}
+	return []store.Setting{
+		{Name: "service", Value: fmt.Sprint(c.Service)},
+		{Name: "Gray Paper", Value: c.Version.String()},
+		{Name: "JAM chain", Value: network},
+	}
+}
+
+// chainSettings returns the same of a JAM chain. Its numbers of slots have another meaning if
+// slots have another length.
+func chainSettings(spec jamq.ChainSpec) []store.Setting {
+	return []store.Setting{
+		{Name: "slot", Value: spec.SlotDuration.String()},
+		{Name: "validators", Value: fmt.Sprint(spec.Validators)},
+		{Name: "slots of an epoch", Value: fmt.Sprint(spec.EpochLength)},
+	}
 }

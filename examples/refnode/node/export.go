@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 
 	"github.com/jamq/jamq/examples/refnode/devkeys"
 	"github.com/jamq/jamq/examples/refnode/evmrollup"
@@ -33,7 +34,8 @@ func Export(ctx context.Context, cfg Config, path string) error {
 // Import makes a data directory, which must not exist or be empty, from a file that
 // Export wrote. The node then goes on with the block after the last one of the file. The
 // error wraps ledger.ErrImport if the directory has files, or evmrollup.ErrExport if the
-// file is no whole export; nothing changes then.
+// file is no whole export. After an error the directory is as it was. If the process dies, the
+// next call begins again, and New refuses the directory until then.
 func Import(ctx context.Context, cfg Config, path string) (err error) {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -46,6 +48,23 @@ func Import(ctx context.Context, cfg Config, path string) (err error) {
 	if err := errors.Join(checkEmpty(cfg.DataDir), evmrollup.CheckExport(path)); err != nil {
 		return err
 	}
+	_, missing := os.Stat(cfg.DataDir)
+	if err := beginImport(cfg.DataDir); err != nil {
+		return err
+	}
+	err = fillDirectory(ctx, cfg, path)
+	if err == nil {
+		return os.Remove(filepath.Join(cfg.DataDir, importing))
+	}
+	err = errors.Join(err, clearImport(cfg.DataDir), os.Remove(filepath.Join(cfg.DataDir, importing)))
+	if missing != nil {
+		err = errors.Join(err, os.Remove(cfg.DataDir))
+	}
+	return err
+}
+
+// fillDirectory writes the content of an export to a new data directory.
+func fillDirectory(ctx context.Context, cfg Config, path string) (err error) {
 	n := &Node{cfg: cfg, log: slog.New(slog.DiscardHandler)}
 	if n.accounts, err = devkeys.Derive(devkeys.Mnemonic, numAccounts); err != nil {
 		return err
@@ -59,8 +78,37 @@ func Import(ctx context.Context, cfg Config, path string) (err error) {
 	return errors.Join(err, n.store.Close())
 }
 
-// checkEmpty returns an error if a directory has files. A node that has no block yet may
-// have transactions and steps of its queue, which an import would contradict.
+// importing is the name of a file that a directory has during an import. It tells an import that
+// was interrupted from a node, whose files must not be deleted.
+const importing = "importing"
+
+// beginImport makes a directory with the file, and without the files of an earlier import.
+func beginImport(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, importing), nil, 0o600); err != nil {
+		return err
+	}
+	return clearImport(dir)
+}
+
+// clearImport deletes the files that an import makes. No node has worked with them.
+func clearImport(dir string) error {
+	return errors.Join(os.RemoveAll(filepath.Join(dir, "db")), os.RemoveAll(filepath.Join(dir, "log")))
+}
+
+// checkImported returns an error if an import into a directory was interrupted.
+func checkImported(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, importing)); err == nil {
+		return fmt.Errorf("%w: an earlier import was interrupted; repeat it", ledger.ErrImport)
+	}
+	return nil
+}
+
+// checkEmpty returns an error if a directory has files, unless an import that was interrupted
+// has made them. A node that has no block yet may have transactions and steps of its queue,
+// which an import would contradict.
 func checkEmpty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -68,7 +116,7 @@ func checkEmpty(dir string) error {
 		return nil
 	case err != nil:
 		return err
-	case len(entries) > 0:
+	case len(entries) > 0 && checkImported(dir) == nil:
 		return fmt.Errorf("%w: %s has %d files, such as %s", ledger.ErrImport, dir, len(entries), entries[0].Name())
 	}
 	return nil

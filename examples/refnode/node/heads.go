@@ -36,7 +36,14 @@ func (n *Node) moveHeads(h canonical.Heads) {
 // HeadCursor returns a cursor behind the last change.
 func (n *Node) HeadCursor() uint64 { return n.headLog.Cursor() }
 
-// HeadChanges returns the changes after a cursor: see ledger.HeadLog.Changes.
+// HeadChanges returns the changes after a cursor: see ledger.HeadLog.Changes. A reader that asks
+// after an edit took a block back sees it as all others do.
 func (n *Node) HeadChanges(cursor uint64) (changes []HeadChange, next uint64, more <-chan struct{}, err error) {
-	return n.headLog.Changes(cursor, n.BlockByNumber)
+	changes, next, more, err = n.headLog.Changes(cursor, n.BlockByNumber)
+	for i := range changes {
+		if !changes[i].Removed {
+			changes[i].Block = n.Present(changes[i].Block)
+		}
+	}
+	return changes, next, more, err
 }

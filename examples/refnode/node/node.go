@@ -89,7 +89,11 @@ func New(cfg Config) (*Node, error) {
 	if cfg.DataDir == "" {
 		return newNode(cfg, nil)
 	}
-	s, err := store.Open(cfg.DataDir, cfg.Logger)
+	var s *store.Store
+	err := checkImported(cfg.DataDir)
+	if err == nil {
+		s, err = store.Open(cfg.DataDir, cfg.Logger, cfg.settings()...)
+	}
 	if err != nil {
 		return nil, cfg.inDirectory(err)
 	}
@@ -127,7 +131,11 @@ func (n *Node) open() (err error) {
 	if err := n.connect(ctx); err != nil {
 		return err
 	}
-	if err := n.recover(ctx); err != nil {
+	err = n.store.Bind(append(n.cfg.settings(), chainSettings(n.jam.Spec())...)...)
+	if err == nil {
+		err = n.recover(ctx)
+	}
+	if err != nil {
 		n.jam.Close()
 		return n.cfg.inDirectory(err)
 	}
@@ -225,11 +233,8 @@ func (n *Node) Run(ctx context.Context) error {
 	return err
 }
 
-// Drain waits until the pool has no pending transaction and every block is final, or
+// Drain waits until the pool has no transaction that can run and every block is final, or
 // until ctx or Run ends.
 func (n *Node) Drain(ctx context.Context) error {
-	return n.builder.Drain(ctx, func() bool {
-		pending, _ := n.PoolCounts()
-		return pending > 0
-	})
+	return n.builder.Drain(ctx, func() bool { return n.PoolStats().Pending > 0 })
 }

@@ -67,11 +67,39 @@ func TestPageInChromium(t *testing.T) {
 		b.wait(`Number(document.querySelector('#timeline').ariaLabel.match(/\d+/)[0]) > window.before + 1`, "time goes on")
 		require.True(t, eval[bool](b, `window.kept.every((e) => e.isConnected)`))
 	})
+	t.Run("look-up", func(t *testing.T) {
+		look := func(text string) {
+			eval[any](b, `(() => { document.getElementById('hash').value = '`+text+`'; document.querySelector('#find button').click() })()`)
+		}
+		hash := s.node.BlockByNumber(1).Transactions()[0].Hash().Hex()
+		for _, typed := range []string{hash, " " + hash[2:]} {
+			look(typed)
+			b.wait(`document.getElementById('found').textContent === 'It is number 1 in rollup block 1, which is finalized on JAM.'`, "a transaction is found")
+		}
+		look("0x" + strings.Repeat("0", 64))
+		b.wait(`document.getElementById('found').textContent.includes('does not know')`, "an unknown transaction")
+		look("0x12")
+		b.wait(`document.getElementById('found').textContent.includes('64 hexadecimal digits')`, "no hash")
+	})
+	t.Run("heads", func(t *testing.T) { // the bar of 31 of 47 blocks is two thirds of the whole
+		require.Equal(t, []string{"scaleX(1)", "scaleX(0.66)", "scaleX(0.553)", "", "16 behind", "21 behind"}, eval[[]string](b, `import('/static/panels.js').then(({ drawHeads }) => {
+			drawHeads({ pending: 47, latest: 31, safe: 26, finalized: 26 });
+			const rows = [...document.querySelectorAll('#heads > div')].slice(0, 3);
+			return [...rows.map((r) => r.querySelector('i').style.transform), ...rows.map((r) => r.querySelector('.behind').textContent)];
+		})`))
+	})
 	t.Run("laboratory", func(t *testing.T) { breakThings(t, b, s) })
 	t.Run("phone", func(t *testing.T) {
 		b.size(390, 844, 2, true)
 		b.wait(`innerWidth === 390 && document.querySelector('#timeline svg').getBoundingClientRect().width < 380`, "the page fits")
 		require.LessOrEqual(t, eval[int](b, `document.documentElement.scrollWidth`), 390, "nobody scrolls sideways")
+		b.open("http://" + address.Addr())
+		b.wait(isLive, "the page comes to life on a phone")
+		require.Less(t, eval[float64](b, `document.getElementById('flow').getBoundingClientRect().bottom`), 500.0, "the explanation does not fill the screen")
+		eval[any](b, `document.querySelector('#about summary').click()`)
+		b.open("http://" + address.Addr())
+		b.wait(isLive, "the page comes to life again")
+		require.True(t, eval[bool](b, `document.getElementById('about').open`), "a reader has opened it")
 		b.size(1280, 900, 1, false)
 	})
 	require.Empty(t, b.complaints(noPackage))
@@ -211,7 +239,7 @@ func TestScreenshots(t *testing.T) {
 	b.screenshot(filepath.Join(dir, "phone-top.png"), false)
 	eval[any](b, `document.getElementById('timeline').scrollIntoView()`)
 	b.screenshot(filepath.Join(dir, "phone-jam.png"), false)
-	tap := eval[[]float64](b, `(() => { const r = [...document.querySelectorAll('#timeline .accumulated')].map((e) => e.getBoundingClientRect()).find((r) => r.x > 100 && r.right < 380 && r.y > 100); return [r.x + 2, r.y + 2] })()`)
+	tap := eval[[]float64](b, `(() => { const r = [...document.querySelectorAll('#timeline .accumulated')].map((e) => e.getBoundingClientRect()).find((r) => r.x > 100 && r.x < 370 && r.y > 100 && r.y < 800); return [r.x + 2, r.y + 2] })()`)
 	b.call("Input.dispatchMouseEvent", map[string]any{"type": "mousePressed", "button": "left", "clickCount": 1, "x": tap[0], "y": tap[1]})
 	b.call("Input.dispatchMouseEvent", map[string]any{"type": "mouseReleased", "button": "left", "clickCount": 1, "x": tap[0], "y": tap[1]})
 	wait.Pace(t.Context(), 100*time.Millisecond)

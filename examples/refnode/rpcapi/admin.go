@@ -7,6 +7,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/ratelimit"
 )
 
@@ -31,11 +32,12 @@ type NodeInfo struct {
 }
 
 // NodeInfo implements admin_nodeInfo.
-func (a *Admin) NodeInfo() *NodeInfo {
+func (a *Admin) NodeInfo() (_ *NodeInfo, err error) {
+	defer ledger.Recover(&err)
 	return &NodeInfo{
 		Name: Version, ChainID: (*hexutil.Big)(a.node.ChainConfig().ChainID), Genesis: a.node.Resolve(rpc.EarliestBlockNumber).Hash(),
 		Public: a.cfg.API, Subscriptions: a.filters.weight(),
-	}
+	}, nil
 }
 
 // RemoveTransaction implements admin_removeTransaction. It removes a

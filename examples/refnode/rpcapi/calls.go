@@ -15,6 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/eth/tracers/logger"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/statedb"
 	"github.com/jamq/jamq/statedb/evm"
@@ -77,7 +78,8 @@ func (a *api) withTimeout(ctx context.Context) (context.Context, context.CancelF
 
 // Call implements eth_call. The overrides of the state and of the block are
 // geth's.
-func (a *Calls) Call(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, state *StateOverride, block *BlockOverrides) (hexutil.Bytes, error) {
+func (a *Calls) Call(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, state *StateOverride, block *BlockOverrides) (_ hexutil.Bytes, err error) {
+	defer ledger.Recover(&err)
 	c, err := a.prepare(ctx, "eth_call", &args, at, state, block, a.cfg.GasCap)
 	if err != nil {
 		return nil, err
@@ -99,7 +101,8 @@ func (a *Calls) Call(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHa
 
 // EstimateGas implements eth_estimateGas. As in geth, the message runs in the block that at
 // names. In developer mode a message at the newest block runs in the next block.
-func (a *Calls) EstimateGas(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, state *StateOverride, block *BlockOverrides) (hexutil.Uint64, error) {
+func (a *Calls) EstimateGas(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, state *StateOverride, block *BlockOverrides) (_ hexutil.Uint64, err error) {
+	defer ledger.Recover(&err)
 	c, err := a.prepare(ctx, "eth_estimateGas", &args, at, state, block, 0)
 	if err != nil {
 		return 0, err
@@ -143,7 +146,8 @@ type accessListResult struct {
 // Because the list can change the result of the call, the call is repeated
 // until the list stays the same. If the arguments have a price, the missing
 // prices are those of eth_fillTransaction.
-func (a *Calls) CreateAccessList(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, state *StateOverride) (*accessListResult, error) {
+func (a *Calls) CreateAccessList(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, state *StateOverride) (_ *accessListResult, err error) {
+	defer ledger.Recover(&err)
 	if args.GasPrice != nil || args.MaxFeePerGas != nil || args.MaxPriorityFeePerGas != nil {
 		if err := a.fees.fill(ctx, &args); err != nil {
 			return nil, err

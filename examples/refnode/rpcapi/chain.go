@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
@@ -35,7 +36,8 @@ func (a *Chain) Accounts() []common.Address { return []common.Address{} }
 
 // GetHeaderByNumber implements eth_getHeaderByNumber. It returns null for a
 // block that does not exist, and for the tag pending, as geth does.
-func (a *Chain) GetHeaderByNumber(_ context.Context, number rpc.BlockNumber) (object, error) {
+func (a *Chain) GetHeaderByNumber(_ context.Context, number rpc.BlockNumber) (_ object, err error) {
+	defer ledger.Recover(&err)
 	if number == rpc.PendingBlockNumber {
 		return nil, nil
 	}
@@ -48,7 +50,8 @@ func (a *Chain) GetHeaderByNumber(_ context.Context, number rpc.BlockNumber) (ob
 
 // GetHeaderByHash implements eth_getHeaderByHash. It returns null for a block
 // that does not exist.
-func (a *Chain) GetHeaderByHash(_ context.Context, hash common.Hash) (object, error) {
+func (a *Chain) GetHeaderByHash(_ context.Context, hash common.Hash) (_ object, err error) {
+	defer ledger.Recover(&err)
 	b := a.node.BlockByHash(hash)
 	if b == nil {
 		return nil, nil
@@ -58,7 +61,8 @@ func (a *Chain) GetHeaderByHash(_ context.Context, hash common.Hash) (object, er
 
 // GetBlockByNumber implements eth_getBlockByNumber. It returns null for a block
 // that does not exist.
-func (a *Chain) GetBlockByNumber(_ context.Context, number rpc.BlockNumber, full bool) (object, error) {
+func (a *Chain) GetBlockByNumber(_ context.Context, number rpc.BlockNumber, full bool) (_ object, err error) {
+	defer ledger.Recover(&err)
 	b, err := whole(a.node.Resolve(number))
 	if b == nil {
 		return nil, err
@@ -68,7 +72,8 @@ func (a *Chain) GetBlockByNumber(_ context.Context, number rpc.BlockNumber, full
 
 // GetBlockByHash implements eth_getBlockByHash. It returns null for a block
 // that does not exist.
-func (a *Chain) GetBlockByHash(_ context.Context, hash common.Hash, full bool) (object, error) {
+func (a *Chain) GetBlockByHash(_ context.Context, hash common.Hash, full bool) (_ object, err error) {
+	defer ledger.Recover(&err)
 	b, err := whole(a.node.BlockByHash(hash))
 	if b == nil {
 		return nil, err
@@ -79,13 +84,15 @@ func (a *Chain) GetBlockByHash(_ context.Context, hash common.Hash, full bool) (
 // GetBlockTransactionCountByNumber implements
 // eth_getBlockTransactionCountByNumber. It returns null for a block that does
 // not exist.
-func (a *Chain) GetBlockTransactionCountByNumber(_ context.Context, number rpc.BlockNumber) (*hexutil.Uint, error) {
+func (a *Chain) GetBlockTransactionCountByNumber(_ context.Context, number rpc.BlockNumber) (_ *hexutil.Uint, err error) {
+	defer ledger.Recover(&err)
 	return transactionCount(a.node.Resolve(number))
 }
 
 // GetBlockTransactionCountByHash implements eth_getBlockTransactionCountByHash.
 // It returns null for a block that does not exist.
-func (a *Chain) GetBlockTransactionCountByHash(_ context.Context, hash common.Hash) (*hexutil.Uint, error) {
+func (a *Chain) GetBlockTransactionCountByHash(_ context.Context, hash common.Hash) (_ *hexutil.Uint, err error) {
+	defer ledger.Recover(&err)
 	return transactionCount(a.node.BlockByHash(hash))
 }
 
@@ -100,7 +107,8 @@ func transactionCount(b *node.Block) (*hexutil.Uint, error) {
 
 // GetBlockReceipts implements eth_getBlockReceipts. It returns null for a block
 // that does not exist.
-func (a *Chain) GetBlockReceipts(ctx context.Context, at rpc.BlockNumberOrHash) ([]object, error) {
+func (a *Chain) GetBlockReceipts(ctx context.Context, at rpc.BlockNumberOrHash) (_ []object, err error) {
+	defer ledger.Recover(&err)
 	if err := a.limits.call(ctx, "eth_getBlockReceipts", 0); err != nil {
 		return nil, err
 	}
@@ -123,14 +131,16 @@ func (a *Chain) GetBlockReceipts(ctx context.Context, at rpc.BlockNumberOrHash) 
 // GetUncleCountByBlockNumber implements eth_getUncleCountByBlockNumber. It
 // returns 0, because blocks have no uncles, and null for a block that does not
 // exist.
-func (a *Chain) GetUncleCountByBlockNumber(_ context.Context, number rpc.BlockNumber) *hexutil.Uint {
-	return noUncles(a.node.Resolve(number))
+func (a *Chain) GetUncleCountByBlockNumber(_ context.Context, number rpc.BlockNumber) (_ *hexutil.Uint, err error) {
+	defer ledger.Recover(&err)
+	return noUncles(a.node.Resolve(number)), nil
 }
 
 // GetUncleCountByBlockHash implements eth_getUncleCountByBlockHash. It returns
 // 0, because blocks have no uncles, and null for a block that does not exist.
-func (a *Chain) GetUncleCountByBlockHash(_ context.Context, hash common.Hash) *hexutil.Uint {
-	return noUncles(a.node.BlockByHash(hash))
+func (a *Chain) GetUncleCountByBlockHash(_ context.Context, hash common.Hash) (_ *hexutil.Uint, err error) {
+	defer ledger.Recover(&err)
+	return noUncles(a.node.BlockByHash(hash)), nil
 }
 
 func noUncles(b *node.Block) *hexutil.Uint {

@@ -21,6 +21,7 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
@@ -98,7 +99,8 @@ var (
 
 // TraceTransaction implements debug_traceTransaction. It traces any executed
 // transaction whose block's pre-state is retained.
-func (d *Debug) TraceTransaction(ctx context.Context, hash common.Hash, config *tracers.TraceConfig) (any, error) {
+func (d *Debug) TraceTransaction(ctx context.Context, hash common.Hash, config *tracers.TraceConfig) (_ any, err error) {
+	defer ledger.Recover(&err)
 	return d.trace(ctx, config, func(ctx context.Context, config *tracers.TraceConfig) (any, error) {
 		b, index, ok := d.node.Transaction(hash)
 		if !ok {
@@ -113,7 +115,8 @@ func (d *Debug) TraceTransaction(ctx context.Context, hash common.Hash, config *
 }
 
 // TraceBlockByNumber implements debug_traceBlockByNumber.
-func (d *Debug) TraceBlockByNumber(ctx context.Context, number rpc.BlockNumber, config *tracers.TraceConfig) (any, error) {
+func (d *Debug) TraceBlockByNumber(ctx context.Context, number rpc.BlockNumber, config *tracers.TraceConfig) (_ any, err error) {
+	defer ledger.Recover(&err)
 	return d.trace(ctx, config, func(ctx context.Context, config *tracers.TraceConfig) (any, error) {
 		b := d.node.Resolve(number)
 		if b == nil {
@@ -124,7 +127,8 @@ func (d *Debug) TraceBlockByNumber(ctx context.Context, number rpc.BlockNumber, 
 }
 
 // TraceBlockByHash implements debug_traceBlockByHash.
-func (d *Debug) TraceBlockByHash(ctx context.Context, hash common.Hash, config *tracers.TraceConfig) (any, error) {
+func (d *Debug) TraceBlockByHash(ctx context.Context, hash common.Hash, config *tracers.TraceConfig) (_ any, err error) {
+	defer ledger.Recover(&err)
 	return d.trace(ctx, config, func(ctx context.Context, config *tracers.TraceConfig) (any, error) {
 		b := d.node.BlockByHash(hash)
 		if b == nil {
@@ -222,7 +226,8 @@ func (d *Debug) bounds(config *tracers.TraceConfig) *bounds {
 
 // TraceCall implements debug_traceCall. It traces a call like eth_call, with
 // go-ethereum's overrides.
-func (d *Debug) TraceCall(ctx context.Context, args traceArgs, at *rpc.BlockNumberOrHash, config *tracers.TraceCallConfig) (any, error) {
+func (d *Debug) TraceCall(ctx context.Context, args traceArgs, at *rpc.BlockNumberOrHash, config *tracers.TraceCallConfig) (_ any, err error) {
+	defer ledger.Recover(&err)
 	if config == nil {
 		config = &tracers.TraceCallConfig{}
 	}
@@ -269,14 +274,16 @@ type traceBackend struct {
 	*api
 }
 
-func (b traceBackend) HeaderByHash(_ context.Context, hash common.Hash) (*types.Header, error) {
+func (b traceBackend) HeaderByHash(_ context.Context, hash common.Hash) (_ *types.Header, err error) {
+	defer ledger.Recover(&err)
 	if block := b.node.BlockByHash(hash); block != nil {
 		return block.Header(), nil
 	}
 	return nil, errHeaderForHashNotFound
 }
 
-func (b traceBackend) HeaderByNumber(_ context.Context, number rpc.BlockNumber) (*types.Header, error) {
+func (b traceBackend) HeaderByNumber(_ context.Context, number rpc.BlockNumber) (_ *types.Header, err error) {
+	defer ledger.Recover(&err)
 	if block := b.node.Resolve(number); block != nil {
 		return block.Header(), nil
 	}
@@ -289,7 +296,8 @@ func (b traceBackend) CurrentHeader() *types.Header {
 
 // BlockByHash returns nil for an unknown block. The tracers say that it was not
 // found.
-func (b traceBackend) BlockByHash(_ context.Context, hash common.Hash) (*types.Block, error) {
+func (b traceBackend) BlockByHash(_ context.Context, hash common.Hash) (_ *types.Block, err error) {
+	defer ledger.Recover(&err)
 	block, err := whole(b.node.BlockByHash(hash))
 	if block == nil {
 		return nil, err
@@ -298,7 +306,8 @@ func (b traceBackend) BlockByHash(_ context.Context, hash common.Hash) (*types.B
 }
 
 // BlockByNumber returns nil for an unknown block, as BlockByHash.
-func (b traceBackend) BlockByNumber(_ context.Context, number rpc.BlockNumber) (*types.Block, error) {
+func (b traceBackend) BlockByNumber(_ context.Context, number rpc.BlockNumber) (_ *types.Block, err error) {
+	defer ledger.Recover(&err)
 	block, err := whole(b.node.Resolve(number))
 	if block == nil {
 		return nil, err
@@ -319,7 +328,8 @@ func (authorEngine) Author(h *types.Header) (common.Address, error) { return h.C
 // errBlockGone means that the block was undone between two lookups.
 var errBlockGone = errors.New("the block no longer exists")
 
-func (b traceBackend) StateAtBlock(_ context.Context, block *types.Block, _ *state.StateDB, _, _ bool) (*state.StateDB, tracers.StateReleaseFunc, error) {
+func (b traceBackend) StateAtBlock(_ context.Context, block *types.Block, _ *state.StateDB, _, _ bool) (_ *state.StateDB, _ tracers.StateReleaseFunc, err error) {
+	defer ledger.Recover(&err)
 	executed, err := b.executed(block)
 	if err != nil {
 		return nil, nil, err

@@ -16,6 +16,8 @@ import (
 	"github.com/ethereum/go-ethereum/event"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/examples/refnode/ledger"
 )
 
 // Fees implements the eth methods about fees, with go-ethereum's price oracle.
@@ -51,14 +53,16 @@ func (f *Fees) current() *gasprice.Oracle {
 
 // MaxPriorityFeePerGas implements eth_maxPriorityFeePerGas. It returns the
 // suggested tip, in wei per gas.
-func (f *Fees) MaxPriorityFeePerGas(ctx context.Context) (*hexutil.Big, error) {
+func (f *Fees) MaxPriorityFeePerGas(ctx context.Context) (_ *hexutil.Big, err error) {
+	defer ledger.Recover(&err)
 	tip, err := f.current().SuggestTipCap(ctx)
 	return (*hexutil.Big)(tip), err
 }
 
 // GasPrice implements eth_gasPrice. It returns the sum of the suggested tip and
 // the base fee of the pending block, in wei per gas.
-func (f *Fees) GasPrice(ctx context.Context) (*hexutil.Big, error) {
+func (f *Fees) GasPrice(ctx context.Context) (_ *hexutil.Big, err error) {
+	defer ledger.Recover(&err)
 	tip, err := f.current().SuggestTipCap(ctx)
 	if err != nil {
 		return nil, err
@@ -90,7 +94,8 @@ type feeHistory struct {
 }
 
 // FeeHistory implements eth_feeHistory.
-func (f *Fees) FeeHistory(ctx context.Context, blocks math.HexOrDecimal64, last rpc.BlockNumber, percentiles []float64) (*feeHistory, error) {
+func (f *Fees) FeeHistory(ctx context.Context, blocks math.HexOrDecimal64, last rpc.BlockNumber, percentiles []float64) (_ *feeHistory, err error) {
+	defer ledger.Recover(&err)
 	if err := f.limits.call(ctx, "eth_feeHistory", 0); err != nil {
 		return nil, err
 	}
@@ -119,7 +124,8 @@ func hexBigs(values []*big.Int) []*hexutil.Big {
 // feeBackend gives go-ethereum's oracle access to the node's blocks.
 type feeBackend struct{ *api }
 
-func (b feeBackend) HeaderByNumber(_ context.Context, number rpc.BlockNumber) (*types.Header, error) {
+func (b feeBackend) HeaderByNumber(_ context.Context, number rpc.BlockNumber) (_ *types.Header, err error) {
+	defer ledger.Recover(&err)
 	block := b.node.Resolve(number)
 	if block == nil {
 		return nil, nil
@@ -127,7 +133,8 @@ func (b feeBackend) HeaderByNumber(_ context.Context, number rpc.BlockNumber) (*
 	return block.Header(), nil
 }
 
-func (b feeBackend) BlockByNumber(_ context.Context, number rpc.BlockNumber) (*types.Block, error) {
+func (b feeBackend) BlockByNumber(_ context.Context, number rpc.BlockNumber) (_ *types.Block, err error) {
+	defer ledger.Recover(&err)
 	block, err := whole(b.node.Resolve(number))
 	if block == nil {
 		return nil, err
@@ -135,7 +142,8 @@ func (b feeBackend) BlockByNumber(_ context.Context, number rpc.BlockNumber) (*t
 	return block.Block, nil
 }
 
-func (b feeBackend) GetReceipts(_ context.Context, hash common.Hash) (types.Receipts, error) {
+func (b feeBackend) GetReceipts(_ context.Context, hash common.Hash) (_ types.Receipts, err error) {
+	defer ledger.Recover(&err)
 	block, err := whole(b.node.BlockByHash(hash))
 	switch {
 	case err != nil:

@@ -12,6 +12,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/holiman/uint256"
+
+	"github.com/jamq/jamq/examples/refnode/ledger"
 )
 
 // FilledTransaction is the answer of eth_fillTransaction: an unsigned
@@ -24,7 +26,8 @@ type FilledTransaction struct {
 // FillTransaction implements eth_fillTransaction. It adds the nonce, the gas
 // and the prices that a wallet would choose now, if the arguments have none,
 // and returns the transaction for the wallet to sign.
-func (a *Calls) FillTransaction(ctx context.Context, args CallArgs) (*FilledTransaction, error) {
+func (a *Calls) FillTransaction(ctx context.Context, args CallArgs) (_ *FilledTransaction, err error) {
+	defer ledger.Recover(&err)
 	if err := a.limits.call(ctx, "eth_fillTransaction", 0); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	gethfilters "github.com/ethereum/go-ethereum/eth/filters"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/txpool"
 )
@@ -170,7 +171,8 @@ func (t *filters) remove(id rpc.ID) bool {
 // NewFilter implements eth_newFilter. The filter delivers the logs of blocks
 // that become latest from now on. If a reorganization of JAM moves latest back,
 // it delivers the affected logs again with removed set.
-func (a *Subscriptions) NewFilter(ctx context.Context, criteria gethfilters.FilterCriteria) (rpc.ID, error) {
+func (a *Subscriptions) NewFilter(ctx context.Context, criteria gethfilters.FilterCriteria) (_ rpc.ID, err error) {
+	defer ledger.Recover(&err)
 	if err := a.checkLive(&criteria); err != nil {
 		return "", err
 	}
@@ -179,14 +181,16 @@ func (a *Subscriptions) NewFilter(ctx context.Context, criteria gethfilters.Filt
 
 // NewBlockFilter implements eth_newBlockFilter. The filter delivers the hashes
 // of blocks that become latest from now on.
-func (a *Subscriptions) NewBlockFilter(ctx context.Context) (rpc.ID, error) {
+func (a *Subscriptions) NewBlockFilter(ctx context.Context) (_ rpc.ID, err error) {
+	defer ledger.Recover(&err)
 	return a.newFilter(ctx, &filter{}, 1)
 }
 
 // NewPendingTransactionFilter implements eth_newPendingTransactionFilter. The
 // filter delivers pool transactions that become executable from now on: their
 // hashes, or the whole transactions if full is true.
-func (a *Subscriptions) NewPendingTransactionFilter(ctx context.Context, full *bool) (rpc.ID, error) {
+func (a *Subscriptions) NewPendingTransactionFilter(ctx context.Context, full *bool) (_ rpc.ID, err error) {
+	defer ledger.Recover(&err)
 	return a.newFilter(ctx, &filter{full: full != nil && *full}, poolWeight)
 }
 
@@ -210,7 +214,8 @@ func (a *Subscriptions) UninstallFilter(id rpc.ID) bool { return a.filters.remov
 
 // GetFilterLogs implements eth_getFilterLogs. It returns all logs that match a
 // log filter, as eth_getLogs does.
-func (a *Subscriptions) GetFilterLogs(ctx context.Context, id rpc.ID) ([]*types.Log, error) {
+func (a *Subscriptions) GetFilterLogs(ctx context.Context, id rpc.ID) (_ []*types.Log, err error) {
+	defer ledger.Recover(&err)
 	f, err := a.filters.get(id)
 	if err != nil {
 		return nil, err
@@ -224,7 +229,8 @@ func (a *Subscriptions) GetFilterLogs(ctx context.Context, id rpc.ID) ([]*types.
 // GetFilterChanges implements eth_getFilterChanges. It returns the results
 // since the previous call. A call stops after the block with which it reaches
 // [Config].MaxLogs results; the next call continues there.
-func (a *Subscriptions) GetFilterChanges(ctx context.Context, id rpc.ID) (any, error) {
+func (a *Subscriptions) GetFilterChanges(ctx context.Context, id rpc.ID) (_ any, err error) {
+	defer ledger.Recover(&err)
 	f, err := a.filters.get(id)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/big"
 	"slices"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -180,6 +181,10 @@ func traceError(err error, builtIn bool) string {
 		return slices.ContainsFunc(some, func(e error) bool { return errors.Is(err, e) })
 	}
 	switch {
+	case strings.HasSuffix(err.Error(), vm.ErrWriteProtection.Error()):
+		// go-ethereum finds it when it computes the gas of the instruction, and then its error
+		// wraps ErrOutOfGas.
+		return vm.ErrWriteProtection.Error()
 	case is(vm.ErrExecutionReverted):
 		return "Reverted"
 	case is(vm.ErrOutOfGas, vm.ErrCodeStoreOutOfGas, vm.ErrGasUintOverflow, vm.ErrMaxCodeSizeExceeded):
@@ -194,7 +199,7 @@ func traceError(err error, builtIn bool) string {
 		return "Stack underflow"
 	case errors.As(err, &over):
 		return "Out of stack"
-	case builtIn && !is(vm.ErrDepth, vm.ErrInsufficientBalance, vm.ErrWriteProtection):
+	case builtIn && !is(vm.ErrDepth, vm.ErrInsufficientBalance):
 		return "Built-in failed"
 	}
 	return err.Error()

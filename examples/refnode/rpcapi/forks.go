@@ -7,6 +7,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/examples/refnode/ledger"
 )
 
 // ForkConfig describes the rules of one fork (EIP-7910).
@@ -34,7 +36,8 @@ type Forks struct {
 
 // Config implements eth_config (EIP-7910). It returns the rules of the current
 // fork. The chain has one fork for all blocks, so there is no next one.
-func (a *Chain) Config() *Forks {
+func (a *Chain) Config() (_ *Forks, err error) {
+	defer ledger.Recover(&err)
 	config := a.node.ChainConfig()
 	genesis, latest := a.node.Resolve(rpc.EarliestBlockNumber), a.node.Resolve(rpc.LatestBlockNumber)
 	fork := config.LatestFork(latest.Time())
@@ -46,5 +49,5 @@ func (a *Chain) Config() *Forks {
 	for addr, contract := range vm.ActivePrecompiledContracts(config.Rules(latest.Number(), true, latest.Time())) {
 		current.Precompiles[contract.Name()] = addr
 	}
-	return &Forks{Current: current}
+	return &Forks{Current: current}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/examples/refnode/evmrollup"
+	"github.com/jamq/jamq/examples/refnode/ledger"
 )
 
 // JAM implements the jam namespace: the status of rollup blocks on JAM.
@@ -60,7 +61,8 @@ type ServiceReport struct {
 }
 
 // QueueStatus implements jam_queueStatus.
-func (a *JAM) QueueStatus(ctx context.Context) (*QueueStatus, error) {
+func (a *JAM) QueueStatus(ctx context.Context) (_ *QueueStatus, err error) {
+	defer ledger.Recover(&err)
 	stats, err := a.node.QueueStats(ctx)
 	if err != nil {
 		return nil, err
@@ -148,7 +150,8 @@ func jamPoint(p anchor.Point) *JAMPoint {
 // GetBundle implements jam_getBundle. It returns the status on JAM of the
 // rollup block with the given number or tag, and null for a block that does not
 // exist.
-func (a *JAM) GetBundle(ctx context.Context, number rpc.BlockNumber) (*Bundle, error) {
+func (a *JAM) GetBundle(ctx context.Context, number rpc.BlockNumber) (_ *Bundle, err error) {
+	defer ledger.Recover(&err)
 	b, err := whole(a.node.Resolve(number))
 	if b == nil {
 		return nil, err

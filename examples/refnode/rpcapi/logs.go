@@ -10,6 +10,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	gethfilters "github.com/ethereum/go-ethereum/eth/filters"
 	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/examples/refnode/ledger"
 )
 
 // Logs implements eth_getLogs.
@@ -36,7 +38,8 @@ func (a *api) checkTerms(c *gethfilters.FilterCriteria) error {
 // GetLogs implements eth_getLogs. The default for both ends of the range is
 // latest. A range that goes beyond latest is an error: an answer without the
 // missing blocks would look complete.
-func (a *Logs) GetLogs(ctx context.Context, criteria gethfilters.FilterCriteria) ([]*types.Log, error) {
+func (a *Logs) GetLogs(ctx context.Context, criteria gethfilters.FilterCriteria) (_ []*types.Log, err error) {
+	defer ledger.Recover(&err)
 	if err := a.checkTerms(&criteria); err != nil {
 		return nil, err
 	}

@@ -65,6 +65,12 @@ func logBlock(parent *types.Block, config *params.ChainConfig) *ledger.Block {
 // manyLogs returns a node with a data directory that has a number of blocks, and keeps the last
 // ones of them.
 func manyLogs(b testing.TB, blocks int, keep uint64) *node.Node {
+	n, _ := manyLogsIn(b, blocks, keep)
+	return n
+}
+
+// manyLogsIn is manyLogs that returns the directory too.
+func manyLogsIn(b testing.TB, blocks int, keep uint64) (*node.Node, string) {
 	cfg := node.DefaultConfig(jamq.Tiny(), 50*time.Millisecond, 1)
 	cfg.DataDir, cfg.KeepBlocks = b.TempDir(), keep
 	accounts, err := devkeys.Derive(devkeys.Mnemonic, 10)
@@ -97,7 +103,7 @@ func manyLogs(b testing.TB, blocks int, keep uint64) *node.Node {
 	require.NoError(b, s.Close())
 	n, err := node.New(cfg)
 	require.NoError(b, err)
-	return n
+	return n, cfg.DataDir
 }
 
 // BenchmarkLogs asks for the logs of one address over 100,000 blocks, over HTTP. The names

@@ -9,12 +9,14 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
 // GetRawHeader implements debug_getRawHeader. It returns the RLP encoding of a
 // block's header, and no bytes for a number that no block has yet.
-func (d *Debug) GetRawHeader(ctx context.Context, at rpc.BlockNumberOrHash) (hexutil.Bytes, error) {
+func (d *Debug) GetRawHeader(ctx context.Context, at rpc.BlockNumberOrHash) (_ hexutil.Bytes, err error) {
+	defer ledger.Recover(&err)
 	b, err := d.rawBlock(ctx, "header", at)
 	if b == nil {
 		return nil, err
@@ -24,7 +26,8 @@ func (d *Debug) GetRawHeader(ctx context.Context, at rpc.BlockNumberOrHash) (hex
 
 // GetRawBlock implements debug_getRawBlock. It returns the RLP encoding of a
 // block, and no bytes for a number that no block has yet.
-func (d *Debug) GetRawBlock(ctx context.Context, at rpc.BlockNumberOrHash) (hexutil.Bytes, error) {
+func (d *Debug) GetRawBlock(ctx context.Context, at rpc.BlockNumberOrHash) (_ hexutil.Bytes, err error) {
+	defer ledger.Recover(&err)
 	b, err := d.rawBlock(ctx, "block", at)
 	if err == nil {
 		b, err = whole(b)
@@ -38,7 +41,8 @@ func (d *Debug) GetRawBlock(ctx context.Context, at rpc.BlockNumberOrHash) (hexu
 // GetRawReceipts implements debug_getRawReceipts. It returns the binary
 // encodings of a block's receipts (EIP-2718), and null for a number that no
 // block has yet. A hash that no block has gives an empty list, as in geth.
-func (d *Debug) GetRawReceipts(ctx context.Context, at rpc.BlockNumberOrHash) ([]hexutil.Bytes, error) {
+func (d *Debug) GetRawReceipts(ctx context.Context, at rpc.BlockNumberOrHash) (_ []hexutil.Bytes, err error) {
+	defer ledger.Recover(&err)
 	b, err := d.rawBlock(ctx, "", at)
 	if err == nil {
 		b, err = whole(b)
@@ -60,7 +64,8 @@ func (d *Debug) GetRawReceipts(ctx context.Context, at rpc.BlockNumberOrHash) ([
 
 // GetRawTransaction implements debug_getRawTransaction, which is
 // eth_getRawTransactionByHash under another name.
-func (d *Debug) GetRawTransaction(ctx context.Context, hash common.Hash) (hexutil.Bytes, error) {
+func (d *Debug) GetRawTransaction(ctx context.Context, hash common.Hash) (_ hexutil.Bytes, err error) {
+	defer ledger.Recover(&err)
 	return (&Transactions{d.api}).GetRawTransactionByHash(ctx, hash)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
@@ -47,7 +48,8 @@ func partsOf(names []string) (p parts, err error) {
 
 // ReplayTransaction implements trace_replayTransaction. The parts are "trace" and
 // "stateDiff". It returns null for a transaction that is in no block.
-func (t *Trace) ReplayTransaction(ctx context.Context, hash common.Hash, names []string) (*replayed, error) {
+func (t *Trace) ReplayTransaction(ctx context.Context, hash common.Hash, names []string) (_ *replayed, err error) {
+	defer ledger.Recover(&err)
 	p, err := partsOf(names)
 	if err != nil {
 		return nil, err
@@ -65,7 +67,8 @@ func (t *Trace) ReplayTransaction(ctx context.Context, hash common.Hash, names [
 
 // ReplayBlockTransactions implements trace_replayBlockTransactions, for all transactions of
 // a block. It returns null for a block that does not exist.
-func (t *Trace) ReplayBlockTransactions(ctx context.Context, at rpc.BlockNumberOrHash, names []string) ([]*replayed, error) {
+func (t *Trace) ReplayBlockTransactions(ctx context.Context, at rpc.BlockNumberOrHash, names []string) (_ []*replayed, err error) {
+	defer ledger.Recover(&err)
 	p, err := partsOf(names)
 	if err != nil {
 		return nil, err

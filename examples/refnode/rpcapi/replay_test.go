@@ -2,6 +2,7 @@ package rpcapi
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -99,4 +100,54 @@ func TestReplayOfAuthorizations(t *testing.T) {
 	send(6, five, auth(5, common.Address{}, 1), auth(5, at, 2), auth(7, at, 9))
 	send(6, five, auth(5, common.Address{}, 3))
 	send(6, six, auth(6, at, 4), auth(8, at, 0), auth(8, common.Address{}, 1))
+}
+
+// The error of a call that fails for each reason, in all methods with traces, and the output of
+// a transaction. Only a revert has an output.
+func TestErrorsOfTraces(t *testing.T) {
+	s := serve(t, nil)
+	c := s.dial(s.server.URL)
+	for program, want := range map[string]struct{ text, output string }{
+		"60ef5f5360015ff3":      {"invalid code: must not begin with 0xef", "0x"},
+		"50":                    {"Stack underflow", "0x"},
+		"60aa5f5360015ffd":      {"Reverted", "0xaa"},
+		"620186a05ff3":          {"Out of gas", "0x"}, // the code is too large
+		"6180005ff3":            {"Out of gas", "0x"}, // it costs too much
+		"fe":                    {"Bad instruction", "0x"},
+		"5f56":                  {"Bad jump destination", "0x"},
+		"60015f5f3e":            {"Out of bounds", "0x"},
+		"5b5f5f56":              {"Out of stack", "0x"},
+		"5b5f56":                {"Out of gas", "0x"},
+		"60016001" + "5f5ff3":   {"", "0x"},
+		"60fe5f53" + "60015ff3": {"", "0xfe"},
+	} {
+		hash := s.run(0, 200_000, program).TxHash
+		var replay struct {
+			Output string
+			Trace  []callTrace
+		}
+		require.NoError(t, c.CallContext(t.Context(), &replay, "trace_replayTransaction", hash, []string{"trace"}))
+		require.Equal(t, want.output, replay.Output, program)
+		require.Equal(t, want.text, replay.Trace[0].Error, program)
+	}
+	// These are forbidden in a static call.
+	for name, program := range map[string]string{
+		"SSTORE": "5f5f55", "TSTORE": "5f5f5d", "LOG0": "5f5fa0", "LOG1": "5f5f5fa1", "CREATE": "5f5f5ff0", "CREATE2": "5f5f5f5ff5", "SELFDESTRUCT": "5fff", "CALL": "5f5f5f5f60015f5af1",
+	} {
+		n := len(program) / 2
+		made := s.run(1, 200_000, fmt.Sprintf("%02x%s5f5260%02x60%02xf3", 0x5f+n, program, n, 32-n)).ContractAddress
+		receipt := s.run(1, 200_000, "5f5f5f5f73"+made.Hex()[2:]+"61fffffa")
+		var traces, block []callTrace
+		require.NoError(t, c.CallContext(t.Context(), &traces, "trace_transaction", receipt.TxHash))
+		require.NoError(t, c.CallContext(t.Context(), &block, "trace_block", receipt.BlockHash))
+		require.Equal(t, traces, block)
+		require.Equal(t, "write protection", traces[1].Error, name)
+		require.Nil(t, traces[1].Result, name)
+		var replay struct{ Trace []callTrace }
+		require.NoError(t, c.CallContext(t.Context(), &replay, "trace_replayTransaction", receipt.TxHash, []string{"trace"}))
+		require.Equal(t, traces, replay.Trace)
+		var frame struct{ Calls []struct{ Error string } }
+		require.NoError(t, c.CallContext(t.Context(), &frame, "debug_traceTransaction", receipt.TxHash, m{"tracer": "callTracer"}))
+		require.Contains(t, frame.Calls[0].Error, "write protection", name)
+	}
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/examples/refnode/ledger"
 )
 
 // SimulateArgs is the parameter of eth_simulateV1.
@@ -107,7 +109,8 @@ const (
 // sees the state that the calls before it have left. All calls together may use
 // the gas and the time of one eth_call, have Config.MaxLogs logs, and return
 // Config.BatchBytes bytes. Nothing of a simulation is kept.
-func (a *Calls) SimulateV1(ctx context.Context, args SimulateArgs, at *rpc.BlockNumberOrHash) ([]object, error) {
+func (a *Calls) SimulateV1(ctx context.Context, args SimulateArgs, at *rpc.BlockNumberOrHash) (_ []object, err error) {
+	defer ledger.Recover(&err)
 	if err := args.checkSize(); err != nil {
 		return nil, err
 	}

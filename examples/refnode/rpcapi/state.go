@@ -8,6 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/stateproof"
 	"github.com/jamq/jamq/statedb"
 )
@@ -26,7 +27,8 @@ func (a *State) view(at *rpc.BlockNumberOrHash) (*statedb.View, error) {
 }
 
 // GetBalance implements eth_getBalance. The balance is in wei.
-func (a *State) GetBalance(_ context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (*hexutil.Big, error) {
+func (a *State) GetBalance(_ context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (_ *hexutil.Big, err error) {
+	defer ledger.Recover(&err)
 	view, err := a.view(at)
 	if err != nil {
 		return nil, err
@@ -36,7 +38,8 @@ func (a *State) GetBalance(_ context.Context, addr common.Address, at *rpc.Block
 
 // GetTransactionCount implements eth_getTransactionCount. At the tag pending
 // the count includes the executable transactions in the pool.
-func (a *State) GetTransactionCount(_ context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (*hexutil.Uint64, error) {
+func (a *State) GetTransactionCount(_ context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (_ *hexutil.Uint64, err error) {
+	defer ledger.Recover(&err)
 	where := latestIfNil(at)
 	if number, ok := where.Number(); ok && number == rpc.PendingBlockNumber {
 		nonce, err := a.node.NextNonce(addr)
@@ -51,7 +54,8 @@ func (a *State) GetTransactionCount(_ context.Context, addr common.Address, at *
 }
 
 // GetCode implements eth_getCode.
-func (a *State) GetCode(_ context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (hexutil.Bytes, error) {
+func (a *State) GetCode(_ context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (_ hexutil.Bytes, err error) {
+	defer ledger.Recover(&err)
 	view, err := a.view(at)
 	if err != nil {
 		return nil, err
@@ -61,7 +65,8 @@ func (a *State) GetCode(_ context.Context, addr common.Address, at *rpc.BlockNum
 
 // GetStorageAt implements eth_getStorageAt. Like geth it accepts a slot with or
 // without leading zeros and 0x.
-func (a *State) GetStorageAt(_ context.Context, addr common.Address, slot string, at *rpc.BlockNumberOrHash) (hexutil.Bytes, error) {
+func (a *State) GetStorageAt(_ context.Context, addr common.Address, slot string, at *rpc.BlockNumberOrHash) (_ hexutil.Bytes, err error) {
+	defer ledger.Recover(&err)
 	view, err := a.view(at)
 	if err != nil {
 		return nil, err
@@ -79,7 +84,8 @@ const maxStorageValues = 1024
 
 // GetStorageValues implements eth_getStorageValues. It returns the values of
 // slots of several accounts, in the order of the slots.
-func (a *State) GetStorageValues(ctx context.Context, slots map[common.Address][]common.Hash, at *rpc.BlockNumberOrHash) (map[common.Address][]common.Hash, error) {
+func (a *State) GetStorageValues(ctx context.Context, slots map[common.Address][]common.Hash, at *rpc.BlockNumberOrHash) (_ map[common.Address][]common.Hash, err error) {
+	defer ledger.Recover(&err)
 	count := 0
 	for _, of := range slots {
 		count += len(of)
@@ -120,7 +126,8 @@ const maxProofSlots = 1024
 
 // GetProof implements eth_getProof. The answer has the form of EIP-1186, and its proofs are those
 // of a unified binary tree: see package stateproof, which verifies them.
-func (a *State) GetProof(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (*stateproof.Account, error) {
+func (a *State) GetProof(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (_ *stateproof.Account, err error) {
+	defer ledger.Recover(&err)
 	if len(slots) > maxProofSlots {
 		return nil, invalidParams("too many storage keys requested (max %d, got %d)", maxProofSlots, len(slots))
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
+	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/txpool"
 )
 
@@ -44,7 +45,8 @@ type TransactionStatus struct {
 // does not know. The node remembers for a day why a transaction left the pool;
 // with a data directory it does so across restarts. If a block fails, its
 // transactions become pending again.
-func (a *JAM) GetTransactionStatus(hash common.Hash) *TransactionStatus {
+func (a *JAM) GetTransactionStatus(hash common.Hash) (_ *TransactionStatus, err error) {
+	defer ledger.Recover(&err)
 	found := a.node.TransactionStatus(hash)
 	s := &TransactionStatus{Hash: hash, Status: found.Pool.String()}
 	switch d := found.Departure; {
@@ -62,7 +64,7 @@ func (a *JAM) GetTransactionStatus(hash common.Hash) *TransactionStatus {
 		reason := d.Reason.Error()
 		s.Reason = &reason
 	case found.Pool == txpool.StatusUnknown:
-		return nil
+		return nil, nil
 	}
-	return s
+	return s, nil
 }

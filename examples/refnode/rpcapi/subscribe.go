@@ -9,6 +9,7 @@ import (
 	gethfilters "github.com/ethereum/go-ethereum/eth/filters"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
@@ -21,7 +22,8 @@ type Subscriptions struct{ *api }
 
 // NewHeads implements eth_subscribe("newHeads"). It delivers the headers of
 // blocks that become latest.
-func (a *Subscriptions) NewHeads(ctx context.Context) (*rpc.Subscription, error) {
+func (a *Subscriptions) NewHeads(ctx context.Context) (_ *rpc.Subscription, err error) {
+	defer ledger.Recover(&err)
 	return a.follow(ctx, func(c node.HeadChange, notify func(any) error) error {
 		if c.Removed {
 			return nil
@@ -32,7 +34,8 @@ func (a *Subscriptions) NewHeads(ctx context.Context) (*rpc.Subscription, error)
 
 // Logs implements eth_subscribe("logs", criteria). It delivers the matching
 // logs of blocks that become latest.
-func (a *Subscriptions) Logs(ctx context.Context, criteria gethfilters.FilterCriteria) (*rpc.Subscription, error) {
+func (a *Subscriptions) Logs(ctx context.Context, criteria gethfilters.FilterCriteria) (_ *rpc.Subscription, err error) {
+	defer ledger.Recover(&err)
 	if err := a.checkLive(&criteria); err != nil {
 		return nil, err
 	}
@@ -58,7 +61,8 @@ const maxReceiptHashes = 200
 
 // TransactionReceipts implements eth_subscribe("transactionReceipts", query). It
 // delivers the receipts of blocks that become latest, those of a block together.
-func (a *Subscriptions) TransactionReceipts(ctx context.Context, query *ReceiptQuery) (*rpc.Subscription, error) {
+func (a *Subscriptions) TransactionReceipts(ctx context.Context, query *ReceiptQuery) (_ *rpc.Subscription, err error) {
+	defer ledger.Recover(&err)
 	var wanted []common.Hash
 	if query != nil {
 		wanted = query.TransactionHashes
@@ -141,7 +145,8 @@ func (a *Subscriptions) follow(ctx context.Context, send func(node.HeadChange, f
 // full). It delivers pool transactions that become executable: their hashes, or
 // the whole transactions if full is true. A subscriber that is too slow loses
 // the oldest events.
-func (a *Subscriptions) NewPendingTransactions(ctx context.Context, full *bool) (*rpc.Subscription, error) {
+func (a *Subscriptions) NewPendingTransactions(ctx context.Context, full *bool) (_ *rpc.Subscription, err error) {
+	defer ledger.Recover(&err)
 	notifier, s, end, err := a.begin(ctx, poolWeight)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
@@ -25,7 +26,8 @@ type Trace struct{ *api }
 
 // Block implements trace_block. It returns the traces of all transactions of a
 // block, and null for a block that does not exist.
-func (t *Trace) Block(ctx context.Context, at rpc.BlockNumberOrHash) ([]*flatTrace, error) {
+func (t *Trace) Block(ctx context.Context, at rpc.BlockNumberOrHash) (_ []*flatTrace, err error) {
+	defer ledger.Recover(&err)
 	b, err := t.resolve(at)
 	if err != nil {
 		return nil, nil
@@ -40,13 +42,14 @@ func (t *Trace) Block(ctx context.Context, at rpc.BlockNumberOrHash) ([]*flatTra
 
 // Transaction implements trace_transaction. It returns null for a transaction
 // that is in no block.
-func (t *Trace) Transaction(ctx context.Context, hash common.Hash) ([]*flatTrace, error) {
+func (t *Trace) Transaction(ctx context.Context, hash common.Hash) (_ []*flatTrace, err error) {
+	defer ledger.Recover(&err)
 	b, index, known := t.node.Transaction(hash)
 	if !known {
 		return nil, nil
 	}
 	all := &traceAnswer{most: t.cfg.BatchBytes}
-	err := t.limited(ctx, func(ctx context.Context) error { return t.run(ctx, b, index, index+1, all) })
+	err = t.limited(ctx, func(ctx context.Context) error { return t.run(ctx, b, index, index+1, all) })
 	return all.result(err)
 }
 
@@ -68,7 +71,8 @@ type TraceCriteria struct {
 }
 
 // Filter implements trace_filter. It executes at most Config.TraceRange blocks.
-func (t *Trace) Filter(ctx context.Context, criteria TraceCriteria) ([]*flatTrace, error) {
+func (t *Trace) Filter(ctx context.Context, criteria TraceCriteria) (_ []*flatTrace, err error) {
+	defer ledger.Recover(&err)
 	first, last, err := t.blocks(&criteria)
 	if err != nil {
 		return nil, err
@@ -200,7 +204,10 @@ func (t *Trace) execute(ctx context.Context, b *node.Block, index int, sdb *stat
 		return nil, fmt.Errorf("transaction %s: %w", tx.Hash(), err)
 	}
 	sdb.Finalise(rules)
-	x := &executed{traces: flat.traces, output: result.ReturnData}
+	x := &executed{traces: flat.traces}
+	if result.Err == nil || errors.Is(result.Err, vm.ErrExecutionReverted) {
+		x.output = result.ReturnData // otherwise it is the code that was rejected
+	}
 	if p.stateDiff {
 		x.diff, x.diffSize = diff.result()
 	}

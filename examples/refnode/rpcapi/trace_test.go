@@ -207,3 +207,25 @@ func TestTraceBounds(t *testing.T) {
 	require.EqualError(t, c.CallContext(t.Context(), new(any), "trace_transaction", hash), "execution aborted (timeout = 1ns)")
 	require.Equal(t, CodeLimited, code(c.CallContext(t.Context(), new(any), "trace_transaction", hash)))
 }
+
+// A trace of a block whose state the node has forgotten is refused as a call is. The state of
+// block 0 is always there.
+func TestTracesOfForgottenStates(t *testing.T) {
+	s := serve(t, func(cfg *node.Config, _ *Config) { cfg.RetainStates = 1 })
+	c := s.dial(s.server.URL)
+	for range 5 {
+		s.mined(s.send(0, &common.Address{1}, 1, nil))
+	}
+	require.NoError(t, s.node.Drain(t.Context()))
+	want := "historical state of block 1 is not available: "
+	require.ErrorContains(t, c.CallContext(t.Context(), new(any), "eth_getBalance", common.Address{1}, "0x1"), want)
+	for method, args := range map[string][]any{
+		"trace_block": {"0x2"}, "trace_filter": {m{"fromBlock": "0x2"}}, "trace_replayBlockTransactions": {"0x2", []string{"trace"}},
+		"debug_traceBlockByNumber": {"0x2"}, "trace_transaction": {s.node.BlockByNumber(2).Transactions()[0].Hash()},
+	} {
+		require.ErrorContains(t, c.CallContext(t.Context(), new(any), method, args...), want, method)
+	}
+	var first []callTrace
+	require.NoError(t, c.CallContext(t.Context(), &first, "trace_block", "0x1"))
+	require.Len(t, first, 1)
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/txpool"
 )
@@ -21,7 +22,8 @@ type Transactions struct{ *api }
 
 // SendRawTransaction implements eth_sendRawTransaction. raw is the binary
 // encoding of a signed transaction of type 0, 1, 2 or 4.
-func (a *Transactions) SendRawTransaction(ctx context.Context, raw hexutil.Bytes) (common.Hash, error) {
+func (a *Transactions) SendRawTransaction(ctx context.Context, raw hexutil.Bytes) (_ common.Hash, err error) {
+	defer ledger.Recover(&err)
 	if err := a.limits.call(ctx, sendMethod, len(raw)); err != nil {
 		return common.Hash{}, err
 	}
@@ -44,7 +46,8 @@ func (a *Transactions) SendRawTransaction(ctx context.Context, raw hexutil.Bytes
 // string, which is accepted as well. The maximum is half of
 // [Config].RequestTime, and 0 means the maximum. It returns an error with code
 // [CodeTimeout] if there is no receipt by then.
-func (a *Transactions) SendRawTransactionSync(ctx context.Context, raw hexutil.Bytes, timeout *milliseconds) (object, error) {
+func (a *Transactions) SendRawTransactionSync(ctx context.Context, raw hexutil.Bytes, timeout *milliseconds) (_ object, err error) {
+	defer ledger.Recover(&err)
 	cursor, limit := a.node.HeadCursor(), a.cfg.RequestTime/2
 	if timeout != nil && *timeout > 0 && uint64(*timeout) < uint64(limit.Milliseconds()) {
 		limit = time.Duration(*timeout) * time.Millisecond
@@ -89,7 +92,8 @@ func (m *milliseconds) UnmarshalJSON(raw []byte) error {
 // GetTransactionByHash implements eth_getTransactionByHash. It returns null for
 // an unknown transaction. A transaction counts as mined once its block is
 // latest. Before that it is pending, and the field queueStatus has the details.
-func (a *Transactions) GetTransactionByHash(_ context.Context, hash common.Hash) (object, error) {
+func (a *Transactions) GetTransactionByHash(_ context.Context, hash common.Hash) (_ object, err error) {
+	defer ledger.Recover(&err)
 	if b, index, ok := a.node.Transaction(hash); ok {
 		if a.mined(b.NumberU64()) {
 			return a.minedTransaction(b, index)
@@ -104,7 +108,8 @@ func (a *Transactions) GetTransactionByHash(_ context.Context, hash common.Hash)
 
 // GetTransactionReceipt implements eth_getTransactionReceipt. It returns null
 // until the transaction's block is latest.
-func (a *Transactions) GetTransactionReceipt(_ context.Context, hash common.Hash) (object, error) {
+func (a *Transactions) GetTransactionReceipt(_ context.Context, hash common.Hash) (_ object, err error) {
+	defer ledger.Recover(&err)
 	b, index, ok := a.node.Transaction(hash)
 	if !ok || !a.mined(b.NumberU64()) {
 		return nil, nil
@@ -120,7 +125,8 @@ func (a *api) mined(number uint64) bool {
 // GetTransactionByBlockNumberAndIndex implements
 // eth_getTransactionByBlockNumberAndIndex. It returns null if there is no such
 // block or transaction.
-func (a *Transactions) GetTransactionByBlockNumberAndIndex(_ context.Context, number rpc.BlockNumber, index hexutil.Uint) (object, error) {
+func (a *Transactions) GetTransactionByBlockNumberAndIndex(_ context.Context, number rpc.BlockNumber, index hexutil.Uint) (_ object, err error) {
+	defer ledger.Recover(&err)
 	b, err := whole(a.node.Resolve(number))
 	if b == nil || uint64(index) >= uint64(len(b.Transactions())) {
 		return nil, err
@@ -131,7 +137,8 @@ func (a *Transactions) GetTransactionByBlockNumberAndIndex(_ context.Context, nu
 // GetTransactionByBlockHashAndIndex implements
 // eth_getTransactionByBlockHashAndIndex. It returns null if there is no such
 // block or transaction.
-func (a *Transactions) GetTransactionByBlockHashAndIndex(_ context.Context, hash common.Hash, index hexutil.Uint) (object, error) {
+func (a *Transactions) GetTransactionByBlockHashAndIndex(_ context.Context, hash common.Hash, index hexutil.Uint) (_ object, err error) {
+	defer ledger.Recover(&err)
 	b, err := whole(a.node.BlockByHash(hash))
 	if b == nil || uint64(index) >= uint64(len(b.Transactions())) {
 		return nil, err
@@ -141,7 +148,8 @@ func (a *Transactions) GetTransactionByBlockHashAndIndex(_ context.Context, hash
 
 // GetRawTransactionByHash implements eth_getRawTransactionByHash. It returns
 // the binary encoding of a transaction, and null for an unknown one.
-func (a *Transactions) GetRawTransactionByHash(_ context.Context, hash common.Hash) (hexutil.Bytes, error) {
+func (a *Transactions) GetRawTransactionByHash(_ context.Context, hash common.Hash) (_ hexutil.Bytes, err error) {
+	defer ledger.Recover(&err)
 	tx, pooled := a.node.Pooled(hash)
 	if b, index, ok := a.node.Transaction(hash); ok {
 		tx = b.Transactions()[index]
@@ -154,14 +162,16 @@ func (a *Transactions) GetRawTransactionByHash(_ context.Context, hash common.Ha
 // GetRawTransactionByBlockNumberAndIndex implements
 // eth_getRawTransactionByBlockNumberAndIndex. It returns the binary encoding of
 // a transaction, and no bytes if there is no such block or transaction.
-func (a *Transactions) GetRawTransactionByBlockNumberAndIndex(_ context.Context, number rpc.BlockNumber, index hexutil.Uint) (hexutil.Bytes, error) {
+func (a *Transactions) GetRawTransactionByBlockNumberAndIndex(_ context.Context, number rpc.BlockNumber, index hexutil.Uint) (_ hexutil.Bytes, err error) {
+	defer ledger.Recover(&err)
 	return rawTransaction(a.node.Resolve(number), index)
 }
 
 // GetRawTransactionByBlockHashAndIndex implements
 // eth_getRawTransactionByBlockHashAndIndex. It returns the binary encoding of a
 // transaction, and no bytes if there is no such block or transaction.
-func (a *Transactions) GetRawTransactionByBlockHashAndIndex(_ context.Context, hash common.Hash, index hexutil.Uint) (hexutil.Bytes, error) {
+func (a *Transactions) GetRawTransactionByBlockHashAndIndex(_ context.Context, hash common.Hash, index hexutil.Uint) (_ hexutil.Bytes, err error) {
+	defer ledger.Recover(&err)
 	return rawTransaction(a.node.BlockByHash(hash), index)
 }
 
@@ -191,7 +201,8 @@ func (a *TxPool) Status() map[string]hexutil.Uint {
 
 // ContentFrom implements txpool_contentFrom. It returns the transactions of one
 // sender by decimal nonce.
-func (a *TxPool) ContentFrom(sender common.Address) (map[string]map[string]object, error) {
+func (a *TxPool) ContentFrom(sender common.Address) (_ map[string]map[string]object, err error) {
+	defer ledger.Recover(&err)
 	all, err := a.Content()
 	if err != nil {
 		return nil, err
@@ -207,7 +218,8 @@ func (a *TxPool) ContentFrom(sender common.Address) (map[string]map[string]objec
 
 // Content implements txpool_content. It returns all transactions by the
 // sender's address and decimal nonce.
-func (a *TxPool) Content() (map[string]map[string]map[string]object, error) {
+func (a *TxPool) Content() (_ map[string]map[string]map[string]object, err error) {
+	defer ledger.Recover(&err)
 	pending, queued := a.node.PoolContent()
 	content := make(map[string]map[string]map[string]object, 2)
 	for name, senders := range map[string]map[common.Address][]*types.Transaction{"pending": pending, "queued": queued} {

@@ -16,6 +16,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/signer/core/apitypes"
 
+	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/txpool"
 )
 
@@ -62,7 +63,8 @@ func (w *Wallet) RequestAccounts() []common.Address { return w.Accounts() }
 // SendTransaction implements eth_sendTransaction. It fills in what the arguments lack as
 // eth_fillTransaction does, signs the transaction and sends it. An account that is impersonated
 // needs no key.
-func (w *Wallet) SendTransaction(ctx context.Context, args CallArgs) (common.Hash, error) {
+func (w *Wallet) SendTransaction(ctx context.Context, args CallArgs) (_ common.Hash, err error) {
+	defer ledger.Recover(&err)
 	hash, err := w.send(ctx, args)
 	if err == nil {
 		w.awaitMined(ctx, hash)
@@ -122,7 +124,8 @@ const lookEvery = 10 * time.Millisecond
 
 // SignTransaction implements eth_signTransaction. Unlike geth, it fills in what the
 // arguments lack.
-func (w *Wallet) SignTransaction(ctx context.Context, args CallArgs) (*FilledTransaction, error) {
+func (w *Wallet) SignTransaction(ctx context.Context, args CallArgs) (_ *FilledTransaction, err error) {
+	defer ledger.Recover(&err)
 	key := w.keys[args.from()]
 	if key == nil {
 		return nil, errUnknownAccount
@@ -146,12 +149,14 @@ func (w *Wallet) fillAndSign(ctx context.Context, args CallArgs, sign func(*type
 }
 
 // Sign implements eth_sign: a signature of a message with Ethereum's prefix (EIP-191).
-func (w *Wallet) Sign(account common.Address, message hexutil.Bytes) (hexutil.Bytes, error) {
+func (w *Wallet) Sign(account common.Address, message hexutil.Bytes) (_ hexutil.Bytes, err error) {
+	defer ledger.Recover(&err)
 	return w.signHash(account, accounts.TextHash(message))
 }
 
 // SignTypedData implements eth_signTypedData, which is eth_signTypedData_v4.
-func (w *Wallet) SignTypedData(account common.Address, data typedData) (hexutil.Bytes, error) {
+func (w *Wallet) SignTypedData(account common.Address, data typedData) (_ hexutil.Bytes, err error) {
+	defer ledger.Recover(&err)
 	hash, _, err := apitypes.TypedDataAndHash(apitypes.TypedData(data))
 	if err != nil {
 		return nil, invalidParams("%v", err)
@@ -161,7 +166,8 @@ func (w *Wallet) SignTypedData(account common.Address, data typedData) (hexutil.
 
 // SignTypedData_v4 implements eth_signTypedData_v4 (EIP-712). go-ethereum derives the name
 // of the method from that of the function.
-func (w *Wallet) SignTypedData_v4(account common.Address, data typedData) (hexutil.Bytes, error) {
+func (w *Wallet) SignTypedData_v4(account common.Address, data typedData) (_ hexutil.Bytes, err error) {
+	defer ledger.Recover(&err)
 	return w.SignTypedData(account, data)
 }
 

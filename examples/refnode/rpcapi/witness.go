@@ -6,6 +6,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/examples/refnode/ledger"
 )
 
 // StateWitness is the answer of jam_getStateWitness.
@@ -32,7 +34,8 @@ type StateWitness struct {
 // GetStateWitness implements jam_getStateWitness. It returns an account and
 // slots of its storage with one proof against the state root of a block, which
 // is smaller than those of eth_getProof.
-func (a *JAM) GetStateWitness(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (*StateWitness, error) {
+func (a *JAM) GetStateWitness(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (_ *StateWitness, err error) {
+	defer ledger.Recover(&err)
 	if len(slots) > maxProofSlots {
 		return nil, invalidParams("%d slots are too many, want at most %d", len(slots), maxProofSlots)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -59,22 +60,24 @@ type Store struct {
 	log *pebblejournal.Journal // Log
 }
 
+// journalPrefix is the prefix of the log's keys.
+const journalPrefix = "log/"
+
 // Open opens a directory, or creates it. Only one process can use it. Errors wrap
-// ErrVersion, or are those of pebbledb.Open, such as ErrInUse, and of pebblejournal.
-func Open(dir string, log *slog.Logger) (*Store, error) {
-	db, err := pebbledb.Open(filepath.Join(dir, "db"), &pebble.Options{
-		MemTableSize: memTable, Logger: pebbledb.Silent{},
-		// With the filters of a table, a read skips the tables that do not have its key.
-		Levels: []pebble.LevelOptions{{FilterPolicy: bloom.FilterPolicy(filterBits), FilterType: pebble.TableFilter}},
-	})
+// ErrVersion, wrap ErrSettings if an earlier start had other settings, or are those of
+// pebbledb.Open, such as ErrInUse and ErrMissing, and of pebblejournal. A directory of another
+// version, with other settings or with a missing file is left as it was.
+func Open(dir string, log *slog.Logger, settings ...Setting) (*Store, error) {
+	logDir := filepath.Join(dir, "log")
+	db, err := openDatabase(filepath.Join(dir, "db"), logDir, settings)
 	if err != nil {
 		return nil, fmt.Errorf("store: open %s: %w", filepath.Join(dir, "db"), err)
 	}
 	s := &Store{db: db, Ledger: &keys{db, []byte("ledger/")}}
-	if err := s.checkVersion(); err != nil {
+	if err := s.setVersion(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.log, err = pebblejournal.Open(filepath.Join(dir, "log"), pebblejournal.Options{DB: db.Pebble(), Check: db.Err, Prefix: []byte("log/")})
+	s.log, err = pebblejournal.Open(logDir, pebblejournal.Options{DB: db.Pebble(), Check: db.Err, Prefix: []byte(journalPrefix)})
 	if err == nil {
 		s.Log = s.log
 		s.States, err = pebblestate.Open("", pebblestate.Options{DB: db.Pebble(), Check: db.Err, Prefix: []byte("state/"), Lazy: true})
@@ -88,24 +91,43 @@ func Open(dir string, log *slog.Logger) (*Store, error) {
 	return s, nil
 }
 
-// checkVersion compares the version in a database, or begins an empty one.
-func (s *Store) checkVersion() error {
-	meta := &keys{s.db, nil}
+// openDatabase opens the database, after it has checked it. The directory of the log is made
+// after the database, so that a directory with a log has lost its database if there is none.
+func openDatabase(dir, logDir string, settings []Setting) (*pebbledb.DB, error) {
+	_, err := os.Stat(logDir)
+	options := &pebble.Options{
+		MemTableSize: memTable, Logger: pebbledb.Silent{}, ErrorIfNotExists: err == nil,
+		// With the filters of a table, a read skips the tables that do not have its key.
+		Levels: []pebble.LevelOptions{{FilterPolicy: bloom.FilterPolicy(filterBits), FilterType: pebble.TableFilter}},
+	}
+	return pebbledb.Open(dir, options, checkVersion, func(db *pebble.DB) error {
+		if err := compareSettings(db, settings); err != nil {
+			return err
+		}
+		return pebblejournal.CheckAcknowledged(logDir, pebblejournal.Options{DB: db, Prefix: []byte(journalPrefix)})
+	})
+}
+
+// checkVersion returns an error that wraps ErrVersion if a database has another version.
+func checkVersion(db *pebble.DB) error {
+	meta := &keys{pebbledb.Borrow(db, nil), nil}
 	have, err := meta.Get([]byte(versionKey))
 	switch {
-	case err != nil:
+	case err != nil || string(have) == version:
 		return err
-	case string(have) == version:
-		return nil
 	case have != nil:
 		return fmt.Errorf("%w: have %q, want %s", ErrVersion, have, version)
 	}
-	some := errors.New("not empty")
-	err = meta.Scan(nil, []byte{0xff}, func([]byte) error { return some })
-	if errors.Is(err, some) {
-		err = fmt.Errorf("%w: have 1, want %s", ErrVersion, version)
-	}
-	if err != nil {
+	return meta.Scan(nil, []byte{0xff}, func([]byte) error { // the first version had no key
+		return fmt.Errorf("%w: have 1, want %s", ErrVersion, version)
+	})
+}
+
+// setVersion writes the version into a new database.
+func (s *Store) setVersion() error {
+	meta := &keys{s.db, nil}
+	have, err := meta.Get([]byte(versionKey))
+	if err != nil || have != nil {
 		return err
 	}
 	if err := meta.Write([]statedb.Record{{Key: []byte(versionKey), Value: []byte(version)}}); err != nil {

@@ -46,6 +46,53 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// A directory of which any file or folder is missing either has everything, or is refused as
+// often as it is opened, and opens again when the file is back.
+func TestMissingFile(t *testing.T) {
+	log, original := slog.New(slog.DiscardHandler), filepath.Join(t.TempDir(), "data")
+	s, err := store.Open(original, log)
+	require.NoError(t, err)
+	require.NoError(t, s.Ledger.Write([]statedb.Record{{Key: []byte("block"), Value: []byte("one")}}))
+	require.NoError(t, s.Log.Append([]byte("one")))
+	require.NoError(t, s.Close())
+	open := func(dir string) error {
+		s, err := store.Open(dir, log)
+		if err != nil {
+			return err
+		}
+		value, err := s.Ledger.Get([]byte("block"))
+		require.NoError(t, err)
+		require.Equal(t, "one", string(value))
+		require.NoError(t, s.Log.Replay(func(record []byte) error {
+			require.Equal(t, "one", string(record))
+			return nil
+		}))
+		return s.Close()
+	}
+	var names []string
+	require.NoError(t, filepath.WalkDir(original, func(path string, _ os.DirEntry, err error) error {
+		name, _ := filepath.Rel(original, path)
+		names = append(names, name)
+		return err
+	}))
+	var refused []string
+	for _, name := range names[1:] {
+		dir := filepath.Join(t.TempDir(), "data")
+		require.NoError(t, os.CopyFS(dir, os.DirFS(original)))
+		require.NoError(t, os.Rename(filepath.Join(dir, name), dir+".removed"))
+		if open(dir) == nil {
+			continue
+		}
+		require.Error(t, open(dir), name)
+		refused = append(refused, name)
+		require.NoError(t, os.Rename(dir+".removed", filepath.Join(dir, name)), name)
+		require.NoError(t, open(dir), name)
+	}
+	require.Contains(t, refused, "db")
+	require.Contains(t, refused, "db/CURRENT")
+	require.Greater(t, len(refused), 3, "the manifest and the log too: %v", refused)
+}
+
 // The error of a damaged file of the database names the file, and does not say that another
 // process has the directory.
 func TestOpenNamesDamagedFile(t *testing.T) {

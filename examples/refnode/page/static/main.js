@@ -3,6 +3,7 @@
 import { byId, el, setText } from './dom.js';
 import { refreshHint } from './hints.js';
 import { drawEvents, drawFlow, drawHeads, drawPlots } from './panels.js';
+import { drawFound } from './find.js';
 import { drawLegend, drawTimeline, watchWidth } from './timeline.js';
 import { drawLab } from './lab.js';
 
@@ -16,6 +17,7 @@ const drawings = [
   [['flow', 'node'], drawFlow],
   [['chain', 'bundles', 'node'], drawTimeline],
   [['heads'], drawHeads],
+  [['heads'], drawFound],
   [['fees'], drawPlots],
   [['events'], drawEvents],
 ];
@@ -88,12 +90,15 @@ function connect() {
   };
 }
 
-// The explanation of the page is open until a reader closes it. A browser may keep nothing.
+// The explanation of the page is open until a reader closes it, and on a phone, whose screen it would
+// fill, closed until a reader opens it. A browser may keep nothing.
 const about = byId('about');
+about.open = !matchMedia('(max-width: 40rem)').matches;
 try {
-  about.open = localStorage.getItem('about') !== 'closed';
-  about.addEventListener('toggle', () => localStorage.setItem('about', about.open ? 'open' : 'closed'));
-} catch { /* it is open again the next time */ }
+  const before = localStorage.getItem('about');
+  if (before) about.open = before === 'open';
+  about.firstElementChild.addEventListener('click', () => localStorage.setItem('about', about.open ? 'closed' : 'open')); // what it becomes
+} catch { /* it is as at first the next time */ }
 
 drawLegend();
 say('waiting', 'connecting');

@@ -49,14 +49,16 @@ export function drawHeads(now) {
   const list = byId('heads');
   if (!list.childElementCount) {
     list.append(...heads.map((h) => explain(el('div', { class: h.kind },
-      el('dt', {}, term(h.key, h.hint)), el('dd', { class: 'bar', 'aria-hidden': 'true' }, el('i')), el('dd', { class: 'number' }, '0')), h.hint)));
+      el('dt', {}, term(h.key, h.hint)), el('dd', { class: 'bar', 'aria-hidden': 'true' }, el('i')), el('dd', { class: 'behind' }), el('dd', { class: 'number' }, '0')), h.hint)));
   }
-  // The bars show the last blocks only: what is final is the same for all.
-  const base = Math.max(0, now.finalized - Math.max(4, Math.round((now.pending - now.finalized) / 3)));
+  // A bar begins at block 0, so that it is as long as its number says. On a long chain all are full,
+  // and the distance to pending is in words.
   heads.forEach((h, i) => {
     const row = list.children[i];
     setText(row.lastElementChild, format(now[h.key]));
-    const part = now.pending > base ? (now[h.key] - base) / (now.pending - base) : 0;
+    const behind = now.pending - now[h.key];
+    setText(row.querySelector('.behind'), behind > 0 ? `${format(behind)} behind` : '');
+    const part = now.pending > 0 ? now[h.key] / now.pending : 0;
     const filled = `scaleX(${part.toFixed(3)})`, bar = row.querySelector('i').style;
     if (bar.transform !== filled) bar.transform = filled;
   });

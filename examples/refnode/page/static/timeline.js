@@ -19,6 +19,7 @@ const legend = [
   ['accumulated', 'accumulated', 'JAM has applied it to the rollup\u2019s state. A reorganization can undo that.'],
   ['finalized', 'finalized', 'Final: nothing can undo it.'],
   ['dead', 'dead', 'This package can never be accumulated. Its block gets another version.'],
+  ['digit', 'packages in a JAM block', 'The number in a JAM block says how many packages it accumulates, of any rollup.'],
 ];
 
 export function drawLegend() {
@@ -97,7 +98,8 @@ export function drawTimeline(chain, bundles, node) {
   y = drawBlocks(p, chain, y);
   y = drawCores(p, chain, y + gap);
   set(p.divider, 'transform', `translate(0 ${y + gap / 2})`);
-  y = drawBundles(p, bundles, y + gap);
+  const seen = { ...bundles, rows: bundles.rows.filter((b) => isSeen(p, b)) };
+  y = drawBundles(p, seen, y + gap);
   for (const [key, r] of p.rows) {
     if (p.shown.has(key)) continue;
     r.remove();
@@ -107,9 +109,12 @@ export function drawTimeline(chain, bundles, node) {
     p.height = y;
     panel.style.height = y + 'px';
   }
-  set(panel, 'aria-label', `JAM slot ${chain.slot}, best block in slot ${chain.best}, final block in slot ${chain.final}; ${bundles.rows.length} bundles`);
+  set(panel, 'aria-label', `JAM slot ${chain.slot}, best block in slot ${chain.best}, final block in slot ${chain.final}; ${seen.rows.length} bundles`);
   move(p, node);
 }
+
+/** isSeen reports whether a bundle has a mark within the picture: the older final ones have left it. */
+const isSeen = (p, b) => b.state !== 'finalized' || (b.versions.at(-1)?.marks.at(-1)?.at ?? p.last) >= p.first;
 
 function makePicture(width, base) {
   const narrow = width < 560, gutter = narrow ? 66 : 126;

@@ -1,0 +1,66 @@
+package builder_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/internal/bubble"
+	"github.com/jamq/jamq/internal/words"
+)
+
+// lines is a log that may be written concurrently.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// slowly is a rollup whose Admit waits for one operation.
+type slowly struct {
+	words.Saving
+	release chan struct{}
+}
+
+// Admit implements builder.Rollup.
+func (s *slowly) Admit(ctx context.Context, op []byte) error {
+	if string(op) == "slow" {
+		<-s.release
+	}
+	return s.Saving.Admit(ctx, op)
+}
+
+// TestFinalityDuringCheckpointIsNoError: a block that becomes final while a checkpoint waits for
+// a call of Admit is no error, and the checkpoint is made after it.
+func TestFinalityDuringCheckpointIsNoError(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m, log, r := newMachine(t), new(lines), &slowly{release: make(chan struct{})}
+		m.cfg.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		m.cfg.CheckpointEvery, m.cfg.Retry = 4, time.Hour
+		m.run(r, func(ctx context.Context, b *builder.Builder[words.Body]) {
+			require.NoError(t, b.Submit(ctx, []byte("one")))
+			admitted := make(chan error, 1)
+			go func() { admitted <- b.Submit(ctx, []byte("slow")) }()
+			require.NoError(t, b.Await(ctx, final(1)))
+			synctest.Wait()
+			close(r.release)
+			require.NoError(t, <-admitted)
+			require.NoError(t, b.Await(ctx, final(2)))
+		})
+		require.NotContains(t, log.text.String(), "level=ERROR")
+		require.Contains(t, log.text.String(), "builder: checkpoint")
+	})
+}
