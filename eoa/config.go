@@ -72,10 +72,17 @@ type Config struct {
 	// account's code, if any, creates no contracts. A transaction of the account
 	// that the store does not know then proves that the store lost writes, and
 	// stops the account with ErrStoreRolledBack, also if no process remembers
-	// them. Set it if this holds and the store may lose acknowledged writes, as
-	// Redis may. The default is false, because a transaction by another program
-	// would stop the account.
+	// them. This includes a store that knows nothing of an account with
+	// transactions; [Client.Resume] accepts transactions that the account sent
+	// before it came to the store. If false, an account is exclusive only in a
+	// store that may lose acknowledged writes ([Loaded.MayLose]), as Redis may,
+	// unless SharedKey is set. The default is false.
 	Exclusive bool
+	// SharedKey means that other programs send transactions from the account, so
+	// that it is not exclusive in any store. If the store then loses writes that
+	// no process remembers, requests may be executed twice. The default is false;
+	// Exclusive and SharedKey cannot both be set.
+	SharedKey bool
 	// Witness notices that the store lost writes. All executors of a process
 	// should share one; nil means one for this executor, fleet or runner alone.
 	Witness *Witness
@@ -139,6 +146,9 @@ func (c *Config) Validate() error {
 	}
 	if err := c.Retention.Validate(); err != nil {
 		return err
+	}
+	if c.Exclusive && c.SharedKey {
+		return fmt.Errorf("%w: Exclusive and SharedKey are set, want at most one", ErrInvalidConfig)
 	}
 	for _, x := range []struct {
 		name     string

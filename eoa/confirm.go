@@ -92,9 +92,7 @@ func (v *view) confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 // begin updates the counts: used nonces are not free, and the next nonce is
 // never a used one.
 func (v *view) begin(b *Batch, c *Config, now time.Time, look *Look) {
-	if used := max(look.Latest, look.Pending); b.Head.Started && used > max(b.Head.Next, b.Head.Accepted) {
-		b.unknownUse(c, now, fmt.Sprintf("the node has %d transactions of the account, and the store has assigned %d nonces", used, b.Head.Next))
-	}
+	v.findUnknownUse(b, c, now, max(look.Latest, look.Pending))
 	if !b.Head.Started {
 		b.Head.Started, b.Head.Next = true, max(b.Head.Next, look.Pending)
 	}

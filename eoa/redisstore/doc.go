@@ -7,10 +7,13 @@
 // ([eoa.ErrStoreRolledBack]), unless 16 other processes have committed since.
 // Until then, workers of other processes may send. If no process remembers the
 // lost steps, for example because the only one was restarted, only the chain can
-// show them. Therefore set [eoa.Config.Exclusive] with this store unless other
-// programs use the key. [Options] has a number of replicas that must have each
-// step (WAIT), which makes losses rare but not impossible, because Redis may
-// promote another replica.
+// show them. Therefore accounts in this store are exclusive: a transaction that
+// the store does not know stops the account. An account that sent transactions
+// before it came to the store also stops, until [eoa.Client.Resume] accepts
+// them. Set [eoa.Config.SharedKey] if other programs use the key; requests may
+// then be executed twice after a loss. [Options] has a number of replicas that
+// must have each step (WAIT), which makes losses rare but not impossible,
+// because Redis may promote another replica.
 //
 //	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 //	s, err := redisstore.New(client, "jamq", redisstore.Options{})

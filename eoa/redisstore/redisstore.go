@@ -93,7 +93,14 @@ type kv struct {
 	o      Options
 }
 
-var _ kvstore.Shared = (*kv)(nil)
+var (
+	_ kvstore.Shared = (*kv)(nil)
+	_ kvstore.Lossy  = (*kv)(nil)
+)
+
+// MayLose implements kvstore.Lossy. Even with replicas and an append-only file,
+// Redis may promote a replica that lacks the last steps.
+func (k *kv) MayLose() bool { return true }
 
 // keys returns the keys of an account.
 func (k *kv) keys(a eoa.Account) (values, order string) {
