@@ -35,13 +35,21 @@
 // weaker settings a crash may lose the last steps. A transaction that was sent
 // in them then looks like one from another program.
 //
+// A server that may evict keys to free memory is refused with [ErrEviction], when
+// the store is opened and by later writes. If the two sorted sets of the layout
+// below are lost nevertheless, they are made again from the hashes. If the hash of
+// an account is lost and its sorted set is not, calls for the account return an
+// error that wraps [eoa.ErrStoreRolledBack].
+//
 // The layout is:
 //
 //	prefix:{chain:address}:values   hash: values of package kvstore, by the
-//	                                rest of the key behind the account
+//	                                rest of the key behind the account, and
+//	                                "indexed", the size of the next key
 //	prefix:{chain:address}:order    sorted set: the keys that are scanned
-//	prefix:due                      sorted set: due times and accounts, and
-//	                                accounts with undelivered events
+//	prefix:due                      sorted set: due times and accounts,
+//	                                accounts with undelivered events, and
+//	                                "whole"
 //
 // An operator can read it with redis-cli. Names are text: "meta", "record:" and "open:"
 // with an id, "pending:" with 2147483647 minus the priority and an id, "key:" with the
