@@ -38,6 +38,33 @@ type Look struct {
 	// BlobFee is the price of blob gas, in wei; 0 means unknown. See
 	// [BlobChain].
 	BlobFee uint256.Int
+	// Doubt says in what several nodes contradict each other about the account;
+	// nil if they do not, or if there is only one. The look is that of the best
+	// of them.
+	Doubt error
+}
+
+// Known is the knowledge of an executor about its account. A [Chain] of several
+// nodes gets it with [KnownOf], and tells by it which of them are right.
+type Known struct {
+	// Started means that the executor has seen a look before. If it is
+	// false, Next is unknown.
+	Started bool
+	// Floor is the account's transaction count at a finalized block: a node with
+	// fewer transactions is behind or on another chain.
+	Floor uint64
+	// Next is the next nonce that the executor will assign. A node has more
+	// transactions only if another program sent them.
+	Next uint64
+}
+
+type knownKey struct{}
+
+// KnownOf returns the knowledge of the executor that calls [Chain] with ctx. It
+// is in the context, so that it also reaches a chain inside a wrapper.
+func KnownOf(ctx context.Context) (k Known, ok bool) {
+	k, ok = ctx.Value(knownKey{}).(Known)
+	return k, ok
 }
 
 // Questions is a set of queries to one node.

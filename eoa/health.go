@@ -31,6 +31,10 @@ const (
 	// ProblemChain means that the chain cannot be read, or that the node is behind
 	// or contradicts what is known. Err is why. Nothing new is sent.
 	ProblemChain ProblemKind = "chain"
+	// ProblemEndpoints means that nodes of a joined chain contradict each other
+	// about the account. Err names them and their answers. The executor goes on
+	// with the one that agrees best with the account's transactions.
+	ProblemEndpoints ProblemKind = "endpoints"
 	// ProblemSigner means that the last signature failed. Err is why.
 	ProblemSigner ProblemKind = "signer"
 	// ProblemStore means that the store failed or refused a step. Err is its error. If
@@ -168,6 +172,9 @@ func (e *Executor) diagnose(err error) []Problem {
 	found := e.view.findProblems(&e.cfg, now)
 	if err == nil && e.watch.failed > 0 {
 		found = append(found, with(ProblemChain, e.watch.err))
+	}
+	if err == nil && e.watch.doubt != nil {
+		found = append(found, with(ProblemEndpoints, e.watch.doubt))
 	}
 	if err == nil && e.signErr != nil {
 		found = append(found, with(ProblemSigner, e.signErr))

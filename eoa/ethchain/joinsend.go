@@ -20,7 +20,8 @@ var errNoAnswer = errors.New("ethchain: no answer to a send")
 
 // Send implements [eoa.Chain].
 func (j *Joined) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
-	targets, resting := j.order()
+	working, doubted, resting := j.order()
+	targets := append(working, doubted...) // the choice may be wrong
 	if len(targets) == 0 {
 		targets = resting
 	}
