@@ -28,6 +28,9 @@ type Look struct {
 	// without a gap. It is used for the account's first nonce and, if the
 	// account is exclusive, to notice transactions that the store lost.
 	Pending uint64
+	// Delegated means that the account has code at the latest block (EIP-7702).
+	// Nodes then take one of its transactions at a time.
+	Delegated bool
 	// Balance is the account's balance at the latest block, in wei; nil means
 	// unknown.
 	Balance *uint256.Int

@@ -22,8 +22,10 @@ type Config struct {
 	// requests is not known to be on a node; 1 to 2^20. The default is 64,
 	// which is also go-ethereum's limit for transactions that follow a gap.
 	MaxUnsure int
-	// Delegated means that the account has code (EIP-7702). Nodes then take one
-	// transaction at a time, so at most one is in flight.
+	// Delegated means that the account has code (EIP-7702), or may get it while
+	// transactions are in flight. Nodes then take one transaction at a time, so
+	// at most one is in flight. If false, that holds while a look shows code;
+	// see [Look.Delegated]. The default is false.
 	Delegated bool
 	// Batch is the maximum number of requests that are signed, committed and
 	// sent together; 1 to MaxBatch. The default is 100.
@@ -175,10 +177,7 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) maxInFlight(sure bool) int {
-	switch {
-	case c.Delegated:
-		return 1
-	case sure:
+	if sure {
 		return c.MaxInFlight
 	}
 	return min(c.MaxInFlight, c.MaxUnsure)

@@ -106,6 +106,7 @@ func (v *view) begin(b *Batch, c *Config, now time.Time, look *Look) {
 	l := *look
 	if v.look != nil && v.look.Latest < look.Latest {
 		v.wakeBehind(look.Latest)
+		v.wakeFirst(look.Latest)
 	}
 	v.look, v.height = &l, look.Number
 }

@@ -48,7 +48,7 @@ type Options struct {
 	TipPercentile float64
 	// HeadAge is how old the blocks and prices may be that a look uses; 0 means
 	// that each look fetches them. If it is positive, all accounts share them,
-	// and a look costs four calls instead of up to eight. Set it to a fraction of
+	// and a look costs five calls instead of up to nine. Set it to a fraction of
 	// the time of a block for many accounts.
 	HeadAge time.Duration
 	// MaxBatch is the maximum number of calls in a batch; 0 means 100. If the
