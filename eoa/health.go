@@ -43,7 +43,8 @@ const (
 	// ProblemLease means that another worker holds the account, as is usual if
 	// several processes share a store. Err wraps ErrHeld.
 	ProblemLease ProblemKind = "lease"
-	// ProblemOpener means that the [Opener] of a fleet failed. Err is its error.
+	// ProblemOpener means that the [Opener] of a fleet failed, or has not returned
+	// for Config.Timeout. Err is its error.
 	ProblemOpener ProblemKind = "opener"
 )
 
@@ -205,6 +206,12 @@ func (f *Fleet) Health() []Problem {
 			continue
 		}
 		all = append(all, t.problems...)
+	}
+	for a, began := range f.openedAt {
+		if wait := now.Sub(began); wait > f.cfg.Executor.Timeout {
+			err := fmt.Errorf("eoa: opening %v: the opener has not returned for %v", a, wait)
+			all = append(all, Problem{Account: a, Kind: ProblemOpener, Since: began, Err: err})
+		}
 	}
 	slices.SortFunc(all, func(x, y Problem) int {
 		return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(x.Account.ChainID, y.Account.ChainID),

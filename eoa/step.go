@@ -284,9 +284,6 @@ func (e *Executor) sendDue(ctx context.Context) error {
 			return err
 		}
 		results := e.chain.Send(ctx, raws)
-		if len(results) != len(raws) {
-			results = make([]Sent, len(raws)) // broken Chain: all unknown
-		}
 		for i, s := range results {
 			if s.Result == Accepted {
 				e.report.Accepted++
