@@ -122,6 +122,22 @@ type Receipt struct {
 	Success bool
 	// GasUsed is the gas that the transaction used.
 	GasUsed uint64
+	// GasPrice is the price per gas that it paid, in wei; 0 means unknown.
+	GasPrice uint256.Int
+	// Contract is the contract that it created; nil if it created none.
+	Contract *common.Address
+	// Logs are the logs that it emitted.
+	Logs []Log
+}
+
+// Log is an entry that a contract wrote while a transaction was executed.
+type Log struct {
+	// Address is the contract's address.
+	Address common.Address `json:"address"`
+	// Topics are the indexed words, at most four.
+	Topics []common.Hash `json:"topics"`
+	// Data is the rest of the entry.
+	Data []byte `json:"data"`
 }
 
 // Sent is the result of sending one transaction.

@@ -130,6 +130,20 @@ func (c *Client) Wait(ctx context.Context, key string, state State) (Record, err
 	}
 }
 
+// WaitExecuted is Wait for a request that must be executed. It returns the error
+// of [Record.Err] as soon as the request is in a block that reverted it, or has
+// ended without execution, whichever state is waited for.
+func (c *Client) WaitExecuted(ctx context.Context, key string, state State) (Record, error) {
+	r, err := c.Wait(ctx, key, min(state, Mined))
+	if err == nil && r.Err() == nil && r.State < state {
+		r, err = c.Wait(ctx, key, state)
+	}
+	if err == nil {
+		err = r.Err()
+	}
+	return r, err
+}
+
 // firstWait and longestWait are the times between two reads of [Client.Wait].
 const firstWait, longestWait = 50 * time.Millisecond, 3200 * time.Millisecond
 

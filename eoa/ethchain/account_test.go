@@ -3,10 +3,13 @@ package ethchain
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/eoa"
@@ -130,5 +133,25 @@ func TestLookShowsCode(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want, look.Delegated, text)
 		}
+	}
+}
+
+// A receipt has the price, the contract and the logs, also if the node gives one
+// of them in a form that cannot be read.
+func TestReceiptDetails(t *testing.T) {
+	const log = `[{"address":"0x0000000000000000000000000000000000000001","topics":["0x0000000000000000000000000000000000000000000000000000000000000002"],"data":"0x03","removed":false}]`
+	for text, want := range map[string]eoa.Receipt{
+		`{"effectiveGasPrice":"0x7","contractAddress":null,"logs":` + log + `}`: {
+			GasPrice: *uint256.NewInt(7), Logs: []eoa.Log{{Address: common.Address{19: 1}, Topics: []common.Hash{{31: 2}}, Data: []byte{3}}},
+		},
+		`{"effectiveGasPrice":7,"contractAddress":"0x0000000000000000000000000000000000000005","logs":[]}`: {Contract: &common.Address{19: 5}},
+		`{"effectiveGasPrice":"0x1` + strings.Repeat("0", 64) + `","contractAddress":"5","logs":{}}`:       {},
+		`{}`: {},
+	} {
+		var r receipt
+		require.NoError(t, json.Unmarshal([]byte(text), &r))
+		var got eoa.Receipt
+		r.details(&got)
+		require.Equal(t, want, got, text)
 	}
 }
