@@ -132,7 +132,7 @@ func (c *Client) Wait(ctx context.Context, key string, state State) (Record, err
 
 // WaitExecuted is Wait for a request that must be executed. It returns the error
 // of [Record.Err] as soon as the request is in a block that reverted it, or has
-// ended without execution, whichever state is waited for.
+// ended without execution, also before state is reached.
 func (c *Client) WaitExecuted(ctx context.Context, key string, state State) (Record, error) {
 	r, err := c.Wait(ctx, key, min(state, Mined))
 	if err == nil && r.Err() == nil && r.State < state {

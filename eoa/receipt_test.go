@@ -28,8 +28,8 @@ func (c *receipts) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error
 	return a, err
 }
 
-// A transaction that reverts in a block is an event that says so, with the names
-// of kinds in its JSON, and WaitExecuted returns an error.
+// A transaction that reverts in a block has its own kind of event, with the names
+// of kinds in the JSON, and WaitExecuted returns an error.
 func TestRevertedTransactionIsAnEvent(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t, 1, 0)
