@@ -28,6 +28,9 @@ type Look struct {
 	// without a gap. It is used for the account's first nonce and, if the
 	// account is exclusive, to notice transactions that the store lost.
 	Pending uint64
+	// Delegated means that the account has code at the latest block (EIP-7702).
+	// Nodes then take one of its transactions at a time.
+	Delegated bool
 	// Balance is the account's balance at the latest block, in wei; nil means
 	// unknown.
 	Balance *uint256.Int
@@ -38,6 +41,33 @@ type Look struct {
 	// BlobFee is the price of blob gas, in wei; 0 means unknown. See
 	// [BlobChain].
 	BlobFee uint256.Int
+	// Doubt says in what several nodes contradict each other about the account;
+	// nil if they do not, or if there is only one. The look is that of the best
+	// of them.
+	Doubt error
+}
+
+// Known is the knowledge of an executor about its account. A [Chain] of several
+// nodes gets it with [KnownOf], and tells by it which of them are right.
+type Known struct {
+	// Started means that the executor has seen a look before. If it is
+	// false, Next is unknown.
+	Started bool
+	// Floor is the account's transaction count at a finalized block: a node with
+	// fewer transactions is behind or on another chain.
+	Floor uint64
+	// Next is the next nonce that the executor will assign. A node has more
+	// transactions only if another program sent them.
+	Next uint64
+}
+
+type knownKey struct{}
+
+// KnownOf returns the knowledge of the executor that calls [Chain] with ctx. It
+// is in the context, so that it also reaches a chain inside a wrapper.
+func KnownOf(ctx context.Context) (k Known, ok bool) {
+	k, ok = ctx.Value(knownKey{}).(Known)
+	return k, ok
 }
 
 // Questions is a set of queries to one node.
@@ -92,6 +122,22 @@ type Receipt struct {
 	Success bool
 	// GasUsed is the gas that the transaction used.
 	GasUsed uint64
+	// GasPrice is the price per gas that it paid, in wei; 0 means unknown.
+	GasPrice uint256.Int
+	// Contract is the contract that it created; nil if it created none.
+	Contract *common.Address
+	// Logs are the logs that it emitted.
+	Logs []Log
+}
+
+// Log is an entry that a contract wrote while a transaction was executed.
+type Log struct {
+	// Address is the contract's address.
+	Address common.Address `json:"address"`
+	// Topics are the indexed words, at most four.
+	Topics []common.Hash `json:"topics"`
+	// Data is the rest of the entry.
+	Data []byte `json:"data"`
 }
 
 // Sent is the result of sending one transaction.

@@ -130,11 +130,25 @@ func (c *Client) Wait(ctx context.Context, key string, state State) (Record, err
 	}
 }
 
+// WaitExecuted is Wait for a request that must be executed. It returns the error
+// of [Record.Err] as soon as the request is in a block that reverted it, or has
+// ended without execution, also before state is reached.
+func (c *Client) WaitExecuted(ctx context.Context, key string, state State) (Record, error) {
+	r, err := c.Wait(ctx, key, min(state, Mined))
+	if err == nil && r.Err() == nil && r.State < state {
+		r, err = c.Wait(ctx, key, state)
+	}
+	if err == nil {
+		err = r.Err()
+	}
+	return r, err
+}
+
 // firstWait and longestWait are the times between two reads of [Client.Wait].
 const firstWait, longestWait = 50 * time.Millisecond, 3200 * time.Millisecond
 
-// Resume orders that a stopped account go on; for an account that is not
-// stopped it does nothing. First find out what happened:
+// Resume orders that a stopped account go on; for an account that works it does
+// nothing. First find out what happened:
 //
 //   - ErrStoreRolledBack: the store has forgotten the last requests, or the
 //     transactions that were sent for them. Let the chain include the account's
@@ -143,6 +157,9 @@ const firstWait, longestWait = 50 * time.Millisecond, 3200 * time.Millisecond
 //     [Client.Cancel] the requests that were executed. A stopped account
 //     carries out orders. Requests that the store forgot altogether can be
 //     submitted again if they were not executed.
+//     If the account sent transactions before it came to an exclusive store, and
+//     none for a request that the store has lost, nothing is to be done. Resume
+//     before the first look at the chain accepts them in advance.
 //   - ErrOtherChain: connect the right node. If the chain has been started again
 //     on purpose, call [Client.ResetNonce] with force after Resume.
 //

@@ -22,8 +22,10 @@ type Config struct {
 	// requests is not known to be on a node; 1 to 2^20. The default is 64,
 	// which is also go-ethereum's limit for transactions that follow a gap.
 	MaxUnsure int
-	// Delegated means that the account has code (EIP-7702). Nodes then take one
-	// transaction at a time, so at most one is in flight.
+	// Delegated means that the account has code (EIP-7702), or may get it while
+	// transactions are in flight. Nodes then take one transaction at a time, so
+	// at most one is in flight. If false, that holds while a look shows code;
+	// see [Look.Delegated]. The default is false.
 	Delegated bool
 	// Batch is the maximum number of requests that are signed, committed and
 	// sent together; 1 to MaxBatch. The default is 100.
@@ -72,10 +74,17 @@ type Config struct {
 	// account's code, if any, creates no contracts. A transaction of the account
 	// that the store does not know then proves that the store lost writes, and
 	// stops the account with ErrStoreRolledBack, also if no process remembers
-	// them. Set it if this holds and the store may lose acknowledged writes, as
-	// Redis may. The default is false, because a transaction by another program
-	// would stop the account.
+	// them. This includes a store that knows nothing of an account with
+	// transactions; [Client.Resume] accepts transactions that the account sent
+	// before it came to the store. If false, an account is exclusive only in a
+	// store that may lose acknowledged writes ([Loaded.MayLose]), as Redis may,
+	// unless SharedKey is set. The default is false.
 	Exclusive bool
+	// SharedKey means that other programs send transactions from the account, so
+	// that it is not exclusive in any store. If the store then loses writes that
+	// no process remembers, requests may be executed twice. The default is false;
+	// Exclusive and SharedKey cannot both be set.
+	SharedKey bool
 	// Witness notices that the store lost writes. All executors of a process
 	// should share one; nil means one for this executor, fleet or runner alone.
 	Witness *Witness
@@ -140,6 +149,9 @@ func (c *Config) Validate() error {
 	if err := c.Retention.Validate(); err != nil {
 		return err
 	}
+	if c.Exclusive && c.SharedKey {
+		return fmt.Errorf("%w: Exclusive and SharedKey are set, want at most one", ErrInvalidConfig)
+	}
 	for _, x := range []struct {
 		name     string
 		value    int64
@@ -165,10 +177,7 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) maxInFlight(sure bool) int {
-	switch {
-	case c.Delegated:
-		return 1
-	case sure:
+	if sure {
 		return c.MaxInFlight
 	}
 	return min(c.MaxInFlight, c.MaxUnsure)

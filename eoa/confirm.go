@@ -68,7 +68,8 @@ func (v *view) confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 		} else if block, known := answers.Blocks[r.Height]; known && block != r.Block || r.Height > look.Number {
 			r.Reason = fmt.Sprintf("block %d is now %v", r.Height, block)
 			b.move(now, &r, Broadcast, EventReorged)
-			r.Height, r.Block, r.Tx, r.Success, r.GasUsed, r.Reason = 0, common.Hash{}, common.Hash{}, false, 0, ""
+			r.setReceipt(common.Hash{}, Receipt{})
+			r.Reason = ""
 			for k := range r.Attempts {
 				r.Attempts[k].SentAt = time.Time{}
 			}
@@ -92,9 +93,7 @@ func (v *view) confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 // begin updates the counts: used nonces are not free, and the next nonce is
 // never a used one.
 func (v *view) begin(b *Batch, c *Config, now time.Time, look *Look) {
-	if used := max(look.Latest, look.Pending); b.Head.Started && used > max(b.Head.Next, b.Head.Accepted) {
-		b.unknownUse(c, now, fmt.Sprintf("the node has %d transactions of the account, and the store has assigned %d nonces", used, b.Head.Next))
-	}
+	v.findUnknownUse(b, c, now, max(look.Latest, look.Pending))
 	if !b.Head.Started {
 		b.Head.Started, b.Head.Next = true, max(b.Head.Next, look.Pending)
 	}
@@ -108,6 +107,7 @@ func (v *view) begin(b *Batch, c *Config, now time.Time, look *Look) {
 	l := *look
 	if v.look != nil && v.look.Latest < look.Latest {
 		v.wakeBehind(look.Latest)
+		v.wakeFirst(look.Latest)
 	}
 	v.look, v.height = &l, look.Number
 }
@@ -123,12 +123,15 @@ func (v *view) findMined(b *Batch, c *Config, now time.Time, look *Look, answers
 		}
 		receipt, found := answers.Receipts[a.Hash]
 		if found && receipt.Number <= look.Number {
-			r.Tx, r.Height, r.Block, r.Success, r.GasUsed = a.Hash, receipt.Number, receipt.Block, receipt.Success, receipt.GasUsed
+			r.setReceipt(a.Hash, receipt)
 			r.GoneAt, r.Used, r.Reason = 0, 0, ""
 			if r.State == Prepared { // no node confirmed the send
 				b.addEvent(now, EventSubmitted, r)
 			}
 			b.move(now, r, Mined, EventMined)
+			if !r.Success {
+				b.addEvent(now, EventReverted, r)
+			}
 			return
 		}
 		missing = missing && answers.Missing[a.Hash]

@@ -13,7 +13,7 @@ import (
 )
 
 // recordVersion is the first byte of an encoded record.
-const recordVersion = 3
+const recordVersion = 4
 
 // EncodeRecord returns the binary encoding of a record, for stores: a version
 // and the fields in a fixed order.
@@ -76,6 +76,11 @@ func (c *coder) record(r *Record) {
 	if c.version >= 3 {
 		c.time(&r.EndedAt)
 	}
+	if c.version >= 4 {
+		c.amount(&r.GasPrice)
+		optional(c, &r.Contract, (*coder).address)
+		list(c, &r.Logs, (*coder).log)
+	}
 }
 
 func (c *coder) request(q *Request) {
@@ -116,6 +121,12 @@ func (c *coder) attempt(a *Attempt) {
 	if c.version >= 3 {
 		number(c, &a.Refusals)
 	}
+}
+
+func (c *coder) log(l *Log) {
+	c.address(&l.Address)
+	list(c, &l.Topics, (*coder).hash)
+	c.bytes(&l.Data)
 }
 
 func (c *coder) tuple(t *types.AccessTuple) {

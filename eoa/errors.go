@@ -48,8 +48,12 @@ var (
 	// ErrMalformed is returned for stored bytes that are not a valid record.
 	ErrMalformed = errors.New("eoa: malformed record")
 	// ErrReverted is wrapped by the error of [Chain.Estimate] if the node
-	// executed the call and it failed.
+	// executed the call and it failed, and by that of [Record.Err] if the
+	// transaction is in a block and failed there.
 	ErrReverted = errors.New("eoa: execution reverted")
+	// ErrNotExecuted is wrapped by the error of [Record.Err] if no transaction of
+	// the request will ever be executed.
+	ErrNotExecuted = errors.New("eoa: not executed")
 	// ErrInvalidConfig is wrapped by every error of [Config.Validate].
 	ErrInvalidConfig = errors.New("eoa: invalid config")
 )

@@ -1,7 +1,9 @@
 package eoa
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -50,17 +52,43 @@ const (
 	EventStopped
 	// EventResumed means that an operator let the account go on.
 	EventResumed
+	// EventReverted means that the transaction in the block failed, so that it had
+	// no effect but to pay for its gas. It follows EventMined at once. If the
+	// block becomes final, EventFailed follows.
+	EventReverted
 
 	numEvents
 )
 
+var eventNames = [numEvents]string{"", "submitted", "bumped", "capped", "mined", "confirmed", "final", "reorged", "failed", "cancelled", "superseded", "noop", "reset", "requeued", "stopped", "resumed", "reverted"}
+
 // String returns the name in lower case.
 func (k EventKind) String() string {
-	names := [numEvents]string{"", "submitted", "bumped", "capped", "mined", "confirmed", "final", "reorged", "failed", "cancelled", "superseded", "noop", "reset", "requeued", "stopped", "resumed"}
 	if k > 0 && k < numEvents {
-		return names[k]
+		return eventNames[k]
 	}
 	return fmt.Sprintf("EventKind(%d)", uint8(k))
+}
+
+// MarshalJSON returns the name, so that receivers need no table of numbers.
+func (k EventKind) MarshalJSON() ([]byte, error) { return json.Marshal(k.String()) }
+
+// UnmarshalJSON accepts a name, and a number as earlier versions wrote it. A name
+// that this version does not know gives an error.
+func (k *EventKind) UnmarshalJSON(raw []byte) error {
+	var name string
+	if json.Unmarshal(raw, &name) != nil {
+		return json.Unmarshal(raw, (*uint8)(k))
+	}
+	if _, err := fmt.Sscanf(name, "EventKind(%d)", (*uint8)(k)); err == nil {
+		return nil
+	}
+	at := slices.Index(eventNames[:], name)
+	if at <= 0 {
+		return fmt.Errorf("eoa: event kind %q is unknown", name)
+	}
+	*k = EventKind(at)
+	return nil
 }
 
 // Event is an entry of an account's outbox. Events are delivered at least once,
@@ -89,6 +117,8 @@ type Event struct {
 	// Height is the height of the block that the record is in; 0 if it is in
 	// none.
 	Height uint64 `json:"height,omitempty"`
+	// Success means that the transaction is in a block and did not revert.
+	Success bool `json:"success"`
 	// Reason is the record's reason at that moment.
 	Reason string `json:"reason,omitempty"`
 }

@@ -61,7 +61,7 @@ func New(cfg Config, a Account, store Store, chain Chain, signer Signer) (*Execu
 	if cfg.Witness == nil {
 		cfg.Witness = NewWitness()
 	}
-	limited := timeouts{chain, signer, cfg.Timeout}
+	limited := timeouts{chain, signer, cfg.Timeout, cfg.Log}
 	e := &Executor{cfg: cfg, chain: limited, signer: limited, owner: hex.EncodeToString(id[:]), signals: newSignals()}
 	e.Client = Client{a, store, cfg.Clock, func() error { e.Wake(); return nil }, e.signals.nextCommit}
 	return e, nil

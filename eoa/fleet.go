@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -12,8 +13,21 @@ import (
 )
 
 // Opener returns the chain and the signer for an account that has work. It is
-// called concurrently for different accounts.
+// called concurrently for different accounts. A panic counts as an error.
 type Opener func(a Account) (Chain, Signer, error)
+
+// Open calls the opener. A panic counts as an error, with the stack in its text.
+func (o Opener) Open(a Account) (c Chain, s Signer, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("eoa: opening %v: panic: %v\n%s", a, value, debug.Stack())
+		}
+	}()
+	if c, s, err = o(a); err != nil {
+		err = fmt.Errorf("eoa: opening %v: %w", a, err)
+	}
+	return c, s, err
+}
 
 // FleetConfig configures a [Fleet]. Start with [DefaultFleetConfig].
 type FleetConfig struct {
@@ -62,6 +76,8 @@ type Fleet struct {
 	mu      sync.Mutex
 	running map[Account]*Executor
 	opening map[Account]bool
+	// openedAt has the time when the call of the opener began.
+	openedAt map[Account]time.Time
 	// troubled has the accounts with problems. The zero Account is the fleet.
 	troubled map[Account]troubled
 	all      sync.WaitGroup
@@ -84,7 +100,7 @@ func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 	if cfg.Executor.Witness == nil {
 		cfg.Executor.Witness = NewWitness()
 	}
-	f := &Fleet{store: store, open: open, slots: semaphore.NewWeighted(int64(cfg.Workers)), running: map[Account]*Executor{}, opening: map[Account]bool{}, troubled: map[Account]troubled{}}
+	f := &Fleet{store: store, open: open, slots: semaphore.NewWeighted(int64(cfg.Workers)), running: map[Account]*Executor{}, opening: map[Account]bool{}, openedAt: map[Account]time.Time{}, troubled: map[Account]troubled{}}
 	observe := cfg.Executor.Observe
 	cfg.Executor.Observe = func(r Report) {
 		if f.hear(r.Account, r.Problems...); observe != nil {
@@ -169,10 +185,7 @@ func (f *Fleet) wake(a Account) error {
 		return nil
 	}
 	defer f.all.Done() // of mustOpen: Run waits for the opener, too
-	chain, signer, err := f.open(a)
-	if err != nil {
-		err = fmt.Errorf("eoa: opening %v: %w", a, err)
-	}
+	chain, signer, err := f.open.Open(a)
 	var e *Executor
 	if err == nil {
 		e, err = New(f.cfg.Executor, a, f.store, chain, signer)
@@ -183,6 +196,7 @@ func (f *Fleet) wake(a Account) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.opening, a)
+	delete(f.openedAt, a)
 	if err == nil && !f.ended {
 		f.running[a] = e
 		f.all.Add(1)
@@ -204,7 +218,7 @@ func (f *Fleet) mustOpen(a Account) bool {
 	case f.ctx == nil || f.ended || f.opening[a]:
 		return false
 	}
-	f.opening[a] = true
+	f.opening[a], f.openedAt[a] = true, f.cfg.Executor.Clock.Now()
 	f.all.Add(1)
 	return true
 }

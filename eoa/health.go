@@ -31,6 +31,10 @@ const (
 	// ProblemChain means that the chain cannot be read, or that the node is behind
 	// or contradicts what is known. Err is why. Nothing new is sent.
 	ProblemChain ProblemKind = "chain"
+	// ProblemEndpoints means that nodes of a joined chain contradict each other
+	// about the account. Err names them and their answers. The executor goes on
+	// with the one that agrees best with the account's transactions.
+	ProblemEndpoints ProblemKind = "endpoints"
 	// ProblemSigner means that the last signature failed. Err is why.
 	ProblemSigner ProblemKind = "signer"
 	// ProblemStore means that the store failed or refused a step. Err is its error. If
@@ -39,7 +43,8 @@ const (
 	// ProblemLease means that another worker holds the account, as is usual if
 	// several processes share a store. Err wraps ErrHeld.
 	ProblemLease ProblemKind = "lease"
-	// ProblemOpener means that the [Opener] of a fleet failed. Err is its error.
+	// ProblemOpener means that the [Opener] of a fleet failed, or has not returned
+	// for Config.Timeout. Err is its error.
 	ProblemOpener ProblemKind = "opener"
 )
 
@@ -169,6 +174,9 @@ func (e *Executor) diagnose(err error) []Problem {
 	if err == nil && e.watch.failed > 0 {
 		found = append(found, with(ProblemChain, e.watch.err))
 	}
+	if err == nil && e.watch.doubt != nil {
+		found = append(found, with(ProblemEndpoints, e.watch.doubt))
+	}
 	if err == nil && e.signErr != nil {
 		found = append(found, with(ProblemSigner, e.signErr))
 	}
@@ -198,6 +206,12 @@ func (f *Fleet) Health() []Problem {
 			continue
 		}
 		all = append(all, t.problems...)
+	}
+	for a, began := range f.openedAt {
+		if wait := now.Sub(began); wait > f.cfg.Executor.Timeout {
+			err := fmt.Errorf("eoa: opening %v: the opener has not returned for %v", a, wait)
+			all = append(all, Problem{Account: a, Kind: ProblemOpener, Since: began, Err: err})
+		}
 	}
 	slices.SortFunc(all, func(x, y Problem) int {
 		return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(x.Account.ChainID, y.Account.ChainID),

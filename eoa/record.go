@@ -73,6 +73,13 @@ type Record struct {
 	Success bool `json:"success,omitempty"`
 	// GasUsed is from the receipt.
 	GasUsed uint64 `json:"gasUsed,omitempty"`
+	// GasPrice is the price per gas that the transaction paid, in wei, from the
+	// receipt; 0 if the node did not give it.
+	GasPrice uint256.Int `json:"gasPrice,omitzero"`
+	// Contract is the created contract, from the receipt; nil for none.
+	Contract *common.Address `json:"contract,omitempty"`
+	// Logs are the logs of the receipt, without those beyond the first 64 KiB.
+	Logs []Log `json:"logs,omitempty"`
 	// Bumps is the number of replacements that were signed.
 	Bumps int `json:"bumps,omitempty"`
 	// BumpedAt is when the last replacement was signed.
@@ -97,6 +104,36 @@ type Record struct {
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	// Reason explains why the request failed or waits.
 	Reason string `json:"reason,omitempty"`
+}
+
+// setReceipt takes the fields of the receipt of the transaction tx, or resets them
+// if receipt is the zero value.
+func (r *Record) setReceipt(tx common.Hash, receipt Receipt) {
+	r.Tx, r.Height, r.Block, r.Success = tx, receipt.Number, receipt.Block, receipt.Success
+	r.GasUsed, r.GasPrice, r.Contract, r.Logs = receipt.GasUsed, receipt.GasPrice, receipt.Contract, nil
+	size := 0
+	for _, log := range receipt.Logs {
+		if size += common.AddressLength + len(log.Topics)*common.HashLength + len(log.Data); size > maxLogs {
+			break
+		}
+		r.Logs = append(r.Logs, log)
+	}
+}
+
+// maxLogs is the size of the logs of a record, in bytes.
+const maxLogs = 64 << 10
+
+// Err returns nil if the request was executed, or may still be. It wraps
+// ErrReverted if the transaction that is in a block reverted, and ErrNotExecuted
+// if the request failed without one, or was cancelled or superseded.
+func (r *Record) Err() error {
+	switch {
+	case r.State.Terminal() && r.State != Final && (r.State != Failed || r.Tx == common.Hash{} || r.Success):
+		return fmt.Errorf("%w: %q is %v: %s", ErrNotExecuted, r.Key, r.State, r.Reason)
+	case r.State >= Mined && r.State != Final && !r.Success:
+		return fmt.Errorf("%w: transaction %v of %q", ErrReverted, r.Tx, r.Key)
+	}
+	return nil
 }
 
 // Newest returns the last attempt, or nil.

@@ -47,7 +47,8 @@ func (v *view) toSend(c *Config, now time.Time, limit int) []outgoing {
 
 // sendQueue iterates, by nonce, over the records in flight that nodes can take
 // now. It stops at the first record for another pool than the first one's,
-// because nodes keep an account in one pool at a time.
+// because nodes keep an account in one pool at a time. If the account has become
+// delegated, nodes take only the first record.
 func (v *view) sendQueue() iter.Seq[*Record] {
 	return func(yield func(*Record) bool) {
 		var first *Record
@@ -59,7 +60,7 @@ func (v *view) sendQueue() iter.Seq[*Record] {
 			if first == nil {
 				first = r
 			}
-			if (r.Kind == Blob) != (first.Kind == Blob) || !yield(r) {
+			if (r.Kind == Blob) != (first.Kind == Blob) || !yield(r) || v.look != nil && v.look.Delegated {
 				return
 			}
 		}
@@ -117,6 +118,15 @@ func (v *view) wakeBehind(nonce uint64) {
 		}
 		delete(v.sent, r.ID)
 		nonce++
+	}
+}
+
+// wakeFirst makes the transaction with the given nonce due at once if a node has
+// refused it for lack of room. The one before it has been mined, so that nodes
+// which limit the account's transactions may have room now.
+func (v *view) wakeFirst(nonce uint64) {
+	if at, held := v.find(nonce); held && Classify(v.Open[at].Newest().Why) == ReasonFull && v.Open[at].Newest().Result == Rejected {
+		delete(v.sent, v.Open[at].ID)
 	}
 }
 

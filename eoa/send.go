@@ -199,17 +199,25 @@ func (v *view) asksAgain(c *Config, now time.Time, r *Record) (again bool, reaso
 }
 
 func (v *view) noopGas(c *Config) uint64 {
-	if c.Delegated {
+	if v.delegated(c) {
 		return noopGasDelegated
 	}
 	return noopGas
 }
 
+// delegated reports whether the account has code, so that nodes take one of its
+// transactions at a time.
+func (v *view) delegated(c *Config) bool { return c.Delegated || v.look != nil && v.look.Delegated }
+
 // room returns how many more requests may be in flight. A request that fills a
 // nonce below others always has room.
 func (v *view) room(c *Config) int {
 	n, sure := v.inFlight()
-	return max(c.maxInFlight(sure)-n, min(len(v.Head.Holes), c.Batch))
+	most := c.maxInFlight(sure)
+	if v.delegated(c) {
+		most = 1
+	}
+	return max(most-n, min(len(v.Head.Holes), c.Batch))
 }
 
 // groupsInFlight returns, for each group with members in flight, the highest

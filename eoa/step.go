@@ -120,6 +120,7 @@ func (e *Executor) hold(ctx context.Context) error {
 		return err
 	}
 	e.view, e.staged = newView(e.account, loaded), nil
+	e.cfg.Exclusive = e.cfg.Exclusive || loaded.MayLose && !e.cfg.SharedKey
 	// Before anything is written, because a commit raises the version.
 	before, ok := e.cfg.Witness.seeHead(e.account, &loaded.Head)
 	if err := e.witness(ctx, &loaded.Head, before, ok); err != nil {
@@ -283,9 +284,6 @@ func (e *Executor) sendDue(ctx context.Context) error {
 			return err
 		}
 		results := e.chain.Send(ctx, raws)
-		if len(results) != len(raws) {
-			results = make([]Sent, len(raws)) // broken Chain: all unknown
-		}
 		for i, s := range results {
 			if s.Result == Accepted {
 				e.report.Accepted++

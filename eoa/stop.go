@@ -54,9 +54,10 @@ func (b *Batch) stop(now time.Time, cause Cause, reason string) {
 
 // resume lets a stopped account go on. It begins as if it were new: the next
 // nonce moves behind the transactions that the node knows. On another chain, the
-// counts of the old one are forgotten.
+// counts of the old one are forgotten. Before the first look at the chain,
+// resume accepts the transactions that the account has sent without this store.
 func (b *Batch) resume(now time.Time) {
-	if b.Head.Stop.Cause == CauseNone {
+	if b.Head.Stop.Cause == CauseNone && b.Head.Started {
 		return
 	}
 	if b.Head.Stop.Cause == CauseOtherChain {
@@ -140,6 +141,20 @@ func (e *Executor) holderMustStop(ctx context.Context) bool {
 	inbox, err := e.store.Inbox(ctx, e.account, Rank{}, 1)
 	now := sight{inbox.Head.Resumes, inbox.Head.Version, inbox.Wake, inbox.Head.Marks}
 	return err == nil && now.behind(before) && e.store.Break(ctx, e.account) == nil
+}
+
+// findUnknownUse stops an exclusive account that has used more nonces than the
+// store knows. An account about which the store knows nothing is not new if it
+// has used any: the store may have lost all of it. After a resume, the operator
+// has accepted what the node shows first.
+func (v *view) findUnknownUse(b *Batch, c *Config, now time.Time, used uint64) {
+	switch {
+	case used <= max(b.Head.Next, b.Head.Accepted):
+	case b.Head.Started:
+		b.unknownUse(c, now, fmt.Sprintf("the node has %d transactions of the account, and the store has assigned %d nonces", used, b.Head.Next))
+	case b.Head.Resumes == 0:
+		b.unknownUse(c, now, fmt.Sprintf("the node has %d transactions of the account, and the store knows nothing of the account; if they were not sent with this store, resume the account", used))
+	}
 }
 
 // unknownUse stops an exclusive account because of a transaction that the store

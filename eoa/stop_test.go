@@ -377,3 +377,72 @@ func TestExclusiveAccountAfterForcedReset(t *testing.T) {
 	require.Equal(t, eoa.Final, w.get(t, "last").State)
 	require.False(t, w.told(t, eoa.EventStopped))
 }
+
+// The store has lost an account completely, and no process remembers it. An
+// exclusive account is not taken for a new one, because it has transactions. An
+// operator can accept those that the account sent before it came to the store.
+func TestExclusiveAccountStopsAfterTotalLoss(t *testing.T) {
+	for name, c := range map[string]struct{ mayLose, shared, exclusive, stops bool }{
+		"exclusive":                  {exclusive: true, stops: true},
+		"a store that may lose":      {mayLose: true, stops: true},
+		"with another program":       {mayLose: true, shared: true},
+		"a store that loses nothing": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1, 0)
+			empty := func() eoa.Store { return kvstore.New(forgetful{memstore.NewKV(), c.mayLose}) }
+			w.store, w.cfg.Exclusive, w.cfg.SharedKey = empty(), c.exclusive, c.shared
+			e := w.executor(t, w.store, w.chain)
+			w.submit(t, e, request("invoice 17"))
+			w.steps(t, e, 40)
+			require.Equal(t, eoa.Final, w.get(t, "invoice 17").State)
+
+			w.store = empty()
+			e = w.executor(t, w.store, w.chain) // of a new process
+			w.submit(t, e, request("invoice 17"))
+			if !c.stops {
+				w.steps(t, e, 40)
+				require.Len(t, w.chain.Transactions(), 2, "as documented")
+				return
+			}
+			err := w.untilError(t, e)
+			require.ErrorIs(t, err, eoa.ErrStoreRolledBack)
+			w.chain.Mine()
+			require.Len(t, w.chain.Transactions(), 1)
+			require.NoError(t, e.Cancel(context.Background(), "invoice 17"))
+			require.NoError(t, e.Resume(context.Background()))
+			w.submit(t, e, request("invoice 18"))
+			w.steps(t, e, 40)
+			require.Equal(t, eoa.Final, w.get(t, "invoice 18").State)
+			require.Equal(t, uint64(1), w.get(t, "invoice 18").Nonce)
+		})
+	}
+}
+
+// forgetful is a KV that may lose acknowledged writes.
+type forgetful struct {
+	kvstore.KV
+	may bool
+}
+
+func (f forgetful) MayLose() bool { return f.may }
+
+// An account that has sent transactions without the store can be accepted before
+// it is used. Later transactions from elsewhere stop it.
+func TestResumeAcceptsAnAccountWithTransactions(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	old := w.executor(t, memstore.New(), w.chain)
+	w.cfg.Exclusive = true
+	w.submit(t, old, request("elsewhere"))
+	w.steps(t, old, 10)
+	require.Len(t, w.chain.Transactions(), 1)
+
+	e := w.executor(t, w.store, w.chain)
+	require.NoError(t, e.Resume(context.Background()))
+	w.submit(t, e, request("here"))
+	w.steps(t, e, 40)
+	require.Equal(t, eoa.Final, w.get(t, "here").State)
+	w.submit(t, old, request("elsewhere again"))
+	w.steps(t, old, 10)
+	require.ErrorIs(t, w.untilError(t, e), eoa.ErrStoreRolledBack)
+}

@@ -87,6 +87,10 @@ type Loaded struct {
 	Head Head
 	// Open are the records for which [Record.Open] holds, by nonce.
 	Open []Record
+	// MayLose means that the store may lose writes that it has acknowledged, for
+	// example because a replica is promoted. The account is then exclusive; see
+	// [Config.Exclusive].
+	MayLose bool
 }
 
 // Batch is one step of an account. A store writes all of it or nothing.

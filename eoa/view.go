@@ -141,7 +141,7 @@ func (v *view) changes(b *Batch) bool {
 
 // addEvent adds an event about r.
 func (b *Batch) addEvent(now time.Time, kind EventKind, r *Record) {
-	e := Event{Kind: kind, At: now, ID: r.ID, Key: r.Key, Nonce: r.Nonce, Tx: r.Tx, Height: r.Height, Reason: r.Reason}
+	e := Event{Kind: kind, At: now, ID: r.ID, Key: r.Key, Nonce: r.Nonce, Tx: r.Tx, Height: r.Height, Success: r.Success, Reason: r.Reason}
 	if n := r.Newest(); n != nil && e.Tx == (common.Hash{}) {
 		e.Tx = n.Hash
 	}

@@ -15,6 +15,7 @@ type watch struct {
 	eager  bool      // new bytes accepted since then
 	failed int       // failed looks since then
 	err    error     // error of the last one
+	doubt  error     // contradiction between nodes in the last look
 }
 
 // due reports whether the last look is too old.
@@ -42,10 +43,12 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	if blobs {
 		ask = e.chain.LookBlobs
 	}
-	look, err := ask(ctx, e.account.Address)
+	known := Known{Started: e.view.Head.Started, Floor: e.view.Head.Floor, Next: e.view.Head.Next}
+	look, err := ask(context.WithValue(ctx, knownKey{}, known), e.account.Address)
 	if err != nil {
 		return e.lookFailed(ctx, "chain look failed", err)
 	}
+	e.watch.doubt = look.Doubt
 	doubted, why := e.view.doubts(&e.cfg, now, &look)
 	if err := e.commit(ctx, doubted); err != nil {
 		return false, err
@@ -62,7 +65,7 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 			return e.lookFailed(ctx, "chain query failed", err)
 		}
 	}
-	e.watch = watch{at: now, priced: blobs}
+	e.watch = watch{at: now, priced: blobs, doubt: look.Doubt}
 	b := e.view.confirm(&e.cfg, now, &look, &answers)
 	again := slices.ContainsFunc(b.Records, func(r Record) bool { return r.State == Pending })
 	if e.stage(b); len(b.Add) > 0 || again { // these requests must be read

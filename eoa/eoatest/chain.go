@@ -73,6 +73,8 @@ type Chain struct {
 	refuse   func(*types.Transaction) string
 	uses     map[common.Address]uint64 // nonces that the next block uses without a transaction
 	broken   int                       // number of reorgs; makes hashes differ
+	// delegated are the accounts of SetDelegated.
+	delegated map[common.Address]bool
 }
 
 type block struct {
@@ -85,7 +87,7 @@ type block struct {
 // blocks are on top of it. seed determines the faults.
 func New(chainID uint64, seed uint64, finality uint64) *Chain {
 	c := &Chain{id: new(big.Int).SetUint64(chainID), rng: rand.New(rand.NewPCG(seed, 7)), finality: finality, perBlock: 1 << 20, baseFee: 100, blobFee: 3,
-		uses: map[common.Address]uint64{}, where: map[common.Hash]int{}, pool: map[common.Address]map[uint64]*types.Transaction{}, balances: map[common.Address]*uint256.Int{}}
+		uses: map[common.Address]uint64{}, delegated: map[common.Address]bool{}, where: map[common.Hash]int{}, pool: map[common.Address]map[uint64]*types.Transaction{}, balances: map[common.Address]*uint256.Int{}}
 	c.append(nil, nil)
 	return c
 }
@@ -104,6 +106,18 @@ func (c *Chain) SetBalance(a common.Address, wei *uint256.Int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.balances[a] = wei
+}
+
+// SetDelegated gives an account code (EIP-7702), or takes it away. The node then
+// takes one of its transactions at a time, as go-ethereum does, and keeps those
+// that it has. If shown is false, looks do not show the code, as while the
+// authorization is in a pool.
+func (c *Chain) SetDelegated(a common.Address, delegated, shown bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if delete(c.delegated, a); delegated {
+		c.delegated[a] = shown
+	}
 }
 
 // SetBaseFee sets the minimum fee cap of included transactions, in wei per gas.
@@ -324,7 +338,7 @@ func (c *Chain) Look(ctx context.Context, a common.Address) (eoa.Look, error) {
 	n := max(1, len(c.blocks)-t.lag)
 	final := max(1, n-int(c.finality))
 	l := eoa.Look{Number: uint64(n - 1), Finalized: uint64(final - 1), Latest: c.count(a, n), Final: c.count(a, final), Balance: c.balances[a]}
-	l.Preconfirmed, l.Pending = l.Latest, l.Latest
+	l.Preconfirmed, l.Pending, l.Delegated = l.Latest, l.Latest, c.delegated[a]
 	for c.pool[a][l.Pending] != nil {
 		l.Pending++
 	}

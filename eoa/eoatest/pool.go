@@ -48,6 +48,11 @@ func (c *Chain) take(raw []byte) string {
 	if text := c.blobPool(from, tx); text != "" {
 		return text
 	}
+	if _, is := c.delegated[from]; is && old == nil && len(c.pool[from]) > 0 {
+		return "in-flight transaction limit reached for delegated accounts"
+	} else if is && old == nil && tx.Nonce() != c.count(from, len(c.blocks)) {
+		return "gapped-nonce tx from delegated accounts"
+	}
 	if old != nil && !outbids(old, tx) {
 		return "replacement transaction underpriced"
 	}

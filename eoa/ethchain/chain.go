@@ -2,6 +2,7 @@ package ethchain
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -48,7 +49,7 @@ type Options struct {
 	TipPercentile float64
 	// HeadAge is how old the blocks and prices may be that a look uses; 0 means
 	// that each look fetches them. If it is positive, all accounts share them,
-	// and a look costs four calls instead of up to eight. Set it to a fraction of
+	// and a look costs five calls instead of up to nine. Set it to a fraction of
 	// the time of a block for many accounts.
 	HeadAge time.Duration
 	// MaxBatch is the maximum number of calls in a batch; 0 means 100. If the
@@ -247,6 +248,34 @@ type receipt struct {
 	Number  *hexutil.Uint64 `json:"blockNumber"`
 	Status  *hexutil.Uint64 `json:"status"`
 	GasUsed hexutil.Uint64  `json:"gasUsed"`
+
+	// A look can do without these, so that a node which gives them in another
+	// form can be used.
+	GasPrice json.RawMessage `json:"effectiveGasPrice"`
+	Contract json.RawMessage `json:"contractAddress"`
+	Logs     json.RawMessage `json:"logs"`
+}
+
+// details adds the optional fields to a receipt.
+func (r *receipt) details(out *eoa.Receipt) {
+	var price hexutil.Big
+	if json.Unmarshal(r.GasPrice, &price) != nil || out.GasPrice.SetFromBig(price.ToInt()) {
+		out.GasPrice.Clear()
+	}
+	if json.Unmarshal(r.Contract, &out.Contract) != nil {
+		out.Contract = nil
+	}
+	var logs []struct {
+		Address common.Address `json:"address"`
+		Topics  []common.Hash  `json:"topics"`
+		Data    hexutil.Bytes  `json:"data"`
+	}
+	if json.Unmarshal(r.Logs, &logs) != nil {
+		return
+	}
+	for _, l := range logs {
+		out.Logs = append(out.Logs, eoa.Log{Address: l.Address, Topics: l.Topics, Data: l.Data})
+	}
 }
 
 // note adds a receipt to the answers; nil means that the transaction is in no
@@ -258,7 +287,9 @@ func note(out *eoa.Answers, tx common.Hash, r *receipt) {
 	case r.Tx == nil || *r.Tx != tx || r.Block == nil || r.Number == nil || r.Status == nil:
 		// The receipt is for another transaction, or of no block.
 	default:
-		out.Receipts[tx] = eoa.Receipt{Number: uint64(*r.Number), Block: *r.Block, Success: *r.Status == 1, GasUsed: uint64(r.GasUsed)}
+		one := eoa.Receipt{Number: uint64(*r.Number), Block: *r.Block, Success: *r.Status == 1, GasUsed: uint64(r.GasUsed)}
+		r.details(&one)
+		out.Receipts[tx] = one
 	}
 }
 

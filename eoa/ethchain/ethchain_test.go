@@ -258,7 +258,12 @@ func newSetup(t testing.TB, seed uint64) *setup {
 
 // land sends requests through HTTP and checks that each landed once.
 func (s *setup) land(t testing.TB, options Options, signer eoa.Signer, n int) {
-	chain, err := New(s.client, options)
+	s.landThrough(t, s.client, options, signer, n)
+}
+
+// landThrough is land with another client.
+func (s *setup) landThrough(t testing.TB, client Client, options Options, signer eoa.Signer, n int) {
+	chain, err := New(client, options)
 	require.NoError(t, err)
 	cfg := eoa.DefaultConfig()
 	cfg.Clock, cfg.MaxInFlight, cfg.MaxUnsure, cfg.Batch = s.clock, 40, 40, 20

@@ -21,15 +21,21 @@ import (
 // Transactions go to all endpoints that work. One is accepted if any endpoint
 // accepts it, and rejected only if all endpoints that work reject it. Every
 // other question goes to one endpoint, and to the next if that one fails, asks
-// to wait, is more than two blocks behind, or returns ErrReverted. An
-// endpoint that failed is left out for a while, from one second to one minute;
-// meanwhile it may have transactions that the others reject.
+// to wait, is more than two blocks behind, contradicts the transactions that the
+// executor knows, or returns ErrReverted. An endpoint that failed is left out
+// for a while, from one second to one minute; meanwhile it may have transactions
+// that the others reject.
+//
+// A look asks all endpoints that work if the account is new to its executor, and
+// every ten seconds for each account. One that contradicts the best of them is
+// then asked last. [eoa.Look.Doubt] names the two endpoints and their answers.
 type Joined struct {
 	ends []endpoint
 
-	mu      sync.Mutex
-	current int    // index of the endpoint that is asked first
-	highest uint64 // highest block that any endpoint had
+	mu       sync.Mutex
+	current  int    // index of the endpoint that is asked first
+	highest  uint64 // highest block that any endpoint had
+	surveyed map[common.Address]time.Time
 }
 
 // endpoint is one of several nodes.
@@ -39,6 +45,10 @@ type endpoint struct {
 	until    time.Time // left out until then
 	err      error     // of the last failure
 	height   uint64
+	// doubt is the contradiction to another endpoint about the account doubtOf.
+	doubt      error
+	doubtOf    common.Address
+	doubtUntil time.Time
 }
 
 var _ eoa.BlobChain = (*Joined)(nil)
@@ -53,6 +63,9 @@ type Endpoint struct {
 	Err error
 	// Until is when it is used again; not in the future if it is in use.
 	Until time.Time
+	// Doubt says in which answers it contradicts another endpoint; nil if it
+	// does not. It is asked last then.
+	Doubt error
 }
 
 const (
@@ -71,7 +84,7 @@ const (
 // different values of [Options.ChainID]. Set that option: an endpoint on another
 // chain then counts as failed.
 func Join(chains ...eoa.BlobChain) (*Joined, error) {
-	j := &Joined{ends: make([]endpoint, len(chains))}
+	j := &Joined{ends: make([]endpoint, len(chains)), surveyed: map[common.Address]time.Time{}}
 	for i, c := range chains {
 		if c == nil {
 			return nil, fmt.Errorf("ethchain: endpoint %d is nil", i)
@@ -105,24 +118,30 @@ func (j *Joined) Endpoints() []Endpoint {
 	for i := range j.ends {
 		e := &j.ends[i]
 		out[i] = Endpoint{Height: e.height, Failures: e.failures, Err: e.err, Until: e.until}
+		if e.doubted(time.Now()) {
+			out[i].Doubt = e.doubt
+		}
 	}
 	return out
 }
 
-// order returns the endpoints that work, the current one first, and then those
-// that are left out.
-func (j *Joined) order() (working, resting []int) {
+// order returns the endpoints that work, the current one first, then those that
+// contradict others, and then those that are left out.
+func (j *Joined) order() (working, doubted, resting []int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	now := time.Now()
 	for k := range j.ends {
-		if i := (j.current + k) % len(j.ends); now.Before(j.ends[i].until) {
+		switch i := (j.current + k) % len(j.ends); {
+		case now.Before(j.ends[i].until):
 			resting = append(resting, i)
-		} else {
+		case j.ends[i].doubted(now):
+			doubted = append(doubted, i)
+		default:
 			working = append(working, i)
 		}
 	}
-	return working, resting
+	return working, doubted, resting
 }
 
 // note records whether a call to an endpoint worked. An endpoint that failed is
@@ -153,19 +172,12 @@ func (j *Joined) sees(i int, height uint64) bool {
 	return height+maxLag >= j.highest
 }
 
-// choose makes an endpoint the one that is asked first. height is its latest
-// block: if all are below the highest one, the chain went back.
-func (j *Joined) choose(i int, height uint64) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.current, j.highest = i, height
-}
-
 // try calls f with one endpoint after the other, until f returns true. Each gets
 // an equal share of the time that is left. f returns an error if the endpoint
 // failed. The error wraps an eoa.BusyError only if all ask to wait.
 func (j *Joined) try(ctx context.Context, f func(ctx context.Context, i int) (done bool, err error)) error {
-	working, resting := j.order()
+	working, doubted, resting := j.order()
+	working = append(working, doubted...)
 	all := append(working, resting...)
 	var failed, busy []error
 	for k, i := range all {
@@ -204,37 +216,6 @@ func share(ctx context.Context, n int) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
 
-// Look implements eoa.Chain.
-func (j *Joined) Look(ctx context.Context, a common.Address) (eoa.Look, error) {
-	return j.look(ctx, func(ctx context.Context, c eoa.BlobChain) (eoa.Look, error) { return c.Look(ctx, a) })
-}
-
-// LookBlobs implements [eoa.BlobChain].
-func (j *Joined) LookBlobs(ctx context.Context, a common.Address) (eoa.Look, error) {
-	return j.look(ctx, func(ctx context.Context, c eoa.BlobChain) (eoa.Look, error) { return c.LookBlobs(ctx, a) })
-}
-
-// look returns the look of the first endpoint that is up to date. If none is, it
-// returns the newest one.
-func (j *Joined) look(ctx context.Context, ask func(context.Context, eoa.BlobChain) (eoa.Look, error)) (best eoa.Look, err error) {
-	found := -1
-	err = j.try(ctx, func(ctx context.Context, i int) (bool, error) {
-		l, err := ask(ctx, j.ends[i].chain)
-		if err != nil {
-			return false, err
-		}
-		if found < 0 || best.Number < l.Number {
-			best, found = l, i
-		}
-		return j.sees(i, l.Number), nil
-	})
-	if found < 0 {
-		return best, err
-	}
-	j.choose(found, best.Number)
-	return best, nil
-}
-
 // Ask implements eoa.Chain. The endpoint of the last look answers, unless it
 // fails.
 func (j *Joined) Ask(ctx context.Context, q eoa.Questions) (a eoa.Answers, err error) {
@@ -254,9 +235,11 @@ func (j *Joined) Estimate(ctx context.Context, from common.Address, requests []*
 	for i := range left {
 		left[i] = i
 	}
-	working, resting := j.order()
-	if len(working) == 0 {
-		working = resting
+	working, doubted, resting := j.order()
+	for _, others := range [][]int{doubted, resting} {
+		if len(working) == 0 {
+			working = others
+		}
 	}
 	asked := 0
 	_ = j.try(ctx, func(ctx context.Context, e int) (bool, error) {

@@ -375,3 +375,17 @@ func TestOneEndpointRevertsNothing(t *testing.T) {
 	}
 	require.ErrorIs(t, err, eoa.ErrReverted)
 }
+
+// broken is an endpoint whose Send panics.
+type broken struct{ eoa.BlobChain }
+
+func (broken) Send(context.Context, [][]byte) []eoa.Sent { panic("broken") }
+
+// A panic of one endpoint is its failure, and the others have the transaction.
+func TestPanicOfAnEndpoint(t *testing.T) {
+	good := &provider{Chain: eoatest.New(testChain, 1, 7), says: "already known"}
+	j, err := Join(broken{good}, good)
+	require.NoError(t, err)
+	require.Equal(t, eoa.Accepted, j.Send(t.Context(), [][]byte{{1}})[0].Result)
+	require.ErrorContains(t, j.Endpoints()[0].Err, "broken")
+}

@@ -3,6 +3,7 @@ package ethchain
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -20,7 +21,8 @@ var errNoAnswer = errors.New("ethchain: no answer to a send")
 
 // Send implements [eoa.Chain].
 func (j *Joined) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
-	targets, resting := j.order()
+	working, doubted, resting := j.order()
+	targets := append(working, doubted...) // the choice may be wrong
 	if len(targets) == 0 {
 		targets = resting
 	}
@@ -28,7 +30,7 @@ func (j *Joined) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 	defer cancel()
 	answers := make(chan answer, len(targets))
 	for _, i := range targets {
-		go func() { answers <- answer{i, j.ends[i].chain.Send(ctx, raws)} }()
+		go func() { answers <- answer{i, sendTo(ctx, j.ends[i].chain, raws)} }()
 	}
 	began := time.Now()
 	var grace <-chan time.Time
@@ -52,6 +54,17 @@ func (j *Joined) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 		}
 	}
 	return merge(all, len(raws))
+}
+
+// sendTo sends to one endpoint. A panic of its code is a failure: here it would
+// end the process.
+func sendTo(ctx context.Context, chain eoa.BlobChain, raws [][]byte) (sent []eoa.Sent) {
+	defer func() {
+		if value := recover(); value != nil {
+			sent = []eoa.Sent{{Text: fmt.Sprintf("ethchain: panic of Send: %v", value)}}
+		}
+	}()
+	return chain.Send(ctx, raws)
 }
 
 // failure returns an error if an endpoint answered none of several sends.

@@ -2,7 +2,9 @@ package ethchain
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -68,31 +70,52 @@ func (h *headAnswers) look(o *Options) (l eoa.Look, err error) {
 	return l, nil
 }
 
-// accountAnswers has the answers about the account.
+// accountAnswers has the answers about the account; nil if the node gave none.
 type accountAnswers struct {
-	count, pending, final hexutil.Uint64
-	balance               hexutil.Big
+	count, pending, final *hexutil.Uint64
+	balance               *hexutil.Big
+	code                  hexutil.Bytes
+
+	asked []rpc.BatchElem // optional calls
 }
 
 // calls returns the calls for the answers at the latest block. at is its tag or
-// its height.
-func (c *accountAnswers) calls(a common.Address, at any) []rpc.BatchElem {
-	return []rpc.BatchElem{call(&c.count, "eth_getTransactionCount", a, at), call(&c.pending, "eth_getTransactionCount", a, "pending"),
-		call(&c.balance, "eth_getBalance", a, at)}
+// its height. A look can do without the answers to the optional ones.
+func (c *accountAnswers) calls(a common.Address, at any) (needed, optional []rpc.BatchElem) {
+	return []rpc.BatchElem{call(&c.count, "eth_getTransactionCount", a, at), call(&c.balance, "eth_getBalance", a, at)},
+		[]rpc.BatchElem{call(&c.pending, "eth_getTransactionCount", a, "pending"), call(&c.code, "eth_getCode", a, at)}
 }
 
-// add completes a look with the answers.
+// add completes a look with the answers. Some nodes refuse the tag "pending",
+// because they have no pool: the account then has nothing pending. A node that
+// asks to wait may have a pool.
 func (c *accountAnswers) add(o *Options, l *eoa.Look) error {
-	l.Latest, l.Preconfirmed, l.Pending, l.Final = uint64(c.count), uint64(c.count), uint64(c.pending), uint64(c.final)
+	for i := range c.asked {
+		var busy *eoa.BusyError
+		if err := worked(c.asked[i : i+1]); errors.As(err, &busy) {
+			return err
+		}
+	}
+	if c.count == nil || c.final == nil {
+		return fmt.Errorf("%w: no transaction count", ErrNode)
+	}
+	l.Latest, l.Final, l.Delegated = uint64(*c.count), uint64(*c.final), len(c.code) > 0
+	l.Preconfirmed, l.Pending = l.Latest, l.Latest
+	if c.pending != nil {
+		l.Pending = max(l.Latest, uint64(*c.pending))
+	}
 	if o.Preconfirmed {
-		l.Preconfirmed = max(l.Latest, l.Pending)
+		l.Preconfirmed = l.Pending
 	}
 	if l.Final > l.Latest {
 		return fmt.Errorf("%w: final count %d, latest %d", ErrNode, l.Final, l.Latest)
 	}
+	if c.balance == nil {
+		return nil // unknown
+	}
 	var over bool
 	if l.Balance, over = uint256.FromBig(c.balance.ToInt()); over {
-		return fmt.Errorf("%w: balance %v", ErrNode, &c.balance)
+		return fmt.Errorf("%w: balance %v", ErrNode, c.balance)
 	}
 	return nil
 }
@@ -116,21 +139,22 @@ func (c *Chain) look(ctx context.Context, a common.Address, blobs bool) (eoa.Loo
 		// Another node of a gateway may lack the block.
 	}
 	var account accountAnswers
-	calls := account.calls(a, "latest")
+	calls, optional := account.calls(a, "latest")
 	if c.o.FinalityDepth == 0 {
 		calls = append(calls, call(&account.final, "eth_getTransactionCount", a, "finalized"))
 	}
-	head, err := c.askHead(ctx, blobs, calls)
+	head, err := c.askHead(ctx, blobs, calls, &optional)
 	if err != nil {
 		return eoa.Look{}, err
 	}
+	account.asked = optional
 	l, err := head.look(&c.o)
 	switch {
 	case err != nil:
 		return eoa.Look{}, err
-	case c.o.FinalityDepth == 0 && head.final.Number == nil:
-		account.final = 0 // a young chain
-	case c.o.FinalityDepth > 0 && l.Number >= c.o.FinalityDepth:
+	case c.o.FinalityDepth == 0 && head.final.Number == nil, l.Number < c.o.FinalityDepth:
+		account.final = new(hexutil.Uint64) // a young chain
+	case c.o.FinalityDepth > 0:
 		if err := c.do(ctx, call(&account.final, "eth_getTransactionCount", a, hexutil.Uint64(l.Finalized))); err != nil {
 			return eoa.Look{}, err
 		}
@@ -139,20 +163,22 @@ func (c *Chain) look(ctx context.Context, a common.Address, blobs bool) (eoa.Loo
 	return l, err
 }
 
-// askHead returns the answers about the chain. It makes more calls in the same batch. It
-// returns an error if a needed call fails.
-func (c *Chain) askHead(ctx context.Context, blobs bool, more []rpc.BatchElem) (*headAnswers, error) {
+// askHead returns the answers about the chain. It makes more calls in the same batch, and
+// replaces those in mayFail by the calls that were made. It returns an error if a needed
+// call fails.
+func (c *Chain) askHead(ctx context.Context, blobs bool, more []rpc.BatchElem, mayFail *[]rpc.BatchElem) (*headAnswers, error) {
 	for price := c.needsPrice.Load(); ; price = true {
 		h := new(headAnswers)
 		calls, optional := h.calls(&c.o, blobs)
 		calls = append(calls, more...)
 		needed := len(calls)
 		tips := h.tip.calls(&c.o, price)
-		calls = append(append(calls, tips...), optional...)
+		calls = slices.Concat(calls, tips, optional, *mayFail)
 		if err := c.batch(ctx, calls); err != nil {
 			return nil, err
 		}
 		h.tip.asked = calls[needed : needed+len(tips)]
+		*mayFail = calls[len(calls)-len(*mayFail):]
 		lacks := h.tip.lacksSuggestion()
 		if c.needsPrice.Store(lacks); price || !lacks {
 			return h, worked(calls[:needed])
@@ -176,10 +202,16 @@ func (c *Chain) lookShared(ctx context.Context, a common.Address, blobs bool) (e
 		return eoa.Look{}, err
 	}
 	var account accountAnswers
-	calls := append(account.calls(a, hexutil.Uint64(l.Number)), call(&account.final, "eth_getTransactionCount", a, hexutil.Uint64(l.Finalized)))
-	if err := c.do(ctx, calls...); err != nil {
+	needed, optional := account.calls(a, hexutil.Uint64(l.Number))
+	needed = append(needed, call(&account.final, "eth_getTransactionCount", a, hexutil.Uint64(l.Finalized)))
+	calls := append(needed, optional...)
+	if err := c.batch(ctx, calls); err != nil {
 		return eoa.Look{}, err
 	}
+	if err := worked(calls[:len(needed)]); err != nil {
+		return eoa.Look{}, err
+	}
+	account.asked = calls[len(needed):]
 	err = account.add(&c.o, &l)
 	return l, err
 }
@@ -195,7 +227,7 @@ func (c *Chain) head(ctx context.Context, blobs bool) (eoa.Look, error) {
 		return s.look, nil
 	}
 	now := time.Now()
-	answers, err := c.askHead(ctx, blobs || s.blobs, nil)
+	answers, err := c.askHead(ctx, blobs || s.blobs, nil, new([]rpc.BatchElem))
 	if err != nil {
 		return eoa.Look{}, err
 	}

@@ -83,9 +83,9 @@ func New(cfg Config, store eoa.Store, open eoa.Opener) (*Runner, error) {
 // job. It returns nil only if suspend returned nil. After an error Run tries to
 // release the account, and the engine should run the job again.
 func (r *Runner) Run(ctx context.Context, s Step, suspend Suspend) error {
-	chain, signer, err := r.open(s.Account)
+	chain, signer, err := r.open.Open(s.Account)
 	if err != nil {
-		return fmt.Errorf("jobs: opening %v: %w", s.Account, err)
+		return fmt.Errorf("jobs: %w", err)
 	}
 	e, err := eoa.New(r.cfg.Executor, s.Account, r.store, chain, signer)
 	if err != nil {

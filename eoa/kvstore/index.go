@@ -3,6 +3,8 @@ package kvstore
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"math"
 	"slices"
 	"time"
@@ -37,6 +39,9 @@ func (s *Store) indexed(ctx context.Context, from, to []byte, limit int) (out []
 	// The index of a shared store is only a hint: check each account.
 	for _, a := range listed {
 		is, err := s.tidy(ctx, a, entries[a])
+		if errors.Is(err, eoa.ErrStoreRolledBack) {
+			is, err = true, nil // the worker of this account reports it
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -78,6 +83,23 @@ func (s *Store) tidy(ctx context.Context, a eoa.Account, entries [][]byte) (is b
 func (st *step) indexes(entry []byte) bool {
 	return st.m.Due != 0 && bytes.Equal(entry, dueKey(st.m.Due, &st.a)) ||
 		st.m.Undelivered != 0 && bytes.Equal(entry, undeliveredKey(st.a, st.m.Undelivered))
+}
+
+// IndexEntries returns the index entries of an account with the given meta, which
+// is the value of its key "meta". A shared KV that has lost an index makes it
+// again from all accounts. IndexEntries returns none if meta is malformed.
+func IndexEntries(a eoa.Account, raw []byte) (entries [][]byte) {
+	var m meta
+	if json.Unmarshal(raw, &m) != nil {
+		return nil
+	}
+	if m.Due != 0 {
+		entries = append(entries, dueKey(m.Due, &a))
+	}
+	if m.Undelivered != 0 {
+		entries = append(entries, undeliveredKey(a, m.Undelivered))
+	}
+	return entries
 }
 
 // nanoseconds returns a time as the due index has it: Unix nanoseconds from 1 to 2^63-1,

@@ -104,6 +104,8 @@ func (s *Store) Load(ctx context.Context, l eoa.Lease) (out eoa.Loaded, err erro
 			return err
 		}
 		out.Head = st.m.Head
+		lossy, is := s.kv.(Lossy)
+		out.MayLose = is && lossy.MayLose()
 		var ids []uint64
 		mark := prefix(l.Account, kindOpen)
 		if err := s.kv.Scan(ctx, mark, after(mark), math.MaxInt, func(key, _ []byte) bool {

@@ -48,6 +48,13 @@ type Clocked interface {
 	Now(ctx context.Context, a eoa.Account) (time.Time, error)
 }
 
+// Lossy is a KV that may lose writes after it has acknowledged them. Accounts in it
+// are exclusive unless the host says otherwise; see [eoa.Config.Exclusive].
+type Lossy interface {
+	// MayLose reports whether acknowledged writes can be lost.
+	MayLose() bool
+}
+
 // ErrChanged is returned by WriteIf if the guard has another value.
 var ErrChanged = errors.New("kvstore: account was changed by another process")
 

@@ -7,10 +7,13 @@
 // ([eoa.ErrStoreRolledBack]), unless 16 other processes have committed since.
 // Until then, workers of other processes may send. If no process remembers the
 // lost steps, for example because the only one was restarted, only the chain can
-// show them. Therefore set [eoa.Config.Exclusive] with this store unless other
-// programs use the key. [Options] has a number of replicas that must have each
-// step (WAIT), which makes losses rare but not impossible, because Redis may
-// promote another replica.
+// show them. Therefore accounts in this store are exclusive: a transaction that
+// the store does not know stops the account. An account that sent transactions
+// before it came to the store also stops, until [eoa.Client.Resume] accepts
+// them. Set [eoa.Config.SharedKey] if other programs use the key; requests may
+// then be executed twice after a loss. [Options] has a number of replicas that
+// must have each step (WAIT), which makes losses rare but not impossible,
+// because Redis may promote another replica.
 //
 //	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 //	s, err := redisstore.New(client, "jamq", redisstore.Options{})
@@ -32,13 +35,21 @@
 // weaker settings a crash may lose the last steps. A transaction that was sent
 // in them then looks like one from another program.
 //
+// A server that may evict keys to free memory is refused with [ErrEviction], when
+// the store is opened and by later writes. If the two sorted sets of the layout
+// below are lost nevertheless, they are made again from the hashes. If the hash of
+// an account is lost and its sorted set is not, calls for the account return an
+// error that wraps [eoa.ErrStoreRolledBack].
+//
 // The layout is:
 //
 //	prefix:{chain:address}:values   hash: values of package kvstore, by the
-//	                                rest of the key behind the account
+//	                                rest of the key behind the account, and
+//	                                "indexed", the size of the next key
 //	prefix:{chain:address}:order    sorted set: the keys that are scanned
-//	prefix:due                      sorted set: due times and accounts, and
-//	                                accounts with undelivered events
+//	prefix:due                      sorted set: due times and accounts,
+//	                                accounts with undelivered events, and
+//	                                "whole"
 //
 // An operator can read it with redis-cli. Names are text: "meta", "record:" and "open:"
 // with an id, "pending:" with 2147483647 minus the priority and an id, "key:" with the

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -33,6 +34,13 @@ type Options struct {
 	// the server's clock steps back, a lease lasts longer by that; [eoa.Store.Break] ends
 	// it.
 	CallerClock bool
+	// AllowEviction accepts servers that may evict keys (maxmemory-policy). By
+	// default, New and every write return ErrEviction unless the policy is
+	// noeviction. Set it if the server does not tell its policy, or has one that
+	// evicts only keys with an expiry (volatile-lru), because these have none. If
+	// a server evicts keys nevertheless, indexes are made again, and an account
+	// whose other keys are lost stops or returns [eoa.ErrStoreRolledBack].
+	AllowEviction bool
 }
 
 // ErrReplicas is returned if too few replicas have a step in time. The server
@@ -41,8 +49,9 @@ var ErrReplicas = errors.New("redisstore: too few replicas have the step")
 
 // New returns the store in a Redis or a Redis Cluster, below a prefix such as
 // "jamq". It returns an error if client is nil, the prefix is empty or contains
-// a brace, which would move the hash tag, or o is out of range. The caller
-// closes the client.
+// a brace, which would move the hash tag, o is out of range, or a server may
+// evict keys (ErrEviction). A server that does not answer yet is checked at the
+// first write. The caller closes the client.
 func New(client redis.UniversalClient, prefix string, o Options) (*kvstore.Store, error) {
 	if client == nil || prefix == "" || strings.ContainsAny(prefix, "{}") {
 		return nil, fmt.Errorf("redisstore: client %v and prefix %q, want a client and a prefix without braces", client, prefix)
@@ -58,7 +67,12 @@ func New(client redis.UniversalClient, prefix string, o Options) (*kvstore.Store
 		}
 	}
 	o.Timeout = cmp.Or(o.Timeout, time.Second)
-	k := &kv{client, prefix, o}
+	k := &kv{client: client, prefix: prefix, o: o}
+	ctx, cancel := context.WithTimeout(context.Background(), o.Timeout)
+	defer cancel()
+	if err := k.check(ctx); errors.Is(err, ErrEviction) {
+		return nil, err
+	}
 	if o.CallerClock {
 		return kvstore.New(k), nil
 	}
@@ -91,9 +105,18 @@ type kv struct {
 	client redis.UniversalClient
 	prefix string
 	o      Options
+	// checked is when the servers last said that they evict nothing.
+	checked atomic.Pointer[time.Time]
 }
 
-var _ kvstore.Shared = (*kv)(nil)
+var (
+	_ kvstore.Shared = (*kv)(nil)
+	_ kvstore.Lossy  = (*kv)(nil)
+)
+
+// MayLose implements kvstore.Lossy. Even with replicas and an append-only file,
+// Redis may promote a replica that lacks the last steps.
+func (k *kv) MayLose() bool { return true }
 
 // keys returns the keys of an account.
 func (k *kv) keys(a eoa.Account) (values, order string) {
@@ -115,26 +138,40 @@ func (k *kv) indexKey() string { return k.prefix + ":due" }
 // succeeded, the guard fails; package kvstore then recognizes the step by its
 // name. KEYS: values, order. ARGV: the guard's field; "+" if it must exist or
 // "-" if not; its value; then a letter, a field and a value for each entry. The
-// letters are s to set, i to set and index, and d to delete.
-var writeIf = redis.NewScript(`
+// letters are s to set, i to set and index, and d to delete. It returns 1, 0 if
+// the guard does not hold, or -1 if the server has only a part of the account.
+var writeIf = redis.NewScript(mend + `
 local now = redis.call('HGET', KEYS[1], ARGV[1])
 local guarded
 if ARGV[2] == '-' then guarded = (now == false) else guarded = (now == ARGV[3]) end
 if not guarded then return 0 end
+if now then
+	if not complete() then mend() end
+elseif redis.call('EXISTS', KEYS[1]) + redis.call('EXISTS', KEYS[2]) > 0 then
+	return -1
+end
+local more = 0
 for i = 4, #ARGV, 3 do
 	local op, field = ARGV[i], ARGV[i + 1]
 	if op == 'd' then
-		if redis.call('HDEL', KEYS[1], field) == 1 then redis.call('ZREM', KEYS[2], field) end
+		if redis.call('HDEL', KEYS[1], field) == 1 then more = more - redis.call('ZREM', KEYS[2], field) end
 	elseif redis.call('HSET', KEYS[1], field, ARGV[i + 2]) == 1 and op == 'i' then
-		redis.call('ZADD', KEYS[2], 0, field)
+		more = more + redis.call('ZADD', KEYS[2], 0, field)
 	end
 end
+if more ~= 0 or not now then redis.call('HINCRBY', KEYS[1], 'indexed', more) end
 return 1
 `)
 
 // scan returns a page of fields and their values. KEYS: values, order. ARGV:
-// from, to, limit.
-var scan = redis.NewScript(`
+// from, to, limit. It returns -1 if the server has only a part of the account,
+// and 0 if only the order is missing, which mendOrder makes again.
+var scan = redis.NewScript(mend + `
+if redis.call('HEXISTS', KEYS[1], 'meta') == 0 then
+	if redis.call('EXISTS', KEYS[1]) + redis.call('EXISTS', KEYS[2]) > 0 then return -1 end
+	return {}
+end
+if not complete() then return 0 end
 local fields = redis.call('ZRANGEBYLEX', KEYS[2], ARGV[1], ARGV[2], 'LIMIT', 0, ARGV[3])
 if #fields == 0 then return {} end
 return {fields, redis.call('HMGET', KEYS[1], unpack(fields))}
@@ -177,12 +214,11 @@ func (k *kv) Scan(ctx context.Context, from, to []byte, limit int, f func(key, v
 	if !ok {
 		return fmt.Errorf("redisstore: key %x belongs to no account", from)
 	}
-	values, order := k.keys(a)
 	for low := "[" + string(low); limit > 0; {
 		asked := min(page, limit)
-		answer, err := scan.RunRO(ctx, k.client, []string{values, order}, low, "("+string(field(to)), asked).Slice()
+		answer, err := k.page(ctx, a, []any{low, "(" + string(field(to)), asked})
 		if err != nil {
-			return fmt.Errorf("redisstore: %w", err)
+			return err
 		}
 		if len(answer) == 0 {
 			return nil
@@ -194,7 +230,10 @@ func (k *kv) Scan(ctx context.Context, from, to []byte, limit int, f func(key, v
 		for i, field := range fields[0] {
 			value, there := fields[1][i].(string)
 			name, _ := field.(string)
-			if there && !f(kvstore.Join(a, []byte(name)), []byte(value)) {
+			if !there {
+				return errLost(a)
+			}
+			if !f(kvstore.Join(a, []byte(name)), []byte(value)) {
 				return nil
 			}
 			low = "(" + name
@@ -205,6 +244,26 @@ func (k *kv) Scan(ctx context.Context, from, to []byte, limit int, f func(key, v
 		limit -= asked
 	}
 	return nil
+}
+
+// page runs scan. If the order of the account is missing, page makes it again.
+func (k *kv) page(ctx context.Context, a eoa.Account, args []any) ([]any, error) {
+	values, order := k.keys(a)
+	keys := []string{values, order}
+	for {
+		answer, err := scan.RunRO(ctx, k.client, keys, args...).Result()
+		switch list, is := answer.([]any); {
+		case err != nil:
+			return nil, fmt.Errorf("redisstore: %w", err)
+		case is:
+			return list, nil
+		case answer != int64(0):
+			return nil, errLost(a)
+		}
+		if err := mendOrder.Run(ctx, k.client, keys).Err(); err != nil {
+			return nil, fmt.Errorf("redisstore: %w", err)
+		}
+	}
 }
 
 // pair checks that the answer to scan consists of two lists of equal length.
@@ -220,13 +279,25 @@ func pair(answer []any) (lists [2][]any, ok bool) {
 	return lists, len(lists[0]) == len(lists[1])
 }
 
-// scanIndex scans an index of accounts, whose keys have no values.
+// scanIndex scans an index of accounts, whose keys have no values. If the server
+// has lost the index, scanIndex makes it again first.
 func (k *kv) scanIndex(ctx context.Context, from, to []byte, limit int, f func(key, value []byte) bool) error {
-	members, err := k.client.ZRangeByLex(ctx, k.indexKey(), &redis.ZRangeBy{Min: "[" + string(from), Max: "(" + string(to), Count: int64(limit)}).Result()
-	if err != nil {
-		return fmt.Errorf("redisstore: %w", err)
+	var members *redis.StringSliceCmd
+	for again := true; again; {
+		var score *redis.FloatCmd
+		_, err := k.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			score = p.ZScore(ctx, k.indexKey(), whole)
+			members = p.ZRangeByLex(ctx, k.indexKey(), &redis.ZRangeBy{Min: "[" + string(from), Max: "(" + string(to), Count: int64(limit)})
+			return nil
+		})
+		if again = errors.Is(score.Err(), redis.Nil); again {
+			err = k.mendIndex(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("redisstore: %w", err)
+		}
 	}
-	for _, m := range members {
+	for _, m := range members.Val() {
 		if !f([]byte(m), nil) {
 			return nil
 		}
@@ -269,6 +340,9 @@ func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore
 			args = append(args, "s", field(e.Key), e.Value)
 		}
 	}
+	if err := k.check(ctx); err != nil {
+		return err
+	}
 	if err := k.index(ctx, added, nil); err != nil {
 		return err
 	}
@@ -277,8 +351,11 @@ func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore
 	if err != nil {
 		return fmt.Errorf("redisstore: %w", err)
 	}
-	if written == 0 {
+	switch written {
+	case 0:
 		return kvstore.ErrChanged
+	case -1:
+		return errLost(a)
 	}
 	return k.index(ctx, added, gone)
 }
@@ -297,7 +374,7 @@ func (k *kv) write(ctx context.Context, keys []string, args []any) (written int,
 	}
 	conn := node.Conn()
 	defer conn.Close()
-	if written, err = writeIf.Run(ctx, conn, keys, args...).Int(); err != nil || written == 0 {
+	if written, err = writeIf.Run(ctx, conn, keys, args...).Int(); err != nil || written != 1 {
 		return written, err
 	}
 	have, err := conn.Wait(ctx, k.o.Replicas, k.o.Timeout).Result()

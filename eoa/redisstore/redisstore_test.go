@@ -397,13 +397,15 @@ func TestIndexIsTidied(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Acquire(ctx, a, "w", now, time.Minute)
 	require.NoError(t, err)
+	_, err = s.Due(ctx, now, 1)
+	require.NoError(t, err)
 	entries, err := client.ZRange(ctx, "test:due", 0, -1).Result()
 	require.NoError(t, err)
-	require.Len(t, entries, 1)
+	require.Len(t, entries, 2, "with the member \"whole\"")
 	for i := range 50 { // of leases that ended earlier, or later
 		at := fmt.Sprintf("due:%020d", now.Add(time.Duration(i)*time.Minute/25).UnixNano())
 		lost := at + entries[0][len(at):]
-		require.NoError(t, (&kv{client, "test", Options{}}).index(ctx, []any{lost}, nil))
+		require.NoError(t, (&kv{client: client, prefix: "test"}).index(ctx, []any{lost}, nil))
 	}
 	due, err := s.Due(ctx, now.Add(time.Hour), 10)
 	require.NoError(t, err)
@@ -434,7 +436,7 @@ func TestReadableLayout(t *testing.T) {
 	names, err := client.HKeys(ctx, account+":values").Result()
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{
-		"meta", "ordered", "key:invoice 1", "key:invoice 2", "hash:05" + strings.Repeat("00", 31),
+		"meta", "ordered", "indexed", "key:invoice 1", "key:invoice 2", "hash:05" + strings.Repeat("00", 31),
 		"record:00000000000000000001", "record:00000000000000000002", "digest:00000000000000000001", "digest:00000000000000000002",
 		"open:00000000000000000001", "pending:00000000002147483640:00000000000000000002", "event:00000000000000000001", "order:00000000000000000001",
 	}, names)
@@ -486,6 +488,7 @@ func TestUndeliveredOfTwoProcesses(t *testing.T) {
 		}
 		return all
 	}
+	require.Empty(t, undelivered(t, worker))
 	lastDue := entries()
 	for range 50 {
 		emit()
@@ -499,9 +502,9 @@ func TestUndeliveredOfTwoProcesses(t *testing.T) {
 		require.Empty(t, undelivered(t, worker))
 
 		emit()
-		require.NoError(t, (&kv{client, "test", Options{}}).index(ctx, nil, first[len(lastDue):]))
+		require.NoError(t, (&kv{client: client, prefix: "test"}).index(ctx, nil, first[1:2]))
 		require.Equal(t, []eoa.Account{a}, undelivered(t, other), "an old entry was deleted late")
-		require.NoError(t, (&kv{client, "test", Options{}}).index(ctx, first, nil))
+		require.NoError(t, (&kv{client: client, prefix: "test"}).index(ctx, first, nil))
 		require.NoError(t, other.Acknowledge(ctx, a, version))
 		require.Empty(t, undelivered(t, worker), "an old entry is no proof")
 		require.Equal(t, lastDue, entries(), "it is deleted")

@@ -156,3 +156,49 @@ func TestPromotionStopsTheAccount(t *testing.T) {
 	}
 	require.Equal(t, map[string]int{"a": 1, "b": 1}, landed)
 }
+
+// A server lost everything (FLUSHALL), and no process remembers it. A request
+// whose key is repeated is not sent again, because the account has transactions.
+func TestEmptiedServerStopsTheAccount(t *testing.T) {
+	ctx := context.Background()
+	client := server(t)
+	const chainID = 31
+	chain, now := eoatest.New(chainID, 1, 7), &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	key, err := crypto.ToECDSA(common.BigToHash(common.Big3).Bytes())
+	require.NoError(t, err)
+	a := eoa.Account{ChainID: chainID, Address: crypto.PubkeyToAddress(key.PublicKey)}
+	cfg := eoa.DefaultConfig()
+	cfg.Clock, cfg.CellProofs = now, false
+	process := func() *eoa.Executor {
+		s, err := New(client, "test", simulated)
+		require.NoError(t, err)
+		e, err := eoa.New(cfg, a, s, chain, eoa.NewKeySigner(chainID, key))
+		require.NoError(t, err)
+		return e
+	}
+	pay := func(e *eoa.Executor, key string) (eoa.Record, error) {
+		_, err := e.Submit(ctx, eoa.Request{Key: key, To: &a.Address})
+		require.NoError(t, err)
+		for range 30 {
+			if _, err := e.Step(ctx); err != nil {
+				return eoa.Record{}, err
+			}
+			chain.Mine()
+			now.now = now.now.Add(cfg.Poll)
+		}
+		return e.Get(ctx, key)
+	}
+	r, err := pay(process(), "invoice 17")
+	require.NoError(t, err)
+	require.Equal(t, eoa.Final, r.State)
+	require.NoError(t, client.FlushAll(ctx).Err())
+	e := process()
+	_, err = pay(e, "invoice 17")
+	require.ErrorIs(t, err, eoa.ErrStoreRolledBack)
+	require.Len(t, chain.Transactions(), 1)
+	require.NoError(t, e.Cancel(ctx, "invoice 17"))
+	require.NoError(t, e.Resume(ctx))
+	r, err = pay(e, "invoice 18")
+	require.NoError(t, err)
+	require.Equal(t, eoa.Final, r.State)
+}

@@ -42,7 +42,7 @@ func TestMemoryAfterRetention(t *testing.T) {
 	memory := func() (sum int64) {
 		_, _ = s.Events(ctx, a, 0, 1)
 		require.NoError(t, s.Acknowledge(ctx, a, 1<<62))
-		values, order := (&kv{client, "test", Options{}}).keys(a)
+		values, order := (&kv{client: client, prefix: "test"}).keys(a)
 		for _, key := range []string{values, order} {
 			size, err := client.MemoryUsage(ctx, key, 0).Result()
 			if err == nil { // an empty one does not exist

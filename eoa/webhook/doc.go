@@ -1,8 +1,12 @@
-// Package webhook posts the events of package eoa to HTTP endpoints. Pass
-// [Sender.Handle] to [eoa.Deliver]:
+// Package webhook posts the events of package eoa to HTTP endpoints, for example
+// whenever [eoa.Config.Observe] reports something:
 //
 //	sender, err := webhook.New(webhook.Config{Endpoints: endpoints, DeadLetter: keep})
-//	_, err = eoa.Deliver(ctx, store, account, 100, sender.Handle)
+//	err = sender.Deliver(ctx, store, account)
+//
+// Each endpoint has its own place in the account's events, so that a receiver
+// which is slow or fails holds up no other. [Sender.Handle], for [eoa.Deliver],
+// posts one event to all endpoints and waits for the slowest.
 //
 // Each event is posted as JSON to each of its endpoints. The header
 // X-Jamq-Signature is "sha256=" followed by the HMAC-SHA256 of the body under

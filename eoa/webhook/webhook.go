@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/jamq/jamq/eoa"
@@ -50,7 +51,12 @@ type Config struct {
 }
 
 // Sender posts events. It is safe for concurrent use.
-type Sender struct{ cfg Config }
+type Sender struct {
+	cfg Config
+
+	mu      sync.Mutex
+	streams map[eoa.Account]*stream
+}
 
 const leastSecret = 16
 
@@ -76,39 +82,64 @@ func New(cfg Config) (*Sender, error) {
 	client := *cfg.Client
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	cfg.Client = &client
-	return &Sender{cfg}, nil
+	return &Sender{cfg: cfg, streams: map[eoa.Account]*stream{}}, nil
 }
 
-// Handle posts an event to its endpoints, one after the other. It returns ctx's
-// error, or the error of DeadLetter. After an error the event is delivered
-// again.
+// Handle posts an event to its endpoints, to all at the same time, and returns
+// when the slowest has taken it or it is kept as a dead letter. [Sender.Deliver]
+// lets no endpoint wait for another. Handle returns ctx's error, or the error of
+// DeadLetter. After an error the event is delivered again.
 func (s *Sender) Handle(ctx context.Context, e eoa.Event) error {
 	body, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
-	for _, endpoint := range s.cfg.Endpoints(e) {
-		reason := s.deliver(ctx, endpoint, body)
-		if err := ctx.Err(); err != nil {
+	endpoints := s.cfg.Endpoints(e)
+	reasons := make([]error, len(endpoints))
+	var all sync.WaitGroup
+	for i := range endpoints {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			reasons[i] = s.deliver(ctx, endpoints[i], body, s.cfg.Tries, func() {})
+		}()
+	}
+	all.Wait()
+	for i, reason := range reasons {
+		if err := s.keep(ctx, endpoints[i].URL, e, reason); err != nil {
 			return err
-		}
-		if reason == nil {
-			continue
-		}
-		if err := s.cfg.DeadLetter(ctx, endpoint.URL, e, reason); err != nil {
-			return fmt.Errorf("webhook: dead letter: %w", err)
 		}
 	}
 	return nil
 }
 
-func (s *Sender) deliver(ctx context.Context, endpoint Endpoint, body []byte) (err error) {
+// keep passes an event to DeadLetter if reason is not nil. It returns ctx's error
+// if that may be the reason.
+func (s *Sender) keep(ctx context.Context, url string, e eoa.Event, reason error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if reason == nil {
+		return nil
+	}
+	if err := s.cfg.DeadLetter(ctx, url, e, reason); err != nil {
+		return fmt.Errorf("webhook: dead letter: %w", err)
+	}
+	return nil
+}
+
+// deliver posts a body until the endpoint takes it, at most tries times. It calls
+// failed after each failure.
+func (s *Sender) deliver(ctx context.Context, endpoint Endpoint, body []byte, tries int, failed func()) (err error) {
 	if len(endpoint.Secret) < leastSecret {
 		return fmt.Errorf("%w: secret of %d bytes, want at least %d", ErrInvalidConfig, len(endpoint.Secret), leastSecret)
 	}
 	wait := s.cfg.FirstWait
 	for try := 1; ; try++ {
-		if err = s.post(ctx, endpoint, body); err == nil || try >= s.cfg.Tries {
+		if err = s.post(ctx, endpoint, body); err == nil {
+			return nil
+		}
+		if failed(); try >= tries {
 			return err
 		}
 		timer := time.NewTimer(wait)

@@ -1,0 +1,141 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/kvstore"
+)
+
+// ErrEviction is returned if a server may delete keys to free memory: its
+// maxmemory-policy is not noeviction, or cannot be read. See
+// [Options.AllowEviction].
+var ErrEviction = errors.New("redisstore: the server may evict keys")
+
+// checkEvery is how long the answer of the servers about their policy counts. An
+// operator can change the policy while the servers run.
+const checkEvery = time.Second
+
+// check returns an error that wraps ErrEviction if a server may evict keys, or
+// another error if a server does not answer.
+func (k *kv) check(ctx context.Context) error {
+	if last := k.checked.Load(); k.o.AllowEviction || last != nil && time.Since(*last) < checkEvery {
+		return nil
+	}
+	err := k.eachServer(ctx, func(ctx context.Context, server redis.Cmdable) error {
+		info, err := server.Info(ctx, "memory").Result()
+		var answer redis.Error
+		if errors.As(err, &answer) {
+			return fmt.Errorf("%w: INFO memory: %w", ErrEviction, err)
+		} else if err != nil {
+			return fmt.Errorf("redisstore: %w", err)
+		}
+		_, rest, _ := strings.Cut(info, "maxmemory_policy:")
+		if name, _, _ := strings.Cut(rest, "\r\n"); name != "noeviction" {
+			return fmt.Errorf("%w: maxmemory-policy is %q, want \"noeviction\"", ErrEviction, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	k.checked.Store(&now)
+	return nil
+}
+
+// eachServer calls f for each server that accepts writes, one at a time.
+func (k *kv) eachServer(ctx context.Context, f func(context.Context, redis.Cmdable) error) error {
+	var one sync.Mutex
+	next := func(ctx context.Context, server *redis.Client) error {
+		one.Lock()
+		defer one.Unlock()
+		return f(ctx, server)
+	}
+	switch client := k.client.(type) {
+	case *redis.ClusterClient:
+		return client.ForEachMaster(ctx, next)
+	case *redis.Ring:
+		return client.ForEachShard(ctx, next)
+	}
+	return f(ctx, k.client)
+}
+
+// mend is Lua that makes the sorted set of an account again if it does not have
+// as many members as the field "indexed" of the hash says, for example because
+// the server has evicted it. Every field is in the set unless its first word is
+// one for which kvstore.Scanned is false.
+const mend = `
+local unscanned = {meta = true, key = true, hash = true, digest = true, ordered = true, indexed = true}
+local function complete()
+	return redis.call('HGET', KEYS[1], 'indexed') == tostring(redis.call('ZCARD', KEYS[2]))
+end
+local function mend()
+	redis.call('DEL', KEYS[2])
+	local n = 0
+	for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
+		if not unscanned[string.match(field, '^[^:]*')] then n = n + redis.call('ZADD', KEYS[2], 0, field) end
+	end
+	redis.call('HSET', KEYS[1], 'indexed', n)
+end
+`
+
+// mendOrder makes the sorted set of an account again. KEYS: values, order.
+var mendOrder = redis.NewScript(mend + `
+if redis.call('EXISTS', KEYS[1]) == 1 and not complete() then mend() end
+return 1
+`)
+
+// errLost is the error of an account of which the server has only a part.
+func errLost(a eoa.Account) error {
+	return fmt.Errorf("%w: redisstore: the server has only a part of the keys of %v", eoa.ErrStoreRolledBack, a)
+}
+
+// whole is a member of the index. It is there since all accounts were entered, so
+// that an index without it has lost entries.
+const whole = "whole"
+
+// mendIndex enters all accounts in the index.
+func (k *kv) mendIndex(ctx context.Context) error {
+	escape := strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`, `\`, `\\`)
+	entries := []redis.Z{{Member: whole}}
+	err := k.eachServer(ctx, func(ctx context.Context, server redis.Cmdable) error {
+		found := server.Scan(ctx, 0, escape.Replace(k.prefix)+":{*}:values", page).Iterator()
+		for found.Next(ctx) {
+			a, ok := k.accountOf(found.Val())
+			if !ok {
+				continue
+			}
+			meta, err := server.HGet(ctx, found.Val(), "meta").Bytes()
+			if err != nil && !errors.Is(err, redis.Nil) {
+				return err
+			}
+			for _, entry := range kvstore.IndexEntries(a, meta) {
+				entries = append(entries, redis.Z{Member: string(entry)})
+			}
+		}
+		return found.Err()
+	})
+	if err != nil {
+		return err
+	}
+	return k.client.ZAdd(ctx, k.indexKey(), entries...).Err()
+}
+
+// accountOf is the inverse of keys.
+func (k *kv) accountOf(values string) (a eoa.Account, ok bool) {
+	var address string
+	name := strings.TrimPrefix(values, k.prefix+":{")
+	if _, err := fmt.Sscanf(name, "%d:%42s}:values", &a.ChainID, &address); err != nil || a.Address.UnmarshalText([]byte(address)) != nil {
+		return a, false
+	}
+	key, _ := k.keys(a)
+	return a, key == values
+}
