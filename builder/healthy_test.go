@@ -49,7 +49,7 @@ func TestFinalityDuringCheckpointIsNoError(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m, log, r := newMachine(t), new(lines), &slowly{release: make(chan struct{})}
 		m.cfg.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		m.cfg.CheckpointEvery, m.cfg.Retry = 4, time.Hour
+		m.cfg.CheckpointEvery, m.cfg.Retry = 6, time.Hour
 		m.run(r, func(ctx context.Context, b *builder.Builder[words.Body]) {
 			require.NoError(t, b.Submit(ctx, []byte("one")))
 			admitted := make(chan error, 1)
