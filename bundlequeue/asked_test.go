@@ -12,9 +12,9 @@ import (
 
 // asked answers a build as it was asked, and requires that the queue discards
 // the package without an error.
-func (s *scene) asked(b Build[string], reason anchor.Reason) {
+func (s *scene) asked(b Build, reason anchor.Reason) {
 	s.t.Helper()
-	effects, err := s.q.Step(s.now, Built[string]{
+	effects, err := s.q.Step(s.now, Built{
 		Ticket: b.Ticket, Package: jamq.PackageHash{99}, Context: jamq.RefineContext{Anchor: b.Anchor.Hash, Prerequisites: b.Prerequisites},
 	})
 	require.NoError(s.t, err)
@@ -69,7 +69,7 @@ func TestAnswerAsAskedOnTheOtherFork(t *testing.T) {
 	require.Empty(t, before.Prerequisites)
 	s.blockOn(fork, 12, 'b', nil)
 	s.killed()
-	var again Build[string]
+	var again Build
 	for _, b := range s.builds {
 		if b.Ticket == before.Ticket {
 			again = b
@@ -83,14 +83,14 @@ func TestAnswerAsAskedOnTheOtherFork(t *testing.T) {
 // killed restores the queue from its snapshot and asks for all that is open.
 func (s *scene) killed() {
 	s.t.Helper()
-	q, err := Restore[string](s.q.cfg, text{}, AppendSnapshot(nil, text{}, s.q))
+	q, err := Restore(s.q.cfg, s.q.AppendSnapshot(nil))
 	require.NoError(s.t, err)
 	s.q, s.builds, s.sends = q, nil, nil
 	for _, e := range q.Open() {
 		switch e := e.(type) {
-		case Build[string]:
+		case Build:
 			s.builds = append(s.builds, e)
-		case Send[string]:
+		case Send:
 			s.sends = append(s.sends, e)
 		}
 	}
@@ -110,7 +110,7 @@ func TestOpenWithoutAnchor(t *testing.T) {
 	head := s.blockOn(jamq.HeaderHash{'a', byte(beside - 1)}, s.slot+1, 'b', nil)
 	s.killed()
 	require.Equal(t, head, s.builds[0].Anchor.Hash)
-	require.NoError(t, s.try(Built[string]{Ticket: s.builds[0].Ticket, Package: jamq.PackageHash{99}, Context: jamq.RefineContext{Anchor: head}}))
+	require.NoError(t, s.try(Built{Ticket: s.builds[0].Ticket, Package: jamq.PackageHash{99}, Context: jamq.RefineContext{Anchor: head}}))
 }
 
 // A package was reported before its build ended, and becomes available after it.
@@ -121,7 +121,7 @@ func TestReportedBeforeBuilt(t *testing.T) {
 	s.block(report(early, 0))
 	s.enqueue(1)
 	b := s.builds[0]
-	s.step(Built[string]{Ticket: b.Ticket, Package: early, Context: jamq.RefineContext{Anchor: b.Anchor.Hash, LookupAnchorSlot: s.slot}})
+	s.step(Built{Ticket: b.Ticket, Package: early, Context: jamq.RefineContext{Anchor: b.Anchor.Hash, LookupAnchorSlot: s.slot}})
 	s.block(func(b *jamq.Block) { b.Available, b.AccumulatedKnown = []jamq.CoreIndex{0}, true })
 	for range 12 {
 		s.block(nil)

@@ -31,8 +31,8 @@ type ops interface {
 
 // ours is the queue.
 type ours struct {
-	s    *told.Simple[int]
-	jobs []told.Job[int]
+	s    *told.Simple
+	jobs []told.Job
 	now  time.Time
 }
 
@@ -43,7 +43,7 @@ func newOurs(b *testing.B, depth int) *ours {
 	for core := range cfg.Spec.Cores {
 		cfg.Cores = append(cfg.Cores, jamq.CoreIndex(core))
 	}
-	s, err := told.New[int](cfg, told.DefaultConfig(cfg.Spec))
+	s, err := told.New(cfg, told.DefaultConfig(cfg.Spec))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func must(_ []bundlequeue.Effect, err error) {
 
 func (o *ours) timed(bool) {}
 
-func (o *ours) enqueue(n uint64) { must(o.s.Enqueue(o.now, n, common.Hash{}, 0)) }
+func (o *ours) enqueue(n uint64) { must(o.s.Enqueue(o.now, n, common.Hash{}, nil)) }
 func (o *ours) dequeue() {
 	job, ok := o.s.Dequeue()
 	if !ok {
@@ -69,7 +69,7 @@ func (o *ours) dequeue() {
 func (o *ours) markSubmitted(pkg jamq.PackageHash) {
 	job := o.jobs[0]
 	o.jobs = o.jobs[1:]
-	must(o.s.MarkSubmitted(o.now, job, pkg, jamq.RefineContext{Prerequisites: job.Prerequisites}, 0))
+	must(o.s.MarkSubmitted(o.now, job, pkg, jamq.RefineContext{Prerequisites: job.Prerequisites}, nil))
 }
 func (o *ours) guaranteed(pkg jamq.PackageHash)  { must(o.s.OnGuaranteed(o.now, pkg)) }
 func (o *ours) accumulated(pkg jamq.PackageHash) { must(o.s.OnAccumulated(o.now, pkg)) }
@@ -287,13 +287,13 @@ func benchmarkOp(b *testing.B, o ops, op string, held int) {
 func BenchmarkForeignBlock(b *testing.B) {
 	cfg := bundlequeue.DefaultConfig(jamq.Full())
 	cfg.MaxQueueDepth = 100_000
-	q, err := bundlequeue.New[int](cfg, jamq.Block{Hash: jamq.HeaderHash{1}})
+	q, err := bundlequeue.New(cfg, jamq.Block{Hash: jamq.HeaderHash{1}})
 	if err != nil {
 		b.Fatal(err)
 	}
 	now := jamq.CommonEra()
 	for q.CanEnqueue() {
-		must(q.Step(now, bundlequeue.Enqueue[int]{Number: q.Next()}))
+		must(q.Step(now, bundlequeue.Enqueue{Number: q.Next()}))
 	}
 	block := jamq.Block{Hash: jamq.HeaderHash{1}}
 	for core := range cfg.Spec.Cores {

@@ -10,7 +10,7 @@ import (
 
 // mayBuild reports whether a new version of a bundle may be requested now. It
 // does not check the safety rule B1: see admissible.
-func (q *Queue[B]) mayBuild(it *item[B]) bool {
+func (q *Queue) mayBuild(it *item) bool {
 	t := it.troubles()
 	return it.state != Reserved && !q.ended(it) && q.now >= it.notBefore &&
 		(t.untilBest.IsZero() || t.untilBest != q.blocks.Best().Hash) &&
@@ -18,7 +18,7 @@ func (q *Queue[B]) mayBuild(it *item[B]) bool {
 }
 
 // build requests a new version of a bundle if one is admissible.
-func (q *Queue[B]) build(it *item[B]) {
+func (q *Queue) build(it *item) {
 	if !q.mayBuild(it) {
 		return
 	}
@@ -46,9 +46,9 @@ func (q *Queue[B]) build(it *item[B]) {
 	q.emit(q.buildEffect(it, at, admission.minAnchor, offset))
 }
 
-func (q *Queue[B]) buildEffect(it *item[B], at, minAnchor anchor.Point, offset int) Build[B] {
+func (q *Queue) buildEffect(it *item, at, minAnchor anchor.Point, offset int) Build {
 	r := it.request
-	return Build[B]{
+	return Build{
 		Ticket: r.ticket, Number: it.number, Version: r.version, Bundle: it.bundle, Core: it.core,
 		Offset: offset, Anchor: at, MinAnchor: minAnchor, Prerequisites: slices.Clone(r.prerequisites),
 	}
@@ -56,7 +56,7 @@ func (q *Queue[B]) buildEffect(it *item[B], at, minAnchor anchor.Point, offset i
 
 // anchorAgain chooses an anchor for an open request on the current best chain.
 // built checks whether the package still fits.
-func (q *Queue[B]) anchorAgain(it *item[B]) (at, least anchor.Point, offset int) {
+func (q *Queue) anchorAgain(it *item) (at, least anchor.Point, offset int) {
 	least, _ = q.allDead(it)
 	if r := it.request; !r.minAnchor.IsZero() {
 		if _, onBest := q.blocks.Locate(r.minAnchor.Hash); onBest {
@@ -75,7 +75,7 @@ func (q *Queue[B]) anchorAgain(it *item[B]) (at, least anchor.Point, offset int)
 // offset returns how many blocks the anchor of a bundle should lie behind the
 // newest block, according to the policy. Blocks that pass during a build count
 // like rounds of bundles ahead of it.
-func (q *Queue[B]) offset(it *item[B]) int {
+func (q *Queue) offset(it *item) int {
 	ahead, inUse := 0, q.cores.inUse()
 	for i := range q.cores.list {
 		if other := q.cores.list[i].holder; other != nil && other.place < it.place {
@@ -96,7 +96,7 @@ const buildMemory = 8
 // of the last eight builds, at most H. The queue chooses anchors that are newer
 // by this number, so that the packages of a slow builder are not too old when
 // they are ready.
-func (q *Queue[B]) BuildBlocks() int {
+func (q *Queue) BuildBlocks() int {
 	blocks := 0
 	for _, b := range q.buildTimes {
 		blocks = max(blocks, b)
@@ -106,7 +106,7 @@ func (q *Queue[B]) BuildBlocks() int {
 
 // noteReorgs marks the open requests whose least anchor is not on the best chain
 // any more.
-func (q *Queue[B]) noteReorgs() {
+func (q *Queue) noteReorgs() {
 	// The loop may run in any order: each request is changed by itself.
 	for _, it := range q.builds {
 		if r := it.request; !r.reorged && !r.minAnchor.IsZero() {
@@ -119,7 +119,7 @@ func (q *Queue[B]) noteReorgs() {
 // learnBuild records the duration of a build in blocks. A failed build counts
 // only if it took longer than expected: the builder may have failed because the
 // anchor expired meanwhile.
-func (q *Queue[B]) learnBuild(r *request, failed bool) {
+func (q *Queue) learnBuild(r *request, failed bool) {
 	if _, known := q.blocks.Locate(r.best.Hash); !known {
 		return // heights not comparable
 	}
@@ -137,7 +137,7 @@ func (q *Queue[B]) learnBuild(r *request, failed bool) {
 // built processes a package, or refuses one that must not be sent. If the
 // package can no longer be accumulated because the chain moved on, built
 // discards it without an error, and a Died effect gives the reason.
-func (q *Queue[B]) built(now instant, ev Built[B]) error {
+func (q *Queue) built(now instant, ev Built) error {
 	it := q.builds[ev.Ticket]
 	if it == nil {
 		return fmt.Errorf("%w: no build has ticket %d", ErrNotExpected, ev.Ticket)
@@ -171,7 +171,7 @@ func (q *Queue[B]) built(now instant, ev Built[B]) error {
 		q.discard(it, r, ev.Package, s.Dead, s.DeadSince)
 		return nil
 	}
-	v := &version[B]{item: it, number: r.version, pkg: ev.Package, bundle: ev.Bundle, fate: fate, nextSend: now}
+	v := &version{item: it, number: r.version, pkg: ev.Package, bundle: ev.Bundle, fate: fate, nextSend: now}
 	it.versions = append(it.versions, v)
 	q.versions[v.pkg] = v
 	q.total.Built++
@@ -180,7 +180,7 @@ func (q *Queue[B]) built(now instant, ev Built[B]) error {
 
 // checkBuilt returns an error if the host made a mistake and the package must
 // not be sent.
-func (q *Queue[B]) checkBuilt(it *item[B], at anchor.Point, onBest bool, ev *Built[B]) error {
+func (q *Queue) checkBuilt(it *item, at anchor.Point, onBest bool, ev *Built) error {
 	r := it.request
 	for _, need := range r.prerequisites {
 		if !slices.Contains(ev.Context.Prerequisites, need) {
@@ -212,7 +212,7 @@ func (q *Queue[B]) checkBuilt(it *item[B], at anchor.Point, onBest bool, ev *Bui
 // package. If the lookup anchor was too old (D3), the finalized block must have
 // changed since the request, because lookup anchors are final blocks. Otherwise
 // the best block must have changed.
-func (q *Queue[B]) discard(it *item[B], r *request, pkg jamq.PackageHash, reason anchor.Reason, at anchor.Point) {
+func (q *Queue) discard(it *item, r *request, pkg jamq.PackageHash, reason anchor.Reason, at anchor.Point) {
 	q.noteUseless(it, reason)
 	if reason == anchor.LookupExpired {
 		it.inTrouble().untilFinal = r.final
@@ -223,7 +223,7 @@ func (q *Queue[B]) discard(it *item[B], r *request, pkg jamq.PackageHash, reason
 }
 
 // noteUseless counts a package that died before it was sent.
-func (q *Queue[B]) noteUseless(it *item[B], reason anchor.Reason) {
+func (q *Queue) noteUseless(it *item, reason anchor.Reason) {
 	t := it.inTrouble()
 	t.useless++
 	t.reason = reason
@@ -232,7 +232,7 @@ func (q *Queue[B]) noteUseless(it *item[B], reason anchor.Reason) {
 
 // buildFailed delays the next build. The delay grows with each consecutive
 // failure.
-func (q *Queue[B]) buildFailed(now instant, ev BuildFailed) error {
+func (q *Queue) buildFailed(now instant, ev BuildFailed) error {
 	it := q.builds[ev.Ticket]
 	if it == nil {
 		return fmt.Errorf("%w: no build has ticket %d", ErrNotExpected, ev.Ticket)
@@ -248,7 +248,7 @@ func (q *Queue[B]) buildFailed(now instant, ev BuildFailed) error {
 }
 
 // closeRequest ends the open build request, if there is one.
-func (q *Queue[B]) closeRequest(it *item[B]) {
+func (q *Queue) closeRequest(it *item) {
 	if it.request != nil {
 		delete(q.builds, it.request.ticket)
 		it.request = nil
@@ -258,8 +258,8 @@ func (q *Queue[B]) closeRequest(it *item[B]) {
 // prune forgets versions that can never be accumulated and do not count as
 // lost. This bounds memory, no matter how often a bundle is rebuilt. The latest
 // block of death is kept, because it bounds the anchors of all future versions.
-func (q *Queue[B]) prune(it *item[B]) {
-	it.versions = slices.DeleteFunc(it.versions, func(v *version[B]) bool {
+func (q *Queue) prune(it *item) {
+	it.versions = slices.DeleteFunc(it.versions, func(v *version) bool {
 		if v.lost || !v.settledDead() {
 			return false
 		}

@@ -9,7 +9,7 @@ import (
 // one that no sequence of events can produce. Its cost is proportional to the
 // size of the queue. A driver may call it after each step, before it acts on
 // the effects.
-func (q *Queue[B]) Check() error {
+func (q *Queue) Check() error {
 	if err := q.checkPlaces(); err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (q *Queue[B]) Check() error {
 }
 
 // checkPlaces checks the indices that all lookups depend on.
-func (q *Queue[B]) checkPlaces() error {
+func (q *Queue) checkPlaces() error {
 	if q.active < q.firstPlace || q.active > q.end() || q.frontier > q.end() || q.depth < 1 {
 		return fmt.Errorf("%w: places %d and %d, want %d to %d; depth %d, want at least 1", ErrInvariant, q.active, q.frontier, q.firstPlace, q.end(), q.depth)
 	}
@@ -57,7 +57,7 @@ func (q *Queue[B]) checkPlaces() error {
 }
 
 // checkCores checks promise B4: no two bundles share a core.
-func (q *Queue[B]) checkCores() error {
+func (q *Queue) checkCores() error {
 	free := 0
 	for i := range q.cores.list {
 		k := &q.cores.list[i]
@@ -74,14 +74,14 @@ func (q *Queue[B]) checkCores() error {
 		return fmt.Errorf("B4: %d cores counted as free, want %d", q.cores.free, free)
 	}
 	for _, it := range q.items {
-		if it.holdsCore && !slices.ContainsFunc(q.cores.list, func(k core[B]) bool { return k.holder == it }) {
+		if it.holdsCore && !slices.ContainsFunc(q.cores.list, func(k core) bool { return k.holder == it }) {
 			return fmt.Errorf("B4: bundle %d shares core %d", it.number, it.core)
 		}
 	}
 	return nil
 }
 
-func (q *Queue[B]) checkItem(it *item[B], i int) error {
+func (q *Queue) checkItem(it *item, i int) error {
 	if it.place != q.firstPlace+uint64(i) || q.find(it.number) != it {
 		return fmt.Errorf("bundle %d has place %d, want %d after %d", it.number, it.place, i, q.firstPlace)
 	}
@@ -119,7 +119,7 @@ func (q *Queue[B]) checkItem(it *item[B], i int) error {
 
 // checkTurn checks that a bundle is in the right heap, with the right key: see
 // plan.
-func (q *Queue[B]) checkTurn(it *item[B]) error {
+func (q *Queue) checkTurn(it *item) error {
 	if it.waiting != (it.state < Guaranteed && !it.holdsCore) || it.waiting && !it.turn.Queued() {
 		return fmt.Errorf("bundle %d is %v, holds a core: %v, waits for one: %v", it.number, it.state, it.holdsCore, it.waiting)
 	}
@@ -135,6 +135,6 @@ func (q *Queue[B]) checkTurn(it *item[B]) error {
 }
 
 // everSent reports whether a package of a bundle was ever sent.
-func (it *item[B]) everSent() bool {
-	return it.deadSince != nil || slices.ContainsFunc(it.versions, func(v *version[B]) bool { return v.sent })
+func (it *item) everSent() bool {
+	return it.deadSince != nil || slices.ContainsFunc(it.versions, func(v *version) bool { return v.sent })
 }

@@ -10,7 +10,7 @@ import (
 
 // check returns what is wrong with a queue on a chain that obeys the rules, or nil. Tests call it
 // after every step.
-func (q *Queue[B]) check() error {
+func (q *Queue) check() error {
 	for _, it := range q.items {
 		alive := 0
 		for _, v := range it.versions {
@@ -34,12 +34,12 @@ func (q *Queue[B]) check() error {
 // scene is a queue with a chain of hand-made blocks, on virtual time.
 type scene struct {
 	t       *testing.T
-	q       *Queue[string]
+	q       *Queue
 	now     time.Time
 	log     []string // every effect
-	builds  []Build[string]
-	sends   []Send[string]
-	failed  []Failed[string]
+	builds  []Build
+	sends   []Send
+	failed  []Failed
 	hashes  byte
 	parent  jamq.HeaderHash
 	slot    jamq.Slot
@@ -53,7 +53,7 @@ func newScene(t *testing.T, change func(*Config)) *scene {
 		change(&cfg)
 	}
 	root := jamq.Block{Hash: jamq.HeaderHash{'g'}}
-	q, err := New[string](cfg, root)
+	q, err := New(cfg, root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,11 +76,11 @@ func (s *scene) try(ev Event) error {
 	for _, e := range effects {
 		s.log = append(s.log, e.String())
 		switch e := e.(type) {
-		case Build[string]:
+		case Build:
 			s.builds = append(s.builds, e)
-		case Send[string]:
+		case Send:
 			s.sends = append(s.sends, e)
-		case Failed[string]:
+		case Failed:
 			s.failed = append(s.failed, e)
 		}
 	}
@@ -88,7 +88,7 @@ func (s *scene) try(ev Event) error {
 		s.t.Fatalf("after %T: %v", ev, err)
 	}
 	if err == nil {
-		record, err := AppendRecord[string](nil, text{}, s.now, ev)
+		record, err := AppendRecord(nil, s.now, ev)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func (s *scene) try(ev Event) error {
 
 func (s *scene) enqueue(number uint64) {
 	s.t.Helper()
-	s.step(Enqueue[string]{Number: number, Bundle: fmt.Sprintf("bundle %d", number)})
+	s.step(Enqueue{Number: number, Bundle: []byte(fmt.Sprintf("bundle %d", number))})
 }
 
 // block imports one block on the best chain, a slot later, as fill wants it.
@@ -134,7 +134,7 @@ func (s *scene) answer() {
 		b := s.builds[0]
 		s.builds = s.builds[1:]
 		s.hashes++
-		s.step(Built[string]{
+		s.step(Built{
 			Ticket:  b.Ticket,
 			Package: jamq.PackageHash{byte(b.Number), byte(b.Version), s.hashes},
 			Context: jamq.RefineContext{Anchor: b.Anchor.Hash, LookupAnchorSlot: s.slot, Prerequisites: b.Prerequisites},
@@ -199,7 +199,7 @@ func accumulate(pkg jamq.PackageHash, core jamq.CoreIndex) func(*jamq.Block) {
 // restart replaces the queue by one that is restored from its snapshot.
 func (s *scene) restart() {
 	s.t.Helper()
-	q, err := Restore[string](s.q.cfg, text{}, AppendSnapshot[string](nil, text{}, s.q))
+	q, err := Restore(s.q.cfg, s.q.AppendSnapshot(nil))
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ func (i instant) time() time.Time { return time.Unix(0, int64(i)).UTC() }
 
 // readClock returns the time of an event. If the clock went back by more than
 // jitter, it was wrong before, and readClock returns the new reading.
-func (q *Queue[B]) readClock(now time.Time) instant {
+func (q *Queue) readClock(now time.Time) instant {
 	at := instantOf(now)
 	if at >= q.now-jitter {
 		return max(at, q.now)
@@ -22,7 +22,7 @@ func (q *Queue[B]) readClock(now time.Time) instant {
 
 // clockWentBack limits every wait to the longest wait that can begin now, so
 // that one wrong reading does not block the queue.
-func (q *Queue[B]) clockWentBack(now instant) {
+func (q *Queue) clockWentBack(now instant) {
 	wait := instant(max(q.cfg.SubmitRetryInterval, q.cfg.BackoffMax+q.cfg.BackoffMax/8))
 	for place := q.active; place < q.end(); place++ {
 		it := q.at(place)

@@ -24,7 +24,7 @@ const maxSpent = 1 << 14
 
 // checkCommitments checks the commitments of a bundle for a place. Zero means that a
 // commitment is unknown, and fits everywhere.
-func (q *Queue[B]) checkCommitments(place uint64, ev *Enqueue[B]) error {
+func (q *Queue) checkCommitments(place uint64, ev *Enqueue) error {
 	var none common.Hash
 	if q.isUsed(ev.Commitment) || ev.Commitment != none && ev.Commitment == ev.Parent {
 		return fmt.Errorf("%w: %s, for bundle %d", ErrCommitmentUsed, ev.Commitment, ev.Number)
@@ -41,7 +41,7 @@ func (q *Queue[B]) checkCommitments(place uint64, ev *Enqueue[B]) error {
 
 // commitmentBefore returns the commitment of the bundle before a place, or zero
 // if it is unknown.
-func (q *Queue[B]) commitmentBefore(place uint64) common.Hash {
+func (q *Queue) commitmentBefore(place uint64) common.Hash {
 	if place == q.firstPlace {
 		return q.base
 	}
@@ -51,10 +51,10 @@ func (q *Queue[B]) commitmentBefore(place uint64) common.Hash {
 // Head returns the commitment of the last bundle that the queue accepted and
 // that has not failed: the Parent of the next one. If there is none, it returns
 // the Parent of the first bundle. Zero means unknown.
-func (q *Queue[B]) Head() common.Hash { return q.commitmentBefore(q.end()) }
+func (q *Queue) Head() common.Hash { return q.commitmentBefore(q.end()) }
 
 // spend records the commitment of a bundle that fails.
-func (q *Queue[B]) spend(it *item[B]) {
+func (q *Queue) spend(it *item) {
 	if it.commitment == (common.Hash{}) {
 		return
 	}
@@ -67,7 +67,7 @@ func (q *Queue[B]) spend(it *item[B]) {
 
 // forgetSpent forgets the commitments of failed bundles whose places belong to
 // final bundles now. The parent of such a bundle is not the head any more.
-func (q *Queue[B]) forgetSpent() {
+func (q *Queue) forgetSpent() {
 	q.spent = slices.DeleteFunc(q.spent, func(s spent) bool {
 		if s.place < q.active {
 			delete(q.commitments, s.commitment)
@@ -77,7 +77,7 @@ func (q *Queue[B]) forgetSpent() {
 }
 
 // commit records the commitments of an enqueued bundle.
-func (q *Queue[B]) commit(it *item[B], ev *Enqueue[B]) {
+func (q *Queue) commit(it *item, ev *Enqueue) {
 	it.commitment, it.awaited = ev.Commitment, nil
 	if parent := ev.Parent; parent != (common.Hash{}) {
 		if it.place == q.firstPlace {
@@ -90,26 +90,26 @@ func (q *Queue[B]) commit(it *item[B], ev *Enqueue[B]) {
 }
 
 // setBase sets the commitment of the bundle before items[0].
-func (q *Queue[B]) setBase(commitment common.Hash) {
+func (q *Queue) setBase(commitment common.Hash) {
 	delete(q.commitments, q.base)
 	q.base = commitment
 	q.use(commitment)
 }
 
-func (q *Queue[B]) isUsed(commitment common.Hash) bool {
+func (q *Queue) isUsed(commitment common.Hash) bool {
 	_, used := q.commitments[commitment]
 	return used
 }
 
 // use records that a commitment is used.
-func (q *Queue[B]) use(commitment common.Hash) {
+func (q *Queue) use(commitment common.Hash) {
 	if commitment != (common.Hash{}) {
 		q.commitments[commitment] = struct{}{}
 	}
 }
 
 // useOnce records a commitment of a snapshot.
-func (q *Queue[B]) useOnce(r *wire.Reader, commitment common.Hash) {
+func (q *Queue) useOnce(r *wire.Reader, commitment common.Hash) {
 	if q.isUsed(commitment) {
 		r.Fail("commitment %s twice", commitment)
 	}

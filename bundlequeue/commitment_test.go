@@ -11,8 +11,8 @@ import (
 )
 
 // A block is named by a letter, and so is its parent.
-func block(number uint64, parent, commitment byte) Enqueue[string] {
-	return Enqueue[string]{Number: number, Parent: common.Hash{parent}, Commitment: common.Hash{commitment}, Bundle: string(rune(commitment))}
+func block(number uint64, parent, commitment byte) Enqueue {
+	return Enqueue{Number: number, Parent: common.Hash{parent}, Commitment: common.Hash{commitment}, Bundle: []byte(string(rune(commitment)))}
 }
 
 // A bundle that was executed before a failure is refused, although its number
@@ -59,7 +59,7 @@ func TestCommitmentOfFailedBundle(t *testing.T) {
 func TestManyFailedCommitments(t *testing.T) {
 	s := newScene(t, nil)
 	for i := range maxSpent + 10 {
-		s.q.spend(&item[string]{commitment: common.Hash{1, byte(i), byte(i >> 8), byte(i >> 16)}})
+		s.q.spend(&item{commitment: common.Hash{1, byte(i), byte(i >> 8), byte(i >> 16)}})
 	}
 	require.Len(t, s.q.spent, maxSpent)
 }
@@ -97,13 +97,13 @@ func TestParentIsRetired(t *testing.T) {
 // Bundles without commitments or parents are not checked.
 func TestWithoutCommitments(t *testing.T) {
 	s := newScene(t, nil)
-	s.step(Enqueue[string]{Number: 1})
-	s.step(Enqueue[string]{Number: 2})
+	s.step(Enqueue{Number: 1})
+	s.step(Enqueue{Number: 2})
 	s.step(block(3, 'x', 'a'))
-	s.step(Enqueue[string]{Number: 4})
+	s.step(Enqueue{Number: 4})
 	s.step(block(5, 'y', 'b'))
-	require.ErrorIs(t, s.try(Enqueue[string]{Number: 6, Commitment: common.Hash{'a'}}), ErrCommitmentUsed)
-	s.step(Enqueue[string]{Number: 6})
+	require.ErrorIs(t, s.try(Enqueue{Number: 6, Commitment: common.Hash{'a'}}), ErrCommitmentUsed)
+	s.step(Enqueue{Number: 6})
 	require.ErrorIs(t, s.try(block(7, 'a', 'c')), ErrWrongParent, "it is known that another bundle is the parent")
 	s.step(GiveUp{Number: 1})
 	require.ErrorIs(t, s.try(block(1, 'a', 'c')), ErrWrongParent, "it has failed")
@@ -115,7 +115,7 @@ func TestCommitmentsFormAChain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := DefaultConfig(jamq.Tiny())
 		cfg.MaxQueueDepth = 100
-		q, err := New[string](cfg, jamq.Block{Hash: jamq.HeaderHash{'g'}})
+		q, err := New(cfg, jamq.Block{Hash: jamq.HeaderHash{'g'}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,8 @@ import (
 
 // cores holds the JAM cores of a queue and the bundles that use them. No two
 // bundles share a core (promise B4).
-type cores[B any] struct {
-	list []core[B]
+type cores struct {
+	list []core
 	free int // cores available to bundles
 	// changed is true if a Cores event set a list other than the configured
 	// one.
@@ -18,9 +18,9 @@ type cores[B any] struct {
 }
 
 // core is one JAM core.
-type core[B any] struct {
+type core struct {
 	index  jamq.CoreIndex
-	holder *item[B] // nil: free
+	holder *item // nil: free
 	// leaving is true if the core was removed from the set. It is deleted when
 	// its holder releases it.
 	leaving bool
@@ -28,12 +28,12 @@ type core[B any] struct {
 
 // set replaces the set. Cores that a bundle holds stay until they are released,
 // even if they are not in the new set.
-func (c *cores[B]) set(indices []jamq.CoreIndex) {
+func (c *cores) set(indices []jamq.CoreIndex) {
 	before := c.list
-	c.list, c.free = make([]core[B], 0, len(indices)), 0
+	c.list, c.free = make([]core, 0, len(indices)), 0
 	for _, index := range indices {
-		now := core[B]{index: index}
-		if i := slices.IndexFunc(before, func(old core[B]) bool { return old.index == index }); i >= 0 {
+		now := core{index: index}
+		if i := slices.IndexFunc(before, func(old core) bool { return old.index == index }); i >= 0 {
 			now.holder = before[i].holder
 		}
 		if now.holder == nil {
@@ -50,7 +50,7 @@ func (c *cores[B]) set(indices []jamq.CoreIndex) {
 }
 
 // inUse returns the number of cores in the set.
-func (c *cores[B]) inUse() int {
+func (c *cores) inUse() int {
 	n := 0
 	for i := range c.list {
 		if !c.list[i].leaving {
@@ -61,7 +61,7 @@ func (c *cores[B]) inUse() int {
 }
 
 // indices returns the cores in the set.
-func (c *cores[B]) indices() []jamq.CoreIndex {
+func (c *cores) indices() []jamq.CoreIndex {
 	var out []jamq.CoreIndex
 	for i := range c.list {
 		if !c.list[i].leaving {
@@ -74,7 +74,7 @@ func (c *cores[B]) indices() []jamq.CoreIndex {
 // acquire gives a bundle a free core, unless it holds one already, and reports
 // whether it holds one now. It prefers cores that can take a report in the next
 // block, then the order of the set.
-func (c *cores[B]) acquire(it *item[B], freeOnChain func(jamq.CoreIndex) bool) bool {
+func (c *cores) acquire(it *item, freeOnChain func(jamq.CoreIndex) bool) bool {
 	if it.holdsCore {
 		return true
 	}
@@ -101,12 +101,12 @@ func (c *cores[B]) acquire(it *item[B], freeOnChain func(jamq.CoreIndex) bool) b
 }
 
 // release takes a bundle's core back, if it holds one.
-func (c *cores[B]) release(it *item[B]) {
+func (c *cores) release(it *item) {
 	if !it.holdsCore {
 		return
 	}
 	it.holdsCore = false
-	i := slices.IndexFunc(c.list, func(k core[B]) bool { return k.holder == it })
+	i := slices.IndexFunc(c.list, func(k core) bool { return k.holder == it })
 	if c.list[i].leaving {
 		c.list = slices.Delete(c.list, i, i+1)
 		return
@@ -116,7 +116,7 @@ func (c *cores[B]) release(it *item[B]) {
 }
 
 // changeCores processes a Cores event.
-func (q *Queue[B]) changeCores(ev Cores) error {
+func (q *Queue) changeCores(ev Cores) error {
 	if err := validateCores(&q.cfg.Spec, ev.Cores); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnknownEvent, err)
 	}
@@ -126,4 +126,4 @@ func (q *Queue[B]) changeCores(ev Cores) error {
 }
 
 // Cores returns the cores that packages are sent to.
-func (q *Queue[B]) Cores() []jamq.CoreIndex { return q.cores.indices() }
+func (q *Queue) Cores() []jamq.CoreIndex { return q.cores.indices() }

@@ -28,7 +28,7 @@ type Delay struct {
 // there is none. In normal operation a bundle waits briefly, so a host should
 // raise an alarm only after a long wait. A wait may have no end. Only the host
 // can end it then, with [GiveUp].
-func (q *Queue[B]) Delayed() (Delay, bool) {
+func (q *Queue) Delayed() (Delay, bool) {
 	for place := max(q.active, q.frontier); place < q.end(); place++ {
 		if it := q.at(place); it.state < Guaranteed && !it.left() {
 			return q.delayOf(it), true
@@ -37,7 +37,7 @@ func (q *Queue[B]) Delayed() (Delay, bool) {
 	return Delay{}, false
 }
 
-func (q *Queue[B]) delayOf(it *item[B]) Delay {
+func (q *Queue) delayOf(it *item) Delay {
 	since, t := it.queuedAt, it.troubles()
 	if p := q.predecessor(it); p != nil {
 		if v := p.live(); v != nil {
@@ -52,7 +52,7 @@ func (q *Queue[B]) delayOf(it *item[B]) Delay {
 
 // waitsFor describes the event that the first bundle without a submitted
 // package waits for.
-func (q *Queue[B]) waitsFor(it *item[B]) string {
+func (q *Queue) waitsFor(it *item) string {
 	t := it.troubles()
 	admission := q.admissible(it)
 	switch {

@@ -18,7 +18,7 @@ func (s *scene) useless(context jamq.RefineContext) {
 	s.builds = nil
 	s.hashes++
 	context.Prerequisites = b.Prerequisites
-	s.step(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{2, s.hashes}, Context: context, Bundle: b.Bundle})
+	s.step(Built{Ticket: b.Ticket, Package: jamq.PackageHash{2, s.hashes}, Context: context, Bundle: b.Bundle})
 }
 
 // If the lookup anchor of a package is too old (D3), the package is not built
@@ -67,7 +67,7 @@ func TestOldLookupAnchorNeedsNoNewBlock(t *testing.T) {
 	s.step(FinalizedBlock{Hash: final})
 	require.Len(t, s.builds, 1)
 	b := s.builds[0]
-	s.step(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{9}, Bundle: b.Bundle, Context: jamq.RefineContext{
+	s.step(Built{Ticket: b.Ticket, Package: jamq.PackageHash{9}, Bundle: b.Bundle, Context: jamq.RefineContext{
 		Anchor: b.Anchor.Hash, LookupAnchorSlot: slotOf(final),
 	}})
 	require.Len(t, s.sends, 1)
@@ -161,7 +161,7 @@ func TestDelayedSince(t *testing.T) {
 	require.Equal(t, Delay{Number: 1, Since: enqueued, Reason: "a package is being built"}, delay)
 	b := s.builds[0]
 	s.builds = nil
-	s.step(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{1}, Context: jamq.RefineContext{Anchor: b.Anchor.Hash, LookupAnchorSlot: 8}})
+	s.step(Built{Ticket: b.Ticket, Package: jamq.PackageHash{1}, Context: jamq.RefineContext{Anchor: b.Anchor.Hash, LookupAnchorSlot: 8}})
 	delay, _ = s.q.Delayed()
 	require.Equal(t, Delay{Number: 2, Since: s.now, Reason: "a package is being built"}, delay)
 	s.run()
@@ -180,7 +180,7 @@ func TestHostPrerequisites(t *testing.T) {
 	build := func(prerequisites ...jamq.PackageHash) error {
 		b := s.builds[0]
 		s.hashes++
-		return s.try(Built[string]{
+		return s.try(Built{
 			Ticket: b.Ticket, Package: jamq.PackageHash{byte(b.Number), byte(b.Version), s.hashes}, Bundle: b.Bundle,
 			Context: jamq.RefineContext{Anchor: jamq.HeaderHash{'a', 7}, LookupAnchorSlot: s.slot, Prerequisites: prerequisites},
 		})

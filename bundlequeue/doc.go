@@ -53,7 +53,7 @@
 //
 // A driver that must survive a crash writes each step to a journal before it
 // carries out the effects ([AppendRecord]), and from time to time a snapshot
-// ([AppendSnapshot]). After a restart it restores and replays ([Restore],
+// ([Queue.AppendSnapshot]). After a restart it restores and replays ([Restore],
 // [Replay]), and carries out the unanswered effects ([Queue.Open]). The restored
 // queue is equal to the old one, byte for byte. Limits, times and cores may be
 // configured differently.

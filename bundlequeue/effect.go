@@ -17,7 +17,7 @@ type Effect interface {
 }
 
 // Build requests a package. The host answers with [Built] or [BuildFailed].
-type Build[B any] struct {
+type Build struct {
 	// Ticket identifies this request. The answer repeats it. It is unique
 	// within a queue.
 	Ticket uint64
@@ -28,7 +28,7 @@ type Build[B any] struct {
 	// Bundle is the bundle as it was enqueued. The queue shares it with the
 	// host, so the host must copy it before changing it. Execute it on the
 	// block's pre-state, not on the current head.
-	Bundle B
+	Bundle []byte
 	// Core is the core that the package will be sent to.
 	Core jamq.CoreIndex
 	// Offset is how many blocks the anchor lies behind the newest block, at
@@ -50,7 +50,7 @@ type Build[B any] struct {
 
 // Send requests that a package is sent to a guarantor. The host answers with
 // [Sent].
-type Send[B any] struct {
+type Send struct {
 	// Ticket identifies this request. The answer repeats it. It is unique
 	// within a queue.
 	Ticket uint64
@@ -59,7 +59,7 @@ type Send[B any] struct {
 	Version int
 	Package jamq.PackageHash
 	// Bundle is the Bundle of the [Built] event.
-	Bundle B
+	Bundle []byte
 	// Core is the core whose guarantors should receive the package.
 	Core jamq.CoreIndex
 	// Attempt counts from 1. Choose another guarantor for each attempt, because
@@ -119,14 +119,14 @@ type Died struct {
 // The host answers with [TakenBack] when the transactions are safe. Until then
 // the queue keeps the bundle, so that a crash in between loses nothing (see
 // [Queue.Open]), and counts it against its depth.
-type Failed[B any] struct {
+type Failed struct {
 	// Ticket identifies this effect. The answer repeats it.
 	Ticket uint64
 	// Number, Commitment and Bundle are those of Enqueue. After a Rekey event,
 	// Number is the present one.
 	Number     uint64
 	Commitment common.Hash
-	Bundle     B
+	Bundle     []byte
 	// Cause is the number of the bundle that failed first: Number itself, or a
 	// lower one.
 	Cause uint64
@@ -148,20 +148,20 @@ type Resurrected struct {
 	Package jamq.PackageHash
 }
 
-func (Build[B]) isEffect()    {}
-func (Send[B]) isEffect()     {}
+func (Build) isEffect()       {}
+func (Send) isEffect()        {}
 func (Changed) isEffect()     {}
 func (Died) isEffect()        {}
-func (Failed[B]) isEffect()   {}
+func (Failed) isEffect()      {}
 func (Resurrected) isEffect() {}
 
 // String returns one line, such as "build 3v1 core=0 anchor=7/9:a1b2c3d4 min=none needs=1".
-func (e Build[B]) String() string {
+func (e Build) String() string {
 	return fmt.Sprintf("build %dv%d core=%d anchor=%v min=%v needs=%d", e.Number, e.Version, e.Core, e.Anchor, e.MinAnchor, len(e.Prerequisites))
 }
 
 // String returns one line, such as "send 3v1 core=0 attempt=2".
-func (e Send[B]) String() string {
+func (e Send) String() string {
 	return fmt.Sprintf("send %dv%d core=%d attempt=%d", e.Number, e.Version, e.Core, e.Attempt)
 }
 
@@ -181,7 +181,7 @@ func (e Died) String() string {
 }
 
 // String returns one line, such as "failed 3: block 3: 6 packages lost".
-func (e Failed[B]) String() string { return fmt.Sprintf("failed %d: %s", e.Number, e.Reason) }
+func (e Failed) String() string { return fmt.Sprintf("failed %d: %s", e.Number, e.Reason) }
 
 // String returns one line, such as "resurrected a1b2c3d4: accumulated after its death".
 func (e Resurrected) String() string {

@@ -28,7 +28,7 @@ type Reserve struct {
 
 // Enqueue adds an executed bundle. Its number must be reserved, or be the next
 // one: see [Queue.Next].
-type Enqueue[B any] struct {
+type Enqueue struct {
 	// Number is the rollup block number.
 	Number uint64
 	// Commitment identifies this execution of the block. All versions of the
@@ -46,7 +46,7 @@ type Enqueue[B any] struct {
 	Parent common.Hash
 	// Bundle is the data that the host builds packages from. The queue never
 	// changes it.
-	Bundle B
+	Bundle []byte
 }
 
 // Release ends a reservation. All bundles after it fail, because they were
@@ -102,7 +102,7 @@ type Cores struct {
 // A package that can no longer be accumulated is not refused, because the chain
 // changed while it was built. The queue returns a [Died] effect with the
 // reason, and requests another package.
-type Built[B any] struct {
+type Built struct {
 	// Ticket is the Ticket of the Build effect.
 	Ticket uint64
 	// Package is the hash of the package's bytes. It must differ from the
@@ -114,7 +114,7 @@ type Built[B any] struct {
 	// the bundle's package dies with them (rule D4).
 	Context jamq.RefineContext
 	// Bundle is passed on in the [Send] effects of this version.
-	Bundle B
+	Bundle []byte
 }
 
 // BuildFailed answers [Build] if no package could be built. The bundle does not
@@ -212,13 +212,13 @@ type TakenBack struct {
 type Tick struct{}
 
 func (Reserve) isEvent()        {}
-func (Enqueue[B]) isEvent()     {}
+func (Enqueue) isEvent()        {}
 func (Release) isEvent()        {}
 func (Rekey) isEvent()          {}
 func (GiveUp) isEvent()         {}
 func (Resize) isEvent()         {}
 func (Cores) isEvent()          {}
-func (Built[B]) isEvent()       {}
+func (Built) isEvent()          {}
 func (BuildFailed) isEvent()    {}
 func (Sent) isEvent()           {}
 func (Imported) isEvent()       {}

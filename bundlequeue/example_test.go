@@ -11,7 +11,7 @@ import (
 func ExampleQueue_Step() {
 	genesis := jamq.Block{Hash: jamq.HeaderHash{1}}
 	first := jamq.Block{Hash: jamq.HeaderHash{2}, Parent: genesis.Hash, Slot: 1}
-	queue, err := bundlequeue.New[string](bundlequeue.DefaultConfig(jamq.Tiny()), genesis)
+	queue, err := bundlequeue.New(bundlequeue.DefaultConfig(jamq.Tiny()), genesis)
 	if err != nil {
 		panic(err)
 	}
@@ -19,8 +19,8 @@ func ExampleQueue_Step() {
 	pkg := jamq.PackageHash{0xaa}
 	events := []bundlequeue.Event{
 		bundlequeue.Imported{Block: first, Best: first.Hash},
-		bundlequeue.Enqueue[string]{Number: 1, Bundle: "block 1"},
-		bundlequeue.Built[string]{Ticket: 1, Package: pkg, Context: jamq.RefineContext{
+		bundlequeue.Enqueue{Number: 1, Bundle: []byte("block 1")},
+		bundlequeue.Built{Ticket: 1, Package: pkg, Context: jamq.RefineContext{
 			Anchor: genesis.Hash, AnchorSlot: genesis.Slot,
 			// Without a final lookup anchor the package is dead when it is
 			// built (D3).

@@ -21,7 +21,7 @@ import (
 //   - finality stalled, and the lookup anchor became too old (D3)
 //   - the package died with a package that it names (D4, D6), or could not be
 //     reported because that package was not (D2)
-func (q *Queue[B]) isLoss(v *version[B]) bool {
+func (q *Queue) isLoss(v *version) bool {
 	if !v.accepted && !v.refused {
 		return false
 	}
@@ -39,7 +39,7 @@ func (q *Queue[B]) isLoss(v *version[B]) bool {
 }
 
 // needsOne reports whether a version names a package for which is returns true.
-func (q *Queue[B]) needsOne(v *version[B], is func(Standing) bool) bool {
+func (q *Queue) needsOne(v *version, is func(Standing) bool) bool {
 	return slices.ContainsFunc(v.fate.Prerequisites(), func(pkg jamq.PackageHash) bool {
 		p, ok := q.evidence.Fate(pkg)
 		return ok && is(p.Standing())
@@ -47,7 +47,7 @@ func (q *Queue[B]) needsOne(v *version[B], is func(Standing) bool) bool {
 }
 
 // losses returns how many packages of a bundle were lost.
-func (it *item[B]) losses() int {
+func (it *item) losses() int {
 	n := 0
 	for _, v := range it.versions {
 		if v.lost {
@@ -59,13 +59,13 @@ func (it *item[B]) losses() int {
 
 // ended reports whether a bundle gets no more packages, because too many were
 // lost or the host gave it up.
-func (q *Queue[B]) ended(it *item[B]) bool {
+func (q *Queue) ended(it *item) bool {
 	return it.troubles().givenUp != "" || it.losses() > q.cfg.MaxVersionRetries
 }
 
 // advance moves the frontier to the first bundle that is not guaranteed, and
 // returns that bundle, or nil.
-func (q *Queue[B]) advance() *item[B] {
+func (q *Queue) advance() *item {
 	q.frontier = max(q.frontier, q.active)
 	for it := q.at(q.frontier); it != nil; it = q.at(q.frontier) {
 		if it.state < Guaranteed {
@@ -80,7 +80,7 @@ func (q *Queue[B]) advance() *item[B] {
 // after it, if it has ended and no chain can accumulate any of their packages.
 // A package that is dead on the finalized chain is dead on every future chain,
 // so the same transactions may be packed again with any anchor.
-func (q *Queue[B]) fail() {
+func (q *Queue) fail() {
 	first := q.advance()
 	if first == nil || first.state == Reserved || !q.ended(first) || first.live() != nil {
 		return
@@ -103,7 +103,7 @@ func (q *Queue[B]) fail() {
 // failFrom hands back a bundle and all bundles after it, because their
 // pre-state does not exist any more. lost is the number of lost packages of the
 // first one, if they are the reason.
-func (q *Queue[B]) failFrom(first *item[B], lost int, reason string) {
+func (q *Queue) failFrom(first *item, lost int, reason string) {
 	failed := q.items[first.place-q.firstPlace:]
 	cause := first.number
 	for _, it := range failed {
@@ -120,7 +120,7 @@ func (q *Queue[B]) failFrom(first *item[B], lost int, reason string) {
 		q.emit(Changed{Number: it.number, Commitment: it.commitment, From: from, To: FailedState, Core: it.core})
 		if from != Reserved {
 			q.ticket++
-			f := Failed[B]{Ticket: q.ticket, Number: it.number, Commitment: it.commitment, Bundle: it.bundle, Cause: cause, Lost: lost, Reason: reason}
+			f := Failed{Ticket: q.ticket, Number: it.number, Commitment: it.commitment, Bundle: it.bundle, Cause: cause, Lost: lost, Reason: reason}
 			q.returned = append(q.returned, f)
 			q.emit(f)
 		}
@@ -135,7 +135,7 @@ const maxReason = 1024
 
 // giveUp processes a GiveUp event: it drops the open request and all packages
 // that were not sent.
-func (q *Queue[B]) giveUp(ev GiveUp) error {
+func (q *Queue) giveUp(ev GiveUp) error {
 	it := q.find(ev.Number)
 	if it == nil || it.state == Reserved || it.state == Finalized {
 		return fmt.Errorf("%w: no bundle %d that can be given up", ErrWrongNumber, ev.Number)
@@ -149,7 +149,7 @@ func (q *Queue[B]) giveUp(ev GiveUp) error {
 	}
 	it.inTrouble().givenUp = reason
 	q.closeRequest(it)
-	it.versions = slices.DeleteFunc(it.versions, func(v *version[B]) bool {
+	it.versions = slices.DeleteFunc(it.versions, func(v *version) bool {
 		if !v.sent {
 			q.forget(v)
 		}
@@ -160,7 +160,7 @@ func (q *Queue[B]) giveUp(ev GiveUp) error {
 }
 
 // takenBack forgets a failed bundle that the host has taken back.
-func (q *Queue[B]) takenBack(ev TakenBack) error {
+func (q *Queue) takenBack(ev TakenBack) error {
 	for i := range q.returned {
 		if q.returned[i].Ticket == ev.Ticket {
 			q.returned = slices.Delete(q.returned, i, i+1)

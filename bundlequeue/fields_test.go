@@ -42,8 +42,8 @@ func TestEveryFieldIsSaved(t *testing.T) {
 	q.buildTimes = []int{1, 2, 3}
 	q.base, q.spent = common.Hash{23}, []spent{{common.Hash{24}, 25}}
 
-	r := wire.NewReader(q.appendBody(nil, text{}))
-	back := read(q.cfg, r, text{}, func(b []byte) (Evidence, error) { return restoreChain(q.cfg.Spec, b) })
+	r := wire.NewReader(q.appendBody(nil))
+	back := read(q.cfg, r, func(b []byte) (Evidence, error) { return restoreChain(q.cfg.Spec, b) })
 	require.NoError(t, r.Done())
 	again, w := back.items[1], back.items[1].versions[0]
 	require.Same(t, again, back.builds[10])
@@ -52,12 +52,12 @@ func TestEveryFieldIsSaved(t *testing.T) {
 	require.Equal(t, q.base, back.base)
 	require.Equal(t, q.spent, back.spent)
 	require.Equal(t, map[common.Hash]struct{}{{2}: {}, {23}: {}, {24}: {}}, back.commitments)
-	require.Equal(t, q.appendBody(nil, text{}), back.appendBody(nil, text{}))
+	require.Equal(t, q.appendBody(nil), back.appendBody(nil))
 
 	// The fields that a snapshot does not hold are derived from the rest.
-	derived := func(it *item[string], v *version[string]) (item[string], version[string]) {
+	derived := func(it *item, v *version) (item, version) {
 		i, w := *it, *v
-		i.versions, i.turn, i.touched, i.waiting = nil, minheap.Entry[int64, *item[string]]{}, false, false
+		i.versions, i.turn, i.touched, i.waiting = nil, minheap.Entry[int64, *item]{}, false, false
 		w.item, w.fate = nil, nil
 		return i, w
 	}

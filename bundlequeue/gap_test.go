@@ -19,12 +19,12 @@ func TestLossCountsForSuccessor(t *testing.T) {
 		h.block(nil)
 	}
 	h.step(bundlequeue.FinalizedBlock{Hash: h.last})
-	h.step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"})
+	h.step(bundlequeue.Enqueue{Number: 1, Bundle: []byte("1")})
 	sent, versions := map[uint64]jamq.PackageHash{}, map[uint64]int{}
 	serve := func() {
 		for range 3 {
 			for _, e := range h.q.Open() {
-				if b, ok := e.(bundlequeue.Build[string]); ok {
+				if b, ok := e.(bundlequeue.Build); ok {
 					sent[b.Number], _ = h.built(b, h.slot)
 					versions[b.Number]++
 				}
@@ -32,7 +32,7 @@ func TestLossCountsForSuccessor(t *testing.T) {
 		}
 	}
 	serve()
-	h.step(bundlequeue.Enqueue[string]{Number: 2, Bundle: "2"})
+	h.step(bundlequeue.Enqueue{Number: 2, Bundle: []byte("2")})
 	serve()
 	one := false
 	ownLosses := 0
@@ -54,7 +54,7 @@ func TestLossCountsForSuccessor(t *testing.T) {
 		h.step(bundlequeue.FinalizedBlock{Hash: h.last})
 		serve()
 		for _, e := range h.log {
-			if f, ok := e.(bundlequeue.Failed[string]); ok {
+			if f, ok := e.(bundlequeue.Failed); ok {
 				t.Fatalf("bundle %d failed (%s): the network lost %d package of it, want at least 2 with MaxVersionRetries 1", f.Number, f.Reason, ownLosses)
 			}
 		}
@@ -73,7 +73,7 @@ func TestContinueB1(t *testing.T) {
 				h.block(nil)
 			}
 			h.step(bundlequeue.FinalizedBlock{Hash: handHash('m', 2)})
-			b := builds(h.step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"}))[0]
+			b := builds(h.step(bundlequeue.Enqueue{Number: 1, Bundle: []byte("1")}))[0]
 			one, _ := h.built(b, h.slot) // anchored at block 4
 			root := jamq.Block{Hash: handHash('z', 1), Parent: h.last, Slot: h.slot + 1}
 			_, err := h.q.Step(h.now, bundlequeue.Continue{Root: root, State: state})

@@ -25,7 +25,7 @@ func TestGiveUpBeforeAnythingLeft(t *testing.T) {
 		"2v0 queued → failed at none",
 		"failed 2: block 1: given up by the host: its witness is too large",
 	}, s.log)
-	require.ErrorIs(t, s.try(Built[string]{Ticket: s.builds[0].Ticket}), ErrNotExpected)
+	require.ErrorIs(t, s.try(Built{Ticket: s.builds[0].Ticket}), ErrNotExpected)
 	require.ErrorIs(t, s.try(GiveUp{Number: 1}), ErrWrongNumber)
 }
 
@@ -38,7 +38,7 @@ func TestGiveUpWhileAPackageIsOut(t *testing.T) {
 	require.Len(t, s.run(), 2)
 	s.step(GiveUp{Number: 1})
 	s.blocks(4) // 1v1 dies at height 10
-	s.sends = slices.DeleteFunc(s.sends, func(e Send[string]) bool { return e.Number == 2 })
+	s.sends = slices.DeleteFunc(s.sends, func(e Send) bool { return e.Number == 2 })
 	for range 30 {
 		s.now = s.now.Add(time.Minute)
 		s.step(Tick{})
@@ -135,9 +135,9 @@ func TestContinueDecidesPackages(t *testing.T) {
 
 	undecided := state
 	undecided.Cores = []chainview.CoreReport{{}, {Package: sent[1], Since: 89}}
-	before := AppendSnapshot[string](nil, text{}, s.q)
+	before := s.q.AppendSnapshot(nil)
 	require.ErrorIs(t, s.try(Continue{Root: root, State: undecided, Accumulated: sent[:1]}), chainview.ErrUndecided)
-	require.Equal(t, before, AppendSnapshot[string](nil, text{}, s.q))
+	require.Equal(t, before, s.q.AppendSnapshot(nil))
 
 	s.log = nil
 	s.step(Continue{Root: root, State: state, Accumulated: sent[:1]})

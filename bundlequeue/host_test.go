@@ -21,7 +21,7 @@ func handHash(fork byte, n int) jamq.HeaderHash {
 // hand is a queue whose blocks and packages are made by hand, one after another.
 type hand struct {
 	t      *testing.T
-	q      *bundlequeue.Queue[string]
+	q      *bundlequeue.Queue
 	now    time.Time
 	last   jamq.HeaderHash
 	slot   jamq.Slot
@@ -36,7 +36,7 @@ func newHand(t *testing.T, change func(*bundlequeue.Config)) *hand {
 		change(&cfg)
 	}
 	root := jamq.Block{Hash: handHash('r', 0)}
-	q, err := bundlequeue.New[string](cfg, root)
+	q, err := bundlequeue.New(cfg, root)
 	require.NoError(t, err)
 	return &hand{t: t, q: q, now: handTime, last: root.Hash}
 }
@@ -76,23 +76,23 @@ func (h *hand) block(change func(*jamq.Block)) []bundlequeue.Effect {
 	return h.step(bundlequeue.Imported{Block: b, Best: b.Hash})
 }
 
-func builds(out []bundlequeue.Effect) (all []bundlequeue.Build[string]) {
+func builds(out []bundlequeue.Effect) (all []bundlequeue.Build) {
 	for _, e := range out {
-		if b, ok := e.(bundlequeue.Build[string]); ok {
+		if b, ok := e.(bundlequeue.Build); ok {
 			all = append(all, b)
 		}
 	}
 	return all
 }
 
-func (h *hand) built(b bundlequeue.Build[string], look jamq.Slot, extra ...jamq.PackageHash) (jamq.PackageHash, []bundlequeue.Effect) {
+func (h *hand) built(b bundlequeue.Build, look jamq.Slot, extra ...jamq.PackageHash) (jamq.PackageHash, []bundlequeue.Effect) {
 	h.t.Helper()
 	h.pkgs++
 	pkg := jamq.PackageHash{h.pkgs, 0xcc}
-	out := h.step(bundlequeue.Built[string]{Ticket: b.Ticket, Package: pkg, Bundle: b.Bundle, Context: jamq.RefineContext{
+	out := h.step(bundlequeue.Built{Ticket: b.Ticket, Package: pkg, Bundle: b.Bundle, Context: jamq.RefineContext{
 		Anchor: b.Anchor.Hash, LookupAnchorSlot: look, Prerequisites: append(b.Prerequisites, extra...)}})
 	for _, e := range out {
-		if s, ok := e.(bundlequeue.Send[string]); ok && s.Package == pkg {
+		if s, ok := e.(bundlequeue.Send); ok && s.Package == pkg {
 			out = append(out, h.step(bundlequeue.Sent{Ticket: s.Ticket, OK: true})...)
 		}
 	}
@@ -116,12 +116,12 @@ func wholeState(fork byte, last jamq.Slot) (root jamq.Block, state chainview.Sta
 // that predecessor as a prerequisite, although its report is not in recent history at the root.
 func TestContinueNamesPackageOutOfHistory(t *testing.T) {
 	h := newFinalHand(t)
-	out := h.step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"})
+	out := h.step(bundlequeue.Enqueue{Number: 1, Bundle: []byte("1")})
 	p, _ := h.built(builds(out)[0], h.slot)
 	root, state := wholeState('z', 100)
 	h.slot, h.last = 100, root.Hash
 	h.step(bundlequeue.Continue{Root: root, State: state, Accumulated: []jamq.PackageHash{p}})
-	out = h.step(bundlequeue.Enqueue[string]{Number: 2, Bundle: "2"})
+	out = h.step(bundlequeue.Enqueue{Number: 2, Bundle: []byte("2")})
 	out = append(out, h.block(nil)...)
 	require.Len(t, builds(out), 1)
 	for _, b := range builds(out) {
@@ -134,8 +134,8 @@ func TestContinueNamesPackageOutOfHistory(t *testing.T) {
 // report.
 func TestContinueWithoutRecentHistory(t *testing.T) {
 	h := newFinalHand(t)
-	anchorOf := func(out []bundlequeue.Effect) bundlequeue.Build[string] { return builds(out)[0] }
-	b := anchorOf(h.step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"}))
+	anchorOf := func(out []bundlequeue.Effect) bundlequeue.Build { return builds(out)[0] }
+	b := anchorOf(h.step(bundlequeue.Enqueue{Number: 1, Bundle: []byte("1")}))
 	h.built(b, h.slot)
 	root := jamq.Block{Hash: handHash('z', 1), Parent: h.last, Slot: h.slot + 1}
 	_, err := h.q.Step(h.now, bundlequeue.Continue{Root: root, State: chainview.State{}})
@@ -144,7 +144,7 @@ func TestContinueWithoutRecentHistory(t *testing.T) {
 
 func TestContinueShortRecentHistory(t *testing.T) {
 	h := newFinalHand(t)
-	b := builds(h.step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"}))[0]
+	b := builds(h.step(bundlequeue.Enqueue{Number: 1, Bundle: []byte("1")}))[0]
 	h.built(b, h.slot)
 	root := jamq.Block{Hash: handHash('z', 1), Parent: h.last, Slot: h.slot + 1}
 	_, err := h.q.Step(h.now, bundlequeue.Continue{Root: root, State: chainview.State{Recent: []chainview.RecentBlock{{Hash: h.last, Slot: h.slot}, {Hash: root.Hash, Slot: root.Slot}}}})
@@ -155,13 +155,13 @@ func TestContinueShortRecentHistory(t *testing.T) {
 func TestRekeyKeepsNumbersInBounds(t *testing.T) {
 	h := newHand(t, nil)
 	for n := range uint64(3) {
-		h.step(bundlequeue.Enqueue[string]{Number: n + 1, Bundle: "x"})
+		h.step(bundlequeue.Enqueue{Number: n + 1, Bundle: []byte("x")})
 	}
 	const most = 1 << 60
 	h.step(bundlequeue.Rekey{From: 3, To: most})
 	_, err := h.q.Step(h.now, bundlequeue.Rekey{From: 2, To: most})
 	require.ErrorIs(t, err, bundlequeue.ErrWrongNumber)
-	_, err = bundlequeue.Restore(bundlequeue.DefaultConfig(jamq.Tiny()), plain{}, bundlequeue.AppendSnapshot(nil, plain{}, h.q))
+	_, err = bundlequeue.Restore(bundlequeue.DefaultConfig(jamq.Tiny()), h.q.AppendSnapshot(nil))
 	require.NoError(t, err)
 }
 
@@ -171,7 +171,7 @@ func TestNextWakeReservation(t *testing.T) {
 	for range 10 {
 		h.block(nil)
 	}
-	b := builds(h.step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"}))[0]
+	b := builds(h.step(bundlequeue.Enqueue{Number: 1, Bundle: []byte("1")}))[0]
 	p, _ := h.built(b, h.slot)
 	h.step(bundlequeue.Reserve{Number: 2})
 	h.now = h.now.Add(2 * time.Minute)
@@ -192,20 +192,20 @@ func TestToldFailureHold(t *testing.T) {
 	spec := jamq.Tiny()
 	cfg, tc := bundlequeue.DefaultConfig(spec), told.DefaultConfig(spec)
 	cfg.MaxVersionRetries = 0
-	s, err := told.New[string](cfg, tc)
+	s, err := told.New(cfg, tc)
 	require.NoError(t, err)
 	now := handTime
-	_, err = s.Step(now, bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"})
+	_, err = s.Step(now, bundlequeue.Enqueue{Number: 1, Bundle: []byte("1")})
 	require.NoError(t, err)
 	job, _ := s.Dequeue()
 	pkg := jamq.PackageHash{1}
-	_, err = s.MarkSubmitted(now, job, pkg, jamq.RefineContext{}, "b")
+	_, err = s.MarkSubmitted(now, job, pkg, jamq.RefineContext{}, []byte("b"))
 	require.NoError(t, err)
 	now = now.Add(time.Second)
 	_, err = s.OnTimeoutOrFailure(now, pkg)
 	require.NoError(t, err)
 	tc.FailureHold *= 2
-	s, _, err = told.Restore(cfg, tc, plain{}, s.AppendSnapshot(nil, plain{}))
+	s, _, err = told.Restore(cfg, tc, s.AppendSnapshot(nil))
 	require.NoError(t, err)
 	for range 20 {
 		at, ok := s.Queue().NextWake(now)
@@ -226,13 +226,13 @@ func TestUntilFinalAfterFinalityMoved(t *testing.T) {
 	for range 22 { // finality stalls for nearly L = 24 slots
 		h.block(nil)
 	}
-	b := builds(h.step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"}))[0]
+	b := builds(h.step(bundlequeue.Enqueue{Number: 1, Bundle: []byte("1")}))[0]
 	for range 3 {
 		h.block(nil)
 	}
 	h.step(bundlequeue.FinalizedBlock{Hash: h.last}) // during the build
 	for _, e := range h.q.Open() {
-		if again, ok := e.(bundlequeue.Build[string]); ok {
+		if again, ok := e.(bundlequeue.Build); ok {
 			b = again
 		}
 	}
@@ -263,12 +263,12 @@ func TestLateForkIsNoGap(t *testing.T) {
 // Rebuilding after Continue: BuildBlocks.
 func TestBuildBlocksAfterContinue(t *testing.T) {
 	h := newFinalHand(t)
-	b := builds(h.step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"}))[0]
+	b := builds(h.step(bundlequeue.Enqueue{Number: 1, Bundle: []byte("1")}))[0]
 	root, state := wholeState('z', 18)
 	h.slot = 18
 	h.step(bundlequeue.Continue{Root: root, State: state})
 	for _, e := range h.q.Open() {
-		if again, ok := e.(bundlequeue.Build[string]); ok {
+		if again, ok := e.(bundlequeue.Build); ok {
 			b = again
 		}
 	}

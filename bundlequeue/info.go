@@ -51,7 +51,7 @@ type VersionInfo struct {
 
 // Info describes the bundle with the given number. It returns false if the
 // queue does not hold the bundle. The result shares no memory with the queue.
-func (q *Queue[B]) Info(number uint64) (Info, bool) {
+func (q *Queue) Info(number uint64) (Info, bool) {
 	it := q.find(number)
 	if it == nil {
 		return Info{}, false
@@ -70,7 +70,7 @@ func (q *Queue[B]) Info(number uint64) (Info, bool) {
 }
 
 // Infos describes all bundles in the queue, sorted by number.
-func (q *Queue[B]) Infos() []Info {
+func (q *Queue) Infos() []Info {
 	infos := make([]Info, 0, len(q.items))
 	for _, it := range q.items {
 		info, _ := q.Info(it.number)
@@ -140,7 +140,7 @@ type Stats struct {
 }
 
 // Stats returns a summary of the queue.
-func (q *Queue[B]) Stats() Stats {
+func (q *Queue) Stats() Stats {
 	s := Stats{
 		Base: q.next, Next: q.next, Depth: q.depth, Cores: q.cores.inUse(), BuildBlocks: q.BuildBlocks(),
 		Count: q.counts, Totals: q.total,
@@ -153,7 +153,7 @@ func (q *Queue[B]) Stats() Stats {
 
 // Expects reports whether the queue waits for the answer to the Build or Send
 // effect with this ticket.
-func (q *Queue[B]) Expects(ticket uint64) bool {
+func (q *Queue) Expects(ticket uint64) bool {
 	return q.builds[ticket] != nil || q.sends[ticket] != nil
 }
 
@@ -161,7 +161,7 @@ func (q *Queue[B]) Expects(ticket uint64) bool {
 // a [Built] event and has not forgotten it. The queue forgets packages of
 // failed and retired bundles, packages that died before they were sent, and
 // packages that can never be accumulated and do not count as lost.
-func (q *Queue[B]) Holds(pkg jamq.PackageHash) bool { return q.versions[pkg] != nil }
+func (q *Queue) Holds(pkg jamq.PackageHash) bool { return q.versions[pkg] != nil }
 
 // Pending returns how many bundles in the queue are not final.
-func (q *Queue[B]) Pending() int { return int(q.end() - q.active) }
+func (q *Queue) Pending() int { return int(q.end() - q.active) }

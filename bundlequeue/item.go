@@ -14,17 +14,17 @@ import (
 type instant int64
 
 // item is one bundle in the queue.
-type item[B any] struct {
+type item struct {
 	number     uint64
 	place      uint64 // counts all items ever queued
 	commitment common.Hash
 	awaited    *common.Hash // in Reserved: the Parent of the bundle after it, or nil
-	bundle     B
+	bundle     []byte
 	state      State
 
 	// versions are the packages that were sent and the one to be sent, oldest
 	// first.
-	versions []*version[B]
+	versions []*version
 	// deadSince is the latest block of death among the pruned versions, or nil
 	// if there are none.
 	deadSince *anchor.Point
@@ -37,8 +37,8 @@ type item[B any] struct {
 	holdsCore bool
 	touched   bool // in Queue.touched
 
-	turn    minheap.Entry[int64, *item[B]] // in Queue.due or Queue.waiting
-	waiting bool                           // turn is in Queue.waiting
+	turn    minheap.Entry[int64, *item] // in Queue.due or Queue.waiting
+	waiting bool                        // turn is in Queue.waiting
 
 	// notBefore is when the next build may begin. In Reserved, it is when the
 	// reservation ends.
@@ -65,7 +65,7 @@ type trouble struct {
 }
 
 // troubles returns a copy of the bundle's trouble.
-func (it *item[B]) troubles() trouble {
+func (it *item) troubles() trouble {
 	if it.trouble == nil {
 		return trouble{}
 	}
@@ -73,7 +73,7 @@ func (it *item[B]) troubles() trouble {
 }
 
 // inTrouble returns the bundle's trouble for modification.
-func (it *item[B]) inTrouble() *trouble {
+func (it *item) inTrouble() *trouble {
 	if it.trouble == nil {
 		it.trouble = new(trouble)
 	}
@@ -82,15 +82,14 @@ func (it *item[B]) inTrouble() *trouble {
 
 // hasBundle reports whether the item holds the host's bundle: from Enqueue
 // until the block is final.
-func (it *item[B]) hasBundle() bool { return it.state != Reserved && it.state != Finalized }
+func (it *item) hasBundle() bool { return it.state != Reserved && it.state != Finalized }
 
 // dropBundles releases the host's data of a final bundle, which may be large
 // and is not needed any more.
-func (it *item[B]) dropBundles() {
-	var none B
-	it.bundle = none
+func (it *item) dropBundles() {
+	it.bundle = nil
 	for _, v := range it.versions {
-		v.bundle = none
+		v.bundle = nil
 	}
 }
 
@@ -108,11 +107,11 @@ type request struct {
 }
 
 // version is one package of a bundle.
-type version[B any] struct {
-	item   *item[B]
+type version struct {
+	item   *item
 	number int
 	pkg    jamq.PackageHash
-	bundle B
+	bundle []byte
 	fate   Fate
 
 	// sent is true once a Send effect was returned. The package may be on the
@@ -134,14 +133,14 @@ type version[B any] struct {
 	sentHeight    uint64 // best height at the first send
 }
 
-func (v *version[B]) dead() bool        { return v.fate.Standing().Dead != anchor.Alive }
-func (v *version[B]) reported() bool    { return v.fate.Standing().Reported }
-func (v *version[B]) accumulated() bool { return v.fate.Standing().Accumulated }
+func (v *version) dead() bool        { return v.fate.Standing().Dead != anchor.Alive }
+func (v *version) reported() bool    { return v.fate.Standing().Reported }
+func (v *version) accumulated() bool { return v.fate.Standing().Accumulated }
 
 // winner returns the version that the best chain has accumulated. If there is
 // none, it returns a reported version that is not dead, or nil.
-func (it *item[B]) winner() *version[B] {
-	var reported *version[B]
+func (it *item) winner() *version {
+	var reported *version
 	for _, v := range it.versions {
 		s := v.fate.Standing()
 		if s.Accumulated {
@@ -157,7 +156,7 @@ func (it *item[B]) winner() *version[B] {
 // live returns the version that may still be accumulated, or nil. On a valid
 // chain there is at most one: if the anchor of a version is on the chain, all
 // earlier versions are dead.
-func (it *item[B]) live() *version[B] {
+func (it *item) live() *version {
 	if w := it.winner(); w != nil {
 		return w
 	}
@@ -171,14 +170,14 @@ func (it *item[B]) live() *version[B] {
 
 // left reports whether the live version of a bundle was sent. Its successor may
 // be sent then (promise B3: packages are sent in order).
-func (it *item[B]) left() bool {
+func (it *item) left() bool {
 	v := it.live()
 	return v != nil && v.sent
 }
 
 // derive returns the state of the bundle on the best chain, the version that
 // determines it, and the block that proves it.
-func (it *item[B]) derive() (State, *version[B], anchor.Point) {
+func (it *item) derive() (State, *version, anchor.Point) {
 	if w := it.winner(); w != nil {
 		s := w.fate.Status()
 		if !s.Accumulated.IsZero() {

@@ -121,10 +121,10 @@ func failedRebuild(t *testing.T) {
 
 func rebuildOnPreState(t *testing.T) {
 	s := newScene(t, nil)
-	s.step(Enqueue[string]{Number: 1, Commitment: common.Hash{7}, Bundle: "on the state after 0"})
+	s.step(Enqueue{Number: 1, Commitment: common.Hash{7}, Bundle: []byte("on the state after 0")})
 	for range 12 {
 		for _, b := range s.builds {
-			require.Equal(t, "on the state after 0", b.Bundle)
+			require.Equal(t, "on the state after 0", string(b.Bundle))
 		}
 		s.run()
 		s.block(nil)
@@ -139,7 +139,7 @@ func restartRemembers(t *testing.T) {
 	s.enqueue(1)
 	s.enqueue(2)
 	s.answer()
-	back, err := Restore[string](s.q.cfg, text{}, AppendSnapshot[string](nil, text{}, s.q))
+	back, err := Restore(s.q.cfg, s.q.AppendSnapshot(nil))
 	require.NoError(t, err)
 	require.Equal(t, s.q.Open(), back.Open())
 	require.Len(t, back.Open(), 2)
@@ -147,7 +147,7 @@ func restartRemembers(t *testing.T) {
 
 // The queue never calls its host, so the host cannot cause a deadlock.
 func noCallbacks(t *testing.T) {
-	q := reflect.TypeFor[Queue[string]]()
+	q := reflect.TypeFor[Queue]()
 	for i := range q.NumField() {
 		require.NotContains(t, []reflect.Kind{reflect.Func, reflect.Chan}, q.Field(i).Type.Kind(), q.Field(i).Name)
 		require.NotContains(t, q.Field(i).Type.String(), "sync.")

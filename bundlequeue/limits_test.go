@@ -16,18 +16,18 @@ import (
 func TestLimitsSurviveSnapshotsAndRecords(t *testing.T) {
 	cfg := DefaultConfig(jamq.Tiny())
 	cfg.MaxQueueDepth, cfg.FirstNumber = maxDepth, most-1
-	q, err := New[string](cfg, jamq.Block{Hash: jamq.HeaderHash{'g'}})
+	q, err := New(cfg, jamq.Block{Hash: jamq.HeaderHash{'g'}})
 	require.NoError(t, err)
-	_, err = Restore[string](cfg, text{}, AppendSnapshot[string](nil, text{}, q))
+	_, err = Restore(cfg, q.AppendSnapshot(nil))
 	require.NoError(t, err)
 
 	s := newScene(t, nil)
 	s.step(Resize{Depth: maxDepth})
-	_, _, err = DecodeRecord[string](text{}, s.records[len(s.records)-1])
+	_, _, err = DecodeRecord(s.records[len(s.records)-1])
 	require.NoError(t, err)
 	s.enqueue(1)
 	s.step(Rekey{From: 1, To: most})
-	_, err = Restore[string](s.q.cfg, text{}, AppendSnapshot[string](nil, text{}, s.q))
+	_, err = Restore(s.q.cfg, s.q.AppendSnapshot(nil))
 	require.NoError(t, err)
 	require.ErrorIs(t, s.try(Rekey{From: most, To: most + 1}), ErrWrongNumber)
 	require.ErrorIs(t, s.try(Resize{Depth: maxDepth + 1}), ErrUnknownEvent)
@@ -73,14 +73,14 @@ func TestRekeyNeverReachesFinalNumbers(t *testing.T) {
 // changed.
 func TestUselessBuildsDelay(t *testing.T) {
 	for name, c := range map[string]struct {
-		context func(Build[string]) jamq.RefineContext
+		context func(Build) jamq.RefineContext
 		reason  anchor.Reason
 		waits   string
 	}{
-		"old lookup anchor": {func(b Build[string]) jamq.RefineContext {
+		"old lookup anchor": {func(b Build) jamq.RefineContext {
 			return jamq.RefineContext{Anchor: b.Anchor.Hash, LookupAnchorSlot: 1, Prerequisites: b.Prerequisites}
 		}, anchor.LookupExpired, "finality does not move"},
-		"anchor on another fork": {func(b Build[string]) jamq.RefineContext {
+		"anchor on another fork": {func(b Build) jamq.RefineContext {
 			return jamq.RefineContext{Anchor: jamq.HeaderHash{0xee}, LookupAnchorSlot: 40, Prerequisites: b.Prerequisites}
 		}, anchor.OtherFork, "no new block"},
 	} {
@@ -97,7 +97,7 @@ func TestUselessBuildsDelay(t *testing.T) {
 					s.builds = s.builds[1:]
 					builds++
 					s.log = nil
-					s.step(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{1, byte(builds)}, Context: c.context(b), Bundle: "x"})
+					s.step(Built{Ticket: b.Ticket, Package: jamq.PackageHash{1, byte(builds)}, Context: c.context(b), Bundle: []byte("x")})
 					require.Contains(t, s.log[0], fmt.Sprintf("dead 1v%d since", builds))
 					require.Contains(t, s.log[0], c.reason.String())
 				}
@@ -134,7 +134,7 @@ func TestUnknownAnchor(t *testing.T) {
 	s.blocks(3)
 	s.enqueue(1)
 	b := s.builds[0]
-	built := Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{1}, Context: jamq.RefineContext{Anchor: jamq.HeaderHash{0xee}}}
+	built := Built{Ticket: b.Ticket, Package: jamq.PackageHash{1}, Context: jamq.RefineContext{Anchor: jamq.HeaderHash{0xee}}}
 	err := s.try(built)
 	require.ErrorIs(t, err, ErrUnknownAnchor)
 	require.ErrorIs(t, err, ErrInadmissible)

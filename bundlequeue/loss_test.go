@@ -127,7 +127,7 @@ func failsAfter(t *testing.T, reason anchor.Reason, answer Sent, need chainview.
 	c := &givenEvidence{fates: make(map[jamq.PackageHash]*givenFate)}
 	cfg := DefaultConfig(jamq.Tiny())
 	cfg.MaxVersionRetries = 0
-	q, err := NewWith[string](cfg, c)
+	q, err := NewWith(cfg, c)
 	require.NoError(t, err)
 	step := func(ev Event) []Effect {
 		effects, err := q.Step(jamq.CommonEra(), ev)
@@ -137,16 +137,16 @@ func failsAfter(t *testing.T, reason anchor.Reason, answer Sent, need chainview.
 	}
 	foreign, pkg := jamq.PackageHash{9}, jamq.PackageHash{1}
 	c.fates[foreign] = &givenFate{status: need}
-	build := step(Enqueue[string]{Number: 1})[1].(Build[string])
-	effects := step(Built[string]{Ticket: build.Ticket, Package: pkg, Context: jamq.RefineContext{Prerequisites: []jamq.PackageHash{foreign}}})
-	answer.Ticket = effects[len(effects)-1].(Send[string]).Ticket
+	build := step(Enqueue{Number: 1})[1].(Build)
+	effects := step(Built{Ticket: build.Ticket, Package: pkg, Context: jamq.RefineContext{Prerequisites: []jamq.PackageHash{foreign}}})
+	answer.Ticket = effects[len(effects)-1].(Send).Ticket
 	step(answer)
 	c.fates[pkg].status.Dead, c.fates[pkg].settled, c.changed = reason, SettledDead, []jamq.PackageHash{pkg}
 	effects = step(Tick{})
 	switch last := effects[len(effects)-1].(type) {
-	case Failed[string]:
+	case Failed:
 		return true
-	case Build[string]:
+	case Build:
 		require.Equal(t, 2, last.Version)
 	default:
 		t.Fatalf("have %v, want a failure or another build", effects)
@@ -190,7 +190,7 @@ func TestOnlyLossesEndABundle(t *testing.T) {
 				continue
 			}
 			s.hashes++
-			s.step(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{s.hashes, 2}, Context: jamq.RefineContext{Anchor: other}})
+			s.step(Built{Ticket: b.Ticket, Package: jamq.PackageHash{s.hashes, 2}, Context: jamq.RefineContext{Anchor: other}})
 		}
 		s.now = s.now.Add(time.Minute)
 		s.block(nil)

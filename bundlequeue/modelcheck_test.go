@@ -189,7 +189,7 @@ func (w *world) encode() []byte {
 
 // start returns the state in which all bundles are enqueued on a chain of two blocks.
 func (m *model) start(left budget) (*state, error) {
-	q, err := New[string](m.cfg, jamq.Block{Hash: blockHash(0)})
+	q, err := New(m.cfg, jamq.Block{Hash: blockHash(0)})
 	if err != nil {
 		return nil, err
 	}
@@ -211,27 +211,27 @@ func (m *model) start(left budget) (*state, error) {
 
 // executed is a bundle that was executed on the last one. Its commitment begins
 // with its name. Each failure of a bundle has a new ticket, so none repeats.
-func executed(q *Queue[string], name int) Enqueue[string] {
-	return Enqueue[string]{
-		Number: q.Next(), Commitment: common.Hash{byte(name), 1, byte(q.ticket), byte(q.ticket >> 8)}, Parent: q.Head(), Bundle: string(rune('0' + name)),
+func executed(q *Queue, name int) Enqueue {
+	return Enqueue{
+		Number: q.Next(), Commitment: common.Hash{byte(name), 1, byte(q.ticket), byte(q.ticket >> 8)}, Parent: q.Head(), Bundle: []byte(string(rune('0' + name))),
 	}
 }
 
 // step feeds the queue an event and takes its effects to the world.
-func (m *model) step(s *state, q *Queue[string], ev Event) error {
+func (m *model) step(s *state, q *Queue, ev Event) error {
 	effects, err := q.Step(jamq.CommonEra().Add(s.w.now), ev)
 	if err != nil {
 		return fmt.Errorf("%T refused: %w", ev, err)
 	}
 	for _, e := range effects {
 		switch e := e.(type) {
-		case Build[string]:
+		case Build:
 			s.w.builds = append(s.w.builds, e)
-		case Send[string]:
+		case Send:
 			s.w.sends = append(s.w.sends, e)
 			s.w.packages[e.Package[0]-1].sent = true
 			s.w.packages[e.Package[0]-1].core = int8(e.Core)
-		case Failed[string]:
+		case Failed:
 			s.w.handedBack = append(s.w.handedBack, int8(e.Bundle[0]-'0'))
 			if err := m.step(s, q, TakenBack{Ticket: e.Ticket}); err != nil {
 				return err
@@ -243,7 +243,7 @@ func (m *model) step(s *state, q *Queue[string], ev Event) error {
 
 // seal ends a move: it executes returned bundles again, checks the state, and
 // stores the queue.
-func (m *model) seal(s *state, q *Queue[string]) error {
+func (m *model) seal(s *state, q *Queue) error {
 	for len(s.w.handedBack) > 0 {
 		name := s.w.handedBack[0]
 		s.w.handedBack = s.w.handedBack[1:]
@@ -263,15 +263,15 @@ func (m *model) seal(s *state, q *Queue[string]) error {
 	}
 	// Counters would tell states apart that behave alike.
 	q.total, q.delays = Totals{}, anchor.NewDelays(&m.cfg.Spec)
-	s.queue = squeeze(q.appendBody(make([]byte, 0, 4096), text{}))
+	s.queue = squeeze(q.appendBody(make([]byte, 0, 4096)))
 	return nil
 }
 
 // restore takes the queue out again. That this gives the very same queue is one of the things that
 // the search proves.
-func (m *model) restore(s *state) (*Queue[string], error) {
+func (m *model) restore(s *state) (*Queue, error) {
 	r := wire.NewReader(stretch(s.queue))
-	q := read(m.cfg, r, text{}, func(b []byte) (Evidence, error) { return restoreChain(m.cfg.Spec, b) })
+	q := read(m.cfg, r, func(b []byte) (Evidence, error) { return restoreChain(m.cfg.Spec, b) })
 	return q, r.Done()
 }
 
@@ -306,7 +306,7 @@ func stretch(b []byte) []byte {
 }
 
 // compare checks what the queue believes against what the world knows.
-func (w *world) compare(q *Queue[string]) error {
+func (w *world) compare(q *Queue) error {
 	have := 0
 	for _, it := range q.items {
 		have |= 1 << it.commitment[0]
@@ -404,7 +404,7 @@ func (m *model) endsWell(s *state) (*state, error) {
 // move is something that can happen.
 type move struct {
 	text func() string
-	make func(m *model, s *state, q *Queue[string]) error
+	make func(m *model, s *state, q *Queue) error
 }
 
 // search is one search of the model: how many losses a bundle survives, which

@@ -52,7 +52,7 @@ func (w *world) moves() []move {
 
 func (w *world) answerBuild(ok bool) move {
 	e := w.builds[0]
-	return move{func() string { return fmt.Sprintf("%v: %v", e, ok) }, func(m *model, s *state, q *Queue[string]) error {
+	return move{func() string { return fmt.Sprintf("%v: %v", e, ok) }, func(m *model, s *state, q *Queue) error {
 		b := s.w.builds[0]
 		s.w.builds = s.w.builds[1:]
 		if q.builds[b.Ticket] == nil {
@@ -70,13 +70,13 @@ func (w *world) answerBuild(ok bool) move {
 }
 
 // built hands the queue a new package.
-func (m *model) built(s *state, q *Queue[string], b Build[string], anchor int8) error {
+func (m *model) built(s *state, q *Queue, b Build, anchor int8) error {
 	pkg := wpackage{name: int8(b.Bundle[0] - '0'), anchor: anchor, look: s.w.lookup(anchor), needs: none}
 	if len(b.Prerequisites) > 0 {
 		pkg.needs = int8(b.Prerequisites[0][0]) - 1
 	}
 	s.w.packages = append(s.w.packages, pkg)
-	built := Built[string]{Ticket: b.Ticket, Package: packageHash(int8(len(s.w.packages) - 1)), Bundle: b.Bundle}
+	built := Built{Ticket: b.Ticket, Package: packageHash(int8(len(s.w.packages) - 1)), Bundle: b.Bundle}
 	built.Context = jamq.RefineContext{Anchor: blockHash(anchor), LookupAnchorSlot: jamq.Slot(pkg.look), Prerequisites: b.Prerequisites}
 	return m.step(s, q, built)
 }
@@ -86,7 +86,7 @@ func (m *model) built(s *state, q *Queue[string], b Build[string], anchor int8) 
 // answers with BuildFailed.
 func (w *world) carelessBuild(older bool) move {
 	e := w.builds[0]
-	return move{func() string { return fmt.Sprintf("%v: careless, older anchor: %v", e, older) }, func(m *model, s *state, q *Queue[string]) error {
+	return move{func() string { return fmt.Sprintf("%v: careless, older anchor: %v", e, older) }, func(m *model, s *state, q *Queue) error {
 		b := s.w.builds[0]
 		s.w.builds = s.w.builds[1:]
 		s.w.left.careless--
@@ -102,7 +102,7 @@ func (w *world) carelessBuild(older bool) move {
 			}
 		} else if n := len(it.versions); !older && n > 0 {
 			v := it.versions[n-1]
-			err = m.step(s, q, Built[string]{Ticket: b.Ticket, Package: v.pkg, Bundle: b.Bundle, Context: jamq.RefineContext{
+			err = m.step(s, q, Built{Ticket: b.Ticket, Package: v.pkg, Bundle: b.Bundle, Context: jamq.RefineContext{
 				Anchor: b.Anchor.Hash, LookupAnchorSlot: b.Anchor.Slot, Prerequisites: b.Prerequisites,
 			}})
 		} else {
@@ -117,7 +117,7 @@ func (w *world) carelessBuild(older bool) move {
 
 func (w *world) answerSend(ok bool) move {
 	e := w.sends[0]
-	return move{func() string { return fmt.Sprintf("%v: %v", e, ok) }, func(m *model, s *state, q *Queue[string]) error {
+	return move{func() string { return fmt.Sprintf("%v: %v", e, ok) }, func(m *model, s *state, q *Queue) error {
 		e := s.w.sends[0]
 		s.w.sends = s.w.sends[1:]
 		if q.sends[e.Ticket] == nil {
@@ -138,7 +138,7 @@ func (w *world) everReported(pkg int8) bool {
 // loseSend answers a send with a failure. The package never arrives.
 func (w *world) loseSend() move {
 	e := w.sends[0]
-	return move{func() string { return fmt.Sprintf("%v: never arrives", e) }, func(m *model, s *state, q *Queue[string]) error {
+	return move{func() string { return fmt.Sprintf("%v: never arrives", e) }, func(m *model, s *state, q *Queue) error {
 		e := s.w.sends[0]
 		s.w.sends = s.w.sends[1:]
 		s.w.left.outages--
@@ -152,7 +152,7 @@ func (w *world) loseSend() move {
 
 // changeCores takes core 1 out of the set, or puts it back.
 func (w *world) changeCores() move {
-	return move{func() string { return "change cores" }, func(m *model, s *state, q *Queue[string]) error {
+	return move{func() string { return "change cores" }, func(m *model, s *state, q *Queue) error {
 		s.w.left.cores--
 		cores := []jamq.CoreIndex{0, 1}
 		if len(q.Cores()) == len(cores) {
@@ -172,7 +172,7 @@ func (w *world) canFinalize() bool {
 }
 
 func (w *world) finalize() move {
-	return move{func() string { return "finalize" }, func(m *model, s *state, q *Queue[string]) error {
+	return move{func() string { return "finalize" }, func(m *model, s *state, q *Queue) error {
 		i := s.w.best
 		for s.w.blocks[i].parent != s.w.final {
 			i = s.w.blocks[i].parent
@@ -183,7 +183,7 @@ func (w *world) finalize() move {
 }
 
 func (w *world) reorg(to int8) move {
-	return move{func() string { return fmt.Sprintf("reorg to b%d", to) }, func(m *model, s *state, q *Queue[string]) error {
+	return move{func() string { return fmt.Sprintf("reorg to b%d", to) }, func(m *model, s *state, q *Queue) error {
 		s.w.best = to
 		s.w.left.reorgs--
 		return m.step(s, q, Imported{Block: jamq.Block{Hash: blockHash(to)}, Best: blockHash(to)})
@@ -263,7 +263,7 @@ func (w *world) block(parent int8, slots uint8, available [worldCores]bool, repo
 	name := func() string {
 		return fmt.Sprintf("block b%d on b%d after %d slots, available %v, reports %v", next, parent, slots, available, reported)
 	}
-	return move{name, func(m *model, s *state, q *Queue[string]) error {
+	return move{name, func(m *model, s *state, q *Queue) error {
 		s.w.left.blocks--
 		if s.w.canFinalize() {
 			s.w.left.stalls--

@@ -9,14 +9,14 @@ import (
 // CanEnqueue reports whether the queue would accept another bundle now. Bundles
 // that are Queued, Reserved, or failed and not taken back count against its
 // depth.
-func (q *Queue[B]) CanEnqueue() bool { return q.waitingBundles() < q.depth }
+func (q *Queue) CanEnqueue() bool { return q.waitingBundles() < q.depth }
 
-func (q *Queue[B]) waitingBundles() int {
+func (q *Queue) waitingBundles() int {
 	return q.counts[Queued] + q.counts[Reserved] + len(q.returned)
 }
 
 // mayAdd checks whether a bundle with this number can be appended.
-func (q *Queue[B]) mayAdd(number uint64) error {
+func (q *Queue) mayAdd(number uint64) error {
 	if number != q.next || number >= 2*most-1 {
 		return fmt.Errorf("%w: bundle %d, want %d", ErrWrongNumber, number, q.next)
 	}
@@ -27,21 +27,21 @@ func (q *Queue[B]) mayAdd(number uint64) error {
 }
 
 // add appends a bundle with the next number.
-func (q *Queue[B]) add() *item[B] {
-	it := &item[B]{number: q.next, place: q.end()}
+func (q *Queue) add() *item {
+	it := &item{number: q.next, place: q.end()}
 	q.append(it)
 	q.next++
 	q.plan(it)
 	return it
 }
 
-func (q *Queue[B]) append(it *item[B]) {
+func (q *Queue) append(it *item) {
 	it.turn.Value = it
 	q.items = append(q.items, it)
 	q.counts[it.state]++
 }
 
-func (q *Queue[B]) reserve(now instant, ev Reserve) error {
+func (q *Queue) reserve(now instant, ev Reserve) error {
 	if err := q.mayAdd(ev.Number); err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (q *Queue[B]) reserve(now instant, ev Reserve) error {
 	return nil
 }
 
-func (q *Queue[B]) enqueue(now instant, ev Enqueue[B]) error {
+func (q *Queue) enqueue(now instant, ev Enqueue) error {
 	it, place := q.find(ev.Number), q.end()
 	if it == nil {
 		if err := q.mayAdd(ev.Number); err != nil {
@@ -72,7 +72,7 @@ func (q *Queue[B]) enqueue(now instant, ev Enqueue[B]) error {
 	return nil
 }
 
-func (q *Queue[B]) release(ev Release) error {
+func (q *Queue) release(ev Release) error {
 	it := q.find(ev.Number)
 	if it == nil || it.state != Reserved {
 		return fmt.Errorf("%w: %d is not reserved", ErrWrongNumber, ev.Number)
@@ -83,13 +83,13 @@ func (q *Queue[B]) release(ev Release) error {
 
 // expireReservation releases an expired reservation if its bundle is the first
 // that is not guaranteed.
-func (q *Queue[B]) expireReservation() {
+func (q *Queue) expireReservation() {
 	if it := q.advance(); it != nil && it.state == Reserved && q.now >= it.notBefore {
 		q.failFrom(it, 0, fmt.Sprintf("number %d was reserved and never filled", it.number))
 	}
 }
 
-func (q *Queue[B]) rekey(ev Rekey) error {
+func (q *Queue) rekey(ev Rekey) error {
 	it := q.find(ev.From)
 	if it == nil || it.state == Finalized {
 		return fmt.Errorf("%w: no bundle %d that is not final", ErrWrongNumber, ev.From)
@@ -111,7 +111,7 @@ func (q *Queue[B]) rekey(ev Rekey) error {
 	return nil
 }
 
-func (q *Queue[B]) resize(ev Resize) error {
+func (q *Queue) resize(ev Resize) error {
 	if ev.Depth < 1 || ev.Depth > maxDepth {
 		return fmt.Errorf("%w: depth %d, want 1 to %d", ErrUnknownEvent, ev.Depth, maxDepth)
 	}
@@ -121,7 +121,7 @@ func (q *Queue[B]) resize(ev Resize) error {
 
 // Commitment returns the commitment of a bundle. It returns false if the queue
 // does not hold the bundle, or if the number is only reserved.
-func (q *Queue[B]) Commitment(number uint64) (common.Hash, bool) {
+func (q *Queue) Commitment(number uint64) (common.Hash, bool) {
 	it := q.find(number)
 	if it == nil || it.state == Reserved {
 		return common.Hash{}, false

@@ -14,7 +14,7 @@ func TestNumbers(t *testing.T) {
 	require.Empty(t, s.builds, "2 waits for what 1 will be")
 	s.enqueue(1)
 	require.Len(t, s.builds, 1)
-	require.ErrorIs(t, s.try(Enqueue[string]{Number: 1}), ErrWrongNumber)
+	require.ErrorIs(t, s.try(Enqueue{Number: 1}), ErrWrongNumber)
 	require.ErrorIs(t, s.try(Release{Number: 1}), ErrWrongNumber)
 
 	// A number that is given up takes those after it along, and is used again.

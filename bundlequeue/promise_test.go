@@ -19,7 +19,7 @@ func (s *scene) build(at jamq.HeaderHash, prerequisites ...jamq.PackageHash) jam
 	s.builds = nil
 	s.hashes++
 	pkg := jamq.PackageHash{byte(b.Number), byte(b.Version), s.hashes}
-	s.step(Built[string]{
+	s.step(Built{
 		Ticket: b.Ticket, Package: pkg, Bundle: b.Bundle,
 		Context: jamq.RefineContext{Anchor: at, LookupAnchorSlot: s.slot, Prerequisites: prerequisites},
 	})
@@ -93,7 +93,7 @@ func TestBuiltForAnotherPredecessor(t *testing.T) {
 		s.builds = nil
 		s.blocks(2) // 1v1 is dead
 		s.run()     // 1v2
-		s.builds, s.log = []Build[string]{late}, nil
+		s.builds, s.log = []Build{late}, nil
 		s.build(s.parentOf(1), late.Prerequisites...)
 		require.Contains(t, s.log[0], anchor.Overtaken.String())
 	})
@@ -162,19 +162,19 @@ func (s *scene) parentOf(blocks int) jamq.HeaderHash {
 
 // queueWithGivenEvidence returns a queue whose evidence the test sets, after two
 // packages of bundle 1 were sent.
-func queueWithGivenEvidence(t *testing.T) (c *givenEvidence, q *Queue[string], first, second *givenFate) {
+func queueWithGivenEvidence(t *testing.T) (c *givenEvidence, q *Queue, first, second *givenFate) {
 	t.Helper()
 	c = &givenEvidence{fates: make(map[jamq.PackageHash]*givenFate)}
-	q, err := NewWith[string](DefaultConfig(jamq.Tiny()), c)
+	q, err := NewWith(DefaultConfig(jamq.Tiny()), c)
 	require.NoError(t, err)
-	effects, err := q.Step(jamq.CommonEra(), Enqueue[string]{Number: 1})
+	effects, err := q.Step(jamq.CommonEra(), Enqueue{Number: 1})
 	require.NoError(t, err)
 	for i := range byte(2) {
-		build := effects[len(effects)-1].(Build[string])
+		build := effects[len(effects)-1].(Build)
 		pkg := jamq.PackageHash{i + 1}
-		effects, err = q.Step(jamq.CommonEra(), Built[string]{Ticket: build.Ticket, Package: pkg})
+		effects, err = q.Step(jamq.CommonEra(), Built{Ticket: build.Ticket, Package: pkg})
 		require.NoError(t, err)
-		_, err = q.Step(jamq.CommonEra(), Sent{Ticket: effects[len(effects)-1].(Send[string]).Ticket, OK: true})
+		_, err = q.Step(jamq.CommonEra(), Sent{Ticket: effects[len(effects)-1].(Send).Ticket, OK: true})
 		require.NoError(t, err)
 		if i == 0 {
 			c.fates[pkg].status.Dead, c.changed = anchor.AnchorExpired, []jamq.PackageHash{pkg}
@@ -214,10 +214,10 @@ func TestFirstReportWins(t *testing.T) {
 // another order.
 func TestFinalInOrder(t *testing.T) {
 	c := &givenEvidence{fates: make(map[jamq.PackageHash]*givenFate)}
-	q, err := NewWith[string](DefaultConfig(jamq.Tiny()), c)
+	q, err := NewWith(DefaultConfig(jamq.Tiny()), c)
 	require.NoError(t, err)
-	c.play(t, q, Enqueue[string]{Number: 1})
-	c.play(t, q, Enqueue[string]{Number: 2})
+	c.play(t, q, Enqueue{Number: 1})
+	c.play(t, q, Enqueue{Number: 2})
 	states := func() (out []State) {
 		for _, info := range q.Infos() {
 			out = append(out, info.State)
@@ -238,17 +238,17 @@ func TestFinalInOrder(t *testing.T) {
 
 // play feeds a queue an event, builds what it asks for, and returns the numbers of bundles that
 // fail. The package of a bundle has the bundle's number as its first byte.
-func (c *givenEvidence) play(t *testing.T, q *Queue[string], ev Event) (failed []uint64) {
+func (c *givenEvidence) play(t *testing.T, q *Queue, ev Event) (failed []uint64) {
 	t.Helper()
 	effects, err := q.Step(jamq.CommonEra(), ev)
 	require.NoError(t, err)
 	require.NoError(t, q.Check())
 	for _, e := range effects {
 		switch e := e.(type) {
-		case Build[string]:
+		case Build:
 			pkg := jamq.PackageHash{byte(e.Number)}
-			failed = append(failed, c.play(t, q, Built[string]{Ticket: e.Ticket, Package: pkg, Context: jamq.RefineContext{Prerequisites: e.Prerequisites}})...)
-		case Failed[string]:
+			failed = append(failed, c.play(t, q, Built{Ticket: e.Ticket, Package: pkg, Context: jamq.RefineContext{Prerequisites: e.Prerequisites}})...)
+		case Failed:
 			failed = append(failed, e.Number)
 		}
 	}
@@ -371,12 +371,12 @@ func TestOpenAsksForAnAnchorThatServes(t *testing.T) {
 	}
 	s.blocks(12)
 	s.restart()
-	again := s.q.Open()[0].(Build[string])
+	again := s.q.Open()[0].(Build)
 	require.Equal(t, s.builds[0].Ticket, again.Ticket)
 	require.Equal(t, s.builds[0].MinAnchor, again.MinAnchor)
 	require.GreaterOrEqual(t, again.Anchor.Height, again.MinAnchor.Height)
 	require.Greater(t, again.Anchor.Height, s.builds[0].Anchor.Height, "the chain grew meanwhile")
-	s.builds, s.sends = []Build[string]{again}, nil
+	s.builds, s.sends = []Build{again}, nil
 	require.Len(t, s.run(), 1)
 }
 
@@ -392,7 +392,7 @@ func TestOpenRequestKeepsItsMinimum(t *testing.T) {
 	s.enqueue(2)
 	require.Equal(t, done, s.builds[0].MinAnchor.Hash)
 	s.restart()
-	again := s.q.Open()[0].(Build[string])
+	again := s.q.Open()[0].(Build)
 	require.Equal(t, done, again.MinAnchor.Hash)
 	require.Equal(t, done, again.Anchor.Hash)
 }
@@ -400,10 +400,10 @@ func TestOpenRequestKeepsItsMinimum(t *testing.T) {
 // B2: a bundle is not handed back while a package of a bundle after it may be accumulated.
 func TestFailureWaitsForSuccessors(t *testing.T) {
 	c := &givenEvidence{fates: make(map[jamq.PackageHash]*givenFate)}
-	q, err := NewWith[string](DefaultConfig(jamq.Tiny()), c)
+	q, err := NewWith(DefaultConfig(jamq.Tiny()), c)
 	require.NoError(t, err)
-	c.play(t, q, Enqueue[string]{Number: 1})
-	c.play(t, q, Enqueue[string]{Number: 2})
+	c.play(t, q, Enqueue{Number: 1})
+	c.play(t, q, Enqueue{Number: 2})
 	die := func(pkg jamq.PackageHash) []uint64 {
 		c.fates[pkg].status.Dead, c.fates[pkg].settled, c.changed = anchor.AnchorExpired, SettledDead, []jamq.PackageHash{pkg}
 		return c.play(t, q, Tick{})
@@ -419,7 +419,7 @@ func TestFailedBundlesWait(t *testing.T) {
 	s.enqueue(1)
 	s.step(GiveUp{Number: 1})
 	require.False(t, s.q.CanEnqueue())
-	require.ErrorIs(t, s.try(Enqueue[string]{Number: 1}), ErrQueueFull)
+	require.ErrorIs(t, s.try(Enqueue{Number: 1}), ErrQueueFull)
 	s.step(TakenBack{Ticket: s.failed[0].Ticket})
 	require.True(t, s.q.CanEnqueue())
 }

@@ -20,7 +20,7 @@ import (
 //
 // The cost of a step depends on the bundles that its event changes, not on the
 // size of the queue.
-type Queue[B any] struct {
+type Queue struct {
 	cfg      Config
 	evidence Evidence
 	blocks   Blocks  // of the evidence
@@ -28,7 +28,7 @@ type Queue[B any] struct {
 
 	// items are the bundles in order. Those before active are finalized. Those
 	// before frontier are at least guaranteed.
-	items            []*item[B]
+	items            []*item
 	firstPlace       uint64 // of items[0]
 	active, frontier uint64 // places
 	next             uint64 // number of the next bundle
@@ -38,23 +38,23 @@ type Queue[B any] struct {
 	// a depth other than the configured one.
 	depth   int
 	resized bool
-	cores   cores[B]
+	cores   cores
 
-	versions map[jamq.PackageHash]*version[B] // all versions by hash
-	builds   map[uint64]*item[B]              // open requests by ticket
-	sends    map[uint64]*version[B]
+	versions map[jamq.PackageHash]*version // all versions by hash
+	builds   map[uint64]*item              // open requests by ticket
+	sends    map[uint64]*version
 	ticket   uint64 // last ticket issued
 
 	base        common.Hash              // commitment of the bundle before items[0], or zero
 	spent       []spent                  // of failed bundles, oldest first
 	commitments map[common.Hash]struct{} // of base, items and spent, without zero
 	// due holds the bundles with a core, ordered by the time of their next send.
-	due minheap.Heap[int64, *item[B]]
+	due minheap.Heap[int64, *item]
 	// waiting holds the bundles without a core that are not guaranteed, ordered
 	// by place.
-	waiting minheap.Heap[int64, *item[B]]
+	waiting minheap.Heap[int64, *item]
 
-	returned []Failed[B]    // failed and not taken back
+	returned []Failed       // failed and not taken back
 	delays   *anchor.Delays // between sending and reporting
 	// buildTimes are the durations of the last builds in blocks, newest last:
 	// see BuildBlocks.
@@ -64,18 +64,18 @@ type Queue[B any] struct {
 
 	// blocked is the bundle at which the last step stopped starting bundles. It
 	// is nil if all cores were in use first.
-	blocked *item[B]
+	blocked *item
 
 	// The following fields are used within a step only.
 	out     []Effect
-	touched []*item[B]
-	dueNow  []*item[B] // of sendDue
+	touched []*item
+	dueNow  []*item // of sendDue
 }
 
 // New returns an empty queue whose evidence is imported JAM blocks. root is a
 // final block; the host imports the blocks after it. The error wraps
 // [ErrInvalidConfig] or jamq.ErrInvalidBlock.
-func New[B any](cfg Config, root jamq.Block) (*Queue[B], error) {
+func New(cfg Config, root jamq.Block) (*Queue, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -83,27 +83,27 @@ func New[B any](cfg Config, root jamq.Block) (*Queue[B], error) {
 	if err != nil {
 		return nil, err
 	}
-	return empty[B](cfg, c), nil
+	return empty(cfg, c), nil
 }
 
 // NewWith returns an empty queue with evidence other than imported blocks: see
 // package told. evidence must be new, and no other queue may use it. The error
 // wraps [ErrInvalidConfig].
-func NewWith[B any](cfg Config, evidence Evidence) (*Queue[B], error) {
+func NewWith(cfg Config, evidence Evidence) (*Queue, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return empty[B](cfg, evidence), nil
+	return empty(cfg, evidence), nil
 }
 
-func empty[B any](cfg Config, evidence Evidence) *Queue[B] {
+func empty(cfg Config, evidence Evidence) *Queue {
 	cfg.Cores = slices.Clone(cfg.Cores)
-	q := &Queue[B]{
+	q := &Queue{
 		cfg: cfg, evidence: evidence, blocks: evidence.Blocks(),
 		next: cfg.FirstNumber, least: cfg.FirstNumber, depth: cfg.MaxQueueDepth,
-		versions:    make(map[jamq.PackageHash]*version[B]),
-		builds:      make(map[uint64]*item[B]),
-		sends:       make(map[uint64]*version[B]),
+		versions:    make(map[jamq.PackageHash]*version),
+		builds:      make(map[uint64]*item),
+		sends:       make(map[uint64]*version),
 		commitments: make(map[common.Hash]struct{}),
 		delays:      anchor.NewDelays(&cfg.Spec),
 	}
@@ -112,19 +112,19 @@ func empty[B any](cfg Config, evidence Evidence) *Queue[B] {
 }
 
 // Next returns the number that the next bundle must have.
-func (q *Queue[B]) Next() uint64 { return q.next }
+func (q *Queue) Next() uint64 { return q.next }
 
 // Best returns the head of the best JAM chain that the queue knows. It is zero
 // if the evidence does not know blocks.
-func (q *Queue[B]) Best() anchor.Point { return q.blocks.Best() }
+func (q *Queue) Best() anchor.Point { return q.blocks.Best() }
 
 // Finalized returns the last finalized JAM block that the queue knows. It is
 // zero if the evidence does not know blocks.
-func (q *Queue[B]) Finalized() anchor.Point { return q.blocks.Finalized() }
+func (q *Queue) Finalized() anchor.Point { return q.blocks.Finalized() }
 
 // Knows reports whether the queue imported the JAM block with this hash, as far
 // as it remembers.
-func (q *Queue[B]) Knows(hash jamq.HeaderHash) bool { return q.blocks.Knows(hash) }
+func (q *Queue) Knows(hash jamq.HeaderHash) bool { return q.blocks.Knows(hash) }
 
 // Step processes one event at time now and returns the effects that the host
 // must carry out, in order.
@@ -150,7 +150,7 @@ func (q *Queue[B]) Knows(hash jamq.HeaderHash) bool { return q.blocks.Knows(hash
 // If Step returns an error, the event has changed nothing, and there are no
 // effects. The error wraps an error of this package, or one of package
 // chainview if a block does not fit.
-func (q *Queue[B]) Step(now time.Time, ev Event) ([]Effect, error) {
+func (q *Queue) Step(now time.Time, ev Event) ([]Effect, error) {
 	at := q.readClock(now)
 	if err := q.apply(at, ev); err != nil {
 		return nil, err
@@ -172,11 +172,11 @@ func (q *Queue[B]) Step(now time.Time, ev Event) ([]Effect, error) {
 }
 
 // apply changes the facts by one event, or refuses the event.
-func (q *Queue[B]) apply(now instant, ev Event) error {
+func (q *Queue) apply(now instant, ev Event) error {
 	switch ev := ev.(type) {
 	case Reserve:
 		return q.reserve(now, ev)
-	case Enqueue[B]:
+	case Enqueue:
 		return q.enqueue(now, ev)
 	case Release:
 		return q.release(ev)
@@ -188,7 +188,7 @@ func (q *Queue[B]) apply(now instant, ev Event) error {
 		return q.resize(ev)
 	case Cores:
 		return q.changeCores(ev)
-	case Built[B]:
+	case Built:
 		return q.built(now, ev)
 	case BuildFailed:
 		return q.buildFailed(now, ev)
@@ -209,7 +209,7 @@ func (q *Queue[B]) apply(now instant, ev Event) error {
 }
 
 // at returns the item at a place, or nil if it is not in the queue.
-func (q *Queue[B]) at(place uint64) *item[B] {
+func (q *Queue) at(place uint64) *item {
 	if place < q.firstPlace || place-q.firstPlace >= uint64(len(q.items)) {
 		return nil
 	}
@@ -217,18 +217,18 @@ func (q *Queue[B]) at(place uint64) *item[B] {
 }
 
 // end returns the place of the next item to be added.
-func (q *Queue[B]) end() uint64 { return q.firstPlace + uint64(len(q.items)) }
+func (q *Queue) end() uint64 { return q.firstPlace + uint64(len(q.items)) }
 
 // find returns the item with a number, or nil. Numbers have gaps only after a
 // Rekey event, so the first lookup is usually right.
-func (q *Queue[B]) find(number uint64) *item[B] {
+func (q *Queue) find(number uint64) *item {
 	if len(q.items) == 0 || number < q.items[0].number {
 		return nil
 	}
 	if it := q.at(q.firstPlace + number - q.items[0].number); it != nil && it.number == number {
 		return it
 	}
-	i, found := slices.BinarySearchFunc(q.items, number, func(it *item[B], n uint64) int { return cmp.Compare(it.number, n) })
+	i, found := slices.BinarySearchFunc(q.items, number, func(it *item, n uint64) int { return cmp.Compare(it.number, n) })
 	if !found {
 		return nil
 	}
@@ -237,7 +237,7 @@ func (q *Queue[B]) find(number uint64) *item[B] {
 
 // predecessor returns the bundle before it. It returns nil if there is none, or
 // if that bundle was final and retired.
-func (q *Queue[B]) predecessor(it *item[B]) *item[B] {
+func (q *Queue) predecessor(it *item) *item {
 	if it.place == q.firstPlace {
 		return nil
 	}
@@ -245,7 +245,7 @@ func (q *Queue[B]) predecessor(it *item[B]) *item[B] {
 }
 
 // touch marks a bundle for review in this step.
-func (q *Queue[B]) touch(it *item[B]) {
+func (q *Queue) touch(it *item) {
 	if !it.touched {
 		it.touched = true
 		q.touched = append(q.touched, it)
@@ -256,7 +256,7 @@ func (q *Queue[B]) touch(it *item[B]) {
 // return no more.
 const usualEffects = 6
 
-func (q *Queue[B]) emit(e Effect) {
+func (q *Queue) emit(e Effect) {
 	if q.out == nil {
 		q.out = make([]Effect, 0, usualEffects)
 	}
@@ -264,7 +264,7 @@ func (q *Queue[B]) emit(e Effect) {
 }
 
 // retire forgets finalized bundles beyond the retention window.
-func (q *Queue[B]) retire() {
+func (q *Queue) retire() {
 	for q.active-q.firstPlace > uint64(q.cfg.RetentionWindow) {
 		it := q.items[0]
 		for _, v := range it.versions {
@@ -280,7 +280,7 @@ func (q *Queue[B]) retire() {
 }
 
 // forget removes a version from all indices.
-func (q *Queue[B]) forget(v *version[B]) {
+func (q *Queue) forget(v *version) {
 	delete(q.versions, v.pkg)
 	delete(q.sends, v.ticket)
 	q.evidence.Forget(v.pkg)

@@ -90,14 +90,14 @@ func TestB1NoDuplicate(t *testing.T) {
 	require.Equal(t, 2, s.builds[0].Version)
 
 	b := s.builds[0]
-	require.ErrorIs(t, s.try(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{7}, Context: jamq.RefineContext{Anchor: jamq.HeaderHash{'a', 9}}}),
+	require.ErrorIs(t, s.try(Built{Ticket: b.Ticket, Package: jamq.PackageHash{7}, Context: jamq.RefineContext{Anchor: jamq.HeaderHash{'a', 9}}}),
 		ErrInadmissible, "an anchor before the death of 1v1")
 	info, _ := s.q.Info(1)
-	require.ErrorIs(t, s.try(Built[string]{Ticket: b.Ticket, Package: info.Versions[0].Package, Context: jamq.RefineContext{Anchor: b.Anchor.Hash}}),
+	require.ErrorIs(t, s.try(Built{Ticket: b.Ticket, Package: info.Versions[0].Package, Context: jamq.RefineContext{Anchor: b.Anchor.Hash}}),
 		ErrInadmissible, "the same hash again")
-	require.ErrorIs(t, s.try(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{7}, Context: jamq.RefineContext{Anchor: b.Anchor.Hash, Prerequisites: []jamq.PackageHash{{7}}}}),
+	require.ErrorIs(t, s.try(Built{Ticket: b.Ticket, Package: jamq.PackageHash{7}, Context: jamq.RefineContext{Anchor: b.Anchor.Hash, Prerequisites: []jamq.PackageHash{{7}}}}),
 		ErrInadmissible, "a package that needs itself")
-	require.ErrorIs(t, s.try(Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{7}, Context: jamq.RefineContext{Anchor: b.Anchor.Hash, Prerequisites: make([]jamq.PackageHash, 9)}}),
+	require.ErrorIs(t, s.try(Built{Ticket: b.Ticket, Package: jamq.PackageHash{7}, Context: jamq.RefineContext{Anchor: b.Anchor.Hash, Prerequisites: make([]jamq.PackageHash, 9)}}),
 		ErrInadmissible, "more prerequisites than the chain allows")
 	s.run()
 	require.Equal(t, Submitted, s.state(1))
@@ -145,7 +145,7 @@ func TestBuildOvertakenByReorg(t *testing.T) {
 	s.builds = nil
 	s.blockOn(fork, 12, 'b', nil)
 	s.blockOn(s.parent, 13, 'b', nil)
-	err := s.try(Built[string]{Ticket: late.Ticket, Package: jamq.PackageHash{99}, Context: jamq.RefineContext{Anchor: late.Anchor.Hash}})
+	err := s.try(Built{Ticket: late.Ticket, Package: jamq.PackageHash{99}, Context: jamq.RefineContext{Anchor: late.Anchor.Hash}})
 	require.NoError(t, err)
 	info, _ := s.q.Info(1)
 	require.Len(t, info.Versions, 1, "its anchor is on the branch that lost")
@@ -224,7 +224,7 @@ func TestB2NoLoss(t *testing.T) {
 		s.block(nil)
 	}
 	require.Equal(t, Queued, s.state(1), "both versions are dead on the best chain, but nothing is final")
-	require.ErrorIs(t, s.try(Enqueue[string]{Number: 2, Bundle: "again"}), ErrWrongNumber)
+	require.ErrorIs(t, s.try(Enqueue{Number: 2, Bundle: []byte("again")}), ErrWrongNumber)
 
 	s.log = nil
 	s.step(FinalizedBlock{Hash: s.parent})
@@ -237,10 +237,10 @@ func TestB2NoLoss(t *testing.T) {
 	require.Equal(t, uint64(1), s.q.Next(), "the numbers are used again")
 
 	// They stay in the queue until the host has them, whatever becomes of the host.
-	again, err := Restore[string](s.q.cfg, text{}, AppendSnapshot[string](nil, text{}, s.q))
+	again, err := Restore(s.q.cfg, s.q.AppendSnapshot(nil))
 	require.NoError(t, err)
 	require.Equal(t, []Effect{s.failed[0], s.failed[1]}, again.Open())
-	require.Equal(t, "bundle 1", s.failed[0].Bundle)
+	require.Equal(t, "bundle 1", string(s.failed[0].Bundle))
 	s.step(TakenBack{Ticket: s.failed[0].Ticket})
 	s.step(TakenBack{Ticket: s.failed[1].Ticket})
 	require.ErrorIs(t, s.try(TakenBack{Ticket: s.failed[1].Ticket}), ErrNotExpected)
@@ -312,7 +312,7 @@ func TestB6Bounded(t *testing.T) {
 		s.enqueue(n)
 		s.answer()
 	}
-	require.ErrorIs(t, s.try(Enqueue[string]{Number: 35}), ErrQueueFull)
+	require.ErrorIs(t, s.try(Enqueue{Number: 35}), ErrQueueFull)
 	require.False(t, s.q.CanEnqueue())
 }
 
@@ -322,8 +322,8 @@ func TestRefusedEventsChangeNothing(t *testing.T) {
 	s.run()
 	before := s.q.Stats()
 	for _, ev := range []Event{
-		Enqueue[string]{Number: 1}, Enqueue[string]{Number: 3}, Enqueue[int]{Number: 2}, nil,
-		Built[string]{Ticket: 99}, BuildFailed{}, Sent{}, Sent{Ticket: 99},
+		Enqueue{Number: 1}, Enqueue{Number: 3}, nil,
+		Built{Ticket: 99}, BuildFailed{}, Sent{}, Sent{Ticket: 99},
 		FinalizedBlock{Hash: jamq.HeaderHash{1}},
 		Imported{Block: jamq.Block{Hash: jamq.HeaderHash{1}, Parent: jamq.HeaderHash{2}, Slot: 3}},
 	} {
@@ -379,7 +379,7 @@ func TestBuiltOnEvidenceOfALostFork(t *testing.T) {
 	require.Equal(t, jamq.Slot(25), info.Versions[0].DeadSince.Slot)
 
 	context := jamq.RefineContext{Anchor: jamq.HeaderHash{'b', 22}, LookupAnchorSlot: 22}
-	s.step(Built[string]{Ticket: asked.Ticket, Package: jamq.PackageHash{99}, Context: context})
+	s.step(Built{Ticket: asked.Ticket, Package: jamq.PackageHash{99}, Context: context})
 	info, _ = s.q.Info(1)
 	require.Len(t, info.Versions, 1, "the package is not taken")
 }

@@ -23,7 +23,7 @@ func anyEvents(t *rapid.T) {
 	cfg := DefaultConfig(jamq.Tiny())
 	cfg.MaxQueueDepth, cfg.RetentionWindow, cfg.MaxVersionRetries = 3, 2, rapid.IntRange(0, 2).Draw(t, "retries")
 	cfg.Anchors = AnchorPolicy(rapid.IntRange(0, 1).Draw(t, "anchors"))
-	q, err := New[string](cfg, jamq.Block{Hash: jamq.HeaderHash{1}})
+	q, err := New(cfg, jamq.Block{Hash: jamq.HeaderHash{1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,17 +31,17 @@ func anyEvents(t *rapid.T) {
 	blocks := []jamq.Block{{Hash: jamq.HeaderHash{1}}}
 	pkgs := []jamq.PackageHash{{0xff}}
 	tickets := []uint64{0}
-	build := map[uint64]Build[string]{}
+	build := map[uint64]Build{}
 	pkg := func(label string) jamq.PackageHash { return rapid.SampledFrom(pkgs).Draw(t, label) }
 	block := func(label string) jamq.Block { return rapid.SampledFrom(blocks).Draw(t, label) }
 	core := rapid.Map(rapid.IntRange(0, 2), func(i int) jamq.CoreIndex { return jamq.CoreIndex(i) })
 	draw := func() Event {
 		switch rapid.IntRange(0, 19).Draw(t, "event") {
 		case 0:
-			return Enqueue[string]{Number: q.Next() + uint64(rapid.IntRange(0, 8).Draw(t, "beyond")/8)}
+			return Enqueue{Number: q.Next() + uint64(rapid.IntRange(0, 8).Draw(t, "beyond")/8)}
 		case 1, 2:
 			ticket := rapid.SampledFrom(tickets).Draw(t, "ticket")
-			b := Built[string]{Ticket: ticket, Package: jamq.PackageHash{byte(len(pkgs)), 1}}
+			b := Built{Ticket: ticket, Package: jamq.PackageHash{byte(len(pkgs)), 1}}
 			b.Context.Anchor, b.Context.LookupAnchorSlot = block("anchor").Hash, newestSlot(blocks)
 			if asked, ok := build[ticket]; ok && rapid.IntRange(0, 3).Draw(t, "as asked") > 0 {
 				b.Context.Anchor, b.Context.Prerequisites = asked.Anchor.Hash, asked.Prerequisites
@@ -117,17 +117,17 @@ func anyEvents(t *rapid.T) {
 			blocks = append(blocks, ev.Block)
 		case Continue:
 			blocks = append(blocks, ev.Root)
-		case Built[string]:
+		case Built:
 			pkgs = append(pkgs, ev.Package)
 		}
 		for _, e := range effects {
 			switch e := e.(type) {
-			case Build[string]:
+			case Build:
 				tickets = append(tickets, e.Ticket)
 				build[e.Ticket] = e
-			case Send[string]:
+			case Send:
 				tickets = append(tickets, e.Ticket)
-			case Failed[string]:
+			case Failed:
 				tickets = append(tickets, e.Ticket)
 			}
 			if e.String() == "" {
@@ -137,12 +137,12 @@ func anyEvents(t *rapid.T) {
 		if err := q.Check(); err != nil {
 			t.Fatalf("after %T: %v", ev, err)
 		}
-		saved := AppendSnapshot[string](nil, text{}, q)
-		back, err := Restore[string](cfg, text{}, saved)
+		saved := q.AppendSnapshot(nil)
+		back, err := Restore(cfg, saved)
 		if err != nil {
 			t.Fatalf("after %T: %v", ev, err)
 		}
-		if !bytes.Equal(saved, AppendSnapshot[string](nil, text{}, back)) {
+		if !bytes.Equal(saved, back.AppendSnapshot(nil)) {
 			t.Fatalf("after %T: the restored queue has another snapshot", ev)
 		}
 		if rapid.IntRange(0, 9).Draw(t, "restart") == 0 {

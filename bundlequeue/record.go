@@ -1,6 +1,7 @@
 package bundlequeue
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 
@@ -42,12 +43,12 @@ const (
 // [Replay]. Records contain no checksum; the journal must detect damage. If the
 // event is unknown, AppendRecord returns b unchanged and an error that wraps
 // ErrUnknownEvent.
-func AppendRecord[B any](b []byte, codec Codec[B], now time.Time, ev Event) ([]byte, error) {
+func AppendRecord(b []byte, now time.Time, ev Event) ([]byte, error) {
 	out := wire.AppendInt(append(b, recordVersion), now.UnixNano())
-	if out, ok := appendOrder(out, codec, ev); ok {
+	if out, ok := appendOrder(out, ev); ok {
 		return out, nil
 	}
-	if out, ok := appendAnswer(out, codec, ev); ok {
+	if out, ok := appendAnswer(out, ev); ok {
 		return out, nil
 	}
 	if out, ok := appendEvidence(out, ev); ok {
@@ -66,14 +67,14 @@ func appendKind(b []byte, kind byte, numbers ...uint64) []byte {
 }
 
 // appendOrder appends an order of the host, and reports whether ev is one.
-func appendOrder[B any](b []byte, codec Codec[B], ev Event) ([]byte, bool) {
+func appendOrder(b []byte, ev Event) ([]byte, bool) {
 	switch ev := ev.(type) {
 	case Reserve:
 		b = appendKind(b, kindReserve, ev.Number)
-	case Enqueue[B]:
+	case Enqueue:
 		b = appendKind(b, kindEnqueue, ev.Number)
 		b = wire.AppendHash(wire.AppendHash(b, ev.Commitment), ev.Parent)
-		b = wire.AppendBytes(b, codec.AppendBundle(nil, ev.Bundle))
+		b = wire.AppendBytes(b, ev.Bundle)
 	case Release:
 		b = appendKind(b, kindRelease, ev.Number)
 	case Rekey:
@@ -99,13 +100,13 @@ func appendOrder[B any](b []byte, codec Codec[B], ev Event) ([]byte, bool) {
 }
 
 // appendAnswer appends an answer to an effect, and reports whether ev is one.
-func appendAnswer[B any](b []byte, codec Codec[B], ev Event) ([]byte, bool) {
+func appendAnswer(b []byte, ev Event) ([]byte, bool) {
 	switch ev := ev.(type) {
-	case Built[B]:
+	case Built:
 		b = appendKind(b, kindBuilt, ev.Ticket)
 		b = wire.AppendHash(b, ev.Package)
 		b = appendContext(b, &ev.Context)
-		b = wire.AppendBytes(b, codec.AppendBundle(nil, ev.Bundle))
+		b = wire.AppendBytes(b, ev.Bundle)
 	case BuildFailed:
 		b = appendKind(b, kindBuildFailed, ev.Ticket)
 	case Sent:
@@ -146,25 +147,25 @@ func appendEvidence(b []byte, ev Event) ([]byte, bool) {
 
 // DecodeRecord decodes a record of [AppendRecord]. The error wraps ErrCorrupt.
 // DecodeRecord never panics, even on arbitrary bytes.
-func DecodeRecord[B any](codec Codec[B], record []byte) (time.Time, Event, error) {
+func DecodeRecord(record []byte) (time.Time, Event, error) {
 	if len(record) == 0 || record[0] != recordVersion {
 		return time.Time{}, nil, fmt.Errorf("%w: record of %d bytes is not of version %d", ErrCorrupt, len(record), recordVersion)
 	}
 	r := wire.NewReader(record[1:])
 	now := time.Unix(0, r.Int()).UTC()
-	ev := readEvent(r, codec)
+	ev := readEvent(r)
 	if err := r.Done(); err != nil {
 		return time.Time{}, nil, fmt.Errorf("%w: record: %w", ErrCorrupt, err)
 	}
 	return now, ev, nil
 }
 
-func readEvent[B any](r *wire.Reader, codec Codec[B]) Event {
+func readEvent(r *wire.Reader) Event {
 	switch r.UintBelow(numKinds, "kind of record") {
 	case kindReserve:
 		return Reserve{Number: r.Uint()}
 	case kindEnqueue:
-		return Enqueue[B]{Number: r.Uint(), Commitment: wire.ReadHash[common.Hash](r), Parent: wire.ReadHash[common.Hash](r), Bundle: readBundle(r, codec)}
+		return Enqueue{Number: r.Uint(), Commitment: wire.ReadHash[common.Hash](r), Parent: wire.ReadHash[common.Hash](r), Bundle: bytes.Clone(r.Bytes())}
 	case kindRelease:
 		return Release{Number: r.Uint()}
 	case kindRekey:
@@ -172,7 +173,7 @@ func readEvent[B any](r *wire.Reader, codec Codec[B]) Event {
 	case kindResize:
 		return Resize{Depth: int(r.UintBelow(maxDepth+1, "depth"))}
 	case kindBuilt:
-		return Built[B]{Ticket: r.Uint(), Package: wire.ReadHash[jamq.PackageHash](r), Context: readContext(r), Bundle: readBundle(r, codec)}
+		return Built{Ticket: r.Uint(), Package: wire.ReadHash[jamq.PackageHash](r), Context: readContext(r), Bundle: bytes.Clone(r.Bytes())}
 	case kindBuildFailed:
 		return BuildFailed{Ticket: r.Uint()}
 	case kindSent:
@@ -214,9 +215,9 @@ func readCoreIndices(r *wire.Reader) []jamq.CoreIndex {
 //
 // The error wraps ErrCorrupt and contains the index of the record, from 0. The
 // queue is then in the state after the record before it.
-func Replay[B any](q *Queue[B], codec Codec[B], records [][]byte) error {
+func Replay(q *Queue, records [][]byte) error {
 	for i, record := range records {
-		now, ev, err := DecodeRecord(codec, record)
+		now, ev, err := DecodeRecord(record)
 		if err != nil {
 			return fmt.Errorf("record %d: %w", i, err)
 		}
@@ -232,7 +233,7 @@ func Replay[B any](q *Queue[B], codec Codec[B], records [][]byte) error {
 // because the same bytes may be sent any number of times. A failed bundle may
 // have been taken back before the crash already; the host must recognize it by
 // its ticket or its contents.
-func (q *Queue[B]) Open() []Effect {
+func (q *Queue) Open() []Effect {
 	var out []Effect
 	for _, f := range q.returned {
 		out = append(out, f)

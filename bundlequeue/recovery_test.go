@@ -22,7 +22,7 @@ import (
 // measurements.
 type recovery struct {
 	chain    *jamtest.Chain
-	queue    *bundlequeue.Queue[string]
+	queue    *bundlequeue.Queue
 	clock    jamq.SlotClock
 	now      time.Time
 	work     []bundlequeue.Effect
@@ -60,11 +60,11 @@ func newRecovery(loss, skip, lastMoment float64, byClock bool, change func(*bund
 	cfg := bundlequeue.DefaultConfig(chainConfig.Spec)
 	cfg.MaxQueueDepth, cfg.MaxVersionRetries = 1000, 100
 	change(&cfg)
-	queue, err := bundlequeue.New[string](cfg, chain.Best())
+	queue, err := bundlequeue.New(cfg, chain.Best())
 	if byClock {
 		var clock *told.Evidence
 		if clock, err = told.NewEvidence(cfg.Spec, told.DefaultConfig(cfg.Spec)); err == nil {
-			queue, err = bundlequeue.NewWith[string](cfg, clock)
+			queue, err = bundlequeue.NewWith(cfg, clock)
 		}
 	}
 	if err != nil {
@@ -129,7 +129,7 @@ func (r *recovery) slot(enqueue bool) error {
 func (r *recovery) enqueue() error {
 	n := r.queue.Next()
 	r.enqueued[n] = r.now
-	return r.step(bundlequeue.Enqueue[string]{Number: n, Bundle: fmt.Sprint(n)})
+	return r.step(bundlequeue.Enqueue{Number: n, Bundle: []byte(fmt.Sprint(n))})
 }
 
 // feed shows a block to the queue, or tells what is in it.
@@ -156,9 +156,9 @@ func (r *recovery) carry() error {
 		r.work = r.work[1:]
 		var err error
 		switch e := e.(type) {
-		case bundlequeue.Build[string]:
+		case bundlequeue.Build:
 			err = r.build(e)
-		case bundlequeue.Send[string]:
+		case bundlequeue.Send:
 			p := jamtest.Package{Hash: e.Package, Context: r.contexts[e.Package], Payload: []byte(e.Bundle)}
 			failure := r.chain.Submit(p, e.Core, e.Attempt)
 			err = r.step(bundlequeue.Sent{Ticket: e.Ticket, OK: failure == nil})
@@ -175,7 +175,7 @@ func (r *recovery) carry() error {
 	return nil
 }
 
-func (r *recovery) build(e bundlequeue.Build[string]) error {
+func (r *recovery) build(e bundlequeue.Build) error {
 	recent, offset := r.chain.Anchors(), e.Offset
 	if r.fresh {
 		offset = 1
@@ -186,7 +186,7 @@ func (r *recovery) build(e bundlequeue.Build[string]) error {
 	}
 	hash := jamq.PackageHash(blake2b.Sum256(fmt.Append(nil, e.Number, e.Version, context)))
 	r.contexts[hash] = context
-	return r.step(bundlequeue.Built[string]{Ticket: e.Ticket, Package: hash, Context: context, Bundle: e.Bundle})
+	return r.step(bundlequeue.Built{Ticket: e.Ticket, Package: hash, Context: context, Bundle: e.Bundle})
 }
 
 // twice returns how many bundles too many the finalized chain has executed.

@@ -24,7 +24,7 @@ func TestRetentionKeepsProofOfDeath(t *testing.T) {
 		// The anchor is newer than the queue's, so that D4 is the first rule that holds.
 		at := s.parent
 		s.block(nil)
-		s.step(Built[string]{Ticket: s.builds[0].Ticket, Package: jamq.PackageHash{99}, Context: jamq.RefineContext{
+		s.step(Built{Ticket: s.builds[0].Ticket, Package: jamq.PackageHash{99}, Context: jamq.RefineContext{
 			Anchor: at, LookupAnchorSlot: s.slot, Prerequisites: []jamq.PackageHash{first},
 		}})
 		s.builds = nil

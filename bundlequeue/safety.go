@@ -29,7 +29,7 @@ type admission struct {
 // admissible decides whether a new version of a bundle may be built. The
 // predecessor must have a live version. The new version names it, unless the
 // chain of its anchor has accumulated it (promise B3).
-func (q *Queue[B]) admissible(it *item[B]) admission {
+func (q *Queue) admissible(it *item) admission {
 	minAnchor, ok := q.allDead(it)
 	if !ok {
 		return admission{}
@@ -55,7 +55,7 @@ func (q *Queue[B]) admissible(it *item[B]) admission {
 // allDead returns the block at which all versions of a bundle are dead on the
 // best chain, or zero if there are no versions. ok is false if a version is not
 // dead.
-func (q *Queue[B]) allDead(it *item[B]) (since anchor.Point, ok bool) {
+func (q *Queue) allDead(it *item) (since anchor.Point, ok bool) {
 	if it.deadSince != nil {
 		since = *it.deadSince
 	}
@@ -82,7 +82,7 @@ func later(a, b anchor.Point) anchor.Point {
 // checks on the current chain that the earlier versions are dead at the
 // package's anchor, and that the package follows the live version of its
 // predecessor.
-func (q *Queue[B]) fits(it *item[B], at anchor.Point, r *request) bool {
+func (q *Queue) fits(it *item, at anchor.Point, r *request) bool {
 	if since, ok := q.allDead(it); !ok || at.Height < since.Height {
 		return false
 	}
@@ -103,4 +103,4 @@ func (q *Queue[B]) fits(it *item[B], at anchor.Point, r *request) bool {
 
 // settledDead reports whether no chain can ever accumulate a version: it was
 // never sent, or it is dead on the finalized chain.
-func (v *version[B]) settledDead() bool { return !v.sent || v.fate.Settled() == SettledDead }
+func (v *version) settledDead() bool { return !v.sent || v.fate.Settled() == SettledDead }

@@ -10,7 +10,7 @@ import (
 // plan puts a bundle into the heap that it belongs to: due, with the time of
 // its next send, or waiting, if it needs a core. Call it whenever one of these
 // may have changed.
-func (q *Queue[B]) plan(it *item[B]) {
+func (q *Queue) plan(it *item) {
 	if it.waiting {
 		q.waiting.Remove(&it.turn)
 	} else {
@@ -29,9 +29,9 @@ func (q *Queue[B]) plan(it *item[B]) {
 // each needs the package of the one before it. There is one exception: a bundle
 // whose package was sent, and that lost its report and its core in a reorg,
 // does not block the others.
-func (q *Queue[B]) schedule() {
+func (q *Queue) schedule() {
 	q.sendDue()
-	var passed []*item[B]
+	var passed []*item
 	q.blocked = nil
 	for e := q.waiting.Min(); e != nil && q.cores.free > 0; e = q.waiting.Min() {
 		it := e.Value
@@ -60,13 +60,13 @@ func (q *Queue[B]) schedule() {
 
 // sendDue sends due packages in the order of rollup blocks. A package that may
 // not be sent yet stays due.
-func (q *Queue[B]) sendDue() {
+func (q *Queue) sendDue() {
 	now := q.dueNow[:0]
 	for e := q.due.Min(); e != nil && e.Key() <= int64(q.now); e = q.due.Min() {
 		q.due.Remove(e)
 		now = append(now, e.Value)
 	}
-	slices.SortFunc(now, byPlace[B])
+	slices.SortFunc(now, byPlace)
 	for _, it := range now {
 		q.send(it, it.live())
 		q.plan(it)
@@ -75,17 +75,17 @@ func (q *Queue[B]) sendDue() {
 	q.dueNow = now
 }
 
-func byPlace[B any](a, b *item[B]) int { return cmp.Compare(a.place, b.place) }
+func byPlace(a, b *item) int { return cmp.Compare(a.place, b.place) }
 
 // maySend reports whether a version may be sent, or sent again, when its time
 // comes.
-func (q *Queue[B]) maySend(v *version[B]) bool {
+func (q *Queue) maySend(v *version) bool {
 	return v.ticket == 0 && !v.refused && v.attempts <= q.cfg.MaxSubmitRetries && v.item.troubles().givenUp == ""
 }
 
 // send emits a Send effect for a version if its time has come and the package
 // of its predecessor was sent.
-func (q *Queue[B]) send(it *item[B], v *version[B]) {
+func (q *Queue) send(it *item, v *version) {
 	if !q.maySend(v) || q.now < v.nextSend {
 		return
 	}
@@ -112,15 +112,15 @@ func (q *Queue[B]) send(it *item[B], v *version[B]) {
 	q.emit(q.sendEffect(v))
 }
 
-func (q *Queue[B]) sendEffect(v *version[B]) Send[B] {
-	return Send[B]{
+func (q *Queue) sendEffect(v *version) Send {
+	return Send{
 		Ticket: v.ticket, Number: v.item.number, Version: v.number, Package: v.pkg, Bundle: v.bundle,
 		Core: v.item.core, Attempt: v.attempts,
 	}
 }
 
 // sent records the outcome of a Send effect.
-func (q *Queue[B]) sent(now instant, ev Sent) error {
+func (q *Queue) sent(now instant, ev Sent) error {
 	v := q.sends[ev.Ticket]
 	if v == nil {
 		return fmt.Errorf("%w: no send has ticket %d", ErrNotExpected, ev.Ticket)
@@ -143,7 +143,7 @@ func (q *Queue[B]) sent(now instant, ev Sent) error {
 }
 
 // retry makes the next send of the same bytes due immediately.
-func (q *Queue[B]) retry(now instant, ev Retry) error {
+func (q *Queue) retry(now instant, ev Retry) error {
 	it := q.find(ev.Number)
 	if it == nil || it.state == Reserved || it.state >= Guaranteed {
 		return fmt.Errorf("%w: no bundle %d that waits for a guarantee", ErrWrongNumber, ev.Number)
@@ -157,7 +157,7 @@ func (q *Queue[B]) retry(now instant, ev Retry) error {
 
 // NextWake returns the earliest time after now at which a Tick would have an
 // effect. It returns false if there is none.
-func (q *Queue[B]) NextWake(now time.Time) (time.Time, bool) {
+func (q *Queue) NextWake(now time.Time) (time.Time, bool) {
 	after := max(instantOf(now), q.now)
 	wake := instant(0)
 	consider := func(t instant) {
@@ -189,7 +189,7 @@ func (q *Queue[B]) NextWake(now time.Time) (time.Time, bool) {
 
 // considerWaiting considers the times at which a bundle without a core may
 // continue.
-func (q *Queue[B]) considerWaiting(it *item[B], consider func(instant)) {
+func (q *Queue) considerWaiting(it *item, consider func(instant)) {
 	consider(it.notBefore)
 	if v := it.live(); v != nil && q.maySend(v) {
 		consider(v.nextSend)

@@ -72,10 +72,10 @@ func playScript(t *testing.T, script string) string {
 // scriptScene is a queue whose blocks and packages have names: b3, 1v2.
 type scriptScene struct {
 	t        *testing.T
-	q        *Queue[string]
+	q        *Queue
 	now      time.Time
-	builds   []Build[string]
-	sends    []Send[string]
+	builds   []Build
+	sends    []Send
 	slots    map[string]jamq.Slot
 	packages map[string]jamq.PackageHash
 	out      []string
@@ -103,7 +103,7 @@ func newScriptScene(t *testing.T, options []string) *scriptScene {
 			t.Fatalf("unknown option %q", o)
 		}
 	}
-	q, err := New[string](cfg, jamq.Block{Hash: nameHash[jamq.HeaderHash]("b0")})
+	q, err := New(cfg, jamq.Block{Hash: nameHash[jamq.HeaderHash]("b0")})
 	require.NoError(t, err)
 	s := &scriptScene{t: t, q: q, now: jamq.CommonEra(), slots: map[string]jamq.Slot{"b0": 0}, packages: map[string]jamq.PackageHash{}}
 	for i := 1; i <= 8; i++ { // so that anchors of all ages exist
@@ -139,10 +139,10 @@ func (s *scriptScene) step(ev Event) {
 	for _, e := range effects {
 		line := e.String()
 		switch e := e.(type) {
-		case Build[string]:
+		case Build:
 			s.builds = append(s.builds, e)
 			line = s.withPrerequisites(line, e.Prerequisites)
-		case Send[string]:
+		case Send:
 			s.sends = append(s.sends, e)
 		}
 		s.out = append(s.out, line)
@@ -171,7 +171,7 @@ func (s *scriptScene) play(words []string) {
 	}
 	switch words[0] {
 	case "enqueue":
-		s.step(Enqueue[string]{Number: number(1), Bundle: words[1]})
+		s.step(Enqueue{Number: number(1), Bundle: []byte(words[1])})
 	case "reserve":
 		s.step(Reserve{Number: number(1)})
 	case "release":
@@ -279,7 +279,7 @@ func (s *scriptScene) answer(how string) {
 			name := fmt.Sprintf("%sv%d", b.Bundle, b.Version)
 			s.packages[name] = nameHash[jamq.PackageHash](name)
 			at := s.slots[strings.TrimRight(string(b.Anchor.Hash[:4]), " ")]
-			s.step(Built[string]{Ticket: b.Ticket, Package: s.packages[name], Bundle: b.Bundle, Context: jamq.RefineContext{
+			s.step(Built{Ticket: b.Ticket, Package: s.packages[name], Bundle: b.Bundle, Context: jamq.RefineContext{
 				Anchor: b.Anchor.Hash, LookupAnchorSlot: at, Prerequisites: b.Prerequisites,
 			}})
 		}

@@ -9,13 +9,13 @@ import (
 
 // settle derives the state of every bundle that the event touched, in their
 // order.
-func (q *Queue[B]) settle() {
+func (q *Queue) settle() {
 	q.evidence.Changes(func(pkg jamq.PackageHash) {
 		if v := q.versions[pkg]; v != nil {
 			q.touch(v.item)
 		}
 	})
-	slices.SortFunc(q.touched, byPlace[B])
+	slices.SortFunc(q.touched, byPlace)
 	for _, it := range q.touched {
 		it.touched = false
 		if q.at(it.place) == it && it.state != Finalized {
@@ -28,7 +28,7 @@ func (q *Queue[B]) settle() {
 }
 
 // review updates one bundle to the evidence about its versions.
-func (q *Queue[B]) review(it *item[B]) {
+func (q *Queue) review(it *item) {
 	for _, v := range it.versions {
 		q.noteDeath(v)
 	}
@@ -52,7 +52,7 @@ func (q *Queue[B]) review(it *item[B]) {
 
 // noteDeath emits a Died effect if a version died. A reorg can make a dead
 // version live again.
-func (q *Queue[B]) noteDeath(v *version[B]) {
+func (q *Queue) noteDeath(v *version) {
 	dead := v.dead()
 	if dead == v.wasDead {
 		return
@@ -73,8 +73,8 @@ func (q *Queue[B]) noteDeath(v *version[B]) {
 // dropUnsent forgets versions that died before they were sent. The next build
 // waits for BackoffBase, because the same cause, for example an old lookup
 // anchor, may kill the next version immediately.
-func (q *Queue[B]) dropUnsent(it *item[B]) {
-	it.versions = slices.DeleteFunc(it.versions, func(v *version[B]) bool {
+func (q *Queue) dropUnsent(it *item) {
+	it.versions = slices.DeleteFunc(it.versions, func(v *version) bool {
 		if v.sent || !v.dead() {
 			return false
 		}
@@ -88,8 +88,8 @@ func (q *Queue[B]) dropUnsent(it *item[B]) {
 // cancelRivals drops versions that were not sent when another one is reported
 // (promise B5: the first reported version wins). It also counts other versions
 // that are reported.
-func (q *Queue[B]) cancelRivals(it *item[B], w *version[B]) {
-	it.versions = slices.DeleteFunc(it.versions, func(v *version[B]) bool {
+func (q *Queue) cancelRivals(it *item, w *version) {
+	it.versions = slices.DeleteFunc(it.versions, func(v *version) bool {
 		if v == w {
 			return false
 		}
@@ -111,7 +111,7 @@ func (q *Queue[B]) cancelRivals(it *item[B], w *version[B]) {
 
 // learnDelay records how many blocks passed between the first send of a version
 // and its report.
-func (q *Queue[B]) learnDelay(v *version[B]) {
+func (q *Queue) learnDelay(v *version) {
 	if v.sentHeight == 0 {
 		return
 	}
@@ -123,7 +123,7 @@ func (q *Queue[B]) learnDelay(v *version[B]) {
 
 // learnLoss records that a version was not reported while its anchor was
 // recent.
-func (q *Queue[B]) learnLoss(v *version[B]) {
+func (q *Queue) learnLoss(v *version) {
 	if v.sentHeight > 0 && v.fate.Standing().Dead == anchor.AnchorExpired {
 		at, _ := v.fate.Anchor()
 		last := anchor.LastReportable(&q.cfg.Spec, at.Height)
@@ -133,7 +133,7 @@ func (q *Queue[B]) learnLoss(v *version[B]) {
 }
 
 // update emits a Changed effect if the state of a bundle has changed.
-func (q *Queue[B]) update(it *item[B]) {
+func (q *Queue) update(it *item) {
 	to, v, at := it.derive()
 	if to == it.state {
 		return
@@ -147,7 +147,7 @@ func (q *Queue[B]) update(it *item[B]) {
 }
 
 // enter moves a bundle to a state and updates the counts.
-func (q *Queue[B]) enter(it *item[B], to State) {
+func (q *Queue) enter(it *item, to State) {
 	q.counts[it.state]--
 	q.counts[to]++
 	q.total.Transitions[it.state][to]++
@@ -159,7 +159,7 @@ func (q *Queue[B]) enter(it *item[B], to State) {
 
 // finish makes bundles final in their order, even if the chain accumulated them
 // in another order.
-func (q *Queue[B]) finish() {
+func (q *Queue) finish() {
 	for it := q.at(q.active); it != nil; it = q.at(q.active) {
 		w := it.winner()
 		if w == nil || w.fate.Settled() != SettledAccumulated {

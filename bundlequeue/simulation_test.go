@@ -42,7 +42,7 @@ type builder struct {
 	feed   *jamtest.Feed
 	oracle *jamtest.Oracle
 	cfg    bundlequeue.Config
-	queue  *bundlequeue.Queue[string]
+	queue  *bundlequeue.Queue
 	twin   *twin
 	clock  jamq.SlotClock
 	now    time.Time
@@ -101,7 +101,7 @@ func (b *builder) begin(cfg jamtest.Config, faults jamtest.FeedFaults) (err erro
 	if b.feed, err = jamtest.NewFeed(faults, b.seed); err != nil {
 		return err
 	}
-	if b.queue, err = bundlequeue.New[string](b.cfg, b.chain.Best()); err != nil {
+	if b.queue, err = bundlequeue.New(b.cfg, b.chain.Best()); err != nil {
 		return err
 	}
 	if b.twin, err = newTwin(b.seed, b.cfg, b.chain.Best()); err != nil {
@@ -133,14 +133,14 @@ func (b *builder) step(ev bundlequeue.Event) error {
 
 // carry carries out effects until there are none.
 func (b *builder) carry() error {
-	var returned []bundlequeue.Failed[string]
+	var returned []bundlequeue.Failed
 	// Returned transactions go before waiting ones. A bundle with a lower
 	// number that fails later goes before those that failed earlier.
 	defer func() {
-		slices.SortStableFunc(returned, func(x, y bundlequeue.Failed[string]) int { return cmp.Compare(x.Number, y.Number) })
+		slices.SortStableFunc(returned, func(x, y bundlequeue.Failed) int { return cmp.Compare(x.Number, y.Number) })
 		var names []string
 		for i := range returned {
-			names = append(names, returned[i].Bundle)
+			names = append(names, string(returned[i].Bundle))
 		}
 		b.again = append(names, b.again...)
 	}()
@@ -149,7 +149,7 @@ func (b *builder) carry() error {
 		b.work = b.work[1:]
 		var err error
 		switch e := e.(type) {
-		case bundlequeue.Build[string]:
+		case bundlequeue.Build:
 			build, failed := b.begun(e)
 			if failed != nil {
 				return fmt.Errorf("%v: %w", e, failed)
@@ -160,9 +160,9 @@ func (b *builder) carry() error {
 				continue
 			}
 			err = b.build(build)
-		case bundlequeue.Send[string]:
+		case bundlequeue.Send:
 			err = b.send(e)
-		case bundlequeue.Failed[string]:
+		case bundlequeue.Failed:
 			returned = append(returned, e)
 			err = b.step(bundlequeue.TakenBack{Ticket: e.Ticket})
 		}
@@ -174,7 +174,7 @@ func (b *builder) carry() error {
 }
 
 // begun returns a build with the refine context for which it was asked.
-func (b *builder) begun(e bundlequeue.Build[string]) (slowBuild, error) {
+func (b *builder) begun(e bundlequeue.Build) (slowBuild, error) {
 	if e.Anchor.Height < e.MinAnchor.Height {
 		return slowBuild{}, errors.New("the anchor that is asked for is too old")
 	}
@@ -194,10 +194,10 @@ func (b *builder) build(e slowBuild) error {
 		return b.step(bundlequeue.BuildFailed{Ticket: e.Ticket}) // equal bytes are an equal package
 	}
 	b.contexts[p.Hash] = e.context
-	return b.step(bundlequeue.Built[string]{Ticket: e.Ticket, Package: p.Hash, Context: e.context, Bundle: e.Build.Bundle})
+	return b.step(bundlequeue.Built{Ticket: e.Ticket, Package: p.Hash, Context: e.context, Bundle: e.Build.Bundle})
 }
 
-func (b *builder) send(e bundlequeue.Send[string]) error {
+func (b *builder) send(e bundlequeue.Send) error {
 	if b.trouble.unreachable > 0 {
 		return b.step(bundlequeue.Sent{Ticket: e.Ticket, Refused: b.trouble.random.IntN(50) == 0})
 	}
@@ -212,13 +212,13 @@ func (b *builder) send(e bundlequeue.Send[string]) error {
 // restart kills the builder and starts it again from a snapshot: it carries out once more what was
 // open.
 func (b *builder) restart() error {
-	snapshot := bundlequeue.AppendSnapshot[string](nil, plain{}, b.queue)
+	snapshot := b.queue.AppendSnapshot(nil)
 	if r := b.operator; r != nil {
 		b.cfg.MaxQueueDepth, b.cfg.RetentionWindow = 1+r.IntN(20), r.IntN(6)
 		b.cfg.MaxSubmitRetries = r.IntN(5)
 		b.cfg.Cores = [][]jamq.CoreIndex{{0}, {1}, {0, 1}, {1, 0}}[r.IntN(4)]
 	}
-	queue, err := bundlequeue.Restore[string](b.cfg, plain{}, snapshot)
+	queue, err := bundlequeue.Restore(b.cfg, snapshot)
 	if err != nil {
 		return err
 	}
@@ -298,8 +298,8 @@ func (b *builder) slot(target int) error {
 			b.oracle.Expect(name)
 		}
 		b.serial++
-		ev := bundlequeue.Enqueue[string]{
-			Number: b.queue.Next(), Commitment: common.BigToHash(big.NewInt(b.serial)), Parent: b.queue.Head(), Bundle: name,
+		ev := bundlequeue.Enqueue{
+			Number: b.queue.Next(), Commitment: common.BigToHash(big.NewInt(b.serial)), Parent: b.queue.Head(), Bundle: []byte(name),
 		}
 		if err := b.step(ev); err != nil {
 			return err

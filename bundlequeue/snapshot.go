@@ -14,16 +14,6 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// Codec encodes the host's bundles, for snapshots and records. Equal bundles
-// must have equal encodings.
-type Codec[B any] interface {
-	// AppendBundle appends the encoding of bundle to b.
-	AppendBundle(b []byte, bundle B) []byte
-	// DecodeBundle decodes the output of AppendBundle. It must not keep b, and
-	// it must not panic on arbitrary bytes.
-	DecodeBundle(b []byte) (B, error)
-}
-
 // A snapshot consists of the magic, a version, the body, and a CRC-32C of all
 // preceding bytes.
 const (
@@ -36,17 +26,17 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // AppendSnapshot appends the whole state of a queue, with a checksum at the
 // end. Equal queues have equal snapshots, and two queues with equal snapshots
 // respond equally to every event.
-func AppendSnapshot[B any](b []byte, codec Codec[B], q *Queue[B]) []byte {
+func (q *Queue) AppendSnapshot(b []byte) []byte {
 	start := len(b)
 	b = append(b, snapshotMagic...)
 	b = append(b, snapshotVersion)
 	b = wire.AppendBytes(b, []byte(q.cfg.fingerprint()))
-	b = q.appendBody(b, codec)
+	b = q.appendBody(b)
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
 }
 
 // appendBody appends the body that read decodes.
-func (q *Queue[B]) appendBody(b []byte, codec Codec[B]) []byte {
+func (q *Queue) appendBody(b []byte) []byte {
 	b = wire.AppendInt(b, int64(q.now))
 	for _, n := range []uint64{q.firstPlace, q.active, q.frontier, q.next, q.least, uint64(q.depth), q.ticket} {
 		b = wire.AppendUint(b, n)
@@ -69,7 +59,7 @@ func (q *Queue[B]) appendBody(b []byte, codec Codec[B]) []byte {
 	}
 	b = wire.AppendUint(b, uint64(len(q.items)))
 	for _, it := range q.items {
-		b = appendItem(b, codec, it)
+		b = appendItem(b, it)
 	}
 	b = wire.AppendUint(b, uint64(len(q.returned)))
 	for _, f := range q.returned {
@@ -77,7 +67,7 @@ func (q *Queue[B]) appendBody(b []byte, codec Codec[B]) []byte {
 		b = wire.AppendHash(wire.AppendUint(b, f.Number), f.Commitment)
 		b = wire.AppendUint(wire.AppendUint(b, f.Cause), uint64(f.Lost))
 		b = wire.AppendBytes(b, []byte(f.Reason))
-		b = wire.AppendBytes(b, codec.AppendBundle(nil, f.Bundle))
+		b = wire.AppendBytes(b, f.Bundle)
 	}
 	blocked := uint64(0)
 	if q.blocked != nil {
@@ -86,7 +76,7 @@ func (q *Queue[B]) appendBody(b []byte, codec Codec[B]) []byte {
 	return wire.AppendUint(q.cores.append(b), blocked)
 }
 
-func (c *cores[B]) append(b []byte) []byte {
+func (c *cores) append(b []byte) []byte {
 	b = wire.AppendBool(b, c.changed)
 	b = wire.AppendUint(b, uint64(len(c.list)))
 	for i := range c.list {
@@ -140,7 +130,7 @@ func appendTotals(b []byte, t *Totals) []byte {
 	return b
 }
 
-func appendItem[B any](b []byte, codec Codec[B], it *item[B]) []byte {
+func appendItem(b []byte, it *item) []byte {
 	b = wire.AppendUint(b, it.number)
 	b = wire.AppendHash(b, it.commitment)
 	b = wire.AppendBool(b, it.awaited != nil)
@@ -149,7 +139,7 @@ func appendItem[B any](b []byte, codec Codec[B], it *item[B]) []byte {
 	}
 	b = append(b, byte(it.state))
 	if it.hasBundle() {
-		b = wire.AppendBytes(b, codec.AppendBundle(nil, it.bundle))
+		b = wire.AppendBytes(b, it.bundle)
 	}
 	b = wire.AppendBool(b, it.deadSince != nil)
 	if it.deadSince != nil {
@@ -177,15 +167,15 @@ func appendItem[B any](b []byte, codec Codec[B], it *item[B]) []byte {
 	}
 	b = wire.AppendUint(b, uint64(len(it.versions)))
 	for _, v := range it.versions {
-		b = appendVersion(b, codec, v)
+		b = appendVersion(b, v)
 	}
 	return b
 }
 
-func appendVersion[B any](b []byte, codec Codec[B], v *version[B]) []byte {
+func appendVersion(b []byte, v *version) []byte {
 	b = wire.AppendHash(b, v.pkg)
 	if v.item.hasBundle() {
-		b = wire.AppendBytes(b, codec.AppendBundle(nil, v.bundle))
+		b = wire.AppendBytes(b, v.bundle)
 	}
 	for _, n := range []int{v.number, v.attempts, v.failures} {
 		b = wire.AppendUint(b, uint64(n))
@@ -205,14 +195,14 @@ func appendVersion[B any](b []byte, codec Codec[B], v *version[B]) []byte {
 // queue; its cores, limits and times may differ. A host that changes them calls
 // Step with a Tick before it relies on [Queue.NextWake]. The error wraps
 // ErrCorrupt or ErrInvalidConfig. Restore never panics, even on arbitrary bytes.
-func Restore[B any](cfg Config, codec Codec[B], snapshot []byte) (*Queue[B], error) {
-	return RestoreWith(cfg, codec, snapshot, func(b []byte) (Evidence, error) { return restoreChain(cfg.Spec, b) })
+func Restore(cfg Config, snapshot []byte) (*Queue, error) {
+	return RestoreWith(cfg, snapshot, func(b []byte) (Evidence, error) { return restoreChain(cfg.Spec, b) })
 }
 
 // RestoreWith is like [Restore], for a queue that was created with [NewWith].
 // The function evidence restores the evidence from the output of its
 // AppendSnapshot. It must not panic on arbitrary bytes.
-func RestoreWith[B any](cfg Config, codec Codec[B], snapshot []byte, evidence func([]byte) (Evidence, error)) (*Queue[B], error) {
+func RestoreWith(cfg Config, snapshot []byte, evidence func([]byte) (Evidence, error)) (*Queue, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -230,7 +220,7 @@ func RestoreWith[B any](cfg Config, codec Codec[B], snapshot []byte, evidence fu
 	if have, want := r.Bytes(), cfg.fingerprint(); r.Err() == nil && !bytes.Equal(have, []byte(want)) {
 		return nil, fmt.Errorf("%w: snapshot was made with %q, want %q", ErrInvalidConfig, have, want)
 	}
-	q := read(cfg, r, codec, evidence)
+	q := read(cfg, r, evidence)
 	if err := r.Done(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
@@ -246,7 +236,7 @@ func RestoreWith[B any](cfg Config, codec Codec[B], snapshot []byte, evidence fu
 
 // configure applies the new configuration to a restored queue. It keeps values
 // that a Resize or Cores event set.
-func (q *Queue[B]) configure() {
+func (q *Queue) configure() {
 	q.retire()
 	if !q.resized {
 		q.depth = q.cfg.MaxQueueDepth
@@ -257,8 +247,8 @@ func (q *Queue[B]) configure() {
 }
 
 // read decodes the output of appendBody. The queue may violate its invariants.
-func read[B any](cfg Config, r *wire.Reader, codec Codec[B], evidence func([]byte) (Evidence, error)) *Queue[B] {
-	q := &Queue[B]{delays: anchor.NewDelays(&cfg.Spec)}
+func read(cfg Config, r *wire.Reader, evidence func([]byte) (Evidence, error)) *Queue {
+	q := &Queue{delays: anchor.NewDelays(&cfg.Spec)}
 	q.now = instant(r.Int())
 	for _, n := range []*uint64{&q.firstPlace, &q.active, &q.frontier, &q.next, &q.least} {
 		*n = r.UintBelow(2*most, "place or number")
@@ -289,15 +279,15 @@ func read[B any](cfg Config, r *wire.Reader, codec Codec[B], evidence func([]byt
 		r.Fail("%v", err)
 		return nil
 	}
-	fresh := empty[B](cfg, known)
+	fresh := empty(cfg, known)
 	q.cfg, q.evidence, q.blocks = fresh.cfg, fresh.evidence, fresh.blocks
 	q.versions, q.builds, q.sends, q.commitments = fresh.versions, fresh.builds, fresh.sends, fresh.commitments
-	q.readBundles(r, codec)
+	q.readBundles(r)
 	return q
 }
 
 // readBundles decodes the commitments, the bundles, the failed bundles, and the cores.
-func (q *Queue[B]) readBundles(r *wire.Reader, codec Codec[B]) {
+func (q *Queue) readBundles(r *wire.Reader) {
 	q.setBase(wire.ReadHash[common.Hash](r))
 	for range r.Count(33) {
 		s := spent{wire.ReadHash[common.Hash](r), r.UintBelow(2*most, "place")}
@@ -305,14 +295,14 @@ func (q *Queue[B]) readBundles(r *wire.Reader, codec Codec[B]) {
 		q.useOnce(r, s.commitment)
 	}
 	for range r.Count(32) {
-		q.readItem(r, codec)
+		q.readItem(r)
 		if r.Err() != nil {
 			return
 		}
 	}
 	for range r.Count(5) {
-		q.returned = append(q.returned, Failed[B]{
-			Ticket: r.Uint(), Number: r.Uint(), Commitment: wire.ReadHash[common.Hash](r), Cause: r.Uint(), Lost: int(r.UintBelow(maxDepth+2, "lost packages")), Reason: string(r.Bytes()), Bundle: readBundle(r, codec),
+		q.returned = append(q.returned, Failed{
+			Ticket: r.Uint(), Number: r.Uint(), Commitment: wire.ReadHash[common.Hash](r), Cause: r.Uint(), Lost: int(r.UintBelow(maxDepth+2, "lost packages")), Reason: string(r.Bytes()), Bundle: bytes.Clone(r.Bytes()),
 		})
 	}
 	q.readCores(r)
@@ -328,15 +318,15 @@ func (q *Queue[B]) readBundles(r *wire.Reader, codec Codec[B]) {
 	}
 }
 
-func (q *Queue[B]) readCores(r *wire.Reader) {
+func (q *Queue) readCores(r *wire.Reader) {
 	q.cores.changed = r.Bool()
 	for range r.Count(3) {
-		k := core[B]{index: jamq.CoreIndex(r.UintBelow(uint64(q.cfg.Spec.Cores), "core")), leaving: r.Bool()}
+		k := core{index: jamq.CoreIndex(r.UintBelow(uint64(q.cfg.Spec.Cores), "core")), leaving: r.Bool()}
 		place := r.Uint()
 		if r.Err() != nil {
 			return
 		}
-		if slices.ContainsFunc(q.cores.list, func(other core[B]) bool { return other.index == k.index }) {
+		if slices.ContainsFunc(q.cores.list, func(other core) bool { return other.index == k.index }) {
 			r.Fail("core %d twice", k.index)
 			return
 		}
@@ -357,15 +347,15 @@ func (q *Queue[B]) readCores(r *wire.Reader) {
 	}
 }
 
-func (q *Queue[B]) readItem(r *wire.Reader, codec Codec[B]) {
-	it := &item[B]{place: q.end(), number: r.UintBelow(2*most, "number"), commitment: wire.ReadHash[common.Hash](r)}
+func (q *Queue) readItem(r *wire.Reader) {
+	it := &item{place: q.end(), number: r.UintBelow(2*most, "number"), commitment: wire.ReadHash[common.Hash](r)}
 	if r.Bool() {
 		awaited := wire.ReadHash[common.Hash](r)
 		it.awaited = &awaited
 	}
 	it.state = State(r.UintBelow(uint64(FailedState), "state"))
 	if it.hasBundle() {
-		it.bundle = readBundle(r, codec)
+		it.bundle = bytes.Clone(r.Bytes())
 	}
 	if r.Bool() {
 		since := readPoint(r)
@@ -393,16 +383,16 @@ func (q *Queue[B]) readItem(r *wire.Reader, codec Codec[B]) {
 		q.builds[it.request.ticket] = it
 	}
 	for range r.Count(32) {
-		q.readVersion(r, codec, it)
+		q.readVersion(r, it)
 	}
 	q.useOnce(r, it.commitment)
 	q.append(it)
 }
 
-func (q *Queue[B]) readVersion(r *wire.Reader, codec Codec[B], it *item[B]) {
-	v := &version[B]{item: it, pkg: wire.ReadHash[jamq.PackageHash](r)}
+func (q *Queue) readVersion(r *wire.Reader, it *item) {
+	v := &version{item: it, pkg: wire.ReadHash[jamq.PackageHash](r)}
 	if it.hasBundle() {
-		v.bundle = readBundle(r, codec)
+		v.bundle = bytes.Clone(r.Bytes())
 	}
 	for _, n := range []*int{&v.number, &v.attempts, &v.failures} {
 		*n = int(r.UintBelow(most, "count"))
@@ -427,12 +417,4 @@ func (q *Queue[B]) readVersion(r *wire.Reader, codec Codec[B], it *item[B]) {
 		q.sends[v.ticket] = v
 	}
 	it.versions = append(it.versions, v)
-}
-
-func readBundle[B any](r *wire.Reader, codec Codec[B]) B {
-	bundle, err := codec.DecodeBundle(r.Bytes())
-	if err != nil {
-		r.Fail("bundle: %v", err)
-	}
-	return bundle
 }

@@ -46,12 +46,12 @@ func busy(t *testing.T) *scene {
 
 func TestSnapshotRestores(t *testing.T) {
 	s := busy(t)
-	b := AppendSnapshot[string](nil, text{}, s.q)
-	back, err := Restore[string](s.q.cfg, text{}, b)
+	b := s.q.AppendSnapshot(nil)
+	back, err := Restore(s.q.cfg, b)
 	require.NoError(t, err)
 	require.NoError(t, back.check())
 	require.Equal(t, s.q.Stats(), back.Stats())
-	require.True(t, bytes.Equal(b, AppendSnapshot[string](nil, text{}, back)), "the snapshot of the restored queue is the same")
+	require.True(t, bytes.Equal(b, back.AppendSnapshot(nil)), "the snapshot of the restored queue is the same")
 
 	// And both go on alike.
 	other := *s
@@ -64,7 +64,7 @@ func TestSnapshotRestores(t *testing.T) {
 		}
 	}
 	require.Equal(t, s.log, other.log)
-	require.True(t, bytes.Equal(AppendSnapshot[string](nil, text{}, s.q), AppendSnapshot[string](nil, text{}, back)))
+	require.True(t, bytes.Equal(s.q.AppendSnapshot(nil), back.AppendSnapshot(nil)))
 }
 
 // Neither the queue nor its snapshot holds the bytes of a final bundle. Open
@@ -76,17 +76,17 @@ func TestFinalBundlesAreDropped(t *testing.T) {
 	s.step(Retry{Number: 1}) // one that is never answered
 	s.block(report(sent[0], 0))
 	s.block(accumulate(sent[0], 0))
-	require.Contains(t, string(AppendSnapshot[string](nil, text{}, s.q)), "bundle 1")
+	require.Contains(t, string(s.q.AppendSnapshot(nil)), "bundle 1")
 	s.step(FinalizedBlock{Hash: s.parent})
 	info, _ := s.q.Info(1)
 	require.Equal(t, Finalized, info.State)
 	require.Empty(t, s.q.items[0].bundle)
 	require.Empty(t, s.q.items[0].versions[0].bundle)
-	b := AppendSnapshot[string](nil, text{}, s.q)
+	b := s.q.AppendSnapshot(nil)
 	require.NotContains(t, string(b), "bundle 1")
-	back, err := Restore[string](s.q.cfg, text{}, b)
+	back, err := Restore(s.q.cfg, b)
 	require.NoError(t, err)
-	for _, q := range []*Queue[string]{s.q, back} {
+	for _, q := range []*Queue{s.q, back} {
 		require.Empty(t, q.Open())
 		require.NoError(t, q.check())
 	}
@@ -94,35 +94,35 @@ func TestFinalBundlesAreDropped(t *testing.T) {
 
 func TestReplayIsByteForByte(t *testing.T) {
 	s := busy(t)
-	again, err := New[string](s.q.cfg, jamq.Block{Hash: jamq.HeaderHash{'g'}})
+	again, err := New(s.q.cfg, jamq.Block{Hash: jamq.HeaderHash{'g'}})
 	require.NoError(t, err)
-	require.NoError(t, Replay[string](again, text{}, s.records))
-	require.True(t, bytes.Equal(AppendSnapshot[string](nil, text{}, s.q), AppendSnapshot[string](nil, text{}, again)))
+	require.NoError(t, Replay(again, s.records))
+	require.True(t, bytes.Equal(s.q.AppendSnapshot(nil), again.AppendSnapshot(nil)))
 	require.Equal(t, s.q.Open(), again.Open())
 	require.Len(t, again.Open(), len(s.builds)+len(s.sends))
 
-	require.ErrorIs(t, Replay[string](again, text{}, [][]byte{{9}}), ErrCorrupt)
-	enqueue, err := AppendRecord[string](nil, text{}, s.now, Enqueue[string]{Number: 1})
+	require.ErrorIs(t, Replay(again, [][]byte{{9}}), ErrCorrupt)
+	enqueue, err := AppendRecord(nil, s.now, Enqueue{Number: 1})
 	require.NoError(t, err)
-	require.ErrorIs(t, Replay[string](again, text{}, [][]byte{enqueue}), ErrCorrupt)
-	_, err = AppendRecord[string](nil, text{}, s.now, Enqueue[int]{})
+	require.ErrorIs(t, Replay(again, [][]byte{enqueue}), ErrCorrupt)
+	_, err = AppendRecord(nil, s.now, nil)
 	require.ErrorIs(t, err, ErrUnknownEvent)
 }
 
 func TestSnapshotRefusals(t *testing.T) {
 	s := busy(t)
-	b := AppendSnapshot[string](nil, text{}, s.q)
+	b := s.q.AppendSnapshot(nil)
 	for i := range b {
 		broken := bytes.Clone(b)
 		broken[i] ^= 1
-		_, err := Restore[string](s.q.cfg, text{}, broken)
+		_, err := Restore(s.q.cfg, broken)
 		require.ErrorIs(t, err, ErrCorrupt, "byte %d", i)
 	}
-	_, err := Restore[string](s.q.cfg, text{}, b[:len(b)-1])
+	_, err := Restore(s.q.cfg, b[:len(b)-1])
 	require.ErrorIs(t, err, ErrCorrupt)
 	other := s.q.cfg
 	other.Spec.RecentHistory++
-	_, err = Restore[string](other, text{}, b)
+	_, err = Restore(other, b)
 	require.ErrorIs(t, err, ErrInvalidConfig)
 }
 
@@ -133,7 +133,7 @@ func TestRestoreUnderAnotherConfiguration(t *testing.T) {
 	cfg.MaxQueueDepth, cfg.MaxVersionRetries, cfg.RetentionWindow = 99, 0, 0
 	for _, cores := range [][]jamq.CoreIndex{{0}, {1}, {1, 0}, {0, 1}} {
 		cfg.Cores = cores
-		q, err := Restore[string](cfg, text{}, AppendSnapshot[string](nil, text{}, s.q))
+		q, err := Restore(cfg, s.q.AppendSnapshot(nil))
 		require.NoError(t, err)
 		require.NoError(t, q.check())
 		require.Equal(t, 99, q.Stats().Depth)
@@ -142,7 +142,7 @@ func TestRestoreUnderAnotherConfiguration(t *testing.T) {
 	s.step(Resize{Depth: 3})
 	s.step(Cores{Cores: []jamq.CoreIndex{1}})
 	cfg.Cores = []jamq.CoreIndex{0, 1}
-	q, err := Restore[string](cfg, text{}, AppendSnapshot[string](nil, text{}, s.q))
+	q, err := Restore(cfg, s.q.AppendSnapshot(nil))
 	require.NoError(t, err)
 	require.Equal(t, 3, q.Stats().Depth)
 	require.Equal(t, []jamq.CoreIndex{1}, q.Cores())
@@ -152,7 +152,7 @@ func TestRestoreUnderAnotherConfiguration(t *testing.T) {
 		require.NoError(t, err)
 	}
 	cfg.MaxQueueDepth, cfg.Cores = 5, []jamq.CoreIndex{0}
-	q, err = Restore[string](cfg, text{}, AppendSnapshot[string](nil, text{}, q))
+	q, err = Restore(cfg, q.AppendSnapshot(nil))
 	require.NoError(t, err)
 	require.Equal(t, 5, q.Stats().Depth)
 	require.Equal(t, []jamq.CoreIndex{0}, q.Cores())
@@ -162,23 +162,23 @@ func TestRestoreUnderAnotherConfiguration(t *testing.T) {
 // invariants and can be used.
 func FuzzRestore(f *testing.F) {
 	cfg := DefaultConfig(jamq.Tiny())
-	q, _ := New[string](cfg, jamq.Block{Hash: jamq.HeaderHash{'g'}})
-	f.Add(AppendSnapshot[string](nil, text{}, q))
-	f.Add(AppendSnapshot[string](nil, text{}, busy(&testing.T{}).q))
+	q, _ := New(cfg, jamq.Block{Hash: jamq.HeaderHash{'g'}})
+	f.Add(q.AppendSnapshot(nil))
+	f.Add(busy(&testing.T{}).q.AppendSnapshot(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) > 4 { // get past the checksum
 			sum := crc32.Checksum(b[:len(b)-4], castagnoli)
 			b = binary.LittleEndian.AppendUint32(bytes.Clone(b[:len(b)-4]), sum)
 		}
-		q, err := Restore[string](cfg, text{}, b)
+		q, err := Restore(cfg, b)
 		if err != nil {
 			return
 		}
 		now := jamq.CommonEra()
-		for _, ev := range []Event{Tick{}, Enqueue[string]{Number: q.Next()}, Tick{}} {
+		for _, ev := range []Event{Tick{}, Enqueue{Number: q.Next()}, Tick{}} {
 			_, _ = q.Step(now, ev)
 		}
-		AppendSnapshot[string](nil, text{}, q)
+		q.AppendSnapshot(nil)
 	})
 }
 
@@ -190,16 +190,16 @@ func FuzzRecord(f *testing.F) {
 		f.Add(r)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		now, ev, err := DecodeRecord[string](text{}, b)
+		now, ev, err := DecodeRecord(b)
 		if err != nil {
 			require.ErrorIs(t, err, ErrCorrupt)
 			return
 		}
-		first, err := AppendRecord[string](nil, text{}, now, ev)
+		first, err := AppendRecord(nil, now, ev)
 		require.NoError(t, err)
-		now2, ev2, err := DecodeRecord[string](text{}, first)
+		now2, ev2, err := DecodeRecord(first)
 		require.NoError(t, err)
-		second, err := AppendRecord[string](nil, text{}, now2, ev2)
+		second, err := AppendRecord(nil, now2, ev2)
 		require.NoError(t, err)
 		require.Equal(t, first, second)
 	})

@@ -35,7 +35,7 @@ type trouble struct {
 
 // slowBuild is a build that is ready at a slot.
 type slowBuild struct {
-	bundlequeue.Build[string]
+	bundlequeue.Build
 	context jamq.RefineContext
 	fails   bool
 	ready   jamq.Slot
@@ -155,7 +155,7 @@ func newCauses(retries int) causes {
 
 func (c *causes) observe(ev bundlequeue.Event, effects []bundlequeue.Effect) error {
 	switch ev := ev.(type) {
-	case bundlequeue.Enqueue[string]:
+	case bundlequeue.Enqueue:
 		c.lost[ev.Number] = map[jamq.PackageHash]bool{}
 	case bundlequeue.Sent:
 		if ev.OK || ev.Refused {
@@ -164,14 +164,14 @@ func (c *causes) observe(ev bundlequeue.Event, effects []bundlequeue.Effect) err
 	}
 	for _, e := range effects {
 		switch e := e.(type) {
-		case bundlequeue.Send[string]:
+		case bundlequeue.Send:
 			c.sends[e.Ticket] = e.Package
 		case bundlequeue.Died:
 			loss := e.Reason == anchor.AnchorExpired || e.Reason == anchor.Unavailable || e.Reason == anchor.NeverReady
 			if loss && c.reached[e.Package] {
 				c.lost[e.Number][e.Package] = true
 			}
-		case bundlequeue.Failed[string]:
+		case bundlequeue.Failed:
 			if n := len(c.lost[e.Cause]); e.Number == e.Cause && n <= c.retries {
 				return fmt.Errorf("bundle %d failed (%s) after %d lost packages, want more than %d", e.Number, e.Reason, n, c.retries)
 			}

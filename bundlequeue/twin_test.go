@@ -19,20 +19,20 @@ import (
 type twin struct {
 	random *rand.Rand
 	cfg    bundlequeue.Config
-	queue  *bundlequeue.Queue[string]
+	queue  *bundlequeue.Queue
 }
 
 func newTwin(seed uint64, cfg bundlequeue.Config, root jamq.Block) (*twin, error) {
-	queue, err := bundlequeue.New[string](cfg, root)
+	queue, err := bundlequeue.New(cfg, root)
 	return &twin{rand.New(rand.NewPCG(seed, 4)), cfg, queue}, err
 }
 
-func (w *twin) follow(now time.Time, ev bundlequeue.Event, other *bundlequeue.Queue[string], effects []bundlequeue.Effect, refused error) error {
-	record, err := bundlequeue.AppendRecord[string](nil, plain{}, now, ev)
+func (w *twin) follow(now time.Time, ev bundlequeue.Event, other *bundlequeue.Queue, effects []bundlequeue.Effect, refused error) error {
+	record, err := bundlequeue.AppendRecord(nil, now, ev)
 	if err != nil {
 		return err
 	}
-	if now, ev, err = bundlequeue.DecodeRecord[string](plain{}, record); err != nil {
+	if now, ev, err = bundlequeue.DecodeRecord(record); err != nil {
 		return err
 	}
 	mine, err := w.queue.Step(now, ev)
@@ -49,8 +49,8 @@ func (w *twin) follow(now time.Time, ev bundlequeue.Event, other *bundlequeue.Qu
 	if w.random.IntN(50) > 0 {
 		return nil
 	}
-	want := bundlequeue.AppendSnapshot(nil, plain{}, other)
-	if !bytes.Equal(want, bundlequeue.AppendSnapshot(nil, plain{}, w.queue)) {
+	want := other.AppendSnapshot(nil)
+	if !bytes.Equal(want, w.queue.AppendSnapshot(nil)) {
 		return errors.New("the snapshot of a replayed queue differs")
 	}
 	if w.random.IntN(4) == 0 {
@@ -58,14 +58,14 @@ func (w *twin) follow(now time.Time, ev bundlequeue.Event, other *bundlequeue.Qu
 			return err
 		}
 	}
-	w.queue, err = bundlequeue.Restore[string](w.cfg, plain{}, want)
+	w.queue, err = bundlequeue.Restore(w.cfg, want)
 	return err
 }
 
 // restart restores the queue from its own snapshot.
 func (w *twin) restart(cfg bundlequeue.Config) (err error) {
 	w.cfg = cfg
-	w.queue, err = bundlequeue.Restore[string](cfg, plain{}, bundlequeue.AppendSnapshot(nil, plain{}, w.queue))
+	w.queue, err = bundlequeue.Restore(cfg, w.queue.AppendSnapshot(nil))
 	return err
 }
 
@@ -77,11 +77,11 @@ func (w *twin) reconfigure(snapshot []byte) error {
 		cfg.MaxSubmitRetries, cfg.MaxVersionRetries = w.random.IntN(5), w.random.IntN(6)
 		cfg.Anchors = bundlequeue.AnchorPolicy(w.random.IntN(2))
 		cfg.Cores = [][]jamq.CoreIndex{{0}, {1}, {0, 1}, {1, 0}}[w.random.IntN(4)]
-		queue, err := bundlequeue.Restore[string](cfg, plain{}, snapshot)
+		queue, err := bundlequeue.Restore(cfg, snapshot)
 		if err != nil {
 			return fmt.Errorf("with retention of %d bundles, %d retries and cores %v: %w", cfg.RetentionWindow, cfg.MaxVersionRetries, cfg.Cores, err)
 		}
-		snapshot = bundlequeue.AppendSnapshot(nil, plain{}, queue)
+		snapshot = queue.AppendSnapshot(nil)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func (s *scene) anything(random *rand.Rand) {
 	case n <= 7:
 		for _, b := range s.builds {
 			s.hashes++
-			_ = s.try(Built[string]{
+			_ = s.try(Built{
 				Ticket: b.Ticket, Package: jamq.PackageHash{byte(b.Number), byte(b.Version), s.hashes}, Bundle: b.Bundle,
 				Context: jamq.RefineContext{Anchor: b.Anchor.Hash, LookupAnchorSlot: s.slot, Prerequisites: b.Prerequisites},
 			})
@@ -101,17 +101,17 @@ func TestRecordsOfAllEvents(t *testing.T) {
 	}
 	seen := make(map[string]bool)
 	for _, want := range []Event{
-		Reserve{Number: 1}, Enqueue[string]{Number: 2, Commitment: [32]byte{3}, Bundle: "bundle"}, Release{Number: 4}, Rekey{From: 5, To: 6},
+		Reserve{Number: 1}, Enqueue{Number: 2, Commitment: [32]byte{3}, Bundle: []byte("bundle")}, Release{Number: 4}, Rekey{From: 5, To: 6},
 		GiveUp{Number: 7, Reason: "a reason"}, TakenBack{Ticket: 8}, Resize{Depth: 9}, Cores{Cores: []jamq.CoreIndex{1, 0}},
-		Built[string]{Ticket: 10, Package: jamq.PackageHash{11}, Context: context, Bundle: "built"}, BuildFailed{Ticket: 12},
+		Built{Ticket: 10, Package: jamq.PackageHash{11}, Context: context, Bundle: []byte("built")}, BuildFailed{Ticket: 12},
 		Sent{Ticket: 13, OK: true}, Sent{Ticket: 14, Refused: true}, Sent{Ticket: 15}, Retry{Number: 16},
 		Imported{Block: block, Best: jamq.HeaderHash{17}}, FinalizedBlock{Hash: jamq.HeaderHash{18}},
 		Continue{Root: block, Accumulated: []jamq.PackageHash{{19}}}, Told{Package: jamq.PackageHash{20}, State: Accumulated}, Tick{},
 	} {
 		now := jamq.CommonEra().Add(time.Hour)
-		record, err := AppendRecord[string](nil, text{}, now, want)
+		record, err := AppendRecord(nil, now, want)
 		require.NoError(t, err)
-		at, have, err := DecodeRecord[string](text{}, record)
+		at, have, err := DecodeRecord(record)
 		require.NoError(t, err)
 		require.Equal(t, now, at)
 		require.Equal(t, want, have)

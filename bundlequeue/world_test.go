@@ -62,8 +62,8 @@ type world struct {
 	packages    []wpackage
 	best, final int8
 	now         time.Duration // since the common era
-	builds      []Build[string]
-	sends       []Send[string]
+	builds      []Build
+	sends       []Send
 	handedBack  []int8
 	left        budget
 }
@@ -109,8 +109,8 @@ func (w *world) clone() world {
 	c := *w
 	c.blocks = append([]wblock(nil), w.blocks...)
 	c.packages = append([]wpackage(nil), w.packages...)
-	c.builds = append([]Build[string](nil), w.builds...)
-	c.sends = append([]Send[string](nil), w.sends...)
+	c.builds = append([]Build(nil), w.builds...)
+	c.sends = append([]Send(nil), w.sends...)
 	c.handedBack = append([]int8(nil), w.handedBack...)
 	return c
 }

@@ -9,12 +9,12 @@ import (
 
 // carryOut reports the effects of a step, and starts the builds and sends among
 // them. Failed bundles are answered after all effects of the step are reported.
-func (r *Runner[B]) carryOut(now time.Time, effects []bundlequeue.Effect) {
-	var failed []bundlequeue.Failed[B]
+func (r *Runner) carryOut(now time.Time, effects []bundlequeue.Effect) {
+	var failed []bundlequeue.Failed
 	for _, e := range effects {
 		r.effects++
 		r.tell(Observation{Number: r.effects, At: now, Effect: e})
-		if f, ok := e.(bundlequeue.Failed[B]); ok {
+		if f, ok := e.(bundlequeue.Failed); ok {
 			failed = append(failed, f)
 		}
 		r.act(e)
@@ -25,8 +25,8 @@ func (r *Runner[B]) carryOut(now time.Time, effects []bundlequeue.Effect) {
 }
 
 // tell reports an effect to the observer, the log and the metrics.
-func (r *Runner[B]) tell(o Observation) {
-	r.cfg.Metrics.count(CountEffects, effectName[B](o.Effect))
+func (r *Runner) tell(o Observation) {
+	r.cfg.Metrics.count(CountEffects, effectName(o.Effect))
 	if r.cfg.Observe != nil {
 		r.cfg.Observe(o)
 	}
@@ -36,7 +36,7 @@ func (r *Runner[B]) tell(o Observation) {
 			r.cfg.Metrics.count(CountUseless, e.Reason.String())
 		}
 		r.log.Info("package dead", "block", e.Number, "version", e.Version, "package", e.Package, "reason", e.Reason, "since", e.At, "sent", !e.Unsent)
-	case bundlequeue.Failed[B]:
+	case bundlequeue.Failed:
 		r.log.Warn("bundle failed", "block", e.Number, "reason", e.Reason)
 	}
 }
@@ -44,20 +44,20 @@ func (r *Runner[B]) tell(o Observation) {
 // act starts the build or the send that an effect requests. While the runner is
 // held, paused or stopped, it does nothing, and the request stays open in the
 // queue.
-func (r *Runner[B]) act(e bundlequeue.Effect) {
+func (r *Runner) act(e bundlequeue.Effect) {
 	if r.held || r.paused != nil || r.ctx.Err() != nil {
 		return
 	}
 	switch e := e.(type) {
-	case bundlequeue.Build[B]:
+	case bundlequeue.Build:
 		r.start(e.Ticket, func() { r.build(e) })
-	case bundlequeue.Send[B]:
+	case bundlequeue.Send:
 		r.start(e.Ticket, func() { r.send(e) })
 	}
 }
 
 // start runs the work for a ticket, unless that work is already running.
-func (r *Runner[B]) start(ticket uint64, work func()) {
+func (r *Runner) start(ticket uint64, work func()) {
 	if _, twice := r.working[ticket]; twice {
 		return
 	}
@@ -66,7 +66,7 @@ func (r *Runner[B]) start(ticket uint64, work func()) {
 }
 
 // release ends the hold after a recovery.
-func (r *Runner[B]) release() {
+func (r *Runner) release() {
 	if !r.held {
 		return
 	}
@@ -78,7 +78,7 @@ func (r *Runner[B]) release() {
 }
 
 // pause stops building and sending after a fatal error.
-func (r *Runner[B]) pause(err error) {
+func (r *Runner) pause(err error) {
 	r.paused = err
 	r.mu.Lock()
 	r.health.Paused = err
@@ -88,7 +88,7 @@ func (r *Runner[B]) pause(err error) {
 }
 
 // unpause resumes building and sending.
-func (r *Runner[B]) unpause() {
+func (r *Runner) unpause() {
 	if r.paused == nil {
 		return
 	}
@@ -101,14 +101,14 @@ func (r *Runner[B]) unpause() {
 }
 
 // actOnOpen starts every open request of the queue that is not running.
-func (r *Runner[B]) actOnOpen() {
+func (r *Runner) actOnOpen() {
 	for _, e := range r.queue.Open() {
 		r.act(e)
 	}
 }
 
 // takenBack answers a failed bundle after the observer has received it.
-func (r *Runner[B]) takenBack(failed bundlequeue.Failed[B]) {
+func (r *Runner) takenBack(failed bundlequeue.Failed) {
 	if err := r.step(bundlequeue.TakenBack{Ticket: failed.Ticket}); err != nil {
 		r.log.Error("answer for failed bundle refused", "block", failed.Number, "err", err)
 	}
@@ -116,7 +116,7 @@ func (r *Runner[B]) takenBack(failed bundlequeue.Failed[B]) {
 
 // report passes the outcome of a build or a send to the loop. A fatal error
 // pauses the runner before the queue can request more work.
-func (r *Runner[B]) report(ticket uint64, ev bundlequeue.Event, outcome error) {
+func (r *Runner) report(ticket uint64, ev bundlequeue.Event, outcome error) {
 	call := func() {
 		delete(r.working, ticket)
 		if outcome != nil && ClassOf(outcome) == Fatal {

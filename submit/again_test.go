@@ -14,7 +14,7 @@ import (
 )
 
 // lazy opens a runner whose builds fail, and collects its observations.
-func lazy(t *testing.T, disk submit.Journal, told *[]submit.Observation) *submit.Runner[string] {
+func lazy(t *testing.T, disk submit.Journal, told *[]submit.Observation) *submit.Runner {
 	t.Helper()
 	r := recovered(t, disk, told)
 	require.NoError(t, r.Start(t.Context()))
@@ -22,7 +22,7 @@ func lazy(t *testing.T, disk submit.Journal, told *[]submit.Observation) *submit
 }
 
 // recovered does not start the runner.
-func recovered(t *testing.T, disk submit.Journal, told *[]submit.Observation) *submit.Runner[string] {
+func recovered(t *testing.T, disk submit.Journal, told *[]submit.Observation) *submit.Runner {
 	t.Helper()
 	r, err := openOn(disk, &host{failBuild: 1000}, func(c *submit.Config) {
 		c.Observe = func(o submit.Observation) { *told = append(*told, o) }
@@ -41,7 +41,7 @@ func TestOnlyTheLastStepIsToldAgain(t *testing.T) {
 		var before, after []submit.Observation
 		r := lazy(t, disk, &before)
 		for range 3 {
-			require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
+			require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
 			require.NoError(t, r.Step(ctx, bundlequeue.GiveUp{Number: 1}))
 		}
 		require.NoError(t, r.Step(ctx, bundlequeue.Reserve{Number: 1}))
@@ -71,14 +71,14 @@ func TestFailedIsToldOnceAgain(t *testing.T) {
 			var told []submit.Observation
 			failed := func() (n int) {
 				for _, o := range told {
-					if _, ok := o.Effect.(bundlequeue.Failed[string]); ok {
+					if _, ok := o.Effect.(bundlequeue.Failed); ok {
 						n++
 					}
 				}
 				return n
 			}
 			r := lazy(t, disk, &told)
-			require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
+			require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
 			disk.fails = disk.writes + 2 // the order is written, and the answer is not
 			require.NoError(t, r.Step(ctx, bundlequeue.GiveUp{Number: 1}))
 			r.Stop()

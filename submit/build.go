@@ -9,7 +9,7 @@ import (
 )
 
 // build calls the builder once and reports the outcome.
-func (r *Runner[B]) build(request bundlequeue.Build[B]) {
+func (r *Runner) build(request bundlequeue.Build) {
 	ctx, cancel := context.WithTimeout(r.ctx, r.cfg.BuildTimeout)
 	defer cancel()
 	began := r.noteBuild()
@@ -21,13 +21,13 @@ func (r *Runner[B]) build(request bundlequeue.Build[B]) {
 		r.report(request.Ticket, bundlequeue.BuildFailed{Ticket: request.Ticket}, err)
 		return
 	}
-	r.report(request.Ticket, bundlequeue.Built[B]{Ticket: request.Ticket, Package: pkg.Hash, Context: pkg.Context, Bundle: pkg.Bundle}, nil)
+	r.report(request.Ticket, bundlequeue.Built{Ticket: request.Ticket, Package: pkg.Hash, Context: pkg.Context, Bundle: pkg.Bundle}, nil)
 }
 
 // take feeds the outcome of a build or a send to the queue. For a build, it
 // also records whether the queue could use the package.
-func (r *Runner[B]) take(ev bundlequeue.Event) error {
-	built, isBuilt := ev.(bundlequeue.Built[B])
+func (r *Runner) take(ev bundlequeue.Event) error {
+	built, isBuilt := ev.(bundlequeue.Built)
 	if !isBuilt {
 		return r.step(ev)
 	}

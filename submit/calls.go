@@ -14,7 +14,7 @@ import (
 )
 
 // do runs f on the loop's goroutine and waits for it.
-func (r *Runner[B]) do(ctx context.Context, f func() error) error {
+func (r *Runner) do(ctx context.Context, f func() error) error {
 	r.mu.Lock()
 	started := r.started
 	r.mu.Unlock()
@@ -43,12 +43,12 @@ func (r *Runner[B]) do(ctx context.Context, f func() error) error {
 //
 // If Step returns ErrJournal, the runner has stopped and it is unknown whether
 // the step was recorded.
-func (r *Runner[B]) Step(ctx context.Context, ev bundlequeue.Event) error {
+func (r *Runner) Step(ctx context.Context, ev bundlequeue.Event) error {
 	return r.do(ctx, func() error { return r.feed(ev) })
 }
 
 // feed processes an event from the host.
-func (r *Runner[B]) feed(ev bundlequeue.Event) error {
+func (r *Runner) feed(ev bundlequeue.Event) error {
 	if imported, ok := ev.(bundlequeue.Imported); ok && r.repeating {
 		if r.repeating = r.queue.Knows(imported.Block.Hash); r.repeating {
 			imported.Best = r.queue.Best().Hash
@@ -78,7 +78,7 @@ func (r *Runner[B]) feed(ev bundlequeue.Event) error {
 // whether the bundle was recorded. Do not reuse its transactions until
 // [Runner.Recovered] of the next runner shows whether its commitment is in the
 // queue.
-func (r *Runner[B]) Enqueue(ctx context.Context, bundle bundlequeue.Enqueue[B]) error {
+func (r *Runner) Enqueue(ctx context.Context, bundle bundlequeue.Enqueue) error {
 	return r.Step(ctx, bundle)
 }
 
@@ -91,19 +91,19 @@ func (r *Runner[B]) Enqueue(ctx context.Context, bundle bundlequeue.Enqueue[B]) 
 // number would fit, but the pre-state does not exist. The host then takes the
 // failed bundles back and executes the transactions again. Other errors are
 // those of [Runner.Enqueue].
-func (r *Runner[B]) EnqueueNext(ctx context.Context, parent, commitment common.Hash, bundle B) (number uint64, err error) {
+func (r *Runner) EnqueueNext(ctx context.Context, parent, commitment common.Hash, bundle []byte) (number uint64, err error) {
 	if none := (common.Hash{}); parent == none || commitment == none {
 		return 0, fmt.Errorf("%w: parent %s and commitment %s, want both not zero", bundlequeue.ErrWrongParent, parent, commitment)
 	}
 	err = r.do(ctx, func() error {
 		number = r.queue.Next()
-		return r.feed(bundlequeue.Enqueue[B]{Number: number, Commitment: commitment, Parent: parent, Bundle: bundle})
+		return r.feed(bundlequeue.Enqueue{Number: number, Commitment: commitment, Parent: parent, Bundle: bundle})
 	})
 	return number, err
 }
 
 // Next returns the number that the next bundle must have.
-func (r *Runner[B]) Next(ctx context.Context) (number uint64, err error) {
+func (r *Runner) Next(ctx context.Context) (number uint64, err error) {
 	err = r.do(ctx, func() error {
 		number = r.queue.Next()
 		return nil
@@ -117,14 +117,14 @@ func (r *Runner[B]) Next(ctx context.Context) (number uint64, err error) {
 // A feed may repeat blocks after a restart, each as the best one. The best block
 // therefore stays until the feed delivers a block that the recovered queue did
 // not know.
-func (r *Runner[B]) Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error {
+func (r *Runner) Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error {
 	return r.Step(ctx, bundlequeue.Imported{Block: block, Best: best})
 }
 
 // Finalize feeds a finalized JAM block: see bundlequeue.FinalizedBlock. If the
 // block is an ancestor of the finalized block, Finalize ignores it and returns
 // nil.
-func (r *Runner[B]) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
+func (r *Runner) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 	err := r.Step(ctx, bundlequeue.FinalizedBlock{Hash: hash})
 	if errors.Is(err, chainview.ErrOld) {
 		return nil
@@ -135,7 +135,7 @@ func (r *Runner[B]) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 // Resume ends two states in which a runner does not build or send: the wait for
 // newer blocks after a recovery (see [OpenRunner]) and the pause after a fatal
 // error (see [Fatal]). In any other state it does nothing.
-func (r *Runner[B]) Resume(ctx context.Context) error {
+func (r *Runner) Resume(ctx context.Context) error {
 	return r.do(ctx, func() error {
 		r.release()
 		r.unpause()
@@ -144,13 +144,13 @@ func (r *Runner[B]) Resume(ctx context.Context) error {
 }
 
 // recent reports whether slot is at most three slots old.
-func (r *Runner[B]) recent(slot jamq.Slot) bool {
+func (r *Runner) recent(slot jamq.Slot) bool {
 	const slots = 3
 	return slot+slots >= r.cfg.Window.Clock.SlotAt(time.Now())
 }
 
 // CanEnqueue reports whether the queue would accept another bundle now.
-func (r *Runner[B]) CanEnqueue(ctx context.Context) (can bool, err error) {
+func (r *Runner) CanEnqueue(ctx context.Context) (can bool, err error) {
 	err = r.do(ctx, func() error {
 		can = r.queue.CanEnqueue()
 		return nil
@@ -160,7 +160,7 @@ func (r *Runner[B]) CanEnqueue(ctx context.Context) (can bool, err error) {
 
 // Info describes one bundle: see bundlequeue.Queue.Info. found is false if the
 // queue does not hold it.
-func (r *Runner[B]) Info(ctx context.Context, number uint64) (info bundlequeue.Info, found bool, err error) {
+func (r *Runner) Info(ctx context.Context, number uint64) (info bundlequeue.Info, found bool, err error) {
 	err = r.do(ctx, func() error {
 		info, found = r.queue.Info(number)
 		return nil
@@ -169,7 +169,7 @@ func (r *Runner[B]) Info(ctx context.Context, number uint64) (info bundlequeue.I
 }
 
 // Infos describes all bundles in the queue, sorted by number.
-func (r *Runner[B]) Infos(ctx context.Context) (infos []bundlequeue.Info, err error) {
+func (r *Runner) Infos(ctx context.Context) (infos []bundlequeue.Info, err error) {
 	err = r.do(ctx, func() error {
 		infos = r.queue.Infos()
 		return nil
@@ -178,7 +178,7 @@ func (r *Runner[B]) Infos(ctx context.Context) (infos []bundlequeue.Info, err er
 }
 
 // Stats summarizes the queue.
-func (r *Runner[B]) Stats(ctx context.Context) (stats bundlequeue.Stats, err error) {
+func (r *Runner) Stats(ctx context.Context) (stats bundlequeue.Stats, err error) {
 	err = r.do(ctx, func() error {
 		stats = r.queue.Stats()
 		return nil
@@ -189,7 +189,7 @@ func (r *Runner[B]) Stats(ctx context.Context) (stats bundlequeue.Stats, err err
 // Drain waits until every bundle is final. The host must continue to feed
 // blocks meanwhile. Drain returns ctx's error if ctx ends first, and ErrStopped
 // if the runner stops.
-func (r *Runner[B]) Drain(ctx context.Context) error {
+func (r *Runner) Drain(ctx context.Context) error {
 	var idle chan struct{}
 	err := r.do(ctx, func() error {
 		if r.idle == nil {
@@ -213,7 +213,7 @@ func (r *Runner[B]) Drain(ctx context.Context) error {
 }
 
 // wakeIdle wakes the callers of Drain if every bundle is final.
-func (r *Runner[B]) wakeIdle() {
+func (r *Runner) wakeIdle() {
 	if r.idle == nil || r.queue.Pending() > 0 {
 		return
 	}

@@ -13,29 +13,29 @@ import (
 
 // Builder makes packages. Its methods are called from several goroutines
 // concurrently.
-type Builder[B any] interface {
+type Builder interface {
 	// Build makes a package for request, anchored as request requires. The
 	// Builder can ignore request.Ticket.
 	//
 	// If Build returns an error, the queue requests the build again after a
 	// back-off, without limit. An error of class [Fatal] pauses the runner. ctx
 	// ends after Config.BuildTimeout, or when the runner stops.
-	Build(ctx context.Context, request bundlequeue.Build[B]) (Package[B], error)
+	Build(ctx context.Context, request bundlequeue.Build) (Package, error)
 }
 
 // Package is the result of [Builder.Build].
-type Package[B any] struct {
+type Package struct {
 	// Hash is the hash of the package's bytes.
 	Hash jamq.PackageHash
 	// Context is the refine context that the bytes contain.
 	Context jamq.RefineContext
 	// Bundle is passed to the Submitter. It holds the package's bytes.
-	Bundle B
+	Bundle []byte
 }
 
 // Submitter sends packages. Its methods are called from several goroutines
 // concurrently.
-type Submitter[B any] interface {
+type Submitter interface {
 	// Submit sends a package to a guarantor of request.Core. It should choose
 	// another guarantor for each request.Attempt.
 	//
@@ -43,7 +43,7 @@ type Submitter[B any] interface {
 	// back-off, unless the class of the error requires otherwise: see
 	// [WithClass]. ctx ends after Config.SubmitTimeout, or when the runner
 	// stops.
-	Submit(ctx context.Context, request bundlequeue.Send[B]) error
+	Submit(ctx context.Context, request bundlequeue.Send) error
 }
 
 // Observation is an effect of the queue. It is reported after the step that

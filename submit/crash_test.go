@@ -161,14 +161,14 @@ func (l *life) save(s hostState) {
 }
 
 // Build implements submit.Builder.
-func (l *life) Build(ctx context.Context, r bundlequeue.Build[words]) (submit.Package[words], error) {
+func (l *life) Build(ctx context.Context, r bundlequeue.Build) (submit.Package, error) {
 	// Different build times make some packages ready while the window is open.
 	time.Sleep(time.Duration(r.Number*7%5) * time.Second)
 	return l.host.Build(ctx, r)
 }
 
 // Submit implements submit.Submitter.
-func (l *life) Submit(ctx context.Context, r bundlequeue.Send[words]) error {
+func (l *life) Submit(ctx context.Context, r bundlequeue.Send) error {
 	return l.moment(func() error { return l.host.Submit(ctx, r) })
 }
 

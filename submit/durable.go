@@ -38,12 +38,10 @@ type Journal interface {
 
 // Durability is the part of a runner's configuration that lets it survive a
 // crash at any instruction.
-type Durability[B any] struct {
+type Durability struct {
 	// Journal records every step before the runner acts on it. No other code
 	// may use it until the runner has stopped. The host closes it.
 	Journal Journal
-	// Codec encodes the host's bundles.
-	Codec bundlequeue.Codec[B]
 	// SnapshotEvery is the number of steps after which a snapshot replaces
 	// them. It limits the size of the journal and the duration of a restart. 0
 	// means 1024. A negative number means never: the host then replaces the
@@ -106,9 +104,9 @@ const partSize = 1 << 20
 // journal fails, ErrCorrupt if its records are invalid, and otherwise errors of
 // the queue. After an error the journal is unchanged. If a recorded step is
 // refused, the error names it; docs/operations.md lists the ways out.
-func OpenRunner[B any](cfg Config, root jamq.Block, d Durability[B], builder Builder[B], submitter Submitter[B]) (*Runner[B], error) {
-	if d.Journal == nil || d.Codec == nil {
-		return nil, fmt.Errorf("%w: Durability: Journal or Codec is nil", ErrInvalidConfig)
+func OpenRunner(cfg Config, root jamq.Block, d Durability, builder Builder, submitter Submitter) (*Runner, error) {
+	if d.Journal == nil {
+		return nil, fmt.Errorf("%w: Durability.Journal is nil", ErrInvalidConfig)
 	}
 	if cfg.Observe == nil {
 		return nil, fmt.Errorf("%w: Observe is nil: failed bundles would be lost", ErrInvalidConfig)
@@ -128,7 +126,7 @@ func OpenRunner[B any](cfg Config, root jamq.Block, d Durability[B], builder Bui
 		r.recovered, r.repeating, r.held, r.health.Held = true, true, true, true
 		return r, nil
 	}
-	if r.queue, err = newQueue[B](r.queueConfig(), root); err != nil {
+	if r.queue, err = newQueue(r.queueConfig(), root); err != nil {
 		return nil, err
 	}
 	return r, r.snapshot()
@@ -141,33 +139,33 @@ type queueConfig struct {
 	Told  *told.Config
 }
 
-func (r *Runner[B]) queueConfig() queueConfig { return queueConfig{r.cfg.Queue, r.cfg.Told} }
+func (r *Runner) queueConfig() queueConfig { return queueConfig{r.cfg.Queue, r.cfg.Told} }
 
 // newQueue returns an empty queue.
-func newQueue[B any](cfg queueConfig, root jamq.Block) (*bundlequeue.Queue[B], error) {
+func newQueue(cfg queueConfig, root jamq.Block) (*bundlequeue.Queue, error) {
 	if cfg.Told == nil {
-		return bundlequeue.New[B](cfg.Queue, root)
+		return bundlequeue.New(cfg.Queue, root)
 	}
 	evidence, err := told.NewEvidence(cfg.Queue.Spec, *cfg.Told)
 	if err != nil {
 		return nil, err
 	}
-	return bundlequeue.NewWith[B](cfg.Queue, evidence)
+	return bundlequeue.NewWith(cfg.Queue, evidence)
 }
 
 // restoreQueue returns the queue of a snapshot.
-func restoreQueue[B any](cfg queueConfig, codec bundlequeue.Codec[B], snapshot []byte) (*bundlequeue.Queue[B], error) {
+func restoreQueue(cfg queueConfig, snapshot []byte) (*bundlequeue.Queue, error) {
 	if cfg.Told == nil {
-		return bundlequeue.Restore(cfg.Queue, codec, snapshot)
+		return bundlequeue.Restore(cfg.Queue, snapshot)
 	}
-	return bundlequeue.RestoreWith(cfg.Queue, codec, snapshot, func(b []byte) (bundlequeue.Evidence, error) {
+	return bundlequeue.RestoreWith(cfg.Queue, snapshot, func(b []byte) (bundlequeue.Evidence, error) {
 		return told.RestoreEvidence(cfg.Queue.Spec, *cfg.Told, b)
 	})
 }
 
 // replay rebuilds the queue from the journal. The queue stays nil if the
 // journal is empty.
-func (r *Runner[B]) replay() error {
+func (r *Runner) replay() error {
 	before := r.queueConfig() // default without a recordConfig
 	var snapshot []byte
 	records := 0
@@ -208,24 +206,24 @@ func (r *Runner[B]) replay() error {
 	return nil
 }
 
-func (r *Runner[B]) restore(cfg queueConfig, snapshot []byte) (err error) {
+func (r *Runner) restore(cfg queueConfig, snapshot []byte) (err error) {
 	const number = 8
 	if len(snapshot) < number {
 		return fmt.Errorf("%w: snapshot of %d bytes, want at least %d", ErrCorrupt, len(snapshot), number)
 	}
 	r.effects, r.replayed, r.steps = binary.BigEndian.Uint64(snapshot), nil, 0
-	if r.queue, err = restoreQueue(cfg, r.durable.Codec, snapshot[number:]); err != nil {
+	if r.queue, err = restoreQueue(cfg, snapshot[number:]); err != nil {
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	return nil
 }
 
 // reconfigure changes the queue's configuration from before to the current one.
-func (r *Runner[B]) reconfigure(before queueConfig) (err error) {
+func (r *Runner) reconfigure(before queueConfig) (err error) {
 	if bytes.Equal(encodeConfig(before), encodeConfig(r.queueConfig())) {
 		return nil
 	}
-	r.queue, err = restoreQueue(r.queueConfig(), r.durable.Codec, bundlequeue.AppendSnapshot(nil, r.durable.Codec, r.queue))
+	r.queue, err = restoreQueue(r.queueConfig(), r.queue.AppendSnapshot(nil))
 	if err != nil {
 		return fmt.Errorf("the recorded queue under the new configuration: %w", err)
 	}
@@ -243,8 +241,8 @@ func encodeConfig(cfg queueConfig) []byte {
 // redo repeats a recorded step. The effects of the last one are reported again,
 // because the last run may have crashed before it reported them. It had
 // reported those of a step before it recorded the next one.
-func (r *Runner[B]) redo(body []byte) error {
-	now, ev, err := bundlequeue.DecodeRecord(r.durable.Codec, body)
+func (r *Runner) redo(body []byte) error {
+	now, ev, err := bundlequeue.DecodeRecord(body)
 	if err != nil {
 		return fmt.Errorf("%w: step %d after the snapshot: %w", ErrCorrupt, r.steps, err)
 	}
@@ -263,8 +261,8 @@ func (r *Runner[B]) redo(body []byte) error {
 }
 
 // write records a step that the queue has accepted.
-func (r *Runner[B]) write(now time.Time, ev bundlequeue.Event) error {
-	record, err := bundlequeue.AppendRecord([]byte{recordStep}, r.durable.Codec, now, ev)
+func (r *Runner) write(now time.Time, ev bundlequeue.Event) error {
+	record, err := bundlequeue.AppendRecord([]byte{recordStep}, now, ev)
 	if err == nil {
 		err = r.durable.Journal.Append(record)
 	}
@@ -275,7 +273,7 @@ func (r *Runner[B]) write(now time.Time, ev bundlequeue.Event) error {
 	return nil
 }
 
-func (d *Durability[B]) follow(ev bundlequeue.Event, effects []bundlequeue.Effect) {
+func (d *Durability) follow(ev bundlequeue.Event, effects []bundlequeue.Effect) {
 	if d.Follow != nil {
 		d.Follow(ev, effects)
 	}
@@ -284,7 +282,7 @@ func (d *Durability[B]) follow(ev bundlequeue.Event, effects []bundlequeue.Effec
 // snapshot replaces the records of the journal with a snapshot. The caller has
 // reported all effects so far. A snapshot that cannot be opened again replaces
 // nothing: the records still lead to the present state.
-func (r *Runner[B]) snapshot() error {
+func (r *Runner) snapshot() error {
 	records, err := r.snapshotRecords()
 	if err != nil {
 		return err
@@ -297,9 +295,9 @@ func (r *Runner[B]) snapshot() error {
 }
 
 // snapshotRecords returns the records that have the present state.
-func (r *Runner[B]) snapshotRecords() ([][]byte, error) {
-	snapshot := bundlequeue.AppendSnapshot(nil, r.durable.Codec, r.queue)
-	if _, err := restoreQueue(r.queueConfig(), r.durable.Codec, snapshot); err != nil {
+func (r *Runner) snapshotRecords() ([][]byte, error) {
+	snapshot := r.queue.AppendSnapshot(nil)
+	if _, err := restoreQueue(r.queueConfig(), snapshot); err != nil {
 		return nil, fmt.Errorf("%w: its records stay, because a snapshot of the queue cannot be opened again: %w", ErrJournal, err)
 	}
 	snapshot = append(binary.BigEndian.AppendUint64(nil, r.effects), snapshot...)
@@ -315,7 +313,7 @@ func (r *Runner[B]) snapshotRecords() ([][]byte, error) {
 // with them. f runs on the runner's goroutine. Snapshot returns f's error,
 // ErrJournal if a snapshot cannot be made, and ErrStopped if the runner does not
 // run. It returns ErrInvalidConfig for a runner without a journal.
-func (r *Runner[B]) Snapshot(ctx context.Context, f func(records [][]byte) error) error {
+func (r *Runner) Snapshot(ctx context.Context, f func(records [][]byte) error) error {
 	if r.durable == nil {
 		return fmt.Errorf("%w: the runner has no journal", ErrInvalidConfig)
 	}

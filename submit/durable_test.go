@@ -61,7 +61,7 @@ func TestJournalFailureStops(t *testing.T) {
 		}
 		require.ErrorIs(t, refused, submit.ErrJournal)
 		require.ErrorIs(t, refused, errDisk)
-		err = r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1})
+		err = r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1})
 		require.ErrorIs(t, err, submit.ErrStopped)
 		r.Stop()
 		require.ErrorIs(t, r.Drain(ctx), submit.ErrStopped)
@@ -73,14 +73,14 @@ func TestJournalFailureStops(t *testing.T) {
 
 // A recovered runner does not act before it knows the current chain. Health.Held is true meanwhile.
 func TestRecoveredHolds(t *testing.T) {
-	for name, release := range map[string]func(t *testing.T, r *submit.Runner[string]){
-		"a new block": func(t *testing.T, r *submit.Runner[string]) {
+	for name, release := range map[string]func(t *testing.T, r *submit.Runner){
+		"a new block": func(t *testing.T, r *submit.Runner) {
 			slot := jamq.NewSlotClock(jamq.Tiny()).SlotAt(time.Now())
 			block := jamq.Block{Hash: jamq.HeaderHash{9}, Parent: jamq.HeaderHash{1}, Slot: slot}
 			require.NoError(t, r.Import(t.Context(), block, block.Hash))
 		},
-		"Resume":      func(t *testing.T, r *submit.Runner[string]) { require.NoError(t, r.Resume(t.Context())) },
-		"HoldTimeout": func(t *testing.T, r *submit.Runner[string]) { time.Sleep(time.Minute) },
+		"Resume":      func(t *testing.T, r *submit.Runner) { require.NoError(t, r.Resume(t.Context())) },
+		"HoldTimeout": func(t *testing.T, r *submit.Runner) { time.Sleep(time.Minute) },
 	} {
 		for _, before := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, enqueued before: %v", name, before), func(t *testing.T) {
@@ -92,17 +92,17 @@ func TestRecoveredHolds(t *testing.T) {
 
 // recoveredHolds opens a runner on the journal of another one. A bundle is enqueued before or
 // after.
-func recoveredHolds(t *testing.T, before bool, release func(*testing.T, *submit.Runner[string])) {
+func recoveredHolds(t *testing.T, before bool, release func(*testing.T, *submit.Runner)) {
 	time.Sleep(time.Until(jamq.CommonEra()))
 	ctx := t.Context()
 	disk := new(journal.Memory)
-	open := func(h *host) *submit.Runner[string] {
+	open := func(h *host) *submit.Runner {
 		r, err := openOn(disk, h, nil)
 		require.NoError(t, err)
 		return r
 	}
-	enqueue := func(r *submit.Runner[string]) {
-		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
+	enqueue := func(r *submit.Runner) {
+		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
 	}
 	first := open(&host{failBuild: 1000})
 	require.False(t, first.Recovered().Found)
@@ -165,20 +165,20 @@ func TestCorruptJournal(t *testing.T) {
 	} {
 		require.ErrorIs(t, open(records...), submit.ErrCorrupt, name)
 	}
-	_, err = submit.OpenRunner(submit.DefaultConfig(jamq.Tiny()), jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability[string]{}, &host{}, &host{})
+	_, err = submit.OpenRunner(submit.DefaultConfig(jamq.Tiny()), jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability{}, &host{}, &host{})
 	require.ErrorIs(t, err, submit.ErrInvalidConfig)
 	_, err = openOn(disk, &host{}, func(c *submit.Config) { c.Observe = nil })
 	require.ErrorIs(t, err, submit.ErrInvalidConfig, "failed bundles would be lost")
 }
 
 // openOn opens a runner on a journal.
-func openOn(disk submit.Journal, h *host, change func(*submit.Config)) (*submit.Runner[string], error) {
+func openOn(disk submit.Journal, h *host, change func(*submit.Config)) (*submit.Runner, error) {
 	cfg := submit.DefaultConfig(jamq.Tiny())
 	cfg.Observe = func(submit.Observation) {}
 	if change != nil {
 		change(&cfg)
 	}
-	return submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability[string]{Journal: disk, Codec: asWords{}}, h, h)
+	return submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability{Journal: disk, Codec: asWords{}}, h, h)
 }
 
 // After a crash the configuration may be another one: the steps are replayed under the one under
@@ -249,7 +249,7 @@ func TestSnapshotInParts(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, r.Start(ctx))
 		for n := uint64(1); n <= 10; n++ {
-			require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: n, Bundle: strings.Repeat("x", 300_000)}))
+			require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: n, Bundle: strings.Repeat("x", 300_000)}))
 		}
 		r.Stop()
 		for range 2 {
@@ -273,10 +273,10 @@ func TestFailedIsHandedBackAgain(t *testing.T) {
 		time.Sleep(time.Until(jamq.CommonEra()))
 		ctx, disk := t.Context(), &broken{fails: 1 << 30}
 		failed := 0
-		open := func(told func()) *submit.Runner[string] {
+		open := func(told func()) *submit.Runner {
 			r, err := openOn(disk, &host{failBuild: 1000}, func(c *submit.Config) {
 				c.Observe = func(o submit.Observation) {
-					if _, ok := o.Effect.(bundlequeue.Failed[string]); ok {
+					if _, ok := o.Effect.(bundlequeue.Failed); ok {
 						failed++
 						told()
 					}
@@ -289,7 +289,7 @@ func TestFailedIsHandedBackAgain(t *testing.T) {
 		r := open(func() { disk.fails = 0 }) // the disk is full when the answer is to be written
 		block := jamq.Block{Hash: jamq.HeaderHash{1}, Parent: jamq.HeaderHash{'r'}, Slot: 1}
 		require.NoError(t, r.Import(ctx, block, block.Hash))
-		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
+		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
 		require.NoError(t, r.Step(ctx, bundlequeue.GiveUp{Number: 1}))
 		r.Stop()
 		require.ErrorIs(t, r.Health().Err, errDisk)
@@ -326,7 +326,7 @@ func TestNumbersContinueAfterASnapshot(t *testing.T) {
 				}
 				last = max(last, o.Number)
 			}
-			d := submit.Durability[string]{Journal: disk, Codec: asWords{}, SnapshotEvery: 1}
+			d := submit.Durability{Journal: disk, Codec: asWords{}, SnapshotEvery: 1}
 			r, err := submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, d, h, h)
 			require.NoError(t, err)
 			require.NoError(t, r.Start(ctx))
@@ -357,7 +357,7 @@ func TestConfiguredSkew(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			h := &host{}
 			r, _ := start(t, h, func(c *submit.Config) { c.Window.Skew = skew })
-			require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
+			require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
 			time.Sleep(20 * time.Second)
 			require.NotEmpty(t, h.sends())
 			chains := submit.DefaultWindow(jamq.Tiny())
@@ -379,7 +379,7 @@ func TestRunnerMetrics(t *testing.T) {
 			c.Metrics.Count = func(counter submit.Counter, label string) { counted <- string(counter) + " " + label }
 			c.Metrics.Observe = func(histogram submit.Histogram, _ float64) { counted <- string(histogram) }
 		})
-		require.NoError(t, r.Enqueue(context.Background(), bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
+		require.NoError(t, r.Enqueue(context.Background(), bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
 		r.Stop()
@@ -427,7 +427,7 @@ func TestClockBehind(t *testing.T) {
 		require.NoError(t, r.Import(t.Context(), next, next.Hash))
 		require.Equal(t, 2*time.Second, r.Health().Behind)
 		require.Equal(t, 1, curious.lines)
-		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
+		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
 		time.Sleep(10 * time.Second)
 		window := submit.DefaultWindow(jamq.Tiny())
 		window.Skew = -2 * time.Second
@@ -474,7 +474,7 @@ type spoiling struct {
 	spoil func(*jamq.RefineContext)
 }
 
-func (h *spoiling) Build(ctx context.Context, r bundlequeue.Build[string]) (submit.Package[string], error) {
+func (h *spoiling) Build(ctx context.Context, r bundlequeue.Build) (submit.Package, error) {
 	p, err := h.host.Build(ctx, r)
 	h.spoil(&p.Context)
 	return p, err
@@ -506,11 +506,11 @@ func seenToFail(t *testing.T, want error, spoil func(*jamq.RefineContext)) {
 			}
 		}
 		root := jamq.Block{Hash: jamq.HeaderHash{'r'}}
-		r, err := submit.NewRunner[string](cfg, root, h, h)
+		r, err := submit.NewRunner(cfg, root, h, h)
 		require.NoError(t, err)
 		require.NoError(t, r.Start(t.Context()))
 		defer r.Stop()
-		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
+		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
 		parent := root.Hash
 		require.NoError(t, r.Import(t.Context(), jamq.Block{Hash: otherFork, Parent: parent, Slot: 1}, parent))
 		for slot := jamq.Slot(1); slot <= 30; slot++ {

@@ -69,7 +69,7 @@ type hostState struct {
 // wordHost is the host of a rollup. It can be killed at any instruction, and any
 // block may fail.
 type wordHost struct {
-	runner *submit.Runner[words]
+	runner *submit.Runner
 	driver *jamtest.Driver
 	save   func(hostState) // stores the state before it returns
 
@@ -99,9 +99,9 @@ func Example_host() {
 }
 
 // open starts the host from its stored state and the runner's journal.
-func (h *wordHost) open(ctx context.Context, cfg submit.Config, root jamq.Block, j submit.Journal, b submit.Builder[words], s submit.Submitter[words]) (err error) {
+func (h *wordHost) open(ctx context.Context, cfg submit.Config, root jamq.Block, j submit.Journal, b submit.Builder, s submit.Submitter) (err error) {
 	cfg.Observe = h.observe
-	d := submit.Durability[words]{Journal: j, Codec: wordsCodec{}, SnapshotEvery: 40}
+	d := submit.Durability{Journal: j, Codec: wordsCodec{}, SnapshotEvery: 40}
 	if h.runner, err = submit.OpenRunner(cfg, root, d, b, s); err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (h *wordHost) observe(o submit.Observation) {
 		if e.To == bundlequeue.Finalized {
 			h.finalized(e.Commitment)
 		}
-	case bundlequeue.Failed[words]:
+	case bundlequeue.Failed:
 		h.takeBack(e.Commitment)
 	}
 }
@@ -230,19 +230,19 @@ func (h *wordHost) execute() (b words, ok bool) {
 }
 
 // Build implements submit.Builder.
-func (h *wordHost) Build(_ context.Context, r bundlequeue.Build[words]) (submit.Package[words], error) {
+func (h *wordHost) Build(_ context.Context, r bundlequeue.Build) (submit.Package, error) {
 	recent, lookup := h.driver.Anchors()
 	c, err := anchor.Pick(recent, r.Anchor.Hash, lookup, r.Prerequisites)
 	if err != nil {
-		return submit.Package[words]{}, err
+		return submit.Package{}, err
 	}
 	b := r.Bundle
 	b.Context = &c
-	return submit.Package[words]{Hash: b.pack().Hash, Context: c, Bundle: b}, nil
+	return submit.Package{Hash: b.pack().Hash, Context: c, Bundle: b}, nil
 }
 
 // Submit implements submit.Submitter.
-func (h *wordHost) Submit(_ context.Context, r bundlequeue.Send[words]) error {
+func (h *wordHost) Submit(_ context.Context, r bundlequeue.Send) error {
 	return h.driver.Submit(r.Bundle.pack(), r.Core, r.Attempt)
 }
 

@@ -17,10 +17,10 @@ import (
 func ExampleOpenRunner() {
 	genesis := jamq.Block{Hash: jamq.HeaderHash{1}}
 	// A real host uses journal.Open or pebblejournal.Open.
-	durability := submit.Durability[words]{Journal: new(journal.Memory), Codec: wordsCodec{}}
+	durability := submit.Durability{Journal: new(journal.Memory), Codec: wordsCodec{}}
 	cfg := submit.DefaultConfig(jamq.Tiny())
 	cfg.Observe = func(o submit.Observation) {
-		if failed, ok := o.Effect.(bundlequeue.Failed[words]); ok {
+		if failed, ok := o.Effect.(bundlequeue.Failed); ok {
 			fmt.Println("back into the pool:", failed.Bundle.Words)
 		}
 	}
@@ -35,7 +35,7 @@ func ExampleOpenRunner() {
 		if err := runner.Start(ctx); err != nil {
 			panic(err)
 		}
-		err = runner.Enqueue(ctx, bundlequeue.Enqueue[words]{Number: number, Bundle: words{Words: []string{"a transaction"}}})
+		err = runner.Enqueue(ctx, bundlequeue.Enqueue{Number: number, Bundle: words{Words: []string{"a transaction"}}})
 		infos, _ := runner.Infos(ctx)
 		fmt.Println("bundles:", len(infos), err)
 		runner.Stop()
@@ -50,11 +50,11 @@ func ExampleOpenRunner() {
 // idle is a Builder and a Submitter that does nothing.
 type idle struct{}
 
-func (idle) Build(context.Context, bundlequeue.Build[words]) (submit.Package[words], error) {
-	return submit.Package[words]{}, errors.New("not now")
+func (idle) Build(context.Context, bundlequeue.Build) (submit.Package, error) {
+	return submit.Package{}, errors.New("not now")
 }
 
-func (idle) Submit(context.Context, bundlequeue.Send[words]) error { return errors.New("not now") }
+func (idle) Submit(context.Context, bundlequeue.Send) error { return errors.New("not now") }
 
 // ExampleNewRunner starts a runner and hands it a bundle; host is a Builder and a Submitter.
 func ExampleNewRunner() {
@@ -70,7 +70,7 @@ func ExampleNewRunner() {
 		panic(err)
 	}
 	defer runner.Stop()
-	if err := runner.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1, Bundle: "block 1"}); err != nil {
+	if err := runner.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: "block 1"}); err != nil {
 		panic(err)
 	}
 	stats, err := runner.Stats(ctx)

@@ -61,4 +61,4 @@ type ChainSink interface {
 	Finalize(ctx context.Context, hash jamq.HeaderHash) error
 }
 
-var _ ChainSink = (*Runner[struct{}])(nil)
+var _ ChainSink = (*Runner)(nil)

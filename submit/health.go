@@ -57,7 +57,7 @@ type Health struct {
 
 // Health returns the condition of the runner. It can be called at any time,
 // also after the runner has stopped.
-func (r *Runner[B]) Health() Health {
+func (r *Runner) Health() Health {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := r.health
@@ -66,7 +66,7 @@ func (r *Runner[B]) Health() Health {
 }
 
 // noteWaiting records the first bundle without a submitted package.
-func (r *Runner[B]) noteWaiting() {
+func (r *Runner) noteWaiting() {
 	delay, waits := r.queue.Delayed()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,21 +75,21 @@ func (r *Runner[B]) noteWaiting() {
 	}
 }
 
-func (r *Runner[B]) noteStopped() {
+func (r *Runner) noteStopped() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.health.Running = false
 }
 
 // stopped returns ErrStopped, wrapped with the cause if there is one.
-func (r *Runner[B]) stopped() error {
+func (r *Runner) stopped() error {
 	if err := r.Health().Err; err != nil {
 		return fmt.Errorf("%w: %w", ErrStopped, err)
 	}
 	return ErrStopped
 }
 
-func (r *Runner[B]) noteImport(slot jamq.Slot) {
+func (r *Runner) noteImport(slot jamq.Slot) {
 	now := time.Now()
 	early := r.cfg.Window.Clock.Start(slot).Sub(now)
 	r.mu.Lock()
@@ -113,7 +113,7 @@ func (r *Runner[B]) noteImport(slot jamq.Slot) {
 
 // window returns the configured window, shifted by the estimated lag of the
 // clock.
-func (r *Runner[B]) window() Window {
+func (r *Runner) window() Window {
 	w := r.cfg.Window
 	if behind := r.Health().Behind; behind > 0 {
 		w.Skew = min(w.Skew, -behind)
@@ -121,14 +121,14 @@ func (r *Runner[B]) window() Window {
 	return w
 }
 
-func (r *Runner[B]) noteBuild() time.Time {
+func (r *Runner) noteBuild() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.health.Builds++
 	return time.Now()
 }
 
-func (r *Runner[B]) noteBuilt(began time.Time) {
+func (r *Runner) noteBuilt(began time.Time) {
 	r.mu.Lock()
 	r.health.Builds--
 	r.mu.Unlock()
@@ -137,7 +137,7 @@ func (r *Runner[B]) noteBuilt(began time.Time) {
 
 // noteBuildOutcome records the outcome of a build. A package that the queue
 // cannot use is a failure.
-func (r *Runner[B]) noteBuildOutcome(err error) {
+func (r *Runner) noteBuildOutcome(err error) {
 	r.mu.Lock()
 	r.health.BuildFailures++
 	label := "failed"
@@ -153,14 +153,14 @@ func (r *Runner[B]) noteBuildOutcome(err error) {
 	r.cfg.Metrics.count(CountBuilds, label)
 }
 
-func (r *Runner[B]) noteSend() time.Time {
+func (r *Runner) noteSend() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.health.Sends++
 	return time.Now()
 }
 
-func (r *Runner[B]) noteSent(began time.Time, err error) {
+func (r *Runner) noteSent(began time.Time, err error) {
 	label := "ok"
 	r.mu.Lock()
 	r.health.Sends--
@@ -226,7 +226,7 @@ type Out struct {
 // Recovered returns the state that the runner restored. Call it after
 // [OpenRunner] and before [Runner.Start]. It must not be called later, because
 // it reads the queue without synchronization.
-func (r *Runner[B]) Recovered() Recovery {
+func (r *Runner) Recovered() Recovery {
 	found := Recovery{Found: r.recovered, Steps: r.steps, Next: r.queue.Next(), Head: r.queue.Head(), Bundles: r.queue.Infos(), Finalized: r.queue.Finalized(), Best: r.queue.Best()}
 	for _, info := range found.Bundles {
 		for _, v := range info.Versions {

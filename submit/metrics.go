@@ -63,17 +63,17 @@ func (m *Metrics) observe(histogram Histogram, took time.Duration) {
 	}
 }
 
-func effectName[B any](e bundlequeue.Effect) string {
+func effectName(e bundlequeue.Effect) string {
 	switch e.(type) {
-	case bundlequeue.Build[B]:
+	case bundlequeue.Build:
 		return "build"
-	case bundlequeue.Send[B]:
+	case bundlequeue.Send:
 		return "send"
 	case bundlequeue.Changed:
 		return "changed"
 	case bundlequeue.Died:
 		return "died"
-	case bundlequeue.Failed[B]:
+	case bundlequeue.Failed:
 		return "failed"
 	}
 	return "resurrected"

@@ -25,24 +25,24 @@ type picky struct {
 	mu     sync.Mutex
 	builds int
 	sends  []uint64
-	build  func(bundlequeue.Build[string]) error
-	send   func(bundlequeue.Send[string]) error
+	build  func(bundlequeue.Build) error
+	send   func(bundlequeue.Send) error
 }
 
-func (p *picky) Build(ctx context.Context, r bundlequeue.Build[string]) (submit.Package[string], error) {
+func (p *picky) Build(ctx context.Context, r bundlequeue.Build) (submit.Package, error) {
 	p.mu.Lock()
 	p.builds++
 	fail := p.build
 	p.mu.Unlock()
 	if fail != nil {
 		if err := fail(r); err != nil {
-			return submit.Package[string]{}, err
+			return submit.Package{}, err
 		}
 	}
 	return p.host.Build(ctx, r)
 }
 
-func (p *picky) Submit(_ context.Context, r bundlequeue.Send[string]) error {
+func (p *picky) Submit(_ context.Context, r bundlequeue.Send) error {
 	p.mu.Lock()
 	p.sends = append(p.sends, r.Number)
 	fail := p.send
@@ -61,7 +61,7 @@ func (p *picky) done() (builds int, sends []uint64) {
 }
 
 // begin starts a runner on the block of slot 1.
-func begin(t *testing.T, p *picky, change func(*submit.Config)) (*submit.Runner[string], jamq.Block) {
+func begin(t *testing.T, p *picky, change func(*submit.Config)) (*submit.Runner, jamq.Block) {
 	t.Helper()
 	time.Sleep(time.Until(jamq.CommonEra()))
 	cfg := submit.DefaultConfig(jamq.Tiny())
@@ -69,7 +69,7 @@ func begin(t *testing.T, p *picky, change func(*submit.Config)) (*submit.Runner[
 		change(&cfg)
 	}
 	root := jamq.Block{Hash: jamq.HeaderHash{'r'}}
-	r, err := submit.NewRunner[string](cfg, root, p, p)
+	r, err := submit.NewRunner(cfg, root, p, p)
 	require.NoError(t, err)
 	require.NoError(t, r.Start(t.Context()))
 	t.Cleanup(r.Stop)
@@ -85,9 +85,9 @@ var errNoCore = submit.WithClass(submit.Fatal, errors.New("core 9 does not exist
 // A fatal error pauses the runner: it builds and sends nothing until it is resumed, or given other
 // cores. It still takes events, and the outcome of a send that was under way is not lost.
 func TestFatalPauses(t *testing.T) {
-	for name, resume := range map[string]func(*testing.T, *submit.Runner[string]){
-		"Resume": func(t *testing.T, r *submit.Runner[string]) { require.NoError(t, r.Resume(t.Context())) },
-		"Cores": func(t *testing.T, r *submit.Runner[string]) {
+	for name, resume := range map[string]func(*testing.T, *submit.Runner){
+		"Resume": func(t *testing.T, r *submit.Runner) { require.NoError(t, r.Resume(t.Context())) },
+		"Cores": func(t *testing.T, r *submit.Runner) {
 			require.NoError(t, r.Step(t.Context(), bundlequeue.Cores{Cores: []jamq.CoreIndex{1, 0}}))
 		},
 	} {
@@ -95,7 +95,7 @@ func TestFatalPauses(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				answered, begun := make(chan struct{}), make(chan struct{})
 				var once sync.Once
-				p := &picky{send: func(r bundlequeue.Send[string]) error {
+				p := &picky{send: func(r bundlequeue.Send) error {
 					if r.Number == 1 {
 						<-begun // so that the other send is under way
 						return errNoCore
@@ -106,8 +106,8 @@ func TestFatalPauses(t *testing.T) {
 				}}
 				r, _ := begin(t, p, nil)
 				ctx := t.Context()
-				require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
-				require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 2, Bundle: "two"}))
+				require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
+				require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 2, Bundle: "two"}))
 				time.Sleep(10 * time.Second)
 				synctest.Wait()
 				require.ErrorIs(t, r.Health().Paused, errNoCore)
@@ -116,7 +116,7 @@ func TestFatalPauses(t *testing.T) {
 				require.ElementsMatch(t, []uint64{1, 2}, sends)
 
 				close(answered) // the other send ends while the runner is paused
-				require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 3, Bundle: "three"}))
+				require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 3, Bundle: "three"}))
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				info, _, err := r.Info(ctx, 2)
@@ -146,9 +146,9 @@ func TestFatalPauses(t *testing.T) {
 // A fatal error of the builder pauses as well. The alarm for the bundle goes on.
 func TestFatalBuildPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &picky{build: func(bundlequeue.Build[string]) error { return errNoCore }}
+		p := &picky{build: func(bundlequeue.Build) error { return errNoCore }}
 		r, _ := begin(t, p, nil)
-		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue[string]{Number: 1}))
+		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 1}))
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		builds, sends := p.done()
@@ -165,9 +165,9 @@ func TestClassesOfSendErrors(t *testing.T) {
 	for class, want := range map[submit.Class]int{submit.Retryable: 9, submit.OtherGuarantor: 9, submit.Rebuild: 1} {
 		t.Run(class.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := &picky{send: func(bundlequeue.Send[string]) error { return submit.WithClass(class, errors.New("no")) }}
+				p := &picky{send: func(bundlequeue.Send) error { return submit.WithClass(class, errors.New("no")) }}
 				r, _ := begin(t, p, nil)
-				require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue[string]{Number: 1}))
+				require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 1}))
 				time.Sleep(time.Hour)
 				synctest.Wait()
 				builds, sends := p.done()
@@ -192,7 +192,7 @@ func TestInvariantsStopTheRunner(t *testing.T) {
 			c.Observe = func(submit.Observation) { observed++ }
 		})
 		wrong = broken
-		require.ErrorIs(t, r.Enqueue(t.Context(), bundlequeue.Enqueue[string]{Number: 1}), broken)
+		require.ErrorIs(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 1}), broken)
 		r.Stop()
 		require.ErrorIs(t, r.Health().Err, broken)
 		require.Zero(t, observed)
@@ -209,14 +209,14 @@ func TestStepTakesEveryEvent(t *testing.T) {
 		r, best := begin(t, p, func(c *submit.Config) {
 			c.CheckInvariants = true
 			c.Observe = func(o submit.Observation) {
-				if f, ok := o.Effect.(bundlequeue.Failed[string]); ok {
+				if f, ok := o.Effect.(bundlequeue.Failed); ok {
 					failed = append(failed, f.Number)
 				}
 			}
 		})
 		ctx := t.Context()
 		require.NoError(t, r.Step(ctx, bundlequeue.Reserve{Number: 1}))
-		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 2}))
+		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 2}))
 		require.NoError(t, r.Step(ctx, bundlequeue.Rekey{From: 2, To: 5}))
 		require.NoError(t, r.Step(ctx, bundlequeue.Resize{Depth: 2}))
 		can, err := r.CanEnqueue(ctx)
@@ -256,7 +256,7 @@ func TestStepTold(t *testing.T) {
 		})
 		ctx := t.Context()
 		require.ErrorIs(t, r.Import(ctx, best, best.Hash), bundlequeue.ErrWrongEvidence)
-		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1}))
+		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1}))
 		time.Sleep(8 * time.Second)
 		info, _, err := r.Info(ctx, 1)
 		require.NoError(t, err)
@@ -277,7 +277,7 @@ func TestDelayedForWantOfAnAnchor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, best := begin(t, &picky{}, nil)
 		ctx := t.Context()
-		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1}))
+		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1}))
 		time.Sleep(10 * time.Second)
 		for slot := jamq.Slot(2); slot <= 8; slot++ { // the package is anchored to the root
 			best = jamq.Block{Hash: jamq.HeaderHash{byte(slot)}, Parent: best.Hash, Slot: slot}
@@ -350,7 +350,7 @@ func TestWorkUnderWayIsNotBegunTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answered, begun := make(chan struct{}), make(chan struct{})
 		var once sync.Once
-		p := &picky{send: func(r bundlequeue.Send[string]) error {
+		p := &picky{send: func(r bundlequeue.Send) error {
 			if r.Number == 1 {
 				once.Do(func() { close(begun) })
 				<-answered
@@ -361,8 +361,8 @@ func TestWorkUnderWayIsNotBegunTwice(t *testing.T) {
 		}}
 		r, _ := begin(t, p, func(c *submit.Config) { c.Queue.MaxSubmitRetries = 0 })
 		ctx := t.Context()
-		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1}))
-		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 2}))
+		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1}))
+		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 2}))
 		time.Sleep(10 * time.Second)
 		require.Error(t, r.Health().Paused)
 		require.NoError(t, r.Resume(ctx))

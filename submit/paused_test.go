@@ -17,9 +17,9 @@ import (
 // fatalOnce: the build of bundle 2 fails fatally while the send of bundle 1 waits for its window.
 type fatalOnce struct{ *host }
 
-func (h fatalOnce) Build(ctx context.Context, r bundlequeue.Build[string]) (submit.Package[string], error) {
+func (h fatalOnce) Build(ctx context.Context, r bundlequeue.Build) (submit.Package, error) {
 	if r.Number == 2 {
-		return submit.Package[string]{}, submit.WithClass(submit.Fatal, errors.New("no such core"))
+		return submit.Package{}, submit.WithClass(submit.Fatal, errors.New("no such core"))
 	}
 	return h.host.Build(ctx, r)
 }
@@ -29,14 +29,14 @@ func TestPausedRunnerSends(t *testing.T) {
 		time.Sleep(time.Until(jamq.CommonEra()))
 		h := fatalOnce{&host{}}
 		root := jamq.Block{Hash: jamq.HeaderHash{'r'}}
-		r, err := submit.NewRunner[string](submit.DefaultConfig(jamq.Tiny()), root, h, h)
+		r, err := submit.NewRunner(submit.DefaultConfig(jamq.Tiny()), root, h, h)
 		require.NoError(t, err)
 		require.NoError(t, r.Start(t.Context()))
 		t.Cleanup(r.Stop)
 		best := jamq.Block{Hash: jamq.HeaderHash{1}, Parent: root.Hash, Slot: 1}
 		require.NoError(t, r.Import(t.Context(), best, best.Hash))
-		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue[string]{Number: 1, Bundle: "1"}))
-		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue[string]{Number: 2, Bundle: "2"}))
+		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 1, Bundle: "1"}))
+		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 2, Bundle: "2"}))
 		synctest.Wait()
 		require.Error(t, r.Health().Paused)
 		before := len(h.sends())
@@ -51,7 +51,7 @@ func TestDelayAlarmOfBundle0(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &host{failBuild: 1 << 30}
 		r, _ := start(t, h, func(c *submit.Config) { c.Queue.FirstNumber = 0 })
-		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue[string]{Number: 0, Bundle: "0"}))
+		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 0, Bundle: "0"}))
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		require.True(t, r.Health().Delayed, "an hour without a package: %+v", r.Health().Waiting)

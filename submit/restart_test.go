@@ -35,7 +35,7 @@ func TestReplayedEffectsComeBeforeTheSnapshot(t *testing.T) {
 		time.Sleep(time.Until(jamq.CommonEra()))
 		ctx, disk := t.Context(), new(noting)
 		var log []string
-		open := func() *submit.Runner[string] {
+		open := func() *submit.Runner {
 			r, err := openOn(disk, &host{failBuild: 1000}, func(c *submit.Config) {
 				c.Observe = func(o submit.Observation) {
 					if o.Replayed {
@@ -69,7 +69,7 @@ func TestSnapshotsReplaceSteps(t *testing.T) {
 		cfg := submit.DefaultConfig(jamq.Tiny())
 		cfg.Observe = func(submit.Observation) {}
 		h := &host{}
-		r, err := submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability[string]{Journal: disk, Codec: asWords{}, SnapshotEvery: 10}, h, h)
+		r, err := submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability{Journal: disk, Codec: asWords{}, SnapshotEvery: 10}, h, h)
 		require.NoError(t, err)
 		require.NoError(t, r.Start(ctx))
 		for range 100 {
@@ -95,15 +95,15 @@ func TestSnapshotIsOpenedFirst(t *testing.T) {
 		ctx, disk := t.Context(), new(journal.Memory)
 		cfg := submit.DefaultConfig(jamq.Tiny())
 		cfg.Observe = func(submit.Observation) {}
-		open := func(codec bundlequeue.Codec[string], h *host) *submit.Runner[string] {
-			d := submit.Durability[string]{Journal: disk, Codec: codec, SnapshotEvery: 3}
+		open := func(codec bundlequeue.Codec, h *host) *submit.Runner {
+			d := submit.Durability{Journal: disk, Codec: codec, SnapshotEvery: 3}
 			r, err := submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, d, h, h)
 			require.NoError(t, err)
 			require.NoError(t, r.Start(ctx))
 			return r
 		}
 		r := open(oneWay{}, &host{failBuild: 1000})
-		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
+		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
 		for range 3 {
 			_ = r.Step(ctx, bundlequeue.Tick{}) // fails after the third step in all
 			synctest.Wait()
@@ -123,13 +123,13 @@ func TestSnapshotIsOpenedFirst(t *testing.T) {
 // A runner answers a failed bundle, so that it does not count as waiting any more.
 func TestFailedBundlesAreAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &picky{build: func(bundlequeue.Build[string]) error { return errors.New("not now") }}
+		p := &picky{build: func(bundlequeue.Build) error { return errors.New("not now") }}
 		r, _ := begin(t, p, func(c *submit.Config) { c.Queue.MaxQueueDepth = 1 })
 		ctx := t.Context()
 		for range 5 {
 			require.NoError(t, r.Step(ctx, bundlequeue.Reserve{Number: 1}))
 			require.NoError(t, r.Step(ctx, bundlequeue.Release{Number: 1}))
-			require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1}))
+			require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1}))
 			require.NoError(t, r.Step(ctx, bundlequeue.GiveUp{Number: 1}))
 		}
 		can, err := r.CanEnqueue(ctx)
@@ -157,20 +157,20 @@ func TestStepsAreWrittenBeforeTheyAreCarriedOut(t *testing.T) {
 		ctx, disk := t.Context(), new(reckless)
 		var began, written int
 		p := &picky{}
-		p.build = func(bundlequeue.Build[string]) error {
+		p.build = func(bundlequeue.Build) error {
 			began++
 			written = disk.written
 			return errors.New("not now")
 		}
 		cfg := submit.DefaultConfig(jamq.Tiny())
 		cfg.Observe = func(submit.Observation) {}
-		r, err := submit.OpenRunner[string](cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability[string]{Journal: disk, Codec: asWords{}}, p, p)
+		r, err := submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability{Journal: disk, Codec: asWords{}}, p, p)
 		require.NoError(t, err)
 		require.NoError(t, r.Start(ctx))
 		block := jamq.Block{Hash: jamq.HeaderHash{1}, Parent: jamq.HeaderHash{'r'}, Slot: 1}
 		require.NoError(t, r.Import(ctx, block, block.Hash))
 		before := disk.written
-		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1}))
+		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1}))
 		r.Stop()
 		require.Equal(t, 1, began)
 		require.Greater(t, written, before)

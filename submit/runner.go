@@ -26,20 +26,20 @@ var (
 // Runner drives one bundlequeue.Queue. Create it with [NewRunner] or
 // [OpenRunner]. All methods except [Runner.Recovered] are safe for concurrent
 // use. The runner calls the host without holding a lock.
-type Runner[B any] struct {
+type Runner struct {
 	cfg       Config
-	builder   Builder[B]
-	submitter Submitter[B]
+	builder   Builder
+	submitter Submitter
 	log       *slog.Logger
 
 	calls chan func() // run by the loop, in order
 	done  chan struct{}
 
-	durable   *Durability[B] // nil without a journal
+	durable   *Durability // nil without a journal
 	recovered bool
 
 	// The loop's goroutine owns the following fields once it runs.
-	queue   *bundlequeue.Queue[B]
+	queue   *bundlequeue.Queue
 	ctx     context.Context
 	timer   *time.Timer
 	effects uint64 // effects since the queue began
@@ -72,17 +72,17 @@ type Runner[B any] struct {
 //
 // NewRunner returns ErrInvalidConfig if cfg is invalid or if builder or
 // submitter is nil.
-func NewRunner[B any](cfg Config, root jamq.Block, builder Builder[B], submitter Submitter[B]) (*Runner[B], error) {
+func NewRunner(cfg Config, root jamq.Block, builder Builder, submitter Submitter) (*Runner, error) {
 	r, err := newRunner(cfg, builder, submitter)
 	if err != nil {
 		return nil, err
 	}
-	r.queue, err = newQueue[B](r.queueConfig(), root)
+	r.queue, err = newQueue(r.queueConfig(), root)
 	return r, err
 }
 
 // newRunner returns a runner without a queue.
-func newRunner[B any](cfg Config, builder Builder[B], submitter Submitter[B]) (*Runner[B], error) {
+func newRunner(cfg Config, builder Builder, submitter Submitter) (*Runner, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func newRunner[B any](cfg Config, builder Builder[B], submitter Submitter[B]) (*
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Runner[B]{
+	return &Runner{
 		cfg: cfg, builder: builder, submitter: submitter, log: log,
 		calls: make(chan func()), done: make(chan struct{}), working: make(map[uint64]struct{}),
 	}, nil
@@ -101,7 +101,7 @@ func newRunner[B any](cfg Config, builder Builder[B], submitter Submitter[B]) (*
 
 // Start runs the runner until ctx ends or [Runner.Stop] is called. It does not
 // block. A runner can be started once: a second call returns ErrStarted.
-func (r *Runner[B]) Start(ctx context.Context) error {
+func (r *Runner) Start(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.started {
@@ -118,7 +118,7 @@ func (r *Runner[B]) Start(ctx context.Context) error {
 // Stop stops the runner and waits until its goroutines have ended. It does not
 // wait for bundles: see [Runner.Drain]. If the runner does not run, Stop does
 // nothing.
-func (r *Runner[B]) Stop() {
+func (r *Runner) Stop() {
 	r.mu.Lock()
 	cancel := r.cancel
 	r.mu.Unlock()
@@ -130,7 +130,7 @@ func (r *Runner[B]) Stop() {
 }
 
 // loop is the only goroutine that uses the queue.
-func (r *Runner[B]) loop() {
+func (r *Runner) loop() {
 	defer close(r.done)
 	defer r.noteStopped()
 	defer r.work.Wait()
@@ -158,21 +158,21 @@ func (r *Runner[B]) loop() {
 // last recorded step, and the failed bundles that are not answered. It replaces
 // the journal with a snapshot, so that all steps after the snapshot have the
 // same configuration. Then it answers the failed bundles.
-func (r *Runner[B]) tellAgain() {
+func (r *Runner) tellAgain() {
 	if !r.recovered {
 		return
 	}
 	told := make(map[uint64]bool) // tickets of failed bundles
 	for _, o := range r.replayed {
 		r.tell(o)
-		if f, ok := o.Effect.(bundlequeue.Failed[B]); ok {
+		if f, ok := o.Effect.(bundlequeue.Failed); ok {
 			told[f.Ticket] = true
 		}
 	}
 	r.replayed = nil
-	var failed []bundlequeue.Failed[B]
+	var failed []bundlequeue.Failed
 	for _, e := range r.queue.Open() {
-		if f, ok := e.(bundlequeue.Failed[B]); ok {
+		if f, ok := e.(bundlequeue.Failed); ok {
 			failed = append(failed, f)
 			if !told[f.Ticket] {
 				r.tell(Observation{At: time.Now(), Effect: f, Replayed: true})
@@ -190,7 +190,7 @@ func (r *Runner[B]) tellAgain() {
 
 // step feeds one event to the queue, checks the invariants, records the step,
 // and carries out the effects. It runs on the loop's goroutine.
-func (r *Runner[B]) step(ev bundlequeue.Event) error {
+func (r *Runner) step(ev bundlequeue.Event) error {
 	now := time.Now()
 	if r.ctx.Err() != nil {
 		return ErrStopped
@@ -228,7 +228,7 @@ func (r *Runner[B]) step(ev bundlequeue.Event) error {
 }
 
 // check runs the configured checks of the queue and of the host's state.
-func (r *Runner[B]) check() error {
+func (r *Runner) check() error {
 	if r.cfg.CheckInvariants {
 		if err := r.queue.Check(); err != nil {
 			return err
@@ -241,7 +241,7 @@ func (r *Runner[B]) check() error {
 }
 
 // fail stops the runner, because its state is invalid or could not be recorded.
-func (r *Runner[B]) fail(err error) {
+func (r *Runner) fail(err error) {
 	r.log.Error("runner stops", "err", err)
 	r.mu.Lock()
 	r.health.Err = err

@@ -19,28 +19,28 @@ import (
 // host builds and sends in memory and keeps what was sent.
 type host struct {
 	mu        sync.Mutex
-	sent      []bundlequeue.Send[string]
+	sent      []bundlequeue.Send
 	when      []time.Time
 	failBuild int // this many builds fail first
 	failSend  int // this many sends fail first
 	block     chan struct{}
 }
 
-func (h *host) Build(ctx context.Context, r bundlequeue.Build[string]) (submit.Package[string], error) {
+func (h *host) Build(ctx context.Context, r bundlequeue.Build) (submit.Package, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.failBuild > 0 {
 		h.failBuild--
-		return submit.Package[string]{}, errors.New("no builder today")
+		return submit.Package{}, errors.New("no builder today")
 	}
-	return submit.Package[string]{
+	return submit.Package{
 		Hash:    jamq.PackageHash{byte(r.Number), byte(r.Version)},
 		Context: jamq.RefineContext{Anchor: r.Anchor.Hash, LookupAnchorSlot: r.Anchor.Slot, Prerequisites: r.Prerequisites},
 		Bundle:  r.Bundle + " built",
 	}, nil
 }
 
-func (h *host) Submit(ctx context.Context, r bundlequeue.Send[string]) error {
+func (h *host) Submit(ctx context.Context, r bundlequeue.Send) error {
 	if h.block != nil {
 		select {
 		case <-h.block:
@@ -59,14 +59,14 @@ func (h *host) Submit(ctx context.Context, r bundlequeue.Send[string]) error {
 	return nil
 }
 
-func (h *host) sends() []bundlequeue.Send[string] {
+func (h *host) sends() []bundlequeue.Send {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return append([]bundlequeue.Send[string](nil), h.sent...)
+	return append([]bundlequeue.Send(nil), h.sent...)
 }
 
 // start runs a runner over a chain of two blocks and returns it with the newest one.
-func start(t *testing.T, h *host, change func(*submit.Config)) (*submit.Runner[string], jamq.Block) {
+func start(t *testing.T, h *host, change func(*submit.Config)) (*submit.Runner, jamq.Block) {
 	t.Helper()
 	time.Sleep(time.Until(jamq.CommonEra())) // virtual time begins before there were slots
 	cfg := submit.DefaultConfig(jamq.Tiny())
@@ -76,7 +76,7 @@ func start(t *testing.T, h *host, change func(*submit.Config)) (*submit.Runner[s
 	root := jamq.Block{Hash: jamq.HeaderHash{'r'}}
 	r, err := submit.NewRunner(cfg, root, h, h)
 	require.NoError(t, err)
-	require.ErrorIs(t, r.Enqueue(t.Context(), bundlequeue.Enqueue[string]{Number: 1}), submit.ErrStopped)
+	require.ErrorIs(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 1}), submit.ErrStopped)
 	require.NoError(t, r.Start(t.Context()))
 	t.Cleanup(r.Stop)
 	require.ErrorIs(t, r.Start(t.Context()), submit.ErrStarted)
@@ -96,7 +96,7 @@ func TestRunnerOnStrangeChains(t *testing.T) {
 	} {
 		spec := jamq.Tiny()
 		change(&spec)
-		_, err := submit.NewRunner[string](submit.DefaultConfig(spec), jamq.Block{Hash: jamq.HeaderHash{1}}, &host{}, &host{})
+		_, err := submit.NewRunner(submit.DefaultConfig(spec), jamq.Block{Hash: jamq.HeaderHash{1}}, &host{}, &host{})
 		if err != nil && !errors.Is(err, jamq.ErrInvalidSpec) && !errors.Is(err, submit.ErrInvalidConfig) {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestRunnerCarriesABundleToFinality(t *testing.T) {
 			}
 		})
 		ctx := t.Context()
-		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"}))
+		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
 		time.Sleep(20 * time.Second) // longer than both back-offs
 		synctest.Wait()
 		sends := h.sends()
@@ -165,12 +165,12 @@ func TestRunnerStopsWhileASendHangs(t *testing.T) {
 		h := &host{block: make(chan struct{})}
 		r, best := start(t, h, nil)
 		ctx := t.Context()
-		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 1}))
+		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1}))
 		time.Sleep(5 * time.Second)
 		next := jamq.Block{Hash: jamq.HeaderHash{2}, Parent: best.Hash, Slot: 2}
 		require.NoError(t, r.Import(ctx, next, next.Hash), "the loop is free")
 		r.Stop()
-		require.ErrorIs(t, r.Enqueue(ctx, bundlequeue.Enqueue[string]{Number: 2}), submit.ErrStopped)
+		require.ErrorIs(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 2}), submit.ErrStopped)
 		require.ErrorIs(t, r.Drain(ctx), submit.ErrStopped)
 		require.Empty(t, h.sends())
 	})
@@ -182,7 +182,7 @@ func TestDrainOfSeveral(t *testing.T) {
 		h := &host{}
 		r, best := start(t, h, nil)
 		require.NoError(t, r.Drain(t.Context()), "nothing is under way")
-		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue[string]{Number: 1}))
+		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 1}))
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		drained := make(chan error, 3)
@@ -208,7 +208,7 @@ func TestDrainOfSeveral(t *testing.T) {
 func TestRunnerPassesRefusalsOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := start(t, &host{}, nil)
-		require.ErrorIs(t, r.Enqueue(t.Context(), bundlequeue.Enqueue[string]{Number: 7}), bundlequeue.ErrWrongNumber)
+		require.ErrorIs(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 7}), bundlequeue.ErrWrongNumber)
 		require.Error(t, r.Finalize(t.Context(), jamq.HeaderHash{9}))
 		canceled, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -219,7 +219,7 @@ func TestRunnerPassesRefusalsOn(t *testing.T) {
 
 func TestNewRunnerValidates(t *testing.T) {
 	cfg := submit.DefaultConfig(jamq.Tiny())
-	_, err := submit.NewRunner[string](cfg, jamq.Block{Hash: jamq.HeaderHash{1}}, nil, nil)
+	_, err := submit.NewRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{1}}, nil, nil)
 	require.ErrorIs(t, err, submit.ErrInvalidConfig)
 	cfg.SubmitTimeout = 0
 	_, err = submit.NewRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{1}}, &host{}, &host{})

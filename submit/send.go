@@ -8,7 +8,7 @@ import (
 )
 
 // send waits for the window, sends once and reports the outcome.
-func (r *Runner[B]) send(request bundlequeue.Send[B]) {
+func (r *Runner) send(request bundlequeue.Send) {
 	if !r.sleepUntil(r.window().NextOpen(time.Now())) || !r.stillActs(request.Ticket) {
 		return
 	}
@@ -24,7 +24,7 @@ func (r *Runner[B]) send(request bundlequeue.Send[B]) {
 }
 
 // sleepUntil waits until t. It returns false if the runner stops first.
-func (r *Runner[B]) sleepUntil(t time.Time) bool {
+func (r *Runner) sleepUntil(t time.Time) bool {
 	timer := time.NewTimer(time.Until(t))
 	defer timer.Stop()
 	select {
@@ -37,7 +37,7 @@ func (r *Runner[B]) sleepUntil(t time.Time) bool {
 
 // stillActs reports whether the runner is not paused. If it is paused, the work
 // for the ticket ends here, and the request stays open in the queue.
-func (r *Runner[B]) stillActs(ticket uint64) bool {
+func (r *Runner) stillActs(ticket uint64) bool {
 	acts := make(chan bool, 1)
 	call := func() {
 		if r.paused != nil {

@@ -26,7 +26,7 @@ import (
 type simulated struct {
 	driver *jamtest.Driver
 	oracle *jamtest.Oracle
-	runner *submit.Runner[string]
+	runner *submit.Runner
 
 	buildTime time.Duration
 	// steady means that builds and sends do not fail by themselves. troubled is called in each
@@ -46,11 +46,11 @@ type simulated struct {
 	parents  map[common.Hash]common.Hash
 }
 
-func (s *simulated) Build(_ context.Context, r bundlequeue.Build[string]) (submit.Package[string], error) {
+func (s *simulated) Build(_ context.Context, r bundlequeue.Build) (submit.Package, error) {
 	recent, lookup := s.driver.Anchors()
 	c, err := anchor.Pick(recent, r.Anchor.Hash, lookup, r.Prerequisites)
 	if err != nil {
-		return submit.Package[string]{}, err
+		return submit.Package{}, err
 	}
 	p := jamtest.NewPackage(1, c, []byte(r.Bundle))
 	time.Sleep(s.buildTime)
@@ -58,13 +58,13 @@ func (s *simulated) Build(_ context.Context, r bundlequeue.Build[string]) (submi
 	defer s.mu.Unlock()
 	s.calls++
 	if _, twice := s.contexts[p.Hash]; twice || s.calls%7 == 0 && !s.steady {
-		return submit.Package[string]{}, errors.New("no package this time")
+		return submit.Package{}, errors.New("no package this time")
 	}
 	s.contexts[p.Hash] = c
-	return submit.Package[string]{Hash: p.Hash, Context: c, Bundle: r.Bundle}, nil
+	return submit.Package{Hash: p.Hash, Context: c, Bundle: r.Bundle}, nil
 }
 
-func (s *simulated) Submit(_ context.Context, r bundlequeue.Send[string]) error {
+func (s *simulated) Submit(_ context.Context, r bundlequeue.Send) error {
 	s.mu.Lock()
 	c := s.contexts[r.Package]
 	s.calls++
@@ -81,7 +81,7 @@ func (s *simulated) Submit(_ context.Context, r bundlequeue.Send[string]) error 
 }
 
 func (s *simulated) observe(o submit.Observation) {
-	if f, ok := o.Effect.(bundlequeue.Failed[string]); ok {
+	if f, ok := o.Effect.(bundlequeue.Failed); ok {
 		s.mu.Lock()
 		s.again = append(s.again, f.Bundle)
 		if f.Number == f.Cause {
@@ -208,7 +208,7 @@ func (s *simulated) play(t *testing.T, cfg jamtest.Config, n int) {
 	s.oracle = jamtest.NewOracle(1, func(b []byte) jamtest.Execution { return jamtest.Execution{Txs: []string{string(b)}} })
 	runnerConfig := submit.DefaultConfig(cfg.Spec)
 	runnerConfig.Observe, runnerConfig.CheckInvariants = s.observe, true
-	s.runner, err = submit.NewRunner[string](runnerConfig, root, s, s)
+	s.runner, err = submit.NewRunner(runnerConfig, root, s, s)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

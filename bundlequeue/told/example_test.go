@@ -13,7 +13,7 @@ import (
 // The calls that builders know, for a host that feeds no blocks.
 func ExampleSimple() {
 	spec := jamq.Tiny()
-	s, err := told.New[string](bundlequeue.DefaultConfig(spec), told.DefaultConfig(spec))
+	s, err := told.New(bundlequeue.DefaultConfig(spec), told.DefaultConfig(spec))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -27,7 +27,7 @@ func ExampleSimple() {
 			fmt.Println(err)
 		}
 	}
-	print(s.Enqueue(now, 1, common.Hash{}, "block 1"))
+	print(s.Enqueue(now, 1, common.Hash{}, []byte("block 1")))
 	job, _ := s.Dequeue()
 	pkg := jamq.PackageHash{0xaa} // of the package that was built of job.Bundle
 	print(s.MarkSubmitted(now, job, pkg, jamq.RefineContext{Prerequisites: job.Prerequisites}, job.Bundle))

@@ -22,33 +22,33 @@ import (
 // feed the blocks with [Simple.Step].
 //
 // A Simple is not safe for concurrent use.
-type Simple[B any] struct {
-	queue *bundlequeue.Queue[B]
+type Simple struct {
+	queue *bundlequeue.Queue
 	told  *Evidence            // nil: other evidence
 	jobs  []bundlequeue.Effect // Build and Send effects
 }
 
 // New returns an empty queue with new [Evidence]. The error wraps
 // [ErrInvalidConfig] or bundlequeue.ErrInvalidConfig.
-func New[B any](cfg bundlequeue.Config, told Config) (*Simple[B], error) {
+func New(cfg bundlequeue.Config, told Config) (*Simple, error) {
 	evidence, err := NewEvidence(cfg.Spec, told)
 	if err != nil {
 		return nil, err
 	}
-	q, err := bundlequeue.NewWith[B](cfg, evidence)
+	q, err := bundlequeue.NewWith(cfg, evidence)
 	if err != nil {
 		return nil, err
 	}
-	return &Simple[B]{queue: q, told: evidence}, nil
+	return &Simple{queue: q, told: evidence}, nil
 }
 
 // Restore returns the queue of a snapshot of [Simple.AppendSnapshot]. The news
 // are the failed bundles that the host has not answered. It may have taken them
 // back before the crash; it recognizes them by their tickets or contents. The
 // errors are those of bundlequeue.Restore.
-func Restore[B any](cfg bundlequeue.Config, told Config, codec bundlequeue.Codec[B], snapshot []byte) (*Simple[B], []bundlequeue.Effect, error) {
+func Restore(cfg bundlequeue.Config, told Config, snapshot []byte) (*Simple, []bundlequeue.Effect, error) {
 	var evidence *Evidence
-	q, err := bundlequeue.RestoreWith(cfg, codec, snapshot, func(b []byte) (_ bundlequeue.Evidence, err error) {
+	q, err := bundlequeue.RestoreWith(cfg, snapshot, func(b []byte) (_ bundlequeue.Evidence, err error) {
 		evidence, err = RestoreEvidence(cfg.Spec, told, b)
 		return evidence, err
 	})
@@ -63,17 +63,17 @@ func Restore[B any](cfg bundlequeue.Config, told Config, codec bundlequeue.Codec
 // NewSimple wraps a queue with any kind of evidence. No other caller may call
 // the queue's Step. NewSimple keeps the open requests of the queue as jobs, and
 // returns the failed bundles that the host has not answered.
-func NewSimple[B any](q *bundlequeue.Queue[B]) (*Simple[B], []bundlequeue.Effect) {
-	s := &Simple[B]{queue: q}
+func NewSimple(q *bundlequeue.Queue) (*Simple, []bundlequeue.Effect) {
+	s := &Simple{queue: q}
 	return s, s.keepJobs(q.Open())
 }
 
 // keepJobs keeps Build and Send effects as jobs and returns the other effects.
-func (s *Simple[B]) keepJobs(effects []bundlequeue.Effect) []bundlequeue.Effect {
+func (s *Simple) keepJobs(effects []bundlequeue.Effect) []bundlequeue.Effect {
 	news := effects[:0]
 	for _, e := range effects {
 		switch e.(type) {
-		case bundlequeue.Build[B], bundlequeue.Send[B]:
+		case bundlequeue.Build, bundlequeue.Send:
 			s.jobs = append(s.jobs, e)
 		default:
 			news = append(news, e)
@@ -84,12 +84,12 @@ func (s *Simple[B]) keepJobs(effects []bundlequeue.Effect) []bundlequeue.Effect 
 
 // AppendSnapshot appends the whole state of the queue: see
 // bundlequeue.AppendSnapshot.
-func (s *Simple[B]) AppendSnapshot(b []byte, codec bundlequeue.Codec[B]) []byte {
-	return bundlequeue.AppendSnapshot(b, codec, s.queue)
+func (s *Simple) AppendSnapshot(b []byte) []byte {
+	return s.queue.AppendSnapshot(b)
 }
 
 // Job is a bundle to be submitted.
-type Job[B any] struct {
+type Job struct {
 	// Number is the number of the rollup block. Version counts the packages of
 	// the bundle and Attempt counts the sends of a package, both from 1. Choose
 	// another guarantor for each attempt.
@@ -102,7 +102,7 @@ type Job[B any] struct {
 	Package jamq.PackageHash
 	// Bundle holds the bytes of Package. If Package is zero, it is the bundle
 	// to build a package from.
-	Bundle B
+	Bundle []byte
 	// Offset, Anchor, MinAnchor and Prerequisites are the conditions for the
 	// build: see bundlequeue.Build.
 	Offset            int
@@ -113,22 +113,22 @@ type Job[B any] struct {
 }
 
 // Step feeds an event to the queue and returns the news.
-func (s *Simple[B]) Step(now time.Time, ev bundlequeue.Event) ([]bundlequeue.Effect, error) {
+func (s *Simple) Step(now time.Time, ev bundlequeue.Event) ([]bundlequeue.Effect, error) {
 	effects, err := s.queue.Step(now, ev)
 	return s.keepJobs(effects), err
 }
 
 // Enqueue adds an executed bundle: see bundlequeue.Enqueue.
-func (s *Simple[B]) Enqueue(now time.Time, number uint64, commitment common.Hash, bundle B) ([]bundlequeue.Effect, error) {
-	return s.Step(now, bundlequeue.Enqueue[B]{Number: number, Commitment: commitment, Bundle: bundle})
+func (s *Simple) Enqueue(now time.Time, number uint64, commitment common.Hash, bundle []byte) ([]bundlequeue.Effect, error) {
+	return s.Step(now, bundlequeue.Enqueue{Number: number, Commitment: commitment, Bundle: bundle})
 }
 
 // ticketOf returns the ticket of a Build or a Send effect.
-func ticketOf[B any](e bundlequeue.Effect) uint64 {
+func ticketOf(e bundlequeue.Effect) uint64 {
 	switch e := e.(type) {
-	case bundlequeue.Build[B]:
+	case bundlequeue.Build:
 		return e.Ticket
-	case bundlequeue.Send[B]:
+	case bundlequeue.Send:
 		return e.Ticket
 	}
 	return 0
@@ -136,9 +136,9 @@ func ticketOf[B any](e bundlequeue.Effect) uint64 {
 
 // open drops jobs that the queue does not expect any more, and returns the
 // first other job, or nil.
-func (s *Simple[B]) open() bundlequeue.Effect {
+func (s *Simple) open() bundlequeue.Effect {
 	for len(s.jobs) > 0 {
-		if s.queue.Expects(ticketOf[B](s.jobs[0])) {
+		if s.queue.Expects(ticketOf(s.jobs[0])) {
 			return s.jobs[0]
 		}
 		s.jobs[0] = nil
@@ -148,28 +148,28 @@ func (s *Simple[B]) open() bundlequeue.Effect {
 }
 
 // CanSubmit reports whether Dequeue would return a job.
-func (s *Simple[B]) CanSubmit() bool { return s.open() != nil }
+func (s *Simple) CanSubmit() bool { return s.open() != nil }
 
 // Dequeue returns the next job: a bundle to build and submit, or a package to
 // send again. It returns false if there is none. Each job is returned once. The
 // host must answer it with MarkSubmitted or MarkFailed. Events about the bundle
 // between the two calls are not lost.
-func (s *Simple[B]) Dequeue() (Job[B], bool) {
+func (s *Simple) Dequeue() (Job, bool) {
 	e := s.open()
 	if e == nil {
-		return Job[B]{}, false
+		return Job{}, false
 	}
 	s.jobs[0] = nil
 	s.jobs = s.jobs[1:]
-	if build, ok := e.(bundlequeue.Build[B]); ok {
-		return Job[B]{
+	if build, ok := e.(bundlequeue.Build); ok {
+		return Job{
 			Number: build.Number, Version: build.Version, Attempt: 1, Core: build.Core, Bundle: build.Bundle,
 			Offset: build.Offset, Anchor: build.Anchor, MinAnchor: build.MinAnchor, Prerequisites: build.Prerequisites,
 			ticket: build.Ticket,
 		}, true
 	}
-	send := e.(bundlequeue.Send[B])
-	return Job[B]{
+	send := e.(bundlequeue.Send)
+	return Job{
 		Number: send.Number, Version: send.Version, Attempt: send.Attempt, Core: send.Core, Bundle: send.Bundle,
 		Package: send.Package, ticket: send.Ticket,
 	}, true
@@ -187,17 +187,17 @@ func (s *Simple[B]) Dequeue() (Job[B], bool) {
 // If job.Package is not zero, the arguments after job are ignored. Otherwise
 // they describe the package that was built. MarkSubmitted may return news
 // together with an error.
-func (s *Simple[B]) MarkSubmitted(now time.Time, job Job[B], pkg jamq.PackageHash, context jamq.RefineContext, bundle B) ([]bundlequeue.Effect, error) {
+func (s *Simple) MarkSubmitted(now time.Time, job Job, pkg jamq.PackageHash, context jamq.RefineContext, bundle []byte) ([]bundlequeue.Effect, error) {
 	if !job.Package.IsZero() {
 		return s.Step(now, bundlequeue.Sent{Ticket: job.ticket, OK: true})
 	}
-	effects, err := s.queue.Step(now, bundlequeue.Built[B]{Ticket: job.ticket, Package: pkg, Context: context, Bundle: bundle})
+	effects, err := s.queue.Step(now, bundlequeue.Built{Ticket: job.ticket, Package: pkg, Context: context, Bundle: bundle})
 	if err != nil {
 		return nil, err
 	}
 	var send uint64
 	for i, e := range effects {
-		if e, ok := e.(bundlequeue.Send[B]); ok && e.Package == pkg {
+		if e, ok := e.(bundlequeue.Send); ok && e.Package == pkg {
 			send = e.Ticket
 			effects = append(effects[:i], effects[i+1:]...)
 			break
@@ -216,7 +216,7 @@ func (s *Simple[B]) MarkSubmitted(now time.Time, job Job[B], pkg jamq.PackageHas
 
 // MarkFailed reports that a job could not be built or sent. The queue repeats
 // the job after a back-off.
-func (s *Simple[B]) MarkFailed(now time.Time, job Job[B]) ([]bundlequeue.Effect, error) {
+func (s *Simple) MarkFailed(now time.Time, job Job) ([]bundlequeue.Effect, error) {
 	if job.Package.IsZero() {
 		return s.Step(now, bundlequeue.BuildFailed{Ticket: job.ticket})
 	}
@@ -225,35 +225,35 @@ func (s *Simple[B]) MarkFailed(now time.Time, job Job[B]) ([]bundlequeue.Effect,
 
 // MarkTakenBack confirms that the host has the transactions of a failed bundle
 // again: see bundlequeue.TakenBack.
-func (s *Simple[B]) MarkTakenBack(now time.Time, failed bundlequeue.Failed[B]) ([]bundlequeue.Effect, error) {
+func (s *Simple) MarkTakenBack(now time.Time, failed bundlequeue.Failed) ([]bundlequeue.Effect, error) {
 	return s.Step(now, bundlequeue.TakenBack{Ticket: failed.Ticket})
 }
 
 // OnGuaranteed reports that a package was guaranteed. Unknown packages are
 // ignored, in constant time and without allocation.
-func (s *Simple[B]) OnGuaranteed(now time.Time, pkg jamq.PackageHash) ([]bundlequeue.Effect, error) {
+func (s *Simple) OnGuaranteed(now time.Time, pkg jamq.PackageHash) ([]bundlequeue.Effect, error) {
 	return s.tell(now, pkg, bundlequeue.Guaranteed)
 }
 
 // OnAccumulated reports that a package was accumulated. Unknown packages are
 // ignored.
-func (s *Simple[B]) OnAccumulated(now time.Time, pkg jamq.PackageHash) ([]bundlequeue.Effect, error) {
+func (s *Simple) OnAccumulated(now time.Time, pkg jamq.PackageHash) ([]bundlequeue.Effect, error) {
 	return s.tell(now, pkg, bundlequeue.Accumulated)
 }
 
 // OnFinalized reports that the accumulation of a package is final. Unknown
 // packages are ignored.
-func (s *Simple[B]) OnFinalized(now time.Time, pkg jamq.PackageHash) ([]bundlequeue.Effect, error) {
+func (s *Simple) OnFinalized(now time.Time, pkg jamq.PackageHash) ([]bundlequeue.Effect, error) {
 	return s.tell(now, pkg, bundlequeue.Finalized)
 }
 
 // OnTimeoutOrFailure gives a package up, so that another version may follow
 // immediately. Unknown packages are ignored.
-func (s *Simple[B]) OnTimeoutOrFailure(now time.Time, pkg jamq.PackageHash) ([]bundlequeue.Effect, error) {
+func (s *Simple) OnTimeoutOrFailure(now time.Time, pkg jamq.PackageHash) ([]bundlequeue.Effect, error) {
 	return s.tell(now, pkg, bundlequeue.Queued)
 }
 
-func (s *Simple[B]) tell(now time.Time, pkg jamq.PackageHash, state bundlequeue.State) ([]bundlequeue.Effect, error) {
+func (s *Simple) tell(now time.Time, pkg jamq.PackageHash, state bundlequeue.State) ([]bundlequeue.Effect, error) {
 	if s.told != nil && s.told.fates[pkg] == nil && len(s.told.buried) == 0 {
 		return nil, nil
 	}
@@ -262,19 +262,19 @@ func (s *Simple[B]) tell(now time.Time, pkg jamq.PackageHash, state bundlequeue.
 
 // CheckTimeouts advances the time to now. It triggers retries, back-offs and
 // the time-outs of packages.
-func (s *Simple[B]) CheckTimeouts(now time.Time) ([]bundlequeue.Effect, error) {
+func (s *Simple) CheckTimeouts(now time.Time) ([]bundlequeue.Effect, error) {
 	return s.Step(now, bundlequeue.Tick{})
 }
 
 // Requeue makes the next send of a bundle's package due immediately: see
 // bundlequeue.Retry.
-func (s *Simple[B]) Requeue(now time.Time, number uint64) ([]bundlequeue.Effect, error) {
+func (s *Simple) Requeue(now time.Time, number uint64) ([]bundlequeue.Effect, error) {
 	return s.Step(now, bundlequeue.Retry{Number: number})
 }
 
 // Stats returns a summary of the queue. With [Evidence] it includes the counts
 // of [Evidence.Stats].
-func (s *Simple[B]) Stats() bundlequeue.Stats {
+func (s *Simple) Stats() bundlequeue.Stats {
 	stats := s.queue.Stats()
 	if s.told != nil {
 		stats.Totals.DuplicateGuaranteeRejected += s.told.stats.DuplicateGuarantees
@@ -285,4 +285,4 @@ func (s *Simple[B]) Stats() bundlequeue.Stats {
 }
 
 // Queue returns the queue. The caller must not call its Step.
-func (s *Simple[B]) Queue() *bundlequeue.Queue[B] { return s.queue }
+func (s *Simple) Queue() *bundlequeue.Queue { return s.queue }

@@ -22,7 +22,7 @@ func three(t *testing.T) (*toldScene, []jamq.PackageHash) {
 		c.MaxSubmitRetries = 0
 	})
 	for number := uint64(1); number <= 3; number++ {
-		s.ok(s.s.Enqueue(s.now, number, common.Hash{}, "bundle"))
+		s.ok(s.s.Enqueue(s.now, number, common.Hash{}, []byte("bundle")))
 	}
 	pkgs := s.submit()
 	require.Len(t, pkgs, 3)
@@ -62,9 +62,9 @@ func TestToldGiveUpLoses(t *testing.T) {
 // A package names the one before it until that is accumulated.
 func TestToldLeavesThePredecessorOut(t *testing.T) {
 	s := newToldScene(t, nil)
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
+	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
 	pkg := s.submit()[0]
-	s.ok(s.s.Enqueue(s.now, 2, common.Hash{}, "two"))
+	s.ok(s.s.Enqueue(s.now, 2, common.Hash{}, []byte("two")))
 	job, ok := s.s.Dequeue()
 	require.True(t, ok)
 	require.Equal(t, []jamq.PackageHash{pkg}, job.Prerequisites)
@@ -80,7 +80,7 @@ func TestToldLeavesThePredecessorOut(t *testing.T) {
 // Config.Remember.
 func TestOnlyFailedPackagesAreBuried(t *testing.T) {
 	s := newToldScene(t, func(c *bundlequeue.Config) { c.RetentionWindow, c.MaxSubmitRetries = 0, 0 })
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
+	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
 	first := s.submit()[0]
 	s.ok(s.s.OnTimeoutOrFailure(s.now, first))
 	second := s.submit()[0]
@@ -97,12 +97,12 @@ func TestBuriedAreBounded(t *testing.T) {
 	cfg.MaxVersionRetries, cfg.MaxSubmitRetries = 0, 0
 	evidence := told.DefaultConfig(cfg.Spec)
 	evidence.Remember = 2
-	simple, err := told.New[string](cfg, evidence)
+	simple, err := told.New(cfg, evidence)
 	require.NoError(t, err)
 	s := &toldScene{t: t, s: simple, cfg: cfg, now: jamq.CommonEra()}
 	var pkgs []jamq.PackageHash
 	for range 3 {
-		s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
+		s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
 		pkg := s.submit()[0]
 		pkgs = append(pkgs, pkg)
 		s.ok(s.s.OnTimeoutOrFailure(s.now, pkg))
@@ -122,10 +122,10 @@ func TestToldSnapshotKeepsEverything(t *testing.T) {
 	s.ok(s.s.OnGuaranteed(s.now, pkgs[0]))
 	s.wait(60 * time.Second) // one time-out of the first, and the others are given up
 	restored := func() {
-		before := s.s.AppendSnapshot(nil, text{})
-		back, _, err := told.Restore[string](s.cfg, told.DefaultConfig(s.cfg.Spec), text{}, before)
+		before := s.s.AppendSnapshot(nil)
+		back, _, err := told.Restore(s.cfg, told.DefaultConfig(s.cfg.Spec), before)
 		require.NoError(t, err)
-		require.Equal(t, before, back.AppendSnapshot(nil, text{}))
+		require.Equal(t, before, back.AppendSnapshot(nil))
 	}
 	restored()
 	s.ok(s.s.OnFinalized(s.now, pkgs[0]))
@@ -145,7 +145,7 @@ func TestClockGoesBackUnderATimeout(t *testing.T) {
 	s := newToldScene(t, func(c *bundlequeue.Config) { c.MaxSubmitRetries = 0 })
 	right := s.now
 	s.now = right.Add(24 * time.Hour)
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
+	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
 	s.submit()
 	s.now = right
 	s.wait(time.Second)
@@ -159,10 +159,10 @@ func TestForgottenPackageRevivesNothing(t *testing.T) {
 	cfg := bundlequeue.DefaultConfig(jamq.Tiny())
 	e, err := told.NewEvidence(cfg.Spec, told.DefaultConfig(cfg.Spec))
 	require.NoError(t, err)
-	q, err := bundlequeue.NewWith[string](cfg, e)
+	q, err := bundlequeue.NewWith(cfg, e)
 	require.NoError(t, err)
 	begin := jamq.CommonEra()
-	var builds []bundlequeue.Build[string]
+	var builds []bundlequeue.Build
 	sends := map[jamq.PackageHash]uint64{}
 	step := func(at int, ev bundlequeue.Event) {
 		t.Helper()
@@ -172,9 +172,9 @@ func TestForgottenPackageRevivesNothing(t *testing.T) {
 		for _, e := range out {
 			t.Logf("%3d s: %v", at, e)
 			switch e := e.(type) {
-			case bundlequeue.Build[string]:
+			case bundlequeue.Build:
 				builds = append(builds, e)
-			case bundlequeue.Send[string]:
+			case bundlequeue.Send:
 				sends[e.Package] = e.Ticket
 			}
 		}
@@ -183,14 +183,14 @@ func TestForgottenPackageRevivesNothing(t *testing.T) {
 		t.Helper()
 		b := builds[0]
 		builds = builds[1:]
-		step(at, bundlequeue.Built[string]{Ticket: b.Ticket, Package: jamq.PackageHash{pkg}, Context: jamq.RefineContext{Prerequisites: b.Prerequisites}})
+		step(at, bundlequeue.Built{Ticket: b.Ticket, Package: jamq.PackageHash{pkg}, Context: jamq.RefineContext{Prerequisites: b.Prerequisites}})
 	}
 	dead := func() anchor.Reason {
 		info, _ := q.Info(2)
 		return info.Versions[0].Dead
 	}
-	step(0, bundlequeue.Enqueue[string]{Number: 1})
-	step(0, bundlequeue.Enqueue[string]{Number: 2})
+	step(0, bundlequeue.Enqueue{Number: 1})
+	step(0, bundlequeue.Enqueue{Number: 2})
 	built(0, 0x11)  // 1v1, whose send is never answered
 	built(30, 0x21) // 2v1 names it
 	step(60, bundlequeue.Tick{})

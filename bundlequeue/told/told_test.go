@@ -22,7 +22,7 @@ func (text) DecodeBundle(b []byte) (string, error)       { return string(b), nil
 // toldScene is a simple queue with told evidence.
 type toldScene struct {
 	t   *testing.T
-	s   *told.Simple[string]
+	s   *told.Simple
 	cfg bundlequeue.Config
 	now time.Time
 	log []string
@@ -35,7 +35,7 @@ func newToldScene(t *testing.T, change func(*bundlequeue.Config)) *toldScene {
 	if change != nil {
 		change(&cfg)
 	}
-	s, err := told.New[string](cfg, told.DefaultConfig(cfg.Spec))
+	s, err := told.New(cfg, told.DefaultConfig(cfg.Spec))
 	require.NoError(t, err)
 	return &toldScene{t: t, s: s, cfg: cfg, now: jamq.CommonEra()}
 }
@@ -82,8 +82,8 @@ func (s *toldScene) state(n uint64) bundlequeue.State {
 
 func TestSimpleRoad(t *testing.T) {
 	s := newToldScene(t, nil)
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
-	s.ok(s.s.Enqueue(s.now, 2, common.Hash{}, "two"))
+	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
+	s.ok(s.s.Enqueue(s.now, 2, common.Hash{}, []byte("two")))
 	pkgs := s.submit()
 	require.Len(t, pkgs, 2)
 	s.ok(s.s.OnGuaranteed(s.now, pkgs[0]))
@@ -105,8 +105,8 @@ func TestSimpleRoad(t *testing.T) {
 // a late guarantee wins.
 func TestToldTimeouts(t *testing.T) {
 	s := newToldScene(t, func(c *bundlequeue.Config) { c.MaxSubmitRetries = 1 })
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
-	s.ok(s.s.Enqueue(s.now, 2, common.Hash{}, "two"))
+	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
+	s.ok(s.s.Enqueue(s.now, 2, common.Hash{}, []byte("two")))
 	first := s.submit()
 	s.wait(6 * time.Second)
 	require.Equal(t, first, s.submit(), "the same bytes again")
@@ -148,7 +148,7 @@ func TestToldTimeouts(t *testing.T) {
 // A bundle that has used its tries is held long after its last send before it is handed back.
 func TestToldFailureHolds(t *testing.T) {
 	s := newToldScene(t, func(c *bundlequeue.Config) { c.MaxVersionRetries, c.MaxSubmitRetries = 0, 0 })
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
+	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
 	pkg := s.submit()[0]
 	s.ok(s.s.OnTimeoutOrFailure(s.now, pkg))
 	require.Equal(t, bundlequeue.Queued, s.state(1))
@@ -173,11 +173,11 @@ func TestToldFailureHolds(t *testing.T) {
 
 func TestSimpleFailuresAndStaleJobs(t *testing.T) {
 	s := newToldScene(t, nil)
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
+	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
 	job, _ := s.s.Dequeue()
 	s.ok(s.s.MarkFailed(s.now, job))
 	require.False(t, s.s.CanSubmit(), "it waits a little")
-	_, err := s.s.MarkSubmitted(s.now, job, jamq.PackageHash{1}, jamq.RefineContext{}, "")
+	_, err := s.s.MarkSubmitted(s.now, job, jamq.PackageHash{1}, jamq.RefineContext{}, []byte(""))
 	require.ErrorIs(t, err, bundlequeue.ErrNotExpected)
 	s.wait(2 * time.Second)
 	first := s.submit()[0]
@@ -191,25 +191,25 @@ func TestSimpleFailuresAndStaleJobs(t *testing.T) {
 	require.ErrorIs(t, err, bundlequeue.ErrWrongEvidence)
 
 	// Snapshots hold all of it.
-	b := s.s.AppendSnapshot(nil, text{})
-	back, news, err := told.Restore[string](s.cfg, told.DefaultConfig(s.cfg.Spec), text{}, b)
+	b := s.s.AppendSnapshot(nil)
+	back, news, err := told.Restore(s.cfg, told.DefaultConfig(s.cfg.Spec), b)
 	require.NoError(t, err)
 	require.Empty(t, news)
-	require.Equal(t, b, back.AppendSnapshot(nil, text{}))
+	require.Equal(t, b, back.AppendSnapshot(nil))
 }
 
 func timeoutBumpsYounger(t *testing.T) {
 	s := newToldScene(t, nil)
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
+	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
 	pkg := s.submit()[0]
 	s.wait(50 * time.Second)
 	s.submit()
 	s.ok(s.s.OnGuaranteed(s.now, pkg))
 	s.ok(s.s.OnAccumulated(s.now, pkg))
-	s.ok(s.s.Enqueue(s.now, 2, common.Hash{}, "two"))
+	s.ok(s.s.Enqueue(s.now, 2, common.Hash{}, []byte("two")))
 	s.submit()
 	s.wait(time.Second)
-	s.ok(s.s.Enqueue(s.now, 3, common.Hash{}, "three"))
+	s.ok(s.s.Enqueue(s.now, 3, common.Hash{}, []byte("three")))
 	s.submit()
 	s.wait(30 * time.Second)
 	require.Equal(t, bundlequeue.Submitted, s.state(2))
@@ -219,13 +219,13 @@ func timeoutBumpsYounger(t *testing.T) {
 
 func eventBetween(t *testing.T) {
 	s := newToldScene(t, nil)
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
+	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
 	pkg := s.submit()[0]
 	s.wait(6 * time.Second)
 	job, ok := s.s.Dequeue()
 	require.True(t, ok)
 	s.ok(s.s.OnAccumulated(s.now, pkg))
-	s.ok(s.s.MarkSubmitted(s.now, job, pkg, jamq.RefineContext{}, ""))
+	s.ok(s.s.MarkSubmitted(s.now, job, pkg, jamq.RefineContext{}, []byte("")))
 	require.Equal(t, bundlequeue.Accumulated, s.state(1))
 	s.wait(time.Hour)
 	require.False(t, s.s.CanSubmit())
@@ -233,7 +233,7 @@ func eventBetween(t *testing.T) {
 
 func timeoutFromFirstSend(t *testing.T) {
 	s := newToldScene(t, nil)
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
+	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
 	s.submit()
 	for range 8 { // every send is another chance
 		s.wait(53 * time.Second)
@@ -245,7 +245,7 @@ func timeoutFromFirstSend(t *testing.T) {
 
 func lateAccumulation(t *testing.T) {
 	s := newToldScene(t, func(c *bundlequeue.Config) { c.MaxVersionRetries, c.MaxSubmitRetries = 0, 0 })
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
+	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
 	pkg := s.submit()[0]
 	s.ok(s.s.OnGuaranteed(s.now, pkg))
 	for range 4 {
@@ -262,7 +262,7 @@ func lateAccumulation(t *testing.T) {
 
 func lateGuarantee(t *testing.T) {
 	s := newToldScene(t, nil)
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
+	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
 	pkg := s.submit()[0]
 	s.ok(s.s.OnAccumulated(s.now, pkg))
 	s.ok(s.s.OnGuaranteed(s.now, pkg))
@@ -273,7 +273,7 @@ func foreignIsFree(t *testing.T) {
 	s := newToldScene(t, func(c *bundlequeue.Config) { c.MaxQueueDepth = 10_000 })
 	for s.s.Queue().CanEnqueue() {
 		s.now = s.now.Add(time.Second)
-		news, err := s.s.Enqueue(s.now, s.s.Queue().Next(), common.Hash{}, "")
+		news, err := s.s.Enqueue(s.now, s.s.Queue().Next(), common.Hash{}, []byte(""))
 		require.NoError(t, err)
 		_ = news
 	}
@@ -288,15 +288,15 @@ func foreignIsFree(t *testing.T) {
 // A failed bundle that the host did not answer before a crash is returned again after it.
 func TestOpenFailuresAreToldAgain(t *testing.T) {
 	s := newToldScene(t, func(c *bundlequeue.Config) { c.MaxVersionRetries, c.MaxSubmitRetries = 0, 0 })
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
+	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
 	pkg := s.submit()[0]
 	s.ok(s.s.OnTimeoutOrFailure(s.now, pkg))
 	s.wait(300 * time.Second)
-	back, news, err := told.Restore[string](s.cfg, told.DefaultConfig(s.cfg.Spec), text{}, s.s.AppendSnapshot(nil, text{}))
+	back, news, err := told.Restore(s.cfg, told.DefaultConfig(s.cfg.Spec), s.s.AppendSnapshot(nil))
 	require.NoError(t, err)
 	require.Len(t, news, 1)
-	failed := news[0].(bundlequeue.Failed[string])
-	require.Equal(t, "one", failed.Bundle)
+	failed := news[0].(bundlequeue.Failed)
+	require.Equal(t, "one", string(failed.Bundle))
 	_, err = back.MarkTakenBack(s.now, failed)
 	require.NoError(t, err)
 	_, news = told.NewSimple(back.Queue())
@@ -308,7 +308,7 @@ func TestOpenFailuresAreToldAgain(t *testing.T) {
 // by side.
 func TestMarkSubmittedRefusesOvertaken(t *testing.T) {
 	root := jamq.Block{Hash: jamq.HeaderHash{'g'}}
-	q, err := bundlequeue.New[string](bundlequeue.DefaultConfig(jamq.Tiny()), root)
+	q, err := bundlequeue.New(bundlequeue.DefaultConfig(jamq.Tiny()), root)
 	require.NoError(t, err)
 	s, _ := told.NewSimple(q)
 	step := func(ev bundlequeue.Event) {
@@ -328,12 +328,12 @@ func TestMarkSubmittedRefusesOvertaken(t *testing.T) {
 		}
 	}
 	grow('a', root.Hash, 1, 8)
-	step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"})
+	step(bundlequeue.Enqueue{Number: 1, Bundle: []byte("one")})
 	job, ok := s.Dequeue()
 	require.True(t, ok)
 	grow('b', jamq.HeaderHash{'a', 6}, 17, 19)
 	context := jamq.RefineContext{Anchor: jamq.HeaderHash{'a', 7}, LookupAnchorSlot: 7, Prerequisites: job.Prerequisites}
-	news, err := s.MarkSubmitted(jamq.CommonEra(), job, jamq.PackageHash{1}, context, "one")
+	news, err := s.MarkSubmitted(jamq.CommonEra(), job, jamq.PackageHash{1}, context, []byte("one"))
 	require.ErrorIs(t, err, bundlequeue.ErrNotExpected)
 	require.False(t, q.Holds(jamq.PackageHash{1}))
 	require.Equal(t, anchor.OtherFork, news[0].(bundlequeue.Died).Reason)
@@ -344,7 +344,7 @@ func TestClockJumpsAndComesBack(t *testing.T) {
 	s := newToldScene(t, nil)
 	right := s.now
 	s.now = right.Add(24 * time.Hour)
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, "one"))
+	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
 	s.submit()
 	s.now = right
 	s.wait(time.Second)
@@ -363,8 +363,8 @@ func TestUnansweredSendIsHeld(t *testing.T) {
 		require.NoError(t, err)
 		return effects
 	}
-	build := step(bundlequeue.Enqueue[string]{Number: 1, Bundle: "one"})[1].(bundlequeue.Build[string])
-	step(bundlequeue.Built[string]{Ticket: build.Ticket, Package: jamq.PackageHash{1}, Bundle: "one"})
+	build := step(bundlequeue.Enqueue{Number: 1, Bundle: []byte("one")})[1].(bundlequeue.Build)
+	step(bundlequeue.Built{Ticket: build.Ticket, Package: jamq.PackageHash{1}, Bundle: []byte("one")})
 	step(bundlequeue.GiveUp{Number: 1})
 	step(bundlequeue.Told{Package: jamq.PackageHash{1}, State: bundlequeue.Queued})
 	s.wait(299 * time.Second)
