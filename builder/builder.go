@@ -5,17 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/semaphore"
-
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/anchor"
-	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/submit"
 )
 
@@ -89,58 +81,18 @@ func DefaultConfig[B any](spec jamq.ChainSpec) Config[B] {
 // Validate returns an error that names the first field out of range. It wraps
 // [ErrInvalidConfig].
 func (c *Config[B]) Validate() error {
-	switch err := c.Runner.Validate(); {
-	case err != nil:
-		return fmt.Errorf("%w: Runner: %w", ErrInvalidConfig, err)
-	case c.Runner.Told != nil:
-		return fmt.Errorf("%w: Runner.Told is set, want nil: a builder learns from JAM blocks only", ErrInvalidConfig)
-	case c.CheckpointEvery <= 0:
-		return fmt.Errorf("%w: CheckpointEvery is %d, want positive", ErrInvalidConfig, c.CheckpointEvery)
-	case c.Runner.Queue.FirstNumber == 0:
-		return fmt.Errorf("%w: Runner.Queue.FirstNumber is 0, want at least 1", ErrInvalidConfig)
-	case c.Retry <= 0:
-		return fmt.Errorf("%w: Retry is %v, want positive", ErrInvalidConfig, c.Retry)
-	}
-	return nil
+	s := c.settings()
+	return s.validate()
+}
+
+// settings returns the part of the configuration without a type parameter.
+func (c *Config[B]) settings() settings {
+	return settings{Runner: c.Runner, CheckpointEvery: c.CheckpointEvery, Retry: c.Retry, NewChain: c.NewChain, Logger: c.Logger}
 }
 
 // Builder runs a rollup's builder. Create one with [Open]. All methods are safe for
 // concurrent use.
-type Builder[B any] struct {
-	cfg     Config[B]
-	rollup  Rollup[B]
-	network Network
-	log     *slog.Logger
-	calls   *calls
-	records records
-	stored  stored[B]
-	chain   chain[B]
-	runner  *submit.Runner[bundle[B]]
-	found   submit.Recovery
-
-	// admitting has a weight of one for each operation that is on its way from the log
-	// to the rollup. A checkpoint takes the whole, so that it cannot fall in between.
-	admitting *semaphore.Weighted
-	woken     chan struct{} // holds a token if there may be work
-	postponed int           // records by which the next checkpoint is late; of the worker
-
-	stopped chan struct{} // closed when Run has returned cause
-	cause   error
-
-	mu          sync.Mutex
-	interrupt   context.CancelFunc // of a running Propose
-	interrupted bool               // its pre-state is gone
-
-	// The worker owns these: when it repeats a call of Propose and of Final, and whether it
-	// has made the call of the first task, so that only the root is unknown.
-	proposeAt, finalAt time.Time
-	carried            bool
-
-	// The runner's goroutine owns trust once Run is called. doubted gets its error.
-	trust   trust
-	running bool
-	doubted chan error
-}
+type Builder[B any] struct{ *engine }
 
 // Open returns a builder that continues at the end of its log; an empty log begins a
 // rollup. The rollup must be at its genesis. Open calls it with all that happened
@@ -150,154 +102,23 @@ type Builder[B any] struct {
 // Errors wrap ErrInvalidConfig, ErrVersion, ErrCorrupt, ErrOtherRollup, ErrServiceInUse,
 // ErrDiverged, ErrLog, or are those of the rollup and of the network.
 func Open[B any](ctx context.Context, cfg Config[B], log Log, rollup Rollup[B], network Network) (*Builder[B], error) {
-	if log == nil || rollup == nil || network == nil {
-		return nil, fmt.Errorf("%w: log, rollup or network is nil", ErrInvalidConfig)
+	if rollup == nil {
+		return nil, fmt.Errorf("%w: rollup is nil", ErrInvalidConfig)
 	}
-	if cfg.Codec == nil {
-		cfg.Codec = JSON[B]{}
+	d := door[B]{rollup, cfg.Codec}
+	if d.codec == nil {
+		d.codec = JSON[B]{}
 	}
-	if err := cfg.Validate(); err != nil {
+	e, err := openEngine(ctx, cfg.settings(), log, d, network)
+	if err != nil {
 		return nil, err
 	}
-	if _, ok := rollup.(Checkpointer); cfg.NewChain && !ok {
-		return nil, fmt.Errorf("%w: NewChain is set, and the rollup is no Checkpointer", ErrInvalidConfig)
-	}
-	host := &calls{methods: make(map[string]*method)}
-	b := &Builder[B]{
-		cfg: cfg, rollup: rollup, network: network, log: cfg.Logger, calls: host, records: newRecords(log, host),
-		stored: stored[B]{cfg.Codec, new(atomic.Bool)}, woken: make(chan struct{}, 1), admitting: semaphore.NewWeighted(everyone), interrupt: func() {}, stopped: make(chan struct{}),
-		trust: trust{died: make(map[uint64]anchor.Reason)}, doubted: make(chan error, 1),
-	}
-	if b.log == nil {
-		b.log = slog.New(slog.DiscardHandler)
-	}
-	if b.cfg.Runner.Logger == nil {
-		b.cfg.Runner.Logger = b.log
-	}
-	b.chain.log = b.log
-	if err := b.recover(ctx); err != nil {
-		return nil, err
-	}
-	b.stored.opened.Store(true)
-	return b, nil
-}
-
-// Run runs the builder until ctx ends, and returns its error. It returns another
-// error if the log, the rollup or the network cannot go on, for example one that wraps
-// ErrLog, ErrDiverged or ErrEvidence. Run may be called once.
-func (b *Builder[B]) Run(ctx context.Context) error {
-	if err := b.runner.Start(ctx); err != nil {
-		return err
-	}
-	defer b.records.stop() // the host may close the log when Run has returned
-	defer b.runner.Stop()
-	defer close(b.stopped)
-	b.cause = b.runUntil(ctx)
-	return b.cause
-}
-
-func (b *Builder[B]) runUntil(ctx context.Context) error {
-	group, running := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		err := guard(func() error { return b.network.Follow(running, b.found, b) })
-		if err == nil && running.Err() == nil {
-			return ErrFollow
-		}
-		return err
-	})
-	group.Go(func() error { return b.work(running) })
-	group.Go(func() error { return b.awaitDoubt(running) })
-	err := group.Wait()
-	switch failure := b.records.failure(); {
-	case failure != nil: // whatever met it first
-		return failure
-	case ctx.Err() != nil:
-		return ctx.Err()
-	}
-	return err
-}
-
-// Heads returns the heads of the rollup. Pending is the newest block that the rollup has
-// applied: when a failed block is no longer in the heads, Undo has returned. Hash and
-// Commitment are those of the builder, which are unique for each execution of a block.
-func (b *Builder[B]) Heads() canonical.Heads {
-	b.chain.mu.Lock()
-	defer b.chain.mu.Unlock()
-	return b.chain.heads()
-}
-
-// Await waits until the heads are as wanted. It returns the error of ctx, or that of
-// Run if the builder stops before.
-func (b *Builder[B]) Await(ctx context.Context, wanted func(canonical.Heads) bool) error {
-	for {
-		b.chain.mu.Lock()
-		heads, moved := b.chain.heads(), b.chain.moved
-		b.chain.mu.Unlock()
-		if wanted(heads) {
-			return nil
-		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-b.stopped:
-			return b.cause
-		}
-	}
-}
-
-// Drain waits until every block is final and no operation waits, for example before a
-// program stops. waiting reports whether the rollup has operations that can run; Drain calls
-// it when the heads have moved and when Propose has returned ErrIdle. The errors are those of
-// Await.
-func (b *Builder[B]) Drain(ctx context.Context, waiting func() bool) error {
-	return b.Await(ctx, func(canonical.Heads) bool {
-		// An operation that waits no longer is in a block, and the other way round.
-		return b.chain.settled() && !waiting() && b.chain.settled()
-	})
+	return &Builder[B]{e}, nil
 }
 
 // Block returns a block of which Final was not called yet, with its progress, and
 // whether there is one of this number.
 func (b *Builder[B]) Block(number uint64) (Block[B], bool) {
-	b.chain.mu.Lock()
-	defer b.chain.mu.Unlock()
-	for _, blocks := range [][]Block[B]{b.chain.finals, b.chain.blocks} {
-		for _, block := range blocks {
-			if block.Number == number {
-				return block, true
-			}
-		}
-	}
-	return Block[B]{}, false
-}
-
-// Stats returns a summary of the queue. The error wraps submit.ErrStopped.
-func (b *Builder[B]) Stats(ctx context.Context) (bundlequeue.Stats, error) {
-	return b.runner.Stats(ctx)
-}
-
-// Info describes the bundle of a block, if it is in the queue. The error wraps
-// submit.ErrStopped.
-func (b *Builder[B]) Info(ctx context.Context, number uint64) (info bundlequeue.Info, found bool, err error) {
-	return b.runner.Info(ctx, number)
-}
-
-// GiveUp orders that no more packages are built for a block that is not final. If none
-// of its packages is accumulated, it is undone with all later blocks, and their
-// operations wait again. The error wraps bundlequeue.ErrWrongNumber or submit.ErrStopped.
-func (b *Builder[B]) GiveUp(ctx context.Context, number uint64, reason string) error {
-	return b.runner.Step(ctx, bundlequeue.GiveUp{Number: number, Reason: reason})
-}
-
-// Resume lets the builder build and send again after a fatal error: see submit.Fatal.
-// The error wraps submit.ErrStopped.
-func (b *Builder[B]) Resume(ctx context.Context) error { return b.runner.Resume(ctx) }
-
-// wake makes the worker look for work.
-func (b *Builder[B]) wake() {
-	select {
-	case b.woken <- struct{}{}:
-	default:
-	}
+	found, ok := b.block(number)
+	return typed[B](found), ok
 }

@@ -11,29 +11,30 @@ import (
 )
 
 // enqueued adds a block to a chain, as a step of the queue does.
-func enqueued(c *chain[string], root byte) Block[string] {
+func enqueued(c *chain, root byte) block {
 	parent, serial, _ := c.parent()
-	b := Block[string]{Number: parent.Number + 1, PreRoot: parent.Root, Root: common.Hash{root}, Body: "body", serial: serial}
-	b.commit(parent.commitment, []byte(b.Body))
-	c.follow(bundlequeue.Enqueue[bundle[string]]{Bundle: bundle[string]{block: b}}, nil)
+	b := block{Number: parent.Number + 1, PreRoot: parent.Root, Root: common.Hash{root}, Body: "body", serial: serial}
+	b.raw = []byte("body")
+	commit(&b, parent.commitment)
+	c.follow(&b, nil)
 	return b
 }
 
-func changed(b Block[string], from, to bundlequeue.State) []bundlequeue.Effect {
+func changed(b block, from, to bundlequeue.State) []bundlequeue.Effect {
 	return []bundlequeue.Effect{bundlequeue.Changed{Number: b.Number, Commitment: b.commitment, From: from, To: to}}
 }
 
 // tasks takes all tasks of a chain.
-func tasks(c *chain[string]) (all []task[string]) {
+func tasks(c *chain) (all []task) {
 	for t, some := c.next(); some; t, some = c.next() {
-		all = append(all, task[string]{kind: t.kind, block: Block[string]{Number: t.block.Number}})
+		all = append(all, task{kind: t.kind, block: block{Number: t.block.Number}})
 		c.done()
 	}
 	return all
 }
 
 // finals takes the numbers of the blocks that are final.
-func finals(c *chain[string]) (all []uint64) {
+func finals(c *chain) (all []uint64) {
 	for b, some := c.nextFinal(); some; b, some = c.nextFinal() {
 		all = append(all, b.Number)
 		c.finished()
@@ -41,9 +42,9 @@ func finals(c *chain[string]) (all []uint64) {
 	return all
 }
 
-func numbered(kind taskKind, numbers ...uint64) (all []task[string]) {
+func numbered(kind taskKind, numbers ...uint64) (all []task) {
 	for _, n := range numbers {
-		all = append(all, task[string]{kind: kind, block: Block[string]{Number: n}})
+		all = append(all, task{kind: kind, block: block{Number: n}})
 	}
 	return all
 }
@@ -51,10 +52,10 @@ func numbered(kind taskKind, numbers ...uint64) (all []task[string]) {
 // TestCheckpointOfAChain: a chain that is restored from its checkpoint has the same heads, also
 // behind a gap, and goes on in the same way.
 func TestCheckpointOfAChain(t *testing.T) {
-	c := &chain[string]{log: slog.New(slog.DiscardHandler)}
-	c.begin(genesis[string](0, common.Hash{1}), 0)
+	c := &chain{log: slog.New(slog.DiscardHandler)}
+	c.begin(genesis(0, common.Hash{1}), 0)
 	one, two, three, four := enqueued(c, 2), enqueued(c, 3), enqueued(c, 4), enqueued(c, 5)
-	for _, b := range []Block[string]{one, three} {
+	for _, b := range []block{one, three} {
 		c.follow(nil, changed(b, bundlequeue.Guaranteed, bundlequeue.Accumulated))
 		c.follow(nil, changed(b, bundlequeue.Accumulated, bundlequeue.Finalized))
 	}
@@ -65,12 +66,12 @@ func TestCheckpointOfAChain(t *testing.T) {
 	heads := c.heads()
 	require.Equal(t, []uint64{1, 3, 4}, []uint64{heads.Finalized.Number, heads.Latest.Number, heads.Pending.Number})
 
-	again := &chain[string]{log: c.log}
+	again := &chain{log: c.log}
 	require.Equal(t, four.Root, again.restore(c.checkpoint()))
 	have := again.heads()
 	heads.Earliest = have.Earliest
 	require.Equal(t, heads, have)
-	for _, c := range []*chain[string]{c, again} {
+	for _, c := range []*chain{c, again} {
 		_, serial, _ := c.parent()
 		require.EqualValues(t, 5, serial)
 		c.follow(nil, changed(two, bundlequeue.Accumulated, bundlequeue.Finalized))
@@ -82,12 +83,12 @@ func TestCheckpointOfAChain(t *testing.T) {
 // TestFailedBlocks: a failed block is undone with all later ones, newest first. Later effects of
 // the queue about them change nothing.
 func TestFailedBlocks(t *testing.T) {
-	c := &chain[string]{log: slog.New(slog.DiscardHandler)}
-	c.begin(genesis[string](0, common.Hash{1}), 0)
+	c := &chain{log: slog.New(slog.DiscardHandler)}
+	c.begin(genesis(0, common.Hash{1}), 0)
 	one, two := enqueued(c, 2), enqueued(c, 3)
 	tasks(c)
-	failed := func(b Block[string]) bundlequeue.Effect {
-		return bundlequeue.Failed[bundle[string]]{Number: b.Number, Commitment: b.commitment}
+	failed := func(b block) bundlequeue.Effect {
+		return bundlequeue.Failed{Number: b.Number, Commitment: b.commitment}
 	}
 	require.True(t, c.follow(nil, []bundlequeue.Effect{failed(one), failed(two)}))
 	undone, _ := c.next()

@@ -12,52 +12,52 @@ import (
 // checkpointIfDue replaces the log by a checkpoint if it has grown enough. The
 // worker calls it when the rollup has followed the whole log. Operations and steps
 // go on meanwhile: the records that they append are put after the checkpoint.
-func (b *Builder[B]) checkpointIfDue(ctx context.Context) error {
-	c, ok := b.rollup.(Checkpointer)
-	_, finals := b.chain.nextFinal()
-	if !ok || finals || b.records.since() < b.cfg.CheckpointEvery+b.postponed {
+func (e *engine) checkpointIfDue(ctx context.Context) error {
+	c, ok := e.host.optional().(Checkpointer)
+	_, finals := e.chain.nextFinal()
+	if !ok || finals || e.records.since() < e.cfg.CheckpointEvery+e.postponed {
 		return nil
 	}
-	b.postponed += b.cfg.CheckpointEvery      // until it succeeds
-	defer func() { _ = b.records.end(nil) }() // after an error the records stay
-	begin, queue, tasks, err := b.beginCheckpoint(ctx)
+	e.postponed += e.cfg.CheckpointEvery      // until it succeeds
+	defer func() { _ = e.records.end(nil) }() // after an error the records stay
+	begin, queue, tasks, err := e.beginCheckpoint(ctx)
 	switch {
 	case errors.Is(err, errNewFinal):
-		b.postponed -= b.cfg.CheckpointEvery // the worker calls Final and then this again
+		e.postponed -= e.cfg.CheckpointEvery // the worker calls Final and then this again
 		return nil
 	case err != nil:
 		return err
 	}
 	for range tasks { // those of the checkpoint, and no later ones
-		t, _ := b.chain.next()
-		if err := b.carry(ctx, t); err != nil {
+		t, _ := e.chain.next()
+		if err := e.carry(ctx, t); err != nil {
 			return err
 		}
-		b.chain.done()
+		e.chain.done()
 	}
 	var state [][]byte
-	if err := b.calls.make(ctx, "Rollup.Checkpoint", func() (err error) { state, err = c.Checkpoint(ctx); return err }); err != nil {
+	if err := e.calls.make(ctx, "Rollup.Checkpoint", func() (err error) { state, err = c.Checkpoint(ctx); return err }); err != nil {
 		return fmt.Errorf("%w: %w", errPostponed, err)
 	}
 	begin.made, begin.records = true, len(state)
-	all := append(b.stored.checkpointRecords(begin, state), queue...)
-	b.log.Debug("builder: checkpoint", "block", begin.final.Number+uint64(len(begin.blocks)), "records", len(all))
-	switch err := b.records.end(all); {
+	all := append(checkpointRecords(begin, state), queue...)
+	e.log.Debug("builder: checkpoint", "block", begin.final.Number+uint64(len(begin.blocks)), "records", len(all))
+	switch err := e.records.end(all); {
 	case errors.Is(err, ErrTooLarge):
 		return fmt.Errorf("%w: %w", errPostponed, err)
 	case err != nil:
 		return err
 	}
-	b.postponed = 0
-	b.prune(ctx)
+	e.postponed = 0
+	e.prune(ctx)
 	return nil
 }
 
 // prune tells the rollup that the log has its last checkpoint.
-func (b *Builder[B]) prune(ctx context.Context) {
-	if p, ok := b.rollup.(Pruner); ok {
-		if err := b.calls.make(ctx, "Rollup.Prune", func() error { return p.Prune(ctx) }); err != nil {
-			b.log.Error("builder: Prune failed; it is called again after the next checkpoint", "err", err)
+func (e *engine) prune(ctx context.Context) {
+	if p, ok := e.host.optional().(Pruner); ok {
+		if err := e.calls.make(ctx, "Rollup.Prune", func() error { return p.Prune(ctx) }); err != nil {
+			e.log.Error("builder: Prune failed; it is called again after the next checkpoint", "err", err)
 		}
 	}
 }
@@ -76,24 +76,24 @@ var errNewFinal = errors.New("builder: a block has just become final")
 // beginCheckpoint takes the chain and the queue of one moment, at which the rollup has
 // every operation that is in the log. It returns the number of tasks of that moment. The
 // error wraps errPostponed if a call of Admit must end before, or is errNewFinal.
-func (b *Builder[B]) beginCheckpoint(ctx context.Context) (begin *checkpoint[B], queue [][]byte, tasks int, err error) {
+func (e *engine) beginCheckpoint(ctx context.Context) (begin *checkpoint, queue [][]byte, tasks int, err error) {
 	// Calls of Submit wait until this one has the semaphore. The limit keeps a call of
 	// Admit that hangs from blocking all others.
-	waiting, cancel := context.WithTimeout(ctx, b.cfg.Retry)
+	waiting, cancel := context.WithTimeout(ctx, e.cfg.Retry)
 	defer cancel()
-	if err := b.admitting.Acquire(waiting, everyone); err != nil {
+	if err := e.admitting.Acquire(waiting, everyone); err != nil {
 		return nil, nil, 0, fmt.Errorf("%w: a call of Admit does not end: %w", errPostponed, err)
 	}
-	defer b.admitting.Release(everyone)
-	err = b.runner.Snapshot(ctx, func(records [][]byte) error {
-		b.chain.mu.Lock()
-		defer b.chain.mu.Unlock()
-		if len(b.chain.finals) > 0 { // a restart would not call Final for them
+	defer e.admitting.Release(everyone)
+	err = e.runner.Snapshot(ctx, func(records [][]byte) error {
+		e.chain.mu.Lock()
+		defer e.chain.mu.Unlock()
+		if len(e.chain.finals) > 0 { // a restart would not call Final for them
 			return errNewFinal
 		}
-		begin, tasks = b.chain.checkpoint(), len(b.chain.todo)
+		begin, tasks = e.chain.checkpoint(), len(e.chain.todo)
 		queue = framed(recordQueue, records)
-		b.records.begin()
+		e.records.begin()
 		return nil
 	})
 	return begin, queue, tasks, err
@@ -101,12 +101,12 @@ func (b *Builder[B]) beginCheckpoint(ctx context.Context) (begin *checkpoint[B],
 
 // checkpoint returns the present chain. The caller holds c.mu, or no one else has
 // the chain.
-func (c *chain[B]) checkpoint() *checkpoint[B] {
-	return &checkpoint[B]{serial: c.serial, first: c.first, final: c.final, blocks: slices.Clone(c.blocks)}
+func (c *chain) checkpoint() *checkpoint {
+	return &checkpoint{serial: c.serial, first: c.first, final: c.final, blocks: slices.Clone(c.blocks)}
 }
 
 // restore sets the chain to a checkpoint, and returns the root of its newest block.
-func (c *chain[B]) restore(from *checkpoint[B]) (root common.Hash) {
+func (c *chain) restore(from *checkpoint) (root common.Hash) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.begin(from.final, from.serial)
@@ -115,9 +115,9 @@ func (c *chain[B]) restore(from *checkpoint[B]) (root common.Hash) {
 		to := b.Progress
 		b.Progress = Progress{}
 		c.blocks = append(c.blocks, b)
-		c.report(c.tracker.Executed(b.head()))
+		c.report(c.tracker.Executed(headOf(&b)))
 		c.progress(len(c.blocks)-1, to)
-		c.applied = b.head()
+		c.applied = headOf(&b)
 	}
 	return c.head().Root
 }

@@ -40,8 +40,8 @@ type Receiver interface {
 
 // checkUnused returns an error if the service has accepted blocks that an empty log
 // does not have.
-func (b *Builder[B]) checkUnused(ctx context.Context) error {
-	network, ok := b.network.(Receiver)
+func (e *engine) checkUnused(ctx context.Context) error {
+	network, ok := e.network.(Receiver)
 	if !ok {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (b *Builder[B]) checkUnused(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("builder: Network.Received: %w", err)
 	}
-	want := b.cfg.Runner.Queue.FirstNumber - 1
+	want := e.cfg.Runner.Queue.FirstNumber - 1
 	if have > want {
 		return fmt.Errorf("%w: it has accepted at least %d blocks, want at most %d before the first one of the log; restore the log, use a different service, or begin with the service's final state as genesis and FirstNumber %d", ErrServiceInUse, have, want, have+1)
 	}
@@ -60,44 +60,44 @@ func (b *Builder[B]) checkUnused(ctx context.Context) error {
 // awaitDoubt waits until the blocks cannot be trusted, or the builder stops. If all
 // packages seem lost, the service decides, if the network can ask it: if the service
 // has accepted none, they are lost indeed.
-func (b *Builder[B]) awaitDoubt(ctx context.Context) error {
+func (e *engine) awaitDoubt(ctx context.Context) error {
 	for {
 		var doubt error
 		select {
-		case doubt = <-b.doubted:
+		case doubt = <-e.doubted:
 		case <-ctx.Done():
 			return nil
 		}
-		network, ok := b.network.(Receiver)
+		network, ok := e.network.(Receiver)
 		if !ok || !errors.Is(doubt, errAllLost) {
 			return doubt
 		}
 		var have uint64
-		err := b.calls.make(ctx, "Network.Received", func() (err error) { have, err = network.Received(ctx); return err })
+		err := e.calls.make(ctx, "Network.Received", func() (err error) { have, err = network.Received(ctx); return err })
 		switch {
 		case err != nil:
-			b.log.Warn("builder: all packages seem lost, and the service cannot be asked", "err", err)
-		case have >= b.chain.first:
-			if b.staysBlind(ctx) {
+			e.log.Warn("builder: all packages seem lost, and the service cannot be asked", "err", err)
+		case have >= e.chain.first:
+			if e.staysBlind(ctx) {
 				return doubt
 			}
 		default:
-			b.log.Warn("builder: all packages are lost: JAM refuses them, or no guarantor receives them", "err", doubt)
+			e.log.Warn("builder: all packages are lost: JAM refuses them, or no guarantor receives them", "err", doubt)
 		}
 	}
 }
 
 // staysBlind waits for the blocks that have what the service has accepted already, and
 // reports whether they show nothing.
-func (b *Builder[B]) staysBlind(ctx context.Context) bool {
+func (e *engine) staysBlind(ctx context.Context) bool {
 	const slots = 8
-	timer := time.NewTimer(slots * b.cfg.Runner.Queue.Spec.SlotDuration)
+	timer := time.NewTimer(slots * e.cfg.Runner.Queue.Spec.SlotDuration)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return ctx.Err() == nil && !b.trust.earned.Load()
+	return ctx.Err() == nil && !e.trust.earned.Load()
 }
 
 // errAllLost is wrapped by an ErrEvidence that the service can refute.
@@ -118,7 +118,7 @@ const enoughLost = 12
 
 // follow returns an error that wraps ErrEvidence if the effects of a step show that
 // the blocks lack something.
-func (t *trust) follow(effects []bundlequeue.Effect, isFailed func(bundlequeue.Effect) (number uint64, lost int)) error {
+func (t *trust) follow(effects []bundlequeue.Effect) error {
 	for _, effect := range effects {
 		switch e := effect.(type) {
 		case bundlequeue.Changed:
@@ -131,12 +131,14 @@ func (t *trust) follow(effects []bundlequeue.Effect, isFailed func(bundlequeue.E
 			}
 		case bundlequeue.Resurrected:
 			return fmt.Errorf("%w: package %s was accumulated after blocks had shown that it is dead; a block before lacked a field, probably Reported or Available. Fill Accumulated and set AccumulatedKnown first", ErrEvidence, e.Package)
-		default:
-			number, lost := isFailed(effect)
-			if t.lost += lost; lost > 0 && !t.earned.Load() && t.lost >= enoughLost {
-				return t.refuse(number)
+		case bundlequeue.Failed:
+			if e.Number == e.Cause {
+				t.lost += e.Lost
 			}
-			delete(t.died, number)
+			if e.Lost > 0 && !t.earned.Load() && t.lost >= enoughLost {
+				return t.refuse(e.Cause)
+			}
+			delete(t.died, e.Number)
 		}
 	}
 	return nil

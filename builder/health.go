@@ -81,9 +81,9 @@ func (c Call) String() string {
 
 // Health returns the condition of the builder. It can be called at any time, also after Run has
 // returned.
-func (b *Builder[B]) Health() Health {
-	h := Health{Health: b.runner.Health(), Calls: b.calls.list()}
-	if n, ok := b.network.(interface{ Health() submit.FeedHealth }); ok {
+func (e *engine) Health() Health {
+	h := Health{Health: e.runner.Health(), Calls: e.calls.list()}
+	if n, ok := e.network.(interface{ Health() submit.FeedHealth }); ok {
 		if feed := n.Health(); feed.Following && feed.Failures > 0 {
 			h.Calls = append(h.Calls, Call{
 				Method: "Network.Follow", Failures: feed.Failures, FailingSince: feed.FailingSince, FailedAt: time.Now(), Err: feed.LastError,

@@ -242,6 +242,6 @@ func (JSON[B]) Decode(raw []byte) (body B, err error) {
 type Log = submit.Journal
 
 // anchorOf converts the request of the queue.
-func anchorOf[B any](r *bundlequeue.Build[bundle[B]]) Anchor {
+func anchorOf(r *bundlequeue.Build) Anchor {
 	return Anchor{Number: r.Number, Version: r.Version, Core: r.Core, Hash: r.Anchor.Hash, Offset: r.Offset, Prerequisites: r.Prerequisites}
 }

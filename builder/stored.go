@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -14,33 +13,21 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// bundle is a block in the queue, with the package that was built last.
-type bundle[B any] struct {
-	block Block[B]
-	pkg   *Package // nil before the first one is built
-}
-
-// stored encodes blocks and bundles for the log. It implements
-// bundlequeue.Codec.
-type stored[B any] struct {
-	codec Codec[B]
-	// opened means that Open has ended. From then on only the runner decodes, to check its
-	// snapshots: bodies are left out, so that no code of the host runs on its goroutine.
-	opened *atomic.Bool
-}
+// This file encodes blocks, packages and checkpoints for the log. The queue holds
+// blocks and packages in this form.
 
 // encode returns the encoding of a body. The error wraps ErrCodec if a restart would read
 // another body, or none.
-func (s stored[B]) encode(body B) (raw []byte, err error) {
+func (e *engine) encode(body any) (raw []byte, err error) {
 	err = guard(func() (err error) {
-		if raw, err = s.codec.Encode(body); err != nil {
+		if raw, err = e.host.encode(body); err != nil {
 			return err
 		}
-		again, err := s.codec.Decode(raw)
+		again, err := e.host.decode(raw)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrCodec, err)
 		}
-		if have, err := s.codec.Encode(again); err != nil || !bytes.Equal(have, raw) {
+		if have, err := e.host.encode(again); err != nil || !bytes.Equal(have, raw) {
 			return fmt.Errorf("%w: have %.80q after decoding, want %.80q, %v", ErrCodec, have, raw, err)
 		}
 		return nil
@@ -48,15 +35,10 @@ func (s stored[B]) encode(body B) (raw []byte, err error) {
 	return raw, err
 }
 
-// AppendBundle implements bundlequeue.Codec.
-func (s stored[B]) AppendBundle(to []byte, b bundle[B]) []byte {
-	to = s.appendBlock(to, &b.block)
-	to = wire.AppendBool(to, b.pkg != nil)
-	if b.pkg == nil {
-		return to
-	}
-	to = wire.AppendHash(to, b.pkg.Hash)
-	c := &b.pkg.Context
+// appendPackage appends a package.
+func appendPackage(to []byte, p *Package) []byte {
+	to = wire.AppendHash(to, p.Hash)
+	c := &p.Context
 	to = wire.AppendHash(to, c.Anchor)
 	to = wire.AppendHash(to, c.StateRoot)
 	to = wire.AppendHash(to, c.BeefyRoot)
@@ -65,39 +47,50 @@ func (s stored[B]) AppendBundle(to []byte, b bundle[B]) []byte {
 	to = wire.AppendUint(to, uint64(c.AnchorSlot))
 	to = wire.AppendHash(to, c.LookupStateRoot)
 	to = wire.AppendHashes(to, c.Prerequisites)
-	return wire.AppendBytes(to, b.pkg.Data)
+	return wire.AppendBytes(to, p.Data)
 }
 
-// DecodeBundle implements bundlequeue.Codec.
-func (s stored[B]) DecodeBundle(raw []byte) (b bundle[B], err error) {
+// readPackage decodes the output of appendPackage.
+func readPackage(raw []byte) (p Package, err error) {
 	r := wire.NewReader(raw)
-	if b.block, err = s.readBlock(r); err != nil {
-		return b, err
-	}
-	if r.Bool() {
-		p := &Package{Hash: wire.ReadHash[jamq.PackageHash](r)}
-		c := &p.Context
-		c.Anchor = wire.ReadHash[jamq.HeaderHash](r)
-		c.StateRoot = wire.ReadHash[common.Hash](r)
-		c.BeefyRoot = wire.ReadHash[common.Hash](r)
-		c.LookupAnchor = wire.ReadHash[jamq.HeaderHash](r)
-		c.LookupAnchorSlot = jamq.Slot(r.Uint())
-		c.AnchorSlot = jamq.Slot(r.Uint())
-		c.LookupStateRoot = wire.ReadHash[common.Hash](r)
-		c.Prerequisites = wire.ReadHashes[jamq.PackageHash](r)
-		p.Data = bytes.Clone(r.Bytes())
-		b.pkg = p
-	}
-	return b, r.Done()
+	p.Hash = wire.ReadHash[jamq.PackageHash](r)
+	c := &p.Context
+	c.Anchor = wire.ReadHash[jamq.HeaderHash](r)
+	c.StateRoot = wire.ReadHash[common.Hash](r)
+	c.BeefyRoot = wire.ReadHash[common.Hash](r)
+	c.LookupAnchor = wire.ReadHash[jamq.HeaderHash](r)
+	c.LookupAnchorSlot = jamq.Slot(r.Uint())
+	c.AnchorSlot = jamq.Slot(r.Uint())
+	c.LookupStateRoot = wire.ReadHash[common.Hash](r)
+	c.Prerequisites = wire.ReadHashes[jamq.PackageHash](r)
+	p.Data = bytes.Clone(r.Bytes())
+	return p, r.Done()
 }
 
-// appendBlock appends a block. Its body is encoded already, because the host's codec
-// must not run on the goroutine of the queue.
-func (s stored[B]) appendBlock(to []byte, b *Block[B]) []byte {
+// appendBlock appends a block, whose body is encoded already: no code of the host runs
+// where blocks are appended.
+func appendBlock(to []byte, b *block) []byte {
 	return wire.AppendBytes(appendRoots(to, b), b.raw)
 }
 
-func appendRoots[B any](to []byte, b *Block[B]) []byte {
+// readBlock decodes the output of appendBlock, except the body.
+func readBlock(raw []byte) (block, error) {
+	r := wire.NewReader(raw)
+	b := readRoots(r)
+	b.raw = bytes.Clone(r.Bytes())
+	return b, r.Done()
+}
+
+// decode sets the body of a block from its encoding.
+func (e *engine) decode(b *block) error {
+	err := guard(func() (err error) { b.Body, err = e.host.decode(b.raw); return err })
+	if err != nil {
+		return fmt.Errorf("builder: the body of block %d: %w", b.Number, err)
+	}
+	return nil
+}
+
+func appendRoots(to []byte, b *block) []byte {
 	to = wire.AppendUint(to, b.Number)
 	to = wire.AppendUint(to, b.serial)
 	to = wire.AppendHash(to, b.PreRoot)
@@ -105,24 +98,11 @@ func appendRoots[B any](to []byte, b *Block[B]) []byte {
 	return wire.AppendHash(to, b.commitment)
 }
 
-func readRoots[B any](r *wire.Reader) Block[B] {
-	return Block[B]{
+func readRoots(r *wire.Reader) block {
+	return block{
 		Number: r.Uint(), serial: r.Uint(),
 		PreRoot: wire.ReadHash[common.Hash](r), Root: wire.ReadHash[common.Hash](r), commitment: wire.ReadHash[common.Hash](r),
 	}
-}
-
-func (s stored[B]) readBlock(r *wire.Reader) (Block[B], error) {
-	b := readRoots[B](r)
-	b.raw = bytes.Clone(r.Bytes())
-	if r.Err() != nil || s.opened.Load() {
-		return b, r.Err()
-	}
-	err := guard(func() (err error) { b.Body, err = s.codec.Decode(b.raw); return err })
-	if err != nil {
-		err = fmt.Errorf("builder: the body of block %d: %w", b.Number, err)
-	}
-	return b, err
 }
 
 // version is the version of the format of the log.
@@ -137,22 +117,22 @@ var ErrCorrupt = errors.New("builder: the log is corrupt")
 
 // checkpoint is the first record of a log: the chain, and how many records of the
 // rollup follow.
-type checkpoint[B any] struct {
+type checkpoint struct {
 	serial  uint64
 	first   uint64 // number of the first block of the queue
 	made    bool   // by the rollup; otherwise it is the genesis
 	records int
-	final   Block[B]
-	blocks  []Block[B]
+	final   block
+	blocks  []block
 }
 
 // checkpointRecords returns the records of a checkpoint with the state of the rollup.
-func (s stored[B]) checkpointRecords(c *checkpoint[B], state [][]byte) [][]byte {
-	begin := append([]byte{recordCheckpoint}, s.appendCheckpoint(nil, c)...)
+func checkpointRecords(c *checkpoint, state [][]byte) [][]byte {
+	begin := append([]byte{recordCheckpoint}, appendCheckpoint(nil, c)...)
 	return append([][]byte{begin}, framed(recordState, state)...)
 }
 
-func (s stored[B]) appendCheckpoint(to []byte, c *checkpoint[B]) []byte {
+func appendCheckpoint(to []byte, c *checkpoint) []byte {
 	to = wire.AppendUint(to, version)
 	to = wire.AppendUint(to, c.serial)
 	to = wire.AppendUint(to, c.first)
@@ -161,7 +141,7 @@ func (s stored[B]) appendCheckpoint(to []byte, c *checkpoint[B]) []byte {
 	to = appendRoots(to, &c.final)
 	to = wire.AppendUint(to, uint64(len(c.blocks)))
 	for i := range c.blocks {
-		to = s.appendBlock(to, &c.blocks[i])
+		to = wire.AppendBytes(to, appendBlock(nil, &c.blocks[i]))
 		to = appendProgress(to, &c.blocks[i].Progress)
 	}
 	return to
@@ -185,14 +165,17 @@ func readProgress(r *wire.Reader) Progress {
 	}
 }
 
-func (s stored[B]) readCheckpoint(raw []byte) (*checkpoint[B], error) {
+func (e *engine) readCheckpoint(raw []byte) (*checkpoint, error) {
 	r := wire.NewReader(raw)
 	if v := r.Uint(); r.Err() == nil && v != version {
 		return nil, fmt.Errorf("%w: have %d, want %d", ErrVersion, v, version)
 	}
-	c := &checkpoint[B]{serial: r.Uint(), first: r.Uint(), made: r.Bool(), records: int(r.UintBelow(1<<31, "records")), final: readRoots[B](r)}
+	c := &checkpoint{serial: r.Uint(), first: r.Uint(), made: r.Bool(), records: int(r.UintBelow(1<<31, "records")), final: readRoots(r)}
 	for range r.Count(1) {
-		b, err := s.readBlock(r)
+		b, err := readBlock(r.Bytes())
+		if err == nil {
+			err = e.decode(&b)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}

@@ -231,12 +231,6 @@ func (b *builder) restart() error {
 	return b.carry()
 }
 
-// plain is a codec for bundles that are strings.
-type plain struct{}
-
-func (plain) AppendBundle(b []byte, bundle string) []byte { return append(b, bundle...) }
-func (plain) DecodeBundle(b []byte) (string, error)       { return string(b), nil }
-
 // hear takes an update as the feed delivers it.
 func (b *builder) hear(u jamtest.Update) error {
 	for _, block := range u.Imported {

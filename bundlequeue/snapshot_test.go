@@ -3,7 +3,6 @@ package bundlequeue
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"hash/crc32"
 	"testing"
 
@@ -11,18 +10,6 @@ import (
 
 	"github.com/jamq/jamq"
 )
-
-// text is a codec for bundles that are strings.
-type text struct{}
-
-func (text) AppendBundle(b []byte, bundle string) []byte { return append(b, bundle...) }
-
-func (text) DecodeBundle(b []byte) (string, error) {
-	if bytes.ContainsRune(b, '!') {
-		return "", errors.New("no bundle has an exclamation mark")
-	}
-	return string(b), nil
-}
 
 // busy returns a queue in the midst of its work, and the records of all its steps.
 func busy(t *testing.T) *scene {

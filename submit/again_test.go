@@ -41,7 +41,7 @@ func TestOnlyTheLastStepIsToldAgain(t *testing.T) {
 		var before, after []submit.Observation
 		r := lazy(t, disk, &before)
 		for range 3 {
-			require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
+			require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: []byte("one")}))
 			require.NoError(t, r.Step(ctx, bundlequeue.GiveUp{Number: 1}))
 		}
 		require.NoError(t, r.Step(ctx, bundlequeue.Reserve{Number: 1}))
@@ -78,7 +78,7 @@ func TestFailedIsToldOnceAgain(t *testing.T) {
 				return n
 			}
 			r := lazy(t, disk, &told)
-			require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
+			require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: []byte("one")}))
 			disk.fails = disk.writes + 2 // the order is written, and the answer is not
 			require.NoError(t, r.Step(ctx, bundlequeue.GiveUp{Number: 1}))
 			r.Stop()

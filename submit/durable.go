@@ -51,8 +51,9 @@ type Durability struct {
 	// on it. [OpenRunner] calls it for the steps that it replays, so that a host
 	// can derive its state from the steps, in the same way before and after a
 	// crash. Later calls come from the runner's goroutine, and must return
-	// quickly. Nil, the default, means no call.
-	Follow func(bundlequeue.Event, []bundlequeue.Effect)
+	// quickly. After an error OpenRunner fails, or the runner stops. Nil, the
+	// default, means no call.
+	Follow func(bundlequeue.Event, []bundlequeue.Effect) error
 }
 
 const defaultSnapshotEvery = 1024
@@ -251,7 +252,9 @@ func (r *Runner) redo(body []byte) error {
 		return fmt.Errorf("%w: step %d after the snapshot: the queue refuses an event that it accepted before: %w", ErrCorrupt, r.steps, err)
 	}
 	r.steps++
-	r.durable.follow(ev, effects)
+	if err := r.durable.follow(ev, effects); err != nil {
+		return fmt.Errorf("%w: step %d after the snapshot: %w", ErrCorrupt, r.steps, err)
+	}
 	r.replayed = nil
 	for _, e := range effects {
 		r.effects++
@@ -273,21 +276,17 @@ func (r *Runner) write(now time.Time, ev bundlequeue.Event) error {
 	return nil
 }
 
-func (d *Durability) follow(ev bundlequeue.Event, effects []bundlequeue.Effect) {
-	if d.Follow != nil {
-		d.Follow(ev, effects)
+func (d *Durability) follow(ev bundlequeue.Event, effects []bundlequeue.Effect) error {
+	if d.Follow == nil {
+		return nil
 	}
+	return d.Follow(ev, effects)
 }
 
 // snapshot replaces the records of the journal with a snapshot. The caller has
-// reported all effects so far. A snapshot that cannot be opened again replaces
-// nothing: the records still lead to the present state.
+// reported all effects so far.
 func (r *Runner) snapshot() error {
-	records, err := r.snapshotRecords()
-	if err != nil {
-		return err
-	}
-	if err := r.durable.Journal.Replace(records...); err != nil {
+	if err := r.durable.Journal.Replace(r.snapshotRecords()...); err != nil {
 		return fmt.Errorf("%w: %w", ErrJournal, err)
 	}
 	r.steps = 0
@@ -295,33 +294,24 @@ func (r *Runner) snapshot() error {
 }
 
 // snapshotRecords returns the records that have the present state.
-func (r *Runner) snapshotRecords() ([][]byte, error) {
+func (r *Runner) snapshotRecords() [][]byte {
 	snapshot := r.queue.AppendSnapshot(nil)
-	if _, err := restoreQueue(r.queueConfig(), snapshot); err != nil {
-		return nil, fmt.Errorf("%w: its records stay, because a snapshot of the queue cannot be opened again: %w", ErrJournal, err)
-	}
 	snapshot = append(binary.BigEndian.AppendUint64(nil, r.effects), snapshot...)
 	records := [][]byte{append([]byte{recordConfig}, encodeConfig(r.queueConfig())...)}
 	for ; len(snapshot) > partSize; snapshot = snapshot[partSize:] {
 		records = append(records, append([]byte{recordPart}, snapshot[:partSize]...))
 	}
-	return append(records, append([]byte{recordSnapshot}, snapshot...)), nil
+	return append(records, append([]byte{recordSnapshot}, snapshot...))
 }
 
 // Snapshot calls f with records that have the present state, between two steps.
 // The host may then replace all records of the journal before the first later one
-// with them. f runs on the runner's goroutine. Snapshot returns f's error,
-// ErrJournal if a snapshot cannot be made, and ErrStopped if the runner does not
-// run. It returns ErrInvalidConfig for a runner without a journal.
+// with them. f runs on the runner's goroutine. Snapshot returns its error, and
+// ErrStopped if the runner does not run. It returns ErrInvalidConfig for a runner
+// without a journal.
 func (r *Runner) Snapshot(ctx context.Context, f func(records [][]byte) error) error {
 	if r.durable == nil {
 		return fmt.Errorf("%w: the runner has no journal", ErrInvalidConfig)
 	}
-	return r.do(ctx, func() error {
-		records, err := r.snapshotRecords()
-		if err != nil {
-			return err
-		}
-		return f(records)
-	})
+	return r.do(ctx, func() error { return f(r.snapshotRecords()) })
 }

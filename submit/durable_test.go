@@ -20,12 +20,6 @@ import (
 	"github.com/jamq/jamq/submit/journal"
 )
 
-// asWords is the codec of bundles that are strings.
-type asWords struct{}
-
-func (asWords) AppendBundle(b []byte, bundle string) []byte { return append(b, bundle...) }
-func (asWords) DecodeBundle(b []byte) (string, error)       { return string(b), nil }
-
 // broken is a journal that fails from some write on.
 type broken struct {
 	journal.Memory
@@ -102,7 +96,7 @@ func recoveredHolds(t *testing.T, before bool, release func(*testing.T, *submit.
 		return r
 	}
 	enqueue := func(r *submit.Runner) {
-		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
+		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: []byte("one")}))
 	}
 	first := open(&host{failBuild: 1000})
 	require.False(t, first.Recovered().Found)
@@ -178,7 +172,7 @@ func openOn(disk submit.Journal, h *host, change func(*submit.Config)) (*submit.
 	if change != nil {
 		change(&cfg)
 	}
-	return submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability{Journal: disk, Codec: asWords{}}, h, h)
+	return submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability{Journal: disk}, h, h)
 }
 
 // After a crash the configuration may be another one: the steps are replayed under the one under
@@ -195,7 +189,7 @@ func TestConfigurationMayChange(t *testing.T) {
 		for want := uint64(1); want <= 5; want++ {
 			next, err := r.Next(ctx)
 			require.NoError(t, err)
-			number, err := r.EnqueueNext(ctx, common.Hash{byte(want)}, common.Hash{byte(want + 1)}, "bundle")
+			number, err := r.EnqueueNext(ctx, common.Hash{byte(want)}, common.Hash{byte(want + 1)}, []byte("bundle"))
 			require.NoError(t, err)
 			require.Equal(t, []uint64{want, want}, []uint64{next, number})
 		}
@@ -249,7 +243,7 @@ func TestSnapshotInParts(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, r.Start(ctx))
 		for n := uint64(1); n <= 10; n++ {
-			require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: n, Bundle: strings.Repeat("x", 300_000)}))
+			require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: n, Bundle: []byte(strings.Repeat("x", 300_000))}))
 		}
 		r.Stop()
 		for range 2 {
@@ -289,7 +283,7 @@ func TestFailedIsHandedBackAgain(t *testing.T) {
 		r := open(func() { disk.fails = 0 }) // the disk is full when the answer is to be written
 		block := jamq.Block{Hash: jamq.HeaderHash{1}, Parent: jamq.HeaderHash{'r'}, Slot: 1}
 		require.NoError(t, r.Import(ctx, block, block.Hash))
-		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
+		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: []byte("one")}))
 		require.NoError(t, r.Step(ctx, bundlequeue.GiveUp{Number: 1}))
 		r.Stop()
 		require.ErrorIs(t, r.Health().Err, errDisk)
@@ -326,7 +320,7 @@ func TestNumbersContinueAfterASnapshot(t *testing.T) {
 				}
 				last = max(last, o.Number)
 			}
-			d := submit.Durability{Journal: disk, Codec: asWords{}, SnapshotEvery: 1}
+			d := submit.Durability{Journal: disk, SnapshotEvery: 1}
 			r, err := submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, d, h, h)
 			require.NoError(t, err)
 			require.NoError(t, r.Start(ctx))
@@ -339,7 +333,7 @@ func TestNumbersContinueAfterASnapshot(t *testing.T) {
 			require.NoError(t, r.Import(ctx, block, block.Hash))
 			synctest.Wait() // the runner still observes the import
 			before := last
-			_, err = r.EnqueueNext(ctx, common.Hash{byte(number)}, common.Hash{byte(number + 1)}, "bundle")
+			_, err = r.EnqueueNext(ctx, common.Hash{byte(number)}, common.Hash{byte(number + 1)}, []byte("bundle"))
 			require.NoError(t, err)
 			synctest.Wait()
 			if number == 1 {
@@ -357,7 +351,7 @@ func TestConfiguredSkew(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			h := &host{}
 			r, _ := start(t, h, func(c *submit.Config) { c.Window.Skew = skew })
-			require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
+			require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 1, Bundle: []byte("one")}))
 			time.Sleep(20 * time.Second)
 			require.NotEmpty(t, h.sends())
 			chains := submit.DefaultWindow(jamq.Tiny())
@@ -379,7 +373,7 @@ func TestRunnerMetrics(t *testing.T) {
 			c.Metrics.Count = func(counter submit.Counter, label string) { counted <- string(counter) + " " + label }
 			c.Metrics.Observe = func(histogram submit.Histogram, _ float64) { counted <- string(histogram) }
 		})
-		require.NoError(t, r.Enqueue(context.Background(), bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
+		require.NoError(t, r.Enqueue(context.Background(), bundlequeue.Enqueue{Number: 1, Bundle: []byte("one")}))
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
 		r.Stop()
@@ -427,7 +421,7 @@ func TestClockBehind(t *testing.T) {
 		require.NoError(t, r.Import(t.Context(), next, next.Hash))
 		require.Equal(t, 2*time.Second, r.Health().Behind)
 		require.Equal(t, 1, curious.lines)
-		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
+		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 1, Bundle: []byte("one")}))
 		time.Sleep(10 * time.Second)
 		window := submit.DefaultWindow(jamq.Tiny())
 		window.Skew = -2 * time.Second
@@ -510,7 +504,7 @@ func seenToFail(t *testing.T, want error, spoil func(*jamq.RefineContext)) {
 		require.NoError(t, err)
 		require.NoError(t, r.Start(t.Context()))
 		defer r.Stop()
-		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
+		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 1, Bundle: []byte("one")}))
 		parent := root.Hash
 		require.NoError(t, r.Import(t.Context(), jamq.Block{Hash: otherFork, Parent: parent, Slot: 1}, parent))
 		for slot := jamq.Slot(1); slot <= 30; slot++ {

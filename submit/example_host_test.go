@@ -45,16 +45,12 @@ func mustEncode(v any) []byte {
 	return raw
 }
 
-// wordsCodec stores bundles in the journal.
-type wordsCodec struct{}
-
-func (wordsCodec) AppendBundle(b []byte, bundle words) []byte {
-	return append(b, mustEncode(bundle)...)
-}
-
-func (wordsCodec) DecodeBundle(b []byte) (bundle words, err error) {
-	err = json.Unmarshal(b, &bundle)
-	return bundle, err
+// decodeWords decodes a bundle of the queue.
+func decodeWords(raw []byte) (b words) {
+	if err := json.Unmarshal(raw, &b); err != nil {
+		panic(err) // the host has encoded it
+	}
+	return b
 }
 
 // hostState is the part of the host that must survive a kill. It is stored as a
@@ -101,7 +97,7 @@ func Example_host() {
 // open starts the host from its stored state and the runner's journal.
 func (h *wordHost) open(ctx context.Context, cfg submit.Config, root jamq.Block, j submit.Journal, b submit.Builder, s submit.Submitter) (err error) {
 	cfg.Observe = h.observe
-	d := submit.Durability{Journal: j, Codec: wordsCodec{}, SnapshotEvery: 40}
+	d := submit.Durability{Journal: j, SnapshotEvery: 40}
 	if h.runner, err = submit.OpenRunner(cfg, root, d, b, s); err != nil {
 		return err
 	}
@@ -200,7 +196,7 @@ func (h *wordHost) produce(ctx context.Context) error {
 // enqueue passes an executed block to the queue. It reports whether another one
 // can follow.
 func (h *wordHost) enqueue(ctx context.Context, b words) (more bool, err error) {
-	_, err = h.runner.EnqueueNext(ctx, b.Parent, b.commitment(), b)
+	_, err = h.runner.EnqueueNext(ctx, b.Parent, b.commitment(), mustEncode(b))
 	switch {
 	case errors.Is(err, bundlequeue.ErrWrongParent):
 		return true, nil // an earlier block failed meanwhile, and observe took both back
@@ -236,14 +232,14 @@ func (h *wordHost) Build(_ context.Context, r bundlequeue.Build) (submit.Package
 	if err != nil {
 		return submit.Package{}, err
 	}
-	b := r.Bundle
+	b := decodeWords(r.Bundle)
 	b.Context = &c
-	return submit.Package{Hash: b.pack().Hash, Context: c, Bundle: b}, nil
+	return submit.Package{Hash: b.pack().Hash, Context: c, Bundle: mustEncode(b)}, nil
 }
 
 // Submit implements submit.Submitter.
 func (h *wordHost) Submit(_ context.Context, r bundlequeue.Send) error {
-	return h.driver.Submit(r.Bundle.pack(), r.Core, r.Attempt)
+	return h.driver.Submit(decodeWords(r.Bundle).pack(), r.Core, r.Attempt)
 }
 
 // pack returns the package of a built block.

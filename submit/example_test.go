@@ -17,11 +17,11 @@ import (
 func ExampleOpenRunner() {
 	genesis := jamq.Block{Hash: jamq.HeaderHash{1}}
 	// A real host uses journal.Open or pebblejournal.Open.
-	durability := submit.Durability{Journal: new(journal.Memory), Codec: wordsCodec{}}
+	durability := submit.Durability{Journal: new(journal.Memory)}
 	cfg := submit.DefaultConfig(jamq.Tiny())
 	cfg.Observe = func(o submit.Observation) {
 		if failed, ok := o.Effect.(bundlequeue.Failed); ok {
-			fmt.Println("back into the pool:", failed.Bundle.Words)
+			fmt.Println("back into the pool:", decodeWords(failed.Bundle).Words)
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -35,7 +35,7 @@ func ExampleOpenRunner() {
 		if err := runner.Start(ctx); err != nil {
 			panic(err)
 		}
-		err = runner.Enqueue(ctx, bundlequeue.Enqueue{Number: number, Bundle: words{Words: []string{"a transaction"}}})
+		err = runner.Enqueue(ctx, bundlequeue.Enqueue{Number: number, Bundle: mustEncode(words{Words: []string{"a transaction"}})})
 		infos, _ := runner.Infos(ctx)
 		fmt.Println("bundles:", len(infos), err)
 		runner.Stop()
@@ -70,7 +70,7 @@ func ExampleNewRunner() {
 		panic(err)
 	}
 	defer runner.Stop()
-	if err := runner.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: "block 1"}); err != nil {
+	if err := runner.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: []byte("block 1")}); err != nil {
 		panic(err)
 	}
 	stats, err := runner.Stats(ctx)

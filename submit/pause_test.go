@@ -106,8 +106,8 @@ func TestFatalPauses(t *testing.T) {
 				}}
 				r, _ := begin(t, p, nil)
 				ctx := t.Context()
-				require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
-				require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 2, Bundle: "two"}))
+				require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: []byte("one")}))
+				require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 2, Bundle: []byte("two")}))
 				time.Sleep(10 * time.Second)
 				synctest.Wait()
 				require.ErrorIs(t, r.Health().Paused, errNoCore)
@@ -116,7 +116,7 @@ func TestFatalPauses(t *testing.T) {
 				require.ElementsMatch(t, []uint64{1, 2}, sends)
 
 				close(answered) // the other send ends while the runner is paused
-				require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 3, Bundle: "three"}))
+				require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 3, Bundle: []byte("three")}))
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				info, _, err := r.Info(ctx, 2)
@@ -225,7 +225,7 @@ func TestStepTakesEveryEvent(t *testing.T) {
 		require.NoError(t, r.Step(ctx, bundlequeue.Cores{Cores: []jamq.CoreIndex{1}}))
 		require.NoError(t, r.Step(ctx, bundlequeue.Release{Number: 1}))
 		require.Equal(t, []uint64{5}, failed)
-		number, err := r.EnqueueNext(ctx, common.Hash{1}, common.Hash{2}, "one")
+		number, err := r.EnqueueNext(ctx, common.Hash{1}, common.Hash{2}, []byte("one"))
 		require.NoError(t, err)
 		require.Equal(t, uint64(1), number)
 		time.Sleep(8 * time.Second)
@@ -303,12 +303,12 @@ func TestEnqueueNextFromManyGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 50
 		r, _ := begin(t, &picky{}, func(c *submit.Config) { c.Queue.MaxQueueDepth = many })
-		_, err := r.EnqueueNext(t.Context(), common.Hash{1}, common.Hash{2}, "first")
+		_, err := r.EnqueueNext(t.Context(), common.Hash{1}, common.Hash{2}, []byte("first"))
 		require.NoError(t, err)
 		results := make(chan error, many)
 		for i := range many {
 			go func() {
-				number, err := r.EnqueueNext(t.Context(), common.Hash{2}, common.Hash{3, byte(i)}, "bundle")
+				number, err := r.EnqueueNext(t.Context(), common.Hash{2}, common.Hash{3, byte(i)}, []byte("bundle"))
 				if err == nil && number != 2 {
 					t.Errorf("number %d", number)
 				}
@@ -325,7 +325,7 @@ func TestEnqueueNextFromManyGoroutines(t *testing.T) {
 		}
 		require.Equal(t, 1, accepted)
 		for _, hashes := range [][2]common.Hash{{{}, {9}}, {{9}, {}}} {
-			_, err = r.EnqueueNext(t.Context(), hashes[0], hashes[1], "bundle")
+			_, err = r.EnqueueNext(t.Context(), hashes[0], hashes[1], []byte("bundle"))
 			require.ErrorIs(t, err, bundlequeue.ErrWrongParent)
 		}
 	})

@@ -35,8 +35,8 @@ func TestPausedRunnerSends(t *testing.T) {
 		t.Cleanup(r.Stop)
 		best := jamq.Block{Hash: jamq.HeaderHash{1}, Parent: root.Hash, Slot: 1}
 		require.NoError(t, r.Import(t.Context(), best, best.Hash))
-		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 1, Bundle: "1"}))
-		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 2, Bundle: "2"}))
+		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 1, Bundle: []byte("1")}))
+		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 2, Bundle: []byte("2")}))
 		synctest.Wait()
 		require.Error(t, r.Health().Paused)
 		before := len(h.sends())
@@ -51,7 +51,7 @@ func TestDelayAlarmOfBundle0(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &host{failBuild: 1 << 30}
 		r, _ := start(t, h, func(c *submit.Config) { c.Queue.FirstNumber = 0 })
-		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 0, Bundle: "0"}))
+		require.NoError(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 0, Bundle: []byte("0")}))
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		require.True(t, r.Health().Delayed, "an hour without a package: %+v", r.Health().Waiting)

@@ -69,7 +69,7 @@ func TestSnapshotsReplaceSteps(t *testing.T) {
 		cfg := submit.DefaultConfig(jamq.Tiny())
 		cfg.Observe = func(submit.Observation) {}
 		h := &host{}
-		r, err := submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability{Journal: disk, Codec: asWords{}, SnapshotEvery: 10}, h, h)
+		r, err := submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability{Journal: disk, SnapshotEvery: 10}, h, h)
 		require.NoError(t, err)
 		require.NoError(t, r.Start(ctx))
 		for range 100 {
@@ -79,44 +79,6 @@ func TestSnapshotsReplaceSteps(t *testing.T) {
 		records := 0
 		require.NoError(t, disk.Replay(func([]byte) error { records++; return nil }))
 		require.LessOrEqual(t, records, 12)
-	})
-}
-
-// oneWay is a codec that cannot decode, as a codec with a mistake may be.
-type oneWay struct{ asWords }
-
-func (oneWay) DecodeBundle([]byte) (string, error) { return "", errors.New("cannot decode") }
-
-// A snapshot that cannot be opened again does not replace the steps. The runner stops, and the
-// journal leads to the same queue when the mistake is repaired.
-func TestSnapshotIsOpenedFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(time.Until(jamq.CommonEra()))
-		ctx, disk := t.Context(), new(journal.Memory)
-		cfg := submit.DefaultConfig(jamq.Tiny())
-		cfg.Observe = func(submit.Observation) {}
-		open := func(codec bundlequeue.Codec, h *host) *submit.Runner {
-			d := submit.Durability{Journal: disk, Codec: codec, SnapshotEvery: 3}
-			r, err := submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, d, h, h)
-			require.NoError(t, err)
-			require.NoError(t, r.Start(ctx))
-			return r
-		}
-		r := open(oneWay{}, &host{failBuild: 1000})
-		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
-		for range 3 {
-			_ = r.Step(ctx, bundlequeue.Tick{}) // fails after the third step in all
-			synctest.Wait()
-		}
-		require.ErrorIs(t, r.Health().Err, submit.ErrJournal)
-		require.ErrorIs(t, r.Health().Err, bundlequeue.ErrCorrupt)
-		r.Stop()
-		r = open(asWords{}, &host{failBuild: 1000})
-		info, known, err := r.Info(ctx, 1)
-		require.NoError(t, err)
-		require.True(t, known)
-		require.Equal(t, bundlequeue.Queued, info.State)
-		r.Stop()
 	})
 }
 
@@ -164,7 +126,7 @@ func TestStepsAreWrittenBeforeTheyAreCarriedOut(t *testing.T) {
 		}
 		cfg := submit.DefaultConfig(jamq.Tiny())
 		cfg.Observe = func(submit.Observation) {}
-		r, err := submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability{Journal: disk, Codec: asWords{}}, p, p)
+		r, err := submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability{Journal: disk}, p, p)
 		require.NoError(t, err)
 		require.NoError(t, r.Start(ctx))
 		block := jamq.Block{Hash: jamq.HeaderHash{1}, Parent: jamq.HeaderHash{'r'}, Slot: 1}

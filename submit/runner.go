@@ -208,7 +208,10 @@ func (r *Runner) step(ev bundlequeue.Event) error {
 			r.fail(err)
 			return err
 		}
-		r.durable.follow(ev, effects)
+		if err := r.durable.follow(ev, effects); err != nil {
+			r.fail(err)
+			return err
+		}
 	}
 	r.carryOut(now, effects)
 	if wake, ok := r.queue.NextWake(now); ok {

@@ -36,7 +36,7 @@ func (h *host) Build(ctx context.Context, r bundlequeue.Build) (submit.Package, 
 	return submit.Package{
 		Hash:    jamq.PackageHash{byte(r.Number), byte(r.Version)},
 		Context: jamq.RefineContext{Anchor: r.Anchor.Hash, LookupAnchorSlot: r.Anchor.Slot, Prerequisites: r.Prerequisites},
-		Bundle:  r.Bundle + " built",
+		Bundle:  []byte(string(r.Bundle) + " built"),
 	}, nil
 }
 
@@ -120,12 +120,12 @@ func TestRunnerCarriesABundleToFinality(t *testing.T) {
 			}
 		})
 		ctx := t.Context()
-		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: "one"}))
+		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: []byte("one")}))
 		time.Sleep(20 * time.Second) // longer than both back-offs
 		synctest.Wait()
 		sends := h.sends()
 		require.NotEmpty(t, sends)
-		require.Equal(t, "one built", sends[0].Bundle)
+		require.Equal(t, "one built", string(sends[0].Bundle))
 		require.Greater(t, sends[0].Attempt, 1, "the first attempt failed")
 		window := submit.DefaultWindow(jamq.Tiny())
 		for _, at := range h.when {

@@ -83,7 +83,7 @@ func (s *simulated) Submit(_ context.Context, r bundlequeue.Send) error {
 func (s *simulated) observe(o submit.Observation) {
 	if f, ok := o.Effect.(bundlequeue.Failed); ok {
 		s.mu.Lock()
-		s.again = append(s.again, f.Bundle)
+		s.again = append(s.again, string(f.Bundle))
 		if f.Number == f.Cause {
 			s.head = s.parents[f.Commitment]
 		}
@@ -116,7 +116,7 @@ func (s *simulated) enqueue(ctx context.Context, name string) error {
 	parent, commitment := s.head, common.BigToHash(big.NewInt(int64(len(s.parents)+1)))
 	s.parents[commitment], s.head = parent, commitment
 	s.mu.Unlock()
-	_, err := s.runner.EnqueueNext(ctx, parent, commitment, name)
+	_, err := s.runner.EnqueueNext(ctx, parent, commitment, []byte(name))
 	if err == nil {
 		return nil
 	}

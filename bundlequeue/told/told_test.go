@@ -13,12 +13,6 @@ import (
 	"github.com/jamq/jamq/bundlequeue/told"
 )
 
-// text is a codec for bundles that are strings.
-type text struct{}
-
-func (text) AppendBundle(b []byte, bundle string) []byte { return append(b, bundle...) }
-func (text) DecodeBundle(b []byte) (string, error)       { return string(b), nil }
-
 // toldScene is a simple queue with told evidence.
 type toldScene struct {
 	t   *testing.T

@@ -28,7 +28,7 @@ func main() {
 type builder struct {
 	out   io.Writer
 	chain *jamtest.Chain
-	queue *bundlequeue.Queue[string] // our bundles are strings
+	queue *bundlequeue.Queue
 	sent  map[jamq.PackageHash]jamtest.Package
 }
 
@@ -39,13 +39,13 @@ func run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	queue, err := bundlequeue.New[string](bundlequeue.DefaultConfig(jamq.Tiny()), chain.Best())
+	queue, err := bundlequeue.New(bundlequeue.DefaultConfig(jamq.Tiny()), chain.Best())
 	if err != nil {
 		return err
 	}
 	b := &builder{out, chain, queue, map[jamq.PackageHash]jamtest.Package{}}
 	for _, bundle := range []string{"one", "two", "three", "four", "five"} {
-		err = errors.Join(err, b.happened(bundlequeue.Enqueue[string]{Number: queue.Next(), Bundle: bundle}))
+		err = errors.Join(err, b.happened(bundlequeue.Enqueue{Number: queue.Next(), Bundle: []byte(bundle)}))
 	}
 	for err == nil && queue.Pending() > 0 {
 		update := chain.Advance() // the next slot
@@ -66,18 +66,18 @@ func (b *builder) happened(event bundlequeue.Event) error {
 	}
 	for _, effect := range effects {
 		switch e := effect.(type) {
-		case bundlequeue.Build[string]: // a real builder makes a work package
+		case bundlequeue.Build: // a real builder makes a work package
 			refine, err := anchor.Pick(b.chain.Anchors(), e.Anchor.Hash, b.chain.LookupAnchor(), e.Prerequisites)
 			if err != nil {
 				return err
 			}
-			p := jamtest.NewPackage(7, refine, []byte(e.Bundle))
+			p := jamtest.NewPackage(7, refine, e.Bundle)
 			b.sent[p.Hash] = p
-			err = b.happened(bundlequeue.Built[string]{Ticket: e.Ticket, Package: p.Hash, Context: refine, Bundle: e.Bundle})
+			err = b.happened(bundlequeue.Built{Ticket: e.Ticket, Package: p.Hash, Context: refine, Bundle: e.Bundle})
 			if err != nil {
 				return err
 			}
-		case bundlequeue.Send[string]: // any attempt may be lost
+		case bundlequeue.Send: // any attempt may be lost
 			err := b.chain.Submit(b.sent[e.Package], e.Core, e.Attempt)
 			if err := b.happened(bundlequeue.Sent{Ticket: e.Ticket, OK: err == nil}); err != nil {
 				return err

@@ -3,6 +3,7 @@ package jamnps
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,6 +22,13 @@ type parcel struct {
 	raw  []byte
 }
 
+func pack(p parcel) []byte { return append([]byte(p.name+"|"), p.raw...) }
+
+func unpack(b []byte) parcel {
+	name, raw, _ := strings.Cut(string(b), "|")
+	return parcel{name, []byte(raw)}
+}
+
 // builder is a runner's host that has nothing but the network.
 type builder struct {
 	t    *testing.T
@@ -31,36 +39,36 @@ type builder struct {
 	again []parcel
 }
 
-func (b *builder) Build(ctx context.Context, r bundlequeue.Build[parcel]) (submit.Package[parcel], error) {
+func (b *builder) Build(ctx context.Context, r bundlequeue.Build) (submit.Package, error) {
 	refine, err := b.feed.Context(ctx, r.Anchor.Hash, r.Prerequisites)
 	if err != nil {
-		return submit.Package[parcel]{}, err
+		return submit.Package{}, err
 	}
-	raw, hash := encodePackage(b.t, b.w, refine, r.Bundle.name, 0)
-	return submit.Package[parcel]{Hash: hash, Context: refine, Bundle: parcel{r.Bundle.name, raw}}, nil
+	raw, hash := encodePackage(b.t, b.w, refine, unpack(r.Bundle).name, 0)
+	return submit.Package{Hash: hash, Context: refine, Bundle: pack(parcel{unpack(r.Bundle).name, raw})}, nil
 }
 
-func (b *builder) Submit(ctx context.Context, r bundlequeue.Send[parcel]) error {
-	return b.feed.client.SubmitPackage(ctx, Submission{Core: r.Core, Attempt: r.Attempt, Package: r.Bundle.raw})
+func (b *builder) Submit(ctx context.Context, r bundlequeue.Send) error {
+	return b.feed.client.SubmitPackage(ctx, Submission{Core: r.Core, Attempt: r.Attempt, Package: unpack(r.Bundle).raw})
 }
 
 func (b *builder) observe(o submit.Observation) {
-	if failed, ok := o.Effect.(bundlequeue.Failed[parcel]); ok {
+	if failed, ok := o.Effect.(bundlequeue.Failed); ok {
 		b.mu.Lock()
-		b.again = append(b.again, failed.Bundle)
+		b.again = append(b.again, unpack(failed.Bundle))
 		b.mu.Unlock()
 	}
 }
 
 // enqueue fills the queue with the bundles that it gave up, and then with those that wait.
-func (b *builder) enqueue(ctx context.Context, runner *submit.Runner[parcel], waiting []parcel) []parcel {
+func (b *builder) enqueue(ctx context.Context, runner *submit.Runner, waiting []parcel) []parcel {
 	b.mu.Lock()
 	waiting, b.again = append(b.again, waiting...), nil
 	b.mu.Unlock()
 	for len(waiting) > 0 {
 		stats, err := runner.Stats(ctx)
 		if err == nil {
-			err = runner.Enqueue(ctx, bundlequeue.Enqueue[parcel]{Number: stats.Next, Bundle: waiting[0]})
+			err = runner.Enqueue(ctx, bundlequeue.Enqueue{Number: stats.Next, Bundle: pack(waiting[0])})
 		}
 		if err != nil {
 			break
@@ -86,7 +94,7 @@ func playNetwork(t *testing.T) {
 	b := &builder{t: t, w: w, feed: feed}
 	cfg := submit.DefaultConfig(jamq.Tiny())
 	cfg.Observe = b.observe
-	runner, err := submit.NewRunner[parcel](cfg, feed.Root(), b, b)
+	runner, err := submit.NewRunner(cfg, feed.Root(), b, b)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	require.NoError(t, runner.Start(ctx))

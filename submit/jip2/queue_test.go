@@ -23,7 +23,7 @@ import (
 // own time, and carries effects out at once.
 type queueSink struct {
 	*follower
-	queue  *bundlequeue.Queue[string]
+	queue  *bundlequeue.Queue
 	clock  jamq.SlotClock
 	raw    map[jamq.PackageHash]Submission
 	again  []string
@@ -39,16 +39,16 @@ func (s *queueSink) step(ctx context.Context, ev bundlequeue.Event) error {
 	}
 	for _, e := range effects {
 		switch e := e.(type) {
-		case bundlequeue.Build[string]:
+		case bundlequeue.Build:
 			err = s.build(ctx, e)
-		case bundlequeue.Send[string]:
+		case bundlequeue.Send:
 			failed := s.feed.Submit(ctx, s.raw[e.Package])
 			if failed != nil {
 				s.errors++
 			}
 			err = s.step(ctx, bundlequeue.Sent{Ticket: e.Ticket, OK: failed == nil})
-		case bundlequeue.Failed[string]:
-			s.again = append(s.again, e.Bundle)
+		case bundlequeue.Failed:
+			s.again = append(s.again, string(e.Bundle))
 			err = s.step(ctx, bundlequeue.TakenBack{Ticket: e.Ticket})
 		}
 		if err != nil && !errors.Is(err, bundlequeue.ErrNotExpected) {
@@ -58,15 +58,15 @@ func (s *queueSink) step(ctx context.Context, ev bundlequeue.Event) error {
 	return nil
 }
 
-func (s *queueSink) build(ctx context.Context, e bundlequeue.Build[string]) error {
+func (s *queueSink) build(ctx context.Context, e bundlequeue.Build) error {
 	refine, err := s.feed.Context(ctx, e.Anchor.Hash, e.Prerequisites)
 	if err != nil {
 		s.errors++
 		return s.step(ctx, bundlequeue.BuildFailed{Ticket: e.Ticket})
 	}
-	raw, hash := encode(s.t, refine, e.Bundle)
+	raw, hash := encode(s.t, refine, string(e.Bundle))
 	s.raw[hash] = Submission{Core: e.Core, Hash: hash, Context: refine, Package: raw}
-	err = s.step(ctx, bundlequeue.Built[string]{Ticket: e.Ticket, Package: hash, Context: refine, Bundle: e.Bundle})
+	err = s.step(ctx, bundlequeue.Built{Ticket: e.Ticket, Package: hash, Context: refine, Bundle: e.Bundle})
 	if errors.Is(err, bundlequeue.ErrInadmissible) {
 		return s.step(ctx, bundlequeue.BuildFailed{Ticket: e.Ticket})
 	}
@@ -135,7 +135,7 @@ func playQueue(t *testing.T, seed uint64) {
 		cfg.Observe = oracle.Observe
 	})
 	random := rand.New(rand.NewPCG(seed, 3))
-	queue, err := bundlequeue.New[string](bundlequeue.DefaultConfig(f.feed.Spec()), f.feed.Root())
+	queue, err := bundlequeue.New(bundlequeue.DefaultConfig(f.feed.Spec()), f.feed.Root())
 	require.NoError(t, err)
 	s := &queueSink{follower: f, queue: queue, clock: jamq.NewSlotClock(f.feed.Spec()), raw: map[jamq.PackageHash]Submission{}}
 	var waiting []string
@@ -156,7 +156,7 @@ func playQueue(t *testing.T, seed uint64) {
 		}
 		waiting, s.again = append(s.again, waiting...), nil
 		for len(waiting) > 0 && queue.CanEnqueue() {
-			require.NoError(t, s.step(t.Context(), bundlequeue.Enqueue[string]{Number: queue.Stats().Next, Bundle: waiting[0]}))
+			require.NoError(t, s.step(t.Context(), bundlequeue.Enqueue{Number: queue.Stats().Next, Bundle: []byte(waiting[0])}))
 			waiting = waiting[1:]
 		}
 		require.NoError(t, s.step(t.Context(), bundlequeue.Tick{}))

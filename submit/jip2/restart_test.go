@@ -19,34 +19,34 @@ import (
 	"github.com/jamq/jamq/submit/journal"
 )
 
-// parcels is the codec of parcels.
-type parcels struct{}
-
+// written is a parcel in the queue.
 type written struct {
 	Name    string
 	Raw     []byte
 	Context jamq.RefineContext
 }
 
-func (parcels) AppendBundle(b []byte, p parcel) []byte {
+func pack(p parcel) []byte {
 	raw, err := json.Marshal(written{p.name, p.raw, p.context})
 	if err != nil {
 		panic(err)
 	}
-	return append(b, raw...)
+	return raw
 }
 
-func (parcels) DecodeBundle(b []byte) (parcel, error) {
+func unpack(b []byte) parcel {
 	var w written
-	err := json.Unmarshal(b, &w)
-	return parcel{w.Name, w.Raw, w.Context}, err
+	if err := json.Unmarshal(b, &w); err != nil {
+		panic(err)
+	}
+	return parcel{w.Name, w.Raw, w.Context}
 }
 
 // durable is a builder's process: a runner with a journal, and a feed that
 // continues after the queue's last block.
 type durable struct {
 	*builder
-	runner *submit.Runner[parcel]
+	runner *submit.Runner
 	end    func()
 }
 
@@ -62,7 +62,7 @@ func startDurable(t *testing.T, p *process, disk *journal.Memory, root jamq.Bloc
 	require.NoError(t, err)
 	cfg := submit.DefaultConfig(spec)
 	cfg.Observe = d.observe
-	d.runner, err = submit.OpenRunner[parcel](cfg, root, submit.Durability[parcel]{Journal: disk, Codec: parcels{}, SnapshotEvery: 50}, d, d)
+	d.runner, err = submit.OpenRunner(cfg, root, submit.Durability{Journal: disk, SnapshotEvery: 50}, d, d)
 	require.NoError(t, err)
 	found := d.runner.Recovered()
 	from := FeedConfig{Service: marks, Root: jamq.Block{Hash: found.Finalized.Hash, Slot: found.Finalized.Slot}, Best: found.Best.Hash}

@@ -37,41 +37,42 @@ type builder struct {
 	again []parcel
 }
 
-func (b *builder) Build(ctx context.Context, r bundlequeue.Build[parcel]) (submit.Package[parcel], error) {
+func (b *builder) Build(ctx context.Context, r bundlequeue.Build) (submit.Package, error) {
 	refine, err := b.feed.Context(ctx, r.Anchor.Hash, r.Prerequisites)
 	if err != nil {
-		return submit.Package[parcel]{}, err
+		return submit.Package{}, err
 	}
-	p := codec.WorkPackage{Context: refine, Items: []codec.WorkItem{{Service: 9, Payload: []byte(r.Bundle.name)}}}
+	p := codec.WorkPackage{Context: refine, Items: []codec.WorkItem{{Service: 9, Payload: []byte(unpack(r.Bundle).name)}}}
 	raw, err := b.codec.Encode(&p)
 	if err != nil {
-		return submit.Package[parcel]{}, err
+		return submit.Package{}, err
 	}
 	hash, err := b.codec.PackageHash(&p)
-	return submit.Package[parcel]{Hash: hash, Context: refine, Bundle: parcel{r.Bundle.name, raw, refine}}, err
+	return submit.Package{Hash: hash, Context: refine, Bundle: pack(parcel{unpack(r.Bundle).name, raw, refine})}, err
 }
 
-func (b *builder) Submit(ctx context.Context, r bundlequeue.Send[parcel]) error {
-	return b.feed.Submit(ctx, Submission{Core: r.Core, Hash: r.Package, Context: r.Bundle.context, Package: r.Bundle.raw})
+func (b *builder) Submit(ctx context.Context, r bundlequeue.Send) error {
+	p := unpack(r.Bundle)
+	return b.feed.Submit(ctx, Submission{Core: r.Core, Hash: r.Package, Context: p.context, Package: p.raw})
 }
 
 func (b *builder) observe(o submit.Observation) {
-	if failed, ok := o.Effect.(bundlequeue.Failed[parcel]); ok {
+	if failed, ok := o.Effect.(bundlequeue.Failed); ok {
 		b.mu.Lock()
-		b.again = append(b.again, failed.Bundle)
+		b.again = append(b.again, unpack(failed.Bundle))
 		b.mu.Unlock()
 	}
 }
 
 // enqueue keeps the queue full until all bundles are in it, and those that came back as well.
-func (b *builder) enqueue(ctx context.Context, runner *submit.Runner[parcel], waiting []parcel) []parcel {
+func (b *builder) enqueue(ctx context.Context, runner *submit.Runner, waiting []parcel) []parcel {
 	b.mu.Lock()
 	waiting, b.again = append(b.again, waiting...), nil
 	b.mu.Unlock()
 	for len(waiting) > 0 {
 		stats, err := runner.Stats(ctx)
 		if err == nil {
-			err = runner.Enqueue(ctx, bundlequeue.Enqueue[parcel]{Number: stats.Next, Bundle: waiting[0]})
+			err = runner.Enqueue(ctx, bundlequeue.Enqueue{Number: stats.Next, Bundle: pack(waiting[0])})
 		}
 		if err != nil {
 			break
@@ -144,7 +145,7 @@ func (p *process) verdict() jamtest.Verdict {
 }
 
 // startBuilder starts a runner that has nothing but the node's RPC.
-func startBuilder(t *testing.T, p *process) (*builder, *submit.Runner[parcel]) {
+func startBuilder(t *testing.T, p *process) (*builder, *submit.Runner) {
 	t.Helper()
 	feed, err := OpenFeed(t.Context(), p.client(nil), FeedConfig{Service: marks})
 	require.NoError(t, err)
@@ -153,7 +154,7 @@ func startBuilder(t *testing.T, p *process) (*builder, *submit.Runner[parcel]) {
 	require.NoError(t, err)
 	cfg := submit.DefaultConfig(feed.Spec())
 	cfg.Observe = b.observe
-	runner, err := submit.NewRunner[parcel](cfg, feed.Root(), b, b)
+	runner, err := submit.NewRunner(cfg, feed.Root(), b, b)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	require.NoError(t, runner.Start(ctx))

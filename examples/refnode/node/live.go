@@ -3,7 +3,6 @@ package node
 import (
 	"fmt"
 
-	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/examples/refnode/live"
 	"github.com/jamq/jamq/submit"
@@ -34,11 +33,15 @@ func (n *Node) show(o submit.Observation) {
 		n.live.Changed(e, txs) // 0 before the block is applied
 	case bundlequeue.Died:
 		n.live.Died(e.Number, e.Version, e.Reason)
-	case bundlequeue.Build[builder.Block[*Block]]:
-		n.live.Build(e.Number, e.Version, len(e.Bundle.Body.Transactions()), e.Core)
-	case bundlequeue.Send[builder.Block[*Block]]:
+	case bundlequeue.Build:
+		txs := 0
+		if b, known := n.builder.Block(e.Number); known {
+			txs = len(b.Body.Transactions())
+		}
+		n.live.Build(e.Number, e.Version, txs, e.Core)
+	case bundlequeue.Send:
 		n.live.Send(e.Number, e.Version, e.Package, e.Core)
-	case bundlequeue.Failed[builder.Block[*Block]]:
+	case bundlequeue.Failed:
 		n.live.Failed(e.Number, e.Reason)
 	}
 }

@@ -15,8 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jamq/jamq/builder"
-	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/examples/refnode/devkeys"
 	"github.com/jamq/jamq/examples/refnode/evmrollup"
 	"github.com/jamq/jamq/examples/refnode/jam"
@@ -48,26 +46,11 @@ type Node struct {
 	accounts []devkeys.Account
 	store    *store.Store // nil without a data directory
 	jam      jam.Network
-	builder  engine
+	builder  *builder.Builder[*Block]
 	headLog  *ledger.HeadLog
 	progress progress
 	service  service
 	live     *live.Hub
-}
-
-// engine is the builder. The interface keeps its generic code out of the packages that import
-// this one: the compiler would compile it again in each.
-type engine interface {
-	Run(context.Context) error
-	Drain(ctx context.Context, waiting func() bool) error
-	Heads() canonical.Heads
-	Await(ctx context.Context, wanted func(canonical.Heads) bool) error
-	Block(number uint64) (builder.Block[*Block], bool)
-	Stats(context.Context) (bundlequeue.Stats, error)
-	Info(ctx context.Context, number uint64) (bundlequeue.Info, bool, error)
-	Health() builder.Health
-	Resume(context.Context) error
-	GiveUp(ctx context.Context, number uint64, reason string) error
 }
 
 // connectTime is the time limit for the connection to a JAM node at the start.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
-	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/submit"
 )
@@ -121,7 +120,7 @@ func (n *Node) observe(o submit.Observation) {
 	switch e := o.Effect.(type) {
 	case bundlequeue.Changed:
 		n.progress.note(&e, n.JAMSlot())
-	case bundlequeue.Failed[builder.Block[*Block]]:
+	case bundlequeue.Failed:
 		n.progress.forget(e.Number)
 	}
 	n.show(o)

@@ -13,6 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/rlp"
 	"github.com/holiman/uint256"
 
 	"github.com/jamq/jamq"
@@ -68,7 +69,11 @@ func bundle(ctx context.Context) error {
 		txs = append(txs, tx)
 		session.Used(21_000, tx.Size())
 	}
-	if err := runner.Enqueue(ctx, bundlequeue.Enqueue[types.Transactions]{Number: 1, Bundle: txs}); err != nil {
+	block, err := rlp.EncodeToBytes(txs)
+	if err == nil {
+		err = runner.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: block})
+	}
+	if err != nil {
 		return errors.Join(err, session.Cancel())
 	}
 	if err := session.Commit(); err != nil {
@@ -91,11 +96,11 @@ func (rich) Account(common.Address) (txpool.Account, error) {
 // host is a Builder and a Submitter of a machine that is not ready.
 type host struct{}
 
-func (host) Build(context.Context, bundlequeue.Build[types.Transactions]) (submit.Package[types.Transactions], error) {
-	return submit.Package[types.Transactions]{}, errors.New("not now")
+func (host) Build(context.Context, bundlequeue.Build) (submit.Package, error) {
+	return submit.Package{}, errors.New("not now")
 }
 
-func (host) Submit(context.Context, bundlequeue.Send[types.Transactions]) error {
+func (host) Submit(context.Context, bundlequeue.Send) error {
 	return errors.New("not now")
 }
 
