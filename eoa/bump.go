@@ -9,18 +9,25 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// bumps returns the replacements that are due: every in-flight transaction
-// whose back-off has passed once the account has stalled, and every request
-// that the user changed. A changed request may have Gas 0; it must be estimated
-// first. The batch records the requests whose next price would exceed a limit;
-// they wait.
+// bumps returns the replacements that are due: the lowest transaction in flight
+// if its back-off has passed once the account has stalled, those behind it that
+// do not pay today's price themselves, and every request that the user changed.
+// A changed request may have Gas 0; it must be estimated first. The batch records
+// the requests whose next price would exceed a limit; they wait.
 func (v *view) bumps(c *Config, now time.Time) ([]Job, Batch) {
 	b := v.batch()
 	var jobs []Job
 	free := v.free()
+	head := true
 	for i := range v.Open {
 		r := &v.Open[i]
-		if v.look == nil || !r.InFlight() || r.Nonce < v.look.Latest || len(jobs) == c.Batch || !v.bumpDue(c, now, r) {
+		if v.look == nil || !r.InFlight() || r.Nonce < v.look.Latest {
+			continue
+		}
+		// Only the transaction before holds this one up.
+		blocked := !head && v.pays(r) && !r.Urgent && r.overruled() == ReasonNone
+		head = false
+		if blocked || len(jobs) == c.Batch || !v.bumpDue(c, now, r) {
 			continue
 		}
 		old := r.Newest()
@@ -58,6 +65,19 @@ func (v *view) bumps(c *Config, now time.Time) ([]Job, Batch) {
 		jobs = append(jobs, j)
 	}
 	return jobs, b
+}
+
+// pays reports whether the record's newest attempt pays the base fee and its tip,
+// and the price of blobs, so that a block can have it once the transactions before
+// it are mined.
+func (v *view) pays(r *Record) bool {
+	fees := &r.Newest().Fees
+	tip := &fees.Tip
+	if v.look.Tip.Lt(tip) {
+		tip = &v.look.Tip
+	}
+	need, over := new(uint256.Int).AddOverflow(&v.look.BaseFee, tip)
+	return !over && !fees.Cap.Lt(need) && (r.Kind != Blob || !fees.Blob.Lt(&v.look.BlobFee))
 }
 
 // errNotLower means that no lower price is possible now.

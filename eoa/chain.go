@@ -122,8 +122,8 @@ type Receipt struct {
 	Success bool
 	// GasUsed is the gas that the transaction used.
 	GasUsed uint64
-	// GasPrice is the price per gas that it paid, in wei; 0 means unknown.
-	GasPrice uint256.Int
+	// GasPrice is the price per gas that it paid, in wei; nil means unknown.
+	GasPrice *uint256.Int
 	// Contract is the contract that it created; nil if it created none.
 	Contract *common.Address
 	// Logs are the logs that it emitted.

@@ -77,7 +77,7 @@ func (c *coder) record(r *Record) {
 		c.time(&r.EndedAt)
 	}
 	if c.version >= 4 {
-		c.amount(&r.GasPrice)
+		optional(c, &r.GasPrice, (*coder).amount)
 		optional(c, &r.Contract, (*coder).address)
 		list(c, &r.Logs, (*coder).log)
 	}

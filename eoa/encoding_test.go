@@ -72,7 +72,7 @@ func TestRecordsKeepEverything(t *testing.T) {
 		r.Attempts[i].Refusals = 0
 	}
 	r.EndedAt = time.Time{}
-	r.GasPrice, r.Contract, r.Logs = uint256.Int{}, nil, nil
+	r.GasPrice, r.Contract, r.Logs = nil, nil, nil
 	for version := byte(2); version > 0; version-- {
 		old := coder{out: []byte{version}, version: version}
 		old.record(&r)

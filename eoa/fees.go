@@ -60,26 +60,34 @@ const MinBumpPercent = 10
 // Bump returns fees that can replace f. Each price is the higher of the
 // market's and the old price raised by percent, rounded up, by at least 1 wei.
 // percent is raised to MinBumpPercent if it is lower, or to MinBlobBumpPercent
-// if f has a blob price. A nil market counts as zero. Bump returns an error
-// that wraps ErrFeeCap if a price would exceed its limit.
+// if f has a blob price. A nil market counts as zero. A price that would exceed
+// its limit becomes the limit. Bump returns an error that wraps ErrFeeCap if the
+// limit is less than the old price raised by that minimum.
 func (f *Fees) Bump(market *Fees, percent uint64, limits Limits) (Fees, error) {
 	if market == nil {
 		market = new(Fees)
 	}
-	percent = max(percent, MinBumpPercent)
+	least := uint64(MinBumpPercent)
 	var out Fees
 	prices := []struct{ old, market, out, limit *uint256.Int }{{&f.Cap, &market.Cap, &out.Cap, limits.Fee}, {&f.Tip, &market.Tip, &out.Tip, limits.Fee}}
 	if !f.Blob.IsZero() {
-		percent = max(percent, MinBlobBumpPercent)
+		least = MinBlobBumpPercent
 		prices = append(prices, struct{ old, market, out, limit *uint256.Int }{&f.Blob, &market.Blob, &out.Blob, limits.BlobFee})
 	}
 	for _, x := range prices {
-		raised, overflow := raise(x.old, percent)
+		needed, overflow := raise(x.old, least)
+		if overflow || x.limit != nil && x.limit.Lt(needed) {
+			return Fees{}, fmt.Errorf("%w: %v wei plus %d %% is above the limit of %v", ErrFeeCap, x.old, least, x.limit)
+		}
+		raised, overflow := raise(x.old, max(percent, least))
+		if overflow {
+			raised = needed
+		}
 		if raised.Lt(x.market) {
 			raised = x.market
 		}
-		if overflow || x.limit != nil && x.limit.Lt(raised) {
-			return Fees{}, fmt.Errorf("%w: %v wei plus %d %% is above the limit of %v", ErrFeeCap, x.old, percent, x.limit)
+		if x.limit != nil && x.limit.Lt(raised) {
+			raised = x.limit
 		}
 		x.out.Set(raised)
 	}

@@ -213,7 +213,7 @@ func TestFleetEnds(t *testing.T) {
 		for i := range 4 {
 			all.Go(func() {
 				for k := range 20 {
-					if _, err := f.Submit(context.Background(), w.account, eoa.Request{Key: fmt.Sprint(i, "/", k)}); err != nil {
+					if _, err := f.Submit(context.Background(), w.account, eoa.Request{Key: fmt.Sprint(i, "/", k), To: &w.account.Address}); err != nil {
 						t.Error(err)
 					}
 					if submitted.Add(1) == end+1 {
@@ -225,7 +225,7 @@ func TestFleetEnds(t *testing.T) {
 		require.ErrorIs(t, f.Run(ctx), context.Canceled)
 		before := open.Load()
 		all.Wait()
-		_, err = f.Submit(context.Background(), w.account, eoa.Request{Key: "late"})
+		_, err = f.Submit(context.Background(), w.account, eoa.Request{Key: "late", To: &w.account.Address})
 		require.NoError(t, err)
 		require.Equal(t, before, open.Load(), "something was started after the end")
 	}
@@ -326,7 +326,7 @@ func TestFleetWaitsForItsOpener(t *testing.T) {
 		go func() { ended <- f.Run(ctx) }()
 		synctest.Wait() // no account is due
 		go func() {
-			_, err := f.Submit(context.Background(), w.account, eoa.Request{Key: "a"})
+			_, err := f.Submit(context.Background(), w.account, eoa.Request{Key: "a", To: &w.account.Address})
 			submitted <- err
 		}()
 		synctest.Wait()

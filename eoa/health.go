@@ -21,6 +21,11 @@ const (
 	ProblemStopped ProblemKind = "stopped"
 	// ProblemFunds means that the account cannot pay: Need and Have are set.
 	ProblemFunds ProblemKind = "funds"
+	// ProblemRequest means that a request has no nonce because of its terms: its
+	// price limit is below the base fee, the price of its blobs is unknown, or its
+	// gas could not be estimated. Err has its key and the reason. Requests behind it
+	// go on.
+	ProblemRequest ProblemKind = "request"
 	// ProblemGap means that no known transaction has Nonce, and that those above it
 	// wait. The executor fills the gap with a noop as soon as it can.
 	ProblemGap ProblemKind = "gap"
@@ -91,6 +96,9 @@ func (v *view) findProblems(c *Config, now time.Time) []Problem {
 	var all []Problem
 	if need, short := v.shortOf(); short {
 		all = append(all, Problem{Account: v.Account, Kind: ProblemFunds, Need: need, Have: *v.look.Balance})
+	}
+	if w := &v.waiting; w.Record.ID != 0 {
+		all = append(all, Problem{Account: v.Account, Kind: ProblemRequest, Err: fmt.Errorf("eoa: request %q: %s", w.Record.Key, w.Reason)})
 	}
 	if n, _ := v.inFlight(); len(v.Head.Holes) > 0 {
 		all = append(all, Problem{Account: v.Account, Kind: ProblemGap, Nonce: v.Head.Holes[0]})

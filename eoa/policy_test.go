@@ -40,7 +40,7 @@ func TestPolicyLimits(t *testing.T) {
 		ok              bool
 	}{
 		{nil, nil, true}, {uint256.NewInt(120), nil, true}, {nil, uint256.NewInt(120), true}, {uint256.NewInt(120), uint256.NewInt(120), true},
-		{uint256.NewInt(119), uint256.NewInt(120), false}, {uint256.NewInt(120), uint256.NewInt(119), false}, {nil, uint256.NewInt(119), false},
+		{uint256.NewInt(109), uint256.NewInt(120), false}, {uint256.NewInt(120), uint256.NewInt(109), false}, {nil, uint256.NewInt(109), false},
 	} {
 		p := DefaultFeePolicy()
 		p.MaxFee = c.policy
@@ -51,5 +51,17 @@ func TestPolicyLimits(t *testing.T) {
 		}
 		require.NoError(t, err)
 		require.Equal(t, Fees{Cap: *uint256.NewInt(120), Tip: *uint256.NewInt(12)}, fees)
+	}
+}
+
+// A replacement that the policy's percentage would carry above the limit offers
+// the limit, as long as nodes take that as a replacement.
+func TestReplacementAtTheLimit(t *testing.T) {
+	p := DefaultFeePolicy()
+	old := Fees{Cap: *uint256.NewInt(90), Tip: *uint256.NewInt(10)}
+	for limit, want := range map[uint64]uint64{108: 108, 100: 100, 99: 99, 98: 0, 200: 108} {
+		fees, err := p.replace(&old, nil, Limits{Fee: uint256.NewInt(limit)})
+		require.Equal(t, want == 0, err != nil, "%d: %v", limit, err)
+		require.Equal(t, want, fees.Cap.Uint64(), limit)
 	}
 }

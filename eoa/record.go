@@ -74,8 +74,8 @@ type Record struct {
 	// GasUsed is from the receipt.
 	GasUsed uint64 `json:"gasUsed,omitempty"`
 	// GasPrice is the price per gas that the transaction paid, in wei, from the
-	// receipt; 0 if the node did not give it.
-	GasPrice uint256.Int `json:"gasPrice,omitzero"`
+	// receipt; nil if the node did not give it.
+	GasPrice *uint256.Int `json:"gasPrice,omitempty"`
 	// Contract is the created contract, from the receipt; nil for none.
 	Contract *common.Address `json:"contract,omitempty"`
 	// Logs are the logs of the receipt, without those beyond the first 64 KiB.

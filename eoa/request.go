@@ -68,7 +68,7 @@ type Request struct {
 	Key string `json:"key"`
 	// Kind is the transaction type. The default is DynamicFee.
 	Kind Kind `json:"kind,omitempty"`
-	// To is the recipient; nil creates a contract.
+	// To is the recipient; nil creates a contract, whose code Data returns.
 	To *common.Address `json:"to,omitempty"`
 	// Value is the amount, in wei; nil means 0.
 	Value *uint256.Int `json:"value,omitempty"`
@@ -138,6 +138,8 @@ func (r *Request) validatePayload() error {
 		return fmt.Errorf("%w: a legacy transaction cannot have an access list", ErrInvalidRequest)
 	case (r.Kind == SetCode) != (len(r.Authorizations) > 0):
 		return fmt.Errorf("%w: %d authorizations, want at least 1 for kind SetCode and 0 for other kinds", ErrInvalidRequest, len(r.Authorizations))
+	case r.To == nil && len(r.Data) == 0 && !r.Noop:
+		return fmt.Errorf("%w: neither To nor Data: the creation of a contract without code", ErrInvalidRequest)
 	case r.Kind == SetCode && r.To == nil:
 		return fmt.Errorf("%w: a SetCode transaction cannot create a contract: To is nil", ErrInvalidRequest)
 	}

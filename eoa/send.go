@@ -365,12 +365,26 @@ func (r *Request) usesMore(a Account, nonce uint64) (n uint64) {
 	return n
 }
 
-const noEstimate = "gas could not be estimated"
+const (
+	noEstimate = "gas could not be estimated"
+	tooPoor    = "the balance does not cover it"
+)
 
 // afford prices a job. It returns the reason if the job cannot be sent with the
 // free balance; a nil balance is unlimited. It notes whether the balance covers
 // the job.
 func (v *view) afford(c *Config, j *Job, free *uint256.Int) (why string) {
+	defer func() {
+		switch why {
+		case tooPoor: // see unpaid
+		case "":
+			if v.waiting.Record.ID == j.Record.ID {
+				v.waiting = refusal{}
+			}
+		default:
+			v.waiting = refusal{j.Record, why}
+		}
+	}()
 	fees, ok := c.Fees.price(v.look, &j.Record)
 	j.Fees = fees
 	cost := j.cost()
@@ -378,14 +392,14 @@ func (v *view) afford(c *Config, j *Job, free *uint256.Int) (why string) {
 	case j.Record.Kind == Blob && v.look.BlobFee.IsZero():
 		return "the price of blobs is unknown"
 	case !ok:
-		return "the price limit is below the base fee"
+		return fmt.Sprintf("the price limit is below the base fee of %v wei", &v.look.BaseFee)
 	case j.Gas == 0:
 		return noEstimate
 	}
 	covered := free == nil || !free.Lt(&cost)
 	v.unpaid.considered(j.Record.ID, &cost, covered)
 	if !covered {
-		return "the balance does not cover it"
+		return tooPoor
 	}
 	return ""
 }

@@ -42,6 +42,7 @@ type view struct {
 	laggingSince time.Time
 	quietUntil   time.Time // end of the requested wait
 	unpaid       unpaid    // zero: nothing
+	waiting      refusal   // last request that waits for its own price or gas
 	// poolBlocked means that choose reached a request that must wait until
 	// nothing of the other pool is in flight.
 	poolBlocked bool
@@ -98,6 +99,9 @@ func (v *view) apply(b Batch) {
 		}
 		if r.ID == v.unpaid.id && r.State.Terminal() {
 			v.unpaid = unpaid{}
+		}
+		if r.ID == v.waiting.Record.ID && r.State != Pending {
+			v.waiting = refusal{}
 		}
 	}
 	if len(over) > 0 {

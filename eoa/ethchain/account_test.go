@@ -142,7 +142,7 @@ func TestReceiptDetails(t *testing.T) {
 	const log = `[{"address":"0x0000000000000000000000000000000000000001","topics":["0x0000000000000000000000000000000000000000000000000000000000000002"],"data":"0x03","removed":false}]`
 	for text, want := range map[string]eoa.Receipt{
 		`{"effectiveGasPrice":"0x7","contractAddress":null,"logs":` + log + `}`: {
-			GasPrice: *uint256.NewInt(7), Logs: []eoa.Log{{Address: common.Address{19: 1}, Topics: []common.Hash{{31: 2}}, Data: []byte{3}}},
+			GasPrice: uint256.NewInt(7), Logs: []eoa.Log{{Address: common.Address{19: 1}, Topics: []common.Hash{{31: 2}}, Data: []byte{3}}},
 		},
 		`{"effectiveGasPrice":7,"contractAddress":"0x0000000000000000000000000000000000000005","logs":[]}`: {Contract: &common.Address{19: 5}},
 		`{"effectiveGasPrice":"0x1` + strings.Repeat("0", 64) + `","contractAddress":"5","logs":{}}`:       {},

@@ -258,9 +258,11 @@ type receipt struct {
 
 // details adds the optional fields to a receipt.
 func (r *receipt) details(out *eoa.Receipt) {
-	var price hexutil.Big
-	if json.Unmarshal(r.GasPrice, &price) != nil || out.GasPrice.SetFromBig(price.ToInt()) {
-		out.GasPrice.Clear()
+	var price *hexutil.Big
+	if json.Unmarshal(r.GasPrice, &price) == nil && price != nil {
+		if wei, over := uint256.FromBig(price.ToInt()); !over {
+			out.GasPrice = wei
+		}
 	}
 	if json.Unmarshal(r.Contract, &out.Contract) != nil {
 		out.Contract = nil
