@@ -41,7 +41,6 @@ func TestCommitmentOfFailedBundle(t *testing.T) {
 	s.step(block(1, 'g', 'a'))
 	require.ErrorIs(t, s.try(block(2, 'a', 'a')), ErrCommitmentUsed)
 	s.step(GiveUp{Number: 1})
-	s.step(TakenBack{Ticket: s.failed[0].Ticket})
 	s.killed()
 	require.ErrorIs(t, s.try(block(1, 'g', 'a')), ErrCommitmentUsed)
 	s.step(block(1, 'g', 'b'))

@@ -1,20 +1,20 @@
 // Package bundlequeue manages the bundles of a JAM rollup, from their execution
 // until they are final. No bundle is accumulated twice, and none is lost.
 //
-// A bundle is one rollup block. A [Queue] is a state machine without clock,
-// lock or goroutine, like RawNode of etcd/raft. The host passes events to
-// [Queue.Step], carries out the returned effects in order, and reports their
-// outcomes as further events. Package submit is a ready driver.
+// A bundle is one rollup block, as bytes that only the host reads. A [Queue] is a
+// state machine without clock, lock or goroutine, like RawNode of etcd/raft. The
+// host passes events to [Queue.Step], carries out the returned effects in order, and
+// reports their outcomes as further events. Package submit is a ready driver.
 //
-//	q, err := bundlequeue.New[MyBundle](cfg, genesis)
-//	effects, err := q.Step(now, bundlequeue.Enqueue[MyBundle]{Number: 1, Bundle: b})
+//	q, err := bundlequeue.New(cfg, genesis)
+//	effects, err := q.Step(now, bundlequeue.Enqueue{Number: 1, Bundle: block})
 //	for _, e := range effects {
 //		switch e := e.(type) {
-//		case bundlequeue.Build[MyBundle]:  // build a package; answer with Built
-//		case bundlequeue.Send[MyBundle]:   // send it to a guarantor; answer with Sent
-//		case bundlequeue.Changed:          // the bundle is in another state
-//		case bundlequeue.Died:             // a package can never be accumulated
-//		case bundlequeue.Failed[MyBundle]: // take the transactions back; answer with TakenBack
+//		case bundlequeue.Build:   // build a package; answer with Built
+//		case bundlequeue.Send:    // send it to a guarantor; answer with Sent
+//		case bundlequeue.Changed: // the bundle is in another state
+//		case bundlequeue.Died:    // a package can never be accumulated
+//		case bundlequeue.Failed:  // take the transactions back
 //		}
 //	}
 //	// For each imported JAM block, in order:
@@ -46,7 +46,8 @@
 // more than Config.MaxVersionRetries of its packages were lost, or if the host
 // ordered it with [GiveUp] or [Release]. Everything else delays it; see
 // [Queue.Delayed]. The queue hands a bundle back when all its versions are dead
-// on the finalized chain, and keeps it until the host answers with [TakenBack].
+// on the finalized chain. The record of the step that does so keeps the bundle: a
+// host that crashes before it has the transactions derives the step again.
 // Imported blocks do not show one case of a dropped package; see [Imported].
 //
 // # Crashes
@@ -54,7 +55,8 @@
 // A driver that must survive a crash writes each step to a journal before it
 // carries out the effects ([AppendRecord]), and from time to time a snapshot
 // ([Queue.AppendSnapshot]). After a restart it restores and replays ([Restore],
-// [Replay]), and carries out the unanswered effects ([Queue.Open]). The restored
+// [Replay]), takes back the failed bundles of the last record, and carries out the
+// unanswered requests ([Queue.Open]). The restored
 // queue is equal to the old one, byte for byte. Limits, times and cores may be
 // configured differently.
 //

@@ -116,12 +116,10 @@ type Died struct {
 // A bundle with a lower number may fail in a later step. It belongs before the
 // bundles that failed earlier.
 //
-// The host answers with [TakenBack] when the transactions are safe. Until then
-// the queue keeps the bundle, so that a crash in between loses nothing (see
-// [Queue.Open]), and counts it against its depth.
+// The queue has forgotten the bundle. A driver that must survive a crash takes the
+// bundle back before it records the next event, and after a restart it takes back
+// what the last record returns: see [Replay].
 type Failed struct {
-	// Ticket identifies this effect. The answer repeats it.
-	Ticket uint64
 	// Number, Commitment and Bundle are those of Enqueue. After a Rekey event,
 	// Number is the present one.
 	Number     uint64

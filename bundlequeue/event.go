@@ -9,8 +9,7 @@ import (
 
 // Event is an input of the queue. The set is closed:
 //
-//   - bundles: [Reserve], [Enqueue], [Release], [Rekey] and [GiveUp];
-//     [TakenBack] answers [Failed]
+//   - bundles: [Reserve], [Enqueue], [Release], [Rekey] and [GiveUp]
 //   - limits: [Resize] and [Cores]
 //   - packages: [Built] and [BuildFailed] answer [Build], [Sent] answers
 //     [Send]; [Retry]
@@ -200,14 +199,6 @@ type Retry struct {
 	Number uint64
 }
 
-// TakenBack answers [Failed]. It confirms that the host has the transactions of
-// the bundle again, durably if they must survive a crash. Until then the queue
-// keeps the bundle.
-type TakenBack struct {
-	// Ticket is the Ticket of the Failed effect.
-	Ticket uint64
-}
-
 // Tick reports that time has passed: see [Queue.NextWake].
 type Tick struct{}
 
@@ -226,5 +217,4 @@ func (FinalizedBlock) isEvent() {}
 func (Continue) isEvent()       {}
 func (Told) isEvent()           {}
 func (Retry) isEvent()          {}
-func (TakenBack) isEvent()      {}
 func (Tick) isEvent()           {}

@@ -119,10 +119,7 @@ func (q *Queue) failFrom(first *item, lost int, reason string) {
 		q.counts[FailedState]--
 		q.emit(Changed{Number: it.number, Commitment: it.commitment, From: from, To: FailedState, Core: it.core})
 		if from != Reserved {
-			q.ticket++
-			f := Failed{Ticket: q.ticket, Number: it.number, Commitment: it.commitment, Bundle: it.bundle, Cause: cause, Lost: lost, Reason: reason}
-			q.returned = append(q.returned, f)
-			q.emit(f)
+			q.emit(Failed{Number: it.number, Commitment: it.commitment, Bundle: it.bundle, Cause: cause, Lost: lost, Reason: reason})
 		}
 	}
 	q.next = cause
@@ -157,15 +154,4 @@ func (q *Queue) giveUp(ev GiveUp) error {
 	})
 	q.touch(it)
 	return nil
-}
-
-// takenBack forgets a failed bundle that the host has taken back.
-func (q *Queue) takenBack(ev TakenBack) error {
-	for i := range q.returned {
-		if q.returned[i].Ticket == ev.Ticket {
-			q.returned = slices.Delete(q.returned, i, i+1)
-			return nil
-		}
-	}
-	return fmt.Errorf("%w: no failed bundle has ticket %d", ErrNotExpected, ev.Ticket)
 }

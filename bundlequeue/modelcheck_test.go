@@ -233,9 +233,6 @@ func (m *model) step(s *state, q *Queue, ev Event) error {
 			s.w.packages[e.Package[0]-1].core = int8(e.Core)
 		case Failed:
 			s.w.handedBack = append(s.w.handedBack, int8(e.Bundle[0]-'0'))
-			if err := m.step(s, q, TakenBack{Ticket: e.Ticket}); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

@@ -7,13 +7,10 @@ import (
 )
 
 // CanEnqueue reports whether the queue would accept another bundle now. Bundles
-// that are Queued, Reserved, or failed and not taken back count against its
-// depth.
+// that are Queued or Reserved count against its depth.
 func (q *Queue) CanEnqueue() bool { return q.waitingBundles() < q.depth }
 
-func (q *Queue) waitingBundles() int {
-	return q.counts[Queued] + q.counts[Reserved] + len(q.returned)
-}
+func (q *Queue) waitingBundles() int { return q.counts[Queued] + q.counts[Reserved] }
 
 // mayAdd checks whether a bundle with this number can be appended.
 func (q *Queue) mayAdd(number uint64) error {

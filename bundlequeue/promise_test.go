@@ -413,17 +413,6 @@ func TestFailureWaitsForSuccessors(t *testing.T) {
 	require.Equal(t, []uint64{1, 2}, die(jamq.PackageHash{2}))
 }
 
-// Bundles that failed count as waiting until the host has taken them back.
-func TestFailedBundlesWait(t *testing.T) {
-	s := newScene(t, func(c *Config) { c.MaxQueueDepth = 1 })
-	s.enqueue(1)
-	s.step(GiveUp{Number: 1})
-	require.False(t, s.q.CanEnqueue())
-	require.ErrorIs(t, s.try(Enqueue{Number: 1}), ErrQueueFull)
-	s.step(TakenBack{Ticket: s.failed[0].Ticket})
-	require.True(t, s.q.CanEnqueue())
-}
-
 // A clock that goes back by less than a second stands still. One that goes back by more is
 // believed.
 func TestSmallStepsBack(t *testing.T) {

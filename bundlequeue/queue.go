@@ -54,8 +54,7 @@ type Queue struct {
 	// by place.
 	waiting minheap.Heap[int64, *item]
 
-	returned []Failed       // failed and not taken back
-	delays   *anchor.Delays // between sending and reporting
+	delays *anchor.Delays // between sending and reporting
 	// buildTimes are the durations of the last builds in blocks, newest last:
 	// see BuildBlocks.
 	buildTimes []int
@@ -200,8 +199,6 @@ func (q *Queue) apply(now instant, ev Event) error {
 		return err
 	case Retry:
 		return q.retry(now, ev)
-	case TakenBack:
-		return q.takenBack(ev)
 	case Tick:
 		return nil
 	}

@@ -66,8 +66,6 @@ func anyEvents(t *rapid.T) {
 			return Resize{Depth: rapid.IntRange(0, 9).Draw(t, "depth")}
 		case 13:
 			return Retry{Number: rapid.Uint64Range(0, q.Next()).Draw(t, "retried")}
-		case 16:
-			return TakenBack{Ticket: rapid.SampledFrom(tickets).Draw(t, "ticket")}
 		case 17:
 			return GiveUp{Number: rapid.Uint64Range(0, q.Next()).Draw(t, "given up")}
 		case 18:
@@ -126,8 +124,6 @@ func anyEvents(t *rapid.T) {
 				tickets = append(tickets, e.Ticket)
 				build[e.Ticket] = e
 			case Send:
-				tickets = append(tickets, e.Ticket)
-			case Failed:
 				tickets = append(tickets, e.Ticket)
 			}
 			if e.String() == "" {

@@ -13,7 +13,7 @@ import (
 )
 
 // recordVersion is the first byte of every record.
-const recordVersion = 3
+const recordVersion = 4
 
 // The numbers of the record kinds are part of the format: a number never
 // changes its meaning.
@@ -31,7 +31,6 @@ const (
 	kindTold
 	kindRetry
 	kindTick
-	kindTakenBack
 	kindGiveUp
 	kindCores
 	kindContinue
@@ -112,8 +111,6 @@ func appendAnswer(b []byte, ev Event) ([]byte, bool) {
 	case Sent:
 		b = appendKind(b, kindSent, ev.Ticket)
 		b = wire.AppendBool(wire.AppendBool(b, ev.OK), ev.Refused)
-	case TakenBack:
-		b = appendKind(b, kindTakenBack, ev.Ticket)
 	default:
 		return b, false
 	}
@@ -186,8 +183,6 @@ func readEvent(r *wire.Reader) Event {
 		return Told{State: State(r.UintBelow(uint64(NumStates), "state")), Package: wire.ReadHash[jamq.PackageHash](r)}
 	case kindRetry:
 		return Retry{Number: r.Uint()}
-	case kindTakenBack:
-		return TakenBack{Ticket: r.Uint()}
 	case kindGiveUp:
 		return GiveUp{Number: r.Uint(), Reason: string(r.Bytes())}
 	case kindCores:
@@ -207,37 +202,38 @@ func readCoreIndices(r *wire.Reader) []jamq.CoreIndex {
 	return out
 }
 
-// Replay feeds the records of a journal to a queue, in order. It drops the
-// effects: they were either carried out before, or [Queue.Open] returns them.
-// The queue must be in the state that it had when the first record was written,
+// Replay feeds the records of a journal to a queue, in order. It calls follow with
+// each step, so that a host can derive its own state from the steps as it did before
+// the crash; nil means no call. The effects of all records but the last one were
+// carried out before. Those of the last one may have been, and [Queue.Open] returns
+// the open requests. The queue must be in the state that it had when the first record was written,
 // new or restored. After Replay it is equal to the queue that wrote the
 // records, byte for byte.
 //
 // The error wraps ErrCorrupt and contains the index of the record, from 0. The
 // queue is then in the state after the record before it.
-func Replay(q *Queue, records [][]byte) error {
+func Replay(q *Queue, records [][]byte, follow func(Event, []Effect)) error {
 	for i, record := range records {
 		now, ev, err := DecodeRecord(record)
 		if err != nil {
 			return fmt.Errorf("record %d: %w", i, err)
 		}
-		if _, err := q.Step(now, ev); err != nil {
+		effects, err := q.Step(now, ev)
+		if err != nil {
 			return fmt.Errorf("%w: record %d: the queue refuses an event that it accepted before: %w", ErrCorrupt, i, err)
+		}
+		if follow != nil {
+			follow(ev, effects)
 		}
 	}
 	return nil
 }
 
-// Open returns the Failed, Build and Send effects that are not answered. A
-// driver carries them out again after a restart. A second send is harmless,
-// because the same bytes may be sent any number of times. A failed bundle may
-// have been taken back before the crash already; the host must recognize it by
-// its ticket or its contents.
+// Open returns the Build and Send effects that are not answered. A driver carries
+// them out again after a restart. A second send is harmless, because the same bytes
+// may be sent any number of times.
 func (q *Queue) Open() []Effect {
 	var out []Effect
-	for _, f := range q.returned {
-		out = append(out, f)
-	}
 	for _, it := range q.items {
 		if it.request != nil {
 			at, least, offset := q.anchorAgain(it)

@@ -164,7 +164,6 @@ func (b *builder) carry() error {
 			err = b.send(e)
 		case bundlequeue.Failed:
 			returned = append(returned, e)
-			err = b.step(bundlequeue.TakenBack{Ticket: e.Ticket})
 		}
 		if err != nil && !errors.Is(err, bundlequeue.ErrNotExpected) {
 			return fmt.Errorf("%v: %w", e, err)
@@ -222,7 +221,9 @@ func (b *builder) restart() error {
 	if err != nil {
 		return err
 	}
-	b.queue, b.slow, b.work = queue, nil, queue.Open()
+	// The failed bundles of the last step are carried out again, as after Replay.
+	failed := slices.DeleteFunc(b.work, func(e bundlequeue.Effect) bool { _, is := e.(bundlequeue.Failed); return !is })
+	b.queue, b.slow, b.work = queue, nil, append(failed, queue.Open()...)
 	if b.operator != nil {
 		if err := b.twin.restart(b.cfg); err != nil {
 			return err

@@ -61,14 +61,6 @@ func (q *Queue) appendBody(b []byte) []byte {
 	for _, it := range q.items {
 		b = appendItem(b, it)
 	}
-	b = wire.AppendUint(b, uint64(len(q.returned)))
-	for _, f := range q.returned {
-		b = wire.AppendUint(b, f.Ticket)
-		b = wire.AppendHash(wire.AppendUint(b, f.Number), f.Commitment)
-		b = wire.AppendUint(wire.AppendUint(b, f.Cause), uint64(f.Lost))
-		b = wire.AppendBytes(b, []byte(f.Reason))
-		b = wire.AppendBytes(b, f.Bundle)
-	}
 	blocked := uint64(0)
 	if q.blocked != nil {
 		blocked = q.blocked.place + 1
@@ -286,7 +278,7 @@ func read(cfg Config, r *wire.Reader, evidence func([]byte) (Evidence, error)) *
 	return q
 }
 
-// readBundles decodes the commitments, the bundles, the failed bundles, and the cores.
+// readBundles decodes the commitments, the bundles, and the cores.
 func (q *Queue) readBundles(r *wire.Reader) {
 	q.setBase(wire.ReadHash[common.Hash](r))
 	for range r.Count(33) {
@@ -299,11 +291,6 @@ func (q *Queue) readBundles(r *wire.Reader) {
 		if r.Err() != nil {
 			return
 		}
-	}
-	for range r.Count(5) {
-		q.returned = append(q.returned, Failed{
-			Ticket: r.Uint(), Number: r.Uint(), Commitment: wire.ReadHash[common.Hash](r), Cause: r.Uint(), Lost: int(r.UintBelow(maxDepth+2, "lost packages")), Reason: string(r.Bytes()), Bundle: bytes.Clone(r.Bytes()),
-		})
 	}
 	q.readCores(r)
 	blocked := r.Uint()

@@ -83,15 +83,15 @@ func TestReplayIsByteForByte(t *testing.T) {
 	s := busy(t)
 	again, err := New(s.q.cfg, jamq.Block{Hash: jamq.HeaderHash{'g'}})
 	require.NoError(t, err)
-	require.NoError(t, Replay(again, s.records))
+	require.NoError(t, Replay(again, s.records, nil))
 	require.True(t, bytes.Equal(s.q.AppendSnapshot(nil), again.AppendSnapshot(nil)))
 	require.Equal(t, s.q.Open(), again.Open())
 	require.Len(t, again.Open(), len(s.builds)+len(s.sends))
 
-	require.ErrorIs(t, Replay(again, [][]byte{{9}}), ErrCorrupt)
+	require.ErrorIs(t, Replay(again, [][]byte{{9}}, nil), ErrCorrupt)
 	enqueue, err := AppendRecord(nil, s.now, Enqueue{Number: 1})
 	require.NoError(t, err)
-	require.ErrorIs(t, Replay(again, [][]byte{enqueue}), ErrCorrupt)
+	require.ErrorIs(t, Replay(again, [][]byte{enqueue}, nil), ErrCorrupt)
 	_, err = AppendRecord(nil, s.now, nil)
 	require.ErrorIs(t, err, ErrUnknownEvent)
 }

@@ -8,19 +8,12 @@ import (
 )
 
 // carryOut reports the effects of a step, and starts the builds and sends among
-// them. Failed bundles are answered after all effects of the step are reported.
+// them.
 func (r *Runner) carryOut(now time.Time, effects []bundlequeue.Effect) {
-	var failed []bundlequeue.Failed
 	for _, e := range effects {
 		r.effects++
 		r.tell(Observation{Number: r.effects, At: now, Effect: e})
-		if f, ok := e.(bundlequeue.Failed); ok {
-			failed = append(failed, f)
-		}
 		r.act(e)
-	}
-	for _, f := range failed {
-		r.takenBack(f)
 	}
 }
 
@@ -104,13 +97,6 @@ func (r *Runner) unpause() {
 func (r *Runner) actOnOpen() {
 	for _, e := range r.queue.Open() {
 		r.act(e)
-	}
-}
-
-// takenBack answers a failed bundle after the observer has received it.
-func (r *Runner) takenBack(failed bundlequeue.Failed) {
-	if err := r.step(bundlequeue.TakenBack{Ticket: failed.Ticket}); err != nil {
-		r.log.Error("answer for failed bundle refused", "block", failed.Number, "err", err)
 	}
 }
 

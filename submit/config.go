@@ -50,8 +50,7 @@ type Submitter interface {
 // caused it.
 type Observation struct {
 	// Number counts the effects of a queue from 1, without gaps, across
-	// restarts of a durable runner. It is 0 for a failed bundle that was
-	// reported before a restart, but not taken back.
+	// restarts of a durable runner.
 	Number uint64
 	// At is when the queue processed the event.
 	At     time.Time
@@ -92,8 +91,8 @@ type Config struct {
 	// the runner's goroutine: it must return quickly, and it must not wait for
 	// a call of the runner.
 	//
-	// A failed bundle counts as taken back when Observe returns. A host that
-	// must not lose transactions therefore stores them before it returns. If
+	// The queue forgets a failed bundle in the step that fails it. A host that
+	// must not lose transactions therefore stores them before Observe returns. If
 	// Observe is nil, the default, failed bundles are only logged, and
 	// [OpenRunner] returns ErrInvalidConfig.
 	Observe func(Observation)

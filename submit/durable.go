@@ -92,10 +92,8 @@ const partSize = 1 << 20
 // may send a package a second time, which is harmless.
 //
 // The runner first reports the effects of the last recorded step again, because
-// the crash may have come before Config.Observe saw them, and then the failed
-// bundles that were not taken back. Effects of earlier steps are not reported
-// again. The host recognizes what it saw by Observation.Number, and a failed
-// bundle by its ticket or its commitment.
+// the crash may have come before Config.Observe saw them. Effects of earlier steps
+// are not reported again. The host recognizes what it saw by Observation.Number.
 //
 // Every field of cfg.Queue except the chain may differ from the last run.
 // Recorded steps are replayed under the configuration that they were recorded

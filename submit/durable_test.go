@@ -260,51 +260,6 @@ func TestSnapshotInParts(t *testing.T) {
 	})
 }
 
-// A failed bundle that was not taken back before a crash is handed back again, even if the queue is
-// empty otherwise.
-func TestFailedIsHandedBackAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(time.Until(jamq.CommonEra()))
-		ctx, disk := t.Context(), &broken{fails: 1 << 30}
-		failed := 0
-		open := func(told func()) *submit.Runner {
-			r, err := openOn(disk, &host{failBuild: 1000}, func(c *submit.Config) {
-				c.Observe = func(o submit.Observation) {
-					if _, ok := o.Effect.(bundlequeue.Failed); ok {
-						failed++
-						told()
-					}
-				}
-			})
-			require.NoError(t, err)
-			require.NoError(t, r.Start(ctx))
-			return r
-		}
-		r := open(func() { disk.fails = 0 }) // the disk is full when the answer is to be written
-		block := jamq.Block{Hash: jamq.HeaderHash{1}, Parent: jamq.HeaderHash{'r'}, Slot: 1}
-		require.NoError(t, r.Import(ctx, block, block.Hash))
-		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: []byte("one")}))
-		require.NoError(t, r.Step(ctx, bundlequeue.GiveUp{Number: 1}))
-		r.Stop()
-		require.ErrorIs(t, r.Health().Err, errDisk)
-		require.Equal(t, 1, failed)
-
-		disk.fails = 1 << 30
-		r = open(func() {})
-		infos, err := r.Infos(ctx)
-		require.NoError(t, err)
-		require.Empty(t, infos)
-		require.NoError(t, r.Resume(ctx))
-		r.Stop()
-		require.GreaterOrEqual(t, failed, 2)
-		failed = 0
-		r = open(func() {})
-		require.NoError(t, r.Resume(ctx))
-		r.Stop()
-		require.Zero(t, failed, "it was answered")
-	})
-}
-
 // Observations are numbered without a gap over a restart from a snapshot, so that a host knows
 // which of them it has seen.
 func TestNumbersContinueAfterASnapshot(t *testing.T) {

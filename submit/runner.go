@@ -154,37 +154,19 @@ func (r *Runner) loop() {
 	}
 }
 
-// tellAgain begins a runner after a recovery. It reports the effects of the
-// last recorded step, and the failed bundles that are not answered. It replaces
-// the journal with a snapshot, so that all steps after the snapshot have the
-// same configuration. Then it answers the failed bundles.
+// tellAgain begins a runner after a recovery. It reports the effects of the last
+// recorded step, which the host may not have seen. Then it replaces the journal with
+// a snapshot, so that all steps after the snapshot have the same configuration.
 func (r *Runner) tellAgain() {
 	if !r.recovered {
 		return
 	}
-	told := make(map[uint64]bool) // tickets of failed bundles
 	for _, o := range r.replayed {
 		r.tell(o)
-		if f, ok := o.Effect.(bundlequeue.Failed); ok {
-			told[f.Ticket] = true
-		}
 	}
 	r.replayed = nil
-	var failed []bundlequeue.Failed
-	for _, e := range r.queue.Open() {
-		if f, ok := e.(bundlequeue.Failed); ok {
-			failed = append(failed, f)
-			if !told[f.Ticket] {
-				r.tell(Observation{At: time.Now(), Effect: f, Replayed: true})
-			}
-		}
-	}
 	if err := r.snapshot(); err != nil {
 		r.fail(err)
-		return
-	}
-	for _, f := range failed {
-		r.takenBack(f)
 	}
 }
 

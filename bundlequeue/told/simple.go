@@ -17,8 +17,7 @@ import (
 // methods return the other effects, called news: bundlequeue.Changed, Died,
 // Failed and Resurrected.
 //
-// The host answers each Failed effect with [Simple.MarkTakenBack]. The methods
-// that begin with On need [Evidence]. If the queue has evidence from blocks,
+// The methods that begin with On need [Evidence]. If the queue has evidence from blocks,
 // feed the blocks with [Simple.Step].
 //
 // A Simple is not safe for concurrent use.
@@ -221,12 +220,6 @@ func (s *Simple) MarkFailed(now time.Time, job Job) ([]bundlequeue.Effect, error
 		return s.Step(now, bundlequeue.BuildFailed{Ticket: job.ticket})
 	}
 	return s.Step(now, bundlequeue.Sent{Ticket: job.ticket})
-}
-
-// MarkTakenBack confirms that the host has the transactions of a failed bundle
-// again: see bundlequeue.TakenBack.
-func (s *Simple) MarkTakenBack(now time.Time, failed bundlequeue.Failed) ([]bundlequeue.Effect, error) {
-	return s.Step(now, bundlequeue.TakenBack{Ticket: failed.Ticket})
 }
 
 // OnGuaranteed reports that a package was guaranteed. Unknown packages are

@@ -279,24 +279,6 @@ func foreignIsFree(t *testing.T) {
 	}))
 }
 
-// A failed bundle that the host did not answer before a crash is returned again after it.
-func TestOpenFailuresAreToldAgain(t *testing.T) {
-	s := newToldScene(t, func(c *bundlequeue.Config) { c.MaxVersionRetries, c.MaxSubmitRetries = 0, 0 })
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
-	pkg := s.submit()[0]
-	s.ok(s.s.OnTimeoutOrFailure(s.now, pkg))
-	s.wait(300 * time.Second)
-	back, news, err := told.Restore(s.cfg, told.DefaultConfig(s.cfg.Spec), s.s.AppendSnapshot(nil))
-	require.NoError(t, err)
-	require.Len(t, news, 1)
-	failed := news[0].(bundlequeue.Failed)
-	require.Equal(t, "one", string(failed.Bundle))
-	_, err = back.MarkTakenBack(s.now, failed)
-	require.NoError(t, err)
-	_, news = told.NewSimple(back.Queue())
-	require.Empty(t, news)
-}
-
 // MarkSubmitted says "send" only of a package that the queue follows. A package that a reorg
 // overtook while it was built must not leave, or two packages of one block could be reported side
 // by side.

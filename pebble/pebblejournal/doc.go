@@ -3,8 +3,7 @@
 // is written often and in large records.
 //
 //	j, err := pebblejournal.Open(dir, pebblejournal.Options{})
-//	durability := submit.Durability[Bundle]{Journal: j, Codec: codec}
-//	runner, err := submit.OpenRunner(cfg, root, durability, builder, submitter)
+//	b, err := builder.Open(ctx, cfg, j, rollup, network)
 //
 // Pebble repairs a torn end of its write-ahead log itself. In addition, each
 // record has a number and a checksum. Open reads all records. It removes

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -192,7 +193,11 @@ func TestLateErrorWithoutAnID(t *testing.T) {
 func TestLogIsLimitedAcrossConnections(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		var wire bubble.Wire
+		var serving sync.WaitGroup // the server does not wait for connections of WebSockets
+		defer serving.Wait()
 		server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			serving.Add(1)
+			defer serving.Done()
 			ws, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
 			if err != nil {
 				return

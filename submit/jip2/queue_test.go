@@ -49,7 +49,6 @@ func (s *queueSink) step(ctx context.Context, ev bundlequeue.Event) error {
 			err = s.step(ctx, bundlequeue.Sent{Ticket: e.Ticket, OK: failed == nil})
 		case bundlequeue.Failed:
 			s.again = append(s.again, string(e.Bundle))
-			err = s.step(ctx, bundlequeue.TakenBack{Ticket: e.Ticket})
 		}
 		if err != nil && !errors.Is(err, bundlequeue.ErrNotExpected) {
 			return err
