@@ -9,11 +9,11 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// bumps returns the replacements that are due: the lowest transaction in flight
-// if its back-off has passed once the account has stalled, those behind it that
-// do not pay today's price themselves, and every request that the user changed.
-// A changed request may have Gas 0; it must be estimated first. The batch records
-// the requests whose next price would exceed a limit; they wait.
+// bumps returns the replacements that are due: once the account has stalled, the
+// lowest transaction in flight if its back-off has passed, and those behind it
+// that pay less than today's price themselves; and every request that the user
+// changed. A changed request may have Gas 0; it must be estimated first. The batch
+// records the requests whose next price would exceed a limit; they wait.
 func (v *view) bumps(c *Config, now time.Time) ([]Job, Batch) {
 	b := v.batch()
 	var jobs []Job
@@ -67,17 +67,21 @@ func (v *view) bumps(c *Config, now time.Time) ([]Job, Batch) {
 	return jobs, b
 }
 
-// pays reports whether the record's newest attempt pays the base fee and its tip,
-// and the price of blobs, so that a block can have it once the transactions before
-// it are mined.
+// pays reports whether the record's newest attempt pays the base fee, the price of
+// blobs, and at least half of the usual tip, so that only the transactions before
+// it keep it from being mined. Usual tips change with each block, so that a
+// comparison with the whole tip would raise all prices with each small change.
 func (v *view) pays(r *Record) bool {
 	fees := &r.Newest().Fees
-	tip := &fees.Tip
-	if v.look.Tip.Lt(tip) {
-		tip = &v.look.Tip
+	if fees.Cap.Lt(&v.look.BaseFee) || r.Kind == Blob && fees.Blob.Lt(&v.look.BlobFee) {
+		return false
 	}
-	need, over := new(uint256.Int).AddOverflow(&v.look.BaseFee, tip)
-	return !over && !fees.Cap.Lt(need) && (r.Kind != Blob || !fees.Blob.Lt(&v.look.BlobFee))
+	tip := new(uint256.Int).Sub(&fees.Cap, &v.look.BaseFee)
+	if fees.Tip.Lt(tip) {
+		tip = &fees.Tip
+	}
+	half := new(uint256.Int).Rsh(&v.look.Tip, 1)
+	return !tip.Lt(half)
 }
 
 // errNotLower means that no lower price is possible now.

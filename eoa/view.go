@@ -43,6 +43,8 @@ type view struct {
 	quietUntil   time.Time // end of the requested wait
 	unpaid       unpaid    // zero: nothing
 	waiting      refusal   // last request that waits for its own price or gas
+	// asking has the records that wait for the end of a call for their gas.
+	asking map[uint64]bool
 	// poolBlocked means that choose reached a request that must wait until
 	// nothing of the other pool is in flight.
 	poolBlocked bool
