@@ -68,12 +68,13 @@ func (v *view) bumps(c *Config, now time.Time) ([]Job, Batch) {
 }
 
 // pays reports whether the record's newest attempt pays the base fee, the price of
-// blobs, and at least half of the usual tip, so that only the transactions before
-// it keep it from being mined. Usual tips change with each block, so that a
-// comparison with the whole tip would raise all prices with each small change.
+// blobs, at least half of the usual tip, and the price that was proven last, so
+// that only the transactions before it keep it from being mined. Usual tips change
+// with each block, so that a comparison with the whole tip would raise all prices
+// with each small change.
 func (v *view) pays(r *Record) bool {
 	fees := &r.Newest().Fees
-	if fees.Cap.Lt(&v.look.BaseFee) || r.Kind == Blob && fees.Blob.Lt(&v.look.BlobFee) {
+	if fees.below(&v.proven) || fees.Cap.Lt(&v.look.BaseFee) || r.Kind == Blob && fees.Blob.Lt(&v.look.BlobFee) {
 		return false
 	}
 	tip := new(uint256.Int).Sub(&fees.Cap, &v.look.BaseFee)
@@ -84,6 +85,21 @@ func (v *view) pays(r *Record) bool {
 	return !tip.Lt(half)
 }
 
+// learnPrice learns from attempt k of a record, which is in a block. If the price
+// had to be raised for that, the transactions behind it with a lower price would
+// stall one after the other.
+func (v *view) learnPrice(r *Record, k int) {
+	switch fees := r.Attempts[k].Fees; {
+	case k > 0 && r.Attempts[k-1].Fees.Cap.Lt(&fees.Cap) && !r.Attempts[k-1].Void:
+		v.proven = fees
+	case fees.below(&v.proven):
+		v.proven = Fees{}
+	}
+}
+
+// below reports whether the cap or the tip is lower than that of g.
+func (f *Fees) below(g *Fees) bool { return f.Cap.Lt(&g.Cap) || f.Tip.Lt(&g.Tip) }
+
 // errNotLower means that no lower price is possible now.
 var errNotLower = errors.New("eoa: a lower price would not pay the base fee")
 
@@ -93,6 +109,11 @@ var errNotLower = errors.New("eoa: a lower price would not pay the base fee")
 func (v *view) reprice(c *Config, r *Record) (Fees, error) {
 	market, payable := c.Fees.price(v.look, r)
 	offered, policy := r.offered(), c.Fees
+	for _, x := range [][2]*uint256.Int{{&market.Cap, &v.proven.Cap}, {&market.Tip, &v.proven.Tip}} {
+		if x[0].Lt(x[1]) {
+			x[0].Set(x[1])
+		}
+	}
 	switch r.overruled() {
 	case ReasonFeeCap:
 		if r.refused() {
