@@ -9,11 +9,11 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// bumps returns the replacements that are due: the lowest transaction in flight
-// if its back-off has passed once the account has stalled, those behind it that
-// do not pay today's price themselves, and every request that the user changed.
-// A changed request may have Gas 0; it must be estimated first. The batch records
-// the requests whose next price would exceed a limit; they wait.
+// bumps returns the replacements that are due: once the account has stalled, the
+// lowest transaction in flight if its back-off has passed, and those behind it
+// that pay less than today's price themselves; and every request that the user
+// changed. A changed request may have Gas 0; it must be estimated first. The batch
+// records the requests whose next price would exceed a limit; they wait.
 func (v *view) bumps(c *Config, now time.Time) ([]Job, Batch) {
 	b := v.batch()
 	var jobs []Job
@@ -67,18 +67,38 @@ func (v *view) bumps(c *Config, now time.Time) ([]Job, Batch) {
 	return jobs, b
 }
 
-// pays reports whether the record's newest attempt pays the base fee and its tip,
-// and the price of blobs, so that a block can have it once the transactions before
-// it are mined.
+// pays reports whether the record's newest attempt pays the base fee, the price of
+// blobs, at least half of the usual tip, and the price that was proven last, so
+// that only the transactions before it keep it from being mined. Usual tips change
+// with each block, so that a comparison with the whole tip would raise all prices
+// with each small change.
 func (v *view) pays(r *Record) bool {
 	fees := &r.Newest().Fees
-	tip := &fees.Tip
-	if v.look.Tip.Lt(tip) {
-		tip = &v.look.Tip
+	if fees.below(&v.proven) || fees.Cap.Lt(&v.look.BaseFee) || r.Kind == Blob && fees.Blob.Lt(&v.look.BlobFee) {
+		return false
 	}
-	need, over := new(uint256.Int).AddOverflow(&v.look.BaseFee, tip)
-	return !over && !fees.Cap.Lt(need) && (r.Kind != Blob || !fees.Blob.Lt(&v.look.BlobFee))
+	tip := new(uint256.Int).Sub(&fees.Cap, &v.look.BaseFee)
+	if fees.Tip.Lt(tip) {
+		tip = &fees.Tip
+	}
+	half := new(uint256.Int).Rsh(&v.look.Tip, 1)
+	return !tip.Lt(half)
 }
+
+// learnPrice learns from attempt k of a record, which is in a block. If the price
+// had to be raised for that, the transactions behind it with a lower price would
+// stall one after the other.
+func (v *view) learnPrice(r *Record, k int) {
+	switch fees := r.Attempts[k].Fees; {
+	case k > 0 && r.Attempts[k-1].Fees.Cap.Lt(&fees.Cap) && !r.Attempts[k-1].Void:
+		v.proven = fees
+	case fees.below(&v.proven):
+		v.proven = Fees{}
+	}
+}
+
+// below reports whether the cap or the tip is lower than that of g.
+func (f *Fees) below(g *Fees) bool { return f.Cap.Lt(&g.Cap) || f.Tip.Lt(&g.Tip) }
 
 // errNotLower means that no lower price is possible now.
 var errNotLower = errors.New("eoa: a lower price would not pay the base fee")
@@ -89,6 +109,11 @@ var errNotLower = errors.New("eoa: a lower price would not pay the base fee")
 func (v *view) reprice(c *Config, r *Record) (Fees, error) {
 	market, payable := c.Fees.price(v.look, r)
 	offered, policy := r.offered(), c.Fees
+	for _, x := range [][2]*uint256.Int{{&market.Cap, &v.proven.Cap}, {&market.Tip, &v.proven.Tip}} {
+		if x[0].Lt(x[1]) {
+			x[0].Set(x[1])
+		}
+	}
 	switch r.overruled() {
 	case ReasonFeeCap:
 		if r.refused() {

@@ -59,6 +59,8 @@ type Known struct {
 	// Next is the next nonce that the executor will assign. A node has more
 	// transactions only if another program sent them.
 	Next uint64
+	// Exclusive means that no other program sends any; see [Config.Exclusive].
+	Exclusive bool
 }
 
 type knownKey struct{}

@@ -35,8 +35,9 @@ type Config struct {
 	// seconds.
 	Rebroadcast time.Duration
 	// Retry is the wait before the first retry of a failed call; above 0, at
-	// most one minute. It doubles with each failure, up to one minute. The
-	// default is one second.
+	// most one minute. It doubles with each failure, up to one minute. A node
+	// that needs longer for an estimate lets requests go first whose gas is
+	// given. The default is one second.
 	Retry time.Duration
 	// Poll is how often the chain is read while something is open; at most 24
 	// hours. 0 means only after [Executor.NewHead] and at every Rebroadcast.

@@ -124,6 +124,7 @@ func (v *view) findMined(b *Batch, c *Config, now time.Time, look *Look, answers
 		receipt, found := answers.Receipts[a.Hash]
 		if found && receipt.Number <= look.Number {
 			r.setReceipt(a.Hash, receipt)
+			v.learnPrice(r, k)
 			r.GoneAt, r.Used, r.Reason = 0, 0, ""
 			if r.State == Prepared { // no node confirmed the send
 				b.addEvent(now, EventSubmitted, r)

@@ -33,8 +33,9 @@ type Executor struct {
 	inbox         inbox
 	watch         watch
 	history       history
-	signErr       error // error of the last signature
-	stopLogged    bool  // error of the present stop logged
+	gas           *gasCall // under way; nil: none
+	signErr       error    // error of the last signature
+	stopLogged    bool     // error of the present stop logged
 	report        Report
 	problems      []Problem // as of the last step
 }
@@ -201,6 +202,7 @@ func (e *Executor) Suspend(ctx context.Context, due time.Time) (wake uint64, err
 
 // drop forgets the lease and the view.
 func (e *Executor) drop() {
+	e.dropGasCall()
 	e.lease, e.view = Lease{}, nil
 	e.signals.setHeld(false)
 }

@@ -191,6 +191,21 @@ func (e *Executor) diagnose(err error) []Problem {
 	return continued(e.problems, found, now)
 }
 
+// setProblems notes the problems after a step, and logs the kinds that have just
+// begun. A stop and failed calls have been logged with their details.
+func (e *Executor) setProblems(found []Problem) {
+	for _, p := range found {
+		known := slices.ContainsFunc(e.problems, func(b Problem) bool { return b.Kind == p.Kind })
+		switch p.Kind {
+		case ProblemFunds, ProblemRequest, ProblemGap, ProblemStalled, ProblemEndpoints:
+			if !known {
+				e.cfg.Log.Warn("eoa: problem", "problem", p.String())
+			}
+		}
+	}
+	e.problems = found
+}
+
 // troubled holds the problems of an account, and when they were last reported.
 type troubled struct {
 	problems []Problem

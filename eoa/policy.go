@@ -16,13 +16,15 @@ var ErrInvalidPolicy = errors.New("eoa: invalid fee policy")
 // higher price, and at which. Start with [DefaultFeePolicy].
 type FeePolicy struct {
 	// StallTimeout is how long the account's transaction count may stay
-	// unchanged with transactions in flight before they are bumped; positive.
+	// unchanged with transactions in flight before the first of them is bumped,
+	// and those behind it that pay too little for today's prices; positive.
 	// The wait doubles with each bump of a transaction, up to 64 times
 	// StallTimeout. The default is 5 minutes.
 	StallTimeout time.Duration
 	// BumpPercent is the minimum price increase of a bump, in percent;
-	// MinBumpPercent to 1000. With blobs it is at least MinBlobBumpPercent. The
-	// default is 20.
+	// MinBumpPercent to 1000. With blobs it is at least MinBlobBumpPercent. If
+	// the price would exceed a limit, it becomes the limit, as long as that is
+	// MinBumpPercent more. The default is 20.
 	BumpPercent uint64
 	// MaxFee is the highest price per gas that is ever offered, in wei; nil
 	// means no limit. The lower of MaxFee and Request.MaxFee applies.

@@ -106,7 +106,7 @@ func (v *view) choose(c *Config, now time.Time, pending []Record) ([]Job, Batch)
 			gone := r.clone()
 			b.move(now, &gone, Cancelled, EventCancelled)
 			b.Records = append(b.Records, gone)
-		case v.look == nil || len(jobs) >= room || r.waits(now):
+		case v.look == nil || len(jobs) >= room || r.waits(now) || v.asking[r.ID]:
 			held[r.Group] = true
 		case r.Group != "" && (held[r.Group] || r.Gas == 0 && !r.Noop && ahead[r.Group] > 0):
 			held[r.Group] = true
@@ -119,8 +119,14 @@ func (v *view) choose(c *Config, now time.Time, pending []Record) ([]Job, Batch)
 				j.Record.Kind = v.filler(v.Head.Holes[len(v.Head.Holes)-fills])
 			}
 			least := j
-			if least.Gas = max(j.Gas, noopGas); v.afford(c, &least, free) != "" {
+			least.Gas = max(j.Gas, noopGas)
+			if why := v.afford(c, &least, free); why != "" {
 				held[r.Group] = true
+				if r.Reason == "" && len(b.Records) < c.Batch { // say it once
+					waits := r.clone()
+					waits.Reason = why
+					b.Records = append(b.Records, waits)
+				}
 				continue
 			}
 			if r.own() {
@@ -365,41 +371,34 @@ func (r *Request) usesMore(a Account, nonce uint64) (n uint64) {
 	return n
 }
 
-const (
-	noEstimate = "gas could not be estimated"
-	tooPoor    = "the balance does not cover it"
-)
+const noEstimate = "gas could not be estimated"
 
 // afford prices a job. It returns the reason if the job cannot be sent with the
-// free balance; a nil balance is unlimited. It notes whether the balance covers
-// the job.
+// free balance; a nil balance is unlimited. It notes the reason, and whether the
+// balance covers the job.
 func (v *view) afford(c *Config, j *Job, free *uint256.Int) (why string) {
-	defer func() {
-		switch why {
-		case tooPoor: // see unpaid
-		case "":
-			if v.waiting.Record.ID == j.Record.ID {
-				v.waiting = refusal{}
-			}
-		default:
-			v.waiting = refusal{j.Record, why}
-		}
-	}()
 	fees, ok := c.Fees.price(v.look, &j.Record)
 	j.Fees = fees
 	cost := j.cost()
 	switch {
 	case j.Record.Kind == Blob && v.look.BlobFee.IsZero():
-		return "the price of blobs is unknown"
+		why = "the price of blobs is unknown"
 	case !ok:
-		return fmt.Sprintf("the price limit is below the base fee of %v wei", &v.look.BaseFee)
+		why = fmt.Sprintf("the price limit is below the base fee of %v wei", &v.look.BaseFee)
 	case j.Gas == 0:
-		return noEstimate
+		why = noEstimate
+	}
+	if why != "" {
+		v.waiting = refusal{j.Record, why}
+		return why
+	}
+	if v.waiting.Record.ID == j.Record.ID {
+		v.waiting = refusal{}
 	}
 	covered := free == nil || !free.Lt(&cost)
 	v.unpaid.considered(j.Record.ID, &cost, covered)
 	if !covered {
-		return tooPoor
+		return "the balance does not cover it"
 	}
 	return ""
 }

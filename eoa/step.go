@@ -21,7 +21,7 @@ func (e *Executor) Step(ctx context.Context) (next time.Time, err error) {
 		e.inbox.expire()
 	}
 	next, err = e.step(ctx)
-	e.problems = e.diagnose(err)
+	e.setProblems(e.diagnose(err))
 	e.report.Problems = slices.Clone(e.problems)
 	e.tellStats()
 	if err != nil {
@@ -164,6 +164,7 @@ func (e *Executor) read(ctx context.Context) error {
 	if err := e.flush(ctx); err != nil { // orders refer to committed records
 		return err
 	}
+	e.dropGasCall() // an order may change a request
 	named := map[string]Record{}
 	for _, o := range read.Orders {
 		if o.Kind == OrderReset || o.Kind == OrderResume {
@@ -314,6 +315,9 @@ func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 		return false, err
 	}
 	now := e.cfg.Clock.Now()
+	if e.view.asking = nil; e.gas != nil && !e.gas.ended() {
+		e.view.asking = e.gas.asking
+	}
 	jobs, ended := e.view.choose(&e.cfg, now, e.inbox.pending)
 	if err := e.commit(ctx, ended); err != nil {
 		return false, err
@@ -324,14 +328,20 @@ func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 	if len(jobs) > 0 {
 		e.inbox.window = leastWindow * e.cfg.Batch
 	}
-	jobs = jobs[:min(len(jobs), e.cfg.Batch)]
-	jobs, refused, err := e.estimate(ctx, jobs)
+	jobs, refused, more, err := e.withGas(ctx, jobs[:min(len(jobs), e.cfg.Batch)])
 	if err != nil {
 		return false, err
 	}
 	if err := e.commit(ctx, e.view.refuse(&e.cfg, now, refused)); err != nil {
 		return false, err
 	}
+	moved, err = e.sendJobs(ctx, now, jobs)
+	return moved || more, err
+}
+
+// sendJobs assigns nonces to jobs with gas, signs, commits and broadcasts. It
+// postpones those without. It reports whether there may be more to send.
+func (e *Executor) sendJobs(ctx context.Context, now time.Time, jobs []Job) (moved bool, err error) {
 	assigned, later := e.view.assign(&e.cfg, jobs)
 	if err := e.commit(ctx, e.view.postpone(&e.cfg, now, later)); err != nil {
 		return false, err
@@ -395,6 +405,9 @@ func (e *Executor) nextStep(now time.Time) time.Time {
 	}
 	if e.watch.failed > 0 {
 		earlier(now.Add(backOff(e.cfg.Retry, e.watch.failed)))
+	}
+	if e.gas != nil {
+		earlier(now.Add(e.cfg.Retry))
 	}
 	for r := range e.view.sendQueue() {
 		earlier(e.view.sendAt(&e.cfg, now, r))

@@ -121,7 +121,7 @@ func (w *world) operate(t testing.TB, e *eoa.Executor) {
 func TestE1NoDoubleSpendRolledBack(t *testing.T) {
 	t.Parallel()
 	stops, others := 0, 0
-	for seed := repeat.First(); seed < repeat.First()+uint64(repeat.Times(20, 1000)); seed++ {
+	for seed := repeat.First(); seed < repeat.First()+uint64(repeat.Times(24, 1000)); seed++ {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		w := newWorld(t, seed, 16)
 		store := newReplicated(w)

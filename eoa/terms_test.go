@@ -3,11 +3,14 @@ package eoa_test
 import (
 	"context"
 	"testing"
+	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/eoatest"
 )
 
 // A request with neither a recipient nor code would create an empty contract.
@@ -66,4 +69,40 @@ func TestHealthOfALimitedRequest(t *testing.T) {
 	w.steps(t, e, 40)
 	require.Equal(t, eoa.Final, w.get(t, "cheap").State)
 	require.Empty(t, problems)
+}
+
+// cheap is a node that shows a base fee below that of the chain.
+type cheap struct{ *eoatest.Chain }
+
+func (c cheap) Look(ctx context.Context, a common.Address) (eoa.Look, error) {
+	l, err := c.Chain.Look(ctx, a)
+	l.BaseFee.SetUint64(40)
+	return l, err
+}
+
+// All transactions offer too little, although the node shows nothing of that. The
+// first one finds the price in several bumps, and the others take it together: not
+// each of them has to find it.
+func TestOneTransactionFindsThePrice(t *testing.T) {
+	const requests = 12
+	w := newWorld(t, 1, requests)
+	w.cfg.Batch = requests
+	e := w.executor(t, w.store, cheap{w.chain})
+	require.NoError(t, w.submitAll(e))
+	w.steps(t, e, 1)
+	began := w.now
+	until := func(key string) time.Duration {
+		for i := 0; w.get(t, key).State < eoa.Mined; i++ {
+			require.Less(t, i, 4000)
+			w.steps(t, e, 1)
+		}
+		return w.now.Sub(began)
+	}
+	first := until(w.keys[0])
+	require.Greater(t, w.get(t, w.keys[0]).Bumps, 1)
+	last := until(w.keys[requests-1])
+	require.Less(t, last-first, 2*w.cfg.Fees.StallTimeout)
+	require.Equal(t, 1, w.get(t, w.keys[requests-1]).Bumps)
+	w.finish(t, e)
+	w.exactlyOnce(t)
 }

@@ -43,6 +43,12 @@ type view struct {
 	quietUntil   time.Time // end of the requested wait
 	unpaid       unpaid    // zero: nothing
 	waiting      refusal   // last request that waits for its own price or gas
+	// proven are the prices of the last transaction that was mined only after its
+	// price had been raised, so that its earlier prices were too low; zero if a
+	// cheaper one has been mined since.
+	proven Fees
+	// asking has the records that wait for the end of a call for their gas.
+	asking map[uint64]bool
 	// poolBlocked means that choose reached a request that must wait until
 	// nothing of the other pool is in flight.
 	poolBlocked bool

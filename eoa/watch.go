@@ -43,7 +43,7 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	if blobs {
 		ask = e.chain.LookBlobs
 	}
-	known := Known{Started: e.view.Head.Started, Floor: e.view.Head.Floor, Next: e.view.Head.Next}
+	known := Known{Started: e.view.Head.Started, Floor: e.view.Head.Floor, Next: e.view.Head.Next, Exclusive: e.cfg.Exclusive}
 	look, err := ask(context.WithValue(ctx, knownKey{}, known), e.account.Address)
 	if err != nil {
 		return e.lookFailed(ctx, "chain look failed", err)

@@ -26,16 +26,22 @@ import (
 // for a while, from one second to one minute; meanwhile it may have transactions
 // that the others reject.
 //
-// A look asks all endpoints that work if the account is new to its executor, and
-// every ten seconds for each account. One that contradicts the best of them is
-// then asked last. [eoa.Look.Doubt] names the two endpoints and their answers.
+// A look asks all endpoints that work if the account is new to its executor,
+// every ten seconds for each account, and at most once per second for all
+// accounts. An endpoint that does not answer within two seconds of another one
+// has failed. One that contradicts the best of them is then asked last, and its
+// refusals do not count. [eoa.Look.Doubt] names the two endpoints and their
+// answers.
 type Joined struct {
 	ends []endpoint
 
-	mu       sync.Mutex
-	current  int    // index of the endpoint that is asked first
-	highest  uint64 // highest block that any endpoint had
-	surveyed map[common.Address]time.Time
+	mu      sync.Mutex
+	current int    // index of the endpoint that is asked first
+	highest uint64 // highest block that any endpoint had
+	// surveyed has the time of the last look at all endpoints for each account,
+	// and lastSurvey that for any account.
+	surveyed   map[common.Address]time.Time
+	lastSurvey time.Time
 }
 
 // endpoint is one of several nodes.
@@ -45,6 +51,7 @@ type endpoint struct {
 	until    time.Time // left out until then
 	err      error     // of the last failure
 	height   uint64
+	moved    time.Time // when it first had the height
 	// doubt is the contradiction to another endpoint about the account doubtOf.
 	doubt      error
 	doubtOf    common.Address
@@ -167,7 +174,9 @@ func (j *Joined) note(i int, err error) {
 func (j *Joined) sees(i int, height uint64) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.ends[i].height = height
+	if e := &j.ends[i]; e.height != height || e.moved.IsZero() {
+		e.height, e.moved = height, time.Now()
+	}
 	j.highest = max(j.highest, height)
 	return height+maxLag >= j.highest
 }

@@ -3,6 +3,7 @@ package ethchain
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -15,8 +16,15 @@ import (
 const (
 	// surveyEvery is the time between two looks at all endpoints for an account.
 	// Without the others, an endpoint whose head stands still looks like one of a
-	// chain that makes no blocks.
-	surveyEvery = 10 * time.Second
+	// chain that makes no blocks. surveyGap is the least time between two of them
+	// for any accounts, so that many accounts ask the endpoints no more often.
+	surveyEvery, surveyGap = 10 * time.Second, time.Second
+	// surveyGrace is how long the other endpoints may take for a look when one
+	// has answered.
+	surveyGrace = 2 * time.Second
+	// stillAfter is how long the head of an endpoint may stand still while that of
+	// another one moves away from it.
+	stillAfter = 20 * time.Second
 	// doubtFor is how long a contradiction counts if no later survey of the same
 	// account finds it again.
 	doubtFor = time.Minute
@@ -48,31 +56,59 @@ func (j *Joined) LookBlobs(ctx context.Context, a common.Address) (eoa.Look, err
 func (j *Joined) look(ctx context.Context, a common.Address, ask func(context.Context, eoa.BlobChain) (eoa.Look, error)) (eoa.Look, error) {
 	known, isKnown := eoa.KnownOf(ctx)
 	all := j.beginSurvey(a, isKnown && !known.Started)
-	working, doubted, _ := j.order()
-	asked, usual := 0, len(working)+len(doubted)
 	var got []sighting
+	if all {
+		got = j.survey(ctx, ask, nil)
+	}
 	bad := false
-	err := j.try(ctx, func(ctx context.Context, i int) (bool, error) {
-		asked++
-		l, err := ask(ctx, j.ends[i].chain)
-		if err == nil {
-			got = append(got, sighting{i, l})
-			behind := !j.sees(i, l.Number)
-			bad = bad || behind || !fits(&known, &l)
-			all = all || bad
-		}
-		return len(got) > 0 && (!all || asked >= usual), err
-	})
+	var err error
+	if len(got) == 0 {
+		err = j.try(ctx, func(ctx context.Context, i int) (bool, error) {
+			l, err := ask(ctx, j.ends[i].chain)
+			if err == nil {
+				got = []sighting{{i, l}}
+				bad = !j.sees(i, l.Number) || !fits(&known, &l)
+			}
+			return err == nil, err
+		})
+	}
 	if len(got) == 0 {
 		return eoa.Look{}, err
 	}
-	if bad { // the newest one wins between equals
+	if bad && !all { // the newest one wins between equals
+		got = j.survey(ctx, ask, got)
 		slices.SortStableFunc(got, func(x, y sighting) int { return cmp.Compare(y.look.Number, x.look.Number) })
 	}
-	best := choose(&known, got)
-	j.settle(a, &known, best, got)
+	best := j.settle(a, &known, got)
 	best.look.Doubt = j.doubtAbout(a)
 	return best.look, nil
+}
+
+// survey asks all endpoints that work at the same time, except the one that has
+// answered already. It returns the answers in the order of the endpoints, the
+// current one first. An endpoint that hangs delays it by surveyGrace.
+func (j *Joined) survey(ctx context.Context, ask func(context.Context, eoa.BlobChain) (eoa.Look, error), got []sighting) []sighting {
+	working, doubted, _ := j.order()
+	ends := slices.DeleteFunc(append(working, doubted...), func(i int) bool {
+		return slices.ContainsFunc(got, func(s sighting) bool { return s.end == i })
+	})
+	part, cancel := share(ctx, 2) // the other half is for those that rest
+	defer cancel()
+	answers := gather(part, ends, len(got) > 0, surveyGrace, func(ctx context.Context, i int) (eoa.Look, error) {
+		return ask(ctx, j.ends[i].chain)
+	}, func(eoa.Look) bool { return true })
+	for _, a := range answers {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			break // not the endpoints' fault
+		}
+		if j.note(a.end, a.err); a.err == nil {
+			j.sees(a.end, a.value.Number)
+			got = append(got, sighting{a.end, a.value})
+		}
+	}
+	at := func(s sighting) int { return slices.Index(ends, s.end) }
+	slices.SortStableFunc(got, func(x, y sighting) int { return cmp.Compare(at(x), at(y)) })
+	return got
 }
 
 // beginSurvey reports whether look must ask all endpoints: always if the account
@@ -82,18 +118,22 @@ func (j *Joined) beginSurvey(a common.Address, isNew bool) bool {
 	defer j.mu.Unlock()
 	now := time.Now()
 	last, before := j.surveyed[a]
-	if due := isNew || before && now.Sub(last) >= surveyEvery; before && !due {
-		return false
-	} else if j.surveyed[a] = now; !due {
-		return false // the first look
+	due := isNew || before && now.Sub(last) >= surveyEvery && now.Sub(j.lastSurvey) >= surveyGap
+	if due || !before { // the first look of an account asks one endpoint
+		j.surveyed[a] = now
 	}
-	return true
+	if due {
+		j.lastSurvey = now
+	}
+	return due
 }
 
 // fits reports whether a look agrees with the transactions of the account that
-// the executor has assigned and seen finalized.
+// the executor has assigned and seen finalized. If the account is exclusive,
+// unknown transactions may be those of a store that lost writes, so that a look
+// with them is as good as any other: the account stops then.
 func fits(k *eoa.Known, l *eoa.Look) bool {
-	return l.Latest >= k.Floor && (!k.Started || l.Latest <= k.Next)
+	return l.Latest >= k.Floor && (!k.Started || k.Exclusive || l.Latest <= k.Next)
 }
 
 // contradict reports whether no chain can have both looks, one after the other:
@@ -118,13 +158,16 @@ func compareAccount(x, y *eoa.Look) int {
 	return cmp.Or(cmp.Compare(x.Latest, y.Latest), balance)
 }
 
-// choose returns the best of several looks. The looks that agree with the
-// knowledge of the executor come first. Of these, more transactions and then a
-// higher balance win, even against a majority and at a lower height: an endpoint
-// on a wrong fork can lack transactions of the account, but it cannot invent
-// them, because it has no key. Of the rest, those that are up to date are better.
-// Otherwise the first look wins.
-func choose(k *eoa.Known, got []sighting) sighting {
+// choose returns the best of several looks. An endpoint whose head stands still
+// far below that of another one does not count, because it may be on a fork that
+// the chain has left. The looks that agree with the knowledge of the executor
+// come first. Of these, more transactions and then a higher balance win, even
+// against a majority and at a lower height: an endpoint on a wrong fork can lack
+// transactions of the account, but it cannot invent them, because it has no key.
+// Of the rest, those that are up to date are better. Otherwise the first look
+// wins.
+func choose(k *eoa.Known, got []sighting, stands func(sighting) bool) sighting {
+	got = slices.DeleteFunc(slices.Clone(got), stands)
 	keep := func(pred func(*eoa.Look) bool) {
 		some := slices.DeleteFunc(slices.Clone(got), func(s sighting) bool { return !pred(&s.look) })
 		if len(some) > 0 {
@@ -143,11 +186,17 @@ func choose(k *eoa.Known, got []sighting) sighting {
 	return got[0]
 }
 
-// settle makes the best endpoint the current one, and remembers which others
-// contradict it.
-func (j *Joined) settle(a common.Address, k *eoa.Known, best sighting, got []sighting) {
+// settle chooses the best look, makes its endpoint the current one, and
+// remembers which others contradict it.
+func (j *Joined) settle(a common.Address, k *eoa.Known, got []sighting) (best sighting) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	highest := slices.MaxFunc(got, func(x, y sighting) int { return cmp.Compare(x.look.Number, y.look.Number) })
+	moved := j.ends[highest.end].moved
+	best = choose(k, got, func(s sighting) bool {
+		before := j.ends[s.end].moved
+		return s.look.Number+maxLag < highest.look.Number && before.Before(moved) && time.Since(before) >= stillAfter
+	})
 	j.current, j.highest = best.end, best.look.Number
 	for _, s := range got {
 		e := &j.ends[s.end]
@@ -160,6 +209,7 @@ func (j *Joined) settle(a common.Address, k *eoa.Known, best sighting, got []sig
 			e.doubt = nil
 		}
 	}
+	return best
 }
 
 // describe returns what endpoints can contradict each other in.

@@ -10,12 +10,6 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// answer has the results of a send to one endpoint.
-type answer struct {
-	end  int // index of the endpoint
-	sent []eoa.Sent
-}
-
 // errNoAnswer is the failure of an endpoint that did not answer a send.
 var errNoAnswer = errors.New("ethchain: no answer to a send")
 
@@ -26,45 +20,84 @@ func (j *Joined) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 	if len(targets) == 0 {
 		targets = resting
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	answers := make(chan answer, len(targets))
-	for _, i := range targets {
-		go func() { answers <- answer{i, sendTo(ctx, j.ends[i].chain, raws)} }()
-	}
-	began := time.Now()
-	var grace <-chan time.Time
-	all := make([][]eoa.Sent, 0, len(targets))
-	for range targets {
-		select {
-		case a := <-answers:
-			j.note(a.end, failure(a.sent))
-			all = append(all, a.sent)
-			if grace == nil && !slices.ContainsFunc(a.sent, func(s eoa.Sent) bool { return s.Result != eoa.Accepted }) {
-				timer := time.NewTimer(max(time.Since(began), leastGrace))
-				defer timer.Stop()
-				grace = timer.C
-			}
-		case <-grace:
-			cancel() // the others end now, and count as failed
-			grace = nil
-			a := <-answers
-			j.note(a.end, failure(a.sent))
-			all = append(all, a.sent)
+	answers := gather(ctx, targets, false, leastGrace, func(ctx context.Context, i int) ([]eoa.Sent, error) {
+		return j.ends[i].chain.Send(ctx, raws), nil
+	}, func(sent []eoa.Sent) bool {
+		return !slices.ContainsFunc(sent, func(s eoa.Sent) bool { return s.Result != eoa.Accepted })
+	})
+	var trusted, others [][]eoa.Sent
+	for _, a := range answers {
+		if a.err != nil {
+			a.value = []eoa.Sent{{Text: a.err.Error()}}
+		}
+		if j.note(a.end, failure(a.value)); len(working) > 0 && slices.Contains(doubted, a.end) {
+			others = append(others, a.value)
+		} else {
+			trusted = append(trusted, a.value)
 		}
 	}
-	return merge(all, len(raws))
+	return mergeDoubted(merge(trusted, len(raws)), others)
 }
 
-// sendTo sends to one endpoint. A panic of its code is a failure: here it would
-// end the process.
-func sendTo(ctx context.Context, chain eoa.BlobChain, raws [][]byte) (sent []eoa.Sent) {
+// mergeDoubted adds the results of endpoints that contradict others. A
+// transaction that one of them accepts may be on a node. Their refusals say
+// nothing about the chain that the others are on.
+func mergeDoubted(out []eoa.Sent, doubted [][]eoa.Sent) []eoa.Sent {
+	for _, sent := range doubted {
+		for i := range min(len(out), len(sent)) {
+			if sent[i].Result == eoa.Accepted && out[i].Result != eoa.Accepted {
+				out[i] = sent[i]
+			}
+		}
+	}
+	return out
+}
+
+// answer is the answer of one endpoint to a call.
+type answer[T any] struct {
+	end   int // index of the endpoint
+	value T
+	err   error
+}
+
+// gather calls f for several endpoints at the same time, and returns the answers
+// in the order in which they arrive. Once an answer is good, the other endpoints
+// may take as long as that one did, and at least grace; so they may from the
+// beginning if late is set. Then their calls are cancelled. A panic of f is an
+// error, because here it would end the process.
+func gather[T any](ctx context.Context, ends []int, late bool, grace time.Duration, f func(context.Context, int) (T, error), good func(T) bool) []answer[T] {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan answer[T], len(ends))
+	for _, i := range ends {
+		go func() {
+			a := answer[T]{end: i}
+			defer func() { answers <- a }()
+			defer func() {
+				if value := recover(); value != nil {
+					a.err = fmt.Errorf("ethchain: panic of endpoint %d: %v", i, value)
+				}
+			}()
+			a.value, a.err = f(ctx, i)
+		}()
+	}
+	began := time.Now()
+	var limit *time.Timer
 	defer func() {
-		if value := recover(); value != nil {
-			sent = []eoa.Sent{{Text: fmt.Sprintf("ethchain: panic of Send: %v", value)}}
+		if limit != nil {
+			limit.Stop()
 		}
 	}()
-	return chain.Send(ctx, raws)
+	all := make([]answer[T], 0, len(ends))
+	for range ends {
+		if late && limit == nil {
+			limit = time.AfterFunc(max(time.Since(began), grace), cancel)
+		}
+		a := <-answers
+		late = late || a.err == nil && good(a.value)
+		all = append(all, a)
+	}
+	return all
 }
 
 // failure returns an error if an endpoint answered none of several sends.

@@ -30,9 +30,21 @@ type body struct {
 }
 
 // users finds the transactions with the nonces in question. It leaves out the
-// nonces about which the node cannot tell.
+// nonces about which the node cannot tell, and those that it has not used.
 func (c *Chain) users(ctx context.Context, out *eoa.Answers, a common.Address, nonces []eoa.UsedNonce) error {
+	if len(nonces) == 0 {
+		return nil
+	}
+	var count *hexutil.Uint64
+	if err := c.do(ctx, call(&count, "eth_getTransactionCount", a, "latest")); err != nil {
+		return err
+	}
 	for _, used := range nonces {
+		if count == nil || uint64(*count) <= used.Nonce {
+			// The node is behind, or on another chain than the one that said so.
+			// It would find no transaction with the nonce.
+			continue
+		}
 		after, upTo, err := c.narrow(ctx, a, used)
 		if err != nil {
 			return err

@@ -31,18 +31,18 @@ type place struct {
 const (
 	// page is the number of events that are read at once.
 	page = 100
-	// slow is how long Deliver waits for a post. An endpoint that takes longer
-	// goes on without it.
+	// slow is how long Deliver waits for an endpoint. One that needs longer for all
+	// its events goes on without it, because new events may come for the others.
 	slow = time.Second
 )
 
 // Deliver posts the account's unacknowledged events to their endpoints. Each
 // endpoint gets them in order and at its own pace, so that one which fails or
-// does not answer holds up no other. Deliver returns when the endpoints that work
-// have all events. Posts to the others go on in the background until ctx ends, and
-// later calls leave them alone meanwhile, so ctx must outlive the call. After an
-// event that an endpoint has not taken in Config.Tries posts, it gets one post for
-// each further event until it takes one.
+// does not answer holds up no other. Deliver returns when all endpoints have all
+// events, or after a second. Posts to those that fail or need longer go on in the
+// background until ctx ends, and later calls leave them alone meanwhile, so ctx
+// must outlive the call. After an event that an endpoint has not taken in
+// Config.Tries posts, it gets one post for each further event until it takes one.
 //
 // The store keeps an event until the last endpoint has it or DeadLetter has kept
 // it. After a restart, the events that the slowest endpoint lacks are posted
@@ -143,7 +143,10 @@ func (s *Sender) follow(ctx context.Context, store eoa.Store, a eoa.Account, st 
 	st.calls++ // the stream stays
 	s.mu.Unlock()
 	defer s.release(a, st)
-	err := s.catchUp(ctx, store, a, st, url, p, func() { once.Do(func() { settled <- nil }) })
+	late := func() { once.Do(func() { settled <- nil }) }
+	timer := time.AfterFunc(slow, late)
+	defer timer.Stop()
+	err := s.catchUp(ctx, store, a, st, url, p, late)
 	err = errors.Join(err, s.acknowledge(ctx, store, a, st))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,9 +200,7 @@ func (s *Sender) pass(ctx context.Context, url string, e eoa.Event, p *place, la
 		if p.down {
 			tries = 1
 		}
-		timer := time.AfterFunc(slow, late)
 		reason := s.deliver(ctx, endpoint, body, tries, late)
-		timer.Stop()
 		p.down = reason != nil // only this goroutine uses it
 		if err := s.keep(ctx, url, e, reason); err != nil {
 			return err

@@ -42,6 +42,8 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 	case r.URL.Host == "silent":
 		<-r.Context().Done()
 		return nil, r.Context().Err()
+	case r.URL.Host == "slow":
+		time.Sleep(900 * time.Millisecond)
 	case r.URL.Host == "failing":
 		status = http.StatusInternalServerError
 	}
@@ -138,6 +140,32 @@ func TestEachReceiverHasItsPlace(t *testing.T) {
 			got := w.seqs(w.took, host)
 			require.Equal(t, more, got[len(got)-3:])
 		}
+	})
+}
+
+// A receiver that is a bit slow has many events to take. A good one gets the
+// events that come meanwhile within seconds.
+func TestSlowReceiverDelaysNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 300
+		w, store := newWeb(), memstore.New()
+		s := w.sender(t, "slow", "good")
+		want := emit(t, store, 0, many)
+		for range 10 {
+			began := time.Now()
+			require.NoError(t, s.Deliver(t.Context(), store, account))
+			require.Less(t, time.Since(began), 3*time.Second)
+			require.Equal(t, want, w.seqs(w.took, "good"))
+			want = append(want, emit(t, store, uint64(len(want)), 1)...)
+		}
+		require.NoError(t, s.Deliver(t.Context(), store, account))
+		time.Sleep(many * 2 * time.Second)
+		require.Equal(t, want, w.seqs(w.took, "slow"))
+		require.Equal(t, want, w.seqs(w.took, "good"))
+		require.Empty(t, w.dead)
+		pending, err := store.Events(t.Context(), account, 0, 1)
+		require.NoError(t, err)
+		require.Empty(t, pending)
 	})
 }
 

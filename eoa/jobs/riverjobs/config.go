@@ -1,15 +1,9 @@
 package riverjobs
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"github.com/riverqueue/river/rivermigrate"
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/jobs"
@@ -21,8 +15,9 @@ type Config struct {
 	// also uses Jobs.Executor.Log.
 	Jobs jobs.Config
 	// Schema is the PostgreSQL schema of River's tables. Do not share it:
-	// River's maintenance deletes jobs that it does not know. The default is
-	// "jamq".
+	// River's maintenance deletes jobs that it does not know. It has 1 to 46
+	// letters, digits and underscores, and does not begin with a digit. The
+	// default is "jamq".
 	Schema string
 	// Workers is the maximum number of accounts that a process works on at
 	// once; 1 to 10,000. Each needs a connection for a moment when its run
@@ -75,9 +70,10 @@ func DefaultConfig() Config {
 // wraps eoa.ErrInvalidConfig.
 func (c *Config) Validate() error {
 	const maxWorkers = 10_000
+	if err := checkSchema(c.Schema); err != nil {
+		return err
+	}
 	switch {
-	case c.Schema == "":
-		return fmt.Errorf("%w: Schema is empty", eoa.ErrInvalidConfig)
 	case c.Workers < 1 || c.Workers > maxWorkers:
 		return fmt.Errorf("%w: Workers is %d, want 1 to %d", eoa.ErrInvalidConfig, c.Workers, maxWorkers)
 	case c.Poll < time.Millisecond || c.Sweep <= 0:
@@ -93,30 +89,4 @@ func (c *Config) log() *slog.Logger {
 		return c.Jobs.Executor.Log
 	}
 	return slog.New(slog.DiscardHandler)
-}
-
-// Migrate creates the schema and River's tables in it, or updates them. It may
-// be called repeatedly, by several processes at the same time, and while engines
-// run. It makes one connection beside those of the pool, for a lock.
-func Migrate(ctx context.Context, pool *pgxpool.Pool, schema string) error {
-	lock, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
-	if err != nil {
-		return fmt.Errorf("riverjobs: %w", err)
-	}
-	// The end of the connection releases the lock.
-	defer func() { _ = lock.Close(context.WithoutCancel(ctx)) }()
-	if _, err := lock.Exec(ctx, "SELECT pg_advisory_lock(hashtextextended($1, 0))", "riverjobs "+schema); err != nil {
-		return fmt.Errorf("riverjobs: schema %q: %w", schema, err)
-	}
-	if _, err := pool.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+pgx.Identifier{schema}.Sanitize()); err != nil {
-		return fmt.Errorf("riverjobs: schema %q: %w", schema, err)
-	}
-	m, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Schema: schema, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return fmt.Errorf("riverjobs: %w", err)
-	}
-	if _, err := m.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
-		return fmt.Errorf("riverjobs: schema %q: %w", schema, err)
-	}
-	return nil
 }
