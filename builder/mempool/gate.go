@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// gate keeps additions out while a block is undone or a checkpoint is made. Between the state
-// before the block and the return of its transactions, an addition could otherwise take the nonce
-// of one of them.
+// gate keeps additions out while a block is undone. Between the state before the block and
+// the return of its transactions, an addition could otherwise take the nonce of one of them.
 type gate struct {
 	// entrance has a weight of one for an addition that enters, and all of it is taken while
 	// the gate is closed. inside has a weight of one for an addition that has entered.
@@ -44,7 +43,7 @@ func (g *gate) close(log *slog.Logger) (open func()) {
 	if err := g.inside.Acquire(ctx, math.MaxInt32); err == nil {
 		g.inside.Release(math.MaxInt32)
 	} else {
-		log.Error("an addition to the pool does not end; a checkpoint or an undone block does not wait for it")
+		log.Error("an addition to the pool does not end; the undone block returns without it")
 	}
 	return func() { g.entrance.Release(math.MaxInt32) }
 }

@@ -211,10 +211,8 @@ func Owns(record []byte) bool {
 }
 
 // Records returns the content of the pool for a checkpoint. It may be called after
-// Recovered. It waits for additions that have begun, because the log may still refuse
-// their records, and the checkpoint must not have what was taken back.
+// Recovered.
 func (p *Pool) Records() [][]byte {
-	defer p.gate.close(p.log)()
 	return append(framed(p.Pool.Records()), returned(p.history.count))
 }
 
