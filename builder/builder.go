@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/drive"
 	"github.com/jamq/jamq/submit"
 )
 
@@ -30,8 +31,9 @@ var (
 	ErrOtherRollup = errors.New("builder: the log of another rollup")
 	// ErrInvalidConfig is wrapped by the error of a configuration that cannot be used.
 	ErrInvalidConfig = errors.New("builder: invalid configuration")
-	// ErrStopped is wrapped by the error of an operation or a record after Run has returned.
-	ErrStopped = errors.New("builder: it has stopped")
+	// ErrStopped is wrapped by the error of a call for which Run must run, before Run was
+	// called and after it has returned. An operation is accepted also before Run.
+	ErrStopped = drive.ErrStopped
 	// ErrFollow is wrapped if Network.Follow ends without an error.
 	ErrFollow = errors.New("builder: Follow has ended")
 	// ErrHangs is wrapped by the error of a call of Payload or Pack that has not returned
@@ -46,7 +48,6 @@ type Config[B any] struct {
 	// Runner configures the queue, the window of submission and the time limits. Its
 	// Observe sees all effects of the queue, with a Block[B] in place of the bundle. It must
 	// return quickly, must not call the builder except for Heads and Block, and may be nil.
-	// Told must be nil, because a builder learns the states of packages from JAM blocks only.
 	// Queue.FirstNumber is the number of the first block of an empty log, at least 1: a
 	// rollup whose log was lost or has an old format goes on after its last block.
 	Runner submit.Config

@@ -15,7 +15,6 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/simnet"
-	"github.com/jamq/jamq/bundlequeue/told"
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/words"
@@ -248,10 +247,6 @@ func TestConfig(t *testing.T) {
 		"CheckpointEvery": func(c *builder.Config[words.Body]) { c.CheckpointEvery = 0 },
 		"Retry":           func(c *builder.Config[words.Body]) { c.Retry = 0 },
 		"Runner":          func(c *builder.Config[words.Body]) { c.Runner.HoldTimeout = 0 },
-		"Runner.Told": func(c *builder.Config[words.Body]) {
-			clock := told.DefaultConfig(jamq.Tiny())
-			c.Runner.Told = &clock
-		},
 	} {
 		cfg := good
 		change(&cfg)

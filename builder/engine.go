@@ -14,6 +14,7 @@ import (
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/canonical"
+	"github.com/jamq/jamq/internal/drive"
 	"github.com/jamq/jamq/submit"
 )
 
@@ -30,8 +31,6 @@ func (s *settings) validate() error {
 	switch err := s.Runner.Validate(); {
 	case err != nil:
 		return fmt.Errorf("%w: Runner: %w", ErrInvalidConfig, err)
-	case s.Runner.Told != nil:
-		return fmt.Errorf("%w: Runner.Told is set, want nil: a builder learns from JAM blocks only", ErrInvalidConfig)
 	case s.CheckpointEvery <= 0:
 		return fmt.Errorf("%w: CheckpointEvery is %d, want positive", ErrInvalidConfig, s.CheckpointEvery)
 	case s.Runner.Queue.FirstNumber == 0:
@@ -52,7 +51,7 @@ type engine struct {
 	calls   *calls
 	records records
 	chain   chain
-	runner  *submit.Runner
+	runner  *drive.Runner
 	found   submit.Recovery
 	// proposed is the last block that the worker has given to the queue.
 	proposed atomic.Pointer[block]
@@ -200,26 +199,26 @@ func (e *engine) block(number uint64) (block, bool) {
 	return block{}, false
 }
 
-// Stats returns a summary of the queue. The error wraps submit.ErrStopped.
+// Stats returns a summary of the queue. The error wraps ErrStopped.
 func (e *engine) Stats(ctx context.Context) (bundlequeue.Stats, error) {
 	return e.runner.Stats(ctx)
 }
 
 // Info describes the bundle of a block, if it is in the queue. The error wraps
-// submit.ErrStopped.
+// ErrStopped.
 func (e *engine) Info(ctx context.Context, number uint64) (info bundlequeue.Info, found bool, err error) {
 	return e.runner.Info(ctx, number)
 }
 
 // GiveUp orders that no more packages are built for a block that is not final. If none
 // of its packages is accumulated, it is undone with all later blocks, and their
-// operations wait again. The error wraps bundlequeue.ErrWrongNumber or submit.ErrStopped.
+// operations wait again. The error wraps bundlequeue.ErrWrongNumber or ErrStopped.
 func (e *engine) GiveUp(ctx context.Context, number uint64, reason string) error {
 	return e.runner.Step(ctx, bundlequeue.GiveUp{Number: number, Reason: reason})
 }
 
 // Resume lets the builder build and send again after a fatal error: see submit.Fatal.
-// The error wraps submit.ErrStopped.
+// The error wraps ErrStopped.
 func (e *engine) Resume(ctx context.Context) error { return e.runner.Resume(ctx) }
 
 // wake makes the worker look for work.

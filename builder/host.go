@@ -235,11 +235,21 @@ func (JSON[B]) Decode(raw []byte) (body B, err error) {
 
 // Log stores the records of a builder, in order. Package submit/journal has one in
 // memory and one in a file, and pebble/pebblejournal one on Pebble, which is the
-// usual choice. builder/logtest tests others. An append is atomic and durable: see
-// submit.Journal. Records are any bytes, in any length up to journal.MaxRecord. If a log
-// refuses shorter ones, it returns an error that wraps journal.ErrTooLarge, and changes
-// nothing; a block whose record it refuses ends Run.
-type Log = submit.Journal
+// usual choice. builder/logtest tests others. Records are any bytes, in any length up
+// to journal.MaxRecord. If a log refuses shorter ones, it returns an error that wraps
+// journal.ErrTooLarge, and changes nothing; a block whose record it refuses ends Run.
+type Log interface {
+	// Append adds records. If the process crashes during the call, either all
+	// records survive or none. After Append has returned nil, all survive.
+	Append(records ...[]byte) error
+	// Replace replaces all records of the log with the given ones. A crash
+	// leaves either all old records or all new ones. A call that is refused because of
+	// the size of a record changes nothing.
+	Replace(records ...[]byte) error
+	// Replay calls f with each record in order. A record is only valid during
+	// its call. If f returns an error, Replay stops and returns it.
+	Replay(f func(record []byte) error) error
+}
 
 // anchorOf converts the request of the queue.
 func anchorOf(r *bundlequeue.Build) Anchor {

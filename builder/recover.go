@@ -8,6 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/drive"
 	"github.com/jamq/jamq/submit"
 )
 
@@ -119,8 +120,8 @@ func (e *engine) openRunner(root jamq.Block, first uint64, log *queueLog) (err e
 			e.log.Error("builder: Config.Runner.Observe failed", "err", err)
 		}
 	}
-	durable := submit.Durability{Journal: log, SnapshotEvery: -1, Follow: e.follow}
-	e.runner, err = submit.OpenRunner(cfg, root, durable, sender{e}, sender{e})
+	durable := drive.Durability{Journal: log, SnapshotEvery: -1, Follow: e.follow}
+	e.runner, err = drive.OpenRunner(cfg, root, durable, sender{e}, sender{e})
 	return err
 }
 
@@ -148,12 +149,12 @@ func (e *engine) leaveChain(ctx context.Context) error {
 	return nil
 }
 
-// Append implements submit.Journal.
+// Append implements drive.Journal.
 func (l *queueLog) Append(records ...[]byte) error {
 	return l.records.append(framed(recordQueue, records)...)
 }
 
-// Replace implements submit.Journal. The runner calls it to begin a queue and after
+// Replace implements drive.Journal. The runner calls it to begin a queue and after
 // a recovery. In the latter case the records before stay until the next checkpoint: they
 // lead to the same state, and those of the rollup are needed.
 func (l *queueLog) Replace(records ...[]byte) error {
@@ -165,7 +166,7 @@ func (l *queueLog) Replace(records ...[]byte) error {
 	return l.engine.records.end(all)
 }
 
-// Replay implements submit.Journal. It reads the whole log once: the records of the
+// Replay implements drive.Journal. It reads the whole log once: the records of the
 // queue go to the runner, which calls follow, and the others to the rollup.
 func (l *queueLog) Replay(step func(record []byte) error) error {
 	if l.start == nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/internal/drive"
 	"github.com/jamq/jamq/submit/journal"
 )
 
@@ -249,7 +249,7 @@ func (e *engine) work(ctx context.Context) error {
 
 // isOver reports whether an error means that the runner has stopped.
 func isOver(err error) bool {
-	return errors.Is(err, submit.ErrJournal) || errors.Is(err, submit.ErrStopped)
+	return errors.Is(err, drive.ErrJournal) || errors.Is(err, drive.ErrStopped)
 }
 
 // workOnce does the next thing, and reports whether there may be another one. An error
@@ -334,8 +334,8 @@ func (e *engine) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 // log by then.
 type sender struct{ *engine }
 
-// Build implements submit.Builder.
-func (s sender) Build(ctx context.Context, r bundlequeue.Build) (built submit.Package, err error) {
+// Build implements drive.Builder.
+func (s sender) Build(ctx context.Context, r bundlequeue.Build) (built drive.Package, err error) {
 	header, err := readBlock(r.Bundle)
 	if err != nil {
 		return built, err
@@ -353,7 +353,7 @@ func (s sender) Build(ctx context.Context, r bundlequeue.Build) (built submit.Pa
 		return built, err
 	}
 	err = checkSize("the package of block", r.Number, len(pkg.Data))
-	return submit.Package{Hash: pkg.Hash, Context: pkg.Context, Bundle: appendPackage(nil, &pkg)}, err
+	return drive.Package{Hash: pkg.Hash, Context: pkg.Context, Bundle: appendPackage(nil, &pkg)}, err
 }
 
 // awaitApplied waits until the rollup has applied a block, so that no package leaves
@@ -375,7 +375,7 @@ func (s sender) awaitApplied(ctx context.Context, header *block) (block, error) 
 	}
 }
 
-// Submit implements submit.Submitter.
+// Submit implements drive.Submitter.
 func (s sender) Submit(ctx context.Context, r bundlequeue.Send) error {
 	pkg, err := readPackage(r.Bundle)
 	if err != nil {

@@ -26,7 +26,7 @@ const (
 	// Fatal means that retries cannot help until an operator acts, for example
 	// because the core does not exist or the node does not support the method.
 	// The runner stops building and sending: see Health.Paused and
-	// [Runner.Resume].
+	// builder.Builder.Resume.
 	Fatal
 )
 

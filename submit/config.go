@@ -1,50 +1,13 @@
 package submit
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/bundlequeue/told"
 )
-
-// Builder makes packages. Its methods are called from several goroutines
-// concurrently.
-type Builder interface {
-	// Build makes a package for request, anchored as request requires. The
-	// Builder can ignore request.Ticket.
-	//
-	// If Build returns an error, the queue requests the build again after a
-	// back-off, without limit. An error of class [Fatal] pauses the runner. ctx
-	// ends after Config.BuildTimeout, or when the runner stops.
-	Build(ctx context.Context, request bundlequeue.Build) (Package, error)
-}
-
-// Package is the result of [Builder.Build].
-type Package struct {
-	// Hash is the hash of the package's bytes.
-	Hash jamq.PackageHash
-	// Context is the refine context that the bytes contain.
-	Context jamq.RefineContext
-	// Bundle is passed to the Submitter. It holds the package's bytes.
-	Bundle []byte
-}
-
-// Submitter sends packages. Its methods are called from several goroutines
-// concurrently.
-type Submitter interface {
-	// Submit sends a package to a guarantor of request.Core. It should choose
-	// another guarantor for each request.Attempt.
-	//
-	// If Submit returns an error, the runner sends the same bytes again after a
-	// back-off, unless the class of the error requires otherwise: see
-	// [WithClass]. ctx ends after Config.SubmitTimeout, or when the runner
-	// stops.
-	Submit(ctx context.Context, request bundlequeue.Send) error
-}
 
 // Observation is an effect of the queue. It is reported after the step that
 // caused it.
@@ -60,15 +23,11 @@ type Observation struct {
 	Replayed bool
 }
 
-// Config is the configuration of a runner. Start from [DefaultConfig].
+// Config is the configuration of the part of a builder that drives the queue. Start
+// from [DefaultConfig].
 type Config struct {
 	// Queue configures the queue.
 	Queue bundlequeue.Config
-	// Told makes the queue learn the state of packages from the host instead of
-	// from imported blocks. The host then feeds bundlequeue.Told events with
-	// [Runner.Step]. See package bundlequeue/told for the risk. Nil, the
-	// default, means imported blocks.
-	Told *told.Config
 	// Window is the part of each slot in which packages are sent.
 	Window Window
 	// BuildTimeout limits one call of the builder. It must be positive. The
@@ -78,23 +37,20 @@ type Config struct {
 	// SubmitTimeout limits one call of the submitter. It must be positive. The
 	// default is one slot.
 	SubmitTimeout time.Duration
-	// HoldTimeout is the longest time that a runner waits for newer blocks
-	// after a recovery, before it builds and sends: see [OpenRunner]. It must
-	// be positive. The default is five slots.
+	// HoldTimeout is the longest time that a builder waits for newer blocks after
+	// a recovery, before it builds and sends. It must first learn what happened on
+	// the chain. The wait ends earlier with a best block that is at most three slots
+	// old, or with builder.Builder.Resume. It must be positive. The default is 5
+	// slots.
 	HoldTimeout time.Duration
 	// DelayAlarm is how long the first bundle without a submitted package may
 	// wait before Health.Delayed is true. It must be positive. The default is
 	// 20 slots. Each lost package delays a bundle by about H slots.
 	DelayAlarm time.Duration
 	// Observe is called with every effect, in order, after the queue has
-	// processed the event and, if there is a journal, recorded it. It runs on
-	// the runner's goroutine: it must return quickly, and it must not wait for
-	// a call of the runner.
-	//
-	// The queue forgets a failed bundle in the step that fails it. A host that
-	// must not lose transactions therefore stores them before Observe returns. If
-	// Observe is nil, the default, failed bundles are only logged, and
-	// [OpenRunner] returns ErrInvalidConfig.
+	// processed the event and the step is in the log. It runs on the goroutine of
+	// the queue: it must return quickly, and it must not wait for a call of the
+	// builder. Nil, the default, means no call.
 	Observe func(Observation)
 	// CheckInvariants makes the runner check the queue after each step. If the
 	// check fails, the runner stops with bundlequeue.ErrInvariant before it
@@ -132,16 +88,10 @@ func DefaultConfig(spec jamq.ChainSpec) Config {
 }
 
 // Validate returns an error that names the first field out of range. The error
-// wraps [ErrInvalidConfig] and, for Queue and Told, the error of their
-// packages.
+// wraps [ErrInvalidConfig] and, for Queue, bundlequeue.ErrInvalidConfig.
 func (c *Config) Validate() error {
 	if err := c.Queue.Validate(); err != nil {
 		return fmt.Errorf("%w: Queue: %w", ErrInvalidConfig, err)
-	}
-	if c.Told != nil {
-		if err := c.Told.Validate(&c.Queue.Spec); err != nil {
-			return fmt.Errorf("%w: Told: %w", ErrInvalidConfig, err)
-		}
 	}
 	if err := c.Window.Validate(); err != nil {
 		return err

@@ -7,9 +7,9 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// ChainFeed delivers a JAM chain to a runner. Packages submit/jip2 and
+// ChainFeed delivers a JAM chain to a builder. Packages submit/jip2 and
 // submit/jamnps implement it. A host that imports blocks itself can call the
-// runner directly instead.
+// builder directly instead.
 type ChainFeed interface {
 	// Follow delivers blocks and finality to a sink until ctx ends. It then
 	// returns ctx's error. It returns another error if it cannot continue: a
@@ -49,7 +49,7 @@ type FeedHealth struct {
 	Nodes, Wanted int
 }
 
-// ChainSink receives the blocks of a feed. [Runner] implements it.
+// ChainSink receives the blocks of a feed. A builder.Builder is one.
 type ChainSink interface {
 	// Import receives a block and the head of the best chain after it. The head
 	// has been imported already, or is the block itself. An error that wraps
@@ -60,5 +60,3 @@ type ChainSink interface {
 	// Finalize receives the hash of an imported block that has become final.
 	Finalize(ctx context.Context, hash jamq.HeaderHash) error
 }
-
-var _ ChainSink = (*Runner)(nil)

@@ -1,11 +1,5 @@
 package submit
 
-import (
-	"time"
-
-	"github.com/jamq/jamq/bundlequeue"
-)
-
 // Metrics holds the functions that receive counts and durations. The runner
 // calls them without holding a lock, from several goroutines concurrently. Nil
 // functions are not called. Levels, such as the number of bundles, are in
@@ -42,39 +36,11 @@ const (
 type Histogram string
 
 const (
-	// BuildSeconds is the duration of a call of [Builder.Build].
+	// BuildSeconds is the duration of a call of Network.Pack and Rollup.Payload.
 	BuildSeconds Histogram = "build_seconds"
-	// SendSeconds is the duration of a call of [Submitter.Submit].
+	// SendSeconds is the duration of a call of Network.Send.
 	SendSeconds Histogram = "send_seconds"
 	// StepSeconds is the duration of a step of the queue, including the write
 	// to the journal.
 	StepSeconds Histogram = "step_seconds"
 )
-
-func (m *Metrics) count(counter Counter, label string) {
-	if m.Count != nil {
-		m.Count(counter, label)
-	}
-}
-
-func (m *Metrics) observe(histogram Histogram, took time.Duration) {
-	if m.Observe != nil {
-		m.Observe(histogram, took.Seconds())
-	}
-}
-
-func effectName(e bundlequeue.Effect) string {
-	switch e.(type) {
-	case bundlequeue.Build:
-		return "build"
-	case bundlequeue.Send:
-		return "send"
-	case bundlequeue.Changed:
-		return "changed"
-	case bundlequeue.Died:
-		return "died"
-	case bundlequeue.Failed:
-		return "failed"
-	}
-	return "resurrected"
-}

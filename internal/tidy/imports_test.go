@@ -22,7 +22,7 @@ var mayImport = map[string][]string{
 	"anchor/chainview": {"", "anchor"},
 	"canonical":        {""},
 	"canonical/proof":  {"", "canonical/statetrie", "submit/codec"}, // the outputs in C(16)
-	"canonical/proof/jip2proof": {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told", "canonical/proof", "canonical/statetrie",
+	"canonical/proof/jip2proof": {"", "anchor", "anchor/chainview", "bundlequeue", "canonical/proof", "canonical/statetrie",
 		"submit", "submit/codec", "submit/jip2"},
 	"canonical/statetrie": {""},
 	"bundlequeue":         {"", "anchor", "anchor/chainview"},
@@ -30,19 +30,19 @@ var mayImport = map[string][]string{
 	"statedb":             {"statedb/ubt"},
 	"statedb/ubt":         {},
 	"txpool":              {},
-	"builder":             {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told", "canonical", "submit", "submit/journal"},
-	"builder/buildertest": {"", "anchor", "anchor/chainview", "builder", "builder/simnet", "bundlequeue", "bundlequeue/told", "canonical", "canonical/proof", "canonical/statetrie", "jamtest",
+	"builder":             {"internal/drive", "", "anchor", "anchor/chainview", "bundlequeue", "canonical", "submit", "submit/journal"},
+	"builder/buildertest": {"internal/drive", "", "anchor", "anchor/chainview", "builder", "builder/simnet", "bundlequeue", "canonical", "canonical/proof", "canonical/statetrie", "jamtest",
 		"submit", "submit/codec", "submit/journal"},
-	"builder/simnet": {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "bundlequeue/told", "canonical", "canonical/proof", "canonical/statetrie", "jamtest",
+	"builder/simnet": {"internal/drive", "", "anchor", "anchor/chainview", "builder", "bundlequeue", "canonical", "canonical/proof", "canonical/statetrie", "jamtest",
 		"submit", "submit/journal", "submit/codec"},
-	"builder/jip2net":  {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "bundlequeue/told", "canonical", "submit", "submit/journal", "submit/codec", "submit/jip2"},
+	"builder/jip2net":  {"internal/drive", "", "anchor", "anchor/chainview", "builder", "bundlequeue", "canonical", "submit", "submit/journal", "submit/codec", "submit/jip2"},
 	"builder/logtest":  {"submit/journal"},
 	"builder/mempool":  {"txpool"},
 	"bundlequeue/told": {"", "anchor", "anchor/chainview", "bundlequeue"},
-	"submit":           {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told"},
+	"submit":           {"", "anchor", "anchor/chainview", "bundlequeue"},
 	"submit/codec":     {""},
 	"submit/journal":   {},
-	"submit/jip2":      {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told", "submit"},
+	"submit/jip2":      {"", "anchor", "anchor/chainview", "bundlequeue", "submit"},
 	"eoa":              {"internal/wire"},
 	"eoa/kvstore":      {"eoa"},
 	"eoa/memstore":     {"eoa", "eoa/kvstore"},
@@ -58,14 +58,15 @@ var mayImport = map[string][]string{
 
 	// Shared by several packages; of no use outside.
 	"internal/headers":    {""},
-	"internal/feed":       {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told", "submit"},
+	"internal/drive":      {"", "anchor", "anchor/chainview", "bundlequeue", "submit"},
+	"internal/feed":       {"", "anchor", "anchor/chainview", "bundlequeue", "submit"},
 	"internal/minheap":    {},
 	"internal/smallorder": {},
 	"internal/mutation":   {},
 	"internal/repeat":     {},
 	"internal/tidy":       {},
 	"internal/wait":       {},
-	"internal/words":      {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "bundlequeue/told", "canonical", "submit", "submit/journal"},
+	"internal/words":      {"internal/drive", "", "anchor", "anchor/chainview", "builder", "bundlequeue", "canonical", "submit", "submit/journal"},
 	"internal/bubble":     {""},
 	"internal/wire":       {},
 
@@ -79,7 +80,7 @@ var mayImport = map[string][]string{
 	"pebble/pebblestate":       {"pebble/pebbledb", "statedb", "statedb/ubt"},
 	"statedb/evm":              {"statedb", "statedb/ubt"},
 	// submit/jamnps verifies the state that peers send.
-	"submit/jamnps": {"", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told", "canonical/statetrie", "submit", "submit/codec"},
+	"submit/jamnps": {"", "anchor", "anchor/chainview", "bundlequeue", "canonical/statetrie", "submit", "submit/codec"},
 }
 
 // apart are modules outside the workspace, which may import anything.

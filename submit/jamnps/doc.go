@@ -6,16 +6,14 @@
 //	client, err := jamnps.Open(jamnps.DefaultConfig(key, genesis, codec, peers))
 //	defer client.Close()
 //	feed, err := jamnps.OpenFeed(ctx, client, jamnps.FeedConfig{})
-//	runner, err := submit.NewRunner(submit.DefaultConfig(spec), feed.Root(), builder, submitter)
-//	err = runner.Start(ctx)
-//	err = feed.Follow(ctx, runner) // blocks until ctx ends
+//	err = feed.Follow(ctx, sink) // delivers blocks until ctx ends; a builder is a sink
 //
 // For a network with a chain specification file (JIP-4), one line does it:
 //
 //	client, err := jamnps.OpenChain(file, jamnps.KeyFromSeed(seed), codec.V072)
 //
-// The builder calls [Feed.Context] for a refine context. The submitter calls
-// [Client.SubmitPackage] or [Client.SubmitBundle] with the number of the
+// A builder.Network calls [Feed.Context] for the refine context of a package. It
+// sends with [Client.SubmitPackage] or [Client.SubmitBundle] and the number of the
 // attempt, so that each attempt goes to another guarantor.
 //
 // # Connections

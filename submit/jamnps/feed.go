@@ -189,8 +189,8 @@ func (f *Feed) handshake() handshake {
 	return h
 }
 
-// Root returns the block after which delivery begins. Pass it to
-// submit.NewRunner.
+// Root returns the block after which delivery begins: that with which the queue
+// of the sink begins.
 func (f *Feed) Root() jamq.Block { return f.cfg.Root }
 
 // Heads returns the best and the finalized block among those delivered. The

@@ -13,6 +13,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/internal/bubble"
+	"github.com/jamq/jamq/internal/drive"
 	"github.com/jamq/jamq/submit"
 )
 
@@ -39,13 +40,13 @@ type builder struct {
 	again []parcel
 }
 
-func (b *builder) Build(ctx context.Context, r bundlequeue.Build) (submit.Package, error) {
+func (b *builder) Build(ctx context.Context, r bundlequeue.Build) (drive.Package, error) {
 	refine, err := b.feed.Context(ctx, r.Anchor.Hash, r.Prerequisites)
 	if err != nil {
-		return submit.Package{}, err
+		return drive.Package{}, err
 	}
 	raw, hash := encodePackage(b.t, b.w, refine, unpack(r.Bundle).name, 0)
-	return submit.Package{Hash: hash, Context: refine, Bundle: pack(parcel{unpack(r.Bundle).name, raw})}, nil
+	return drive.Package{Hash: hash, Context: refine, Bundle: pack(parcel{unpack(r.Bundle).name, raw})}, nil
 }
 
 func (b *builder) Submit(ctx context.Context, r bundlequeue.Send) error {
@@ -61,7 +62,7 @@ func (b *builder) observe(o submit.Observation) {
 }
 
 // enqueue fills the queue with the bundles that it gave up, and then with those that wait.
-func (b *builder) enqueue(ctx context.Context, runner *submit.Runner, waiting []parcel) []parcel {
+func (b *builder) enqueue(ctx context.Context, runner *drive.Runner, waiting []parcel) []parcel {
 	b.mu.Lock()
 	waiting, b.again = append(b.again, waiting...), nil
 	b.mu.Unlock()
@@ -94,7 +95,7 @@ func playNetwork(t *testing.T) {
 	b := &builder{t: t, w: w, feed: feed}
 	cfg := submit.DefaultConfig(jamq.Tiny())
 	cfg.Observe = b.observe
-	runner, err := submit.NewRunner(cfg, feed.Root(), b, b)
+	runner, err := drive.NewRunner(cfg, feed.Root(), b, b)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	require.NoError(t, runner.Start(ctx))

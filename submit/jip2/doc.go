@@ -4,13 +4,12 @@
 //	client, err := jip2.Open(jip2.DefaultConfig("ws://127.0.0.1:19800"))
 //	defer client.Close()
 //	feed, err := jip2.OpenFeed(ctx, client, jip2.FeedConfig{Service: service})
-//	cfg := submit.DefaultConfig(feed.Spec())
-//	runner, err := submit.NewRunner(cfg, feed.Root(), builder, submitter)
-//	err = runner.Start(ctx)
-//	err = feed.Follow(ctx, runner) // blocks until ctx ends
+//	err = feed.Follow(ctx, sink)                      // delivers blocks until ctx ends
+//	refine, err := feed.Context(ctx, anchor, needs)   // for a package
+//	err = feed.Submit(ctx, jip2.Submission{…})        // sends it
 //
-// The builder calls [Feed.Context] for a refine context, and the submitter
-// calls [Feed.Submit].
+// Most hosts use package builder/jip2net, which makes a builder.Network of a client
+// and a feed.
 //
 // # The client
 //

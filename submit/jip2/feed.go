@@ -199,8 +199,8 @@ func (f *Feed) fetchAncestors(ctx context.Context) error {
 // Spec returns the constants of the chain.
 func (f *Feed) Spec() jamq.ChainSpec { return f.spec }
 
-// Root returns the block after which delivery begins. Pass it to
-// submit.NewRunner.
+// Root returns the block after which delivery begins: that with which the queue
+// of the sink begins.
 func (f *Feed) Root() jamq.Block { return f.cfg.Root }
 
 // Heads returns the best and the finalized block among those delivered.

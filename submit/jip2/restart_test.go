@@ -14,6 +14,7 @@ import (
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/internal/bubble"
+	"github.com/jamq/jamq/internal/drive"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/codec"
 	"github.com/jamq/jamq/submit/journal"
@@ -46,7 +47,7 @@ func unpack(b []byte) parcel {
 // continues after the queue's last block.
 type durable struct {
 	*builder
-	runner *submit.Runner
+	runner *drive.Runner
 	end    func()
 }
 
@@ -62,7 +63,7 @@ func startDurable(t *testing.T, p *process, disk *journal.Memory, root jamq.Bloc
 	require.NoError(t, err)
 	cfg := submit.DefaultConfig(spec)
 	cfg.Observe = d.observe
-	d.runner, err = submit.OpenRunner(cfg, root, submit.Durability{Journal: disk, SnapshotEvery: 50}, d, d)
+	d.runner, err = drive.OpenRunner(cfg, root, drive.Durability{Journal: disk, SnapshotEvery: 50}, d, d)
 	require.NoError(t, err)
 	found := d.runner.Recovered()
 	from := FeedConfig{Service: marks, Root: jamq.Block{Hash: found.Finalized.Hash, Slot: found.Finalized.Slot}, Best: found.Best.Hash}

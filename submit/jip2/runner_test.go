@@ -14,6 +14,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/internal/bubble"
+	"github.com/jamq/jamq/internal/drive"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
 	"github.com/jamq/jamq/submit"
@@ -37,18 +38,18 @@ type builder struct {
 	again []parcel
 }
 
-func (b *builder) Build(ctx context.Context, r bundlequeue.Build) (submit.Package, error) {
+func (b *builder) Build(ctx context.Context, r bundlequeue.Build) (drive.Package, error) {
 	refine, err := b.feed.Context(ctx, r.Anchor.Hash, r.Prerequisites)
 	if err != nil {
-		return submit.Package{}, err
+		return drive.Package{}, err
 	}
 	p := codec.WorkPackage{Context: refine, Items: []codec.WorkItem{{Service: 9, Payload: []byte(unpack(r.Bundle).name)}}}
 	raw, err := b.codec.Encode(&p)
 	if err != nil {
-		return submit.Package{}, err
+		return drive.Package{}, err
 	}
 	hash, err := b.codec.PackageHash(&p)
-	return submit.Package{Hash: hash, Context: refine, Bundle: pack(parcel{unpack(r.Bundle).name, raw, refine})}, err
+	return drive.Package{Hash: hash, Context: refine, Bundle: pack(parcel{unpack(r.Bundle).name, raw, refine})}, err
 }
 
 func (b *builder) Submit(ctx context.Context, r bundlequeue.Send) error {
@@ -65,7 +66,7 @@ func (b *builder) observe(o submit.Observation) {
 }
 
 // enqueue keeps the queue full until all bundles are in it, and those that came back as well.
-func (b *builder) enqueue(ctx context.Context, runner *submit.Runner, waiting []parcel) []parcel {
+func (b *builder) enqueue(ctx context.Context, runner *drive.Runner, waiting []parcel) []parcel {
 	b.mu.Lock()
 	waiting, b.again = append(b.again, waiting...), nil
 	b.mu.Unlock()
@@ -145,7 +146,7 @@ func (p *process) verdict() jamtest.Verdict {
 }
 
 // startBuilder starts a runner that has nothing but the node's RPC.
-func startBuilder(t *testing.T, p *process) (*builder, *submit.Runner) {
+func startBuilder(t *testing.T, p *process) (*builder, *drive.Runner) {
 	t.Helper()
 	feed, err := OpenFeed(t.Context(), p.client(nil), FeedConfig{Service: marks})
 	require.NoError(t, err)
@@ -154,7 +155,7 @@ func startBuilder(t *testing.T, p *process) (*builder, *submit.Runner) {
 	require.NoError(t, err)
 	cfg := submit.DefaultConfig(feed.Spec())
 	cfg.Observe = b.observe
-	runner, err := submit.NewRunner(cfg, feed.Root(), b, b)
+	runner, err := drive.NewRunner(cfg, feed.Root(), b, b)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	require.NoError(t, runner.Start(ctx))

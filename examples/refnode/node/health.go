@@ -43,13 +43,13 @@ func (n *Node) Levels(ctx context.Context) (Levels, error) {
 }
 
 // Alive returns an error if the node has stopped working and must be started
-// again. The error wraps ErrDisk, ledger.ErrDamaged or submit.ErrStopped.
+// again. The error wraps ErrDisk, ledger.ErrDamaged or builder.ErrStopped.
 func (n *Node) Alive() error {
 	if err := cmp.Or(n.store.Err(), n.Damage()); err != nil {
 		return err
 	}
 	if h := n.builder.Health(); !h.Running {
-		return errors.Join(submit.ErrStopped, h.Err)
+		return errors.Join(builder.ErrStopped, h.Err)
 	}
 	return nil
 }
@@ -91,13 +91,13 @@ func (n *Node) Ready() error {
 }
 
 // Resume lets the node build and send again after a fatal error; see
-// submit.Fatal. The error wraps submit.ErrStopped.
+// submit.Fatal. The error wraps builder.ErrStopped.
 func (n *Node) Resume(ctx context.Context) error { return n.builder.Resume(ctx) }
 
 // GiveUp orders the node to build no more packages for a block that is not
 // final. If none of its packages is accumulated, its transactions and those of
 // later blocks are executed again. The error wraps bundlequeue.ErrWrongNumber
-// or submit.ErrStopped.
+// or builder.ErrStopped.
 func (n *Node) GiveUp(ctx context.Context, number uint64, reason string) error {
 	return n.builder.GiveUp(ctx, number, reason)
 }

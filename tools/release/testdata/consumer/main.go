@@ -1,5 +1,5 @@
 // Command consumer uses jamq as its users do: a transaction goes from the pool
-// through a runner's queue, and an account sends one on Ethereum.
+// into a queue of bundles, and an account sends one on Ethereum.
 package main
 
 import (
@@ -21,7 +21,6 @@ import (
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
 	"github.com/jamq/jamq/eoa/memstore"
-	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/txpool"
 )
 
@@ -54,15 +53,10 @@ func bundle(ctx context.Context) error {
 	if err := pool.Add(tx); err != nil {
 		return err
 	}
-	genesis := jamq.Block{Hash: jamq.HeaderHash{1}}
-	runner, err := submit.NewRunner(submit.DefaultConfig(jamq.Tiny()), genesis, host{}, host{})
+	queue, err := bundlequeue.New(bundlequeue.DefaultConfig(jamq.Tiny()), jamq.Block{Hash: jamq.HeaderHash{1}})
 	if err != nil {
 		return err
 	}
-	if err := runner.Start(ctx); err != nil {
-		return err
-	}
-	defer runner.Stop()
 	session := pool.Build(ctx, txpool.Budget{Gas: 30_000_000})
 	var txs types.Transactions
 	for tx := session.Next(); tx != nil; tx = session.Next() {
@@ -71,7 +65,7 @@ func bundle(ctx context.Context) error {
 	}
 	block, err := rlp.EncodeToBytes(txs)
 	if err == nil {
-		err = runner.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: block})
+		_, err = queue.Step(time.Now(), bundlequeue.Enqueue{Number: 1, Bundle: block})
 	}
 	if err != nil {
 		return errors.Join(err, session.Cancel())
@@ -79,11 +73,10 @@ func bundle(ctx context.Context) error {
 	if err := session.Commit(); err != nil {
 		return err
 	}
-	stats, err := runner.Stats(ctx)
-	if err == nil && (stats.Next != 2 || pool.Size() != 0) {
-		err = fmt.Errorf("the next block is %d, want 2; the pool has %d transactions, want 0", stats.Next, pool.Size())
+	if queue.Next() != 2 || pool.Size() != 0 {
+		return fmt.Errorf("the next block is %d, want 2; the pool has %d transactions, want 0", queue.Next(), pool.Size())
 	}
-	return err
+	return nil
 }
 
 // rich is a state in which each account has ether.
@@ -91,17 +84,6 @@ type rich struct{}
 
 func (rich) Account(common.Address) (txpool.Account, error) {
 	return txpool.Account{Balance: *uint256.NewInt(1e18)}, nil
-}
-
-// host is a Builder and a Submitter of a machine that is not ready.
-type host struct{}
-
-func (host) Build(context.Context, bundlequeue.Build) (submit.Package, error) {
-	return submit.Package{}, errors.New("not now")
-}
-
-func (host) Submit(context.Context, bundlequeue.Send) error {
-	return errors.New("not now")
 }
 
 // payment sends a transaction of an Ethereum account and waits until it is

@@ -1,4 +1,4 @@
-package submit_test
+package drive_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/internal/drive"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/journal"
 )
@@ -17,7 +18,7 @@ import (
 func ExampleOpenRunner() {
 	genesis := jamq.Block{Hash: jamq.HeaderHash{1}}
 	// A real host uses journal.Open or pebblejournal.Open.
-	durability := submit.Durability{Journal: new(journal.Memory)}
+	durability := drive.Durability{Journal: new(journal.Memory)}
 	cfg := submit.DefaultConfig(jamq.Tiny())
 	cfg.Observe = func(o submit.Observation) {
 		if failed, ok := o.Effect.(bundlequeue.Failed); ok {
@@ -27,7 +28,7 @@ func ExampleOpenRunner() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for number := uint64(1); number <= 2; number++ {
-		runner, err := submit.OpenRunner(cfg, genesis, durability, idle{}, idle{})
+		runner, err := drive.OpenRunner(cfg, genesis, durability, idle{}, idle{})
 		if err != nil {
 			panic(err)
 		}
@@ -50,8 +51,8 @@ func ExampleOpenRunner() {
 // idle is a Builder and a Submitter that does nothing.
 type idle struct{}
 
-func (idle) Build(context.Context, bundlequeue.Build) (submit.Package, error) {
-	return submit.Package{}, errors.New("not now")
+func (idle) Build(context.Context, bundlequeue.Build) (drive.Package, error) {
+	return drive.Package{}, errors.New("not now")
 }
 
 func (idle) Submit(context.Context, bundlequeue.Send) error { return errors.New("not now") }
@@ -60,7 +61,7 @@ func (idle) Submit(context.Context, bundlequeue.Send) error { return errors.New(
 func ExampleNewRunner() {
 	genesis := jamq.Block{Hash: jamq.HeaderHash{1}}
 	cfg := submit.DefaultConfig(jamq.Tiny())
-	runner, err := submit.NewRunner(cfg, genesis, &host{}, &host{})
+	runner, err := drive.NewRunner(cfg, genesis, &host{}, &host{})
 	if err != nil {
 		panic(err)
 	}

@@ -1,4 +1,4 @@
-package submit
+package drive
 
 import (
 	"bytes"
@@ -11,28 +11,23 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/bundlequeue/told"
+	"github.com/jamq/jamq/submit"
 )
 
 // ErrJournal is wrapped if a step could not be recorded. The runner has then
 // stopped without acting on the step. Open it again with [OpenRunner].
-var ErrJournal = errors.New("submit: journal failed")
+var ErrJournal = errors.New("builder: the log failed")
 
 // ErrCorrupt is wrapped if a journal holds a record that no runner wrote.
-var ErrCorrupt = errors.New("submit: journal is corrupt")
+var ErrCorrupt = errors.New("builder: the steps of the queue are corrupt")
 
-// Journal stores the steps of a runner. Package submit/journal has
-// implementations.
+// Journal stores the steps of a runner: see builder.Log.
 type Journal interface {
-	// Append adds records. If the process crashes during the call, either all
-	// records survive or none. After Append has returned nil, all survive.
+	// Append adds records, all or none.
 	Append(records ...[]byte) error
-	// Replace replaces all records of the journal with the given ones. A crash
-	// leaves either all old records or all new ones. A call that is refused because of the
-	// size of a record changes nothing.
+	// Replace replaces all records.
 	Replace(records ...[]byte) error
-	// Replay calls f with each record in order. A record is only valid during
-	// its call. If f returns an error, Replay stops and returns it.
+	// Replay calls f with each record in order.
 	Replay(f func(record []byte) error) error
 }
 
@@ -103,12 +98,12 @@ const partSize = 1 << 20
 // journal fails, ErrCorrupt if its records are invalid, and otherwise errors of
 // the queue. After an error the journal is unchanged. If a recorded step is
 // refused, the error names it; docs/operations.md lists the ways out.
-func OpenRunner(cfg Config, root jamq.Block, d Durability, builder Builder, submitter Submitter) (*Runner, error) {
+func OpenRunner(cfg submit.Config, root jamq.Block, d Durability, builder Builder, submitter Submitter) (*Runner, error) {
 	if d.Journal == nil {
-		return nil, fmt.Errorf("%w: Durability.Journal is nil", ErrInvalidConfig)
+		return nil, fmt.Errorf("%w: Durability.Journal is nil", submit.ErrInvalidConfig)
 	}
 	if cfg.Observe == nil {
-		return nil, fmt.Errorf("%w: Observe is nil: failed bundles would be lost", ErrInvalidConfig)
+		return nil, fmt.Errorf("%w: Observe is nil: failed bundles would be lost", submit.ErrInvalidConfig)
 	}
 	if d.SnapshotEvery == 0 {
 		d.SnapshotEvery = defaultSnapshotEvery
@@ -125,7 +120,7 @@ func OpenRunner(cfg Config, root jamq.Block, d Durability, builder Builder, subm
 		r.recovered, r.repeating, r.held, r.health.Held = true, true, true, true
 		return r, nil
 	}
-	if r.queue, err = newQueue(r.queueConfig(), root); err != nil {
+	if r.queue, err = bundlequeue.New(r.cfg.Queue, root); err != nil {
 		return nil, err
 	}
 	return r, r.snapshot()
@@ -133,34 +128,9 @@ func OpenRunner(cfg Config, root jamq.Block, d Durability, builder Builder, subm
 
 // queueConfig is the configuration that a queue is created from. The journal
 // stores it before each snapshot.
-type queueConfig struct {
-	Queue bundlequeue.Config
-	Told  *told.Config
-}
+type queueConfig struct{ Queue bundlequeue.Config }
 
-func (r *Runner) queueConfig() queueConfig { return queueConfig{r.cfg.Queue, r.cfg.Told} }
-
-// newQueue returns an empty queue.
-func newQueue(cfg queueConfig, root jamq.Block) (*bundlequeue.Queue, error) {
-	if cfg.Told == nil {
-		return bundlequeue.New(cfg.Queue, root)
-	}
-	evidence, err := told.NewEvidence(cfg.Queue.Spec, *cfg.Told)
-	if err != nil {
-		return nil, err
-	}
-	return bundlequeue.NewWith(cfg.Queue, evidence)
-}
-
-// restoreQueue returns the queue of a snapshot.
-func restoreQueue(cfg queueConfig, snapshot []byte) (*bundlequeue.Queue, error) {
-	if cfg.Told == nil {
-		return bundlequeue.Restore(cfg.Queue, snapshot)
-	}
-	return bundlequeue.RestoreWith(cfg.Queue, snapshot, func(b []byte) (bundlequeue.Evidence, error) {
-		return told.RestoreEvidence(cfg.Queue.Spec, *cfg.Told, b)
-	})
-}
+func (r *Runner) queueConfig() queueConfig { return queueConfig{r.cfg.Queue} }
 
 // replay rebuilds the queue from the journal. The queue stays nil if the
 // journal is empty.
@@ -211,7 +181,7 @@ func (r *Runner) restore(cfg queueConfig, snapshot []byte) (err error) {
 		return fmt.Errorf("%w: snapshot of %d bytes, want at least %d", ErrCorrupt, len(snapshot), number)
 	}
 	r.effects, r.replayed, r.steps = binary.BigEndian.Uint64(snapshot), nil, 0
-	if r.queue, err = restoreQueue(cfg, snapshot[number:]); err != nil {
+	if r.queue, err = bundlequeue.Restore(cfg.Queue, snapshot[number:]); err != nil {
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	return nil
@@ -222,7 +192,7 @@ func (r *Runner) reconfigure(before queueConfig) (err error) {
 	if bytes.Equal(encodeConfig(before), encodeConfig(r.queueConfig())) {
 		return nil
 	}
-	r.queue, err = restoreQueue(r.queueConfig(), r.queue.AppendSnapshot(nil))
+	r.queue, err = bundlequeue.Restore(r.cfg.Queue, r.queue.AppendSnapshot(nil))
 	if err != nil {
 		return fmt.Errorf("the recorded queue under the new configuration: %w", err)
 	}
@@ -256,7 +226,7 @@ func (r *Runner) redo(body []byte) error {
 	r.replayed = nil
 	for _, e := range effects {
 		r.effects++
-		r.replayed = append(r.replayed, Observation{Number: r.effects, At: now, Effect: e, Replayed: true})
+		r.replayed = append(r.replayed, submit.Observation{Number: r.effects, At: now, Effect: e, Replayed: true})
 	}
 	return nil
 }
@@ -309,7 +279,7 @@ func (r *Runner) snapshotRecords() [][]byte {
 // without a journal.
 func (r *Runner) Snapshot(ctx context.Context, f func(records [][]byte) error) error {
 	if r.durable == nil {
-		return fmt.Errorf("%w: the runner has no journal", ErrInvalidConfig)
+		return fmt.Errorf("%w: the runner has no journal", submit.ErrInvalidConfig)
 	}
 	return r.do(ctx, func() error { return f(r.snapshotRecords()) })
 }

@@ -1,4 +1,4 @@
-package submit
+package drive
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/submit"
 )
 
 // failing is a host whose builds fail.
@@ -27,7 +28,7 @@ func TestTicketsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(jamq.CommonEra()))
 		root := jamq.Block{Hash: jamq.HeaderHash{'r'}}
-		r, err := NewRunner(DefaultConfig(jamq.Tiny()), root, failing{}, failing{})
+		r, err := NewRunner(submit.DefaultConfig(jamq.Tiny()), root, failing{}, failing{})
 		require.NoError(t, err)
 		require.NoError(t, r.Start(t.Context()))
 		defer r.Stop()
@@ -49,7 +50,7 @@ func TestTicketsEnd(t *testing.T) {
 func TestFailedRunnerBeginsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		root := jamq.Block{Hash: jamq.HeaderHash{'r'}}
-		r, err := NewRunner(DefaultConfig(jamq.Tiny()), root, failing{}, failing{})
+		r, err := NewRunner(submit.DefaultConfig(jamq.Tiny()), root, failing{}, failing{})
 		require.NoError(t, err)
 		require.NoError(t, r.Start(t.Context()))
 		defer r.Stop()

@@ -1,10 +1,11 @@
-package submit
+package drive
 
 import (
 	"context"
 	"time"
 
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/submit"
 )
 
 // send waits for the window, sends once and reports the outcome.
@@ -18,9 +19,9 @@ func (r *Runner) send(request bundlequeue.Send) {
 	err := r.submitter.Submit(ctx, request)
 	r.noteSent(began, err)
 	if err != nil {
-		r.log.Warn("submit failed", "block", request.Number, "version", request.Version, "attempt", request.Attempt, "class", ClassOf(err), "err", err)
+		r.log.Warn("submit failed", "block", request.Number, "version", request.Version, "attempt", request.Attempt, "class", submit.ClassOf(err), "err", err)
 	}
-	r.report(request.Ticket, bundlequeue.Sent{Ticket: request.Ticket, OK: err == nil, Refused: err != nil && ClassOf(err) == Rebuild}, err)
+	r.report(request.Ticket, bundlequeue.Sent{Ticket: request.Ticket, OK: err == nil, Refused: err != nil && submit.ClassOf(err) == submit.Rebuild}, err)
 }
 
 // sleepUntil waits until t. It returns false if the runner stops first.

@@ -1,4 +1,4 @@
-package submit_test
+package drive_test
 
 import (
 	"context"
@@ -11,15 +11,16 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/internal/drive"
 	"github.com/jamq/jamq/submit"
 )
 
 // fatalOnce: the build of bundle 2 fails fatally while the send of bundle 1 waits for its window.
 type fatalOnce struct{ *host }
 
-func (h fatalOnce) Build(ctx context.Context, r bundlequeue.Build) (submit.Package, error) {
+func (h fatalOnce) Build(ctx context.Context, r bundlequeue.Build) (drive.Package, error) {
 	if r.Number == 2 {
-		return submit.Package{}, submit.WithClass(submit.Fatal, errors.New("no such core"))
+		return drive.Package{}, submit.WithClass(submit.Fatal, errors.New("no such core"))
 	}
 	return h.host.Build(ctx, r)
 }
@@ -29,7 +30,7 @@ func TestPausedRunnerSends(t *testing.T) {
 		time.Sleep(time.Until(jamq.CommonEra()))
 		h := fatalOnce{&host{}}
 		root := jamq.Block{Hash: jamq.HeaderHash{'r'}}
-		r, err := submit.NewRunner(submit.DefaultConfig(jamq.Tiny()), root, h, h)
+		r, err := drive.NewRunner(submit.DefaultConfig(jamq.Tiny()), root, h, h)
 		require.NoError(t, err)
 		require.NoError(t, r.Start(t.Context()))
 		t.Cleanup(r.Stop)

@@ -1,4 +1,4 @@
-package submit_test
+package drive_test
 
 import (
 	"testing"
@@ -9,12 +9,13 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/internal/drive"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/journal"
 )
 
 // lazy opens a runner whose builds fail, and collects its observations.
-func lazy(t *testing.T, disk submit.Journal, told *[]submit.Observation) *submit.Runner {
+func lazy(t *testing.T, disk drive.Journal, told *[]submit.Observation) *drive.Runner {
 	t.Helper()
 	r := recovered(t, disk, told)
 	require.NoError(t, r.Start(t.Context()))
@@ -22,7 +23,7 @@ func lazy(t *testing.T, disk submit.Journal, told *[]submit.Observation) *submit
 }
 
 // recovered does not start the runner.
-func recovered(t *testing.T, disk submit.Journal, told *[]submit.Observation) *submit.Runner {
+func recovered(t *testing.T, disk drive.Journal, told *[]submit.Observation) *drive.Runner {
 	t.Helper()
 	r, err := openOn(disk, &host{failBuild: 1000}, func(c *submit.Config) {
 		c.Observe = func(o submit.Observation) { *told = append(*told, o) }

@@ -1,10 +1,11 @@
-package submit
+package drive
 
 import (
 	"errors"
 	"time"
 
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/submit"
 )
 
 // carryOut reports the effects of a step, and starts the builds and sends among
@@ -12,21 +13,21 @@ import (
 func (r *Runner) carryOut(now time.Time, effects []bundlequeue.Effect) {
 	for _, e := range effects {
 		r.effects++
-		r.tell(Observation{Number: r.effects, At: now, Effect: e})
+		r.tell(submit.Observation{Number: r.effects, At: now, Effect: e})
 		r.act(e)
 	}
 }
 
 // tell reports an effect to the observer, the log and the metrics.
-func (r *Runner) tell(o Observation) {
-	r.cfg.Metrics.count(CountEffects, effectName(o.Effect))
+func (r *Runner) tell(o submit.Observation) {
+	count(&r.cfg.Metrics, submit.CountEffects, effectName(o.Effect))
 	if r.cfg.Observe != nil {
 		r.cfg.Observe(o)
 	}
 	switch e := o.Effect.(type) {
 	case bundlequeue.Died:
 		if e.Unsent {
-			r.cfg.Metrics.count(CountUseless, e.Reason.String())
+			count(&r.cfg.Metrics, submit.CountUseless, e.Reason.String())
 		}
 		r.log.Info("package dead", "block", e.Number, "version", e.Version, "package", e.Package, "reason", e.Reason, "since", e.At, "sent", !e.Unsent)
 	case bundlequeue.Failed:
@@ -76,7 +77,7 @@ func (r *Runner) pause(err error) {
 	r.mu.Lock()
 	r.health.Paused = err
 	r.mu.Unlock()
-	r.cfg.Metrics.count(CountPauses, Fatal.String())
+	count(&r.cfg.Metrics, submit.CountPauses, submit.Fatal.String())
 	r.log.Error("runner paused: it does not build or send until it is resumed", "err", err)
 }
 
@@ -105,7 +106,7 @@ func (r *Runner) actOnOpen() {
 func (r *Runner) report(ticket uint64, ev bundlequeue.Event, outcome error) {
 	call := func() {
 		delete(r.working, ticket)
-		if outcome != nil && ClassOf(outcome) == Fatal {
+		if outcome != nil && submit.ClassOf(outcome) == submit.Fatal {
 			r.pause(outcome)
 		}
 		err := r.take(ev)

@@ -1,4 +1,4 @@
-package submit_test
+package drive_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/internal/drive"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/journal"
 )
@@ -35,7 +36,7 @@ func TestReplayedEffectsComeBeforeTheSnapshot(t *testing.T) {
 		time.Sleep(time.Until(jamq.CommonEra()))
 		ctx, disk := t.Context(), new(noting)
 		var log []string
-		open := func() *submit.Runner {
+		open := func() *drive.Runner {
 			r, err := openOn(disk, &host{failBuild: 1000}, func(c *submit.Config) {
 				c.Observe = func(o submit.Observation) {
 					if o.Replayed {
@@ -69,7 +70,7 @@ func TestSnapshotsReplaceSteps(t *testing.T) {
 		cfg := submit.DefaultConfig(jamq.Tiny())
 		cfg.Observe = func(submit.Observation) {}
 		h := &host{}
-		r, err := submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability{Journal: disk, SnapshotEvery: 10}, h, h)
+		r, err := drive.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, drive.Durability{Journal: disk, SnapshotEvery: 10}, h, h)
 		require.NoError(t, err)
 		require.NoError(t, r.Start(ctx))
 		for range 100 {
@@ -126,7 +127,7 @@ func TestStepsAreWrittenBeforeTheyAreCarriedOut(t *testing.T) {
 		}
 		cfg := submit.DefaultConfig(jamq.Tiny())
 		cfg.Observe = func(submit.Observation) {}
-		r, err := submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability{Journal: disk}, p, p)
+		r, err := drive.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, drive.Durability{Journal: disk}, p, p)
 		require.NoError(t, err)
 		require.NoError(t, r.Start(ctx))
 		block := jamq.Block{Hash: jamq.HeaderHash{1}, Parent: jamq.HeaderHash{'r'}, Slot: 1}

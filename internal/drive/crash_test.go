@@ -1,4 +1,4 @@
-package submit_test
+package drive_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/internal/drive"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/journal"
@@ -121,7 +122,7 @@ func (l *life) isDead() bool {
 	return l.dead
 }
 
-// Append and Replace implement submit.Journal: records written before the process died are on disk.
+// Append and Replace implement drive.Journal: records written before the process died are on disk.
 func (l *life) Append(records ...[]byte) error {
 	return l.moment(func() error {
 		time.Sleep(50 * time.Millisecond) // long enough for a send that does not wait for it
@@ -160,14 +161,14 @@ func (l *life) save(s hostState) {
 	})
 }
 
-// Build implements submit.Builder.
-func (l *life) Build(ctx context.Context, r bundlequeue.Build) (submit.Package, error) {
+// Build implements drive.Builder.
+func (l *life) Build(ctx context.Context, r bundlequeue.Build) (drive.Package, error) {
 	// Different build times make some packages ready while the window is open.
 	time.Sleep(time.Duration(r.Number*7%5) * time.Second)
 	return l.host.Build(ctx, r)
 }
 
-// Submit implements submit.Submitter.
+// Submit implements drive.Submitter.
 func (l *life) Submit(ctx context.Context, r bundlequeue.Send) error {
 	return l.moment(func() error { return l.host.Submit(ctx, r) })
 }
@@ -220,7 +221,7 @@ func (l *life) run(ctx context.Context, t *testing.T) int {
 // work makes blocks until ctx ends, or one is refused.
 func (l *life) work(ctx context.Context, wake <-chan struct{}) error {
 	for {
-		if err := l.produce(ctx); ctx.Err() == nil && err != nil && !errors.Is(err, submit.ErrStopped) {
+		if err := l.produce(ctx); ctx.Err() == nil && err != nil && !errors.Is(err, drive.ErrStopped) {
 			return err
 		}
 		select {

@@ -1,4 +1,4 @@
-package submit_test
+package drive_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/internal/drive"
 	"github.com/jamq/jamq/submit"
 )
 
@@ -26,14 +27,14 @@ type host struct {
 	block     chan struct{}
 }
 
-func (h *host) Build(ctx context.Context, r bundlequeue.Build) (submit.Package, error) {
+func (h *host) Build(ctx context.Context, r bundlequeue.Build) (drive.Package, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.failBuild > 0 {
 		h.failBuild--
-		return submit.Package{}, errors.New("no builder today")
+		return drive.Package{}, errors.New("no builder today")
 	}
-	return submit.Package{
+	return drive.Package{
 		Hash:    jamq.PackageHash{byte(r.Number), byte(r.Version)},
 		Context: jamq.RefineContext{Anchor: r.Anchor.Hash, LookupAnchorSlot: r.Anchor.Slot, Prerequisites: r.Prerequisites},
 		Bundle:  []byte(string(r.Bundle) + " built"),
@@ -66,7 +67,7 @@ func (h *host) sends() []bundlequeue.Send {
 }
 
 // start runs a runner over a chain of two blocks and returns it with the newest one.
-func start(t *testing.T, h *host, change func(*submit.Config)) (*submit.Runner, jamq.Block) {
+func start(t *testing.T, h *host, change func(*submit.Config)) (*drive.Runner, jamq.Block) {
 	t.Helper()
 	time.Sleep(time.Until(jamq.CommonEra())) // virtual time begins before there were slots
 	cfg := submit.DefaultConfig(jamq.Tiny())
@@ -74,12 +75,12 @@ func start(t *testing.T, h *host, change func(*submit.Config)) (*submit.Runner, 
 		change(&cfg)
 	}
 	root := jamq.Block{Hash: jamq.HeaderHash{'r'}}
-	r, err := submit.NewRunner(cfg, root, h, h)
+	r, err := drive.NewRunner(cfg, root, h, h)
 	require.NoError(t, err)
-	require.ErrorIs(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 1}), submit.ErrStopped)
+	require.ErrorIs(t, r.Enqueue(t.Context(), bundlequeue.Enqueue{Number: 1}), drive.ErrStopped)
 	require.NoError(t, r.Start(t.Context()))
 	t.Cleanup(r.Stop)
-	require.ErrorIs(t, r.Start(t.Context()), submit.ErrStarted)
+	require.ErrorIs(t, r.Start(t.Context()), drive.ErrStarted)
 	best := jamq.Block{Hash: jamq.HeaderHash{1}, Parent: root.Hash, Slot: 1}
 	require.NoError(t, r.Import(t.Context(), best, best.Hash))
 	return r, best
@@ -96,7 +97,7 @@ func TestRunnerOnStrangeChains(t *testing.T) {
 	} {
 		spec := jamq.Tiny()
 		change(&spec)
-		_, err := submit.NewRunner(submit.DefaultConfig(spec), jamq.Block{Hash: jamq.HeaderHash{1}}, &host{}, &host{})
+		_, err := drive.NewRunner(submit.DefaultConfig(spec), jamq.Block{Hash: jamq.HeaderHash{1}}, &host{}, &host{})
 		if err != nil && !errors.Is(err, jamq.ErrInvalidSpec) && !errors.Is(err, submit.ErrInvalidConfig) {
 			t.Fatal(err)
 		}
@@ -170,8 +171,8 @@ func TestRunnerStopsWhileASendHangs(t *testing.T) {
 		next := jamq.Block{Hash: jamq.HeaderHash{2}, Parent: best.Hash, Slot: 2}
 		require.NoError(t, r.Import(ctx, next, next.Hash), "the loop is free")
 		r.Stop()
-		require.ErrorIs(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 2}), submit.ErrStopped)
-		require.ErrorIs(t, r.Drain(ctx), submit.ErrStopped)
+		require.ErrorIs(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 2}), drive.ErrStopped)
+		require.ErrorIs(t, r.Drain(ctx), drive.ErrStopped)
 		require.Empty(t, h.sends())
 	})
 }
@@ -219,12 +220,12 @@ func TestRunnerPassesRefusalsOn(t *testing.T) {
 
 func TestNewRunnerValidates(t *testing.T) {
 	cfg := submit.DefaultConfig(jamq.Tiny())
-	_, err := submit.NewRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{1}}, nil, nil)
+	_, err := drive.NewRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{1}}, nil, nil)
 	require.ErrorIs(t, err, submit.ErrInvalidConfig)
 	cfg.SubmitTimeout = 0
-	_, err = submit.NewRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{1}}, &host{}, &host{})
+	_, err = drive.NewRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{1}}, &host{}, &host{})
 	require.ErrorIs(t, err, submit.ErrInvalidConfig)
 	cfg = submit.DefaultConfig(jamq.Tiny())
-	_, err = submit.NewRunner(cfg, jamq.Block{}, &host{}, &host{})
+	_, err = drive.NewRunner(cfg, jamq.Block{}, &host{}, &host{})
 	require.ErrorIs(t, err, jamq.ErrInvalidBlock)
 }

@@ -1,4 +1,4 @@
-package submit_test
+package drive_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/internal/drive"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/journal"
@@ -65,7 +66,7 @@ type hostState struct {
 // wordHost is the host of a rollup. It can be killed at any instruction, and any
 // block may fail.
 type wordHost struct {
-	runner *submit.Runner
+	runner *drive.Runner
 	driver *jamtest.Driver
 	save   func(hostState) // stores the state before it returns
 
@@ -95,10 +96,10 @@ func Example_host() {
 }
 
 // open starts the host from its stored state and the runner's journal.
-func (h *wordHost) open(ctx context.Context, cfg submit.Config, root jamq.Block, j submit.Journal, b submit.Builder, s submit.Submitter) (err error) {
+func (h *wordHost) open(ctx context.Context, cfg submit.Config, root jamq.Block, j drive.Journal, b drive.Builder, s drive.Submitter) (err error) {
 	cfg.Observe = h.observe
-	d := submit.Durability{Journal: j, SnapshotEvery: 40}
-	if h.runner, err = submit.OpenRunner(cfg, root, d, b, s); err != nil {
+	d := drive.Durability{Journal: j, SnapshotEvery: 40}
+	if h.runner, err = drive.OpenRunner(cfg, root, d, b, s); err != nil {
 		return err
 	}
 	if err := h.reconcile(h.runner.Recovered()); err != nil {
@@ -225,19 +226,19 @@ func (h *wordHost) execute() (b words, ok bool) {
 	return b, true
 }
 
-// Build implements submit.Builder.
-func (h *wordHost) Build(_ context.Context, r bundlequeue.Build) (submit.Package, error) {
+// Build implements drive.Builder.
+func (h *wordHost) Build(_ context.Context, r bundlequeue.Build) (drive.Package, error) {
 	recent, lookup := h.driver.Anchors()
 	c, err := anchor.Pick(recent, r.Anchor.Hash, lookup, r.Prerequisites)
 	if err != nil {
-		return submit.Package{}, err
+		return drive.Package{}, err
 	}
 	b := decodeWords(r.Bundle)
 	b.Context = &c
-	return submit.Package{Hash: b.pack().Hash, Context: c, Bundle: mustEncode(b)}, nil
+	return drive.Package{Hash: b.pack().Hash, Context: c, Bundle: mustEncode(b)}, nil
 }
 
-// Submit implements submit.Submitter.
+// Submit implements drive.Submitter.
 func (h *wordHost) Submit(_ context.Context, r bundlequeue.Send) error {
 	return h.driver.Submit(decodeWords(r.Bundle).pack(), r.Core, r.Attempt)
 }

@@ -1,4 +1,4 @@
-package submit_test
+package drive_test
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/internal/drive"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/submit"
 )
@@ -26,7 +27,7 @@ import (
 type simulated struct {
 	driver *jamtest.Driver
 	oracle *jamtest.Oracle
-	runner *submit.Runner
+	runner *drive.Runner
 
 	buildTime time.Duration
 	// steady means that builds and sends do not fail by themselves. troubled is called in each
@@ -46,11 +47,11 @@ type simulated struct {
 	parents  map[common.Hash]common.Hash
 }
 
-func (s *simulated) Build(_ context.Context, r bundlequeue.Build) (submit.Package, error) {
+func (s *simulated) Build(_ context.Context, r bundlequeue.Build) (drive.Package, error) {
 	recent, lookup := s.driver.Anchors()
 	c, err := anchor.Pick(recent, r.Anchor.Hash, lookup, r.Prerequisites)
 	if err != nil {
-		return submit.Package{}, err
+		return drive.Package{}, err
 	}
 	p := jamtest.NewPackage(1, c, []byte(r.Bundle))
 	time.Sleep(s.buildTime)
@@ -58,10 +59,10 @@ func (s *simulated) Build(_ context.Context, r bundlequeue.Build) (submit.Packag
 	defer s.mu.Unlock()
 	s.calls++
 	if _, twice := s.contexts[p.Hash]; twice || s.calls%7 == 0 && !s.steady {
-		return submit.Package{}, errors.New("no package this time")
+		return drive.Package{}, errors.New("no package this time")
 	}
 	s.contexts[p.Hash] = c
-	return submit.Package{Hash: p.Hash, Context: c, Bundle: r.Bundle}, nil
+	return drive.Package{Hash: p.Hash, Context: c, Bundle: r.Bundle}, nil
 }
 
 func (s *simulated) Submit(_ context.Context, r bundlequeue.Send) error {
@@ -208,7 +209,7 @@ func (s *simulated) play(t *testing.T, cfg jamtest.Config, n int) {
 	s.oracle = jamtest.NewOracle(1, func(b []byte) jamtest.Execution { return jamtest.Execution{Txs: []string{string(b)}} })
 	runnerConfig := submit.DefaultConfig(cfg.Spec)
 	runnerConfig.Observe, runnerConfig.CheckInvariants = s.observe, true
-	s.runner, err = submit.NewRunner(runnerConfig, root, s, s)
+	s.runner, err = drive.NewRunner(runnerConfig, root, s, s)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

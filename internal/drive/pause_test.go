@@ -1,4 +1,4 @@
-package submit_test
+package drive_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/bundlequeue/told"
+	"github.com/jamq/jamq/internal/drive"
 	"github.com/jamq/jamq/submit"
 )
 
@@ -29,14 +29,14 @@ type picky struct {
 	send   func(bundlequeue.Send) error
 }
 
-func (p *picky) Build(ctx context.Context, r bundlequeue.Build) (submit.Package, error) {
+func (p *picky) Build(ctx context.Context, r bundlequeue.Build) (drive.Package, error) {
 	p.mu.Lock()
 	p.builds++
 	fail := p.build
 	p.mu.Unlock()
 	if fail != nil {
 		if err := fail(r); err != nil {
-			return submit.Package{}, err
+			return drive.Package{}, err
 		}
 	}
 	return p.host.Build(ctx, r)
@@ -61,7 +61,7 @@ func (p *picky) done() (builds int, sends []uint64) {
 }
 
 // begin starts a runner on the block of slot 1.
-func begin(t *testing.T, p *picky, change func(*submit.Config)) (*submit.Runner, jamq.Block) {
+func begin(t *testing.T, p *picky, change func(*submit.Config)) (*drive.Runner, jamq.Block) {
 	t.Helper()
 	time.Sleep(time.Until(jamq.CommonEra()))
 	cfg := submit.DefaultConfig(jamq.Tiny())
@@ -69,14 +69,12 @@ func begin(t *testing.T, p *picky, change func(*submit.Config)) (*submit.Runner,
 		change(&cfg)
 	}
 	root := jamq.Block{Hash: jamq.HeaderHash{'r'}}
-	r, err := submit.NewRunner(cfg, root, p, p)
+	r, err := drive.NewRunner(cfg, root, p, p)
 	require.NoError(t, err)
 	require.NoError(t, r.Start(t.Context()))
 	t.Cleanup(r.Stop)
 	best := jamq.Block{Hash: jamq.HeaderHash{1}, Parent: root.Hash, Slot: 1}
-	if cfg.Told == nil {
-		require.NoError(t, r.Import(t.Context(), best, best.Hash))
-	}
+	require.NoError(t, r.Import(t.Context(), best, best.Hash))
 	return r, best
 }
 
@@ -85,9 +83,9 @@ var errNoCore = submit.WithClass(submit.Fatal, errors.New("core 9 does not exist
 // A fatal error pauses the runner: it builds and sends nothing until it is resumed, or given other
 // cores. It still takes events, and the outcome of a send that was under way is not lost.
 func TestFatalPauses(t *testing.T) {
-	for name, resume := range map[string]func(*testing.T, *submit.Runner){
-		"Resume": func(t *testing.T, r *submit.Runner) { require.NoError(t, r.Resume(t.Context())) },
-		"Cores": func(t *testing.T, r *submit.Runner) {
+	for name, resume := range map[string]func(*testing.T, *drive.Runner){
+		"Resume": func(t *testing.T, r *drive.Runner) { require.NoError(t, r.Resume(t.Context())) },
+		"Cores": func(t *testing.T, r *drive.Runner) {
 			require.NoError(t, r.Step(t.Context(), bundlequeue.Cores{Cores: []jamq.CoreIndex{1, 0}}))
 		},
 	} {
@@ -243,31 +241,6 @@ func TestStepTakesEveryEvent(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1, stats.Cores)
 		require.Equal(t, uint64(1), stats.Next)
-	})
-}
-
-// A runner with Config.Told uses the states that the host reports.
-func TestStepTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := &picky{}
-		r, best := begin(t, p, func(c *submit.Config) {
-			cfg := told.DefaultConfig(c.Queue.Spec)
-			c.Told = &cfg
-		})
-		ctx := t.Context()
-		require.ErrorIs(t, r.Import(ctx, best, best.Hash), bundlequeue.ErrWrongEvidence)
-		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1}))
-		time.Sleep(8 * time.Second)
-		info, _, err := r.Info(ctx, 1)
-		require.NoError(t, err)
-		pkg := info.Versions[0].Package
-		for _, state := range []bundlequeue.State{bundlequeue.Guaranteed, bundlequeue.Accumulated, bundlequeue.Finalized} {
-			require.NoError(t, r.Step(ctx, bundlequeue.Told{Package: pkg, State: state}))
-			info, _, err = r.Info(ctx, 1)
-			require.NoError(t, err)
-			require.Equal(t, state, info.State)
-		}
-		require.NoError(t, r.Drain(ctx))
 	})
 }
 

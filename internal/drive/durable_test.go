@@ -1,4 +1,4 @@
-package submit_test
+package drive_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/internal/drive"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/journal"
 )
@@ -53,12 +54,12 @@ func TestJournalFailureStops(t *testing.T) {
 				break
 			}
 		}
-		require.ErrorIs(t, refused, submit.ErrJournal)
+		require.ErrorIs(t, refused, drive.ErrJournal)
 		require.ErrorIs(t, refused, errDisk)
 		err = r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1})
-		require.ErrorIs(t, err, submit.ErrStopped)
+		require.ErrorIs(t, err, drive.ErrStopped)
 		r.Stop()
-		require.ErrorIs(t, r.Drain(ctx), submit.ErrStopped)
+		require.ErrorIs(t, r.Drain(ctx), drive.ErrStopped)
 		require.ErrorIs(t, r.Health().Err, errDisk)
 		require.False(t, r.Health().Running)
 		require.Empty(t, h.sends())
@@ -67,14 +68,14 @@ func TestJournalFailureStops(t *testing.T) {
 
 // A recovered runner does not act before it knows the current chain. Health.Held is true meanwhile.
 func TestRecoveredHolds(t *testing.T) {
-	for name, release := range map[string]func(t *testing.T, r *submit.Runner){
-		"a new block": func(t *testing.T, r *submit.Runner) {
+	for name, release := range map[string]func(t *testing.T, r *drive.Runner){
+		"a new block": func(t *testing.T, r *drive.Runner) {
 			slot := jamq.NewSlotClock(jamq.Tiny()).SlotAt(time.Now())
 			block := jamq.Block{Hash: jamq.HeaderHash{9}, Parent: jamq.HeaderHash{1}, Slot: slot}
 			require.NoError(t, r.Import(t.Context(), block, block.Hash))
 		},
-		"Resume":      func(t *testing.T, r *submit.Runner) { require.NoError(t, r.Resume(t.Context())) },
-		"HoldTimeout": func(t *testing.T, r *submit.Runner) { time.Sleep(time.Minute) },
+		"Resume":      func(t *testing.T, r *drive.Runner) { require.NoError(t, r.Resume(t.Context())) },
+		"HoldTimeout": func(t *testing.T, r *drive.Runner) { time.Sleep(time.Minute) },
 	} {
 		for _, before := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, enqueued before: %v", name, before), func(t *testing.T) {
@@ -86,16 +87,16 @@ func TestRecoveredHolds(t *testing.T) {
 
 // recoveredHolds opens a runner on the journal of another one. A bundle is enqueued before or
 // after.
-func recoveredHolds(t *testing.T, before bool, release func(*testing.T, *submit.Runner)) {
+func recoveredHolds(t *testing.T, before bool, release func(*testing.T, *drive.Runner)) {
 	time.Sleep(time.Until(jamq.CommonEra()))
 	ctx := t.Context()
 	disk := new(journal.Memory)
-	open := func(h *host) *submit.Runner {
+	open := func(h *host) *drive.Runner {
 		r, err := openOn(disk, h, nil)
 		require.NoError(t, err)
 		return r
 	}
-	enqueue := func(r *submit.Runner) {
+	enqueue := func(r *drive.Runner) {
 		require.NoError(t, r.Enqueue(ctx, bundlequeue.Enqueue{Number: 1, Bundle: []byte("one")}))
 	}
 	first := open(&host{failBuild: 1000})
@@ -157,22 +158,22 @@ func TestCorruptJournal(t *testing.T) {
 		"a strange config":       {{'C', '1'}, snapshot},
 		"a step of garbage":      {snapshot, {'T', 1, 2, 3}},
 	} {
-		require.ErrorIs(t, open(records...), submit.ErrCorrupt, name)
+		require.ErrorIs(t, open(records...), drive.ErrCorrupt, name)
 	}
-	_, err = submit.OpenRunner(submit.DefaultConfig(jamq.Tiny()), jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability{}, &host{}, &host{})
+	_, err = drive.OpenRunner(submit.DefaultConfig(jamq.Tiny()), jamq.Block{Hash: jamq.HeaderHash{'r'}}, drive.Durability{}, &host{}, &host{})
 	require.ErrorIs(t, err, submit.ErrInvalidConfig)
 	_, err = openOn(disk, &host{}, func(c *submit.Config) { c.Observe = nil })
 	require.ErrorIs(t, err, submit.ErrInvalidConfig, "failed bundles would be lost")
 }
 
 // openOn opens a runner on a journal.
-func openOn(disk submit.Journal, h *host, change func(*submit.Config)) (*submit.Runner, error) {
+func openOn(disk drive.Journal, h *host, change func(*submit.Config)) (*drive.Runner, error) {
 	cfg := submit.DefaultConfig(jamq.Tiny())
 	cfg.Observe = func(submit.Observation) {}
 	if change != nil {
 		change(&cfg)
 	}
-	return submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, submit.Durability{Journal: disk}, h, h)
+	return drive.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, drive.Durability{Journal: disk}, h, h)
 }
 
 // After a crash the configuration may be another one: the steps are replayed under the one under
@@ -215,7 +216,7 @@ func TestConfigurationMayChange(t *testing.T) {
 		}
 		_, err = openOn(disk, &host{}, func(c *submit.Config) { c.Queue.Spec.EpochLength++ })
 		require.ErrorIs(t, err, bundlequeue.ErrInvalidConfig)
-		require.NotErrorIs(t, err, submit.ErrCorrupt)
+		require.NotErrorIs(t, err, drive.ErrCorrupt)
 	})
 }
 
@@ -275,8 +276,8 @@ func TestNumbersContinueAfterASnapshot(t *testing.T) {
 				}
 				last = max(last, o.Number)
 			}
-			d := submit.Durability{Journal: disk, SnapshotEvery: 1}
-			r, err := submit.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, d, h, h)
+			d := drive.Durability{Journal: disk, SnapshotEvery: 1}
+			r, err := drive.OpenRunner(cfg, jamq.Block{Hash: jamq.HeaderHash{'r'}}, d, h, h)
 			require.NoError(t, err)
 			require.NoError(t, r.Start(ctx))
 			require.NoError(t, r.Resume(ctx))
@@ -423,7 +424,7 @@ type spoiling struct {
 	spoil func(*jamq.RefineContext)
 }
 
-func (h *spoiling) Build(ctx context.Context, r bundlequeue.Build) (submit.Package, error) {
+func (h *spoiling) Build(ctx context.Context, r bundlequeue.Build) (drive.Package, error) {
 	p, err := h.host.Build(ctx, r)
 	h.spoil(&p.Context)
 	return p, err
@@ -433,7 +434,7 @@ func (h *spoiling) Build(ctx context.Context, r bundlequeue.Build) (submit.Packa
 func TestInadmissiblePackages(t *testing.T) {
 	seenToFail(t, bundlequeue.ErrInadmissible, func(c *jamq.RefineContext) { c.Prerequisites = make([]jamq.PackageHash, 9) })
 	seenToFail(t, bundlequeue.ErrUnknownAnchor, func(c *jamq.RefineContext) { c.Anchor = jamq.HeaderHash{98} })
-	seenToFail(t, submit.ErrUseless, func(c *jamq.RefineContext) { c.Anchor = otherFork })
+	seenToFail(t, drive.ErrUseless, func(c *jamq.RefineContext) { c.Anchor = otherFork })
 }
 
 // otherFork is a block beside the best chain of seenToFail.
@@ -455,7 +456,7 @@ func seenToFail(t *testing.T, want error, spoil func(*jamq.RefineContext)) {
 			}
 		}
 		root := jamq.Block{Hash: jamq.HeaderHash{'r'}}
-		r, err := submit.NewRunner(cfg, root, h, h)
+		r, err := drive.NewRunner(cfg, root, h, h)
 		require.NoError(t, err)
 		require.NoError(t, r.Start(t.Context()))
 		defer r.Stop()

@@ -1,4 +1,4 @@
-package submit
+package drive
 
 import (
 	"context"
@@ -10,24 +10,25 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/submit"
 )
 
 var (
 	// ErrStopped is wrapped by calls on a runner that was not started, or has
 	// stopped.
-	ErrStopped = errors.New("submit: runner is not running")
+	ErrStopped = errors.New("builder: it does not run")
 	// ErrStarted is returned by a second call of [Runner.Start].
-	ErrStarted = errors.New("submit: runner was started before")
+	ErrStarted = errors.New("builder: Run was called before")
 	// ErrUseless is reported in Health.LastError if a built package was
 	// discarded, because it was already dead when the build finished.
-	ErrUseless = errors.New("submit: package was dead when it was built")
+	ErrUseless = errors.New("builder: the package was dead when it was built")
 )
 
 // Runner drives one bundlequeue.Queue. Create it with [NewRunner] or
 // [OpenRunner]. All methods except [Runner.Recovered] are safe for concurrent
 // use. The runner calls the host without holding a lock.
 type Runner struct {
-	cfg       Config
+	cfg       submit.Config
 	builder   Builder
 	submitter Submitter
 	log       *slog.Logger
@@ -52,7 +53,7 @@ type Runner struct {
 	// working holds the tickets of running builds and sends.
 	working map[uint64]struct{}
 	// replayed holds the effects of the last recorded step, to be reported again.
-	replayed []Observation
+	replayed []submit.Observation
 	// repeating is true after a recovery, while the feed may repeat blocks.
 	repeating bool
 	// idle is closed when every bundle is final. It is nil if no caller waits
@@ -62,7 +63,7 @@ type Runner struct {
 	mu      sync.Mutex
 	started bool
 	cancel  context.CancelFunc
-	health  Health
+	health  submit.Health
 	work    sync.WaitGroup // running builds and sends
 }
 
@@ -72,22 +73,22 @@ type Runner struct {
 //
 // NewRunner returns ErrInvalidConfig if cfg is invalid or if builder or
 // submitter is nil.
-func NewRunner(cfg Config, root jamq.Block, builder Builder, submitter Submitter) (*Runner, error) {
+func NewRunner(cfg submit.Config, root jamq.Block, builder Builder, submitter Submitter) (*Runner, error) {
 	r, err := newRunner(cfg, builder, submitter)
 	if err != nil {
 		return nil, err
 	}
-	r.queue, err = newQueue(r.queueConfig(), root)
+	r.queue, err = bundlequeue.New(r.cfg.Queue, root)
 	return r, err
 }
 
 // newRunner returns a runner without a queue.
-func newRunner(cfg Config, builder Builder, submitter Submitter) (*Runner, error) {
+func newRunner(cfg submit.Config, builder Builder, submitter Submitter) (*Runner, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	if builder == nil || submitter == nil {
-		return nil, fmt.Errorf("%w: Builder or Submitter is nil", ErrInvalidConfig)
+		return nil, fmt.Errorf("%w: Builder or Submitter is nil", submit.ErrInvalidConfig)
 	}
 	log := cfg.Logger
 	if log == nil {
@@ -203,7 +204,7 @@ func (r *Runner) step(ev bundlequeue.Event) error {
 	}
 	r.wakeIdle()
 	r.noteWaiting()
-	r.cfg.Metrics.observe(StepSeconds, time.Since(now))
+	observe(&r.cfg.Metrics, submit.StepSeconds, time.Since(now))
 	if r.durable != nil && r.durable.SnapshotEvery > 0 && r.steps >= r.durable.SnapshotEvery && r.ctx.Err() == nil {
 		if err := r.snapshot(); err != nil {
 			r.fail(err) // the step itself is recorded
