@@ -16,7 +16,7 @@ import (
 var (
 	// ErrStopped is wrapped by calls on a runner that was not started, or has
 	// stopped.
-	ErrStopped = errors.New("builder: it does not run")
+	ErrStopped = errors.New("builder: it is not running")
 	// ErrStarted is returned by a second call of [Runner.Start].
 	ErrStarted = errors.New("builder: Run was called before")
 	// ErrUseless is reported in Health.LastError if a built package was
