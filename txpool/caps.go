@@ -147,7 +147,7 @@ func (c *core) settle() {
 	}
 	c.evictOver(parked, c.parked)
 	c.evictOver(parked, c.roomless[:]...) // after the others
-	for c.over(queued) && c.shrinkQueue() {
+	for !c.patient && c.over(queued) && c.shrinkQueue() { // gaps of returning transactions close
 		continue
 	}
 	c.fees.occupy(c.uses[ready])

@@ -264,7 +264,7 @@ func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]l
 	}
 	switch s.status {
 	case queued:
-		return c.giveWay(a, space.fits)
+		return c.giveWay(a, e, space.fits)
 	case parked:
 		return c.victims(c.parked, n, space.fits)
 	}

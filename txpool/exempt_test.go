@@ -102,6 +102,23 @@ func TestReturnedIsInThePool(t *testing.T) {
 	w.has(StatusQueued, tx(1, 1, 2))
 }
 
+// While a block returns, transactions of its sender lie behind a gap for a moment. They displace no
+// transaction of another sender from the full queue (I12).
+func TestRevertDisplacesNoBystander(t *testing.T) {
+	w := newWorld(t, tiny(10, 10), func(c *Config) { c.MaxQueued = 1 })
+	w.baseFee(5)
+	w.add(tx(0, 0, 6))
+	w.add(capped(0, 1, 3, 3)) // parked, because it does not pay the base fee
+	w.add(tx(1, 1, 6))        // the bystander waits behind a gap
+	block := w.commit(Budget{})
+	w.has(StatusParked, tx(0, 1, 3))
+	w.include(block)
+	require.Empty(t, w.revert(block))
+	w.has(StatusPending, tx(0, 0, 6))
+	w.has(StatusParked, tx(0, 1, 3))
+	w.has(StatusQueued, tx(1, 1, 6))
+}
+
 // A transaction of a failed block is still exempt after a restart: better newcomers do not displace
 // it. Behind a poor parent that can be displaced it stays too.
 func TestExemptAfterARestart(t *testing.T) {
@@ -153,4 +170,16 @@ func TestRestartWithSmallerTransactions(t *testing.T) {
 			require.Equal(t, Restored{Transactions: 1}, w.restart(smaller))
 		})
 	}
+}
+
+// In a full queue the last transaction of a sender makes way for an earlier nonce of the same
+// sender, so that nonces can arrive in any order. A later nonce is refused.
+func TestOwnLastMakesWayForEarlierNonce(t *testing.T) {
+	w := newWorld(t, tiny(10, 10), func(c *Config) { c.MaxQueued = 2 })
+	w.add(tx(0, 5, 2), tx(0, 3, 2))
+	w.refuse(tx(0, 6, 2), ErrPoolFull)
+	w.add(tx(0, 1, 2))
+	w.has(StatusUnknown, tx(0, 5, 2))
+	w.add(tx(0, 0, 2), tx(0, 2, 2))
+	w.stands(0, "pppp")
 }

@@ -81,8 +81,9 @@ const queueShares = 16
 
 // giveWay chooses the queued transactions that must go for a queued newcomer:
 // the last ones of senders that have more than their share, and would still have
-// at least as many as the newcomer's sender.
-func (c *core) giveWay(a *account, room func(usage) bool) (leaves []leaving, err error) {
+// at least as many as the newcomer's sender. If there are none, the last one of the
+// newcomer's sender goes for an earlier nonce, which is executed before it.
+func (c *core) giveWay(a *account, newcomer *entry, room func(usage) bool) (leaves []leaving, err error) {
 	const most = 8 // a newcomer may be large
 	var freed usage
 	fair := max(a.gapped+1, int32(c.cfg.MaxQueued/queueShares))
@@ -104,6 +105,9 @@ func (c *core) giveWay(a *account, room func(usage) bool) (leaves []leaving, err
 		if len(leaves) == most {
 			break
 		}
+	}
+	if last := a.lastGapped(0); last != nil && last.nonce > newcomer.nonce && room(last.uses(1)) {
+		return []leaving{{last, Dropped, ErrPoolFull}}, nil
 	}
 	return nil, fmt.Errorf("%w: %d transactions of %d bytes are behind nonce gaps, %d of them from address %v", ErrPoolFull,
 		c.uses[queued].count, c.uses[queued].bytes, a.gapped, a.address)
