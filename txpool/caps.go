@@ -146,7 +146,7 @@ func (c *core) settle() {
 		continue
 	}
 	c.evictOver(parked, c.parked)
-	c.evictOver(parked, c.roomless[:]...) // after the others
+	c.evictOver(parked, c.roomless[:]...)                 // after the others
 	for !c.patient && c.over(queued) && c.shrinkQueue() { // gaps of returning transactions close
 		continue
 	}

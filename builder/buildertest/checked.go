@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +21,11 @@ type checked[B any] struct {
 	life  *life[B]
 	inner builder.Rollup[B]
 	busy  atomic.Int32 // calls that must not overlap
+	// admits counts the beginnings and ends of calls of Admit. proposedAt is the count before the
+	// last proposal, which is block number proposed.
+	admits     atomic.Int64
+	proposed   uint64
+	proposedAt int64
 }
 
 // wrap returns the rollup with those optional methods that the inner one has. Final has
@@ -90,6 +97,8 @@ func (c *checked[B]) Admit(ctx context.Context, op []byte) error {
 	if c.life.running() && c.life.roll("late", 3) == 0 {
 		time.Sleep(time.Duration(c.life.roll("late", 3000)) * time.Millisecond)
 	}
+	c.admits.Add(1)
+	defer c.admits.Add(1)
 	return c.call(fmt.Sprintf("admit %s", short(op)), c.mayFail(), func() error { return c.inner.Admit(ctx, op) })
 }
 
@@ -107,7 +116,11 @@ func (c *checked[B]) Check(ctx context.Context, op []byte) error {
 func (c *checked[B]) Propose(ctx context.Context, number uint64) (body B, root common.Hash, err error) {
 	err = c.alone(func() error {
 		return c.call(fmt.Sprintf("propose block %d", number), true, func() (err error) {
+			if c.life.gathers() {
+				return builder.ErrIdle
+			}
 			before := c.inner.Root()
+			c.proposed, c.proposedAt = number, c.admits.Load()
 			if _, _, err := c.inner.Propose(ctx, number); err != nil {
 				return err
 			}
@@ -161,9 +174,52 @@ func (c *checked[B]) Apply(ctx context.Context, b builder.Block[B]) error {
 			if err := c.step(ctx, b, c.inner.Undo, "Undo", b.PreRoot); err != nil {
 				return err
 			}
+			c.checkOrder(ctx, b)
 			return c.step(ctx, b, c.inner.Apply, "Apply after Undo", b.Root)
 		})
 	})
+}
+
+// checkOrder checks that the operations of an undone block wait before all others. If no operation
+// was admitted since the block was proposed, the rollup has the same operations as then, and so
+// proposes the same ones.
+func (c *checked[B]) checkOrder(ctx context.Context, b builder.Block[B]) {
+	if !c.life.running() || c.life.records || c.proposed != b.Number || c.life.isDead() {
+		return // a builder.Recorder decides itself
+	}
+	want, err := c.operations(ctx, b)
+	if err != nil {
+		return
+	}
+	again := builder.Block[B]{Number: b.Number, PreRoot: b.PreRoot}
+	if again.Body, again.Root, err = c.inner.Propose(ctx, b.Number); err != nil {
+		return // it is not time for a block
+	}
+	have, err := c.operations(ctx, again)
+	if err != nil || c.admits.Load() != c.proposedAt {
+		return
+	}
+	if !slices.EqualFunc(have, want, bytes.Equal) {
+		c.life.fail(fmt.Errorf("after Undo of block %d its operations must wait before all others: the next proposal has %s, want %s", b.Number, list(have), list(want)))
+	}
+}
+
+// operations returns the operations of a block.
+func (c *checked[B]) operations(ctx context.Context, b builder.Block[B]) ([][]byte, error) {
+	var payload []byte
+	err := c.unchanged(b, "Payload", func() (err error) { payload, err = c.inner.Payload(ctx, b); return err })
+	if err != nil {
+		return nil, err
+	}
+	return c.life.rules.Executed(payload), nil
+}
+
+func list(ops [][]byte) string {
+	all := make([]string, len(ops))
+	for i, op := range ops {
+		all[i] = short(op)
+	}
+	return "[" + strings.Join(all, ", ") + "]"
 }
 
 // step calls Apply or Undo, and checks the root.

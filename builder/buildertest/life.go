@@ -197,6 +197,13 @@ func (l *life[B]) isDead() bool {
 	return l.dead
 }
 
+// gathers reports whether no block is made now, so that many operations wait for one block. In
+// some runs it is so for two of three minutes.
+func (l *life[B]) gathers() bool {
+	const minutes = 3
+	return l.seed%4 == 3 && time.Now().Minute()%minutes > 0
+}
+
 // running reports whether the builder has recovered.
 func (l *life[B]) running() bool {
 	l.mu.Lock()

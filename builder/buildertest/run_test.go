@@ -156,7 +156,7 @@ func TestFaultsAreFound(t *testing.T) {
 		problem string
 	}{
 		"executes what Admit refused": {func() builder.Rollup[words.Body] { return new(untidy) }, "which was refused"},
-		"refuses everything":          {func() builder.Rollup[words.Body] { return new(closed) }, "nothing was tested"},
+		"refuses everything":          {func() builder.Rollup[words.Body] { return new(closed) }, "little is tested"},
 		"executes what it dropped":    {func() builder.Rollup[words.Body] { return new(dropping) }, "which was dropped"},
 	} {
 		t.Run(name, func(t *testing.T) {

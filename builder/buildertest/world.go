@@ -216,10 +216,26 @@ func (w *world[B]) samePayload(name string, have []byte) {
 	defer w.mu.Unlock()
 	want, known := w.payloads[name]
 	if known && want != string(have) && w.problem == nil {
-		w.problem = fmt.Errorf("the payload of %.80s was %.200q, and now %.200q", name, want, have)
+		w.problem = fmt.Errorf("the payload of %.80s differs from byte %d on: %s", name, differsAt(want, string(have)), difference(want, string(have)))
 		w.settleLocked()
 	}
 	w.payloads[name] = string(have)
+}
+
+// differsAt returns the index of the first byte in which two payloads differ.
+func differsAt(a, b string) (i int) {
+	for i < min(len(a), len(b)) && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// difference shows two payloads around their first difference.
+func difference(was, is string) string {
+	const before, after = 20, 60
+	at := differsAt(was, is)
+	around := func(s string) string { return s[max(0, at-before):min(len(s), at+after)] }
+	return fmt.Sprintf("it was …%q… of %d bytes, and now …%q… of %d bytes", around(was), len(was), around(is), len(is))
 }
 
 // missing returns the accepted operations that are neither executed nor dropped. The caller
@@ -358,6 +374,9 @@ func (w *world[B]) look(rollup builder.Rollup[B]) {
 	if w.rules.Dropped != nil {
 		for _, op := range w.rules.Dropped(rollup) {
 			w.dropped[string(op)] = true
+			if w.executed[string(op)] > 0 && !w.cfg.NewChain && w.problem == nil {
+				w.problem = fmt.Errorf("the rollup says that it has dropped %s, which a final block has executed", short(op))
+			}
 		}
 	}
 	const quiet = 4 * time.Minute // enough to execute an operation once more
@@ -365,10 +384,30 @@ func (w *world[B]) look(rollup builder.Rollup[B]) {
 	case w.problem != nil, w.next < w.rules.Operations, len(w.again) > 0, len(w.late) > 0, len(w.missing()) > 0, time.Since(w.lateAt) < quiet:
 		return
 	}
-	if len(w.final) == 1 {
-		w.problem = errors.New("no operation was executed, so that nothing was tested")
-	}
+	w.problem = w.enough()
 	w.settleLocked()
+}
+
+// fewest means that a run must execute one of four operations. A rollup that refuses more
+// is not tested: its Check or Admit may have a fault.
+const fewest = 4
+
+// enough returns an error if too few operations were executed. The caller holds w.mu.
+func (w *world[B]) enough() error {
+	counts := make(map[answer]int)
+	for _, a := range w.answers {
+		counts[a]++
+	}
+	executed := 0
+	for _, n := range w.executed {
+		executed += n
+	}
+	w.diary.note("%d of %d operations were executed, %d refused and %d dropped", executed, len(w.answers), counts[refused], len(w.dropped))
+	if executed*fewest < len(w.answers) {
+		return fmt.Errorf("%d of %d operations were executed, %d refused and %d dropped; want at least a quarter executed, or little is tested",
+			executed, len(w.answers), counts[refused], len(w.dropped))
+	}
+	return nil
 }
 
 // payload is the payload of the wrapped rollup: that of the rollup, with the number and

@@ -1,0 +1,115 @@
+package buildertest_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/builder/buildertest"
+	"github.com/jamq/jamq/internal/words"
+)
+
+// TestWrongRollupsAreFound: rollups that passed earlier kits are found within 50 seeds.
+func TestWrongRollupsAreFound(t *testing.T) {
+	for name, fault := range map[string]struct {
+		rollup  func() builder.Rollup[words.Body]
+		problem string
+	}{
+		"Undo puts operations last":                    {func() builder.Rollup[words.Body] { return new(last) }, "must wait before all others"},
+		"Check refuses all but one":                    {func() builder.Rollup[words.Body] { return new(once) }, "little is tested"},
+		"reports as dropped what it ran":               {func() builder.Rollup[words.Body] { return new(liar) }, "a final block has executed"},
+		"forgets an index if a block takes everything": {func() builder.Rollup[words.Body] { return new(careless) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := rules(fault.rollup)
+			c.Dropped = func(r builder.Rollup[words.Body]) [][]byte {
+				if l, ok := r.(*liar); ok {
+					return l.dropped()
+				}
+				return nil
+			}
+			seed, problem := buildertest.Find(t, c, 50)
+			require.Error(t, problem)
+			require.ErrorContains(t, problem, fault.problem)
+			t.Logf("seed %d: %.200v", seed, problem)
+		})
+	}
+}
+
+// last lets the words of an undone block wait after all others.
+type last struct{ words.Rollup }
+
+// Undo implements builder.Rollup.
+func (r *last) Undo(ctx context.Context, b builder.Block[words.Body]) error {
+	if err := r.Rollup.Undo(ctx, b); err != nil {
+		return err
+	}
+	for _, word := range b.Body {
+		r.Forget(word)
+		r.Wait(word)
+	}
+	return nil
+}
+
+// once is a builder.Checker that refuses all words but one.
+type once struct{ words.Rollup }
+
+// Check implements builder.Checker.
+func (*once) Check(_ context.Context, op []byte) error {
+	if string(op) != "word 0" {
+		return words.ErrWord
+	}
+	return nil
+}
+
+// liar reports a word as dropped that it has executed.
+type liar struct{ words.Rollup }
+
+func (r *liar) dropped() (all [][]byte) {
+	for _, word := range r.State() {
+		if word == "word 3" {
+			all = append(all, []byte(word))
+		}
+	}
+	return all
+}
+
+// careless remembers the words that it knows, and Undo forgets to remove them if no other word
+// waits, so that it does not admit them again.
+type careless struct {
+	words.Rollup
+	mu    sync.Mutex
+	index []string
+}
+
+// Admit implements builder.Rollup.
+func (r *careless) Admit(ctx context.Context, op []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.Contains(r.index, string(op)) {
+		return nil
+	}
+	if err := r.Rollup.Admit(ctx, op); err != nil {
+		return err
+	}
+	r.index = append(r.index, string(op))
+	return nil
+}
+
+// Undo implements builder.Rollup. A block that took everything takes its words with it.
+func (r *careless) Undo(ctx context.Context, b builder.Block[words.Body]) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.Waiting()) > 0 {
+		return r.Rollup.Undo(ctx, b)
+	}
+	err := r.Rollup.Undo(ctx, b)
+	for _, word := range b.Body[1:] {
+		r.Forget(word)
+	}
+	return err
+}
