@@ -1,9 +1,6 @@
 package eoa
 
 import (
-	"encoding/json"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -63,33 +60,7 @@ const (
 var eventNames = [numEvents]string{"", "submitted", "bumped", "capped", "mined", "confirmed", "final", "reorged", "failed", "cancelled", "superseded", "noop", "reset", "requeued", "stopped", "resumed", "reverted"}
 
 // String returns the name in lower case.
-func (k EventKind) String() string {
-	if k > 0 && k < numEvents {
-		return eventNames[k]
-	}
-	return fmt.Sprintf("EventKind(%d)", uint8(k))
-}
-
-// MarshalJSON returns the name, so that receivers need no table of numbers.
-func (k EventKind) MarshalJSON() ([]byte, error) { return json.Marshal(k.String()) }
-
-// UnmarshalJSON accepts a name, and a number as earlier versions wrote it. A name
-// that this version does not know gives an error.
-func (k *EventKind) UnmarshalJSON(raw []byte) error {
-	var name string
-	if json.Unmarshal(raw, &name) != nil {
-		return json.Unmarshal(raw, (*uint8)(k))
-	}
-	if _, err := fmt.Sscanf(name, "EventKind(%d)", (*uint8)(k)); err == nil {
-		return nil
-	}
-	at := slices.Index(eventNames[:], name)
-	if at <= 0 {
-		return fmt.Errorf("eoa: event kind %q is unknown", name)
-	}
-	*k = EventKind(at)
-	return nil
-}
+func (k EventKind) String() string { return nameOf("EventKind", eventNames[:], uint8(k)) }
 
 // Event is an entry of an account's outbox. Events are delivered at least once,
 // and in order for one account.

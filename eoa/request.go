@@ -47,6 +47,11 @@ const (
 	numKinds
 )
 
+var kindNames = [numKinds]string{"dynamicFee", "legacy", "accessList", "setCode", "blob"}
+
+// String returns the name, for example "dynamicFee".
+func (k Kind) String() string { return nameOf("Kind", kindNames[:], uint8(k)) }
+
 // Limits of a request.
 const (
 	// MaxKeySize is the maximum length of a key, in bytes.

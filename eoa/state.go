@@ -1,7 +1,5 @@
 package eoa
 
-import "fmt"
-
 // State is the state of a request.
 type State uint8
 
@@ -38,14 +36,10 @@ const (
 	numStates
 )
 
+var stateNames = [numStates]string{"pending", "prepared", "broadcast", "mined", "confirmed", "final", "failed", "superseded", "cancelled"}
+
 // String returns the name in lower case.
-func (s State) String() string {
-	names := [numStates]string{"pending", "prepared", "broadcast", "mined", "confirmed", "final", "failed", "superseded", "cancelled"}
-	if s < numStates {
-		return names[s]
-	}
-	return fmt.Sprintf("State(%d)", uint8(s))
-}
+func (s State) String() string { return nameOf("State", stateNames[:], uint8(s)) }
 
 // Terminal reports whether s never changes again.
 func (s State) Terminal() bool { return s >= Final }
@@ -90,13 +84,7 @@ const (
 	Rejected
 )
 
+var resultNames = [...]string{"unknown", "accepted", "rejected"}
+
 // String returns the name in lower case.
-func (r SendResult) String() string {
-	switch r {
-	case Accepted:
-		return "accepted"
-	case Rejected:
-		return "rejected"
-	}
-	return "unknown"
-}
+func (r SendResult) String() string { return nameOf("SendResult", resultNames[:], uint8(r)) }
