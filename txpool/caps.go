@@ -146,8 +146,9 @@ func (c *core) settle() {
 		continue
 	}
 	c.evictOver(parked, c.parked)
-	c.evictOver(parked, c.roomless[:]...)                 // after the others
-	for !c.patient && c.over(queued) && c.shrinkQueue() { // gaps of returning transactions close
+	c.evictOver(parked, c.roomless[:]...) // after the others
+	// Gaps before returning transactions close.
+	for !c.patient && c.over(queued) && c.shrinkQueue() {
 		continue
 	}
 	c.fees.occupy(c.uses[ready])

@@ -375,7 +375,7 @@ func (w *world[B]) look(rollup builder.Rollup[B]) {
 		for _, op := range w.rules.Dropped(rollup) {
 			w.dropped[string(op)] = true
 			if w.executed[string(op)] > 0 && !w.cfg.NewChain && w.problem == nil {
-				w.problem = fmt.Errorf("the rollup says that it has dropped %s, which a final block has executed", short(op))
+				w.problem = fmt.Errorf("the rollup reports %s as dropped, which a final block has executed", short(op))
 			}
 		}
 	}
