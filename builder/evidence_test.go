@@ -209,14 +209,14 @@ func TestForkBelowFinality(t *testing.T) {
 func TestOldFinality(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m := newMachine(t)
-		var finals []jamq.HeaderHash
-		network := &blind{m.network, func(b *jamq.Block) { finals = append(finals, b.Hash) }}
+		blocks := make(chan jamq.HeaderHash, 1000)
+		network := &blind{m.network, func(b *jamq.Block) { blocks <- b.Hash }}
 		b, err := builder.Open(t.Context(), m.cfg, &m.log, builder.Rollup[words.Body](new(words.Rollup)), network)
 		require.NoError(t, err)
 		m.during(b, func(ctx context.Context) {
 			time.Sleep(100 * jamq.Tiny().SlotDuration)
-			for _, hash := range finals[:90] {
-				require.NoError(t, b.Finalize(ctx, hash))
+			for range 90 {
+				require.NoError(t, b.Finalize(ctx, <-blocks))
 			}
 			require.Error(t, b.Finalize(ctx, jamq.HeaderHash{'?'}), "it was never imported")
 		})
