@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/internal/bubble"
@@ -151,6 +152,30 @@ func TestQueueIsSeen(t *testing.T) {
 			require.NoError(t, b.Await(ctx, func(h canonical.Heads) bool { return h.Pending.Number == 1 && h.Pending.Hash != before.Hash }))
 		})
 		require.Equal(t, []string{"one"}, rollup.State())
+	})
+}
+
+// TestSetCores: a running builder uses other cores from then on, also after a restart.
+func TestSetCores(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		m.cfg.Runner.Queue.Cores = []jamq.CoreIndex{0}
+		core := func(ctx context.Context, b *builder.Builder[words.Body], number uint64) jamq.CoreIndex {
+			submit(ctx, t, b, number, fmt.Sprint("word ", number))
+			info, _, err := b.Info(ctx, number)
+			require.NoError(t, err)
+			return info.Core
+		}
+		m.run(new(words.Rollup), func(ctx context.Context, b *builder.Builder[words.Body]) {
+			require.EqualValues(t, 0, core(ctx, b, 1))
+			require.Error(t, b.SetCores(ctx, []jamq.CoreIndex{1, 1}))
+			require.Error(t, b.SetCores(ctx, nil))
+			require.NoError(t, b.SetCores(ctx, []jamq.CoreIndex{1}))
+			require.EqualValues(t, 1, core(ctx, b, 2))
+		})
+		m.run(new(words.Rollup), func(ctx context.Context, b *builder.Builder[words.Body]) {
+			require.EqualValues(t, 1, core(ctx, b, 3))
+		})
 	})
 }
 

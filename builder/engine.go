@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/canonical"
@@ -215,6 +216,13 @@ func (e *engine) Info(ctx context.Context, number uint64) (info bundlequeue.Info
 // operations wait again. The error wraps bundlequeue.ErrWrongNumber or ErrStopped.
 func (e *engine) GiveUp(ctx context.Context, number uint64, reason string) error {
 	return e.runner.Step(ctx, bundlequeue.GiveUp{Number: number, Reason: reason})
+}
+
+// SetCores changes the JAM cores that packages are sent to. Packages that are on their way stay on
+// their cores. The list must have at least one core of the chain, and none twice. A restart keeps
+// the change. The error wraps bundlequeue.ErrUnknownEvent or ErrStopped.
+func (e *engine) SetCores(ctx context.Context, cores []jamq.CoreIndex) error {
+	return e.runner.Step(ctx, bundlequeue.Cores{Cores: cores})
 }
 
 // Resume lets the builder build and send again after a fatal error: see submit.Fatal.
