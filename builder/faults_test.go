@@ -29,7 +29,7 @@ func TestAdmitFails(t *testing.T) {
 		var calls atomic.Int64
 		rollup := &words.Saving{Rollup: words.Rollup{BeforeAdmit: func(context.Context) error {
 			switch calls.Add(1) {
-			case 1:
+			case 1, 5:
 				return fails
 			case 2:
 				panic("by chance")
@@ -46,12 +46,14 @@ func TestAdmitFails(t *testing.T) {
 			copy(op, "six")
 			require.NoError(t, b.Await(ctx, final(2)))
 			require.Equal(t, []string{"two", "one"}, rollup.State())
+			require.ErrorIs(t, b.Submit(ctx, []byte("three")), fails)
 			require.ErrorIs(t, b.Submit(ctx, nil), words.ErrWord)
 		})
 		again := new(words.Saving)
 		_, err := m.open(again)
 		require.NoError(t, err)
 		require.Equal(t, []string{"two", "one"}, again.State())
+		require.Empty(t, again.Waiting())
 	})
 }
 
