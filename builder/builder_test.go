@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
@@ -27,7 +28,7 @@ type machine struct {
 	t       *testing.T
 	network *simnet.Network
 	log     journal.Memory
-	cfg     builder.Config[words.Body]
+	cfg     builder.Config
 }
 
 // newMachine starts a chain in a bubble. It ends with the test.
@@ -37,7 +38,7 @@ func newMachine(t *testing.T) *machine { return newFaultyMachine(t, nil) }
 func newFaultyMachine(t *testing.T, faults func(*jamtest.Config)) *machine {
 	network, err := simnet.Tiny(jamq.Tiny().SlotDuration, 7, faults)
 	require.NoError(t, err)
-	m := &machine{t: t, network: network, cfg: builder.DefaultConfig[words.Body](network.Spec())}
+	m := &machine{t: t, network: network, cfg: builder.DefaultConfig(network.Spec())}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -60,15 +61,21 @@ func (m *machine) run(rollup builder.Rollup[words.Body], f func(context.Context,
 	m.during(b, func(ctx context.Context) { f(ctx, b) })
 }
 
-// during runs a builder until the function returns.
+// during runs a builder until the function returns. After two days the context of the function
+// ends, so that a state that does not come fails the test.
 func (m *machine) during(b *builder.Builder[words.Body], f func(context.Context)) {
 	m.t.Helper()
 	ctx, cancel := context.WithCancel(m.t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- b.Run(ctx) }()
-	f(ctx)
-	cancel()
-	require.ErrorIs(m.t, <-ended, context.Canceled)
+	var err error
+	func() {
+		defer func() { cancel(); err = <-ended }() // also when f ends the test
+		patient, done := context.WithTimeout(ctx, 48*time.Hour)
+		defer done()
+		f(patient)
+	}()
+	require.ErrorIs(m.t, err, context.Canceled)
 }
 
 func final(number uint64) func(canonical.Heads) bool {
@@ -241,12 +248,17 @@ func TestHostCallsCostThemselves(t *testing.T) {
 
 // TestConfig: a configuration that cannot be used is refused.
 func TestConfig(t *testing.T) {
-	good := builder.DefaultConfig[words.Body](jamq.Tiny())
+	good := builder.DefaultConfig(jamq.Tiny())
 	require.NoError(t, good.Validate())
-	for name, change := range map[string]func(*builder.Config[words.Body]){
-		"CheckpointEvery": func(c *builder.Config[words.Body]) { c.CheckpointEvery = 0 },
-		"Retry":           func(c *builder.Config[words.Body]) { c.Retry = 0 },
-		"Runner":          func(c *builder.Config[words.Body]) { c.Runner.HoldTimeout = 0 },
+	for name, change := range map[string]func(*builder.Config){
+		"CheckpointEvery": func(c *builder.Config) { c.CheckpointEvery = 0 },
+		"Retry":           func(c *builder.Config) { c.Retry = 0 },
+		"HoldTimeout":     func(c *builder.Config) { c.HoldTimeout = 0 },
+		"BuildTimeout":    func(c *builder.Config) { c.BuildTimeout = 0 },
+		"SendTimeout":     func(c *builder.Config) { c.SendTimeout = 0 },
+		"DelayAlarm":      func(c *builder.Config) { c.DelayAlarm = 0 },
+		"Window":          func(c *builder.Config) { c.Window.Opens = 0 },
+		"Queue":           func(c *builder.Config) { c.Queue.FirstNumber = 0 },
 	} {
 		cfg := good
 		change(&cfg)

@@ -96,14 +96,14 @@ func contents(t *testing.T, log *journal.Memory) (all [][]byte) {
 func TestFirstNumber(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m := newMachine(t)
-		m.cfg.Runner.Queue.FirstNumber = 1000
+		m.cfg.Queue.FirstNumber = 1000
 		for _, word := range []string{"one", "two"} { // the number is in the log
 			m.run(new(words.Rollup), func(ctx context.Context, b *builder.Builder[words.Body]) {
 				number := b.Heads().Pending.Number + 1
 				require.GreaterOrEqual(t, number, uint64(1000))
 				submit(ctx, t, b, number, word)
 			})
-			m.cfg.Runner.Queue.FirstNumber = 1
+			m.cfg.Queue.FirstNumber = 1
 		}
 	})
 }
@@ -159,7 +159,7 @@ func TestQueueIsSeen(t *testing.T) {
 func TestSetCores(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m := newMachine(t)
-		m.cfg.Runner.Queue.Cores = []jamq.CoreIndex{0}
+		m.cfg.Queue.Cores = []jamq.CoreIndex{0}
 		core := func(ctx context.Context, b *builder.Builder[words.Body], number uint64) jamq.CoreIndex {
 			submit(ctx, t, b, number, fmt.Sprint("word ", number))
 			info, _, err := b.Info(ctx, number)

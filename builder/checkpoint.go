@@ -39,8 +39,8 @@ func (e *engine) checkpointIfDue(ctx context.Context) error {
 	if err := e.calls.make(ctx, "Rollup.Checkpoint", func() (err error) { state, err = c.Checkpoint(ctx); return err }); err != nil {
 		return fmt.Errorf("%w: %w", errPostponed, err)
 	}
-	begin.made, begin.records = true, len(state)
-	all := append(checkpointRecords(begin, state), queue...)
+	begin.made = true
+	all := checkpointRecords(begin, state, queue)
 	e.log.Debug("builder: checkpoint", "block", begin.final.Number+uint64(len(begin.blocks)), "records", len(all))
 	switch err := e.records.end(all); {
 	case errors.Is(err, ErrTooLarge):
@@ -76,7 +76,7 @@ var errNewFinal = errors.New("builder: a block has just become final")
 // beginCheckpoint takes the chain and the queue of one moment, at which the rollup has
 // every operation that is in the log. It returns the number of tasks of that moment. The
 // error wraps errPostponed if a call of Admit must end before, or is errNewFinal.
-func (e *engine) beginCheckpoint(ctx context.Context) (begin *checkpoint, queue [][]byte, tasks int, err error) {
+func (e *engine) beginCheckpoint(ctx context.Context) (begin *checkpoint, queue []byte, tasks int, err error) {
 	// Calls of Submit wait until this one has the semaphore. The limit keeps a call of
 	// Admit that hangs from blocking all others.
 	waiting, cancel := context.WithTimeout(ctx, e.cfg.Retry)
@@ -85,14 +85,14 @@ func (e *engine) beginCheckpoint(ctx context.Context) (begin *checkpoint, queue 
 		return nil, nil, 0, fmt.Errorf("%w: a call of Admit does not end: %w", errPostponed, err)
 	}
 	defer e.admitting.Release(everyone)
-	err = e.runner.Snapshot(ctx, func(records [][]byte) error {
+	err = e.inTurn(ctx, func() error {
 		e.chain.mu.Lock()
 		defer e.chain.mu.Unlock()
 		if len(e.chain.finals) > 0 { // a restart would not call Final for them
 			return errNewFinal
 		}
-		begin, tasks = e.chain.checkpoint(), len(e.chain.todo)
-		queue = framed(recordQueue, records)
+		begin, tasks, queue = e.chain.checkpoint(), len(e.chain.todo), e.queue.AppendSnapshot(nil)
+		begin.config = encodeConfig(&e.cfg.Queue)
 		e.records.begin()
 		return nil
 	})

@@ -17,8 +17,11 @@ import (
 	"github.com/jamq/jamq/internal/words"
 )
 
-// picky is a codec that encodes every body, and does not decode some of them.
-type picky struct{ decode func(raw []byte) error }
+// picky is a rollup that encodes every body, and does not decode some of them.
+type picky struct {
+	*words.Saving
+	decode func(raw []byte) error
+}
 
 func (p picky) Encode(b words.Body) ([]byte, error) { return json.Marshal(b) }
 
@@ -40,13 +43,13 @@ func TestBodyIsNotDecoded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble.Run(t, func(t *testing.T) {
 				m := newMachine(t)
-				m.cfg.Codec = picky{func(raw []byte) error {
+				spoiled := picky{new(words.Saving), func(raw []byte) error {
 					if strings.Contains(string(raw), "bad") {
 						return decode()
 					}
 					return nil
 				}}
-				m.run(new(words.Saving), func(ctx context.Context, b *builder.Builder[words.Body]) {
+				m.run(spoiled, func(ctx context.Context, b *builder.Builder[words.Body]) {
 					submit(ctx, t, b, 1, "good")
 					require.NoError(t, b.Submit(ctx, []byte("bad")))
 					time.Sleep(time.Hour)
@@ -56,7 +59,6 @@ func TestBodyIsNotDecoded(t *testing.T) {
 				m.run(again, func(context.Context, *builder.Builder[words.Body]) {
 					require.Equal(t, []string{"good"}, again.State())
 				})
-				m.cfg.Codec = nil
 				again = new(words.Saving)
 				m.run(again, func(ctx context.Context, b *builder.Builder[words.Body]) {
 					require.NoError(t, b.Await(ctx, final(2)))
@@ -73,9 +75,8 @@ func TestCheckpointDecodesNothing(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m, proposed := newMachine(t), new(atomic.Int64)
 		m.cfg.CheckpointEvery = 10
-		m.cfg.Codec = picky{func([]byte) error { proposed.Add(1); return nil }}
 		log := &counted{Log: &m.log}
-		b, err := builder.Open(t.Context(), m.cfg, log, builder.Rollup[words.Body](new(words.Saving)), m.network)
+		b, err := builder.Open(t.Context(), m.cfg, log, builder.Rollup[words.Body](picky{new(words.Saving), func([]byte) error { proposed.Add(1); return nil }}), m.network)
 		require.NoError(t, err)
 		m.during(b, func(ctx context.Context) {
 			for i := range uint64(5) {

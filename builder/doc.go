@@ -3,7 +3,7 @@
 // network ([Network]). The package does the rest: the order of writes, the queue of
 // bundles, failed blocks, heads, and recovery after a crash.
 //
-//	b, err := builder.Open(ctx, builder.DefaultConfig[Block](spec), log, rollup, network)
+//	b, err := builder.Open(ctx, builder.DefaultConfig(spec), log, rollup, network)
 //	go b.Run(ctx)
 //	err = b.Submit(ctx, operation) // nil: it is durable, and the user may be told
 //	heads := b.Heads()             // pending, latest, finalized
@@ -12,7 +12,8 @@
 //
 // A builder is a state machine over one log. Each fact that must survive is a
 // record: an operation that was accepted, a block that was executed, a step of the
-// queue. Three rules follow. The file road.go shows them from top to bottom.
+// queue. Three rules follow. The files submit.go, work.go and
+// engine.go show them.
 //
 //   - Append, then act. A fact is durable before a user or the network can see a
 //     consequence of it: before Submit returns, and before a package leaves.
@@ -26,7 +27,7 @@
 // If the process is killed at any instruction, no accepted operation is lost, and
 // none is executed twice. A call of the host that fails or panics is repeated
 // later; a failure of Check or Admit is the answer to its user. A call of Payload or
-// Pack that hangs is left alone after Config.Runner.BuildTimeout, and made again. Any
+// Pack that hangs is left alone after Config.BuildTimeout, and made again. Any
 // other call that hangs holds up its own kind of work: while Admit hangs, its operation
 // and the next checkpoint wait; while Send hangs, its package; while Propose hangs,
 // there are no new blocks, but the others become final. Apply, Undo, Final, Checkpoint

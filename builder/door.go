@@ -35,6 +35,13 @@ type door[B any] struct {
 	codec  Codec[B]
 }
 
+func newDoor[B any](rollup Rollup[B]) door[B] {
+	if codec, ok := rollup.(Codec[B]); ok {
+		return door[B]{rollup, codec}
+	}
+	return door[B]{rollup, jsonCodec[B]{}}
+}
+
 // typed returns a block with the body of the host.
 func typed[B any](b block) Block[B] {
 	body, _ := b.Body.(B) // nil in a block without a body

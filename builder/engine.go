@@ -2,6 +2,7 @@ package builder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -11,98 +12,80 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/canonical"
-	"github.com/jamq/jamq/internal/drive"
 	"github.com/jamq/jamq/submit"
 )
-
-// settings is a Config without its codec.
-type settings struct {
-	Runner          submit.Config
-	CheckpointEvery int
-	Retry           time.Duration
-	NewChain        bool
-	Logger          *slog.Logger
-}
-
-func (s *settings) validate() error {
-	switch err := s.Runner.Validate(); {
-	case err != nil:
-		return fmt.Errorf("%w: Runner: %w", ErrInvalidConfig, err)
-	case s.CheckpointEvery <= 0:
-		return fmt.Errorf("%w: CheckpointEvery is %d, want positive", ErrInvalidConfig, s.CheckpointEvery)
-	case s.Runner.Queue.FirstNumber == 0:
-		return fmt.Errorf("%w: Runner.Queue.FirstNumber is 0, want at least 1", ErrInvalidConfig)
-	case s.Retry <= 0:
-		return fmt.Errorf("%w: Retry is %v, want positive", ErrInvalidConfig, s.Retry)
-	}
-	return nil
-}
 
 // engine is a builder whose blocks have opaque bodies. Its exported methods are those of
 // Builder.
 type engine struct {
-	cfg     settings
+	cfg     Config
 	host    host
 	network Network
 	log     *slog.Logger
 	calls   *calls
 	records records
 	chain   chain
-	runner  *drive.Runner
-	found   submit.Recovery
+	found   submit.Recovery // for Network.Follow
+
+	// turn holds a token while a goroutine uses the queue and the fields after it: see
+	// inTurn. It is a channel so that a caller can give up waiting.
+	turn      chan struct{}
+	queue     *bundlequeue.Queue
+	requests  requests
+	trust     trust
+	repeating bool        // after a restart, while Follow may repeat blocks
+	alarm     *time.Timer // when the queue must be woken
+
 	// proposed is the last block that the worker has given to the queue.
 	proposed atomic.Pointer[block]
-
 	// admitting has a weight of one for each operation that is on its way from the log
 	// to the rollup. A checkpoint takes the whole, so that it cannot fall in between.
 	admitting *semaphore.Weighted
 	woken     chan struct{} // holds a token if there may be work
-	postponed int           // records by which the next checkpoint is late; of the worker
+	doubted   chan error    // gets the error of trust
 
-	stopped chan struct{} // closed when Run has returned cause
+	running chan struct{}   // closed when Run has begun and ctx is set
+	ctx     context.Context // of Run
+	stop    context.CancelFunc
+	stopped chan struct{} // closed when Run has ended with cause
 	cause   error
 
 	mu          sync.Mutex
 	interrupt   context.CancelFunc // of a running Propose
 	interrupted bool               // its pre-state is gone
+	health      Health             // without what Builder.Health adds
 
-	// The worker owns these: when it repeats a call of Propose and of Final, and whether it
-	// has made the call of the first task, so that only the root is unknown.
+	// The worker owns these: when it repeats a call of Propose and of Final, the records by
+	// which the next checkpoint is late, and whether it has made the call of the first task,
+	// so that only the root is unknown.
 	proposeAt, finalAt time.Time
+	postponed          int
 	carried            bool
-
-	// The runner's goroutine owns trust once Run is called. doubted gets its error.
-	trust   trust
-	running bool
-	doubted chan error
 }
 
 // openEngine returns an engine that continues at the end of its log: see Open.
-func openEngine(ctx context.Context, cfg settings, log Log, h host, network Network) (*engine, error) {
+func openEngine(ctx context.Context, cfg Config, log Log, h host, network Network) (*engine, error) {
 	if log == nil || network == nil {
 		return nil, fmt.Errorf("%w: log or network is nil", ErrInvalidConfig)
 	}
-	if err := cfg.validate(); err != nil {
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	if _, ok := h.optional().(Checkpointer); cfg.NewChain && !ok {
 		return nil, fmt.Errorf("%w: NewChain is set, and the rollup is no Checkpointer", ErrInvalidConfig)
 	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
 	calls := &calls{methods: make(map[string]*method)}
 	e := &engine{
 		cfg: cfg, host: h, network: network, log: cfg.Logger, calls: calls, records: newRecords(log, calls),
-		woken: make(chan struct{}, 1), admitting: semaphore.NewWeighted(everyone), interrupt: func() {}, stopped: make(chan struct{}),
+		turn: make(chan struct{}, 1), requests: requests{working: make(map[uint64]struct{})},
 		trust: trust{died: make(map[uint64]anchor.Reason)}, doubted: make(chan error, 1),
-	}
-	if e.log == nil {
-		e.log = slog.New(slog.DiscardHandler)
-	}
-	if e.cfg.Runner.Logger == nil {
-		e.cfg.Runner.Logger = e.log
+		admitting: semaphore.NewWeighted(everyone), woken: make(chan struct{}, 1),
+		running: make(chan struct{}), stopped: make(chan struct{}), interrupt: func() {},
 	}
 	e.chain.log = e.log
 	if err := e.recover(ctx); err != nil {
@@ -111,22 +94,49 @@ func openEngine(ctx context.Context, cfg settings, log Log, h host, network Netw
 	return e, nil
 }
 
+// errStarted is returned by a second call of Run.
+var errStarted = errors.New("builder: Run was called before")
+
 // Run runs the builder until ctx ends, and returns its error. It returns another
 // error if the log, the rollup or the network cannot go on, for example one that wraps
 // ErrLog, ErrDiverged or ErrEvidence. Run may be called once.
 func (e *engine) Run(ctx context.Context) error {
-	if err := e.runner.Start(ctx); err != nil {
-		return err
+	if !e.begin(ctx) {
+		return errStarted
 	}
-	defer e.records.stop() // the host may close the log when Run has returned
-	defer e.runner.Stop()
-	defer close(e.stopped)
-	e.cause = e.runUntil(ctx)
+	e.cause = e.runUntilDone(ctx)
+	e.end()
 	return e.cause
 }
 
-func (e *engine) runUntil(ctx context.Context) error {
-	group, running := errgroup.WithContext(ctx)
+// begin sets the context of Run, and reports whether this is the first call.
+func (e *engine) begin(ctx context.Context) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ctx != nil {
+		return false
+	}
+	e.ctx, e.stop = context.WithCancel(ctx)
+	e.alarm = time.NewTimer(0)
+	e.health.Running = true
+	close(e.running)
+	return true
+}
+
+// end waits until all calls of the host have returned. The host may close the log then.
+func (e *engine) end() {
+	e.stop()
+	close(e.stopped)
+	e.turn <- struct{}{} // a step that has begun is carried out
+	<-e.turn
+	e.requests.work.Wait()
+	e.alarm.Stop()
+	e.records.stop()
+	e.note(func(h *Health) { h.Running = false })
+}
+
+func (e *engine) runUntilDone(ctx context.Context) error {
+	group, running := errgroup.WithContext(e.ctx)
 	group.Go(func() error {
 		err := guard(func() error { return e.network.Follow(running, e.found, e) })
 		if err == nil && running.Err() == nil {
@@ -135,99 +145,193 @@ func (e *engine) runUntil(ctx context.Context) error {
 		return err
 	})
 	group.Go(func() error { return e.work(running) })
+	group.Go(func() error { return e.tick(running) })
 	group.Go(func() error { return e.awaitDoubt(running) })
 	err := group.Wait()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	switch failure := e.records.failure(); {
 	case failure != nil: // whatever met it first
 		return failure
+	case e.health.Err != nil:
+		return e.health.Err
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
 	return err
 }
 
-// Heads returns the heads of the rollup. Pending is the newest block that the rollup has
-// applied: when a failed block is no longer in the heads, Undo has returned. Hash and
-// Commitment are those of the builder, which are unique for each execution of a block.
-func (e *engine) Heads() canonical.Heads {
-	e.chain.mu.Lock()
-	defer e.chain.mu.Unlock()
-	return e.chain.heads()
-}
-
-// Await waits until the heads are as wanted. It returns the error of ctx, or that of
-// Run if the builder stops before.
-func (e *engine) Await(ctx context.Context, wanted func(canonical.Heads) bool) error {
+// tick wakes the queue when it is time, and ends the wait after a restart.
+func (e *engine) tick(ctx context.Context) error {
+	hold := time.NewTimer(e.cfg.HoldTimeout)
+	defer hold.Stop()
 	for {
-		e.chain.mu.Lock()
-		heads, moved := e.chain.heads(), e.chain.moved
-		e.chain.mu.Unlock()
-		if wanted(heads) {
-			return nil
-		}
+		act := e.step
 		select {
-		case <-moved:
+		case <-e.alarm.C:
+		case <-hold.C:
+			act = func(bundlequeue.Event) error { e.release(); return nil }
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-e.stopped:
-			return e.cause
+		}
+		if err := e.inTurn(ctx, func() error { return act(bundlequeue.Tick{}) }); err != nil {
+			return err
 		}
 	}
 }
 
-// Drain waits until every block is final and no operation waits, for example before a
-// program stops. waiting reports whether the rollup has operations that can run; Drain calls
-// it when the heads have moved and when Propose has returned ErrIdle. The errors are those of
-// Await.
-func (e *engine) Drain(ctx context.Context, waiting func() bool) error {
-	return e.Await(ctx, func(canonical.Heads) bool {
-		// An operation that waits no longer is in a block, and the other way round.
-		return e.chain.settled() && !waiting() && e.chain.settled()
-	})
+// inTurn calls f while no other goroutine uses the queue. The error is that of f or ctx, or
+// wraps ErrStopped; in these cases f was not called.
+func (e *engine) inTurn(ctx context.Context, f func() error) error {
+	select {
+	case <-e.running:
+	default:
+		return ErrStopped
+	}
+	select {
+	case e.turn <- struct{}{}:
+		defer func() { <-e.turn }()
+	case <-e.ctx.Done():
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if e.ctx.Err() != nil {
+		return e.whyStopped()
+	}
+	return f()
 }
 
-// block is Builder.Block.
-func (e *engine) block(number uint64) (block, bool) {
-	e.chain.mu.Lock()
-	defer e.chain.mu.Unlock()
-	for _, blocks := range [][]block{e.chain.finals, e.chain.blocks} {
-		for _, block := range blocks {
-			if block.Number == number {
-				return block, true
-			}
+// whyStopped returns ErrStopped, with the cause if the builder has stopped by itself.
+func (e *engine) whyStopped() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.health.Err; err != nil {
+		return fmt.Errorf("%w: %w", ErrStopped, err)
+	}
+	return ErrStopped
+}
+
+// step gives one event to the queue, and is the only place that does. The order of its
+// lines is the promise of this package: the step is in the log before anything follows
+// from it. If the queue refuses the event, nothing has happened.
+func (e *engine) step(ev bundlequeue.Event) error {
+	now := time.Now()
+	effects, err := e.queue.Step(now, ev)
+	if err != nil {
+		return err
+	}
+	if err := e.check(); err != nil {
+		return e.fail(err)
+	}
+	if err := e.appendStep(now, ev); err != nil {
+		return e.fail(err)
+	}
+	if err := e.follow(ev, effects); err != nil {
+		return e.fail(err)
+	}
+	for _, effect := range effects {
+		e.report(effect)
+		e.act(effect)
+	}
+	if at, ok := e.queue.NextWake(now); ok {
+		e.alarm.Reset(time.Until(at))
+	} else {
+		e.alarm.Stop()
+	}
+	e.noteWaiting()
+	e.cfg.Metrics.observe(StepSeconds, time.Since(now))
+	return nil
+}
+
+// check makes the configured checks of the queue and of the host's state.
+func (e *engine) check() error {
+	if e.cfg.CheckInvariants {
+		if err := e.queue.Check(); err != nil {
+			return err
 		}
 	}
-	return block{}, false
+	if e.cfg.Invariants != nil {
+		return guard(e.cfg.Invariants)
+	}
+	return nil
 }
 
-// Stats returns a summary of the queue. The error wraps ErrStopped.
-func (e *engine) Stats(ctx context.Context) (bundlequeue.Stats, error) {
-	return e.runner.Stats(ctx)
+// appendStep writes a step to the log.
+func (e *engine) appendStep(now time.Time, ev bundlequeue.Event) error {
+	record, err := bundlequeue.AppendRecord([]byte{recordStep}, now, ev)
+	if err != nil {
+		return err
+	}
+	return e.records.append(record)
 }
 
-// Info describes the bundle of a block, if it is in the queue. The error wraps
-// ErrStopped.
-func (e *engine) Info(ctx context.Context, number uint64) (info bundlequeue.Info, found bool, err error) {
-	return e.runner.Info(ctx, number)
+// fail ends Run, because the queue has taken a step that the log does not have.
+func (e *engine) fail(err error) error {
+	e.log.Error("builder: it stops", "err", err)
+	e.note(func(h *Health) { h.Err = err })
+	e.stop()
+	return err
 }
 
-// GiveUp orders that no more packages are built for a block that is not final. If none
-// of its packages is accumulated, it is undone with all later blocks, and their
-// operations wait again. The error wraps bundlequeue.ErrWrongNumber or ErrStopped.
-func (e *engine) GiveUp(ctx context.Context, number uint64, reason string) error {
-	return e.runner.Step(ctx, bundlequeue.GiveUp{Number: number, Reason: reason})
+// follow moves the chain by a step of the queue that is in the log. It is called in the same
+// way when the log is read again. The error is that of a block in the log that cannot be read.
+func (e *engine) follow(ev bundlequeue.Event, effects []bundlequeue.Effect) error {
+	var enqueued *block
+	if ev, ok := ev.(bundlequeue.Enqueue); ok {
+		var err error
+		if enqueued, err = e.enqueued(&ev); err != nil {
+			return err
+		}
+	}
+	if undone := e.chain.follow(enqueued, effects); undone {
+		e.mu.Lock()
+		e.interrupted = true // the proposal has no pre-state any more
+		e.interrupt()
+		e.mu.Unlock()
+	}
+	if err := e.trust.follow(effects); err != nil && e.ctx != nil {
+		select {
+		case e.doubted <- err:
+		default: // it stops already
+		}
+	}
+	e.wake()
+	return nil
 }
 
-// SetCores changes the JAM cores that packages are sent to. Packages that are on their way stay on
-// their cores. The list must have at least one core of the chain, and none twice. A restart keeps
-// the change. The error wraps bundlequeue.ErrUnknownEvent or ErrStopped.
-func (e *engine) SetCores(ctx context.Context, cores []jamq.CoreIndex) error {
-	return e.runner.Step(ctx, bundlequeue.Cores{Cores: cores})
+// enqueued returns the block that a step has enqueued: the proposal, or a block of the
+// log. No code of the host runs for the proposal, because the queue waits meanwhile.
+func (e *engine) enqueued(ev *bundlequeue.Enqueue) (*block, error) {
+	if b := e.proposed.Load(); b != nil && b.commitment == ev.Commitment {
+		return b, nil
+	}
+	b, err := readBlock(ev.Bundle)
+	if err == nil {
+		err = e.decode(&b)
+	}
+	return &b, err
 }
 
-// Resume lets the builder build and send again after a fatal error: see submit.Fatal.
-// The error wraps ErrStopped.
-func (e *engine) Resume(ctx context.Context) error { return e.runner.Resume(ctx) }
+// report tells the host of an effect.
+func (e *engine) report(effect bundlequeue.Effect) {
+	e.cfg.Metrics.count(CountEffects, effectName(effect))
+	if e.cfg.Observe != nil {
+		err := e.calls.make(context.Background(), "Config.Observe", func() error { e.cfg.Observe(effect); return nil })
+		if err != nil {
+			e.log.Error("builder: Config.Observe failed", "err", err)
+		}
+	}
+	switch effect := effect.(type) {
+	case bundlequeue.Died:
+		if effect.Unsent {
+			e.cfg.Metrics.count(CountUseless, effect.Reason.String())
+		}
+		e.log.Info("builder: a package is dead", "block", effect.Number, "version", effect.Version,
+			"package", effect.Package, "reason", effect.Reason, "since", effect.At, "sent", !effect.Unsent)
+	case bundlequeue.Failed:
+		e.log.Warn("builder: a block has failed", "block", effect.Number, "reason", effect.Reason)
+	}
+}
 
 // wake makes the worker look for work.
 func (e *engine) wake() {

@@ -27,7 +27,7 @@ var ErrEvidence = errors.New("builder: the JAM blocks contradict themselves")
 // service has accepted blocks already: a builder with this log would execute
 // their operations again. Restore the log from a backup. If there is none, begin
 // with the service's final state as the genesis, and the number after its last
-// block as Config.Runner.Queue.FirstNumber, as after a drain.
+// block as Config.Queue.FirstNumber, as after a drain.
 var ErrServiceInUse = errors.New("builder: the service is in use, and the log is empty")
 
 // Receiver is an optional part of a [Network]. With it, Open recognizes a log that
@@ -50,7 +50,7 @@ func (e *engine) checkUnused(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("builder: Network.Received: %w", err)
 	}
-	want := e.cfg.Runner.Queue.FirstNumber - 1
+	want := e.cfg.Queue.FirstNumber - 1
 	if have > want {
 		return fmt.Errorf("%w: it has accepted at least %d blocks, want at most %d before the first one of the log; restore the log, use a different service, or begin with the service's final state as genesis and FirstNumber %d", ErrServiceInUse, have, want, have+1)
 	}
@@ -91,7 +91,7 @@ func (e *engine) awaitDoubt(ctx context.Context) error {
 // reports whether they show nothing.
 func (e *engine) staysBlind(ctx context.Context) bool {
 	const slots = 8
-	timer := time.NewTimer(slots * e.cfg.Runner.Queue.Spec.SlotDuration)
+	timer := time.NewTimer(slots * e.cfg.Queue.Spec.SlotDuration)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

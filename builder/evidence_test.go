@@ -36,7 +36,7 @@ func TestLostLog(t *testing.T) {
 		require.ErrorIs(t, err, builder.ErrServiceInUse)
 		require.ErrorContains(t, err, "FirstNumber 3")
 		require.Zero(t, m.records(), "the log is unchanged")
-		m.cfg.Runner.Queue.FirstNumber = 3
+		m.cfg.Queue.FirstNumber = 3
 		m.run(new(words.Rollup), func(ctx context.Context, b *builder.Builder[words.Body]) {
 			submit(ctx, t, b, 3, "three")
 		})
@@ -87,7 +87,7 @@ func TestMissingField(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				var running sync.WaitGroup
 				running.Go(func() { _ = network.Run(ctx, nil) })
-				b, err := builder.Open(ctx, builder.DefaultConfig[words.Body](network.Spec()), new(journal.Memory), builder.Rollup[words.Body](new(words.Rollup)), &blind{network, hide})
+				b, err := builder.Open(ctx, builder.DefaultConfig(network.Spec()), new(journal.Memory), builder.Rollup[words.Body](new(words.Rollup)), &blind{network, hide})
 				require.NoError(t, err)
 				for i := range 12 {
 					require.NoError(t, b.Submit(ctx, fmt.Appendf(nil, "word %d", i)))
@@ -113,8 +113,8 @@ func TestDeadPackageIsAccumulated(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m := newMachine(t)
 		dead := make(chan jamq.PackageHash, 100)
-		m.cfg.Runner.Observe = func(o jamqsubmit.Observation) {
-			if d, ok := o.Effect.(bundlequeue.Died); ok {
+		m.cfg.Observe = func(e bundlequeue.Effect) {
+			if d, ok := e.(bundlequeue.Died); ok {
 				dead <- d.Package
 			}
 		}

@@ -3,6 +3,7 @@ package builder_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/simnet"
+	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/words"
 	jamqsubmit "github.com/jamq/jamq/submit"
@@ -397,11 +399,11 @@ func (p *pruning) Prune(context.Context) error {
 	return errors.New("a file cannot be removed")
 }
 
-// TestObserverPanics: a panic of Config.Runner.Observe costs that call.
+// TestObserverPanics: a panic of Config.Observe costs that call.
 func TestObserverPanics(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m := newMachine(t)
-		m.cfg.Runner.Observe = func(jamqsubmit.Observation) { panic("observer") }
+		m.cfg.Observe = func(bundlequeue.Effect) { panic("observer") }
 		m.run(new(words.Rollup), func(ctx context.Context, b *builder.Builder[words.Body]) {
 			submit(ctx, t, b, 1, "one")
 			require.NoError(t, b.Await(ctx, final(1)))
@@ -453,7 +455,6 @@ func TestHealthNamesTheCall(t *testing.T) {
 				case c.panics:
 					h.fault = func(context.Context) error { panic(errDisturbed) }
 				}
-				m.cfg.Codec = h
 				b, err := builder.Open(t.Context(), m.cfg, h, builder.Rollup[words.Body](h), m.network)
 				require.NoError(t, err)
 				ctx, cancel := context.WithCancel(t.Context())
@@ -558,7 +559,6 @@ var errDisturbed = errors.New("disturbed")
 // troubled is a host of which one method has a fault.
 type troubled struct {
 	words.Rollup
-	builder.JSON[words.Body]
 	journal.Memory
 	method string
 	fault  func(ctx context.Context) error
@@ -611,7 +611,12 @@ func (h *troubled) Encode(body words.Body) ([]byte, error) {
 	if err := h.trouble(context.Background(), "Codec"); err != nil {
 		return nil, err
 	}
-	return h.JSON.Encode(body)
+	return json.Marshal(body)
+}
+
+func (h *troubled) Decode(raw []byte) (body words.Body, err error) {
+	err = json.Unmarshal(raw, &body)
+	return body, err
 }
 
 func (h *troubled) Append(records ...[]byte) error {

@@ -1,49 +1,58 @@
 package builder
 
 import (
-	"cmp"
-	"container/list"
-	"context"
-	"errors"
-	"fmt"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/submit"
 )
 
-// Health is the condition of a builder. Operators and alerts read it to learn whether the runner
-// works, and which call of the host holds the builder up. See [Builder.Health].
+// Health is the condition of a builder. Operators and alerts read it to learn whether the
+// builder works, and which call of the host holds it up. See [Builder.Health].
 type Health struct {
-	// Health is the condition of the runner.
-	submit.Health
+	// Running is true while Run of the builder runs.
+	Running bool
+	// Err is the error that made the builder stop by itself. It is nil if it
+	// runs, or if the host stopped it.
+	Err error
+	// Held is true while the builder waits for newer blocks after a restart:
+	// see Config.HoldTimeout.
+	Held bool
+	// Paused is the fatal error after which the builder stopped packing and
+	// sending, or nil: see submit.Fatal.
+	Paused error
+	// Waiting describes the first bundle without a submitted package. Its Since
+	// is zero if there is none.
+	Waiting bundlequeue.Delay
+	// Delayed is true if Waiting has lasted for at least Config.DelayAlarm. The
+	// builder never gives up such a bundle by itself: see [Builder.GiveUp].
+	Delayed bool
+	// Builds and Sends are the numbers of packages that are being made and sent.
+	Builds, Sends int
+	// BuildFailures and SendFailures count consecutive failures. A success sets
+	// its counter to 0.
+	BuildFailures, SendFailures int
+	// LastError is the error of the last failed build or send.
+	LastError error
+	// Fatal counts builds and sends that failed with the class submit.Fatal.
+	Fatal int
+	// Behind estimates how far the host's clock lags the chain's, from blocks
+	// that arrived before their slot began by the host's clock. The submission
+	// window is shifted by it. Without new evidence it halves every eleven
+	// blocks.
+	Behind time.Duration
+	// LastImport is when the last JAM block was imported, and LastSlot is the
+	// slot of that block.
+	LastImport time.Time
+	LastSlot   jamq.Slot
+	// LastSend is when Network.Send last returned without an error.
+	LastSend time.Time
 	// Calls describes each method of the host of which a call runs or of which the last call
 	// failed. It is sorted by Call.Method, and nil if there is none. A table in
 	// docs/embedding.md lists the work that waits while a method hangs.
 	Calls []Call
-}
-
-// Call describes the calls of one method of the host: of rollup, network, codec and log, and
-// Config.Runner.Observe. Network.Follow, which always runs, is among them only while it fails,
-// and only for a network with the method Health() submit.FeedHealth, as jip2net.Network has.
-type Call struct {
-	// Method is the method with its type, for example "Rollup.Apply". Methods of the optional
-	// interfaces of a rollup, such as Final, have the type Rollup too.
-	Method string
-	// Running is the number of calls that have not returned, including calls of Payload and
-	// Pack that were left alone. The oldest of them began at Since, by the machine's clock;
-	// Since is zero if no call runs.
-	Running int
-	Since   time.Time
-	// Failures counts the calls that have failed since the last success, the first of them at
-	// FailingSince and the last one at FailedAt. Err is the error of the last one, or nil. An
-	// error by which Check or Admit refuses an operation is no failure, but a panic is. ErrIdle
-	// is none, nor is any error after the builder has canceled the context of the call.
-	Failures               int
-	FailingSince, FailedAt time.Time
-	Err                    error
 }
 
 // Stuck returns the method that needs an operator most, for an alert or a readiness check. A
@@ -67,22 +76,14 @@ func (h *Health) Stuck(after time.Duration) (call Call, found bool) {
 	return call, found
 }
 
-// String describes the call for an operator.
-func (c Call) String() string {
-	var parts []string
-	if c.Running > 0 {
-		parts = append(parts, fmt.Sprintf("%d calls run, the oldest since %s", c.Running, c.Since.UTC().Format(time.RFC3339)))
-	}
-	if c.Failures > 0 {
-		parts = append(parts, fmt.Sprintf("it has failed %d times since %s: %v", c.Failures, c.FailingSince.UTC().Format(time.RFC3339), c.Err))
-	}
-	return c.Method + ": " + strings.Join(parts, "; ")
-}
-
 // Health returns the condition of the builder. It can be called at any time, also after Run has
 // returned.
 func (e *engine) Health() Health {
-	h := Health{Health: e.runner.Health(), Calls: e.calls.list()}
+	e.mu.Lock()
+	h := e.health
+	e.mu.Unlock()
+	h.Delayed = !h.Waiting.Since.IsZero() && time.Since(h.Waiting.Since) >= e.cfg.DelayAlarm
+	h.Calls = e.calls.list()
 	if n, ok := e.network.(interface{ Health() submit.FeedHealth }); ok {
 		if feed := n.Health(); feed.Following && feed.Failures > 0 {
 			h.Calls = append(h.Calls, Call{
@@ -94,127 +95,105 @@ func (e *engine) Health() Health {
 	return h
 }
 
-func byMethod(a, b Call) int { return cmp.Compare(a.Method, b.Method) }
-
-// calls makes all calls of the host, so that Health can name those that run or fail. It is safe
-// for concurrent use.
-type calls struct {
-	mu      sync.Mutex
-	methods map[string]*method
+// note changes the condition.
+func (e *engine) note(change func(h *Health)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	change(&e.health)
 }
 
-type method struct {
-	running list.List // of time.Time, oldest first
-	failing Call      // the part about failures
+// noteWaiting notes the first bundle without a submitted package.
+func (e *engine) noteWaiting() {
+	delay, _ := e.queue.Delayed() // zero if there is none
+	e.note(func(h *Health) { h.Waiting = delay })
 }
 
-// make calls the host. A panic becomes an error. ctx is the context of the call.
-func (c *calls) make(ctx context.Context, name string, call func() error) error {
-	c.mu.Lock()
-	m := c.methods[name]
-	if m == nil {
-		m = new(method)
-		c.methods[name] = m
-	}
-	began := m.running.PushBack(time.Now())
-	c.mu.Unlock()
-
-	err := guard(call)
-
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m.running.Remove(began)
-	switch {
-	case err != nil && errors.Is(ctx.Err(), context.Canceled): // it was given up
-	case err == nil, errors.Is(err, ErrIdle):
-		m.failing = Call{}
-	default:
-		m.failing.FailedAt, m.failing.Err = time.Now(), err
-		if m.failing.Failures++; m.failing.Failures == 1 {
-			m.failing.FailingSince = m.failing.FailedAt
+// noteImport notes a JAM block, and estimates from it how far the clock lags.
+func (e *engine) noteImport(slot jamq.Slot) {
+	now, clock := time.Now(), e.cfg.Window.Clock
+	early := clock.Start(slot).Sub(now)
+	var rise time.Duration
+	e.note(func(h *Health) {
+		before := h.Behind
+		h.LastImport, h.LastSlot = now, slot
+		switch {
+		case early >= clock.SlotDuration || early <= -clock.SlotDuration:
+			// A block this early shows an error of its author. A block this late
+			// was delayed by the network. Neither shows an error of the clock.
+		case early > before:
+			h.Behind = early
+		default:
+			h.Behind -= (before - max(early, 0)) / 16
 		}
+		rise = h.Behind - before
+	})
+	if rise > clock.SlotDuration/12 { // new or larger lag
+		e.log.Warn("builder: the clock lags the chain's", "by", early)
 	}
-	return err
 }
 
-// judge calls a method that may refuse an operation, which is no failure.
-func (c *calls) judge(ctx context.Context, name string, call func() error) error {
-	var refusal error
-	err := c.make(ctx, name, func() error { refusal = call(); return nil })
-	return cmp.Or(err, refusal)
-}
-
-// mostHung is the number of calls of a method that may hang before more are made only once in
-// hungPause, because each holds a goroutine and a payload forever.
-const (
-	mostHung  = 8
-	hungPause = time.Hour
-)
-
-// await makes a call that can be repeated while an earlier one hangs. If the call has not returned
-// at the deadline of ctx, await leaves it alone and returns an error that wraps ErrHangs. If ctx is
-// canceled, because the builder stops, await waits until the call returns.
-func await[T any](ctx context.Context, c *calls, name string, call func() (T, error)) (result T, err error) {
-	if n, last := c.running(name); n >= mostHung && time.Since(last) < hungPause {
-		return result, fmt.Errorf("%w: %d calls of %s run; the next one is made %v after the last one, at %s", ErrHangs, n, name, hungPause, last.Add(hungPause).UTC().Format(time.RFC3339))
-	}
-	type answer struct {
-		result T
-		err    error
-	}
-	ended := make(chan answer, 1)
-	go func() {
-		var a answer
-		a.err = c.make(ctx, name, func() (err error) { a.result, err = call(); return err })
-		ended <- a
-	}()
-	select {
-	case a := <-ended:
-		return a.result, a.err
-	case <-ctx.Done():
-	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		a := <-ended
-		return a.result, a.err
-	}
-	return result, fmt.Errorf("%w: %s: %w", ErrHangs, name, ctx.Err())
-}
-
-// running returns the number of calls of a method that have not returned, and when the last of
-// them began.
-func (c *calls) running(name string) (n int, last time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if m := c.methods[name]; m != nil && m.running.Len() > 0 {
-		n, last = m.running.Len(), m.running.Back().Value.(time.Time)
-	}
-	return n, last
-}
-
-// list returns those that run or fail.
-func (c *calls) list() (all []Call) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for name, m := range c.methods {
-		call := m.failing
-		call.Method, call.Running = name, m.running.Len()
-		if oldest := m.running.Front(); oldest != nil {
-			call.Since = oldest.Value.(time.Time)
+// window returns the configured window, shifted by the estimated lag of the clock.
+func (e *engine) window() Window {
+	w := e.cfg.Window
+	e.note(func(h *Health) {
+		if h.Behind > 0 {
+			w.Skew = min(w.Skew, -h.Behind)
 		}
-		if call.Running > 0 || call.Failures > 0 {
-			all = append(all, call)
-		}
-	}
-	slices.SortFunc(all, byMethod)
-	return all
+	})
+	return w
 }
 
-// guard calls the host. A panic becomes an error.
-func guard(call func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", ErrPanic, p)
+func (e *engine) noteBuild() (began time.Time) {
+	e.note(func(h *Health) { h.Builds++ })
+	return time.Now()
+}
+
+func (e *engine) noteBuilt(began time.Time) {
+	e.note(func(h *Health) { h.Builds-- })
+	e.cfg.Metrics.observe(BuildSeconds, time.Since(began))
+}
+
+// noteBuildOutcome notes the outcome of a build. A package that the queue cannot use is a
+// failure.
+func (e *engine) noteBuildOutcome(err error) {
+	label := "ok"
+	e.note(func(h *Health) {
+		if err == nil {
+			h.BuildFailures = 0
+			return
 		}
-	}()
-	return call()
+		label = "failed"
+		h.BuildFailures++
+		h.failed(err)
+	})
+	e.cfg.Metrics.count(CountBuilds, label)
+}
+
+func (e *engine) noteSend() (began time.Time) {
+	e.note(func(h *Health) { h.Sends++ })
+	return time.Now()
+}
+
+func (e *engine) noteSent(began time.Time, err error) {
+	label := "ok"
+	e.note(func(h *Health) {
+		h.Sends--
+		if err == nil {
+			h.SendFailures, h.LastSend = 0, time.Now()
+			return
+		}
+		label = submit.ClassOf(err).String()
+		h.SendFailures++
+		h.failed(err)
+	})
+	e.cfg.Metrics.count(CountSends, label)
+	e.cfg.Metrics.observe(SendSeconds, time.Since(began))
+}
+
+// failed notes the error of a build or a send.
+func (h *Health) failed(err error) {
+	h.LastError = err
+	if submit.ClassOf(err) == submit.Fatal {
+		h.Fatal++
+	}
 }

@@ -93,7 +93,7 @@ type Rollup[B any] interface {
 	// package (jamq.ChainSpec.MaxBundleSize), or the block is never packed. It depends on the
 	// block only, and must not change it. It is called concurrently with all others, also
 	// for blocks that are not applied yet, and again for a block whose call has not returned
-	// within Config.Runner.BuildTimeout.
+	// within Config.BuildTimeout.
 	Payload(ctx context.Context, block Block[B]) ([]byte, error)
 }
 
@@ -169,7 +169,7 @@ type Network interface {
 	// delivers the blocks after it.
 	Root(ctx context.Context) (jamq.Block, error)
 	// Pack makes the work package for a payload. If it returns an error, or does not return
-	// within Config.Runner.BuildTimeout, it is called again after a back-off.
+	// within Config.BuildTimeout, it is called again after a back-off.
 	Pack(ctx context.Context, at Anchor, payload []byte) (Package, error)
 	// Send sends a package to a guarantor of a core, to another one for each attempt,
 	// counted from 1. The class of an error is that of submit.WithClass.
@@ -207,7 +207,10 @@ type Package struct {
 	Data []byte
 }
 
-// Codec encodes the bodies of blocks for the log.
+// Codec is an optional part of a [Rollup]: it encodes the bodies of blocks for the log.
+// Without it they are encoded as JSON, which keeps exported fields only. JSON cannot have
+// strings that are not UTF-8, so a body keeps the bytes of operations as []byte: the builder
+// makes no block with such a string.
 type Codec[B any] interface {
 	// Encode returns the encoding of a body: always the same one for the same body. The
 	// builder discards a proposal that cannot be encoded, or whose encoding Decode refuses or
@@ -219,16 +222,12 @@ type Codec[B any] interface {
 	Decode(raw []byte) (B, error)
 }
 
-// JSON is the default codec. It keeps exported fields only. JSON cannot have strings that
-// are not UTF-8, so a body keeps the bytes of operations as []byte: the builder makes no
-// block with such a string.
-type JSON[B any] struct{}
+// jsonCodec is the codec of a rollup that has none.
+type jsonCodec[B any] struct{}
 
-// Encode implements [Codec].
-func (JSON[B]) Encode(body B) ([]byte, error) { return json.Marshal(body) }
+func (jsonCodec[B]) Encode(body B) ([]byte, error) { return json.Marshal(body) }
 
-// Decode implements [Codec].
-func (JSON[B]) Decode(raw []byte) (body B, err error) {
+func (jsonCodec[B]) Decode(raw []byte) (body B, err error) {
 	err = json.Unmarshal(raw, &body)
 	return body, err
 }

@@ -27,8 +27,9 @@ const (
 	recordTaken, recordRefused = 'T', 'W'
 	// recordRollup is a record of a Recorder.
 	recordRollup = 'R'
-	// recordQueue is a record of the queue's runner: a step, or its state.
-	recordQueue = 'Q'
+	// recordPart is a part of a snapshot of the queue. recordStep is a step of the queue,
+	// and recordConfig the configuration, as JSON, of the steps after it.
+	recordPart, recordStep, recordConfig = 'P', 'Q', 'K'
 )
 
 // records writes to the log. Calls that wait for the same write share it. Of all records,

@@ -3,31 +3,17 @@ package builder
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/internal/drive"
+	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/submit"
 )
 
-// queueLog is the log as the runner sees it: the records of the queue.
-type queueLog struct {
-	*engine
-	ctx context.Context
-	// start is the first record of the log, nil if the log begins now.
-	start *checkpoint
-	// begin are the records with which it begins, before those of the queue.
-	begin [][]byte
-	// outcomes are those of the operations.
-	outcomes outcomes
-	// cause is the first error of a record, which the runner wraps.
-	cause error
-}
-
-// recover opens the runner, which replays the log, and leads the rollup to its
-// present state.
+// recover reads the log, and leads the rollup and the queue to their present state.
 func (e *engine) recover(ctx context.Context) error {
 	first, err := e.records.first()
 	if err != nil {
@@ -41,7 +27,7 @@ func (e *engine) recover(ctx context.Context) error {
 		if err := e.checkUnused(ctx); err != nil {
 			return err
 		}
-		final := genesis(e.cfg.Runner.Queue.FirstNumber-1, root)
+		final := genesis(e.cfg.Queue.FirstNumber-1, root)
 		e.chain.begin(final, 0)
 		if err := e.beginLog(ctx, &checkpoint{final: final}, nil); err != nil {
 			return err
@@ -59,24 +45,65 @@ func (e *engine) recover(ctx context.Context) error {
 			return err
 		}
 	}
-	e.found = e.runner.Recovered()
-	e.found.Logger = e.log
+	e.found = e.recovered()
 	if e.chain.final.Number >= e.chain.first {
 		e.trust.earned.Store(true)
 	}
-	e.trust.lost, e.running = 0, true
+	e.trust.lost = 0
 	return nil
+}
+
+// recovered returns where Network.Follow continues.
+func (e *engine) recovered() submit.Recovery {
+	found := submit.Recovery{Finalized: e.queue.Finalized(), Best: e.queue.Best(), Logger: e.log}
+	for _, info := range e.queue.Infos() {
+		for _, v := range info.Versions {
+			if v.Attempts > 0 && info.State != bundlequeue.Finalized {
+				found.Out = append(found.Out, submit.Out{
+					Number: info.Number, Version: v.Version, Package: v.Package, Core: info.Core,
+					Context: jamq.RefineContext{
+						Anchor: v.Anchor.Hash, AnchorSlot: v.Anchor.Slot, LookupAnchorSlot: v.LookupAnchorSlot, Prerequisites: v.Prerequisites,
+					},
+					Reported: v.Reported, Available: v.Available, Accumulated: v.Accumulated,
+				})
+			}
+		}
+	}
+	return found
 }
 
 // beginLog begins the log with a checkpoint and a new queue, in place of whatever it
 // has.
-func (e *engine) beginLog(ctx context.Context, c *checkpoint, state [][]byte) error {
+func (e *engine) beginLog(ctx context.Context, c *checkpoint, state [][]byte) (err error) {
 	var root jamq.Block
 	if err := guard(func() (err error) { root, err = e.network.Root(ctx); return err }); err != nil {
 		return err
 	}
 	c.first = c.final.Number + 1
-	return e.openRunner(root, c.first, &queueLog{engine: e, ctx: ctx, begin: checkpointRecords(c, state)})
+	e.beginAt(c.first)
+	if e.queue, err = bundlequeue.New(e.cfg.Queue, root); err != nil {
+		return err
+	}
+	e.hold(false)
+	c.config = encodeConfig(&e.cfg.Queue)
+	return e.records.end(checkpointRecords(c, state, e.queue.AppendSnapshot(nil)))
+}
+
+// beginAt sets the number of the first block of the queue.
+func (e *engine) beginAt(first uint64) { e.chain.first, e.cfg.Queue.FirstNumber = first, first }
+
+// hold sets whether the builder has been restarted, and first learns what has happened on
+// the chain.
+func (e *engine) hold(restarted bool) {
+	e.repeating, e.requests.held, e.health.Held = restarted, restarted, restarted
+}
+
+func encodeConfig(cfg *bundlequeue.Config) []byte {
+	raw, err := json.Marshal(cfg)
+	if err != nil {
+		panic(err) // impossible for numbers and strings
+	}
+	return raw
 }
 
 // continueLog recovers from a log with the given first record.
@@ -92,37 +119,42 @@ func (e *engine) continueLog(ctx context.Context, first []byte) error {
 	if err != nil {
 		return err
 	}
-	log := &queueLog{engine: e, ctx: ctx, start: start, outcomes: outcomes}
-	if err := e.openRunner(jamq.Block{}, start.first, log); log.cause != nil {
-		return log.cause
-	} else if err != nil {
+	r := &replay{engine: e, ctx: ctx, start: start, outcomes: outcomes}
+	if err := r.run(); err != nil {
 		return err
 	}
-	return nil
+	e.beginAt(start.first)
+	e.hold(true)
+	return e.reconfigure(start.config)
+}
+
+// reconfigure changes the configuration of the queue to the present one, if the last
+// run had another one. The log then has it before the steps that it applies to.
+func (e *engine) reconfigure(before []byte) error {
+	raw := encodeConfig(&e.cfg.Queue)
+	if bytes.Equal(before, raw) {
+		return nil
+	}
+	if err := e.configure(raw); err != nil {
+		return fmt.Errorf("builder: the queue of the log with the new configuration: %w", err)
+	}
+	return e.records.append(append([]byte{recordConfig}, raw...))
+}
+
+// configure gives the queue another configuration.
+func (e *engine) configure(raw []byte) (err error) {
+	var cfg bundlequeue.Config
+	if err := json.Unmarshal(raw, &cfg); err != nil {
+		return fmt.Errorf("%w: the configuration of the queue: %w", ErrCorrupt, err)
+	}
+	e.queue, err = bundlequeue.Restore(cfg, e.queue.AppendSnapshot(nil))
+	return err
 }
 
 // root returns the root of the rollup.
 func (e *engine) root() (root common.Hash, err error) {
 	err = e.calls.make(context.Background(), "Rollup.Root", func() error { root = e.host.root(); return nil })
 	return root, err
-}
-
-// openRunner opens the runner of a queue that begins with the given number.
-func (e *engine) openRunner(root jamq.Block, first uint64, log *queueLog) (err error) {
-	cfg := e.cfg.Runner
-	cfg.Queue.FirstNumber, e.chain.first = first, first
-	observe := cfg.Observe
-	cfg.Observe = func(o submit.Observation) {
-		if observe == nil {
-			return
-		}
-		if err := e.calls.make(context.Background(), "Config.Runner.Observe", func() error { observe(o); return nil }); err != nil {
-			e.log.Error("builder: Config.Runner.Observe failed", "err", err)
-		}
-	}
-	durable := drive.Durability{Journal: log, SnapshotEvery: -1, Follow: e.follow}
-	e.runner, err = drive.OpenRunner(cfg, root, durable, sender{e}, sender{e})
-	return err
 }
 
 // leaveChain undoes all blocks that are not final, because their JAM chain has ended,
@@ -141,7 +173,7 @@ func (e *engine) leaveChain(ctx context.Context) error {
 		return err
 	}
 	start := e.chain.checkpoint()
-	start.made, start.records = true, len(state)
+	start.made = true
 	if err := e.beginLog(ctx, start, state); err != nil {
 		return err
 	}
@@ -149,102 +181,125 @@ func (e *engine) leaveChain(ctx context.Context) error {
 	return nil
 }
 
-// Append implements drive.Journal.
-func (l *queueLog) Append(records ...[]byte) error {
-	return l.records.append(framed(recordQueue, records)...)
+// replay reads a log. Each record does again what it did when it was appended.
+type replay struct {
+	*engine
+	ctx      context.Context
+	start    *checkpoint // the first record
+	outcomes outcomes
+
+	read   int      // records so far
+	state  [][]byte // of the rollup
+	queue  []byte   // snapshot
+	config []byte   // of the steps that are read
 }
 
-// Replace implements drive.Journal. The runner calls it to begin a queue and after
-// a recovery. In the latter case the records before stay until the next checkpoint: they
-// lead to the same state, and those of the rollup are needed.
-func (l *queueLog) Replace(records ...[]byte) error {
-	all := framed(recordQueue, records)
-	if l.begin == nil {
-		return l.records.append(all...)
-	}
-	all, l.begin = append(l.begin, all...), nil
-	return l.engine.records.end(all)
-}
-
-// Replay implements drive.Journal. It reads the whole log once: the records of the
-// queue go to the runner, which calls follow, and the others to the rollup.
-func (l *queueLog) Replay(step func(record []byte) error) error {
-	if l.start == nil {
-		return nil
-	}
-	var state [][]byte
-	read, restored := 0, false
-	each := func(record []byte) error {
-		switch read++; {
-		case len(record) == 0:
-			return fmt.Errorf("%w: an empty record", ErrCorrupt)
-		case read == 1:
-			return nil // start
-		case record[0] == recordState && len(state) < l.start.records:
-			state = append(state, bytes.Clone(record[1:]))
-			return nil
-		}
-		if !restored {
-			restored = true
-			if err := l.restore(l.start, state); err != nil {
-				return err
-			}
-		}
-		l.engine.records.size += weight(record)
-		return l.again(record[0], record[1:], step)
-	}
-	err := l.records.log.Replay(func(record []byte) error {
-		l.cause = each(record)
-		return l.cause
+// run reads the whole log once.
+func (r *replay) run() error {
+	var cause error // a log may wrap what it gets
+	err := r.records.log.Replay(func(record []byte) error {
+		cause = r.again(record)
+		return cause
 	})
 	switch {
-	case l.cause != nil:
+	case cause != nil:
+		return cause
 	case err != nil:
-		l.cause = fmt.Errorf("%w: %w", ErrLog, err)
-	case !restored:
-		l.cause = fmt.Errorf("%w: it ends after its checkpoint", ErrCorrupt)
+		return fmt.Errorf("%w: %w", ErrLog, err)
+	case r.read < 1+r.start.records+r.start.parts:
+		return fmt.Errorf("%w: it ends in its checkpoint", ErrCorrupt)
 	}
-	return l.cause
+	r.start.config = r.config
+	return nil
 }
 
 // again does what was done with a record before the restart.
-func (l *queueLog) again(kind byte, body []byte, step func(record []byte) error) error {
+func (r *replay) again(record []byte) error {
+	if len(record) == 0 {
+		return fmt.Errorf("%w: an empty record", ErrCorrupt)
+	}
+	kind, body := record[0], record[1:]
+	i := r.read
+	r.read++
+	states, parts := 1+r.start.records, 1+r.start.records+r.start.parts
+	switch {
+	case i == 0: // start
+	case i < states && kind == recordState:
+		r.state = append(r.state, bytes.Clone(body))
+	case i >= states && i < parts && kind == recordPart:
+		r.queue = append(r.queue, body...)
+	case i < parts:
+		return fmt.Errorf("%w: a record of kind %q in a checkpoint", ErrCorrupt, kind)
+	default:
+		r.records.size += weight(record)
+		return r.redo(kind, body)
+	}
+	if r.read == parts {
+		return r.restore()
+	}
+	return nil
+}
+
+// redo does again what was done with a record after the checkpoint.
+func (r *replay) redo(kind byte, body []byte) error {
 	switch kind {
 	case recordOperation:
-		return l.admitAgain(body)
+		return r.admitAgain(body)
 	case recordTaken, recordRefused:
 		return nil
 	case recordRollup:
-		r, ok := l.host.optional().(Recorder)
+		recorder, ok := r.host.optional().(Recorder)
 		if !ok {
 			return fmt.Errorf("%w: the log has records of a Recorder, and the rollup is none", ErrOtherRollup)
 		}
-		return guard(func() error { return r.Replay(l.ctx, bytes.Clone(body)) })
-	case recordQueue:
-		if err := step(body); err != nil {
-			return fmt.Errorf("%w: %w", ErrCorrupt, err)
-		}
-		return l.catchUp(l.ctx)
+		return guard(func() error { return recorder.Replay(r.ctx, bytes.Clone(body)) })
+	case recordConfig:
+		r.config = bytes.Clone(body)
+		return r.configure(body)
+	case recordStep:
+		return r.stepAgain(body)
 	}
 	return fmt.Errorf("%w: a record of kind %q", ErrCorrupt, kind)
 }
 
-// restore sets the chain and the rollup to a checkpoint.
-func (l *queueLog) restore(begin *checkpoint, state [][]byte) error {
-	if len(state) != begin.records {
-		return fmt.Errorf("%w: a checkpoint of %d records has %d", ErrCorrupt, begin.records, len(state))
+// stepAgain repeats a step of the queue, and lets the chain and the rollup follow.
+func (r *replay) stepAgain(body []byte) error {
+	now, ev, err := bundlequeue.DecodeRecord(body)
+	if err != nil {
+		return fmt.Errorf("%w: record %d: %w", ErrCorrupt, r.read, err)
 	}
-	want := l.chain.restore(begin)
-	if begin.made {
-		c, ok := l.host.optional().(Checkpointer)
+	effects, err := r.engine.queue.Step(now, ev)
+	if err != nil {
+		return fmt.Errorf("%w: record %d: the queue refuses an event that it accepted before: %w", ErrCorrupt, r.read, err)
+	}
+	if err := r.follow(ev, effects); err != nil {
+		return fmt.Errorf("%w: record %d: %w", ErrCorrupt, r.read, err)
+	}
+	return r.catchUp(r.ctx)
+}
+
+// restore sets the queue, the chain and the rollup to the checkpoint.
+func (r *replay) restore() error {
+	r.config = r.start.config
+	var cfg bundlequeue.Config
+	err := json.Unmarshal(r.config, &cfg)
+	if err == nil {
+		r.engine.queue, err = bundlequeue.Restore(cfg, r.queue)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: the queue of its checkpoint: %w", ErrCorrupt, err)
+	}
+	want := r.chain.restore(r.start)
+	if r.start.made {
+		c, ok := r.host.optional().(Checkpointer)
 		if !ok {
 			return fmt.Errorf("%w: the log has a checkpoint, and the rollup is no Checkpointer", ErrOtherRollup)
 		}
-		if err := guard(func() error { return c.Restore(l.ctx, state) }); err != nil {
+		if err := guard(func() error { return c.Restore(r.ctx, r.state) }); err != nil {
 			return fmt.Errorf("builder: restore a checkpoint: %w", err)
 		}
 	}
-	have, err := l.root()
+	have, err := r.root()
 	if err != nil {
 		return err
 	}
@@ -256,21 +311,21 @@ func (l *queueLog) restore(begin *checkpoint, state [][]byte) error {
 
 // admitAgain gives the rollup an operation of the log. One that has had no answer has an
 // effect only if the rollup takes it now.
-func (l *queueLog) admitAgain(body []byte) error {
+func (r *replay) admitAgain(body []byte) error {
 	if len(body) < idSize {
 		return fmt.Errorf("%w: an operation of %d bytes", ErrCorrupt, len(body))
 	}
-	outcome := l.outcomes[[idSize]byte(body)]
+	outcome := r.outcomes[[idSize]byte(body)]
 	if outcome == recordRefused {
 		return nil
 	}
 	op := bytes.Clone(body[idSize:])
-	err := guard(func() error { return l.host.admit(l.ctx, op) })
+	err := guard(func() error { return r.host.admit(r.ctx, op) })
 	switch {
 	case err == nil:
 		return nil
 	case outcome != recordTaken:
-		l.log.Info("builder: an operation that has had no answer is refused", "err", err)
+		r.log.Info("builder: an operation that has had no answer is refused", "err", err)
 		return nil
 	}
 	return fmt.Errorf("builder: an operation that was accepted, %.64x, is refused now: %w", op, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -106,7 +107,7 @@ func readRoots(r *wire.Reader) block {
 }
 
 // version is the version of the format of the log.
-const version = 6
+const version = 7
 
 // ErrVersion is wrapped by the error of a log that another version of this package
 // has written. docs/embedding.md describes the upgrade.
@@ -115,21 +116,27 @@ var ErrVersion = errors.New("builder: the log has another version; drain the bui
 // ErrCorrupt is wrapped by the error of a log with a record that no builder wrote.
 var ErrCorrupt = errors.New("builder: the log is corrupt")
 
-// checkpoint is the first record of a log: the chain, and how many records of the
-// rollup follow.
+// checkpoint is the first record of a log: the chain, the configuration of the queue, and
+// how many records with the states of the rollup and of the queue follow.
 type checkpoint struct {
 	serial  uint64
 	first   uint64 // number of the first block of the queue
 	made    bool   // by the rollup; otherwise it is the genesis
-	records int
+	records int    // of the rollup's state
+	parts   int    // of the queue's snapshot
+	config  []byte // of the queue, as JSON
 	final   block
 	blocks  []block
 }
 
-// checkpointRecords returns the records of a checkpoint with the state of the rollup.
-func checkpointRecords(c *checkpoint, state [][]byte) [][]byte {
+// checkpointRecords returns the records of a checkpoint with the state of the rollup and
+// a snapshot of the queue.
+func checkpointRecords(c *checkpoint, state [][]byte, queue []byte) [][]byte {
+	const partSize = 1 << 20 // logs limit the size of a record
+	parts := slices.Collect(slices.Chunk(queue, partSize))
+	c.records, c.parts = len(state), len(parts)
 	begin := append([]byte{recordCheckpoint}, appendCheckpoint(nil, c)...)
-	return append([][]byte{begin}, framed(recordState, state)...)
+	return slices.Concat([][]byte{begin}, framed(recordState, state), framed(recordPart, parts))
 }
 
 func appendCheckpoint(to []byte, c *checkpoint) []byte {
@@ -138,6 +145,8 @@ func appendCheckpoint(to []byte, c *checkpoint) []byte {
 	to = wire.AppendUint(to, c.first)
 	to = wire.AppendBool(to, c.made)
 	to = wire.AppendUint(to, uint64(c.records))
+	to = wire.AppendUint(to, uint64(c.parts))
+	to = wire.AppendBytes(to, c.config)
 	to = appendRoots(to, &c.final)
 	to = wire.AppendUint(to, uint64(len(c.blocks)))
 	for i := range c.blocks {
@@ -170,7 +179,10 @@ func (e *engine) readCheckpoint(raw []byte) (*checkpoint, error) {
 	if v := r.Uint(); r.Err() == nil && v != version {
 		return nil, fmt.Errorf("%w: have %d, want %d", ErrVersion, v, version)
 	}
-	c := &checkpoint{serial: r.Uint(), first: r.Uint(), made: r.Bool(), records: int(r.UintBelow(1<<31, "records")), final: readRoots(r)}
+	c := &checkpoint{
+		serial: r.Uint(), first: r.Uint(), made: r.Bool(), records: int(r.UintBelow(1<<31, "records")),
+		parts: int(r.UintBelow(1<<31, "parts")), config: bytes.Clone(r.Bytes()), final: readRoots(r),
+	}
 	for range r.Count(1) {
 		b, err := readBlock(r.Bytes())
 		if err == nil {

@@ -32,7 +32,7 @@ func newStored[B any](codec Codec[B]) *engine { return &engine{host: door[B]{cod
 // TestCodecKeepsBodies: a body that JSON would change is refused, because the rollup would apply
 // another one after a restart.
 func TestCodecKeepsBodies(t *testing.T) {
-	s := newStored(JSON[[]string]{})
+	s := newStored(jsonCodec[[]string]{})
 	_, err := s.encode([]string{"pay \xff"})
 	require.ErrorIs(t, err, ErrCodec)
 	for _, body := range [][]string{nil, {}, {"", "pay \ufffd", "\u2028<&>"}} {
@@ -42,16 +42,16 @@ func TestCodecKeepsBodies(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, body, have)
 	}
-	raw, err := newStored(JSON[[]byte]{}).encode([]byte("pay \xff"))
+	raw, err := newStored(jsonCodec[[]byte]{}).encode([]byte("pay \xff"))
 	require.NoError(t, err)
-	have, err := JSON[[]byte]{}.Decode(raw)
+	have, err := jsonCodec[[]byte]{}.Decode(raw)
 	require.NoError(t, err)
 	require.Equal(t, []byte("pay \xff"), have)
 }
 
 // TestStored: decoding is the inverse of encoding.
 func TestStored(t *testing.T) {
-	e := newStored(JSON[string]{})
+	e := newStored(jsonCodec[string]{})
 	b, pkg, point := sample()
 	have, err := readBlock(appendBlock(nil, &b))
 	require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestStored(t *testing.T) {
 // FuzzStored: nonsense is refused, and an accepted input has the same content when it is encoded
 // and decoded again.
 func FuzzStored(f *testing.F) {
-	e := newStored(JSON[string]{})
+	e := newStored(jsonCodec[string]{})
 	b, pkg, point := sample()
 	f.Add(appendBlock(nil, &b), appendPackage(nil, &pkg), appendCheckpoint(nil, point))
 	f.Fuzz(func(t *testing.T, raw, sent, begin []byte) {

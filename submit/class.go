@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Class tells the runner how to handle a failed submission. A [Submitter]
+// Class tells a builder how to handle a failed submission. A network
 // attaches a class to an error with [WithClass]. An error without a class is
 // [Retryable], which is always safe. No class is evidence that the package did
 // not arrive: the package may be reported in every case.
@@ -14,18 +14,18 @@ type Class uint8
 const (
 	// Retryable means that the guarantor could not be reached, for example
 	// because of a broken connection, a time-out, or a node that is behind. The
-	// runner sends the same bytes again.
+	// builder sends the same bytes again.
 	Retryable Class = iota
 	// OtherGuarantor means that this guarantor refused the package, but another
-	// may accept it. The runner sends the same bytes again, with the next
+	// may accept it. The builder sends the same bytes again, with the next
 	// Attempt.
 	OtherGuarantor
-	// Rebuild means that no guarantor will accept these bytes. The runner does
+	// Rebuild means that no guarantor will accept these bytes. The builder does
 	// not send them again. It builds another version when this one is dead.
 	Rebuild
 	// Fatal means that retries cannot help until an operator acts, for example
 	// because the core does not exist or the node does not support the method.
-	// The runner stops building and sending: see Health.Paused and
+	// The builder stops building and sending: see builder.Health and
 	// builder.Builder.Resume.
 	Fatal
 )

@@ -1,5 +1,4 @@
-// Package submit has the ways from a builder to a JAM network, and the settings and
-// reports that they share with package builder.
+// Package submit has the ways from a builder to a JAM network.
 //
 // A way to a network does three things: it delivers the JAM chain, it makes work
 // packages, and it sends them to guarantors. Two packages implement it for real
@@ -14,8 +13,6 @@
 //
 // This package itself holds what they have in common. A [ChainFeed] delivers blocks
 // and finality to a [ChainSink]; a builder.Builder is one. An error of a send has a
-// [Class], which decides whether the same bytes are sent again. A [Window] is the part
-// of a slot in which packages are sent. [Config], [Observation], [Metrics], [Health]
-// and [Recovery] belong to the part of a builder that drives the queue: see
-// builder.Config.Runner.
+// [Class], which decides whether the same bytes are sent again. [Recovery] is the
+// place at which a feed continues after a restart.
 package submit

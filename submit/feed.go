@@ -2,9 +2,11 @@ package submit
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
 )
 
 // ChainFeed delivers a JAM chain to a builder. Packages submit/jip2 and
@@ -59,4 +61,37 @@ type ChainSink interface {
 	Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error
 	// Finalize receives the hash of an imported block that has become final.
 	Finalize(ctx context.Context, hash jamq.HeaderHash) error
+}
+
+// Recovery is the place at which a feed continues for a builder that has read its log.
+type Recovery struct {
+	// Finalized and Best are the last finalized block and the best block of the JAM
+	// chain that the builder knows. A feed continues after Finalized. It may deliver
+	// blocks again that the builder knows already.
+	Finalized, Best anchor.Point
+	// Out lists the packages that may be on the network, for a feed that follows
+	// packages.
+	Out []Out
+	// Logger receives what the feed has to tell operators, unless the feed has another
+	// logger. Nil means none.
+	Logger *slog.Logger
+}
+
+// Out is a package that may be on the network: it was sent, and its bundle is
+// not final.
+type Out struct {
+	// Number is the number of the bundle, Version the version of its package,
+	// and Package the package's hash.
+	Number  uint64
+	Version int
+	Package jamq.PackageHash
+	// Core is the core that the package was last sent to.
+	Core jamq.CoreIndex
+	// Context holds the parts of its refine context that serve as evidence: the
+	// anchor's hash and slot, the lookup anchor's slot, and the prerequisites.
+	Context jamq.RefineContext
+	// Reported, Available and Accumulated are the blocks of the best chain in
+	// which the package was reported, became available and was accumulated. A
+	// zero point means that this has not happened.
+	Reported, Available, Accumulated anchor.Point
 }

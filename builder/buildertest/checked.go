@@ -3,6 +3,7 @@ package buildertest
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"slices"
@@ -140,14 +141,14 @@ func (c *checked[B]) Propose(ctx context.Context, number uint64) (body B, root c
 // checkCodec checks that a body is decoded as it was, which is otherwise noticed only after
 // a restart.
 func (c *checked[B]) checkCodec(body B) {
-	raw, err := c.codec().Encode(body)
+	raw, err := c.Encode(body)
 	var decoded B
 	if err == nil {
-		decoded, err = c.codec().Decode(raw)
+		decoded, err = c.Decode(raw)
 	}
 	if err == nil {
 		var again []byte
-		if again, err = c.codec().Encode(decoded); err == nil && !bytes.Equal(again, raw) {
+		if again, err = c.Encode(decoded); err == nil && !bytes.Equal(again, raw) {
 			err = fmt.Errorf("%w: have %.80q after decoding, want %.80q", builder.ErrCodec, again, raw)
 		}
 	}
@@ -156,11 +157,21 @@ func (c *checked[B]) checkCodec(body B) {
 	}
 }
 
-func (c *checked[B]) codec() builder.Codec[B] {
-	if c.life.cfg.Codec != nil {
-		return c.life.cfg.Codec
+// Encode implements builder.Codec, as the inner rollup does or as the builder does without it.
+func (c *checked[B]) Encode(body B) ([]byte, error) {
+	if codec, ok := c.inner.(builder.Codec[B]); ok {
+		return codec.Encode(body)
 	}
-	return builder.JSON[B]{}
+	return json.Marshal(body)
+}
+
+// Decode implements builder.Codec.
+func (c *checked[B]) Decode(raw []byte) (body B, err error) {
+	if codec, ok := c.inner.(builder.Codec[B]); ok {
+		return codec.Decode(raw)
+	}
+	err = json.Unmarshal(raw, &body)
+	return body, err
 }
 
 // Apply implements builder.Rollup. It applies the block, undoes it, and applies it
@@ -279,9 +290,9 @@ func (c *checked[B]) admitAgain(ctx context.Context, b builder.Block[B]) {
 // unchanged makes a call of the rollup, and checks that the call leaves the body of the block as
 // it was, because the builder shares the body with the rollup.
 func (c *checked[B]) unchanged(b builder.Block[B], name string, call func() error) error {
-	before, _ := c.codec().Encode(b.Body) // checkCodec reports the error
+	before, _ := c.Encode(b.Body) // checkCodec reports the error
 	err := call()
-	if after, _ := c.codec().Encode(b.Body); !bytes.Equal(after, before) {
+	if after, _ := c.Encode(b.Body); !bytes.Equal(after, before) {
 		c.life.fail(fmt.Errorf("%s changes the body of block %d: it was %.80q, and now %.80q", name, b.Number, before, after))
 	}
 	return err
@@ -303,7 +314,7 @@ func (c *checked[B]) Root() common.Hash {
 // Payload implements builder.Rollup.
 func (c *checked[B]) Payload(ctx context.Context, b builder.Block[B]) (raw []byte, err error) {
 	err = c.call(fmt.Sprintf("payload of block %d", b.Number), true, func() error {
-		body, _ := c.codec().Encode(b.Body) // checkCodec reports the error
+		body, _ := c.Encode(b.Body) // checkCodec reports the error
 		var inner []byte
 		err := c.unchanged(b, "Payload", func() (err error) { inner, err = c.inner.Payload(ctx, b); return err })
 		if err == nil {

@@ -34,8 +34,6 @@ type Case[B any] struct {
 	// Dropped returns the operations that a rollup has dropped for good because they cannot
 	// run. Nil means that it drops none.
 	Dropped func(rollup builder.Rollup[B]) [][]byte
-	// Codec is that of builder.Config.
-	Codec builder.Codec[B]
 	// Operations is the number of operations in a run. 0 means 30.
 	Operations int
 }

@@ -32,7 +32,7 @@ type world[B any] struct {
 	network *simnet.Network // of the present JAM chain
 	log     journal.Journal // of the present life
 	logs    string          // the directory of Case.Log
-	cfg     builder.Config[B]
+	cfg     builder.Config
 	diary   *diary
 	// refusals is how many of 8 checkpoints the log refuses.
 	refusals int
@@ -79,14 +79,14 @@ func newWorld[B any](c Case[B], seed uint64) (*world[B], error) {
 		rules: c, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), jam: cfg, diary: newDiary(cfg.Spec), log: new(journal.Memory),
 		answers: make(map[string]answer), dropped: make(map[string]bool), executed: make(map[string]int), settled: make(chan struct{}), payloads: make(map[string]string),
 	}
-	w.cfg = builder.DefaultConfig[B](cfg.Spec)
-	w.cfg.Codec, w.cfg.CheckpointEvery, w.refusals = c.Codec, 40, 1
+	w.cfg = builder.DefaultConfig(cfg.Spec)
+	w.cfg.CheckpointEvery, w.refusals = 40, 1
 	if seed%3 == 2 { // most of them, several in a row
 		w.cfg.CheckpointEvery, w.refusals = 10, 6
 	}
-	w.cfg.Runner.CheckInvariants = true
+	w.cfg.CheckInvariants = true
 	if seed%2 == 1 { // blocks fail
-		w.cfg.Runner.Queue.MaxVersionRetries = 0
+		w.cfg.Queue.MaxVersionRetries = 0
 	}
 	genesis := c.New()
 	if _, ok := genesis.(builder.Checkpointer); ok { // the JAM chain ends with each process

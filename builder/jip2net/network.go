@@ -7,7 +7,7 @@
 //		Package: jip2net.OneItem(id, codeHash, authorizer, refineGas, accumulateGas),
 //	})
 //	defer network.Close()
-//	cfg := builder.DefaultConfig[Block](network.Spec())
+//	cfg := builder.DefaultConfig(network.Spec())
 //
 // All methods are safe for concurrent use.
 package jip2net

@@ -146,7 +146,7 @@ func Example() {
 		if err != nil {
 			panic(err)
 		}
-		b, err := builder.Open(ctx, builder.DefaultConfig[batch](network.Spec()), log, r, network)
+		b, err := builder.Open(ctx, builder.DefaultConfig(network.Spec()), log, r, network)
 		if err != nil {
 			panic(err)
 		}

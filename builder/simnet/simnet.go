@@ -2,7 +2,7 @@
 //
 //	network, err := simnet.Tiny(100*time.Millisecond, service, nil)
 //	go network.Run(ctx, nil)
-//	b, err := builder.Open(ctx, builder.DefaultConfig[Block](network.Spec()), log, rollup, network)
+//	b, err := builder.Open(ctx, builder.DefaultConfig(network.Spec()), log, rollup, network)
 package simnet
 
 import (

@@ -31,7 +31,6 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/jamtest"
-	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/journal"
 )
 
@@ -67,9 +66,9 @@ func run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	cfg := builder.DefaultConfig[batch](net.Spec())
-	cfg.Runner.Observe = func(o submit.Observation) {
-		if e, ok := o.Effect.(bundlequeue.Changed); ok && e.To >= bundlequeue.Submitted {
+	cfg := builder.DefaultConfig(net.Spec())
+	cfg.Observe = func(e bundlequeue.Effect) {
+		if e, ok := e.(bundlequeue.Changed); ok && e.To >= bundlequeue.Submitted {
 			say.Printf("block %d: %s", e.Number, e.To)
 		}
 	}

@@ -103,7 +103,7 @@ func Example() {
 	go network.Run(ctx, nil)
 	log := new(journal.Memory) // or Pebble, to survive the process
 
-	b := must(builder.Open(ctx, builder.DefaultConfig[[]string](network.Spec()), log, &book{}, network))
+	b := must(builder.Open(ctx, builder.DefaultConfig(network.Spec()), log, &book{}, network))
 	go b.Run(ctx)
 	fmt.Println("accepted:", b.Submit(ctx, []byte("hello")))
 	fmt.Println("final:", b.Await(ctx, func(h canonical.Heads) bool { return h.Finalized.Number == 1 }))

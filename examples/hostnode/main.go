@@ -15,9 +15,9 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/examples/hostnode/host"
-	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/journal"
 )
 
@@ -49,9 +49,9 @@ func run(ctx context.Context, out io.Writer) error {
 func build(ctx context.Context, node *host.Node, out io.Writer) error {
 	spec := jamq.Tiny() // the constants of the node's chain
 	spec.SlotDuration = node.SlotDuration()
-	cfg := builder.DefaultConfig[[]byte](spec)
+	cfg := builder.DefaultConfig(spec)
 	say := log.New(out, "", 0)
-	cfg.Runner.Observe = func(o submit.Observation) { say.Print(o.Effect) }
+	cfg.Observe = func(e bundlequeue.Effect) { say.Print(e) }
 	b, err := builder.Open(ctx, cfg, new(journal.Memory), builder.Rollup[[]byte](new(counter)), network{node})
 	if err != nil {
 		return err

@@ -96,13 +96,9 @@ func decodeBlock(raw []byte) (*block, error) {
 	return b, nil
 }
 
-// codec encodes the bodies of the builder's blocks for the log, because the
-// default codec does not know how to read a block of zcashd's fields. It
-// implements builder.Codec.
-type codec struct{}
-
-// Encode implements builder.Codec.
-func (codec) Encode(b *block) ([]byte, error) { return b.encode(), nil }
+// Encode implements builder.Codec, because JSON does not know how to read a block of
+// zcashd's fields.
+func (*rollup) Encode(b *block) ([]byte, error) { return b.encode(), nil }
 
 // Decode implements builder.Codec.
-func (codec) Decode(raw []byte) (*block, error) { return decodeBlock(raw) }
+func (*rollup) Decode(raw []byte) (*block, error) { return decodeBlock(raw) }

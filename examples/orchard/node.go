@@ -27,8 +27,7 @@ type node struct {
 // newNode returns a node on a simulated JAM chain.
 func newNode(ctx context.Context, network *simnet.Network) (n *node, err error) {
 	n = &node{rollup: newRollup(), network: network}
-	cfg := builder.DefaultConfig[*block](network.Spec())
-	cfg.Codec = codec{}
+	cfg := builder.DefaultConfig(network.Spec())
 	n.builder, err = builder.Open(ctx, cfg, new(journal.Memory), n.rollup, n.network)
 	return n, err
 }

@@ -101,7 +101,6 @@ func TestRollup(t *testing.T) {
 			return encodeAll(b.Transactions)
 		},
 		Dropped:    func(r builder.Rollup[*block]) [][]byte { return encodeAll(dropped(r.(*rollup), operations)) },
-		Codec:      codec{},
 		Operations: operations,
 	})
 }

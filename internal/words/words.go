@@ -3,6 +3,7 @@
 package words
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -33,6 +34,8 @@ type Rollup struct {
 	// that it forgets to let them wait again.
 	Keeps   int
 	Forgets bool
+	// Most is the number of words of a block, 3 if it is 0.
+	Most int
 	// Takes makes Propose take the words of the block out.
 	Takes bool
 	// Repeats makes Admit not recognize a word that waits or was executed.
@@ -66,9 +69,9 @@ func (r *Rollup) Admit(ctx context.Context, op []byte) error {
 	return nil
 }
 
-// Propose implements builder.Rollup. A block has up to three words.
+// Propose implements builder.Rollup.
 func (r *Rollup) Propose(ctx context.Context, _ uint64) (Body, common.Hash, error) {
-	const most = 3
+	most := cmp.Or(r.Most, 3)
 	if r.BeforePropose != nil {
 		if err := r.BeforePropose(ctx); err != nil {
 			return nil, common.Hash{}, err

@@ -66,9 +66,9 @@ func runBuilder(dir, url string, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	cfg := builder.DefaultConfig[words.Body](network.Spec())
+	cfg := builder.DefaultConfig(network.Spec())
 	cfg.CheckpointEvery = 100
-	cfg.Runner.Queue.MaxVersionRetries = 0 // blocks fail
+	cfg.Queue.MaxVersionRetries = 0 // blocks fail
 	b, err := builder.Open(ctx, cfg, log, builder.Rollup[words.Body](new(words.Saving)), network)
 	if err != nil {
 		return err

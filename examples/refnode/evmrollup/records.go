@@ -109,7 +109,7 @@ func (r *rollup) Restore(ctx context.Context, records [][]byte) error {
 				return err
 			}
 		case kind == recordBlock:
-			b, err := Codec{}.Decode(body)
+			b, err := r.Decode(body)
 			if err != nil {
 				return err
 			}

@@ -46,15 +46,12 @@ func (c *Chain) Rollup() (builder.Rollup[*Block], error) {
 // import.
 func (c *Chain) Origin() uint64 { return c.ledger.Origin() }
 
-// Codec encodes blocks for the builder's log. Receipts are left out, because
-// execution makes them again.
-type Codec struct{}
-
-// Encode implements builder.Codec.
-func (Codec) Encode(b *Block) ([]byte, error) { return rlp.EncodeToBytes(b.Block) }
+// Encode implements builder.Codec. Receipts are left out, because execution makes them
+// again.
+func (*rollup) Encode(b *Block) ([]byte, error) { return rlp.EncodeToBytes(b.Block) }
 
 // Decode implements builder.Codec.
-func (Codec) Decode(raw []byte) (*Block, error) {
+func (*rollup) Decode(raw []byte) (*Block, error) {
 	b := new(types.Block)
 	if err := rlp.DecodeBytes(raw, b); err != nil {
 		return nil, fmt.Errorf("evmrollup: a block in the log: %w", err)

@@ -117,7 +117,6 @@ func rules(t *testing.T) buildertest.Case[*Block] {
 			}
 			return ops
 		},
-		Codec: Codec{},
 	}
 }
 

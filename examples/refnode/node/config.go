@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/store"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/statedb"
-	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/codec"
 	"github.com/jamq/jamq/txpool"
 )
@@ -71,9 +71,9 @@ type Config struct {
 
 // Metrics has the hooks of the packages with metrics.
 type Metrics struct {
-	Pool   txpool.Metrics
-	Runner submit.Metrics
-	States statedb.Metrics
+	Pool    txpool.Metrics
+	Builder builder.Metrics
+	States  statedb.Metrics
 }
 
 // DefaultChainID is 0x1107, and DefaultService is the same number.

@@ -32,7 +32,7 @@ type Levels struct {
 	Replaced   uint64 // executed blocks that were undone
 }
 
-// Levels returns the node's gauges. It returns an error if the runner has
+// Levels returns the node's gauges. It returns an error if the builder has
 // stopped.
 func (n *Node) Levels(ctx context.Context) (Levels, error) {
 	queue, err := n.builder.Stats(ctx)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/examples/refnode/live"
-	"github.com/jamq/jamq/submit"
 )
 
 // Live returns the hub that shows the node's activity. It publishes while Run
@@ -24,10 +23,9 @@ func (n *Node) makeLive() {
 	}, n.cfg.Spec, n.builder.Heads().Finalized.Number, watched{n})
 }
 
-// show passes an effect of the queue to the hub. It runs on the runner's
-// goroutine.
-func (n *Node) show(o submit.Observation) {
-	switch e := o.Effect.(type) {
+// show passes an effect of the queue to the hub. The queue waits meanwhile.
+func (n *Node) show(e bundlequeue.Effect) {
+	switch e := e.(type) {
 	case bundlequeue.Changed:
 		txs, _ := watched{n}.Txs(e.Number)
 		n.live.Changed(e, txs) // 0 before the block is applied

@@ -164,11 +164,10 @@ func (n *Node) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg := builder.DefaultConfig[*Block](n.cfg.Spec)
-	cfg.Codec, cfg.Logger = evmrollup.Codec{}, n.log
-	cfg.NewChain, cfg.Runner.Queue.FirstNumber = n.cfg.JAMURL == "", n.Origin()+1
-	cfg.Runner.Observe, cfg.Runner.CheckInvariants = n.observe, true
-	cfg.Runner.Logger, cfg.Runner.Metrics = n.log, n.cfg.Metrics.Runner
+	cfg := builder.DefaultConfig(n.cfg.Spec)
+	cfg.NewChain, cfg.Queue.FirstNumber = n.cfg.JAMURL == "", n.Origin()+1
+	cfg.Observe, cfg.CheckInvariants = n.observe, true
+	cfg.Logger, cfg.Metrics = n.log, n.cfg.Metrics.Builder
 	var log builder.Log = noLog{}
 	cfg.CheckpointEvery = math.MaxInt // nothing is kept
 	if n.store != nil {

@@ -7,7 +7,6 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/submit"
 )
 
 // Progress is the position of a block on its way through JAM.
@@ -112,18 +111,15 @@ func (n *Node) applied(number uint64) {
 	}
 }
 
-// observe records an effect of the queue. It runs on the runner's goroutine.
-func (n *Node) observe(o submit.Observation) {
-	if o.Replayed {
-		return // recoverProgress has done this
-	}
-	switch e := o.Effect.(type) {
+// observe records an effect of the queue. The queue waits meanwhile.
+func (n *Node) observe(effect bundlequeue.Effect) {
+	switch e := effect.(type) {
 	case bundlequeue.Changed:
 		n.progress.note(&e, n.JAMSlot())
 	case bundlequeue.Failed:
 		n.progress.forget(e.Number)
 	}
-	n.show(o)
+	n.show(effect)
 }
 
 // recoverProgress records the progress of the blocks that were not final at the restart.

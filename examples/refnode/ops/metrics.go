@@ -7,9 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/statedb"
-	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/txpool"
 )
 
@@ -43,14 +43,14 @@ func New() *Metrics {
 	m.histogram("txpool", string(txpool.TxBytes), byteBuckets, "Size of admitted transactions, in bytes.")
 	m.histogram("txpool", string(txpool.EvictionAgeSeconds), secondBuckets, "Time that evicted transactions were in the pool, in seconds.")
 
-	m.counter("submit", string(submit.CountBuilds), "result", "Number of packages that were built, by result: ok or failed.")
-	m.counter("submit", string(submit.CountSends), "result", "Number of sends of packages, by result: ok or the class of the error.")
-	m.counter("submit", string(submit.CountUseless), "reason", "Number of packages that were dead before they were sent, by reason.")
-	m.counter("submit", string(submit.CountPauses), "cause", "Number of pauses of the runner after an error, by cause.")
-	m.counter("submit", string(submit.CountEffects), "kind", "Number of effects that the queue returned, by kind.")
-	m.histogram("submit", string(submit.BuildSeconds), secondBuckets, "Time to build a package, in seconds.")
-	m.histogram("submit", string(submit.SendSeconds), secondBuckets, "Time to send a package to a guarantor, in seconds.")
-	m.histogram("submit", string(submit.StepSeconds), secondBuckets, "Time of a step of the queue with its journal write, in seconds.")
+	m.counter("submit", string(builder.CountBuilds), "result", "Number of packages that were built, by result: ok or failed.")
+	m.counter("submit", string(builder.CountSends), "result", "Number of sends of packages, by result: ok or the class of the error.")
+	m.counter("submit", string(builder.CountUseless), "reason", "Number of packages that were dead before they were sent, by reason.")
+	m.counter("submit", string(builder.CountPauses), "cause", "Number of pauses of the builder after an error, by cause.")
+	m.counter("submit", string(builder.CountEffects), "kind", "Number of effects that the queue returned, by kind.")
+	m.histogram("submit", string(builder.BuildSeconds), secondBuckets, "Time to build a package, in seconds.")
+	m.histogram("submit", string(builder.SendSeconds), secondBuckets, "Time to send a package to a guarantor, in seconds.")
+	m.histogram("submit", string(builder.StepSeconds), secondBuckets, "Time of a step of the queue with its journal write, in seconds.")
 	m.counter("statedb", string(statedb.CountCommitted), "", "Number of states that were committed.")
 	m.counter("statedb", string(statedb.CountCanonical), "", "Number of moves of the canonical state.")
 	m.counter("statedb", string(statedb.CountDiscarded), "", "Number of states that were discarded.")
@@ -100,9 +100,9 @@ func (m *Metrics) Hooks() node.Metrics {
 			Count:   func(c txpool.Counter, reason string) { m.add("txpool/"+string(c), reason, 1) },
 			Observe: func(h txpool.Histogram, v float64) { m.observe("txpool/"+string(h), v) },
 		},
-		Runner: submit.Metrics{
-			Count:   func(c submit.Counter, label string) { m.add("submit/"+string(c), label, 1) },
-			Observe: func(h submit.Histogram, v float64) { m.observe("submit/"+string(h), v) },
+		Builder: builder.Metrics{
+			Count:   func(c builder.Counter, label string) { m.add("submit/"+string(c), label, 1) },
+			Observe: func(h builder.Histogram, v float64) { m.observe("submit/"+string(h), v) },
 		},
 		States: statedb.Metrics{Count: func(c statedb.Counter, n int) { m.add("statedb/"+string(c), "", n) }},
 	}

@@ -128,7 +128,7 @@ func TestAlerts(t *testing.T) { all(t).Alerts(t, operations) }
 func TestEachMeasurementIsAMetric(t *testing.T) {
 	m := New()
 	constant := regexp.MustCompile(`(?m)^\t\w+ +(Counter|Histogram) += "(\w+)"$`)
-	for _, pkg := range []string{"txpool", "submit", "statedb"} {
+	for pkg, prefix := range map[string]string{"txpool": "txpool", "builder": "submit", "statedb": "statedb"} {
 		found := 0
 		files, err := filepath.Glob("../../../" + pkg + "/*.go")
 		require.NoError(t, err)
@@ -137,7 +137,7 @@ func TestEachMeasurementIsAMetric(t *testing.T) {
 			require.NoError(t, err)
 			for _, c := range constant.FindAllStringSubmatch(string(raw), -1) {
 				found++
-				name := pkg + "/" + c[2]
+				name := prefix + "/" + c[2]
 				if c[1] == "Counter" {
 					require.NotNil(t, m.counters[name], "%s", name)
 				} else {

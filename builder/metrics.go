@@ -1,7 +1,13 @@
-package submit
+package builder
 
-// Metrics holds the functions that receive counts and durations. The runner
-// calls them without holding a lock, from several goroutines concurrently. Nil
+import (
+	"time"
+
+	"github.com/jamq/jamq/bundlequeue"
+)
+
+// Metrics holds the functions that receive counts and durations. The builder calls them
+// from several goroutines concurrently, and waits for them: they must return quickly. Nil
 // functions are not called. Levels, such as the number of bundles, are in
 // bundlequeue.Stats and [Health].
 type Metrics struct {
@@ -20,7 +26,7 @@ const (
 	// must not be sent, or that was dead when it was built, counts as failed.
 	CountBuilds Counter = "builds"
 	// CountSends counts sends. The label is "ok" or the name of the error's
-	// [Class].
+	// submit.Class.
 	CountSends Counter = "sends"
 	// CountUseless counts packages that died before they were sent. The label
 	// is the reason.
@@ -41,6 +47,35 @@ const (
 	// SendSeconds is the duration of a call of Network.Send.
 	SendSeconds Histogram = "send_seconds"
 	// StepSeconds is the duration of a step of the queue, including the write
-	// to the journal.
+	// to the log.
 	StepSeconds Histogram = "step_seconds"
 )
+
+func (m *Metrics) count(counter Counter, label string) {
+	if m.Count != nil {
+		m.Count(counter, label)
+	}
+}
+
+func (m *Metrics) observe(histogram Histogram, took time.Duration) {
+	if m.Observe != nil {
+		m.Observe(histogram, took.Seconds())
+	}
+}
+
+// effectName returns the label of an effect.
+func effectName(e bundlequeue.Effect) string {
+	switch e.(type) {
+	case bundlequeue.Build:
+		return "build"
+	case bundlequeue.Send:
+		return "send"
+	case bundlequeue.Changed:
+		return "changed"
+	case bundlequeue.Died:
+		return "died"
+	case bundlequeue.Failed:
+		return "failed"
+	}
+	return "resurrected"
+}

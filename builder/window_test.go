@@ -1,4 +1,4 @@
-package submit_test
+package builder_test
 
 import (
 	"testing"
@@ -8,11 +8,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/builder"
 )
 
 func TestWindowDefaults(t *testing.T) {
-	w := submit.DefaultWindow(jamq.Tiny())
+	w := builder.DefaultWindow(jamq.Tiny())
 	require.Equal(t, 3*time.Second, w.Opens)
 	require.Equal(t, time.Second, w.Closes)
 	slot := w.Clock.Start(1000)
@@ -38,7 +38,7 @@ func TestWindowNextOpenIsOpenAndFirst(t *testing.T) {
 		slot := rapid.Int64Range(3, 10_000).Draw(t, "slot")
 		closes := rapid.Int64Range(0, slot-1).Draw(t, "closes")
 		opens := rapid.Int64Range(closes+1, slot).Draw(t, "opens")
-		w := submit.Window{
+		w := builder.Window{
 			Clock:  jamq.SlotClock{Era: jamq.CommonEra(), SlotDuration: time.Duration(slot) * time.Millisecond},
 			Opens:  time.Duration(opens) * time.Millisecond,
 			Closes: time.Duration(closes) * time.Millisecond,
@@ -64,18 +64,18 @@ func TestWindowNextOpenIsOpenAndFirst(t *testing.T) {
 }
 
 func TestWindowValidate(t *testing.T) {
-	good := submit.DefaultWindow(jamq.Full())
+	good := builder.DefaultWindow(jamq.Full())
 	require.NoError(t, good.Validate())
-	for _, change := range []func(*submit.Window){
-		func(w *submit.Window) { w.Opens = w.Closes },
-		func(w *submit.Window) { w.Closes = -1 },
-		func(w *submit.Window) { w.Opens = 7 * time.Second },
-		func(w *submit.Window) { w.Clock = jamq.SlotClock{} },
-		func(w *submit.Window) { w.Skew = 6 * time.Second },
-		func(w *submit.Window) { w.Skew = -6 * time.Second },
+	for _, change := range []func(*builder.Window){
+		func(w *builder.Window) { w.Opens = w.Closes },
+		func(w *builder.Window) { w.Closes = -1 },
+		func(w *builder.Window) { w.Opens = 7 * time.Second },
+		func(w *builder.Window) { w.Clock = jamq.SlotClock{} },
+		func(w *builder.Window) { w.Skew = 6 * time.Second },
+		func(w *builder.Window) { w.Skew = -6 * time.Second },
 	} {
 		w := good
 		change(&w)
-		require.ErrorIs(t, w.Validate(), submit.ErrInvalidConfig)
+		require.ErrorIs(t, w.Validate(), builder.ErrInvalidConfig)
 	}
 }

@@ -1,16 +1,11 @@
-package submit
+package builder
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jamq/jamq"
 )
-
-// ErrInvalidConfig is wrapped by every error of a Validate method of this
-// package.
-var ErrInvalidConfig = errors.New("submit: invalid config")
 
 // Window is the part of each slot in which packages are sent. It begins some
 // time after a block, because guarantors are first busy with that block. It
@@ -26,7 +21,7 @@ type Window struct {
 	Closes time.Duration
 	// Skew is how far the host's clock is ahead of the chain's. It is negative
 	// if the clock is behind, and less than one slot in both directions. The
-	// default is 0. A runner detects by itself that its clock is behind: see
+	// default is 0. A builder detects by itself that its clock is behind: see
 	// Health.Behind.
 	Skew time.Duration
 }

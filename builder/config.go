@@ -1,0 +1,117 @@
+package builder
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/bundlequeue"
+)
+
+// Config is the configuration of a builder. Start from [DefaultConfig].
+type Config struct {
+	// Queue configures the queue. Queue.FirstNumber is the number of the first block of
+	// an empty log, at least 1: a rollup whose log was lost or has an old format goes on
+	// after its last block. Every other field except the chain may differ from the last
+	// run: the log keeps the configuration under which its steps were made.
+	Queue bundlequeue.Config
+	// Window is the part of each slot in which packages are sent.
+	Window Window
+	// BuildTimeout limits the calls of Payload and Pack for one package. It must be
+	// positive. The default is H slots: a package that takes longer has no recent
+	// anchor when it is ready.
+	BuildTimeout time.Duration
+	// SendTimeout limits one call of Network.Send. It must be positive. The default is
+	// one slot.
+	SendTimeout time.Duration
+	// HoldTimeout is the longest time that a builder waits for newer blocks after a
+	// restart, before it builds and sends: it must first learn what has happened on the
+	// chain. The wait ends earlier with a best block that is at most three slots old, or
+	// with [Builder.Resume]. It must be positive. The default is 5 slots.
+	HoldTimeout time.Duration
+	// DelayAlarm is how long the first bundle without a submitted package may wait
+	// before Health.Delayed is true. It must be positive. The default is 20 slots. Each
+	// lost package delays a bundle by about H slots.
+	DelayAlarm time.Duration
+	// CheckpointEvery is the number of records after which a checkpoint replaces
+	// them, if the rollup is a [Checkpointer]. A record counts once more for each 16 KiB
+	// that it has. The number limits the size of the log and the duration of a restart. It
+	// must be positive. The default is 4096, which is about 64 MiB of large records.
+	CheckpointEvery int
+	// Retry is the time that the builder waits before it repeats a call of the rollup
+	// that has failed, and the longest time that a checkpoint waits for running calls of
+	// Admit. It must be positive. The default is a second.
+	Retry time.Duration
+	// NewChain means that the JAM chain of the log has ended, so that no package that was
+	// sent to it is ever accumulated. Open then undoes all blocks that are not final, and
+	// begins the log again; their operations are executed again. It is for simulated chains
+	// that end with their process: on a chain that goes on, operations are executed twice.
+	// The rollup must be a [Checkpointer].
+	NewChain bool
+	// Observe is called with every effect of the queue, in order, when the step that has
+	// it is in the log, and before the builder acts on it. Effects of steps before a restart
+	// are not repeated. The queue waits meanwhile: Observe must return quickly, and must
+	// not call the builder except for Heads and Block. Nil, the default, means no call.
+	Observe func(bundlequeue.Effect)
+	// CheckInvariants makes the builder check the queue after each step. If the check
+	// fails, Run ends with bundlequeue.ErrInvariant before the step is in the log. The
+	// cost is proportional to the number of bundles in the queue. The default is false.
+	CheckInvariants bool
+	// Invariants is an additional check by the host, for example of its transaction
+	// pool. It is called like Observe, before the step is in the log; its error ends Run.
+	// Nil, the default, means no check.
+	Invariants func() error
+	// Metrics receives counts and durations. The zero value discards them.
+	Metrics Metrics
+	// Logger receives messages for operators. Nil means none.
+	Logger *slog.Logger
+}
+
+// DefaultConfig returns the default configuration for a JAM chain.
+func DefaultConfig(spec jamq.ChainSpec) Config {
+	const (
+		holdSlots  = 5
+		alarmSlots = 20
+		records    = 4096
+	)
+	return Config{
+		Queue:           bundlequeue.DefaultConfig(spec),
+		Window:          DefaultWindow(spec),
+		BuildTimeout:    time.Duration(spec.RecentHistory) * spec.SlotDuration,
+		SendTimeout:     spec.SlotDuration,
+		HoldTimeout:     holdSlots * spec.SlotDuration,
+		DelayAlarm:      alarmSlots * spec.SlotDuration,
+		CheckpointEvery: records,
+		Retry:           time.Second,
+	}
+}
+
+// Validate returns an error that names the first field out of range. It wraps
+// [ErrInvalidConfig] and, for Queue, bundlequeue.ErrInvalidConfig.
+func (c *Config) Validate() error {
+	if err := c.Queue.Validate(); err != nil {
+		return fmt.Errorf("%w: Queue: %w", ErrInvalidConfig, err)
+	}
+	if err := c.Window.Validate(); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		field string
+		have  time.Duration
+	}{
+		{"BuildTimeout", c.BuildTimeout}, {"SendTimeout", c.SendTimeout}, {"HoldTimeout", c.HoldTimeout},
+		{"DelayAlarm", c.DelayAlarm}, {"Retry", c.Retry},
+	} {
+		if f.have <= 0 {
+			return fmt.Errorf("%w: %s is %v, want positive", ErrInvalidConfig, f.field, f.have)
+		}
+	}
+	switch {
+	case c.CheckpointEvery <= 0:
+		return fmt.Errorf("%w: CheckpointEvery is %d, want positive", ErrInvalidConfig, c.CheckpointEvery)
+	case c.Queue.FirstNumber == 0:
+		return fmt.Errorf("%w: Queue.FirstNumber is 0, want at least 1", ErrInvalidConfig)
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package builder
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor/chainview"
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/canonical"
+)
+
+// Import passes on a JAM block: see submit.ChainSink. The step is in the log before
+// anything follows from it. A feed may repeat blocks after a restart, each as the best one.
+// The best block therefore stays until Import gets a block that the log does not have.
+func (e *engine) Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error {
+	defer e.wake() // a slot has begun
+	return e.inTurn(ctx, func() error {
+		if e.repeating = e.repeating && e.queue.Knows(block.Hash); e.repeating {
+			best = e.queue.Best().Hash
+		}
+		if err := e.step(bundlequeue.Imported{Block: block, Best: best}); err != nil {
+			return err
+		}
+		e.noteImport(block.Slot)
+		if e.isRecent(e.queue.Best().Slot) {
+			e.release()
+		}
+		return nil
+	})
+}
+
+// isRecent reports whether a slot is at most three slots old.
+func (e *engine) isRecent(slot jamq.Slot) bool {
+	const slots = 3
+	return slot+slots >= e.cfg.Window.Clock.SlotAt(time.Now())
+}
+
+// Finalize passes on a final JAM block: see submit.ChainSink. It ignores a block that is an
+// ancestor of the finalized one.
+func (e *engine) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
+	err := e.inTurn(ctx, func() error { return e.step(bundlequeue.FinalizedBlock{Hash: hash}) })
+	if errors.Is(err, chainview.ErrOld) {
+		return nil
+	}
+	return err
+}
+
+// Heads returns the heads of the rollup. Pending is the newest block that the rollup has
+// applied: when a failed block is no longer in the heads, Undo has returned. Hash and
+// Commitment are those of the builder, which are unique for each execution of a block.
+func (e *engine) Heads() canonical.Heads {
+	e.chain.mu.Lock()
+	defer e.chain.mu.Unlock()
+	return e.chain.heads()
+}
+
+// Await waits until the heads are as wanted. It returns the error of ctx, or that of
+// Run if the builder stops before.
+func (e *engine) Await(ctx context.Context, wanted func(canonical.Heads) bool) error {
+	for {
+		e.chain.mu.Lock()
+		heads, moved := e.chain.heads(), e.chain.moved
+		e.chain.mu.Unlock()
+		if wanted(heads) {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-e.stopped:
+			return e.cause
+		}
+	}
+}
+
+// Drain waits until every block is final and no operation waits, for example before a
+// program stops. waiting reports whether the rollup has operations that can run; Drain calls
+// it when the heads have moved and when Propose has returned ErrIdle. The errors are those of
+// Await.
+func (e *engine) Drain(ctx context.Context, waiting func() bool) error {
+	return e.Await(ctx, func(canonical.Heads) bool {
+		// An operation that waits no longer is in a block, and the other way round.
+		return e.chain.settled() && !waiting() && e.chain.settled()
+	})
+}
+
+// block is Builder.Block.
+func (e *engine) block(number uint64) (block, bool) {
+	e.chain.mu.Lock()
+	defer e.chain.mu.Unlock()
+	for _, blocks := range [][]block{e.chain.finals, e.chain.blocks} {
+		for _, block := range blocks {
+			if block.Number == number {
+				return block, true
+			}
+		}
+	}
+	return block{}, false
+}
+
+// Stats returns a summary of the queue. The error wraps ErrStopped.
+func (e *engine) Stats(ctx context.Context) (stats bundlequeue.Stats, err error) {
+	err = e.inTurn(ctx, func() error { stats = e.queue.Stats(); return nil })
+	return stats, err
+}
+
+// Info describes the bundle of a block, if it is in the queue. The error wraps
+// ErrStopped.
+func (e *engine) Info(ctx context.Context, number uint64) (info bundlequeue.Info, found bool, err error) {
+	err = e.inTurn(ctx, func() error { info, found = e.queue.Info(number); return nil })
+	return info, found, err
+}
+
+// GiveUp orders that no more packages are built for a block that is not final. If none
+// of its packages is accumulated, it is undone with all later blocks, and their
+// operations wait again. The error wraps bundlequeue.ErrWrongNumber or ErrStopped.
+func (e *engine) GiveUp(ctx context.Context, number uint64, reason string) error {
+	return e.inTurn(ctx, func() error { return e.step(bundlequeue.GiveUp{Number: number, Reason: reason}) })
+}
+
+// SetCores changes the JAM cores that packages are sent to. Packages that are on their way stay on
+// their cores. The list must have at least one core of the chain, and none twice. A restart keeps
+// the change. The error wraps bundlequeue.ErrUnknownEvent or ErrStopped.
+func (e *engine) SetCores(ctx context.Context, cores []jamq.CoreIndex) error {
+	return e.inTurn(ctx, func() error {
+		if err := e.step(bundlequeue.Cores{Cores: cores}); err != nil {
+			return err
+		}
+		e.unpause() // the fatal error may have been about the cores
+		return nil
+	})
+}
+
+// Resume ends two states in which a builder makes and sends no packages: the wait for newer
+// blocks after a restart (see Config.HoldTimeout), and the pause after a fatal error (see
+// submit.Fatal). Otherwise it does nothing. The error wraps ErrStopped.
+func (e *engine) Resume(ctx context.Context) error {
+	return e.inTurn(ctx, func() error {
+		e.release()
+		e.unpause()
+		return nil
+	})
+}
