@@ -34,9 +34,6 @@ const (
 	// NeverReady (D6) means that the report was dropped from the ready queue
 	// (Gray Paper 12.41), or needs a package that is dead.
 	NeverReady
-	// ClockExpired is not a rule of the chain and not evidence. A host that
-	// sees no blocks gave up the package by the clock.
-	ClockExpired
 	// Overtaken is not a rule of the chain. The package was built and never
 	// sent, because the chain changed meanwhile: the package must now follow or
 	// replace another one.
@@ -61,8 +58,6 @@ func (r Reason) String() string {
 		return "D5: reported, not available in time"
 	case NeverReady:
 		return "D6: reported, can never be ready"
-	case ClockExpired:
-		return "clock: given up without evidence"
 	case Overtaken:
 		return "overtaken by the chain"
 	}

@@ -58,8 +58,5 @@
 // The proof needs no clock, no finality and no assumption about guarantors.
 // [EarliestDeath] returns when to call Dead.
 //
-// A host that sees no blocks can only use [WallClock], which may be wrong;
-// [ReportableChance] returns how often.
-//
 // Package chainview collects the facts from imported blocks.
 package anchor

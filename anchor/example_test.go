@@ -2,7 +2,6 @@ package anchor_test
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
@@ -51,20 +50,4 @@ func ExamplePick() {
 	// true 95 <nil>
 	// <nil>
 	// anchor: no admissible anchor: offset is 0, want 1 to 2 in a recent history of 3 blocks
-}
-
-func ExampleWallClock() {
-	spec := jamq.Tiny()
-	clock := anchor.DefaultWallClock(&spec)
-	sent := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	fmt.Println(clock.GuaranteeTimeout, clock.Expired(sent, sent.Add(48*time.Second)), clock.Expired(sent, sent.Add(54*time.Second)))
-
-	for _, offset := range []int{1, 4} {
-		chance := anchor.ReportableChance(&spec, offset, 0.10, clock.GuaranteeTimeout)
-		fmt.Printf("offset %d: in %.3f %% of cases it can still be reported\n", offset, 100*chance)
-	}
-	// Output:
-	// 54s false true
-	// offset 1: in 5.297 % of cases it can still be reported
-	// offset 4: in 0.006 % of cases it can still be reported
 }

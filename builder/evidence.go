@@ -150,7 +150,7 @@ func (t *trust) refuse(number uint64) error {
 	switch t.died[number] {
 	case anchor.Unavailable:
 		field, seen = "Available", "available"
-	case anchor.NeverReady, anchor.ClockExpired:
+	case anchor.NeverReady:
 		field, seen = "Accumulated", "accumulated"
 	}
 	return fmt.Errorf("%w: %w: guarantors accepted %d packages, and no block has shown that one was %s; jamq.Block.%s is probably not filled, or JAM refuses the packages because of their authorizer or core", ErrEvidence, errAllLost, t.lost, seen, field)

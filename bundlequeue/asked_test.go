@@ -40,7 +40,7 @@ func TestAnswerAsAskedWithForgottenAnchor(t *testing.T) {
 		}
 		s.blockOn(fork, 1000, 'b', nil)
 		s.step(FinalizedBlock{Hash: s.parent})
-		require.False(t, s.q.blocks.Knows(b.Anchor.Hash))
+		require.False(t, s.q.view.Knows(b.Anchor.Hash))
 		s.asked(b, anchor.OtherFork)
 	})
 	t.Run("a gap", func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestAnswerAsAskedWithForgottenAnchor(t *testing.T) {
 		b := s.builds[0]
 		root := jamq.Block{Hash: jamq.HeaderHash{'z'}, Slot: 1000}
 		s.step(Continue{Root: root, State: stateAt(root)})
-		require.False(t, s.q.blocks.Knows(b.Anchor.Hash))
+		require.False(t, s.q.view.Knows(b.Anchor.Hash))
 		s.asked(b, anchor.OtherFork)
 	})
 }

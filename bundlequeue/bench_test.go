@@ -22,18 +22,20 @@ type ops interface {
 	enqueue(n uint64)
 	dequeue()
 	markSubmitted(pkg jamq.PackageHash)
-	guaranteed(pkg jamq.PackageHash)
-	accumulated(pkg jamq.PackageHash)
-	finalized(pkg jamq.PackageHash)
+	guaranteed(pkgs []jamq.PackageHash)
+	accumulated(pkgs []jamq.PackageHash)
+	finalized(pkgs []jamq.PackageHash)
 	timeouts()
 	stats()
 }
 
-// ours is the queue.
+// ours is the queue. Its packages are guaranteed and accumulated by JAM blocks.
 type ours struct {
-	s    *told.Simple
-	jobs []told.Job
-	now  time.Time
+	s     *told.Simple
+	jobs  []told.Job
+	now   time.Time
+	block jamq.Block
+	cores map[jamq.PackageHash]jamq.CoreIndex
 }
 
 func newOurs(b *testing.B, depth int) *ours {
@@ -43,11 +45,22 @@ func newOurs(b *testing.B, depth int) *ours {
 	for core := range cfg.Spec.Cores {
 		cfg.Cores = append(cfg.Cores, jamq.CoreIndex(core))
 	}
-	s, err := told.New(cfg, told.DefaultConfig(cfg.Spec))
+	o := &ours{now: jamq.CommonEra(), block: jamq.Block{Hash: jamq.HeaderHash{1}}, cores: make(map[jamq.PackageHash]jamq.CoreIndex)}
+	q, err := bundlequeue.New(cfg, o.block)
 	if err != nil {
 		b.Fatal(err)
 	}
-	return &ours{s: s, now: jamq.CommonEra()}
+	o.s = told.NewSimple(q)
+	o.extend(jamq.Block{})
+	return o
+}
+
+// extend imports a block with the given content.
+func (o *ours) extend(b jamq.Block) {
+	b.Parent, b.Slot, b.AccumulatedKnown = o.block.Hash, o.block.Slot+1, true
+	binary.LittleEndian.PutUint32(b.Hash[:], uint32(b.Slot)+1)
+	must(o.s.Step(o.now, bundlequeue.Imported{Block: b, Best: b.Hash}))
+	o.block = b
 }
 
 func must(_ []bundlequeue.Effect, err error) {
@@ -69,13 +82,29 @@ func (o *ours) dequeue() {
 func (o *ours) markSubmitted(pkg jamq.PackageHash) {
 	job := o.jobs[0]
 	o.jobs = o.jobs[1:]
-	must(o.s.MarkSubmitted(o.now, job, pkg, jamq.RefineContext{Prerequisites: job.Prerequisites}, nil))
+	o.cores[pkg] = job.Core
+	refine := jamq.RefineContext{Anchor: job.Anchor.Hash, LookupAnchorSlot: job.Anchor.Slot, Prerequisites: job.Prerequisites}
+	must(o.s.MarkSubmitted(o.now, job, pkg, refine, nil))
 }
-func (o *ours) guaranteed(pkg jamq.PackageHash)  { must(o.s.OnGuaranteed(o.now, pkg)) }
-func (o *ours) accumulated(pkg jamq.PackageHash) { must(o.s.OnAccumulated(o.now, pkg)) }
-func (o *ours) finalized(pkg jamq.PackageHash)   { must(o.s.OnFinalized(o.now, pkg)) }
-func (o *ours) timeouts()                        { must(o.s.CheckTimeouts(o.now)) }
-func (o *ours) stats()                           { _ = o.s.Stats() }
+
+func (o *ours) guaranteed(pkgs []jamq.PackageHash) {
+	var b jamq.Block
+	for _, pkg := range pkgs {
+		b.Reported = append(b.Reported, jamq.Report{Package: pkg, Core: o.cores[pkg]})
+	}
+	o.extend(b)
+}
+
+func (o *ours) accumulated(pkgs []jamq.PackageHash) { o.extend(jamq.Block{Accumulated: pkgs}) }
+
+func (o *ours) finalized(pkgs []jamq.PackageHash) {
+	clear(o.cores)
+	must(o.s.Step(o.now, bundlequeue.FinalizedBlock{Hash: o.block.Hash}))
+	o.extend(jamq.Block{})
+}
+
+func (o *ours) timeouts() { must(o.s.CheckTimeouts(o.now)) }
+func (o *ours) stats()    { _ = o.s.Stats() }
 
 // scanned is a queue as public builders have it: bundles in a map by number, scanned from end to
 // end for everything. Its index is for the stages of a bundle's life that are not timed, so that a
@@ -157,12 +186,23 @@ func (s *scanned) move(pkg jamq.PackageHash, to bundlequeue.State) {
 	}
 }
 
-func (s *scanned) guaranteed(pkg jamq.PackageHash)  { s.move(pkg, bundlequeue.Guaranteed) }
-func (s *scanned) accumulated(pkg jamq.PackageHash) { s.move(pkg, bundlequeue.Accumulated) }
+func (s *scanned) guaranteed(pkgs []jamq.PackageHash) {
+	for _, pkg := range pkgs {
+		s.move(pkg, bundlequeue.Guaranteed)
+	}
+}
 
-func (s *scanned) finalized(pkg jamq.PackageHash) {
-	delete(s.bundles, s.find(pkg).number)
-	delete(s.index, pkg)
+func (s *scanned) accumulated(pkgs []jamq.PackageHash) {
+	for _, pkg := range pkgs {
+		s.move(pkg, bundlequeue.Accumulated)
+	}
+}
+
+func (s *scanned) finalized(pkgs []jamq.PackageHash) {
+	for _, pkg := range pkgs {
+		delete(s.bundles, s.find(pkg).number)
+		delete(s.index, pkg)
+	}
 }
 
 func (s *scanned) timeouts() {
@@ -182,9 +222,10 @@ func (s *scanned) stats() {
 
 // BenchmarkOps times each operation on a queue that holds 12 and 100,000 bundles, beside the
 // scanned one. Submit is Dequeue and MarkSubmitted together, three steps of the queue: a package is
-// built, sent and taken. Dequeue alone includes the stopwatch. It ends within two minutes.
+// built, sent and taken. Dequeue alone includes the stopwatch. Packages of a batch are
+// guaranteed, and accumulated, by one JAM block. It ends within two minutes.
 func BenchmarkOps(b *testing.B) {
-	for _, op := range []string{"Enqueue", "Dequeue", "Submit", "GuaranteeOwn", "GuaranteeForeign", "Accumulated", "TimeoutsNothingDue", "Stats"} {
+	for _, op := range []string{"Enqueue", "Dequeue", "Submit", "GuaranteeOwn", "Accumulated", "TimeoutsNothingDue", "Stats"} {
 		for _, held := range []int{12, 100_000} {
 			b.Run(fmt.Sprintf("%s/%d/jamq", op, held), func(b *testing.B) {
 				benchmarkOp(b, newOurs(b, 2*held+10_000), op, held)
@@ -225,15 +266,19 @@ func (w *stopwatch) time(n int, f func()) {
 
 // run plays f for each bundle of a batch.
 func (w *stopwatch) run(name string, f func(i uint64)) {
-	all := func() {
+	w.all(name, func() {
 		for i := range w.batch {
 			f(uint64(i))
 		}
-	}
+	})
+}
+
+// all plays f, which is one operation for each bundle of a batch.
+func (w *stopwatch) all(name string, f func()) {
 	if name == w.op {
-		w.time(w.batch, all)
+		w.time(w.batch, f)
 	} else {
-		all()
+		f()
 	}
 }
 
@@ -271,12 +316,15 @@ func benchmarkOp(b *testing.B, o ops, op string, held int) {
 			w.one("Dequeue", o.dequeue)
 			o.markSubmitted(packageOf(oldest + i))
 		})
-		w.many("GuaranteeForeign", func(i uint64) { o.guaranteed(packageOf(1<<62 + oldest + i)) })
-		w.run("GuaranteeOwn", func(i uint64) { o.guaranteed(packageOf(oldest + i)) })
+		var own []jamq.PackageHash
+		for i := range w.batch {
+			own = append(own, packageOf(oldest+uint64(i)))
+		}
+		w.all("GuaranteeOwn", func() { o.guaranteed(own) })
 		w.many("TimeoutsNothingDue", func(uint64) { o.timeouts() })
 		w.many("Stats", func(uint64) { o.stats() })
-		w.run("Accumulated", func(i uint64) { o.accumulated(packageOf(oldest + i)) })
-		w.run("Finalized", func(i uint64) { o.finalized(packageOf(oldest + i)) })
+		w.all("Accumulated", func() { o.accumulated(own) })
+		w.all("Finalized", func() { o.finalized(own) })
 		oldest += uint64(w.batch)
 	}
 	b.ReportMetric(float64(w.took.Nanoseconds())/float64(w.done), "ns/op")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/anchor/chainview"
 )
 
 // mayBuild reports whether a new version of a bundle may be requested now. It
@@ -13,8 +14,8 @@ import (
 func (q *Queue) mayBuild(it *item) bool {
 	t := it.troubles()
 	return it.state != Reserved && !q.ended(it) && q.now >= it.notBefore &&
-		(t.untilBest.IsZero() || t.untilBest != q.blocks.Best().Hash) &&
-		(t.untilFinal.IsZero() || t.untilFinal != q.blocks.Finalized().Hash)
+		(t.untilBest.IsZero() || t.untilBest != q.view.Best().Hash) &&
+		(t.untilFinal.IsZero() || t.untilFinal != q.view.Finalized().Hash)
 }
 
 // build requests a new version of a bundle if one is admissible.
@@ -30,15 +31,15 @@ func (q *Queue) build(it *item) {
 	if !admission.ok {
 		return
 	}
-	at, offset, ok := q.blocks.Anchor(admission.minAnchor, q.offset(it))
-	if !ok || !q.cores.acquire(it, q.blocks.CoreFree) {
+	at, offset, ok := q.anchorAt(admission.minAnchor, q.offset(it))
+	if !ok || !q.cores.acquire(it, q.view.CoreFree) {
 		return
 	}
 	q.ticket++
 	it.lastVersion++
 	it.request = &request{
 		ticket: q.ticket, version: it.lastVersion, minAnchor: admission.minAnchor,
-		prerequisites: admission.prerequisites, best: q.blocks.Best(), final: q.blocks.Finalized().Hash,
+		prerequisites: admission.prerequisites, best: q.view.Best(), final: q.view.Finalized().Hash,
 	}
 	q.builds[q.ticket] = it
 	q.plan(it)
@@ -59,15 +60,15 @@ func (q *Queue) buildEffect(it *item, at, minAnchor anchor.Point, offset int) Bu
 func (q *Queue) anchorAgain(it *item) (at, least anchor.Point, offset int) {
 	least, _ = q.allDead(it)
 	if r := it.request; !r.minAnchor.IsZero() {
-		if _, onBest := q.blocks.Locate(r.minAnchor.Hash); onBest {
+		if _, onBest := q.view.Locate(r.minAnchor.Hash); onBest {
 			least = later(least, r.minAnchor)
 		}
 	}
-	at, offset, ok := q.blocks.Anchor(least, q.offset(it))
+	at, offset, ok := q.anchorAt(least, q.offset(it))
 	if !ok {
 		// No block is suitable yet. The host waits for the next one, or answers
 		// with BuildFailed.
-		return later(least, q.blocks.Best()), least, 1
+		return later(least, q.view.Best()), least, 1
 	}
 	return at, least, offset
 }
@@ -110,7 +111,7 @@ func (q *Queue) noteReorgs() {
 	// The loop may run in any order: each request is changed by itself.
 	for _, it := range q.builds {
 		if r := it.request; !r.reorged && !r.minAnchor.IsZero() {
-			_, onBest := q.blocks.Locate(r.minAnchor.Hash)
+			_, onBest := q.view.Locate(r.minAnchor.Hash)
 			r.reorged = !onBest
 		}
 	}
@@ -120,10 +121,10 @@ func (q *Queue) noteReorgs() {
 // only if it took longer than expected: the builder may have failed because the
 // anchor expired meanwhile.
 func (q *Queue) learnBuild(r *request, failed bool) {
-	if _, known := q.blocks.Locate(r.best.Hash); !known {
+	if _, known := q.view.Locate(r.best.Hash); !known {
 		return // heights not comparable
 	}
-	best := q.blocks.Best().Height
+	best := q.view.Best().Height
 	took := int(min(best-min(best, r.best.Height), uint64(q.cfg.Spec.RecentHistory)))
 	if failed && took <= q.BuildBlocks() {
 		return
@@ -143,16 +144,16 @@ func (q *Queue) built(now instant, ev Built) error {
 		return fmt.Errorf("%w: no build has ticket %d", ErrNotExpected, ev.Ticket)
 	}
 	r := it.request
-	at, onBest := q.blocks.Locate(ev.Context.Anchor)
+	at, onBest := q.view.Locate(ev.Context.Anchor)
 	if err := q.checkBuilt(it, at, onBest, &ev); err != nil {
 		return err
 	}
 	fits := onBest && q.fits(it, at, r)
-	var fate Fate
+	var trace *chainview.Trace
 	if fits {
 		var err error
-		if fate, err = q.evidence.Watch(Watched{Package: ev.Package, Bundle: it.place, Context: ev.Context}); err != nil {
-			return fmt.Errorf("%w: bundle %d: %w", ErrInadmissible, it.number, err)
+		if trace, err = q.watch(ev.Package, &ev.Context); err != nil {
+			return fmt.Errorf("bundle %d: %w", it.number, err)
 		}
 	}
 	q.learnBuild(r, false)
@@ -160,18 +161,18 @@ func (q *Queue) built(now instant, ev Built) error {
 	q.closeRequest(it)
 	switch {
 	case !onBest:
-		q.discard(it, r, ev.Package, anchor.OtherFork, q.blocks.Best())
+		q.discard(it, r, ev.Package, anchor.OtherFork, q.view.Best())
 		return nil
 	case !fits:
-		q.discard(it, r, ev.Package, anchor.Overtaken, q.blocks.Best())
+		q.discard(it, r, ev.Package, anchor.Overtaken, q.view.Best())
 		return nil
 	}
-	if s := fate.Status(); s.Dead != anchor.Alive {
-		q.evidence.Forget(ev.Package)
+	if s := trace.Status(); s.Dead != anchor.Alive {
+		q.view.Forget(ev.Package)
 		q.discard(it, r, ev.Package, s.Dead, s.DeadSince)
 		return nil
 	}
-	v := &version{item: it, number: r.version, pkg: ev.Package, bundle: ev.Bundle, fate: fate, nextSend: now}
+	v := &version{item: it, number: r.version, pkg: ev.Package, bundle: ev.Bundle, trace: trace, nextSend: now}
 	it.versions = append(it.versions, v)
 	q.versions[v.pkg] = v
 	q.total.Built++
@@ -196,10 +197,10 @@ func (q *Queue) checkBuilt(it *item, at anchor.Point, onBest bool, ev *Built) er
 	if q.versions[ev.Package] != nil {
 		return fmt.Errorf("%w: bundle %d: package %s was built before; its anchor or content must differ", ErrInadmissible, it.number, ev.Package)
 	}
-	// While finality does not move, the evidence forgets no block.
-	if !onBest && r.final == q.blocks.Finalized().Hash && !q.blocks.Knows(ev.Context.Anchor) {
+	// While finality does not move, the view forgets no block.
+	if !onBest && r.final == q.view.Finalized().Hash && !q.view.Knows(ev.Context.Anchor) {
 		return fmt.Errorf("%w: %w: bundle %d is anchored at %s, want a block that was imported; the best is %s of slot %d",
-			ErrInadmissible, ErrUnknownAnchor, it.number, ev.Context.Anchor, q.blocks.Best().Hash, q.blocks.Best().Slot)
+			ErrInadmissible, ErrUnknownAnchor, it.number, ev.Context.Anchor, q.view.Best().Hash, q.view.Best().Slot)
 	}
 	if r.minAnchor.IsZero() || !onBest || r.reorged || at.Height >= r.minAnchor.Height {
 		return nil // see fits
@@ -260,10 +261,10 @@ func (q *Queue) closeRequest(it *item) {
 // block of death is kept, because it bounds the anchors of all future versions.
 func (q *Queue) prune(it *item) {
 	it.versions = slices.DeleteFunc(it.versions, func(v *version) bool {
-		if v.lost || !v.settledDead() {
+		if v.lost || !q.finallyDead(v) {
 			return false
 		}
-		if since := v.fate.Status().DeadSince; it.deadSince == nil || since.Height > it.deadSince.Height {
+		if since := v.trace.Status().DeadSince; it.deadSince == nil || since.Height > it.deadSince.Height {
 			it.deadSince = &since
 		}
 		q.forget(v)

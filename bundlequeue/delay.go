@@ -70,9 +70,9 @@ func (q *Queue) waitsFor(it *item) string {
 		return "a package is being built"
 	case len(it.versions) >= q.cfg.maxVersions():
 		return fmt.Sprintf("%d packages are dead, and finality has not settled them", len(it.versions))
-	case !t.untilFinal.IsZero() && t.untilFinal == q.blocks.Finalized().Hash:
+	case !t.untilFinal.IsZero() && t.untilFinal == q.view.Finalized().Hash:
 		return fmt.Sprintf("finality does not move, and the last package was dead when it was ready (%v)", t.reason)
-	case !t.untilBest.IsZero() && t.untilBest == q.blocks.Best().Hash:
+	case !t.untilBest.IsZero() && t.untilBest == q.view.Best().Hash:
 		return fmt.Sprintf("no new block, and the last package was dead when it was ready (%v)", t.reason)
 	case q.now < it.notBefore && t.failed > 0:
 		return fmt.Sprintf("%d builds failed", t.failed)
@@ -81,7 +81,7 @@ func (q *Queue) waitsFor(it *item) string {
 	case q.cores.free == 0:
 		return "no core is free"
 	}
-	if _, _, ok := q.blocks.Anchor(admission.minAnchor, q.offset(it)); !ok {
+	if _, _, ok := q.anchorAt(admission.minAnchor, q.offset(it)); !ok {
 		return "no block can be its anchor yet"
 	}
 	if t.reason != anchor.Alive {

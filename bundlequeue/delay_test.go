@@ -56,7 +56,7 @@ func TestOldLookupAnchorNeedsNoNewBlock(t *testing.T) {
 	s.step(FinalizedBlock{Hash: chain[len(chain)-1-age]})
 	s.enqueue(1)
 	slotOf := func(hash jamq.HeaderHash) jamq.Slot {
-		at, known := s.q.blocks.Locate(hash)
+		at, known := s.q.view.Locate(hash)
 		require.True(t, known)
 		return at.Slot
 	}

@@ -35,9 +35,6 @@ var (
 	// ErrUnknownEvent means that the event has an unknown type, the bundle type
 	// of another queue, or an invalid value.
 	ErrUnknownEvent = errors.New("bundlequeue: unknown event")
-	// ErrWrongEvidence means that the queue does not use this kind of evidence:
-	// the event is a block and the queue expects Told events, or the reverse.
-	ErrWrongEvidence = errors.New("bundlequeue: wrong kind of evidence")
 	// ErrCorrupt means that a snapshot or a record cannot be decoded.
 	ErrCorrupt = errors.New("bundlequeue: corrupt bytes")
 	// ErrInvariant means that the state of the queue is invalid: see

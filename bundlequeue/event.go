@@ -13,7 +13,7 @@ import (
 //   - limits: [Resize] and [Cores]
 //   - packages: [Built] and [BuildFailed] answer [Build], [Sent] answers
 //     [Send]; [Retry]
-//   - evidence: [Imported], [FinalizedBlock] and [Continue], or [Told]
+//   - what has happened on the JAM chain: [Imported], [FinalizedBlock] and [Continue]
 //   - time: [Tick]
 type Event interface{ isEvent() }
 
@@ -182,16 +182,6 @@ type Continue struct {
 	Accumulated []jamq.PackageHash
 }
 
-// Told reports the state of a package, for queues without blocks: see package
-// told. Packages that the queue does not know are ignored.
-type Told struct {
-	// Package is the hash of the package.
-	Package jamq.PackageHash
-	// State is Guaranteed, Accumulated, Finalized, or Queued. Queued means that
-	// the host gives the package up.
-	State State
-}
-
 // Retry makes the next send of the same bytes due immediately. It is not
 // evidence: it never makes the queue give up a package.
 type Retry struct {
@@ -215,6 +205,5 @@ func (Sent) isEvent()           {}
 func (Imported) isEvent()       {}
 func (FinalizedBlock) isEvent() {}
 func (Continue) isEvent()       {}
-func (Told) isEvent()           {}
 func (Retry) isEvent()          {}
 func (Tick) isEvent()           {}

@@ -4,46 +4,53 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 )
 
-// isLoss reports whether the death of a version counts against its bundle. It
-// does if a guarantor accepted or refused the package, and then one of these
-// happened:
+// isLoss reports whether the death of a version counts against its bundle: a guarantor
+// accepted or refused the package, and then it died by a cause within the bundle.
+func (q *Queue) isLoss(v *version) bool {
+	return (v.accepted || v.refused) && isLossBy(v.trace.Dead(), q.needs(v))
+}
+
+// need is the fate of a package that another one names.
+type need struct {
+	dead    bool
+	arrived bool // it is reported or accumulated
+}
+
+// needs returns the fates of the packages that a version names, as far as the view knows
+// them.
+func (q *Queue) needs(v *version) (all []need) {
+	for _, pkg := range v.trace.Prerequisites() {
+		if p, ok := q.view.Trace(pkg); ok {
+			all = append(all, need{p.Dead() != anchor.Alive, p.IsReported() || p.IsAccumulated()})
+		}
+	}
+	return all
+}
+
+// isLossBy reports whether a package that a guarantor knew died by a cause within its
+// bundle:
 //   - the chain did not report it in time (D2)
 //   - the chain did not make it available (D5)
 //   - it expired in the ready queue (D6)
 //
-// Other deaths have causes outside the bundle and do not count:
-//   - no guarantor was reached
+// Other deaths have causes outside of the bundle:
 //   - a reorg removed the anchor (D1)
 //   - finality stalled, and the lookup anchor became too old (D3)
 //   - the package died with a package that it names (D4, D6), or could not be
 //     reported because that package was not (D2)
-func (q *Queue) isLoss(v *version) bool {
-	if !v.accepted && !v.refused {
-		return false
-	}
-	switch v.fate.Standing().Dead {
-	case anchor.Unavailable, anchor.ClockExpired:
+func isLossBy(reason anchor.Reason, needs []need) bool {
+	switch reason {
+	case anchor.Unavailable:
 		return true
 	case anchor.AnchorExpired:
-		return !q.needsOne(v, func(s Standing) bool {
-			return s.Dead != anchor.Alive || !s.Reported && !s.Accumulated
-		})
+		return !slices.ContainsFunc(needs, func(n need) bool { return n.dead || !n.arrived })
 	case anchor.NeverReady:
-		return !q.needsOne(v, func(s Standing) bool { return s.Dead != anchor.Alive })
+		return !slices.ContainsFunc(needs, func(n need) bool { return n.dead })
 	}
 	return false
-}
-
-// needsOne reports whether a version names a package for which is returns true.
-func (q *Queue) needsOne(v *version, is func(Standing) bool) bool {
-	return slices.ContainsFunc(v.fate.Prerequisites(), func(pkg jamq.PackageHash) bool {
-		p, ok := q.evidence.Fate(pkg)
-		return ok && is(p.Standing())
-	})
 }
 
 // losses returns how many packages of a bundle were lost.
@@ -87,7 +94,7 @@ func (q *Queue) fail() {
 	}
 	for place := first.place; place < q.end(); place++ {
 		for _, v := range q.at(place).versions {
-			if !v.settledDead() {
+			if !q.finallyDead(v) {
 				return
 			}
 		}

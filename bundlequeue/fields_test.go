@@ -43,7 +43,7 @@ func TestEveryFieldIsSaved(t *testing.T) {
 	q.base, q.spent = common.Hash{23}, []spent{{common.Hash{24}, 25}}
 
 	r := wire.NewReader(q.appendBody(nil))
-	back := read(q.cfg, r, func(b []byte) (Evidence, error) { return restoreChain(q.cfg.Spec, b) })
+	back := read(q.cfg, r)
 	require.NoError(t, r.Done())
 	again, w := back.items[1], back.items[1].versions[0]
 	require.Same(t, again, back.builds[10])
@@ -58,7 +58,7 @@ func TestEveryFieldIsSaved(t *testing.T) {
 	derived := func(it *item, v *version) (item, version) {
 		i, w := *it, *v
 		i.versions, i.turn, i.touched, i.waiting = nil, minheap.Entry[int64, *item]{}, false, false
-		w.item, w.fate = nil, nil
+		w.item, w.trace = nil, nil
 		return i, w
 	}
 	wantItem, wantVersion := derived(it, v)
@@ -67,7 +67,7 @@ func TestEveryFieldIsSaved(t *testing.T) {
 	require.Equal(t, wantVersion, haveVersion)
 	requireAllSet(t, *it.trouble)
 	requireAllSet(t, *it.request)
-	requireAllSet(t, wantVersion, "item", "fate")
+	requireAllSet(t, wantVersion, "item", "trace")
 	requireAllSet(t, wantItem, "versions", "turn", "touched", "waiting")
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/bundlequeue/told"
 )
 
 var handTime = time.Unix(1_800_000_000, 0).UTC()
@@ -184,39 +183,6 @@ func TestNextWakeReservation(t *testing.T) {
 	h.now = h.now.Add(time.Nanosecond)
 	h.step(bundlequeue.Tick{})
 	require.False(t, !ok && before != h.q.Next(), "NextWake knows no time, and a Tick released the reservation: %d, %d", before, h.q.Next())
-}
-
-// A told package that was given up is not settled if FailureHold is longer after a restart, and no
-// timer is set.
-func TestToldFailureHold(t *testing.T) {
-	spec := jamq.Tiny()
-	cfg, tc := bundlequeue.DefaultConfig(spec), told.DefaultConfig(spec)
-	cfg.MaxVersionRetries = 0
-	s, err := told.New(cfg, tc)
-	require.NoError(t, err)
-	now := handTime
-	_, err = s.Step(now, bundlequeue.Enqueue{Number: 1, Bundle: []byte("1")})
-	require.NoError(t, err)
-	job, _ := s.Dequeue()
-	pkg := jamq.PackageHash{1}
-	_, err = s.MarkSubmitted(now, job, pkg, jamq.RefineContext{}, []byte("b"))
-	require.NoError(t, err)
-	now = now.Add(time.Second)
-	_, err = s.OnTimeoutOrFailure(now, pkg)
-	require.NoError(t, err)
-	tc.FailureHold *= 2
-	s, _, err = told.Restore(cfg, tc, s.AppendSnapshot(nil))
-	require.NoError(t, err)
-	for range 20 {
-		at, ok := s.Queue().NextWake(now)
-		if !ok {
-			break
-		}
-		now = at
-		_, err := s.CheckTimeouts(now)
-		require.NoError(t, err)
-	}
-	require.Zero(t, s.Queue().Pending(), "the bundle waits, and NextWake knows no time")
 }
 
 // A package that was built on an old lookup anchor waits for one more final block than it needs.

@@ -58,12 +58,12 @@ func (q *Queue) Info(number uint64) (Info, bool) {
 	}
 	info := Info{Number: it.number, Commitment: it.commitment, State: it.state, Core: it.core}
 	for _, v := range it.versions {
-		s := v.fate.Status()
+		s := v.trace.Status()
 		vi := VersionInfo{
-			Version: v.number, Package: v.pkg, Prerequisites: slices.Clone(v.fate.Prerequisites()), Attempts: v.attempts,
+			Version: v.number, Package: v.pkg, Prerequisites: slices.Clone(v.trace.Prerequisites()), Attempts: v.attempts,
 			Reported: s.Reported, Available: s.Available, Accumulated: s.Accumulated, Dead: s.Dead, DeadSince: s.DeadSince,
 		}
-		vi.Anchor, vi.LookupAnchorSlot = v.fate.Anchor()
+		vi.Anchor, vi.LookupAnchorSlot = v.trace.Anchor(), v.trace.LookupAnchorSlot()
 		info.Versions = append(info.Versions, vi)
 	}
 	return info, true

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/internal/minheap"
 )
 
@@ -112,7 +113,7 @@ type version struct {
 	number int
 	pkg    jamq.PackageHash
 	bundle []byte
-	fate   Fate
+	trace  *chainview.Trace
 
 	// sent is true once a Send effect was returned. The package may be on the
 	// network from then on.
@@ -133,20 +134,19 @@ type version struct {
 	sentHeight    uint64 // best height at the first send
 }
 
-func (v *version) dead() bool        { return v.fate.Standing().Dead != anchor.Alive }
-func (v *version) reported() bool    { return v.fate.Standing().Reported }
-func (v *version) accumulated() bool { return v.fate.Standing().Accumulated }
+func (v *version) dead() bool        { return v.trace.Dead() != anchor.Alive }
+func (v *version) reported() bool    { return v.trace.IsReported() }
+func (v *version) accumulated() bool { return v.trace.IsAccumulated() }
 
 // winner returns the version that the best chain has accumulated. If there is
 // none, it returns a reported version that is not dead, or nil.
 func (it *item) winner() *version {
 	var reported *version
 	for _, v := range it.versions {
-		s := v.fate.Standing()
-		if s.Accumulated {
+		if v.accumulated() {
 			return v
 		}
-		if reported == nil && s.Reported && s.Dead == anchor.Alive {
+		if reported == nil && v.reported() && !v.dead() {
 			reported = v
 		}
 	}
@@ -179,7 +179,7 @@ func (it *item) left() bool {
 // determines it, and the block that proves it.
 func (it *item) derive() (State, *version, anchor.Point) {
 	if w := it.winner(); w != nil {
-		s := w.fate.Status()
+		s := w.trace.Status()
 		if !s.Accumulated.IsZero() {
 			return Accumulated, w, s.Accumulated
 		}

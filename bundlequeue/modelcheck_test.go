@@ -268,7 +268,7 @@ func (m *model) seal(s *state, q *Queue) error {
 // the search proves.
 func (m *model) restore(s *state) (*Queue, error) {
 	r := wire.NewReader(stretch(s.queue))
-	q := read(m.cfg, r, func(b []byte) (Evidence, error) { return restoreChain(m.cfg.Spec, b) })
+	q := read(m.cfg, r)
 	return q, r.Done()
 }
 

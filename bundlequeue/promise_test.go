@@ -8,7 +8,6 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
-	"github.com/jamq/jamq/anchor/chainview"
 )
 
 // build answers the only open build with a package at an anchor, and returns its hash.
@@ -155,104 +154,56 @@ func leftOut(t *testing.T) (s *scene, first jamq.PackageHash, fork jamq.HeaderHa
 // blocks behind the newest one.
 func (s *scene) parentOf(blocks int) jamq.HeaderHash {
 	s.t.Helper()
-	at, _, ok := s.q.blocks.Anchor(anchor.Point{}, blocks)
+	at, _, ok := s.q.anchorAt(anchor.Point{}, blocks)
 	require.True(s.t, ok)
 	return at.Hash
 }
 
-// queueWithGivenEvidence returns a queue whose evidence the test sets, after two
-// packages of bundle 1 were sent.
-func queueWithGivenEvidence(t *testing.T) (c *givenEvidence, q *Queue, first, second *givenFate) {
-	t.Helper()
-	c = &givenEvidence{fates: make(map[jamq.PackageHash]*givenFate)}
-	q, err := NewWith(DefaultConfig(jamq.Tiny()), c)
-	require.NoError(t, err)
-	effects, err := q.Step(jamq.CommonEra(), Enqueue{Number: 1})
-	require.NoError(t, err)
-	for i := range byte(2) {
-		build := effects[len(effects)-1].(Build)
-		pkg := jamq.PackageHash{i + 1}
-		effects, err = q.Step(jamq.CommonEra(), Built{Ticket: build.Ticket, Package: pkg})
-		require.NoError(t, err)
-		_, err = q.Step(jamq.CommonEra(), Sent{Ticket: effects[len(effects)-1].(Send).Ticket, OK: true})
-		require.NoError(t, err)
-		if i == 0 {
-			c.fates[pkg].status.Dead, c.changed = anchor.AnchorExpired, []jamq.PackageHash{pkg}
-			effects, err = q.Step(jamq.CommonEra(), Tick{})
+// B5: a version that is accumulated counts in any case, also if another one is reported. Only
+// blocks that break the rules of the chain show that.
+func TestAccumulatedVersionWins(t *testing.T) {
+	for wins := range 2 {
+		s := newScene(t, nil)
+		s.enqueue(1)
+		versions := s.run()[:1]
+		s.blocks(3)
+		sent := s.run()
+		versions = append(versions, sent[len(sent)-1])
+		// step imports a block that no chain has.
+		step := func(fill func(*jamq.Block)) {
+			s.slot++
+			b := jamq.Block{Hash: jamq.HeaderHash{'a', byte(s.slot)}, Parent: s.parent, Slot: s.slot, AccumulatedKnown: true}
+			fill(&b)
+			_, err := s.q.Step(s.now, Imported{Block: b, Best: b.Hash})
 			require.NoError(t, err)
+			s.parent = b.Hash
 		}
+		step(report(versions[1-wins], 0))
+		require.Equal(t, 2-wins, s.q.items[0].winner().number)
+		require.Equal(t, Guaranteed, s.state(1))
+		step(func(b *jamq.Block) { b.Accumulated = []jamq.PackageHash{versions[wins]} })
+		require.Equal(t, 1+wins, s.q.items[0].winner().number)
+		require.Equal(t, Accumulated, s.state(1))
+		require.Equal(t, uint64(1), s.q.Stats().Totals.DuplicateGuaranteeRejected)
+		require.Len(t, s.q.items[0].versions, 2, "a package that left is kept, whichever wins")
 	}
-	return c, q, c.fates[jamq.PackageHash{1}], c.fates[jamq.PackageHash{2}]
-}
-
-// B5: of two versions that are reported on one chain the first one counts, and one that is
-// accumulated counts in any case. Only evidence that breaks the rules of the chain shows that.
-func TestFirstReportWins(t *testing.T) {
-	point := anchor.Point{Hash: jamq.HeaderHash{1}, Height: 1}
-	c, q, first, second := queueWithGivenEvidence(t)
-	decides := func(version int, state State) {
-		t.Helper()
-		c.changed = []jamq.PackageHash{{1}, {2}}
-		_, err := q.Step(jamq.CommonEra(), Tick{})
-		require.NoError(t, err)
-		require.NoError(t, q.Check())
-		require.Equal(t, version, q.items[0].winner().number)
-		info, _ := q.Info(1)
-		require.Equal(t, state, info.State)
-	}
-	second.status.Reported = point
-	decides(2, Guaranteed)
-	first.status = chainview.Status{Reported: point}
-	decides(1, Guaranteed)
-	require.Equal(t, uint64(1), q.Stats().Totals.DuplicateGuaranteeRejected)
-	require.Len(t, q.items[0].versions, 2, "a package that left is kept, whichever wins")
-	second.status.Accumulated = point
-	decides(2, Accumulated)
 }
 
 // A bundle never becomes final before the one before it, even if the chain accumulates them in
 // another order.
 func TestFinalInOrder(t *testing.T) {
-	c := &givenEvidence{fates: make(map[jamq.PackageHash]*givenFate)}
-	q, err := NewWith(DefaultConfig(jamq.Tiny()), c)
-	require.NoError(t, err)
-	c.play(t, q, Enqueue{Number: 1})
-	c.play(t, q, Enqueue{Number: 2})
-	states := func() (out []State) {
-		for _, info := range q.Infos() {
-			out = append(out, info.State)
-		}
-		return out
-	}
+	s := newScene(t, nil)
+	s.enqueue(1)
+	s.enqueue(2)
+	pkgs := s.run()
 	finalize := func(pkg jamq.PackageHash) {
-		point := anchor.Point{Hash: jamq.HeaderHash{1}, Height: 1}
-		c.fates[pkg].status.Reported, c.fates[pkg].status.Accumulated = point, point
-		c.fates[pkg].settled, c.changed = SettledAccumulated, []jamq.PackageHash{pkg}
-		c.play(t, q, Tick{})
+		s.block(func(b *jamq.Block) { b.AccumulatedKnown, b.Accumulated = true, []jamq.PackageHash{pkg} })
+		s.step(FinalizedBlock{Hash: s.parent})
 	}
-	finalize(jamq.PackageHash{2})
-	require.Equal(t, []State{Sending, Accumulated}, states())
-	finalize(jamq.PackageHash{1})
-	require.Equal(t, []State{Finalized, Finalized}, states())
-}
-
-// play feeds a queue an event, builds what it asks for, and returns the numbers of bundles that
-// fail. The package of a bundle has the bundle's number as its first byte.
-func (c *givenEvidence) play(t *testing.T, q *Queue, ev Event) (failed []uint64) {
-	t.Helper()
-	effects, err := q.Step(jamq.CommonEra(), ev)
-	require.NoError(t, err)
-	require.NoError(t, q.Check())
-	for _, e := range effects {
-		switch e := e.(type) {
-		case Build:
-			pkg := jamq.PackageHash{byte(e.Number)}
-			failed = append(failed, c.play(t, q, Built{Ticket: e.Ticket, Package: pkg, Context: jamq.RefineContext{Prerequisites: e.Prerequisites}})...)
-		case Failed:
-			failed = append(failed, e.Number)
-		}
-	}
-	return failed
+	finalize(pkgs[1])
+	require.Equal(t, []State{Submitted, Accumulated}, []State{s.state(1), s.state(2)})
+	finalize(pkgs[0])
+	require.Equal(t, []State{Finalized, Finalized}, []State{s.state(1), s.state(2)})
 }
 
 // B3: a package that is ready does not leave before the package of the bundle before it. A reorg
@@ -397,20 +348,31 @@ func TestOpenRequestKeepsItsMinimum(t *testing.T) {
 	require.Equal(t, done, again.Anchor.Hash)
 }
 
-// B2: a bundle is not handed back while a package of a bundle after it may be accumulated.
+// B2: a bundle is not handed back while a package of a bundle after it may be accumulated. After a
+// reorg the death of the later package can be final later.
 func TestFailureWaitsForSuccessors(t *testing.T) {
-	c := &givenEvidence{fates: make(map[jamq.PackageHash]*givenFate)}
-	q, err := NewWith(DefaultConfig(jamq.Tiny()), c)
-	require.NoError(t, err)
-	c.play(t, q, Enqueue{Number: 1})
-	c.play(t, q, Enqueue{Number: 2})
-	die := func(pkg jamq.PackageHash) []uint64 {
-		c.fates[pkg].status.Dead, c.fates[pkg].settled, c.changed = anchor.AnchorExpired, SettledDead, []jamq.PackageHash{pkg}
-		return c.play(t, q, Tick{})
+	s := newScene(t, nil)
+	s.enqueue(1)
+	first := s.run()[0]
+	s.block(report(first, 0))
+	s.block(accumulate(first, 0))
+	s.blocks(8)
+	s.enqueue(2)
+	s.answer() // its package may have left, although no guarantor has confirmed that
+	require.NoError(t, s.try(GiveUp{Number: 1}))
+	branch := []jamq.HeaderHash{{'a', 8}} // from here on nothing is reported
+	for slot := s.slot + 1; slot < 40; slot++ {
+		branch = append(branch, s.blockOn(branch[len(branch)-1], slot, 'b', nil))
 	}
-	require.Empty(t, c.play(t, q, GiveUp{Number: 1}))
-	require.Empty(t, die(jamq.PackageHash{1}))
-	require.Equal(t, []uint64{1, 2}, die(jamq.PackageHash{2}))
+	early, late := s.q.items[0].versions[0].trace.Status(), s.q.items[1].versions[0].trace.Status()
+	require.Less(t, early.DeadSince.Height, late.DeadSince.Height)
+	for i, hash := range branch {
+		s.step(FinalizedBlock{Hash: hash})
+		if height := uint64(8 + i); height < late.DeadSince.Height {
+			require.Empty(t, s.failed, "at height %d, deaths at %d and %d", height, early.DeadSince.Height, late.DeadSince.Height)
+		}
+	}
+	require.Equal(t, []uint64{1, 2}, []uint64{s.failed[0].Number, s.failed[1].Number})
 }
 
 // A clock that goes back by less than a second stands still. One that goes back by more is

@@ -10,21 +10,20 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/internal/minheap"
 )
 
-// Queue manages the bundles of one rollup. B is the host's type of bundle.
-// Create a queue with [New], [NewWith], [Restore] or [RestoreWith]. It is
+// Queue manages the bundles of one rollup. Create it with [New] or [Restore]. It is
 // deterministic: equal events at equal times give equal effects. It is not safe
 // for concurrent use.
 //
 // The cost of a step depends on the bundles that its event changes, not on the
 // size of the queue.
 type Queue struct {
-	cfg      Config
-	evidence Evidence
-	blocks   Blocks  // of the evidence
-	now      instant // time of the last event
+	cfg  Config
+	view *chainview.View // of the JAM chain
+	now  instant         // time of the last event
 
 	// items are the bundles in order. Those before active are finalized. Those
 	// before frontier are at least guaranteed.
@@ -71,59 +70,46 @@ type Queue struct {
 	dueNow  []*item // of sendDue
 }
 
-// New returns an empty queue whose evidence is imported JAM blocks. root is a
-// final block; the host imports the blocks after it. The error wraps
+// New returns an empty queue. root is a final JAM block; the host imports the blocks
+// after it. The error wraps
 // [ErrInvalidConfig] or jamq.ErrInvalidBlock.
 func New(cfg Config, root jamq.Block) (*Queue, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c, err := newChain(cfg.Spec, root)
-	if err != nil {
-		return nil, err
-	}
-	return empty(cfg, c), nil
+	q := empty(cfg)
+	q.cores.set(q.cfg.Cores)
+	var err error
+	q.view, err = chainview.New(&q.cfg.Spec, root)
+	return q, err
 }
 
-// NewWith returns an empty queue with evidence other than imported blocks: see
-// package told. evidence must be new, and no other queue may use it. The error
-// wraps [ErrInvalidConfig].
-func NewWith(cfg Config, evidence Evidence) (*Queue, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
-	return empty(cfg, evidence), nil
-}
-
-func empty(cfg Config, evidence Evidence) *Queue {
+// empty returns a queue without cores and without a view of the chain.
+func empty(cfg Config) *Queue {
 	cfg.Cores = slices.Clone(cfg.Cores)
 	q := &Queue{
-		cfg: cfg, evidence: evidence, blocks: evidence.Blocks(),
-		next: cfg.FirstNumber, least: cfg.FirstNumber, depth: cfg.MaxQueueDepth,
+		cfg: cfg, next: cfg.FirstNumber, least: cfg.FirstNumber, depth: cfg.MaxQueueDepth,
 		versions:    make(map[jamq.PackageHash]*version),
 		builds:      make(map[uint64]*item),
 		sends:       make(map[uint64]*version),
 		commitments: make(map[common.Hash]struct{}),
 		delays:      anchor.NewDelays(&cfg.Spec),
 	}
-	q.cores.set(cfg.Cores)
 	return q
 }
 
 // Next returns the number that the next bundle must have.
 func (q *Queue) Next() uint64 { return q.next }
 
-// Best returns the head of the best JAM chain that the queue knows. It is zero
-// if the evidence does not know blocks.
-func (q *Queue) Best() anchor.Point { return q.blocks.Best() }
+// Best returns the head of the best JAM chain that the queue knows.
+func (q *Queue) Best() anchor.Point { return q.view.Best() }
 
-// Finalized returns the last finalized JAM block that the queue knows. It is
-// zero if the evidence does not know blocks.
-func (q *Queue) Finalized() anchor.Point { return q.blocks.Finalized() }
+// Finalized returns the last finalized JAM block that the queue knows.
+func (q *Queue) Finalized() anchor.Point { return q.view.Finalized() }
 
 // Knows reports whether the queue imported the JAM block with this hash, as far
 // as it remembers.
-func (q *Queue) Knows(hash jamq.HeaderHash) bool { return q.blocks.Knows(hash) }
+func (q *Queue) Knows(hash jamq.HeaderHash) bool { return q.view.Knows(hash) }
 
 // Step processes one event at time now and returns the effects that the host
 // must carry out, in order.
@@ -158,7 +144,6 @@ func (q *Queue) Step(now time.Time, ev Event) ([]Effect, error) {
 		q.clockWentBack(at)
 	}
 	q.now = at
-	q.evidence.Advance(at.time())
 	q.settle()
 	q.finish()
 	q.expireReservation()
@@ -193,10 +178,8 @@ func (q *Queue) apply(now instant, ev Event) error {
 		return q.buildFailed(now, ev)
 	case Sent:
 		return q.sent(now, ev)
-	case Imported, FinalizedBlock, Continue, Told:
-		effects, err := q.evidence.Observe(now.time(), ev)
-		q.out = append(q.out, effects...)
-		return err
+	case Imported, FinalizedBlock, Continue:
+		return q.observe(ev)
 	case Retry:
 		return q.retry(now, ev)
 	case Tick:
@@ -280,5 +263,5 @@ func (q *Queue) retire() {
 func (q *Queue) forget(v *version) {
 	delete(q.versions, v.pkg)
 	delete(q.sends, v.ticket)
-	q.evidence.Forget(v.pkg)
+	q.view.Forget(v.pkg)
 }

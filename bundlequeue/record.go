@@ -13,7 +13,7 @@ import (
 )
 
 // recordVersion is the first byte of every record.
-const recordVersion = 4
+const recordVersion = 5
 
 // The numbers of the record kinds are part of the format: a number never
 // changes its meaning.
@@ -28,7 +28,6 @@ const (
 	kindSent
 	kindImported
 	kindFinalizedBlock
-	kindTold
 	kindRetry
 	kindTick
 	kindGiveUp
@@ -117,7 +116,7 @@ func appendAnswer(b []byte, ev Event) ([]byte, bool) {
 	return b, true
 }
 
-// appendEvidence appends an event for [Evidence], and reports whether ev is
+// appendEvidence appends an event about the JAM chain, and reports whether ev is
 // one.
 func appendEvidence(b []byte, ev Event) ([]byte, bool) {
 	switch ev := ev.(type) {
@@ -133,9 +132,6 @@ func appendEvidence(b []byte, ev Event) ([]byte, bool) {
 		b = appendBlock(b, &ev.Root)
 		b = chainview.AppendState(b, &ev.State)
 		b = wire.AppendHashes(b, ev.Accumulated)
-	case Told:
-		b = appendKind(b, kindTold, uint64(ev.State))
-		b = wire.AppendHash(b, ev.Package)
 	default:
 		return b, false
 	}
@@ -179,8 +175,6 @@ func readEvent(r *wire.Reader) Event {
 		return Imported{Best: wire.ReadHash[jamq.HeaderHash](r), Block: readBlock(r)}
 	case kindFinalizedBlock:
 		return FinalizedBlock{Hash: wire.ReadHash[jamq.HeaderHash](r)}
-	case kindTold:
-		return Told{State: State(r.UintBelow(uint64(NumStates), "state")), Package: wire.ReadHash[jamq.PackageHash](r)}
 	case kindRetry:
 		return Retry{Number: r.Uint()}
 	case kindGiveUp:

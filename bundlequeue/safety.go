@@ -42,14 +42,19 @@ func (q *Queue) admissible(it *item) admission {
 	if v == nil {
 		return admission{}
 	}
-	how := q.blocks.Follow(v.fate, q.BuildBlocks())
-	switch {
-	case !how.Possible:
-		return admission{}
-	case how.Name:
-		return admission{ok: true, minAnchor: minAnchor, prerequisites: []jamq.PackageHash{v.pkg}}
+	s, best := v.trace.Status(), q.view.Best().Height
+	// The new version may leave the other one out only if the chain of its anchor has
+	// accumulated that. If the block of the report is unknown, so is whether recent history
+	// has it.
+	if done := s.Accumulated; !done.IsZero() && (done.Height < best || s.Reported.IsZero()) {
+		return admission{ok: true, minAnchor: later(minAnchor, done)}
 	}
-	return admission{ok: true, minAnchor: later(minAnchor, how.LeastAnchor)}
+	// It must name the other one, which is possible only while the report of that is in
+	// recent history (rule R3, Gray Paper 11.39).
+	if anchor.PrerequisiteExpired(&q.cfg.Spec, s.Reported, best+uint64(q.BuildBlocks())) {
+		return admission{}
+	}
+	return admission{ok: true, minAnchor: minAnchor, prerequisites: []jamq.PackageHash{v.pkg}}
 }
 
 // allDead returns the block at which all versions of a bundle are dead on the
@@ -63,7 +68,7 @@ func (q *Queue) allDead(it *item) (since anchor.Point, ok bool) {
 		if !v.dead() {
 			return anchor.Point{}, false
 		}
-		since = later(since, v.fate.Status().DeadSince)
+		since = later(since, v.trace.Status().DeadSince)
 	}
 	return since, true
 }
@@ -97,10 +102,6 @@ func (q *Queue) fits(it *item, at anchor.Point, r *request) bool {
 	if len(r.prerequisites) > 0 {
 		return slices.Contains(r.prerequisites, v.pkg)
 	}
-	done := v.fate.Status().Accumulated
+	done := v.trace.Status().Accumulated
 	return !done.IsZero() && done.Height <= at.Height
 }
-
-// settledDead reports whether no chain can ever accumulate a version: it was
-// never sent, or it is dead on the finalized chain.
-func (v *version) settledDead() bool { return !v.sent || v.fate.Settled() == SettledDead }

@@ -92,7 +92,7 @@ func (q *Queue) send(it *item, v *version) {
 	if p := q.predecessor(it); p != nil && !p.left() {
 		return
 	}
-	if !q.cores.acquire(it, q.blocks.CoreFree) {
+	if !q.cores.acquire(it, q.view.CoreFree) {
 		return
 	}
 	q.ticket++
@@ -100,11 +100,10 @@ func (q *Queue) send(it *item, v *version) {
 	q.sends[v.ticket] = v
 	if !v.sent {
 		v.sent, v.firstSend = true, q.now
-		v.sentHeight = q.blocks.Best().Height
+		v.sentHeight = q.view.Best().Height
 		it.trouble = nil
 	}
 	v.lastSend = q.now
-	v.fate.Sent(q.now.time())
 	v.attempts++
 	q.total.Sends++
 	q.plan(it)
@@ -129,7 +128,6 @@ func (q *Queue) sent(now instant, ev Sent) error {
 	q.touch(v.item)
 	v.ticket = 0
 	v.lastSend = now
-	v.fate.Sent(now.time())
 	if ev.OK {
 		v.accepted, v.failures = true, 0
 		v.nextSend = now + instant(q.cfg.SubmitRetryInterval)
@@ -171,9 +169,6 @@ func (q *Queue) NextWake(now time.Time) (time.Time, bool) {
 		if it := q.cores.list[i].holder; it != nil && it.turn.Queued() {
 			consider(instant(it.turn.Key()))
 		}
-	}
-	if t := q.evidence.NextWake(); !t.IsZero() {
-		consider(instantOf(t))
 	}
 	if e := q.waiting.Min(); e != nil {
 		q.considerWaiting(e.Value, consider)

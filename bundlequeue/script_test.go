@@ -188,9 +188,6 @@ func (s *scriptScene) play(words []string) {
 		s.step(Imported{Block: jamq.Block{Hash: nameHash[jamq.HeaderHash](words[1])}, Best: nameHash[jamq.HeaderHash](words[1])})
 	case "finalize":
 		s.step(FinalizedBlock{Hash: nameHash[jamq.HeaderHash](words[1])})
-	case "told":
-		states := map[string]State{"guaranteed": Guaranteed, "accumulated": Accumulated, "finalized": Finalized, "lost": Queued}
-		s.step(Told{Package: s.packages[words[1]], State: states[words[2]]})
 	case "wait":
 		d, err := time.ParseDuration(words[1])
 		require.NoError(s.t, err)
@@ -234,7 +231,7 @@ func (s *scriptScene) importBlock(name string, options []string) {
 				require.NoError(s.t, err)
 				report := jamq.Report{Hash: common.Hash(s.packages[pkg]), Package: s.packages[pkg], Core: jamq.CoreIndex(c)}
 				if v := s.q.versions[s.packages[pkg]]; v != nil {
-					report.Prerequisites = v.fate.Prerequisites()
+					report.Prerequisites = v.trace.Prerequisites()
 				}
 				b.Reported = append(b.Reported, report)
 			}

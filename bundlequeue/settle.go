@@ -3,15 +3,15 @@ package bundlequeue
 import (
 	"slices"
 
-	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/anchor/chainview"
 )
 
 // settle derives the state of every bundle that the event touched, in their
 // order.
 func (q *Queue) settle() {
-	q.evidence.Changes(func(pkg jamq.PackageHash) {
-		if v := q.versions[pkg]; v != nil {
+	q.view.Changes(func(t *chainview.Trace) {
+		if v := q.versions[t.Package()]; v != nil {
 			q.touch(v.item)
 		}
 	})
@@ -61,7 +61,7 @@ func (q *Queue) noteDeath(v *version) {
 	v.lost = dead && q.isLoss(v)
 	if dead {
 		q.total.Died++
-		s := v.fate.Status()
+		s := v.trace.Status()
 		q.emit(Died{Number: v.item.number, Version: v.number, Package: v.pkg, Reason: s.Dead, At: s.DeadSince, Unsent: !v.sent})
 		q.learnLoss(v)
 		if v.sent {
@@ -78,7 +78,7 @@ func (q *Queue) dropUnsent(it *item) {
 		if v.sent || !v.dead() {
 			return false
 		}
-		q.noteUseless(it, v.fate.Standing().Dead)
+		q.noteUseless(it, v.trace.Dead())
 		q.forget(v)
 		it.notBefore = q.now + instant(q.cfg.BackoffBase)
 		return true
@@ -115,7 +115,7 @@ func (q *Queue) learnDelay(v *version) {
 	if v.sentHeight == 0 {
 		return
 	}
-	if at := v.fate.Status().Reported.Height; at > v.sentHeight {
+	if at := v.trace.Status().Reported.Height; at > v.sentHeight {
 		q.delays.Observe(int(at - v.sentHeight))
 		v.sentHeight = 0 // count it once
 	}
@@ -124,9 +124,8 @@ func (q *Queue) learnDelay(v *version) {
 // learnLoss records that a version was not reported while its anchor was
 // recent.
 func (q *Queue) learnLoss(v *version) {
-	if v.sentHeight > 0 && v.fate.Standing().Dead == anchor.AnchorExpired {
-		at, _ := v.fate.Anchor()
-		last := anchor.LastReportable(&q.cfg.Spec, at.Height)
+	if v.sentHeight > 0 && v.trace.Dead() == anchor.AnchorExpired {
+		last := anchor.LastReportable(&q.cfg.Spec, v.trace.Anchor().Height)
 		q.delays.Lost(int(last - min(last, v.sentHeight)))
 		v.sentHeight = 0
 	}
@@ -162,12 +161,12 @@ func (q *Queue) enter(it *item, to State) {
 func (q *Queue) finish() {
 	for it := q.at(q.active); it != nil; it = q.at(q.active) {
 		w := it.winner()
-		if w == nil || w.fate.Settled() != SettledAccumulated {
+		if w == nil || !q.finallyAccumulated(w) {
 			return
 		}
 		c := Changed{
 			Number: it.number, Commitment: it.commitment, From: it.state, To: Finalized,
-			Version: w.number, Package: w.pkg, Core: it.core, At: w.fate.Status().Accumulated,
+			Version: w.number, Package: w.pkg, Core: it.core, At: w.trace.Status().Accumulated,
 		}
 		q.cores.release(it)
 		q.closeRequest(it)

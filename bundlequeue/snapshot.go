@@ -11,6 +11,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/internal/wire"
 )
 
@@ -18,7 +19,7 @@ import (
 // preceding bytes.
 const (
 	snapshotMagic   = "jamq/queue"
-	snapshotVersion = 8
+	snapshotVersion = 9
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -52,7 +53,7 @@ func (q *Queue) appendBody(b []byte) []byte {
 		b = wire.AppendUint(b, uint64(blocks))
 	}
 	b = appendTotals(b, &q.total)
-	b = wire.AppendBytes(b, q.evidence.AppendSnapshot(nil))
+	b = wire.AppendBytes(b, q.view.AppendSnapshot(nil))
 	b = wire.AppendUint(wire.AppendHash(b, q.base), uint64(len(q.spent)))
 	for _, s := range q.spent {
 		b = wire.AppendUint(wire.AppendHash(b, s.commitment), s.place)
@@ -182,19 +183,11 @@ func appendVersion(b []byte, v *version) []byte {
 	return wire.AppendUint(b, v.sentHeight)
 }
 
-// Restore returns the queue of a snapshot. The queue must use evidence from
-// imported blocks. cfg must have the same chain and FirstNumber as the saved
-// queue; its cores, limits and times may differ. A host that changes them calls
+// Restore returns the queue of a snapshot. cfg must have the same chain and FirstNumber
+// as the saved queue; its cores, limits and times may differ. A host that changes them calls
 // Step with a Tick before it relies on [Queue.NextWake]. The error wraps
 // ErrCorrupt or ErrInvalidConfig. Restore never panics, even on arbitrary bytes.
 func Restore(cfg Config, snapshot []byte) (*Queue, error) {
-	return RestoreWith(cfg, snapshot, func(b []byte) (Evidence, error) { return restoreChain(cfg.Spec, b) })
-}
-
-// RestoreWith is like [Restore], for a queue that was created with [NewWith].
-// The function evidence restores the evidence from the output of its
-// AppendSnapshot. It must not panic on arbitrary bytes.
-func RestoreWith(cfg Config, snapshot []byte, evidence func([]byte) (Evidence, error)) (*Queue, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -212,7 +205,7 @@ func RestoreWith(cfg Config, snapshot []byte, evidence func([]byte) (Evidence, e
 	if have, want := r.Bytes(), cfg.fingerprint(); r.Err() == nil && !bytes.Equal(have, []byte(want)) {
 		return nil, fmt.Errorf("%w: snapshot was made with %q, want %q", ErrInvalidConfig, have, want)
 	}
-	q := read(cfg, r, evidence)
+	q := read(cfg, r)
 	if err := r.Done(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
@@ -239,8 +232,8 @@ func (q *Queue) configure() {
 }
 
 // read decodes the output of appendBody. The queue may violate its invariants.
-func read(cfg Config, r *wire.Reader, evidence func([]byte) (Evidence, error)) *Queue {
-	q := &Queue{delays: anchor.NewDelays(&cfg.Spec)}
+func read(cfg Config, r *wire.Reader) *Queue {
+	q := empty(cfg)
 	q.now = instant(r.Int())
 	for _, n := range []*uint64{&q.firstPlace, &q.active, &q.frontier, &q.next, &q.least} {
 		*n = r.UintBelow(2*most, "place or number")
@@ -266,14 +259,11 @@ func read(cfg Config, r *wire.Reader, evidence func([]byte) (Evidence, error)) *
 	if r.Err() != nil {
 		return nil
 	}
-	known, err := evidence(raw)
-	if err != nil {
+	var err error
+	if q.view, err = chainview.Restore(&q.cfg.Spec, raw); err != nil {
 		r.Fail("%v", err)
 		return nil
 	}
-	fresh := empty(cfg, known)
-	q.cfg, q.evidence, q.blocks = fresh.cfg, fresh.evidence, fresh.blocks
-	q.versions, q.builds, q.sends, q.commitments = fresh.versions, fresh.builds, fresh.sends, fresh.commitments
 	q.readBundles(r)
 	return q
 }
@@ -390,7 +380,7 @@ func (q *Queue) readVersion(r *wire.Reader, it *item) {
 	v.ticket, v.firstSend, v.lastSend, v.nextSend = r.Uint(), instant(r.Int()), instant(r.Int()), instant(r.Int())
 	v.sentHeight = r.Uint()
 	var watched bool
-	if v.fate, watched = q.evidence.Fate(v.pkg); !watched {
+	if v.trace, watched = q.view.Trace(v.pkg); !watched {
 		r.Fail("package %s is not watched", v.pkg)
 	}
 	if _, twice := q.versions[v.pkg]; twice {

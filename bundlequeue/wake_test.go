@@ -106,7 +106,7 @@ func TestRecordsOfAllEvents(t *testing.T) {
 		Built{Ticket: 10, Package: jamq.PackageHash{11}, Context: context, Bundle: []byte("built")}, BuildFailed{Ticket: 12},
 		Sent{Ticket: 13, OK: true}, Sent{Ticket: 14, Refused: true}, Sent{Ticket: 15}, Retry{Number: 16},
 		Imported{Block: block, Best: jamq.HeaderHash{17}}, FinalizedBlock{Hash: jamq.HeaderHash{18}},
-		Continue{Root: block, Accumulated: []jamq.PackageHash{{19}}}, Told{Package: jamq.PackageHash{20}, State: Accumulated}, Tick{},
+		Continue{Root: block, Accumulated: []jamq.PackageHash{{19}}}, Tick{},
 	} {
 		now := jamq.CommonEra().Add(time.Hour)
 		record, err := AppendRecord(nil, now, want)

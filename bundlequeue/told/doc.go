@@ -1,6 +1,5 @@
 // Package told runs a bundlequeue.Queue for a host that sees no JAM blocks. The
-// host reports single events by package hash. If it reports none within a
-// time-out, the queue gives the package up.
+// host reports single events by package hash, and a clock makes blocks of them.
 //
 // # The risk
 //
@@ -8,15 +7,14 @@
 // guarantors may wait. A new package may therefore duplicate an old one, and
 // promise B1 (no block is accumulated twice) does not hold. Use this package
 // only if the host cannot see blocks, and if the rollup's service ignores
-// transactions that it has seen before. anchor.ReportableChance returns how
-// often the default time-out is wrong. With imported blocks the queue needs no
+// transactions that it has seen before. With imported blocks the queue needs no
 // guess: see bundlequeue.New.
 //
 // # Use
 //
 // [Simple] is a queue with methods in place of events:
 //
-//	s, err := told.New[MyBundle](bundlequeue.DefaultConfig(spec), told.DefaultConfig(spec))
+//	s, err := told.New(bundlequeue.DefaultConfig(spec), told.DefaultConfig(spec))
 //	news, err := s.Enqueue(now, number, commitment, bundle)
 //	job, ok := s.Dequeue()                                  // build a package of job.Bundle
 //	news, err = s.MarkSubmitted(now, job, hash, context, b) // then send it
@@ -25,18 +23,20 @@
 //	news, err = s.OnFinalized(now, hash)
 //	news, err = s.CheckTimeouts(now)                        // once per slot, for example
 //
-// [Evidence] implements bundlequeue.Evidence, for hosts that use the queue's
-// events. Neither type is safe for concurrent use.
+// [Feed] is the part that makes the blocks, for hosts that use the queue's events.
 //
 // # Rules
 //
-//   - A package that is not guaranteed within Config.GuaranteeTimeout of its
-//     last send is given up.
-//   - A guaranteed package that is not accumulated is given up after
-//     Config.AccumulateTries times Config.AccumulateTimeout.
-//   - If a package is given up, all packages that name it are given up too.
-//   - A late guarantee wins, because the chain is right and the clock was wrong.
-//   - A bundle that has failed is held for Config.FailureHold after the last
-//     send of its packages before it is handed back. If one of them is
-//     accumulated even later, the queue returns bundlequeue.Resurrected.
+// The queue applies the rules of JAM to blocks that the feed makes: one in each
+// Config.BlockTime, with all that the host has reported since the last one.
+//
+//   - A package that is not guaranteed dies when its anchor is H blocks old.
+//   - A guaranteed package counts as available in the block after its report. If it is
+//     not accumulated, it dies after an epoch, or when the host gives it up.
+//   - If a package dies, all packages that name it die too.
+//   - A report of a package that was given up wins, because the chain is right and the
+//     clock was wrong. A version that was sent meanwhile may be accumulated as well. If the
+//     bundle has failed, the accumulation gives bundlequeue.Resurrected.
+//   - A bundle that has failed is held for Config.Finality blocks before it is handed
+//     back.
 package told

@@ -2,6 +2,7 @@ package told_test
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -31,12 +32,15 @@ func ExampleSimple() {
 	job, _ := s.Dequeue()
 	pkg := jamq.PackageHash{0xaa} // of the package that was built of job.Bundle
 	print(s.MarkSubmitted(now, job, pkg, jamq.RefineContext{Prerequisites: job.Prerequisites}, job.Bundle))
+	const blockTime = 18 * time.Second
+	now = now.Add(blockTime) // the reports are in the next block
 	print(s.OnGuaranteed(now, pkg))
+	now = now.Add(blockTime)
 	print(s.OnAccumulated(now, pkg))
 	// Output:
 	// 1v0 queued → building at none
 	// 1v1 building → sending at none
 	// 1v1 sending → submitted at none
-	// 1v1 submitted → guaranteed at 0/0:746f6c64
-	// 1v1 guaranteed → accumulated at 0/0:746f6c64
+	// 1v1 submitted → guaranteed at 2/3:746f6c64
+	// 1v1 guaranteed → accumulated at 3/4:746f6c64
 }

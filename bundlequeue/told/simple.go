@@ -1,6 +1,7 @@
 package told
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -15,56 +16,62 @@ import (
 // bundle, dequeue the next job, report its outcome. The queue and its rules are
 // the same. Simple keeps Build and Send effects for [Simple.Dequeue]. Its
 // methods return the other effects, called news: bundlequeue.Changed, Died,
-// Failed and Resurrected.
-//
-// The methods that begin with On need [Evidence]. If the queue has evidence from blocks,
-// feed the blocks with [Simple.Step].
+// Failed and Resurrected. News of a report come with the next block of the [Feed].
+// Without a feed the methods that begin with On report nothing.
 //
 // A Simple is not safe for concurrent use.
 type Simple struct {
 	queue *bundlequeue.Queue
-	told  *Evidence            // nil: other evidence
+	feed  *Feed                // nil if the host imports blocks by Step
 	jobs  []bundlequeue.Effect // Build and Send effects
 }
 
-// New returns an empty queue with new [Evidence]. The error wraps
-// [ErrInvalidConfig] or bundlequeue.ErrInvalidConfig.
+// New returns an empty queue with a new [Feed]. The error wraps [ErrInvalidConfig] or
+// bundlequeue.ErrInvalidConfig.
 func New(cfg bundlequeue.Config, told Config) (*Simple, error) {
-	evidence, err := NewEvidence(cfg.Spec, told)
+	feed, err := NewFeed(cfg.Spec, told)
 	if err != nil {
 		return nil, err
 	}
-	q, err := bundlequeue.NewWith(cfg, evidence)
+	q, err := bundlequeue.New(cfg, feed.Root())
 	if err != nil {
 		return nil, err
 	}
-	return &Simple{queue: q, told: evidence}, nil
+	return &Simple{queue: q, feed: feed}, nil
 }
 
-// Restore returns the queue of a snapshot of [Simple.AppendSnapshot]. The news
-// are the failed bundles that the host has not answered. It may have taken them
-// back before the crash; it recognizes them by their tickets or contents. The
-// errors are those of bundlequeue.Restore.
-func Restore(cfg bundlequeue.Config, told Config, snapshot []byte) (*Simple, []bundlequeue.Effect, error) {
-	var evidence *Evidence
-	q, err := bundlequeue.RestoreWith(cfg, snapshot, func(b []byte) (_ bundlequeue.Evidence, err error) {
-		evidence, err = RestoreEvidence(cfg.Spec, told, b)
-		return evidence, err
-	})
+// snapshot is the encoding of a Simple, as JSON.
+type snapshot struct {
+	Queue []byte
+	Feed  *state
+}
+
+// Restore returns the queue of a snapshot of [Simple.AppendSnapshot], with its open
+// requests as jobs. The errors are those of bundlequeue.Restore.
+func Restore(cfg bundlequeue.Config, told Config, raw []byte) (*Simple, error) {
+	feed, err := NewFeed(cfg.Spec, told)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	s, news := NewSimple(q)
-	s.told = evidence
-	return s, news, nil
+	s := snapshot{Feed: &feed.state}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return nil, fmt.Errorf("%w: %w", bundlequeue.ErrCorrupt, err)
+	}
+	q, err := bundlequeue.Restore(cfg, s.Queue)
+	if err != nil {
+		return nil, err
+	}
+	restored := NewSimple(q)
+	restored.feed = feed
+	return restored, nil
 }
 
-// NewSimple wraps a queue with any kind of evidence. No other caller may call
-// the queue's Step. NewSimple keeps the open requests of the queue as jobs, and
-// returns the failed bundles that the host has not answered.
-func NewSimple(q *bundlequeue.Queue) (*Simple, []bundlequeue.Effect) {
+// NewSimple wraps the queue of a host that imports blocks, with [Simple.Step]. No other
+// caller may call the queue's Step. The open requests of the queue become jobs.
+func NewSimple(q *bundlequeue.Queue) *Simple {
 	s := &Simple{queue: q}
-	return s, s.keepJobs(q.Open())
+	s.keepJobs(q.Open())
+	return s
 }
 
 // keepJobs keeps Build and Send effects as jobs and returns the other effects.
@@ -81,10 +88,17 @@ func (s *Simple) keepJobs(effects []bundlequeue.Effect) []bundlequeue.Effect {
 	return news
 }
 
-// AppendSnapshot appends the whole state of the queue: see
-// bundlequeue.AppendSnapshot.
+// AppendSnapshot appends the whole state.
 func (s *Simple) AppendSnapshot(b []byte) []byte {
-	return s.queue.AppendSnapshot(b)
+	whole := snapshot{Queue: s.queue.AppendSnapshot(nil)}
+	if s.feed != nil {
+		whole.Feed = &s.feed.state
+	}
+	raw, err := json.Marshal(whole)
+	if err != nil {
+		panic(err) // impossible for numbers and hashes
+	}
+	return append(b, raw...)
 }
 
 // Job is a bundle to be submitted.
@@ -111,10 +125,26 @@ type Job struct {
 	ticket uint64
 }
 
-// Step feeds an event to the queue and returns the news.
-func (s *Simple) Step(now time.Time, ev bundlequeue.Event) ([]bundlequeue.Effect, error) {
-	effects, err := s.queue.Step(now, ev)
+// Step gives an event to the queue, after the blocks that are due, and returns the news.
+func (s *Simple) Step(now time.Time, ev bundlequeue.Event) (news []bundlequeue.Effect, err error) {
+	effects, err := s.step(now, ev)
 	return s.keepJobs(effects), err
+}
+
+// step is Step with all effects.
+func (s *Simple) step(now time.Time, ev bundlequeue.Event) (all []bundlequeue.Effect, err error) {
+	var due []bundlequeue.Event
+	if s.feed != nil {
+		due = s.feed.Advance(now)
+	}
+	for _, ev := range append(due, ev) {
+		effects, err := s.queue.Step(now, ev)
+		all = append(all, effects...)
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
 }
 
 // Enqueue adds an executed bundle: see bundlequeue.Enqueue.
@@ -184,15 +214,19 @@ func (s *Simple) Dequeue() (Job, bool) {
 //     requests the send.
 //
 // If job.Package is not zero, the arguments after job are ignored. Otherwise
-// they describe the package that was built. MarkSubmitted may return news
-// together with an error.
+// they describe the package that was built. With a [Feed], whose blocks are not those of
+// JAM, only the prerequisites of the context count. MarkSubmitted may return news together
+// with an error.
 func (s *Simple) MarkSubmitted(now time.Time, job Job, pkg jamq.PackageHash, context jamq.RefineContext, bundle []byte) ([]bundlequeue.Effect, error) {
 	if !job.Package.IsZero() {
 		return s.Step(now, bundlequeue.Sent{Ticket: job.ticket, OK: true})
 	}
-	effects, err := s.queue.Step(now, bundlequeue.Built{Ticket: job.ticket, Package: pkg, Context: context, Bundle: bundle})
+	if s.feed != nil {
+		context.Anchor, context.LookupAnchorSlot = job.Anchor.Hash, s.queue.Finalized().Slot
+	}
+	effects, err := s.step(now, bundlequeue.Built{Ticket: job.ticket, Package: pkg, Context: context, Bundle: bundle})
 	if err != nil {
-		return nil, err
+		return s.keepJobs(effects), err
 	}
 	var send uint64
 	for i, e := range effects {
@@ -201,6 +235,11 @@ func (s *Simple) MarkSubmitted(now time.Time, job Job, pkg jamq.PackageHash, con
 			effects = append(effects[:i], effects[i+1:]...)
 			break
 		}
+	}
+	if s.feed != nil && s.queue.Holds(pkg) {
+		s.feed.Sent(jamq.Report{
+			Hash: common.Hash(pkg), Package: pkg, Core: job.Core, Anchor: context.Anchor, Prerequisites: context.Prerequisites,
+		})
 	}
 	news := s.keepJobs(effects)
 	switch {
@@ -223,7 +262,7 @@ func (s *Simple) MarkFailed(now time.Time, job Job) ([]bundlequeue.Effect, error
 }
 
 // OnGuaranteed reports that a package was guaranteed. Unknown packages are
-// ignored, in constant time and without allocation.
+// ignored.
 func (s *Simple) OnGuaranteed(now time.Time, pkg jamq.PackageHash) ([]bundlequeue.Effect, error) {
 	return s.tell(now, pkg, bundlequeue.Guaranteed)
 }
@@ -240,17 +279,21 @@ func (s *Simple) OnFinalized(now time.Time, pkg jamq.PackageHash) ([]bundlequeue
 	return s.tell(now, pkg, bundlequeue.Finalized)
 }
 
-// OnTimeoutOrFailure gives a package up, so that another version may follow
-// immediately. Unknown packages are ignored.
-func (s *Simple) OnTimeoutOrFailure(now time.Time, pkg jamq.PackageHash) ([]bundlequeue.Effect, error) {
-	return s.tell(now, pkg, bundlequeue.Queued)
+func (s *Simple) tell(now time.Time, pkg jamq.PackageHash, state bundlequeue.State) ([]bundlequeue.Effect, error) {
+	if s.feed != nil {
+		s.feed.Tell(pkg, state)
+	}
+	return s.CheckTimeouts(now)
 }
 
-func (s *Simple) tell(now time.Time, pkg jamq.PackageHash, state bundlequeue.State) ([]bundlequeue.Effect, error) {
-	if s.told != nil && s.told.fates[pkg] == nil && len(s.told.buried) == 0 {
-		return nil, nil
+// OnTimeoutOrFailure gives a package up. If it is guaranteed, it is dead with the next
+// block. Otherwise another version follows when its anchor is too old for a report, because
+// until then a guarantor may still report it. Unknown packages are ignored.
+func (s *Simple) OnTimeoutOrFailure(now time.Time, pkg jamq.PackageHash) ([]bundlequeue.Effect, error) {
+	if s.feed != nil {
+		s.feed.GiveUp(pkg)
 	}
-	return s.Step(now, bundlequeue.Told{Package: pkg, State: state})
+	return s.CheckTimeouts(now)
 }
 
 // CheckTimeouts advances the time to now. It triggers retries, back-offs and
@@ -265,17 +308,8 @@ func (s *Simple) Requeue(now time.Time, number uint64) ([]bundlequeue.Effect, er
 	return s.Step(now, bundlequeue.Retry{Number: number})
 }
 
-// Stats returns a summary of the queue. With [Evidence] it includes the counts
-// of [Evidence.Stats].
-func (s *Simple) Stats() bundlequeue.Stats {
-	stats := s.queue.Stats()
-	if s.told != nil {
-		stats.Totals.DuplicateGuaranteeRejected += s.told.stats.DuplicateGuarantees
-		stats.Totals.DuplicateAccumulateRejected += s.told.stats.DuplicateAccumulations
-		stats.Totals.AccumulatedAfterFailed += s.told.stats.AccumulatedAfterFailed
-	}
-	return stats
-}
+// Stats returns a summary of the queue.
+func (s *Simple) Stats() bundlequeue.Stats { return s.queue.Stats() }
 
 // Queue returns the queue. The caller must not call its Step.
 func (s *Simple) Queue() *bundlequeue.Queue { return s.queue }

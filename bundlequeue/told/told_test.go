@@ -1,6 +1,7 @@
 package told_test
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -13,8 +14,8 @@ import (
 	"github.com/jamq/jamq/bundlequeue/told"
 )
 
-// toldScene is a simple queue with told evidence.
-type toldScene struct {
+// scene is a simple queue with a feed, on the tiny chain: H is 8 blocks, U 5 and E 12 slots of 6 s.
+type scene struct {
 	t   *testing.T
 	s   *told.Simple
 	cfg bundlequeue.Config
@@ -23,30 +24,41 @@ type toldScene struct {
 	n   byte
 }
 
-func newToldScene(t *testing.T, change func(*bundlequeue.Config)) *toldScene {
+func newScene(t *testing.T, change func(*bundlequeue.Config)) *scene {
 	t.Helper()
 	cfg := bundlequeue.DefaultConfig(jamq.Tiny())
+	cfg.MaxSubmitRetries = 0
 	if change != nil {
 		change(&cfg)
 	}
-	s, err := told.New(cfg, told.DefaultConfig(cfg.Spec))
+	s, err := told.New(cfg, quick(cfg.Spec))
 	require.NoError(t, err)
-	return &toldScene{t: t, s: s, cfg: cfg, now: jamq.CommonEra()}
+	return &scene{t: t, s: s, cfg: cfg, now: jamq.CommonEra()}
 }
 
-func (s *toldScene) ok(news []bundlequeue.Effect, err error) {
+// quick returns a configuration with a block in each slot.
+func quick(spec jamq.ChainSpec) told.Config {
+	cfg := told.DefaultConfig(spec)
+	cfg.BlockTime = spec.SlotDuration
+	return cfg
+}
+
+func (s *scene) ok(news []bundlequeue.Effect, err error) {
 	s.t.Helper()
 	require.NoError(s.t, err)
 	for _, e := range news {
 		s.log = append(s.log, e.String())
 	}
-	require.NoError(s.t, s.s.Queue().Check())
 }
 
-// submit builds and submits what there is, and returns the packages.
-func (s *toldScene) submit() []jamq.PackageHash {
+func (s *scene) enqueue(number uint64) {
 	s.t.Helper()
-	var out []jamq.PackageHash
+	s.ok(s.s.Enqueue(s.now, number, common.Hash{}, []byte("bundle")))
+}
+
+// submit builds and submits all that can be, and returns the packages.
+func (s *scene) submit() (out []jamq.PackageHash) {
+	s.t.Helper()
 	for s.s.CanSubmit() {
 		job, ok := s.s.Dequeue()
 		require.True(s.t, ok)
@@ -63,117 +75,131 @@ func (s *toldScene) submit() []jamq.PackageHash {
 	return out
 }
 
-func (s *toldScene) wait(d time.Duration) {
+// blocks lets the time of some blocks pass.
+func (s *scene) blocks(n int) {
 	s.t.Helper()
-	s.now = s.now.Add(d)
-	s.ok(s.s.CheckTimeouts(s.now))
+	for range n {
+		s.now = s.now.Add(6 * time.Second)
+		s.ok(s.s.CheckTimeouts(s.now))
+	}
 }
 
-func (s *toldScene) state(n uint64) bundlequeue.State {
-	info, _ := s.s.Queue().Info(n)
+func (s *scene) state(number uint64) bundlequeue.State {
+	info, _ := s.s.Queue().Info(number)
 	return info.State
 }
 
-func TestSimpleRoad(t *testing.T) {
-	s := newToldScene(t, nil)
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
-	s.ok(s.s.Enqueue(s.now, 2, common.Hash{}, []byte("two")))
+// TestReportsBecomeBlocks: the queue follows what the host reports, with the next blocks.
+func TestReportsBecomeBlocks(t *testing.T) {
+	s := newScene(t, nil)
+	s.enqueue(1)
+	s.enqueue(2)
 	pkgs := s.submit()
 	require.Len(t, pkgs, 2)
 	s.ok(s.s.OnGuaranteed(s.now, pkgs[0]))
-	s.ok(s.s.OnGuaranteed(s.now, jamq.PackageHash{0xff}))
+	s.ok(s.s.OnGuaranteed(s.now, jamq.PackageHash{0xff})) // of another builder
+	require.Equal(t, bundlequeue.Submitted, s.state(1), "the next block is not due")
+	s.blocks(1)
+	require.Equal(t, bundlequeue.Guaranteed, s.state(1))
 	s.ok(s.s.OnAccumulated(s.now, pkgs[0]))
 	s.ok(s.s.OnGuaranteed(s.now, pkgs[0]))
-	require.Equal(t, bundlequeue.Accumulated, s.state(1), "a late guarantee does not move it back")
+	s.blocks(1)
+	require.Equal(t, bundlequeue.Accumulated, s.state(1), "an old report does not move it back")
 	s.ok(s.s.OnFinalized(s.now, pkgs[1]))
-	require.Equal(t, bundlequeue.Accumulated, s.state(2), "not before its predecessor")
-	s.ok(s.s.OnFinalized(s.now, pkgs[0]))
+	s.blocks(2)
+	require.Equal(t, bundlequeue.Finalized, s.state(2), "its finality is that of the blocks before it as well")
 	require.Equal(t, bundlequeue.Finalized, s.state(1))
-	require.Equal(t, bundlequeue.Finalized, s.state(2))
-	totals := s.s.Stats().Totals
-	require.Equal(t, uint64(1), totals.DuplicateGuaranteeRejected)
-	require.Zero(t, totals.DuplicateAccumulateRejected)
 }
 
-// By the clock: a time-out counts from the last send, a guaranteed package is given more time, and
-// a late guarantee wins.
-func TestToldTimeouts(t *testing.T) {
-	s := newToldScene(t, func(c *bundlequeue.Config) { c.MaxSubmitRetries = 1 })
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
-	s.ok(s.s.Enqueue(s.now, 2, common.Hash{}, []byte("two")))
+// TestUnreportedPackageDies: without a report a package is given up when its anchor is H blocks
+// old, and all that name it are, too. The next version of the successor names the new package.
+func TestUnreportedPackageDies(t *testing.T) {
+	s := newScene(t, nil)
+	s.blocks(10)
+	s.enqueue(1)
+	s.enqueue(2)
 	first := s.submit()
-	s.wait(6 * time.Second)
-	require.Equal(t, first, s.submit(), "the same bytes again")
-	s.wait(53 * time.Second)
+	info, _ := s.s.Queue().Info(1)
+	left := 8 - int(s.s.Queue().Best().Height-info.Versions[0].Anchor.Height)
+	s.blocks(left - 1)
 	require.Equal(t, bundlequeue.Submitted, s.state(1))
-	s.log = nil
-	s.wait(time.Second)
-	require.Equal(t, []string{
-		"dead 1v1 since none (clock: given up without evidence)",
-		"1v0 submitted → queued at none",
-		"dead 2v1 since none (D4: unreported, prerequisite gone)",
-		"2v0 submitted → queued at none",
-		"1v0 queued → building at none",
-	}, s.log)
+	s.blocks(1)
+	info, _ = s.s.Queue().Info(1)
+	require.Equal(t, anchor.AnchorExpired, info.Versions[0].Dead)
+	info, _ = s.s.Queue().Info(2)
+	require.NotEqual(t, anchor.Alive, info.Versions[0].Dead)
+	s.blocks(1)
 	second := s.submit()
 	require.Len(t, second, 2)
-	info, _ := s.s.Queue().Info(2)
-	require.Equal(t, second[:1], info.Versions[1].Prerequisites, "2 is rebuilt on the new version")
-
-	s.ok(s.s.OnGuaranteed(s.now, first[0]))
-	info, _ = s.s.Queue().Info(1)
-	require.Equal(t, bundlequeue.Guaranteed, info.State)
-	require.Equal(t, anchor.Alive, info.Versions[0].Dead)
-	s.ok(s.s.OnGuaranteed(s.now, second[0]))
-	require.Equal(t, uint64(1), s.s.Stats().Totals.DuplicateGuaranteeRejected)
-	third := s.submit()
 	info, _ = s.s.Queue().Info(2)
-	require.Equal(t, anchor.PrerequisiteGone, info.Versions[1].Dead, "2v2 named 1v2, which lost")
-	require.Len(t, third, 1)
-	require.Equal(t, first[:1], info.Versions[2].Prerequisites)
+	require.Equal(t, second[:1], info.Versions[1].Prerequisites)
 
-	s.wait(170 * time.Second)
-	require.Equal(t, bundlequeue.Guaranteed, s.state(1), "three times 60 s")
-	s.wait(60 * time.Second)
-	s.wait(60 * time.Second)
-	require.NotEqual(t, bundlequeue.Guaranteed, s.state(1))
+	// The clock was wrong: the first package is accumulated.
+	s.ok(s.s.OnAccumulated(s.now, first[0]))
+	s.blocks(2)
+	info, _ = s.s.Queue().Info(1)
+	require.Equal(t, bundlequeue.Accumulated, info.State)
+	require.False(t, info.Versions[0].Accumulated.IsZero(), "a late report wins")
 }
 
-// A bundle that has used its tries is held long after its last send before it is handed back.
-func TestToldFailureHolds(t *testing.T) {
-	s := newToldScene(t, func(c *bundlequeue.Config) { c.MaxVersionRetries, c.MaxSubmitRetries = 0, 0 })
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
+// TestGuaranteedPackageDies: a guaranteed package that is not accumulated is given up after an
+// epoch, or by the host.
+func TestGuaranteedPackageDies(t *testing.T) {
+	for name, c := range map[string]struct {
+		giveUp bool
+		blocks int
+	}{"by time": {false, 14}, "by the host": {true, 1}} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, nil)
+			s.enqueue(1)
+			pkg := s.submit()[0]
+			s.ok(s.s.OnGuaranteed(s.now, pkg))
+			s.blocks(1)
+			require.Equal(t, bundlequeue.Guaranteed, s.state(1))
+			if c.giveUp {
+				s.ok(s.s.OnTimeoutOrFailure(s.now, pkg))
+			} else {
+				s.blocks(c.blocks - 3)
+				require.Equal(t, bundlequeue.Guaranteed, s.state(1))
+			}
+			s.blocks(3)
+			require.NotEqual(t, bundlequeue.Guaranteed, s.state(1))
+		})
+	}
+}
+
+// TestFailureIsHeld: a bundle that has used its tries is handed back when the death of its package
+// is final. If the package is accumulated even later, the host learns it.
+func TestFailureIsHeld(t *testing.T) {
+	s := newScene(t, func(c *bundlequeue.Config) { c.MaxVersionRetries = 0 })
+	s.enqueue(1)
 	pkg := s.submit()[0]
-	s.ok(s.s.OnTimeoutOrFailure(s.now, pkg))
-	require.Equal(t, bundlequeue.Queued, s.state(1))
-	wake, ok := s.s.Queue().NextWake(s.now)
-	require.True(t, ok)
-	require.Equal(t, 300*time.Second, wake.Sub(s.now))
-	s.wait(299 * time.Second)
+	finality := told.DefaultConfig(s.cfg.Spec).Finality
+	for s.s.Stats().Totals.Died == 0 {
+		s.blocks(1)
+	}
+	s.blocks(finality - 1)
 	require.Equal(t, bundlequeue.Queued, s.state(1))
 	s.log = nil
-	s.wait(time.Second)
+	s.blocks(1)
 	require.Equal(t, "failed 1: block 1: 1 packages lost", s.log[1])
-
-	// The clock was wrong: the host receives a Resurrected effect.
 	s.log = nil
-	s.ok(s.s.OnGuaranteed(s.now, pkg))
 	s.ok(s.s.OnAccumulated(s.now, pkg))
-	s.ok(s.s.OnFinalized(s.now, pkg))
-	require.Len(t, s.log, 1)
-	require.Contains(t, s.log[0], "resurrected")
-	require.Equal(t, uint64(1), s.s.Stats().Totals.AccumulatedAfterFailed)
+	s.blocks(3)
+	require.Equal(t, []string{bundlequeue.Resurrected{Package: pkg}.String()}, s.log)
 }
 
-func TestSimpleFailuresAndStaleJobs(t *testing.T) {
-	s := newToldScene(t, nil)
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
+// TestFailuresAndStaleJobs: a job that failed comes again, a stale answer is refused, and a restart
+// in between changes nothing.
+func TestFailuresAndStaleJobs(t *testing.T) {
+	s := newScene(t, func(c *bundlequeue.Config) { c.MaxSubmitRetries = 3 })
+	s.enqueue(1)
 	job, _ := s.s.Dequeue()
 	s.ok(s.s.MarkFailed(s.now, job))
 	require.False(t, s.s.CanSubmit(), "it waits a little")
 	_, err := s.s.MarkSubmitted(s.now, job, jamq.PackageHash{1}, jamq.RefineContext{}, []byte(""))
 	require.ErrorIs(t, err, bundlequeue.ErrNotExpected)
-	s.wait(2 * time.Second)
+	s.blocks(1)
 	first := s.submit()[0]
 	s.ok(s.s.Requeue(s.now, 1))
 	again, ok := s.s.Dequeue()
@@ -181,102 +207,115 @@ func TestSimpleFailuresAndStaleJobs(t *testing.T) {
 	require.Equal(t, first, again.Package)
 	require.Equal(t, 2, again.Attempt)
 	s.ok(s.s.MarkFailed(s.now, again))
-	_, err = s.s.Step(s.now, bundlequeue.Imported{})
-	require.ErrorIs(t, err, bundlequeue.ErrWrongEvidence)
+	s.ok(s.s.OnGuaranteed(s.now, first))
+	s.blocks(1)
+	s.ok(s.s.OnAccumulated(s.now, first)) // which no block has yet
 
-	// Snapshots hold all of it.
-	b := s.s.AppendSnapshot(nil)
-	back, news, err := told.Restore(s.cfg, told.DefaultConfig(s.cfg.Spec), b)
+	raw := s.s.AppendSnapshot(nil)
+	back, err := told.Restore(s.cfg, quick(s.cfg.Spec), raw)
 	require.NoError(t, err)
-	require.Empty(t, news)
-	require.Equal(t, b, back.AppendSnapshot(nil))
+	require.Equal(t, raw, back.AppendSnapshot(nil))
+	s.s = back
+	s.blocks(1)
+	require.Equal(t, bundlequeue.Accumulated, s.state(1))
+	for _, damaged := range [][]byte{nil, raw[:len(raw)/2], []byte("{}"), []byte(`{"Queue":"AA=="}`)} {
+		_, err := told.Restore(s.cfg, quick(s.cfg.Spec), damaged)
+		require.ErrorIs(t, err, bundlequeue.ErrCorrupt)
+	}
 }
 
-func timeoutBumpsYounger(t *testing.T) {
-	s := newToldScene(t, nil)
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
+// TestEventBetween: an event between Dequeue and MarkSubmitted is not lost.
+func TestEventBetween(t *testing.T) {
+	s := newScene(t, func(c *bundlequeue.Config) { c.MaxSubmitRetries = 3 })
+	s.enqueue(1)
 	pkg := s.submit()[0]
-	s.wait(50 * time.Second)
-	s.submit()
-	s.ok(s.s.OnGuaranteed(s.now, pkg))
+	s.blocks(1)
+	job, ok := s.s.Dequeue()
+	require.True(t, ok)
 	s.ok(s.s.OnAccumulated(s.now, pkg))
-	s.ok(s.s.Enqueue(s.now, 2, common.Hash{}, []byte("two")))
+	s.ok(s.s.MarkSubmitted(s.now, job, pkg, jamq.RefineContext{}, []byte("")))
+	s.blocks(2)
+	require.Equal(t, bundlequeue.Accumulated, s.state(1))
+	s.blocks(600)
+	require.False(t, s.s.CanSubmit())
+	require.Equal(t, bundlequeue.Finalized, s.state(1), "by its age")
+}
+
+// TestYoungerBundlesLive: the death of one package costs no bundle that does not name it.
+func TestYoungerBundlesLive(t *testing.T) {
+	s := newScene(t, nil)
+	s.blocks(10)
+	s.enqueue(1)
+	pkg := s.submit()[0]
+	s.ok(s.s.OnAccumulated(s.now, pkg))
+	s.blocks(2)
+	s.enqueue(2)
 	s.submit()
-	s.wait(time.Second)
-	s.ok(s.s.Enqueue(s.now, 3, common.Hash{}, []byte("three")))
+	s.enqueue(3)
 	s.submit()
-	s.wait(30 * time.Second)
 	require.Equal(t, bundlequeue.Submitted, s.state(2))
 	require.Equal(t, bundlequeue.Submitted, s.state(3))
 	require.Zero(t, s.s.Stats().Totals.Died)
 }
 
-func eventBetween(t *testing.T) {
-	s := newToldScene(t, nil)
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
-	pkg := s.submit()[0]
-	s.wait(6 * time.Second)
-	job, ok := s.s.Dequeue()
-	require.True(t, ok)
-	s.ok(s.s.OnAccumulated(s.now, pkg))
-	s.ok(s.s.MarkSubmitted(s.now, job, pkg, jamq.RefineContext{}, []byte("")))
-	require.Equal(t, bundlequeue.Accumulated, s.state(1))
-	s.wait(time.Hour)
-	require.False(t, s.s.CanSubmit())
-}
-
-func timeoutFromFirstSend(t *testing.T) {
-	s := newToldScene(t, nil)
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
+// TestClockJumps: after a wrong reading of the clock, blocks come again. After a night the queue
+// does not process a block for each slot.
+func TestClockJumps(t *testing.T) {
+	s := newScene(t, nil)
+	right := s.now
+	s.now = right.Add(24 * time.Hour)
+	s.enqueue(1)
 	s.submit()
-	for range 8 { // every send is another chance
-		s.wait(53 * time.Second)
-		s.submit()
-		require.Equal(t, bundlequeue.Submitted, s.state(1))
-	}
-	require.Zero(t, s.s.Stats().Totals.Died)
+	before := s.s.Queue().Best().Height
+	s.now = right
+	s.blocks(20)
+	require.NotZero(t, s.s.Stats().Totals.Died)
+	require.GreaterOrEqual(t, s.s.Queue().Best().Height, before+20)
+	before = s.s.Queue().Best().Height
+	s.now = s.now.Add(24 * time.Hour)
+	s.ok(s.s.CheckTimeouts(s.now))
+	require.Less(t, s.s.Queue().Best().Height, before+100)
 }
 
-func lateAccumulation(t *testing.T) {
-	s := newToldScene(t, func(c *bundlequeue.Config) { c.MaxVersionRetries, c.MaxSubmitRetries = 0, 0 })
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
-	pkg := s.submit()[0]
-	s.ok(s.s.OnGuaranteed(s.now, pkg))
-	for range 4 {
-		s.wait(61 * time.Second)
-	}
-	require.Equal(t, uint64(1), s.s.Stats().Totals.Died)
-	require.NotEmpty(t, s.s.Queue().Infos(), "given up, but not handed back")
-	s.ok(s.s.OnAccumulated(s.now, pkg))
-	require.Equal(t, bundlequeue.Accumulated, s.state(1))
-	s.wait(time.Hour)
-	require.Equal(t, bundlequeue.Accumulated, s.state(1))
-	require.Zero(t, s.s.Stats().Totals.Entered(bundlequeue.FailedState))
-}
-
-func lateGuarantee(t *testing.T) {
-	s := newToldScene(t, nil)
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
-	pkg := s.submit()[0]
-	s.ok(s.s.OnAccumulated(s.now, pkg))
-	s.ok(s.s.OnGuaranteed(s.now, pkg))
-	require.Equal(t, bundlequeue.Accumulated, s.state(1))
-}
-
-func foreignIsFree(t *testing.T) {
-	s := newToldScene(t, func(c *bundlequeue.Config) { c.MaxQueueDepth = 10_000 })
-	for s.s.Queue().CanEnqueue() {
-		s.now = s.now.Add(time.Second)
-		news, err := s.s.Enqueue(s.now, s.s.Queue().Next(), common.Hash{}, []byte(""))
-		require.NoError(t, err)
-		_ = news
-	}
-	foreign := jamq.PackageHash{0xff}
-	require.Zero(t, testing.AllocsPerRun(100, func() {
-		if news, err := s.s.OnGuaranteed(s.now, foreign); news != nil || err != nil {
-			t.Error("a foreign package is news")
+// TestMemoryIsBounded: packages that are final or long dead are forgotten.
+func TestMemoryIsBounded(t *testing.T) {
+	s := newScene(t, nil)
+	most, height := 0, uint64(0)
+	for number := uint64(1); number < 300; number++ {
+		s.enqueue(number)
+		for _, pkg := range s.submit() {
+			s.ok(s.s.OnAccumulated(s.now, pkg))
 		}
-	}))
+		s.blocks(2)
+		if height++; height > 100 {
+			most = max(most, len(s.s.AppendSnapshot(nil)))
+		}
+	}
+	var early struct {
+		Feed struct{ Packages []json.RawMessage }
+	}
+	require.NoError(t, json.Unmarshal(s.s.AppendSnapshot(nil), &early))
+	require.Less(t, len(early.Feed.Packages), 30)
+	require.Positive(t, most)
+}
+
+// TestConfig: a configuration that cannot be used is refused.
+func TestConfig(t *testing.T) {
+	for _, spec := range []jamq.ChainSpec{jamq.Tiny(), jamq.Full()} {
+		cfg := told.DefaultConfig(spec)
+		require.NoError(t, cfg.Validate(&spec))
+	}
+	for name, change := range map[string]func(*told.Config){
+		"BlockTime": func(c *told.Config) { c.BlockTime = 0 },
+		"Finality":  func(c *told.Config) { c.Finality = 13 },
+		"Remember":  func(c *told.Config) { c.Remember = -1 },
+	} {
+		cfg := told.DefaultConfig(jamq.Tiny())
+		change(&cfg)
+		_, err := told.New(bundlequeue.DefaultConfig(jamq.Tiny()), cfg)
+		require.ErrorIs(t, err, told.ErrInvalidConfig)
+		require.ErrorContains(t, err, name)
+	}
 }
 
 // MarkSubmitted says "send" only of a package that the queue follows. A package that a reorg
@@ -286,7 +325,7 @@ func TestMarkSubmittedRefusesOvertaken(t *testing.T) {
 	root := jamq.Block{Hash: jamq.HeaderHash{'g'}}
 	q, err := bundlequeue.New(bundlequeue.DefaultConfig(jamq.Tiny()), root)
 	require.NoError(t, err)
-	s, _ := told.NewSimple(q)
+	s := told.NewSimple(q)
 	step := func(ev bundlequeue.Event) {
 		t.Helper()
 		_, err := s.Step(jamq.CommonEra(), ev)
@@ -313,38 +352,4 @@ func TestMarkSubmittedRefusesOvertaken(t *testing.T) {
 	require.ErrorIs(t, err, bundlequeue.ErrNotExpected)
 	require.False(t, q.Holds(jamq.PackageHash{1}))
 	require.Equal(t, anchor.OtherFork, news[0].(bundlequeue.Died).Reason)
-}
-
-// One wrong reading of the clock does not stop the time-outs for as long as it was off.
-func TestClockJumpsAndComesBack(t *testing.T) {
-	s := newToldScene(t, nil)
-	right := s.now
-	s.now = right.Add(24 * time.Hour)
-	s.ok(s.s.Enqueue(s.now, 1, common.Hash{}, []byte("one")))
-	s.submit()
-	s.now = right
-	s.wait(time.Second)
-	for range 10 {
-		s.wait(60 * time.Second)
-	}
-	require.NotZero(t, s.s.Stats().Totals.Died, "time-outs run again")
-}
-
-// A package that is being sent is out, although the answer to the send has not come.
-func TestUnansweredSendIsHeld(t *testing.T) {
-	s := newToldScene(t, func(c *bundlequeue.Config) { c.MaxVersionRetries, c.MaxSubmitRetries = 0, 0 })
-	step := func(ev bundlequeue.Event) []bundlequeue.Effect {
-		t.Helper()
-		effects, err := s.s.Queue().Step(s.now, ev)
-		require.NoError(t, err)
-		return effects
-	}
-	build := step(bundlequeue.Enqueue{Number: 1, Bundle: []byte("one")})[1].(bundlequeue.Build)
-	step(bundlequeue.Built{Ticket: build.Ticket, Package: jamq.PackageHash{1}, Bundle: []byte("one")})
-	step(bundlequeue.GiveUp{Number: 1})
-	step(bundlequeue.Told{Package: jamq.PackageHash{1}, State: bundlequeue.Queued})
-	s.wait(299 * time.Second)
-	require.Equal(t, bundlequeue.Queued, s.state(1))
-	s.wait(time.Second)
-	require.Equal(t, uint64(1), s.s.Stats().Totals.Entered(bundlequeue.FailedState))
 }

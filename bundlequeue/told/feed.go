@@ -1,0 +1,178 @@
+package told
+
+import (
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/bundlequeue"
+)
+
+// Feed makes JAM blocks of a clock and of reports about packages: one block in each
+// [Config.BlockTime], without skipped slots. A block has what the host has reported since
+// the last one. It is deterministic: the time is a parameter. It is not safe for
+// concurrent use. Create it with [NewFeed].
+type Feed struct {
+	spec jamq.ChainSpec
+	cfg  Config
+	state
+}
+
+// state is the part of a feed that a snapshot keeps.
+type state struct {
+	Next     time.Time    // when the next block is due; zero before the first one
+	Final    jamq.Block   // without reports
+	Blocks   []jamq.Block // after it, oldest first
+	Packages []told       // that were sent, in the order of their first sends
+}
+
+// told is a package that a feed follows.
+type told struct {
+	Report                jamq.Report       // of the block in which it is guaranteed
+	State                 bundlequeue.State // the newest one that was reported, or zero
+	Lost                  bool              // the host has given it up
+	Reported, Accumulated jamq.Slot         // of the blocks that have it, or zero
+}
+
+// NewFeed returns the feed of a new queue. The error wraps [ErrInvalidConfig].
+func NewFeed(spec jamq.ChainSpec, cfg Config) (*Feed, error) {
+	if err := cfg.Validate(&spec); err != nil {
+		return nil, err
+	}
+	return &Feed{spec: spec, cfg: cfg, state: state{Final: jamq.Block{Hash: hashOf(1), Slot: 1}}}, nil
+}
+
+// hashOf returns the hash of the block of a slot.
+func hashOf(slot jamq.Slot) (h jamq.HeaderHash) {
+	copy(h[:], "told")
+	binary.BigEndian.PutUint32(h[4:], uint32(slot))
+	return h
+}
+
+// Root returns the block with which a queue begins: see bundlequeue.New.
+func (f *Feed) Root() jamq.Block { return f.Final }
+
+// Sent tells that a package is sent with the given report.
+func (f *Feed) Sent(report jamq.Report) {
+	if f.find(report.Package) == nil {
+		f.Packages = append(f.Packages, told{Report: report})
+	}
+}
+
+// find returns a package, or nil.
+func (f *Feed) find(pkg jamq.PackageHash) *told {
+	i := slices.IndexFunc(f.Packages, func(p told) bool { return p.Report.Package == pkg })
+	if i < 0 {
+		return nil
+	}
+	return &f.Packages[i]
+}
+
+// Tell reports that a package was guaranteed, accumulated or finalized. The next blocks
+// have it. Unknown packages are ignored, and reports that are older than another one.
+func (f *Feed) Tell(pkg jamq.PackageHash, state bundlequeue.State) {
+	if p := f.find(pkg); p != nil {
+		p.State = max(p.State, state)
+	}
+}
+
+// GiveUp reports that a package is lost. If it is guaranteed and not accumulated, the next
+// block removes it from its core. Otherwise only its anchor can make it dead.
+func (f *Feed) GiveUp(pkg jamq.PackageHash) {
+	if p := f.find(pkg); p != nil {
+		p.Lost = true
+	}
+}
+
+// Advance returns the events of the blocks that are due, for the queue. If more are due
+// than a package lives, as after a night, the others are left out.
+func (f *Feed) Advance(now time.Time) (events []bundlequeue.Event) {
+	most := f.cfg.Finality + f.spec.RecentHistory + int(f.spec.EpochLength+f.spec.AvailabilityTimeout)
+	if first, back := f.Next.IsZero(), f.Next.Sub(now) > f.cfg.BlockTime; first || back {
+		f.Next = now
+	}
+	if oldest := now.Add(-time.Duration(most) * f.cfg.BlockTime); f.Next.Before(oldest) {
+		f.Next = oldest
+	}
+	for ; !f.Next.After(now); f.Next = f.Next.Add(f.cfg.BlockTime) {
+		block := f.extend()
+		events = append(events, bundlequeue.Imported{Block: block, Best: block.Hash})
+		if final, some := f.finalize(); some {
+			events = append(events, bundlequeue.FinalizedBlock{Hash: final.Hash})
+		}
+	}
+	return events
+}
+
+// extend makes the next block.
+func (f *Feed) extend() jamq.Block {
+	parent := f.Final
+	if n := len(f.Blocks); n > 0 {
+		parent = f.Blocks[n-1]
+	}
+	b := jamq.Block{Hash: hashOf(parent.Slot + 1), Parent: parent.Hash, Slot: parent.Slot + 1, AccumulatedKnown: true}
+	used := make(map[jamq.CoreIndex]bool)
+	for i := range f.Packages {
+		p := &f.Packages[i]
+		switch {
+		case p.Reported == parent.Slot && p.Lost && p.State < bundlequeue.Accumulated:
+			b.Condemned = append(b.Condemned, p.Report.Hash)
+		case p.Reported == parent.Slot: // it is available in the block after its report
+			b.Available = append(b.Available, p.Report.Core)
+		}
+		switch {
+		case p.State >= bundlequeue.Guaranteed && p.Reported == 0 && !used[p.Report.Core]:
+			used[p.Report.Core] = true
+			p.Reported = b.Slot
+			b.Reported = append(b.Reported, p.Report)
+		case p.State >= bundlequeue.Accumulated && p.Reported != 0 && p.Accumulated == 0:
+			p.Accumulated = b.Slot
+			b.Accumulated = append(b.Accumulated, p.Report.Package)
+		}
+	}
+	slices.Sort(b.Available)
+	f.Blocks = append(f.Blocks, b)
+	return b
+}
+
+// finalize moves the final block, and returns it if it has moved: to a block that has
+// accumulated a package that is final, or to one that is Config.Finality blocks old.
+func (f *Feed) finalize() (final jamq.Block, moved bool) {
+	count := max(0, len(f.Blocks)-f.cfg.Finality)
+	for _, p := range f.Packages {
+		if p.State == bundlequeue.Finalized && p.Accumulated != 0 {
+			count = max(count, int(p.Accumulated)-int(f.Final.Slot))
+		}
+	}
+	if count == 0 {
+		return final, false
+	}
+	f.Final = jamq.Block{Hash: f.Blocks[count-1].Hash, Slot: f.Blocks[count-1].Slot}
+	f.Blocks = slices.Clone(f.Blocks[count:])
+	f.forget()
+	return f.Final, true
+}
+
+// forget removes the packages of which nothing more can follow: those whose accumulation
+// is final, and those that no block can report any more.
+func (f *Feed) forget() {
+	f.Packages = slices.DeleteFunc(f.Packages, func(p told) bool {
+		if p.Accumulated != 0 {
+			return p.Accumulated <= f.Final.Slot
+		}
+		return p.dies(&f.spec)+jamq.Slot(f.cfg.Remember) <= f.Final.Slot
+	})
+}
+
+// dies returns the last slot in which a package can be reported or accumulated by the
+// rules of the chain.
+func (p *told) dies(spec *jamq.ChainSpec) jamq.Slot {
+	if p.Reported != 0 {
+		return p.Reported + spec.AvailabilityTimeout + spec.EpochLength
+	}
+	return slotOf(p.Report.Anchor) + jamq.Slot(spec.RecentHistory)
+}
+
+// slotOf is the inverse of hashOf.
+func slotOf(h jamq.HeaderHash) jamq.Slot { return jamq.Slot(binary.BigEndian.Uint32(h[4:])) }
