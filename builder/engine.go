@@ -105,6 +105,9 @@ func openEngine(ctx context.Context, cfg settings, log Log, h host, network Netw
 		e.cfg.Runner.Logger = e.log
 	}
 	e.chain.log = e.log
+	if err := e.checkSpec(); err != nil {
+		return nil, err
+	}
 	if err := e.recover(ctx); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/internal/drive"
 	"github.com/jamq/jamq/submit/journal"
@@ -322,7 +323,11 @@ func (e *engine) wasInterrupted() bool {
 // its consequences are carried out.
 func (e *engine) Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error {
 	defer e.wake() // a slot has begun
-	return e.runner.Import(ctx, block, best)
+	err := e.runner.Import(ctx, block, best)
+	if errors.Is(err, chainview.ErrMissingParent) {
+		return fmt.Errorf("builder: the network is on another chain than the log, or it left out a block after the log's last final one: %w", err)
+	}
+	return err
 }
 
 // Finalize passes on a final JAM block: see submit.ChainSink.

@@ -23,6 +23,9 @@
 //   - Undo restores the state before the block.
 //   - The builder comes to an end: no operation waits forever.
 //
+// [Provoke] makes mistakes of a host outside of its rollup, for example a field of the JAM
+// blocks that it leaves out, and returns the error with which the builder stops.
+//
 // Calls overlap as in a real process. With the race detector (go test -race) a run also finds
 // a rollup without the mutex that it needs.
 //

@@ -40,6 +40,14 @@ type Case[B any] struct {
 	Operations int
 }
 
+// in returns a case whose New opens the rollup in a directory, if it keeps files.
+func (c Case[B]) in(dir string) Case[B] {
+	if c.Open != nil {
+		c.New = func() builder.Rollup[B] { return c.Open(dir) }
+	}
+	return c
+}
+
 const (
 	usualOperations = 30
 	usualSeeds      = 50
@@ -126,11 +134,7 @@ func playLives[B any](t *testing.T, c Case[B], seed uint64, deaths func(*world[B
 	t.Helper()
 	bubble.Run(t, func(t *testing.T) {
 		var w *world[B]
-		dir := t.TempDir()
-		if c.Open != nil {
-			c.New = func() builder.Rollup[B] { return c.Open(dir) }
-		}
-		if w, problem = newWorld(c, seed); problem == nil {
+		if w, problem = newWorld(c.in(t.TempDir()), seed); problem == nil {
 			w.logs = t.TempDir()
 			moments, problem = w.play(t.Context(), deaths(w))
 			log = w.diary.String()
