@@ -3,8 +3,10 @@ package buildertest_test
 import (
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/buildertest"
@@ -35,4 +37,24 @@ func TestFaultsOfHosts(t *testing.T) {
 		}
 	}
 	require.NoError(t, buildertest.Provoke(t, rules(rollups["log"]), "none"), "the builder goes on")
+}
+
+// TestMissingFields: the fields that no block has are named.
+func TestMissingFields(t *testing.T) {
+	reported := jamq.Block{ParentStateRoot: common.Hash{1}, Reported: make([]jamq.Report, 1)}
+	available := jamq.Block{ParentStateRoot: common.Hash{2}, Available: make([]jamq.CoreIndex, 1)}
+	accumulated := jamq.Block{AccumulatedKnown: true, Accumulated: make([]jamq.PackageHash, 1)}
+	for _, c := range []struct {
+		blocks  []jamq.Block
+		missing []string
+	}{
+		{[]jamq.Block{{}, reported, available}, nil},
+		{[]jamq.Block{{}, reported, available, accumulated}, nil},
+		{[]jamq.Block{{AccumulatedKnown: true}, reported, available}, []string{"Accumulated"}},
+		{[]jamq.Block{{}, reported}, []string{"Available"}},
+		{[]jamq.Block{accumulated}, []string{"ParentStateRoot", "Reported", "Available"}},
+		{nil, []string{"ParentStateRoot", "Reported", "Available"}},
+	} {
+		require.Equal(t, c.missing, buildertest.MissingFields(c.blocks...))
+	}
 }
