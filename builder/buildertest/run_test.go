@@ -57,6 +57,40 @@ func TestRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) { buildertest.Run(t, rules(rollup)) })
 	}
 	t.Run("files", func(t *testing.T) { buildertest.Run(t, filed(0)) })
+	t.Run("conditions", func(t *testing.T) {
+		buildertest.Run(t, rules(func() builder.Rollup[words.Body] {
+			return &conditional{Rollup: words.Rollup{Hash: hash}}
+		}))
+	})
+}
+
+func hash(state []string) common.Hash { return sha256.Sum256(fmt.Appendf(nil, "%q", state)) }
+
+// conditional is a rollup whose words of even numbers run only after the next word. If such a word
+// waits already when its condition comes, a block that is undone is followed by a larger one.
+type conditional struct{ words.Rollup }
+
+// Propose implements builder.Rollup.
+func (c *conditional) Propose(context.Context, uint64) (words.Body, common.Hash, error) {
+	const most = 3
+	state := c.State()
+	first := len(state)
+	for _, word := range c.Waiting() {
+		var number int
+		if _, err := fmt.Sscanf(word, "word %d", &number); err != nil {
+			return nil, common.Hash{}, err
+		}
+		if number%2 == 1 || slices.Contains(state, fmt.Sprint("word ", number+1)) {
+			state = append(state, word)
+		}
+		if len(state) == first+most {
+			break
+		}
+	}
+	if len(state) == first {
+		return nil, common.Hash{}, builder.ErrIdle
+	}
+	return slices.Clone(state[first:]), hash(state), nil
 }
 
 // TestLog: the kit runs on the log of a user, which it opens for each life. It finds one that
