@@ -26,7 +26,9 @@ type Case[B any] struct {
 	// whose goroutines wait for others outside of the run, such as one on Pebble, cannot live in
 	// virtual time.
 	Log func(dir string) (journal.Journal, error)
-	// Operation returns the operation with a number from 0. No two may be equal.
+	// Operation returns the operation with a number from 0. No two may be equal. Up to 16 users
+	// submit operations, almost in this order, and a refused one three times in three minutes.
+	// If operations have accounts, let there be several.
 	Operation func(i int) []byte
 	// Executed returns the operations that the rollup's service executes for a
 	// payload, in order.

@@ -191,7 +191,7 @@ func TestFaultsAreFound(t *testing.T) {
 	}{
 		"executes what Admit refused": {func() builder.Rollup[words.Body] { return new(untidy) }, "which was refused"},
 		"refuses everything":          {func() builder.Rollup[words.Body] { return new(closed) }, "little is tested"},
-		"executes what it dropped":    {func() builder.Rollup[words.Body] { return new(dropping) }, "which was dropped"},
+		"executes what it dropped":    {func() builder.Rollup[words.Body] { return new(dropping) }, "dropped"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := rules(fault.rollup)

@@ -335,6 +335,10 @@ func (w *world[B]) answered(op []byte, err error, first bool) {
 		w.answers[string(op)] = accepted
 	case first:
 		w.answers[string(op)] = refused
+		if w.executed[string(op)] > 0 && w.problem == nil {
+			w.problem = fmt.Errorf("a block executes %q, which was refused", op)
+			w.settleLocked()
+		}
 	}
 }
 
