@@ -139,7 +139,7 @@ func playLives[B any](t *testing.T, c Case[B], seed uint64, deaths func(*world[B
 		if w, problem = newWorld(c.in(t.TempDir()), seed); problem == nil {
 			w.logs = t.TempDir()
 			moments, problem = w.play(t.Context(), deaths(w))
-			log = w.diary.String()
+			log = w.diary.text(w.namedIn(problem))
 		}
 	})
 	return moments, log, problem
