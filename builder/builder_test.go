@@ -189,6 +189,42 @@ func TestOtherLog(t *testing.T) {
 	})
 }
 
+// TestCheckpointWithoutState: if a checkpoint does not lead to the state that it was made of, the
+// error names the checkpoint and not another rollup.
+func TestCheckpointWithoutState(t *testing.T) {
+	for text, records := range map[string][][]byte{
+		"the last checkpoint has no records":             nil,
+		"does not lead to the state that Checkpoint had": {[]byte("half of it")},
+	} {
+		t.Run(text, func(t *testing.T) {
+			bubble.Run(t, func(t *testing.T) {
+				m := newMachine(t)
+				m.cfg.CheckpointEvery = 10
+				m.run(&forgetful{records: records}, func(ctx context.Context, b *builder.Builder[words.Body]) {
+					submit(ctx, t, b, 1, "one")
+					submit(ctx, t, b, 2, "two")
+				})
+				_, err := m.open(new(forgetful))
+				require.ErrorIs(t, err, builder.ErrDiverged)
+				require.NotErrorIs(t, err, builder.ErrOtherRollup)
+				require.ErrorContains(t, err, text)
+			})
+		})
+	}
+}
+
+// forgetful is a builder.Checkpointer that does not keep its state.
+type forgetful struct {
+	words.Rollup
+	records [][]byte
+}
+
+// Checkpoint implements builder.Checkpointer.
+func (f *forgetful) Checkpoint(context.Context) ([][]byte, error) { return f.records, nil }
+
+// Restore implements builder.Checkpointer.
+func (*forgetful) Restore(context.Context, [][]byte) error { return nil }
+
 // TestHostCallsCostThemselves: while Propose hangs, blocks become final; while Payload hangs for a
 // block, the next ones are proposed. A call that ends lets everything go on.
 func TestHostCallsCostThemselves(t *testing.T) {
