@@ -170,12 +170,12 @@ func (t *trust) follow(effects []bundlequeue.Effect) error {
 
 // refuse returns the error of a builder whose packages are all lost.
 func (t *trust) refuse(number uint64) error {
-	field, seen := "Reported", "reported"
+	field, seen, hint := "Reported", "reported", ""
 	switch t.died[number] {
 	case anchor.Unavailable:
 		field, seen = "Available", "available"
 	case anchor.NeverReady, anchor.ClockExpired:
-		field, seen = "Accumulated", "accumulated"
+		field, seen, hint = "Accumulated", "accumulated", " (behind JIP-2: the service does not store what it accepts)"
 	}
-	return fmt.Errorf("%w: %w: guarantors accepted %d packages, and no block has shown that one was %s; jamq.Block.%s is probably not filled, or JAM refuses the packages because of their authorizer or core", ErrEvidence, errAllLost, t.lost, seen, field)
+	return fmt.Errorf("%w: %w: guarantors accepted %d packages, and no block has shown that one was %s; jamq.Block.%s is probably not filled%s, or JAM refuses the packages because of their authorizer or core", ErrEvidence, errAllLost, t.lost, seen, field, hint)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/jamq/jamq/submit/jip2"
 )
 
-// printer is a submit.ChainSink; a submit.Runner is the usual one.
+// printer is a submit.ChainSink; a builder.Builder is the usual one.
 type printer struct{ stop context.CancelFunc }
 
 func (p printer) Import(_ context.Context, b jamq.Block, _ jamq.HeaderHash) error {
