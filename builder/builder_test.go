@@ -105,6 +105,40 @@ func TestBuilder(t *testing.T) {
 	})
 }
 
+// TestBlockHash: a rollup finds the block of a head by its hash, also after a restart.
+func TestBlockHash(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		first := &indexing{numbers: make(map[common.Hash]uint64)}
+		m.run(first, func(ctx context.Context, b *builder.Builder[words.Body]) {
+			require.NoError(t, b.Submit(ctx, []byte("one")))
+			require.NoError(t, b.Await(ctx, func(h canonical.Heads) bool { return h.Pending.Number == 1 }))
+			block, found := b.Block(1)
+			require.True(t, found)
+			require.Equal(t, b.Heads().Pending.Hash, block.Hash())
+			submit(ctx, t, b, 2, "two")
+			heads := b.Heads()
+			require.Equal(t, heads.Finalized.Number, first.numbers[heads.Finalized.Hash])
+		})
+		again := &indexing{numbers: make(map[common.Hash]uint64)}
+		_, err := m.open(again)
+		require.NoError(t, err)
+		require.Equal(t, first.numbers, again.numbers)
+	})
+}
+
+// indexing is a rollup that finds its blocks by their hash.
+type indexing struct {
+	words.Rollup
+	numbers map[common.Hash]uint64
+}
+
+// Apply implements builder.Rollup.
+func (r *indexing) Apply(ctx context.Context, b builder.Block[words.Body]) error {
+	r.numbers[b.Hash()] = b.Number
+	return r.Rollup.Apply(ctx, b)
+}
+
 // TestCheckpoint: the log stays short, a builder continues from it, and blocks become final in
 // order.
 func TestCheckpoint(t *testing.T) {

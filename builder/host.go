@@ -35,6 +35,11 @@ type Block[B any] struct {
 	commitment common.Hash // in the queue
 }
 
+// Hash returns the hash that Builder.Heads has for the block. A rollup that serves blocks by
+// their hash keeps it in Apply. The hash differs for each execution: if a block fails and its
+// operations are executed again, the new block has another hash.
+func (b Block[B]) Hash() common.Hash { return b.commitment }
+
 // Progress is the way of a block through JAM.
 type Progress struct {
 	// State is the state of its bundle. A block is final only when those before it are.
