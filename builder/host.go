@@ -107,7 +107,9 @@ type Checker interface {
 	// Check returns an error if an operation must not be accepted now, for example
 	// because the sender cannot pay. Submit calls it before the operation is in the log,
 	// concurrently with everything else, and returns the error. The log has no trace of
-	// the operation then, so that a restart cannot accept it.
+	// the operation then, so that a restart cannot accept it. Check may refuse an operation
+	// that waits already or was executed, for example because its nonce is used: a user whose
+	// first answer was lost submits the operation again, and learns that it was accepted.
 	Check(ctx context.Context, op []byte) error
 }
 

@@ -64,6 +64,22 @@ func TestRun(t *testing.T) {
 	})
 }
 
+// TestCheckRefusesRepetitions: a Check may refuse an operation that waits or was executed, although
+// users whose answer was lost submit it again.
+func TestCheckRefusesRepetitions(t *testing.T) {
+	buildertest.Run(t, rules(func() builder.Rollup[words.Body] { return new(unique) }))
+}
+
+type unique struct{ words.Saving }
+
+// Check implements builder.Checker.
+func (u *unique) Check(_ context.Context, op []byte) error {
+	if slices.Contains(append(u.State(), u.Waiting()...), string(op)) {
+		return words.ErrWord
+	}
+	return nil
+}
+
 func hash(state []string) common.Hash { return sha256.Sum256(fmt.Appendf(nil, "%q", state)) }
 
 // conditional is a rollup whose words of even numbers run only after the next word. If such a word
