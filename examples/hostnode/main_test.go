@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/buildertest"
 	"github.com/jamq/jamq/examples/hostnode/host"
 	"github.com/jamq/jamq/internal/wait"
@@ -22,7 +23,7 @@ func TestNodesBundlesBecomeFinal(t *testing.T) {
 }
 
 // The chain does not wait for the builder: blocks are imported and final before it is opened. The
-// blocks that the adapter makes have all fields.
+// blocks that the adapter makes have all fields, and a builder with an empty log is refused later.
 func TestNodeRunsBeforeTheBuilder(t *testing.T) {
 	ctx := wait.Context(t)
 	node, err := host.New(50 * time.Millisecond)
@@ -35,6 +36,7 @@ func TestNodeRunsBeforeTheBuilder(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, build(ctx, node, &out))
 	require.Equal(t, 6, strings.Count(out.String(), "accumulated → finalized"), out.String())
+	require.ErrorIs(t, build(ctx, node, &out), builder.ErrServiceInUse, "the log is empty again")
 	events, err := node.Events(ctx, 0)
 	require.NoError(t, err)
 	var blocks []jamq.Block
