@@ -24,6 +24,14 @@ func (h HeaderHash) String() string { return common.Hash(h).Hex() }
 // String returns the hash as 0x followed by 64 hexadecimal digits.
 func (h PackageHash) String() string { return common.Hash(h).Hex() }
 
+// Format implements fmt.Formatter as common.Hash does: %x has 64 hexadecimal digits and %v
+// has 0x before them. Without this method, %x would encode the text of String.
+func (h HeaderHash) Format(s fmt.State, verb rune) { common.Hash(h).Format(s, verb) }
+
+// Format implements fmt.Formatter as common.Hash does: %x has 64 hexadecimal digits and %v
+// has 0x before them. Without this method, %x would encode the text of String.
+func (h PackageHash) Format(s fmt.State, verb rune) { common.Hash(h).Format(s, verb) }
+
 // Short returns the first four bytes as eight hexadecimal digits, for logs and
 // tables.
 func (h HeaderHash) Short() string { return hex.EncodeToString(h[:4]) }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -90,6 +92,18 @@ func TestHashText(t *testing.T) {
 	require.Error(t, back.UnmarshalText([]byte("0x12")))
 	require.Equal(t, h, back, "a refused text changes nothing")
 	require.Equal(t, -1, jamq.PackageHash{}.Compare(h))
+}
+
+// TestHashFormat: hashes are formatted as common.Hash is, and not as the text of their digits.
+func TestHashFormat(t *testing.T) {
+	hash := common.Hash{0xab, 0xcd}
+	for _, format := range []string{"%x", "%#x", "%X", "%s", "%v", "%+v", "%q"} {
+		want := fmt.Sprintf(format, hash)
+		require.Equal(t, want, fmt.Sprintf(format, jamq.PackageHash(hash)), format)
+		require.Equal(t, want, fmt.Sprintf(format, jamq.HeaderHash(hash)), format)
+	}
+	require.Equal(t, "abcd"+strings.Repeat("00", 30), fmt.Sprintf("%x", jamq.PackageHash(hash)))
+	require.Equal(t, "["+hash.Hex()+"]", fmt.Sprint([]jamq.PackageHash{jamq.PackageHash(hash)}))
 }
 
 func TestBlockValidate(t *testing.T) {

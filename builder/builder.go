@@ -16,9 +16,9 @@ var (
 	// ErrCodec is wrapped if a codec does not decode a body as it was. The block is not made.
 	ErrCodec = errors.New("builder: the codec changes a body")
 	// ErrDiverged is wrapped if the root of a rollup differs from the root that a block
-	// has in the log, because the rollup is not deterministic, or because Undo does not
-	// restore the state before the block. The builder stops, because it cannot know which
-	// of the two roots is right.
+	// has in the log, because the rollup is not deterministic, because Undo does not restore
+	// the state before the block, or because Restore does not lead to the state of
+	// Checkpoint. The builder stops, because it cannot know which of the two roots is right.
 	ErrDiverged = errors.New("builder: the rollup has another root")
 	// ErrOtherRollup is wrapped by the error of a log whose genesis is not that of the
 	// rollup.

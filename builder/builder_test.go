@@ -112,6 +112,40 @@ func TestBuilder(t *testing.T) {
 	})
 }
 
+// TestBlockHash: a rollup finds the block of a head by its hash, also after a restart.
+func TestBlockHash(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		first := &indexing{numbers: make(map[common.Hash]uint64)}
+		m.run(first, func(ctx context.Context, b *builder.Builder[words.Body]) {
+			require.NoError(t, b.Submit(ctx, []byte("one")))
+			require.NoError(t, b.Await(ctx, func(h canonical.Heads) bool { return h.Pending.Number == 1 }))
+			block, found := b.Block(1)
+			require.True(t, found)
+			require.Equal(t, b.Heads().Pending.Hash, block.Hash())
+			submit(ctx, t, b, 2, "two")
+			heads := b.Heads()
+			require.Equal(t, heads.Finalized.Number, first.numbers[heads.Finalized.Hash])
+		})
+		again := &indexing{numbers: make(map[common.Hash]uint64)}
+		_, err := m.open(again)
+		require.NoError(t, err)
+		require.Equal(t, first.numbers, again.numbers)
+	})
+}
+
+// indexing is a rollup that finds its blocks by their hash.
+type indexing struct {
+	words.Rollup
+	numbers map[common.Hash]uint64
+}
+
+// Apply implements builder.Rollup.
+func (r *indexing) Apply(ctx context.Context, b builder.Block[words.Body]) error {
+	r.numbers[b.Hash()] = b.Number
+	return r.Rollup.Apply(ctx, b)
+}
+
 // TestCheckpoint: the log stays short, a builder continues from it, and blocks become final in
 // order.
 func TestCheckpoint(t *testing.T) {
@@ -195,6 +229,42 @@ func TestOtherLog(t *testing.T) {
 		require.ErrorIs(t, err, builder.ErrCorrupt)
 	})
 }
+
+// TestCheckpointWithoutState: if a checkpoint does not lead to the state that it was made of, the
+// error names the checkpoint and not another rollup.
+func TestCheckpointWithoutState(t *testing.T) {
+	for text, records := range map[string][][]byte{
+		"the last checkpoint has no records":             nil,
+		"does not lead to the state that Checkpoint had": {[]byte("half of it")},
+	} {
+		t.Run(text, func(t *testing.T) {
+			bubble.Run(t, func(t *testing.T) {
+				m := newMachine(t)
+				m.cfg.CheckpointEvery = 10
+				m.run(&forgetful{records: records}, func(ctx context.Context, b *builder.Builder[words.Body]) {
+					submit(ctx, t, b, 1, "one")
+					submit(ctx, t, b, 2, "two")
+				})
+				_, err := m.open(new(forgetful))
+				require.ErrorIs(t, err, builder.ErrDiverged)
+				require.NotErrorIs(t, err, builder.ErrOtherRollup)
+				require.ErrorContains(t, err, text)
+			})
+		})
+	}
+}
+
+// forgetful is a builder.Checkpointer that does not keep its state.
+type forgetful struct {
+	words.Rollup
+	records [][]byte
+}
+
+// Checkpoint implements builder.Checkpointer.
+func (f *forgetful) Checkpoint(context.Context) ([][]byte, error) { return f.records, nil }
+
+// Restore implements builder.Checkpointer.
+func (*forgetful) Restore(context.Context, [][]byte) error { return nil }
 
 // TestHostCallsCostThemselves: while Propose hangs, blocks become final; while Payload hangs for a
 // block, the next ones are proposed. A call that ends lets everything go on.

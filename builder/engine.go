@@ -88,6 +88,9 @@ func openEngine(ctx context.Context, cfg Config, log Log, h host, network Networ
 		running: make(chan struct{}), stopped: make(chan struct{}), interrupt: func() {},
 	}
 	e.chain.log = e.log
+	if err := e.checkSpec(); err != nil {
+		return nil, err
+	}
 	if err := e.recover(ctx); err != nil {
 		return nil, err
 	}

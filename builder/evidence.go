@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
 )
@@ -55,6 +56,29 @@ func (e *engine) checkUnused(ctx context.Context) error {
 		return fmt.Errorf("%w: it has accepted at least %d blocks, want at most %d before the first one of the log; restore the log, use a different service, or begin with the service's final state as genesis and FirstNumber %d", ErrServiceInUse, have, want, have+1)
 	}
 	return nil
+}
+
+// Specified is an optional part of a [Network]. With it, Open refuses a configuration for another
+// chain, whose packages would be sent to cores that do not exist, or at a wrong time.
+type Specified interface {
+	// Spec returns the constants of the network's chain.
+	Spec() jamq.ChainSpec
+}
+
+// checkSpec returns an error if the configuration has other constants than the network's
+// chain. The name of a chain has no effect.
+func (e *engine) checkSpec() error {
+	network, ok := e.network.(Specified)
+	if !ok {
+		return nil
+	}
+	have, want := e.cfg.Queue.Spec, network.Spec()
+	name := have.Name
+	if have.Name = want.Name; have == want {
+		return nil
+	}
+	have.Name = name
+	return fmt.Errorf("%w: Runner.Queue.Spec is for another chain than that of the network: have %+v, want %+v; begin with DefaultConfig(network.Spec())", ErrInvalidConfig, have, want)
 }
 
 // awaitDoubt waits until the blocks cannot be trusted, or the builder stops. If all
@@ -146,12 +170,12 @@ func (t *trust) follow(effects []bundlequeue.Effect) error {
 
 // refuse returns the error of a builder whose packages are all lost.
 func (t *trust) refuse(number uint64) error {
-	field, seen := "Reported", "reported"
+	field, seen, hint := "Reported", "reported", ""
 	switch t.died[number] {
 	case anchor.Unavailable:
 		field, seen = "Available", "available"
 	case anchor.NeverReady:
-		field, seen = "Accumulated", "accumulated"
+		field, seen, hint = "Accumulated", "accumulated", " (behind JIP-2: the service does not store what it accepts)"
 	}
-	return fmt.Errorf("%w: %w: guarantors accepted %d packages, and no block has shown that one was %s; jamq.Block.%s is probably not filled, or JAM refuses the packages because of their authorizer or core", ErrEvidence, errAllLost, t.lost, seen, field)
+	return fmt.Errorf("%w: %w: guarantors accepted %d packages, and no block has shown that one was %s; jamq.Block.%s is probably not filled%s, or JAM refuses the packages because of their authorizer or core", ErrEvidence, errAllLost, t.lost, seen, field, hint)
 }

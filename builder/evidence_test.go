@@ -71,42 +71,6 @@ func (s *blindSink) Import(ctx context.Context, block jamq.Block, best jamq.Head
 	return s.ChainSink.Import(ctx, block, best)
 }
 
-// TestMissingField: a host that leaves out a field of jamq.Block makes packages seem dead that JAM
-// accumulates. The builder stops within 200 slots, and names the field.
-func TestMissingField(t *testing.T) {
-	for field, hide := range map[string]func(*jamq.Block){
-		"Reported":    func(b *jamq.Block) { b.Reported, b.AccumulatedKnown, b.Accumulated = nil, false, nil },
-		"Available":   func(b *jamq.Block) { b.Available, b.AccumulatedKnown, b.Accumulated = nil, false, nil },
-		"Accumulated": func(b *jamq.Block) { b.Accumulated, b.AccumulatedKnown = nil, true },
-	} {
-		t.Run(field, func(t *testing.T) {
-			bubble.Run(t, func(t *testing.T) {
-				const slot = 50 * time.Millisecond
-				network, err := simnet.Tiny(slot, 7, nil)
-				require.NoError(t, err)
-				ctx, cancel := context.WithCancel(t.Context())
-				var running sync.WaitGroup
-				running.Go(func() { _ = network.Run(ctx, nil) })
-				b, err := builder.Open(ctx, builder.DefaultConfig(network.Spec()), new(journal.Memory), builder.Rollup[words.Body](new(words.Rollup)), &blind{network, hide})
-				require.NoError(t, err)
-				for i := range 12 {
-					require.NoError(t, b.Submit(ctx, fmt.Appendf(nil, "word %d", i)))
-				}
-				began := time.Now()
-				limited, stop := context.WithTimeout(ctx, time.Hour)
-				defer stop()
-				err = b.Run(limited)
-				require.ErrorIs(t, err, builder.ErrEvidence)
-				require.ErrorContains(t, err, "jamq.Block."+field)
-				require.Less(t, time.Since(began), 200*slot)
-				require.ErrorIs(t, b.Submit(ctx, []byte("later")), builder.ErrStopped)
-				cancel()
-				running.Wait()
-			})
-		})
-	}
-}
-
 // TestDeadPackageIsAccumulated: a package that seemed dead, because a block lacked its report, is
 // accumulated later on the same chain. The builder stops at once.
 func TestDeadPackageIsAccumulated(t *testing.T) {

@@ -35,6 +35,11 @@ type Block[B any] struct {
 	commitment common.Hash // in the queue
 }
 
+// Hash returns the hash that Builder.Heads has for the block. A rollup that serves blocks by
+// their hash keeps it in Apply. The hash differs for each execution: if a block fails and its
+// operations are executed again, the new block has another hash.
+func (b Block[B]) Hash() common.Hash { return b.commitment }
+
 // Progress is the way of a block through JAM.
 type Progress struct {
 	// State is the state of its bundle. A block is final only when those before it are.
@@ -102,7 +107,9 @@ type Checker interface {
 	// Check returns an error if an operation must not be accepted now, for example
 	// because the sender cannot pay. Submit calls it before the operation is in the log,
 	// concurrently with everything else, and returns the error. The log has no trace of
-	// the operation then, so that a restart cannot accept it.
+	// the operation then, so that a restart cannot accept it. Check may refuse an operation
+	// that waits already or was executed, for example because its nonce is used: a user whose
+	// first answer was lost submits the operation again, and learns that it was accepted.
 	Check(ctx context.Context, op []byte) error
 }
 

@@ -3,6 +3,7 @@ package builder
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jamq/jamq"
@@ -20,7 +21,11 @@ func (e *engine) Import(ctx context.Context, block jamq.Block, best jamq.HeaderH
 		if e.repeating = e.repeating && e.queue.Knows(block.Hash); e.repeating {
 			best = e.queue.Best().Hash
 		}
-		if err := e.step(bundlequeue.Imported{Block: block, Best: best}); err != nil {
+		err := e.step(bundlequeue.Imported{Block: block, Best: best})
+		switch {
+		case errors.Is(err, chainview.ErrMissingParent):
+			return fmt.Errorf("builder: the network is on another chain than the log, or it left out a block after the log's last final one: %w", err)
+		case err != nil:
 			return err
 		}
 		e.noteImport(block.Slot)

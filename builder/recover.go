@@ -300,13 +300,15 @@ func (r *replay) restore() error {
 		}
 	}
 	have, err := r.root()
-	if err != nil {
+	switch {
+	case err != nil || have == want:
 		return err
+	case !r.start.made:
+		return fmt.Errorf("%w: the genesis has root %s, want %s", ErrOtherRollup, have, want)
+	case len(r.state) == 0:
+		return fmt.Errorf("%w: the last checkpoint has no records, because Checkpoint returned none, so the rollup must find the state on its disk: have %s, want %s", ErrDiverged, have, want)
 	}
-	if have != want {
-		return fmt.Errorf("%w: have root %s, want %s", ErrOtherRollup, have, want)
-	}
-	return nil
+	return fmt.Errorf("%w: Restore of the last checkpoint does not lead to the state that Checkpoint had: have %s, want %s", ErrDiverged, have, want)
 }
 
 // admitAgain gives the rollup an operation of the log. One that has had no answer has an

@@ -27,8 +27,8 @@ import (
 // by Propose. The error is that of Check, Admit or ctx, or wraps ErrTooLarge; the operation has
 // no effect then, also after a restart. If the error wraps ErrLog or ErrStopped, or if there is no
 // answer because the process has died, the operation may be executed after a restart: a user
-// submits it again, and it is executed once, because Admit recognizes it. If the rollup is a
-// Recorder, the error is that of Admit.
+// submits it again, and it is executed once, because Admit recognizes it or Check refuses
+// it. If the rollup is a Recorder, the error is that of Admit.
 func (e *engine) Submit(ctx context.Context, op []byte) error {
 	select {
 	case <-e.stopped:

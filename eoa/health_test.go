@@ -162,6 +162,51 @@ func (p *patient) pays() (times int) {
 	return times
 }
 
+// With all defaults, Health and Observe have the problem after the first step of an account without
+// funds, also if the node is slow to estimate the gas or hangs.
+func TestHealthFundsAtOnce(t *testing.T) {
+	for name, node := range map[string]func(*eoatest.Chain) eoa.Chain{
+		"a node":              func(c *eoatest.Chain) eoa.Chain { return c },
+		"it estimates slowly": func(c *eoatest.Chain) eoa.Chain { return &thinking{Chain: c, takes: 5 * time.Second} },
+		"it never estimates":  func(c *eoatest.Chain) eoa.Chain { return &thinking{Chain: c, takes: -1} },
+	} {
+		for _, ask := range []func(string) eoa.Request{request, given} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { testFundsAtOnce(t, node, ask("a")) })
+			})
+		}
+	}
+}
+
+func testFundsAtOnce(t *testing.T, node func(*eoatest.Chain) eoa.Chain, r eoa.Request) {
+	w := newWorld(t, 1, 0)
+	w.chain.SetBalance(w.account.Address, new(uint256.Int))
+	cfg, first := eoa.DefaultFleetConfig(), make(chan eoa.Report, 1)
+	cfg.Executor.Observe = func(r eoa.Report) {
+		select {
+		case first <- r:
+		default:
+		}
+	}
+	fleet, err := eoa.NewFleet(cfg, w.store, func(eoa.Account) (eoa.Chain, eoa.Signer, error) { return node(w.chain), w.signer, nil })
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- fleet.Run(ctx) }()
+	synctest.Wait()
+	began := time.Now()
+	_, err = fleet.Submit(ctx, w.account, r)
+	require.NoError(t, err)
+	report := <-first
+	require.Equal(t, began, time.Now())
+	for _, problems := range [][]eoa.Problem{report.Problems, fleet.Health()} {
+		require.Len(t, problems, 1)
+		require.Equal(t, eoa.ProblemFunds, problems[0].Kind)
+	}
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+}
+
 // Need is enough, and no less is.
 func TestHealthFunds(t *testing.T) {
 	examine(t, func(p *patient) {

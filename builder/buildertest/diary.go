@@ -2,6 +2,7 @@ package buildertest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -45,14 +46,24 @@ func short(op []byte) string {
 	return fmt.Sprintf("%q", op)
 }
 
-// String returns the last lines.
-func (d *diary) String() string {
+// text returns the last lines, and of the earlier ones those that have one of the names.
+func (d *diary) text(names []string) string {
 	const most = 300
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	lines := d.lines
-	if left := len(lines) - most; left > 0 {
-		lines = append([]string{fmt.Sprintf("… %d lines before", left)}, lines[left:]...)
+	var kept []string
+	earlier, cut := len(d.lines)-most, 0
+	for i, line := range d.lines {
+		named := func(name string) bool { return strings.Contains(line, name) }
+		if i < earlier && !slices.ContainsFunc(names, named) {
+			cut++
+			continue
+		}
+		if cut > 0 {
+			kept = append(kept, fmt.Sprintf("… %d lines", cut))
+			cut = 0
+		}
+		kept = append(kept, line)
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(kept, "\n")
 }

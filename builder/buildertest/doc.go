@@ -23,12 +23,16 @@
 //   - Undo restores the state before the block.
 //   - The builder comes to an end: no operation waits forever.
 //
+// [Provoke] makes mistakes of a host outside of its rollup, for example a field of the JAM
+// blocks that it leaves out, and returns the error with which the builder stops.
+//
 // Calls overlap as in a real process. With the race detector (go test -race) a run also finds
 // a rollup without the mutex that it needs.
 //
-// A run that fails prints the command that repeats it, and a log of all calls. The seed
-// determines all faults and delays, but not the order of goroutines that run at the same
-// moment, so a fault that depends on it can need several repetitions.
+// A run that fails prints the command that repeats it, and a log of the last calls and of all
+// that have an operation which the problem names. The seed determines all faults and delays,
+// but not the order of goroutines that run at the same moment, so a fault that depends on it
+// can need several repetitions.
 //
 // BUILDERTEST_SEEDS is the number of seeds, 50 by default, and BUILDERTEST_SEED the
 // only one.

@@ -32,6 +32,7 @@ type life[B any] struct {
 	stop context.CancelFunc
 
 	luck    uint64 // of this life
+	rhythm  int    // blocks are made in the first of this many minutes
 	records bool   // the rollup is a builder.Recorder
 
 	mu      sync.Mutex
@@ -45,7 +46,10 @@ type life[B any] struct {
 }
 
 func newLife[B any](w *world[B], diesAt int) *life[B] {
-	return &life[B]{world: w, diesAt: diesAt, luck: w.random.Uint64(), times: make(map[string]uint64)}
+	rhythms := []int{1, 1, 1, 1, 2, 4}
+	return &life[B]{
+		world: w, diesAt: diesAt, luck: w.random.Uint64(), rhythm: rhythms[w.random.IntN(len(rhythms))], times: make(map[string]uint64),
+	}
 }
 
 // run opens the builder and lets users submit operations until the process dies or
@@ -77,9 +81,9 @@ func (l *life[B]) run(ctx context.Context) error {
 	}
 	ran := make(chan error, 1)
 	go func() { ran <- b.Run(ctx) }()
-	const several = 3
+	const kinds = 5
 	var users sync.WaitGroup
-	for range several { // so that some operations are submitted concurrently
+	for range 1 << l.roll("users", kinds) { // 1 to 16, whose operations overlap
 		users.Go(func() { l.submitAll(ctx, b) })
 	}
 	users.Go(func() { l.submitAgain(ctx, b) })
@@ -122,17 +126,27 @@ func (l *life[B]) submitAll(ctx context.Context, b *builder.Builder[B]) {
 	}
 }
 
-// submit submits an operation until there is an answer, or the process is gone.
+// submit submits an operation until there is an answer, or the process is gone. A user whose
+// operation is refused tries again later, because another operation may have to come first.
 func (l *life[B]) submit(ctx context.Context, b *builder.Builder[B], op []byte, first bool) {
-	err := b.Submit(ctx, op)
-	for l.diary.note("submit %s: %v", short(op), err); errors.Is(err, errHost) || errors.Is(err, builder.ErrPanic); {
-		err = b.Submit(ctx, op) // users try again
-		l.diary.note("submit %s again: %v", short(op), err)
-	}
-	switch {
-	case l.isDead(), ctx.Err() != nil, errors.Is(err, builder.ErrLog), errors.Is(err, builder.ErrStopped):
-		l.unanswered(op)
-		return
+	const most = 3
+	var err error
+	for refusals := 0; refusals < most; {
+		err = b.Submit(ctx, op)
+		l.diary.note("submit %s: %v", short(op), err)
+		if l.isDead() || ctx.Err() != nil || errors.Is(err, builder.ErrLog) || errors.Is(err, builder.ErrStopped) {
+			l.unanswered(op)
+			return
+		}
+		if err == nil {
+			break
+		}
+		if errors.Is(err, errHost) || errors.Is(err, builder.ErrPanic) {
+			continue // users try again at once
+		}
+		if refusals++; refusals < most {
+			time.Sleep(time.Minute)
+		}
 	}
 	l.answered(op, err, first)
 	if err != nil {
@@ -198,11 +212,8 @@ func (l *life[B]) isDead() bool {
 }
 
 // gathers reports whether no block is made now, so that many operations wait for one block. In
-// some runs it is so for two of three minutes.
-func (l *life[B]) gathers() bool {
-	const minutes = 3
-	return l.seed%4 == 3 && time.Now().Minute()%minutes > 0
-}
+// some lives it is so for most of the time.
+func (l *life[B]) gathers() bool { return time.Now().Minute()%l.rhythm > 0 }
 
 // running reports whether the builder has recovered.
 func (l *life[B]) running() bool {

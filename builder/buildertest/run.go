@@ -26,7 +26,9 @@ type Case[B any] struct {
 	// whose goroutines wait for others outside of the run, such as one on Pebble, cannot live in
 	// virtual time.
 	Log func(dir string) (journal.Journal, error)
-	// Operation returns the operation with a number from 0. No two may be equal.
+	// Operation returns the operation with a number from 0. No two may be equal. Up to 16 users
+	// submit operations, almost in this order, and a refused one three times in three minutes.
+	// If operations have accounts, let there be several.
 	Operation func(i int) []byte
 	// Executed returns the operations that the rollup's service executes for a
 	// payload, in order.
@@ -36,6 +38,14 @@ type Case[B any] struct {
 	Dropped func(rollup builder.Rollup[B]) [][]byte
 	// Operations is the number of operations in a run. 0 means 30.
 	Operations int
+}
+
+// in returns a case whose New opens the rollup in a directory, if it keeps files.
+func (c Case[B]) in(dir string) Case[B] {
+	if c.Open != nil {
+		c.New = func() builder.Rollup[B] { return c.Open(dir) }
+	}
+	return c
 }
 
 const (
@@ -124,14 +134,10 @@ func playLives[B any](t *testing.T, c Case[B], seed uint64, deaths func(*world[B
 	t.Helper()
 	bubble.Run(t, func(t *testing.T) {
 		var w *world[B]
-		dir := t.TempDir()
-		if c.Open != nil {
-			c.New = func() builder.Rollup[B] { return c.Open(dir) }
-		}
-		if w, problem = newWorld(c, seed); problem == nil {
+		if w, problem = newWorld(c.in(t.TempDir()), seed); problem == nil {
 			w.logs = t.TempDir()
 			moments, problem = w.play(t.Context(), deaths(w))
-			log = w.diary.String()
+			log = w.diary.text(w.namedIn(problem))
 		}
 	})
 	return moments, log, problem

@@ -57,6 +57,56 @@ func TestRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) { buildertest.Run(t, rules(rollup)) })
 	}
 	t.Run("files", func(t *testing.T) { buildertest.Run(t, filed(0)) })
+	t.Run("conditions", func(t *testing.T) {
+		buildertest.Run(t, rules(func() builder.Rollup[words.Body] {
+			return &conditional{Rollup: words.Rollup{Hash: hash}}
+		}))
+	})
+}
+
+// TestCheckRefusesRepetitions: a Check may refuse an operation that waits or was executed, although
+// users whose answer was lost submit it again.
+func TestCheckRefusesRepetitions(t *testing.T) {
+	buildertest.Run(t, rules(func() builder.Rollup[words.Body] { return new(unique) }))
+}
+
+type unique struct{ words.Saving }
+
+// Check implements builder.Checker.
+func (u *unique) Check(_ context.Context, op []byte) error {
+	if slices.Contains(append(u.State(), u.Waiting()...), string(op)) {
+		return words.ErrWord
+	}
+	return nil
+}
+
+func hash(state []string) common.Hash { return sha256.Sum256(fmt.Appendf(nil, "%q", state)) }
+
+// conditional is a rollup whose words of even numbers run only after the next word. If such a word
+// waits already when its condition comes, a block that is undone is followed by a larger one.
+type conditional struct{ words.Rollup }
+
+// Propose implements builder.Rollup.
+func (c *conditional) Propose(context.Context, uint64) (words.Body, common.Hash, error) {
+	const most = 3
+	state := c.State()
+	first := len(state)
+	for _, word := range c.Waiting() {
+		var number int
+		if _, err := fmt.Sscanf(word, "word %d", &number); err != nil {
+			return nil, common.Hash{}, err
+		}
+		if number%2 == 1 || slices.Contains(state, fmt.Sprint("word ", number+1)) {
+			state = append(state, word)
+		}
+		if len(state) == first+most {
+			break
+		}
+	}
+	if len(state) == first {
+		return nil, common.Hash{}, builder.ErrIdle
+	}
+	return slices.Clone(state[first:]), hash(state), nil
 }
 
 // TestLog: the kit runs on the log of a user, which it opens for each life. It finds one that
@@ -157,7 +207,7 @@ func TestFaultsAreFound(t *testing.T) {
 	}{
 		"executes what Admit refused": {func() builder.Rollup[words.Body] { return new(untidy) }, "which was refused"},
 		"refuses everything":          {func() builder.Rollup[words.Body] { return new(closed) }, "little is tested"},
-		"executes what it dropped":    {func() builder.Rollup[words.Body] { return new(dropping) }, "which was dropped"},
+		"executes what it dropped":    {func() builder.Rollup[words.Body] { return new(dropping) }, "dropped"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := rules(fault.rollup)

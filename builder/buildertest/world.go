@@ -1,12 +1,14 @@
 package buildertest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -178,7 +180,7 @@ func (w *world[B]) play(ctx context.Context, deaths []int) (moments int, problem
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.problem == nil && ctx.Err() != nil {
-		w.problem = fmt.Errorf("after %v, these operations are not executed: %q", patience, w.missing())
+		w.problem = fmt.Errorf("after %v, these operations are not executed: %s", patience, list(w.missing()))
 	}
 	return moments, w.problem
 }
@@ -240,14 +242,30 @@ func difference(was, is string) string {
 
 // missing returns the accepted operations that are neither executed nor dropped. The caller
 // holds w.mu.
-func (w *world[B]) missing() (all []string) {
+func (w *world[B]) missing() (all [][]byte) {
 	for op, answer := range w.answers {
 		if answer == accepted && w.executed[op] == 0 && !w.dropped[op] {
-			all = append(all, op)
+			all = append(all, []byte(op))
 		}
 	}
-	slices.Sort(all)
+	slices.SortFunc(all, bytes.Compare)
 	return all
+}
+
+// namedIn returns the operations that a problem names, as the diary has them: their lines
+// tell how it came to the problem.
+func (w *world[B]) namedIn(problem error) (names []string) {
+	if problem == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for op := range w.answers {
+		if name := short([]byte(op)); strings.Contains(problem.Error(), name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // judge follows the final JAM chain.
@@ -279,14 +297,14 @@ func (w *world[B]) accumulate(raw []byte) error {
 		name := string(op)
 		switch answer, known := w.answers[name]; {
 		case !known:
-			return fmt.Errorf("block %d executes %q, which no user has submitted", p.number, name)
+			return fmt.Errorf("block %d executes %s, which no user has submitted", p.number, short(op))
 		case answer == refused:
-			return fmt.Errorf("block %d executes %q, which was refused", p.number, name)
+			return fmt.Errorf("block %d executes %s, which was refused", p.number, short(op))
 		case w.dropped[name]:
-			return fmt.Errorf("block %d executes %q, which was dropped", p.number, name)
+			return fmt.Errorf("block %d executes %s, which was dropped", p.number, short(op))
 		}
 		if w.executed[name]++; w.executed[name] > 1 {
-			return fmt.Errorf("block %d executes %q a second time", p.number, name)
+			return fmt.Errorf("block %d executes %s a second time", p.number, short(op))
 		}
 	}
 	return nil
@@ -335,6 +353,10 @@ func (w *world[B]) answered(op []byte, err error, first bool) {
 		w.answers[string(op)] = accepted
 	case first:
 		w.answers[string(op)] = refused
+		if w.executed[string(op)] > 0 && w.problem == nil {
+			w.problem = fmt.Errorf("a block executes %s, which was refused", short(op))
+			w.settleLocked()
+		}
 	}
 }
 

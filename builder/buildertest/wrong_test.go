@@ -2,7 +2,9 @@ package buildertest_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -23,9 +25,11 @@ func TestWrongRollupsAreFound(t *testing.T) {
 		"Check refuses all but one":                    {func() builder.Rollup[words.Body] { return new(once) }, "little is tested"},
 		"reports as dropped what it ran":               {func() builder.Rollup[words.Body] { return new(liar) }, "a final block has executed"},
 		"forgets an index if a block takes everything": {func() builder.Rollup[words.Body] { return new(careless) }, ""},
+		"Admit demands the next nonce of an account":   {func() builder.Rollup[words.Body] { return new(strict) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := rules(fault.rollup)
+			c.Operation = ofAccounts
 			c.Dropped = func(r builder.Rollup[words.Body]) [][]byte {
 				if l, ok := r.(*liar); ok {
 					return l.dropped()
@@ -38,6 +42,41 @@ func TestWrongRollupsAreFound(t *testing.T) {
 			t.Logf("seed %d: %.200v", seed, problem)
 		})
 	}
+}
+
+// ofAccounts returns operations of three accounts, each with its nonce.
+func ofAccounts(i int) []byte {
+	const accounts = 3
+	return fmt.Appendf(nil, "%c %d", 'a'+i%accounts, i/accounts)
+}
+
+// strict refuses an operation in Admit if the earlier nonce of its account is missing. After a
+// restart it refuses operations that it has accepted in another order than that of the log.
+type strict struct {
+	words.Rollup
+	mu   sync.Mutex
+	next map[byte]int // nonce of each account
+}
+
+// Admit implements builder.Rollup.
+func (r *strict) Admit(ctx context.Context, op []byte) error {
+	nonce, err := strconv.Atoi(string(op[2:]))
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch next := r.next[op[0]]; {
+	case nonce < next:
+		return nil
+	case nonce > next:
+		return words.ErrWord
+	}
+	if r.next == nil {
+		r.next = make(map[byte]int)
+	}
+	r.next[op[0]]++
+	return r.Rollup.Admit(ctx, op)
 }
 
 // last lets the words of an undone block wait after all others.
@@ -60,7 +99,7 @@ type once struct{ words.Rollup }
 
 // Check implements builder.Checker.
 func (*once) Check(_ context.Context, op []byte) error {
-	if string(op) != "word 0" {
+	if string(op) != "a 0" {
 		return words.ErrWord
 	}
 	return nil
@@ -71,7 +110,7 @@ type liar struct{ words.Rollup }
 
 func (r *liar) dropped() (all [][]byte) {
 	for _, word := range r.State() {
-		if word == "word 3" {
+		if word == "a 1" {
 			all = append(all, []byte(word))
 		}
 	}

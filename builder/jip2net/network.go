@@ -1,13 +1,30 @@
 // Package jip2net is a builder.Network over the RPC of a JAM node (JIP-2).
 //
 //	network, err := jip2net.Open(ctx, jip2net.Config{
-//		Node:    jip2.DefaultConfig("ws://127.0.0.1:19800"),
-//		Service: service, // how it marks the packages that it has accumulated
+//		Node: jip2.DefaultConfig("ws://127.0.0.1:19800"),
+//		Service: jip2.Service{
+//			ID:    service,
+//			Key:   func(pkg jamq.PackageHash) []byte { return pkg[:] },
+//			Taken: func(_ jamq.PackageHash, value []byte) (bool, error) { return value != nil, nil },
+//		},
 //		Version: codec.V072,
-//		Package: jip2net.OneItem(id, codeHash, authorizer, refineGas, accumulateGas),
+//		Package: jip2net.OneItem(service, codeHash, authorizer, refineGas, accumulateGas),
 //	})
 //	defer network.Close()
 //	cfg := builder.DefaultConfig(network.Spec())
+//
+// # What the service must store
+//
+// JIP-2 does not show whether the service has accepted a package, so the service must store
+// it. The simplest way is that of the program above: when the service accepts a package, it
+// writes any value, for example the slot, under the 32 bytes of the package's hash as the key.
+// It writes none if it refuses the package. The value must stay for an epoch (600 slots, or 12
+// on the tiny chain), and can be removed then. Other keys and values are possible, for example
+// one key with the hashes of an epoch: see jip2.Service. If the service also stores the number
+// of packages that it has accepted, Config.Received reads it.
+//
+// A service that accepts packages and stores nothing looks as if it had refused them. The
+// builder sends their operations again, and stops with builder.ErrEvidence.
 //
 // All methods are safe for concurrent use.
 package jip2net

@@ -181,3 +181,21 @@ func TestHealth(t *testing.T) {
 		require.ErrorIs(t, <-ran, context.Canceled)
 	})
 }
+
+// TestServiceStoresNothing: a service that accepts packages and does not store which ones stops the
+// builder, and the error names the mistake.
+func TestServiceStoresNothing(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		cfg := startNode(t).config()
+		cfg.Service.Key = func(jamq.PackageHash) []byte { return []byte("empty") }
+		network, err := jip2net.Open(t.Context(), cfg)
+		require.NoError(t, err)
+		defer network.Close()
+		b, err := builder.Open(t.Context(), builder.DefaultConfig(network.Spec()), new(journal.Memory), builder.Rollup[words.Body](new(words.Rollup)), network)
+		require.NoError(t, err)
+		require.NoError(t, b.Submit(t.Context(), []byte("one")))
+		err = b.Run(t.Context())
+		require.ErrorIs(t, err, builder.ErrEvidence)
+		require.ErrorContains(t, err, "the service does not store what it accepts")
+	})
+}

@@ -21,6 +21,13 @@ type network struct{ node *host.Node }
 // Root implements builder.Network.
 func (n network) Root(context.Context) (jamq.Block, error) { return block(n.node.FinalizedHead()), nil }
 
+// Received implements builder.Receiver. With it the builder refuses an empty log for a service that
+// is in use.
+func (n network) Received(context.Context) (uint64, error) {
+	accepted, err := n.node.Accepted(service)
+	return uint64(accepted), err
+}
+
 // Follow implements builder.Network. The node imports blocks also while no builder runs, so
 // it delivers first the blocks after the last one that the builder knows as final. Blocks
 // that the builder has already are harmless.

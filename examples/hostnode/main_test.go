@@ -8,6 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/builder/buildertest"
 	"github.com/jamq/jamq/examples/hostnode/host"
 	"github.com/jamq/jamq/internal/wait"
 )
@@ -19,7 +22,8 @@ func TestNodesBundlesBecomeFinal(t *testing.T) {
 	require.Equal(t, 6, strings.Count(out.String(), "accumulated → finalized"), out.String())
 }
 
-// The chain does not wait for the builder: blocks are imported and final before it is opened.
+// The chain does not wait for the builder: blocks are imported and final before it is opened. The
+// blocks that the adapter makes have all fields, and a builder with an empty log is refused later.
 func TestNodeRunsBeforeTheBuilder(t *testing.T) {
 	ctx := wait.Context(t)
 	node, err := host.New(50 * time.Millisecond)
@@ -32,6 +36,16 @@ func TestNodeRunsBeforeTheBuilder(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, build(ctx, node, &out))
 	require.Equal(t, 6, strings.Count(out.String(), "accumulated → finalized"), out.String())
+	require.ErrorIs(t, build(ctx, node, &out), builder.ErrServiceInUse, "the log is empty again")
+	events, err := node.Events(ctx, 0)
+	require.NoError(t, err)
+	var blocks []jamq.Block
+	for _, e := range events {
+		if e.Imported != nil {
+			blocks = append(blocks, block(*e.Imported))
+		}
+	}
+	require.Empty(t, buildertest.MissingFields(blocks...))
 	stop()
 	require.ErrorIs(t, <-ran, context.Canceled)
 }

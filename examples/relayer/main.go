@@ -1,5 +1,5 @@
 // Command relayer sends transfers from one account with a fleet of package eoa, and
-// prints their progress.
+// prints their progress. Problems, for example an account without funds, are logged.
 //
 //	go run ./examples/relayer -n 500                # on an embedded chain
 //	go run ./examples/relayer -serve 127.0.0.1:8545 # serve such a chain
@@ -16,6 +16,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
@@ -38,7 +39,7 @@ func main() {
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("relayer", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	o := relay{out: stdout, key: developer()}
+	o := relay{out: stdout, log: slog.New(slog.NewTextHandler(stderr, nil)), key: developer()}
 	flags.IntVar(&o.n, "n", 200, "number of transfers, at least 1")
 	flags.StringVar(&o.dir, "datadir", "", "directory of the requests and their transactions; empty means in memory")
 	url := flags.String("rpc", "", "URL of a node; empty means an embedded chain")

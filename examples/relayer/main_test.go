@@ -1,11 +1,17 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"io"
+	"path/filepath"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/internal/wait"
 )
 
 func TestCommand(t *testing.T) {
@@ -29,9 +35,32 @@ func TestCommand(t *testing.T) {
 		"stopped too soon": {stopped, []string{"-n", "3"}, 1, "stopped before all transfers were over"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var out bytes.Buffer
-			require.Equal(t, c.code, command(c.ctx, c.args, &out, &out), out.String())
-			require.Contains(t, out.String(), c.says)
+			var out, log bytes.Buffer
+			require.Equal(t, c.code, command(c.ctx, c.args, &out, &log), log.String())
+			require.Contains(t, out.String()+log.String(), c.says)
 		})
 	}
+}
+
+// An account without funds is named at once, because the transfers wait for them without end.
+func TestAccountWithoutFunds(t *testing.T) {
+	c := newTestChain(t)
+	key, err := crypto.GenerateKey()
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, crypto.SaveECDSA(file, key))
+	lines, log := io.Pipe()
+	defer log.Close()
+	ctx, stop := context.WithCancel(wait.Context(t))
+	defer stop()
+	ended := make(chan int, 1)
+	go func() { ended <- command(ctx, []string{"-n", "1", "-rpc", c.url, "-keyfile", file}, io.Discard, log) }()
+	logged := bufio.NewReader(lines)
+	first, err := logged.ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, first, "funds since")
+	require.Contains(t, first, "has 0")
+	go func() { _, _ = io.Copy(io.Discard, logged) }() // ends with the pipe
+	stop()
+	require.Equal(t, 1, <-ended)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -34,6 +35,7 @@ type relay struct {
 	metrics  string // address of the endpoints for operators; empty: none
 	key      *ecdsa.PrivateKey
 	out      io.Writer
+	log      *slog.Logger // nil: none
 
 	ended atomic.Int64 // finished transfers
 }
@@ -60,7 +62,8 @@ func (r *relay) run(ctx context.Context, client *rpc.Client) error {
 	}
 	cfg, metrics := eoa.DefaultFleetConfig(), ops.New()
 	e := &cfg.Executor
-	e.Poll, e.Confirmations, e.MaxInFlight, e.MaxUnsure, e.Batch, e.Observe = 50*time.Millisecond, 1, 4000, 4000, 500, metrics.Observe
+	e.Poll, e.Confirmations, e.MaxInFlight, e.MaxUnsure, e.Batch = 50*time.Millisecond, 1, 4000, 4000, 500
+	e.Observe, e.Log = metrics.Observe, r.log
 	fleet, err := eoa.NewFleet(cfg, store, func(eoa.Account) (eoa.Chain, eoa.Signer, error) {
 		return chain, eoa.NewKeySigner(account.ChainID, r.key), nil
 	})

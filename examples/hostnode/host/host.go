@@ -107,6 +107,17 @@ func (n *Node) FinalizedHead() Block {
 	return blockOf(final)
 }
 
+// Accepted returns the number of packages that a service has accepted, from the state of the
+// best block.
+func (n *Node) Accepted(service uint32) (count int, err error) {
+	n.driver.View(func(chain *jamtest.Chain) {
+		var accepted []jamtest.Accumulation
+		accepted, err = chain.Inbox(jamq.ServiceID(service), chain.Best().Hash)
+		count = len(accepted)
+	})
+	return count, err
+}
+
 // Run imports blocks until ctx ends.
 func (n *Node) Run(ctx context.Context) error {
 	return n.driver.Run(ctx, func(u jamtest.Update) {

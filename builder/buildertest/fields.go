@@ -1,0 +1,33 @@
+package buildertest
+
+import (
+	"slices"
+
+	"github.com/jamq/jamq"
+)
+
+// MissingFields returns the names of the fields of jamq.Block that none of the blocks has,
+// for a test of a host that converts the blocks of its node: a field that is never
+// filled makes packages seem dead. The blocks must be those of a chain on which a package
+// was accumulated. Accumulated is missing only if a block has AccumulatedKnown.
+// Condemned is never missing, because verdicts are rare.
+func MissingFields(blocks ...jamq.Block) (missing []string) {
+	known := func(b jamq.Block) bool { return b.AccumulatedKnown }
+	for _, field := range []struct {
+		name   string
+		filled func(jamq.Block) bool
+	}{
+		{"ParentStateRoot", func(b jamq.Block) bool { return b.ParentStateRoot != [32]byte{} }},
+		{"Reported", func(b jamq.Block) bool { return len(b.Reported) > 0 }},
+		{"Available", func(b jamq.Block) bool { return len(b.Available) > 0 }},
+		{"Accumulated", func(b jamq.Block) bool { return len(b.Accumulated) > 0 }},
+	} {
+		if field.name == "Accumulated" && !slices.ContainsFunc(blocks, known) {
+			continue // it is derived
+		}
+		if !slices.ContainsFunc(blocks, field.filled) {
+			missing = append(missing, field.name)
+		}
+	}
+	return missing
+}

@@ -1,0 +1,91 @@
+package jip2net_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/builder/jip2net"
+	"github.com/jamq/jamq/canonical"
+	"github.com/jamq/jamq/internal/words"
+	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/jamtest/jip2server"
+	"github.com/jamq/jamq/submit/codec"
+	"github.com/jamq/jamq/submit/jip2"
+	"github.com/jamq/jamq/submit/journal"
+)
+
+// A builder on the RPC of a JAM node. The rollup's service accepts the package with the hash h and
+// stores any value under the key h; so the program knows what the service has accepted.
+func Example() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	url, stop := simulatedNode()
+	defer stop()
+
+	const (
+		service       = 9
+		refineGas     = 1_000_000_000
+		accumulateGas = 1_000_000
+	)
+	var code, authorizer common.Hash // of the service, and of the code that authorizes packages
+	network, err := jip2net.Open(ctx, jip2net.Config{
+		Node: jip2.DefaultConfig(url),
+		Service: jip2.Service{
+			ID:    service,
+			Key:   func(pkg jamq.PackageHash) []byte { return pkg[:] },
+			Taken: func(_ jamq.PackageHash, value []byte) (bool, error) { return value != nil, nil },
+		},
+		Version: codec.V072,
+		Package: jip2net.OneItem(service, code, authorizer, refineGas, accumulateGas),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer network.Close()
+
+	var rollup builder.Rollup[words.Body] = new(words.Rollup) // yours
+	b, err := builder.Open(ctx, builder.DefaultConfig(network.Spec()), new(journal.Memory), rollup, network)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- b.Run(ctx) }()
+	fmt.Println("accepted:", b.Submit(ctx, []byte("hello")))
+	fmt.Println("final:", b.Await(ctx, func(h canonical.Heads) bool { return h.Finalized.Number == 1 }))
+	cancel()
+	fmt.Println(<-ran)
+	// Output:
+	// accepted: <nil>
+	// final: <nil>
+	// context canceled
+}
+
+// simulatedNode starts a simulated JAM node with short slots, and returns the URL of its RPC.
+func simulatedNode() (url string, stop func()) {
+	chain := jamtest.DefaultConfig(jamq.Tiny(), 1)
+	chain.Spec.SlotDuration = 50 * time.Millisecond
+	chain.StartSlot = jamq.NewSlotClock(chain.Spec).SlotAt(time.Now())
+	server, err := jip2server.New(jip2server.DefaultConfig(chain))
+	if err != nil {
+		panic(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- server.Run(ctx) }()
+	web := httptest.NewServer(server)
+	return strings.Replace(web.URL, "http", "ws", 1), func() {
+		cancel()
+		<-ran
+		server.Cut()
+		web.Close()
+	}
+}
