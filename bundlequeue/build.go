@@ -84,10 +84,7 @@ func (q *Queue) offset(it *item) int {
 		}
 	}
 	ahead += q.BuildBlocks() * inUse
-	if q.cfg.Anchors == AdaptiveAnchor {
-		return anchor.Best(&q.cfg.Spec, q.delays.Estimate(), ahead, inUse)
-	}
-	return anchor.Offset(&q.cfg.Spec, ahead, inUse)
+	return anchor.Best(&q.cfg.Spec, q.delays.Estimate(), ahead, inUse)
 }
 
 // buildMemory is the number of builds that BuildBlocks considers.

@@ -11,25 +11,10 @@ import (
 // ErrInvalidConfig is wrapped by every error of [Config.Validate].
 var ErrInvalidConfig = errors.New("bundlequeue: invalid config")
 
-// AnchorPolicy determines how old the anchors of packages are.
-type AnchorPolicy uint8
-
-const (
-	// TableAnchor uses anchor.Offset. The bundles that are sent first get old
-	// anchors; the bundles behind them get newer ones.
-	TableAnchor AnchorPolicy = iota
-	// AdaptiveAnchor uses anchor.Best with the observed delays between sending
-	// and reporting.
-	AdaptiveAnchor
-)
-
 // Config holds the limits of a queue. Start from [DefaultConfig].
 type Config struct {
 	// Spec holds the constants of the JAM chain.
 	Spec jamq.ChainSpec
-	// Anchors is the anchor policy. The default is TableAnchor. With both
-	// policies a slow builder gets newer anchors: see [Queue.BuildBlocks].
-	Anchors AnchorPolicy
 	// FirstNumber is the rollup block number of the first bundle. It must be
 	// below 2^60. The default is 1, because block 0 is the genesis.
 	FirstNumber uint64
@@ -116,9 +101,6 @@ func DefaultConfig(spec jamq.ChainSpec) Config {
 func (c *Config) Validate() error {
 	if err := c.Spec.Validate(); err != nil {
 		return fmt.Errorf("%w: Spec: %w", ErrInvalidConfig, err)
-	}
-	if c.Anchors > AdaptiveAnchor {
-		return fmt.Errorf("%w: Anchors is %d, want one of the constants", ErrInvalidConfig, c.Anchors)
 	}
 	if err := validateCores(&c.Spec, c.Cores); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidConfig, err)

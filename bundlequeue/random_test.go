@@ -22,7 +22,6 @@ func FuzzAnyEvents(f *testing.F) { f.Fuzz(rapid.MakeFuzz(anyEvents)) }
 func anyEvents(t *rapid.T) {
 	cfg := DefaultConfig(jamq.Tiny())
 	cfg.MaxQueueDepth, cfg.RetentionWindow, cfg.MaxVersionRetries = 3, 2, rapid.IntRange(0, 2).Draw(t, "retries")
-	cfg.Anchors = AnchorPolicy(rapid.IntRange(0, 1).Draw(t, "anchors"))
 	q, err := New(cfg, jamq.Block{Hash: jamq.HeaderHash{1}})
 	if err != nil {
 		t.Fatal(err)

@@ -44,8 +44,7 @@ var policies = []struct {
 	// Two sends are as many as the window of an anchor six blocks old has blocks; more would only
 	// put the time-out off.
 	{"clock, 18 s a block", true, func(c *bundlequeue.Config) { c.MaxSubmitRetries = 1 }},
-	{"chain, table", false, func(*bundlequeue.Config) {}},
-	{"chain, anchor.Best", false, func(c *bundlequeue.Config) { c.Anchors = bundlequeue.AdaptiveAnchor }},
+	{"chain", false, func(*bundlequeue.Config) {}},
 }
 
 func newRecovery(loss, skip, lastMoment float64, byClock bool, change func(*bundlequeue.Config)) (*recovery, error) {
@@ -210,7 +209,7 @@ func (r *recovery) twice() int {
 // last moment. With evidence from blocks on the same chain, nothing is executed
 // twice.
 func TestClockExecutesTwice(t *testing.T) {
-	for i, policy := range policies[:2] {
+	for i, policy := range policies {
 		r, err := newRecovery(0.1, 0.2, 0.1, policy.told, policy.change)
 		require.NoError(t, err)
 		r.fresh = policy.told
@@ -263,9 +262,9 @@ func TestRecoveryTime(t *testing.T) {
 	t.Parallel()
 	fmt.Printf("%-20s %6s %8s %10s %10s %12s %8s %8s\n", "policy", "loss", "skipped", "mean", "p99", "beyond floor", "bundles", "twice")
 	for _, skip := range []float64{0, 0.2} {
-		var floor [3]time.Duration
+		var floor [2]time.Duration
 		for _, loss := range []float64{0, 0.01, 0.1, 0.3} {
-			var all [3]measured
+			var all [2]measured
 			for i, policy := range policies {
 				m := measure(t, loss, skip, i)
 				all[i] = m
@@ -276,7 +275,7 @@ func TestRecoveryTime(t *testing.T) {
 					policy.name, 100*loss, 100*skip, m.mean.Seconds(), m.p99.Seconds(), (m.mean - floor[i]).Seconds(), m.bundles, m.twice)
 			}
 			if loss == 0.1 {
-				require.LessOrEqual(t, all[2].mean-floor[2], 10*time.Second, "the mean delay that losses cost")
+				require.LessOrEqual(t, all[1].mean-floor[1], 10*time.Second, "the mean delay that losses cost")
 			}
 		}
 	}

@@ -18,25 +18,23 @@ import (
 func TestSlowBuilder(t *testing.T) {
 	const bundles, slots = 12, 400
 	for took := range jamq.Slot(7) {
-		for _, policy := range []bundlequeue.AnchorPolicy{bundlequeue.TableAnchor, bundlequeue.AdaptiveAnchor} {
-			t.Run(fmt.Sprintf("%d blocks, policy %d", took, policy), func(t *testing.T) {
-				b := &builder{seed: 1, random: rand.New(rand.NewPCG(1, 1)), cfg: bundlequeue.DefaultConfig(jamq.Tiny())}
-				b.cfg.MaxVersionRetries, b.cfg.Anchors = 0, policy
-				b.trouble = &trouble{random: b.random, builds: [2]jamq.Slot{took, took}}
-				cfg := jamtest.DefaultConfig(jamq.Tiny(), 1)
-				require.NoError(t, b.begin(cfg, jamtest.FeedFaults{}))
-				for range slots {
-					require.NoError(t, b.slot(bundles))
-				}
-				require.Equal(t, bundles, b.executed)
-				verdict := b.oracle.Check()
-				require.True(t, verdict.OK(), verdict.String())
-				totals := b.queue.Stats().Totals
-				require.Zero(t, totals.Entered(bundlequeue.FailedState))
-				require.Zero(t, totals.Useless)
-				require.Zero(t, totals.Died)
-				require.Equal(t, int(took), b.queue.BuildBlocks())
-			})
-		}
+		t.Run(fmt.Sprintf("%d blocks", took), func(t *testing.T) {
+			b := &builder{seed: 1, random: rand.New(rand.NewPCG(1, 1)), cfg: bundlequeue.DefaultConfig(jamq.Tiny())}
+			b.cfg.MaxVersionRetries = 0
+			b.trouble = &trouble{random: b.random, builds: [2]jamq.Slot{took, took}}
+			cfg := jamtest.DefaultConfig(jamq.Tiny(), 1)
+			require.NoError(t, b.begin(cfg, jamtest.FeedFaults{}))
+			for range slots {
+				require.NoError(t, b.slot(bundles))
+			}
+			require.Equal(t, bundles, b.executed)
+			verdict := b.oracle.Check()
+			require.True(t, verdict.OK(), verdict.String())
+			totals := b.queue.Stats().Totals
+			require.Zero(t, totals.Entered(bundlequeue.FailedState))
+			require.Zero(t, totals.Useless)
+			require.Zero(t, totals.Died)
+			require.Equal(t, int(took), b.queue.BuildBlocks())
+		})
 	}
 }

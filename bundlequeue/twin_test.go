@@ -75,7 +75,6 @@ func (w *twin) reconfigure(snapshot []byte) error {
 		cfg := w.cfg
 		cfg.MaxQueueDepth, cfg.RetentionWindow = 1+w.random.IntN(20), w.random.IntN(3)
 		cfg.MaxSubmitRetries, cfg.MaxVersionRetries = w.random.IntN(5), w.random.IntN(6)
-		cfg.Anchors = bundlequeue.AnchorPolicy(w.random.IntN(2))
 		cfg.Cores = [][]jamq.CoreIndex{{0}, {1}, {0, 1}, {1, 0}}[w.random.IntN(4)]
 		queue, err := bundlequeue.Restore(cfg, snapshot)
 		if err != nil {
