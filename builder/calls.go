@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Call describes the calls of one method of the host: of rollup, network, codec and log, and
-// Config.Observe. Network.Follow, which always runs, is among them only while it fails,
-// and only for a network with the method Health() submit.FeedHealth, as jip2net.Network has.
+// Call describes the calls of one method of the host: of rollup, network, codec and log.
+// Network.Follow, which always runs, is among them only while it fails, and only for a network
+// with the method Health() submit.FeedHealth, as jip2net.Network has.
 type Call struct {
 	// Method is the method with its type, for example "Rollup.Apply". Methods of the optional
 	// interfaces of a rollup, such as Final, have the type Rollup too.

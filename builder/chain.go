@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -28,7 +29,9 @@ type chain struct {
 	todo    []task         // apply and undo, in order
 	finals  []block        // for which Final must be called, in order
 	applied canonical.Head // the newest block that the rollup has applied
-	moved   chan struct{}
+	events  []Event        // the newest ones
+	noted   uint64         // number of the last one
+	moved   chan struct{}  // closed when something changes
 }
 
 // task is a call of the rollup that follows the log.
@@ -83,10 +86,11 @@ func (c *chain) head() *block {
 // follow moves the chain by a step of the queue: the block that the step has enqueued,
 // if it has, and its effects. It is the only way in which blocks come, go and become
 // final.
-func (c *chain) follow(enqueued *block, effects []bundlequeue.Effect) (undone bool) {
+func (c *chain) follow(now time.Time, enqueued *block, effects []bundlequeue.Effect) (undone bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.heads()
+	c.note(now, effects)
 	if enqueued != nil {
 		c.extend(*enqueued)
 	}

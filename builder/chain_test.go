@@ -3,6 +3,7 @@ package builder
 import (
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
@@ -16,7 +17,7 @@ func enqueued(c *chain, root byte) block {
 	b := block{Number: parent.Number + 1, PreRoot: parent.Root, Root: common.Hash{root}, Body: "body", serial: serial}
 	b.raw = []byte("body")
 	commit(&b, parent.commitment)
-	c.follow(&b, nil)
+	c.follow(time.Time{}, &b, nil)
 	return b
 }
 
@@ -56,10 +57,10 @@ func TestCheckpointOfAChain(t *testing.T) {
 	c.begin(genesis(0, common.Hash{1}), 0)
 	one, two, three, four := enqueued(c, 2), enqueued(c, 3), enqueued(c, 4), enqueued(c, 5)
 	for _, b := range []block{one, three} {
-		c.follow(nil, changed(b, bundlequeue.Guaranteed, bundlequeue.Accumulated))
-		c.follow(nil, changed(b, bundlequeue.Accumulated, bundlequeue.Finalized))
+		c.follow(time.Time{}, nil, changed(b, bundlequeue.Guaranteed, bundlequeue.Accumulated))
+		c.follow(time.Time{}, nil, changed(b, bundlequeue.Accumulated, bundlequeue.Finalized))
 	}
-	c.follow(nil, changed(two, bundlequeue.Guaranteed, bundlequeue.Accumulated))
+	c.follow(time.Time{}, nil, changed(two, bundlequeue.Guaranteed, bundlequeue.Accumulated))
 	require.Zero(t, c.heads().Pending.Number, "the rollup has applied nothing")
 	require.Equal(t, numbered(apply, 1, 2, 3, 4), tasks(c))
 	require.Equal(t, []uint64{1}, finals(c))
@@ -74,7 +75,7 @@ func TestCheckpointOfAChain(t *testing.T) {
 	for _, c := range []*chain{c, again} {
 		_, serial, _ := c.parent()
 		require.EqualValues(t, 5, serial)
-		c.follow(nil, changed(two, bundlequeue.Accumulated, bundlequeue.Finalized))
+		c.follow(time.Time{}, nil, changed(two, bundlequeue.Accumulated, bundlequeue.Finalized))
 		require.EqualValues(t, 3, c.heads().Finalized.Number, "the gap is closed")
 		require.Equal(t, []uint64{2, 3}, finals(c))
 	}
@@ -90,7 +91,7 @@ func TestFailedBlocks(t *testing.T) {
 	failed := func(b block) bundlequeue.Effect {
 		return bundlequeue.Failed{Number: b.Number, Commitment: b.commitment}
 	}
-	require.True(t, c.follow(nil, []bundlequeue.Effect{failed(one), failed(two)}))
+	require.True(t, c.follow(time.Time{}, nil, []bundlequeue.Effect{failed(one), failed(two)}))
 	undone, _ := c.next()
 	require.Equal(t, []any{undo, uint64(2)}, []any{undone.kind, undone.block.Number})
 	require.EqualValues(t, 2, c.heads().Pending.Number, "its operations do not wait again yet")
@@ -101,7 +102,7 @@ func TestFailedBlocks(t *testing.T) {
 	again := enqueued(c, 2)
 	tasks(c)
 	require.NotEqual(t, one.commitment, again.commitment, "an execution for itself")
-	require.False(t, c.follow(nil, append(changed(one, bundlequeue.Guaranteed, bundlequeue.Accumulated), failed(one))))
+	require.False(t, c.follow(time.Time{}, nil, append(changed(one, bundlequeue.Guaranteed, bundlequeue.Accumulated), failed(one))))
 	require.EqualValues(t, 1, c.heads().Pending.Number)
 	require.Zero(t, c.heads().Latest.Number)
 }

@@ -102,7 +102,7 @@ func (e *engine) beginCheckpoint(ctx context.Context) (begin *checkpoint, queue 
 // checkpoint returns the present chain. The caller holds c.mu, or no one else has
 // the chain.
 func (c *chain) checkpoint() *checkpoint {
-	return &checkpoint{serial: c.serial, first: c.first, final: c.final, blocks: slices.Clone(c.blocks)}
+	return &checkpoint{serial: c.serial, noted: c.noted, first: c.first, final: c.final, blocks: slices.Clone(c.blocks)}
 }
 
 // restore sets the chain to a checkpoint, and returns the root of its newest block.
@@ -110,7 +110,7 @@ func (c *chain) restore(from *checkpoint) (root common.Hash) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.begin(from.final, from.serial)
-	c.first = from.first
+	c.first, c.noted = from.first, from.noted
 	for _, b := range from.blocks {
 		to := b.Progress
 		b.Progress = Progress{}

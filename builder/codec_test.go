@@ -43,20 +43,20 @@ func TestBodyIsNotDecoded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble.Run(t, func(t *testing.T) {
 				m := newMachine(t)
-				spoiled := picky{new(words.Saving), func(raw []byte) error {
+				refuses := func(raw []byte) error {
 					if strings.Contains(string(raw), "bad") {
 						return decode()
 					}
 					return nil
-				}}
-				m.run(spoiled, func(ctx context.Context, b *builder.Builder[words.Body]) {
+				}
+				m.run(picky{new(words.Saving), refuses}, func(ctx context.Context, b *builder.Builder[words.Body]) {
 					submit(ctx, t, b, 1, "good")
 					require.NoError(t, b.Submit(ctx, []byte("bad")))
 					time.Sleep(time.Hour)
 					require.EqualValues(t, 1, b.Heads().Pending.Number)
 				})
 				again := new(words.Saving)
-				m.run(again, func(context.Context, *builder.Builder[words.Body]) {
+				m.run(picky{again, refuses}, func(context.Context, *builder.Builder[words.Body]) {
 					require.Equal(t, []string{"good"}, again.State())
 				})
 				again = new(words.Saving)

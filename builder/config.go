@@ -49,18 +49,13 @@ type Config struct {
 	// that end with their process: on a chain that goes on, operations are executed twice.
 	// The rollup must be a [Checkpointer].
 	NewChain bool
-	// Observe is called with every effect of the queue, in order, when the step that has
-	// it is in the log, and before the builder acts on it. Effects of steps before a restart
-	// are not repeated. The queue waits meanwhile: Observe must return quickly, and must
-	// not call the builder except for Heads and Block. Nil, the default, means no call.
-	Observe func(bundlequeue.Effect)
 	// CheckInvariants makes the builder check the queue after each step. If the check
 	// fails, Run ends with bundlequeue.ErrInvariant before the step is in the log. The
 	// cost is proportional to the number of bundles in the queue. The default is false.
 	CheckInvariants bool
 	// Invariants is an additional check by the host, for example of its transaction
-	// pool. It is called like Observe, before the step is in the log; its error ends Run.
-	// Nil, the default, means no check.
+	// pool. It is called after each step, before the step is in the log; its error ends Run.
+	// The queue waits meanwhile. Nil, the default, means no check.
 	Invariants func() error
 	// Metrics receives counts and durations. The zero value discards them.
 	Metrics Metrics

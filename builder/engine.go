@@ -229,7 +229,7 @@ func (e *engine) step(ev bundlequeue.Event) error {
 	if err := e.appendStep(now, ev); err != nil {
 		return e.fail(err)
 	}
-	if err := e.follow(ev, effects); err != nil {
+	if err := e.follow(now, ev, effects); err != nil {
 		return e.fail(err)
 	}
 	for _, effect := range effects {
@@ -278,7 +278,7 @@ func (e *engine) fail(err error) error {
 
 // follow moves the chain by a step of the queue that is in the log. It is called in the same
 // way when the log is read again. The error is that of a block in the log that cannot be read.
-func (e *engine) follow(ev bundlequeue.Event, effects []bundlequeue.Effect) error {
+func (e *engine) follow(now time.Time, ev bundlequeue.Event, effects []bundlequeue.Effect) error {
 	var enqueued *block
 	if ev, ok := ev.(bundlequeue.Enqueue); ok {
 		var err error
@@ -286,7 +286,7 @@ func (e *engine) follow(ev bundlequeue.Event, effects []bundlequeue.Effect) erro
 			return err
 		}
 	}
-	if undone := e.chain.follow(enqueued, effects); undone {
+	if undone := e.chain.follow(now, enqueued, effects); undone {
 		e.mu.Lock()
 		e.interrupted = true // the proposal has no pre-state any more
 		e.interrupt()
@@ -315,15 +315,9 @@ func (e *engine) enqueued(ev *bundlequeue.Enqueue) (*block, error) {
 	return &b, err
 }
 
-// report tells the host of an effect.
+// report logs and counts an effect.
 func (e *engine) report(effect bundlequeue.Effect) {
 	e.cfg.Metrics.count(CountEffects, effectName(effect))
-	if e.cfg.Observe != nil {
-		err := e.calls.make(context.Background(), "Config.Observe", func() error { e.cfg.Observe(effect); return nil })
-		if err != nil {
-			e.log.Error("builder: Config.Observe failed", "err", err)
-		}
-	}
 	switch effect := effect.(type) {
 	case bundlequeue.Died:
 		if effect.Unsent {

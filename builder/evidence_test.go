@@ -77,11 +77,6 @@ func TestDeadPackageIsAccumulated(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m := newMachine(t)
 		dead := make(chan jamq.PackageHash, 100)
-		m.cfg.Observe = func(e bundlequeue.Effect) {
-			if d, ok := e.(bundlequeue.Died); ok {
-				dead <- d.Package
-			}
-		}
 		hides := true
 		network := &blind{m.network, func(b *jamq.Block) {
 			select {
@@ -99,6 +94,11 @@ func TestDeadPackageIsAccumulated(t *testing.T) {
 		require.NoError(t, b.Submit(t.Context(), []byte("one")))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
+		go watch(ctx, b.Watch, func(e bundlequeue.Effect) {
+			if d, ok := e.(bundlequeue.Died); ok {
+				dead <- d.Package
+			}
+		})
 		err = b.Run(ctx)
 		require.ErrorIs(t, err, builder.ErrEvidence)
 		require.ErrorContains(t, err, "AccumulatedKnown")

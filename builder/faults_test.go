@@ -16,7 +16,6 @@ import (
 
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/simnet"
-	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/words"
 	jamqsubmit "github.com/jamq/jamq/submit"
@@ -397,18 +396,6 @@ type pruning struct {
 func (p *pruning) Prune(context.Context) error {
 	p.pruned.Add(1)
 	return errors.New("a file cannot be removed")
-}
-
-// TestObserverPanics: a panic of Config.Observe costs that call.
-func TestObserverPanics(t *testing.T) {
-	bubble.Run(t, func(t *testing.T) {
-		m := newMachine(t)
-		m.cfg.Observe = func(bundlequeue.Effect) { panic("observer") }
-		m.run(new(words.Rollup), func(ctx context.Context, b *builder.Builder[words.Body]) {
-			submit(ctx, t, b, 1, "one")
-			require.NoError(t, b.Await(ctx, final(1)))
-		})
-	})
 }
 
 // TestNewChainNeedsCheckpoints: it is refused at the first start, and not when it is needed.

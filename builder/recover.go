@@ -272,7 +272,7 @@ func (r *replay) stepAgain(body []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w: record %d: the queue refuses an event that it accepted before: %w", ErrCorrupt, r.read, err)
 	}
-	if err := r.follow(ev, effects); err != nil {
+	if err := r.follow(now, ev, effects); err != nil {
 		return fmt.Errorf("%w: record %d: %w", ErrCorrupt, r.read, err)
 	}
 	return r.catchUp(r.ctx)

@@ -107,7 +107,7 @@ func readRoots(r *wire.Reader) block {
 }
 
 // version is the version of the format of the log.
-const version = 7
+const version = 8
 
 // ErrVersion is wrapped by the error of a log that another version of this package
 // has written. docs/embedding.md describes the upgrade.
@@ -120,6 +120,7 @@ var ErrCorrupt = errors.New("builder: the log is corrupt")
 // how many records with the states of the rollup and of the queue follow.
 type checkpoint struct {
 	serial  uint64
+	noted   uint64 // number of the last event
 	first   uint64 // number of the first block of the queue
 	made    bool   // by the rollup; otherwise it is the genesis
 	records int    // of the rollup's state
@@ -142,6 +143,7 @@ func checkpointRecords(c *checkpoint, state [][]byte, queue []byte) [][]byte {
 func appendCheckpoint(to []byte, c *checkpoint) []byte {
 	to = wire.AppendUint(to, version)
 	to = wire.AppendUint(to, c.serial)
+	to = wire.AppendUint(to, c.noted)
 	to = wire.AppendUint(to, c.first)
 	to = wire.AppendBool(to, c.made)
 	to = wire.AppendUint(to, uint64(c.records))
@@ -180,7 +182,7 @@ func (e *engine) readCheckpoint(raw []byte) (*checkpoint, error) {
 		return nil, fmt.Errorf("%w: have %d, want %d", ErrVersion, v, version)
 	}
 	c := &checkpoint{
-		serial: r.Uint(), first: r.Uint(), made: r.Bool(), records: int(r.UintBelow(1<<31, "records")),
+		serial: r.Uint(), noted: r.Uint(), first: r.Uint(), made: r.Bool(), records: int(r.UintBelow(1<<31, "records")),
 		parts: int(r.UintBelow(1<<31, "parts")), config: bytes.Clone(r.Bytes()), final: readRoots(r),
 	}
 	for range r.Count(1) {

@@ -66,14 +66,8 @@ func run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	cfg := builder.DefaultConfig(net.Spec())
-	cfg.Observe = func(e bundlequeue.Effect) {
-		if e, ok := e.(bundlequeue.Changed); ok && e.To >= bundlequeue.Submitted {
-			say.Printf("block %d: %s", e.Number, e.To)
-		}
-	}
 	network := broadcaster{net}
-	b, err := builder.Open(ctx, cfg, new(journal.Memory), r, network)
+	b, err := builder.Open(ctx, builder.DefaultConfig(net.Spec()), new(journal.Memory), r, network)
 	if err != nil {
 		return err
 	}
@@ -85,12 +79,24 @@ func run(ctx context.Context, out io.Writer) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return network.Run(ctx, nil) })
 	group.Go(func() error { return b.Run(ctx) })
+	group.Go(func() error {
+		return b.Watch(ctx, 0, func(events []builder.Event, _ canonical.Heads) error { show(say, events); return nil })
+	})
 	awaited := b.Await(ctx, func(h canonical.Heads) bool { return h.Finalized.Number == users/perBlock })
 	stop()
 	if err := group.Wait(); awaited != nil {
 		return err // it is the reason why ctx ended
 	}
 	return nil
+}
+
+// show prints how far blocks have come.
+func show(say *log.Logger, events []builder.Event) {
+	for _, e := range events {
+		if e, ok := e.Effect.(bundlequeue.Changed); ok && e.To >= bundlequeue.Submitted {
+			say.Printf("block %d: %s", e.Number, e.To)
+		}
+	}
 }
 
 // traffic submits one transaction of each user.

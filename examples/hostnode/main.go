@@ -15,7 +15,6 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
-	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/examples/hostnode/host"
 	"github.com/jamq/jamq/submit/journal"
@@ -51,7 +50,6 @@ func build(ctx context.Context, node *host.Node, out io.Writer) error {
 	spec.SlotDuration = node.SlotDuration()
 	cfg := builder.DefaultConfig(spec)
 	say := log.New(out, "", 0)
-	cfg.Observe = func(e bundlequeue.Effect) { say.Print(e) }
 	b, err := builder.Open(ctx, cfg, new(journal.Memory), builder.Rollup[[]byte](new(counter)), network{node})
 	if err != nil {
 		return err
@@ -60,6 +58,16 @@ func build(ctx context.Context, node *host.Node, out io.Writer) error {
 	ran := make(chan error, 1)
 	go func() { ran <- b.Run(running) }()
 	defer func() { stop(); <-ran }()
+	shown := make(chan error, 1)
+	go func() {
+		shown <- b.Watch(running, 0, func(events []builder.Event, _ canonical.Heads) error {
+			for _, e := range events {
+				say.Print(e.Effect)
+			}
+			return nil
+		})
+	}()
+	defer func() { stop(); <-shown }()
 
 	const blocks = 6
 	for i := range blocks {

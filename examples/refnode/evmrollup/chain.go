@@ -50,8 +50,6 @@ type Config struct {
 	// PoolMetrics and StateMetrics are the hooks for metrics.
 	PoolMetrics  txpool.Metrics
 	StateMetrics statedb.Metrics
-	// Applied is called with the number of each block that was added. Nil is not called.
-	Applied func(number uint64)
 	// Logger receives messages for operators. Nil is silent.
 	Logger *slog.Logger
 }

@@ -120,9 +120,6 @@ func (r *rollup) Apply(_ context.Context, b builder.Block[*Block]) error {
 	if err != nil {
 		return err
 	}
-	if r.cfg.Applied != nil {
-		r.cfg.Applied(b.Number)
-	}
 	if parent := r.ledger.ByHash(b.Body.ParentHash()); b.Body.Time() > parent.Time() || len(b.Body.Transactions()) > 0 {
 		r.production.made(b.Body.Time())
 	} // otherwise it is one for an edit, which leaves the orders of a developer alone

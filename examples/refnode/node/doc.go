@@ -4,7 +4,7 @@
 //	node.go      opens the rollup and its builder, and runs them
 //	follow.go    connects to the JAM chain, and shows the views its blocks
 //	progress.go  records how far blocks are
-//	heads.go     tells subscribers how the latest block moved
+//	heads.go     follows the builder, and tells subscribers how the latest block moved
 //	service.go   checks the calls that the rollup's service received
 //	proof.go     proves that a transaction is final
 //	lab.go       injects faults into the simulated chain

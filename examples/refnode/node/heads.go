@@ -2,7 +2,10 @@ package node
 
 import (
 	"context"
+	"math"
 
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/examples/refnode/ledger"
 )
@@ -13,23 +16,26 @@ type HeadChange = ledger.HeadChange
 // ErrMissed is returned if the requested changes are too old.
 var ErrMissed = ledger.ErrMissed
 
-// followHeads records each move of the heads for subscribers.
-func (n *Node) followHeads(ctx context.Context) error {
-	last := n.builder.Heads()
-	n.moveHeads(last)
-	for {
-		err := n.builder.Await(ctx, func(h canonical.Heads) (moved bool) {
-			moved, last = h != last, h
-			return moved
-		})
-		if err != nil {
-			return err
+// followBuilder reads what the builder tells, in order, from now on. It is the only way by which
+// the progress of blocks, the page and subscribers learn of it.
+func (n *Node) followBuilder(ctx context.Context) error {
+	return n.builder.Watch(ctx, math.MaxUint64, func(events []builder.Event, heads canonical.Heads) error {
+		for _, e := range events {
+			switch e := e.Effect.(type) {
+			case bundlequeue.Changed:
+				n.progress.note(&e, n.JAMSlot())
+			case bundlequeue.Failed:
+				n.progress.forget(e.Number)
+			}
+			n.show(e.Effect)
 		}
-		n.moveHeads(last)
-	}
+		n.moveHeads(heads)
+		return nil
+	})
 }
 
 func (n *Node) moveHeads(h canonical.Heads) {
+	n.progress.queued(h.Finalized.Number+1, h.Pending.Number, n.JAMSlot())
 	n.headLog.Move(n.BlockByNumber, h.Latest.Number, h.Finalized.Number)
 }
 

@@ -23,7 +23,7 @@ func (n *Node) makeLive() {
 	}, n.cfg.Spec, n.builder.Heads().Finalized.Number, watched{n})
 }
 
-// show passes an effect of the queue to the hub. The queue waits meanwhile.
+// show passes an effect of the queue to the hub.
 func (n *Node) show(e bundlequeue.Effect) {
 	switch e := e.(type) {
 	case bundlequeue.Changed:

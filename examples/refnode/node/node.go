@@ -142,7 +142,7 @@ func (n *Node) rollupConfig() evmrollup.Config {
 	cfg := evmrollup.Config{
 		ChainID: n.cfg.ChainID, Genesis: make(types.GenesisAlloc, numAccounts), MaxTxsPerBlock: n.cfg.MaxTxsPerBundle,
 		RetainStates: n.cfg.RetainStates, KeepBlocks: n.cfg.KeepBlocks, MaxPool: n.cfg.MaxPool, MaxPerSender: n.cfg.MaxPerSender,
-		PoolMetrics: n.cfg.Metrics.Pool, StateMetrics: n.cfg.Metrics.States, Logger: n.log, Applied: n.applied,
+		PoolMetrics: n.cfg.Metrics.Pool, StateMetrics: n.cfg.Metrics.States, Logger: n.log,
 	}
 	for _, a := range n.accounts {
 		cfg.Genesis[a.Address] = types.Account{Balance: new(big.Int).Mul(big.NewInt(genesisEther), big.NewInt(params.Ether))}
@@ -166,7 +166,7 @@ func (n *Node) recover(ctx context.Context) error {
 	}
 	cfg := builder.DefaultConfig(n.cfg.Spec)
 	cfg.NewChain, cfg.Queue.FirstNumber = n.cfg.JAMURL == "", n.Origin()+1
-	cfg.Observe, cfg.CheckInvariants = n.observe, true
+	cfg.CheckInvariants = true
 	cfg.Logger, cfg.Metrics = n.log, n.cfg.Metrics.Builder
 	var log builder.Log = noLog{}
 	cfg.CheckpointEvery = math.MaxInt // nothing is kept
@@ -198,7 +198,7 @@ func (n *Node) Accounts() []devkeys.Account { return n.accounts }
 // database stays open, so that the node can be read.
 func (n *Node) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
-	for _, part := range []func(context.Context) error{n.jam.Run, n.builder.Run, n.followHeads, n.live.Run} {
+	for _, part := range []func(context.Context) error{n.jam.Run, n.builder.Run, n.followBuilder, n.live.Run} {
 		group.Go(func() error { return part(running) })
 	}
 	err := group.Wait()

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"maps"
 	"sync"
 
 	"github.com/jamq/jamq"
@@ -63,20 +62,16 @@ func (l *progress) note(c *bundlequeue.Changed, slot jamq.Slot) {
 	}
 }
 
-// queued records that a new block waits for its package. The queue reports only later states.
-func (l *progress) queued(number uint64, slot jamq.Slot) {
+// queued records that blocks wait for their packages. The queue reports only later states.
+func (l *progress) queued(from, to uint64, slot jamq.Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p, known := l.of[number]
-	if !known {
-		p.Status = bundlequeue.Queued.String()
+	for number := from; number <= to; number++ {
+		if _, known := l.of[number]; !known {
+			name := bundlequeue.Queued.String()
+			l.of[number] = Progress{Status: name, Slots: map[string]jamq.Slot{name: slot}}
+		}
 	}
-	p.Slots = maps.Clone(p.Slots)
-	if p.Slots == nil {
-		p.Slots = make(map[string]jamq.Slot)
-	}
-	p.Slots[bundlequeue.Queued.String()] = slot
-	l.of[number] = p
 }
 
 // forget removes a block that has failed.
@@ -91,6 +86,13 @@ func (n *Node) Progress(number uint64) Progress {
 	n.progress.mu.RLock()
 	p, known := n.progress.of[number]
 	n.progress.mu.RUnlock()
+	if b, there := n.builder.Block(number); there { // which can be newer than the last event
+		p.Status, p.Core, p.At = b.Progress.State.String(), b.Progress.Core, b.Progress.At
+		if !b.Progress.Package.IsZero() {
+			p.Version, p.Package = b.Progress.Version, b.Progress.Package
+		}
+		return p
+	}
 	if known || number > n.builder.Heads().Finalized.Number {
 		return p
 	}
@@ -103,24 +105,6 @@ func (n *Node) Progress(number uint64) Progress {
 
 // PooledProgress returns the progress of a transaction that is in no block.
 func (n *Node) PooledProgress() Progress { return Progress{Status: "pooled"} }
-
-// applied records a new block. recoverProgress does so for those that are recovered.
-func (n *Node) applied(number uint64) {
-	if n.builder != nil {
-		n.progress.queued(number, n.JAMSlot())
-	}
-}
-
-// observe records an effect of the queue. The queue waits meanwhile.
-func (n *Node) observe(effect bundlequeue.Effect) {
-	switch e := effect.(type) {
-	case bundlequeue.Changed:
-		n.progress.note(&e, n.JAMSlot())
-	case bundlequeue.Failed:
-		n.progress.forget(e.Number)
-	}
-	n.show(effect)
-}
 
 // recoverProgress records the progress of the blocks that were not final at the restart.
 func (n *Node) recoverProgress() {
