@@ -39,9 +39,6 @@ type candidate struct {
 	err   error
 	// replaces is set if the transaction took the place of another one.
 	replaces bool
-	// displaced are the transactions that the newcomer has displaced. They come
-	// back if the journal does not accept it.
-	displaced []*entry
 }
 
 // batchSize is the number of transactions or accounts that the pool handles at a
@@ -127,11 +124,8 @@ func (p *Pool) inspect(t *candidate, now int64) error {
 
 // rules returns those of the first two stages for a candidate.
 func (p *Pool) rules(t *candidate) *Config {
-	switch {
-	case t.origin == nil:
+	if t.origin == nil {
 		return &p.cfg
-	case t.origin.lent:
-		return &p.bundled
 	}
 	return &p.lenient
 }
@@ -236,19 +230,6 @@ func (c *core) checkNew(e *entry) error {
 
 // admitAll takes examined candidates through the last two stages, in order.
 func (p *Pool) admitAll(batch []candidate) {
-	if len(batch) == 0 {
-		return
-	}
-	if batch[0].origin == nil { // those that come back are accepted even if the journal fails
-		if err := p.retryJournal(); err != nil {
-			for i := range batch {
-				if batch[i].err == nil {
-					batch[i].err = err
-				}
-			}
-			return
-		}
-	}
 	for len(batch) > 0 {
 		if batch[0].early { // its turn: examine again
 			batch[0].early, batch[0].err = false, nil
@@ -256,11 +237,7 @@ func (p *Pool) admitAll(batch []candidate) {
 		}
 		p.enter()
 		done := p.core.admitSome(batch)
-		told := len(p.core.changes) > 0
-		p.mu.Unlock()
-		if told && done > 0 {
-			p.secure(batch[:done])
-		}
+		p.leave()
 		if batch = batch[done:]; len(batch) > 0 {
 			p.readUnknown(batch[:min(batchSize, len(batch))])
 		}
@@ -345,7 +322,6 @@ func (c *core) admit(t *candidate) (need bool) {
 	}
 	t.replaces = plan.replaces != nil
 	c.apply(plan)
-	t.displaced, c.makingWay = c.makingWay, nil
 	c.settle()
 	return false
 }

@@ -7,11 +7,13 @@ import (
 
 // apply is the last stage of admission, and the only way in which transactions
 // enter the pool. It carries a plan out and emits the events. Transactions leave
-// here too, except those that are committed (core.commit) and those that
+// here too, except those that are in a block (core.include) and those that
 // arrangeFrom refuses to promote.
 func (c *core) apply(p plan) {
 	a := p.account
-	c.entering = p.enters != nil
+	if p.enters != nil { // first: a crash may cut the records after any of them
+		c.recordAdmission(p.enters.past())
+	}
 	for _, l := range p.leaves {
 		if l.gone {
 			continue // with one before it
@@ -27,7 +29,7 @@ func (c *core) apply(p plan) {
 		c.move(a, *p.state)
 	}
 	for _, e := range p.returns {
-		c.endLoan(e)
+		c.unlock(e)
 	}
 	for _, e := range p.exempts {
 		c.exemptEntry(e)
@@ -92,9 +94,9 @@ func (c *core) take(a *account, i int) *entry {
 	e := a.txs[i].entry
 	c.unindex(e)
 	c.count(e, -1)
-	if e.lease != nil {
-		a.leased--
-		e.lease = nil
+	if e.locked {
+		a.locked--
+		e.locked = false
 	}
 	if e.exempt {
 		a.exempt--
@@ -110,12 +112,12 @@ func (c *core) take(a *account, i int) *entry {
 }
 
 // evict drops a transaction together with those in line after it, which could
-// not run without it. Leased ones stay, and those that keep their room.
+// not run without it. Locked ones stay, and those that keep their room.
 func (c *core) evict(e *entry) {
 	a := e.account
 	first := c.indexOf(e)
 	for i := max(int(a.line)-1, first); i >= first; i-- {
-		if l := a.txs[i].entry; l == e || l.lease == nil && !l.keeps() {
+		if l := a.txs[i].entry; l == e || !l.locked && !l.keeps() {
 			c.emit(Event{Kind: Dropped, Reason: ErrPoolFull}, c.take(a, i))
 		}
 	}
@@ -126,32 +128,30 @@ func (c *core) evict(e *entry) {
 // move applies a new state of an account.
 func (c *core) move(a *account, known Account) {
 	a.stale, a.delegated = false, known.Delegated
-	a.nonce = a.nonceAfter(known.Nonce)
-	a.forget(c, func(s *spending) bool { return s.Nonce < known.Nonce }) // the state shows them
-	a.state, a.balance = known.Nonce, known.Balance
+	a.nonce, a.balance = known.Nonce, known.Balance
 	a.recost()
 }
 
-// lend puts a ready entry into a lease. The places of those after it change
-// when the lease takes no more transactions: see core.touch.
-func (c *core) lend(e *entry, l *Lease) {
+// lock locks a ready entry, because a session has taken it. The places of those after it
+// change when the session takes no more transactions: see core.touch.
+func (c *core) lock(e *entry) {
 	c.unindex(e)
 	c.count(e, -1)
-	e.lease, e.lead, e.roomless = l, noLead, false
+	e.locked, e.lead, e.roomless = true, noLead, false
 	c.count(e, 1)
-	e.account.leased++
-	e.account.countLent()
+	e.account.locked++
+	e.account.countAhead()
 }
 
-// endLoan removes an entry from its lease. The entry stays in the pool.
-func (c *core) endLoan(e *entry) {
+// unlock frees an entry from its session. The entry stays in the pool.
+func (c *core) unlock(e *entry) {
 	was := e.counts()
 	c.count(e, -1)
-	e.lease = nil
+	e.locked = false
 	c.count(e, 1)
 	a := e.account
-	a.leased--
-	a.lent = min(a.lent, int32(c.indexOf(e)))
+	a.locked--
+	a.ahead = min(a.ahead, int32(c.indexOf(e)))
 	if e.counts() != was {
 		c.emitMove(e, false)
 		c.enlist(e, false)
@@ -161,14 +161,14 @@ func (c *core) endLoan(e *entry) {
 // reject drops a transaction that failed while a block was built, and
 // quarantines it. A running session that has taken it puts its sender aside,
 // because one that takes its nonce now would come too late in the block.
-func (c *core) reject(e *entry, reason error, now int64) {
+func (c *core) reject(e *entry, reason error) {
 	if reason == nil {
 		reason = ErrQuarantined
 	}
-	if l := e.lease; l != nil && l.session != nil {
-		l.session.putAside(e, "")
+	if e.locked && !c.session.over {
+		c.session.putAside(e, "")
 	}
-	c.failed.put(e.hash(), struct{}{}, now)
+	c.failed.put(e.hash(), struct{}{}, c.now)
 	c.apply(dropping(e, reason))
 }
 

@@ -38,8 +38,7 @@ const (
 	// SkipAncestor means that an earlier transaction of the sender was skipped,
 	// failed or postponed.
 	SkipAncestor SkipReason = "ancestor"
-	// SkipOrder means that the sender has an earlier transaction in a session
-	// that began later, or a later one in a session that began earlier.
+	// SkipOrder means that the session has a later transaction of the sender.
 	SkipOrder SkipReason = "order"
 	// SkipChanged means that the account's current nonce or balance does not
 	// allow the transaction.
@@ -54,5 +53,5 @@ type Skip struct {
 	Reason SkipReason
 }
 
-// maxSkips is the maximum number of skipped transactions in a lease.
+// maxSkips is the maximum number of skipped transactions in a session.
 const maxSkips = 4096

@@ -17,22 +17,22 @@ func (u *usage) add(other usage) { u.count += other.count; u.bytes += other.byte
 // uses returns what n entries like this one use. n may be -1.
 func (e *entry) uses(n int) usage { return usage{n, uint64(n * int(e.memory))} }
 
-// counts returns the status by which an entry counts for others: a leased one
+// counts returns the status by which an entry counts for others: a locked one
 // could run.
 func (e *entry) counts() status {
-	if e.lease != nil {
+	if e.locked {
 		return ready
 	}
 	return e.status
 }
 
-// group returns the group in which an entry counts: its status, or leasedOut. No cap
-// limits the transactions in leases, because the host chooses them, and they
-// leave with their bundle. Otherwise newcomers could find no room, at any price,
+// group returns the group in which an entry counts: its status, or building. No cap
+// limits the locked transactions, because the host chooses them, and they
+// leave with their block. Otherwise newcomers could find no room, at any price,
 // while a block is built.
 func (e *entry) group() status {
-	if e.lease != nil {
-		return leasedOut
+	if e.locked {
+		return building
 	}
 	return e.status
 }
@@ -58,7 +58,7 @@ func (c *core) count(e *entry, n int) {
 func (e *entry) keeps() bool { return e.exempt || e.ran && e.status != ready }
 
 // stays reports whether an entry behind a gap cannot give way to others.
-func (e *entry) stays() bool { return e.status == queued && (e.lease != nil || e.keeps()) }
+func (e *entry) stays() bool { return e.status == queued && (e.locked || e.keeps()) }
 
 // capped returns the usage that counts towards the caps of a status.
 func (c *core) capped(s status) usage {
@@ -83,17 +83,17 @@ func (c *core) fits(e *entry) bool {
 func (c *Config) limits() (limits [groups]usage, bound usage) {
 	limits = [groups]usage{
 		queued: {c.MaxQueued, c.MaxBytes}, parked: {c.MaxParked, c.MaxBytes}, ready: {c.MaxPending, c.MaxBytes},
-		leasedOut: {math.MaxInt32, math.MaxInt64},
+		building: {math.MaxInt32, math.MaxInt64},
 	}
 	bytes := addSaturating(c.MaxBytes, addSaturating(c.MaxBytes, c.MaxBytes))
 	return limits, usage{c.MaxPending + c.MaxParked + c.MaxQueued, min(bytes, math.MaxInt64)}
 }
 
-// total returns the usage of the pool without leases, but with the transactions
+// total returns the usage of the pool without locked ones, but with the transactions
 // held aside.
 func (c *core) total() usage {
 	all := c.aside.used
-	for _, u := range c.uses[:leasedOut] {
+	for _, u := range c.uses[:building] {
 		all.add(u)
 	}
 	return all

@@ -43,7 +43,7 @@ func (c *core) arrangeFrom(a *account, from, changed int) {
 			e.fresh = false
 			c.emitMove(e, true)
 		}
-		if i >= changed && behindGap || i > changed && !moved && e.lease == nil {
+		if i >= changed && behindGap || i > changed && !moved && !e.locked {
 			return
 		}
 	}
@@ -78,9 +78,9 @@ func (c *core) position(a *account, i int) position {
 // seat returns the seat of the transaction at index i and advances the
 // position. It is the only rule for the status of a transaction:
 //
-//   - one whose nonce is used is still in a lease, and counts as ready;
+//   - one whose nonce is used is still locked, and counts as ready;
 //   - one behind a gap is queued;
-//   - one in a lease keeps its predecessors in line, whatever it pays;
+//   - one that is locked keeps its predecessors in line, whatever it pays;
 //   - one that does not pay enough, or that the balance does not cover, is
 //     parked, and so are those after it;
 //   - one that could run but finds no room is parked and waits, and those after
@@ -96,7 +96,7 @@ func (c *core) seat(a *account, i int, at *position) seat {
 		return seat{status: queued, lead: noLead}
 	}
 	at.next++
-	if e.lease != nil {
+	if e.locked {
 		return seat{status: ready, lead: noLead}
 	}
 	could := at.lowest == ready
@@ -131,7 +131,7 @@ func (c *core) standing(a *account, e *entry, lead place, lowest status) (place,
 // authorization that the pool does not accept. It was not checked at admission,
 // because the transaction could not run then.
 func (c *core) refusesPromotion(a *account, e *entry) bool {
-	return !e.fresh && !e.exempt && e.lease == nil && c.checkAuthorities(a.address, e) != nil
+	return !e.fresh && !e.exempt && !e.locked && c.checkAuthorities(a.address, e) != nil
 }
 
 // put moves an entry to a seat, and reports whether anything changed.
@@ -158,7 +158,7 @@ func (c *core) put(e *entry, s seat) bool {
 // indexFor returns the index that has an entry, or nil.
 func (c *core) indexFor(e *entry) *btree.BTreeG[ranked] {
 	switch {
-	case e.lease != nil || e.lead == noLead:
+	case e.locked || e.lead == noLead:
 		return nil
 	case e.status == ready:
 		return c.ready

@@ -34,7 +34,7 @@ type totals struct {
 }
 
 // counters are the numbers that an account keeps of its transactions.
-type counters struct{ line, leased, lent, exempt, fixed, gapped int32 }
+type counters struct{ line, locked, ahead, exempt, fixed, gapped int32 }
 
 // check verifies all invariants.
 func (c *core) check() error {
@@ -92,34 +92,25 @@ func (c *core) checkRoom() error {
 // checkSender verifies one sender and its chain, and adds them to the totals.
 func (c *core) checkSender(a *account, all *totals) error {
 	total := new(uint256.Int)
-	for _, s := range a.spent {
-		if s.Nonce < a.state || s.Nonce >= a.nonce {
-			return fmt.Errorf("committed nonces are those that State does not show: nonce %d, want %d to %d", s.Nonce, a.state, a.nonce)
-		}
-		total.Add(total, &s.Cost)
-		for _, auth := range s.Authorities {
-			all.authorizations.add(auth)
-		}
-	}
 	var n counters
-	// Only transactions that came back or are in a bundle can exceed the balance.
-	covered := len(a.spent) == 0
+	// Only transactions that came back or are in a block can exceed the balance.
+	covered := true
 	for i, l := range a.txs {
 		if err := c.checkEntry(a, l); err != nil {
 			return err
 		}
 		n.add(i, l.entry)
 		all.add(l.entry)
-		covered = covered && !l.exempt && l.lease == nil
+		covered = covered && !l.exempt && !l.locked
 		if a.unsettled(l.nonce) {
 			total.Add(total, &l.cost)
 		}
 	}
-	have := counters{a.line, a.leased, a.lent, a.exempt, a.fixed, a.gapped}
+	have := counters{a.line, a.locked, a.ahead, a.exempt, a.fixed, a.gapped}
 	own := len(a.txs) - int(a.exempt)
 	switch _, listed := c.queue.index.Get(gappedSender{a.gapped, a.since, a}); {
-	case len(a.txs) == 0 && a.nonce == a.state:
-		return fmt.Errorf("a sender has transactions or committed ones: it has none")
+	case len(a.txs) == 0:
+		return fmt.Errorf("a sender has transactions: it has none")
 	case have != n:
 		return fmt.Errorf("the counters of a sender match its transactions: have %+v, want %+v", have, n)
 	case listed != (n.gapped > 0):
@@ -145,8 +136,8 @@ func (n *counters) add(i int, e *entry) {
 		}
 	}
 	count(&n.line, e.status != queued && int(n.line) == i)
-	count(&n.leased, e.lease != nil)
-	count(&n.lent, e.lease != nil && int(n.lent) == i)
+	count(&n.locked, e.locked)
+	count(&n.ahead, e.locked && int(n.ahead) == i)
 	count(&n.exempt, e.exempt)
 	count(&n.fixed, e.stays())
 	count(&n.gapped, e.counts() == queued && !e.stays())
@@ -163,7 +154,7 @@ func (t *totals) add(e *entry) {
 		t.exempt.add(e.uses(1))
 	}
 	switch {
-	case e.lease != nil:
+	case e.locked:
 	case e.status == ready:
 		t.ready++
 	case e.roomless:
@@ -186,8 +177,8 @@ func (c *core) checkEntry(a *account, l link) error {
 		return fmt.Errorf("every transaction is found by hash and nonce: nonce %d is not", e.nonce)
 	case e.rank != c.fees.rank(e):
 		return fmt.Errorf("a rank belongs to the current base fee (I4): nonce %d has %d, want %d", e.nonce, e.rank, c.fees.rank(e))
-	case e.nonce < a.nonce && e.lease == nil:
-		return fmt.Errorf("a used nonce is in a lease or gone (T1): nonce %d, next %d", e.nonce, a.nonce)
+	case e.nonce < a.nonce && !e.locked:
+		return fmt.Errorf("a used nonce is locked or gone (T1): nonce %d, next %d", e.nonce, a.nonce)
 	}
 	return nil
 }
@@ -197,23 +188,18 @@ func (c *core) checkEntry(a *account, l link) error {
 // takes others of it.
 func (c *core) checkPlaces(a *account) error {
 	at := position{next: a.nonce, lead: noLead, lowest: ready, funded: a.funded()}
-	last, lease := -1, uint64(0)
+	last := -1
 	for i, l := range a.txs {
 		e := l.entry
 		if i > 0 && a.txs[last].nonce >= e.nonce {
 			return fmt.Errorf("nonces of a sender ascend: %d after %d", e.nonce, a.txs[last].nonce)
 		}
-		if last = i; e.lease != nil {
-			if e.lease.id < lease {
-				return fmt.Errorf("a sender's later nonce is in the same or a later session: nonce %d is in lease %d, one before it in %d", e.nonce, e.lease.id, lease)
-			}
-			lease = e.lease.id
-		}
+		last = i
 		if e.nonce < a.nonce {
-			continue // used, but leased
+			continue // used, but locked
 		}
 		want := c.placed(a, i, &at)
-		if len(c.sessions) > 0 && a.leased > 0 {
+		if c.session != nil && a.locked > 0 {
 			want.lead = e.lead
 		}
 		if have := (seat{e.status, e.lead, e.roomless}); have != want {
@@ -237,7 +223,7 @@ func (c *core) placed(a *account, i int, at *position) seat {
 		return seat{status: queued, lead: noLead}
 	}
 	at.next++
-	if e.lease != nil {
+	if e.locked {
 		return seat{status: ready, lead: noLead}
 	}
 	at.lead, at.lowest = c.standing(a, e, at.lead, at.lowest)

@@ -69,7 +69,7 @@ type Config struct {
 	// that of transactions behind nonce gaps. Each is at least 1; the defaults
 	// are 1,000. A parked or queued transaction never displaces a pending one, and
 	// those that were pending before do not count as parked or queued.
-	// Transactions in open leases do not count: the host chooses them, and
+	// Locked transactions do not count: the host chooses them, and
 	// newcomers find room while a block is built.
 	MaxPending, MaxParked, MaxQueued int
 	// MaxBytes bounds the memory of each of these three kinds of transactions, in
@@ -78,7 +78,7 @@ type Config struct {
 	// A plain transfer takes about 1.1 kB (invariant I15).
 	MaxBytes uint64
 	// MaxPerSender is the maximum number of transactions of one sender,
-	// including leased ones, at least 1. The default is 16. Transactions that
+	// including locked ones, at least 1. The default is 16. Transactions that
 	// come back are exempt from this cap and from those above: see the package
 	// documentation. A nonce may be at most four times MaxPerSender above the
 	// account's.
@@ -127,9 +127,6 @@ type Config struct {
 	// sixteenth of Lifetime longer. The pool looks for expired ones in Add,
 	// Build and Reset. See [Pool.CleanupExpired].
 	Lifetime time.Duration
-	// LeaseLifetime is the time after which Build or Reset releases a lease that
-	// was not renewed. It must be positive; the default is one minute.
-	LeaseLifetime time.Duration
 	// QuarantineTime is how long a transaction is refused that failed while a block
 	// was built, or that was replaced. 0 means not at all. The default is ten
 	// minutes.
@@ -148,11 +145,12 @@ type Config struct {
 	Observe func(Event)
 	// Metrics receives measurements. The zero value discards them.
 	Metrics Metrics
-	// Journal stores accepted transactions and leases, so that Pool.Restore can
-	// recover them after a restart. Nil means that a restart loses them.
-	Journal Journal
-	// Logger receives problems that an operator should check, for example a
-	// failing journal or an account that cannot be read. Nil discards them.
+	// KeepChanges makes the pool keep a record of each change until
+	// [Pool.TakeChanges] returns it, so that Pool.Restore can recover the pool after
+	// a restart. The default is false: a restart loses all transactions.
+	KeepChanges bool
+	// Logger receives problems that an operator should check, for example an
+	// account that cannot be read. Nil discards them.
 	Logger *slog.Logger
 
 	accepted bool // the rules are for transactions that the pool accepted before
@@ -197,7 +195,6 @@ func DefaultConfig(chainID *big.Int) Config {
 		SurgeSlope:     2000,
 		PriceBump:      125,
 		Lifetime:       time.Hour,
-		LeaseLifetime:  time.Minute,
 		QuarantineTime: 10 * time.Minute,
 	}
 }
@@ -291,7 +288,7 @@ func (c *Config) Validate() error {
 		wrong = f.check(wrong)
 	}
 	for _, f := range []limited[time.Duration]{
-		{"Lifetime", c.Lifetime, 1, math.MaxInt64}, {"LeaseLifetime", c.LeaseLifetime, 1, math.MaxInt64},
+		{"Lifetime", c.Lifetime, 1, math.MaxInt64},
 		{"QuarantineTime", c.QuarantineTime, 0, math.MaxInt64},
 	} {
 		wrong = f.check(wrong)
@@ -322,14 +319,6 @@ func (c *Config) lenient() Config {
 	l := *c
 	l.MinGasPrice, l.MaxTxSize, l.MaxTxGas = 0, maxTxSize, 0
 	l.accepted = true
-	return l
-}
-
-// bundled returns the rules for transactions that may be in a bundle.
-func (c *Config) bundled() Config {
-	l := c.lenient()
-	l.BlockGasLimit, l.Precheck = math.MaxUint64, nil
-	l.AcceptBlobs, l.AcceptUnprotected = true, true
 	return l
 }
 

@@ -24,7 +24,7 @@ type core struct {
 	replaced, failed, privately recent[struct{}]
 	fees                        fees
 
-	// ready and parked order the transactions in line that are not in a lease.
+	// ready and parked order the transactions in line that are not locked.
 	// roomless has the parked ones that only wait for room, by size: see roomless.go.
 	ready, parked  *btree.BTreeG[ranked]
 	roomless       [classes]*btree.BTreeG[ranked]
@@ -39,16 +39,13 @@ type core struct {
 	limits [groups]usage
 	bound  usage // limit for newcomers, of all groups
 
-	sessions []*Session // those that still take transactions
-	touched  []*account // accounts to arrange before unlocking
+	session *Session   // the newest one, until its transactions are free
+	touched []*account // accounts to arrange before unlocking
 
-	entering  bool     // a newcomer enters the pool, and its event has not been emitted
-	makingWay []*entry // for it, if there is a journal
-	patient   bool     // a running Reset closes gaps
-	repricing bool     // the ranks follow a new base fee
-	keeping   bool     // transactions are coming back
-	restoring bool     // transactions were admitted before
-	recorded  bool     // the journal has the inclusions that follow
+	patient   bool // a running Reset closes gaps
+	repricing bool // the ranks follow a new base fee
+	keeping   bool // transactions are coming back
+	restoring bool // transactions were admitted before, and their records are there
 
 	// generation counts the heads, from 1. Accounts that were read before the
 	// newest head are outdated.
@@ -56,8 +53,9 @@ type core struct {
 
 	seq       uint64
 	now       int64       // time of the call that holds the lock, Unix nanoseconds
-	listening bool        // events have a receiver
-	changes   []change    // not yet taken by writeDown
+	observed  bool        // events have a receiver
+	events    []Event     // not yet queued
+	changes   [][]byte    // records that the host has not taken
 	displaced []Displaced // dropped, recorded while a Reset runs
 	aside     heldAside
 }
@@ -99,7 +97,7 @@ func (c *core) open(address common.Address, known Account) *account {
 
 // close removes an account without transactions.
 func (c *core) close(a *account) {
-	if len(a.txs) > 0 || a.nonce > a.state || a.slot == closed {
+	if len(a.txs) > 0 || a.slot == closed {
 		return
 	}
 	delete(c.accounts, a.address)
@@ -109,8 +107,8 @@ func (c *core) close(a *account) {
 	c.list[last] = nil
 	c.list = c.list[:last]
 	a.slot = closed
-	for _, s := range c.sessions {
-		s.forget(a.address)
+	if c.session != nil {
+		c.session.forget(a.address)
 	}
 }
 
@@ -119,8 +117,8 @@ const closed = -1
 
 // remember caches an account that has no transactions in the pool.
 func (c *core) remember(a *account) {
-	if len(a.txs) == 0 && a.nonce == a.state && !a.stale && !a.short() {
-		c.cache.Add(a.address, Account{Nonce: a.state, Balance: a.balance, Delegated: a.delegated})
+	if len(a.txs) == 0 && !a.stale {
+		c.cache.Add(a.address, Account{Nonce: a.nonce, Balance: a.balance, Delegated: a.delegated})
 	}
 }
 
@@ -136,7 +134,7 @@ func (c *core) touch(a *account, from, to int) {
 }
 
 // arrangeTouched arranges the chains of all touched accounts. Transactions that
-// are leased before the first one that is not keep their places.
+// are locked before the first one that is not keep their places.
 func (c *core) arrangeTouched() {
 	for i, a := range c.touched {
 		c.touched[i] = nil
@@ -144,7 +142,7 @@ func (c *core) arrangeTouched() {
 			continue
 		}
 		a.touched = false
-		from := min(max(int(a.from), int(a.lent)), len(a.txs))
+		from := min(max(int(a.from), int(a.ahead)), len(a.txs))
 		if from > 0 && a.txs[from-1].status == queued {
 			from = 0
 		}

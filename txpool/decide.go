@@ -11,7 +11,7 @@ import (
 
 // plan is a decision about one account: the transaction that enters and its
 // place, the one that it replaces, those that must go with their reasons, and
-// those that return from a lease. Deciding changes nothing; apply carries the
+// those that a session returns. Deciding changes nothing; apply carries the
 // plan out.
 type plan struct {
 	account *account
@@ -22,7 +22,7 @@ type plan struct {
 	enters, replaces, promotes *entry
 	// leaves are the transactions that must go, of any account.
 	leaves []leaving
-	// returns are transactions that leave their lease and stay. exempts become
+	// returns are transactions that their session returns. exempts become
 	// exempt from the caps.
 	returns, exempts []*entry
 	// state is the account's new state, or nil.
@@ -91,7 +91,7 @@ func (c *core) decideReturned(a *account, e *entry) (plan, error) {
 		if j == i-1 {
 			total.Sub(total, &e.cost)
 		}
-		if l := a.txs[j].entry; l.lease == nil && a.unsettled(l.nonce) && a.balance.Lt(total) {
+		if l := a.txs[j].entry; !l.locked && a.unsettled(l.nonce) && a.balance.Lt(total) {
 			total.Sub(total, &l.cost)
 			p.exempts = append(p.exempts, l)
 		}
@@ -158,7 +158,7 @@ func (c *core) checkPrice(e *entry, replaces bool) error {
 // checkReplacement checks whether a transaction may replace one with the same
 // nonce (invariant I6).
 func (c *core) checkReplacement(old, e *entry) error {
-	if old.lease != nil {
+	if old.locked {
 		return fmt.Errorf("%w: %s has nonce %d", ErrInBundle, old.hash(), old.nonce)
 	}
 	if old.blob != e.blob {
@@ -202,7 +202,7 @@ func (c *core) checkFunds(a *account, old, e *entry) error {
 }
 
 // checkSenderLimit enforces the cap of a sender. A transaction that could run
-// may displace the sender's last one behind a gap that is in no lease and did not
+// may displace the sender's last one behind a gap that is not locked and did not
 // come back, which is then returned. Otherwise a sender whose transactions
 // arrived in the wrong order could never fill the gap.
 func (c *core) checkSenderLimit(a *account, old, e *entry) (last *entry, err error) {
@@ -211,7 +211,7 @@ func (c *core) checkSenderLimit(a *account, old, e *entry) (last *entry, err err
 		return nil, nil
 	}
 	for i := n - 1; i >= int(a.line) && n == c.cfg.MaxPerSender && e.nonce == a.next(); i-- {
-		if last := a.txs[i].entry; last.lease == nil && !last.exempt {
+		if last := a.txs[i].entry; !last.locked && !last.exempt {
 			return last, nil
 		}
 	}
@@ -289,7 +289,7 @@ func (c *core) idle(n newcomer, s space) (leaves []leaving) {
 	passed := 0
 	more := func() bool { return passed < maxPassed && len(leaves) < n.most && !s.fits(freed) }
 	leave := func(e *entry) bool {
-		if e.account == n.account || e.exempt || e.lease != nil {
+		if e.account == n.account || e.exempt || e.locked {
 			passed++
 		} else {
 			freed.add(e.uses(1))
@@ -318,8 +318,8 @@ func (c *core) idle(n newcomer, s space) (leaves []leaving) {
 func (c *core) rankAfterRise(a *account, i int, e *entry) uint64 {
 	base := c.fees.next()
 	least := rankAt(base, e)
-	for _, ancestor := range a.txs[min(int(a.lent), i):i] {
-		if ancestor.lease == nil {
+	for _, ancestor := range a.txs[min(int(a.ahead), i):i] {
+		if !ancestor.locked {
 			least = min(least, rankAt(base, ancestor.entry))
 		}
 	}
@@ -384,34 +384,27 @@ func (e *entry) worth() *uint256.Int {
 
 // decideState returns the plan for a new state of an account. Transactions that
 // the new nonce or balance do not allow leave, from the end of the chain, so
-// that no gap opens. Leased ones stay until the lease is closed. Exempt ones
+// that no gap opens. Locked ones stay until their session ends. Exempt ones
 // stay, as do those that become exempt because blocks were reverted; they are
 // parked until the balance covers them.
 func (c *core) decideState(a *account, known Account) plan {
 	p := plan{account: a, state: &known}
-	next := a.nonceAfter(known.Nonce)
 	covered := new(uint256.Int)
-	for _, s := range a.spent {
-		if s.Nonce >= known.Nonce {
-			covered.Add(covered, &s.Cost)
-		}
-	}
 	used := 0 // transactions that have a used nonce
 	for _, e := range a.txs {
-		switch {
-		case e.nonce < next && e.lease == nil:
-			p.leaves = append(p.leaves, leaving{e.entry, Dropped, ErrNonceTooLow})
-		case e.nonce >= known.Nonce:
+		if e.nonce >= known.Nonce {
 			covered.Add(covered, &e.cost)
+			continue
 		}
-		if e.nonce < next {
-			used++
+		used++
+		if !e.locked {
+			p.leaves = append(p.leaves, leaving{e.entry, Dropped, ErrNonceTooLow})
 		}
 	}
 	for i := len(a.txs) - 1; i >= used && known.Balance.Lt(covered); i-- {
 		e := a.txs[i].entry
 		switch {
-		case e.lease != nil || e.nonce < known.Nonce:
+		case e.locked:
 			continue
 		case c.keeping && !e.exempt:
 			p.exempts = append(p.exempts, e)
@@ -423,18 +416,8 @@ func (c *core) decideState(a *account, known Account) plan {
 	return p
 }
 
-// nonceAfter returns the account's next nonce when the host's state shows the
-// given one. Committed transactions that the state does not show count, unless
-// it shows them all.
-func (a *account) nonceAfter(shown uint64) uint64 {
-	if shown >= a.nonce || a.nonce == a.state {
-		return shown
-	}
-	return a.nonce
-}
-
-// decideReturn returns the plan for a transaction that leaves its lease without
-// being in a block. If its nonce is used by now, it leaves the pool.
+// decideReturn returns the plan for a transaction that its session returns, because it is
+// in no block. If its nonce is used by now, it leaves the pool.
 func (c *core) decideReturn(e *entry, exempt bool) plan {
 	a := e.account
 	i, _ := a.find(e.nonce)

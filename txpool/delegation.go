@@ -43,8 +43,7 @@ func (c *Config) authorities(tx *types.Transaction) []authority {
 }
 
 // enlist adds the authorizations of a transaction to the count or removes them.
-// They count while the transaction can run, and then, as those of a spending, until
-// the host's state shows it.
+// They count while the transaction can run.
 func (c *core) enlist(e *entry, counts bool) {
 	if e.enlisted == counts {
 		return
@@ -86,7 +85,7 @@ func (a *account) applicable() (first, last uint64) {
 	if n := len(a.txs); n > 0 {
 		last = max(last, a.txs[n-1].nonce+1)
 	}
-	return a.state, addSaturating(last, 1)
+	return a.nonce, addSaturating(last, 1)
 }
 
 // throttled reports whether another party can spend the account's balance, or
@@ -140,7 +139,7 @@ func (c *core) beyondTurn(a *account, e *entry) (all []leaving) {
 		return nil
 	}
 	for _, l := range a.txs[a.line:] {
-		if l.nonce-a.nonce >= uint64(c.cfg.MaxDelegated) && l.lease == nil && !l.exempt {
+		if l.nonce-a.nonce >= uint64(c.cfg.MaxDelegated) && !l.locked && !l.exempt {
 			all = append(all, leaving{l.entry, Dropped, ErrDelegatedGap})
 		}
 	}

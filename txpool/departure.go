@@ -26,7 +26,7 @@ type Departure struct {
 
 // Departure returns why a transaction left the pool, and whether the pool
 // remembers it. The pool remembers the newest 65,536 departures for a day, and
-// with a journal also across restarts. A transaction
+// across restarts if the host restores the pool. A transaction
 // that is in the pool or was included has no departure.
 func (p *Pool) Departure(hash common.Hash) (Departure, bool) {
 	now := p.clock()

@@ -22,8 +22,8 @@ const (
 	parked
 	// ready means in line and able to run.
 	ready
-	// leasedOut means in a lease. Entries are counted by it; none has it as its status.
-	leasedOut
+	// building means locked. Entries are counted by it; none has it as its status.
+	building
 	// groups is the number of values by which entries are counted.
 	groups
 )
@@ -50,11 +50,11 @@ type entry struct {
 
 	// ————
 	account  *account
-	lease    *Lease // nil if not leased
 	rank     uint64 // see fees.rank
 	lead     place  // place in its index
 	status   status
 	roomless bool // could run if there were room; in core.roomless
+	locked   bool // by the session of the core, which has taken it
 	gone     bool // no longer in the pool
 	fresh    bool // no event yet
 	exempt   bool // see exempt.go

@@ -97,19 +97,19 @@ func TestReading(t *testing.T) {
 	w.has(StatusPending, tx(0, 0, 2))
 	w.has(StatusQueued, tx(0, 2, 2))
 	w.has(StatusUnknown, tx(0, 1, 2))
-	l := w.drain(Budget{Count: 1})
-	w.has(StatusLeased, tx(1, 0, 3))
-	require.Equal(t, "leased", StatusLeased.String())
+	s := w.drain(Budget{Count: 1})
+	w.has(StatusLocked, tx(1, 0, 3))
+	require.Equal(t, "locked", StatusLocked.String())
 	pending, queued := w.Content()
 	require.Len(t, pending, 2)
 	require.Len(t, queued, 1)
 	run, others := w.ContentFrom(addr(0))
 	require.Len(t, run, 1)
 	require.Len(t, others, 1)
-	s := w.Stats()
-	require.Equal(t, []int{2, 0, 1, 1, 1, 2, 3}, []int{s.Pending, s.Parked, s.Queued, s.Leased, s.Leases, s.Senders, s.Size()})
+	stats := w.Stats()
+	require.Equal(t, []int{2, 0, 1, 1, 2, 3}, []int{stats.Pending, stats.Parked, stats.Queued, stats.Locked, stats.Senders, stats.Size()})
 	require.Empty(t, w.Candidates()[1:])
-	require.NoError(t, l.Release())
+	s.Cancel()
 	_, known := w.NextNonce(addr(5))
 	require.False(t, known)
 	require.ErrorIs(t, w.Remove(tx(5, 0, 2).Hash()), ErrNotFound)
@@ -128,7 +128,7 @@ func TestSnapshot(t *testing.T) {
 // A slow reader receives the number of events that it missed, and delays no
 // other reader.
 func TestSubscription(t *testing.T) {
-	w := newWorld(t, unjournaled)
+	w := newWorld(t, forgetful)
 	s := w.Subscribe(SubscribeOptions{Buffer: 2})
 	w.add(tx(0, 0, 2), tx(1, 0, 2), tx(2, 0, 2), tx(3, 0, 2))
 	e, err := s.Next(t.Context())
@@ -150,7 +150,7 @@ func TestSubscription(t *testing.T) {
 	_, err = s.Next(t.Context())
 	require.ErrorIs(t, err, ErrClosed)
 	w.add(tx(4, 0, 2))
-	require.False(t, w.core.listening)
+	require.False(t, w.core.observed)
 }
 
 // Metrics count what happened.

@@ -1,6 +1,6 @@
 package txpool
 
-// A transaction that comes back was acknowledged: its lease was released, its
+// A transaction that comes back was acknowledged: its
 // block failed, or the process restarted. It is exempt from the caps of count
 // and bytes. It displaces no other transaction and is not displaced. It leaves
 // like any other: by inclusion, by a replacement of its sender, by its lifetime,
@@ -8,13 +8,11 @@ package txpool
 //
 // Exempt transactions cannot fill the memory. A newcomer is admitted only while
 // all transactions together, including exempt ones and those held aside
-// (held.go), but not those in leases, are within the sum of the three caps. The
+// (held.go), but not locked ones, are within the sum of the three caps. The
 // pool therefore holds at most that sum and, in addition, the transactions that
-// were leased or in the host's queue at one time. A host that leases without a limit
-// and gives back what it has leased, again and again, grows the pool each time.
+// were in a session or in the host's queue at one time.
 //
-// A transaction that a session postponed, or that the host returned from a
-// lease, was never in a block. It is not exempt.
+// A transaction that a session postponed was never in a block. It is not exempt.
 
 // maxPassed is the number of transactions that cannot be displaced, for example
 // exempt ones, that a newcomer's search for victims skips before it gives up.

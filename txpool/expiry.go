@@ -11,14 +11,13 @@ func (p *Pool) clock() int64 { return p.at(p.cfg.Now()) }
 // at returns the time of the pool's clock at which Config.Now returned t.
 func (p *Pool) at(t time.Time) int64 { return p.begun.UnixNano() + int64(t.Sub(p.begun)) }
 
-// CleanupExpired releases expired leases, drops expired transactions, and tries
-// to admit transactions that are held aside. It returns the number of dropped
-// transactions. Add, Build and Reset do this when it is due: see Config.Lifetime.
-// A host that waits for the events while it makes no such call calls it now and then.
+// CleanupExpired drops expired transactions, and tries to admit transactions that are
+// held aside. It returns the number of dropped transactions. Add, Build and Reset do this
+// when it is due: see Config.Lifetime. A host that waits for the events while it makes no
+// such call calls it now and then.
 func (p *Pool) CleanupExpired() int {
 	defer p.begin()()
 	now := p.clock()
-	p.expireLeases()
 	return p.retryHeld() + p.dropExpired(now)
 }
 
@@ -48,23 +47,6 @@ func (p *Pool) expireInAdd(now int64) {
 	}
 }
 
-// expireLeases releases leases whose time is over, except those of running
-// sessions. The caller holds p.turn.
-func (p *Pool) expireLeases() {
-	for _, l := range p.Leases() {
-		p.enter()
-		over := l.expired(p.core.now)
-		if over && (l.bundled || l.session != nil && l.session.ctx.Err() == nil) {
-			l.renew(p.core.now)
-			over = false
-		}
-		p.mu.Unlock()
-		if over {
-			_ = l.closeLocked(recordReleased, giveBack(l.sealed))
-		}
-	}
-}
-
 // expiryShare is the part of Config.Lifetime by which a transaction may outlive
 // it before the pool drops it.
 const expiryShare = 16
@@ -73,15 +55,7 @@ const expiryShare = 16
 func (p *Pool) expireDue() {
 	if p.due(p.clock()) {
 		p.CleanupExpired()
-		return
 	}
-	defer p.begin()()
-	p.expireLeases()
-}
-
-// time returns a time of the pool's clock.
-func (p *Pool) time(clock int64) time.Time {
-	return p.begun.Add(time.Duration(clock - p.begun.UnixNano()))
 }
 
 // expire drops the expired transactions of a sender, last one first. A
@@ -93,7 +67,7 @@ func (c *core) expire(a *account, now int64) (dropped int) {
 	followed := false // a successor in line stays
 	for i := len(a.txs) - 1; i >= 0; i-- {
 		e := a.txs[i].entry
-		if e.lease == nil && now-e.at >= lifetime && !followed {
+		if !e.locked && now-e.at >= lifetime && !followed {
 			p.leaves = append(p.leaves, leaving{e, Dropped, ErrExpired})
 			p.index = i
 			continue
@@ -102,10 +76,6 @@ func (c *core) expire(a *account, now int64) (dropped int) {
 	}
 	if len(p.leaves) > 0 {
 		c.apply(p)
-	}
-	if a.nonce > a.state && len(a.txs) == 0 && (len(a.spent) == 0 || now-a.spentAt >= lifetime) {
-		c.note(encode(recordFreed, a.address, a.state))
-		c.uncommit(a, a.state) // never shown by the state
 	}
 	c.close(a)
 	return len(p.leaves)

@@ -33,21 +33,22 @@ func (s *Session) begin(address common.Address) *turn {
 	return t
 }
 
-// noticed lets the running sessions notice a pending entry.
+// noticed lets the running session notice a pending entry.
 func (c *core) noticed(e *entry) {
-	if c.repricing && !c.cfg.byTip() {
-		return // each session sorts all transactions again: see Session.sortAgain
+	if c.session == nil || c.session.over || c.repricing && !c.cfg.byTip() {
+		return // with a score, the session sorts all transactions again: see Session.sortAgain
 	}
-	for _, s := range c.sessions {
-		s.notice(e)
-	}
+	c.session.notice(e)
 }
 
-// noticeHead lets the running sessions notice the next transaction of a sender
+// noticeHead lets the running session notice the next transaction of a sender
 // after a change of its chain, because until now another transaction may have
 // been the next one.
 func (c *core) noticeHead(a *account) {
-	if e := a.head(); e != nil && len(c.sessions) > 0 {
+	if c.session == nil {
+		return
+	}
+	if e := a.head(); e != nil {
 		c.noticed(e)
 	}
 }

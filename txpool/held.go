@@ -13,12 +13,11 @@ import (
 // heldAside holds transactions aside, by hash. They count towards the bound of
 // the whole pool, because they use memory, but towards no other cap.
 //
-// A transaction that comes back is held aside if it cannot be admitted now: the
-// host cannot read its account, or a check now refuses it. It is in the
-// journal, and each Reset and CleanupExpired tries it again, until it is
-// admitted, its nonce is used, or its lifetime is over. Its sender cannot add
-// it a second time; two copies would leave the pool twice, each for a different
-// reason.
+// A transaction that comes back is held aside if it cannot be admitted now: the host
+// cannot read its account, or a check now refuses it. Its record has that, and each Reset
+// and CleanupExpired tries it again, until it is admitted, its nonce is used, or its
+// lifetime is over. Its sender cannot add it a second time; two copies would leave the
+// pool twice, each for a different reason.
 type heldAside struct {
 	txs  map[common.Hash]*past
 	used usage
@@ -90,13 +89,13 @@ func (p *Pool) setAside(batch []candidate) (displaced []Displaced, dropped int) 
 				held.err = t.err
 			case final(t.err):
 				departs := t.departs(c.now)
-				c.note(c.depart(departs.departure(c.now)))
+				c.depart(departs.departure(c.now))
 				displaced = append(displaced, Displaced{Tx: t.tx, Err: t.err})
 			default:
 				o := t.origin
 				o.at, o.exempt, o.held, o.err = min(o.at, c.now), true, true, t.err
 				c.aside.put(o)
-				c.note(o.addedRecord())
+				c.recordHeld(o)
 				displaced = append(displaced, Displaced{Tx: t.tx, Err: t.err, Held: true})
 			}
 		}
@@ -140,16 +139,4 @@ func (p *Pool) examineBack(origin []*past) []candidate {
 	}
 	p.examineAll(batch, nil)
 	return batch
-}
-
-// relaxAll makes the caps apply again to transactions of a batch that were not exempt
-// before they came back. It returns them.
-func (c *core) relaxAll(batch []candidate) (relaxed []*entry) {
-	for i := range batch {
-		if t := &batch[i]; t.err == nil && !t.entry.gone && !t.origin.exempt {
-			c.relax(t.entry)
-			relaxed = append(relaxed, t.entry)
-		}
-	}
-	return relaxed
 }

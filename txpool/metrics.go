@@ -24,9 +24,9 @@ const (
 	CountDropped Counter = "dropped"
 	// CountReplaced counts replaced transactions.
 	CountReplaced Counter = "replaced"
-	// CountIncluded counts transactions in a committed bundle or a block.
+	// CountIncluded counts transactions in a block.
 	CountIncluded Counter = "included"
-	// CountDrained counts transactions each time they are put into a lease.
+	// CountDrained counts transactions each time a session takes them.
 	CountDrained Counter = "drained"
 )
 
@@ -60,8 +60,8 @@ func (m *Metrics) observe(histogram Histogram, value float64) {
 	}
 }
 
-// event counts an event.
-func (m *Metrics) event(e *Event) {
+// countEvent counts an event.
+func (m *Metrics) countEvent(e *Event) {
 	switch {
 	case e.Admitted:
 		m.count(CountAdmitted, "")

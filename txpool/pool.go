@@ -19,7 +19,6 @@ import (
 type Pool struct {
 	cfg        Config
 	lenient    Config // for transactions that come back
-	bundled    Config // for those that may be in a bundle
 	state      State
 	signer     types.Signer
 	recoverers int                 // number of concurrent recoveries
@@ -29,16 +28,14 @@ type Pool struct {
 	sweptAt atomic.Int64
 
 	// turn is held by calls that change the pool in several steps, such as Next,
-	// Commit, Release, Reset and CleanupExpired, so that they exclude one another.
+	// Reset and CleanupExpired, so that they exclude one another.
 	turn sync.Mutex
 
 	mu       sync.Mutex // of all that follows
 	core     *core
-	leases   map[uint64]*Lease
-	lastID   uint64
 	poisoned [][]byte // records that Restore cannot read
 
-	out outbox
+	out deliveries
 }
 
 // New returns an empty pool. The error wraps [ErrInvalidConfig].
@@ -50,16 +47,15 @@ func New(cfg Config, state State) (*Pool, error) {
 		return nil, fmt.Errorf("%w: State must be given", ErrInvalidConfig)
 	}
 	p := &Pool{
-		cfg: cfg.withDefaults(), state: state, signer: types.NewPragueSigner(cfg.ChainID), leases: make(map[uint64]*Lease),
+		cfg: cfg.withDefaults(), state: state, signer: types.NewPragueSigner(cfg.ChainID),
 		recoverers: runtime.GOMAXPROCS(0),
 	}
 	p.begun = p.cfg.Now()
 	p.sweptAt.Store(p.clock())
-	p.lenient, p.bundled = p.cfg.lenient(), p.cfg.bundled()
+	p.lenient = p.cfg.lenient()
 	p.recoveries = semaphore.NewWeighted(int64(p.recoverers))
 	p.core = newCore(&p.cfg)
-	p.out.journal = cfg.Journal
-	p.core.listening = p.listens()
+	p.core.observed = p.hasObservers()
 	return p, nil
 }
 
@@ -157,7 +153,7 @@ func (p *Pool) measure(began time.Time, t *candidate) {
 }
 
 // Remove drops a transaction. Errors wrap ErrNotFound, or ErrInBundle if the
-// transaction is in an open lease.
+// transaction is locked by a session.
 func (p *Pool) Remove(hash common.Hash) error {
 	defer p.deliverAll()
 	return p.step(func(c *core) error {
@@ -165,7 +161,7 @@ func (p *Pool) Remove(hash common.Hash) error {
 		if e == nil {
 			return fmt.Errorf("%w: %s", ErrNotFound, hash)
 		}
-		if e.lease != nil {
+		if e.locked {
 			return fmt.Errorf("%w: %s", ErrInBundle, hash)
 		}
 		c.apply(dropping(e, ErrRemoved))
@@ -173,37 +169,28 @@ func (p *Pool) Remove(hash common.Hash) error {
 	})
 }
 
-// Reject drops a transaction that failed while a block was built, even from an
-// open lease, and refuses it for Config.QuarantineTime (invariant I14). reason
+// Reject drops a transaction that failed while a block was built, even a locked
+// one, and refuses it for Config.QuarantineTime (invariant I14). reason
 // becomes Event.Reason; nil means ErrQuarantined. The error wraps ErrNotFound.
 func (p *Pool) Reject(hash common.Hash, reason error) error {
-	now := p.clock()
-	defer p.begin()() // not between the record of a commit and the commit
+	defer p.deliverAll()
 	return p.step(func(c *core) error {
 		e := c.all[hash]
 		if e == nil {
 			return fmt.Errorf("%w: %s", ErrNotFound, hash)
 		}
-		c.reject(e, reason, now)
+		c.reject(e, reason)
 		return nil
 	})
 }
 
-// step calls f under the lock, restores the caps, and gives the records to the
-// journal. The caller delivers the events later, so that an observer may call any
-// method.
+// step calls f under the lock and restores the caps. The caller delivers the events later,
+// so that an observer may call any method.
 func (p *Pool) step(f func(*core) error) error {
-	told := false
-	defer func() {
-		if told {
-			_ = p.writeDown() // the next Add returns the error
-		}
-	}()
 	p.enter()
-	defer p.mu.Unlock()
+	defer p.leave()
 	err := f(p.core)
 	p.core.settle()
-	told = len(p.core.changes) > 0
 	return err
 }
 
@@ -212,6 +199,12 @@ func (p *Pool) enter() {
 	now := p.clock()
 	p.mu.Lock()
 	p.core.now = max(p.core.now, now) // another call may have waited less
+}
+
+// leave returns the lock, and queues the events.
+func (p *Pool) leave() {
+	p.queueEvents()
+	p.mu.Unlock()
 }
 
 // begin takes p.turn. The caller must call end when it is done.

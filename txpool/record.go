@@ -20,33 +20,12 @@ const (
 	recordLeft = 'L'
 	// departed: hash, time, hash of the replacement or 0, label of the error, its text
 	recordDeparted = 'D'
-	// included: inclusion
-	recordIncluded = 'I'
-	// nonces freed: sender, first nonce that a revert has freed
-	recordFreed = 'F'
 	// prices: base fee, floor and average, in wei per gas
 	recordPrices = 'P'
-	// lease opened: number, hashes of the transactions
-	recordOpened = 'O'
-	// returned from a lease: number, hash of the transaction
-	recordReturned = 'B'
-	// commit of a lease begun: number, inclusions of its transactions
-	recordCommitting = 'M'
-	// commit complete, lease closed: number
-	recordCommitted = 'C'
-	// lease closed without a commit: number
-	recordReleased = 'R'
 )
 
-// inclusion is a transaction in a block.
-type inclusion struct {
-	Hash     common.Hash
-	Sender   common.Address
-	Spending spending
-}
-
 // errRecord is the error of a record that cannot be decoded.
-var errRecord = errors.New("txpool: not a record of the pool's journal")
+var errRecord = errors.New("txpool: not a record of the pool")
 
 // encode returns a record with its fields.
 func encode(kind byte, fields ...any) []byte {

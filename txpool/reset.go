@@ -2,7 +2,6 @@ package txpool
 
 import (
 	"cmp"
-	"fmt"
 	"math/big"
 	"slices"
 
@@ -60,8 +59,8 @@ type Displaced struct {
 // not cover one, it is parked until the balance does. Reset refuses one only if
 // its nonce is used up or the sender has put another transaction in its place.
 // It holds aside those that cannot be admitted now, because the host cannot
-// read the account or Config.Precheck refuses them: see StatusHeld. A host with
-// a journal calls [Pool.Flush] before it forgets reverted blocks. After a restart
+// read the account or Config.Precheck refuses them: see StatusHeld. A host that keeps a
+// log appends the changes before it forgets reverted blocks. After a restart
 // it passes the reverted blocks that it has not forgotten again, which is
 // harmless.
 //
@@ -75,7 +74,7 @@ func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	head.Included = without(head.Included, nil)
 	gone := without(head.Reverted, head.Included)
 	reverted := p.examineReverted(gone)
-	p.beginHead(&head, gone)
+	p.beginHead(&head)
 	if head.Touched == nil {
 		head.Touched = p.senders()
 	}
@@ -145,21 +144,8 @@ func (p *Pool) examineReverted(blocks []Block) []candidate {
 	return p.examineBack(reverted)
 }
 
-// beginHead frees the nonces of reverted transactions, even of those that do not
-// come back, and removes included ones. Accounts that were read before are outdated.
-func (p *Pool) beginHead(head *Head, gone []Block) {
-	type freed struct {
-		sender common.Address
-		nonce  uint64
-	}
-	var all []freed
-	for _, b := range gone {
-		for _, tx := range b.Transactions {
-			if from, err := p.senderOf(tx); err == nil { // usually cached
-				all = append(all, freed{from, tx.Nonce()})
-			}
-		}
-	}
+// beginHead removes included transactions. Accounts that were read before are outdated.
+func (p *Pool) beginHead(head *Head) {
 	_ = p.step(func(c *core) error {
 		c.generation++
 		c.patient = true // returning transactions fill the gaps
@@ -171,45 +157,55 @@ func (p *Pool) beginHead(head *Head, gone []Block) {
 			c.cache.Remove(address)
 		}
 		c.fees.unblock(len(head.Reverted))
-		for _, f := range all {
-			c.note(encode(recordFreed, f.sender, f.nonce))
-			if a := c.accounts[f.sender]; a != nil {
-				c.uncommit(a, f.nonce)
-			}
-		}
+		made := false // the block of the session
 		for _, b := range head.Included {
 			for _, tx := range b.Transactions {
-				c.include(tx)
+				made = c.include(tx) || made
 			}
+		}
+		if made {
+			c.endSession(c.session)
 		}
 		return nil
 	})
 }
 
-// senderOf returns the sender of a reverted transaction. A panic of the host becomes an
-// error, because Reset must return the transactions of the others.
-func (p *Pool) senderOf(tx *types.Transaction) (from common.Address, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v", errPanic, r)
-		}
-	}()
-	return p.cfg.sender(p.signer, tx)
-}
-
-// include removes a transaction that is in a block.
-func (c *core) include(tx *types.Transaction) {
+// include removes a transaction that is in a block. Its nonce is used, because the host's state
+// shows the block, and so are lower ones of its sender. include reports whether a session had it.
+func (c *core) include(tx *types.Transaction) (locked bool) {
 	hash := tx.Hash()
-	departed := c.departures.forget(hash)
-	if e := c.all[hash]; e != nil {
-		c.commit(e, c.now) // the nonce is used anyway
-		return
+	departed, held := c.departures.forget(hash), c.aside.txs[hash] != nil
+	e := c.all[hash]
+	if c.cfg.KeepChanges && (e != nil || departed || held) {
+		c.recordChange(encode(recordLeft, hash))
 	}
-	held := c.aside.txs[hash] != nil
 	c.aside.remove(hash)
-	if held || departed {
-		c.note(encode(recordLeft, hash))
+	if e == nil {
+		return false
 	}
+	a := e.account
+	locked = e.locked
+	c.take(a, c.indexOf(e))
+	a.nonce = max(a.nonce, e.nonce+1)
+	a.recost()
+	if e.private {
+		c.privately.put(hash, struct{}{}, c.now)
+	}
+	c.emit(Event{Kind: Included}, e)
+	p := plan{account: a, together: true}
+	for _, e := range a.txs {
+		if e.nonce >= a.nonce {
+			break
+		}
+		if !e.locked {
+			p.leaves = append(p.leaves, leaving{e.entry, Dropped, ErrNonceTooLow})
+		}
+	}
+	c.apply(p)
+	if a.delegated { // its limit counts from the next nonce
+		c.touch(a, 0, len(a.txs))
+	}
+	return locked
 }
 
 // senders returns the accounts of all senders.
@@ -275,8 +271,8 @@ func (p *Pool) moveFees(head *Head) {
 		if now.floor != before.floor {
 			c.emit(Event{Kind: FloorChanged, Floor: now.floor}, nil)
 		}
-		if now != before {
-			c.note(now.record())
+		if now != before && c.cfg.KeepChanges {
+			c.recordChange(now.record())
 		}
 		if now.base != before.base {
 			c.repricing = true
@@ -286,8 +282,8 @@ func (p *Pool) moveFees(head *Head) {
 			for c.lift() { // these wait too, so that the best come in first
 				continue
 			}
-			for _, s := range c.sessions {
-				s.outdated = !c.cfg.byTip()
+			if c.session != nil {
+				c.session.outdated = !c.cfg.byTip()
 			}
 		}
 		c.adjust()

@@ -54,7 +54,7 @@ func (p *Pool) Subscribe(options SubscribeOptions) *Subscription {
 func (p *Pool) listen() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.core.listening = p.listens()
+	p.core.observed = p.hasObservers()
 }
 
 // offer adds an event to the queue without waiting.
