@@ -68,14 +68,10 @@ func TestRevertTheLast(t *testing.T) {
 func TestIncludedUsesEarlierNonces(t *testing.T) {
 	w := newWorld(t)
 	w.add(tx(0, 0, 9), tx(0, 1, 9))
-	s := w.build(Budget{})
-	w.takes(s, tx(0, 0, 9), tx(0, 1, 9))
 	w.breaks(0) // the pool cannot read the new nonce
 	w.include(blockOf(tx(0, 1, 9)))
-	s.Cancel()
 	require.Zero(t, w.Size())
 	require.ErrorIs(t, w.departed(tx(0, 0, 9)).Reason, ErrNonceTooLow)
-	w.check()
 }
 
 // A transaction that is reverted and included in one call moved to another block.

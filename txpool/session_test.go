@@ -227,19 +227,45 @@ func TestRejectedDuringSession(t *testing.T) {
 }
 
 // A transaction that comes back while the session has a later one of its sender does not go after
-// that one.
+// that one. Those that follow have their places behind it.
 func TestReturnedDuringSession(t *testing.T) {
 	w := newWorld(t)
-	w.add(tx(0, 0, 9), tx(0, 1, 9))
+	w.add(tx(0, 0, 2), tx(0, 1, 100), tx(0, 2, 100))
 	w.commit(Budget{Count: 1})
 	s := w.build(Budget{})
-	w.takes(s, tx(0, 1, 9))
-	require.Empty(t, w.fails(tx(0, 0, 9)))
-	w.stands(0, "pl")
-	require.Nil(t, s.Next())
+	w.takes(s, tx(0, 1, 100))
+	w.add(tx(1, 0, 50))
+	require.Empty(t, w.fails(tx(0, 0, 2)))
+	w.stands(0, "plp")
+	w.offers(tx(1, 0, 50), tx(0, 0, 2), tx(0, 2, 100))
+	w.ends(s, tx(1, 0, 50))
 	require.Equal(t, SkipOrder, s.Skipped()[0].Reason)
 	s.Cancel()
-	w.stands(0, "pp")
+	w.stands(0, "ppp")
+}
+
+// A transaction that came back before a locked one is replaced. Those that follow the locked one
+// have their places behind the newcomer.
+func TestReplacedBeforeALocked(t *testing.T) {
+	w := newWorld(t)
+	w.add(tx(0, 0, 2), tx(0, 1, 100), tx(0, 2, 100))
+	w.commit(Budget{Count: 1})
+	w.add(tx(1, 0, 5))
+	w.takes(w.build(Budget{}), tx(0, 1, 100))
+	require.Empty(t, w.fails(tx(0, 0, 2)))
+	w.offers(tx(1, 0, 5), tx(0, 0, 2), tx(0, 2, 100))
+	w.add(tx(0, 0, 9))
+	w.offers(tx(0, 0, 9), tx(0, 2, 100), tx(1, 0, 5))
+}
+
+// When a session ends, each of its transactions gets its place.
+func TestPlacesAfterCancel(t *testing.T) {
+	w := newWorld(t)
+	w.add(tx(0, 0, 9), tx(0, 1, 2), tx(0, 2, 9), tx(0, 3, 1))
+	s := w.build(Budget{})
+	w.takes(s, tx(0, 0, 9), tx(0, 1, 2), tx(0, 2, 9))
+	s.Cancel()
+	w.stands(0, "pppp")
 }
 
 // A sender's later transactions have the places of their prices when the session
