@@ -116,7 +116,7 @@ func (p *Pool) inspect(t *candidate, now int64) error {
 	}
 	e.at, e.private = now, t.private
 	if t.origin != nil {
-		e.at, e.exempt = min(t.origin.at, now), true
+		e.at, e.exempt, e.ran = min(t.origin.at, now), true, t.origin.ran
 	}
 	t.entry = e
 	return nil

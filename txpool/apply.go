@@ -11,8 +11,12 @@ import (
 // arrangeFrom refuses to promote.
 func (c *core) apply(p plan) {
 	a := p.account
-	if p.enters != nil { // first: a crash may cut the records after any of them
-		c.recordAdmission(p.enters.past())
+	if e := p.enters; e != nil {
+		if old := p.replaces; old != nil { // the nonce keeps its room
+			e.exempt, e.ran = old.exempt, old.ran
+		}
+		e.ran = e.ran || p.runs
+		c.recordAdmission(e.past()) // first: a crash may cut the records after any of them
 	}
 	for _, l := range p.leaves {
 		if l.gone {
@@ -61,7 +65,6 @@ func (c *core) enter(p plan) {
 	if old := p.replaces; old != nil {
 		c.take(a, p.index)
 		c.inherit(old, e)
-		e.exempt, e.ran = old.exempt, old.ran // the nonce keeps its room
 		c.replaced.put(old.hash(), struct{}{}, e.at)
 		c.emit(Event{Kind: Replaced, By: e.hash()}, old)
 	}

@@ -143,8 +143,12 @@ func (c *core) put(e *entry, s seat) bool {
 	was := e.counts()
 	c.count(e, -1)
 	e.status, e.lead, e.roomless = s.status, s.lead, s.roomless
-	e.ran = e.ran || s.status == ready
+	first := s.status == ready && !e.ran
+	e.ran = e.ran || first
 	c.count(e, 1)
+	if first {
+		c.recordKept(e)
+	}
 	if is := e.counts(); is != was {
 		if !e.fresh {
 			c.emitMove(e, false)

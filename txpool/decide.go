@@ -20,6 +20,8 @@ type plan struct {
 	// enters is a newcomer, stored at index in the place of replaces, if that
 	// is not nil. promotes is a transaction of the chain that had no room before.
 	enters, replaces, promotes *entry
+	// runs is set if the newcomer can run.
+	runs bool
 	// leaves are the transactions that must go, of any account.
 	leaves []leaving
 	// returns are transactions that their session returns. exempts become
@@ -58,7 +60,8 @@ func (c *core) decide(a *account, e *entry) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	leaves, err := c.makeRoom(a, i, old, e, c.foresee(a, i, e), maxVictims)
+	at := c.foresee(a, i, e)
+	leaves, err := c.makeRoom(a, i, old, e, at, maxVictims)
 	if err != nil {
 		return plan{}, err
 	}
@@ -68,7 +71,7 @@ func (c *core) decide(a *account, e *entry) (plan, error) {
 	if last != nil && !slices.ContainsFunc(leaves, func(l leaving) bool { return l.entry == last }) {
 		leaves = append(leaves, leaving{last, Dropped, ErrSenderLimit})
 	}
-	return plan{account: a, index: i, enters: e, replaces: old, leaves: leaves}, nil
+	return plan{account: a, index: i, enters: e, replaces: old, runs: at.status == ready, leaves: leaves}, nil
 }
 
 // decideReturned is decide for a transaction that comes back, above every cap.

@@ -95,17 +95,17 @@ func (c *core) age(e *entry) time.Duration { return time.Duration(max(c.now-e.at
 // recordChange keeps a record until the host takes it.
 func (c *core) recordChange(record []byte) { c.changes = append(c.changes, record) }
 
-// recordAdmission records that a transaction was admitted.
+// recordAdmission records that a transaction was admitted, or is held aside.
 func (c *core) recordAdmission(o *past) {
 	if c.cfg.KeepChanges && !c.restoring {
 		c.recordChange(o.addedRecord())
 	}
 }
 
-// recordHeld records that a transaction is held aside.
-func (c *core) recordHeld(o *past) {
-	if c.cfg.KeepChanges {
-		c.recordChange(o.addedRecord())
+// recordKept records that the caps do not apply to an entry from now on: see entry.keeps.
+func (c *core) recordKept(e *entry) {
+	if c.cfg.KeepChanges && !c.restoring {
+		c.recordChange(encode(recordRoom, e.hash(), e.exempt, e.ran))
 	}
 }
 

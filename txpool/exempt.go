@@ -28,6 +28,7 @@ func (c *core) exemptEntry(e *entry) {
 	e.exempt = true
 	e.account.exempt++
 	c.count(e, 1)
+	c.recordKept(e)
 }
 
 // relax makes the caps apply to an entry again, if it fits.

@@ -136,6 +136,24 @@ func TestExemptAfterARestart(t *testing.T) {
 	w.has(StatusQueued, tx(0, 1, 2))
 }
 
+// The replacement of a transaction that came back has its room, also after a restart. So has one
+// that came back into a full pool.
+func TestRoomAfterARestart(t *testing.T) {
+	w := newWorld(t, tiny(2, 2))
+	w.returned(tx(0, 0, 2))
+	w.add(tx(0, 0, 3))
+	w.add(tx(1, 0, 5), tx(2, 0, 5))
+	s := w.build(Budget{})
+	w.takes(s, tx(1, 0, 5))
+	w.add(tx(3, 0, 5))
+	s.Cancel()
+	require.Equal(t, 2, w.Stats().Exempt)
+	w.restart()
+	require.Equal(t, 2, w.Stats().Exempt)
+	w.add(tx(4, 0, 9), tx(5, 0, 9))
+	w.firsts("pp--pp")
+}
+
 // A restart with smaller caps keeps everything. Transactions above them are
 // exempt; the others are not.
 func TestRestartWithSmallerCaps(t *testing.T) {

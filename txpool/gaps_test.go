@@ -126,6 +126,30 @@ func TestJunkBehindGapsDisplacesNothing(t *testing.T) {
 	}
 }
 
+// A transaction that could run keeps its room after a restart too: an honest sender's fifteen,
+// behind a first one that failed, stay while junk comes that never pays (T5).
+func TestRestartKeepsTheRoomOfThoseThatRan(t *testing.T) {
+	for name, fill := range map[string]func(*world){
+		"in order":        func(w *world) { w.add(chain(0, 0, 16, 50)...) },
+		"the first last":  func(w *world) { w.add(append(chain(0, 1, 15, 50), tx(0, 0, 50))...) },
+		"in the content":  func(w *world) { w.add(chain(0, 0, 16, 50)...); w.shorten() },
+		"after they came": func(w *world) { w.add(chain(0, 0, 16, 50)...); w.restart(); w.restart() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, tiny(40, 16))
+			fill(w)
+			s := w.build(Budget{})
+			w.takes(s, tx(0, 0, 50))
+			s.Fail(errTest)
+			w.restart()
+			for i := range 200 {
+				_ = w.Add(tx(1+i, 1, 1000))
+			}
+			w.stands(0, "-qqqqqqqqqqqqqqq")
+		})
+	}
+}
+
 // A transaction that came back never gives way to one behind a gap, and no sender
 // gives way to another with the same number of transactions.
 func TestQueueOfReturned(t *testing.T) {

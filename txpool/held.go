@@ -95,7 +95,7 @@ func (p *Pool) setAside(batch []candidate) (displaced []Displaced, dropped int) 
 				o := t.origin
 				o.at, o.exempt, o.held, o.err = min(o.at, c.now), true, true, t.err
 				c.aside.put(o)
-				c.recordHeld(o)
+				c.recordAdmission(o)
 				displaced = append(displaced, Displaced{Tx: t.tx, Err: t.err, Held: true})
 			}
 		}

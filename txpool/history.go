@@ -27,6 +27,7 @@ type past struct {
 	record  []byte
 	private bool
 	exempt  bool
+	ran     bool // or could run at some time
 	held    bool // aside
 	at      int64
 	order   uint64 // of admission or, if held, of being put aside
@@ -34,11 +35,13 @@ type past struct {
 }
 
 // past returns what must be known of an entry to admit it again.
-func (e *entry) past() *past { return &past{tx: e.tx, at: e.at, private: e.private, exempt: e.exempt} }
+func (e *entry) past() *past {
+	return &past{tx: e.tx, at: e.at, private: e.private, exempt: e.exempt, ran: e.ran}
+}
 
 // addedRecord returns the record of an admission.
 func (o *past) addedRecord() []byte {
-	return encode(recordAdded, o.private, o.exempt, o.held, uint64(o.at), o.tx)
+	return encode(recordAdded, o.private, o.exempt, o.ran, o.held, uint64(o.at), o.tx)
 }
 
 // read adds a record. A record that cannot be decoded is recorded as poisoned.
@@ -60,6 +63,8 @@ func (h *history) parse(record []byte) (err error) {
 	switch kind := record[0]; kind {
 	case recordAdded:
 		return h.parseAdded(record)
+	case recordRoom:
+		return h.parseRoom(record)
 	case recordLeft:
 		var hash common.Hash
 		if err = decode(record, &hash); err == nil {
@@ -91,13 +96,25 @@ func (h *history) leave(hash common.Hash) {
 func (h *history) parseAdded(record []byte) error {
 	var at uint64
 	o := &past{tx: new(types.Transaction), record: bytes.Clone(record)}
-	if err := decode(record, &o.private, &o.exempt, &o.held, &at, o.tx); err != nil {
+	if err := decode(record, &o.private, &o.exempt, &o.ran, &o.held, &at, o.tx); err != nil {
 		return err
 	}
 	h.order++
 	o.at, o.order = int64(at), h.order
 	h.departures.forget(o.tx.Hash())
 	h.added[o.tx.Hash()] = o
+	return nil
+}
+
+func (h *history) parseRoom(record []byte) error {
+	var hash common.Hash
+	var exempt, ran bool
+	if err := decode(record, &hash, &exempt, &ran); err != nil {
+		return err
+	}
+	if o := h.added[hash]; o != nil { // it may have left, if the log has the record twice
+		o.exempt, o.ran = exempt, ran
+	}
 	return nil
 }
 

@@ -13,9 +13,11 @@ import (
 // The kinds of records. A record begins with its kind, one byte, and continues with
 // an RLP list of the fields in the comment. Times are in Unix nanoseconds.
 const (
-	// added: whether it is private, exempt and held aside, time of admission,
-	// transaction
+	// added: whether it is private, exempt, could run and is held aside, time of
+	// admission, transaction
 	recordAdded = 'A'
+	// room: hash of a transaction, whether it is exempt and could run from now on
+	recordRoom = 'K'
 	// left, and no departure: hash
 	recordLeft = 'L'
 	// departed: hash, time, hash of the replacement or 0, label of the error, its text

@@ -137,7 +137,7 @@ func (p *Pool) examineReverted(blocks []Block) []candidate {
 	for _, b := range blocks {
 		for _, tx := range b.Transactions {
 			_, private := p.core.privately.find(tx.Hash(), now)
-			reverted = append(reverted, &past{tx: tx, at: now, private: private > 0})
+			reverted = append(reverted, &past{tx: tx, at: now, private: private > 0, ran: true})
 		}
 	}
 	p.mu.Unlock()
