@@ -66,7 +66,7 @@ func (p *Pool) add(batch []candidate, get func(int) (*types.Transaction, error))
 			p.examineAll(some, prepare)
 		}
 		p.admitAll(some)
-		p.deliverSome(deliverShare)
+		p.deliverEvents()
 	}
 	for i := range batch {
 		p.measure(began, &batch[i])

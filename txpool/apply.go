@@ -169,7 +169,7 @@ func (c *core) reject(e *entry, reason error) {
 		reason = ErrQuarantined
 	}
 	if e.locked && !c.session.over {
-		c.session.putAside(e, "")
+		c.session.putAside(e)
 	}
 	c.failed.put(e.hash(), struct{}{}, c.now)
 	c.apply(dropping(e, reason))

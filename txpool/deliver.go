@@ -1,7 +1,6 @@
 package txpool
 
 import (
-	"math"
 	"sync"
 	"sync/atomic"
 )
@@ -38,64 +37,21 @@ func (p *Pool) queueEvents() {
 	p.out.waiting.Store(true)
 }
 
-// deliverShare is the maximum number of events that a call delivers besides its
-// own.
-const deliverShare = 1024
-
-// deliverAll delivers the queued events, unless another goroutine is doing
-// so, which then delivers them; an observer may therefore call the pool. It
-// delivers deliverShare events, or the queued ones if they are more. A
-// background goroutine delivers later ones until the queue is empty.
-func (p *Pool) deliverAll() {
-	if p.out.waiting.Load() {
-		p.deliverSome(max(p.out.countQueued(), deliverShare))
+// deliverEvents delivers the queued events, unless another goroutine is doing so, which then
+// delivers them; an observer may therefore call the pool. If an observer panics, the next call
+// delivers the rest.
+func (p *Pool) deliverEvents() {
+	for p.out.waiting.Load() && p.out.delivering.TryLock() {
+		p.deliverQueue()
 	}
 }
 
-func (p *Pool) deliverSome(most int) {
-	for most > 0 && p.out.waiting.Load() {
-		if !p.out.delivering.TryLock() {
-			return
-		}
-		most -= p.deliverQueued(most)
-	}
-	if p.out.waiting.Load() {
-		go p.deliverRest()
-	}
-}
-
-// deliverRest delivers all events in the background. If an observer panics, another
-// goroutine continues.
-func (p *Pool) deliverRest() {
-	defer func() {
-		if r := recover(); r != nil { // no caller could recover it
-			p.cfg.Logger.Error("txpool: an observer panicked", "panic", r)
-		}
-	}()
-	p.deliverSome(math.MaxInt)
-}
-
-// deliverQueued delivers some events of the queue. The caller holds
-// p.out.delivering; deliverQueued unlocks it. If an observer panics, its event
-// is not delivered again, and a background goroutine delivers the others. It
-// needs the lock, so deliverQueued unlocks it first.
-func (p *Pool) deliverQueued(most int) (delivered int) {
-	panicked := true
-	defer func() {
-		p.out.delivering.Unlock()
-		if panicked {
-			go p.deliverRest()
-		}
-	}()
-	for ; delivered < most; delivered++ {
-		e, subscriptions, some := p.out.dequeue()
-		if !some {
-			break
-		}
+// deliverQueue delivers events until there are no more. It unlocks p.out.delivering.
+func (p *Pool) deliverQueue() {
+	defer p.out.delivering.Unlock()
+	for e, subscriptions, some := p.out.dequeue(); some; e, subscriptions, some = p.out.dequeue() {
 		p.deliver(&e, subscriptions)
 	}
-	panicked = false
-	return delivered
 }
 
 // dequeue removes the oldest event from the queue, and returns who receives it.
@@ -112,12 +68,6 @@ func (o *deliveries) dequeue() (e Event, to []*Subscription, some bool) {
 	}
 	o.waiting.Store(len(o.queue) > 0)
 	return e, o.subscriptions, true
-}
-
-func (o *deliveries) countQueued() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.queue)
 }
 
 // deliver passes an event to all receivers.

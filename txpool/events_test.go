@@ -189,8 +189,8 @@ func TestObserverCallsBack(t *testing.T) {
 	require.Equal(t, 5, calls)
 }
 
-// An observer that panics costs the one event that it panicked at. A background
-// goroutine delivers the later events.
+// An observer that panics costs the one event that it panicked at. The next call delivers the
+// later events.
 func TestObserverPanics(t *testing.T) {
 	for range 300 {
 		synctest.Test(t, func(t *testing.T) {
@@ -204,6 +204,7 @@ func TestObserverPanics(t *testing.T) {
 			s := w.Subscribe(SubscribeOptions{})
 			w.add(tx(0, 0, 5), tx(1, 0, 5))
 			require.Panics(t, func() { _ = w.Add(tx(2, 0, 9)) })
+			w.CleanupExpired()
 			for _, want := range []Kind{Pending, Pending, Dropped, Pending} {
 				require.Equal(t, want, <-seen)
 			}
@@ -216,9 +217,8 @@ func TestObserverPanics(t *testing.T) {
 	}
 }
 
-// A call delivers a limited share of the events that others cause meanwhile.
-// All events are still delivered, once and in order.
-func TestNoCallIsHeldToTellForOthers(t *testing.T) {
+// All events are delivered, once and in order, also if many callers cause them.
+func TestEventsOfManyCallers(t *testing.T) {
 	const each, callers = 3000, 4
 	var last sync.Map // by sender: next nonce
 	var told atomic.Int64
@@ -245,31 +245,4 @@ func TestNoCallIsHeldToTellForOthers(t *testing.T) {
 	}
 	group.Wait()
 	<-all
-}
-
-// deliverSome leaves to a goroutine what is more than its share.
-func TestTellSomeHandsOver(t *testing.T) {
-	released, done := make(chan struct{}), make(chan struct{})
-	var told atomic.Int64
-	w := newWorld(t, unsigned, observed(func(Event) {
-		if told.Load() == 10 {
-			<-released // the caller does not deliver
-		}
-		if told.Add(1) == 100 {
-			close(done)
-		}
-	}))
-	for i := range 100 {
-		require.NoError(t, w.step(func(c *core) error {
-			e, err := w.cfg.inspect(plain(i, 0, 30_000, 1))
-			require.NoError(t, err)
-			one := candidate{tx: e.tx, entry: e, from: common.Address{byte(i)}, known: w.accounts.get(common.Address{}), read: c.generation}
-			c.admit(&one)
-			return one.err
-		}))
-	}
-	w.deliverSome(10)
-	require.EqualValues(t, 10, told.Load())
-	close(released)
-	<-done
 }

@@ -96,13 +96,9 @@ func ExamplePool_Build() {
 		session.Used(21_000, tx.Size()) // execute it before
 		fmt.Println("gas price", tx.GasPrice(), "limit", tx.Gas())
 	}
-	for _, skip := range session.Skipped() {
-		fmt.Println("gas price", skip.Tx.GasPrice(), "skipped:", skip.Reason)
-	}
 	// Output:
 	// gas price 10000000000 limit 100000
 	// gas price 9000000000 limit 100000
-	// gas price 8000000000 skipped: gas
 }
 
 // A transaction that fails leaves the pool, and one that is postponed stays.

@@ -64,7 +64,7 @@ func (s *Session) notice(e *entry) {
 		return
 	case t == nil || t.unfit:
 		next := e.account.head()
-		if next == nil || s.spent() || s.refuses(next) != "" {
+		if next == nil || s.spent() || !s.fits(next) {
 			return
 		}
 		t = s.begin(address)
@@ -98,23 +98,17 @@ func (s *Session) forget(address common.Address) {
 // that do not fit: the rest of the budget only shrinks, and notice considers those that
 // change. Most of these are too large, which it sees without the entry.
 func (s *Session) visit(c *core, r ranked) {
-	e, reason := r.entry, s.tooLarge(uint64(r.gas), uint64(r.size))
-	switch {
-	case reason != "":
-	case s.senders[e.account.address] != nil: // it is in the heads, or aside
-		return
-	case e.account.head() != e: // the session has passed over an earlier one
-		s.skip(e, SkipAncestor)
-		return
-	default:
-		reason = s.refuses(e)
+	e := r.entry
+	if s.hasRoom(uint64(r.gas), uint64(r.size)) {
+		if s.senders[e.account.address] != nil || e.account.head() != e {
+			return // it is in the heads or aside, or the session has passed over an earlier one
+		}
+		if s.fits(e) {
+			s.push(c, s.begin(e.account.address), e)
+			return
+		}
 	}
-	if reason != "" {
-		s.misses++
-		s.skip(e, reason)
-		return
-	}
-	s.push(c, s.begin(e.account.address), e)
+	s.misses++
 }
 
 // push adds a sender's next transaction to the heads. It does nothing if there is none.

@@ -48,7 +48,6 @@ func TestT3Deterministic(t *testing.T) {
 	for _, w := range pools[1:] {
 		again := w.drain(Budget{Count: 50, Gas: 1_000_000})
 		same(t, first.Transactions(), again.Transactions())
-		require.Len(t, again.Skipped(), len(first.Skipped()))
 	}
 }
 

@@ -12,10 +12,9 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Pool is a transaction pool. It is safe for concurrent use. Pool starts at
-// most one background goroutine. It delivers queued events to Config.Observe
-// and to subscriptions when they are produced faster than the calling
-// goroutines can deliver them, and exits when the queue is empty.
+// Pool is a transaction pool. It is safe for concurrent use. It starts no
+// goroutine that outlives a call: a call delivers events to Config.Observe and to
+// subscriptions, also those of other calls that run at the same time.
 type Pool struct {
 	cfg        Config
 	lenient    Config // for transactions that come back
@@ -155,7 +154,7 @@ func (p *Pool) measure(began time.Time, t *candidate) {
 // Remove drops a transaction. Errors wrap ErrNotFound, or ErrInBundle if the
 // transaction is locked by a session.
 func (p *Pool) Remove(hash common.Hash) error {
-	defer p.deliverAll()
+	defer p.deliverEvents()
 	return p.step(func(c *core) error {
 		e := c.all[hash]
 		if e == nil {
@@ -173,7 +172,7 @@ func (p *Pool) Remove(hash common.Hash) error {
 // one, and refuses it for Config.QuarantineTime (invariant I14). reason
 // becomes Event.Reason; nil means ErrQuarantined. The error wraps ErrNotFound.
 func (p *Pool) Reject(hash common.Hash, reason error) error {
-	defer p.deliverAll()
+	defer p.deliverEvents()
 	return p.step(func(c *core) error {
 		e := c.all[hash]
 		if e == nil {
@@ -212,6 +211,6 @@ func (p *Pool) begin() (end func()) {
 	p.turn.Lock()
 	return func() {
 		p.turn.Unlock()
-		p.deliverAll()
+		p.deliverEvents()
 	}
 }

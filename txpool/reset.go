@@ -186,8 +186,8 @@ func (c *core) include(tx *types.Transaction) (locked bool) {
 	a := e.account
 	locked = e.locked
 	c.take(a, c.indexOf(e))
+	used := a.nonce
 	a.nonce = max(a.nonce, e.nonce+1)
-	a.recost()
 	if e.private {
 		c.privately.put(hash, struct{}{}, c.now)
 	}
@@ -196,6 +196,9 @@ func (c *core) include(tx *types.Transaction) (locked bool) {
 	for _, e := range a.txs {
 		if e.nonce >= a.nonce {
 			break
+		}
+		if e.nonce >= used {
+			a.cost.Sub(&a.cost, &e.cost)
 		}
 		if !e.locked {
 			p.leaves = append(p.leaves, leaving{e.entry, Dropped, ErrNonceTooLow})

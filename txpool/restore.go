@@ -57,7 +57,7 @@ func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, 
 	for _, poison := range restored.Poisoned {
 		p.cfg.Logger.Error("txpool: record skipped", "err", poison.Err, "bytes", len(poison.Record))
 	}
-	p.deliverAll()
+	p.deliverEvents()
 	return restored, nil
 }
 

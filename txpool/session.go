@@ -41,13 +41,6 @@ type Session struct {
 	senders map[common.Address]*turn
 	heads   heads
 	walk    walk
-	skipped []skipped
-}
-
-// skipped is a Skip before its transaction is read.
-type skipped struct {
-	entry  *entry
-	reason SkipReason
 }
 
 // usualSenders is the number of senders for which a session has room from the start.
@@ -68,7 +61,7 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 		ctx = context.Background()
 	}
 	p.expireDue()
-	defer p.deliverAll()
+	defer p.deliverEvents()
 	s := &Session{pool: p, ctx: ctx, budget: budget, senders: make(map[common.Address]*turn, usualSenders)}
 	p.enter()
 	defer p.leave()
@@ -93,22 +86,6 @@ func (s *Session) Transactions() []*types.Transaction {
 		txs = append(txs, e.tx)
 	}
 	return txs
-}
-
-// Skipped returns the transactions that the session passed over, in the order in
-// which it visited them, at most 4,096.
-func (s *Session) Skipped() []Skip {
-	s.pool.mu.Lock()
-	defer s.pool.mu.Unlock()
-	seen := make(map[*entry]bool) // a session can pass over one twice
-	var all []Skip
-	for _, skip := range s.skipped {
-		if !seen[skip.entry] {
-			seen[skip.entry] = true
-			all = append(all, Skip{skip.entry.tx, skip.reason})
-		}
-	}
-	return all
 }
 
 // members yields the entries that the session has locked. The caller holds the pool's lock.
@@ -176,30 +153,27 @@ func (s *Session) stop(c *core) {
 // read reads the account of an entry's sender again, and those of other senders
 // that may come next.
 func (s *Session) read(e *entry) {
-	next, readings := make([]*entry, 0, readers), make([]reading, 0, readers)
+	readings := make([]reading, 0, readers)
 	read := func(e *entry) {
 		if !e.gone {
-			next, readings = append(next, e), append(readings, reading{in: e.account})
+			readings = append(readings, reading{in: e.account})
 		}
 	}
 	s.pool.mu.Lock()
 	read(e)
 	for _, t := range s.heads {
-		if len(next) < readers && t.entry != nil && t.entry != e && !t.read {
+		if len(readings) < readers && t.entry != nil && t.entry != e && !t.read {
 			read(t.entry)
 		}
 	}
 	s.pool.mu.Unlock()
 	s.pool.readAll(readings)
 	_ = s.pool.step(func(c *core) error {
-		for i, r := range readings {
+		for _, r := range readings {
 			if t := s.senders[r.in.address]; t != nil {
 				t.read = true
 			}
 			c.observe(&r)
-			if e := next[i]; e.gone || e.status != ready {
-				s.skip(e, SkipChanged)
-			}
 		}
 		return nil
 	})
@@ -227,14 +201,14 @@ func (s *Session) Fail(reason error) {
 // sender. It does nothing if there is no unanswered transaction.
 func (s *Session) Later() {
 	s.dismiss(func(c *core, e *entry) {
-		s.putAside(e, SkipLater)
+		s.putAside(e)
 		c.apply(c.decideReturn(e, false))
 	})
 }
 
 // dismiss passes the last transaction of Next to a function, if it is still locked.
 func (s *Session) dismiss(giveUp func(*core, *entry)) {
-	defer s.pool.deliverAll()
+	defer s.pool.deliverEvents()
 	_ = s.pool.step(func(c *core) error {
 		e := s.current
 		s.current = nil
@@ -271,7 +245,7 @@ func (s *Session) answer(gas, bytes uint64) {
 // have taken their room. After the end of the session Cancel changes nothing, so a host can
 // defer it.
 func (s *Session) Cancel() {
-	defer s.pool.deliverAll()
+	defer s.pool.deliverEvents()
 	_ = s.pool.step(func(c *core) error {
 		if c.session == s {
 			c.endSession(s)
@@ -313,9 +287,8 @@ func (s *Session) pick(c *core) (e *entry, unread bool) {
 		if e == nil {
 			continue
 		}
-		if reason := s.refuses(e); reason != "" {
-			s.putAside(e, reason)
-			t.unfit = true
+		if !s.fits(e) {
+			t.aside, t.unfit = true, true
 			if s.misses++; s.misses > maxMisses {
 				break
 			}
@@ -338,30 +311,28 @@ func (s *Session) spent() bool {
 		b.Bytes > 0 && s.bytes >= b.Bytes || b.DABytes > 0 && s.da >= b.DABytes
 }
 
-// refuses returns why an entry cannot be taken, or "".
-func (s *Session) refuses(e *entry) SkipReason {
-	b := &s.budget
+// fits reports whether an entry can be taken: it pays the base fee, the rest of the block has
+// room for it, and the session has no later transaction of its sender.
+func (s *Session) fits(e *entry) bool {
+	most := s.budget.DABytes
 	switch {
 	case e.feeCap < s.base:
-		return SkipBaseFee
-	case b.DABytes > 0 && uint64(e.da) > b.DABytes-min(s.da, b.DABytes):
-		return SkipDABytes
+		return false
 	case e.account.locked > e.account.ahead:
-		return SkipOrder
+		return false
+	case most > 0 && uint64(e.da) > most-min(s.da, most):
+		return false
 	}
-	return s.tooLarge(e.gas, uint64(e.size))
+	return s.hasRoom(e.gas, uint64(e.size))
 }
 
-// tooLarge returns why a transaction of a gas limit and size does not fit into the
-// rest of the block, or "".
-func (s *Session) tooLarge(gas, size uint64) SkipReason {
-	switch b := &s.budget; {
-	case b.Gas > 0 && gas > b.Gas-min(s.gas, b.Gas):
-		return SkipGas
-	case b.Bytes > 0 && size > b.Bytes-min(s.bytes, b.Bytes):
-		return SkipBytes
+// hasRoom reports whether a transaction of a gas limit and size fits into the rest of the block.
+func (s *Session) hasRoom(gas, size uint64) bool {
+	b := &s.budget
+	if b.Gas > 0 && gas > b.Gas-min(s.gas, b.Gas) {
+		return false
 	}
-	return ""
+	return b.Bytes == 0 || size <= b.Bytes-min(s.bytes, b.Bytes)
 }
 
 // take locks an entry.
@@ -375,33 +346,7 @@ func (s *Session) take(c *core, t *turn, e *entry) {
 }
 
 // putAside takes no more transactions of an entry's sender.
-func (s *Session) putAside(e *entry, reason SkipReason) {
+func (s *Session) putAside(e *entry) {
 	t := s.begin(e.account.address)
-	t.unfit = false
-	if t.aside {
-		return
-	}
-	t.aside = true
-	s.passOver(e, reason)
-}
-
-// passOver records that the session passes over a transaction and those of its
-// sender after it.
-func (s *Session) passOver(e *entry, reason SkipReason) {
-	if reason != "" {
-		s.skip(e, reason)
-	}
-	a := e.account
-	i, _ := a.find(e.nonce)
-	for i++; i < int(a.line) && len(s.skipped) < maxSkips; i++ {
-		if l := a.txs[i].entry; l.status == ready && !l.locked {
-			s.skip(l, SkipAncestor)
-		}
-	}
-}
-
-func (s *Session) skip(e *entry, reason SkipReason) {
-	if len(s.skipped) < maxSkips {
-		s.skipped = append(s.skipped, skipped{e, reason})
-	}
+	t.aside, t.unfit = true, false
 }

@@ -18,8 +18,6 @@ func TestSessionPutsSenderAside(t *testing.T) {
 	w.takes(s, tx(0, 0, 9))
 	s.Later()
 	w.ends(s, tx(1, 0, 5))
-	require.Len(t, s.Skipped(), 2)
-	require.Equal(t, []SkipReason{SkipLater, SkipAncestor}, []SkipReason{s.Skipped()[0].Reason, s.Skipped()[1].Reason})
 	require.Zero(t, w.Stats().Exempt)
 	s.Cancel()
 	require.Zero(t, w.Stats().Exempt, "there was no block")
@@ -100,17 +98,13 @@ func TestSessionWithAReusedAccount(t *testing.T) {
 	w.ends(s, append(want[2:], tx(30, 0, 1))...)
 }
 
-// A session does not take a transaction that the state does not allow any more,
-// and lists it.
+// A session does not take a transaction that the state does not allow any more.
 func TestSessionReadsAccounts(t *testing.T) {
 	w := newWorld(t)
 	w.add(tx(0, 0, 9), tx(1, 0, 5))
 	w.nonce(0, 1)
 	s := w.build(Budget{})
 	w.ends(s, tx(1, 0, 5))
-	require.Len(t, s.Skipped(), 1)
-	require.Equal(t, SkipChanged, s.Skipped()[0].Reason)
-	require.Equal(t, tx(0, 0, 9).Hash(), s.Skipped()[0].Tx.Hash())
 }
 
 // A session whose context is done takes no more transactions. Those that it has stay locked.
@@ -239,7 +233,6 @@ func TestReturnedDuringSession(t *testing.T) {
 	w.stands(0, "plp")
 	w.offers(tx(1, 0, 50), tx(0, 0, 2), tx(0, 2, 100))
 	w.ends(s, tx(1, 0, 50))
-	require.Equal(t, SkipOrder, s.Skipped()[0].Reason)
 	s.Cancel()
 	w.stands(0, "ppp")
 }
