@@ -41,38 +41,6 @@ type candidate struct {
 	replaces bool
 }
 
-// batchSize is the number of transactions or accounts that the pool handles at a
-// time if a caller passes many, so that memory and the time with the lock stay small.
-const batchSize = 256
-
-// add takes n transactions through all stages, with the same result as one after
-// the other (invariant I10). It recovers signatures on all processors.
-func (p *Pool) add(batch []candidate, get func(int) (*types.Transaction, error)) {
-	began := p.cfg.Now()
-	p.expireInAdd(p.at(began))
-	for i := 0; i < len(batch); i += batchSize {
-		some := batch[i:min(i+batchSize, len(batch))]
-		prepare := func(share []candidate, from int) {
-			for k := range share {
-				if get != nil {
-					share[k].tx, share[k].err = get(i + from + k)
-				}
-			}
-		}
-		if len(some) == 1 {
-			prepare(some, 0)
-			p.examine(some, p.at(began))
-		} else {
-			p.examineAll(some, prepare)
-		}
-		p.admitAll(some)
-		p.deliverEvents()
-	}
-	for i := range batch {
-		p.measure(began, &batch[i])
-	}
-}
-
 // examine takes candidates through the first two stages (invariant I8). It skips
 // those that already have an error.
 func (p *Pool) examine(batch []candidate, now int64) {

@@ -54,11 +54,6 @@ func (c *core) apply(p plan) {
 	c.close(a)
 }
 
-func (c *core) indexOf(e *entry) int {
-	i, _ := e.account.find(e.nonce)
-	return i
-}
-
 // enter stores a newcomer, in the place of the transaction that it replaces.
 func (c *core) enter(p plan) {
 	a, e := p.account, p.enters
@@ -91,27 +86,13 @@ func (c *core) inherit(old, e *entry) {
 	}
 }
 
-// take removes the entry at an index of a chain, without an event. The caller
-// must then arrange the chain from there.
-func (c *core) take(a *account, i int) *entry {
-	e := a.txs[i].entry
-	c.unindex(e)
-	c.count(e, -1)
-	if e.locked {
-		a.locked--
-		e.locked = false
+// replacementWait returns for how long the replacements of a nonce still count.
+// 0 or less means that they do not.
+func (c *core) replacementWait(e *entry, now int64) time.Duration {
+	if e.replacements == 0 {
+		return 0
 	}
-	if e.exempt {
-		a.exempt--
-	}
-	c.enlist(e, false)
-	a.cut(i)
-	if a.unsettled(e.nonce) {
-		a.cost.Sub(&a.cost, &e.cost)
-	}
-	delete(c.all, e.hash())
-	e.gone = true
-	return e
+	return replacementWindow - time.Duration(now-int64(e.since)*int64(time.Second))
 }
 
 // evict drops a transaction together with those in line after it, which could
@@ -161,19 +142,29 @@ func (c *core) unlock(e *entry) {
 	}
 }
 
-// reject drops a transaction that failed while a block was built, and
-// quarantines it. A running session that has taken it puts its sender aside,
-// because one that takes its nonce now would come too late in the block.
-func (c *core) reject(e *entry, reason error) {
-	if reason == nil {
-		reason = ErrQuarantined
-	}
-	if e.locked && !c.session.over {
-		c.session.putAside(e)
-	}
-	c.failed.put(e.hash(), struct{}{}, c.now)
-	c.apply(dropping(e, reason))
-}
+// A transaction that comes back was acknowledged: its
+// block failed, or the process restarted. It is exempt from the caps of count
+// and bytes. It displaces no other transaction and is not displaced. It leaves
+// like any other: by inclusion, by a replacement of its sender, by its lifetime,
+// or because its nonce is used.
+//
+// Exempt transactions cannot fill the memory. A newcomer is admitted only while
+// all transactions together, including exempt ones and those held aside
+// (held.go), but not locked ones, are within the sum of the three caps. The
+// pool therefore holds at most that sum and, in addition, the transactions that
+// were in a session or in the host's queue at one time.
+//
+// A transaction that a session postponed was never in a block. It is not exempt.
 
-// refresh applies the host's state of an account.
-func (c *core) refresh(a *account, known Account) { c.apply(c.decideState(a, known)) }
+// exemptEntry makes an entry exempt from the caps. The caller must then arrange
+// its chain.
+func (c *core) exemptEntry(e *entry) {
+	if e.exempt {
+		return
+	}
+	c.count(e, -1)
+	e.exempt = true
+	e.account.exempt++
+	c.count(e, 1)
+	c.recordKept(e)
+}

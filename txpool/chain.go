@@ -188,3 +188,31 @@ func (c *core) unindex(e *entry) {
 		index.Delete(e.ranked(e.lead))
 	}
 }
+
+// take removes the entry at an index of a chain, without an event. The caller
+// must then arrange the chain from there.
+func (c *core) take(a *account, i int) *entry {
+	e := a.txs[i].entry
+	c.unindex(e)
+	c.count(e, -1)
+	if e.locked {
+		a.locked--
+		e.locked = false
+	}
+	if e.exempt {
+		a.exempt--
+	}
+	c.enlist(e, false)
+	a.cut(i)
+	if a.unsettled(e.nonce) {
+		a.cost.Sub(&a.cost, &e.cost)
+	}
+	delete(c.all, e.hash())
+	e.gone = true
+	return e
+}
+
+func (c *core) indexOf(e *entry) int {
+	i, _ := e.account.find(e.nonce)
+	return i
+}

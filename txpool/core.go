@@ -25,7 +25,7 @@ type core struct {
 	fees                        fees
 
 	// ready and parked order the transactions in line that are not locked.
-	// roomless has the parked ones that only wait for room, by size: see roomless.go.
+	// roomless has the parked ones that only wait for room, by size: see settle.go.
 	ready, parked  *btree.BTreeG[ranked]
 	roomless       [classes]*btree.BTreeG[ranked]
 	queue          gaps
@@ -33,7 +33,7 @@ type core struct {
 	// uses counts transactions by group.
 	uses [groups]usage
 	// kept is the part of uses to which the caps do not apply: see entry.keeps.
-	// exempt is the part of it that came back: see exempt.go.
+	// exempt is the part of it that came back: see apply.go.
 	kept   [groups]usage
 	exempt usage
 	limits [groups]usage

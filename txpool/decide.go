@@ -3,7 +3,6 @@ package txpool
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/google/btree"
 	"github.com/holiman/uint256"
@@ -174,15 +173,6 @@ func (c *core) checkReplacement(old, e *entry) error {
 		return fmt.Errorf("%w: nonce %d was replaced %d times, try again in %v", ErrReplaceTooOften, e.nonce, old.replacements, wait)
 	}
 	return nil
-}
-
-// replacementWait returns for how long the replacements of a nonce still count.
-// 0 or less means that they do not.
-func (c *core) replacementWait(e *entry, now int64) time.Duration {
-	if e.replacements == 0 {
-		return 0
-	}
-	return replacementWindow - time.Duration(now-int64(e.since)*int64(time.Second))
 }
 
 // checkFunds checks that the balance covers all transactions of a sender
@@ -442,3 +432,7 @@ func dropping(e *entry, reason error) plan {
 	i, _ := e.account.find(e.nonce)
 	return plan{account: e.account, index: i, leaves: []leaving{{e, Dropped, reason}}}
 }
+
+// maxPassed is the number of transactions that cannot be displaced, for example
+// exempt ones, that a newcomer's search for victims skips before it gives up.
+const maxPassed = 4096

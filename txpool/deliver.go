@@ -1,9 +1,145 @@
 package txpool
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
+
+// ErrClosed is returned by Subscription.Next after Close.
+var ErrClosed = errors.New("txpool: subscription is closed")
+
+// SubscribeOptions configures a [Subscription]. The zero value is valid.
+type SubscribeOptions struct {
+	// Buffer is the number of events that can wait for a slow reader. 0 means
+	// 1,024.
+	Buffer int
+	// Private includes the events of private transactions.
+	Private bool
+}
+
+// Subscription is a bounded queue of events. If the reader is too slow, the
+// oldest events are lost, and Next returns an event of kind Missed with their
+// number. Close it after use. Its methods are safe for concurrent use.
+type Subscription struct {
+	pool    *Pool
+	private bool
+
+	mu     sync.Mutex
+	ring   []Event
+	first  int
+	count  int
+	missed int
+	closed bool
+	wake   chan struct{} // signals that events may wait
+}
+
+// Subscribe returns a subscription to all later events.
+func (p *Pool) Subscribe(options SubscribeOptions) *Subscription {
+	const usual = 1024
+	if options.Buffer <= 0 {
+		options.Buffer = usual
+	}
+	s := &Subscription{pool: p, private: options.Private, ring: make([]Event, options.Buffer), wake: make(chan struct{}, 1)}
+	p.out.mu.Lock()
+	p.out.subscriptions = append(slices.Clone(p.out.subscriptions), s)
+	p.out.mu.Unlock()
+	p.listen()
+	return s
+}
+
+// listen updates whether the core records events.
+func (p *Pool) listen() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.core.observed = p.hasObservers()
+}
+
+// offer adds an event to the queue without waiting.
+func (s *Subscription) offer(e Event) {
+	if e.Private && !s.private {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	if s.count == len(s.ring) {
+		s.first = (s.first + 1) % len(s.ring)
+		s.count--
+		s.missed++
+	}
+	s.ring[(s.first+s.count)%len(s.ring)] = e
+	s.count++
+	s.signal()
+}
+
+func (s *Subscription) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Next waits for the next event and returns it. If events were lost, it first
+// returns an event of kind Missed. The error is context.Cause(ctx), or wraps
+// ErrClosed.
+func (s *Subscription) Next(ctx context.Context) (Event, error) {
+	for {
+		if e, ok, err := s.poll(); ok || err != nil {
+			return e, err
+		}
+		select {
+		case <-ctx.Done():
+			return Event{}, context.Cause(ctx)
+		case <-s.wake:
+		}
+	}
+}
+
+// poll returns the next event, if there is one.
+func (s *Subscription) poll() (e Event, ok bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() {
+		if s.count > 0 || s.closed {
+			s.signal() // wake another reader
+		}
+	}()
+	switch {
+	case s.closed:
+		return Event{}, false, fmt.Errorf("%w: no more events", ErrClosed)
+	case s.missed > 0:
+		e = Event{Kind: Missed, Missed: s.missed}
+		s.missed = 0
+		return e, true, nil
+	case s.count == 0:
+		return Event{}, false, nil
+	}
+	e = s.ring[s.first]
+	s.ring[s.first] = Event{}
+	s.first = (s.first + 1) % len(s.ring)
+	s.count--
+	return e, true, nil
+}
+
+// Close closes the subscription. Pending calls of Next return ErrClosed.
+// Further calls have no effect.
+func (s *Subscription) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.ring, s.count = nil, 0
+	s.signal()
+	s.mu.Unlock()
+	s.pool.out.mu.Lock()
+	s.pool.out.subscriptions = slices.DeleteFunc(slices.Clone(s.pool.out.subscriptions), func(other *Subscription) bool { return other == s })
+	s.pool.out.mu.Unlock()
+	s.pool.listen()
+}
 
 // deliveries passes events from the core to their receivers, in order and without the
 // pool's lock, so that an observer may call the pool.

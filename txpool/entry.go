@@ -57,7 +57,7 @@ type entry struct {
 	locked   bool // by the session of the core, which has taken it
 	gone     bool // no longer in the pool
 	fresh    bool // no event yet
-	exempt   bool // see exempt.go
+	exempt   bool // see apply.go
 	ran      bool // could run at some time since its admission
 	enlisted bool // authorities are in core.authorizations
 	// replacements is the number of replacements of this nonce since the time
@@ -160,3 +160,13 @@ func addSaturating(a, b uint64) uint64 {
 	}
 	return sum
 }
+
+// class returns the size class of an entry.
+func (e *entry) class() int {
+	const smallest = 10 // bits: the first class has everything below 1 kB
+	return min(max(bits.Len32(e.memory)-smallest, 0), classes-1)
+}
+
+// classes is the number of size classes. The last one has everything from 512
+// kB.
+const classes = 11

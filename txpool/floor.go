@@ -157,3 +157,6 @@ func wei(price *big.Int) uint64 {
 	}
 	return price.Uint64()
 }
+
+// maxFloor returns the highest floor in wei per gas.
+func (c *Config) maxFloor() uint64 { return scale(max(c.MinGasPrice, gwei), highestFloor, 1) }

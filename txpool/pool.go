@@ -114,6 +114,34 @@ func (p *Pool) addAll(n int, get func(int) (*types.Transaction, error)) ([]commo
 	return hashes, errs
 }
 
+// add takes n transactions through all stages, with the same result as one after
+// the other (invariant I10). It recovers signatures on all processors.
+func (p *Pool) add(batch []candidate, get func(int) (*types.Transaction, error)) {
+	began := p.cfg.Now()
+	p.expireInAdd(p.at(began))
+	for i := 0; i < len(batch); i += batchSize {
+		some := batch[i:min(i+batchSize, len(batch))]
+		prepare := func(share []candidate, from int) {
+			for k := range share {
+				if get != nil {
+					share[k].tx, share[k].err = get(i + from + k)
+				}
+			}
+		}
+		if len(some) == 1 {
+			prepare(some, 0)
+			p.examine(some, p.at(began))
+		} else {
+			p.examineAll(some, prepare)
+		}
+		p.admitAll(some)
+		p.deliverEvents()
+	}
+	for i := range batch {
+		p.measure(began, &batch[i])
+	}
+}
+
 func (p *Pool) decode(raw []byte) (*types.Transaction, error) {
 	if uint64(len(raw)) > p.cfg.MaxTxSize {
 		return nil, fmt.Errorf("%w: transaction size %d, limit %d", ErrOversized, len(raw), p.cfg.MaxTxSize)
@@ -123,15 +151,6 @@ func (p *Pool) decode(raw []byte) (*types.Transaction, error) {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	return tx, nil
-}
-
-// account reads an account from the host's state.
-func (p *Pool) account(address common.Address) (Account, error) {
-	account, err := p.state.Account(address)
-	if err != nil {
-		return Account{}, fmt.Errorf("%w: %v: %w", ErrState, address, err)
-	}
-	return account, nil
 }
 
 // measure reports the result of an Add to the metrics.
@@ -181,36 +200,4 @@ func (p *Pool) Reject(hash common.Hash, reason error) error {
 		c.reject(e, reason)
 		return nil
 	})
-}
-
-// step calls f under the lock and restores the caps. The caller delivers the events later,
-// so that an observer may call any method.
-func (p *Pool) step(f func(*core) error) error {
-	p.enter()
-	defer p.leave()
-	err := f(p.core)
-	p.core.settle()
-	return err
-}
-
-// enter takes the lock for a call that changes the core.
-func (p *Pool) enter() {
-	now := p.clock()
-	p.mu.Lock()
-	p.core.now = max(p.core.now, now) // another call may have waited less
-}
-
-// leave returns the lock, and queues the events.
-func (p *Pool) leave() {
-	p.queueEvents()
-	p.mu.Unlock()
-}
-
-// begin takes p.turn. The caller must call end when it is done.
-func (p *Pool) begin() (end func()) {
-	p.turn.Lock()
-	return func() {
-		p.turn.Unlock()
-		p.deliverEvents()
-	}
 }

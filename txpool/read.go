@@ -235,3 +235,18 @@ func (p *Pool) Stats() Stats {
 	}
 	return s
 }
+
+// Departure returns why a transaction left the pool, and whether the pool
+// remembers it. The pool remembers the newest 65,536 departures for a day, and
+// across restarts if the host restores the pool. A transaction
+// that is in the pool or was included has no departure.
+func (p *Pool) Departure(hash common.Hash) (Departure, bool) {
+	now := p.clock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.core.aside.txs[hash] != nil { // one in the pool has none: see core.enter
+		return Departure{}, false
+	}
+	d, left := p.core.departures.find(hash, now)
+	return d, left > 0
+}

@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"time"
 
-	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
 )
 
@@ -60,23 +59,25 @@ func decode(record []byte, fields ...any) error {
 	return nil
 }
 
-// record returns the record of a departure.
-func (d *Departure) record() []byte {
-	var label, text string
-	if d.Kind == Dropped {
-		label, text = labelOf(d.Reason).label, d.Reason.Error()
-	}
-	return encode(recordDeparted, d.Hash, uint64(d.At.UnixNano()), d.By, label, text)
+// past is a transaction that was admitted and has not left.
+type past struct {
+	tx      *types.Transaction
+	record  []byte
+	private bool
+	exempt  bool
+	ran     bool // or could run at some time
+	held    bool // aside
+	at      int64
+	order   uint64 // of admission or, if held, of being put aside
+	err     error  // reason for holding aside
 }
 
-// departureOf reads the record of a departure.
-func departureOf(record []byte) (Departure, error) {
-	d := Departure{Kind: Replaced}
-	var at uint64
-	var label, text string
-	err := decode(record, &d.Hash, &at, &d.By, &label, &text)
-	if d.At = time.Unix(0, int64(at)); d.By == (common.Hash{}) {
-		d.Kind, d.Reason = Dropped, recalled(label, text[:min(len(text), maxReason)])
-	}
-	return d, err
+// past returns what must be known of an entry to admit it again.
+func (e *entry) past() *past {
+	return &past{tx: e.tx, at: e.at, private: e.private, exempt: e.exempt, ran: e.ran}
+}
+
+// addedRecord returns the record of an admission.
+func (o *past) addedRecord() []byte {
+	return encode(recordAdded, o.private, o.exempt, o.ran, o.held, uint64(o.at), o.tx)
 }

@@ -242,17 +242,6 @@ func (p *Pool) refresh(addresses []common.Address) {
 	})
 }
 
-// observe applies the answer of State for an account that is still in the pool.
-func (c *core) observe(r *reading) {
-	switch a := r.in; {
-	case a.slot == closed: // removed meanwhile
-	case r.err != nil:
-		a.stale = true
-	case a.differs(r.account):
-		c.refresh(a, r.account)
-	}
-}
-
 // moveFees applies the blocks' prices and the base fee, and parks and promotes
 // transactions accordingly.
 func (p *Pool) moveFees(head *Head) {

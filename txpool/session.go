@@ -2,10 +2,27 @@ package txpool
 
 import (
 	"context"
+	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 )
+
+// Budget bounds a block. A field that is 0 is no bound.
+type Budget struct {
+	// Count is the maximum number of transactions.
+	Count int
+	// Gas bounds the gas that the transactions use. A transaction may start if
+	// its gas limit fits into the rest. Bytes bounds the bytes that they use,
+	// and DABytes the sum of Config.DASize. A transaction may start if its
+	// encoding fits into the rest of Bytes.
+	Gas, Bytes, DABytes uint64
+	// BaseFee is the base fee of the block, in wei per gas. Transactions that
+	// do not pay it are skipped. It does not change the order, and parked
+	// transactions stay parked: see Head.BaseFee. Nil means the one of the last
+	// Reset.
+	BaseFee *big.Int
+}
 
 // Session gives a builder the transactions of one block, one after the other.
 // Next returns the best transaction that may start, and the builder answers
@@ -304,37 +321,6 @@ func (s *Session) pick(c *core) (e *entry, unread bool) {
 	return nil, false
 }
 
-// spent reports whether no other transaction can fit.
-func (s *Session) spent() bool {
-	b := &s.budget
-	return b.Count > 0 && s.count >= b.Count || b.Gas > 0 && addSaturating(s.gas, txGas) > b.Gas ||
-		b.Bytes > 0 && s.bytes >= b.Bytes || b.DABytes > 0 && s.da >= b.DABytes
-}
-
-// fits reports whether an entry can be taken: it pays the base fee, the rest of the block has
-// room for it, and the session has no later transaction of its sender.
-func (s *Session) fits(e *entry) bool {
-	most := s.budget.DABytes
-	switch {
-	case e.feeCap < s.base:
-		return false
-	case e.account.locked > e.account.ahead:
-		return false
-	case most > 0 && uint64(e.da) > most-min(s.da, most):
-		return false
-	}
-	return s.hasRoom(e.gas, uint64(e.size))
-}
-
-// hasRoom reports whether a transaction of a gas limit and size fits into the rest of the block.
-func (s *Session) hasRoom(gas, size uint64) bool {
-	b := &s.budget
-	if b.Gas > 0 && gas > b.Gas-min(s.gas, b.Gas) {
-		return false
-	}
-	return b.Bytes == 0 || size <= b.Bytes-min(s.bytes, b.Bytes)
-}
-
 // take locks an entry.
 func (s *Session) take(c *core, t *turn, e *entry) {
 	c.lock(e)
@@ -345,8 +331,16 @@ func (s *Session) take(c *core, t *turn, e *entry) {
 	s.push(c, t, e.account.head())
 }
 
-// putAside takes no more transactions of an entry's sender.
-func (s *Session) putAside(e *entry) {
-	t := s.begin(e.account.address)
-	t.aside, t.unfit = true, false
+// reject drops a transaction that failed while a block was built, and
+// quarantines it. A running session that has taken it puts its sender aside,
+// because one that takes its nonce now would come too late in the block.
+func (c *core) reject(e *entry, reason error) {
+	if reason == nil {
+		reason = ErrQuarantined
+	}
+	if e.locked && !c.session.over {
+		c.session.putAside(e)
+	}
+	c.failed.put(e.hash(), struct{}{}, c.now)
+	c.apply(dropping(e, reason))
 }

@@ -15,6 +15,8 @@
 //   - english: comments, documents, error texts and help texts are plain
 //   - pure: state machines have no clock, lock, goroutine or random number,
 //     and the order of a map never reaches an output
+//   - order: in a package whose files have an order, which is in order_test.go, a
+//     file uses functions of files below it only
 //
 // The file debts.txt holds the number of findings that a package may still
 // have. A package that is not listed there must have none. The numbers may

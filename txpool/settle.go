@@ -1,9 +1,65 @@
 package txpool
 
 import (
-	"math/bits"
 	"slices"
+
+	"github.com/google/btree"
 )
+
+// settle restores the caps and lets waiting transactions come in. Every change
+// of the pool ends with it.
+func (c *core) settle() {
+	c.arrangeTouched()
+	c.evictOver(ready, c.ready)
+	for !c.patient && (c.lift() || c.letIn()) { // keep room for returning transactions
+		continue
+	}
+	c.evictOver(parked, c.parked)
+	c.evictOver(parked, c.roomless[:]...) // after the others
+	// Gaps before returning transactions close.
+	for !c.patient && c.over(queued) && c.shrinkQueue() {
+		continue
+	}
+	c.fees.occupy(c.uses[ready])
+}
+
+// letIn applies the plan of nextIn. It reports whether a transaction came in.
+func (c *core) letIn() bool {
+	p, some := c.nextIn()
+	if some {
+		c.apply(p)
+	}
+	return some && !p.promotes.roomless
+}
+
+// evictOver evicts the worst transactions of a status, in any of the indexes,
+// while it exceeds its caps.
+func (c *core) evictOver(s status, indexes ...*btree.BTreeG[ranked]) {
+	for c.over(s) {
+		worst := c.worst(indexes...)
+		if worst == nil {
+			return
+		}
+		c.evict(worst)
+	}
+}
+
+// worst returns the last entry of several indexes that a cap may evict, or nil.
+func (c *core) worst(indexes ...*btree.BTreeG[ranked]) *entry {
+	var worst ranked
+	for _, index := range indexes {
+		index.Descend(func(r ranked) bool {
+			if r.entry.keeps() {
+				return true
+			}
+			if worst.entry == nil || before(worst, r) {
+				worst = r
+			}
+			return false
+		})
+	}
+	return worst.entry
+}
 
 // A transaction can be in line, pay enough, and yet have no room: the base fee
 // fell, or a gap closed, while the pool was full. It then waits. Only the first
@@ -13,16 +69,6 @@ import (
 // Waiting transactions are indexed by size, in classes that double. The best of
 // each class is a candidate, so a large transaction without room does not keep
 // smaller ones waiting, and the choice takes the same time whatever waits.
-
-// classes is the number of size classes. The last one has everything from 512
-// kB.
-const classes = 11
-
-// class returns the size class of an entry.
-func (e *entry) class() int {
-	const smallest = 10 // bits: the first class has everything below 1 kB
-	return min(max(bits.Len32(e.memory)-smallest, 0), classes-1)
-}
 
 // nextIn returns the plan that lets the next waiting transaction come in: the
 // best one for which there is room. If there is room for none, it is the best
@@ -77,4 +123,14 @@ func (c *core) lift() bool {
 	c.arrange(a, 0, len(a.txs))
 	c.close(a)
 	return true
+}
+
+// shrinkQueue drops the last queued transaction of the sender that has most of
+// them.
+func (c *core) shrinkQueue() bool {
+	sender, some := c.queue.index.Min()
+	if some {
+		c.apply(dropping(sender.lastGapped(0), ErrPoolFull))
+	}
+	return some
 }

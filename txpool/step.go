@@ -1,0 +1,133 @@
+package txpool
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// step calls f under the lock and restores the caps. The caller delivers the events later,
+// so that an observer may call any method.
+func (p *Pool) step(f func(*core) error) error {
+	p.enter()
+	defer p.leave()
+	err := f(p.core)
+	p.core.settle()
+	return err
+}
+
+// enter takes the lock for a call that changes the core.
+func (p *Pool) enter() {
+	now := p.clock()
+	p.mu.Lock()
+	p.core.now = max(p.core.now, now) // another call may have waited less
+}
+
+// leave returns the lock, and queues the events.
+func (p *Pool) leave() {
+	p.queueEvents()
+	p.mu.Unlock()
+}
+
+// begin takes p.turn. The caller must call end when it is done.
+func (p *Pool) begin() (end func()) {
+	p.turn.Lock()
+	return func() {
+		p.turn.Unlock()
+		p.deliverEvents()
+	}
+}
+
+// clock returns the time by which the pool measures ages, in Unix nanoseconds.
+// If Config.Now returns times with a monotonic reading, as time.Now does, it
+// follows that reading from the pool's beginning. Setting the machine's clock
+// then makes nothing older or younger.
+func (p *Pool) clock() int64 { return p.at(p.cfg.Now()) }
+
+// at returns the time of the pool's clock at which Config.Now returned t.
+func (p *Pool) at(t time.Time) int64 { return p.begun.UnixNano() + int64(t.Sub(p.begun)) }
+
+// account reads an account from the host's state.
+func (p *Pool) account(address common.Address) (Account, error) {
+	account, err := p.state.Account(address)
+	if err != nil {
+		return Account{}, fmt.Errorf("%w: %v: %w", ErrState, address, err)
+	}
+	return account, nil
+}
+
+// reading is the answer of State for an account.
+type reading struct {
+	in      *account // of the sender when the reading began
+	account Account
+	err     error
+}
+
+// readers is the maximum number of accounts that the pool reads at a time if State
+// is slow, for example because it asks another process.
+const readers = 16
+
+// readAll reads accounts and logs failures. If the first one takes long, it reads
+// the others concurrently.
+func (p *Pool) readAll(readings []reading) {
+	const slow = 100 * time.Microsecond
+	began := time.Now()
+	for i := range readings {
+		if i == 1 && time.Since(began) > slow {
+			concurrently(readers, len(readings)-1, func(i int) { p.readOne(&readings[i+1]) })
+			return
+		}
+		p.readOne(&readings[i])
+	}
+}
+
+func (p *Pool) readOne(r *reading) {
+	if r.account, r.err = p.account(r.in.address); r.err != nil {
+		p.cfg.Logger.Warn("txpool: cannot read an account, retrying with its next transaction", "err", r.err)
+	}
+}
+
+// concurrently calls f with 0 to n-1, on at most the given number of goroutines.
+// If f panics, concurrently panics with the same value on the caller's goroutine.
+func concurrently(most, n int, f func(int)) {
+	var next atomic.Int64
+	var panicked atomic.Pointer[any]
+	var group sync.WaitGroup
+	for range min(most, n) {
+		group.Go(func() {
+			defer func() {
+				if r := recover(); r != nil {
+					panicked.Store(&r)
+				}
+			}()
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+		})
+	}
+	group.Wait()
+	if r := panicked.Load(); r != nil {
+		panic(*r)
+	}
+}
+
+// observe applies the answer of State for an account that is still in the pool.
+func (c *core) observe(r *reading) {
+	switch a := r.in; {
+	case a.slot == closed: // removed meanwhile
+	case r.err != nil:
+		a.stale = true
+	case a.differs(r.account):
+		c.refresh(a, r.account)
+	}
+}
+
+// refresh applies the host's state of an account.
+func (c *core) refresh(a *account, known Account) { c.apply(c.decideState(a, known)) }
+
+// batchSize is the number of transactions or accounts that the pool handles at a
+// time if a caller passes many, so that memory and the time with the lock stay small.
+const batchSize = 256
