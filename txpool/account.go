@@ -86,7 +86,8 @@ func (a *account) find(nonce uint64) (int, bool) {
 	if n == 0 || a.txs[n-1].nonce < nonce { // common case: nonces in order
 		return n, false
 	}
-	if first := a.txs[0].nonce; nonce >= first && nonce-first < uint64(n) && a.txs[nonce-first].nonce == nonce {
+	first := a.txs[0].nonce
+	if nonce >= first && nonce-first < uint64(n) && a.txs[nonce-first].nonce == nonce {
 		return int(nonce - first), true // no gap before it
 	}
 	return slices.BinarySearchFunc(a.txs, nonce, func(l link, n uint64) int { return cmp.Compare(l.nonce, n) })
@@ -132,7 +133,8 @@ func (a *account) countAhead() {
 // nil. All transactions before it are locked.
 func (a *account) head() *entry {
 	if int(a.ahead) < len(a.txs) {
-		if e := a.txs[a.ahead].entry; e.status == ready {
+		e := a.txs[a.ahead].entry
+		if e.status == ready {
 			return e
 		}
 	}
@@ -186,7 +188,8 @@ func (a *account) funded() int {
 	covered := a.cost
 	for i > 0 && a.balance.Lt(&covered) {
 		i--
-		if e := a.txs[i].entry; !e.locked && a.unsettled(e.nonce) {
+		e := a.txs[i].entry
+		if !e.locked && a.unsettled(e.nonce) {
 			covered.Sub(&covered, &e.cost)
 		}
 	}
@@ -202,7 +205,8 @@ func (a *account) before(i int) (next uint64, lead place, lowest status) {
 		return next, noLead, ready
 	}
 	for i--; i >= 0; i-- {
-		if e := a.txs[i].entry; !e.locked || e.status == queued {
+		e := a.txs[i].entry
+		if !e.locked || e.status == queued {
 			return next, e.behind(), e.status
 		}
 	}

@@ -45,7 +45,8 @@ type candidate struct {
 // those that already have an error.
 func (p *Pool) examine(batch []candidate, now int64) {
 	for i := range batch {
-		if t := &batch[i]; t.err == nil {
+		t := &batch[i]
+		if t.err == nil {
 			t.err = p.guard(t, now, (*Pool).inspect)
 		}
 	}
@@ -53,7 +54,8 @@ func (p *Pool) examine(batch []candidate, now int64) {
 	_ = p.recoveries.Acquire(context.Background(), 1) // cannot fail
 	defer p.recoveries.Release(1)
 	for i := range batch {
-		if t := &batch[i]; t.err == nil {
+		t := &batch[i]
+		if t.err == nil {
 			t.err = p.guard(t, now, (*Pool).authenticate)
 		}
 	}
@@ -68,7 +70,8 @@ var errPanic = errors.New("txpool: a check panicked")
 func (p *Pool) guard(t *candidate, now int64, stage func(*Pool, *candidate, int64) error) (err error) {
 	if t.origin != nil {
 		defer func() {
-			if r := recover(); r != nil {
+			r := recover()
+			if r != nil {
 				err = fmt.Errorf("%w: %v", errPanic, r)
 			}
 		}()
@@ -108,7 +111,8 @@ func (p *Pool) glance(batch []candidate) {
 		if t.err != nil || t.origin != nil {
 			continue
 		}
-		if t.err = p.core.checkNew(t.entry); t.err != nil {
+		t.err = p.core.checkNew(t.entry)
+		if t.err != nil {
 			t.early = true
 			continue
 		}
@@ -146,7 +150,8 @@ func (p *Pool) authenticate(t *candidate, _ int64) (err error) {
 // preview returns the error that decide would return now.
 func (p *Pool) preview(t *candidate) (err error) {
 	one := [1]candidate{{from: t.from}}
-	if p.readUnknown(one[:]); one[0].err != nil {
+	p.readUnknown(one[:])
+	if one[0].err != nil {
 		return one[0].err
 	}
 	p.mu.Lock()
@@ -187,10 +192,12 @@ func (c *core) checkNew(e *entry) error {
 	if c.aside.txs[hash] != nil {
 		return ErrAlreadyKnown
 	}
-	if _, wait := c.failed.find(hash, e.at); wait > 0 {
+	_, wait := c.failed.find(hash, e.at)
+	if wait > 0 {
 		return fmt.Errorf("%w: %s, try again in %v", ErrQuarantined, hash, wait)
 	}
-	if _, wait := c.replaced.find(hash, e.at); wait > 0 {
+	_, wait = c.replaced.find(hash, e.at)
+	if wait > 0 {
 		return fmt.Errorf("%w: %s, try again in %v", ErrReplaced, hash, wait)
 	}
 	return nil
@@ -206,7 +213,8 @@ func (p *Pool) admitAll(batch []candidate) {
 		p.enter()
 		done := p.core.admitSome(batch)
 		p.leave()
-		if batch = batch[done:]; len(batch) > 0 {
+		batch = batch[done:]
+		if len(batch) > 0 {
 			p.readUnknown(batch[:min(batchSize, len(batch))])
 		}
 	}
@@ -217,13 +225,15 @@ func (p *Pool) readUnknown(batch []candidate) {
 	p.mu.Lock()
 	for i := range batch {
 		t := &batch[i]
-		if t.read = 0; t.err == nil && !t.early && p.core.needs(t.from) {
+		t.read = 0
+		if t.err == nil && !t.early && p.core.needs(t.from) {
 			t.read = p.core.generation
 		}
 	}
 	p.mu.Unlock()
 	for i := range batch {
-		if t := &batch[i]; t.read > 0 {
+		t := &batch[i]
+		if t.read > 0 {
 			t.known, t.err = p.account(t.from)
 		}
 	}
@@ -231,7 +241,8 @@ func (p *Pool) readUnknown(batch []candidate) {
 
 // needs reports whether the account of a sender must be read.
 func (c *core) needs(sender common.Address) bool {
-	if a := c.accounts[sender]; a != nil {
+	a := c.accounts[sender]
+	if a != nil {
 		return a.stale
 	}
 	return !c.cache.Contains(sender)
@@ -244,7 +255,8 @@ func (c *core) admitSome(batch []candidate) int {
 	for i := range batch {
 		t := &batch[i]
 		if t.early {
-			if t.err = c.checkNew(t.entry); t.err == nil {
+			t.err = c.checkNew(t.entry)
+			if t.err == nil {
 				return i
 			}
 			t.early = false
@@ -259,7 +271,8 @@ func (c *core) admitSome(batch []candidate) int {
 // admit takes a candidate through the last two stages. If it needs the sender's
 // account and that was not read, it returns true and changes nothing.
 func (c *core) admit(t *candidate) (need bool) {
-	if t.err = c.checkNew(t.entry); t.err != nil {
+	t.err = c.checkNew(t.entry)
+	if t.err != nil {
 		return false
 	}
 	a := c.accounts[t.from]
@@ -275,7 +288,8 @@ func (c *core) admit(t *candidate) (need bool) {
 		known := t.known
 		if !read {
 			var cached bool
-			if known, cached = c.cache.Get(t.from); !cached {
+			known, cached = c.cache.Get(t.from)
+			if !cached {
 				return true
 			}
 		}

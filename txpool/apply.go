@@ -11,8 +11,10 @@ import (
 // arrangeFrom refuses to promote.
 func (c *core) apply(p plan) {
 	a := p.account
-	if e := p.enters; e != nil {
-		if old := p.replaces; old != nil { // the nonce keeps its room
+	e := p.enters
+	if e != nil {
+		old := p.replaces // the nonce keeps its room
+		if old != nil {
 			e.exempt, e.ran = old.exempt, old.ran
 		}
 		e.ran = e.ran || p.runs
@@ -57,7 +59,8 @@ func (c *core) apply(p plan) {
 // enter stores a newcomer, in the place of the transaction that it replaces.
 func (c *core) enter(p plan) {
 	a, e := p.account, p.enters
-	if old := p.replaces; old != nil {
+	old := p.replaces
+	if old != nil {
 		c.take(a, p.index)
 		c.inherit(old, e)
 		c.replaced.put(old.hash(), struct{}{}, e.at)
@@ -101,7 +104,8 @@ func (c *core) evict(e *entry) {
 	a := e.account
 	first := c.indexOf(e)
 	for i := max(int(a.line)-1, first); i >= first; i-- {
-		if l := a.txs[i].entry; l == e || !l.locked && !l.keeps() {
+		l := a.txs[i].entry
+		if l == e || !l.locked && !l.keeps() {
 			c.emit(Event{Kind: Dropped, Reason: ErrPoolFull}, c.take(a, i))
 		}
 	}

@@ -177,7 +177,8 @@ func (g *gaps) set(a *account, count int32) {
 		g.index.Delete(gappedSender{a.gapped, a.since, a})
 	}
 	g.moves++
-	if a.gapped, a.since = count, g.moves; count > 0 {
+	a.gapped, a.since = count, g.moves
+	if count > 0 {
 		g.index.ReplaceOrInsert(gappedSender{count, a.since, a})
 	}
 }
@@ -197,7 +198,8 @@ func (c *core) recount(a *account) {
 // give way.
 func (a *account) lastGapped(n int32) *entry {
 	for i := len(a.txs) - 1; i >= 0; i-- {
-		if e := a.txs[i].entry; e.status == queued && !e.stays() {
+		e := a.txs[i].entry
+		if e.status == queued && !e.stays() {
 			if n == 0 {
 				return e
 			}
@@ -238,7 +240,8 @@ func (c *core) giveWay(a *account, newcomer *entry, room func(usage) bool) (leav
 			break
 		}
 	}
-	if last := a.lastGapped(0); last != nil && last.nonce > newcomer.nonce && room(last.uses(1)) {
+	last := a.lastGapped(0)
+	if last != nil && last.nonce > newcomer.nonce && room(last.uses(1)) {
 		return []leaving{{last, Dropped, ErrPoolFull}}, nil
 	}
 	return nil, fmt.Errorf("%w: %d transactions of %d bytes are behind nonce gaps, %d of them from address %v", ErrPoolFull,

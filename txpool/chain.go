@@ -149,7 +149,8 @@ func (c *core) put(e *entry, s seat) bool {
 	if first {
 		c.recordKept(e)
 	}
-	if is := e.counts(); is != was {
+	is := e.counts()
+	if is != was {
 		if !e.fresh {
 			c.emitMove(e, false)
 		}
@@ -174,7 +175,8 @@ func (c *core) indexFor(e *entry) *btree.BTreeG[ranked] {
 
 // index adds an entry to the index of its seat.
 func (c *core) index(e *entry) {
-	if index := c.indexFor(e); index != nil {
+	index := c.indexFor(e)
+	if index != nil {
 		index.ReplaceOrInsert(e.ranked(e.lead))
 		if e.status == ready {
 			c.noticed(e)
@@ -184,7 +186,8 @@ func (c *core) index(e *entry) {
 
 // unindex removes an entry from its index.
 func (c *core) unindex(e *entry) {
-	if index := c.indexFor(e); index != nil {
+	index := c.indexFor(e)
+	if index != nil {
 		index.Delete(e.ranked(e.lead))
 	}
 }

@@ -80,10 +80,12 @@ func (c *core) checkRoom() error {
 	if c.patient {
 		return nil // some come in later
 	}
-	if p, some := c.nextIn(); some {
+	p, some := c.nextIn()
+	if some {
 		return fmt.Errorf("no transaction waits while it may come in: nonce %d of %v does", p.promotes.nonce, p.account.address)
 	}
-	if r, some := c.parked.Min(); some && r.rank >= c.fees.leastRank() {
+	r, some := c.parked.Min()
+	if some && r.rank >= c.fees.leastRank() {
 		return fmt.Errorf("no transaction is parked that pays enough: nonce %d of %v is", r.entry.nonce, r.entry.account.address)
 	}
 	return nil
@@ -108,7 +110,8 @@ func (c *core) checkSender(a *account, all *totals) error {
 	}
 	have := counters{a.line, a.locked, a.ahead, a.exempt, a.fixed, a.gapped}
 	own := len(a.txs) - int(a.exempt)
-	switch _, listed := c.queue.index.Get(gappedSender{a.gapped, a.since, a}); {
+	_, listed := c.queue.index.Get(gappedSender{a.gapped, a.since, a})
+	switch {
 	case len(a.txs) == 0:
 		return fmt.Errorf("a sender has transactions: it has none")
 	case have != n:
@@ -202,11 +205,14 @@ func (c *core) checkPlaces(a *account) error {
 		if c.session != nil && a.locked > 0 {
 			want.lead = e.lead
 		}
-		if have := (seat{e.status, e.lead, e.roomless}); have != want {
+		have := (seat{e.status, e.lead, e.roomless})
+		if have != want {
 			return fmt.Errorf("a chain runs in the order of its nonces (T1): nonce %d has %+v, want %+v", e.nonce, have, want)
 		}
-		if index := c.indexFor(e); index != nil {
-			if got, there := index.Get(e.ranked(e.lead)); !there || got.entry != e {
+		index := c.indexFor(e)
+		if index != nil {
+			got, there := index.Get(e.ranked(e.lead))
+			if !there || got.entry != e {
 				return fmt.Errorf("each index is complete: nonce %d is missing", e.nonce)
 			}
 		}

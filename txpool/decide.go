@@ -93,7 +93,8 @@ func (c *core) decideReturned(a *account, e *entry) (plan, error) {
 		if j == i-1 {
 			total.Sub(total, &e.cost)
 		}
-		if l := a.txs[j].entry; !l.locked && a.unsettled(l.nonce) && a.balance.Lt(total) {
+		l := a.txs[j].entry
+		if !l.locked && a.unsettled(l.nonce) && a.balance.Lt(total) {
 			total.Sub(total, &l.cost)
 			p.exempts = append(p.exempts, l)
 		}
@@ -151,7 +152,8 @@ func (c *core) checkPrice(e *entry, replaces bool) error {
 	case !replaces:
 		least = c.fees.least()
 	}
-	if price := c.fees.price(e); price < least {
+	price := c.fees.price(e)
+	if price < least {
 		return fmt.Errorf("%w: pays %d wei per gas, want ≥ %d (floor %d, base fee %d)", ErrUnderpriced, price, least, c.fees.floor, c.fees.base)
 	}
 	return nil
@@ -169,7 +171,8 @@ func (c *core) checkReplacement(old, e *entry) error {
 	if err := c.cfg.checkBump(old, e); err != nil {
 		return err
 	}
-	if wait := c.replacementWait(old, e.at); wait > 0 && int(old.replacements) >= maxReplacements {
+	wait := c.replacementWait(old, e.at)
+	if wait > 0 && int(old.replacements) >= maxReplacements {
 		return fmt.Errorf("%w: nonce %d was replaced %d times, try again in %v", ErrReplaceTooOften, e.nonce, old.replacements, wait)
 	}
 	return nil
@@ -180,7 +183,8 @@ func (c *core) checkReplacement(old, e *entry) error {
 // over.
 func (c *core) checkFunds(a *account, old, e *entry) error {
 	var total uint256.Int
-	if _, over := total.AddOverflow(&a.cost, &e.cost); over {
+	_, over := total.AddOverflow(&a.cost, &e.cost)
+	if over {
 		return fmt.Errorf("%w: address %v have %v want more than 2^256-1", ErrInsufficientFunds, a.address, &a.balance)
 	}
 	if old != nil && a.unsettled(old.nonce) {
@@ -204,7 +208,8 @@ func (c *core) checkSenderLimit(a *account, old, e *entry) (last *entry, err err
 		return nil, nil
 	}
 	for i := n - 1; i >= int(a.line) && n == c.cfg.MaxPerSender && e.nonce == a.next(); i-- {
-		if last := a.txs[i].entry; !last.locked && !last.exempt {
+		last := a.txs[i].entry
+		if !last.locked && !last.exempt {
 			return last, nil
 		}
 	}
@@ -249,7 +254,8 @@ func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]l
 	}
 	n := newcomer{entry: e, account: a, lead: s.lead, gain: e.worth(), replaces: old != nil, most: most}
 	if old != nil { // its fees are lost
-		if worth := old.worth(); worth.Lt(n.gain) {
+		worth := old.worth()
+		if worth.Lt(n.gain) {
 			n.gain.Sub(n.gain, worth)
 		} else {
 			n.gain.Clear()
@@ -262,11 +268,13 @@ func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]l
 		return c.victims(c.parked, n, space.fits)
 	}
 	if fit(space.need, space.have, space.limit, usage{}) {
-		if leaves := c.idle(n, space); leaves != nil {
+		leaves := c.idle(n, space)
+		if leaves != nil {
 			return leaves, nil
 		}
 	}
-	if n.lead.rank = min(n.lead.rank, c.rankAfterRise(a, i, e)); n.lead.rank < tipless {
+	n.lead.rank = min(n.lead.rank, c.rankAfterRise(a, i, e))
+	if n.lead.rank < tipless {
 		return nil, fmt.Errorf("%w: %w: it cannot pay the next base fee, which may be %d wei", ErrPoolFull, ErrUnderpriced, c.fees.next())
 	}
 	return c.victims(c.ready, n, space.fits)
@@ -343,7 +351,8 @@ func (c *core) victims(index *btree.BTreeG[ranked], n newcomer, room func(usage)
 			passed++
 			return passed < maxPassed
 		}
-		if best = r; r.rank >= n.lead.rank || len(leaves) == n.most {
+		best = r
+		if r.rank >= n.lead.rank || len(leaves) == n.most {
 			return false
 		}
 		freed.add(r.entry.uses(1))

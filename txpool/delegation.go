@@ -35,7 +35,8 @@ func (c *Config) authorities(tx *types.Transaction) []authority {
 			continue
 		}
 		address, err := auth.Authority()
-		if a := (authority{address, auth.Nonce}); err == nil && !slices.Contains(valid, a) {
+		a := (authority{address, auth.Nonce})
+		if err == nil && !slices.Contains(valid, a) {
 			valid = append(valid, a)
 		}
 	}
@@ -69,7 +70,8 @@ func (all authorizations) add(auth authority) {
 
 func (all authorizations) remove(auth authority) {
 	nonces := all[auth.Address]
-	if nonces[auth.Nonce]--; nonces[auth.Nonce] == 0 {
+	nonces[auth.Nonce]--
+	if nonces[auth.Nonce] == 0 {
 		delete(nonces, auth.Nonce)
 	}
 	if len(nonces) == 0 {
@@ -82,7 +84,8 @@ func (all authorizations) remove(auth authority) {
 // gaps are filled and one more arrives.
 func (a *account) applicable() (first, last uint64) {
 	last = a.nonce
-	if n := len(a.txs); n > 0 {
+	n := len(a.txs)
+	if n > 0 {
 		last = max(last, a.txs[n-1].nonce+1)
 	}
 	return a.nonce, addSaturating(last, 1)
@@ -122,7 +125,8 @@ func (c *core) checkDelegated(a *account, e *entry) error {
 	if !c.throttled(a) {
 		return nil
 	}
-	if have := a.inFlight(); have >= c.cfg.MaxDelegated {
+	have := a.inFlight()
+	if have >= c.cfg.MaxDelegated {
 		return fmt.Errorf("%w: address %v has %d, limit %d", ErrDelegatedLimit, a.address, have, c.cfg.MaxDelegated)
 	}
 	if e.nonce != a.next() {
@@ -163,7 +167,8 @@ func (c *core) checkAuthorities(from common.Address, e *entry) error {
 		if a == nil {
 			continue
 		}
-		if first, last := a.applicable(); auth.Nonce < first || auth.Nonce > last {
+		first, last := a.applicable()
+		if auth.Nonce < first || auth.Nonce > last {
 			continue
 		}
 		own, n := auth.Address == from, a.inFlight()

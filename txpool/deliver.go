@@ -90,7 +90,8 @@ func (s *Subscription) signal() {
 // ErrClosed.
 func (s *Subscription) Next(ctx context.Context) (Event, error) {
 	for {
-		if e, ok, err := s.poll(); ok || err != nil {
+		e, ok, err := s.poll()
+		if ok || err != nil {
 			return e, err
 		}
 		select {

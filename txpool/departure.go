@@ -85,7 +85,8 @@ func departureOf(record []byte) (Departure, error) {
 	var at uint64
 	var label, text string
 	err := decode(record, &d.Hash, &at, &d.By, &label, &text)
-	if d.At = time.Unix(0, int64(at)); d.By == (common.Hash{}) {
+	d.At = time.Unix(0, int64(at))
+	if d.By == (common.Hash{}) {
 		d.Kind, d.Reason = Dropped, recalled(label, text[:min(len(text), maxReason)])
 	}
 	return d, err
@@ -134,7 +135,8 @@ func (r *recent[V]) left(at, now int64) time.Duration { return r.lasts - time.Du
 // find returns the value of a transaction, and for how long it is remembered. This
 // is 0 if it is not.
 func (r *recent[V]) find(hash common.Hash, now int64) (value V, left time.Duration) {
-	if one, there := r.byHash[hash]; there && r.left(one.at, now) > 0 {
+	one, there := r.byHash[hash]
+	if there && r.left(one.at, now) > 0 {
 		return one.value, r.left(one.at, now)
 	}
 	return value, 0
@@ -150,7 +152,8 @@ func (r *recent[V]) forget(hash common.Hash) bool {
 // all returns the remembered values, oldest first.
 func (r *recent[V]) all(now int64) (all []V) {
 	for _, q := range r.queue {
-		if one, there := r.byHash[q.value]; there && one.at == q.at && r.left(q.at, now) > 0 {
+		one, there := r.byHash[q.value]
+		if there && one.at == q.at && r.left(q.at, now) > 0 {
 			all = append(all, one.value)
 		}
 	}

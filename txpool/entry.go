@@ -127,7 +127,8 @@ var noLead = place{rank: math.MaxUint64}
 // after returns the place of an entry whose predecessor in the chain has place
 // p.
 func (p place) after(e *entry) place {
-	if own := (place{e.rank, e.seq}); p.before(own) {
+	own := (place{e.rank, e.seq})
+	if p.before(own) {
 		return own
 	}
 	return p

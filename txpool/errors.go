@@ -198,7 +198,8 @@ func labelOf(err error) labelled {
 
 // label returns an error's name in metrics.
 func label(err error) string {
-	if name := labelOf(err).label; name != "" || !Spam(err) {
+	name := labelOf(err).label
+	if name != "" || !Spam(err) {
 		return cmp.Or(name, "other")
 	}
 	return "invalid"

@@ -127,7 +127,8 @@ func (c *core) emitMove(e *entry, admitted bool) {
 	case parked:
 		kind = Parked
 	case ready:
-		if kind = Promoted; admitted {
+		kind = Promoted
+		if admitted {
 			kind = Pending
 		}
 	}

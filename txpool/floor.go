@@ -110,7 +110,8 @@ func (f *fees) block(median uint64) {
 	if f.cfg.FloorWindow == 0 {
 		return
 	}
-	if f.window = append(f.window, sample{median, f.average, f.floor}); len(f.window) > f.cfg.FloorWindow {
+	f.window = append(f.window, sample{median, f.average, f.floor})
+	if len(f.window) > f.cfg.FloorWindow {
 		f.window = f.window[1:]
 	}
 	sorted := make([]uint64, len(f.window))

@@ -40,7 +40,8 @@ func (h *heldAside) put(o *past) {
 
 // remove removes a transaction.
 func (h *heldAside) remove(hash common.Hash) {
-	if o := h.txs[hash]; o != nil {
+	o := h.txs[hash]
+	if o != nil {
 		delete(h.txs, hash)
 		h.used.add(usage{-1, -memoryOf(o.tx)})
 	}
@@ -78,7 +79,8 @@ func (p *Pool) setAside(batch []candidate) (displaced []Displaced, dropped int) 
 			case t.err == nil:
 				c.aside.remove(hash)
 			case errors.Is(t.err, ErrAlreadyKnown):
-				if e := c.all[hash]; e != nil {
+				e := c.all[hash]
+				if e != nil {
 					c.apply(plan{account: e.account, exempts: []*entry{e}})
 				}
 			case held != nil && (final(t.err) || expired):
@@ -107,7 +109,8 @@ func (p *Pool) setAside(batch []candidate) (displaced []Displaced, dropped int) 
 // departs returns the event of a candidate that came back and is not admitted.
 func (t *candidate) departs(now int64) Event {
 	event := Event{Kind: Dropped, Tx: t.tx, Sender: t.from, Private: t.origin.private, Age: time.Duration(now - t.origin.at), Reason: t.err}
-	if s := new(superseded); errors.As(t.err, &s) {
+	s := new(superseded)
+	if errors.As(t.err, &s) {
 		event.By = s.by
 	}
 	if !final(t.err) {

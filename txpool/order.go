@@ -50,7 +50,8 @@ func (c *core) noticeHead(a *account) {
 	if c.session == nil {
 		return
 	}
-	if e := a.head(); e != nil {
+	e := a.head()
+	if e != nil {
 		c.noticed(e)
 	}
 }
@@ -141,10 +142,12 @@ func (s *Session) pop(c *core) (*entry, *turn) {
 	if t.aside {
 		return nil, t
 	}
-	if e := t.entry; t.place != noLead && !e.gone && e.account.head() == e {
+	e := t.entry
+	if t.place != noLead && !e.gone && e.account.head() == e {
 		return e, t
 	}
-	if a := c.accounts[t.address]; a != nil {
+	a := c.accounts[t.address]
+	if a != nil {
 		s.push(c, t, a.head())
 	}
 	return nil, t
@@ -268,7 +271,8 @@ func (c *core) newWalk() walk {
 	}
 	rest := make(ranking, 0, len(c.list))
 	for _, a := range c.list {
-		if e := a.head(); e != nil {
+		e := a.head()
+		if e != nil {
 			rest = append(rest, e.ranked(c.keyOf(e)))
 		}
 	}
@@ -303,7 +307,8 @@ func (w *walk) visit(f func(ranked)) {
 		if r == from { // visited before
 			return true
 		}
-		if n++; n > stride {
+		n++
+		if n > stride {
 			return false
 		}
 		w.at = r
@@ -326,7 +331,8 @@ type ranking []ranked
 // down moves the entry at an index down to its place.
 func (r ranking) down(i int) {
 	for best := 2*i + 1; best < len(r); i, best = best, 2*best+1 {
-		if other := best + 1; other < len(r) && r[other].place.before(r[best].place) {
+		other := best + 1
+		if other < len(r) && r[other].place.before(r[best].place) {
 			best = other
 		}
 		if !r[best].place.before(r[i].place) {
@@ -367,7 +373,8 @@ func (s *Snapshot) order(yield func(*entry) bool) {
 	})
 	next := newIndex() // the first one of each sender
 	push := func(a *account) {
-		if txs := rest[a]; len(txs) > 0 {
+		txs := rest[a]
+		if len(txs) > 0 {
 			rest[a] = txs[1:]
 			next.ReplaceOrInsert(txs[0].ranked(scored(s.score, txs[0], s.base)))
 		}

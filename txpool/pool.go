@@ -107,7 +107,8 @@ func (p *Pool) addAll(n int, get func(int) (*types.Transaction, error)) ([]commo
 	p.add(batch, get)
 	hashes, errs := make([]common.Hash, n), make([]error, n)
 	for i := range batch {
-		if errs[i] = batch[i].err; errs[i] == nil {
+		errs[i] = batch[i].err
+		if errs[i] == nil {
 			hashes[i] = batch[i].entry.hash()
 		}
 	}

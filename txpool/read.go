@@ -27,7 +27,8 @@ func (p *Pool) Held() []Displaced {
 func (p *Pool) Get(hash common.Hash) *types.Transaction {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if e := p.core.all[hash]; e != nil {
+	e := p.core.all[hash]
+	if e != nil {
 		return e.tx
 	}
 	return nil
@@ -137,7 +138,8 @@ func (p *Pool) Status(hash common.Hash) Status {
 func (p *Pool) ContentFrom(sender common.Address) (pending, queued []*types.Transaction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if a := p.core.accounts[sender]; a != nil {
+	a := p.core.accounts[sender]
+	if a != nil {
 		return a.content()
 	}
 	return nil, nil
@@ -228,7 +230,8 @@ func (p *Pool) Stats() Stats {
 	}
 	if !c.space(nil, &entry{memory: legacyTxMemory}, ready).fits(usage{}) {
 		price := uint64(math.MaxUint64)
-		if worst := c.worst(c.ready); worst != nil {
+		worst := c.worst(c.ready)
+		if worst != nil {
 			price = addSaturating(c.fees.next(), tipOf(worst.lead.rank)+1)
 		}
 		s.Watermark = max(s.Watermark, price)

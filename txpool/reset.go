@@ -228,7 +228,8 @@ func (p *Pool) refresh(addresses []common.Address) {
 	readings := make([]reading, 0, len(addresses))
 	p.mu.Lock()
 	for _, address := range addresses {
-		if a := p.core.accounts[address]; a != nil {
+		a := p.core.accounts[address]
+		if a != nil {
 			readings = append(readings, reading{in: a})
 		}
 	}

@@ -196,25 +196,29 @@ func (h *history) parse(record []byte) (err error) {
 	if len(record) == 0 {
 		return fmt.Errorf("%w: empty", errRecord)
 	}
-	switch kind := record[0]; kind {
+	kind := record[0]
+	switch kind {
 	case recordAdded:
 		return h.parseAdded(record)
 	case recordRoom:
 		return h.parseRoom(record)
 	case recordLeft:
 		var hash common.Hash
-		if err = decode(record, &hash); err == nil {
+		err = decode(record, &hash)
+		if err == nil {
 			h.leave(hash)
 		}
 	case recordDeparted:
 		var d Departure
-		if d, err = departureOf(record); err == nil {
+		d, err = departureOf(record)
+		if err == nil {
 			h.leave(d.Hash)
 			h.departures.put(d.Hash, d, d.At.UnixNano())
 		}
 	case recordPrices:
 		var now prices
-		if err = decode(record, &now.base, &now.floor, &now.average); err == nil {
+		err = decode(record, &now.base, &now.floor, &now.average)
+		if err == nil {
 			h.prices = now
 		}
 	default:
@@ -248,7 +252,8 @@ func (h *history) parseRoom(record []byte) error {
 	if err := decode(record, &hash, &exempt, &ran); err != nil {
 		return err
 	}
-	if o := h.added[hash]; o != nil { // it may have left, if the log has the record twice
+	o := h.added[hash] // it may have left, if the log has the record twice
+	if o != nil {
 		o.exempt, o.ran = exempt, ran
 	}
 	return nil

@@ -158,7 +158,8 @@ func (s *Session) stop(c *core) {
 		return
 	}
 	for e := range s.members {
-		if a := e.account; int(a.ahead) < len(a.txs) {
+		a := e.account
+		if int(a.ahead) < len(a.txs) {
 			c.touch(a, int(a.ahead), int(a.ahead))
 		}
 	}
@@ -187,7 +188,8 @@ func (s *Session) read(e *entry) {
 	s.pool.readAll(readings)
 	_ = s.pool.step(func(c *core) error {
 		for _, r := range readings {
-			if t := s.senders[r.in.address]; t != nil {
+			t := s.senders[r.in.address]
+			if t != nil {
 				t.read = true
 			}
 			c.observe(&r)
@@ -306,7 +308,8 @@ func (s *Session) pick(c *core) (e *entry, unread bool) {
 		}
 		if !s.fits(e) {
 			t.aside, t.unfit = true, true
-			if s.misses++; s.misses > maxMisses {
+			s.misses++
+			if s.misses > maxMisses {
 				break
 			}
 			continue

@@ -83,7 +83,8 @@ func (c *core) nextIn() (plan, bool) {
 	var waiting []ranked // the best of each class
 	least := c.fees.leastRank()
 	for _, class := range c.roomless {
-		if r, there := class.Min(); there && r.rank >= least {
+		r, there := class.Min()
+		if there && r.rank >= least {
 			waiting = append(waiting, r)
 		}
 	}

@@ -85,7 +85,8 @@ func (p *Pool) readAll(readings []reading) {
 }
 
 func (p *Pool) readOne(r *reading) {
-	if r.account, r.err = p.account(r.in.address); r.err != nil {
+	r.account, r.err = p.account(r.in.address)
+	if r.err != nil {
 		p.cfg.Logger.Warn("txpool: cannot read an account, retrying with its next transaction", "err", r.err)
 	}
 }
@@ -99,7 +100,8 @@ func concurrently(most, n int, f func(int)) {
 	for range min(most, n) {
 		group.Go(func() {
 			defer func() {
-				if r := recover(); r != nil {
+				r := recover()
+				if r != nil {
 					panicked.Store(&r)
 				}
 			}()
@@ -109,14 +111,16 @@ func concurrently(most, n int, f func(int)) {
 		})
 	}
 	group.Wait()
-	if r := panicked.Load(); r != nil {
+	r := panicked.Load()
+	if r != nil {
 		panic(*r)
 	}
 }
 
 // observe applies the answer of State for an account that is still in the pool.
 func (c *core) observe(r *reading) {
-	switch a := r.in; {
+	a := r.in
+	switch {
 	case a.slot == closed: // removed meanwhile
 	case r.err != nil:
 		a.stale = true

@@ -18,13 +18,14 @@ var ordered = map[string][]string{
 	},
 }
 
-// TestOrderOfFiles: in a package with an order of files, no function is used below its file.
+// TestOrderOfFiles: in a package with an order of files, no function is used below its file, and
+// no assignment is hidden.
 func TestOrderOfFiles(t *testing.T) {
 	tree := loadAll(t)
 	for dir, order := range ordered {
 		files, info := typeCheck(t, tree, dir)
 		require.Len(t, files, len(order))
-		for _, f := range Order(tree, files, order, info) {
+		for _, f := range append(Order(tree, files, order, info), Hidden(tree, files)...) {
 			t.Error(f)
 		}
 	}
@@ -68,4 +69,16 @@ func TestOrder(t *testing.T) {
 		"b.go:4: order: up is declared above, in a.go; a file uses functions of files below it",
 		"c.go:1: order: the file has no place in the order of its package",
 	}, all)
+}
+
+func TestHidden(t *testing.T) {
+	hidden := func(tree *Tree) []Finding { return Hidden(tree, tree.Files) }
+	for _, code := range []string{
+		"if n := f(); n > 0 {\n\t}", "if n = f(); n > 0 {\n\t}", "if err := g(); err == nil {\n\t}",
+		"switch n := f(); {\n\t}", "switch n := f(); n {\n\t}", "switch n := f(); x := y.(type) {\n\t}",
+		"if n > 0 {\n\t} else if n := f(); n > 0 {\n\t}",
+	} {
+		require.Len(t, run(t, hidden, "func h() {\n\t"+code+"\n}\n", ""), 1, code)
+	}
+	require.Empty(t, run(t, hidden, "func h() {\n\tif err := g(); err != nil {\n\t}\n\tfor i := 0; i < 3; i++ {\n\t}\n}\n", ""))
 }
