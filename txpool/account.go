@@ -93,9 +93,9 @@ func (a *account) find(nonce uint64) (int, bool) {
 	return slices.BinarySearchFunc(a.txs, nonce, func(l link, n uint64) int { return cmp.Compare(l.nonce, n) })
 }
 
-// insert inserts an entry at an index. The caller must then arrange the chain
+// insertAt inserts an entry at an index. The caller must then arrange the chain
 // from there.
-func (a *account) insert(i int, e *entry) {
+func (a *account) insertAt(i int, e *entry) {
 	a.txs = slices.Insert(a.txs, i, link{e.nonce, e})
 	if i < int(a.line) {
 		a.line++
@@ -103,9 +103,9 @@ func (a *account) insert(i int, e *entry) {
 	a.ahead, a.from = min(a.ahead, int32(i)), min(a.from, int32(i))
 }
 
-// cut removes the entry at an index. The caller must then arrange the chain
+// removeAt removes the entry at an index. The caller must then arrange the chain
 // from there.
-func (a *account) cut(i int) {
+func (a *account) removeAt(i int) {
 	if i == 0 { // in constant time, for long chains
 		a.txs[0] = link{}
 		a.txs = a.txs[1:]
@@ -166,9 +166,9 @@ func (a *account) differs(known Account) bool {
 	return a.stale || a.nonce != known.Nonce || a.delegated != known.Delegated || !known.Balance.Eq(&a.balance)
 }
 
-// recost counts the cost of all transactions again, because the host's state
+// countCost counts the cost of all transactions again, because the host's state
 // shows another nonce.
-func (a *account) recost() {
+func (a *account) countCost() {
 	a.cost.Clear()
 	for _, e := range a.txs {
 		if a.unsettled(e.nonce) {

@@ -200,7 +200,7 @@ func TestQuarantineOutlastsReplacements(t *testing.T) {
 	w.add(tx(0, 0, 2))
 	require.NoError(t, w.Reject(tx(0, 0, 2).Hash(), errTest))
 	for i := range maxQuarantined + 1 {
-		w.core.replaced.put(common.Hash{byte(i), byte(i >> 8)}, struct{}{}, w.cfg.Now().UnixNano())
+		w.core.replaced.remember(common.Hash{byte(i), byte(i >> 8)}, struct{}{}, w.cfg.Now().UnixNano())
 	}
 	w.refuse(tx(0, 0, 2), ErrQuarantined)
 }

@@ -18,9 +18,8 @@ import (
 //	decide        the sender's chain and the pool          decide.go
 //	apply         the pool changes, and events tell of it  apply.go
 //
-// The first two stages work without the pool's lock, cheap checks first. They
-// take it for two short looks: glance and preview. The other two stages work
-// under it.
+// The first two stages work without the pool's lock, cheap checks first. They take it for
+// two short looks: refuseEarly and previewAdmission. The other two stages work under it.
 
 // candidate is a transaction that is being added to the pool.
 type candidate struct {
@@ -47,16 +46,16 @@ func (p *Pool) examine(batch []candidate, now int64) {
 	for i := range batch {
 		t := &batch[i]
 		if t.err == nil {
-			t.err = p.guard(t, now, (*Pool).inspect)
+			t.err = p.guardStage(t, now, (*Pool).inspectOne)
 		}
 	}
-	p.glance(batch)
+	p.refuseEarly(batch)
 	_ = p.recoveries.Acquire(context.Background(), 1) // cannot fail
 	defer p.recoveries.Release(1)
 	for i := range batch {
 		t := &batch[i]
 		if t.err == nil {
-			t.err = p.guard(t, now, (*Pool).authenticate)
+			t.err = p.guardStage(t, now, (*Pool).authenticate)
 		}
 	}
 }
@@ -64,10 +63,10 @@ func (p *Pool) examine(batch []candidate, now int64) {
 // errPanic is the error of a transaction whose check panicked.
 var errPanic = errors.New("txpool: a check panicked")
 
-// guard calls a stage. The host's checks may have changed since a transaction
+// guardStage calls a stage. The host's checks may have changed since a transaction
 // was accepted, and may panic. If it comes back, the panic becomes an error of
 // the transaction.
-func (p *Pool) guard(t *candidate, now int64, stage func(*Pool, *candidate, int64) error) (err error) {
+func (p *Pool) guardStage(t *candidate, now int64, stage func(*Pool, *candidate, int64) error) (err error) {
 	if t.origin != nil {
 		defer func() {
 			r := recover()
@@ -79,9 +78,9 @@ func (p *Pool) guard(t *candidate, now int64, stage func(*Pool, *candidate, int6
 	return stage(p, t, now)
 }
 
-// inspect is the first stage: the checks of the transaction alone.
-func (p *Pool) inspect(t *candidate, now int64) error {
-	e, err := p.rules(t).inspect(t.tx)
+// inspectOne is the first stage: the checks of the transaction alone.
+func (p *Pool) inspectOne(t *candidate, now int64) error {
+	e, err := p.rulesFor(t).inspect(t.tx)
 	if err != nil {
 		return err
 	}
@@ -93,17 +92,17 @@ func (p *Pool) inspect(t *candidate, now int64) error {
 	return nil
 }
 
-// rules returns those of the first two stages for a candidate.
-func (p *Pool) rules(t *candidate) *Config {
+// rulesFor returns those of the first two stages for a candidate.
+func (p *Pool) rulesFor(t *candidate) *Config {
 	if t.origin == nil {
 		return &p.cfg
 	}
 	return &p.lenient
 }
 
-// glance refuses candidates that the pool knows or that pay too little, before
+// refuseEarly refuses candidates that the pool knows or that pay too little, before
 // their signatures are recovered.
-func (p *Pool) glance(batch []candidate) {
+func (p *Pool) refuseEarly(batch []candidate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range batch {
@@ -129,12 +128,12 @@ func (p *Pool) authenticate(t *candidate, _ int64) (err error) {
 	if t.from, err = p.cfg.sender(p.signer, t.tx); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidSender, err)
 	}
-	check, authorizes := p.rules(t).Precheck, t.tx.Type() == types.SetCodeTxType
+	check, authorizes := p.rulesFor(t).Precheck, t.tx.Type() == types.SetCodeTxType
 	if !authorizes && check == nil {
 		return nil
 	}
 	if t.origin == nil {
-		if err := p.preview(t); err != nil {
+		if err := p.previewAdmission(t); err != nil {
 			return err
 		}
 	}
@@ -147,8 +146,8 @@ func (p *Pool) authenticate(t *candidate, _ int64) (err error) {
 	return nil
 }
 
-// preview returns the error that decide would return now.
-func (p *Pool) preview(t *candidate) (err error) {
+// previewAdmission returns the error that decide would return now.
+func (p *Pool) previewAdmission(t *candidate) (err error) {
 	one := [1]candidate{{from: t.from}}
 	p.readUnknown(one[:])
 	if one[0].err != nil {
@@ -159,12 +158,12 @@ func (p *Pool) preview(t *candidate) (err error) {
 	if one[0].read == p.core.generation && p.core.accounts[t.from] == nil {
 		p.core.cache.Add(t.from, one[0].known)
 	}
-	return p.core.preview(t)
+	return p.core.previewPlan(t)
 }
 
-// preview is decide for a sender that the pool knows. It accepts other senders,
+// previewPlan is decide for a sender that the pool knows. It accepts other senders,
 // which admission checks.
-func (c *core) preview(t *candidate) error {
+func (c *core) previewPlan(t *candidate) error {
 	a := c.accounts[t.from]
 	if a == nil {
 		known, there := c.cache.Get(t.from)
@@ -210,9 +209,9 @@ func (p *Pool) admitAll(batch []candidate) {
 			batch[0].early, batch[0].err = false, nil
 			p.examine(batch[:1], batch[0].entry.at)
 		}
-		p.enter()
+		p.lockCore()
 		done := p.core.admitSome(batch)
-		p.leave()
+		p.unlockCore()
 		batch = batch[done:]
 		if len(batch) > 0 {
 			p.readUnknown(batch[:min(batchSize, len(batch))])
@@ -234,7 +233,7 @@ func (p *Pool) readUnknown(batch []candidate) {
 	for i := range batch {
 		t := &batch[i]
 		if t.read > 0 {
-			t.known, t.err = p.account(t.from)
+			t.known, t.err = p.readAccount(t.from)
 		}
 	}
 }
@@ -261,16 +260,16 @@ func (c *core) admitSome(batch []candidate) int {
 			}
 			t.early = false
 		}
-		if t.err == nil && c.admit(t) {
+		if t.err == nil && c.admitOne(t) {
 			return i
 		}
 	}
 	return len(batch)
 }
 
-// admit takes a candidate through the last two stages. If it needs the sender's
+// admitOne takes a candidate through the last two stages. If it needs the sender's
 // account and that was not read, it returns true and changes nothing.
-func (c *core) admit(t *candidate) (need bool) {
+func (c *core) admitOne(t *candidate) (need bool) {
 	t.err = c.checkNew(t.entry)
 	if t.err != nil {
 		return false
@@ -281,7 +280,7 @@ func (c *core) admit(t *candidate) (need bool) {
 		if !read {
 			return true
 		}
-		c.refresh(a, t.known)
+		c.refreshAccount(a, t.known)
 		a = c.accounts[t.from]
 	}
 	if a == nil {
@@ -293,18 +292,18 @@ func (c *core) admit(t *candidate) (need bool) {
 				return true
 			}
 		}
-		a = c.open(t.from, known)
+		a = c.openAccount(t.from, known)
 	}
 	plan, err := c.decide(a, t.entry)
 	if err != nil {
 		t.err = err
-		c.remember(a)
-		c.close(a)
+		c.cacheAccount(a)
+		c.closeAccount(a)
 		return false
 	}
 	t.replaces = plan.replaces != nil
-	c.apply(plan)
-	c.settle()
+	c.applyPlan(plan)
+	c.restoreCaps()
 	return false
 }
 
@@ -330,7 +329,7 @@ func (p *Pool) examineAll(batch []candidate, prepare func([]candidate, int)) {
 	}
 	for i := range shares {
 		if i == 1 && time.Since(began) > share*slow {
-			concurrently(p.recoverers, len(shares)-1, func(i int) { work(i + 1) })
+			runConcurrently(p.recoverers, len(shares)-1, func(i int) { work(i + 1) })
 			return
 		}
 		work(i)

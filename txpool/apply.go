@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// apply is the last stage of admission, and the only way in which transactions
+// applyPlan is the last stage of admission, and the only way in which transactions
 // enter the pool. It carries a plan out and emits the events. Transactions leave
-// here too, except those that are in a block (core.include) and those that
+// here too, except those that are in a block (core.includeTransaction) and those that
 // arrangeFrom refuses to promote.
-func (c *core) apply(p plan) {
+func (c *core) applyPlan(p plan) {
 	a := p.account
 	e := p.enters
 	if e != nil {
@@ -25,64 +25,64 @@ func (c *core) apply(p plan) {
 			continue // with one before it
 		}
 		if l.account == a || l.reason != ErrPoolFull {
-			c.take(l.account, c.indexOf(l.entry))
-			c.emit(Event{Kind: l.kind, Reason: l.reason}, l.entry)
+			c.removeAt(l.account, c.indexOf(l.entry))
+			c.emitEvent(Event{Kind: l.kind, Reason: l.reason}, l.entry)
 		} else {
-			c.evict(l.entry)
+			c.evictChain(l.entry)
 		}
 	}
 	if p.state != nil {
-		c.move(a, *p.state)
+		c.setState(a, *p.state)
 	}
 	for _, e := range p.returns {
-		c.unlock(e)
+		c.unlockEntry(e)
 	}
 	for _, e := range p.exempts {
 		c.exemptEntry(e)
 	}
 	from := p.index
 	if p.together {
-		c.touch(a, from, from)
+		c.touchAccount(a, from, from)
 		return
 	}
 	if p.enters != nil {
-		c.enter(p)
+		c.storeEntry(p)
 	}
 	if p.state != nil || len(p.exempts) > 0 {
-		c.arrange(a, 0, len(a.txs))
+		c.arrangeChain(a, 0, len(a.txs))
 	} else {
-		c.arrange(a, min(from, len(a.txs)), from)
+		c.arrangeChain(a, min(from, len(a.txs)), from)
 	}
-	c.close(a)
+	c.closeAccount(a)
 }
 
-// enter stores a newcomer, in the place of the transaction that it replaces.
-func (c *core) enter(p plan) {
+// storeEntry stores a newcomer, in the place of the transaction that it replaces.
+func (c *core) storeEntry(p plan) {
 	a, e := p.account, p.enters
 	old := p.replaces
 	if old != nil {
-		c.take(a, p.index)
-		c.inherit(old, e)
-		c.replaced.put(old.hash(), struct{}{}, e.at)
-		c.emit(Event{Kind: Replaced, By: e.hash()}, old)
+		c.removeAt(a, p.index)
+		c.inheritCount(old, e)
+		c.replaced.remember(old.hash(), struct{}{}, e.at)
+		c.emitEvent(Event{Kind: Replaced, By: e.hash()}, old)
 	}
 	c.seq++
 	e.seq, e.account, e.lead, e.fresh = c.seq, a, noLead, true
 	e.rank = c.fees.rank(e)
-	a.insert(p.index, e)
+	a.insertAt(p.index, e)
 	if a.unsettled(e.nonce) {
 		a.cost.Add(&a.cost, &e.cost)
 	}
 	c.all[e.hash()] = e
 	c.departures.forget(e.hash())
-	c.count(e, 1)
+	c.countEntry(e, 1)
 	if e.exempt {
 		a.exempt++
 	}
 }
 
-// inherit passes the count of replacements on to the new transaction.
-func (c *core) inherit(old, e *entry) {
+// inheritCount passes the count of replacements on to the new transaction.
+func (c *core) inheritCount(old, e *entry) {
 	e.replacements, e.since = 1, uint32(e.at/int64(time.Second))
 	if c.replacementWait(old, e.at) > 0 {
 		e.replacements, e.since = min(old.replacements, math.MaxUint16-1)+1, old.since
@@ -98,51 +98,51 @@ func (c *core) replacementWait(e *entry, now int64) time.Duration {
 	return replacementWindow - time.Duration(now-int64(e.since)*int64(time.Second))
 }
 
-// evict drops a transaction together with those in line after it, which could
+// evictChain drops a transaction together with those in line after it, which could
 // not run without it. Locked ones stay, and those that keep their room.
-func (c *core) evict(e *entry) {
+func (c *core) evictChain(e *entry) {
 	a := e.account
 	first := c.indexOf(e)
 	for i := max(int(a.line)-1, first); i >= first; i-- {
 		l := a.txs[i].entry
 		if l == e || !l.locked && !l.keeps() {
-			c.emit(Event{Kind: Dropped, Reason: ErrPoolFull}, c.take(a, i))
+			c.emitEvent(Event{Kind: Dropped, Reason: ErrPoolFull}, c.removeAt(a, i))
 		}
 	}
-	c.arrange(a, min(first, len(a.txs)), first)
-	c.close(a)
+	c.arrangeChain(a, min(first, len(a.txs)), first)
+	c.closeAccount(a)
 }
 
-// move applies a new state of an account.
-func (c *core) move(a *account, known Account) {
+// setState applies a new state of an account.
+func (c *core) setState(a *account, known Account) {
 	a.stale, a.delegated = false, known.Delegated
 	a.nonce, a.balance = known.Nonce, known.Balance
-	a.recost()
+	a.countCost()
 }
 
-// lock locks a ready entry, because a session has taken it. The places of those after it
-// change when the session takes no more transactions: see core.touch.
-func (c *core) lock(e *entry) {
-	c.unindex(e)
-	c.count(e, -1)
+// lockEntry locks a ready entry, because a session has taken it. The places of those after it
+// change when the session takes no more transactions: see core.touchAccount.
+func (c *core) lockEntry(e *entry) {
+	c.removeFromIndex(e)
+	c.countEntry(e, -1)
 	e.locked, e.lead, e.roomless = true, noLead, false
-	c.count(e, 1)
+	c.countEntry(e, 1)
 	e.account.locked++
 	e.account.countAhead()
 }
 
-// unlock frees an entry from its session. The entry stays in the pool.
-func (c *core) unlock(e *entry) {
+// unlockEntry frees an entry from its session. The entry stays in the pool.
+func (c *core) unlockEntry(e *entry) {
 	was := e.counts()
-	c.count(e, -1)
+	c.countEntry(e, -1)
 	e.locked = false
-	c.count(e, 1)
+	c.countEntry(e, 1)
 	a := e.account
 	a.locked--
 	a.ahead = min(a.ahead, int32(c.indexOf(e)))
 	if e.counts() != was {
 		c.emitMove(e, false)
-		c.enlist(e, false)
+		c.enlistAuthorities(e, false)
 	}
 }
 
@@ -166,9 +166,9 @@ func (c *core) exemptEntry(e *entry) {
 	if e.exempt {
 		return
 	}
-	c.count(e, -1)
+	c.countEntry(e, -1)
 	e.exempt = true
 	e.account.exempt++
-	c.count(e, 1)
+	c.countEntry(e, 1)
 	c.recordKept(e)
 }

@@ -38,8 +38,8 @@ func (e *entry) group() status {
 	return e.status
 }
 
-// count adds an entry to the totals if n is 1, and removes it if n is -1.
-func (c *core) count(e *entry, n int) {
+// countEntry adds an entry to the totals if n is 1, and removes it if n is -1.
+func (c *core) countEntry(e *entry, n int) {
 	used, group := e.uses(n), e.group()
 	c.uses[group].add(used)
 	if e.keeps() {
@@ -67,8 +67,8 @@ func (c *core) capped(s status) usage {
 	return usage{u.count - kept.count, u.bytes - kept.bytes}
 }
 
-// over reports whether a status exceeds its caps.
-func (c *core) over(s status) bool {
+// exceedsCaps reports whether a status exceeds its caps.
+func (c *core) exceedsCaps(s status) bool {
 	u, limit := c.capped(s), c.limits[s]
 	return u.count > limit.count || u.bytes > limit.bytes
 }
@@ -168,8 +168,8 @@ func newGaps() gaps {
 	})}
 }
 
-// set records the number of a sender's transactions behind gaps.
-func (g *gaps) set(a *account, count int32) {
+// setCount records the number of a sender's transactions behind gaps.
+func (g *gaps) setCount(a *account, count int32) {
 	if a.gapped == count {
 		return
 	}
@@ -188,10 +188,10 @@ func (g *gaps) all(yield func(*account) bool) {
 	g.index.Ascend(func(s gappedSender) bool { return yield(s.account) })
 }
 
-// recount updates the number of a sender's transactions that are behind a gap
+// recountGapped updates the number of a sender's transactions that are behind a gap
 // and can give way.
-func (c *core) recount(a *account) {
-	c.queue.set(a, int32(len(a.txs))-a.line-a.fixed)
+func (c *core) recountGapped(a *account) {
+	c.queue.setCount(a, int32(len(a.txs))-a.line-a.fixed)
 }
 
 // lastGapped returns the n-th last queued transaction of a sender that can
@@ -213,11 +213,11 @@ func (a *account) lastGapped(n int32) *entry {
 // that has more than one share gives way.
 const queueShares = 16
 
-// giveWay chooses the queued transactions that must go for a queued newcomer:
+// findGapped chooses the queued transactions that must go for a queued newcomer:
 // the last ones of senders that have more than their share, and would still have
 // at least as many as the newcomer's sender. If there are none, the last one of the
 // newcomer's sender goes for an earlier nonce, which is executed before it.
-func (c *core) giveWay(a *account, newcomer *entry, room func(usage) bool) (leaves []leaving, err error) {
+func (c *core) findGapped(a *account, newcomer *entry, room func(usage) bool) (leaves []leaving, err error) {
 	const most = 8 // a newcomer may be large
 	var freed usage
 	fair := max(a.gapped+1, int32(c.cfg.MaxQueued/queueShares))

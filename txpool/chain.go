@@ -2,10 +2,10 @@ package txpool
 
 import "github.com/google/btree"
 
-// arrange updates the status and place of a sender's transactions from index
+// arrangeChain updates the status and place of a sender's transactions from index
 // from on; those before it must be up to date, and those from index changed on
 // have changed. Every change of a chain ends with it.
-func (c *core) arrange(a *account, from, changed int) {
+func (c *core) arrangeChain(a *account, from, changed int) {
 	if a.short() || a.unfunded { // funding depends on the whole chain
 		from, changed = 0, len(a.txs)
 	}
@@ -13,8 +13,8 @@ func (c *core) arrange(a *account, from, changed int) {
 	if a.unfunded && !a.short() { // one left on the way
 		c.arrangeFrom(a, 0, len(a.txs))
 	}
-	c.recount(a)
-	c.noticeHead(a)
+	c.recountGapped(a)
+	c.notifyOfHead(a)
 }
 
 // arrangeFrom is arrange without the count of queued transactions. It stops
@@ -31,10 +31,10 @@ func (c *core) arrangeFrom(a *account, from, changed int) {
 		} else {
 			a.line = max(a.line, int32(i)+1)
 		}
-		moved := c.put(e, s)
+		moved := c.moveTo(e, s)
 		if moved && s.status == ready && c.refusesPromotion(a, e) {
-			c.take(a, i)
-			c.emit(Event{Kind: Dropped, Reason: ErrAuthorityReserved}, e)
+			c.removeAt(a, i)
+			c.emitEvent(Event{Kind: Dropped, Reason: ErrAuthorityReserved}, e)
 			at.lowest, at.funded = queued, a.funded()
 			i--
 			continue
@@ -100,7 +100,7 @@ func (c *core) seat(a *account, i int, at *position) seat {
 		return seat{status: ready, lead: noLead}
 	}
 	could := at.lowest == ready
-	at.lead, at.lowest = c.standing(a, e, at.lead, at.lowest)
+	at.lead, at.lowest = c.foreseeStanding(a, e, at.lead, at.lowest)
 	if i >= at.funded {
 		at.lead, at.lowest = place{0, e.seq}, parked
 	}
@@ -112,9 +112,9 @@ func (c *core) seat(a *account, i int, at *position) seat {
 	return s
 }
 
-// standing returns the place and status of a transaction in line, given those
+// foreseeStanding returns the place and status of a transaction in line, given those
 // of its predecessor.
-func (c *core) standing(a *account, e *entry, lead place, lowest status) (place, status) {
+func (c *core) foreseeStanding(a *account, e *entry, lead place, lowest status) (place, status) {
 	lead = lead.after(e)
 	if a.delegated && e.nonce-a.nonce >= uint64(c.cfg.MaxDelegated) {
 		// The account became delegated after this was admitted: it must wait
@@ -134,18 +134,18 @@ func (c *core) refusesPromotion(a *account, e *entry) bool {
 	return !e.fresh && !e.exempt && !e.locked && c.checkAuthorities(a.address, e) != nil
 }
 
-// put moves an entry to a seat, and reports whether anything changed.
-func (c *core) put(e *entry, s seat) bool {
+// moveTo moves an entry to a seat, and reports whether anything changed.
+func (c *core) moveTo(e *entry, s seat) bool {
 	if e.status == s.status && e.lead == s.lead && e.roomless == s.roomless {
 		return false
 	}
-	c.unindex(e)
+	c.removeFromIndex(e)
 	was := e.counts()
-	c.count(e, -1)
+	c.countEntry(e, -1)
 	e.status, e.lead, e.roomless = s.status, s.lead, s.roomless
 	first := s.status == ready && !e.ran
 	e.ran = e.ran || first
-	c.count(e, 1)
+	c.countEntry(e, 1)
 	if first {
 		c.recordKept(e)
 	}
@@ -154,9 +154,9 @@ func (c *core) put(e *entry, s seat) bool {
 		if !e.fresh {
 			c.emitMove(e, false)
 		}
-		c.enlist(e, is == ready)
+		c.enlistAuthorities(e, is == ready)
 	}
-	c.index(e)
+	c.addToIndex(e)
 	return true
 }
 
@@ -173,31 +173,31 @@ func (c *core) indexFor(e *entry) *btree.BTreeG[ranked] {
 	return c.parked
 }
 
-// index adds an entry to the index of its seat.
-func (c *core) index(e *entry) {
+// addToIndex adds an entry to the index of its seat.
+func (c *core) addToIndex(e *entry) {
 	index := c.indexFor(e)
 	if index != nil {
 		index.ReplaceOrInsert(e.ranked(e.lead))
 		if e.status == ready {
-			c.noticed(e)
+			c.notifySession(e)
 		}
 	}
 }
 
-// unindex removes an entry from its index.
-func (c *core) unindex(e *entry) {
+// removeFromIndex removes an entry from its index.
+func (c *core) removeFromIndex(e *entry) {
 	index := c.indexFor(e)
 	if index != nil {
 		index.Delete(e.ranked(e.lead))
 	}
 }
 
-// take removes the entry at an index of a chain, without an event. The caller
+// removeAt removes the entry at an index of a chain, without an event. The caller
 // must then arrange the chain from there.
-func (c *core) take(a *account, i int) *entry {
+func (c *core) removeAt(a *account, i int) *entry {
 	e := a.txs[i].entry
-	c.unindex(e)
-	c.count(e, -1)
+	c.removeFromIndex(e)
+	c.countEntry(e, -1)
 	if e.locked {
 		a.locked--
 		e.locked = false
@@ -205,8 +205,8 @@ func (c *core) take(a *account, i int) *entry {
 	if e.exempt {
 		a.exempt--
 	}
-	c.enlist(e, false)
-	a.cut(i)
+	c.enlistAuthorities(e, false)
+	a.removeAt(i)
 	if a.unsettled(e.nonce) {
 		a.cost.Sub(&a.cost, &e.cost)
 	}

@@ -68,19 +68,19 @@ func (c *core) check() error {
 func (c *core) checkRoom() error {
 	yields := [...]bool{
 		queued: c.queue.index.Len() > 0,
-		parked: c.worst(c.parked) != nil || c.worst(c.roomless[:]...) != nil,
-		ready:  c.worst(c.ready) != nil,
+		parked: c.findWorst(c.parked) != nil || c.findWorst(c.roomless[:]...) != nil,
+		ready:  c.findWorst(c.ready) != nil,
 	}
 	for s := queued; s <= ready; s++ {
 		returning := c.patient && s == queued // gaps of a running Reset close
-		if c.over(s) && yields[s] && !returning {
+		if c.exceedsCaps(s) && yields[s] && !returning {
 			return fmt.Errorf("the pool is within its caps (T2): status %d has %v that are not exempt, limit %v", s, c.capped(s), c.limits[s])
 		}
 	}
 	if c.patient {
 		return nil // some come in later
 	}
-	p, some := c.nextIn()
+	p, some := c.planNextIn()
 	if some {
 		return fmt.Errorf("no transaction waits while it may come in: nonce %d of %v does", p.promotes.nonce, p.account.address)
 	}
@@ -232,7 +232,7 @@ func (c *core) placed(a *account, i int, at *position) seat {
 	if e.locked {
 		return seat{status: ready, lead: noLead}
 	}
-	at.lead, at.lowest = c.standing(a, e, at.lead, at.lowest)
+	at.lead, at.lowest = c.foreseeStanding(a, e, at.lead, at.lowest)
 	if i >= at.funded {
 		at.lead, at.lowest = place{0, e.seq}, parked
 	}

@@ -85,9 +85,9 @@ func newCore(cfg *Config) *core {
 	return c
 }
 
-// open returns the sender's account. If there is none, it creates one from
+// openAccount returns the sender's account. If there is none, it creates one from
 // known.
-func (c *core) open(address common.Address, known Account) *account {
+func (c *core) openAccount(address common.Address, known Account) *account {
 	a := newAccount(address, known)
 	a.slot = int32(len(c.list))
 	c.list = append(c.list, a)
@@ -95,8 +95,8 @@ func (c *core) open(address common.Address, known Account) *account {
 	return a
 }
 
-// close removes an account without transactions.
-func (c *core) close(a *account) {
+// closeAccount removes an account without transactions.
+func (c *core) closeAccount(a *account) {
 	if len(a.txs) > 0 || a.slot == closed {
 		return
 	}
@@ -108,23 +108,23 @@ func (c *core) close(a *account) {
 	c.list = c.list[:last]
 	a.slot = closed
 	if c.session != nil {
-		c.session.forget(a.address)
+		c.session.forgetSender(a.address)
 	}
 }
 
 // closed is the slot of a removed account.
 const closed = -1
 
-// remember caches an account that has no transactions in the pool.
-func (c *core) remember(a *account) {
+// cacheAccount caches an account that has no transactions in the pool.
+func (c *core) cacheAccount(a *account) {
 	if len(a.txs) == 0 && !a.stale {
 		c.cache.Add(a.address, Account{Nonce: a.nonce, Balance: a.balance, Delegated: a.delegated})
 	}
 }
 
-// touch marks an account whose chain must be arranged, because transactions of
+// touchAccount marks an account whose chain must be arranged, because transactions of
 // a range of indexes have changed. Several changes then cost one arrangement.
-func (c *core) touch(a *account, from, to int) {
+func (c *core) touchAccount(a *account, from, to int) {
 	if !a.touched {
 		a.touched, a.from, a.to = true, int32(from), int32(to)
 		c.touched = append(c.touched, a)
@@ -146,8 +146,8 @@ func (c *core) arrangeTouched() {
 		if from > 0 && a.txs[from-1].status == queued {
 			from = 0
 		}
-		c.arrange(a, from, max(from, int(a.to)))
-		c.close(a)
+		c.arrangeChain(a, from, max(from, int(a.to)))
+		c.closeAccount(a)
 	}
 	c.touched = c.touched[:0]
 }

@@ -8,10 +8,9 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// plan is a decision about one account: the transaction that enters and its
-// place, the one that it replaces, those that must go with their reasons, and
-// those that a session returns. Deciding changes nothing; apply carries the
-// plan out.
+// plan is a decision about one account: the transaction that enters and its place, the
+// one that it replaces, those that must go with their reasons, and those that a session
+// returns. Deciding changes nothing; applyPlan carries the plan out.
 type plan struct {
 	account *account
 	// index is the index in the account's chain from which places may change.
@@ -59,13 +58,13 @@ func (c *core) decide(a *account, e *entry) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	at := c.foresee(a, i, e)
+	at := c.foreseeSeat(a, i, e)
 	leaves, err := c.makeRoom(a, i, old, e, at, maxVictims)
 	if err != nil {
 		return plan{}, err
 	}
 	if old == nil {
-		leaves = append(leaves, c.beyondTurn(a, e)...)
+		leaves = append(leaves, c.findBeyondTurn(a, e)...)
 	}
 	if last != nil && !slices.ContainsFunc(leaves, func(l leaving) bool { return l.entry == last }) {
 		leaves = append(leaves, leaving{last, Dropped, ErrSenderLimit})
@@ -216,15 +215,15 @@ func (c *core) checkSenderLimit(a *account, old, e *entry) (last *entry, err err
 	return nil, fmt.Errorf("%w: address %v has %d transactions, limit %d", ErrSenderLimit, a.address, n, c.cfg.MaxPerSender)
 }
 
-// foresee returns the seat that a newcomer will have. Whether there is room is
+// foreseeSeat returns the seat that a newcomer will have. Whether there is room is
 // not considered.
-func (c *core) foresee(a *account, i int, e *entry) seat {
+func (c *core) foreseeSeat(a *account, i int, e *entry) seat {
 	at := c.position(a, i)
 	if at.lowest == queued || e.nonce != at.next {
 		return seat{status: queued, lead: noLead}
 	}
 	e.seq = c.seq + 1 // as after admission
-	lead, status := c.standing(a, e, at.lead, at.lowest)
+	lead, status := c.foreseeStanding(a, e, at.lead, at.lowest)
 	return seat{status: status, lead: lead}
 }
 
@@ -263,12 +262,12 @@ func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]l
 	}
 	switch s.status {
 	case queued:
-		return c.giveWay(a, e, space.fits)
+		return c.findGapped(a, e, space.fits)
 	case parked:
-		return c.victims(c.parked, n, space.fits)
+		return c.findVictims(c.parked, n, space.fits)
 	}
 	if fit(space.need, space.have, space.limit, usage{}) {
-		leaves := c.idle(n, space)
+		leaves := c.findIdle(n, space)
 		if leaves != nil {
 			return leaves, nil
 		}
@@ -277,15 +276,15 @@ func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]l
 	if n.lead.rank < tipless {
 		return nil, fmt.Errorf("%w: %w: it cannot pay the next base fee, which may be %d wei", ErrPoolFull, ErrUnderpriced, c.fees.next())
 	}
-	return c.victims(c.ready, n, space.fits)
+	return c.findVictims(c.ready, n, space.fits)
 }
 
-// idle returns transactions that cannot run and make room in the whole pool for
+// findIdle returns transactions that cannot run and make room in the whole pool for
 // a newcomer that can, or nil if they do not suffice: first the worst parked
 // ones, then the last ones behind gaps of the newest senders. It passes over a
 // bounded number of transactions that stay and of senders, so that an Add costs the
 // same in any pool (invariant I9).
-func (c *core) idle(n newcomer, s space) (leaves []leaving) {
+func (c *core) findIdle(n newcomer, s space) (leaves []leaving) {
 	var freed usage
 	passed := 0
 	more := func() bool { return passed < maxPassed && len(leaves) < n.most && !s.fits(freed) }
@@ -327,13 +326,13 @@ func (c *core) rankAfterRise(a *account, i int, e *entry) uint64 {
 	return least
 }
 
-// victims chooses the transactions in an index that must go for a newcomer.
+// findVictims chooses the transactions in an index that must go for a newcomer.
 // Every victim pays less per gas than the newcomer; among parked ones, its tip is
 // not higher either, because the base fee earns nothing, and neither are the tips of
 // those that would leave with it. If more than one must go,
 // or the newcomer is a replacement that grew, the victims' total value must
 // also be below the newcomer's.
-func (c *core) victims(index *btree.BTreeG[ranked], n newcomer, room func(usage) bool) (leaves []leaving, err error) {
+func (c *core) findVictims(index *btree.BTreeG[ranked], n newcomer, room func(usage) bool) (leaves []leaving, err error) {
 	var freed usage
 	var best ranked // best of the victims
 	enough, passed := false, 0
@@ -435,9 +434,9 @@ func (c *core) decideReturn(e *entry, exempt bool) plan {
 	return p
 }
 
-// dropping returns the plan for a transaction that leaves the pool for a
+// planDrop returns the plan for a transaction that leaves the pool for a
 // reason.
-func dropping(e *entry, reason error) plan {
+func planDrop(e *entry, reason error) plan {
 	i, _ := e.account.find(e.nonce)
 	return plan{account: e.account, index: i, leaves: []leaving{{e, Dropped, reason}}}
 }

@@ -43,9 +43,9 @@ func (c *Config) authorities(tx *types.Transaction) []authority {
 	return valid
 }
 
-// enlist adds the authorizations of a transaction to the count or removes them.
+// enlistAuthorities adds the authorizations of a transaction to the count or removes them.
 // They count while the transaction can run.
-func (c *core) enlist(e *entry, counts bool) {
+func (c *core) enlistAuthorities(e *entry, counts bool) {
 	if e.enlisted == counts {
 		return
 	}
@@ -135,10 +135,10 @@ func (c *core) checkDelegated(a *account, e *entry) error {
 	return nil
 }
 
-// beyondTurn returns the transactions behind a gap of a delegated sender that
+// findBeyondTurn returns the transactions behind a gap of a delegated sender that
 // its limit does not admit. They came before the sender was delegated. They must
 // go when one comes that can run, because it could close their gap.
-func (c *core) beyondTurn(a *account, e *entry) (all []leaving) {
+func (c *core) findBeyondTurn(a *account, e *entry) (all []leaving) {
 	if !c.throttled(a) && !a.delegatedBy(e) {
 		return nil
 	}

@@ -47,19 +47,19 @@ func (p *Pool) Subscribe(options SubscribeOptions) *Subscription {
 	p.out.mu.Lock()
 	p.out.subscriptions = append(slices.Clone(p.out.subscriptions), s)
 	p.out.mu.Unlock()
-	p.listen()
+	p.updateObserved()
 	return s
 }
 
-// listen updates whether the core records events.
-func (p *Pool) listen() {
+// updateObserved updates whether the core records events.
+func (p *Pool) updateObserved() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.core.observed = p.hasObservers()
 }
 
-// offer adds an event to the queue without waiting.
-func (s *Subscription) offer(e Event) {
+// offerEvent adds an event to the queue without waiting.
+func (s *Subscription) offerEvent(e Event) {
 	if e.Private && !s.private {
 		return
 	}
@@ -75,10 +75,10 @@ func (s *Subscription) offer(e Event) {
 	}
 	s.ring[(s.first+s.count)%len(s.ring)] = e
 	s.count++
-	s.signal()
+	s.wakeReader()
 }
 
-func (s *Subscription) signal() {
+func (s *Subscription) wakeReader() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -90,7 +90,7 @@ func (s *Subscription) signal() {
 // ErrClosed.
 func (s *Subscription) Next(ctx context.Context) (Event, error) {
 	for {
-		e, ok, err := s.poll()
+		e, ok, err := s.pollEvent()
 		if ok || err != nil {
 			return e, err
 		}
@@ -102,13 +102,13 @@ func (s *Subscription) Next(ctx context.Context) (Event, error) {
 	}
 }
 
-// poll returns the next event, if there is one.
-func (s *Subscription) poll() (e Event, ok bool, err error) {
+// pollEvent returns the next event, if there is one.
+func (s *Subscription) pollEvent() (e Event, ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer func() {
 		if s.count > 0 || s.closed {
-			s.signal() // wake another reader
+			s.wakeReader() // wake another reader
 		}
 	}()
 	switch {
@@ -134,12 +134,12 @@ func (s *Subscription) Close() {
 	s.mu.Lock()
 	s.closed = true
 	s.ring, s.count = nil, 0
-	s.signal()
+	s.wakeReader()
 	s.mu.Unlock()
 	s.pool.out.mu.Lock()
 	s.pool.out.subscriptions = slices.DeleteFunc(slices.Clone(s.pool.out.subscriptions), func(other *Subscription) bool { return other == s })
 	s.pool.out.mu.Unlock()
-	s.pool.listen()
+	s.pool.updateObserved()
 }
 
 // deliveries passes events from the core to their receivers, in order and without the
@@ -187,7 +187,7 @@ func (p *Pool) deliverEvents() {
 func (p *Pool) deliverQueue() {
 	defer p.out.delivering.Unlock()
 	for e, subscriptions, some := p.out.dequeue(); some; e, subscriptions, some = p.out.dequeue() {
-		p.deliver(&e, subscriptions)
+		p.deliverEvent(&e, subscriptions)
 	}
 }
 
@@ -207,13 +207,13 @@ func (o *deliveries) dequeue() (e Event, to []*Subscription, some bool) {
 	return e, o.subscriptions, true
 }
 
-// deliver passes an event to all receivers.
-func (p *Pool) deliver(e *Event, subscriptions []*Subscription) {
+// deliverEvent passes an event to all receivers.
+func (p *Pool) deliverEvent(e *Event, subscriptions []*Subscription) {
 	p.cfg.Metrics.countEvent(e)
 	if p.cfg.Observe != nil {
 		p.cfg.Observe(*e)
 	}
 	for _, s := range subscriptions {
-		s.offer(*e)
+		s.offerEvent(*e)
 	}
 }

@@ -31,7 +31,7 @@ func (e *Event) departure(now int64) Departure {
 		d.Kind, d.By = Replaced, e.By
 		return d
 	}
-	d.Reason = remembered(e.Reason)
+	d.Reason = rememberReason(e.Reason)
 	return d
 }
 
@@ -48,9 +48,9 @@ func (r *reason) Unwrap() error { return r.kind }
 // maxReason is the maximum length of a reason's text, in bytes.
 const maxReason = 256
 
-// remembered returns err as a reason. Most errors are plain errors of this package
+// rememberReason returns err as a reason. Most errors are plain errors of this package
 // and need none, so that an eviction allocates nothing.
-func remembered(err error) error {
+func rememberReason(err error) error {
 	kind := labelOf(err).err
 	if kind != nil && err == kind {
 		return err
@@ -59,8 +59,8 @@ func remembered(err error) error {
 	return &reason{text[:min(len(text), maxReason)], kind}
 }
 
-// recalled returns the reason with the label and the text of a record.
-func recalled(name, text string) error {
+// recallReason returns the reason with the label and the text of a record.
+func recallReason(name, text string) error {
 	r := &reason{text: text}
 	for _, l := range labels {
 		if l.label == name {
@@ -87,7 +87,7 @@ func departureOf(record []byte) (Departure, error) {
 	err := decode(record, &d.Hash, &at, &d.By, &label, &text)
 	d.At = time.Unix(0, int64(at))
 	if d.By == (common.Hash{}) {
-		d.Kind, d.Reason = Dropped, recalled(label, text[:min(len(text), maxReason)])
+		d.Kind, d.Reason = Dropped, recallReason(label, text[:min(len(text), maxReason)])
 	}
 	return d, err
 }
@@ -111,8 +111,8 @@ func newRecent[V any](most int, lasts time.Duration) recent[V] {
 	return recent[V]{most: most, lasts: lasts, byHash: make(map[common.Hash]stamped[V])}
 }
 
-// put remembers a transaction, with a value.
-func (r *recent[V]) put(hash common.Hash, value V, at int64) {
+// remember remembers a transaction, with a value.
+func (r *recent[V]) remember(hash common.Hash, value V, at int64) {
 	r.byHash[hash] = stamped[V]{value, at}
 	r.queue = append(r.queue, stamped[common.Hash]{hash, at})
 	r.prune(at)
@@ -120,7 +120,7 @@ func (r *recent[V]) put(hash common.Hash, value V, at int64) {
 
 // prune forgets transactions that are too old or too many.
 func (r *recent[V]) prune(now int64) {
-	for len(r.queue) > 0 && (len(r.queue) > r.most || r.left(r.queue[0].at, now) <= 0) {
+	for len(r.queue) > 0 && (len(r.queue) > r.most || r.timeLeft(r.queue[0].at, now) <= 0) {
 		oldest := r.queue[0]
 		r.queue = r.queue[1:]
 		if r.byHash[oldest.value].at == oldest.at {
@@ -129,15 +129,15 @@ func (r *recent[V]) prune(now int64) {
 	}
 }
 
-// left returns for how long something is remembered.
-func (r *recent[V]) left(at, now int64) time.Duration { return r.lasts - time.Duration(now-at) }
+// timeLeft returns for how long something is remembered.
+func (r *recent[V]) timeLeft(at, now int64) time.Duration { return r.lasts - time.Duration(now-at) }
 
 // find returns the value of a transaction, and for how long it is remembered. This
 // is 0 if it is not.
 func (r *recent[V]) find(hash common.Hash, now int64) (value V, left time.Duration) {
 	one, there := r.byHash[hash]
-	if there && r.left(one.at, now) > 0 {
-		return one.value, r.left(one.at, now)
+	if there && r.timeLeft(one.at, now) > 0 {
+		return one.value, r.timeLeft(one.at, now)
 	}
 	return value, 0
 }
@@ -153,7 +153,7 @@ func (r *recent[V]) forget(hash common.Hash) bool {
 func (r *recent[V]) all(now int64) (all []V) {
 	for _, q := range r.queue {
 		one, there := r.byHash[q.value]
-		if there && one.at == q.at && r.left(q.at, now) > 0 {
+		if there && one.at == q.at && r.timeLeft(q.at, now) > 0 {
 			all = append(all, one.value)
 		}
 	}

@@ -132,7 +132,7 @@ func TestDepartureBeforeItIsWritten(t *testing.T) {
 	w := newWorld(t)
 	w.add(tx(0, 0, 2))
 	w.mu.Lock()
-	w.core.apply(dropping(w.core.all[tx(0, 0, 2).Hash()], ErrRemoved))
+	w.core.applyPlan(planDrop(w.core.all[tx(0, 0, 2).Hash()], ErrRemoved))
 	w.mu.Unlock()
 	require.ErrorIs(t, w.departed(tx(0, 0, 2)).Reason, ErrRemoved)
 }

@@ -73,13 +73,14 @@ type Event struct {
 	Missed int
 }
 
-// emit records an event about an entry, if events have a receiver, and a departure in any case.
-func (c *core) emit(event Event, e *entry) {
+// emitEvent records an event about an entry, if events have a receiver, and a departure
+// in any case.
+func (c *core) emitEvent(event Event, e *entry) {
 	if e != nil {
 		event.Tx, event.Sender, event.Private, event.Age = e.tx, e.account.address, e.private, c.age(e)
 	}
 	if event.Kind == Dropped || event.Kind == Replaced {
-		c.depart(event.departure(c.now))
+		c.recordDeparture(event.departure(c.now))
 	}
 	if event.Kind == Dropped && c.displaced != nil {
 		c.displaced = append(c.displaced, Displaced{Tx: event.Tx, Err: event.Reason})
@@ -109,9 +110,9 @@ func (c *core) recordKept(e *entry) {
 	}
 }
 
-// depart remembers a departure.
-func (c *core) depart(d Departure) {
-	c.departures.put(d.Hash, d, d.At.UnixNano())
+// recordDeparture remembers a departure.
+func (c *core) recordDeparture(d Departure) {
+	c.departures.remember(d.Hash, d, d.At.UnixNano())
 	if c.cfg.KeepChanges {
 		c.recordChange(d.record())
 	}
@@ -132,5 +133,5 @@ func (c *core) emitMove(e *entry, admitted bool) {
 			kind = Pending
 		}
 	}
-	c.emit(Event{Kind: kind, Admitted: admitted}, e)
+	c.emitEvent(Event{Kind: kind, Admitted: admitted}, e)
 }

@@ -25,8 +25,8 @@ type turn struct {
 // absent is the index of a turn that is not in heads.
 const absent = -1
 
-// begin returns the turn of a sender. If there is none, it begins one.
-func (s *Session) begin(address common.Address) *turn {
+// beginTurn returns the turn of a sender. If there is none, it begins one.
+func (s *Session) beginTurn(address common.Address) *turn {
 	t := s.senders[address]
 	if t == nil {
 		t = &turn{address: address, index: absent}
@@ -35,31 +35,31 @@ func (s *Session) begin(address common.Address) *turn {
 	return t
 }
 
-// noticed lets the running session notice a pending entry.
-func (c *core) noticed(e *entry) {
+// notifySession lets the running session notice a pending entry.
+func (c *core) notifySession(e *entry) {
 	if c.session == nil || c.session.over || c.repricing && !c.cfg.byTip() {
 		return // with a score, the session sorts all transactions again: see Session.sortAgain
 	}
-	c.session.notice(e)
+	c.session.considerEntry(e)
 }
 
-// noticeHead lets the running session notice the next transaction of a sender
+// notifyOfHead lets the running session notice the next transaction of a sender
 // after a change of its chain, because until now another transaction may have
 // been the next one.
-func (c *core) noticeHead(a *account) {
+func (c *core) notifyOfHead(a *account) {
 	if c.session == nil {
 		return
 	}
 	e := a.head()
 	if e != nil {
-		c.noticed(e)
+		c.notifySession(e)
 	}
 }
 
-// notice considers an entry that became pending or changed its place during the
+// considerEntry considers an entry that became pending or changed its place during the
 // session. If the walk has not passed its place, the walk visits it later. A
 // sender of which no transaction fits costs no memory.
-func (s *Session) notice(e *entry) {
+func (s *Session) considerEntry(e *entry) {
 	address := e.account.address
 	t := s.senders[address]
 	switch {
@@ -70,7 +70,7 @@ func (s *Session) notice(e *entry) {
 		if next == nil || s.spent() || !s.fits(next) {
 			return
 		}
-		t = s.begin(address)
+		t = s.beginTurn(address)
 		t.aside, t.unfit = false, false
 	case t.aside:
 		return
@@ -83,10 +83,10 @@ func (s *Session) notice(e *entry) {
 	heap.Push(&s.heads, t)
 }
 
-// forget forgets a sender that has no transactions in the pool any more, unless the
+// forgetSender forgets a sender that has no transactions in the pool any more, unless the
 // session has taken some of them. Otherwise the memory of a session that is open for
 // long would grow with each newcomer.
-func (s *Session) forget(address common.Address) {
+func (s *Session) forgetSender(address common.Address) {
 	t := s.senders[address]
 	if t == nil || t.took {
 		return
@@ -97,25 +97,25 @@ func (s *Session) forget(address common.Address) {
 	delete(s.senders, address)
 }
 
-// visit adds a sender's next transaction to the heads, if it fits. It forgets those
-// that do not fit: the rest of the budget only shrinks, and notice considers those that
-// change. Most of these are too large, which it sees without the entry.
-func (s *Session) visit(c *core, r ranked) {
+// visitSender adds a sender's next transaction to the heads, if it fits. It forgets those
+// that do not fit: the rest of the budget only shrinks, and considerEntry considers those
+// that change. Most of these are too large, which it sees without the entry.
+func (s *Session) visitSender(c *core, r ranked) {
 	e := r.entry
 	if s.hasRoom(uint64(r.gas), uint64(r.size)) {
 		if s.senders[e.account.address] != nil || e.account.head() != e {
 			return // it is in the heads or aside, or the session has passed over an earlier one
 		}
 		if s.fits(e) {
-			s.push(c, s.begin(e.account.address), e)
+			s.pushHead(c, s.beginTurn(e.account.address), e)
 			return
 		}
 	}
 	s.misses++
 }
 
-// push adds a sender's next transaction to the heads. It does nothing if there is none.
-func (s *Session) push(c *core, t *turn, e *entry) {
+// pushHead adds a sender's next transaction to the heads. It does nothing if there is none.
+func (s *Session) pushHead(c *core, t *turn, e *entry) {
 	if e == nil {
 		return
 	}
@@ -133,11 +133,11 @@ func (s *Session) sortAgain(c *core) {
 	heap.Init(&s.heads)
 }
 
-// pop removes the best head and returns its entry with the sender's turn. The entry is
+// popHead removes the best head and returns its entry with the sender's turn. The entry is
 // nil if the sender has another next transaction meanwhile, or none, and if the place
 // of the head is outdated. The head is then back at its new place. The place is not
 // computed again otherwise: a score of the host that differs each time would never end.
-func (s *Session) pop(c *core) (*entry, *turn) {
+func (s *Session) popHead(c *core) (*entry, *turn) {
 	t := heap.Pop(&s.heads).(*turn)
 	if t.aside {
 		return nil, t
@@ -148,16 +148,16 @@ func (s *Session) pop(c *core) (*entry, *turn) {
 	}
 	a := c.accounts[t.address]
 	if a != nil {
-		s.push(c, t, a.head())
+		s.pushHead(c, t, a.head())
 	}
 	return nil, t
 }
 
-// fill visits senders until no other can have a better transaction than the
+// fillHeads visits senders until no other can have a better transaction than the
 // best head.
-func (s *Session) fill(c *core) {
+func (s *Session) fillHeads(c *core) {
 	for s.misses < maxMisses && !s.walk.ended && (len(s.heads) == 0 || s.walk.precedes(s.heads[0].place)) {
-		s.walk.visit(func(r ranked) { s.visit(c, r) })
+		s.walk.visitNext(func(r ranked) { s.visitSender(c, r) })
 	}
 }
 
@@ -218,7 +218,7 @@ func (s *Session) hasRoom(gas, size uint64) bool {
 
 // putAside takes no more transactions of an entry's sender.
 func (s *Session) putAside(e *entry) {
-	t := s.begin(e.account.address)
+	t := s.beginTurn(e.account.address)
 	t.aside, t.unfit = true, false
 }
 
@@ -276,7 +276,7 @@ func (c *core) newWalk() walk {
 			rest = append(rest, e.ranked(c.keyOf(e)))
 		}
 	}
-	rest.order()
+	rest.orderAll()
 	return walk{rest: rest}
 }
 
@@ -292,11 +292,11 @@ func (w *walk) precedes(p place) bool { return w.at.entry == nil || w.at.place.b
 // stride is the number of transactions that a walk visits together.
 const stride = readers
 
-// visit calls f with the next few transactions.
-func (w *walk) visit(f func(ranked)) {
+// visitNext calls f with the next few transactions.
+func (w *walk) visitNext(f func(ranked)) {
 	if w.index == nil {
 		for range min(stride, len(w.rest)) {
-			w.at = w.rest.pop()
+			w.at = w.rest.popBest()
 			f(w.at)
 		}
 		w.ended = len(w.rest) == 0
@@ -328,8 +328,8 @@ func (w *walk) visit(f func(ranked)) {
 // session by score.
 type ranking []ranked
 
-// down moves the entry at an index down to its place.
-func (r ranking) down(i int) {
+// sinkAt moves the entry at an index down to its place.
+func (r ranking) sinkAt(i int) {
 	for best := 2*i + 1; best < len(r); i, best = best, 2*best+1 {
 		other := best + 1
 		if other < len(r) && r[other].place.before(r[best].place) {
@@ -342,26 +342,26 @@ func (r ranking) down(i int) {
 	}
 }
 
-// order makes a heap of entries in any order.
-func (r ranking) order() {
+// orderAll makes a heap of entries in any order.
+func (r ranking) orderAll() {
 	for i := len(r)/2 - 1; i >= 0; i-- {
-		r.down(i)
+		r.sinkAt(i)
 	}
 }
 
-// pop removes the best entry.
-func (r *ranking) pop() ranked {
+// popBest removes the best entry.
+func (r *ranking) popBest() ranked {
 	all := *r
 	top, last := all[0], len(all)-1
 	all[0], all[last] = all[last], ranked{}
 	*r = all[:last]
-	r.down(0)
+	r.sinkAt(0)
 	return top
 }
 
-// order yields the transactions of a snapshot, best first, and those of each sender
+// yieldInOrder yields the transactions of a snapshot, best first, and those of each sender
 // in nonce order.
-func (s *Snapshot) order(yield func(*entry) bool) {
+func (s *Snapshot) yieldInOrder(yield func(*entry) bool) {
 	if s.score == nil {
 		s.index.Ascend(func(r ranked) bool { return yield(r.entry) })
 		return

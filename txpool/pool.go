@@ -74,7 +74,7 @@ func (p *Pool) AddPrivate(tx *types.Transaction) error {
 
 func (p *Pool) addOne(t candidate, get func(int) (*types.Transaction, error)) candidate {
 	one := [1]candidate{t}
-	p.add(one[:], get)
+	p.addBatch(one[:], get)
 	return one[0]
 }
 
@@ -104,7 +104,7 @@ func (p *Pool) AddAllRaw(raws [][]byte) ([]common.Hash, []error) {
 
 func (p *Pool) addAll(n int, get func(int) (*types.Transaction, error)) ([]common.Hash, []error) {
 	batch := make([]candidate, n)
-	p.add(batch, get)
+	p.addBatch(batch, get)
 	hashes, errs := make([]common.Hash, n), make([]error, n)
 	for i := range batch {
 		errs[i] = batch[i].err
@@ -115,11 +115,11 @@ func (p *Pool) addAll(n int, get func(int) (*types.Transaction, error)) ([]commo
 	return hashes, errs
 }
 
-// add takes n transactions through all stages, with the same result as one after
+// addBatch takes n transactions through all stages, with the same result as one after
 // the other (invariant I10). It recovers signatures on all processors.
-func (p *Pool) add(batch []candidate, get func(int) (*types.Transaction, error)) {
+func (p *Pool) addBatch(batch []candidate, get func(int) (*types.Transaction, error)) {
 	began := p.cfg.Now()
-	p.expireInAdd(p.at(began))
+	p.expireInAdd(p.clockAt(began))
 	for i := 0; i < len(batch); i += batchSize {
 		some := batch[i:min(i+batchSize, len(batch))]
 		prepare := func(share []candidate, from int) {
@@ -131,7 +131,7 @@ func (p *Pool) add(batch []candidate, get func(int) (*types.Transaction, error))
 		}
 		if len(some) == 1 {
 			prepare(some, 0)
-			p.examine(some, p.at(began))
+			p.examine(some, p.clockAt(began))
 		} else {
 			p.examineAll(some, prepare)
 		}
@@ -139,7 +139,7 @@ func (p *Pool) add(batch []candidate, get func(int) (*types.Transaction, error))
 		p.deliverEvents()
 	}
 	for i := range batch {
-		p.measure(began, &batch[i])
+		p.measureAdd(began, &batch[i])
 	}
 }
 
@@ -154,8 +154,8 @@ func (p *Pool) decode(raw []byte) (*types.Transaction, error) {
 	return tx, nil
 }
 
-// measure reports the result of an Add to the metrics.
-func (p *Pool) measure(began time.Time, t *candidate) {
+// measureAdd reports the result of an Add to the metrics.
+func (p *Pool) measureAdd(began time.Time, t *candidate) {
 	m := &p.cfg.Metrics
 	if !m.enabled() {
 		return
@@ -175,7 +175,7 @@ func (p *Pool) measure(began time.Time, t *candidate) {
 // transaction is locked by a session.
 func (p *Pool) Remove(hash common.Hash) error {
 	defer p.deliverEvents()
-	return p.step(func(c *core) error {
+	return p.changeCore(func(c *core) error {
 		e := c.all[hash]
 		if e == nil {
 			return fmt.Errorf("%w: %s", ErrNotFound, hash)
@@ -183,7 +183,7 @@ func (p *Pool) Remove(hash common.Hash) error {
 		if e.locked {
 			return fmt.Errorf("%w: %s", ErrInBundle, hash)
 		}
-		c.apply(dropping(e, ErrRemoved))
+		c.applyPlan(planDrop(e, ErrRemoved))
 		return nil
 	})
 }
@@ -193,12 +193,12 @@ func (p *Pool) Remove(hash common.Hash) error {
 // becomes Event.Reason; nil means ErrQuarantined. The error wraps ErrNotFound.
 func (p *Pool) Reject(hash common.Hash, reason error) error {
 	defer p.deliverEvents()
-	return p.step(func(c *core) error {
+	return p.changeCore(func(c *core) error {
 		e := c.all[hash]
 		if e == nil {
 			return fmt.Errorf("%w: %s", ErrNotFound, hash)
 		}
-		c.reject(e, reason)
+		c.rejectEntry(e, reason)
 		return nil
 	})
 }

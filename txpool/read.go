@@ -74,7 +74,7 @@ func (p *Pool) Snapshot() *Snapshot {
 // each sender in nonce order.
 func (s *Snapshot) All() iter.Seq[*types.Transaction] {
 	return func(yield func(*types.Transaction) bool) {
-		for e := range s.order {
+		for e := range s.yieldInOrder {
 			if !e.private && !yield(e.tx) {
 				return
 			}
@@ -230,7 +230,7 @@ func (p *Pool) Stats() Stats {
 	}
 	if !c.space(nil, &entry{memory: legacyTxMemory}, ready).fits(usage{}) {
 		price := uint64(math.MaxUint64)
-		worst := c.worst(c.ready)
+		worst := c.findWorst(c.ready)
 		if worst != nil {
 			price = addSaturating(c.fees.next(), tipOf(worst.lead.rank)+1)
 		}
@@ -247,7 +247,7 @@ func (p *Pool) Departure(hash common.Hash) (Departure, bool) {
 	now := p.clock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.core.aside.txs[hash] != nil { // one in the pool has none: see core.enter
+	if p.core.aside.txs[hash] != nil { // one in the pool has none: see core.storeEntry
 		return Departure{}, false
 	}
 	d, left := p.core.departures.find(hash, now)

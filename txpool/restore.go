@@ -46,11 +46,11 @@ type Poison struct {
 // be read is skipped and listed in Restored.Poisoned. The error is that of replay.
 func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, error) {
 	var h history
-	if err := replay(h.read); err != nil {
+	if err := replay(h.readRecord); err != nil {
 		return Restored{}, err
 	}
 	batch := p.examineBack(h.origins())
-	restored := Restored{Poisoned: poisoned(&h, batch)}
+	restored := Restored{Poisoned: findPoisoned(&h, batch)}
 	p.beginRestore(&h)
 	p.admitAll(batch)
 	restored.Displaced, _ = p.setAside(batch)
@@ -67,9 +67,9 @@ func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, 
 	return restored, nil
 }
 
-// poisoned returns the records that could not be read, and those of
+// findPoisoned returns the records that could not be read, and those of
 // transactions that made a check panic.
-func poisoned(h *history, batch []candidate) []Poison {
+func findPoisoned(h *history, batch []candidate) []Poison {
 	all := h.poisoned
 	for i := range batch {
 		t := &batch[i]
@@ -91,7 +91,7 @@ func (p *Pool) beginRestore(h *history) {
 		p.core.fees.prices = h.prices
 	}
 	for _, d := range h.departures.all(now) {
-		p.core.departures.put(d.Hash, d, d.At.UnixNano())
+		p.core.departures.remember(d.Hash, d, d.At.UnixNano())
 	}
 	for _, poison := range h.poisoned {
 		p.poisoned = append(p.poisoned, poison.Record)
@@ -100,12 +100,12 @@ func (p *Pool) beginRestore(h *history) {
 
 // endRestore makes the caps apply again to the transactions that were not exempt before.
 func (p *Pool) endRestore(batch []candidate) {
-	p.enter()
-	defer p.leave()
+	p.lockCore()
+	defer p.unlockCore()
 	for i := range batch {
 		t := &batch[i]
 		if t.err == nil && !t.entry.gone && !t.origin.exempt {
-			p.core.relax(t.entry)
+			p.core.applyCaps(t.entry)
 		}
 	}
 	p.core.restoring, p.core.keeping = false, false
@@ -156,18 +156,18 @@ func (p *Pool) Records() [][]byte {
 	return records
 }
 
-// relax makes the caps apply to an entry again, if it fits.
-func (c *core) relax(e *entry) {
+// applyCaps makes the caps apply to an entry again, if it fits.
+func (c *core) applyCaps(e *entry) {
 	a, s := e.account, e.group()
 	own := len(a.txs) - int(a.exempt)
 	if a.short() || own >= c.cfg.MaxPerSender || !fit(usage{1, uint64(e.memory)}, c.capped(s), c.limits[s], usage{}) {
 		return
 	}
-	c.count(e, -1)
+	c.countEntry(e, -1)
 	e.exempt = false
 	a.exempt--
-	c.count(e, 1)
-	c.recount(a)
+	c.countEntry(e, 1)
+	c.recountGapped(a)
 }
 
 // history is the content of a log.
@@ -180,19 +180,19 @@ type history struct {
 	prices     prices
 }
 
-// read adds a record. A record that cannot be decoded is recorded as poisoned.
-func (h *history) read(record []byte) error {
+// readRecord adds a record. A record that cannot be decoded is recorded as poisoned.
+func (h *history) readRecord(record []byte) error {
 	if h.added == nil {
 		h.added = make(map[common.Hash]*past)
 		h.departures = newRecent[Departure](maxDepartures, departureTime)
 	}
-	if err := h.parse(record); err != nil {
+	if err := h.parseRecord(record); err != nil {
 		h.poisoned = append(h.poisoned, Poison{bytes.Clone(record), err})
 	}
 	return nil
 }
 
-func (h *history) parse(record []byte) (err error) {
+func (h *history) parseRecord(record []byte) (err error) {
 	if len(record) == 0 {
 		return fmt.Errorf("%w: empty", errRecord)
 	}
@@ -206,14 +206,14 @@ func (h *history) parse(record []byte) (err error) {
 		var hash common.Hash
 		err = decode(record, &hash)
 		if err == nil {
-			h.leave(hash)
+			h.removeTransaction(hash)
 		}
 	case recordDeparted:
 		var d Departure
 		d, err = departureOf(record)
 		if err == nil {
-			h.leave(d.Hash)
-			h.departures.put(d.Hash, d, d.At.UnixNano())
+			h.removeTransaction(d.Hash)
+			h.departures.remember(d.Hash, d, d.At.UnixNano())
 		}
 	case recordPrices:
 		var now prices
@@ -227,8 +227,8 @@ func (h *history) parse(record []byte) (err error) {
 	return err
 }
 
-// leave forgets a transaction.
-func (h *history) leave(hash common.Hash) {
+// removeTransaction forgets a transaction.
+func (h *history) removeTransaction(hash common.Hash) {
 	delete(h.added, hash)
 	h.departures.forget(hash)
 }

@@ -80,11 +80,11 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 	p.expireDue()
 	defer p.deliverEvents()
 	s := &Session{pool: p, ctx: ctx, budget: budget, senders: make(map[common.Address]*turn, usualSenders)}
-	p.enter()
-	defer p.leave()
+	p.lockCore()
+	defer p.unlockCore()
 	c := p.core
 	c.endSession(c.session)
-	c.settle()
+	c.restoreCaps()
 	s.base = c.fees.base
 	if budget.BaseFee != nil {
 		s.base = wei(budget.BaseFee)
@@ -124,43 +124,43 @@ func (s *Session) members(yield func(*entry) bool) {
 // the previous transaction, it counts with its gas limit and the size of its encoding.
 func (s *Session) Next() *types.Transaction {
 	p := s.pool
-	defer p.begin()()
+	defer p.takeTurn()()
 	for s.ctx.Err() == nil {
 		var e *entry
 		var unread bool
-		_ = p.step(func(c *core) error {
-			s.answer(s.limit())
-			e, unread = s.pick(c)
+		_ = p.changeCore(func(c *core) error {
+			s.countUse(s.limit())
+			e, unread = s.pickNext(c)
 			return nil
 		})
 		switch {
 		case e == nil:
 			return nil
 		case unread:
-			s.read(e)
+			s.readSenders(e)
 		default:
 			p.cfg.Metrics.count(CountDrained, "")
 			return e.tx
 		}
 	}
-	_ = p.step(func(c *core) error {
-		s.answer(s.limit())
-		s.stop(c)
+	_ = p.changeCore(func(c *core) error {
+		s.countUse(s.limit())
+		s.stopTaking(c)
 		return nil
 	})
 	return nil
 }
 
-// stop makes the session take no more transactions, and forgets what it needed
+// stopTaking makes the session take no more transactions, and forgets what it needed
 // for that. The transactions after those that it took get their places.
-func (s *Session) stop(c *core) {
+func (s *Session) stopTaking(c *core) {
 	if s.over {
 		return
 	}
 	for e := range s.members {
 		a := e.account
 		if int(a.ahead) < len(a.txs) {
-			c.touch(a, int(a.ahead), int(a.ahead))
+			c.touchAccount(a, int(a.ahead), int(a.ahead))
 		}
 	}
 	s.over = true
@@ -168,9 +168,9 @@ func (s *Session) stop(c *core) {
 	s.walk = walk{ended: true}
 }
 
-// read reads the account of an entry's sender again, and those of other senders
+// readSenders reads the account of an entry's sender again, and those of other senders
 // that may come next.
-func (s *Session) read(e *entry) {
+func (s *Session) readSenders(e *entry) {
 	readings := make([]reading, 0, readers)
 	read := func(e *entry) {
 		if !e.gone {
@@ -186,13 +186,13 @@ func (s *Session) read(e *entry) {
 	}
 	s.pool.mu.Unlock()
 	s.pool.readAll(readings)
-	_ = s.pool.step(func(c *core) error {
+	_ = s.pool.changeCore(func(c *core) error {
 		for _, r := range readings {
 			t := s.senders[r.in.address]
 			if t != nil {
 				t.read = true
 			}
-			c.observe(&r)
+			c.applyReading(&r)
 		}
 		return nil
 	})
@@ -201,9 +201,9 @@ func (s *Session) read(e *entry) {
 // Used counts the gas, and the bytes of the budget, that the last transaction of
 // Next has used. It does nothing if there is no unanswered transaction.
 func (s *Session) Used(gas, bytes uint64) {
-	s.pool.enter()
+	s.pool.lockCore()
 	defer s.pool.mu.Unlock()
-	s.answer(gas, bytes)
+	s.countUse(gas, bytes)
 }
 
 // Fail drops the last transaction of Next from the pool, because it failed, and
@@ -212,23 +212,23 @@ func (s *Session) Used(gas, bytes uint64) {
 // transaction of its sender. It does nothing if there is no unanswered
 // transaction.
 func (s *Session) Fail(reason error) {
-	s.dismiss(func(c *core, e *entry) { c.reject(e, reason) })
+	s.giveUpCurrent(func(c *core, e *entry) { c.rejectEntry(e, reason) })
 }
 
 // Later leaves the last transaction of Next in the pool, for example because it
 // did not fit. The caps apply to it as before. The session takes no other transaction of its
 // sender. It does nothing if there is no unanswered transaction.
 func (s *Session) Later() {
-	s.dismiss(func(c *core, e *entry) {
+	s.giveUpCurrent(func(c *core, e *entry) {
 		s.putAside(e)
-		c.apply(c.decideReturn(e, false))
+		c.applyPlan(c.decideReturn(e, false))
 	})
 }
 
-// dismiss passes the last transaction of Next to a function, if it is still locked.
-func (s *Session) dismiss(giveUp func(*core, *entry)) {
+// giveUpCurrent passes the last transaction of Next to a function, if it is still locked.
+func (s *Session) giveUpCurrent(giveUp func(*core, *entry)) {
 	defer s.pool.deliverEvents()
-	_ = s.pool.step(func(c *core) error {
+	_ = s.pool.changeCore(func(c *core) error {
 		e := s.current
 		s.current = nil
 		if e != nil && e.locked && c.session == s {
@@ -246,8 +246,8 @@ func (s *Session) limit() (gas, bytes uint64) {
 	return s.current.gas, uint64(s.current.size)
 }
 
-// answer counts the use of the current transaction.
-func (s *Session) answer(gas, bytes uint64) {
+// countUse counts the use of the current transaction.
+func (s *Session) countUse(gas, bytes uint64) {
 	e := s.current
 	s.current = nil
 	if e == nil || !e.locked {
@@ -265,7 +265,7 @@ func (s *Session) answer(gas, bytes uint64) {
 // defer it.
 func (s *Session) Cancel() {
 	defer s.pool.deliverEvents()
-	_ = s.pool.step(func(c *core) error {
+	_ = s.pool.changeCore(func(c *core) error {
 		if c.session == s {
 			c.endSession(s)
 		}
@@ -280,29 +280,29 @@ func (c *core) endSession(s *Session) {
 		return
 	}
 	s.current = nil
-	s.stop(c)
+	s.stopTaking(c)
 	for e := range s.members {
-		c.apply(c.decideReturn(e, !c.fits(e)))
+		c.applyPlan(c.decideReturn(e, !c.fits(e)))
 	}
 	c.session = nil
 }
 
-// pick locks the next transaction and returns it, or nil if none fits. If the account of its
+// pickNext locks the next transaction and returns it, or nil if none fits. If the account of its
 // sender was not read in this session, it sets unread and locks nothing.
-func (s *Session) pick(c *core) (e *entry, unread bool) {
+func (s *Session) pickNext(c *core) (e *entry, unread bool) {
 	for !s.over {
 		if s.outdated {
 			s.sortAgain(c)
 		}
 		if s.spent() {
-			s.stop(c)
+			s.stopTaking(c)
 			break
 		}
-		s.fill(c)
+		s.fillHeads(c)
 		if len(s.heads) == 0 {
 			break
 		}
-		e, t := s.pop(c)
+		e, t := s.popHead(c)
 		if e == nil {
 			continue
 		}
@@ -315,35 +315,35 @@ func (s *Session) pick(c *core) (e *entry, unread bool) {
 			continue
 		}
 		if !t.read {
-			s.push(c, t, e)
+			s.pushHead(c, t, e)
 			return e, true
 		}
-		s.take(c, t, e)
+		s.lockNext(c, t, e)
 		return e, false
 	}
 	return nil, false
 }
 
-// take locks an entry.
-func (s *Session) take(c *core, t *turn, e *entry) {
-	c.lock(e)
+// lockNext locks an entry.
+func (s *Session) lockNext(c *core, t *turn, e *entry) {
+	c.lockEntry(e)
 	s.taken = append(s.taken, e)
 	s.current = e
 	s.misses = 0
 	t.took = true
-	s.push(c, t, e.account.head())
+	s.pushHead(c, t, e.account.head())
 }
 
-// reject drops a transaction that failed while a block was built, and
+// rejectEntry drops a transaction that failed while a block was built, and
 // quarantines it. A running session that has taken it puts its sender aside,
 // because one that takes its nonce now would come too late in the block.
-func (c *core) reject(e *entry, reason error) {
+func (c *core) rejectEntry(e *entry, reason error) {
 	if reason == nil {
 		reason = ErrQuarantined
 	}
 	if e.locked && !c.session.over {
 		c.session.putAside(e)
 	}
-	c.failed.put(e.hash(), struct{}{}, c.now)
-	c.apply(dropping(e, reason))
+	c.failed.remember(e.hash(), struct{}{}, c.now)
+	c.applyPlan(planDrop(e, reason))
 }

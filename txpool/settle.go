@@ -6,28 +6,28 @@ import (
 	"github.com/google/btree"
 )
 
-// settle restores the caps and lets waiting transactions come in. Every change
+// restoreCaps restores the caps and lets waiting transactions come in. Every change
 // of the pool ends with it.
-func (c *core) settle() {
+func (c *core) restoreCaps() {
 	c.arrangeTouched()
 	c.evictOver(ready, c.ready)
-	for !c.patient && (c.lift() || c.letIn()) { // keep room for returning transactions
+	for !c.patient && (c.liftParked() || c.letWaitingIn()) { // keep room for returning transactions
 		continue
 	}
 	c.evictOver(parked, c.parked)
 	c.evictOver(parked, c.roomless[:]...) // after the others
 	// Gaps before returning transactions close.
-	for !c.patient && c.over(queued) && c.shrinkQueue() {
+	for !c.patient && c.exceedsCaps(queued) && c.shrinkQueue() {
 		continue
 	}
-	c.fees.occupy(c.uses[ready])
+	c.fees.updateOccupancy(c.uses[ready])
 }
 
-// letIn applies the plan of nextIn. It reports whether a transaction came in.
-func (c *core) letIn() bool {
-	p, some := c.nextIn()
+// letWaitingIn applies the plan of planNextIn. It reports whether a transaction came in.
+func (c *core) letWaitingIn() bool {
+	p, some := c.planNextIn()
 	if some {
-		c.apply(p)
+		c.applyPlan(p)
 	}
 	return some && !p.promotes.roomless
 }
@@ -35,17 +35,17 @@ func (c *core) letIn() bool {
 // evictOver evicts the worst transactions of a status, in any of the indexes,
 // while it exceeds its caps.
 func (c *core) evictOver(s status, indexes ...*btree.BTreeG[ranked]) {
-	for c.over(s) {
-		worst := c.worst(indexes...)
+	for c.exceedsCaps(s) {
+		worst := c.findWorst(indexes...)
 		if worst == nil {
 			return
 		}
-		c.evict(worst)
+		c.evictChain(worst)
 	}
 }
 
-// worst returns the last entry of several indexes that a cap may evict, or nil.
-func (c *core) worst(indexes ...*btree.BTreeG[ranked]) *entry {
+// findWorst returns the last entry of several indexes that a cap may evict, or nil.
+func (c *core) findWorst(indexes ...*btree.BTreeG[ranked]) *entry {
 	var worst ranked
 	for _, index := range indexes {
 		index.Descend(func(r ranked) bool {
@@ -70,7 +70,7 @@ func (c *core) worst(indexes ...*btree.BTreeG[ranked]) *entry {
 // each class is a candidate, so a large transaction without room does not keep
 // smaller ones waiting, and the choice takes the same time whatever waits.
 
-// nextIn returns the plan that lets the next waiting transaction come in: the
+// planNextIn returns the plan that lets the next waiting transaction come in: the
 // best one for which there is room. If there is room for none, it is the best
 // one that may displace others by the rules for newcomers, because a
 // transaction that has paid nothing to wait must not displace others for
@@ -79,7 +79,7 @@ func (c *core) worst(indexes ...*btree.BTreeG[ranked]) *entry {
 // Of each size class, only the best transaction is considered. One may
 // therefore wait although it could come in, but only while a better one of at
 // most twice its size waits too.
-func (c *core) nextIn() (plan, bool) {
+func (c *core) planNextIn() (plan, bool) {
 	var waiting []ranked // the best of each class
 	least := c.fees.leastRank()
 	for _, class := range c.roomless {
@@ -91,38 +91,38 @@ func (c *core) nextIn() (plan, bool) {
 	slices.SortFunc(waiting, compare)
 	for _, r := range waiting {
 		if c.fits(r.entry) {
-			return promotion(r.entry, nil), true
+			return planPromotion(r.entry, nil), true
 		}
 	}
 	for _, r := range waiting {
 		a := r.entry.account
 		victims, err := c.makeRoom(a, c.indexOf(r.entry), nil, r.entry, seat{status: ready, lead: r.place}, maxDisplacedByWaiting)
 		if err == nil {
-			return promotion(r.entry, victims), true
+			return planPromotion(r.entry, victims), true
 		}
 	}
 	return plan{}, false
 }
 
 // maxDisplacedByWaiting is the maximum number of transactions that one waiting
-// transaction displaces. It bounds the work of nextIn.
+// transaction displaces. It bounds the work of planNextIn.
 const maxDisplacedByWaiting = 8
 
-func promotion(e *entry, victims []leaving) plan {
+func planPromotion(e *entry, victims []leaving) plan {
 	i, _ := e.account.find(e.nonce)
 	return plan{account: e.account, index: i, promotes: e, leaves: victims}
 }
 
-// lift arranges the chain of the best parked transaction that pays enough now,
+// liftParked arranges the chain of the best parked transaction that pays enough now,
 // so that it can run or waits for room. It reports whether there was one.
-func (c *core) lift() bool {
+func (c *core) liftParked() bool {
 	r, there := c.parked.Min()
 	if !there || r.rank < c.fees.leastRank() {
 		return false
 	}
 	a := r.entry.account
-	c.arrange(a, 0, len(a.txs))
-	c.close(a)
+	c.arrangeChain(a, 0, len(a.txs))
+	c.closeAccount(a)
 	return true
 }
 
@@ -131,7 +131,7 @@ func (c *core) lift() bool {
 func (c *core) shrinkQueue() bool {
 	sender, some := c.queue.index.Min()
 	if some {
-		c.apply(dropping(sender.lastGapped(0), ErrPoolFull))
+		c.applyPlan(planDrop(sender.lastGapped(0), ErrPoolFull))
 	}
 	return some
 }

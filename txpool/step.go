@@ -9,31 +9,31 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// step calls f under the lock and restores the caps. The caller delivers the events later,
+// changeCore calls f under the lock and restores the caps. The caller delivers the events later,
 // so that an observer may call any method.
-func (p *Pool) step(f func(*core) error) error {
-	p.enter()
-	defer p.leave()
+func (p *Pool) changeCore(f func(*core) error) error {
+	p.lockCore()
+	defer p.unlockCore()
 	err := f(p.core)
-	p.core.settle()
+	p.core.restoreCaps()
 	return err
 }
 
-// enter takes the lock for a call that changes the core.
-func (p *Pool) enter() {
+// lockCore takes the lock for a call that changes the core.
+func (p *Pool) lockCore() {
 	now := p.clock()
 	p.mu.Lock()
 	p.core.now = max(p.core.now, now) // another call may have waited less
 }
 
-// leave returns the lock, and queues the events.
-func (p *Pool) leave() {
+// unlockCore returns the lock, and queues the events.
+func (p *Pool) unlockCore() {
 	p.queueEvents()
 	p.mu.Unlock()
 }
 
-// begin takes p.turn. The caller must call end when it is done.
-func (p *Pool) begin() (end func()) {
+// takeTurn takes p.turn. The caller must call end when it is done.
+func (p *Pool) takeTurn() (end func()) {
 	p.turn.Lock()
 	return func() {
 		p.turn.Unlock()
@@ -45,13 +45,13 @@ func (p *Pool) begin() (end func()) {
 // If Config.Now returns times with a monotonic reading, as time.Now does, it
 // follows that reading from the pool's beginning. Setting the machine's clock
 // then makes nothing older or younger.
-func (p *Pool) clock() int64 { return p.at(p.cfg.Now()) }
+func (p *Pool) clock() int64 { return p.clockAt(p.cfg.Now()) }
 
-// at returns the time of the pool's clock at which Config.Now returned t.
-func (p *Pool) at(t time.Time) int64 { return p.begun.UnixNano() + int64(t.Sub(p.begun)) }
+// clockAt returns the time of the pool's clock at which Config.Now returned t.
+func (p *Pool) clockAt(t time.Time) int64 { return p.begun.UnixNano() + int64(t.Sub(p.begun)) }
 
-// account reads an account from the host's state.
-func (p *Pool) account(address common.Address) (Account, error) {
+// readAccount reads an account from the host's state.
+func (p *Pool) readAccount(address common.Address) (Account, error) {
 	account, err := p.state.Account(address)
 	if err != nil {
 		return Account{}, fmt.Errorf("%w: %v: %w", ErrState, address, err)
@@ -77,7 +77,7 @@ func (p *Pool) readAll(readings []reading) {
 	began := time.Now()
 	for i := range readings {
 		if i == 1 && time.Since(began) > slow {
-			concurrently(readers, len(readings)-1, func(i int) { p.readOne(&readings[i+1]) })
+			runConcurrently(readers, len(readings)-1, func(i int) { p.readOne(&readings[i+1]) })
 			return
 		}
 		p.readOne(&readings[i])
@@ -85,15 +85,15 @@ func (p *Pool) readAll(readings []reading) {
 }
 
 func (p *Pool) readOne(r *reading) {
-	r.account, r.err = p.account(r.in.address)
+	r.account, r.err = p.readAccount(r.in.address)
 	if r.err != nil {
 		p.cfg.Logger.Warn("txpool: cannot read an account, retrying with its next transaction", "err", r.err)
 	}
 }
 
-// concurrently calls f with 0 to n-1, on at most the given number of goroutines.
+// runConcurrently calls f with 0 to n-1, on at most the given number of goroutines.
 // If f panics, concurrently panics with the same value on the caller's goroutine.
-func concurrently(most, n int, f func(int)) {
+func runConcurrently(most, n int, f func(int)) {
 	var next atomic.Int64
 	var panicked atomic.Pointer[any]
 	var group sync.WaitGroup
@@ -117,20 +117,20 @@ func concurrently(most, n int, f func(int)) {
 	}
 }
 
-// observe applies the answer of State for an account that is still in the pool.
-func (c *core) observe(r *reading) {
+// applyReading applies the answer of State for an account that is still in the pool.
+func (c *core) applyReading(r *reading) {
 	a := r.in
 	switch {
 	case a.slot == closed: // removed meanwhile
 	case r.err != nil:
 		a.stale = true
 	case a.differs(r.account):
-		c.refresh(a, r.account)
+		c.refreshAccount(a, r.account)
 	}
 }
 
-// refresh applies the host's state of an account.
-func (c *core) refresh(a *account, known Account) { c.apply(c.decideState(a, known)) }
+// refreshAccount applies the host's state of an account.
+func (c *core) refreshAccount(a *account, known Account) { c.applyPlan(c.decideState(a, known)) }
 
 // batchSize is the number of transactions or accounts that the pool handles at a
 // time if a caller passes many, so that memory and the time with the lock stay small.
