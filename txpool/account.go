@@ -15,10 +15,9 @@ type State interface {
 	// Account returns an account. It returns the zero Account and no error if
 	// the account does not exist. The pool calls it from several goroutines
 	// concurrently, without the lock that Add and the readers use. However, a
-	// call from Next, Reset, Commit, Release or CleanupExpired blocks the
-	// other calls of these five, and those of Reject and Return, until it
-	// returns. Account must therefore not wait for a goroutine that calls one
-	// of them.
+	// call from Next, Reset or CleanupExpired blocks the other calls of these
+	// three until it returns. Account must therefore not wait for a goroutine
+	// that calls one of them.
 	Account(address common.Address) (Account, error)
 }
 
@@ -41,8 +40,7 @@ type StateFunc func(common.Address) (Account, error)
 func (f StateFunc) Account(address common.Address) (Account, error) { return f(address) }
 
 // account is a sender with its transactions. It stays in the pool while it has
-// some, or while a committed bundle contains transactions of it that the host's
-// state does not show yet.
+// some.
 type account struct {
 	address   common.Address
 	slot      int32 // index in core.list
@@ -51,18 +49,15 @@ type account struct {
 	unfunded  bool // some are parked as unfunded
 	touched   bool // in core.touched
 
-	state   uint64 // nonce in the host's state
-	nonce   uint64 // state, or after committed ones
+	nonce   uint64 // in the host's state
 	balance uint256.Int
 	// cost is the maximum cost of all transactions that the host's state does
-	// not show, in txs and in spent.
-	cost    uint256.Int
-	spent   []spending // committed and not yet in the host's state, oldest first
-	spentAt int64      // last commit, Unix nanoseconds
+	// not show.
+	cost uint256.Int
 
 	line   int32 // number in line; they come first
-	leased int32 // number in leases
-	lent   int32 // number of leased ones before the first that is not
+	locked int32 // number locked by the session
+	ahead  int32 // number of locked ones before the first that is not
 	exempt int32 // number exempt from the caps
 	fixed  int32 // number behind a gap that cannot give way
 	gapped int32 // number behind a gap that can
@@ -81,7 +76,7 @@ type link struct {
 }
 
 func newAccount(address common.Address, known Account) *account {
-	return &account{address: address, state: known.Nonce, nonce: known.Nonce, balance: known.Balance, delegated: known.Delegated}
+	return &account{address: address, nonce: known.Nonce, balance: known.Balance, delegated: known.Delegated}
 }
 
 // find returns the index of a nonce among the transactions, and whether there
@@ -91,25 +86,26 @@ func (a *account) find(nonce uint64) (int, bool) {
 	if n == 0 || a.txs[n-1].nonce < nonce { // common case: nonces in order
 		return n, false
 	}
-	if first := a.txs[0].nonce; nonce >= first && nonce-first < uint64(n) && a.txs[nonce-first].nonce == nonce {
+	first := a.txs[0].nonce
+	if nonce >= first && nonce-first < uint64(n) && a.txs[nonce-first].nonce == nonce {
 		return int(nonce - first), true // no gap before it
 	}
 	return slices.BinarySearchFunc(a.txs, nonce, func(l link, n uint64) int { return cmp.Compare(l.nonce, n) })
 }
 
-// insert inserts an entry at an index. The caller must then arrange the chain
+// insertAt inserts an entry at an index. The caller must then arrange the chain
 // from there.
-func (a *account) insert(i int, e *entry) {
+func (a *account) insertAt(i int, e *entry) {
 	a.txs = slices.Insert(a.txs, i, link{e.nonce, e})
 	if i < int(a.line) {
 		a.line++
 	}
-	a.lent, a.from = min(a.lent, int32(i)), min(a.from, int32(i))
+	a.ahead, a.from = min(a.ahead, int32(i)), min(a.from, int32(i))
 }
 
-// cut removes the entry at an index. The caller must then arrange the chain
+// removeAt removes the entry at an index. The caller must then arrange the chain
 // from there.
-func (a *account) cut(i int) {
+func (a *account) removeAt(i int) {
 	if i == 0 { // in constant time, for long chains
 		a.txs[0] = link{}
 		a.txs = a.txs[1:]
@@ -119,25 +115,26 @@ func (a *account) cut(i int) {
 	if i < int(a.line) {
 		a.line--
 	}
-	if i < int(a.lent) {
-		a.lent--
+	if i < int(a.ahead) {
+		a.ahead--
 	}
 	a.from = min(a.from, int32(i))
-	a.countLent()
+	a.countAhead()
 }
 
-// countLent extends the count of leading leased transactions.
-func (a *account) countLent() {
-	for int(a.lent) < len(a.txs) && a.txs[a.lent].lease != nil {
-		a.lent++
+// countAhead extends the count of leading locked transactions.
+func (a *account) countAhead() {
+	for int(a.ahead) < len(a.txs) && a.txs[a.ahead].locked {
+		a.ahead++
 	}
 }
 
 // head returns the next transaction of the sender that a builder can take, or
-// nil. All transactions before it are in leases.
+// nil. All transactions before it are locked.
 func (a *account) head() *entry {
-	if int(a.lent) < len(a.txs) {
-		if e := a.txs[a.lent].entry; e.status == ready {
+	if int(a.ahead) < len(a.txs) {
+		e := a.txs[a.ahead].entry
+		if e.status == ready {
 			return e
 		}
 	}
@@ -157,27 +154,22 @@ func (a *account) inFlight() int { return int(a.next() - a.nonce) }
 
 // unsettled reports whether nonce has not been applied to the host's state, so
 // that its cost still counts against the balance.
-func (a *account) unsettled(nonce uint64) bool { return nonce >= a.state }
+func (a *account) unsettled(nonce uint64) bool { return nonce >= a.nonce }
 
 // short reports whether the balance does not cover the cost of all
 // transactions. It covers those of newcomers; only transactions that came back
-// or that are in leases can exceed it.
+// or that are locked can exceed it.
 func (a *account) short() bool { return a.balance.Lt(&a.cost) }
 
 // differs reports whether the host's state has changed.
 func (a *account) differs(known Account) bool {
-	return a.stale || a.state != known.Nonce || a.delegated != known.Delegated || !known.Balance.Eq(&a.balance)
+	return a.stale || a.nonce != known.Nonce || a.delegated != known.Delegated || !known.Balance.Eq(&a.balance)
 }
 
-// recost counts the cost of all transactions again, because the host's state
+// countCost counts the cost of all transactions again, because the host's state
 // shows another nonce.
-func (a *account) recost() {
+func (a *account) countCost() {
 	a.cost.Clear()
-	for _, s := range a.spent {
-		if a.unsettled(s.Nonce) {
-			a.cost.Add(&a.cost, &s.Cost)
-		}
-	}
 	for _, e := range a.txs {
 		if a.unsettled(e.nonce) {
 			a.cost.Add(&a.cost, &e.cost)
@@ -186,7 +178,7 @@ func (a *account) recost() {
 }
 
 // funded returns the index of the first transaction of a chain that the balance
-// does not cover. The balance covers leased transactions first, then the others
+// does not cover. The balance covers locked transactions first, then the others
 // in nonce order.
 func (a *account) funded() int {
 	i := len(a.txs)
@@ -196,7 +188,8 @@ func (a *account) funded() int {
 	covered := a.cost
 	for i > 0 && a.balance.Lt(&covered) {
 		i--
-		if e := a.txs[i].entry; e.lease == nil && a.unsettled(e.nonce) {
+		e := a.txs[i].entry
+		if !e.locked && a.unsettled(e.nonce) {
 			covered.Sub(&covered, &e.cost)
 		}
 	}
@@ -204,15 +197,16 @@ func (a *account) funded() int {
 }
 
 // before returns the state of a chain before index i > 0: the next nonce in
-// line, and the place and status of the last transaction before i. A leased
+// line, and the place and status of the last transaction before i. A locked
 // transaction has no place, so the one before it counts.
 func (a *account) before(i int) (next uint64, lead place, lowest status) {
 	next = max(a.nonce, a.txs[i-1].nonce+1)
-	if i <= int(a.lent) && a.txs[i-1].status != queued {
+	if i <= int(a.ahead) && a.txs[i-1].status != queued {
 		return next, noLead, ready
 	}
 	for i--; i >= 0; i-- {
-		if e := a.txs[i].entry; e.lease == nil || e.status == queued {
+		e := a.txs[i].entry
+		if !e.locked || e.status == queued {
 			return next, e.behind(), e.status
 		}
 	}

@@ -32,7 +32,6 @@ func TestHooks(t *testing.T) {
 	w.refuse(named(1, 1), ErrInsufficientFunds) // twice the extra cost is an ether
 	l := w.drain(Budget{DABytes: 1999})
 	require.Len(t, l.Transactions(), 1)
-	require.Equal(t, SkipDABytes, l.Skipped()[0].Reason)
 }
 
 // TestI8CheapChecksFirst: whatever can be refused without cryptography is, and penalties name no
@@ -201,7 +200,7 @@ func TestQuarantineOutlastsReplacements(t *testing.T) {
 	w.add(tx(0, 0, 2))
 	require.NoError(t, w.Reject(tx(0, 0, 2).Hash(), errTest))
 	for i := range maxQuarantined + 1 {
-		w.core.replaced.put(common.Hash{byte(i), byte(i >> 8)}, struct{}{}, w.cfg.Now().UnixNano())
+		w.core.replaced.remember(common.Hash{byte(i), byte(i >> 8)}, struct{}{}, w.cfg.Now().UnixNano())
 	}
 	w.refuse(tx(0, 0, 2), ErrQuarantined)
 }

@@ -18,9 +18,8 @@ import (
 //	decide        the sender's chain and the pool          decide.go
 //	apply         the pool changes, and events tell of it  apply.go
 //
-// The first two stages work without the pool's lock, cheap checks first. They
-// take it for two short looks: glance and preview. The other two stages work
-// under it.
+// The first two stages work without the pool's lock, cheap checks first. They take it for
+// two short looks: refuseEarly and previewAdmission. The other two stages work under it.
 
 // candidate is a transaction that is being added to the pool.
 type candidate struct {
@@ -39,57 +38,24 @@ type candidate struct {
 	err   error
 	// replaces is set if the transaction took the place of another one.
 	replaces bool
-	// displaced are the transactions that the newcomer has displaced. They come
-	// back if the journal does not accept it.
-	displaced []*entry
-}
-
-// batchSize is the number of transactions or accounts that the pool handles at a
-// time if a caller passes many, so that memory and the time with the lock stay small.
-const batchSize = 256
-
-// add takes n transactions through all stages, with the same result as one after
-// the other (invariant I10). It recovers signatures on all processors.
-func (p *Pool) add(batch []candidate, get func(int) (*types.Transaction, error)) {
-	began := p.cfg.Now()
-	p.expireInAdd(p.at(began))
-	for i := 0; i < len(batch); i += batchSize {
-		some := batch[i:min(i+batchSize, len(batch))]
-		prepare := func(share []candidate, from int) {
-			for k := range share {
-				if get != nil {
-					share[k].tx, share[k].err = get(i + from + k)
-				}
-			}
-		}
-		if len(some) == 1 {
-			prepare(some, 0)
-			p.examine(some, p.at(began))
-		} else {
-			p.examineAll(some, prepare)
-		}
-		p.admitAll(some)
-		p.deliverSome(deliverShare)
-	}
-	for i := range batch {
-		p.measure(began, &batch[i])
-	}
 }
 
 // examine takes candidates through the first two stages (invariant I8). It skips
 // those that already have an error.
 func (p *Pool) examine(batch []candidate, now int64) {
 	for i := range batch {
-		if t := &batch[i]; t.err == nil {
-			t.err = p.guard(t, now, (*Pool).inspect)
+		t := &batch[i]
+		if t.err == nil {
+			t.err = p.guardStage(t, now, (*Pool).inspectOne)
 		}
 	}
-	p.glance(batch)
+	p.refuseEarly(batch)
 	_ = p.recoveries.Acquire(context.Background(), 1) // cannot fail
 	defer p.recoveries.Release(1)
 	for i := range batch {
-		if t := &batch[i]; t.err == nil {
-			t.err = p.guard(t, now, (*Pool).authenticate)
+		t := &batch[i]
+		if t.err == nil {
+			t.err = p.guardStage(t, now, (*Pool).authenticate)
 		}
 	}
 }
@@ -97,13 +63,14 @@ func (p *Pool) examine(batch []candidate, now int64) {
 // errPanic is the error of a transaction whose check panicked.
 var errPanic = errors.New("txpool: a check panicked")
 
-// guard calls a stage. The host's checks may have changed since a transaction
+// guardStage calls a stage. The host's checks may have changed since a transaction
 // was accepted, and may panic. If it comes back, the panic becomes an error of
 // the transaction.
-func (p *Pool) guard(t *candidate, now int64, stage func(*Pool, *candidate, int64) error) (err error) {
+func (p *Pool) guardStage(t *candidate, now int64, stage func(*Pool, *candidate, int64) error) (err error) {
 	if t.origin != nil {
 		defer func() {
-			if r := recover(); r != nil {
+			r := recover()
+			if r != nil {
 				err = fmt.Errorf("%w: %v", errPanic, r)
 			}
 		}()
@@ -111,34 +78,31 @@ func (p *Pool) guard(t *candidate, now int64, stage func(*Pool, *candidate, int6
 	return stage(p, t, now)
 }
 
-// inspect is the first stage: the checks of the transaction alone.
-func (p *Pool) inspect(t *candidate, now int64) error {
-	e, err := p.rules(t).inspect(t.tx)
+// inspectOne is the first stage: the checks of the transaction alone.
+func (p *Pool) inspectOne(t *candidate, now int64) error {
+	e, err := p.rulesFor(t).inspect(t.tx)
 	if err != nil {
 		return err
 	}
 	e.at, e.private = now, t.private
 	if t.origin != nil {
-		e.at, e.exempt = min(t.origin.at, now), true
+		e.at, e.exempt, e.ran = min(t.origin.at, now), true, t.origin.ran
 	}
 	t.entry = e
 	return nil
 }
 
-// rules returns those of the first two stages for a candidate.
-func (p *Pool) rules(t *candidate) *Config {
-	switch {
-	case t.origin == nil:
+// rulesFor returns those of the first two stages for a candidate.
+func (p *Pool) rulesFor(t *candidate) *Config {
+	if t.origin == nil {
 		return &p.cfg
-	case t.origin.lent:
-		return &p.bundled
 	}
 	return &p.lenient
 }
 
-// glance refuses candidates that the pool knows or that pay too little, before
+// refuseEarly refuses candidates that the pool knows or that pay too little, before
 // their signatures are recovered.
-func (p *Pool) glance(batch []candidate) {
+func (p *Pool) refuseEarly(batch []candidate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range batch {
@@ -146,7 +110,8 @@ func (p *Pool) glance(batch []candidate) {
 		if t.err != nil || t.origin != nil {
 			continue
 		}
-		if t.err = p.core.checkNew(t.entry); t.err != nil {
+		t.err = p.core.checkNew(t.entry)
+		if t.err != nil {
 			t.early = true
 			continue
 		}
@@ -163,12 +128,12 @@ func (p *Pool) authenticate(t *candidate, _ int64) (err error) {
 	if t.from, err = p.cfg.sender(p.signer, t.tx); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidSender, err)
 	}
-	check, authorizes := p.rules(t).Precheck, t.tx.Type() == types.SetCodeTxType
+	check, authorizes := p.rulesFor(t).Precheck, t.tx.Type() == types.SetCodeTxType
 	if !authorizes && check == nil {
 		return nil
 	}
 	if t.origin == nil {
-		if err := p.preview(t); err != nil {
+		if err := p.previewAdmission(t); err != nil {
 			return err
 		}
 	}
@@ -181,10 +146,11 @@ func (p *Pool) authenticate(t *candidate, _ int64) (err error) {
 	return nil
 }
 
-// preview returns the error that decide would return now.
-func (p *Pool) preview(t *candidate) (err error) {
+// previewAdmission returns the error that decide would return now.
+func (p *Pool) previewAdmission(t *candidate) (err error) {
 	one := [1]candidate{{from: t.from}}
-	if p.readUnknown(one[:]); one[0].err != nil {
+	p.readUnknown(one[:])
+	if one[0].err != nil {
 		return one[0].err
 	}
 	p.mu.Lock()
@@ -192,12 +158,12 @@ func (p *Pool) preview(t *candidate) (err error) {
 	if one[0].read == p.core.generation && p.core.accounts[t.from] == nil {
 		p.core.cache.Add(t.from, one[0].known)
 	}
-	return p.core.preview(t)
+	return p.core.previewPlan(t)
 }
 
-// preview is decide for a sender that the pool knows. It accepts other senders,
+// previewPlan is decide for a sender that the pool knows. It accepts other senders,
 // which admission checks.
-func (c *core) preview(t *candidate) error {
+func (c *core) previewPlan(t *candidate) error {
 	a := c.accounts[t.from]
 	if a == nil {
 		known, there := c.cache.Get(t.from)
@@ -225,10 +191,12 @@ func (c *core) checkNew(e *entry) error {
 	if c.aside.txs[hash] != nil {
 		return ErrAlreadyKnown
 	}
-	if _, wait := c.failed.find(hash, e.at); wait > 0 {
+	_, wait := c.failed.find(hash, e.at)
+	if wait > 0 {
 		return fmt.Errorf("%w: %s, try again in %v", ErrQuarantined, hash, wait)
 	}
-	if _, wait := c.replaced.find(hash, e.at); wait > 0 {
+	_, wait = c.replaced.find(hash, e.at)
+	if wait > 0 {
 		return fmt.Errorf("%w: %s, try again in %v", ErrReplaced, hash, wait)
 	}
 	return nil
@@ -236,32 +204,16 @@ func (c *core) checkNew(e *entry) error {
 
 // admitAll takes examined candidates through the last two stages, in order.
 func (p *Pool) admitAll(batch []candidate) {
-	if len(batch) == 0 {
-		return
-	}
-	if batch[0].origin == nil { // those that come back are accepted even if the journal fails
-		if err := p.retryJournal(); err != nil {
-			for i := range batch {
-				if batch[i].err == nil {
-					batch[i].err = err
-				}
-			}
-			return
-		}
-	}
 	for len(batch) > 0 {
 		if batch[0].early { // its turn: examine again
 			batch[0].early, batch[0].err = false, nil
 			p.examine(batch[:1], batch[0].entry.at)
 		}
-		p.enter()
+		p.lockCore()
 		done := p.core.admitSome(batch)
-		told := len(p.core.changes) > 0
-		p.mu.Unlock()
-		if told && done > 0 {
-			p.secure(batch[:done])
-		}
-		if batch = batch[done:]; len(batch) > 0 {
+		p.unlockCore()
+		batch = batch[done:]
+		if len(batch) > 0 {
 			p.readUnknown(batch[:min(batchSize, len(batch))])
 		}
 	}
@@ -272,21 +224,24 @@ func (p *Pool) readUnknown(batch []candidate) {
 	p.mu.Lock()
 	for i := range batch {
 		t := &batch[i]
-		if t.read = 0; t.err == nil && !t.early && p.core.needs(t.from) {
+		t.read = 0
+		if t.err == nil && !t.early && p.core.needs(t.from) {
 			t.read = p.core.generation
 		}
 	}
 	p.mu.Unlock()
 	for i := range batch {
-		if t := &batch[i]; t.read > 0 {
-			t.known, t.err = p.account(t.from)
+		t := &batch[i]
+		if t.read > 0 {
+			t.known, t.err = p.readAccount(t.from)
 		}
 	}
 }
 
 // needs reports whether the account of a sender must be read.
 func (c *core) needs(sender common.Address) bool {
-	if a := c.accounts[sender]; a != nil {
+	a := c.accounts[sender]
+	if a != nil {
 		return a.stale
 	}
 	return !c.cache.Contains(sender)
@@ -299,22 +254,24 @@ func (c *core) admitSome(batch []candidate) int {
 	for i := range batch {
 		t := &batch[i]
 		if t.early {
-			if t.err = c.checkNew(t.entry); t.err == nil {
+			t.err = c.checkNew(t.entry)
+			if t.err == nil {
 				return i
 			}
 			t.early = false
 		}
-		if t.err == nil && c.admit(t) {
+		if t.err == nil && c.admitOne(t) {
 			return i
 		}
 	}
 	return len(batch)
 }
 
-// admit takes a candidate through the last two stages. If it needs the sender's
+// admitOne takes a candidate through the last two stages. If it needs the sender's
 // account and that was not read, it returns true and changes nothing.
-func (c *core) admit(t *candidate) (need bool) {
-	if t.err = c.checkNew(t.entry); t.err != nil {
+func (c *core) admitOne(t *candidate) (need bool) {
+	t.err = c.checkNew(t.entry)
+	if t.err != nil {
 		return false
 	}
 	a := c.accounts[t.from]
@@ -323,30 +280,30 @@ func (c *core) admit(t *candidate) (need bool) {
 		if !read {
 			return true
 		}
-		c.refresh(a, t.known)
+		c.refreshAccount(a, t.known)
 		a = c.accounts[t.from]
 	}
 	if a == nil {
 		known := t.known
 		if !read {
 			var cached bool
-			if known, cached = c.cache.Get(t.from); !cached {
+			known, cached = c.cache.Get(t.from)
+			if !cached {
 				return true
 			}
 		}
-		a = c.open(t.from, known)
+		a = c.openAccount(t.from, known)
 	}
 	plan, err := c.decide(a, t.entry)
 	if err != nil {
 		t.err = err
-		c.remember(a)
-		c.close(a)
+		c.cacheAccount(a)
+		c.closeAccount(a)
 		return false
 	}
 	t.replaces = plan.replaces != nil
-	c.apply(plan)
-	t.displaced, c.makingWay = c.makingWay, nil
-	c.settle()
+	c.applyPlan(plan)
+	c.restoreCaps()
 	return false
 }
 
@@ -372,7 +329,7 @@ func (p *Pool) examineAll(batch []candidate, prepare func([]candidate, int)) {
 	}
 	for i := range shares {
 		if i == 1 && time.Since(began) > share*slow {
-			concurrently(p.recoverers, len(shares)-1, func(i int) { work(i + 1) })
+			runConcurrently(p.recoverers, len(shares)-1, func(i int) { work(i + 1) })
 			return
 		}
 		work(i)

@@ -10,7 +10,7 @@ import (
 )
 
 // TestI2Overdraft: the balance covers everything a sender has here at once: pending, queued,
-// parked, leased, and of the same batch.
+// parked, locked, and of the same batch.
 func TestI2Overdraft(t *testing.T) {
 	w := newWorld(t)
 	w.balance(0, 10*txGas*gwei)
@@ -19,13 +19,10 @@ func TestI2Overdraft(t *testing.T) {
 	require.NoError(t, errs[1])
 	require.ErrorIs(t, errs[2], ErrInsufficientFunds)
 	require.NoError(t, errs[3])
-	l := w.drain(Budget{})
+	w.drain(Budget{})
 	w.refuse(tx(0, 3, 1), ErrInsufficientFunds, "have 210000000000000 want 231000000000000, including 210000000000000 for other transactions")
-	// A committed transaction still counts until the host's state shows it.
-	require.NoError(t, l.Commit())
-	w.refuse(tx(0, 3, 1), ErrInsufficientFunds)
 	w.set(0, func(a *Account) { a.Nonce, a.Balance = 3, *uint256.NewInt(txGas * gwei) })
-	w.reset(Head{Touched: []common.Address{addr(0)}})
+	w.reset(Head{Included: []Block{blockOf(tx(0, 0, 4), tx(0, 1, 2), tx(0, 2, 4))}, Touched: []common.Address{addr(0)}})
 	w.add(tx(0, 3, 1))
 }
 
@@ -38,64 +35,22 @@ func TestBalanceDrift(t *testing.T) {
 	w.stands(0, "pp-")
 }
 
-// A new balance must cover committed transactions that the state does not show.
-// One that just covers everything drops nothing.
-func TestNewBalanceCoversCommitted(t *testing.T) {
+// A new balance must cover what a session has locked. One that just covers everything drops
+// nothing.
+func TestNewBalanceCoversLocked(t *testing.T) {
 	w := newWorld(t)
 	w.balance(0, 3*unit)
 	w.add(tx(0, 0, 10), tx(0, 1, 10))
-	w.commit(Budget{Count: 1})
+	w.drain(Budget{Count: 1})
 	w.balance(0, 2*unit)
 	require.Empty(t, w.reset(Head{}))
-	w.stands(0, "-p")
+	w.stands(0, "lp")
 	w.balance(0, unit)
 	require.Len(t, w.reset(Head{}), 1)
-	w.stands(0, "--")
+	w.stands(0, "l-")
 }
 
-// A host whose state is always a bundle behind, on a balance that covers little at a time: each
-// committed transaction is owed until the state shows it, and not for longer.
-func TestCommittedIsOwedUntilShown(t *testing.T) {
-	w := newWorld(t)
-	w.balance(0, 2*unit)
-	w.add(tx(0, 0, 10))
-	w.commit(Budget{})
-	for n := uint64(1); n < 40; n++ {
-		w.add(tx(0, n, 10))
-		w.refuse(tx(0, n+1, 10), ErrInsufficientFunds)
-		w.commit(Budget{})
-		w.nonce(0, n)
-		w.reset(Head{})
-	}
-}
-
-// The same if all transactions arrived together: none is dropped while the
-// balance shrinks as expected.
-func TestCommittedShownOneByOne(t *testing.T) {
-	w := newWorld(t)
-	w.balance(0, 10*unit)
-	w.add(chain(0, 0, 10, 10)...)
-	for n := range uint64(10) {
-		w.commit(Budget{Count: 1})
-		w.nonce(0, n)
-		w.balance(0, (10-n)*unit)
-		w.reset(Head{})
-		require.Equal(t, int(9-n), w.Stats().Pending)
-	}
-}
-
-// A bundle that fails gives back what it owed, so that the sender can afford the same again.
-func TestRevertedIsNotOwed(t *testing.T) {
-	w := newWorld(t)
-	w.balance(0, 2*unit)
-	w.add(tx(0, 0, 10), tx(0, 1, 10))
-	w.commit(Budget{Count: 1})
-	w.commit(Budget{Count: 1})
-	require.Empty(t, w.fails(tx(0, 1, 10)))
-	w.stands(0, "-p")
-}
-
-// A balance that was committed once is free again when the bundle fails, and a
+// A balance that was spent is free again when the block fails, and a
 // balance that just covers everything is not short.
 func TestBalanceThatJustCovers(t *testing.T) {
 	w := newWorld(t)
@@ -122,9 +77,9 @@ func TestRevertedCostsNothing(t *testing.T) {
 	require.Len(t, w.fails(tx(0, 0, 10)), 1)
 }
 
-// A balance pays for leased transactions first: an earlier transaction that comes
+// A balance pays for locked transactions first: an earlier transaction that comes
 // back waits if the rest does not cover it.
-func TestLeasedIsPaidFirst(t *testing.T) {
+func TestLockedIsPaidFirst(t *testing.T) {
 	w := newWorld(t)
 	w.balance(0, 2*unit)
 	w.add(tx(0, 0, 10), tx(0, 1, 10))
@@ -135,30 +90,30 @@ func TestLeasedIsPaidFirst(t *testing.T) {
 	w.stands(0, "kl")
 }
 
-// When a leased transaction fails, the balance that it had pays for the sender's
+// When a locked transaction fails, the balance that it had pays for the sender's
 // earlier one.
 func TestRejectedPaysForAnEarlierOne(t *testing.T) {
 	w := newWorld(t)
 	w.balance(0, 2*unit)
 	w.add(tx(0, 0, 10), tx(0, 1, 10))
 	w.commit(Budget{Count: 1})
-	l := w.drain(Budget{Count: 1})
+	w.drain(Budget{Count: 1})
 	w.balance(0, unit)
 	require.Empty(t, w.fails(tx(0, 0, 10)))
 	w.stands(0, "kl")
-	require.NoError(t, l.Reject(tx(0, 1, 10).Hash(), errNoDisk))
+	require.NoError(t, w.Reject(tx(0, 1, 10).Hash(), errNoDisk))
 	w.stands(0, "p-")
 }
 
-// A transaction that the host returns from a lease while the balance does not
-// cover it stays.
+// A transaction that the builder postpones while the balance does not cover it stays.
 func TestReturnedIntoAShortBalance(t *testing.T) {
 	w := newWorld(t)
 	w.add(tx(0, 0, 10), tx(0, 1, 10))
-	l := w.drain(Budget{})
+	s := w.build(Budget{})
+	w.takes(s, tx(0, 0, 10), tx(0, 1, 10))
 	w.balance(0, unit)
 	require.Empty(t, w.reset(Head{}))
-	require.NoError(t, l.Return(tx(0, 1, 10).Hash()))
+	s.Later()
 	w.stands(0, "lk")
 	w.balance(0, unit+1)
 	require.Empty(t, w.reset(Head{}))
@@ -222,7 +177,7 @@ func TestUnfundedByARevert(t *testing.T) {
 	second := w.commit(Budget{})
 	w.add(tx(1, 1, 2), tx(1, 2, 2))
 	w.nonce(0, 0)
-	w.balance(1, 0)
+	w.set(1, func(a *Account) { *a = Account{} })
 	require.Empty(t, w.reset(Head{Reverted: []Block{first, second}}))
 	w.stands(1, "kkk")
 	w.refuse(tx(1, 3, 2), ErrInsufficientFunds)

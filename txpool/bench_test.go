@@ -18,7 +18,8 @@ func plains(n, from int, price func(i int) int64) []*types.Transaction {
 	txs := make([]*types.Transaction, n)
 	for i := range txs {
 		to := common.BigToAddress(big.NewInt(int64(from+i) + 1))
-		txs[i] = types.NewTx(&types.DynamicFeeTx{ChainID: chainID, GasTipCap: big.NewInt(price(i)), GasFeeCap: big.NewInt(price(i) * 2), Gas: 30_000, To: &to, Value: big.NewInt(1)})
+		tip := price(i)
+		txs[i] = types.NewTx(&types.DynamicFeeTx{ChainID: chainID, GasTipCap: big.NewInt(tip), GasFeeCap: big.NewInt(2 * tip), Gas: 30_000, To: &to, Value: big.NewInt(1)})
 		txs[i].Hash()
 		txs[i].Size()
 	}
@@ -76,6 +77,22 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
+// Batches of transactions of 20,000 senders, whose signatures are known.
+func BenchmarkAddAll(b *testing.B) {
+	const n, batch = 20_000, 1000
+	txs := plains(n, 0, randomTip(rand.New(rand.NewPCG(1, 2))))
+	b.ReportAllocs()
+	for i := 0; i < b.N; {
+		b.StopTimer()
+		p := bigPool(b, n)
+		runtime.GC()
+		b.StartTimer()
+		for at := 0; at < n && i < b.N; at, i = at+batch, i+batch {
+			fill(b, p, txs[at:at+batch])
+		}
+	}
+}
+
 func BenchmarkEvict(b *testing.B) {
 	const n = 10_000
 	r := rand.New(rand.NewPCG(1, 2))
@@ -130,17 +147,14 @@ func BenchmarkCommit(b *testing.B) {
 		p.Reset(Head{})
 		p.core.cache.Purge()
 		p.AddAll(txs)
-		l := drain(p, Budget{Count: block})
-		done := l.Transactions()
+		s := drain(p, Budget{Count: block})
+		done := s.Transactions()
 		touched := make([]common.Address, len(done))
 		for i, tx := range done {
 			touched[i], _ = p.cfg.Sender(tx)
 		}
 		runtime.GC()
 		b.StartTimer()
-		if err := l.Commit(); err != nil {
-			b.Fatal(err)
-		}
 		for _, a := range touched {
 			nonces[a] = 1
 		}

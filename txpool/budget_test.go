@@ -3,7 +3,6 @@ package txpool
 import (
 	"testing"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/stretchr/testify/require"
 )
@@ -14,16 +13,15 @@ func TestBudgets(t *testing.T) {
 		hungry(2, 0, 7, 21_000), hungry(2, 1, 7, 21_000), hungry(2, 2, 7, 21_000),
 	}
 	for name, c := range map[string]struct {
-		budget  Budget
-		want    []int
-		reasons []SkipReason
+		budget Budget
+		want   []int
 	}{
-		"none":     {Budget{}, []int{0, 1, 2, 3, 4, 5}, nil},
-		"count":    {Budget{Count: 2}, []int{0, 1}, nil},
-		"gas":      {Budget{Gas: 99_000}, []int{2, 3, 4, 5}, []SkipReason{SkipGas, SkipAncestor}},
-		"bytes":    {Budget{Bytes: txs[0].Size()*3 + 1}, []int{0, 1, 3}, []SkipReason{SkipBytes, SkipBytes, SkipAncestor}},
-		"da":       {Budget{DABytes: txs[0].Size()*2 + 1}, []int{0, 1}, []SkipReason{SkipDABytes, SkipDABytes, SkipAncestor, SkipAncestor}},
-		"base fee": {Budget{BaseFee: gweis(8)}, []int{0, 1, 2}, []SkipReason{SkipBaseFee, SkipAncestor, SkipAncestor}},
+		"none":     {Budget{}, []int{0, 1, 2, 3, 4, 5}},
+		"count":    {Budget{Count: 2}, []int{0, 1}},
+		"gas":      {Budget{Gas: 99_000}, []int{2, 3, 4, 5}},
+		"bytes":    {Budget{Bytes: txs[0].Size()*3 + 1}, []int{0, 1, 3}},
+		"da":       {Budget{DABytes: txs[0].Size()*2 + 1}, []int{0, 1}},
+		"base fee": {Budget{BaseFee: gweis(8)}, []int{0, 1, 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -34,11 +32,6 @@ func TestBudgets(t *testing.T) {
 				want = append(want, txs[i])
 			}
 			same(t, want, l.Transactions())
-			var reasons []SkipReason
-			for _, s := range l.Skipped() {
-				reasons = append(reasons, s.Reason)
-			}
-			require.Equal(t, c.reasons, reasons)
 			w.check()
 		})
 	}
@@ -90,32 +83,6 @@ func TestReplacementThatFits(t *testing.T) {
 	}
 }
 
-// Each transaction that a drain drops or cannot fit is listed once.
-func TestSkippedOnce(t *testing.T) {
-	w := newWorld(t)
-	w.add(tx(0, 0, 9), hungry(1, 0, 8, 1_000_000))
-	w.balance(0, 0)
-	l := w.drain(Budget{Gas: 100_000})
-	require.Empty(t, l.Transactions())
-	seen := make(map[common.Hash]bool)
-	for _, k := range l.Skipped() {
-		require.False(t, seen[k.Tx.Hash()], "%v twice among the skipped: %v", k.Reason, l.Skipped())
-		seen[k.Tx.Hash()] = true
-	}
-}
-
-// A transaction that one round skipped and a later one took does not count as skipped.
-func TestSkippedIsNotTaken(t *testing.T) {
-	w := newWorld(t)
-	w.add(tx(0, 0, 9), tx(1, 0, 5), tx(2, 0, 4))
-	w.balance(0, 0)
-	l := w.drain(Budget{Count: 2})
-	require.Len(t, l.Transactions(), 2)
-	for _, skip := range l.Skipped() {
-		require.NotContains(t, l.Transactions(), skip.Tx)
-	}
-}
-
 // A drain reads accounts again. A transaction whose balance a stranger has
 // spent, or that another block has executed, is not put into a bundle and does
 // not keep others out.
@@ -132,13 +99,9 @@ func TestDrainRechecks(t *testing.T) {
 	for i, want := range []string{"--", "l-", "-l", "ll", "pp"} {
 		w.stands(i, want)
 	}
-	for _, s := range l.Skipped() {
-		require.Equal(t, SkipChanged, s.Reason)
-	}
 }
 
-// A drain skips transactions that do not fit, however many there are. It lists a
-// limited number.
+// A drain skips transactions that do not fit, however many there are.
 func TestDrainLooksAtAll(t *testing.T) {
 	w := newWorld(t, unsigned, func(c *Config) { c.MaxTxGas = 0 })
 	for i := range 400 {
@@ -151,12 +114,10 @@ func TestDrainLooksAtAll(t *testing.T) {
 	}
 	l := w.drain(Budget{Gas: 20_000_000})
 	require.Len(t, l.Transactions(), 100)
-	require.Len(t, l.Skipped(), maxSkips)
-	require.NoError(t, l.Release())
 	require.Len(t, w.drain(Budget{}).Transactions(), 6500)
 }
 
-// A host's func that panics in the middle of a drain leaves nothing leased.
+// A host's func that panics in the middle of a drain leaves nothing locked.
 func TestDrainSurvivesPanic(t *testing.T) {
 	w := newWorld(t)
 	for i := range 300 {
@@ -166,7 +127,7 @@ func TestDrainSurvivesPanic(t *testing.T) {
 	require.Panics(t, func() { w.drain(Budget{}) })
 	clear(w.panics)
 	w.check()
-	require.Zero(t, w.Stats().Leased)
+	require.Zero(t, w.Stats().Locked)
 	require.Len(t, w.Candidates(), 300)
 	require.Len(t, w.drain(Budget{}).Transactions(), 300)
 }
@@ -189,6 +150,6 @@ func TestNextGivesUp(t *testing.T) {
 	w.remove(plain(0, 0, 2*txGas, 2))
 	w.add(plain(n, 0, txGas, 2))
 	w.takes(s, plain(n, 0, txGas, 2))
-	require.NoError(t, s.Commit())
+	s.Cancel()
 	w.check()
 }

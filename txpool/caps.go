@@ -1,6 +1,7 @@
 package txpool
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/google/btree"
@@ -17,28 +18,28 @@ func (u *usage) add(other usage) { u.count += other.count; u.bytes += other.byte
 // uses returns what n entries like this one use. n may be -1.
 func (e *entry) uses(n int) usage { return usage{n, uint64(n * int(e.memory))} }
 
-// counts returns the status by which an entry counts for others: a leased one
+// counts returns the status by which an entry counts for others: a locked one
 // could run.
 func (e *entry) counts() status {
-	if e.lease != nil {
+	if e.locked {
 		return ready
 	}
 	return e.status
 }
 
-// group returns the group in which an entry counts: its status, or leasedOut. No cap
-// limits the transactions in leases, because the host chooses them, and they
-// leave with their bundle. Otherwise newcomers could find no room, at any price,
+// group returns the group in which an entry counts: its status, or building. No cap
+// limits the locked transactions, because the host chooses them, and they
+// leave with their block. Otherwise newcomers could find no room, at any price,
 // while a block is built.
 func (e *entry) group() status {
-	if e.lease != nil {
-		return leasedOut
+	if e.locked {
+		return building
 	}
 	return e.status
 }
 
-// count adds an entry to the totals if n is 1, and removes it if n is -1.
-func (c *core) count(e *entry, n int) {
+// countEntry adds an entry to the totals if n is 1, and removes it if n is -1.
+func (c *core) countEntry(e *entry, n int) {
 	used, group := e.uses(n), e.group()
 	c.uses[group].add(used)
 	if e.keeps() {
@@ -58,7 +59,7 @@ func (c *core) count(e *entry, n int) {
 func (e *entry) keeps() bool { return e.exempt || e.ran && e.status != ready }
 
 // stays reports whether an entry behind a gap cannot give way to others.
-func (e *entry) stays() bool { return e.status == queued && (e.lease != nil || e.keeps()) }
+func (e *entry) stays() bool { return e.status == queued && (e.locked || e.keeps()) }
 
 // capped returns the usage that counts towards the caps of a status.
 func (c *core) capped(s status) usage {
@@ -66,8 +67,8 @@ func (c *core) capped(s status) usage {
 	return usage{u.count - kept.count, u.bytes - kept.bytes}
 }
 
-// over reports whether a status exceeds its caps.
-func (c *core) over(s status) bool {
+// exceedsCaps reports whether a status exceeds its caps.
+func (c *core) exceedsCaps(s status) bool {
 	u, limit := c.capped(s), c.limits[s]
 	return u.count > limit.count || u.bytes > limit.bytes
 }
@@ -83,17 +84,17 @@ func (c *core) fits(e *entry) bool {
 func (c *Config) limits() (limits [groups]usage, bound usage) {
 	limits = [groups]usage{
 		queued: {c.MaxQueued, c.MaxBytes}, parked: {c.MaxParked, c.MaxBytes}, ready: {c.MaxPending, c.MaxBytes},
-		leasedOut: {math.MaxInt32, math.MaxInt64},
+		building: {math.MaxInt32, math.MaxInt64},
 	}
 	bytes := addSaturating(c.MaxBytes, addSaturating(c.MaxBytes, c.MaxBytes))
 	return limits, usage{c.MaxPending + c.MaxParked + c.MaxQueued, min(bytes, math.MaxInt64)}
 }
 
-// total returns the usage of the pool without leases, but with the transactions
+// total returns the usage of the pool without locked ones, but with the transactions
 // held aside.
 func (c *core) total() usage {
 	all := c.aside.used
-	for _, u := range c.uses[:leasedOut] {
+	for _, u := range c.uses[:building] {
 		all.add(u)
 	}
 	return all
@@ -137,57 +138,112 @@ func fit(need, have, limit, freed usage) bool {
 		(need.bytes == 0 || have.bytes+need.bytes <= limit.bytes+freed.bytes)
 }
 
-// settle restores the caps and lets waiting transactions come in. Every change
-// of the pool ends with it.
-func (c *core) settle() {
-	c.arrangeTouched()
-	c.evictOver(ready, c.ready)
-	for !c.patient && (c.lift() || c.letIn()) { // keep room for returning transactions
-		continue
-	}
-	c.evictOver(parked, c.parked)
-	c.evictOver(parked, c.roomless[:]...) // after the others
-	// Gaps before returning transactions close.
-	for !c.patient && c.over(queued) && c.shrinkQueue() {
-		continue
-	}
-	c.fees.occupy(c.uses[ready])
+// gaps orders senders by the number of their transactions behind nonce gaps: the
+// one with most of them first, and among equals the one that has had this number
+// for longest.
+//
+// A transaction behind a gap costs its sender nothing and may never run, so
+// these transactions have separate caps (invariant I1). At a cap, a newcomer is
+// refused, because it would displace others for nothing. Only a sender that has
+// more than its share of the room gives way. Otherwise a sender that filled the
+// room first would keep it.
+type gaps struct {
+	index *btree.BTreeG[gappedSender]
+	moves uint64 // number of calls of set, which orders senders with equal counts
 }
 
-// letIn applies the plan of nextIn. It reports whether a transaction came in.
-func (c *core) letIn() bool {
-	p, some := c.nextIn()
-	if some {
-		c.apply(p)
-	}
-	return some && !p.promotes.roomless
+// gappedSender is a sender with its place in gaps.
+type gappedSender struct {
+	count int32 // transactions behind gaps
+	since uint64
+	*account
 }
 
-// evictOver evicts the worst transactions of a status, in any of the indexes,
-// while it exceeds its caps.
-func (c *core) evictOver(s status, indexes ...*btree.BTreeG[ranked]) {
-	for c.over(s) {
-		worst := c.worst(indexes...)
-		if worst == nil {
-			return
+func newGaps() gaps {
+	return gaps{index: btree.NewG(degree, func(a, b gappedSender) bool {
+		if a.count != b.count {
+			return a.count > b.count
 		}
-		c.evict(worst)
+		return a.since < b.since
+	})}
+}
+
+// setCount records the number of a sender's transactions behind gaps.
+func (g *gaps) setCount(a *account, count int32) {
+	if a.gapped == count {
+		return
+	}
+	if a.gapped > 0 {
+		g.index.Delete(gappedSender{a.gapped, a.since, a})
+	}
+	g.moves++
+	a.gapped, a.since = count, g.moves
+	if count > 0 {
+		g.index.ReplaceOrInsert(gappedSender{count, a.since, a})
 	}
 }
 
-// worst returns the last entry of several indexes that a cap may evict, or nil.
-func (c *core) worst(indexes ...*btree.BTreeG[ranked]) *entry {
-	var worst ranked
-	for _, index := range indexes {
-		index.Descend(func(r ranked) bool {
-			if r.entry.keeps() {
-				return true
+// all yields the senders in the order in which they give way.
+func (g *gaps) all(yield func(*account) bool) {
+	g.index.Ascend(func(s gappedSender) bool { return yield(s.account) })
+}
+
+// recountGapped updates the number of a sender's transactions that are behind a gap
+// and can give way.
+func (c *core) recountGapped(a *account) {
+	c.queue.setCount(a, int32(len(a.txs))-a.line-a.fixed)
+}
+
+// lastGapped returns the n-th last queued transaction of a sender that can
+// give way.
+func (a *account) lastGapped(n int32) *entry {
+	for i := len(a.txs) - 1; i >= 0; i-- {
+		e := a.txs[i].entry
+		if e.status == queued && !e.stays() {
+			if n == 0 {
+				return e
 			}
-			if worst.entry == nil || before(worst, r) {
-				worst = r
-			}
-			return false
-		})
+			n--
+		}
 	}
-	return worst.entry
+	return nil
+}
+
+// queueShares is the number of equal shares of the room behind gaps. A sender
+// that has more than one share gives way.
+const queueShares = 16
+
+// findGapped chooses the queued transactions that must go for a queued newcomer:
+// the last ones of senders that have more than their share, and would still have
+// at least as many as the newcomer's sender. If there are none, the last one of the
+// newcomer's sender goes for an earlier nonce, which is executed before it.
+func (c *core) findGapped(a *account, newcomer *entry, room func(usage) bool) (leaves []leaving, err error) {
+	const most = 8 // a newcomer may be large
+	var freed usage
+	fair := max(a.gapped+1, int32(c.cfg.MaxQueued/queueShares))
+	for sender := range c.queue.all {
+		if sender.gapped <= fair {
+			break
+		}
+		if sender == a {
+			continue
+		}
+		for n := int32(0); sender.gapped-n > fair && len(leaves) < most; n++ {
+			e := sender.lastGapped(n)
+			freed.add(e.uses(1))
+			leaves = append(leaves, leaving{e, Dropped, ErrPoolFull})
+			if room(freed) {
+				return leaves, nil
+			}
+		}
+		if len(leaves) == most {
+			break
+		}
+	}
+	last := a.lastGapped(0)
+	if last != nil && last.nonce > newcomer.nonce && room(last.uses(1)) {
+		return []leaving{{last, Dropped, ErrPoolFull}}, nil
+	}
+	return nil, fmt.Errorf("%w: %d transactions of %d bytes are behind nonce gaps, %d of them from address %v", ErrPoolFull,
+		c.uses[queued].count, c.uses[queued].bytes, a.gapped, a.address)
 }

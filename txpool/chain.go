@@ -2,10 +2,10 @@ package txpool
 
 import "github.com/google/btree"
 
-// arrange updates the status and place of a sender's transactions from index
+// arrangeChain updates the status and place of a sender's transactions from index
 // from on; those before it must be up to date, and those from index changed on
 // have changed. Every change of a chain ends with it.
-func (c *core) arrange(a *account, from, changed int) {
+func (c *core) arrangeChain(a *account, from, changed int) {
 	if a.short() || a.unfunded { // funding depends on the whole chain
 		from, changed = 0, len(a.txs)
 	}
@@ -13,8 +13,8 @@ func (c *core) arrange(a *account, from, changed int) {
 	if a.unfunded && !a.short() { // one left on the way
 		c.arrangeFrom(a, 0, len(a.txs))
 	}
-	c.recount(a)
-	c.noticeHead(a)
+	c.recountGapped(a)
+	c.notifyOfHead(a)
 }
 
 // arrangeFrom is arrange without the count of queued transactions. It stops
@@ -31,10 +31,10 @@ func (c *core) arrangeFrom(a *account, from, changed int) {
 		} else {
 			a.line = max(a.line, int32(i)+1)
 		}
-		moved := c.put(e, s)
+		moved := c.moveTo(e, s)
 		if moved && s.status == ready && c.refusesPromotion(a, e) {
-			c.take(a, i)
-			c.emit(Event{Kind: Dropped, Reason: ErrAuthorityReserved}, e)
+			c.removeAt(a, i)
+			c.emitEvent(Event{Kind: Dropped, Reason: ErrAuthorityReserved}, e)
 			at.lowest, at.funded = queued, a.funded()
 			i--
 			continue
@@ -43,7 +43,7 @@ func (c *core) arrangeFrom(a *account, from, changed int) {
 			e.fresh = false
 			c.emitMove(e, true)
 		}
-		if i >= changed && behindGap || i > changed && !moved && e.lease == nil {
+		if i >= changed && behindGap || i > changed && !moved && !e.locked {
 			return
 		}
 	}
@@ -78,9 +78,9 @@ func (c *core) position(a *account, i int) position {
 // seat returns the seat of the transaction at index i and advances the
 // position. It is the only rule for the status of a transaction:
 //
-//   - one whose nonce is used is still in a lease, and counts as ready;
+//   - one whose nonce is used is still locked, and counts as ready;
 //   - one behind a gap is queued;
-//   - one in a lease keeps its predecessors in line, whatever it pays;
+//   - one that is locked keeps its predecessors in line, whatever it pays;
 //   - one that does not pay enough, or that the balance does not cover, is
 //     parked, and so are those after it;
 //   - one that could run but finds no room is parked and waits, and those after
@@ -96,11 +96,11 @@ func (c *core) seat(a *account, i int, at *position) seat {
 		return seat{status: queued, lead: noLead}
 	}
 	at.next++
-	if e.lease != nil {
+	if e.locked {
 		return seat{status: ready, lead: noLead}
 	}
 	could := at.lowest == ready
-	at.lead, at.lowest = c.standing(a, e, at.lead, at.lowest)
+	at.lead, at.lowest = c.foreseeStanding(a, e, at.lead, at.lowest)
 	if i >= at.funded {
 		at.lead, at.lowest = place{0, e.seq}, parked
 	}
@@ -112,9 +112,9 @@ func (c *core) seat(a *account, i int, at *position) seat {
 	return s
 }
 
-// standing returns the place and status of a transaction in line, given those
+// foreseeStanding returns the place and status of a transaction in line, given those
 // of its predecessor.
-func (c *core) standing(a *account, e *entry, lead place, lowest status) (place, status) {
+func (c *core) foreseeStanding(a *account, e *entry, lead place, lowest status) (place, status) {
 	lead = lead.after(e)
 	if a.delegated && e.nonce-a.nonce >= uint64(c.cfg.MaxDelegated) {
 		// The account became delegated after this was admitted: it must wait
@@ -131,34 +131,39 @@ func (c *core) standing(a *account, e *entry, lead place, lowest status) (place,
 // authorization that the pool does not accept. It was not checked at admission,
 // because the transaction could not run then.
 func (c *core) refusesPromotion(a *account, e *entry) bool {
-	return !e.fresh && !e.exempt && e.lease == nil && c.checkAuthorities(a.address, e) != nil
+	return !e.fresh && !e.exempt && !e.locked && c.checkAuthorities(a.address, e) != nil
 }
 
-// put moves an entry to a seat, and reports whether anything changed.
-func (c *core) put(e *entry, s seat) bool {
+// moveTo moves an entry to a seat, and reports whether anything changed.
+func (c *core) moveTo(e *entry, s seat) bool {
 	if e.status == s.status && e.lead == s.lead && e.roomless == s.roomless {
 		return false
 	}
-	c.unindex(e)
+	c.removeFromIndex(e)
 	was := e.counts()
-	c.count(e, -1)
+	c.countEntry(e, -1)
 	e.status, e.lead, e.roomless = s.status, s.lead, s.roomless
-	e.ran = e.ran || s.status == ready
-	c.count(e, 1)
-	if is := e.counts(); is != was {
+	first := s.status == ready && !e.ran
+	e.ran = e.ran || first
+	c.countEntry(e, 1)
+	if first {
+		c.recordKept(e)
+	}
+	is := e.counts()
+	if is != was {
 		if !e.fresh {
 			c.emitMove(e, false)
 		}
-		c.enlist(e, is == ready)
+		c.enlistAuthorities(e, is == ready)
 	}
-	c.index(e)
+	c.addToIndex(e)
 	return true
 }
 
 // indexFor returns the index that has an entry, or nil.
 func (c *core) indexFor(e *entry) *btree.BTreeG[ranked] {
 	switch {
-	case e.lease != nil || e.lead == noLead:
+	case e.locked || e.lead == noLead:
 		return nil
 	case e.status == ready:
 		return c.ready
@@ -168,19 +173,49 @@ func (c *core) indexFor(e *entry) *btree.BTreeG[ranked] {
 	return c.parked
 }
 
-// index adds an entry to the index of its seat.
-func (c *core) index(e *entry) {
-	if index := c.indexFor(e); index != nil {
+// addToIndex adds an entry to the index of its seat.
+func (c *core) addToIndex(e *entry) {
+	index := c.indexFor(e)
+	if index != nil {
 		index.ReplaceOrInsert(e.ranked(e.lead))
 		if e.status == ready {
-			c.noticed(e)
+			c.notifySession(e)
 		}
 	}
 }
 
-// unindex removes an entry from its index.
-func (c *core) unindex(e *entry) {
-	if index := c.indexFor(e); index != nil {
+// removeFromIndex removes an entry from its index.
+func (c *core) removeFromIndex(e *entry) {
+	index := c.indexFor(e)
+	if index != nil {
 		index.Delete(e.ranked(e.lead))
 	}
+}
+
+// removeAt removes the entry at an index of a chain, without an event. The caller
+// must then arrange the chain from there.
+func (c *core) removeAt(a *account, i int) *entry {
+	e := a.txs[i].entry
+	c.removeFromIndex(e)
+	c.countEntry(e, -1)
+	if e.locked {
+		a.locked--
+		e.locked = false
+	}
+	if e.exempt {
+		a.exempt--
+	}
+	c.enlistAuthorities(e, false)
+	a.removeAt(i)
+	if a.unsettled(e.nonce) {
+		a.cost.Sub(&a.cost, &e.cost)
+	}
+	delete(c.all, e.hash())
+	e.gone = true
+	return e
+}
+
+func (c *core) indexOf(e *entry) int {
+	i, _ := e.account.find(e.nonce)
+	return i
 }

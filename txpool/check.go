@@ -34,7 +34,7 @@ type totals struct {
 }
 
 // counters are the numbers that an account keeps of its transactions.
-type counters struct{ line, leased, lent, exempt, fixed, gapped int32 }
+type counters struct{ line, locked, ahead, exempt, fixed, gapped int32 }
 
 // check verifies all invariants.
 func (c *core) check() error {
@@ -68,22 +68,24 @@ func (c *core) check() error {
 func (c *core) checkRoom() error {
 	yields := [...]bool{
 		queued: c.queue.index.Len() > 0,
-		parked: c.worst(c.parked) != nil || c.worst(c.roomless[:]...) != nil,
-		ready:  c.worst(c.ready) != nil,
+		parked: c.findWorst(c.parked) != nil || c.findWorst(c.roomless[:]...) != nil,
+		ready:  c.findWorst(c.ready) != nil,
 	}
 	for s := queued; s <= ready; s++ {
 		returning := c.patient && s == queued // gaps of a running Reset close
-		if c.over(s) && yields[s] && !returning {
+		if c.exceedsCaps(s) && yields[s] && !returning {
 			return fmt.Errorf("the pool is within its caps (T2): status %d has %v that are not exempt, limit %v", s, c.capped(s), c.limits[s])
 		}
 	}
 	if c.patient {
 		return nil // some come in later
 	}
-	if p, some := c.nextIn(); some {
+	p, some := c.planNextIn()
+	if some {
 		return fmt.Errorf("no transaction waits while it may come in: nonce %d of %v does", p.promotes.nonce, p.account.address)
 	}
-	if r, some := c.parked.Min(); some && r.rank >= c.fees.leastRank() {
+	r, some := c.parked.Min()
+	if some && r.rank >= c.fees.leastRank() {
 		return fmt.Errorf("no transaction is parked that pays enough: nonce %d of %v is", r.entry.nonce, r.entry.account.address)
 	}
 	return nil
@@ -92,34 +94,26 @@ func (c *core) checkRoom() error {
 // checkSender verifies one sender and its chain, and adds them to the totals.
 func (c *core) checkSender(a *account, all *totals) error {
 	total := new(uint256.Int)
-	for _, s := range a.spent {
-		if s.Nonce < a.state || s.Nonce >= a.nonce {
-			return fmt.Errorf("committed nonces are those that State does not show: nonce %d, want %d to %d", s.Nonce, a.state, a.nonce)
-		}
-		total.Add(total, &s.Cost)
-		for _, auth := range s.Authorities {
-			all.authorizations.add(auth)
-		}
-	}
 	var n counters
-	// Only transactions that came back or are in a bundle can exceed the balance.
-	covered := len(a.spent) == 0
+	// Only transactions that came back or are in a block can exceed the balance.
+	covered := true
 	for i, l := range a.txs {
 		if err := c.checkEntry(a, l); err != nil {
 			return err
 		}
 		n.add(i, l.entry)
 		all.add(l.entry)
-		covered = covered && !l.exempt && l.lease == nil
+		covered = covered && !l.exempt && !l.locked
 		if a.unsettled(l.nonce) {
 			total.Add(total, &l.cost)
 		}
 	}
-	have := counters{a.line, a.leased, a.lent, a.exempt, a.fixed, a.gapped}
+	have := counters{a.line, a.locked, a.ahead, a.exempt, a.fixed, a.gapped}
 	own := len(a.txs) - int(a.exempt)
-	switch _, listed := c.queue.index.Get(gappedSender{a.gapped, a.since, a}); {
-	case len(a.txs) == 0 && a.nonce == a.state:
-		return fmt.Errorf("a sender has transactions or committed ones: it has none")
+	_, listed := c.queue.index.Get(gappedSender{a.gapped, a.since, a})
+	switch {
+	case len(a.txs) == 0:
+		return fmt.Errorf("a sender has transactions: it has none")
 	case have != n:
 		return fmt.Errorf("the counters of a sender match its transactions: have %+v, want %+v", have, n)
 	case listed != (n.gapped > 0):
@@ -145,8 +139,8 @@ func (n *counters) add(i int, e *entry) {
 		}
 	}
 	count(&n.line, e.status != queued && int(n.line) == i)
-	count(&n.leased, e.lease != nil)
-	count(&n.lent, e.lease != nil && int(n.lent) == i)
+	count(&n.locked, e.locked)
+	count(&n.ahead, e.locked && int(n.ahead) == i)
 	count(&n.exempt, e.exempt)
 	count(&n.fixed, e.stays())
 	count(&n.gapped, e.counts() == queued && !e.stays())
@@ -163,7 +157,7 @@ func (t *totals) add(e *entry) {
 		t.exempt.add(e.uses(1))
 	}
 	switch {
-	case e.lease != nil:
+	case e.locked:
 	case e.status == ready:
 		t.ready++
 	case e.roomless:
@@ -186,8 +180,8 @@ func (c *core) checkEntry(a *account, l link) error {
 		return fmt.Errorf("every transaction is found by hash and nonce: nonce %d is not", e.nonce)
 	case e.rank != c.fees.rank(e):
 		return fmt.Errorf("a rank belongs to the current base fee (I4): nonce %d has %d, want %d", e.nonce, e.rank, c.fees.rank(e))
-	case e.nonce < a.nonce && e.lease == nil:
-		return fmt.Errorf("a used nonce is in a lease or gone (T1): nonce %d, next %d", e.nonce, a.nonce)
+	case e.nonce < a.nonce && !e.locked:
+		return fmt.Errorf("a used nonce is locked or gone (T1): nonce %d, next %d", e.nonce, a.nonce)
 	}
 	return nil
 }
@@ -197,30 +191,28 @@ func (c *core) checkEntry(a *account, l link) error {
 // takes others of it.
 func (c *core) checkPlaces(a *account) error {
 	at := position{next: a.nonce, lead: noLead, lowest: ready, funded: a.funded()}
-	last, lease := -1, uint64(0)
+	last := -1
 	for i, l := range a.txs {
 		e := l.entry
 		if i > 0 && a.txs[last].nonce >= e.nonce {
 			return fmt.Errorf("nonces of a sender ascend: %d after %d", e.nonce, a.txs[last].nonce)
 		}
-		if last = i; e.lease != nil {
-			if e.lease.id < lease {
-				return fmt.Errorf("a sender's later nonce is in the same or a later session: nonce %d is in lease %d, one before it in %d", e.nonce, e.lease.id, lease)
-			}
-			lease = e.lease.id
-		}
+		last = i
 		if e.nonce < a.nonce {
-			continue // used, but leased
+			continue // used, but locked
 		}
 		want := c.placed(a, i, &at)
-		if len(c.sessions) > 0 && a.leased > 0 {
+		if c.session != nil && a.locked > 0 {
 			want.lead = e.lead
 		}
-		if have := (seat{e.status, e.lead, e.roomless}); have != want {
+		have := (seat{e.status, e.lead, e.roomless})
+		if have != want {
 			return fmt.Errorf("a chain runs in the order of its nonces (T1): nonce %d has %+v, want %+v", e.nonce, have, want)
 		}
-		if index := c.indexFor(e); index != nil {
-			if got, there := index.Get(e.ranked(e.lead)); !there || got.entry != e {
+		index := c.indexFor(e)
+		if index != nil {
+			got, there := index.Get(e.ranked(e.lead))
+			if !there || got.entry != e {
 				return fmt.Errorf("each index is complete: nonce %d is missing", e.nonce)
 			}
 		}
@@ -237,10 +229,10 @@ func (c *core) placed(a *account, i int, at *position) seat {
 		return seat{status: queued, lead: noLead}
 	}
 	at.next++
-	if e.lease != nil {
+	if e.locked {
 		return seat{status: ready, lead: noLead}
 	}
-	at.lead, at.lowest = c.standing(a, e, at.lead, at.lowest)
+	at.lead, at.lowest = c.foreseeStanding(a, e, at.lead, at.lowest)
 	if i >= at.funded {
 		at.lead, at.lowest = place{0, e.seq}, parked
 	}

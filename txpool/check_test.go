@@ -18,11 +18,11 @@ func TestCheckFindsDamage(t *testing.T) {
 		"balance":  func(_ *core, a *account) { a.balance.Clear() },
 		"line":     func(_ *core, a *account) { a.line-- },
 		"total":    func(c *core, _ *account) { c.uses[ready].count++ },
-		"leased":   func(c *core, _ *account) { c.uses[leasedOut].count-- },
+		"leased":   func(c *core, _ *account) { c.uses[building].count-- },
 		"sender":   func(c *core, a *account) { delete(c.accounts, a.address) },
 		"gapped":   func(_ *core, a *account) { a.gapped++ },
 		"cost":     func(_ *core, a *account) { a.cost.AddUint64(&a.cost, 1) },
-		"lent":     func(_ *core, a *account) { a.lent++ },
+		"lent":     func(_ *core, a *account) { a.ahead++ },
 		"slot":     func(_ *core, a *account) { a.slot++ },
 		"reversed": func(_ *core, a *account) { a.txs[4], a.txs[5] = a.txs[5], a.txs[4] },
 	} {

@@ -22,17 +22,16 @@ func worker(w *world, g, r int) {
 	case 3:
 		w.AddAll([]*types.Transaction{tx(g%32, uint64(r), 3), tx((g+1)%32, uint64(r), 4), setCode(g%32, 0, 5, delegate((g+2)%32, 0))})
 	case 4:
-		l := w.drain(Budget{Count: 5})
-		for i, tx := range l.Transactions() {
+		s := w.drain(Budget{Count: 5})
+		for i, tx := range s.Transactions() {
 			if i%3 == 0 {
-				_ = l.Reject(tx.Hash(), errTest)
+				_ = w.Reject(tx.Hash(), errTest)
 			}
 		}
 		if r%2 == 0 {
-			_ = l.Commit()
-		} else {
-			_ = l.Release()
+			w.Reset(Head{Included: []Block{blockOf(s.Transactions()...)}})
 		}
+		s.Cancel()
 	case 5:
 		some := w.Candidates()
 		some = some[:min(2, len(some))]

@@ -69,7 +69,7 @@ type Config struct {
 	// that of transactions behind nonce gaps. Each is at least 1; the defaults
 	// are 1,000. A parked or queued transaction never displaces a pending one, and
 	// those that were pending before do not count as parked or queued.
-	// Transactions in open leases do not count: the host chooses them, and
+	// Locked transactions do not count: the host chooses them, and
 	// newcomers find room while a block is built.
 	MaxPending, MaxParked, MaxQueued int
 	// MaxBytes bounds the memory of each of these three kinds of transactions, in
@@ -78,7 +78,7 @@ type Config struct {
 	// A plain transfer takes about 1.1 kB (invariant I15).
 	MaxBytes uint64
 	// MaxPerSender is the maximum number of transactions of one sender,
-	// including leased ones, at least 1. The default is 16. Transactions that
+	// including locked ones, at least 1. The default is 16. Transactions that
 	// come back are exempt from this cap and from those above: see the package
 	// documentation. A nonce may be at most four times MaxPerSender above the
 	// account's.
@@ -127,9 +127,6 @@ type Config struct {
 	// sixteenth of Lifetime longer. The pool looks for expired ones in Add,
 	// Build and Reset. See [Pool.CleanupExpired].
 	Lifetime time.Duration
-	// LeaseLifetime is the time after which Build or Reset releases a lease that
-	// was not renewed. It must be positive; the default is one minute.
-	LeaseLifetime time.Duration
 	// QuarantineTime is how long a transaction is refused that failed while a block
 	// was built, or that was replaced. 0 means not at all. The default is ten
 	// minutes.
@@ -148,11 +145,12 @@ type Config struct {
 	Observe func(Event)
 	// Metrics receives measurements. The zero value discards them.
 	Metrics Metrics
-	// Journal stores accepted transactions and leases, so that Pool.Restore can
-	// recover them after a restart. Nil means that a restart loses them.
-	Journal Journal
-	// Logger receives problems that an operator should check, for example a
-	// failing journal or an account that cannot be read. Nil discards them.
+	// KeepChanges makes the pool keep a record of each change until
+	// [Pool.TakeChanges] returns it, so that Pool.Restore can recover the pool after
+	// a restart. The default is false: a restart loses all transactions.
+	KeepChanges bool
+	// Logger receives problems that an operator should check, for example an
+	// account that cannot be read. Nil discards them.
 	Logger *slog.Logger
 
 	accepted bool // the rules are for transactions that the pool accepted before
@@ -197,7 +195,6 @@ func DefaultConfig(chainID *big.Int) Config {
 		SurgeSlope:     2000,
 		PriceBump:      125,
 		Lifetime:       time.Hour,
-		LeaseLifetime:  time.Minute,
 		QuarantineTime: 10 * time.Minute,
 	}
 }
@@ -261,9 +258,6 @@ const (
 // it.
 func (c *Config) MaxNonceDistance() uint64 { return distancePerSender * uint64(c.MaxPerSender) }
 
-// maxFloor returns the highest floor in wei per gas.
-func (c *Config) maxFloor() uint64 { return scale(max(c.MinGasPrice, gwei), highestFloor, 1) }
-
 const gwei = 1_000_000_000
 
 // Validate returns nil if all fields are valid. Otherwise it returns an error
@@ -291,7 +285,7 @@ func (c *Config) Validate() error {
 		wrong = f.check(wrong)
 	}
 	for _, f := range []limited[time.Duration]{
-		{"Lifetime", c.Lifetime, 1, math.MaxInt64}, {"LeaseLifetime", c.LeaseLifetime, 1, math.MaxInt64},
+		{"Lifetime", c.Lifetime, 1, math.MaxInt64},
 		{"QuarantineTime", c.QuarantineTime, 0, math.MaxInt64},
 	} {
 		wrong = f.check(wrong)
@@ -325,14 +319,6 @@ func (c *Config) lenient() Config {
 	return l
 }
 
-// bundled returns the rules for transactions that may be in a bundle.
-func (c *Config) bundled() Config {
-	l := c.lenient()
-	l.BlockGasLimit, l.Precheck = math.MaxUint64, nil
-	l.AcceptBlobs, l.AcceptUnprotected = true, true
-	return l
-}
-
 // withDefaults replaces nil and 0 by the defaults.
 func (c Config) withDefaults() Config {
 	if c.Now == nil {
@@ -342,4 +328,83 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
+}
+
+// Metrics receives measurements. The pool calls the functions without its lock
+// and from several goroutines concurrently. A nil function is not called.
+// Levels, such as the number of transactions, are in [Stats].
+type Metrics struct {
+	// Count adds one to a counter. reason distinguishes rejections and drops by
+	// a small set of texts; it is empty for other counters.
+	Count func(counter Counter, reason string)
+	// Observe adds a value to a histogram.
+	Observe func(histogram Histogram, value float64)
+}
+
+// Counter is the name of a counter.
+type Counter string
+
+const (
+	// CountAdmitted counts transactions that Add accepted.
+	CountAdmitted Counter = "admitted"
+	// CountRejected counts transactions that Add refused, by reason.
+	CountRejected Counter = "rejected"
+	// CountDropped counts dropped transactions by reason; "pool full" means
+	// eviction.
+	CountDropped Counter = "dropped"
+	// CountReplaced counts replaced transactions.
+	CountReplaced Counter = "replaced"
+	// CountIncluded counts transactions in a block.
+	CountIncluded Counter = "included"
+	// CountDrained counts transactions each time a session takes them.
+	CountDrained Counter = "drained"
+)
+
+// Histogram is the name of a histogram.
+type Histogram string
+
+const (
+	// AdmitSeconds is the duration of an Add that admitted a transaction,
+	// including the recovery of the sender. In a batch, each admitted
+	// transaction counts with the duration of the whole batch.
+	AdmitSeconds Histogram = "admit_seconds"
+	// ReplaceSeconds is AdmitSeconds of those that replaced another transaction.
+	ReplaceSeconds Histogram = "replace_seconds"
+	// TxBytes is the size of the encoding of an admitted transaction.
+	TxBytes Histogram = "tx_bytes"
+	// EvictionAgeSeconds is the age of an evicted transaction.
+	EvictionAgeSeconds Histogram = "eviction_age_seconds"
+)
+
+func (m *Metrics) enabled() bool { return m.Count != nil || m.Observe != nil }
+
+func (m *Metrics) count(counter Counter, reason string) {
+	if m.Count != nil {
+		m.Count(counter, reason)
+	}
+}
+
+func (m *Metrics) observe(histogram Histogram, value float64) {
+	if m.Observe != nil {
+		m.Observe(histogram, value)
+	}
+}
+
+// countEvent counts an event.
+func (m *Metrics) countEvent(e *Event) {
+	switch {
+	case e.Admitted:
+		m.count(CountAdmitted, "")
+		m.observe(TxBytes, float64(e.Tx.Size()))
+	case e.Kind == Replaced:
+		m.count(CountReplaced, "")
+	case e.Kind == Included:
+		m.count(CountIncluded, "")
+	case e.Kind == Dropped:
+		reason := label(e.Reason)
+		m.count(CountDropped, reason)
+		if reason == label(ErrPoolFull) {
+			m.observe(EvictionAgeSeconds, e.Age.Seconds())
+		}
+	}
 }

@@ -24,8 +24,8 @@ type core struct {
 	replaced, failed, privately recent[struct{}]
 	fees                        fees
 
-	// ready and parked order the transactions in line that are not in a lease.
-	// roomless has the parked ones that only wait for room, by size: see roomless.go.
+	// ready and parked order the transactions in line that are not locked.
+	// roomless has the parked ones that only wait for room, by size: see settle.go.
 	ready, parked  *btree.BTreeG[ranked]
 	roomless       [classes]*btree.BTreeG[ranked]
 	queue          gaps
@@ -33,22 +33,19 @@ type core struct {
 	// uses counts transactions by group.
 	uses [groups]usage
 	// kept is the part of uses to which the caps do not apply: see entry.keeps.
-	// exempt is the part of it that came back: see exempt.go.
+	// exempt is the part of it that came back: see apply.go.
 	kept   [groups]usage
 	exempt usage
 	limits [groups]usage
 	bound  usage // limit for newcomers, of all groups
 
-	sessions []*Session // those that still take transactions
-	touched  []*account // accounts to arrange before unlocking
+	session *Session   // the newest one, until its transactions are free
+	touched []*account // accounts to arrange before unlocking
 
-	entering  bool     // a newcomer enters the pool, and its event has not been emitted
-	makingWay []*entry // for it, if there is a journal
-	patient   bool     // a running Reset closes gaps
-	repricing bool     // the ranks follow a new base fee
-	keeping   bool     // transactions are coming back
-	restoring bool     // transactions were admitted before
-	recorded  bool     // the journal has the inclusions that follow
+	patient   bool // a running Reset closes gaps
+	repricing bool // the ranks follow a new base fee
+	keeping   bool // transactions are coming back
+	restoring bool // transactions were admitted before, and their records are there
 
 	// generation counts the heads, from 1. Accounts that were read before the
 	// newest head are outdated.
@@ -56,8 +53,9 @@ type core struct {
 
 	seq       uint64
 	now       int64       // time of the call that holds the lock, Unix nanoseconds
-	listening bool        // events have a receiver
-	changes   []change    // not yet taken by writeDown
+	observed  bool        // events have a receiver
+	events    []Event     // not yet queued
+	changes   [][]byte    // records that the host has not taken
 	displaced []Displaced // dropped, recorded while a Reset runs
 	aside     heldAside
 }
@@ -87,9 +85,9 @@ func newCore(cfg *Config) *core {
 	return c
 }
 
-// open returns the sender's account. If there is none, it creates one from
+// openAccount returns the sender's account. If there is none, it creates one from
 // known.
-func (c *core) open(address common.Address, known Account) *account {
+func (c *core) openAccount(address common.Address, known Account) *account {
 	a := newAccount(address, known)
 	a.slot = int32(len(c.list))
 	c.list = append(c.list, a)
@@ -97,9 +95,9 @@ func (c *core) open(address common.Address, known Account) *account {
 	return a
 }
 
-// close removes an account without transactions.
-func (c *core) close(a *account) {
-	if len(a.txs) > 0 || a.nonce > a.state || a.slot == closed {
+// closeAccount removes an account without transactions.
+func (c *core) closeAccount(a *account) {
+	if len(a.txs) > 0 || a.slot == closed {
 		return
 	}
 	delete(c.accounts, a.address)
@@ -109,24 +107,24 @@ func (c *core) close(a *account) {
 	c.list[last] = nil
 	c.list = c.list[:last]
 	a.slot = closed
-	for _, s := range c.sessions {
-		s.forget(a.address)
+	if c.session != nil {
+		c.session.forgetSender(a.address)
 	}
 }
 
 // closed is the slot of a removed account.
 const closed = -1
 
-// remember caches an account that has no transactions in the pool.
-func (c *core) remember(a *account) {
-	if len(a.txs) == 0 && a.nonce == a.state && !a.stale && !a.short() {
-		c.cache.Add(a.address, Account{Nonce: a.state, Balance: a.balance, Delegated: a.delegated})
+// cacheAccount caches an account that has no transactions in the pool.
+func (c *core) cacheAccount(a *account) {
+	if len(a.txs) == 0 && !a.stale {
+		c.cache.Add(a.address, Account{Nonce: a.nonce, Balance: a.balance, Delegated: a.delegated})
 	}
 }
 
-// touch marks an account whose chain must be arranged, because transactions of
+// touchAccount marks an account whose chain must be arranged, because transactions of
 // a range of indexes have changed. Several changes then cost one arrangement.
-func (c *core) touch(a *account, from, to int) {
+func (c *core) touchAccount(a *account, from, to int) {
 	if !a.touched {
 		a.touched, a.from, a.to = true, int32(from), int32(to)
 		c.touched = append(c.touched, a)
@@ -136,7 +134,7 @@ func (c *core) touch(a *account, from, to int) {
 }
 
 // arrangeTouched arranges the chains of all touched accounts. Transactions that
-// are leased before the first one that is not keep their places.
+// are locked before the first one that is not keep their places.
 func (c *core) arrangeTouched() {
 	for i, a := range c.touched {
 		c.touched[i] = nil
@@ -144,12 +142,12 @@ func (c *core) arrangeTouched() {
 			continue
 		}
 		a.touched = false
-		from := min(max(int(a.from), int(a.lent)), len(a.txs))
+		from := min(max(int(a.from), int(a.ahead)), len(a.txs))
 		if from > 0 && a.txs[from-1].status == queued {
 			from = 0
 		}
-		c.arrange(a, from, max(from, int(a.to)))
-		c.close(a)
+		c.arrangeChain(a, from, max(from, int(a.to)))
+		c.closeAccount(a)
 	}
 	c.touched = c.touched[:0]
 }

@@ -3,16 +3,14 @@ package txpool
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/google/btree"
 	"github.com/holiman/uint256"
 )
 
-// plan is a decision about one account: the transaction that enters and its
-// place, the one that it replaces, those that must go with their reasons, and
-// those that return from a lease. Deciding changes nothing; apply carries the
-// plan out.
+// plan is a decision about one account: the transaction that enters and its place, the
+// one that it replaces, those that must go with their reasons, and those that a session
+// returns. Deciding changes nothing; applyPlan carries the plan out.
 type plan struct {
 	account *account
 	// index is the index in the account's chain from which places may change.
@@ -20,9 +18,11 @@ type plan struct {
 	// enters is a newcomer, stored at index in the place of replaces, if that
 	// is not nil. promotes is a transaction of the chain that had no room before.
 	enters, replaces, promotes *entry
+	// runs is set if the newcomer can run.
+	runs bool
 	// leaves are the transactions that must go, of any account.
 	leaves []leaving
-	// returns are transactions that leave their lease and stay. exempts become
+	// returns are transactions that their session returns. exempts become
 	// exempt from the caps.
 	returns, exempts []*entry
 	// state is the account's new state, or nil.
@@ -58,17 +58,18 @@ func (c *core) decide(a *account, e *entry) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	leaves, err := c.makeRoom(a, i, old, e, c.foresee(a, i, e), maxVictims)
+	at := c.foreseeSeat(a, i, e)
+	leaves, err := c.makeRoom(a, i, old, e, at, maxVictims)
 	if err != nil {
 		return plan{}, err
 	}
 	if old == nil {
-		leaves = append(leaves, c.beyondTurn(a, e)...)
+		leaves = append(leaves, c.findBeyondTurn(a, e)...)
 	}
 	if last != nil && !slices.ContainsFunc(leaves, func(l leaving) bool { return l.entry == last }) {
 		leaves = append(leaves, leaving{last, Dropped, ErrSenderLimit})
 	}
-	return plan{account: a, index: i, enters: e, replaces: old, leaves: leaves}, nil
+	return plan{account: a, index: i, enters: e, replaces: old, runs: at.status == ready, leaves: leaves}, nil
 }
 
 // decideReturned is decide for a transaction that comes back, above every cap.
@@ -91,7 +92,8 @@ func (c *core) decideReturned(a *account, e *entry) (plan, error) {
 		if j == i-1 {
 			total.Sub(total, &e.cost)
 		}
-		if l := a.txs[j].entry; l.lease == nil && a.unsettled(l.nonce) && a.balance.Lt(total) {
+		l := a.txs[j].entry
+		if !l.locked && a.unsettled(l.nonce) && a.balance.Lt(total) {
 			total.Sub(total, &l.cost)
 			p.exempts = append(p.exempts, l)
 		}
@@ -149,7 +151,8 @@ func (c *core) checkPrice(e *entry, replaces bool) error {
 	case !replaces:
 		least = c.fees.least()
 	}
-	if price := c.fees.price(e); price < least {
+	price := c.fees.price(e)
+	if price < least {
 		return fmt.Errorf("%w: pays %d wei per gas, want ≥ %d (floor %d, base fee %d)", ErrUnderpriced, price, least, c.fees.floor, c.fees.base)
 	}
 	return nil
@@ -158,7 +161,7 @@ func (c *core) checkPrice(e *entry, replaces bool) error {
 // checkReplacement checks whether a transaction may replace one with the same
 // nonce (invariant I6).
 func (c *core) checkReplacement(old, e *entry) error {
-	if old.lease != nil {
+	if old.locked {
 		return fmt.Errorf("%w: %s has nonce %d", ErrInBundle, old.hash(), old.nonce)
 	}
 	if old.blob != e.blob {
@@ -167,19 +170,11 @@ func (c *core) checkReplacement(old, e *entry) error {
 	if err := c.cfg.checkBump(old, e); err != nil {
 		return err
 	}
-	if wait := c.replacementWait(old, e.at); wait > 0 && int(old.replacements) >= maxReplacements {
+	wait := c.replacementWait(old, e.at)
+	if wait > 0 && int(old.replacements) >= maxReplacements {
 		return fmt.Errorf("%w: nonce %d was replaced %d times, try again in %v", ErrReplaceTooOften, e.nonce, old.replacements, wait)
 	}
 	return nil
-}
-
-// replacementWait returns for how long the replacements of a nonce still count.
-// 0 or less means that they do not.
-func (c *core) replacementWait(e *entry, now int64) time.Duration {
-	if e.replacements == 0 {
-		return 0
-	}
-	return replacementWindow - time.Duration(now-int64(e.since)*int64(time.Second))
 }
 
 // checkFunds checks that the balance covers all transactions of a sender
@@ -187,7 +182,8 @@ func (c *core) replacementWait(e *entry, now int64) time.Duration {
 // over.
 func (c *core) checkFunds(a *account, old, e *entry) error {
 	var total uint256.Int
-	if _, over := total.AddOverflow(&a.cost, &e.cost); over {
+	_, over := total.AddOverflow(&a.cost, &e.cost)
+	if over {
 		return fmt.Errorf("%w: address %v have %v want more than 2^256-1", ErrInsufficientFunds, a.address, &a.balance)
 	}
 	if old != nil && a.unsettled(old.nonce) {
@@ -202,7 +198,7 @@ func (c *core) checkFunds(a *account, old, e *entry) error {
 }
 
 // checkSenderLimit enforces the cap of a sender. A transaction that could run
-// may displace the sender's last one behind a gap that is in no lease and did not
+// may displace the sender's last one behind a gap that is not locked and did not
 // come back, which is then returned. Otherwise a sender whose transactions
 // arrived in the wrong order could never fill the gap.
 func (c *core) checkSenderLimit(a *account, old, e *entry) (last *entry, err error) {
@@ -211,22 +207,23 @@ func (c *core) checkSenderLimit(a *account, old, e *entry) (last *entry, err err
 		return nil, nil
 	}
 	for i := n - 1; i >= int(a.line) && n == c.cfg.MaxPerSender && e.nonce == a.next(); i-- {
-		if last := a.txs[i].entry; last.lease == nil && !last.exempt {
+		last := a.txs[i].entry
+		if !last.locked && !last.exempt {
 			return last, nil
 		}
 	}
 	return nil, fmt.Errorf("%w: address %v has %d transactions, limit %d", ErrSenderLimit, a.address, n, c.cfg.MaxPerSender)
 }
 
-// foresee returns the seat that a newcomer will have. Whether there is room is
+// foreseeSeat returns the seat that a newcomer will have. Whether there is room is
 // not considered.
-func (c *core) foresee(a *account, i int, e *entry) seat {
+func (c *core) foreseeSeat(a *account, i int, e *entry) seat {
 	at := c.position(a, i)
 	if at.lowest == queued || e.nonce != at.next {
 		return seat{status: queued, lead: noLead}
 	}
 	e.seq = c.seq + 1 // as after admission
-	lead, status := c.standing(a, e, at.lead, at.lowest)
+	lead, status := c.foreseeStanding(a, e, at.lead, at.lowest)
 	return seat{status: status, lead: lead}
 }
 
@@ -256,7 +253,8 @@ func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]l
 	}
 	n := newcomer{entry: e, account: a, lead: s.lead, gain: e.worth(), replaces: old != nil, most: most}
 	if old != nil { // its fees are lost
-		if worth := old.worth(); worth.Lt(n.gain) {
+		worth := old.worth()
+		if worth.Lt(n.gain) {
 			n.gain.Sub(n.gain, worth)
 		} else {
 			n.gain.Clear()
@@ -264,32 +262,34 @@ func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]l
 	}
 	switch s.status {
 	case queued:
-		return c.giveWay(a, e, space.fits)
+		return c.findGapped(a, e, space.fits)
 	case parked:
-		return c.victims(c.parked, n, space.fits)
+		return c.findVictims(c.parked, n, space.fits)
 	}
 	if fit(space.need, space.have, space.limit, usage{}) {
-		if leaves := c.idle(n, space); leaves != nil {
+		leaves := c.findIdle(n, space)
+		if leaves != nil {
 			return leaves, nil
 		}
 	}
-	if n.lead.rank = min(n.lead.rank, c.rankAfterRise(a, i, e)); n.lead.rank < tipless {
+	n.lead.rank = min(n.lead.rank, c.rankAfterRise(a, i, e))
+	if n.lead.rank < tipless {
 		return nil, fmt.Errorf("%w: %w: it cannot pay the next base fee, which may be %d wei", ErrPoolFull, ErrUnderpriced, c.fees.next())
 	}
-	return c.victims(c.ready, n, space.fits)
+	return c.findVictims(c.ready, n, space.fits)
 }
 
-// idle returns transactions that cannot run and make room in the whole pool for
+// findIdle returns transactions that cannot run and make room in the whole pool for
 // a newcomer that can, or nil if they do not suffice: first the worst parked
 // ones, then the last ones behind gaps of the newest senders. It passes over a
 // bounded number of transactions that stay and of senders, so that an Add costs the
 // same in any pool (invariant I9).
-func (c *core) idle(n newcomer, s space) (leaves []leaving) {
+func (c *core) findIdle(n newcomer, s space) (leaves []leaving) {
 	var freed usage
 	passed := 0
 	more := func() bool { return passed < maxPassed && len(leaves) < n.most && !s.fits(freed) }
 	leave := func(e *entry) bool {
-		if e.account == n.account || e.exempt || e.lease != nil {
+		if e.account == n.account || e.exempt || e.locked {
 			passed++
 		} else {
 			freed.add(e.uses(1))
@@ -318,21 +318,21 @@ func (c *core) idle(n newcomer, s space) (leaves []leaving) {
 func (c *core) rankAfterRise(a *account, i int, e *entry) uint64 {
 	base := c.fees.next()
 	least := rankAt(base, e)
-	for _, ancestor := range a.txs[min(int(a.lent), i):i] {
-		if ancestor.lease == nil {
+	for _, ancestor := range a.txs[min(int(a.ahead), i):i] {
+		if !ancestor.locked {
 			least = min(least, rankAt(base, ancestor.entry))
 		}
 	}
 	return least
 }
 
-// victims chooses the transactions in an index that must go for a newcomer.
+// findVictims chooses the transactions in an index that must go for a newcomer.
 // Every victim pays less per gas than the newcomer; among parked ones, its tip is
 // not higher either, because the base fee earns nothing, and neither are the tips of
 // those that would leave with it. If more than one must go,
 // or the newcomer is a replacement that grew, the victims' total value must
 // also be below the newcomer's.
-func (c *core) victims(index *btree.BTreeG[ranked], n newcomer, room func(usage) bool) (leaves []leaving, err error) {
+func (c *core) findVictims(index *btree.BTreeG[ranked], n newcomer, room func(usage) bool) (leaves []leaving, err error) {
 	var freed usage
 	var best ranked // best of the victims
 	enough, passed := false, 0
@@ -350,7 +350,8 @@ func (c *core) victims(index *btree.BTreeG[ranked], n newcomer, room func(usage)
 			passed++
 			return passed < maxPassed
 		}
-		if best = r; r.rank >= n.lead.rank || len(leaves) == n.most {
+		best = r
+		if r.rank >= n.lead.rank || len(leaves) == n.most {
 			return false
 		}
 		freed.add(r.entry.uses(1))
@@ -384,34 +385,27 @@ func (e *entry) worth() *uint256.Int {
 
 // decideState returns the plan for a new state of an account. Transactions that
 // the new nonce or balance do not allow leave, from the end of the chain, so
-// that no gap opens. Leased ones stay until the lease is closed. Exempt ones
+// that no gap opens. Locked ones stay until their session ends. Exempt ones
 // stay, as do those that become exempt because blocks were reverted; they are
 // parked until the balance covers them.
 func (c *core) decideState(a *account, known Account) plan {
 	p := plan{account: a, state: &known}
-	next := a.nonceAfter(known.Nonce)
 	covered := new(uint256.Int)
-	for _, s := range a.spent {
-		if s.Nonce >= known.Nonce {
-			covered.Add(covered, &s.Cost)
-		}
-	}
 	used := 0 // transactions that have a used nonce
 	for _, e := range a.txs {
-		switch {
-		case e.nonce < next && e.lease == nil:
-			p.leaves = append(p.leaves, leaving{e.entry, Dropped, ErrNonceTooLow})
-		case e.nonce >= known.Nonce:
+		if e.nonce >= known.Nonce {
 			covered.Add(covered, &e.cost)
+			continue
 		}
-		if e.nonce < next {
-			used++
+		used++
+		if !e.locked {
+			p.leaves = append(p.leaves, leaving{e.entry, Dropped, ErrNonceTooLow})
 		}
 	}
 	for i := len(a.txs) - 1; i >= used && known.Balance.Lt(covered); i-- {
 		e := a.txs[i].entry
 		switch {
-		case e.lease != nil || e.nonce < known.Nonce:
+		case e.locked:
 			continue
 		case c.keeping && !e.exempt:
 			p.exempts = append(p.exempts, e)
@@ -423,18 +417,8 @@ func (c *core) decideState(a *account, known Account) plan {
 	return p
 }
 
-// nonceAfter returns the account's next nonce when the host's state shows the
-// given one. Committed transactions that the state does not show count, unless
-// it shows them all.
-func (a *account) nonceAfter(shown uint64) uint64 {
-	if shown >= a.nonce || a.nonce == a.state {
-		return shown
-	}
-	return a.nonce
-}
-
-// decideReturn returns the plan for a transaction that leaves its lease without
-// being in a block. If its nonce is used by now, it leaves the pool.
+// decideReturn returns the plan for a transaction that its session returns, because it is
+// in no block. If its nonce is used by now, it leaves the pool.
 func (c *core) decideReturn(e *entry, exempt bool) plan {
 	a := e.account
 	i, _ := a.find(e.nonce)
@@ -450,9 +434,13 @@ func (c *core) decideReturn(e *entry, exempt bool) plan {
 	return p
 }
 
-// dropping returns the plan for a transaction that leaves the pool for a
+// planDrop returns the plan for a transaction that leaves the pool for a
 // reason.
-func dropping(e *entry, reason error) plan {
+func planDrop(e *entry, reason error) plan {
 	i, _ := e.account.find(e.nonce)
 	return plan{account: e.account, index: i, leaves: []leaving{{e, Dropped, reason}}}
 }
+
+// maxPassed is the number of transactions that cannot be displaced, for example
+// exempt ones, that a newcomer's search for victims skips before it gives up.
+const maxPassed = 4096

@@ -35,17 +35,17 @@ func (c *Config) authorities(tx *types.Transaction) []authority {
 			continue
 		}
 		address, err := auth.Authority()
-		if a := (authority{address, auth.Nonce}); err == nil && !slices.Contains(valid, a) {
+		a := (authority{address, auth.Nonce})
+		if err == nil && !slices.Contains(valid, a) {
 			valid = append(valid, a)
 		}
 	}
 	return valid
 }
 
-// enlist adds the authorizations of a transaction to the count or removes them.
-// They count while the transaction can run, and then, as those of a spending, until
-// the host's state shows it.
-func (c *core) enlist(e *entry, counts bool) {
+// enlistAuthorities adds the authorizations of a transaction to the count or removes them.
+// They count while the transaction can run.
+func (c *core) enlistAuthorities(e *entry, counts bool) {
 	if e.enlisted == counts {
 		return
 	}
@@ -70,7 +70,8 @@ func (all authorizations) add(auth authority) {
 
 func (all authorizations) remove(auth authority) {
 	nonces := all[auth.Address]
-	if nonces[auth.Nonce]--; nonces[auth.Nonce] == 0 {
+	nonces[auth.Nonce]--
+	if nonces[auth.Nonce] == 0 {
 		delete(nonces, auth.Nonce)
 	}
 	if len(nonces) == 0 {
@@ -83,10 +84,11 @@ func (all authorizations) remove(auth authority) {
 // gaps are filled and one more arrives.
 func (a *account) applicable() (first, last uint64) {
 	last = a.nonce
-	if n := len(a.txs); n > 0 {
+	n := len(a.txs)
+	if n > 0 {
 		last = max(last, a.txs[n-1].nonce+1)
 	}
-	return a.state, addSaturating(last, 1)
+	return a.nonce, addSaturating(last, 1)
 }
 
 // throttled reports whether another party can spend the account's balance, or
@@ -123,7 +125,8 @@ func (c *core) checkDelegated(a *account, e *entry) error {
 	if !c.throttled(a) {
 		return nil
 	}
-	if have := a.inFlight(); have >= c.cfg.MaxDelegated {
+	have := a.inFlight()
+	if have >= c.cfg.MaxDelegated {
 		return fmt.Errorf("%w: address %v has %d, limit %d", ErrDelegatedLimit, a.address, have, c.cfg.MaxDelegated)
 	}
 	if e.nonce != a.next() {
@@ -132,15 +135,15 @@ func (c *core) checkDelegated(a *account, e *entry) error {
 	return nil
 }
 
-// beyondTurn returns the transactions behind a gap of a delegated sender that
+// findBeyondTurn returns the transactions behind a gap of a delegated sender that
 // its limit does not admit. They came before the sender was delegated. They must
 // go when one comes that can run, because it could close their gap.
-func (c *core) beyondTurn(a *account, e *entry) (all []leaving) {
+func (c *core) findBeyondTurn(a *account, e *entry) (all []leaving) {
 	if !c.throttled(a) && !a.delegatedBy(e) {
 		return nil
 	}
 	for _, l := range a.txs[a.line:] {
-		if l.nonce-a.nonce >= uint64(c.cfg.MaxDelegated) && l.lease == nil && !l.exempt {
+		if l.nonce-a.nonce >= uint64(c.cfg.MaxDelegated) && !l.locked && !l.exempt {
 			all = append(all, leaving{l.entry, Dropped, ErrDelegatedGap})
 		}
 	}
@@ -164,7 +167,8 @@ func (c *core) checkAuthorities(from common.Address, e *entry) error {
 		if a == nil {
 			continue
 		}
-		if first, last := a.applicable(); auth.Nonce < first || auth.Nonce > last {
+		first, last := a.applicable()
+		if auth.Nonce < first || auth.Nonce > last {
 			continue
 		}
 		own, n := auth.Address == from, a.inFlight()

@@ -136,22 +136,18 @@ func TestI7ManyCarriers(t *testing.T) {
 	require.Empty(t, w.core.authorizations)
 }
 
-// An authorization in a committed bundle throttles its authority until the state shows what it did.
-func TestI7CommittedAuthorization(t *testing.T) {
-	for _, restart := range []bool{false, true} {
-		w := newWorld(t)
-		w.add(setCode(2, 0, 20, delegate(1, 0)))
-		w.commit(Budget{})
-		if restart {
-			w.restart()
-		}
-		w.add(tx(1, 0, 2))
-		w.refuse(tx(1, 1, 2), ErrDelegatedLimit)
-		w.nonce(2, 1)
-		w.reset(Head{})
-		require.Empty(t, w.core.authorizations)
-		w.add(tx(1, 1, 2)) // the authorization did not apply
-	}
+// An authorization in a locked transaction throttles its authority until the state shows what it
+// did.
+func TestI7LockedAuthorization(t *testing.T) {
+	w := newWorld(t)
+	carrier := setCode(2, 0, 20, delegate(1, 0))
+	w.add(carrier)
+	w.drain(Budget{})
+	w.add(tx(1, 0, 2))
+	w.refuse(tx(1, 1, 2), ErrDelegatedLimit)
+	w.include(blockOf(carrier))
+	require.Empty(t, w.core.authorizations)
+	w.add(tx(1, 1, 2)) // the authorization did not apply
 }
 
 // A commit lets a later transaction of a delegated sender have its turn, even

@@ -24,21 +24,6 @@ type Departure struct {
 	At time.Time
 }
 
-// Departure returns why a transaction left the pool, and whether the pool
-// remembers it. The pool remembers the newest 65,536 departures for a day, and
-// with a journal also across restarts. A transaction
-// that is in the pool or was included has no departure.
-func (p *Pool) Departure(hash common.Hash) (Departure, bool) {
-	now := p.clock()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.core.aside.txs[hash] != nil { // one in the pool has none: see core.enter
-		return Departure{}, false
-	}
-	d, left := p.core.departures.find(hash, now)
-	return d, left > 0
-}
-
 // departure returns the Departure for an event.
 func (e *Event) departure(now int64) Departure {
 	d := Departure{Kind: Dropped, Hash: e.Tx.Hash(), At: time.Unix(0, now)}
@@ -46,7 +31,7 @@ func (e *Event) departure(now int64) Departure {
 		d.Kind, d.By = Replaced, e.By
 		return d
 	}
-	d.Reason = remembered(e.Reason)
+	d.Reason = rememberReason(e.Reason)
 	return d
 }
 
@@ -63,9 +48,9 @@ func (r *reason) Unwrap() error { return r.kind }
 // maxReason is the maximum length of a reason's text, in bytes.
 const maxReason = 256
 
-// remembered returns err as a reason. Most errors are plain errors of this package
+// rememberReason returns err as a reason. Most errors are plain errors of this package
 // and need none, so that an eviction allocates nothing.
-func remembered(err error) error {
+func rememberReason(err error) error {
 	kind := labelOf(err).err
 	if kind != nil && err == kind {
 		return err
@@ -74,8 +59,8 @@ func remembered(err error) error {
 	return &reason{text[:min(len(text), maxReason)], kind}
 }
 
-// recalled returns the reason with the label and the text of a record.
-func recalled(name, text string) error {
+// recallReason returns the reason with the label and the text of a record.
+func recallReason(name, text string) error {
 	r := &reason{text: text}
 	for _, l := range labels {
 		if l.label == name {
@@ -83,4 +68,94 @@ func recalled(name, text string) error {
 		}
 	}
 	return r
+}
+
+// record returns the record of a departure.
+func (d *Departure) record() []byte {
+	var label, text string
+	if d.Kind == Dropped {
+		label, text = labelOf(d.Reason).label, d.Reason.Error()
+	}
+	return encode(recordDeparted, d.Hash, uint64(d.At.UnixNano()), d.By, label, text)
+}
+
+// departureOf reads the record of a departure.
+func departureOf(record []byte) (Departure, error) {
+	d := Departure{Kind: Replaced}
+	var at uint64
+	var label, text string
+	err := decode(record, &d.Hash, &at, &d.By, &label, &text)
+	d.At = time.Unix(0, int64(at))
+	if d.By == (common.Hash{}) {
+		d.Kind, d.Reason = Dropped, recallReason(label, text[:min(len(text), maxReason)])
+	}
+	return d, err
+}
+
+// recent remembers for a limited time what happened to transactions, for example why
+// they left. It has the newest ones, so its size is bounded. Times are in Unix
+// nanoseconds.
+type recent[V any] struct {
+	most   int
+	lasts  time.Duration
+	byHash map[common.Hash]stamped[V]
+	queue  []stamped[common.Hash] // oldest first, possibly outdated
+}
+
+type stamped[V any] struct {
+	value V
+	at    int64
+}
+
+func newRecent[V any](most int, lasts time.Duration) recent[V] {
+	return recent[V]{most: most, lasts: lasts, byHash: make(map[common.Hash]stamped[V])}
+}
+
+// remember remembers a transaction, with a value.
+func (r *recent[V]) remember(hash common.Hash, value V, at int64) {
+	r.byHash[hash] = stamped[V]{value, at}
+	r.queue = append(r.queue, stamped[common.Hash]{hash, at})
+	r.prune(at)
+}
+
+// prune forgets transactions that are too old or too many.
+func (r *recent[V]) prune(now int64) {
+	for len(r.queue) > 0 && (len(r.queue) > r.most || r.timeLeft(r.queue[0].at, now) <= 0) {
+		oldest := r.queue[0]
+		r.queue = r.queue[1:]
+		if r.byHash[oldest.value].at == oldest.at {
+			delete(r.byHash, oldest.value)
+		}
+	}
+}
+
+// timeLeft returns for how long something is remembered.
+func (r *recent[V]) timeLeft(at, now int64) time.Duration { return r.lasts - time.Duration(now-at) }
+
+// find returns the value of a transaction, and for how long it is remembered. This
+// is 0 if it is not.
+func (r *recent[V]) find(hash common.Hash, now int64) (value V, left time.Duration) {
+	one, there := r.byHash[hash]
+	if there && r.timeLeft(one.at, now) > 0 {
+		return one.value, r.timeLeft(one.at, now)
+	}
+	return value, 0
+}
+
+// forget forgets a transaction, and reports whether it was remembered.
+func (r *recent[V]) forget(hash common.Hash) bool {
+	_, there := r.byHash[hash]
+	delete(r.byHash, hash)
+	return there
+}
+
+// all returns the remembered values, oldest first.
+func (r *recent[V]) all(now int64) (all []V) {
+	for _, q := range r.queue {
+		one, there := r.byHash[q.value]
+		if there && one.at == q.at && r.timeLeft(q.at, now) > 0 {
+			all = append(all, one.value)
+		}
+	}
+	return all
 }

@@ -41,7 +41,7 @@ func TestDepartures(t *testing.T) {
 	at := w.clock()
 	w.advance(time.Minute)
 	require.NoError(t, w.Reject(rejected.Hash(), fmt.Errorf("execution reverted: %0300d", 1)))
-	for range 3 { // at once, from the journal, and from one that Rotate wrote
+	for range 3 { // at once, from the records, and from those of the content
 		d := w.departed(replaced)
 		require.Equal(t, tx(0, 0, 3).Hash(), d.By)
 		require.Equal(t, Replaced, d.Kind)
@@ -53,7 +53,7 @@ func TestDepartures(t *testing.T) {
 		require.Len(t, d.Reason.Error(), maxReason)
 		w.left("-", tx(0, 0, 3)) // it is in the pool
 		w.restart()
-		w.rotate()
+		w.shorten()
 	}
 	w.add(removed)
 	w.left("-", removed) // it is in the pool again
@@ -66,7 +66,7 @@ func TestDepartures(t *testing.T) {
 
 // A pool without receivers of events remembers departures too.
 func TestDeparturesWithoutAListener(t *testing.T) {
-	w := newWorld(t, unjournaled)
+	w := newWorld(t, forgetful)
 	w.add(tx(0, 0, 2))
 	w.remove(tx(0, 0, 2))
 	require.ErrorIs(t, w.departed(tx(0, 0, 2)).Reason, ErrRemoved)
@@ -132,13 +132,13 @@ func TestDepartureBeforeItIsWritten(t *testing.T) {
 	w := newWorld(t)
 	w.add(tx(0, 0, 2))
 	w.mu.Lock()
-	w.core.apply(dropping(w.core.all[tx(0, 0, 2).Hash()], ErrRemoved))
+	w.core.applyPlan(planDrop(w.core.all[tx(0, 0, 2).Hash()], ErrRemoved))
 	w.mu.Unlock()
 	require.ErrorIs(t, w.departed(tx(0, 0, 2)).Reason, ErrRemoved)
 }
 
 // A transaction that leaves the pool and is added again by the same batch has no
-// departure: not while it is in the pool, and not when a lease is committed with
+// departure: not while it is in the pool, and not when a block includes
 // it.
 func TestDepartureOfATransactionThatIsBack(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.MaxQueued = 2 })
@@ -185,7 +185,7 @@ func TestDepartureOfWhatCannotComeBack(t *testing.T) {
 	w := newWorld(t)
 	w.nonce(0, 1)
 	lost := tx(0, 0, 2)
-	require.Len(t, w.fails(lost), 1)
+	require.Len(t, w.reset(Head{Reverted: []Block{blockOf(lost)}}), 1)
 	for range 2 {
 		d := w.departed(lost)
 		require.Equal(t, Dropped, d.Kind)
@@ -207,7 +207,6 @@ func TestRejectForAnyReason(t *testing.T) {
 	} {
 		for kind, reject := range map[string]func(*world, *Session, common.Hash){
 			"session": func(_ *world, s *Session, _ common.Hash) { s.Fail(test.reason) },
-			"lease":   func(_ *world, s *Session, hash common.Hash) { require.NoError(t, s.Lease().Reject(hash, test.reason)) },
 			"pool":    func(w *world, _ *Session, hash common.Hash) { require.NoError(t, w.Reject(hash, test.reason)) },
 		} {
 			t.Run(name+" "+kind, func(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package txpool is the transaction pool of a rollup builder. It holds users'
-// transactions until they are in an enqueued bundle.
+// transactions until they are in a block.
 //
 //	pool, err := txpool.New(txpool.DefaultConfig(chainID), state)
 //	hash, err := pool.AddRaw(raw)           // from eth_sendRawTransaction
@@ -12,8 +12,7 @@
 //		}
 //		session.Used(gas, tx.Size())
 //	}
-//	err = session.Commit()                  // the block is in an enqueued bundle
-//	pool.Reset(txpool.Head{Included: …})    // after the block is visible in State
+//	pool.Reset(txpool.Head{Included: …})    // when the block is visible in State
 //
 // # Status and order
 //
@@ -25,14 +24,13 @@
 // its place. Building reads this order from the front, and eviction from the
 // back. A [Snapshot] copies it in constant time.
 //
-// # Sessions and leases
+// # Sessions
 //
-// A [Session] puts each transaction that it hands out into a [Lease]. Commit
-// removes them when the bundle is durably enqueued. Release gives them back,
-// and so does the expiry of the lease. The next session continues with the
-// nonces after the leased ones, so that several bundles can be built at once.
-// Committed nonces stay used until the host's [State] shows them or
-// [Pool.Reset] reverts them.
+// A [Session] locks each transaction that it hands out: others can neither
+// replace nor evict it while its block is being made. [Pool.Reset] removes the
+// transactions of the block and ends the session. If there is no block, Cancel
+// ends it, or the next Build. Nothing else remembers a session: after a crash its transactions are
+// offered again, and State refuses nonces that are used.
 //
 // # Fees
 //
@@ -52,18 +50,18 @@
 // replacement of its sender, or with an event that names it and the reason
 // (T5). [Pool.Departure] returns the reason for a day.
 //
-// Transactions come back if a lease is released, a block fails or the process
-// restarts. They are then exempt from the caps and displace no others. If the
-// balance does not cover one, it is parked. If one cannot be admitted now, the
-// pool holds it aside and tries again ([StatusHeld]). Newcomers are admitted
-// only while all transactions together are below the sum of the caps. Pending
-// ones that move behind a gap or are parked make way only for those that can run.
+// Transactions come back if a session ends without a block, a block fails or the
+// process restarts. They are then exempt from the caps and displace no others.
+// If the balance does not cover one, it is parked. If one cannot be admitted
+// now, the pool holds it aside and tries again ([StatusHeld]). Newcomers are
+// admitted only while all transactions together are below the sum of the caps.
+// Pending ones that move behind a gap or are parked make way only for those that
+// can run.
 //
-// With Config.Journal, accepted transactions, leases, departures and commits
-// are durable before Add, Seal and Commit return, and [Pool.Restore] reads
-// them after a restart. While the journal fails, the pool refuses newcomers. It
-// writes other changes when the journal works again; they are lost if the
-// process ends before.
+// A restart keeps this promise if the host sets Config.KeepChanges, appends the
+// records of [Pool.TakeChanges] to a log before it answers a user, and passes
+// them to [Pool.Restore]. Package builder/mempool does so for rollups on package
+// builder.
 //
 // # Differences from geth
 //
@@ -73,7 +71,7 @@
 //
 // # Concurrency
 //
-// A [Pool] is safe for concurrent use. Next, Reset, Commit, Release and
-// CleanupExpired exclude one another. State must not wait for a goroutine that
+// A [Pool] is safe for concurrent use. Next, Reset and CleanupExpired
+// exclude one another. State must not wait for a goroutine that
 // calls one.
 package txpool

@@ -22,8 +22,8 @@ const (
 	parked
 	// ready means in line and able to run.
 	ready
-	// leasedOut means in a lease. Entries are counted by it; none has it as its status.
-	leasedOut
+	// building means locked. Entries are counted by it; none has it as its status.
+	building
 	// groups is the number of values by which entries are counted.
 	groups
 )
@@ -50,14 +50,14 @@ type entry struct {
 
 	// ————
 	account  *account
-	lease    *Lease // nil if not leased
 	rank     uint64 // see fees.rank
 	lead     place  // place in its index
 	status   status
 	roomless bool // could run if there were room; in core.roomless
+	locked   bool // by the session of the core, which has taken it
 	gone     bool // no longer in the pool
 	fresh    bool // no event yet
-	exempt   bool // see exempt.go
+	exempt   bool // see apply.go
 	ran      bool // could run at some time since its admission
 	enlisted bool // authorities are in core.authorizations
 	// replacements is the number of replacements of this nonce since the time
@@ -127,7 +127,8 @@ var noLead = place{rank: math.MaxUint64}
 // after returns the place of an entry whose predecessor in the chain has place
 // p.
 func (p place) after(e *entry) place {
-	if own := (place{e.rank, e.seq}); p.before(own) {
+	own := (place{e.rank, e.seq})
+	if p.before(own) {
 		return own
 	}
 	return p
@@ -160,3 +161,13 @@ func addSaturating(a, b uint64) uint64 {
 	}
 	return sum
 }
+
+// class returns the size class of an entry.
+func (e *entry) class() int {
+	const smallest = 10 // bits: the first class has everything below 1 kB
+	return min(max(bits.Len32(e.memory)-smallest, 0), classes-1)
+}
+
+// classes is the number of size classes. The last one has everything from 512
+// kB.
+const classes = 11

@@ -127,11 +127,7 @@ var (
 	ErrPoolFull = errors.New("txpool is full")
 	// ErrState is returned if the host's State fails to return the account.
 	ErrState = errors.New("account state unavailable")
-	// ErrJournal is returned if the journal fails. The transaction is not
-	// stored, and the transactions that it displaced are in the pool again.
-	ErrJournal = errors.New("txpool: journal failed")
-
-	// These errors are reasons of dropped transactions, or concern leases.
+	// These errors are reasons of dropped transactions, or concern one that is not there.
 
 	// ErrExpired is the reason of transactions that were older than
 	// Config.Lifetime.
@@ -141,14 +137,6 @@ var (
 	ErrRemoved = errors.New("txpool: transaction removed")
 	// ErrNotFound is returned if the transaction is not in the pool.
 	ErrNotFound = errors.New("txpool: transaction not found")
-	// ErrLeaseClosed is returned if the lease was committed or released, or has
-	// expired.
-	ErrLeaseClosed = errors.New("txpool: lease is closed")
-	// ErrSessionEnded is returned by Session.Cancel if the session has ended and
-	// its lease is still open.
-	ErrSessionEnded = errors.New("txpool: session has ended")
-	// ErrNotLeased is returned if the transaction is not in the lease.
-	ErrNotLeased = errors.New("txpool: transaction is not in the lease")
 )
 
 // spam are the errors that an honest client never causes, whatever the state of
@@ -188,7 +176,7 @@ var labels = []labelled{
 	{ErrNonceTooHigh, "nonce too high"}, {ErrInsufficientFunds, "funds"}, {ErrReplaceUnderpriced, "replacement underpriced"},
 	{ErrReplaceOversized, "replacement oversized"}, {ErrReplaceTooOften, "replacement too often"}, {ErrReplaced, "replaced before"},
 	{ErrQuarantined, "quarantined"}, {ErrInBundle, "in bundle"}, {ErrSenderLimit, "sender limit"}, {ErrDelegatedLimit, "delegated"}, {ErrDelegatedGap, "delegated gap"},
-	{ErrAuthorityReserved, "authority"}, {ErrState, "state"}, {ErrJournal, "journal"}, {ErrExpired, "expired"}, {ErrRemoved, "removed"},
+	{ErrAuthorityReserved, "authority"}, {ErrState, "state"}, {ErrExpired, "expired"}, {ErrRemoved, "removed"},
 }
 
 // labelled is an error with its name in metrics.
@@ -210,7 +198,8 @@ func labelOf(err error) labelled {
 
 // label returns an error's name in metrics.
 func label(err error) string {
-	if name := labelOf(err).label; name != "" || !Spam(err) {
+	name := labelOf(err).label
+	if name != "" || !Spam(err) {
 		return cmp.Or(name, "other")
 	}
 	return "invalid"

@@ -27,8 +27,7 @@ const (
 	Replaced
 	// Dropped means that the transaction left the pool for Event.Reason.
 	Dropped
-	// Included means that the transaction left in a committed bundle or a
-	// block.
+	// Included means that the transaction left in a block.
 	Included
 	// FloorChanged means that the floor changed with a block.
 	FloorChanged
@@ -61,7 +60,7 @@ type Event struct {
 	// Tx is the transaction, and Sender its sender.
 	Tx     *types.Transaction
 	Sender common.Address
-	// Age is the time that a leaving transaction spent in the pool.
+	// Age is the time since the transaction was admitted.
 	Age time.Duration
 	// By is the hash of the replacing transaction, if Kind is Replaced.
 	By common.Hash
@@ -74,73 +73,54 @@ type Event struct {
 	Missed int
 }
 
-// change carries one change of the pool to those outside of the core: an event to
-// the observers, a record to the journal, or both.
-type change struct {
-	event  Event  // of Kind 0 if observers get none
-	record []byte // nil if the journal gets none
-	// displaced is set if the transaction leaves because of a newcomer, whose event
-	// follows.
-	displaced bool
-}
-
-// emit records an event about an entry.
-func (c *core) emit(event Event, e *entry) {
+// emitEvent records an event about an entry, if events have a receiver, and a departure
+// in any case.
+func (c *core) emitEvent(event Event, e *entry) {
 	if e != nil {
-		event.Tx, event.Sender, event.Private = e.tx, e.account.address, e.private
+		event.Tx, event.Sender, event.Private, event.Age = e.tx, e.account.address, e.private, c.age(e)
 	}
-	var record []byte
-	left := event.Kind == Dropped || event.Kind == Replaced
-	switch {
-	case left:
-		if e != nil {
-			event.Age = c.age(e)
-		}
-		record = c.depart(event.departure(c.now))
-	case event.Kind == Included:
-		event.Age = c.age(e)
-		if c.journaling() && !c.recorded {
-			record = encode(recordIncluded, e.inclusion())
-		}
-	case event.Admitted && c.journaling() && !c.restoring:
-		record = e.past().addedRecord()
-	}
-	if left && c.entering && c.journaling() {
-		c.makingWay = append(c.makingWay, e)
+	if event.Kind == Dropped || event.Kind == Replaced {
+		c.recordDeparture(event.departure(c.now))
 	}
 	if event.Kind == Dropped && c.displaced != nil {
 		c.displaced = append(c.displaced, Displaced{Tx: event.Tx, Err: event.Reason})
 	}
-	if c.listening {
-		c.changes = append(c.changes, change{event, record, left && c.entering})
+	if c.observed {
+		c.events = append(c.events, event)
 	}
 }
 
 // age returns the time since the admission of an entry.
 func (c *core) age(e *entry) time.Duration { return time.Duration(max(c.now-e.at, 0)) }
 
-// note hands over a record for the journal of a change that observers do not see.
-func (c *core) note(record []byte) {
-	if c.journaling() {
-		c.changes = append(c.changes, change{record: record})
+// recordChange keeps a record until the host takes it.
+func (c *core) recordChange(record []byte) { c.changes = append(c.changes, record) }
+
+// recordAdmission records that a transaction was admitted, or is held aside.
+func (c *core) recordAdmission(o *past) {
+	if c.cfg.KeepChanges && !c.restoring {
+		c.recordChange(o.addedRecord())
 	}
 }
 
-func (c *core) journaling() bool { return c.cfg.Journal != nil }
-
-// depart remembers a departure and returns its record for the journal, if there is
-// one.
-func (c *core) depart(d Departure) []byte {
-	c.departures.put(d.Hash, d, d.At.UnixNano())
-	if !c.journaling() {
-		return nil
+// recordKept records that the caps do not apply to an entry from now on: see entry.keeps.
+func (c *core) recordKept(e *entry) {
+	if c.cfg.KeepChanges && !c.restoring {
+		c.recordChange(encode(recordRoom, e.hash(), e.exempt, e.ran))
 	}
-	return d.record()
+}
+
+// recordDeparture remembers a departure.
+func (c *core) recordDeparture(d Departure) {
+	c.departures.remember(d.Hash, d, d.At.UnixNano())
+	if c.cfg.KeepChanges {
+		c.recordChange(d.record())
+	}
 }
 
 // emitMove records an event with the new status of an entry.
 func (c *core) emitMove(e *entry, admitted bool) {
-	if !c.listening {
+	if !c.observed {
 		return
 	}
 	kind := Queued
@@ -148,10 +128,10 @@ func (c *core) emitMove(e *entry, admitted bool) {
 	case parked:
 		kind = Parked
 	case ready:
-		if kind = Promoted; admitted {
+		kind = Promoted
+		if admitted {
 			kind = Pending
 		}
 	}
-	c.emit(Event{Kind: kind, Admitted: admitted}, e)
-	c.entering = c.entering && !admitted
+	c.emitEvent(Event{Kind: kind, Admitted: admitted}, e)
 }

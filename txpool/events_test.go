@@ -97,19 +97,19 @@ func TestReading(t *testing.T) {
 	w.has(StatusPending, tx(0, 0, 2))
 	w.has(StatusQueued, tx(0, 2, 2))
 	w.has(StatusUnknown, tx(0, 1, 2))
-	l := w.drain(Budget{Count: 1})
-	w.has(StatusLeased, tx(1, 0, 3))
-	require.Equal(t, "leased", StatusLeased.String())
+	s := w.drain(Budget{Count: 1})
+	w.has(StatusLocked, tx(1, 0, 3))
+	require.Equal(t, "locked", StatusLocked.String())
 	pending, queued := w.Content()
 	require.Len(t, pending, 2)
 	require.Len(t, queued, 1)
 	run, others := w.ContentFrom(addr(0))
 	require.Len(t, run, 1)
 	require.Len(t, others, 1)
-	s := w.Stats()
-	require.Equal(t, []int{2, 0, 1, 1, 1, 2, 3}, []int{s.Pending, s.Parked, s.Queued, s.Leased, s.Leases, s.Senders, s.Size()})
+	stats := w.Stats()
+	require.Equal(t, []int{2, 0, 1, 1, 2, 3}, []int{stats.Pending, stats.Parked, stats.Queued, stats.Locked, stats.Senders, stats.Size()})
 	require.Empty(t, w.Candidates()[1:])
-	require.NoError(t, l.Release())
+	s.Cancel()
 	_, known := w.NextNonce(addr(5))
 	require.False(t, known)
 	require.ErrorIs(t, w.Remove(tx(5, 0, 2).Hash()), ErrNotFound)
@@ -128,7 +128,7 @@ func TestSnapshot(t *testing.T) {
 // A slow reader receives the number of events that it missed, and delays no
 // other reader.
 func TestSubscription(t *testing.T) {
-	w := newWorld(t, unjournaled)
+	w := newWorld(t, forgetful)
 	s := w.Subscribe(SubscribeOptions{Buffer: 2})
 	w.add(tx(0, 0, 2), tx(1, 0, 2), tx(2, 0, 2), tx(3, 0, 2))
 	e, err := s.Next(t.Context())
@@ -150,7 +150,7 @@ func TestSubscription(t *testing.T) {
 	_, err = s.Next(t.Context())
 	require.ErrorIs(t, err, ErrClosed)
 	w.add(tx(4, 0, 2))
-	require.False(t, w.core.listening)
+	require.False(t, w.core.observed)
 }
 
 // Metrics count what happened.
@@ -189,8 +189,8 @@ func TestObserverCallsBack(t *testing.T) {
 	require.Equal(t, 5, calls)
 }
 
-// An observer that panics costs the one event that it panicked at. A background
-// goroutine delivers the later events.
+// An observer that panics costs the one event that it panicked at. The next call delivers the
+// later events.
 func TestObserverPanics(t *testing.T) {
 	for range 300 {
 		synctest.Test(t, func(t *testing.T) {
@@ -204,6 +204,7 @@ func TestObserverPanics(t *testing.T) {
 			s := w.Subscribe(SubscribeOptions{})
 			w.add(tx(0, 0, 5), tx(1, 0, 5))
 			require.Panics(t, func() { _ = w.Add(tx(2, 0, 9)) })
+			w.CleanupExpired()
 			for _, want := range []Kind{Pending, Pending, Dropped, Pending} {
 				require.Equal(t, want, <-seen)
 			}
@@ -216,9 +217,8 @@ func TestObserverPanics(t *testing.T) {
 	}
 }
 
-// A call delivers a limited share of the events that others cause meanwhile.
-// All events are still delivered, once and in order.
-func TestNoCallIsHeldToTellForOthers(t *testing.T) {
+// All events are delivered, once and in order, also if many callers cause them.
+func TestEventsOfManyCallers(t *testing.T) {
 	const each, callers = 3000, 4
 	var last sync.Map // by sender: next nonce
 	var told atomic.Int64
@@ -245,31 +245,4 @@ func TestNoCallIsHeldToTellForOthers(t *testing.T) {
 	}
 	group.Wait()
 	<-all
-}
-
-// deliverSome leaves to a goroutine what is more than its share.
-func TestTellSomeHandsOver(t *testing.T) {
-	released, done := make(chan struct{}), make(chan struct{})
-	var told atomic.Int64
-	w := newWorld(t, unsigned, observed(func(Event) {
-		if told.Load() == 10 {
-			<-released // the caller does not deliver
-		}
-		if told.Add(1) == 100 {
-			close(done)
-		}
-	}))
-	for i := range 100 {
-		require.NoError(t, w.step(func(c *core) error {
-			e, err := w.cfg.inspect(plain(i, 0, 30_000, 1))
-			require.NoError(t, err)
-			one := candidate{tx: e.tx, entry: e, from: common.Address{byte(i)}, known: w.accounts.get(common.Address{}), read: c.generation}
-			c.admit(&one)
-			return one.err
-		}))
-	}
-	w.deliverSome(10)
-	require.EqualValues(t, 10, told.Load())
-	close(released)
-	<-done
 }

@@ -211,10 +211,10 @@ func TestIdleMakeWayForThoseThatRun(t *testing.T) {
 	w := newWorld(t, tiny(6, 2))
 	for i := range 10 { // more than all caps together
 		w.add(tx(i, 0, 5), tx(i, 1, 5))
-		l := w.drain(Budget{})
-		require.NoError(t, l.Reject(tx(i, 0, 5).Hash(), errTest))
-		require.NoError(t, l.Return(tx(i, 1, 5).Hash()))
-		require.NoError(t, l.Release())
+		s := w.build(Budget{})
+		w.takes(s, tx(i, 0, 5))
+		s.Fail(errTest)
+		s.Cancel()
 	}
 	require.Equal(t, 9, w.Stats().Queued, "one had to make way already")
 	for i := range 6 {
@@ -238,31 +238,32 @@ func TestDemotionOverflows(t *testing.T) {
 }
 
 // While a block takes everything that is pending, newcomers find room.
-func TestRoomWhenAllLeased(t *testing.T) {
+func TestRoomWhenAllLocked(t *testing.T) {
 	w := newWorld(t, tiny(4, 4))
 	for i := range 4 {
 		w.add(tx(i, 0, 5))
 	}
-	lease := w.drain(Budget{})
-	require.Len(t, lease.Transactions(), 4)
+	s := w.drain(Budget{})
+	require.Len(t, s.Transactions(), 4)
 	require.EqualValues(t, gwei, w.Stats().Watermark)
 	for i := range 4 {
 		w.add(tx(4+i, 0, 2))
 	}
-	require.NoError(t, lease.Release())
+	s.Cancel()
 	require.Equal(t, 8, w.Stats().Pending, "none is dropped by count")
 }
 
-// An eviction does not move leased transactions.
-func TestEvictedBeforeALease(t *testing.T) {
+// An eviction does not move locked transactions.
+func TestEvictedBeforeALocked(t *testing.T) {
 	w := newWorld(t, tiny(2, 2))
-	w.add(tx(0, 0, 2), tx(0, 1, 2))
-	l := w.drain(Budget{})
-	require.NoError(t, l.Return(tx(0, 0, 2).Hash()))
+	w.add(tx(0, 0, 1), tx(0, 1, 2))
+	s := w.drain(Budget{})
+	require.NoError(t, w.Reject(tx(0, 0, 1).Hash(), errTest))
+	w.add(tx(0, 0, 2))
 	w.add(tx(1, 0, 9), tx(2, 0, 9))
 	w.stands(0, "-l")
 	w.firsts("-pp")
-	require.Len(t, l.Transactions(), 1)
+	require.Len(t, s.Transactions(), 1)
 }
 
 // A newcomer finds room in a full pool behind a bounded number of transactions that

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -43,16 +44,14 @@ func ExamplePool() {
 	}
 	session := pool.Build(context.Background(), txpool.Budget{Gas: 30_000_000})
 	for tx := session.Next(); tx != nil; tx = session.Next() {
-		fmt.Println("into the bundle: nonce", tx.Nonce())
+		fmt.Println("into the block: nonce", tx.Nonce())
 	}
 	fmt.Println("still waiting:", pool.Stats().Queued)
-	fmt.Println(session.Commit(), pool.Size())
 	// Output:
 	// nonce 0 <nil>
 	// nonce 2 <nil>
-	// into the bundle: nonce 0
+	// into the block: nonce 0
 	// still waiting: 1
-	// <nil> 1
 }
 
 func ExamplePool_Subscribe() {
@@ -97,15 +96,9 @@ func ExamplePool_Build() {
 		session.Used(21_000, tx.Size()) // execute it before
 		fmt.Println("gas price", tx.GasPrice(), "limit", tx.Gas())
 	}
-	for _, skip := range session.Skipped() {
-		fmt.Println("gas price", skip.Tx.GasPrice(), "skipped:", skip.Reason)
-	}
-	fmt.Println(session.Commit(), pool.Size())
 	// Output:
 	// gas price 10000000000 limit 100000
 	// gas price 9000000000 limit 100000
-	// gas price 8000000000 skipped: gas
-	// <nil> 1
 }
 
 // A transaction that fails leaves the pool, and one that is postponed stays.
@@ -132,42 +125,53 @@ func ExampleSession() {
 			session.Used(21_000, tx.Size())
 		}
 	}
-	fmt.Println("in the block:", len(session.Lease().Transactions()))
-	fmt.Println(session.Commit())
-	fmt.Println(pool.Status(failing.Hash()), pool.Status(postponed.Hash()), pool.Status(good.Hash()), pool.Size())
+	fmt.Println("in the block:", len(session.Transactions()))
+	fmt.Println(pool.Status(failing.Hash()), pool.Status(postponed.Hash()), pool.Status(good.Hash()))
 	fmt.Println(errors.Is(pool.Add(failing), txpool.ErrQuarantined))
 	// Output:
 	// in the block: 1
-	// <nil>
-	// unknown pending unknown 2
+	// unknown pending locked
 	// true
 }
 
-// Rotate moves a pool to a new journal without its past. The pool can be used
-// meanwhile. The old journal can be deleted afterwards.
-func ExamplePool_Rotate() {
-	old, next := new(journal.Memory), new(journal.Memory)
+// A host that has its own log appends what the pool has changed before it answers a user. The
+// process can then end at any moment.
+func ExamplePool_TakeChanges() {
+	log := new(journal.Memory) // or one on the disk
 	cfg := txpool.DefaultConfig(big.NewInt(4359))
-	cfg.Journal = old
+	cfg.KeepChanges = true
 	pool, err := txpool.New(cfg, allRich{})
 	if err != nil {
 		panic(err)
 	}
-	for gwei := int64(2); gwei <= 10; gwei += 2 { // replaced four times
-		if err := pool.Add(transferOf("alice", 0, gwei)); err != nil {
-			panic(err)
+	var writing sync.Mutex // the log has the changes in their order
+	send := func(tx *types.Transaction) error {
+		if err := pool.Add(tx); err != nil {
+			return err
 		}
+		writing.Lock()
+		defer writing.Unlock()
+		return log.Append(pool.TakeChanges()...) // after an error the host begins again
 	}
-	fmt.Println(pool.Rotate(next))
+	fmt.Println("alice:", send(transferOf("alice", 0, 2)))
+	fmt.Println("alice pays more:", send(transferOf("alice", 0, 3)))
+	fmt.Println("bob:", send(transferOf("bob", 0, 2)))
 
-	cfg.Journal = next
-	again, err := txpool.New(cfg, allRich{})
+	// The process ends, and another one begins with the log.
+	pool, err = txpool.New(cfg, allRich{})
 	if err != nil {
 		panic(err)
 	}
-	restored, err := again.Restore(next.Replay)
-	fmt.Println(restored.Transactions, err)
+	restored, err := pool.Restore(log.Replay)
+	fmt.Println("restored:", restored.Transactions, err)
+	for _, tx := range pool.Candidates() {
+		fmt.Println(tx.GasPrice())
+	}
 	// Output:
-	// <nil>
-	// 1 <nil>
+	// alice: <nil>
+	// alice pays more: <nil>
+	// bob: <nil>
+	// restored: 2 <nil>
+	// 3000000000
+	// 2000000000
 }

@@ -31,11 +31,13 @@ func TestExemptMemoryIsBounded(t *testing.T) {
 			queue = append(queue, w.commit(Budget{Count: block}))
 		}
 		fill()
-		require.Empty(t, w.reset(Head{Reverted: queue}))
+		var failed []*types.Transaction
 		for _, b := range queue {
-			for _, tx := range b.Transactions {
-				back[tx.Hash()] = true
-			}
+			failed = append(failed, b.Transactions...)
+		}
+		require.Empty(t, w.fails(failed...))
+		for _, tx := range failed {
+			back[tx.Hash()] = true
 		}
 		require.LessOrEqual(t, w.Size(), 3*limit+depth*block)
 	}
@@ -134,12 +136,22 @@ func TestExemptAfterARestart(t *testing.T) {
 	w.has(StatusQueued, tx(0, 1, 2))
 }
 
-// A lease that was released is exempt after a restart, as before it.
-func TestReleasedIsExemptAfterARestart(t *testing.T) {
+// The replacement of a transaction that came back has its room, also after a restart. So has one
+// that came back into a full pool.
+func TestRoomAfterARestart(t *testing.T) {
 	w := newWorld(t, tiny(2, 2))
-	w.returned(tx(0, 0, 2), tx(1, 0, 2))
+	w.returned(tx(0, 0, 2))
+	w.add(tx(0, 0, 3))
+	w.add(tx(1, 0, 5), tx(2, 0, 5))
+	s := w.build(Budget{})
+	w.takes(s, tx(1, 0, 5))
+	w.add(tx(3, 0, 5))
+	s.Cancel()
+	require.Equal(t, 2, w.Stats().Exempt)
 	w.restart()
 	require.Equal(t, 2, w.Stats().Exempt)
+	w.add(tx(4, 0, 9), tx(5, 0, 9))
+	w.firsts("pp--pp")
 }
 
 // A restart with smaller caps keeps everything. Transactions above them are

@@ -1,7 +1,6 @@
 package txpool
 
 import (
-	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,17 +15,14 @@ func TestExpiry(t *testing.T) {
 	w.advance(30 * time.Minute)
 	w.add(tx(0, 1, 2))
 	require.Zero(t, w.CleanupExpired())
-	l := w.drain(Budget{Count: 1})
 	w.advance(30 * time.Minute)
-	require.NoError(t, l.Commit())
-	require.Equal(t, 1, w.CleanupExpired(), "the queued one; a committed one is gone anyway")
+	w.commit(Budget{Count: 1})
+	w.stands(1, "----") // the queued one
 	w.stands(0, "-p")
 	w.advance(30 * time.Minute)
 	require.Equal(t, 1, w.CleanupExpired())
 	require.Zero(t, w.Size())
-	w.advance(30 * time.Minute)
-	require.Zero(t, w.CleanupExpired())
-	require.Zero(t, w.Stats().Senders, "what was committed and never shown is forgotten")
+	require.Zero(t, w.Stats().Senders)
 }
 
 // Expired transactions leave with the next Add, Build or Reset.
@@ -79,39 +75,12 @@ func TestExpiryOfParents(t *testing.T) {
 	w.stands(1, "--q")
 }
 
-// A leased transaction does not expire, and the sender's later transactions stay as
-// long.
-func TestLeasedDoesNotExpire(t *testing.T) {
-	w := newWorld(t, func(c *Config) { c.LeaseLifetime = 10 * time.Hour })
-	w.add(tx(0, 0, 2))
-	l := w.drain(Budget{})
-	w.advance(2 * time.Hour)
-	require.Zero(t, w.CleanupExpired())
-	require.Len(t, l.Transactions(), 1)
-}
-
-// A lease that is neither committed nor released comes back by itself.
-func TestLeaseExpires(t *testing.T) {
+// A locked transaction does not expire.
+func TestLockedDoesNotExpire(t *testing.T) {
 	w := newWorld(t)
 	w.add(tx(0, 0, 2))
-	l := w.drain(Budget{})
-	require.Equal(t, w.clock().Add(time.Minute), l.Expires())
-	w.advance(time.Minute - 1)
-	w.CleanupExpired()
-	w.stands(0, "l")
-	w.advance(1)
-	w.CleanupExpired()
-	w.stands(0, "p")
-	require.ErrorIs(t, l.Commit(), ErrLeaseClosed)
-}
-
-// The longest lifetime that the configuration accepts is long.
-func TestLongestLeaseLifetime(t *testing.T) {
-	w := newWorld(t, func(c *Config) { c.LeaseLifetime = math.MaxInt64 })
-	w.add(tx(0, 0, 2))
-	l := w.drain(Budget{})
-	require.Equal(t, w.clock().Add(math.MaxInt64), l.Expires())
-	w.advance(time.Hour)
-	w.CleanupExpired()
-	w.stands(0, "l")
+	s := w.drain(Budget{})
+	w.advance(2 * time.Hour)
+	require.Zero(t, w.CleanupExpired())
+	require.Len(t, s.Transactions(), 1)
 }

@@ -96,8 +96,8 @@ func scale(n, share, whole uint64) uint64 {
 	return quotient
 }
 
-// occupy updates the occupancy.
-func (f *fees) occupy(u usage) {
+// updateOccupancy updates the occupancy.
+func (f *fees) updateOccupancy(u usage) {
 	now := max(permille(uint64(u.count), uint64(f.cfg.MaxPending)), permille(u.bytes, f.cfg.MaxBytes))
 	f.occupancy = min(max(f.occupancy, now), addSaturating(now, hysteresis))
 }
@@ -105,12 +105,13 @@ func (f *fees) occupy(u usage) {
 // permille returns part/whole in per mille, at most ten times the whole.
 func permille(part, whole uint64) uint64 { return min(scale(part, perMille, whole), maxShare) }
 
-// block adds the median price of a new block.
-func (f *fees) block(median uint64) {
+// addBlock adds the median price of a new block.
+func (f *fees) addBlock(median uint64) {
 	if f.cfg.FloorWindow == 0 {
 		return
 	}
-	if f.window = append(f.window, sample{median, f.average, f.floor}); len(f.window) > f.cfg.FloorWindow {
+	f.window = append(f.window, sample{median, f.average, f.floor})
+	if len(f.window) > f.cfg.FloorWindow {
 		f.window = f.window[1:]
 	}
 	sorted := make([]uint64, len(f.window))
@@ -135,8 +136,8 @@ func approach(average, target, weight uint64) uint64 {
 	return average + scale(up, weight, perMille) - scale(down, weight, perMille)
 }
 
-// unblock removes the newest n blocks, which were reverted.
-func (f *fees) unblock(n int) {
+// removeBlocks removes the newest n blocks, which were reverted.
+func (f *fees) removeBlocks(n int) {
 	for ; n > 0 && len(f.window) > 0; n-- {
 		last := len(f.window) - 1
 		f.average, f.floor = f.window[last].average, f.window[last].floor
@@ -144,8 +145,8 @@ func (f *fees) unblock(n int) {
 	}
 }
 
-// paid returns the price per gas that a transaction paid in a block.
-func paid(feeCap, tip, base uint64) uint64 { return min(feeCap, addSaturating(base, tip)) }
+// pricePaid returns the price per gas that a transaction paid in a block.
+func pricePaid(feeCap, tip, base uint64) uint64 { return min(feeCap, addSaturating(base, tip)) }
 
 // wei returns a price as 64 bits, saturated. nil is 0.
 func wei(price *big.Int) uint64 {
@@ -157,3 +158,6 @@ func wei(price *big.Int) uint64 {
 	}
 	return price.Uint64()
 }
+
+// maxFloor returns the highest floor in wei per gas.
+func (c *Config) maxFloor() uint64 { return scale(max(c.MinGasPrice, gwei), highestFloor, 1) }

@@ -72,23 +72,23 @@ func TestFloorIsBounded(t *testing.T) {
 		f := newFees(&cfg)
 		for range 30 {
 			if rapid.Bool().Draw(t, "revert") {
-				f.unblock(rapid.IntRange(0, 3).Draw(t, "blocks"))
+				f.removeBlocks(rapid.IntRange(0, 3).Draw(t, "blocks"))
 			}
 			was := f.floor
 			before := f.prices
-			f.block(rapid.Uint64().Draw(t, "median"))
+			f.addBlock(rapid.Uint64().Draw(t, "median"))
 			if cfg.FloorWindow > 0 {
-				f.unblock(1)
+				f.removeBlocks(1)
 				if f.prices != before {
 					t.Fatalf("a block taken back leaves %v, want %v", f.prices, before)
 				}
-				f.block(rapid.Uint64().Draw(t, "another median"))
+				f.addBlock(rapid.Uint64().Draw(t, "another median"))
 			}
 			step := max(was/8, 1)
 			if f.floor < cfg.MinGasPrice || f.floor > cfg.maxFloor() || f.floor > was && f.floor-was > step || was > f.floor && was-f.floor > step {
 				t.Fatalf("floor went from %d to %d, range %d to %d", was, f.floor, cfg.MinGasPrice, cfg.maxFloor())
 			}
-			f.occupy(usage{rapid.IntRange(0, 5000).Draw(t, "count"), rapid.Uint64().Draw(t, "bytes")})
+			f.updateOccupancy(usage{rapid.IntRange(0, 5000).Draw(t, "count"), rapid.Uint64().Draw(t, "bytes")})
 			if least := f.least(); least < f.floor {
 				t.Fatalf("surge lowers the floor from %d to %d", f.floor, least)
 			}

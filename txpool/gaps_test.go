@@ -90,8 +90,8 @@ func TestDemotionKeepsTheModest(t *testing.T) {
 	w := newWorld(t, tiny(16, 16))
 	w.add(chain(60, 1, 16, 2)...)
 	w.add(chain(0, 0, 8, 50)...)
-	l := w.drain(Budget{Count: 1})
-	require.NoError(t, l.Reject(tx(0, 0, 50).Hash(), errTest))
+	w.drain(Budget{Count: 1})
+	require.NoError(t, w.Reject(tx(0, 0, 50).Hash(), errTest))
 	w.stands(0, "-qqqqqqq")
 	w.add(tx(0, 0, 60))
 	w.stands(0, "pppppppp")
@@ -119,10 +119,34 @@ func TestJunkBehindGapsDisplacesNothing(t *testing.T) {
 	s := w.build(Budget{})
 	w.takes(s, tx(0, 0, 50))
 	s.Fail(errTest)
-	require.NoError(t, s.Cancel())
+	s.Cancel()
 	w.stands(0, "-qqqqqqqqqqqqqqq")
 	for i := range 16 {
 		w.stands(1+i, "-q")
+	}
+}
+
+// A transaction that could run keeps its room after a restart too: an honest sender's fifteen,
+// behind a first one that failed, stay while junk comes that never pays (T5).
+func TestRestartKeepsTheRoomOfThoseThatRan(t *testing.T) {
+	for name, fill := range map[string]func(*world){
+		"in order":        func(w *world) { w.add(chain(0, 0, 16, 50)...) },
+		"the first last":  func(w *world) { w.add(append(chain(0, 1, 15, 50), tx(0, 0, 50))...) },
+		"in the content":  func(w *world) { w.add(chain(0, 0, 16, 50)...); w.shorten() },
+		"after they came": func(w *world) { w.add(chain(0, 0, 16, 50)...); w.restart(); w.restart() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, tiny(40, 16))
+			fill(w)
+			s := w.build(Budget{})
+			w.takes(s, tx(0, 0, 50))
+			s.Fail(errTest)
+			w.restart()
+			for i := range 200 {
+				_ = w.Add(tx(1+i, 1, 1000))
+			}
+			w.stands(0, "-qqqqqqqqqqqqqqq")
+		})
 	}
 }
 

@@ -13,12 +13,11 @@ import (
 // heldAside holds transactions aside, by hash. They count towards the bound of
 // the whole pool, because they use memory, but towards no other cap.
 //
-// A transaction that comes back is held aside if it cannot be admitted now: the
-// host cannot read its account, or a check now refuses it. It is in the
-// journal, and each Reset and CleanupExpired tries it again, until it is
-// admitted, its nonce is used, or its lifetime is over. Its sender cannot add
-// it a second time; two copies would leave the pool twice, each for a different
-// reason.
+// A transaction that comes back is held aside if it cannot be admitted now: the host
+// cannot read its account, or a check now refuses it. Its record has that, and each Reset
+// and CleanupExpired tries it again, until it is admitted, its nonce is used, or its
+// lifetime is over. Its sender cannot add it a second time; two copies would leave the
+// pool twice, each for a different reason.
 type heldAside struct {
 	txs  map[common.Hash]*past
 	used usage
@@ -30,18 +29,19 @@ func (h *heldAside) inOrder() []*past {
 	return slices.SortedFunc(maps.Values(h.txs), func(a, b *past) int { return cmp.Compare(a.order, b.order) })
 }
 
-// put adds a transaction. It replaces one with the same hash.
-func (h *heldAside) put(o *past) {
-	h.remove(o.tx.Hash())
+// holdAside adds a transaction. It replaces one with the same hash.
+func (h *heldAside) holdAside(o *past) {
+	h.letGo(o.tx.Hash())
 	h.last++
 	o.order = h.last
 	h.txs[o.tx.Hash()] = o
 	h.used.add(usage{1, memoryOf(o.tx)})
 }
 
-// remove removes a transaction.
-func (h *heldAside) remove(hash common.Hash) {
-	if o := h.txs[hash]; o != nil {
+// letGo removes a transaction.
+func (h *heldAside) letGo(hash common.Hash) {
+	o := h.txs[hash]
+	if o != nil {
 		delete(h.txs, hash)
 		h.used.add(usage{-1, -memoryOf(o.tx)})
 	}
@@ -54,9 +54,9 @@ type superseded struct{ by common.Hash }
 func (s *superseded) Error() string { return ErrReplaced.Error() + " by " + s.by.String() }
 func (s *superseded) Unwrap() error { return ErrReplaced }
 
-// final reports whether an error means that a transaction that came back can
+// isFinal reports whether an error means that a transaction that came back can
 // never be admitted.
-func final(err error) bool {
+func isFinal(err error) bool {
 	for _, never := range []error{ErrNonceTooLow, ErrReplaced, ErrInvalidSender, ErrInvalidChainID, ErrMalformed} {
 		if errors.Is(err, never) {
 			return true
@@ -70,33 +70,34 @@ func final(err error) bool {
 // aside before also leaves when its lifetime is over. setAside returns those that
 // were not admitted and not held before, and how many of those held before have left.
 func (p *Pool) setAside(batch []candidate) (displaced []Displaced, dropped int) {
-	_ = p.step(func(c *core) error {
+	_ = p.changeCore(func(c *core) error {
 		for i := range batch {
 			t := &batch[i]
 			hash := t.tx.Hash()
 			held, expired := c.aside.txs[hash], c.now-t.origin.at >= int64(p.cfg.Lifetime)
 			switch {
 			case t.err == nil:
-				c.aside.remove(hash)
+				c.aside.letGo(hash)
 			case errors.Is(t.err, ErrAlreadyKnown):
-				if e := c.all[hash]; e != nil {
-					c.apply(plan{account: e.account, exempts: []*entry{e}})
+				e := c.all[hash]
+				if e != nil {
+					c.applyPlan(plan{account: e.account, exempts: []*entry{e}})
 				}
-			case held != nil && (final(t.err) || expired):
-				c.aside.remove(hash)
-				c.emit(t.departs(c.now), nil)
+			case held != nil && (isFinal(t.err) || expired):
+				c.aside.letGo(hash)
+				c.emitEvent(t.endEvent(c.now), nil)
 				dropped++
 			case held != nil:
 				held.err = t.err
-			case final(t.err):
-				departs := t.departs(c.now)
-				c.note(c.depart(departs.departure(c.now)))
+			case isFinal(t.err):
+				departs := t.endEvent(c.now)
+				c.recordDeparture(departs.departure(c.now))
 				displaced = append(displaced, Displaced{Tx: t.tx, Err: t.err})
 			default:
 				o := t.origin
 				o.at, o.exempt, o.held, o.err = min(o.at, c.now), true, true, t.err
-				c.aside.put(o)
-				c.note(o.addedRecord())
+				c.aside.holdAside(o)
+				c.recordAdmission(o)
 				displaced = append(displaced, Displaced{Tx: t.tx, Err: t.err, Held: true})
 			}
 		}
@@ -105,13 +106,14 @@ func (p *Pool) setAside(batch []candidate) (displaced []Displaced, dropped int) 
 	return displaced, dropped
 }
 
-// departs returns the event of a candidate that came back and is not admitted.
-func (t *candidate) departs(now int64) Event {
+// endEvent returns the event of a candidate that came back and is not admitted.
+func (t *candidate) endEvent(now int64) Event {
 	event := Event{Kind: Dropped, Tx: t.tx, Sender: t.from, Private: t.origin.private, Age: time.Duration(now - t.origin.at), Reason: t.err}
-	if s := new(superseded); errors.As(t.err, &s) {
+	s := new(superseded)
+	if errors.As(t.err, &s) {
 		event.By = s.by
 	}
-	if !final(t.err) {
+	if !isFinal(t.err) {
 		event.Reason = ErrExpired
 	}
 	return event
@@ -142,14 +144,74 @@ func (p *Pool) examineBack(origin []*past) []candidate {
 	return batch
 }
 
-// relaxAll makes the caps apply again to transactions of a batch that were not exempt
-// before they came back. It returns them.
-func (c *core) relaxAll(batch []candidate) (relaxed []*entry) {
-	for i := range batch {
-		if t := &batch[i]; t.err == nil && !t.entry.gone && !t.origin.exempt {
-			c.relax(t.entry)
-			relaxed = append(relaxed, t.entry)
+// CleanupExpired drops expired transactions, and tries to admit transactions that are
+// held aside. It returns the number of dropped transactions. Add, Build and Reset do this
+// when it is due: see Config.Lifetime. A host that waits for the events while it makes no
+// such call calls it now and then.
+func (p *Pool) CleanupExpired() int {
+	defer p.takeTurn()()
+	now := p.clock()
+	return p.retryHeld() + p.dropExpired(now)
+}
+
+// dropExpired drops the expired transactions of all senders. The caller holds
+// p.turn.
+func (p *Pool) dropExpired(now int64) (dropped int) {
+	_ = p.changeCore(func(c *core) error {
+		for i := len(c.list) - 1; i >= 0; i-- { // the last one takes the place of a removed one
+			dropped += c.expireSender(c.list[i], now)
 		}
+		c.departures.prune(now)
+		return nil
+	})
+	p.sweptAt.Store(now)
+	return dropped
+}
+
+// isExpiryDue reports whether expired transactions may be in the pool.
+func (p *Pool) isExpiryDue(now int64) bool {
+	return now-p.sweptAt.Load() >= int64(p.cfg.Lifetime/expiryShare)
+}
+
+// expireInAdd drops expired transactions if it is due. It waits for no other call
+// and calls no function of the host.
+func (p *Pool) expireInAdd(now int64) {
+	if p.isExpiryDue(now) && p.turn.TryLock() {
+		defer p.turn.Unlock()
+		p.dropExpired(now)
 	}
-	return relaxed
+}
+
+// expiryShare is the part of Config.Lifetime by which a transaction may outlive
+// it before the pool drops it.
+const expiryShare = 16
+
+// expireDue does the work of CleanupExpired if it is due. Build and Reset call it.
+func (p *Pool) expireDue() {
+	if p.isExpiryDue(p.clock()) {
+		p.CleanupExpired()
+	}
+}
+
+// expireSender drops the expired transactions of a sender, last one first. A
+// transaction stays while later ones in line stay: they have displaced others
+// and could not run without it.
+func (c *core) expireSender(a *account, now int64) (dropped int) {
+	lifetime := int64(c.cfg.Lifetime)
+	p := plan{account: a, index: len(a.txs)}
+	followed := false // a successor in line stays
+	for i := len(a.txs) - 1; i >= 0; i-- {
+		e := a.txs[i].entry
+		if !e.locked && now-e.at >= lifetime && !followed {
+			p.leaves = append(p.leaves, leaving{e, Dropped, ErrExpired})
+			p.index = i
+			continue
+		}
+		followed = i < int(a.line)
+	}
+	if len(p.leaves) > 0 {
+		c.applyPlan(p)
+	}
+	c.closeAccount(a)
+	return len(p.leaves)
 }

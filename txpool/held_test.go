@@ -38,7 +38,7 @@ func TestHeldAside(t *testing.T) {
 		require.Len(t, restored.Displaced, 1)
 		require.True(t, restored.Displaced[0].Held)
 		w.has(StatusHeld, tx(0, 0, 2))
-		w.rotate()
+		w.shorten()
 	}
 	w.restart()
 	w.advance(time.Hour)
@@ -91,7 +91,7 @@ func TestHeldAsideIsKnown(t *testing.T) {
 	require.Zero(t, w.CleanupExpired())
 	w.has(StatusPending, tx(0, 0, 2))
 	require.Empty(t, w.Held())
-	w.rotate()
+	w.shorten()
 	copies := 0
 	for _, record := range w.tape.records {
 		if record[0] == recordAdded {
@@ -206,7 +206,7 @@ func TestHeldKeepTheirOrder(t *testing.T) {
 	for name, pass := range map[string]func(*world){
 		"at once":         func(*world) {},
 		"restart":         func(w *world) { w.restart() },
-		"another journal": func(w *world) { w.rotate(); w.restart() },
+		"another journal": func(w *world) { w.shorten(); w.restart() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -296,11 +296,11 @@ func TestHeldByARestart(t *testing.T) {
 }
 
 // A transaction is held aside, and its sender adds another one with its nonce. After
-// a restart the later one is in the pool, as before, even if it was leased then.
+// a restart the later one is in the pool, as before, even if a session has it then.
 func TestHeldGivesWayAfterRestart(t *testing.T) {
-	for _, leased := range []bool{false, true} {
+	for _, locked := range []bool{false, true} {
 		for name, trouble := range troubles {
-			t.Run(fmt.Sprintf("%s, leased %v", name, leased), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, locked %v", name, locked), func(t *testing.T) {
 				r := new(refusing)
 				w := newWorld(t, r.config)
 				trouble(w, r)
@@ -308,19 +308,15 @@ func TestHeldGivesWayAfterRestart(t *testing.T) {
 				w.repairs()
 				r.next = 0
 				w.add(tx(0, 0, 3))
-				if leased {
-					s := w.build(Budget{})
-					w.takes(s, tx(0, 0, 3))
-					_, err := s.Seal()
-					require.NoError(t, err)
+				if locked {
+					w.takes(w.build(Budget{}), tx(0, 0, 3))
 				}
-				status := w.Status(tx(0, 0, 3).Hash())
 				for range 2 {
 					w.restart()
-					w.has(status, tx(0, 0, 3))
+					w.has(StatusPending, tx(0, 0, 3))
 					w.has(StatusUnknown, tx(0, 0, 2))
 					require.Equal(t, tx(0, 0, 3).Hash(), w.departed(tx(0, 0, 2)).By)
-					w.rotate()
+					w.shorten()
 				}
 			})
 		}

@@ -1,6 +1,7 @@
 package txpool
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -17,14 +18,12 @@ import (
 // senders is the greatest number of senders of a random host.
 const senders = 5
 
-// wild is a random host that respects no order: it commits any lease, blocks of
-// strangers move nonces and balances, State and the journal fail, and the process
-// ends, perhaps with other caps. It does whatever the pool must survive.
+// wild is a random host that respects no order: blocks of strangers move nonces and balances,
+// State fails, sessions are forgotten, and the process ends, perhaps with other caps. It does
+// whatever the pool must survive.
 type wild struct {
 	*model
-	leases  []*Lease
-	queue   []executed // committed blocks that can fail, the oldest first
-	shows   bool       // the chain shows a block as soon as it is committed
+	queue   []executed // blocks that can fail, the oldest first
 	refuses bool       // Precheck refuses odd nonces
 }
 
@@ -48,7 +47,6 @@ func newWild(t tester, d dice) *wild {
 			unless(func(tx *types.Transaction) bool { return h.refuses && tx.Nonce()%2 == 1 })(c)
 		}
 	})
-	h.shows = h.one(2, "shows")
 	return h
 }
 
@@ -150,22 +148,19 @@ func (h *wild) ofUsers() []func() {
 	}
 }
 
-// drain takes a lease of some transactions.
+// drain takes some transactions.
 func (h *wild) drain() {
 	n := h.begin(Budget{Count: h.roll(6, "count")})
 	for h.next(n) != nil {
 		continue
-	}
-	if l, err := n.Seal(); err == nil {
-		h.leases = append(h.leases, l)
 	}
 }
 
 func (h *wild) ofSessions() []func() {
 	session := func(do func(*naive)) func() {
 		return func() {
-			if n, some := chosen(h.model, "session", h.sessions); some {
-				do(n)
+			if h.session != nil {
+				do(h.session)
 			}
 		}
 	}
@@ -188,68 +183,35 @@ func (h *wild) ofSessions() []func() {
 	})
 	return []func(){
 		func() {
-			if len(h.core.sessions) > 0 && !h.one(3, "several") {
-				return // one alone is compared
-			}
 			h.begin(Budget{Count: h.roll(7, "count"), Gas: pick(h, "gas", uint64(0), 100_000, 30_000), Bytes: pick(h, "bytes", uint64(0), 400)})
 		},
 		take, take, take,
-		session(func(n *naive) {
-			if l, err := n.Seal(); err == nil {
-				h.leases = append(h.leases, l)
+		session(func(n *naive) { n.Cancel() }),
+		session(func(n *naive) { n.cancel() }),
+		session(func(n *naive) { // reject
+			if tx, some := chosen(h.model, "tx", n.Transactions()); some {
+				require.NoError(h.t, h.Reject(tx.Hash(), errTest))
+				if h.cfg.QuarantineTime > 0 {
+					require.Error(h.t, h.Add(tx), "I14")
+				}
+				h.putAside(tx)
 			}
 		}),
-		session(func(n *naive) { h.leases = append(h.leases, n.Lease()) }),
-		session(func(n *naive) { _ = n.Cancel() }),
-		session(func(n *naive) { n.cancel() }),
 	}
 }
 
-// lease returns one of the leases with its transactions.
-func (h *wild) lease() (l *Lease, txs []*types.Transaction) {
-	if l, some := chosen(h.model, "lease", h.leases); some {
-		return l, l.Transactions()
-	}
-	return nil, nil
-}
-
-// commit puts a lease into a block.
+// commit puts the transactions of the session into a block.
 func (h *wild) commit() {
-	l, txs := h.lease()
-	if l == nil || l.Commit() != nil {
+	if h.session == nil {
 		return
 	}
+	txs := h.session.Transactions()
 	b := executed{blockOf(txs...), maps.Clone(h.accounts)}
 	h.enter(txs)
 	h.queue = append(h.queue, b)
-	if h.shows {
-		h.told(h.include(b.block))
-	}
-}
-
-func (h *wild) ofLeases() []func() {
-	return []func(){
-		func() {
-			l, txs := h.lease()
-			if l != nil && l.Release() == nil && l.sealed { // else a restart forgets that
-				h.cameBack(txs)
-			}
-		},
-		func() {
-			l, txs := h.lease()
-			tx, some := chosen(h.model, "tx", txs)
-			switch {
-			case !some:
-				return
-			case h.one(2, "reject"):
-				if err := l.Reject(tx.Hash(), errTest); err == nil && h.cfg.QuarantineTime > 0 {
-					require.Error(h.t, h.Add(tx), "I14")
-				}
-			default:
-				_ = l.Return(tx.Hash())
-			}
-			h.putAside(l, tx)
-		},
+	h.told(h.include(b.block))
+	if h.one(2, "ends") {
+		h.session.Cancel()
 	}
 }
 
@@ -265,20 +227,13 @@ func (h *wild) ofBlocks() []func() {
 				reverted = append(reverted, b.block)
 				h.leave(b.block.Transactions)
 			}
-			if h.shows {
-				h.accounts = maps.Clone(h.queue[first].before)
-			}
+			h.accounts = maps.Clone(h.queue[first].before)
 			h.queue = h.queue[:first]
 			h.told(h.Reset(Head{Reverted: reverted}))
 		},
 		func() { // the oldest block is final
-			if len(h.queue) == 0 {
-				return
-			}
-			b := h.queue[0].block
-			h.queue = h.queue[1:]
-			if !h.shows {
-				h.told(h.include(b))
+			if len(h.queue) > 0 {
+				h.queue = h.queue[1:]
 			}
 		},
 		func() { // a stranger's block
@@ -300,25 +255,14 @@ func (h *wild) ofTheWorld() []func() {
 	return []func(){
 		func() {
 			h.advance(time.Duration(h.roll(21, "minutes")) * time.Minute)
-			for _, l := range h.Leases() {
-				if l.sealed && !l.bundled && !h.clock().Before(l.Expires()) {
-					h.cameBack(l.Transactions())
-				}
-			}
 			h.CleanupExpired()
 		},
 		h.again,
-		h.rotate,
+		h.shorten,
 		func() {
 			h.repairs()
 			if h.one(2, "broken") {
 				h.breaks(h.sender())
-			}
-		},
-		func() {
-			h.tape.broken = nil
-			if h.one(2, "broken") {
-				h.tape.broken = errNoDisk
 			}
 		},
 		func() {
@@ -330,46 +274,35 @@ func (h *wild) ofTheWorld() []func() {
 
 // again ends the process and begins another one.
 func (h *wild) again() {
-	h.tape.broken = nil
-	require.NoError(h.t, h.Flush())
-	if h.one(2, "new journal") {
-		h.rotate()
+	if h.one(2, "short") {
+		h.shorten()
 	}
 	// One that is held aside can take the place of a later one with its nonce.
 	old, alike := h.Pool, h.synced() && !h.refuses && len(h.Held()) == 0
-	if h.Stats().Leased > 0 { // else Restore fails
-		h.repairs()
-	}
 	if h.one(2, "other caps") {
 		h.reopen(h.caps(h))
 	} else if h.reopen(); alike {
 		require.NoError(h.t, sameContent(old, h.Pool))
 	}
-	h.leases = h.Leases()
 }
 
-// orderly is a random host that does everything right: it commits bundles in the
-// order in which it has built them, executes them in this order, and returns them
-// from the end. Each transaction that could run is then pending.
+// orderly is a random host that does everything right: it executes its blocks one after the
+// other, and returns them from the end. Each transaction that could run is then pending.
 //
-// If crashes is set, writes of the tape fail, and the process of the host ends in a
-// write, of which the tape has a prefix. It continues with the durable parts: the
-// tape, its bundles, and the answers that users have received.
+// If crashes is set, the process of the host ends in a write to the tape, which has a prefix
+// of it. It continues with the durable parts: the tape, its blocks, and the answers that
+// users have received.
 type orderly struct {
 	*model
 	crashes bool
-	open    []*Lease               // of bundles that are not committed, oldest first
-	flight  [][]*types.Transaction // committed, not on the chain; oldest first
 	blocks  [][]*types.Transaction // on the chain
 	untold  int                    // blocks on the chain not passed to Reset
-	stuck   *Lease                 // its commit was refused; its bundle is the last in flight
 	undone  [][]*types.Transaction // failed; the tape may not know it
 }
 
 func newOrderly(t tester, d dice, changes ...func(*Config)) *orderly {
 	free := func(c *Config) {
-		c.QuarantineTime = 0
-		c.Lifetime, c.LeaseLifetime = 1000*time.Hour, 1000*time.Hour
+		c.QuarantineTime, c.Lifetime = 0, 1000*time.Hour
 	}
 	h := &orderly{model: newModel(t, d, append([]func(*Config){free}, changes...)...)}
 	for i := range senders {
@@ -380,33 +313,11 @@ func newOrderly(t tester, d dice, changes ...func(*Config)) *orderly {
 
 func (h *orderly) moves() []func() {
 	return []func(){
-		h.add, h.add, h.add, h.build, h.build, h.commit, h.commit, h.execute, h.release, h.giveBack, h.failBundles, h.reorg,
+		h.add, h.add, h.add, h.build, h.build, h.commit, h.commit, h.commit, h.cancel, h.reject, h.fail, h.reorg,
 		func() { h.advance(time.Minute); h.CleanupExpired() },
-		func() {
-			h.showAll()
-			h.tellOf(Head{})
-		},
-		h.again, h.resolve, h.turn, h.shorten,
+		func() { h.tellOf(Head{}) },
+		h.again, h.save, h.cut,
 	}
-}
-
-// ahead returns the next nonces of the senders after the blocks on the chain, the
-// bundles in flight and, if leased is set, the leases.
-func (h *orderly) ahead(leased bool) map[common.Address]uint64 {
-	bundles := slices.Clip(h.flight)
-	for _, l := range h.open {
-		if leased {
-			bundles = append(bundles, l.Transactions())
-		}
-	}
-	next := make(map[common.Address]uint64)
-	for i := range senders {
-		next[addr(i)] = h.accounts.get(addr(i)).Nonce
-	}
-	for _, tx := range slices.Concat(bundles...) {
-		next[*tx.To()] = max(next[*tx.To()], tx.Nonce()+1)
-	}
-	return next
 }
 
 func (h *orderly) add() {
@@ -422,8 +333,9 @@ func (h *orderly) add() {
 	h.send(bare(i, min(nonce, 40), price, price, txGas, 0, 0))
 }
 
-// build takes transactions into a session, and mostly seals it.
+// build takes transactions into a session.
 func (h *orderly) build() {
+	h.tellAll()
 	n := h.begin(Budget{})
 	for range h.roll(6, "transactions") {
 		tx := h.next(n)
@@ -439,198 +351,91 @@ func (h *orderly) build() {
 			n.dismiss(n.Later)
 		}
 	}
-	if !h.crashes || h.one(2, "seal") {
-		_, _ = n.Seal() // the session has ended even if the journal fails
-	}
-	h.sessions = nil
-	h.open = append(h.open, n.Lease())
 }
 
-// runs reports whether transactions can run after all bundles.
-func (h *orderly) runs(txs []*types.Transaction) bool {
-	next := h.ahead(false)
-	return !slices.ContainsFunc(txs, func(tx *types.Transaction) bool {
-		next[*tx.To()]++
-		return tx.Nonce()+1 != next[*tx.To()]
-	})
-}
-
-// commit enqueues the oldest bundle. The host's queue has it from the call of
-// Commit on.
+// commit makes the chain show the block of the session, and perhaps tells the pool.
 func (h *orderly) commit() {
-	if len(h.open) == 0 || h.stuck != nil {
+	if h.session == nil {
 		return
 	}
-	l := h.open[0]
-	h.open = h.open[1:]
-	txs := l.Transactions()
-	if !h.runs(txs) {
-		require.True(h.t, h.crashes, "a bundle that cannot run")
-		_ = l.Release()
-		return
-	}
-	h.flight = append(h.flight, txs)
+	txs := h.session.Transactions()
 	h.enter(txs)
-	h.settle(l)
-}
-
-func (h *orderly) settle(l *Lease) {
-	h.stuck = l
-	if err := l.Commit(); err == nil {
-		h.stuck, h.undone = nil, nil // the tape has what came before
-	} else {
-		require.ErrorIs(h.t, err, ErrJournal)
-	}
-}
-
-// resolve commits the lease of a refused commit again, or gives its bundle up.
-func (h *orderly) resolve() {
-	l := h.stuck
-	if l == nil {
-		return
-	}
-	if h.one(2, "again") {
-		h.settle(l)
-		return
-	}
-	txs := l.Transactions()
-	h.stuck = nil
-	h.leave(h.flight[len(h.flight)-1])
-	h.flight = h.flight[:len(h.flight)-1]
-	for _, tx := range txs {
-		switch h.roll(6, "fate") {
-		case 0:
-			h.fate(tx.Hash()).rejected = true
-			_ = l.Reject(tx.Hash(), errTest)
-		case 1:
-			_ = l.Return(tx.Hash())
-		}
-	}
-	_ = l.Release()
-}
-
-// execute makes the chain show the oldest bundle, and perhaps tells the pool.
-func (h *orderly) execute() {
-	if len(h.flight) == 0 || h.stuck != nil {
-		return
-	}
-	h.show()
-	if h.one(2, "tell") {
-		told := h.blocks[len(h.blocks)-h.untold:]
-		h.untold = 0
-		h.tellOf(Head{Included: blocksOf(told)})
-	}
-}
-
-// show makes the chain show the oldest bundle, and showAll all of them.
-func (h *orderly) show() {
-	h.run(h.flight[0]...)
-	h.blocks, h.flight = append(h.blocks, h.flight[0]), h.flight[1:]
+	h.run(txs...)
+	h.blocks = append(h.blocks, txs)
 	h.untold++
+	if h.one(2, "tell") {
+		h.tellAll()
+	}
+	h.cancel()
 }
 
-func (h *orderly) showAll() {
-	for h.stuck == nil && len(h.flight) > 0 {
-		h.show()
-	}
+// tellAll tells the pool which blocks the chain has.
+func (h *orderly) tellAll() {
+	told := h.blocks[len(h.blocks)-h.untold:]
+	h.untold = 0
+	h.tellOf(Head{Included: blocksOf(told)})
 }
 
-// release gives leases back: those from one on, or, if the host crashes, any.
-func (h *orderly) release() {
-	if len(h.open) == 0 {
+// cancel ends the session. If there is a block of it, the pool has that before.
+func (h *orderly) cancel() {
+	if h.session == nil {
 		return
 	}
-	k := h.roll(len(h.open), "lease")
-	if h.crashes {
-		_ = h.open[k].Release()
-		h.open = slices.Delete(h.open, k, k+1)
-		return
+	if h.untold > 0 {
+		h.tellAll()
 	}
-	if h.one(2, "backwards") {
-		slices.Reverse(h.open[k:])
-	}
-	h.releaseFrom(k)
+	h.session.Cancel()
+	h.session = nil
 }
 
-func (h *orderly) releaseFrom(k int) {
-	for _, l := range h.open[k:] {
-		if err := l.Release(); !h.crashes {
-			require.NoError(h.t, err)
-		}
+// reject drops a transaction of the session. Those that follow it leave with the session.
+func (h *orderly) reject() {
+	if h.session == nil {
+		return
 	}
-	h.open = h.open[:k]
+	if tx, some := chosen(h.model, "tx", h.session.Transactions()); some {
+		h.fate(tx.Hash()).rejected = true
+		require.NoError(h.t, h.Reject(tx.Hash(), errTest))
+	}
+	h.cancel()
 }
 
-// giveBack returns or rejects one transaction of the last lease, and returns those
-// that follow it.
-func (h *orderly) giveBack() {
-	if len(h.open) == 0 {
-		return
-	}
-	l := h.open[len(h.open)-1]
-	txs := l.Transactions()
-	tx, some := chosen(h.model, "tx", txs)
-	if !some {
-		return
-	}
-	reject := h.one(2, "reject")
-	for _, other := range txs {
-		switch {
-		case *other.To() != *tx.To() || other.Nonce() < tx.Nonce():
-		case reject && other == tx:
-			h.fate(tx.Hash()).rejected = true
-			_ = l.Reject(tx.Hash(), errTest)
-		default:
-			_ = l.Return(other.Hash())
-		}
-	}
-}
+// fail makes the blocks from one on fail.
+func (h *orderly) fail() { h.goBack(false) }
 
-// failBundles fails the bundles from one on, which are not on the chain, after the
-// leases that were built on them are released.
-func (h *orderly) failBundles() {
-	if len(h.flight) == 0 || h.stuck != nil {
-		return
-	}
-	h.releaseFrom(0)
-	k := h.roll(len(h.flight), "first")
-	gone := h.flight[k:]
-	h.flight = h.flight[:k]
-	h.giveUp(gone, nil)
-}
+// reorg takes blocks from one on back, and executes some of them again.
+func (h *orderly) reorg() { h.goBack(true) }
 
-// reorg takes blocks from one on back, and all that is in flight, and executes some
-// of the blocks again.
-func (h *orderly) reorg() {
-	if len(h.blocks) == 0 || h.stuck != nil || h.untold > 0 && !h.crashes {
+func (h *orderly) goBack(again bool) {
+	if len(h.blocks) == 0 {
 		return
 	}
-	h.releaseFrom(0)
-	k := h.roll(len(h.blocks), "first")
-	gone := append(slices.Clone(h.blocks[k:]), h.flight...)
-	for _, b := range slices.Backward(h.blocks[k:]) {
+	h.cancel()
+	k, moved := h.roll(len(h.blocks), "first"), 0
+	gone := slices.Clone(h.blocks[k:])
+	for _, b := range slices.Backward(gone) {
 		h.undo(b...)
 	}
-	again := h.roll(len(h.blocks)-k+1, "again")
-	h.blocks, h.flight, h.untold = h.blocks[:k], nil, 0
-	for _, b := range gone[:again] {
-		h.run(b...)
-		h.blocks = append(h.blocks, b)
+	if again {
+		moved = h.roll(len(gone)+1, "again")
 	}
-	h.giveUp(gone[again:], gone[:again])
+	for _, b := range gone[:moved] {
+		h.run(b...)
+	}
+	h.blocks, h.untold = append(h.blocks[:k], gone[:moved]...), 0
+	h.giveUp(gone[moved:], gone[:moved])
 }
 
-// giveUp tells the pool that bundles have failed, and that others have moved to
-// another block.
+// giveUp tells the pool that blocks have failed, and that others have moved. The host
+// remembers the failed ones until the tape has the changes of the pool.
 func (h *orderly) giveUp(failed, moved [][]*types.Transaction) {
 	for _, b := range failed {
 		h.leave(b)
 	}
 	h.undone = append(h.undone, failed...)
 	h.tellOf(Head{Reverted: append(blocksOf(moved), blocksOf(h.undone)...), Included: blocksOf(moved)})
-	if h.Flush() == nil {
-		h.undone = nil
-	}
+	h.save()
+	h.undone = nil
 }
 
 // tellOf tells the pool of a change of the chain. It refuses nothing, unless a crash
@@ -648,81 +453,60 @@ func blocksOf(bundles [][]*types.Transaction) (out []Block) {
 	return out
 }
 
-// turn continues with a new tape.
-func (h *orderly) turn() {
-	next := &tape{before: h.tape.before}
-	if next.before != nil {
-		next.before = h.torn(next)
-	}
-	if h.Rotate(next) == nil {
-		h.tape = next
-	}
-}
-
-// shorten replaces the records by the content of the pool and those of the last
+// cut replaces the records by the content of the pool and those of the last
 // ones that were appended while the host made the new ones.
-func (h *orderly) shorten() {
-	if h.Flush() != nil {
-		return
-	}
+func (h *orderly) cut() {
+	h.save()
 	began := h.roll(len(h.tape.records)+1, "began")
 	h.tape.records = append(h.Records(), h.tape.records[began:]...)
 }
 
-// torn lets some writes of a tape fail, or end the process.
-func (h *orderly) torn(j *tape) func([][]byte) {
-	return func(records [][]byte) {
-		j.broken = nil
-		if h.one(5, "fails") {
-			j.keeps = h.roll(len(records)+1, "keeps")
-			j.broken = pick[error](h, "how", errNoDisk, errCrash)
-		}
+// tear appends the changes of the pool. Sometimes the process ends with a prefix of them.
+func (h *orderly) tear() {
+	changes := h.TakeChanges()
+	if len(changes) > 0 && h.one(5, "dies") {
+		h.tape.append(changes[:h.roll(len(changes)+1, "keeps")])
+		panic(errCrash)
 	}
+	h.tape.append(changes)
 }
+
+// errCrash is the value of the panic by which the process ends.
+var errCrash = errors.New("crash")
 
 // standing checks that all transactions of a sender that follow without a gap are
 // pending.
 func (h *orderly) standing() {
-	for from, next := range h.ahead(true) {
+	if h.untold > 0 {
+		return
+	}
+	for i := range senders {
+		next := h.accounts.get(addr(i)).Nonce
 		waiting := make(map[uint64]Status)
 		for hash, f := range h.fates {
-			if s := h.Status(hash); *f.tx.To() == from && s != StatusUnknown && s != StatusLeased {
+			if s := h.Status(hash); *f.tx.To() == addr(i) && s != StatusUnknown {
 				waiting[f.tx.Nonce()] = s
 			}
 		}
 		for s, some := waiting[next]; some; s, some = waiting[next] {
-			require.Equal(h.t, StatusPending, s, "nonce %d of %v", next, from)
+			require.Contains(h.t, []Status{StatusPending, StatusLocked}, s, "nonce %d of %v", next, addr(i))
 			next++
 		}
-		if have, known := h.NextNonce(from); known {
+		if have, known := h.NextNonce(addr(i)); known {
 			require.Equal(h.t, next, have)
 		}
 	}
 }
 
-// again ends the process without a shutdown and begins another one. Each lease with
-// transactions is open again.
+// again ends the process without a shutdown and begins another one.
 func (h *orderly) again() {
 	if h.crashes {
 		h.reopenAll()
 		return
 	}
-	var leased [][]*types.Transaction
-	for _, l := range h.open {
-		leased = append(leased, l.Transactions())
-	}
+	h.tellAll()
 	h.reopen()
 	require.Empty(h.t, h.Held())
-	old := h.open
-	h.open = nil
-	for i, l := range old {
-		if len(leased[i]) > 0 {
-			again := h.Lease(l.ID())
-			require.NotNil(h.t, again)
-			same(h.t, leased[i], again.Transactions())
-			h.open = append(h.open, again)
-		}
-	}
 }
 
 // survive makes a move. If the process ends in it, another one begins.
@@ -745,26 +529,12 @@ func (h *orderly) dies(call func()) (died bool) {
 	return false
 }
 
-// reopenAll begins another process. The chain then shows all bundles. The host
-// commits the leases whose bundles it has and releases the others.
+// reopenAll begins another process, without the changes that the tape does not have. It tells
+// the pool of failed blocks again, if the tape may not know it.
 func (h *orderly) reopenAll() {
-	h.open, h.stuck = nil, nil
-	h.showAll()
-	cfg := h.cfg
-	cfg.Journal = h.tape
-	h.world.open(cfg, nil)
-	if _, err := h.Restore(h.tape.replay); err != nil {
-		require.ErrorIs(h.t, err, ErrJournal)
-	}
-	for _, l := range h.Leases() {
-		end := l.Release
-		if slices.ContainsFunc(l.Transactions(), func(tx *types.Transaction) bool { return h.fate(tx.Hash()).block }) {
-			end = l.Commit
-		}
-		if err := end(); err != nil {
-			require.ErrorIs(h.t, err, ErrJournal)
-			panic(errCrash) // the host gives up and starts again
-		}
-	}
+	h.session, h.untold = nil, 0
+	h.world.open(h.cfg, nil)
+	_, err := h.Restore(h.tape.replay)
+	require.NoError(h.t, err)
 	h.giveUp(nil, nil)
 }

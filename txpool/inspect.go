@@ -70,7 +70,8 @@ func (c *Config) checkType(tx *types.Transaction) error {
 			return fmt.Errorf("%w: type 3 with a sidecar, want it without", ErrTypeNotSupported)
 		}
 	case types.SetCodeTxType:
-		switch n := len(tx.SetCodeAuthorizations()); {
+		n := len(tx.SetCodeAuthorizations())
+		switch {
 		case tx.To() == nil:
 			return ErrSetCodeCreate
 		case n == 0:
@@ -92,7 +93,8 @@ func (c *Config) checkChain(tx *types.Transaction) error {
 	if c.Sender != nil || !tx.Protected() {
 		return nil
 	}
-	if have := tx.ChainId(); have.Cmp(c.ChainID) != 0 {
+	have := tx.ChainId()
+	if have.Cmp(c.ChainID) != 0 {
 		return fmt.Errorf("%w: have %v want %v", ErrInvalidChainID, have, c.ChainID)
 	}
 	return nil
@@ -148,8 +150,10 @@ func (c *Config) addExtras(e *entry) bool {
 		}
 	}
 	if c.ExtraCost != nil {
-		if extra := c.ExtraCost(e.tx); extra != nil {
-			if _, over := e.cost.AddOverflow(&e.cost, extra); over {
+		extra := c.ExtraCost(e.tx)
+		if extra != nil {
+			_, over := e.cost.AddOverflow(&e.cost, extra)
+			if over {
 				return false
 			}
 		}
@@ -175,7 +179,8 @@ func (c *Config) checkSize(e *entry) error {
 	if size > c.MaxTxSize {
 		return fmt.Errorf("%w: transaction size %d, limit %d", ErrOversized, size, c.MaxTxSize)
 	}
-	if n := len(e.tx.Data()); n > MaxInitCodeSize && e.tx.To() == nil && c.Fork <= Shanghai && !c.accepted {
+	n := len(e.tx.Data())
+	if n > MaxInitCodeSize && e.tx.To() == nil && c.Fork <= Shanghai && !c.accepted {
 		return fmt.Errorf("%w: code size %d, limit %d", ErrMaxInitCodeSize, n, MaxInitCodeSize)
 	}
 	e.size, e.memory, e.da = uint32(size), uint32(memoryOf(e.tx)), uint32(size)
@@ -208,7 +213,8 @@ func memoryOf(tx *types.Transaction) uint64 {
 	for _, tuple := range list {
 		memory += common.HashLength * cap(tuple.StorageKeys)
 	}
-	if auths := tx.SetCodeAuthorizations(); len(auths) > 0 {
+	auths := tx.SetCodeAuthorizations()
+	if len(auths) > 0 {
 		memory += delegatingMemory + authorizationMemory*cap(auths) + authorityMemory*len(auths)
 	}
 	return uint64(memory)
@@ -220,7 +226,8 @@ func (c *Config) checkGas(e *entry) error {
 	if gas > c.BlockGasLimit {
 		return fmt.Errorf("%w: gas %d, limit %d", ErrGasLimit, gas, c.BlockGasLimit)
 	}
-	if most := c.GreatestGas(); gas > most {
+	most := c.GreatestGas()
+	if gas > most {
 		return fmt.Errorf("%w (cap: %d, tx: %d)", ErrTxGasLimit, most, gas)
 	}
 	intrinsic, floor := c.intrinsicGas(e.tx)
@@ -253,11 +260,13 @@ func (c *Config) checkBump(old, e *entry) error {
 		{"maxFeePerGas", old.feeCap, e.feeCap},
 		{"maxPriorityFeePerGas", old.tip, e.tip},
 	} {
-		if want := c.bumped(price.old); price.have < want || price.have == price.old {
+		want := c.bumped(price.old)
+		if price.have < want || price.have == price.old {
 			return fmt.Errorf("%w: %s %d, want ≥ %d to replace %s", ErrReplaceUnderpriced, price.name, price.have, want, old.hash())
 		}
 	}
-	if limit := uint64(old.size) + uint64(old.size)*maxSizeGrowth/perMille; uint64(e.size) > limit {
+	limit := uint64(old.size) + uint64(old.size)*maxSizeGrowth/perMille
+	if uint64(e.size) > limit {
 		return fmt.Errorf("%w: size %d, want at most %d", ErrReplaceOversized, e.size, limit)
 	}
 	return nil

@@ -109,7 +109,6 @@ func TestConfigValidate(t *testing.T) {
 		"Fork":           func(c *Config) { c.Fork = London + 1 },
 		"PriceBump":      func(c *Config) { c.PriceBump = 10_001 },
 		"Lifetime":       func(c *Config) { c.Lifetime = 0 },
-		"LeaseLifetime":  func(c *Config) { c.LeaseLifetime = 0 },
 		"QuarantineTime": func(c *Config) { c.QuarantineTime = -1 },
 		"FloorWindow":    func(c *Config) { c.FloorWindow = 2000 },
 	} {

@@ -53,7 +53,7 @@ func TestMemory(t *testing.T) {
 				require.NoError(t, err)
 			}
 			before := heapInUse()
-			w := newWorld(t, unjournaled, func(c *Config) {
+			w := newWorld(t, forgetful, func(c *Config) {
 				c.MaxPending, c.MaxBytes, c.MaxDelegated, c.AcceptBlobs = n, 1<<40, perSender, true
 			})
 			_, errs := w.AddAllRaw(raws)

@@ -34,7 +34,8 @@ type model struct {
 	arrivals int
 	deaf     bool  // the process can end before it delivers an event
 	failed   error // shown by an event
-	sessions []*naive
+	session  *naive
+	saves    func() // nil: keep
 }
 
 // fate is the knowledge of the model about a transaction.
@@ -135,15 +136,15 @@ func (f *fate) here() { f.left, f.returned, f.held = 0, false, false }
 // or several in a batch. The answers must be true.
 func (m *model) send(txs ...*types.Transaction) {
 	txs = slices.DeleteFunc(txs, func(tx *types.Transaction) bool { return m.fate(tx.Hash()).block })
-	before := make([]fate, len(txs))
-	for i, tx := range txs {
-		f := m.fate(tx.Hash())
-		f.tx, before[i] = tx, *f
+	for _, tx := range txs {
+		m.fate(tx.Hash()).tx = tx
 	}
 	switch {
 	case len(txs) > 1:
-		for i, err := range m.AddAll(txs) {
-			m.answered(txs[i], before[i], err)
+		errs := m.AddAll(txs)
+		m.save()
+		for i, err := range errs {
+			m.answered(txs[i], err)
 		}
 	case len(txs) == 1:
 		tx, status, add := txs[0], m.Status(txs[0].Hash()), m.Add
@@ -151,7 +152,8 @@ func (m *model) send(txs ...*types.Transaction) {
 			add = m.AddPrivate
 		}
 		err := add(tx)
-		m.answered(tx, before[0], err)
+		m.save()
+		m.answered(tx, err)
 		require.True(m.t, err != nil || status == StatusUnknown, "Add of a transaction that is %v", status)
 		require.True(m.t, !errors.Is(err, ErrAlreadyKnown) || status != StatusUnknown, "Add of an unknown transaction said %v", err)
 		stored := err == nil || status != StatusUnknown && status != StatusHeld
@@ -161,12 +163,10 @@ func (m *model) send(txs ...*types.Transaction) {
 }
 
 // answered notes the answer for a transaction.
-func (m *model) answered(tx *types.Transaction, before fate, err error) {
+func (m *model) answered(tx *types.Transaction, err error) {
 	f := m.fate(tx.Hash())
 	if err == nil {
 		f.acked, f.back, f.rejected = true, false, false
-	} else if errors.Is(err, ErrJournal) { // its events are not about an acknowledged one
-		f.left, f.returned = before.left, before.returned
 	}
 }
 
@@ -180,7 +180,7 @@ func (m *model) placeTaken(tx *types.Transaction, err error) {
 	}
 	stay := 0
 	for _, l := range a.txs {
-		if l.lease != nil || l.exempt {
+		if l.locked || l.exempt {
 			stay++
 		}
 	}
@@ -206,7 +206,7 @@ func (m *model) told(all []Displaced) {
 	}
 }
 
-// cameBack notes that transactions came back from a block or a lease, and are
+// cameBack notes that transactions came back from a block, and are
 // exempt from now on.
 func (m *model) cameBack(txs []*types.Transaction) {
 	for _, tx := range txs {
@@ -236,15 +236,15 @@ func (m *model) leave(txs []*types.Transaction) {
 func (m *model) verify() {
 	m.check()
 	require.NoError(m.t, m.failed)
-	leased := 0
-	for _, l := range m.Leases() {
-		leased += len(l.Transactions())
+	locked := 0
+	if m.session != nil {
+		locked = len(m.session.Transactions())
 	}
-	require.Equal(m.t, leased, m.Stats().Leased, "transactions in open leases")
+	require.Equal(m.t, locked, m.Stats().Locked, "transactions of the session")
 	for hash, f := range m.fates {
 		status := m.Status(hash)
 		if status == StatusHeld {
-			f.here() // also if a newcomer that the journal refused had displaced it
+			f.here()
 			f.held = true
 		}
 		d, departed := m.Departure(hash)
@@ -302,13 +302,13 @@ func (m *model) begin(b Budget) *naive {
 		Session: m.Build(ctx, b), cancel: cancel, baseFee: m.Stats().BaseFee,
 		aside: make(map[common.Address]bool), offered: make(map[common.Hash]bool),
 	}
-	m.sessions = append(m.sessions, n)
+	m.session = n
 	return n
 }
 
-// has reports whether a transaction is in the lease of the session.
+// has reports whether the session has a transaction.
 func (n *naive) has(tx *types.Transaction) bool {
-	return tx != nil && slices.ContainsFunc(n.Lease().Transactions(), func(other *types.Transaction) bool { return other.Hash() == tx.Hash() })
+	return tx != nil && slices.ContainsFunc(n.Transactions(), func(other *types.Transaction) bool { return other.Hash() == tx.Hash() })
 }
 
 // answer counts the use of the last transaction.
@@ -329,13 +329,20 @@ func (n *naive) dismiss(answer func()) {
 	answer()
 }
 
-// putAside notes that the host has given a transaction of a lease back.
-func (m *model) putAside(l *Lease, tx *types.Transaction) {
-	for _, n := range m.sessions {
-		if n.Lease() == l {
-			n.aside[*tx.To()] = true
-		}
+// putAside notes that the host has rejected a transaction of the session.
+func (m *model) putAside(tx *types.Transaction) {
+	if m.session != nil {
+		m.session.aside[*tx.To()] = true
 	}
+}
+
+// save appends the changes of the pool to the tape.
+func (m *model) save() {
+	if m.saves != nil {
+		m.saves()
+		return
+	}
+	m.keep()
 }
 
 // next takes the next transaction of a session: one that can run, is offered once, and
@@ -345,8 +352,8 @@ func (m *model) next(n *naive) *types.Transaction {
 	if n.last != nil {
 		n.answer(n.last.Gas(), n.last.Size())
 	}
-	running := n.lease.session == n.Session && n.ctx.Err() == nil
-	n.uncompared = n.uncompared || m.deaf || len(m.core.sessions) > 1 || !m.synced()
+	running := m.core.session == n.Session && !n.over && n.ctx.Err() == nil
+	n.uncompared = n.uncompared || m.deaf || !m.synced()
 	var want *types.Transaction
 	if running {
 		want = m.best(n)
@@ -372,14 +379,14 @@ func (m *model) offer(n *naive) {
 	hash := n.last.Hash()
 	require.False(m.t, n.offered[hash], "nonce %d is offered again", n.last.Nonce())
 	n.offered[hash] = true
-	require.Equal(m.t, StatusLeased, m.Status(hash))
+	require.Equal(m.t, StatusLocked, m.Status(hash))
 	a := m.core.all[hash].account
 	next := a.nonce
 	for _, l := range a.txs {
 		if l.nonce < a.nonce {
-			continue // used, but still leased
+			continue // used, but still locked
 		}
-		require.True(m.t, l.nonce == next && l.lease != nil, "nonce %d is offered before nonce %d", n.last.Nonce(), next)
+		require.True(m.t, l.nonce == next && l.locked, "nonce %d is offered before nonce %d", n.last.Nonce(), next)
 		if next++; l.hash() == hash {
 			return
 		}
@@ -427,19 +434,9 @@ func (m *model) score(tx *types.Transaction) int64 {
 	return int64(tip)
 }
 
-// inOrder reports whether a session may take a transaction beside what other
-// leases have of its sender: lower nonces in earlier ones, higher ones in later
-// ones.
+// inOrder reports whether a session has no later transaction of a sender.
 func (m *model) inOrder(n *naive, tx *types.Transaction) bool {
-	for _, l := range m.Leases() {
-		for _, other := range l.Transactions() {
-			later := l.ID() > n.Lease().ID()
-			if *other.To() == *tx.To() && (other.Nonce() < tx.Nonce()) == later {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(n.Transactions(), func(other *types.Transaction) bool { return *other.To() == *tx.To() && other.Nonce() > tx.Nonce() })
 }
 
 // reopen ends the process and begins another one from the tape.
@@ -447,26 +444,19 @@ func (m *model) reopen(changes ...func(*Config)) {
 	for _, f := range m.fates {
 		f.inside = false
 	}
-	m.sessions = nil
+	m.session = nil
 	m.told(m.restart(changes...).Displaced)
 }
 
-// sameContent compares a pool with the one that was restored from its journal.
+// sameContent compares a pool with the one that was restored from its records.
 func sameContent(old, restored *Pool) error {
 	for _, a := range old.core.list {
-		b := restored.core.accounts[a.address]
-		if a.nonce > a.state && (b == nil || b.nonce != a.nonce) && !a.stale {
-			return fmt.Errorf("the restart lost the committed nonces of %v: next %d, shown %d", a.address, a.nonce, a.state)
-		}
-		if b != nil && b.nonce > a.nonce && b.nonce > b.state {
-			return fmt.Errorf("the restart committed nonces of %v: next %d, want %d", a.address, b.nonce, a.nonce)
-		}
 		for _, e := range a.txs {
 			if e.nonce < a.nonce {
-				continue // used, but leased
+				continue // used, but locked
 			}
 			if have := restored.Status(e.hash()); have == StatusUnknown {
-				return fmt.Errorf("the restart lost nonce %d of %v, leased %v", e.nonce, a.address, e.lease != nil)
+				return fmt.Errorf("the restart lost nonce %d of %v, locked %v", e.nonce, a.address, e.locked)
 			}
 		}
 	}
@@ -474,21 +464,6 @@ func sameContent(old, restored *Pool) error {
 		for _, e := range a.txs {
 			if old.Status(e.hash()) == StatusUnknown {
 				return fmt.Errorf("the restart brought back nonce %d of %v", e.nonce, a.address)
-			}
-		}
-	}
-	for _, l := range old.Leases() {
-		var have []common.Hash
-		if r := restored.Lease(l.id); r != nil {
-			have = hashes(r.Transactions())
-		}
-		want := hashes(l.Transactions())
-		if !l.sealed && !l.bundled {
-			want = nil
-		}
-		for _, hash := range have {
-			if !slices.Contains(want, hash) {
-				return fmt.Errorf("the restart leased %s in lease %d", hash, l.id)
 			}
 		}
 	}

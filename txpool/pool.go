@@ -12,14 +12,12 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Pool is a transaction pool. It is safe for concurrent use. Pool starts at
-// most one background goroutine. It delivers queued events to Config.Observe
-// and to subscriptions when they are produced faster than the calling
-// goroutines can deliver them, and exits when the queue is empty.
+// Pool is a transaction pool. It is safe for concurrent use. It starts no
+// goroutine that outlives a call: a call delivers events to Config.Observe and to
+// subscriptions, also those of other calls that run at the same time.
 type Pool struct {
 	cfg        Config
 	lenient    Config // for transactions that come back
-	bundled    Config // for those that may be in a bundle
 	state      State
 	signer     types.Signer
 	recoverers int                 // number of concurrent recoveries
@@ -29,16 +27,14 @@ type Pool struct {
 	sweptAt atomic.Int64
 
 	// turn is held by calls that change the pool in several steps, such as Next,
-	// Commit, Release, Reset and CleanupExpired, so that they exclude one another.
+	// Reset and CleanupExpired, so that they exclude one another.
 	turn sync.Mutex
 
 	mu       sync.Mutex // of all that follows
 	core     *core
-	leases   map[uint64]*Lease
-	lastID   uint64
 	poisoned [][]byte // records that Restore cannot read
 
-	out outbox
+	out deliveries
 }
 
 // New returns an empty pool. The error wraps [ErrInvalidConfig].
@@ -50,16 +46,15 @@ func New(cfg Config, state State) (*Pool, error) {
 		return nil, fmt.Errorf("%w: State must be given", ErrInvalidConfig)
 	}
 	p := &Pool{
-		cfg: cfg.withDefaults(), state: state, signer: types.NewPragueSigner(cfg.ChainID), leases: make(map[uint64]*Lease),
+		cfg: cfg.withDefaults(), state: state, signer: types.NewPragueSigner(cfg.ChainID),
 		recoverers: runtime.GOMAXPROCS(0),
 	}
 	p.begun = p.cfg.Now()
 	p.sweptAt.Store(p.clock())
-	p.lenient, p.bundled = p.cfg.lenient(), p.cfg.bundled()
+	p.lenient = p.cfg.lenient()
 	p.recoveries = semaphore.NewWeighted(int64(p.recoverers))
 	p.core = newCore(&p.cfg)
-	p.out.journal = cfg.Journal
-	p.core.listening = p.listens()
+	p.core.observed = p.hasObservers()
 	return p, nil
 }
 
@@ -79,7 +74,7 @@ func (p *Pool) AddPrivate(tx *types.Transaction) error {
 
 func (p *Pool) addOne(t candidate, get func(int) (*types.Transaction, error)) candidate {
 	one := [1]candidate{t}
-	p.add(one[:], get)
+	p.addBatch(one[:], get)
 	return one[0]
 }
 
@@ -109,14 +104,43 @@ func (p *Pool) AddAllRaw(raws [][]byte) ([]common.Hash, []error) {
 
 func (p *Pool) addAll(n int, get func(int) (*types.Transaction, error)) ([]common.Hash, []error) {
 	batch := make([]candidate, n)
-	p.add(batch, get)
+	p.addBatch(batch, get)
 	hashes, errs := make([]common.Hash, n), make([]error, n)
 	for i := range batch {
-		if errs[i] = batch[i].err; errs[i] == nil {
+		errs[i] = batch[i].err
+		if errs[i] == nil {
 			hashes[i] = batch[i].entry.hash()
 		}
 	}
 	return hashes, errs
+}
+
+// addBatch takes n transactions through all stages, with the same result as one after
+// the other (invariant I10). It recovers signatures on all processors.
+func (p *Pool) addBatch(batch []candidate, get func(int) (*types.Transaction, error)) {
+	began := p.cfg.Now()
+	p.expireInAdd(p.clockAt(began))
+	for i := 0; i < len(batch); i += batchSize {
+		some := batch[i:min(i+batchSize, len(batch))]
+		prepare := func(share []candidate, from int) {
+			for k := range share {
+				if get != nil {
+					share[k].tx, share[k].err = get(i + from + k)
+				}
+			}
+		}
+		if len(some) == 1 {
+			prepare(some, 0)
+			p.examine(some, p.clockAt(began))
+		} else {
+			p.examineAll(some, prepare)
+		}
+		p.admitAll(some)
+		p.deliverEvents()
+	}
+	for i := range batch {
+		p.measureAdd(began, &batch[i])
+	}
 }
 
 func (p *Pool) decode(raw []byte) (*types.Transaction, error) {
@@ -130,17 +154,8 @@ func (p *Pool) decode(raw []byte) (*types.Transaction, error) {
 	return tx, nil
 }
 
-// account reads an account from the host's state.
-func (p *Pool) account(address common.Address) (Account, error) {
-	account, err := p.state.Account(address)
-	if err != nil {
-		return Account{}, fmt.Errorf("%w: %v: %w", ErrState, address, err)
-	}
-	return account, nil
-}
-
-// measure reports the result of an Add to the metrics.
-func (p *Pool) measure(began time.Time, t *candidate) {
+// measureAdd reports the result of an Add to the metrics.
+func (p *Pool) measureAdd(began time.Time, t *candidate) {
 	m := &p.cfg.Metrics
 	if !m.enabled() {
 		return
@@ -157,68 +172,33 @@ func (p *Pool) measure(began time.Time, t *candidate) {
 }
 
 // Remove drops a transaction. Errors wrap ErrNotFound, or ErrInBundle if the
-// transaction is in an open lease.
+// transaction is locked by a session.
 func (p *Pool) Remove(hash common.Hash) error {
-	defer p.deliverAll()
-	return p.step(func(c *core) error {
+	defer p.deliverEvents()
+	return p.changeCore(func(c *core) error {
 		e := c.all[hash]
 		if e == nil {
 			return fmt.Errorf("%w: %s", ErrNotFound, hash)
 		}
-		if e.lease != nil {
+		if e.locked {
 			return fmt.Errorf("%w: %s", ErrInBundle, hash)
 		}
-		c.apply(dropping(e, ErrRemoved))
+		c.applyPlan(planDrop(e, ErrRemoved))
 		return nil
 	})
 }
 
-// Reject drops a transaction that failed while a block was built, even from an
-// open lease, and refuses it for Config.QuarantineTime (invariant I14). reason
+// Reject drops a transaction that failed while a block was built, even a locked
+// one, and refuses it for Config.QuarantineTime (invariant I14). reason
 // becomes Event.Reason; nil means ErrQuarantined. The error wraps ErrNotFound.
 func (p *Pool) Reject(hash common.Hash, reason error) error {
-	now := p.clock()
-	defer p.begin()() // not between the record of a commit and the commit
-	return p.step(func(c *core) error {
+	defer p.deliverEvents()
+	return p.changeCore(func(c *core) error {
 		e := c.all[hash]
 		if e == nil {
 			return fmt.Errorf("%w: %s", ErrNotFound, hash)
 		}
-		c.reject(e, reason, now)
+		c.rejectEntry(e, reason)
 		return nil
 	})
-}
-
-// step calls f under the lock, restores the caps, and gives the records to the
-// journal. The caller delivers the events later, so that an observer may call any
-// method.
-func (p *Pool) step(f func(*core) error) error {
-	told := false
-	defer func() {
-		if told {
-			_ = p.writeDown() // the next Add returns the error
-		}
-	}()
-	p.enter()
-	defer p.mu.Unlock()
-	err := f(p.core)
-	p.core.settle()
-	told = len(p.core.changes) > 0
-	return err
-}
-
-// enter takes the lock for a call that changes the core.
-func (p *Pool) enter() {
-	now := p.clock()
-	p.mu.Lock()
-	p.core.now = max(p.core.now, now) // another call may have waited less
-}
-
-// begin takes p.turn. The caller must call end when it is done.
-func (p *Pool) begin() (end func()) {
-	p.turn.Lock()
-	return func() {
-		p.turn.Unlock()
-		p.deliverAll()
-	}
 }

@@ -29,16 +29,15 @@ func play(t *testing.T, moves func(*wild) [][]func()) {
 // The invariants hold after every step of any sequence of calls on a small pool.
 func TestInvariantsUnderRandomCalls(t *testing.T) {
 	play(t, func(h *wild) [][]func() {
-		return [][]func(){h.often(), h.ofUsers(), h.ofLeases(), h.ofBlocks(), h.ofSessions(), h.ofTheWorld()}
+		return [][]func(){h.often(), h.ofUsers(), h.ofBlocks(), h.ofSessions(), h.ofTheWorld()}
 	})
 }
 
-// Several sessions at once, in any order with everything that else happens, take
-// each transaction once and in order. One alone takes what a search of all
-// transactions finds.
+// Sessions, in any order with everything else that happens, take each transaction once and
+// in order, and always what a search of all transactions finds.
 func TestSessionsUnderRandomCalls(t *testing.T) {
 	play(t, func(h *wild) [][]func() {
-		return [][]func(){h.often(), h.ofSessions(), h.ofUsers(), h.ofLeases(), h.ofTheWorld(), h.ofBlocks()}
+		return [][]func(){h.often(), h.ofSessions(), h.ofUsers(), h.ofTheWorld(), h.ofBlocks()}
 	})
 }
 
@@ -48,12 +47,11 @@ func TestSessionsUnderRandomCalls(t *testing.T) {
 // cap.
 func TestT5NothingAcknowledgedDisappears(t *testing.T) {
 	play(t, func(h *wild) [][]func() {
-		return [][]func(){h.often(), h.ofBlocks(), h.ofTheWorld(), h.ofLeases(), h.ofUsers(), h.ofSessions()}
+		return [][]func(){h.often(), h.ofBlocks(), h.ofTheWorld(), h.ofUsers(), h.ofSessions()}
 	})
 }
 
-// A host that does everything right has each transaction pending that could run,
-// and gets back all that it has leased.
+// A host that does everything right has each transaction pending that could run.
 func TestLifecycle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newOrderly(t, rapidly{t}, perSender(64))
@@ -66,9 +64,8 @@ func TestLifecycle(t *testing.T) {
 	})
 }
 
-// The process ends in any write to the journal, or the write fails, and the
-// journal has a prefix of it. No transaction that the pool has acknowledged is
-// lost, and none is built twice.
+// The process ends in any write to the log, which has a prefix of it. No
+// transaction that the pool has acknowledged is lost, and none is built twice.
 func TestCrashAtAnyAppend(t *testing.T) {
 	for seed := *crashSeed; seed < *crashSeed+*crashSeeds; seed++ {
 		crashRun(t, seed)
@@ -83,7 +80,7 @@ func crashRun(t *testing.T, seed uint64) {
 	}()
 	h := newOrderly(t, seeded{rand.New(rand.NewPCG(seed, 0))})
 	h.crashes, h.deaf, h.senders = true, true, 3
-	h.tape.before = h.torn(h.tape)
+	h.saves = h.tear
 	moves := h.moves()
 	for i := range 30 {
 		h.survive(moves[h.roll(len(moves), "move")])

@@ -27,7 +27,8 @@ func (p *Pool) Held() []Displaced {
 func (p *Pool) Get(hash common.Hash) *types.Transaction {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if e := p.core.all[hash]; e != nil {
+	e := p.core.all[hash]
+	if e != nil {
 		return e.tx
 	}
 	return nil
@@ -53,7 +54,7 @@ func (p *Pool) NextNonce(sender common.Address) (uint64, bool) {
 	return a.next(), true
 }
 
-// Snapshot is the set of pending transactions at one moment, without leased and
+// Snapshot is the set of pending transactions at one moment, without locked and
 // private ones. It holds no lock and is safe for concurrent use.
 type Snapshot struct {
 	index *btree.BTreeG[ranked]
@@ -61,7 +62,7 @@ type Snapshot struct {
 	base  uint64 // base fee, wei per gas
 }
 
-// Snapshot returns the pending transactions that are not in a lease, without
+// Snapshot returns the pending transactions that are not locked, without
 // private ones. It takes constant time.
 func (p *Pool) Snapshot() *Snapshot {
 	p.mu.Lock()
@@ -73,7 +74,7 @@ func (p *Pool) Snapshot() *Snapshot {
 // each sender in nonce order.
 func (s *Snapshot) All() iter.Seq[*types.Transaction] {
 	return func(yield func(*types.Transaction) bool) {
-		for e := range s.order {
+		for e := range s.yieldInOrder {
 			if !e.private && !yield(e.tx) {
 				return
 			}
@@ -82,7 +83,7 @@ func (s *Snapshot) All() iter.Seq[*types.Transaction] {
 }
 
 // Candidates returns the transactions that a session could take now, best first:
-// the pending ones that are neither in a lease nor private. Use [Pool.Snapshot]
+// the pending ones that are neither locked nor private. Use [Pool.Snapshot]
 // to read only the first ones.
 func (p *Pool) Candidates() []*types.Transaction { return slices.Collect(p.Snapshot().All()) }
 
@@ -100,8 +101,8 @@ const (
 	// StatusParked means that the transaction, or one before it, does not pay
 	// the floor or the base fee, or that the balance does not cover it now.
 	StatusParked
-	// StatusLeased means that the transaction is in an open lease.
-	StatusLeased
+	// StatusLocked means that a session has taken the transaction.
+	StatusLocked
 	// StatusHeld means that the transaction was accepted, came back from a
 	// failed block or a restart, and cannot be admitted now, because the host
 	// cannot read the account or a check refuses it. The pool tries again in
@@ -112,7 +113,7 @@ const (
 
 // String returns the status in lower case.
 func (s Status) String() string {
-	return [...]string{"unknown", "pending", "queued", "parked", "leased", "held"}[min(s, StatusHeld)]
+	return [...]string{"unknown", "pending", "queued", "parked", "locked", "held"}[min(s, StatusHeld)]
 }
 
 // Status returns the status of a transaction.
@@ -125,19 +126,20 @@ func (p *Pool) Status(hash common.Hash) Status {
 		return StatusHeld
 	case e == nil:
 		return StatusUnknown
-	case e.lease != nil:
-		return StatusLeased
+	case e.locked:
+		return StatusLocked
 	}
 	return [...]Status{queued: StatusQueued, parked: StatusParked, ready: StatusPending}[e.status]
 }
 
 // ContentFrom returns the transactions of a sender in nonce order, without
-// private ones. pending has those that can run or are in leases, and queued the
+// private ones. pending has those that can run or are locked, and queued the
 // others.
 func (p *Pool) ContentFrom(sender common.Address) (pending, queued []*types.Transaction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if a := p.core.accounts[sender]; a != nil {
+	a := p.core.accounts[sender]
+	if a != nil {
 		return a.content()
 	}
 	return nil, nil
@@ -176,7 +178,7 @@ func (p *Pool) Content() (pending, queued map[common.Address][]*types.Transactio
 
 // Stats is a summary of a pool.
 type Stats struct {
-	// Pending is the number of transactions that can run, including leased
+	// Pending is the number of transactions that can run, including locked
 	// ones; Parked that of transactions that do not pay enough; Queued that of
 	// transactions behind nonce gaps.
 	Pending, Parked, Queued int
@@ -188,9 +190,9 @@ type Stats struct {
 	// included in the numbers above.
 	Exempt      int
 	ExemptBytes uint64
-	// Leased is the number of transactions in leases, Leases that of open
-	// leases, and Senders that of accounts for which the pool stores data.
-	Leased, Leases, Senders int
+	// Locked is the number of transactions that a session has taken, and Senders
+	// that of accounts for which the pool stores data.
+	Locked, Senders int
 	// Floor is the lowest price of a pending transaction, and BaseFee the base
 	// fee, both in wei per gas.
 	Floor, BaseFee uint64
@@ -208,7 +210,7 @@ type Stats struct {
 	Watermark uint64
 }
 
-// Size returns the number of all transactions, leased ones included.
+// Size returns the number of all transactions, locked ones included.
 func (s Stats) Size() int { return s.Pending + s.Parked + s.Queued }
 
 // Stats returns a summary. It visits no transactions, except exempt ones in a full
@@ -218,20 +220,36 @@ func (p *Pool) Stats() Stats {
 	defer p.mu.Unlock()
 	c := p.core
 	pending := c.uses[ready]
-	pending.add(c.uses[leasedOut])
+	pending.add(c.uses[building])
 	s := Stats{
 		Exempt: c.exempt.count, ExemptBytes: c.exempt.bytes,
 		Pending: pending.count, Parked: c.uses[parked].count, Queued: c.uses[queued].count,
 		PendingBytes: pending.bytes, ParkedBytes: c.uses[parked].bytes, QueuedBytes: c.uses[queued].bytes,
-		Leased: c.uses[leasedOut].count, Leases: len(p.leases), Senders: len(c.list),
+		Locked: c.uses[building].count, Senders: len(c.list),
 		Floor: c.fees.floor, BaseFee: c.fees.base, AveragePaid: c.fees.average, Surge: c.fees.surge(), Watermark: max(c.fees.least(), c.fees.base),
 	}
 	if !c.space(nil, &entry{memory: legacyTxMemory}, ready).fits(usage{}) {
 		price := uint64(math.MaxUint64)
-		if worst := c.worst(c.ready); worst != nil {
+		worst := c.findWorst(c.ready)
+		if worst != nil {
 			price = addSaturating(c.fees.next(), tipOf(worst.lead.rank)+1)
 		}
 		s.Watermark = max(s.Watermark, price)
 	}
 	return s
+}
+
+// Departure returns why a transaction left the pool, and whether the pool
+// remembers it. The pool remembers the newest 65,536 departures for a day, and
+// across restarts if the host restores the pool. A transaction
+// that is in the pool or was included has no departure.
+func (p *Pool) Departure(hash common.Hash) (Departure, bool) {
+	now := p.clock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.core.aside.txs[hash] != nil { // one in the pool has none: see core.storeEntry
+		return Departure{}, false
+	}
+	d, left := p.core.departures.find(hash, now)
+	return d, left > 0
 }

@@ -4,49 +4,29 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"time"
 
-	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
 )
 
 // The kinds of records. A record begins with its kind, one byte, and continues with
 // an RLP list of the fields in the comment. Times are in Unix nanoseconds.
 const (
-	// added: whether it is private, exempt and held aside, time of admission,
-	// transaction
+	// added: whether it is private, exempt, could run and is held aside, time of
+	// admission, transaction
 	recordAdded = 'A'
+	// room: hash of a transaction, whether it is exempt and could run from now on
+	recordRoom = 'K'
 	// left, and no departure: hash
 	recordLeft = 'L'
 	// departed: hash, time, hash of the replacement or 0, label of the error, its text
 	recordDeparted = 'D'
-	// included: inclusion
-	recordIncluded = 'I'
-	// nonces freed: sender, first nonce that a revert has freed
-	recordFreed = 'F'
 	// prices: base fee, floor and average, in wei per gas
 	recordPrices = 'P'
-	// lease opened: number, hashes of the transactions
-	recordOpened = 'O'
-	// returned from a lease: number, hash of the transaction
-	recordReturned = 'B'
-	// commit of a lease begun: number, inclusions of its transactions
-	recordCommitting = 'M'
-	// commit complete, lease closed: number
-	recordCommitted = 'C'
-	// lease closed without a commit: number
-	recordReleased = 'R'
 )
 
-// inclusion is a transaction in a block.
-type inclusion struct {
-	Hash     common.Hash
-	Sender   common.Address
-	Spending spending
-}
-
 // errRecord is the error of a record that cannot be decoded.
-var errRecord = errors.New("txpool: not a record of the pool's journal")
+var errRecord = errors.New("txpool: not a record of the pool")
 
 // encode returns a record with its fields.
 func encode(kind byte, fields ...any) []byte {
@@ -79,23 +59,25 @@ func decode(record []byte, fields ...any) error {
 	return nil
 }
 
-// record returns the record of a departure.
-func (d *Departure) record() []byte {
-	var label, text string
-	if d.Kind == Dropped {
-		label, text = labelOf(d.Reason).label, d.Reason.Error()
-	}
-	return encode(recordDeparted, d.Hash, uint64(d.At.UnixNano()), d.By, label, text)
+// past is a transaction that was admitted and has not left.
+type past struct {
+	tx      *types.Transaction
+	record  []byte
+	private bool
+	exempt  bool
+	ran     bool // or could run at some time
+	held    bool // aside
+	at      int64
+	order   uint64 // of admission or, if held, of being put aside
+	err     error  // reason for holding aside
 }
 
-// departureOf reads the record of a departure.
-func departureOf(record []byte) (Departure, error) {
-	d := Departure{Kind: Replaced}
-	var at uint64
-	var label, text string
-	err := decode(record, &d.Hash, &at, &d.By, &label, &text)
-	if d.At = time.Unix(0, int64(at)); d.By == (common.Hash{}) {
-		d.Kind, d.Reason = Dropped, recalled(label, text[:min(len(text), maxReason)])
-	}
-	return d, err
+// past returns what must be known of an entry to admit it again.
+func (e *entry) past() *past {
+	return &past{tx: e.tx, at: e.at, private: e.private, exempt: e.exempt, ran: e.ran}
+}
+
+// addedRecord returns the record of an admission.
+func (o *past) addedRecord() []byte {
+	return encode(recordAdded, o.private, o.exempt, o.ran, o.held, uint64(o.at), o.tx)
 }

@@ -177,10 +177,8 @@ func (b *realBlock) build(t *testing.T, p *Pool) (block []*types.Transaction, ga
 		s.Used(used, tx.Size())
 		block, gasUsed = append(block, tx), gasUsed+used
 	}
-	lease, err := s.Seal()
-	require.NoError(t, err)
-	same(t, block, lease.Transactions())
-	require.NoError(t, lease.Release())
+	same(t, block, s.Transactions())
+	s.Cancel()
 	return block, gasUsed
 }
 
@@ -231,11 +229,9 @@ func TestReplayByLimits(t *testing.T) {
 		}
 		p := b.fill(t, 0)
 		byLimit := uint64(0)
-		lease := drain(p, Budget{Gas: b.gasLimit})
-		for _, tx := range lease.Transactions() {
+		for _, tx := range drain(p, Budget{Gas: b.gasLimit}).Transactions() {
 			byLimit += b.gas[tx.Hash()]
 		}
-		require.NoError(t, lease.Release())
 		_, byUse := b.build(t, p)
 		t.Logf("%d transactions, %d gas: a drain takes %d gas, a session %d", len(b.txs), b.gasUsed, byLimit, byUse)
 		require.Less(t, 100*byLimit, 90*byUse)

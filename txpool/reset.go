@@ -2,7 +2,6 @@ package txpool
 
 import (
 	"cmp"
-	"fmt"
 	"math/big"
 	"slices"
 
@@ -60,8 +59,8 @@ type Displaced struct {
 // not cover one, it is parked until the balance does. Reset refuses one only if
 // its nonce is used up or the sender has put another transaction in its place.
 // It holds aside those that cannot be admitted now, because the host cannot
-// read the account or Config.Precheck refuses them: see StatusHeld. A host with
-// a journal calls [Pool.Flush] before it forgets reverted blocks. After a restart
+// read the account or Config.Precheck refuses them: see StatusHeld. A host that keeps a
+// log appends the changes before it forgets reverted blocks. After a restart
 // it passes the reverted blocks that it has not forgotten again, which is
 // harmless.
 //
@@ -70,17 +69,17 @@ type Displaced struct {
 // calls drop meanwhile may be included.
 func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	p.expireDue()
-	defer p.begin()()
+	defer p.takeTurn()()
 	defer func() { displaced = append(displaced, p.endHead()...) }() // even after a panic
-	head.Included = without(head.Included, nil)
-	gone := without(head.Reverted, head.Included)
+	head.Included = cleanBlocks(head.Included, nil)
+	gone := cleanBlocks(head.Reverted, head.Included)
 	reverted := p.examineReverted(gone)
-	p.beginHead(&head, gone)
+	p.beginHead(&head)
 	if head.Touched == nil {
 		head.Touched = p.senders()
 	}
 	for some := range slices.Chunk(head.Touched, batchSize) {
-		p.refresh(some)
+		p.refreshAccounts(some)
 	}
 	p.moveFees(&head)
 	p.admitAll(reverted)
@@ -102,7 +101,7 @@ func (p *Pool) stillHeld(displaced []Displaced) []Displaced {
 // endHead closes the gaps that remain after reverted transactions have come
 // back. It returns the transactions that were dropped since beginHead.
 func (p *Pool) endHead() (displaced []Displaced) {
-	_ = p.step(func(c *core) error {
+	_ = p.changeCore(func(c *core) error {
 		c.patient, c.keeping, c.repricing = false, false, false // even if State panicked
 		return nil
 	})
@@ -112,9 +111,9 @@ func (p *Pool) endHead() (displaced []Displaced) {
 	return displaced
 }
 
-// without returns blocks without nil transactions and without those that are also
+// cleanBlocks returns blocks without nil transactions and without those that are also
 // in other blocks.
-func without(blocks, others []Block) []Block {
+func cleanBlocks(blocks, others []Block) []Block {
 	moved := make(map[common.Hash]bool)
 	for _, b := range others {
 		for _, tx := range b.Transactions {
@@ -138,29 +137,16 @@ func (p *Pool) examineReverted(blocks []Block) []candidate {
 	for _, b := range blocks {
 		for _, tx := range b.Transactions {
 			_, private := p.core.privately.find(tx.Hash(), now)
-			reverted = append(reverted, &past{tx: tx, at: now, private: private > 0})
+			reverted = append(reverted, &past{tx: tx, at: now, private: private > 0, ran: true})
 		}
 	}
 	p.mu.Unlock()
 	return p.examineBack(reverted)
 }
 
-// beginHead frees the nonces of reverted transactions, even of those that do not
-// come back, and removes included ones. Accounts that were read before are outdated.
-func (p *Pool) beginHead(head *Head, gone []Block) {
-	type freed struct {
-		sender common.Address
-		nonce  uint64
-	}
-	var all []freed
-	for _, b := range gone {
-		for _, tx := range b.Transactions {
-			if from, err := p.senderOf(tx); err == nil { // usually cached
-				all = append(all, freed{from, tx.Nonce()})
-			}
-		}
-	}
-	_ = p.step(func(c *core) error {
+// beginHead removes included transactions. Accounts that were read before are outdated.
+func (p *Pool) beginHead(head *Head) {
+	_ = p.changeCore(func(c *core) error {
 		c.generation++
 		c.patient = true // returning transactions fill the gaps
 		c.keeping, c.displaced = len(head.Reverted) > 0, []Displaced{}
@@ -170,46 +156,60 @@ func (p *Pool) beginHead(head *Head, gone []Block) {
 		for _, address := range head.Touched {
 			c.cache.Remove(address)
 		}
-		c.fees.unblock(len(head.Reverted))
-		for _, f := range all {
-			c.note(encode(recordFreed, f.sender, f.nonce))
-			if a := c.accounts[f.sender]; a != nil {
-				c.uncommit(a, f.nonce)
-			}
-		}
+		c.fees.removeBlocks(len(head.Reverted))
+		made := false // the block of the session
 		for _, b := range head.Included {
 			for _, tx := range b.Transactions {
-				c.include(tx)
+				made = c.includeTransaction(tx) || made
 			}
+		}
+		if made {
+			c.endSession(c.session)
 		}
 		return nil
 	})
 }
 
-// senderOf returns the sender of a reverted transaction. A panic of the host becomes an
-// error, because Reset must return the transactions of the others.
-func (p *Pool) senderOf(tx *types.Transaction) (from common.Address, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v", errPanic, r)
-		}
-	}()
-	return p.cfg.sender(p.signer, tx)
-}
-
-// include removes a transaction that is in a block.
-func (c *core) include(tx *types.Transaction) {
+// includeTransaction removes a transaction that is in a block. Its nonce is used, because
+// the host's state shows the block, and so are lower ones of its sender. The result is
+// whether a session had it.
+func (c *core) includeTransaction(tx *types.Transaction) (locked bool) {
 	hash := tx.Hash()
-	departed := c.departures.forget(hash)
-	if e := c.all[hash]; e != nil {
-		c.commit(e, c.now) // the nonce is used anyway
-		return
+	departed, held := c.departures.forget(hash), c.aside.txs[hash] != nil
+	e := c.all[hash]
+	if c.cfg.KeepChanges && (e != nil || departed || held) {
+		c.recordChange(encode(recordLeft, hash))
 	}
-	held := c.aside.txs[hash] != nil
-	c.aside.remove(hash)
-	if held || departed {
-		c.note(encode(recordLeft, hash))
+	c.aside.letGo(hash)
+	if e == nil {
+		return false
 	}
+	a := e.account
+	locked = e.locked
+	c.removeAt(a, c.indexOf(e))
+	used := a.nonce
+	a.nonce = max(a.nonce, e.nonce+1)
+	if e.private {
+		c.privately.remember(hash, struct{}{}, c.now)
+	}
+	c.emitEvent(Event{Kind: Included}, e)
+	p := plan{account: a, together: true}
+	for _, e := range a.txs {
+		if e.nonce >= a.nonce {
+			break
+		}
+		if e.nonce >= used {
+			a.cost.Sub(&a.cost, &e.cost)
+		}
+		if !e.locked {
+			p.leaves = append(p.leaves, leaving{e.entry, Dropped, ErrNonceTooLow})
+		}
+	}
+	c.applyPlan(p)
+	if a.delegated { // its limit counts from the next nonce
+		c.touchAccount(a, 0, len(a.txs))
+	}
+	return locked
 }
 
 // senders returns the accounts of all senders.
@@ -223,35 +223,25 @@ func (p *Pool) senders() []common.Address {
 	return all
 }
 
-// refresh reads accounts and applies their new state. An account that cannot be
+// refreshAccounts reads accounts and applies their new state. An account that cannot be
 // read is read again with the next transaction of its sender.
-func (p *Pool) refresh(addresses []common.Address) {
+func (p *Pool) refreshAccounts(addresses []common.Address) {
 	readings := make([]reading, 0, len(addresses))
 	p.mu.Lock()
 	for _, address := range addresses {
-		if a := p.core.accounts[address]; a != nil {
+		a := p.core.accounts[address]
+		if a != nil {
 			readings = append(readings, reading{in: a})
 		}
 	}
 	p.mu.Unlock()
 	p.readAll(readings)
-	_ = p.step(func(c *core) error {
+	_ = p.changeCore(func(c *core) error {
 		for _, r := range readings {
-			c.observe(&r)
+			c.applyReading(&r)
 		}
 		return nil
 	})
-}
-
-// observe applies the answer of State for an account that is still in the pool.
-func (c *core) observe(r *reading) {
-	switch a := r.in; {
-	case a.slot == closed: // removed meanwhile
-	case r.err != nil:
-		a.stale = true
-	case a.differs(r.account):
-		c.refresh(a, r.account)
-	}
 }
 
 // moveFees applies the blocks' prices and the base fee, and parks and promotes
@@ -263,34 +253,34 @@ func (p *Pool) moveFees(head *Head) {
 			medians[i] = b.median(&p.cfg)
 		}
 	}
-	_ = p.step(func(c *core) error {
+	_ = p.changeCore(func(c *core) error {
 		before := c.fees.prices
 		for _, median := range medians {
-			c.fees.block(median)
+			c.fees.addBlock(median)
 		}
 		if head.BaseFee != nil {
 			c.fees.base = wei(head.BaseFee)
 		}
 		now := c.fees.prices
 		if now.floor != before.floor {
-			c.emit(Event{Kind: FloorChanged, Floor: now.floor}, nil)
+			c.emitEvent(Event{Kind: FloorChanged, Floor: now.floor}, nil)
 		}
-		if now != before {
-			c.note(now.record())
+		if now != before && c.cfg.KeepChanges {
+			c.recordChange(now.record())
 		}
 		if now.base != before.base {
 			c.repricing = true
 			for i := len(c.list) - 1; i >= 0; i-- { // the last one takes the place of a removed one
-				c.reprice(c.list[i])
+				c.repriceSender(c.list[i])
 			}
-			for c.lift() { // these wait too, so that the best come in first
+			for c.liftParked() { // these wait too, so that the best come in first
 				continue
 			}
-			for _, s := range c.sessions {
-				s.outdated = !c.cfg.byTip()
+			if c.session != nil {
+				c.session.outdated = !c.cfg.byTip()
 			}
 		}
-		c.adjust()
+		c.parkUnderpriced()
 		c.repricing = false
 		return nil
 	})
@@ -311,7 +301,7 @@ func (b *Block) median(cfg *Config) uint64 {
 	prices := make([]uint64, min(n, enough))
 	for i := range prices {
 		tx := b.Transactions[i*n/len(prices)]
-		prices[i] = paid(wei(tx.GasFeeCap()), wei(tx.GasTipCap()), base)
+		prices[i] = pricePaid(wei(tx.GasFeeCap()), wei(tx.GasTipCap()), base)
 	}
 	slices.Sort(prices)
 	return prices[len(prices)/2]
@@ -327,9 +317,9 @@ func (b *Block) used(cfg *Config) uint64 {
 	return used
 }
 
-// reprice applies a new base fee to the transactions of a sender. Most of them pay
+// repriceSender applies a new base fee to the transactions of a sender. Most of them pay
 // the same tip as before.
-func (c *core) reprice(a *account) {
+func (c *core) repriceSender(a *account) {
 	moved := false
 	for _, e := range a.txs {
 		rank := c.fees.rank(e.entry)
@@ -339,20 +329,20 @@ func (c *core) reprice(a *account) {
 		e.rank, moved = rank, true
 	}
 	if moved {
-		c.arrange(a, 0, len(a.txs))
-		c.close(a)
+		c.arrangeChain(a, 0, len(a.txs))
+		c.closeAccount(a)
 	}
 }
 
-// adjust parks the transactions that no longer pay the floor. settle lets those in
+// parkUnderpriced parks the transactions that no longer pay the floor. restoreCaps lets those in
 // that pay again.
-func (c *core) adjust() {
+func (c *core) parkUnderpriced() {
 	least := c.fees.leastRank()
 	for _, index := range append([]*btree.BTreeG[ranked]{c.ready}, c.roomless[:]...) {
 		for worst, some := index.Max(); some && worst.rank < least; worst, some = index.Max() {
 			a := worst.entry.account
-			c.arrange(a, 0, len(a.txs))
-			c.close(a)
+			c.arrangeChain(a, 0, len(a.txs))
+			c.closeAccount(a)
 		}
 	}
 }

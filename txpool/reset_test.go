@@ -26,14 +26,13 @@ func TestResetIncluded(t *testing.T) {
 	require.Equal(t, map[common.Hash]Kind{tx(0, 0, 2).Hash(): Included, tx(1, 0, 2).Hash(): Dropped}, left)
 }
 
-// A leased transaction that another block includes leaves the lease.
-func TestResetIncludesLeased(t *testing.T) {
+// A locked transaction that a block includes leaves, and the others of the session are free.
+func TestResetIncludesLocked(t *testing.T) {
 	w := newWorld(t)
 	w.add(tx(0, 0, 2), tx(0, 1, 2))
-	l := w.drain(Budget{})
+	s := w.drain(Budget{})
 	w.include(blockOf(tx(0, 0, 2)))
-	same(t, chain(0, 1, 1, 2), l.Transactions())
-	require.NoError(t, l.Release())
+	require.Empty(t, s.Transactions())
 	w.stands(0, "-p")
 }
 
@@ -53,8 +52,8 @@ func TestI12Reinjection(t *testing.T) {
 	require.ErrorIs(t, refused[0].Err, ErrNonceTooLow)
 }
 
-// A committed bundle that fails before the state ever showed it gives its nonces back.
-func TestRevertCommitted(t *testing.T) {
+// If a later block fails, the nonces of earlier ones stay used.
+func TestRevertTheLast(t *testing.T) {
 	w := newWorld(t)
 	w.add(tx(0, 0, 2), tx(0, 1, 2), tx(0, 2, 2))
 	w.commit(Budget{Count: 1})
@@ -65,32 +64,23 @@ func TestRevertCommitted(t *testing.T) {
 	w.refuse(tx(0, 0, 9), ErrNonceTooLow)
 }
 
-// If the bundle of a later nonce fails while an earlier nonce is leased, the earlier
-// one is not used: its transaction comes back.
-func TestRevertBehindALease(t *testing.T) {
+// A block uses lower nonces of its senders too: a transaction with one leaves.
+func TestIncludedUsesEarlierNonces(t *testing.T) {
 	w := newWorld(t)
-	w.add(tx(0, 0, 2), tx(0, 1, 2))
-	first, second := w.drain(Budget{Count: 1}), w.drain(Budget{Count: 1})
-	require.NoError(t, second.Commit())
-	require.Empty(t, w.fails(tx(0, 1, 2)))
-	w.stands(0, "lp")
-	require.NoError(t, first.Release())
-	w.stands(0, "pp")
+	w.add(tx(0, 0, 9), tx(0, 1, 9))
+	w.breaks(0) // the pool cannot read the new nonce
+	w.include(blockOf(tx(0, 1, 9)))
+	require.Zero(t, w.Size())
+	require.ErrorIs(t, w.departed(tx(0, 0, 9)).Reason, ErrNonceTooLow)
 }
 
-// A transaction that is reverted and included in one call moved to another block, whether the
-// state shows it already or not.
+// A transaction that is reverted and included in one call moved to another block.
 func TestResetMovesBetweenBlocks(t *testing.T) {
-	for _, shown := range []bool{true, false} {
-		w := newWorld(t)
-		w.add(tx(0, 0, 2), tx(0, 1, 2))
-		block := w.commit(Budget{Count: 1})
-		if shown {
-			w.nonce(0, 1)
-		}
-		require.Empty(t, w.reset(Head{Reverted: []Block{block}, Included: []Block{block}}))
-		w.stands(0, "-p")
-	}
+	w := newWorld(t)
+	w.add(tx(0, 0, 2), tx(0, 1, 2))
+	block := w.commit(Budget{Count: 1})
+	require.Empty(t, w.reset(Head{Reverted: []Block{block}, Included: []Block{block}}))
+	w.stands(0, "-p")
 }
 
 // The nonces of a reverted block are free again, also if its transactions do not come back. If the
@@ -120,20 +110,20 @@ func TestRevertFreesNonces(t *testing.T) {
 	require.Empty(t, w.Held())
 }
 
-// A leased transaction whose nonce the state shows leaves no gap.
-func TestUsedNonceInALease(t *testing.T) {
+// A locked transaction whose nonce the state shows leaves no gap.
+func TestUsedNonceInASession(t *testing.T) {
 	w := newWorld(t)
 	w.add(tx(0, 0, 2), tx(0, 1, 2))
-	l := w.drain(Budget{Count: 1})
+	s := w.drain(Budget{Count: 1})
 	w.nonce(0, 1)
 	require.Empty(t, w.reset(Head{}))
 	w.stands(0, "lp")
-	require.NoError(t, l.Return(tx(0, 0, 2).Hash()))
+	s.Cancel()
 	w.stands(0, "-p")
 }
 
-// A leased transaction stays in its lease whatever the state shows.
-func TestStateLeavesLeases(t *testing.T) {
+// A locked transaction stays locked whatever the state shows.
+func TestStateLeavesLocked(t *testing.T) {
 	for name, change := range map[string]func(*Account){
 		"nonce":   func(a *Account) { a.Nonce = 1 },
 		"balance": func(a *Account) { a.Balance.Clear() },
@@ -141,10 +131,10 @@ func TestStateLeavesLeases(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.add(tx(0, 0, 10))
-			l := w.drain(Budget{})
+			s := w.drain(Budget{})
 			w.set(0, change)
 			require.Empty(t, w.reset(Head{}))
-			require.Len(t, l.Transactions(), 1)
+			require.Len(t, s.Transactions(), 1)
 			w.check()
 		})
 	}
@@ -186,7 +176,7 @@ func TestPanickingSender(t *testing.T) {
 	})
 	panics = true
 	var displaced []Displaced
-	require.NotPanics(t, func() { displaced = w.fails(bad, tx(1, 0, 5)) })
+	require.NotPanics(t, func() { displaced = w.reset(Head{Reverted: []Block{blockOf(bad, tx(1, 0, 5))}}) })
 	require.Equal(t, 1, w.Stats().Pending)
 	require.Len(t, displaced, 1)
 	require.True(t, displaced[0].Held)

@@ -18,11 +18,9 @@ func TestSessionPutsSenderAside(t *testing.T) {
 	w.takes(s, tx(0, 0, 9))
 	s.Later()
 	w.ends(s, tx(1, 0, 5))
-	require.Len(t, s.Skipped(), 2)
-	require.Equal(t, []SkipReason{SkipLater, SkipAncestor}, []SkipReason{s.Skipped()[0].Reason, s.Skipped()[1].Reason})
 	require.Zero(t, w.Stats().Exempt)
-	require.NoError(t, s.Cancel())
-	require.Zero(t, w.Stats().Exempt, "there was no bundle")
+	s.Cancel()
+	require.Zero(t, w.Stats().Exempt, "there was no block")
 	w.check()
 }
 
@@ -36,7 +34,7 @@ func TestSessionFail(t *testing.T) {
 	s.Fail(errTest)
 	require.Nil(t, s.Next())
 	require.ErrorIs(t, w.Add(tx(0, 0, 9)), ErrQuarantined)
-	require.NoError(t, s.Cancel())
+	s.Cancel()
 	w.stands(0, "-q")
 }
 
@@ -100,44 +98,167 @@ func TestSessionWithAReusedAccount(t *testing.T) {
 	w.ends(s, append(want[2:], tx(30, 0, 1))...)
 }
 
-// A session does not take a transaction that the state does not allow any more,
-// and lists it.
+// A session does not take a transaction that the state does not allow any more.
 func TestSessionReadsAccounts(t *testing.T) {
 	w := newWorld(t)
 	w.add(tx(0, 0, 9), tx(1, 0, 5))
 	w.nonce(0, 1)
 	s := w.build(Budget{})
 	w.ends(s, tx(1, 0, 5))
-	require.Len(t, s.Skipped(), 1)
-	require.Equal(t, SkipChanged, s.Skipped()[0].Reason)
-	require.Equal(t, tx(0, 0, 9).Hash(), s.Skipped()[0].Tx.Hash())
 }
 
-// Each answer renews the lease. It does not expire while the session's context
-// lives, and expires when that is done. Next then returns nil.
-func TestSessionLease(t *testing.T) {
+// A session whose context is done takes no more transactions. Those that it has stay locked.
+func TestSessionContext(t *testing.T) {
 	w := newWorld(t)
-	w.add(tx(0, 0, 9), tx(1, 0, 5))
+	w.add(tx(0, 0, 9), tx(0, 1, 20), tx(1, 0, 5))
 	ctx, cancel := context.WithCancel(t.Context())
 	s := w.Build(ctx, Budget{})
 	require.NotNil(t, s.Next())
-	w.advance(30 * time.Second)
-	s.Used(txGas, 100)
-	require.Equal(t, w.clock().Add(time.Minute), s.Lease().Expires())
-	w.advance(2 * time.Minute)
-	w.CleanupExpired()
-	require.Same(t, s.Lease(), w.Lease(s.Lease().ID()))
-	require.Equal(t, w.clock().Add(time.Minute), s.Lease().Expires())
-	w.advance(59 * time.Second)
 	cancel()
 	require.Nil(t, s.Next())
-	w.advance(time.Minute - 1)
-	w.CleanupExpired()
-	require.Same(t, s.Lease(), w.Lease(s.Lease().ID()), "the host has a full lifetime to seal it")
-	w.advance(1)
-	w.CleanupExpired()
-	require.Nil(t, w.Lease(s.Lease().ID()))
-	w.check()
+	w.stands(0, "lp")
+	s.Cancel()
+	w.stands(0, "pp")
+}
+
+// The end of a session gives its transactions back. It ends once: Cancel changes nothing in the
+// next session.
+func TestSessionEnds(t *testing.T) {
+	w := newWorld(t)
+	w.add(chain(0, 0, 3, 9)...)
+	for name, end := range map[string]func(*Session){
+		"Cancel": (*Session).Cancel, "Build": func(*Session) { w.build(Budget{}) },
+		"Reset": func(s *Session) { w.include(blockOf(tx(1, 0, 20))) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "Reset" {
+				w.add(tx(1, 0, 20))
+			}
+			first := w.build(Budget{})
+			if name == "Reset" {
+				w.takes(first, tx(1, 0, 20))
+			}
+			w.takes(first, chain(0, 0, 2, 9)...)
+			w.stands(0, "llp")
+			end(first)
+			w.stands(0, "ppp")
+			require.Empty(t, first.Transactions())
+			require.Nil(t, first.Next())
+			second := w.build(Budget{})
+			w.takes(second, tx(0, 0, 9))
+			first.Cancel()
+			first.Fail(errTest)
+			first.Later()
+			require.Nil(t, first.Next())
+			w.stands(0, "lpp")
+		})
+	}
+}
+
+// T4: a transaction that a session has taken can be neither replaced nor removed, and comes back
+// unless it is included or invalid.
+func TestT4NoLoss(t *testing.T) {
+	w := newWorld(t)
+	w.add(tx(0, 0, 2), tx(0, 1, 2), tx(0, 2, 2), tx(1, 0, 3))
+	s := w.build(Budget{})
+	w.takes(s, tx(1, 0, 3), tx(0, 0, 2), tx(0, 1, 2))
+	w.stands(0, "llp")
+	w.refuse(tx(0, 1, 9), ErrInBundle, "transaction is in a bundle")
+	require.ErrorIs(t, w.Remove(tx(0, 1, 2).Hash()), ErrInBundle)
+	s.Later()
+	w.stands(0, "lpp")
+	s.Cancel()
+	w.stands(0, "ppp")
+	require.Equal(t, 4, w.Size())
+	w.commit(Budget{})
+	require.Zero(t, w.Size())
+}
+
+// TestI14Quarantine: a transaction that fails in building leaves and is refused
+// for a while; its successors wait.
+func TestI14Quarantine(t *testing.T) {
+	var reasons []error
+	w := newWorld(t, observed(func(e Event) {
+		if e.Kind == Dropped {
+			reasons = append(reasons, e.Reason)
+		}
+	}))
+	w.add(tx(0, 0, 2), tx(0, 1, 2))
+	s := w.drain(Budget{})
+	require.NoError(t, w.Reject(tx(0, 0, 2).Hash(), errTest))
+	require.Equal(t, []error{errTest}, reasons)
+	require.ErrorIs(t, w.Reject(tx(0, 0, 2).Hash(), errTest), ErrNotFound)
+	s.Cancel()
+	w.stands(0, "-q")
+	w.refuse(tx(0, 0, 2), ErrQuarantined, "transaction failed in building", "try again in 10m0s")
+	w.add(tx(0, 0, 3)) // another one of the same nonce is fine
+	w.stands(0, "pp")
+	w.advance(10 * time.Minute)
+	w.remove(tx(0, 0, 3))
+	w.add(tx(0, 0, 2))
+	require.NoError(t, w.Reject(tx(0, 1, 2).Hash(), errTest), "without a session too")
+}
+
+// A locked transaction parks none after it, whatever it pays: it is in a block.
+func TestLockedParksNone(t *testing.T) {
+	w := newWorld(t)
+	w.add(capped(0, 0, 2, 5), capped(0, 1, 2, 50))
+	w.drain(Budget{Count: 1})
+	w.baseFee(10)
+	w.stands(0, "lp")
+}
+
+// Transactions after one that the host rejected during a session are invalid, and
+// one that takes its place would come after them.
+func TestRejectedDuringSession(t *testing.T) {
+	w := newWorld(t)
+	w.add(chain(0, 0, 3, 9)...)
+	s := w.build(Budget{})
+	w.takes(s, chain(0, 0, 2, 9)...)
+	require.NoError(t, w.Reject(tx(0, 0, 9).Hash(), errTest))
+	w.add(tx(0, 0, 20))
+	require.Nil(t, s.Next(), "nonce 0 after nonce 1")
+}
+
+// A transaction that comes back while the session has a later one of its sender does not go after
+// that one. Those that follow have their places behind it.
+func TestReturnedDuringSession(t *testing.T) {
+	w := newWorld(t)
+	w.add(tx(0, 0, 2), tx(0, 1, 100), tx(0, 2, 100))
+	w.commit(Budget{Count: 1})
+	s := w.build(Budget{})
+	w.takes(s, tx(0, 1, 100))
+	w.add(tx(1, 0, 50))
+	require.Empty(t, w.fails(tx(0, 0, 2)))
+	w.stands(0, "plp")
+	w.offers(tx(1, 0, 50), tx(0, 0, 2), tx(0, 2, 100))
+	w.ends(s, tx(1, 0, 50))
+	s.Cancel()
+	w.stands(0, "ppp")
+}
+
+// A transaction that came back before a locked one is replaced. Those that follow the locked one
+// have their places behind the newcomer.
+func TestReplacedBeforeALocked(t *testing.T) {
+	w := newWorld(t)
+	w.add(tx(0, 0, 2), tx(0, 1, 100), tx(0, 2, 100))
+	w.commit(Budget{Count: 1})
+	w.add(tx(1, 0, 5))
+	w.takes(w.build(Budget{}), tx(0, 1, 100))
+	require.Empty(t, w.fails(tx(0, 0, 2)))
+	w.offers(tx(1, 0, 5), tx(0, 0, 2), tx(0, 2, 100))
+	w.add(tx(0, 0, 9))
+	w.offers(tx(0, 0, 9), tx(0, 2, 100), tx(1, 0, 5))
+}
+
+// When a session ends, each of its transactions gets its place.
+func TestPlacesAfterCancel(t *testing.T) {
+	w := newWorld(t)
+	w.add(tx(0, 0, 9), tx(0, 1, 2), tx(0, 2, 9), tx(0, 3, 1))
+	s := w.build(Budget{})
+	w.takes(s, tx(0, 0, 9), tx(0, 1, 2), tx(0, 2, 9))
+	s.Cancel()
+	w.stands(0, "pppp")
 }
 
 // A sender's later transactions have the places of their prices when the session
@@ -149,11 +270,9 @@ func TestPlacesAfterASession(t *testing.T) {
 	w.remove(tx(1, 0, 5))
 	w.takes(s, tx(0, 0, 2))
 	w.add(tx(2, 0, 6))
-	lease, err := s.Seal()
-	require.NoError(t, err)
+	require.Nil(t, s.Next())
 	w.check()
 	w.offers(tx(0, 1, 9), tx(2, 0, 6))
-	require.NoError(t, lease.Commit())
 }
 
 // A session that is open for long remembers no senders that have left, except
@@ -189,110 +308,32 @@ func TestFullSessionRemembersNone(t *testing.T) {
 	require.LessOrEqual(t, len(s.senders), 1)
 }
 
-// Sessions that a host forgets cost little: at most maxSessions take
-// transactions, and one whose budget is used up keeps nothing.
+// A session that has ended, and one whose budget is used up, keep nothing.
 func TestForgottenSessions(t *testing.T) {
 	w := newWorld(t)
 	w.add(tx(0, 0, 9))
 	full := w.build(Budget{Count: 1})
 	w.ends(full, tx(0, 0, 9))
-	var all []*Session
-	for range maxSessions + 3 {
-		all = append(all, w.build(Budget{}))
-	}
-	w.add(tx(1, 0, 9), tx(2, 0, 9))
-	require.Len(t, w.core.sessions, maxSessions)
+	w.add(tx(1, 0, 9))
 	require.Empty(t, full.senders, "newcomers cost nothing in a session that takes none")
-	require.Nil(t, all[2].Next(), "it gave way to later ones")
-	require.NotNil(t, all[3].Next())
-	require.NoError(t, all[2].Cancel())
-	require.NoError(t, full.Commit())
+	old := w.build(Budget{})
+	w.takes(old, tx(0, 0, 9))
+	w.build(Budget{})
+	w.add(tx(2, 0, 9))
+	require.Empty(t, old.senders)
 	w.check()
 }
 
-// Two sessions never have nonces of two senders in opposite orders. Otherwise
-// neither of their blocks could run before the other.
-func TestSessionsTieNoKnot(t *testing.T) {
-	w := newWorld(t)
-	w.add(tx(0, 0, 9), tx(1, 0, 8), tx(1, 1, 7), tx(0, 1, 6))
-	a, b := w.build(Budget{}), w.build(Budget{})
-	w.takes(a, tx(0, 0, 9))
-	w.takes(b, tx(1, 0, 8), tx(1, 1, 7))
-	w.takes(a, tx(0, 1, 6))
-	w.add(tx(1, 2, 5), tx(0, 2, 4))
-	w.takes(a, tx(0, 2, 4)) // nonce 1 of the other sender is in a later session
-	require.NoError(t, a.Commit())
-	require.NoError(t, b.Cancel())
-	w.stands(0, "---")
-	w.stands(1, "ppp")
-}
-
-// When a later session gives a transaction back, the earlier one takes it.
-func TestSessionTakesWhatALaterOneReturns(t *testing.T) {
-	w := newWorld(t)
-	w.add(tx(0, 0, 9), tx(0, 1, 8))
-	a, b := w.build(Budget{}), w.build(Budget{})
-	require.NotNil(t, b.Next())
-	require.Nil(t, a.Next(), "nonce 0 is in a later session")
-	require.NoError(t, b.Cancel())
-	w.takes(a, tx(0, 0, 9), tx(0, 1, 8))
-}
-
-// If one session takes a sender's first transaction, one that began later takes
-// the next one, in any order.
-func TestLaterSessionTakesTheNext(t *testing.T) {
-	for _, score := range []func(Candidate) int64{nil, byTipAndSize} {
-		w := newWorld(t, by(score))
-		w.add(tx(0, 0, 5), tx(0, 1, 5), tx(0, 2, 5))
-		first, second := w.build(Budget{}), w.build(Budget{})
-		w.takes(first, tx(0, 0, 5))
-		w.takes(second, tx(0, 1, 5))
-	}
-}
-
-// A session passed over a sender's large transaction. When another session has
-// taken that one, it takes the next one, which fits.
+// A session passed over a sender's large transaction. When the sender has replaced that one, it
+// takes it and the next one, which fit.
 func TestSessionTakesWhatFollowsALargeOne(t *testing.T) {
 	for _, score := range []func(Candidate) int64{nil, byTipAndSize} {
 		w := newWorld(t, by(score))
-		large := hungry(0, 0, 5, 1_000_000)
-		w.add(large, tx(0, 1, 5), tx(1, 0, 4))
-		first, second := w.build(Budget{}), w.build(Budget{Gas: 100_000})
-		w.takes(second, tx(1, 0, 4))
-		second.Used(txGas, 0)
-		w.takes(first, large)
-		w.takes(second, tx(0, 1, 5))
-	}
-}
-
-// A session does not take a transaction of a sender after a later one, however the earlier one
-// comes back.
-func TestSessionTakesNoncesInOrder(t *testing.T) {
-	for name, back := range map[string]func(w *world, a *Session){
-		"later":  func(_ *world, a *Session) { a.Later() },
-		"cancel": func(_ *world, a *Session) { require.NoError(t, a.Cancel()) },
-		"release": func(_ *world, a *Session) {
-			l, _ := a.Seal()
-			require.NoError(t, l.Release())
-		},
-		"fail": func(w *world, a *Session) {
-			a.Fail(nil)
-			w.add(tx(0, 0, 20))
-		},
-		"revert": func(w *world, a *Session) {
-			require.NoError(t, a.Commit())
-			w.fails(tx(0, 0, 9))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.add(tx(0, 0, 9), tx(0, 1, 8))
-			a, b := w.build(Budget{}), w.build(Budget{})
-			w.takes(a, tx(0, 0, 9))
-			w.takes(b, tx(0, 1, 8))
-			back(w, a)
-			w.ends(b)
-			same(t, chain(0, 1, 1, 8), b.Lease().Transactions())
-		})
+		w.add(hungry(0, 0, 5, 1_000_000), tx(0, 1, 5), tx(1, 0, 4))
+		s := w.build(Budget{Gas: 100_000})
+		w.takes(s, tx(1, 0, 4))
+		s.Used(txGas, 0)
+		w.add(tx(0, 0, 9))
+		w.takes(s, tx(0, 0, 9), tx(0, 1, 5))
 	}
 }

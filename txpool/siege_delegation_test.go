@@ -84,17 +84,10 @@ var sweepWays = map[string]func(s *siege, who, other int){
 		_ = s.Add(setCode(other, 0, 20, append(auths, delegate(who, 0))...))
 		s.offer(chain(who, 0, 8, 20)...)
 	},
-	"while the carrier is leased": func(s *siege, who, other int) {
+	"while the carrier is locked": func(s *siege, who, other int) {
 		_ = s.Add(setCode(other, 0, 2000, delegate(who, 0)))
 		s.drain(Budget{Count: 1})
 		s.offer(chain(who, 0, 8, 20)...)
-	},
-	"while the carrier is committed": func(s *siege, who, other int) {
-		_ = s.Add(setCode(other, 0, 2000, delegate(who, 0)))
-		bundle := s.commit(Budget{Count: 1})
-		s.offer(chain(who, 1, 8, 20)...) // the account's nonce is 1 once that has run
-		s.offer(chain(who, 0, 8, 20)...)
-		s.force(bundle.Transactions...)
 	},
 	"by a block": func(s *siege, who, other int) {
 		s.offer(chain(who, 1, 8, 20)...)
@@ -175,10 +168,10 @@ var throttleEnds = map[string]func(s *siege, _ *types.Transaction){
 	"parked":           func(s *siege, _ *types.Transaction) { s.setBaseFee(9) },
 	"included":         func(s *siege, _ *types.Transaction) { s.produce(Budget{Count: 1}) },
 	"its nonce passed": func(s *siege, _ *types.Transaction) { s.force(tx(attacker, 0, 1)) },
-	"failed in a lease": func(s *siege, grief *types.Transaction) {
-		lease := s.drain(Budget{Count: 1})
-		require.NoError(s.t, lease.Reject(grief.Hash(), errTest))
-		require.NoError(s.t, lease.Commit())
+	"failed in a session": func(s *siege, grief *types.Transaction) {
+		b := s.drain(Budget{Count: 1})
+		require.NoError(s.t, s.Reject(grief.Hash(), errTest))
+		b.Cancel()
 	},
 	"evicted": func(s *siege, grief *types.Transaction) {
 		for i := range 16 {

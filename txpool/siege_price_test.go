@@ -67,9 +67,9 @@ func TestSiegeGasLimits(t *testing.T) {
 		for range 8 { // a builder that drains again for the gas that is left
 			left := uint64(block)
 			for {
-				lease := s.drain(Budget{Gas: left})
-				txs := lease.Transactions()
-				require.NoError(t, lease.Release())
+				b := s.drain(Budget{Gas: left})
+				txs := b.Transactions()
+				b.Cancel()
 				if len(txs) == 0 || left < 2*txGas {
 					break
 				}

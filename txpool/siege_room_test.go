@@ -64,16 +64,10 @@ var overdraftWays = map[string]func(s *siege, who int){
 	"replaced child in a batch": func(s *siege, who int) {
 		s.offerAll(append(chain(who, 0, 8, 100), valued(who, 7, 200, overdrawn-200*txGas), valued(who, 6, 200, overdrawn-200*txGas))...)
 	},
-	"behind a lease": func(s *siege, who int) {
+	"behind a locked one": func(s *siege, who int) {
 		_ = s.Add(valued(who, 0, 100, overdrawn-100*txGas))
 		s.drain(Budget{Count: 1})
 		s.offer(chain(who, 1, 8, 100)...)
-	},
-	"behind a committed lease": func(s *siege, who int) {
-		_ = s.Add(valued(who, 0, 100, overdrawn-100*txGas))
-		bundle := s.commit(Budget{Count: 1})
-		s.offer(chain(who, 1, 8, 100)...) // State does not show the bundle yet
-		s.force(bundle.Transactions...)
 	},
 	"behind a block": func(s *siege, who int) {
 		s.offer(chain(who, 1, 8, 200)...)
@@ -175,11 +169,11 @@ func TestSiegeIdle(t *testing.T) {
 		for i := range 40 {
 			s.offer(tx(s.rogue(i, rich), 1, 1000))
 		}
-		lease := s.drain(Budget{Count: 4})
+		block := s.commit(Budget{Count: 4})
 		for i := range 40 {
 			s.offer(tx(attacker+i, 2, 1000))
 		}
-		require.NoError(t, lease.Release())
+		s.fails(block.Transactions...)
 		s.judge(1)
 		s.admits(500, 9)
 	})
@@ -318,7 +312,7 @@ func TestSiegePromotedTies(t *testing.T) {
 }
 
 // Search: no sequence of an attacker's moves on a pool of 4 to 16 slots gets past the oracle.
-// Leases and resets are the host's.
+// Sessions and resets are the host's.
 func TestSiegeSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const accounts, poor = 4, 400 * txGas
@@ -331,7 +325,7 @@ func TestSiegeSearch(t *testing.T) {
 			i := attacker + rapid.IntRange(0, accounts-1).Draw(t, "who")
 			tip := rapid.Int64Range(1, 60).Draw(t, "tip")
 			next, _ := s.NextNonce(addr(i))
-			switch move := rapid.SampledFrom([]string{"normal", "future", "parent", "child", "overdraft", "replacement", "set code", "lease", "reset"}).Draw(t, "move"); move {
+			switch move := rapid.SampledFrom([]string{"normal", "future", "parent", "child", "overdraft", "replacement", "set code", "session", "reset"}).Draw(t, "move"); move {
 			case "normal":
 				s.offer(tx(i, next, tip))
 			case "future":
@@ -346,8 +340,8 @@ func TestSiegeSearch(t *testing.T) {
 				s.offer(valued(i, uint64s(next, "nonce"), 2*tip, rapid.SampledFrom([]int64{0, poor / 2}).Draw(t, "value")))
 			case "set code":
 				s.offer(setCode(i, next, tip, delegate(attacker+rapid.IntRange(0, accounts-1).Draw(t, "authority"), uint64s(2, "nonce"))))
-			case "lease":
-				require.NoError(t, s.drain(Budget{Count: 3}).Release())
+			case "session":
+				s.drain(Budget{Count: 3}).Cancel()
 			case "reset":
 				s.Reset(Head{Included: []Block{{}}})
 			}

@@ -92,12 +92,11 @@ func TestSiegeSessionFloor(t *testing.T) {
 				}
 				nonce++
 				s.offer(txs...)
-				lease := s.drain(Budget{})
-				require.Len(t, lease.Transactions(), hogs)
-				for _, tx := range lease.Transactions() {
+				b := s.drain(Budget{})
+				require.Len(t, b.Transactions(), hogs)
+				for _, tx := range b.Transactions() {
 					require.NoError(t, s.run(tx))
 				}
-				require.NoError(t, lease.Commit())
 				s.head(Block{Transactions: txs})
 			}
 			refused := 100 - s.offer(fair(100)...)
@@ -131,10 +130,7 @@ func TestSiegeSessionPostponed(t *testing.T) {
 				if block == 2 && when == "before the end" {
 					s.displaceAll(slots)
 				}
-				lease, err := b.Seal()
-				require.NoError(t, err)
-				require.Empty(t, lease.Transactions())
-				require.NoError(t, lease.Commit())
+				require.Empty(t, b.Transactions())
 				s.head(Block{})
 			}
 			if when == "after the end" {
@@ -269,35 +265,34 @@ func TestSiegeSessionWaitingChain(t *testing.T) {
 }
 
 // A large transaction comes back, or another one takes its place, while its
-// successor is still leased. It then waits in a pool whose bytes are used up.
+// successor is still locked. It then waits in a pool whose bytes are used up.
 // The small one behind both must not come in before it. Reset once tried that
 // without end.
 func TestSiegeSessionReturned(t *testing.T) {
-	for _, how := range []string{"Return", "Reject"} {
+	for _, how := range []string{"fails", "Reject"} {
 		t.Run(how, func(t *testing.T) {
 			s := newSiege(t, 1000, floodedPool)
 			who := s.rogue(0, rich)
 			large, middle, small := padded(who, 0, 40, 13_000), tx(who, 1, 40), tx(who, 2, 40)
 			s.offer(large, middle)
-			lease := s.drain(Budget{})
-			require.Len(t, lease.Transactions(), 2)
-			if how == "Return" {
-				require.NoError(t, lease.Return(large.Hash()))
+			if how == "fails" {
+				s.commit(Budget{Count: 1})
+			}
+			b := s.drain(Budget{})
+			if how == "fails" {
+				s.fails(large)
 			} else {
-				require.NoError(t, lease.Reject(large.Hash(), errTest))
+				require.NoError(t, s.Reject(large.Hash(), errTest))
 				large = padded(who, 0, 45, 13_000)
 				s.add(large)
 			}
 			s.add(small)
-			b := s.build(Budget{})
 			require.Nil(t, b.Next(), "its block would come after that of the next nonce")
 			s.setBaseFee(flooded(s))
-			s.has(StatusLeased, middle)
-			require.NotEqual(t, StatusPending, s.Status(large.Hash()), "there is no room for it")
-			require.NotEqual(t, StatusPending, s.Status(small.Hash()), "it cannot run before the large one")
+			s.has(StatusLocked, middle)
+			require.Equal(t, how == "fails", s.Status(large.Hash()) == StatusPending, "there is no room for a newcomer")
 			s.check()
-			require.NoError(t, b.Cancel())
-			require.NoError(t, lease.Release())
+			b.Cancel()
 			s.setBaseFee(1)
 			s.check()
 		})

@@ -122,17 +122,17 @@ func (s *siege) offerAll(txs ...*types.Transaction) (admitted int) {
 
 // produce makes a block of the transactions of a drain. It returns how many ran.
 func (s *siege) produce(budget Budget) int {
-	lease := s.drain(budget)
+	b := s.drain(budget)
 	var block []*types.Transaction
-	for _, tx := range lease.Transactions() {
+	for _, tx := range b.Transactions() {
 		if s.run(tx) != nil {
-			_ = lease.Reject(tx.Hash(), errTest) // and its successors
+			_ = s.Reject(tx.Hash(), errTest) // and its successors
 			continue
 		}
 		block = append(block, tx)
 	}
-	require.NoError(s.t, lease.Commit())
 	s.head(blockOf(block...))
+	b.Cancel()
 	return len(block)
 }
 
@@ -155,8 +155,8 @@ func (s *siege) session(budget Budget, fails func(*types.Transaction) bool, afte
 		gasUsed += used(tx)
 		block = append(block, tx)
 	}
-	require.NoError(s.t, b.Commit())
 	s.head(Block{Transactions: block, GasUsed: gasUsed, GasLimit: budget.Gas})
+	b.Cancel()
 	return block, offered
 }
 
@@ -230,10 +230,10 @@ func (s *siege) lost() (fees float64, gone int) {
 	return fees, gone
 }
 
-// bundle returns all transactions that are in leases or could be.
+// bundle returns all transactions that are in the session or could be.
 func (s *siege) bundle() (all []*types.Transaction) {
-	for _, lease := range s.Leases() {
-		all = append(all, lease.Transactions()...)
+	if open := s.core.session; open != nil {
+		all = open.Transactions()
 	}
 	return append(all, s.Candidates()...)
 }

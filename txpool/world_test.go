@@ -25,7 +25,7 @@ import (
 //     set has an ether. include and revert move the chain by blocks, and broken
 //     makes the reading of an account fail.
 //   - a clock, which advance moves.
-//   - a journal, the tape, whose writes can fail. restart ends the process
+//   - a log, the tape. keep appends the changes of the pool. restart ends the process
 //     without a shutdown and begins another one from the tape.
 //   - the pool itself, which is embedded, so that its methods are those of the
 //     world.
@@ -61,7 +61,7 @@ func newWorld(t tester, changes ...func(*Config)) *world {
 	}
 	cfg := DefaultConfig(chainID)
 	cfg.FloorWindow, cfg.SurgeSlope = 0, 0
-	cfg.Now, cfg.Journal = w.clock, w.tape
+	cfg.Now, cfg.KeepChanges = w.clock, true
 	w.open(cfg, changes)
 	return w
 }
@@ -189,21 +189,21 @@ func (w *world) baseFee(price int64) {
 // configuration, from the tape.
 func (w *world) restart(changes ...func(*Config)) Restored {
 	w.t.Helper()
-	cfg := w.cfg
-	cfg.Journal = w.tape
-	w.open(cfg, changes)
+	w.keep()
+	w.open(w.cfg, changes)
 	restored, err := w.Restore(w.tape.replay)
 	require.NoError(w.t, err)
 	w.check()
 	return restored
 }
 
-// rotate continues with a new tape.
-func (w *world) rotate() {
-	w.t.Helper()
-	next := new(tape)
-	require.NoError(w.t, w.Rotate(next))
-	w.tape = next
+// keep appends the changes of the pool to the tape.
+func (w *world) keep() { w.tape.append(w.TakeChanges()) }
+
+// shorten replaces the records of the tape by those of the content.
+func (w *world) shorten() {
+	w.keep()
+	w.tape.records = w.Records()
 }
 
 // check checks all invariants of the pool.
@@ -252,46 +252,55 @@ func (w *world) remove(txs ...*types.Transaction) {
 	w.check()
 }
 
-// build begins a session, and drain seals one that has taken all that fits by
-// its limits.
+// build begins a session. drain begins one that takes all that fits by its limits.
 func (w *world) build(budget Budget) *Session { return w.Build(context.Background(), budget) }
 
-func (w *world) drain(budget Budget) *Lease { return drain(w.Pool, budget) }
+func (w *world) drain(budget Budget) *Session { return drain(w.Pool, budget) }
 
-func drain(p *Pool, budget Budget) *Lease {
+func drain(p *Pool, budget Budget) *Session {
 	s := p.Build(context.Background(), budget)
-	defer func() { _ = s.Cancel() }() // does nothing after Seal, unless State panics
+	done := false
+	defer func() {
+		if !done { // State has panicked
+			s.Cancel()
+		}
+	}()
 	for s.Next() != nil {
 		continue
 	}
-	lease, _ := s.Seal() // a test with a tape that fails looks at the tape
-	return lease
+	done = true
+	return s
 }
 
-// fails makes a block of transactions fail: they come back.
+// fails makes a block of transactions fail: they come back. The chain no longer shows them.
 func (w *world) fails(txs ...*types.Transaction) []Displaced {
 	w.t.Helper()
+	for _, tx := range txs {
+		w.settle(tx, func(a *Account, _ *uint256.Int) { a.Nonce = min(a.Nonce, tx.Nonce()) })
+	}
 	return w.reset(Head{Reverted: []Block{blockOf(txs...)}})
 }
 
-// commit drains a block and commits it. The chain does not show it yet.
+// commit makes a block. The chain shows its nonces, and the balances are as before.
 func (w *world) commit(budget Budget) Block {
 	w.t.Helper()
-	l := w.drain(budget)
-	block := blockOf(l.Transactions()...)
-	require.NoError(w.t, l.Commit())
-	w.check()
+	s := w.drain(budget)
+	block := blockOf(s.Transactions()...)
+	for _, tx := range block.Transactions {
+		w.settle(tx, func(a *Account, _ *uint256.Int) { a.Nonce = max(a.Nonce, tx.Nonce()+1) })
+	}
+	require.Empty(w.t, w.tell(block))
+	s.Cancel() // if the block is empty
 	return block
 }
 
-// returned adds transactions, leases all that can run, and releases them: they
+// returned adds transactions, puts all that can run into a block, and makes it fail: they
 // came back and are exempt from the caps.
 func (w *world) returned(txs ...*types.Transaction) {
 	w.t.Helper()
 	w.add(txs...)
-	require.NoError(w.t, w.drain(Budget{}).Release())
+	require.Empty(w.t, w.fails(w.commit(Budget{}).Transactions...))
 	require.Equal(w.t, len(txs), w.Stats().Exempt)
-	w.check()
 }
 
 // setAside adds transactions of sender 0 and fails their block while the account
@@ -318,7 +327,7 @@ func (w *world) breaks(senders ...int) {
 func (w *world) repairs() { clear(w.broken) }
 
 // statuses returns the statuses of the nonces of sender i, from 0 on, as one letter
-// each: p pending, q queued, k parked, l leased, a dash for none.
+// each: p pending, q queued, k parked, l locked, a dash for none.
 func (w *world) statuses(i int, nonces int) string {
 	w.Pool.mu.Lock()
 	defer w.Pool.mu.Unlock()
@@ -327,7 +336,7 @@ func (w *world) statuses(i int, nonces int) string {
 		for _, e := range a.txs {
 			switch {
 			case e.nonce >= uint64(nonces):
-			case e.lease != nil:
+			case e.locked:
 				s[e.nonce] = 'l'
 			default:
 				s[e.nonce] = "qkp"[e.status]
@@ -412,37 +421,15 @@ func (l ledger) get(who common.Address) Account {
 	return Account{Balance: *uint256.NewInt(1e18)}
 }
 
-// tape is a journal in memory.
-type tape struct {
-	records [][]byte
-	broken  error                  // if not nil, writes fail with it
-	keeps   int                    // records of a failing write that are kept
-	before  func(records [][]byte) // if not nil, called with the records of each write
-}
+// tape is a log in memory.
+type tape struct{ records [][]byte }
 
 var (
 	errNoDisk = errors.New("no disk")
 	errTest   = errors.New("the test says so")
-	// errCrash is an error of the tape at which the process ends, by a panic.
-	errCrash = errors.New("crash")
 )
 
-// Append keeps the records, or some of them if it fails.
-func (m *tape) Append(records ...[]byte) error {
-	if m.before != nil {
-		m.before(records)
-	}
-	if m.broken != nil {
-		records = records[:min(m.keeps, len(records))]
-	}
-	for _, r := range records {
-		m.records = append(m.records, bytes.Clone(r))
-	}
-	if m.broken == errCrash {
-		panic(errCrash)
-	}
-	return m.broken
-}
+func (m *tape) append(records [][]byte) { m.records = append(m.records, records...) }
 
 func (m *tape) replay(f func([]byte) error) error {
 	for _, r := range m.records[:len(m.records):len(m.records)] {
@@ -468,8 +455,8 @@ func narrow(tx, all uint64) func(*Config) {
 // perSender sets the cap of a sender.
 func perSender(most int) func(*Config) { return func(c *Config) { c.MaxPerSender = most } }
 
-// unjournaled is a pool without a journal, so that its events have no receiver.
-func unjournaled(c *Config) { c.Journal = nil }
+// forgetful is a pool that keeps no changes.
+func forgetful(c *Config) { c.KeepChanges = false }
 
 // by orders the senders by a score.
 func by(score func(Candidate) int64) func(*Config) { return func(c *Config) { c.Score = score } }

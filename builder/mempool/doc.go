@@ -30,9 +30,9 @@
 //     proposal can be faster than the log. The pool recognizes the transaction by its
 //     nonce, so txpool.State must show the newest block that was applied.
 //   - A checkpoint has the pool's content. Records of earlier changes may follow it.
-//   - The transactions of a proposal stay in a lease until another one is proposed, or a
-//     block is applied, so that users cannot replace them meanwhile. A restart releases
-//     all leases.
+//   - The transactions of a proposal are locked until another one is proposed, or a
+//     block is applied, so that users cannot replace them meanwhile.
+//   - If the log fails, the pool takes no more transactions.
 //   - While an undone block returns, the state is older than the pool knows. Calls of
 //     Add wait, because a sender's next transaction would seem to be behind a gap. The
 //     block waits a second for calls of Add that run; one that hangs holds up nothing else.
@@ -43,6 +43,5 @@
 //
 // A [Pool] is safe for concurrent use, except that the builder calls Build, Applied,
 // Undone, Records, Replay and Recovered one at a time, as it calls the methods of a
-// rollup. The host must not call Reset, Flush, Rotate, Restore and the Journal of the
-// embedded pool.
+// rollup. The host must not call Reset, Restore and TakeChanges of the embedded pool.
 package mempool

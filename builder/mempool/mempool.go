@@ -1,6 +1,7 @@
 package mempool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/jamq/jamq/txpool"
 )
@@ -20,8 +22,9 @@ var (
 	// ErrNotRecovered is wrapped by the error of a change before [Pool.Recovered], when the
 	// pool has no log.
 	ErrNotRecovered = errors.New("mempool: no builder has recovered the pool")
-	// ErrJournal is returned by [New] if the configuration has a journal.
-	ErrJournal = errors.New("mempool: Config.Journal is set, want nil: the builder's log is the journal")
+	// ErrLog is wrapped by the error of a change that the log did not take. The builder has
+	// then stopped, and it is unknown whether the log has the change.
+	ErrLog = errors.New("mempool: the builder's log has failed")
 )
 
 // Pool is a txpool.Pool whose changes are records in a builder's log. It implements
@@ -32,6 +35,11 @@ type Pool struct {
 	baseFee func() *big.Int
 	sender  func(*types.Transaction) (common.Address, error) // of the host; nil: Ethereum's
 	record  atomic.Pointer[func(records ...[]byte) error]    // nil before Recovered
+	failed  atomic.Pointer[error]                            // of record, nil if it has not failed
+
+	// writer has a weight of one for the goroutine that writes changes to the log, so that they
+	// stay in order.
+	writer *semaphore.Weighted
 
 	// moving is held while the transactions of an undone block go from the state to the
 	// pool. Additions wait at the gate meanwhile, and readers for the lock.
@@ -44,7 +52,6 @@ type Pool struct {
 	// The goroutine of the builder owns these.
 	history   history
 	recovered bool
-	session   *txpool.Session // of the last proposal, or nil
 }
 
 // New returns an empty pool, which takes transactions after [Pool.Recovered]. state must
@@ -57,12 +64,9 @@ type Pool struct {
 // instead. If cfg.Sender fails for a block that is undone, Undone fails before anything has
 // changed. cfg.Logger also gets the transactions that do not stay in the pool or do not return
 // to it. cfg.Observe must not call Add and its variants, because they wait while an undone
-// block returns. The error is ErrJournal, or that of txpool.New.
+// block returns. The error is that of txpool.New.
 func New(cfg txpool.Config, state txpool.State, baseFee func() *big.Int) (*Pool, error) {
-	if cfg.Journal != nil {
-		return nil, ErrJournal
-	}
-	p := &Pool{log: cfg.Logger, gate: newGate()}
+	p := &Pool{log: cfg.Logger, gate: newGate(), writer: semaphore.NewWeighted(1)}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
@@ -73,25 +77,48 @@ func New(cfg txpool.Config, state txpool.State, baseFee func() *big.Int) (*Pool,
 		return fee
 	}
 	p.guardHooks(&cfg)
-	cfg.Journal = toLog{p}
+	cfg.KeepChanges = true
 	var err error
 	p.Pool, err = txpool.New(cfg, guarded{state, p})
 	return p, err
 }
 
-// toLog is the journal of the embedded pool.
-type toLog struct{ *Pool }
+// admit calls an addition, and writes what it has changed.
+func (p *Pool) admit(add func()) error {
+	if p.record.Load() == nil {
+		return ErrNotRecovered
+	}
+	if failed := p.failed.Load(); failed != nil {
+		return *failed
+	}
+	defer p.gate.pass()()
+	add()
+	return p.write()
+}
 
-// Append implements txpool.Journal.
-func (l toLog) Append(records ...[]byte) error { return l.append(framed(records)...) }
-
-// append appends records to the builder's log.
-func (p *Pool) append(records ...[]byte) error {
+// write appends the changes of the pool to the builder's log, and then more records. When it
+// returns nil, the log has all changes of the calls that have returned before. Calls that wait
+// for another one find nothing left to write.
+func (p *Pool) write(more ...[]byte) error {
 	record := p.record.Load()
 	if record == nil {
 		return ErrNotRecovered
 	}
-	return (*record)(records...)
+	_ = p.writer.Acquire(context.Background(), 1) // cannot fail
+	defer p.writer.Release(1)
+	if failed := p.failed.Load(); failed != nil {
+		return *failed
+	}
+	records := append(framed(p.TakeChanges()), more...)
+	if len(records) == 0 {
+		return nil
+	}
+	if err := (*record)(records...); err != nil {
+		err = fmt.Errorf("%w: %w", ErrLog, err)
+		p.failed.Store(&err)
+		return err
+	}
+	return nil
 }
 
 // Hold makes blocks that are undone wait until release is called, so that the calls in
@@ -103,50 +130,67 @@ func (p *Pool) Hold() (release func()) {
 }
 
 // Add adds a transaction. It is in the builder's log when Add returns nil. The errors are
-// those of txpool.Pool.Add, as for all variants of Add.
-func (p *Pool) Add(tx *types.Transaction) error {
-	defer p.gate.pass()()
-	return p.Pool.Add(tx)
-}
+// those of txpool.Pool.Add, ErrNotRecovered, or wrap ErrLog, as for all variants of Add.
+func (p *Pool) Add(tx *types.Transaction) error { return p.addOne(p.Pool.Add, tx) }
 
 // AddPrivate is Add for a transaction that is not shown to others.
-func (p *Pool) AddPrivate(tx *types.Transaction) error {
-	defer p.gate.pass()()
-	return p.Pool.AddPrivate(tx)
+func (p *Pool) AddPrivate(tx *types.Transaction) error { return p.addOne(p.Pool.AddPrivate, tx) }
+
+func (p *Pool) addOne(add func(*types.Transaction) error, tx *types.Transaction) (err error) {
+	problem := p.admit(func() { err = add(tx) })
+	return cmp.Or(err, problem)
 }
 
 // AddRaw is Add for the binary encoding of a transaction.
-func (p *Pool) AddRaw(raw []byte) (common.Hash, error) {
-	defer p.gate.pass()()
-	return p.Pool.AddRaw(raw)
+func (p *Pool) AddRaw(raw []byte) (hash common.Hash, err error) {
+	problem := p.admit(func() { hash, err = p.Pool.AddRaw(raw) })
+	if err = cmp.Or(err, problem); err != nil {
+		return common.Hash{}, err
+	}
+	return hash, nil
 }
 
 // AddAll adds transactions, with an error for each.
-func (p *Pool) AddAll(txs []*types.Transaction) []error {
-	defer p.gate.pass()()
-	return p.Pool.AddAll(txs)
+func (p *Pool) AddAll(txs []*types.Transaction) (errs []error) {
+	problem := p.admit(func() { errs = p.Pool.AddAll(txs) })
+	return withProblem(problem, errs, len(txs))
 }
 
 // AddAllRaw is AddAll for binary encodings.
-func (p *Pool) AddAllRaw(raws [][]byte) ([]common.Hash, []error) {
-	defer p.gate.pass()()
-	return p.Pool.AddAllRaw(raws)
-}
-
-// Build begins the session of a proposal: see txpool.Pool.Build. It abandons the last
-// proposal. The host neither commits nor cancels the session.
-func (p *Pool) Build(ctx context.Context, budget txpool.Budget) *txpool.Session {
-	p.abandon()
-	p.session = p.Pool.Build(ctx, budget)
-	return p.session
-}
-
-// abandon lets the transactions of the last proposal wait again.
-func (p *Pool) abandon() {
-	if p.session != nil {
-		_ = p.session.Cancel() // fails if the lease has expired
-		p.session = nil
+func (p *Pool) AddAllRaw(raws [][]byte) (hashes []common.Hash, errs []error) {
+	problem := p.admit(func() { hashes, errs = p.Pool.AddAllRaw(raws) })
+	if problem != nil {
+		hashes = make([]common.Hash, len(raws))
 	}
+	return hashes, withProblem(problem, errs, len(raws))
+}
+
+// withProblem returns n errors: those of the pool, and a problem of the log in the place of nil.
+func withProblem(problem error, errs []error, n int) []error {
+	if errs == nil {
+		errs = make([]error, n)
+	}
+	for i := range errs {
+		errs[i] = cmp.Or(errs[i], problem)
+	}
+	return errs
+}
+
+// Remove drops a transaction: see txpool.Pool.Remove. It does not come back after a restart when
+// Remove returns nil.
+func (p *Pool) Remove(hash common.Hash) error {
+	if err := p.Pool.Remove(hash); err != nil {
+		return err
+	}
+	return p.write()
+}
+
+// Reject drops a transaction that failed while a block was built: see txpool.Pool.Reject.
+func (p *Pool) Reject(hash common.Hash, reason error) error {
+	if err := p.Pool.Reject(hash, reason); err != nil {
+		return err
+	}
+	return p.write()
 }
 
 // Applied removes the transactions of a block. Rollup.Apply calls it last, when
@@ -156,7 +200,7 @@ func (p *Pool) Applied(block txpool.Block) {
 		return // Recovered reads the accounts
 	}
 	p.logDisplaced(p.Reset(txpool.Head{Included: []txpool.Block{block}, BaseFee: p.baseFee()}))
-	p.abandon()
+	_ = p.write() // if the log has failed, the builder stops
 }
 
 // Undone lets the transactions of a block wait again. Rollup.Undo calls it. The number is
@@ -169,7 +213,6 @@ func (p *Pool) Undone(number uint64, block txpool.Block, undo func() error) erro
 		return err
 	}
 	defer p.senders.Store(nil)
-	p.abandon()
 	defer p.gate.close(p.log)()
 	p.moving.Lock()
 	defer p.moving.Unlock()
@@ -198,10 +241,7 @@ func (p *Pool) takeBack() error {
 	}
 	p.logDisplaced(p.Reset(head))
 	p.history.undone = nil // a panic before has left them for the next call
-	if err := p.Flush(); err != nil || len(records) == 0 {
-		return err
-	}
-	return p.append(records...)
+	return p.write(records...)
 }
 
 // Owns reports whether a record of the rollup is one of a pool. Other records of a rollup
@@ -239,15 +279,7 @@ func (p *Pool) Recovered(_ context.Context, record func(records ...[]byte) error
 	}
 	p.history.records = nil
 	p.logDisplaced(restored.Displaced)
-	if err := p.takeBack(); err != nil {
-		return err
-	}
-	for _, lease := range p.Leases() { // of sessions that the host has sealed
-		if err := lease.Release(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.takeBack()
 }
 
 // logDisplaced logs the transactions that did not stay in the pool or did not return to

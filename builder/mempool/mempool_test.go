@@ -208,8 +208,9 @@ func TestLostAnswer(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m := newMachine(t)
 		m.dies = true
-		require.ErrorIs(t, m.add("alice", 0), txpool.ErrJournal)
-		m.waiting(0)
+		require.ErrorIs(t, m.add("alice", 0), mempool.ErrLog)
+		require.ErrorIs(t, m.add("bob", 0), mempool.ErrLog)
+		m.waiting(1) // bob's changed nothing
 		m.restart()
 		m.waiting(1)
 		require.ErrorIs(t, m.add("alice", 0), txpool.ErrAlreadyKnown)
@@ -310,10 +311,6 @@ func TestSessionIsHeld(t *testing.T) {
 
 // TestRefuses: a pool without a log takes nothing, and no pool takes the record of another program.
 func TestRefuses(t *testing.T) {
-	cfg := txpool.DefaultConfig(chainID)
-	cfg.Journal = noJournal{}
-	_, err := mempool.New(cfg, &state{}, nil)
-	require.ErrorIs(t, err, mempool.ErrJournal)
 	r, err := newPayments()
 	require.NoError(t, err)
 	require.ErrorIs(t, r.Admit(t.Context(), pay("alice", 0)), mempool.ErrNotRecovered)
@@ -325,8 +322,3 @@ func TestRefuses(t *testing.T) {
 	require.ErrorIs(t, r.Recovered(t.Context(), keep), mempool.ErrRecord)
 	require.ErrorIs(t, r.Replay(t.Context(), []byte("P")), mempool.ErrRecord)
 }
-
-type noJournal struct{}
-
-// Append implements txpool.Journal.
-func (noJournal) Append(...[]byte) error { return nil }

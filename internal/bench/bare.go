@@ -15,8 +15,8 @@ import (
 )
 
 // bare is the smallest pool that can run the workloads. It has one lock, one
-// map by hash, one chain per sender and two heaps of senders. It has no leases,
-// no events, no journal and no fee market, and it holds its lock for a whole
+// map by hash, one chain per sender and two heaps of senders. It locks nothing,
+// and has no events, no records and no fee market, and it holds its lock for a whole
 // commit. Its figures bound those of any pool on this machine, so the goals of the
 // other workloads are ratios to them.
 type bare struct {

@@ -108,15 +108,14 @@ func (s *stock) growthAt(n int) costs {
 	w := newStopwatch()
 	for cycle := range cycles {
 		next := n + 2*cycle*s.round
-		var lease *txpool.Lease
-		w.time("session", s.round, func() { lease = j.build(s.round) })
-		block := lease.Transactions()
-		must(lease.Commit())
-		w.time("Next at the end of a block", 1, j.missAll)
+		var session *txpool.Session
+		w.time("session", s.round, func() { session = j.build(s.round) })
+		block := session.Transactions()
 		touched := j.run(block)
 		w.time("Reset with Touched", len(block), func() {
 			j.Reset(txpool.Head{Included: []txpool.Block{{Transactions: block}}, Touched: touched})
 		})
+		w.time("Next at the end of a block", 1, j.missAll)
 		fresh, dear := named(next, s.round, 0), named(next+s.round, s.round, 200*gwei)
 		warm(fresh, dear)
 		w.time("Add", s.round, func() { j.addEach(fresh) })
@@ -133,7 +132,7 @@ func (j *jamq) missAll() {
 	if s.Next() != nil {
 		panic("a session took a transaction that does not fit")
 	}
-	must(s.Cancel())
+	s.Cancel()
 }
 
 // run executes a block on the host's state and returns the senders.
@@ -182,15 +181,14 @@ func (s *stock) chainAt(n int) costs {
 		warm(shuffled)
 		j = openNamed(n, n)
 		w.time("Add shuffled", n, func() { j.addEach(shuffled) })
-		var lease *txpool.Lease
-		w.time("session", n, func() { lease = j.build(n) })
-		block := lease.Transactions()
+		var session *txpool.Session
+		w.time("session", n, func() { session = j.build(n) })
+		block := session.Transactions()
 		if len(block) != n {
 			panic(fmt.Sprintf("a session took %d of %d", len(block), n))
 		}
 		touched := j.run(block)[:1]
 		w.time("commit and Reset", n, func() {
-			must(lease.Commit())
 			j.Reset(txpool.Head{Included: []txpool.Block{{Transactions: block}}, Touched: touched})
 		})
 		holds(j, 0)

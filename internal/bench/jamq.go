@@ -15,10 +15,10 @@ type jamq struct {
 	*txpool.Pool
 	nonces atomic.Pointer[map[common.Address]uint64]
 	// The following fields are set by prepare. seal applies the block to the
-	// state, lease holds the transactions of the block, and touched their
+	// state, session has the transactions of the block, and touched are their
 	// senders.
 	seal    func()
-	lease   *txpool.Lease
+	session *txpool.Session
 	touched []common.Address
 }
 
@@ -79,10 +79,8 @@ func (j *jamq) prepare(block []*types.Transaction) {
 	j.seal = func() { j.nonces.Store(&nonces) }
 }
 
-// commit acts like a builder: it enqueues the drained bundle, and then its
-// block becomes the head.
+// commit acts like a builder: the block of the session becomes the head.
 func (j *jamq) commit(block []*types.Transaction) {
-	must(j.lease.Commit())
 	j.seal()
 	j.Reset(txpool.Head{Included: []txpool.Block{{Transactions: block}}, Touched: j.touched})
 }

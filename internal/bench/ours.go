@@ -33,26 +33,22 @@ func alone(what string, unit unit, value, most float64) row {
 	return row{what: what, unit: unit, values: append(make([]float64, len(contenders)-1), value), most: most}
 }
 
-// drainLease leases the best n transactions by their limits.
-func (j *jamq) drainLease(n int) *txpool.Lease {
+// drain takes the best n transactions by their limits.
+func (j *jamq) drain(n int) *txpool.Session {
 	s := j.Build(context.Background(), txpool.Budget{Count: n})
 	for s.Next() != nil {
 		continue
 	}
-	l, err := s.Seal()
-	must(err)
-	return l
+	return s
 }
 
 // build takes the best n transactions in a session. Each uses all of its gas.
-func (j *jamq) build(n int) *txpool.Lease {
+func (j *jamq) build(n int) *txpool.Session {
 	s := j.Build(context.Background(), txpool.Budget{Count: n})
 	for tx := s.Next(); tx != nil; tx = s.Next() {
 		s.Used(tx.Gas(), tx.Size())
 	}
-	l, err := s.Seal()
-	must(err)
-	return l
+	return s
 }
 
 // openJamq returns a pool of jamq that holds the given transactions.
@@ -88,7 +84,7 @@ func (s *stock) session(c contender) float64 {
 	case "bare":
 		return s.read(c)
 	case "jamq":
-		return lease(s.openJamq(limits{}, s.resident...), s.best)
+		return building(s.openJamq(limits{}, s.resident...), s.best)
 	}
 	return 0
 }
@@ -100,7 +96,7 @@ func (s *stock) sessionOfAll(c contender) float64 {
 	defer p.close()
 	n := len(s.resident)
 	if j, is := p.(*jamq); is {
-		return lease(j, n)
+		return building(j, n)
 	}
 	got := 0
 	d := timed(func() { got = p.best(n) })
@@ -110,11 +106,11 @@ func (s *stock) sessionOfAll(c contender) float64 {
 	return float64(d.Nanoseconds())
 }
 
-// lease returns the duration of a session that takes the best n transactions.
-func lease(j *jamq, n int) float64 {
-	var l *txpool.Lease
-	d := timed(func() { l = j.build(n) })
-	if got := len(l.Transactions()); got != n {
+// building returns the duration of a session that takes the best n transactions.
+func building(j *jamq, n int) float64 {
+	var s *txpool.Session
+	d := timed(func() { s = j.build(n) })
+	if got := len(s.Transactions()); got != n {
 		panic(fmt.Sprintf("a session took %d, want %d", got, n))
 	}
 	return float64(d.Nanoseconds())
@@ -177,7 +173,7 @@ func (s *stock) sessionByScore(c contender) float64 {
 			cfg.Score = func(c txpool.Candidate) int64 { return int64(c.Tip>>2) - int64(c.Size) }
 			return newJamq(cfg)
 		}
-		return lease(s.open(c, limits{}, s.resident...).(*jamq), s.best)
+		return building(s.open(c, limits{}, s.resident...).(*jamq), s.best)
 	}
 	return 0
 }

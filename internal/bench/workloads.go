@@ -240,7 +240,7 @@ func prepared(p pool, block []*types.Transaction) {
 		p.prepare(block)
 	case *jamq:
 		p.prepare(block)
-		p.lease = p.drainLease(len(block))
+		p.session = p.drain(len(block))
 	}
 }
 

@@ -23,10 +23,7 @@ const debtsHeader = `# Findings that a package or a document may still have: pla
 `
 
 func TestTidy(t *testing.T) {
-	tree, err := Load(os.DirFS(root))
-	require.NoError(t, err)
-	require.NotEmpty(t, tree.Files)
-	require.NotEmpty(t, tree.Documents)
+	tree := loadAll(t)
 	findings := append(All(tree), pureFindings(t, tree)...)
 
 	if *show != "" {
@@ -56,6 +53,16 @@ func TestTidy(t *testing.T) {
 		t.Errorf("%s: %d findings of the check %q, but debts.txt has %d: run go test ./internal/tidy -update, and commit the file",
 			debt.Place, lower[debt], debt.Check, allowed[debt])
 	}
+}
+
+// loadAll loads the repository.
+func loadAll(t *testing.T) *Tree {
+	t.Helper()
+	tree, err := Load(os.DirFS(root))
+	require.NoError(t, err)
+	require.NotEmpty(t, tree.Files)
+	require.NotEmpty(t, tree.Documents)
+	return tree
 }
 
 // list returns the findings of one debt, one per line.

@@ -68,8 +68,8 @@ func (c *Chain) newBlock(view *statedb.View, header *types.Header, parent *Block
 	return run, err
 }
 
-// execute runs the transactions of the lease and seals the block. A transaction
-// that cannot run leaves the lease: it is dropped with the reason, or it waits
+// execute runs the transactions of the session and seals the block. A transaction
+// that cannot run leaves the session: it is dropped with the reason, or it waits
 // for the next block. If none could run, the block is nil, unless it may be empty.
 func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Session, o order) (*Block, error) {
 	edits := c.edits.next()
@@ -118,7 +118,7 @@ func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Ses
 		// A balance does not fit, and the transaction that caused it is
 		// unknown. The last one is rejected, so that the next attempt is a
 		// different one.
-		return nil, errors.Join(err, session.Lease().Reject(txs[len(txs)-1].Hash(), err))
+		return nil, errors.Join(err, c.pool.Reject(txs[len(txs)-1].Hash(), err))
 	}
 	if header.Root, err = view.Commit(); err != nil {
 		return nil, err

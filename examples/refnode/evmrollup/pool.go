@@ -1,9 +1,12 @@
 package evmrollup
 
 import (
+	"errors"
+
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
+	"github.com/jamq/jamq/builder/mempool"
 	"github.com/jamq/jamq/txpool"
 )
 
@@ -12,8 +15,8 @@ import (
 // transaction in a block. The pool is asked first, because the disk is slower.
 func (c *Chain) SendTransaction(tx *types.Transaction) error {
 	err := c.pool.Add(tx)
-	if err == nil {
-		return nil
+	if err == nil || errors.Is(err, mempool.ErrLog) { // it may be executed, and the log lack it
+		return err
 	}
 	if b, _ := c.executed(tx.Hash()); b != nil {
 		return txpool.ErrAlreadyKnown

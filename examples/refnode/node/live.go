@@ -51,7 +51,7 @@ type watched struct{ *Node }
 // learns it with the first block only.
 func (w watched) Pool() live.Pool {
 	s := w.PoolStats()
-	return live.Pool{Txs: s.Size() - s.Leased, Max: w.cfg.MaxPool, Base: w.NextBaseFee().Uint64(), Floor: s.Floor, Surge: s.Surge}
+	return live.Pool{Txs: s.Size() - s.Locked, Max: w.cfg.MaxPool, Base: w.NextBaseFee().Uint64(), Floor: s.Floor, Surge: s.Surge}
 }
 
 // Heads implements live.Source.

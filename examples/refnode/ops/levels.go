@@ -30,7 +30,7 @@ var (
 	poolBytes        = level("txpool", "bytes", "Approximate memory of the transactions in the pool, in bytes, by state as in jamq_txpool_transactions.", "state")
 	poolUsed         = level("txpool", "used_ratio", "Share of the pool's capacity that pending transactions take, by number or by size; 1 is full.")
 	poolExempt       = level("txpool", "exempt", "Number of transactions that came back from failed blocks or a restart, and that no cap evicts.")
-	poolLeased       = level("txpool", "leased", "Number of transactions in open leases: a block is being made of them.")
+	poolLocked       = level("txpool", "locked", "Number of locked transactions: a block is being made of them.")
 	poolSenders      = level("txpool", "senders", "Number of accounts with state in the pool.")
 	poolFloor        = level("txpool", "floor_wei", "Minimum price of an executable transaction, in wei per gas.")
 	poolBaseFee      = level("txpool", "base_fee_wei", "Base fee of the next block, in wei per gas.")
@@ -114,7 +114,7 @@ func pool(now node.Levels, gauge gauge) {
 	}
 	gauge(poolUsed, now.PoolUsed)
 	gauge(poolExempt, float64(s.Exempt))
-	gauge(poolLeased, float64(s.Leased))
+	gauge(poolLocked, float64(s.Locked))
 	gauge(poolSenders, float64(s.Senders))
 	gauge(poolFloor, float64(s.Floor))
 	gauge(poolBaseFee, float64(s.BaseFee))

@@ -19,7 +19,7 @@ type TransactionStatus struct {
 	//	pending    in the pool, executable
 	//	queued     in the pool, behind a nonce gap
 	//	parked     in the pool; the base fee is too high, or the balance too low
-	//	leased     being put into a block
+	//	locked     being put into a block
 	//	held       accepted earlier; currently refused by the pool
 	//	included   in a block; BundleStatus is its status on JAM
 	//	replaced   replaced by another transaction of its sender

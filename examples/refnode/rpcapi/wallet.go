@@ -109,7 +109,7 @@ func (a *api) awaitMined(ctx context.Context, hash common.Hash) {
 		switch s := a.node.TransactionStatus(hash); {
 		case s.Block != nil && a.mined(s.Block.NumberU64()):
 			return
-		case s.Block == nil && s.Pool != txpool.StatusPending && s.Pool != txpool.StatusLeased:
+		case s.Block == nil && s.Pool != txpool.StatusPending && s.Pool != txpool.StatusLocked:
 			return // it waits for something else
 		}
 		select {

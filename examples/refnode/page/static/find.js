@@ -10,7 +10,7 @@ const places = {
   pending: 'It is in the pool, and can run.',
   queued: 'It is in the pool, and waits for an earlier transaction of its sender.',
   parked: 'It is in the pool, and waits until the base fee falls.',
-  leased: 'It is being put into a block.',
+  locked: 'It is being put into a block.',
   held: 'It waits: its block was undone, and the pool does not take it now.',
   replaced: 'It was replaced by another transaction of its sender.',
 };

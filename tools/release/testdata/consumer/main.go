@@ -58,6 +58,7 @@ func bundle(ctx context.Context) error {
 		return err
 	}
 	session := pool.Build(ctx, txpool.Budget{Gas: 30_000_000})
+	defer session.Cancel() // gives back what is in no block
 	var txs types.Transactions
 	for tx := session.Next(); tx != nil; tx = session.Next() {
 		txs = append(txs, tx)
@@ -68,11 +69,9 @@ func bundle(ctx context.Context) error {
 		_, err = queue.Step(time.Now(), bundlequeue.Enqueue{Number: 1, Bundle: block})
 	}
 	if err != nil {
-		return errors.Join(err, session.Cancel())
-	}
-	if err := session.Commit(); err != nil {
 		return err
 	}
+	pool.Reset(txpool.Head{Included: []txpool.Block{{Transactions: txs}}})
 	if queue.Next() != 2 || pool.Size() != 0 {
 		return fmt.Errorf("the next block is %d, want 2; the pool has %d transactions, want 0", queue.Next(), pool.Size())
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // ErrClosed is returned by Subscription.Next after Close.
@@ -46,19 +47,19 @@ func (p *Pool) Subscribe(options SubscribeOptions) *Subscription {
 	p.out.mu.Lock()
 	p.out.subscriptions = append(slices.Clone(p.out.subscriptions), s)
 	p.out.mu.Unlock()
-	p.listen()
+	p.updateObserved()
 	return s
 }
 
-// listen updates whether the core records events.
-func (p *Pool) listen() {
+// updateObserved updates whether the core records events.
+func (p *Pool) updateObserved() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.core.listening = p.listens()
+	p.core.observed = p.hasObservers()
 }
 
-// offer adds an event to the queue without waiting.
-func (s *Subscription) offer(e Event) {
+// offerEvent adds an event to the queue without waiting.
+func (s *Subscription) offerEvent(e Event) {
 	if e.Private && !s.private {
 		return
 	}
@@ -74,10 +75,10 @@ func (s *Subscription) offer(e Event) {
 	}
 	s.ring[(s.first+s.count)%len(s.ring)] = e
 	s.count++
-	s.signal()
+	s.wakeReader()
 }
 
-func (s *Subscription) signal() {
+func (s *Subscription) wakeReader() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -89,7 +90,8 @@ func (s *Subscription) signal() {
 // ErrClosed.
 func (s *Subscription) Next(ctx context.Context) (Event, error) {
 	for {
-		if e, ok, err := s.poll(); ok || err != nil {
+		e, ok, err := s.pollEvent()
+		if ok || err != nil {
 			return e, err
 		}
 		select {
@@ -100,13 +102,13 @@ func (s *Subscription) Next(ctx context.Context) (Event, error) {
 	}
 }
 
-// poll returns the next event, if there is one.
-func (s *Subscription) poll() (e Event, ok bool, err error) {
+// pollEvent returns the next event, if there is one.
+func (s *Subscription) pollEvent() (e Event, ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer func() {
 		if s.count > 0 || s.closed {
-			s.signal() // wake another reader
+			s.wakeReader() // wake another reader
 		}
 	}()
 	switch {
@@ -132,10 +134,86 @@ func (s *Subscription) Close() {
 	s.mu.Lock()
 	s.closed = true
 	s.ring, s.count = nil, 0
-	s.signal()
+	s.wakeReader()
 	s.mu.Unlock()
 	s.pool.out.mu.Lock()
 	s.pool.out.subscriptions = slices.DeleteFunc(slices.Clone(s.pool.out.subscriptions), func(other *Subscription) bool { return other == s })
 	s.pool.out.mu.Unlock()
-	s.pool.listen()
+	s.pool.updateObserved()
+}
+
+// deliveries passes events from the core to their receivers, in order and without the
+// pool's lock, so that an observer may call the pool.
+type deliveries struct {
+	mu            sync.Mutex
+	queue         []Event
+	waiting       atomic.Bool     // the queue is not empty
+	subscriptions []*Subscription // replaced by each change
+
+	delivering sync.Mutex
+}
+
+// hasObservers reports whether events have a receiver.
+func (p *Pool) hasObservers() bool {
+	p.out.mu.Lock()
+	defer p.out.mu.Unlock()
+	return p.cfg.Observe != nil || p.cfg.Metrics.enabled() || len(p.out.subscriptions) > 0
+}
+
+// queueEvents moves the events of the core to the queue. The caller holds the pool's lock, so
+// that they stay in order.
+func (p *Pool) queueEvents() {
+	events := p.core.events
+	if len(events) == 0 {
+		return
+	}
+	p.core.events = nil
+	p.out.mu.Lock()
+	defer p.out.mu.Unlock()
+	p.out.queue = append(p.out.queue, events...)
+	p.out.waiting.Store(true)
+}
+
+// deliverEvents delivers the queued events, unless another goroutine is doing so, which then
+// delivers them; an observer may therefore call the pool. If an observer panics, the next call
+// delivers the rest.
+func (p *Pool) deliverEvents() {
+	for p.out.waiting.Load() && p.out.delivering.TryLock() {
+		p.deliverQueue()
+	}
+}
+
+// deliverQueue delivers events until there are no more. It unlocks p.out.delivering.
+func (p *Pool) deliverQueue() {
+	defer p.out.delivering.Unlock()
+	for e, subscriptions, some := p.out.dequeue(); some; e, subscriptions, some = p.out.dequeue() {
+		p.deliverEvent(&e, subscriptions)
+	}
+}
+
+// dequeue removes the oldest event from the queue, and returns who receives it.
+func (o *deliveries) dequeue() (e Event, to []*Subscription, some bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.queue) == 0 {
+		return Event{}, nil, false
+	}
+	e, o.queue[0] = o.queue[0], Event{}
+	o.queue = o.queue[1:]
+	if len(o.queue) == 0 {
+		o.queue = nil
+	}
+	o.waiting.Store(len(o.queue) > 0)
+	return e, o.subscriptions, true
+}
+
+// deliverEvent passes an event to all receivers.
+func (p *Pool) deliverEvent(e *Event, subscriptions []*Subscription) {
+	p.cfg.Metrics.countEvent(e)
+	if p.cfg.Observe != nil {
+		p.cfg.Observe(*e)
+	}
+	for _, s := range subscriptions {
+		s.offerEvent(*e)
+	}
 }

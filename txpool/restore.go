@@ -1,0 +1,275 @@
+package txpool
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+)
+
+// Restored is the result of Restore.
+type Restored struct {
+	// Transactions is the number of restored transactions.
+	Transactions int
+	// Displaced are transactions that are not in the pool again. Those whose
+	// nonce was used up have left it. The others are held aside.
+	Displaced []Displaced
+	// Poisoned are records that could not be read, and records of transactions
+	// that made a check panic. The latter are held aside. Pool.Records has all
+	// of them.
+	Poisoned []Poison
+}
+
+// Poison is a Record that could not be used, with the reason Err.
+type Poison struct {
+	Record []byte
+	Err    error
+}
+
+// Restore fills an empty pool from the records that the host has kept: those of
+// [Pool.Records], and of [Pool.TakeChanges] since. The base fee and the floor are restored;
+// quarantine, tombstones and the counts of replacements are not. Observers receive an event
+// for each restored transaction.
+//
+// Restore loses no acknowledged transaction. It takes back transactions above
+// the caps, even if the caps are lower than before; the excess is exempt. It
+// refuses only transactions whose nonce is used up. Transactions that cannot be
+// admitted now are held aside: see StatusHeld. The result lists both.
+//
+// Restore must be called before all other calls. replay calls its argument with each
+// record in order, as the method Replay in submit/journal does. A record that cannot
+// be read is skipped and listed in Restored.Poisoned. The error is that of replay.
+func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, error) {
+	var h history
+	if err := replay(h.readRecord); err != nil {
+		return Restored{}, err
+	}
+	batch := p.examineBack(h.origins())
+	restored := Restored{Poisoned: findPoisoned(&h, batch)}
+	p.beginRestore(&h)
+	p.admitAll(batch)
+	restored.Displaced, _ = p.setAside(batch)
+	p.endRestore(batch)
+	for i := range batch {
+		if batch[i].err == nil {
+			restored.Transactions++
+		}
+	}
+	for _, poison := range restored.Poisoned {
+		p.cfg.Logger.Error("txpool: record skipped", "err", poison.Err, "bytes", len(poison.Record))
+	}
+	p.deliverEvents()
+	return restored, nil
+}
+
+// findPoisoned returns the records that could not be read, and those of
+// transactions that made a check panic.
+func findPoisoned(h *history, batch []candidate) []Poison {
+	all := h.poisoned
+	for i := range batch {
+		t := &batch[i]
+		if errors.Is(t.err, errPanic) {
+			all = append(all, Poison{t.origin.record, t.err})
+		}
+	}
+	return all
+}
+
+// beginRestore restores the data that belongs to no transaction.
+func (p *Pool) beginRestore(h *history) {
+	now := p.clock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.core.restoring, p.core.keeping = true, true
+	if h.prices != (prices{}) {
+		h.prices.floor = min(max(h.prices.floor, p.cfg.MinGasPrice), p.cfg.maxFloor())
+		p.core.fees.prices = h.prices
+	}
+	for _, d := range h.departures.all(now) {
+		p.core.departures.remember(d.Hash, d, d.At.UnixNano())
+	}
+	for _, poison := range h.poisoned {
+		p.poisoned = append(p.poisoned, poison.Record)
+	}
+}
+
+// endRestore makes the caps apply again to the transactions that were not exempt before.
+func (p *Pool) endRestore(batch []candidate) {
+	p.lockCore()
+	defer p.unlockCore()
+	for i := range batch {
+		t := &batch[i]
+		if t.err == nil && !t.entry.gone && !t.origin.exempt {
+			p.core.applyCaps(t.entry)
+		}
+	}
+	p.core.restoring, p.core.keeping = false, false
+}
+
+// TakeChanges returns records of the changes since its last call, in order, if
+// Config.KeepChanges is set. A host that must lose no acknowledged transaction appends them to
+// its log before it tells a user that a transaction was accepted. One call at a time
+// takes changes and appends them, so that the log has them in their order. A crash may cut the
+// log after any record, and the log may have a record twice.
+func (p *Pool) TakeChanges() [][]byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	changes := p.core.changes
+	p.core.changes = nil
+	return changes
+}
+
+// Records returns the records of the pool's content at one moment, for a host that shortens
+// its log: transactions, transactions held aside, departures, and records that Restore could
+// not read. They replace all that TakeChanges has returned before. Restore accepts records of
+// earlier changes after them.
+func (p *Pool) Records() [][]byte {
+	p.mu.Lock()
+	records := [][]byte{p.core.fees.record()}
+	for _, d := range p.core.departures.all(p.clock()) {
+		records = append(records, d.record())
+	}
+	for _, o := range p.core.aside.inOrder() {
+		records = append(records, o.addedRecord())
+	}
+	records = append(records, p.poisoned...)
+	var entries []*entry
+	for _, a := range p.core.list {
+		for _, e := range a.txs {
+			entries = append(entries, e.entry)
+		}
+	}
+	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) })
+	admitted := make([]*past, len(entries))
+	for i, e := range entries {
+		admitted[i] = e.past()
+	}
+	p.mu.Unlock()
+	for _, o := range admitted { // without the lock, because it takes long
+		records = append(records, o.addedRecord())
+	}
+	return records
+}
+
+// applyCaps makes the caps apply to an entry again, if it fits.
+func (c *core) applyCaps(e *entry) {
+	a, s := e.account, e.group()
+	own := len(a.txs) - int(a.exempt)
+	if a.short() || own >= c.cfg.MaxPerSender || !fit(usage{1, uint64(e.memory)}, c.capped(s), c.limits[s], usage{}) {
+		return
+	}
+	c.countEntry(e, -1)
+	e.exempt = false
+	a.exempt--
+	c.countEntry(e, 1)
+	c.recountGapped(a)
+}
+
+// history is the content of a log.
+type history struct {
+	added    map[common.Hash]*past
+	order    uint64
+	poisoned []Poison
+
+	departures recent[Departure]
+	prices     prices
+}
+
+// readRecord adds a record. A record that cannot be decoded is recorded as poisoned.
+func (h *history) readRecord(record []byte) error {
+	if h.added == nil {
+		h.added = make(map[common.Hash]*past)
+		h.departures = newRecent[Departure](maxDepartures, departureTime)
+	}
+	if err := h.parseRecord(record); err != nil {
+		h.poisoned = append(h.poisoned, Poison{bytes.Clone(record), err})
+	}
+	return nil
+}
+
+func (h *history) parseRecord(record []byte) (err error) {
+	if len(record) == 0 {
+		return fmt.Errorf("%w: empty", errRecord)
+	}
+	kind := record[0]
+	switch kind {
+	case recordAdded:
+		return h.parseAdded(record)
+	case recordRoom:
+		return h.parseRoom(record)
+	case recordLeft:
+		var hash common.Hash
+		err = decode(record, &hash)
+		if err == nil {
+			h.removeTransaction(hash)
+		}
+	case recordDeparted:
+		var d Departure
+		d, err = departureOf(record)
+		if err == nil {
+			h.removeTransaction(d.Hash)
+			h.departures.remember(d.Hash, d, d.At.UnixNano())
+		}
+	case recordPrices:
+		var now prices
+		err = decode(record, &now.base, &now.floor, &now.average)
+		if err == nil {
+			h.prices = now
+		}
+	default:
+		return fmt.Errorf("%w: unknown kind %#x", errRecord, kind)
+	}
+	return err
+}
+
+// removeTransaction forgets a transaction.
+func (h *history) removeTransaction(hash common.Hash) {
+	delete(h.added, hash)
+	h.departures.forget(hash)
+}
+
+func (h *history) parseAdded(record []byte) error {
+	var at uint64
+	o := &past{tx: new(types.Transaction), record: bytes.Clone(record)}
+	if err := decode(record, &o.private, &o.exempt, &o.ran, &o.held, &at, o.tx); err != nil {
+		return err
+	}
+	h.order++
+	o.at, o.order = int64(at), h.order
+	h.departures.forget(o.tx.Hash())
+	h.added[o.tx.Hash()] = o
+	return nil
+}
+
+func (h *history) parseRoom(record []byte) error {
+	var hash common.Hash
+	var exempt, ran bool
+	if err := decode(record, &hash, &exempt, &ran); err != nil {
+		return err
+	}
+	o := h.added[hash] // it may have left, if the log has the record twice
+	if o != nil {
+		o.exempt, o.ran = exempt, ran
+	}
+	return nil
+}
+
+// origins returns the transactions to admit again, in the order of their first
+// admission. Those that were held aside come last: a sender may have put another
+// transaction in the place of one, which was admitted and so goes first.
+func (h *history) origins() []*past {
+	return slices.SortedFunc(maps.Values(h.added), func(a, b *past) int {
+		switch {
+		case a.held == b.held:
+			return cmp.Compare(a.order, b.order)
+		case a.held:
+			return 1
+		}
+		return -1
+	})
+}

@@ -1,0 +1,137 @@
+package txpool
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// changeCore calls f under the lock and restores the caps. The caller delivers the events later,
+// so that an observer may call any method.
+func (p *Pool) changeCore(f func(*core) error) error {
+	p.lockCore()
+	defer p.unlockCore()
+	err := f(p.core)
+	p.core.restoreCaps()
+	return err
+}
+
+// lockCore takes the lock for a call that changes the core.
+func (p *Pool) lockCore() {
+	now := p.clock()
+	p.mu.Lock()
+	p.core.now = max(p.core.now, now) // another call may have waited less
+}
+
+// unlockCore returns the lock, and queues the events.
+func (p *Pool) unlockCore() {
+	p.queueEvents()
+	p.mu.Unlock()
+}
+
+// takeTurn takes p.turn. The caller must call end when it is done.
+func (p *Pool) takeTurn() (end func()) {
+	p.turn.Lock()
+	return func() {
+		p.turn.Unlock()
+		p.deliverEvents()
+	}
+}
+
+// clock returns the time by which the pool measures ages, in Unix nanoseconds.
+// If Config.Now returns times with a monotonic reading, as time.Now does, it
+// follows that reading from the pool's beginning. Setting the machine's clock
+// then makes nothing older or younger.
+func (p *Pool) clock() int64 { return p.clockAt(p.cfg.Now()) }
+
+// clockAt returns the time of the pool's clock at which Config.Now returned t.
+func (p *Pool) clockAt(t time.Time) int64 { return p.begun.UnixNano() + int64(t.Sub(p.begun)) }
+
+// readAccount reads an account from the host's state.
+func (p *Pool) readAccount(address common.Address) (Account, error) {
+	account, err := p.state.Account(address)
+	if err != nil {
+		return Account{}, fmt.Errorf("%w: %v: %w", ErrState, address, err)
+	}
+	return account, nil
+}
+
+// reading is the answer of State for an account.
+type reading struct {
+	in      *account // of the sender when the reading began
+	account Account
+	err     error
+}
+
+// readers is the maximum number of accounts that the pool reads at a time if State
+// is slow, for example because it asks another process.
+const readers = 16
+
+// readAll reads accounts and logs failures. If the first one takes long, it reads
+// the others concurrently.
+func (p *Pool) readAll(readings []reading) {
+	const slow = 100 * time.Microsecond
+	began := time.Now()
+	for i := range readings {
+		if i == 1 && time.Since(began) > slow {
+			runConcurrently(readers, len(readings)-1, func(i int) { p.readOne(&readings[i+1]) })
+			return
+		}
+		p.readOne(&readings[i])
+	}
+}
+
+func (p *Pool) readOne(r *reading) {
+	r.account, r.err = p.readAccount(r.in.address)
+	if r.err != nil {
+		p.cfg.Logger.Warn("txpool: cannot read an account, retrying with its next transaction", "err", r.err)
+	}
+}
+
+// runConcurrently calls f with 0 to n-1, on at most the given number of goroutines.
+// If f panics, concurrently panics with the same value on the caller's goroutine.
+func runConcurrently(most, n int, f func(int)) {
+	var next atomic.Int64
+	var panicked atomic.Pointer[any]
+	var group sync.WaitGroup
+	for range min(most, n) {
+		group.Go(func() {
+			defer func() {
+				r := recover()
+				if r != nil {
+					panicked.Store(&r)
+				}
+			}()
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+		})
+	}
+	group.Wait()
+	r := panicked.Load()
+	if r != nil {
+		panic(*r)
+	}
+}
+
+// applyReading applies the answer of State for an account that is still in the pool.
+func (c *core) applyReading(r *reading) {
+	a := r.in
+	switch {
+	case a.slot == closed: // removed meanwhile
+	case r.err != nil:
+		a.stale = true
+	case a.differs(r.account):
+		c.refreshAccount(a, r.account)
+	}
+}
+
+// refreshAccount applies the host's state of an account.
+func (c *core) refreshAccount(a *account, known Account) { c.applyPlan(c.decideState(a, known)) }
+
+// batchSize is the number of transactions or accounts that the pool handles at a
+// time if a caller passes many, so that memory and the time with the lock stay small.
+const batchSize = 256
