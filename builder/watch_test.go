@@ -63,8 +63,7 @@ func TestWatch(t *testing.T) {
 			}
 			whole = read(ctx, b, 0, final(2))
 			synctest.Wait()
-			var last []builder.Event
-			last = read(ctx, b, 0, func(canonical.Heads) bool { return true })
+			last := read(ctx, b, 0, func(canonical.Heads) bool { return true })
 			require.Equal(t, whole, last[:len(whole)])
 			require.Equal(t, last[3:], read(ctx, b, 3, func(canonical.Heads) bool { return true }))
 			whole = last

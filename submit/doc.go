@@ -6,7 +6,8 @@
 //
 //   - submit/jip2 uses the RPC of a JAM node (JIP-2); builder/jip2net makes a
 //     builder.Network of it
-//   - submit/jamnps speaks the network protocol of JAM (JAMNP-S) itself
+//   - submit/jamnps speaks the network protocol of JAM (JAMNP-S) itself;
+//     submit/jamnps/jamnpsnet makes a builder.Network of it
 //
 // Package submit/codec encodes packages and decodes blocks, and submit/journal
 // stores the records of a builder.

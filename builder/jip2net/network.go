@@ -31,7 +31,6 @@ package jip2net
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -180,23 +179,10 @@ func (n *Network) Received(ctx context.Context) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if wasAccumulated(account) {
+	if codec.LastAccumulation(account) != 0 {
 		return 1, nil
 	}
 	return 0, nil
-}
-
-// wasAccumulated reports whether an account has the slot of an accumulation. The account
-// ends with the number of items and with the slots of its creation and of its last
-// accumulation, and its parent, 4 bytes each (Gray Paper D.2). It is nil if the node does
-// not tell.
-func wasAccumulated(account []byte) bool {
-	const last, word, least = 8, 4, 88
-	if len(account) < least {
-		return false
-	}
-	at := account[len(account)-last:]
-	return binary.LittleEndian.Uint32(at[:word]) != 0
 }
 
 // Pack implements builder.Network.

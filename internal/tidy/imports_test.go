@@ -78,6 +78,8 @@ var mayImport = map[string][]string{
 	"pebble/pebblejournal":     {"pebble/pebbledb", "submit/journal"},
 	"pebble/pebblestate":       {"pebble/pebbledb", "statedb", "statedb/ubt"},
 	"statedb/evm":              {"statedb", "statedb/ubt"},
+	"submit/jamnps/jamnpsnet": {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "canonical", "canonical/statetrie", "submit", "submit/journal",
+		"submit/codec", "submit/jamnps"},
 	// submit/jamnps verifies the state that peers send.
 	"submit/jamnps": {"", "anchor", "anchor/chainview", "bundlequeue", "canonical/statetrie", "submit", "submit/codec"},
 }

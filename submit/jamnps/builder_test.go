@@ -1,4 +1,4 @@
-package jamnps
+package jamnps_test
 
 import (
 	"context"
@@ -6,87 +6,94 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/words"
-	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/submit/jamnps"
+	"github.com/jamq/jamq/submit/jamnps/jamnpsnet"
 	"github.com/jamq/jamq/submit/journal"
 )
 
-// network is the way to JAM of a builder that has nothing but the network protocol.
-type network struct {
-	t    *testing.T
-	w    *world
-	feed *Feed
+const service jamq.ServiceID = 9
+
+func newNetwork(t *testing.T, nodes *jamnps.Three) *jamnpsnet.Network {
+	network, err := jamnpsnet.New(nodes.Client(), jamnpsnet.Config{
+		Service: service, Package: jamnpsnet.OneItem(service, common.Hash{1}, common.Hash{2}, 1000, 100),
+	})
+	require.NoError(t, err)
+	return network
 }
 
-func (n *network) Root(context.Context) (jamq.Block, error) { return n.feed.Root(), nil }
-
-func (n *network) Pack(ctx context.Context, at builder.Anchor, payload []byte) (builder.Package, error) {
-	refine, err := n.feed.Context(ctx, at.Hash, at.Prerequisites)
-	if err != nil {
-		return builder.Package{}, err
-	}
-	raw, hash := encodePackage(n.t, n.w, refine, string(payload), 0)
-	return builder.Package{Hash: hash, Context: refine, Data: raw}, nil
-}
-
-func (n *network) Send(ctx context.Context, pkg builder.Package, core jamq.CoreIndex, attempt int) error {
-	return n.feed.client.SubmitPackage(ctx, Submission{Core: core, Attempt: attempt, Package: pkg.Data})
-}
-
-func (n *network) Follow(ctx context.Context, _ submit.Recovery, to submit.ChainSink) error {
-	return n.feed.Follow(ctx, to)
-}
-
-// TestBuilderOverTheNetwork runs a whole builder on a network of three nodes. One node
-// refuses packages now and then, one goes away and comes back, and connections are
-// cut. On the chain, every block must be accumulated once and in order.
+// TestBuilderOverTheNetwork: a builder whose only way to JAM is a network of three nodes. One node
+// refuses packages now and then, one goes away and comes back, connections are cut, and the builder
+// is restarted. On the chain, every block is accumulated once and in order.
 func TestBuilderOverTheNetwork(t *testing.T) {
-	bubble.Run(t, playNetwork)
+	bubble.Run(t, func(t *testing.T) {
+		const blocks, patience = 20, 3000
+		nodes, log := jamnps.NewThree(t, service, false), new(journal.Memory)
+		network := newNetwork(t, nodes)
+		start := func() (b *builder.Builder[words.Body], stop func()) {
+			rollup := new(words.Saving)
+			rollup.Most = 1
+			b, err := builder.Open(t.Context(), builder.DefaultConfig(network.Spec()), log, builder.Rollup[words.Body](rollup), builder.Network(network))
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- b.Run(ctx) }()
+			return b, func() { cancel(); require.ErrorIs(t, <-ended, context.Canceled) }
+		}
+		b, stop := start()
+		defer func() { stop() }()
+		var want []string
+		for i := range blocks {
+			want = append(want, fmt.Sprintf("[%q]", fmt.Sprint("word ", i)))
+			require.NoError(t, b.Submit(t.Context(), fmt.Append(nil, "word ", i)))
+		}
+		var done []string
+		for tick := 0; len(done) < blocks; tick++ {
+			time.Sleep(jamq.Tiny().SlotDuration)
+			done = nodes.Grow()
+			nodes.Disturb(tick)
+			if tick%40 == 25 {
+				stop()
+				_, stop = start()
+			}
+			require.Less(t, tick, patience, "%d of %d", len(done), blocks)
+		}
+		require.Equal(t, want, done)
+		require.Positive(t, network.Health().Nodes)
+	})
 }
 
-func playNetwork(t *testing.T) {
-	const blocks, patience = 20, 3000
-	w := newWorld(t)
-	peers := []*guarantor{startGuarantor(t, w, 1), startGuarantor(t, w, 2), startGuarantor(t, w, 3)}
-	feed, err := OpenFeed(t.Context(), openClient(t, w, nil, peers...), FeedConfig{})
-	require.NoError(t, err)
-	rollup := new(words.Saving)
-	rollup.Most = 1
-	b, err := builder.Open(t.Context(), builder.DefaultConfig(jamq.Tiny()), new(journal.Memory), builder.Rollup[words.Body](rollup), builder.Network(&network{t, w, feed}))
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- b.Run(ctx) }()
-	defer func() {
-		cancel()
-		require.ErrorIs(t, <-ended, context.Canceled)
-	}()
+// TestLostLogOverTheNetwork: a builder with an empty log recognizes a service that was accumulated
+// before.
+func TestLostLogOverTheNetwork(t *testing.T) {
+	for _, used := range []bool{false, true} {
+		bubble.Run(t, func(t *testing.T) {
+			network := newNetwork(t, jamnps.NewThree(t, service, used))
+			_, err := builder.Open(t.Context(), builder.DefaultConfig(network.Spec()), new(journal.Memory), builder.Rollup[words.Body](new(words.Saving)), builder.Network(network))
+			if used {
+				require.ErrorIs(t, err, builder.ErrServiceInUse)
+			} else {
+				require.NoError(t, err)
+			}
+		})
+	}
+}
 
-	var want []string
-	for i := range blocks {
-		want = append(want, fmt.Sprintf("[%q]", fmt.Sprint("word ", i)))
-		require.NoError(t, b.Submit(ctx, fmt.Append(nil, "word ", i)))
-	}
-	clock := jamq.NewSlotClock(jamq.Tiny())
-	for tick := 0; len(w.finalize(2).done) < blocks; tick++ {
-		time.Sleep(jamq.Tiny().SlotDuration)
-		w.grow(w.best, clock.SlotAt(time.Now())-w.best.header.Slot)
-		switch tick % 12 {
-		case 2:
-			peers[0].cut()
-		case 4:
-			peers[1].set(func() { peers[1].refuse[133] = !peers[1].refuse[133] })
-		case 6:
-			peers[2].down()
-		case 9:
-			peers[2].up()
-		}
-		require.Less(t, tick, patience, "%d of %d", len(w.finalized.done), blocks)
-	}
-	require.Equal(t, want, w.finalized.done)
+// TestNetworkConfig: a network without packages is refused, and makes none before it is followed.
+func TestNetworkConfig(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		nodes := jamnps.NewThree(t, service, false)
+		_, err := jamnpsnet.New(nodes.Client(), jamnpsnet.Config{})
+		require.ErrorIs(t, err, jamnpsnet.ErrInvalidConfig)
+		network := newNetwork(t, nodes)
+		_, err = network.Pack(t.Context(), builder.Anchor{}, nil)
+		require.ErrorIs(t, err, jamnpsnet.ErrNotFollowing)
+		require.Zero(t, network.Health())
+	})
 }

@@ -108,6 +108,9 @@ func openOn(socket net.PacketConn, cfg Config) (*Client, error) {
 	return c, nil
 }
 
+// Config returns the configuration of the client. The caller must not change its slices.
+func (c *Client) Config() Config { return c.cfg }
+
 // Close closes all connections, fails the pending requests, and waits for the
 // client's goroutines. Further calls have no effect.
 func (c *Client) Close() {

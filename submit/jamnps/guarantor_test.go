@@ -344,6 +344,10 @@ func (g *guarantor) state(ask []byte) ([]byte, error) {
 		values = append(append(values, key...), byte(128+n>>8), byte(n)) // between 128 and 2^14
 		values = append(values, value...)
 	}
+	if value, some := g.world.accounts[statetrie.Key(ask[32:63])]; some {
+		values = append(append(values, ask[32:63]...), byte(len(value))) // below 128
+		values = append(values, value...)
+	}
 	var boundary []byte
 	for _, end := range [][]byte{ask[32:63], ask[63:94]} {
 		for _, n := range at.state.Prove(statetrie.Key(end)) {

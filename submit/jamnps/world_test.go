@@ -35,6 +35,7 @@ type world struct {
 	seen      map[jamq.PackageHash]bool
 	grown     []func(*worldBlock) // called with each block, locked
 	lan       *bubble.LAN         // nil: the loopback interface
+	accounts  map[statetrie.Key][]byte
 }
 
 type worldBlock struct {
@@ -118,6 +119,9 @@ func (w *world) sealAs(b codec.Block, n *worldBlock) *worldBlock {
 	n.state = n.state.Set(statetrie.ChapterKey(3), w.chapter3(n))
 	n.state = n.state.Set(statetrie.ChapterKey(entropyChapter), make([]byte, entropySize))
 	n.state = n.state.Set(statetrie.ChapterKey(validatorsChapter), someValidators(6))
+	for key, value := range w.accounts {
+		n.state = n.state.Set(key, value)
+	}
 	w.blocks[n.hash] = n
 	for _, f := range w.grown {
 		f(n)

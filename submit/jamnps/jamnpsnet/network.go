@@ -1,0 +1,184 @@
+// Package jamnpsnet is a builder.Network over the network protocol of JAM (JAMNP-S). A
+// builder with it needs no JAM node: it follows the chain and sends packages as a peer of the
+// validators.
+//
+//	client, err := jamnps.Open(jamnps.DefaultConfig(key, genesis, codec, peers))
+//	defer client.Close()
+//	network, err := jamnpsnet.New(client, jamnpsnet.Config{
+//		Service: service,
+//		Package: jamnpsnet.OneItem(service, codeHash, authorizer, refineGas, accumulateGas),
+//	})
+//	cfg := builder.DefaultConfig(network.Spec())
+//
+// jamnps.OpenChain reads genesis, codec and peers from the specification file of a
+// network. Package jip2net does the same over the RPC of a node.
+//
+// All methods are safe for concurrent use.
+package jamnpsnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/canonical/statetrie"
+	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/submit/codec"
+	"github.com/jamq/jamq/submit/jamnps"
+)
+
+var (
+	// ErrInvalidConfig is wrapped by the error of a configuration that cannot be used.
+	ErrInvalidConfig = errors.New("jamnpsnet: invalid configuration")
+	// ErrNotFollowing is returned by Pack before the builder runs.
+	ErrNotFollowing = errors.New("jamnpsnet: the chain is not followed yet")
+)
+
+// Config is the configuration of a network.
+type Config struct {
+	// Feed decides which peers are followed and how many must agree on finality. Its Root
+	// and Best are set for each run.
+	Feed jamnps.FeedConfig
+	// Service is the rollup's service.
+	Service jamq.ServiceID
+	// Package returns the package for a payload. Its refine context is set afterwards.
+	Package func(payload []byte) codec.WorkPackage
+}
+
+// OneItem returns a Config.Package for packages with one item. The service authorizes
+// itself: it holds the authorizer's code too. Gas limits are those of one item.
+func OneItem(service jamq.ServiceID, code, authorizer common.Hash, refineGas, accumulateGas uint64) func([]byte) codec.WorkPackage {
+	return func(payload []byte) codec.WorkPackage {
+		return codec.WorkPackage{
+			AuthCodeHost: service, AuthCodeHash: authorizer,
+			Items: []codec.WorkItem{{Service: service, CodeHash: code, RefineGas: refineGas, AccumulateGas: accumulateGas, Payload: payload}},
+		}
+	}
+}
+
+// Network is a builder.Network.
+type Network struct {
+	cfg    Config
+	client *jamnps.Client
+	codec  *codec.Codec
+
+	mu   sync.Mutex
+	feed *jamnps.Feed // nil before Follow
+}
+
+var (
+	_ builder.Network  = (*Network)(nil)
+	_ builder.Receiver = (*Network)(nil)
+)
+
+// New returns a network on a client, which the caller closes when the builder has stopped.
+// The error wraps ErrInvalidConfig.
+func New(client *jamnps.Client, cfg Config) (*Network, error) {
+	if client == nil || cfg.Package == nil {
+		return nil, fmt.Errorf("%w: client and Package must be given", ErrInvalidConfig)
+	}
+	return &Network{cfg: cfg, client: client, codec: client.Config().Codec}, nil
+}
+
+// Spec returns the constants of the chain.
+func (n *Network) Spec() jamq.ChainSpec { return n.codec.Spec() }
+
+// Health returns the condition of the feed, for an operator. It is zero before the chain is
+// followed. It can be called at any time.
+func (n *Network) Health() submit.FeedHealth {
+	feed, err := n.following()
+	if err != nil {
+		return submit.FeedHealth{}
+	}
+	return feed.Health()
+}
+
+// Root implements builder.Network. It is the finalized block of the first peer that answers,
+// which alone is trusted for it.
+func (n *Network) Root(ctx context.Context) (jamq.Block, error) {
+	feed, err := jamnps.OpenFeed(ctx, n.client, n.cfg.Feed)
+	if err != nil {
+		return jamq.Block{}, err
+	}
+	return feed.Root(), nil
+}
+
+// Received implements builder.Receiver, as far as a state shows it: it returns 1 if the service
+// was accumulated before, also by a transfer. The peers are asked in turn, and the first one
+// that answers is trusted.
+func (n *Network) Received(ctx context.Context) (uint64, error) {
+	root, err := n.Root(ctx)
+	if err != nil {
+		return 0, err
+	}
+	key := statetrie.ServiceKey(n.cfg.Service)
+	var failures []error
+	for peer := range n.client.Config().Peers {
+		const most = 4096
+		state, err := n.client.State(ctx, peer, root.Hash, key, key, most)
+		if err != nil {
+			failures = append(failures, err)
+			continue
+		}
+		if len(state.Entries) == 1 && codec.LastAccumulation(state.Entries[0].Value) != 0 {
+			return 1, nil
+		}
+		return 0, nil
+	}
+	return 0, errors.Join(failures...)
+}
+
+// Pack implements builder.Network.
+func (n *Network) Pack(ctx context.Context, at builder.Anchor, payload []byte) (builder.Package, error) {
+	feed, err := n.following()
+	if err != nil {
+		return builder.Package{}, err
+	}
+	work := n.cfg.Package(payload)
+	if work.Context, err = feed.Context(ctx, at.Hash, at.Prerequisites); err != nil {
+		return builder.Package{}, err
+	}
+	raw, err := n.codec.Encode(&work)
+	if err != nil {
+		return builder.Package{}, err
+	}
+	hash, err := n.codec.PackageHash(&work)
+	return builder.Package{Hash: hash, Context: work.Context, Data: raw}, err
+}
+
+// Send implements builder.Network. Each attempt goes to another guarantor of the core.
+func (n *Network) Send(ctx context.Context, pkg builder.Package, core jamq.CoreIndex, attempt int) error {
+	return n.client.SubmitPackage(ctx, jamnps.Submission{Core: core, Attempt: attempt, Package: pkg.Data})
+}
+
+func (n *Network) following() (*jamnps.Feed, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.feed == nil {
+		return nil, ErrNotFollowing
+	}
+	return n.feed, nil
+}
+
+// Follow implements builder.Network. It continues after the last final block that the builder
+// knows.
+func (n *Network) Follow(ctx context.Context, found submit.Recovery, to submit.ChainSink) error {
+	cfg := n.cfg.Feed
+	cfg.Root, cfg.Best = jamq.Block{Hash: found.Finalized.Hash, Slot: found.Finalized.Slot}, found.Best.Hash
+	if cfg.Logger == nil {
+		cfg.Logger = found.Logger
+	}
+	feed, err := jamnps.OpenFeed(ctx, n.client, cfg)
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	n.feed = feed
+	n.mu.Unlock()
+	return feed.Follow(ctx, to)
+}
