@@ -43,7 +43,7 @@ func Example() {
 			Taken: func(_ jamq.PackageHash, value []byte) (bool, error) { return value != nil, nil },
 		},
 		Version: codec.V072,
-		Package: jip2net.OneItem(service, code, authorizer, refineGas, accumulateGas),
+		Package: codec.OneItem(service, code, authorizer, refineGas, accumulateGas),
 	})
 	if err != nil {
 		fmt.Println(err)

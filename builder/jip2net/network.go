@@ -8,7 +8,7 @@
 //			Taken: func(_ jamq.PackageHash, value []byte) (bool, error) { return value != nil, nil },
 //		},
 //		Version: codec.V072,
-//		Package: jip2net.OneItem(service, codeHash, authorizer, refineGas, accumulateGas),
+//		Package: codec.OneItem(service, codeHash, authorizer, refineGas, accumulateGas),
 //	})
 //	defer network.Close()
 //	cfg := builder.DefaultConfig(network.Spec())
@@ -34,8 +34,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-
-	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
@@ -67,17 +65,6 @@ type Config struct {
 	Received func(read func(key []byte) ([]byte, error)) (uint64, error)
 	// Package returns the package for a payload. Its refine context is set afterwards.
 	Package func(payload []byte) codec.WorkPackage
-}
-
-// OneItem returns a Config.Package for packages with one item. The service authorizes
-// itself: it holds the authorizer's code too. Gas limits are those of one item.
-func OneItem(service jamq.ServiceID, code, authorizer common.Hash, refineGas, accumulateGas uint64) func([]byte) codec.WorkPackage {
-	return func(payload []byte) codec.WorkPackage {
-		return codec.WorkPackage{
-			AuthCodeHost: service, AuthCodeHash: authorizer,
-			Items: []codec.WorkItem{{Service: service, CodeHash: code, RefineGas: refineGas, AccumulateGas: accumulateGas, Payload: payload}},
-		}
-	}
 }
 
 // Network is a builder.Network.

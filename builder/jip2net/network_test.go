@@ -80,7 +80,7 @@ func (n *node) config() jip2net.Config {
 	cfg := jip2.DefaultConfig("ws://node.test")
 	cfg.Dial = n.wire.Dial
 	return jip2net.Config{
-		Node: cfg, Version: codec.V072, Package: jip2net.OneItem(service, common.Hash{}, common.Hash{}, 1_000_000_000, 1_000_000),
+		Node: cfg, Version: codec.V072, Package: codec.OneItem(service, common.Hash{}, common.Hash{}, 1_000_000_000, 1_000_000),
 		Service: jip2.Service{
 			ID: service, Key: jip2server.MarkKey,
 			Taken: func(_ jamq.PackageHash, value []byte) (bool, error) { return value != nil, nil },

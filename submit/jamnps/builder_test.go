@@ -13,6 +13,7 @@ import (
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/words"
+	"github.com/jamq/jamq/submit/codec"
 	"github.com/jamq/jamq/submit/jamnps"
 	"github.com/jamq/jamq/submit/jamnps/jamnpsnet"
 	"github.com/jamq/jamq/submit/journal"
@@ -22,7 +23,7 @@ const service jamq.ServiceID = 9
 
 func newNetwork(t *testing.T, nodes *jamnps.Three) *jamnpsnet.Network {
 	network, err := jamnpsnet.New(nodes.Client(), jamnpsnet.Config{
-		Service: service, Package: jamnpsnet.OneItem(service, common.Hash{1}, common.Hash{2}, 1000, 100),
+		Service: service, Package: codec.OneItem(service, common.Hash{1}, common.Hash{2}, 1000, 100),
 	})
 	require.NoError(t, err)
 	return network

@@ -60,7 +60,7 @@ func Connect(ctx context.Context, url string, version codec.Version, service jam
 		},
 		Version:  version,
 		Received: countIn,
-		Package:  jip2net.OneItem(service, common.Hash{}, common.Hash{}, refineGas, accumulateGas),
+		Package:  codec.OneItem(service, common.Hash{}, common.Hash{}, refineGas, accumulateGas),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("jam: node at %s: %w", url, err)

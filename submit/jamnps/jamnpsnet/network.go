@@ -6,7 +6,7 @@
 //	defer client.Close()
 //	network, err := jamnpsnet.New(client, jamnpsnet.Config{
 //		Service: service,
-//		Package: jamnpsnet.OneItem(service, codeHash, authorizer, refineGas, accumulateGas),
+//		Package: codec.OneItem(service, codeHash, authorizer, refineGas, accumulateGas),
 //	})
 //	cfg := builder.DefaultConfig(network.Spec())
 //
@@ -21,8 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-
-	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
@@ -48,17 +46,6 @@ type Config struct {
 	Service jamq.ServiceID
 	// Package returns the package for a payload. Its refine context is set afterwards.
 	Package func(payload []byte) codec.WorkPackage
-}
-
-// OneItem returns a Config.Package for packages with one item. The service authorizes
-// itself: it holds the authorizer's code too. Gas limits are those of one item.
-func OneItem(service jamq.ServiceID, code, authorizer common.Hash, refineGas, accumulateGas uint64) func([]byte) codec.WorkPackage {
-	return func(payload []byte) codec.WorkPackage {
-		return codec.WorkPackage{
-			AuthCodeHost: service, AuthCodeHash: authorizer,
-			Items: []codec.WorkItem{{Service: service, CodeHash: code, RefineGas: refineGas, AccumulateGas: accumulateGas, Payload: payload}},
-		}
-	}
 }
 
 // Network is a builder.Network.

@@ -1,0 +1,19 @@
+package codec
+
+import (
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq"
+)
+
+// OneItem returns a function that makes packages with one item, whose payload it gets. The
+// service authorizes itself: it holds the authorizer's code too. Gas limits are those of the
+// item. The refine context is left out.
+func OneItem(service jamq.ServiceID, code, authorizer common.Hash, refineGas, accumulateGas uint64) func(payload []byte) WorkPackage {
+	return func(payload []byte) WorkPackage {
+		return WorkPackage{
+			AuthCodeHost: service, AuthCodeHash: authorizer,
+			Items: []WorkItem{{Service: service, CodeHash: code, RefineGas: refineGas, AccumulateGas: accumulateGas, Payload: payload}},
+		}
+	}
+}
