@@ -20,7 +20,7 @@ import (
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/words"
 	"github.com/jamq/jamq/jamtest"
-	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/journal"
 )
 
 // machine is a simulated JAM chain and a log, which outlive builders.

@@ -16,7 +16,7 @@ import (
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/words"
 	"github.com/jamq/jamq/jamtest"
-	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/journal"
 )
 
 // TestNewChain: if the JAM chain has ended, blocks that were final stay, and the operations

@@ -18,8 +18,8 @@ import (
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/words"
 	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/journal"
 	jamqsubmit "github.com/jamq/jamq/submit"
-	"github.com/jamq/jamq/submit/journal"
 )
 
 // TestLostLog: a builder whose log is gone does not begin again on a service that has accepted

@@ -10,8 +10,8 @@ import (
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/internal/words"
 	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/journal"
 	jamqsubmit "github.com/jamq/jamq/submit"
-	"github.com/jamq/jamq/submit/journal"
 )
 
 // pushing is the network of a JAM node that passes each block that it has imported to the builder.

@@ -18,8 +18,8 @@ import (
 	"github.com/jamq/jamq/builder/simnet"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/words"
+	"github.com/jamq/jamq/journal"
 	jamqsubmit "github.com/jamq/jamq/submit"
-	"github.com/jamq/jamq/submit/journal"
 )
 
 // TestAdmitFails: an operation for which Admit fails or panics has no effect, also after a restart,

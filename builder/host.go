@@ -239,9 +239,9 @@ func (jsonCodec[B]) Decode(raw []byte) (body B, err error) {
 	return body, err
 }
 
-// Log stores the records of a builder, in order. Package submit/journal has one in
+// Log stores the records of a builder, in order. Package journal has one in
 // memory and one in a file, and pebble/pebblejournal one on Pebble, which is the
-// usual choice. builder/logtest tests others. Records are any bytes, in any length up
+// usual choice. journal/journaltest tests others. Records are any bytes, in any length up
 // to journal.MaxRecord. If a log refuses shorter ones, it returns an error that wraps
 // journal.ErrTooLarge, and changes nothing; a block whose record it refuses ends Run.
 type Log interface {

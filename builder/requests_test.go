@@ -15,8 +15,8 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/journal"
 	jamqsubmit "github.com/jamq/jamq/submit"
-	"github.com/jamq/jamq/submit/journal"
 )
 
 var errNoCore = jamqsubmit.WithClass(jamqsubmit.Fatal, errors.New("core 9 does not exist"))

@@ -18,7 +18,7 @@ import (
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/internal/words"
-	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/journal"
 )
 
 func neverPack(builder.Anchor) error { return errors.New("not now") }

@@ -13,8 +13,8 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/internal/words"
+	"github.com/jamq/jamq/journal"
 	jamqsubmit "github.com/jamq/jamq/submit"
-	"github.com/jamq/jamq/submit/journal"
 )
 
 // script is a network whose JAM blocks the test delivers itself, and whose packages end as the

@@ -17,8 +17,8 @@ import (
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/words"
 	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/journal"
 	jamqsubmit "github.com/jamq/jamq/submit"
-	"github.com/jamq/jamq/submit/journal"
 )
 
 // simulated is a simulated JAM chain whose host and guarantors have troubles.

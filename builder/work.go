@@ -9,7 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/journal"
 )
 
 // work makes all calls of the rollup except Check, Admit and Payload. It follows the log

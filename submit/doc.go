@@ -9,8 +9,7 @@
 //   - submit/jamnps speaks the network protocol of JAM (JAMNP-S) itself;
 //     submit/jamnps/jamnpsnet makes a builder.Network of it
 //
-// Package submit/codec encodes packages and decodes blocks, and submit/journal
-// stores the records of a builder.
+// Package submit/codec encodes packages and decodes blocks.
 //
 // This package itself holds what they have in common. A [ChainFeed] delivers blocks
 // and finality to a [ChainSink]; a builder.Builder is one. An error of a send has a

@@ -12,7 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/holiman/uint256"
 
-	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/journal"
 	"github.com/jamq/jamq/txpool"
 )
 

@@ -42,7 +42,7 @@ type Poison struct {
 // admitted now are held aside: see StatusHeld. The result lists both.
 //
 // Restore must be called before all other calls. replay calls its argument with each
-// record in order, as the method Replay in submit/journal does. A record that cannot
+// record in order, as the method Replay in journal does. A record that cannot
 // be read is skipped and listed in Restored.Poisoned. The error is that of replay.
 func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, error) {
 	var h history

@@ -14,8 +14,8 @@ import (
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/journal"
 	"github.com/jamq/jamq/submit"
-	"github.com/jamq/jamq/submit/journal"
 )
 
 // Fault is a mistake of a host outside of its rollup: in its network, its log or its

@@ -12,7 +12,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/simnet"
-	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/journal"
 )
 
 var (

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/internal/bubble"
-	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/journal"
 )
 
 // Case is a rollup under test.

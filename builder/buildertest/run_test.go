@@ -19,7 +19,7 @@ import (
 	"github.com/jamq/jamq/builder/buildertest"
 	"github.com/jamq/jamq/internal/repeat"
 	"github.com/jamq/jamq/internal/words"
-	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/journal"
 )
 
 func rules(rollup func() builder.Rollup[words.Body]) buildertest.Case[words.Body] {

@@ -19,7 +19,7 @@ import (
 	"github.com/jamq/jamq/builder/simnet"
 	"github.com/jamq/jamq/internal/wire"
 	"github.com/jamq/jamq/jamtest"
-	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/journal"
 )
 
 const service jamq.ServiceID = 7

@@ -16,9 +16,9 @@ import (
 	"github.com/jamq/jamq/internal/words"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
+	"github.com/jamq/jamq/journal"
 	"github.com/jamq/jamq/submit/codec"
 	"github.com/jamq/jamq/submit/jip2"
-	"github.com/jamq/jamq/submit/journal"
 )
 
 // A builder on the RPC of a JAM node. The rollup's service accepts the package with the hash h and

@@ -23,9 +23,9 @@ import (
 	"github.com/jamq/jamq/internal/words"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
+	"github.com/jamq/jamq/journal"
 	"github.com/jamq/jamq/submit/codec"
 	"github.com/jamq/jamq/submit/jip2"
-	"github.com/jamq/jamq/submit/journal"
 )
 
 const service jamq.ServiceID = 9

@@ -16,7 +16,7 @@ import (
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/mempool"
 	"github.com/jamq/jamq/builder/simnet"
-	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/journal"
 	"github.com/jamq/jamq/txpool"
 )
 

@@ -31,7 +31,7 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/jamtest"
-	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/journal"
 )
 
 var (

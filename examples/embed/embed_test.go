@@ -22,7 +22,7 @@ import (
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/simnet"
 	"github.com/jamq/jamq/canonical"
-	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/journal"
 )
 
 // book is a rollup: users write lines into a book, all of them different.

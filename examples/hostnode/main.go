@@ -17,7 +17,7 @@ import (
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/canonical"
 	"github.com/jamq/jamq/examples/hostnode/host"
-	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/journal"
 )
 
 func main() {

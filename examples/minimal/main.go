@@ -26,7 +26,7 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/jamtest"
-	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/journal"
 )
 
 const service = 7

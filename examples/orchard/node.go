@@ -9,7 +9,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/simnet"
-	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/journal"
 )
 
 const service jamq.ServiceID = 133 // id of the rollup's service

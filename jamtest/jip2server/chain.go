@@ -14,7 +14,7 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// Journal stores records in order. Package submit/journal has implementations.
+// Journal stores records in order. Package journal has implementations.
 // Append stores a record durably before it returns. Replay calls a function
 // with each record, in order.
 type Journal interface {

@@ -10,7 +10,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
-	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/journal"
 )
 
 // A server that restarts after its faults were changed and a script was injected has the same chain

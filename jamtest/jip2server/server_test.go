@@ -18,8 +18,8 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
+	"github.com/jamq/jamq/journal"
 	"github.com/jamq/jamq/submit/codec"
-	"github.com/jamq/jamq/submit/journal"
 )
 
 // socket is a client that knows nothing but JSON.

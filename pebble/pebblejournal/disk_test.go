@@ -10,9 +10,9 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq/journal"
 	"github.com/jamq/jamq/pebble/internal/fulldisk"
 	"github.com/jamq/jamq/pebble/pebbledb"
-	"github.com/jamq/jamq/submit/journal"
 )
 
 // The disk is full from any operation on. Append and Replace fail with the

@@ -12,8 +12,8 @@ import (
 	"github.com/cockroachdb/pebble"
 	"github.com/cockroachdb/pebble/vfs"
 
+	"github.com/jamq/jamq/journal"
 	"github.com/jamq/jamq/pebble/pebbledb"
-	"github.com/jamq/jamq/submit/journal"
 )
 
 // Options configures a [Journal]. The zero value is valid.

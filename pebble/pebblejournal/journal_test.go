@@ -11,15 +11,15 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 	"github.com/stretchr/testify/require"
 
-	"github.com/jamq/jamq/builder/logtest"
+	"github.com/jamq/jamq/journal"
+	"github.com/jamq/jamq/journal/journaltest"
 	"github.com/jamq/jamq/pebble/internal/powercut"
 	"github.com/jamq/jamq/pebble/pebbledb"
-	"github.com/jamq/jamq/submit/journal"
 )
 
 func TestConformance(t *testing.T) {
 	dir := t.TempDir()
-	logtest.Run(t, func() journal.Journal {
+	journaltest.Run(t, func() journal.Journal {
 		j, err := Open(dir, Options{})
 		require.NoError(t, err)
 		require.Zero(t, j.Cut())
@@ -37,7 +37,7 @@ func TestSharedDatabase(t *testing.T) {
 	other, err := Open("", Options{DB: db, Prefix: []byte("j2")})
 	require.NoError(t, err)
 	require.NoError(t, other.Append([]byte("other")))
-	logtest.Run(t, func() journal.Journal {
+	journaltest.Run(t, func() journal.Journal {
 		j, err := Open("", Options{DB: db, Prefix: []byte("j1")})
 		require.NoError(t, err)
 		return j

@@ -13,10 +13,10 @@ import (
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/words"
+	"github.com/jamq/jamq/journal"
 	"github.com/jamq/jamq/submit/codec"
 	"github.com/jamq/jamq/submit/jamnps"
 	"github.com/jamq/jamq/submit/jamnps/jamnpsnet"
-	"github.com/jamq/jamq/submit/journal"
 )
 
 const service jamq.ServiceID = 9

@@ -21,9 +21,9 @@ import (
 	"github.com/jamq/jamq/internal/words"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
+	"github.com/jamq/jamq/journal"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/codec"
-	"github.com/jamq/jamq/submit/journal"
 )
 
 // network is the way to JAM of a builder that has nothing but a node's RPC.

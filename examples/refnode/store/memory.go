@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/btree"
 
+	"github.com/jamq/jamq/journal"
 	"github.com/jamq/jamq/statedb"
-	"github.com/jamq/jamq/submit/journal"
 )
 
 // Memory is a data directory in memory, for tests. It outlives the nodes that use it.

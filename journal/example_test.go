@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/journal"
 )
 
 // A driver writes what it decided before it acts, and reads it back after a crash.

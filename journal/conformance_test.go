@@ -6,13 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/jamq/jamq/builder/logtest"
-	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/journal"
+	"github.com/jamq/jamq/journal/journaltest"
 )
 
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
-	logtest.Run(t, func() journal.Journal {
+	journaltest.Run(t, func() journal.Journal {
 		j, err := journal.Open(path)
 		require.NoError(t, err)
 		require.Zero(t, j.Cut())
@@ -22,7 +22,7 @@ func TestFile(t *testing.T) {
 
 func TestMemory(t *testing.T) {
 	m := new(journal.Memory)
-	logtest.Run(t, func() journal.Journal {
+	journaltest.Run(t, func() journal.Journal {
 		m.Reopen()
 		return m
 	})

@@ -1,11 +1,11 @@
-package logtest_test
+package journaltest_test
 
 import (
 	"path/filepath"
 	"testing"
 
-	"github.com/jamq/jamq/builder/logtest"
-	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/journal"
+	"github.com/jamq/jamq/journal/journaltest"
 )
 
 // A journal's own test opens the same data at each call. Only a test can run
@@ -13,7 +13,7 @@ import (
 func ExampleRun() {
 	var t *testing.T // of the test
 	path := filepath.Join(t.TempDir(), "journal")
-	logtest.Run(t, func() journal.Journal {
+	journaltest.Run(t, func() journal.Journal {
 		j, err := journal.Open(path)
 		if err != nil {
 			t.Fatal(err)

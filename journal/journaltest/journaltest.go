@@ -1,4 +1,4 @@
-package logtest
+package journaltest
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/journal"
 )
 
 // tester is the part of testing.T that the tests use.

@@ -21,6 +21,6 @@
 // until the first has closed the file or has exited.
 //
 // [Memory] keeps records in memory only. Package pebblejournal stores them in a
-// Pebble database. Package logtest tests other implementations of
+// Pebble database. Package journaltest tests other implementations of
 // [Journal].
 package journal

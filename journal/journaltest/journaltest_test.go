@@ -1,4 +1,4 @@
-package logtest
+package journaltest
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/jamq/jamq/submit/journal"
+	"github.com/jamq/jamq/journal"
 )
 
 // table is a log in a table of a host's database: a value for each number.

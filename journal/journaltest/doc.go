@@ -1,5 +1,5 @@
-// Package logtest tests implementations of builder.Log, which are journals in the
-// sense of package submit/journal. A log that passes keeps what a builder writes:
+// Package journaltest tests implementations of builder.Log, which are journals in the
+// sense of package journal. A log that passes keeps what a builder writes:
 //
 //   - any bytes, also empty records, line ends, zeros and bytes that are not UTF-8
 //   - any length up to journal.MaxRecord; a log that refuses shorter records, for example
@@ -14,6 +14,6 @@
 //
 //	func TestMyLog(t *testing.T) {
 //		dir := t.TempDir()
-//		logtest.Run(t, func() journal.Journal { return openMine(t, dir) })
+//		journaltest.Run(t, func() journal.Journal { return openMine(t, dir) })
 //	}
-package logtest
+package journaltest
