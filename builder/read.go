@@ -2,55 +2,11 @@ package builder
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"time"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/canonical"
 )
-
-// Import passes on a JAM block: see submit.ChainSink. The step is in the log before
-// anything follows from it. A feed may repeat blocks after a restart, each as the best one.
-// The best block therefore stays until Import gets a block that the log does not have.
-func (e *engine) Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error {
-	defer e.wake() // a slot has begun
-	return e.inTurn(ctx, func() error {
-		if e.repeating = e.repeating && e.queue.Knows(block.Hash); e.repeating {
-			best = e.queue.Best().Hash
-		}
-		err := e.step(bundlequeue.Imported{Block: block, Best: best})
-		switch {
-		case errors.Is(err, chainview.ErrMissingParent):
-			return fmt.Errorf("builder: the network is on another chain than the log, or it left out a block after the log's last final one: %w", err)
-		case err != nil:
-			return err
-		}
-		e.noteImport(block.Slot)
-		if e.isRecent(e.queue.Best().Slot) {
-			e.release()
-		}
-		return nil
-	})
-}
-
-// isRecent reports whether a slot is at most three slots old.
-func (e *engine) isRecent(slot jamq.Slot) bool {
-	const slots = 3
-	return slot+slots >= e.cfg.Window.Clock.SlotAt(time.Now())
-}
-
-// Finalize passes on a final JAM block: see submit.ChainSink. It ignores a block that is an
-// ancestor of the finalized one.
-func (e *engine) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
-	err := e.inTurn(ctx, func() error { return e.step(bundlequeue.FinalizedBlock{Hash: hash}) })
-	if errors.Is(err, chainview.ErrOld) {
-		return nil
-	}
-	return err
-}
 
 // Heads returns the heads of the rollup. Pending is the newest block that the rollup has
 // applied: when a failed block is no longer in the heads, Undo has returned. Hash and

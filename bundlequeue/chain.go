@@ -1,7 +1,6 @@
 package bundlequeue
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/jamq/jamq"
@@ -10,42 +9,7 @@ import (
 )
 
 // This file asks the view of the JAM chain, which applies the rules D1 to D6 of package
-// anchor, and gives it blocks.
-
-// observe processes an event about the chain.
-func (q *Queue) observe(ev Event) (err error) {
-	switch ev := ev.(type) {
-	case Imported:
-		err = q.importBlock(&ev.Block, ev.Best)
-	case FinalizedBlock:
-		err = q.view.Finalize(ev.Hash)
-	case Continue:
-		err = q.view.Continue(ev.Root, ev.State, ev.Accumulated)
-	}
-	if err != nil {
-		return err
-	}
-	for _, pkg := range q.view.Contradictions() {
-		q.total.AccumulatedAfterFailed++
-		q.emit(Resurrected{Package: pkg})
-	}
-	return nil
-}
-
-// importBlock imports a block. If the block cannot descend from the finalized
-// one, it only becomes known as such, because the host delivers its descendants
-// too. If only the best block is older than the finalized one, it is ignored.
-func (q *Queue) importBlock(b *jamq.Block, best jamq.HeaderHash) error {
-	err := q.view.ImportBest(b, best)
-	if !errors.Is(err, chainview.ErrOld) {
-		return err
-	}
-	if err := q.view.Import(b); !errors.Is(err, chainview.ErrOld) {
-		return err
-	}
-	q.view.Abandon(b.Hash)
-	return nil
-}
+// anchor.
 
 // watch begins to follow a package.
 func (q *Queue) watch(pkg jamq.PackageHash, c *jamq.RefineContext) (*chainview.Trace, error) {

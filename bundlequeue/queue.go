@@ -2,6 +2,7 @@ package bundlequeue
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -186,6 +187,41 @@ func (q *Queue) apply(now instant, ev Event) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %T", ErrUnknownEvent, ev)
+}
+
+// observe processes an event about the chain.
+func (q *Queue) observe(ev Event) (err error) {
+	switch ev := ev.(type) {
+	case Imported:
+		err = q.importBlock(&ev.Block, ev.Best)
+	case FinalizedBlock:
+		err = q.view.Finalize(ev.Hash)
+	case Continue:
+		err = q.view.Continue(ev.Root, ev.State, ev.Accumulated)
+	}
+	if err != nil {
+		return err
+	}
+	for _, pkg := range q.view.Contradictions() {
+		q.total.AccumulatedAfterFailed++
+		q.emit(Resurrected{Package: pkg})
+	}
+	return nil
+}
+
+// importBlock imports a block. If the block cannot descend from the finalized
+// one, it only becomes known as such, because the host delivers its descendants
+// too. If only the best block is older than the finalized one, it is ignored.
+func (q *Queue) importBlock(b *jamq.Block, best jamq.HeaderHash) error {
+	err := q.view.ImportBest(b, best)
+	if !errors.Is(err, chainview.ErrOld) {
+		return err
+	}
+	if err := q.view.Import(b); !errors.Is(err, chainview.ErrOld) {
+		return err
+	}
+	q.view.Abandon(b.Hash)
+	return nil
 }
 
 // at returns the item at a place, or nil if it is not in the queue.
