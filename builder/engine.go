@@ -171,15 +171,16 @@ func (e *engine) tick(ctx context.Context) error {
 	hold := time.NewTimer(e.cfg.HoldTimeout)
 	defer hold.Stop()
 	for {
-		act := e.step
+		var act func() error
 		select {
 		case <-e.alarm.C:
+			act = func() error { return e.step(bundlequeue.Tick{}) }
 		case <-hold.C:
-			act = func(bundlequeue.Event) error { e.release(); return nil }
+			act = func() error { e.release(); return nil }
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if err := e.inTurn(ctx, func() error { return act(bundlequeue.Tick{}) }); err != nil {
+		if err := e.inTurn(ctx, act); err != nil {
 			return err
 		}
 	}
