@@ -118,9 +118,6 @@ func (q *Queue) noteReorgs() {
 // only if it took longer than expected: the builder may have failed because the
 // anchor expired meanwhile.
 func (q *Queue) learnBuild(r *request, failed bool) {
-	if _, known := q.view.Locate(r.best.Hash); !known {
-		return // heights not comparable
-	}
 	best := q.view.Best().Height
 	took := int(min(best-min(best, r.best.Height), uint64(q.cfg.Spec.RecentHistory)))
 	if failed && took <= q.BuildBlocks() {

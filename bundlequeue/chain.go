@@ -19,8 +19,6 @@ func (q *Queue) observe(ev Event) (err error) {
 		err = q.importBlock(&ev.Block, ev.Best)
 	case FinalizedBlock:
 		err = q.view.Finalize(ev.Hash)
-	case Continue:
-		err = q.view.Continue(ev.Root, ev.State, ev.Accumulated)
 	}
 	if err != nil {
 		return err

@@ -178,7 +178,7 @@ func (q *Queue) apply(now instant, ev Event) error {
 		return q.buildFailed(now, ev)
 	case Sent:
 		return q.sent(now, ev)
-	case Imported, FinalizedBlock, Continue:
+	case Imported, FinalizedBlock:
 		return q.observe(ev)
 	case Retry:
 		return q.retry(now, ev)

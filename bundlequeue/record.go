@@ -8,12 +8,11 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/internal/wire"
 )
 
 // recordVersion is the first byte of every record.
-const recordVersion = 5
+const recordVersion = 6
 
 // The numbers of the record kinds are part of the format: a number never
 // changes its meaning.
@@ -32,7 +31,6 @@ const (
 	kindTick
 	kindGiveUp
 	kindCores
-	kindContinue
 	numKinds
 )
 
@@ -127,11 +125,6 @@ func appendEvidence(b []byte, ev Event) ([]byte, bool) {
 	case FinalizedBlock:
 		b = appendKind(b, kindFinalizedBlock)
 		b = wire.AppendHash(b, ev.Hash)
-	case Continue:
-		b = appendKind(b, kindContinue)
-		b = appendBlock(b, &ev.Root)
-		b = chainview.AppendState(b, &ev.State)
-		b = wire.AppendHashes(b, ev.Accumulated)
 	default:
 		return b, false
 	}
@@ -181,8 +174,6 @@ func readEvent(r *wire.Reader) Event {
 		return GiveUp{Number: r.Uint(), Reason: string(r.Bytes())}
 	case kindCores:
 		return Cores{Cores: readCoreIndices(r)}
-	case kindContinue:
-		return Continue{Root: readBlock(r), State: chainview.ReadState(r), Accumulated: wire.ReadHashes[jamq.PackageHash](r)}
 	}
 	return Tick{}
 }

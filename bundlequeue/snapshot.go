@@ -19,7 +19,7 @@ import (
 // preceding bytes.
 const (
 	snapshotMagic   = "jamq/queue"
-	snapshotVersion = 9
+	snapshotVersion = 10
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
