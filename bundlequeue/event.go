@@ -9,7 +9,7 @@ import (
 // Event is an input of the queue. The set is closed:
 //
 //   - bundles: [Reserve], [Enqueue], [Release], [Rekey] and [GiveUp]
-//   - limits: [Resize] and [Cores]
+//   - the cores to send to: [Cores]
 //   - packages: [Built] and [BuildFailed] answer [Build], [Sent] answers
 //     [Send]; [Retry]
 //   - what has happened on the JAM chain: [Imported] and [FinalizedBlock]
@@ -73,14 +73,6 @@ type GiveUp struct {
 	Number uint64
 	// Reason is copied to [Failed]. It has at most 1024 bytes.
 	Reason string
-}
-
-// Resize sets how many bundles may wait in Queued: see [DepthFor]. Bundles that
-// are waiting already stay. The depth survives restarts, until a Resize event
-// sets it to Config.MaxQueueDepth again.
-type Resize struct {
-	// Depth is the new limit, from 1 to 2^30.
-	Depth int
 }
 
 // Cores replaces the set of cores that packages are sent to. A bundle on a core
@@ -179,7 +171,6 @@ func (Enqueue) isEvent()        {}
 func (Release) isEvent()        {}
 func (Rekey) isEvent()          {}
 func (GiveUp) isEvent()         {}
-func (Resize) isEvent()         {}
 func (Cores) isEvent()          {}
 func (Built) isEvent()          {}
 func (BuildFailed) isEvent()    {}

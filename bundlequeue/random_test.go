@@ -60,15 +60,13 @@ func anyEvents(t *rapid.T) {
 		case 11:
 			from := rapid.Uint64Range(0, q.Next()).Draw(t, "from")
 			return Rekey{From: from, To: from + rapid.Uint64Range(0, 3).Draw(t, "shift") - 1}
-		case 12:
-			return Resize{Depth: rapid.IntRange(0, 9).Draw(t, "depth")}
 		case 13:
 			return Retry{Number: rapid.Uint64Range(0, q.Next()).Draw(t, "retried")}
 		case 17:
 			return GiveUp{Number: rapid.Uint64Range(0, q.Next()).Draw(t, "given up")}
 		case 18:
 			return Cores{Cores: rapid.SampledFrom([][]jamq.CoreIndex{nil, {0}, {1}, {0, 1}, {1, 0}, {2}}).Draw(t, "cores")}
-		case 14, 19:
+		case 12, 14, 19:
 			return Tick{}
 		}
 		parent := blocks[len(blocks)-1]

@@ -21,7 +21,6 @@ const (
 	kindEnqueue
 	kindRelease
 	kindRekey
-	kindResize
 	kindBuilt
 	kindBuildFailed
 	kindSent
@@ -75,8 +74,6 @@ func appendOrder(b []byte, ev Event) ([]byte, bool) {
 		b = appendKind(b, kindRelease, ev.Number)
 	case Rekey:
 		b = appendKind(b, kindRekey, ev.From, ev.To)
-	case Resize:
-		b = appendKind(b, kindResize, uint64(max(ev.Depth, 0)))
 	case GiveUp:
 		b = appendKind(b, kindGiveUp, ev.Number)
 		b = wire.AppendBytes(b, []byte(ev.Reason))
@@ -156,8 +153,6 @@ func readEvent(r *wire.Reader) Event {
 		return Release{Number: r.Uint()}
 	case kindRekey:
 		return Rekey{From: r.Uint(), To: r.Uint()}
-	case kindResize:
-		return Resize{Depth: int(r.UintBelow(maxDepth+1, "depth"))}
 	case kindBuilt:
 		return Built{Ticket: r.Uint(), Package: wire.ReadHash[jamq.PackageHash](r), Context: readContext(r), Bundle: bytes.Clone(r.Bytes())}
 	case kindBuildFailed:
