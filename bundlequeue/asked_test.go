@@ -28,30 +28,19 @@ func (s *scene) asked(b Build, reason anchor.Reason) {
 // An answer that names the anchor for which it was asked is never a mistake of
 // the host, even if the queue has forgotten that block meanwhile.
 func TestAnswerAsAskedWithForgottenAnchor(t *testing.T) {
-	t.Run("an abandoned fork", func(t *testing.T) {
-		s := newScene(t, nil)
-		s.enqueue(1)
-		b := s.builds[0]
-		before := s.parent
-		fork := jamq.HeaderHash{'a', 1}
-		for slot := range jamq.Slot(300) { // more than the queue remembers of abandoned forks
-			s.blockOn(before, 100+slot, 'x', nil)
-			before = s.parent
-		}
-		s.blockOn(fork, 1000, 'b', nil)
-		s.step(FinalizedBlock{Hash: s.parent})
-		require.False(t, s.q.view.Knows(b.Anchor.Hash))
-		s.asked(b, anchor.OtherFork)
-	})
-	t.Run("a gap", func(t *testing.T) {
-		s := newScene(t, nil)
-		s.enqueue(1)
-		b := s.builds[0]
-		root := jamq.Block{Hash: jamq.HeaderHash{'z'}, Slot: 1000}
-		s.step(Continue{Root: root, State: stateAt(root)})
-		require.False(t, s.q.view.Knows(b.Anchor.Hash))
-		s.asked(b, anchor.OtherFork)
-	})
+	s := newScene(t, nil)
+	s.enqueue(1)
+	b := s.builds[0]
+	before := s.parent
+	fork := jamq.HeaderHash{'a', 1}
+	for slot := range jamq.Slot(300) { // more than the queue remembers of abandoned forks
+		s.blockOn(before, 100+slot, 'x', nil)
+		before = s.parent
+	}
+	s.blockOn(fork, 1000, 'b', nil)
+	s.step(FinalizedBlock{Hash: s.parent})
+	require.False(t, s.q.view.Knows(b.Anchor.Hash))
+	s.asked(b, anchor.OtherFork)
 }
 
 // A reorg removes the block that accumulated the bundle before. After a restart

@@ -83,18 +83,15 @@ func (q *Queue) offset(it *item) int {
 			ahead++
 		}
 	}
-	ahead += q.BuildBlocks() * inUse
+	ahead += q.buildBlocks() * inUse
 	return anchor.Best(&q.cfg.Spec, q.delays.Estimate(), ahead, inUse)
 }
 
-// buildMemory is the number of builds that BuildBlocks considers.
+// buildMemory is the number of builds that buildBlocks considers.
 const buildMemory = 8
 
-// BuildBlocks returns the expected duration of a build in blocks: the maximum
-// of the last eight builds, at most H. The queue chooses anchors that are newer
-// by this number, so that the packages of a slow builder are not too old when
-// they are ready.
-func (q *Queue) BuildBlocks() int {
+// buildBlocks returns [Stats].BuildBlocks.
+func (q *Queue) buildBlocks() int {
 	blocks := 0
 	for _, b := range q.buildTimes {
 		blocks = max(blocks, b)
@@ -118,12 +115,9 @@ func (q *Queue) noteReorgs() {
 // only if it took longer than expected: the builder may have failed because the
 // anchor expired meanwhile.
 func (q *Queue) learnBuild(r *request, failed bool) {
-	if _, known := q.view.Locate(r.best.Hash); !known {
-		return // heights not comparable
-	}
 	best := q.view.Best().Height
 	took := int(min(best-min(best, r.best.Height), uint64(q.cfg.Spec.RecentHistory)))
-	if failed && took <= q.BuildBlocks() {
+	if failed && took <= q.buildBlocks() {
 		return
 	}
 	if len(q.buildTimes) == buildMemory {

@@ -45,8 +45,8 @@ func (q *Queue) Check() error {
 
 // checkPlaces checks the indices that all lookups depend on.
 func (q *Queue) checkPlaces() error {
-	if q.active < q.firstPlace || q.active > q.end() || q.frontier > q.end() || q.depth < 1 {
-		return fmt.Errorf("%w: places %d and %d, want %d to %d; depth %d, want at least 1", ErrInvariant, q.active, q.frontier, q.firstPlace, q.end(), q.depth)
+	if q.active < q.firstPlace || q.active > q.end() || q.frontier > q.end() {
+		return fmt.Errorf("%w: places %d and %d, want %d to %d", ErrInvariant, q.active, q.frontier, q.firstPlace, q.end())
 	}
 	for i, it := range q.items {
 		if it.number >= q.next || i > 0 && it.number <= q.items[i-1].number {

@@ -28,9 +28,6 @@ type Config struct {
 	Cores []jamq.CoreIndex
 	// MaxQueueDepth is how many bundles may wait in Queued before Enqueue
 	// returns ErrQueueFull, from 1 to 2^30. The default is 12.
-	//
-	// A [Resize] event changes the depth of a running queue. A restored queue
-	// uses the depth of that event, or the new configuration if there was none.
 	MaxQueueDepth int
 	// ReservationTimeout is how long a number may stay reserved without a
 	// bundle before the queue releases it. A number that is never filled would
@@ -163,18 +160,4 @@ func (c *Config) backoff(failures int, number uint64) instant {
 	wait = min(wait, c.BackoffMax)
 	const spread = 8 // up to an eighth longer
 	return instant(wait + wait/spread*time.Duration(number%spread)/spread)
-}
-
-// DepthFor returns a queue depth that fits the demand: one bundle for each
-// perBundle transactions, pending or in bundles, plus four, and at most 2^30.
-// See [Resize].
-func DepthFor(pending, inBundles, perBundle int) int {
-	const spare = 4
-	demand := min(max(pending, 0), maxDepth) + min(max(inBundles, 0), maxDepth)
-	perBundle = max(perBundle, 1)
-	bundles := demand / perBundle
-	if demand%perBundle > 0 {
-		bundles++
-	}
-	return min(bundles+spare, maxDepth)
 }

@@ -4,16 +4,15 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/anchor/chainview"
 )
 
 // Event is an input of the queue. The set is closed:
 //
 //   - bundles: [Reserve], [Enqueue], [Release], [Rekey] and [GiveUp]
-//   - limits: [Resize] and [Cores]
+//   - the cores to send to: [Cores]
 //   - packages: [Built] and [BuildFailed] answer [Build], [Sent] answers
 //     [Send]; [Retry]
-//   - what has happened on the JAM chain: [Imported], [FinalizedBlock] and [Continue]
+//   - what has happened on the JAM chain: [Imported] and [FinalizedBlock]
 //   - time: [Tick]
 type Event interface{ isEvent() }
 
@@ -74,14 +73,6 @@ type GiveUp struct {
 	Number uint64
 	// Reason is copied to [Failed]. It has at most 1024 bytes.
 	Reason string
-}
-
-// Resize sets how many bundles may wait in Queued: see [DepthFor]. Bundles that
-// are waiting already stay. The depth survives restarts, until a Resize event
-// sets it to Config.MaxQueueDepth again.
-type Resize struct {
-	// Depth is the new limit, from 1 to 2^30.
-	Depth int
 }
 
 // Cores replaces the set of cores that packages are sent to. A bundle on a core
@@ -165,23 +156,6 @@ type FinalizedBlock struct {
 	Hash jamq.HeaderHash
 }
 
-// Continue moves the queue to a later final JAM block if the blocks in between
-// are no longer available. The host reads from the state of its service at Root
-// which packages of the queue were accumulated. All other packages must be dead
-// at Root. If one may still be accumulated, the error wraps
-// chainview.ErrUndecided, and the host must try a later root. See
-// chainview.View.Continue.
-type Continue struct {
-	// Root is the final block.
-	Root jamq.Block
-	// State is the chain state after Root: recent history, cores, ready queue
-	// and accumulated packages.
-	State chainview.State
-	// Accumulated lists the packages of this queue that the chain up to Root
-	// has accumulated.
-	Accumulated []jamq.PackageHash
-}
-
 // Retry makes the next send of the same bytes due immediately. It is not
 // evidence: it never makes the queue give up a package.
 type Retry struct {
@@ -197,13 +171,11 @@ func (Enqueue) isEvent()        {}
 func (Release) isEvent()        {}
 func (Rekey) isEvent()          {}
 func (GiveUp) isEvent()         {}
-func (Resize) isEvent()         {}
 func (Cores) isEvent()          {}
 func (Built) isEvent()          {}
 func (BuildFailed) isEvent()    {}
 func (Sent) isEvent()           {}
 func (Imported) isEvent()       {}
 func (FinalizedBlock) isEvent() {}
-func (Continue) isEvent()       {}
 func (Retry) isEvent()          {}
 func (Tick) isEvent()           {}

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/anchor/chainview"
 )
 
 // A bundle of which nothing left fails at once, and all after it with it.
@@ -118,42 +117,4 @@ func TestRefusedIsIgnoredWithOK(t *testing.T) {
 	s.now = s.now.Add(s.q.cfg.SubmitRetryInterval)
 	s.step(Tick{})
 	require.Len(t, s.sends, 1)
-}
-
-// Continue decides all packages that were sent: the one that was accumulated in
-// the gap is final, and the others are dead and built again at the new root.
-func TestContinueDecidesPackages(t *testing.T) {
-	s := newScene(t, nil)
-	s.enqueue(1)
-	s.enqueue(2)
-	sent := s.run()
-	root := jamq.Block{Hash: jamq.HeaderHash{'z', 90}, Slot: 90}
-	state := chainview.State{Cores: make([]chainview.CoreReport, 2), Accumulated: make([][]jamq.PackageHash, 12)}
-	for slot := jamq.Slot(83); slot <= 90; slot++ {
-		state.Recent = append(state.Recent, chainview.RecentBlock{Hash: jamq.HeaderHash{'z', byte(slot)}, Slot: slot})
-	}
-
-	undecided := state
-	undecided.Cores = []chainview.CoreReport{{}, {Package: sent[1], Since: 89}}
-	before := s.q.AppendSnapshot(nil)
-	require.ErrorIs(t, s.try(Continue{Root: root, State: undecided, Accumulated: sent[:1]}), chainview.ErrUndecided)
-	require.Equal(t, before, s.q.AppendSnapshot(nil))
-
-	s.log = nil
-	s.step(Continue{Root: root, State: state, Accumulated: sent[:1]})
-	require.Equal(t, Finalized, s.state(1))
-	require.Contains(t, s.log[1], "dead 2v1 since")
-	require.Equal(t, root.Hash, s.q.Finalized().Hash)
-	require.Empty(t, s.builds, "the root has no child yet")
-	s.parent, s.slot = root.Hash, root.Slot
-	s.block(nil)
-	require.Len(t, s.builds, 1)
-	require.Equal(t, root.Hash, s.builds[0].MinAnchor.Hash)
-	require.Empty(t, s.builds[0].Prerequisites, "the report of the one before it is in no block of recent history")
-	again := s.run()
-	s.block(report(again[0], 0))
-	s.block(accumulate(again[0], 0))
-	s.step(FinalizedBlock{Hash: s.parent})
-	require.Equal(t, Finalized, s.state(2))
-	require.Zero(t, s.q.Stats().Totals.DuplicateAccumulateRejected)
 }

@@ -98,56 +98,16 @@ func (h *hand) built(b bundlequeue.Build, look jamq.Slot, extra ...jamq.PackageH
 	return pkg, out
 }
 
-// wholeState returns the state after a root at which recent history holds the blocks of a fork, and
-// the root is the last of them.
-func wholeState(fork byte, last jamq.Slot) (root jamq.Block, state chainview.State) {
-	spec := jamq.Tiny()
-	for i := range spec.RecentHistory {
-		slot := last - jamq.Slot(spec.RecentHistory-1-i)
-		state.Recent = append(state.Recent, chainview.RecentBlock{Hash: handHash(fork, i), Slot: slot})
-	}
-	state.Cores = make([]chainview.CoreReport, spec.Cores)
-	state.Accumulated = make([][]jamq.PackageHash, spec.EpochLength)
-	return jamq.Block{Hash: handHash(fork, spec.RecentHistory-1), Parent: handHash(fork, spec.RecentHistory-2), Slot: last}, state
-}
-
-// After Continue, a bundle whose predecessor was accumulated long before the root is built with
-// that predecessor as a prerequisite, although its report is not in recent history at the root.
-func TestContinueNamesPackageOutOfHistory(t *testing.T) {
+// A bundle does not name a predecessor whose report the queue has not seen: the
+// report may have left recent history, and then no block can report a package
+// that names it (R3).
+func TestPredecessorWithoutReportIsNotNamed(t *testing.T) {
 	h := newFinalHand(t)
-	out := h.step(bundlequeue.Enqueue{Number: 1, Bundle: []byte("1")})
-	p, _ := h.built(builds(out)[0], h.slot)
-	root, state := wholeState('z', 100)
-	h.slot, h.last = 100, root.Hash
-	h.step(bundlequeue.Continue{Root: root, State: state, Accumulated: []jamq.PackageHash{p}})
-	out = h.step(bundlequeue.Enqueue{Number: 2, Bundle: []byte("2")})
-	out = append(out, h.block(nil)...)
-	require.Len(t, builds(out), 1)
-	for _, b := range builds(out) {
-		t.Logf("needs %v at %v", b.Prerequisites, b.Anchor)
-		require.NotContains(t, b.Prerequisites, p, "the report of p is in no block of recent history: no block can report the package")
-	}
-}
-
-// A state without recent history makes Continue take a package for dead that the next block can
-// report.
-func TestContinueWithoutRecentHistory(t *testing.T) {
-	h := newFinalHand(t)
-	anchorOf := func(out []bundlequeue.Effect) bundlequeue.Build { return builds(out)[0] }
-	b := anchorOf(h.step(bundlequeue.Enqueue{Number: 1, Bundle: []byte("1")}))
-	h.built(b, h.slot)
-	root := jamq.Block{Hash: handHash('z', 1), Parent: h.last, Slot: h.slot + 1}
-	_, err := h.q.Step(h.now, bundlequeue.Continue{Root: root, State: chainview.State{}})
-	require.ErrorIs(t, err, chainview.ErrConflict, "version 1 is anchored at height 4 and can be reported")
-}
-
-func TestContinueShortRecentHistory(t *testing.T) {
-	h := newFinalHand(t)
-	b := builds(h.step(bundlequeue.Enqueue{Number: 1, Bundle: []byte("1")}))[0]
-	h.built(b, h.slot)
-	root := jamq.Block{Hash: handHash('z', 1), Parent: h.last, Slot: h.slot + 1}
-	_, err := h.q.Step(h.now, bundlequeue.Continue{Root: root, State: chainview.State{Recent: []chainview.RecentBlock{{Hash: h.last, Slot: h.slot}, {Hash: root.Hash, Slot: root.Slot}}}})
-	require.Error(t, err)
+	p, _ := h.built(builds(h.step(bundlequeue.Enqueue{Number: 1, Bundle: []byte("1")}))[0], h.slot)
+	h.block(func(b *jamq.Block) { b.AccumulatedKnown, b.Accumulated = true, []jamq.PackageHash{p} })
+	next := builds(append(h.step(bundlequeue.Enqueue{Number: 2, Bundle: []byte("2")}), h.block(nil)...))
+	require.Len(t, next, 1)
+	require.Empty(t, next[0].Prerequisites)
 }
 
 // Numbers stay below the bound that a snapshot can hold, however often they are shifted.
@@ -224,20 +184,4 @@ func TestLateForkIsNoGap(t *testing.T) {
 	require.NoError(t, v.Finalize(handHash('m', 2)))
 	err = imp('f', 4, handHash('f', 3), false)
 	require.ErrorIs(t, err, chainview.ErrOld, "a late block of a fork that finality has passed by is no gap")
-}
-
-// Rebuilding after Continue: BuildBlocks.
-func TestBuildBlocksAfterContinue(t *testing.T) {
-	h := newFinalHand(t)
-	b := builds(h.step(bundlequeue.Enqueue{Number: 1, Bundle: []byte("1")}))[0]
-	root, state := wholeState('z', 18)
-	h.slot = 18
-	h.step(bundlequeue.Continue{Root: root, State: state})
-	for _, e := range h.q.Open() {
-		if again, ok := e.(bundlequeue.Build); ok {
-			b = again
-		}
-	}
-	h.built(b, h.slot)
-	require.LessOrEqual(t, h.q.BuildBlocks(), 1, "the build took no time; the jump of heights counts as H blocks")
 }

@@ -99,27 +99,18 @@ type Totals struct {
 	// the same for accumulation; with evidence from blocks it stays 0 (promise
 	// B1).
 	DuplicateGuaranteeRejected, DuplicateAccumulateRejected uint64
-	// AccumulatedAfterFailed counts packages that were accumulated after the
-	// clock had given up their bundle: see [Resurrected]. Only package told
-	// counts them.
+	// AccumulatedAfterFailed counts packages that were accumulated on a chain
+	// on which they were dead: see [Resurrected].
 	AccumulatedAfterFailed uint64
 	// NonWinningVersionsCanceled counts versions that were dropped, during the
 	// build or after it, because another version was reported first or came
 	// back to life.
 	NonWinningVersionsCanceled uint64
-	// Transitions counts how often a bundle moved from one state to another, as
-	// Transitions[from][to].
-	Transitions [NumStates][NumStates]uint64
+	entered                    [NumStates]uint64
 }
 
 // Entered returns how often a bundle entered a state.
-func (t Totals) Entered(to State) uint64 {
-	n := uint64(0)
-	for from := range t.Transitions {
-		n += t.Transitions[from][to]
-	}
-	return n
-}
+func (t Totals) Entered(to State) uint64 { return t.entered[to] }
 
 // Stats is a summary of a queue, for operators and metrics.
 type Stats struct {
@@ -130,8 +121,10 @@ type Stats struct {
 	Depth int
 	// Cores is the number of cores that packages are sent to.
 	Cores int
-	// BuildBlocks is the expected duration of a build in blocks: see
-	// [Queue.BuildBlocks].
+	// BuildBlocks is the expected duration of a build in blocks: the maximum of
+	// the last eight builds, at most H. The queue chooses anchors that are newer
+	// by this number, so that the packages of a slow builder are not too old
+	// when they are ready.
 	BuildBlocks int
 	// Count is the number of bundles in each state.
 	Count [NumStates]int
@@ -142,7 +135,7 @@ type Stats struct {
 // Stats returns a summary of the queue.
 func (q *Queue) Stats() Stats {
 	s := Stats{
-		Base: q.next, Next: q.next, Depth: q.depth, Cores: q.cores.inUse(), BuildBlocks: q.BuildBlocks(),
+		Base: q.next, Next: q.next, Depth: q.cfg.MaxQueueDepth, Cores: q.cores.inUse(), BuildBlocks: q.buildBlocks(),
 		Count: q.counts, Totals: q.total,
 	}
 	if len(q.items) > 0 {

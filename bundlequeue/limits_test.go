@@ -22,15 +22,11 @@ func TestLimitsSurviveSnapshotsAndRecords(t *testing.T) {
 	require.NoError(t, err)
 
 	s := newScene(t, nil)
-	s.step(Resize{Depth: maxDepth})
-	_, _, err = DecodeRecord(s.records[len(s.records)-1])
-	require.NoError(t, err)
 	s.enqueue(1)
 	s.step(Rekey{From: 1, To: most})
 	_, err = Restore(s.q.cfg, s.q.AppendSnapshot(nil))
 	require.NoError(t, err)
 	require.ErrorIs(t, s.try(Rekey{From: most, To: most + 1}), ErrWrongNumber)
-	require.ErrorIs(t, s.try(Resize{Depth: maxDepth + 1}), ErrUnknownEvent)
 }
 
 func TestConfigHasUpperLimits(t *testing.T) {

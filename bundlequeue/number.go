@@ -1,14 +1,10 @@
 package bundlequeue
 
-import (
-	"fmt"
-
-	"github.com/ethereum/go-ethereum/common"
-)
+import "fmt"
 
 // CanEnqueue reports whether the queue would accept another bundle now. Bundles
-// that are Queued or Reserved count against its depth.
-func (q *Queue) CanEnqueue() bool { return q.waitingBundles() < q.depth }
+// that are Queued or Reserved count against Config.MaxQueueDepth.
+func (q *Queue) CanEnqueue() bool { return q.waitingBundles() < q.cfg.MaxQueueDepth }
 
 func (q *Queue) waitingBundles() int { return q.counts[Queued] + q.counts[Reserved] }
 
@@ -106,22 +102,4 @@ func (q *Queue) rekey(ev Rekey) error {
 	}
 	q.next += ev.To - ev.From
 	return nil
-}
-
-func (q *Queue) resize(ev Resize) error {
-	if ev.Depth < 1 || ev.Depth > maxDepth {
-		return fmt.Errorf("%w: depth %d, want 1 to %d", ErrUnknownEvent, ev.Depth, maxDepth)
-	}
-	q.depth, q.resized = ev.Depth, ev.Depth != q.cfg.MaxQueueDepth
-	return nil
-}
-
-// Commitment returns the commitment of a bundle. It returns false if the queue
-// does not hold the bundle, or if the number is only reserved.
-func (q *Queue) Commitment(number uint64) (common.Hash, bool) {
-	it := q.find(number)
-	if it == nil || it.state == Reserved {
-		return common.Hash{}, false
-	}
-	return it.commitment, true
 }

@@ -38,11 +38,6 @@ func TestNumbers(t *testing.T) {
 	require.Equal(t, Queued, info.State)
 	s.step(Rekey{From: 5, To: 2})
 	require.Equal(t, uint64(4), s.q.Next())
-
-	require.ErrorIs(t, s.try(Resize{}), ErrUnknownEvent)
-	s.step(Resize{Depth: 1})
-	require.False(t, s.q.CanEnqueue())
-	require.Equal(t, 7, DepthFor(10, 3, 5))
 }
 
 // A reservation that is never filled expires, and the bundles after it fail.

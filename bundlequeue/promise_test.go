@@ -305,7 +305,7 @@ func TestBuildTimesAreForgotten(t *testing.T) {
 		if builds >= 2 && builds < 2+buildMemory {
 			want = 3
 		}
-		require.Equal(t, want, s.q.BuildBlocks(), "after %d builds", builds+1)
+		require.Equal(t, want, s.q.buildBlocks(), "after %d builds", builds+1)
 		if len(s.builds) == 0 {
 			s.block(nil)
 		}

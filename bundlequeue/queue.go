@@ -34,11 +34,7 @@ type Queue struct {
 	next             uint64 // number of the next bundle
 	least            uint64 // number after the last retired bundle
 
-	// depth is how many bundles may wait. resized is true if a Resize event set
-	// a depth other than the configured one.
-	depth   int
-	resized bool
-	cores   cores
+	cores cores
 
 	versions map[jamq.PackageHash]*version // all versions by hash
 	builds   map[uint64]*item              // open requests by ticket
@@ -56,7 +52,7 @@ type Queue struct {
 
 	delays *anchor.Delays // between sending and reporting
 	// buildTimes are the durations of the last builds in blocks, newest last:
-	// see BuildBlocks.
+	// see Stats.BuildBlocks.
 	buildTimes []int
 	counts     [NumStates]int
 	total      Totals
@@ -89,7 +85,7 @@ func New(cfg Config, root jamq.Block) (*Queue, error) {
 func empty(cfg Config) *Queue {
 	cfg.Cores = slices.Clone(cfg.Cores)
 	q := &Queue{
-		cfg: cfg, next: cfg.FirstNumber, least: cfg.FirstNumber, depth: cfg.MaxQueueDepth,
+		cfg: cfg, next: cfg.FirstNumber, least: cfg.FirstNumber,
 		versions:    make(map[jamq.PackageHash]*version),
 		builds:      make(map[uint64]*item),
 		sends:       make(map[uint64]*version),
@@ -169,8 +165,6 @@ func (q *Queue) apply(now instant, ev Event) error {
 		return q.rekey(ev)
 	case GiveUp:
 		return q.giveUp(ev)
-	case Resize:
-		return q.resize(ev)
 	case Cores:
 		return q.changeCores(ev)
 	case Built:
@@ -179,7 +173,7 @@ func (q *Queue) apply(now instant, ev Event) error {
 		return q.buildFailed(now, ev)
 	case Sent:
 		return q.sent(now, ev)
-	case Imported, FinalizedBlock, Continue:
+	case Imported, FinalizedBlock:
 		return q.observe(ev)
 	case Retry:
 		return q.retry(now, ev)
@@ -196,8 +190,6 @@ func (q *Queue) observe(ev Event) (err error) {
 		err = q.importBlock(&ev.Block, ev.Best)
 	case FinalizedBlock:
 		err = q.view.Finalize(ev.Hash)
-	case Continue:
-		err = q.view.Continue(ev.Root, ev.State, ev.Accumulated)
 	}
 	if err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/anchor/chainview"
 )
 
 // Any events in any order, also on chains that break the rules: nothing panics, a refused event
@@ -61,21 +60,13 @@ func anyEvents(t *rapid.T) {
 		case 11:
 			from := rapid.Uint64Range(0, q.Next()).Draw(t, "from")
 			return Rekey{From: from, To: from + rapid.Uint64Range(0, 3).Draw(t, "shift") - 1}
-		case 12:
-			return Resize{Depth: rapid.IntRange(0, 9).Draw(t, "depth")}
 		case 13:
 			return Retry{Number: rapid.Uint64Range(0, q.Next()).Draw(t, "retried")}
 		case 17:
 			return GiveUp{Number: rapid.Uint64Range(0, q.Next()).Draw(t, "given up")}
 		case 18:
 			return Cores{Cores: rapid.SampledFrom([][]jamq.CoreIndex{nil, {0}, {1}, {0, 1}, {1, 0}, {2}}).Draw(t, "cores")}
-		case 19:
-			if rapid.IntRange(0, 3).Draw(t, "gap") > 0 {
-				return Tick{}
-			}
-			root := jamq.Block{Hash: jamq.HeaderHash{byte(len(blocks) + 1), byte(len(blocks) >> 8), 3}, Slot: newestSlot(blocks) + 1}
-			return Continue{Root: root, State: stateAt(root), Accumulated: []jamq.PackageHash{pkg("accumulated in the gap")}}
-		case 14:
+		case 12, 14, 19:
 			return Tick{}
 		}
 		parent := blocks[len(blocks)-1]
@@ -112,8 +103,6 @@ func anyEvents(t *rapid.T) {
 		switch ev := ev.(type) {
 		case Imported:
 			blocks = append(blocks, ev.Block)
-		case Continue:
-			blocks = append(blocks, ev.Root)
 		case Built:
 			pkgs = append(pkgs, ev.Package)
 		}
@@ -144,18 +133,6 @@ func anyEvents(t *rapid.T) {
 			q = back
 		}
 	}
-}
-
-// stateAt returns a complete state after a block, with blocks that the queue
-// does not know.
-func stateAt(root jamq.Block) chainview.State {
-	spec := jamq.Tiny()
-	s := chainview.State{Cores: make([]chainview.CoreReport, spec.Cores), Accumulated: make([][]jamq.PackageHash, spec.EpochLength)}
-	for i := range spec.RecentHistory - 1 {
-		s.Recent = append(s.Recent, chainview.RecentBlock{Hash: jamq.HeaderHash{root.Hash[0], root.Hash[1], 4, byte(i)}})
-	}
-	s.Recent = append(s.Recent, chainview.RecentBlock{Hash: root.Hash, Slot: root.Slot})
-	return s
 }
 
 // newestSlot is the slot of the newest block.

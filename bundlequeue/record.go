@@ -8,12 +8,11 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/internal/wire"
 )
 
 // recordVersion is the first byte of every record.
-const recordVersion = 5
+const recordVersion = 6
 
 // The numbers of the record kinds are part of the format: a number never
 // changes its meaning.
@@ -22,7 +21,6 @@ const (
 	kindEnqueue
 	kindRelease
 	kindRekey
-	kindResize
 	kindBuilt
 	kindBuildFailed
 	kindSent
@@ -32,7 +30,6 @@ const (
 	kindTick
 	kindGiveUp
 	kindCores
-	kindContinue
 	numKinds
 )
 
@@ -77,8 +74,6 @@ func appendOrder(b []byte, ev Event) ([]byte, bool) {
 		b = appendKind(b, kindRelease, ev.Number)
 	case Rekey:
 		b = appendKind(b, kindRekey, ev.From, ev.To)
-	case Resize:
-		b = appendKind(b, kindResize, uint64(max(ev.Depth, 0)))
 	case GiveUp:
 		b = appendKind(b, kindGiveUp, ev.Number)
 		b = wire.AppendBytes(b, []byte(ev.Reason))
@@ -127,11 +122,6 @@ func appendEvidence(b []byte, ev Event) ([]byte, bool) {
 	case FinalizedBlock:
 		b = appendKind(b, kindFinalizedBlock)
 		b = wire.AppendHash(b, ev.Hash)
-	case Continue:
-		b = appendKind(b, kindContinue)
-		b = appendBlock(b, &ev.Root)
-		b = chainview.AppendState(b, &ev.State)
-		b = wire.AppendHashes(b, ev.Accumulated)
 	default:
 		return b, false
 	}
@@ -163,8 +153,6 @@ func readEvent(r *wire.Reader) Event {
 		return Release{Number: r.Uint()}
 	case kindRekey:
 		return Rekey{From: r.Uint(), To: r.Uint()}
-	case kindResize:
-		return Resize{Depth: int(r.UintBelow(maxDepth+1, "depth"))}
 	case kindBuilt:
 		return Built{Ticket: r.Uint(), Package: wire.ReadHash[jamq.PackageHash](r), Context: readContext(r), Bundle: bytes.Clone(r.Bytes())}
 	case kindBuildFailed:
@@ -181,8 +169,6 @@ func readEvent(r *wire.Reader) Event {
 		return GiveUp{Number: r.Uint(), Reason: string(r.Bytes())}
 	case kindCores:
 		return Cores{Cores: readCoreIndices(r)}
-	case kindContinue:
-		return Continue{Root: readBlock(r), State: chainview.ReadState(r), Accumulated: wire.ReadHashes[jamq.PackageHash](r)}
 	}
 	return Tick{}
 }

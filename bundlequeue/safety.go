@@ -51,7 +51,7 @@ func (q *Queue) admissible(it *item) admission {
 	}
 	// It must name the other one, which is possible only while the report of that is in
 	// recent history (rule R3, Gray Paper 11.39).
-	if anchor.PrerequisiteExpired(&q.cfg.Spec, s.Reported, best+uint64(q.BuildBlocks())) {
+	if anchor.PrerequisiteExpired(&q.cfg.Spec, s.Reported, best+uint64(q.buildBlocks())) {
 		return admission{}
 	}
 	return admission{ok: true, minAnchor: minAnchor, prerequisites: []jamq.PackageHash{v.pkg}}

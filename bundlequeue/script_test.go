@@ -178,8 +178,6 @@ func (s *scriptScene) play(words []string) {
 		s.step(Release{Number: number(1)})
 	case "rekey":
 		s.step(Rekey{From: number(1), To: number(2)})
-	case "resize":
-		s.step(Resize{Depth: int(number(1))})
 	case "retry":
 		s.step(Retry{Number: number(1)})
 	case "import":

@@ -149,7 +149,7 @@ func (q *Queue) update(it *item) {
 func (q *Queue) enter(it *item, to State) {
 	q.counts[it.state]--
 	q.counts[to]++
-	q.total.Transitions[it.state][to]++
+	q.total.entered[to]++
 	it.state = to
 	if to < Guaranteed {
 		q.frontier = min(q.frontier, it.place)

@@ -53,7 +53,6 @@ type builder struct {
 	work     []bundlequeue.Effect // to be carried out now
 	slow     []slowBuild          // builds that take longer
 	news     []jamtest.Update     // not heard yet
-	final    *chainview.View      // of the finalized chain, without faults
 	causes   causes
 	contexts map[jamq.PackageHash]jamq.RefineContext
 	again    []string   // handed back
@@ -110,8 +109,7 @@ func (b *builder) begin(cfg jamtest.Config, faults jamtest.FeedFaults) (err erro
 	b.clock = jamq.NewSlotClock(cfg.Spec)
 	b.now = b.clock.Start(b.chain.Slot())
 	b.causes = newCauses(b.cfg.MaxVersionRetries)
-	b.final, err = chainview.New(&cfg.Spec, b.chain.Best())
-	return err
+	return nil
 }
 
 func (b *builder) chance(p float64) bool { return b.random.Float64() < p }
@@ -324,9 +322,6 @@ func (b *builder) slot(target int) error {
 	b.oracle.Observe(u)
 	b.executed += len(u.Final)
 	b.news = append(b.news, b.feed.Push(u)...)
-	if err := b.crossGap(u); err != nil {
-		return err
-	}
 	for len(b.news) > 0 && b.trouble.deaf == 0 {
 		heard := b.news[0]
 		b.news = b.news[1:]

@@ -34,7 +34,7 @@ func TestSlowBuilder(t *testing.T) {
 			require.Zero(t, totals.Entered(bundlequeue.FailedState))
 			require.Zero(t, totals.Useless)
 			require.Zero(t, totals.Died)
-			require.Equal(t, int(took), b.queue.BuildBlocks())
+			require.Equal(t, int(took), b.queue.Stats().BuildBlocks)
 		})
 	}
 }

@@ -19,7 +19,7 @@ import (
 // preceding bytes.
 const (
 	snapshotMagic   = "jamq/queue"
-	snapshotVersion = 9
+	snapshotVersion = 10
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -39,10 +39,9 @@ func (q *Queue) AppendSnapshot(b []byte) []byte {
 // appendBody appends the body that read decodes.
 func (q *Queue) appendBody(b []byte) []byte {
 	b = wire.AppendInt(b, int64(q.now))
-	for _, n := range []uint64{q.firstPlace, q.active, q.frontier, q.next, q.least, uint64(q.depth), q.ticket} {
+	for _, n := range []uint64{q.firstPlace, q.active, q.frontier, q.next, q.least, q.ticket} {
 		b = wire.AppendUint(b, n)
 	}
-	b = wire.AppendBool(b, q.resized)
 	for _, counters := range [][]uint32{q.delays.ReportedIn, q.delays.LostAfter} {
 		for _, n := range counters {
 			b = wire.AppendUint(b, uint64(n))
@@ -108,10 +107,8 @@ func (t *Totals) fields() []*uint64 {
 		&t.Enqueued, &t.Built, &t.Useless, &t.Sends, &t.Died, &t.BuildsFailed, &t.SendsFailed,
 		&t.DuplicateGuaranteeRejected, &t.DuplicateAccumulateRejected, &t.AccumulatedAfterFailed, &t.NonWinningVersionsCanceled,
 	}
-	for from := range t.Transitions {
-		for to := range t.Transitions[from] {
-			f = append(f, &t.Transitions[from][to])
-		}
+	for state := range t.entered {
+		f = append(f, &t.entered[state])
 	}
 	return f
 }
@@ -219,13 +216,10 @@ func Restore(cfg Config, snapshot []byte) (*Queue, error) {
 	return q, nil
 }
 
-// configure applies the new configuration to a restored queue. It keeps values
-// that a Resize or Cores event set.
+// configure applies the new configuration to a restored queue. It keeps the
+// cores that a Cores event set.
 func (q *Queue) configure() {
 	q.retire()
-	if !q.resized {
-		q.depth = q.cfg.MaxQueueDepth
-	}
 	if !q.cores.changed {
 		q.cores.set(q.cfg.Cores)
 	}
@@ -238,9 +232,7 @@ func read(cfg Config, r *wire.Reader) *Queue {
 	for _, n := range []*uint64{&q.firstPlace, &q.active, &q.frontier, &q.next, &q.least} {
 		*n = r.UintBelow(2*most, "place or number")
 	}
-	q.depth = int(r.UintBelow(maxDepth+1, "depth"))
 	q.ticket = r.Uint()
-	q.resized = r.Bool()
 	for _, counters := range [][]uint32{q.delays.ReportedIn, q.delays.LostAfter} {
 		for i := range counters {
 			counters[i] = uint32(r.UintBelow(1<<32, "delays"))

@@ -113,7 +113,7 @@ func TestSnapshotRefusals(t *testing.T) {
 	require.ErrorIs(t, err, ErrInvalidConfig)
 }
 
-// A restored queue takes depth and cores from its configuration, unless Resize and Cores set them.
+// A restored queue takes depth and cores from its configuration, unless an event set the cores.
 func TestRestoreUnderAnotherConfiguration(t *testing.T) {
 	s := busy(t)
 	cfg := s.q.cfg
@@ -126,18 +126,14 @@ func TestRestoreUnderAnotherConfiguration(t *testing.T) {
 		require.Equal(t, 99, q.Stats().Depth)
 		require.Equal(t, cores, q.Cores())
 	}
-	s.step(Resize{Depth: 3})
 	s.step(Cores{Cores: []jamq.CoreIndex{1}})
 	cfg.Cores = []jamq.CoreIndex{0, 1}
 	q, err := Restore(cfg, s.q.AppendSnapshot(nil))
 	require.NoError(t, err)
-	require.Equal(t, 3, q.Stats().Depth)
 	require.Equal(t, []jamq.CoreIndex{1}, q.Cores())
-	// Events with the configured values end the changes.
-	for _, ev := range []Event{Resize{Depth: 99}, Cores{Cores: []jamq.CoreIndex{0, 1}}} {
-		_, err = q.Step(s.now, ev)
-		require.NoError(t, err)
-	}
+	// An event with the configured cores ends the change.
+	_, err = q.Step(s.now, Cores{Cores: []jamq.CoreIndex{0, 1}})
+	require.NoError(t, err)
 	cfg.MaxQueueDepth, cfg.Cores = 5, []jamq.CoreIndex{0}
 	q, err = Restore(cfg, q.AppendSnapshot(nil))
 	require.NoError(t, err)

@@ -1,15 +1,12 @@
 package bundlequeue_test
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
-	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/jamtest"
 )
 
 // trouble is a set of faults: a slow builder, guarantors that cannot be
@@ -25,10 +22,7 @@ type trouble struct {
 	chance, cores float64
 	// unreachable, deaf and frozen are the slots that are left of each outage.
 	unreachable, deaf, frozen int
-	// gap means that the blocks of an outage are not available later, as from
-	// nodes that keep few.
-	gap  bool
-	skip float64 // of the chain, when it is not frozen
+	skip                      float64 // of the chain, when it is not frozen
 	// hangs decides which builds hang; nil: none.
 	hangs *rand.Rand
 }
@@ -90,54 +84,11 @@ func (b *builder) makeTrouble() error {
 	if err := b.chain.SetFaults(faults); err != nil {
 		return err
 	}
-	if t.deaf == 1 && t.random.IntN(3) == 0 {
-		t.gap = true
-	}
 	if t.random.Float64() >= t.cores {
 		return nil
 	}
 	sets := [][]jamq.CoreIndex{{0}, {1}, {0, 1}, {1, 0}}
 	return b.step(bundlequeue.Cores{Cores: sets[t.random.IntN(len(sets))]})
-}
-
-// crossGap continues on the finalized chain after blocks were lost, once all packages are decided
-// there.
-func (b *builder) crossGap(u jamtest.Update) error {
-	for i := range u.Imported {
-		if err := b.final.Import(&u.Imported[i]); err != nil {
-			return err
-		}
-	}
-	if err := b.final.Finalize(u.Finalized); err != nil && !errors.Is(err, chainview.ErrOld) {
-		return err
-	}
-	if err := b.final.SetBest(u.Finalized); err != nil {
-		return err
-	}
-	if !b.trouble.gap || b.trouble.deaf > 0 {
-		return nil
-	}
-	b.news = nil
-	done, err := b.chain.Accumulated(u.Finalized)
-	if err != nil {
-		return err
-	}
-	root := b.chain.Finalized()
-	ev := bundlequeue.Continue{Root: root, State: b.final.State()}
-	for _, a := range done {
-		if b.queue.Holds(a.Hash) {
-			ev.Accumulated = append(ev.Accumulated, a.Hash)
-		}
-	}
-	err = b.step(ev)
-	if err == nil || errors.Is(err, chainview.ErrOld) || errors.Is(err, chainview.ErrConflict) && b.queue.Finalized().Hash == root.Hash {
-		b.trouble.gap = false
-		return nil
-	}
-	if errors.Is(err, chainview.ErrUndecided) || errors.Is(err, chainview.ErrConflict) {
-		return nil // a later root decides, or one that the queue does not know
-	}
-	return err
 }
 
 // causes knows why bundles may fail: it counts the packages of each that a guarantor took or

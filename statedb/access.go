@@ -48,16 +48,16 @@ type Access struct {
 }
 
 // derive sets the key from the metadata; a raw key stays.
-func (a Access) derive(p *Profile) Access {
+func (a Access) derive() Access {
 	switch a.Kind {
 	case BasicDataAccess:
-		a.Key = p.BasicDataKey(a.Address)
+		a.Key = basicDataKey(a.Address)
 	case CodeHashAccess:
-		a.Key = p.CodeHashKey(a.Address)
+		a.Key = codeHashKey(a.Address)
 	case StorageAccess:
-		a.Key = p.StorageKey(a.Address, a.Slot)
+		a.Key = storageKey(a.Address, a.Slot)
 	case CodeChunkAccess:
-		a.Key = p.CodeChunkKey(a.Address, a.Chunk)
+		a.Key = codeChunkKey(a.Address, a.Chunk)
 	}
 	return a
 }

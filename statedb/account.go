@@ -39,7 +39,7 @@ func (v *View) Account(a common.Address) Account {
 	basic, hasBasic := v.read(basicAccess)
 	codeHash, hasCode := v.read(codeAccess)
 	account := Account{Balance: new(uint256.Int)}
-	// A deleted account has zeros in both places, or no values.
+	// A deleted account has zeros in both places.
 	if !hasBasic && !hasCode || basic == ([32]byte{}) && codeHash == ([32]byte{}) {
 		return account
 	}
@@ -54,7 +54,7 @@ func (v *View) Account(a common.Address) Account {
 // header returns the accesses of an account's two header values, which have the
 // same stem.
 func (v *View) header(a common.Address) (basic, codeHash Access) {
-	key := v.profile.BasicDataKey(a)
+	key := basicDataKey(a)
 	basic = Access{Kind: BasicDataAccess, Key: key, Address: a}
 	key[StemSize] = codeHashIndex
 	return basic, Access{Kind: CodeHashAccess, Key: key, Address: a}
@@ -81,8 +81,7 @@ func (v *View) SetAccount(a common.Address, account Account) error {
 }
 
 // DeleteAccount stages zeros for an account's header, as go-ethereum's binary
-// trie does. The profile determines whether zeros are stored. The account's
-// storage stays.
+// trie does. The zeros are stored, and the account's storage stays.
 func (v *View) DeleteAccount(a common.Address) { v.setHeader(a, [32]byte{}, common.Hash{}) }
 
 func (v *View) setHeader(a common.Address, basic [32]byte, codeHash common.Hash) {
@@ -102,5 +101,5 @@ func (v *View) Storage(a common.Address, slot common.Hash) common.Hash {
 func (v *View) SetStorage(a common.Address, slot, value common.Hash) { v.write(v.slot(a, slot), value) }
 
 func (v *View) slot(a common.Address, slot common.Hash) Access {
-	return Access{Kind: StorageAccess, Key: v.profile.StorageKey(a, slot), Address: a, Slot: slot}
+	return Access{Kind: StorageAccess, Key: storageKey(a, slot), Address: a, Slot: slot}
 }

@@ -19,8 +19,6 @@ import (
 // with go-ethereum's trie.
 const benchLeaves = 1_000_000
 
-var sha = EIP7864().Hasher
-
 // randomWrites returns sorted writes of random keys, with perStem keys per
 // stem.
 func randomWrites(seed byte, n, perStem int) []ubt.Write {
@@ -55,7 +53,7 @@ func some(of []ubt.Write, n int, round int) []ubt.Write {
 }
 
 func apply(b *testing.B, tree ubt.Tree, writes []ubt.Write) ubt.Tree {
-	tree, err := tree.Apply(&sha, writes)
+	tree, err := tree.Apply(&hasher, writes)
 	require.NoError(b, err)
 	return tree
 }
@@ -157,7 +155,7 @@ func BenchmarkHeapPerBlock(b *testing.B) {
 
 // benchView is a view with staged writes and reads.
 func benchView(b *testing.B) *View {
-	v := open(b, NewStore(EIP7864()))
+	v := open(b, NewStore())
 	for i := range byte(100) {
 		v.SetStorage(common.Address{i}, common.Hash{}, common.Hash{1})
 		v.Storage(common.Address{i}, common.Hash{1})
@@ -198,7 +196,7 @@ func BenchmarkViews(b *testing.B) {
 func BenchmarkTransfer(b *testing.B) {
 	for name, start := range map[string]func(*View){"logged": func(*View) {}, "unlogged": (*View).DisableReadLog} {
 		b.Run(name, func(b *testing.B) {
-			v := open(b, NewStore(EIP7864()))
+			v := open(b, NewStore())
 			start(v)
 			for i := range b.N {
 				for _, a := range []common.Address{{byte(i), byte(i >> 8)}, {1, byte(i), byte(i >> 8)}} {
@@ -217,7 +215,7 @@ func BenchmarkTransfer(b *testing.B) {
 // A witness of random reads and writes of a large state: half of the keys are only read.
 func BenchmarkWitness(b *testing.B) {
 	writes := randomWrites(1, benchLeaves, 1)
-	store := NewStore(EIP7864())
+	store := NewStore()
 	tree := apply(b, ubt.Tree{}, writes)
 	store.roots[tree.Root()] = &published{tree: ready(tree)}
 	for _, n := range []int{100, 1000} {
@@ -240,7 +238,7 @@ func BenchmarkWitness(b *testing.B) {
 		staged := v.Writes()
 		b.Run(fmt.Sprint("verify ", n), func(b *testing.B) {
 			for range b.N {
-				_, err := Verify(store.Profile(), w, tree.Root(), staged)
+				_, err := Verify(w, tree.Root(), staged)
 				require.NoError(b, err)
 			}
 		})
@@ -253,7 +251,7 @@ func BenchmarkWitness(b *testing.B) {
 			require.NoError(b, err)
 			b.ResetTimer()
 			for range b.N {
-				_, err := Verify(store.Profile(), w, tree.Root(), nil)
+				_, err := Verify(w, tree.Root(), nil)
 				require.NoError(b, err)
 			}
 		})

@@ -36,47 +36,8 @@ func (v *View) Code(codeHash common.Hash) []byte {
 	return bytes.Clone(blob.code)
 }
 
-// ReadCodeByChunk makes CodeAt read code in the chunks of the tree (EIP-7864,
-// "Code") from now on. Each chunk is a key that is logged and proved like any
-// other, and the witness contains no other code. Such a witness does not rely
-// on code hashes, and takes about twice the space.
-func (v *View) ReadCodeByChunk() { v.byChunk = true }
-
-// CodeAt returns the code of an account, as Code does. It reads chunks after
-// ReadCodeByChunk, and on a stateless view whose witness has chunks instead of
-// the whole code.
-func (v *View) CodeAt(a common.Address) []byte {
-	account := v.Account(a)
-	h := account.CodeHash
-	if h == emptyCode || h == (common.Hash{}) {
-		return nil
-	}
-	if _, staged := v.newCode.get(codeBlob{hash: h}); staged || !v.chunked(h) {
-		return v.Code(h)
-	}
-	code := make([]byte, 0, account.CodeSize+chunkSize)
-	for i := uint32(0); len(code) < account.CodeSize && v.err == nil; i++ {
-		chunk, _ := v.read(Access{Kind: CodeChunkAccess, Address: a, Chunk: i}.derive(v.profile))
-		code = append(code, chunk[1:]...)
-	}
-	if v.err != nil {
-		return nil
-	}
-	if code = code[:account.CodeSize]; keccak(code) != h {
-		v.fail(fmt.Errorf("%w: %d bytes of code of %s have the hash %s, want %s", ErrUnknownCode, len(code), a, keccak(code), h))
-		return nil
-	}
-	return code
-}
-
-// chunked reports whether to read code in chunks.
-func (v *View) chunked(h common.Hash) bool {
-	if v.store != nil || v.byChunk {
-		return v.byChunk
-	}
-	_, whole := v.codes.get(codeBlob{hash: h})
-	return !whole
-}
+// CodeAt returns the code of an account, as Code does.
+func (v *View) CodeAt(a common.Address) []byte { return v.Code(v.Account(a).CodeHash) }
 
 // SetCode stages an account's code in chunks and returns its hash. The caller
 // must put the hash and the size into the account. The error wraps ErrCodeSize,
@@ -89,7 +50,7 @@ func (v *View) SetCode(a common.Address, code []byte) (common.Hash, error) {
 		return emptyCode, nil
 	}
 	for i, chunk := range chunks(code) {
-		v.write(Access{Kind: CodeChunkAccess, Address: a, Chunk: uint32(i)}.derive(v.profile), chunk)
+		v.write(Access{Kind: CodeChunkAccess, Address: a, Chunk: uint32(i)}.derive(), chunk)
 	}
 	h := keccak(code)
 	v.newCode.put(codeBlob{h, bytes.Clone(code)}, blobLess)

@@ -10,12 +10,9 @@ const (
 	KeepAll = -1
 )
 
-// Config configures a [Store]. The zero value is a store in memory with the
-// profile EIP7864 and DefaultRetention.
+// Config configures a [Store]. The zero value is a store in memory with
+// DefaultRetention.
 type Config struct {
-	// Profile determines hashes and keys; the zero value means EIP7864. Open
-	// refuses a disk that was written under a profile with another name.
-	Profile Profile
 	// Retention is the number of previous canonical roots that are kept, at
 	// least 1; 0 means DefaultRetention, and KeepAll means no limit. When the
 	// oldest one is discarded, so is every unpinned root that does not descend
@@ -31,9 +28,6 @@ type Config struct {
 // Validate returns an error that wraps ErrConfig and names the first field out
 // of range.
 func (c *Config) Validate() error {
-	if _, err := c.Profile.orDefault(); err != nil {
-		return err
-	}
 	if c.Retention < KeepAll {
 		return fmt.Errorf("%w: Retention is %d, want at least 0, or KeepAll, which is %d", ErrConfig, c.Retention, KeepAll)
 	}

@@ -6,7 +6,7 @@
 // root takes constant time. A builder can execute many blocks on many past
 // states in parallel.
 //
-//	store := statedb.NewStore(statedb.EIP7864())
+//	store := statedb.NewStore()
 //	view, err := store.View(root)          // a view of a published root
 //	balance := view.Account(addr).Balance
 //	view.SetStorage(addr, slot, value)     // staged, visible only in this view
@@ -16,8 +16,8 @@
 //
 // A guarantor has no state. It executes on the witness:
 //
-//	witness, err := statedb.ParseWitness(profile, bytes)
-//	view, err := statedb.NewStateless(profile, witness, preRoot)
+//	witness, err := statedb.ParseWitness(bytes)
+//	view, err := statedb.NewStateless(witness, preRoot)
 //	// Execute on view.
 //	postRoot, err := view.Root()
 //	err = view.Matches(witness)            // the witness has nothing superfluous
@@ -39,7 +39,7 @@
 // derive every key again, so that no storage slot can pass for an account's
 // balance. Each execution on a root has exactly one witness with one encoding,
 // and [View.Matches] refuses all others. Absence is proved as well as presence.
-// Code is included whole, or in chunks after [View.ReadCodeByChunk].
+// Code is included whole.
 //
 // # Undoing a transaction
 //
@@ -69,10 +69,10 @@
 // parallel, because published trees never change. Opening or copying a view
 // takes a lock only briefly.
 //
-// # Profiles
+// # Hashes and keys
 //
-// A [Profile] determines the hash function and how addresses, storage slots and
-// code become keys. Under [EIP7864] roots equal those of go-ethereum's binary
-// trie. [BLAKE3] differs only in its hash function. [Tagged] is safer and
-// smaller, and compatible with no other implementation.
+// EIP-7864 in its version of 2026-03-09, with SHA-256, determines the hashes and
+// how addresses, storage slots and code become keys, so roots equal those of
+// go-ethereum's binary trie. The EIP does not specify deletion. go-ethereum
+// stores zeros, and so does this package.
 package statedb

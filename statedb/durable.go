@@ -38,7 +38,7 @@ type Record struct {
 //
 //	c ‖ code hash   code
 //	k ‖ code hash   nothing: the code is kept for good
-//	m               version, profile, flat root, and the line of canonical roots
+//	m               version, layout, flat root, and the line of canonical roots
 //	r ‖ root        commits ‖ parents ‖ hashes of code; lists begin with their
 //	                length, and numbers are varints
 //	v ‖ key         value
@@ -52,8 +52,7 @@ const (
 	valueRecord = 'v'
 	writeRecord = 'w'
 
-	diskVersion    = 4
-	maxProfileName = 255
+	diskVersion = 4
 )
 
 func hashKey(kind byte, h common.Hash) []byte { return append([]byte{kind}, h[:]...) }
@@ -209,8 +208,7 @@ func decodeWrites(root common.Hash, b []byte) (base common.Hash, writes []ubt.Wr
 }
 
 func (s *Store) meta(flat common.Hash, line []common.Hash) Record {
-	name := s.cfg.Profile.Name
-	b := append([]byte{diskVersion, byte(len(name))}, name...)
+	b := append([]byte{diskVersion, byte(len(layout))}, layout...)
 	b = append(b, flat[:]...)
 	for _, root := range line {
 		b = append(b, root[:]...)

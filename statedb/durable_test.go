@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -59,8 +58,8 @@ func (d *memoryDisk) restarted() *memoryDisk {
 	return &memoryDisk{records: maps.Clone(d.records), left: -1}
 }
 
-func reopen(t require.TestingT, p Profile, disk Disk, retention int) *Store {
-	s, err := Open(Config{Profile: p, Disk: disk, Retention: retention})
+func reopen(t require.TestingT, disk Disk, retention int) *Store {
+	s, err := Open(Config{Disk: disk, Retention: retention})
 	require.NoError(t, err)
 	return s
 }
@@ -138,9 +137,8 @@ func drawStep(t *rapid.T, s *Store) func() error {
 // again, it is as before or after that call.
 func TestKilledAtEveryWrite(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := rapid.SampledFrom(profiles()).Draw(t, "profile")
 		disk := newMemoryDisk()
-		s := reopen(t, p, disk, rapid.SampledFrom([]int{KeepAll, 1, 2}).Draw(t, "retention"))
+		s := reopen(t, disk, rapid.SampledFrom([]int{KeepAll, 1, 2}).Draw(t, "retention"))
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			before := summarize(t, s)
 			step := drawStep(t, s)
@@ -164,7 +162,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 			}
 			after := summarize(t, s)
 			disk = disk.restarted()
-			s = reopen(t, p, disk, rapid.SampledFrom([]int{KeepAll, 1, 2}).Draw(t, "retention from now on"))
+			s = reopen(t, disk, rapid.SampledFrom([]int{KeepAll, 1, 2}).Draw(t, "retention from now on"))
 			if now := summarize(t, s); crash != 1 {
 				require.Equal(t, after, now)
 			}
@@ -176,7 +174,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 // detected, or has no effect.
 func TestCorruptDisk(t *testing.T) {
 	disk := newMemoryDisk()
-	s := reopen(t, EIP7864(), disk, KeepAll)
+	s := reopen(t, disk, KeepAll)
 	a := child(t, s, EmptyRoot, 1)
 	require.NoError(t, s.SetCanonical(a))
 	b := child(t, s, a, 2)
@@ -188,7 +186,7 @@ func TestCorruptDisk(t *testing.T) {
 	check := func(damage func(map[string][]byte), what string) {
 		other := disk.restarted()
 		damage(other.records)
-		_, err := Open(Config{Profile: EIP7864(), Disk: other})
+		_, err := Open(Config{Disk: other})
 		require.Error(t, err, what)
 		require.True(t, errors.Is(err, ErrCorrupt) || errors.Is(err, ErrConfig), "%s: %v", what, err)
 	}
@@ -207,7 +205,9 @@ func TestCorruptDisk(t *testing.T) {
 		k := string(hashKey(rootRecord, root))
 		check(func(r map[string][]byte) { r[k] = slices.Concat([]byte{1, 1}, b[:], r[k][2+common.HashLength:]) }, what)
 	}
-	_, err = Open(Config{Profile: Tagged(), Disk: disk.restarted()})
+	foreign := disk.restarted()
+	foreign.records[string(metaRecord)] = bytes.Replace(foreign.records[string(metaRecord)], []byte(layout), []byte("EIP-7864/BLAKE3 "), 1)
+	_, err = Open(Config{Disk: foreign})
 	require.ErrorIs(t, err, ErrConfig)
 }
 
@@ -230,31 +230,6 @@ func FuzzDecodeWrites(f *testing.F) {
 		b = append(bytes.Clone(b), checksum(root[:], b)...)
 		if base, writes, ok := decodeWrites(root, b); ok {
 			require.Equal(t, string(b), string(encodeWrites(root, base, writes)))
-		}
-	})
-}
-
-// The longest name of a profile that Validate lets pass is found again.
-func TestLongProfileName(t *testing.T) {
-	p, disk := EIP7864(), newMemoryDisk()
-	p.Name = strings.Repeat("x", maxProfileName)
-	s := reopen(t, p, disk, KeepAll)
-	root := child(t, s, EmptyRoot, 1)
-	require.NoError(t, s.SetCanonical(root))
-	require.Equal(t, root, reopen(t, p, disk.restarted(), KeepAll).Canonical())
-	_, err := Open(Config{Profile: EIP7864(), Disk: disk.restarted()})
-	require.ErrorIs(t, err, ErrConfig)
-}
-
-func FuzzMetaRecord(f *testing.F) {
-	s := NewStore(EIP7864())
-	f.Add(s.meta(s.flat, s.line).Value)
-	f.Add(append([]byte{diskVersion, 254}, make([]byte, 300)...))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		disk := newMemoryDisk()
-		disk.records[string(metaRecord)] = b
-		if _, err := Open(Config{Disk: disk}); err != nil {
-			require.True(t, errors.Is(err, ErrCorrupt) || errors.Is(err, ErrConfig), "%v", err)
 		}
 	})
 }

@@ -14,23 +14,21 @@ import (
 // An attacker chooses a storage slot so that its stem, which is honestly in the
 // state, reads as an inner node over a forged account. The witness that shows
 // the account is refused.
-func TestForgedPresenceThroughEmbedding(t *testing.T) { forgePresence(t, EIP7864()) }
-
-func forgePresence(t *testing.T, p Profile) {
-	h2 := func(l, r common.Hash) common.Hash { return p.Inner(l, r) } // Embed, untruncated
+func TestForgedPresenceThroughEmbedding(t *testing.T) {
+	h2 := func(l, r common.Hash) common.Hash { return hasher.Inner(l, r) } // Embed, untruncated
 	attacker := common.Address{0xa7, 1}
 
 	// The honest state before the attack.
-	store := NewStore(p)
+	store := NewStore()
 	v := open(t, store)
 	var stems [][32]byte
 	for i := range byte(8) {
 		a := common.Address{i, 1}
 		require.NoError(t, v.SetAccount(a, Account{Nonce: 1, Balance: uint256.NewInt(1000), CodeHash: emptyCode}))
-		stems = append(stems, p.BasicDataKey(a))
+		stems = append(stems, basicDataKey(a))
 	}
 	require.NoError(t, v.SetAccount(attacker, Account{Nonce: 1, Balance: uint256.NewInt(1), CodeHash: emptyCode}))
-	stems = append(stems, p.BasicDataKey(attacker))
+	stems = append(stems, basicDataKey(attacker))
 	common1 := func(a, b []byte) int {
 		for i := range 248 {
 			if a[i/8]>>(7-i%8)&1 != b[i/8]>>(7-i%8)&1 {
@@ -51,20 +49,20 @@ search:
 	for n := uint32(0); n < 4000; n++ {
 		thief = common.Address{0xee}
 		binary.BigEndian.PutUint32(thief[4:], n)
-		name := p.Embed(thief, [32]byte{})
+		name := embed(thief, [32]byte{})
 		codeHash = emptyCode
-		ch := p.Leaf(codeHash)
+		ch := hasher.Leaf(codeHash)
 		for nonce := uint64(0); nonce < 1<<13; nonce++ {
 			tries++
 			basic = [32]byte{}
 			basic[16] = 1 // 2^120 wei
 			binary.BigEndian.PutUint64(basic[nonceOffset:], 0)
 			binary.BigEndian.PutUint64(basic[24:], nonce)
-			at := h2(p.Leaf(basic), ch)
+			at := h2(hasher.Leaf(basic), ch)
 			for range 7 {
 				at = h2(at, common.Hash{})
 			}
-			idx := h2(whole(name), at)
+			idx := h2(common.BytesToHash(append(name[:], 0)), at)
 			if idx[0] != 0 || idx[1] == 0 {
 				continue
 			}
@@ -122,7 +120,7 @@ search:
 	out = append(out, 1, 1, 0, 0, 0, 0, 0, 0, 0) // two values
 	out = append(out, 1, 1)                      // siblings: 0^12 ‖ address; the values of the stem
 	out = append(out, siblingBits...)
-	values := p.Leaf(common.Hash{31: 1})
+	values := hasher.Leaf(common.Hash{31: 1})
 	for range 8 {
 		values = h2(values, common.Hash{})
 	}
@@ -142,14 +140,14 @@ search:
 	require.NoError(t, err)
 
 	w := &Witness{Proof: proof, Entries: []Entry{
-		{Access: Access{Kind: BasicDataAccess, Address: thief}.derive(&p)},
-		{Access: Access{Kind: CodeHashAccess, Address: thief}.derive(&p)},
+		{Access: Access{Kind: BasicDataAccess, Address: thief}.derive()},
+		{Access: Access{Kind: CodeHashAccess, Address: thief}.derive()},
 	}}
-	w, err = ParseWitness(p, w.Encode())
+	w, err = ParseWitness(w.Encode())
 	require.NoError(t, err)
-	stateless, err := NewStateless(p, w, root)
+	stateless, err := NewStateless(w, root)
 	if err == nil {
-		post, err := Verify(p, w, root, nil)
+		post, err := Verify(w, root, nil)
 		require.NoError(t, err)
 		require.Equal(t, root, post)
 		t.Fatalf("FORGED: the true state has no account %s, the stateless view on a verified witness gives it %s wei", thief, stateless.Account(thief).Balance)
@@ -161,52 +159,50 @@ search:
 // node over a raw stem that begins with the preimage of a stem. A witness that
 // lists such a key as read would prove the slot absent, although it exists.
 func TestForgedAbsenceThroughRawKey(t *testing.T) {
-	for _, p := range []Profile{EIP7864(), BLAKE3()} {
-		contract := common.Address{0xa7} // ends in a zero byte
-		data := common.BytesToHash(contract[:])
-		raw := Access{Kind: RawAccess, Key: Key(append(data[:StemSize:StemSize], 0))}
-		value, slot := grindSlot(t, &p, contract)
-		v := open(t, NewStore(p))
-		v.SetStorage(contract, slot, common.Hash{1})
-		root := commit(t, v)
+	contract := common.Address{0xa7} // ends in a zero byte
+	data := common.BytesToHash(contract[:])
+	raw := Access{Kind: RawAccess, Key: Key(append(data[:StemSize:StemSize], 0))}
+	value, slot := grindSlot(t, contract)
+	v := open(t, NewStore())
+	v.SetStorage(contract, slot, common.Hash{1})
+	root := commit(t, v)
 
-		// The only stem of the tree, read as an inner node: on the left the raw
-		// stem, on the right the root of the values.
-		target := v.slot(contract, slot)
-		fake, err := ubt.Tree{}.Apply(&p.Hasher, []ubt.Write{{Key: raw.Key, Value: value}})
-		require.NoError(t, err)
-		left, err := fake.Prove(&p.Hasher, []ubt.Use{{Key: raw.Key}, {Key: target.Key}})
-		require.NoError(t, err)
-		values := p.Leaf(common.Hash{1})
-		for range 8 { // slot 0 of its stem
-			values = p.Inner(values, common.Hash{})
-		}
-		require.Equal(t, root, p.Inner(fake.Root(), values))
-		w := &Witness{Entries: []Entry{{Access: raw}, {Access: target}}, Proof: besideHash(t, left, values)}
-		w, err = ParseWitness(p, w.Encode())
-		require.NoError(t, err)
-		_, err = Verify(p, w, root, nil)
-		require.ErrorIs(t, err, ErrWitness)
-		_, err = NewStateless(p, w, root)
-		require.ErrorIs(t, err, ErrWitness)
+	// The only stem of the tree, read as an inner node: on the left the raw
+	// stem, on the right the root of the values.
+	target := v.slot(contract, slot)
+	fake, err := ubt.Tree{}.Apply(&hasher, []ubt.Write{{Key: raw.Key, Value: value}})
+	require.NoError(t, err)
+	left, err := fake.Prove(&hasher, []ubt.Use{{Key: raw.Key}, {Key: target.Key}})
+	require.NoError(t, err)
+	values := hasher.Leaf(common.Hash{1})
+	for range 8 { // slot 0 of its stem
+		values = hasher.Inner(values, common.Hash{})
 	}
+	require.Equal(t, root, hasher.Inner(fake.Root(), values))
+	w := &Witness{Entries: []Entry{{Access: raw}, {Access: target}}, Proof: besideHash(t, left, values)}
+	w, err = ParseWitness(w.Encode())
+	require.NoError(t, err)
+	_, err = Verify(w, root, nil)
+	require.ErrorIs(t, err, ErrWitness)
+	_, err = NewStateless(w, root)
+	require.ErrorIs(t, err, ErrWitness)
 }
 
 // grindSlot returns a slot of a contract, and the value of a raw stem whose
 // values have the slot's tree index as their root. The slot's stem is then on
 // the left, and its hash ends in a zero byte.
-func grindSlot(t *testing.T, p *Profile, contract common.Address) (value [32]byte, slot common.Hash) {
+func grindSlot(t *testing.T, contract common.Address) (value [32]byte, slot common.Hash) {
 	for n := range uint64(1 << 22) {
 		binary.BigEndian.PutUint64(value[:], n)
-		index := p.Leaf(value)
+		index := hasher.Leaf(value)
 		for range 8 {
-			index = p.Inner(index, common.Hash{})
+			index = hasher.Inner(index, common.Hash{})
 		}
 		if index[0] != 0 || index[1] == 0 {
 			continue
 		}
-		if stem := p.Inner(common.BytesToHash(contract[:]), index); stem[StemSize] != 0 || stem[0] >= 0x80 {
-			continue // under BLAKE3 and SHA-256 alike a stem is hashed as an inner node is
+		if stem := hasher.Inner(common.BytesToHash(contract[:]), index); stem[StemSize] != 0 || stem[0] >= 0x80 {
+			continue // a stem is hashed as an inner node is
 		}
 		copy(slot[:], index[1:])
 		slot[0]--
@@ -246,26 +242,18 @@ func besideHash(t *testing.T, left *ubt.Proof, right common.Hash) *ubt.Proof {
 }
 
 // A host that uses such keys gets an error when it creates a witness. Their
-// absence can be proved. Tagged hashes need no such rule.
+// absence can be proved.
 func TestRawKeysOfTwelveZeros(t *testing.T) {
 	k := Key{11: 0, 12: 1}
-	for _, p := range profiles() {
-		v := open(t, NewStore(p))
-		v.Get(k)
-		v.Set(k, [32]byte{1})
-		w, err := v.Witness()
-		require.NoError(t, err)
-		post, err := Verify(p, w, EmptyRoot, v.Writes())
-		require.NoError(t, err)
-		require.Equal(t, post, commit(t, v))
-		v.Get(k)
-		w, err = v.Witness()
-		if !p.Tagged {
-			require.ErrorIs(t, err, ErrWitness)
-			continue
-		}
-		require.NoError(t, err)
-		_, err = Verify(p, w, post, nil)
-		require.NoError(t, err)
-	}
+	v := open(t, NewStore())
+	v.Get(k)
+	v.Set(k, [32]byte{1})
+	w, err := v.Witness()
+	require.NoError(t, err)
+	post, err := Verify(w, EmptyRoot, v.Writes())
+	require.NoError(t, err)
+	require.Equal(t, post, commit(t, v))
+	v.Get(k)
+	_, err = v.Witness()
+	require.ErrorIs(t, err, ErrWitness)
 }

@@ -113,10 +113,10 @@ func (e *Entry) append(b []byte) []byte {
 	return b
 }
 
-// ParseWitness decodes a witness of a profile and derives its keys. The witness
-// must fill b completely. ParseWitness checks only the form; [Verify] and
-// [NewStateless] check the proof. The error wraps ErrWitness or ErrConfig.
-func ParseWitness(p Profile, b []byte) (*Witness, error) {
+// ParseWitness decodes a witness and derives its keys. The witness must fill b
+// completely. ParseWitness checks only the form; [Verify] and [NewStateless]
+// check the proof. The error wraps ErrWitness.
+func ParseWitness(b []byte) (*Witness, error) {
 	if len(b) < checksumSize || !bytes.Equal(checksum(b[:len(b)-checksumSize]), b[len(b)-checksumSize:]) {
 		return nil, fmt.Errorf("%w: wrong checksum of %d bytes", ErrWitness, len(b))
 	}
@@ -124,13 +124,9 @@ func ParseWitness(p Profile, b []byte) (*Witness, error) {
 	if version := r.take(1); r.err == nil && version[0] != WitnessVersion {
 		return nil, fmt.Errorf("%w: version %d, want %d", ErrWitness, version[0], WitnessVersion)
 	}
-	p, err := p.orDefault()
-	if err != nil {
-		return nil, err
-	}
 	w := new(Witness)
 	for n := r.count(1 + common.AddressLength); n > 0 && r.err == nil; n-- {
-		w.Entries = append(w.Entries, r.entry(&p))
+		w.Entries = append(w.Entries, r.entry())
 	}
 	for n := r.count(4); n > 0 && r.err == nil; n-- {
 		w.Code = append(w.Code, slices.Clone(r.take(r.count(1))))
@@ -139,13 +135,14 @@ func ParseWitness(p Profile, b []byte) (*Witness, error) {
 		return nil, r.err
 	}
 	for i := range w.Entries {
-		if err := w.Entries[i].check(&p); err != nil {
+		if err := w.Entries[i].check(); err != nil {
 			return nil, err
 		}
 		if i > 0 && w.Entries[i-1].Key.Compare(w.Entries[i].Key) >= 0 {
 			return nil, fmt.Errorf("%w: %s after %s, want ascending keys", ErrWitness, w.Entries[i].Access, w.Entries[i-1].Access)
 		}
 	}
+	var err error
 	if w.Proof, err = ubt.ParseProof(r.rest); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrWitness, err)
 	}
@@ -185,7 +182,7 @@ func (r *reader) count(size int) int {
 	return int(n)
 }
 
-func (r *reader) entry(p *Profile) (e Entry) {
+func (r *reader) entry() (e Entry) {
 	first := r.take(1)[0]
 	e.Kind, e.Set, e.Deleted = AccessKind(first&kindMask), first&setFlag != 0, first&deletedFlag != 0
 	if first&^(kindMask|setFlag|deletedFlag) != 0 || e.Kind > CodeChunkAccess {
@@ -206,6 +203,6 @@ func (r *reader) entry(p *Profile) (e Entry) {
 	case CodeChunkAccess:
 		e.Chunk = binary.BigEndian.Uint32(b)
 	}
-	e.Access = e.derive(p)
+	e.Access = e.derive()
 	return e
 }

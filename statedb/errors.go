@@ -46,6 +46,7 @@ var (
 	// ErrCorrupt is returned by Open if the records of the disk are not those
 	// that a store writes.
 	ErrCorrupt = errors.New("statedb: corrupt")
-	// ErrConfig is returned for a Config or Profile that is invalid.
+	// ErrConfig is returned for a Config that is invalid, and for a disk or an
+	// export of a tree with another layout.
 	ErrConfig = errors.New("statedb: invalid config")
 )

@@ -44,7 +44,7 @@ func pay(view *statedb.View) {
 
 // Two views of one root know nothing of each other, and neither moves the canonical root.
 func Example() {
-	store := statedb.NewStore(statedb.EIP7864())
+	store := statedb.NewStore()
 	genesis := fund(store)
 	one, err := store.View(genesis)
 	must(err)
@@ -61,8 +61,7 @@ func Example() {
 
 // A builder proves a block; a guarantor without any state executes it again on the witness.
 func ExampleView_Witness() {
-	profile := statedb.EIP7864()
-	store := statedb.NewStore(profile)
+	store := statedb.NewStore()
 	preRoot := fund(store)
 
 	builder, err := store.View(preRoot)
@@ -74,9 +73,9 @@ func ExampleView_Witness() {
 	postRoot, err := builder.Commit()
 	must(err)
 
-	received, err := statedb.ParseWitness(profile, encoded)
+	received, err := statedb.ParseWitness(encoded)
 	must(err)
-	guarantor, err := statedb.NewStateless(profile, received, preRoot)
+	guarantor, err := statedb.NewStateless(received, preRoot)
 	must(err)
 	pay(guarantor)
 	root, err := guarantor.Root()
@@ -92,19 +91,19 @@ func ExampleView_Witness() {
 
 // A host that has the writes already need not execute: Verify returns the root after them.
 func ExampleVerify() {
-	store := statedb.NewStore(statedb.EIP7864())
+	store := statedb.NewStore()
 	preRoot := fund(store)
 	view, err := store.View(preRoot)
 	must(err)
 	pay(view)
 	witness, err := view.Witness()
 	must(err)
-	postRoot, err := statedb.Verify(store.Profile(), witness, preRoot, view.Writes())
+	postRoot, err := statedb.Verify(witness, preRoot, view.Writes())
 	must(err)
 	root, err := view.Root()
 	must(err)
 	fmt.Println(postRoot == root)
-	_, err = statedb.Verify(store.Profile(), witness, preRoot, view.Writes()[1:])
+	_, err = statedb.Verify(witness, preRoot, view.Writes()[1:])
 	fmt.Println(errors.Is(err, statedb.ErrWitness))
 	// Output:
 	// true
@@ -114,7 +113,7 @@ func ExampleVerify() {
 // A transaction that fails leaves its reads in the block, and none of its
 // writes. One that is left out of the block leaves nothing.
 func ExampleView_Revert() {
-	store := statedb.NewStore(statedb.EIP7864())
+	store := statedb.NewStore()
 	view, err := store.View(fund(store))
 	must(err)
 	writes, reads := view.Snapshot(), view.Mark()
@@ -130,7 +129,7 @@ func ExampleView_Revert() {
 
 // A view can be put on another root for a while, which stays until it is let go.
 func ExampleView_Pin() {
-	store := statedb.NewStore(statedb.EIP7864())
+	store := statedb.NewStore()
 	genesis := fund(store)
 	view, err := store.View(genesis)
 	must(err)
@@ -153,7 +152,7 @@ func ExampleView_Pin() {
 // Hosts that call CommitAsCanonical on the state can do so on the node's
 // facade, but not on a copy.
 func ExampleFacade() {
-	store := statedb.NewStore(statedb.EIP7864())
+	store := statedb.NewStore()
 	own, err := store.Facade(statedb.CloneErrors())
 	must(err)
 	clone := own.Copy()

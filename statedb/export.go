@@ -19,7 +19,7 @@ import (
 
 // An export is a stream of
 //
-//	"jamq state", version 1 byte, length of the profile's name 1 byte, name
+//	"jamq state", version 1 byte, length of the layout's name 1 byte, name
 //	root 32 bytes
 //	c, length as a varint, code     for each code, in the order of hashes
 //	v, key, value                   for each value, in the order of keys
@@ -59,8 +59,7 @@ func (s *Store) Export(ctx context.Context, w io.Writer, root common.Hash) error
 	}
 	buffer, sum := bufio.NewWriter(w), sha256.New()
 	out := exporter{out: io.MultiWriter(buffer, sum)}
-	name := s.cfg.Profile.Name
-	out.write([]byte(exportMagic), []byte{exportVersion, byte(len(name))}, []byte(name), root[:])
+	out.write([]byte(exportMagic), []byte{exportVersion, byte(len(layout))}, []byte(layout), root[:])
 	for _, c := range code {
 		out.write(binary.AppendUvarint([]byte{codeRecord}, uint64(len(c))), c)
 	}
@@ -129,16 +128,13 @@ func (s *Store) exported(root common.Hash) (at place, code [][]byte, err error) 
 // Import reads an export of root and publishes the root, as a commit on the
 // empty root. The caller must know from another source that the root is right:
 // the values are checked against it. The error wraps ErrExport for other or
-// damaged data, ErrConfig for an export under another profile, ErrDisk, or the
+// damaged data, ErrConfig for an export of a tree with another layout, ErrDisk, or the
 // error of r or ctx; then nothing changes.
 //
 // With a disk Import needs memory for the values twice.
 func (s *Store) Import(ctx context.Context, r io.Reader, root common.Hash) error {
-	if s.bad != nil {
-		return s.bad
-	}
-	in := importer{in: bufio.NewReader(r), sum: sha256.New(), builder: ubt.NewBuilder(&s.cfg.Profile.Hasher)}
-	if err := in.header(&s.cfg.Profile, root); err != nil {
+	in := importer{in: bufio.NewReader(r), sum: sha256.New(), builder: ubt.NewBuilder(&hasher)}
+	if err := in.header(root); err != nil {
 		return err
 	}
 	for n := 1; !in.ended; n++ {
@@ -198,7 +194,7 @@ func (i *importer) ReadByte() (byte, error) {
 	return i.pair[0], err
 }
 
-func (i *importer) header(p *Profile, root common.Hash) error {
+func (i *importer) header(root common.Hash) error {
 	start, err := i.take(len(exportMagic) + 2)
 	if err != nil {
 		return err
@@ -210,8 +206,8 @@ func (i *importer) header(p *Profile, root common.Hash) error {
 	if err != nil {
 		return err
 	}
-	if string(name) != p.Name {
-		return fmt.Errorf("%w: the export has the profile %q, want %q", ErrConfig, name, p.Name)
+	if string(name) != layout {
+		return fmt.Errorf("%w: the export has the layout %q, want %q", ErrConfig, name, layout)
 	}
 	got, err := i.take(common.HashLength)
 	if err == nil && common.Hash(got) != root {

@@ -24,9 +24,8 @@ func exportOf(t require.TestingT, s *Store, root common.Hash) []byte {
 // memory, and work on it goes on with the same roots.
 func TestExport(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := rapid.SampledFrom(profiles()).Draw(t, "profile")
 		a := common.Address{1}
-		s, root := deployed(t, p, a, contract)
+		s, root := deployed(t, a, contract)
 		for range rapid.IntRange(0, 4).Draw(t, "blocks") {
 			v := viewOf(t, s, root)
 			drawWork(t).run(v)
@@ -41,11 +40,11 @@ func TestExport(t *testing.T) {
 		}
 		export := exportOf(t, s, root)
 		disk := newMemoryDisk()
-		for _, other := range []*Store{NewStore(p), reopen(t, p, disk, 3)} {
+		for _, other := range []*Store{NewStore(), reopen(t, disk, 3)} {
 			require.NoError(t, other.Import(context.Background(), bytes.NewReader(export), root))
 			require.NoError(t, other.SetCanonical(root))
 			if other.cfg.Disk != nil {
-				other = reopen(t, p, disk.restarted(), 3)
+				other = reopen(t, disk.restarted(), 3)
 			}
 			v, want := open(t, other), viewOf(t, s, root)
 			require.Equal(t, root, v.ActiveRoot())
@@ -59,9 +58,9 @@ func TestExport(t *testing.T) {
 // No prefix of an export and no change of a byte is imported, and the store
 // does not change.
 func TestDamagedExport(t *testing.T) {
-	s, root := deployed(t, EIP7864(), common.Address{1}, contract)
+	s, root := deployed(t, common.Address{1}, contract)
 	export := exportOf(t, s, root)
-	other := NewStore(EIP7864())
+	other := NewStore()
 	refused := func(data []byte, what string) {
 		err := other.Import(context.Background(), bytes.NewReader(data), root)
 		require.True(t, errors.Is(err, ErrExport) || errors.Is(err, ErrConfig), "%s: %v", what, err)
@@ -75,8 +74,8 @@ func TestDamagedExport(t *testing.T) {
 	}
 	err := other.Import(context.Background(), bytes.NewReader(export), common.Hash{1})
 	require.ErrorIs(t, err, ErrExport)
-	err = NewStore(Tagged()).Import(context.Background(), bytes.NewReader(export), root)
-	require.ErrorIs(t, err, ErrConfig)
+	foreign := bytes.Replace(export, []byte(layout), []byte("EIP-7864/BLAKE3 "), 1)
+	require.ErrorIs(t, other.Import(context.Background(), bytes.NewReader(foreign), root), ErrConfig)
 	failed := errors.New("no network")
 	require.ErrorIs(t, other.Import(context.Background(), iotest.ErrReader(failed), root), failed)
 	require.NoError(t, other.Import(context.Background(), bytes.NewReader(export), root))
@@ -84,7 +83,7 @@ func TestDamagedExport(t *testing.T) {
 
 // Export and Import stop when their context ends.
 func TestExportStops(t *testing.T) {
-	s := NewStore(EIP7864())
+	s := NewStore()
 	v := open(t, s)
 	for i := range 2 * exportCheck {
 		v.Set(Key{byte(i), byte(i >> 8), 1}, [32]byte{1})
@@ -94,14 +93,14 @@ func TestExportStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	require.ErrorIs(t, s.Export(ctx, new(bytes.Buffer), root), context.Canceled)
-	require.ErrorIs(t, NewStore(EIP7864()).Import(ctx, bytes.NewReader(export), root), context.Canceled)
+	require.ErrorIs(t, NewStore().Import(ctx, bytes.NewReader(export), root), context.Canceled)
 	require.ErrorIs(t, s.Export(ctx, new(bytes.Buffer), common.Hash{1}), ErrUnknownRoot)
 }
 
 // The difference of two roots turns the values of one into those of the other.
 func TestDiff(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := NewStore(rapid.SampledFrom(profiles()).Draw(t, "profile"))
+		s := NewStore()
 		roots := []common.Hash{EmptyRoot}
 		for range rapid.IntRange(1, 5).Draw(t, "blocks") {
 			v := viewOf(t, s, rapid.SampledFrom(roots).Draw(t, "parent"))
@@ -124,10 +123,10 @@ func TestDiff(t *testing.T) {
 }
 
 func FuzzImport(f *testing.F) {
-	s, root := deployed(f, EIP7864(), common.Address{1}, contract)
+	s, root := deployed(f, common.Address{1}, contract)
 	f.Add(exportOf(f, s, root))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		other := NewStore(EIP7864())
+		other := NewStore()
 		if err := other.Import(context.Background(), bytes.NewReader(b), root); err == nil {
 			require.True(t, other.Has(root))
 		}

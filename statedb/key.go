@@ -4,7 +4,21 @@ import (
 	"encoding/binary"
 
 	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq/statedb/ubt"
 )
+
+// StemSize is the length of a stem, in bytes.
+const StemSize = ubt.StemSize
+
+// Key is the position of one value: a stem, and a sub-index in the last byte.
+type Key = ubt.Key
+
+// layout names the hash functions and keys of the tree, on disks and in exports.
+const layout = "EIP-7864/SHA-256"
+
+// hasher hashes the nodes of all trees.
+var hasher = ubt.SHA256()
 
 // Positions in an account's header (EIP-7864, "Tree embedding").
 const (
@@ -15,28 +29,35 @@ const (
 	headerSlots        = 64
 )
 
-// BasicDataKey returns the key of an account's nonce, balance and code size.
-func (p *Profile) BasicDataKey(a common.Address) Key { return p.headerKey(a, basicDataIndex) }
+// basicDataKey returns the key of an account's nonce, balance and code size.
+func basicDataKey(a common.Address) Key { return headerKey(a, basicDataIndex) }
 
-// CodeHashKey returns the key of an account's code hash.
-func (p *Profile) CodeHashKey(a common.Address) Key { return p.headerKey(a, codeHashIndex) }
+// codeHashKey returns the key of an account's code hash.
+func codeHashKey(a common.Address) Key { return headerKey(a, codeHashIndex) }
 
-func (p *Profile) headerKey(a common.Address, sub byte) Key { return p.key(a, [32]byte{}, sub) }
+func headerKey(a common.Address, sub byte) Key { return treeKey(a, [32]byte{}, sub) }
 
-func (p *Profile) key(a common.Address, treeIndex [32]byte, sub byte) (k Key) {
-	stem := p.Embed(a, treeIndex)
+func treeKey(a common.Address, treeIndex [32]byte, sub byte) (k Key) {
+	stem := embed(a, treeIndex)
 	copy(k[:], stem[:])
 	k[StemSize] = sub
 	return k
 }
 
-// StorageKey returns the key of a storage slot. The first 64 slots are in the
+// embed hashes twelve zero bytes, an address and the tree index of a part of its
+// account to a stem.
+func embed(a common.Address, treeIndex [32]byte) [StemSize]byte {
+	sum := hasher.Inner(common.BytesToHash(a[:]), treeIndex)
+	return [StemSize]byte(sum[:StemSize])
+}
+
+// storageKey returns the key of a storage slot. The first 64 slots are in the
 // account's header. The others are at 256^31 + slot. For slots from 0xff00… on,
 // that sum has 33 bytes. Its top byte must not be lost; otherwise, those slots
 // would be parts of the header, and a contract could write its balance.
-func (p *Profile) StorageKey(a common.Address, slot common.Hash) Key {
+func storageKey(a common.Address, slot common.Hash) Key {
 	if slot == (common.Hash{31: slot[31]}) && slot[31] < headerSlots {
-		return p.headerKey(a, headerStorageIndex+slot[31])
+		return headerKey(a, headerStorageIndex+slot[31])
 	}
 	// The tree index is the sum without its last byte: the slot shifted right
 	// by one byte, plus 256^30.
@@ -46,13 +67,13 @@ func (p *Profile) StorageKey(a common.Address, slot common.Hash) Key {
 	if index[1] == 0 {
 		index[0] = 1
 	}
-	return p.key(a, index, slot[31])
+	return treeKey(a, index, slot[31])
 }
 
-// CodeChunkKey returns the key of the n-th chunk of an account's code, from 0.
-func (p *Profile) CodeChunkKey(a common.Address, n uint32) Key {
+// codeChunkKey returns the key of the n-th chunk of an account's code, from 0.
+func codeChunkKey(a common.Address, n uint32) Key {
 	var index [32]byte
 	at := uint64(n) + codeIndex
 	binary.BigEndian.PutUint64(index[24:], at>>8)
-	return p.key(a, index, byte(at))
+	return treeKey(a, index, byte(at))
 }

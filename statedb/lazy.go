@@ -30,7 +30,7 @@ func ready(tree ubt.Tree) *lazyTree { return &lazyTree{root: tree.Root(), tree: 
 // get returns the tree. The writes since the nearest base that has a tree are
 // applied at once, so the cost depends on the number of different keys and not
 // on that of roots between. The error wraps ErrCorrupt.
-func (t *lazyTree) get(h *ubt.Hasher) (ubt.Tree, error) {
+func (t *lazyTree) get() (ubt.Tree, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.base == nil {
@@ -42,7 +42,7 @@ func (t *lazyTree) get(h *ubt.Hasher) (ubt.Tree, error) {
 		sets = append(sets, writes)
 		tree, base, writes = base.peek()
 	}
-	tree, err := tree.Apply(h, merged(sets))
+	tree, err := tree.Apply(&hasher, merged(sets))
 	if err != nil || tree.Root() != t.root {
 		return ubt.Tree{}, fmt.Errorf("%w: root %s: the writes lead to %s: %v", ErrCorrupt, t.root, tree.Root(), err)
 	}

@@ -65,7 +65,7 @@ func TestUnreadRoots(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		disk := newMemoryDisk()
 		m := states{EmptyRoot: {}}
-		s := reopen(t, EIP7864(), disk, 2)
+		s := reopen(t, disk, 2)
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			root := rapid.SampledFrom(slices.SortedFunc(maps.Keys(s.roots), common.Hash.Cmp)).Draw(t, "root")
 			disk.left, disk.after = rapid.SampledFrom([]int{-1, -1, -1, 0}).Draw(t, "crash"), rapid.Bool().Draw(t, "after")
@@ -89,7 +89,7 @@ func TestUnreadRoots(t *testing.T) {
 			if err != nil {
 				require.ErrorIs(t, err, errKilled)
 				disk = disk.restarted()
-				s = reopen(t, EIP7864(), disk, rapid.SampledFrom([]int{KeepAll, 1, 2, 3}).Draw(t, "retention"))
+				s = reopen(t, disk, rapid.SampledFrom([]int{KeepAll, 1, 2, 3}).Draw(t, "retention"))
 			}
 		}
 		for root := range s.roots {
@@ -103,13 +103,13 @@ func TestUnreadRoots(t *testing.T) {
 func TestOpenDerivesNothing(t *testing.T) {
 	const blocks = 20
 	disk := newMemoryDisk()
-	s := reopen(t, EIP7864(), disk, KeepAll)
+	s := reopen(t, disk, KeepAll)
 	root := EmptyRoot
 	for i := range byte(blocks) {
 		root = child(t, s, root, i+1)
 		require.NoError(t, s.SetCanonical(root))
 	}
-	s = reopen(t, EIP7864(), disk.restarted(), KeepAll)
+	s = reopen(t, disk.restarted(), KeepAll)
 	require.Equal(t, blocks-1, unread(s))
 	require.True(t, s.Has(root))
 	require.NoError(t, s.Pin(root))
@@ -130,14 +130,14 @@ func TestOpenDerivesNothing(t *testing.T) {
 // call that needs the tree, and that call changes nothing.
 func TestForgedWriteSet(t *testing.T) {
 	disk := newMemoryDisk()
-	s := reopen(t, EIP7864(), disk, KeepAll)
+	s := reopen(t, disk, KeepAll)
 	a := child(t, s, EmptyRoot, 1)
 	require.NoError(t, s.SetCanonical(a))
 	b := child(t, s, a, 2)
 	c := child(t, s, b, 3)
 	disk = disk.restarted()
 	disk.records[string(hashKey(writeRecord, b))] = encodeWrites(b, a, []ubt.Write{{Key: Key{9}, Value: [32]byte{9}}})
-	s = reopen(t, EIP7864(), disk, KeepAll)
+	s = reopen(t, disk, KeepAll)
 	for _, root := range []common.Hash{b, c} {
 		_, err := s.View(root)
 		require.ErrorIs(t, err, ErrCorrupt)

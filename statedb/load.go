@@ -26,7 +26,7 @@ func Open(cfg Config) (*Store, error) {
 	if cfg.Disk == nil {
 		return s, nil
 	}
-	l := loader{store: s, builder: ubt.NewBuilder(&s.cfg.Profile.Hasher), links: map[common.Hash]link{}, writes: map[common.Hash][]ubt.Write{}, bases: map[common.Hash]common.Hash{}}
+	l := loader{store: s, builder: ubt.NewBuilder(&hasher), links: map[common.Hash]link{}, writes: map[common.Hash][]ubt.Write{}, bases: map[common.Hash]common.Hash{}}
 	if err := cfg.Disk.Read(l.record); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDisk, err)
 	}
@@ -120,8 +120,8 @@ func (l *loader) meta(b []byte) {
 	}
 	nameEnd := 2 + int(b[1])
 	name, line := string(b[2:nameEnd]), b[nameEnd:]
-	if want := l.store.cfg.Profile.Name; name != want {
-		l.bad = fmt.Errorf("%w: the disk has the profile %q, want %q", ErrConfig, name, want)
+	if name != layout {
+		l.bad = fmt.Errorf("%w: the disk has the layout %q, want %q", ErrConfig, name, layout)
 		return
 	}
 	if len(line) < 2*common.HashLength || len(line)%common.HashLength != 0 {

@@ -27,9 +27,9 @@ func (d sortedDisk) Read(f func(key, value []byte) error) error {
 // bigDisk returns a disk with n values, each in a separate stem.
 func bigDisk(t require.TestingT, n int) sortedDisk {
 	writes := randomWrites(1, n, 1)
-	tree, err := ubt.Tree{}.Apply(&sha, writes)
+	tree, err := ubt.Tree{}.Apply(&hasher, writes)
 	require.NoError(t, err)
-	s := NewStore(EIP7864())
+	s := NewStore()
 	root := tree.Root()
 	l := link{parents: []common.Hash{EmptyRoot}, commits: 1, base: root}
 	return appendValues(sortedDisk{s.meta(root, []common.Hash{root}), {hashKey(rootRecord, root), l.encode()}}, writes)

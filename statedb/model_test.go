@@ -182,7 +182,7 @@ func (m *model) step(t *rapid.T, s *Store) {
 			require.NoError(t, err)
 			code = append(code, h)
 			if rapid.Bool().Draw(t, "without a trace in the tree") {
-				v.Delete(v.profile.CodeChunkKey(common.Address{k[0]}, 0))
+				v.Delete(codeChunkKey(common.Address{k[0]}, 0))
 			}
 		}
 		if n.values[k] == ([32]byte{}) {
@@ -207,14 +207,14 @@ func TestStoreIsAsItsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		retention := rapid.SampledFrom([]int{KeepAll, 1, 2, 3}).Draw(t, "retention")
 		disk := newMemoryDisk()
-		s, m := reopen(t, EIP7864(), disk, retention), newModel(retention)
+		s, m := reopen(t, disk, retention), newModel(retention)
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			m.step(t, s)
 			m.check(t, s)
 			if rapid.IntRange(0, 4).Draw(t, "restart") == 0 {
 				before := summarize(t, s)
 				disk = disk.restarted()
-				s = reopen(t, EIP7864(), disk, retention)
+				s = reopen(t, disk, retention)
 				require.Equal(t, before, summarize(t, s))
 				for _, n := range m.live {
 					n.pins = 0

@@ -19,7 +19,7 @@ import (
 // the disk agrees with the store.
 func TestEverythingAtOnce(t *testing.T) {
 	disk := newMemoryDisk()
-	s := reopen(t, EIP7864(), disk, 3)
+	s := reopen(t, disk, 3)
 	var mu sync.Mutex
 	roots := []common.Hash{EmptyRoot}
 	some := func(r *rand.Rand) common.Hash {
@@ -70,7 +70,7 @@ func TestEverythingAtOnce(t *testing.T) {
 		require.Equal(t, code, v.CodeAt(a), "an open view goes on")
 		w, err := v.Witness()
 		require.NoError(t, err)
-		_, err = Verify(s.Profile(), w, got, nil)
+		_, err = Verify(w, got, nil)
 		require.NoError(t, err)
 	}
 	var group sync.WaitGroup
@@ -87,6 +87,6 @@ func TestEverythingAtOnce(t *testing.T) {
 		require.False(t, p.inUse(), "%s", root)
 		require.False(t, p.leaving, "%s", root)
 	}
-	require.Equal(t, summarize(t, s), summarize(t, reopen(t, EIP7864(), disk.restarted(), 3)))
+	require.Equal(t, summarize(t, s), summarize(t, reopen(t, disk.restarted(), 3)))
 	require.Subset(t, slices.Collect(maps.Keys(s.roots)), s.line)
 }

@@ -14,7 +14,7 @@ import (
 // pair of roots would be hours, and the test binary does not have them.
 func TestManyRootsGoAtOnce(t *testing.T) {
 	const n = 400_000
-	s := NewStore(EIP7864())
+	s := NewStore()
 	root := func(i uint32) (h common.Hash) {
 		binary.BigEndian.PutUint32(h[:], i)
 		return h
@@ -46,7 +46,7 @@ func TestManyRootsGoAtOnce(t *testing.T) {
 // grow with their number, and a later retention takes effect.
 func TestAllRootsStay(t *testing.T) {
 	disk := newMemoryDisk()
-	s := reopen(t, EIP7864(), disk, KeepAll)
+	s := reopen(t, disk, KeepAll)
 	size := 0
 	root := EmptyRoot
 	var roots []common.Hash
@@ -60,7 +60,7 @@ func TestAllRootsStay(t *testing.T) {
 		}
 		require.Equal(t, size, meta)
 	}
-	s = reopen(t, EIP7864(), disk.restarted(), 2)
+	s = reopen(t, disk.restarted(), 2)
 	require.Equal(t, 21, s.Roots())
 	for i := range byte(3) {
 		root = child(t, s, root, 100+i)
@@ -78,7 +78,7 @@ func TestOldRootIsSeldomWritten(t *testing.T) {
 	for name, keep := range map[string]int{"pinned": retention, "kept by the host": KeepAll} {
 		t.Run(name, func(t *testing.T) {
 			disk := newMemoryDisk()
-			s := reopen(t, EIP7864(), disk, keep)
+			s := reopen(t, disk, keep)
 			line := []common.Hash{child(t, s, EmptyRoot, 1)}
 			old := line[0]
 			require.NoError(t, s.SetCanonical(old))
@@ -97,7 +97,7 @@ func TestOldRootIsSeldomWritten(t *testing.T) {
 			}
 			require.Positive(t, written)
 			require.LessOrEqual(t, written, blocks/retention+1)
-			require.Equal(t, summarize(t, s), summarize(t, reopen(t, EIP7864(), disk.restarted(), keep)))
+			require.Equal(t, summarize(t, s), summarize(t, reopen(t, disk.restarted(), keep)))
 		})
 	}
 }

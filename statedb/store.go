@@ -17,7 +17,6 @@ var EmptyRoot = ubt.EmptyRoot
 // is safe for concurrent use.
 type Store struct {
 	cfg Config
-	bad error // error of the profile
 
 	// writing is held while the roots change, including the write to the disk.
 	// mu guards the fields below, and is not held during writes to the disk.
@@ -50,37 +49,26 @@ type published struct {
 func (p *published) inUse() bool { return p.pins > 0 || p.viewers > 0 }
 
 // NewStore returns a store in memory with DefaultRetention. It contains the
-// empty tree, which is canonical. The zero Profile means EIP7864. If the profile
-// lacks a function, View returns an error.
-func NewStore(profile Profile) *Store { return newStore(Config{Profile: profile}) }
+// empty tree, which is canonical.
+func NewStore() *Store { return newStore(Config{}) }
 
 func newStore(cfg Config) *Store {
-	profile, err := cfg.Profile.orDefault()
-	cfg.Profile = profile
 	if cfg.Retention == 0 {
 		cfg.Retention = DefaultRetention
 	}
 	return &Store{
 		cfg:   cfg,
-		bad:   err,
 		roots: map[common.Hash]*published{EmptyRoot: {tree: ready(ubt.Tree{})}},
 		line:  []common.Hash{EmptyRoot},
 		code:  newCodes(),
 	}
 }
 
-// Profile returns the store's profile.
-func (s *Store) Profile() Profile { return s.cfg.Profile }
-
 // View returns a new view of a published root. It takes constant time, except
 // for the first view of a root that Open found on the disk: then the store
-// derives its tree. The error wraps ErrUnknownRoot, ErrCorrupt if the disk leads
-// to another root, or ErrConfig if NewStore was given a profile that lacks a
-// function.
+// derives its tree. The error wraps ErrUnknownRoot, or ErrCorrupt if the disk
+// leads to another root.
 func (s *Store) View(root common.Hash) (*View, error) {
-	if s.bad != nil {
-		return nil, s.bad
-	}
 	at, err := s.place(root)
 	if err != nil {
 		return nil, err
@@ -102,7 +90,7 @@ func (s *Store) place(root common.Hash) (place, error) {
 }
 
 // tree returns the tree of a root, which is derived if it was never read.
-func (s *Store) tree(p *published) (ubt.Tree, error) { return p.tree.get(&s.cfg.Profile.Hasher) }
+func (s *Store) tree(p *published) (ubt.Tree, error) { return p.tree.get() }
 
 // known returns a published root. The caller holds mu.
 func (s *Store) known(root common.Hash) (*published, error) {

@@ -10,7 +10,7 @@ import (
 
 // S3: only the store moves the canonical root, and it discards nothing that is in use.
 func TestS3Guarded(t *testing.T) {
-	store := NewStore(EIP7864())
+	store := NewStore()
 	v := open(t, store)
 	v.Set(Key{1}, [32]byte{1})
 	root := commit(t, v)
@@ -53,7 +53,7 @@ func parentOf(t require.TestingT, s *Store, root common.Hash) common.Hash {
 // its oldest root are discarded with the older ones.
 func TestRetention(t *testing.T) {
 	counts := map[Counter]int{}
-	s, err := Open(Config{Profile: EIP7864(), Retention: 2, Metrics: Metrics{Count: func(c Counter, n int) { counts[c] += n }}})
+	s, err := Open(Config{Retention: 2, Metrics: Metrics{Count: func(c Counter, n int) { counts[c] += n }}})
 	require.NoError(t, err)
 	a := child(t, s, EmptyRoot, 1)
 	b := child(t, s, a, 2)
@@ -84,7 +84,7 @@ func TestRetention(t *testing.T) {
 
 // A host that configures nothing has a bounded number of roots.
 func TestDefaultRetention(t *testing.T) {
-	s := NewStore(Profile{})
+	s := NewStore()
 	root := EmptyRoot
 	for i := range DefaultRetention + 20 {
 		v := viewOf(t, s, root)
@@ -101,7 +101,7 @@ func TestRetentionOfTwoParents(t *testing.T) {
 	for name, first := range map[string]int{"first on the fork": 0, "first on the branch that wins": 1} {
 		t.Run(name, func(t *testing.T) {
 			disk := newMemoryDisk()
-			s := reopen(t, EIP7864(), disk, 1)
+			s := reopen(t, disk, 1)
 			a := child(t, s, EmptyRoot, 1)
 			require.NoError(t, s.SetCanonical(a))
 			fork, wins := child(t, s, child(t, s, a, 3), 4), child(t, s, a, 2)
@@ -117,7 +117,7 @@ func TestRetentionOfTwoParents(t *testing.T) {
 			later := child(t, s, ahead, 9)
 			require.Len(t, s.roots[ahead].parents, 2)
 			disk = disk.restarted()
-			s = reopen(t, EIP7864(), disk, 1)
+			s = reopen(t, disk, 1)
 			require.NoError(t, s.SetCanonical(wins))
 			require.NoError(t, s.SetCanonical(above))
 			require.False(t, s.Has(fork))
@@ -127,7 +127,7 @@ func TestRetentionOfTwoParents(t *testing.T) {
 			if first == 1 {
 				slices.Reverse(want)
 			}
-			s = reopen(t, EIP7864(), disk.restarted(), 1)
+			s = reopen(t, disk.restarted(), 1)
 			require.Equal(t, want, s.roots[ahead].parents)
 			require.Equal(t, want[0], parentOf(t, s, ahead))
 			require.NoError(t, s.SetCanonical(later))
@@ -138,14 +138,14 @@ func TestRetentionOfTwoParents(t *testing.T) {
 // A state that comes back is no descendant of itself that would keep it.
 func TestStateComesBack(t *testing.T) {
 	disk := newMemoryDisk()
-	s := reopen(t, EIP7864(), disk, 1)
+	s := reopen(t, disk, 1)
 	a := child(t, s, EmptyRoot, 1)
 	b := child(t, s, a, 2)
 	v := viewOf(t, s, b)
 	v.Delete(Key{2})
 	require.Equal(t, a, commit(t, v))
 	require.Equal(t, EmptyRoot, parentOf(t, s, a))
-	s = reopen(t, EIP7864(), disk.restarted(), 1)
+	s = reopen(t, disk.restarted(), 1)
 	require.NoError(t, s.SetCanonical(a))
 	require.NoError(t, s.Discard(b))
 	require.Equal(t, []common.Hash{EmptyRoot}, s.roots[a].parents)
@@ -159,7 +159,7 @@ func TestStateComesBack(t *testing.T) {
 // A root in flight keeps its ancestors when one between is discarded. A view of
 // a discarded root can read, but not commit.
 func TestDiscardBetween(t *testing.T) {
-	s := NewStore(EIP7864())
+	s := NewStore()
 	a := child(t, s, EmptyRoot, 1)
 	b := child(t, s, a, 2)
 	c := child(t, s, b, 3)
@@ -178,7 +178,7 @@ func TestDiscardBetween(t *testing.T) {
 // A block on a root that retention has dropped is refused. It does not become a
 // child of the canonical root.
 func TestCommitOnRetiredRoot(t *testing.T) {
-	s := reopen(t, EIP7864(), newMemoryDisk(), 1)
+	s := reopen(t, newMemoryDisk(), 1)
 	a := child(t, s, EmptyRoot, 1)
 	late := viewOf(t, s, a)
 	late.Set(Key{7}, [32]byte{7})
@@ -194,13 +194,13 @@ func TestCommitOnRetiredRoot(t *testing.T) {
 // the root to the other, through a restart too.
 func TestDiscardOneOfTwoVersions(t *testing.T) {
 	disk := newMemoryDisk()
-	s := reopen(t, EIP7864(), disk, KeepAll)
+	s := reopen(t, disk, KeepAll)
 	a := child(t, s, EmptyRoot, 1)
 	require.Equal(t, a, child(t, s, EmptyRoot, 1))
 	empty := viewOf(t, s, a) // a block without effect is a version as well
 	require.Equal(t, a, commit(t, empty))
 	require.NoError(t, s.Discard(a))
-	s = reopen(t, EIP7864(), disk.restarted(), KeepAll)
+	s = reopen(t, disk.restarted(), KeepAll)
 	require.NoError(t, s.Pin(a))
 	require.NoError(t, s.Discard(a), "a pin keeps the last commit only")
 	require.ErrorIs(t, s.Discard(a), ErrInUse)
@@ -213,42 +213,14 @@ func TestDiscardOneOfTwoVersions(t *testing.T) {
 }
 
 func TestConfigValidate(t *testing.T) {
-	for name, cfg := range map[string]Config{
-		"half a profile":     {Profile: Profile{Embed: EIP7864().Embed}},
-		"negative retention": {Profile: EIP7864(), Retention: -2},
-		"long name":          {Profile: func() Profile { p := EIP7864(); p.Name = string(make([]byte, 300)); return p }()},
-	} {
-		_, err := Open(cfg)
-		require.ErrorIs(t, err, ErrConfig, name)
-	}
+	_, err := Open(Config{Retention: -2})
+	require.ErrorIs(t, err, ErrConfig)
 	require.NoError(t, new(Config).Validate())
-}
-
-// The zero profile is the default. An incomplete profile is refused everywhere,
-// and nothing panics.
-func TestIncompleteProfile(t *testing.T) {
-	v, w := sample(t, EIP7864())
-	post, err := Verify(Profile{}, w, v.ActiveRoot(), v.Writes())
-	require.NoError(t, err)
-	require.Equal(t, rootOf(t, v), post)
-	require.Equal(t, EIP7864().Name, NewStore(Profile{}).Profile().Name)
-
-	half := Profile{Embed: EIP7864().Embed}
-	_, err = NewStore(half).View(EmptyRoot)
-	require.ErrorIs(t, err, ErrConfig)
-	_, err = NewStore(half).Facade()
-	require.ErrorIs(t, err, ErrConfig)
-	_, err = Verify(half, w, v.ActiveRoot(), v.Writes())
-	require.ErrorIs(t, err, ErrConfig)
-	_, err = NewStateless(half, w, v.ActiveRoot())
-	require.ErrorIs(t, err, ErrConfig)
-	_, err = ParseWitness(half, w.Encode())
-	require.ErrorIs(t, err, ErrConfig)
 }
 
 // Store.Unpin takes back what Store.Pin gave, and never a view's pin.
 func TestViewsPinIsItsOwn(t *testing.T) {
-	s := NewStore(EIP7864())
+	s := NewStore()
 	root := child(t, s, EmptyRoot, 1)
 	v := open(t, s)
 	require.NoError(t, v.Pin(root))
@@ -275,7 +247,7 @@ func TestOpenOnFailingDisk(t *testing.T) {
 // On a clone the methods that move or discard the node's state panic or, with
 // the option, return an error, and change nothing.
 func TestFacade(t *testing.T) {
-	s := NewStore(EIP7864())
+	s := NewStore()
 	own, err := s.Facade()
 	require.NoError(t, err)
 	own.Set(Key{1}, [32]byte{1})
@@ -318,7 +290,7 @@ func TestFacade(t *testing.T) {
 // After a reorganization, blocks in flight on the canonical root stay, even if
 // the line's oldest root is on the abandoned branch.
 func TestRetentionKeepsWhatIsInFlightOnTheCanonicalRoot(t *testing.T) {
-	s, err := Open(Config{Profile: EIP7864(), Retention: 4})
+	s, err := Open(Config{Retention: 4})
 	require.NoError(t, err)
 	g := child(t, s, EmptyRoot, 1)
 	x1 := child(t, s, g, 2)
@@ -337,7 +309,7 @@ func TestRetentionKeepsWhatIsInFlightOnTheCanonicalRoot(t *testing.T) {
 }
 
 func TestRetentionReorgRetention1(t *testing.T) {
-	s, err := Open(Config{Profile: EIP7864(), Retention: 1})
+	s, err := Open(Config{Retention: 1})
 	require.NoError(t, err)
 	g := child(t, s, EmptyRoot, 1)
 	x1 := child(t, s, g, 2)

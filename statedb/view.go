@@ -15,9 +15,8 @@ import (
 // number of views may work in parallel. A view needs no closing, but a pinned
 // one should be unpinned.
 type View struct {
-	profile *Profile
-	store   *Store         // nil for a stateless view
-	shown   map[Key]*Entry // entries of a stateless view's witness
+	store *Store         // nil for a stateless view
+	shown map[Key]*Entry // entries of a stateless view's witness
 
 	place
 	home        place // target of Unpin
@@ -28,7 +27,6 @@ type View struct {
 	newCode sorted[codeBlob] // staged
 	reads   readLog
 	noReads bool // the log of reads is off
-	byChunk bool // read code in chunks
 	err     error
 }
 
@@ -53,7 +51,7 @@ func blobLess(a, b codeBlob) bool { return a.hash.Cmp(b.hash) < 0 }
 func writeLess(a, b Write) bool { return a.Key.Compare(b.Key) < 0 }
 
 func newView(s *Store, at place) *View {
-	return &View{profile: &s.cfg.Profile, store: s, place: at, home: at}
+	return &View{store: s, place: at, home: at}
 }
 
 // Copy returns a full copy for long-running work: the same root, staged writes
@@ -82,9 +80,6 @@ func (v *View) CopyForPhase2() *View {
 	}
 	return &c
 }
-
-// Profile returns the profile of the view's tree.
-func (v *View) Profile() Profile { return *v.profile }
 
 // ActiveRoot returns the published root that the view reads from. It is the
 // root that the view was opened on, or that of the last Pin, Unpin or Commit.
@@ -127,12 +122,12 @@ func (v *View) Revert(s Snapshot) { v.staged, v.newCode = s.staged, s.newCode }
 // first. The key is logged as read.
 func (v *View) Get(k Key) (value [32]byte, ok bool) { return v.read(Access{Kind: RawAccess, Key: k}) }
 
-// Set stages a value. Under a profile with ZeroDeletes a zero value deletes.
-// Unless the profile is tagged, k must not begin with twelve zero bytes:
-// Witness returns an error once such a key exists; see [Verify].
+// Set stages a value. k must not begin with twelve zero bytes: Witness returns an
+// error once such a key exists. Untrusted parties must not choose k; see
+// [Verify].
 func (v *View) Set(k Key, value [32]byte) { v.write(Access{Kind: RawAccess, Key: k}, value) }
 
-// Delete stages the deletion of a value, under any profile.
+// Delete stages the deletion of a value.
 func (v *View) Delete(k Key) {
 	v.stage(Write{Access: Access{Kind: RawAccess, Key: k}, Deleted: true})
 }
@@ -154,7 +149,7 @@ func (v *View) read(a Access) (value [32]byte, ok bool) {
 }
 
 func (v *View) write(a Access, value [32]byte) {
-	v.stage(Write{Access: a, Value: value, Deleted: v.profile.ZeroDeletes && value == [32]byte{}})
+	v.stage(Write{Access: a, Value: value})
 }
 
 // stage stages a write. If the key was written before with a more specific
@@ -223,7 +218,7 @@ func (v *View) applied() (tree ubt.Tree, writes []ubt.Write, err error) {
 		}
 		writes = append(writes, ubt.Write{Key: w.Key, Value: w.Value, Deleted: w.Deleted})
 	}
-	tree, err = v.tree.Apply(&v.profile.Hasher, writes)
+	tree, err = v.tree.Apply(&hasher, writes)
 	// The witness has a write that was not staged.
 	if errors.Is(err, ubt.ErrHidden) {
 		err = fmt.Errorf("%w: %w", ErrNotInWitness, err)

@@ -36,7 +36,7 @@ func rootOf(t require.TestingT, v *View) common.Hash {
 
 // S1: no view sees what another one does, copies included.
 func TestS1Isolated(t *testing.T) {
-	store := NewStore(EIP7864())
+	store := NewStore()
 	a, slot := common.Address{1}, common.Hash{9}
 	one := open(t, store)
 	one.SetStorage(a, slot, common.Hash{1})
@@ -59,7 +59,7 @@ func TestS1Isolated(t *testing.T) {
 
 // S2: the contents of a published root never change.
 func TestS2Immutable(t *testing.T) {
-	store := NewStore(EIP7864())
+	store := NewStore()
 	v := open(t, store)
 	v.Set(Key{1}, [32]byte{1})
 	root := commit(t, v)
@@ -76,34 +76,32 @@ func TestS2Immutable(t *testing.T) {
 }
 
 func TestAccounts(t *testing.T) {
-	for _, p := range profiles() {
-		v := open(t, NewStore(p))
-		a := common.Address{7}
-		require.False(t, v.Account(a).Exists)
-		code := bytes.Repeat([]byte{0x7f, 1, 2, 3}, 100)
-		codeHash, err := v.SetCode(a, code)
-		require.NoError(t, err)
-		want := Account{Exists: true, Nonce: 1 << 60, Balance: new(uint256.Int).Lsh(uint256.NewInt(1), 127), CodeHash: codeHash, CodeSize: len(code)}
-		require.NoError(t, v.SetAccount(a, want))
-		require.Equal(t, want, v.Account(a))
-		require.Equal(t, code, v.Code(codeHash))
-		commit(t, v)
-		require.Equal(t, want, v.Account(a))
-		require.Equal(t, code, v.Copy().Code(codeHash))
+	v := open(t, NewStore())
+	a := common.Address{7}
+	require.False(t, v.Account(a).Exists)
+	code := bytes.Repeat([]byte{0x7f, 1, 2, 3}, 100)
+	codeHash, err := v.SetCode(a, code)
+	require.NoError(t, err)
+	want := Account{Exists: true, Nonce: 1 << 60, Balance: new(uint256.Int).Lsh(uint256.NewInt(1), 127), CodeHash: codeHash, CodeSize: len(code)}
+	require.NoError(t, v.SetAccount(a, want))
+	require.Equal(t, want, v.Account(a))
+	require.Equal(t, code, v.Code(codeHash))
+	commit(t, v)
+	require.Equal(t, want, v.Account(a))
+	require.Equal(t, code, v.Copy().Code(codeHash))
 
-		before := rootOf(t, v)
-		require.ErrorIs(t, v.SetAccount(a, Account{Balance: new(uint256.Int).Lsh(uint256.NewInt(1), 128)}), ErrBalanceRange)
-		require.ErrorIs(t, v.SetAccount(a, Account{CodeSize: 1 << 24}), ErrCodeSize)
-		require.Equal(t, before, rootOf(t, v))
-		v.DeleteAccount(a)
-		require.False(t, v.Account(a).Exists)
-	}
+	before := rootOf(t, v)
+	require.ErrorIs(t, v.SetAccount(a, Account{Balance: new(uint256.Int).Lsh(uint256.NewInt(1), 128)}), ErrBalanceRange)
+	require.ErrorIs(t, v.SetAccount(a, Account{CodeSize: 1 << 24}), ErrCodeSize)
+	require.Equal(t, before, rootOf(t, v))
+	v.DeleteAccount(a)
+	require.False(t, v.Account(a).Exists)
 }
 
 // The log has each key once, in the order of first access, with its metadata
 // and the transaction.
 func TestReadLog(t *testing.T) {
-	v := open(t, NewStore(EIP7864()))
+	v := open(t, NewStore())
 	a := common.Address{7}
 	v.Storage(a, common.Hash{2})
 	v.SetTransaction(3)
@@ -113,16 +111,16 @@ func TestReadLog(t *testing.T) {
 	v.Storage(a, common.Hash{2})
 	reads := v.Reads()
 	require.Len(t, reads, 4)
-	require.Equal(t, Read{Access{Kind: StorageAccess, Key: v.profile.StorageKey(a, common.Hash{2}), Address: a, Slot: common.Hash{2}}, 0}, reads[0])
-	require.Equal(t, Read{Access{Kind: BasicDataAccess, Key: v.profile.BasicDataKey(a), Address: a}, 3}, reads[1])
-	require.Equal(t, Read{Access{Kind: CodeHashAccess, Key: v.profile.CodeHashKey(a), Address: a}, 3}, reads[2])
+	require.Equal(t, Read{Access{Kind: StorageAccess, Key: storageKey(a, common.Hash{2}), Address: a, Slot: common.Hash{2}}, 0}, reads[0])
+	require.Equal(t, Read{Access{Kind: BasicDataAccess, Key: basicDataKey(a), Address: a}, 3}, reads[1])
+	require.Equal(t, Read{Access{Kind: CodeHashAccess, Key: codeHashKey(a), Address: a}, 3}, reads[2])
 	require.Equal(t, common.Hash{1}, reads[3].Slot)
 	commit(t, v)
 	require.Empty(t, v.Reads())
 }
 
 func TestPins(t *testing.T) {
-	store := NewStore(EIP7864())
+	store := NewStore()
 	v := open(t, store)
 	var roots []common.Hash
 	for i := range byte(3) {
@@ -161,7 +159,7 @@ func TestPins(t *testing.T) {
 // Sixty-four views run in parallel, for the race detector. Each reads, writes,
 // is copied, proves, commits and pins, and ends at the same root as alone.
 func TestParallelViews(t *testing.T) {
-	store := NewStore(EIP7864())
+	store := NewStore()
 	base := open(t, store)
 	for i := range 300 {
 		base.Set(Key(sha256.Sum256([]byte{byte(i), byte(i >> 8)})), [32]byte{1})
@@ -178,7 +176,7 @@ func TestParallelViews(t *testing.T) {
 		c.Set(Key{1}, [32]byte{1})
 		w, err := v.Witness()
 		require.NoError(t, err)
-		post, err := Verify(store.Profile(), w, root, v.Writes())
+		post, err := Verify(w, root, v.Writes())
 		require.NoError(t, err)
 		require.Equal(t, rootOf(t, v), post)
 		commit(t, c)
@@ -203,7 +201,7 @@ func TestParallelViews(t *testing.T) {
 // Copies of a view share its staged writes and log until one of them or the
 // view changes. All change in parallel, for the race detector.
 func TestParallelCopies(t *testing.T) {
-	v := open(t, NewStore(EIP7864()))
+	v := open(t, NewStore())
 	step := func(v *View, i int) {
 		v.Set(Key{1, byte(i)}, [32]byte{byte(i) + 1})
 		v.Get(Key{2, byte(i)})
@@ -238,9 +236,8 @@ func TestParallelCopies(t *testing.T) {
 // A key that was read or written both raw and with a more specific kind is
 // logged with that kind, in either order. One witness proves it and its writes.
 func TestKeysAreLoggedAsWhatTheyStandFor(t *testing.T) {
-	p := EIP7864()
 	a, slot := common.Address{1}, common.Hash{31: 1}
-	k := p.StorageKey(a, slot)
+	k := storageKey(a, slot)
 	ways := map[string]func(*View){
 		"read raw":   func(v *View) { v.Get(k) },
 		"read":       func(v *View) { v.Storage(a, slot) },
@@ -248,7 +245,7 @@ func TestKeysAreLoggedAsWhatTheyStandFor(t *testing.T) {
 		"write":      func(v *View) { v.SetStorage(a, slot, common.Hash{3}) },
 		"delete raw": func(v *View) { v.Delete(k) },
 	}
-	s := NewStore(p)
+	s := NewStore()
 	v := open(t, s)
 	v.SetStorage(a, slot, common.Hash{1})
 	root := commit(t, v)
@@ -259,9 +256,9 @@ func TestKeysAreLoggedAsWhatTheyStandFor(t *testing.T) {
 			ways[two](v)
 			w, err := v.Witness()
 			require.NoError(t, err)
-			_, err = Verify(p, w, root, v.Writes())
+			_, err = Verify(w, root, v.Writes())
 			require.NoError(t, err, "%s, %s", one, two)
-			stateless, err := NewStateless(p, w, root)
+			stateless, err := NewStateless(w, root)
 			require.NoError(t, err)
 			ways[one](stateless)
 			ways[two](stateless)
@@ -277,10 +274,10 @@ func TestKeysAreLoggedAsWhatTheyStandFor(t *testing.T) {
 
 // An account is proved although one of its keys was read as such before.
 func TestRawReadBeforeTheAccount(t *testing.T) {
-	p, a := EIP7864(), common.Address{1}
-	s, root := deployed(t, p, a, contract)
+	a := common.Address{1}
+	s, root := deployed(t, a, contract)
 	v := viewOf(t, s, root)
-	v.Get(p.CodeHashKey(a))
+	v.Get(codeHashKey(a))
 	require.Equal(t, contract, v.Code(v.Account(a).CodeHash))
 	_, err := v.Witness()
 	require.NoError(t, err)
@@ -289,7 +286,7 @@ func TestRawReadBeforeTheAccount(t *testing.T) {
 // A read that is rewound leaves the log, and a second read is logged again.
 func TestRewind(t *testing.T) {
 	a, b := common.Address{1}, common.Address{2}
-	s, root := deployed(t, EIP7864(), a, contract)
+	s, root := deployed(t, a, contract)
 	v := viewOf(t, s, root)
 	v.Storage(a, common.Hash{1})
 	v.SetTransaction(1)
@@ -317,8 +314,8 @@ func TestRewind(t *testing.T) {
 // A key that was read as such before a mark is that again, whatever it was read as after it.
 func TestRewindWhatKeysStandFor(t *testing.T) {
 	a := common.Address{1}
-	v := open(t, NewStore(EIP7864()))
-	v.Get(v.profile.BasicDataKey(a))
+	v := open(t, NewStore())
+	v.Get(basicDataKey(a))
 	before, mark := v.Entries(), v.Mark()
 	for range 2 {
 		v.Account(a)
@@ -336,7 +333,7 @@ func TestRewindWhatKeysStandFor(t *testing.T) {
 
 // Reset clears the error of earlier reads.
 func TestResetForgetsTheError(t *testing.T) {
-	s := NewStore(EIP7864())
+	s := NewStore()
 	for name, reset := range map[string]func(*View) error{
 		"reset": func(v *View) error { v.Reset(); return nil },
 		"pin":   func(v *View) error { return v.Pin(EmptyRoot) },
@@ -355,7 +352,7 @@ func TestResetForgetsTheError(t *testing.T) {
 // Whatever is read and rewound between other work: log, entries and witness are those of the rest.
 func TestRewoundIsNotLogged(t *testing.T) {
 	a := common.Address{1}
-	s, root := deployed(t, EIP7864(), a, contract)
+	s, root := deployed(t, a, contract)
 	rapid.Check(t, func(t *rapid.T) {
 		v, clean := viewOf(t, s, root), viewOf(t, s, root)
 		for i := range rapid.IntRange(1, 6).Draw(t, "pieces") {
@@ -375,8 +372,8 @@ func TestRewoundIsNotLogged(t *testing.T) {
 					func() { v.Account(b) },
 					func() { v.CodeAt(b) },
 					func() { v.Storage(b, slot) },
-					func() { v.Get(v.profile.StorageKey(b, slot)) },
-					func() { v.Get(v.profile.CodeHashKey(b)) },
+					func() { v.Get(storageKey(b, slot)) },
+					func() { v.Get(codeHashKey(b)) },
 					func() { v.Get(Key{1 + b[0], slot[31]}) },
 				}).Draw(t, "read")()
 			}
@@ -399,7 +396,7 @@ func TestRewoundIsNotLogged(t *testing.T) {
 // witness. Copies and later roots have no log either.
 func TestDisableReadLog(t *testing.T) {
 	a := common.Address{1}
-	s, root := deployed(t, EIP7864(), a, contract)
+	s, root := deployed(t, a, contract)
 	v, logged := viewOf(t, s, root), viewOf(t, s, root)
 	v.Account(a)
 	v.DisableReadLog()
@@ -422,11 +419,11 @@ func TestDisableReadLog(t *testing.T) {
 // Writes have the index of the transaction that wrote last.
 func TestWritesHaveTransactions(t *testing.T) {
 	a := common.Address{1}
-	v := open(t, NewStore(EIP7864()))
+	v := open(t, NewStore())
 	v.SetStorage(a, common.Hash{1}, common.Hash{1})
 	v.SetTransaction(3)
 	v.SetStorage(a, common.Hash{2}, common.Hash{1})
-	v.Delete(v.profile.StorageKey(a, common.Hash{1}))
+	v.Delete(storageKey(a, common.Hash{1}))
 	v.SetTransaction(4)
 	v.SetStorage(a, common.Hash{3}, common.Hash{1})
 	got := map[common.Hash]int{}
@@ -439,7 +436,7 @@ func TestWritesHaveTransactions(t *testing.T) {
 // Whatever is written and reverted between other work, writes and root are
 // those of the rest, and the reads stay.
 func TestRevertedIsNotWritten(t *testing.T) {
-	s, root := deployed(t, EIP7864(), common.Address{1}, contract)
+	s, root := deployed(t, common.Address{1}, contract)
 	rapid.Check(t, func(t *rapid.T) {
 		v, clean := viewOf(t, s, root), viewOf(t, s, root)
 		for i := range rapid.IntRange(1, 6).Draw(t, "pieces") {

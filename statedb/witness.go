@@ -77,10 +77,10 @@ func (v *View) Witness() (*Witness, error) {
 		w.Code = append(w.Code, bytes.Clone(blob.code))
 	}
 	var err error
-	if w.Proof, err = v.tree.Prove(&v.profile.Hasher, w.uses()); err != nil {
+	if w.Proof, err = v.tree.Prove(&hasher, w.uses()); err != nil {
 		return nil, err
 	}
-	if err := w.checkEmbeddings(v.profile, v.tree); err != nil {
+	if err := w.checkEmbeddings(v.tree); err != nil {
 		return nil, err
 	}
 	return w, nil
@@ -111,13 +111,13 @@ func (w *Witness) uses() []ubt.Use {
 
 // Verify checks a witness against the root before, without any state, and
 // returns the root after the writes. The writes must be those that the witness
-// lists, in any order, with their metadata. The error wraps ErrWitness, or
-// ErrConfig for a profile that lacks a function; then nothing is proved.
+// lists, in any order, with their metadata. The error wraps ErrWitness; then
+// nothing is proved.
 //
 // Verify proves the values that were read, but not that the execution read
 // them. A verifier that executes uses [NewStateless].
 //
-// Under a profile without tags, which is any but [Tagged], there are three
+// Leaves, stems and inner nodes are hashed alike, so there are three
 // restrictions:
 //
 //   - Untrusted parties must not choose raw keys. A party that chooses a stem
@@ -127,20 +127,16 @@ func (w *Witness) uses() []ubt.Use {
 //   - Untrusted parties must not choose slots of the zero address, whose stems
 //     are hashes of data that begins with a zero hash. Without code it has no
 //     slots.
-func Verify(p Profile, w *Witness, preRoot common.Hash, writes []Write) (postRoot common.Hash, err error) {
-	p, err = p.orDefault()
+func Verify(w *Witness, preRoot common.Hash, writes []Write) (postRoot common.Hash, err error) {
+	tree, err := w.open(preRoot)
 	if err != nil {
 		return common.Hash{}, err
 	}
-	tree, err := w.open(&p, preRoot)
+	changes, err := w.changes(writes)
 	if err != nil {
 		return common.Hash{}, err
 	}
-	changes, err := w.changes(&p, writes)
-	if err != nil {
-		return common.Hash{}, err
-	}
-	after, err := tree.Apply(&p.Hasher, changes)
+	after, err := tree.Apply(&hasher, changes)
 	if err != nil {
 		return common.Hash{}, fmt.Errorf("%w: %w", ErrWitness, err)
 	}
@@ -149,23 +145,23 @@ func Verify(p Profile, w *Witness, preRoot common.Hash, writes []Write) (postRoo
 
 // open checks everything but the writes, and returns the part of the tree that
 // the witness proves.
-func (w *Witness) open(p *Profile, preRoot common.Hash) (ubt.Tree, error) {
+func (w *Witness) open(preRoot common.Hash) (ubt.Tree, error) {
 	if w == nil || w.Proof == nil {
 		return ubt.Tree{}, fmt.Errorf("%w: no proof", ErrWitness)
 	}
 	for i := range w.Entries {
-		if err := w.Entries[i].check(p); err != nil {
+		if err := w.Entries[i].check(); err != nil {
 			return ubt.Tree{}, err
 		}
 	}
-	tree, err := ubt.Open(&p.Hasher, w.Proof, w.uses())
+	tree, err := ubt.Open(&hasher, w.Proof, w.uses())
 	if err != nil {
 		return ubt.Tree{}, fmt.Errorf("%w: %w", ErrWitness, err)
 	}
 	if tree.Root() != preRoot {
 		return ubt.Tree{}, fmt.Errorf("%w: root is %s, want %s", ErrWitness, tree.Root(), preRoot)
 	}
-	if err := w.checkEmbeddings(p, tree); err != nil {
+	if err := w.checkEmbeddings(tree); err != nil {
 		return ubt.Tree{}, err
 	}
 	return tree, w.checkCode(tree)
@@ -176,16 +172,12 @@ func (w *Witness) open(p *Profile, preRoot common.Hash) (ubt.Tree, error) {
 const embeddingZeros = 12
 
 // checkEmbeddings returns an error if the proof contains the preimage of a stem
-// as if it were a node. Under profiles without tags both are 64 bytes that are
-// hashed. A party that chooses a storage slot chooses half of them. After 2^16
-// tries it has a stem that reads as an inner node over a forged subtree. But
-// the other half begins with twelve zero bytes, and no honest hash or stem
-// does. Only a raw key can have such a stem. It is refused if it exists, even
-// if it is not in the state to be proved.
-func (w *Witness) checkEmbeddings(p *Profile, tree ubt.Tree) error {
-	if p.Tagged {
-		return nil
-	}
+// as if it were a node. Both are 64 bytes that are hashed. A party that chooses
+// a storage slot chooses half of them. After 2^16 tries it has a stem that reads
+// as an inner node over a forged subtree. But the other half begins with twelve
+// zero bytes, and no honest hash or stem does. Only a raw key can have such a
+// stem. It is refused if it exists, even if it is not in the state to be proved.
+func (w *Witness) checkEmbeddings(tree ubt.Tree) error {
 	if hash, opened := w.Proof.ZeroPrefixed(embeddingZeros); hash || opened {
 		return fmt.Errorf("%w: the proof has a hash that begins with %d zero bytes, like the preimage of a stem", ErrWitness, embeddingZeros)
 	}
@@ -203,11 +195,11 @@ func (w *Witness) checkEmbeddings(p *Profile, tree ubt.Tree) error {
 
 // check returns an error unless the key is derived from the metadata and the
 // flags are consistent.
-func (e *Entry) check(p *Profile) error {
+func (e *Entry) check() error {
 	switch {
 	case e.Kind > CodeChunkAccess:
 		return fmt.Errorf("%w: %s", ErrWitness, e.Kind)
-	case e.Access != e.plain().derive(p):
+	case e.Access != e.plain().derive():
 		return fmt.Errorf("%w: %s does not have the key %x", ErrWitness, e.Access, e.Key)
 	case e.Set && e.Deleted:
 		return fmt.Errorf("%w: %s is both set and deleted", ErrWitness, e.Access)
@@ -235,7 +227,7 @@ func (w *Witness) checkCode(tree ubt.Tree) error {
 
 // changes returns the writes for the tree, after checking them against the
 // entries.
-func (w *Witness) changes(p *Profile, writes []Write) ([]ubt.Write, error) {
+func (w *Witness) changes(writes []Write) ([]ubt.Write, error) {
 	sorted := slices.SortedFunc(slices.Values(writes), func(a, b Write) int { return a.Key.Compare(b.Key) })
 	changes := make([]ubt.Write, 0, len(sorted))
 	for i := range w.Entries {
@@ -248,14 +240,12 @@ func (w *Witness) changes(p *Profile, writes []Write) ([]ubt.Write, error) {
 		}
 		got := &sorted[len(changes)]
 		switch {
-		case got.Access != got.plain().derive(p):
+		case got.Access != got.plain().derive():
 			return nil, fmt.Errorf("%w: write of %s does not have the key %x", ErrWitness, got.Access, got.Key)
 		case got.Access != e.Access:
 			return nil, fmt.Errorf("%w: write of %s, want %s", ErrWitness, got.Access, e.Access)
 		case got.Deleted != e.Deleted || got.Deleted && got.Value != [32]byte{}:
 			return nil, fmt.Errorf("%w: write of %s has Deleted %v, want %v, and a zero value if deleted", ErrWitness, e.Access, got.Deleted, e.Deleted)
-		case e.Set && p.ZeroDeletes && got.Value == [32]byte{}:
-			return nil, fmt.Errorf("%w: write of zero at %s, want a deletion under profile %s", ErrWitness, e.Access, p.Name)
 		}
 		changes = append(changes, ubt.Write{Key: got.Key, Value: got.Value, Deleted: got.Deleted})
 	}
@@ -297,13 +287,9 @@ func (v *View) Matches(w *Witness) error {
 // only the witness. It executes like any other view. Reading a key or code that
 // is not in the witness returns zero and sets [View.Err], even if the proof
 // happens to contain it. Its Root is the root after the writes; see also
-// [View.Matches]. The error wraps ErrWitness or ErrConfig.
-func NewStateless(p Profile, w *Witness, preRoot common.Hash) (*View, error) {
-	p, err := p.orDefault()
-	if err != nil {
-		return nil, err
-	}
-	tree, err := w.open(&p, preRoot)
+// [View.Matches]. The error wraps ErrWitness.
+func NewStateless(w *Witness, preRoot common.Hash) (*View, error) {
+	tree, err := w.open(preRoot)
 	if err != nil {
 		return nil, err
 	}
@@ -315,5 +301,5 @@ func NewStateless(p Profile, w *Witness, preRoot common.Hash) (*View, error) {
 	for _, e := range w.Entries {
 		shown[e.Key] = &e
 	}
-	return &View{profile: &p, shown: shown, place: at}, nil
+	return &View{shown: shown, place: at}, nil
 }

@@ -39,7 +39,7 @@ func drawWork(t *rapid.T) (w work) {
 			func(v *View) { v.Get(Key{1 + a[0], slot[31]}) },
 			func(v *View) { v.Set(Key{1 + a[0], slot[31]}, [32]byte{byte(amount)}) },
 			func(v *View) { v.Delete(Key{1 + a[0], slot[31]}) },
-			func(v *View) { v.Delete(v.profile.StorageKey(a, slot)) },
+			func(v *View) { v.Delete(storageKey(a, slot)) },
 		}).Draw(t, "step"))
 	}
 	return w
@@ -54,42 +54,38 @@ func (w work) run(v *View) {
 // For any execution, the witness is small, has one encoding and the right
 // roots, and suffices to execute again.
 func TestWitnessesProve(t *testing.T) {
-	for _, p := range profiles() {
-		t.Run(p.Name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
-				store := NewStore(p)
-				v := open(t, store)
-				drawWork(t).run(v)
-				pre := commit(t, v)
-				todo := drawWork(t)
-				todo.run(v)
-				made, err := v.Witness()
-				require.NoError(t, err)
-				encoded := made.Encode()
-				require.Len(t, encoded, made.Size())
+	rapid.Check(t, func(t *rapid.T) {
+		store := NewStore()
+		v := open(t, store)
+		drawWork(t).run(v)
+		pre := commit(t, v)
+		todo := drawWork(t)
+		todo.run(v)
+		made, err := v.Witness()
+		require.NoError(t, err)
+		encoded := made.Encode()
+		require.Len(t, encoded, made.Size())
 
-				w, err := ParseWitness(p, encoded)
-				require.NoError(t, err)
-				require.Equal(t, encoded, w.Encode())
-				post, err := Verify(p, w, pre, v.Writes())
-				require.NoError(t, err)
-				require.Equal(t, rootOf(t, v), post)
+		w, err := ParseWitness(encoded)
+		require.NoError(t, err)
+		require.Equal(t, encoded, w.Encode())
+		post, err := Verify(w, pre, v.Writes())
+		require.NoError(t, err)
+		require.Equal(t, rootOf(t, v), post)
 
-				stateless, err := NewStateless(p, w, pre)
-				require.NoError(t, err)
-				todo.run(stateless)
-				require.NoError(t, stateless.Matches(w))
-				require.Equal(t, post, rootOf(t, stateless))
-				require.Equal(t, v.Reads(), stateless.Reads())
-				require.Equal(t, post, commit(t, v))
-			})
-		})
-	}
+		stateless, err := NewStateless(w, pre)
+		require.NoError(t, err)
+		todo.run(stateless)
+		require.NoError(t, stateless.Matches(w))
+		require.Equal(t, post, rootOf(t, stateless))
+		require.Equal(t, v.Reads(), stateless.Reads())
+		require.Equal(t, post, commit(t, v))
+	})
 }
 
 // otherProof is a good proof of other keys of the sample's state.
-func otherProof(t require.TestingT, p Profile) *ubt.Proof {
-	v, _ := sample(t, p)
+func otherProof(t require.TestingT) *ubt.Proof {
+	v, _ := sample(t)
 	v.Reset()
 	v.Get(Key{1, 2, 3})
 	w, err := v.Witness()
@@ -102,8 +98,8 @@ var contract = []byte{0x60, 0x01, 0x60, 0x02, 0x55}
 
 // sample returns a state and a block on it that reads and writes existing and
 // missing accounts, runs code, and deletes.
-func sample(t require.TestingT, p Profile) (*View, *Witness) {
-	v := open(t, NewStore(p))
+func sample(t require.TestingT) (*View, *Witness) {
+	v := open(t, NewStore())
 	for i := range byte(20) {
 		a := common.Address{i, 1}
 		require.NoError(t, v.SetAccount(a, Account{Nonce: uint64(i) + 1, Balance: uint256.NewInt(1000), CodeHash: emptyCode}))
@@ -123,7 +119,7 @@ func sample(t require.TestingT, p Profile) (*View, *Witness) {
 	v.Storage(common.Address{2, 1}, common.Hash{31: 1})
 	v.Storage(common.Address{2, 1}, common.Hash{0xff}) // absent, and not the account's header
 	v.SetStorage(common.Address{4, 1}, common.Hash{1}, common.Hash{})
-	v.Delete(p.StorageKey(common.Address{5, 1}, common.Hash{1}))
+	v.Delete(storageKey(common.Address{5, 1}, common.Hash{1}))
 	v.Account(common.Address{0xee}) // absent
 	require.NoError(t, v.SetAccount(common.Address{0xdd}, Account{Balance: uint256.NewInt(7), CodeHash: emptyCode}))
 	w, err := v.Witness()
@@ -132,9 +128,9 @@ func sample(t require.TestingT, p Profile) (*View, *Witness) {
 }
 
 // forged calls f with a fresh copy of a good witness to spoil.
-func forged(t *testing.T, p Profile, good *Witness, f func(*Witness)) *Witness {
+func forged(t *testing.T, good *Witness, f func(*Witness)) *Witness {
 	t.Helper()
-	w, err := ParseWitness(p, good.Encode())
+	w, err := ParseWitness(good.Encode())
 	require.NoError(t, err)
 	f(w)
 	return w
@@ -151,7 +147,7 @@ func find(w *Witness, kind AccessKind, a common.Address) *Entry {
 }
 
 // forgeries are ways of forging the sample's witness.
-func forgeries(t *testing.T, p Profile) map[string]func(*Witness) {
+func forgeries(t *testing.T) map[string]func(*Witness) {
 	present := common.Address{2, 1}
 	return map[string]func(*Witness){
 		"address swapped": func(w *Witness) { find(w, StorageAccess, present).Address = common.Address{6, 1} },
@@ -161,7 +157,7 @@ func forgeries(t *testing.T, p Profile) map[string]func(*Witness) {
 		"key swapped":     func(w *Witness) { w.Entries[0].Key, w.Entries[1].Key = w.Entries[1].Key, w.Entries[0].Key },
 		"slot that wraps into the header": func(w *Witness) {
 			e := find(w, StorageAccess, present)
-			e.Slot, e.Key = common.Hash{0xff}, p.BasicDataKey(e.Address) // the slot, wrapped
+			e.Slot, e.Key = common.Hash{0xff}, basicDataKey(e.Address) // the slot, wrapped
 		},
 		"metadata that its kind does not have": func(w *Witness) { find(w, BasicDataAccess, common.Address{1, 1}).Slot[0] = 1 },
 		"entries out of order":                 func(w *Witness) { slices.Reverse(w.Entries) },
@@ -171,7 +167,7 @@ func forgeries(t *testing.T, p Profile) map[string]func(*Witness) {
 			w.Entries = slices.DeleteFunc(w.Entries, func(e Entry) bool { return e.Key == missing })
 		},
 		"an entry more": func(w *Witness) {
-			e := Entry{Access: Access{Kind: StorageAccess, Address: common.Address{9, 1}, Slot: common.Hash{31: 1}}.derive(&p)}
+			e := Entry{Access: Access{Kind: StorageAccess, Address: common.Address{9, 1}, Slot: common.Hash{31: 1}}.derive()}
 			w.Entries = append(w.Entries, e)
 			slices.SortFunc(w.Entries, func(a, b Entry) int { return a.Key.Compare(b.Key) })
 		},
@@ -181,59 +177,46 @@ func forgeries(t *testing.T, p Profile) map[string]func(*Witness) {
 		"code of nobody":               func(w *Witness) { w.Code = append(w.Code, []byte{1}) },
 		"empty code":                   func(w *Witness) { w.Code = append([][]byte{nil}, w.Code...) },
 		"no proof":                     func(w *Witness) { w.Proof = new(ubt.Proof) },
-		"the proof of another witness": func(w *Witness) { w.Proof = otherProof(t, p) },
+		"the proof of another witness": func(w *Witness) { w.Proof = otherProof(t) },
 	}
 }
 
 // Verify and NewStateless refuse each kind of forged witness with ErrWitness.
 func TestForgedWitnesses(t *testing.T) {
-	for _, p := range profiles() {
-		t.Run(p.Name, func(t *testing.T) {
-			v, good := sample(t, p)
-			pre, writes := v.ActiveRoot(), v.Writes()
-			post, err := Verify(p, good, pre, writes)
-			require.NoError(t, err)
-			require.Equal(t, rootOf(t, v), post)
-			for name, f := range forgeries(t, p) {
-				t.Run(name, func(t *testing.T) {
-					w := forged(t, p, good, f)
-					_, err := Verify(p, w, pre, writes)
-					require.ErrorIs(t, err, ErrWitness)
-					_, err = NewStateless(p, w, pre)
-					require.ErrorIs(t, err, ErrWitness)
-					if again, err := ParseWitness(p, w.Encode()); err == nil && !slices.Equal(w.Encode(), good.Encode()) {
-						_, err = NewStateless(p, again, pre)
-						require.ErrorIs(t, err, ErrWitness)
-					}
-				})
+	v, good := sample(t)
+	pre, writes := v.ActiveRoot(), v.Writes()
+	post, err := Verify(good, pre, writes)
+	require.NoError(t, err)
+	require.Equal(t, rootOf(t, v), post)
+	for name, f := range forgeries(t) {
+		t.Run(name, func(t *testing.T) {
+			w := forged(t, good, f)
+			_, err := Verify(w, pre, writes)
+			require.ErrorIs(t, err, ErrWitness)
+			_, err = NewStateless(w, pre)
+			require.ErrorIs(t, err, ErrWitness)
+			if again, err := ParseWitness(w.Encode()); err == nil && !slices.Equal(w.Encode(), good.Encode()) {
+				_, err = NewStateless(again, pre)
+				require.ErrorIs(t, err, ErrWitness)
 			}
-			t.Run("another root", func(t *testing.T) {
-				_, err := Verify(p, good, post, writes)
-				require.ErrorIs(t, err, ErrWitness)
-				_, err = Verify(p, good, EmptyRoot, writes)
-				require.ErrorIs(t, err, ErrWitness)
-			})
-			t.Run("another profile", func(t *testing.T) {
-				for _, other := range profiles() {
-					if other.Name != p.Name {
-						_, err := Verify(other, good, pre, writes)
-						require.ErrorIs(t, err, ErrWitness)
-					}
-				}
-			})
 		})
 	}
+	t.Run("another root", func(t *testing.T) {
+		_, err := Verify(good, post, writes)
+		require.ErrorIs(t, err, ErrWitness)
+		_, err = Verify(good, EmptyRoot, writes)
+		require.ErrorIs(t, err, ErrWitness)
+	})
 }
 
 // Flipped bits, bytes cut off, put in or put after: none of it is a witness.
 func TestDamagedWitnesses(t *testing.T) {
-	p := EIP7864()
-	v, good := sample(t, p)
+	v, good := sample(t)
 	encoded := good.Encode()
 	refused := func(b []byte, what string, at int) {
-		w, err := ParseWitness(p, b)
+		w, err := ParseWitness(b)
 		if err == nil {
-			_, err = Verify(p, w, v.ActiveRoot(), v.Writes())
+			_, err = Verify(w, v.ActiveRoot(), v.Writes())
 		}
 		require.ErrorIs(t, err, ErrWitness, "%s at %d", what, at)
 	}
@@ -253,16 +236,15 @@ func TestDamagedWitnesses(t *testing.T) {
 // witness is another true one: it has other keys that are absent in the same
 // place and that the execution does not read.
 func TestDamagedWitnessesWithChecksum(t *testing.T) {
-	p := EIP7864()
-	v, good := sample(t, p)
+	v, good := sample(t)
 	encoded := good.Encode()
 	body := encoded[:len(encoded)-checksumSize]
 	for i := range 8 * len(body) {
 		b := slices.Clone(body)
 		b[i/8] ^= 1 << (i % 8)
-		w, err := ParseWitness(p, append(b, checksum(b)...))
+		w, err := ParseWitness(append(b, checksum(b)...))
 		if err == nil {
-			_, err = Verify(p, w, v.ActiveRoot(), v.Writes())
+			_, err = Verify(w, v.ActiveRoot(), v.Writes())
 		}
 		if err != nil {
 			require.ErrorIs(t, err, ErrWitness)
@@ -281,63 +263,60 @@ func TestDamagedWitnessesWithChecksum(t *testing.T) {
 
 // The writes are those that the witness says, no more and no less.
 func TestVerifyBindsTheWrites(t *testing.T) {
-	for _, p := range profiles() {
-		v, w := sample(t, p)
-		refused := func(name string, writes []Write) {
-			_, err := Verify(p, w, v.ActiveRoot(), writes)
-			require.ErrorIs(t, err, ErrWitness, name)
-		}
-		writes := v.Writes()
-		shuffled := slices.Clone(writes)
-		slices.Reverse(shuffled)
-		post, err := Verify(p, w, v.ActiveRoot(), shuffled)
-		require.NoError(t, err)
-		require.Equal(t, rootOf(t, v), post)
-
-		refused("none", nil)
-		refused("one twice", append(slices.Clone(writes), writes[0]))
-		for i := range writes {
-			refused("one missing", slices.Delete(slices.Clone(writes), i, i+1))
-			change := func(name string, f func(*Write)) {
-				other := slices.Clone(writes)
-				f(&other[i])
-				refused(name, other)
-			}
-			change("delete", func(w *Write) { w.Deleted = !w.Deleted })
-			change("key", func(w *Write) { w.Key[31] ^= 1 })
-			change("address", func(w *Write) { w.Address[19]++ })
-			change("kind", func(w *Write) { w.Kind = CodeChunkAccess })
-			other := slices.Clone(writes)
-			if !other[i].Deleted {
-				other[i].Value[31] ^= 1
-				got, err := Verify(p, w, v.ActiveRoot(), other)
-				require.True(t, err != nil || got != post, "another value leads to another root")
-			}
-		}
-		extra := Write{Access: Access{Kind: StorageAccess, Address: common.Address{9, 1}, Slot: common.Hash{31: 1}}.derive(&p), Value: [32]byte{1}}
-		refused("one more", append(slices.Clone(writes), extra))
+	v, w := sample(t)
+	refused := func(name string, writes []Write) {
+		_, err := Verify(w, v.ActiveRoot(), writes)
+		require.ErrorIs(t, err, ErrWitness, name)
 	}
+	writes := v.Writes()
+	shuffled := slices.Clone(writes)
+	slices.Reverse(shuffled)
+	post, err := Verify(w, v.ActiveRoot(), shuffled)
+	require.NoError(t, err)
+	require.Equal(t, rootOf(t, v), post)
+
+	refused("none", nil)
+	refused("one twice", append(slices.Clone(writes), writes[0]))
+	for i := range writes {
+		refused("one missing", slices.Delete(slices.Clone(writes), i, i+1))
+		change := func(name string, f func(*Write)) {
+			other := slices.Clone(writes)
+			f(&other[i])
+			refused(name, other)
+		}
+		change("delete", func(w *Write) { w.Deleted = !w.Deleted })
+		change("key", func(w *Write) { w.Key[31] ^= 1 })
+		change("address", func(w *Write) { w.Address[19]++ })
+		change("kind", func(w *Write) { w.Kind = CodeChunkAccess })
+		other := slices.Clone(writes)
+		if !other[i].Deleted {
+			other[i].Value[31] ^= 1
+			got, err := Verify(w, v.ActiveRoot(), other)
+			require.True(t, err != nil || got != post, "another value leads to another root")
+		}
+	}
+	extra := Write{Access: Access{Kind: StorageAccess, Address: common.Address{9, 1}, Slot: common.Hash{31: 1}}.derive(), Value: [32]byte{1}}
+	refused("one more", append(slices.Clone(writes), extra))
 }
 
 // A stateless view returns an error if its witness lacks a value, and keeps the
 // error until it is dropped.
 func TestStatelessViewFailsOnWhatItLacks(t *testing.T) {
-	p := EIP7864()
-	v, w := sample(t, p)
+	v, w := sample(t)
 	for name, step := range map[string]func(*View){
 		"slot":    func(v *View) { v.Storage(common.Address{7, 1}, common.Hash{31: 1}) },
 		"account": func(v *View) { v.Account(common.Address{7, 1}) },
-		"raw":     func(v *View) { v.Get(p.BasicDataKey(common.Address{7, 1})) },
+		"raw":     func(v *View) { v.Get(basicDataKey(common.Address{7, 1})) },
 		// The account is proved to be absent.
 		"shown by chance": func(v *View) { v.Storage(common.Address{0xee}, common.Hash{31: 1}) },
 		"code":            func(v *View) { v.Code(common.Hash{1}) },
 		"delete where it is set": func(v *View) {
 			v.DeleteAccount(common.Address{1, 1})
-			v.Delete(v.profile.BasicDataKey(common.Address{1, 1}))
+			v.Delete(basicDataKey(common.Address{1, 1}))
 		},
 		"write": func(v *View) { v.SetStorage(common.Address{7, 1}, common.Hash{31: 1}, common.Hash{1}) },
 	} {
-		stateless, err := NewStateless(p, w, v.ActiveRoot())
+		stateless, err := NewStateless(w, v.ActiveRoot())
 		require.NoError(t, err)
 		step(stateless)
 		if name != "write" && name != "delete where it is set" { // those fail later, in Root
@@ -347,7 +326,7 @@ func TestStatelessViewFailsOnWhatItLacks(t *testing.T) {
 		require.ErrorIs(t, err, ErrNotInWitness, name)
 		require.Error(t, stateless.Matches(w), name)
 	}
-	stateless, err := NewStateless(p, w, v.ActiveRoot())
+	stateless, err := NewStateless(w, v.ActiveRoot())
 	require.NoError(t, err)
 	_, err = stateless.Commit()
 	require.ErrorIs(t, err, ErrStateless)
@@ -360,31 +339,29 @@ func TestStatelessViewFailsOnWhatItLacks(t *testing.T) {
 // There are witnesses of a block that touches nothing, of one that reads only
 // absent values, and of one on the empty state.
 func TestWitnessesOfLittle(t *testing.T) {
-	for _, p := range profiles() {
-		full, _ := sample(t, p)
-		full.Reset()
-		for _, v := range []*View{full, open(t, NewStore(p))} {
-			for _, step := range []func(*View){
-				func(*View) {},
-				func(v *View) { v.Storage(common.Address{0xab}, common.Hash{1}) },
-				func(v *View) { v.SetStorage(common.Address{0xab}, common.Hash{1}, common.Hash{1}) },
-			} {
-				v.Reset()
-				step(v)
-				w, err := v.Witness()
-				require.NoError(t, err)
-				w, err = ParseWitness(p, w.Encode())
-				require.NoError(t, err)
-				post, err := Verify(p, w, v.ActiveRoot(), v.Writes())
-				require.NoError(t, err)
-				require.Equal(t, rootOf(t, v), post)
-			}
+	full, _ := sample(t)
+	full.Reset()
+	for _, v := range []*View{full, open(t, NewStore())} {
+		for _, step := range []func(*View){
+			func(*View) {},
+			func(v *View) { v.Storage(common.Address{0xab}, common.Hash{1}) },
+			func(v *View) { v.SetStorage(common.Address{0xab}, common.Hash{1}, common.Hash{1}) },
+		} {
+			v.Reset()
+			step(v)
+			w, err := v.Witness()
+			require.NoError(t, err)
+			w, err = ParseWitness(w.Encode())
+			require.NoError(t, err)
+			post, err := Verify(w, v.ActiveRoot(), v.Writes())
+			require.NoError(t, err)
+			require.Equal(t, rootOf(t, v), post)
 		}
 	}
 }
 
 func TestCodeMustBelongToAnAccount(t *testing.T) {
-	v, _ := sample(t, EIP7864())
+	v, _ := sample(t)
 	v.Reset()
 	v.Code(keccak(contract))
 	_, err := v.Witness()
@@ -397,20 +374,19 @@ func TestCodeMustBelongToAnAccount(t *testing.T) {
 // Input from outside never panics. A parsed witness has the same encoding
 // again, and a verified one is true.
 func FuzzParseWitness(f *testing.F) {
-	p := EIP7864()
-	v, w := sample(f, p)
+	v, w := sample(f)
 	encoded := w.Encode()
 	f.Add(encoded[:len(encoded)-checksumSize])
 	f.Add([]byte{WitnessVersion})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		b := append(slices.Clone(body), checksum(body)...)
-		w, err := ParseWitness(p, b)
+		w, err := ParseWitness(b)
 		if err != nil {
 			require.ErrorIs(t, err, ErrWitness)
 			return
 		}
 		require.Equal(t, b, w.Encode())
-		stateless, err := NewStateless(p, w, v.ActiveRoot())
+		stateless, err := NewStateless(w, v.ActiveRoot())
 		if err != nil {
 			require.ErrorIs(t, err, ErrWitness)
 			return
@@ -429,8 +405,8 @@ func FuzzParseWitness(f *testing.F) {
 // An execution has one witness. With raw keys in place of specific kinds, it is
 // the witness of another execution.
 func TestKindsAreBound(t *testing.T) {
-	p, a := EIP7864(), common.Address{1}
-	v := open(t, NewStore(p))
+	a := common.Address{1}
+	v := open(t, NewStore())
 	v.SetStorage(a, common.Hash{31: 1}, common.Hash{1})
 	root := commit(t, v)
 	execute := func(v *View) {
@@ -442,17 +418,17 @@ func TestKindsAreBound(t *testing.T) {
 	good, err := v.Witness()
 	require.NoError(t, err)
 	for i := range good.Entries {
-		w, err := ParseWitness(p, good.Encode())
+		w, err := ParseWitness(good.Encode())
 		require.NoError(t, err)
 		w.Entries[i].Access = Access{Kind: RawAccess, Key: w.Entries[i].Key}
-		w, err = ParseWitness(p, w.Encode())
+		w, err = ParseWitness(w.Encode())
 		require.NoError(t, err, "by itself it is a witness")
-		stateless, err := NewStateless(p, w, root)
+		stateless, err := NewStateless(w, root)
 		require.NoError(t, err)
 		execute(stateless)
 		require.ErrorIs(t, stateless.Matches(w), ErrWitness)
 		if w.Entries[i].Set {
-			_, err = Verify(p, w, root, v.Writes())
+			_, err = Verify(w, root, v.Writes())
 			require.ErrorIs(t, err, ErrWitness)
 		}
 	}

@@ -103,9 +103,7 @@ func (v *View) trim(previous uint64) {
 	drop := 0
 	for ; v.main[drop].Height+memory < v.finalized.Height; drop++ {
 		n := v.main[drop]
-		if !n.Hash.IsZero() {
-			v.past = remember(v.past, maxPast, n.Hash)
-		}
+		v.past = remember(v.past, maxPast, n.Hash)
 		delete(v.nodes, n.Hash)
 		n.contents = nil
 	}

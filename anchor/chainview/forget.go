@@ -51,16 +51,6 @@ func (v *View) free(work ...*Trace) {
 	}
 }
 
-// disown makes a forgotten package one that was never watched.
-func (v *View) disown(t *Trace) {
-	needs := t.needs
-	t.anchor, t.forgotten, t.needs, t.prerequisites = nil, false, nil, nil
-	for _, p := range needs {
-		p.dependents = slices.DeleteFunc(p.dependents, func(other *Trace) bool { return other == t })
-	}
-	v.free(needs...)
-}
-
 // retire removes a trace from the agenda.
 func (v *View) retire(t *Trace) {
 	v.agenda.turns.Remove(&t.turn)

@@ -84,33 +84,6 @@ func TestForgottenPackagesAreBounded(t *testing.T) {
 	require.LessOrEqual(t, slices.Max(sizes), slices.Max(sizes[:180])+100, "numbers with more digits need more bytes")
 }
 
-// After a gap, a forgotten package whose outcome was not final is like one of
-// another host: its report may have become available in the gap.
-func TestContinueForgotten(t *testing.T) {
-	root := jamq.Block{Hash: header('z', 90), Slot: 90}
-	state := whole(chainview.State{Recent: []chainview.RecentBlock{{Hash: header('z', 89), Slot: 89}, {Hash: root.Hash, Slot: 90}}})
-	v := gapScene(t)
-	done, open, need := jamq.PackageHash{1}, jamq.PackageHash{2}, jamq.PackageHash{4}
-	watch(t, v, need, chainview.Package{Anchor: header('a', 1), Prerequisites: []jamq.PackageHash{done}})
-	watch(t, v, pkg, chainview.Package{Anchor: header('a', 1), Prerequisites: []jamq.PackageHash{done, open, need}})
-	for _, p := range []jamq.PackageHash{done, open, need} {
-		v.Forget(p)
-	}
-	require.NoError(t, v.Continue(root, state, nil))
-	require.Equal(t, anchor.AnchorExpired, status(t, v, pkg).Dead)
-	require.NotEmpty(t, trace(t, v, done).Status().Accumulated)
-	for _, p := range []jamq.PackageHash{open, need} {
-		require.Equal(t, anchor.Alive, trace(t, v, p).Dead())
-		require.Zero(t, trace(t, v, p).Anchor())
-	}
-	requireRestores(t, v)
-	v.Forget(pkg)
-	for _, p := range []jamq.PackageHash{done, open, need} {
-		_, followed := v.Trace(p)
-		require.False(t, followed)
-	}
-}
-
 func trace(t *testing.T, v *chainview.View, pkg jamq.PackageHash) *chainview.Trace {
 	t.Helper()
 	out, ok := v.Trace(pkg)

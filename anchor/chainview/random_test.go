@@ -31,11 +31,7 @@ type play struct {
 	blocks          int                                   // how many were made
 	told            map[jamq.PackageHash]chainview.Status // at the last comparison
 	ahead           map[jamq.PackageHash]bool             // named as prerequisite before built
-	lost            map[jamq.HeaderHash]bool              // unknown since a gap
 
-	// oldestNamed and oldestDone are the oldest blocks whose hash and whose accumulated packages
-	// the view knew when it began, and judged is the block with which it began.
-	oldestNamed, oldestDone, judged *refBlock
 	// lazy means that the view is asked rarely, so that several blocks and reorgs
 	// lie between two judgements.
 	lazy bool
@@ -76,14 +72,13 @@ func smallSpec(r *rand.Rand) jamq.ChainSpec {
 func newPlay(t *testing.T, seed uint64) *play {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
-	p := &play{T: t, r: r, spec: smallSpec(r), told: map[jamq.PackageHash]chainview.Status{}, ahead: map[jamq.PackageHash]bool{}, lost: map[jamq.HeaderHash]bool{}, lazy: seed%3 == 0}
+	p := &play{T: t, r: r, spec: smallSpec(r), told: map[jamq.PackageHash]chainview.Status{}, ahead: map[jamq.PackageHash]bool{}, lazy: seed%3 == 0}
 	root := jamq.Block{Hash: p.nextHash(), Slot: jamq.Slot(1 + r.IntN(20))}
 	v, err := chainview.New(&p.spec, root)
 	require.NoError(t, err)
 	p.view, p.ref = v, newReference(&p.spec, root)
 	p.best = p.ref.blocks[root.Hash]
 	p.finalized, p.imported = p.best, []*refBlock{p.best}
-	p.oldestNamed, p.oldestDone, p.judged = p.best, p.best, p.best
 	return p
 }
 
@@ -98,8 +93,8 @@ func (p *play) nextHash() (h jamq.HeaderHash) {
 
 // TestAgainstReference lets a view and the reference live through random
 // histories with forks, reorgs, finality, skipped slots, verdicts, late and
-// missing availability, deferred accumulation, prerequisites of other hosts, gaps
-// after which the view continues on a later state, and restarts from snapshots.
+// missing availability, deferred accumulation, prerequisites of other hosts, and
+// restarts from snapshots.
 // After each step both must agree on the state (C(3), C(10), C(14), C(15)), on
 // what may be reported (R1 to R5), and on the fate of each watched package with
 // its evidence (D1 to D6).
@@ -123,7 +118,7 @@ func TestAgainstReference(t *testing.T) {
 		for _, n := range []int{total.refused, total.accepted, total.dead, total.done, total.reorgs, total.changes} {
 			require.Greater(t, n, 8*seeds)
 		}
-		for _, n := range []int{total.foreign, total.needed, total.settled, total.undecided} {
+		for _, n := range []int{total.foreign, total.needed} {
 			require.Greater(t, n, seeds)
 		}
 	}
@@ -136,16 +131,13 @@ type tally struct {
 	reorgs, changes   int
 	foreign           int // prerequisites of others
 	needed            int // packages that were forgotten while another one needed them
-	gaps, undecided   int // continuations that succeeded, and that were refused
-	settled           int // packages whose outcome a continuation decided
 }
 
 func (a *tally) add(b tally) {
 	a.refused, a.accepted = a.refused+b.refused, a.accepted+b.accepted
 	a.dead, a.done = a.dead+b.dead, a.done+b.done
 	a.reorgs, a.changes = a.reorgs+b.reorgs, a.changes+b.changes
-	a.foreign, a.needed, a.gaps = a.foreign+b.foreign, a.needed+b.needed, a.gaps+b.gaps
-	a.undecided, a.settled = a.undecided+b.undecided, a.settled+b.settled
+	a.foreign, a.needed = a.foreign+b.foreign, a.needed+b.needed
 }
 
 func (p *play) step() {
@@ -159,9 +151,6 @@ func (p *play) step() {
 	}
 	if p.chance(10) {
 		p.forget()
-	}
-	if p.chance(8) {
-		p.gap()
 	}
 	if !p.lazy || p.chance(15) {
 		p.compare()
@@ -258,12 +247,8 @@ func (p *play) someBlock() *refBlock {
 
 // heldFrom returns the oldest block that the view must still hold: of the
 // finalized chain it keeps an epoch of blocks and the recent history.
-func (p *play) heldFrom() *refBlock { return p.atLeast(p.oldestNamed) }
-
-// atLeast returns the oldest block that finality has not pruned, or first if that
-// is newer.
-func (p *play) atLeast(first *refBlock) *refBlock {
-	b := p.finalized
+func (p *play) heldFrom() *refBlock {
+	b, first := p.finalized, p.ref.first()
 	for range max(int(p.spec.EpochLength), p.spec.RecentHistory) {
 		if b == first {
 			break
@@ -276,12 +261,9 @@ func (p *play) atLeast(first *refBlock) *refBlock {
 // knows returns what the view knows of a block. It forgets the reports of final
 // blocks that are older than the recent history before the finalized block.
 func (p *play) knows(b *refBlock) knowledge {
-	held := func(oldest *refBlock) bool {
-		return b.descends(p.finalized) || slices.Contains(p.finalized.downTo(oldest), b)
-	}
-	named := held(p.heldFrom())
+	held := b.descends(p.finalized) || slices.Contains(p.finalized.downTo(p.heldFrom()), b)
 	recent := b.point.Height+uint64(p.spec.RecentHistory) >= p.finalized.point.Height
-	return knowledge{reports: named && recent, accumulated: held(p.atLeast(p.oldestDone))}
+	return knowledge{reports: held && recent, accumulated: held}
 }
 
 // open returns the blocks on which a new one may stand.
@@ -510,7 +492,7 @@ func (p *play) compareTree() {
 			require.Equal(p, p.best.at(h).point, at)
 		}
 	}
-	require.Equal(p, normal(p.ref.state(p.best, oldest, p.atLeast(p.oldestDone))), normal(p.view.State()))
+	require.Equal(p, normal(p.ref.state(p.best, oldest)), normal(p.view.State()))
 	for i, c := range p.best.cores {
 		free, _ := p.ref.free(p.best, &jamq.Block{Slot: p.best.Slot + 1})
 		require.Equal(p, free[i] == nil, p.view.CoreFree(jamq.CoreIndex(i)), "%v", c)
@@ -556,8 +538,8 @@ func (p *play) compareStatus(head *refBlock, pkg jamq.PackageHash, have chainvie
 	want := p.ref.status(head, pkg)
 	if want.Dead != anchor.Alive {
 		p.dead++
-		oldest := max(p.heldFrom().point.Height, p.judged.point.Height)
-		if told := p.told[pkg]; told.Dead != anchor.Alive && !p.lost[told.DeadSince.Hash] && p.finalized.descends(p.ref.blocks[told.DeadSince.Hash]) && want.DeadSince.Height < oldest {
+		oldest := p.heldFrom().point.Height
+		if told := p.told[pkg]; told.Dead != anchor.Alive && p.finalized.descends(p.ref.blocks[told.DeadSince.Hash]) && want.DeadSince.Height < oldest {
 			want.Dead, want.DeadSince = told.Dead, told.DeadSince
 		} else if have.Dead != anchor.Alive && want.DeadSince.Height < oldest {
 			require.LessOrEqual(p, want.DeadSince.Height, have.DeadSince.Height)
@@ -591,7 +573,7 @@ func (p *play) continueFromState() {
 		}
 		require.NoError(p, v.ImportBest(&b, b.Hash))
 		p.best = p.ref.add(b)
-		want := p.ref.state(p.best, p.ref.first(), p.ref.first())
+		want := p.ref.state(p.best, p.ref.first())
 		have := v.State()
 		have.Accumulated = have.Accumulated[len(have.Accumulated)-min(len(have.Accumulated), len(want.Accumulated)):]
 		require.Equal(p, normal(want).Ready, normal(have).Ready)

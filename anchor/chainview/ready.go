@@ -12,7 +12,7 @@ type accumulation struct {
 	// done lists the packages that the block accumulates, in order.
 	done []jamq.PackageHash
 	// ready is the ready queue after the block.
-	ready []ReadyReport
+	ready []readyReport
 }
 
 // accumulate processes the reports that have become available and the ready
@@ -22,9 +22,9 @@ type accumulation struct {
 //
 // If the block lists the accumulated packages, that list is used, because gas
 // may have deferred a part of the queue.
-func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []ReadyReport, available []*CoreReport, before func(jamq.PackageHash) bool) accumulation {
+func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []readyReport, available []*coreReport, before func(jamq.PackageHash) bool) accumulation {
 	var a accumulation
-	var bound []ReadyReport // reports with prerequisites
+	var bound []readyReport // reports with prerequisites
 	for _, r := range available {
 		if len(r.Needs) == 0 {
 			if a.done == nil {
@@ -34,7 +34,7 @@ func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []ReadyReport, availa
 			continue
 		}
 		unmet := slices.DeleteFunc(slices.Clone(r.Needs), before)
-		bound = append(bound, ReadyReport{Package: r.Package, Unmet: unmet, Since: b.Slot})
+		bound = append(bound, readyReport{Package: r.Package, Unmet: unmet, Since: b.Slot})
 	}
 	if b.AccumulatedKnown {
 		a.done = slices.Clone(b.Accumulated) // the host may reuse its slice
@@ -42,7 +42,7 @@ func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []ReadyReport, availa
 		a.done = append(a.done, rounds(edit(append(inTurn(spec, b.Slot, queue), bound...), a.done))...)
 	}
 	if len(queue)+len(bound) > 0 {
-		kept := make([]ReadyReport, 0, len(queue)+len(bound))
+		kept := make([]readyReport, 0, len(queue)+len(bound))
 		for _, r := range queue {
 			if b.Slot < r.Since.Add(spec.EpochLength) {
 				kept = append(kept, r)
@@ -57,20 +57,20 @@ func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []ReadyReport, availa
 // processes it. The order is by the position in the epoch at which a report
 // became available. It begins with the block's own position, which is the
 // oldest (Gray Paper 12.10).
-func inTurn(spec *jamq.ChainSpec, slot jamq.Slot, queue []ReadyReport) []ReadyReport {
+func inTurn(spec *jamq.ChainSpec, slot jamq.Slot, queue []readyReport) []readyReport {
 	place := func(s jamq.Slot) jamq.Slot {
 		e := spec.EpochLength
 		return (s%e + e - slot%e) % e
 	}
 	out := slices.Clone(queue)
-	slices.SortStableFunc(out, func(a, b ReadyReport) int { return cmp.Compare(place(a.Since), place(b.Since)) })
+	slices.SortStableFunc(out, func(a, b readyReport) int { return cmp.Compare(place(a.Since), place(b.Since)) })
 	return out
 }
 
 // rounds returns the packages of a queue that can be accumulated: first those
 // without unmet prerequisites, then those that only wait for these, and so on
 // (Gray Paper 12.8).
-func rounds(queue []ReadyReport) []jamq.PackageHash {
+func rounds(queue []readyReport) []jamq.PackageHash {
 	var out []jamq.PackageHash
 	for {
 		var round []jamq.PackageHash
@@ -90,12 +90,12 @@ func rounds(queue []ReadyReport) []jamq.PackageHash {
 // edit removes accumulated packages from a queue and from the unmet
 // prerequisites of the others (Gray Paper 12.7). It does not modify its
 // arguments, because the queues of different blocks share memory.
-func edit(queue []ReadyReport, done []jamq.PackageHash) []ReadyReport {
+func edit(queue []readyReport, done []jamq.PackageHash) []readyReport {
 	if len(done) == 0 {
 		return queue
 	}
 	is := memberOf(done)
-	out := make([]ReadyReport, 0, len(queue))
+	out := make([]readyReport, 0, len(queue))
 	for _, r := range queue {
 		if is(r.Package) {
 			continue

@@ -5,21 +5,18 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
-	"github.com/jamq/jamq/anchor/chainview"
 )
 
 // refForeign is a package that the host does not own. The view follows it
 // because a watched package names it as prerequisite. The view sees all its
-// events in later blocks. Of earlier blocks, and of those in a gap, it sees
-// only those that it remembers. If these had reported the package, the outcome
+// events in later blocks. Of earlier blocks, it sees only those that it
+// remembers. If these had reported the package, the outcome
 // of the report may be hidden from the view, so the package is then never
 // judged.
 type refForeign struct {
 	past map[*refBlock]knowledge // of all blocks from before
 	// unjudged is true if one of these blocks had reported or accumulated it.
 	unjudged bool
-	// dead is the final reason of its death before a gap, or Alive.
-	dead anchor.Reason
 }
 
 // knowledge is the part of a block that a view remembers.
@@ -65,8 +62,6 @@ func (r *reference) reportOf(b *refBlock, pkg jamq.PackageHash) *refBlock {
 func (r *reference) judgeForeign(b *refBlock, pkg jamq.PackageHash, f *refForeign) anchor.Reason {
 	fate := b.fates[pkg]
 	switch {
-	case f.dead != anchor.Alive:
-		return f.dead
 	case f.unjudged || fate.accumulated != nil || r.reportOf(b, pkg) == nil:
 		return anchor.Alive
 	case fate.available == nil && !b.onCore(pkg):
@@ -75,44 +70,4 @@ func (r *reference) judgeForeign(b *refBlock, pkg jamq.PackageHash, f *refForeig
 		return anchor.NeverReady
 	}
 	return anchor.Alive
-}
-
-// undecided reports whether a watched package may still be accumulated after
-// root, as far as the state after root and the finalized chain before the gap
-// show it.
-func (r *reference) undecided(root, finalized *refBlock, pkg jamq.PackageHash) bool {
-	p := r.packages[pkg]
-	if p.settled != nil || root.fates[pkg].accumulated != nil || r.dead(finalized, pkg) != anchor.Alive {
-		return false
-	}
-	return root.onCore(pkg) || root.inQueue(pkg) || slices.Contains(root.last(r.spec.RecentHistory), p.anchor)
-}
-
-// settle gives a watched package its final outcome after a gap. before is its
-// status on the best chain before the gap. kept returns the position of a block
-// from before that the view still knows, or zero. A fate that was decided in
-// such a block stays. Otherwise root decides it.
-func (r *reference) settle(root *refBlock, pkg jamq.PackageHash, before chainview.Status, kept func(anchor.Point) anchor.Point) {
-	p, fate := r.packages[pkg], root.fates[pkg]
-	s := chainview.Status{
-		Reported: kept(fate.reported.place()), Available: kept(fate.available.place()), Accumulated: kept(before.Accumulated),
-		Dead: before.Dead, DeadSince: kept(before.DeadSince),
-	}
-	p.settled, p.root = &s, root
-	if !s.Accumulated.IsZero() || !s.DeadSince.IsZero() {
-		return
-	}
-	s = chainview.Status{Reported: kept(fate.reported.place())}
-	switch {
-	case fate.accumulated != nil:
-		s.Available, s.Accumulated = root.point, root.point
-		return
-	case kept(p.anchor.point).IsZero(): // whether the chain contains it is not known
-		s.Dead = anchor.OtherFork
-	case !s.Reported.IsZero():
-		s.Dead = anchor.Unavailable
-	default:
-		s.Dead = anchor.AnchorExpired
-	}
-	s.DeadSince = root.point
 }

@@ -68,9 +68,10 @@ type refPackage struct {
 	needs  []jamq.PackageHash
 	// forgotten is true if the package is only followed because another one needs it.
 	forgotten bool
-	// settled is the final outcome that a continuation after a gap gave it, or nil.
+	// settled is the final outcome of a forgotten package, which stands without
+	// its needs, or nil. root was the finalized block then.
 	settled *chainview.Status
-	root    *refBlock // of that continuation
+	root    *refBlock
 }
 
 func newReference(spec *jamq.ChainSpec, root jamq.Block) *reference {
@@ -520,23 +521,22 @@ func (r *reference) broken(head, oldest *refBlock, b *jamq.Block, c *chainview.C
 	return out
 }
 
-// state is what [chainview.View.State] must return at head. named is the oldest
-// block whose hash the view knows, and done the oldest one whose accumulated
-// packages it knows.
-func (r *reference) state(head, named, done *refBlock) chainview.State {
+// state is what [chainview.View.State] must return at head. oldest is
+// the oldest block that the view holds.
+func (r *reference) state(head, oldest *refBlock) chainview.State {
 	s := chainview.State{Cores: make([]chainview.CoreReport, len(head.cores)), Ready: head.wait()}
 	for i, c := range head.cores {
 		if c != nil {
 			s.Cores[i] = chainview.CoreReport{Hash: c.Hash, Package: c.Package, SegmentRoot: c.SegmentRoot, Needs: c.Prerequisites, Since: c.since}
 		}
 	}
-	held := func(n int, oldest *refBlock) []*refBlock {
+	held := func(n int) []*refBlock {
 		out := head.downTo(oldest)
 		out = out[:min(n, len(out))]
 		slices.Reverse(out)
 		return out
 	}
-	for _, b := range held(r.spec.RecentHistory, named) {
+	for _, b := range held(r.spec.RecentHistory) {
 		recent := chainview.RecentBlock{Hash: b.Hash, Slot: b.Slot}
 		if b.rootShown && b != head {
 			recent.StateRoot = rootAfter(b.Hash)
@@ -546,7 +546,7 @@ func (r *reference) state(head, named, done *refBlock) chainview.State {
 		}
 		s.Recent = append(s.Recent, recent)
 	}
-	for _, b := range held(int(r.spec.EpochLength), done) {
+	for _, b := range held(int(r.spec.EpochLength)) {
 		s.Accumulated = append(s.Accumulated, b.done)
 	}
 	return s

@@ -30,7 +30,6 @@ func (v *View) AppendSnapshot(b []byte) []byte {
 		b = wire.AppendHash(b, n.parent.Hash)
 		b = v.appendNode(b, n)
 	}
-	b = wire.AppendUint(b, v.from)
 	b = wire.AppendHashes(b, v.abandoned)
 	b = wire.AppendHashes(b, v.past)
 	b = v.appendGraves(b)
@@ -47,7 +46,6 @@ func (v *View) appendNode(b []byte, n *node) []byte {
 	b = wire.AppendHash(b, n.Hash)
 	b = wire.AppendUint(b, uint64(n.Slot))
 	b = wire.AppendHash(b, n.stateRoot)
-	b = wire.AppendHash(b, n.beefyRoot)
 	b = wire.AppendHashes(b, n.accumulated.list)
 	b = wire.AppendUint(b, uint64(len(n.reported)))
 	for i := range n.reported {
@@ -83,61 +81,7 @@ func (v *View) appendNode(b []byte, n *node) []byte {
 	return appendReady(b, n.ready)
 }
 
-// AppendState appends a state in a form that [ReadState] reads. It appends no
-// version and no checksum; they belong to the record that contains the state.
-func AppendState(b []byte, s *State) []byte {
-	b = wire.AppendUint(b, uint64(len(s.Recent)))
-	for i := range s.Recent {
-		r := &s.Recent[i]
-		b = wire.AppendHash(b, r.Hash)
-		b = wire.AppendUint(b, uint64(r.Slot))
-		b = wire.AppendHash(b, r.StateRoot)
-		b = wire.AppendHash(b, r.BeefyRoot)
-		b = wire.AppendUint(b, uint64(len(r.Reported)))
-		for _, p := range r.Reported {
-			b = wire.AppendHash(b, p.Package)
-			b = wire.AppendHash(b, p.SegmentRoot)
-		}
-	}
-	b = wire.AppendUint(b, uint64(len(s.Cores)))
-	for i := range s.Cores {
-		b = appendReport(b, &s.Cores[i])
-	}
-	b = appendReady(b, s.Ready)
-	b = wire.AppendUint(b, uint64(len(s.Accumulated)))
-	for _, list := range s.Accumulated {
-		b = wire.AppendHashes(b, list)
-	}
-	return b
-}
-
-// ReadState decodes the output of [AppendState]. If the bytes are malformed,
-// the reader fails; ReadState never panics.
-func ReadState(r *wire.Reader) (s State) {
-	const hash = 32
-	for range r.Count(hash) {
-		recent := RecentBlock{
-			Hash: wire.ReadHash[jamq.HeaderHash](r), Slot: readSlot(r),
-			StateRoot: wire.ReadHash[common.Hash](r), BeefyRoot: wire.ReadHash[common.Hash](r),
-		}
-		for range r.Count(2 * hash) {
-			recent.Reported = append(recent.Reported, ReportedPackage{
-				Package: wire.ReadHash[jamq.PackageHash](r), SegmentRoot: wire.ReadHash[common.Hash](r),
-			})
-		}
-		s.Recent = append(s.Recent, recent)
-	}
-	for range r.Count(hash) {
-		s.Cores = append(s.Cores, readReport(r))
-	}
-	s.Ready = readReady(r)
-	for range r.Count(1) {
-		s.Accumulated = append(s.Accumulated, wire.ReadHashes[jamq.PackageHash](r))
-	}
-	return s
-}
-
-func appendReady(b []byte, ready []ReadyReport) []byte {
+func appendReady(b []byte, ready []readyReport) []byte {
 	b = wire.AppendUint(b, uint64(len(ready)))
 	for _, r := range ready {
 		b = wire.AppendHash(b, r.Package)
@@ -147,19 +91,19 @@ func appendReady(b []byte, ready []ReadyReport) []byte {
 	return b
 }
 
-func readReady(r *wire.Reader) []ReadyReport {
+func readReady(r *wire.Reader) []readyReport {
 	count := r.Count(32)
 	if count == 0 {
 		return nil
 	}
-	ready := make([]ReadyReport, count)
+	ready := make([]readyReport, count)
 	for i := range ready {
-		ready[i] = ReadyReport{Package: wire.ReadHash[jamq.PackageHash](r), Since: readSlot(r), Unmet: wire.ReadHashes[jamq.PackageHash](r)}
+		ready[i] = readyReport{Package: wire.ReadHash[jamq.PackageHash](r), Since: readSlot(r), Unmet: wire.ReadHashes[jamq.PackageHash](r)}
 	}
 	return ready
 }
 
-func appendReport(b []byte, r *CoreReport) []byte {
+func appendReport(b []byte, r *coreReport) []byte {
 	b = wire.AppendHash(b, r.Hash)
 	b = wire.AppendHash(b, r.Package)
 	b = wire.AppendHash(b, r.SegmentRoot)
@@ -225,9 +169,6 @@ func read(spec *jamq.ChainSpec, r *wire.Reader) *View {
 	if r.Err() != nil {
 		return nil
 	}
-	if v.from = r.Uint(); v.from > v.finalized.Height {
-		r.Fail("the view begins at height %d, finalized is %d", v.from, v.finalized.Height)
-	}
 	v.abandoned = wire.ReadHashes[jamq.HeaderHash](r)
 	v.past = wire.ReadHashes[jamq.HeaderHash](r)
 	v.readGraves(r)
@@ -283,15 +224,14 @@ func (v *View) readNode(r *wire.Reader, height uint64, parent *node, withState b
 	n.Hash = wire.ReadHash[jamq.HeaderHash](r)
 	n.Slot = readSlot(r)
 	n.stateRoot = wire.ReadHash[common.Hash](r)
-	n.beefyRoot = wire.ReadHash[common.Hash](r)
 	n.accumulated.list = wire.ReadHashes[jamq.PackageHash](r)
 	if count := r.Count(32); count > 0 {
-		n.reported = make([]CoreReport, count)
+		n.reported = make([]coreReport, count)
 		for i := range n.reported {
 			n.reported[i] = readReport(r)
 		}
 	}
-	if _, twice := v.nodes[n.Hash]; twice || withState && n.Hash.IsZero() || parent != nil && n.Slot <= parent.Slot {
+	if _, twice := v.nodes[n.Hash]; twice || n.Hash.IsZero() || parent != nil && n.Slot <= parent.Slot {
 		r.Fail("block %s does not fit", n.Hash)
 	}
 	if withState {
@@ -301,7 +241,7 @@ func (v *View) readNode(r *wire.Reader, height uint64, parent *node, withState b
 		}
 		v.readState(r, n)
 	}
-	if r.Err() == nil && !n.Hash.IsZero() {
+	if r.Err() == nil {
 		v.nodes[n.Hash] = n
 	}
 	return n
@@ -319,8 +259,8 @@ func (v *View) readState(r *wire.Reader, n *node) {
 	n.ready = readReady(r)
 }
 
-func readReport(r *wire.Reader) CoreReport {
-	return CoreReport{
+func readReport(r *wire.Reader) coreReport {
+	return coreReport{
 		Hash:        wire.ReadHash[common.Hash](r),
 		Package:     wire.ReadHash[jamq.PackageHash](r),
 		SegmentRoot: wire.ReadHash[common.Hash](r),

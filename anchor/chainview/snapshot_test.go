@@ -65,7 +65,7 @@ func TestSnapshotLosesNothing(t *testing.T) {
 	}
 	v, err := chainview.NewAt(&spec, jamq.Block{Hash: header('a', 10), Slot: 10}, chainview.State{
 		Recent: []chainview.RecentBlock{
-			{Hash: header('a', 9), Slot: 9, StateRoot: common.Hash{9}, BeefyRoot: common.Hash{9, 9},
+			{Hash: header('a', 9), Slot: 9, StateRoot: common.Hash{9},
 				Reported: []chainview.ReportedPackage{{Package: parent, SegmentRoot: common.Hash{8}}}},
 			{Hash: header('a', 10), Slot: 10},
 		},

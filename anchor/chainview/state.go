@@ -8,52 +8,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// State is the state of work packages after one block. It consists of the parts
-// of the chain state C(3), C(10), C(14) and C(15) in the Gray Paper that blocks
-// show.
-type State struct {
-	// Recent is the recent history (C(3)), oldest first, with at most H blocks.
-	// The last one is the block itself.
-	Recent []RecentBlock
-	// Cores holds the report on each core (C(10)), by core index. A zero
-	// Package means that the core is free.
-	Cores []CoreReport
-	// Ready is the ready queue (C(14)): available reports that need packages
-	// that are not accumulated.
-	Ready []ReadyReport
-	// Accumulated holds the packages that each of the last E blocks accumulated
-	// (C(15)), oldest first.
-	Accumulated [][]jamq.PackageHash
-}
-
-// RecentBlock is an entry of the recent history.
-type RecentBlock struct {
-	// Hash identifies the block.
-	Hash jamq.HeaderHash
-	// Slot is the block's slot. The chain state does not contain it, so NewAt
-	// accepts 0 for unknown.
-	Slot jamq.Slot
-	// StateRoot is the state root after the block. It is zero for the newest
-	// block, because the next header will be the first to contain it.
-	StateRoot common.Hash
-	// BeefyRoot is the peak of the accumulation-output log after the block.
-	// Blocks do not contain it. It is known only for blocks that were passed to
-	// NewAt or Continue, and zero for others.
-	BeefyRoot common.Hash
-	// Reported holds the packages that the block reports.
-	Reported []ReportedPackage
-}
-
-// ReportedPackage is a package in the recent history.
-type ReportedPackage struct {
-	// Package is the hash of the package.
-	Package jamq.PackageHash
-	// SegmentRoot is the root of the segments that the package exports.
-	SegmentRoot common.Hash
-}
-
-// CoreReport is a report on a core that waits to become available.
-type CoreReport struct {
+// coreReport is a report on a core that waits to become available.
+type coreReport struct {
 	// Hash is the hash of the work report, and Package the hash of its package.
 	Hash common.Hash
 	// Package is the hash of the waiting package.
@@ -66,8 +22,8 @@ type CoreReport struct {
 	Since jamq.Slot
 }
 
-// ReadyReport is an entry of the ready queue.
-type ReadyReport struct {
+// readyReport is an entry of the ready queue.
+type readyReport struct {
 	// Package is the package that waits.
 	Package jamq.PackageHash
 	// Unmet lists the packages that it still waits for.
@@ -78,16 +34,16 @@ type ReadyReport struct {
 
 // onCores holds the report on each core, or nil. Blocks share the reports, so
 // they are never modified.
-type onCores []*CoreReport
+type onCores []*coreReport
 
 // transition applies one block's disputes, assurances and guarantees to the
 // cores of its parent, in this order (Gray Paper 4.2). It returns the cores
 // after the block, the reports that became available, sorted by core, and the
 // reports that were removed.
-func (c onCores) transition(spec *jamq.ChainSpec, b *jamq.Block, reports []CoreReport) (after onCores, available, removed []*CoreReport) {
+func (c onCores) transition(spec *jamq.ChainSpec, b *jamq.Block, reports []coreReport) (after onCores, available, removed []*coreReport) {
 	after = c
 	shared := true
-	set := func(core int, r *CoreReport) {
+	set := func(core int, r *coreReport) {
 		if shared {
 			after, shared = slices.Clone(c), false
 		}
@@ -105,7 +61,7 @@ func (c onCores) transition(spec *jamq.ChainSpec, b *jamq.Block, reports []CoreR
 	for _, core := range sortedCores(b.Available) {
 		if r := after[core]; r != nil {
 			if available == nil {
-				available = make([]*CoreReport, 0, len(b.Available))
+				available = make([]*coreReport, 0, len(b.Available))
 			}
 			available = append(available, r)
 			set(int(core), nil)

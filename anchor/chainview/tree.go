@@ -64,19 +64,18 @@ type node struct {
 type contents struct {
 	parent    *node       // nil if final
 	stateRoot common.Hash // known from the first child
-	beefyRoot common.Hash // known only from a State
 
-	reported    []CoreReport
+	reported    []coreReport
 	accumulated packageSet
 	cores       onCores       // nil below the finalized block
-	ready       []ReadyReport // nil below the finalized block
+	ready       []readyReport // nil below the finalized block
 
 	seen []*Trace // watched packages in the block
 }
 
 // View is a tree of blocks with a best chain and the traces of watched
-// packages. Create it with [New], [NewAt] or [Restore]. It is not safe for
-// concurrent use.
+// packages. Create it with [New] or [Restore]. It is not safe for concurrent
+// use.
 type View struct {
 	spec  jamq.ChainSpec
 	nodes map[jamq.HeaderHash]*node
@@ -87,9 +86,6 @@ type View struct {
 	// byHeight. So equal trees have equal snapshots, however they came about.
 	side      []*node
 	finalized *node
-	// from is the height of the root. Only the hash of earlier blocks is known,
-	// so they are not evidence.
-	from uint64
 	// abandoned holds the hashes of the last blocks on abandoned forks, oldest
 	// first.
 	abandoned []jamq.HeaderHash
@@ -107,90 +103,23 @@ type View struct {
 }
 
 // New returns a view that begins at root, a final block with height 0, with
-// free cores and an empty ready queue. The reports in root are ignored. A node
-// that joins a running chain begins with [NewAt]. Errors wrap
-// jamq.ErrInvalidSpec or jamq.ErrInvalidBlock.
+// free cores and an empty ready queue. The reports in root are ignored. Errors
+// wrap jamq.ErrInvalidSpec or jamq.ErrInvalidBlock.
 func New(spec *jamq.ChainSpec, root jamq.Block) (*View, error) {
-	return NewAt(spec, root, State{})
-}
-
-// NewAt returns a view that begins at root with the given state after it. The
-// height of root is the number of earlier blocks in the state. s.Recent must be
-// empty or end with root. Errors wrap jamq.ErrInvalidSpec,
-// jamq.ErrInvalidBlock, or ErrConflict if the state does not fit.
-func NewAt(spec *jamq.ChainSpec, root jamq.Block, s State) (*View, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
-	if err := s.validate(spec, root); err != nil {
+	if err := root.Validate(spec); err != nil {
 		return nil, err
 	}
-	v := &View{
-		spec:   *spec,
-		nodes:  make(map[jamq.HeaderHash]*node),
-		traces: make(map[jamq.PackageHash]*Trace),
-	}
-	v.lay(root, s, 0)
-	return v, nil
-}
-
-// validate returns an error if s cannot be the state after root.
-func (s *State) validate(spec *jamq.ChainSpec, root jamq.Block) error {
-	if err := root.Validate(spec); err != nil {
-		return err
-	}
-	switch n := len(s.Recent); {
-	case len(s.Cores) != 0 && len(s.Cores) != spec.Cores:
-		return fmt.Errorf("%w: state of %d cores, want %d", ErrConflict, len(s.Cores), spec.Cores)
-	case n > spec.RecentHistory || len(s.Accumulated) > int(spec.EpochLength):
-		return fmt.Errorf("%w: state of %d recent blocks and accumulation of %d, want at most %d and %d",
-			ErrConflict, n, len(s.Accumulated), spec.RecentHistory, spec.EpochLength)
-	case n > 0 && s.Recent[n-1].Hash != root.Hash:
-		return fmt.Errorf("%w: recent history ends with %s, want %s", ErrConflict, s.Recent[n-1].Hash, root.Hash)
-	}
-	seen := make(map[jamq.HeaderHash]bool)
-	for i := range s.Recent {
-		h := s.Recent[i].Hash
-		if seen[h] && !h.IsZero() {
-			return fmt.Errorf("%w: recent history has block %s twice", ErrConflict, h)
-		}
-		seen[h] = true
-	}
-	return nil
-}
-
-// lay creates the first blocks of the tree, beginning at a height: the earlier
-// blocks in the state after root, and root.
-func (v *View) lay(root jamq.Block, s State, height uint64) {
-	count := max(1, len(s.Recent), len(s.Accumulated))
-	for i := range count {
-		n := &node{Point: anchor.Point{Height: height + uint64(i)}, contents: &contents{}}
-		if r := i - (count - len(s.Recent)); r >= 0 {
-			recent := s.Recent[r]
-			n.Hash, n.Slot, n.stateRoot, n.beefyRoot = recent.Hash, recent.Slot, recent.StateRoot, recent.BeefyRoot
-			for _, p := range recent.Reported {
-				n.reported = append(n.reported, CoreReport{Package: p.Package, SegmentRoot: p.SegmentRoot})
-			}
-		}
-		if a := i - (count - len(s.Accumulated)); a >= 0 {
-			n.accumulated.list = slices.Clone(s.Accumulated[a])
-		}
-		if i == count-1 {
-			n.Hash, n.Slot = root.Hash, root.Slot
-			n.ready = slices.Clone(s.Ready)
-			n.cores = make(onCores, v.spec.Cores)
-			for core, r := range s.Cores {
-				if !r.Package.IsZero() {
-					n.cores[core] = &r
-				}
-			}
-			v.finalized, v.from = n, n.Height
-		}
-		if !n.Hash.IsZero() {
-			v.nodes[n.Hash] = n
-		}
-		v.main = append(v.main, n)
-	}
+	n := &node{Point: anchor.Point{Hash: root.Hash, Slot: root.Slot}, contents: &contents{cores: make(onCores, spec.Cores)}}
+	return &View{
+		spec:      *spec,
+		nodes:     map[jamq.HeaderHash]*node{root.Hash: n},
+		main:      []*node{n},
+		finalized: n,
+		traces:    make(map[jamq.PackageHash]*Trace),
+	}, nil
 }
 
 // Import adds a block to the tree, as a child of its parent. A known block
@@ -250,14 +179,14 @@ func (v *View) unfinalized() int {
 }
 
 // reportsOf returns the reports that a block's guarantees put on cores.
-func reportsOf(b *jamq.Block) []CoreReport {
+func reportsOf(b *jamq.Block) []coreReport {
 	if len(b.Reported) == 0 {
 		return nil
 	}
-	out := make([]CoreReport, len(b.Reported))
+	out := make([]coreReport, len(b.Reported))
 	for i := range b.Reported {
 		r := &b.Reported[i]
-		out[i] = CoreReport{Hash: r.Hash, Package: r.Package, SegmentRoot: r.SegmentRoot, Needs: slices.Clone(r.Prerequisites), Since: b.Slot}
+		out[i] = coreReport{Hash: r.Hash, Package: r.Package, SegmentRoot: r.SegmentRoot, Needs: slices.Clone(r.Prerequisites), Since: b.Slot}
 	}
 	return out
 }

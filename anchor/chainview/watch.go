@@ -1,6 +1,7 @@
 package chainview
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -97,9 +98,9 @@ type Trace struct {
 	anchor *node // nil for a prerequisite that was never watched
 	// forgotten is true after Forget, while a watched package needs this one.
 	forgotten bool
-	// partial is true if a block reported the package before it was followed,
-	// or before a gap. The outcome of that report is unknown, so the package
-	// never counts as dead.
+	// partial is true if a block reported the package before it was followed.
+	// The outcome of that report is unknown, so the package never counts as
+	// dead.
 	partial          bool
 	lookupAnchorSlot jamq.Slot
 	prerequisites    []jamq.PackageHash
@@ -113,6 +114,9 @@ type Trace struct {
 	turn           minheap.Entry[uint64, *Trace] // queued: to be judged
 	height, inSlot minheap.Entry[uint64, *Trace] // deadlines
 }
+
+// byNumber compares traces for sorting by number.
+func byNumber(a, b *Trace) int { return cmp.Compare(a.number, b.number) }
 
 // watched reports whether the host watches the package. The view follows the
 // others only because a watched package needs them.
@@ -236,11 +240,7 @@ func (v *View) recall(t *Trace) {
 				add(reported, n)
 			}
 		}
-		switch done := n.accumulated.has(t.pkg); {
-		case done && n.Hash.IsZero():
-			// Accumulated before recent history, according to a State.
-			t.partial = true
-		case done:
+		if n.accumulated.has(t.pkg) {
 			add(becameAvailable, n)
 			add(accumulated, n)
 		}
@@ -293,13 +293,6 @@ func (v *View) Trace(pkg jamq.PackageHash) (*Trace, bool) {
 func (v *View) Status(pkg jamq.PackageHash) (Status, error) {
 	s, err := v.verdictOn(pkg)
 	return s.status(), err
-}
-
-// FinalStatus returns the outcome of a watched package on the finalized chain.
-// The error wraps ErrNotWatched.
-func (v *View) FinalStatus(pkg jamq.PackageHash) (Status, error) {
-	s, err := v.verdictOn(pkg)
-	return s.upTo(v.finalized.Height).status(), err
 }
 
 func (v *View) verdictOn(pkg jamq.PackageHash) (verdict, error) {
@@ -441,9 +434,7 @@ func (v *View) death(t *Trace) (anchor.Reason, *node) {
 		f := v.facts(t, v.main[i], s, removed)
 		return v.reason(t, &f)
 	}
-	base := v.main[0].Height
-	first, last := int(max(v.from, base)-base), len(v.main)-1
-	i := first + sort.Search(last-first, func(i int) bool { return reasonAt(first+i) != anchor.Alive })
+	i := sort.Search(len(v.main)-1, func(i int) bool { return reasonAt(i) != anchor.Alive })
 	return reasonAt(i), v.main[i]
 }
 

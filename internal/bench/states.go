@@ -199,7 +199,7 @@ func (s stateScale) snapshots() []row {
 	runtime.KeepAlive(copied)
 	runtime.KeepAlive(theirs)
 
-	view, err := statedb.NewStore(statedb.EIP7864()).View(statedb.EmptyRoot)
+	view, err := statedb.NewStore().View(statedb.EmptyRoot)
 	must(err)
 	for i := range byte(100) { // something is staged and read
 		view.SetStorage(common.Address{i}, common.Hash{}, common.Hash{1})
@@ -283,7 +283,7 @@ func (s stateScale) repeated(f func()) float64 {
 // the witness. The senders are recovered before.
 func (s stateScale) transfers() float64 {
 	people := newPeople(s.sends)
-	store := statedb.NewStore(statedb.EIP7864())
+	store := statedb.NewStore()
 	view, err := store.View(statedb.EmptyRoot)
 	must(err)
 	for _, a := range people.addresses {

@@ -65,7 +65,7 @@ func (g *gethTree) get(k statedb.Key) bool {
 }
 
 // sha is the hasher of both trees.
-var sha = statedb.EIP7864().Hasher
+var sha = ubt.SHA256()
 
 // jamqTree is the tree of statedb, which creates a new version for each batch.
 // Old versions are kept, as in a store until its retention drops them.

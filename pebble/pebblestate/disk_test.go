@@ -102,7 +102,7 @@ func summarize(t *testing.T, s *statedb.Store, known map[common.Hash]bool) summa
 func openStore(t *testing.T, options *pebble.Options) (*statedb.Store, *Disk) {
 	disk, err := Open("db", Options{Pebble: options})
 	require.NoError(t, err)
-	s, err := statedb.Open(statedb.Config{Profile: statedb.EIP7864(), Retention: 3, Disk: disk})
+	s, err := statedb.Open(statedb.Config{Retention: 3, Disk: disk})
 	require.NoError(t, err)
 	return s, disk
 }
@@ -170,10 +170,10 @@ func TestSharedDatabase(t *testing.T) {
 	}
 	var canonical []common.Hash
 	for round := range 2 {
-		for i, p := range []statedb.Profile{statedb.EIP7864(), statedb.Tagged()} {
+		for i := range 2 {
 			disk, err := Open("", Options{DB: db, Prefix: fmt.Appendf(nil, "s%d", i+1)})
 			require.NoError(t, err)
-			s, err := statedb.Open(statedb.Config{Profile: p, Disk: disk})
+			s, err := statedb.Open(statedb.Config{Disk: disk})
 			require.NoError(t, err)
 			if round == 0 {
 				v, err := s.View(statedb.EmptyRoot)
@@ -202,7 +202,7 @@ func Example() {
 		if err != nil {
 			panic(err)
 		}
-		store, err := statedb.Open(statedb.Config{Profile: statedb.EIP7864(), Disk: disk})
+		store, err := statedb.Open(statedb.Config{Disk: disk})
 		if err != nil {
 			panic(err)
 		}

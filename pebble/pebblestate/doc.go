@@ -2,10 +2,7 @@
 // database, either the host's or a separate one.
 //
 //	disk, err := pebblestate.Open(dir, pebblestate.Options{})
-//	store, err := statedb.Open(statedb.Config{
-//		Profile: statedb.EIP7864(),
-//		Disk:    disk,
-//	})
+//	store, err := statedb.Open(statedb.Config{Disk: disk})
 //
 // The database has the values of one root, and a write set for each other root.
 // All records of one change are one batch, which is synced before the call

@@ -17,7 +17,7 @@ import (
 // and after the next one, which a second block of only these transactions
 // computes. Refused transactions are not in it.
 func TestAccessListAgainstStates(t *testing.T) {
-	store, root, at := shifters(t, statedb.EIP7864())
+	store, root, at := shifters(t)
 	slot := common.Hash{9}
 	write := append(slot[:], 0)
 	txs := []*types.Transaction{
@@ -113,7 +113,7 @@ func checkChanges(t *testing.T, list *bal.ConstructionBlockAccessList, index uin
 // A slot that is only read is listed as read. Without a log of reads there is
 // no list.
 func TestAccessListReads(t *testing.T) {
-	store, root, at := shifters(t, statedb.EIP7864())
+	store, root, at := shifters(t)
 	slot := common.Hash{9}
 	for _, logged := range []bool{true, false} {
 		view, err := store.View(root)

@@ -15,9 +15,10 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
+var hasher = ubt.SHA256()
+
 // both applies writes to go-ethereum's trie, stem by stem, and to ours, in one batch.
 func both(t require.TestingT, theirs *bintrie.BinaryTrie, ours ubt.Tree, writes map[statedb.Key][32]byte) ubt.Tree {
-	profile := statedb.EIP7864()
 	var batch []ubt.Write
 	stems := map[[statedb.StemSize]byte][][]byte{}
 	for _, k := range slices.SortedFunc(maps.Keys(writes), statedb.Key.Compare) {
@@ -32,7 +33,7 @@ func both(t require.TestingT, theirs *bintrie.BinaryTrie, ours ubt.Tree, writes 
 	for stem, values := range stems {
 		require.NoError(t, theirs.UpdateStem(stem[:], values))
 	}
-	ours, err := ours.Apply(&profile.Hasher, batch)
+	ours, err := ours.Apply(&hasher, batch)
 	require.NoError(t, err)
 	require.Equal(t, theirs.Hash(), ours.Root())
 	return ours

@@ -49,11 +49,11 @@ func noHashes(uint64) common.Hash { return common.Hash{} }
 
 // genesis is a store with three rich accounts, and their root.
 func genesis(t require.TestingT) (*statedb.Store, common.Hash) {
-	return genesisOf(t, statedb.EIP7864())
+	return genesisOf(t)
 }
 
-func genesisOf(t require.TestingT, p statedb.Profile) (*statedb.Store, common.Hash) {
-	store := statedb.NewStore(p)
+func genesisOf(t require.TestingT) (*statedb.Store, common.Hash) {
+	store := statedb.NewStore()
 	view, err := store.View(statedb.EmptyRoot)
 	require.NoError(t, err)
 	alloc := types.GenesisAlloc{}
@@ -280,7 +280,7 @@ func TestSelfDestructInCreation(t *testing.T) {
 }
 
 func TestBalanceBeyond128BitsIsRefused(t *testing.T) {
-	store := statedb.NewStore(statedb.EIP7864())
+	store := statedb.NewStore()
 	view, err := store.View(statedb.EmptyRoot)
 	require.NoError(t, err)
 	most := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 128), big.NewInt(1))
@@ -377,7 +377,7 @@ func TestEstimateAnswersEveryQuestion(t *testing.T) {
 // The roots equal those of go-ethereum's binary trie, for any accounts, storage and code.
 func TestRootsEqualGoEthereums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		store := statedb.NewStore(statedb.EIP7864())
+		store := statedb.NewStore()
 		view, err := store.View(statedb.EmptyRoot)
 		require.NoError(t, err)
 		nodes := triedb.NewDatabase(rawdb.NewMemoryDatabase(), triedb.UBTDefaults)

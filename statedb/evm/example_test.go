@@ -17,7 +17,7 @@ func Example() {
 	config := evm.ChainConfig(big.NewInt(4359))
 	key, err := crypto.ToECDSA(crypto.Keccak256([]byte("alice")))
 	must(err)
-	store := statedb.NewStore(statedb.EIP7864())
+	store := statedb.NewStore()
 	view, err := store.View(statedb.EmptyRoot)
 	must(err)
 	must(evm.Genesis(view, types.GenesisAlloc{crypto.PubkeyToAddress(key.PublicKey): {Balance: big.NewInt(1e18)}}))
@@ -42,7 +42,7 @@ func Example() {
 	root := run(view)
 	witness, err := view.Witness()
 	must(err)
-	stateless, err := statedb.NewStateless(statedb.EIP7864(), witness, genesis)
+	stateless, err := statedb.NewStateless(witness, genesis)
 	must(err)
 	fmt.Println("the same root:", run(stateless) == root)
 	// Output:

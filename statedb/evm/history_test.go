@@ -65,7 +65,7 @@ func TestBlockHashesFromTheState(t *testing.T) {
 
 	w, err := view.Witness()
 	require.NoError(t, err)
-	stateless, err := statedb.NewStateless(store.Profile(), w, pre)
+	stateless, err := statedb.NewStateless(w, pre)
 	require.NoError(t, err)
 	do(stateless, numbered(301), txs...)
 	stateless.Storage(one, common.Hash{})

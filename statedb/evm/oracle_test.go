@@ -40,7 +40,7 @@ func FuzzTreeAgainstBintrie(f *testing.F) {
 			t.Skip("long enough")
 		}
 		theirs := newBintrie(t)
-		view, err := statedb.NewStore(statedb.EIP7864()).View(statedb.EmptyRoot)
+		view, err := statedb.NewStore().View(statedb.EmptyRoot)
 		require.NoError(t, err)
 		for ; len(input) >= 4; input = input[4:] {
 			var k statedb.Key
@@ -214,7 +214,7 @@ func TestSameAsGoEthereumsState(t *testing.T) {
 // and cleared, and transient storage is used.
 func TestComingAndGoingAsOnGoEthereumsState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		store, root, at := shifters(t, statedb.EIP7864())
+		store, root, at := shifters(t)
 		view, err := store.View(root)
 		require.NoError(t, err)
 		known := append(at[:], common.Address{19: 3}, common.Address{0xaa}, addr(0), addr(1), addr(2), header().Coinbase)

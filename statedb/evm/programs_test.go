@@ -24,15 +24,14 @@ import (
 
 // world is a genesis in which random programs run, under the rules of some fork.
 type world struct {
-	rules   *params.ChainConfig
-	header  *types.Header
-	people  []common.Address // that programs and transactions know; the last ones are contracts
-	alloc   types.GenesisAlloc
-	byChunk bool // code is read so
+	rules  *params.ChainConfig
+	header *types.Header
+	people []common.Address // that programs and transactions know; the last ones are contracts
+	alloc  types.GenesisAlloc
 }
 
 func drawWorld(t *rapid.T) *world {
-	w := &world{rules: ChainConfig(config.ChainID), header: header(), alloc: types.GenesisAlloc{}, byChunk: rapid.Bool().Draw(t, "by chunk")}
+	w := &world{rules: ChainConfig(config.ChainID), header: header(), alloc: types.GenesisAlloc{}}
 	switch rapid.SampledFrom([]string{"Prague", "Osaka", "Cancun", "Shanghai", "London"}).Draw(t, "fork") {
 	case "Osaka":
 		w.rules.OsakaTime = new(uint64)
@@ -147,9 +146,6 @@ func (w *world) drawSetCode(t *rapid.T, nonce func(common.Address) uint64, from 
 func (w *world) hash(n uint64) common.Hash { return common.Hash{0xb1, byte(n)} }
 
 func (w *world) begin(t require.TestingT, view *statedb.View) *Block {
-	if w.byChunk {
-		view.ReadCodeByChunk()
-	}
 	b, err := NewBlock(view, w.rules, w.header, w.hash)
 	require.NoError(t, err)
 	return b
@@ -241,13 +237,11 @@ func (w *world) requireSame(t require.TestingT, theirs *state.StateDB, view *sta
 // Random programs run under the forks since London, with transactions of all
 // types. A view and go-ethereum's state agree on receipts, errors, accounts and
 // slots, and the view and go-ethereum's binary trie on the root. The witness
-// suffices to execute the accepted transactions again, with code whole or in
-// chunks, and has nothing else.
+// suffices to execute the accepted transactions again, and has nothing else.
 func TestProgramsAsOnGoEthereumsState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
-		profile := rapid.SampledFrom([]statedb.Profile{statedb.EIP7864(), statedb.Tagged()}).Draw(t, "profile")
-		view, err := statedb.NewStore(profile).View(statedb.EmptyRoot)
+		view, err := statedb.NewStore().View(statedb.EmptyRoot)
 		require.NoError(t, err)
 		require.NoError(t, Genesis(view, w.alloc))
 		root := commit(t, view)
@@ -259,16 +253,14 @@ func TestProgramsAsOnGoEthereumsState(t *testing.T) {
 		require.NoError(t, b.Finish())
 		theirs.IntermediateRoot(w.rules.Rules(w.header.Number, true, w.header.Time))
 		w.requireSame(t, theirs, view.Copy())
-		if !profile.Tagged {
-			require.Equal(t, w.theirRoot(t, in), rootOf(t, view))
-		}
+		require.Equal(t, w.theirRoot(t, in), rootOf(t, view))
 
 		witness, err := view.Witness()
 		require.NoError(t, err)
-		post, err := statedb.Verify(profile, witness, root, view.Writes())
+		post, err := statedb.Verify(witness, root, view.Writes())
 		require.NoError(t, err)
 		require.Equal(t, rootOf(t, view), post)
-		stateless, err := statedb.NewStateless(profile, witness, root)
+		stateless, err := statedb.NewStateless(witness, root)
 		require.NoError(t, err)
 		again := w.begin(t, stateless)
 		for _, tx := range in {

@@ -117,7 +117,7 @@ func TestEstimateSaysWhatTheWitnessLacks(t *testing.T) {
 	view.CodeAt(at)
 	w, err := view.Witness()
 	require.NoError(t, err)
-	stateless, err := statedb.NewStateless(store.Profile(), w, view.ActiveRoot())
+	stateless, err := statedb.NewStateless(w, view.ActiveRoot())
 	require.NoError(t, err)
 	_, _, err = Estimate(t.Context(), stateless, config, header(), noHashes, &core.Message{From: addr(1), To: &at, GasLimit: 100_000}, 0)
 	require.ErrorIs(t, err, ErrState)

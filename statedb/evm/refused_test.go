@@ -31,8 +31,8 @@ var shifter = []byte{
 var tidal = []byte{0x5f, 0x5c, 0x60, 1, 0x01, 0x5f, 0x55, 0x60, 1, 0x5f, 0x5d, 0x00}
 
 // shifters are a phoenix whose children are shifters, its child, a tidal contract, and a shifter.
-func shifters(t require.TestingT, p statedb.Profile) (store *statedb.Store, root common.Hash, at [4]common.Address) {
-	store, root = genesisOf(t, p)
+func shifters(t require.TestingT) (store *statedb.Store, root common.Hash, at [4]common.Address) {
+	store, root = genesisOf(t)
 	_, view := run(t, store, root,
 		dynamic(0, 0, nil, nil, deployer(phoenixOf(shifter))), dynamic(0, 1, nil, nil, deployer(tidal)), dynamic(0, 2, nil, nil, deployer(shifter)))
 	at[0], at[2], at[3] = crypto.CreateAddress(addr(0), 0), crypto.CreateAddress(addr(0), 1), crypto.CreateAddress(addr(0), 2)
@@ -78,15 +78,12 @@ func executeAll(t require.TestingT, view *statedb.View, rules *params.ChainConfi
 
 // requireNoTrace executes transactions with and without the refused ones, and
 // again on the witness.
-func requireNoTrace(t require.TestingT, store *statedb.Store, root common.Hash, rules *params.ChainConfig, txs []*types.Transaction, prepare ...func(*statedb.View)) *executed {
+func requireNoTrace(t require.TestingT, store *statedb.Store, root common.Hash, rules *params.ChainConfig, txs []*types.Transaction) *executed {
 	views := [2]*statedb.View{}
 	for i := range views {
 		var err error
 		views[i], err = store.View(root)
 		require.NoError(t, err)
-		for _, f := range prepare {
-			f(views[i])
-		}
 	}
 	got := executeAll(t, views[0], rules, txs)
 	if got == nil {
@@ -98,9 +95,9 @@ func requireNoTrace(t require.TestingT, store *statedb.Store, root common.Hash, 
 	require.Len(t, want.receipts, len(in))
 	require.Equal(t, want, got)
 
-	w, err := statedb.ParseWitness(store.Profile(), got.witness)
+	w, err := statedb.ParseWitness(got.witness)
 	require.NoError(t, err)
-	stateless, err := statedb.NewStateless(store.Profile(), w, root)
+	stateless, err := statedb.NewStateless(w, root)
 	require.NoError(t, err)
 	again := executeAll(t, stateless, rules, in)
 	require.NotNil(t, again)
@@ -116,7 +113,7 @@ func refused(to common.Address) *types.Transaction { return dynamic(2, 1000, &to
 // A contract that is destroyed and created again in one block reads its empty
 // storage the same if a transaction was refused in between.
 func TestRefusedWhileDestroyed(t *testing.T) {
-	store, root, at := shifters(t, statedb.EIP7864())
+	store, root, at := shifters(t)
 	slot := common.Hash{9}
 	for _, txs := range [][]*types.Transaction{
 		{dynamic(0, 3, &at[0], nil, []byte{1}), dynamic(0, 4, &at[0], nil, nil), dynamic(0, 5, &at[1], nil, slot[:])},
@@ -142,7 +139,7 @@ func TestRefusedWhileDestroyed(t *testing.T) {
 // found when it is read again, with or without a refused transaction in
 // between.
 func TestReadAfterDestroyed(t *testing.T) {
-	store, root, at := shifters(t, statedb.EIP7864())
+	store, root, at := shifters(t)
 	slot := common.Hash{9}
 	_, view := run(t, store, root, dynamic(0, 3, &at[0], nil, nil), dynamic(0, 4, &at[1], nil, append(slot[:], 0)))
 	txs := []*types.Transaction{dynamic(0, 5, &at[1], nil, nil), dynamic(0, 6, &at[0], nil, nil), dynamic(0, 7, &at[1], nil, slot[:])}
@@ -168,11 +165,7 @@ func TestReadAfterDestroyed(t *testing.T) {
 // writes and witness.
 func TestRefusalsLeaveNoTrace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		profile := statedb.EIP7864()
-		if rapid.Bool().Draw(t, "zero deletes") {
-			profile = statedb.Tagged()
-		}
-		store, root, at := shifters(t, profile)
+		store, root, at := shifters(t)
 		targets := append(at[:], at[0], at[1], common.Address{19: 3}, common.Address{0xaa}, addr(1), addr(2), header().Coinbase)
 		rules := config
 		if rapid.IntRange(0, 3).Draw(t, "before Cancun") == 0 {
@@ -191,11 +184,7 @@ func TestRefusalsLeaveNoTrace(t *testing.T) {
 					break
 				}
 			}
-			var prepare []func(*statedb.View)
-			if rapid.Bool().Draw(t, "by chunk") {
-				prepare = append(prepare, (*statedb.View).ReadCodeByChunk)
-			}
-			if requireNoTrace(t, store, root, rules, txs, prepare...) == nil {
+			if requireNoTrace(t, store, root, rules, txs) == nil {
 				return
 			}
 			require.NoError(t, oracle.Finish())
@@ -244,7 +233,7 @@ func drawShift(t *rapid.T, b *Block, targets []common.Address) *types.Transactio
 
 // Sixty-four blocks on copies of one view run at the same time as each would alone.
 func TestParallelBlocks(t *testing.T) {
-	store, root, at := shifters(t, statedb.EIP7864())
+	store, root, at := shifters(t)
 	block := func(i int) []*types.Transaction {
 		slot := common.Hash{byte(i)}
 		return []*types.Transaction{dynamic(0, 3, &at[0], nil, []byte{1}), refused(at[1]), dynamic(0, 4, &at[0], nil, nil),

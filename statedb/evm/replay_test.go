@@ -180,7 +180,7 @@ func TestRealTransactions(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			view, err := statedb.NewStore(statedb.EIP7864()).View(statedb.EmptyRoot)
+			view, err := statedb.NewStore().View(statedb.EmptyRoot)
 			require.NoError(t, err)
 			if err := Genesis(view, r.Genesis.Alloc); r.tooRich() {
 				require.ErrorIs(t, err, statedb.ErrBalanceRange)

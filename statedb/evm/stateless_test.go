@@ -40,12 +40,10 @@ func accepted(txs []*types.Transaction, receipts types.Receipts) (in []*types.Tr
 
 // Random blocks are executed again on their witness alone, without the refused
 // transactions. Receipts and root are the same, and the witness has exactly the
-// values that the execution needs. The same holds for a witness with code in
-// chunks.
+// values that the execution needs.
 func TestStatelessExecution(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store, root := genesis(t)
-		profile := store.Profile()
 		var nonces [3]uint64
 		var contracts []common.Address
 		for range rapid.IntRange(1, 3).Draw(t, "blocks") {
@@ -57,19 +55,16 @@ func TestStatelessExecution(t *testing.T) {
 			}
 			view, err := store.View(root)
 			require.NoError(t, err)
-			if rapid.Bool().Draw(t, "by chunk") {
-				view.ReadCodeByChunk()
-			}
 			receipts, want := execute(t, view, txs)
 			made, err := view.Witness()
 			require.NoError(t, err)
 
-			w, err := statedb.ParseWitness(profile, made.Encode())
+			w, err := statedb.ParseWitness(made.Encode())
 			require.NoError(t, err)
-			post, err := statedb.Verify(profile, w, root, view.Writes())
+			post, err := statedb.Verify(w, root, view.Writes())
 			require.NoError(t, err)
 			require.Equal(t, want, post)
-			stateless, err := statedb.NewStateless(profile, w, root)
+			stateless, err := statedb.NewStateless(w, root)
 			require.NoError(t, err)
 			again, got := execute(t, stateless, accepted(txs, receipts))
 			require.Equal(t, want, got)
@@ -114,7 +109,7 @@ func TestBlockStopsAtWhatTheWitnessLacks(t *testing.T) {
 	execute(t, view, []*types.Transaction{dynamic(0, 0, &common.Address{0xaa}, ether, nil)})
 	w, err := view.Witness()
 	require.NoError(t, err)
-	stateless, err := statedb.NewStateless(store.Profile(), w, root)
+	stateless, err := statedb.NewStateless(w, root)
 	require.NoError(t, err)
 	b, err := NewBlock(stateless, config, header(), noHashes)
 	require.NoError(t, err)
@@ -154,7 +149,7 @@ func TestRefusedTransactionLeavesNoReads(t *testing.T) {
 
 	w, err := view.Witness()
 	require.NoError(t, err)
-	stateless, err := statedb.NewStateless(store.Profile(), w, root)
+	stateless, err := statedb.NewStateless(w, root)
 	require.NoError(t, err)
 	execute(t, stateless, txs)
 	require.NoError(t, stateless.Matches(w))
@@ -182,7 +177,7 @@ func TestSlotPutBackIsNotWritten(t *testing.T) {
 	}
 	w, err := view.Witness()
 	require.NoError(t, err)
-	stateless, err := statedb.NewStateless(store.Profile(), w, root)
+	stateless, err := statedb.NewStateless(w, root)
 	require.NoError(t, err)
 	execute(t, stateless, txs)
 	require.NoError(t, stateless.Matches(w))

@@ -122,8 +122,7 @@ func replay(t *testing.T, file string) error {
 	if err := tx.UnmarshalBinary(f.Input); err != nil {
 		return err
 	}
-	profile := statedb.EIP7864()
-	view, err := statedb.NewStore(profile).View(statedb.EmptyRoot)
+	view, err := statedb.NewStore().View(statedb.EmptyRoot)
 	require.NoError(t, err)
 	if err := Genesis(view, f.Genesis.Alloc); err != nil {
 		return err
@@ -144,12 +143,12 @@ func replay(t *testing.T, file string) error {
 
 	w, err := view.Witness()
 	require.NoError(t, err)
-	w, err = statedb.ParseWitness(profile, w.Encode())
+	w, err = statedb.ParseWitness(w.Encode())
 	require.NoError(t, err)
-	post, err := statedb.Verify(profile, w, pre, view.Writes())
+	post, err := statedb.Verify(w, pre, view.Writes())
 	require.NoError(t, err)
 	require.Equal(t, done.root, post)
-	stateless, err := statedb.NewStateless(profile, w, pre)
+	stateless, err := statedb.NewStateless(w, pre)
 	require.NoError(t, err)
 	again, err := f.run(stateless, tx)
 	require.NoError(t, err)

@@ -1,6 +1,10 @@
 package ubt
 
-import "github.com/ethereum/go-ethereum/common"
+import (
+	"crypto/sha256"
+
+	"github.com/ethereum/go-ethereum/common"
+)
 
 // Hash is the hash of a node.
 type Hash = common.Hash
@@ -28,6 +32,29 @@ type Hasher struct {
 	// StemsArePairs means that Stem returns the same as Inner of the stem with
 	// a zero byte appended, and values. Stems are hashed with Pairs then.
 	StemsArePairs bool
+}
+
+// SHA256 returns the hash functions of EIP-7864 in its version of 2026-03-09,
+// with SHA-256 like go-ethereum's binary trie.
+func SHA256() Hasher {
+	return Hasher{
+		Leaf:  func(value [32]byte) Hash { return sha256.Sum256(value[:]) },
+		Inner: func(left, right Hash) Hash { return sha256Pair(left, right) },
+		Pairs: sha256Pairs,
+		Stem: func(stem [StemSize]byte, values Hash) Hash {
+			var whole Hash // the stem with a zero byte appended
+			copy(whole[:], stem[:])
+			return sha256Pair(whole, values)
+		},
+		StemsArePairs: true,
+	}
+}
+
+func sha256Pair(left, right Hash) Hash {
+	var data [2 * len(left)]byte
+	copy(data[:], left[:])
+	copy(data[len(left):], right[:])
+	return sha256.Sum256(data[:])
 }
 
 // inner is Inner extended to two empty children.

@@ -18,7 +18,7 @@ var sha = &Hasher{
 		copy(data[32:], r[:])
 		return sha256.Sum256(data[:])
 	},
-	Pairs: shaPairs,
+	Pairs: sha256Pairs,
 	Stem: func(stem [StemSize]byte, values Hash) Hash {
 		var data [64]byte
 		copy(data[:], stem[:])

@@ -143,9 +143,17 @@ func TestVectorsTrace(t *testing.T) {
 			view, err = chainview.New(&spec, jamq.Block{Hash: imported.Parent})
 			require.NoError(t, err)
 		}
+		for _, r := range imported.Reported {
+			_, err := view.Watch(r.Package, chainview.Package{Anchor: r.Anchor, LookupAnchorSlot: imported.Slot, Prerequisites: r.Prerequisites})
+			require.NoError(t, err)
+		}
 		require.NoError(t, view.ImportBest(&imported, imported.Hash))
-		state := view.State()
-		newest := state.Accumulated[len(state.Accumulated)-1]
+		var newest []jamq.PackageHash
+		view.Changes(func(trace *chainview.Trace) {
+			if trace.Status().Accumulated.Hash == imported.Hash {
+				newest = append(newest, trace.Package())
+			}
+		})
 		require.ElementsMatch(t, newestAccumulated(t, &spec, line.Post.Chapters), newest)
 		blocks, reports, accumulated = blocks+1, reports+len(imported.Reported), accumulated+len(newest)
 	}

@@ -95,7 +95,7 @@ func New(cfg Config) (*Chain, error) {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	c.signer = newSigner(types.LatestSigner(c.config), cfg.Ledger == nil)
-	states := statedb.Config{Profile: statedb.EIP7864(), Retention: cfg.RetainStates, Disk: cfg.States, Metrics: cfg.StateMetrics}
+	states := statedb.Config{Retention: cfg.RetainStates, Disk: cfg.States, Metrics: cfg.StateMetrics}
 	var err error
 	if c.states, err = statedb.Open(states); err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func New(cfg Config) (*Chain, error) {
 
 // makeGenesis seals block 0.
 func (c *Chain) makeGenesis() (_ *Block, err error) {
-	if c.genesis, err = statedb.Open(statedb.Config{Profile: statedb.EIP7864()}); err != nil {
+	if c.genesis, err = statedb.Open(statedb.Config{}); err != nil {
 		return nil, err
 	}
 	header := newHeader()

@@ -125,9 +125,9 @@ func rules(t *testing.T) buildertest.Case[*Block] {
 func execute(t *testing.T, payload []byte) *types.Block {
 	got, err := DecodeTransition(payload)
 	require.NoError(t, err)
-	w, err := statedb.ParseWitness(statedb.EIP7864(), got.Witness)
+	w, err := statedb.ParseWitness(got.Witness)
 	require.NoError(t, err)
-	view, err := statedb.NewStateless(statedb.EIP7864(), w, got.PreRoot)
+	view, err := statedb.NewStateless(w, got.PreRoot)
 	require.NoError(t, err)
 	none := func(uint64) common.Hash { return common.Hash{} }
 	run, err := evm.NewBlock(view, evm.ChainConfig(chainID), got.Block.Header(), none)

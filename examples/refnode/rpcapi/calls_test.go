@@ -59,9 +59,9 @@ func TestStateWitness(t *testing.T) {
 		var w StateWitness
 		require.NoError(t, c.CallContext(t.Context(), &w, "jam_getStateWitness", x.address, x.slots, map[string]any{"blockHash": receipt.BlockHash}))
 		require.Equal(t, s.node.BlockByHash(receipt.BlockHash).Root(), w.StateRoot)
-		witness, err := statedb.ParseWitness(statedb.EIP7864(), w.Witness)
+		witness, err := statedb.ParseWitness(w.Witness)
 		require.NoError(t, err)
-		view, err := statedb.NewStateless(statedb.EIP7864(), witness, w.StateRoot)
+		view, err := statedb.NewStateless(witness, w.StateRoot)
 		require.NoError(t, err)
 		account := view.Account(x.address)
 		require.NoError(t, view.Err())
@@ -74,7 +74,7 @@ func TestStateWitness(t *testing.T) {
 		}
 		require.Len(t, w.Storage, len(x.slots))
 		require.NoError(t, view.Err())
-		_, err = statedb.NewStateless(statedb.EIP7864(), witness, common.Hash{1})
+		_, err = statedb.NewStateless(witness, common.Hash{1})
 		require.Error(t, err, "of another state")
 	}
 	var w StateWitness

@@ -25,9 +25,9 @@ type StateWitness struct {
 	Nonce    hexutil.Uint64              `json:"nonce"`
 	CodeHash common.Hash                 `json:"codeHash"`
 	Storage  map[common.Hash]common.Hash `json:"storage"`
-	// Witness is the encoded witness; decode it with statedb.ParseWitness and
-	// the profile EIP7864. A state opened by statedb.NewStateless with the
-	// witness and StateRoot gives the same values and no others.
+	// Witness is the encoded witness; decode it with statedb.ParseWitness. A
+	// state opened by statedb.NewStateless with the witness and StateRoot gives
+	// the same values and no others.
 	Witness hexutil.Bytes `json:"witness"`
 }
 

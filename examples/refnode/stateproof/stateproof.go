@@ -3,8 +3,8 @@
 // The answer has the form of EIP-1186, so that clients decode it. The state is a unified binary
 // tree (EIP-7864) and not a Merkle Patricia trie, so three fields have another meaning:
 //
-//   - A proof is a list with one element, an encoded witness of package statedb in its profile
-//     EIP7864. It proves an account or a slot, also that there is none.
+//   - A proof is a list with one element, an encoded witness of package statedb. It proves an
+//     account or a slot, also that there is none.
 //   - storageHash is the root of the state, because accounts have no separate storage tries. Each
 //     proof of a slot leads to it.
 //   - codeHash is zero for an account that does not exist.
@@ -146,11 +146,11 @@ func read(proof []hexutil.Bytes, root common.Hash, check func(*statedb.View) err
 	if len(proof) != 1 {
 		return fmt.Errorf("%d elements of the proof, want 1", len(proof))
 	}
-	witness, err := statedb.ParseWitness(statedb.EIP7864(), proof[0])
+	witness, err := statedb.ParseWitness(proof[0])
 	if err != nil {
 		return err
 	}
-	view, err := statedb.NewStateless(statedb.EIP7864(), witness, root)
+	view, err := statedb.NewStateless(witness, root)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ var contract, plain, absent = common.Address{0xc0}, common.Address{0x1}, common.
 // state returns a store and a root with two accounts, one of which has storage.
 func state(t *testing.T) (*statedb.Store, common.Hash) {
 	t.Helper()
-	store := statedb.NewStore(statedb.EIP7864())
+	store := statedb.NewStore()
 	return store, fill(t, store)
 }
 
@@ -137,7 +137,7 @@ func TestParseSlot(t *testing.T) {
 
 // FuzzVerify: whatever an answer says, Verify accepts only the true values.
 func FuzzVerify(f *testing.F) {
-	store := statedb.NewStore(statedb.EIP7864())
+	store := statedb.NewStore()
 	root := fill(f, store)
 	open := func() (*statedb.View, error) { return store.View(root) }
 	for _, addr := range []common.Address{contract, plain, absent} {

@@ -1,8 +1,8 @@
 //go:build amd64 || arm64
 
-package statedb
+package ubt
 
 import "github.com/prysmaticlabs/gohashtree"
 
-// sha256Pairs hashes many pairs at once with SHA-256; see ubt.Hasher.Pairs.
+// sha256Pairs hashes many pairs at once with SHA-256; see Hasher.Pairs.
 var sha256Pairs = gohashtree.HashChunks

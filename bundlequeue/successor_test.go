@@ -3,11 +3,7 @@ package bundlequeue_test
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/anchor"
-	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/bundlequeue"
 )
 
@@ -58,29 +54,5 @@ func TestLossCountsForSuccessor(t *testing.T) {
 				t.Fatalf("bundle %d failed (%s): the network lost %d package of it, want at least 2 with MaxVersionRetries 1", f.Number, f.Reason, ownLosses)
 			}
 		}
-	}
-}
-
-// B1: a state without its whole recent history is no evidence that a package is dead.
-func TestContinueB1(t *testing.T) {
-	for name, state := range map[string]chainview.State{
-		"no recent history":    {},
-		"short recent history": {Recent: []chainview.RecentBlock{{Hash: handHash('m', 10), Slot: 10}, {Hash: handHash('z', 1), Slot: 11}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := newHand(t, nil)
-			for range 10 {
-				h.block(nil)
-			}
-			h.step(bundlequeue.FinalizedBlock{Hash: handHash('m', 2)})
-			b := builds(h.step(bundlequeue.Enqueue{Number: 1, Bundle: []byte("1")}))[0]
-			one, _ := h.built(b, h.slot) // anchored at block 4
-			root := jamq.Block{Hash: handHash('z', 1), Parent: h.last, Slot: h.slot + 1}
-			_, err := h.q.Step(h.now, bundlequeue.Continue{Root: root, State: state})
-			require.ErrorIs(t, err, chainview.ErrConflict, "what is missing would count as evidence of death")
-			info, _ := h.q.Info(1)
-			require.Equal(t, anchor.Alive, info.Versions[0].Dead)
-			require.Equal(t, one, info.Versions[0].Package)
-		})
 	}
 }

