@@ -1,6 +1,7 @@
 package node
 
 import (
+	"maps"
 	"sync"
 
 	"github.com/jamq/jamq"
@@ -51,8 +52,10 @@ func (l *progress) note(c *bundlequeue.Changed, slot jamq.Slot) {
 	// The map is replaced instead of changed, because readers may hold the old
 	// one.
 	slots := make(map[string]jamq.Slot, len(p.Slots)+1)
-	for state, s := range p.Slots {
-		slots[state] = s
+	maps.Copy(slots, p.Slots)
+	// The first event of a block can be read before its number is in the heads.
+	if _, known := slots[c.From.String()]; !known && c.From == bundlequeue.Queued {
+		slots[c.From.String()] = slot
 	}
 	slots[p.Status] = slot
 	p.Slots = slots
