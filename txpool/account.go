@@ -178,8 +178,7 @@ func (a *account) countCost() {
 }
 
 // funded returns the index of the first transaction of a chain that the balance
-// does not cover. The balance covers locked transactions first, then the others
-// in nonce order.
+// does not cover, in nonce order.
 func (a *account) funded() int {
 	i := len(a.txs)
 	if !a.short() {
@@ -189,7 +188,7 @@ func (a *account) funded() int {
 	for i > 0 && a.balance.Lt(&covered) {
 		i--
 		e := a.txs[i].entry
-		if !e.locked && a.unsettled(e.nonce) {
+		if a.unsettled(e.nonce) {
 			covered.Sub(&covered, &e.cost)
 		}
 	}

@@ -129,7 +129,7 @@ func TestParking(t *testing.T) {
 		w.tell(Block{})
 	}
 	w.stands(0, "pp")
-	w.stands(1, "lp")
+	w.stands(1, "pp")
 }
 
 // The base fee parks too, and changes what a transaction with a fee cap is worth.

@@ -140,7 +140,7 @@ func (p *Pool) examineBack(origin []*past) []candidate {
 	for i, o := range origin {
 		batch[i] = candidate{tx: o.tx, private: o.private, origin: o}
 	}
-	p.examineAll(batch, nil)
+	p.examineAll(batch, p.clock())
 	return batch
 }
 

@@ -157,23 +157,19 @@ func (p *Pool) beginHead(head *Head) {
 			c.cache.Remove(address)
 		}
 		c.fees.removeBlocks(len(head.Reverted))
-		made := false // the block of the session
 		for _, b := range head.Included {
 			for _, tx := range b.Transactions {
-				made = c.includeTransaction(tx) || made
+				c.includeTransaction(tx)
 			}
 		}
-		if made {
-			c.endSession(c.session)
-		}
+		c.endSession(c.session) // its block would be on another state
 		return nil
 	})
 }
 
 // includeTransaction removes a transaction that is in a block. Its nonce is used, because
-// the host's state shows the block, and so are lower ones of its sender. The result is
-// whether a session had it.
-func (c *core) includeTransaction(tx *types.Transaction) (locked bool) {
+// the host's state shows the block, and so are lower ones of its sender.
+func (c *core) includeTransaction(tx *types.Transaction) {
 	hash := tx.Hash()
 	departed, held := c.departures.forget(hash), c.aside.txs[hash] != nil
 	e := c.all[hash]
@@ -182,10 +178,9 @@ func (c *core) includeTransaction(tx *types.Transaction) (locked bool) {
 	}
 	c.aside.letGo(hash)
 	if e == nil {
-		return false
+		return
 	}
 	a := e.account
-	locked = e.locked
 	c.removeAt(a, c.indexOf(e))
 	used := a.nonce
 	a.nonce = max(a.nonce, e.nonce+1)
@@ -209,7 +204,6 @@ func (c *core) includeTransaction(tx *types.Transaction) (locked bool) {
 	if a.delegated { // its limit counts from the next nonce
 		c.touchAccount(a, 0, len(a.txs))
 	}
-	return locked
 }
 
 // senders returns the accounts of all senders.
@@ -275,9 +269,6 @@ func (p *Pool) moveFees(head *Head) {
 			}
 			for c.liftParked() { // these wait too, so that the best come in first
 				continue
-			}
-			if c.session != nil {
-				c.session.outdated = !c.cfg.byTip()
 			}
 		}
 		c.parkUnderpriced()

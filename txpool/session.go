@@ -30,10 +30,10 @@ type Budget struct {
 // budget. Newcomers that are better than the remaining ones are taken too.
 //
 // The pool locks the transactions of a session: they stay in the pool, and cannot
-// be replaced, removed or evicted, and do not expire. A session ends when
-// [Pool.Reset] includes one of its transactions, with Cancel, or when the next
-// session begins. Its other transactions are then free. A Session must not be
-// used by several goroutines concurrently.
+// be replaced, removed or evicted, and do not expire. A session ends with
+// [Pool.Reset], with Cancel, or when the next one begins. Transactions that are not
+// in a block are then free. A Session must not be used by several goroutines
+// concurrently.
 type Session struct {
 	pool   *Pool
 	ctx    context.Context
@@ -52,8 +52,6 @@ type Session struct {
 	// since its last one, because they do not fit.
 	over   bool
 	misses int
-	// outdated is set if the priorities of all transactions have changed.
-	outdated bool
 
 	senders map[common.Address]*turn
 	heads   heads
@@ -78,7 +76,7 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 		ctx = context.Background()
 	}
 	p.expireDue()
-	defer p.deliverEvents()
+	defer p.takeTurn()() // not within a Reset
 	s := &Session{pool: p, ctx: ctx, budget: budget, senders: make(map[common.Address]*turn, usualSenders)}
 	p.lockCore()
 	defer p.unlockCore()
@@ -291,9 +289,6 @@ func (c *core) endSession(s *Session) {
 // sender was not read in this session, it sets unread and locks nothing.
 func (s *Session) pickNext(c *core) (e *entry, unread bool) {
 	for !s.over {
-		if s.outdated {
-			s.sortAgain(c)
-		}
 		if s.spent() {
 			s.stopTaking(c)
 			break

@@ -206,6 +206,17 @@ func (w *world) shorten() {
 	w.tape.records = w.Records()
 }
 
+// observes makes the pool read the account of sender i again, as an addition does after a read that
+// has failed.
+func (w *world) observes(i int) {
+	w.t.Helper()
+	require.NoError(w.t, w.changeCore(func(c *core) error {
+		c.refreshAccount(c.accounts[addr(i)], w.accounts.get(addr(i)))
+		return nil
+	}))
+	w.check()
+}
+
 // check checks all invariants of the pool.
 func (w *world) check() {
 	w.t.Helper()
