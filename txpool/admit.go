@@ -154,7 +154,8 @@ func (p *Pool) authenticate(t *candidate, _ int64) (err error) {
 		}
 	}
 	if authorizes {
-		t.entry.authorities = p.cfg.authorities(t.tx)
+		all := p.cfg.authorities(t.tx)
+		t.entry.authorized = &all
 	}
 	if check != nil {
 		return check(t.tx)

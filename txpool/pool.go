@@ -91,23 +91,26 @@ func (p *Pool) AddRaw(raw []byte) (common.Hash, error) {
 // other (invariant I10). It recovers signatures on all processors. The result
 // has one error or nil per transaction.
 func (p *Pool) AddAll(txs []*types.Transaction) []error {
-	_, errs := p.addAll(len(txs), func(i int) candidate { return candidate{tx: txs[i]} })
+	batch, errs := make([]candidate, len(txs)), make([]error, len(txs))
+	for i, tx := range txs {
+		batch[i].tx = tx
+	}
+	p.addBatch(batch)
+	for i := range batch {
+		errs[i] = batch[i].err
+	}
 	return errs
 }
 
 // AddAllRaw is AddAll for binary encodings (EIP-2718). It also returns one hash
 // per transaction, which is zero if there is an error.
 func (p *Pool) AddAllRaw(raws [][]byte) ([]common.Hash, []error) {
-	return p.addAll(len(raws), func(i int) candidate { return candidate{raw: raws[i]} })
-}
-
-func (p *Pool) addAll(n int, get func(int) candidate) ([]common.Hash, []error) {
-	batch := make([]candidate, n)
-	for i := range batch {
-		batch[i] = get(i)
+	batch, errs := make([]candidate, len(raws)), make([]error, len(raws))
+	for i, raw := range raws {
+		batch[i].raw = raw
 	}
 	p.addBatch(batch)
-	hashes, errs := make([]common.Hash, n), make([]error, n)
+	hashes := make([]common.Hash, len(raws))
 	for i := range batch {
 		errs[i] = batch[i].err
 		if errs[i] == nil {
