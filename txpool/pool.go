@@ -154,32 +154,34 @@ func (p *Pool) measureAdd(began time.Time, t *candidate) {
 
 // Remove drops a transaction. Errors wrap ErrNotFound, or ErrInBundle if the
 // transaction is locked by a session.
-func (p *Pool) Remove(hash common.Hash) error {
+func (p *Pool) Remove(hash common.Hash) (err error) {
 	defer p.deliverEvents()
-	return p.changeCore(func(c *core) error {
+	p.changeCore(func(c *core) {
 		e := c.all[hash]
-		if e == nil {
-			return fmt.Errorf("%w: %s", ErrNotFound, hash)
+		switch {
+		case e == nil:
+			err = fmt.Errorf("%w: %s", ErrNotFound, hash)
+		case e.locked:
+			err = fmt.Errorf("%w: %s", ErrInBundle, hash)
+		default:
+			c.applyPlan(planDrop(e, ErrRemoved))
 		}
-		if e.locked {
-			return fmt.Errorf("%w: %s", ErrInBundle, hash)
-		}
-		c.applyPlan(planDrop(e, ErrRemoved))
-		return nil
 	})
+	return err
 }
 
 // Reject drops a transaction that failed while a block was built, even a locked
 // one, and refuses it for Config.QuarantineTime (invariant I14). reason
 // becomes Event.Reason; nil means ErrQuarantined. The error wraps ErrNotFound.
-func (p *Pool) Reject(hash common.Hash, reason error) error {
+func (p *Pool) Reject(hash common.Hash, reason error) (err error) {
 	defer p.deliverEvents()
-	return p.changeCore(func(c *core) error {
+	p.changeCore(func(c *core) {
 		e := c.all[hash]
 		if e == nil {
-			return fmt.Errorf("%w: %s", ErrNotFound, hash)
+			err = fmt.Errorf("%w: %s", ErrNotFound, hash)
+			return
 		}
 		c.rejectEntry(e, reason)
-		return nil
 	})
+	return err
 }

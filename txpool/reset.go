@@ -70,7 +70,7 @@ type Displaced struct {
 func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	p.expireDue()
 	defer p.takeTurn()()
-	defer func() { displaced = append(displaced, p.endHead()...) }() // even after a panic
+	defer func() { displaced = p.endHead() }() // even after a panic
 	head.Included = cleanBlocks(head.Included, nil)
 	gone := cleanBlocks(head.Reverted, head.Included)
 	reverted := p.examineReverted(gone)
@@ -83,32 +83,30 @@ func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	}
 	p.moveFees(&head)
 	p.admitAll(reverted)
-	displaced, _ = p.setAside(reverted)
+	p.setAside(reverted)
 	p.retryHeld()
-	return p.stillHeld(displaced)
+	return nil
 }
 
-// stillHeld returns displaced without the transactions that are no longer held
-// aside. These were readmitted, or their drop is reported separately.
-func (p *Pool) stillHeld(displaced []Displaced) []Displaced {
+// endHead closes the gaps that remain after reverted transactions have come back.
+func (p *Pool) endHead() []Displaced {
+	p.changeCore(func(c *core) {
+		c.patient, c.keeping, c.repricing = false, false, false // even if State panicked
+	})
+	return p.takeDisplaced()
+}
+
+// takeDisplaced returns the transactions that were dropped or not admitted since
+// core.displaced was set, without those that were held aside and are not any more.
+// These were readmitted, or their drop is there too.
+func (p *Pool) takeDisplaced() []Displaced {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	displaced := p.core.displaced
+	p.core.displaced = nil
 	return slices.DeleteFunc(displaced, func(d Displaced) bool {
 		return d.Held && p.core.aside.txs[d.Tx.Hash()] == nil
 	})
-}
-
-// endHead closes the gaps that remain after reverted transactions have come
-// back. It returns the transactions that were dropped since beginHead.
-func (p *Pool) endHead() (displaced []Displaced) {
-	_ = p.changeCore(func(c *core) error {
-		c.patient, c.keeping, c.repricing = false, false, false // even if State panicked
-		return nil
-	})
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	displaced, p.core.displaced = p.core.displaced, nil
-	return displaced
 }
 
 // cleanBlocks returns blocks without nil transactions and without those that are also
@@ -146,7 +144,7 @@ func (p *Pool) examineReverted(blocks []Block) []candidate {
 
 // beginHead removes included transactions. Accounts that were read before are outdated.
 func (p *Pool) beginHead(head *Head) {
-	_ = p.changeCore(func(c *core) error {
+	p.changeCore(func(c *core) {
 		c.generation++
 		c.patient = true // returning transactions fill the gaps
 		c.keeping, c.displaced = len(head.Reverted) > 0, []Displaced{}
@@ -163,7 +161,6 @@ func (p *Pool) beginHead(head *Head) {
 			}
 		}
 		c.endSession(c.session) // its block would be on another state
-		return nil
 	})
 }
 
@@ -230,11 +227,10 @@ func (p *Pool) refreshAccounts(addresses []common.Address) {
 	}
 	p.mu.Unlock()
 	p.readAll(readings)
-	_ = p.changeCore(func(c *core) error {
+	p.changeCore(func(c *core) {
 		for _, r := range readings {
 			c.applyReading(&r)
 		}
-		return nil
 	})
 }
 
@@ -247,7 +243,7 @@ func (p *Pool) moveFees(head *Head) {
 			medians[i] = b.median(&p.cfg)
 		}
 	}
-	_ = p.changeCore(func(c *core) error {
+	p.changeCore(func(c *core) {
 		before := c.fees.prices
 		for _, median := range medians {
 			c.fees.addBlock(median)
@@ -273,7 +269,6 @@ func (p *Pool) moveFees(head *Head) {
 		}
 		c.parkUnderpriced()
 		c.repricing = false
-		return nil
 	})
 }
 

@@ -126,10 +126,9 @@ func (s *Session) Next() *types.Transaction {
 	for s.ctx.Err() == nil {
 		var e *entry
 		var unread bool
-		_ = p.changeCore(func(c *core) error {
+		p.changeCore(func(c *core) {
 			s.countUse(s.limit())
 			e, unread = s.pickNext(c)
-			return nil
 		})
 		switch {
 		case e == nil:
@@ -141,10 +140,9 @@ func (s *Session) Next() *types.Transaction {
 			return e.tx
 		}
 	}
-	_ = p.changeCore(func(c *core) error {
+	p.changeCore(func(c *core) {
 		s.countUse(s.limit())
 		s.stopTaking(c)
-		return nil
 	})
 	return nil
 }
@@ -184,7 +182,7 @@ func (s *Session) readSenders(e *entry) {
 	}
 	s.pool.mu.Unlock()
 	s.pool.readAll(readings)
-	_ = s.pool.changeCore(func(c *core) error {
+	s.pool.changeCore(func(c *core) {
 		for _, r := range readings {
 			t := s.senders[r.in.address]
 			if t != nil {
@@ -192,7 +190,6 @@ func (s *Session) readSenders(e *entry) {
 			}
 			c.applyReading(&r)
 		}
-		return nil
 	})
 }
 
@@ -226,13 +223,12 @@ func (s *Session) Later() {
 // giveUpCurrent passes the last transaction of Next to a function, if it is still locked.
 func (s *Session) giveUpCurrent(giveUp func(*core, *entry)) {
 	defer s.pool.deliverEvents()
-	_ = s.pool.changeCore(func(c *core) error {
+	s.pool.changeCore(func(c *core) {
 		e := s.current
 		s.current = nil
 		if e != nil && e.locked && c.session == s {
 			giveUp(c, e)
 		}
-		return nil
 	})
 }
 
@@ -263,11 +259,10 @@ func (s *Session) countUse(gas, bytes uint64) {
 // defer it.
 func (s *Session) Cancel() {
 	defer s.pool.deliverEvents()
-	_ = s.pool.changeCore(func(c *core) error {
+	s.pool.changeCore(func(c *core) {
 		if c.session == s {
 			c.endSession(s)
 		}
-		return nil
 	})
 }
 
