@@ -106,7 +106,7 @@ func TestFloorGoesBack(t *testing.T) {
 	require.EqualValues(t, gwei, w.Stats().Floor)
 }
 
-// A floor from the journal is moved into the range of the new configuration.
+// A floor from the log is moved into the range of the new configuration.
 func TestRestoredFloorIsInRange(t *testing.T) {
 	for _, floor := range []uint64{1, 9000 * gwei} {
 		w := newWorld(t, func(c *Config) { c.MinGasPrice = 2 * gwei })
