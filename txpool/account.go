@@ -66,7 +66,8 @@ type account struct {
 	from, to int32
 	since    uint64 // place among those with an equal number: see gaps
 
-	txs []link // by nonce, without duplicates
+	txs   []link  // by nonce, without duplicates
+	first [1]link // room for one, as most senders have
 }
 
 // link is an entry of an account together with its nonce.
@@ -76,7 +77,9 @@ type link struct {
 }
 
 func newAccount(address common.Address, known Account) *account {
-	return &account{address: address, nonce: known.Nonce, balance: known.Balance, delegated: known.Delegated}
+	a := &account{address: address, nonce: known.Nonce, balance: known.Balance, delegated: known.Delegated}
+	a.txs = a.first[:0]
+	return a
 }
 
 // find returns the index of a nonce among the transactions, and whether there
@@ -178,8 +181,7 @@ func (a *account) countCost() {
 }
 
 // funded returns the index of the first transaction of a chain that the balance
-// does not cover. The balance covers locked transactions first, then the others
-// in nonce order.
+// does not cover, in nonce order.
 func (a *account) funded() int {
 	i := len(a.txs)
 	if !a.short() {
@@ -189,7 +191,7 @@ func (a *account) funded() int {
 	for i > 0 && a.balance.Lt(&covered) {
 		i--
 		e := a.txs[i].entry
-		if !e.locked && a.unsettled(e.nonce) {
+		if a.unsettled(e.nonce) {
 			covered.Sub(&covered, &e.cost)
 		}
 	}

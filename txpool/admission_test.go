@@ -82,7 +82,7 @@ func TestI8AuthoritiesLast(t *testing.T) {
 		one := []candidate{{tx: carrier}}
 		w.examine(one, w.clock().UnixNano())
 		require.Error(t, one[0].err)
-		require.Nil(t, one[0].entry.authorities)
+		require.Nil(t, one[0].entry.authorized)
 		_, err := w.core.decide(newAccount(one[0].from, w.accounts.get(one[0].from)), one[0].entry)
 		require.EqualError(t, err, one[0].err.Error())
 	}

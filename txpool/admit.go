@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -24,6 +23,7 @@ import (
 // candidate is a transaction that is being added to the pool.
 type candidate struct {
 	tx      *types.Transaction
+	raw     []byte // its encoding, if it must be decoded
 	private bool
 	// origin is set if the transaction comes back. It was acknowledged before, so it
 	// is exempt from the caps. It keeps its time of admission, also if a check
@@ -79,7 +79,12 @@ func (p *Pool) guardStage(t *candidate, now int64, stage func(*Pool, *candidate,
 }
 
 // inspectOne is the first stage: the checks of the transaction alone.
-func (p *Pool) inspectOne(t *candidate, now int64) error {
+func (p *Pool) inspectOne(t *candidate, now int64) (err error) {
+	if t.raw != nil {
+		if t.tx, err = p.decode(t.raw); err != nil {
+			return err
+		}
+	}
 	e, err := p.rulesFor(t).inspect(t.tx)
 	if err != nil {
 		return err
@@ -90,6 +95,17 @@ func (p *Pool) inspectOne(t *candidate, now int64) error {
 	}
 	t.entry = e
 	return nil
+}
+
+func (p *Pool) decode(raw []byte) (*types.Transaction, error) {
+	if uint64(len(raw)) > p.cfg.MaxTxSize {
+		return nil, fmt.Errorf("%w: transaction size %d, limit %d", ErrOversized, len(raw), p.cfg.MaxTxSize)
+	}
+	tx := new(types.Transaction)
+	if err := tx.UnmarshalBinary(raw); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return tx, nil
 }
 
 // rulesFor returns those of the first two stages for a candidate.
@@ -138,7 +154,8 @@ func (p *Pool) authenticate(t *candidate, _ int64) (err error) {
 		}
 	}
 	if authorizes {
-		t.entry.authorities = p.cfg.authorities(t.tx)
+		all := p.cfg.authorities(t.tx)
+		t.entry.authorized = &all
 	}
 	if check != nil {
 		return check(t.tx)
@@ -313,25 +330,20 @@ func (c *core) admitOne(t *candidate) (need bool) {
 const share = 16
 
 // examineAll examines a batch in shares. It recovers signatures on all processors.
-// If the senders are already known, it uses one, which is faster. If prepare is not
-// nil, it is called first with each share and its index in the batch.
-func (p *Pool) examineAll(batch []candidate, prepare func([]candidate, int)) {
+// If the senders are already known, it uses one, which is faster.
+func (p *Pool) examineAll(batch []candidate, now int64) {
 	// slow is the time per transaction that tells a recovery from other work: a
 	// recovery takes about ten times as long, other work a tenth.
 	const slow = 3 * time.Microsecond
-	now, began := p.clock(), time.Now()
-	shares := slices.Collect(slices.Chunk(batch, share))
-	work := func(i int) {
-		if prepare != nil {
-			prepare(shares[i], i*share)
-		}
-		p.examine(shares[i], now)
-	}
-	for i := range shares {
-		if i == 1 && time.Since(began) > share*slow {
-			runConcurrently(p.recoverers, len(shares)-1, func(i int) { work(i + 1) })
+	began := time.Now()
+	for i := 0; i < len(batch); i += share {
+		if i == share && time.Since(began) > share*slow {
+			rest := batch[share:]
+			runConcurrently(p.recoverers, (len(rest)+share-1)/share, func(k int) {
+				p.examine(rest[k*share:min((k+1)*share, len(rest))], now)
+			})
 			return
 		}
-		work(i)
+		p.examine(batch[i:min(i+share, len(batch))], now)
 	}
 }

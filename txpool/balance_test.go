@@ -43,10 +43,10 @@ func TestNewBalanceCoversLocked(t *testing.T) {
 	w.add(tx(0, 0, 10), tx(0, 1, 10))
 	w.drain(Budget{Count: 1})
 	w.balance(0, 2*unit)
-	require.Empty(t, w.reset(Head{}))
+	w.observes(0)
 	w.stands(0, "lp")
 	w.balance(0, unit)
-	require.Len(t, w.reset(Head{}), 1)
+	w.observes(0)
 	w.stands(0, "l-")
 }
 
@@ -77,32 +77,16 @@ func TestRevertedCostsNothing(t *testing.T) {
 	require.Len(t, w.fails(tx(0, 0, 10)), 1)
 }
 
-// A balance pays for locked transactions first: an earlier transaction that comes
-// back waits if the rest does not cover it.
-func TestLockedIsPaidFirst(t *testing.T) {
+// A replacement that costs less leaves enough for a later transaction, which came back and
+// waits for the balance.
+func TestCheaperReplacementPaysForALaterOne(t *testing.T) {
 	w := newWorld(t)
-	w.balance(0, 2*unit)
-	w.add(tx(0, 0, 10), tx(0, 1, 10))
-	w.commit(Budget{Count: 1})
-	w.drain(Budget{Count: 1})
-	w.balance(0, unit)
-	require.Empty(t, w.fails(tx(0, 0, 10)))
-	w.stands(0, "kl")
-}
-
-// When a locked transaction fails, the balance that it had pays for the sender's
-// earlier one.
-func TestRejectedPaysForAnEarlierOne(t *testing.T) {
-	w := newWorld(t)
-	w.balance(0, 2*unit)
-	w.add(tx(0, 0, 10), tx(0, 1, 10))
-	w.commit(Budget{Count: 1})
-	w.drain(Budget{Count: 1})
-	w.balance(0, unit)
-	require.Empty(t, w.fails(tx(0, 0, 10)))
-	w.stands(0, "kl")
-	require.NoError(t, w.Reject(tx(0, 1, 10).Hash(), errNoDisk))
-	w.stands(0, "p-")
+	w.returned(valued(0, 0, 10, 30*txGas), tx(0, 1, 10), tx(0, 2, 10))
+	w.balance(0, 5*unit)
+	require.Empty(t, w.reset(Head{}))
+	w.stands(0, "ppk")
+	w.add(tx(0, 0, 12))
+	w.stands(0, "ppp")
 }
 
 // A transaction that the builder postpones while the balance does not cover it stays.
@@ -112,11 +96,11 @@ func TestReturnedIntoAShortBalance(t *testing.T) {
 	s := w.build(Budget{})
 	w.takes(s, tx(0, 0, 10), tx(0, 1, 10))
 	w.balance(0, unit)
-	require.Empty(t, w.reset(Head{}))
+	w.observes(0)
 	s.Later()
 	w.stands(0, "lk")
 	w.balance(0, unit+1)
-	require.Empty(t, w.reset(Head{}))
+	w.observes(0)
 	w.stands(0, "lk")
 }
 

@@ -165,7 +165,7 @@ func (t *totals) add(e *entry) {
 	case e.status == parked:
 		t.parked++
 	}
-	for _, auth := range e.authorities {
+	for _, auth := range e.authorities() {
 		if e.counts() == ready {
 			t.authorizations.add(auth)
 		}

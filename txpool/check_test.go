@@ -18,7 +18,7 @@ func TestCheckFindsDamage(t *testing.T) {
 		"balance":  func(_ *core, a *account) { a.balance.Clear() },
 		"line":     func(_ *core, a *account) { a.line-- },
 		"total":    func(c *core, _ *account) { c.uses[ready].count++ },
-		"leased":   func(c *core, _ *account) { c.uses[building].count-- },
+		"locked":   func(c *core, _ *account) { c.uses[building].count-- },
 		"sender":   func(c *core, a *account) { delete(c.accounts, a.address) },
 		"gapped":   func(_ *core, a *account) { a.gapped++ },
 		"cost":     func(_ *core, a *account) { a.cost.AddUint64(&a.cost, 1) },

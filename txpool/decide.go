@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/google/btree"
 	"github.com/holiman/uint256"
 )
@@ -164,7 +165,7 @@ func (c *core) checkReplacement(old, e *entry) error {
 	if old.locked {
 		return fmt.Errorf("%w: %s has nonce %d", ErrInBundle, old.hash(), old.nonce)
 	}
-	if old.blob != e.blob {
+	if (old.tx.Type() == types.BlobTxType) != (e.tx.Type() == types.BlobTxType) {
 		return fmt.Errorf("%w: type %d cannot replace type %d: blob transactions only replace each other", ErrReplaceUnderpriced, e.tx.Type(), old.tx.Type())
 	}
 	if err := c.cfg.checkBump(old, e); err != nil {

@@ -50,7 +50,7 @@ func (c *core) enlistAuthorities(e *entry, counts bool) {
 		return
 	}
 	e.enlisted = counts
-	for _, auth := range e.authorities {
+	for _, auth := range e.authorities() {
 		if counts {
 			c.authorizations.add(auth)
 		} else {
@@ -154,7 +154,7 @@ func (c *core) findBeyondTurn(a *account, e *entry) (all []leaving) {
 // account that could apply.
 func (a *account) delegatedBy(e *entry) bool {
 	first, last := a.applicable()
-	return slices.ContainsFunc(e.authorities, func(auth authority) bool {
+	return slices.ContainsFunc(e.authorities(), func(auth authority) bool {
 		return auth.Address == a.address && first <= auth.Nonce && auth.Nonce <= last
 	})
 }
@@ -162,7 +162,7 @@ func (a *account) delegatedBy(e *entry) bool {
 // checkAuthorities refuses a transaction that would delegate an account with
 // more transactions in line than it may then have.
 func (c *core) checkAuthorities(from common.Address, e *entry) error {
-	for _, auth := range e.authorities {
+	for _, auth := range e.authorities() {
 		a := c.accounts[auth.Address]
 		if a == nil {
 			continue

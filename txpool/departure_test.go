@@ -32,7 +32,7 @@ type listed struct{ value any }
 func (listed) Error() string { return "one of several problems" }
 
 // Departures have the reason and the time. The pool remembers a limited number
-// for a limited time, also across a restart and in a new journal.
+// for a limited time, also across a restart and in the content.
 func TestDepartures(t *testing.T) {
 	w := newWorld(t)
 	replaced, removed, rejected := tx(0, 0, 2), tx(1, 0, 2), tx(2, 0, 2)

@@ -31,27 +31,23 @@ const (
 // entry is a transaction in the pool. The fields above the line never change
 // after admission, so snapshots read them without the lock.
 type entry struct {
-	tx      *types.Transaction
-	nonce   uint64
-	feeCap  uint64 // wei per gas, saturated
-	tip     uint64
-	gas     uint64      // limit
-	seq     uint64      // order of admission
-	at      int64       // time of admission, Unix nanoseconds
-	cost    uint256.Int // gas·feeCap + value + Config.ExtraCost
-	size    uint32      // bytes of the encoding
-	memory  uint32      // approximate bytes in memory
-	da      uint32      // bytes of data availability
-	work    uint32      // minimum gas
-	blob    bool
-	private bool
-	// authorities are those of its authorizations.
-	authorities []authority
+	tx     *types.Transaction
+	nonce  uint64
+	feeCap uint64 // wei per gas, saturated
+	tip    uint64
+	gas    uint64      // limit
+	seq    uint64      // order of admission
+	at     int64       // time of admission, Unix nanoseconds
+	cost   uint256.Int // gas·feeCap + value + Config.ExtraCost
+	// authorized has the authorities of its authorizations, if there are any.
+	authorized *[]authority
+	size       uint32 // bytes of the encoding
+	memory     uint32 // approximate bytes in memory
+	da         uint32 // bytes of data availability
+	work       uint32 // minimum gas
+	private    bool
 
 	// ————
-	account  *account
-	rank     uint64 // see fees.rank
-	lead     place  // place in its index
 	status   status
 	roomless bool // could run if there were room; in core.roomless
 	locked   bool // by the session of the core, which has taken it
@@ -62,8 +58,18 @@ type entry struct {
 	enlisted bool // authorities are in core.authorizations
 	// replacements is the number of replacements of this nonce since the time
 	// since, in seconds of Unix time.
-	since        uint32
 	replacements uint16
+	since        uint32
+	account      *account
+	rank         uint64 // see fees.rank
+	lead         place  // place in its index
+}
+
+func (e *entry) authorities() []authority {
+	if e.authorized == nil {
+		return nil
+	}
+	return *e.authorized
 }
 
 // hash returns the transaction's hash, which the transaction caches.

@@ -98,8 +98,8 @@ var (
 	// ErrQuarantined is returned if the same transaction failed recently while
 	// a block was built: see Config.QuarantineTime.
 	ErrQuarantined = errors.New("transaction failed in building")
-	// ErrInBundle is returned if the transaction with this nonce is in an open
-	// lease.
+	// ErrInBundle is returned if a session has locked the transaction with this
+	// nonce.
 	ErrInBundle = errors.New("transaction is in a bundle")
 	// ErrNonceTooLow is returned if the account's nonce is higher.
 	ErrNonceTooLow = errors.New("nonce too low")

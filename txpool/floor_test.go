@@ -106,7 +106,7 @@ func TestFloorGoesBack(t *testing.T) {
 	require.EqualValues(t, gwei, w.Stats().Floor)
 }
 
-// A floor from the journal is moved into the range of the new configuration.
+// A floor from the log is moved into the range of the new configuration.
 func TestRestoredFloorIsInRange(t *testing.T) {
 	for _, floor := range []uint64{1, 9000 * gwei} {
 		w := newWorld(t, func(c *Config) { c.MinGasPrice = 2 * gwei })
@@ -129,7 +129,7 @@ func TestParking(t *testing.T) {
 		w.tell(Block{})
 	}
 	w.stands(0, "pp")
-	w.stands(1, "lp")
+	w.stands(1, "pp")
 }
 
 // The base fee parks too, and changes what a transaction with a fee cap is worth.

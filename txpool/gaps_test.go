@@ -41,7 +41,7 @@ func TestSenderLimit(t *testing.T) {
 }
 
 // A transaction that fills a gap takes the place of the sender's last one that
-// may go: it waits behind a gap, is in no lease and did not come back.
+// may go: it waits behind a gap, is not locked and did not come back.
 func TestSenderLimitMakesWay(t *testing.T) {
 	w := newWorld(t, perSender(3))
 	w.add(tx(0, 0, 2), tx(0, 2, 2), tx(0, 4, 2))

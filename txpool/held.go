@@ -67,10 +67,10 @@ func isFinal(err error) bool {
 
 // setAside concludes the return of a batch. A transaction that was not admitted is
 // held aside if it may be admitted later, and leaves otherwise. One that was held
-// aside before also leaves when its lifetime is over. setAside returns those that
-// were not admitted and not held before, and how many of those held before have left.
-func (p *Pool) setAside(batch []candidate) (displaced []Displaced, dropped int) {
-	_ = p.changeCore(func(c *core) error {
+// aside before also leaves when its lifetime is over. setAside returns how many of those held
+// before have left, and adds those that were not held before to core.displaced.
+func (p *Pool) setAside(batch []candidate) (dropped int) {
+	p.changeCore(func(c *core) {
 		for i := range batch {
 			t := &batch[i]
 			hash := t.tx.Hash()
@@ -92,18 +92,17 @@ func (p *Pool) setAside(batch []candidate) (displaced []Displaced, dropped int) 
 			case isFinal(t.err):
 				departs := t.endEvent(c.now)
 				c.recordDeparture(departs.departure(c.now))
-				displaced = append(displaced, Displaced{Tx: t.tx, Err: t.err})
+				c.displaced = append(c.displaced, Displaced{Tx: t.tx, Err: t.err})
 			default:
 				o := t.origin
 				o.at, o.exempt, o.held, o.err = min(o.at, c.now), true, true, t.err
 				c.aside.holdAside(o)
 				c.recordAdmission(o)
-				displaced = append(displaced, Displaced{Tx: t.tx, Err: t.err, Held: true})
+				c.displaced = append(c.displaced, Displaced{Tx: t.tx, Err: t.err, Held: true})
 			}
 		}
-		return nil
 	})
-	return displaced, dropped
+	return dropped
 }
 
 // endEvent returns the event of a candidate that came back and is not admitted.
@@ -130,8 +129,7 @@ func (p *Pool) retryHeld() (dropped int) {
 	}
 	batch := p.examineBack(origin)
 	p.admitAll(batch)
-	_, dropped = p.setAside(batch)
-	return dropped
+	return p.setAside(batch)
 }
 
 // examineBack is examineAll for transactions that were accepted before.
@@ -140,7 +138,7 @@ func (p *Pool) examineBack(origin []*past) []candidate {
 	for i, o := range origin {
 		batch[i] = candidate{tx: o.tx, private: o.private, origin: o}
 	}
-	p.examineAll(batch, nil)
+	p.examineAll(batch, p.clock())
 	return batch
 }
 
@@ -157,12 +155,11 @@ func (p *Pool) CleanupExpired() int {
 // dropExpired drops the expired transactions of all senders. The caller holds
 // p.turn.
 func (p *Pool) dropExpired(now int64) (dropped int) {
-	_ = p.changeCore(func(c *core) error {
+	p.changeCore(func(c *core) {
 		for i := len(c.list) - 1; i >= 0; i-- { // the last one takes the place of a removed one
 			dropped += c.expireSender(c.list[i], now)
 		}
 		c.departures.prune(now)
-		return nil
 	})
 	p.sweptAt.Store(now)
 	return dropped

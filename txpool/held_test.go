@@ -81,7 +81,7 @@ func TestHeldTakesBytes(t *testing.T) {
 // A transaction that is held aside and sent again is known. Otherwise the pool
 // would have two copies of it: one could be displaced by count, and the other
 // be reported as dropped after the first was included. After it came back, the
-// pool and the records of a new journal have it once.
+// pool and its content have it once.
 func TestHeldAsideIsKnown(t *testing.T) {
 	w := newWorld(t)
 	w.setAside(tx(0, 0, 2))
@@ -201,12 +201,12 @@ func TestHeldAreTriedInOrder(t *testing.T) {
 }
 
 // Transactions of one failed block are tried again in the order of the block, also
-// after a restart and from a new journal.
+// after a restart and from the content.
 func TestHeldKeepTheirOrder(t *testing.T) {
 	for name, pass := range map[string]func(*world){
-		"at once":         func(*world) {},
-		"restart":         func(w *world) { w.restart() },
-		"another journal": func(w *world) { w.shorten(); w.restart() },
+		"at once":     func(*world) {},
+		"restart":     func(w *world) { w.restart() },
+		"the content": func(w *world) { w.shorten(); w.restart() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

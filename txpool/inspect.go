@@ -22,7 +22,7 @@ func (c *Config) inspect(tx *types.Transaction) (*entry, error) {
 	if err := c.checkChain(tx); err != nil {
 		return nil, err
 	}
-	e := &entry{tx: tx, nonce: tx.Nonce(), gas: tx.Gas(), blob: tx.Type() == types.BlobTxType}
+	e := &entry{tx: tx, nonce: tx.Nonce(), gas: tx.Gas()}
 	if err := c.price(e); err != nil { // first: unencodable if out of range
 		return nil, err
 	}

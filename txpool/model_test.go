@@ -23,7 +23,7 @@ import (
 //   - verify finds each acknowledged transaction in exactly one place (T5).
 //   - next takes a transaction of a session. A search of all transactions must find
 //     the same one.
-//   - sameContent compares a pool with the one that its journal restores.
+//   - sameContent compares a pool with the one that its records restore.
 //
 // The dice decide: rapid, which shortens a run that fails, or a seed.
 type model struct {

@@ -37,19 +37,15 @@ func (s *Session) beginTurn(address common.Address) *turn {
 
 // notifySession lets the running session notice a pending entry.
 func (c *core) notifySession(e *entry) {
-	if c.session == nil || c.session.over || c.repricing && !c.cfg.byTip() {
-		return // with a score, the session sorts all transactions again: see Session.sortAgain
+	if c.session != nil && !c.session.over {
+		c.session.considerEntry(e)
 	}
-	c.session.considerEntry(e)
 }
 
 // notifyOfHead lets the running session notice the next transaction of a sender
 // after a change of its chain, because until now another transaction may have
 // been the next one.
 func (c *core) notifyOfHead(a *account) {
-	if c.session == nil {
-		return
-	}
 	e := a.head()
 	if e != nil {
 		c.notifySession(e)
@@ -123,16 +119,6 @@ func (s *Session) pushHead(c *core, t *turn, e *entry) {
 	heap.Push(&s.heads, t)
 }
 
-// sortAgain sorts the senders again after the base fee has changed the priorities
-// of many transactions. This is cheaper than to notice each of them.
-func (s *Session) sortAgain(c *core) {
-	s.outdated, s.walk = false, c.newWalk()
-	for _, t := range s.heads {
-		t.place = noLead // popped first, to find its place
-	}
-	heap.Init(&s.heads)
-}
-
 // popHead removes the best head and returns its entry with the sender's turn. The entry is
 // nil if the sender has another next transaction meanwhile, or none, and if the place
 // of the head is outdated. The head is then back at its new place. The place is not
@@ -192,14 +178,12 @@ func (s *Session) spent() bool {
 		b.Bytes > 0 && s.bytes >= b.Bytes || b.DABytes > 0 && s.da >= b.DABytes
 }
 
-// fits reports whether an entry can be taken: it pays the base fee, the rest of the block has
-// room for it, and the session has no later transaction of its sender.
+// fits reports whether an entry can be taken: it pays the base fee, and the rest of the block has
+// room for it.
 func (s *Session) fits(e *entry) bool {
 	most := s.budget.DABytes
 	switch {
 	case e.feeCap < s.base:
-		return false
-	case e.account.locked > e.account.ahead:
 		return false
 	case most > 0 && uint64(e.da) > most-min(s.da, most):
 		return false

@@ -129,15 +129,3 @@ func TestScoreFollowsBaseFee(t *testing.T) {
 	w.baseFee(40) // the child's tip is 10 now
 	same(t, []*types.Transaction{other, child}, w.drain(Budget{}).Transactions()[2:])
 }
-
-// A session by score follows a new base fee.
-func TestSessionFollowsTheBaseFee(t *testing.T) {
-	w := newWorld(t, by(byTipAndSize))
-	w.baseFee(18)
-	better := capped(1, 0, 19, 20) // pays 2 now
-	w.add(capped(0, 0, 9, 100), better, capped(2, 0, 5, 100))
-	s := w.build(Budget{})
-	w.takes(s, capped(0, 0, 9, 100))
-	w.baseFee(1)
-	w.takes(s, better, capped(2, 0, 5, 100))
-}

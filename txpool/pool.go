@@ -3,6 +3,7 @@ package txpool
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,27 +62,25 @@ func New(cfg Config, state State) (*Pool, error) {
 // Add admits a transaction. A nil error means that the pool has stored it; its
 // later fate is reported by events. Errors wrap one of this package's errors or
 // are those of Config.Precheck. A refused transaction changes nothing.
-func (p *Pool) Add(tx *types.Transaction) error {
-	return p.addOne(candidate{tx: tx}, nil).err
-}
+func (p *Pool) Add(tx *types.Transaction) error { return p.addOne(candidate{tx: tx}).err }
 
 // AddPrivate is Add for a transaction that must stay secret until it is in a
 // block. It is built and priced like any other, but Pending, Snapshot, Content
 // and ordinary subscriptions do not show it.
 func (p *Pool) AddPrivate(tx *types.Transaction) error {
-	return p.addOne(candidate{tx: tx, private: true}, nil).err
+	return p.addOne(candidate{tx: tx, private: true}).err
 }
 
-func (p *Pool) addOne(t candidate, get func(int) (*types.Transaction, error)) candidate {
+func (p *Pool) addOne(t candidate) candidate {
 	one := [1]candidate{t}
-	p.addBatch(one[:], get)
+	p.addBatch(one[:])
 	return one[0]
 }
 
 // AddRaw is Add for the binary encoding of a transaction (EIP-2718). It returns
 // the transaction's hash if it was admitted.
 func (p *Pool) AddRaw(raw []byte) (common.Hash, error) {
-	t := p.addOne(candidate{}, func(int) (*types.Transaction, error) { return p.decode(raw) })
+	t := p.addOne(candidate{raw: raw})
 	if t.err != nil {
 		return common.Hash{}, t.err
 	}
@@ -92,20 +91,26 @@ func (p *Pool) AddRaw(raw []byte) (common.Hash, error) {
 // other (invariant I10). It recovers signatures on all processors. The result
 // has one error or nil per transaction.
 func (p *Pool) AddAll(txs []*types.Transaction) []error {
-	_, errs := p.addAll(len(txs), func(i int) (*types.Transaction, error) { return txs[i], nil })
+	batch, errs := make([]candidate, len(txs)), make([]error, len(txs))
+	for i, tx := range txs {
+		batch[i].tx = tx
+	}
+	p.addBatch(batch)
+	for i := range batch {
+		errs[i] = batch[i].err
+	}
 	return errs
 }
 
 // AddAllRaw is AddAll for binary encodings (EIP-2718). It also returns one hash
 // per transaction, which is zero if there is an error.
 func (p *Pool) AddAllRaw(raws [][]byte) ([]common.Hash, []error) {
-	return p.addAll(len(raws), func(i int) (*types.Transaction, error) { return p.decode(raws[i]) })
-}
-
-func (p *Pool) addAll(n int, get func(int) (*types.Transaction, error)) ([]common.Hash, []error) {
-	batch := make([]candidate, n)
-	p.addBatch(batch, get)
-	hashes, errs := make([]common.Hash, n), make([]error, n)
+	batch, errs := make([]candidate, len(raws)), make([]error, len(raws))
+	for i, raw := range raws {
+		batch[i].raw = raw
+	}
+	p.addBatch(batch)
+	hashes := make([]common.Hash, len(raws))
 	for i := range batch {
 		errs[i] = batch[i].err
 		if errs[i] == nil {
@@ -117,41 +122,17 @@ func (p *Pool) addAll(n int, get func(int) (*types.Transaction, error)) ([]commo
 
 // addBatch takes n transactions through all stages, with the same result as one after
 // the other (invariant I10). It recovers signatures on all processors.
-func (p *Pool) addBatch(batch []candidate, get func(int) (*types.Transaction, error)) {
+func (p *Pool) addBatch(batch []candidate) {
 	began := p.cfg.Now()
 	p.expireInAdd(p.clockAt(began))
-	for i := 0; i < len(batch); i += batchSize {
-		some := batch[i:min(i+batchSize, len(batch))]
-		prepare := func(share []candidate, from int) {
-			for k := range share {
-				if get != nil {
-					share[k].tx, share[k].err = get(i + from + k)
-				}
-			}
-		}
-		if len(some) == 1 {
-			prepare(some, 0)
-			p.examine(some, p.clockAt(began))
-		} else {
-			p.examineAll(some, prepare)
-		}
+	for some := range slices.Chunk(batch, batchSize) {
+		p.examineAll(some, p.clockAt(began))
 		p.admitAll(some)
 		p.deliverEvents()
 	}
 	for i := range batch {
 		p.measureAdd(began, &batch[i])
 	}
-}
-
-func (p *Pool) decode(raw []byte) (*types.Transaction, error) {
-	if uint64(len(raw)) > p.cfg.MaxTxSize {
-		return nil, fmt.Errorf("%w: transaction size %d, limit %d", ErrOversized, len(raw), p.cfg.MaxTxSize)
-	}
-	tx := new(types.Transaction)
-	if err := tx.UnmarshalBinary(raw); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
-	}
-	return tx, nil
 }
 
 // measureAdd reports the result of an Add to the metrics.
@@ -173,32 +154,34 @@ func (p *Pool) measureAdd(began time.Time, t *candidate) {
 
 // Remove drops a transaction. Errors wrap ErrNotFound, or ErrInBundle if the
 // transaction is locked by a session.
-func (p *Pool) Remove(hash common.Hash) error {
+func (p *Pool) Remove(hash common.Hash) (err error) {
 	defer p.deliverEvents()
-	return p.changeCore(func(c *core) error {
+	p.changeCore(func(c *core) {
 		e := c.all[hash]
-		if e == nil {
-			return fmt.Errorf("%w: %s", ErrNotFound, hash)
+		switch {
+		case e == nil:
+			err = fmt.Errorf("%w: %s", ErrNotFound, hash)
+		case e.locked:
+			err = fmt.Errorf("%w: %s", ErrInBundle, hash)
+		default:
+			c.applyPlan(planDrop(e, ErrRemoved))
 		}
-		if e.locked {
-			return fmt.Errorf("%w: %s", ErrInBundle, hash)
-		}
-		c.applyPlan(planDrop(e, ErrRemoved))
-		return nil
 	})
+	return err
 }
 
 // Reject drops a transaction that failed while a block was built, even a locked
 // one, and refuses it for Config.QuarantineTime (invariant I14). reason
 // becomes Event.Reason; nil means ErrQuarantined. The error wraps ErrNotFound.
-func (p *Pool) Reject(hash common.Hash, reason error) error {
+func (p *Pool) Reject(hash common.Hash, reason error) (err error) {
 	defer p.deliverEvents()
-	return p.changeCore(func(c *core) error {
+	p.changeCore(func(c *core) {
 		e := c.all[hash]
 		if e == nil {
-			return fmt.Errorf("%w: %s", ErrNotFound, hash)
+			err = fmt.Errorf("%w: %s", ErrNotFound, hash)
+			return
 		}
 		c.rejectEntry(e, reason)
-		return nil
 	})
+	return err
 }

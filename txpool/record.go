@@ -62,7 +62,6 @@ func decode(record []byte, fields ...any) error {
 // past is a transaction that was admitted and has not left.
 type past struct {
 	tx      *types.Transaction
-	record  []byte
 	private bool
 	exempt  bool
 	ran     bool // or could run at some time

@@ -70,7 +70,7 @@ type Displaced struct {
 func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	p.expireDue()
 	defer p.takeTurn()()
-	defer func() { displaced = append(displaced, p.endHead()...) }() // even after a panic
+	defer func() { displaced = p.endHead() }() // even after a panic
 	head.Included = cleanBlocks(head.Included, nil)
 	gone := cleanBlocks(head.Reverted, head.Included)
 	reverted := p.examineReverted(gone)
@@ -83,32 +83,30 @@ func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	}
 	p.moveFees(&head)
 	p.admitAll(reverted)
-	displaced, _ = p.setAside(reverted)
+	p.setAside(reverted)
 	p.retryHeld()
-	return p.stillHeld(displaced)
+	return nil
 }
 
-// stillHeld returns displaced without the transactions that are no longer held
-// aside. These were readmitted, or their drop is reported separately.
-func (p *Pool) stillHeld(displaced []Displaced) []Displaced {
+// endHead closes the gaps that remain after reverted transactions have come back.
+func (p *Pool) endHead() []Displaced {
+	p.changeCore(func(c *core) {
+		c.patient, c.keeping, c.repricing = false, false, false // even if State panicked
+	})
+	return p.takeDisplaced()
+}
+
+// takeDisplaced returns the transactions that were dropped or not admitted since
+// core.displaced was set, without those that were held aside and are not any more.
+// These were readmitted, or their drop is there too.
+func (p *Pool) takeDisplaced() []Displaced {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	displaced := p.core.displaced
+	p.core.displaced = nil
 	return slices.DeleteFunc(displaced, func(d Displaced) bool {
 		return d.Held && p.core.aside.txs[d.Tx.Hash()] == nil
 	})
-}
-
-// endHead closes the gaps that remain after reverted transactions have come
-// back. It returns the transactions that were dropped since beginHead.
-func (p *Pool) endHead() (displaced []Displaced) {
-	_ = p.changeCore(func(c *core) error {
-		c.patient, c.keeping, c.repricing = false, false, false // even if State panicked
-		return nil
-	})
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	displaced, p.core.displaced = p.core.displaced, nil
-	return displaced
 }
 
 // cleanBlocks returns blocks without nil transactions and without those that are also
@@ -146,7 +144,7 @@ func (p *Pool) examineReverted(blocks []Block) []candidate {
 
 // beginHead removes included transactions. Accounts that were read before are outdated.
 func (p *Pool) beginHead(head *Head) {
-	_ = p.changeCore(func(c *core) error {
+	p.changeCore(func(c *core) {
 		c.generation++
 		c.patient = true // returning transactions fill the gaps
 		c.keeping, c.displaced = len(head.Reverted) > 0, []Displaced{}
@@ -157,23 +155,18 @@ func (p *Pool) beginHead(head *Head) {
 			c.cache.Remove(address)
 		}
 		c.fees.removeBlocks(len(head.Reverted))
-		made := false // the block of the session
 		for _, b := range head.Included {
 			for _, tx := range b.Transactions {
-				made = c.includeTransaction(tx) || made
+				c.includeTransaction(tx)
 			}
 		}
-		if made {
-			c.endSession(c.session)
-		}
-		return nil
+		c.endSession(c.session) // its block would be on another state
 	})
 }
 
 // includeTransaction removes a transaction that is in a block. Its nonce is used, because
-// the host's state shows the block, and so are lower ones of its sender. The result is
-// whether a session had it.
-func (c *core) includeTransaction(tx *types.Transaction) (locked bool) {
+// the host's state shows the block, and so are lower ones of its sender.
+func (c *core) includeTransaction(tx *types.Transaction) {
 	hash := tx.Hash()
 	departed, held := c.departures.forget(hash), c.aside.txs[hash] != nil
 	e := c.all[hash]
@@ -182,10 +175,9 @@ func (c *core) includeTransaction(tx *types.Transaction) (locked bool) {
 	}
 	c.aside.letGo(hash)
 	if e == nil {
-		return false
+		return
 	}
 	a := e.account
-	locked = e.locked
 	c.removeAt(a, c.indexOf(e))
 	used := a.nonce
 	a.nonce = max(a.nonce, e.nonce+1)
@@ -209,7 +201,6 @@ func (c *core) includeTransaction(tx *types.Transaction) (locked bool) {
 	if a.delegated { // its limit counts from the next nonce
 		c.touchAccount(a, 0, len(a.txs))
 	}
-	return locked
 }
 
 // senders returns the accounts of all senders.
@@ -236,11 +227,10 @@ func (p *Pool) refreshAccounts(addresses []common.Address) {
 	}
 	p.mu.Unlock()
 	p.readAll(readings)
-	_ = p.changeCore(func(c *core) error {
+	p.changeCore(func(c *core) {
 		for _, r := range readings {
 			c.applyReading(&r)
 		}
-		return nil
 	})
 }
 
@@ -253,7 +243,7 @@ func (p *Pool) moveFees(head *Head) {
 			medians[i] = b.median(&p.cfg)
 		}
 	}
-	_ = p.changeCore(func(c *core) error {
+	p.changeCore(func(c *core) {
 		before := c.fees.prices
 		for _, median := range medians {
 			c.fees.addBlock(median)
@@ -276,13 +266,9 @@ func (p *Pool) moveFees(head *Head) {
 			for c.liftParked() { // these wait too, so that the best come in first
 				continue
 			}
-			if c.session != nil {
-				c.session.outdated = !c.cfg.byTip()
-			}
 		}
 		c.parkUnderpriced()
 		c.repricing = false
-		return nil
 	})
 }
 

@@ -3,7 +3,6 @@ package txpool
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,9 +18,7 @@ type Restored struct {
 	// Displaced are transactions that are not in the pool again. Those whose
 	// nonce was used up have left it. The others are held aside.
 	Displaced []Displaced
-	// Poisoned are records that could not be read, and records of transactions
-	// that made a check panic. The latter are held aside. Pool.Records has all
-	// of them.
+	// Poisoned are records that could not be read. Pool.Records has them too.
 	Poisoned []Poison
 }
 
@@ -50,10 +47,11 @@ func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, 
 		return Restored{}, err
 	}
 	batch := p.examineBack(h.origins())
-	restored := Restored{Poisoned: findPoisoned(&h, batch)}
+	restored := Restored{Poisoned: h.poisoned}
 	p.beginRestore(&h)
 	p.admitAll(batch)
-	restored.Displaced, _ = p.setAside(batch)
+	p.setAside(batch)
+	restored.Displaced = p.takeDisplaced()
 	p.endRestore(batch)
 	for i := range batch {
 		if batch[i].err == nil {
@@ -65,19 +63,6 @@ func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, 
 	}
 	p.deliverEvents()
 	return restored, nil
-}
-
-// findPoisoned returns the records that could not be read, and those of
-// transactions that made a check panic.
-func findPoisoned(h *history, batch []candidate) []Poison {
-	all := h.poisoned
-	for i := range batch {
-		t := &batch[i]
-		if errors.Is(t.err, errPanic) {
-			all = append(all, Poison{t.origin.record, t.err})
-		}
-	}
-	return all
 }
 
 // beginRestore restores the data that belongs to no transaction.
@@ -235,7 +220,7 @@ func (h *history) removeTransaction(hash common.Hash) {
 
 func (h *history) parseAdded(record []byte) error {
 	var at uint64
-	o := &past{tx: new(types.Transaction), record: bytes.Clone(record)}
+	o := &past{tx: new(types.Transaction)}
 	if err := decode(record, &o.private, &o.exempt, &o.ran, &o.held, &at, o.tx); err != nil {
 		return err
 	}

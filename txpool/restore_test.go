@@ -64,8 +64,8 @@ func TestRestorePoisoned(t *testing.T) {
 	for range 2 { // nothing is forgotten
 		restored := w.restart(checked)
 		require.Equal(t, 2, restored.Transactions)
-		require.Len(t, restored.Poisoned, 6)
-		require.ErrorIs(t, restored.Poisoned[5].Err, errPanic)
+		require.Len(t, restored.Poisoned, 5)
+		require.ErrorIs(t, restored.Displaced[0].Err, errPanic)
 		w.has(StatusHeld, tx(1, 0, 3))
 	}
 	panics = false

@@ -30,10 +30,10 @@ type Budget struct {
 // budget. Newcomers that are better than the remaining ones are taken too.
 //
 // The pool locks the transactions of a session: they stay in the pool, and cannot
-// be replaced, removed or evicted, and do not expire. A session ends when
-// [Pool.Reset] includes one of its transactions, with Cancel, or when the next
-// session begins. Its other transactions are then free. A Session must not be
-// used by several goroutines concurrently.
+// be replaced, removed or evicted, and do not expire. A session ends with
+// [Pool.Reset], with Cancel, or when the next one begins. Transactions that are not
+// in a block are then free. A Session must not be used by several goroutines
+// concurrently.
 type Session struct {
 	pool   *Pool
 	ctx    context.Context
@@ -52,8 +52,6 @@ type Session struct {
 	// since its last one, because they do not fit.
 	over   bool
 	misses int
-	// outdated is set if the priorities of all transactions have changed.
-	outdated bool
 
 	senders map[common.Address]*turn
 	heads   heads
@@ -78,7 +76,7 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 		ctx = context.Background()
 	}
 	p.expireDue()
-	defer p.deliverEvents()
+	defer p.takeTurn()() // not within a Reset
 	s := &Session{pool: p, ctx: ctx, budget: budget, senders: make(map[common.Address]*turn, usualSenders)}
 	p.lockCore()
 	defer p.unlockCore()
@@ -128,10 +126,9 @@ func (s *Session) Next() *types.Transaction {
 	for s.ctx.Err() == nil {
 		var e *entry
 		var unread bool
-		_ = p.changeCore(func(c *core) error {
+		p.changeCore(func(c *core) {
 			s.countUse(s.limit())
 			e, unread = s.pickNext(c)
-			return nil
 		})
 		switch {
 		case e == nil:
@@ -143,10 +140,9 @@ func (s *Session) Next() *types.Transaction {
 			return e.tx
 		}
 	}
-	_ = p.changeCore(func(c *core) error {
+	p.changeCore(func(c *core) {
 		s.countUse(s.limit())
 		s.stopTaking(c)
-		return nil
 	})
 	return nil
 }
@@ -186,7 +182,7 @@ func (s *Session) readSenders(e *entry) {
 	}
 	s.pool.mu.Unlock()
 	s.pool.readAll(readings)
-	_ = s.pool.changeCore(func(c *core) error {
+	s.pool.changeCore(func(c *core) {
 		for _, r := range readings {
 			t := s.senders[r.in.address]
 			if t != nil {
@@ -194,7 +190,6 @@ func (s *Session) readSenders(e *entry) {
 			}
 			c.applyReading(&r)
 		}
-		return nil
 	})
 }
 
@@ -228,13 +223,12 @@ func (s *Session) Later() {
 // giveUpCurrent passes the last transaction of Next to a function, if it is still locked.
 func (s *Session) giveUpCurrent(giveUp func(*core, *entry)) {
 	defer s.pool.deliverEvents()
-	_ = s.pool.changeCore(func(c *core) error {
+	s.pool.changeCore(func(c *core) {
 		e := s.current
 		s.current = nil
 		if e != nil && e.locked && c.session == s {
 			giveUp(c, e)
 		}
-		return nil
 	})
 }
 
@@ -265,11 +259,10 @@ func (s *Session) countUse(gas, bytes uint64) {
 // defer it.
 func (s *Session) Cancel() {
 	defer s.pool.deliverEvents()
-	_ = s.pool.changeCore(func(c *core) error {
+	s.pool.changeCore(func(c *core) {
 		if c.session == s {
 			c.endSession(s)
 		}
-		return nil
 	})
 }
 
@@ -291,9 +284,6 @@ func (c *core) endSession(s *Session) {
 // sender was not read in this session, it sets unread and locks nothing.
 func (s *Session) pickNext(c *core) (e *entry, unread bool) {
 	for !s.over {
-		if s.outdated {
-			s.sortAgain(c)
-		}
 		if s.spent() {
 			s.stopTaking(c)
 			break

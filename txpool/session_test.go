@@ -199,15 +199,6 @@ func TestI14Quarantine(t *testing.T) {
 	require.NoError(t, w.Reject(tx(0, 1, 2).Hash(), errTest), "without a session too")
 }
 
-// A locked transaction parks none after it, whatever it pays: it is in a block.
-func TestLockedParksNone(t *testing.T) {
-	w := newWorld(t)
-	w.add(capped(0, 0, 2, 5), capped(0, 1, 2, 50))
-	w.drain(Budget{Count: 1})
-	w.baseFee(10)
-	w.stands(0, "lp")
-}
-
 // Transactions after one that the host rejected during a session are invalid, and
 // one that takes its place would come after them.
 func TestRejectedDuringSession(t *testing.T) {
@@ -220,35 +211,21 @@ func TestRejectedDuringSession(t *testing.T) {
 	require.Nil(t, s.Next(), "nonce 0 after nonce 1")
 }
 
-// A transaction that comes back while the session has a later one of its sender does not go after
-// that one. Those that follow have their places behind it.
-func TestReturnedDuringSession(t *testing.T) {
-	w := newWorld(t)
-	w.add(tx(0, 0, 2), tx(0, 1, 100), tx(0, 2, 100))
-	w.commit(Budget{Count: 1})
-	s := w.build(Budget{})
-	w.takes(s, tx(0, 1, 100))
-	w.add(tx(1, 0, 50))
-	require.Empty(t, w.fails(tx(0, 0, 2)))
-	w.stands(0, "plp")
-	w.offers(tx(1, 0, 50), tx(0, 0, 2), tx(0, 2, 100))
-	w.ends(s, tx(1, 0, 50))
-	s.Cancel()
-	w.stands(0, "ppp")
-}
-
-// A transaction that came back before a locked one is replaced. Those that follow the locked one
+// A transaction that takes the place of a rejected one is replaced. Those that follow a locked one
 // have their places behind the newcomer.
 func TestReplacedBeforeALocked(t *testing.T) {
 	w := newWorld(t)
 	w.add(tx(0, 0, 2), tx(0, 1, 100), tx(0, 2, 100))
-	w.commit(Budget{Count: 1})
-	w.add(tx(1, 0, 5))
-	w.takes(w.build(Budget{}), tx(0, 1, 100))
-	require.Empty(t, w.fails(tx(0, 0, 2)))
-	w.offers(tx(1, 0, 5), tx(0, 0, 2), tx(0, 2, 100))
+	s := w.build(Budget{})
+	w.takes(s, tx(0, 0, 2), tx(0, 1, 100))
+	require.NoError(t, w.Reject(tx(0, 0, 2).Hash(), errTest))
+	w.add(tx(1, 0, 5), tx(0, 0, 3))
+	w.stands(0, "plp")
+	w.offers(tx(1, 0, 5), tx(0, 0, 3), tx(0, 2, 100))
 	w.add(tx(0, 0, 9))
 	w.offers(tx(0, 0, 9), tx(0, 2, 100), tx(1, 0, 5))
+	s.Cancel()
+	w.stands(0, "ppp")
 }
 
 // When a session ends, each of its transactions gets its place.

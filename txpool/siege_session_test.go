@@ -263,38 +263,3 @@ func TestSiegeSessionWaitingChain(t *testing.T) {
 		require.Equal(t, 1, s.inLine(i), "sender %d waits behind the chain of another one, who pays %.0f gwei", i, s.paid)
 	}
 }
-
-// A large transaction comes back, or another one takes its place, while its
-// successor is still locked. It then waits in a pool whose bytes are used up.
-// The small one behind both must not come in before it. Reset once tried that
-// without end.
-func TestSiegeSessionReturned(t *testing.T) {
-	for _, how := range []string{"fails", "Reject"} {
-		t.Run(how, func(t *testing.T) {
-			s := newSiege(t, 1000, floodedPool)
-			who := s.rogue(0, rich)
-			large, middle, small := padded(who, 0, 40, 13_000), tx(who, 1, 40), tx(who, 2, 40)
-			s.offer(large, middle)
-			if how == "fails" {
-				s.commit(Budget{Count: 1})
-			}
-			b := s.drain(Budget{})
-			if how == "fails" {
-				s.fails(large)
-			} else {
-				require.NoError(t, s.Reject(large.Hash(), errTest))
-				large = padded(who, 0, 45, 13_000)
-				s.add(large)
-			}
-			s.add(small)
-			require.Nil(t, b.Next(), "its block would come after that of the next nonce")
-			s.setBaseFee(flooded(s))
-			s.has(StatusLocked, middle)
-			require.Equal(t, how == "fails", s.Status(large.Hash()) == StatusPending, "there is no room for a newcomer")
-			s.check()
-			b.Cancel()
-			s.setBaseFee(1)
-			s.check()
-		})
-	}
-}

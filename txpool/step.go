@@ -11,12 +11,11 @@ import (
 
 // changeCore calls f under the lock and restores the caps. The caller delivers the events later,
 // so that an observer may call any method.
-func (p *Pool) changeCore(f func(*core) error) error {
+func (p *Pool) changeCore(f func(*core)) {
 	p.lockCore()
 	defer p.unlockCore()
-	err := f(p.core)
+	f(p.core)
 	p.core.restoreCaps()
-	return err
 }
 
 // lockCore takes the lock for a call that changes the core.

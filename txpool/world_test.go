@@ -206,6 +206,14 @@ func (w *world) shorten() {
 	w.tape.records = w.Records()
 }
 
+// observes makes the pool read the account of sender i again, as an addition does after a read that
+// has failed.
+func (w *world) observes(i int) {
+	w.t.Helper()
+	w.changeCore(func(c *core) { c.refreshAccount(c.accounts[addr(i)], w.accounts.get(addr(i))) })
+	w.check()
+}
+
 // check checks all invariants of the pool.
 func (w *world) check() {
 	w.t.Helper()

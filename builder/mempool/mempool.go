@@ -83,8 +83,9 @@ func New(cfg txpool.Config, state txpool.State, baseFee func() *big.Int) (*Pool,
 	return p, err
 }
 
-// admit calls an addition, and writes what it has changed.
-func (p *Pool) admit(add func()) error {
+// admit calls an addition, and writes what it has changed. The addition returns whether the pool
+// has accepted a transaction: a refused one does not wait for the log.
+func (p *Pool) admit(add func() (accepted bool)) error {
 	if p.record.Load() == nil {
 		return ErrNotRecovered
 	}
@@ -92,7 +93,9 @@ func (p *Pool) admit(add func()) error {
 		return *failed
 	}
 	defer p.gate.pass()()
-	add()
+	if !add() {
+		return nil
+	}
 	return p.write()
 }
 
@@ -137,13 +140,13 @@ func (p *Pool) Add(tx *types.Transaction) error { return p.addOne(p.Pool.Add, tx
 func (p *Pool) AddPrivate(tx *types.Transaction) error { return p.addOne(p.Pool.AddPrivate, tx) }
 
 func (p *Pool) addOne(add func(*types.Transaction) error, tx *types.Transaction) (err error) {
-	problem := p.admit(func() { err = add(tx) })
+	problem := p.admit(func() bool { err = add(tx); return err == nil })
 	return cmp.Or(err, problem)
 }
 
 // AddRaw is Add for the binary encoding of a transaction.
 func (p *Pool) AddRaw(raw []byte) (hash common.Hash, err error) {
-	problem := p.admit(func() { hash, err = p.Pool.AddRaw(raw) })
+	problem := p.admit(func() bool { hash, err = p.Pool.AddRaw(raw); return err == nil })
 	if err = cmp.Or(err, problem); err != nil {
 		return common.Hash{}, err
 	}
@@ -152,13 +155,13 @@ func (p *Pool) AddRaw(raw []byte) (hash common.Hash, err error) {
 
 // AddAll adds transactions, with an error for each.
 func (p *Pool) AddAll(txs []*types.Transaction) (errs []error) {
-	problem := p.admit(func() { errs = p.Pool.AddAll(txs) })
+	problem := p.admit(func() bool { errs = p.Pool.AddAll(txs); return slices.Contains(errs, nil) })
 	return withProblem(problem, errs, len(txs))
 }
 
 // AddAllRaw is AddAll for binary encodings.
 func (p *Pool) AddAllRaw(raws [][]byte) (hashes []common.Hash, errs []error) {
-	problem := p.admit(func() { hashes, errs = p.Pool.AddAllRaw(raws) })
+	problem := p.admit(func() bool { hashes, errs = p.Pool.AddAllRaw(raws); return slices.Contains(errs, nil) })
 	if problem != nil {
 		hashes = make([]common.Hash, len(raws))
 	}
