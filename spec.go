@@ -162,3 +162,10 @@ func (s ChainSpec) Validate() error {
 	}
 	return nil
 }
+
+// ValidatorsOf returns the number of validators of a chain with the given number of cores if
+// the chain's constants do not have it, as from Gray Paper 0.8.0 on: three for each core.
+func ValidatorsOf(cores int) int {
+	const perCore = 3
+	return perCore * cores
+}

@@ -77,7 +77,7 @@ func ParseChainSpec(file []byte) (*ChainSpec, error) {
 		return nil, fmt.Errorf("%w: chain specification: protocol_parameters: %w", ErrMalformed, err)
 	}
 	s := &ChainSpec{ID: fields.ID, Genesis: blake2b.Sum256(header)}
-	if s.Spec, err = decodeParameters(fields.ID, parameters); err != nil {
+	if s.Spec, err = decodeParameters(fields.ID, parameters, func(s jamq.ChainSpec) int { return genesisValidators(s, header) }); err != nil {
 		return nil, err
 	}
 	for _, text := range fields.Bootnodes {
@@ -88,6 +88,22 @@ func ParseChainSpec(file []byte) (*ChainSpec, error) {
 		s.Bootnodes = append(s.Bootnodes, p)
 	}
 	return s, nil
+}
+
+// genesisValidators returns the number of validators with which a chain of Gray Paper 0.8.0
+// begins: those in the epoch mark of the genesis header. If it has none, there are three for
+// each core.
+func genesisValidators(s jamq.ChainSpec, header []byte) int {
+	s.Validators = jamq.ValidatorsOf(s.Cores)
+	c, err := codec.New(codec.V080, s)
+	if err != nil {
+		return s.Validators
+	}
+	genesis, err := codec.Decode[codec.Header](c, header)
+	if err != nil || genesis.Epoch == nil {
+		return s.Validators
+	}
+	return len(genesis.Epoch.Validators)
 }
 
 // ParsePeer reads a bootnode of a chain specification, name@ip:port. The name is

@@ -86,6 +86,40 @@ func TestParametersOfJIP4(t *testing.T) {
 	require.Equal(t, want, s.Spec)
 }
 
+// newerParameters are tinyParameters without N, V, W_E and W_P, as in Gray Paper 0.8.0.
+func newerParameters(t *testing.T) string {
+	raw, err := hex.DecodeString(tinyParameters())
+	require.NoError(t, err)
+	var out []byte
+	at := 0
+	for i, size := range []int{8, 8, 8, 2, 4, 4, 8, 8, 8, 8, 2, 2, 2, 2, 4, 2, 2, 2, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4} {
+		if removed := i == 15 || i == 22 || i == 26 || i == 28; !removed {
+			out = append(out, raw[at:at+size]...)
+		}
+		at += size
+	}
+	require.Len(t, out, 122)
+	return hex.EncodeToString(out)
+}
+
+// A chain of Gray Paper 0.8.0 has as many validators as its genesis header announces, otherwise
+// three for each core.
+func TestNewerChainSpec(t *testing.T) {
+	c, err := codec.New(codec.V080, jamq.Tiny())
+	require.NoError(t, err)
+	for want, epoch := range map[int]*codec.EpochMark{6: nil, 4: {Validators: make([]codec.ValidatorKeys, 4)}, 9: {Validators: make([]codec.ValidatorKeys, 9)}} {
+		header, err := c.Encode(&codec.Header{Epoch: epoch})
+		require.NoError(t, err)
+		file := strings.Replace(specFile(), tinyParameters(), newerParameters(t), 1)
+		file = strings.Replace(file, "00010203", hex.EncodeToString(header), 1)
+		s, err := ParseChainSpec([]byte(strings.Replace(file, `"bootnodes":[""]`, `"bootnodes":[]`, 1)))
+		require.NoError(t, err)
+		spec := jamq.Tiny()
+		spec.Validators = want
+		require.Equal(t, spec, s.Spec)
+	}
+}
+
 // Constants that contradict each other have the error of the chain spec.
 func TestChainSpecWithInvalidConstants(t *testing.T) {
 	zeros := strings.Replace(specFile(), tinyParameters(), strings.Repeat("0", 2*parametersSize), 1)

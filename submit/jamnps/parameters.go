@@ -9,24 +9,30 @@ import (
 )
 
 // parametersSize is the size of encoded protocol parameters, in bytes. In the older
-// encoding of JIP-4's example, H and R take 4 bytes instead of 2.
+// encoding of JIP-4's example, H and R take 4 bytes instead of 2. Gray Paper 0.8.0 has no
+// N and V any more, of 2 bytes each, and no W_E and W_P, of 4 bytes each.
 const (
 	parametersSize      = 134
 	olderParametersSize = parametersSize + 2 + 2
+	newerParametersSize = parametersSize - 2*2 - 2*4
 )
 
 // decodeParameters decodes protocol parameters in the encoding that the host
 // call fetch returns (GP B.6): integers of 2, 4 and 8 bytes, little-endian, in
-// the alphabetical order of their letters. The error wraps ErrMalformed, or
-// jamq.ErrInvalidSpec.
-func decodeParameters(name string, raw []byte) (jamq.ChainSpec, error) {
-	historySize, rotationSize := 2, 2
+// the alphabetical order of their letters. From Gray Paper 0.8.0 on they do not have the
+// number of validators, which the function validators then returns for the other
+// constants. The error wraps ErrMalformed, or jamq.ErrInvalidSpec.
+func decodeParameters(name string, raw []byte, validators func(s jamq.ChainSpec) int) (jamq.ChainSpec, error) {
+	historySize, rotationSize, removed := 2, 2, 2
 	switch len(raw) {
 	case parametersSize:
 	case olderParametersSize:
 		historySize, rotationSize = 4, 4
+	case newerParametersSize:
+		removed = 0
 	default:
-		return jamq.ChainSpec{}, fmt.Errorf("%w: protocol parameters of %d bytes, want %d or %d", ErrMalformed, len(raw), parametersSize, olderParametersSize)
+		return jamq.ChainSpec{}, fmt.Errorf("%w: protocol parameters of %d bytes, want %d, %d from Gray Paper 0.8.0 on, or %d as in the example of JIP-4",
+			ErrMalformed, len(raw), parametersSize, newerParametersSize, olderParametersSize)
 	}
 	next := func(size int) uint64 {
 		var b [8]byte
@@ -49,15 +55,18 @@ func decodeParameters(name string, raw []byte) (jamq.ChainSpec, error) {
 	s.RecentHistory, s.MaxWorkItems, s.MaxDependencies = count(historySize), count(2), count(2)
 	skip(2) // K
 	s.MaxLookupAnchorAge = slots(4)
-	skip(2) // N
+	skip(removed) // N
 	s.AuthPoolSize = count(2)
 	s.SlotDuration = time.Duration(next(2)) * time.Second
 	s.AuthQueueSize = count(2)
 	s.RotationPeriod = slots(rotationSize)
 	s.MaxExtrinsics = count(2)
 	s.AvailabilityTimeout = slots(2)
-	s.Validators = count(2)
+	s.Validators = count(removed)
 	skip(4) // W_A
 	s.MaxBundleSize = count(4)
+	if removed == 0 {
+		s.Validators = validators(s)
+	}
 	return s, s.Validate()
 }

@@ -1,6 +1,7 @@
 package jip2
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -186,7 +187,8 @@ type Parameters struct {
 	// AvailabilityTimeout is how long a report can occupy its core without
 	// becoming available (U).
 	AvailabilityTimeout jamq.Slot `json:"availability_timeout"`
-	// ValCount is the number of validators (V).
+	// ValCount is the number of validators (V). It is 0 from Gray Paper 0.8.0 on, which has
+	// no such constant.
 	ValCount int `json:"val_count"`
 	// MaxAuthorizerCodeSize is the maximum size of an authorizer's code (W_A).
 	MaxAuthorizerCodeSize int `json:"max_authorizer_code_size"`
@@ -233,11 +235,12 @@ func DecodeParameters(raw []byte) (Parameters, error) {
 	return p, nil
 }
 
-// Spec returns the chain spec with these constants and the given name. The
-// error wraps jamq.ErrInvalidSpec.
+// Spec returns the chain spec with these constants and the given name. If the number of
+// validators is not among them, there are three for each core. The error wraps
+// jamq.ErrInvalidSpec.
 func (p *Parameters) Spec(name string) (jamq.ChainSpec, error) {
 	s := jamq.ChainSpec{
-		Name: name, Validators: p.ValCount, Cores: p.CoreCount, SlotDuration: time.Duration(math.Round(p.SlotPeriodSec*1000)) * time.Millisecond,
+		Name: name, Validators: cmp.Or(p.ValCount, jamq.ValidatorsOf(p.CoreCount)), Cores: p.CoreCount, SlotDuration: time.Duration(math.Round(p.SlotPeriodSec*1000)) * time.Millisecond,
 		EpochLength: p.EpochPeriod, RecentHistory: p.RecentBlockCount, RotationPeriod: p.RotationPeriod,
 		AvailabilityTimeout: p.AvailabilityTimeout, MaxLookupAnchorAge: p.MaxLookupAnchorAge, MaxDependencies: p.MaxDependencies,
 		MaxWorkItems: p.MaxWorkItems, MaxExtrinsics: p.MaxExtrinsics, AuthPoolSize: p.AuthWindow, AuthQueueSize: p.AuthQueueLen,

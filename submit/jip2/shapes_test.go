@@ -39,6 +39,10 @@ func TestParameters(t *testing.T) {
 	spec, err := p.Spec("tiny")
 	require.NoError(t, err)
 	require.Equal(t, jamq.Tiny(), spec)
+	p.ValCount = 0 // as from Gray Paper 0.8.0 on
+	spec, err = p.Spec("tiny")
+	require.NoError(t, err)
+	require.Equal(t, jamq.Tiny(), spec)
 	_, err = DecodeParameters([]byte(`{"V2":{}}`))
 	require.ErrorIs(t, err, ErrUnknownVersion)
 	_, err = DecodeParameters([]byte(`[]`))
