@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,7 +48,8 @@ func TestMemoryOfAnAnswer(t *testing.T) {
 
 	digests := codec.Block{Extrinsic: codec.Extrinsics{Guarantees: make(codec.Guarantees, 341)}}
 	for i := range digests.Extrinsic.Guarantees {
-		digests.Extrinsic.Guarantees[i].Report.Digests = make([]codec.WorkDigest, 600)
+		report := &digests.Extrinsic.Guarantees[i].Report
+		report.Digests = slices.Grow(report.Digests, 600)[:600]
 	}
 	raw, err = c.Encode(&digests)
 	require.NoError(t, err)
