@@ -35,7 +35,7 @@ func specFile(bootnodes ...string) string {
 
 func TestChainSpec(t *testing.T) {
 	key := privateKey(5)
-	name, err := AlternativeName(key.Public().(ed25519.PublicKey))
+	name, err := alternativeName(key.Public().(ed25519.PublicKey))
 	require.NoError(t, err)
 	file := []byte(specFile(name+"@127.0.0.1:7", name+"@[::1]:8", name+"@::1:9"))
 	s, err := ParseChainSpec(file)
@@ -97,7 +97,7 @@ func TestChainSpecWithInvalidConstants(t *testing.T) {
 func TestKeyOfName(t *testing.T) {
 	for i := range byte(100) {
 		key := privateKey(i).Public().(ed25519.PublicKey)
-		name, err := AlternativeName(key)
+		name, err := alternativeName(key)
 		require.NoError(t, err)
 		back, err := keyOfName(name)
 		require.NoError(t, err)

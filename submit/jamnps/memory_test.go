@@ -58,7 +58,7 @@ func TestMemoryOfAnAnswer(t *testing.T) {
 	framed := append(binary.LittleEndian.AppendUint32(nil, uint32(len(raw))), raw...)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	message, err := ReadMessage(bytes.NewReader(framed), limit)
+	message, err := readMessage(bytes.NewReader(framed), limit)
 	require.NoError(t, err)
 	blocks, err = decodeBlocks(c, message, 64)
 	runtime.ReadMemStats(&after)
