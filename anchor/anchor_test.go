@@ -19,16 +19,6 @@ func TestOffsetTable(t *testing.T) {
 	require.Equal(t, 1, anchor.Offset(&spec, 1000, 1))
 }
 
-func TestStaleAndRemaining(t *testing.T) {
-	spec := jamq.Tiny()
-	require.False(t, anchor.Stale(&spec, 6))
-	require.True(t, anchor.Stale(&spec, 7))
-	require.Equal(t, uint64(18), anchor.LastReportable(&spec, 10))
-	for head, want := range map[uint64]int{5: 8, 10: 8, 11: 7, 17: 1, 18: 0, 400: 0} {
-		require.Equal(t, want, anchor.RemainingBlocks(&spec, 10, head), "head %d", head)
-	}
-}
-
 // point is a block whose slot is its height plus gap.
 func point(height uint64, gap jamq.Slot) anchor.Point {
 	return anchor.Point{Hash: jamq.HeaderHash{1, byte(height)}, Height: height, Slot: jamq.Slot(height) + gap}

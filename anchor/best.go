@@ -47,30 +47,30 @@ import (
 // in the table, down to offset 1.
 func Best(spec *jamq.ChainSpec, d Distribution, ahead, cores int) int {
 	best, least := Offset(spec, ahead, cores), math.Inf(1)
-	if d.Validate() != nil {
+	if d.validate() != nil {
 		return best
 	}
 	for offset := best; offset >= 1; offset-- {
 		// Each round ahead takes one block from the window, and adds the same
 		// number of blocks to every expectation.
-		if t := Expected(spec, d, offset+rounds(ahead, cores)); t < least {
+		if t := expected(spec, d, offset+rounds(ahead, cores)); t < least {
 			best, least = offset, t
 		}
 	}
 	return best
 }
 
-// Expected returns the expected number of blocks from the first send of a
+// expected returns the expected number of blocks from the first send of a
 // package to the report of it or of a later version. The first version is
 // anchored offset blocks behind the newest block. Each later version is
 // anchored at the block that proves the version before it dead. This is
 // T(H-offset) of the derivation at [Best].
 //
-// Expected returns +Inf if no anchor gives a chance, and NaN if d is not valid.
+// expected returns +Inf if no anchor gives a chance, and NaN if d is not valid.
 // It limits offset to the range from 1 to H. On a chain that skips a share q of
 // its slots, a block takes 1/(1-q) slots on average.
-func Expected(spec *jamq.ChainSpec, d Distribution, offset int) float64 {
-	if d.Validate() != nil {
+func expected(spec *jamq.ChainSpec, d Distribution, offset int) float64 {
+	if d.validate() != nil {
 		return math.NaN()
 	}
 	h := max(1, spec.RecentHistory)

@@ -220,7 +220,7 @@ func simulate(spec *jamq.ChainSpec, d anchor.Distribution, offset int, random *r
 		facts := anchor.Facts{Head: head, AnchorOnChain: true, AnchorHeight: anchored, LookupAnchorSlot: head.Slot}
 		for anchor.Dead(spec, &facts) == anchor.Alive {
 			facts.Head = point(facts.Head.Height+1, 0)
-			if delay <= len(d) && facts.Head.Height == report && anchor.WindowOf(spec, anchored).Contains(report) {
+			if delay <= len(d) && facts.Head.Height == report && anchored < report && report <= anchor.LastReportable(spec, anchored) {
 				return int(report - start)
 			}
 		}

@@ -69,7 +69,7 @@ func (d *Delays) count(counters []uint32, blocks int) {
 		return
 	}
 	counters[blocks-1]++
-	if d.Total() < maxDelays {
+	if d.total() < maxDelays {
 		return
 	}
 	for _, counters := range [][]uint32{d.ReportedIn, d.LostAfter} {
@@ -79,9 +79,9 @@ func (d *Delays) count(counters []uint32, blocks int) {
 	}
 }
 
-// Total returns how many packages the histogram holds at present, fewer than
+// total returns how many packages the histogram holds at present, fewer than
 // 512.
-func (d *Delays) Total() int {
+func (d *Delays) total() int {
 	n := 0
 	for _, c := range d.ReportedIn {
 		n += int(c)
@@ -98,7 +98,7 @@ func (d *Delays) Validate(spec *jamq.ChainSpec) error {
 	if want := max(1, spec.RecentHistory-1); len(d.ReportedIn) != want || len(d.LostAfter) != want {
 		return fmt.Errorf("%w: %d and %d counters, want %d each", ErrInvalidDelays, len(d.ReportedIn), len(d.LostAfter), want)
 	}
-	if n := d.Total(); n >= maxDelays {
+	if n := d.total(); n >= maxDelays {
 		return fmt.Errorf("%w: %d packages, want fewer than %d", ErrInvalidDelays, n, maxDelays)
 	}
 	return nil
@@ -119,7 +119,7 @@ func (d *Delays) Validate(spec *jamq.ChainSpec) error {
 // first two blocks.
 func (d *Delays) Estimate() Distribution {
 	estimate := make(Distribution, len(d.ReportedIn))
-	waiting := float64(d.Total()) + priorLost
+	waiting := float64(d.total()) + priorLost
 	for _, n := range prior {
 		waiting += n
 	}

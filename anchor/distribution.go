@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// ErrInvalidDelays is wrapped by the errors of [Distribution.Validate] and
-// [Delays.Validate].
+// ErrInvalidDelays is wrapped by the errors of [Delays.Validate].
 var ErrInvalidDelays = errors.New("anchor: invalid delays")
 
 // Distribution is the distribution of the delay between sending and reporting.
@@ -20,10 +19,10 @@ type Distribution []float64
 // larger than the rounding error of thousands of additions.
 const rounding = 1e-9
 
-// Validate returns an error if a probability is below 0 or NaN, or if the sum
+// validate returns an error if a probability is below 0 or NaN, or if the sum
 // is above 1. The error wraps [ErrInvalidDelays]. An empty distribution is
 // valid: no package is ever reported.
-func (d Distribution) Validate() error {
+func (d Distribution) validate() error {
 	sum := 0.0
 	for i, p := range d {
 		if !(p >= 0) { // also true for NaN
@@ -37,14 +36,8 @@ func (d Distribution) Validate() error {
 	return nil
 }
 
-// Within returns the probability that a package is reported in the first given
-// number of blocks.
-func (d Distribution) Within(blocks int) float64 {
-	reported, _ := d.within(blocks)
-	return reported
-}
-
-// within also returns the sum of k·p(k) over these blocks.
+// within returns the probability that a package is reported in the first given
+// number of blocks, and the sum of k·p(k) over these blocks.
 func (d Distribution) within(blocks int) (reported, sum float64) {
 	for i, p := range d[:min(max(0, blocks), len(d))] {
 		reported += p

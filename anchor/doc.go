@@ -11,7 +11,7 @@
 //
 // A package names an anchor block. It can be reported only in the H blocks
 // after its anchor, on chains that contain the anchor (Gray Paper 11.33): see
-// [WindowOf]. An anchor o blocks behind the newest one leaves H-o blocks.
+// [LastReportable]. An anchor o blocks behind the newest one leaves H-o blocks.
 // Directly after them the package is provably dead:
 //
 //	height   a    a+1  ...  a+o      a+o+1  ...  a+H      a+H+1
@@ -20,9 +20,10 @@
 //	                      package   chance     chance,    anchored at a+H or later
 //	                       sent               or death
 //
-// The rotation of guarantors does not limit this window: see [GuaranteeSlots].
-// The age of the lookup anchor is limited separately, in slots: see
-// [LookupExpires].
+// The rotation of guarantors does not limit this window: the slot of a guarantee
+// is not signed together with the report, so guarantors may sign the same report
+// again in every rotation, as long as its anchor is recent. The age of the lookup
+// anchor is limited separately, to L slots.
 //
 // # Choosing an anchor
 //
@@ -43,10 +44,8 @@
 //	delays.Lost(int(dead.Height - sentAt.Height))        // for each unreported dead package
 //	...
 //	offset := anchor.Best(&spec, delays.Estimate(), ahead, cores)
-//	context, err := anchor.PickOffset(recent, offset, lookup, prerequisites)
 //
-// [Pick] and [PickOffset] create the refine context. [CheckContext] checks it
-// against the limits of the chain.
+// [Pick] creates the refine context.
 //
 // # Proof of death
 //
@@ -56,7 +55,7 @@
 // new version that is anchored at this block can only be reported on chains that
 // contain it, and on those chains the earlier versions can never accumulate.
 // The proof needs no clock, no finality and no assumption about guarantors.
-// [EarliestDeath] returns when to call Dead.
+// [NextDeath] returns when to call Dead again.
 //
 // Package chainview collects the facts from imported blocks.
 package anchor

@@ -21,8 +21,3 @@ func Offset(spec *jamq.ChainSpec, ahead, cores int) int {
 
 // rounds returns how many blocks pass before a bundle gets a core.
 func rounds(ahead, cores int) int { return max(0, ahead) / max(1, cores) }
-
-// Stale reports whether an anchor of the given age is too old for a new
-// package: more than H − 2 blocks behind the newest block. The age is that of
-// the anchor, not of the lookup anchor.
-func Stale(spec *jamq.ChainSpec, age int) bool { return age > spec.RecentHistory-2 }

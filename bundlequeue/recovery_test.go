@@ -182,7 +182,7 @@ func (r *recovery) build(e bundlequeue.Build) error {
 	if r.fresh {
 		offset = 1
 	}
-	context, err := anchor.PickOffset(recent, min(offset, len(recent)-1), r.chain.LookupAnchor(), e.Prerequisites)
+	context, err := anchor.Pick(recent, recent[max(0, len(recent)-1-offset)].Hash, r.chain.LookupAnchor(), e.Prerequisites)
 	if err != nil {
 		return r.step(bundlequeue.BuildFailed{Ticket: e.Ticket})
 	}

@@ -6,16 +6,11 @@ var (
 	// ErrNotNext is returned if the number of an executed block does not follow
 	// pending.
 	ErrNotNext = errors.New("canonical: not the next block")
-	// ErrStaleParent is returned for blocks that were executed on a head that
-	// is no longer pending.
-	ErrStaleParent = errors.New("canonical: executed on a head that is gone")
 	// ErrUnknownBlock is returned if no block with that number is tracked.
 	ErrUnknownBlock = errors.New("canonical: unknown block")
 	// ErrFinal is returned if the call would undo a finalized block.
 	ErrFinal = errors.New("canonical: block is final")
 	// ErrConflict is returned if an item is not the executed block of its
-	// number.
+	// number, and if two blocks have the same commitment.
 	ErrConflict = errors.New("canonical: another block has this number")
-	// ErrInvalidTag is returned for a text that is neither a tag nor a number.
-	ErrInvalidTag = errors.New("canonical: invalid block tag")
 )

@@ -17,7 +17,7 @@ type Head struct {
 	Commitment common.Hash
 }
 
-// Heads are the blocks that the named tags resolve to.
+// Heads are the blocks that the tags of Ethereum's JSON-RPC name.
 type Heads struct {
 	// Earliest is the block that the tracker began with.
 	Earliest Head
@@ -26,11 +26,23 @@ type Heads struct {
 	// Latest is the highest block up to which all blocks are accumulated on the
 	// best JAM chain.
 	Latest Head
-	// Safe is the same at the host's justified point. It equals Finalized if
-	// the host has none.
+	// Safe equals Finalized, because JAM has no justified point between best
+	// and final.
 	Safe Head
-	// Finalized is the same on the finalized JAM chain.
+	// Finalized is the highest block up to which all blocks are accumulated on
+	// the finalized JAM chain.
 	Finalized Head
+}
+
+// Item identifies a bundle in every call about its outcome. A number alone is
+// not enough: numbers are used again after a failure, and a late call about the
+// failed block must not count for its successor.
+type Item struct {
+	// Number is the number of the rollup block.
+	Number uint64
+	// Commitment identifies the block. Zero means that the queue has none; the
+	// block is then found by number.
+	Commitment common.Hash
 }
 
 // stage is the progress of a block on JAM. Each stage includes the earlier
@@ -40,7 +52,6 @@ type stage uint8
 const (
 	executed stage = iota
 	accumulated
-	justified
 	final
 )
 
@@ -48,9 +59,6 @@ const (
 type entry struct {
 	head  Head
 	stage stage
-	// learned marks a block that was not executed here and is known from JAM
-	// only.
-	learned bool
 }
 
 // Tracker tracks executed blocks and their heads. Create one with [New].
@@ -67,15 +75,139 @@ type Tracker struct {
 
 // New returns a tracker that begins at a final block: the genesis, or the last
 // final block of an earlier run. retain is the number of finalized blocks
-// before the newest one that can still be resolved by number. The first block
-// always can.
+// before the newest one that calls can still name.
 func New(start Head, retain uint64) *Tracker {
 	t := &Tracker{earliest: start, base: start.Number, keep: retain, byCommitment: make(map[common.Hash]uint64)}
-	t.add(entry{head: start, stage: final})
 	for s := range t.tops {
 		t.tops[s] = start.Number
 	}
+	t.add(entry{head: start, stage: final})
 	return t
+}
+
+// Heads returns the heads.
+func (t *Tracker) Heads() Heads {
+	return Heads{Earliest: t.earliest, Pending: t.top(executed), Latest: t.top(accumulated), Safe: t.top(final), Finalized: t.top(final)}
+}
+
+// Executed adds the next block. The error wraps ErrNotNext, or ErrConflict if
+// another block has the same commitment, because items could not distinguish
+// the two.
+func (t *Tracker) Executed(h Head) error {
+	if next := t.pending() + 1; h.Number != next {
+		return fmt.Errorf("%w: block %d, want %d", ErrNotNext, h.Number, next)
+	}
+	if other, taken := t.byCommitment[h.Commitment]; taken {
+		return fmt.Errorf("%w: block %d has the commitment %s of block %d", ErrConflict, h.Number, h.Commitment, other)
+	}
+	t.add(entry{head: h})
+	return nil
+}
+
+// Accumulate records that the best JAM chain has accumulated an item. It
+// returns the latest head: if the head moved, the host commits its root, and no
+// root of a block before it. The error wraps ErrUnknownBlock or ErrConflict.
+func (t *Tracker) Accumulate(it Item) (latest Head, err error) {
+	e, err := t.find(it)
+	if err != nil {
+		return Head{}, err
+	}
+	t.raise(e, accumulated)
+	return t.top(accumulated), nil
+}
+
+// Retract records that a reorg removed the item's block from the best JAM
+// chain, and returns the latest head, which moves below it. It does nothing for
+// a block that was never accumulated. Pending stays, because the block can be
+// accumulated again. The error wraps ErrUnknownBlock, ErrConflict or ErrFinal.
+func (t *Tracker) Retract(it Item) (latest Head, err error) {
+	e, err := t.find(it)
+	if err != nil {
+		return Head{}, err
+	}
+	if e.stage == final {
+		return Head{}, fmt.Errorf("%w: %d cannot be taken back", ErrFinal, e.head.Number)
+	}
+	e.stage = executed
+	t.tops[accumulated] = min(t.tops[accumulated], e.head.Number-1)
+	return t.top(accumulated), nil
+}
+
+// Finalized records that the finalized JAM chain has accumulated an item, which
+// implies Accumulate. It returns the finalized head and reports whether the head
+// moved; it never moves back. A block that is no longer retained changes
+// nothing. The error wraps ErrUnknownBlock or ErrConflict.
+func (t *Tracker) Finalized(it Item) (finalized Head, moved bool, err error) {
+	before := t.tops[final]
+	e, err := t.find(it)
+	switch {
+	case err == nil:
+		t.raise(e, final)
+	case it.Number >= t.base:
+		return Head{}, false, err
+	}
+	for t.tops[final]-t.base > t.keep {
+		t.forget(t.blocks[0].head)
+		t.blocks = t.blocks[1:]
+		t.base++
+	}
+	return t.top(final), t.tops[final] != before, nil
+}
+
+// Fail removes the block of an item that can never be accumulated, and all
+// later blocks, which it returns, oldest first. Pending falls back to the block
+// before it. Later blocks are removed even if JAM has finalized them, because
+// the state that they were executed on never exists. Their numbers are free,
+// and their transactions must be executed again. The error wraps
+// ErrUnknownBlock, ErrConflict, or ErrFinal if the block itself is final.
+func (t *Tracker) Fail(it Item) (undone []Head, err error) {
+	e, err := t.find(it)
+	switch {
+	case err != nil && it.Number < t.base:
+		return nil, fmt.Errorf("%w: %d, finalized is %d", ErrFinal, it.Number, t.tops[final])
+	case err != nil:
+		return nil, err
+	case e.stage == final:
+		return nil, fmt.Errorf("%w: %d has not failed", ErrFinal, e.head.Number)
+	}
+	number := e.head.Number
+	for _, later := range t.blocks[number-t.base:] {
+		undone = append(undone, later.head)
+		t.forget(later.head)
+	}
+	t.blocks = t.blocks[:number-t.base]
+	for s := range t.tops {
+		t.tops[s] = min(t.tops[s], number-1)
+	}
+	return undone, nil
+}
+
+// find returns the tracked block of an item, by commitment or by number. The
+// error wraps ErrUnknownBlock, or ErrConflict if its number belongs to a
+// different block.
+func (t *Tracker) find(it Item) (*entry, error) {
+	if number, ok := t.byCommitment[it.Commitment]; ok {
+		return t.entry(number), nil
+	}
+	e := t.entry(it.Number)
+	if e == nil {
+		return nil, fmt.Errorf("%w: %d, tracked are %d to %d", ErrUnknownBlock, it.Number, t.base, t.pending())
+	}
+	if it.Commitment != (common.Hash{}) && e.head.Commitment != (common.Hash{}) {
+		return nil, fmt.Errorf("%w: %d is %s here, and the item is %s", ErrConflict, it.Number, e.head.Commitment, it.Commitment)
+	}
+	return e, nil
+}
+
+// raise sets a block to a stage, unless it has a later one, and moves the heads
+// over everything that is contiguous.
+func (t *Tracker) raise(e *entry, to stage) {
+	e.stage = max(e.stage, to)
+	for s := accumulated; s <= final; s++ {
+		for next := t.entry(t.tops[s] + 1); next != nil && next.stage >= s; next = t.entry(t.tops[s] + 1) {
+			t.tops[s]++
+		}
+	}
 }
 
 // add appends the next block.
@@ -85,7 +217,6 @@ func (t *Tracker) add(e entry) {
 	if e.head.Commitment != (common.Hash{}) {
 		t.byCommitment[e.head.Commitment] = e.head.Number
 	}
-	t.advance()
 }
 
 // forget removes a block from the index.
@@ -105,27 +236,5 @@ func (t *Tracker) entry(number uint64) *entry {
 	return &t.blocks[number-t.base]
 }
 
-// tracked returns a tracked block. The error wraps ErrUnknownBlock.
-func (t *Tracker) tracked(number uint64) (*entry, error) {
-	if e := t.entry(number); e != nil {
-		return e, nil
-	}
-	return nil, fmt.Errorf("%w: %d, tracked are %d to %d", ErrUnknownBlock, number, t.base, t.pending())
-}
-
-// advance moves the heads over everything that is contiguous.
-func (t *Tracker) advance() {
-	for s := accumulated; s <= final; s++ {
-		for next := t.entry(t.tops[s] + 1); next != nil && next.stage >= s; next = t.entry(t.tops[s] + 1) {
-			t.tops[s]++
-		}
-	}
-}
-
 // top returns the block that a stage has reached.
 func (t *Tracker) top(s stage) Head { return t.entry(t.tops[s]).head }
-
-// Heads returns the blocks that the named tags resolve to.
-func (t *Tracker) Heads() Heads {
-	return Heads{Earliest: t.earliest, Pending: t.top(executed), Latest: t.top(accumulated), Safe: t.top(justified), Finalized: t.top(final)}
-}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/internal/lives"
 	"github.com/jamq/jamq/internal/repeat"
 )
 
@@ -27,15 +28,15 @@ func TestE1NoDoubleSpendAllAtOnce(t *testing.T) {
 		w.cfg.LeaseFor, w.cfg.Fees.StallTimeout, w.cfg.MaxInFlight, w.cfg.Requeue = 4*time.Second, 15*time.Second, 9, false
 		w.chain.SetPerBlock(4)
 		w.chain.SetFaults(faultsOf(seed))
-		var lives [2]*eoatest.Life
+		var runs [2]*lives.Life
 		var workers [2]*eoa.Executor
 		bad := [2]*flaky{{Store: w.store, rng: rng}, {Store: w.store, rng: rng}}
 		ctx := context.Background()
 		for i := range 300 {
 			k := rng.IntN(2)
-			if lives[k] == nil || lives[k].Dead() {
-				lives[k] = &eoatest.Life{Store: bad[k], Chain: w.chain, DiesAt: 1 + rng.IntN(300)}
-				workers[k] = w.executor(t, lives[k], lives[k].Wire())
+			if runs[k] == nil || runs[k].Dead() {
+				runs[k] = &lives.Life{Store: bad[k], Chain: w.chain, DiesAt: 1 + rng.IntN(300)}
+				workers[k] = w.executor(t, runs[k], runs[k].Wire())
 			}
 			e := workers[k]
 			key := w.keys[rng.IntN(len(w.keys))]
@@ -59,7 +60,7 @@ func TestE1NoDoubleSpendAllAtOnce(t *testing.T) {
 			}
 			_, err := e.Step(ctx)
 			require.NoError(t, e.Check())
-			for _, fine := range []error{nil, errLost, eoatest.ErrDied, eoa.ErrHeld, eoa.ErrFenced, eoa.ErrConflict} {
+			for _, fine := range []error{nil, errLost, lives.ErrDied, eoa.ErrHeld, eoa.ErrFenced, eoa.ErrConflict} {
 				if errors.Is(err, fine) {
 					err = nil
 				}

@@ -119,7 +119,7 @@ func blobHashes(blobs [][]byte) ([]common.Hash, error) {
 var noopBlobs = [][]byte{make([]byte, BlobSize)}
 
 // blobs returns the blobs of the job's transaction.
-func (j *Job) blobs() [][]byte {
+func (j *job) blobs() [][]byte {
 	if j.Record.Kind == Blob && j.Noop {
 		return noopBlobs
 	}
@@ -128,7 +128,7 @@ func (j *Job) blobs() [][]byte {
 
 // blobTransaction adds the blob hashes and the blob price to tx. The blobs are
 // not attached.
-func (j *Job) blobTransaction(tx *types.BlobTx) (*types.Transaction, error) {
+func (j *job) blobTransaction(tx *types.BlobTx) (*types.Transaction, error) {
 	var err error
 	if tx.BlobHashes, err = blobHashes(j.blobs()); err != nil {
 		return nil, err

@@ -14,9 +14,9 @@ import (
 // that pay less than today's price themselves; and every request that the user
 // changed. A changed request may have Gas 0; it must be estimated first. The batch
 // records the requests whose next price would exceed a limit; they wait.
-func (v *view) bumps(c *Config, now time.Time) ([]Job, Batch) {
+func (v *view) bumps(c *Config, now time.Time) ([]job, Batch) {
 	b := v.batch()
-	var jobs []Job
+	var jobs []job
 	free := v.free()
 	head := true
 	for i := range v.Open {
@@ -43,7 +43,7 @@ func (v *view) bumps(c *Config, now time.Time) ([]Job, Batch) {
 			}
 			continue
 		}
-		j := Job{Record: r.clone(), Nonce: r.Nonce, Gas: r.Gas, Fees: singlePrice(r, fees), Noop: r.Noop || r.Cancelling}
+		j := job{Record: r.clone(), Nonce: r.Nonce, Gas: r.Gas, Fees: singlePrice(r, fees), Noop: r.Noop || r.Cancelling}
 		switch {
 		case j.Noop:
 			j.Gas = v.noopGas(c)
@@ -266,7 +266,7 @@ func (v *view) reset(b *Batch, now time.Time, force bool, changed map[string]Rec
 	}
 	b.Head.Holes = slices.DeleteFunc(b.Head.Holes, func(n uint64) bool { return n >= to })
 	b.Head.Resets = append(b.Head.Resets, Reset{At: now, From: b.Head.Next, To: to, Forced: force})
-	b.Head.Resets = b.Head.Resets[max(0, len(b.Head.Resets)-MaxResets):]
+	b.Head.Resets = b.Head.Resets[max(0, len(b.Head.Resets)-maxResets):]
 	// Transactions that were given up may still be in pools.
 	b.Head.Accepted = max(b.Head.Accepted, b.Head.Next)
 	b.Head.Next = to

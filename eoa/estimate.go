@@ -65,7 +65,7 @@ func (e *Executor) gasFinished(ctx context.Context, patience time.Duration, idle
 // requests can go first. more means that choose must be repeated. A call that has
 // begun gets Config.Retry to answer before others go first, and more if there are
 // none.
-func (e *Executor) withGas(ctx context.Context, jobs []Job) (ready []Job, refused []refusal, more bool, err error) {
+func (e *Executor) withGas(ctx context.Context, jobs []job) (ready []job, refused []refusal, more bool, err error) {
 	leftOut, patience := e.view.asking != nil, time.Duration(0)
 	switch {
 	case e.gas == nil:
@@ -108,11 +108,11 @@ func (e *Executor) withGas(ctx context.Context, jobs []Job) (ready []Job, refuse
 }
 
 // needsGas reports whether the job's gas must be estimated.
-func (j *Job) needsGas() bool { return j.Gas == 0 && !j.Noop }
+func (j *job) needsGas() bool { return j.Gas == 0 && !j.Noop }
 
 // estimate fills in missing gas limits, and waits for the node. A job whose gas
 // cannot be estimated keeps gas 0. A job that reverts is refused.
-func (e *Executor) estimate(ctx context.Context, jobs []Job) (out []Job, refused []refusal, err error) {
+func (e *Executor) estimate(ctx context.Context, jobs []job) (out []job, refused []refusal, err error) {
 	if err := e.hold(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -131,7 +131,7 @@ func (e *Executor) estimate(ctx context.Context, jobs []Job) (out []Job, refused
 }
 
 // fillGas fills in the gas limits that follow from answers.
-func (e *Executor) fillGas(jobs []Job, answers map[uint64]Estimated) (out []Job, refused []refusal) {
+func (e *Executor) fillGas(jobs []job, answers map[uint64]Estimated) (out []job, refused []refusal) {
 	for _, j := range jobs {
 		answer, asked := answers[j.Record.ID]
 		asked = asked && j.needsGas()
@@ -158,7 +158,7 @@ func (e *Executor) fillGas(jobs []Job, answers map[uint64]Estimated) (out []Job,
 // soonest. A job whose estimate has failed before gets a call for itself, so that
 // a request on which the node hangs does not fail the others again. All calls
 // together last for at most Config.Timeout.
-func (e *Executor) askGas(ctx context.Context, jobs []Job) *gasCall {
+func (e *Executor) askGas(ctx context.Context, jobs []job) *gasCall {
 	var calls [][]*Request
 	var ids [][]uint64
 	together := -1

@@ -7,12 +7,8 @@ import (
 	"github.com/holiman/uint256"
 )
 
-var (
-	// ErrFeeCap is returned if a replacement would exceed a price limit.
-	ErrFeeCap = errors.New("eoa: fee cap reached")
-	// ErrInvalidFees is returned for fees that no node accepts.
-	ErrInvalidFees = errors.New("eoa: invalid fees")
-)
+// ErrFeeCap is returned if a replacement would exceed a price limit.
+var ErrFeeCap = errors.New("eoa: fee cap reached")
 
 // Fees are the prices of a transaction, in wei per gas and per blob gas.
 type Fees struct {
@@ -25,8 +21,8 @@ type Fees struct {
 	Blob uint256.Int `json:"blob,omitzero"`
 }
 
-// Limits are the highest prices that may be offered for a transaction.
-type Limits struct {
+// limits are the highest prices that may be offered for a transaction.
+type limits struct {
 	// Fee is the limit per gas, in wei; nil means no limit.
 	Fee *uint256.Int
 	// BlobFee is the limit per blob gas, in wei; nil means no limit.
@@ -34,36 +30,27 @@ type Limits struct {
 }
 
 // lower returns the lower of each pair of limits.
-func (l Limits) lower(o Limits) Limits {
+func (l limits) lower(o limits) limits {
 	least := func(x, y *uint256.Int) *uint256.Int {
 		if x == nil || y != nil && y.Lt(x) {
 			return y
 		}
 		return x
 	}
-	return Limits{least(l.Fee, o.Fee), least(l.BlobFee, o.BlobFee)}
-}
-
-// Validate returns an error that wraps ErrInvalidFees if the tip is above the
-// cap.
-func (f *Fees) Validate() error {
-	if f.Cap.Lt(&f.Tip) {
-		return fmt.Errorf("%w: tip %v above cap %v", ErrInvalidFees, &f.Tip, &f.Cap)
-	}
-	return nil
+	return limits{least(l.Fee, o.Fee), least(l.BlobFee, o.BlobFee)}
 }
 
 // MinBumpPercent is the minimum price increase that go-ethereum's pool accepts
 // for a replacement, in percent.
 const MinBumpPercent = 10
 
-// Bump returns fees that can replace f. Each price is the higher of the
+// bump returns fees that can replace f. Each price is the higher of the
 // market's and the old price raised by percent, rounded up, by at least 1 wei.
 // percent is raised to MinBumpPercent if it is lower, or to MinBlobBumpPercent
 // if f has a blob price. A nil market counts as zero. A price that would exceed
-// its limit becomes the limit. Bump returns an error that wraps ErrFeeCap if the
+// its limit becomes the limit. It returns an error that wraps ErrFeeCap if the
 // limit is less than the old price raised by that minimum.
-func (f *Fees) Bump(market *Fees, percent uint64, limits Limits) (Fees, error) {
+func (f *Fees) bump(market *Fees, percent uint64, limits limits) (Fees, error) {
 	if market == nil {
 		market = new(Fees)
 	}

@@ -72,11 +72,11 @@ func (p *FeePolicy) due(bumps int) time.Duration {
 // replace returns the fees of a replacement, as [Fees.Bump] does, under the
 // lower of the policy's limits and the request's. It returns an error that
 // wraps ErrFeeCap if a price would exceed its limit.
-func (p *FeePolicy) replace(old, market *Fees, request Limits) (Fees, error) {
-	return old.Bump(market, p.BumpPercent, p.limits(request))
+func (p *FeePolicy) replace(old, market *Fees, request limits) (Fees, error) {
+	return old.bump(market, p.BumpPercent, p.limits(request))
 }
 
 // limits returns the lower of the policy's limits and the request's.
-func (p *FeePolicy) limits(request Limits) Limits {
-	return request.lower(Limits{Fee: p.MaxFee, BlobFee: p.MaxBlobFee})
+func (p *FeePolicy) limits(request limits) limits {
+	return request.lower(limits{Fee: p.MaxFee, BlobFee: p.MaxBlobFee})
 }

@@ -44,7 +44,7 @@ func TestPolicyLimits(t *testing.T) {
 	} {
 		p := DefaultFeePolicy()
 		p.MaxFee = c.policy
-		fees, err := p.replace(&old, nil, Limits{Fee: c.request})
+		fees, err := p.replace(&old, nil, limits{Fee: c.request})
 		if !c.ok {
 			require.ErrorIs(t, err, ErrFeeCap)
 			continue
@@ -60,7 +60,7 @@ func TestReplacementAtTheLimit(t *testing.T) {
 	p := DefaultFeePolicy()
 	old := Fees{Cap: *uint256.NewInt(90), Tip: *uint256.NewInt(10)}
 	for limit, want := range map[uint64]uint64{108: 108, 100: 100, 99: 99, 98: 0, 200: 108} {
-		fees, err := p.replace(&old, nil, Limits{Fee: uint256.NewInt(limit)})
+		fees, err := p.replace(&old, nil, limits{Fee: uint256.NewInt(limit)})
 		require.Equal(t, want == 0, err != nil, "%d: %v", limit, err)
 		require.Equal(t, want, fees.Cap.Uint64(), limit)
 	}

@@ -11,7 +11,7 @@ import (
 
 // prepare signs jobs and commits the result. It stops at the first job that
 // cannot be signed, because later nonces depend on it, and postpones that one.
-func (e *Executor) prepare(ctx context.Context, jobs []Job) error {
+func (e *Executor) prepare(ctx context.Context, jobs []job) error {
 	var signed []signedJob
 	var later []refusal
 	for part := range slices.Chunk(jobs, e.cfg.Parallel) {
@@ -45,7 +45,7 @@ func (e *Executor) prepare(ctx context.Context, jobs []Job) error {
 
 // signAll signs jobs at the same time. It returns those before the first that
 // failed, and its error.
-func (e *Executor) signAll(ctx context.Context, jobs []Job) ([]signedJob, error) {
+func (e *Executor) signAll(ctx context.Context, jobs []job) ([]signedJob, error) {
 	signed, failed := make([]signedJob, len(jobs)), make([]error, len(jobs))
 	var group errgroup.Group
 	for i := range jobs {
@@ -65,7 +65,7 @@ func (e *Executor) signAll(ctx context.Context, jobs []Job) ([]signedJob, error)
 
 // sign requests a signature and checks that the result is the requested
 // transaction, signed by the account.
-func (e *Executor) sign(ctx context.Context, j Job) (signedJob, error) {
+func (e *Executor) sign(ctx context.Context, j job) (signedJob, error) {
 	want, err := j.Transaction(e.account)
 	if err != nil {
 		return signedJob{}, err

@@ -242,8 +242,8 @@ type Head struct {
 	Resets []Reset `json:"resets,omitempty"`
 }
 
-// MaxResets is the number of resets that [Head] keeps.
-const MaxResets = 5
+// maxResets is the number of resets that [Head] keeps.
+const maxResets = 5
 
 // Reset is a change of the next nonce that a user ordered.
 type Reset struct {

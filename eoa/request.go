@@ -151,7 +151,7 @@ func (r *Request) validatePayload() error {
 	return r.validateBlobs()
 }
 
-func (r *Request) limits() Limits { return Limits{Fee: r.MaxFee, BlobFee: r.MaxBlobFee} }
+func (r *Request) limits() limits { return limits{Fee: r.MaxFee, BlobFee: r.MaxBlobFee} }
 
 // Digest returns a hash of the key and payload. It is equal for equal requests;
 // stores keep it to distinguish a repeated request from a reused key.

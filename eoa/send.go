@@ -12,8 +12,8 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Job is a transaction to be signed.
-type Job struct {
+// job is a transaction to be signed.
+type job struct {
 	// Record is the current record of the request.
 	Record Record
 	// Gas is the gas limit; 0 means that it must be estimated first.
@@ -29,7 +29,7 @@ type Job struct {
 // Transaction returns the transaction to be signed. It has the hashes of its
 // blobs but not the blobs. It returns an error that wraps ErrInvalidRequest if
 // the blobs are invalid.
-func (j *Job) Transaction(a Account) (*types.Transaction, error) {
+func (j *job) Transaction(a Account) (*types.Transaction, error) {
 	to, value, data, kind := j.Record.To, new(uint256.Int), j.Record.Data, j.Record.Kind
 	if j.Record.Value != nil {
 		value = j.Record.Value
@@ -63,7 +63,7 @@ func (j *Job) Transaction(a Account) (*types.Transaction, error) {
 }
 
 // cost returns the most that the transaction can cost, in wei, saturated.
-func (j *Job) cost() uint256.Int {
+func (j *job) cost() uint256.Int {
 	sum, over := new(uint256.Int).MulOverflow(&j.Fees.Cap, uint256.NewInt(j.Gas))
 	add := func(x *uint256.Int, overflow bool) {
 		_, more := sum.AddOverflow(sum, x)
@@ -85,12 +85,12 @@ func (j *Job) cost() uint256.Int {
 // number is limited by the room in flight. The batch ends requests whose
 // deadline has passed and noops that are not needed. pending are requests
 // without a nonce, in order of rank.
-func (v *view) choose(c *Config, now time.Time, pending []Record) ([]Job, Batch) {
+func (v *view) choose(c *Config, now time.Time, pending []Record) ([]job, Batch) {
 	b := v.batch()
 	room, free, pools := v.room(c), v.free(), v.pools()
 	v.poolBlocked = false
 	ahead, held := v.groupsInFlight(), map[string]bool{}
-	var jobs []Job
+	var jobs []job
 	fills := len(v.Head.Holes)
 	for i := range pending {
 		r := &pending[i]
@@ -111,7 +111,7 @@ func (v *view) choose(c *Config, now time.Time, pending []Record) ([]Job, Batch)
 		case r.Group != "" && (held[r.Group] || r.Gas == 0 && !r.Noop && ahead[r.Group] > 0):
 			held[r.Group] = true
 		default:
-			j := Job{Record: *r, Gas: r.Gas, Noop: r.Noop}
+			j := job{Record: *r, Gas: r.Gas, Noop: r.Noop}
 			if j.Noop {
 				j.Gas = v.noopGas(c)
 			}
@@ -312,7 +312,7 @@ func take(from, cost *uint256.Int) bool {
 // and every other job gets a new nonce. A job is returned in later if the
 // balance does not cover it, its price limit is below the base fee, or its gas
 // is unknown. Later jobs of its group are then left out; all other jobs go on.
-func (v *view) assign(c *Config, jobs []Job) (out []Job, later []refusal) {
+func (v *view) assign(c *Config, jobs []job) (out []job, later []refusal) {
 	if v.look == nil {
 		return nil, nil
 	}
@@ -340,12 +340,12 @@ func (v *view) assign(c *Config, jobs []Job) (out []Job, later []refusal) {
 	}
 	// In nonce order, the first signature that fails ends the step without a
 	// gap.
-	slices.SortStableFunc(out, func(x, y Job) int { return cmp.Compare(x.Nonce, y.Nonce) })
+	slices.SortStableFunc(out, func(x, y job) int { return cmp.Compare(x.Nonce, y.Nonce) })
 	return out, later
 }
 
 // usesMore returns how many nonces the job's transaction uses beside its own.
-func (j *Job) usesMore(a Account) uint64 {
+func (j *job) usesMore(a Account) uint64 {
 	if j.Noop {
 		return 0
 	}
@@ -376,7 +376,7 @@ const noEstimate = "gas could not be estimated"
 // afford prices a job. It returns the reason if the job cannot be sent with the
 // free balance; a nil balance is unlimited. It notes the reason, and whether the
 // balance covers the job.
-func (v *view) afford(c *Config, j *Job, free *uint256.Int) (why string) {
+func (v *view) afford(c *Config, j *job, free *uint256.Int) (why string) {
 	fees, ok := c.Fees.price(v.look, &j.Record)
 	j.Fees = fees
 	cost := j.cost()
@@ -427,7 +427,7 @@ func (a *allocator) take(own bool) (uint64, bool) {
 // signedJob is a job with its signed transaction.
 type signedJob struct {
 	// Job is the job.
-	Job Job
+	Job job
 	// Tx is the transaction hash.
 	Tx common.Hash
 	// Raw is the encoded transaction, without blobs.
@@ -470,7 +470,7 @@ func (v *view) prepared(now time.Time, signed []signedJob) Batch {
 }
 
 // fill returns a step that adds noops for the holes that no pending noop takes.
-func (v *view) fill(pending []Record, assigned []Job) Batch {
+func (v *view) fill(pending []Record, assigned []job) Batch {
 	b := v.batch()
 	want := len(v.Head.Holes)
 	for _, j := range assigned {

@@ -255,7 +255,7 @@ func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 	if err := e.commit(ctx, e.view.postpone(&e.cfg, now, later)); err != nil {
 		return err
 	}
-	if err := e.prepare(ctx, slices.DeleteFunc(jobs, func(j Job) bool { return j.Gas == 0 })); err != nil {
+	if err := e.prepare(ctx, slices.DeleteFunc(jobs, func(j job) bool { return j.Gas == 0 })); err != nil {
 		return err
 	}
 	return e.sendDue(ctx)
@@ -341,7 +341,7 @@ func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 
 // sendJobs assigns nonces to jobs with gas, signs, commits and broadcasts. It
 // postpones those without. It reports whether there may be more to send.
-func (e *Executor) sendJobs(ctx context.Context, now time.Time, jobs []Job) (moved bool, err error) {
+func (e *Executor) sendJobs(ctx context.Context, now time.Time, jobs []job) (moved bool, err error) {
 	assigned, later := e.view.assign(&e.cfg, jobs)
 	if err := e.commit(ctx, e.view.postpone(&e.cfg, now, later)); err != nil {
 		return false, err

@@ -8,7 +8,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/anchor"
 )
 
 // This file decides by the state that a view derives whether a block may report
@@ -112,7 +111,9 @@ func (v *View) coresThatExist(cores []jamq.CoreIndex) []jamq.CoreIndex {
 // guaranteeInTime checks rule R5: the guarantee's slot is in this rotation or
 // the previous one.
 func (v *View) guaranteeInTime(slot jamq.Slot, c *Candidate) error {
-	oldest, _ := anchor.GuaranteeSlots(&v.spec, slot)
+	// The previous rotation begins at R·(⌊slot/R⌋-1), or at 0.
+	oldest := slot - slot%v.spec.RotationPeriod
+	oldest -= min(oldest, v.spec.RotationPeriod)
 	switch {
 	case c.GuaranteeSlot > slot:
 		return fmt.Errorf("%w: slot %d", ErrFutureGuarantee, c.GuaranteeSlot)
@@ -158,7 +159,7 @@ func (v *View) anchorIsRecent(c *Candidate) error {
 // ancestor and not too old.
 func (v *View) lookupAnchorServes(slot jamq.Slot, c *Candidate) error {
 	at := c.Context.LookupAnchorSlot
-	if anchor.LookupStale(&v.spec, at, slot) {
+	if slot.Since(at) > v.spec.MaxLookupAnchorAge {
 		return fmt.Errorf("%w: slot %d is more than %d ago", ErrLookupAnchor, at, v.spec.MaxLookupAnchorAge)
 	}
 	if p, ok := v.Locate(c.Context.LookupAnchor); ok && p.Slot == at {

@@ -117,15 +117,14 @@ func TestNoPriceOfBlobs(t *testing.T) {
 func TestHashOfBlobs(t *testing.T) {
 	key, err := crypto.ToECDSA(crypto.Keccak256([]byte(t.Name())))
 	require.NoError(t, err)
-	j := eoa.Job{Record: eoa.Record{Request: blobRequest("a", 1)}, Gas: 21_000}
-	want, err := j.Transaction(eoa.Account{ChainID: testChain})
-	require.NoError(t, err)
+	blobs := blobRequest("a", 1).Blobs
+	want := types.NewTx(&types.BlobTx{ChainID: uint256.NewInt(testChain), Gas: 21_000, BlobHashes: []common.Hash{{1}}})
 	tx, err := types.SignTx(want, types.LatestSignerForChainID(big.NewInt(testChain)), key)
 	require.NoError(t, err)
 	bare, err := tx.MarshalBinary()
 	require.NoError(t, err)
 	var forms [][]byte
-	for _, more := range [][]any{{j.Record.Blobs, [][]byte{{1}}, [][]byte{{2}}}, {uint64(1), j.Record.Blobs, [][]byte{{1}}, [][]byte{{2}}}} {
+	for _, more := range [][]any{{blobs, [][]byte{{1}}, [][]byte{{2}}}, {uint64(1), blobs, [][]byte{{1}}, [][]byte{{2}}}} {
 		body, err := rlp.EncodeToBytes(append([]any{rlp.RawValue(bare[1:])}, more...))
 		require.NoError(t, err)
 		forms = append(forms, append([]byte{types.BlobTxType}, body...))

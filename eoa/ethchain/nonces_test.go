@@ -2,10 +2,11 @@ package ethchain
 
 import (
 	"context"
+	"math/big"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/holiman/uint256"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/eoa"
@@ -17,9 +18,8 @@ func TestUsersOfNonces(t *testing.T) {
 	const n = 3000
 	s := newSetup(t, 1)
 	send := func(nonce uint64) common.Hash {
-		job := eoa.Job{Nonce: nonce, Gas: 21_000, Noop: true, Fees: eoa.Fees{Cap: *uint256.NewInt(1000), Tip: *uint256.NewInt(10)}}
-		tx, err := job.Transaction(s.account)
-		require.NoError(t, err)
+		tx := types.NewTx(&types.DynamicFeeTx{ChainID: big.NewInt(int64(s.account.ChainID)), Nonce: nonce, Gas: 21_000, To: &s.account.Address,
+			GasFeeCap: big.NewInt(1000), GasTipCap: big.NewInt(10)})
 		signed, err := s.node.signer.Sign(t.Context(), s.account.Address, tx)
 		require.NoError(t, err)
 		raw, err := signed.MarshalBinary()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/internal/lives"
 )
 
 // sweepClock is a clock that the sweep sets.
@@ -38,7 +39,7 @@ func sweep(t *testing.T, open func() eoa.Store) {
 		chain, clock := eoatest.New(sweepChain, uint64(at), 2), &sweepClock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 		cfg := eoa.DefaultConfig()
 		cfg.Clock, cfg.Batch, cfg.Confirmations = clock, 3, 1
-		for _, life := range []*eoatest.Life{{Store: s, Chain: chain, DiesAt: at}, {Store: s, Chain: chain}} {
+		for _, life := range []*lives.Life{{Store: s, Chain: chain, DiesAt: at}, {Store: s, Chain: chain}} {
 			e, err := eoa.New(cfg, a, life, life.Wire(), eoa.NewKeySigner(sweepChain, key))
 			require.NoError(t, err)
 			liveOnce(t, e, life, chain, clock)
@@ -60,20 +61,20 @@ func sweep(t *testing.T, open func() eoa.Store) {
 }
 
 // liveOnce runs an executor until it is dead or idle.
-func liveOnce(t *testing.T, e *eoa.Executor, life *eoatest.Life, chain *eoatest.Chain, clock *sweepClock) {
+func liveOnce(t *testing.T, e *eoa.Executor, life *lives.Life, chain *eoatest.Chain, clock *sweepClock) {
 	ctx := context.Background()
 	var requests []eoa.Request
 	for i := range sweepRequests {
 		requests = append(requests, eoa.Request{Key: fmt.Sprint(i), Data: []byte(fmt.Sprint("r", i)), Gas: 50_000})
 	}
 	if _, err := e.Submit(ctx, requests...); err != nil {
-		require.ErrorIs(t, err, eoatest.ErrDied)
+		require.ErrorIs(t, err, lives.ErrDied)
 		return
 	}
 	for range 200 {
 		next, err := e.Step(ctx)
 		if err != nil && !errors.Is(err, eoa.ErrHeld) {
-			require.ErrorIs(t, err, eoatest.ErrDied)
+			require.ErrorIs(t, err, lives.ErrDied)
 		}
 		if life.Dead() || err == nil && next.IsZero() {
 			return

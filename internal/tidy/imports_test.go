@@ -50,7 +50,7 @@ var mayImport = map[string][]string{
 	"eoa/kms":             {"eoa"},
 	"eoa/jobs":            {"eoa"},
 	"eoa/eoatest":         {"eoa"},
-	"eoa/storetest":       {"eoa", "eoa/eoatest"},
+	"eoa/storetest":       {"eoa", "eoa/eoatest", "internal/lives"},
 	"eoa/webhook":         {"eoa"},
 	// jamtest makes proofs, and takes no rule from canonical/proof that it tests.
 	"jamtest":            {"", "canonical/proof", "canonical/statetrie", "submit/codec"},
@@ -59,6 +59,7 @@ var mayImport = map[string][]string{
 	// Shared by several packages; of no use outside.
 	"internal/headers":    {""},
 	"internal/feed":       {"", "anchor", "anchor/chainview", "bundlequeue", "submit"},
+	"internal/lives":      {"eoa"},
 	"internal/minheap":    {},
 	"internal/smallorder": {},
 	"internal/mutation":   {},

@@ -27,13 +27,13 @@ type Extrinsics struct {
 	// Assurances show which reports are available.
 	Assurances Assurances
 	// Disputes contain verdicts on reports.
-	Disputes Disputes
+	Disputes disputes
 }
 
 // The sequences of an extrinsic.
 type (
 	// Tickets is the tickets extrinsic E_T (GP 6.29).
-	Tickets []TicketEnvelope
+	Tickets []ticketEnvelope
 	// Preimages is the preimages extrinsic E_P (GP 12.35).
 	Preimages []Preimage
 	// Guarantees is the guarantees extrinsic E_G (GP 11.23).
@@ -42,9 +42,9 @@ type (
 	Assurances []Assurance
 )
 
-// TicketEnvelope is a ticket with an anonymous proof that a validator owns it
+// ticketEnvelope is a ticket with an anonymous proof that a validator owns it
 // (GP 6.29).
-type TicketEnvelope struct {
+type ticketEnvelope struct {
 	// Attempt is the index of the ticket among its owner's tickets, and
 	// Signature the ring VRF proof.
 	Attempt   uint8
@@ -71,17 +71,17 @@ type Assurance struct {
 	Signature [64]byte
 }
 
-// Disputes is the disputes extrinsic E_D: Verdicts on reports, and the Culprits
+// disputes is the disputes extrinsic E_D: verdicts on reports, and the Culprits
 // and Faults that the verdicts convict (GP 10.2).
-type Disputes struct {
-	Verdicts []Verdict
-	Culprits []Culprit
-	Faults   []Fault
+type disputes struct {
+	Verdicts []verdict
+	Culprits []culprit
+	Faults   []fault
 }
 
-// Verdict is the judgement of more than two thirds of the validators on a
+// verdict is the judgement of more than two thirds of the validators on a
 // report.
-type Verdict struct {
+type verdict struct {
 	// Target is the hash of the report.
 	Target common.Hash
 	// Epoch is the index of the epoch whose validators voted.
@@ -89,11 +89,11 @@ type Verdict struct {
 	// Votes are from more than two thirds of the validators. Up to Gray Paper
 	// 0.7.2 there are exactly ⌊2V/3⌋+1; from 0.8.0 on V is the size of the set
 	// that voted, which the encoding does not show.
-	Votes []Vote
+	Votes []vote
 }
 
-// Vote is the judgement of one validator.
-type Vote struct {
+// vote is the judgement of one validator.
+type vote struct {
 	// Valid is the judgement: true if the validator considers the report
 	// correct.
 	Valid     bool
@@ -101,16 +101,16 @@ type Vote struct {
 	Signature [64]byte
 }
 
-// Culprit is a validator that guaranteed an invalid report.
-type Culprit struct {
+// culprit is a validator that guaranteed an invalid report.
+type culprit struct {
 	// Target is the hash of the report, and Key the validator's Ed25519 key.
 	Target    common.Hash
 	Key       [32]byte
 	Signature [64]byte
 }
 
-// Fault is a validator whose judgement contradicts a verdict.
-type Fault struct {
+// fault is a validator whose judgement contradicts a verdict.
+type fault struct {
 	// Target is the hash of the report, Valid the judgement, and Key the
 	// validator's Ed25519 key.
 	Target    common.Hash
@@ -146,7 +146,7 @@ func (x *Extrinsics) code(c *coder) {
 }
 
 func (x *Tickets) code(c *coder) {
-	sequence(c, (*[]TicketEnvelope)(x), ticketSize, func(c *coder, t *TicketEnvelope) {
+	sequence(c, (*[]ticketEnvelope)(x), ticketSize, func(c *coder, t *ticketEnvelope) {
 		u8(c, &t.Attempt)
 		c.bytes(t.Signature[:])
 	})
@@ -184,22 +184,22 @@ func (x *Assurance) code(c *coder) {
 	c.bytes(x.Signature[:])
 }
 
-func (x *Disputes) code(c *coder) {
-	sequence(c, &x.Verdicts, leastVerdict, func(c *coder, v *Verdict) {
+func (x *disputes) code(c *coder) {
+	sequence(c, &x.Verdicts, leastVerdict, func(c *coder, v *verdict) {
 		hash(c, &v.Target)
 		u32(c, &v.Epoch)
-		perSet(c, &v.Votes, c.codec.votesOfVerdict, voteSize, "votes", func(c *coder, v *Vote) {
+		perSet(c, &v.Votes, c.codec.votesOfVerdict, voteSize, "votes", func(c *coder, v *vote) {
 			c.flag(&v.Valid, "vote")
 			u16(c, &v.Validator)
 			c.bytes(v.Signature[:])
 		})
 	})
-	sequence(c, &x.Culprits, culpritSize, func(c *coder, p *Culprit) {
+	sequence(c, &x.Culprits, culpritSize, func(c *coder, p *culprit) {
 		hash(c, &p.Target)
 		hash(c, &p.Key)
 		c.bytes(p.Signature[:])
 	})
-	sequence(c, &x.Faults, faultSize, func(c *coder, f *Fault) {
+	sequence(c, &x.Faults, faultSize, func(c *coder, f *fault) {
 		hash(c, &f.Target)
 		c.flag(&f.Valid, "fault")
 		hash(c, &f.Key)
@@ -243,7 +243,7 @@ func (c *Codec) ExtrinsicHash(x *Extrinsics) (common.Hash, error) {
 	g := &guaranteesByHash{guarantees: x.Guarantees, reports: make([][32]byte, len(x.Guarantees))}
 	for i := range x.Guarantees {
 		var err error
-		if g.reports[i], err = c.Hash(&x.Guarantees[i].Report); err != nil {
+		if g.reports[i], err = c.hash(&x.Guarantees[i].Report); err != nil {
 			return common.Hash{}, err
 		}
 	}
@@ -253,7 +253,7 @@ func (c *Codec) ExtrinsicHash(x *Extrinsics) (common.Hash, error) {
 	}
 	var parts []byte
 	for _, part := range []Value{&x.Tickets, preimages, g, &x.Assurances, &x.Disputes} {
-		h, err := c.Hash(part)
+		h, err := c.hash(part)
 		if err != nil {
 			return common.Hash{}, err
 		}

@@ -99,12 +99,8 @@ type Value interface{ code(*coder) }
 
 // Encode returns the encoding of v. Errors wrap ErrNonCanonical, ErrTooLarge or
 // ErrWrongLength and name the field.
-func (c *Codec) Encode(v Value) ([]byte, error) { return c.Append(nil, v) }
-
-// Append appends the encoding of v to b and returns the extended slice. It
-// returns nil and the error if v cannot be encoded. Errors are those of Encode.
-func (c *Codec) Append(b []byte, v Value) ([]byte, error) {
-	w := &coder{codec: c, out: b}
+func (c *Codec) Encode(v Value) ([]byte, error) {
+	w := &coder{codec: c}
 	v.code(w)
 	if w.err != nil {
 		return nil, w.err
@@ -147,9 +143,9 @@ func DecodePrefix[T any, P interface {
 	return v, r.rest, nil
 }
 
-// Hash returns the BLAKE2b-256 hash of the encoding of v. Errors are those of
+// hash returns the BLAKE2b-256 hash of the encoding of v. Errors are those of
 // Encode.
-func (c *Codec) Hash(v Value) ([32]byte, error) {
+func (c *Codec) hash(v Value) ([32]byte, error) {
 	digest, err := blake2b.New256(nil)
 	if err != nil {
 		return [32]byte{}, err
@@ -166,12 +162,12 @@ func (c *Codec) Hash(v Value) ([32]byte, error) {
 // PackageHash returns the hash that identifies a work package on the chain (GP
 // 14.1). Errors are those of Encode.
 func (c *Codec) PackageHash(p *WorkPackage) (jamq.PackageHash, error) {
-	h, err := c.Hash(p)
+	h, err := c.hash(p)
 	return h, err
 }
 
 // HeaderHash returns the hash that identifies a block (GP 5.1). Errors are those of Encode.
 func (c *Codec) HeaderHash(h *Header) (jamq.HeaderHash, error) {
-	hash, err := c.Hash(h)
+	hash, err := c.hash(h)
 	return hash, err
 }

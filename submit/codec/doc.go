@@ -11,6 +11,9 @@
 //	block, err := codec.Decode[codec.Block](c, raw)
 //	imported, err := c.Imported(&block)                  // for bundlequeue
 //
+// Parts of a block that a builder does not read, such as tickets and disputes,
+// have unexported types.
+//
 // A [Codec] belongs to one version of the Gray Paper and to the constants of
 // one chain. It needs the constants because some sequences are encoded without
 // a length: an epoch mark has one entry per validator, and an assurance has one

@@ -18,8 +18,8 @@ type Header struct {
 	Slot jamq.Slot
 	// Epoch is set in the first block of an epoch, and Tickets in the first
 	// block after the ticket contest. They are nil in other blocks.
-	Epoch   *EpochMark
-	Tickets *TicketsMark
+	Epoch   *epochMark
+	Tickets *ticketsMark
 	// Author is the index of the block's author in the validator set.
 	Author uint16
 	// Entropy is the author's VRF signature for the chain's entropy, and Seal
@@ -30,36 +30,36 @@ type Header struct {
 	Offenders [][32]byte
 }
 
-// EpochMark announces the entropy and the validators of the next epoch (GP
+// epochMark announces the entropy and the validators of the next epoch (GP
 // 6.27).
-type EpochMark struct {
+type epochMark struct {
 	// Entropy and TicketsEntropy are the entropy values η₀ and η₁.
 	Entropy, TicketsEntropy common.Hash
 	// Validators are the keys of the next validator set, one entry per
 	// validator. Up to Gray Paper 0.7.2 their number is that of the chain's
 	// constants; from 0.8.0 on a set can be smaller.
-	Validators []ValidatorKeys
+	Validators []validatorKeys
 }
 
-// ValidatorKeys are the public keys of a validator in an epoch mark.
-type ValidatorKeys struct {
+// validatorKeys are the public keys of a validator in an epoch mark.
+type validatorKeys struct {
 	// Bandersnatch is the key for sealing blocks, and Ed25519 the key for all
 	// other signatures.
 	Bandersnatch, Ed25519 [32]byte
 }
 
-// TicketsMark announces the tickets that seal the blocks of the next epoch, one
+// ticketsMark announces the tickets that seal the blocks of the next epoch, one
 // for each slot (GP 6.28).
-type TicketsMark struct {
+type ticketsMark struct {
 	// Tickets are in slot order, one per slot of an epoch.
-	Tickets []TicketBody
+	Tickets []ticketBody
 }
 
 // validatorKeysSize is the size of the keys of one validator.
 const validatorKeysSize = 32 + 32
 
-// TicketBody is a ticket without its proof (GP 6.6).
-type TicketBody struct {
+// ticketBody is a ticket without its proof (GP 6.6).
+type ticketBody struct {
 	// ID identifies the ticket. Attempt is its index among its owner's tickets.
 	ID      [32]byte
 	Attempt uint8
@@ -70,16 +70,16 @@ func (x *Header) code(c *coder) { // GP C.22
 	hash(c, &x.ParentStateRoot)
 	hash(c, &x.ExtrinsicHash)
 	u32(c, &x.Slot)
-	optional(c, &x.Epoch, "epoch mark", func(c *coder, m *EpochMark) {
+	optional(c, &x.Epoch, "epoch mark", func(c *coder, m *epochMark) {
 		hash(c, &m.Entropy)
 		hash(c, &m.TicketsEntropy)
-		perSet(c, &m.Validators, c.codec.validators, validatorKeysSize, "validators", func(c *coder, v *ValidatorKeys) {
+		perSet(c, &m.Validators, c.codec.validators, validatorKeysSize, "validators", func(c *coder, v *validatorKeys) {
 			hash(c, &v.Bandersnatch)
 			hash(c, &v.Ed25519)
 		})
 	})
-	optional(c, &x.Tickets, "tickets mark", func(c *coder, m *TicketsMark) {
-		array(c, &m.Tickets, c.codec.epochLen, "tickets", func(c *coder, t *TicketBody) {
+	optional(c, &x.Tickets, "tickets mark", func(c *coder, m *ticketsMark) {
+		array(c, &m.Tickets, c.codec.epochLen, "tickets", func(c *coder, t *ticketBody) {
 			hash(c, &t.ID)
 			u8(c, &t.Attempt)
 		})

@@ -54,7 +54,7 @@ func (c *Codec) ImportedBy(b *Block, validators int) (jamq.Block, error) {
 	}
 	for i := range b.Extrinsic.Guarantees {
 		r := &b.Extrinsic.Guarantees[i].Report
-		reportHash, err := c.Hash(r)
+		reportHash, err := c.hash(r)
 		if err != nil {
 			return jamq.Block{}, err
 		}
@@ -87,7 +87,7 @@ func (x *WorkReport) dependencies() []jamq.PackageHash {
 
 // condemned returns the reports that verdicts clear from their cores: those
 // with at least one vote that is not valid (GP 10.15).
-func condemned(verdicts []Verdict) []common.Hash {
+func condemned(verdicts []verdict) []common.Hash {
 	var out []common.Hash
 	for i := range verdicts {
 		for _, v := range verdicts[i].Votes {

@@ -26,7 +26,7 @@ type WorkReport struct {
 	// from, in ascending order of the packages.
 	Lookups []SegmentLookup
 	// Digests are the results of the work items, in order.
-	Digests []WorkDigest
+	Digests []workDigest
 }
 
 // PackageSpec describes a bundle whose data is made available (GP 11.5).
@@ -53,8 +53,8 @@ type SegmentLookup struct {
 	SegmentRoot common.Hash
 }
 
-// WorkDigest is the result of one work item (GP 11.6).
-type WorkDigest struct {
+// workDigest is the result of one work item (GP 11.6).
+type workDigest struct {
 	// Service is the service that refined the item, CodeHash the hash of its
 	// code, and PayloadHash the hash of the payload.
 	Service     jamq.ServiceID
@@ -64,7 +64,7 @@ type WorkDigest struct {
 	AccumulateGas uint64
 	// Outcome is how the refinement ended. Output is its result and must be
 	// empty unless Outcome is Done.
-	Outcome Outcome
+	Outcome outcome
 	Output  []byte
 	// GasUsed, Imports, ExtrinsicCount, ExtrinsicSize and Exports measure the
 	// work of the refinement: gas, number of imported segments, number of
@@ -76,36 +76,27 @@ type WorkDigest struct {
 	Exports        uint16
 }
 
-// Outcome is how the refinement of a work item ended (GP C.34).
-type Outcome uint8
+// outcome is how the refinement of a work item ended (GP C.34).
+type outcome uint8
 
 // The outcomes have the numbers of the encoding.
 const (
-	// Done means that the refinement returned an output.
-	Done Outcome = iota
-	// OutOfGas means that the refinement used up its gas.
-	OutOfGas
-	// Panicked means that the code panicked.
-	Panicked
-	// BadExports means that the number of exported segments differs from
+	// done means that the refinement returned an output.
+	done outcome = iota
+	// outOfGas means that the refinement used up its gas.
+	outOfGas
+	// panicked means that the code panicked.
+	panicked
+	// badExports means that the number of exported segments differs from
 	// ExportCount.
-	BadExports
-	// Oversize means that the outputs together are too large for a report.
-	Oversize
-	// BadCode means that the code of the service is not available.
-	BadCode
-	// BigCode means that the code of the service is too large.
-	BigCode
+	badExports
+	// oversize means that the outputs together are too large for a report.
+	oversize
+	// badCode means that the code of the service is not available.
+	badCode
+	// bigCode means that the code of the service is too large.
+	bigCode
 )
-
-// String returns the outcome as text, for logs and errors.
-func (o Outcome) String() string {
-	names := [...]string{"done", "out of gas", "panicked", "bad exports", "oversize", "bad code", "big code"}
-	if int(o) >= len(names) {
-		return fmt.Sprintf("codec.Outcome(%d)", uint8(o))
-	}
-	return names[o]
-}
 
 // Guarantee is a report with the signatures of its guarantors (GP 11.23).
 type Guarantee struct {
@@ -115,11 +106,11 @@ type Guarantee struct {
 	Slot jamq.Slot
 	// Signatures are the signatures of two or three guarantors, in ascending
 	// order of their indices.
-	Signatures []ValidatorSignature
+	Signatures []validatorSignature
 }
 
-// ValidatorSignature is the Ed25519 signature of a validator.
-type ValidatorSignature struct {
+// validatorSignature is the Ed25519 signature of a validator.
+type validatorSignature struct {
 	// Validator is the index in the validator set.
 	Validator uint16
 	Signature [64]byte
@@ -144,7 +135,7 @@ func (x *WorkReport) code(c *coder) { // GP C.27
 		hash(c, &l.SegmentRoot)
 	})
 	ascending(c, x.Lookups, "segment-root lookup", func(a, b *SegmentLookup) int { return a.Package.Compare(b.Package) })
-	sequence(c, &x.Digests, leastDigest, func(c *coder, d *WorkDigest) { d.code(c) })
+	sequence(c, &x.Digests, leastDigest, func(c *coder, d *workDigest) { d.code(c) })
 }
 
 func (x *PackageSpec) code(c *coder) { // GP C.25
@@ -158,17 +149,17 @@ func (x *PackageSpec) code(c *coder) { // GP C.25
 	u16(c, &x.SegmentCount)
 }
 
-func (x *WorkDigest) code(c *coder) { // GP C.26
+func (x *workDigest) code(c *coder) { // GP C.26
 	u32(c, &x.Service)
 	hash(c, &x.CodeHash)
 	hash(c, &x.PayloadHash)
 	u64(c, &x.AccumulateGas)
 	u8(c, &x.Outcome)
 	switch {
-	case x.Outcome == Done:
+	case x.Outcome == done:
 		c.blob(&x.Output)
-	case x.Outcome > BigCode:
-		c.fail(fmt.Errorf("%w: outcome %d, want at most %d", ErrNonCanonical, uint8(x.Outcome), uint8(BigCode)))
+	case x.Outcome > bigCode:
+		c.fail(fmt.Errorf("%w: outcome %d, want at most %d", ErrNonCanonical, uint8(x.Outcome), uint8(bigCode)))
 	case len(x.Output) > 0:
 		c.fail(fmt.Errorf("%w: an output of %d bytes, but the outcome is %q", ErrNonCanonical, len(x.Output), x.Outcome))
 	}
@@ -186,7 +177,7 @@ func (x *Guarantee) code(c *coder) {
 
 func (x *Guarantee) codeCredential(c *coder) {
 	u32(c, &x.Slot)
-	sequence(c, &x.Signatures, signatureSize, func(c *coder, s *ValidatorSignature) {
+	sequence(c, &x.Signatures, signatureSize, func(c *coder, s *validatorSignature) {
 		u16(c, &s.Validator)
 		c.bytes(s.Signature[:])
 	})

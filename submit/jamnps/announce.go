@@ -145,7 +145,7 @@ func (c *Client) keepListening(p *peer, conn *quic.Conn) {
 		p.mu.Unlock()
 		if !listening {
 			if stream, err := conn.OpenStreamSync(c.ctx); err == nil {
-				if _, err = stream.Write([]byte{byte(BlockAnnouncement)}); err == nil {
+				if _, err = stream.Write([]byte{byte(blockAnnouncement)}); err == nil {
 					c.follow(p, conn, stream)
 				} else {
 					reset(stream)
@@ -201,10 +201,10 @@ func (c *Client) listen(p *peer, stream *quic.Stream) error {
 	own := c.own
 	c.mu.Unlock()
 	ours := own()
-	if err := WriteMessage(stream, ours.encode()); err != nil {
+	if err := writeMessage(stream, ours.encode()); err != nil {
 		return err
 	}
-	raw, err := ReadMessage(stream, maxHandshake)
+	raw, err := readMessage(stream, maxHandshake)
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (c *Client) listen(p *peer, stream *quic.Stream) error {
 	p.mu.Unlock()
 	for {
 		c.wake()
-		raw, err := ReadMessage(stream, maxAnnouncement)
+		raw, err := readMessage(stream, maxAnnouncement)
 		if err != nil {
 			return err
 		}

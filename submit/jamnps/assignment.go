@@ -19,12 +19,12 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// Assignment tells which validators guarantee packages of a core (GP 11.3). It is
+// assignment tells which validators guarantee packages of a core (GP 11.3). It is
 // read from the state after one block and holds for the slots of that block's
 // epoch. It is immutable and safe for concurrent use.
-type Assignment struct {
+type assignment struct {
 	// Validators are the active validators, in the order of their indices.
-	Validators []Validator
+	validators []validator
 
 	spec    jamq.ChainSpec
 	cores   int
@@ -32,8 +32,8 @@ type Assignment struct {
 	epoch   jamq.Slot   // the number of the epoch
 }
 
-// Validator is an active validator.
-type Validator struct {
+// validator is an active validator.
+type validator struct {
 	// Key is the Ed25519 key. It is zero if the validator is punished.
 	Key [ed25519.PublicKeySize]byte
 	// Addr is the endpoint in the validator's metadata.
@@ -55,10 +55,10 @@ const (
 	entropySize    = 4 * 32
 )
 
-// NewAssignment returns the assignment in the epoch of slot, which is that of the
+// newAssignment returns the assignment in the epoch of slot, which is that of the
 // block after which the state has the given chapters C(6), the entropy, and C(8),
 // the active validators. The error wraps ErrMalformed.
-func NewAssignment(c *codec.Codec, slot jamq.Slot, entropy, validators []byte) (*Assignment, error) {
+func newAssignment(c *codec.Codec, slot jamq.Slot, entropy, validators []byte) (*assignment, error) {
 	spec := c.Spec()
 	if len(entropy) != entropySize {
 		return nil, fmt.Errorf("%w: entropy of %d bytes, want %d", ErrMalformed, len(entropy), entropySize)
@@ -80,11 +80,11 @@ func NewAssignment(c *codec.Codec, slot jamq.Slot, entropy, validators []byte) (
 	if len(validators) != n*validatorSize || n == 0 || cores == 0 {
 		return nil, fmt.Errorf("%w: %d bytes for %d validators, want %d each", ErrMalformed, len(validators), n, validatorSize)
 	}
-	a := &Assignment{spec: spec, cores: cores, entropy: common.Hash(entropy[2*32 : 3*32]), epoch: slot / spec.EpochLength}
+	a := &assignment{spec: spec, cores: cores, entropy: common.Hash(entropy[2*32 : 3*32]), epoch: slot / spec.EpochLength}
 	for raw := range slices.Chunk(validators, validatorSize) {
 		metadata := raw[metadataOffset:]
 		addr := netip.AddrFrom16([16]byte(metadata)).Unmap()
-		a.Validators = append(a.Validators, Validator{
+		a.validators = append(a.validators, validator{
 			Key: [32]byte(raw[ed25519Offset:]), Addr: netip.AddrPortFrom(addr, binary.LittleEndian.Uint16(metadata[16:])),
 		})
 	}
@@ -94,12 +94,12 @@ func NewAssignment(c *codec.Codec, slot jamq.Slot, entropy, validators []byte) (
 // Guarantors returns the indices of the validators that serve a core in a slot,
 // ascending. It returns none if the slot is in another epoch or the core does
 // not exist.
-func (a *Assignment) Guarantors(core jamq.CoreIndex, slot jamq.Slot) (indices []int) {
+func (a *assignment) Guarantors(core jamq.CoreIndex, slot jamq.Slot) (indices []int) {
 	if slot/a.spec.EpochLength != a.epoch || int(core) >= a.cores {
 		return nil
 	}
 	rotation := int(slot % a.spec.EpochLength / a.spec.RotationPeriod)
-	for i, at := range shuffledCores(a.cores, len(a.Validators), a.entropy) {
+	for i, at := range shuffledCores(a.cores, len(a.validators), a.entropy) {
 		if (at+rotation)%a.cores == int(core) {
 			indices = append(indices, i)
 		}
@@ -109,9 +109,9 @@ func (a *Assignment) Guarantors(core jamq.CoreIndex, slot jamq.Slot) (indices []
 
 // Among returns the indices in peers of the validators that serve a core in a
 // slot, for [Config.Guarantors].
-func (a *Assignment) Among(peers []Peer, core jamq.CoreIndex, slot jamq.Slot) (indices []int) {
+func (a *assignment) Among(peers []Peer, core jamq.CoreIndex, slot jamq.Slot) (indices []int) {
 	for _, v := range a.Guarantors(core, slot) {
-		key := a.Validators[v].Key
+		key := a.validators[v].Key
 		i := slices.IndexFunc(peers, func(p Peer) bool { return [32]byte(p.Key) == key })
 		if i >= 0 {
 			indices = append(indices, i)
@@ -141,12 +141,12 @@ func shuffledCores(cores, validators int, entropy common.Hash) []int {
 	return out
 }
 
-// Assignment reads the assignment from the state after the parent of the best
+// readAssignment reads the assignment from the state after the parent of the best
 // block, by requests to peers (CE 129), and verifies it against the state root in
 // the best header. It asks no peer that has closed the connection at the last two
 // requests of the state, as nodes do that do not know them. Errors are those of
 // [Feed.Context], and ErrRefused if no peer is left.
-func (f *Feed) Assignment(ctx context.Context) (*Assignment, error) {
+func (f *Feed) readAssignment(ctx context.Context) (*assignment, error) {
 	f.mu.Lock()
 	newest := f.tree.Best()
 	f.mu.Unlock()
@@ -162,7 +162,7 @@ func (f *Feed) Assignment(ctx context.Context) (*Assignment, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewAssignment(f.client.cfg.Codec, at.Slot, entropy, validators)
+	return newAssignment(f.client.cfg.Codec, at.Slot, entropy, validators)
 }
 
 // keepAssignment reads the assignment in each epoch and gives it to the client,
@@ -174,7 +174,7 @@ func (f *Feed) keepAssignment(ctx context.Context) {
 	for {
 		best, _ := f.Heads()
 		if a := f.client.assigned.Load(); a == nil || a.epoch != best.Slot/spec.EpochLength {
-			if a, err := f.Assignment(ctx); err == nil {
+			if a, err := f.readAssignment(ctx); err == nil {
 				f.client.assigned.Store(a)
 			} else {
 				f.log.Debug("the guarantors of the epoch are not known", "err", err)
@@ -206,7 +206,7 @@ func (f *Feed) chapter(ctx context.Context, block jamq.HeaderHash, root common.H
 			return nil, fmt.Errorf("%w: %s closes the connection at requests of the state", ErrRefused, p.Addr)
 		}
 		connected := p.rank() != away
-		state, err := f.client.State(ctx, peer, block, key, key, f.client.cfg.MaxState)
+		state, err := f.client.fetchState(ctx, peer, block, key, key, f.client.cfg.MaxState)
 		switch {
 		case err == nil:
 			p.stateDrops.Store(0)

@@ -71,7 +71,7 @@ func TestAssignmentVectors(t *testing.T) {
 		var v assignmentVector
 		require.NoError(t, json.Unmarshal(raw, &v), file)
 		entropy, validators := v.state()
-		a, err := NewAssignment(c, v.Input.Slot, entropy, validators)
+		a, err := newAssignment(c, v.Input.Slot, entropy, validators)
 		require.NoError(t, err)
 		_, ok := v.Output["ok"]
 		wrong := filepath.Base(file) == "wrong_assignment-1.json"
@@ -113,9 +113,9 @@ func TestAssignment(t *testing.T) {
 	c, err := codec.New(codec.V072, jamq.Tiny())
 	require.NoError(t, err)
 	entropy := make([]byte, entropySize)
-	a, err := NewAssignment(c, 25, entropy, someValidators(6))
+	a, err := newAssignment(c, 25, entropy, someValidators(6))
 	require.NoError(t, err)
-	require.Equal(t, "127.0.0.1:4003", a.Validators[3].Addr.String())
+	require.Equal(t, "127.0.0.1:4003", a.validators[3].Addr.String())
 	for slot := jamq.Slot(24); slot < 36; slot++ {
 		first, second := a.Guarantors(0, slot), a.Guarantors(1, slot)
 		require.Len(t, first, 3)
@@ -129,25 +129,25 @@ func TestAssignment(t *testing.T) {
 	require.Empty(t, a.Guarantors(2, 25), "no such core")
 	peers := []Peer{{Key: privateKey(77).Public().(ed25519.PublicKey)}}
 	for i := range 6 {
-		peers = append(peers, Peer{Key: a.Validators[5-i].Key[:]})
+		peers = append(peers, Peer{Key: a.validators[5-i].Key[:]})
 	}
 	for i, at := range a.Among(peers, 1, 25) {
 		require.Equal(t, a.Guarantors(1, 25)[i], 6-at)
 	}
 	for _, bad := range [][2][]byte{{nil, someValidators(6)}, {entropy, nil}, {entropy, someValidators(5)}, {entropy, someValidators(7)}, {entropy, {1}}} {
-		_, err := NewAssignment(c, 25, bad[0], bad[1])
+		_, err := newAssignment(c, 25, bad[0], bad[1])
 		require.ErrorIs(t, err, ErrMalformed)
 	}
 
 	newer, err := codec.New(codec.V080, jamq.Tiny())
 	require.NoError(t, err)
 	for _, raw := range [][]byte{someValidators(6), append([]byte{6}, someValidators(6)...)} {
-		b, err := NewAssignment(newer, 25, entropy, raw)
+		b, err := newAssignment(newer, 25, entropy, raw)
 		require.NoError(t, err)
 		require.Equal(t, a.Guarantors(0, 25), b.Guarantors(0, 25))
 	}
 	for _, bad := range [][]byte{nil, {0}, someValidators(2), make([]byte, 100)} {
-		_, err := NewAssignment(newer, 25, entropy, bad)
+		_, err := newAssignment(newer, 25, entropy, bad)
 		require.ErrorIs(t, err, ErrMalformed)
 	}
 }

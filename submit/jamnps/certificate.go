@@ -13,12 +13,12 @@ import (
 	"github.com/jamq/jamq/internal/smallorder"
 )
 
-// NewCertificate returns a self-signed certificate for an Ed25519 key with the
-// key's [AlternativeName] as the only name. Equal arguments give equal
+// newCertificate returns a self-signed certificate for an Ed25519 key with the
+// key's alternativeName as the only name. Equal arguments give equal
 // certificates. JAMNP-S ignores the validity period, but TLS libraries require
 // one. Errors wrap ErrKey, or ErrCertificate if notAfter is not after
 // notBefore.
-func NewCertificate(key ed25519.PrivateKey, notBefore, notAfter time.Time) (tls.Certificate, error) {
+func newCertificate(key ed25519.PrivateKey, notBefore, notAfter time.Time) (tls.Certificate, error) {
 	if len(key) != ed25519.PrivateKeySize {
 		return tls.Certificate{}, fmt.Errorf("%w: private key of %d bytes, want %d", ErrKey, len(key), ed25519.PrivateKeySize)
 	}
@@ -26,7 +26,7 @@ func NewCertificate(key ed25519.PrivateKey, notBefore, notAfter time.Time) (tls.
 		return tls.Certificate{}, fmt.Errorf("%w: not before %v and not after %v", ErrCertificate, notBefore, notAfter)
 	}
 	public := key.Public().(ed25519.PublicKey)
-	name, err := AlternativeName(public)
+	name, err := alternativeName(public)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
@@ -46,16 +46,16 @@ func NewCertificate(key ed25519.PrivateKey, notBefore, notAfter time.Time) (tls.
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
-// PeerKey returns the key of the peer that presented the given certificates in
+// peerKey returns the key of the peer that presented the given certificates in
 // a TLS 1.3 handshake. The arguments are those of
 // tls.Config.VerifyPeerCertificate. There must be exactly one certificate,
-// signed with Ed25519, for an Ed25519 key, with the key's [AlternativeName] as
+// signed with Ed25519, for an Ed25519 key, with the key's alternativeName as
 // its only name. The handshake itself proves that the peer holds the key. It
 // proves nothing for a key of small order, so PeerKey refuses such a key.
-// PeerKey checks neither the signer of the certificate nor its validity period.
+// peerKey checks neither the signer of the certificate nor its validity period.
 //
 // The error wraps ErrCertificate.
-func PeerKey(rawCerts [][]byte) (ed25519.PublicKey, error) {
+func peerKey(rawCerts [][]byte) (ed25519.PublicKey, error) {
 	if len(rawCerts) != 1 {
 		return nil, fmt.Errorf("%w: %d certificates, want 1", ErrCertificate, len(rawCerts))
 	}
@@ -67,7 +67,7 @@ func PeerKey(rawCerts [][]byte) (ed25519.PublicKey, error) {
 	if !ok || cert.SignatureAlgorithm != x509.PureEd25519 {
 		return nil, fmt.Errorf("%w: a %v key signed by %v, want Ed25519 for both", ErrCertificate, cert.PublicKeyAlgorithm, cert.SignatureAlgorithm)
 	}
-	want, err := AlternativeName(key)
+	want, err := alternativeName(key)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCertificate, err)
 	}
@@ -81,11 +81,11 @@ func PeerKey(rawCerts [][]byte) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// TLSConfig returns the configuration for either side of a connection: TLS 1.3
-// with the given certificate and protocols (see [ALPN]). [PeerKey] checks the
+// tlsConfig returns the configuration for either side of a connection: TLS 1.3
+// with the given certificate and protocols (see alpn). peerKey checks the
 // peer's certificate. If accept is not nil, it is then called with the peer's
 // key, and its error fails the handshake.
-func TLSConfig(certificate tls.Certificate, protocols []string, accept func(ed25519.PublicKey) error) *tls.Config {
+func tlsConfig(certificate tls.Certificate, protocols []string, accept func(ed25519.PublicKey) error) *tls.Config {
 	return &tls.Config{
 		MinVersion:   tls.VersionTLS13,
 		Certificates: []tls.Certificate{certificate},
@@ -100,7 +100,7 @@ func TLSConfig(certificate tls.Certificate, protocols []string, accept func(ed25
 		// A resumed session would have no certificate to check.
 		SessionTicketsDisabled: true,
 		VerifyPeerCertificate: func(rawCerts [][]byte, _ [][]*x509.Certificate) error {
-			key, err := PeerKey(rawCerts)
+			key, err := peerKey(rawCerts)
 			if err != nil || accept == nil {
 				return err
 			}

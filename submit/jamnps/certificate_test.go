@@ -27,7 +27,7 @@ func privateKey(name byte) ed25519.PrivateKey {
 
 func certificate(t testing.TB, name byte) tls.Certificate {
 	t.Helper()
-	c, err := NewCertificate(privateKey(name), notBefore, notAfter)
+	c, err := newCertificate(privateKey(name), notBefore, notAfter)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,17 +36,17 @@ func certificate(t testing.TB, name byte) tls.Certificate {
 
 func TestCertificateNamesItsKey(t *testing.T) {
 	c := certificate(t, 1)
-	key, err := PeerKey(c.Certificate)
+	key, err := peerKey(c.Certificate)
 	if err != nil || !key.Equal(privateKey(1).Public()) {
 		t.Fatal(key, err)
 	}
 	if !bytes.Equal(c.Certificate[0], certificate(t, 1).Certificate[0]) {
 		t.Error("the same key gives two certificates")
 	}
-	if _, err := NewCertificate(nil, notBefore, notAfter); !errors.Is(err, ErrKey) {
+	if _, err := newCertificate(nil, notBefore, notAfter); !errors.Is(err, ErrKey) {
 		t.Error(err)
 	}
-	if _, err := NewCertificate(privateKey(1), notAfter, notBefore); !errors.Is(err, ErrCertificate) {
+	if _, err := newCertificate(privateKey(1), notAfter, notBefore); !errors.Is(err, ErrCertificate) {
 		t.Error(err)
 	}
 }
@@ -54,7 +54,7 @@ func TestCertificateNamesItsKey(t *testing.T) {
 func TestPeerKeyRefuses(t *testing.T) {
 	good := certificate(t, 1).Certificate[0]
 	key := privateKey(1)
-	name, err := AlternativeName(key.Public().(ed25519.PublicKey))
+	name, err := alternativeName(key.Public().(ed25519.PublicKey))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestPeerKeyRefuses(t *testing.T) {
 	}
 	// Signatures for the key of zeros can be forged: it is a point of order 4.
 	zeros := ed25519.PublicKey(make([]byte, ed25519.PublicKeySize))
-	nameOfZeros, err := AlternativeName(zeros)
+	nameOfZeros, err := alternativeName(zeros)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestPeerKeyRefuses(t *testing.T) {
 		"key of zeros":    {newCertificate([]string{nameOfZeros}, nil, zeros, key)},
 		"elliptic signer": {newCertificate([]string{name}, nil, key.Public(), other)},
 	} {
-		if _, err := PeerKey(certs); !errors.Is(err, ErrCertificate) {
+		if _, err := peerKey(certs); !errors.Is(err, ErrCertificate) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -127,13 +127,13 @@ func shakeHands(t *testing.T, client, server *tls.Config) (clientErr, serverErr 
 }
 
 func TestHandshake(t *testing.T) {
-	protocols := []string{ALPN([32]byte{1}, true)}
+	protocols := []string{alpn([32]byte{1}, true)}
 	var seen []ed25519.PublicKey
 	accept := func(key ed25519.PublicKey) error {
 		seen = append(seen, key)
 		return nil
 	}
-	client, server := TLSConfig(certificate(t, 1), protocols, accept), TLSConfig(certificate(t, 2), protocols, nil)
+	client, server := tlsConfig(certificate(t, 1), protocols, accept), tlsConfig(certificate(t, 2), protocols, nil)
 	if clientErr, serverErr := shakeHands(t, client, server); clientErr != nil || serverErr != nil {
 		t.Fatal(clientErr, serverErr)
 	}
@@ -141,17 +141,17 @@ func TestHandshake(t *testing.T) {
 		t.Fatal(seen)
 	}
 	stranger := errors.New("stranger")
-	server = TLSConfig(certificate(t, 2), protocols, func(ed25519.PublicKey) error { return stranger })
+	server = tlsConfig(certificate(t, 2), protocols, func(ed25519.PublicKey) error { return stranger })
 	if _, serverErr := shakeHands(t, client, server); !errors.Is(serverErr, stranger) {
 		t.Error(serverErr)
 	}
-	server = TLSConfig(certificate(t, 2), []string{ALPN([32]byte{2}, true)}, nil)
+	server = tlsConfig(certificate(t, 2), []string{alpn([32]byte{2}, true)}, nil)
 	if _, serverErr := shakeHands(t, client, server); serverErr == nil {
 		t.Error("two chains agreed on a protocol")
 	}
-	nameless := TLSConfig(tls.Certificate{}, protocols, nil)
+	nameless := tlsConfig(tls.Certificate{}, protocols, nil)
 	nameless.Certificates = nil
-	if _, serverErr := shakeHands(t, nameless, TLSConfig(certificate(t, 2), protocols, nil)); serverErr == nil {
+	if _, serverErr := shakeHands(t, nameless, tlsConfig(certificate(t, 2), protocols, nil)); serverErr == nil {
 		t.Error("a client without a certificate was taken")
 	}
 }
@@ -159,7 +159,7 @@ func TestHandshake(t *testing.T) {
 func FuzzPeerKey(f *testing.F) {
 	f.Add(certificate(f, 1).Certificate[0])
 	f.Fuzz(func(t *testing.T, der []byte) {
-		if key, err := PeerKey([][]byte{der}); err == nil && len(key) != ed25519.PublicKeySize {
+		if key, err := peerKey([][]byte{der}); err == nil && len(key) != ed25519.PublicKeySize {
 			t.Fatal(key)
 		}
 	})

@@ -107,8 +107,8 @@ func genesisValidators(s jamq.ChainSpec, header []byte) int {
 }
 
 // ParsePeer reads a bootnode of a chain specification, name@ip:port. The name is
-// the [AlternativeName] of the node's key. An IPv6 address may be in brackets.
-// The error wraps ErrMalformed.
+// the one in the node's certificate, which is derived from its key. An IPv6
+// address may be in brackets. The error wraps ErrMalformed.
 func ParsePeer(text string) (Peer, error) {
 	name, endpoint, found := strings.Cut(text, "@")
 	split := strings.LastIndexByte(endpoint, ':')

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,7 +36,7 @@ func specFile(bootnodes ...string) string {
 
 func TestChainSpec(t *testing.T) {
 	key := privateKey(5)
-	name, err := AlternativeName(key.Public().(ed25519.PublicKey))
+	name, err := alternativeName(key.Public().(ed25519.PublicKey))
 	require.NoError(t, err)
 	file := []byte(specFile(name+"@127.0.0.1:7", name+"@[::1]:8", name+"@::1:9"))
 	s, err := ParseChainSpec(file)
@@ -107,9 +108,14 @@ func newerParameters(t *testing.T) string {
 func TestNewerChainSpec(t *testing.T) {
 	c, err := codec.New(codec.V080, jamq.Tiny())
 	require.NoError(t, err)
-	for want, epoch := range map[int]*codec.EpochMark{6: nil, 4: {Validators: make([]codec.ValidatorKeys, 4)}, 9: {Validators: make([]codec.ValidatorKeys, 9)}} {
-		header, err := c.Encode(&codec.Header{Epoch: epoch})
+	for want, marked := range map[int]bool{6: false, 4: true, 9: true} {
+		header, err := c.Encode(&codec.Header{})
 		require.NoError(t, err)
+		if marked { // with two entropies and the keys of the validators
+			const at = 3*32 + 4
+			mark := slices.Concat([]byte{1}, make([]byte, 2*32), []byte{byte(want)}, make([]byte, 64*want))
+			header = slices.Concat(header[:at], mark, header[at+1:])
+		}
 		file := strings.Replace(specFile(), tinyParameters(), newerParameters(t), 1)
 		file = strings.Replace(file, "00010203", hex.EncodeToString(header), 1)
 		s, err := ParseChainSpec([]byte(strings.Replace(file, `"bootnodes":[""]`, `"bootnodes":[]`, 1)))
@@ -131,7 +137,7 @@ func TestChainSpecWithInvalidConstants(t *testing.T) {
 func TestKeyOfName(t *testing.T) {
 	for i := range byte(100) {
 		key := privateKey(i).Public().(ed25519.PublicKey)
-		name, err := AlternativeName(key)
+		name, err := alternativeName(key)
 		require.NoError(t, err)
 		back, err := keyOfName(name)
 		require.NoError(t, err)

@@ -35,7 +35,7 @@ type Client struct {
 	peers       []*peer
 	announced   chan struct{} // capacity 1; signals an announcement
 	clock       jamq.SlotClock
-	assigned    atomic.Pointer[Assignment] // by a feed; nil if unknown
+	assigned    atomic.Pointer[assignment] // by a feed; nil if unknown
 
 	mu     sync.Mutex
 	closed bool
@@ -89,7 +89,7 @@ func Open(cfg Config) (*Client, error) {
 
 // openOn returns a client that sends packets over a socket, and closes it at the end.
 func openOn(socket net.PacketConn, cfg Config) (*Client, error) {
-	certificate, err := NewCertificate(cfg.Key, certificateFrom, certificateUntil)
+	certificate, err := newCertificate(cfg.Key, certificateFrom, certificateUntil)
 	if err != nil {
 		return nil, err
 	}
@@ -197,8 +197,8 @@ func (c *Client) dial(ctx context.Context, p *peer) (*quic.Conn, error) {
 		return nil, err
 	}
 	// A peer that keeps no connections for builders takes the builder as a node.
-	protocols := []string{ALPN(c.cfg.Genesis, true), ALPN(c.cfg.Genesis, false)}
-	conf := TLSConfig(c.certificate, protocols, func(key ed25519.PublicKey) error {
+	protocols := []string{alpn(c.cfg.Genesis, true), alpn(c.cfg.Genesis, false)}
+	conf := tlsConfig(c.certificate, protocols, func(key ed25519.PublicKey) error {
 		if !bytes.Equal(key, p.Key) {
 			return fmt.Errorf("%w: the key of another peer", ErrCertificate)
 		}
@@ -232,7 +232,7 @@ func (c *Client) serve(p *peer, conn *quic.Conn) {
 func (c *Client) accept(p *peer, conn *quic.Conn, stream *quic.Stream) {
 	var kind [1]byte
 	_ = stream.SetReadDeadline(time.Now().Add(c.cfg.RequestTimeout))
-	if _, err := io.ReadFull(stream, kind[:]); err != nil || StreamKind(kind[0]) != BlockAnnouncement {
+	if _, err := io.ReadFull(stream, kind[:]); err != nil || streamKind(kind[0]) != blockAnnouncement {
 		reset(stream)
 		return
 	}
@@ -248,7 +248,7 @@ func reset(stream *quic.Stream) {
 
 // request opens a stream to a peer, sends the messages and closes its half. It
 // then calls read for the answer, after which the peer must close its half.
-func (c *Client) request(ctx context.Context, p *peer, kind StreamKind, messages [][]byte, read func(io.Reader) error) error {
+func (c *Client) request(ctx context.Context, p *peer, kind streamKind, messages [][]byte, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
 	defer cancel()
 	conn, err := c.connect(ctx, p)
@@ -274,12 +274,12 @@ func (c *Client) request(ctx context.Context, p *peer, kind StreamKind, messages
 	return nil
 }
 
-func exchange(stream *quic.Stream, kind StreamKind, messages [][]byte, read func(io.Reader) error) error {
+func exchange(stream *quic.Stream, kind streamKind, messages [][]byte, read func(io.Reader) error) error {
 	if _, err := stream.Write([]byte{byte(kind)}); err != nil {
 		return err
 	}
 	for _, m := range messages {
-		if err := WriteMessage(stream, m); err != nil {
+		if err := writeMessage(stream, m); err != nil {
 			return err
 		}
 	}

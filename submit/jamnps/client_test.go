@@ -325,7 +325,7 @@ func FuzzDecodeState(f *testing.F) {
 		for i := range last {
 			last[i] = 0xff
 		}
-		var s State
+		var s stateRange
 		if s.decodeEntries(raw, statetrie.Key{}, last) != nil {
 			return
 		}
@@ -391,7 +391,7 @@ func TestConfigValidate(t *testing.T) {
 func TestNamesAgree(t *testing.T) {
 	for name := range byte(50) {
 		key := privateKey(name).Public().(ed25519.PublicKey)
-		have, err := AlternativeName(key)
+		have, err := alternativeName(key)
 		require.NoError(t, err)
 		require.Equal(t, dnsName(key), have)
 	}

@@ -121,7 +121,7 @@ func TestStateRange(t *testing.T) {
 		c := openClient(t, w, nil, g)
 		b := w.grow(w.best, 1)
 		from, to := statetrie.ChapterKey(3), statetrie.ChapterKey(3)
-		state, err := c.State(t.Context(), 0, b.hash, from, to, 1<<20)
+		state, err := c.fetchState(t.Context(), 0, b.hash, from, to, 1<<20)
 		require.NoError(t, err)
 		require.NoError(t, state.Verify(b.root(), from, to))
 		require.ErrorIs(t, state.Verify(w.genesis.root(), from, to), ErrMalformed)
@@ -134,7 +134,7 @@ func TestStateRange(t *testing.T) {
 // that the rest of the range is empty.
 func TestStateRangeThatEndsEarly(t *testing.T) {
 	var state *statetrie.Trie
-	var s State
+	var s stateRange
 	first, last, to := statetrie.ChapterKey(2), statetrie.ChapterKey(5), statetrie.ChapterKey(9)
 	for chapter := range uint8(16) {
 		e := statetrie.Entry{Key: statetrie.ChapterKey(chapter), Value: make([]byte, 100)}
@@ -146,6 +146,6 @@ func TestStateRangeThatEndsEarly(t *testing.T) {
 	s.Boundary = append(state.Prove(first), state.Prove(last)...)
 	require.NoError(t, s.Verify(state.Root(), first, last))
 	require.ErrorIs(t, s.Verify(state.Root(), first, to), ErrMalformed)
-	require.ErrorIs(t, (&State{Boundary: s.Boundary}).Verify(state.Root(), first, last), ErrMalformed, "boundary nodes only")
-	require.ErrorIs(t, (&State{Entries: s.Entries}).Verify(state.Root(), first, last), ErrMalformed, "entries only")
+	require.ErrorIs(t, (&stateRange{Boundary: s.Boundary}).Verify(state.Root(), first, last), ErrMalformed, "boundary nodes only")
+	require.ErrorIs(t, (&stateRange{Entries: s.Entries}).Verify(state.Root(), first, last), ErrMalformed, "entries only")
 }

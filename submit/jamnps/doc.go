@@ -46,7 +46,7 @@
 // another one.
 //
 // Answers about the state (CE 129) come with proofs against a state root that a
-// header of the best chain contains: see [State.Verify]. A refine context
+// header of the best chain contains: see stateRange.Verify. A refine context
 // therefore depends on headers only. If a peer announces blocks that are not
 // available, or answers late or not at all, the feed skips its announcements
 // for a back-off that grows with each failure.
@@ -71,7 +71,7 @@
 //
 // The epoch's entropy determines which validators serve a core. A feed reads it
 // and the validators from the state once in each epoch, verified, and the client
-// sends to the guarantors among its peers first: see [Assignment]. A host that
+// sends to the guarantors among its peers first: see assignment.go. A host that
 // knows the state can provide them through Config.Guarantors instead. A guarantor
 // ignores a package that it has already received, and may drop one without an
 // error. Each attempt therefore goes to another guarantor.

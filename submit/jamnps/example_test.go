@@ -1,7 +1,6 @@
 package jamnps_test
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"fmt"
 
@@ -9,28 +8,6 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 	"github.com/jamq/jamq/submit/jamnps"
 )
-
-func ExampleAlternativeName() {
-	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)).Public().(ed25519.PublicKey)
-	fmt.Println(jamnps.AlternativeName(key))
-	// Output: e3r2oc62zwfj3crnuifuvsxvbtlzetk4o5qyhetkhagsc2fgl2oka <nil>
-}
-
-func ExampleALPN() {
-	genesis := [32]byte{0xde, 0xad, 0xbe, 0xef}
-	fmt.Println(jamnps.ALPN(genesis, true))
-	// Output: jamnp-s/0/deadbeef/builder
-}
-
-func ExampleWriteMessage() {
-	var stream bytes.Buffer
-	fmt.Println(jamnps.WriteMessage(&stream, []byte("hi")), stream.Bytes())
-	message, err := jamnps.ReadMessage(&stream, 100)
-	fmt.Printf("%s %v\n", message, err)
-	// Output:
-	// <nil> [2 0 0 0 104 105]
-	// hi <nil>
-}
 
 // Open opens a socket. The client connects to a peer when a request needs it.
 func ExampleOpen() {

@@ -216,7 +216,7 @@ func (f *Feed) Heads() (best, finalized jamq.AnchorBlock) {
 // state (CE 129) and verifies it against such a root. The error wraps
 // ErrHistoryLost if the anchor is unknown, or ErrNoState if it has no child on
 // the best chain or is not in the recent history before the best block. Other
-// errors are those of [Client.State].
+// errors are those of Client.fetchState.
 func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisites []jamq.PackageHash) (jamq.RefineContext, error) {
 	out := jamq.RefineContext{Anchor: anchor, Prerequisites: slices.Clone(prerequisites)}
 	slices.SortFunc(out.Prerequisites, jamq.PackageHash.Compare)

@@ -118,26 +118,26 @@ func TestBlocksBothWays(t *testing.T) {
 		for range 10 {
 			chain = append(chain, w.grow(w.best, 1))
 		}
-		down, err := c.Blocks(t.Context(), 0, chain[5].hash, Descending, 3)
+		down, err := c.fetchBlocks(t.Context(), 0, chain[5].hash, descending, 3)
 		require.NoError(t, err)
 		require.Len(t, down, 3)
-		up, err := c.Blocks(t.Context(), 0, chain[5].hash, Ascending, 3)
+		up, err := c.fetchBlocks(t.Context(), 0, chain[5].hash, ascending, 3)
 		require.NoError(t, err)
 		require.Len(t, up, 3)
 		for i := range 3 {
 			require.Equal(t, chain[5-i].header, down[i].Header)
 			require.Equal(t, chain[6+i].header, up[i].Header)
 		}
-		_, err = c.Blocks(t.Context(), 0, jamq.HeaderHash{1}, Descending, 3)
+		_, err = c.fetchBlocks(t.Context(), 0, jamq.HeaderHash{1}, descending, 3)
 		require.ErrorIs(t, err, ErrRefused)
 		for _, unknown := range []int{-1, 1} {
-			_, err = c.Blocks(t.Context(), unknown, chain[5].hash, Descending, 3)
+			_, err = c.fetchBlocks(t.Context(), unknown, chain[5].hash, descending, 3)
 			require.ErrorIs(t, err, ErrInvalidConfig)
-			_, err = c.State(t.Context(), unknown, chain[5].hash, statetrie.Key{}, statetrie.Key{}, 100)
+			_, err = c.fetchState(t.Context(), unknown, chain[5].hash, statetrie.Key{}, statetrie.Key{}, 100)
 			require.ErrorIs(t, err, ErrInvalidConfig)
 		}
 		g.set(func() { g.garbage[128] = framed(append(append([]byte{}, chain[1].raw...), chain[0].raw...)) })
-		one, err := c.Blocks(t.Context(), 0, chain[1].hash, Descending, 1)
+		one, err := c.fetchBlocks(t.Context(), 0, chain[1].hash, descending, 1)
 		require.NoError(t, err)
 		require.Len(t, one, 1, "more than requested is ignored")
 		require.Equal(t, chain[1].header, one[0].Header)

@@ -292,7 +292,7 @@ func (f *Feed) lacksFinal() bool {
 // each of them. It returns those before the first one that is not sound, or the
 // error if that is the requested block.
 func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, most int) ([]jamq.Block, error) {
-	answer, err := f.client.Blocks(ctx, peer, want, Descending, uint32(most))
+	answer, err := f.client.fetchBlocks(ctx, peer, want, descending, uint32(most))
 	if err != nil {
 		return nil, err
 	}

@@ -7,10 +7,10 @@ import (
 	"io"
 )
 
-// WriteMessage writes the length of a message in 4 bytes, little-endian, and
+// writeMessage writes the length of a message in 4 bytes, little-endian, and
 // then the message. The error wraps ErrTooLarge if the message is longer than
 // 2^32-1 bytes; other errors are those of w.
-func WriteMessage(w io.Writer, message []byte) error {
+func writeMessage(w io.Writer, message []byte) error {
 	if uint64(len(message)) > 1<<32-1 {
 		return fmt.Errorf("%w: %d bytes", ErrTooLarge, len(message))
 	}
@@ -19,13 +19,13 @@ func WriteMessage(w io.Writer, message []byte) error {
 	return err
 }
 
-// ReadMessage reads a message of at most limit bytes. It returns io.EOF if the
+// readMessage reads a message of at most limit bytes. It returns io.EOF if the
 // stream ends before the message, io.ErrUnexpectedEOF if it ends within the
 // message, and an error that wraps ErrTooLarge if the message is longer than
 // limit. A forged length causes an allocation of at most 64 KiB or a 64th of the
 // length. The buffer then grows while bytes arrive, to at most one and a quarter
 // times the message.
-func ReadMessage(r io.Reader, limit uint32) ([]byte, error) {
+func readMessage(r io.Reader, limit uint32) ([]byte, error) {
 	var header [4]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
 		return nil, err

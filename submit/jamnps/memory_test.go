@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,7 +48,8 @@ func TestMemoryOfAnAnswer(t *testing.T) {
 
 	digests := codec.Block{Extrinsic: codec.Extrinsics{Guarantees: make(codec.Guarantees, 341)}}
 	for i := range digests.Extrinsic.Guarantees {
-		digests.Extrinsic.Guarantees[i].Report.Digests = make([]codec.WorkDigest, 600)
+		report := &digests.Extrinsic.Guarantees[i].Report
+		report.Digests = slices.Grow(report.Digests, 600)[:600]
 	}
 	raw, err = c.Encode(&digests)
 	require.NoError(t, err)
@@ -56,7 +58,7 @@ func TestMemoryOfAnAnswer(t *testing.T) {
 	framed := append(binary.LittleEndian.AppendUint32(nil, uint32(len(raw))), raw...)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	message, err := ReadMessage(bytes.NewReader(framed), limit)
+	message, err := readMessage(bytes.NewReader(framed), limit)
 	require.NoError(t, err)
 	blocks, err = decodeBlocks(c, message, 64)
 	runtime.ReadMemStats(&after)

@@ -15,10 +15,10 @@ const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
 // nameDigits is the number of 5-bit digits in a key of 256 bits.
 const nameDigits = 52
 
-// AlternativeName returns the name in a peer's certificate: "e" followed by the
+// alternativeName returns the name in a peer's certificate: "e" followed by the
 // key as a little-endian number in digits of 5 bits, least significant digit
 // first. The error wraps ErrKey.
-func AlternativeName(key ed25519.PublicKey) (string, error) {
+func alternativeName(key ed25519.PublicKey) (string, error) {
 	if len(key) != ed25519.PublicKeySize {
 		return "", fmt.Errorf("%w: %d bytes, want %d", ErrKey, len(key), ed25519.PublicKeySize)
 	}
@@ -38,7 +38,7 @@ func AlternativeName(key ed25519.PublicKey) (string, error) {
 	return string(name), nil
 }
 
-// keyOfName returns the key of an [AlternativeName]. The error wraps
+// keyOfName returns the key of an alternativeName. The error wraps
 // ErrMalformed.
 func keyOfName(name string) (ed25519.PublicKey, error) {
 	if len(name) != 1+nameDigits || name[0] != 'e' {
@@ -60,9 +60,9 @@ func keyOfName(name string) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// ALPN returns the TLS protocol identifier of a chain. builder selects the
+// alpn returns the TLS protocol identifier of a chain. builder selects the
 // identifier for builders instead of the one for validators.
-func ALPN(genesis [32]byte, builder bool) string {
+func alpn(genesis [32]byte, builder bool) string {
 	const nibbles = 8
 	id := "jamnp-s/0/" + hex.EncodeToString(genesis[:])[:nibbles]
 	if builder {
@@ -71,23 +71,19 @@ func ALPN(genesis [32]byte, builder bool) string {
 	return id
 }
 
-// StreamKind is the first byte of a stream. It selects the sub-protocol.
-type StreamKind byte
+// streamKind is the first byte of a stream. It selects the sub-protocol.
+type streamKind byte
 
 // The stream kinds of JAMNP-S that a builder uses.
 const (
-	// BlockAnnouncement is UP 0, the announcement of blocks.
-	BlockAnnouncement StreamKind = 0
-	// BlockRequest is CE 128, a request for blocks.
-	BlockRequest StreamKind = 128
-	// StateRequest is CE 129, a request for state.
-	StateRequest StreamKind = 129
-	// WorkPackageSubmission is CE 133, the submission of a work package.
-	WorkPackageSubmission StreamKind = 133
-	// BundleSubmission is CE 146, the submission of a bundle.
-	BundleSubmission StreamKind = 146
-	// BundleRequest is CE 147, a request for a bundle.
-	BundleRequest StreamKind = 147
-	// SegmentRequest is CE 148, a request for segments.
-	SegmentRequest StreamKind = 148
+	// blockAnnouncement is UP 0, the announcement of blocks.
+	blockAnnouncement streamKind = 0
+	// blockRequest is CE 128, a request for blocks.
+	blockRequest streamKind = 128
+	// stateRequest is CE 129, a request for state.
+	stateRequest streamKind = 129
+	// workPackageSubmission is CE 133, the submission of a work package.
+	workPackageSubmission streamKind = 133
+	// bundleSubmission is CE 146, the submission of a bundle.
+	bundleSubmission streamKind = 146
 )

@@ -22,21 +22,21 @@ func TestAlternativeName(t *testing.T) {
 	} {
 		clear(key)
 		key[c.at] = c.bits
-		if got, err := AlternativeName(key); err != nil || got != c.want {
+		if got, err := alternativeName(key); err != nil || got != c.want {
 			t.Errorf("byte %d = %#x: %s, %v, want %s", c.at, c.bits, got, err, c.want)
 		}
 	}
-	if _, err := AlternativeName(key[:31]); !errors.Is(err, ErrKey) {
+	if _, err := alternativeName(key[:31]); !errors.Is(err, ErrKey) {
 		t.Errorf("short key: %v", err)
 	}
 }
 
 func TestALPN(t *testing.T) {
 	genesis := [32]byte{0xde, 0xad, 0xbe, 0xef, 0x12}
-	if got := ALPN(genesis, true); got != "jamnp-s/0/deadbeef/builder" {
+	if got := alpn(genesis, true); got != "jamnp-s/0/deadbeef/builder" {
 		t.Error(got)
 	}
-	if got := ALPN(genesis, false); got != "jamnp-s/0/deadbeef" {
+	if got := alpn(genesis, false); got != "jamnp-s/0/deadbeef" {
 		t.Error(got)
 	}
 }
@@ -44,23 +44,23 @@ func TestALPN(t *testing.T) {
 func TestMessages(t *testing.T) {
 	var stream bytes.Buffer
 	for _, m := range []string{"one", "", "three"} {
-		if err := WriteMessage(&stream, []byte(m)); err != nil {
+		if err := writeMessage(&stream, []byte(m)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	raw := bytes.Clone(stream.Bytes())
 	for _, want := range []string{"one", "", "three"} {
-		if got, err := ReadMessage(&stream, 5); err != nil || string(got) != want {
+		if got, err := readMessage(&stream, 5); err != nil || string(got) != want {
 			t.Fatalf("%q, %v", got, err)
 		}
 	}
-	if _, err := ReadMessage(&stream, 5); err != io.EOF {
+	if _, err := readMessage(&stream, 5); err != io.EOF {
 		t.Error(err)
 	}
-	if _, err := ReadMessage(bytes.NewReader(raw[:6]), 5); err != io.ErrUnexpectedEOF {
+	if _, err := readMessage(bytes.NewReader(raw[:6]), 5); err != io.ErrUnexpectedEOF {
 		t.Error(err)
 	}
-	if _, err := ReadMessage(bytes.NewReader(raw), 2); !errors.Is(err, ErrTooLarge) {
+	if _, err := readMessage(bytes.NewReader(raw), 2); !errors.Is(err, ErrTooLarge) {
 		t.Error(err)
 	}
 }
@@ -68,12 +68,12 @@ func TestMessages(t *testing.T) {
 func FuzzReadMessage(f *testing.F) {
 	f.Add([]byte{3, 0, 0, 0, 1, 2, 3})
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		message, err := ReadMessage(bytes.NewReader(raw), 1<<20)
+		message, err := readMessage(bytes.NewReader(raw), 1<<20)
 		if err != nil {
 			return
 		}
 		var again bytes.Buffer
-		if err := WriteMessage(&again, message); err != nil || !bytes.HasPrefix(raw, again.Bytes()) {
+		if err := writeMessage(&again, message); err != nil || !bytes.HasPrefix(raw, again.Bytes()) {
 			t.Fatal("reads, and writes other bytes")
 		}
 	})

@@ -16,18 +16,18 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// Direction is the direction of a request for blocks.
-type Direction byte
+// direction is the direction of a request for blocks.
+type direction byte
 
 const (
-	// Ascending requests the descendants of the named block, oldest first,
+	// ascending requests the descendants of the named block, oldest first,
 	// without the named block.
-	Ascending Direction = iota
-	// Descending requests the named block and its ancestors, newest first.
-	Descending
+	ascending direction = iota
+	// descending requests the named block and its ancestors, newest first.
+	descending
 )
 
-// Blocks requests at most the given number of blocks (CE 128) from a peer,
+// fetchBlocks requests at most the given number of blocks (CE 128) from a peer,
 // which is given by its index in Config.Peers. It ignores further blocks in the
 // answer, because some nodes count in another way, and blocks after those with
 // 100,000 preimages together. An answer needs at most about three times
@@ -37,7 +37,7 @@ const (
 // [codec.Codec.Imported] checks the parts of a block that its header commits
 // to. Errors wrap ErrRefused, ErrDisconnected, ErrMalformed, ErrTooLarge,
 // ErrInvalidConfig (for an unknown peer), ErrClosed or the error of ctx.
-func (c *Client) Blocks(ctx context.Context, peer int, from jamq.HeaderHash, direction Direction, most uint32) ([]codec.Block, error) {
+func (c *Client) fetchBlocks(ctx context.Context, peer int, from jamq.HeaderHash, direction direction, most uint32) ([]codec.Block, error) {
 	ask := append(append([]byte{}, from[:]...), byte(direction))
 	ask = binary.LittleEndian.AppendUint32(ask, most)
 	p, err := c.peer(peer)
@@ -45,8 +45,8 @@ func (c *Client) Blocks(ctx context.Context, peer int, from jamq.HeaderHash, dir
 		return nil, err
 	}
 	var blocks []codec.Block
-	err = c.request(ctx, p, BlockRequest, [][]byte{ask}, func(r io.Reader) error {
-		raw, err := ReadMessage(r, c.cfg.MaxBlocks)
+	err = c.request(ctx, p, blockRequest, [][]byte{ask}, func(r io.Reader) error {
+		raw, err := readMessage(r, c.cfg.MaxBlocks)
 		if err != nil {
 			return err
 		}
@@ -78,8 +78,8 @@ func decodeBlocks(c *codec.Codec, raw []byte, most uint32) (blocks []codec.Block
 	return blocks, nil
 }
 
-// State is a range of the state after a block.
-type State struct {
+// stateRange is a range of the state after a block.
+type stateRange struct {
 	// Boundary has the trie nodes on the paths to the first and the last key.
 	Boundary []statetrie.Node
 	// Entries are the keys and values in the range, in ascending order of keys.
@@ -91,27 +91,27 @@ type State struct {
 // the requested maximum size. Such an answer is verified only up to its last entry,
 // whose key must then be passed as to; the rest needs another request. The error
 // wraps ErrMalformed.
-func (s *State) Verify(root common.Hash, from, to statetrie.Key) error {
+func (s *stateRange) Verify(root common.Hash, from, to statetrie.Key) error {
 	if err := statetrie.VerifyRange(root, from, to, s.Entries, s.Boundary); err != nil {
 		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	return nil
 }
 
-// State requests the entries of the state after a block between two keys,
+// fetchState requests the entries of the state after a block between two keys,
 // inclusive (CE 129). most is the maximum size of the answer, in bytes. The
-// answer is not verified until [State.Verify] has succeeded. Errors are those
-// of Blocks.
-func (c *Client) State(ctx context.Context, peer int, block jamq.HeaderHash, from, to statetrie.Key, most uint32) (*State, error) {
+// answer is not verified until stateRange.Verify has succeeded. Errors are those
+// of fetchBlocks.
+func (c *Client) fetchState(ctx context.Context, peer int, block jamq.HeaderHash, from, to statetrie.Key, most uint32) (*stateRange, error) {
 	p, err := c.peer(peer)
 	if err != nil {
 		return nil, err
 	}
 	ask := append(append(append([]byte{}, block[:]...), from[:]...), to[:]...)
 	ask = binary.LittleEndian.AppendUint32(ask, most)
-	s := &State{}
-	err = c.request(ctx, p, StateRequest, [][]byte{ask}, func(r io.Reader) error {
-		nodes, err := ReadMessage(r, c.cfg.MaxState)
+	s := &stateRange{}
+	err = c.request(ctx, p, stateRequest, [][]byte{ask}, func(r io.Reader) error {
+		nodes, err := readMessage(r, c.cfg.MaxState)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (c *Client) State(ctx context.Context, peer int, block jamq.HeaderHash, fro
 		for ; len(nodes) > 0; nodes = nodes[64:] {
 			s.Boundary = append(s.Boundary, statetrie.Node(nodes))
 		}
-		raw, err := ReadMessage(r, c.cfg.MaxState)
+		raw, err := readMessage(r, c.cfg.MaxState)
 		if err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (c *Client) State(ctx context.Context, peer int, block jamq.HeaderHash, fro
 	return s, nil
 }
 
-func (s *State) decodeEntries(raw []byte, from, to statetrie.Key) error {
+func (s *stateRange) decodeEntries(raw []byte, from, to statetrie.Key) error {
 	for len(raw) > 0 {
 		var v statetrie.Entry
 		if len(raw) < len(v.Key) {
@@ -155,6 +155,19 @@ func (s *State) decodeEntries(raw []byte, from, to statetrie.Key) error {
 		s.Entries = append(s.Entries, v)
 	}
 	return nil
+}
+
+// Account returns the account of a service in the state after a block, as its value in the
+// state trie, or nil if there is no such service. The first peer that answers is trusted for
+// it. The error joins those of all peers.
+func (c *Client) Account(ctx context.Context, block jamq.HeaderHash, service jamq.ServiceID) ([]byte, error) {
+	const most = 4096 // an account has about a hundred bytes
+	key := statetrie.ServiceKey(service)
+	found, err := anyPeer(c, nil, func(peer int) (*stateRange, error) { return c.fetchState(ctx, peer, block, key, key, most) })
+	if err != nil || len(found.Entries) == 0 {
+		return nil, err
+	}
+	return found.Entries[0].Value, nil
 }
 
 // peer returns the peer with an index of Config.Peers. The error wraps

@@ -55,7 +55,7 @@ func (c *Client) SubmitPackage(ctx context.Context, s Submission) error {
 	}
 	first := binary.LittleEndian.AppendUint16(nil, uint16(s.Core))
 	messages := [][]byte{append(first, s.Package...), extrinsics}
-	return classify(c.request(ctx, c.choose(s.Core, s.Attempt), WorkPackageSubmission, messages, nil))
+	return classify(c.request(ctx, c.choose(s.Core, s.Attempt), workPackageSubmission, messages, nil))
 }
 
 // SubmitBundle sends a bundle to a guarantor (CE 146), which then does not have
@@ -66,7 +66,7 @@ func (c *Client) SubmitBundle(ctx context.Context, b *Bundle) error {
 	if err != nil {
 		return submit.WithClass(submit.Rebuild, err)
 	}
-	return classify(c.request(ctx, c.choose(b.Core, b.Attempt), BundleSubmission, messages, nil))
+	return classify(c.request(ctx, c.choose(b.Core, b.Attempt), bundleSubmission, messages, nil))
 }
 
 // messages returns the five messages of a bundle.

@@ -215,8 +215,8 @@ func (c *Client) detach(conn *conn) {
 	}
 }
 
-// Connected reports whether the client has a connection to the node now.
-func (c *Client) Connected() bool {
+// isConnected reports whether the client has a connection to the node now.
+func (c *Client) isConnected() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.conn != nil

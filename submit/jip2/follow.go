@@ -43,7 +43,7 @@ func (f *Feed) Health() submit.FeedHealth {
 	h := f.loop.Health()
 	best, final := f.Heads()
 	h.Best, h.Finalized, h.Wanted = best.Slot, final.Slot, 1
-	if f.client.Connected() {
+	if f.client.isConnected() {
 		h.Nodes = 1
 	}
 	return h

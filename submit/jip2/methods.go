@@ -24,7 +24,7 @@ func (c *Client) Parameters(ctx context.Context) (Parameters, error) {
 	if err != nil {
 		return Parameters{}, err
 	}
-	return DecodeParameters(raw)
+	return decodeParameters(raw)
 }
 
 // rawJSON is a result that is decoded later.

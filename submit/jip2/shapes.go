@@ -132,29 +132,17 @@ type SyncState struct {
 	Status string `json:"status"`
 }
 
-// Parameters has the constants of a chain as the method "parameters" returns
-// them. The letters in parentheses are those of the Gray Paper, appendix I.4.4.
-// Fields of type jamq.Slot are in slots, sizes in bytes and gas limits in gas.
+// Parameters has the constants of a chain that a builder needs, as the method
+// "parameters" returns them. The letters in parentheses are those of the Gray
+// Paper, appendix I.4.4. Fields of type jamq.Slot are in slots, sizes in bytes
+// and gas limits in gas.
 type Parameters struct {
-	// DepositPerItem is the balance that a service needs for each item in its
-	// storage (B_I).
-	DepositPerItem uint64 `json:"deposit_per_item"`
-	// DepositPerByte is the balance that it needs for each byte in its storage
-	// (B_L).
-	DepositPerByte uint64 `json:"deposit_per_byte"`
-	// DepositPerAccount is the balance that it needs in any case (B_S).
-	DepositPerAccount uint64 `json:"deposit_per_account"`
 	// CoreCount is the number of cores (C).
 	CoreCount int `json:"core_count"`
-	// MinTurnaroundPeriod is the time after which a preimage that is no longer
-	// requested can be removed (D).
-	MinTurnaroundPeriod jamq.Slot `json:"min_turnaround_period"`
 	// EpochPeriod is the length of an epoch (E).
 	EpochPeriod jamq.Slot `json:"epoch_period"`
 	// MaxAccumulateGas limits the accumulation of one work report (G_A).
 	MaxAccumulateGas uint64 `json:"max_accumulate_gas"`
-	// MaxIsAuthorizedGas limits the authorization of a package (G_I).
-	MaxIsAuthorizedGas uint64 `json:"max_is_authorized_gas"`
 	// MaxRefineGas limits the refinement of a package (G_R).
 	MaxRefineGas uint64 `json:"max_refine_gas"`
 	// BlockGasLimit limits all accumulation in a block (G_T).
@@ -166,13 +154,8 @@ type Parameters struct {
 	// MaxDependencies is the maximum number of prerequisites and segment-root
 	// lookups of a package together (J).
 	MaxDependencies int `json:"max_dependencies"`
-	// MaxTicketsPerBlock is the maximum number of tickets in a block (K).
-	MaxTicketsPerBlock int `json:"max_tickets_per_block"`
 	// MaxLookupAnchorAge is the greatest age of a lookup anchor (L).
 	MaxLookupAnchorAge jamq.Slot `json:"max_lookup_anchor_age"`
-	// TicketsAttemptsNumber is the number of tickets that a validator may enter
-	// (N).
-	TicketsAttemptsNumber int `json:"tickets_attempts_number"`
 	// AuthWindow is the number of authorizers in a core's pool (O).
 	AuthWindow int `json:"auth_window"`
 	// SlotPeriodSec is the time between slots, in seconds (P). It is a whole
@@ -190,33 +173,13 @@ type Parameters struct {
 	// ValCount is the number of validators (V). It is 0 from Gray Paper 0.8.0 on, which has
 	// no such constant.
 	ValCount int `json:"val_count"`
-	// MaxAuthorizerCodeSize is the maximum size of an authorizer's code (W_A).
-	MaxAuthorizerCodeSize int `json:"max_authorizer_code_size"`
 	// MaxInput is the maximum size of a work-package bundle (W_B).
 	MaxInput int `json:"max_input"`
-	// MaxServiceCodeSize is the maximum size of a service's code (W_C).
-	MaxServiceCodeSize int `json:"max_service_code_size"`
-	// BasicPieceLen is the size of a basic erasure-coded piece (W_E).
-	BasicPieceLen int `json:"basic_piece_len"`
-	// MaxImports is the maximum number of imported segments of a package (W_M).
-	MaxImports int `json:"max_imports"`
-	// SegmentPieceCount is the number of basic pieces in a segment (W_P).
-	SegmentPieceCount int `json:"segment_piece_count"`
-	// MaxReportElectiveData is the maximum size of the authorizer's trace and the
-	// outputs in a report together (W_R).
-	MaxReportElectiveData int `json:"max_report_elective_data"`
-	// TransferMemoSize is the size of a transfer's memo (W_T).
-	TransferMemoSize int `json:"transfer_memo_size"`
-	// MaxExports is the maximum number of exported segments of a package (W_X).
-	MaxExports int `json:"max_exports"`
-	// EpochTailStart is the slot within an epoch, counted from 0, from which on no
-	// ticket is accepted (Y).
-	EpochTailStart jamq.Slot `json:"epoch_tail_start"`
 }
 
-// DecodeParameters decodes the answer of the method "parameters". Errors wrap
+// decodeParameters decodes the answer of the method "parameters". Errors wrap
 // ErrMalformed or ErrUnknownVersion.
-func DecodeParameters(raw []byte) (Parameters, error) {
+func decodeParameters(raw []byte) (Parameters, error) {
 	if err := checkSize("parameters", raw); err != nil {
 		return Parameters{}, err
 	}
@@ -298,20 +261,20 @@ func (s *WorkPackageStatus) String() string {
 	return "no status"
 }
 
-// UnmarshalJSON decodes a status. See [DecodeWorkPackageStatus].
+// UnmarshalJSON decodes a status. See decodeWorkPackageStatus.
 func (s *WorkPackageStatus) UnmarshalJSON(raw []byte) (err error) {
-	status, err := DecodeWorkPackageStatus(raw)
+	status, err := decodeWorkPackageStatus(raw)
 	if err == nil {
 		*s = status
 	}
 	return err
 }
 
-// DecodeWorkPackageStatus decodes a status. The error wraps ErrMalformed unless
+// decodeWorkPackageStatus decodes a status. The error wraps ErrMalformed unless
 // exactly one case is present, with all its fields. A missing field is an error
 // because it would otherwise read as a zero hash or as zero remaining blocks,
 // which count as evidence.
-func DecodeWorkPackageStatus(raw []byte) (WorkPackageStatus, error) {
+func decodeWorkPackageStatus(raw []byte) (WorkPackageStatus, error) {
 	if err := checkSize("status", raw); err != nil {
 		return WorkPackageStatus{}, err
 	}

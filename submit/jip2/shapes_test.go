@@ -31,7 +31,7 @@ func TestHash(t *testing.T) {
 }
 
 func TestParameters(t *testing.T) {
-	p, err := DecodeParameters([]byte(`{"V1":{"core_count":2,"epoch_period":12,"max_accumulate_gas":10000000,"max_refine_gas":1000000000,
+	p, err := decodeParameters([]byte(`{"V1":{"core_count":2,"epoch_period":12,"max_accumulate_gas":10000000,"max_refine_gas":1000000000,
 		"block_gas_limit":20000000,"recent_block_count":8,"max_work_items":16,"max_dependencies":8,"max_lookup_anchor_age":24,"auth_window":8,
 		"slot_period_sec":6,"auth_queue_len":80,"rotation_period":4,"max_extrinsics":128,"availability_timeout":5,"val_count":6,
 		"max_input":13791360,"basic_piece_len":4,"segment_piece_count":684,"tickets_attempts_number":3}}`))
@@ -43,9 +43,9 @@ func TestParameters(t *testing.T) {
 	spec, err = p.Spec("tiny")
 	require.NoError(t, err)
 	require.Equal(t, jamq.Tiny(), spec)
-	_, err = DecodeParameters([]byte(`{"V2":{}}`))
+	_, err = decodeParameters([]byte(`{"V2":{}}`))
 	require.ErrorIs(t, err, ErrUnknownVersion)
-	_, err = DecodeParameters([]byte(`[]`))
+	_, err = decodeParameters([]byte(`[]`))
 	require.ErrorIs(t, err, ErrMalformed)
 	_, err = new(Parameters).Spec("none")
 	require.ErrorIs(t, err, jamq.ErrInvalidSpec)
@@ -53,10 +53,10 @@ func TestParameters(t *testing.T) {
 
 func TestWorkPackageStatus(t *testing.T) {
 	hash := `"AQIDAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="`
-	s, err := DecodeWorkPackageStatus([]byte(`{"Reportable":{"remaining_blocks":3}}`))
+	s, err := decodeWorkPackageStatus([]byte(`{"Reportable":{"remaining_blocks":3}}`))
 	require.NoError(t, err)
 	require.Equal(t, uint32(3), s.Reportable.RemainingBlocks)
-	s, err = DecodeWorkPackageStatus([]byte(`{"Ready":{"reported_in":{"header_hash":` + hash + `,"slot":7},"core":1,"report_hash":` + hash + `,"ready_in":{"header_hash":` + hash + `,"slot":8}}}`))
+	s, err = decodeWorkPackageStatus([]byte(`{"Ready":{"reported_in":{"header_hash":` + hash + `,"slot":7},"core":1,"report_hash":` + hash + `,"ready_in":{"header_hash":` + hash + `,"slot":8}}}`))
 	require.NoError(t, err)
 	require.Equal(t, jamq.Slot(8), s.Ready.ReadyIn.Slot)
 	require.Equal(t, jamq.CoreIndex(1), s.Ready.Core)
@@ -69,7 +69,7 @@ func TestWorkPackageStatus(t *testing.T) {
 		`{"Reported":{"reported_in":` + block + `,"core":1}}`,
 		`{"Ready":{"reported_in":` + block + `,"core":1,"report_hash":` + hash + `}}`,
 	} {
-		_, err := DecodeWorkPackageStatus([]byte(bad))
+		_, err := decodeWorkPackageStatus([]byte(bad))
 		require.ErrorIs(t, err, ErrMalformed, bad)
 	}
 }
@@ -77,7 +77,7 @@ func TestWorkPackageStatus(t *testing.T) {
 func FuzzDecodeWorkPackageStatus(f *testing.F) {
 	f.Add([]byte(`{"Failed":"gone"}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		s, err := DecodeWorkPackageStatus(raw)
+		s, err := decodeWorkPackageStatus(raw)
 		if err != nil {
 			return
 		}
@@ -85,7 +85,7 @@ func FuzzDecodeWorkPackageStatus(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := DecodeWorkPackageStatus(again); err != nil {
+		if _, err := decodeWorkPackageStatus(again); err != nil {
 			t.Fatalf("%s decodes, and what it encodes to does not: %v", raw, err)
 		}
 	})
@@ -100,8 +100,8 @@ func TestHostileShapes(t *testing.T) {
 	}
 	raw := []byte("{" + b.String() + `"Failed":{},"V1":{}}`)
 	for name, decode := range map[string]func() error{
-		"status":     func() error { _, err := DecodeWorkPackageStatus(raw); return err },
-		"parameters": func() error { _, err := DecodeParameters(raw); return err },
+		"status":     func() error { _, err := decodeWorkPackageStatus(raw); return err },
+		"parameters": func() error { _, err := decodeParameters(raw); return err },
 		"descriptor": func() error { return new(BlockDescriptor).UnmarshalJSON(raw) },
 		"request":    func() error { return new(PreimageRequest).UnmarshalJSON(raw) },
 		"proof":      func() error { return new(AccumulationOutputProof).UnmarshalJSON(raw) },

@@ -17,6 +17,7 @@ import (
 	"github.com/jamq/jamq/eoa/eoatest"
 	"github.com/jamq/jamq/eoa/jobs/riverjobs"
 	"github.com/jamq/jamq/eoa/redisstore"
+	"github.com/jamq/jamq/internal/lives"
 )
 
 const killAccounts, killRequests, kills = 3, 100, 10 // requests of each account
@@ -38,7 +39,7 @@ func work(chain, redisPath, database, schema string) error {
 	// After a second, River restarts the jobs of dead processes, whose leases then end.
 	cfg.Timeout, cfg.Jobs.Executor.LeaseFor = time.Second, time.Second
 	e, err := riverjobs.New(cfg, pool, store, func(eoa.Account) (eoa.Chain, eoa.Signer, error) {
-		return eoatest.Far(chain), eoa.NewKeySigner(chainID, secrets...), nil
+		return lives.Far(chain), eoa.NewKeySigner(chainID, secrets...), nil
 	})
 	if err != nil {
 		return err
@@ -70,7 +71,7 @@ func TestKill(t *testing.T) {
 	require.NoError(t, err)
 	w.chain.SetPerBlock(1)
 	w.chain.SetFaults(eoatest.Faults{DropResponse: 0.1, DropRequest: 0.05, Reorg: 0.02, ReorgDepth: 2, LosePool: 0.01})
-	web := httptest.NewServer(eoatest.Handler(w.chain))
+	web := httptest.NewServer(lives.Handler(w.chain))
 	defer web.Close()
 	w.mine()
 	self, err := os.Executable()

@@ -24,7 +24,6 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
-	"github.com/jamq/jamq/canonical/statetrie"
 	"github.com/jamq/jamq/submit"
 	"github.com/jamq/jamq/submit/codec"
 	"github.com/jamq/jamq/submit/jamnps"
@@ -96,28 +95,17 @@ func (n *Network) Root(ctx context.Context) (jamq.Block, error) {
 }
 
 // Received implements builder.Receiver, as far as a state shows it: it returns 1 if the service
-// was accumulated before, also by a transfer. The peers are asked in turn, and the first one
-// that answers is trusted.
+// was accumulated before, also by a transfer. The first peer that answers is trusted for it.
 func (n *Network) Received(ctx context.Context) (uint64, error) {
 	root, err := n.Root(ctx)
 	if err != nil {
 		return 0, err
 	}
-	key := statetrie.ServiceKey(n.cfg.Service)
-	var failures []error
-	for peer := range n.client.Config().Peers {
-		const most = 4096
-		state, err := n.client.State(ctx, peer, root.Hash, key, key, most)
-		if err != nil {
-			failures = append(failures, err)
-			continue
-		}
-		if len(state.Entries) == 1 && codec.LastAccumulation(state.Entries[0].Value) != 0 {
-			return 1, nil
-		}
-		return 0, nil
+	account, err := n.client.Account(ctx, root.Hash, n.cfg.Service)
+	if err != nil || codec.LastAccumulation(account) == 0 {
+		return 0, err
 	}
-	return 0, errors.Join(failures...)
+	return 1, nil
 }
 
 // Pack implements builder.Network.

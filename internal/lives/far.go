@@ -1,4 +1,4 @@
-package eoatest
+package lives
 
 import (
 	"bytes"
@@ -28,7 +28,7 @@ func Handler(c eoa.Chain) http.Handler {
 	mux.HandleFunc("/blobs", answering(func(ctx context.Context, a common.Address) (any, error) {
 		blobs, knows := c.(eoa.BlobChain)
 		if !knows {
-			return nil, errors.New("eoatest: the chain has no blobs")
+			return nil, errors.New("lives: the chain has no blobs")
 		}
 		l, err := blobs.LookBlobs(ctx, a)
 		return &l, err
@@ -98,7 +98,7 @@ func (f Far) Ask(ctx context.Context, q eoa.Questions) (a eoa.Answers, err error
 func (f Far) Estimate(_ context.Context, _ common.Address, requests []*eoa.Request) []eoa.Estimated {
 	out := make([]eoa.Estimated, len(requests))
 	for i := range out {
-		out[i].Err = errors.New("eoatest: Far does not estimate gas: set Request.Gas")
+		out[i].Err = errors.New("lives: Far does not estimate gas: set Request.Gas")
 	}
 	return out
 }

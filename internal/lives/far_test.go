@@ -1,4 +1,4 @@
-package eoatest
+package lives
 
 import (
 	"context"
@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/eoatest"
 )
 
 // Far returns the answers of the served chain, including the price of blobs, or
 // an error if the chain has none.
 func TestFar(t *testing.T) {
 	ctx := context.Background()
-	near := New(7, 1, 2)
+	near := eoatest.New(7, 1, 2)
 	near.SetBlobFee(99)
 	near.Mine()
 	served := httptest.NewServer(Handler(near))

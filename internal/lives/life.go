@@ -1,4 +1,4 @@
-package eoatest
+package lives
 
 import (
 	"context"
@@ -32,7 +32,7 @@ type Life struct {
 }
 
 // ErrDied is returned by every call after the process has died.
-var ErrDied = errors.New("eoatest: the process died")
+var ErrDied = errors.New("lives: the process died")
 
 // Wire returns the chain as the process sees it.
 func (l *Life) Wire() eoa.Chain { return wire{l} }

@@ -1,0 +1,4 @@
+package eoa
+
+// Job is a transaction to be signed.
+type Job = job
