@@ -93,7 +93,7 @@ func (e *engine) awaitDoubt(ctx context.Context) error {
 			return nil
 		}
 		network, ok := e.network.(Receiver)
-		if !ok || !errors.Is(doubt, errAllLost) {
+		if !ok {
 			return doubt
 		}
 		var have uint64

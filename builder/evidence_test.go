@@ -272,3 +272,58 @@ func (f *failsAt) Replace(records ...[]byte) error {
 func loses(t *testing.T, m *machine, share float64) {
 	require.NoError(t, m.network.Driver().ChangeFaults(func(f *jamtest.Faults) { f.LossProbability = share }))
 }
+
+// TestContradictionDuringDoubt: a package that is accumulated after its death stops the builder at
+// once, also while the service does not answer whether the packages before are lost.
+func TestContradictionDuringDoubt(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		const enough = 40 // so that several blocks have failed
+		dead := make(chan jamq.PackageHash, 10*enough)
+		var shown time.Time
+		network := &mute{blind: blind{m.network, func(b *jamq.Block) {
+			b.Reported, b.AccumulatedKnown, b.Accumulated = nil, false, nil
+			if len(dead) < enough {
+				return
+			}
+			for len(dead) > 1 {
+				<-dead
+			}
+			b.AccumulatedKnown, b.Accumulated = true, []jamq.PackageHash{<-dead} // the newest one
+			if shown.IsZero() {
+				shown = time.Now()
+			}
+		}}}
+		b, err := builder.Open(t.Context(), m.cfg, &m.log, builder.Rollup[words.Body](new(words.Rollup)), network)
+		require.NoError(t, err)
+		network.silent.Store(true)
+		require.NoError(t, b.Submit(t.Context(), []byte("one")))
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
+		defer cancel()
+		go watch(ctx, b.Watch, func(e bundlequeue.Effect) {
+			if d, ok := e.(bundlequeue.Died); ok && !d.Unsent {
+				dead <- d.Package
+			}
+		})
+		err = b.Run(ctx)
+		require.False(t, shown.IsZero())
+		require.ErrorIs(t, err, builder.ErrEvidence)
+		require.ErrorContains(t, err, "AccumulatedKnown")
+		require.WithinDuration(t, shown, time.Now(), jamq.Tiny().SlotDuration)
+	})
+}
+
+// mute is a blind network that does not answer what the service has received when it is silent.
+type mute struct {
+	blind
+	silent atomic.Bool
+}
+
+// Received implements builder.Receiver.
+func (n *mute) Received(ctx context.Context) (uint64, error) {
+	if n.silent.Load() {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	return n.Network.Received(ctx)
+}
