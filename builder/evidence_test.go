@@ -327,3 +327,19 @@ func (n *mute) Received(ctx context.Context) (uint64, error) {
 	}
 	return n.Network.Received(ctx)
 }
+
+// TestOtherChainOnALog: a log does not open with the constants of another chain, also if the
+// network cannot tell its own.
+func TestOtherChainOnALog(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		m.run(new(words.Rollup), func(ctx context.Context, b *builder.Builder[words.Body]) { submit(ctx, t, b, 1, "one") })
+		cfg, before := builder.DefaultConfig(jamq.Full()), m.records()
+		_, err := builder.Open(t.Context(), cfg, &m.log, builder.Rollup[words.Body](new(words.Rollup)), bare{m.network})
+		require.ErrorIs(t, err, builder.ErrInvalidConfig)
+		require.Equal(t, before, m.records(), "the log is unchanged")
+	})
+}
+
+// bare is a network without the optional methods.
+type bare struct{ builder.Network }
