@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -343,3 +344,54 @@ func TestOtherChainOnALog(t *testing.T) {
 
 // bare is a network without the optional methods.
 type bare struct{ builder.Network }
+
+// TestSecondLogOfAService: a log that has only the genesis does not begin on a service that another
+// log has used meanwhile, as with a second directory that was made early.
+func TestSecondLogOfAService(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		_, err := m.open(new(words.Rollup)) // it never runs
+		require.NoError(t, err)
+		second := m.copyLog()
+		m.log = journal.Memory{}
+		m.run(new(words.Rollup), func(ctx context.Context, b *builder.Builder[words.Body]) { submit(ctx, t, b, 1, "one") })
+		m.setLog(second)
+		requireRefused(t, m, "one")
+	})
+}
+
+// copyLog returns the records of the log.
+func (m *machine) copyLog() (all [][]byte) {
+	require.NoError(m.t, m.log.Replay(func(record []byte) error { all = append(all, slices.Clone(record)); return nil }))
+	return all
+}
+
+// setLog replaces the records of the log.
+func (m *machine) setLog(records [][]byte) { require.NoError(m.t, m.log.Replace(records...)) }
+
+// requireRefused opens the log of a machine, and submits a word that the service has executed. The
+// builder must stop with an error, and the service must not execute the word again.
+func requireRefused(t *testing.T, m *machine, word string) {
+	t.Helper()
+	b, err := m.open(new(words.Rollup))
+	if err == nil {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*jamq.Tiny().SlotDuration)
+		defer cancel()
+		_ = b.Submit(ctx, []byte(word))
+		err = b.Run(ctx)
+	}
+	times := 0
+	m.network.Driver().View(func(chain *jamtest.Chain) {
+		inbox, err := chain.Inbox(7, chain.Best().Hash)
+		require.NoError(t, err)
+		for _, a := range inbox {
+			for _, op := range words.Executed(a.Payload) {
+				if string(op) == word {
+					times++
+				}
+			}
+		}
+	})
+	require.Equal(t, 1, times, "Open and Run returned: %v", err)
+	require.ErrorIs(t, err, builder.ErrServiceInUse)
+}
