@@ -395,3 +395,16 @@ func requireRefused(t *testing.T, m *machine, word string) {
 	require.Equal(t, 1, times, "Open and Run returned: %v", err)
 	require.ErrorIs(t, err, builder.ErrServiceInUse)
 }
+
+// TestOldBackup: a log that was restored from an old backup, as ErrServiceInUse advises, does not
+// execute again what the service has accepted since.
+func TestOldBackup(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		m.run(new(words.Rollup), func(ctx context.Context, b *builder.Builder[words.Body]) { submit(ctx, t, b, 1, "one") })
+		backup := m.copyLog()
+		m.run(new(words.Rollup), func(ctx context.Context, b *builder.Builder[words.Body]) { submit(ctx, t, b, 2, "two") })
+		m.setLog(backup)
+		requireRefused(t, m, "two")
+	})
+}
