@@ -335,10 +335,14 @@ func (e *engine) follow(now time.Time, ev bundlequeue.Event, effects []bundleque
 		e.interrupt()
 		e.mu.Unlock()
 	}
-	if err := e.trust.follow(effects); err != nil && e.ctx != nil {
+	switch err := e.trust.follow(effects); {
+	case err == nil || e.ctx == nil:
+	case !errors.Is(err, errAllLost): // no service can refute it
+		_ = e.fail(err)
+	default:
 		select {
 		case e.doubted <- err:
-		default: // it stops already
+		default: // the service is asked already
 		}
 	}
 	e.wake()

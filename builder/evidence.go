@@ -78,7 +78,7 @@ func (e *engine) checkSpec() error {
 		return nil
 	}
 	have.Name = name
-	return fmt.Errorf("%w: Runner.Queue.Spec is for another chain than that of the network: have %+v, want %+v; begin with DefaultConfig(network.Spec())", ErrInvalidConfig, have, want)
+	return fmt.Errorf("%w: Config.Queue.Spec is for another chain than that of the network: have %+v, want %+v; begin with DefaultConfig(network.Spec())", ErrInvalidConfig, have, want)
 }
 
 // awaitDoubt waits until the blocks cannot be trusted, or the builder stops. If all
@@ -93,7 +93,7 @@ func (e *engine) awaitDoubt(ctx context.Context) error {
 			return nil
 		}
 		network, ok := e.network.(Receiver)
-		if !ok || !errors.Is(doubt, errAllLost) {
+		if !ok {
 			return doubt
 		}
 		var have uint64

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -271,4 +272,139 @@ func (f *failsAt) Replace(records ...[]byte) error {
 // loses sets the share of packages that guarantors accept and lose.
 func loses(t *testing.T, m *machine, share float64) {
 	require.NoError(t, m.network.Driver().ChangeFaults(func(f *jamtest.Faults) { f.LossProbability = share }))
+}
+
+// TestContradictionDuringDoubt: a package that is accumulated after its death stops the builder at
+// once, also while the service does not answer whether the packages before are lost.
+func TestContradictionDuringDoubt(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		const enough = 40 // so that several blocks have failed
+		dead := make(chan jamq.PackageHash, 10*enough)
+		var shown time.Time
+		network := &mute{blind: blind{m.network, func(b *jamq.Block) {
+			b.Reported, b.AccumulatedKnown, b.Accumulated = nil, false, nil
+			if len(dead) < enough {
+				return
+			}
+			for len(dead) > 1 {
+				<-dead
+			}
+			b.AccumulatedKnown, b.Accumulated = true, []jamq.PackageHash{<-dead} // the newest one
+			if shown.IsZero() {
+				shown = time.Now()
+			}
+		}}}
+		b, err := builder.Open(t.Context(), m.cfg, &m.log, builder.Rollup[words.Body](new(words.Rollup)), network)
+		require.NoError(t, err)
+		network.silent.Store(true)
+		require.NoError(t, b.Submit(t.Context(), []byte("one")))
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
+		defer cancel()
+		go watch(ctx, b.Watch, func(e bundlequeue.Effect) {
+			if d, ok := e.(bundlequeue.Died); ok && !d.Unsent {
+				dead <- d.Package
+			}
+		})
+		err = b.Run(ctx)
+		require.False(t, shown.IsZero())
+		require.ErrorIs(t, err, builder.ErrEvidence)
+		require.ErrorContains(t, err, "AccumulatedKnown")
+		require.WithinDuration(t, shown, time.Now(), jamq.Tiny().SlotDuration)
+	})
+}
+
+// mute is a blind network that does not answer what the service has received when it is silent.
+type mute struct {
+	blind
+	silent atomic.Bool
+}
+
+// Received implements builder.Receiver.
+func (n *mute) Received(ctx context.Context) (uint64, error) {
+	if n.silent.Load() {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	return n.Network.Received(ctx)
+}
+
+// TestOtherChainOnALog: a log does not open with the constants of another chain, also if the
+// network cannot tell its own.
+func TestOtherChainOnALog(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		m.run(new(words.Rollup), func(ctx context.Context, b *builder.Builder[words.Body]) { submit(ctx, t, b, 1, "one") })
+		cfg, before := builder.DefaultConfig(jamq.Full()), m.records()
+		_, err := builder.Open(t.Context(), cfg, &m.log, builder.Rollup[words.Body](new(words.Rollup)), bare{m.network})
+		require.ErrorIs(t, err, builder.ErrInvalidConfig)
+		require.Equal(t, before, m.records(), "the log is unchanged")
+	})
+}
+
+// bare is a network without the optional methods.
+type bare struct{ builder.Network }
+
+// TestSecondLogOfAService: a log that has only the genesis does not begin on a service that another
+// log has used meanwhile, as with a second directory that was made early.
+func TestSecondLogOfAService(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		_, err := m.open(new(words.Rollup)) // it never runs
+		require.NoError(t, err)
+		second := m.copyLog()
+		m.log = journal.Memory{}
+		m.run(new(words.Rollup), func(ctx context.Context, b *builder.Builder[words.Body]) { submit(ctx, t, b, 1, "one") })
+		m.setLog(second)
+		requireRefused(t, m, "one")
+	})
+}
+
+// copyLog returns the records of the log.
+func (m *machine) copyLog() (all [][]byte) {
+	require.NoError(m.t, m.log.Replay(func(record []byte) error { all = append(all, slices.Clone(record)); return nil }))
+	return all
+}
+
+// setLog replaces the records of the log.
+func (m *machine) setLog(records [][]byte) { require.NoError(m.t, m.log.Replace(records...)) }
+
+// requireRefused opens the log of a machine, and submits a word that the service has executed. The
+// builder must stop with an error, and the service must not execute the word again.
+func requireRefused(t *testing.T, m *machine, word string) {
+	t.Helper()
+	b, err := m.open(new(words.Rollup))
+	if err == nil {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*jamq.Tiny().SlotDuration)
+		defer cancel()
+		_ = b.Submit(ctx, []byte(word))
+		err = b.Run(ctx)
+	}
+	times := 0
+	m.network.Driver().View(func(chain *jamtest.Chain) {
+		inbox, err := chain.Inbox(7, chain.Best().Hash)
+		require.NoError(t, err)
+		for _, a := range inbox {
+			for _, op := range words.Executed(a.Payload) {
+				if string(op) == word {
+					times++
+				}
+			}
+		}
+	})
+	require.Equal(t, 1, times, "Open and Run returned: %v", err)
+	require.ErrorIs(t, err, builder.ErrServiceInUse)
+}
+
+// TestOldBackup: a log that was restored from an old backup, as ErrServiceInUse advises, does not
+// execute again what the service has accepted since.
+func TestOldBackup(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		m.run(new(words.Rollup), func(ctx context.Context, b *builder.Builder[words.Body]) { submit(ctx, t, b, 1, "one") })
+		backup := m.copyLog()
+		m.run(new(words.Rollup), func(ctx context.Context, b *builder.Builder[words.Body]) { submit(ctx, t, b, 2, "two") })
+		m.setLog(backup)
+		requireRefused(t, m, "two")
+	})
 }

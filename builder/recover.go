@@ -136,7 +136,7 @@ func (e *engine) reconfigure(before []byte) error {
 		return nil
 	}
 	if err := e.configure(raw); err != nil {
-		return fmt.Errorf("builder: the queue of the log with the new configuration: %w", err)
+		return fmt.Errorf("%w: the queue of the log does not continue with it: %w", ErrInvalidConfig, err)
 	}
 	return e.records.append(append([]byte{recordConfig}, raw...))
 }

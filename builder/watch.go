@@ -43,7 +43,10 @@ func (e *engine) Watch(ctx context.Context, after uint64, f func(events []Event,
 			if err := f(events, heads); err != nil {
 				return err
 			}
-			continue // there may be more
+			if ctx.Err() != nil { // although there may be more for a slow f
+				return ctx.Err()
+			}
+			continue
 		}
 		select {
 		case <-moved:

@@ -3,12 +3,15 @@ package builder_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/canonical"
@@ -127,5 +130,40 @@ func TestWatchAfterACheckpoint(t *testing.T) {
 			require.LessOrEqual(t, first, last+1)
 		})
 		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+}
+
+// TestWatchEnds: a reader that is slower than the events ends with its context, although there
+// always are more of them.
+func TestWatchEnds(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		slot := jamq.Tiny().SlotDuration
+		m.run(new(words.Rollup), func(ctx context.Context, b *builder.Builder[words.Body]) {
+			var user sync.WaitGroup
+			defer user.Wait()
+			ctx, stop := context.WithCancel(ctx)
+			defer stop()
+			user.Go(func() {
+				for i := 0; ctx.Err() == nil; i++ {
+					_ = b.Submit(ctx, fmt.Append(nil, i))
+					time.Sleep(slot / 4)
+				}
+			})
+			limited, cancel := context.WithTimeout(ctx, 10*slot)
+			defer cancel()
+			late := 0
+			err := b.Watch(limited, 0, func([]builder.Event, canonical.Heads) error {
+				if limited.Err() != nil {
+					late++
+				}
+				if late > 1 {
+					return errEnough
+				}
+				time.Sleep(5 * slot)
+				return nil
+			})
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		})
 	})
 }
