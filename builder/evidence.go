@@ -24,36 +24,44 @@ import (
 // compare the state of the service with the log before the builder runs again.
 var ErrEvidence = errors.New("builder: the JAM blocks contradict themselves")
 
-// ErrServiceInUse is wrapped by the error of Open if the log is empty and the
-// service has accepted blocks already: a builder with this log would execute
-// their operations again. Restore the log from a backup. If there is none, begin
-// with the service's final state as the genesis, and the number after its last
-// block as Config.Queue.FirstNumber, as after a drain.
-var ErrServiceInUse = errors.New("builder: the service is in use, and the log is empty")
+// ErrServiceInUse is wrapped by the error of Open if the service has accepted more
+// blocks than the log has, because the log was lost, comes from an old backup, or is
+// the second one for the service. A builder with this log would execute their
+// operations again. Restore the newest log. If there is none, begin with an empty log,
+// the service's final state as the genesis, and the number after its last block as
+// Config.Queue.FirstNumber, as after a drain.
+var ErrServiceInUse = errors.New("builder: the service has blocks that the log lacks")
 
 // Receiver is an optional part of a [Network]. With it, Open recognizes a log that
-// was lost, or a service that another builder uses.
+// was lost or is old, and a service that another builder uses.
 type Receiver interface {
 	// Received returns the number of packages that the rollup's service has accepted
 	// at the newest block. If the network only knows that there are some, it returns 1.
 	Received(ctx context.Context) (uint64, error)
 }
 
-// checkUnused returns an error if the service has accepted blocks that an empty log
-// does not have.
-func (e *engine) checkUnused(ctx context.Context) error {
+// checkReceived returns an error if the service has accepted more blocks than those up
+// to a number. An empty log needs the answer of the service. A builder whose log has
+// blocks goes on without it after a slot, because its node may be away.
+func (e *engine) checkReceived(ctx context.Context, newest uint64, empty bool) error {
 	network, ok := e.network.(Receiver)
 	if !ok {
 		return nil
 	}
+	if !empty {
+		limited, cancel := context.WithTimeout(ctx, e.cfg.Queue.Spec.SlotDuration)
+		defer cancel()
+		ctx = limited
+	}
 	var have uint64
 	err := guard(func() (err error) { have, err = network.Received(ctx); return err })
-	if err != nil {
+	switch {
+	case err != nil && empty:
 		return fmt.Errorf("builder: Network.Received: %w", err)
-	}
-	want := e.cfg.Queue.FirstNumber - 1
-	if have > want {
-		return fmt.Errorf("%w: it has accepted at least %d blocks, want at most %d before the first one of the log; restore the log, use a different service, or begin with the service's final state as genesis and FirstNumber %d", ErrServiceInUse, have, want, have+1)
+	case err != nil:
+		e.log.Warn("builder: the service cannot be asked how many blocks it has accepted", "err", err)
+	case have > newest:
+		return fmt.Errorf("%w: it has accepted at least %d blocks, want at most %d, the number of the newest block of the log; restore the newest log, use a different service, or begin with the service's final state as genesis and FirstNumber %d", ErrServiceInUse, have, newest, have+1)
 	}
 	return nil
 }

@@ -24,15 +24,17 @@ func (e *engine) recover(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := e.checkUnused(ctx); err != nil {
+		final := genesis(e.cfg.Queue.FirstNumber-1, root)
+		if err := e.checkReceived(ctx, final.Number, true); err != nil {
 			return err
 		}
-		final := genesis(e.cfg.Queue.FirstNumber-1, root)
 		e.chain.begin(final, 0)
 		if err := e.beginLog(ctx, &checkpoint{final: final}, nil); err != nil {
 			return err
 		}
 	} else if err := e.continueLog(ctx, first); err != nil {
+		return err
+	} else if err := e.checkReceived(ctx, e.chain.head().Number, false); err != nil && !e.cfg.NewChain {
 		return err
 	}
 	if r, ok := e.host.optional().(Recorder); ok {

@@ -22,7 +22,7 @@ func TestFaultsOfHosts(t *testing.T) {
 		buildertest.NoReported:    {builder.ErrEvidence, "jamq.Block.Reported is probably not filled"},
 		buildertest.NoAvailable:   {builder.ErrEvidence, "jamq.Block.Available is probably not filled"},
 		buildertest.NoAccumulated: {builder.ErrEvidence, "jamq.Block.Accumulated is probably not filled"},
-		buildertest.EmptyLog:      {builder.ErrServiceInUse, "restore the log"},
+		buildertest.EmptyLog:      {builder.ErrServiceInUse, "restore the newest log"},
 		buildertest.OtherChain:    {chainview.ErrMissingParent, "another chain than the log"},
 		buildertest.OtherSpec:     {builder.ErrInvalidConfig, "DefaultConfig(network.Spec())"},
 	}
