@@ -371,3 +371,18 @@ func TestGiveUpOfAnAvailablePackage(t *testing.T) {
 		require.NotEqual(t, anchor.Alive, info.Versions[0].Dead, "%d blocks after the report", after)
 	}
 }
+
+// TestSnapshotWithoutAFeed: a queue whose host imports blocks has no feed after a restart either.
+func TestSnapshotWithoutAFeed(t *testing.T) {
+	cfg := bundlequeue.DefaultConfig(jamq.Tiny())
+	q, err := bundlequeue.New(cfg, jamq.Block{Hash: jamq.HeaderHash{1}, Slot: 1})
+	require.NoError(t, err)
+	before := told.NewSimple(q)
+	raw := before.AppendSnapshot(nil)
+	after, err := told.Restore(cfg, quick(cfg.Spec), raw)
+	require.NoError(t, err)
+	require.Equal(t, raw, after.AppendSnapshot(nil))
+	block := jamq.Block{Hash: jamq.HeaderHash{2}, Parent: jamq.HeaderHash{1}, Slot: 2}
+	_, err = after.Step(jamq.CommonEra(), bundlequeue.Imported{Block: block, Best: block.Hash})
+	require.NoError(t, err)
+}
