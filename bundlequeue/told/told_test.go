@@ -354,8 +354,8 @@ func TestMarkSubmittedRefusesOvertaken(t *testing.T) {
 	require.Equal(t, anchor.OtherFork, news[0].(bundlequeue.Died).Reason)
 }
 
-// TestGiveUpOfAnAvailablePackage: a guaranteed package is dead with the next block when the host gives
-// it up, however long ago it was guaranteed.
+// TestGiveUpOfAnAvailablePackage: a guaranteed package is dead with the next block when the host
+// gives it up, however long ago it was guaranteed.
 func TestGiveUpOfAnAvailablePackage(t *testing.T) {
 	for _, after := range []int{1, 2, 3, 6} {
 		s := newScene(t, nil)
