@@ -62,7 +62,9 @@ func Restore(cfg bundlequeue.Config, told Config, raw []byte) (*Simple, error) {
 		return nil, err
 	}
 	restored := NewSimple(q)
-	restored.feed = feed
+	if s.Feed != nil { // it is nil if the host imports blocks
+		restored.feed = feed
+	}
 	return restored, nil
 }
 

@@ -353,3 +353,36 @@ func TestMarkSubmittedRefusesOvertaken(t *testing.T) {
 	require.False(t, q.Holds(jamq.PackageHash{1}))
 	require.Equal(t, anchor.OtherFork, news[0].(bundlequeue.Died).Reason)
 }
+
+// TestGiveUpOfAnAvailablePackage: a guaranteed package is dead with the next block when the host
+// gives it up, however long ago it was guaranteed.
+func TestGiveUpOfAnAvailablePackage(t *testing.T) {
+	for _, after := range []int{1, 2, 3, 6} {
+		s := newScene(t, nil)
+		s.blocks(3)
+		s.enqueue(1)
+		pkg := s.submit()[0]
+		s.ok(s.s.OnGuaranteed(s.now, pkg))
+		s.blocks(after)
+		require.Equal(t, bundlequeue.Guaranteed, s.state(1))
+		s.ok(s.s.OnTimeoutOrFailure(s.now, pkg))
+		s.blocks(1)
+		info, _ := s.s.Queue().Info(1)
+		require.NotEqual(t, anchor.Alive, info.Versions[0].Dead, "%d blocks after the report", after)
+	}
+}
+
+// TestSnapshotWithoutAFeed: a queue whose host imports blocks has no feed after a restart either.
+func TestSnapshotWithoutAFeed(t *testing.T) {
+	cfg := bundlequeue.DefaultConfig(jamq.Tiny())
+	q, err := bundlequeue.New(cfg, jamq.Block{Hash: jamq.HeaderHash{1}, Slot: 1})
+	require.NoError(t, err)
+	before := told.NewSimple(q)
+	raw := before.AppendSnapshot(nil)
+	after, err := told.Restore(cfg, quick(cfg.Spec), raw)
+	require.NoError(t, err)
+	require.Equal(t, raw, after.AppendSnapshot(nil))
+	block := jamq.Block{Hash: jamq.HeaderHash{2}, Parent: jamq.HeaderHash{1}, Slot: 2}
+	_, err = after.Step(jamq.CommonEra(), bundlequeue.Imported{Block: block, Best: block.Hash})
+	require.NoError(t, err)
+}
