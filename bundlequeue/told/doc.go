@@ -32,7 +32,7 @@
 //
 //   - A package that is not guaranteed dies when its anchor is H blocks old.
 //   - A guaranteed package counts as available in the block after its report. If it is
-//     not accumulated, it dies after an epoch, or when the host gives it up.
+//     not accumulated, it dies after an epoch.
 //   - If a package dies, all packages that name it die too.
 //   - A report of a package that was given up wins, because the chain is right and the
 //     clock was wrong. A version that was sent meanwhile may be accumulated as well. If the

@@ -77,8 +77,8 @@ func (f *Feed) Tell(pkg jamq.PackageHash, state bundlequeue.State) {
 	}
 }
 
-// GiveUp reports that a package is lost. If it is guaranteed and not accumulated, the next
-// block removes it from its core. Otherwise only its anchor can make it dead.
+// GiveUp reports that a package is lost. If the newest block has its report, the next block
+// removes it from its core. Otherwise it changes nothing.
 func (f *Feed) GiveUp(pkg jamq.PackageHash) {
 	if p := f.find(pkg); p != nil {
 		p.Lost = true

@@ -288,9 +288,11 @@ func (s *Simple) tell(now time.Time, pkg jamq.PackageHash, state bundlequeue.Sta
 	return s.CheckTimeouts(now)
 }
 
-// OnTimeoutOrFailure gives a package up. If it is guaranteed, it is dead with the next
-// block. Otherwise another version follows when its anchor is too old for a report, because
-// until then a guarantor may still report it. Unknown packages are ignored.
+// OnTimeoutOrFailure gives a package up. If the newest block has its report, the next block
+// removes it from its core. Otherwise JAM has no way to end it, and it dies as without this
+// call: before its report when its anchor is H blocks old, because until then a guarantor
+// may still report it, and after its report when an epoch has passed. Unknown packages are
+// ignored.
 func (s *Simple) OnTimeoutOrFailure(now time.Time, pkg jamq.PackageHash) ([]bundlequeue.Effect, error) {
 	if s.feed != nil {
 		s.feed.GiveUp(pkg)
