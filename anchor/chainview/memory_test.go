@@ -103,6 +103,26 @@ func TestReadyQueueUnlocksInRounds(t *testing.T) {
 	require.Empty(t, s.Ready)
 }
 
+// Blocks of different forks share the queue of their parent. A report that a
+// block unlocks on one fork stays locked on the other one.
+func TestReadyQueueOfForks(t *testing.T) {
+	spec := jamq.Tiny()
+	first, waiting, other := jamq.PackageHash{1}, jamq.PackageHash{2}, jamq.PackageHash{3}
+	queue := func() []chainview.ReadyReport {
+		return []chainview.ReadyReport{{Package: waiting, Unmet: []jamq.PackageHash{first, other}, Since: 12}}
+	}
+	v, err := chainview.NewAt(&spec, jamq.Block{Hash: header('a', 13), Slot: 13}, chainview.State{
+		Cores: []chainview.CoreReport{{Hash: common.Hash{1}, Package: first, Since: 13}, {}}, Ready: queue(),
+	})
+	require.NoError(t, err)
+	a := jamq.Block{Hash: header('a', 14), Parent: header('a', 13), Slot: 14, Available: []jamq.CoreIndex{0}}
+	require.NoError(t, v.ImportBest(&a, a.Hash))
+	require.Equal(t, []jamq.PackageHash{other}, v.State().Ready[0].Unmet)
+	b := jamq.Block{Hash: header('b', 14), Parent: header('a', 13), Slot: 14}
+	require.NoError(t, v.ImportBest(&b, b.Hash))
+	require.Equal(t, queue(), v.State().Ready)
+}
+
 // foreign returns packages in an order that is not sorted.
 func foreign(n int) []jamq.PackageHash {
 	out := make([]jamq.PackageHash, n)
