@@ -51,7 +51,7 @@ const (
 // begin sets the chain to its genesis, or to a checkpoint without blocks.
 func (c *chain) begin(final block, serial uint64) {
 	c.final, c.serial, c.blocks, c.applied = final, serial, nil, headOf(&final)
-	c.tracker = canonical.New(headOf(&final), 0)
+	c.tracker = canonical.New(headOf(&final))
 	c.moved = make(chan struct{})
 }
 

@@ -15,7 +15,7 @@ func head(n uint64) canonical.Head {
 }
 
 func executed(t require.TestingT, upTo uint64) *canonical.Tracker {
-	tr := canonical.New(head(0), 1000)
+	tr := canonical.New(head(0))
 	for n := uint64(1); n <= upTo; n++ {
 		require.NoError(t, tr.Executed(head(n)))
 	}
@@ -24,7 +24,7 @@ func executed(t require.TestingT, upTo uint64) *canonical.Tracker {
 
 // Eleven blocks accumulate out of order; only three commits are needed.
 func ExampleTracker_Accumulate() {
-	tr := canonical.New(head(0), 100)
+	tr := canonical.New(head(0))
 	for n := uint64(1); n <= 11; n++ {
 		if err := tr.Executed(head(n)); err != nil {
 			panic(err)
@@ -70,16 +70,17 @@ func TestFail(t *testing.T) {
 	require.Equal(t, common.Hash{99}, latest.Hash)
 }
 
-func TestRetention(t *testing.T) {
-	tr := canonical.New(head(0), 2)
+// The tracker keeps no block before the newest final one.
+func TestFinalBlocksAreForgotten(t *testing.T) {
+	tr := canonical.New(head(0))
 	for n := uint64(1); n <= 6; n++ {
 		require.NoError(t, tr.Executed(head(n)))
 		_, _, err := tr.Finalized(canonical.Item{Number: n})
 		require.NoError(t, err)
 	}
-	_, err := tr.Accumulate(canonical.Item{Number: 3})
+	_, err := tr.Accumulate(canonical.Item{Number: 5})
 	require.ErrorIs(t, err, canonical.ErrUnknownBlock)
-	_, err = tr.Accumulate(canonical.Item{Number: 4})
+	_, err = tr.Accumulate(canonical.Item{Number: 6})
 	require.NoError(t, err)
 	_, moved, err := tr.Finalized(canonical.Item{Number: 1})
 	require.NoError(t, err)

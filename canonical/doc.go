@@ -5,13 +5,12 @@
 // cores. The state of a rollup may advance only without gaps. A [Tracker]
 // records how far JAM has come with each executed block, and derives the heads:
 //
-//	earliest   the block that the tracker began with
 //	pending    the newest executed block
 //	latest     the highest N such that all blocks up to N are accumulated
 //	           on the best JAM chain
 //	finalized  the same on the finalized JAM chain
 //
-// At all times earliest ≤ finalized ≤ latest ≤ pending. A gap stops a head until it is
+// At all times finalized ≤ latest ≤ pending. A gap stops a head until it is
 // filled. The head then jumps over all blocks that waited behind the gap, and
 // the host commits the root of the new head only. Finalized never moves back.
 //

@@ -31,7 +31,6 @@ func (m *model) run(is func(fact) bool) canonical.Head {
 
 func (m *model) heads() canonical.Heads {
 	return canonical.Heads{
-		Earliest:  m.facts[0].head,
 		Pending:   m.facts[len(m.facts)-1].head,
 		Latest:    m.run(func(f fact) bool { return f.accumulated }),
 		Safe:      m.run(func(f fact) bool { return f.final }),
@@ -44,7 +43,6 @@ type machine struct {
 	t         *rapid.T
 	tracker   *canonical.Tracker
 	model     model
-	retain    uint64
 	made      uint16
 	finalized uint64
 }
@@ -68,8 +66,8 @@ func (m *machine) number() uint64 {
 	return rapid.Uint64Range(0, uint64(len(m.model.facts))).Draw(m.t, "number")
 }
 
-// base is the oldest block that is retained.
-func (m *machine) base() uint64 { return m.finalized - min(m.finalized, m.retain) }
+// base is the oldest block that the tracker knows: the finalized head.
+func (m *machine) base() uint64 { return m.finalized }
 
 // word returns an item as a queue may name it: by its number alone, with the
 // commitment of the block, or with that of a removed block.
@@ -204,9 +202,9 @@ func (m *machine) check(*rapid.T) {
 // finalized never moves back, and a refused call changes nothing.
 func TestC1Contiguous(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &machine{t: t, retain: rapid.Uint64Range(0, 4).Draw(t, "retain")}
+		m := &machine{t: t}
 		genesis := m.fresh(0)
-		m.tracker = canonical.New(genesis, m.retain)
+		m.tracker = canonical.New(genesis)
 		m.model.facts = []fact{{head: genesis, accumulated: true, final: true}}
 		t.Repeat(map[string]func(*rapid.T){
 			"": m.check, "execute": m.execute, "execute more": m.execute, "accumulate": m.accumulate, "renumber": m.renumber,
@@ -221,7 +219,7 @@ func TestLateAccumulation(t *testing.T) {
 	block := func(n uint64, b byte) canonical.Head {
 		return canonical.Head{Number: n, Hash: common.Hash{b}, Root: common.Hash{b + 100}, Commitment: common.Hash{b}}
 	}
-	tr := canonical.New(canonical.Head{}, 10)
+	tr := canonical.New(canonical.Head{})
 	require.NoError(t, tr.Executed(block(1, 1)))
 	require.NoError(t, tr.Executed(block(2, 2)))
 	_, err := tr.Fail(canonical.Item{Number: 1})

@@ -19,8 +19,6 @@ type Head struct {
 
 // Heads are the blocks that the tags of Ethereum's JSON-RPC name.
 type Heads struct {
-	// Earliest is the block that the tracker began with.
-	Earliest Head
 	// Pending is the newest executed block.
 	Pending Head
 	// Latest is the highest block up to which all blocks are accumulated on the
@@ -63,10 +61,8 @@ type entry struct {
 
 // Tracker tracks executed blocks and their heads. Create one with [New].
 type Tracker struct {
-	earliest Head
-	blocks   []entry // by number, from base on
-	base     uint64
-	keep     uint64
+	// blocks are the newest final block and those after it, by number.
+	blocks []entry
 	// tops has, for each stage, the highest block up to which all blocks have
 	// reached it. tops[executed] is pending.
 	tops         [final + 1]uint64
@@ -74,10 +70,9 @@ type Tracker struct {
 }
 
 // New returns a tracker that begins at a final block: the genesis, or the last
-// final block of an earlier run. retain is the number of finalized blocks
-// before the newest one that calls can still name.
-func New(start Head, retain uint64) *Tracker {
-	t := &Tracker{earliest: start, base: start.Number, keep: retain, byCommitment: make(map[common.Hash]uint64)}
+// final block of an earlier run.
+func New(start Head) *Tracker {
+	t := &Tracker{byCommitment: make(map[common.Hash]uint64)}
 	for s := range t.tops {
 		t.tops[s] = start.Number
 	}
@@ -87,7 +82,7 @@ func New(start Head, retain uint64) *Tracker {
 
 // Heads returns the heads.
 func (t *Tracker) Heads() Heads {
-	return Heads{Earliest: t.earliest, Pending: t.top(executed), Latest: t.top(accumulated), Safe: t.top(final), Finalized: t.top(final)}
+	return Heads{Pending: t.top(executed), Latest: t.top(accumulated), Safe: t.top(final), Finalized: t.top(final)}
 }
 
 // Executed adds the next block. The error wraps ErrNotNext, or ErrConflict if
@@ -135,23 +130,22 @@ func (t *Tracker) Retract(it Item) (latest Head, err error) {
 
 // Finalized records that the finalized JAM chain has accumulated an item, which
 // implies Accumulate. It returns the finalized head and reports whether the head
-// moved; it never moves back. A block that is no longer retained changes
-// nothing. The error wraps ErrUnknownBlock or ErrConflict.
+// moved; it never moves back. The tracker forgets the blocks before it: an item
+// of such a block changes nothing. The error wraps ErrUnknownBlock or
+// ErrConflict.
 func (t *Tracker) Finalized(it Item) (finalized Head, moved bool, err error) {
-	before := t.tops[final]
-	e, err := t.find(it)
-	switch {
-	case err == nil:
+	oldest := t.oldest()
+	if e, err := t.find(it); err == nil {
 		t.raise(e, final)
-	case it.Number >= t.base:
+	} else if it.Number >= oldest {
 		return Head{}, false, err
 	}
-	for t.tops[final]-t.base > t.keep {
+	moved = t.tops[final] > oldest
+	for t.oldest() < t.tops[final] {
 		t.forget(t.blocks[0].head)
 		t.blocks = t.blocks[1:]
-		t.base++
 	}
-	return t.top(final), t.tops[final] != before, nil
+	return t.blocks[0].head, moved, nil
 }
 
 // Fail removes the block of an item that can never be accumulated, and all
@@ -163,7 +157,7 @@ func (t *Tracker) Finalized(it Item) (finalized Head, moved bool, err error) {
 func (t *Tracker) Fail(it Item) (undone []Head, err error) {
 	e, err := t.find(it)
 	switch {
-	case err != nil && it.Number < t.base:
+	case err != nil && it.Number < t.oldest():
 		return nil, fmt.Errorf("%w: %d, finalized is %d", ErrFinal, it.Number, t.tops[final])
 	case err != nil:
 		return nil, err
@@ -171,11 +165,12 @@ func (t *Tracker) Fail(it Item) (undone []Head, err error) {
 		return nil, fmt.Errorf("%w: %d has not failed", ErrFinal, e.head.Number)
 	}
 	number := e.head.Number
-	for _, later := range t.blocks[number-t.base:] {
+	kept := number - t.oldest()
+	for _, later := range t.blocks[kept:] {
 		undone = append(undone, later.head)
 		t.forget(later.head)
 	}
-	t.blocks = t.blocks[:number-t.base]
+	t.blocks = t.blocks[:kept]
 	for s := range t.tops {
 		t.tops[s] = min(t.tops[s], number-1)
 	}
@@ -191,7 +186,7 @@ func (t *Tracker) find(it Item) (*entry, error) {
 	}
 	e := t.entry(it.Number)
 	if e == nil {
-		return nil, fmt.Errorf("%w: %d, tracked are %d to %d", ErrUnknownBlock, it.Number, t.base, t.pending())
+		return nil, fmt.Errorf("%w: %d, tracked are %d to %d", ErrUnknownBlock, it.Number, t.oldest(), t.pending())
 	}
 	if it.Commitment != (common.Hash{}) && e.head.Commitment != (common.Hash{}) {
 		return nil, fmt.Errorf("%w: %d is %s here, and the item is %s", ErrConflict, it.Number, e.head.Commitment, it.Commitment)
@@ -226,14 +221,18 @@ func (t *Tracker) forget(h Head) {
 	}
 }
 
+// oldest returns the number of the newest final block, which is the first one
+// that is tracked.
+func (t *Tracker) oldest() uint64 { return t.blocks[0].head.Number }
+
 func (t *Tracker) pending() uint64 { return t.tops[executed] }
 
 // entry returns a tracked block, or nil.
 func (t *Tracker) entry(number uint64) *entry {
-	if number < t.base || number > t.pending() {
+	if number < t.oldest() || number > t.pending() {
 		return nil
 	}
-	return &t.blocks[number-t.base]
+	return &t.blocks[number-t.oldest()]
 }
 
 // top returns the block that a stage has reached.
