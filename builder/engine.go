@@ -229,7 +229,7 @@ func (e *engine) Import(ctx context.Context, block jamq.Block, best jamq.HeaderH
 		err := e.step(bundlequeue.Imported{Block: block, Best: best})
 		switch {
 		case errors.Is(err, chainview.ErrMissingParent):
-			return fmt.Errorf("builder: the network is on another chain than the log, or it left out a block after the log's last final one: %w", err)
+			return e.fail(fmt.Errorf("builder: the network is on another chain than the log, or it left out a block after the log's last final one: %w", err))
 		case err != nil:
 			return err
 		}
@@ -311,7 +311,8 @@ func (e *engine) appendStep(now time.Time, ev bundlequeue.Event) error {
 	return e.records.append(record)
 }
 
-// fail ends Run, because the queue has taken a step that the log does not have.
+// fail ends Run: the queue has taken a step that the log does not have, or the JAM blocks are of
+// no use any more.
 func (e *engine) fail(err error) error {
 	e.log.Error("builder: it stops", "err", err)
 	e.note(func(h *Health) { h.Err = err })
