@@ -157,12 +157,13 @@ func (e *engine) runUntilDone(ctx context.Context) error {
 	defer e.mu.Unlock()
 	switch failure := e.records.failure(); {
 	case failure != nil: // whatever met it first
-		return failure
+		err = failure
 	case e.health.Err != nil:
-		return e.health.Err
+		err = e.health.Err
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
+	e.health.Err = err
 	return err
 }
 

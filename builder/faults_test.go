@@ -612,3 +612,28 @@ func (h *troubled) Append(records ...[]byte) error {
 	}
 	return h.Memory.Append(records...)
 }
+
+// TestHealthHasTheEnd: after a builder has stopped by itself, Health has the error of Run, whatever
+// it was, and calls that need a running builder return it.
+func TestHealthHasTheEnd(t *testing.T) {
+	for name, want := range map[string]error{"follow": builder.ErrFollow, "diverged": builder.ErrDiverged} {
+		bubble.Run(t, func(t *testing.T) {
+			m, rollup := newMachine(t), new(words.Rollup)
+			var network builder.Network = m.network
+			if name == "follow" {
+				network = deaf{m.network}
+			} else {
+				var calls atomic.Int64
+				rollup.Hash = func([]string) common.Hash { return common.Hash{byte(calls.Add(1))} }
+			}
+			b, err := builder.Open(t.Context(), m.cfg, &m.log, builder.Rollup[words.Body](rollup), network)
+			require.NoError(t, err)
+			require.NoError(t, b.Submit(t.Context(), []byte("one")))
+			require.ErrorIs(t, b.Run(t.Context()), want)
+			require.ErrorIs(t, b.Health().Err, want)
+			_, err = b.Stats(t.Context())
+			require.ErrorIs(t, err, builder.ErrStopped)
+			require.ErrorIs(t, err, want)
+		})
+	}
+}
