@@ -109,8 +109,8 @@ func (e *engine) Run(ctx context.Context) error {
 	if !e.begin(ctx) {
 		return errStarted
 	}
-	e.cause = e.runUntilDone(ctx)
-	e.end()
+	err := e.runUntilDone()
+	e.end(ctx, err)
 	return e.cause
 }
 
@@ -128,31 +128,22 @@ func (e *engine) begin(ctx context.Context) bool {
 	return true
 }
 
-// end waits until all calls of the host have returned. The host may close the log then.
-func (e *engine) end() {
+// end waits until the calls of the host have returned, except Check and Admit. The host may close
+// the log then. err is that of the part of Run that has ended first.
+func (e *engine) end(ctx context.Context, err error) {
 	e.stop()
-	close(e.stopped)
 	e.turn <- struct{}{} // a step that has begun is carried out
+	e.cause = e.whyEnded(ctx, err)
 	<-e.turn
+	close(e.stopped)
 	e.requests.work.Wait()
 	e.alarm.Stop()
 	e.records.stop()
 	e.note(func(h *Health) { h.Running = false })
 }
 
-func (e *engine) runUntilDone(ctx context.Context) error {
-	group, running := errgroup.WithContext(e.ctx)
-	group.Go(func() error {
-		err := guard(func() error { return e.network.Follow(running, e.found, e) })
-		if err == nil && running.Err() == nil {
-			return ErrFollow
-		}
-		return err
-	})
-	group.Go(func() error { return e.work(running) })
-	group.Go(func() error { return e.tick(running) })
-	group.Go(func() error { return e.awaitDoubt(running) })
-	err := group.Wait()
+// whyEnded returns the error of Run.
+func (e *engine) whyEnded(ctx context.Context, err error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch failure := e.records.failure(); {
@@ -165,6 +156,21 @@ func (e *engine) runUntilDone(ctx context.Context) error {
 	}
 	e.health.Err = err
 	return err
+}
+
+func (e *engine) runUntilDone() error {
+	group, running := errgroup.WithContext(e.ctx)
+	group.Go(func() error {
+		err := guard(func() error { return e.network.Follow(running, e.found, e) })
+		if err == nil && running.Err() == nil {
+			return ErrFollow
+		}
+		return err
+	})
+	group.Go(func() error { return e.work(running) })
+	group.Go(func() error { return e.tick(running) })
+	group.Go(func() error { return e.awaitDoubt(running) })
+	return group.Wait()
 }
 
 // tick wakes the queue when it is time, and ends the wait after a restart.

@@ -14,6 +14,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/simnet"
 	"github.com/jamq/jamq/internal/bubble"
@@ -636,4 +637,43 @@ func TestHealthHasTheEnd(t *testing.T) {
 			require.ErrorIs(t, err, want)
 		})
 	}
+}
+
+// TestLogFailsAtTheEnd: if the log fails while Run ends, Run returns that error.
+func TestLogFailsAtTheEnd(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		log := &held{Log: &m.log, comes: make(chan struct{}), goes: make(chan struct{})}
+		b, err := builder.Open(t.Context(), m.cfg, log, builder.Rollup[words.Body](new(words.Rollup)), m.network)
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- b.Run(ctx) }()
+		time.Sleep(10 * m.network.Spec().SlotDuration)
+		synctest.Wait()
+		log.holds.Store(true)
+		go func() { _ = b.SetCores(t.Context(), []jamq.CoreIndex{1}) }()
+		<-log.comes
+		stop()
+		synctest.Wait()
+		close(log.goes)
+		require.ErrorIs(t, <-ended, builder.ErrLog)
+	})
+}
+
+// held is a log with an append that fails when the test lets it go.
+type held struct {
+	builder.Log
+	holds       atomic.Bool
+	comes, goes chan struct{}
+}
+
+// Append implements builder.Log.
+func (l *held) Append(records ...[]byte) error {
+	if l.holds.Load() {
+		close(l.comes)
+		<-l.goes
+		return errors.New("no space left")
+	}
+	return l.Log.Append(records...)
 }
