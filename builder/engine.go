@@ -109,8 +109,8 @@ func (e *engine) Run(ctx context.Context) error {
 	if !e.begin(ctx) {
 		return errStarted
 	}
-	e.cause = e.runUntilDone(ctx)
-	e.end()
+	err := e.runUntilDone()
+	e.end(ctx, err)
 	return e.cause
 }
 
@@ -128,19 +128,37 @@ func (e *engine) begin(ctx context.Context) bool {
 	return true
 }
 
-// end waits until all calls of the host have returned. The host may close the log then.
-func (e *engine) end() {
+// end waits until the calls of the host have returned, except Check and Admit. The host may close
+// the log then. err is that of the part of Run that has ended first.
+func (e *engine) end(ctx context.Context, err error) {
 	e.stop()
-	close(e.stopped)
 	e.turn <- struct{}{} // a step that has begun is carried out
+	e.cause = e.whyEnded(ctx, err)
 	<-e.turn
+	close(e.stopped)
 	e.requests.work.Wait()
 	e.alarm.Stop()
 	e.records.stop()
 	e.note(func(h *Health) { h.Running = false })
 }
 
-func (e *engine) runUntilDone(ctx context.Context) error {
+// whyEnded returns the error of Run.
+func (e *engine) whyEnded(ctx context.Context, err error) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch failure := e.records.failure(); {
+	case failure != nil: // whatever met it first
+		err = failure
+	case e.health.Err != nil:
+		err = e.health.Err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	e.health.Err = err
+	return err
+}
+
+func (e *engine) runUntilDone() error {
 	group, running := errgroup.WithContext(e.ctx)
 	group.Go(func() error {
 		err := guard(func() error { return e.network.Follow(running, e.found, e) })
@@ -152,18 +170,7 @@ func (e *engine) runUntilDone(ctx context.Context) error {
 	group.Go(func() error { return e.work(running) })
 	group.Go(func() error { return e.tick(running) })
 	group.Go(func() error { return e.awaitDoubt(running) })
-	err := group.Wait()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch failure := e.records.failure(); {
-	case failure != nil: // whatever met it first
-		return failure
-	case e.health.Err != nil:
-		return e.health.Err
-	case ctx.Err() != nil:
-		return ctx.Err()
-	}
-	return err
+	return group.Wait()
 }
 
 // tick wakes the queue when it is time, and ends the wait after a restart.
@@ -229,7 +236,7 @@ func (e *engine) Import(ctx context.Context, block jamq.Block, best jamq.HeaderH
 		err := e.step(bundlequeue.Imported{Block: block, Best: best})
 		switch {
 		case errors.Is(err, chainview.ErrMissingParent):
-			return fmt.Errorf("builder: the network is on another chain than the log, or it left out a block after the log's last final one: %w", err)
+			return e.fail(fmt.Errorf("builder: the network is on another chain than the log, or it left out a block after the log's last final one: %w", err))
 		case err != nil:
 			return err
 		}
@@ -311,7 +318,8 @@ func (e *engine) appendStep(now time.Time, ev bundlequeue.Event) error {
 	return e.records.append(record)
 }
 
-// fail ends Run, because the queue has taken a step that the log does not have.
+// fail ends Run: the queue has taken a step that the log does not have, or the JAM blocks are of
+// no use any more.
 func (e *engine) fail(err error) error {
 	e.log.Error("builder: it stops", "err", err)
 	e.note(func(h *Health) { h.Err = err })

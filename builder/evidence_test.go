@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/simnet"
 	"github.com/jamq/jamq/bundlequeue"
@@ -407,4 +408,29 @@ func TestOldBackup(t *testing.T) {
 		m.setLog(backup)
 		requireRefused(t, m, "two")
 	})
+}
+
+// TestPushedBlocksOfAnotherChain: a node that pushes blocks of another chain than that of the log
+// ends Run, as one does whose blocks are pulled.
+func TestPushedBlocksOfAnotherChain(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		network := pushing{m.network, make(chan struct{})}
+		b, err := builder.Open(t.Context(), m.cfg, &m.log, builder.Rollup[words.Body](new(words.Rollup)), network)
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 200*jamq.Tiny().SlotDuration)
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() { ended <- b.Run(ctx) }()
+		<-network.follows
+		foreign := jamq.Block{Hash: jamq.HeaderHash{2}, Parent: jamq.HeaderHash{1}, Slot: slotOf(m) + 1}
+		require.ErrorIs(t, b.Import(ctx, foreign, foreign.Hash), chainview.ErrMissingParent)
+		require.ErrorIs(t, <-ended, chainview.ErrMissingParent)
+	})
+}
+
+// slotOf returns the slot of the best block.
+func slotOf(m *machine) jamq.Slot {
+	best, _ := m.network.Driver().Heads()
+	return best.Slot
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/simnet"
 	"github.com/jamq/jamq/internal/bubble"
@@ -611,4 +612,68 @@ func (h *troubled) Append(records ...[]byte) error {
 		return err
 	}
 	return h.Memory.Append(records...)
+}
+
+// TestHealthHasTheEnd: after a builder has stopped by itself, Health has the error of Run, whatever
+// it was, and calls that need a running builder return it.
+func TestHealthHasTheEnd(t *testing.T) {
+	for name, want := range map[string]error{"follow": builder.ErrFollow, "diverged": builder.ErrDiverged} {
+		bubble.Run(t, func(t *testing.T) {
+			m, rollup := newMachine(t), new(words.Rollup)
+			var network builder.Network = m.network
+			if name == "follow" {
+				network = deaf{m.network}
+			} else {
+				var calls atomic.Int64
+				rollup.Hash = func([]string) common.Hash { return common.Hash{byte(calls.Add(1))} }
+			}
+			b, err := builder.Open(t.Context(), m.cfg, &m.log, builder.Rollup[words.Body](rollup), network)
+			require.NoError(t, err)
+			require.NoError(t, b.Submit(t.Context(), []byte("one")))
+			require.ErrorIs(t, b.Run(t.Context()), want)
+			require.ErrorIs(t, b.Health().Err, want)
+			_, err = b.Stats(t.Context())
+			require.ErrorIs(t, err, builder.ErrStopped)
+			require.ErrorIs(t, err, want)
+		})
+	}
+}
+
+// TestLogFailsAtTheEnd: if the log fails while Run ends, Run returns that error.
+func TestLogFailsAtTheEnd(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		log := &held{Log: &m.log, comes: make(chan struct{}), goes: make(chan struct{})}
+		b, err := builder.Open(t.Context(), m.cfg, log, builder.Rollup[words.Body](new(words.Rollup)), m.network)
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- b.Run(ctx) }()
+		time.Sleep(10 * m.network.Spec().SlotDuration)
+		synctest.Wait()
+		log.holds.Store(true)
+		go func() { _ = b.SetCores(t.Context(), []jamq.CoreIndex{1}) }()
+		<-log.comes
+		stop()
+		synctest.Wait()
+		close(log.goes)
+		require.ErrorIs(t, <-ended, builder.ErrLog)
+	})
+}
+
+// held is a log with an append that fails when the test lets it go.
+type held struct {
+	builder.Log
+	holds       atomic.Bool
+	comes, goes chan struct{}
+}
+
+// Append implements builder.Log.
+func (l *held) Append(records ...[]byte) error {
+	if l.holds.Load() {
+		close(l.comes)
+		<-l.goes
+		return errors.New("no space left")
+	}
+	return l.Log.Append(records...)
 }
