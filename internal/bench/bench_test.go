@@ -124,9 +124,43 @@ func (b *bare) requireBest(t *testing.T) {
 func TestQuickStates(t *testing.T) {
 	s := quickStates
 	s.leaves, s.copied, s.gets, s.sends = 3000, 500, 1000, 50
-	text := table{growerNames, runStates(s, func(string) {})}.String()
+	text := table{columns: growerNames, rows: runStates(s, func(string) {})}.String()
 	for _, want := range []string{"load", "get", "update", "insert", "heap per leaf", "retained", "snapshot", "views", "build", "verify", "size", "transfer"} {
 		require.Contains(t, text, want)
 	}
 	require.Len(t, strings.Split(strings.TrimSpace(text), "\n"), 1+6+3+3+8+1)
+}
+
+// The table shows the ratios of the last release, and marks a row if jamq has
+// lost beside each peer.
+func TestReleased(t *testing.T) {
+	h := make(history)
+	pools := []string{"geth", "bare", "jamq"}
+	h.record("quick", table{columns: pools, rows: []row{{what: "add", unit: count, values: []float64{900, 80, 100}}}})
+	for _, c := range []struct {
+		values []float64
+		cells  []string
+	}{
+		{[]float64{900, 80, 100}, []string{"9.0× (9.0×)", "1.2× (1.2×)", "ok"}},
+		{[]float64{1800, 160, 240}, []string{"7.5× (9.0×)", "1.5× (1.2×)", "ok"}},
+		{[]float64{900, 80, 200}, []string{"4.5× (9.0×)", "2.5× (1.2×)", "SLOWER"}},
+		{[]float64{300, 80, 100}, []string{"3.0× (9.0×)", "1.2× (1.2×)", "ok"}},
+		{[]float64{200, 80, 200}, []string{"1.0× (9.0×)", "2.5× (1.2×)", "MISSED"}},
+	} {
+		r := row{what: "add", unit: count, ratio: 2, values: c.values}
+		cells := table{columns: pools, rows: []row{r}, released: h["quick"]}.cells(r)
+		require.Equal(t, c.cells, []string{cells[4], cells[5], cells[7]})
+	}
+}
+
+// Each recorded workload has a figure of jamq.
+func TestReleasedFile(t *testing.T) {
+	h := readReleased()
+	require.NotEmpty(t, h["full"])
+	require.NotEmpty(t, h["quick"])
+	for _, rows := range h {
+		for what, f := range rows {
+			require.Positive(t, f["jamq"], what)
+		}
+	}
 }

@@ -9,6 +9,10 @@
 // the workloads. The goals for jamq are ratios to it in the same run, so they
 // do not depend on the machine. A missed goal is marked in the last column.
 //
+// released.json has the figures of the last release. Their ratios stand in
+// brackets beside those of today, and a row is marked as SLOWER if jamq is
+// more than a quarter slower beside each peer. A release writes the file with -record.
+//
 //	GOWORK=off go -C internal/bench run .                # both tables, ten minutes, 10 GB of memory
 //	GOWORK=off go -C internal/bench run . -only statedb  # one table
 //	GOWORK=off go -C internal/bench run . -quick         # small and imprecise, half a minute

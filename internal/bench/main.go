@@ -13,11 +13,12 @@ import (
 func main() {
 	small := flag.Bool("quick", false, "small and rough")
 	only := flag.String("only", "", "measure only `package`: txpool or statedb")
+	keep := flag.Bool("record", false, "write the figures to "+releasedFile+", as a release does")
 	grower := flag.Int("tree", -1, "measure one tree of statedb's, as the program asks itself to")
 	flag.Parse()
-	s, states := full, fullStates
+	s, states, scale := full, fullStates, "full"
 	if *small {
-		s, states = quick, quickStates
+		s, states, scale = quick, quickStates, "quick"
 	}
 	if *grower >= 0 {
 		must(json.NewEncoder(os.Stdout).Encode(states.tree(growers[*grower]())))
@@ -27,17 +28,26 @@ func main() {
 	progress(fmt.Sprintf("%d processors", runtime.GOMAXPROCS(0)))
 	halves := map[string]func() table{
 		"txpool":  func() table { return run(newStock(s), progress) },
-		"statedb": func() table { return table{growerNames, runStates(states, progress)} },
+		"statedb": func() table { return table{columns: growerNames, rows: runStates(states, progress)} },
 	}
 	if *only != "" && halves[*only] == nil {
 		fmt.Fprintf(os.Stderr, "bench: -only %s: want txpool or statedb\n", *only)
 		os.Exit(2)
 	}
+	released := readReleased()
 	for _, name := range slices.Sorted(maps.Keys(halves)) {
 		if *only == "" || *only == name {
+			t := halves[name]()
+			t.released = released[scale]
 			fmt.Println(name)
-			fmt.Print(halves[name]().String())
+			fmt.Print(t.String())
+			if *keep {
+				released.record(scale, t)
+			}
 		}
+	}
+	if *keep {
+		must(released.write())
 	}
 }
 
@@ -71,7 +81,7 @@ func run(s *stock, progress func(string)) table {
 	}
 	rows = append(rows, worst)
 	measure(row{what: "memory per transaction besides it", unit: bytes, bare: 2}, s.memory)
-	return table{columns(), append(rows, s.ours(progress)...)}
+	return table{columns: columns(), rows: append(rows, s.ours(progress)...)}
 }
 
 // arrivals measures W1 to W4.

@@ -28,13 +28,19 @@ type row struct {
 	ratio, bare, cosmos, most, least float64
 }
 
+// slower is how much worse jamq's ratio to a peer may be than at the last
+// release before the row is marked.
+const slower = 1.25
+
 // table is a list of workloads. The columns are the names of the contenders.
 type table struct {
 	columns []string
 	rows    []row
+	// released has the figures of the last release, by workload.
+	released map[string]figures
 }
 
-// String draws the table.
+// String draws the table. The ratios of the last release are in brackets.
 func (t table) String() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -60,9 +66,9 @@ func (t table) cells(r row) []string {
 			cells = append(cells, r.unit(v))
 		}
 	}
-	cells = append(cells, quotient(t.value(r, "geth"), t.value(r, "jamq")))
+	cells = append(cells, t.quotient(r, "geth", "jamq"))
 	if slices.Contains(t.columns, "bare") {
-		cells = append(cells, quotient(t.value(r, "jamq"), t.value(r, "bare")))
+		cells = append(cells, t.quotient(r, "jamq", "bare"))
 	}
 	wanted, verdict := t.judge(r)
 	return append(cells, wanted, verdict)
@@ -77,12 +83,42 @@ func (t table) value(r row, contender string) float64 {
 	return r.values[i]
 }
 
-// quotient formats a/b, or returns "" if one of them was not measured.
-func quotient(a, b float64) string {
-	if a == 0 || b == 0 {
+// quotient formats the ratio of two contenders, with that of the last release
+// in brackets, or returns "" if one of them was not measured.
+func (t table) quotient(r row, a, b string) string {
+	now := ratio(t.value(r, a), t.value(r, b))
+	if now == 0 {
 		return ""
 	}
-	return times(a / b)
+	if then := ratio(t.released[r.what][a], t.released[r.what][b]); then != 0 {
+		return times(now) + " (" + times(then) + ")"
+	}
+	return times(now)
+}
+
+// lost reports whether jamq has become slower beside all peers that were
+// measured with it now and at the last release. One peer can change alone.
+func (t table) lost(r row) bool {
+	compared := false
+	for _, peer := range t.columns {
+		now := ratio(t.value(r, "jamq"), t.value(r, peer))
+		then := ratio(t.released[r.what]["jamq"], t.released[r.what][peer])
+		if peer == "jamq" || now == 0 || then == 0 {
+			continue
+		}
+		if compared = true; now <= slower*then {
+			return false
+		}
+	}
+	return compared
+}
+
+// ratio returns a/b, or 0 if one of them was not measured.
+func ratio(a, b float64) float64 {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	return a / b
 }
 
 // times formats a ratio. Small ratios get one more digit.
@@ -93,7 +129,8 @@ func times(v float64) string {
 	return fmt.Sprintf("%.0f×", v)
 }
 
-// judge returns the goals of a row, and whether jamq reaches all of them.
+// judge returns the goals of a row, and whether jamq reaches all of them and is
+// as fast as at the last release.
 func (t table) judge(r row) (wanted, verdict string) {
 	jamq := t.value(r, "jamq")
 	var parts []string
@@ -109,11 +146,14 @@ func (t table) judge(r row) (wanted, verdict string) {
 	want(r.cosmos, "jamq/cosmos ≤ "+times(r.cosmos), jamq <= r.cosmos*t.value(r, "cosmos"))
 	want(r.most, "≤ "+r.unit(r.most), jamq <= r.most)
 	want(r.least, "≥ "+r.unit(r.least), jamq >= r.least)
+	wanted = strings.Join(parts, ", ")
 	switch {
-	case len(parts) == 0:
-		return "", ""
 	case missed:
-		return strings.Join(parts, ", "), "MISSED"
+		return wanted, "MISSED"
+	case t.lost(r):
+		return wanted, "SLOWER"
+	case wanted == "":
+		return "", ""
 	}
-	return strings.Join(parts, ", "), "ok"
+	return wanted, "ok"
 }
