@@ -160,8 +160,8 @@ func (n *Network) Received(ctx context.Context) (uint64, error) {
 		})
 	}
 	account, err := n.client.ServiceData(ctx, at, n.cfg.Service.ID)
-	if refused := new(jip2.Error); errors.As(err, &refused) {
-		return 0, nil // the node does not tell
+	if refused := new(jip2.Error); errors.As(err, &refused) && refused.Code == jip2.CodeMethodNotFound {
+		return 0, nil // the node never tells
 	}
 	if err != nil {
 		return 0, err

@@ -33,6 +33,7 @@ const service jamq.ServiceID = 9
 // node is a simulated JAM node with connections in memory.
 type node struct {
 	wire   bubble.Wire
+	fault  atomic.Pointer[jip2server.Error] // of serviceData
 	server *jip2server.Server
 
 	mu     sync.Mutex
@@ -57,6 +58,12 @@ func startNode(t *testing.T) *node {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.oracle.Observe(u)
+	}
+	cfg.Fault = func(method string) (f jip2server.Fault) {
+		if method == "serviceData" {
+			f.Error = n.fault.Load()
+		}
+		return f
 	}
 	var err error
 	n.server, err = jip2server.New(cfg)
@@ -197,5 +204,41 @@ func TestServiceStoresNothing(t *testing.T) {
 		err = b.Run(t.Context())
 		require.ErrorIs(t, err, builder.ErrEvidence)
 		require.ErrorContains(t, err, "the service does not store what it accepts")
+	})
+}
+
+// TestServiceIsNotTold: an empty log does not begin on a service in use if the node fails to answer
+// for now. It begins if the node never answers, because it lacks the method.
+func TestServiceIsNotTold(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		n := startNode(t)
+		network, err := jip2net.Open(t.Context(), n.config())
+		require.NoError(t, err)
+		defer network.Close()
+		open := func() (*builder.Builder[words.Body], error) {
+			return builder.Open(t.Context(), builder.DefaultConfig(network.Spec()), new(journal.Memory), builder.Rollup[words.Body](new(words.Rollup)), network)
+		}
+		b, err := open()
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- b.Run(ctx) }()
+		n.mu.Lock()
+		n.oracle.Expect("one")
+		n.mu.Unlock()
+		require.NoError(t, b.Submit(ctx, []byte("one")))
+		require.NoError(t, b.Await(ctx, func(h canonical.Heads) bool { return h.Finalized.Number == 1 }))
+		cancel()
+		require.ErrorIs(t, <-ran, context.Canceled)
+		_, err = open()
+		require.ErrorIs(t, err, builder.ErrServiceInUse)
+		for _, code := range []int{jip2.CodeBlockUnavailable, jip2.CodeOther, -32603} {
+			n.fault.Store(&jip2server.Error{Code: code, Message: "try again"})
+			_, err = open()
+			require.Error(t, err, code)
+		}
+		n.fault.Store(&jip2server.Error{Code: -32601, Message: "method not found"})
+		_, err = open()
+		require.NoError(t, err)
 	})
 }
