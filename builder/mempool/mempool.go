@@ -38,8 +38,11 @@ type Pool struct {
 	failed  atomic.Pointer[error]                            // of record, nil if it has not failed
 
 	// writer has a weight of one for the goroutine that writes changes to the log, so that they
-	// stay in order.
-	writer *semaphore.Weighted
+	// stay in order. asked is the number of calls of write, and written that of the last one whose
+	// changes are in the log. The writer owns written.
+	writer  *semaphore.Weighted
+	asked   atomic.Uint64
+	written uint64
 
 	// moving is held while the transactions of an undone block go from the state to the
 	// pool. Additions wait at the gate meanwhile, and readers for the lock.
@@ -100,27 +103,31 @@ func (p *Pool) admit(add func() (accepted bool)) error {
 }
 
 // write appends the changes of the pool to the builder's log, and then more records. When it
-// returns nil, the log has all changes of the calls that have returned before. Calls that wait
-// for another one find nothing left to write.
+// returns nil, the log has all changes of the calls that have returned before. One write has the
+// changes of all calls that wait for it, and those calls return with it.
 func (p *Pool) write(more ...[]byte) error {
 	record := p.record.Load()
 	if record == nil {
 		return ErrNotRecovered
 	}
+	number := p.asked.Add(1)
 	_ = p.writer.Acquire(context.Background(), 1) // cannot fail
 	defer p.writer.Release(1)
+	if number <= p.written && len(more) == 0 {
+		return nil // a call with changes does not wait for those that came later
+	}
 	if failed := p.failed.Load(); failed != nil {
 		return *failed
 	}
-	records := append(framed(p.TakeChanges()), more...)
-	if len(records) == 0 {
-		return nil
+	last := p.asked.Load()
+	if records := append(framed(p.TakeChanges()), more...); len(records) > 0 {
+		if err := (*record)(records...); err != nil {
+			err = fmt.Errorf("%w: %w", ErrLog, err)
+			p.failed.Store(&err)
+			return err
+		}
 	}
-	if err := (*record)(records...); err != nil {
-		err = fmt.Errorf("%w: %w", ErrLog, err)
-		p.failed.Store(&err)
-		return err
-	}
+	p.written = last
 	return nil
 }
 

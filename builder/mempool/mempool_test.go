@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/rlp"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/builder"
@@ -321,4 +324,43 @@ func TestRefuses(t *testing.T) {
 	require.NoError(t, r.Recovered(t.Context(), keep))
 	require.ErrorIs(t, r.Recovered(t.Context(), keep), mempool.ErrRecord)
 	require.ErrorIs(t, r.Replay(t.Context(), []byte("P")), mempool.ErrRecord)
+}
+
+// TestOneWriteForMany: additions that wait for a write share the next one, and return with it, also
+// if another addition has come since.
+func TestOneWriteForMany(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		r, err := newPayments()
+		require.NoError(t, err)
+		begun, end := make(chan int), make(chan struct{})
+		require.NoError(t, r.Recovered(t.Context(), func(records ...[]byte) error {
+			begun <- len(records)
+			<-end
+			return nil
+		}))
+		var returned atomic.Int32
+		add := func(user string) {
+			go func() {
+				assert.NoError(t, r.Admit(t.Context(), pay(user, 0)))
+				returned.Add(1)
+			}()
+			synctest.Wait()
+		}
+		add("first")
+		require.Equal(t, 1, <-begun)
+		for i := range 10 {
+			add(fmt.Sprint("user ", i))
+		}
+		end <- struct{}{}
+		require.Equal(t, 10, <-begun)
+		require.EqualValues(t, 1, returned.Load())
+		add("last")
+		end <- struct{}{}
+		require.Equal(t, 1, <-begun)
+		synctest.Wait()
+		require.EqualValues(t, 11, returned.Load(), "all but the last")
+		end <- struct{}{}
+		synctest.Wait()
+		require.EqualValues(t, 12, returned.Load())
+	})
 }
