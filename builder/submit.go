@@ -7,16 +7,17 @@ import (
 	"slices"
 )
 
-// This file has the order of writes, from a user's operation to JAM and back. Each
-// step appends to the log first and acts afterwards. A reader finds here:
+// This file has the way of a user's operation into the log; work.go makes blocks of operations, and
+// engine.go takes the steps of the queue. Each of them appends to the log first and acts
+// afterwards:
 //
 //	when is an operation safe?       when Submit has returned nil
 //	when may the RPC answer?         then, and not before
 //	when may a package leave?        when the step of the queue that sends it is in
-//	                                 the log (send)
+//	                                 the log (engine.step)
 //	when is an operation executed    never: a block and its operations are one record,
 //	twice?                           and come back only when the queue has recorded
-//	                                 that no version can be accumulated (follow)
+//	                                 that no version can be accumulated (chain.follow)
 //
 // A rollup that decides itself which operations wait (Recorder) makes the change, appends
 // its record with record, and answers. A block can have the operation before the record is

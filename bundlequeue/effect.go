@@ -34,9 +34,9 @@ type Build struct {
 	// Offset is how many blocks the anchor lies behind the newest block, at
 	// least 1.
 	Offset int
-	// Anchor is the block that the package should be anchored to. It is zero if
-	// the evidence does not know blocks. The host then finds the block by
-	// Offset.
+	// Anchor is the block that the package should be anchored to. With package
+	// told it is a block that told has made up: the host then finds the JAM
+	// block by Offset.
 	Anchor anchor.Point
 	// MinAnchor is the oldest admissible anchor: at this block all earlier
 	// versions are dead. Zero means no limit. The host may choose any block of
@@ -136,9 +136,8 @@ type Failed struct {
 }
 
 // Resurrected reports that a package was accumulated on a chain on which it had
-// been dead, so that its death was a mistake. With imported blocks this means
-// that a block lacked something that the JAM block had, for example a report.
-// With the evidence of package told it means that the clock was wrong. If the
+// been dead, so that its death was a mistake: a block lacked something that the
+// JAM block had, for example a report, or the clock of package told was wrong. If the
 // transactions are in another package by now, they are executed twice, unless
 // the service ignores transactions that it has seen.
 type Resurrected struct {

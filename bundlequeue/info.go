@@ -31,8 +31,7 @@ type VersionInfo struct {
 	// Package is the hash of the package.
 	Package jamq.PackageHash
 	// Anchor is the block that the package is anchored to, and LookupAnchorSlot
-	// the slot of its lookup anchor. Both are zero if the evidence does not
-	// know blocks.
+	// the slot of its lookup anchor.
 	Anchor           anchor.Point
 	LookupAnchorSlot jamq.Slot
 	// Prerequisites are the packages that this package names.
@@ -96,7 +95,7 @@ type Totals struct {
 	BuildsFailed, SendsFailed uint64
 	// DuplicateGuaranteeRejected counts guarantees of a version while another
 	// version of its bundle was guaranteed. DuplicateAccumulateRejected counts
-	// the same for accumulation; with evidence from blocks it stays 0 (promise
+	// the same for accumulation, which needs a death that was a mistake (promise
 	// B1).
 	DuplicateGuaranteeRejected, DuplicateAccumulateRejected uint64
 	// AccumulatedAfterFailed counts packages that were accumulated on a chain

@@ -37,29 +37,29 @@ var (
 	poolSurge        = level("txpool", "surge_ratio", "Factor on the floor for newcomers while the pool fills up; 1 is none.")
 	poolWatermark    = level("txpool", "watermark_wei", "Minimum price of admission now, in wei per gas.")
 
-	queueBundles  = level("bundlequeue", "bundles", "Number of bundles in the queue now, by state.", "state")
-	queueDepth    = level("bundlequeue", "depth", "Maximum number of bundles that may wait in the queue.")
-	queueNext     = level("bundlequeue", "next", "Number of the next rollup block that enters the queue.")
-	queueCount    = level("bundlequeue", "events_total", "Number of events of bundles and packages, by event.", "event")
-	queueEntered  = level("bundlequeue", "entered_total", "Number of times that a bundle entered a state, by state.", "state")
-	runnerUp      = level("submit", "running", "1 while the builder runs; otherwise 0.")
-	runnerHeld    = level("submit", "held", "1 while a restarted runner waits for newer JAM blocks; otherwise 0.")
-	runnerPaused  = level("submit", "paused", "1 while a fatal error keeps the builder from building and sending; otherwise 0.")
-	runnerWaits   = level("submit", "waiting_seconds", "Time that the first block without a usable package has waited, in seconds; 0 if none waits.")
-	runnerDelayed = level("submit", "delayed", "1 if jamq_submit_waiting_seconds is above the alarm, which is 20 slots; otherwise 0.")
-	runnerBusy    = level("submit", "in_flight", "Number of calls under way, by kind: build makes a package, send gives it to a guarantor.", "kind")
-	runnerFails   = level("submit", "failures_in_a_row", "Number of builds or sends that failed since the last success, by kind.", "kind")
-	runnerFatal   = level("submit", "fatal_total", "Number of builds and sends that failed with a fatal error, which needs an operator.")
-	runnerBehind  = level("submit", "clock_behind_seconds", "Estimated lag of this machine's clock behind the chain's, in seconds.")
-	runnerImport  = level("submit", "last_import_timestamp_seconds", "Time of the last imported JAM block, in seconds since 1970; 0 before the first.")
-	runnerSend    = level("submit", "last_send_timestamp_seconds", "Time when a guarantor last took a package, in seconds since 1970; 0 before the first.")
-	heads         = level("canonical", "head", "Number of the rollup block that a block tag of Ethereum names, by tag.", "tag")
-	jamSlot       = level("jam", "slot", "Slot of the best JAM block, as a number.")
-	jamSlotLength = level("jam", "slot_length_seconds", "Length of a JAM slot, in seconds.")
-	feedFailures  = level("jam", "feed_failures", "Number of attempts to catch up with the JAM node that failed since the last success.")
-	feedNodes     = level("jam", "feed_nodes", "Number of JAM nodes to which the feed is connected.")
-	stateRoots    = level("statedb", "roots", "Number of states in memory.")
-	blockReplaced = level("node", "blocks_replaced_total", "Number of executed blocks that failed on JAM and were executed again in other blocks.")
+	queueBundles   = level("bundlequeue", "bundles", "Number of bundles in the queue now, by state.", "state")
+	queueDepth     = level("bundlequeue", "depth", "Maximum number of bundles that may wait in the queue.")
+	queueNext      = level("bundlequeue", "next", "Number of the next rollup block that enters the queue.")
+	queueCount     = level("bundlequeue", "events_total", "Number of events of bundles and packages, by event.", "event")
+	queueEntered   = level("bundlequeue", "entered_total", "Number of times that a bundle entered a state, by state.", "state")
+	builderUp      = level("submit", "running", "1 while the builder runs; otherwise 0.")
+	builderHeld    = level("submit", "held", "1 while a restarted builder waits for newer JAM blocks; otherwise 0.")
+	builderPaused  = level("submit", "paused", "1 while a fatal error keeps the builder from building and sending; otherwise 0.")
+	builderWaits   = level("submit", "waiting_seconds", "Time that the first block without a usable package has waited, in seconds; 0 if none waits.")
+	builderDelayed = level("submit", "delayed", "1 if jamq_submit_waiting_seconds is above the alarm, which is 20 slots; otherwise 0.")
+	builderBusy    = level("submit", "in_flight", "Number of calls under way, by kind: build makes a package, send gives it to a guarantor.", "kind")
+	builderFails   = level("submit", "failures_in_a_row", "Number of builds or sends that failed since the last success, by kind.", "kind")
+	builderFatal   = level("submit", "fatal_total", "Number of builds and sends that failed with a fatal error, which needs an operator.")
+	builderBehind  = level("submit", "clock_behind_seconds", "Estimated lag of this machine's clock behind the chain's, in seconds.")
+	builderImport  = level("submit", "last_import_timestamp_seconds", "Time of the last imported JAM block, in seconds since 1970; 0 before the first.")
+	builderSend    = level("submit", "last_send_timestamp_seconds", "Time when a guarantor last took a package, in seconds since 1970; 0 before the first.")
+	heads          = level("canonical", "head", "Number of the rollup block that a block tag of Ethereum names, by tag.", "tag")
+	jamSlot        = level("jam", "slot", "Slot of the best JAM block, as a number.")
+	jamSlotLength  = level("jam", "slot_length_seconds", "Length of a JAM slot, in seconds.")
+	feedFailures   = level("jam", "feed_failures", "Number of attempts to catch up with the JAM node that failed since the last success.")
+	feedNodes      = level("jam", "feed_nodes", "Number of JAM nodes to which the feed is connected.")
+	stateRoots     = level("statedb", "roots", "Number of states in memory.")
+	blockReplaced  = level("node", "blocks_replaced_total", "Number of executed blocks that failed on JAM and were executed again in other blocks.")
 )
 
 // Describe implements prometheus.Collector. It sends nothing, because the set
@@ -80,13 +80,13 @@ func (l *levels) Collect(to chan<- prometheus.Metric) {
 	now, err := l.node.Levels(ctx)
 	gauge(nodeAlive, yes(l.node.Alive() == nil))
 	gauge(nodeReady, yes(l.node.Ready() == nil))
-	gauge(runnerUp, yes(now.Builder.Running))
+	gauge(builderUp, yes(now.Builder.Running))
 	if err != nil {
 		return
 	}
 	pool(now, gauge)
 	queue(now, gauge, total)
-	runner(now, gauge, total)
+	recordBuilder(now, gauge, total)
 	h := now.Heads
 	for tag, number := range map[string]uint64{"pending": h.Pending.Number, "latest": h.Latest.Number, "safe": h.Safe.Number, "finalized": h.Finalized.Number} {
 		gauge(heads, float64(number), tag)
@@ -140,24 +140,24 @@ func queue(now node.Levels, gauge gauge, total total) {
 	}
 }
 
-func runner(now node.Levels, gauge gauge, total total) {
+func recordBuilder(now node.Levels, gauge gauge, total total) {
 	h := now.Builder
-	gauge(runnerHeld, yes(h.Held))
-	gauge(runnerPaused, yes(h.Paused != nil))
+	gauge(builderHeld, yes(h.Held))
+	gauge(builderPaused, yes(h.Paused != nil))
 	waits := 0.0
 	if !h.Waiting.Since.IsZero() {
 		waits = time.Since(h.Waiting.Since).Seconds()
 	}
-	gauge(runnerWaits, waits)
-	gauge(runnerDelayed, yes(h.Delayed))
-	gauge(runnerBusy, float64(h.Builds), "build")
-	gauge(runnerBusy, float64(h.Sends), "send")
-	gauge(runnerFails, float64(h.BuildFailures), "build")
-	gauge(runnerFails, float64(h.SendFailures), "send")
-	total(runnerFatal, uint64(h.Fatal))
-	gauge(runnerBehind, h.Behind.Seconds())
-	gauge(runnerImport, seconds(h.LastImport))
-	gauge(runnerSend, seconds(h.LastSend))
+	gauge(builderWaits, waits)
+	gauge(builderDelayed, yes(h.Delayed))
+	gauge(builderBusy, float64(h.Builds), "build")
+	gauge(builderBusy, float64(h.Sends), "send")
+	gauge(builderFails, float64(h.BuildFailures), "build")
+	gauge(builderFails, float64(h.SendFailures), "send")
+	total(builderFatal, uint64(h.Fatal))
+	gauge(builderBehind, h.Behind.Seconds())
+	gauge(builderImport, seconds(h.LastImport))
+	gauge(builderSend, seconds(h.LastSend))
 }
 
 func yes(b bool) float64 {

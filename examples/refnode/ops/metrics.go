@@ -35,7 +35,7 @@ func New() *Metrics {
 	m.counter("txpool", string(txpool.CountAdmitted), "", "Number of transactions that were admitted to the pool.")
 	m.counter("txpool", string(txpool.CountReplaced), "", "Number of transactions that another one with the same nonce replaced.")
 	m.counter("txpool", string(txpool.CountIncluded), "", "Number of transactions that left the pool because a block includes them.")
-	m.counter("txpool", string(txpool.CountDrained), "", "Number of transactions that were put into a lease for a block.")
+	m.counter("txpool", string(txpool.CountDrained), "", "Number of transactions that were taken for a block.")
 	m.counter("txpool", string(txpool.CountRejected), "reason", "Number of transactions that were refused, by reason.")
 	m.counter("txpool", string(txpool.CountDropped), "reason", "Number of transactions that left the pool without a block, by reason.")
 	m.histogram("txpool", string(txpool.AdmitSeconds), secondBuckets, "Time to admit a transaction, in seconds.")
