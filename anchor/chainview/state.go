@@ -1,12 +1,16 @@
 package chainview
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
 )
+
+// This file has the two parts of the JAM state that decide what becomes of a package, with their
+// transitions: first the reports on the cores, then the ready queue.
 
 // coreReport is a report on a core that waits to become available.
 type coreReport struct {
@@ -19,16 +23,6 @@ type coreReport struct {
 	// Needs lists the packages that must be accumulated first.
 	Needs []jamq.PackageHash
 	// Since is the slot of the block that reported the package.
-	Since jamq.Slot
-}
-
-// readyReport is an entry of the ready queue.
-type readyReport struct {
-	// Package is the package that waits.
-	Package jamq.PackageHash
-	// Unmet lists the packages that it still waits for.
-	Unmet []jamq.PackageHash
-	// Since is the slot of the block in which the report became available.
 	Since jamq.Slot
 }
 
@@ -92,4 +86,131 @@ func sortedCores(cores []jamq.CoreIndex) []jamq.CoreIndex {
 	cores = slices.Clone(cores)
 	slices.Sort(cores)
 	return cores
+}
+
+// readyReport is an entry of the ready queue.
+type readyReport struct {
+	// Package is the package that waits.
+	Package jamq.PackageHash
+	// Unmet lists the packages that it still waits for.
+	Unmet []jamq.PackageHash
+	// Since is the slot of the block in which the report became available.
+	Since jamq.Slot
+}
+
+// accumulation is the effect of one block on the available reports.
+type accumulation struct {
+	// done lists the packages that the block accumulates, in order.
+	done []jamq.PackageHash
+	// ready is the ready queue after the block.
+	ready []readyReport
+}
+
+// accumulate processes the reports that have become available and the ready
+// queue, except reports with unmet prerequisites (Gray Paper 12.4 to 12.12). It
+// then edits the queue (Gray Paper 12.41). before reports whether a package was
+// accumulated in the E blocks before this one.
+//
+// If the block lists the accumulated packages, that list is used, because gas
+// may have deferred a part of the queue.
+func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []readyReport, available []*coreReport, before func(jamq.PackageHash) bool) accumulation {
+	var a accumulation
+	var bound []readyReport // reports with prerequisites
+	for _, r := range available {
+		if len(r.Needs) == 0 {
+			if a.done == nil {
+				a.done = make([]jamq.PackageHash, 0, len(available))
+			}
+			a.done = append(a.done, r.Package)
+			continue
+		}
+		unmet := slices.DeleteFunc(slices.Clone(r.Needs), before)
+		bound = append(bound, readyReport{Package: r.Package, Unmet: unmet, Since: b.Slot})
+	}
+	if b.AccumulatedKnown {
+		a.done = slices.Clone(b.Accumulated) // the host may reuse its slice
+	} else if len(queue)+len(bound) > 0 {
+		a.done = append(a.done, rounds(edit(append(inTurn(spec, b.Slot, queue), bound...), a.done))...)
+	}
+	if len(queue)+len(bound) > 0 {
+		kept := make([]readyReport, 0, len(queue)+len(bound))
+		for _, r := range queue {
+			if b.Slot < r.Since.Add(spec.EpochLength) {
+				kept = append(kept, r)
+			}
+		}
+		a.ready = edit(append(kept, bound...), a.done)
+	}
+	return a
+}
+
+// inTurn returns the queue in the order in which a block of the given slot
+// processes it. The order is by the position in the epoch at which a report
+// became available. It begins with the block's own position, which is the
+// oldest (Gray Paper 12.10).
+func inTurn(spec *jamq.ChainSpec, slot jamq.Slot, queue []readyReport) []readyReport {
+	place := func(s jamq.Slot) jamq.Slot {
+		e := spec.EpochLength
+		return (s%e + e - slot%e) % e
+	}
+	out := slices.Clone(queue)
+	slices.SortStableFunc(out, func(a, b readyReport) int { return cmp.Compare(place(a.Since), place(b.Since)) })
+	return out
+}
+
+// rounds returns the packages of a queue that can be accumulated: first those
+// without unmet prerequisites, then those that only wait for these, and so on
+// (Gray Paper 12.8).
+func rounds(queue []readyReport) []jamq.PackageHash {
+	var out []jamq.PackageHash
+	for {
+		var round []jamq.PackageHash
+		for _, r := range queue {
+			if len(r.Unmet) == 0 {
+				round = append(round, r.Package)
+			}
+		}
+		if len(round) == 0 {
+			return out
+		}
+		out = append(out, round...)
+		queue = edit(queue, round)
+	}
+}
+
+// edit removes accumulated packages from a queue and from the unmet
+// prerequisites of the others (Gray Paper 12.7). It does not modify its
+// arguments, because the queues of different blocks share memory.
+func edit(queue []readyReport, done []jamq.PackageHash) []readyReport {
+	if len(done) == 0 {
+		return queue
+	}
+	is := memberOf(done)
+	out := make([]readyReport, 0, len(queue))
+	for _, r := range queue {
+		if is(r.Package) {
+			continue
+		}
+		if slices.ContainsFunc(r.Unmet, is) {
+			r.Unmet = slices.DeleteFunc(slices.Clone(r.Unmet), is)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// memberOf returns a function that tests for membership in list.
+func memberOf(list []jamq.PackageHash) func(jamq.PackageHash) bool {
+	const few = 8
+	if len(list) <= few {
+		return func(h jamq.PackageHash) bool { return slices.Contains(list, h) }
+	}
+	set := make(map[jamq.PackageHash]struct{}, len(list))
+	for _, h := range list {
+		set[h] = struct{}{}
+	}
+	return func(h jamq.PackageHash) bool {
+		_, ok := set[h]
+		return ok
+	}
 }
