@@ -278,8 +278,7 @@ func (st *step) woken(now time.Time) {
 
 // write stores a record and updates its index entries. It does not read the old
 // record: a record that is Broadcast or later was entered in the indexes when
-// it was Prepared, because states follow each other as [eoa.State.CanBecome]
-// allows. The rank of a record never changes.
+// it was Prepared: see [eoa.Batch]. The rank of a record never changes.
 func (st *step) write(r *eoa.Record) {
 	raw := eoa.EncodeRecord(r)
 	st.set(numbered(st.a, kindRecord, r.ID), raw)
