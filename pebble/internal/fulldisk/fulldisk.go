@@ -9,19 +9,16 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 )
 
-// Fault returns the error with which an operation on a file fails, or nil. It is
-// called before each operation that changes the disk, from any goroutine. Reads
-// and removals do not fail on a full disk.
-type Fault func(op, name string) error
-
 // disk is a file system with faults.
 type disk struct {
 	vfs.FS
-	fault Fault
+	fault func(op, name string) error
 }
 
-// Wrap returns inner with faults.
-func Wrap(inner vfs.FS, fault Fault) vfs.FS { return &disk{inner, fault} }
+// Wrap returns inner with faults. fault returns the error with which an operation on a
+// file fails, or nil. It is called before each operation that changes the disk, from
+// any goroutine. Reads and removals do not fail on a full disk.
+func Wrap(inner vfs.FS, fault func(op, name string) error) vfs.FS { return &disk{inner, fault} }
 
 func (d *disk) file(op, name string, make func() (vfs.File, error)) (vfs.File, error) {
 	if err := d.fault(op, name); err != nil {
@@ -83,7 +80,7 @@ func (d *disk) MkdirAll(dir string, perm os.FileMode) error {
 // file is a file with faults.
 type file struct {
 	vfs.File
-	fault Fault
+	fault func(op, name string) error
 	name  string
 }
 
