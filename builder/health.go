@@ -43,10 +43,8 @@ type Health struct {
 	// window is shifted by it. Without new evidence it halves every eleven
 	// blocks.
 	Behind time.Duration
-	// LastImport is when the last JAM block was imported, and LastSlot is the
-	// slot of that block.
+	// LastImport is when the last JAM block was imported.
 	LastImport time.Time
-	LastSlot   jamq.Slot
 	// LastSend is when Network.Send last returned without an error.
 	LastSend time.Time
 	// Calls describes each method of the host of which a call runs or of which the last call
@@ -115,7 +113,7 @@ func (e *engine) noteImport(slot jamq.Slot) {
 	var rise time.Duration
 	e.note(func(h *Health) {
 		before := h.Behind
-		h.LastImport, h.LastSlot = now, slot
+		h.LastImport = now
 		switch {
 		case early >= clock.SlotDuration || early <= -clock.SlotDuration:
 			// A block this early shows an error of its author. A block this late

@@ -124,6 +124,3 @@ func (q *Queue) changeCores(ev Cores) error {
 	q.cores.set(ev.Cores)
 	return nil
 }
-
-// Cores returns the cores that packages are sent to.
-func (q *Queue) Cores() []jamq.CoreIndex { return q.cores.indices() }

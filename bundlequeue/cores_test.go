@@ -21,7 +21,7 @@ func TestCoresGrow(t *testing.T) {
 	require.Equal(t, 2, s.q.Stats().Cores)
 	for name, cores := range map[string][]jamq.CoreIndex{"none": nil, "twice": {0, 0}, "not on the chain": {2}} {
 		require.ErrorIs(t, s.try(Cores{Cores: cores}), ErrUnknownEvent, name)
-		require.Equal(t, []jamq.CoreIndex{1, 0}, s.q.Cores())
+		require.Equal(t, []jamq.CoreIndex{1, 0}, s.q.cores.indices())
 	}
 }
 
@@ -38,9 +38,9 @@ func TestCoresShrinkWhileHeld(t *testing.T) {
 			info, _ := s.q.Info(2)
 			require.Equal(t, jamq.CoreIndex(1), info.Core)
 			s.step(Cores{Cores: []jamq.CoreIndex{0}})
-			require.Equal(t, []jamq.CoreIndex{0}, s.q.Cores())
+			require.Equal(t, []jamq.CoreIndex{0}, s.q.cores.indices())
 			s.restart()
-			require.Equal(t, []jamq.CoreIndex{0}, s.q.Cores())
+			require.Equal(t, []jamq.CoreIndex{0}, s.q.cores.indices())
 			require.Equal(t, Submitted, s.state(2))
 			require.NoError(t, s.try(Retry{Number: 2}))
 			require.Len(t, s.sends, 1, "it is still sent to its core")

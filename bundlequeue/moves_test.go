@@ -155,7 +155,7 @@ func (w *world) changeCores() move {
 	return move{func() string { return "change cores" }, func(m *model, s *state, q *Queue) error {
 		s.w.left.cores--
 		cores := []jamq.CoreIndex{0, 1}
-		if len(q.Cores()) == len(cores) {
+		if len(q.cores.indices()) == len(cores) {
 			cores = cores[:1]
 		}
 		return m.step(s, q, Cores{Cores: cores})

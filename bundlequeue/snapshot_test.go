@@ -124,13 +124,13 @@ func TestRestoreUnderAnotherConfiguration(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, q.check())
 		require.Equal(t, 99, q.Stats().Depth)
-		require.Equal(t, cores, q.Cores())
+		require.Equal(t, cores, q.cores.indices())
 	}
 	s.step(Cores{Cores: []jamq.CoreIndex{1}})
 	cfg.Cores = []jamq.CoreIndex{0, 1}
 	q, err := Restore(cfg, s.q.AppendSnapshot(nil))
 	require.NoError(t, err)
-	require.Equal(t, []jamq.CoreIndex{1}, q.Cores())
+	require.Equal(t, []jamq.CoreIndex{1}, q.cores.indices())
 	// An event with the configured cores ends the change.
 	_, err = q.Step(s.now, Cores{Cores: []jamq.CoreIndex{0, 1}})
 	require.NoError(t, err)
@@ -138,7 +138,7 @@ func TestRestoreUnderAnotherConfiguration(t *testing.T) {
 	q, err = Restore(cfg, q.AppendSnapshot(nil))
 	require.NoError(t, err)
 	require.Equal(t, 5, q.Stats().Depth)
-	require.Equal(t, []jamq.CoreIndex{0}, q.Cores())
+	require.Equal(t, []jamq.CoreIndex{0}, q.cores.indices())
 }
 
 // Restore does not panic on arbitrary bytes. A queue that it returns keeps its

@@ -28,9 +28,9 @@ const (
 	// MaxPendingBlobs is the maximum number of blobs of an account's requests
 	// without a nonce. They take 32 MiB, which a worker may read at once.
 	MaxPendingBlobs = 256
-	// MinBlobBumpPercent is the minimum price increase that go-ethereum's pool
+	// minBlobBumpPercent is the minimum price increase that go-ethereum's pool
 	// accepts for the replacement of a blob transaction, in percent.
-	MinBlobBumpPercent = 100
+	minBlobBumpPercent = 100
 
 	// gasPerBlob is the blob gas of one blob.
 	gasPerBlob = 1 << 17
@@ -244,7 +244,7 @@ type pools struct{ blobs, others int }
 
 func (v *view) pools() (p pools) {
 	for i := range v.Open {
-		if r := &v.Open[i]; r.InFlight() {
+		if r := &v.Open[i]; r.inFlight() {
 			p.add(r.Kind)
 		}
 	}

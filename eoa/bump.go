@@ -21,7 +21,7 @@ func (v *view) bumps(c *Config, now time.Time) ([]job, Batch) {
 	head := true
 	for i := range v.Open {
 		r := &v.Open[i]
-		if v.look == nil || !r.InFlight() || r.Nonce < v.look.Latest {
+		if v.look == nil || !r.inFlight() || r.Nonce < v.look.Latest {
 			continue
 		}
 		// Only the transaction before holds this one up.
@@ -205,7 +205,7 @@ func (v *view) carryOut(now time.Time, orders []Order, records map[string]Record
 		if c, again := changed[o.Key]; again {
 			r = c
 		}
-		if !known || !(r.State == Pending || r.InFlight()) {
+		if !known || !(r.State == Pending || r.inFlight()) {
 			continue // mined or ended: too late
 		}
 		r = r.clone()
@@ -256,7 +256,7 @@ func (v *view) reset(b *Batch, now time.Time, force bool, changed map[string]Rec
 		if c, again := changed[r.Key]; again {
 			r = c.clone()
 		}
-		if force && r.InFlight() {
+		if force && r.inFlight() {
 			r.Reason = "given up by a forced reset of nonces"
 			b.move(now, &r, Superseded, EventSuperseded)
 			changed[r.Key] = r

@@ -23,9 +23,6 @@ type Client struct {
 	changes func() <-chan struct{}
 }
 
-// Account returns the account.
-func (c *Client) Account() Account { return c.account }
-
 // Submit accepts requests, all or none. When it returns nil, they are durable.
 // After any error the same requests may be submitted again with the same keys.
 // Errors wrap ErrInvalidRequest, ErrKeyReused or ErrTooManyBlobs, or come from

@@ -22,7 +22,6 @@ func TestFleetClient(t *testing.T) {
 		})
 		require.NoError(t, err)
 		c := f.Client(w.account)
-		require.Equal(t, w.account, c.Account())
 		_, err = c.Submit(t.Context(), eoa.Request{Key: "kept", To: &w.account.Address}, eoa.Request{Key: "withdrawn", To: &w.account.Address}, eoa.Request{Key: "changed", To: &w.account.Address})
 		require.NoError(t, err)
 		require.NoError(t, c.Cancel(t.Context(), "withdrawn"))

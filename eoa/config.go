@@ -28,7 +28,7 @@ type Config struct {
 	// see [Look.Delegated]. The default is false.
 	Delegated bool
 	// Batch is the maximum number of requests that are signed, committed and
-	// sent together; 1 to MaxBatch. The default is 100.
+	// sent together; 1 to 1000. The default is 100.
 	Batch int
 	// Rebroadcast is the interval at which the same bytes are sent again while
 	// they are in no block; above 0, at most 24 hours. The default is 30
@@ -101,8 +101,8 @@ type Config struct {
 
 // Limits and rules that are not settings.
 const (
-	// MaxBatch bounds Config.Batch.
-	MaxBatch = 1000
+	// maxBatch bounds Config.Batch.
+	maxBatch = 1000
 	// maxHoles is the number of nonces to fill above which nothing new is sent.
 	maxHoles = 50
 	// noopGas is the gas of a transfer to the account itself; noopGasDelegated
@@ -162,7 +162,7 @@ func (c *Config) Validate() error {
 		{"Confirmations", int64(min(c.Confirmations, 1<<32)), 1, 1 << 20},
 		{"MaxInFlight", int64(c.MaxInFlight), 1, 1 << 20},
 		{"MaxUnsure", int64(c.MaxUnsure), 1, 1 << 20},
-		{"Batch", int64(c.Batch), 1, MaxBatch},
+		{"Batch", int64(c.Batch), 1, maxBatch},
 		{"Rebroadcast", int64(c.Rebroadcast), 1, int64(24 * time.Hour)},
 		{"Retry", int64(c.Retry), 1, int64(maxRetry)},
 		{"Poll", int64(c.Poll), 0, int64(24 * time.Hour)},

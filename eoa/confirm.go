@@ -16,7 +16,7 @@ func (v *view) questions(look *Look) Questions {
 	for i := range v.Open {
 		r := &v.Open[i]
 		switch {
-		case !r.InFlight():
+		case !r.inFlight():
 			q.Heights = append(q.Heights, r.Height)
 		case r.Nonce < max(look.Latest, look.Preconfirmed):
 			if r.GoneAt > 0 && r.Nonce < look.Final && look.Finalized >= r.GoneAt {
@@ -60,7 +60,7 @@ func (v *view) confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 	for i := range v.Open {
 		r := v.Open[i].clone()
 		events := len(b.Events)
-		if r.InFlight() {
+		if r.inFlight() {
 			if before != nil && before.Final <= r.Nonce {
 				r.Unused = max(r.Unused, before.Finalized)
 			}

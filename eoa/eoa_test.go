@@ -10,19 +10,19 @@ import (
 
 func TestTransitions(t *testing.T) {
 	for s := range numStates {
-		require.False(t, s.CanBecome(s), "%v", s)
+		require.False(t, s.canBecome(s), "%v", s)
 		if s.Terminal() {
 			for next := range numStates {
-				require.False(t, s.CanBecome(next), "%v is terminal, and may become %v", s, next)
+				require.False(t, s.canBecome(next), "%v is terminal, and may become %v", s, next)
 			}
 			continue
 		}
 		require.NotEmpty(t, follows[s], "%v is a dead end", s)
 	}
-	require.True(t, Mined.CanBecome(Broadcast), "a reorg")
-	require.True(t, Broadcast.CanBecome(Pending), "something else than a transaction used the nonce")
-	require.False(t, Mined.CanBecome(Pending))
-	require.False(t, State(99).CanBecome(Pending))
+	require.True(t, Mined.canBecome(Broadcast), "a reorg")
+	require.True(t, Broadcast.canBecome(Pending), "something else than a transaction used the nonce")
+	require.False(t, Mined.canBecome(Pending))
+	require.False(t, State(99).canBecome(Pending))
 	require.Equal(t, "State(99)", State(99).String())
 }
 

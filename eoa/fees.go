@@ -40,13 +40,13 @@ func (l limits) lower(o limits) limits {
 	return limits{least(l.Fee, o.Fee), least(l.BlobFee, o.BlobFee)}
 }
 
-// MinBumpPercent is the minimum price increase that go-ethereum's pool accepts
+// minBumpPercent is the minimum price increase that go-ethereum's pool accepts
 // for a replacement, in percent.
-const MinBumpPercent = 10
+const minBumpPercent = 10
 
 // bump returns fees that can replace f. Each price is the higher of the
 // market's and the old price raised by percent, rounded up, by at least 1 wei.
-// percent is raised to MinBumpPercent if it is lower, or to MinBlobBumpPercent
+// percent is raised to minBumpPercent if it is lower, or to minBlobBumpPercent
 // if f has a blob price. A nil market counts as zero. A price that would exceed
 // its limit becomes the limit. It returns an error that wraps ErrFeeCap if the
 // limit is less than the old price raised by that minimum.
@@ -54,11 +54,11 @@ func (f *Fees) bump(market *Fees, percent uint64, limits limits) (Fees, error) {
 	if market == nil {
 		market = new(Fees)
 	}
-	least := uint64(MinBumpPercent)
+	least := uint64(minBumpPercent)
 	var out Fees
 	prices := []struct{ old, market, out, limit *uint256.Int }{{&f.Cap, &market.Cap, &out.Cap, limits.Fee}, {&f.Tip, &market.Tip, &out.Tip, limits.Fee}}
 	if !f.Blob.IsZero() {
-		least = MinBlobBumpPercent
+		least = minBlobBumpPercent
 		prices = append(prices, struct{ old, market, out, limit *uint256.Int }{&f.Blob, &market.Blob, &out.Blob, limits.BlobFee})
 	}
 	for _, x := range prices {

@@ -103,7 +103,7 @@ func (v *view) findProblems(c *Config, now time.Time) []Problem {
 	if n, _ := v.inFlight(); len(v.Head.Holes) > 0 {
 		all = append(all, Problem{Account: v.Account, Kind: ProblemGap, Nonce: v.Head.Holes[0]})
 	} else if n > 0 && v.stalled(c, now) {
-		first := slices.IndexFunc(v.Open, func(r Record) bool { return r.InFlight() })
+		first := slices.IndexFunc(v.Open, func(r Record) bool { return r.inFlight() })
 		all = append(all, Problem{Account: v.Account, Kind: ProblemStalled, Nonce: v.Open[first].Nonce})
 	}
 	return all
@@ -134,7 +134,7 @@ func (v *view) shortOf() (need uint256.Int, short bool) {
 		return need, false
 	}
 	short = v.unpaid.id != 0 || slices.ContainsFunc(v.Open, func(r Record) bool {
-		return r.InFlight() && r.Newest().Result == Rejected && Classify(r.Newest().Why) == ReasonFunds
+		return r.inFlight() && r.Newest().Result == Rejected && Classify(r.Newest().Why) == ReasonFunds
 	})
 	need = v.inFlightCost()
 	if _, over := need.AddOverflow(&need, &v.unpaid.more); over {

@@ -310,7 +310,7 @@ func TestRequestValidate(t *testing.T) {
 	for name, q := range map[string]eoa.Request{
 		"key of 0": {}, "begins with": {Key: "eoa/x"}, "UTF-8": {Key: "\xff"}, "kind 9": {Key: "a", Kind: 9}, "gas 1": {Key: "a", Gas: 1},
 		"have an access list": {Key: "a", Kind: eoa.Legacy, AccessList: types.AccessList{{}}}, "authorizations": {Key: "a", Kind: eoa.SetCode},
-		"data of": {Key: "a", Data: make([]byte, eoa.MaxDataSize+1)}, "deadline in the year 10000": {Key: "a", Deadline: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"data of": {Key: "a", Data: make([]byte, 128<<10+1)}, "deadline in the year 10000": {Key: "a", Deadline: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)},
 	} {
 		err := q.Validate()
 		require.ErrorIs(t, err, eoa.ErrInvalidRequest)
@@ -321,7 +321,7 @@ func TestRequestValidate(t *testing.T) {
 func TestConfigValidate(t *testing.T) {
 	for field, change := range map[string]func(*eoa.Config){
 		"Fees": func(c *eoa.Config) { c.Fees.StallTimeout = 0 }, "Confirmations": func(c *eoa.Config) { c.Confirmations = 0 },
-		"MaxInFlight": func(c *eoa.Config) { c.MaxInFlight = 0 }, "Batch": func(c *eoa.Config) { c.Batch = eoa.MaxBatch + 1 },
+		"MaxInFlight": func(c *eoa.Config) { c.MaxInFlight = 0 }, "Batch": func(c *eoa.Config) { c.Batch = 1001 },
 		"LeaseFor": func(c *eoa.Config) { c.LeaseFor = 1 }, "GasMargin": func(c *eoa.Config) { c.GasMargin = 1001 }, "Poll": func(c *eoa.Config) { c.Poll = -1 },
 	} {
 		c := eoa.DefaultConfig()

@@ -22,9 +22,9 @@ type FeePolicy struct {
 	// StallTimeout. The default is 5 minutes.
 	StallTimeout time.Duration
 	// BumpPercent is the minimum price increase of a bump, in percent;
-	// MinBumpPercent to 1000. With blobs it is at least MinBlobBumpPercent. If
-	// the price would exceed a limit, it becomes the limit, as long as that is
-	// MinBumpPercent more. The default is 20.
+	// 10 to 1000. With blobs it is at least 100. If the price would exceed a
+	// limit, it becomes the limit, as long as that is 10 % more. go-ethereum's
+	// pool refuses smaller increases. The default is 20.
 	BumpPercent uint64
 	// MaxFee is the highest price per gas that is ever offered, in wei; nil
 	// means no limit. The lower of MaxFee and Request.MaxFee applies.
@@ -49,8 +49,8 @@ func (p *FeePolicy) Validate() error {
 	if p.StallTimeout <= 0 {
 		return fmt.Errorf("%w: StallTimeout is %v, want positive", ErrInvalidPolicy, p.StallTimeout)
 	}
-	if p.BumpPercent < MinBumpPercent || p.BumpPercent > maxBumpPercent {
-		return fmt.Errorf("%w: BumpPercent is %d, want %d to %d", ErrInvalidPolicy, p.BumpPercent, MinBumpPercent, maxBumpPercent)
+	if p.BumpPercent < minBumpPercent || p.BumpPercent > maxBumpPercent {
+		return fmt.Errorf("%w: BumpPercent is %d, want %d to %d", ErrInvalidPolicy, p.BumpPercent, minBumpPercent, maxBumpPercent)
 	}
 	return nil
 }

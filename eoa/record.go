@@ -154,8 +154,8 @@ func (r *Record) live() (n int) {
 	return n
 }
 
-// InFlight reports whether the request has a nonce and is in no block.
-func (r *Record) InFlight() bool { return r.State == Prepared || r.State == Broadcast }
+// inFlight reports whether the request has a nonce and is in no block.
+func (r *Record) inFlight() bool { return r.State == Prepared || r.State == Broadcast }
 
 // Open reports whether the request has a nonce and may still change.
 func (r *Record) Open() bool { return r.State > Pending && !r.State.Terminal() }

@@ -54,7 +54,7 @@ func (v *view) sendQueue() iter.Seq[*Record] {
 		var first *Record
 		for i := range v.Open {
 			r := &v.Open[i]
-			if !r.InFlight() || r.Nonce < v.latest() {
+			if !r.inFlight() || r.Nonce < v.latest() {
 				continue
 			}
 			if first == nil {
@@ -100,7 +100,7 @@ func (v *view) sendAt(c *Config, now time.Time, r *Record) time.Time {
 // r when a node has accepted it.
 func (v *view) follows(r *Record) bool {
 	at, held := v.find(r.Nonce - 1)
-	if !held || !v.Open[at].InFlight() || r.Nonce <= v.latest() {
+	if !held || !v.Open[at].inFlight() || r.Nonce <= v.latest() {
 		return false
 	}
 	before := v.sent[v.Open[at].ID]

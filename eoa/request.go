@@ -54,11 +54,11 @@ func (k Kind) String() string { return nameOf("Kind", kindNames[:], uint8(k)) }
 
 // Limits of a request.
 const (
-	// MaxKeySize is the maximum length of a key, in bytes.
-	MaxKeySize = 256
-	// MaxDataSize is the maximum length of the input, in bytes. go-ethereum's
+	// maxKeySize is the maximum length of a key, in bytes.
+	maxKeySize = 256
+	// maxDataSize is the maximum length of the input, in bytes. go-ethereum's
 	// pool refuses larger transactions.
-	MaxDataSize = 128 << 10
+	maxDataSize = 128 << 10
 )
 
 // ownKeys is the prefix of the keys of requests that the executor creates.
@@ -69,7 +69,7 @@ const ownKeys = "eoa/"
 // it is an error.
 type Request struct {
 	// Key identifies the request. It is chosen by the caller, unique per
-	// account, 1 to MaxKeySize bytes of UTF-8, and must not begin with "eoa/".
+	// account, 1 to 256 bytes of UTF-8, and must not begin with "eoa/".
 	Key string `json:"key"`
 	// Kind is the transaction type. The default is DynamicFee.
 	Kind Kind `json:"kind,omitempty"`
@@ -77,7 +77,7 @@ type Request struct {
 	To *common.Address `json:"to,omitempty"`
 	// Value is the amount, in wei; nil means 0.
 	Value *uint256.Int `json:"value,omitempty"`
-	// Data is the input, at most MaxDataSize bytes.
+	// Data is the input, at most 128 KiB.
 	Data []byte `json:"data,omitempty"`
 	// AccessList is the access list (EIP-2930). Kind Legacy must have none.
 	AccessList types.AccessList `json:"accessList,omitempty"`
@@ -118,8 +118,8 @@ type Request struct {
 // never be sent.
 func (r *Request) Validate() error {
 	switch {
-	case r.Key == "" || len(r.Key) > MaxKeySize:
-		return fmt.Errorf("%w: key of %d bytes, want 1 to %d", ErrInvalidRequest, len(r.Key), MaxKeySize)
+	case r.Key == "" || len(r.Key) > maxKeySize:
+		return fmt.Errorf("%w: key of %d bytes, want 1 to %d", ErrInvalidRequest, len(r.Key), maxKeySize)
 	case !utf8.ValidString(r.Key) || !utf8.ValidString(r.Group):
 		return fmt.Errorf("%w: key %q or group %q is not UTF-8", ErrInvalidRequest, r.Key, r.Group)
 	case strings.HasPrefix(r.Key, ownKeys):
@@ -135,8 +135,8 @@ func (r *Request) validatePayload() error {
 		return fmt.Errorf("%w: deadline in the year %d, want 0 to %d", ErrInvalidRequest, year, lastYear)
 	case r.Kind >= numKinds:
 		return fmt.Errorf("%w: kind %d, want 0 to %d", ErrInvalidRequest, r.Kind, numKinds-1)
-	case len(r.Data) > MaxDataSize:
-		return fmt.Errorf("%w: data of %d bytes, want at most %d", ErrInvalidRequest, len(r.Data), MaxDataSize)
+	case len(r.Data) > maxDataSize:
+		return fmt.Errorf("%w: data of %d bytes, want at most %d", ErrInvalidRequest, len(r.Data), maxDataSize)
 	case r.Gas > 0 && r.Gas < leastGas:
 		return fmt.Errorf("%w: gas %d, want 0 or at least %d", ErrInvalidRequest, r.Gas, leastGas)
 	case r.Kind == Legacy && len(r.AccessList) > 0:

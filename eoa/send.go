@@ -231,7 +231,7 @@ func (v *view) room(c *Config) int {
 func (v *view) groupsInFlight() map[string]uint64 {
 	ahead := map[string]uint64{}
 	for i := range v.Open {
-		if r := &v.Open[i]; r.InFlight() && r.Group != "" {
+		if r := &v.Open[i]; r.inFlight() && r.Group != "" {
 			ahead[r.Group] = r.Nonce + 1
 		}
 	}
@@ -288,7 +288,7 @@ func (v *view) free() *uint256.Int {
 // saturated.
 func (v *view) inFlightCost() (sum uint256.Int) {
 	for i := range v.Open {
-		if r := &v.Open[i]; r.InFlight() && r.Nonce >= v.look.Latest {
+		if r := &v.Open[i]; r.inFlight() && r.Nonce >= v.look.Latest {
 			if _, over := sum.AddOverflow(&sum, &r.Newest().Cost); over {
 				sum.SetAllOne()
 			}

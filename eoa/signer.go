@@ -11,16 +11,17 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// KeySigner is a Signer that holds its keys in memory. Create one with
-// [NewKeySigner]. It is safe for concurrent use.
-type KeySigner struct {
+// keySigner is a Signer that holds its keys in memory.
+type keySigner struct {
 	rules types.Signer
 	keys  map[common.Address]*ecdsa.PrivateKey
 }
 
-// NewKeySigner returns a signer for the chain with the given id.
-func NewKeySigner(chainID uint64, keys ...*ecdsa.PrivateKey) *KeySigner {
-	s := &KeySigner{keys: map[common.Address]*ecdsa.PrivateKey{}}
+// NewKeySigner returns a signer that holds its keys in memory, for the chain with the
+// given id. It is safe for concurrent use. Its errors wrap ErrSigner if there is no key
+// for an account, or the chain id is 0.
+func NewKeySigner(chainID uint64, keys ...*ecdsa.PrivateKey) Signer {
+	s := &keySigner{keys: map[common.Address]*ecdsa.PrivateKey{}}
 	if chainID > 0 {
 		s.rules = types.LatestSignerForChainID(new(big.Int).SetUint64(chainID))
 	}
@@ -30,9 +31,8 @@ func NewKeySigner(chainID uint64, keys ...*ecdsa.PrivateKey) *KeySigner {
 	return s
 }
 
-// Sign implements [Signer]. It returns an error that wraps ErrSigner if there
-// is no key for a, or the chain id is 0.
-func (s *KeySigner) Sign(_ context.Context, a common.Address, tx *types.Transaction) (*types.Transaction, error) {
+// Sign implements Signer.
+func (s *keySigner) Sign(_ context.Context, a common.Address, tx *types.Transaction) (*types.Transaction, error) {
 	key, known := s.keys[a]
 	if !known {
 		return nil, fmt.Errorf("%w: no key for %v", ErrSigner, a)

@@ -54,10 +54,10 @@ var follows = [numStates][]State{
 	Confirmed: {Final, Broadcast, Failed, Cancelled},
 }
 
-// CanBecome reports whether a request may move from s to next. Prepared and
+// canBecome reports whether a request may move from s to next. Prepared and
 // Broadcast return to Pending only if their nonce was provably used without a
 // transaction.
-func (s State) CanBecome(next State) bool {
+func (s State) canBecome(next State) bool {
 	if s >= numStates {
 		return false
 	}

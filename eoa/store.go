@@ -99,8 +99,8 @@ type Batch struct {
 	// decided on; the store writes Version+1.
 	Head Head
 	// Records replace the stored records with the same ids. The key and the
-	// priority of a record never change, its state changes as [State.CanBecome]
-	// allows, and a new attempt has a zero SentAt.
+	// priority of a record never change, a record that is Broadcast, Mined or
+	// Confirmed was Prepared in an earlier step, and a new attempt has a zero SentAt.
 	Records []Record
 	// Events are appended to the outbox. The store numbers them.
 	Events []Event

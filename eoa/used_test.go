@@ -190,7 +190,7 @@ func TestUnknownUserIsNoProof(t *testing.T) {
 	w.chain.SetRefuse(nil)
 	w.steps(t, e, 90)
 	a := w.get(t, "a")
-	require.True(t, a.InFlight())
+	require.Contains(t, []eoa.State{eoa.Prepared, eoa.Broadcast}, a.State)
 	require.NotEmpty(t, silent.asked)
 	for _, q := range silent.asked {
 		require.LessOrEqual(t, w.chain.Count(w.account.Address, q.After), q.Nonce)

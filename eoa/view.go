@@ -161,7 +161,7 @@ func (b *Batch) addEvent(now time.Time, kind EventKind, r *Record) {
 // move changes the state of r. It panics if the state table forbids the change,
 // which is a bug of this package; nothing is written then.
 func (b *Batch) move(now time.Time, r *Record, to State, kind EventKind) {
-	if !r.State.CanBecome(to) {
+	if !r.State.canBecome(to) {
 		panic(fmt.Sprintf("eoa: record %d cannot become %v from %v", r.ID, to, r.State))
 	}
 	r.State = to
@@ -185,7 +185,7 @@ func (v *view) latest() uint64 {
 func (v *view) inFlight() (n int, sure bool) {
 	sure = true
 	for i := range v.Open {
-		if v.Open[i].InFlight() {
+		if v.Open[i].inFlight() {
 			n++
 			sure = sure && v.Open[i].State == Broadcast
 		}

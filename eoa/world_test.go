@@ -29,7 +29,7 @@ type world struct {
 	now     time.Time
 	account eoa.Account
 	secret  *ecdsa.PrivateKey
-	signer  *eoa.KeySigner
+	signer  eoa.Signer
 	cfg     eoa.Config
 	keys    []string // of all requests that must land exactly once
 	request func(key string) eoa.Request

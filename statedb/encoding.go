@@ -12,9 +12,9 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// WitnessVersion is the first byte of an encoded witness. ParseWitness refuses
+// witnessVersion is the first byte of an encoded witness. ParseWitness refuses
 // other versions.
-const WitnessVersion = 1
+const witnessVersion = 1
 
 // Flags of an encoded entry, above its kind.
 const (
@@ -77,7 +77,7 @@ func (w *Witness) Size() int {
 // prove the same have the same encoding.
 func (w *Witness) Encode() []byte {
 	b := make([]byte, 0, w.Size())
-	b = append(b, WitnessVersion)
+	b = append(b, witnessVersion)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(w.Entries)))
 	for i := range w.Entries {
 		b = w.Entries[i].append(b)
@@ -121,8 +121,8 @@ func ParseWitness(b []byte) (*Witness, error) {
 		return nil, fmt.Errorf("%w: wrong checksum of %d bytes", ErrWitness, len(b))
 	}
 	r := reader{rest: b[:len(b)-checksumSize]}
-	if version := r.take(1); r.err == nil && version[0] != WitnessVersion {
-		return nil, fmt.Errorf("%w: version %d, want %d", ErrWitness, version[0], WitnessVersion)
+	if version := r.take(1); r.err == nil && version[0] != witnessVersion {
+		return nil, fmt.Errorf("%w: version %d, want %d", ErrWitness, version[0], witnessVersion)
 	}
 	w := new(Witness)
 	for n := r.count(1 + common.AddressLength); n > 0 && r.err == nil; n-- {

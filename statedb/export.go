@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"iter"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -32,22 +31,6 @@ const (
 	// exportCheck is the number of values between two looks at the context.
 	exportCheck = 1 << 12
 )
-
-// Diff returns the writes that turn the state of one published root into that
-// of another, in the order of keys. The cost depends only on the differences.
-// The result stays valid if the roots are discarded. The error wraps
-// ErrUnknownRoot.
-func (s *Store) Diff(from, to common.Hash) (iter.Seq[ubt.Write], error) {
-	before, err := s.place(from)
-	if err != nil {
-		return nil, err
-	}
-	after, err := s.place(to)
-	if err != nil {
-		return nil, err
-	}
-	return after.tree.Diff(before.tree), nil
-}
 
 // Export writes the state of a published root to w, for Import. It may include
 // code that only older states needed. Other calls of the store can go on

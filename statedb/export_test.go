@@ -97,31 +97,6 @@ func TestExportStops(t *testing.T) {
 	require.ErrorIs(t, s.Export(ctx, new(bytes.Buffer), common.Hash{1}), ErrUnknownRoot)
 }
 
-// The difference of two roots turns the values of one into those of the other.
-func TestDiff(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := NewStore()
-		roots := []common.Hash{EmptyRoot}
-		for range rapid.IntRange(1, 5).Draw(t, "blocks") {
-			v := viewOf(t, s, rapid.SampledFrom(roots).Draw(t, "parent"))
-			drawWork(t).run(v)
-			roots = append(roots, commit(t, v))
-		}
-		from, to := rapid.SampledFrom(roots).Draw(t, "from"), rapid.SampledFrom(roots).Draw(t, "to")
-		diff, err := s.Diff(from, to)
-		require.NoError(t, err)
-		values := maps.Collect(viewOf(t, s, from).All)
-		for w := range diff {
-			if values[w.Key] = w.Value; w.Deleted {
-				delete(values, w.Key)
-			}
-		}
-		require.Equal(t, maps.Collect(viewOf(t, s, to).All), values)
-		_, err = s.Diff(from, common.Hash{1})
-		require.ErrorIs(t, err, ErrUnknownRoot)
-	})
-}
-
 func FuzzImport(f *testing.F) {
 	s, root := deployed(f, common.Address{1}, contract)
 	f.Add(exportOf(f, s, root))

@@ -141,8 +141,6 @@ func TestForgedWriteSet(t *testing.T) {
 	for _, root := range []common.Hash{b, c} {
 		_, err := s.View(root)
 		require.ErrorIs(t, err, ErrCorrupt)
-		_, err = s.Diff(a, root)
-		require.ErrorIs(t, err, ErrCorrupt)
 		v := viewOf(t, s, a)
 		require.ErrorIs(t, v.Pin(root), ErrCorrupt)
 		require.False(t, s.roots[root].inUse())

@@ -377,7 +377,7 @@ func FuzzParseWitness(f *testing.F) {
 	v, w := sample(f)
 	encoded := w.Encode()
 	f.Add(encoded[:len(encoded)-checksumSize])
-	f.Add([]byte{WitnessVersion})
+	f.Add([]byte{witnessVersion})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		b := append(slices.Clone(body), checksum(body)...)
 		w, err := ParseWitness(b)

@@ -117,7 +117,7 @@ func TestI10Batch(t *testing.T) {
 		}
 	}
 	require.Equal(t, one.Stats(), all.Stats())
-	all.offers(one.Candidates()...)
+	all.offers(offered(one)...)
 }
 
 // If the state cannot be read, the transaction is refused, and nothing is guessed.

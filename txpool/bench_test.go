@@ -122,7 +122,7 @@ func BenchmarkReplace(b *testing.B) {
 	first := plains(n, 0, randomTip(r))
 	for range b.N {
 		b.StopTimer()
-		for _, tx := range p.Candidates() {
+		for _, tx := range offered(p) {
 			_ = p.Remove(tx.Hash())
 		}
 		p.core.replaced = newRecent[struct{}](0, 0)

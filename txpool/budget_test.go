@@ -128,7 +128,7 @@ func TestDrainSurvivesPanic(t *testing.T) {
 	clear(w.panics)
 	w.check()
 	require.Zero(t, w.Stats().Locked)
-	require.Len(t, w.Candidates(), 300)
+	require.Len(t, offered(w), 300)
 	require.Len(t, w.drain(Budget{}).Transactions(), 300)
 }
 

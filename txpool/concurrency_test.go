@@ -33,7 +33,7 @@ func worker(w *world, g, r int) {
 		}
 		s.Cancel()
 	case 5:
-		some := w.Candidates()
+		some := offered(w)
 		some = some[:min(2, len(some))]
 		w.Reset(Head{BaseFee: gweis(int64(r % 3)), Included: []Block{blockOf(some...)}})
 	case 6:
@@ -42,7 +42,7 @@ func worker(w *world, g, r int) {
 			break
 		}
 		w.Content()
-		w.Candidates()
+		offered(w)
 	case 7:
 		s := w.Subscribe(SubscribeOptions{})
 		w.CleanupExpired()

@@ -108,7 +108,7 @@ func TestReading(t *testing.T) {
 	require.Len(t, others, 1)
 	stats := w.Stats()
 	require.Equal(t, []int{2, 0, 1, 1, 2, 3}, []int{stats.Pending, stats.Parked, stats.Queued, stats.Locked, stats.Senders, stats.Size()})
-	require.Empty(t, w.Candidates()[1:])
+	require.Empty(t, offered(w)[1:])
 	s.Cancel()
 	_, known := w.NextNonce(addr(5))
 	require.False(t, known)

@@ -164,7 +164,7 @@ func ExamplePool_TakeChanges() {
 	}
 	restored, err := pool.Restore(log.Replay)
 	fmt.Println("restored:", restored.Transactions, err)
-	for _, tx := range pool.Candidates() {
+	for tx := range pool.Snapshot().All() {
 		fmt.Println(tx.GasPrice())
 	}
 	// Output:

@@ -249,7 +249,7 @@ func TestHeldStaysPrivate(t *testing.T) {
 			w.repairs()
 			w.reset(Head{})
 			w.has(StatusPending, hidden...)
-			require.Empty(t, w.Candidates())
+			require.Empty(t, offered(w))
 			for _, e := range events {
 				require.True(t, e.Private || e.Tx == nil, "%v", e.Kind)
 			}
@@ -283,7 +283,7 @@ func TestHeldByARestart(t *testing.T) {
 					w.repairs()
 					require.Empty(t, w.reset(Head{}))
 					w.has(StatusPending, tx(0, 0, 2))
-					require.Empty(t, w.Candidates())
+					require.Empty(t, offered(w))
 				}
 				w.advance(20 * time.Minute)
 				require.Equal(t, 1, w.CleanupExpired())

@@ -141,7 +141,7 @@ func (h *wild) ofUsers() []func() {
 			}))
 		},
 		func() {
-			if tx, some := chosen(h.model, "removed", h.Candidates()); some {
+			if tx, some := chosen(h.model, "removed", offered(h)); some {
 				require.NoError(h.t, h.Remove(tx.Hash()))
 			}
 		},

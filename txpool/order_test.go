@@ -77,9 +77,9 @@ func TestIndexIsGreedy(t *testing.T) {
 		for _, tip := range rapid.Permutation([]int64{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}).Draw(t, "tips") {
 			_ = w.Add(tx(rapid.IntRange(0, 4).Draw(t, "sender"), rapid.Uint64Range(0, 3).Draw(t, "nonce"), tip))
 		}
-		byIndex := w.Candidates()
+		byIndex := offered(w)
 		w.cfg.Score = func(c Candidate) int64 { return int64(c.Tip >> 1) }
-		same(t, w.Candidates(), byIndex)
+		same(t, offered(w), byIndex)
 	})
 }
 
@@ -114,7 +114,7 @@ func TestSessionFollowsTheScore(t *testing.T) {
 		w.remove(tx(i, 1, int64(1+i*29%41)))
 	}
 	w.check()
-	all := w.Candidates()
+	all := offered(w)
 	for _, count := range []int{1, 5, 30} {
 		same(t, all[:count], w.drain(Budget{Count: count}).Transactions())
 	}

@@ -82,11 +82,6 @@ func (s *Snapshot) All() iter.Seq[*types.Transaction] {
 	}
 }
 
-// Candidates returns the transactions that a session could take now, best first:
-// the pending ones that are neither locked nor private. Use [Pool.Snapshot]
-// to read only the first ones.
-func (p *Pool) Candidates() []*types.Transaction { return slices.Collect(p.Snapshot().All()) }
-
 // Status is the position of a transaction in the pool.
 type Status uint8
 
@@ -186,19 +181,14 @@ type Stats struct {
 	// these transactions, in bytes.
 	PendingBytes, ParkedBytes, QueuedBytes uint64
 	// Exempt is the number of transactions that came back and are exempt from
-	// the caps, and ExemptBytes their approximate memory in bytes. They are
-	// included in the numbers above.
-	Exempt      int
-	ExemptBytes uint64
+	// the caps. They are included in the numbers above.
+	Exempt int
 	// Locked is the number of transactions that a session has taken, and Senders
 	// that of accounts for which the pool stores data.
 	Locked, Senders int
 	// Floor is the lowest price of a pending transaction, and BaseFee the base
 	// fee, both in wei per gas.
 	Floor, BaseFee uint64
-	// AveragePaid is the exponential average of the median prices that recent
-	// blocks paid, which the floor follows, in wei per gas.
-	AveragePaid uint64
 	// Surge is the factor by which newcomers pay more than the floor, in per
 	// mille. 1000 means no surge.
 	Surge uint64
@@ -222,11 +212,11 @@ func (p *Pool) Stats() Stats {
 	pending := c.uses[ready]
 	pending.add(c.uses[building])
 	s := Stats{
-		Exempt: c.exempt.count, ExemptBytes: c.exempt.bytes,
+		Exempt:  c.exempt.count,
 		Pending: pending.count, Parked: c.uses[parked].count, Queued: c.uses[queued].count,
 		PendingBytes: pending.bytes, ParkedBytes: c.uses[parked].bytes, QueuedBytes: c.uses[queued].bytes,
 		Locked: c.uses[building].count, Senders: len(c.list),
-		Floor: c.fees.floor, BaseFee: c.fees.base, AveragePaid: c.fees.average, Surge: c.fees.surge(), Watermark: max(c.fees.least(), c.fees.base),
+		Floor: c.fees.floor, BaseFee: c.fees.base, Surge: c.fees.surge(), Watermark: max(c.fees.least(), c.fees.base),
 	}
 	if !c.space(nil, &entry{memory: legacyTxMemory}, ready).fits(usage{}) {
 		price := uint64(math.MaxUint64)

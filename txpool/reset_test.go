@@ -149,7 +149,7 @@ func TestPrivateStaysPrivate(t *testing.T) {
 	w.commit(Budget{})
 	require.Empty(t, w.fails(tx))
 	w.has(StatusPending, tx)
-	require.Empty(t, w.Candidates(), "a private transaction is shown")
+	require.Empty(t, offered(w), "a private transaction is shown")
 }
 
 // A block that holds nil is the host's mistake: it costs nothing but that transaction.

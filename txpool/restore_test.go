@@ -17,7 +17,7 @@ func TestRestore(t *testing.T) {
 	w.addPrivate(tx(5, 0, 2))
 	w.commit(Budget{Count: 1})
 	w.remove(tx(2, 1, 2))
-	before := w.Candidates()
+	before := offered(w)
 	w.drain(Budget{Count: 3})
 	w.advance(time.Minute)
 	require.Equal(t, Restored{Transactions: 6}, w.restart())

@@ -147,7 +147,7 @@ func (s *siege) displaceAll(slots int) {
 		s.honour(tx(i, 0, 100))
 	}
 	require.Equal(s.t, slots, s.Stats().Pending)
-	for _, tx := range s.Candidates() {
+	for _, tx := range offered(s) {
 		require.Contains(s.t, s.honest, tx.Hash(), "a postponed transaction of %d gwei stays", tx.GasPrice().Int64()/gwei)
 	}
 }

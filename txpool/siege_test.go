@@ -235,7 +235,7 @@ func (s *siege) bundle() (all []*types.Transaction) {
 	if open := s.core.session; open != nil {
 		all = open.Transactions()
 	}
-	return append(all, s.Candidates()...)
+	return append(all, offered(s)...)
 }
 
 // judge is the oracle: the fees that the attacker has paid, and would pay if all

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"sync"
 	"time"
 
@@ -195,6 +196,11 @@ func (w *world) restart(changes ...func(*Config)) Restored {
 	require.NoError(w.t, err)
 	w.check()
 	return restored
+}
+
+// offered returns the transactions that a session could take now, best first.
+func offered(p interface{ Snapshot() *Snapshot }) []*types.Transaction {
+	return slices.Collect(p.Snapshot().All())
 }
 
 // keep appends the changes of the pool to the tape.
@@ -397,7 +403,7 @@ func same(t tester, want, have []*types.Transaction) {
 // offers checks the pending transactions, in their order.
 func (w *world) offers(want ...*types.Transaction) {
 	w.t.Helper()
-	same(w.t, want, w.Candidates())
+	same(w.t, want, offered(w))
 }
 
 // takes checks which transactions a session takes next.

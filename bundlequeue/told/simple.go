@@ -118,9 +118,8 @@ type Job struct {
 	// Bundle holds the bytes of Package. If Package is zero, it is the bundle
 	// to build a package from.
 	Bundle []byte
-	// Offset, Anchor, MinAnchor and Prerequisites are the conditions for the
-	// build: see bundlequeue.Build.
-	Offset            int
+	// Anchor, MinAnchor and Prerequisites are the conditions for the build: see
+	// bundlequeue.Build.
 	Anchor, MinAnchor anchor.Point
 	Prerequisites     []jamq.PackageHash
 
@@ -195,7 +194,7 @@ func (s *Simple) Dequeue() (Job, bool) {
 	if build, ok := e.(bundlequeue.Build); ok {
 		return Job{
 			Number: build.Number, Version: build.Version, Attempt: 1, Core: build.Core, Bundle: build.Bundle,
-			Offset: build.Offset, Anchor: build.Anchor, MinAnchor: build.MinAnchor, Prerequisites: build.Prerequisites,
+			Anchor: build.Anchor, MinAnchor: build.MinAnchor, Prerequisites: build.Prerequisites,
 			ticket: build.Ticket,
 		}, true
 	}

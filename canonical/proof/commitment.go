@@ -29,13 +29,13 @@ type Commitment struct {
 	Package jamq.PackageHash
 }
 
-// CommitmentSize is the length of an encoded commitment, in bytes.
-const CommitmentSize = 8 + 5*common.HashLength
+// commitmentSize is the length of an encoded commitment, in bytes.
+const commitmentSize = 8 + 5*common.HashLength
 
 // Encode returns the number, little-endian in 8 bytes, and the five hashes in
 // the order of the fields.
 func (c Commitment) Encode() []byte {
-	out := binary.LittleEndian.AppendUint64(make([]byte, 0, CommitmentSize), c.Number)
+	out := binary.LittleEndian.AppendUint64(make([]byte, 0, commitmentSize), c.Number)
 	for _, h := range [][32]byte{c.Hash, c.PreRoot, c.PostRoot, c.TransactionsRoot, c.Package} {
 		out = append(out, h[:]...)
 	}
@@ -47,10 +47,10 @@ func (c Commitment) Encode() []byte {
 func (c Commitment) Yield() common.Hash { return blake2b.Sum256(c.Encode()) }
 
 // DecodeCommitment is the inverse of [Commitment.Encode]. The error wraps
-// ErrCommitment if the length is not [CommitmentSize].
+// ErrCommitment if the length is not that of an encoding, 168 bytes.
 func DecodeCommitment(data []byte) (Commitment, error) {
-	if len(data) != CommitmentSize {
-		return Commitment{}, fmt.Errorf("%w: it has %d bytes, want %d", ErrCommitment, len(data), CommitmentSize)
+	if len(data) != commitmentSize {
+		return Commitment{}, fmt.Errorf("%w: it has %d bytes, want %d", ErrCommitment, len(data), commitmentSize)
 	}
 	hash := func(i int) common.Hash { return common.Hash(data[8+32*i : 8+32*(i+1)]) }
 	return Commitment{

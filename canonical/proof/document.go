@@ -241,7 +241,7 @@ func (p *ChapterProof) verify(stateRoot common.Hash, output Output) error {
 }
 
 func (p *YieldProof) verify(peak common.Hash, output Output) error {
-	root, err := p.Output.Root(output)
+	root, err := p.Output.root(output)
 	if err != nil {
 		return err
 	}

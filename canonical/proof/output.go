@@ -81,14 +81,14 @@ func balanced(outputs []Output) []byte {
 
 func node(left, right []byte) []byte { return crypto.Keccak256([]byte("node"), left, right) }
 
-// MaxOutputs is the maximum of OutputProof.Count. The gas of a block does not
+// maxOutputs is the maximum of OutputProof.Count. The gas of a block does not
 // allow more services to yield.
-const MaxOutputs = 1 << 20
+const maxOutputs = 1 << 20
 
 // OutputProof proves that an output is among those of a block.
 type OutputProof struct {
 	// Index is the position of the output, from 0 to Count-1. Count is the
-	// number of outputs of the block, at most [MaxOutputs].
+	// number of outputs of the block, at most 1,048,576.
 	Index int `json:"index"`
 	Count int `json:"count"`
 	// Siblings are the sibling nodes on the path, from the root down: 32 bytes
@@ -97,10 +97,10 @@ type OutputProof struct {
 }
 
 // ProveOutput returns the proof for the output at an index. The error wraps
-// ErrInput if there is no such output, or if there are more than [MaxOutputs].
+// ErrInput if there is no such output, or if there are more than 1,048,576.
 func ProveOutput(outputs []Output, index int) (OutputProof, error) {
-	if index < 0 || index >= len(outputs) || len(outputs) > MaxOutputs {
-		return OutputProof{}, fmt.Errorf("%w: output %d of %d, want at most %d", ErrInput, index, len(outputs), MaxOutputs)
+	if index < 0 || index >= len(outputs) || len(outputs) > maxOutputs {
+		return OutputProof{}, fmt.Errorf("%w: output %d of %d, want at most %d", ErrInput, index, len(outputs), maxOutputs)
 	}
 	p := OutputProof{Index: index, Count: len(outputs), Siblings: []hexutil.Bytes{}}
 	for len(outputs) > 1 {
@@ -116,11 +116,11 @@ func ProveOutput(outputs []Output, index int) (OutputProof, error) {
 	return p, nil
 }
 
-// Root returns the [OutputRoot] of the block that contains the output according
+// root returns the OutputRoot of the block that contains the output according
 // to the proof. The error wraps ErrOutput.
-func (p *OutputProof) Root(output Output) (common.Hash, error) {
-	if p.Index < 0 || p.Index >= p.Count || p.Count > MaxOutputs {
-		return common.Hash{}, fmt.Errorf("%w: output %d of %d, want at most %d", ErrOutput, p.Index, p.Count, MaxOutputs)
+func (p *OutputProof) root(output Output) (common.Hash, error) {
+	if p.Index < 0 || p.Index >= p.Count || p.Count > maxOutputs {
+		return common.Hash{}, fmt.Errorf("%w: output %d of %d, want at most %d", ErrOutput, p.Index, p.Count, maxOutputs)
 	}
 	have, rest, err := climb(output, p.Index, p.Count, p.Siblings)
 	switch {
@@ -139,7 +139,7 @@ func (p *OutputProof) Root(output Output) (common.Hash, error) {
 // over different numbers of outputs can have the same path, so the position of the
 // output is not certain.
 func VerifyOutput(root common.Hash, output Output, p OutputProof) error {
-	have, err := p.Root(output)
+	have, err := p.root(output)
 	if err == nil && have != root {
 		err = fmt.Errorf("%w: the outputs' root is %s, want %s", ErrOutput, have, root)
 	}

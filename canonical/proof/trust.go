@@ -11,8 +11,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// MaxValidators is the maximum size of a validator set. JAM's own size is 1023.
-const MaxValidators = 1 << 16
+// maxValidators is the maximum size of a validator set. JAM's own size is 1023.
+const maxValidators = 1 << 16
 
 // Trust has the assumptions of a verifier. It comes from the operator of a
 // light client, from a chain specification, or from another trusted party, and
@@ -57,8 +57,8 @@ func (t *Trust) Validate() error {
 	if t == nil {
 		return fmt.Errorf("%w: the trust is nil", ErrTrust)
 	}
-	if n := len(t.Validators); n == 0 || n > MaxValidators {
-		return fmt.Errorf("%w: %d validators, want 1 to %d", ErrTrust, n, MaxValidators)
+	if n := len(t.Validators); n == 0 || n > maxValidators {
+		return fmt.Errorf("%w: %d validators, want 1 to %d", ErrTrust, n, maxValidators)
 	}
 	if n := len(t.BLS); n != 0 && n != len(t.Validators) {
 		return fmt.Errorf("%w: %d BLS keys for %d validators", ErrTrust, n, len(t.Validators))

@@ -34,7 +34,7 @@ const testChain = 4359
 // node serves a simulated chain as a node's "eth" namespace.
 type node struct {
 	chain    *eoatest.Chain
-	signer   *eoa.KeySigner
+	signer   eoa.Signer
 	receipts int
 	prices   int // calls for the price of blobs
 	noBlobs  bool

@@ -13,30 +13,28 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// RemoteSigner signs with a JSON-RPC method like eth_signTransaction. Create
-// one with [NewRemoteSigner]. It is safe for concurrent use.
-//
-// The remote side need not be trusted with the content: the executor checks
-// that the result is the requested transaction, signed by the account.
-type RemoteSigner struct {
+// remoteSigner signs with a JSON-RPC method like eth_signTransaction.
+type remoteSigner struct {
 	client Client
 	method string
 }
 
-var _ eoa.Signer = (*RemoteSigner)(nil)
-
-// NewRemoteSigner returns a signer that calls method. An empty method means
-// eth_signTransaction; go-ethereum's clef uses account_signTransaction.
-func NewRemoteSigner(client Client, method string) *RemoteSigner {
+// NewRemoteSigner returns a signer that calls a JSON-RPC method. An empty method
+// means eth_signTransaction; go-ethereum's clef uses account_signTransaction. The
+// signer is safe for concurrent use. Its errors wrap eoa.ErrSigner if the answer is
+// not a transaction.
+//
+// The remote side need not be trusted with the content: the executor checks
+// that the result is the requested transaction, signed by the account.
+func NewRemoteSigner(client Client, method string) eoa.Signer {
 	if method == "" {
 		method = "eth_signTransaction"
 	}
-	return &RemoteSigner{client, method}
+	return &remoteSigner{client, method}
 }
 
-// Sign implements [eoa.Signer]. It returns an error that wraps eoa.ErrSigner if
-// the answer is not a transaction.
-func (s *RemoteSigner) Sign(ctx context.Context, a common.Address, tx *types.Transaction) (*types.Transaction, error) {
+// Sign implements eoa.Signer.
+func (s *remoteSigner) Sign(ctx context.Context, a common.Address, tx *types.Transaction) (*types.Transaction, error) {
 	var answer json.RawMessage
 	calls := []rpc.BatchElem{call(&answer, s.method, arguments(a, tx))}
 	if err := s.client.BatchCallContext(ctx, calls); err != nil {

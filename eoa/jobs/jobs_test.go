@@ -27,7 +27,7 @@ type world struct {
 	step   jobs.Step
 	chain  *eoatest.Chain
 	store  eoa.Store
-	signer *eoa.KeySigner
+	signer eoa.Signer
 	cfg    jobs.Config
 	opened int
 }

@@ -15,7 +15,7 @@ import (
 // counted is a custom key-value store. It counts writes and uses a map for the
 // rest.
 type counted struct {
-	*memstore.KV
+	kvstore.KV
 	writes int
 }
 

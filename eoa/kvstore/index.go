@@ -13,7 +13,7 @@ import (
 )
 
 // indexed returns the accounts of the index entries in [from, to), at most limit.
-func (s *Store) indexed(ctx context.Context, from, to []byte, limit int) (out []eoa.Account, err error) {
+func (s *store) indexed(ctx context.Context, from, to []byte, limit int) (out []eoa.Account, err error) {
 	if err := ctx.Err(); err != nil || limit <= 0 {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (s *Store) indexed(ctx context.Context, from, to []byte, limit int) (out []
 // tidy reports whether one of the account's index entries is valid, and deletes
 // the others, which processes that lost a race have left. It does so in a step
 // of the account, so that no other step can make one of them valid meanwhile.
-func (s *Store) tidy(ctx context.Context, a eoa.Account, entries [][]byte) (is bool, err error) {
+func (s *store) tidy(ctx context.Context, a eoa.Account, entries [][]byte) (is bool, err error) {
 	st, err := s.begin(ctx, a, nil)
 	if err != nil {
 		return false, err

@@ -17,7 +17,7 @@ func (st *step) fenced(l eoa.Lease) error {
 }
 
 // clock returns the time by which leases begin and end. now is the caller's.
-func (s *Store) clock(ctx context.Context, a eoa.Account, now time.Time) (time.Time, error) {
+func (s *store) clock(ctx context.Context, a eoa.Account, now time.Time) (time.Time, error) {
 	if c, ok := s.kv.(Clocked); ok {
 		return c.Now(ctx, a)
 	}
@@ -26,7 +26,7 @@ func (s *Store) clock(ctx context.Context, a eoa.Account, now time.Time) (time.T
 
 // Acquire implements eoa.Store. The returned lease ends by the caller's clock, because the
 // caller renews it by that.
-func (s *Store) Acquire(ctx context.Context, a eoa.Account, owner string, now time.Time, ttl time.Duration) (l eoa.Lease, err error) {
+func (s *store) Acquire(ctx context.Context, a eoa.Account, owner string, now time.Time, ttl time.Duration) (l eoa.Lease, err error) {
 	at, err := s.clock(ctx, a, now)
 	if err != nil {
 		return l, err
@@ -45,7 +45,7 @@ func (s *Store) Acquire(ctx context.Context, a eoa.Account, owner string, now ti
 }
 
 // Renew implements eoa.Store.
-func (s *Store) Renew(ctx context.Context, l eoa.Lease, now time.Time, ttl time.Duration) (eoa.Lease, error) {
+func (s *store) Renew(ctx context.Context, l eoa.Lease, now time.Time, ttl time.Duration) (eoa.Lease, error) {
 	at, err := s.clock(ctx, l.Account, now)
 	if err != nil {
 		return l, err
@@ -63,7 +63,7 @@ func (s *Store) Renew(ctx context.Context, l eoa.Lease, now time.Time, ttl time.
 }
 
 // Park implements eoa.Store.
-func (s *Store) Park(ctx context.Context, l eoa.Lease, wake uint64, due time.Time) error {
+func (s *store) Park(ctx context.Context, l eoa.Lease, wake uint64, due time.Time) error {
 	return s.do(ctx, l.Account, func(st *step) error {
 		if err := st.fenced(l); err != nil {
 			return err
@@ -78,7 +78,7 @@ func (s *Store) Park(ctx context.Context, l eoa.Lease, wake uint64, due time.Tim
 }
 
 // Break implements eoa.Store.
-func (s *Store) Break(ctx context.Context, a eoa.Account) error {
+func (s *store) Break(ctx context.Context, a eoa.Account) error {
 	return s.do(ctx, a, func(st *step) error {
 		if st.m.Owner != "" {
 			st.m.Owner = ""
@@ -90,6 +90,6 @@ func (s *Store) Break(ctx context.Context, a eoa.Account) error {
 }
 
 // Due implements eoa.Store.
-func (s *Store) Due(ctx context.Context, now time.Time, limit int) ([]eoa.Account, error) {
+func (s *store) Due(ctx context.Context, now time.Time, limit int) ([]eoa.Account, error) {
 	return s.indexed(ctx, dueKey(0, nil), dueKey(nanoseconds(now)+1, nil), limit)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // List implements eoa.Store.
-func (s *Store) List(ctx context.Context, a eoa.Account, above uint64, limit int) (out []eoa.Record, err error) {
+func (s *store) List(ctx context.Context, a eoa.Account, above uint64, limit int) (out []eoa.Record, err error) {
 	if err := ctx.Err(); err != nil || limit <= 0 || above == math.MaxUint64 {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (s *Store) List(ctx context.Context, a eoa.Account, above uint64, limit int
 }
 
 // Backlog implements eoa.Store.
-func (s *Store) Backlog(ctx context.Context, a eoa.Account, limit int) (out eoa.Backlog, err error) {
+func (s *store) Backlog(ctx context.Context, a eoa.Account, limit int) (out eoa.Backlog, err error) {
 	if err := ctx.Err(); err != nil {
 		return out, err
 	}
@@ -48,7 +48,7 @@ func (s *Store) Backlog(ctx context.Context, a eoa.Account, limit int) (out eoa.
 }
 
 // Events implements eoa.Store.
-func (s *Store) Events(ctx context.Context, a eoa.Account, above uint64, limit int) (out []eoa.Event, err error) {
+func (s *store) Events(ctx context.Context, a eoa.Account, above uint64, limit int) (out []eoa.Event, err error) {
 	if err := ctx.Err(); err != nil || limit <= 0 || above == math.MaxUint64 {
 		return nil, err
 	}
@@ -76,12 +76,12 @@ func scanJSON[T any](ctx context.Context, kv KV, from, to []byte, limit int, out
 }
 
 // Undelivered implements eoa.Store.
-func (s *Store) Undelivered(ctx context.Context, above eoa.Account, limit int) ([]eoa.Account, error) {
+func (s *store) Undelivered(ctx context.Context, above eoa.Account, limit int) ([]eoa.Account, error) {
 	return s.indexed(ctx, after(undeliveredKey(above, math.MaxUint64)), after([]byte(undelivered)), limit)
 }
 
 // Acknowledge implements eoa.Store.
-func (s *Store) Acknowledge(ctx context.Context, a eoa.Account, through uint64) error {
+func (s *store) Acknowledge(ctx context.Context, a eoa.Account, through uint64) error {
 	return s.do(ctx, a, func(st *step) error {
 		if through >= st.m.Seqs {
 			st.undelivered(false)
@@ -98,7 +98,7 @@ func (s *Store) Acknowledge(ctx context.Context, a eoa.Account, through uint64) 
 }
 
 // Load implements eoa.Store.
-func (s *Store) Load(ctx context.Context, l eoa.Lease) (out eoa.Loaded, err error) {
+func (s *store) Load(ctx context.Context, l eoa.Lease) (out eoa.Loaded, err error) {
 	err = s.read(ctx, l.Account, func(st *step) error {
 		if err := st.fenced(l); err != nil {
 			return err
@@ -121,7 +121,7 @@ func (s *Store) Load(ctx context.Context, l eoa.Lease) (out eoa.Loaded, err erro
 }
 
 // Inbox implements eoa.Store.
-func (s *Store) Inbox(ctx context.Context, a eoa.Account, above eoa.Rank, limit int) (out eoa.Inbox, err error) {
+func (s *store) Inbox(ctx context.Context, a eoa.Account, above eoa.Rank, limit int) (out eoa.Inbox, err error) {
 	err = s.read(ctx, a, func(st *step) error {
 		out = eoa.Inbox{Wake: st.m.Wake, Head: st.m.Head}
 		if err := scanJSON(ctx, s.kv, prefix(a, kindOrder), after(prefix(a, kindOrder)), math.MaxInt, &out.Orders); err != nil || limit <= 0 {

@@ -66,20 +66,19 @@ type Entry struct {
 	Value []byte
 }
 
-// Store implements [eoa.Store] on a KV. Create one with [New]. A KV that is not
-// Shared must be used by one Store at a time. All methods are safe for
-// concurrent use.
-type Store struct {
+// store implements eoa.Store on a KV.
+type store struct {
 	kv KV
 
 	mu    sync.Mutex
 	locks map[eoa.Account]*lock
 }
 
-var _ eoa.Store = (*Store)(nil)
+var _ eoa.Store = (*store)(nil)
 
-// New returns a store on kv.
-func New(kv KV) *Store { return &Store{kv: kv, locks: map[eoa.Account]*lock{}} }
+// New returns a store on kv. A KV that is not Shared must be used by one store at a
+// time. All methods of the store are safe for concurrent use.
+func New(kv KV) eoa.Store { return &store{kv: kv, locks: map[eoa.Account]*lock{}} }
 
 // lock is held during a step of an account.
 type lock struct {
@@ -118,7 +117,7 @@ type meta struct {
 // step is one atomic step: the meta that it read, and the entries that it
 // writes.
 type step struct {
-	s    *Store
+	s    *store
 	ctx  context.Context
 	a    eoa.Account
 	m    meta
@@ -141,7 +140,7 @@ const (
 // do runs a step under the account's lock and writes its entries and meta. A
 // step of a shared store has a name. If the answer to a try was lost and steps
 // of other processes followed, the retry finds the name and does nothing.
-func (s *Store) do(ctx context.Context, a eoa.Account, f func(*step) error) error {
+func (s *store) do(ctx context.Context, a eoa.Account, f func(*step) error) error {
 	shared, isShared := s.kv.(Shared)
 	name := make([]byte, nameSize)
 	if _, err := rand.Read(name); err != nil {
@@ -185,7 +184,7 @@ func (s *Store) do(ctx context.Context, a eoa.Account, f func(*step) error) erro
 
 // read runs a step that writes nothing. Everything it read was valid at one
 // moment.
-func (s *Store) read(ctx context.Context, a eoa.Account, f func(*step) error) error {
+func (s *store) read(ctx context.Context, a eoa.Account, f func(*step) error) error {
 	return s.locked(ctx, a, func(*lock) error {
 		st, err := s.begin(ctx, a, nil)
 		if err == nil {
@@ -212,7 +211,7 @@ const (
 
 // locked runs f under the account's lock, and again if another process changed
 // the account meanwhile.
-func (s *Store) locked(ctx context.Context, a eoa.Account, f func(*lock) error) error {
+func (s *store) locked(ctx context.Context, a eoa.Account, f func(*lock) error) error {
 	s.mu.Lock()
 	l := s.locks[a]
 	if l == nil {
@@ -235,7 +234,7 @@ func (s *Store) locked(ctx context.Context, a eoa.Account, f func(*lock) error) 
 }
 
 // begin starts a step. It reads the account's meta if raw is nil.
-func (s *Store) begin(ctx context.Context, a eoa.Account, raw []byte) (_ *step, err error) {
+func (s *store) begin(ctx context.Context, a eoa.Account, raw []byte) (_ *step, err error) {
 	if raw == nil {
 		raw, err = s.one(ctx, single(a, kindMeta))
 	}
@@ -250,7 +249,7 @@ func (s *Store) begin(ctx context.Context, a eoa.Account, raw []byte) (_ *step, 
 }
 
 // one returns the value of a key, or nil if it is missing.
-func (s *Store) one(ctx context.Context, key []byte) ([]byte, error) {
+func (s *store) one(ctx context.Context, key []byte) ([]byte, error) {
 	values, err := s.kv.Get(ctx, key)
 	if err != nil {
 		return nil, err
@@ -279,8 +278,7 @@ func (st *step) woken(now time.Time) {
 
 // write stores a record and updates its index entries. It does not read the old
 // record: a record that is Broadcast or later was entered in the indexes when
-// it was Prepared, because states follow each other as [eoa.State.CanBecome]
-// allows. The rank of a record never changes.
+// it was Prepared: see [eoa.Batch]. The rank of a record never changes.
 func (st *step) write(r *eoa.Record) {
 	raw := eoa.EncodeRecord(r)
 	st.set(numbered(st.a, kindRecord, r.ID), raw)
@@ -318,7 +316,7 @@ func waits(mark []byte) (blobs, size int) {
 }
 
 // Order implements eoa.Store.
-func (s *Store) Order(ctx context.Context, a eoa.Account, now time.Time, o eoa.Order) error {
+func (s *store) Order(ctx context.Context, a eoa.Account, now time.Time, o eoa.Order) error {
 	err := s.do(ctx, a, func(st *step) error {
 		if err := st.once(); err != nil {
 			return err
@@ -354,7 +352,7 @@ func (st *step) once() error {
 }
 
 // Commit implements eoa.Store.
-func (s *Store) Commit(ctx context.Context, l eoa.Lease, now time.Time, b eoa.Batch) (wake uint64, err error) {
+func (s *store) Commit(ctx context.Context, l eoa.Lease, now time.Time, b eoa.Batch) (wake uint64, err error) {
 	err = s.do(ctx, l.Account, func(st *step) error {
 		if err := st.fenced(l); err != nil {
 			return err
@@ -402,7 +400,7 @@ func (st *step) change(now time.Time, b *eoa.Batch) error {
 }
 
 // records returns the records with the given ids, in one read.
-func (s *Store) records(ctx context.Context, a eoa.Account, ids []uint64) ([]eoa.Record, error) {
+func (s *store) records(ctx context.Context, a eoa.Account, ids []uint64) ([]eoa.Record, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -428,7 +426,7 @@ func (s *Store) records(ctx context.Context, a eoa.Account, ids []uint64) ([]eoa
 
 // by returns the record whose id is the value of key. If the record is dropped
 // between the two reads, key has another value then, and is read again.
-func (s *Store) by(ctx context.Context, a eoa.Account, key []byte, what string) (eoa.Record, error) {
+func (s *store) by(ctx context.Context, a eoa.Account, key []byte, what string) (eoa.Record, error) {
 	for last := []byte(nil); ; {
 		if err := ctx.Err(); err != nil {
 			return eoa.Record{}, err
@@ -455,7 +453,7 @@ func (s *Store) by(ctx context.Context, a eoa.Account, key []byte, what string) 
 }
 
 // Get implements eoa.Store.
-func (s *Store) Get(ctx context.Context, a eoa.Account, key string) (eoa.Record, error) {
+func (s *store) Get(ctx context.Context, a eoa.Account, key string) (eoa.Record, error) {
 	r, err := s.by(ctx, a, named(a, kindKey, key), fmt.Sprintf("key %q", key))
 	if err == nil {
 		r.Key = key
@@ -464,6 +462,6 @@ func (s *Store) Get(ctx context.Context, a eoa.Account, key string) (eoa.Record,
 }
 
 // ByHash implements eoa.Store.
-func (s *Store) ByHash(ctx context.Context, a eoa.Account, tx common.Hash) (eoa.Record, error) {
+func (s *store) ByHash(ctx context.Context, a eoa.Account, tx common.Hash) (eoa.Record, error) {
 	return s.by(ctx, a, hashed(a, kindHash, tx), tx.Hex())
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Submit implements eoa.Store.
-func (s *Store) Submit(ctx context.Context, a eoa.Account, now time.Time, requests ...eoa.Request) (out []eoa.Record, err error) {
+func (s *store) Submit(ctx context.Context, a eoa.Account, now time.Time, requests ...eoa.Request) (out []eoa.Record, err error) {
 	err = s.do(ctx, a, func(st *step) error {
 		var accepted bool
 		out, accepted, err = st.accept(now, requests, false)

@@ -7,27 +7,27 @@ import (
 
 	"github.com/google/btree"
 
+	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/kvstore"
 )
 
 // New returns an empty store. It is safe for concurrent use.
-func New() *kvstore.Store { return kvstore.New(NewKV()) }
+func New() eoa.Store { return kvstore.New(NewKV()) }
 
-// KV is an ordered map in memory. It implements [kvstore.KV] and is safe for
-// concurrent use.
-type KV struct {
+// kv is an ordered map in memory.
+type kv struct {
 	mu   sync.RWMutex
 	tree *btree.BTreeG[kvstore.Entry]
 }
 
-// NewKV returns an empty KV.
-func NewKV() *KV {
+// NewKV returns an empty ordered map in memory. It is safe for concurrent use.
+func NewKV() kvstore.KV {
 	const degree = 32
-	return &KV{tree: btree.NewG(degree, func(x, y kvstore.Entry) bool { return bytes.Compare(x.Key, y.Key) < 0 })}
+	return &kv{tree: btree.NewG(degree, func(x, y kvstore.Entry) bool { return bytes.Compare(x.Key, y.Key) < 0 })}
 }
 
 // Get implements kvstore.KV.
-func (m *KV) Get(_ context.Context, keys ...[]byte) ([][]byte, error) {
+func (m *kv) Get(_ context.Context, keys ...[]byte) ([][]byte, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	out := make([][]byte, len(keys))
@@ -39,7 +39,7 @@ func (m *KV) Get(_ context.Context, keys ...[]byte) ([][]byte, error) {
 }
 
 // Scan implements kvstore.KV. It works on a snapshot of the map.
-func (m *KV) Scan(_ context.Context, from, to []byte, limit int, f func(key, value []byte) bool) error {
+func (m *kv) Scan(_ context.Context, from, to []byte, limit int, f func(key, value []byte) bool) error {
 	m.mu.Lock()
 	tree := m.tree.Clone()
 	m.mu.Unlock()
@@ -51,7 +51,7 @@ func (m *KV) Scan(_ context.Context, from, to []byte, limit int, f func(key, val
 }
 
 // Write implements kvstore.KV.
-func (m *KV) Write(_ context.Context, entries []kvstore.Entry) error {
+func (m *kv) Write(_ context.Context, entries []kvstore.Entry) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range entries {

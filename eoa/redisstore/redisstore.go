@@ -52,7 +52,7 @@ var ErrReplicas = errors.New("redisstore: too few replicas have the step")
 // a brace, which would move the hash tag, o is out of range, or a server may
 // evict keys (ErrEviction). A server that does not answer yet is checked at the
 // first write. The caller closes the client.
-func New(client redis.UniversalClient, prefix string, o Options) (*kvstore.Store, error) {
+func New(client redis.UniversalClient, prefix string, o Options) (eoa.Store, error) {
 	if client == nil || prefix == "" || strings.ContainsAny(prefix, "{}") {
 		return nil, fmt.Errorf("redisstore: client %v and prefix %q, want a client and a prefix without braces", client, prefix)
 	}

@@ -29,7 +29,7 @@ func filesOf(t *testing.T, dir string) map[string]string {
 // is opened and does not change, so that all keys are there when the file is back.
 func TestMissingFile(t *testing.T) {
 	for _, format := range []pebble.FormatMajorVersion{pebble.FormatMostCompatible, pebble.FormatNewest} {
-		options := func() *pebble.Options { return &pebble.Options{Logger: Silent{}, FormatMajorVersion: format} }
+		options := func() *pebble.Options { return &pebble.Options{Logger: Silent, FormatMajorVersion: format} }
 		has := func(db *DB) {
 			for w := range writers {
 				_, closer, err := db.Pebble().Get(key(w, 0))
@@ -105,7 +105,7 @@ func TestChecksChangeNothing(t *testing.T) {
 // A database that must exist is not made, and neither is its directory.
 func TestMissingDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
-	_, err := Open(dir, &pebble.Options{Logger: Silent{}, ErrorIfNotExists: true})
+	_, err := Open(dir, &pebble.Options{Logger: Silent, ErrorIfNotExists: true})
 	require.ErrorIs(t, err, ErrMissing)
 	require.NoDirExists(t, dir)
 }

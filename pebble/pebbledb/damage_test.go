@@ -26,7 +26,7 @@ func numberedKey(i int) []byte { return fmt.Appendf(nil, "key %08d", i) }
 func damaged(t *testing.T) (fs *vfs.MemFS, table string) {
 	t.Helper()
 	fs = vfs.NewMem()
-	db, err := Open("db", &pebble.Options{FS: fs, Logger: Silent{}, DisableAutomaticCompactions: true})
+	db, err := Open("db", &pebble.Options{FS: fs, Logger: Silent, DisableAutomaticCompactions: true})
 	require.NoError(t, err)
 	for part := range 2 {
 		batch := db.Pebble().NewBatch()
@@ -62,7 +62,7 @@ func damaged(t *testing.T) (fs *vfs.MemFS, table string) {
 // table. No key is lost, although the index of the table is larger than Pebble's default.
 func TestCompactionReportsDamage(t *testing.T) {
 	fs, table := damaged(t)
-	db, err := Open("db", &pebble.Options{FS: fs, Logger: Silent{}, DisableAutomaticCompactions: true})
+	db, err := Open("db", &pebble.Options{FS: fs, Logger: Silent, DisableAutomaticCompactions: true})
 	require.NoError(t, err)
 	require.NoError(t, db.Err())
 	require.ErrorContains(t, db.Pebble().Compact(numberedKey(0), []byte("z"), false), table)
@@ -86,7 +86,7 @@ func TestDamageStopsCompactions(t *testing.T) {
 	fs, table := damaged(t)
 	var begun, failed atomic.Int64
 	seen := make(chan struct{})
-	options := &pebble.Options{FS: fs, Logger: Silent{}, L0CompactionThreshold: 1, EventListener: &pebble.EventListener{
+	options := &pebble.Options{FS: fs, Logger: Silent, L0CompactionThreshold: 1, EventListener: &pebble.EventListener{
 		CompactionBegin: func(pebble.CompactionInfo) { begun.Add(1) },
 		BackgroundError: func(error) {
 			if failed.Add(1) == 1 {

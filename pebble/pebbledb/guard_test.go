@@ -42,7 +42,7 @@ var cache = pebble.NewCache(1 << 20)
 // it rotates and reuses logs, flushes, stalls writers, compacts and rotates manifests.
 func small(fs vfs.FS) *pebble.Options {
 	return &pebble.Options{
-		FS: fs, Logger: Silent{}, MemTableSize: 8 << 10, MemTableStopWritesThreshold: 2, L0CompactionThreshold: 1, L0StopWritesThreshold: 4,
+		FS: fs, Logger: Silent, MemTableSize: 8 << 10, MemTableStopWritesThreshold: 2, L0CompactionThreshold: 1, L0StopWritesThreshold: 4,
 		MaxManifestFileSize: 256, FlushDelayDeleteRange: time.Microsecond, Cache: cache,
 	}
 }
@@ -264,7 +264,7 @@ func TestMissingTable(t *testing.T) {
 
 // A database of another part of the host fails as that part says.
 func TestBorrow(t *testing.T) {
-	plain, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem(), Logger: Silent{}})
+	plain, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem(), Logger: Silent})
 	require.NoError(t, err)
 	var failure error
 	db := Borrow(plain, func() error { return failure })

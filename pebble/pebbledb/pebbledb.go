@@ -42,7 +42,7 @@ type DB struct {
 // may be gone after a crash.
 func Open(dir string, options *pebble.Options, checks ...func(*pebble.DB) error) (*DB, error) {
 	if options == nil {
-		options = &pebble.Options{Logger: Silent{}}
+		options = &pebble.Options{Logger: Silent}
 	}
 	options = options.Clone()
 	options.Levels = slices.Clone(options.Levels)
@@ -210,14 +210,15 @@ func syncDir(fs vfs.FS, dir string) error {
 }
 
 // Silent is a Pebble logger that discards the log.
-type Silent struct{}
+var Silent pebble.Logger = silent{}
 
-// Infof implements pebble.Logger.
-func (Silent) Infof(string, ...any) {}
+type silent struct{}
 
-// Fatalf implements pebble.Logger. It must not return: Pebble cannot go on. A
-// database of [Open] never calls it.
-func (Silent) Fatalf(format string, args ...any) { panic(fmt.Sprintf("pebble: "+format, args...)) }
+func (silent) Infof(string, ...any) {}
+
+// Fatalf must not return, because Pebble cannot go on. A database of [Open] never calls
+// it.
+func (silent) Fatalf(format string, args ...any) { panic(fmt.Sprintf("pebble: "+format, args...)) }
 
 // End returns the first key behind all that begin with a prefix, or nil if there is none.
 func End(prefix []byte) []byte {

@@ -12,7 +12,7 @@ import (
 func TestNewDirectoriesAreDurable(t *testing.T) {
 	fs := vfs.NewStrictMem()
 	open := func() *DB {
-		db, err := Open("a/b/c", &pebble.Options{FS: fs, Logger: Silent{}})
+		db, err := Open("a/b/c", &pebble.Options{FS: fs, Logger: Silent})
 		require.NoError(t, err)
 		return db
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble"
 
+	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/kvstore"
 	"github.com/jamq/jamq/pebble/pebbledb"
 )
@@ -48,7 +49,7 @@ var ErrClosed = errors.New("pebbleeoa: store is closed")
 // Store is an [eoa.Store] in a Pebble database. All methods are safe for
 // concurrent use.
 type Store struct {
-	*kvstore.Store
+	eoa.Store
 	kv *kv
 }
 

@@ -293,7 +293,7 @@ func BenchmarkSubmitToBroadcast(b *testing.B) {
 func TestDiskIsFull(t *testing.T) {
 	disk := vfs.NewStrictMem()
 	var full atomic.Bool
-	options := Options{Pebble: &pebble.Options{Logger: pebbledb.Silent{}, FS: fulldisk.Wrap(disk, func(string, string) error {
+	options := Options{Pebble: &pebble.Options{Logger: pebbledb.Silent, FS: fulldisk.Wrap(disk, func(string, string) error {
 		if full.Load() {
 			return syscall.ENOSPC
 		}

@@ -64,7 +64,7 @@ func fullFrom(t *testing.T, at int64, powerCut bool) (failed bool) {
 		return nil
 	})
 	options := func(fs vfs.FS) Options {
-		return Options{Pebble: &pebble.Options{FS: fs, MemTableSize: 4096, MaxManifestFileSize: 128, Logger: pebbledb.Silent{}}}
+		return Options{Pebble: &pebble.Options{FS: fs, MemTableSize: 4096, MaxManifestFileSize: 128, Logger: pebbledb.Silent}}
 	}
 	done, tried := 0, 0
 	j, err := Open("db", options(full))
@@ -116,7 +116,7 @@ func fullFrom(t *testing.T, at int64, powerCut bool) (failed bool) {
 func TestCheckOfSharedDatabase(t *testing.T) {
 	disk := vfs.NewStrictMem()
 	var full atomic.Bool
-	options := &pebble.Options{Logger: pebbledb.Silent{}, FS: fulldisk.Wrap(disk, func(string, string) error {
+	options := &pebble.Options{Logger: pebbledb.Silent, FS: fulldisk.Wrap(disk, func(string, string) error {
 		if full.Load() {
 			return syscall.ENOSPC
 		}

@@ -113,7 +113,7 @@ func fileSystem(options Options) vfs.FS {
 func openDatabase(fs vfs.FS, dir string, options Options) (*pebbledb.DB, error) {
 	pebbleOptions := options.Pebble
 	if pebbleOptions == nil {
-		pebbleOptions = &pebble.Options{Logger: pebbledb.Silent{}}
+		pebbleOptions = &pebble.Options{Logger: pebbledb.Silent}
 	}
 	next, err := readAcknowledged(fs, dir)
 	if err != nil {

@@ -158,7 +158,7 @@ func TestAcknowledgedIsTorn(t *testing.T) {
 // number is on disk. Open must not report a loss.
 func TestPowerFailsAfterEmptying(t *testing.T) {
 	disk := vfs.NewStrictMem()
-	options := Options{Pebble: &pebble.Options{FS: disk, Logger: pebbledb.Silent{}}}
+	options := Options{Pebble: &pebble.Options{FS: disk, Logger: pebbledb.Silent}}
 	j, err := Open("db", options)
 	require.NoError(t, err)
 	require.NoError(t, j.Append([]byte("one")))

@@ -34,7 +34,7 @@ func TestMissingFileIsNotReplaced(t *testing.T) {
 	until := make(chan struct{})
 	running, original := t.TempDir(), t.TempDir()
 	options := Options{Pebble: &pebble.Options{
-		FS: heldTables{vfs.Default, until}, Logger: pebbledb.Silent{}, MemTableSize: 8 << 10, MemTableStopWritesThreshold: 4,
+		FS: heldTables{vfs.Default, until}, Logger: pebbledb.Silent, MemTableSize: 8 << 10, MemTableStopWritesThreshold: 4,
 	}}
 	j, err := Open(running, options)
 	require.NoError(t, err)

@@ -75,7 +75,7 @@ func Open(dir string, options Options) (*Disk, error) {
 		return d, nil
 	}
 	if options.Pebble == nil {
-		options.Pebble = &pebble.Options{MemTableSize: MemTableSize, Logger: pebbledb.Silent{}}
+		options.Pebble = &pebble.Options{MemTableSize: MemTableSize, Logger: pebbledb.Silent}
 	}
 	var err error
 	if d.db, err = pebbledb.Open(dir, options.Pebble); err != nil {

@@ -111,7 +111,7 @@ func openStore(t *testing.T, options *pebble.Options) (*statedb.Store, *Disk) {
 // ever has.
 func plan(t *testing.T) (states []summary, known map[common.Hash]bool) {
 	known = map[common.Hash]bool{}
-	s, disk := openStore(t, &pebble.Options{FS: vfs.NewMem(), Logger: pebbledb.Silent{}})
+	s, disk := openStore(t, &pebble.Options{FS: vfs.NewMem(), Logger: pebbledb.Silent})
 	steps := script(s, known)
 	states = append(states, summarize(t, s, known))
 	for _, step := range steps {
@@ -162,7 +162,7 @@ func same(a, b summary) bool {
 
 // Two stores and the host's own data share a database.
 func TestSharedDatabase(t *testing.T) {
-	db, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem(), Logger: pebbledb.Silent{}})
+	db, err := pebble.Open("", &pebble.Options{FS: vfs.NewMem(), Logger: pebbledb.Silent})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
 	for _, key := range []string{"a", "s", "s3", "z"} {
@@ -198,7 +198,7 @@ func TestPrefix(t *testing.T) {
 func Example() {
 	fs := vfs.NewMem() // a host leaves this out, and names a directory
 	for range 2 {
-		disk, err := Open("state", Options{Pebble: &pebble.Options{FS: fs, Logger: pebbledb.Silent{}}})
+		disk, err := Open("state", Options{Pebble: &pebble.Options{FS: fs, Logger: pebbledb.Silent}})
 		if err != nil {
 			panic(err)
 		}
@@ -237,7 +237,7 @@ func Example() {
 func TestDiskIsFull(t *testing.T) {
 	mem := vfs.NewStrictMem()
 	var full atomic.Bool
-	options := Options{Pebble: &pebble.Options{Logger: pebbledb.Silent{}, FS: fulldisk.Wrap(mem, func(string, string) error {
+	options := Options{Pebble: &pebble.Options{Logger: pebbledb.Silent, FS: fulldisk.Wrap(mem, func(string, string) error {
 		if full.Load() {
 			return syscall.ENOSPC
 		}

@@ -93,7 +93,7 @@ func BenchmarkDurable(b *testing.B) {
 		store = nil
 
 		db, err := pebble.Open(b.TempDir(), &pebble.Options{
-			MemTableSize: pebblestate.MemTableSize, Logger: pebbledb.Silent{},
+			MemTableSize: pebblestate.MemTableSize, Logger: pebbledb.Silent,
 		})
 		require.NoError(b, err)
 		disk, err := pebblestate.Open("", pebblestate.Options{DB: db})
@@ -117,7 +117,7 @@ func BenchmarkDurable(b *testing.B) {
 // slots in a million stems from Pebble, the memory that it has then, and the
 // peak of the memory while it opens, sampled.
 func BenchmarkOpen(b *testing.B) {
-	db, err := pebble.Open(b.TempDir(), &pebble.Options{Logger: pebbledb.Silent{}})
+	db, err := pebble.Open(b.TempDir(), &pebble.Options{Logger: pebbledb.Silent})
 	require.NoError(b, err)
 	disk, err := pebblestate.Open("", pebblestate.Options{DB: db})
 	require.NoError(b, err)

@@ -19,27 +19,27 @@ type Block struct {
 // 4.3).
 type Extrinsics struct {
 	// Tickets compete for the slots of the next epoch.
-	Tickets Tickets
+	Tickets tickets
 	// Preimages are data that services have requested.
-	Preimages Preimages
+	Preimages preimages
 	// Guarantees put work reports on cores.
-	Guarantees Guarantees
+	Guarantees guarantees
 	// Assurances show which reports are available.
-	Assurances Assurances
+	Assurances assurances
 	// Disputes contain verdicts on reports.
 	Disputes disputes
 }
 
 // The sequences of an extrinsic.
 type (
-	// Tickets is the tickets extrinsic E_T (GP 6.29).
-	Tickets []ticketEnvelope
-	// Preimages is the preimages extrinsic E_P (GP 12.35).
-	Preimages []Preimage
-	// Guarantees is the guarantees extrinsic E_G (GP 11.23).
-	Guarantees []Guarantee
-	// Assurances is the assurances extrinsic E_A (GP 11.10).
-	Assurances []Assurance
+	// tickets is the tickets extrinsic E_T (GP 6.29).
+	tickets []ticketEnvelope
+	// preimages is the preimages extrinsic E_P (GP 12.35).
+	preimages []Preimage
+	// guarantees is the guarantees extrinsic E_G (GP 11.23).
+	guarantees []Guarantee
+	// assurances is the assurances extrinsic E_A (GP 11.10).
+	assurances []Assurance
 )
 
 // ticketEnvelope is a ticket with an anonymous proof that a validator owns it
@@ -145,25 +145,25 @@ func (x *Extrinsics) code(c *coder) {
 	x.Disputes.code(c)
 }
 
-func (x *Tickets) code(c *coder) {
+func (x *tickets) code(c *coder) {
 	sequence(c, (*[]ticketEnvelope)(x), ticketSize, func(c *coder, t *ticketEnvelope) {
 		u8(c, &t.Attempt)
 		c.bytes(t.Signature[:])
 	})
 }
 
-func (x *Preimages) code(c *coder) {
+func (x *preimages) code(c *coder) {
 	sequence(c, (*[]Preimage)(x), leastPreimage, func(c *coder, p *Preimage) {
 		u32(c, &p.Service)
 		c.blob(&p.Data)
 	})
 }
 
-func (x *Guarantees) code(c *coder) {
+func (x *guarantees) code(c *coder) {
 	sequence(c, (*[]Guarantee)(x), leastGuarantee, func(c *coder, g *Guarantee) { g.code(c) })
 }
 
-func (x *Assurances) code(c *coder) {
+func (x *assurances) code(c *coder) {
 	sequence(c, (*[]Assurance)(x), leastAssurance, func(c *coder, a *Assurance) { a.code(c) })
 }
 
@@ -209,7 +209,7 @@ func (x *disputes) code(c *coder) {
 
 // guaranteesByHash is E_G with each report replaced by its hash.
 type guaranteesByHash struct {
-	guarantees Guarantees
+	guarantees guarantees
 	reports    [][32]byte
 }
 
@@ -223,7 +223,7 @@ func (x *guaranteesByHash) code(c *coder) {
 }
 
 // preimagesByHash is E_P with the data of each preimage replaced by its hash.
-type preimagesByHash Preimages
+type preimagesByHash preimages
 
 func (x *preimagesByHash) code(c *coder) {
 	n := uint64(len(*x))

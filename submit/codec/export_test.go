@@ -1,7 +1,12 @@
 package codec
 
-// The parts of blocks and reports that a builder does not read.
+// The sequences of an extrinsic, and the parts of blocks and reports that a builder does
+// not read.
 type (
+	Tickets            = tickets
+	Preimages          = preimages
+	Guarantees         = guarantees
+	Assurances         = assurances
 	TicketEnvelope     = ticketEnvelope
 	Verdict            = verdict
 	Vote               = vote

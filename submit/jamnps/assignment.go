@@ -172,7 +172,7 @@ func (f *Feed) keepAssignment(ctx context.Context) {
 	again := time.NewTicker(spec.SlotDuration)
 	defer again.Stop()
 	for {
-		best, _ := f.Heads()
+		best, _ := f.heads()
 		if a := f.client.assigned.Load(); a == nil || a.epoch != best.Slot/spec.EpochLength {
 			if a, err := f.readAssignment(ctx); err == nil {
 				f.client.assigned.Store(a)

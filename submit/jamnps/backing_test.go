@@ -87,7 +87,7 @@ func TestInventedLongerChains(t *testing.T) {
 		for length := 30; length < 80; length++ {
 			fork := invented.genesis
 			for range length {
-				own := codec.Extrinsics{Preimages: codec.Preimages{{Data: []byte{byte(length)}}}}
+				own := codec.Extrinsics{Preimages: []codec.Preimage{{Data: []byte{byte(length)}}}}
 				fork = invented.invent(fork, fork.header.Slot+1, own)
 			}
 			awaitAnnounced(t, f, fork)

@@ -193,10 +193,10 @@ func (f *Feed) handshake() handshake {
 // of the sink begins.
 func (f *Feed) Root() jamq.Block { return f.cfg.Root }
 
-// Heads returns the best and the finalized block among those delivered. The
+// heads returns the best and the finalized block among those delivered. The
 // state root of the finalized block is zero until it has a child on the best
 // chain; that of the best block is always zero.
-func (f *Feed) Heads() (best, finalized jamq.AnchorBlock) {
+func (f *Feed) heads() (best, finalized jamq.AnchorBlock) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	finalized = jamq.AnchorBlock{Hash: f.tree.Finalized().Hash, Slot: f.tree.Finalized().Slot}

@@ -102,7 +102,7 @@ func TestFeedFollowsForks(t *testing.T) {
 		}
 		require.Equal(t, uint64(w.best.height), sink.view.Best().Height, "no block is missing")
 		require.LessOrEqual(t, f.tree.Len(), 40, "old blocks are forgotten")
-		best, finalized := f.Heads()
+		best, finalized := f.heads()
 		require.Equal(t, w.best.hash, best.Hash)
 		require.Equal(t, w.finalized.hash, finalized.Hash)
 		require.Equal(t, w.finalized.root(), finalized.StateRoot)

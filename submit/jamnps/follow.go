@@ -44,7 +44,7 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 // Health returns the condition of the feed.
 func (f *Feed) Health() submit.FeedHealth {
 	h := f.loop.Health()
-	best, final := f.Heads()
+	best, final := f.heads()
 	h.Best, h.Finalized = best.Slot, final.Slot
 	for _, p := range f.peers() {
 		h.Wanted++

@@ -46,7 +46,7 @@ func TestMemoryOfAnAnswer(t *testing.T) {
 	require.Len(t, blocks, 1)
 	require.Less(t, end.TotalAlloc-start.TotalAlloc, uint64(limit)+8<<20)
 
-	digests := codec.Block{Extrinsic: codec.Extrinsics{Guarantees: make(codec.Guarantees, 341)}}
+	digests := codec.Block{Extrinsic: codec.Extrinsics{Guarantees: make([]codec.Guarantee, 341)}}
 	for i := range digests.Extrinsic.Guarantees {
 		report := &digests.Extrinsic.Guarantees[i].Report
 		report.Digests = slices.Grow(report.Digests, 600)[:600]
@@ -92,7 +92,7 @@ func TestManyPreimages(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		f, sink := openFeed(t, openClient(t, w, nil, startGuarantor(t, w, 1)), FeedConfig{})
-		contents := codec.Extrinsics{Preimages: make(codec.Preimages, 20_000)}
+		contents := codec.Extrinsics{Preimages: make([]codec.Preimage, 20_000)}
 		for i := range contents.Preimages {
 			contents.Preimages[i] = codec.Preimage{Service: 7, Data: binary.BigEndian.AppendUint16(nil, uint16(i))}
 		}

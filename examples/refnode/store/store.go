@@ -96,7 +96,7 @@ func Open(dir string, log *slog.Logger, settings ...Setting) (*Store, error) {
 func openDatabase(dir, logDir string, settings []Setting) (*pebbledb.DB, error) {
 	_, err := os.Stat(logDir)
 	options := &pebble.Options{
-		MemTableSize: memTable, Logger: pebbledb.Silent{}, ErrorIfNotExists: err == nil,
+		MemTableSize: memTable, Logger: pebbledb.Silent, ErrorIfNotExists: err == nil,
 		// With the filters of a table, a read skips the tables that do not have its key.
 		Levels: []pebble.LevelOptions{{FilterPolicy: bloom.FilterPolicy(filterBits), FilterType: pebble.TableFilter}},
 	}

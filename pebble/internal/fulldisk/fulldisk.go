@@ -9,83 +9,78 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 )
 
-// Fault returns the error with which an operation on a file fails, or nil. It is
-// called before each operation that changes the disk, from any goroutine. Reads
-// and removals do not fail on a full disk.
-type Fault func(op, name string) error
-
-// FS is a file system with faults.
-type FS struct {
+// disk is a file system with faults.
+type disk struct {
 	vfs.FS
-	fault Fault
+	fault func(op, name string) error
 }
 
-var _ vfs.FS = (*FS)(nil)
+// Wrap returns inner with faults. fault returns the error with which an operation on a
+// file fails, or nil. It is called before each operation that changes the disk, from
+// any goroutine. Reads and removals do not fail on a full disk.
+func Wrap(inner vfs.FS, fault func(op, name string) error) vfs.FS { return &disk{inner, fault} }
 
-// Wrap returns inner with faults.
-func Wrap(inner vfs.FS, fault Fault) *FS { return &FS{inner, fault} }
-
-func (fs *FS) file(op, name string, make func() (vfs.File, error)) (vfs.File, error) {
-	if err := fs.fault(op, name); err != nil {
+func (d *disk) file(op, name string, make func() (vfs.File, error)) (vfs.File, error) {
+	if err := d.fault(op, name); err != nil {
 		return nil, &os.PathError{Op: op, Path: name, Err: err}
 	}
 	f, err := make()
 	if err != nil {
 		return nil, err
 	}
-	return &file{f, fs.fault, name}, nil
+	return &file{f, d.fault, name}, nil
 }
 
-func (fs *FS) do(op, name string, do func() error) error {
-	if err := fs.fault(op, name); err != nil {
+func (d *disk) do(op, name string, do func() error) error {
+	if err := d.fault(op, name); err != nil {
 		return &os.PathError{Op: op, Path: name, Err: err}
 	}
 	return do()
 }
 
-// Create implements vfs.FS.
-func (fs *FS) Create(name string) (vfs.File, error) {
-	return fs.file("create", name, func() (vfs.File, error) { return fs.FS.Create(name) })
+// Create implements vd.FS.
+func (d *disk) Create(name string) (vfs.File, error) {
+	return d.file("create", name, func() (vfs.File, error) { return d.FS.Create(name) })
 }
 
-// OpenReadWrite implements vfs.FS.
-func (fs *FS) OpenReadWrite(name string, opts ...vfs.OpenOption) (vfs.File, error) {
-	return fs.file("open", name, func() (vfs.File, error) { return fs.FS.OpenReadWrite(name, opts...) })
+// OpenReadWrite implements vd.FS.
+func (d *disk) OpenReadWrite(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	return d.file("open", name, func() (vfs.File, error) { return d.FS.OpenReadWrite(name, opts...) })
 }
 
-// ReuseForWrite implements vfs.FS.
-func (fs *FS) ReuseForWrite(oldname, newname string) (vfs.File, error) {
-	return fs.file("reuse", newname, func() (vfs.File, error) { return fs.FS.ReuseForWrite(oldname, newname) })
+// ReuseForWrite implements vd.FS.
+func (d *disk) ReuseForWrite(oldname, newname string) (vfs.File, error) {
+	return d.file("reuse", newname, func() (vfs.File, error) { return d.FS.ReuseForWrite(oldname, newname) })
 }
 
-// OpenDir implements vfs.FS. It does not fail; syncs of the directory do.
-func (fs *FS) OpenDir(name string) (vfs.File, error) {
-	f, err := fs.FS.OpenDir(name)
+// OpenDir implements vd.FS. It does not fail; syncs of the directory do.
+func (d *disk) OpenDir(name string) (vfs.File, error) {
+	f, err := d.FS.OpenDir(name)
 	if err != nil {
 		return nil, err
 	}
-	return &file{f, fs.fault, name}, nil
+	return &file{f, d.fault, name}, nil
 }
 
-// Link implements vfs.FS.
-func (fs *FS) Link(oldname, newname string) error {
-	return fs.do("link", newname, func() error { return fs.FS.Link(oldname, newname) })
+// Link implements vd.FS.
+func (d *disk) Link(oldname, newname string) error {
+	return d.do("link", newname, func() error { return d.FS.Link(oldname, newname) })
 }
 
-// Rename implements vfs.FS.
-func (fs *FS) Rename(oldname, newname string) error {
-	return fs.do("rename", newname, func() error { return fs.FS.Rename(oldname, newname) })
+// Rename implements vd.FS.
+func (d *disk) Rename(oldname, newname string) error {
+	return d.do("rename", newname, func() error { return d.FS.Rename(oldname, newname) })
 }
 
-// MkdirAll implements vfs.FS.
-func (fs *FS) MkdirAll(dir string, perm os.FileMode) error {
-	return fs.do("mkdir", dir, func() error { return fs.FS.MkdirAll(dir, perm) })
+// MkdirAll implements vd.FS.
+func (d *disk) MkdirAll(dir string, perm os.FileMode) error {
+	return d.do("mkdir", dir, func() error { return d.FS.MkdirAll(dir, perm) })
 }
 
 // file is a file with faults.
 type file struct {
 	vfs.File
-	fault Fault
+	fault func(op, name string) error
 	name  string
 }
 

@@ -47,7 +47,7 @@ func (d *Disk) Options() *pebble.Options {
 		return nil
 	})
 	return &pebble.Options{
-		FS: fs, DisableAutomaticCompactions: true, L0StopWritesThreshold: math.MaxInt32, Logger: pebbledb.Silent{},
+		FS: fs, DisableAutomaticCompactions: true, L0StopWritesThreshold: math.MaxInt32, Logger: pebbledb.Silent,
 	}
 }
 
