@@ -45,8 +45,9 @@ type Config struct {
 	Retry time.Duration
 	// NewChain means that the JAM chain of the log has ended, so that no package that was
 	// sent to it is ever accumulated. Open then undoes all blocks that are not final, and
-	// begins the log again; their operations are executed again. It is for simulated chains
-	// that end with their process: on a chain that goes on, operations are executed twice.
+	// begins the log again; their operations are executed again, and readers of Watch get no
+	// event about the blocks. It is for simulated chains that end with their process: on a
+	// chain that goes on, operations are executed twice.
 	// The rollup must be a [Checkpointer].
 	NewChain bool
 	// CheckInvariants makes the builder check the queue after each step. If the check
