@@ -137,7 +137,7 @@ func ExampleChainSpec_Validate() {
 	spec.Cores = 0
 	err := spec.Validate()
 	fmt.Println(errors.Is(err, jamq.ErrInvalidSpec), err)
-	// Output: true jamq: invalid chain spec: Cores is 0, want at least 1
+	// Output: true jamq: invalid chain spec: Cores is 0, want 1 to 65536
 }
 
 func ExampleSlotClock() {

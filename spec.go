@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/jamq/jamq/internal/fields"
 )
 
 // CoreIndex is the index of a core of a JAM chain, from 0 to Cores-1.
@@ -123,44 +125,30 @@ const (
 	longest    = 24 * time.Hour
 )
 
-// Validate returns an error that wraps [ErrInvalidSpec] and names the first
-// field that is out of range, with its value and the bound.
+// Validate returns an error that wraps [ErrInvalidSpec] and lists each field
+// that is out of range, with its value and the range.
 func (s ChainSpec) Validate() error {
-	for _, f := range []struct {
-		field           string
-		have, min, most int64
-	}{
-		{"Validators", int64(s.Validators), 1, maxIndexed},
-		{"Cores", int64(s.Cores), 1, maxIndexed},
-		{"EpochLength", int64(s.EpochLength), 1, maxSlots},
-		{"RecentHistory", int64(s.RecentHistory), 3, maxIndexed},
-		{"RotationPeriod", int64(s.RotationPeriod), 1, maxSlots},
-		{"AvailabilityTimeout", int64(s.AvailabilityTimeout), 1, maxSlots},
-		{"MaxLookupAnchorAge", int64(s.MaxLookupAnchorAge), 1, maxSlots},
-		{"MaxDependencies", int64(s.MaxDependencies), 1, maxCount},
-		{"MaxWorkItems", int64(s.MaxWorkItems), 1, maxCount},
-		{"MaxExtrinsics", int64(s.MaxExtrinsics), 0, maxCount},
-		{"AuthPoolSize", int64(s.AuthPoolSize), 1, maxCount},
-		{"AuthQueueSize", int64(s.AuthQueueSize), 1, maxCount},
-		{"MaxBundleSize", int64(s.MaxBundleSize), 1, maxCount},
-		{"SegmentSize", int64(s.SegmentSize), 1, maxCount},
-	} {
-		if f.have < f.min {
-			return fmt.Errorf("%w: %s is %d, want at least %d", ErrInvalidSpec, f.field, f.have, f.min)
-		}
-		if f.have > f.most {
-			return fmt.Errorf("%w: %s is %d, want at most %d", ErrInvalidSpec, f.field, f.have, f.most)
-		}
-	}
-	switch {
-	case s.SlotDuration < time.Millisecond || s.SlotDuration > longest || s.SlotDuration%time.Millisecond != 0:
-		return fmt.Errorf("%w: SlotDuration is %v, want a positive multiple of 1ms, at most %v", ErrInvalidSpec, s.SlotDuration, longest)
-	case s.MaxAccumulateGas == 0 || s.MaxRefineGas == 0:
-		return fmt.Errorf("%w: MaxAccumulateGas is %d and MaxRefineGas %d, want at least 1 each", ErrInvalidSpec, s.MaxAccumulateGas, s.MaxRefineGas)
-	case s.BlockAccumulateGas < s.MaxAccumulateGas:
-		return fmt.Errorf("%w: BlockAccumulateGas is %d, want at least MaxAccumulateGas %d", ErrInvalidSpec, s.BlockAccumulateGas, s.MaxAccumulateGas)
-	}
-	return nil
+	var wrong fields.Errors
+	fields.Range(&wrong, "Validators", s.Validators, 1, maxIndexed)
+	fields.Range(&wrong, "Cores", s.Cores, 1, maxIndexed)
+	fields.Range(&wrong, "EpochLength", s.EpochLength, 1, maxSlots)
+	fields.Range(&wrong, "RecentHistory", s.RecentHistory, 3, maxIndexed)
+	fields.Range(&wrong, "RotationPeriod", s.RotationPeriod, 1, maxSlots)
+	fields.Range(&wrong, "AvailabilityTimeout", s.AvailabilityTimeout, 1, maxSlots)
+	fields.Range(&wrong, "MaxLookupAnchorAge", s.MaxLookupAnchorAge, 1, maxSlots)
+	fields.Range(&wrong, "MaxDependencies", int64(s.MaxDependencies), 1, maxCount)
+	fields.Range(&wrong, "MaxWorkItems", int64(s.MaxWorkItems), 1, maxCount)
+	fields.Range(&wrong, "MaxExtrinsics", int64(s.MaxExtrinsics), 0, maxCount)
+	fields.Range(&wrong, "AuthPoolSize", int64(s.AuthPoolSize), 1, maxCount)
+	fields.Range(&wrong, "AuthQueueSize", int64(s.AuthQueueSize), 1, maxCount)
+	fields.Range(&wrong, "MaxBundleSize", int64(s.MaxBundleSize), 1, maxCount)
+	fields.Range(&wrong, "SegmentSize", int64(s.SegmentSize), 1, maxCount)
+	slot := s.SlotDuration
+	wrong.Want(slot >= time.Millisecond && slot <= longest && slot%time.Millisecond == 0, "SlotDuration", slot, fmt.Sprintf("a positive multiple of 1ms, at most %v", longest))
+	fields.Positive(&wrong, "MaxAccumulateGas", s.MaxAccumulateGas)
+	fields.Positive(&wrong, "MaxRefineGas", s.MaxRefineGas)
+	wrong.Want(s.BlockAccumulateGas >= s.MaxAccumulateGas, "BlockAccumulateGas", s.BlockAccumulateGas, fmt.Sprintf("at least MaxAccumulateGas %d", s.MaxAccumulateGas))
+	return wrong.Wrap(ErrInvalidSpec)
 }
 
 // ValidatorsOf returns the number of validators of a chain with the given number of cores if

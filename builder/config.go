@@ -7,6 +7,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/internal/fields"
 )
 
 // Config is the configuration of a builder. Start from [DefaultConfig].
@@ -83,31 +84,20 @@ func DefaultConfig(spec jamq.ChainSpec) Config {
 	}
 }
 
-// Validate returns an error that names the first field out of range. It wraps
+// Validate returns an error that lists each field out of range. It wraps
 // [ErrInvalidConfig] and, for Queue, bundlequeue.ErrInvalidConfig.
 func (c *Config) Validate() error {
+	var wrong fields.Errors
 	if err := c.Queue.Validate(); err != nil {
-		return fmt.Errorf("%w: Queue: %w", ErrInvalidConfig, err)
+		wrong.Add(fmt.Errorf("Queue: %w", err))
 	}
-	if err := c.Window.Validate(); err != nil {
-		return err
-	}
-	for _, f := range []struct {
-		field string
-		have  time.Duration
-	}{
-		{"BuildTimeout", c.BuildTimeout}, {"SendTimeout", c.SendTimeout}, {"HoldTimeout", c.HoldTimeout},
-		{"DelayAlarm", c.DelayAlarm}, {"Retry", c.Retry},
-	} {
-		if f.have <= 0 {
-			return fmt.Errorf("%w: %s is %v, want positive", ErrInvalidConfig, f.field, f.have)
-		}
-	}
-	switch {
-	case c.CheckpointEvery <= 0:
-		return fmt.Errorf("%w: CheckpointEvery is %d, want positive", ErrInvalidConfig, c.CheckpointEvery)
-	case c.Queue.FirstNumber == 0:
-		return fmt.Errorf("%w: Queue.FirstNumber is 0, want at least 1", ErrInvalidConfig)
-	}
-	return nil
+	c.Window.validate(&wrong)
+	fields.Positive(&wrong, "BuildTimeout", c.BuildTimeout)
+	fields.Positive(&wrong, "SendTimeout", c.SendTimeout)
+	fields.Positive(&wrong, "HoldTimeout", c.HoldTimeout)
+	fields.Positive(&wrong, "DelayAlarm", c.DelayAlarm)
+	fields.Positive(&wrong, "Retry", c.Retry)
+	fields.Positive(&wrong, "CheckpointEvery", c.CheckpointEvery)
+	fields.Positive(&wrong, "Queue.FirstNumber", c.Queue.FirstNumber)
+	return wrong.Wrap(ErrInvalidConfig)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/fields"
 )
 
 // Window is the part of each slot in which packages are sent. It begins some
@@ -37,16 +38,17 @@ func DefaultWindow(spec jamq.ChainSpec) Window {
 // slots are shorter than 1 ms; the window is empty or longer than a slot; Skew
 // is one slot or more.
 func (w Window) Validate() error {
-	if w.Clock.SlotDuration < time.Millisecond {
-		return fmt.Errorf("%w: Window.Clock has slots of %v, want at least 1ms", ErrInvalidConfig, w.Clock.SlotDuration)
-	}
-	if w.Closes < 0 || w.Opens <= w.Closes || w.Opens > w.Clock.SlotDuration {
-		return fmt.Errorf("%w: Window opens %v and closes %v before the slot, want 0 ≤ Closes < Opens ≤ %v", ErrInvalidConfig, w.Opens, w.Closes, w.Clock.SlotDuration)
-	}
-	if w.Skew <= -w.Clock.SlotDuration || w.Skew >= w.Clock.SlotDuration {
-		return fmt.Errorf("%w: Window.Skew is %v, want less than a slot of %v either way", ErrInvalidConfig, w.Skew, w.Clock.SlotDuration)
-	}
-	return nil
+	var wrong fields.Errors
+	w.validate(&wrong)
+	return wrong.Wrap(ErrInvalidConfig)
+}
+
+func (w Window) validate(wrong *fields.Errors) {
+	slot := w.Clock.SlotDuration
+	wrong.Want(slot >= time.Millisecond, "Window.Clock.SlotDuration", slot, "at least 1ms")
+	wrong.Want(w.Closes >= 0, "Window.Closes", w.Closes, "at least 0")
+	wrong.Want(w.Opens > w.Closes && w.Opens <= slot, "Window.Opens", w.Opens, fmt.Sprintf("more than Closes %v, and at most a slot of %v", w.Closes, slot))
+	wrong.Want(w.Skew > -slot && w.Skew < slot, "Window.Skew", w.Skew, fmt.Sprintf("less than a slot of %v either way", slot))
 }
 
 // Open reports whether a package may be sent at time t of the host's clock.

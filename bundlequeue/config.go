@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/fields"
 )
 
 // ErrInvalidConfig is wrapped by every error of [Config.Validate].
@@ -93,36 +94,24 @@ func DefaultConfig(spec jamq.ChainSpec) Config {
 	}
 }
 
-// Validate returns an error that gives the first field out of range, its value,
+// Validate returns an error that lists each field out of range, with its value
 // and its limits. The error wraps [ErrInvalidConfig].
 func (c *Config) Validate() error {
+	var wrong fields.Errors
 	if err := c.Spec.Validate(); err != nil {
-		return fmt.Errorf("%w: Spec: %w", ErrInvalidConfig, err)
+		wrong.Add(fmt.Errorf("Spec: %w", err))
 	}
-	if err := validateCores(&c.Spec, c.Cores); err != nil {
-		return fmt.Errorf("%w: %w", ErrInvalidConfig, err)
-	}
-	if c.FirstNumber >= most {
-		return fmt.Errorf("%w: FirstNumber is %d, want below %d", ErrInvalidConfig, c.FirstNumber, uint64(most))
-	}
-	for _, f := range []struct {
-		field           string
-		have, min, most int64
-	}{
-		{"MaxQueueDepth", int64(c.MaxQueueDepth), 1, maxDepth},
-		{"ReservationTimeout", int64(c.ReservationTimeout), 1, int64(longest)},
-		{"SubmitRetryInterval", int64(c.SubmitRetryInterval), 1, int64(longest)},
-		{"MaxSubmitRetries", int64(c.MaxSubmitRetries), 0, int64(longest)},
-		{"MaxVersionRetries", int64(c.MaxVersionRetries), 0, maxDepth},
-		{"BackoffBase", int64(c.BackoffBase), 1, int64(longest)},
-		{"BackoffMax", int64(c.BackoffMax), int64(c.BackoffBase), int64(longest)},
-		{"RetentionWindow", int64(c.RetentionWindow), 0, int64(longest)},
-	} {
-		if f.have < f.min || f.have > f.most {
-			return fmt.Errorf("%w: %s is %d, want %d to %d", ErrInvalidConfig, f.field, f.have, f.min, f.most)
-		}
-	}
-	return nil
+	wrong.Add(validateCores(&c.Spec, c.Cores))
+	fields.Range(&wrong, "FirstNumber", c.FirstNumber, 0, most-1)
+	fields.Range(&wrong, "MaxQueueDepth", c.MaxQueueDepth, 1, maxDepth)
+	fields.Range(&wrong, "ReservationTimeout", c.ReservationTimeout, 1, longest)
+	fields.Range(&wrong, "SubmitRetryInterval", c.SubmitRetryInterval, 1, longest)
+	fields.Range(&wrong, "MaxSubmitRetries", int64(c.MaxSubmitRetries), 0, int64(longest))
+	fields.Range(&wrong, "MaxVersionRetries", c.MaxVersionRetries, 0, maxDepth)
+	fields.Range(&wrong, "BackoffBase", c.BackoffBase, 1, longest)
+	fields.Range(&wrong, "BackoffMax", c.BackoffMax, c.BackoffBase, longest)
+	fields.Range(&wrong, "RetentionWindow", int64(c.RetentionWindow), 0, int64(longest))
+	return wrong.Wrap(ErrInvalidConfig)
 }
 
 // validateCores returns an error if the list is empty, has duplicates, or has

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/jamq/jamq/internal/fields"
 )
 
 // Config configures an [Executor]. Start with [DefaultConfig].
@@ -142,40 +144,28 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate returns an error that names the first field out of range, its value
+// Validate returns an error that lists each field out of range, with its value
 // and the allowed range. The error wraps ErrInvalidConfig.
 func (c *Config) Validate() error {
+	const day, count, percent = 24 * time.Hour, 1 << 20, 1000
+	var wrong fields.Errors
 	if err := c.Fees.Validate(); err != nil {
-		return fmt.Errorf("%w: Fees: %w", ErrInvalidConfig, err)
+		wrong.Add(fmt.Errorf("Fees: %w", err))
 	}
-	if err := c.Retention.Validate(); err != nil {
-		return err
-	}
-	if c.Exclusive && c.SharedKey {
-		return fmt.Errorf("%w: Exclusive and SharedKey are set, want at most one", ErrInvalidConfig)
-	}
-	for _, x := range []struct {
-		name     string
-		value    int64
-		from, to int64
-	}{
-		{"Confirmations", int64(min(c.Confirmations, 1<<32)), 1, 1 << 20},
-		{"MaxInFlight", int64(c.MaxInFlight), 1, 1 << 20},
-		{"MaxUnsure", int64(c.MaxUnsure), 1, 1 << 20},
-		{"Batch", int64(c.Batch), 1, maxBatch},
-		{"Rebroadcast", int64(c.Rebroadcast), 1, int64(24 * time.Hour)},
-		{"Retry", int64(c.Retry), 1, int64(maxRetry)},
-		{"Poll", int64(c.Poll), 0, int64(24 * time.Hour)},
-		{"Timeout", int64(c.Timeout), 1, int64(time.Hour)},
-		{"Parallel", int64(c.Parallel), 1, 1024},
-		{"LeaseFor", int64(c.LeaseFor), int64(time.Second), int64(24 * time.Hour)},
-		{"GasMargin", int64(min(c.GasMargin, 1<<32)), 0, 1000},
-	} {
-		if x.value < x.from || x.value > x.to {
-			return fmt.Errorf("%w: %s is %d, want %d to %d", ErrInvalidConfig, x.name, x.value, x.from, x.to)
-		}
-	}
-	return nil
+	wrong.Add(c.Retention.Validate())
+	wrong.Want(!c.Exclusive || !c.SharedKey, "Exclusive", "true with SharedKey", "at most one of the two")
+	fields.Range(&wrong, "Confirmations", c.Confirmations, 1, count)
+	fields.Range(&wrong, "MaxInFlight", c.MaxInFlight, 1, count)
+	fields.Range(&wrong, "MaxUnsure", c.MaxUnsure, 1, count)
+	fields.Range(&wrong, "Batch", c.Batch, 1, maxBatch)
+	fields.Range(&wrong, "Rebroadcast", c.Rebroadcast, 1, day)
+	fields.Range(&wrong, "Retry", c.Retry, 1, maxRetry)
+	fields.Range(&wrong, "Poll", c.Poll, 0, day)
+	fields.Range(&wrong, "Timeout", c.Timeout, 1, time.Hour)
+	fields.Range(&wrong, "Parallel", c.Parallel, 1, 1024)
+	fields.Range(&wrong, "LeaseFor", c.LeaseFor, time.Second, day)
+	fields.Range(&wrong, "GasMargin", c.GasMargin, 0, percent)
+	return wrong.Wrap(ErrInvalidConfig)
 }
 
 func (c *Config) maxInFlight(sure bool) int {

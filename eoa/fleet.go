@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/jamq/jamq/internal/fields"
 )
 
 // Opener returns the chain and the signer for an account that has work. It is
@@ -54,13 +56,16 @@ func DefaultFleetConfig() FleetConfig {
 	return FleetConfig{Executor: DefaultConfig(), Workers: 16, Interval: time.Second, Page: 256, Target: 10}
 }
 
-// Validate returns an error that names the fields out of range. The error wraps
+// Validate returns an error that lists each field out of range. The error wraps
 // ErrInvalidConfig.
 func (c *FleetConfig) Validate() error {
-	if c.Workers < 1 || c.Interval <= 0 || c.Page < 1 || c.Target < 1 {
-		return fmt.Errorf("%w: Workers %d, Interval %v, Page %d, Target %d, want all positive", ErrInvalidConfig, c.Workers, c.Interval, c.Page, c.Target)
-	}
-	return c.Executor.Validate()
+	var wrong fields.Errors
+	fields.Positive(&wrong, "Workers", c.Workers)
+	fields.Positive(&wrong, "Interval", c.Interval)
+	fields.Positive(&wrong, "Page", c.Page)
+	fields.Positive(&wrong, "Target", c.Target)
+	wrong.Add(c.Executor.Validate())
+	return wrong.Wrap(ErrInvalidConfig)
 }
 
 // Fleet runs the executors of many accounts. Any number of fleets may run, on

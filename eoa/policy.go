@@ -2,11 +2,12 @@ package eoa
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"time"
 
 	"github.com/holiman/uint256"
+
+	"github.com/jamq/jamq/internal/fields"
 )
 
 // ErrInvalidPolicy is wrapped by every error of [FeePolicy.Validate].
@@ -43,16 +44,13 @@ func DefaultFeePolicy() FeePolicy { return FeePolicy{StallTimeout: 5 * time.Minu
 // in the wrong unit.
 const maxBumpPercent = 1000
 
-// Validate returns an error that names the first field out of range, its value
+// Validate returns an error that lists each field out of range, with its value
 // and the allowed range. The error wraps ErrInvalidPolicy.
 func (p *FeePolicy) Validate() error {
-	if p.StallTimeout <= 0 {
-		return fmt.Errorf("%w: StallTimeout is %v, want positive", ErrInvalidPolicy, p.StallTimeout)
-	}
-	if p.BumpPercent < minBumpPercent || p.BumpPercent > maxBumpPercent {
-		return fmt.Errorf("%w: BumpPercent is %d, want %d to %d", ErrInvalidPolicy, p.BumpPercent, minBumpPercent, maxBumpPercent)
-	}
-	return nil
+	var wrong fields.Errors
+	fields.Positive(&wrong, "StallTimeout", p.StallTimeout)
+	fields.Range(&wrong, "BumpPercent", p.BumpPercent, minBumpPercent, maxBumpPercent)
+	return wrong.Wrap(ErrInvalidPolicy)
 }
 
 // maxBackOff is the maximum number of doublings of StallTimeout.

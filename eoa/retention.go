@@ -2,9 +2,10 @@ package eoa
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
+
+	"github.com/jamq/jamq/internal/fields"
 )
 
 // Retention limits the history of an account in its store. The executor applies
@@ -33,13 +34,14 @@ func DefaultRetention() Retention {
 	return Retention{Age: 7 * day, Count: 100_000, EventAge: 30 * day}
 }
 
-// Validate returns an error that names the fields out of range. The error wraps
+// Validate returns an error that lists each field out of range. The error wraps
 // ErrInvalidConfig.
 func (r *Retention) Validate() error {
-	if r.Age < 0 || r.Count < 0 || r.EventAge < 0 {
-		return fmt.Errorf("%w: Retention with Age %v, Count %d, EventAge %v, want at least 0", ErrInvalidConfig, r.Age, r.Count, r.EventAge)
-	}
-	return nil
+	var wrong fields.Errors
+	wrong.Want(r.Age >= 0, "Retention.Age", r.Age, "at least 0")
+	wrong.Want(r.Count >= 0, "Retention.Count", r.Count, "at least 0")
+	wrong.Want(r.EventAge >= 0, "Retention.EventAge", r.EventAge, "at least 0")
+	return wrong.Wrap(ErrInvalidConfig)
 }
 
 // drops reports whether a record is dropped. newest is the highest id known.

@@ -1,10 +1,12 @@
 package jamtest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/fields"
 )
 
 // Config configures a simulated chain. Start from [DefaultConfig].
@@ -97,66 +99,44 @@ func DefaultConfig(spec jamq.ChainSpec, seed uint64) Config {
 	}
 }
 
-// Validate returns an error that wraps [ErrInvalidConfig] and names the first
-// field that is out of range, with its value and the allowed range.
+// Validate returns an error that wraps [ErrInvalidConfig] and lists each field
+// that is out of range, with its value and the allowed range.
 func (c *Config) Validate() error {
+	var wrong fields.Errors
 	if err := c.Spec.Validate(); err != nil {
-		return fmt.Errorf("%w: Spec: %w", ErrInvalidConfig, err)
+		wrong.Add(fmt.Errorf("Spec: %w", err))
 	}
-	for _, p := range []struct {
-		field string
-		have  float64
-	}{
-		{"SkipProbability", c.SkipProbability},
-		{"LossProbability", c.LossProbability},
-		{"UnavailableProbability", c.UnavailableProbability},
-		{"VerdictProbability", c.VerdictProbability},
-		{"DelayProbability", c.DelayProbability},
-		{"LastMomentProbability", c.LastMomentProbability},
-		{"ForeignLoad", c.ForeignLoad},
-		{"FinalityStallProbability", c.FinalityStallProbability},
-		{"ForkProbability", c.ForkProbability},
-	} {
-		if !(p.have >= 0 && p.have <= 1) { // so that NaN is refused
-			return fmt.Errorf("%w: %s is %v, want 0 to 1", ErrInvalidConfig, p.field, p.have)
-		}
+	fields.Range(&wrong, "SkipProbability", c.SkipProbability, 0, 1)
+	fields.Range(&wrong, "LossProbability", c.LossProbability, 0, 1)
+	fields.Range(&wrong, "UnavailableProbability", c.UnavailableProbability, 0, 1)
+	fields.Range(&wrong, "VerdictProbability", c.VerdictProbability, 0, 1)
+	fields.Range(&wrong, "DelayProbability", c.DelayProbability, 0, 1)
+	fields.Range(&wrong, "LastMomentProbability", c.LastMomentProbability, 0, 1)
+	fields.Range(&wrong, "ForeignLoad", c.ForeignLoad, 0, 1)
+	fields.Range(&wrong, "FinalityStallProbability", c.FinalityStallProbability, 0, 1)
+	fields.Range(&wrong, "ForkProbability", c.ForkProbability, 0, 1)
+	wrong.Want(c.SkipProbability != 1, "SkipProbability", c.SkipProbability, "below 1: the chain would never grow")
+	wrong.Want(c.FinalityStallProbability != 1, "FinalityStallProbability", c.FinalityStallProbability, "below 1: nothing would ever be final")
+	wantSlots(&wrong, "ReportLatency", c.ReportLatency)
+	wantSlots(&wrong, "AvailabilityLatency", c.AvailabilityLatency)
+	wantSlots(&wrong, "Delay", c.Delay)
+	wantSlots(&wrong, "SkipBurst", c.SkipBurst)
+	wrong.Want(c.StartSlot != jamq.MaxSlot, "StartSlot", c.StartSlot,
+		fmt.Sprintf("one before the last that a block can have: longer slots than %v, if it comes from a clock", c.Spec.SlotDuration))
+	wrong.Want(c.FinalityLag >= 1, "FinalityLag", c.FinalityLag, "at least 1 block")
+	wrong.Want(c.MaxForkDepth >= 0 && c.MaxForkDepth <= c.FinalityLag, "MaxForkDepth", c.MaxForkDepth,
+		fmt.Sprintf("0 to FinalityLag %d: finality is never taken back", c.FinalityLag))
+	wrong.Want(c.ForkProbability == 0 || c.MaxForkDepth != 0, "MaxForkDepth", c.MaxForkDepth, fmt.Sprintf("at least 1 where ForkProbability is %v", c.ForkProbability))
+	wrong.Want(c.Retention >= 0, "Retention", c.Retention, "at least 0 blocks")
+	for i, v := range c.Punished {
+		known := v >= 0 && v < c.Spec.Validators
+		wrong.Want(known && !slices.Contains(c.Punished[:i], v), fmt.Sprintf("Punished[%d]", i), v, fmt.Sprintf("distinct indexes below %d", c.Spec.Validators))
 	}
-	if c.SkipProbability == 1 {
-		return fmt.Errorf("%w: SkipProbability is 1, want below 1: the chain would never grow", ErrInvalidConfig)
-	}
-	for _, l := range []struct {
-		field string
-		have  [2]jamq.Slot
-	}{{"ReportLatency", c.ReportLatency}, {"AvailabilityLatency", c.AvailabilityLatency}, {"Delay", c.Delay}} {
-		if l.have[0] < 1 || l.have[1] < l.have[0] {
-			return fmt.Errorf("%w: %s is %v, want at least 1 slot and ascending", ErrInvalidConfig, l.field, l.have)
-		}
-	}
-	switch {
-	case c.StartSlot == jamq.MaxSlot:
-		return fmt.Errorf("%w: StartSlot is %d, the last that a block can have, want one before it: longer slots than %v, if it comes from a clock",
-			ErrInvalidConfig, c.StartSlot, c.Spec.SlotDuration)
-	case c.SkipBurst[0] < 1 || c.SkipBurst[1] < c.SkipBurst[0]:
-		return fmt.Errorf("%w: SkipBurst is %v, want at least 1 slot and ascending", ErrInvalidConfig, c.SkipBurst)
-	case c.FinalityStallProbability == 1:
-		return fmt.Errorf("%w: FinalityStallProbability is 1, want below 1: nothing would ever be final", ErrInvalidConfig)
-	case c.FinalityLag < 1:
-		return fmt.Errorf("%w: FinalityLag is %d, want at least 1 block", ErrInvalidConfig, c.FinalityLag)
-	case c.MaxForkDepth < 0 || c.MaxForkDepth > c.FinalityLag:
-		return fmt.Errorf("%w: MaxForkDepth is %d, want 0 to FinalityLag %d: finality is never taken back", ErrInvalidConfig, c.MaxForkDepth, c.FinalityLag)
-	case c.ForkProbability > 0 && c.MaxForkDepth == 0:
-		return fmt.Errorf("%w: MaxForkDepth is 0, want at least 1 where ForkProbability is %v", ErrInvalidConfig, c.ForkProbability)
-	case c.Retention < 0:
-		return fmt.Errorf("%w: Retention is %d, want at least 0 blocks", ErrInvalidConfig, c.Retention)
-	}
-	return c.validatePunished()
+	return wrong.Wrap(ErrInvalidConfig)
 }
 
-func (c *Config) validatePunished() error {
-	for i, v := range c.Punished {
-		if v < 0 || v >= c.Spec.Validators || slices.Contains(c.Punished[:i], v) {
-			return fmt.Errorf("%w: Punished[%d] is %d, want distinct indexes below %d", ErrInvalidConfig, i, v, c.Spec.Validators)
-		}
-	}
-	return nil
+// wantSlots checks a range of slots.
+func wantSlots[T cmp.Ordered](wrong *fields.Errors, field string, have [2]T) {
+	var none T
+	wrong.Want(have[0] > none && have[1] >= have[0], field, have, "at least 1 slot and ascending")
 }

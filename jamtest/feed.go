@@ -1,10 +1,10 @@
 package jamtest
 
 import (
-	"fmt"
 	"math/rand/v2"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/fields"
 )
 
 // FeedFaults are the faults of a [Feed]. The zero value is a perfect feed.
@@ -16,18 +16,15 @@ type FeedFaults struct {
 	Duplicate, Late, Batch, Miss float64
 }
 
-// Validate returns an error that wraps [ErrInvalidConfig] and names the first
-// field that is out of range.
+// Validate returns an error that wraps [ErrInvalidConfig] and lists each field
+// that is out of range.
 func (f *FeedFaults) Validate() error {
-	for _, p := range []struct {
-		field string
-		have  float64
-	}{{"Duplicate", f.Duplicate}, {"Late", f.Late}, {"Batch", f.Batch}, {"Miss", f.Miss}} {
-		if !(p.have >= 0 && p.have <= 1) {
-			return fmt.Errorf("%w: %s is %v, want 0 to 1", ErrInvalidConfig, p.field, p.have)
-		}
-	}
-	return nil
+	var wrong fields.Errors
+	fields.Range(&wrong, "Duplicate", f.Duplicate, 0, 1)
+	fields.Range(&wrong, "Late", f.Late, 0, 1)
+	fields.Range(&wrong, "Batch", f.Batch, 0, 1)
+	fields.Range(&wrong, "Miss", f.Miss, 0, 1)
+	return wrong.Wrap(ErrInvalidConfig)
 }
 
 // Feed stands between a chain and a host and delivers updates badly: twice,

@@ -7,8 +7,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/jamq/jamq/internal/fields"
 )
 
 // Rate is a limit on transactions and bytes. A rate of 0 means no limit.
@@ -104,12 +105,8 @@ func DefaultConfig() Config {
 // that is out of range, with its value and the range. It returns nil if all
 // fields are valid.
 func (c *Config) Validate() error {
-	var bad []string
-	check := func(ok bool, field string, have any, want string) {
-		if !ok {
-			bad = append(bad, fmt.Sprintf("%s is %+v, want %s", field, have, want))
-		}
-	}
+	var wrong fields.Errors
+	check := wrong.Want
 	const amounts = "finite numbers of at least 0"
 	check(c.Source.valid(), "Source", c.Source, amounts)
 	check(c.Connection.valid(), "Connection", c.Connection, amounts)
@@ -133,10 +130,7 @@ func (c *Config) Validate() error {
 	check(c.Ban > 0, "Ban", c.Ban, "more than 0")
 	check(c.MaxBan >= c.Ban, "MaxBan", c.MaxBan, fmt.Sprintf("at least Ban, %v", c.Ban))
 	check(c.MaxBans >= 1, "MaxBans", c.MaxBans, "at least 1")
-	if len(bad) > 0 {
-		return fmt.Errorf("%w: %s", ErrInvalidConfig, strings.Join(bad, "; "))
-	}
-	return nil
+	return wrong.Wrap(ErrInvalidConfig)
 }
 
 func within[T cmp.Ordered](have, least, most T) bool { return have >= least && have <= most }

@@ -25,8 +25,7 @@ type Config struct {
 	Metrics Metrics
 }
 
-// Validate returns an error that wraps ErrConfig and names the first field out
-// of range.
+// Validate returns an error that wraps ErrConfig if Retention is out of range.
 func (c *Config) Validate() error {
 	if c.Retention < KeepAll {
 		return fmt.Errorf("%w: Retention is %d, want at least 0, or KeepAll, which is %d", ErrConfig, c.Retention, KeepAll)

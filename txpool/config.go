@@ -1,17 +1,17 @@
 package txpool
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
 	"math"
 	"math/big"
-	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/holiman/uint256"
+
+	"github.com/jamq/jamq/internal/fields"
 )
 
 // Config configures a [Pool]. Start from [DefaultConfig], or from
@@ -264,50 +264,23 @@ const gwei = 1_000_000_000
 // that wraps [ErrInvalidConfig] and names each field that is out of range, its
 // value and the range.
 func (c *Config) Validate() error {
-	var wrong []string
-	if c.ChainID == nil || c.ChainID.Sign() <= 0 {
-		wrong = append(wrong, fmt.Sprintf("ChainID is %v, want positive", c.ChainID))
-	}
-	for _, f := range []limited[uint64]{
-		{"BlockGasLimit", c.BlockGasLimit, txGas, math.MaxUint64},
-		{"MaxTxSize", c.MaxTxSize, 1, maxTxSize},
-		{"MaxBytes", c.MaxBytes, c.MaxTxSize, math.MaxUint64},
-		{"Fork", uint64(c.Fork), uint64(Prague), uint64(London)},
-		{"SurgeSlope", c.SurgeSlope, 0, maxShare}, {"PriceBump", c.PriceBump, 0, maxShare},
-	} {
-		wrong = f.check(wrong)
-	}
-	for _, f := range []limited[int]{
-		{"MaxPending", c.MaxPending, 1, math.MaxInt32}, {"MaxParked", c.MaxParked, 1, math.MaxInt32},
-		{"MaxQueued", c.MaxQueued, 1, math.MaxInt32}, {"MaxPerSender", c.MaxPerSender, 1, math.MaxInt32},
-		{"MaxDelegated", c.MaxDelegated, 1, math.MaxInt32}, {"FloorWindow", c.FloorWindow, 0, maxFloorWindow},
-	} {
-		wrong = f.check(wrong)
-	}
-	for _, f := range []limited[time.Duration]{
-		{"Lifetime", c.Lifetime, 1, math.MaxInt64},
-		{"QuarantineTime", c.QuarantineTime, 0, math.MaxInt64},
-	} {
-		wrong = f.check(wrong)
-	}
-	if len(wrong) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w: %s", ErrInvalidConfig, strings.Join(wrong, "; "))
-}
-
-// limited is a field with its range.
-type limited[T cmp.Ordered] struct {
-	field          string
-	have, min, max T
-}
-
-// check adds the field to the wrong ones if it is out of range.
-func (f limited[T]) check(wrong []string) []string {
-	if f.have >= f.min && f.have <= f.max {
-		return wrong
-	}
-	return append(wrong, fmt.Sprintf("%s is %v, want %v to %v", f.field, f.have, f.min, f.max))
+	var wrong fields.Errors
+	wrong.Want(c.ChainID != nil && c.ChainID.Sign() > 0, "ChainID", c.ChainID, "positive")
+	wrong.Want(c.BlockGasLimit >= txGas, "BlockGasLimit", c.BlockGasLimit, fmt.Sprintf("at least %d", txGas))
+	fields.Range(&wrong, "MaxTxSize", c.MaxTxSize, 1, maxTxSize)
+	wrong.Want(c.MaxBytes >= c.MaxTxSize, "MaxBytes", c.MaxBytes, fmt.Sprintf("at least MaxTxSize %d", c.MaxTxSize))
+	fields.Range(&wrong, "Fork", c.Fork, Prague, London)
+	fields.Range(&wrong, "SurgeSlope", c.SurgeSlope, 0, maxShare)
+	fields.Range(&wrong, "PriceBump", c.PriceBump, 0, maxShare)
+	fields.Range(&wrong, "MaxPending", c.MaxPending, 1, math.MaxInt32)
+	fields.Range(&wrong, "MaxParked", c.MaxParked, 1, math.MaxInt32)
+	fields.Range(&wrong, "MaxQueued", c.MaxQueued, 1, math.MaxInt32)
+	fields.Range(&wrong, "MaxPerSender", c.MaxPerSender, 1, math.MaxInt32)
+	fields.Range(&wrong, "MaxDelegated", c.MaxDelegated, 1, math.MaxInt32)
+	fields.Range(&wrong, "FloorWindow", c.FloorWindow, 0, maxFloorWindow)
+	fields.Positive(&wrong, "Lifetime", c.Lifetime)
+	wrong.Want(c.QuarantineTime >= 0, "QuarantineTime", c.QuarantineTime, "at least 0")
+	return wrong.Wrap(ErrInvalidConfig)
 }
 
 // lenient returns the rules for transactions that were accepted before. Limits

@@ -2,10 +2,10 @@ package told
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/fields"
 )
 
 var (
@@ -44,22 +44,13 @@ func DefaultConfig(spec jamq.ChainSpec) Config {
 // not older than MaxLookupAnchorAge (rule D3).
 func mostFinality(spec *jamq.ChainSpec) int { return int(spec.MaxLookupAnchorAge / 2) }
 
-// Validate returns an error that gives the first field out of range, its value,
+// Validate returns an error that lists each field out of range, with its value
 // and its limits. The error wraps [ErrInvalidConfig].
 func (c *Config) Validate(spec *jamq.ChainSpec) error {
-	const longest = 1000 * 24 * time.Hour
-	if c.BlockTime < time.Millisecond || c.BlockTime > longest {
-		return fmt.Errorf("%w: BlockTime is %v, want 1ms to %v", ErrInvalidConfig, c.BlockTime, longest)
-	}
-	for _, f := range []struct {
-		field           string
-		have, min, most int
-	}{
-		{"Finality", c.Finality, 1, mostFinality(spec)}, {"Remember", c.Remember, 0, 1 << 30},
-	} {
-		if f.have < f.min || f.have > f.most {
-			return fmt.Errorf("%w: %s is %d, want %d to %d", ErrInvalidConfig, f.field, f.have, f.min, f.most)
-		}
-	}
-	return nil
+	const longest, most = 1000 * 24 * time.Hour, 1 << 30
+	var wrong fields.Errors
+	fields.Range(&wrong, "BlockTime", c.BlockTime, time.Millisecond, longest)
+	fields.Range(&wrong, "Finality", c.Finality, 1, mostFinality(spec))
+	fields.Range(&wrong, "Remember", c.Remember, 0, most)
+	return wrong.Wrap(ErrInvalidConfig)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/internal/fields"
 )
 
 // Step is the payload of a job: take steps for one account. An engine keeps at
@@ -48,13 +49,14 @@ func DefaultConfig() Config {
 	return Config{Executor: eoa.DefaultConfig(), Linger: 500 * time.Millisecond, Slice: 10 * time.Second}
 }
 
-// Validate returns an error that names the fields out of range. The error wraps
+// Validate returns an error that lists each field out of range. The error wraps
 // eoa.ErrInvalidConfig.
 func (c *Config) Validate() error {
-	if c.Linger < 0 || c.Slice <= 0 {
-		return fmt.Errorf("%w: Linger %v and Slice %v, want Linger from 0 and Slice positive", eoa.ErrInvalidConfig, c.Linger, c.Slice)
-	}
-	return c.Executor.Validate()
+	var wrong fields.Errors
+	wrong.Want(c.Linger >= 0, "Linger", c.Linger, "at least 0")
+	fields.Positive(&wrong, "Slice", c.Slice)
+	wrong.Add(c.Executor.Validate())
+	return wrong.Wrap(eoa.ErrInvalidConfig)
 }
 
 // Runner takes the steps of accounts in jobs of an engine. It is safe for

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/fields"
 	"github.com/jamq/jamq/internal/smallorder"
 	"github.com/jamq/jamq/submit/codec"
 )
@@ -73,39 +74,34 @@ func DefaultConfig(key ed25519.PrivateKey, genesis jamq.HeaderHash, c *codec.Cod
 	}
 }
 
-// Validate returns an error that wraps [ErrInvalidConfig] and names the first
-// field that is out of range, or nil.
+// Validate returns an error that wraps [ErrInvalidConfig] and lists each field
+// that is out of range, or nil.
 func (c *Config) Validate() error {
-	switch {
-	case len(c.Key) != ed25519.PrivateKeySize:
-		return fmt.Errorf("%w: Key has %d bytes, want %d", ErrInvalidConfig, len(c.Key), ed25519.PrivateKeySize)
-	case c.Codec == nil:
-		return fmt.Errorf("%w: Codec must be given", ErrInvalidConfig)
-	case len(c.Peers) == 0:
-		return fmt.Errorf("%w: Peers is empty, want at least one", ErrInvalidConfig)
-	case c.MaxBlocks == 0 || c.MaxState == 0:
-		return fmt.Errorf("%w: MaxBlocks is %d and MaxState %d, want positive", ErrInvalidConfig, c.MaxBlocks, c.MaxState)
-	}
+	var wrong fields.Errors
+	wrong.Want(len(c.Key) == ed25519.PrivateKeySize, "len(Key)", len(c.Key), fmt.Sprintf("%d bytes", ed25519.PrivateKeySize))
+	wrong.Want(c.Codec != nil, "Codec", "nil", "a codec")
+	wrong.Want(len(c.Peers) > 0, "Peers", c.Peers, "at least one")
+	fields.Positive(&wrong, "MaxBlocks", c.MaxBlocks)
+	fields.Positive(&wrong, "MaxState", c.MaxState)
 	for i, p := range c.Peers {
-		if len(p.Key) != ed25519.PublicKeySize {
-			return fmt.Errorf("%w: Peers[%d].Key has %d bytes, want %d", ErrInvalidConfig, i, len(p.Key), ed25519.PublicKeySize)
-		}
-		if smallorder.Has([32]byte(p.Key)) {
-			return fmt.Errorf("%w: Peers[%d].Key is %x, a point of small order; want the key of a validator that is not punished", ErrInvalidConfig, i, p.Key)
-		}
-		if _, _, err := net.SplitHostPort(p.Addr); err != nil {
-			return fmt.Errorf("%w: Peers[%d].Addr: %w", ErrInvalidConfig, i, err)
-		}
+		wrong.Add(p.validate(i))
 	}
-	for _, f := range []struct {
-		field string
-		have  time.Duration
-	}{
-		{"DialTimeout", c.DialTimeout}, {"RequestTimeout", c.RequestTimeout}, {"IdleTimeout", c.IdleTimeout}, {"RetryAfter", c.RetryAfter},
-	} {
-		if f.have <= 0 {
-			return fmt.Errorf("%w: %s is %v, want positive", ErrInvalidConfig, f.field, f.have)
-		}
+	fields.Positive(&wrong, "DialTimeout", c.DialTimeout)
+	fields.Positive(&wrong, "RequestTimeout", c.RequestTimeout)
+	fields.Positive(&wrong, "IdleTimeout", c.IdleTimeout)
+	fields.Positive(&wrong, "RetryAfter", c.RetryAfter)
+	return wrong.Wrap(ErrInvalidConfig)
+}
+
+func (p *Peer) validate(i int) error {
+	if len(p.Key) != ed25519.PublicKeySize {
+		return fmt.Errorf("Peers[%d].Key has %d bytes, want %d", i, len(p.Key), ed25519.PublicKeySize)
+	}
+	if smallorder.Has([32]byte(p.Key)) {
+		return fmt.Errorf("Peers[%d].Key is %x, a point of small order; want the key of a validator that is not punished", i, p.Key)
+	}
+	if _, _, err := net.SplitHostPort(p.Addr); err != nil {
+		return fmt.Errorf("Peers[%d].Addr: %w", i, err)
 	}
 	return nil
 }

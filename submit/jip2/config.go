@@ -6,7 +6,10 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"strconv"
 	"time"
+
+	"github.com/jamq/jamq/internal/fields"
 )
 
 // Config configures a [Client]. Start from [DefaultConfig].
@@ -59,30 +62,19 @@ func DefaultConfig(url string) Config {
 // minMessage is the smallest MaxRequest and MaxAnswer, in bytes.
 const minMessage = 1 << 10
 
-// Validate returns an error that wraps [ErrInvalidConfig] and names the first
-// field that is out of range, or nil.
+// Validate returns an error that wraps [ErrInvalidConfig] and lists each field
+// that is out of range, or nil.
 func (c *Config) Validate() error {
+	var wrong fields.Errors
 	u, err := url.Parse(c.URL)
-	if err != nil || u.Scheme != "ws" && u.Scheme != "wss" || u.Host == "" {
-		return fmt.Errorf("%w: URL is %q, want ws://host:port or wss://host:port", ErrInvalidConfig, c.URL)
-	}
-	for _, f := range []struct {
-		field string
-		have  time.Duration
-	}{
-		{"DialTimeout", c.DialTimeout}, {"CallTimeout", c.CallTimeout}, {"PingInterval", c.PingInterval}, {"BackoffBase", c.BackoffBase},
-	} {
-		if f.have <= 0 {
-			return fmt.Errorf("%w: %s is %v, want positive", ErrInvalidConfig, f.field, f.have)
-		}
-	}
-	switch {
-	case c.BackoffMax < c.BackoffBase:
-		return fmt.Errorf("%w: BackoffMax is %v, want at least BackoffBase %v", ErrInvalidConfig, c.BackoffMax, c.BackoffBase)
-	case c.MaxRequest < minMessage:
-		return fmt.Errorf("%w: MaxRequest is %d, want at least %d bytes", ErrInvalidConfig, c.MaxRequest, minMessage)
-	case c.MaxAnswer < minMessage:
-		return fmt.Errorf("%w: MaxAnswer is %d, want at least %d bytes", ErrInvalidConfig, c.MaxAnswer, minMessage)
-	}
-	return nil
+	wrong.Want(err == nil && (u.Scheme == "ws" || u.Scheme == "wss") && u.Host != "", "URL", strconv.Quote(c.URL), "ws://host:port or wss://host:port")
+	fields.Positive(&wrong, "DialTimeout", c.DialTimeout)
+	fields.Positive(&wrong, "CallTimeout", c.CallTimeout)
+	fields.Positive(&wrong, "PingInterval", c.PingInterval)
+	fields.Positive(&wrong, "BackoffBase", c.BackoffBase)
+	wrong.Want(c.BackoffMax >= c.BackoffBase, "BackoffMax", c.BackoffMax, fmt.Sprintf("at least BackoffBase %v", c.BackoffBase))
+	atLeast := fmt.Sprintf("at least %d bytes", minMessage)
+	wrong.Want(c.MaxRequest >= minMessage, "MaxRequest", c.MaxRequest, atLeast)
+	wrong.Want(c.MaxAnswer >= minMessage, "MaxAnswer", c.MaxAnswer, atLeast)
+	return wrong.Wrap(ErrInvalidConfig)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/internal/feed"
+	"github.com/jamq/jamq/internal/fields"
 	"github.com/jamq/jamq/internal/headers"
 	"github.com/jamq/jamq/submit"
 )
@@ -67,18 +68,15 @@ const (
 	defaultFinalEvery = 4096
 )
 
-// Validate returns an error that wraps [ErrInvalidConfig] and names the first
-// field that is out of range, or nil.
+// Validate returns an error that wraps [ErrInvalidConfig] and lists each field
+// that is out of range, or nil.
 func (c *FeedConfig) Validate() error {
-	switch {
-	case c.Service.Key == nil || c.Service.Taken == nil:
-		return fmt.Errorf("%w: Service.Key and Service.Taken must be given", ErrInvalidConfig)
-	case c.MaxGap < 0:
-		return fmt.Errorf("%w: MaxGap is %d, want at least 1, or 0 for %d", ErrInvalidConfig, c.MaxGap, defaultMaxGap)
-	case c.SlotDuration < 0:
-		return fmt.Errorf("%w: SlotDuration is %v, want positive, or 0 for the node's", ErrInvalidConfig, c.SlotDuration)
-	}
-	return nil
+	var wrong fields.Errors
+	wrong.Want(c.Service.Key != nil, "Service.Key", "nil", "a function")
+	wrong.Want(c.Service.Taken != nil, "Service.Taken", "nil", "a function")
+	wrong.Want(c.MaxGap >= 0, "MaxGap", c.MaxGap, fmt.Sprintf("at least 1, or 0 for %d", defaultMaxGap))
+	wrong.Want(c.SlotDuration >= 0, "SlotDuration", c.SlotDuration, "positive, or 0 for the node's")
+	return wrong.Wrap(ErrInvalidConfig)
 }
 
 // Feed follows a chain through a node's RPC and delivers blocks that contain

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/jobs"
+	"github.com/jamq/jamq/internal/fields"
 )
 
 // Config configures an [Engine]. Start with [DefaultConfig].
@@ -66,22 +67,18 @@ func DefaultConfig() Config {
 	return Config{Jobs: jobs.DefaultConfig(), Schema: "jamq", Workers: 16, Poll: 250 * time.Millisecond, Sweep: time.Second, Timeout: 30 * time.Second}
 }
 
-// Validate returns an error that names the first field out of range. The error
-// wraps eoa.ErrInvalidConfig.
+// Validate returns an error that lists each field out of range. The error wraps
+// eoa.ErrInvalidConfig.
 func (c *Config) Validate() error {
 	const maxWorkers = 10_000
-	if err := checkSchema(c.Schema); err != nil {
-		return err
-	}
-	switch {
-	case c.Workers < 1 || c.Workers > maxWorkers:
-		return fmt.Errorf("%w: Workers is %d, want 1 to %d", eoa.ErrInvalidConfig, c.Workers, maxWorkers)
-	case c.Poll < time.Millisecond || c.Sweep <= 0:
-		return fmt.Errorf("%w: Poll %v and Sweep %v, want Poll at least 1ms and Sweep positive", eoa.ErrInvalidConfig, c.Poll, c.Sweep)
-	case c.Timeout <= c.Jobs.Slice:
-		return fmt.Errorf("%w: Timeout is %v, want more than Jobs.Slice, %v", eoa.ErrInvalidConfig, c.Timeout, c.Jobs.Slice)
-	}
-	return c.Jobs.Validate()
+	var wrong fields.Errors
+	wrong.Add(checkSchema(c.Schema))
+	fields.Range(&wrong, "Workers", c.Workers, 1, maxWorkers)
+	wrong.Want(c.Poll >= time.Millisecond, "Poll", c.Poll, "at least 1ms")
+	fields.Positive(&wrong, "Sweep", c.Sweep)
+	wrong.Want(c.Timeout > c.Jobs.Slice, "Timeout", c.Timeout, fmt.Sprintf("more than Jobs.Slice, %v", c.Jobs.Slice))
+	wrong.Add(c.Jobs.Validate())
+	return wrong.Wrap(eoa.ErrInvalidConfig)
 }
 
 func (c *Config) log() *slog.Logger {
