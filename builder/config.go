@@ -1,7 +1,6 @@
 package builder
 
 import (
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -88,9 +87,7 @@ func DefaultConfig(spec jamq.ChainSpec) Config {
 // [ErrInvalidConfig] and, for Queue, bundlequeue.ErrInvalidConfig.
 func (c *Config) Validate() error {
 	var wrong fields.Errors
-	if err := c.Queue.Validate(); err != nil {
-		wrong.Add(fmt.Errorf("Queue: %w", err))
-	}
+	wrong.AddPart("Queue", c.Queue.Validate())
 	c.Window.validate(&wrong)
 	fields.Positive(&wrong, "BuildTimeout", c.BuildTimeout)
 	fields.Positive(&wrong, "SendTimeout", c.SendTimeout)

@@ -98,9 +98,7 @@ func DefaultConfig(spec jamq.ChainSpec) Config {
 // and its limits. The error wraps [ErrInvalidConfig].
 func (c *Config) Validate() error {
 	var wrong fields.Errors
-	if err := c.Spec.Validate(); err != nil {
-		wrong.Add(fmt.Errorf("Spec: %w", err))
-	}
+	wrong.AddPart("Spec", c.Spec.Validate())
 	wrong.Add(validateCores(&c.Spec, c.Cores))
 	fields.Range(&wrong, "FirstNumber", c.FirstNumber, 0, most-1)
 	fields.Range(&wrong, "MaxQueueDepth", c.MaxQueueDepth, 1, maxDepth)

@@ -1,7 +1,6 @@
 package eoa
 
 import (
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -149,9 +148,7 @@ func DefaultConfig() Config {
 func (c *Config) Validate() error {
 	const day, count, percent = 24 * time.Hour, 1 << 20, 1000
 	var wrong fields.Errors
-	if err := c.Fees.Validate(); err != nil {
-		wrong.Add(fmt.Errorf("Fees: %w", err))
-	}
+	wrong.AddPart("Fees", c.Fees.Validate())
 	wrong.Add(c.Retention.Validate())
 	wrong.Want(!c.Exclusive || !c.SharedKey, "Exclusive", "true with SharedKey", "at most one of the two")
 	fields.Range(&wrong, "Confirmations", c.Confirmations, 1, count)

@@ -103,9 +103,7 @@ func DefaultConfig(spec jamq.ChainSpec, seed uint64) Config {
 // that is out of range, with its value and the allowed range.
 func (c *Config) Validate() error {
 	var wrong fields.Errors
-	if err := c.Spec.Validate(); err != nil {
-		wrong.Add(fmt.Errorf("Spec: %w", err))
-	}
+	wrong.AddPart("Spec", c.Spec.Validate())
 	fields.Range(&wrong, "SkipProbability", c.SkipProbability, 0, 1)
 	fields.Range(&wrong, "LossProbability", c.LossProbability, 0, 1)
 	fields.Range(&wrong, "UnavailableProbability", c.UnavailableProbability, 0, 1)

@@ -30,10 +30,17 @@ func Range[T cmp.Ordered](e *Errors, field string, have, least, most T) {
 	e.Want(have >= least && have <= most, field, have, fmt.Sprintf("%v to %v", least, most))
 }
 
-// Add adds the error of a part of the configuration, nil for none.
+// Add adds an error, nil for none.
 func (e *Errors) Add(err error) {
 	if err != nil {
 		*e = append(*e, err)
+	}
+}
+
+// AddPart adds the error of a field that is a configuration itself, nil for none.
+func (e *Errors) AddPart(field string, err error) {
+	if err != nil {
+		*e = append(*e, fmt.Errorf("%s: %w", field, err))
 	}
 }
 

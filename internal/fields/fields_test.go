@@ -29,6 +29,7 @@ func TestErrors(t *testing.T) {
 	fields.Positive(&e, "Tiny", time.Nanosecond)
 	e.Want(true, "Fine", 0, "anything")
 	e.Add(nil)
+	e.AddPart("Queue", nil)
 	require.NoError(t, e.Wrap(sentinel))
 
 	fields.Range(&e, "Depth", 4, 1, 3)
@@ -36,8 +37,9 @@ func TestErrors(t *testing.T) {
 	fields.Positive(&e, "Wait", time.Duration(0))
 	e.Want(false, "Peers", []int{}, "at least one")
 	e.Add(part)
+	e.AddPart("Queue", part)
 	err := e.Wrap(sentinel)
-	require.EqualError(t, err, "invalid: Depth is 4, want 1 to 3; Share is NaN, want 0 to 1; Wait is 0s, want positive; Peers is [], want at least one; part")
+	require.EqualError(t, err, "invalid: Depth is 4, want 1 to 3; Share is NaN, want 0 to 1; Wait is 0s, want positive; Peers is [], want at least one; part; Queue: part")
 	require.ErrorIs(t, err, sentinel)
 	require.ErrorIs(t, err, part)
 }
