@@ -12,22 +12,28 @@ import (
 	"time"
 )
 
-// Call describes the calls of one method of the host: of rollup, network, codec and log.
-// Network.Follow, which always runs, is among them only while it fails, and only for a network
-// with the method Health() submit.FeedHealth, as jip2net.Network has.
+// Call describes the calls of one method of the rollup, the network, the codec or the log, so that
+// an operator sees which one hangs or fails. Network.Follow always runs; Health.Calls contains it
+// only while it fails, and only for a network with the method Health() submit.FeedHealth, as
+// jip2net.Network has.
 type Call struct {
 	// Method is the method with its type, for example "Rollup.Apply". Methods of the optional
-	// interfaces of a rollup, such as Final, have the type Rollup too.
+	// interfaces of a rollup, such as Final, have the type Rollup too. Encode and Decode of a
+	// codec are described together as "Codec".
 	Method string
 	// Running is the number of calls that have not returned, including calls of Payload and
-	// Pack that were left alone. The oldest of them began at Since, by the machine's clock;
-	// Since is zero if no call runs.
+	// Pack for which the builder no longer waits, because they took longer than
+	// Config.BuildTimeout. The oldest call began at Since, by the machine's clock; Since is
+	// zero if no call runs.
 	Running int
 	Since   time.Time
-	// Failures counts the calls that have failed since the last success, the first of them at
-	// FailingSince and the last one at FailedAt. Err is the error of the last one, or nil. An
-	// error by which Check or Admit refuses an operation is no failure, but a panic is. ErrIdle
-	// is none, nor is any error after the builder has canceled the context of the call.
+	// Failures counts the calls that have failed since the last success. The first of these
+	// calls failed at FailingSince and the last one at FailedAt, by the machine's clock. Err is
+	// the error of the last one. All are zero after a success. These errors are no failures:
+	//
+	//   - ErrIdle, which counts as a success
+	//   - the error by which Check or Admit refuses an operation; a panic is a failure
+	//   - an error after the context of the call was canceled
 	Failures               int
 	FailingSince, FailedAt time.Time
 	Err                    error
@@ -47,19 +53,22 @@ func (c Call) String() string {
 
 func byMethod(a, b Call) int { return cmp.Compare(a.Method, b.Method) }
 
-// calls makes all calls of the host, so that Health can name those that run or fail. It is safe
-// for concurrent use.
+// calls makes the calls of the host that Health can name when they run or fail. Network.Follow,
+// Config.Invariants and most calls that Open makes are not among them; they use guard only. calls
+// is safe for concurrent use.
 type calls struct {
 	mu      sync.Mutex
 	methods map[string]*method
 }
 
 type method struct {
-	running list.List // of time.Time, oldest first
-	failing Call      // the part about failures
+	running list.List // when each running call began, a time.Time, oldest first
+	failing Call      // only the fields about failures
 }
 
-// make calls the host. A panic becomes an error. ctx is the context of the call.
+// make calls a method of the host, and notes that the call runs and whether it failed. A panic
+// becomes an error that wraps ErrPanic. ctx is the context that the method gets: after it has been
+// canceled, an error is not noted as a failure.
 func (c *calls) make(ctx context.Context, name string, call func() error) error {
 	c.mu.Lock()
 	m := c.methods[name]
@@ -76,7 +85,7 @@ func (c *calls) make(ctx context.Context, name string, call func() error) error 
 	defer c.mu.Unlock()
 	m.running.Remove(began)
 	switch {
-	case err != nil && errors.Is(ctx.Err(), context.Canceled): // it was given up
+	case err != nil && errors.Is(ctx.Err(), context.Canceled): // not a failure of the host
 	case err == nil, errors.Is(err, ErrIdle):
 		m.failing = Call{}
 	default:
@@ -88,23 +97,27 @@ func (c *calls) make(ctx context.Context, name string, call func() error) error 
 	return err
 }
 
-// judge calls a method that may refuse an operation, which is no failure.
+// judge calls Check or Admit, whose errors refuse an operation. A refusal is returned like an error
+// of make, but it is not noted as a failure of the method; only a panic is.
 func (c *calls) judge(ctx context.Context, name string, call func() error) error {
 	var refusal error
 	err := c.make(ctx, name, func() error { refusal = call(); return nil })
 	return cmp.Or(err, refusal)
 }
 
-// mostHung is the number of calls of a method that may hang before more are made only once in
-// hungPause, because each holds a goroutine and a payload forever.
+// mostHung is the number of running calls of one method from which on await makes another call only
+// if the last one began at least hungPause ago. Each call that hangs holds a goroutine and a
+// payload, perhaps forever.
 const (
 	mostHung  = 8
 	hungPause = time.Hour
 )
 
-// await makes a call that can be repeated while an earlier one hangs. If the call has not returned
-// at the deadline of ctx, await leaves it alone and returns an error that wraps ErrHangs. If ctx is
-// canceled, because the builder stops, await waits until the call returns.
+// await makes a call that can be repeated while an earlier call of the same method hangs. If the
+// call has not returned at the deadline of ctx, await no longer waits for it and returns an error
+// that wraps ErrHangs. If many calls of the method run already, await returns such an error at
+// once: see mostHung. If ctx is canceled because the builder stops, await waits until the call
+// returns, so that the call does not outlive Run.
 func await[T any](ctx context.Context, c *calls, name string, call func() (T, error)) (result T, err error) {
 	if n, last := c.running(name); n >= mostHung && time.Since(last) < hungPause {
 		return result, fmt.Errorf("%w: %d calls of %s run; the next one is made %v after the last one, at %s", ErrHangs, n, name, hungPause, last.Add(hungPause).UTC().Format(time.RFC3339))
@@ -142,7 +155,8 @@ func (c *calls) running(name string) (n int, last time.Time) {
 	return n, last
 }
 
-// list returns those that run or fail.
+// list describes the methods of which a call runs or the last call failed, in the order of
+// byMethod.
 func (c *calls) list() (all []Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,7 +174,7 @@ func (c *calls) list() (all []Call) {
 	return all
 }
 
-// guard calls the host. A panic becomes an error.
+// guard calls a function of the host. A panic becomes an error that wraps ErrPanic.
 func guard(call func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -14,27 +14,27 @@ import (
 	"github.com/jamq/jamq/canonical"
 )
 
-// chain is the fold of the log: the blocks that are not final, the heads, and the calls
-// that the rollup still needs to follow them. The same records always lead to the same
-// chain.
+// chain is the state of the rollup's chain according to the log: the blocks that are not final, the
+// heads, and the calls that the rollup needs to get to the newest block. It depends on the records
+// of the log only, so that a restart leads to the same blocks.
 type chain struct {
 	log *slog.Logger
 
 	mu      sync.Mutex
 	final   block   // the last final block, or the genesis, without its body
-	blocks  []block // those after it, oldest first
-	serial  uint64  // of the last execution
+	blocks  []block // the blocks after final, oldest first
+	serial  uint64  // number of the last execution of a block, also of one that failed
 	first   uint64  // number of the first block of the queue
 	tracker *canonical.Tracker
-	todo    []task         // apply and undo, in order
-	finals  []block        // for which Final must be called, in order
-	applied canonical.Head // the newest block that the rollup has applied
-	events  []Event        // the newest ones
-	noted   uint64         // number of the last one
-	moved   chan struct{}  // closed when something changes
+	todo    []task         // calls of Apply and Undo that the worker must make, in order
+	finals  []block        // blocks for which the worker must call Final, in order
+	applied canonical.Head // the newest block that the rollup has applied and not undone
+	events  []Event        // the newest events, for Watch
+	noted   uint64         // number of the last event
+	moved   chan struct{}  // closed and replaced when something changes: see wakeAll
 }
 
-// task is a call of the rollup that follows the log.
+// task is a call of Apply or Undo by which the rollup follows the log.
 type task struct {
 	kind  taskKind
 	block block
@@ -48,14 +48,15 @@ const (
 	undo
 )
 
-// begin sets the chain to its genesis, or to a checkpoint without blocks.
+// begin sets the chain to a last final block: the genesis, or that of a checkpoint, whose other
+// blocks restore adds.
 func (c *chain) begin(final block, serial uint64) {
 	c.final, c.serial, c.blocks, c.applied = final, serial, nil, headOf(&final)
 	c.tracker = canonical.New(headOf(&final))
 	c.moved = make(chan struct{})
 }
 
-// genesis returns the block before the first one.
+// genesis returns the block before the first block. Its commitment depends on the root only.
 func genesis(number uint64, root common.Hash) block {
 	return block{Number: number, Root: root, commitment: crypto.Keccak256Hash([]byte("jamq builder genesis"), root[:])}
 }
@@ -83,9 +84,10 @@ func (c *chain) head() *block {
 	return &c.final
 }
 
-// follow moves the chain by a step of the queue: the block that the step has enqueued,
-// if it has, and its effects. It is the only way in which blocks come, go and become
-// final.
+// follow updates the chain after a step of the queue. It adds the enqueued block, nil if the step
+// enqueued none, and removes or moves blocks by the effects of the step. It reports whether it
+// removed blocks, which the rollup must undo. Except for Config.NewChain and the checkpoint with
+// which Open begins, blocks are added, removed and finalized only here.
 func (c *chain) follow(now time.Time, enqueued *block, effects []bundlequeue.Effect) (undone bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,37 +110,41 @@ func (c *chain) follow(now time.Time, enqueued *block, effects []bundlequeue.Eff
 	return undone
 }
 
-// tell wakes those that wait for other heads than before.
+// tell wakes the goroutines that wait for a change if the heads differ from before. The caller
+// holds c.mu.
 func (c *chain) tell(before canonical.Heads) {
 	if c.heads() != before {
 		c.wakeAll()
 	}
 }
 
-// idle tells those that wait that the rollup has nothing to propose.
+// idle wakes the goroutines that wait for a change when Propose has returned ErrIdle, because Drain
+// then checks again whether operations wait.
 func (c *chain) idle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wakeAll()
 }
 
-// settled reports whether all blocks are final, and the rollup has followed them.
+// settled reports whether all blocks are final, and the worker has made all calls of Apply and
+// Undo. Calls of Final may still be missing.
 func (c *chain) settled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.blocks) == 0 && len(c.todo) == 0
 }
 
-// wakeAll wakes all that wait for a change. The caller holds c.mu.
+// wakeAll wakes all goroutines that wait for a change: those in Await, Drain and Watch, and builds
+// that wait for Apply. The caller holds c.mu.
 func (c *chain) wakeAll() {
 	close(c.moved)
 	c.moved = make(chan struct{})
 }
 
-// heads returns the heads. Pending is the newest block that the rollup has applied and
-// has not undone yet, so that the operations of a block that left the heads wait in the
-// rollup again. The others are not above it: a block that a head names is in the state of
-// the rollup.
+// heads returns the heads as users see them. Pending is the newest block that the rollup has
+// applied and not undone. So when a failed block leaves the heads, Undo has returned, and its
+// operations wait in the rollup again. The other heads are never above Pending, because a reader of
+// a head expects its block in the state of the rollup. The caller holds c.mu.
 func (c *chain) heads() canonical.Heads {
 	h := c.tracker.Heads()
 	h.Pending = c.applied
@@ -150,7 +156,7 @@ func (c *chain) heads() canonical.Heads {
 	return h
 }
 
-// extend adds an executed block.
+// extend adds a block that the rollup proposed, and a task to apply it. The caller holds c.mu.
 func (c *chain) extend(b block) {
 	c.serial = b.serial
 	c.blocks = append(c.blocks, b)
@@ -158,9 +164,10 @@ func (c *chain) extend(b block) {
 	c.report(c.tracker.Executed(headOf(&b)))
 }
 
-// cut removes a failed block and all later ones, newest first, because they were
-// executed on a state that will never exist. The queue hands the later ones back
-// too; they are unknown by then.
+// cut removes a failed block and all later blocks, because these were executed on a state that will
+// never exist. It adds tasks to undo them, newest first. It returns false if the chain has no block
+// with this commitment: the queue also reports each later block as failed, and the call for the
+// first one has removed it already. The caller holds c.mu.
 func (c *chain) cut(commitment common.Hash) bool {
 	first := slices.IndexFunc(c.blocks, func(b block) bool { return b.commitment == commitment })
 	if first < 0 {
@@ -188,16 +195,17 @@ func (c *chain) cutAll() {
 	}
 }
 
-// move moves the heads by a bundle's change of state.
+// move updates a block and the heads after a change of state of its bundle. The caller holds c.mu.
 func (c *chain) move(e bundlequeue.Changed) {
 	i := slices.IndexFunc(c.blocks, func(b block) bool { return b.commitment == e.Commitment })
 	if i < 0 {
-		return // it was removed with an earlier one
+		return // the block was removed with an earlier block
 	}
 	c.progress(i, Progress{State: e.To, Version: e.Version, Package: e.Package, Core: e.Core, At: e.At})
 }
 
-// progress moves the heads by the progress of a block.
+// progress sets the progress of c.blocks[i], and moves the heads accordingly. The caller holds
+// c.mu.
 func (c *chain) progress(i int, to Progress) {
 	b := &c.blocks[i]
 	was := b.Progress.State
@@ -215,7 +223,8 @@ func (c *chain) progress(i int, to Progress) {
 	c.report(err)
 }
 
-// settle forgets the blocks that have become final.
+// settle takes the blocks up to the finalized head out of c.blocks, and puts them on the list of
+// blocks for which Final must be called. The caller holds c.mu.
 func (c *chain) settle() {
 	last := c.tracker.Heads().Finalized.Number
 	for len(c.blocks) > 0 && c.blocks[0].Number <= last {
@@ -226,14 +235,14 @@ func (c *chain) settle() {
 	c.final.Body, c.final.raw = nil, nil
 }
 
-// report logs an error of the tracker, which a correct fold never gets.
+// report logs an error of the tracker. Such an error is a bug of this package.
 func (c *chain) report(err error) {
 	if err != nil {
 		c.log.Error("builder: a head could not be moved", "err", err)
 	}
 }
 
-// next returns the first task, and whether there is one.
+// next returns the first task that is not done, and whether there is one.
 func (c *chain) next() (t task, some bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -251,7 +260,7 @@ func (c *chain) done() {
 	c.wakeAll()
 }
 
-// nextFinal returns the first block for which Final must be called.
+// nextFinal returns the first block for which Final must be called, and whether there is one.
 func (c *chain) nextFinal() (b block, some bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -261,15 +270,15 @@ func (c *chain) nextFinal() (b block, some bool) {
 	return c.finals[0], true
 }
 
-// finished removes the first of them.
+// finished removes the block that nextFinal returns, after Final has returned nil for it.
 func (c *chain) finished() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.finals = c.finals[1:]
 }
 
-// find returns the block with a commitment, whether it is in the chain, and whether the
-// rollup has applied it. moved is closed when this may change.
+// find returns the block with a commitment, whether it is in the chain and not final, and if so,
+// whether the rollup has applied it. moved is closed when this may change.
 func (c *chain) find(commitment common.Hash) (b block, there, applied bool, moved <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -279,8 +288,9 @@ func (c *chain) find(commitment common.Hash) (b block, there, applied bool, move
 	return b, there, c.applied.Number >= b.Number, c.moved
 }
 
-// parent returns the newest block, on which the next one is executed, and the serial
-// number of that execution. It returns false if the rollup has not followed so far.
+// parent returns the newest block, on which the next block is executed, and the serial number of
+// this execution. caughtUp is false if there are open tasks: the rollup then has another state than
+// that of the newest block.
 func (c *chain) parent() (b block, serial uint64, caughtUp bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -31,40 +31,47 @@ type engine struct {
 	chain   chain
 	found   submit.Recovery // for Network.Follow
 
-	// turn holds a token while a goroutine uses the queue and the fields after it: see
-	// inTurn. It is a channel so that a caller can give up waiting.
+	// turn guards queue, requests, trust and repeating, and the order of the steps: it holds a
+	// token while a goroutine uses them, see inTurn. It is a channel and not a mutex, so that a
+	// caller can give up waiting.
 	turn      chan struct{}
 	queue     *bundlequeue.Queue
 	requests  requests
 	trust     trust
-	repeating bool        // after a restart, while Follow may repeat blocks
-	alarm     *time.Timer // when the queue must be woken
+	repeating bool        // after a restart, until Import gets a block that the log does not have
+	alarm     *time.Timer // fires when the queue needs a Tick
 
-	// proposed is the last block that the worker has given to the queue.
+	// proposed is the block that the worker has executed last. When the queue has accepted it,
+	// enqueued takes it from here, so that no code of the host runs to decode it.
 	proposed atomic.Pointer[block]
-	// admitting has a weight of one for each operation that is on its way from the log
-	// to the rollup. A checkpoint takes the whole, so that it cannot fall in between.
+	// admitting prevents a checkpoint between the record of an operation and the change that the
+	// operation makes in the rollup. A call of Submit holds a weight of one during both. A
+	// checkpoint acquires the whole weight before it begins, so that no such call runs.
 	admitting *semaphore.Weighted
-	woken     chan struct{} // holds a token if there may be work
-	doubted   chan error    // gets the error of trust
+	woken     chan struct{} // holds a token if the worker may have something to do
+	doubted   chan error    // an error that wraps errAllLost, from follow to awaitDoubt
 
-	running chan struct{}   // closed when Run has begun and ctx is set
-	ctx     context.Context // of Run
+	running chan struct{}   // closed by begin, after ctx has been set
+	ctx     context.Context // of Run; nil while Open recovers
 	stop    context.CancelFunc
-	stopped chan struct{} // closed when Run has ended with cause
-	cause   error
+	stopped chan struct{} // closed by end, after cause has been set
+	cause   error         // the error that Run returns
 
 	mu          sync.Mutex
-	interrupt   context.CancelFunc // of a running Propose
-	interrupted bool               // its pre-state is gone
-	health      Health             // without what Builder.Health adds
+	interrupt   context.CancelFunc // cancels the context of the last call of Propose
+	interrupted bool               // the state on which this call executes will never exist
+	health      Health             // without Delayed and Calls, which Builder.Health adds
 
-	// The worker owns these: when it repeats a call of Propose and of Final, the records by
-	// which the next checkpoint is late, and whether it has made the call of the first task,
-	// so that only the root is unknown.
+	// Only the worker uses the fields below, and Open before the worker runs.
+
+	// proposeAt and finalAt are the times before which the worker does not call Propose and Final
+	// again after a failure.
 	proposeAt, finalAt time.Time
-	postponed          int
-	carried            bool
+	// postponed is added to Config.CheckpointEvery after checkpoints that could not be made.
+	postponed int
+	// carried is true if Apply or Undo has returned for the first task of the chain, and only the
+	// comparison of the root is left.
+	carried bool
 }
 
 // openEngine returns an engine that continues at the end of its log: see Open.
@@ -102,9 +109,10 @@ func openEngine(ctx context.Context, cfg Config, log Log, h host, network Networ
 // errStarted is returned by a second call of Run.
 var errStarted = errors.New("builder: Run was called before")
 
-// Run runs the builder until ctx ends, and returns its error. It returns another
-// error if the log, the rollup or the network cannot go on, for example one that wraps
-// ErrLog, ErrDiverged or ErrEvidence. Run may be called once.
+// Run runs the builder until ctx ends, and returns the error of ctx. If the log, the rollup or the
+// network cannot go on, Run ends earlier and returns the reason, for example an error that wraps
+// ErrLog, ErrDiverged, ErrEvidence or ErrFollow. Run may be called once; a second call returns an
+// error and does nothing. To run again, open a new builder on the same log.
 func (e *engine) Run(ctx context.Context) error {
 	if !e.begin(ctx) {
 		return errStarted
@@ -128,11 +136,13 @@ func (e *engine) begin(ctx context.Context) bool {
 	return true
 }
 
-// end waits until the calls of the host have returned, except Check and Admit. The host may close
-// the log then. err is that of the part of Run that has ended first.
+// end stops the builder and waits until the calls of the host have returned, so that the host may
+// close the log after Run. It does not wait for Check and Admit, nor for calls of Payload and Pack
+// that await has abandoned; later appends fail, so these calls cannot reach the log any more. err
+// is the error of the part of Run that has ended first.
 func (e *engine) end(ctx context.Context, err error) {
 	e.stop()
-	e.turn <- struct{}{} // a step that has begun is carried out
+	e.turn <- struct{}{} // a step that has begun is completed first
 	e.cause = e.whyEnded(ctx, err)
 	<-e.turn
 	close(e.stopped)
@@ -142,12 +152,14 @@ func (e *engine) end(ctx context.Context, err error) {
 	e.note(func(h *Health) { h.Running = false })
 }
 
-// whyEnded returns the error of Run.
+// whyEnded returns the error of Run, and sets Health.Err unless the host stopped the builder. A
+// failure of the log comes first, then the error that was passed to fail, then the end of ctx; err
+// is only used if there is none of these.
 func (e *engine) whyEnded(ctx context.Context, err error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch failure := e.records.failure(); {
-	case failure != nil: // whatever met it first
+	case failure != nil: // also if another part of Run ended first because of it
 		err = failure
 	case e.health.Err != nil:
 		err = e.health.Err
@@ -173,7 +185,8 @@ func (e *engine) runUntilDone() error {
 	return group.Wait()
 }
 
-// tick wakes the queue when it is time, and ends the wait after a restart.
+// tick gives the queue a Tick whenever the alarm fires, and ends the wait after a restart when
+// Config.HoldTimeout has passed.
 func (e *engine) tick(ctx context.Context) error {
 	hold := time.NewTimer(e.cfg.HoldTimeout)
 	defer hold.Stop()
@@ -193,8 +206,9 @@ func (e *engine) tick(ctx context.Context) error {
 	}
 }
 
-// inTurn calls f while no other goroutine uses the queue. The error is that of f or ctx, or
-// wraps ErrStopped; in these cases f was not called.
+// inTurn calls f while no other goroutine uses the queue, and returns the error of f. If ctx ends
+// first, it returns the error of ctx, and if Run has not begun or has stopped, an error that wraps
+// ErrStopped; in these two cases f is not called.
 func (e *engine) inTurn(ctx context.Context, f func() error) error {
 	select {
 	case <-e.running:
@@ -214,7 +228,8 @@ func (e *engine) inTurn(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// whyStopped returns ErrStopped, with the cause if the builder has stopped by itself.
+// whyStopped returns ErrStopped. If the builder has stopped by itself, the error wraps the cause
+// too.
 func (e *engine) whyStopped() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -224,11 +239,16 @@ func (e *engine) whyStopped() error {
 	return ErrStopped
 }
 
-// Import passes on a JAM block: see submit.ChainSink. The step is in the log before
-// anything follows from it. A feed may repeat blocks after a restart, each as the best one.
-// The best block therefore stays until Import gets a block that the log does not have.
+// Import gives the builder a JAM block and the head of the best chain: see submit.ChainSink, which
+// also describes the errors. The step is in the log before anything follows from it. If the parent
+// of the block is unknown, Run ends, because the network is on another chain or left out a block.
+// The error wraps ErrStopped if Run has not begun or has stopped.
+//
+// After a restart a feed may deliver blocks again that the log has already, each as the best one.
+// Until the first block that the log does not have, Import therefore ignores best and keeps the
+// best block of the log, so that the builder does not go back to an old head.
 func (e *engine) Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error {
-	defer e.wake() // a slot has begun
+	defer e.wake() // a slot has begun, in which the rollup may have a block to propose
 	return e.inTurn(ctx, func() error {
 		if e.repeating = e.repeating && e.queue.Knows(block.Hash); e.repeating {
 			best = e.queue.Best().Hash
@@ -248,14 +268,16 @@ func (e *engine) Import(ctx context.Context, block jamq.Block, best jamq.HeaderH
 	})
 }
 
-// isRecent reports whether a slot is at most three slots old.
+// isRecent reports whether a slot is at most three slots old by the host's clock. Then the builder
+// has caught up with the chain after a restart.
 func (e *engine) isRecent(slot jamq.Slot) bool {
 	const slots = 3
 	return slot+slots >= e.cfg.Window.Clock.SlotAt(time.Now())
 }
 
-// Finalize passes on a final JAM block: see submit.ChainSink. It ignores a block that is an
-// ancestor of the finalized one.
+// Finalize tells the builder that a JAM block is final: see submit.ChainSink. It ignores an
+// ancestor of the block that is finalized already, and a block that cannot descend from that block.
+// The error wraps ErrStopped if Run has not begun or has stopped.
 func (e *engine) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 	err := e.inTurn(ctx, func() error { return e.step(bundlequeue.FinalizedBlock{Hash: hash}) })
 	if errors.Is(err, chainview.ErrOld) {
@@ -264,9 +286,10 @@ func (e *engine) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 	return err
 }
 
-// step gives one event to the queue, and is the only place that does. The order of its
-// lines is the promise of this package: the step is in the log before anything follows
-// from it. If the queue refuses the event, nothing has happened.
+// step gives one event to the queue. While Run runs, no other function does; stepAgain repeats
+// steps when Open reads the log. The order of the lines of step is the promise of this package: the
+// step is in the log before anything follows from it. If the queue refuses the event, step returns
+// the error of the queue and nothing has changed. After any other error Run ends.
 func (e *engine) step(ev bundlequeue.Event) error {
 	now := time.Now()
 	effects, err := e.queue.Step(now, ev)
@@ -296,7 +319,8 @@ func (e *engine) step(ev bundlequeue.Event) error {
 	return nil
 }
 
-// check makes the configured checks of the queue and of the host's state.
+// check makes the checks of Config.CheckInvariants and Config.Invariants after a step of the queue,
+// before the step is written to the log.
 func (e *engine) check() error {
 	if e.cfg.CheckInvariants {
 		if err := e.queue.Check(); err != nil {
@@ -318,8 +342,9 @@ func (e *engine) appendStep(now time.Time, ev bundlequeue.Event) error {
 	return e.records.append(record)
 }
 
-// fail ends Run: the queue has taken a step that the log does not have, or the JAM blocks are of
-// no use any more.
+// fail ends Run with err, and returns err. It is called if the builder must not go on: the queue
+// has taken a step that the log may not have, a check has failed, a block in the log cannot be
+// decoded, or the JAM blocks cannot be trusted or do not continue those of the log.
 func (e *engine) fail(err error) error {
 	e.log.Error("builder: it stops", "err", err)
 	e.note(func(h *Health) { h.Err = err })
@@ -327,8 +352,10 @@ func (e *engine) fail(err error) error {
 	return err
 }
 
-// follow moves the chain by a step of the queue that is in the log. It is called in the same
-// way when the log is read again. The error is that of a block in the log that cannot be read.
+// follow updates the chain after a step of the queue that is in the log. Run and Open call it in
+// the same way, so that a restart leads to the same chain. It returns an error if the block of an
+// Enqueue event cannot be decoded. If the effects show that the JAM blocks cannot be trusted,
+// follow ends Run or leaves the decision to awaitDoubt; while Open recovers it ignores this.
 func (e *engine) follow(now time.Time, ev bundlequeue.Event, effects []bundlequeue.Effect) error {
 	var enqueued *block
 	if ev, ok := ev.(bundlequeue.Enqueue); ok {
@@ -339,26 +366,27 @@ func (e *engine) follow(now time.Time, ev bundlequeue.Event, effects []bundleque
 	}
 	if undone := e.chain.follow(now, enqueued, effects); undone {
 		e.mu.Lock()
-		e.interrupted = true // the proposal has no pre-state any more
+		e.interrupted = true // a running Propose executes on a state that will never exist
 		e.interrupt()
 		e.mu.Unlock()
 	}
 	switch err := e.trust.follow(effects); {
 	case err == nil || e.ctx == nil:
-	case !errors.Is(err, errAllLost): // no service can refute it
+	case !errors.Is(err, errAllLost): // the service cannot refute this evidence
 		_ = e.fail(err)
 	default:
 		select {
 		case e.doubted <- err:
-		default: // the service is asked already
+		default: // awaitDoubt has an earlier error to examine
 		}
 	}
 	e.wake()
 	return nil
 }
 
-// enqueued returns the block that a step has enqueued: the proposal, or a block of the
-// log. No code of the host runs for the proposal, because the queue waits meanwhile.
+// enqueued returns the block that a step has enqueued. While Run runs, this is the worker's last
+// proposal, which needs no decoding, so that no code of the host runs while the queue waits. While
+// Open reads the log, enqueued decodes the block from the event.
 func (e *engine) enqueued(ev *bundlequeue.Enqueue) (*block, error) {
 	if b := e.proposed.Load(); b != nil && b.commitment == ev.Commitment {
 		return b, nil
@@ -370,7 +398,7 @@ func (e *engine) enqueued(ev *bundlequeue.Enqueue) (*block, error) {
 	return &b, err
 }
 
-// report logs and counts an effect.
+// report counts an effect, and logs an effect that operators should know.
 func (e *engine) report(effect bundlequeue.Effect) {
 	e.cfg.Metrics.count(CountEffects, effectName(effect))
 	switch effect := effect.(type) {
@@ -385,7 +413,7 @@ func (e *engine) report(effect bundlequeue.Effect) {
 	}
 }
 
-// wake makes the worker look for work.
+// wake makes the worker check whether there is something to do. It never blocks.
 func (e *engine) wake() {
 	select {
 	case e.woken <- struct{}{}:

@@ -14,8 +14,8 @@ import (
 type Health struct {
 	// Running is true while Run of the builder runs.
 	Running bool
-	// Err is the error that made the builder stop by itself. It is nil if it
-	// runs, or if the host stopped it.
+	// Err is the error that made the builder stop by itself. It is nil while the
+	// builder runs, and if the host stopped the builder.
 	Err error
 	// Held is true while the builder waits for newer blocks after a restart:
 	// see Config.HoldTimeout.
@@ -23,29 +23,36 @@ type Health struct {
 	// Paused is the fatal error after which the builder stopped packing and
 	// sending, or nil: see submit.Fatal.
 	Paused error
-	// Waiting describes the first bundle without a submitted package. Its Since
-	// is zero if there is none.
+	// Waiting describes the first bundle without a submitted package. Since is
+	// zero if there is no such bundle.
 	Waiting bundlequeue.Delay
 	// Delayed is true if Waiting has lasted for at least Config.DelayAlarm. The
 	// builder never gives up such a bundle by itself: see [Builder.GiveUp].
 	Delayed bool
-	// Builds and Sends are the numbers of packages that are being made and sent.
+	// Builds and Sends are the numbers of packages that are being made and sent
+	// now. A package whose block the rollup has not applied yet counts in Builds.
+	// A package that waits for the window does not count in Sends.
 	Builds, Sends int
-	// BuildFailures and SendFailures count consecutive failures. A success sets
-	// its counter to 0.
+	// BuildFailures and SendFailures count the failures since the last success
+	// of a build and of a send. A package that the queue could not use is a
+	// failed build.
 	BuildFailures, SendFailures int
-	// LastError is the error of the last failed build or send.
+	// LastError is the error of the last failed build or send, and nil if none has
+	// failed since Open. A later success does not clear it.
 	LastError error
-	// Fatal counts builds and sends that failed with the class submit.Fatal.
+	// Fatal counts builds and sends that failed with the class submit.Fatal since
+	// Open.
 	Fatal int
 	// Behind estimates how far the host's clock lags the chain's, from blocks
-	// that arrived before their slot began by the host's clock. The submission
-	// window is shifted by it. Without new evidence it halves every eleven
-	// blocks.
+	// that arrived before their slot began by the host's clock. The builder sends
+	// packages as if Window.Skew were -Behind, unless Window.Skew is lower already.
+	// Without new evidence Behind halves every eleven blocks.
 	Behind time.Duration
-	// LastImport is when the last JAM block was imported.
+	// LastImport is when the last JAM block was imported, by the host's clock. It is
+	// zero if there was none since Open.
 	LastImport time.Time
-	// LastSend is when Network.Send last returned without an error.
+	// LastSend is when Network.Send last returned without an error, by the host's
+	// clock. It is zero if there was none since Open.
 	LastSend time.Time
 	// Calls describes each method of the host of which a call runs or of which the last call
 	// failed. It is sorted by Call.Method, and nil if there is none. A table in
@@ -53,10 +60,15 @@ type Health struct {
 	Calls []Call
 }
 
-// Stuck returns the method that needs an operator most, for an alert or a readiness check. A
-// method counts if one of its calls has run for at least the given time, or if it has failed
-// again and again for at least that time and its last failure is not longer ago. If several
-// methods count, Stuck returns the one with the longest trouble. It returns false if none counts.
+// Stuck returns the method of the host that needs an operator most, for an alert or a readiness
+// check. A method is in trouble in these cases:
+//
+//   - One of its calls has run for at least the time after.
+//   - It has failed again and again without a success in between. At least the time after passed
+//     from the first of these failures to the last one, and at most that time since the last one.
+//
+// If several methods are in trouble, Stuck returns the one whose trouble lasts longest. It returns
+// false if no method is in trouble.
 func (h *Health) Stuck(after time.Duration) (call Call, found bool) {
 	longest := after
 	for _, c := range h.Calls {
@@ -93,7 +105,7 @@ func (e *engine) Health() Health {
 	return h
 }
 
-// note changes the condition.
+// note changes the condition that Health returns. change runs under the mutex of the engine.
 func (e *engine) note(change func(h *Health)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -102,7 +114,7 @@ func (e *engine) note(change func(h *Health)) {
 
 // noteWaiting notes the first bundle without a submitted package.
 func (e *engine) noteWaiting() {
-	delay, _ := e.queue.Delayed() // zero if there is none
+	delay, _ := e.queue.Delayed() // the zero Delay if no bundle waits
 	e.note(func(h *Health) { h.Waiting = delay })
 }
 
@@ -151,8 +163,8 @@ func (e *engine) noteBuilt(began time.Time) {
 	e.cfg.Metrics.observe(BuildSeconds, time.Since(began))
 }
 
-// noteBuildOutcome notes the outcome of a build. A package that the queue cannot use is a
-// failure.
+// noteBuildOutcome notes the outcome of a build: an error, also for a package that was made but
+// that the queue cannot use, or nil.
 func (e *engine) noteBuildOutcome(err error) {
 	label := "ok"
 	e.note(func(h *Health) {

@@ -14,62 +14,67 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// The first byte of a record is its kind.
+// The first byte of a record in the log is its kind.
 const (
 	// recordCheckpoint begins a log: see checkpoint.
 	recordCheckpoint = 'C'
-	// recordState is a record of Checkpointer.Checkpoint.
+	// recordState is one of the records that Checkpointer.Checkpoint returned.
 	recordState = 'S'
-	// recordOperation is an operation with its identity.
+	// recordOperation is the identity of an operation and the operation, before Admit is called.
 	recordOperation = 'O'
-	// recordTaken is the identity of an operation that the rollup has taken, and
-	// recordRefused that of one that it has not.
+	// recordTaken is the identity of an operation for which Admit returned nil, and
+	// recordRefused the identity of an operation that Admit refused.
 	recordTaken, recordRefused = 'T', 'W'
-	// recordRollup is a record of a Recorder.
+	// recordRollup is a record that the rollup, as a Recorder, appended.
 	recordRollup = 'R'
-	// recordPart is a part of a snapshot of the queue. recordStep is a step of the queue,
-	// and recordConfig the configuration, as JSON, of the steps after it.
+	// recordPart is a part of the snapshot of the queue in a checkpoint. recordStep is a step of
+	// the queue. recordConfig is the configuration of the queue, as JSON, for the steps after it.
 	recordPart, recordStep, recordConfig = 'P', 'Q', 'K'
 )
 
-// records writes to the log. Calls that wait for the same write share it. Of all records,
-// it also keeps those that were appended while a checkpoint is made, because the
-// checkpoint does not have them.
+// records writes to the log for any number of goroutines. Calls of append that wait at the same
+// time share one write, because each write waits for the disk. While a checkpoint is made, records
+// also keeps a copy of each record that is appended, because the checkpoint does not contain it and
+// replaces the log.
 type records struct {
 	log    Log
 	calls  *calls
-	writer *semaphore.Weighted // has a weight of one for the only writer
+	writer *semaphore.Weighted // has a weight of one, so that only one goroutine writes at a time
 
 	mu      sync.Mutex
 	waiting []*writing
-	after   [][]byte // since the checkpoint began
-	making  bool     // a checkpoint
-	size    int      // of the records since the last checkpoint: see weight
-	err     error    // after a write that failed: it is unknown what the log has
-	broken  chan struct{}
+	after   [][]byte // records that were appended since the checkpoint began
+	making  bool     // a checkpoint is being made
+	size    int      // weight of the records since the last checkpoint
+	// err is the error of all later writes. It is set after a write that failed, because the
+	// content of the log is then unknown, and after Run has ended. broken is closed at this moment.
+	err    error
+	broken chan struct{}
 }
 
-// writing is a call of append.
+// writing is a call of append. over is true when the call can return err. The goroutine that has
+// acquired records.writer uses over and err.
 type writing struct {
 	records [][]byte
 	over    bool
 	err     error
 }
 
-// idSize is the size of the identity of an operation in the log.
+// idSize is the size in bytes of the identity of an operation in the log.
 const idSize = 8
 
-// newID returns a new identity.
+// newID returns a random identity, which connects the record of an operation with the record of
+// its outcome.
 func newID() (id [idSize]byte) {
 	binary.LittleEndian.PutUint64(id[:], rand.Uint64())
 	return id
 }
 
-// outcomes are the kinds of the records that end operations, by identity.
+// outcomes maps the identity of an operation to recordTaken or recordRefused.
 type outcomes map[[idSize]byte]byte
 
-// outcomes returns those of the log. An operation without one has had no answer, because the
-// process has died before.
+// outcomes reads the outcomes of all operations from the log. An operation without an outcome was
+// not confirmed to its user: the process died before, or Submit returned ErrLog or ErrStopped.
 func (r *records) outcomes() (outcomes, error) {
 	all := make(outcomes)
 	err := r.log.Replay(func(record []byte) error {
@@ -107,7 +112,7 @@ func newRecords(log Log, host *calls) records {
 	return records{log: log, calls: host, writer: semaphore.NewWeighted(1), broken: make(chan struct{})}
 }
 
-// framed returns records with their kind.
+// framed returns records of one kind with the given bodies.
 func framed(kind byte, bodies [][]byte) [][]byte {
 	all := make([][]byte, len(bodies))
 	for i, body := range bodies {
@@ -116,13 +121,15 @@ func framed(kind byte, bodies [][]byte) [][]byte {
 	return all
 }
 
-// append writes records, all or none. They are durable when it returns nil.
+// append writes records to the log, all or none. They are durable when it returns nil. If the error
+// wraps ErrTooLarge or ErrStopped, nothing was written; if it wraps ErrLog, this is unknown. append
+// can be called concurrently.
 func (r *records) append(all ...[]byte) error {
 	w := &writing{records: all}
 	r.mu.Lock()
 	r.waiting = append(r.waiting, w)
 	r.mu.Unlock()
-	_ = r.writer.Acquire(context.Background(), 1) // an append is never given up
+	_ = r.writer.Acquire(context.Background(), 1) // a caller never gives up an append
 	defer r.writer.Release(1)
 	for !w.over {
 		r.writeSome()
@@ -130,10 +137,11 @@ func (r *records) append(all ...[]byte) error {
 	return w.err
 }
 
-// maxWrite is the size in bytes from which on a write is not shared.
+// maxWrite limits shared writes: writeSome adds no further call to a write of this many bytes.
 const maxWrite = 1 << 20
 
-// writeSome writes the records of the calls that wait longest. The caller is the writer.
+// writeSome writes the records of the calls that have waited longest, and gives each call its
+// error. The caller has acquired r.writer.
 func (r *records) writeSome() {
 	r.mu.Lock()
 	var all [][]byte
@@ -149,7 +157,7 @@ func (r *records) writeSome() {
 	r.waiting = r.waiting[n:]
 	r.mu.Unlock()
 	err := r.write(all)
-	if errors.Is(err, ErrTooLarge) && len(some) > 1 { // only for the one that has it
+	if errors.Is(err, ErrTooLarge) && len(some) > 1 { // only the call with the large record fails
 		for _, w := range some {
 			w.over, w.err = true, r.write(w.records)
 		}
@@ -176,7 +184,7 @@ func (r *records) write(all [][]byte) error {
 	return nil
 }
 
-// begin begins a checkpoint: it has all records that were appended before.
+// begin begins a checkpoint, which must cover all records that were appended before this call.
 func (r *records) begin() { r.set(true) }
 
 func (r *records) set(making bool) (after [][]byte) {
@@ -187,8 +195,9 @@ func (r *records) set(making bool) (after [][]byte) {
 	return after
 }
 
-// end ends a checkpoint. If there are records, they replace those that were
-// appended before begin.
+// end ends a checkpoint. If all is not nil, the log then consists of all and the records that were
+// appended since begin. If all is nil, the checkpoint is abandoned and the log stays. If the error
+// wraps ErrTooLarge, the log stays too.
 func (r *records) end(all [][]byte) error {
 	_ = r.writer.Acquire(context.Background(), 1)
 	defer r.writer.Release(1)
@@ -208,8 +217,8 @@ func (r *records) end(all [][]byte) error {
 	return nil
 }
 
-// failed returns the error of a write. Unless the log has refused a record because of
-// its size, nothing is written any more.
+// failed returns the error of a write to its caller. If the log refused a record because of its
+// size, the log is unchanged, and writes go on. After any other error all later writes fail.
 func (r *records) failed(cause error) error {
 	if errors.Is(cause, journal.ErrTooLarge) {
 		return fmt.Errorf("%w: %w", ErrTooLarge, cause)
@@ -223,7 +232,8 @@ func (r *records) failed(cause error) error {
 	return r.err
 }
 
-// stop waits for the write that runs, and makes all later ones fail.
+// stop waits for the running write, and makes all later writes fail with ErrStopped, unless they
+// fail already.
 func (r *records) stop() {
 	_ = r.writer.Acquire(context.Background(), 1)
 	defer r.writer.Release(1)
@@ -235,15 +245,16 @@ func (r *records) stop() {
 	}
 }
 
-// failure returns the error of the write that failed, or nil.
+// failure returns the error with which all writes fail from now on, or nil if the log works.
 func (r *records) failure() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// weight returns the number of records. A record counts once more for each 16 KiB that it
-// has, because large blocks make a log large with few records.
+// weight measures how much records add to the log, for Config.CheckpointEvery. Each record counts
+// as one, and as one more for each full 16 KiB, because a few records with large blocks make the
+// log large too.
 func weight(all ...[]byte) (n int) {
 	const counted = 16 << 10
 	for _, record := range all {

@@ -13,7 +13,9 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// recover reads the log, and leads the rollup and the queue to their present state.
+// recover is the main part of Open. It reads the log and leads the rollup, the chain and the queue
+// to the state after the last record. If the log is empty, recover begins it with the genesis of
+// the rollup.
 func (e *engine) recover(ctx context.Context) error {
 	first, err := e.records.first()
 	if err != nil {
@@ -55,7 +57,8 @@ func (e *engine) recover(ctx context.Context) error {
 	return nil
 }
 
-// recovered returns where Network.Follow continues.
+// recovered returns the argument of Network.Follow: the JAM blocks at which the feed continues, and
+// the packages that were sent and are not final.
 func (e *engine) recovered() submit.Recovery {
 	found := submit.Recovery{Finalized: e.queue.Finalized(), Best: e.queue.Best(), Logger: e.log}
 	for _, info := range e.queue.Infos() {
@@ -74,8 +77,8 @@ func (e *engine) recovered() submit.Recovery {
 	return found
 }
 
-// beginLog begins the log with a checkpoint and a new queue, in place of whatever it
-// has.
+// beginLog replaces the content of the log by a checkpoint with a new queue, which begins at
+// Network.Root. state holds the records of Checkpointer.Checkpoint; it is nil at the genesis.
 func (e *engine) beginLog(ctx context.Context, c *checkpoint, state [][]byte) (err error) {
 	var root jamq.Block
 	if err := guard(func() (err error) { root, err = e.network.Root(ctx); return err }); err != nil {
@@ -91,11 +94,12 @@ func (e *engine) beginLog(ctx context.Context, c *checkpoint, state [][]byte) (e
 	return e.records.end(checkpointRecords(c, state, e.queue.AppendSnapshot(nil)))
 }
 
-// beginAt sets the number of the first block of the queue.
+// beginAt sets the number of the first block of the queue. It replaces Config.Queue.FirstNumber,
+// which only counts for an empty log.
 func (e *engine) beginAt(first uint64) { e.chain.first, e.cfg.Queue.FirstNumber = first, first }
 
-// hold sets whether the builder has been restarted, and first learns what has happened on
-// the chain.
+// hold sets whether the builder continues after a restart. If so, it makes and sends no packages
+// before it has learned what has happened on the JAM chain meanwhile: see Config.HoldTimeout.
 func (e *engine) hold(restarted bool) {
 	e.repeating, e.requests.held, e.health.Held = restarted, restarted, restarted
 }
@@ -108,7 +112,7 @@ func encodeConfig(cfg *bundlequeue.Config) []byte {
 	return raw
 }
 
-// continueLog recovers from a log with the given first record.
+// continueLog recovers from a log that is not empty and has the given first record.
 func (e *engine) continueLog(ctx context.Context, first []byte) error {
 	if first[0] != recordCheckpoint {
 		return fmt.Errorf("%w: it begins with a record of kind %q", ErrCorrupt, first[0])
@@ -130,8 +134,9 @@ func (e *engine) continueLog(ctx context.Context, first []byte) error {
 	return e.reconfigure(start.config)
 }
 
-// reconfigure changes the configuration of the queue to the present one, if the last
-// run had another one. The log then has it before the steps that it applies to.
+// reconfigure gives the queue the configuration of this run, if the last run had another one, and
+// writes the new configuration to the log. A restart repeats each step under the configuration
+// under which the step was made, so the record must come before the steps of this run.
 func (e *engine) reconfigure(before []byte) error {
 	raw := encodeConfig(&e.cfg.Queue)
 	if bytes.Equal(before, raw) {
@@ -143,7 +148,8 @@ func (e *engine) reconfigure(before []byte) error {
 	return e.records.append(append([]byte{recordConfig}, raw...))
 }
 
-// configure gives the queue another configuration.
+// configure gives the queue another configuration, encoded by encodeConfig. The error wraps
+// ErrCorrupt if it cannot be decoded; otherwise it is an error of the queue.
 func (e *engine) configure(raw []byte) (err error) {
 	var cfg bundlequeue.Config
 	if err := json.Unmarshal(raw, &cfg); err != nil {
@@ -153,14 +159,15 @@ func (e *engine) configure(raw []byte) (err error) {
 	return err
 }
 
-// root returns the root of the rollup.
+// root returns the root of the rollup's newest state. The only error is a panic of Root.
 func (e *engine) root() (root common.Hash, err error) {
 	err = e.calls.make(context.Background(), "Rollup.Root", func() error { root = e.host.root(); return nil })
 	return root, err
 }
 
-// leaveChain undoes all blocks that are not final, because their JAM chain has ended,
-// and begins the log again. Open has checked that the rollup is a Checkpointer.
+// leaveChain serves Config.NewChain. It undoes all blocks that are not final, because their JAM
+// chain has ended, and begins the log again with a checkpoint. openEngine has checked that the
+// rollup is a Checkpointer.
 func (e *engine) leaveChain(ctx context.Context) error {
 	c := e.host.optional().(Checkpointer)
 
@@ -183,22 +190,23 @@ func (e *engine) leaveChain(ctx context.Context) error {
 	return nil
 }
 
-// replay reads a log. Each record does again what it did when it was appended.
+// replay reads a log while Open recovers. For each record it repeats in the engine and the rollup
+// what followed from the record when it was appended.
 type replay struct {
 	*engine
 	ctx      context.Context
 	start    *checkpoint // the first record
 	outcomes outcomes
 
-	read   int      // records so far
-	state  [][]byte // of the rollup
-	queue  []byte   // snapshot
-	config []byte   // of the steps that are read
+	read   int      // number of records read so far
+	state  [][]byte // records of the rollup in the checkpoint
+	queue  []byte   // snapshot of the queue in the checkpoint
+	config []byte   // configuration of the queue for the next step, as JSON
 }
 
-// run reads the whole log once.
+// run reads the whole log. At the end start.config is the configuration of the last run.
 func (r *replay) run() error {
-	var cause error // a log may wrap what it gets
+	var cause error // kept here because the log may wrap the error of its callback
 	err := r.records.log.Replay(func(record []byte) error {
 		cause = r.again(record)
 		return cause
@@ -215,7 +223,8 @@ func (r *replay) run() error {
 	return nil
 }
 
-// again does what was done with a record before the restart.
+// again handles the next record of the log. It collects the records of the checkpoint, restores the
+// checkpoint when it is complete, and passes each later record to redo.
 func (r *replay) again(record []byte) error {
 	if len(record) == 0 {
 		return fmt.Errorf("%w: an empty record", ErrCorrupt)
@@ -242,7 +251,7 @@ func (r *replay) again(record []byte) error {
 	return nil
 }
 
-// redo does again what was done with a record after the checkpoint.
+// redo repeats what followed from a record after the checkpoint.
 func (r *replay) redo(kind byte, body []byte) error {
 	switch kind {
 	case recordOperation:
@@ -264,7 +273,8 @@ func (r *replay) redo(kind byte, body []byte) error {
 	return fmt.Errorf("%w: a record of kind %q", ErrCorrupt, kind)
 }
 
-// stepAgain repeats a step of the queue, and lets the chain and the rollup follow.
+// stepAgain repeats a step of the queue, and then what followed from it in the chain and in the
+// rollup.
 func (r *replay) stepAgain(body []byte) error {
 	now, ev, err := bundlequeue.DecodeRecord(body)
 	if err != nil {
@@ -280,7 +290,8 @@ func (r *replay) stepAgain(body []byte) error {
 	return r.catchUp(r.ctx)
 }
 
-// restore sets the queue, the chain and the rollup to the checkpoint.
+// restore sets the queue, the chain and the rollup to the checkpoint. The error wraps ErrDiverged
+// or ErrOtherRollup if the rollup then has another root than the newest block of the checkpoint.
 func (r *replay) restore() error {
 	r.config = r.start.config
 	var cfg bundlequeue.Config
@@ -313,8 +324,9 @@ func (r *replay) restore() error {
 	return fmt.Errorf("%w: Restore of the last checkpoint does not lead to the state that Checkpoint had: have %s, want %s", ErrDiverged, have, want)
 }
 
-// admitAgain gives the rollup an operation of the log. One that has had no answer has an
-// effect only if the rollup takes it now.
+// admitAgain gives the rollup an operation of the log again, unless Admit refused it before the
+// restart. If Admit accepted the operation then and refuses it now, Open fails. If the log has no
+// outcome, its user has had no confirmation, so Admit may accept or refuse the operation now.
 func (r *replay) admitAgain(body []byte) error {
 	if len(body) < idSize {
 		return fmt.Errorf("%w: an operation of %d bytes", ErrCorrupt, len(body))
@@ -335,7 +347,9 @@ func (r *replay) admitAgain(body []byte) error {
 	return fmt.Errorf("builder: an operation that was accepted, %.64x, is refused now: %w", op, err)
 }
 
-// catchUp carries out all tasks.
+// catchUp calls the rollup until it has followed the chain: Apply and Undo for all tasks, then
+// Final for the blocks that have become final. In contrast to the worker, it repeats no failed
+// call.
 func (e *engine) catchUp(ctx context.Context) error {
 	for t, some := e.chain.next(); some; t, some = e.chain.next() {
 		if err := e.carry(ctx, t); err != nil {

@@ -11,17 +11,17 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// requests are the packages that the queue requests. The fields are used in turn, except
-// work.
+// requests is the state of the work on the Build and Send effects of the queue. A goroutine uses
+// the fields only inside inTurn or while Open recovers, except work.
 type requests struct {
-	working map[uint64]struct{} // tickets of those that are being made or sent
-	held    bool                // after a restart: nothing is made or sent yet
-	paused  error               // the fatal error after which nothing is made or sent
-	work    sync.WaitGroup
+	working map[uint64]struct{} // tickets of the requests whose goroutine runs
+	held    bool                // no package is made or sent yet after a restart
+	paused  error               // the fatal error because of which no package is made or sent
+	work    sync.WaitGroup      // counts the goroutines that make or send packages
 }
 
-// act begins the work that an effect requests. While the builder is held, paused or stopped, the
-// request stays open in the queue.
+// act begins the work that a Build or Send effect requests. While the builder is held, paused or
+// stopped, act does nothing, and the request stays open in the queue for actOnOpen or a restart.
 func (e *engine) act(effect bundlequeue.Effect) {
 	if e.requests.held || e.requests.paused != nil || e.ctx.Err() != nil {
 		return
@@ -34,7 +34,7 @@ func (e *engine) act(effect bundlequeue.Effect) {
 	}
 }
 
-// start begins the work for a ticket, unless it runs already.
+// start runs work in a goroutine, unless one runs for the same ticket already.
 func (e *engine) start(ticket uint64, work func()) {
 	if _, twice := e.requests.working[ticket]; twice {
 		return
@@ -43,14 +43,14 @@ func (e *engine) start(ticket uint64, work func()) {
 	e.requests.work.Go(work)
 }
 
-// actOnOpen begins the open requests of the queue that do not run yet.
+// actOnOpen begins the work for all open requests of the queue for which no goroutine runs.
 func (e *engine) actOnOpen() {
 	for _, effect := range e.queue.Open() {
 		e.act(effect)
 	}
 }
 
-// release ends the wait after a restart.
+// release ends the wait after a restart, and begins the work that the queue has requested so far.
 func (e *engine) release() {
 	if !e.requests.held {
 		return
@@ -60,7 +60,7 @@ func (e *engine) release() {
 	e.actOnOpen()
 }
 
-// pause stops making and sending packages after a fatal error.
+// pause stops making and sending packages after a fatal error, until unpause.
 func (e *engine) pause(err error) {
 	e.requests.paused = err
 	e.note(func(h *Health) { h.Paused = err })
@@ -68,7 +68,7 @@ func (e *engine) pause(err error) {
 	e.log.Error("builder: it is paused, and makes and sends no packages until it is resumed", "err", err)
 }
 
-// unpause ends the pause after a fatal error.
+// unpause ends the pause after a fatal error, and begins the work that was left open.
 func (e *engine) unpause() {
 	if e.requests.paused == nil {
 		return
@@ -79,7 +79,7 @@ func (e *engine) unpause() {
 	e.actOnOpen()
 }
 
-// build makes a package and gives it to the queue.
+// build makes the package that the queue requested, and answers with Built or BuildFailed.
 func (e *engine) build(r bundlequeue.Build) {
 	ctx, cancel := context.WithTimeout(e.ctx, e.cfg.BuildTimeout)
 	defer cancel()
@@ -95,7 +95,9 @@ func (e *engine) build(r bundlequeue.Build) {
 	e.answer(r.Ticket, nil, func() error { return e.stepBuilt(&built) })
 }
 
-// stepBuilt gives a package to the queue, and notes whether it was of use.
+// stepBuilt gives a package to the queue, and notes in Health whether the queue can use the
+// package. If the package does not meet the request, stepBuilt answers that the build failed. A
+// package that was dead when it was ready is noted as ErrUseless.
 func (e *engine) stepBuilt(built *bundlequeue.Built) error {
 	err := e.step(*built)
 	switch {
@@ -111,8 +113,9 @@ func (e *engine) stepBuilt(built *bundlequeue.Built) error {
 	return err
 }
 
-// pack makes a package. No package leaves with a root that a second execution does not
-// have, so that it waits until the rollup has applied the block.
+// pack makes a package. It first waits until the rollup has applied the block, because only then a
+// second execution has confirmed the root of the proposal, and no package may leave with a root
+// that the rollup cannot reproduce.
 func (e *engine) pack(ctx context.Context, r *bundlequeue.Build) (built bundlequeue.Built, err error) {
 	header, err := readBlock(r.Bundle)
 	if err != nil {
@@ -134,8 +137,8 @@ func (e *engine) pack(ctx context.Context, r *bundlequeue.Build) (built bundlequ
 	return bundlequeue.Built{Ticket: r.Ticket, Package: pkg.Hash, Context: pkg.Context, Bundle: appendPackage(nil, &pkg)}, err
 }
 
-// awaitApplied waits until the rollup has applied a block. It returns the block with its
-// body.
+// awaitApplied waits until the rollup has applied a block, and returns the block with its body,
+// which header lacks. It returns an error if the block is no longer in the chain, or if ctx ends.
 func (e *engine) awaitApplied(ctx context.Context, header *block) (block, error) {
 	for {
 		b, there, applied, moved := e.chain.find(header.commitment)
@@ -153,7 +156,8 @@ func (e *engine) awaitApplied(ctx context.Context, header *block) (block, error)
 	}
 }
 
-// send waits for the window, sends a package once, and tells the queue the outcome.
+// send waits until the window opens, sends a package once, and answers the queue with the outcome.
+// If the builder stops or is paused meanwhile, the request stays open without an answer.
 func (e *engine) send(r bundlequeue.Send) {
 	if !e.sleepUntil(e.window().NextOpen(time.Now())) || !e.stillActs(r.Ticket) {
 		return
@@ -174,8 +178,9 @@ func (e *engine) send(r bundlequeue.Send) {
 	e.answer(r.Ticket, err, func() error { return e.step(sent) })
 }
 
-// answer tells the queue the outcome of a request. A fatal error pauses the builder before
-// the queue can ask for more.
+// answer gives the queue the outcome of a request by calling step. If outcome is fatal, answer
+// pauses the builder first, so that effects of the same step do not begin new work. It ignores
+// ErrNotExpected, because the queue may have canceled the request meanwhile.
 func (e *engine) answer(ticket uint64, outcome error, step func() error) {
 	err := e.inTurn(e.ctx, func() error {
 		delete(e.requests.working, ticket)
@@ -201,8 +206,9 @@ func (e *engine) sleepUntil(t time.Time) bool {
 	}
 }
 
-// stillActs reports whether the builder is not paused. If it is, the work for the ticket
-// ends here, and the request stays open in the queue.
+// stillActs reports whether the builder may go on with the work for a ticket. If the builder is
+// paused, stillActs removes the ticket from working, so that unpause can begin the work again; the
+// request stays open in the queue.
 func (e *engine) stillActs(ticket uint64) (acts bool) {
 	err := e.inTurn(e.ctx, func() error {
 		if acts = e.requests.paused == nil; !acts {

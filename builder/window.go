@@ -15,10 +15,11 @@ type Window struct {
 	// Clock is the chain's slot clock.
 	Clock jamq.SlotClock
 	// Opens is how long before the next slot the window opens. It is greater
-	// than Closes and at most one slot. The default is half a slot, 3 s.
+	// than Closes and at most one slot. The default is half a slot: 3 s for
+	// slots of 6 s.
 	Opens time.Duration
 	// Closes is how long before the next slot the window closes. It is at least
-	// 0. The default is a sixth of a slot, 1 s.
+	// 0. The default is a sixth of a slot: 1 s for slots of 6 s.
 	Closes time.Duration
 	// Skew is how far the host's clock is ahead of the chain's. It is negative
 	// if the clock is behind, and less than one slot in both directions. The
@@ -34,9 +35,11 @@ func DefaultWindow(spec jamq.ChainSpec) Window {
 	return Window{Clock: jamq.NewSlotClock(spec), Opens: spec.SlotDuration / 2, Closes: spec.SlotDuration / 6}
 }
 
-// Validate returns an error that wraps [ErrInvalidConfig] in these cases: the
-// slots are shorter than 1 ms; the window is empty or longer than a slot; Skew
-// is one slot or more.
+// Validate returns an error that wraps [ErrInvalidConfig] if one of these rules is broken:
+//
+//   - A slot has at least 1 ms.
+//   - Closes is at least 0 and less than Opens. Opens is at most one slot.
+//   - Skew is less than one slot in both directions.
 func (w Window) Validate() error {
 	var wrong fields.Errors
 	w.validate(&wrong)
@@ -68,6 +71,6 @@ func (w Window) NextOpen(t time.Time) time.Time {
 	if opens := next.Add(-w.Opens); !opens.Before(t) {
 		return opens
 	}
-	// The window of this slot has closed.
+	// The window of this slot has closed already, so the next one is that of the next slot.
 	return next.Add(w.Clock.SlotDuration - w.Opens)
 }

@@ -12,8 +12,10 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// work makes all calls of the rollup except Check, Admit and Payload. It follows the log
-// first, and produces blocks when the rollup has caught up.
+// work is the worker, one goroutine of Run that makes all calls of the rollup except Check, Admit
+// and Payload. The rollup first follows the log; when it has caught up, the worker lets it propose
+// blocks. If a call fails, the worker repeats it after Config.Retry. work ends with ctx, or with an
+// error that wraps ErrLog or ErrDiverged.
 func (e *engine) work(ctx context.Context) error {
 	retry := time.NewTimer(0)
 	defer retry.Stop()
@@ -29,7 +31,7 @@ func (e *engine) work(ctx context.Context) error {
 			return err
 		case err != nil:
 			e.log.Error("builder: a call of the rollup failed; it is repeated", "err", err)
-			woken = nil // not before its time
+			woken = nil // wait for Config.Retry, even if there is more to do
 		case more:
 			continue
 		}
@@ -43,8 +45,10 @@ func (e *engine) work(ctx context.Context) error {
 	}
 }
 
-// workOnce does the next thing, and reports whether there may be another one. An error
-// means that Apply or Undo has failed, and that nothing else can be done before.
+// workOnce does one piece of work: the first task or, if none is open, Final, a checkpoint and a
+// block. It reports whether it should be called again at once. Failures of Final, Propose, Codec
+// and Checkpoint are logged and not returned. An error means that the worker can do nothing else
+// first: Apply, Undo or Root has failed, the log has failed, or the builder stops.
 func (e *engine) workOnce(ctx context.Context) (more bool, err error) {
 	if t, some := e.chain.next(); some {
 		if err := e.carry(ctx, t); err != nil {
@@ -75,9 +79,10 @@ func (e *engine) workOnce(ctx context.Context) (more bool, err error) {
 	return false, nil
 }
 
-// carry lets the rollup follow the log by one task, and checks the root. After an error it is
-// called again for the same task. If only the root is unknown, because Root has panicked, the
-// next call does not repeat Apply or Undo.
+// carry calls Apply or Undo for a task, and compares the root of the rollup with the root in the
+// log. If the roots differ, the error wraps ErrDiverged and the builder stops. After any other
+// error the worker calls carry again for the same task. If Apply or Undo succeeded and only Root
+// panicked, the next call of carry does not repeat Apply or Undo.
 func (e *engine) carry(ctx context.Context, t task) error {
 	want := t.block.Root
 	if t.kind == undo {
@@ -101,7 +106,7 @@ func (e *engine) carry(ctx context.Context, t task) error {
 	return nil
 }
 
-// call makes the call of a task.
+// call calls Undo or Apply for a task.
 func (e *engine) call(ctx context.Context, t task) error {
 	if t.kind == undo {
 		return e.calls.make(ctx, "Rollup.Undo", func() error { return e.host.undo(ctx, t.block) })
@@ -109,13 +114,12 @@ func (e *engine) call(ctx context.Context, t task) error {
 	return e.calls.make(ctx, "Rollup.Apply", func() error { return e.host.apply(ctx, t.block) })
 }
 
-// callFinal tells the rollup that a block is final.
 func (e *engine) callFinal(ctx context.Context, block block) error {
 	return e.calls.make(ctx, "Rollup.Final", func() error { return e.host.final(ctx, block) })
 }
 
-// finish calls Final for the blocks that have become final. A failure holds up only the
-// next checkpoint.
+// finish calls Final for the blocks that have become final, in order. If a call fails, this block
+// and later ones wait for Config.Retry, and so does the next checkpoint; new blocks do not wait.
 func (e *engine) finish(ctx context.Context) {
 	for block, some := e.chain.nextFinal(); some && !time.Now().Before(e.finalAt); block, some = e.chain.nextFinal() {
 		if err := e.callFinal(ctx, block); err != nil {
@@ -127,9 +131,11 @@ func (e *engine) finish(ctx context.Context) {
 	}
 }
 
-// produce lets the rollup propose a block and puts it into the queue. The step of
-// the queue has the block, so that the block, its operations and its place are one
-// record. produce reports whether there is a new block.
+// produce lets the rollup propose a block and puts the block into the queue. The record of this
+// step contains the block, so that a crash cannot separate the block, its operations and its place
+// in the queue. produce reports whether the worker should go on at once: there is a new block, or
+// the rollup must first follow the log. It discards the proposal if an earlier block has failed
+// meanwhile.
 func (e *engine) produce(ctx context.Context) (made bool, err error) {
 	var can bool
 	if err := e.inTurn(ctx, func() error { can = e.queue.CanEnqueue(); return nil }); err != nil || !can {
@@ -137,13 +143,13 @@ func (e *engine) produce(ctx context.Context) (made bool, err error) {
 	}
 	parent, serial, caughtUp := e.chain.parent()
 	if !caughtUp {
-		return true, nil // follow first
+		return true, nil // the worker carries out the open tasks first
 	}
 	block := block{Number: parent.Number + 1, PreRoot: parent.Root, serial: serial}
 	block.Body, block.Root, err = e.propose(ctx, block.Number)
 	switch interrupted := e.wasInterrupted(); {
 	case interrupted:
-		return true, nil // follow first
+		return true, nil // an earlier block has failed; the worker calls Undo first
 	case err != nil:
 		return false, err
 	}
@@ -163,13 +169,13 @@ func (e *engine) produce(ctx context.Context) (made bool, err error) {
 	}
 	err = e.inTurn(ctx, func() error { return e.step(enqueue) })
 	if errors.Is(err, bundlequeue.ErrWrongParent) || errors.Is(err, bundlequeue.ErrWrongNumber) || errors.Is(err, bundlequeue.ErrQueueFull) {
-		return false, nil // an earlier block has failed meanwhile, or waits again
+		return false, nil // an earlier block has failed, or waits again and fills the queue
 	}
 	return err == nil, err
 }
 
-// checkSize returns an error if a block or a package does not fit into a record, which has
-// both.
+// checkSize returns an error that wraps ErrTooLarge if a block or a package has more bytes than a
+// quarter of the largest record. The log then has room for the other fields of its record.
 func checkSize(name string, number uint64, size int) error {
 	const most = journal.MaxRecord / 4
 	if size > most {
@@ -178,7 +184,8 @@ func checkSize(name string, number uint64, size int) error {
 	return nil
 }
 
-// propose calls Propose. The call ends early if a block fails meanwhile.
+// propose calls Propose. If a block fails meanwhile, follow cancels the context of the call,
+// because the proposal is then worthless.
 func (e *engine) propose(ctx context.Context, number uint64) (body any, root common.Hash, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -192,7 +199,7 @@ func (e *engine) propose(ctx context.Context, number uint64) (body any, root com
 	return body, root, err
 }
 
-// wasInterrupted reports whether a block has failed during the last proposal.
+// wasInterrupted reports whether a block has failed since the last call of Propose began.
 func (e *engine) wasInterrupted() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
