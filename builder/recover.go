@@ -190,8 +190,8 @@ func (e *engine) leaveChain(ctx context.Context) error {
 	return nil
 }
 
-// replay reads a log while Open recovers. For each record it repeats in the engine and the rollup
-// what followed from the record when it was appended.
+// replay reads a log while Open recovers. For each record it repeats the consequences that the
+// record had in the engine and in the rollup when it was appended.
 type replay struct {
 	*engine
 	ctx      context.Context
@@ -251,7 +251,7 @@ func (r *replay) again(record []byte) error {
 	return nil
 }
 
-// redo repeats what followed from a record after the checkpoint.
+// redo repeats the consequences of a record after the checkpoint.
 func (r *replay) redo(kind byte, body []byte) error {
 	switch kind {
 	case recordOperation:
@@ -273,8 +273,7 @@ func (r *replay) redo(kind byte, body []byte) error {
 	return fmt.Errorf("%w: a record of kind %q", ErrCorrupt, kind)
 }
 
-// stepAgain repeats a step of the queue, and then what followed from it in the chain and in the
-// rollup.
+// stepAgain repeats a step of the queue, and then its consequences in the chain and in the rollup.
 func (r *replay) stepAgain(body []byte) error {
 	now, ev, err := bundlequeue.DecodeRecord(body)
 	if err != nil {

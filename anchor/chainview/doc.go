@@ -18,8 +18,7 @@
 // A View derives the recent history, the cores, the ready queue and the
 // accumulated packages after each block: the parts C(3), C(10), C(14) and C(15)
 // of the chain state in the Gray Paper. It needs headers, guarantees, assurances
-// and verdicts only. The rules of cores are in state.go, and those of
-// accumulation in ready.go.
+// and verdicts only. The rules of cores and of accumulation are in state.go.
 // Package anchor decides when a package is dead. Blocks do not show one case:
 // the gas of a block may have deferred a report of the ready queue. A host that
 // sees the chain state sets Block.AccumulatedKnown.
