@@ -62,9 +62,6 @@ func (e *engine) prune(ctx context.Context) {
 	}
 }
 
-// everyone is the weight of all calls of Admit.
-const everyone = 1 << 20
-
 // errPostponed is wrapped if the rollup cannot make a checkpoint now. The builder goes
 // on without it, and tries again when the log has grown as much once more.
 var errPostponed = errors.New("builder: the checkpoint is postponed")
@@ -73,18 +70,10 @@ var errPostponed = errors.New("builder: the checkpoint is postponed")
 // others. It is no failure: finality moves at any time.
 var errNewFinal = errors.New("builder: a block has just become final")
 
-// beginCheckpoint takes the chain and the queue of one moment, at which the rollup has
-// every operation that is in the log. It returns the number of tasks of that moment. The
-// error wraps errPostponed if a call of Admit must end before, or is errNewFinal.
+// beginCheckpoint takes the chain and the queue of one moment, and returns the number of tasks of
+// that moment. The rollup has all changes that are in the log then, because it makes a change
+// before the change is written. The error can be errNewFinal.
 func (e *engine) beginCheckpoint(ctx context.Context) (begin *checkpoint, queue []byte, tasks int, err error) {
-	// Calls of Submit wait until this one has the semaphore. The limit keeps a call of
-	// Admit that hangs from blocking all others.
-	waiting, cancel := context.WithTimeout(ctx, e.cfg.Retry)
-	defer cancel()
-	if err := e.admitting.Acquire(waiting, everyone); err != nil {
-		return nil, nil, 0, fmt.Errorf("%w: a call of Admit does not end: %w", errPostponed, err)
-	}
-	defer e.admitting.Release(everyone)
 	err = e.inTurn(ctx, func() error {
 		e.chain.mu.Lock()
 		defer e.chain.mu.Unlock()

@@ -17,6 +17,9 @@ type block = Block[any]
 // host is a rollup and its codec as the engine calls them.
 type host interface {
 	admit(ctx context.Context, op []byte) error
+	takeChanges() [][]byte
+	replay(ctx context.Context, change []byte) error
+	recovered(ctx context.Context, save func() error) error
 	propose(ctx context.Context, number uint64) (body any, root common.Hash, err error)
 	apply(ctx context.Context, b block) error
 	undo(ctx context.Context, b block) error
@@ -52,6 +55,16 @@ func typed[B any](b block) Block[B] {
 }
 
 func (d door[B]) admit(ctx context.Context, op []byte) error { return d.rollup.Admit(ctx, op) }
+
+func (d door[B]) takeChanges() [][]byte { return d.rollup.TakeChanges() }
+
+func (d door[B]) replay(ctx context.Context, change []byte) error {
+	return d.rollup.ReplayChange(ctx, change)
+}
+
+func (d door[B]) recovered(ctx context.Context, save func() error) error {
+	return d.rollup.Recovered(ctx, save)
+}
 
 func (d door[B]) propose(ctx context.Context, number uint64) (any, common.Hash, error) {
 	return d.rollup.Propose(ctx, number)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
@@ -44,12 +43,8 @@ type engine struct {
 	// proposed is the block that the worker has executed last. When the queue has accepted it,
 	// enqueued takes it from here, so that no code of the host runs to decode it.
 	proposed atomic.Pointer[block]
-	// admitting prevents a checkpoint between the record of an operation and the change that the
-	// operation makes in the rollup. A call of Submit holds a weight of one during both. A
-	// checkpoint acquires the whole weight before it begins, so that no such call runs.
-	admitting *semaphore.Weighted
-	woken     chan struct{} // holds a token if the worker may have something to do
-	doubted   chan error    // an error that wraps errAllLost, from follow to awaitDoubt
+	woken    chan struct{} // holds a token if the worker may have something to do
+	doubted  chan error    // an error that wraps errAllLost, from follow to awaitDoubt
 
 	running chan struct{}   // closed by begin, after ctx has been set
 	ctx     context.Context // of Run; nil while Open recovers
@@ -90,10 +85,10 @@ func openEngine(ctx context.Context, cfg Config, log Log, h host, network Networ
 	}
 	calls := &calls{methods: make(map[string]*method)}
 	e := &engine{
-		cfg: cfg, host: h, network: network, log: cfg.Logger, calls: calls, records: newRecords(log, calls),
+		cfg: cfg, host: h, network: network, log: cfg.Logger, calls: calls, records: newRecords(log, h, calls),
 		turn: make(chan struct{}, 1), requests: requests{working: make(map[uint64]struct{})},
 		trust: trust{died: make(map[uint64]anchor.Reason)}, doubted: make(chan error, 1),
-		admitting: semaphore.NewWeighted(everyone), woken: make(chan struct{}, 1),
+		woken:   make(chan struct{}, 1),
 		running: make(chan struct{}), stopped: make(chan struct{}), interrupt: func() {},
 	}
 	e.chain.log = e.log
@@ -137,7 +132,7 @@ func (e *engine) begin(ctx context.Context) bool {
 }
 
 // end stops the builder and waits until the calls of the host have returned, so that the host may
-// close the log after Run. It does not wait for Check and Admit, nor for calls of Payload and Pack
+// close the log after Run. It does not wait for Admit, nor for calls of Payload and Pack
 // that await has abandoned; later appends fail, so these calls cannot reach the log any more. err
 // is the error of the part of Run that has ended first.
 func (e *engine) end(ctx context.Context, err error) {

@@ -59,15 +59,14 @@ func TestAdmitFails(t *testing.T) {
 	})
 }
 
-// TestAdmitAgainFails: an operation that was accepted and is refused when the log is read again is
-// not forgotten.
-func TestAdmitAgainFails(t *testing.T) {
+// TestReplayFails: an operation that was accepted and cannot be replayed is not forgotten.
+func TestReplayFails(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m := newMachine(t)
 		b, err := m.open(new(words.Rollup))
 		require.NoError(t, err)
 		require.NoError(t, b.Submit(t.Context(), []byte("one")))
-		_, err = m.open(&words.Rollup{BeforeAdmit: func(context.Context) error { panic("by chance") }})
+		_, err = m.open(new(unready))
 		require.ErrorIs(t, err, builder.ErrPanic)
 		require.NotErrorIs(t, err, builder.ErrLog)
 		again := new(words.Rollup)
@@ -76,9 +75,32 @@ func TestAdmitAgainFails(t *testing.T) {
 	})
 }
 
-// TestDiesBeforeTheAnswer: the process dies when an operation is in the log and the answer is
-// not. The log opens again, although the rollup refuses the operation, and one that it accepts is
-// executed once, also if its user submits it again.
+// unready is a rollup whose ReplayChange panics.
+type unready struct{ words.Rollup }
+
+// ReplayChange implements builder.Operations.
+func (*unready) ReplayChange(context.Context, []byte) error { panic("by chance") }
+
+// TestAdmitIsNotRepeated: an operation that was accepted is executed after a restart, although
+// Admit refuses it now.
+func TestAdmitIsNotRepeated(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		b, err := m.open(new(words.Rollup))
+		require.NoError(t, err)
+		require.NoError(t, b.Submit(t.Context(), []byte("one")))
+		strict := &words.Rollup{BeforeAdmit: func(context.Context) error { return words.ErrWord }}
+		m.run(strict, func(ctx context.Context, b *builder.Builder[words.Body]) {
+			require.ErrorIs(t, b.Submit(ctx, []byte("one")), words.ErrWord)
+			require.NoError(t, b.Await(ctx, final(1)))
+		})
+		require.Equal(t, []string{"one"}, strict.State())
+	})
+}
+
+// TestDiesBeforeTheAnswer: the process dies when an operation is admitted and its user has no
+// answer. The user submits the operation again, and it is executed once, whether the log had it or
+// not.
 func TestDiesBeforeTheAnswer(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m, log := newMachine(t), new(failing)
@@ -87,22 +109,16 @@ func TestDiesBeforeTheAnswer(t *testing.T) {
 			require.NoError(t, err)
 			return b
 		}
-		dies := func(err error) *words.Rollup {
-			return &words.Rollup{BeforeAdmit: func(context.Context) error {
-				log.now.Store(true)
-				return err
-			}}
+		b := open(new(words.Rollup))
+		for _, fails := range []*atomic.Bool{&log.now, &log.late} { // before and after the write
+			fails.Store(true)
+			require.ErrorIs(t, b.Submit(t.Context(), []byte("one")), builder.ErrLog)
+			fails.Store(false)
+			b = open(new(words.Rollup))
 		}
-		require.ErrorIs(t, open(dies(words.ErrWord)).Submit(t.Context(), []byte("zero")), builder.ErrLog)
-		log.now.Store(false)
-		require.ErrorIs(t, open(&words.Rollup{}).Submit(t.Context(), nil), words.ErrWord)
-		b := open(&words.Rollup{BeforeAdmit: func(context.Context) error { return words.ErrWord }})
-		require.ErrorIs(t, b.Submit(t.Context(), []byte("five")), words.ErrWord)
-		require.ErrorIs(t, open(dies(nil)).Submit(t.Context(), []byte("one")), builder.ErrLog)
-		log.now.Store(false)
-
 		rollup := new(words.Rollup)
 		b = open(rollup)
+		require.Equal(t, []string{"one"}, rollup.Waiting())
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- b.Run(ctx) }()
@@ -110,15 +126,15 @@ func TestDiesBeforeTheAnswer(t *testing.T) {
 		require.NoError(t, b.Drain(ctx, func() bool { return len(rollup.Waiting()) > 0 }))
 		cancel()
 		require.ErrorIs(t, <-ended, context.Canceled)
-		require.Equal(t, []string{"zero", "one"}, rollup.State(), "zero had no answer")
+		require.Equal(t, []string{"one"}, rollup.State())
 	})
 }
 
-// TestSubmitAfterRun: an operation that is checked when Run returns is refused, because the host
-// closes the log, and another builder may write to it.
+// TestSubmitAfterRun: an operation that is admitted when Run has returned is refused, because the
+// host closes the log, and another builder may write to it.
 func TestSubmitAfterRun(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
-		m, rollup := newMachine(t), &slowCheck{gate: make(chan struct{})}
+		m, rollup := newMachine(t), &slowAdmit{gate: make(chan struct{})}
 		answer := make(chan error, 1)
 		m.run(rollup, func(ctx context.Context, b *builder.Builder[words.Body]) {
 			go func() { answer <- b.Submit(t.Context(), []byte("late")) }()
@@ -135,13 +151,16 @@ func TestSubmitAfterRun(t *testing.T) {
 	})
 }
 
-// slowCheck is a builder.Checker that waits.
-type slowCheck struct {
+// slowAdmit is a rollup whose Admit waits.
+type slowAdmit struct {
 	words.Rollup
 	gate chan struct{}
 }
 
-func (s *slowCheck) Check(context.Context, []byte) error { <-s.gate; return nil }
+func (s *slowAdmit) Admit(ctx context.Context, op []byte) error {
+	<-s.gate
+	return s.Rollup.Admit(ctx, op)
+}
 
 // TestRootPanics: a panic of Root costs that call. Apply is not repeated.
 func TestRootPanics(t *testing.T) {
@@ -318,6 +337,7 @@ func TestFinalFails(t *testing.T) {
 type failing struct {
 	journal.Memory
 	now, panics atomic.Bool
+	late        atomic.Bool // fails after the write
 
 	most atomic.Int64
 }
@@ -329,7 +349,11 @@ func (f *failing) Append(records ...[]byte) error {
 	if f.now.Load() {
 		return errors.New("the disk is full")
 	}
-	return f.Memory.Append(records...)
+	err := f.Memory.Append(records...)
+	if f.late.Load() {
+		return errors.New("the disk has failed after the write")
+	}
+	return err
 }
 
 func (f *failing) Replace(records ...[]byte) error {
@@ -417,21 +441,21 @@ func TestHealthNamesTheCall(t *testing.T) {
 		hangs  bool
 		panics bool
 	}{
-		"Admit hangs":   {method: "Rollup.Admit", hangs: true},
-		"Admit panics":  {method: "Rollup.Admit", panics: true},
-		"Check hangs":   {method: "Rollup.Check", hangs: true},
-		"Propose hangs": {method: "Rollup.Propose", hangs: true},
-		"Propose fails": {method: "Rollup.Propose"},
-		"Apply hangs":   {method: "Rollup.Apply", hangs: true},
-		"Apply fails":   {method: "Rollup.Apply"},
-		"Apply panics":  {method: "Rollup.Apply", panics: true},
-		"Payload hangs": {method: "Rollup.Payload", hangs: true},
-		"Payload fails": {method: "Rollup.Payload"},
-		"Final hangs":   {method: "Rollup.Final", hangs: true},
-		"Final fails":   {method: "Rollup.Final"},
-		"Codec fails":   {method: "Codec"},
-		"Codec panics":  {method: "Codec", panics: true},
-		"Log hangs":     {method: "Log.Append", hangs: true},
+		"Admit hangs":       {method: "Rollup.Admit", hangs: true},
+		"Admit panics":      {method: "Rollup.Admit", panics: true},
+		"TakeChanges hangs": {method: "Rollup.TakeChanges", hangs: true},
+		"Propose hangs":     {method: "Rollup.Propose", hangs: true},
+		"Propose fails":     {method: "Rollup.Propose"},
+		"Apply hangs":       {method: "Rollup.Apply", hangs: true},
+		"Apply fails":       {method: "Rollup.Apply"},
+		"Apply panics":      {method: "Rollup.Apply", panics: true},
+		"Payload hangs":     {method: "Rollup.Payload", hangs: true},
+		"Payload fails":     {method: "Rollup.Payload"},
+		"Final hangs":       {method: "Rollup.Final", hangs: true},
+		"Final fails":       {method: "Rollup.Final"},
+		"Codec fails":       {method: "Codec"},
+		"Codec panics":      {method: "Codec", panics: true},
+		"Log hangs":         {method: "Log.Append", hangs: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Run(t, func(t *testing.T) {
@@ -561,7 +585,10 @@ func (h *troubled) trouble(ctx context.Context, method string) error {
 	return nil
 }
 
-func (h *troubled) Check(ctx context.Context, _ []byte) error { return h.trouble(ctx, "Rollup.Check") }
+func (h *troubled) TakeChanges() [][]byte {
+	_ = h.trouble(context.Background(), "Rollup.TakeChanges")
+	return h.Rollup.TakeChanges()
+}
 
 func (h *troubled) Admit(ctx context.Context, op []byte) error {
 	if err := h.trouble(ctx, "Rollup.Admit"); err != nil {

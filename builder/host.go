@@ -61,36 +61,22 @@ type Progress struct {
 // present state. A rollup that keeps its state on disk must begin there too, or
 // implement [Checkpointer].
 type Rollup[B any] interface {
-	// Admit adds an operation to those that wait. It recognizes one that waits already or that
-	// was executed, and returns nil without a change, because a user who got no answer submits
-	// the operation again, perhaps days later. So operations must be distinct: a rollup whose
-	// users may want the same thing twice has a nonce in them. For one that was executed long ago
-	// it may also return an error, for example because the nonce is used; but it must return nil
-	// for one that was accepted since the last checkpoint. After an error nothing is changed,
-	// Submit returns the error, and the operation has no effect, also after a restart.
-	//
-	// After a restart, the operations that were accepted are admitted again in the order of
-	// the log, which may be another one for concurrent calls, also with respect to blocks.
-	// Admit must accept them then, or Open fails: an operation that cannot run in the present
-	// state is accepted and waits, and a refusal that depends on the state belongs into a
-	// Checker.
-	Admit(ctx context.Context, op []byte) error
+	Operations
 	// Propose executes the next block on the newest state, and returns it with the
-	// root after it. The proposal may be discarded, so that Propose changes neither the
-	// state nor the operations that can run. It may forget those that can never run, in
-	// whatever state a failed block or a restart leads to; after a restart it forgets them
-	// again. A rollup that drops other operations for good lists them in the body of a block,
-	// because the log has nothing else that a restart can read. Propose
-	// returns ErrIdle if there is nothing to execute. ctx ends early if an earlier block
-	// has failed meanwhile, because the proposal is then worthless.
+	// root after it. The proposal may be discarded, so Propose changes neither the
+	// state nor the operations that can run. It may drop operations that can never run,
+	// in whatever state a failed block leads to; that is a change, which TakeChanges
+	// returns. Propose returns ErrIdle if there is nothing to execute. ctx ends early if an
+	// earlier block has failed meanwhile, because the proposal is then worthless.
 	Propose(ctx context.Context, number uint64) (body B, root common.Hash, err error)
 	// Apply makes a block the newest one: it executes the block on the newest state,
 	// and its operations wait no longer. The block is in the log already. After an
 	// error nothing is changed, and the builder calls Apply again.
 	Apply(ctx context.Context, block Block[B]) error
 	// Undo removes the newest block, because it can never be accumulated: it restores
-	// the state before the block. Its operations wait again, before all others. After
-	// an error nothing is changed, and the builder calls Undo again.
+	// the state before the block. Its operations wait again, and come before all others
+	// unless the rollup orders them itself, as a mempool does. After an error nothing
+	// is changed, and the builder calls Undo again.
 	Undo(ctx context.Context, block Block[B]) error
 	// Root returns the root of the newest state.
 	Root() common.Hash
@@ -102,29 +88,50 @@ type Rollup[B any] interface {
 	Payload(ctx context.Context, block Block[B]) ([]byte, error)
 }
 
-// Checker is an optional part of a [Rollup].
-type Checker interface {
-	// Check returns an error if an operation must not be accepted now, for example
-	// because the sender cannot pay. Submit calls it before the operation is in the log,
-	// concurrently with everything else, and returns the error. The log has no trace of
-	// the operation then, so that a restart cannot accept it. Check may refuse an operation
-	// that waits already or was executed, for example because its nonce is used: a user whose
-	// first answer was lost submits the operation again, and learns that it was accepted.
-	Check(ctx context.Context, op []byte) error
+// Operations are the operations of a rollup that wait to be executed. A rollup gets the four
+// methods by embedding a [List], or a mempool.Pool for Ethereum transactions. It makes a change
+// first; the builder then writes the change to its log, and answers the user last.
+type Operations interface {
+	// Admit decides on an operation of a user. It is called concurrently with everything else,
+	// and only for users: after a restart ReplayChange is called in its place. Three rules hold:
+	//
+	//   - nil: the operation waits from now on. If it waits already, nothing changes, because
+	//     a user who got no answer submits an operation again.
+	//   - an error, which Submit returns: nothing has changed.
+	//   - an operation that was executed never waits again, whatever Admit returns. So
+	//     operations must be distinct: a rollup whose users may want the same thing twice
+	//     has a nonce in them.
+	Admit(ctx context.Context, op []byte) error
+	// TakeChanges returns the changes of the operations that wait since its last call, in their
+	// order, as records for the log: the operations that Admit has accepted, and those that the
+	// rollup has dropped. The changes by Apply and Undo are not among them. The builder calls it
+	// before each write to the log, never twice at a time, and concurrently with all other
+	// methods. So the lock that TakeChanges needs must not be held during a call of the
+	// builder. The builder keeps the records and does not change them.
+	TakeChanges() [][]byte
+	// ReplayChange makes a change again. Open calls it for each record in the order of the log,
+	// also with respect to Apply and Undo. The state that Restore has set may have the first
+	// changes after the checkpoint already; ReplayChange must recognize them.
+	ReplayChange(ctx context.Context, change []byte) error
+	// Recovered is called once, at the end of Open, when the rollup has followed the whole log.
+	// save writes the changes of the rollup to the log, for a rollup that gets operations other
+	// than by Submit. It returns nil when the changes that were made before its call are
+	// durable; otherwise its error wraps ErrLog or ErrStopped, and the changes may be in the
+	// log. It can be called concurrently, but not by the methods of the rollup that Run calls.
+	Recovered(ctx context.Context, save func() error) error
 }
 
 // Checkpointer is an optional part of a [Rollup]. With it the log keeps only what
 // happened since the last checkpoint. Without it the log is never shortened.
 type Checkpointer interface {
 	// Checkpoint returns records that have the newest state, the operations that wait,
-	// and whatever Undo needs for blocks that are not final. All operations whose Submit
+	// and whatever Undo needs for blocks that are not final. All changes that TakeChanges
 	// has returned, and all applied blocks, must be in them. There may be none, if the
 	// state is on disk; see [Pruner].
 	// A record must be smaller than journal.MaxRecord, or the log refuses the checkpoint.
 	Checkpoint(ctx context.Context) ([][]byte, error)
 	// Restore sets the state and the waiting operations to those of the records. It
-	// is called once, before any other method. Operations that are in the records may
-	// be admitted again, and must then be recognized.
+	// is called once, before any other method.
 	Restore(ctx context.Context, records [][]byte) error
 }
 
@@ -137,28 +144,6 @@ type Pruner interface {
 	// before the log has one. Restore tells the same about the checkpoint that it gets. If
 	// Prune fails, it is called again after the next checkpoint.
 	Prune(ctx context.Context) error
-}
-
-// Recorder is an optional part of a [Rollup] that decides itself which operations wait,
-// as a mempool does, and keeps its decisions in the log. Submit then calls Admit only, and
-// returns its error: the operation is not in the log unless the rollup records it. Admit
-// is not called when the log is read again; Replay is. So Admit may return an error for an
-// operation that waits already.
-type Recorder interface {
-	// Replay is called for each record of the rollup in the log, while the builder
-	// recovers, in the order of the log, also with respect to Apply and Undo. The record of a
-	// change can be late: the state that Restore has set may have the change already, and a
-	// block with the operation may have been applied before. Replay must recognize both,
-	// for example by a nonce. A block cannot come before the record if Propose and the
-	// code from the change until record has returned hold the same lock.
-	Replay(ctx context.Context, record []byte) error
-	// Recovered is called at the end of Open, when the rollup has followed the whole log.
-	// record appends records to the log, all or none. They are durable when it returns
-	// nil; the error wraps ErrLog, ErrTooLarge or ErrStopped. The rollup makes a change first,
-	// appends its record, and tells the user last. If record fails, the change must be
-	// taken back. Checkpoint must return every change that was made before its call.
-	// record may be called at any time, concurrently, also during calls of the rollup.
-	Recovered(ctx context.Context, record func(records ...[]byte) error) error
 }
 
 // Finalizer is an optional part of a [Rollup].

@@ -3,10 +3,8 @@ package builder
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
@@ -20,24 +18,21 @@ const (
 	recordCheckpoint = 'C'
 	// recordState is one of the records that Checkpointer.Checkpoint returned.
 	recordState = 'S'
-	// recordOperation is the identity of an operation and the operation, before Admit is called.
-	recordOperation = 'O'
-	// recordTaken is the identity of an operation for which Admit returned nil, and
-	// recordRefused the identity of an operation that Admit refused.
-	recordTaken, recordRefused = 'T', 'W'
-	// recordRollup is a record that the rollup, as a Recorder, appended.
-	recordRollup = 'R'
+	// recordChange is a record that Rollup.TakeChanges returned.
+	recordChange = 'R'
 	// recordPart is a part of the snapshot of the queue in a checkpoint. recordStep is a step of
 	// the queue. recordConfig is the configuration of the queue, as JSON, for the steps after it.
 	recordPart, recordStep, recordConfig = 'P', 'Q', 'K'
 )
 
 // records writes to the log for any number of goroutines. Calls of append that wait at the same
-// time share one write, because each write waits for the disk. While a checkpoint is made, records
-// also keeps a copy of each record that is appended, because the checkpoint does not contain it and
-// replaces the log.
+// time share one write, because each write waits for the disk. Each write begins with the changes
+// that the rollup has made, so that the log has a change before all that follows from it.
+// While a checkpoint is made, records also keeps a copy of each record that is appended, because
+// the checkpoint does not contain it and replaces the log.
 type records struct {
 	log    Log
+	host   host
 	calls  *calls
 	writer *semaphore.Weighted // has a weight of one, so that only one goroutine writes at a time
 
@@ -60,35 +55,6 @@ type writing struct {
 	err     error
 }
 
-// idSize is the size in bytes of the identity of an operation in the log.
-const idSize = 8
-
-// newID returns a random identity, which connects the record of an operation with the record of
-// its outcome.
-func newID() (id [idSize]byte) {
-	binary.LittleEndian.PutUint64(id[:], rand.Uint64())
-	return id
-}
-
-// outcomes maps the identity of an operation to recordTaken or recordRefused.
-type outcomes map[[idSize]byte]byte
-
-// outcomes reads the outcomes of all operations from the log. An operation without an outcome was
-// not confirmed to its user: the process died before, or Submit returned ErrLog or ErrStopped.
-func (r *records) outcomes() (outcomes, error) {
-	all := make(outcomes)
-	err := r.log.Replay(func(record []byte) error {
-		if len(record) == 1+idSize && (record[0] == recordTaken || record[0] == recordRefused) {
-			all[[idSize]byte(record[1:])] = record[0]
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrLog, err)
-	}
-	return all, nil
-}
-
 // first returns the first record of the log, nil if there is none.
 func (r *records) first() (record []byte, err error) {
 	stop := errors.New("enough")
@@ -108,22 +74,13 @@ func (r *records) first() (record []byte, err error) {
 	return nil, fmt.Errorf("%w: %w", ErrLog, err)
 }
 
-func newRecords(log Log, host *calls) records {
-	return records{log: log, calls: host, writer: semaphore.NewWeighted(1), broken: make(chan struct{})}
+func newRecords(log Log, h host, calls *calls) records {
+	return records{log: log, host: h, calls: calls, writer: semaphore.NewWeighted(1), broken: make(chan struct{})}
 }
 
-// framed returns records of one kind with the given bodies.
-func framed(kind byte, bodies [][]byte) [][]byte {
-	all := make([][]byte, len(bodies))
-	for i, body := range bodies {
-		all[i] = append([]byte{kind}, body...)
-	}
-	return all
-}
-
-// append writes records to the log, all or none. They are durable when it returns nil. If the error
-// wraps ErrTooLarge or ErrStopped, nothing was written; if it wraps ErrLog, this is unknown. append
-// can be called concurrently.
+// append writes to the log all changes that the rollup has made before the call, and then records,
+// all or none. They are durable when it returns nil. If the error wraps ErrStopped, nothing was
+// written; if it wraps ErrLog, this is unknown. append can be called concurrently.
 func (r *records) append(all ...[]byte) error {
 	w := &writing{records: all}
 	r.mu.Lock()
@@ -157,23 +114,25 @@ func (r *records) writeSome() {
 	r.waiting = r.waiting[n:]
 	r.mu.Unlock()
 	err := r.write(all)
-	if errors.Is(err, ErrTooLarge) && len(some) > 1 { // only the call with the large record fails
-		for _, w := range some {
-			w.over, w.err = true, r.write(w.records)
-		}
-		return
-	}
 	for _, w := range some {
 		w.over, w.err = true, err
 	}
 }
 
-func (r *records) write(all [][]byte) error {
+// write writes the changes of the rollup, and then more records.
+func (r *records) write(more [][]byte) error {
 	if err := r.failure(); err != nil {
 		return err
 	}
+	all, err := r.takeChanges()
+	if err != nil {
+		return r.fail(err)
+	}
+	if all = append(all, more...); len(all) == 0 {
+		return nil
+	}
 	if err := r.calls.make(context.Background(), "Log.Append", func() error { return r.log.Append(all...) }); err != nil {
-		return r.failed(err)
+		return r.fail(err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,6 +141,21 @@ func (r *records) write(all [][]byte) error {
 		r.after = append(r.after, all...)
 	}
 	return nil
+}
+
+// takeChanges returns the changes of the rollup as records of the log.
+func (r *records) takeChanges() (changes [][]byte, err error) {
+	err = r.calls.make(context.Background(), "Rollup.TakeChanges", func() error { changes = r.host.takeChanges(); return nil })
+	return framed(recordChange, changes), err
+}
+
+// framed returns records of one kind with the given bodies.
+func framed(kind byte, bodies [][]byte) [][]byte {
+	all := make([][]byte, len(bodies))
+	for i, body := range bodies {
+		all[i] = append([]byte{kind}, body...)
+	}
+	return all
 }
 
 // begin begins a checkpoint, which must cover all records that were appended before this call.
@@ -208,8 +182,12 @@ func (r *records) end(all [][]byte) error {
 	if err := r.failure(); err != nil {
 		return err
 	}
-	if err := r.calls.make(context.Background(), "Log.Replace", func() error { return r.log.Replace(append(all, after...)...) }); err != nil {
-		return r.failed(err)
+	err := r.calls.make(context.Background(), "Log.Replace", func() error { return r.log.Replace(append(all, after...)...) })
+	switch {
+	case errors.Is(err, journal.ErrTooLarge):
+		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+	case err != nil:
+		return r.fail(err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -217,12 +195,9 @@ func (r *records) end(all [][]byte) error {
 	return nil
 }
 
-// failed returns the error of a write to its caller. If the log refused a record because of its
-// size, the log is unchanged, and writes go on. After any other error all later writes fail.
-func (r *records) failed(cause error) error {
-	if errors.Is(cause, journal.ErrTooLarge) {
-		return fmt.Errorf("%w: %w", ErrTooLarge, cause)
-	}
+// fail makes all later writes fail, because the content of the log is unknown after a failed write,
+// and returns their error.
+func (r *records) fail(cause error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err == nil {

@@ -39,10 +39,8 @@ func (e *engine) recover(ctx context.Context) error {
 	} else if err := e.checkReceived(ctx, e.chain.head().Number, false); err != nil && !e.cfg.NewChain {
 		return err
 	}
-	if r, ok := e.host.optional().(Recorder); ok {
-		if err := guard(func() error { return r.Recovered(ctx, e.record) }); err != nil {
-			return err
-		}
+	if err := guard(func() error { return e.host.recovered(ctx, e.save) }); err != nil {
+		return err
 	}
 	if e.cfg.NewChain && first != nil {
 		if err := e.leaveChain(ctx); err != nil {
@@ -121,11 +119,7 @@ func (e *engine) continueLog(ctx context.Context, first []byte) error {
 	if err != nil {
 		return err
 	}
-	outcomes, err := e.records.outcomes()
-	if err != nil {
-		return err
-	}
-	r := &replay{engine: e, ctx: ctx, start: start, outcomes: outcomes}
+	r := &replay{engine: e, ctx: ctx, start: start}
 	if err := r.run(); err != nil {
 		return err
 	}
@@ -194,9 +188,8 @@ func (e *engine) leaveChain(ctx context.Context) error {
 // record had in the engine and in the rollup when it was appended.
 type replay struct {
 	*engine
-	ctx      context.Context
-	start    *checkpoint // the first record
-	outcomes outcomes
+	ctx   context.Context
+	start *checkpoint // the first record
 
 	read   int      // number of records read so far
 	state  [][]byte // records of the rollup in the checkpoint
@@ -254,16 +247,8 @@ func (r *replay) again(record []byte) error {
 // redo repeats the consequences of a record after the checkpoint.
 func (r *replay) redo(kind byte, body []byte) error {
 	switch kind {
-	case recordOperation:
-		return r.admitAgain(body)
-	case recordTaken, recordRefused:
-		return nil
-	case recordRollup:
-		recorder, ok := r.host.optional().(Recorder)
-		if !ok {
-			return fmt.Errorf("%w: the log has records of a Recorder, and the rollup is none", ErrOtherRollup)
-		}
-		return guard(func() error { return recorder.Replay(r.ctx, bytes.Clone(body)) })
+	case recordChange:
+		return guard(func() error { return r.host.replay(r.ctx, bytes.Clone(body)) })
 	case recordConfig:
 		r.config = bytes.Clone(body)
 		return r.configure(body)
@@ -321,29 +306,6 @@ func (r *replay) restore() error {
 		return fmt.Errorf("%w: the last checkpoint has no records, because Checkpoint returned none, so the rollup must find the state on its disk: have %s, want %s", ErrDiverged, have, want)
 	}
 	return fmt.Errorf("%w: Restore of the last checkpoint does not lead to the state that Checkpoint had: have %s, want %s", ErrDiverged, have, want)
-}
-
-// admitAgain gives the rollup an operation of the log again, unless Admit refused it before the
-// restart. If Admit accepted the operation then and refuses it now, Open fails. If the log has no
-// outcome, its user has had no confirmation, so Admit may accept or refuse the operation now.
-func (r *replay) admitAgain(body []byte) error {
-	if len(body) < idSize {
-		return fmt.Errorf("%w: an operation of %d bytes", ErrCorrupt, len(body))
-	}
-	outcome := r.outcomes[[idSize]byte(body)]
-	if outcome == recordRefused {
-		return nil
-	}
-	op := bytes.Clone(body[idSize:])
-	err := guard(func() error { return r.host.admit(r.ctx, op) })
-	switch {
-	case err == nil:
-		return nil
-	case outcome != recordTaken:
-		r.log.Info("builder: an operation that has had no answer is refused", "err", err)
-		return nil
-	}
-	return fmt.Errorf("builder: an operation that was accepted, %.64x, is refused now: %w", op, err)
 }
 
 // catchUp calls the rollup until it has followed the chain: Apply and Undo for all tasks, then

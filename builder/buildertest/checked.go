@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -32,25 +31,11 @@ type checked[B any] struct {
 // wrap returns the rollup with those optional methods that the inner one has. Final has
 // no effect if the inner one has none.
 func (l *life[B]) wrap(c *checked[B]) builder.Rollup[B] {
-	_, points := c.inner.(builder.Checkpointer)
-	_, records := c.inner.(builder.Recorder)
-	switch {
-	case points && records:
-		return struct {
-			*checked[B]
-			pointing[B]
-			recording[B]
-		}{c, pointing[B]{c}, recording[B]{c}}
-	case points:
+	if _, points := c.inner.(builder.Checkpointer); points {
 		return struct {
 			*checked[B]
 			pointing[B]
 		}{c, pointing[B]{c}}
-	case records:
-		return struct {
-			*checked[B]
-			recording[B]
-		}{c, recording[B]{c}}
 	}
 	return c
 }
@@ -92,8 +77,7 @@ func (c *checked[B]) alone(f func() error) error {
 	return f()
 }
 
-// Admit implements builder.Rollup. By chance it is late, so that operations are admitted
-// in another order than that of the log.
+// Admit implements builder.Operations. By chance it is late.
 func (c *checked[B]) Admit(ctx context.Context, op []byte) error {
 	if c.life.running() && c.life.roll("late", 3) == 0 {
 		time.Sleep(time.Duration(c.life.roll("late", 3000)) * time.Millisecond)
@@ -103,13 +87,17 @@ func (c *checked[B]) Admit(ctx context.Context, op []byte) error {
 	return c.call(fmt.Sprintf("admit %s", short(op)), c.mayFail(), func() error { return c.inner.Admit(ctx, op) })
 }
 
-// Check implements builder.Checker.
-func (c *checked[B]) Check(ctx context.Context, op []byte) error {
-	checker, ok := c.inner.(builder.Checker)
-	if !ok {
-		return nil
-	}
-	return c.call(fmt.Sprintf("check %s", short(op)), true, func() error { return checker.Check(ctx, op) })
+// TakeChanges implements builder.Operations.
+func (c *checked[B]) TakeChanges() [][]byte { return c.inner.TakeChanges() }
+
+// ReplayChange implements builder.Operations.
+func (c *checked[B]) ReplayChange(ctx context.Context, change []byte) error {
+	return c.inner.ReplayChange(ctx, change)
+}
+
+// Recovered implements builder.Operations.
+func (c *checked[B]) Recovered(ctx context.Context, save func() error) error {
+	return c.call("recovered", false, func() error { return c.inner.Recovered(ctx, save) })
 }
 
 // Propose implements builder.Rollup. It discards a first proposal, because a rollup that takes its
@@ -196,8 +184,8 @@ func (c *checked[B]) Apply(ctx context.Context, b builder.Block[B]) error {
 // proposes the same ones first. Others may follow, because an operation that waited before them
 // waits behind them now, and they may be what it needs.
 func (c *checked[B]) checkOrder(ctx context.Context, b builder.Block[B]) {
-	if !c.life.running() || c.life.records || c.proposed != b.Number || c.life.isDead() {
-		return // a builder.Recorder decides itself
+	if c.life.rules.OwnOrder || !c.life.running() || c.proposed != b.Number || c.life.isDead() {
+		return
 	}
 	want, err := c.operations(ctx, b)
 	if err != nil {
@@ -369,24 +357,4 @@ func (c *checked[B]) Final(ctx context.Context, b builder.Block[B]) error {
 			return c.unchanged(b, "Final", func() error { return f.Final(ctx, b) })
 		})
 	})
-}
-
-// recording is a rollup that is a builder.Recorder.
-type recording[B any] struct{ c *checked[B] }
-
-// Replay implements builder.Recorder.
-func (r recording[B]) Replay(ctx context.Context, record []byte) error {
-	return r.c.inner.(builder.Recorder).Replay(ctx, record)
-}
-
-// Recovered implements builder.Recorder.
-func (r recording[B]) Recovered(ctx context.Context, record func(...[]byte) error) error {
-	late := func(records ...[]byte) error {
-		// The rollup may hold a lock meanwhile, and then virtual time stands still.
-		for range 100 * r.c.life.roll("record", 3) {
-			runtime.Gosched()
-		}
-		return record(records...)
-	}
-	return r.c.call("recovered", false, func() error { return r.c.inner.(builder.Recorder).Recovered(ctx, late) })
 }

@@ -36,6 +36,9 @@ type Case[B any] struct {
 	// Dropped returns the operations that a rollup has dropped for good because they cannot
 	// run. Nil means that it drops none.
 	Dropped func(rollup builder.Rollup[B]) [][]byte
+	// OwnOrder means that the rollup orders the operations that wait itself, as a mempool does.
+	// If it is false, those of an undone block must come before all others.
+	OwnOrder bool
 	// Operations is the number of operations in a run. 0 means 30.
 	Operations int
 }

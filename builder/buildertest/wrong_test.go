@@ -22,10 +22,10 @@ func TestWrongRollupsAreFound(t *testing.T) {
 		problem string
 	}{
 		"Undo puts operations last":                    {func() builder.Rollup[words.Body] { return new(last) }, "must wait before all others"},
-		"Check refuses all but one":                    {func() builder.Rollup[words.Body] { return new(once) }, "little is tested"},
+		"Admit refuses all but one":                    {func() builder.Rollup[words.Body] { return new(once) }, "little is tested"},
 		"reports as dropped what it ran":               {func() builder.Rollup[words.Body] { return new(liar) }, "a final block has executed"},
 		"forgets an index if a block takes everything": {func() builder.Rollup[words.Body] { return new(careless) }, ""},
-		"Admit demands the next nonce of an account":   {func() builder.Rollup[words.Body] { return new(strict) }, ""},
+		"replays a change as if it were new":           {func() builder.Rollup[words.Body] { return new(strict) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := rules(fault.rollup)
@@ -50,10 +50,10 @@ func ofAccounts(i int) []byte {
 	return fmt.Appendf(nil, "%c %d", 'a'+i%accounts, i/accounts)
 }
 
-// strict refuses an operation in Admit if the earlier nonce of its account is missing. After a
-// restart it refuses operations that it has accepted in another order than that of the log.
+// strict refuses an operation if the earlier nonce of its account is missing. It does so in
+// ReplayChange too, although the earlier ones can be in the checkpoint only.
 type strict struct {
-	words.Rollup
+	words.Saving
 	mu   sync.Mutex
 	next map[byte]int // nonce of each account
 }
@@ -76,8 +76,11 @@ func (r *strict) Admit(ctx context.Context, op []byte) error {
 		r.next = make(map[byte]int)
 	}
 	r.next[op[0]]++
-	return r.Rollup.Admit(ctx, op)
+	return r.Saving.Admit(ctx, op)
 }
+
+// ReplayChange implements builder.Operations.
+func (r *strict) ReplayChange(ctx context.Context, change []byte) error { return r.Admit(ctx, change) }
 
 // last lets the words of an undone block wait after all others.
 type last struct{ words.Rollup }
@@ -94,15 +97,15 @@ func (r *last) Undo(ctx context.Context, b builder.Block[words.Body]) error {
 	return nil
 }
 
-// once is a builder.Checker that refuses all words but one.
+// once refuses all words but one.
 type once struct{ words.Rollup }
 
-// Check implements builder.Checker.
-func (*once) Check(_ context.Context, op []byte) error {
+// Admit implements builder.Operations.
+func (o *once) Admit(ctx context.Context, op []byte) error {
 	if string(op) != "a 0" {
 		return words.ErrWord
 	}
-	return nil
+	return o.Rollup.Admit(ctx, op)
 }
 
 // liar reports a word as dropped that it has executed.

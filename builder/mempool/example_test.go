@@ -69,11 +69,6 @@ func (s *state) after(txs batch) common.Hash {
 
 func (s *state) Root() common.Hash { return s.after(nil) }
 
-func (r *payments) Admit(_ context.Context, op []byte) error {
-	_, err := r.AddRaw(op)
-	return err
-}
-
 func (r *payments) Propose(ctx context.Context, _ uint64) (txs batch, root common.Hash, err error) {
 	session := r.Build(ctx, txpool.Budget{Count: 3, Gas: 30_000_000})
 	for tx := session.Next(); tx != nil; tx = session.Next() {

@@ -117,7 +117,7 @@ func newWith(t *testing.T, change func(*txpool.Config)) *payments {
 // applied returns a rollup with one applied block, which has a transaction of alice.
 func applied(t *testing.T, change func(*txpool.Config)) (*payments, builder.Block[batch]) {
 	r := newWith(t, change)
-	require.NoError(t, r.Recovered(t.Context(), func(...[]byte) error { return nil }))
+	require.NoError(t, r.Recovered(t.Context(), func() error { return nil }))
 	require.NoError(t, r.Admit(t.Context(), pay("alice", 0)))
 	txs, root, err := r.Propose(t.Context(), 1)
 	require.NoError(t, err)
@@ -163,7 +163,7 @@ func TestScorePanics(t *testing.T) {
 			return 1
 		}
 	})
-	require.NoError(t, r.Recovered(t.Context(), func(...[]byte) error { return nil }))
+	require.NoError(t, r.Recovered(t.Context(), func() error { return nil }))
 	require.NoError(t, r.Admit(t.Context(), pay("alice", 0)))
 	require.NoError(t, r.Admit(t.Context(), pay("bob", 0)))
 	panics.Store(true)
@@ -229,7 +229,7 @@ func TestHungAddition(t *testing.T) {
 				<-hang
 			}
 		}, nil)
-		require.NoError(t, r.Recovered(t.Context(), func(...[]byte) error { return nil }))
+		require.NoError(t, r.Recovered(t.Context(), func() error { return nil }))
 		require.NoError(t, r.Admit(t.Context(), pay("alice", 0)))
 		txs, root, err := r.Propose(t.Context(), 1)
 		require.NoError(t, err)

@@ -13,36 +13,22 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/jamq/jamq/txpool"
 )
 
-var (
-	// ErrNotRecovered is wrapped by the error of a change before [Pool.Recovered], when the
-	// pool has no log.
-	ErrNotRecovered = errors.New("mempool: no builder has recovered the pool")
-	// ErrLog is wrapped by the error of a change that the log did not take. The builder has
-	// then stopped, and it is unknown whether the log has the change.
-	ErrLog = errors.New("mempool: the builder's log has failed")
-)
+// ErrNotRecovered is wrapped by the error of a change before [Pool.Recovered], when the pool has
+// no log.
+var ErrNotRecovered = errors.New("mempool: no builder has recovered the pool")
 
 // Pool is a txpool.Pool whose changes are records in a builder's log. It implements
-// builder.Recorder. Create one with [New].
+// builder.Operations. Create one with [New].
 type Pool struct {
 	*txpool.Pool
 	log     *slog.Logger
 	baseFee func() *big.Int
 	sender  func(*types.Transaction) (common.Address, error) // of the host; nil: Ethereum's
-	record  atomic.Pointer[func(records ...[]byte) error]    // nil before Recovered
-	failed  atomic.Pointer[error]                            // of record, nil if it has not failed
-
-	// writer has a weight of one for the goroutine that writes changes to the log, so that they
-	// stay in order. asked is the number of calls of write, and written that of the last one whose
-	// changes are in the log. The writer owns written.
-	writer  *semaphore.Weighted
-	asked   atomic.Uint64
-	written uint64
+	save    atomic.Pointer[func() error]                     // of the builder, nil before Recovered
 
 	// moving is held while the transactions of an undone block go from the state to the
 	// pool. Additions wait at the gate meanwhile, and readers for the lock.
@@ -55,6 +41,9 @@ type Pool struct {
 	// The goroutine of the builder owns these.
 	history   history
 	recovered bool
+
+	mu       sync.Mutex
+	returned [][]byte // records of undone blocks whose transactions the pool has, for TakeChanges
 }
 
 // New returns an empty pool, which takes transactions after [Pool.Recovered]. state must
@@ -69,7 +58,7 @@ type Pool struct {
 // to it. cfg.Observe must not call Add and its variants, because they wait while an undone
 // block returns. The error is that of txpool.New.
 func New(cfg txpool.Config, state txpool.State, baseFee func() *big.Int) (*Pool, error) {
-	p := &Pool{log: cfg.Logger, gate: newGate(), writer: semaphore.NewWeighted(1)}
+	p := &Pool{log: cfg.Logger, gate: newGate()}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
@@ -86,49 +75,28 @@ func New(cfg txpool.Config, state txpool.State, baseFee func() *big.Int) (*Pool,
 	return p, err
 }
 
-// admit calls an addition, and writes what it has changed. The addition returns whether the pool
-// has accepted a transaction: a refused one does not wait for the log.
-func (p *Pool) admit(add func() (accepted bool)) error {
-	if p.record.Load() == nil {
+// Admit implements builder.Operations. op is the binary encoding of a transaction.
+func (p *Pool) Admit(_ context.Context, op []byte) (err error) {
+	if p.save.Load() == nil {
 		return ErrNotRecovered
 	}
-	if failed := p.failed.Load(); failed != nil {
-		return *failed
+	defer p.gate.pass()()
+	_, err = p.Pool.AddRaw(op)
+	return err
+}
+
+// admit calls an addition, and saves what it has changed. The addition returns whether the pool
+// has accepted a transaction: a refused one does not wait for the log.
+func (p *Pool) admit(add func() (accepted bool)) error {
+	save := p.save.Load()
+	if save == nil {
+		return ErrNotRecovered
 	}
 	defer p.gate.pass()()
 	if !add() {
 		return nil
 	}
-	return p.write()
-}
-
-// write appends the changes of the pool to the builder's log, and then more records. When it
-// returns nil, the log has all changes of the calls that have returned before. One write has the
-// changes of all calls that wait for it, and those calls return with it.
-func (p *Pool) write(more ...[]byte) error {
-	record := p.record.Load()
-	if record == nil {
-		return ErrNotRecovered
-	}
-	number := p.asked.Add(1)
-	_ = p.writer.Acquire(context.Background(), 1) // cannot fail
-	defer p.writer.Release(1)
-	if number <= p.written && len(more) == 0 {
-		return nil // a call with changes does not wait for those that came later
-	}
-	if failed := p.failed.Load(); failed != nil {
-		return *failed
-	}
-	last := p.asked.Load()
-	if records := append(framed(p.TakeChanges()), more...); len(records) > 0 {
-		if err := (*record)(records...); err != nil {
-			err = fmt.Errorf("%w: %w", ErrLog, err)
-			p.failed.Store(&err)
-			return err
-		}
-	}
-	p.written = last
-	return nil
+	return (*save)()
 }
 
 // Hold makes blocks that are undone wait until release is called, so that the calls in
@@ -140,7 +108,8 @@ func (p *Pool) Hold() (release func()) {
 }
 
 // Add adds a transaction. It is in the builder's log when Add returns nil. The errors are
-// those of txpool.Pool.Add, ErrNotRecovered, or wrap ErrLog, as for all variants of Add.
+// those of txpool.Pool.Add, ErrNotRecovered, or wrap builder.ErrLog or builder.ErrStopped, as for
+// all variants of Add.
 func (p *Pool) Add(tx *types.Transaction) error { return p.addOne(p.Pool.Add, tx) }
 
 // AddPrivate is Add for a transaction that is not shown to others.
@@ -188,19 +157,15 @@ func withProblem(problem error, errs []error, n int) []error {
 
 // Remove drops a transaction: see txpool.Pool.Remove. It does not come back after a restart when
 // Remove returns nil.
-func (p *Pool) Remove(hash common.Hash) error {
-	if err := p.Pool.Remove(hash); err != nil {
-		return err
-	}
-	return p.write()
+func (p *Pool) Remove(hash common.Hash) (err error) {
+	problem := p.admit(func() bool { err = p.Pool.Remove(hash); return err == nil })
+	return cmp.Or(err, problem)
 }
 
 // Reject drops a transaction that failed while a block was built: see txpool.Pool.Reject.
-func (p *Pool) Reject(hash common.Hash, reason error) error {
-	if err := p.Pool.Reject(hash, reason); err != nil {
-		return err
-	}
-	return p.write()
+func (p *Pool) Reject(hash common.Hash, reason error) (err error) {
+	problem := p.admit(func() bool { err = p.Pool.Reject(hash, reason); return err == nil })
+	return cmp.Or(err, problem)
 }
 
 // Applied removes the transactions of a block. Rollup.Apply calls it last, when
@@ -210,14 +175,13 @@ func (p *Pool) Applied(block txpool.Block) {
 		return // Recovered reads the accounts
 	}
 	p.logDisplaced(p.Reset(txpool.Head{Included: []txpool.Block{block}, BaseFee: p.baseFee()}))
-	_ = p.write() // if the log has failed, the builder stops
 }
 
 // Undone lets the transactions of a block wait again. Rollup.Undo calls it. The number is
 // for operators. undo restores the state before the block, so that txpool.State shows it. The
-// error is that of cfg.Sender or of undo, which must then have changed nothing, or that of the
-// log, after which the builder stops. If Undone panics after undo has returned nil, the next
-// call, which the builder makes for the same block, does not call undo again.
+// error is that of cfg.Sender or of undo, which must then have changed nothing. If Undone panics
+// after undo has returned nil, the next call, which the builder makes for the same block, does not
+// call undo again.
 func (p *Pool) Undone(number uint64, block txpool.Block, undo func() error) error {
 	if err := p.findSenders(block); err != nil {
 		return err
@@ -232,15 +196,15 @@ func (p *Pool) Undone(number uint64, block txpool.Block, undo func() error) erro
 		}
 		p.history.undo(number, block)
 	}
-	if !p.recovered {
-		return nil
+	if p.recovered {
+		p.takeBack()
 	}
-	return p.takeBack()
+	return nil
 }
 
 // takeBack lets the transactions of undone blocks wait again, and records that the pool has
 // them.
-func (p *Pool) takeBack() error {
+func (p *Pool) takeBack() {
 	blocks := p.history.undone
 	head := txpool.Head{BaseFee: p.baseFee()}
 	var records [][]byte
@@ -251,7 +215,19 @@ func (p *Pool) takeBack() error {
 	}
 	p.logDisplaced(p.Reset(head))
 	p.history.undone = nil // a panic before has left them for the next call
-	return p.write(records...)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.returned = append(p.returned, records...)
+}
+
+// TakeChanges implements builder.Operations. The record of an undone block comes after the records
+// of its transactions, which the pool got before.
+func (p *Pool) TakeChanges() [][]byte {
+	p.mu.Lock()
+	returned := p.returned
+	p.returned = nil
+	p.mu.Unlock()
+	return append(framed(p.Pool.TakeChanges()), returned...)
 }
 
 // Owns reports whether a record of the rollup is one of a pool. Other records of a rollup
@@ -266,22 +242,21 @@ func (p *Pool) Records() [][]byte {
 	return append(framed(p.Pool.Records()), returned(p.history.count))
 }
 
-// Replay implements builder.Recorder. It also takes the records of a checkpoint. The error
+// ReplayChange implements builder.Operations. It also takes the records of a checkpoint. The error
 // wraps ErrRecord.
-func (p *Pool) Replay(_ context.Context, record []byte) error {
+func (p *Pool) ReplayChange(_ context.Context, change []byte) error {
 	if p.recovered {
 		return fmt.Errorf("%w: it comes after Recovered", ErrRecord)
 	}
-	return p.history.read(record)
+	return p.history.read(change)
 }
 
-// Recovered implements builder.Recorder. The pool then has all transactions of the log
+// Recovered implements builder.Operations. The pool then has all transactions of the log
 // that are in no block; it holds those aside that it cannot admit now.
-func (p *Pool) Recovered(_ context.Context, record func(records ...[]byte) error) error {
+func (p *Pool) Recovered(_ context.Context, save func() error) error {
 	if p.recovered {
 		return fmt.Errorf("%w: Recovered is called twice", ErrRecord)
 	}
-	p.record.Store(&record)
 	p.recovered = true
 	restored, err := p.Restore(p.history.replay)
 	if err != nil {
@@ -289,7 +264,9 @@ func (p *Pool) Recovered(_ context.Context, record func(records ...[]byte) error
 	}
 	p.history.records = nil
 	p.logDisplaced(restored.Displaced)
-	return p.takeBack()
+	p.takeBack()
+	p.save.Store(&save)
+	return nil
 }
 
 // logDisplaced logs the transactions that did not stay in the pool or did not return to

@@ -7,13 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/rlp"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/builder"
@@ -24,7 +21,7 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-var _ builder.Recorder = (*mempool.Pool)(nil)
+var _ builder.Operations = (*mempool.Pool)(nil)
 
 // saving is payments with checkpoints.
 type saving struct{ *payments }
@@ -50,7 +47,7 @@ func (s saving) Restore(ctx context.Context, records [][]byte) error {
 		if !mempool.Owns(record) {
 			return fmt.Errorf("have %x, want a record of the pool", record)
 		}
-		if err := s.Replay(ctx, record); err != nil {
+		if err := s.ReplayChange(ctx, record); err != nil {
 			return err
 		}
 	}
@@ -75,6 +72,7 @@ func rules(t *testing.T, wrap func(*payments) builder.Rollup[batch]) buildertest
 		},
 		Operation:  func(i int) []byte { return operations()[i] },
 		Operations: len(operations()),
+		OwnOrder:   true,
 		Executed: func(payload []byte) (ops [][]byte) {
 			var txs batch
 			require.NoError(t, rlp.DecodeBytes(payload, &txs))
@@ -152,27 +150,34 @@ func (m *machine) restart() {
 		require.NoError(m.t, again(r))
 	}
 	m.payments = r
-	require.NoError(m.t, r.Recovered(m.t.Context(), m.record))
+	require.NoError(m.t, r.Recovered(m.t.Context(), m.save))
 	require.NoError(m.t, r.Check())
 }
 
-// record appends records of the pool.
-func (m *machine) record(records ...[]byte) error {
+// save writes the changes of the pool, as a builder does before each other record.
+func (m *machine) save() error {
 	if m.dead {
 		return errDead
 	}
-	for _, record := range records {
-		m.log = append(m.log, func(r *payments) error { return r.Replay(m.t.Context(), record) })
-	}
+	m.append(m.TakeChanges())
 	if m.dead = m.dies; m.dead {
 		return errDead
 	}
 	return nil
 }
 
-// add adds a transaction.
+func (m *machine) append(changes [][]byte) {
+	for _, change := range changes {
+		m.log = append(m.log, func(r *payments) error { return r.ReplayChange(m.t.Context(), change) })
+	}
+}
+
+// add submits a transaction.
 func (m *machine) add(user string, nonce uint64) error {
-	return m.Admit(m.t.Context(), pay(user, nonce))
+	if err := m.Admit(m.t.Context(), pay(user, nonce)); err != nil {
+		return err
+	}
+	return m.save()
 }
 
 // block puts the next block into the log, and returns it.
@@ -181,6 +186,7 @@ func (m *machine) block(number uint64) builder.Block[batch] {
 	txs, root, err := m.Propose(m.t.Context(), number)
 	require.NoError(m.t, err)
 	b := builder.Block[batch]{Number: number, PreRoot: m.Root(), Root: root, Body: txs}
+	require.NoError(m.t, m.save())
 	m.log = append(m.log, func(r *payments) error { return r.Apply(m.t.Context(), b) })
 	return b
 }
@@ -196,6 +202,7 @@ func (m *machine) applied(number uint64) builder.Block[batch] {
 
 // fails puts the failure of a block into the log.
 func (m *machine) fails(b builder.Block[batch]) {
+	require.NoError(m.t, m.save())
 	m.log = append(m.log, func(r *payments) error { return r.Undo(m.t.Context(), b) })
 }
 
@@ -211,25 +218,20 @@ func TestLostAnswer(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m := newMachine(t)
 		m.dies = true
-		require.ErrorIs(t, m.add("alice", 0), mempool.ErrLog)
-		require.ErrorIs(t, m.add("bob", 0), mempool.ErrLog)
-		m.waiting(1) // bob's changed nothing
+		require.ErrorIs(t, m.add("alice", 0), errDead)
 		m.restart()
 		m.waiting(1)
 		require.ErrorIs(t, m.add("alice", 0), txpool.ErrAlreadyKnown)
 	})
 }
 
-// TestLateRecord: a block comes before the record of its transaction, and the process dies before
-// the record that it is included. The transaction does not wait again.
-func TestLateRecord(t *testing.T) {
+// TestDiesAfterABlock: the process dies when a block is in the log, and the record that the pool no
+// longer has its transaction is not. The transaction does not wait again.
+func TestDiesAfterABlock(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m := newMachine(t)
 		require.NoError(t, m.add("alice", 0))
-		added := m.log
-		m.log = nil
 		m.block(1)
-		m.log = append(m.log, added...)
 		m.restart()
 		m.waiting(0)
 		require.Zero(t, m.Size())
@@ -264,17 +266,14 @@ func TestLateReturn(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m := newMachine(t)
 		one, two := m.applied(1), m.applied(2)
-		before := len(m.log)
 		require.NoError(t, m.Undo(t.Context(), two))
-		late := slices.Clone(m.log[before:])
-		m.log = m.log[:before]
-		content := m.Records()
+		late := m.TakeChanges()
 		m.log = []func(*payments) error{func(r *payments) error {
 			return r.set(one.Root, one.Body, 1)
 		}}
-		require.NoError(t, m.record(content...))
+		m.append(m.Records())
 		m.fails(one)
-		m.log = append(m.log, late...)
+		m.append(late)
 		m.restart()
 		m.waiting(2)
 	})
@@ -318,49 +317,26 @@ func TestRefuses(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, r.Admit(t.Context(), pay("alice", 0)), mempool.ErrNotRecovered)
 	for _, record := range [][]byte{nil, {'R', 1}, {'?'}} {
-		require.ErrorIs(t, r.Replay(t.Context(), record), mempool.ErrRecord)
+		require.ErrorIs(t, r.ReplayChange(t.Context(), record), mempool.ErrRecord)
 	}
-	keep := func(...[]byte) error { return nil }
+	keep := func() error { return nil }
 	require.NoError(t, r.Recovered(t.Context(), keep))
 	require.ErrorIs(t, r.Recovered(t.Context(), keep), mempool.ErrRecord)
-	require.ErrorIs(t, r.Replay(t.Context(), []byte("P")), mempool.ErrRecord)
+	require.ErrorIs(t, r.ReplayChange(t.Context(), []byte("P")), mempool.ErrRecord)
 }
 
-// TestOneWriteForMany: additions that wait for a write share the next one, and return with it, also
-// if another addition has come since.
-func TestOneWriteForMany(t *testing.T) {
-	bubble.Run(t, func(t *testing.T) {
-		r, err := newPayments()
-		require.NoError(t, err)
-		begun, end := make(chan int), make(chan struct{})
-		require.NoError(t, r.Recovered(t.Context(), func(records ...[]byte) error {
-			begun <- len(records)
-			<-end
-			return nil
-		}))
-		var returned atomic.Int32
-		add := func(user string) {
-			go func() {
-				assert.NoError(t, r.Admit(t.Context(), pay(user, 0)))
-				returned.Add(1)
-			}()
-			synctest.Wait()
-		}
-		add("first")
-		require.Equal(t, 1, <-begun)
-		for i := range 10 {
-			add(fmt.Sprint("user ", i))
-		}
-		end <- struct{}{}
-		require.Equal(t, 10, <-begun)
-		require.EqualValues(t, 1, returned.Load())
-		add("last")
-		end <- struct{}{}
-		require.Equal(t, 1, <-begun)
-		synctest.Wait()
-		require.EqualValues(t, 11, returned.Load(), "all but the last")
-		end <- struct{}{}
-		synctest.Wait()
-		require.EqualValues(t, 12, returned.Load())
-	})
+// TestDirectAddition: a transaction that does not come by the builder's Submit is in the log when
+// Add returns, and an error of the log is the answer.
+func TestDirectAddition(t *testing.T) {
+	m := newMachine(t)
+	_, err := m.AddRaw(pay("alice", 0))
+	require.NoError(t, err)
+	m.restart()
+	m.waiting(1)
+	m.dead = true
+	_, err = m.AddRaw(pay("bob", 0))
+	require.ErrorIs(t, err, errDead)
+	_, errs := m.AddAllRaw([][]byte{pay("carol", 0), pay("alice", 0)})
+	require.ErrorIs(t, errs[0], errDead)
+	require.ErrorIs(t, errs[1], txpool.ErrAlreadyKnown)
 }

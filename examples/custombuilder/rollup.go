@@ -63,7 +63,7 @@ func (a *accounts) move(b batch, by int) error {
 
 // rollup makes, executes and undoes batches for the builder. The transactions wait in
 // a mempool that has its own order and is in the builder's log. It implements
-// builder.Rollup and, by the mempool, builder.Recorder.
+// builder.Rollup.
 type rollup struct {
 	*mempool.Pool
 	state *accounts
@@ -86,12 +86,6 @@ func (r *rollup) execute(b batch) common.Hash {
 		root = crypto.Keccak256Hash(root[:], tx.Hash().Bytes())
 	}
 	return root
-}
-
-// Admit implements builder.Rollup.
-func (r *rollup) Admit(_ context.Context, op []byte) error {
-	_, err := r.AddRaw(op)
-	return err
 }
 
 // Propose implements builder.Rollup.

@@ -25,6 +25,7 @@ func TestRollup(t *testing.T) {
 			require.NoError(t, err)
 			return op
 		},
+		OwnOrder: true,
 		Executed: func(payload []byte) (ops [][]byte) {
 			var b batch
 			require.NoError(t, rlp.DecodeBytes(payload, &b))

@@ -3,10 +3,10 @@
 package embed
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -14,7 +14,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
@@ -27,51 +26,42 @@ import (
 
 // book is a rollup: users write lines into a book, all of them different.
 type book struct {
-	mu             sync.Mutex // Admit is called concurrently with the others
-	lines, waiting []string
+	builder.List            // the lines that wait
+	mu           sync.Mutex // Admit is called concurrently with the others
+	lines        [][]byte
 }
 
-func (b *book) Check(_ context.Context, op []byte) error { // the line is not in the log yet
-	if !utf8.Valid(op) {
-		return errors.New("a line must be UTF-8")
-	}
-	return nil
-}
-
-func (b *book) Admit(_ context.Context, op []byte) error { // now it is
+func (b *book) Admit(ctx context.Context, line []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if line := string(op); !slices.Contains(slices.Concat(b.lines, b.waiting), line) {
-		b.waiting = append(b.waiting, line)
+	if slices.ContainsFunc(b.lines, func(l []byte) bool { return bytes.Equal(l, line) }) {
+		return nil // its user had no answer, and sends it again
 	}
-	return nil
+	return b.List.Admit(ctx, line) // the builder writes it to the log, and answers the user
 }
 
-func (b *book) Propose(context.Context, uint64) (block []string, root common.Hash, err error) {
+func (b *book) Propose(context.Context, uint64) (block [][]byte, root common.Hash, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.waiting) == 0 {
+	if block = b.Waiting(); len(block) == 0 {
 		return nil, root, builder.ErrIdle
 	}
-	block = slices.Clone(b.waiting)
 	return block, hash(slices.Concat(b.lines, block)), nil
 }
 
-func (b *book) Apply(_ context.Context, block builder.Block[[]string]) error { // so is the block
+func (b *book) Apply(_ context.Context, block builder.Block[[][]byte]) error { // it is in the log
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.lines = append(b.lines, block.Body...)
-	b.waiting = slices.DeleteFunc(b.waiting, func(line string) bool {
-		return slices.Contains(block.Body, line)
-	})
+	b.Executed(block.Body...)
 	return nil
 }
 
-func (b *book) Undo(_ context.Context, block builder.Block[[]string]) error { // it has failed
+func (b *book) Undo(_ context.Context, block builder.Block[[][]byte]) error { // it has failed
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.lines = b.lines[:len(b.lines)-len(block.Body)]
-	b.waiting = slices.Concat(block.Body, b.waiting)
+	b.Returned(block.Body...)
 	return nil
 }
 
@@ -81,11 +71,11 @@ func (b *book) Root() common.Hash {
 	return hash(b.lines)
 }
 
-func (b *book) Payload(_ context.Context, block builder.Block[[]string]) ([]byte, error) {
+func (b *book) Payload(_ context.Context, block builder.Block[[][]byte]) ([]byte, error) {
 	return json.Marshal(block.Body) // for the rollup's service
 }
 
-func hash(lines []string) common.Hash { return sha256.Sum256(fmt.Appendf(nil, "%q", lines)) }
+func hash(lines [][]byte) common.Hash { return sha256.Sum256(fmt.Appendf(nil, "%q", lines)) }
 
 func must[T any](v T, err error) T {
 	if err != nil {

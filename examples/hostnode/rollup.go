@@ -15,38 +15,38 @@ import (
 // counter is the smallest rollup: it counts its operations, which are distinct, and a block has
 // one. The zero value is the genesis.
 type counter struct {
-	mu      sync.Mutex // Admit is called concurrently with the others
-	count   uint64
-	waiting [][]byte
-	known   [][]byte // all that were accepted
+	builder.List            // the operations that wait
+	mu           sync.Mutex // Admit is called concurrently with the others
+	executed     [][]byte
 }
 
 // Admit implements builder.Rollup.
-func (c *counter) Admit(_ context.Context, op []byte) error {
+func (c *counter) Admit(ctx context.Context, op []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !slices.ContainsFunc(c.known, func(k []byte) bool { return bytes.Equal(k, op) }) {
-		c.waiting, c.known = append(c.waiting, op), append(c.known, op)
+	if slices.ContainsFunc(c.executed, func(e []byte) bool { return bytes.Equal(e, op) }) {
+		return nil
 	}
-	return nil
+	return c.List.Admit(ctx, op)
 }
 
 // Propose implements builder.Rollup.
 func (c *counter) Propose(context.Context, uint64) ([]byte, common.Hash, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.waiting) == 0 {
+	waiting := c.Waiting()
+	if len(waiting) == 0 {
 		return nil, common.Hash{}, builder.ErrIdle
 	}
-	return c.waiting[0], root(c.count + 1), nil
+	return waiting[0], root(len(c.executed) + 1), nil
 }
 
 // Apply implements builder.Rollup.
 func (c *counter) Apply(_ context.Context, b builder.Block[[]byte]) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.count++
-	c.waiting = slices.DeleteFunc(c.waiting, func(op []byte) bool { return bytes.Equal(op, b.Body) })
+	c.executed = append(c.executed, b.Body)
+	c.Executed(b.Body)
 	return nil
 }
 
@@ -54,7 +54,8 @@ func (c *counter) Apply(_ context.Context, b builder.Block[[]byte]) error {
 func (c *counter) Undo(_ context.Context, b builder.Block[[]byte]) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.count, c.waiting = c.count-1, append([][]byte{b.Body}, c.waiting...)
+	c.executed = c.executed[:len(c.executed)-1]
+	c.Returned(b.Body)
 	return nil
 }
 
@@ -62,11 +63,11 @@ func (c *counter) Undo(_ context.Context, b builder.Block[[]byte]) error {
 func (c *counter) Root() common.Hash {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return root(c.count)
+	return root(len(c.executed))
 }
 
-func root(count uint64) (r common.Hash) {
-	binary.BigEndian.PutUint64(r[len(r)-8:], count)
+func root(count int) (r common.Hash) {
+	binary.BigEndian.PutUint64(r[len(r)-8:], uint64(count))
 	return r
 }
 

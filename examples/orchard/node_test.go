@@ -231,8 +231,7 @@ func TestIngestion(t *testing.T) {
 func TestWaitingTransaction(t *testing.T) {
 	n := testNode(t) // does not run
 	tx := sample(1)
-	require.NoError(t, n.Check(t.Context(), tx.encode()))
-	n.waiting = append(n.waiting, tx)
+	require.NoError(t, n.Admit(t.Context(), tx.encode()))
 	result, f := ask(t, n, "getrawtransaction", `["`+tx.id().String()+`", 1]`)
 	require.Nil(t, f)
 	require.NotContains(t, string(result), `"height"`) // -1 is a block of another fork

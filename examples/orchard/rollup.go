@@ -21,6 +21,7 @@ const perBlock = 4
 type rollup struct {
 	mu      sync.Mutex
 	waiting []*transaction   // mempool in order of arrival
+	changes [][]byte         // accepted transactions that the builder's log does not have yet
 	claimed map[bytes32]bool // nullifiers of all accepted transactions
 	state   pool             // after the last of blocks
 	blocks  []*block         // by height, the genesis first
@@ -28,10 +29,7 @@ type rollup struct {
 	final   map[uint64]builder.Progress // of the final blocks, by height
 }
 
-var (
-	_ builder.Rollup[*block] = (*rollup)(nil)
-	_ builder.Checker        = (*rollup)(nil)
-)
+var _ builder.Rollup[*block] = (*rollup)(nil)
 
 // newRollup returns a rollup at its genesis, which is the same for all of them.
 func newRollup() *rollup {
@@ -43,9 +41,9 @@ func newRollup() *rollup {
 	}
 }
 
-// Check implements builder.Checker. The error wraps errDoubleSpend if a transaction spends
+// Admit implements builder.Operations. The error wraps errDoubleSpend if a transaction spends
 // a note that an accepted transaction spends.
-func (r *rollup) Check(_ context.Context, op []byte) error {
+func (r *rollup) Admit(_ context.Context, op []byte) error {
 	t, err := decodeTransaction(op)
 	if err != nil {
 		return err
@@ -57,30 +55,51 @@ func (r *rollup) Check(_ context.Context, op []byte) error {
 			return fmt.Errorf("%w: %s", errDoubleSpend, nf)
 		}
 	}
-	return r.state.check(t)
+	if err := r.state.check(t); err != nil {
+		return err
+	}
+	r.add(t)
+	r.changes = append(r.changes, op)
+	return nil
 }
 
-// Admit implements builder.Rollup.
-func (r *rollup) Admit(_ context.Context, op []byte) error {
-	t, err := decodeTransaction(op)
+// add lets a transaction wait. The caller holds the lock.
+func (r *rollup) add(t *transaction) {
+	for i := range t.Actions {
+		r.claimed[t.Actions[i].Nullifier] = true
+	}
+	r.waiting = append(r.waiting, t)
+}
+
+// TakeChanges implements builder.Operations.
+func (r *rollup) TakeChanges() [][]byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	changes := r.changes
+	r.changes = nil
+	return changes
+}
+
+// ReplayChange implements builder.Operations. There are no checkpoints, so the change is new.
+func (r *rollup) ReplayChange(_ context.Context, change []byte) error {
+	t, err := decodeTransaction(change)
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := range t.Actions {
-		r.claimed[t.Actions[i].Nullifier] = true
-	}
-	r.waiting = append(r.waiting, t)
+	r.add(t)
 	return nil
 }
+
+// Recovered implements builder.Operations.
+func (r *rollup) Recovered(context.Context, func() error) error { return nil }
 
 // Propose implements builder.Rollup. It executes the block on the state and undoes
 // it under the same lock, because a copy of all nullifiers would cost more.
 func (r *rollup) Propose(_ context.Context, number uint64) (*block, common.Hash, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.drop()
 	tip := r.tip()
 	b := &block{Height: number, Previous: tip.hash(), Time: time.Now().Unix()}
 	for _, t := range r.waiting {
@@ -109,7 +128,7 @@ func (r *rollup) Apply(_ context.Context, next builder.Block[*block]) error {
 	}
 	r.blocks = append(r.blocks, b)
 	r.byHash[b.hash()] = b
-	r.drop()
+	r.waiting = slices.DeleteFunc(r.waiting, func(t *transaction) bool { return r.state.check(t) != nil })
 	return nil
 }
 
@@ -147,10 +166,3 @@ func (r *rollup) Payload(_ context.Context, b builder.Block[*block]) ([]byte, er
 
 // tip returns the newest block. The caller holds the lock.
 func (r *rollup) tip() *block { return r.blocks[len(r.blocks)-1] }
-
-// drop removes the waiting transactions that spend a spent note: those that have
-// just been executed, and their rivals. A rival cannot run later either, because
-// transactions of a failed block wait before all others. The caller holds the lock.
-func (r *rollup) drop() {
-	r.waiting = slices.DeleteFunc(r.waiting, func(t *transaction) bool { return r.state.check(t) != nil })
-}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,14 +40,14 @@ func TestFailedBlockComesBack(t *testing.T) {
 	require.Equal(t, one.Body.Transactions, again.Body.Transactions)
 }
 
-// TestRivalIsDropped: a transaction whose note was spent meanwhile does not wait forever.
-func TestRivalIsDropped(t *testing.T) {
+// TestRivalIsRefused: a transaction whose note another one spends is refused, whether the other one
+// waits or is in a block.
+func TestRivalIsRefused(t *testing.T) {
 	r := newRollup()
 	require.NoError(t, r.Admit(t.Context(), operation(5).encode()))
+	require.ErrorIs(t, r.Admit(t.Context(), operation(6).encode()), errDoubleSpend)
 	extend(t, r)
-	require.NoError(t, r.Admit(t.Context(), operation(6).encode()))
-	_, _, err := r.Propose(t.Context(), 2)
-	require.ErrorIs(t, err, builder.ErrIdle)
+	require.ErrorIs(t, r.Admit(t.Context(), operation(6).encode()), errDoubleSpend)
 	require.Empty(t, r.waiting)
 }
 
@@ -69,27 +68,8 @@ func encodeAll(all []*transaction) (encoded [][]byte) {
 	return encoded
 }
 
-// dropped returns those of the first n operations that a rollup has dropped, because another
-// transaction has spent their note.
-func dropped(r *rollup, n int) (rivals []*transaction) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	kept := slices.Clone(r.waiting)
-	for _, b := range r.blocks {
-		kept = append(kept, b.Transactions...)
-	}
-	for i := range n {
-		t := operation(i)
-		same := func(other *transaction) bool { return other.id() == t.id() }
-		if !slices.ContainsFunc(kept, same) && r.state.check(t) != nil {
-			rivals = append(rivals, t)
-		}
-	}
-	return rivals
-}
-
 // TestRollup: the rollup keeps the rules of package builder, also with transactions that spend the
-// notes of others, which Check refuses unless they come at the same time.
+// notes of others.
 func TestRollup(t *testing.T) {
 	const operations = 30
 	buildertest.Run(t, buildertest.Case[*block]{
@@ -100,7 +80,6 @@ func TestRollup(t *testing.T) {
 			require.NoError(t, err)
 			return encodeAll(b.Transactions)
 		},
-		Dropped:    func(r builder.Rollup[*block]) [][]byte { return encodeAll(dropped(r.(*rollup), operations)) },
 		Operations: operations,
 	})
 }

@@ -57,15 +57,15 @@ type Block []Transfer
 
 // Bank is the rollup. It implements builder.Rollup.
 type Bank struct {
-	mu      sync.Mutex // Admit is called concurrently with the others
-	states  []Ledger   // after each block, the genesis first
-	waiting []Transfer
-	known   map[string]bool // IDs of all transfers that were accepted
+	builder.List                 // the transfers that wait, in JSON
+	mu           sync.Mutex      // Admit is called concurrently with the others
+	states       []Ledger        // after each block, the genesis first
+	executed     map[string]bool // by the ID of a transfer
 }
 
 // NewBank returns a rollup that begins with a state.
 func NewBank(genesis Ledger) *Bank {
-	return &Bank{states: []Ledger{maps.Clone(genesis)}, known: make(map[string]bool)}
+	return &Bank{states: []Ledger{maps.Clone(genesis)}, executed: make(map[string]bool)}
 }
 
 // State returns the newest state.
@@ -77,33 +77,39 @@ func (b *Bank) State() Ledger {
 
 func (b *Bank) newest() Ledger { return b.states[len(b.states)-1] }
 
-// Check implements builder.Checker.
-func (b *Bank) Check(_ context.Context, op []byte) error {
-	if _, err := decode(op); err != nil {
-		return fmt.Errorf("a transfer: %w", err)
-	}
-	return nil
-}
-
 func decode(op []byte) (t Transfer, err error) {
 	err = json.Unmarshal(op, &t)
 	return t, err
 }
 
-// Admit implements builder.Rollup. A user who has not received the answer sends the transfer
+func encode(t Transfer) []byte {
+	raw, err := json.Marshal(t)
+	if err != nil {
+		panic(err) // impossible for strings and numbers
+	}
+	return raw
+}
+
+func (block Block) operations() (ops [][]byte) {
+	for _, t := range block {
+		ops = append(ops, encode(t))
+	}
+	return ops
+}
+
+// Admit implements builder.Operations. A user who has not received the answer sends the transfer
 // again.
-func (b *Bank) Admit(_ context.Context, op []byte) error {
+func (b *Bank) Admit(ctx context.Context, op []byte) error {
 	t, err := decode(op)
 	if err != nil {
-		return err
+		return fmt.Errorf("a transfer: %w", err)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.known[t.ID] {
-		b.known[t.ID] = true
-		b.waiting = append(b.waiting, t)
+	if b.executed[t.ID] {
+		return nil
 	}
-	return nil
+	return b.List.Admit(ctx, encode(t))
 }
 
 // Propose implements builder.Rollup. A block has up to three transfers. Those that
@@ -113,7 +119,11 @@ func (b *Bank) Propose(context.Context, uint64) (Block, common.Hash, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	state, block := maps.Clone(b.newest()), Block{}
-	for _, t := range b.waiting {
+	for _, op := range b.Waiting() {
+		t, err := decode(op)
+		if err != nil {
+			return nil, common.Hash{}, err
+		}
 		if len(block) < most && state.Apply(t) == nil {
 			block = append(block, t)
 		}
@@ -133,9 +143,10 @@ func (b *Bank) Apply(_ context.Context, block builder.Block[Block]) error {
 		if err := state.Apply(t); err != nil {
 			return err
 		}
+		b.executed[t.ID] = true
 	}
 	b.states = append(b.states, state)
-	b.waiting = slices.DeleteFunc(b.waiting, func(t Transfer) bool { return slices.Contains(block.Body, t) })
+	b.Executed(block.Body.operations()...)
 	return nil
 }
 
@@ -144,7 +155,10 @@ func (b *Bank) Undo(_ context.Context, block builder.Block[Block]) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.states = b.states[:len(b.states)-1]
-	b.waiting = append(slices.Clone(block.Body), b.waiting...)
+	for _, t := range block.Body {
+		delete(b.executed, t.ID)
+	}
+	b.Returned(block.Body.operations()...)
 	return nil
 }
 

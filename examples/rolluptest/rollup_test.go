@@ -34,22 +34,11 @@ func transfer(i int) []byte {
 	return encode(Transfer{ID: fmt.Sprint(i), From: names[i%2], To: names[(i+1)%2], Amount: 3})
 }
 
-func encode(t Transfer) []byte {
-	raw, err := json.Marshal(t)
-	if err != nil {
-		panic(err) // impossible for strings and numbers
-	}
-	return raw
-}
-
 // transfers does with a payload what the rollup's service does: it returns the transfers.
-func transfers(payload []byte) (ops [][]byte) {
+func transfers(payload []byte) [][]byte {
 	var block Block
 	if err := json.Unmarshal(payload, &block); err != nil {
 		panic(err) // Payload made it
 	}
-	for _, t := range block {
-		ops = append(ops, encode(t))
-	}
-	return ops
+	return block.operations()
 }

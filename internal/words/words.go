@@ -40,11 +40,13 @@ type Rollup struct {
 	Takes bool
 	// Repeats makes Admit not recognize a word that waits or was executed.
 	Repeats bool
-	// Counts makes Apply remove the first words that wait, whatever they are.
-	Counts bool
+	// Silent makes TakeChanges return nothing, and Forgetful makes ReplayChange not recognize a
+	// word that waits.
+	Silent, Forgetful bool
 
-	mu             sync.Mutex // Admit is called concurrently with the others
+	mu             sync.Mutex // Admit and TakeChanges are called concurrently with the others
 	state, waiting []string
+	changes        [][]byte
 	final          []uint64
 }
 
@@ -63,11 +65,41 @@ func (r *Rollup) Admit(ctx context.Context, op []byte) error {
 	if len(op) == 0 || !utf8.Valid(op) {
 		return ErrWord
 	}
-	if word := string(op); r.Repeats || !slices.Contains(r.waiting, word) && !slices.Contains(r.state, word) {
+	if word := string(op); r.Repeats || !r.knows(word) {
+		r.waiting = append(r.waiting, word)
+		r.changes = append(r.changes, op)
+	}
+	return nil
+}
+
+// knows reports whether a word waits or was executed. The caller holds r.mu.
+func (r *Rollup) knows(word string) bool {
+	return slices.Contains(r.waiting, word) || slices.Contains(r.state, word)
+}
+
+// TakeChanges implements builder.Operations. A change is the word that waits.
+func (r *Rollup) TakeChanges() [][]byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	changes := r.changes
+	if r.changes = nil; r.Silent {
+		return nil
+	}
+	return changes
+}
+
+// ReplayChange implements builder.Operations.
+func (r *Rollup) ReplayChange(_ context.Context, change []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if word := string(change); r.Forgetful || !r.knows(word) {
 		r.waiting = append(r.waiting, word)
 	}
 	return nil
 }
+
+// Recovered implements builder.Operations.
+func (*Rollup) Recovered(context.Context, func() error) error { return nil }
 
 // Propose implements builder.Rollup.
 func (r *Rollup) Propose(ctx context.Context, _ uint64) (Body, common.Hash, error) {
@@ -94,10 +126,6 @@ func (r *Rollup) Apply(_ context.Context, b builder.Block[Body]) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state = append(r.state, b.Body...)
-	if r.Counts {
-		r.waiting = slices.Clone(r.waiting[min(len(b.Body), len(r.waiting)):])
-		return nil
-	}
 	r.waiting = slices.DeleteFunc(r.waiting, func(word string) bool { return slices.Contains(b.Body, word) })
 	return nil
 }
@@ -235,46 +263,4 @@ func (s *Saving) Finals() []uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.final)
-}
-
-// Recording is a rollup that decides which words wait, and records its decisions: a
-// builder.Recorder. It refuses a word that begins with a digit.
-type Recording struct {
-	Saving
-	// Silent makes it forget to record, and Forgetful to recognize the late record of a
-	// word that was executed.
-	Silent, Forgetful bool
-
-	record func(...[]byte) error
-}
-
-// ErrDigit is returned for a word that begins with a digit.
-var ErrDigit = errors.New("words: it begins with a digit")
-
-// Admit implements builder.Rollup.
-func (r *Recording) Admit(ctx context.Context, op []byte) error {
-	if len(op) > 0 && op[0] >= '0' && op[0] <= '9' {
-		return ErrDigit
-	}
-	if err := r.Saving.Admit(ctx, op); err != nil || r.Silent {
-		return err
-	}
-	return r.record(op)
-}
-
-// Replay implements builder.Recorder.
-func (r *Recording) Replay(ctx context.Context, record []byte) error {
-	if r.Forgetful {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.waiting = append(r.waiting, string(record))
-		return nil
-	}
-	return r.Saving.Admit(ctx, record)
-}
-
-// Recovered implements builder.Recorder.
-func (r *Recording) Recovered(_ context.Context, record func(...[]byte) error) error {
-	r.record = record
-	return nil
 }

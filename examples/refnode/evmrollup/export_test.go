@@ -88,13 +88,13 @@ func TestExportHasThePool(t *testing.T) {
 		b, err := c.Rollup()
 		require.NoError(t, err)
 		for _, record := range log {
-			require.NoError(t, b.(*rollup).Replay(t.Context(), record))
+			require.NoError(t, b.(*rollup).ReplayChange(t.Context(), record))
 		}
-		err = b.(*rollup).Recovered(t.Context(), func(records ...[]byte) error {
+		err = b.(*rollup).Recovered(t.Context(), func() error {
 			if fail {
 				return errors.New("the process is killed")
 			}
-			log = append(log, records...)
+			log = append(log, b.TakeChanges()...)
 			return nil
 		})
 		require.Equal(t, fail, err != nil)

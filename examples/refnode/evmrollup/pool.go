@@ -6,17 +6,19 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"github.com/jamq/jamq/builder/mempool"
+	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/txpool"
 )
 
 // SendTransaction adds a transaction to the pool. It is in the builder's log when the
 // call returns nil. Errors are those of the pool; it is txpool.ErrAlreadyKnown for a
 // transaction in a block. The pool is asked first, because the disk is slower.
-func (c *Chain) SendTransaction(tx *types.Transaction) error {
-	err := c.pool.Add(tx)
-	if err == nil || errors.Is(err, mempool.ErrLog) { // it may be executed, and the log lack it
-		return err
+func (c *Chain) SendTransaction(tx *types.Transaction) error { return c.answer(tx, c.pool.Add(tx)) }
+
+// answer returns the answer to the user of a transaction for which the pool has returned an error.
+func (c *Chain) answer(tx *types.Transaction, err error) error {
+	if err == nil || errors.Is(err, builder.ErrLog) || errors.Is(err, builder.ErrStopped) {
+		return err // the transaction may be in a block, and the log lack both
 	}
 	if b, _ := c.executed(tx.Hash()); b != nil {
 		return txpool.ErrAlreadyKnown

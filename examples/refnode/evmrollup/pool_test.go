@@ -1,6 +1,8 @@
 package evmrollup
 
 import (
+	"context"
+	"log/slog"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -18,18 +20,23 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// recovered returns a rollup that appends its records with the given function.
-func recovered(t *testing.T, record func(records ...[]byte) error) *rollup {
+// recovered returns a rollup that saves its changes with the given function.
+func recovered(t *testing.T, save func() error) *rollup {
 	t.Helper()
-	c, err := New(testConfig())
+	return recoveredWith(t, testConfig(), save)
+}
+
+func recoveredWith(t *testing.T, cfg Config, save func() error) *rollup {
+	t.Helper()
+	c, err := New(cfg)
 	require.NoError(t, err)
 	r, err := c.Rollup()
 	require.NoError(t, err)
-	require.NoError(t, r.(*rollup).Recovered(t.Context(), record))
+	require.NoError(t, r.(*rollup).Recovered(t.Context(), save))
 	return r.(*rollup)
 }
 
-func keepNothing(...[]byte) error { return nil }
+func keepNothing() error { return nil }
 
 // propose proposes the next block.
 func (r *rollup) propose(t *testing.T) builder.Block[*Block] {
@@ -83,25 +90,19 @@ func TestStatusOfOneThatCannotBeExecuted(t *testing.T) {
 // its transactions are in no place. Once a sender's next transaction, which
 // seemed to be behind a gap, was dropped from a full queue.
 func TestNothingIsTakenWhileABlockReturns(t *testing.T) {
-	var slow atomic.Bool
-	returning, goOn := make(chan struct{}), make(chan struct{})
-	r := recovered(t, func(...[]byte) error {
-		if slow.Swap(false) {
-			close(returning)
-			<-goOn
-		}
-		return nil
-	})
+	cfg, slow := testConfig(), &pausing{returning: make(chan struct{}), goOn: make(chan struct{})}
+	cfg.Logger = slog.New(slow)
+	r := recoveredWith(t, cfg, keepNothing)
 	first, second := pay(0, 0, 1), pay(0, 1, 1)
 	require.NoError(t, r.SendTransaction(first))
 	block := r.propose(t)
 	require.NoError(t, r.Apply(t.Context(), block))
 	require.NotNil(t, r.TransactionStatus(first.Hash()).Block)
 
-	slow.Store(true)
+	slow.now.Store(true)
 	undone := make(chan error, 1)
 	go func() { undone <- r.Undo(t.Context(), block) }()
-	<-returning
+	<-slow.returning
 	var answered sync.WaitGroup
 	var sent error
 	var nonce uint64
@@ -123,13 +124,30 @@ func TestNothingIsTakenWhileABlockReturns(t *testing.T) {
 	}
 	require.Zero(t, nonce)
 	require.False(t, pooled)
-	close(goOn)
+	close(slow.goOn)
 	require.NoError(t, <-undone)
 	answered.Wait()
 	require.NoError(t, sent)
 	require.NotZero(t, nonce)
 	require.True(t, pooled)
 	require.Equal(t, txpool.StatusPending, r.TransactionStatus(second.Hash()).Pool)
+}
+
+// pausing is a slog.Handler that waits once, when the pool reports an undone block.
+type pausing struct {
+	slog.Handler
+	now             atomic.Bool
+	returning, goOn chan struct{}
+}
+
+func (p *pausing) Enabled(context.Context, slog.Level) bool { return true }
+
+func (p *pausing) Handle(context.Context, slog.Record) error {
+	if p.now.Swap(false) {
+		close(p.returning)
+		<-p.goOn
+	}
+	return nil
 }
 
 // Before a builder has recovered the chain, it takes no transaction.
@@ -142,17 +160,31 @@ func TestTakesNothingBeforeRecovery(t *testing.T) {
 // A transaction that was accepted is found at each moment of its way into a block.
 func TestIsAlwaysFound(t *testing.T) {
 	tx := pay(0, 0, 1)
-	var r *rollup
-	looks := 0
-	r = recovered(t, func(...[]byte) error {
-		if r != nil {
-			looks++
-			require.NotEqual(t, TransactionStatus{}, r.TransactionStatus(tx.Hash()))
-		}
-		return nil
-	})
+	r := recovered(t, keepNothing)
 	require.NoError(t, r.SendTransaction(tx))
-	require.NoError(t, r.Apply(t.Context(), r.propose(t)))
-	require.NotNil(t, r.TransactionStatus(tx.Hash()).Block)
-	require.Greater(t, looks, 1)
+	block := r.propose(t)
+	begun, done, lost := make(chan struct{}), make(chan struct{}), make(chan bool)
+	go func() {
+		close(begun)
+		for {
+			select {
+			case <-done:
+				lost <- false
+				return
+			default:
+				if r.TransactionStatus(tx.Hash()) == (TransactionStatus{}) {
+					lost <- true
+					return
+				}
+			}
+		}
+	}()
+	<-begun
+	for range 100 {
+		require.NoError(t, r.Apply(t.Context(), block))
+		require.NotNil(t, r.TransactionStatus(tx.Hash()).Block)
+		require.NoError(t, r.Undo(t.Context(), block))
+	}
+	close(done)
+	require.False(t, <-lost)
 }

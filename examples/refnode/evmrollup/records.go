@@ -22,26 +22,37 @@ const (
 // errRecord is wrapped by the error of a record that this package did not write.
 var errRecord = errors.New("evmrollup: malformed record")
 
-// Replay implements builder.Recorder. All records are those of the pool.
-func (r *rollup) Replay(ctx context.Context, record []byte) error { return r.pool.Replay(ctx, record) }
+// TakeChanges implements builder.Operations. All changes but the imported ones are those of the
+// pool.
+func (r *rollup) TakeChanges() [][]byte {
+	imported := r.imported
+	r.imported = nil
+	return append(imported, r.pool.TakeChanges()...)
+}
 
-// Recovered implements builder.Recorder. At the first start after an import, it puts the
+// ReplayChange implements builder.Operations.
+func (r *rollup) ReplayChange(ctx context.Context, change []byte) error {
+	return r.pool.ReplayChange(ctx, change)
+}
+
+// Recovered implements builder.Operations. At the first start after an import, it puts the
 // imported transactions into the log.
-func (r *rollup) Recovered(ctx context.Context, record func(records ...[]byte) error) error {
+func (r *rollup) Recovered(ctx context.Context, save func() error) error {
 	imported, err := r.ledger.Imported()
 	if err != nil {
 		return err
 	}
 	for _, some := range imported {
-		if err := r.pool.Replay(ctx, some); err != nil {
+		if err := r.pool.ReplayChange(ctx, some); err != nil {
 			return err
 		}
 	}
-	if err := r.pool.Recovered(ctx, record); err != nil {
+	if err := r.pool.Recovered(ctx, save); err != nil {
 		return err
 	}
 	if len(imported) > 0 {
-		if err := record(r.pool.Records()...); err != nil {
+		r.imported = r.pool.Records()
+		if err := save(); err != nil {
 			return err
 		}
 		if err := r.ledger.ForgetImported(); err != nil {
@@ -97,7 +108,7 @@ func (r *rollup) Restore(ctx context.Context, records [][]byte) error {
 		kind, body := record[0], record[1:]
 		switch {
 		case mempool.Owns(record):
-			if err := r.pool.Replay(ctx, record); err != nil {
+			if err := r.pool.ReplayChange(ctx, record); err != nil {
 				return err
 			}
 		case kind == recordFinal && len(body) == 8:

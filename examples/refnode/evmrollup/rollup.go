@@ -24,6 +24,7 @@ type rollup struct {
 	// which a restart begins, and offered that of the last call of Checkpoint. Both are
 	// pinned, unless they are zero.
 	logged, offered common.Hash
+	imported        [][]byte // of an import, for TakeChanges
 }
 
 // Rollup returns the chain for package builder, which then leads it from the block with
@@ -59,13 +60,13 @@ func (*rollup) Decode(raw []byte) (*Block, error) {
 	return &Block{Block: b}, nil
 }
 
-// Admit implements builder.Rollup. op is the binary encoding of a transaction.
-func (r *rollup) Admit(_ context.Context, op []byte) error {
+// Admit implements builder.Operations. op is the binary encoding of a transaction.
+func (r *rollup) Admit(ctx context.Context, op []byte) error {
 	tx := new(types.Transaction)
 	if err := tx.UnmarshalBinary(op); err != nil {
 		return fmt.Errorf("evmrollup: a transaction: %w", err)
 	}
-	return r.SendTransaction(tx)
+	return r.answer(tx, r.pool.Admit(ctx, op))
 }
 
 // Root implements builder.Rollup.

@@ -109,6 +109,7 @@ func rules(t *testing.T) buildertest.Case[*Block] {
 			require.NoError(t, err)
 			return raw
 		},
+		OwnOrder: true,
 		Executed: func(payload []byte) (ops [][]byte) {
 			for _, tx := range execute(t, payload).Transactions() {
 				raw, err := tx.MarshalBinary()
@@ -157,7 +158,7 @@ func TestRestartWithoutCheckpoint(t *testing.T) {
 		return e
 	}
 	first := open()
-	require.NoError(t, first.Recovered(ctx, func(...[]byte) error { return nil }))
+	require.NoError(t, first.Recovered(ctx, func() error { return nil }))
 	var blocks []builder.Block[*Block]
 	for i := range uint64(6) {
 		require.NoError(t, first.Admit(ctx, rules.Operation(int(i))))

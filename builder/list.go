@@ -1,0 +1,151 @@
+package builder
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// List has the operations of a rollup that wait, in the order in which they were admitted. A rollup
+// embeds a List for the methods of [Operations], and calls the other methods in its own:
+//
+//	Propose       Waiting, and Drop for operations that can never run
+//	Apply, Undo   Executed and Returned, with the operations of the block
+//	Checkpoint    Records; Restore gives each of these to ReplayChange
+//
+// A List does not know which operations were executed. If the state does not show it, as a nonce
+// does, the rollup has another Admit, which refuses or ignores an executed operation and passes
+// others on to List.Admit. It holds a lock meanwhile that Apply holds too.
+//
+// The zero value is an empty list. All methods are safe for concurrent use. A List keeps the slices
+// that it gets, and returns the same ones; the rollup must not change their bytes.
+type List struct {
+	mu      sync.Mutex
+	waiting [][]byte
+	known   map[string]struct{} // the operations in waiting
+	changes [][]byte            // since the last call of TakeChanges
+}
+
+// The first byte of a change is its kind. The operation follows.
+const (
+	changeAdmitted = 'A'
+	changeDropped  = 'D'
+)
+
+// Admit lets an operation wait, behind all others, unless it waits already. It returns nil.
+func (l *List) Admit(_ context.Context, op []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.add(op) {
+		l.changes = append(l.changes, change(changeAdmitted, op))
+	}
+	return nil
+}
+
+// Drop removes an operation for good, also after a restart. It does nothing if the operation does
+// not wait.
+func (l *List) Drop(op []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.has(op) {
+		l.remove(op)
+		l.changes = append(l.changes, change(changeDropped, op))
+	}
+}
+
+// Waiting returns the operations that wait, those that wait longest first.
+func (l *List) Waiting() [][]byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.waiting)
+}
+
+// Executed removes the operations of a block that the rollup applies.
+func (l *List) Executed(ops ...[]byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.remove(ops...)
+}
+
+// Returned lets the operations of a block that the rollup undoes wait again, in their order and
+// before all others.
+func (l *List) Returned(ops ...[]byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	others := l.waiting
+	l.waiting, l.known = nil, nil
+	for _, op := range slices.Concat(ops, others) {
+		l.add(op)
+	}
+}
+
+// Records returns the operations that wait as changes, for a checkpoint.
+func (l *List) Records() [][]byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make([][]byte, len(l.waiting))
+	for i, op := range l.waiting {
+		all[i] = change(changeAdmitted, op)
+	}
+	return all
+}
+
+// TakeChanges implements [Operations].
+func (l *List) TakeChanges() [][]byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	changes := l.changes
+	l.changes = nil
+	return changes
+}
+
+// ReplayChange implements [Operations]. The error wraps ErrCorrupt if no List has made the change.
+func (l *List) ReplayChange(_ context.Context, change []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(change) == 0 {
+		return fmt.Errorf("%w: an empty change of a list", ErrCorrupt)
+	}
+	switch kind, op := change[0], change[1:]; kind {
+	case changeAdmitted:
+		l.add(op)
+	case changeDropped:
+		l.remove(op)
+	default:
+		return fmt.Errorf("%w: a change of kind %q in a list", ErrCorrupt, kind)
+	}
+	return nil
+}
+
+// Recovered implements [Operations]. It does nothing, because all operations come by Submit.
+func (l *List) Recovered(context.Context, func() error) error { return nil }
+
+// add lets an operation wait, and reports whether it did not wait already. The caller holds l.mu.
+func (l *List) add(op []byte) bool {
+	if l.has(op) {
+		return false
+	}
+	if l.known == nil {
+		l.known = make(map[string]struct{})
+	}
+	l.known[string(op)] = struct{}{}
+	l.waiting = append(l.waiting, op)
+	return true
+}
+
+// remove removes operations that may wait. The caller holds l.mu.
+func (l *List) remove(ops ...[]byte) {
+	for _, op := range ops {
+		delete(l.known, string(op))
+	}
+	l.waiting = slices.DeleteFunc(l.waiting, func(op []byte) bool { return !l.has(op) })
+}
+
+// has reports whether an operation waits. The caller holds l.mu.
+func (l *List) has(op []byte) bool {
+	_, waits := l.known[string(op)]
+	return waits
+}
+
+func change(kind byte, op []byte) []byte { return slices.Concat([]byte{kind}, op) }
