@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/backoff"
 	"github.com/jamq/jamq/internal/fields"
 )
 
@@ -140,11 +141,7 @@ func (c *Config) maxVersions() int { return c.MaxVersionRetries + 1 + unsettledV
 // 1. It adds up to an eighth to spread bundles. The addition depends on the
 // bundle's number, not on chance, so that the queue stays deterministic.
 func (c *Config) backoff(failures int, number uint64) instant {
-	wait := c.BackoffBase
-	for i := 1; i < failures && wait < c.BackoffMax; i++ {
-		wait *= 2
-	}
-	wait = min(wait, c.BackoffMax)
+	wait := backoff.Wait(c.BackoffBase, c.BackoffMax, failures)
 	const spread = 8 // up to an eighth longer
 	return instant(wait + wait/spread*time.Duration(number%spread)/spread)
 }

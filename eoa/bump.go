@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/holiman/uint256"
+
+	"github.com/jamq/jamq/internal/backoff"
 )
 
 // bumps returns the replacements that are due: once the account has stalled, the
@@ -165,7 +167,7 @@ func (v *view) bumpDue(c *Config, now time.Time, r *Record) bool {
 	case v.sent[r.ID].gap:
 		return false
 	case r.overruled() != ReasonNone:
-		at := r.BumpedAt.Add(backOff(c.Retry, r.Bumps))
+		at := r.BumpedAt.Add(backoff.Wait(c.Retry, maxRetry, r.Bumps))
 		return !now.Before(at) || r.BumpedAt.After(now) // the clock may have been ahead
 	}
 	last := v.Head.Since

@@ -187,9 +187,3 @@ type Signer interface {
 	// Sign returns tx signed with the key of a.
 	Sign(ctx context.Context, a common.Address, tx *types.Transaction) (*types.Transaction, error)
 }
-
-// Clock is a source of time. Tests replace it.
-type Clock interface {
-	// Now returns the current time.
-	Now() time.Time
-}

@@ -84,7 +84,7 @@ func TestE1NoDoubleSpendEachStep(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 6))
 		worker := func() {
 			cfg := w.cfg
-			cfg.Clock = askew{w, time.Duration(rng.IntN(3)-1) * 10 * time.Minute}
+			cfg.Now = askew{w, time.Duration(rng.IntN(3)-1) * 10 * time.Minute}.Now
 			e, err := eoa.New(cfg, w.account, w.store, w.chain, w.signer)
 			require.NoError(t, err)
 			_, err = e.Step(context.Background())

@@ -16,7 +16,7 @@ import (
 type Client struct {
 	account Account
 	store   Store
-	clock   Clock
+	now     func() time.Time
 	// notify makes the account's executor look at the store. changes returns a
 	// channel that is closed at its next commit, or nil if it is unknown.
 	notify  func() error
@@ -33,7 +33,7 @@ func (c *Client) Submit(ctx context.Context, requests ...Request) ([]Record, err
 			return nil, err
 		}
 	}
-	records, err := c.store.Submit(ctx, c.account, c.clock.Now(), requests...)
+	records, err := c.store.Submit(ctx, c.account, c.now(), requests...)
 	if err == nil {
 		err = c.notify()
 	}
@@ -97,7 +97,7 @@ func (c *Client) order(ctx context.Context, o Order) error {
 			return err
 		}
 	}
-	if err := c.store.Order(ctx, c.account, c.clock.Now(), o); err != nil {
+	if err := c.store.Order(ctx, c.account, c.now(), o); err != nil {
 		return err
 	}
 	return c.notify()

@@ -93,11 +93,11 @@ type Config struct {
 	// Observe, if not nil, is called with a report at the end of each step,
 	// within the step. It must not call the executor.
 	Observe func(Report)
-	// Log receives warnings about failures that are retried, and about problems that
+	// Logger receives warnings about failures that are retried, and about problems that
 	// have begun, for example that the account lacks funds; nil means silent.
-	Log *slog.Logger
-	// Clock is the source of time; nil means the system clock.
-	Clock Clock
+	Logger *slog.Logger
+	// Now returns the current time. Nil means time.Now. Tests replace it.
+	Now func() time.Time
 }
 
 // Limits and rules that are not settings.

@@ -144,7 +144,7 @@ func (e *Executor) fillGas(jobs []job, answers map[uint64]Estimated) (out []job,
 		}
 		if asked && answer.Err != nil {
 			e.noteBusy(answer.Err)
-			e.cfg.Log.Warn("eoa: gas estimate failed", "account", e.account.String(), "key", j.Record.Key, "err", answer.Err)
+			e.cfg.Logger.Warn("eoa: gas estimate failed", "account", e.account.String(), "key", j.Record.Key, "err", answer.Err)
 		} else if asked {
 			j.Gas = e.view.gasLimit(&e.cfg, &j.Record, answer.Gas)
 		}

@@ -49,7 +49,7 @@ func (c *thinking) Estimate(ctx context.Context, a common.Address, requests []*e
 
 // running starts an executor on a thinking node. stop ends it.
 func (w *world) running(t *testing.T, node *thinking) (e *eoa.Executor, stop func()) {
-	w.cfg.Clock, w.cfg.Batch = nil, 10
+	w.cfg.Now, w.cfg.Batch = nil, 10
 	e, err := eoa.New(w.cfg, w.account, w.store, node, w.signer)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -178,7 +178,7 @@ func TestUnfundedRequestHasItsReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 0)
 		var log bytes.Buffer
-		w.cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+		w.cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		w.chain.SetBalance(w.account.Address, new(uint256.Int))
 		e, stop := w.running(t, &thinking{Chain: w.chain})
 		defer stop()

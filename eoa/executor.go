@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/jamq/jamq/internal/backoff"
 )
 
 // Executor sends the requests of one account. All methods are safe for
@@ -49,11 +51,11 @@ func New(cfg Config, a Account, store Store, chain Chain, signer Signer) (*Execu
 	if store == nil || chain == nil || signer == nil || a.ChainID == 0 {
 		return nil, fmt.Errorf("%w: want a store, a chain, a signer and a chain id above 0", ErrInvalidConfig)
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Clock == nil {
-		cfg.Clock = machineClock{}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
 	}
 	var id [16]byte
 	if _, err := rand.Read(id[:]); err != nil {
@@ -62,15 +64,11 @@ func New(cfg Config, a Account, store Store, chain Chain, signer Signer) (*Execu
 	if cfg.Witness == nil {
 		cfg.Witness = NewWitness()
 	}
-	limited := timeouts{chain, signer, cfg.Timeout, cfg.Log}
+	limited := timeouts{chain, signer, cfg.Timeout, cfg.Logger}
 	e := &Executor{cfg: cfg, chain: limited, signer: limited, owner: hex.EncodeToString(id[:]), signals: newSignals()}
-	e.Client = Client{a, store, cfg.Clock, func() error { e.Wake(); return nil }, e.signals.nextCommit}
+	e.Client = Client{a, store, cfg.Now, func() error { e.Wake(); return nil }, e.signals.nextCommit}
 	return e, nil
 }
-
-type machineClock struct{}
-
-func (machineClock) Now() time.Time { return time.Now() }
 
 // Wake tells the executor that there may be new work, for example requests that
 // another process submitted to the store.
@@ -107,11 +105,11 @@ func (e *Executor) run(ctx context.Context, endIdle bool, slots *semaphore.Weigh
 			wait = e.cfg.LeaseFor / 3
 		case err != nil && ctx.Err() == nil:
 			failures++
-			wait = backOff(e.cfg.Retry, failures)
-			e.cfg.Log.Warn("eoa: step failed", "account", e.account.String(), "err", err)
+			wait = backoff.Wait(e.cfg.Retry, maxRetry, failures)
+			e.cfg.Logger.Warn("eoa: step failed", "account", e.account.String(), "err", err)
 		default:
 			failures = 0
-			wait = next.Sub(e.cfg.Clock.Now())
+			wait = next.Sub(e.cfg.Now())
 		}
 		e.pause(ctx, wait, err == nil || errors.Is(err, ErrStopped), err == nil && next.IsZero())
 	}
@@ -165,7 +163,7 @@ func (e *Executor) Release(ctx context.Context) error {
 	for range tries {
 		inbox, failed := e.store.Inbox(ctx, e.account, Rank{}, 1)
 		if err = failed; err == nil {
-			err = e.store.Park(ctx, e.lease, inbox.Wake, e.cfg.Clock.Now())
+			err = e.store.Park(ctx, e.lease, inbox.Wake, e.cfg.Now())
 		}
 		if !errors.Is(err, ErrWoken) {
 			break

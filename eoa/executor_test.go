@@ -117,7 +117,7 @@ func TestLargeRequests(t *testing.T) {
 func TestWaitForAnotherProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 0)
-		w.cfg.Clock = nil
+		w.cfg.Now = nil
 		e, other := w.executor(t, w.store, w.chain), w.executor(t, w.store, w.chain)
 		w.submit(t, e, request("a"))
 		go func() {

@@ -99,8 +99,8 @@ func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 	if store == nil || open == nil {
 		return nil, fmt.Errorf("%w: want a store and an opener", ErrInvalidConfig)
 	}
-	if cfg.Executor.Clock == nil {
-		cfg.Executor.Clock = machineClock{}
+	if cfg.Executor.Now == nil {
+		cfg.Executor.Now = time.Now
 	}
 	if cfg.Executor.Witness == nil {
 		cfg.Executor.Witness = NewWitness()
@@ -120,7 +120,7 @@ func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 // orders wait in the store, for this fleet or for another process. It is safe for
 // concurrent use.
 func (f *Fleet) Client(a Account) *Client {
-	return &Client{a, f.store, f.cfg.Executor.Clock, func() error { return f.wake(a) }, func() <-chan struct{} {
+	return &Client{a, f.store, f.cfg.Executor.Now, func() error { return f.wake(a) }, func() <-chan struct{} {
 		if e := f.executor(a); e != nil {
 			return e.signals.nextCommit()
 		}
@@ -223,7 +223,7 @@ func (f *Fleet) mustOpen(a Account) bool {
 	case f.ctx == nil || f.ended || f.opening[a]:
 		return false
 	}
-	f.opening[a], f.openedAt[a] = true, f.cfg.Executor.Clock.Now()
+	f.opening[a], f.openedAt[a] = true, f.cfg.Executor.Now()
 	f.all.Add(1)
 	return true
 }
@@ -300,7 +300,7 @@ func (f *Fleet) end() {
 
 // takeDue starts executors for the accounts that are due.
 func (f *Fleet) takeDue(ctx context.Context) {
-	due, err := f.store.Due(ctx, f.cfg.Executor.Clock.Now(), f.cfg.Page)
+	due, err := f.store.Due(ctx, f.cfg.Executor.Now(), f.cfg.Page)
 	if err != nil {
 		if ctx.Err() == nil {
 			f.hear(Account{}, Problem{Kind: ProblemStore, Err: err})
@@ -319,7 +319,7 @@ func (f *Fleet) takeDue(ctx context.Context) {
 }
 
 func (f *Fleet) warn(what string, err error) {
-	if f.cfg.Executor.Log != nil {
-		f.cfg.Executor.Log.Warn("eoa: fleet", "what", what, "err", err)
+	if f.cfg.Executor.Logger != nil {
+		f.cfg.Executor.Logger.Warn("eoa: fleet", "what", what, "err", err)
 	}
 }

@@ -22,7 +22,7 @@ import (
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 20)
-		w.cfg.Clock = nil
+		w.cfg.Now = nil
 		e := w.executor(t, w.store, w.chain)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
@@ -183,7 +183,7 @@ func (c silent) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 func TestSilentNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 5)
-		w.cfg.Clock = nil
+		w.cfg.Now = nil
 		e := w.executor(t, w.store, silent{w.chain})
 		require.NoError(t, w.submitAll(e))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -202,7 +202,7 @@ func TestSilentNode(t *testing.T) {
 func TestFleetEnds(t *testing.T) {
 	for end := range int64(50) { // the number of submissions before the end
 		w := newWorld(t, 1, 0)
-		w.cfg.Clock = nil
+		w.cfg.Now = nil
 		var open, submitted atomic.Int64
 		cfg := eoa.DefaultFleetConfig()
 		f, err := eoa.NewFleet(cfg, w.store, func(eoa.Account) (eoa.Chain, eoa.Signer, error) { open.Add(1); return w.chain, w.signer, nil })
@@ -272,7 +272,7 @@ func TestSlowOpeningDelaysNoOther(t *testing.T) {
 		w := newWorld(t, 1, 0)
 		cfg := eoa.DefaultFleetConfig()
 		cfg.Executor = w.cfg
-		cfg.Executor.Clock = nil
+		cfg.Executor.Now = nil
 		slow, third := eoa.Account{ChainID: testChain, Address: common.Address{1}}, eoa.Account{ChainID: testChain, Address: common.Address{3}}
 		var opened atomic.Int64
 		f, err := eoa.NewFleet(cfg, w.store, func(a eoa.Account) (eoa.Chain, eoa.Signer, error) {
@@ -314,7 +314,7 @@ func TestSlowOpeningDelaysNoOther(t *testing.T) {
 func TestFleetWaitsForItsOpener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 0)
-		w.cfg.Clock = nil
+		w.cfg.Now = nil
 		gate := make(chan struct{})
 		f, err := eoa.NewFleet(eoa.DefaultFleetConfig(), w.store, func(eoa.Account) (eoa.Chain, eoa.Signer, error) {
 			<-gate

@@ -163,7 +163,7 @@ func continued(before, found []Problem, now time.Time) []Problem {
 // diagnose returns the problems of the account after a step that returned err. A step
 // that the store failed knows nothing new, so the earlier problems remain.
 func (e *Executor) diagnose(err error) []Problem {
-	now := e.cfg.Clock.Now()
+	now := e.cfg.Now()
 	with := func(kind ProblemKind, err error) Problem {
 		return Problem{Account: e.account, Kind: kind, Err: err}
 	}
@@ -199,7 +199,7 @@ func (e *Executor) setProblems(found []Problem) {
 		switch p.Kind {
 		case ProblemFunds, ProblemRequest, ProblemGap, ProblemStalled, ProblemEndpoints:
 			if !known {
-				e.cfg.Log.Warn("eoa: problem", "problem", p.String())
+				e.cfg.Logger.Warn("eoa: problem", "problem", p.String())
 			}
 		}
 	}
@@ -218,7 +218,7 @@ type troubled struct {
 // unless the fleet meets it again within Config.LeaseFor and two intervals,
 // because another worker then does the work. Health does not read the store.
 func (f *Fleet) Health() []Problem {
-	now := f.cfg.Executor.Clock.Now()
+	now := f.cfg.Executor.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var all []Problem
@@ -245,7 +245,7 @@ func (f *Fleet) Health() []Problem {
 
 // hear replaces the problems of an account.
 func (f *Fleet) hear(a Account, found ...Problem) {
-	now := f.cfg.Executor.Clock.Now()
+	now := f.cfg.Executor.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(found) == 0 {

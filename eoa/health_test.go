@@ -86,7 +86,7 @@ func (s failing) Commit(ctx context.Context, l eoa.Lease, now time.Time, b eoa.B
 func examine(t *testing.T, f func(p *patient)) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &patient{T: t, world: newWorld(t, 1, 0)}
-		p.cfg.Clock = nil
+		p.cfg.Now = nil
 		cfg := eoa.DefaultFleetConfig()
 		cfg.Executor = p.cfg
 		var reports atomic.Int64

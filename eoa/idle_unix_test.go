@@ -57,7 +57,7 @@ type idlers struct {
 
 func newIdlers(t testing.TB, accounts int) *idlers {
 	w := newWorld(t, 1, 0)
-	w.cfg.Clock = nil
+	w.cfg.Now = nil
 	i := &idlers{counted: counted{memstore.NewKV(), w.chain, new(atomic.Int64)}}
 	store := kvstore.New(i.counted)
 	for k := range accounts {

@@ -66,7 +66,7 @@ func (p *panicking) Sign(ctx context.Context, a common.Address, tx *types.Transa
 func (w *world) fleetOf(t *testing.T, open eoa.Opener) *eoa.Fleet {
 	cfg := eoa.DefaultFleetConfig()
 	cfg.Executor = w.cfg
-	cfg.Executor.Clock = nil
+	cfg.Executor.Now = nil
 	f, err := eoa.NewFleet(cfg, w.store, open)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holiman/uint256"
 
+	"github.com/jamq/jamq/internal/backoff"
 	"github.com/jamq/jamq/internal/fields"
 )
 
@@ -53,18 +54,15 @@ func (p *FeePolicy) Validate() error {
 	return wrong.Wrap(ErrInvalidPolicy)
 }
 
-// maxBackOff is the maximum number of doublings of StallTimeout.
-const maxBackOff = 6
+// mostStalls limits the wait between two bumps to this many times StallTimeout.
+const mostStalls = 64
 
 // due returns how long after its last bump, or its first send, a transaction is
 // bumped that was bumped the given number of times.
 func (p *FeePolicy) due(bumps int) time.Duration {
 	const longest = time.Duration(math.MaxInt64)
-	doublings := min(max(0, bumps), maxBackOff)
-	if p.StallTimeout > longest>>doublings {
-		return longest
-	}
-	return p.StallTimeout << doublings
+	most := min(p.StallTimeout, longest/mostStalls) * mostStalls
+	return backoff.Wait(p.StallTimeout, max(most, p.StallTimeout), bumps+1)
 }
 
 // replace returns the fees of a replacement, as [Fees.Bump] does, under the

@@ -27,7 +27,7 @@ func (e *Executor) prepare(ctx context.Context, jobs []job) error {
 		signed = append(signed, done...)
 		if e.signErr = err; err != nil {
 			failed := part[len(done)].Record
-			e.cfg.Log.Warn("eoa: signing failed", "account", e.account.String(), "key", failed.Key, "err", err)
+			e.cfg.Logger.Warn("eoa: signing failed", "account", e.account.String(), "key", failed.Key, "err", err)
 			later = append(later, refusal{failed, err.Error()})
 			break
 		}
@@ -35,7 +35,7 @@ func (e *Executor) prepare(ctx context.Context, jobs []job) error {
 	if err := e.hold(ctx); err != nil {
 		return err
 	}
-	now := e.cfg.Clock.Now()
+	now := e.cfg.Now()
 	if err := e.commit(ctx, e.view.prepared(now, signed)); err != nil {
 		return err
 	}

@@ -122,7 +122,7 @@ func TestHealthForgets(t *testing.T) {
 	account := func(n byte) Account { return Account{ChainID: 1, Address: common.Address{n}} }
 	f := &Fleet{cfg: cfg, running: map[Account]*Executor{account(9): {}}, opening: map[Account]bool{account(2): true}, troubled: map[Account]troubled{}}
 	hear := func(after time.Duration, a Account) {
-		f.cfg.Executor.Clock = fixedClock(first.Add(after))
+		f.cfg.Executor.Now = fixedClock(first.Add(after)).Now
 		f.hear(a, Problem{Account: a, Kind: ProblemStore})
 	}
 	health := func() (all []Account) {
@@ -202,7 +202,7 @@ func TestDiagnosis(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := &Executor{cfg: DefaultConfig(), problems: c.before, watch: watch{failed: c.looks, err: failed}, signErr: c.signErr}
-			e.cfg.Clock = fixedClock(now)
+			e.cfg.Now = fixedClock(now).Now
 			if c.before == nil {
 				e.problems = []Problem{chain}
 			}

@@ -3,6 +3,8 @@ package eoa
 import (
 	"iter"
 	"time"
+
+	"github.com/jamq/jamq/internal/backoff"
 )
 
 // outgoing is an attempt to be sent to a node.
@@ -92,7 +94,7 @@ func (v *view) sendAt(c *Config, now time.Time, r *Record) time.Time {
 	case last.gap || last.tries == 0:
 		return last.at.Add(c.Rebroadcast)
 	}
-	return last.at.Add(backOff(c.Retry, last.tries))
+	return last.at.Add(backoff.Wait(c.Retry, maxRetry, last.tries))
 }
 
 // follows reports whether the transaction with the nonce before r's is not known
@@ -142,11 +144,6 @@ func (v *view) sendBefore(nonce uint64) {
 		last.at = time.Time{}
 		v.sent[id] = last
 	}
-}
-
-// backOff doubles the wait with each try after the first, up to maxRetry.
-func backOff(first time.Duration, tries int) time.Duration {
-	return min(first<<min(max(tries-1, 0), 16), maxRetry)
 }
 
 // takeResults decides what the results of sends mean. No result takes a nonce from its

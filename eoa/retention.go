@@ -90,7 +90,7 @@ func (h *history) see(records []Record) {
 // dropOld drops what Config.Retention does not keep, one page at a time. A pass
 // begins when the account has no work left, and every dropEvery while it has.
 func (e *Executor) dropOld(ctx context.Context, idle bool) error {
-	now, h := e.cfg.Clock.Now(), &e.history
+	now, h := e.cfg.Now(), &e.history
 	if h.next.IsZero() || h.next.Sub(now) > dropEvery { // a clock that was ahead
 		h.next = now.Add(dropEvery)
 	}
@@ -152,7 +152,7 @@ func (e *Executor) dropEvents(ctx context.Context, now time.Time) error {
 		}
 	}
 	if dropped > 0 {
-		e.cfg.Log.Warn("eoa: unacknowledged events dropped", "account", e.account.String(), "events", dropped)
+		e.cfg.Logger.Warn("eoa: unacknowledged events dropped", "account", e.account.String(), "events", dropped)
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func (s slow) Estimate(ctx context.Context, a common.Address, requests []*eoa.Re
 func TestSlowSignerKeepsTheAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 12)
-		w.cfg.Clock, w.cfg.Batch, w.cfg.Parallel = nil, len(w.keys), 2
+		w.cfg.Now, w.cfg.Batch, w.cfg.Parallel = nil, len(w.keys), 2
 		other := w.executor(t, w.store, w.chain)
 		s := slow{w.chain, w.signer, func() {
 			time.Sleep(w.cfg.LeaseFor / 4)

@@ -78,7 +78,7 @@ type Stats struct {
 // Stats returns the state of the account at the end of the last step. It never
 // waits for a step.
 func (e *Executor) Stats() Stats {
-	return e.signals.published(e.cfg.Clock.Now())
+	return e.signals.published(e.cfg.Now())
 }
 
 // tellStats makes the present state visible in Stats.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/jamq/jamq/internal/backoff"
 )
 
 // Step does all work that is due now. It returns when the next step is due if
@@ -88,7 +90,7 @@ func (e *Executor) step(ctx context.Context) (time.Time, error) {
 
 // hold makes sure that the account is leased for a while, and loaded.
 func (e *Executor) hold(ctx context.Context) error {
-	now := e.cfg.Clock.Now()
+	now := e.cfg.Now()
 	var err error
 	switch {
 	case e.lease.Epoch == 0:
@@ -180,7 +182,7 @@ func (e *Executor) read(ctx context.Context) error {
 		}
 		named[o.Key] = r
 	}
-	return e.commit(ctx, e.view.carryOut(e.cfg.Clock.Now(), read.Orders, named))
+	return e.commit(ctx, e.view.carryOut(e.cfg.Now(), read.Orders, named))
 }
 
 // stage applies b to the view and defers the write to the next commit. Use it
@@ -218,7 +220,7 @@ func (e *Executor) flush(ctx context.Context) error {
 	b.Head.InFlight, _ = e.view.inFlight()
 	b.Head.Marks = e.cfg.Witness.mark(e.view.Head.Marks, b.Head.Version+1)
 	e.report.Commits++
-	wake, err := e.store.Commit(ctx, e.lease, e.cfg.Clock.Now(), b)
+	wake, err := e.store.Commit(ctx, e.lease, e.cfg.Now(), b)
 	if err != nil {
 		e.commitUnknown = true
 		return err
@@ -238,7 +240,7 @@ func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 	if err := e.sendDue(ctx); err != nil || !ready {
 		return err
 	}
-	now := e.cfg.Clock.Now()
+	now := e.cfg.Now()
 	jobs, b := e.view.bumps(&e.cfg, now)
 	if err := e.commit(ctx, b); err != nil || len(jobs) == 0 {
 		return err
@@ -264,7 +266,7 @@ func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 // sendDue sends the bytes that are due, in batches and in nonce order.
 func (e *Executor) sendDue(ctx context.Context) error {
 	for {
-		now := e.cfg.Clock.Now()
+		now := e.cfg.Now()
 		out := e.view.toSend(&e.cfg, now, e.cfg.Batch)
 		if len(out) == 0 {
 			return nil
@@ -294,7 +296,7 @@ func (e *Executor) sendDue(ctx context.Context) error {
 				e.signals.noteHead()
 			}
 		}
-		b := e.view.takeResults(&e.cfg, e.cfg.Clock.Now(), out, results)
+		b := e.view.takeResults(&e.cfg, e.cfg.Now(), out, results)
 		// Without records the batch only updates Head.Resent: one write for all
 		// batches is enough.
 		if e.stage(b); len(b.Records) > 0 {
@@ -314,7 +316,7 @@ func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 	if err := e.read(ctx); err != nil {
 		return false, err
 	}
-	now := e.cfg.Clock.Now()
+	now := e.cfg.Now()
 	if e.view.asking = nil; e.gas != nil && !e.gas.ended() {
 		e.view.asking = e.gas.asking
 	}
@@ -366,7 +368,7 @@ func (e *Executor) finish(ctx context.Context) (time.Time, error) {
 	if err := e.flush(ctx); err != nil {
 		return time.Time{}, err
 	}
-	now := e.cfg.Clock.Now()
+	now := e.cfg.Now()
 	if busy {
 		return e.nextStep(now), nil
 	} else if e.history.after > 0 {
@@ -404,7 +406,7 @@ func (e *Executor) nextStep(now time.Time) time.Time {
 		earlier(now)
 	}
 	if e.watch.failed > 0 {
-		earlier(now.Add(backOff(e.cfg.Retry, e.watch.failed)))
+		earlier(now.Add(backoff.Wait(e.cfg.Retry, maxRetry, e.watch.failed)))
 	}
 	if e.gas != nil {
 		earlier(now.Add(e.cfg.Retry))

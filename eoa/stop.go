@@ -123,7 +123,7 @@ func (e *Executor) witness(ctx context.Context, h *Head, before sight, ok bool) 
 		return nil
 	}
 	b := e.view.batch()
-	b.stop(e.cfg.Clock.Now(), CauseRolledBack, fmt.Sprintf("the store has version %d with marks %v, and lacks writes of version %d with marks %v or wake version %d",
+	b.stop(e.cfg.Now(), CauseRolledBack, fmt.Sprintf("the store has version %d with marks %v, and lacks writes of version %d with marks %v or wake version %d",
 		h.Version, h.Marks, before.version, before.marks, before.wake))
 	if err := e.commit(ctx, b); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (e *Executor) stopped() error {
 	stop := &e.view.Head.Stop
 	err := stop.Err()
 	if err != nil && !e.stopLogged {
-		e.cfg.Log.Error("eoa: account stopped", "account", e.account.String(), "since", stop.At, "err", err)
+		e.cfg.Logger.Error("eoa: account stopped", "account", e.account.String(), "since", stop.At, "err", err)
 	}
 	e.stopLogged = err != nil
 	return err

@@ -313,7 +313,7 @@ func TestFleetKeepsAStoppedAccount(t *testing.T) {
 		store := newReplicated(w)
 		cfg := eoa.DefaultFleetConfig()
 		cfg.Executor = w.cfg
-		cfg.Executor.Clock = nil
+		cfg.Executor.Now = nil
 		f, err := eoa.NewFleet(cfg, w.store, func(eoa.Account) (eoa.Chain, eoa.Signer, error) { return w.chain, w.signer, nil })
 		require.NoError(t, err)
 		ended := make(chan error, 1)

@@ -27,7 +27,7 @@ func (w *watch) due(c *Config, now time.Time, blobs bool) bool {
 // observe reads the chain if that is due, and confirms. It reports whether the
 // chain is known well enough to send new transactions.
 func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
-	now := e.cfg.Clock.Now()
+	now := e.cfg.Now()
 	if e.nodeBusy() {
 		return false, nil
 	}
@@ -81,7 +81,7 @@ func (e *Executor) lookFailed(ctx context.Context, message string, err error) (b
 	e.watch.err = fmt.Errorf("eoa: %s: %w", message, err)
 	e.signals.noteHead()
 	e.noteBusy(err)
-	e.cfg.Log.Warn("eoa: "+message, "account", e.account.String(), "failures", e.watch.failed, "err", err)
+	e.cfg.Logger.Warn("eoa: "+message, "account", e.account.String(), "failures", e.watch.failed, "err", err)
 	return false, ctx.Err()
 }
 
@@ -89,9 +89,9 @@ func (e *Executor) lookFailed(ctx context.Context, message string, err error) (b
 func (e *Executor) noteBusy(err error) {
 	var busy *BusyError
 	if errors.As(err, &busy) {
-		e.view.setQuietUntil(&e.cfg, e.cfg.Clock.Now(), busy.RetryAfter)
+		e.view.setQuietUntil(&e.cfg, e.cfg.Now(), busy.RetryAfter)
 	}
 }
 
 // nodeBusy reports whether the node asked us to wait and the wait is not over.
-func (e *Executor) nodeBusy() bool { return e.cfg.Clock.Now().Before(e.view.quietUntil) }
+func (e *Executor) nodeBusy() bool { return e.cfg.Now().Before(e.view.quietUntil) }

@@ -37,7 +37,7 @@ type world struct {
 
 const testChain = 4359
 
-// Now implements eoa.Clock.
+// Now is an eoa.Config.Now.
 func (w *world) Now() time.Time { return w.now }
 
 func newWorld(t testing.TB, seed uint64, requests int) *world {
@@ -49,7 +49,7 @@ func newWorld(t testing.TB, seed uint64, requests int) *world {
 		account: eoa.Account{ChainID: testChain, Address: crypto.PubkeyToAddress(key.PublicKey)}, secret: key, signer: eoa.NewKeySigner(testChain, key), request: request}
 	w.cfg = eoa.DefaultConfig()
 	w.cfg.CellProofs = false // which go-ethereum 1.15 does not know, nor eoatest
-	w.cfg.Clock, w.cfg.Poll, w.cfg.Fees.StallTimeout, w.cfg.Batch, w.cfg.Confirmations = w, 2*time.Second, time.Minute, 4, 2
+	w.cfg.Now, w.cfg.Poll, w.cfg.Fees.StallTimeout, w.cfg.Batch, w.cfg.Confirmations = w.Now, 2*time.Second, time.Minute, 4, 2
 	for i := range requests {
 		w.keys = append(w.keys, fmt.Sprintf("request %d", i))
 	}

@@ -182,11 +182,7 @@ func (n *Network) Pack(ctx context.Context, at builder.Anchor, payload []byte) (
 	if work.Context, err = feed.Context(ctx, at.Hash, at.Prerequisites); err != nil {
 		return builder.Package{}, err
 	}
-	raw, err := n.codec.Encode(&work)
-	if err != nil {
-		return builder.Package{}, err
-	}
-	hash, err := n.codec.PackageHash(&work)
+	raw, hash, err := n.codec.EncodePackage(&work)
 	return builder.Package{Hash: hash, Context: work.Context, Data: raw}, err
 }
 

@@ -63,7 +63,7 @@ func TestBlobsThroughHTTP(t *testing.T) {
 	require.NoError(t, err)
 	cfg := eoa.DefaultConfig()
 	// The first commitment loads the trusted setup, which is slow with -race.
-	cfg.Clock, cfg.CellProofs, cfg.Timeout = s.clock, false, time.Minute
+	cfg.Now, cfg.CellProofs, cfg.Timeout = s.clock.Now, false, time.Minute
 	e, err := eoa.New(cfg, s.account, memstore.New(), chain, NewRemoteSigner(s.client, ""))
 	require.NoError(t, err)
 	steps := func(key string) {

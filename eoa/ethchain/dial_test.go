@@ -108,7 +108,7 @@ func TestNodeIsLeftAlone(t *testing.T) {
 			s := newSetup(t, 1)
 			b, chain := s.busy(t, "20")
 			cfg := eoa.DefaultConfig()
-			cfg.Clock = s.clock
+			cfg.Now = s.clock.Now
 			e, err := eoa.New(cfg, s.account, memstore.New(), chain, s.node.signer)
 			require.NoError(t, err)
 			request := func(key string) eoa.Request {

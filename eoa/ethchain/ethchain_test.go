@@ -268,7 +268,7 @@ func (s *setup) landThrough(t testing.TB, client Client, options Options, signer
 	chain, err := New(client, options)
 	require.NoError(t, err)
 	cfg := eoa.DefaultConfig()
-	cfg.Clock, cfg.MaxInFlight, cfg.MaxUnsure, cfg.Batch = s.clock, 40, 40, 20
+	cfg.Now, cfg.MaxInFlight, cfg.MaxUnsure, cfg.Batch = s.clock.Now, 40, 40, 20
 	e, err := eoa.New(cfg, s.account, memstore.New(), chain, signer)
 	require.NoError(t, err)
 	ctx := context.Background()

@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/internal/backoff"
 )
 
 // Joined is several endpoints of one chain, for example of different providers,
@@ -161,12 +162,12 @@ func (j *Joined) note(i int, err error) {
 		e.failures, e.until = 0, time.Time{}
 		return
 	}
-	rest := min(firstRest<<min(e.failures, 10), longestRest)
+	e.failures++
+	rest := backoff.Wait(firstRest, longestRest, e.failures)
 	var busy *eoa.BusyError
 	if errors.As(err, &busy) && busy.RetryAfter > 0 {
 		rest = min(busy.RetryAfter, longestRest)
 	}
-	e.failures++
 	e.until = time.Now().Add(rest)
 }
 

@@ -149,8 +149,8 @@ func (r *Runner) unchanged(ctx context.Context, a eoa.Account, wake uint64) erro
 }
 
 func (r *Runner) now() time.Time {
-	if r.cfg.Executor.Clock != nil {
-		return r.cfg.Executor.Clock.Now()
+	if r.cfg.Executor.Now != nil {
+		return r.cfg.Executor.Now()
 	}
 	return time.Now()
 }

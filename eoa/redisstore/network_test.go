@@ -172,7 +172,7 @@ func TestBadNetwork(t *testing.T) {
 		chain, now := eoatest.New(chainID, seed, 3), &clock{time.Unix(1_800_000_000, 0)}
 		chain.SetFaults(eoatest.Faults{DropResponse: 0.1, Refuse: 0.15, Return: 0.5, Reorg: 0.1, ReorgDepth: 2})
 		cfg := eoa.DefaultConfig()
-		cfg.Clock, cfg.Batch, cfg.LeaseFor = now, 5, 10*time.Second
+		cfg.Now, cfg.Batch, cfg.LeaseFor = now.Now, 5, 10*time.Second
 		s, err := New(client, "test", simulated)
 		require.NoError(t, err)
 		e, err := eoa.New(cfg, a, s, chain, eoa.NewKeySigner(chainID, key))

@@ -334,7 +334,7 @@ func TestExecutors(t *testing.T) {
 	chain, now := eoatest.New(chainID, 1, 3), &clock{time.Unix(1_800_000_000, 0)}
 	chain.SetFaults(eoatest.Faults{DropResponse: 0.2, Reorg: 0.1, ReorgDepth: 3})
 	cfg := eoa.DefaultConfig()
-	cfg.Clock, cfg.Batch = now, 7
+	cfg.Now, cfg.Batch = now.Now, 7
 	var both []*eoa.Executor
 	for range 2 {
 		s, err := New(client, "test", simulated)
@@ -522,7 +522,7 @@ func BenchmarkExecutor(b *testing.B) {
 	const chainID, batch, transitions = 99, 500, 4
 	chain, now := eoatest.New(chainID, 1, 2), &clock{time.Unix(1_800_000_000, 0)}
 	cfg := eoa.DefaultConfig()
-	cfg.Clock, cfg.Batch, cfg.MaxInFlight, cfg.MaxUnsure, cfg.Confirmations = now, batch, 4*batch, 4*batch, 1
+	cfg.Now, cfg.Batch, cfg.MaxInFlight, cfg.MaxUnsure, cfg.Confirmations = now.Now, batch, 4*batch, 4*batch, 1
 	a := eoa.Account{ChainID: chainID, Address: crypto.PubkeyToAddress(key.PublicKey)}
 	e, err := eoa.New(cfg, a, s, chain, eoa.NewKeySigner(chainID, key))
 	require.NoError(b, err)

@@ -117,7 +117,7 @@ func TestPromotionStopsTheAccount(t *testing.T) {
 	require.NoError(t, err)
 	a := eoa.Account{ChainID: chainID, Address: crypto.PubkeyToAddress(key.PublicKey)}
 	cfg := eoa.DefaultConfig()
-	cfg.Clock, cfg.CellProofs = now, false
+	cfg.Now, cfg.CellProofs = now.Now, false
 	store := &failover{old}
 	e, err := eoa.New(cfg, a, store, chain, eoa.NewKeySigner(chainID, key))
 	require.NoError(t, err)
@@ -168,7 +168,7 @@ func TestEmptiedServerStopsTheAccount(t *testing.T) {
 	require.NoError(t, err)
 	a := eoa.Account{ChainID: chainID, Address: crypto.PubkeyToAddress(key.PublicKey)}
 	cfg := eoa.DefaultConfig()
-	cfg.Clock, cfg.CellProofs = now, false
+	cfg.Now, cfg.CellProofs = now.Now, false
 	process := func() *eoa.Executor {
 		s, err := New(client, "test", simulated)
 		require.NoError(t, err)

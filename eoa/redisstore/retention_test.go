@@ -27,7 +27,7 @@ func TestMemoryAfterRetention(t *testing.T) {
 	require.NoError(t, err)
 	a := eoa.Account{ChainID: chainID, Address: crypto.PubkeyToAddress(key.PublicKey)}
 	cfg := eoa.DefaultConfig()
-	cfg.Clock, cfg.CellProofs, cfg.MaxInFlight, cfg.Retention = now, false, 1000, eoa.Retention{}
+	cfg.Now, cfg.CellProofs, cfg.MaxInFlight, cfg.Retention = now.Now, false, 1000, eoa.Retention{}
 	run := func() {
 		e, err := eoa.New(cfg, a, s, chain, eoa.NewKeySigner(chainID, key))
 		require.NoError(t, err)

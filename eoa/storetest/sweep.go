@@ -19,7 +19,7 @@ import (
 // sweepClock is a clock that the sweep sets.
 type sweepClock struct{ now time.Time }
 
-// Now implements eoa.Clock.
+// Now is an eoa.Config.Now.
 func (c *sweepClock) Now() time.Time { return c.now }
 
 const sweepChain, sweepRequests = 77, 4
@@ -38,7 +38,7 @@ func sweep(t *testing.T, open func() eoa.Store) {
 		a := eoa.Account{ChainID: sweepChain, Address: crypto.PubkeyToAddress(key.PublicKey)}
 		chain, clock := eoatest.New(sweepChain, uint64(at), 2), &sweepClock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 		cfg := eoa.DefaultConfig()
-		cfg.Clock, cfg.Batch, cfg.Confirmations = clock, 3, 1
+		cfg.Now, cfg.Batch, cfg.Confirmations = clock.Now, 3, 1
 		for _, life := range []*lives.Life{{Store: s, Chain: chain, DiesAt: at}, {Store: s, Chain: chain}} {
 			e, err := eoa.New(cfg, a, life, life.Wire(), eoa.NewKeySigner(sweepChain, key))
 			require.NoError(t, err)

@@ -58,7 +58,7 @@ func newStepped(t *testing.T, owner, stranger *ecdsa.PrivateKey) *stepped {
 	id, err := s.client.ChainID(t.Context())
 	require.NoError(t, err)
 	cfg := eoa.DefaultConfig()
-	cfg.Clock, cfg.Poll = s, time.Second
+	cfg.Now, cfg.Poll = s.Now, time.Second
 	account := eoa.Account{ChainID: id.Uint64(), Address: crypto.PubkeyToAddress(owner.PublicKey)}
 	s.e, err = eoa.New(cfg, account, s.store, s.node, eoa.NewKeySigner(id.Uint64(), owner))
 	require.NoError(t, err)

@@ -63,7 +63,7 @@ func (r *relay) run(ctx context.Context, client *rpc.Client) error {
 	cfg, metrics := eoa.DefaultFleetConfig(), ops.New()
 	e := &cfg.Executor
 	e.Poll, e.Confirmations, e.MaxInFlight, e.MaxUnsure, e.Batch = 50*time.Millisecond, 1, 4000, 4000, 500
-	e.Observe, e.Log = metrics.Observe, r.log
+	e.Observe, e.Logger = metrics.Observe, r.log
 	fleet, err := eoa.NewFleet(cfg, store, func(eoa.Account) (eoa.Chain, eoa.Signer, error) {
 		return chain, eoa.NewKeySigner(account.ChainID, r.key), nil
 	})

@@ -57,6 +57,7 @@ var mayImport = map[string][]string{
 	"jamtest/jip2server": {"", "canonical/proof", "canonical/statetrie", "jamtest", "submit/codec"},
 
 	// Shared by several packages; of no use outside.
+	"internal/backoff":    {},
 	"internal/fields":     {},
 	"internal/headers":    {""},
 	"internal/feed":       {"", "anchor", "anchor/chainview", "bundlequeue", "submit"},

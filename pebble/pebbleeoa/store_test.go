@@ -172,7 +172,7 @@ func work(t *testing.T, power *powercut.Disk, chain *eoatest.Chain, now *clock) 
 	key, err := crypto.ToECDSA(common.LeftPadBytes([]byte{5}, 32))
 	require.NoError(t, err)
 	cfg := eoa.DefaultConfig()
-	cfg.Clock, cfg.Batch = now, 3
+	cfg.Now, cfg.Batch = now.Now, 3
 	e, err := eoa.New(cfg, account(), s, powered{chain, power}, eoa.NewKeySigner(testChain, key))
 	require.NoError(t, err)
 	ctx := context.Background()

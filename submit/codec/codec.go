@@ -166,6 +166,15 @@ func (c *Codec) PackageHash(p *WorkPackage) (jamq.PackageHash, error) {
 	return h, err
 }
 
+// EncodePackage returns the encoding of a work package, which guarantors get, and its hash. Errors
+// are those of Encode.
+func (c *Codec) EncodePackage(p *WorkPackage) (raw []byte, hash jamq.PackageHash, err error) {
+	if raw, err = c.Encode(p); err != nil {
+		return nil, hash, err
+	}
+	return raw, blake2b.Sum256(raw), nil
+}
+
 // HeaderHash returns the hash that identifies a block (GP 5.1). Errors are those of Encode.
 func (c *Codec) HeaderHash(h *Header) (jamq.HeaderHash, error) {
 	hash, err := c.hash(h)

@@ -84,6 +84,24 @@ func samplePackage() codec.WorkPackage {
 	}
 }
 
+// TestEncodePackage: the bytes that guarantors get, and the hash that the chain knows them by.
+func TestEncodePackage(t *testing.T) {
+	c, err := codec.New(codec.V072, jamq.Tiny())
+	require.NoError(t, err)
+	p := samplePackage()
+	raw, hash, err := c.EncodePackage(&p)
+	require.NoError(t, err)
+	again, err := c.Encode(&p)
+	require.NoError(t, err)
+	require.Equal(t, again, raw)
+	want, err := c.PackageHash(&p)
+	require.NoError(t, err)
+	require.Equal(t, want, hash)
+	p.Context.Prerequisites = []jamq.PackageHash{{2}, {1}}
+	_, _, err = c.EncodePackage(&p)
+	require.ErrorIs(t, err, codec.ErrNonCanonical)
+}
+
 // sampleBlock has something in every part of a block.
 func sampleBlock() codec.Block {
 	p := samplePackage()

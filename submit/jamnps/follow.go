@@ -12,6 +12,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor/chainview"
+	"github.com/jamq/jamq/internal/backoff"
 	"github.com/jamq/jamq/internal/feed"
 	"github.com/jamq/jamq/internal/headers"
 	"github.com/jamq/jamq/submit"
@@ -130,12 +131,12 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	f.highest = f.tree.Best().Height
 	for _, p := range f.peers() {
 		final, leaves, known := p.announced()
-		backoff := &f.backoffs[p.index]
+		skipped := &f.backoffs[p.index]
 		if !known {
 			continue
 		}
-		if time.Now().Before(backoff.until) {
-			failed = errors.Join(failed, backoff.err)
+		if time.Now().Before(skipped.until) {
+			failed = errors.Join(failed, skipped.err)
 			continue
 		}
 		if !f.rooted {
@@ -158,12 +159,13 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 		case errors.Is(err, feed.ErrSink), errors.Is(err, ErrHistoryLost), errors.Is(err, ErrClosed):
 			return err
 		case err != nil:
-			backoff.times = min(backoff.times+1, maxDoublings)
-			backoff.until = time.Now().Add(f.client.cfg.RetryAfter << backoff.times)
-			backoff.err = err
+			skipped.times++
+			first := 2 * f.client.cfg.RetryAfter
+			skipped.until = time.Now().Add(backoff.Wait(first, mostSkipped*f.client.cfg.RetryAfter, skipped.times))
+			skipped.err = err
 			failed = errors.Join(failed, err)
 		default:
-			*backoff = peerBackoff{}
+			*skipped = peerBackoff{}
 		}
 	}
 	if err := f.chooseBest(ctx, to); err != nil {
@@ -183,9 +185,9 @@ type peerBackoff struct {
 	until time.Time
 }
 
-// maxDoublings bounds the back-off to 2^5 times Config.RetryAfter, about a
+// mostSkipped limits the back-off to this many times Config.RetryAfter, about a
 // minute by default.
-const maxDoublings = 5
+const mostSkipped = 32
 
 // deliver imports the blocks up to an announced one, parents first, if they
 // make a chain longer than all that were delivered or if enough peers report

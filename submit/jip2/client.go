@@ -15,6 +15,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/jamq/jamq/internal/backoff"
 	"github.com/jamq/jamq/internal/feed"
 )
 
@@ -97,11 +98,7 @@ func (c *Client) run(ctx context.Context) {
 // part of up to one half is taken off, so that the clients of a node that
 // restarts do not all connect at once.
 func (c *Client) backoff(failures int) time.Duration {
-	wait := c.cfg.BackoffBase
-	for i := 1; i < failures && wait < c.cfg.BackoffMax; i++ {
-		wait *= 2
-	}
-	wait = min(wait, c.cfg.BackoffMax)
+	wait := backoff.Wait(c.cfg.BackoffBase, c.cfg.BackoffMax, failures)
 	return wait/2 + rand.N(wait/2+1)
 }
 

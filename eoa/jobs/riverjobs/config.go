@@ -13,7 +13,7 @@ import (
 // Config configures an [Engine]. Start with [DefaultConfig].
 type Config struct {
 	// Jobs configures the executors and when they are suspended. The engine
-	// also uses Jobs.Executor.Log.
+	// also uses Jobs.Executor.Logger.
 	Jobs jobs.Config
 	// Schema is the PostgreSQL schema of River's tables. Do not share it:
 	// River's maintenance deletes jobs that it does not know. It has 1 to 46
@@ -82,8 +82,8 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) log() *slog.Logger {
-	if c.Jobs.Executor.Log != nil {
-		return c.Jobs.Executor.Log
+	if c.Jobs.Executor.Logger != nil {
+		return c.Jobs.Executor.Logger
 	}
 	return slog.New(slog.DiscardHandler)
 }

@@ -137,8 +137,8 @@ func (e *Engine) sweep(ctx context.Context) error {
 }
 
 func (e *Engine) now() time.Time {
-	if c := e.cfg.Jobs.Executor.Clock; c != nil {
-		return c.Now()
+	if now := e.cfg.Jobs.Executor.Now; now != nil {
+		return now()
 	}
 	return time.Now()
 }

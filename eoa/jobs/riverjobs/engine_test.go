@@ -273,7 +273,7 @@ func TestSuspended(t *testing.T) {
 	x := &w.cfg.Jobs.Executor
 	// The account is due in 20 s.
 	x.Poll, x.LeaseFor, x.Rebroadcast = time.Minute, time.Minute, time.Minute
-	x.Clock = nil
+	x.Now = nil
 	e, stop := w.running()
 	_, err := e.Submit(t.Context(), w.accounts[0], request("first"))
 	require.NoError(t, err)

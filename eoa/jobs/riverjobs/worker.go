@@ -11,6 +11,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/jamq/jamq/eoa/jobs"
+	"github.com/jamq/jamq/internal/backoff"
 )
 
 // step is the payload in River's form.
@@ -70,7 +71,5 @@ func (w *worker) suspend(ctx context.Context, tx pgx.Tx, job *river.Job[step], n
 
 // NextRetry implements river.Worker.
 func (w *worker) NextRetry(job *river.Job[step]) time.Time {
-	const doublings = 16
-	first := w.engine.cfg.Jobs.Executor.Retry
-	return time.Now().Add(min(first<<min(max(job.Attempt-1, 0), doublings), maxRetry))
+	return time.Now().Add(backoff.Wait(w.engine.cfg.Jobs.Executor.Retry, maxRetry, job.Attempt))
 }

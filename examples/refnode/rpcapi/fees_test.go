@@ -39,14 +39,16 @@ func TestTheFirstBlockHasABaseFee(t *testing.T) {
 	for name, dir := range map[string]string{"memory": "", "disk": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, func(cfg *node.Config, _ *Config) { cfg.DataDir = dir })
-			tx := types.MustSignNewTx(s.node.Accounts()[0].Key, types.LatestSignerForChainID(s.node.ChainConfig().ChainID), &types.DynamicFeeTx{
-				ChainID: s.node.ChainConfig().ChainID, GasTipCap: big.NewInt(1), GasFeeCap: big.NewInt(5), Gas: 21_000, To: &common.Address{1},
-			})
-			require.NoError(t, s.node.SendTransaction(tx))
 			levels, err := s.node.Levels(t.Context())
 			require.NoError(t, err)
 			// Genesis is empty and its base fee is one gwei.
 			require.EqualValues(t, params.GWei/8*7, levels.Pool.BaseFee)
+			tx := types.MustSignNewTx(s.node.Accounts()[0].Key, types.LatestSignerForChainID(s.node.ChainConfig().ChainID), &types.DynamicFeeTx{
+				ChainID: s.node.ChainConfig().ChainID, GasTipCap: big.NewInt(1), GasFeeCap: big.NewInt(5), Gas: 21_000, To: &common.Address{1},
+			})
+			require.NoError(t, s.node.SendTransaction(tx)) // from now on, blocks lower the base fee
+			levels, err = s.node.Levels(t.Context())
+			require.NoError(t, err)
 			require.Equal(t, 1, levels.Pool.Parked)
 			require.Zero(t, levels.Pool.Pending)
 		})
