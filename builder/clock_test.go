@@ -137,8 +137,8 @@ func TestMetrics(t *testing.T) {
 			send: func(context.Context, uint64) error { return send() },
 		}
 		b := s.open(t, nil, func(c *builder.Config) {
-			c.Metrics.Count = func(counter builder.Counter, label string) { counted <- string(counter) + " " + label }
-			c.Metrics.Observe = func(histogram builder.Histogram, _ float64) { counted <- string(histogram) }
+			c.Metrics.Count = func(counter, label string, _ int) { counted <- counter + " " + label }
+			c.Metrics.Observe = func(histogram string, _ float64) { counted <- histogram }
 		})
 		b.make(1)
 		time.Sleep(20 * time.Second)

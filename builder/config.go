@@ -59,7 +59,7 @@ type Config struct {
 	// The queue waits meanwhile. Nil, the default, means no check.
 	Invariants func() error
 	// Metrics receives counts and durations. The zero value discards them.
-	Metrics Metrics
+	Metrics jamq.Metrics
 	// Logger receives messages for operators. Nil means none.
 	Logger *slog.Logger
 }

@@ -310,7 +310,7 @@ func (e *engine) step(ev bundlequeue.Event) error {
 		e.alarm.Stop()
 	}
 	e.noteWaiting()
-	e.cfg.Metrics.observe(StepSeconds, time.Since(now))
+	e.cfg.Metrics.Record(StepSeconds, time.Since(now).Seconds())
 	return nil
 }
 
@@ -395,11 +395,11 @@ func (e *engine) enqueued(ev *bundlequeue.Enqueue) (*block, error) {
 
 // report counts an effect, and logs an effect that operators should know.
 func (e *engine) report(effect bundlequeue.Effect) {
-	e.cfg.Metrics.count(CountEffects, effectName(effect))
+	e.cfg.Metrics.Add(CountEffects, effectName(effect), 1)
 	switch effect := effect.(type) {
 	case bundlequeue.Died:
 		if effect.Unsent {
-			e.cfg.Metrics.count(CountUseless, effect.Reason.String())
+			e.cfg.Metrics.Add(CountUseless, effect.Reason.String(), 1)
 		}
 		e.log.Info("builder: a package is dead", "block", effect.Number, "version", effect.Version,
 			"package", effect.Package, "reason", effect.Reason, "since", effect.At, "sent", !effect.Unsent)

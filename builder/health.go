@@ -160,7 +160,7 @@ func (e *engine) noteBuild() (began time.Time) {
 
 func (e *engine) noteBuilt(began time.Time) {
 	e.note(func(h *Health) { h.Builds-- })
-	e.cfg.Metrics.observe(BuildSeconds, time.Since(began))
+	e.cfg.Metrics.Record(BuildSeconds, time.Since(began).Seconds())
 }
 
 // noteBuildOutcome notes the outcome of a build: an error, also for a package that was made but
@@ -176,7 +176,7 @@ func (e *engine) noteBuildOutcome(err error) {
 		h.BuildFailures++
 		h.failed(err)
 	})
-	e.cfg.Metrics.count(CountBuilds, label)
+	e.cfg.Metrics.Add(CountBuilds, label, 1)
 }
 
 func (e *engine) noteSend() (began time.Time) {
@@ -196,8 +196,8 @@ func (e *engine) noteSent(began time.Time, err error) {
 		h.SendFailures++
 		h.failed(err)
 	})
-	e.cfg.Metrics.count(CountSends, label)
-	e.cfg.Metrics.observe(SendSeconds, time.Since(began))
+	e.cfg.Metrics.Add(CountSends, label, 1)
+	e.cfg.Metrics.Record(SendSeconds, time.Since(began).Seconds())
 }
 
 // failed notes the error of a build or a send.

@@ -1,67 +1,35 @@
 package builder
 
-import (
-	"time"
+import "github.com/jamq/jamq/bundlequeue"
 
-	"github.com/jamq/jamq/bundlequeue"
-)
-
-// Metrics holds the functions that receive counts and durations. The builder calls them
-// from several goroutines concurrently, and waits for them: they must return quickly. Nil
-// functions are not called. Levels, such as the number of bundles, are in
-// bundlequeue.Stats and [Health].
-type Metrics struct {
-	// Count adds one to a counter. label has one of the few values that the
-	// counter's comment lists.
-	Count func(counter Counter, label string)
-	// Observe adds a duration, in seconds, to a histogram.
-	Observe func(histogram Histogram, seconds float64)
-}
-
-// Counter is the name of a counter.
-type Counter string
-
+// The counters of Config.Metrics.
 const (
 	// CountBuilds counts builds. The label is "ok" or "failed". A package that
 	// must not be sent, or that was dead when it was built, counts as failed.
-	CountBuilds Counter = "builds"
+	CountBuilds = "builds"
 	// CountSends counts sends. The label is "ok" or the name of the error's
 	// submit.Class.
-	CountSends Counter = "sends"
+	CountSends = "sends"
 	// CountUseless counts packages that died before they were sent. The label
 	// is the reason.
-	CountUseless Counter = "useless"
+	CountUseless = "useless"
 	// CountPauses counts pauses after fatal errors. The label is "fatal".
-	CountPauses Counter = "pauses"
+	CountPauses = "pauses"
 	// CountEffects counts effects. The label is the kind: "build", "send",
 	// "changed", "died", "failed" or "resurrected".
-	CountEffects Counter = "effects"
+	CountEffects = "effects"
 )
 
-// Histogram is the name of a histogram.
-type Histogram string
-
+// The histograms of Config.Metrics, in seconds.
 const (
 	// BuildSeconds is the duration of a call of Network.Pack and Rollup.Payload.
-	BuildSeconds Histogram = "build_seconds"
+	BuildSeconds = "build_seconds"
 	// SendSeconds is the duration of a call of Network.Send.
-	SendSeconds Histogram = "send_seconds"
+	SendSeconds = "send_seconds"
 	// StepSeconds is the duration of a step of the queue, including the write
 	// to the log.
-	StepSeconds Histogram = "step_seconds"
+	StepSeconds = "step_seconds"
 )
-
-func (m *Metrics) count(counter Counter, label string) {
-	if m.Count != nil {
-		m.Count(counter, label)
-	}
-}
-
-func (m *Metrics) observe(histogram Histogram, took time.Duration) {
-	if m.Observe != nil {
-		m.Observe(histogram, took.Seconds())
-	}
-}
 
 // effectName returns the label of an effect.
 func effectName(e bundlequeue.Effect) string {

@@ -64,7 +64,7 @@ func (e *engine) release() {
 func (e *engine) pause(err error) {
 	e.requests.paused = err
 	e.note(func(h *Health) { h.Paused = err })
-	e.cfg.Metrics.count(CountPauses, submit.Fatal.String())
+	e.cfg.Metrics.Add(CountPauses, submit.Fatal.String(), 1)
 	e.log.Error("builder: it is paused, and makes and sends no packages until it is resumed", "err", err)
 }
 

@@ -242,7 +242,7 @@ func TestInadmissiblePackages(t *testing.T) {
 				var failed, ok atomic.Int32
 				s := &script{spoil: c.spoil}
 				b := s.run(t, nil, func(c *builder.Config) {
-					c.Metrics.Count = func(counter builder.Counter, label string) {
+					c.Metrics.Count = func(counter, label string, _ int) {
 						switch {
 						case counter == builder.CountBuilds && label == "failed":
 							failed.Add(1)

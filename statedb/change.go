@@ -112,7 +112,7 @@ func (s *Store) apply(c *change) error {
 		delete(s.roots, root)
 	}
 	s.canonical, s.line, s.flat = c.canonical, c.line, c.flat
-	s.cfg.Metrics.count(CountDiscarded, len(c.gone))
+	s.cfg.Metrics.Add(CountDiscarded, "", len(c.gone))
 	return nil
 }
 

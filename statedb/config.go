@@ -1,6 +1,10 @@
 package statedb
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/jamq/jamq"
+)
 
 const (
 	// DefaultRetention is the value of Config.Retention that 0 stands for.
@@ -22,7 +26,7 @@ type Config struct {
 	// Disk makes the store durable; nil means memory only.
 	Disk Disk
 	// Metrics receives counts; the zero value discards them.
-	Metrics Metrics
+	Metrics jamq.Metrics
 }
 
 // Validate returns an error that wraps ErrConfig if Retention is out of range.
@@ -33,32 +37,16 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// Metrics receives counts of a store's operations. Levels, such as the number
-// of roots, are methods of the store.
-type Metrics struct {
-	// Count, if not nil, adds n to a counter; n may be 0. It is called from
-	// several goroutines concurrently, sometimes with a lock held that blocks
-	// writers of the store, so it must be fast and must not call the store.
-	Count func(counter Counter, n int)
-}
-
-// Counter is the name of a count.
-type Counter string
-
+// The counters of Config.Metrics. Their functions are sometimes called with a lock held that blocks
+// writers of the store.
 const (
 	// CountCommitted counts published roots, each once.
-	CountCommitted Counter = "committed"
+	CountCommitted = "committed"
 	// CountCanonical counts moves of the canonical root.
-	CountCanonical Counter = "canonical"
+	CountCanonical = "canonical"
 	// CountDiscarded counts discarded roots, including those discarded by
 	// retention.
-	CountDiscarded Counter = "discarded"
+	CountDiscarded = "discarded"
 	// CountDiskBytes counts the bytes of the records written to the disk.
-	CountDiskBytes Counter = "disk_bytes"
+	CountDiskBytes = "disk_bytes"
 )
-
-func (m *Metrics) count(counter Counter, n int) {
-	if m.Count != nil {
-		m.Count(counter, n)
-	}
-}

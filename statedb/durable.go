@@ -74,7 +74,7 @@ func (s *Store) write(records []Record) error {
 	for _, r := range records {
 		size += len(r.Key) + len(r.Value)
 	}
-	s.cfg.Metrics.count(CountDiskBytes, size)
+	s.cfg.Metrics.Add(CountDiskBytes, "", size)
 	return nil
 }
 

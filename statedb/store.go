@@ -157,7 +157,7 @@ func (s *Store) SetCanonical(root common.Hash) error {
 	if err := s.move(root, line, gone); err != nil {
 		return err
 	}
-	s.cfg.Metrics.count(CountCanonical, 1)
+	s.cfg.Metrics.Add(CountCanonical, "", 1)
 	return nil
 }
 
@@ -291,7 +291,7 @@ func (s *Store) publish(parent common.Hash, tree ubt.Tree, writes []ubt.Write, c
 		return place{}, err
 	}
 	if c.fresh != nil {
-		s.cfg.Metrics.count(CountCommitted, 1)
+		s.cfg.Metrics.Add(CountCommitted, "", 1)
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -6,6 +6,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq"
 )
 
 // S3: only the store moves the canonical root, and it discards nothing that is in use.
@@ -52,8 +54,8 @@ func parentOf(t require.TestingT, s *Store, root common.Hash) common.Hash {
 // Retention limits the line of canonical roots. Roots that do not descend from
 // its oldest root are discarded with the older ones.
 func TestRetention(t *testing.T) {
-	counts := map[Counter]int{}
-	s, err := Open(Config{Retention: 2, Metrics: Metrics{Count: func(c Counter, n int) { counts[c] += n }}})
+	counts := map[string]int{}
+	s, err := Open(Config{Retention: 2, Metrics: jamq.Metrics{Count: func(counter, _ string, n int) { counts[counter] += n }}})
 	require.NoError(t, err)
 	a := child(t, s, EmptyRoot, 1)
 	b := child(t, s, a, 2)
@@ -79,7 +81,7 @@ func TestRetention(t *testing.T) {
 	require.NoError(t, s.SetCanonical(flight))
 	require.False(t, s.Has(pinned), "unpinned, and found by the next move")
 	require.Equal(t, 4, s.Roots(), "c, d, flight and the empty one")
-	require.Equal(t, map[Counter]int{CountCommitted: 8, CountCanonical: 5, CountDiscarded: 5}, counts)
+	require.Equal(t, map[string]int{CountCommitted: 8, CountCanonical: 5, CountDiscarded: 5}, counts)
 }
 
 // A host that configures nothing has a bounded number of roots.

@@ -49,7 +49,7 @@ type Config struct {
 	States statedb.Disk
 	// PoolMetrics and StateMetrics are the hooks for metrics.
 	PoolMetrics  txpool.Metrics
-	StateMetrics statedb.Metrics
+	StateMetrics jamq.Metrics
 	// Logger receives messages for operators. Nil is silent.
 	Logger *slog.Logger
 }

@@ -72,8 +72,8 @@ type Config struct {
 // Metrics has the hooks of the packages with metrics.
 type Metrics struct {
 	Pool    txpool.Metrics
-	Builder builder.Metrics
-	States  statedb.Metrics
+	Builder jamq.Metrics
+	States  jamq.Metrics
 }
 
 // DefaultChainID is 0x1107, and DefaultService is the same number.

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/statedb"
@@ -43,18 +44,18 @@ func New() *Metrics {
 	m.histogram("txpool", string(txpool.TxBytes), byteBuckets, "Size of admitted transactions, in bytes.")
 	m.histogram("txpool", string(txpool.EvictionAgeSeconds), secondBuckets, "Time that evicted transactions were in the pool, in seconds.")
 
-	m.counter("submit", string(builder.CountBuilds), "result", "Number of packages that were built, by result: ok or failed.")
-	m.counter("submit", string(builder.CountSends), "result", "Number of sends of packages, by result: ok or the class of the error.")
-	m.counter("submit", string(builder.CountUseless), "reason", "Number of packages that were dead before they were sent, by reason.")
-	m.counter("submit", string(builder.CountPauses), "cause", "Number of pauses of the builder after an error, by cause.")
-	m.counter("submit", string(builder.CountEffects), "kind", "Number of effects that the queue returned, by kind.")
-	m.histogram("submit", string(builder.BuildSeconds), secondBuckets, "Time to build a package, in seconds.")
-	m.histogram("submit", string(builder.SendSeconds), secondBuckets, "Time to send a package to a guarantor, in seconds.")
-	m.histogram("submit", string(builder.StepSeconds), secondBuckets, "Time of a step of the queue with its journal write, in seconds.")
-	m.counter("statedb", string(statedb.CountCommitted), "", "Number of states that were committed.")
-	m.counter("statedb", string(statedb.CountCanonical), "", "Number of moves of the canonical state.")
-	m.counter("statedb", string(statedb.CountDiscarded), "", "Number of states that were discarded.")
-	m.counter("statedb", string(statedb.CountDiskBytes), "", "Number of bytes that were written to the disk.")
+	m.counter("submit", builder.CountBuilds, "result", "Number of packages that were built, by result: ok or failed.")
+	m.counter("submit", builder.CountSends, "result", "Number of sends of packages, by result: ok or the class of the error.")
+	m.counter("submit", builder.CountUseless, "reason", "Number of packages that were dead before they were sent, by reason.")
+	m.counter("submit", builder.CountPauses, "cause", "Number of pauses of the builder after an error, by cause.")
+	m.counter("submit", builder.CountEffects, "kind", "Number of effects that the queue returned, by kind.")
+	m.histogram("submit", builder.BuildSeconds, secondBuckets, "Time to build a package, in seconds.")
+	m.histogram("submit", builder.SendSeconds, secondBuckets, "Time to send a package to a guarantor, in seconds.")
+	m.histogram("submit", builder.StepSeconds, secondBuckets, "Time of a step of the queue with its journal write, in seconds.")
+	m.counter("statedb", statedb.CountCommitted, "", "Number of states that were committed.")
+	m.counter("statedb", statedb.CountCanonical, "", "Number of moves of the canonical state.")
+	m.counter("statedb", statedb.CountDiscarded, "", "Number of states that were discarded.")
+	m.counter("statedb", statedb.CountDiskBytes, "", "Number of bytes that were written to the disk.")
 	return m
 }
 
@@ -100,11 +101,16 @@ func (m *Metrics) Hooks() node.Metrics {
 			Count:   func(c txpool.Counter, reason string) { m.add("txpool/"+string(c), reason, 1) },
 			Observe: func(h txpool.Histogram, v float64) { m.observe("txpool/"+string(h), v) },
 		},
-		Builder: builder.Metrics{
-			Count:   func(c builder.Counter, label string) { m.add("submit/"+string(c), label, 1) },
-			Observe: func(h builder.Histogram, v float64) { m.observe("submit/"+string(h), v) },
-		},
-		States: statedb.Metrics{Count: func(c statedb.Counter, n int) { m.add("statedb/"+string(c), "", n) }},
+		Builder: m.of("submit"),
+		States:  m.of("statedb"),
+	}
+}
+
+// of returns the functions for the metrics of a package.
+func (m *Metrics) of(name string) jamq.Metrics {
+	return jamq.Metrics{
+		Count:   func(counter, label string, n int) { m.add(name+"/"+counter, label, n) },
+		Observe: func(histogram string, value float64) { m.observe(name+"/"+histogram, value) },
 	}
 }
 

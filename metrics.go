@@ -1,0 +1,29 @@
+package jamq
+
+// Metrics holds the functions that receive what a package counts and measures. The names of
+// counters and histograms are constants of the package that reports them. Levels, such as the
+// number of waiting transactions, are not reported: the package has a method for them.
+//
+// A package calls the functions from several goroutines concurrently, and waits for them, so they
+// must return quickly and must not call the package. A nil function is not called.
+type Metrics struct {
+	// Count adds n to a counter. n is at least 0. label is one of the few values that the comment
+	// of the counter lists, and empty if there are none.
+	Count func(counter, label string, n int)
+	// Observe adds a value to a histogram, whose name ends with the unit, for example seconds.
+	Observe func(histogram string, value float64)
+}
+
+// Add calls Count, if it is set.
+func (m *Metrics) Add(counter, label string, n int) {
+	if m.Count != nil {
+		m.Count(counter, label, n)
+	}
+}
+
+// Record calls Observe, if it is set.
+func (m *Metrics) Record(histogram string, value float64) {
+	if m.Observe != nil {
+		m.Observe(histogram, value)
+	}
+}
