@@ -117,21 +117,6 @@ func TestDrainLooksAtAll(t *testing.T) {
 	require.Len(t, w.drain(Budget{}).Transactions(), 6500)
 }
 
-// A host's func that panics in the middle of a drain leaves nothing locked.
-func TestDrainSurvivesPanic(t *testing.T) {
-	w := newWorld(t)
-	for i := range 300 {
-		require.NoError(t, w.Add(tx(i, 0, 1)))
-	}
-	w.panics[addr(200)] = true
-	require.Panics(t, func() { w.drain(Budget{}) })
-	clear(w.panics)
-	w.check()
-	require.Zero(t, w.Stats().Locked)
-	require.Len(t, offered(w), 300)
-	require.Len(t, w.drain(Budget{}).Transactions(), 300)
-}
-
 // If no transaction fits, Next gives up after a fixed number of senders. The
 // session still takes a newcomer that fits.
 func TestNextGivesUp(t *testing.T) {

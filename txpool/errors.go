@@ -21,10 +21,10 @@ var (
 	// These errors mean that the transaction is invalid in itself. See [Spam].
 
 	// ErrMalformed is returned if the bytes are not the binary encoding of a
-	// transaction (EIP-2718), and for a nil transaction.
+	// transaction (EIP-2718), and for a transaction that has no encoding or is nil.
 	ErrMalformed = errors.New("malformed transaction")
 	// ErrInvalidSender is returned if no sender can be recovered from the
-	// signature.
+	// signature, or if Config.Sender fails.
 	ErrInvalidSender = errors.New("invalid sender")
 	// ErrInvalidChainID is returned if the transaction is signed for another
 	// chain. It is go-ethereum's error.

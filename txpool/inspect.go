@@ -45,7 +45,7 @@ func checkSignature(tx *types.Transaction) error {
 	v, r, s := tx.RawSignatureValues()
 	for _, n := range [...]*big.Int{v, r, s, tx.ChainId()} {
 		if n.Sign() < 0 {
-			return fmt.Errorf("%w: a negative number in the signature or the chain id", ErrInvalidSender)
+			return fmt.Errorf("%w: a negative number in the signature or the chain id", ErrMalformed)
 		}
 	}
 	return nil

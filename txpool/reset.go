@@ -67,10 +67,9 @@ type Displaced struct {
 // Reset returns each transaction that it refused, held aside or dropped, with
 // the reason. Dropped ones are also reported by events. Transactions that other
 // calls drop meanwhile may be included.
-func (p *Pool) Reset(head Head) (displaced []Displaced) {
+func (p *Pool) Reset(head Head) []Displaced {
 	p.expireDue()
 	defer p.takeTurn()()
-	defer func() { displaced = p.endHead() }() // even after a panic
 	head.Included = cleanBlocks(head.Included, nil)
 	gone := cleanBlocks(head.Reverted, head.Included)
 	reverted := p.examineReverted(gone)
@@ -85,13 +84,13 @@ func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	p.admitAll(reverted)
 	p.setAside(reverted)
 	p.retryHeld()
-	return nil
+	return p.endHead()
 }
 
 // endHead closes the gaps that remain after reverted transactions have come back.
 func (p *Pool) endHead() []Displaced {
 	p.changeCore(func(c *core) {
-		c.patient, c.keeping, c.repricing = false, false, false // even if State panicked
+		c.patient, c.keeping = false, false
 	})
 	return p.takeDisplaced()
 }

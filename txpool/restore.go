@@ -114,9 +114,10 @@ func (p *Pool) TakeChanges() [][]byte {
 // not read. They replace all that TakeChanges has returned before. Restore accepts records of
 // earlier changes after them.
 func (p *Pool) Records() [][]byte {
+	now := p.clock()
 	p.mu.Lock()
 	records := [][]byte{p.core.fees.record()}
-	for _, d := range p.core.departures.all(p.clock()) {
+	for _, d := range p.core.departures.all(now) {
 		records = append(records, d.record())
 	}
 	for _, o := range p.core.aside.inOrder() {

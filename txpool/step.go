@@ -2,11 +2,10 @@ package txpool
 
 import (
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"golang.org/x/sync/errgroup"
 )
 
 // changeCore calls f under the lock and restores the caps. The caller delivers the events later,
@@ -69,18 +68,10 @@ type reading struct {
 // is slow, for example because it asks another process.
 const readers = 16
 
-// readAll reads accounts and logs failures. If the first one takes long, it reads
-// the others concurrently.
+// readAll reads accounts and logs failures.
 func (p *Pool) readAll(readings []reading) {
 	const slow = 100 * time.Microsecond
-	began := time.Now()
-	for i := range readings {
-		if i == 1 && time.Since(began) > slow {
-			runConcurrently(readers, len(readings)-1, func(i int) { p.readOne(&readings[i+1]) })
-			return
-		}
-		p.readOne(&readings[i])
-	}
+	forEach(len(readings), readers, slow, func(i int) { p.readOne(&readings[i]) })
 }
 
 func (p *Pool) readOne(r *reading) {
@@ -90,30 +81,27 @@ func (p *Pool) readOne(r *reading) {
 	}
 }
 
-// runConcurrently calls f with 0 to n-1, on at most the given number of goroutines.
-// If f panics, concurrently panics with the same value on the caller's goroutine.
-func runConcurrently(most, n int, f func(int)) {
-	var next atomic.Int64
-	var panicked atomic.Pointer[any]
-	var group sync.WaitGroup
-	for range min(most, n) {
-		group.Go(func() {
-			defer func() {
-				r := recover()
-				if r != nil {
-					panicked.Store(&r)
-				}
-			}()
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				f(i)
-			}
-		})
+// forEach calls f with 0 to n-1. If the first call takes longer than slow, the others run on
+// at most the given number of goroutines. If it is fast, goroutines would cost more.
+func forEach(n, most int, slow time.Duration, f func(int)) {
+	began := time.Now()
+	for i := range n {
+		if i == 1 && time.Since(began) > slow {
+			runConcurrently(1, n, most, f)
+			return
+		}
+		f(i)
 	}
-	group.Wait()
-	r := panicked.Load()
-	if r != nil {
-		panic(*r)
+}
+
+// runConcurrently calls f with first to n-1, on at most the given number of goroutines.
+func runConcurrently(first, n, most int, f func(int)) {
+	var group errgroup.Group
+	group.SetLimit(most)
+	for i := first; i < n; i++ {
+		group.Go(func() error { f(i); return nil })
 	}
+	_ = group.Wait() // no call fails
 }
 
 // applyReading applies the answer of State for an account that is still in the pool.
