@@ -176,24 +176,6 @@ func TestRefusedAgain(t *testing.T) {
 	w.refuse(refused, ErrAlreadyKnown)
 }
 
-// Refusals are counted on all ways in.
-func TestRefusalsAreCounted(t *testing.T) {
-	counted := make(map[string]int)
-	w := newWorld(t, func(c *Config) {
-		c.Metrics.Count = func(counter Counter, reason string) {
-			if counter == CountRejected {
-				counted[reason]++
-			}
-		}
-	})
-	w.balance(0, 0)
-	_, err := w.AddRaw([]byte{9})
-	require.ErrorIs(t, err, ErrMalformed)
-	require.ErrorIs(t, w.Add(tx(0, 0, 0)), ErrUnderpriced)
-	require.ErrorIs(t, w.AddAll([]*types.Transaction{tx(0, 0, 2)})[0], ErrInsufficientFunds)
-	require.Equal(t, map[string]int{label(ErrMalformed): 1, label(ErrUnderpriced): 1, label(ErrInsufficientFunds): 1}, counted)
-}
-
 // A flood of replacements does not make the pool forget what failed in building.
 func TestQuarantineOutlastsReplacements(t *testing.T) {
 	w := newWorld(t)

@@ -35,8 +35,6 @@ type candidate struct {
 	read  uint64  // generation of known, or 0 if it was not read
 	early bool    // err may become outdated: see admitSome
 	err   error
-	// replaces is set if the transaction took the place of another one.
-	replaces bool
 }
 
 // examine takes candidates through the first two stages (invariant I8). It skips
@@ -299,7 +297,6 @@ func (c *core) admitOne(t *candidate) (need bool) {
 		c.closeAccount(a)
 		return false
 	}
-	t.replaces = plan.replaces != nil
 	c.applyPlan(plan)
 	c.restoreCaps()
 	return false

@@ -53,7 +53,6 @@ type core struct {
 
 	seq       uint64
 	now       int64       // time of the call that holds the lock, Unix nanoseconds
-	observed  bool        // events have a receiver
 	events    []Event     // not yet queued
 	changes   [][]byte    // records that the host has not taken
 	displaced []Displaced // dropped, recorded while a Reset runs

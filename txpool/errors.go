@@ -169,7 +169,7 @@ func Underpriced(err error) bool {
 	return (errors.Is(err, ErrUnderpriced) && !errors.Is(err, ErrPoolFull)) || errors.Is(err, ErrReplaceUnderpriced)
 }
 
-// labels are the names of errors in metrics. An error that wraps two of them
+// labels are the names of errors for Label. An error that wraps two of them
 // has the label of the first.
 var labels = []labelled{
 	{ErrAlreadyKnown, "known"}, {ErrPoolFull, "pool full"}, {ErrUnderpriced, "underpriced"}, {ErrNonceTooLow, "nonce too low"},
@@ -179,7 +179,7 @@ var labels = []labelled{
 	{ErrAuthorityReserved, "authority"}, {ErrState, "state"}, {ErrExpired, "expired"}, {ErrRemoved, "removed"},
 }
 
-// labelled is an error with its name in metrics.
+// labelled is an error with its name.
 type labelled struct {
 	err   error
 	label string
@@ -196,8 +196,10 @@ func labelOf(err error) labelled {
 	return labelled{}
 }
 
-// label returns an error's name in metrics.
-func label(err error) string {
+// Label returns a short name for an error of Add or for Event.Reason, for metrics:
+// one of about twenty, such as "pool full". Errors that mean that the transaction is
+// invalid in itself are "invalid" (see [Spam]), and those of the host are "other".
+func Label(err error) string {
 	name := labelOf(err).label
 	if name != "" || !Spam(err) {
 		return cmp.Or(name, "other")

@@ -102,7 +102,7 @@ func (m *model) fate(hash common.Hash) *fate {
 // observe follows the events: each transaction is admitted once and leaves once
 // (I11), and one that came back is dropped by no cap (T5).
 func (m *model) observe(e Event) {
-	if e.Kind == FloorChanged || m.deaf {
+	if m.deaf {
 		return
 	}
 	f := m.fate(e.Tx.Hash())

@@ -251,9 +251,6 @@ func (p *Pool) moveFees(head *Head) {
 			c.fees.base = wei(head.BaseFee)
 		}
 		now := c.fees.prices
-		if now.floor != before.floor {
-			c.emitEvent(Event{Kind: FloorChanged, Floor: now.floor}, nil)
-		}
 		if now != before && c.cfg.KeepChanges {
 			c.recordChange(now.record())
 		}

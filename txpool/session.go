@@ -136,7 +136,6 @@ func (s *Session) Next() *types.Transaction {
 		case unread:
 			s.readSenders(e)
 		default:
-			p.cfg.Metrics.count(CountDrained, "")
 			return e.tx
 		}
 	}

@@ -43,10 +43,7 @@ func (p *Pool) takeTurn() (end func()) {
 // If Config.Now returns times with a monotonic reading, as time.Now does, it
 // follows that reading from the pool's beginning. Setting the machine's clock
 // then makes nothing older or younger.
-func (p *Pool) clock() int64 { return p.clockAt(p.cfg.Now()) }
-
-// clockAt returns the time of the pool's clock at which Config.Now returned t.
-func (p *Pool) clockAt(t time.Time) int64 { return p.begun.UnixNano() + int64(t.Sub(p.begun)) }
+func (p *Pool) clock() int64 { return p.begun.UnixNano() + int64(p.cfg.Now().Sub(p.begun)) }
 
 // readAccount reads an account from the host's state.
 func (p *Pool) readAccount(address common.Address) (Account, error) {

@@ -2,6 +2,7 @@ package evmrollup
 
 import (
 	"errors"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -14,7 +15,11 @@ import (
 // call returns nil. Errors are those of the pool; it is txpool.ErrAlreadyKnown for a
 // transaction in a block. The pool is asked first, because the disk is slower.
 func (c *Chain) SendTransaction(tx *types.Transaction) error {
+	began := time.Now()
 	err := c.pool.Add(tx)
+	if c.cfg.PoolMetrics.Sent != nil {
+		c.cfg.PoolMetrics.Sent(time.Since(began), err)
+	}
 	if err == nil || errors.Is(err, mempool.ErrLog) { // it may be executed, and the log lack it
 		return err
 	}
@@ -67,12 +72,6 @@ func (c *Chain) PoolContent() (pending, queued map[common.Address][]*types.Trans
 		}
 	}
 	return pending, queued
-}
-
-// PoolEvents subscribes to the events of the pool. The caller must close the
-// subscription.
-func (c *Chain) PoolEvents(buffer int) *txpool.Subscription {
-	return c.pool.Subscribe(txpool.SubscribeOptions{Buffer: buffer})
 }
 
 // RemovePooled removes a transaction from the pool. Later transactions of its
