@@ -20,7 +20,6 @@ func TestBudgets(t *testing.T) {
 		"count":    {Budget{Count: 2}, []int{0, 1}},
 		"gas":      {Budget{Gas: 99_000}, []int{2, 3, 4, 5}},
 		"bytes":    {Budget{Bytes: txs[0].Size()*3 + 1}, []int{0, 1, 3}},
-		"da":       {Budget{DABytes: txs[0].Size()*2 + 1}, []int{0, 1}},
 		"base fee": {Budget{BaseFee: gweis(8)}, []int{0, 1, 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,13 +49,6 @@ func TestBudgetToTheLast(t *testing.T) {
 			same(t, []*types.Transaction{first, second}, w.drain(budget).Transactions())
 		})
 	}
-}
-
-// A session fills its data availability to the last byte.
-func TestSessionFillsDataAvailability(t *testing.T) {
-	w := newWorld(t, func(c *Config) { c.DASize = func(*types.Transaction) uint64 { return 10 } })
-	w.add(tx(0, 0, 9), tx(1, 0, 5), tx(2, 0, 3))
-	w.ends(w.build(Budget{DABytes: 20}), tx(0, 0, 9), tx(1, 0, 5))
 }
 
 // A session counts the gas that a transaction used, and not its limit.

@@ -58,9 +58,6 @@ type Config struct {
 	// ExtraCost returns the amount that a transaction can cost its sender in
 	// addition to gas and value, in wei, for example a data fee. Nil means 0.
 	ExtraCost func(*types.Transaction) *uint256.Int
-	// DASize returns the size of a transaction that counts towards
-	// Budget.DABytes, in bytes. Nil means the size of its encoding.
-	DASize func(*types.Transaction) uint64
 
 	// The caps, which bound what strangers can put into the pool.
 

@@ -183,10 +183,7 @@ func (c *Config) checkSize(e *entry) error {
 	if n > MaxInitCodeSize && e.tx.To() == nil && c.Fork <= Shanghai && !c.accepted {
 		return fmt.Errorf("%w: code size %d, limit %d", ErrMaxInitCodeSize, n, MaxInitCodeSize)
 	}
-	e.size, e.memory, e.da = uint32(size), uint32(memoryOf(e.tx)), uint32(size)
-	if c.DASize != nil {
-		e.da = uint32(min(c.DASize(e.tx), math.MaxUint32))
-	}
+	e.size, e.memory = uint32(size), uint32(memoryOf(e.tx))
 	return nil
 }
 

@@ -175,20 +175,13 @@ func (h *heads) Pop() any {
 func (s *Session) spent() bool {
 	b := &s.budget
 	return b.Count > 0 && s.count >= b.Count || b.Gas > 0 && addSaturating(s.gas, txGas) > b.Gas ||
-		b.Bytes > 0 && s.bytes >= b.Bytes || b.DABytes > 0 && s.da >= b.DABytes
+		b.Bytes > 0 && s.bytes >= b.Bytes
 }
 
 // fits reports whether an entry can be taken: it pays the base fee, and the rest of the block has
 // room for it.
 func (s *Session) fits(e *entry) bool {
-	most := s.budget.DABytes
-	switch {
-	case e.feeCap < s.base:
-		return false
-	case most > 0 && uint64(e.da) > most-min(s.da, most):
-		return false
-	}
-	return s.hasRoom(e.gas, uint64(e.size))
+	return e.feeCap >= s.base && s.hasRoom(e.gas, uint64(e.size))
 }
 
 // hasRoom reports whether a transaction of a gas limit and size fits into the rest of the block.

@@ -13,10 +13,9 @@ type Budget struct {
 	// Count is the maximum number of transactions.
 	Count int
 	// Gas bounds the gas that the transactions use. A transaction may start if
-	// its gas limit fits into the rest. Bytes bounds the bytes that they use,
-	// and DABytes the sum of Config.DASize. A transaction may start if its
-	// encoding fits into the rest of Bytes.
-	Gas, Bytes, DABytes uint64
+	// its gas limit fits into the rest. Bytes bounds the bytes that they use. A
+	// transaction may start if its encoding fits into the rest.
+	Gas, Bytes uint64
 	// BaseFee is the base fee of the block, in wei per gas. Transactions that
 	// do not pay it are skipped. It does not change the order, and parked
 	// transactions stay parked: see Head.BaseFee. Nil means the one of the last
@@ -43,9 +42,8 @@ type Session struct {
 
 	current *entry // returned by Next and not answered
 	count   int
-	gas     uint64 // used; also bytes and da
+	gas     uint64 // used; also bytes
 	bytes   uint64
-	da      uint64
 
 	// over is set when the session takes no more transactions, although those that it
 	// has taken may be locked. misses counts the transactions that the session has passed over
@@ -249,7 +247,6 @@ func (s *Session) countUse(gas, bytes uint64) {
 	s.count++
 	s.gas = addSaturating(s.gas, gas)
 	s.bytes = addSaturating(s.bytes, bytes)
-	s.da = addSaturating(s.da, uint64(e.da))
 }
 
 // Cancel ends the session and gives its transactions back, because there is no
