@@ -207,7 +207,7 @@ func (p *Pool) admitAll(batch []candidate) {
 		}
 		p.lockCore()
 		done := p.core.admitSome(batch)
-		p.unlockCore()
+		p.mu.Unlock()
 		batch = batch[done:]
 		if len(batch) > 0 {
 			p.readUnknown(batch[:min(batchSize, len(batch))])

@@ -74,7 +74,7 @@ func (c *core) storeEntry(p plan) {
 		a.cost.Add(&a.cost, &e.cost)
 	}
 	c.all[e.hash()] = e
-	c.departures.forget(e.hash())
+	c.departures.Remove(e.hash())
 	c.countEntry(e, 1)
 	if e.exempt {
 		a.exempt++
@@ -115,8 +115,7 @@ func (c *core) evictChain(e *entry) {
 
 // setState applies a new state of an account.
 func (c *core) setState(a *account, known Account) {
-	a.stale, a.delegated = false, known.Delegated
-	a.nonce, a.balance = known.Nonce, known.Balance
+	a.stale, a.Account = false, known
 	a.countCost()
 }
 

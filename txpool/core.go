@@ -53,7 +53,7 @@ type core struct {
 
 	seq       uint64
 	now       int64       // time of the call that holds the lock, Unix nanoseconds
-	events    []Event     // not yet queued
+	events    []Event     // not yet delivered
 	changes   [][]byte    // records that the host has not taken
 	displaced []Displaced // dropped, recorded while a Reset runs
 	aside     heldAside
@@ -117,7 +117,7 @@ const closed = -1
 // cacheAccount caches an account that has no transactions in the pool.
 func (c *core) cacheAccount(a *account) {
 	if len(a.txs) == 0 && !a.stale {
-		c.cache.Add(a.address, Account{Nonce: a.nonce, Balance: a.balance, Delegated: a.delegated})
+		c.cache.Add(a.address, a.Account)
 	}
 }
 

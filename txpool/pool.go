@@ -35,7 +35,7 @@ type Pool struct {
 	core     *core
 	poisoned [][]byte // records that Restore cannot read
 
-	out deliveries
+	delivering sync.Mutex // held by the goroutine that calls Config.Observe
 }
 
 // New returns an empty pool. The error wraps [ErrInvalidConfig].

@@ -167,7 +167,7 @@ func (p *Pool) beginHead(head *Head) {
 // the host's state shows the block, and so are lower ones of its sender.
 func (c *core) includeTransaction(tx *types.Transaction) {
 	hash := tx.Hash()
-	departed, held := c.departures.forget(hash), c.aside.txs[hash] != nil
+	departed, held := c.departures.Remove(hash), c.aside.txs[hash] != nil
 	e := c.all[hash]
 	if c.cfg.KeepChanges && (e != nil || departed || held) {
 		c.recordChange(encode(recordLeft, hash))
@@ -178,15 +178,15 @@ func (c *core) includeTransaction(tx *types.Transaction) {
 	}
 	a := e.account
 	c.removeAt(a, c.indexOf(e))
-	used := a.nonce
-	a.nonce = max(a.nonce, e.nonce+1)
+	used := a.Nonce
+	a.Nonce = max(a.Nonce, e.nonce+1)
 	if e.private {
 		c.privately.remember(hash, struct{}{}, c.now)
 	}
 	c.emitEvent(Event{Kind: Included}, e)
 	p := plan{account: a, together: true}
 	for _, e := range a.txs {
-		if e.nonce >= a.nonce {
+		if e.nonce >= a.Nonce {
 			break
 		}
 		if e.nonce >= used {
@@ -197,7 +197,7 @@ func (c *core) includeTransaction(tx *types.Transaction) {
 		}
 	}
 	c.applyPlan(p)
-	if a.delegated { // its limit counts from the next nonce
+	if a.Delegated { // its limit counts from the next nonce
 		c.touchAccount(a, 0, len(a.txs))
 	}
 }

@@ -77,7 +77,7 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 	defer p.takeTurn()() // not within a Reset
 	s := &Session{pool: p, ctx: ctx, budget: budget, senders: make(map[common.Address]*turn, usualSenders)}
 	p.lockCore()
-	defer p.unlockCore()
+	defer p.mu.Unlock()
 	c := p.core
 	c.endSession(c.session)
 	c.restoreCaps()

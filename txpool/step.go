@@ -12,7 +12,7 @@ import (
 // so that an observer may call any method.
 func (p *Pool) changeCore(f func(*core)) {
 	p.lockCore()
-	defer p.unlockCore()
+	defer p.mu.Unlock()
 	f(p.core)
 	p.core.restoreCaps()
 }
@@ -22,12 +22,6 @@ func (p *Pool) lockCore() {
 	now := p.clock()
 	p.mu.Lock()
 	p.core.now = max(p.core.now, now) // another call may have waited less
-}
-
-// unlockCore returns the lock, and queues the events.
-func (p *Pool) unlockCore() {
-	p.queueEvents()
-	p.mu.Unlock()
 }
 
 // takeTurn takes p.turn. The caller must call end when it is done.
