@@ -94,6 +94,12 @@ func (a *account) find(nonce uint64) (int, bool) {
 	return slices.BinarySearchFunc(a.txs, nonce, func(l link, n uint64) int { return cmp.Compare(l.nonce, n) })
 }
 
+// indexOf returns the index of an entry of the account.
+func (a *account) indexOf(e *entry) int {
+	i, _ := a.find(e.nonce)
+	return i
+}
+
 // insertAt inserts an entry at an index. The caller must then arrange the chain
 // from there.
 func (a *account) insertAt(i int, e *entry) {

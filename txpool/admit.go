@@ -313,11 +313,14 @@ func (p *Pool) examineAll(batch []candidate, now int64) {
 	// slow is the time per transaction that tells a recovery from other work: a
 	// recovery takes about ten times as long, other work a tenth.
 	const slow = 3 * time.Microsecond
-	if len(batch) <= share {
-		p.examine(batch, now) // most batches are one transaction
-		return
+	shares := (len(batch) + share - 1) / share
+	switch shares {
+	case 0:
+	case 1: // most batches are one transaction
+		p.examine(batch, now)
+	default:
+		forEach(shares, p.recoverers, share*slow, func(k int) {
+			p.examine(batch[k*share:min((k+1)*share, len(batch))], now)
+		})
 	}
-	forEach((len(batch)+share-1)/share, p.recoverers, share*slow, func(k int) {
-		p.examine(batch[k*share:min((k+1)*share, len(batch))], now)
-	})
 }

@@ -216,8 +216,3 @@ func (c *core) removeAt(a *account, i int) *entry {
 	e.gone = true
 	return e
 }
-
-func (c *core) indexOf(e *entry) int {
-	i, _ := e.account.find(e.nonce)
-	return i
-}

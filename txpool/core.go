@@ -132,6 +132,12 @@ func (c *core) touchAccount(a *account, from, to int) {
 	a.from, a.to = min(a.from, int32(from)), max(a.to, int32(to))
 }
 
+// arrangeAll arranges the whole chain of an account after a change of prices.
+func (c *core) arrangeAll(a *account) {
+	c.arrangeChain(a, 0, len(a.txs))
+	c.closeAccount(a)
+}
+
 // arrangeTouched arranges the chains of all touched accounts. Transactions that
 // are locked before the first one that is not keep their places.
 func (c *core) arrangeTouched() {

@@ -419,8 +419,7 @@ func (c *core) decideState(a *account, known Account) plan {
 // in no block. If its nonce is used by now, it leaves the pool.
 func (c *core) decideReturn(e *entry, exempt bool) plan {
 	a := e.account
-	i, _ := a.find(e.nonce)
-	p := plan{account: a, index: i, together: true}
+	p := plan{account: a, index: a.indexOf(e), together: true}
 	if e.nonce < a.Nonce {
 		p.leaves = []leaving{{e, Dropped, ErrNonceTooLow}}
 		return p
@@ -435,8 +434,7 @@ func (c *core) decideReturn(e *entry, exempt bool) plan {
 // planDrop returns the plan for a transaction that leaves the pool for a
 // reason.
 func planDrop(e *entry, reason error) plan {
-	i, _ := e.account.find(e.nonce)
-	return plan{account: e.account, index: i, leaves: []leaving{{e, Dropped, reason}}}
+	return plan{account: e.account, index: e.account.indexOf(e), leaves: []leaving{{e, Dropped, reason}}}
 }
 
 // maxPassed is the number of transactions that cannot be displaced, for example

@@ -3,6 +3,7 @@ package txpool
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/core/types"
 )
@@ -151,13 +152,10 @@ var spam = []error{
 // itself, whatever the state of the chain. The source that sent it then
 // deserves a strike, for example by package ratelimit. The sender named in the
 // transaction does not: a stranger can submit any transaction (invariant I8).
-func Spam(err error) bool {
-	for _, s := range spam {
-		if errors.Is(err, s) {
-			return true
-		}
-	}
-	return false
+func Spam(err error) bool { return wrapsAny(err, spam) }
+
+func wrapsAny(err error, all []error) bool {
+	return slices.ContainsFunc(all, func(one error) bool { return errors.Is(err, one) })
 }
 
 // Underpriced reports whether an error of Add means that the transaction pays

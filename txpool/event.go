@@ -114,15 +114,9 @@ func (c *core) emitMove(e *entry, admitted bool) {
 	if c.cfg.Observe == nil {
 		return
 	}
-	kind := Queued
-	switch e.status {
-	case parked:
-		kind = Parked
-	case ready:
-		kind = Promoted
-		if admitted {
-			kind = Pending
-		}
+	kind := [...]Kind{queued: Queued, parked: Parked, ready: Promoted}[e.status]
+	if admitted && e.status == ready {
+		kind = Pending
 	}
 	c.emitEvent(Event{Kind: kind, Admitted: admitted}, e)
 }

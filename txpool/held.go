@@ -57,12 +57,7 @@ func (s *superseded) Unwrap() error { return ErrReplaced }
 // isFinal reports whether an error means that a transaction that came back can
 // never be admitted.
 func isFinal(err error) bool {
-	for _, never := range []error{ErrNonceTooLow, ErrReplaced, ErrInvalidChainID, ErrMalformed} {
-		if errors.Is(err, never) {
-			return true
-		}
-	}
-	return false
+	return wrapsAny(err, []error{ErrNonceTooLow, ErrReplaced, ErrInvalidChainID, ErrMalformed})
 }
 
 // setAside concludes the return of a batch. A transaction that was not admitted is

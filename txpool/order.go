@@ -214,12 +214,9 @@ func (e *entry) candidate(base uint64) Candidate {
 	return Candidate{Tx: e.tx, Tip: min(e.tip, e.feeCap-min(e.feeCap, base)), Size: uint64(e.size)}
 }
 
-// byTip reports whether the order is that of core.ready.
-func (c *Config) byTip() bool { return c.Score == nil }
-
 // keyOf returns the place of a pending entry among the heads of a session.
 func (c *core) keyOf(e *entry) place {
-	if c.cfg.byTip() {
+	if c.cfg.Score == nil {
 		return place{e.rank, e.seq}
 	}
 	return scored(c.cfg.Score, e, c.fees.base)
@@ -243,7 +240,7 @@ type walk struct {
 // newWalk returns a walk from the best transaction on. With Config.Score it makes a
 // heap of the senders: a block takes few of them, and a sort of all takes longer.
 func (c *core) newWalk() walk {
-	if c.cfg.byTip() {
+	if c.cfg.Score == nil { // the order of core.ready
 		return walk{index: c.ready}
 	}
 	rest := make(ranking, 0, len(c.list))

@@ -177,7 +177,7 @@ func (c *core) includeTransaction(tx *types.Transaction) {
 		return
 	}
 	a := e.account
-	c.removeAt(a, c.indexOf(e))
+	c.removeAt(a, a.indexOf(e))
 	used := a.Nonce
 	a.Nonce = max(a.Nonce, e.nonce+1)
 	if e.private {
@@ -305,14 +305,11 @@ func (c *core) repriceSender(a *account) {
 	moved := false
 	for _, e := range a.txs {
 		rank := c.fees.rank(e.entry)
-		if rank == e.rank {
-			continue
-		}
-		e.rank, moved = rank, true
+		moved = moved || rank != e.rank
+		e.rank = rank
 	}
 	if moved {
-		c.arrangeChain(a, 0, len(a.txs))
-		c.closeAccount(a)
+		c.arrangeAll(a)
 	}
 }
 
@@ -322,9 +319,7 @@ func (c *core) parkUnderpriced() {
 	least := c.fees.leastRank()
 	for _, index := range append([]*btree.BTreeG[ranked]{c.ready}, c.roomless[:]...) {
 		for worst, some := index.Max(); some && worst.rank < least; worst, some = index.Max() {
-			a := worst.entry.account
-			c.arrangeChain(a, 0, len(a.txs))
-			c.closeAccount(a)
+			c.arrangeAll(worst.entry.account)
 		}
 	}
 }

@@ -47,22 +47,16 @@ func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, 
 		return Restored{}, err
 	}
 	batch := p.examineBack(h.origins())
-	restored := Restored{Poisoned: h.poisoned}
 	p.beginRestore(h)
 	p.admitAll(batch)
 	p.setAside(batch)
-	restored.Displaced = p.takeDisplaced()
+	displaced := p.takeDisplaced()
 	p.endRestore(batch)
-	for i := range batch {
-		if batch[i].err == nil {
-			restored.Transactions++
-		}
-	}
-	for _, poison := range restored.Poisoned {
+	for _, poison := range h.poisoned {
 		p.cfg.Logger.Error("txpool: record skipped", "err", poison.Err, "bytes", len(poison.Record))
 	}
 	p.deliverEvents()
-	return restored, nil
+	return Restored{Transactions: p.Size(), Displaced: displaced, Poisoned: h.poisoned}, nil
 }
 
 // beginRestore restores the data that belongs to no transaction.

@@ -121,27 +121,24 @@ func (s *Session) members(yield func(*entry) bool) {
 func (s *Session) Next() *types.Transaction {
 	p := s.pool
 	defer p.takeTurn()()
-	for s.ctx.Err() == nil {
+	for {
 		var e *entry
 		var unread bool
 		p.changeCore(func(c *core) {
 			s.countUse(s.limit())
+			if s.ctx.Err() != nil {
+				s.stopTaking(c)
+			}
 			e, unread = s.pickNext(c)
 		})
 		switch {
 		case e == nil:
 			return nil
-		case unread:
-			s.readSenders(e)
-		default:
+		case !unread:
 			return e.tx
 		}
+		s.readSenders(e)
 	}
-	p.changeCore(func(c *core) {
-		s.countUse(s.limit())
-		s.stopTaking(c)
-	})
-	return nil
 }
 
 // stopTaking makes the session take no more transactions, and forgets what it needed
