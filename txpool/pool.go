@@ -123,7 +123,7 @@ func (p *Pool) AddAllRaw(raws [][]byte) ([]common.Hash, []error) {
 // the other (invariant I10). It recovers signatures on all processors.
 func (p *Pool) addBatch(batch []candidate) {
 	now := p.clock()
-	p.expireInAdd(now)
+	p.expireDue(now)
 	for some := range slices.Chunk(batch, batchSize) {
 		p.examineAll(some, now)
 		p.admitAll(some)

@@ -68,7 +68,7 @@ type Displaced struct {
 // the reason. Dropped ones are also reported by events. Transactions that other
 // calls drop meanwhile may be included.
 func (p *Pool) Reset(head Head) []Displaced {
-	p.expireDue()
+	p.expireDue(p.clock())
 	defer p.takeTurn()()
 	head.Included = cleanBlocks(head.Included, nil)
 	gone := cleanBlocks(head.Reverted, head.Included)

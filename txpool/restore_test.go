@@ -23,9 +23,9 @@ func TestRestore(t *testing.T) {
 	require.Equal(t, Restored{Transactions: 6}, w.restart())
 	w.offers(before...)
 	w.advance(58 * time.Minute)
-	require.Zero(t, w.CleanupExpired(), "the transactions are 59 minutes old")
+	require.Zero(t, w.cleanup(), "the transactions are 59 minutes old")
 	w.advance(time.Minute)
-	require.Equal(t, 6, w.CleanupExpired())
+	require.Equal(t, 6, w.cleanup())
 }
 
 // A transaction that was included meanwhile is not taken again, and not tried at

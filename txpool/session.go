@@ -73,7 +73,7 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	p.expireDue()
+	p.expireDue(p.clock())
 	defer p.takeTurn()() // not within a Reset
 	s := &Session{pool: p, ctx: ctx, budget: budget, senders: make(map[common.Address]*turn, usualSenders)}
 	p.lockCore()

@@ -257,6 +257,13 @@ func (w *world) refuse(tx *types.Transaction, want error, text ...string) {
 	w.check()
 }
 
+// cleanup calls CleanupExpired and returns how many transactions have left.
+func (w *world) cleanup() int {
+	before := w.Size() + len(w.Held())
+	w.CleanupExpired()
+	return before - w.Size() - len(w.Held())
+}
+
 // remove removes transactions.
 func (w *world) remove(txs ...*types.Transaction) {
 	w.t.Helper()
