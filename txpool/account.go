@@ -42,15 +42,13 @@ func (f StateFunc) Account(address common.Address) (Account, error) { return f(a
 // account is a sender with its transactions. It stays in the pool while it has
 // some.
 type account struct {
-	address   common.Address
-	slot      int32 // index in core.list
-	delegated bool
-	stale     bool // last read of State failed
-	unfunded  bool // some are parked as unfunded
-	touched   bool // in core.touched
+	address  common.Address
+	slot     int32 // index in core.list
+	stale    bool  // last read of State failed
+	unfunded bool  // some are parked as unfunded
+	touched  bool  // in core.touched
 
-	nonce   uint64 // in the host's state
-	balance uint256.Int
+	Account // in the host's state
 	// cost is the maximum cost of all transactions that the host's state does
 	// not show.
 	cost uint256.Int
@@ -77,7 +75,7 @@ type link struct {
 }
 
 func newAccount(address common.Address, known Account) *account {
-	a := &account{address: address, nonce: known.Nonce, balance: known.Balance, delegated: known.Delegated}
+	a := &account{address: address, Account: known}
 	a.txs = a.first[:0]
 	return a
 }
@@ -94,6 +92,12 @@ func (a *account) find(nonce uint64) (int, bool) {
 		return int(nonce - first), true // no gap before it
 	}
 	return slices.BinarySearchFunc(a.txs, nonce, func(l link, n uint64) int { return cmp.Compare(l.nonce, n) })
+}
+
+// indexOf returns the index of an entry of the account.
+func (a *account) indexOf(e *entry) int {
+	i, _ := a.find(e.nonce)
+	return i
 }
 
 // insertAt inserts an entry at an index. The caller must then arrange the chain
@@ -147,27 +151,25 @@ func (a *account) head() *entry {
 // next returns the nonce after the transactions in line.
 func (a *account) next() uint64 {
 	if a.line > 0 {
-		return max(a.nonce, a.txs[a.line-1].nonce+1)
+		return max(a.Nonce, a.txs[a.line-1].nonce+1)
 	}
-	return a.nonce
+	return a.Nonce
 }
 
 // inFlight returns how many transactions are in line.
-func (a *account) inFlight() int { return int(a.next() - a.nonce) }
+func (a *account) inFlight() int { return int(a.next() - a.Nonce) }
 
 // unsettled reports whether nonce has not been applied to the host's state, so
 // that its cost still counts against the balance.
-func (a *account) unsettled(nonce uint64) bool { return nonce >= a.nonce }
+func (a *account) unsettled(nonce uint64) bool { return nonce >= a.Nonce }
 
 // short reports whether the balance does not cover the cost of all
 // transactions. It covers those of newcomers; only transactions that came back
 // or that are locked can exceed it.
-func (a *account) short() bool { return a.balance.Lt(&a.cost) }
+func (a *account) short() bool { return a.Balance.Lt(&a.cost) }
 
 // differs reports whether the host's state has changed.
-func (a *account) differs(known Account) bool {
-	return a.stale || a.nonce != known.Nonce || a.delegated != known.Delegated || !known.Balance.Eq(&a.balance)
-}
+func (a *account) differs(known Account) bool { return a.stale || a.Account != known }
 
 // countCost counts the cost of all transactions again, because the host's state
 // shows another nonce.
@@ -188,7 +190,7 @@ func (a *account) funded() int {
 		return i
 	}
 	covered := a.cost
-	for i > 0 && a.balance.Lt(&covered) {
+	for i > 0 && a.Balance.Lt(&covered) {
 		i--
 		e := a.txs[i].entry
 		if a.unsettled(e.nonce) {
@@ -202,7 +204,7 @@ func (a *account) funded() int {
 // line, and the place and status of the last transaction before i. A locked
 // transaction has no place, so the one before it counts.
 func (a *account) before(i int) (next uint64, lead place, lowest status) {
-	next = max(a.nonce, a.txs[i-1].nonce+1)
+	next = max(a.Nonce, a.txs[i-1].nonce+1)
 	if i <= int(a.ahead) && a.txs[i-1].status != queued {
 		return next, noLead, ready
 	}

@@ -21,7 +21,6 @@ func TestHooks(t *testing.T) {
 			return common.BytesToAddress(tx.Data()), nil
 		}
 		c.ExtraCost = func(*types.Transaction) *uint256.Int { return uint256.NewInt(5e17) }
-		c.DASize = func(tx *types.Transaction) uint64 { return 1000 }
 	})
 	named := func(nonce uint64, name byte) *types.Transaction {
 		return types.NewTx(&types.LegacyTx{Nonce: nonce, GasPrice: gweis(1), Gas: 30_000, To: there, Data: []byte{name}})
@@ -30,8 +29,6 @@ func TestHooks(t *testing.T) {
 	w.refuse(named(7, 1), errTest)
 	w.add(named(0, 1), named(0, 2))
 	w.refuse(named(1, 1), ErrInsufficientFunds) // twice the extra cost is an ether
-	l := w.drain(Budget{DABytes: 1999})
-	require.Len(t, l.Transactions(), 1)
 }
 
 // TestI8CheapChecksFirst: whatever can be refused without cryptography is, and penalties name no
@@ -174,24 +171,6 @@ func TestRefusedAgain(t *testing.T) {
 	w.remove(tx(1, 0, 9))
 	w.add(refused)
 	w.refuse(refused, ErrAlreadyKnown)
-}
-
-// Refusals are counted on all ways in.
-func TestRefusalsAreCounted(t *testing.T) {
-	counted := make(map[string]int)
-	w := newWorld(t, func(c *Config) {
-		c.Metrics.Count = func(counter Counter, reason string) {
-			if counter == CountRejected {
-				counted[reason]++
-			}
-		}
-	})
-	w.balance(0, 0)
-	_, err := w.AddRaw([]byte{9})
-	require.ErrorIs(t, err, ErrMalformed)
-	require.ErrorIs(t, w.Add(tx(0, 0, 0)), ErrUnderpriced)
-	require.ErrorIs(t, w.AddAll([]*types.Transaction{tx(0, 0, 2)})[0], ErrInsufficientFunds)
-	require.Equal(t, map[string]int{label(ErrMalformed): 1, label(ErrUnderpriced): 1, label(ErrInsufficientFunds): 1}, counted)
 }
 
 // A flood of replacements does not make the pool forget what failed in building.

@@ -2,7 +2,6 @@ package txpool
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -36,8 +35,6 @@ type candidate struct {
 	read  uint64  // generation of known, or 0 if it was not read
 	early bool    // err may become outdated: see admitSome
 	err   error
-	// replaces is set if the transaction took the place of another one.
-	replaces bool
 }
 
 // examine takes candidates through the first two stages (invariant I8). It skips
@@ -46,7 +43,7 @@ func (p *Pool) examine(batch []candidate, now int64) {
 	for i := range batch {
 		t := &batch[i]
 		if t.err == nil {
-			t.err = p.guardStage(t, now, (*Pool).inspectOne)
+			t.err = p.inspectOne(t, now)
 		}
 	}
 	p.refuseEarly(batch)
@@ -55,27 +52,9 @@ func (p *Pool) examine(batch []candidate, now int64) {
 	for i := range batch {
 		t := &batch[i]
 		if t.err == nil {
-			t.err = p.guardStage(t, now, (*Pool).authenticate)
+			t.err = p.authenticate(t)
 		}
 	}
-}
-
-// errPanic is the error of a transaction whose check panicked.
-var errPanic = errors.New("txpool: a check panicked")
-
-// guardStage calls a stage. The host's checks may have changed since a transaction
-// was accepted, and may panic. If it comes back, the panic becomes an error of
-// the transaction.
-func (p *Pool) guardStage(t *candidate, now int64, stage func(*Pool, *candidate, int64) error) (err error) {
-	if t.origin != nil {
-		defer func() {
-			r := recover()
-			if r != nil {
-				err = fmt.Errorf("%w: %v", errPanic, r)
-			}
-		}()
-	}
-	return stage(p, t, now)
 }
 
 // inspectOne is the first stage: the checks of the transaction alone.
@@ -140,7 +119,7 @@ func (p *Pool) refuseEarly(batch []candidate) {
 // most expensive check of the pool. If the host's own check or authorizations
 // follow, it first asks whether the pool would admit the transaction, so that
 // they cost an attacker as much as an admission.
-func (p *Pool) authenticate(t *candidate, _ int64) (err error) {
+func (p *Pool) authenticate(t *candidate) (err error) {
 	if t.from, err = p.cfg.sender(p.signer, t.tx); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidSender, err)
 	}
@@ -228,7 +207,7 @@ func (p *Pool) admitAll(batch []candidate) {
 		}
 		p.lockCore()
 		done := p.core.admitSome(batch)
-		p.unlockCore()
+		p.mu.Unlock()
 		batch = batch[done:]
 		if len(batch) > 0 {
 			p.readUnknown(batch[:min(batchSize, len(batch))])
@@ -318,7 +297,6 @@ func (c *core) admitOne(t *candidate) (need bool) {
 		c.closeAccount(a)
 		return false
 	}
-	t.replaces = plan.replaces != nil
 	c.applyPlan(plan)
 	c.restoreCaps()
 	return false
@@ -335,15 +313,14 @@ func (p *Pool) examineAll(batch []candidate, now int64) {
 	// slow is the time per transaction that tells a recovery from other work: a
 	// recovery takes about ten times as long, other work a tenth.
 	const slow = 3 * time.Microsecond
-	began := time.Now()
-	for i := 0; i < len(batch); i += share {
-		if i == share && time.Since(began) > share*slow {
-			rest := batch[share:]
-			runConcurrently(p.recoverers, (len(rest)+share-1)/share, func(k int) {
-				p.examine(rest[k*share:min((k+1)*share, len(rest))], now)
-			})
-			return
-		}
-		p.examine(batch[i:min(i+share, len(batch))], now)
+	shares := (len(batch) + share - 1) / share
+	switch shares {
+	case 0:
+	case 1: // most batches are one transaction
+		p.examine(batch, now)
+	default:
+		forEach(shares, p.recoverers, share*slow, func(k int) {
+			p.examine(batch[k*share:min((k+1)*share, len(batch))], now)
+		})
 	}
 }

@@ -25,7 +25,7 @@ func (c *core) applyPlan(p plan) {
 			continue // with one before it
 		}
 		if l.account == a || l.reason != ErrPoolFull {
-			c.removeAt(l.account, c.indexOf(l.entry))
+			c.removeAt(l.account, l.account.indexOf(l.entry))
 			c.emitEvent(Event{Kind: l.kind, Reason: l.reason}, l.entry)
 		} else {
 			c.evictChain(l.entry)
@@ -74,7 +74,7 @@ func (c *core) storeEntry(p plan) {
 		a.cost.Add(&a.cost, &e.cost)
 	}
 	c.all[e.hash()] = e
-	c.departures.forget(e.hash())
+	c.departures.Remove(e.hash())
 	c.countEntry(e, 1)
 	if e.exempt {
 		a.exempt++
@@ -102,7 +102,7 @@ func (c *core) replacementWait(e *entry, now int64) time.Duration {
 // not run without it. Locked ones stay, and those that keep their room.
 func (c *core) evictChain(e *entry) {
 	a := e.account
-	first := c.indexOf(e)
+	first := a.indexOf(e)
 	for i := max(int(a.line)-1, first); i >= first; i-- {
 		l := a.txs[i].entry
 		if l == e || !l.locked && !l.keeps() {
@@ -115,8 +115,7 @@ func (c *core) evictChain(e *entry) {
 
 // setState applies a new state of an account.
 func (c *core) setState(a *account, known Account) {
-	a.stale, a.delegated = false, known.Delegated
-	a.nonce, a.balance = known.Nonce, known.Balance
+	a.stale, a.Account = false, known
 	a.countCost()
 }
 
@@ -139,7 +138,7 @@ func (c *core) unlockEntry(e *entry) {
 	c.countEntry(e, 1)
 	a := e.account
 	a.locked--
-	a.ahead = min(a.ahead, int32(c.indexOf(e)))
+	a.ahead = min(a.ahead, int32(a.indexOf(e)))
 	if e.counts() != was {
 		c.emitMove(e, false)
 		c.enlistAuthorities(e, false)

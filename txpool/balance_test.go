@@ -113,7 +113,7 @@ func TestReturnedBehindAnother(t *testing.T) {
 	require.Len(t, w.fails(tx(0, 1, 10)), 1)
 	w.repairs()
 	w.add(tx(0, 0, 10))
-	require.Zero(t, w.CleanupExpired())
+	require.Zero(t, w.cleanup())
 	w.stands(0, "pk")
 	require.Equal(t, 1, w.Stats().Exempt)
 }
@@ -126,7 +126,7 @@ func TestHeldReturnsIntoAShortBalance(t *testing.T) {
 	w.setAside(tx(0, 0, 10))
 	w.repairs()
 	w.add(tx(0, 1, 10))
-	require.Zero(t, w.CleanupExpired())
+	require.Zero(t, w.cleanup())
 	w.stands(0, "pk")
 	w.balance(0, unit+1)
 	require.Empty(t, w.reset(Head{}))

@@ -20,7 +20,6 @@ func TestBudgets(t *testing.T) {
 		"count":    {Budget{Count: 2}, []int{0, 1}},
 		"gas":      {Budget{Gas: 99_000}, []int{2, 3, 4, 5}},
 		"bytes":    {Budget{Bytes: txs[0].Size()*3 + 1}, []int{0, 1, 3}},
-		"da":       {Budget{DABytes: txs[0].Size()*2 + 1}, []int{0, 1}},
 		"base fee": {Budget{BaseFee: gweis(8)}, []int{0, 1, 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,13 +49,6 @@ func TestBudgetToTheLast(t *testing.T) {
 			same(t, []*types.Transaction{first, second}, w.drain(budget).Transactions())
 		})
 	}
-}
-
-// A session fills its data availability to the last byte.
-func TestSessionFillsDataAvailability(t *testing.T) {
-	w := newWorld(t, func(c *Config) { c.DASize = func(*types.Transaction) uint64 { return 10 } })
-	w.add(tx(0, 0, 9), tx(1, 0, 5), tx(2, 0, 3))
-	w.ends(w.build(Budget{DABytes: 20}), tx(0, 0, 9), tx(1, 0, 5))
 }
 
 // A session counts the gas that a transaction used, and not its limit.
@@ -115,21 +107,6 @@ func TestDrainLooksAtAll(t *testing.T) {
 	l := w.drain(Budget{Gas: 20_000_000})
 	require.Len(t, l.Transactions(), 100)
 	require.Len(t, w.drain(Budget{}).Transactions(), 6500)
-}
-
-// A host's func that panics in the middle of a drain leaves nothing locked.
-func TestDrainSurvivesPanic(t *testing.T) {
-	w := newWorld(t)
-	for i := range 300 {
-		require.NoError(t, w.Add(tx(i, 0, 1)))
-	}
-	w.panics[addr(200)] = true
-	require.Panics(t, func() { w.drain(Budget{}) })
-	clear(w.panics)
-	w.check()
-	require.Zero(t, w.Stats().Locked)
-	require.Len(t, offered(w), 300)
-	require.Len(t, w.drain(Budget{}).Transactions(), 300)
 }
 
 // If no transaction fits, Next gives up after a fixed number of senders. The

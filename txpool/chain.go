@@ -68,7 +68,7 @@ type position struct {
 
 // position returns the state of a chain before index i.
 func (c *core) position(a *account, i int) position {
-	at := position{next: a.nonce, lead: noLead, lowest: ready, funded: a.funded()}
+	at := position{next: a.Nonce, lead: noLead, lowest: ready, funded: a.funded()}
 	if i > 0 {
 		at.next, at.lead, at.lowest = a.before(i)
 	}
@@ -76,19 +76,39 @@ func (c *core) position(a *account, i int) position {
 }
 
 // seat returns the seat of the transaction at index i and advances the
-// position. It is the only rule for the status of a transaction:
+// position. A transaction that could run but finds no room is parked and waits.
+// While the base fee changes, all wait that could run again, so that the best
+// come in first.
+func (c *core) seat(a *account, i int, at *position) seat {
+	e := a.txs[i].entry
+	could := at.lowest == ready
+	s := c.standing(a, i, e, at)
+	if could && s.status == ready && !e.fresh && e.counts() != ready && !e.exempt && (c.repricing || !c.fits(e)) {
+		return at.wait(e)
+	}
+	return s
+}
+
+// wait returns the seat of a transaction that waits for room. Those after it are behind
+// all others.
+func (at *position) wait(e *entry) seat {
+	s := seat{status: parked, lead: at.lead, roomless: true}
+	at.lead, at.lowest = place{0, e.seq}, parked // as entry.behind
+	return s
+}
+
+// standing returns the seat that a transaction has at index i if there is room, and
+// advances the position. It is the only rule for the status of a transaction:
 //
 //   - one whose nonce is used is still locked, and counts as ready;
 //   - one behind a gap is queued;
 //   - one that is locked keeps its predecessors in line, whatever it pays;
 //   - one that does not pay enough, or that the balance does not cover, is
 //     parked, and so are those after it;
-//   - one that could run but finds no room is parked and waits, and those after
-//     it are behind all others. While the base fee changes, all wait that could
-//     run again, so that the best come in first.
-func (c *core) seat(a *account, i int, at *position) seat {
-	e := a.txs[i].entry
-	if e.nonce < a.nonce {
+//   - one beyond the limit of an account that has become delegated since its
+//     admission is parked until its turn.
+func (c *core) standing(a *account, i int, e *entry, at *position) seat {
+	if e.nonce < a.Nonce {
 		return seat{status: ready, lead: noLead}
 	}
 	if at.lowest == queued || e.nonce != at.next {
@@ -99,32 +119,14 @@ func (c *core) seat(a *account, i int, at *position) seat {
 	if e.locked {
 		return seat{status: ready, lead: noLead}
 	}
-	could := at.lowest == ready
-	at.lead, at.lowest = c.foreseeStanding(a, e, at.lead, at.lowest)
-	if i >= at.funded {
-		at.lead, at.lowest = place{0, e.seq}, parked
+	at.lead = at.lead.after(e)
+	if i >= at.funded || a.Delegated && e.nonce-a.Nonce >= uint64(c.cfg.MaxDelegated) {
+		at.lead = place{0, e.seq}
 	}
-	s := seat{status: at.lowest, lead: at.lead}
-	if could && s.status == ready && !e.fresh && e.counts() != ready && !e.exempt && (c.repricing || !c.fits(e)) {
-		s.status, s.roomless = parked, true
-		at.lead, at.lowest = place{0, e.seq}, parked // as entry.behind
+	if at.lead.rank < c.fees.leastRank() {
+		at.lowest = parked
 	}
-	return s
-}
-
-// foreseeStanding returns the place and status of a transaction in line, given those
-// of its predecessor.
-func (c *core) foreseeStanding(a *account, e *entry, lead place, lowest status) (place, status) {
-	lead = lead.after(e)
-	if a.delegated && e.nonce-a.nonce >= uint64(c.cfg.MaxDelegated) {
-		// The account became delegated after this was admitted: it must wait
-		// for its turn.
-		lead = place{0, e.seq}
-	}
-	if lead.rank < c.fees.leastRank() {
-		lowest = parked
-	}
-	return lead, lowest
+	return seat{status: at.lowest, lead: at.lead}
 }
 
 // refusesPromotion reports whether a transaction that can run now contains an
@@ -213,9 +215,4 @@ func (c *core) removeAt(a *account, i int) *entry {
 	delete(c.all, e.hash())
 	e.gone = true
 	return e
-}
-
-func (c *core) indexOf(e *entry) int {
-	i, _ := e.account.find(e.nonce)
-	return i
 }

@@ -123,7 +123,7 @@ func (c *core) checkSender(a *account, all *totals) error {
 	case !total.Eq(&a.cost):
 		return fmt.Errorf("the cost of a sender's transactions is counted: %v, want %v", &a.cost, total)
 	case covered && a.short():
-		return fmt.Errorf("the balance covers all transactions of a sender (I2): balance %v, cost %v", &a.balance, &a.cost)
+		return fmt.Errorf("the balance covers all transactions of a sender (I2): balance %v, cost %v", &a.Balance, &a.cost)
 	}
 	if n.gapped > 0 {
 		all.gapped++
@@ -180,8 +180,8 @@ func (c *core) checkEntry(a *account, l link) error {
 		return fmt.Errorf("every transaction is found by hash and nonce: nonce %d is not", e.nonce)
 	case e.rank != c.fees.rank(e):
 		return fmt.Errorf("a rank belongs to the current base fee (I4): nonce %d has %d, want %d", e.nonce, e.rank, c.fees.rank(e))
-	case e.nonce < a.nonce && !e.locked:
-		return fmt.Errorf("a used nonce is locked or gone (T1): nonce %d, next %d", e.nonce, a.nonce)
+	case e.nonce < a.Nonce && !e.locked:
+		return fmt.Errorf("a used nonce is locked or gone (T1): nonce %d, next %d", e.nonce, a.Nonce)
 	}
 	return nil
 }
@@ -190,7 +190,7 @@ func (c *core) checkEntry(a *account, l link) error {
 // transaction. The places of a sender's transactions are outdated while a session
 // takes others of it.
 func (c *core) checkPlaces(a *account) error {
-	at := position{next: a.nonce, lead: noLead, lowest: ready, funded: a.funded()}
+	at := position{next: a.Nonce, lead: noLead, lowest: ready, funded: a.funded()}
 	last := -1
 	for i, l := range a.txs {
 		e := l.entry
@@ -198,10 +198,13 @@ func (c *core) checkPlaces(a *account) error {
 			return fmt.Errorf("nonces of a sender ascend: %d after %d", e.nonce, a.txs[last].nonce)
 		}
 		last = i
-		if e.nonce < a.nonce {
+		if e.nonce < a.Nonce {
 			continue // used, but locked
 		}
-		want := c.placed(a, i, &at)
+		want := c.standing(a, i, e, &at)
+		if e.roomless && want.status == ready { // only a transaction that could run waits for room
+			want = at.wait(e)
+		}
 		if c.session != nil && a.locked > 0 {
 			want.lead = e.lead
 		}
@@ -218,27 +221,4 @@ func (c *core) checkPlaces(a *account) error {
 		}
 	}
 	return nil
-}
-
-// placed returns the seat that the entry at an index must have, and advances the
-// position. It differs from core.seat, so that each shows the errors of the other.
-func (c *core) placed(a *account, i int, at *position) seat {
-	e := a.txs[i].entry
-	if at.lowest == queued || e.nonce != at.next {
-		at.lowest = queued
-		return seat{status: queued, lead: noLead}
-	}
-	at.next++
-	if e.locked {
-		return seat{status: ready, lead: noLead}
-	}
-	at.lead, at.lowest = c.foreseeStanding(a, e, at.lead, at.lowest)
-	if i >= at.funded {
-		at.lead, at.lowest = place{0, e.seq}, parked
-	}
-	want := seat{at.lowest, at.lead, e.roomless && at.lowest == ready}
-	if want.roomless { // only a transaction that could run waits for room
-		want.status, at.lead, at.lowest = parked, place{0, e.seq}, parked
-	}
-	return want
 }

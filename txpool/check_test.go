@@ -15,7 +15,7 @@ func TestCheckFindsDamage(t *testing.T) {
 		"status":   func(_ *core, a *account) { a.txs[3].status = parked },
 		"index":    func(c *core, a *account) { c.ready.Delete(a.txs[2].ranked(a.txs[2].lead)) },
 		"hash":     func(c *core, a *account) { delete(c.all, a.txs[1].hash()) },
-		"balance":  func(_ *core, a *account) { a.balance.Clear() },
+		"balance":  func(_ *core, a *account) { a.Balance.Clear() },
 		"line":     func(_ *core, a *account) { a.line-- },
 		"total":    func(c *core, _ *account) { c.uses[ready].count++ },
 		"locked":   func(c *core, _ *account) { c.uses[building].count-- },

@@ -58,9 +58,6 @@ type Config struct {
 	// ExtraCost returns the amount that a transaction can cost its sender in
 	// addition to gas and value, in wei, for example a data fee. Nil means 0.
 	ExtraCost func(*types.Transaction) *uint256.Int
-	// DASize returns the size of a transaction that counts towards
-	// Budget.DABytes, in bytes. Nil means the size of its encoding.
-	DASize func(*types.Transaction) uint64
 
 	// The caps, which bound what strangers can put into the pool.
 
@@ -140,11 +137,9 @@ type Config struct {
 	// Observe is called with each event, in order and without the pool's lock.
 	// Nil means no observer. Observe may call the pool. It must return soon,
 	// because later events wait in memory, and it must not wait for another
-	// goroutine that calls the pool. Callers that may block should use
-	// [Pool.Subscribe] instead.
+	// goroutine that calls the pool. A host with readers that may block passes
+	// the events to them through a channel, and drops those that do not fit.
 	Observe func(Event)
-	// Metrics receives measurements. The zero value discards them.
-	Metrics Metrics
 	// KeepChanges makes the pool keep a record of each change until
 	// [Pool.TakeChanges] returns it, so that Pool.Restore can recover the pool after
 	// a restart. The default is false: a restart loses all transactions.
@@ -301,83 +296,4 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
-}
-
-// Metrics receives measurements. The pool calls the functions without its lock
-// and from several goroutines concurrently. A nil function is not called.
-// Levels, such as the number of transactions, are in [Stats].
-type Metrics struct {
-	// Count adds one to a counter. reason distinguishes rejections and drops by
-	// a small set of texts; it is empty for other counters.
-	Count func(counter Counter, reason string)
-	// Observe adds a value to a histogram.
-	Observe func(histogram Histogram, value float64)
-}
-
-// Counter is the name of a counter.
-type Counter string
-
-const (
-	// CountAdmitted counts transactions that Add accepted.
-	CountAdmitted Counter = "admitted"
-	// CountRejected counts transactions that Add refused, by reason.
-	CountRejected Counter = "rejected"
-	// CountDropped counts dropped transactions by reason; "pool full" means
-	// eviction.
-	CountDropped Counter = "dropped"
-	// CountReplaced counts replaced transactions.
-	CountReplaced Counter = "replaced"
-	// CountIncluded counts transactions in a block.
-	CountIncluded Counter = "included"
-	// CountDrained counts transactions each time a session takes them.
-	CountDrained Counter = "drained"
-)
-
-// Histogram is the name of a histogram.
-type Histogram string
-
-const (
-	// AdmitSeconds is the duration of an Add that admitted a transaction,
-	// including the recovery of the sender. In a batch, each admitted
-	// transaction counts with the duration of the whole batch.
-	AdmitSeconds Histogram = "admit_seconds"
-	// ReplaceSeconds is AdmitSeconds of those that replaced another transaction.
-	ReplaceSeconds Histogram = "replace_seconds"
-	// TxBytes is the size of the encoding of an admitted transaction.
-	TxBytes Histogram = "tx_bytes"
-	// EvictionAgeSeconds is the age of an evicted transaction.
-	EvictionAgeSeconds Histogram = "eviction_age_seconds"
-)
-
-func (m *Metrics) enabled() bool { return m.Count != nil || m.Observe != nil }
-
-func (m *Metrics) count(counter Counter, reason string) {
-	if m.Count != nil {
-		m.Count(counter, reason)
-	}
-}
-
-func (m *Metrics) observe(histogram Histogram, value float64) {
-	if m.Observe != nil {
-		m.Observe(histogram, value)
-	}
-}
-
-// countEvent counts an event.
-func (m *Metrics) countEvent(e *Event) {
-	switch {
-	case e.Admitted:
-		m.count(CountAdmitted, "")
-		m.observe(TxBytes, float64(e.Tx.Size()))
-	case e.Kind == Replaced:
-		m.count(CountReplaced, "")
-	case e.Kind == Included:
-		m.count(CountIncluded, "")
-	case e.Kind == Dropped:
-		reason := label(e.Reason)
-		m.count(CountDropped, reason)
-		if reason == label(ErrPoolFull) {
-			m.observe(EvictionAgeSeconds, e.Age.Seconds())
-		}
-	}
 }

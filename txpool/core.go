@@ -53,8 +53,7 @@ type core struct {
 
 	seq       uint64
 	now       int64       // time of the call that holds the lock, Unix nanoseconds
-	observed  bool        // events have a receiver
-	events    []Event     // not yet queued
+	events    []Event     // not yet delivered
 	changes   [][]byte    // records that the host has not taken
 	displaced []Displaced // dropped, recorded while a Reset runs
 	aside     heldAside
@@ -118,7 +117,7 @@ const closed = -1
 // cacheAccount caches an account that has no transactions in the pool.
 func (c *core) cacheAccount(a *account) {
 	if len(a.txs) == 0 && !a.stale {
-		c.cache.Add(a.address, Account{Nonce: a.nonce, Balance: a.balance, Delegated: a.delegated})
+		c.cache.Add(a.address, a.Account)
 	}
 }
 
@@ -131,6 +130,12 @@ func (c *core) touchAccount(a *account, from, to int) {
 		return
 	}
 	a.from, a.to = min(a.from, int32(from)), max(a.to, int32(to))
+}
+
+// arrangeAll arranges the whole chain of an account after a change of prices.
+func (c *core) arrangeAll(a *account) {
+	c.arrangeChain(a, 0, len(a.txs))
+	c.closeAccount(a)
 }
 
 // arrangeTouched arranges the chains of all touched accounts. Transactions that

@@ -77,7 +77,7 @@ func (c *core) decide(a *account, e *entry) (plan, error) {
 // It refuses only transactions that can never run, because the nonce is used or
 // another transaction of the sender has it.
 func (c *core) decideReturned(a *account, e *entry) (plan, error) {
-	if e.nonce < a.nonce {
+	if e.nonce < a.Nonce {
 		return plan{}, tooLow(a, e)
 	}
 	i, taken := a.find(e.nonce)
@@ -86,15 +86,15 @@ func (c *core) decideReturned(a *account, e *entry) (plan, error) {
 	}
 	total, over := new(uint256.Int).AddOverflow(&a.cost, &e.cost)
 	if over {
-		return plan{}, fmt.Errorf("%w: address %v have %v want more than 2^256-1", ErrInsufficientFunds, a.address, &a.balance)
+		return plan{}, fmt.Errorf("%w: address %v have %v want more than 2^256-1", ErrInsufficientFunds, a.address, &a.Balance)
 	}
 	p := plan{account: a, index: i, enters: e}
-	for j := len(a.txs) - 1; j >= 0 && a.balance.Lt(total); j-- { // the last ones are not covered
+	for j := len(a.txs) - 1; j >= 0 && a.Balance.Lt(total); j-- { // the last ones are not covered
 		if j == i-1 {
 			total.Sub(total, &e.cost)
 		}
 		l := a.txs[j].entry
-		if !l.locked && a.unsettled(l.nonce) && a.balance.Lt(total) {
+		if !l.locked && a.unsettled(l.nonce) && a.Balance.Lt(total) {
 			total.Sub(total, &l.cost)
 			p.exempts = append(p.exempts, l)
 		}
@@ -128,17 +128,17 @@ func (c *core) checkOwn(a *account, e *entry) (i int, old *entry, err error) {
 
 // checkNonce checks the distance to the account's nonce.
 func (c *core) checkNonce(a *account, e *entry) error {
-	if e.nonce < a.nonce {
+	if e.nonce < a.Nonce {
 		return tooLow(a, e)
 	}
-	if e.nonce-a.nonce > c.cfg.MaxNonceDistance() {
-		return fmt.Errorf("%w: address %v, tx: %d state: %d, want ≤ %d", ErrNonceTooHigh, a.address, e.nonce, a.nonce, addSaturating(a.nonce, c.cfg.MaxNonceDistance()))
+	if e.nonce-a.Nonce > c.cfg.MaxNonceDistance() {
+		return fmt.Errorf("%w: address %v, tx: %d state: %d, want ≤ %d", ErrNonceTooHigh, a.address, e.nonce, a.Nonce, addSaturating(a.Nonce, c.cfg.MaxNonceDistance()))
 	}
 	return nil
 }
 
 func tooLow(a *account, e *entry) error {
-	return fmt.Errorf("%w: address %v, tx: %d state: %d", ErrNonceTooLow, a.address, e.nonce, a.nonce)
+	return fmt.Errorf("%w: address %v, tx: %d state: %d", ErrNonceTooLow, a.address, e.nonce, a.Nonce)
 }
 
 // checkPrice checks that a transaction pays enough. A newcomer must pay the
@@ -185,16 +185,16 @@ func (c *core) checkFunds(a *account, old, e *entry) error {
 	var total uint256.Int
 	_, over := total.AddOverflow(&a.cost, &e.cost)
 	if over {
-		return fmt.Errorf("%w: address %v have %v want more than 2^256-1", ErrInsufficientFunds, a.address, &a.balance)
+		return fmt.Errorf("%w: address %v have %v want more than 2^256-1", ErrInsufficientFunds, a.address, &a.Balance)
 	}
 	if old != nil && a.unsettled(old.nonce) {
 		total.Sub(&total, &old.cost)
 	}
-	if !a.balance.Lt(&total) {
+	if !a.Balance.Lt(&total) {
 		return nil
 	}
 	want := total // allocated, unlike total
-	return fmt.Errorf("%w: address %v have %v want %v, including %v for other transactions", ErrInsufficientFunds, a.address, &a.balance, &want,
+	return fmt.Errorf("%w: address %v have %v want %v, including %v for other transactions", ErrInsufficientFunds, a.address, &a.Balance, &want,
 		new(uint256.Int).Sub(&want, &e.cost))
 }
 
@@ -217,15 +217,12 @@ func (c *core) checkSenderLimit(a *account, old, e *entry) (last *entry, err err
 }
 
 // foreseeSeat returns the seat that a newcomer will have. Whether there is room is
-// not considered.
+// not considered, and checkFunds has seen that the balance covers it.
 func (c *core) foreseeSeat(a *account, i int, e *entry) seat {
 	at := c.position(a, i)
-	if at.lowest == queued || e.nonce != at.next {
-		return seat{status: queued, lead: noLead}
-	}
+	at.funded = i + 1
 	e.seq = c.seq + 1 // as after admission
-	lead, status := c.foreseeStanding(a, e, at.lead, at.lowest)
-	return seat{status: status, lead: lead}
+	return c.standing(a, i, e, &at)
 }
 
 // newcomer is a transaction that needs room.
@@ -422,9 +419,8 @@ func (c *core) decideState(a *account, known Account) plan {
 // in no block. If its nonce is used by now, it leaves the pool.
 func (c *core) decideReturn(e *entry, exempt bool) plan {
 	a := e.account
-	i, _ := a.find(e.nonce)
-	p := plan{account: a, index: i, together: true}
-	if e.nonce < a.nonce {
+	p := plan{account: a, index: a.indexOf(e), together: true}
+	if e.nonce < a.Nonce {
 		p.leaves = []leaving{{e, Dropped, ErrNonceTooLow}}
 		return p
 	}
@@ -438,8 +434,7 @@ func (c *core) decideReturn(e *entry, exempt bool) plan {
 // planDrop returns the plan for a transaction that leaves the pool for a
 // reason.
 func planDrop(e *entry, reason error) plan {
-	i, _ := e.account.find(e.nonce)
-	return plan{account: e.account, index: i, leaves: []leaving{{e, Dropped, reason}}}
+	return plan{account: e.account, index: e.account.indexOf(e), leaves: []leaving{{e, Dropped, reason}}}
 }
 
 // maxPassed is the number of transactions that cannot be displaced, for example

@@ -83,18 +83,18 @@ func (all authorizations) remove(auth authority) {
 // now, or after the account's own transactions in the pool, assuming that their
 // gaps are filled and one more arrives.
 func (a *account) applicable() (first, last uint64) {
-	last = a.nonce
+	last = a.Nonce
 	n := len(a.txs)
 	if n > 0 {
 		last = max(last, a.txs[n-1].nonce+1)
 	}
-	return a.nonce, addSaturating(last, 1)
+	return a.Nonce, addSaturating(last, 1)
 }
 
 // throttled reports whether another party can spend the account's balance, or
 // soon will.
 func (c *core) throttled(a *account) bool {
-	if a.delegated {
+	if a.Delegated {
 		return true
 	}
 	nonces := c.authorizations[a.address]
@@ -143,7 +143,7 @@ func (c *core) findBeyondTurn(a *account, e *entry) (all []leaving) {
 		return nil
 	}
 	for _, l := range a.txs[a.line:] {
-		if l.nonce-a.nonce >= uint64(c.cfg.MaxDelegated) && !l.locked && !l.exempt {
+		if l.nonce-a.Nonce >= uint64(c.cfg.MaxDelegated) && !l.locked && !l.exempt {
 			all = append(all, leaving{l.entry, Dropped, ErrDelegatedGap})
 		}
 	}
@@ -172,7 +172,7 @@ func (c *core) checkAuthorities(from common.Address, e *entry) error {
 			continue
 		}
 		own, n := auth.Address == from, a.inFlight()
-		if own && a.nonce <= e.nonce && e.nonce < a.next() {
+		if own && a.Nonce <= e.nonce && e.nonce < a.next() {
 			n-- // itself or its replacement
 		}
 		if n > c.cfg.MaxDelegated || own && n == c.cfg.MaxDelegated {

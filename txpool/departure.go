@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/lru"
 )
 
 // Departure is the reason and the time at which a transaction left the pool
@@ -96,10 +97,8 @@ func departureOf(record []byte) (Departure, error) {
 // they left. It has the newest ones, so its size is bounded. Times are in Unix
 // nanoseconds.
 type recent[V any] struct {
-	most   int
-	lasts  time.Duration
-	byHash map[common.Hash]stamped[V]
-	queue  []stamped[common.Hash] // oldest first, possibly outdated
+	lasts time.Duration
+	lru.BasicLRU[common.Hash, stamped[V]]
 }
 
 type stamped[V any] struct {
@@ -108,53 +107,47 @@ type stamped[V any] struct {
 }
 
 func newRecent[V any](most int, lasts time.Duration) recent[V] {
-	return recent[V]{most: most, lasts: lasts, byHash: make(map[common.Hash]stamped[V])}
+	return recent[V]{lasts, lru.NewBasicLRU[common.Hash, stamped[V]](most)}
 }
 
 // remember remembers a transaction, with a value.
 func (r *recent[V]) remember(hash common.Hash, value V, at int64) {
-	r.byHash[hash] = stamped[V]{value, at}
-	r.queue = append(r.queue, stamped[common.Hash]{hash, at})
 	r.prune(at)
+	r.Add(hash, stamped[V]{value, at})
 }
 
-// prune forgets transactions that are too old or too many.
+// prune forgets transactions that are too old.
 func (r *recent[V]) prune(now int64) {
-	for len(r.queue) > 0 && (len(r.queue) > r.most || r.timeLeft(r.queue[0].at, now) <= 0) {
-		oldest := r.queue[0]
-		r.queue = r.queue[1:]
-		if r.byHash[oldest.value].at == oldest.at {
-			delete(r.byHash, oldest.value)
+	for {
+		hash, oldest, some := r.GetOldest()
+		if !some || r.timeLeft(oldest, now) > 0 {
+			return
 		}
+		r.Remove(hash)
 	}
 }
 
 // timeLeft returns for how long something is remembered.
-func (r *recent[V]) timeLeft(at, now int64) time.Duration { return r.lasts - time.Duration(now-at) }
+func (r *recent[V]) timeLeft(one stamped[V], now int64) time.Duration {
+	return r.lasts - time.Duration(now-one.at)
+}
 
 // find returns the value of a transaction, and for how long it is remembered. This
 // is 0 if it is not.
 func (r *recent[V]) find(hash common.Hash, now int64) (value V, left time.Duration) {
-	one, there := r.byHash[hash]
-	if there && r.timeLeft(one.at, now) > 0 {
-		return one.value, r.timeLeft(one.at, now)
+	one, there := r.Peek(hash)
+	if there && r.timeLeft(one, now) > 0 {
+		return one.value, r.timeLeft(one, now)
 	}
 	return value, 0
 }
 
-// forget forgets a transaction, and reports whether it was remembered.
-func (r *recent[V]) forget(hash common.Hash) bool {
-	_, there := r.byHash[hash]
-	delete(r.byHash, hash)
-	return there
-}
-
 // all returns the remembered values, oldest first.
 func (r *recent[V]) all(now int64) (all []V) {
-	for _, q := range r.queue {
-		one, there := r.byHash[q.value]
-		if there && one.at == q.at && r.timeLeft(q.at, now) > 0 {
-			all = append(all, one.value)
+	for _, hash := range r.Keys() {
+		one, left := r.find(hash, now)
+		if left > 0 {
+			all = append(all, one)
 		}
 	}
 	return all

@@ -26,6 +26,15 @@ func (w *world) left(want string, txs ...*types.Transaction) {
 	require.Equal(w.t, want, have)
 }
 
+// remembers limits the number of departures that the pool remembers.
+func (w *world) remembers(most int) {
+	all := w.core.departures.all(w.Pool.clock())
+	w.core.departures = newRecent[Departure](most, departureTime)
+	for _, d := range all {
+		w.core.departures.remember(d.Hash, d, d.At.UnixNano())
+	}
+}
+
 // listed is an error of a comparable type with a value that is not comparable.
 type listed struct{ value any }
 
@@ -57,7 +66,7 @@ func TestDepartures(t *testing.T) {
 	}
 	w.add(removed)
 	w.left("-", removed) // it is in the pool again
-	w.core.departures.most = 4
+	w.remembers(4)
 	w.add(tx(3, 0, 2), tx(3, 0, 3), tx(3, 0, 4), tx(3, 0, 5))
 	w.left("-d", replaced, tx(3, 0, 2)) // four are newer
 	w.advance(24 * time.Hour)
@@ -79,7 +88,7 @@ func TestDeparturesWithoutAListener(t *testing.T) {
 func TestDeparturesAreBounded(t *testing.T) {
 	const most = 8
 	w := newWorld(t)
-	w.core.departures.most = most
+	w.remembers(most)
 	var gone []*types.Transaction
 	leave := func(i int) {
 		w.add(tx(i, 0, 2))
@@ -94,7 +103,7 @@ func TestDeparturesAreBounded(t *testing.T) {
 	w.left("-dddddddd", gone...)
 	for n := range 3 {
 		w.restart()
-		w.core.departures.most = most
+		w.remembers(most)
 		leave(most + 1 + n)
 		w.left(strings.Repeat("-", n+2)+"dddddddd", gone...)
 	}
@@ -104,7 +113,7 @@ func TestDeparturesAreBounded(t *testing.T) {
 // the older one is forgotten too.
 func TestDepartureTwice(t *testing.T) {
 	w := newWorld(t)
-	w.core.departures.most = 2
+	w.remembers(2)
 	twice := tx(0, 0, 2)
 	for range 2 {
 		w.add(twice)
@@ -123,8 +132,7 @@ func TestDeparturesArePruned(t *testing.T) {
 	w.remove(tx(0, 0, 2))
 	w.advance(departureTime)
 	w.CleanupExpired()
-	require.Empty(t, w.core.departures.byHash)
-	require.Empty(t, w.core.departures.queue)
+	require.Zero(t, w.core.departures.Len())
 }
 
 // A departure that has happened is known before it is written down.

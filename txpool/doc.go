@@ -73,5 +73,6 @@
 //
 // A [Pool] is safe for concurrent use. Next, Reset and CleanupExpired
 // exclude one another. State must not wait for a goroutine that
-// calls one.
+// calls one. A panic of the host's code comes out of the call, which holds no
+// lock then and can be made again, except Restore.
 package txpool

@@ -43,7 +43,6 @@ type entry struct {
 	authorized *[]authority
 	size       uint32 // bytes of the encoding
 	memory     uint32 // approximate bytes in memory
-	da         uint32 // bytes of data availability
 	work       uint32 // minimum gas
 	private    bool
 

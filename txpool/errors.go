@@ -3,6 +3,7 @@ package txpool
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/core/types"
 )
@@ -21,10 +22,10 @@ var (
 	// These errors mean that the transaction is invalid in itself. See [Spam].
 
 	// ErrMalformed is returned if the bytes are not the binary encoding of a
-	// transaction (EIP-2718), and for a nil transaction.
+	// transaction (EIP-2718), and for a transaction that has no encoding or is nil.
 	ErrMalformed = errors.New("malformed transaction")
 	// ErrInvalidSender is returned if no sender can be recovered from the
-	// signature.
+	// signature, or if Config.Sender fails.
 	ErrInvalidSender = errors.New("invalid sender")
 	// ErrInvalidChainID is returned if the transaction is signed for another
 	// chain. It is go-ethereum's error.
@@ -151,13 +152,10 @@ var spam = []error{
 // itself, whatever the state of the chain. The source that sent it then
 // deserves a strike, for example by package ratelimit. The sender named in the
 // transaction does not: a stranger can submit any transaction (invariant I8).
-func Spam(err error) bool {
-	for _, s := range spam {
-		if errors.Is(err, s) {
-			return true
-		}
-	}
-	return false
+func Spam(err error) bool { return wrapsAny(err, spam) }
+
+func wrapsAny(err error, all []error) bool {
+	return slices.ContainsFunc(all, func(one error) bool { return errors.Is(err, one) })
 }
 
 // Underpriced reports whether an error of Add means that the transaction pays
@@ -169,7 +167,7 @@ func Underpriced(err error) bool {
 	return (errors.Is(err, ErrUnderpriced) && !errors.Is(err, ErrPoolFull)) || errors.Is(err, ErrReplaceUnderpriced)
 }
 
-// labels are the names of errors in metrics. An error that wraps two of them
+// labels are the names of errors for Label. An error that wraps two of them
 // has the label of the first.
 var labels = []labelled{
 	{ErrAlreadyKnown, "known"}, {ErrPoolFull, "pool full"}, {ErrUnderpriced, "underpriced"}, {ErrNonceTooLow, "nonce too low"},
@@ -179,7 +177,7 @@ var labels = []labelled{
 	{ErrAuthorityReserved, "authority"}, {ErrState, "state"}, {ErrExpired, "expired"}, {ErrRemoved, "removed"},
 }
 
-// labelled is an error with its name in metrics.
+// labelled is an error with its name.
 type labelled struct {
 	err   error
 	label string
@@ -196,8 +194,10 @@ func labelOf(err error) labelled {
 	return labelled{}
 }
 
-// label returns an error's name in metrics.
-func label(err error) string {
+// Label returns a short name for an error of Add or for Event.Reason, for metrics:
+// one of about twenty, such as "pool full". Errors that mean that the transaction is
+// invalid in itself are "invalid" (see [Spam]), and those of the host are "other".
+func Label(err error) string {
 	name := labelOf(err).label
 	if name != "" || !Spam(err) {
 		return cmp.Or(name, "other")

@@ -29,16 +29,11 @@ const (
 	Dropped
 	// Included means that the transaction left in a block.
 	Included
-	// FloorChanged means that the floor changed with a block.
-	FloorChanged
-	// Missed means that the subscription was too slow and lost Event.Missed
-	// events.
-	Missed
 )
 
 // String returns the kind in lower case.
 func (k Kind) String() string {
-	names := [...]string{"", "pending", "queued", "parked", "promoted", "replaced", "dropped", "included", "floor changed", "missed"}
+	names := [...]string{"", "pending", "queued", "parked", "promoted", "replaced", "dropped", "included"}
 	if k > 0 && int(k) < len(names) {
 		return names[k]
 	}
@@ -67,13 +62,9 @@ type Event struct {
 	// Reason is why the transaction was dropped, if Kind is Dropped. It wraps
 	// an error of this package or is the host's.
 	Reason error
-	// Floor is the new floor in wei per gas, if Kind is FloorChanged.
-	Floor uint64
-	// Missed is the number of lost events, if Kind is Missed.
-	Missed int
 }
 
-// emitEvent records an event about an entry, if events have a receiver, and a departure
+// emitEvent records an event about an entry, if there is an observer, and a departure
 // in any case.
 func (c *core) emitEvent(event Event, e *entry) {
 	if e != nil {
@@ -85,7 +76,7 @@ func (c *core) emitEvent(event Event, e *entry) {
 	if event.Kind == Dropped && c.displaced != nil {
 		c.displaced = append(c.displaced, Displaced{Tx: event.Tx, Err: event.Reason})
 	}
-	if c.observed {
+	if c.cfg.Observe != nil {
 		c.events = append(c.events, event)
 	}
 }
@@ -120,18 +111,12 @@ func (c *core) recordDeparture(d Departure) {
 
 // emitMove records an event with the new status of an entry.
 func (c *core) emitMove(e *entry, admitted bool) {
-	if !c.observed {
+	if c.cfg.Observe == nil {
 		return
 	}
-	kind := Queued
-	switch e.status {
-	case parked:
-		kind = Parked
-	case ready:
-		kind = Promoted
-		if admitted {
-			kind = Pending
-		}
+	kind := [...]Kind{queued: Queued, parked: Parked, ready: Promoted}[e.status]
+	if admitted && e.status == ready {
+		kind = Pending
 	}
 	c.emitEvent(Event{Kind: kind, Admitted: admitted}, e)
 }

@@ -1,7 +1,6 @@
 package txpool
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -69,24 +68,17 @@ func TestI11EveryEndIsAnEvent(t *testing.T) {
 	}, ends)
 }
 
-// Private transactions run like others and are not shown.
+// Private transactions run like others and are not shown. Their events say that they are private.
 func TestPrivate(t *testing.T) {
-	w := newWorld(t)
-	s, all := w.Subscribe(SubscribeOptions{}), w.Subscribe(SubscribeOptions{Private: true})
-	defer s.Close()
-	defer all.Close()
+	private := make(map[common.Address]bool)
+	w := newWorld(t, observed(func(e Event) { private[e.Sender] = e.Private }))
 	w.addPrivate(tx(0, 0, 9))
 	require.ErrorIs(t, w.AddPrivate(tx(2, 0, 0)), ErrUnderpriced)
 	w.add(tx(1, 0, 2))
 	w.offers(tx(1, 0, 2))
 	pending, _ := w.Content()
 	require.Len(t, pending, 1)
-	e, err := s.Next(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, addr(1), e.Sender)
-	e, err = all.Next(t.Context())
-	require.NoError(t, err)
-	require.True(t, e.Private)
+	require.Equal(t, map[common.Address]bool{addr(0): true, addr(1): false}, private)
 	same(t, []*types.Transaction{tx(0, 0, 9), tx(1, 0, 2)}, w.drain(Budget{}).Transactions())
 }
 
@@ -125,54 +117,34 @@ func TestSnapshot(t *testing.T) {
 	same(t, []*types.Transaction{tx(1, 0, 3), tx(0, 0, 2)}, slices.Collect(s.All()))
 }
 
-// A slow reader receives the number of events that it missed, and delays no
-// other reader.
-func TestSubscription(t *testing.T) {
-	w := newWorld(t, forgetful)
-	s := w.Subscribe(SubscribeOptions{Buffer: 2})
-	w.add(tx(0, 0, 2), tx(1, 0, 2), tx(2, 0, 2), tx(3, 0, 2))
-	e, err := s.Next(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, Event{Kind: Missed, Missed: 2}, e)
-	for i := 2; i < 4; i++ {
-		e, err = s.Next(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, addr(i), e.Sender)
-		require.Equal(t, Pending, e.Kind)
-		require.True(t, e.Admitted)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = s.Next(ctx)
-	require.ErrorIs(t, err, context.Canceled)
-	s.Close()
-	s.Close()
-	_, err = s.Next(t.Context())
-	require.ErrorIs(t, err, ErrClosed)
-	w.add(tx(4, 0, 2))
-	require.False(t, w.core.observed)
-}
-
-// Metrics count what happened.
-func TestMetrics(t *testing.T) {
+// The events have all that metrics need, except refusals, which Label names.
+func TestEventsCount(t *testing.T) {
 	counts := make(map[string]int)
-	values := make(map[Histogram][]float64)
-	w := newWorld(t, tiny(2, 2), func(c *Config) {
-		c.Metrics = Metrics{
-			Count:   func(counter Counter, reason string) { counts[string(counter)+" "+reason]++ },
-			Observe: func(h Histogram, value float64) { values[h] = append(values[h], value) },
+	var ages []time.Duration
+	w := newWorld(t, tiny(2, 2), observed(func(e Event) {
+		if e.Admitted {
+			counts["admitted"]++
+			return
 		}
-	})
+		if e.Kind == Dropped {
+			counts["dropped "+Label(e.Reason)]++
+			ages = append(ages, e.Age)
+			return
+		}
+		counts[e.Kind.String()]++
+	}))
 	w.add(tx(0, 0, 2), tx(1, 0, 3), tx(1, 0, 6))
 	w.advance(3 * time.Second)
 	w.refuse(tx(2, 0, 2), ErrPoolFull)
 	w.add(tx(2, 0, 5))
-	w.refuse(tx(2, 0, 5), ErrAlreadyKnown)
 	w.commit(Budget{Count: 1})
-	require.Equal(t, map[string]int{"admitted ": 4, "replaced ": 1, "rejected pool full": 1, "dropped pool full": 1, "rejected known": 1, "drained ": 1, "included ": 1}, counts)
-	require.Equal(t, []float64{3}, values[EvictionAgeSeconds])
-	require.Len(t, values[TxBytes], 4)
-	require.Len(t, values[AdmitSeconds], 4)
+	require.Equal(t, map[string]int{"admitted": 4, "replaced": 1, "dropped pool full": 1, "included": 1}, counts)
+	require.Equal(t, []time.Duration{3 * time.Second}, ages)
+	for err, want := range map[error]string{
+		fmt.Errorf("%w: tip 1", ErrPoolFull): "pool full", ErrAlreadyKnown: "known", ErrOversized: "invalid", errTest: "other",
+	} {
+		require.Equal(t, want, Label(err))
+	}
 }
 
 // An observer may call the pool.
@@ -201,17 +173,11 @@ func TestObserverPanics(t *testing.T) {
 					panic("x")
 				}
 			}))
-			s := w.Subscribe(SubscribeOptions{})
 			w.add(tx(0, 0, 5), tx(1, 0, 5))
 			require.Panics(t, func() { _ = w.Add(tx(2, 0, 9)) })
 			w.CleanupExpired()
 			for _, want := range []Kind{Pending, Pending, Dropped, Pending} {
 				require.Equal(t, want, <-seen)
-			}
-			for _, want := range []int{0, 1, 2} {
-				e, err := s.Next(t.Context())
-				require.NoError(t, err)
-				require.Equal(t, addr(want), e.Sender)
 			}
 		})
 	}

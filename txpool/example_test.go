@@ -54,23 +54,28 @@ func ExamplePool() {
 	// still waiting: 1
 }
 
-func ExamplePool_Subscribe() {
-	pool, err := txpool.New(txpool.DefaultConfig(big.NewInt(4359)), allRich{})
+// A host passes events to a reader that may be slow through a channel. If the channel is full,
+// the reader misses events, and the pool does not wait.
+func ExampleEvent() {
+	events := make(chan txpool.Event, 16)
+	cfg := txpool.DefaultConfig(big.NewInt(4359))
+	cfg.Observe = func(e txpool.Event) {
+		select {
+		case events <- e:
+		default: // count it
+		}
+	}
+	pool, err := txpool.New(cfg, allRich{})
 	if err != nil {
 		panic(err)
 	}
-	events := pool.Subscribe(txpool.SubscribeOptions{Buffer: 16})
-	defer events.Close()
 	for _, gwei := range []int64{2, 3} {
 		if err := pool.Add(transferOf("alice", 0, gwei)); err != nil {
 			panic(err)
 		}
 	}
 	for range 3 {
-		event, err := events.Next(context.Background())
-		if err != nil {
-			panic(err)
-		}
+		event := <-events
 		fmt.Println(event.Kind, event.Tx.GasPrice())
 	}
 	// Output:

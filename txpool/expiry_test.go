@@ -14,13 +14,13 @@ func TestExpiry(t *testing.T) {
 	w.add(tx(0, 0, 2), tx(1, 3, 2))
 	w.advance(30 * time.Minute)
 	w.add(tx(0, 1, 2))
-	require.Zero(t, w.CleanupExpired())
+	require.Zero(t, w.cleanup())
 	w.advance(30 * time.Minute)
 	w.commit(Budget{Count: 1})
 	w.stands(1, "----") // the queued one
 	w.stands(0, "-p")
 	w.advance(30 * time.Minute)
-	require.Equal(t, 1, w.CleanupExpired())
+	require.Equal(t, 1, w.cleanup())
 	require.Zero(t, w.Size())
 	require.Zero(t, w.Stats().Senders)
 }
@@ -57,7 +57,7 @@ func TestNothingWithoutACall(t *testing.T) {
 		time.Sleep(2 * w.cfg.Lifetime)
 		synctest.Wait()
 		require.Equal(t, 1, w.Size())
-		require.Equal(t, 1, w.CleanupExpired())
+		require.Equal(t, 1, w.cleanup())
 		require.Zero(t, w.Size())
 	})
 }
@@ -81,6 +81,6 @@ func TestLockedDoesNotExpire(t *testing.T) {
 	w.add(tx(0, 0, 2))
 	s := w.drain(Budget{})
 	w.advance(2 * time.Hour)
-	require.Zero(t, w.CleanupExpired())
+	require.Zero(t, w.cleanup())
 	require.Len(t, s.Transactions(), 1)
 }

@@ -57,19 +57,14 @@ func (s *superseded) Unwrap() error { return ErrReplaced }
 // isFinal reports whether an error means that a transaction that came back can
 // never be admitted.
 func isFinal(err error) bool {
-	for _, never := range []error{ErrNonceTooLow, ErrReplaced, ErrInvalidSender, ErrInvalidChainID, ErrMalformed} {
-		if errors.Is(err, never) {
-			return true
-		}
-	}
-	return false
+	return wrapsAny(err, []error{ErrNonceTooLow, ErrReplaced, ErrInvalidChainID, ErrMalformed})
 }
 
 // setAside concludes the return of a batch. A transaction that was not admitted is
 // held aside if it may be admitted later, and leaves otherwise. One that was held
-// aside before also leaves when its lifetime is over. setAside returns how many of those held
-// before have left, and adds those that were not held before to core.displaced.
-func (p *Pool) setAside(batch []candidate) (dropped int) {
+// aside before also leaves when its lifetime is over. setAside adds those that were not held before
+// to core.displaced.
+func (p *Pool) setAside(batch []candidate) {
 	p.changeCore(func(c *core) {
 		for i := range batch {
 			t := &batch[i]
@@ -86,7 +81,6 @@ func (p *Pool) setAside(batch []candidate) (dropped int) {
 			case held != nil && (isFinal(t.err) || expired):
 				c.aside.letGo(hash)
 				c.emitEvent(t.endEvent(c.now), nil)
-				dropped++
 			case held != nil:
 				held.err = t.err
 			case isFinal(t.err):
@@ -102,7 +96,6 @@ func (p *Pool) setAside(batch []candidate) (dropped int) {
 			}
 		}
 	})
-	return dropped
 }
 
 // endEvent returns the event of a candidate that came back and is not admitted.
@@ -118,18 +111,14 @@ func (t *candidate) endEvent(now int64) Event {
 	return event
 }
 
-// retryHeld tries to admit the transactions that are held aside. It returns how
-// many it dropped.
-func (p *Pool) retryHeld() (dropped int) {
+// retryHeld tries to admit the transactions that are held aside.
+func (p *Pool) retryHeld() {
 	p.mu.Lock()
 	origin := p.core.aside.inOrder()
 	p.mu.Unlock()
-	if len(origin) == 0 {
-		return 0
-	}
 	batch := p.examineBack(origin)
 	p.admitAll(batch)
-	return p.setAside(batch)
+	p.setAside(batch)
 }
 
 // examineBack is examineAll for transactions that were accepted before.
@@ -143,37 +132,31 @@ func (p *Pool) examineBack(origin []*past) []candidate {
 }
 
 // CleanupExpired drops expired transactions, and tries to admit transactions that are
-// held aside. It returns the number of dropped transactions. Add, Build and Reset do this
-// when it is due: see Config.Lifetime. A host that waits for the events while it makes no
-// such call calls it now and then.
-func (p *Pool) CleanupExpired() int {
+// held aside. Add, Build and Reset do the first when it is due (see Config.Lifetime), and
+// Reset does the second. A host that waits for the events while it makes no such call calls
+// it now and then.
+func (p *Pool) CleanupExpired() {
 	defer p.takeTurn()()
-	now := p.clock()
-	return p.retryHeld() + p.dropExpired(now)
+	p.retryHeld()
+	p.dropExpired(p.clock())
 }
 
 // dropExpired drops the expired transactions of all senders. The caller holds
 // p.turn.
-func (p *Pool) dropExpired(now int64) (dropped int) {
+func (p *Pool) dropExpired(now int64) {
 	p.changeCore(func(c *core) {
 		for i := len(c.list) - 1; i >= 0; i-- { // the last one takes the place of a removed one
-			dropped += c.expireSender(c.list[i], now)
+			c.expireSender(c.list[i], now)
 		}
 		c.departures.prune(now)
 	})
 	p.sweptAt.Store(now)
-	return dropped
 }
 
-// isExpiryDue reports whether expired transactions may be in the pool.
-func (p *Pool) isExpiryDue(now int64) bool {
-	return now-p.sweptAt.Load() >= int64(p.cfg.Lifetime/expiryShare)
-}
-
-// expireInAdd drops expired transactions if it is due. It waits for no other call
-// and calls no function of the host.
-func (p *Pool) expireInAdd(now int64) {
-	if p.isExpiryDue(now) && p.turn.TryLock() {
+// expireDue drops expired transactions if it is due. It waits for no other call and reads
+// no account.
+func (p *Pool) expireDue(now int64) {
+	if now-p.sweptAt.Load() >= int64(p.cfg.Lifetime/expiryShare) && p.turn.TryLock() {
 		defer p.turn.Unlock()
 		p.dropExpired(now)
 	}
@@ -183,17 +166,10 @@ func (p *Pool) expireInAdd(now int64) {
 // it before the pool drops it.
 const expiryShare = 16
 
-// expireDue does the work of CleanupExpired if it is due. Build and Reset call it.
-func (p *Pool) expireDue() {
-	if p.isExpiryDue(p.clock()) {
-		p.CleanupExpired()
-	}
-}
-
 // expireSender drops the expired transactions of a sender, last one first. A
 // transaction stays while later ones in line stay: they have displaced others
 // and could not run without it.
-func (c *core) expireSender(a *account, now int64) (dropped int) {
+func (c *core) expireSender(a *account, now int64) {
 	lifetime := int64(c.cfg.Lifetime)
 	p := plan{account: a, index: len(a.txs)}
 	followed := false // a successor in line stays
@@ -210,5 +186,4 @@ func (c *core) expireSender(a *account, now int64) (dropped int) {
 		c.applyPlan(p)
 	}
 	c.closeAccount(a)
-	return len(p.leaves)
 }

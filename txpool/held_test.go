@@ -42,7 +42,7 @@ func TestHeldAside(t *testing.T) {
 	}
 	w.restart()
 	w.advance(time.Hour)
-	require.Equal(t, 2, w.CleanupExpired())
+	require.Equal(t, 2, w.cleanup())
 	require.ErrorIs(t, w.departed(tx(0, 0, 2)).Reason, ErrExpired)
 	w.restart()
 	w.has(StatusUnknown, tx(0, 0, 2))
@@ -88,7 +88,7 @@ func TestHeldAsideIsKnown(t *testing.T) {
 	w.repairs()
 	require.ErrorIs(t, w.Add(tx(0, 0, 2)), ErrAlreadyKnown)
 	w.has(StatusHeld, tx(0, 0, 2))
-	require.Zero(t, w.CleanupExpired())
+	require.Zero(t, w.cleanup())
 	w.has(StatusPending, tx(0, 0, 2))
 	require.Empty(t, w.Held())
 	w.shorten()
@@ -160,7 +160,7 @@ func TestHeldLifetime(t *testing.T) {
 		w.breaks(0)
 		require.Len(t, w.restart().Displaced, 1)
 		w.advance(20*time.Minute - 1)
-		require.Zero(t, w.CleanupExpired())
+		require.Zero(t, w.cleanup())
 		w.advance(1)
 		want := ErrExpired
 		if used {
@@ -168,7 +168,7 @@ func TestHeldLifetime(t *testing.T) {
 			w.nonce(0, 1)
 			want = ErrNonceTooLow
 		}
-		require.Equal(t, 1, w.CleanupExpired())
+		require.Equal(t, 1, w.cleanup())
 		require.ErrorIs(t, w.departed(tx(0, 0, 2)).Reason, want)
 	}
 }
@@ -286,7 +286,7 @@ func TestHeldByARestart(t *testing.T) {
 					require.Empty(t, offered(w))
 				}
 				w.advance(20 * time.Minute)
-				require.Equal(t, 1, w.CleanupExpired())
+				require.Equal(t, 1, w.cleanup())
 				require.Len(t, dropped, 1)
 				require.True(t, dropped[0].Private)
 				require.Equal(t, time.Hour, dropped[0].Age)

@@ -45,7 +45,7 @@ func checkSignature(tx *types.Transaction) error {
 	v, r, s := tx.RawSignatureValues()
 	for _, n := range [...]*big.Int{v, r, s, tx.ChainId()} {
 		if n.Sign() < 0 {
-			return fmt.Errorf("%w: a negative number in the signature or the chain id", ErrInvalidSender)
+			return fmt.Errorf("%w: a negative number in the signature or the chain id", ErrMalformed)
 		}
 	}
 	return nil
@@ -119,16 +119,11 @@ func (c *Config) price(e *entry) error {
 	if err := amount(&feeCap, maxFee, "maxFeePerGas", ErrFeeCapTooHigh); err != nil {
 		return err
 	}
-	switch tx.Type() {
-	case types.LegacyTxType, types.AccessListTxType: // single price
-		tip = feeCap
-	default:
-		if err := amount(&tip, maxTip, "maxPriorityFeePerGas", ErrTipTooHigh); err != nil {
-			return err
-		}
-		if feeCap.Lt(&tip) {
-			return fmt.Errorf("%w: maxPriorityFeePerGas: %v, maxFeePerGas: %v", ErrTipAboveFeeCap, maxTip, maxFee)
-		}
+	if err := amount(&tip, maxTip, "maxPriorityFeePerGas", ErrTipTooHigh); err != nil {
+		return err
+	}
+	if feeCap.Lt(&tip) {
+		return fmt.Errorf("%w: maxPriorityFeePerGas: %v, maxFeePerGas: %v", ErrTipAboveFeeCap, maxTip, maxFee)
 	}
 	e.feeCap, e.tip = saturate(&feeCap), saturate(&tip)
 	if err := amount(&e.cost, value, "value", ErrInsufficientFunds); err != nil {
@@ -149,16 +144,15 @@ func (c *Config) addExtras(e *entry) bool {
 			return false
 		}
 	}
-	if c.ExtraCost != nil {
-		extra := c.ExtraCost(e.tx)
-		if extra != nil {
-			_, over := e.cost.AddOverflow(&e.cost, extra)
-			if over {
-				return false
-			}
-		}
+	if c.ExtraCost == nil {
+		return true
 	}
-	return true
+	extra := c.ExtraCost(e.tx)
+	if extra == nil {
+		return true
+	}
+	_, over := e.cost.AddOverflow(&e.cost, extra)
+	return !over
 }
 
 // addProduct adds n times a price, and returns false if the sum exceeds 256
@@ -183,10 +177,7 @@ func (c *Config) checkSize(e *entry) error {
 	if n > MaxInitCodeSize && e.tx.To() == nil && c.Fork <= Shanghai && !c.accepted {
 		return fmt.Errorf("%w: code size %d, limit %d", ErrMaxInitCodeSize, n, MaxInitCodeSize)
 	}
-	e.size, e.memory, e.da = uint32(size), uint32(memoryOf(e.tx)), uint32(size)
-	if c.DASize != nil {
-		e.da = uint32(min(c.DASize(e.tx), math.MaxUint32))
-	}
+	e.size, e.memory = uint32(size), uint32(memoryOf(e.tx))
 	return nil
 }
 

@@ -69,12 +69,12 @@ func TestNegativeSignature(t *testing.T) {
 	negative := types.NewTx(&types.LegacyTx{GasPrice: gweis(2), Gas: txGas, To: there, V: new(big.Int).Neg(v), R: r, S: s})
 	require.Equal(t, addr(0), senderOf(negative))
 	w := newWorld(t, func(c *Config) { c.AcceptUnprotected = true })
-	w.refuse(negative, ErrInvalidSender)
+	w.refuse(negative, ErrMalformed)
 	w.add(plain)
 
 	w = newWorld(t, unsigned)
-	w.refuse(types.NewTx(&types.DynamicFeeTx{ChainID: big.NewInt(-1), GasTipCap: gweis(2), GasFeeCap: gweis(2), Gas: txGas, To: there}), ErrInvalidSender)
-	w.refuse(types.NewTx(&types.LegacyTx{GasPrice: gweis(2), Gas: txGas, To: there, R: big.NewInt(-1)}), ErrInvalidSender)
+	w.refuse(types.NewTx(&types.DynamicFeeTx{ChainID: big.NewInt(-1), GasTipCap: gweis(2), GasFeeCap: gweis(2), Gas: txGas, To: there}), ErrMalformed)
+	w.refuse(types.NewTx(&types.LegacyTx{GasPrice: gweis(2), Gas: txGas, To: there, R: big.NewInt(-1)}), ErrMalformed)
 }
 
 // Types that are off by default can be turned on.

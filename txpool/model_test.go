@@ -102,7 +102,7 @@ func (m *model) fate(hash common.Hash) *fate {
 // observe follows the events: each transaction is admitted once and leaves once
 // (I11), and one that came back is dropped by no cap (T5).
 func (m *model) observe(e Event) {
-	if e.Kind == FloorChanged || m.deaf {
+	if m.deaf {
 		return
 	}
 	f := m.fate(e.Tx.Hash())
@@ -381,9 +381,9 @@ func (m *model) offer(n *naive) {
 	n.offered[hash] = true
 	require.Equal(m.t, StatusLocked, m.Status(hash))
 	a := m.core.all[hash].account
-	next := a.nonce
+	next := a.Nonce
 	for _, l := range a.txs {
-		if l.nonce < a.nonce {
+		if l.nonce < a.Nonce {
 			continue // used, but still locked
 		}
 		require.True(m.t, l.nonce == next && l.locked, "nonce %d is offered before nonce %d", n.last.Nonce(), next)
@@ -452,7 +452,7 @@ func (m *model) reopen(changes ...func(*Config)) {
 func sameContent(old, restored *Pool) error {
 	for _, a := range old.core.list {
 		for _, e := range a.txs {
-			if e.nonce < a.nonce {
+			if e.nonce < a.Nonce {
 				continue // used, but locked
 			}
 			if have := restored.Status(e.hash()); have == StatusUnknown {

@@ -175,20 +175,13 @@ func (h *heads) Pop() any {
 func (s *Session) spent() bool {
 	b := &s.budget
 	return b.Count > 0 && s.count >= b.Count || b.Gas > 0 && addSaturating(s.gas, txGas) > b.Gas ||
-		b.Bytes > 0 && s.bytes >= b.Bytes || b.DABytes > 0 && s.da >= b.DABytes
+		b.Bytes > 0 && s.bytes >= b.Bytes
 }
 
 // fits reports whether an entry can be taken: it pays the base fee, and the rest of the block has
 // room for it.
 func (s *Session) fits(e *entry) bool {
-	most := s.budget.DABytes
-	switch {
-	case e.feeCap < s.base:
-		return false
-	case most > 0 && uint64(e.da) > most-min(s.da, most):
-		return false
-	}
-	return s.hasRoom(e.gas, uint64(e.size))
+	return e.feeCap >= s.base && s.hasRoom(e.gas, uint64(e.size))
 }
 
 // hasRoom reports whether a transaction of a gas limit and size fits into the rest of the block.
@@ -221,12 +214,9 @@ func (e *entry) candidate(base uint64) Candidate {
 	return Candidate{Tx: e.tx, Tip: min(e.tip, e.feeCap-min(e.feeCap, base)), Size: uint64(e.size)}
 }
 
-// byTip reports whether the order is that of core.ready.
-func (c *Config) byTip() bool { return c.Score == nil }
-
 // keyOf returns the place of a pending entry among the heads of a session.
 func (c *core) keyOf(e *entry) place {
-	if c.cfg.byTip() {
+	if c.cfg.Score == nil {
 		return place{e.rank, e.seq}
 	}
 	return scored(c.cfg.Score, e, c.fees.base)
@@ -250,7 +240,7 @@ type walk struct {
 // newWalk returns a walk from the best transaction on. With Config.Score it makes a
 // heap of the senders: a block takes few of them, and a sort of all takes longer.
 func (c *core) newWalk() walk {
-	if c.cfg.byTip() {
+	if c.cfg.Score == nil { // the order of core.ready
 		return walk{index: c.ready}
 	}
 	rest := make(ranking, 0, len(c.list))

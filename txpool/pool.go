@@ -14,8 +14,8 @@ import (
 )
 
 // Pool is a transaction pool. It is safe for concurrent use. It starts no
-// goroutine that outlives a call: a call delivers events to Config.Observe and to
-// subscriptions, also those of other calls that run at the same time.
+// goroutine that outlives a call: a call delivers events to Config.Observe, also those of
+// other calls that run at the same time.
 type Pool struct {
 	cfg        Config
 	lenient    Config // for transactions that come back
@@ -35,7 +35,7 @@ type Pool struct {
 	core     *core
 	poisoned [][]byte // records that Restore cannot read
 
-	out deliveries
+	delivering sync.Mutex // held by the goroutine that calls Config.Observe
 }
 
 // New returns an empty pool. The error wraps [ErrInvalidConfig].
@@ -55,7 +55,6 @@ func New(cfg Config, state State) (*Pool, error) {
 	p.lenient = p.cfg.lenient()
 	p.recoveries = semaphore.NewWeighted(int64(p.recoverers))
 	p.core = newCore(&p.cfg)
-	p.core.observed = p.hasObservers()
 	return p, nil
 }
 
@@ -65,8 +64,8 @@ func New(cfg Config, state State) (*Pool, error) {
 func (p *Pool) Add(tx *types.Transaction) error { return p.addOne(candidate{tx: tx}).err }
 
 // AddPrivate is Add for a transaction that must stay secret until it is in a
-// block. It is built and priced like any other, but Pending, Snapshot, Content
-// and ordinary subscriptions do not show it.
+// block. It is built and priced like any other, but Snapshot and Content do not
+// show it, and its events have Private set.
 func (p *Pool) AddPrivate(tx *types.Transaction) error {
 	return p.addOne(candidate{tx: tx, private: true}).err
 }
@@ -123,32 +122,12 @@ func (p *Pool) AddAllRaw(raws [][]byte) ([]common.Hash, []error) {
 // addBatch takes n transactions through all stages, with the same result as one after
 // the other (invariant I10). It recovers signatures on all processors.
 func (p *Pool) addBatch(batch []candidate) {
-	began := p.cfg.Now()
-	p.expireInAdd(p.clockAt(began))
+	now := p.clock()
+	p.expireDue(now)
 	for some := range slices.Chunk(batch, batchSize) {
-		p.examineAll(some, p.clockAt(began))
+		p.examineAll(some, now)
 		p.admitAll(some)
 		p.deliverEvents()
-	}
-	for i := range batch {
-		p.measureAdd(began, &batch[i])
-	}
-}
-
-// measureAdd reports the result of an Add to the metrics.
-func (p *Pool) measureAdd(began time.Time, t *candidate) {
-	m := &p.cfg.Metrics
-	if !m.enabled() {
-		return
-	}
-	if t.err != nil {
-		m.count(CountRejected, label(t.err))
-		return
-	}
-	took := p.cfg.Now().Sub(began).Seconds()
-	m.observe(AdmitSeconds, took)
-	if t.replaces {
-		m.observe(ReplaceSeconds, took)
 	}
 }
 

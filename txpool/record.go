@@ -41,17 +41,13 @@ func encode(kind byte, fields ...any) []byte {
 // decode reads the fields of a record, given pointers to them. They must be all that
 // the record has.
 func decode(record []byte, fields ...any) error {
-	raw := bytes.NewReader(record[1:])
-	list := rlp.NewStream(raw, uint64(raw.Len()))
-	_, err := list.List()
+	var values []rlp.RawValue
+	err := rlp.DecodeBytes(record[1:], &values)
+	if err == nil && len(values) != len(fields) {
+		err = fmt.Errorf("it has %d fields, want %d", len(values), len(fields))
+	}
 	for i := 0; err == nil && i < len(fields); i++ {
-		err = list.Decode(fields[i])
-	}
-	if err == nil {
-		err = list.ListEnd()
-	}
-	if err == nil && raw.Len() > 0 {
-		err = fmt.Errorf("%d bytes too many", raw.Len())
+		err = rlp.DecodeBytes(values[i], fields[i])
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errRecord, err)

@@ -67,10 +67,9 @@ type Displaced struct {
 // Reset returns each transaction that it refused, held aside or dropped, with
 // the reason. Dropped ones are also reported by events. Transactions that other
 // calls drop meanwhile may be included.
-func (p *Pool) Reset(head Head) (displaced []Displaced) {
-	p.expireDue()
+func (p *Pool) Reset(head Head) []Displaced {
+	p.expireDue(p.clock())
 	defer p.takeTurn()()
-	defer func() { displaced = p.endHead() }() // even after a panic
 	head.Included = cleanBlocks(head.Included, nil)
 	gone := cleanBlocks(head.Reverted, head.Included)
 	reverted := p.examineReverted(gone)
@@ -85,13 +84,13 @@ func (p *Pool) Reset(head Head) (displaced []Displaced) {
 	p.admitAll(reverted)
 	p.setAside(reverted)
 	p.retryHeld()
-	return nil
+	return p.endHead()
 }
 
 // endHead closes the gaps that remain after reverted transactions have come back.
 func (p *Pool) endHead() []Displaced {
 	p.changeCore(func(c *core) {
-		c.patient, c.keeping, c.repricing = false, false, false // even if State panicked
+		c.patient, c.keeping = false, false
 	})
 	return p.takeDisplaced()
 }
@@ -168,7 +167,7 @@ func (p *Pool) beginHead(head *Head) {
 // the host's state shows the block, and so are lower ones of its sender.
 func (c *core) includeTransaction(tx *types.Transaction) {
 	hash := tx.Hash()
-	departed, held := c.departures.forget(hash), c.aside.txs[hash] != nil
+	departed, held := c.departures.Remove(hash), c.aside.txs[hash] != nil
 	e := c.all[hash]
 	if c.cfg.KeepChanges && (e != nil || departed || held) {
 		c.recordChange(encode(recordLeft, hash))
@@ -178,16 +177,16 @@ func (c *core) includeTransaction(tx *types.Transaction) {
 		return
 	}
 	a := e.account
-	c.removeAt(a, c.indexOf(e))
-	used := a.nonce
-	a.nonce = max(a.nonce, e.nonce+1)
+	c.removeAt(a, a.indexOf(e))
+	used := a.Nonce
+	a.Nonce = max(a.Nonce, e.nonce+1)
 	if e.private {
 		c.privately.remember(hash, struct{}{}, c.now)
 	}
 	c.emitEvent(Event{Kind: Included}, e)
 	p := plan{account: a, together: true}
 	for _, e := range a.txs {
-		if e.nonce >= a.nonce {
+		if e.nonce >= a.Nonce {
 			break
 		}
 		if e.nonce >= used {
@@ -198,7 +197,7 @@ func (c *core) includeTransaction(tx *types.Transaction) {
 		}
 	}
 	c.applyPlan(p)
-	if a.delegated { // its limit counts from the next nonce
+	if a.Delegated { // its limit counts from the next nonce
 		c.touchAccount(a, 0, len(a.txs))
 	}
 }
@@ -252,9 +251,6 @@ func (p *Pool) moveFees(head *Head) {
 			c.fees.base = wei(head.BaseFee)
 		}
 		now := c.fees.prices
-		if now.floor != before.floor {
-			c.emitEvent(Event{Kind: FloorChanged, Floor: now.floor}, nil)
-		}
 		if now != before && c.cfg.KeepChanges {
 			c.recordChange(now.record())
 		}
@@ -309,14 +305,11 @@ func (c *core) repriceSender(a *account) {
 	moved := false
 	for _, e := range a.txs {
 		rank := c.fees.rank(e.entry)
-		if rank == e.rank {
-			continue
-		}
-		e.rank, moved = rank, true
+		moved = moved || rank != e.rank
+		e.rank = rank
 	}
 	if moved {
-		c.arrangeChain(a, 0, len(a.txs))
-		c.closeAccount(a)
+		c.arrangeAll(a)
 	}
 }
 
@@ -326,9 +319,7 @@ func (c *core) parkUnderpriced() {
 	least := c.fees.leastRank()
 	for _, index := range append([]*btree.BTreeG[ranked]{c.ready}, c.roomless[:]...) {
 		for worst, some := index.Max(); some && worst.rank < least; worst, some = index.Max() {
-			a := worst.entry.account
-			c.arrangeChain(a, 0, len(a.txs))
-			c.closeAccount(a)
+			c.arrangeAll(worst.entry.account)
 		}
 	}
 }

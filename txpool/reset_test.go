@@ -1,10 +1,14 @@
 package txpool
 
 import (
+	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 )
 
@@ -161,26 +165,103 @@ func TestNilInBlocks(t *testing.T) {
 	}
 }
 
-// TestPanickingSender: if Config.Sender panics for a transaction of a reverted block, Reset does
-// not, and the other transactions of the block return.
-func TestPanickingSender(t *testing.T) {
+// TestHostPanics: a function of the host panics at any of its calls. The panic comes out of the
+// call of the pool, which holds no lock then, and succeeds if it is made again.
+func TestHostPanics(t *testing.T) {
+	for name, hook := range map[string]func(c *Config, f func()){
+		"Observe": func(c *Config, f func()) { c.Observe = func(Event) { f() } },
+		"Sender": func(c *Config, f func()) {
+			c.Sender = func(tx *types.Transaction) (common.Address, error) { f(); return types.Sender(signer, tx) }
+		},
+		"ExtraCost": func(c *Config, f func()) { c.ExtraCost = func(*types.Transaction) *uint256.Int { f(); return nil } },
+		"Precheck":  func(c *Config, f func()) { c.Precheck = func(*types.Transaction) error { f(); return nil } },
+		"Score":     func(c *Config, f func()) { c.Score = func(Candidate) int64 { f(); return 1 } },
+		"Now":       func(c *Config, f func()) { now := c.Now; c.Now = func() time.Time { f(); return now() } },
+		"State":     nil,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			for n := 1; ; n++ {
+				left := 0
+				f := func() {
+					if left--; left == 0 {
+						panic(name)
+					}
+				}
+				w := newWorld(t, func(c *Config) {
+					if hook != nil {
+						hook(c, f)
+					}
+				})
+				if hook == nil {
+					w.onRead = f
+				}
+				left = n
+				w.survive()
+				if left > 0 {
+					require.Greater(t, n, 1, "%s was never called", name)
+					return // it has panicked at every call
+				}
+			}
+		})
+	}
+}
+
+// survive makes a block of three transactions, and undoes it. Each call that panics is made
+// again.
+func (w *world) survive() {
+	w.t.Helper()
+	txs := []*types.Transaction{tx(0, 0, 5), tx(0, 1, 5), tx(1, 0, 5)}
+	again := func(call func()) {
+		w.t.Helper()
+		defer func() {
+			if recover() != nil {
+				w.check()
+				call()
+			}
+		}()
+		call()
+	}
+	for _, tx := range txs {
+		again(func() {
+			// It may have been stored before the panic.
+			if err := w.Add(tx); !errors.Is(err, ErrAlreadyKnown) {
+				require.NoError(w.t, err)
+			}
+		})
+	}
+	again(func() { require.Len(w.t, w.drain(Budget{}).Transactions(), 3) })
+	block := blockOf(txs...)
+	w.nonce(0, 2)
+	w.nonce(1, 1)
+	again(func() { require.Empty(w.t, w.Reset(Head{Included: []Block{block}})) })
+	require.Zero(w.t, w.Size())
+	w.nonce(0, 0)
+	w.nonce(1, 0)
+	again(func() { require.Empty(w.t, w.Reset(Head{Reverted: []Block{block}})) })
+	require.Equal(w.t, 3, w.Stats().Pending)
+	w.check()
+}
+
+// TestSenderFails: a transaction of a reverted block whose sender the host cannot name now is held
+// aside, and the others of the block return.
+func TestSenderFails(t *testing.T) {
 	bad := tx(0, 0, 5)
-	var panics bool
+	var fails bool
 	w := newWorld(t, func(c *Config) {
 		c.Sender = func(tx *types.Transaction) (common.Address, error) {
-			if panics && tx.Hash() == bad.Hash() {
-				panic("x")
+			if fails && tx.Hash() == bad.Hash() {
+				return common.Address{}, errTest
 			}
 			return types.Sender(signer, tx)
 		}
 	})
-	panics = true
-	var displaced []Displaced
-	require.NotPanics(t, func() { displaced = w.reset(Head{Reverted: []Block{blockOf(bad, tx(1, 0, 5))}}) })
+	fails = true
+	displaced := w.reset(Head{Reverted: []Block{blockOf(bad, tx(1, 0, 5))}})
 	require.Equal(t, 1, w.Stats().Pending)
 	require.Len(t, displaced, 1)
 	require.True(t, displaced[0].Held)
-	panics = false
+	require.ErrorIs(t, displaced[0].Err, ErrInvalidSender)
+	fails = false
 	w.reset(Head{})
 	require.Equal(t, 2, w.Stats().Pending, "the transaction that was held aside")
 }

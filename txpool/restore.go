@@ -42,27 +42,21 @@ type Poison struct {
 // record in order, as the method Replay in journal does. A record that cannot
 // be read is skipped and listed in Restored.Poisoned. The error is that of replay.
 func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, error) {
-	var h history
+	h := newHistory()
 	if err := replay(h.readRecord); err != nil {
 		return Restored{}, err
 	}
 	batch := p.examineBack(h.origins())
-	restored := Restored{Poisoned: h.poisoned}
-	p.beginRestore(&h)
+	p.beginRestore(h)
 	p.admitAll(batch)
 	p.setAside(batch)
-	restored.Displaced = p.takeDisplaced()
+	displaced := p.takeDisplaced()
 	p.endRestore(batch)
-	for i := range batch {
-		if batch[i].err == nil {
-			restored.Transactions++
-		}
-	}
-	for _, poison := range restored.Poisoned {
+	for _, poison := range h.poisoned {
 		p.cfg.Logger.Error("txpool: record skipped", "err", poison.Err, "bytes", len(poison.Record))
 	}
 	p.deliverEvents()
-	return restored, nil
+	return Restored{Transactions: p.Size(), Displaced: displaced, Poisoned: h.poisoned}, nil
 }
 
 // beginRestore restores the data that belongs to no transaction.
@@ -86,7 +80,7 @@ func (p *Pool) beginRestore(h *history) {
 // endRestore makes the caps apply again to the transactions that were not exempt before.
 func (p *Pool) endRestore(batch []candidate) {
 	p.lockCore()
-	defer p.unlockCore()
+	defer p.mu.Unlock()
 	for i := range batch {
 		t := &batch[i]
 		if t.err == nil && !t.entry.gone && !t.origin.exempt {
@@ -114,9 +108,10 @@ func (p *Pool) TakeChanges() [][]byte {
 // not read. They replace all that TakeChanges has returned before. Restore accepts records of
 // earlier changes after them.
 func (p *Pool) Records() [][]byte {
+	now := p.clock()
 	p.mu.Lock()
 	records := [][]byte{p.core.fees.record()}
-	for _, d := range p.core.departures.all(p.clock()) {
+	for _, d := range p.core.departures.all(now) {
 		records = append(records, d.record())
 	}
 	for _, o := range p.core.aside.inOrder() {
@@ -165,12 +160,12 @@ type history struct {
 	prices     prices
 }
 
+func newHistory() *history {
+	return &history{added: make(map[common.Hash]*past), departures: newRecent[Departure](maxDepartures, departureTime)}
+}
+
 // readRecord adds a record. A record that cannot be decoded is recorded as poisoned.
 func (h *history) readRecord(record []byte) error {
-	if h.added == nil {
-		h.added = make(map[common.Hash]*past)
-		h.departures = newRecent[Departure](maxDepartures, departureTime)
-	}
 	if err := h.parseRecord(record); err != nil {
 		h.poisoned = append(h.poisoned, Poison{bytes.Clone(record), err})
 	}
@@ -215,7 +210,7 @@ func (h *history) parseRecord(record []byte) (err error) {
 // removeTransaction forgets a transaction.
 func (h *history) removeTransaction(hash common.Hash) {
 	delete(h.added, hash)
-	h.departures.forget(hash)
+	h.departures.Remove(hash)
 }
 
 func (h *history) parseAdded(record []byte) error {
@@ -226,7 +221,7 @@ func (h *history) parseAdded(record []byte) error {
 	}
 	h.order++
 	o.at, o.order = int64(at), h.order
-	h.departures.forget(o.tx.Hash())
+	h.departures.Remove(o.tx.Hash())
 	h.added[o.tx.Hash()] = o
 	return nil
 }

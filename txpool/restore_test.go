@@ -23,9 +23,9 @@ func TestRestore(t *testing.T) {
 	require.Equal(t, Restored{Transactions: 6}, w.restart())
 	w.offers(before...)
 	w.advance(58 * time.Minute)
-	require.Zero(t, w.CleanupExpired(), "the transactions are 59 minutes old")
+	require.Zero(t, w.cleanup(), "the transactions are 59 minutes old")
 	w.advance(time.Minute)
-	require.Equal(t, 6, w.CleanupExpired())
+	require.Equal(t, 6, w.cleanup())
 }
 
 // A transaction that was included meanwhile is not taken again, and not tried at
@@ -48,27 +48,22 @@ func TestRestoreFails(t *testing.T) {
 }
 
 // A poisoned record is put aside and everything else is restored. A transaction that
-// makes a check panic is held aside, and comes back when the check is repaired.
+// a check refuses now is held aside, and comes back when the check is repaired.
 func TestRestorePoisoned(t *testing.T) {
 	w := newWorld(t)
 	w.add(tx(0, 0, 2), tx(1, 0, 3), tx(2, 0, 4))
 	w.keep()
 	w.tape.append([][]byte{{}, []byte("what is this"), {recordAdded, 0, 1}, {recordLeft, 1}, {recordDeparted, 1}})
-	panics := true
-	checked := unless(func(tx *types.Transaction) bool {
-		if panics && tx.GasTipCap().Cmp(gweis(3)) == 0 {
-			panic("boom")
-		}
-		return false
-	})
+	refuses := true
+	checked := unless(func(tx *types.Transaction) bool { return refuses && tx.GasTipCap().Cmp(gweis(3)) == 0 })
 	for range 2 { // nothing is forgotten
 		restored := w.restart(checked)
 		require.Equal(t, 2, restored.Transactions)
 		require.Len(t, restored.Poisoned, 5)
-		require.ErrorIs(t, restored.Displaced[0].Err, errPanic)
+		require.ErrorIs(t, restored.Displaced[0].Err, errTest)
 		w.has(StatusHeld, tx(1, 0, 3))
 	}
-	panics = false
+	refuses = false
 	for range 2 {
 		restored := w.restart()
 		require.Equal(t, 3, restored.Transactions)

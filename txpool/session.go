@@ -13,10 +13,9 @@ type Budget struct {
 	// Count is the maximum number of transactions.
 	Count int
 	// Gas bounds the gas that the transactions use. A transaction may start if
-	// its gas limit fits into the rest. Bytes bounds the bytes that they use,
-	// and DABytes the sum of Config.DASize. A transaction may start if its
-	// encoding fits into the rest of Bytes.
-	Gas, Bytes, DABytes uint64
+	// its gas limit fits into the rest. Bytes bounds the bytes that they use. A
+	// transaction may start if its encoding fits into the rest.
+	Gas, Bytes uint64
 	// BaseFee is the base fee of the block, in wei per gas. Transactions that
 	// do not pay it are skipped. It does not change the order, and parked
 	// transactions stay parked: see Head.BaseFee. Nil means the one of the last
@@ -43,9 +42,8 @@ type Session struct {
 
 	current *entry // returned by Next and not answered
 	count   int
-	gas     uint64 // used; also bytes and da
+	gas     uint64 // used; also bytes
 	bytes   uint64
-	da      uint64
 
 	// over is set when the session takes no more transactions, although those that it
 	// has taken may be locked. misses counts the transactions that the session has passed over
@@ -75,11 +73,11 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	p.expireDue()
+	p.expireDue(p.clock())
 	defer p.takeTurn()() // not within a Reset
 	s := &Session{pool: p, ctx: ctx, budget: budget, senders: make(map[common.Address]*turn, usualSenders)}
 	p.lockCore()
-	defer p.unlockCore()
+	defer p.mu.Unlock()
 	c := p.core
 	c.endSession(c.session)
 	c.restoreCaps()
@@ -123,28 +121,24 @@ func (s *Session) members(yield func(*entry) bool) {
 func (s *Session) Next() *types.Transaction {
 	p := s.pool
 	defer p.takeTurn()()
-	for s.ctx.Err() == nil {
+	for {
 		var e *entry
 		var unread bool
 		p.changeCore(func(c *core) {
 			s.countUse(s.limit())
+			if s.ctx.Err() != nil {
+				s.stopTaking(c)
+			}
 			e, unread = s.pickNext(c)
 		})
 		switch {
 		case e == nil:
 			return nil
-		case unread:
-			s.readSenders(e)
-		default:
-			p.cfg.Metrics.count(CountDrained, "")
+		case !unread:
 			return e.tx
 		}
+		s.readSenders(e)
 	}
-	p.changeCore(func(c *core) {
-		s.countUse(s.limit())
-		s.stopTaking(c)
-	})
-	return nil
 }
 
 // stopTaking makes the session take no more transactions, and forgets what it needed
@@ -250,7 +244,6 @@ func (s *Session) countUse(gas, bytes uint64) {
 	s.count++
 	s.gas = addSaturating(s.gas, gas)
 	s.bytes = addSaturating(s.bytes, bytes)
-	s.da = addSaturating(s.da, uint64(e.da))
 }
 
 // Cancel ends the session and gives its transactions back, because there is no

@@ -96,7 +96,7 @@ func (c *core) planNextIn() (plan, bool) {
 	}
 	for _, r := range waiting {
 		a := r.entry.account
-		victims, err := c.makeRoom(a, c.indexOf(r.entry), nil, r.entry, seat{status: ready, lead: r.place}, maxDisplacedByWaiting)
+		victims, err := c.makeRoom(a, a.indexOf(r.entry), nil, r.entry, seat{status: ready, lead: r.place}, maxDisplacedByWaiting)
 		if err == nil {
 			return planPromotion(r.entry, victims), true
 		}
@@ -109,8 +109,7 @@ func (c *core) planNextIn() (plan, bool) {
 const maxDisplacedByWaiting = 8
 
 func planPromotion(e *entry, victims []leaving) plan {
-	i, _ := e.account.find(e.nonce)
-	return plan{account: e.account, index: i, promotes: e, leaves: victims}
+	return plan{account: e.account, index: e.account.indexOf(e), promotes: e, leaves: victims}
 }
 
 // liftParked arranges the chain of the best parked transaction that pays enough now,
@@ -120,9 +119,7 @@ func (c *core) liftParked() bool {
 	if !there || r.rank < c.fees.leastRank() {
 		return false
 	}
-	a := r.entry.account
-	c.arrangeChain(a, 0, len(a.txs))
-	c.closeAccount(a)
+	c.arrangeAll(r.entry.account)
 	return true
 }
 

@@ -126,7 +126,7 @@ func TestSiegeTurningParents(t *testing.T) {
 		s.advance(59 * time.Minute)
 		s.offer(chain(attacker, 1, 7, 8)...)
 		s.advance(2 * time.Minute)
-		require.Zero(t, s.CleanupExpired(), "its children are young, and pay")
+		require.Zero(t, s.cleanup(), "its children are young, and pay")
 		for i := range 8 {
 			s.admits(i, 9)
 		}

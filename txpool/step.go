@@ -2,18 +2,17 @@ package txpool
 
 import (
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"golang.org/x/sync/errgroup"
 )
 
 // changeCore calls f under the lock and restores the caps. The caller delivers the events later,
 // so that an observer may call any method.
 func (p *Pool) changeCore(f func(*core)) {
 	p.lockCore()
-	defer p.unlockCore()
+	defer p.mu.Unlock()
 	f(p.core)
 	p.core.restoreCaps()
 }
@@ -23,12 +22,6 @@ func (p *Pool) lockCore() {
 	now := p.clock()
 	p.mu.Lock()
 	p.core.now = max(p.core.now, now) // another call may have waited less
-}
-
-// unlockCore returns the lock, and queues the events.
-func (p *Pool) unlockCore() {
-	p.queueEvents()
-	p.mu.Unlock()
 }
 
 // takeTurn takes p.turn. The caller must call end when it is done.
@@ -44,10 +37,7 @@ func (p *Pool) takeTurn() (end func()) {
 // If Config.Now returns times with a monotonic reading, as time.Now does, it
 // follows that reading from the pool's beginning. Setting the machine's clock
 // then makes nothing older or younger.
-func (p *Pool) clock() int64 { return p.clockAt(p.cfg.Now()) }
-
-// clockAt returns the time of the pool's clock at which Config.Now returned t.
-func (p *Pool) clockAt(t time.Time) int64 { return p.begun.UnixNano() + int64(t.Sub(p.begun)) }
+func (p *Pool) clock() int64 { return p.begun.UnixNano() + int64(p.cfg.Now().Sub(p.begun)) }
 
 // readAccount reads an account from the host's state.
 func (p *Pool) readAccount(address common.Address) (Account, error) {
@@ -69,18 +59,10 @@ type reading struct {
 // is slow, for example because it asks another process.
 const readers = 16
 
-// readAll reads accounts and logs failures. If the first one takes long, it reads
-// the others concurrently.
+// readAll reads accounts and logs failures.
 func (p *Pool) readAll(readings []reading) {
 	const slow = 100 * time.Microsecond
-	began := time.Now()
-	for i := range readings {
-		if i == 1 && time.Since(began) > slow {
-			runConcurrently(readers, len(readings)-1, func(i int) { p.readOne(&readings[i+1]) })
-			return
-		}
-		p.readOne(&readings[i])
-	}
+	forEach(len(readings), readers, slow, func(i int) { p.readOne(&readings[i]) })
 }
 
 func (p *Pool) readOne(r *reading) {
@@ -90,30 +72,27 @@ func (p *Pool) readOne(r *reading) {
 	}
 }
 
-// runConcurrently calls f with 0 to n-1, on at most the given number of goroutines.
-// If f panics, concurrently panics with the same value on the caller's goroutine.
-func runConcurrently(most, n int, f func(int)) {
-	var next atomic.Int64
-	var panicked atomic.Pointer[any]
-	var group sync.WaitGroup
-	for range min(most, n) {
-		group.Go(func() {
-			defer func() {
-				r := recover()
-				if r != nil {
-					panicked.Store(&r)
-				}
-			}()
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				f(i)
-			}
-		})
+// forEach calls f with 0 to n-1. If the first call takes longer than slow, the others run on
+// at most the given number of goroutines. If it is fast, goroutines would cost more.
+func forEach(n, most int, slow time.Duration, f func(int)) {
+	began := time.Now()
+	for i := range n {
+		if i == 1 && time.Since(began) > slow {
+			runConcurrently(1, n, most, f)
+			return
+		}
+		f(i)
 	}
-	group.Wait()
-	r := panicked.Load()
-	if r != nil {
-		panic(*r)
+}
+
+// runConcurrently calls f with first to n-1, on at most the given number of goroutines.
+func runConcurrently(first, n, most int, f func(int)) {
+	var group errgroup.Group
+	group.SetLimit(most)
+	for i := first; i < n; i++ {
+		group.Go(func() error { f(i); return nil })
 	}
+	_ = group.Wait() // no call fails
 }
 
 // applyReading applies the answer of State for an account that is still in the pool.

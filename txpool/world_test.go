@@ -41,8 +41,8 @@ type world struct {
 	now      time.Time
 	accounts ledger
 	broken   map[common.Address]error // by the account that cannot be read
-	panics   map[common.Address]bool  // reading of the account panics
 	reads    int                      // calls of Account
+	onRead   func()                   // called by Account, if not nil
 }
 
 // tester is a *testing.T, B or F, or a *rapid.T.
@@ -58,7 +58,7 @@ func newWorld(t tester, changes ...func(*Config)) *world {
 	t.Helper()
 	w := &world{
 		t: t, tape: new(tape), now: time.Unix(1_800_000_000, 0),
-		accounts: make(ledger), broken: make(map[common.Address]error), panics: make(map[common.Address]bool),
+		accounts: make(ledger), broken: make(map[common.Address]error),
 	}
 	cfg := DefaultConfig(chainID)
 	cfg.FloorWindow, cfg.SurgeSlope = 0, 0
@@ -83,8 +83,8 @@ func (w *world) Account(a common.Address) (Account, error) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	w.reads++
-	if w.panics[a] {
-		panic(errNoDisk)
+	if w.onRead != nil {
+		w.onRead()
 	}
 	return w.accounts.get(a), w.broken[a]
 }
@@ -257,6 +257,13 @@ func (w *world) refuse(tx *types.Transaction, want error, text ...string) {
 	w.check()
 }
 
+// cleanup calls CleanupExpired and returns how many transactions have left.
+func (w *world) cleanup() int {
+	before := w.Size() + len(w.Held())
+	w.CleanupExpired()
+	return before - w.Size() - len(w.Held())
+}
+
 // remove removes transactions.
 func (w *world) remove(txs ...*types.Transaction) {
 	w.t.Helper()
@@ -273,16 +280,9 @@ func (w *world) drain(budget Budget) *Session { return drain(w.Pool, budget) }
 
 func drain(p *Pool, budget Budget) *Session {
 	s := p.Build(context.Background(), budget)
-	done := false
-	defer func() {
-		if !done { // State has panicked
-			s.Cancel()
-		}
-	}()
 	for s.Next() != nil {
 		continue
 	}
-	done = true
 	return s
 }
 

@@ -3,7 +3,6 @@ package mempool_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"testing"
@@ -16,10 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/builder"
-	"github.com/jamq/jamq/builder/buildertest"
 	"github.com/jamq/jamq/builder/mempool"
 	"github.com/jamq/jamq/internal/bubble"
-	"github.com/jamq/jamq/internal/repeat"
 	"github.com/jamq/jamq/txpool"
 )
 
@@ -34,89 +31,137 @@ func (h hooked) Account(address common.Address) (txpool.Account, error) {
 	return h.state.Account(address)
 }
 
-// newHooked returns a rollup whose pool calls functions of a faulty host.
-func newHooked(t *testing.T, read func(common.Address), observe func(txpool.Event)) *payments {
-	s := &state{nonces: make(map[common.Address]uint64)}
+// newOpened returns a rollup whose pool has a changed configuration and state.
+func newOpened(t *testing.T, change func(*txpool.Config, *hooked)) *payments {
+	s := &hooked{&state{nonces: make(map[common.Address]uint64)}, func(common.Address) {}}
 	cfg := txpool.DefaultConfig(chainID)
-	cfg.Observe = observe
-	pool, err := mempool.New(cfg, hooked{s, read}, nil)
-	require.NoError(t, err)
-	return &payments{pool, s}
-}
-
-// TestHostPanics: a panic of the host's state or observer costs that call. In Apply and Undo it
-// comes when the state has changed already, so that neither can be repeated.
-func TestHostPanics(t *testing.T) {
-	for name, every := range map[string][2]int64{"state": {31, 0}, "observer": {0, 13}, "both": {17, 7}} {
-		t.Run(name, func(t *testing.T) {
-			c := rules(t, nil)
-			c.Operation = func(i int) []byte { return pay(fmt.Sprint("user ", i), 0) }
-			c.New = func() builder.Rollup[batch] {
-				var reads, events atomic.Int64
-				panics := func(n *atomic.Int64, every int64) {
-					if every > 0 && n.Add(1)%every == 0 {
-						panic("by chance")
-					}
-				}
-				return newHooked(t, func(common.Address) { panics(&reads, every[0]) }, func(txpool.Event) { panics(&events, every[1]) })
-			}
-			_, problem := buildertest.Find(t, c, 20)
-			require.NoError(t, problem)
-		})
+	if change != nil {
+		change(&cfg, s)
 	}
-}
-
-// TestHooksPanic: a panic of a function in txpool.Config costs that call, also while a block is
-// applied or undone.
-func TestHooksPanic(t *testing.T) {
-	for name, hook := range map[string]func(*txpool.Config, func()){
-		"Sender": func(c *txpool.Config, panics func()) {
-			c.Sender = func(tx *types.Transaction) (common.Address, error) { panics(); return types.Sender(signer, tx) }
-		},
-		"ExtraCost": func(c *txpool.Config, panics func()) {
-			c.ExtraCost = func(*types.Transaction) *uint256.Int { panics(); return nil }
-		},
-		"DASize": func(c *txpool.Config, panics func()) {
-			c.DASize = func(tx *types.Transaction) uint64 { panics(); return tx.Size() }
-		},
-		"Precheck": func(c *txpool.Config, panics func()) {
-			c.Precheck = func(*types.Transaction) error { panics(); return nil }
-		},
-		"Score": func(c *txpool.Config, panics func()) { c.Score = func(txpool.Candidate) int64 { panics(); return 1 } },
-		"Now":   func(c *txpool.Config, panics func()) { c.Now = func() time.Time { panics(); return time.Now() } },
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := rules(t, nil)
-			c.Operation = func(i int) []byte { return pay(fmt.Sprint("user ", i), 0) }
-			c.New = func() builder.Rollup[batch] {
-				var calls atomic.Int64
-				return newWith(t, func(cfg *txpool.Config) {
-					hook(cfg, func() {
-						if calls.Add(1)%17 == 0 {
-							panic("by chance")
-						}
-					})
-				})
-			}
-			_, problem := buildertest.Find(t, c, uint64(repeat.Times(6, 40)))
-			require.NoError(t, problem)
-		})
-	}
-}
-
-// newWith returns a rollup whose pool has a changed configuration.
-func newWith(t *testing.T, change func(*txpool.Config)) *payments {
-	s := &state{nonces: make(map[common.Address]uint64)}
-	cfg := txpool.DefaultConfig(chainID)
-	change(&cfg)
 	pool, err := mempool.New(cfg, s, nil)
 	require.NoError(t, err)
-	return &payments{pool, s}
+	return &payments{pool, s.state}
+}
+
+// hooks are the functions of a host that the pool calls. Each calls f first.
+var hooks = map[string]func(c *txpool.Config, s *hooked, f func()){
+	"State":   func(_ *txpool.Config, s *hooked, f func()) { s.before = func(common.Address) { f() } },
+	"Observe": func(c *txpool.Config, _ *hooked, f func()) { c.Observe = func(txpool.Event) { f() } },
+	"Sender": func(c *txpool.Config, _ *hooked, f func()) {
+		c.Sender = func(tx *types.Transaction) (common.Address, error) { f(); return types.Sender(signer, tx) }
+	},
+	"ExtraCost": func(c *txpool.Config, _ *hooked, f func()) {
+		c.ExtraCost = func(*types.Transaction) *uint256.Int { f(); return nil }
+	},
+	"Precheck": func(c *txpool.Config, _ *hooked, f func()) {
+		c.Precheck = func(*types.Transaction) error { f(); return nil }
+	},
+	"Score":  func(c *txpool.Config, _ *hooked, f func()) { c.Score = func(txpool.Candidate) int64 { f(); return 1 } },
+	"Now":    func(c *txpool.Config, _ *hooked, f func()) { c.Now = func() time.Time { f(); return time.Now() } },
+	"Logger": func(c *txpool.Config, _ *hooked, f func()) { c.Logger = slog.New(handler{f}) },
+}
+
+// handler is a slog.Handler that calls a function for each message.
+type handler struct{ f func() }
+
+func (handler) Enabled(context.Context, slog.Level) bool    { return true }
+func (h handler) Handle(context.Context, slog.Record) error { h.f(); return nil }
+func (h handler) WithAttrs([]slog.Attr) slog.Handler        { return h }
+func (h handler) WithGroup(string) slog.Handler             { return h }
+
+// TestHostPanics: a function of the host panics at any of its calls, in an addition, a proposal, an
+// applied or an undone block. The call can be repeated, or the pool takes no more: then a restart
+// follows the log. Either way no accepted transaction is lost, and the state has no block twice.
+func TestHostPanics(t *testing.T) {
+	for name, hook := range hooks {
+		bubble.Run(t, func(t *testing.T) {
+			for n := 1; ; n++ {
+				m, left := newMachine(t), 0
+				m.open = func(c *txpool.Config, s *hooked) {
+					hook(c, s, func() {
+						if left--; left == 0 {
+							panic("the host is broken")
+						}
+					})
+				}
+				m.restart()
+				left = n
+				m.survive()
+				if left > 0 {
+					require.Greater(t, n, 1, "%s was never called", name)
+					return // it has panicked at every call
+				}
+			}
+		})
+	}
+}
+
+// survive adds three transactions, puts two into a block, and undoes it. It repeats each call that
+// panics, as a builder does, and restarts when the pool takes no more.
+func (m *machine) survive() {
+	m.t.Helper()
+	var b builder.Block[batch]
+	for _, user := range []string{"alice", "bob", "carol"} {
+		m.again(func() error {
+			err := m.add(user, 0)
+			if errors.Is(err, txpool.ErrAlreadyKnown) {
+				return nil // it was accepted before the panic
+			}
+			return err
+		})
+	}
+	m.again(func() (err error) {
+		b.Body, b.Root, err = m.Propose(m.t.Context(), 1)
+		return err
+	})
+	b.Number, b.PreRoot = 1, m.Root()
+	m.follow(func(r *payments) error { return r.Apply(m.t.Context(), b) })
+	require.Equal(m.t, b.Root, m.Root())
+	m.follow(func(r *payments) error { return r.Undo(m.t.Context(), b) })
+	require.Equal(m.t, b.PreRoot, m.Root())
+	require.Equal(m.t, 3, m.Size())
+	require.NoError(m.t, m.Check())
+	m.restart()
+	require.Equal(m.t, 3, m.Size())
+}
+
+// again makes a call, and makes it again after a panic.
+func (m *machine) again(call func() error) {
+	m.t.Helper()
+	if !m.panics(func() { require.NoError(m.t, call()) }) {
+		return
+	}
+	require.NoError(m.t, m.Check())
+	require.NoError(m.t, call())
+}
+
+// follow appends a change of the state to the log and makes it. After a panic the pool takes no
+// more, and a new process follows the log.
+func (m *machine) follow(change func(*payments) error) {
+	m.t.Helper()
+	m.log = append(m.log, change)
+	if !m.panics(func() { require.NoError(m.t, change(m.payments)) }) {
+		return
+	}
+	require.ErrorIs(m.t, m.add("dave", 0), mempool.ErrPanic)
+	require.ErrorIs(m.t, m.Undone(1, txpool.Block{}, nil), mempool.ErrPanic, "the state is not restored twice")
+	m.restart()
+}
+
+// panics calls f, and reports whether the host has panicked.
+func (m *machine) panics(f func()) (panicked bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			panicked = true
+		}
+	}()
+	f()
+	return false
 }
 
 // applied returns a rollup with one applied block, which has a transaction of alice.
-func applied(t *testing.T, change func(*txpool.Config)) (*payments, builder.Block[batch]) {
-	r := newWith(t, change)
+func applied(t *testing.T, change func(*txpool.Config, *hooked)) (*payments, builder.Block[batch]) {
+	r := newOpened(t, change)
 	require.NoError(t, r.Recovered(t.Context(), func() error { return nil }))
 	require.NoError(t, r.Admit(t.Context(), pay("alice", 0)))
 	txs, root, err := r.Propose(t.Context(), 1)
@@ -126,90 +171,26 @@ func applied(t *testing.T, change func(*txpool.Config)) (*payments, builder.Bloc
 	return r, b
 }
 
-// TestSenderFailsInUndo: a host that cannot name the senders of an undone block makes Undo fail
-// before anything has changed. The next call succeeds, and the transaction is back.
+// TestSenderFailsInUndo: a transaction of an undone block whose sender the host cannot name now is
+// held aside, and waits again when the host can.
 func TestSenderFailsInUndo(t *testing.T) {
-	var fails atomic.Int64
-	r, b := applied(t, func(c *txpool.Config) {
+	var fails atomic.Bool
+	r, b := applied(t, func(c *txpool.Config, _ *hooked) {
 		c.Sender = func(tx *types.Transaction) (common.Address, error) {
-			switch fails.Add(-1) {
-			case 2, 1:
-				panic("the key server is away")
-			case 0:
+			if fails.Load() {
 				return common.Address{}, errors.New("the key server is away")
 			}
 			return types.Sender(signer, tx)
 		}
 	})
-	for _, n := range []int64{3, 1} { // two panics, and an error
-		fails.Store(n)
-		require.ErrorContains(t, r.Undo(t.Context(), b), "the key server is away")
-		require.Equal(t, b.Root, r.Root(), "nothing has changed")
-	}
+	fails.Store(true)
 	require.NoError(t, r.Undo(t.Context(), b))
 	require.Equal(t, b.PreRoot, r.Root())
+	require.Len(t, r.Held(), 1)
+	fails.Store(false)
+	r.CleanupExpired()
 	require.Equal(t, 1, r.Stats().Pending)
 	require.NoError(t, r.Check())
-}
-
-// TestScorePanics: a transaction whose score is unknown goes last, and the proposal has the others.
-func TestScorePanics(t *testing.T) {
-	var panics atomic.Bool
-	r := newWith(t, func(c *txpool.Config) {
-		c.Score = func(txpool.Candidate) int64 {
-			if panics.CompareAndSwap(true, false) {
-				panic("by chance")
-			}
-			return 1
-		}
-	})
-	require.NoError(t, r.Recovered(t.Context(), func() error { return nil }))
-	require.NoError(t, r.Admit(t.Context(), pay("alice", 0)))
-	require.NoError(t, r.Admit(t.Context(), pay("bob", 0)))
-	panics.Store(true)
-	txs, _, err := r.Propose(t.Context(), 1)
-	require.NoError(t, err)
-	require.False(t, panics.Load())
-	require.Len(t, txs, 2)
-}
-
-// handler is a slog.Handler that panics at some messages.
-type handler struct {
-	slog.Handler
-	panics atomic.Bool
-}
-
-func (h *handler) Enabled(context.Context, slog.Level) bool { return true }
-
-func (h *handler) Handle(context.Context, slog.Record) error {
-	if h.panics.CompareAndSwap(true, false) {
-		panic("the log is full")
-	}
-	return nil
-}
-
-// TestUndoIsRepeated: if Undo panics when the state is restored already, its repetition does not
-// restore the state a second time, and the transaction is back.
-func TestUndoIsRepeated(t *testing.T) {
-	h := new(handler)
-	r, b := applied(t, func(c *txpool.Config) { c.Logger = slog.New(h) })
-	h.panics.Store(true)
-	require.Panics(t, func() { _ = r.Undo(t.Context(), b) })
-	require.Equal(t, b.PreRoot, r.Root())
-	require.NoError(t, r.Undo(t.Context(), b))
-	account, err := r.Account(senderOf(t, b.Body[0]))
-	require.NoError(t, err)
-	require.Zero(t, account.Nonce, "the state is restored once")
-	require.Equal(t, 1, r.Stats().Pending)
-	require.NoError(t, r.Check())
-
-	// A later block is undone as usual.
-	txs, root, err := r.Propose(t.Context(), 1)
-	require.NoError(t, err)
-	b = builder.Block[batch]{Number: 1, PreRoot: r.Root(), Root: root, Body: txs}
-	require.NoError(t, r.Apply(t.Context(), b))
-	require.NoError(t, r.Undo(t.Context(), b))
-	require.Equal(t, b.PreRoot, r.Root())
 }
 
 func senderOf(t *testing.T, tx *types.Transaction) common.Address {
@@ -224,11 +205,13 @@ func TestHungAddition(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		hang := make(chan struct{})
 		var hangs atomic.Pointer[common.Address]
-		r := newHooked(t, func(address common.Address) {
-			if who := hangs.Load(); who != nil && *who == address {
-				<-hang
+		r := newOpened(t, func(_ *txpool.Config, s *hooked) {
+			s.before = func(address common.Address) {
+				if who := hangs.Load(); who != nil && *who == address {
+					<-hang
+				}
 			}
-		}, nil)
+		})
 		require.NoError(t, r.Recovered(t.Context(), func() error { return nil }))
 		require.NoError(t, r.Admit(t.Context(), pay("alice", 0)))
 		txs, root, err := r.Propose(t.Context(), 1)

@@ -17,9 +17,15 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// ErrNotRecovered is wrapped by the error of a change before [Pool.Recovered], when the pool has
-// no log.
-var ErrNotRecovered = errors.New("mempool: no builder has recovered the pool")
+var (
+	// ErrNotRecovered is wrapped by the error of a change before [Pool.Recovered], when the
+	// pool has no log.
+	ErrNotRecovered = errors.New("mempool: no builder has recovered the pool")
+	// ErrPanic is the error of all changes after a function of the host has panicked while a
+	// block was applied or undone. The process must be restarted: the builder's log has all
+	// transactions that were accepted.
+	ErrPanic = errors.New("mempool: a function of the host has panicked while a block was applied or undone")
+)
 
 // Pool is a txpool.Pool whose changes are records in a builder's log. It implements
 // builder.Operations. Create one with [New].
@@ -27,16 +33,13 @@ type Pool struct {
 	*txpool.Pool
 	log     *slog.Logger
 	baseFee func() *big.Int
-	sender  func(*types.Transaction) (common.Address, error) // of the host; nil: Ethereum's
-	save    atomic.Pointer[func() error]                     // of the builder, nil before Recovered
+	save    atomic.Pointer[func() error] // of the builder, nil before Recovered
+	failed  atomic.Bool                  // see ErrPanic
 
 	// moving is held while the transactions of an undone block go from the state to the
 	// pool. Additions wait at the gate meanwhile, and readers for the lock.
 	moving sync.RWMutex
 	gate   gate
-
-	// senders are those of the block that is undone, nil if there is none.
-	senders atomic.Pointer[map[common.Hash]common.Address]
 
 	// The goroutine of the builder owns these.
 	history   history
@@ -50,53 +53,61 @@ type Pool struct {
 // show the accounts after the newest block that the rollup has applied. baseFee returns
 // the base fee of the next block, in wei per gas; nil means a rollup without one.
 //
-// A panic of state, baseFee, cfg.Observe, cfg.Metrics, cfg.Score or cfg.Now is logged and
-// costs that call. A panic of cfg.Sender, cfg.ExtraCost, cfg.DASize or cfg.Precheck comes out
-// of Add, which has then changed nothing; a transaction that returns to the pool is held aside
-// instead. If cfg.Sender fails for a block that is undone, Undone fails before anything has
-// changed. cfg.Logger also gets the transactions that do not stay in the pool or do not return
-// to it. cfg.Observe must not call Add and its variants, because they wait while an undone
-// block returns. The error is that of txpool.New.
+// The pool recovers from no panic of state, baseFee or a function of cfg. A panic comes out of
+// Add, Build or Next, which can be called again. If a block is applied or undone, the pool then
+// takes no more, because the builder repeats Apply or Undo of a state that has changed already:
+// see ErrPanic. If cfg.Sender fails for a block that is undone, the transaction is held aside.
+// cfg.Logger also gets the transactions that do not stay in the pool or do not return to it.
+// cfg.Observe must not call Add and its variants, because they wait while an undone block
+// returns. The error is that of txpool.New.
 func New(cfg txpool.Config, state txpool.State, baseFee func() *big.Int) (*Pool, error) {
-	p := &Pool{log: cfg.Logger, gate: newGate()}
+	p := &Pool{log: cfg.Logger, baseFee: baseFee, gate: newGate()}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
-	p.baseFee = func() (fee *big.Int) {
-		if baseFee != nil {
-			_ = p.guard("baseFee", func() { fee = baseFee() })
-		}
-		return fee
+	if baseFee == nil {
+		p.baseFee = func() *big.Int { return nil }
 	}
-	p.guardHooks(&cfg)
 	cfg.KeepChanges = true
 	var err error
-	p.Pool, err = txpool.New(cfg, guarded{state, p})
+	p.Pool, err = txpool.New(cfg, state)
 	return p, err
 }
 
 // Admit implements builder.Operations. op is the binary encoding of a transaction.
 func (p *Pool) Admit(_ context.Context, op []byte) (err error) {
-	if p.save.Load() == nil {
-		return ErrNotRecovered
+	if _, err := p.opened(); err != nil {
+		return err
 	}
 	defer p.gate.pass()()
 	_, err = p.Pool.AddRaw(op)
 	return err
 }
 
+// opened returns the function that saves changes, and an error if the pool takes none.
+func (p *Pool) opened() (save func() error, err error) {
+	switch found := p.save.Load(); {
+	case found == nil:
+		return nil, ErrNotRecovered
+	case p.failed.Load():
+		return nil, ErrPanic
+	default:
+		return *found, nil
+	}
+}
+
 // admit calls an addition, and saves what it has changed. The addition returns whether the pool
 // has accepted a transaction: a refused one does not wait for the log.
 func (p *Pool) admit(add func() (accepted bool)) error {
-	save := p.save.Load()
-	if save == nil {
-		return ErrNotRecovered
+	save, err := p.opened()
+	if err != nil {
+		return err
 	}
 	defer p.gate.pass()()
 	if !add() {
 		return nil
 	}
-	return (*save)()
+	return save()
 }
 
 // Hold makes blocks that are undone wait until release is called, so that the calls in
@@ -174,28 +185,26 @@ func (p *Pool) Applied(block txpool.Block) {
 	if !p.recovered {
 		return // Recovered reads the accounts
 	}
+	defer p.refuseAfterPanic()
 	p.logDisplaced(p.Reset(txpool.Head{Included: []txpool.Block{block}, BaseFee: p.baseFee()}))
 }
 
 // Undone lets the transactions of a block wait again. Rollup.Undo calls it. The number is
 // for operators. undo restores the state before the block, so that txpool.State shows it. The
-// error is that of cfg.Sender or of undo, which must then have changed nothing. If Undone panics
-// after undo has returned nil, the next call, which the builder makes for the same block, does not
-// call undo again.
+// error is that of undo, which must then have changed nothing. After a panic it is ErrPanic, and
+// undo is not called.
 func (p *Pool) Undone(number uint64, block txpool.Block, undo func() error) error {
-	if err := p.findSenders(block); err != nil {
-		return err
+	if p.failed.Load() {
+		return ErrPanic
 	}
-	defer p.senders.Store(nil)
 	defer p.gate.close(p.log)()
 	p.moving.Lock()
 	defer p.moving.Unlock()
-	if interrupted := p.recovered && len(p.history.undone) > 0; !interrupted {
-		if err := undo(); err != nil {
-			return err
-		}
-		p.history.undo(number, block)
+	defer p.refuseAfterPanic()
+	if err := undo(); err != nil {
+		return err
 	}
+	p.history.undo(number, block)
 	if p.recovered {
 		p.takeBack()
 	}
@@ -205,29 +214,42 @@ func (p *Pool) Undone(number uint64, block txpool.Block, undo func() error) erro
 // takeBack lets the transactions of undone blocks wait again, and records that the pool has
 // them.
 func (p *Pool) takeBack() {
-	blocks := p.history.undone
 	head := txpool.Head{BaseFee: p.baseFee()}
 	var records [][]byte
-	for _, b := range slices.Backward(blocks) {
+	for _, b := range slices.Backward(p.history.undone) {
 		head.Reverted = append(head.Reverted, b.block)
 		records = append(records, returned(b.count))
 		p.log.Warn("a block failed; its transactions are executed again", "block", b.number, "transactions", len(b.block.Transactions))
 	}
 	p.logDisplaced(p.Reset(head))
-	p.history.undone = nil // a panic before has left them for the next call
+	p.history.undone = nil
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.returned = append(p.returned, records...)
 }
 
 // TakeChanges implements builder.Operations. The record of an undone block comes after the records
-// of its transactions, which the pool got before.
+// of its transactions, which the pool got before. After a panic there are no changes any more.
 func (p *Pool) TakeChanges() [][]byte {
+	if p.failed.Load() {
+		return nil
+	}
 	p.mu.Lock()
 	returned := p.returned
 	p.returned = nil
 	p.mu.Unlock()
 	return append(framed(p.Pool.TakeChanges()), returned...)
+}
+
+// refuseAfterPanic is deferred by the calls that follow a change of the rollup's state. If a
+// function of the host panics, the builder makes the change again, and the pool would drop
+// transactions because of a state that has it twice. So the pool takes no more, and the log gets
+// nothing more of it.
+func (p *Pool) refuseAfterPanic() {
+	if r := recover(); r != nil {
+		p.failed.Store(true)
+		panic(r)
+	}
 }
 
 // Owns reports whether a record of the rollup is one of a pool. Other records of a rollup

@@ -128,6 +128,8 @@ type machine struct {
 	*payments
 	t   *testing.T
 	log []func(*payments) error // a call for each record
+	// open, if not nil, changes the pool of the next process only.
+	open func(*txpool.Config, *hooked)
 	// dies makes the log write the next record and lose the answer, and nothing later.
 	dies, dead bool
 }
@@ -144,8 +146,8 @@ var errDead = errors.New("the process is dead")
 func (m *machine) restart() {
 	m.t.Helper()
 	m.dies, m.dead = false, false
-	r, err := newPayments()
-	require.NoError(m.t, err)
+	r := newOpened(m.t, m.open)
+	m.open = nil
 	for _, again := range m.log {
 		require.NoError(m.t, again(r))
 	}

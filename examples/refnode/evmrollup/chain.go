@@ -48,7 +48,7 @@ type Config struct {
 	Ledger ledger.Disk
 	States statedb.Disk
 	// PoolMetrics and StateMetrics are the hooks for metrics.
-	PoolMetrics  txpool.Metrics
+	PoolMetrics  PoolMetrics
 	StateMetrics jamq.Metrics
 	// Logger receives messages for operators. Nil is silent.
 	Logger *slog.Logger
@@ -85,6 +85,7 @@ type Chain struct {
 	production    production
 	edits         edits
 	impersonation impersonation
+	pending       pending
 }
 
 // New returns a chain at its genesis, or with the blocks of Config.Ledger. It takes
@@ -169,7 +170,7 @@ func (c *Chain) makePool() (err error) {
 		cfg.Sender = c.sender
 		cfg.QuarantineTime = 0 // an edit may give back one that was replaced
 	}
-	cfg.Logger, cfg.Metrics, cfg.Observe = c.log, c.cfg.PoolMetrics, c.poolEvent
+	cfg.Logger, cfg.Observe = c.log, c.poolEvent
 	c.limits = limitsOf(&cfg)
 	c.pool, err = mempool.New(cfg, poolState{c}, func() *big.Int { return c.nextHeader(c.ledger.Head()).BaseFee })
 	return err

@@ -2,6 +2,7 @@ package evmrollup
 
 import (
 	"errors"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -13,7 +14,14 @@ import (
 // SendTransaction adds a transaction to the pool. It is in the builder's log when the
 // call returns nil. Errors are those of the pool; it is txpool.ErrAlreadyKnown for a
 // transaction in a block. The pool is asked first, because the disk is slower.
-func (c *Chain) SendTransaction(tx *types.Transaction) error { return c.answer(tx, c.pool.Add(tx)) }
+func (c *Chain) SendTransaction(tx *types.Transaction) error {
+	began := time.Now()
+	err := c.answer(tx, c.pool.Add(tx))
+	if c.cfg.PoolMetrics.Sent != nil {
+		c.cfg.PoolMetrics.Sent(time.Since(began), err)
+	}
+	return err
+}
 
 // answer returns the answer to the user of a transaction for which the pool has returned an error.
 func (c *Chain) answer(tx *types.Transaction, err error) error {
@@ -69,12 +77,6 @@ func (c *Chain) PoolContent() (pending, queued map[common.Address][]*types.Trans
 		}
 	}
 	return pending, queued
-}
-
-// PoolEvents subscribes to the events of the pool. The caller must close the
-// subscription.
-func (c *Chain) PoolEvents(buffer int) *txpool.Subscription {
-	return c.pool.Subscribe(txpool.SubscribeOptions{Buffer: buffer})
 }
 
 // RemovePooled removes a transaction from the pool. Later transactions of its

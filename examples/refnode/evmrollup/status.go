@@ -1,9 +1,11 @@
 package evmrollup
 
 import (
+	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/jamq/jamq/txpool"
 )
@@ -47,13 +49,64 @@ func (c *Chain) inBlock(hash common.Hash) (s TransactionStatus) {
 	return s
 }
 
-// poolEvent logs each transaction that leaves the pool otherwise than by
-// inclusion.
+// PoolMetrics has the hooks for the metrics of the pool. They are called
+// concurrently. Nil hooks are not called.
+type PoolMetrics struct {
+	// Event is called with each event of the pool.
+	Event func(txpool.Event)
+	// Sent is called after each SendTransaction, with its duration and error.
+	Sent func(took time.Duration, err error)
+}
+
+// poolEvent follows the pool. It logs each transaction that leaves the pool
+// otherwise than by inclusion.
 func (c *Chain) poolEvent(e txpool.Event) {
+	if c.cfg.PoolMetrics.Event != nil {
+		c.cfg.PoolMetrics.Event(e)
+	}
 	switch e.Kind {
+	case txpool.Pending, txpool.Promoted:
+		c.pending.send(e.Tx)
 	case txpool.Dropped:
 		c.log.Info("transaction dropped", "tx", e.Tx.Hash(), "sender", e.Sender, "reason", e.Reason, "age", e.Age.Round(time.Second))
 	case txpool.Replaced:
 		c.log.Info("transaction replaced", "tx", e.Tx.Hash(), "sender", e.Sender, "by", e.By)
 	}
+}
+
+// pending passes transactions that can run now to subscribers. The zero value is
+// ready.
+type pending struct {
+	mu          sync.Mutex
+	subscribers map[chan *types.Transaction]bool
+}
+
+func (p *pending) send(tx *types.Transaction) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s := range p.subscribers {
+		select {
+		case s <- tx:
+		default: // the subscriber is too slow
+		}
+	}
+}
+
+// PendingTransactions returns a channel with the transactions that the pool can run from now on.
+// A transaction for which the buffer has no room is lost. The caller must call end, which closes
+// the channel.
+func (c *Chain) PendingTransactions(buffer int) (txs <-chan *types.Transaction, end func()) {
+	s, p := make(chan *types.Transaction, buffer), &c.pending
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.subscribers == nil {
+		p.subscribers = make(map[chan *types.Transaction]bool)
+	}
+	p.subscribers[s] = true
+	return s, sync.OnceFunc(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.subscribers, s)
+		close(s)
+	})
 }

@@ -8,13 +8,11 @@ import (
 	"time"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/examples/refnode/evmrollup"
 	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/store"
 	"github.com/jamq/jamq/jamtest"
-	"github.com/jamq/jamq/statedb"
 	"github.com/jamq/jamq/submit/codec"
-	"github.com/jamq/jamq/txpool"
 )
 
 // ErrInvalidConfig is wrapped by every error of Config.Validate.
@@ -71,7 +69,7 @@ type Config struct {
 
 // Metrics has the hooks of the packages with metrics.
 type Metrics struct {
-	Pool    txpool.Metrics
+	Pool    evmrollup.PoolMetrics
 	Builder jamq.Metrics
 	States  jamq.Metrics
 }

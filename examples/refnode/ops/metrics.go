@@ -1,7 +1,9 @@
 package ops
 
 import (
+	"errors"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/examples/refnode/evmrollup"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/statedb"
 	"github.com/jamq/jamq/txpool"
@@ -33,16 +36,14 @@ func New() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), counters: map[string]func(string) prometheus.Counter{}, times: map[string]prometheus.Histogram{}}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(buildInfo())
-	m.counter("txpool", string(txpool.CountAdmitted), "", "Number of transactions that were admitted to the pool.")
-	m.counter("txpool", string(txpool.CountReplaced), "", "Number of transactions that another one with the same nonce replaced.")
-	m.counter("txpool", string(txpool.CountIncluded), "", "Number of transactions that left the pool because a block includes them.")
-	m.counter("txpool", string(txpool.CountDrained), "", "Number of transactions that were taken for a block.")
-	m.counter("txpool", string(txpool.CountRejected), "reason", "Number of transactions that were refused, by reason.")
-	m.counter("txpool", string(txpool.CountDropped), "reason", "Number of transactions that left the pool without a block, by reason.")
-	m.histogram("txpool", string(txpool.AdmitSeconds), secondBuckets, "Time to admit a transaction, in seconds.")
-	m.histogram("txpool", string(txpool.ReplaceSeconds), secondBuckets, "Time to admit a transaction that replaces another one, in seconds.")
-	m.histogram("txpool", string(txpool.TxBytes), byteBuckets, "Size of admitted transactions, in bytes.")
-	m.histogram("txpool", string(txpool.EvictionAgeSeconds), secondBuckets, "Time that evicted transactions were in the pool, in seconds.")
+	m.counter("txpool", "admitted", "", "Number of transactions that were admitted to the pool.")
+	m.counter("txpool", "replaced", "", "Number of transactions that another one with the same nonce replaced.")
+	m.counter("txpool", "included", "", "Number of transactions that left the pool because a block includes them.")
+	m.counter("txpool", "rejected", "reason", "Number of transactions that were refused, by reason.")
+	m.counter("txpool", "dropped", "reason", "Number of transactions that left the pool without a block, by reason.")
+	m.histogram("txpool", "admit_seconds", secondBuckets, "Time to admit a transaction, in seconds.")
+	m.histogram("txpool", "tx_bytes", byteBuckets, "Size of admitted transactions, in bytes.")
+	m.histogram("txpool", "eviction_age_seconds", secondBuckets, "Time that evicted transactions were in the pool, in seconds.")
 
 	m.counter("submit", builder.CountBuilds, "result", "Number of packages that were built, by result: ok or failed.")
 	m.counter("submit", builder.CountSends, "result", "Number of sends of packages, by result: ok or the class of the error.")
@@ -97,10 +98,7 @@ func (m *Metrics) observe(name string, value float64) {
 // Hooks returns the hooks for the node's configuration.
 func (m *Metrics) Hooks() node.Metrics {
 	return node.Metrics{
-		Pool: txpool.Metrics{
-			Count:   func(c txpool.Counter, reason string) { m.add("txpool/"+string(c), reason, 1) },
-			Observe: func(h txpool.Histogram, v float64) { m.observe("txpool/"+string(h), v) },
-		},
+		Pool:    evmrollup.PoolMetrics{Event: m.poolEvent, Sent: m.sent},
 		Builder: m.of("submit"),
 		States:  m.of("statedb"),
 	}
@@ -112,6 +110,31 @@ func (m *Metrics) of(name string) jamq.Metrics {
 		Count:   func(counter, label string, n int) { m.add(name+"/"+counter, label, n) },
 		Observe: func(histogram string, value float64) { m.observe(name+"/"+histogram, value) },
 	}
+}
+
+// poolEvent counts an event of the pool.
+func (m *Metrics) poolEvent(e txpool.Event) {
+	switch {
+	case e.Admitted:
+		m.add("txpool/admitted", "", 1)
+		m.observe("txpool/tx_bytes", float64(e.Tx.Size()))
+	case e.Kind == txpool.Replaced, e.Kind == txpool.Included:
+		m.add("txpool/"+e.Kind.String(), "", 1)
+	case e.Kind == txpool.Dropped:
+		m.add("txpool/dropped", txpool.Label(e.Reason), 1)
+		if errors.Is(e.Reason, txpool.ErrPoolFull) {
+			m.observe("txpool/eviction_age_seconds", e.Age.Seconds())
+		}
+	}
+}
+
+// sent counts a transaction that was sent to the pool.
+func (m *Metrics) sent(took time.Duration, err error) {
+	if err != nil {
+		m.add("txpool/rejected", txpool.Label(err), 1)
+		return
+	}
+	m.observe("txpool/admit_seconds", took.Seconds())
 }
 
 // Watch adds the levels of a node.

@@ -128,7 +128,7 @@ func TestAlerts(t *testing.T) { all(t).Alerts(t, operations) }
 func TestEachMeasurementIsAMetric(t *testing.T) {
 	m := New()
 	constant := regexp.MustCompile(`(?m)^\t\w+ +(Counter|Histogram) += "(\w+)"$`)
-	for pkg, prefix := range map[string]string{"txpool": "txpool", "builder": "submit", "statedb": "statedb"} {
+	for pkg, prefix := range map[string]string{"builder": "submit", "statedb": "statedb"} {
 		found := 0
 		files, err := filepath.Glob("../../../" + pkg + "/*.go")
 		require.NoError(t, err)

@@ -15,7 +15,6 @@ import (
 
 	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/node"
-	"github.com/jamq/jamq/txpool"
 )
 
 // share is the part of Config.MaxSubscriptions that one filter or subscription
@@ -25,22 +24,24 @@ type share struct {
 	weight int
 }
 
-// poolEvents is the number of pool events that a filter or subscription
-// buffers; after that the oldest are lost. The buffer takes memory, so one such
+// poolBuffer is the number of pool transactions that a filter or subscription
+// buffers; after that the newest are lost. The buffer takes memory, so one such
 // filter counts as poolWeight others.
-const poolEvents, poolWeight = 4096, 100
+const poolBuffer, poolWeight = 4096, 100
 
 // filter is a filter that a client polls. It holds a position in the node's
 // head changes and no results. An idle filter therefore costs almost no memory,
-// except for the events buffered in pool.
+// except for the transactions buffered in pool.
 type filter struct {
 	share
 	mu     sync.Mutex // serializes the answers
 	cursor uint64     // in the node's head changes
-	// logs are the criteria of a filter for logs. pool holds the events of a
-	// filter for transactions. If both are nil, it is a filter for blocks.
+	// logs are the criteria of a filter for logs. pool has the transactions of a
+	// filter for transactions, and end closes it. If both are nil, it is a filter
+	// for blocks.
 	logs *gethfilters.FilterCriteria
-	pool *txpool.Subscription
+	pool <-chan *types.Transaction
+	end  func()
 	full bool // whole transactions, not hashes
 
 	asked time.Time // last use, guarded by filters.mu
@@ -121,7 +122,7 @@ func (t *filters) free(s share) {
 // drop removes a filter. The caller must hold t.mu.
 func (t *filters) drop(id rpc.ID, f *filter) {
 	if f.pool != nil {
-		f.pool.Close()
+		f.end()
 	}
 	delete(t.byID, id)
 	t.free(f.share)
@@ -203,7 +204,7 @@ func (a *Subscriptions) newFilter(ctx context.Context, f *filter, weight int) (r
 		return "", err
 	}
 	if f.cursor = a.node.HeadCursor(); weight == poolWeight {
-		f.pool = a.node.PoolEvents(poolEvents)
+		f.pool, f.end = a.node.PendingTransactions(poolBuffer)
 	}
 	return a.filters.install(f), nil
 }
@@ -298,36 +299,33 @@ func (a *Subscriptions) newChanges(f *filter, visit func(node.HeadChange) bool) 
 	}
 }
 
-// newTransactions returns the transactions in the filter's buffered pool
-// events.
+// newTransactions returns the transactions in the filter's buffer.
 func (a *Subscriptions) newTransactions(f *filter) (any, error) {
-	now, cancel := context.WithCancel(context.Background())
-	cancel() // so that Next never blocks
 	hashes, txs := []common.Hash{}, []object{}
 	for {
-		e, err := f.pool.Next(now)
-		switch {
-		case errors.Is(err, txpool.ErrClosed):
-			return nil, errFilterNotFound
-		case err != nil && f.full:
-			return txs, nil
-		case err != nil:
+		var tx *types.Transaction
+		select {
+		case tx = <-f.pool:
+		default:
+			if f.full {
+				return txs, nil
+			}
 			return hashes, nil
-		case !canRun(&e):
+		}
+		switch {
+		case tx == nil: // closed
+			return nil, errFilterNotFound
 		case f.full:
-			o, err := a.pooledTransaction(e.Tx, a.node.PooledProgress())
+			o, err := a.pooledTransaction(tx, a.node.PooledProgress())
 			if err != nil {
 				return nil, err
 			}
 			txs = append(txs, o)
 		default:
-			hashes = append(hashes, e.Tx.Hash())
+			hashes = append(hashes, tx.Hash())
 		}
 	}
 }
-
-// canRun reports whether an event makes a pool transaction executable.
-func canRun(e *txpool.Event) bool { return e.Kind == txpool.Pending || e.Kind == txpool.Promoted }
 
 // checkLive checks the criteria of a subscription or filter for future logs.
 // Each end of a range must be a number, earliest or latest. After latest there

@@ -144,32 +144,25 @@ func (a *Subscriptions) follow(ctx context.Context, send func(node.HeadChange, f
 // NewPendingTransactions implements eth_subscribe("newPendingTransactions",
 // full). It delivers pool transactions that become executable: their hashes, or
 // the whole transactions if full is true. A subscriber that is too slow loses
-// the oldest events.
+// the newest ones.
 func (a *Subscriptions) NewPendingTransactions(ctx context.Context, full *bool) (_ *rpc.Subscription, err error) {
 	defer ledger.Recover(&err)
 	notifier, s, end, err := a.begin(ctx, poolWeight)
 	if err != nil {
 		return nil, err
 	}
-	events := a.node.PoolEvents(poolEvents)
+	pending, leave := a.node.PendingTransactions(poolBuffer)
 	go func() {
 		<-s.Err()
-		events.Close()
+		leave()
 	}()
 	go func() {
 		defer end()
-		defer events.Close()
-		for {
-			e, err := events.Next(context.Background())
-			if err != nil {
-				return // closed
-			}
-			if !canRun(&e) {
-				continue
-			}
-			var message any = e.Tx.Hash()
+		defer leave()
+		for tx := range pending {
+			var message any = tx.Hash()
 			if full != nil && *full {
-				if message, err = a.pooledTransaction(e.Tx, a.node.PooledProgress()); err != nil {
+				if message, err = a.pooledTransaction(tx, a.node.PooledProgress()); err != nil {
 					continue // impossible: the pool recovered the sender
 				}
 			}

@@ -154,7 +154,7 @@ func TestFilterExpires(t *testing.T) {
 		if err := table.take(f.share); err != nil {
 			return "", err
 		}
-		f.pool = s.node.PoolEvents(1)
+		f.pool, f.end = s.node.PendingTransactions(1)
 		return table.install(f), nil
 	}
 	kept, err := install("", 18)
