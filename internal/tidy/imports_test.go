@@ -70,6 +70,9 @@ var mayImport = map[string][]string{
 	"internal/words":      {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "canonical", "submit", "journal"},
 	"internal/bubble":     {""},
 	"internal/wire":       {},
+	// Assembler and interpreter of the rollup's service.
+	"service/internal/asm": {"", "service/internal/pvm", "submit/codec"},
+	"service/internal/pvm": {"", "submit/codec"},
 
 	// Nested modules.
 	"eoa/redisstore":           {"eoa", "eoa/kvstore"},
