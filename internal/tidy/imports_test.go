@@ -27,6 +27,7 @@ var mayImport = map[string][]string{
 	"canonical/statetrie": {""},
 	"bundlequeue":         {"", "anchor", "anchor/chainview"},
 	"ratelimit":           {},
+	"service":             {"", "canonical/proof", "canonical/statetrie", "service/internal/asm", "service/internal/pvm", "submit/codec"},
 	"statedb":             {"statedb/ubt"},
 	"statedb/ubt":         {},
 	"txpool":              {},

@@ -1,0 +1,187 @@
+package service
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/blake2b"
+	"pgregory.net/rapid"
+
+	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/canonical/statetrie"
+	"github.com/jamq/jamq/service/internal/pvm"
+	"github.com/jamq/jamq/submit/codec"
+)
+
+// requireSame compares the outcome of an invocation with that of the model, except for the gas.
+func requireSame(t require.TestingT, want, got outcome) {
+	got.Left = 0
+	require.Equal(t, want, got)
+}
+
+// forEachVersion runs a test with the program of each version of the Gray Paper.
+func forEachVersion(t *testing.T, test func(t *testing.T, p *pvm.Program, v codec.Version)) {
+	for v := range hostCalls {
+		t.Run(v.String(), func(t *testing.T) { test(t, program(t, v), v) })
+	}
+}
+
+// The program's refine does what the model does.
+func TestRefine(t *testing.T) {
+	forEachVersion(t, func(t *testing.T, p *pvm.Program, v codec.Version) {
+		rapid.Check(t, func(t *rapid.T) {
+			r := drawRefining(t)
+			requireSame(t, r.outcome(), r.invocation().run(p, v))
+		})
+	})
+}
+
+// The program's accumulate does what the model does, in one call and in those that follow.
+func TestAccumulate(t *testing.T) {
+	forEachVersion(t, func(t *testing.T, p *pvm.Program, v codec.Version) {
+		rapid.Check(t, func(t *rapid.T) {
+			a := drawAccumulating(t)
+			for range 3 {
+				want := a.outcome()
+				requireSame(t, want, a.invocation().run(p, v))
+				if want.Status == "panic" {
+					return
+				}
+				a = a.following(want, t)
+			}
+		})
+	})
+}
+
+func decode(t *testing.T, text string) []byte {
+	t.Helper()
+	raw, err := hexutil.Decode(text)
+	require.NoError(t, err)
+	return raw
+}
+
+// The blobs of two versions differ in nothing except the numbers of the host's calls. Their hashes
+// are in docs/service.md, because accounts on chains have them.
+func TestBlob(t *testing.T) {
+	text, err := os.ReadFile("../docs/service.md")
+	require.NoError(t, err)
+	blobs := map[codec.Version][]byte{}
+	for v := range hostCalls {
+		blobs[v], err = Blob(v)
+		require.NoError(t, err)
+		require.Contains(t, string(text), fmt.Sprintf("| %s | %x |", v, blake2b.Sum256(blobs[v])))
+	}
+	differ := 0
+	for i, octet := range blobs[codec.V072] {
+		if octet != blobs[codec.V080][i] {
+			differ++
+		}
+	}
+	require.Equal(t, strings.Count(serviceSource, "ecalli"), differ)
+	_, err = Blob(codec.V080 + 1)
+	require.ErrorIs(t, err, codec.ErrUnknownVersion)
+}
+
+// The interpreter has the instructions that the program uses, and no others.
+func TestEveryInstructionIsUsed(t *testing.T) {
+	source := strings.NewReplacer("call ", "load_imm_jump ", "return ", "jump_ind ", "copy32:", "fallthrough ").Replace(serviceSource + librarySource)
+	words := strings.Fields(source)
+	for _, i := range pvm.Instructions {
+		require.Contains(t, words, i.Name)
+	}
+}
+
+// If the balance does not suffice for a write, the call panics, whichever write it is. The chain
+// undoes the others.
+func TestBalanceTooLow(t *testing.T) {
+	forEachVersion(t, func(t *testing.T, p *pvm.Program, v codec.Version) {
+		a := accumulateScenarios()[10]
+		i := a.invocation()
+		for i.Writes = 0; ; i.Writes++ {
+			got := i.run(p, v)
+			if got.Status == "halt" {
+				requireSame(t, a.outcome(), got)
+				break
+			}
+			require.Equal(t, outcome{Status: "panic"}, got)
+		}
+		require.Equal(t, 9, i.Writes, "two that wait, two blocks with three entries each, and the count")
+	})
+}
+
+// The gas of the calls in docs/service.md.
+func TestGas(t *testing.T) {
+	text, err := os.ReadFile("../docs/service.md")
+	require.NoError(t, err)
+	for _, c := range readCases(t, serviceCases) {
+		if c.Want.Status == "halt" {
+			line := fmt.Sprintf("| %s | %d |", c.Name, c.Gas-c.Want.Left)
+			require.Contains(t, string(text), line)
+		}
+	}
+}
+
+// The account of a genesis has the hash of the code, counts its preimages and its storage, and can
+// pay for the greatest storage that the service ever has.
+func TestGenesis(t *testing.T) {
+	g := Genesis{Service: 0x01020304, Authorizer: owner, Block: block(0), Preimages: [][]byte{[]byte("authorizer")}}
+	entries, err := g.Entries()
+	require.NoError(t, err)
+	require.Len(t, entries, 1+2*2+2)
+	code, err := Blob(codec.V072)
+	require.NoError(t, err)
+	hash := blake2b.Sum256(code)
+	require.Equal(t, code, entries[statetrie.PreimageKey(g.Service, hash)])
+	require.Equal(t, []byte{1, 0, 0, 0, 0}, entries[statetrie.RequestKey(g.Service, hash, uint32(len(code)))])
+	require.Equal(t, owner[:], entries[statetrie.StorageKey(g.Service, AuthorizerKey())])
+	require.Equal(t, block(0).Encode(), entries[statetrie.StorageKey(g.Service, proof.CommitmentKey([]byte(CommitmentPrefix), 0))])
+
+	account := entries[statetrie.ServiceKey(g.Service)]
+	require.Len(t, account, 89)
+	require.Equal(t, hash[:], account[1:33])
+	number := func(at int) uint64 { return binary.LittleEndian.Uint64(account[at:]) }
+	require.EqualValues(t, 100_000, number(41))
+	octets := 81 + len(code) + 81 + len("authorizer") + 34 + 10 + 32 + 34 + 18 + 168
+	require.EqualValues(t, octets, number(57))
+	require.EqualValues(t, 6, binary.LittleEndian.Uint32(account[73:]))
+
+	full := depositOf(fullStorage(t))
+	without := depositOf(g.storage())
+	have := number(33) - 100 - 10*4 - uint64(81+len(code)+81+len("authorizer"))
+	require.GreaterOrEqual(t, have, full)
+	require.Less(t, have-full, 2*without)
+
+	g.Version = codec.V080 + 1
+	_, err = g.Entries()
+	require.ErrorIs(t, err, codec.ErrUnknownVersion)
+}
+
+// depositOf returns the balance that a storage locks (GP 9.8).
+func depositOf(s Storage) (deposit uint64) {
+	for key, value := range s {
+		deposit += uint64(10 + 34 + len(key) + len(value))
+	}
+	return deposit
+}
+
+// fullStorage returns the greatest storage of a service: all blocks that it keeps, and updates for
+// every number that may wait.
+func fullStorage(t *testing.T) Storage {
+	s := Genesis{Authorizer: owner, Block: block(0)}.storage()
+	var err error
+	for n := uint64(1); n <= History+3; n++ {
+		s, _, err = Accumulate(s, 1, []Operand{operandOf(block(n))})
+		require.NoError(t, err)
+	}
+	for n := uint64(2); n <= Ahead+1; n++ {
+		s, _, err = Accumulate(s, 1, []Operand{operandOf(block(History + 3 + n))})
+		require.NoError(t, err)
+	}
+	require.Len(t, s, 3*History+Ahead-1+2)
+	return s
+}
