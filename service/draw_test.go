@@ -27,8 +27,9 @@ func label(text string, n uint64) common.Hash {
 
 // refining is a call of refine, accumulating one of accumulate, with the arguments of the model.
 type refining struct {
-	payload []byte
-	pkg     jamq.PackageHash
+	payload    []byte
+	pkg        jamq.PackageHash
+	core, item uint64
 }
 
 type accumulating struct {
@@ -39,8 +40,8 @@ type accumulating struct {
 }
 
 func (r refining) invocation() invocation {
-	arguments := slices.Concat(encodeNaturals(1, 0, 7, uint64(len(r.payload))), r.payload, r.pkg[:])
-	return invocation{Entry: 0, Gas: plenty, Arguments: arguments, Payload: r.payload, Writes: -1}
+	arguments := slices.Concat(encodeNaturals(r.core, r.item, 7, uint64(len(r.payload))), r.payload, r.pkg[:])
+	return invocation{Entry: 0, Gas: plenty, Arguments: arguments, Payload: r.payload, Item: r.item, Writes: -1}
 }
 
 func (a accumulating) invocation() invocation {
@@ -76,7 +77,8 @@ func drawRefining(t *rapid.T) refining {
 	if len(payload) >= 8 && rapid.IntRange(0, 9).Draw(t, "zero") == 0 {
 		clear(payload[:8])
 	}
-	return refining{payload, jamq.PackageHash(label("package", rapid.Uint64().Draw(t, "package")))}
+	return refining{payload, jamq.PackageHash(label("package", rapid.Uint64().Draw(t, "package"))),
+		rapid.Uint64Max(340).Draw(t, "core"), rapid.Uint64Max(15).Draw(t, "item")}
 }
 
 // drawAccumulating returns a call with a chain of blocks in any order, among updates that are
@@ -103,7 +105,7 @@ func updateOf(c proof.Commitment) []byte {
 // drawStorage returns a storage whose last block is given, with old blocks that are about to be
 // forgotten, and updates that wait.
 func drawStorage(t *rapid.T, last uint64) Storage {
-	s := Genesis{Authorizer: owner, Block: block(last)}.storage()
+	s := Genesis{Authorizer: owner, Block: block(last)}.Storage()
 	if last >= History && rapid.Bool().Draw(t, "old blocks") {
 		for n := last - History; n < last-History+4; n++ {
 			old := block(n)
@@ -135,9 +137,7 @@ func (a *accumulating) addOperands(t *rapid.T, last uint64) {
 	}
 	for range rapid.IntRange(0, 4).Draw(t, "strays") {
 		c := block(last + rapid.OneOf(rapid.Uint64Range(0, 4), rapid.Uint64Range(Ahead-1, Ahead+2), rapid.Uint64()).Draw(t, "number"))
-		if rapid.Bool().Draw(t, "wrong root") {
-			c.PreRoot = label("wrong", rapid.Uint64Range(0, 1).Draw(t, "root"))
-		}
+		c.PreRoot = rapid.SampledFrom([]common.Hash{c.PreRoot, c.PreRoot, label("wrong", 0), label("wrong", 1), label("root", last)}).Draw(t, "root")
 		if rapid.Bool().Draw(t, "another package") {
 			c.Package = jamq.PackageHash(label("again", rapid.Uint64Range(0, 1).Draw(t, "again")))
 		}
@@ -175,8 +175,11 @@ func (a *accumulating) addOperand(t *rapid.T, c proof.Commitment) {
 		o.Output = rapid.SliceOfN(rapid.Byte(), 200, 200).Draw(t, "noise")
 	}
 	a.operands = append(a.operands, o)
-	gas := rapid.OneOf(rapid.Uint64Range(0, 1<<21), rapid.Uint64()).Draw(t, "gas")
 	trace := rapid.SliceOfN(rapid.Byte(), 0, 200).Draw(t, "trace")
+	if rapid.IntRange(0, 3).Draw(t, "imitate") == 0 {
+		trace = updateOf(c)
+	}
+	gas := rapid.OneOf(rapid.Uint64Range(0, 1<<21), rapid.Uint64()).Draw(t, "gas")
 	a.inputs = append(a.inputs, encodeOperand(o, gas, failure, trace))
 }
 

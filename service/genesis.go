@@ -65,7 +65,7 @@ func (g Genesis) Entries() (map[statetrie.Key][]byte, error) {
 		out[statetrie.RequestKey(g.Service, hash, uint32(len(preimage)))] = sinceSlot0
 		items, octets = items+2, octets+81+len(preimage)
 	}
-	storage := g.storage()
+	storage := g.Storage()
 	// Any order of the loop gives the same sums.
 	for key, value := range storage {
 		out[statetrie.StorageKey(g.Service, []byte(key))] = value
@@ -75,8 +75,9 @@ func (g Genesis) Entries() (map[statetrie.Key][]byte, error) {
 	return out, nil
 }
 
-// storage returns the storage of a service that has received no block.
-func (g Genesis) storage() Storage {
+// Storage returns the storage of the service before its first block: the authorizer
+// and the commitment to the block of the genesis.
+func (g Genesis) Storage() Storage {
 	s := Storage{
 		string(AuthorizerKey()):       g.Authorizer[:],
 		commitmentKey(g.Block.Number): g.Block.Encode(),

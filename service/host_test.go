@@ -20,6 +20,7 @@ type invocation struct {
 	Gas       int64           `json:"gas"`
 	Arguments hexutil.Bytes   `json:"arguments"`
 	Payload   hexutil.Bytes   `json:"payload,omitempty"` // of refine
+	Item      uint64          `json:"item,omitempty"`    // index in the package, of refine
 	Inputs    []hexutil.Bytes `json:"inputs,omitempty"`  // of accumulate
 	Storage   entries         `json:"storage,omitempty"` // before accumulate
 	// Writes is how many writes the balance suffices for, less than 0 for any number.
@@ -100,7 +101,7 @@ func (h *host) Call(number uint64, m *pvm.Machine) pvm.Status {
 
 func (h *host) fetched(kind, index uint64) ([]byte, bool) {
 	switch {
-	case kind == 13 && h.Entry == 0 && index == 0:
+	case kind == 13 && h.Entry == 0 && index == h.Item:
 		return h.Payload, true
 	case kind == 15 && h.Entry != 0 && index < uint64(len(h.Inputs)):
 		return h.Inputs[index], true

@@ -64,12 +64,12 @@ func TestSimulatedChain(t *testing.T) {
 	require.NoError(t, err)
 	p := program(t, codec.V072)
 	genesis := Genesis{Service: rollup, Authorizer: owner, Block: block(0)}
-	storage := genesis.storage()
+	storage := genesis.Storage()
 	for len(inbox) > 0 {
 		in := inbox[0].In
 		a := accumulating{storage: storage, slot: in.Slot}
 		for len(inbox) > 0 && inbox[0].In.Hash == in.Hash {
-			refined := refining{inbox[0].Payload, inbox[0].Hash}.invocation().run(p, codec.V072)
+			refined := refining{payload: inbox[0].Payload, pkg: inbox[0].Hash}.invocation().run(p, codec.V072)
 			require.Equal(t, "halt", refined.Status)
 			o := Operand{Package: inbox[0].Hash, Authorizer: owner, Output: decode(t, refined.Output)}
 			a.inputs = append(a.inputs, encodeOperand(o, 1_000_000, 0, nil))

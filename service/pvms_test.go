@@ -74,19 +74,30 @@ func (f *foreign) addService(blob []byte, p *pvm.Program, i invocation, model ou
 
 // compare runs all cases on a PVM.
 func (f *foreign) compare(t *testing.T, name string) {
+	for i, got := range runForeign[foreignCase, outcome](t, f.cases, "pvms.js", name) {
+		c := &f.cases[i]
+		require.Equal(t, c.want, got, "case %d: program %s, gas %d, arguments %s", i, c.Program, c.Gas, c.Arguments)
+	}
+}
+
+// runForeign runs a script in testdata/node. It writes each case as a line of JSON, and reads one
+// result per case.
+func runForeign[C, R any](t *testing.T, cases []C, script ...string) (results []R) {
+	t.Helper()
 	var in, problems bytes.Buffer
 	lines := json.NewEncoder(&in)
-	for _, c := range f.cases {
+	for _, c := range cases {
 		require.NoError(t, lines.Encode(c))
 	}
-	cmd := exec.CommandContext(t.Context(), "node", "pvms.js", name)
+	cmd := exec.CommandContext(t.Context(), "node", script...)
 	cmd.Dir, cmd.Stdin, cmd.Stderr = "testdata/node", &in, &problems
 	raw, err := cmd.Output()
 	require.NoError(t, err, "%s", problems.String())
 	out := json.NewDecoder(bytes.NewReader(raw))
-	for i, c := range f.cases {
-		var got outcome
-		require.NoError(t, out.Decode(&got), "case %d", i)
-		require.Equal(t, c.want, got, "case %d: program %s, gas %d, arguments %s", i, c.Program, c.Gas, c.Arguments)
+	for range cases {
+		var r R
+		require.NoError(t, out.Decode(&r), "%s", raw)
+		results = append(results, r)
 	}
+	return results
 }

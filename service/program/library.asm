@@ -12,7 +12,7 @@ copy32:
     store_ind_u64 r9, r7, 16
     load_ind_u64 r9, r8, 24
     store_ind_u64 r9, r7, 24
-    return r5
+    return r5                           ; safety: the next routine returns, too
 
 ; fn compare32(a r7, b r8) -> 0 in r7 if 32 octets are equal
 ;     r9 to r11 change.
@@ -116,7 +116,7 @@ blake2b:
     move_reg r12, r7
     store_u64 r8, blake2b_left
     load_imm r1, 0
-    store_u64 r1, blake2b_done
+    store_u64 r1, blake2b_done          ; safety: the program hashes once
 blake2b_begin:
     load_ind_u64 r7, r1, blake2b_iv
     store_ind_u64 r7, r1, blake2b_hash

@@ -2,7 +2,8 @@
 ;
 ; r0 holds the address to halt at, from the first instruction to the last. r5 is
 ; where a routine returns to. Host calls and routines take r7 to r12 and may change
-; them. All other registers belong to the routine that is named above them.
+; them. All other registers belong to the routine that is named above them. A test
+; leaves out each line and requires a difference, except lines with "safety".
 
 header_size  = 136              ; number 8, block hash, pre-root, post-root, transactions root
 update_size  = 200              ; header, package, hash of the commitment
@@ -97,7 +98,7 @@ refine:
     return r0
 
 wrong:
-    trap
+    trap                                ; safety: the next routine panics here, too
 
 ; fn accumulate(arguments) -> Option<[u8; 32]> {
 ;     (slot, service, inputs) = naturals of arguments
@@ -112,7 +113,8 @@ wrong:
 ;     return Some(yield)
 ; }
 ;
-; r1: index of the input, r2: number of inputs, r3: count, r6: length of the output
+; r1: index of the input, r2: number of inputs, r3: count, r6: length of the output,
+; which is 0 at first, as all registers are
 accumulate:
     call r5, natural
     store_u32 r8, slot
@@ -131,8 +133,8 @@ accumulate:
     load_imm r8, count_key
     load_imm r9, 1
     load_imm r10, count                 ; stays 0 if there is none
-    load_imm r11, 0
-    load_imm r12, 8
+    load_imm r11, 0                     ; safety: it is 0 still
+    load_imm r12, 8                     ; safety: the value has no more
     call r5, load
     load_u64 r3, count
 
@@ -146,7 +148,6 @@ accumulate:
     branch_ne_imm r7, update_hash-update, wrong
 
     load_imm r1, -1
-    load_imm r6, 0
 
 ; fn updateIn(i) -> Option<Update> {
 ;     operand = fetch(input_of, i)
@@ -164,8 +165,8 @@ next_input:
     load_imm r9, input_size
     call r5, fetch_input
     load_imm r7, input
-    load_ind_u8 r8, r7, 0
-    branch_ne_imm r8, 0, next_input
+    load_ind_u8 r8, r7, 0               ; safety: no transfer has the hash of a
+    branch_ne_imm r8, 0, next_input     ; safety: package and of the authorizer
     load_imm r7, input_authorizer
     load_imm r8, authorizer
     call r5, compare32
@@ -214,9 +215,9 @@ next_input:
     call r5, copy32
     load_imm r8, waiting_key
     load_imm r9, next_key-waiting_key
-    load_imm r10, input
-    load_imm r11, 0
-    load_imm r12, 0
+    load_imm r10, input                 ; safety: the value is not read
+    load_imm r11, 0                     ; safety: the value is not read
+    load_imm r12, 0                     ; safety: the value is not read
     call r5, load
     branch_ne_imm r7, none, next_input  ; another one came first
     load_imm r7, waiting_key
@@ -235,7 +236,7 @@ in_turn:
 ;     count += 1
 ;     next_root = update.post_root
 ;     yield = update.hash
-;     if count >= history { prune(count - history) }
+;     prune(count - history)            // nothing, if that is less than 0
 ;     write("commitment" ++ count, update[..168])
 ;     write(update.package, slot)
 ;     write("i" ++ (count - 1), update.package ++ update.header)
@@ -252,7 +253,6 @@ apply:
     load_imm r7, entry_package
     load_imm r8, update_package
     call r5, copy32
-    branch_lt_u_imm r3, history, remember
 
 ; fn prune(number) {
 ;     commitment = read("commitment" ++ number)?

@@ -41,7 +41,11 @@ func Assemble(calls map[string]uint64, sources ...Source) ([]byte, error) {
 	if err := a.setTargets(); err != nil {
 		return nil, err
 	}
-	return a.blob(), nil
+	blob := a.blob()
+	if _, err := pvm.Load(blob); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSource, err) // too much data
+	}
+	return blob, nil
 }
 
 // assembler is the program that grows. The first pass lays out the data, so that
@@ -52,7 +56,7 @@ type assembler struct {
 	section string // of the present statement
 	symbols map[string]int64
 	ro, rw  []byte
-	changed []string // symbols in rw, which are offsets during the first pass
+	movable []string // symbols in rw, which are offsets during the first pass
 
 	code    []byte
 	begins  []int          // offsets of the instructions
@@ -88,7 +92,7 @@ func (a *assembler) layData(s statement) error {
 	}
 	if s.label != "" {
 		if a.section == ".rw" {
-			a.changed = append(a.changed, s.label)
+			a.movable = append(a.movable, s.label)
 		}
 		if err := a.define(s.label, base+int64(len(*data))); err != nil {
 			return err
@@ -152,13 +156,13 @@ func (a *assembler) datum(s statement) (data []byte, err error) {
 	return nil, errors.New("not a directive")
 }
 
-// placeData turns the offsets of the changing data into addresses, which begin
-// after the read-only data.
+// placeData turns the offsets in rw into addresses, which begin after those of the
+// read-only data.
 func (a *assembler) placeData() {
-	for _, name := range a.changed {
+	for _, name := range a.movable {
 		a.symbols[name] += int64(pvm.DataStart(len(a.ro)))
 	}
-	a.changed = nil
+	a.movable = nil
 }
 
 // layCode executes a statement of the second pass: labels and instructions.
@@ -183,6 +187,9 @@ func (a *assembler) layCode(s statement) error {
 
 // setTargets writes the offsets of labels into the jumps to them.
 func (a *assembler) setTargets() error {
+	if have, most := len(a.code), 1<<(8*tableEntry); have > most {
+		return fmt.Errorf("%w: %d bytes of code, want at most %d", ErrSource, have, most)
+	}
 	for _, t := range a.targets {
 		at, known := a.labels[t.label]
 		if !known {
@@ -193,8 +200,10 @@ func (a *assembler) setTargets() error {
 	return nil
 }
 
-// blob encodes the program. Zeros at the end of the changing data become zero
-// pages.
+// tableEntry is the size of an entry of the jump table, in bytes.
+const tableEntry = 2
+
+// blob encodes the program. Zeros at the end of rw become zero pages.
 func (a *assembler) blob() []byte {
 	const page = 1 << 12
 	rw := []byte(strings.TrimRight(string(a.rw), "\x00"))
@@ -205,11 +214,10 @@ func (a *assembler) blob() []byte {
 	out = appendLittle(out, 0, 3) // no stack
 	out = append(append(out, a.ro...), rw...)
 
-	const entry = 2 // bytes of an entry of the jump table
-	code := append(codec.AppendNatural(nil, uint64(len(a.table))), entry)
+	code := append(codec.AppendNatural(nil, uint64(len(a.table))), tableEntry)
 	code = codec.AppendNatural(code, uint64(len(a.code)))
 	for _, at := range a.table {
-		code = appendLittle(code, at, entry)
+		code = appendLittle(code, at, tableEntry)
 	}
 	code = append(code, a.code...)
 	mask := make([]byte, (len(a.code)+7)/8)

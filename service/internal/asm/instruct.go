@@ -64,27 +64,25 @@ var forms = map[pvm.Shape]string{
 func (a *assembler) encode(s statement, form string, operands []string, at int) error {
 	var registers, last, number []byte
 	for i, kind := range form {
-		text := operands[i]
+		var r byte
+		var err error
 		switch kind {
-		case 'a', 'b', 'd':
-			r, err := strconv.ParseUint(strings.TrimPrefix(text, "r"), 10, 8)
-			if err != nil || r > 12 || text[0] != 'r' {
-				return fmt.Errorf("%w: %q, want a register", errOperands, text)
-			}
-			switch kind {
-			case 'a':
-				registers = []byte{byte(r)}
-			case 'b':
-				registers[0] |= byte(r) << 4
-			case 'd':
-				last = []byte{byte(r)}
-			}
-		case 'n', 'c':
-			value, err := a.number(kind, text)
-			if err != nil {
-				return err
-			}
-			number = value
+		case 'a':
+			r, err = register(operands[i])
+			registers = []byte{r}
+		case 'b':
+			r, err = register(operands[i])
+			registers[0] |= r << 4
+		case 'd':
+			r, err = register(operands[i])
+			last = []byte{r}
+		case 'n':
+			number, err = a.number(operands[i])
+		case 'c':
+			number, err = a.call(operands[i])
+		}
+		if err != nil {
+			return err
 		}
 	}
 	if form == "ant" {
@@ -97,16 +95,27 @@ func (a *assembler) encode(s statement, form string, operands []string, at int) 
 	return nil
 }
 
-// number encodes a number, or the number of a call, in the fewest bytes whose
-// sign can be extended.
-func (a *assembler) number(kind rune, text string) ([]byte, error) {
-	if kind == 'c' {
-		call, known := a.calls[text]
-		if !known {
-			return nil, fmt.Errorf("%w: no call %q", errOperands, text)
-		}
-		text = strconv.FormatUint(call, 10)
+// register reads the name of a register, r0 to r12.
+func register(text string) (byte, error) {
+	number, named := strings.CutPrefix(text, "r")
+	r, err := strconv.ParseUint(number, 10, 8)
+	if !named || err != nil || r > 12 {
+		return 0, fmt.Errorf("%w: %q, want a register", errOperands, text)
 	}
+	return byte(r), nil
+}
+
+// call encodes the number of a call of the host.
+func (a *assembler) call(name string) ([]byte, error) {
+	number, known := a.calls[name]
+	if !known {
+		return nil, fmt.Errorf("%w: no call %q", errOperands, name)
+	}
+	return a.number(strconv.FormatUint(number, 10))
+}
+
+// number encodes a number in the fewest bytes whose sign can be extended.
+func (a *assembler) number(text string) ([]byte, error) {
 	v, err := a.value(text)
 	if err != nil {
 		return nil, err

@@ -64,7 +64,7 @@ async function typeberry() {
 function chain(invocation) {
   const storage = new Map(Object.entries(invocation.storage ?? {}));
   const value = (kind, index) => {
-    if (kind === 13n && invocation.entry === 0 && index === 0n) return bytes(invocation.payload ?? "0x");
+    if (kind === 13n && invocation.entry === 0 && index === BigInt(invocation.item ?? 0)) return bytes(invocation.payload ?? "0x");
     if (kind === 15n && invocation.entry !== 0) {
       const input = invocation.inputs?.[Number(index)];
       return input && bytes(input);
