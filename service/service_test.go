@@ -181,16 +181,15 @@ func depositOf(s Storage) (deposit uint64) {
 // fullStorage returns the greatest storage of a service: all blocks that it keeps, and updates for
 // every number that may wait.
 func fullStorage(t *testing.T) Storage {
-	s := Genesis{Authorizer: owner, Block: block(0)}.Storage()
-	var err error
-	for n := uint64(1); n <= History+3; n++ {
-		s, _, err = Accumulate(s, 1, []Operand{Operand{block(n).Package, owner, updateOf(block(n))}})
-		require.NoError(t, err)
+	const last = History + 3
+	var operands []Operand
+	for n := uint64(1); n <= last+Ahead; n++ {
+		if n != last+1 { // all after it wait
+			operands = append(operands, Operand{block(n).Package, owner, updateOf(block(n))})
+		}
 	}
-	for n := uint64(2); n <= Ahead+1; n++ {
-		s, _, err = Accumulate(s, 1, []Operand{Operand{block(History + 3 + n).Package, owner, updateOf(block(History + 3 + n))}})
-		require.NoError(t, err)
-	}
+	s, _, err := Accumulate(Genesis{Authorizer: owner, Block: block(0)}.Storage(), 1, operands)
+	require.NoError(t, err)
 	require.Len(t, s, 3*History+Ahead-1+2)
 	return s
 }
