@@ -45,7 +45,7 @@ const (
 	blockDeposit = 3*(depositItem+34) + (18 + 168) + (32 + 4) + (9 + 168)
 	// waitDeposit is the balance that an update locks while it waits.
 	waitDeposit = depositItem + 34 + 41 + updateSize
-	mostDeposit = History*blockDeposit + Ahead*waitDeposit + (depositItem + 34 + 1 + 8)
+	mostDeposit = History*blockDeposit + (Ahead-1)*waitDeposit + (depositItem + 34 + 1 + 8)
 )
 
 // Entries returns the entries of the genesis state: the account, its preimages,

@@ -49,10 +49,13 @@ func DecodeHeader(payload []byte) (proof.Commitment, error) {
 		return proof.Commitment{}, fmt.Errorf("%w: %d bytes, want at least %d", ErrHeader, len(payload), HeaderSize)
 	}
 	c, err := proof.DecodeCommitment(append(payload[:HeaderSize:HeaderSize], make([]byte, common.HashLength)...))
-	if err == nil && c.Number == 0 {
-		err = fmt.Errorf("%w: block 0, want at least 1", ErrHeader)
+	if err != nil {
+		return proof.Commitment{}, err
 	}
-	return c, err
+	if c.Number == 0 {
+		return proof.Commitment{}, fmt.Errorf("%w: block 0, want at least 1", ErrHeader)
+	}
+	return c, nil
 }
 
 // CountKey returns the storage key of the number of the last block, 8 bytes

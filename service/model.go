@@ -94,6 +94,9 @@ func open(before Storage) (*state, error) {
 	}
 	var number uint64
 	if count, found := before[string(CountKey())]; found {
+		if len(count) != 8 {
+			return nil, fmt.Errorf("%w: a count of %d bytes, want 8", ErrNotInstalled, len(count))
+		}
 		number = binary.LittleEndian.Uint64(count)
 	}
 	last, err := proof.DecodeCommitment(before[commitmentKey(number)])
@@ -111,25 +114,23 @@ func commitmentKey(number uint64) string {
 // updateIn returns the commitment in an operand, if the operand may change the
 // storage.
 func (s *state) updateIn(o Operand) (proof.Commitment, bool) {
-	if o.Authorizer != s.authorizer || len(o.Output) != updateSize {
-		return proof.Commitment{}, false
-	}
-	update := decodeUpdate(o.Output)
-	return update, update.Package == o.Package
+	update, ok := decodeUpdate(o.Output)
+	return update, ok && o.Authorizer == s.authorizer && update.Package == o.Package
 }
 
-// decodeUpdate reads an output of refine.
-func decodeUpdate(output []byte) proof.Commitment {
-	c, err := proof.DecodeCommitment(output[:updateSize-common.HashLength])
-	if err != nil {
-		panic(err) // the length is right
+// decodeUpdate reads an output of refine. It returns false if the length is another
+// one.
+func decodeUpdate(output []byte) (proof.Commitment, bool) {
+	if len(output) != updateSize {
+		return proof.Commitment{}, false
 	}
-	return c
+	c, err := proof.DecodeCommitment(output[:updateSize-common.HashLength])
+	return c, err == nil
 }
 
 // apply makes an update the last block, and then those that it was holding up.
 func (s *state) apply(update proof.Commitment, slot jamq.Slot) {
-	for found := true; found; {
+	for inTurn := true; inTurn; {
 		s.last = update
 		s.prune(update.Number - History)
 		s.storage[commitmentKey(update.Number)] = update.Encode()
@@ -137,23 +138,18 @@ func (s *state) apply(update proof.Commitment, slot jamq.Slot) {
 		s.storage[string(EntryKey(update.Number-1))] = slices.Concat(update.Package[:], EncodeHeader(update))
 
 		key := string(waitingKey(update.Number+1, update.PostRoot))
-		var output []byte
-		if output, found = s.storage[key]; found {
+		update, inTurn = decodeUpdate(s.storage[key])
+		if inTurn {
 			delete(s.storage, key)
-			update = decodeUpdate(output)
 		}
 	}
 }
 
-// prune removes a block.
+// prune removes a block, if there is one with this number.
 func (s *state) prune(number uint64) {
-	encoded, found := s.storage[commitmentKey(number)]
-	if !found {
-		return
-	}
-	c, err := proof.DecodeCommitment(encoded)
+	c, err := proof.DecodeCommitment(s.storage[commitmentKey(number)])
 	if err != nil {
-		panic(err) // only apply and a genesis store commitments
+		return // there is none
 	}
 	delete(s.storage, commitmentKey(number))
 	delete(s.storage, string(MarkKey(c.Package)))
