@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -41,11 +42,16 @@ func readCases(t *testing.T, file string) (cases []sharedCase) {
 	return cases
 }
 
+// writeCases writes one case per line.
 func writeCases(t *testing.T, file string, cases []sharedCase) {
 	t.Helper()
-	raw, err := json.MarshalIndent(cases, "", "  ")
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(file, append(raw, '\n'), 0o644))
+	lines := make([]string, len(cases))
+	for i, c := range cases {
+		raw, err := json.Marshal(c)
+		require.NoError(t, err)
+		lines[i] = string(raw)
+	}
+	require.NoError(t, os.WriteFile(file, []byte("[\n"+strings.Join(lines, ",\n")+"\n]\n"), 0o644))
 }
 
 // TestInstructions runs the programs of the shared cases. Each instruction of the interpreter is in
@@ -55,7 +61,7 @@ func TestInstructions(t *testing.T) {
 	used := map[byte]bool{}
 	for i := range cases {
 		c := &cases[i]
-		assembled, err := asm.Assemble(hostCalls[codec.V072], asm.Source{Name: c.Name, Text: joinLines(c.Source)})
+		assembled, err := asm.Assemble(hostCalls[codec.V072], asm.Source{Name: c.Name, Text: strings.Join(c.Source, "\n")})
 		require.NoError(t, err, c.Name)
 		p, err := pvm.Load(assembled)
 		require.NoError(t, err, c.Name)
@@ -78,13 +84,6 @@ func TestInstructions(t *testing.T) {
 	for _, i := range pvm.Instructions {
 		require.True(t, used[i.Opcode], "no case has the instruction %s", i.Name)
 	}
-}
-
-func joinLines(lines []string) (text string) {
-	for _, line := range lines {
-		text += line + "\n"
-	}
-	return text
 }
 
 // TestServiceCases runs the shared cases of the service, which are those of scenarios.
