@@ -46,6 +46,13 @@ func PreimageKey(service jamq.ServiceID, hash [32]byte) Key {
 	return interleave(service, preimageMark, hash[:])
 }
 
+// RequestKey returns the state key of a request for a preimage, by the preimage's
+// BLAKE2b-256 hash and its length in bytes (GP D.2). The value has the slots in
+// which the preimage became available or ceased to be.
+func RequestKey(service jamq.ServiceID, hash [32]byte, length uint32) Key {
+	return interleave(service, length, hash[:])
+}
+
 // interleave returns C(service, mark ++ key): the four bytes of the service
 // interleaved with the first four of the hash (GP D.1).
 func interleave(service jamq.ServiceID, mark uint32, key []byte) (out Key) {

@@ -158,3 +158,12 @@ func FuzzVerifyState(f *testing.F) {
 		}
 	})
 }
+
+// Requests, preimages and storage differ in the mark in front of their keys (GP D.2).
+func TestKeysOfAService(t *testing.T) {
+	hash := blake2b.Sum256([]byte("preimage"))
+	require.Equal(t, PreimageKey(7, hash), RequestKey(7, hash, preimageMark))
+	require.Equal(t, StorageKey(7, hash[:]), RequestKey(7, hash, storageMark))
+	require.NotEqual(t, RequestKey(7, hash, 8), RequestKey(7, hash, 9))
+	require.NotEqual(t, RequestKey(7, hash, 8), RequestKey(8, hash, 8))
+}

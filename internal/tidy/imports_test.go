@@ -27,6 +27,7 @@ var mayImport = map[string][]string{
 	"canonical/statetrie": {""},
 	"bundlequeue":         {"", "anchor", "anchor/chainview"},
 	"ratelimit":           {},
+	"service":             {"", "canonical/proof", "canonical/statetrie", "service/internal/asm", "service/internal/pvm", "submit/codec"},
 	"statedb":             {"", "statedb/ubt"},
 	"statedb/ubt":         {},
 	"txpool":              {},
@@ -71,6 +72,9 @@ var mayImport = map[string][]string{
 	"internal/words":      {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "canonical", "submit", "journal"},
 	"internal/bubble":     {""},
 	"internal/wire":       {},
+	// Assembler and interpreter of the rollup's service.
+	"service/internal/asm": {"", "service/internal/pvm", "submit/codec"},
+	"service/internal/pvm": {"", "submit/codec"},
 
 	// Nested modules.
 	"eoa/redisstore":           {"eoa", "eoa/kvstore"},

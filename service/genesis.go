@@ -1,0 +1,109 @@
+package service
+
+import (
+	"encoding/binary"
+
+	"github.com/ethereum/go-ethereum/common"
+	"golang.org/x/crypto/blake2b"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/canonical/statetrie"
+	"github.com/jamq/jamq/submit/codec"
+)
+
+// Genesis describes an account with the service in the genesis state of a chain.
+type Genesis struct {
+	// Service is the number of the account.
+	Service jamq.ServiceID
+	// Version selects the code; see Blob.
+	Version codec.Version
+	// Authorizer is the hash of the only authorizer whose packages the service
+	// accepts: of its code hash and its configuration.
+	Authorizer common.Hash
+	// Block is the rollup's block 0, or another one to begin after. Its number,
+	// hash and post-root count.
+	Block proof.Commitment
+	// Balance is the balance of the account. 0 means as much as the storage can
+	// ever lock; see docs/service.md.
+	Balance uint64
+	// MinItemGas is the least gas that a package must grant to accumulate. 0
+	// means 100,000.
+	MinItemGas uint64
+	// Preimages are further preimages that the account provides, for example the
+	// code of an authorizer.
+	Preimages [][]byte
+}
+
+// The parts of an account's deposit (GP 9.8). mostDeposit is that of the greatest
+// storage which the service adds to its genesis: all blocks that it keeps, updates
+// that wait, and the count.
+const (
+	depositBase = 100
+	depositItem = 10
+	// blockDeposit is the balance that a block locks: commitment, mark and entry.
+	blockDeposit = 3*(depositItem+34) + (18 + 168) + (32 + 4) + (9 + 168)
+	// waitDeposit is the balance that an update locks while it waits.
+	waitDeposit = depositItem + 34 + 41 + updateSize
+	mostDeposit = History*blockDeposit + (Ahead-1)*waitDeposit + (depositItem + 34 + 1 + 8)
+)
+
+// Entries returns the entries of the genesis state: the account, its preimages,
+// and its storage. JIP-4 has them as hexadecimal texts in "genesis_state". The
+// error wraps codec.ErrUnknownVersion.
+func (g Genesis) Entries() (map[statetrie.Key][]byte, error) {
+	code, err := Blob(g.Version)
+	if err != nil {
+		return nil, err
+	}
+	out := map[statetrie.Key][]byte{}
+	items, octets := 0, 0
+	for _, preimage := range append([][]byte{code}, g.Preimages...) {
+		hash := blake2b.Sum256(preimage)
+		out[statetrie.PreimageKey(g.Service, hash)] = preimage
+		sinceSlot0 := []byte{1, 0, 0, 0, 0}
+		out[statetrie.RequestKey(g.Service, hash, uint32(len(preimage)))] = sinceSlot0
+		items, octets = items+2, octets+81+len(preimage)
+	}
+	storage := g.Storage()
+	// Any order of the loop gives the same sums.
+	for key, value := range storage {
+		out[statetrie.StorageKey(g.Service, []byte(key))] = value
+		items, octets = items+1, octets+34+len(key)+len(value)
+	}
+	out[statetrie.ServiceKey(g.Service)] = g.account(blake2b.Sum256(code), items, octets)
+	return out, nil
+}
+
+// Storage returns the storage of the service before its first block: the authorizer
+// and the commitment to the block of the genesis.
+func (g Genesis) Storage() Storage {
+	s := Storage{
+		string(AuthorizerKey()):       g.Authorizer[:],
+		commitmentKey(g.Block.Number): g.Block.Encode(),
+	}
+	if g.Block.Number > 0 {
+		s[string(CountKey())] = binary.LittleEndian.AppendUint64(nil, g.Block.Number)
+	}
+	return s
+}
+
+// account encodes the account (GP D.2).
+func (g Genesis) account(code common.Hash, items, octets int) []byte {
+	balance, gas := g.Balance, g.MinItemGas
+	if balance == 0 {
+		balance = uint64(depositBase + depositItem*items + octets + mostDeposit)
+	}
+	if gas == 0 {
+		gas = 100_000
+	}
+	out := append([]byte{0}, code[:]...)
+	const transferGas, gratis = 20_000, 0 // a transfer is for the balance only
+	for _, n := range []uint64{balance, gas, transferGas, uint64(octets), gratis} {
+		out = binary.LittleEndian.AppendUint64(out, n)
+	}
+	for _, n := range []int{items, 0, 0, 0} { // items, created, last accumulation, parent
+		out = binary.LittleEndian.AppendUint32(out, uint32(n))
+	}
+	return out
+}

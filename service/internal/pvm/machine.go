@@ -1,0 +1,124 @@
+package pvm
+
+// Status is the way in which an invocation ended, or a call of the host.
+type Status uint8
+
+// A program that is not running has halted with an output, panicked, or used up
+// its gas. A page fault is a panic.
+const (
+	Running Status = iota
+	Halted
+	Panicked
+	OutOfGas
+)
+
+// String returns the name that the shared test cases use.
+func (s Status) String() string {
+	return [...]string{"running", "halt", "panic", "out of gas"}[s]
+}
+
+// Host answers the calls of a program. Call has the arguments in the machine's
+// registers, charges gas with [Machine.Charge], and writes the result to
+// register 7. It returns Running if the program continues.
+type Host interface {
+	Call(number uint64, m *Machine) Status
+}
+
+// Result is the outcome of an invocation.
+type Result struct {
+	// Status is Halted, Panicked or OutOfGas.
+	Status Status
+	// Gas is the gas that is left. It has no meaning if the gas was used up.
+	Gas int64
+	// Output is empty unless the program halted.
+	Output []byte
+}
+
+// Machine is the state of a running program. Only its host uses it.
+type Machine struct {
+	// Registers are r0 to r12.
+	Registers [13]uint64
+
+	gas     int64
+	program *Program
+	memory  []region
+	host    Host
+	at      int // offset of the current instruction
+	next    int // offset of the following one
+	status  Status
+}
+
+// Run executes the program from an entry point, an offset in its instructions,
+// until it ends. Arguments have at most MaxArguments bytes; the program panics
+// otherwise. The time is bounded by the gas.
+func (p *Program) Run(entry int, gas int64, arguments []byte, host Host) Result {
+	if len(arguments) > MaxArguments {
+		return Result{Status: Panicked, Gas: gas}
+	}
+	m := &Machine{gas: gas, program: p, memory: newMemory(p, arguments), host: host, next: entry}
+	m.Registers[0], m.Registers[1] = haltAddress, stackEnd
+	m.Registers[7], m.Registers[8] = argumentStart, uint64(len(arguments))
+	for m.status == Running {
+		m.step()
+	}
+	result := Result{Status: m.status, Gas: m.gas}
+	if m.status == Halted {
+		result.Output, _ = m.Read(m.Registers[7], m.Registers[8])
+	}
+	return result
+}
+
+// Charge takes gas for a call of the host, and returns OutOfGas if not enough
+// is left.
+func (m *Machine) Charge(gas int64) Status {
+	if m.gas < gas {
+		return OutOfGas
+	}
+	m.gas -= gas
+	return Running
+}
+
+// step executes one instruction. The code is followed by traps. An unknown opcode
+// is one too.
+func (m *Machine) step() {
+	m.at = m.next
+	m.status = m.Charge(1)
+	if m.status != Running {
+		return
+	}
+	p := m.program
+	if m.at < 0 || m.at >= len(p.code) || table[p.code[m.at]] == nil {
+		m.status = Panicked
+		return
+	}
+	instruction := table[p.code[m.at]]
+	skip := p.skip(m.at)
+	m.next = m.at + 1 + skip
+	instruction.effect(m, instruction.Shape.decode(p.argument(m.at), skip))
+}
+
+// branch continues at an offset from the current instruction, which must begin
+// a basic block.
+func (m *Machine) branch(offset uint64) { m.goTo(uint64(m.at) + offset) }
+
+func (m *Machine) goTo(target uint64) {
+	if target >= uint64(len(m.program.blocks)) || !m.program.blocks[target] {
+		m.status = Panicked
+		return
+	}
+	m.next = int(target)
+}
+
+// jumpIndirect continues at an entry of the jump table. The addresses of the
+// entries are 2, 4, 6 and so on. One more address halts the program.
+func (m *Machine) jumpIndirect(address uint32) {
+	entry := int(address/2) - 1
+	switch {
+	case address == haltAddress:
+		m.status = Halted
+	case address%2 == 1 || entry < 0 || entry >= len(m.program.table):
+		m.status = Panicked
+	default:
+		m.goTo(uint64(m.program.table[entry]))
+	}
+}

@@ -1,0 +1,55 @@
+package pvm
+
+// Shape is the form of an instruction's operands behind its opcode (GP A.5).
+type Shape uint8
+
+// The shapes are named after their operands, in the order in which the
+// assembler writes them. Offsets count from the first byte of the instruction.
+const (
+	None Shape = iota
+	Immediate
+	Offset
+	RegisterImmediate
+	RegisterImmediateOffset
+	TwoRegisters
+	TwoRegistersImmediate
+	TwoRegistersOffset
+	ThreeRegisters
+)
+
+// operands are the decoded operands: registers, and numbers whose sign is
+// extended. For a shape with a register d, d is the result.
+type operands struct {
+	a, b, d int
+	x, y    uint64
+}
+
+// decode reads the operands of an instruction that has skip bytes after its
+// opcode.
+func (s Shape) decode(raw [12]byte, skip int) (o operands) {
+	low, high := min(12, int(raw[0]%16)), min(12, int(raw[0]/16))
+	switch s {
+	case Immediate, Offset:
+		o.x = signed(raw[:], skip)
+	case RegisterImmediate:
+		o.a, o.x = low, signed(raw[1:], skip-1)
+	case RegisterImmediateOffset:
+		length := min(4, int(raw[0]/16%8))
+		o.a, o.x, o.y = low, signed(raw[1:], length), signed(raw[1+length:], skip-length-1)
+	case TwoRegisters:
+		o.a, o.b = low, high
+	case TwoRegistersImmediate, TwoRegistersOffset:
+		o.a, o.b, o.x = low, high, signed(raw[1:], skip-1)
+	case ThreeRegisters:
+		o.a, o.b, o.d = low, high, min(12, int(raw[1]))
+	}
+	return o
+}
+
+// signed decodes a little-endian number of length bytes, at least 0 and at most
+// 4, and extends its sign.
+func signed(raw []byte, length int) uint64 {
+	length = max(0, min(4, length))
+	shift := 64 - 8*length
+	return uint64(int64(uint64(little(raw[:length]))<<shift) >> shift)
+}

@@ -1,0 +1,157 @@
+package service
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/proof"
+)
+
+// ErrNotInstalled is returned for a storage without the entries of a genesis.
+var ErrNotInstalled = errors.New("service: not installed")
+
+// Storage is the storage of the service: values by their keys.
+type Storage map[string][]byte
+
+// Operand is one result of refine, as accumulate receives it.
+type Operand struct {
+	// Package is the hash of the work package.
+	Package jamq.PackageHash
+	// Authorizer is the hash of the package's authorizer: of its code and its
+	// configuration.
+	Authorizer common.Hash
+	// Output is the output of refine, nil if refine failed.
+	Output []byte
+}
+
+// Refine returns the output of the program's refine for the payload of a work
+// item of a package: the encoded commitment, then its hash. The error wraps
+// ErrHeader; the program panics then.
+func Refine(payload []byte, pkg jamq.PackageHash) ([]byte, error) {
+	c, err := DecodeHeader(payload)
+	if err != nil {
+		return nil, err
+	}
+	c.Package = pkg
+	hash := c.Yield()
+	return append(c.Encode(), hash[:]...), nil
+}
+
+// Accumulate returns the storage after one call of the program's accumulate, and
+// the hash that the service yields, nil for none. It does not change the storage
+// that it gets. The error wraps ErrNotInstalled; the program panics then.
+//
+// It applies, in their order, the operands that the authorizer let pass and that
+// continue the last block: by number and by state root. An operand whose number
+// is less than Ahead above that waits in the storage until its turn has come,
+// unless another one with its number and pre-root waits already. All others are
+// ignored. The yield is that of the last block which was applied.
+func Accumulate(before Storage, slot jamq.Slot, operands []Operand) (after Storage, yield *common.Hash, err error) {
+	s, err := open(before)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, o := range operands {
+		update, ok := s.updateIn(o)
+		if !ok {
+			continue
+		}
+		switch distance := update.Number - (s.last.Number + 1); {
+		case distance == 0 && update.PreRoot == s.last.PostRoot:
+			s.apply(update, slot)
+			yield = new(common.Hash)
+		case distance > 0 && distance < Ahead:
+			key := string(waitingKey(update.Number, update.PreRoot))
+			if _, taken := s.storage[key]; !taken {
+				s.storage[key] = o.Output
+			}
+		}
+	}
+	if yield != nil {
+		s.storage[string(CountKey())] = binary.LittleEndian.AppendUint64(nil, s.last.Number)
+		*yield = s.last.Yield()
+	}
+	return s.storage, yield, nil
+}
+
+// state is the service's storage while operands are applied to it.
+type state struct {
+	storage    Storage
+	authorizer common.Hash
+	last       proof.Commitment // to the last block
+}
+
+func open(before Storage) (*state, error) {
+	authorizer := before[string(AuthorizerKey())]
+	if len(authorizer) != common.HashLength {
+		return nil, fmt.Errorf("%w: an authorizer of %d bytes, want %d", ErrNotInstalled, len(authorizer), common.HashLength)
+	}
+	var number uint64
+	if count, found := before[string(CountKey())]; found {
+		if len(count) != 8 {
+			return nil, fmt.Errorf("%w: a count of %d bytes, want 8", ErrNotInstalled, len(count))
+		}
+		number = binary.LittleEndian.Uint64(count)
+	}
+	last, err := proof.DecodeCommitment(before[commitmentKey(number)])
+	if err != nil {
+		return nil, fmt.Errorf("%w: the commitment to block %d: %w", ErrNotInstalled, number, err)
+	}
+	last.Number = number
+	return &state{storage: maps.Clone(before), authorizer: common.Hash(authorizer), last: last}, nil
+}
+
+func commitmentKey(number uint64) string {
+	return string(proof.CommitmentKey([]byte(CommitmentPrefix), number))
+}
+
+// updateIn returns the commitment in an operand, if the operand may change the
+// storage.
+func (s *state) updateIn(o Operand) (proof.Commitment, bool) {
+	update, ok := decodeUpdate(o.Output)
+	return update, ok && o.Authorizer == s.authorizer && update.Package == o.Package
+}
+
+// decodeUpdate reads an output of refine. It returns false if the length is another
+// one.
+func decodeUpdate(output []byte) (proof.Commitment, bool) {
+	if len(output) != updateSize {
+		return proof.Commitment{}, false
+	}
+	c, err := proof.DecodeCommitment(output[:updateSize-common.HashLength])
+	return c, err == nil
+}
+
+// apply makes an update the last block, and then those that it was holding up.
+func (s *state) apply(update proof.Commitment, slot jamq.Slot) {
+	for inTurn := true; inTurn; {
+		s.last = update
+		s.prune(update.Number - History)
+		s.storage[commitmentKey(update.Number)] = update.Encode()
+		s.storage[string(MarkKey(update.Package))] = binary.LittleEndian.AppendUint32(nil, uint32(slot))
+		s.storage[string(EntryKey(update.Number-1))] = slices.Concat(update.Package[:], EncodeHeader(update))
+
+		key := string(waitingKey(update.Number+1, update.PostRoot))
+		update, inTurn = decodeUpdate(s.storage[key])
+		if inTurn {
+			delete(s.storage, key)
+		}
+	}
+}
+
+// prune removes a block, if there is one with this number.
+func (s *state) prune(number uint64) {
+	c, err := proof.DecodeCommitment(s.storage[commitmentKey(number)])
+	if err != nil {
+		return // there is none
+	}
+	delete(s.storage, commitmentKey(number))
+	delete(s.storage, string(MarkKey(c.Package)))
+	delete(s.storage, string(EntryKey(number-1)))
+}

@@ -1,0 +1,353 @@
+; The service of a rollup. See docs/service.md for its storage and its rules.
+;
+; r0 holds the address to halt at, from the first instruction to the last. r5 is
+; where a routine returns to. Host calls and routines take r7 to r12 and may change
+; them. All other registers belong to the routine that is named above them. A test
+; leaves out each line and requires a difference, except lines with "safety".
+
+header_size  = 136              ; number 8, block hash, pre-root, post-root, transactions root
+update_size  = 200              ; header, package, hash of the commitment
+ahead        = 64               ; how far in front of its turn an update may come
+history      = 4096             ; how many blocks are kept
+
+none         = -1               ; results of host calls
+full         = -5
+own          = -1               ; the service itself
+payload_of   = 13               ; kinds of fetch
+input_of     = 15
+
+.ro
+authorizer_key: .text "authorizer"
+count_key:      .text "n"
+
+.rw
+; Keys of the storage that have a part which varies.
+commitment_key:    .text "commitment"
+commitment_number: .space 8
+entry_key:         .text "i"
+entry_index:       .space 8
+waiting_key:       .text "p"            ; an update that waits for its turn
+waiting_number:    .space 8
+waiting_root:      .space 32
+next_key:          .text "p"            ; the one whose turn is now
+next_number:       .space 8
+next_root:         .space 32            ; the state root after the last block
+
+; The update that is handled, and its package in front of it, so that package and
+; header are one range: an entry. Zeros follow the hash, for BLAKE2b.
+entry:                                  ; package, header
+entry_package:     .space 32
+update:                                 ; header, package: a commitment
+update_number:     .space 40            ; number, block hash
+update_pre_root:   .space 32
+update_post_root:  .space 64            ; post-root, transactions root
+update_package:    .space 32
+update_hash:       .space 88
+
+count:             .space 8             ; number of the last block
+slot:              .space 8
+authorizer:        .space 32
+yield:             .space 32
+pruned:            .space 32            ; package of a block that is forgotten
+
+; An input of accumulate, as far as it is read.
+input_size = 192
+input:             .space 1             ; 0: an operand; 1: a transfer
+input_package:     .space 64            ; package, segment root
+input_authorizer:  .space 64            ; authorizer, payload hash
+input_gas:         .space 63            ; gas limit, result
+
+.code
+    jump refine                         ; entry point 0
+    jump accumulate                     ; entry point 5
+
+; fn refine(arguments) -> [u8] {
+;     update.package = last 32 octets of arguments
+;     (core, item) = naturals of arguments
+;     update.header = fetch(payload_of, item)[..header_size]
+;     assert(update.number > 0)         // 0 if there is no payload
+;     update.hash = blake2b(update.header, update.package)
+;     return update
+; }
+refine:
+    add_64 r4, r7, r8                   ; the end of the arguments
+    move_reg r6, r7
+    load_imm r7, update_package
+    add_imm_64 r8, r4, -32
+    call r5, copy32
+    move_reg r7, r6
+    call r5, natural                    ; core
+    call r5, natural                    ; item
+    move_reg r11, r8
+    load_imm r7, update
+    load_imm r8, 0
+    load_imm r9, header_size
+    load_imm r10, payload_of
+    ecalli fetch
+    branch_lt_u_imm r7, header_size, wrong
+    load_u64 r7, update_number
+    branch_eq_imm r7, 0, wrong
+    load_imm r7, update
+    load_imm r8, update_hash-update
+    call r5, blake2b
+    move_reg r8, r7
+    load_imm r7, update_hash
+    call r5, copy32
+    load_imm r7, update
+    load_imm r8, update_size
+    return r0
+
+wrong:
+    trap                                ; safety: the next routine panics here, too
+
+; fn accumulate(arguments) -> Option<[u8; 32]> {
+;     (slot, service, inputs) = naturals of arguments
+;     authorizer = read("authorizer")
+;     count = read("n").unwrap_or(0)
+;     next_root = read("commitment" ++ count).post_root
+;     for i in 0..inputs {
+;         if let Some(update) = updateIn(i) { handle(update) }
+;     }
+;     if nothing was applied { return None }
+;     write("n", count)
+;     return Some(yield)
+; }
+;
+; r1: index of the input, r2: number of inputs, r3: count, r6: length of the output,
+; which is 0 at first, as all registers are
+accumulate:
+    call r5, natural
+    store_u32 r8, slot
+    call r5, natural                    ; service
+    call r5, natural
+    move_reg r2, r8
+
+    load_imm r8, authorizer_key
+    load_imm r9, count_key-authorizer_key
+    load_imm r10, authorizer
+    load_imm r11, 0
+    load_imm r12, 32
+    call r5, load
+    branch_ne_imm r7, 32, wrong         ; not installed
+
+    load_imm r8, count_key
+    load_imm r9, 1
+    load_imm r10, count                 ; stays 0 if there is none
+    load_imm r11, 0                     ; safety: it is 0 still
+    load_imm r12, 8                     ; safety: the value has no more
+    call r5, load
+    load_u64 r3, count
+
+    store_u64 r3, commitment_number
+    load_imm r8, commitment_key
+    load_imm r9, entry_key-commitment_key
+    load_imm r10, next_root
+    load_imm r11, update_post_root-update
+    load_imm r12, 32
+    call r5, load
+    branch_ne_imm r7, update_hash-update, wrong
+
+    load_imm r1, -1
+
+; fn updateIn(i) -> Option<Update> {
+;     operand = fetch(input_of, i)
+;     if operand is a transfer || operand.authorizer != authorizer { return None }
+;     if operand.result is an error || its length != update_size { return None }
+;     update = operand.result
+;     if update.package != operand.package { return None }
+;     return update
+; }
+next_input:
+    add_imm_64 r1, r1, 1
+    branch_eq r1, r2, finish
+    load_imm r7, input
+    load_imm r8, 0
+    load_imm r9, input_size
+    call r5, fetch_input
+    load_imm r7, input
+    load_ind_u8 r8, r7, 0               ; safety: no transfer has the hash of a
+    branch_ne_imm r8, 0, next_input     ; safety: package and of the authorizer
+    load_imm r7, input_authorizer
+    load_imm r8, authorizer
+    call r5, compare32
+    branch_ne_imm r7, 0, next_input
+    load_imm r7, input_gas
+    call r5, natural
+    load_ind_u8 r8, r7, 0
+    branch_ne_imm r8, 0, next_input     ; an error
+    add_imm_64 r7, r7, 1
+    call r5, natural
+    branch_ne_imm r8, update_size, next_input
+    load_imm r8, input
+    sub_64 r8, r7, r8                   ; where the output begins in the input
+    load_imm r7, update
+    load_imm r9, update_size
+    call r5, fetch_input
+    load_imm r7, update_package
+    load_imm r8, input_package
+    call r5, compare32
+    branch_ne_imm r7, 0, next_input
+
+; fn handle(update) {
+;     distance = update.number - (count + 1)          // wraps if the number is lower
+;     if distance >= ahead { return }
+;     if distance > 0 {
+;         key = "p" ++ number ++ pre_root
+;         if read(key).is_none() { write(key, update) }
+;         return
+;     }
+;     if update.pre_root != next_root { return }
+;     loop {
+;         apply(update)
+;         key = "p" ++ (count + 1) ++ next_root
+;         update = read(key)?
+;         write(key, [])
+;     }
+; }
+    load_u64 r4, update_number
+    sub_64 r7, r4, r3
+    add_imm_64 r7, r7, -1
+    branch_ge_u_imm r7, ahead, next_input
+    branch_eq_imm r7, 0, in_turn
+    store_u64 r4, waiting_number
+    load_imm r7, waiting_root
+    load_imm r8, update_pre_root
+    call r5, copy32
+    load_imm r8, waiting_key
+    load_imm r9, next_key-waiting_key
+    load_imm r10, input                 ; safety: the value is not read
+    load_imm r11, 0                     ; safety: the value is not read
+    load_imm r12, 0                     ; safety: the value is not read
+    call r5, load
+    branch_ne_imm r7, none, next_input  ; another one came first
+    load_imm r7, waiting_key
+    load_imm r8, next_key-waiting_key
+    load_imm r9, update
+    load_imm r10, update_size
+    call r5, store
+    jump next_input
+in_turn:
+    load_imm r7, update_pre_root
+    load_imm r8, next_root
+    call r5, compare32
+    branch_ne_imm r7, 0, next_input
+
+; fn apply(update) {
+;     count += 1
+;     next_root = update.post_root
+;     yield = update.hash
+;     prune(count - history)            // nothing, if that is less than 0
+;     write("commitment" ++ count, update[..168])
+;     write(update.package, slot)
+;     write("i" ++ (count - 1), update.package ++ update.header)
+; }
+apply:
+    add_imm_64 r3, r3, 1
+    load_imm r7, next_root
+    load_imm r8, update_post_root
+    call r5, copy32
+    load_imm r7, yield
+    load_imm r8, update_hash
+    call r5, copy32
+    load_imm r6, 32
+    load_imm r7, entry_package
+    load_imm r8, update_package
+    call r5, copy32
+
+; fn prune(number) {
+;     commitment = read("commitment" ++ number)?
+;     write("commitment" ++ number, [])
+;     write(commitment.package, [])
+;     write("i" ++ (number - 1), [])
+; }
+    add_imm_64 r4, r3, -history
+    store_u64 r4, commitment_number
+    add_imm_64 r4, r4, -1
+    store_u64 r4, entry_index
+    load_imm r8, commitment_key
+    load_imm r9, entry_key-commitment_key
+    load_imm r10, pruned
+    load_imm r11, update_package-update
+    load_imm r12, 32
+    call r5, load
+    branch_eq_imm r7, none, remember
+    load_imm r7, commitment_key
+    load_imm r8, entry_key-commitment_key
+    call r5, delete
+    load_imm r7, pruned
+    load_imm r8, 32
+    call r5, delete
+    load_imm r7, entry_key
+    load_imm r8, waiting_key-entry_key
+    call r5, delete
+
+remember:
+    store_u64 r3, commitment_number
+    load_imm r7, commitment_key
+    load_imm r8, entry_key-commitment_key
+    load_imm r9, update
+    load_imm r10, update_hash-update
+    call r5, store
+    load_imm r7, update_package
+    load_imm r8, 32
+    load_imm r9, slot
+    load_imm r10, 4
+    call r5, store
+    add_imm_64 r4, r3, -1
+    store_u64 r4, entry_index
+    load_imm r7, entry_key
+    load_imm r8, waiting_key-entry_key
+    load_imm r9, entry
+    load_imm r10, update_package-entry
+    call r5, store
+
+    add_imm_64 r4, r3, 1
+    store_u64 r4, next_number
+    load_imm r8, next_key
+    load_imm r9, entry-next_key
+    load_imm r10, update
+    load_imm r11, 0
+    load_imm r12, update_size
+    call r5, load
+    branch_ne_imm r7, update_size, next_input
+    load_imm r7, next_key
+    load_imm r8, entry-next_key
+    call r5, delete
+    jump apply
+
+finish:
+    branch_eq_imm r6, 0, done
+    store_u64 r3, count
+    load_imm r7, count_key
+    load_imm r8, 1
+    load_imm r9, count
+    load_imm r10, 8
+    call r5, store
+done:
+    load_imm r7, yield
+    move_reg r8, r6
+    return r0
+
+; fn fetch_input(to r7, offset r8, length r9) of the input with index r1
+fetch_input:
+    load_imm r10, input_of
+    move_reg r11, r1
+    ecalli fetch
+    return r5
+
+; fn load(key r8, its length r9, to r10, offset r11, length r12) -> length of the value r7
+load:
+    load_imm r7, own
+    ecalli read
+    return r5
+
+; fn delete(key r7, its length r8)
+delete:
+    load_imm r10, 0
+
+; fn store(key r7, its length r8, value r9, its length r10)
+;     The balance can be too low. Then the whole call must be undone.
+store:
+    ecalli write
+    branch_eq_imm r7, full, wrong
+    return r5

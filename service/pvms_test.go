@@ -1,0 +1,103 @@
+package service
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os/exec"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/jamq/jamq/service/internal/pvm"
+	"github.com/jamq/jamq/submit/codec"
+)
+
+var pvms = flag.Int("pvms", 0, `number of random cases for the PVMs that "npm ci" in testdata/node brings; 0: skip them`)
+
+// TestPVMs runs the shared cases and random ones on the PVMs of others. Status, gas, output and
+// storage are those of the interpreter and, for the service, of the model.
+func TestPVMs(t *testing.T) {
+	if *pvms == 0 {
+		t.Skip("-pvms is 0: the PVMs of others belong to the deep stage")
+	}
+	f := foreign{t: t}
+	for _, c := range readCases(t, instructionCases) {
+		f.add(c.Program, c.invocation, c.Want)
+	}
+	blob, err := Blob(codec.V072) // their version
+	require.NoError(t, err)
+	for _, c := range readCases(t, serviceCases) {
+		f.add(blob, c.invocation, c.Want)
+	}
+	p := program(t, codec.V072)
+	refinings, accumulatings, programs := rapid.Custom(drawRefining), rapid.Custom(drawAccumulating), rapid.Custom(drawRandom)
+	for seed := range *pvms {
+		r, a, random := refinings.Example(seed), accumulatings.Example(seed), programs.Example(seed)
+		f.addService(blob, p, r.invocation(), r.outcome())
+		f.addService(blob, p, a.invocation(), a.outcome())
+		loaded, err := pvm.Load(random.program[1:])
+		require.NoError(t, err)
+		f.add(random.program, random.invocation, random.run(loaded, codec.V072))
+	}
+	for _, name := range []string{"anan-as", "typeberry"} {
+		t.Run(name, func(t *testing.T) { f.compare(t, name) })
+	}
+}
+
+// foreignCase is a line of input for a PVM of others, and the outcome that it must have.
+type foreignCase struct {
+	Program hexutil.Bytes     `json:"program"` // with metadata
+	Calls   map[string]uint64 `json:"calls"`
+	invocation
+	want outcome
+}
+
+// foreign collects cases.
+type foreign struct {
+	t     *testing.T
+	cases []foreignCase
+}
+
+func (f *foreign) add(program []byte, i invocation, want outcome) {
+	f.cases = append(f.cases, foreignCase{program, hostCalls[codec.V072], i, want})
+}
+
+// addService adds a case of the service, whose outcome is that of the model.
+func (f *foreign) addService(blob []byte, p *pvm.Program, i invocation, model outcome) {
+	want := i.run(p, codec.V072)
+	requireSame(f.t, model, want)
+	f.add(blob, i, want)
+}
+
+// compare runs all cases on a PVM.
+func (f *foreign) compare(t *testing.T, name string) {
+	for i, got := range runForeign[foreignCase, outcome](t, f.cases, "pvms.js", name) {
+		c := &f.cases[i]
+		require.Equal(t, c.want, got, "case %d: program %s, gas %d, arguments %s", i, c.Program, c.Gas, c.Arguments)
+	}
+}
+
+// runForeign runs a script in testdata/node. It writes each case as a line of JSON, and reads one
+// result per case.
+func runForeign[C, R any](t *testing.T, cases []C, script ...string) (results []R) {
+	t.Helper()
+	var in, problems bytes.Buffer
+	lines := json.NewEncoder(&in)
+	for _, c := range cases {
+		require.NoError(t, lines.Encode(c))
+	}
+	cmd := exec.CommandContext(t.Context(), "node", script...)
+	cmd.Dir, cmd.Stdin, cmd.Stderr = "testdata/node", &in, &problems
+	raw, err := cmd.Output()
+	require.NoError(t, err, "%s", problems.String())
+	out := json.NewDecoder(bytes.NewReader(raw))
+	for range cases {
+		var r R
+		require.NoError(t, out.Decode(&r), "%s", raw)
+		results = append(results, r)
+	}
+	return results
+}
