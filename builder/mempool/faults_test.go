@@ -193,12 +193,6 @@ func TestSenderFailsInUndo(t *testing.T) {
 	require.NoError(t, r.Check())
 }
 
-func senderOf(t *testing.T, tx *types.Transaction) common.Address {
-	from, err := types.Sender(signer, tx)
-	require.NoError(t, err)
-	return from
-}
-
 // TestHungAddition: an addition whose read of the state hangs holds up neither a block that is
 // undone nor other additions.
 func TestHungAddition(t *testing.T) {
