@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"builder/simnet": {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "canonical", "canonical/proof", "canonical/statetrie", "jamtest",
 		"submit", "journal", "submit/codec"},
 	"builder/jip2net":     {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "canonical", "submit", "journal", "submit/codec", "submit/jip2"},
+	"builder/pglog":       {"journal"},
 	"journal/journaltest": {"journal"},
 	"builder/mempool":     {"txpool"},
 	"bundlequeue/told":    {"", "anchor", "anchor/chainview", "bundlequeue"},

@@ -36,7 +36,7 @@ var reasons = map[string]string{
 	"github.com/riverqueue/river":                        "The job queue that its module connects.",
 	"github.com/riverqueue/river/riverdriver/riverpgxv5": "River's driver of PostgreSQL.",
 	"github.com/riverqueue/river/rivertype":              "River's types, which are in the API of its module.",
-	"github.com/jackc/pgx/v5":                            "The client of PostgreSQL that River takes.",
+	"github.com/jackc/pgx/v5":                            "The client of PostgreSQL. It is the purpose of builder/pglog, and River takes it.",
 }
 
 // dependenciesPage is the page that lists what an importer compiles in.

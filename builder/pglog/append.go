@@ -1,0 +1,192 @@
+package pglog
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/jamq/jamq/internal/backoff"
+	"github.com/jamq/jamq/journal"
+)
+
+// mine holds for the row of the log if this process leads, the log has the end that this process
+// knows, and the database is still the same one. $1 to $4 are the arguments of fence.
+const mine = `id = 1 and epoch = $1 and holder = $2 and next = $3 and tip = $4 and system = {system}`
+
+func (l *Log) fence(more ...any) []any {
+	return append([]any{l.epoch, l.holder, l.at.next, l.at.tip}, more...)
+}
+
+// Append implements journal.Journal. It waits for at most Config.Patience while the database cannot
+// be reached. Errors wrap journal.ErrTooLarge, journal.ErrClosed, ErrFenced or ErrUnknown, or are
+// those of the database; after all but the first the log cannot be written any more.
+func (l *Log) Append(records ...[]byte) error {
+	if err := journal.CheckSize(records); err != nil {
+		return err
+	}
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if err := l.usable(); err != nil || len(records) == 0 {
+		return err
+	}
+	to := l.at.extend(records...)
+	bodies := make([][]byte, len(records))
+	for i, record := range records {
+		bodies[i] = append([]byte{}, record...) // nil would be null
+	}
+	return l.write(to, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+		tag, err := conn.Exec(ctx, l.sql(`
+			with fence as (update {name}_log set next = $5, tip = $6 where `+mine+` returning 1)
+			insert into {name}_record (position, body)
+			select $3 + u.i - 1, u.body from fence, unnest($7::bytea[]) with ordinality as u (body, i)`),
+			l.fence(to.next, to.tip, bodies)...)
+		return tag.RowsAffected() == int64(len(records)), err
+	})
+}
+
+// Replace implements journal.Journal. Errors are those of Append.
+func (l *Log) Replace(records ...[]byte) error {
+	if err := journal.CheckSize(records); err != nil {
+		return err
+	}
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if err := l.usable(); err != nil {
+		return err
+	}
+	base := sha256.Sum256(append([]byte("replaced"), l.at.tip...))
+	from := position{l.at.next, base[:]}
+	to := from.extend(records...)
+	return l.write(to, func(ctx context.Context, conn *pgxpool.Conn) (fits bool, err error) {
+		err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			tag, err := tx.Exec(ctx, l.sql("update {name}_log set first = next, next = $5, base = $6, tip = $7 where "+mine), l.fence(to.next, from.tip, to.tip)...)
+			if err != nil || tag.RowsAffected() == 0 {
+				return err
+			}
+			fits = true
+			if _, err := tx.Exec(ctx, l.sql("delete from {name}_record where position < $1"), from.next); err != nil {
+				return err
+			}
+			_, err = tx.CopyFrom(ctx, pgx.Identifier{l.cfg.Name + "_record"}, []string{"position", "body"}, pgx.CopyFromSlice(len(records), func(i int) ([]any, error) {
+				return []any{from.next + int64(i), append([]byte{}, records[i]...)}, nil
+			}))
+			return err
+		})
+		return fits, err
+	})
+}
+
+// write moves the end of the log by an attempt, which is repeated while its outcome is unknown. The
+// attempt reports whether the row of the log was as this process has it; if not, the attempt has
+// changed nothing. The caller holds l.writing.
+func (l *Log) write(to position, attempt func(context.Context, *pgxpool.Conn) (fits bool, err error)) error {
+	ctx, cancel := context.WithTimeout(context.Background(), l.cfg.Patience)
+	defer cancel()
+	written := false // the log ends at to, perhaps in the memory of this database only
+	var last error
+	for failures := 0; ; {
+		warned, err := l.withConn(ctx, func(conn *pgxpool.Conn) (err error) {
+			if !written {
+				written, err = attempt(ctx, conn)
+				if err == nil && !written {
+					written, err = l.isWritten(ctx, conn, to)
+				}
+				return err
+			}
+			return l.confirm(ctx, conn, to)
+		})
+		switch {
+		case err == nil && warned == "":
+			l.at = to
+			return nil
+		case err == nil:
+			last = fmt.Errorf("%w: the commit was not acknowledged by the standby: %s", ErrUnknown, warned)
+		case errors.Is(err, ErrFenced), isPermanent(err):
+			return l.fail(err)
+		default:
+			written, last = false, err
+		}
+		failures++
+		l.log.Warn("pglog: a write is tried again", "failures", failures, "err", last)
+		if !sleep(ctx, backoff.Wait(retryPause, mostRetryPause, failures)) {
+			return l.fail(fmt.Errorf("%w for %v: %w", ErrUnknown, l.cfg.Patience, last))
+		}
+	}
+}
+
+// isWritten reports whether an earlier attempt, whose answer was lost, has moved the end of the
+// log. That the end is visible does not mean that the standby has it, so isWritten asks for a later
+// commit. The error wraps ErrFenced if the log ends elsewhere.
+func (l *Log) isWritten(ctx context.Context, conn *pgxpool.Conn, to position) (bool, error) {
+	var have position
+	var epoch int64
+	var holder []byte
+	var now string
+	err := conn.QueryRow(ctx, l.sql("select epoch, holder, next, tip, system from {name}_log")).Scan(&epoch, &holder, &have.next, &have.tip, &now)
+	switch {
+	case err != nil:
+		return false, err
+	case epoch != l.epoch || !bytes.Equal(holder, l.holder):
+		return false, fmt.Errorf("%w: the epoch is %d, and that of this process is %d", ErrFenced, epoch, l.epoch)
+	case have.next == to.next && bytes.Equal(have.tip, to.tip):
+		return true, l.confirm(ctx, conn, to)
+	case have.next == l.at.next && bytes.Equal(have.tip, l.at.tip):
+		return false, fmt.Errorf("%w: the database has become another one, perhaps by the promotion of a standby; it was %s", ErrFenced, now)
+	}
+	return false, fmt.Errorf("%w: the log ends at record %d, and this process has written %d", ErrFenced, have.next, l.at.next)
+}
+
+// confirm makes a commit after the one whose acknowledgement is missing. If the standby has this
+// commit, it has the earlier one too.
+func (l *Log) confirm(ctx context.Context, conn *pgxpool.Conn, at position) error {
+	tag, err := conn.Exec(ctx, l.sql("update {name}_log set tip = tip where "+mine), l.epoch, l.holder, at.next, at.tip)
+	if err == nil && tag.RowsAffected() == 0 {
+		return fmt.Errorf("%w since the last write", ErrFenced)
+	}
+	return err
+}
+
+// withConn calls f with a connection, and returns the warning that the database gave meanwhile.
+func (l *Log) withConn(ctx context.Context, f func(*pgxpool.Conn) error) (warned string, err error) {
+	conn, err := l.pool.Acquire(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Release()
+	data := conn.Conn().PgConn().CustomData()
+	delete(data, warning)
+	err = f(conn)
+	warned, _ = data[warning].(string)
+	return warned, err
+}
+
+// isPermanent reports whether an error of the database will not pass by itself. The classes of
+// SQLSTATE that pass are those of connections, rolled back transactions, missing resources,
+// operators' interventions, and objects that are in use.
+func isPermanent(err error) bool {
+	refused := new(pgconn.PgError)
+	if !errors.As(err, &refused) || len(refused.Code) < 2 {
+		return false
+	}
+	return !strings.Contains("08 25 40 53 55 57 58", refused.Code[:2])
+}
+
+// sleep waits. It returns false if ctx ends first.
+func sleep(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,91 @@
+package pglog
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// version is the version of the tables.
+const version = 1
+
+// tables are the statements that create the tables of a log, which is {name}. The row of {name}_log
+// is locked by each append, and the row of {name}_lease by each renewal, so that a renewal never
+// waits for an append.
+const tables = `
+create table if not exists {name}_log (
+	id       smallint primary key check (id = 1),
+	version  integer not null,
+	epoch    bigint not null, -- rises with each leader
+	holder   bytea not null,  -- random, of the leader's process
+	system   text not null,   -- identifier and timeline of the database
+	first    bigint not null, -- position of the first record
+	next     bigint not null, -- position of the next record
+	base     bytea not null,  -- hash before the first record
+	tip      bytea not null   -- hash after the last record: see extend
+);
+create table if not exists {name}_lease (
+	id       smallint primary key check (id = 1),
+	epoch    bigint not null,
+	holder   bytea not null,
+	address  text not null,
+	expires  timestamptz not null
+);
+create table if not exists {name}_record (
+	position bigint primary key,
+	body     bytea not null
+);
+alter table {name}_record alter column body set storage external;
+insert into {name}_log values (1, {version}, 0, '', '', 0, 0, '', '') on conflict do nothing;
+insert into {name}_lease values (1, 0, '', '', '-infinity') on conflict do nothing;
+`
+
+// system is the identity of the database that executes a statement: the identifier of its cluster
+// and its timeline, which changes when a standby is promoted.
+const system = `((select system_identifier from pg_control_system()) || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8))`
+
+// sql returns a statement on the tables of this log.
+func (l *Log) sql(statement string) string {
+	return strings.NewReplacer("{name}", l.cfg.Name, "{version}", fmt.Sprint(version), "{system}", system).Replace(statement)
+}
+
+// createTables creates the tables unless they are there, and checks their version. If they are
+// there, it takes no lock, because an old leader may have stopped with one.
+func (l *Log) createTables(ctx context.Context) error {
+	var there bool
+	if err := l.pool.QueryRow(ctx, "select to_regclass($1) is not null", l.cfg.Name+"_lease").Scan(&there); err != nil {
+		return err
+	}
+	if !there {
+		if err := pgx.BeginFunc(ctx, l.pool, l.createInOneTransaction); err != nil {
+			return err
+		}
+	}
+	var have int
+	if err := l.pool.QueryRow(ctx, l.sql("select version from {name}_log")).Scan(&have); err != nil {
+		return err
+	}
+	if have != version {
+		return fmt.Errorf("%w: have %d, want %d", ErrVersion, have, version)
+	}
+	return nil
+}
+
+func (l *Log) createInOneTransaction(tx pgx.Tx) error {
+	ctx := context.Background()
+	// Two processes that create a table at the same time disturb each other.
+	if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtext($1))", "jamq pglog "+l.cfg.Name); err != nil {
+		return err
+	}
+	for statement := range strings.SplitSeq(tables, ";\n") {
+		if strings.TrimSpace(statement) == "" {
+			continue
+		}
+		if _, err := tx.Exec(ctx, l.sql(statement)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
