@@ -127,7 +127,7 @@ func TestAlerts(t *testing.T) { all(t).Alerts(t, operations) }
 // No value that a package measures is ignored. The test reads the names from the source.
 func TestEachMeasurementIsAMetric(t *testing.T) {
 	m := New()
-	constant := regexp.MustCompile(`(?m)^\t\w+ +(Counter|Histogram) += "(\w+)"$`)
+	constant := regexp.MustCompile(`(?m)^\t(Count|\w+Seconds)\w* += "(\w+)"$`)
 	for pkg, prefix := range map[string]string{"builder": "submit", "statedb": "statedb"} {
 		found := 0
 		files, err := filepath.Glob("../../../" + pkg + "/*.go")
@@ -138,7 +138,7 @@ func TestEachMeasurementIsAMetric(t *testing.T) {
 			for _, c := range constant.FindAllStringSubmatch(string(raw), -1) {
 				found++
 				name := prefix + "/" + c[2]
-				if c[1] == "Counter" {
+				if c[1] == "Count" {
 					require.NotNil(t, m.counters[name], "%s", name)
 				} else {
 					require.NotNil(t, m.times[name], name)
