@@ -32,7 +32,7 @@ type Call struct {
 	// the error of the last one. All are zero after a success. These errors are no failures:
 	//
 	//   - ErrIdle, which counts as a success
-	//   - the error by which Check or Admit refuses an operation; a panic is a failure
+	//   - the error by which Admit refuses an operation; a panic is a failure
 	//   - an error after the context of the call was canceled
 	Failures               int
 	FailingSince, FailedAt time.Time
@@ -97,7 +97,7 @@ func (c *calls) make(ctx context.Context, name string, call func() error) error 
 	return err
 }
 
-// judge calls Check or Admit, whose errors refuse an operation. A refusal is returned like an error
+// judge calls Admit, whose errors refuse an operation. A refusal is returned like an error
 // of make, but it is not noted as a failure of the method; only a panic is.
 func (c *calls) judge(ctx context.Context, name string, call func() error) error {
 	var refusal error

@@ -40,8 +40,7 @@ type Config struct {
 	// must be positive. The default is 4096, which is about 64 MiB of large records.
 	CheckpointEvery int
 	// Retry is the time that the builder waits before it repeats a call of the rollup
-	// that has failed, and the longest time that a checkpoint waits for running calls of
-	// Admit. It must be positive. The default is a second.
+	// that has failed. It must be positive. The default is a second.
 	Retry time.Duration
 	// NewChain means that the JAM chain of the log has ended, so that no package that was
 	// sent to it is ever accumulated. Open then undoes all blocks that are not final, and

@@ -32,9 +32,9 @@
 // again. Any other call that hangs holds up its own kind of work: while Admit
 // hangs, its operation waits; while Send hangs, its package; while Propose
 // hangs, there are no new blocks, but the others become final. While
-// TakeChanges hangs, nothing is written to the log. Apply, Undo, Final,
-// Checkpoint and Prune are calls of the same goroutine as Propose.
-// [Builder.Health] names the call.
+// TakeChanges hangs, nothing is written to the log, and if it panics, Run ends.
+// Apply, Undo, Final, Checkpoint and Prune are calls of the same goroutine as
+// Propose. [Builder.Health] names the call.
 //
 // A rollup that has another root when it executes a block again is stopped with
 // ErrDiverged. No package of a block leaves before the rollup has applied it.

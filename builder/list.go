@@ -14,9 +14,9 @@ import (
 //	Apply, Undo   Executed and Returned, with the operations of the block
 //	Checkpoint    Records; Restore gives each of these to ReplayChange
 //
-// A List does not know which operations were executed. If the state does not show it, as a nonce
-// does, the rollup has another Admit, which refuses or ignores an executed operation and passes
-// others on to List.Admit. It holds a lock meanwhile that Apply holds too.
+// A List does not know which operations were executed, so the rollup has another Admit. It refuses
+// or ignores an operation that was executed, for example by its nonce, and passes others on to
+// List.Admit. It holds a lock meanwhile that Apply and Undo hold too.
 //
 // The zero value is an empty list. All methods are safe for concurrent use. A List keeps the slices
 // that it gets, and returns the same ones; the rollup must not change their bytes.
@@ -43,8 +43,9 @@ func (l *List) Admit(_ context.Context, op []byte) error {
 	return nil
 }
 
-// Drop removes an operation for good, also after a restart. It does nothing if the operation does
-// not wait.
+// Drop removes an operation for good, also after a restart. The operation must be one that can
+// never run, in whatever state a failed block leads to. Drop does nothing if the operation does not
+// wait.
 func (l *List) Drop(op []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -79,8 +79,9 @@ func newRecords(log Log, h host, calls *calls) records {
 }
 
 // append writes to the log all changes that the rollup has made before the call, and then records,
-// all or none. They are durable when it returns nil. If the error wraps ErrStopped, nothing was
-// written; if it wraps ErrLog, this is unknown. append can be called concurrently.
+// all or none. They are durable when it returns nil. If the error wraps ErrStopped, the records
+// were not written, but another call may have written the changes; if it wraps ErrLog, this is
+// unknown. append can be called concurrently.
 func (r *records) append(all ...[]byte) error {
 	w := &writing{records: all}
 	r.mu.Lock()

@@ -7,8 +7,8 @@ import (
 )
 
 // This file has the way of a user's operation into the log; work.go makes blocks of operations, and
-// engine.go takes the steps of the queue. Each of them appends to the log first and acts
-// afterwards:
+// engine.go takes the steps of the queue. Users and the network see a consequence only when
+// the log has the cause:
 //
 //	when is an operation safe?       when Submit has returned nil
 //	when may the RPC answer?         then, and not before
@@ -27,9 +27,10 @@ import (
 //   - ErrTooLarge, wrapped: no work package can hold the operation
 //   - the error of Rollup.Admit, which has refused the operation
 //   - ErrLog or ErrStopped, wrapped: the operation may be executed after a restart
+//   - ErrPanic, wrapped: Admit has panicked, and the operation may be executed
 //
-// A user who gets ErrLog, ErrStopped or no answer submits the operation again, and it is executed
-// once, because Admit recognizes it. After any other error the operation has no effect.
+// A user who gets one of the last three or no answer submits the operation again, and it is
+// executed once, because Admit recognizes it. After any other error the operation has no effect.
 func (e *engine) Submit(ctx context.Context, op []byte) error {
 	select {
 	case <-e.stopped:

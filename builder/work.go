@@ -12,10 +12,10 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// work is the worker, one goroutine of Run that makes all calls of the rollup except Check, Admit
-// and Payload. The rollup first follows the log; when it has caught up, the worker lets it propose
-// blocks. If a call fails, the worker repeats it after Config.Retry. work ends with ctx, or with an
-// error that wraps ErrLog or ErrDiverged.
+// work is the worker, one goroutine of Run that makes all calls of the rollup except Admit,
+// TakeChanges and Payload. The rollup first follows the log; when it has caught up, the worker lets
+// it propose blocks. If a call fails, the worker repeats it after Config.Retry. work ends with ctx,
+// or with an error that wraps ErrLog or ErrDiverged.
 func (e *engine) work(ctx context.Context) error {
 	retry := time.NewTimer(0)
 	defer retry.Stop()

@@ -74,5 +74,6 @@
 // A [Pool] is safe for concurrent use. Next, Reset and CleanupExpired
 // exclude one another. State must not wait for a goroutine that
 // calls one. A panic of the host's code comes out of the call, which holds no
-// lock then and can be made again, except Restore.
+// lock then and can be made again, except Restore. Batches and slow accounts are
+// examined on several goroutines; a panic of one of these ends the process.
 package txpool

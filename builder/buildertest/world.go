@@ -411,7 +411,7 @@ func (w *world[B]) look(rollup builder.Rollup[B]) {
 }
 
 // fewest means that a run must execute one of four operations. A rollup that refuses more
-// is not tested: its Check or Admit may have a fault.
+// is not tested: its Admit may have a fault.
 const fewest = 4
 
 // enough returns an error if too few operations were executed. The caller holds w.mu.

@@ -35,8 +35,9 @@
 //   - While an undone block returns, the state is older than the pool knows. Calls of
 //     Add wait, because a sender's next transaction would seem to be behind a gap. The
 //     block waits a second for calls of Add that run; one that hangs holds up nothing else.
-//   - A panic of the host's state, or of a function in txpool.Config, costs that call. If
-//     Undone panics, its repetition does not restore the state a second time.
+//   - A panic of the host's state, or of a function in txpool.Config, costs that call. If it
+//     comes while a block is applied or undone, it costs the pool: see ErrPanic.
+//   - A user who submits a transaction again gets txpool.ErrAlreadyKnown when the log has it.
 //
 // # Concurrency
 //

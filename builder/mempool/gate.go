@@ -29,10 +29,10 @@ func (g *gate) pass() (leave func()) {
 	return func() { g.inside.Release(1) }
 }
 
-// patience is how long an undone block waits for additions that have entered. One takes
-// longer only if the host's State or Precheck hangs, and must not hold up everything else.
-// If it goes on while the block returns, and has a nonce of the block, it replaces that
-// transaction, which is reported.
+// patience is how long an undone block waits for additions that have entered; they do not wait for
+// the log inside. One takes longer only if the host's State or Precheck hangs, and must not hold up
+// everything else. If it goes on while the block returns, and has a nonce of the block, it replaces
+// that transaction, which is reported.
 const patience = time.Second
 
 // close keeps additions out until open is called, and waits for those that have entered.

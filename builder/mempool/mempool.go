@@ -22,8 +22,8 @@ var (
 	// pool has no log.
 	ErrNotRecovered = errors.New("mempool: no builder has recovered the pool")
 	// ErrPanic is the error of all changes after a function of the host has panicked while a
-	// block was applied or undone. The process must be restarted: the builder's log has all
-	// transactions that were accepted.
+	// block was applied or undone. The builder stops then, and must be opened again with a new
+	// pool: its log has all transactions that were accepted.
 	ErrPanic = errors.New("mempool: a function of the host has panicked while a block was applied or undone")
 )
 
@@ -53,13 +53,14 @@ type Pool struct {
 // show the accounts after the newest block that the rollup has applied. baseFee returns
 // the base fee of the next block, in wei per gas; nil means a rollup without one.
 //
-// The pool recovers from no panic of state, baseFee or a function of cfg. A panic comes out of
-// Add, Build or Next, which can be called again. If a block is applied or undone, the pool then
-// takes no more, because the builder repeats Apply or Undo of a state that has changed already:
-// see ErrPanic. If cfg.Sender fails for a block that is undone, the transaction is held aside.
-// cfg.Logger also gets the transactions that do not stay in the pool or do not return to it.
-// cfg.Observe must not call Add and its variants, because they wait while an undone block
-// returns. The error is that of txpool.New.
+// The pool recovers from no panic of state, baseFee or a function of cfg. A panic comes out of Add,
+// Build or Next, which can be called again. Batches and slow accounts are examined on several
+// goroutines; a panic of one of these ends the process. If a block is applied or undone, the pool
+// takes no more after a panic, and the builder stops, because it would repeat Apply or Undo of a
+// state that has changed already: see ErrPanic. If cfg.Sender fails for a block that is undone, the
+// transaction is held aside. cfg.Logger also gets the transactions that do not stay in the pool or
+// do not return to it. cfg.Observe must not call Add and its variants, Hold and the builder's
+// Submit, because they wait while an undone block returns. The error is that of txpool.New.
 func New(cfg txpool.Config, state txpool.State, baseFee func() *big.Int) (*Pool, error) {
 	p := &Pool{log: cfg.Logger, baseFee: baseFee, gate: newGate()}
 	if p.log == nil {
@@ -74,14 +75,24 @@ func New(cfg txpool.Config, state txpool.State, baseFee func() *big.Int) (*Pool,
 	return p, err
 }
 
-// Admit implements builder.Operations. op is the binary encoding of a transaction.
-func (p *Pool) Admit(_ context.Context, op []byte) (err error) {
-	if _, err := p.opened(); err != nil {
+// Admit implements builder.Operations. op is the binary encoding of a transaction. The error wraps
+// txpool.ErrAlreadyKnown only when the log has the transaction.
+func (p *Pool) Admit(_ context.Context, op []byte) error {
+	save, err := p.opened()
+	if err != nil {
 		return err
 	}
-	defer p.gate.pass()()
-	_, err = p.Pool.AddRaw(op)
+	p.enter(func() { _, err = p.Pool.AddRaw(op) })
+	if errors.Is(err, txpool.ErrAlreadyKnown) {
+		return cmp.Or(save(), err)
+	}
 	return err
+}
+
+// enter calls an addition when no block is being undone.
+func (p *Pool) enter(add func()) {
+	defer p.gate.pass()()
+	add()
 }
 
 // opened returns the function that saves changes, and an error if the pool takes none.
@@ -97,18 +108,21 @@ func (p *Pool) opened() (save func() error, err error) {
 }
 
 // admit calls an addition, and saves what it has changed. The addition returns whether the pool
-// has accepted a transaction: a refused one does not wait for the log.
-func (p *Pool) admit(add func() (accepted bool)) error {
+// has a transaction now: a refused one does not wait for the log.
+func (p *Pool) admit(add func() (has bool)) error {
 	save, err := p.opened()
 	if err != nil {
 		return err
 	}
-	defer p.gate.pass()()
-	if !add() {
+	has := false
+	if p.enter(func() { has = add() }); !has {
 		return nil
 	}
 	return save()
 }
+
+// isKnown reports whether the pool has a transaction for which an addition has returned err.
+func isKnown(err error) bool { return err == nil || errors.Is(err, txpool.ErrAlreadyKnown) }
 
 // Hold makes blocks that are undone wait until release is called, so that the calls in
 // between see a transaction either in a block or in the pool. They must not be Add or one of
@@ -127,14 +141,14 @@ func (p *Pool) Add(tx *types.Transaction) error { return p.addOne(p.Pool.Add, tx
 func (p *Pool) AddPrivate(tx *types.Transaction) error { return p.addOne(p.Pool.AddPrivate, tx) }
 
 func (p *Pool) addOne(add func(*types.Transaction) error, tx *types.Transaction) (err error) {
-	problem := p.admit(func() bool { err = add(tx); return err == nil })
-	return cmp.Or(err, problem)
+	problem := p.admit(func() bool { err = add(tx); return isKnown(err) })
+	return cmp.Or(problem, err)
 }
 
 // AddRaw is Add for the binary encoding of a transaction.
 func (p *Pool) AddRaw(raw []byte) (hash common.Hash, err error) {
-	problem := p.admit(func() bool { hash, err = p.Pool.AddRaw(raw); return err == nil })
-	if err = cmp.Or(err, problem); err != nil {
+	problem := p.admit(func() bool { hash, err = p.Pool.AddRaw(raw); return isKnown(err) })
+	if err = cmp.Or(problem, err); err != nil {
 		return common.Hash{}, err
 	}
 	return hash, nil
@@ -142,41 +156,54 @@ func (p *Pool) AddRaw(raw []byte) (hash common.Hash, err error) {
 
 // AddAll adds transactions, with an error for each.
 func (p *Pool) AddAll(txs []*types.Transaction) (errs []error) {
-	problem := p.admit(func() bool { errs = p.Pool.AddAll(txs); return slices.Contains(errs, nil) })
+	problem := p.admit(func() bool { errs = p.Pool.AddAll(txs); return slices.ContainsFunc(errs, isKnown) })
 	return withProblem(problem, errs, len(txs))
 }
 
 // AddAllRaw is AddAll for binary encodings.
 func (p *Pool) AddAllRaw(raws [][]byte) (hashes []common.Hash, errs []error) {
-	problem := p.admit(func() bool { hashes, errs = p.Pool.AddAllRaw(raws); return slices.Contains(errs, nil) })
+	problem := p.admit(func() bool { hashes, errs = p.Pool.AddAllRaw(raws); return slices.ContainsFunc(errs, isKnown) })
 	if problem != nil {
 		hashes = make([]common.Hash, len(raws))
 	}
 	return hashes, withProblem(problem, errs, len(raws))
 }
 
-// withProblem returns n errors: those of the pool, and a problem of the log in the place of nil.
+// withProblem returns n errors: those of the pool, and a problem of the log for the transactions
+// that the pool has.
 func withProblem(problem error, errs []error, n int) []error {
 	if errs == nil {
 		errs = make([]error, n)
 	}
-	for i := range errs {
-		errs[i] = cmp.Or(errs[i], problem)
+	for i, err := range errs {
+		if problem != nil && isKnown(err) {
+			errs[i] = problem
+		}
 	}
 	return errs
 }
 
 // Remove drops a transaction: see txpool.Pool.Remove. It does not come back after a restart when
 // Remove returns nil.
-func (p *Pool) Remove(hash common.Hash) (err error) {
-	problem := p.admit(func() bool { err = p.Pool.Remove(hash); return err == nil })
-	return cmp.Or(err, problem)
+func (p *Pool) Remove(hash common.Hash) error {
+	return p.change(func() error { return p.Pool.Remove(hash) })
 }
 
 // Reject drops a transaction that failed while a block was built: see txpool.Pool.Reject.
-func (p *Pool) Reject(hash common.Hash, reason error) (err error) {
-	problem := p.admit(func() bool { err = p.Pool.Reject(hash, reason); return err == nil })
-	return cmp.Or(err, problem)
+func (p *Pool) Reject(hash common.Hash, reason error) error {
+	return p.change(func() error { return p.Pool.Reject(hash, reason) })
+}
+
+// change makes a change that is no addition, and saves it.
+func (p *Pool) change(make func() error) error {
+	save, err := p.opened()
+	if err != nil {
+		return err
+	}
+	if err := make(); err != nil {
+		return err
+	}
+	return save()
 }
 
 // Applied removes the transactions of a block. Rollup.Apply calls it last, when
@@ -229,10 +256,12 @@ func (p *Pool) takeBack() {
 }
 
 // TakeChanges implements builder.Operations. The record of an undone block comes after the records
-// of its transactions, which the pool got before. After a panic there are no changes any more.
+// of its transactions, which the pool got before. After a panic in Applied or Undone, TakeChanges
+// panics too, so that the builder stops, and no user gets an answer for a change that is not in the
+// log.
 func (p *Pool) TakeChanges() [][]byte {
 	if p.failed.Load() {
-		return nil
+		panic(ErrPanic)
 	}
 	p.mu.Lock()
 	returned := p.returned

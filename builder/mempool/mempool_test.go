@@ -338,7 +338,8 @@ func TestDirectAddition(t *testing.T) {
 	m.dead = true
 	_, err = m.AddRaw(pay("bob", 0))
 	require.ErrorIs(t, err, errDead)
-	_, errs := m.AddAllRaw([][]byte{pay("carol", 0), pay("alice", 0)})
+	_, errs := m.AddAllRaw([][]byte{pay("carol", 0), pay("alice", 0), nil})
 	require.ErrorIs(t, errs[0], errDead)
-	require.ErrorIs(t, errs[1], txpool.ErrAlreadyKnown)
+	require.ErrorIs(t, errs[1], errDead, "nobody knows whether the log has it")
+	require.ErrorIs(t, errs[2], txpool.ErrMalformed)
 }
