@@ -36,6 +36,7 @@ func serveNode(t *testing.T, cfg node.Config) (*node.Node, string) {
 	ended := make(chan error, 1)
 	go func() { ended <- n.Run(ctx) }()
 	t.Cleanup(func() { endSockets(); server.Close(); stop(); <-ended })
+	wait.Until(t, func() bool { _, err := n.Levels(ctx); return err == nil }, "the node runs")
 	return n, server.URL
 }
 
