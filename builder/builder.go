@@ -10,8 +10,8 @@ var (
 	// ErrLog is wrapped if the log has failed. The builder has then stopped. It is
 	// unknown whether the record is in the log: open the log again.
 	ErrLog = errors.New("builder: the log has failed")
-	// ErrTooLarge is wrapped if a record is too large for the log, or an operation for a
-	// work package. Nothing was written.
+	// ErrTooLarge is wrapped if an operation is too large for a work package, or if a block,
+	// a package or a checkpoint is too large for the log. Nothing was written.
 	ErrTooLarge = errors.New("builder: too large")
 	// ErrCodec is wrapped if a codec does not decode a body as it was. The block is not made.
 	ErrCodec = errors.New("builder: the codec changes a body")

@@ -117,7 +117,8 @@ type Operations interface {
 	// save writes the changes of the rollup to the log, for a rollup that gets operations other
 	// than by Submit. It returns nil when the changes that were made before its call are
 	// durable; otherwise its error wraps ErrLog or ErrStopped, and the changes may be in the
-	// log. It can be called concurrently, but not by the methods of the rollup that Run calls.
+	// log. It can be called concurrently, also by methods of the rollup, but not while the lock
+	// that TakeChanges needs is held.
 	Recovered(ctx context.Context, save func() error) error
 }
 
@@ -228,7 +229,7 @@ func (jsonCodec[B]) Decode(raw []byte) (body B, err error) {
 // memory and one in a file, and pebble/pebblejournal one on Pebble, which is the
 // usual choice. journal/journaltest tests others. Records are any bytes, in any length up
 // to journal.MaxRecord. If a log refuses shorter ones, it returns an error that wraps
-// journal.ErrTooLarge, and changes nothing; a block whose record it refuses ends Run.
+// journal.ErrTooLarge, and changes nothing. If it refuses a change or a block, Run ends.
 type Log interface {
 	// Append adds records. If the process crashes during the call, either all
 	// records survive or none. After Append has returned nil, all survive.

@@ -340,6 +340,6 @@ func TestDirectAddition(t *testing.T) {
 	require.ErrorIs(t, err, errDead)
 	_, errs := m.AddAllRaw([][]byte{pay("carol", 0), pay("alice", 0), nil})
 	require.ErrorIs(t, errs[0], errDead)
-	require.ErrorIs(t, errs[1], errDead, "nobody knows whether the log has it")
+	require.ErrorIs(t, errs[1], errDead, "the log has failed")
 	require.ErrorIs(t, errs[2], txpool.ErrMalformed)
 }

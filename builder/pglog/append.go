@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -116,7 +115,7 @@ func (l *Log) write(to position, attempt func(context.Context, *pgxpool.Conn) (f
 		}
 		failures++
 		l.log.Warn("pglog: a write is tried again", "failures", failures, "err", last)
-		if !sleep(ctx, backoff.Wait(retryPause, mostRetryPause, failures)) {
+		if !backoff.Pause(ctx, backoff.Wait(retryPause, mostRetryPause, failures)) {
 			return l.fail(fmt.Errorf("%w for %v: %w", ErrUnknown, l.cfg.Patience, last))
 		}
 	}
@@ -177,16 +176,4 @@ func isPermanent(err error) bool {
 		return false
 	}
 	return !strings.Contains("08 25 40 53 55 57 58", refused.Code[:2])
-}
-
-// sleep waits. It returns false if ctx ends first.
-func sleep(ctx context.Context, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -1,7 +1,7 @@
 // Package pglog keeps the log of a builder in PostgreSQL, so that another machine can go on when
 // the builder's machine dies. One process leads at a time and writes; the others wait in [Open].
 //
-//	log, err := pglog.Open(ctx, pglog.DefaultConfig("postgres://…", "my-rollup"))
+//	log, err := pglog.Open(ctx, pglog.DefaultConfig("postgres://…", "my_rollup"))
 //	defer log.Close()
 //	b, err := builder.Open(ctx, cfg, log, rollup, network)
 //	err = b.Run(ctx) // ends with an error that wraps ErrFenced if another process leads
@@ -32,10 +32,11 @@
 // # The database
 //
 // PostgreSQL 13 or later, with the rights to create tables in the search path and to end sessions
-// of the same user. A pooler in transaction mode may be in between. Run it with a synchronous
-// standby: without one, the loss of the database's machine can lose the last records, although
-// their users were answered. This package does not notice the loss; it only tells that the
-// timeline of the database has changed: see [Log.Promoted].
+// of the same user; the tests run on the version of the machine. Nothing is kept in a session of
+// the database, as a pooler in transaction mode demands, but no test runs behind one. Run it with
+// a synchronous standby: without one, the loss of the database's machine can lose the last
+// records, although their users were answered. This package does not notice the loss; it only
+// tells that the timeline of the database has changed: see [Log.Promoted].
 //
 // All methods of a [Log] are safe for concurrent use.
 package pglog

@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/jamq/jamq/internal/backoff"
 )
 
 // lead waits until this process has the lead. It asks again when the lease of the present leader
@@ -30,7 +32,7 @@ func (l *Log) lead(ctx context.Context) error {
 			l.log.Info("pglog: another process leads; waiting", "log", l.cfg.Name)
 			told = true
 		}
-		if !sleep(ctx, l.cfg.Lease/renewals) {
+		if !backoff.Pause(ctx, l.cfg.Lease/renewals) {
 			return ctx.Err()
 		}
 	}
@@ -99,7 +101,7 @@ func (l *Log) takeLog(ctx context.Context, tx pgx.Tx) error {
 // ended, so they can be sessions of an old leader only.
 func (l *Log) endBlockers(ctx context.Context, pid int) {
 	const patience = 50 * time.Millisecond
-	for sleep(ctx, patience) {
+	for backoff.Pause(ctx, patience) {
 		tag, err := l.pool.Exec(ctx, "select pg_terminate_backend(b) from unnest(pg_blocking_pids($1::int)) b", pid)
 		switch {
 		case err != nil && ctx.Err() == nil:
@@ -112,7 +114,7 @@ func (l *Log) endBlockers(ctx context.Context, pid int) {
 
 // renew renews the lease until ctx ends or another process has it.
 func (l *Log) renew(ctx context.Context) {
-	for sleep(ctx, l.cfg.Lease/renewals) {
+	for backoff.Pause(ctx, l.cfg.Lease/renewals) {
 		attempt, cancel := context.WithTimeout(ctx, l.cfg.Lease)
 		tag, err := l.pool.Exec(attempt, l.sql("update {name}_lease set expires = clock_timestamp() + $3 where epoch = $1 and holder = $2"), l.epoch, l.holder, l.cfg.Lease)
 		cancel()

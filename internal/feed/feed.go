@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/backoff"
 	"github.com/jamq/jamq/internal/headers"
 	"github.com/jamq/jamq/submit"
 )
@@ -85,7 +86,7 @@ func (l *Loop) Run(ctx context.Context, log *slog.Logger, slot time.Duration, ca
 			log.Info("following the chain again")
 			logged = false
 		}
-		if !Pause(ctx, slot/attemptsPerSlot) || !wait(err != nil) {
+		if !backoff.Pause(ctx, slot/attemptsPerSlot) || !wait(err != nil) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -96,18 +97,6 @@ func (l *Loop) Run(ctx context.Context, log *slog.Logger, slot time.Duration, ca
 
 // attemptsPerSlot is the maximum number of calls of catchUp in a slot.
 const attemptsPerSlot = 64
-
-// Pause waits for a time. It returns false if ctx has ended.
-func Pause(ctx context.Context, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
 
 // note records the result of an attempt to catch up.
 func (l *Loop) note(ctx context.Context, err error) {

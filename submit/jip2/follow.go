@@ -13,6 +13,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor/chainview"
+	"github.com/jamq/jamq/internal/backoff"
 	"github.com/jamq/jamq/internal/feed"
 	"github.com/jamq/jamq/submit"
 )
@@ -33,7 +34,7 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 			return heads.wait(ctx, f.spec.SlotDuration)
 		}
 		least := min(retryAfter, f.spec.SlotDuration)
-		return feed.Pause(ctx, least) && heads.wait(ctx, f.spec.SlotDuration-least)
+		return backoff.Pause(ctx, least) && heads.wait(ctx, f.spec.SlotDuration-least)
 	}
 	return f.loop.Run(ctx, f.log, f.spec.SlotDuration, func() error { return f.catchUp(ctx, to) }, wait, ErrClosed, feed.ErrSink, ErrHistoryLost, ErrClosed)
 }
