@@ -59,9 +59,9 @@
 // can run.
 //
 // A restart keeps this promise if the host sets Config.KeepChanges, appends the
-// records of [Pool.TakeChanges] to a log before it answers a user, and passes
-// them to [Pool.Restore]. Package builder/mempool does so for rollups on package
-// builder.
+// records of [Pool.TakeChanges] to a log before it answers a user, and after the
+// restart passes them to [Pool.ReplayChange] and calls [Pool.Restore]. Package
+// builder/mempool does so for rollups on package builder.
 //
 // # Differences from geth
 //

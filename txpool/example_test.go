@@ -167,8 +167,8 @@ func ExamplePool_TakeChanges() {
 	if err != nil {
 		panic(err)
 	}
-	restored, err := pool.Restore(log.Replay)
-	fmt.Println("restored:", restored.Transactions, err)
+	err = log.Replay(func(record []byte) error { pool.ReplayChange(record); return nil })
+	fmt.Println("restored:", pool.Restore().Transactions, err)
 	for tx := range pool.Snapshot().All() {
 		fmt.Println(tx.GasPrice())
 	}

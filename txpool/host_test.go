@@ -534,7 +534,6 @@ func (h *orderly) dies(call func()) (died bool) {
 func (h *orderly) reopenAll() {
 	h.session, h.untold = nil, 0
 	h.world.open(h.cfg, nil)
-	_, err := h.Restore(h.tape.replay)
-	require.NoError(h.t, err)
+	h.restore()
 	h.giveUp(nil, nil)
 }

@@ -34,6 +34,7 @@ type Pool struct {
 	mu       sync.Mutex // of all that follows
 	core     *core
 	poisoned [][]byte // records that Restore cannot read
+	replayed *history // the records of ReplayChange, until Restore
 
 	delivering sync.Mutex // held by the goroutine that calls Config.Observe
 }

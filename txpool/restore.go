@@ -28,23 +28,38 @@ type Poison struct {
 	Err    error
 }
 
-// Restore fills an empty pool from the records that the host has kept: those of
-// [Pool.Records], and of [Pool.TakeChanges] since. The base fee and the floor are restored;
-// quarantine, tombstones and the counts of replacements are not. Observers receive an event
-// for each restored transaction.
+// ReplayChange gives an empty pool one of the records that the host has kept: those of
+// [Pool.Records], and of [Pool.TakeChanges] since, in their order. When the pool has all, the host
+// calls [Pool.Restore]. Until then the pool holds the transactions that the records have added and
+// not removed, and nothing else may be called. A host may follow the log of another process so: it
+// restores the pool when that process has ended. A record that cannot be read is skipped and
+// listed in Restored.Poisoned. The record is only read during the call.
+func (p *Pool) ReplayChange(record []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.replayed == nil {
+		p.replayed = newHistory()
+	}
+	p.replayed.readRecord(record)
+}
+
+// Restore fills an empty pool with the transactions of the records that ReplayChange got. The base
+// fee and the floor are restored; quarantine, tombstones and the counts of replacements are not.
+// Observers receive an event for each restored transaction.
 //
 // Restore loses no acknowledged transaction. It takes back transactions above
 // the caps, even if the caps are lower than before; the excess is exempt. It
 // refuses only transactions whose nonce is used up. Transactions that cannot be
 // admitted now are held aside: see StatusHeld. The result lists both.
 //
-// Restore must be called before all other calls. replay calls its argument with each
-// record in order, as the method Replay in journal does. A record that cannot
-// be read is skipped and listed in Restored.Poisoned. The error is that of replay.
-func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, error) {
-	h := newHistory()
-	if err := replay(h.readRecord); err != nil {
-		return Restored{}, err
+// Restore must be called before all other calls except ReplayChange.
+func (p *Pool) Restore() Restored {
+	p.mu.Lock()
+	h := p.replayed
+	p.replayed = nil
+	p.mu.Unlock()
+	if h == nil {
+		h = newHistory()
 	}
 	batch := p.examineBack(h.origins())
 	p.beginRestore(h)
@@ -56,7 +71,7 @@ func (p *Pool) Restore(replay func(func(record []byte) error) error) (Restored, 
 		p.cfg.Logger.Error("txpool: record skipped", "err", poison.Err, "bytes", len(poison.Record))
 	}
 	p.deliverEvents()
-	return Restored{Transactions: p.Size(), Displaced: displaced, Poisoned: h.poisoned}, nil
+	return Restored{Transactions: p.Size(), Displaced: displaced, Poisoned: h.poisoned}
 }
 
 // beginRestore restores the data that belongs to no transaction.
@@ -150,7 +165,7 @@ func (c *core) applyCaps(e *entry) {
 	c.recountGapped(a)
 }
 
-// history is the content of a log.
+// history is the content of a log, as a fold over its records.
 type history struct {
 	added    map[common.Hash]*past
 	order    uint64
@@ -165,11 +180,10 @@ func newHistory() *history {
 }
 
 // readRecord adds a record. A record that cannot be decoded is recorded as poisoned.
-func (h *history) readRecord(record []byte) error {
+func (h *history) readRecord(record []byte) {
 	if err := h.parseRecord(record); err != nil {
 		h.poisoned = append(h.poisoned, Poison{bytes.Clone(record), err})
 	}
-	return nil
 }
 
 func (h *history) parseRecord(record []byte) (err error) {

@@ -41,12 +41,6 @@ func TestRestoreRefuses(t *testing.T) {
 	require.Empty(t, w.restart().Displaced)
 }
 
-// If the log cannot be read, Restore returns its error.
-func TestRestoreFails(t *testing.T) {
-	_, err := newWorld(t).Restore(func(func([]byte) error) error { return errTest })
-	require.ErrorIs(t, err, errTest)
-}
-
 // A poisoned record is put aside and everything else is restored. A transaction that
 // a check refuses now is held aside, and comes back when the check is repaired.
 func TestRestorePoisoned(t *testing.T) {

@@ -192,10 +192,17 @@ func (w *world) restart(changes ...func(*Config)) Restored {
 	w.t.Helper()
 	w.keep()
 	w.open(w.cfg, changes)
-	restored, err := w.Restore(w.tape.replay)
-	require.NoError(w.t, err)
+	restored := w.restore()
 	w.check()
 	return restored
+}
+
+// restore restores the pool from the tape.
+func (w *world) restore() Restored {
+	for _, record := range w.tape.records {
+		w.ReplayChange(record)
+	}
+	return w.Restore()
 }
 
 // offered returns the transactions that a session could take now, best first.
@@ -444,15 +451,6 @@ var (
 )
 
 func (m *tape) append(records [][]byte) { m.records = append(m.records, records...) }
-
-func (m *tape) replay(f func([]byte) error) error {
-	for _, r := range m.records[:len(m.records):len(m.records)] {
-		if err := f(r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // Changes of the configuration.
 

@@ -21,10 +21,9 @@ const (
 	recordReturned = 'R'
 )
 
-// history holds the records and blocks that a log has for a pool. It is a fold of the log:
-// the same records and blocks always lead to the same history.
+// history holds the undone blocks that a log has for a pool. It is a fold of the log: the same
+// records and blocks always lead to the same history.
 type history struct {
-	records [][]byte // of txpool
 	// undone are the blocks whose transactions may be in no record of the pool, newest
 	// first.
 	undone []undone
@@ -38,18 +37,14 @@ type undone struct {
 	block         txpool.Block
 }
 
-// read takes a record.
+// read takes a record that is not one of txpool.
 func (h *history) read(record []byte) error {
-	switch {
-	case len(record) > 0 && record[0] == recordPool:
-		h.records = append(h.records, record[1:])
-	case len(record) == 9 && record[0] == recordReturned:
-		count := binary.BigEndian.Uint64(record[1:])
-		h.count = max(h.count, count)
-		h.undone = slices.DeleteFunc(h.undone, func(u undone) bool { return u.count == count })
-	default:
+	if len(record) != 9 || record[0] != recordReturned {
 		return fmt.Errorf("%w: %.8x", ErrRecord, record)
 	}
+	count := binary.BigEndian.Uint64(record[1:])
+	h.count = max(h.count, count)
+	h.undone = slices.DeleteFunc(h.undone, func(u undone) bool { return u.count == count })
 	return nil
 }
 
@@ -57,16 +52,6 @@ func (h *history) read(record []byte) error {
 func (h *history) undo(number uint64, block txpool.Block) {
 	h.count++
 	h.undone = append(h.undone, undone{h.count, number, block})
-}
-
-// replay passes on the records of the pool.
-func (h *history) replay(step func([]byte) error) error {
-	for _, record := range h.records {
-		if err := step(record); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // returned returns the record that the pool has the transactions of a block.

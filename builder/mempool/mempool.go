@@ -299,6 +299,10 @@ func (p *Pool) ReplayChange(_ context.Context, change []byte) error {
 	if p.recovered {
 		return fmt.Errorf("%w: it comes after Recovered", ErrRecord)
 	}
+	if len(change) > 0 && change[0] == recordPool {
+		p.Pool.ReplayChange(change[1:])
+		return nil
+	}
 	return p.history.read(change)
 }
 
@@ -309,12 +313,7 @@ func (p *Pool) Recovered(_ context.Context, save func() error) error {
 		return fmt.Errorf("%w: Recovered is called twice", ErrRecord)
 	}
 	p.recovered = true
-	restored, err := p.Restore(p.history.replay)
-	if err != nil {
-		return err
-	}
-	p.history.records = nil
-	p.logDisplaced(restored.Displaced)
+	p.logDisplaced(p.Restore().Displaced)
 	p.takeBack()
 	p.save.Store(&save)
 	return nil
