@@ -28,6 +28,9 @@ var (
 	// ErrStopped is wrapped by the error of a call for which Run must run, before Run was
 	// called and after it has returned. An operation is accepted also before Run.
 	ErrStopped = errors.New("builder: it is not running")
+	// ErrFollows wraps ErrStopped. It is wrapped by the error of a call that only the builder
+	// which leads a [SharedLog] can carry out, while another process leads.
+	ErrFollows = fmt.Errorf("%w: another process leads its log", ErrStopped)
 	// ErrFollow is wrapped if Network.Follow ends without an error.
 	ErrFollow = errors.New("builder: Follow has ended")
 	// ErrHangs is wrapped by the error of a call of Payload or Pack that has not returned
@@ -48,6 +51,10 @@ type Builder[B any] struct{ *engine }
 // rollup. The rollup must be at its genesis. Open calls it with all that happened
 // since, in the order of the log. Nothing else may use the log meanwhile. The host
 // closes the log after Run has returned.
+//
+// If the log is a [SharedLog] that another process leads, Open only reads it, and Run follows the
+// other process until this one leads. If the shared log is empty, Open waits until another process
+// has begun it or this one leads.
 //
 // Errors wrap ErrInvalidConfig, ErrVersion, ErrCorrupt, ErrOtherRollup, ErrServiceInUse,
 // ErrDiverged, ErrLog, or are those of the rollup and of the network.

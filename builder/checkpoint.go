@@ -75,11 +75,14 @@ var errNewFinal = errors.New("builder: a block has just become final")
 // before the change is written. The error can be errNewFinal.
 func (e *engine) beginCheckpoint(ctx context.Context) (begin *checkpoint, queue []byte, tasks int, err error) {
 	err = e.inTurn(ctx, func() error {
-		e.chain.mu.Lock()
-		defer e.chain.mu.Unlock()
-		if len(e.chain.finals) > 0 { // a restart would not call Final for them
+		if _, finals := e.chain.nextFinal(); finals { // a restart would not call Final for them
 			return errNewFinal
 		}
+		if err := e.records.append([]byte{recordMark}); err != nil {
+			return err
+		}
+		e.chain.mu.Lock()
+		defer e.chain.mu.Unlock()
 		begin, tasks, queue = e.chain.checkpoint(), len(e.chain.todo), e.queue.AppendSnapshot(nil)
 		begin.config = encodeConfig(&e.cfg.Queue)
 		e.records.begin()

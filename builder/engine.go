@@ -28,7 +28,6 @@ type engine struct {
 	calls   *calls
 	records records
 	chain   chain
-	found   submit.Recovery // for Network.Follow
 
 	// turn guards queue, requests, trust and repeating, and the order of the steps: it holds a
 	// token while a goroutine uses them, see inTurn. It is a channel and not a mutex, so that a
@@ -40,14 +39,18 @@ type engine struct {
 	repeating bool        // after a restart, until Import gets a block that the log does not have
 	alarm     *time.Timer // fires when the queue needs a Tick
 
+	shared SharedLog     // the log, if several processes have it, otherwise nil
+	tail   *replay       // of a shared log that another process leads
+	leads  chan struct{} // closed when this process may write to the log
+
 	// proposed is the block that the worker has executed last. When the queue has accepted it,
 	// enqueued takes it from here, so that no code of the host runs to decode it.
 	proposed atomic.Pointer[block]
 	woken    chan struct{} // holds a token if the worker may have something to do
 	doubted  chan error    // an error that wraps errAllLost, from follow to awaitDoubt
 
-	running chan struct{}   // closed by begin, after ctx has been set
-	ctx     context.Context // of Run; nil while Open recovers
+	running chan struct{}   // closed by Run when the queue gets events
+	ctx     context.Context // of Run
 	stop    context.CancelFunc
 	stopped chan struct{} // closed by end, after cause has been set
 	cause   error         // the error that Run returns
@@ -80,6 +83,10 @@ func openEngine(ctx context.Context, cfg Config, log Log, h host, network Networ
 	if _, ok := h.optional().(Checkpointer); cfg.NewChain && !ok {
 		return nil, fmt.Errorf("%w: NewChain is set, and the rollup is no Checkpointer", ErrInvalidConfig)
 	}
+	shared, _ := log.(SharedLog)
+	if cfg.NewChain && shared != nil {
+		return nil, fmt.Errorf("%w: NewChain is set, and the log is a SharedLog", ErrInvalidConfig)
+	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -90,6 +97,7 @@ func openEngine(ctx context.Context, cfg Config, log Log, h host, network Networ
 		trust: trust{died: make(map[uint64]anchor.Reason)}, doubted: make(chan error, 1),
 		woken:   make(chan struct{}, 1),
 		running: make(chan struct{}), stopped: make(chan struct{}), interrupt: func() {},
+		shared: shared, leads: make(chan struct{}),
 	}
 	e.chain.log = e.log
 	if err := e.checkSpec(); err != nil {
@@ -104,7 +112,8 @@ func openEngine(ctx context.Context, cfg Config, log Log, h host, network Networ
 // errStarted is returned by a second call of Run.
 var errStarted = errors.New("builder: Run was called before")
 
-// Run runs the builder until ctx ends, and returns the error of ctx. If the log, the rollup or the
+// Run runs the builder until ctx ends, and returns the error of ctx. While another process leads a
+// [SharedLog], Run follows it. If the log, the rollup or the
 // network cannot go on, Run ends earlier and returns the reason, for example an error that wraps
 // ErrLog, ErrDiverged, ErrEvidence or ErrFollow. Run may be called once; a second call returns an
 // error and does nothing. To run again, open a new builder on the same log.
@@ -112,7 +121,12 @@ func (e *engine) Run(ctx context.Context) error {
 	if !e.begin(ctx) {
 		return errStarted
 	}
-	err := e.runUntilDone()
+	err := e.followLeader()
+	if err == nil {
+		found := e.recovered()
+		close(e.running)
+		err = e.runUntilDone(found)
+	}
 	e.end(ctx, err)
 	return e.cause
 }
@@ -127,7 +141,6 @@ func (e *engine) begin(ctx context.Context) bool {
 	e.ctx, e.stop = context.WithCancel(ctx)
 	e.alarm = time.NewTimer(0)
 	e.health.Running = true
-	close(e.running)
 	return true
 }
 
@@ -165,10 +178,10 @@ func (e *engine) whyEnded(ctx context.Context, err error) error {
 	return err
 }
 
-func (e *engine) runUntilDone() error {
+func (e *engine) runUntilDone(found submit.Recovery) error {
 	group, running := errgroup.WithContext(e.ctx)
 	group.Go(func() error {
-		err := guard(func() error { return e.network.Follow(running, e.found, e) })
+		err := guard(func() error { return e.network.Follow(running, e.recovered(), e) })
 		if err == nil && running.Err() == nil {
 			return ErrFollow
 		}
@@ -202,12 +215,13 @@ func (e *engine) tick(ctx context.Context) error {
 }
 
 // inTurn calls f while no other goroutine uses the queue, and returns the error of f. If ctx ends
-// first, it returns the error of ctx, and if Run has not begun or has stopped, an error that wraps
-// ErrStopped; in these two cases f is not called.
+// first, it returns the error of ctx, and if the builder does not run or follows another process,
+// an error that wraps ErrStopped; in these two cases f is not called.
 func (e *engine) inTurn(ctx context.Context, f func() error) error {
-	select {
-	case <-e.running:
-	default:
+	if err := e.whyFollows(); err != nil {
+		return err
+	}
+	if !isClosed(e.running) {
 		return ErrStopped
 	}
 	select {
@@ -221,6 +235,15 @@ func (e *engine) inTurn(ctx context.Context, f func() error) error {
 		return e.whyStopped()
 	}
 	return f()
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // whyStopped returns ErrStopped. If the builder has stopped by itself, the error wraps the cause
@@ -366,7 +389,7 @@ func (e *engine) follow(now time.Time, ev bundlequeue.Event, effects []bundleque
 		e.mu.Unlock()
 	}
 	switch err := e.trust.follow(effects); {
-	case err == nil || e.ctx == nil:
+	case err == nil || !isClosed(e.running): // an old step of the log is repeated
 	case !errors.Is(err, errAllLost): // the service cannot refute this evidence
 		_ = e.fail(err)
 	default:

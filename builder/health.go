@@ -14,6 +14,8 @@ import (
 type Health struct {
 	// Running is true while Run of the builder runs.
 	Running bool
+	// Follows is true while Run follows another process, which leads the log: see SharedLog.
+	Follows bool
 	// Err is the error that made the builder stop by itself. It is nil while the
 	// builder runs, and if the host stopped the builder.
 	Err error

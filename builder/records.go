@@ -23,6 +23,8 @@ const (
 	// recordPart is a part of the snapshot of the queue in a checkpoint. recordStep is a step of
 	// the queue. recordConfig is the configuration of the queue, as JSON, for the steps after it.
 	recordPart, recordStep, recordConfig = 'P', 'Q', 'K'
+	// recordMark is written when a checkpoint begins, which has the state after this record.
+	recordMark = 'M'
 )
 
 // records writes to the log for any number of goroutines. Calls of append that wait at the same

@@ -15,43 +15,65 @@ import (
 
 // recover is the main part of Open. It reads the log and leads the rollup, the chain and the queue
 // to the state after the last record. If the log is empty, recover begins it with the genesis of
-// the rollup.
+// the rollup. If another process may lead the log, takeLead does the rest when this one leads.
 func (e *engine) recover(ctx context.Context) error {
-	first, err := e.records.first()
+	first, err := e.firstRecord(ctx)
 	if err != nil {
 		return err
 	}
 	if first == nil {
-		root, err := e.root()
-		if err != nil {
+		if err := e.beginAtGenesis(ctx); err != nil {
 			return err
 		}
-		final := genesis(e.cfg.Queue.FirstNumber-1, root)
-		if err := e.checkReceived(ctx, final.Number, true); err != nil {
-			return err
-		}
-		e.chain.begin(final, 0)
-		if err := e.beginLog(ctx, &checkpoint{final: final}, nil); err != nil {
-			return err
-		}
-	} else if err := e.continueLog(ctx, first); err != nil {
-		return err
-	} else if err := e.checkReceived(ctx, e.chain.head().Number, false); err != nil && !e.cfg.NewChain {
+		return e.recoverOperations(ctx)
+	}
+	if err := e.continueLog(ctx, first); err != nil || e.shared != nil {
 		return err
 	}
+	return e.takeLead(ctx)
+}
+
+// beginAtGenesis begins an empty log.
+func (e *engine) beginAtGenesis(ctx context.Context) error {
+	root, err := e.root()
+	if err != nil {
+		return err
+	}
+	final := genesis(e.cfg.Queue.FirstNumber-1, root)
+	if err := e.checkReceived(ctx, final.Number, true); err != nil {
+		return err
+	}
+	e.chain.begin(final, 0)
+	return e.beginLog(ctx, &checkpoint{final: final}, nil)
+}
+
+// takeLead completes the recovery of a builder that has followed the whole log. From now on no
+// other process writes to the log.
+func (e *engine) takeLead(ctx context.Context) error {
+	e.hold(true)
+	if err := e.reconfigure(e.tail.config); err != nil {
+		return err
+	}
+	if err := e.checkReceived(ctx, e.chain.head().Number, false); err != nil && !e.cfg.NewChain {
+		return err
+	}
+	if err := e.recoverOperations(ctx); err != nil || !e.cfg.NewChain {
+		return err
+	}
+	return e.leaveChain(ctx)
+}
+
+// recoverOperations lets the rollup take operations. From now on this builder may write to the log.
+func (e *engine) recoverOperations(ctx context.Context) error {
 	if err := guard(func() error { return e.host.recovered(ctx, e.save) }); err != nil {
 		return err
 	}
-	if e.cfg.NewChain && first != nil {
-		if err := e.leaveChain(ctx); err != nil {
-			return err
-		}
-	}
-	e.found = e.recovered()
 	if e.chain.final.Number >= e.chain.first {
 		e.trust.earned.Store(true)
 	}
 	e.trust.lost = 0
+	e.tail = nil
+	close(e.leads)
 	return nil
 }
 
@@ -99,7 +121,8 @@ func (e *engine) beginAt(first uint64) { e.chain.first, e.cfg.Queue.FirstNumber 
 // hold sets whether the builder continues after a restart. If so, it makes and sends no packages
 // before it has learned what has happened on the JAM chain meanwhile: see Config.HoldTimeout.
 func (e *engine) hold(restarted bool) {
-	e.repeating, e.requests.held, e.health.Held = restarted, restarted, restarted
+	e.repeating, e.requests.held = restarted, restarted
+	e.note(func(h *Health) { h.Held = restarted })
 }
 
 func encodeConfig(cfg *bundlequeue.Config) []byte {
@@ -119,13 +142,12 @@ func (e *engine) continueLog(ctx context.Context, first []byte) error {
 	if err != nil {
 		return err
 	}
-	r := &replay{engine: e, ctx: ctx, start: start}
-	if err := r.run(); err != nil {
+	e.tail = &replay{engine: e, ctx: ctx, start: start}
+	if err := e.tail.run(); err != nil {
 		return err
 	}
 	e.beginAt(start.first)
-	e.hold(true)
-	return e.reconfigure(start.config)
+	return nil
 }
 
 // reconfigure gives the queue the configuration of this run, if the last run had another one, and
@@ -184,8 +206,9 @@ func (e *engine) leaveChain(ctx context.Context) error {
 	return nil
 }
 
-// replay reads a log while Open recovers. For each record it repeats the consequences that the
-// record had in the engine and in the rollup when it was appended.
+// replay reads a log while Open recovers, and while Run follows another process. For each record it
+// repeats the consequences that the record had in the engine and in the rollup of the process that
+// appended it.
 type replay struct {
 	*engine
 	ctx   context.Context
@@ -197,7 +220,7 @@ type replay struct {
 	config []byte   // configuration of the queue for the next step, as JSON
 }
 
-// run reads the whole log. At the end start.config is the configuration of the last run.
+// run reads the whole log.
 func (r *replay) run() error {
 	var cause error // kept here because the log may wrap the error of its callback
 	err := r.records.log.Replay(func(record []byte) error {
@@ -212,7 +235,6 @@ func (r *replay) run() error {
 	case r.read < 1+r.start.records+r.start.parts:
 		return fmt.Errorf("%w: it ends in its checkpoint", ErrCorrupt)
 	}
-	r.start.config = r.config
 	return nil
 }
 
@@ -254,6 +276,8 @@ func (r *replay) redo(kind byte, body []byte) error {
 		return r.configure(body)
 	case recordStep:
 		return r.stepAgain(body)
+	case recordMark:
+		return r.mark()
 	}
 	return fmt.Errorf("%w: a record of kind %q", ErrCorrupt, kind)
 }

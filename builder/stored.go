@@ -107,7 +107,7 @@ func readRoots(r *wire.Reader) block {
 }
 
 // version is the version of the format of the log.
-const version = 9
+const version = 10
 
 // ErrVersion is wrapped by the error of a log that another version of this package
 // has written. docs/embedding.md describes the upgrade.

@@ -2,6 +2,7 @@ package builder
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 )
@@ -26,19 +27,18 @@ import (
 //
 //   - ErrTooLarge, wrapped: no work package can hold the operation
 //   - the error of Rollup.Admit, which has refused the operation
+//   - ErrFollows, wrapped: another process leads, and takes the operation
 //   - ErrLog or ErrStopped, wrapped: the operation may be executed after a restart
 //   - ErrPanic, wrapped: Admit has panicked, and the operation may be executed
 //
 // A user who gets one of the last three or no answer submits the operation again, and it is
 // executed once, because Admit recognizes it. After any other error the operation has no effect.
 func (e *engine) Submit(ctx context.Context, op []byte) error {
-	select {
-	case <-e.stopped:
-		if err := e.records.failure(); err != nil {
-			return err
-		}
-		return ErrStopped
-	default:
+	if isClosed(e.stopped) {
+		return cmp.Or(e.records.failure(), ErrStopped)
+	}
+	if err := e.whyFollows(); err != nil {
+		return err
 	}
 	if most := e.cfg.Queue.Spec.MaxBundleSize; len(op) > most {
 		return fmt.Errorf("%w: an operation has %d bytes, want at most %d, as no package has more", ErrTooLarge, len(op), most)

@@ -27,3 +27,32 @@ func TestMemory(t *testing.T) {
 		return m
 	})
 }
+
+func TestShared(t *testing.T) {
+	shared := new(journal.Shared)
+	journaltest.RunShared(t, func() journaltest.Shared { return shared.Join() })
+	shared = new(journal.Shared)
+	journaltest.Run(t, func() journal.Journal {
+		m := shared.Join()
+		require.NoError(t, m.Lead(t.Context(), func([]byte) error { return nil }, func() error { return nil }))
+		return m
+	})
+}
+
+// A member that has lost the lead writes nothing more.
+func TestDepose(t *testing.T) {
+	shared := new(journal.Shared)
+	none := func() error { return nil }
+	first, second := shared.Join(), shared.Join()
+	for _, m := range []*journal.Member{first, second} {
+		require.NoError(t, m.Lead(t.Context(), func([]byte) error { return nil }, none))
+		require.NoError(t, m.Append([]byte("written")))
+		shared.Depose()
+	}
+	require.ErrorIs(t, first.Append([]byte("lost")), journal.ErrFenced)
+	require.ErrorIs(t, first.Replace(), journal.ErrFenced)
+	n := 0
+	require.NoError(t, first.Replay(func([]byte) error { n++; return nil }))
+	require.Equal(t, 2, n)
+	require.NoError(t, first.Lead(t.Context(), func([]byte) error { return nil }, none), "it can lead again")
+}

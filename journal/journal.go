@@ -18,6 +18,9 @@ var (
 	// ErrInUse is returned by Open if this or another process has the journal
 	// open.
 	ErrInUse = errors.New("journal: in use")
+	// ErrFenced is returned by Append and Replace of a shared journal if another process leads.
+	// Nothing was written.
+	ErrFenced = errors.New("journal: another process leads")
 	// ErrFailed is returned if an earlier write failed, or if written records
 	// cannot be read back. Close the journal and open it again.
 	ErrFailed = errors.New("journal: failed before")

@@ -1,0 +1,106 @@
+package builder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// SharedLog is a Log that several processes have open, on one machine or on many, so that the
+// rollup survives the loss of one. One process leads: it writes to the log, takes operations, and
+// sends packages. The builders of the others follow: they make in their rollups what the log says,
+// so that their heads and blocks can be read, and one of them leads next. Package builder/pglog has
+// such a log in PostgreSQL, and journal.Shared is one in memory, for tests.
+//
+// If a process that leads calls Append or Replace after another one has taken the lead, the call
+// writes nothing and returns an error, with which Run ends. Which process leads is the decision of
+// the log; the safety of the rollup needs only that refusal.
+type SharedLog interface {
+	Log
+	// Lead waits until this process leads. Meanwhile it passes on what other processes write,
+	// beginning after the last record that Replay or Lead has passed on: it calls record with
+	// each record, and replaced after the records that the leader has replaced. The records
+	// that have taken their place are not passed on, because they lead to the same state. The
+	// process leads only when it has passed on everything.
+	//
+	// The error is that of record, replaced or ctx, or tells why this process can never lead:
+	// for example, it was left so far behind that records which it lacks are gone. Then open
+	// the log again with a rollup that has not begun.
+	Lead(ctx context.Context, record func(record []byte) error, replaced func() error) error
+}
+
+// errBegun stops Lead when the log is no longer empty.
+var errBegun = errors.New("builder: the log has begun")
+
+// firstRecord returns the first record of the log. It returns nil if the log is empty and this
+// process may begin it.
+func (e *engine) firstRecord(ctx context.Context) ([]byte, error) {
+	for {
+		first, err := e.records.first()
+		if err != nil || first != nil || e.shared == nil {
+			return first, err
+		}
+		begun := func() error { return errBegun }
+		switch err := e.shared.Lead(ctx, func([]byte) error { return errBegun }, begun); {
+		case err == nil:
+			return nil, nil
+		case !errors.Is(err, errBegun):
+			return nil, fmt.Errorf("%w: %w", ErrLog, err)
+		}
+	}
+}
+
+// followLeader returns when this process leads the log. Until then it does what the records say
+// that another process writes.
+func (e *engine) followLeader() error {
+	if isClosed(e.leads) {
+		return nil
+	}
+	e.tail.ctx = e.ctx
+	e.note(func(h *Health) { h.Follows = true })
+	defer e.note(func(h *Health) { h.Follows = false })
+	var cause error // kept here because the log may wrap the error of its callback
+	err := e.shared.Lead(e.ctx, func(record []byte) error {
+		cause = e.tail.again(record)
+		return cause
+	}, func() error {
+		cause = e.tail.replaced()
+		return cause
+	})
+	switch {
+	case cause != nil:
+		return cause
+	case e.ctx.Err() != nil:
+		return e.ctx.Err()
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrLog, err)
+	}
+	e.log.Info("builder: this process leads", "block", e.Heads().Pending.Number)
+	return e.takeLead(e.ctx)
+}
+
+// whyFollows returns ErrFollows while another process may lead the log.
+func (e *engine) whyFollows() error {
+	if isClosed(e.leads) {
+		return nil
+	}
+	return ErrFollows
+}
+
+// mark lets the rollup make the checkpoint that the leader makes at this place of the log, because
+// the log may begin with that checkpoint at the next start, and a rollup may keep a part of it on
+// its own disk. The records are those of the leader, so these ones are not needed.
+func (r *replay) mark() error {
+	c, ok := r.host.optional().(Checkpointer)
+	if !ok || r.shared == nil {
+		return nil
+	}
+	return r.calls.make(r.ctx, "Rollup.Checkpoint", func() error { _, err := c.Checkpoint(r.ctx); return err })
+}
+
+// replaced notes that the log begins with a checkpoint that covers all that was read.
+func (r *replay) replaced() error {
+	r.records.size = 0
+	r.prune(r.ctx)
+	return nil
+}

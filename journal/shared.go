@@ -1,0 +1,173 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+)
+
+// Shared is a journal in memory that several members have, of which one leads. It stands for a
+// journal that several machines share, in tests of a machine's failure. The zero value is empty and
+// has no members. Its methods are safe for concurrent use.
+type Shared struct {
+	mu      sync.Mutex
+	records [][]byte // all that were ever written
+	// replaced has the calls of Replace, in order.
+	replaced []replacement
+	leader   *Member
+	changed  chan struct{} // closed when the fields above change; nil if no member waits
+}
+
+// replacement describes a call of Replace: the records from first on, up to end, replaced all
+// records before first.
+type replacement struct{ first, end int }
+
+// Join returns a new member, which has read nothing.
+func (s *Shared) Join() *Member { return &Member{shared: s} }
+
+// Depose takes the lead from the member that leads, as a journal does whose leader has not answered
+// for long. The member notices nothing until it writes.
+func (s *Shared) Depose() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leader = nil
+	s.tell()
+}
+
+// tell wakes the members that wait. The caller holds s.mu.
+func (s *Shared) tell() {
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}
+
+// first returns the position of the first record of the journal. The caller holds s.mu.
+func (s *Shared) first() int {
+	if n := len(s.replaced); n > 0 {
+		return s.replaced[n-1].first
+	}
+	return 0
+}
+
+// Member is the journal of one process. It implements [Journal] and builder.SharedLog. Its methods
+// are safe for concurrent use.
+type Member struct {
+	shared *Shared
+	at     int // position of the next record to read, guarded by shared.mu like closed
+	closed bool
+}
+
+// Append implements [Journal]. Errors wrap ErrTooLarge, ErrClosed or ErrFenced.
+func (m *Member) Append(records ...[]byte) error { return m.write(records, false) }
+
+// Replace implements [Journal]. Errors are those of Append.
+func (m *Member) Replace(records ...[]byte) error { return m.write(records, true) }
+
+func (m *Member) write(records [][]byte, replace bool) error {
+	if err := CheckSize(records); err != nil {
+		return err
+	}
+	s := m.shared
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case m.closed:
+		return ErrClosed
+	case s.leader != m:
+		return ErrFenced
+	}
+	first := len(s.records)
+	for _, r := range records {
+		s.records = append(s.records, bytes.Clone(r))
+	}
+	if m.at = len(s.records); replace {
+		s.replaced = append(s.replaced, replacement{first, m.at})
+	}
+	s.tell()
+	return nil
+}
+
+// Replay implements [Journal]. It returns ErrClosed after Close, or the error of f.
+func (m *Member) Replay(f func(record []byte) error) error {
+	s := m.shared
+	s.mu.Lock()
+	records, closed := s.records[s.first():], m.closed
+	m.at = len(s.records)
+	s.mu.Unlock()
+	if closed {
+		return ErrClosed
+	}
+	for _, r := range records {
+		if err := f(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Lead waits until this member leads, which is when no other one does and it has read all records.
+// Meanwhile it passes on the records that follow: see builder.SharedLog. The error wraps ErrClosed,
+// or is that of a function or of ctx.
+func (m *Member) Lead(ctx context.Context, record func([]byte) error, replaced func() error) error {
+	for {
+		read, wait, err := m.next(record, replaced)
+		switch {
+		case err != nil:
+			return err
+		case wait != nil:
+			select {
+			case <-wait:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		case read == nil:
+			return nil
+		default:
+			if err := read(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// next returns what the member reads next. If there is nothing to read, it takes the lead, or
+// returns a channel that is closed when it may go on.
+func (m *Member) next(record func([]byte) error, replaced func() error) (read func() error, wait <-chan struct{}, err error) {
+	s := m.shared
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := slices.IndexFunc(s.replaced, func(r replacement) bool { return r.first == m.at && r.end > m.at })
+	switch {
+	case m.closed:
+		return nil, nil, ErrClosed
+	case now >= 0:
+		m.at = s.replaced[now].end
+		return replaced, nil, nil
+	case m.at < len(s.records):
+		r := s.records[m.at]
+		m.at++
+		return func() error { return record(r) }, nil, nil
+	case s.leader == nil || s.leader == m:
+		s.leader = m
+		return nil, nil, nil
+	}
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	return nil, s.changed, nil
+}
+
+// Close implements [Journal]. If the member leads, another one can lead next. It always returns
+// nil.
+func (m *Member) Close() error {
+	s := m.shared
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m.closed = true; s.leader == m {
+		s.leader = nil
+	}
+	s.tell()
+	return nil
+}
