@@ -3,7 +3,6 @@ package journal
 import (
 	"bytes"
 	"context"
-	"slices"
 	"sync"
 )
 
@@ -55,7 +54,10 @@ func (s *Shared) first() int {
 // are safe for concurrent use.
 type Member struct {
 	shared *Shared
-	at     int // position of the next record to read, guarded by shared.mu like closed
+
+	// shared.mu guards the fields below.
+	at     int // position of the next record to read
+	passed int // number of calls of Replace before
 	closed bool
 }
 
@@ -82,9 +84,10 @@ func (m *Member) write(records [][]byte, replace bool) error {
 	for _, r := range records {
 		s.records = append(s.records, bytes.Clone(r))
 	}
-	if m.at = len(s.records); replace {
-		s.replaced = append(s.replaced, replacement{first, m.at})
+	if replace {
+		s.replaced = append(s.replaced, replacement{first, len(s.records)})
 	}
+	m.at, m.passed = len(s.records), len(s.replaced)
 	s.tell()
 	return nil
 }
@@ -94,7 +97,7 @@ func (m *Member) Replay(f func(record []byte) error) error {
 	s := m.shared
 	s.mu.Lock()
 	records, closed := s.records[s.first():], m.closed
-	m.at = len(s.records)
+	m.at, m.passed = len(s.records), len(s.replaced)
 	s.mu.Unlock()
 	if closed {
 		return ErrClosed
@@ -138,12 +141,12 @@ func (m *Member) next(record func([]byte) error, replaced func() error) (read fu
 	s := m.shared
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := slices.IndexFunc(s.replaced, func(r replacement) bool { return r.first == m.at && r.end > m.at })
 	switch {
 	case m.closed:
 		return nil, nil, ErrClosed
-	case now >= 0:
-		m.at = s.replaced[now].end
+	case m.passed < len(s.replaced) && s.replaced[m.passed].first == m.at:
+		m.at = s.replaced[m.passed].end
+		m.passed++
 		return replaced, nil, nil
 	case m.at < len(s.records):
 		r := s.records[m.at]

@@ -3,7 +3,6 @@ package pglog
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -25,15 +24,18 @@ func (l *Log) fence(more ...any) []any {
 }
 
 // Append implements journal.Journal. It waits for at most Config.Patience while the database cannot
-// be reached. Errors wrap journal.ErrTooLarge, journal.ErrClosed, ErrFenced or ErrUnknown, or are
-// those of the database; after all but the first the log cannot be written any more.
+// be reached. Errors wrap journal.ErrTooLarge, journal.ErrClosed, journal.ErrFenced or ErrUnknown,
+// or are those of the database; after all but the first the log cannot be written any more.
 func (l *Log) Append(records ...[]byte) error {
 	if err := journal.CheckSize(records); err != nil {
 		return err
 	}
+	if err := l.usable(); err != nil || len(records) == 0 { // also while Lead runs
+		return err
+	}
 	l.writing.Lock()
 	defer l.writing.Unlock()
-	if err := l.usable(); err != nil || len(records) == 0 {
+	if err := l.usable(); err != nil {
 		return err
 	}
 	to := l.at.extend(records...)
@@ -56,22 +58,34 @@ func (l *Log) Replace(records ...[]byte) error {
 	if err := journal.CheckSize(records); err != nil {
 		return err
 	}
+	if err := l.usable(); err != nil {
+		return err
+	}
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	if err := l.usable(); err != nil {
 		return err
 	}
-	base := sha256.Sum256(append([]byte("replaced"), l.at.tip...))
-	from := position{l.at.next, base[:]}
+	from := l.at.replaced()
 	to := from.extend(records...)
 	return l.write(to, func(ctx context.Context, conn *pgxpool.Conn) (fits bool, err error) {
 		err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			tag, err := tx.Exec(ctx, l.sql("update {name}_log set first = next, next = $5, base = $6, tip = $7 where "+mine), l.fence(to.next, from.tip, to.tip)...)
+			var keep int64 // position of the first record that others may still need
+			err := tx.QueryRow(ctx, l.sql(`select least(first, (select min(position) from {name}_member where seen > clock_timestamp() - $1::interval)) from {name}_log`),
+				l.cfg.Keep).Scan(&keep)
+			if err != nil {
+				return err
+			}
+			tag, err := tx.Exec(ctx, l.sql("update {name}_log set first = next + 1, next = $5, base = $6, tip = $7 where "+mine), l.fence(to.next, from.tip, to.tip)...)
 			if err != nil || tag.RowsAffected() == 0 {
 				return err
 			}
 			fits = true
-			if _, err := tx.Exec(ctx, l.sql("delete from {name}_record where position < $1"), from.next); err != nil {
+			if err := l.trim(ctx, tx, keep); err != nil {
+				return err
+			}
+			_, err = tx.Exec(ctx, l.sql("insert into {name}_replaced values ($1, $2, $3, $4)"), l.at.next, from.tip, to.next, to.tip)
+			if err != nil {
 				return err
 			}
 			_, err = tx.CopyFrom(ctx, pgx.Identifier{l.cfg.Name + "_record"}, []string{"position", "body"}, pgx.CopyFromSlice(len(records), func(i int) ([]any, error) {
@@ -81,6 +95,15 @@ func (l *Log) Replace(records ...[]byte) error {
 		})
 		return fits, err
 	})
+}
+
+// trim removes the records before a position, which no process needs any more.
+func (l *Log) trim(ctx context.Context, tx pgx.Tx, before int64) error {
+	_, err := tx.Exec(ctx, l.sql("delete from {name}_record where position < $1"), before)
+	if err == nil {
+		_, err = tx.Exec(ctx, l.sql("delete from {name}_replaced where position < $1"), before)
+	}
+	return err
 }
 
 // write moves the end of the log by an attempt, which is repeated while its outcome is unknown. The
@@ -108,7 +131,7 @@ func (l *Log) write(to position, attempt func(context.Context, *pgxpool.Conn) (f
 			return nil
 		case err == nil:
 			last = fmt.Errorf("%w: the commit was not acknowledged by the standby: %s", ErrUnknown, warned)
-		case errors.Is(err, ErrFenced), isPermanent(err):
+		case errors.Is(err, journal.ErrFenced), isPermanent(err):
 			return l.fail(err)
 		default:
 			written, last = false, err
@@ -123,7 +146,7 @@ func (l *Log) write(to position, attempt func(context.Context, *pgxpool.Conn) (f
 
 // isWritten reports whether an earlier attempt, whose answer was lost, has moved the end of the
 // log. That the end is visible does not mean that the standby has it, so isWritten asks for a later
-// commit. The error wraps ErrFenced if the log ends elsewhere.
+// commit. The error wraps journal.ErrFenced if the log ends elsewhere.
 func (l *Log) isWritten(ctx context.Context, conn *pgxpool.Conn, to position) (bool, error) {
 	var have position
 	var epoch int64
@@ -134,13 +157,13 @@ func (l *Log) isWritten(ctx context.Context, conn *pgxpool.Conn, to position) (b
 	case err != nil:
 		return false, err
 	case epoch != l.epoch || !bytes.Equal(holder, l.holder):
-		return false, fmt.Errorf("%w: the epoch is %d, and that of this process is %d", ErrFenced, epoch, l.epoch)
+		return false, fmt.Errorf("%w: the epoch is %d, and that of this process is %d", journal.ErrFenced, epoch, l.epoch)
 	case have.next == to.next && bytes.Equal(have.tip, to.tip):
 		return true, l.confirm(ctx, conn, to)
 	case have.next == l.at.next && bytes.Equal(have.tip, l.at.tip):
-		return false, fmt.Errorf("%w: the database has become another one, perhaps by the promotion of a standby; it was %s", ErrFenced, now)
+		return false, fmt.Errorf("%w: the database has become another one, perhaps by the promotion of a standby; it was %s", journal.ErrFenced, now)
 	}
-	return false, fmt.Errorf("%w: the log ends at record %d, and this process has written %d", ErrFenced, have.next, l.at.next)
+	return false, fmt.Errorf("%w: the log ends at record %d, and this process has written %d", journal.ErrFenced, have.next, l.at.next)
 }
 
 // confirm makes a commit after the one whose acknowledgement is missing. If the standby has this
@@ -148,7 +171,7 @@ func (l *Log) isWritten(ctx context.Context, conn *pgxpool.Conn, to position) (b
 func (l *Log) confirm(ctx context.Context, conn *pgxpool.Conn, at position) error {
 	tag, err := conn.Exec(ctx, l.sql("update {name}_log set tip = tip where "+mine), l.epoch, l.holder, at.next, at.tip)
 	if err == nil && tag.RowsAffected() == 0 {
-		return fmt.Errorf("%w since the last write", ErrFenced)
+		return fmt.Errorf("%w since the last write", journal.ErrFenced)
 	}
 	return err
 }

@@ -14,16 +14,20 @@ import (
 var (
 	// ErrInvalidConfig is wrapped by the error of a configuration that cannot be used.
 	ErrInvalidConfig = errors.New("pglog: invalid configuration")
-	// ErrFenced is wrapped by the error of a log whose process no longer leads, because another
-	// one has taken the lead. Nothing of the refused call was written, and no later call will be.
-	// Close the log, and open it again to wait for the lead.
-	ErrFenced = errors.New("pglog: another process leads")
 	// ErrVersion is wrapped by the error of Open if the tables are of another version of this
 	// package.
 	ErrVersion = errors.New("pglog: the tables have another version")
 	// ErrUnknown is wrapped by the error of a call whose outcome is unknown, because the database
 	// did not answer for Config.Patience. The log refuses all later writes.
 	ErrUnknown = errors.New("pglog: the database does not answer")
+	// ErrBehind is wrapped by the error of Lead if records that this process has not read are gone,
+	// because the log was replaced when this process had not been seen for Config.Keep. Open the
+	// log again, and read it with Replay.
+	ErrBehind = errors.New("pglog: records that this process has not read are gone")
+	// ErrWentBack is wrapped by the error of Lead if the log lacks records that this process has
+	// read, or has others in their place. The database has lost acknowledged records, for example
+	// because a standby was promoted that did not have them.
+	ErrWentBack = errors.New("pglog: the log lacks records that this process has read")
 )
 
 // Config is the configuration of a log.
@@ -34,12 +38,17 @@ type Config struct {
 	// Name is the name of the rollup's log: lower-case letters, digits and underscores, up to 40,
 	// the first one a letter. Logs of different names share nothing.
 	Name string
-	// Address is the address of this process for the others, for example of its RPC. It may be
-	// empty, and is up to 1,000 bytes of text. Others see it with [Leader].
+	// Address is the address of this process for the others, for example of its RPC: see
+	// [Log.Leader]. Each process has another one, of up to 1,000 bytes of text. It may be empty.
 	Address string
 	// Lease is how long the lead stays with a process that does not renew it, at least 100 ms.
 	// The process renews it three times as often.
 	Lease time.Duration
+	// Poll is how often a process that follows looks for new records. It must be positive.
+	Poll time.Duration
+	// Keep is how long records that were replaced are kept for a process that follows and has not
+	// read them, since it was last seen. It must be positive.
+	Keep time.Duration
 	// Patience is how long a write is tried again while the database cannot be reached. Until
 	// then Append waits. It must be positive.
 	Patience time.Duration
@@ -47,9 +56,12 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// DefaultConfig returns a configuration with a lease of three seconds and a patience of a minute.
+// DefaultConfig returns a configuration with a lease of three seconds and a patience of a minute. A
+// process that follows looks for records every 30 ms, and they are kept for it for a day.
 func DefaultConfig(url, name string) Config {
-	return Config{URL: url, Name: name, Lease: 3 * time.Second, Patience: time.Minute}
+	return Config{
+		URL: url, Name: name, Lease: 3 * time.Second, Poll: 30 * time.Millisecond, Keep: 24 * time.Hour, Patience: time.Minute,
+	}
 }
 
 var validName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
@@ -68,6 +80,8 @@ func (c *Config) Validate() error {
 	wrong.Want(validName.MatchString(c.Name), "Name", c.Name, "1 to 40 of a to z, 0 to 9 and _, a letter first")
 	wrong.Want(len(c.Address) <= mostAddress, "Address", len(c.Address), "at most 1000 bytes")
 	wrong.Want(c.Lease >= leastLease, "Lease", c.Lease, "at least 100ms")
+	fields.Positive(&wrong, "Poll", c.Poll)
+	fields.Positive(&wrong, "Keep", c.Keep)
 	fields.Positive(&wrong, "Patience", c.Patience)
 	return wrong.Wrap(ErrInvalidConfig)
 }

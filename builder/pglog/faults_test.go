@@ -78,7 +78,7 @@ func TestLostAnswer(t *testing.T) {
 	c, url := startCutter(t, s)
 	cfg := pglog.DefaultConfig(url, name)
 	cfg.Lease = time.Hour // no renewal is cut
-	l := open(t, cfg)
+	l := lead(t, cfg)
 	var want []string
 	for i := range 6 {
 		record := fmt.Sprint("record ", i)
@@ -105,7 +105,7 @@ func TestNotReplicated(t *testing.T) {
 	skipIfMissing(t, err)
 	cfg := pglog.DefaultConfig(s.url(), "replicated")
 	cfg.Lease, cfg.Patience = time.Hour, 10*time.Minute
-	l := open(t, cfg)
+	l := lead(t, cfg)
 	operator := client(t, s.url()+"&options=-csynchronous_commit%3Doff")
 	configure := func(standbys string) {
 		_, err := operator.Exec(t.Context(), "alter system set synchronous_standby_names = '"+standbys+"'")

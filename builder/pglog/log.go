@@ -2,10 +2,12 @@ package pglog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,38 +21,43 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// Log is a log in PostgreSQL whose process has the lead. It implements builder.Log and
+// Log is a log in PostgreSQL that several processes have. It implements builder.SharedLog and
 // journal.Journal.
 type Log struct {
 	cfg  Config
 	log  *slog.Logger
 	pool *pgxpool.Pool
 
+	member   string // the name of this process among those that follow
 	epoch    int64
 	holder   []byte
 	promoted bool
 
-	writing sync.Mutex // of the goroutine that writes, which owns the fields below
-	at      position
+	writing sync.Mutex // of the goroutine that writes or follows, which owns the field below
+	at      position   // behind the last record that this process has read or written
 
-	mu   sync.Mutex
-	err  error         // of all later calls, nil while the log can be written
-	lost chan struct{} // closed when err is set
+	mu    sync.Mutex
+	leads bool
+	err   error         // of all later writes, nil while they are possible
+	lost  chan struct{} // closed when err is set
 
-	stopRenewing context.CancelFunc
-	renewing     sync.WaitGroup
+	background context.Context // of the goroutine that renews the lease
+	stop       context.CancelFunc
+	renewing   sync.WaitGroup
 }
 
 var _ journal.Journal = (*Log)(nil)
 
-// position is the end of a log: the position of the next record and the hash over all records.
+// position is a place in a log: the position of the next record and the hash over all records
+// before.
 type position struct {
 	next int64
 	tip  []byte
 }
 
-// Open opens a log and waits until this process leads, or ctx ends. It creates the tables if there
-// are none. Errors wrap ErrInvalidConfig, ErrVersion, or are those of ctx and of the database.
+// Open opens a log. It creates the tables if there are none. The log can be read then, and written
+// when [Log.Lead] has returned nil. Errors wrap ErrInvalidConfig, ErrVersion, or are those of ctx
+// and of the database.
 func Open(ctx context.Context, cfg Config) (*Log, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -62,18 +69,18 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{cfg: cfg, log: cfg.Logger, pool: pool, holder: make([]byte, 16), lost: make(chan struct{})}
+	l := &Log{cfg: cfg, log: cfg.Logger, pool: pool, holder: make([]byte, 16), at: position{tip: []byte{}}, lost: make(chan struct{})}
 	_, _ = rand.Read(l.holder) // never fails
-	if err = l.createTables(ctx); err == nil {
-		err = l.lead(ctx)
+	l.member = cmp.Or(cfg.Address, hex.EncodeToString(l.holder))
+	l.background, l.stop = context.WithCancel(context.Background())
+	err = l.createTables(ctx)
+	if err == nil { // a record stays for this process from now on
+		err = l.report(ctx, 0)
 	}
 	if err != nil {
 		pool.Close()
 		return nil, err
 	}
-	renew, stop := context.WithCancel(context.Background())
-	l.stopRenewing = stop
-	l.renewing.Go(func() { l.renew(renew) })
 	return l, nil
 }
 
@@ -101,30 +108,37 @@ func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 // warning is the key of the last warning in the data of a connection.
 const warning = "jamq warning"
 
-// Epoch returns the number of this lead. It is higher than that of every earlier lead.
-func (l *Log) Epoch() uint64 { return uint64(l.epoch) }
-
 // Promoted reports whether the database has another identity than at the last lead, because a
 // standby was promoted or a copy was restored. Acknowledged records can be lost then, unless the
-// standby was a synchronous one.
-func (l *Log) Promoted() bool { return l.promoted }
+// standby was a synchronous one. It is false until this process leads.
+func (l *Log) Promoted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.promoted
+}
 
 // Lost returns a channel that is closed when the log can no longer be written, for example because
 // another process leads.
 func (l *Log) Lost() <-chan struct{} { return l.lost }
 
-// Close gives the lead away and closes the log.
+// Close closes the log. If this process leads, it gives the lead away.
 func (l *Log) Close() error {
+	if errors.Is(l.broken(), journal.ErrClosed) {
+		return nil
+	}
 	l.fail(journal.ErrClosed)
+	l.stop()
 	l.writing.Lock() // a write that runs ends first
 	defer l.writing.Unlock()
-	l.stopRenewing()
 	l.renewing.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), l.cfg.Lease)
 	defer cancel()
-	_, err := l.pool.Exec(ctx, l.sql("update {name}_lease set expires = '-infinity' where epoch = $1 and holder = $2"), l.epoch, l.holder)
+	_, err := l.pool.Exec(ctx, l.sql("update {name}_lease set free = successor = '', beat = beat + 1 where epoch = $1 and holder = $2"), l.epoch, l.holder)
+	if err == nil {
+		_, err = l.pool.Exec(ctx, l.sql("delete from {name}_member where member = $1"), l.member)
+	}
 	if err != nil {
-		l.log.Warn("pglog: the lead ends with the lease", "err", err)
+		l.log.Warn("pglog: the database was not told that this process has ended", "err", err)
 	}
 	l.pool.Close()
 	return nil
@@ -133,7 +147,7 @@ func (l *Log) Close() error {
 // Replay calls f with each record in order: see journal.Journal. It covers the records that were
 // there when it began. The error wraps journal.ErrCorrupt if they are not those that were written.
 func (l *Log) Replay(f func(record []byte) error) error {
-	if err := l.usable(); errors.Is(err, journal.ErrClosed) {
+	if err := l.broken(); errors.Is(err, journal.ErrClosed) {
 		return err
 	}
 	ctx := context.Background()
@@ -147,7 +161,7 @@ func (l *Log) Replay(f func(record []byte) error) error {
 	if err := tx.QueryRow(ctx, l.sql("select first, next, base, tip from {name}_log")).Scan(&first, &next, &base, &tip); err != nil {
 		return err
 	}
-	rows, err := tx.Query(ctx, l.sql("select position, body from {name}_record order by position"))
+	rows, err := tx.Query(ctx, l.sql("select position, body from {name}_record where position >= $1 order by position"), first)
 	if err != nil {
 		return err
 	}
@@ -173,6 +187,12 @@ func (l *Log) Replay(f func(record []byte) error) error {
 	if at.next != next || !bytes.Equal(at.tip, tip) {
 		return fmt.Errorf("%w: the records end at %d with hash %x, want %d and %x", journal.ErrCorrupt, at.next, at.tip, next, tip)
 	}
+	if l.usable() == nil {
+		return nil // the process that leads knows the end of the log
+	}
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	l.at = at
 	return nil
 }
 
@@ -188,8 +208,28 @@ func (p position) extend(records ...[]byte) position {
 	return p
 }
 
-// usable returns the error of all calls, nil while the log can be written.
+// replaced returns the position before the first record of a call of Replace here. The call takes
+// the place of a record, so that no other call is at the same place.
+func (p position) replaced() position {
+	base := sha256.Sum256(append([]byte("replaced"), p.tip...))
+	return position{p.next + 1, base[:]}
+}
+
+// equal reports whether two positions have the same records before.
+func (p position) equal(q position) bool { return p.next == q.next && bytes.Equal(p.tip, q.tip) }
+
+// usable returns the error of all writes, nil while the log can be written.
 func (l *Log) usable() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil && !l.leads {
+		return fmt.Errorf("%w: this process follows", journal.ErrFenced)
+	}
+	return l.err
+}
+
+// broken returns the error that ends the use of the log, nil if there is none.
+func (l *Log) broken() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err

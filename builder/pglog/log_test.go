@@ -19,7 +19,13 @@ import (
 // TestJournal: the log keeps the rules of all logs.
 func TestJournal(t *testing.T) {
 	url, name := database(t)
-	journaltest.Run(t, func() journal.Journal { return open(t, pglog.DefaultConfig(url, name)) })
+	journaltest.Run(t, func() journal.Journal { return lead(t, pglog.DefaultConfig(url, name)) })
+}
+
+// TestSharedJournal: the log keeps the rules of logs that several processes have.
+func TestSharedJournal(t *testing.T) {
+	url, name := database(t)
+	journaltest.RunShared(t, func() journaltest.Shared { return open(t, pglog.DefaultConfig(url, name)) })
 }
 
 // TestValidate lists all fields that cannot be used.
@@ -27,12 +33,10 @@ func TestValidate(t *testing.T) {
 	cfg := pglog.Config{URL: "postgres://%", Name: "Log", Address: strings.Repeat("a", 1001)}
 	err := cfg.Validate()
 	require.ErrorIs(t, err, pglog.ErrInvalidConfig)
-	for _, field := range []string{"Name", "Address", "Lease", "Patience"} {
+	for _, field := range []string{"Name", "Address", "Lease", "Poll", "Keep", "Patience"} {
 		require.ErrorContains(t, err, field)
 	}
 	_, err = pglog.Open(t.Context(), cfg)
-	require.ErrorIs(t, err, pglog.ErrInvalidConfig)
-	_, err = pglog.Leader(t.Context(), cfg)
 	require.ErrorIs(t, err, pglog.ErrInvalidConfig)
 	good := pglog.DefaultConfig("postgres://localhost/x", "my_rollup")
 	require.NoError(t, good.Validate())
@@ -51,55 +55,45 @@ func TestOneLeads(t *testing.T) {
 	url, name := database(t)
 	cfg := quick(url, name)
 	cfg.Address = "first:8545"
-	first := open(t, cfg)
+	first := lead(t, cfg)
 	require.NoError(t, first.Append([]byte("one")))
+	cfg.Address = "second:8545"
+	second := open(t, cfg)
 	waiting, cancel := context.WithTimeout(t.Context(), 4*cfg.Lease)
 	defer cancel()
-	_, err := pglog.Open(waiting, cfg)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	lead, err := pglog.Leader(t.Context(), cfg)
+	require.ErrorIs(t, takeLead(waiting, second), context.DeadlineExceeded)
+	require.ErrorIs(t, second.Append([]byte("two")), journal.ErrFenced)
+	leader, err := second.Leader(t.Context())
 	require.NoError(t, err)
-	require.EqualValues(t, 1, lead.Epoch)
-	require.Equal(t, cfg.Address, lead.Address)
+	require.EqualValues(t, 1, leader.Epoch)
+	require.Equal(t, "first:8545", leader.Address)
 	require.NoError(t, first.Close())
-	second := open(t, cfg)
-	require.EqualValues(t, 2, second.Epoch())
+	require.NoError(t, takeLead(t.Context(), second))
+	leader, err = second.Leader(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 2, leader.Epoch)
+	require.Equal(t, "second:8545", leader.Address)
 	require.False(t, second.Promoted())
 	require.Equal(t, []string{"one"}, contents(t, second))
 }
 
-// stolen opens the log in another process, and lets the lease of the first one end until it has
-// the lead, as if the first one had stopped renewing.
-func stolen(t *testing.T, cfg pglog.Config) *pglog.Log {
+// steal lets another process take the lead, as if the first one had stopped renewing its lease.
+func steal(t *testing.T, cfg pglog.Config) *pglog.Log {
 	t.Helper()
-	pool := client(t, cfg.URL)
-	opened := make(chan *pglog.Log, 1)
-	go func() {
-		l, err := pglog.Open(context.Background(), cfg)
-		if err != nil {
-			t.Error(err)
-		}
-		opened <- l
-	}()
-	wait.Until(t, func() bool {
-		_, err := pool.Exec(t.Context(), "update "+cfg.Name+"_lease set expires = '-infinity' where epoch = 1")
-		require.NoError(t, err)
-		return len(opened) > 0
-	}, "another leader")
-	l := <-opened
-	t.Cleanup(func() { _ = l.Close() })
-	return l
+	_, err := client(t, cfg.URL).Exec(t.Context(), "update "+cfg.Name+"_lease set free = true")
+	require.NoError(t, err)
+	return lead(t, cfg)
 }
 
 // TestK4OneWriter: a process that has lost the lead writes nothing, whatever it believes.
 func TestK4OneWriter(t *testing.T) {
 	url, name := database(t)
 	cfg := pglog.DefaultConfig(url, name)
-	first := open(t, cfg)
+	first := lead(t, cfg)
 	require.NoError(t, first.Append([]byte("one")))
-	second := stolen(t, cfg)
-	require.ErrorIs(t, first.Append([]byte("two")), pglog.ErrFenced)
-	require.ErrorIs(t, first.Replace([]byte("three")), pglog.ErrFenced)
+	second := steal(t, cfg)
+	require.ErrorIs(t, first.Append([]byte("two")), journal.ErrFenced)
+	require.ErrorIs(t, first.Replace([]byte("three")), journal.ErrFenced)
 	<-first.Lost()
 	require.NoError(t, second.Append([]byte("four")))
 	require.Equal(t, []string{"one", "four"}, contents(t, second))
@@ -110,10 +104,10 @@ func TestK4OneWriter(t *testing.T) {
 // TestK4LostLeadIsNoticed: a process that writes nothing notices that another one leads.
 func TestK4LostLeadIsNoticed(t *testing.T) {
 	url, name := database(t)
-	first := open(t, quick(url, name))
-	stolen(t, quick(url, name))
+	first := lead(t, quick(url, name))
+	steal(t, quick(url, name))
 	<-first.Lost()
-	require.ErrorIs(t, first.Append([]byte("x")), pglog.ErrFenced)
+	require.ErrorIs(t, first.Append([]byte("x")), journal.ErrFenced)
 }
 
 // TestK4StoppedInAnAppend: the old leader has stopped while it has the log locked. The next one
@@ -121,14 +115,14 @@ func TestK4LostLeadIsNoticed(t *testing.T) {
 func TestK4StoppedInAnAppend(t *testing.T) {
 	url, name := database(t)
 	cfg := quick(url, name)
-	first := open(t, cfg)
+	first := lead(t, cfg)
 	require.NoError(t, first.Append([]byte("one")))
 	stopped, err := client(t, url).Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = stopped.Rollback(context.Background()) }()
 	_, err = stopped.Exec(t.Context(), "update "+name+"_log set next = next")
 	require.NoError(t, err)
-	second := stolen(t, cfg)
+	second := steal(t, cfg)
 	require.NoError(t, second.Append([]byte("two")))
 	require.Equal(t, []string{"one", "two"}, contents(t, second))
 	require.Error(t, stopped.Commit(context.Background()))
@@ -145,7 +139,7 @@ func TestForeignRecords(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			_, name := database(t)
-			l := open(t, pglog.DefaultConfig(url, name))
+			l := lead(t, pglog.DefaultConfig(url, name))
 			require.NoError(t, l.Append([]byte("zero"), []byte("one"), []byte("two")))
 			_, err := client(t, url).Exec(t.Context(), fmt.Sprintf(statement, name))
 			require.NoError(t, err)
@@ -159,7 +153,7 @@ func TestVersion(t *testing.T) {
 	url, name := database(t)
 	cfg := pglog.DefaultConfig(url, name)
 	require.NoError(t, open(t, cfg).Close())
-	_, err := client(t, url).Exec(t.Context(), "update "+name+"_log set version = 2")
+	_, err := client(t, url).Exec(t.Context(), "update "+name+"_log set version = 1")
 	require.NoError(t, err)
 	_, err = pglog.Open(t.Context(), cfg)
 	require.ErrorIs(t, err, pglog.ErrVersion)
@@ -175,6 +169,9 @@ func TestOpenedTogether(t *testing.T) {
 	for i := range 4 {
 		all.Go(func() {
 			l, err := pglog.Open(t.Context(), cfg)
+			if err == nil {
+				err = takeLead(t.Context(), l)
+			}
 			if err == nil {
 				err = l.Append(fmt.Append(nil, i))
 				_ = l.Close()
@@ -194,7 +191,7 @@ func TestDatabaseIsAway(t *testing.T) {
 	skipIfMissing(t, err)
 	cfg := pglog.DefaultConfig(s.url(), "away")
 	cfg.Lease = time.Hour
-	l := open(t, cfg)
+	l := lead(t, cfg)
 	require.NoError(t, l.Append([]byte("one")))
 	require.NoError(t, s.control("-m", "immediate", "stop"))
 	written := make(chan error, 1)
@@ -210,12 +207,12 @@ func TestPatience(t *testing.T) {
 	skipIfMissing(t, err)
 	cfg := pglog.DefaultConfig(s.url(), "patience")
 	cfg.Patience = 200 * time.Millisecond
-	l := open(t, cfg)
+	l := lead(t, cfg)
 	require.NoError(t, s.control("-m", "immediate", "stop"))
 	require.ErrorIs(t, l.Append([]byte("one")), pglog.ErrUnknown)
 	require.NoError(t, s.start())
 	require.ErrorIs(t, l.Append([]byte("one")), pglog.ErrUnknown)
 	require.NoError(t, l.Close())
-	again := open(t, cfg)
+	again := lead(t, cfg)
 	wait.Until(t, func() bool { return len(contents(t, again)) == 0 }, "nothing was written")
 }

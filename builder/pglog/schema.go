@@ -9,7 +9,7 @@ import (
 )
 
 // version is the version of the tables.
-const version = 1
+const version = 2
 
 // tables are the statements that create the tables of a log, which is {name}. The row of {name}_log
 // is locked by each append, and the row of {name}_lease by each renewal, so that a renewal never
@@ -21,25 +21,38 @@ create table if not exists {name}_log (
 	epoch    bigint not null, -- rises with each leader
 	holder   bytea not null,  -- random, of the leader's process
 	system   text not null,   -- identifier and timeline of the database
-	first    bigint not null, -- position of the first record
+	first    bigint not null, -- position of the first record of Replay
 	next     bigint not null, -- position of the next record
 	base     bytea not null,  -- hash before the first record
 	tip      bytea not null   -- hash after the last record: see extend
 );
 create table if not exists {name}_lease (
-	id       smallint primary key check (id = 1),
-	epoch    bigint not null,
-	holder   bytea not null,
-	address  text not null,
-	expires  timestamptz not null
+	id        smallint primary key check (id = 1),
+	epoch     bigint not null,
+	holder    bytea not null,
+	address   text not null,
+	beat      bigint not null,  -- rises with each renewal
+	free      boolean not null, -- the leader has given the lead away
+	successor text not null     -- address of the process that gets the lead, empty for any
 );
 create table if not exists {name}_record (
 	position bigint primary key,
 	body     bytea not null
 );
 alter table {name}_record alter column body set storage external;
+create table if not exists {name}_replaced ( -- a row for each call of Replace
+	position bigint primary key, -- of the call, which takes the place of a record
+	base     bytea not null,     -- hash before its first record
+	next     bigint not null,    -- position after its last record
+	tip      bytea not null      -- hash after its last record
+);
+create table if not exists {name}_member ( -- a row for each process that follows
+	member   text primary key, -- its address, or any name
+	position bigint not null, -- of the next record that the process reads
+	seen     timestamptz not null
+);
 insert into {name}_log values (1, {version}, 0, '', '', 0, 0, '', '') on conflict do nothing;
-insert into {name}_lease values (1, 0, '', '', '-infinity') on conflict do nothing;
+insert into {name}_lease values (1, 0, '', '', 0, true, '') on conflict do nothing;
 `
 
 // system is the identity of the database that executes a statement: the identifier of its cluster

@@ -130,6 +130,20 @@ func open(t *testing.T, cfg pglog.Config) *pglog.Log {
 	return l
 }
 
+// lead opens a log, and waits until it leads.
+func lead(t *testing.T, cfg pglog.Config) *pglog.Log {
+	t.Helper()
+	l := open(t, cfg)
+	contents(t, l)
+	require.NoError(t, takeLead(t.Context(), l))
+	return l
+}
+
+// takeLead waits until a process leads.
+func takeLead(ctx context.Context, l *pglog.Log) error {
+	return l.Lead(ctx, func([]byte) error { return nil }, func() error { return nil })
+}
+
 // contents returns the records of a log.
 func contents(t *testing.T, l *pglog.Log) (all []string) {
 	t.Helper()

@@ -1,0 +1,294 @@
+package pglog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jamq/jamq/internal/backoff"
+	"github.com/jamq/jamq/journal"
+)
+
+// Lead waits until this process leads. Meanwhile it passes on the records that the leader writes:
+// see builder.SharedLog. Call Replay first, unless the log is empty.
+//
+// A process takes the lead when the leader has given it away, or when it has not seen the leader
+// renew its lease for Config.Lease, by its own clock. It does so only after it has read all
+// records.
+//
+// The error is that of record, replaced or ctx, or wraps ErrBehind, ErrWentBack, journal.ErrCorrupt
+// or journal.ErrClosed. While the database cannot be reached, Lead waits.
+func (l *Log) Lead(ctx context.Context, record func(record []byte) error, replaced func() error) error {
+	if l.usable() == nil {
+		return nil // it leads already
+	}
+	if err := l.broken(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(l.background, cancel)()
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	f := &follower{Log: l, record: record, replaced: replaced}
+	err := f.run(ctx)
+	switch closed := l.broken(); {
+	case closed != nil:
+		return closed
+	case err == nil:
+		l.begin()
+	}
+	return err
+}
+
+// begin makes this process one that leads.
+func (l *Log) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.leads = true
+	l.renewing.Go(func() { l.renew(l.background) })
+}
+
+// follower is a process that follows. Its caller holds writing.
+type follower struct {
+	*Log
+	record   func(record []byte) error
+	replaced func() error
+
+	lead     Lead      // as it was seen last
+	moved    time.Time // when the lead was first seen so
+	reported time.Time // when others last got the position of this process
+}
+
+// fatal is an error that waiting does not cure.
+type fatal struct{ error }
+
+// run reads records until this process leads.
+func (f *follower) run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		more, led, err := f.follow(ctx)
+		final := fatal{}
+		switch {
+		case led || ctx.Err() != nil:
+		case errors.As(err, &final):
+			return final.error
+		case isPermanent(err):
+			return err
+		case err != nil:
+			f.log.Warn("pglog: the log cannot be followed now", "err", err)
+			f.moved = time.Time{} // no leader could renew its lease meanwhile
+		}
+		if led {
+			return err
+		}
+		if !more {
+			backoff.Pause(ctx, f.cfg.Poll)
+		}
+	}
+	return ctx.Err()
+}
+
+// follow reads some records or, if there are none, takes the lead if it can be taken. It reports
+// whether it should be called again at once, and whether this process leads.
+func (f *follower) follow(ctx context.Context) (more, led bool, err error) {
+	end, lead, err := f.look(ctx)
+	if err != nil {
+		return false, false, err
+	}
+	if f.moved.IsZero() || lead != f.lead {
+		f.lead, f.moved = lead, time.Now()
+	}
+	f.reportIfDue(ctx)
+	if !end.equal(f.at) {
+		err := f.read(ctx)
+		return err == nil, false, err
+	}
+	if !f.mayLead() {
+		return false, false, nil
+	}
+	led, err = f.takeLead(ctx, lead)
+	return false, led, err
+}
+
+// mayLead reports whether this process may take the lead: it is free or meant for this process, or
+// the leader has not renewed its lease in time. The clock of the database plays no part.
+func (f *follower) mayLead() bool {
+	mine := f.lead.successor != "" && f.lead.successor == f.cfg.Address
+	return f.lead.free || mine || time.Since(f.moved) >= f.cfg.Lease
+}
+
+// look returns the end of the log and the lead.
+func (f *follower) look(ctx context.Context) (end position, lead Lead, err error) {
+	ctx, cancel := context.WithTimeout(ctx, f.cfg.Lease)
+	defer cancel()
+	err = f.pool.QueryRow(ctx, f.sql("select next, tip, "+leadColumns+" from {name}_log, {name}_lease lease")).
+		Scan(append([]any{&end.next, &end.tip}, lead.fields()...)...)
+	return end, lead, err
+}
+
+// mostRead is the number of records that are read at a time. If they have mostBytes, no more are
+// read.
+const mostRead, mostBytes = 1000, 4 << 20
+
+// read passes on some of the records that follow. At the place of a call of Replace it goes on
+// behind the records of the call.
+func (f *follower) read(ctx context.Context) error {
+	bodies, next, err := f.fetch(ctx)
+	if err != nil {
+		return err
+	}
+	for _, body := range bodies {
+		f.at = f.at.extend(body)
+		if err := f.record(body); err != nil {
+			return fatal{err}
+		}
+	}
+	have := f.at
+	if next.behind != nil {
+		have = have.replaced()
+	}
+	switch {
+	case have.next < next.at.next: // the next call goes on
+		return nil
+	case !have.equal(next.at):
+		return fatal{fmt.Errorf("%w: have hash %x before record %d, want %x", ErrWentBack, next.at.tip, next.at.next, have.tip)}
+	case next.behind == nil:
+		return nil
+	}
+	f.at = *next.behind
+	if err := f.replaced(); err != nil {
+		return fatal{err}
+	}
+	return nil
+}
+
+// stop is a place at which reading stops: the end of the log, or a call of Replace. Then at is the
+// position before its first record, and behind the one after its last record.
+type stop struct {
+	at     position
+	behind *position
+}
+
+// last returns the position after the last record before the stop.
+func (s *stop) last() int64 {
+	if s.behind != nil {
+		return s.at.next - 1
+	}
+	return s.at.next
+}
+
+// fetch returns the next records, and the place at which they stop.
+func (f *follower) fetch(ctx context.Context) (bodies [][]byte, next *stop, err error) {
+	ctx, cancel := context.WithTimeout(ctx, f.cfg.Patience)
+	defer cancel()
+	err = pgx.BeginTxFunc(ctx, f.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		if next, err = f.nextStop(ctx, tx); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, f.sql("select position, body from {name}_record where position >= $1 and position < $2 order by position limit $3"), f.at.next, next.last(), mostRead)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		size := 0
+		for want := f.at.next; rows.Next() && size < mostBytes; want++ {
+			var number int64
+			var body []byte
+			if err := rows.Scan(&number, &body); err != nil {
+				return err
+			}
+			if number != want {
+				return fatal{fmt.Errorf("%w: record %d follows, want %d", ErrBehind, number, want)}
+			}
+			bodies = append(bodies, body)
+			size += len(body)
+		}
+		return rows.Err()
+	})
+	if err == nil && len(bodies) == 0 && f.at.next < next.last() {
+		err = fatal{fmt.Errorf("%w: record %d is missing", ErrBehind, f.at.next)}
+	}
+	return bodies, next, err
+}
+
+// nextStop returns the next place at which reading stops.
+func (f *follower) nextStop(ctx context.Context, tx pgx.Tx) (*stop, error) {
+	next := new(stop)
+	if err := tx.QueryRow(ctx, f.sql("select next, tip from {name}_log")).Scan(&next.at.next, &next.at.tip); err != nil {
+		return nil, err
+	}
+	if next.at.next < f.at.next {
+		return nil, fatal{fmt.Errorf("%w: it ends at record %d, and this process has read %d", ErrWentBack, next.at.next, f.at.next)}
+	}
+	var behind position
+	err := tx.QueryRow(ctx, f.sql("select position + 1, base, next, tip from {name}_replaced where position >= $1 order by position limit 1"), f.at.next).
+		Scan(&next.at.next, &next.at.tip, &behind.next, &behind.tip)
+	switch {
+	case err == nil:
+		next.behind = &behind
+	case !errors.Is(err, pgx.ErrNoRows):
+		return nil, err
+	}
+	return next, nil
+}
+
+// reportIfDue tells the others the position of this process, a few times in each lease.
+func (f *follower) reportIfDue(ctx context.Context) {
+	if time.Since(f.reported) < f.cfg.Lease/renewals {
+		return
+	}
+	f.reported = time.Now()
+	if err := f.report(ctx, f.at.next); err != nil && ctx.Err() == nil {
+		f.log.Warn("pglog: the others do not learn the position of this process", "err", err)
+	}
+}
+
+// report notes the position of the next record that this process reads. The records from there on
+// are not removed: see Config.Keep.
+func (l *Log) report(ctx context.Context, next int64) error {
+	_, err := l.pool.Exec(ctx, l.sql(`insert into {name}_member values ($1, $2, clock_timestamp())
+		on conflict (member) do update set position = $2, seen = clock_timestamp()`), l.member, next)
+	return err
+}
+
+// Lead describes the process that leads, for others.
+type Lead struct {
+	// Epoch counts the leads of the log from 1. It is 0 if no process has led yet.
+	Epoch uint64
+	// Address is Config.Address of the process. It is empty if no process has led yet.
+	Address string
+
+	beat      int64
+	free      bool
+	successor string
+}
+
+const leadColumns = "lease.epoch, address, beat, free, successor"
+
+func (l *Lead) fields() []any { return []any{&l.Epoch, &l.Address, &l.beat, &l.free, &l.successor} }
+
+// Leader returns the process that leads, or has led last.
+func (l *Log) Leader(ctx context.Context) (lead Lead, err error) {
+	err = l.pool.QueryRow(ctx, l.sql("select "+leadColumns+" from {name}_lease lease")).Scan(lead.fields()...)
+	return lead, err
+}
+
+// HandOver ends the lead of this process in favor of the process with an address. Run of the
+// builder must have returned. If that process does not take the lead for Config.Lease, any other
+// one does. The log can be read and closed afterwards. The error wraps journal.ErrFenced if this
+// process does not lead.
+func (l *Log) HandOver(ctx context.Context, address string) error {
+	if err := l.usable(); err != nil { // also while Lead runs
+		return err
+	}
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	l.stop()
+	l.renewing.Wait()
+	_ = l.fail(fmt.Errorf("%w: the lead was handed over to %s", journal.ErrFenced, address))
+	_, err := l.pool.Exec(ctx, l.sql("update {name}_lease set successor = $3, beat = beat + 1 where epoch = $1 and holder = $2"), l.epoch, l.holder, address)
+	return err
+}
