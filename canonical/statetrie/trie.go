@@ -7,8 +7,8 @@ import (
 )
 
 // Trie is a JAM state: keys with values under a root (GP D). It is
-// immutable: [Trie.Set] returns a new trie that shares all nodes except
-// those on the path to the key. A host can therefore keep the state after each
+// immutable: [Trie.Set] and [Trie.Delete] return a new trie that shares all nodes
+// except those on the path to the key. A host can therefore keep the state after each
 // block. The zero value, and nil, are the empty state.
 type Trie struct{ top *trieNode }
 
@@ -79,6 +79,29 @@ func (n *trieNode) set(l *trieNode, depth int) *trieNode {
 	}
 	side := l.entry.key.bit(depth)
 	children[side] = children[side].set(l, depth+1)
+	return newBranch(children)
+}
+
+// Delete returns the state without the key, which may be absent.
+func (t *Trie) Delete(key Key) *Trie { return &Trie{top: t.node().delete(key, 0)} }
+
+// delete returns the subtrie at a depth without the leaf of a key. A subtrie with
+// one leaf is that leaf, so the root depends on the content only.
+func (n *trieNode) delete(key Key, depth int) *trieNode {
+	if n == nil || n.entry != nil {
+		if n != nil && n.entry.key == key {
+			return nil
+		}
+		return n
+	}
+	children := n.children
+	side := key.bit(depth)
+	children[side] = children[side].delete(key, depth+1)
+	for i, child := range children {
+		if child == nil && (children[1-i] == nil || children[1-i].entry != nil) {
+			return children[1-i]
+		}
+	}
 	return newBranch(children)
 }
 

@@ -67,6 +67,24 @@ func TestStateTrieByHand(t *testing.T) {
 	require.False(t, ok, "a trie never changes")
 }
 
+// A state in which keys were set and deleted again, in any order, is the one in which they never
+// were.
+func TestDeleteUndoesSet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		entries := randomEntries(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(0, 40).Draw(t, "n"))
+		kept := entries[:rapid.IntRange(0, len(entries)).Draw(t, "kept")]
+		trie := trieOf(rapid.Permutation(entries).Draw(t, "set"))
+		whole := trie.Root()
+		less := trie
+		for _, e := range rapid.Permutation(entries[len(kept):]).Draw(t, "deleted") {
+			less = less.Delete(e.Key)
+			require.Equal(t, less.Root(), less.Delete(e.Key).Root(), "an absent key")
+		}
+		require.Equal(t, trieOf(kept).Root(), less.Root())
+		require.Equal(t, whole, trie.Root(), "a trie never changes")
+	})
+}
+
 // The trie against a plain map: whatever the order of writes, the root is that of the contents, and
 // all is proved.
 func TestStateProofs(t *testing.T) {
