@@ -96,9 +96,9 @@ func (m *chainMaker) draw(t *rapid.T) foreignChain {
 		slot += rapid.Uint32Range(1, 3).Draw(t, "slots")
 		b.Slot = slot
 		chain.Blocks = append(chain.Blocks, b)
-		after, _, err := Accumulate(storage, jamq.Slot(slot), b.operands)
+		changes, _, err := Accumulate(storage.Get, jamq.Slot(slot), b.operands)
 		require.NoError(t, err)
-		storage = after
+		storage.Write(changes)
 	}
 	return chain
 }
@@ -140,7 +140,7 @@ func (m *chainMaker) addPackage(b *foreignBlock, slot uint32, config string, pay
 		if err != nil {
 			output = nil
 		}
-		b.operands = append(b.operands, Operand{Package: hash, Authorizer: m.authorizerHash(config), Output: output})
+		b.operands = append(b.operands, Operand{Package: hash, Authorizer: pkg.Authorizer(), Output: output})
 	}
 }
 
@@ -151,14 +151,15 @@ func (m *chainMaker) check(t *testing.T, chain foreignChain, outcomes []foreignO
 	account := m.entries[statetrie.ServiceKey(foreignService)]
 	require.Len(t, outcomes, len(chain.Blocks))
 	for i, b := range chain.Blocks {
-		after, yield, err := Accumulate(storage, jamq.Slot(b.Slot), b.operands)
+		changes, yield, err := Accumulate(storage.Get, jamq.Slot(b.Slot), b.operands)
 		require.NoError(t, err)
 		yields := []string{}
 		if yield != nil {
 			yields = append(yields, yield.Hex())
 		}
 		require.Equal(t, yields, outcomes[i].Yields)
-		storage, account = after, m.account(account, after, b)
+		storage.Write(changes)
+		account = m.account(account, storage, b)
 		require.Equal(t, m.want(storage, account), own(t, outcomes[i].Entries), "block %d", i)
 	}
 }

@@ -59,10 +59,12 @@ func (r refining) outcome() outcome {
 }
 
 func (a accumulating) outcome() outcome {
-	after, yield, err := Accumulate(a.storage, a.slot, a.operands)
+	changes, yield, err := Accumulate(a.storage.Get, a.slot, a.operands)
 	if err != nil {
 		return outcome{Status: "panic"}
 	}
+	after := maps.Clone(a.storage)
+	after.Write(changes)
 	out := outcome{Status: "halt", Storage: entries(after), Output: "0x"}
 	if yield != nil {
 		out.Output = yield.Hex()

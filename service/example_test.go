@@ -34,7 +34,9 @@ func ExampleAccumulate() {
 		panic(err)
 	}
 	operand := service.Operand{Package: pkg, Authorizer: authorizer, Output: output}
-	storage, yield, err := service.Accumulate(genesis.Storage(), 100, []service.Operand{operand})
+	storage := genesis.Storage()
+	changes, yield, err := service.Accumulate(storage.Get, 100, []service.Operand{operand})
+	storage.Write(changes)
 	fmt.Println(storage[string(service.CountKey())], yield != nil, err)
 	// Output: [1 0 0 0 0 0 0 0] true <nil>
 }

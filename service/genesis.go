@@ -2,6 +2,10 @@ package service
 
 import (
 	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	"golang.org/x/crypto/blake2b"
@@ -48,15 +52,51 @@ const (
 	mostDeposit = History*blockDeposit + (Ahead-1)*waitDeposit + (depositItem + 34 + 1 + 8)
 )
 
+// State has entries of the genesis state of a chain. As JSON it is what JIP-4 calls
+// "genesis_state": hexadecimal texts by hexadecimal texts, without 0x.
+type State map[statetrie.Key][]byte
+
+// MarshalJSON implements json.Marshaler.
+func (s State) MarshalJSON() ([]byte, error) {
+	texts := make(map[string]string, len(s))
+	for key, value := range s {
+		texts[hex.EncodeToString(key[:])] = hex.EncodeToString(value)
+	}
+	return json.Marshal(texts)
+}
+
+// UnmarshalJSON implements json.Unmarshaler. Prefixes 0x are accepted.
+func (s *State) UnmarshalJSON(raw []byte) error {
+	var texts map[string]string
+	if err := json.Unmarshal(raw, &texts); err != nil {
+		return err
+	}
+	*s = make(State, len(texts))
+	for key, text := range texts {
+		k, err := hex.DecodeString(strings.TrimPrefix(key, "0x"))
+		if err == nil && len(k) != len(statetrie.Key{}) {
+			err = fmt.Errorf("%d bytes, want %d", len(k), len(statetrie.Key{}))
+		}
+		if err != nil {
+			return fmt.Errorf("service: the key %q of a state: %w", key, err)
+		}
+		value, err := hex.DecodeString(strings.TrimPrefix(text, "0x"))
+		if err != nil {
+			return fmt.Errorf("service: the value of %s in a state: %w", key, err)
+		}
+		(*s)[statetrie.Key(k)] = value
+	}
+	return nil
+}
+
 // Entries returns the entries of the genesis state: the account, its preimages,
-// and its storage. JIP-4 has them as hexadecimal texts in "genesis_state". The
-// error wraps codec.ErrUnknownVersion.
-func (g Genesis) Entries() (map[statetrie.Key][]byte, error) {
+// and its storage. The error wraps codec.ErrUnknownVersion.
+func (g Genesis) Entries() (State, error) {
 	code, err := Blob(g.Version)
 	if err != nil {
 		return nil, err
 	}
-	out := map[statetrie.Key][]byte{}
+	out := State{}
 	items, octets := 0, 0
 	for _, preimage := range append([][]byte{code}, g.Preimages...) {
 		hash := blake2b.Sum256(preimage)

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -16,8 +15,23 @@ import (
 // ErrNotInstalled is returned for a storage without the entries of a genesis.
 var ErrNotInstalled = errors.New("service: not installed")
 
-// Storage is the storage of the service: values by their keys.
+// Storage is the storage of the service, or changes of it: values by their keys.
+// In changes, a key with the value nil is deleted.
 type Storage map[string][]byte
+
+// Get returns the value of a key, nil if there is none.
+func (s Storage) Get(key string) []byte { return s[key] }
+
+// Write carries out changes.
+func (s Storage) Write(changes Storage) {
+	for key, value := range changes { // any order has the same result
+		if value == nil {
+			delete(s, key)
+		} else {
+			s[key] = value
+		}
+	}
+}
 
 // Operand is one result of refine, as accumulate receives it.
 type Operand struct {
@@ -43,17 +57,18 @@ func Refine(payload []byte, pkg jamq.PackageHash) ([]byte, error) {
 	return append(c.Encode(), hash[:]...), nil
 }
 
-// Accumulate returns the storage after one call of the program's accumulate, and
-// the hash that the service yields, nil for none. It does not change the storage
-// that it gets. The error wraps ErrNotInstalled; the program panics then.
+// Accumulate returns what one call of the program's accumulate changes in the
+// storage, and the hash that the service yields, nil for none. get returns the value
+// of a key before the call, nil if there is none, as [Storage.Get] does. The error
+// wraps ErrNotInstalled; the program panics then.
 //
 // It applies, in their order, the operands that the authorizer let pass and that
 // continue the last block: by number and by state root. An operand whose number
 // is less than Ahead above that waits in the storage until its turn has come,
 // unless another one with its number and pre-root waits already. All others are
 // ignored. The yield is that of the last block which was applied.
-func Accumulate(before Storage, slot jamq.Slot, operands []Operand) (after Storage, yield *common.Hash, err error) {
-	s, err := open(before)
+func Accumulate(get func(key string) []byte, slot jamq.Slot, operands []Operand) (changes Storage, yield *common.Hash, err error) {
+	s, err := open(get)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -68,43 +83,52 @@ func Accumulate(before Storage, slot jamq.Slot, operands []Operand) (after Stora
 			yield = new(common.Hash)
 		case distance > 0 && distance < Ahead:
 			key := string(waitingKey(update.Number, update.PreRoot))
-			if _, taken := s.storage[key]; !taken {
-				s.storage[key] = o.Output
+			if s.read(key) == nil {
+				s.changes[key] = o.Output
 			}
 		}
 	}
 	if yield != nil {
-		s.storage[string(CountKey())] = binary.LittleEndian.AppendUint64(nil, s.last.Number)
+		s.changes[string(CountKey())] = binary.LittleEndian.AppendUint64(nil, s.last.Number)
 		*yield = s.last.Yield()
 	}
-	return s.storage, yield, nil
+	return s.changes, yield, nil
 }
 
 // state is the service's storage while operands are applied to it.
 type state struct {
-	storage    Storage
+	get        func(key string) []byte // the storage before
+	changes    Storage
 	authorizer common.Hash
 	last       proof.Commitment // to the last block
 }
 
-func open(before Storage) (*state, error) {
-	authorizer := before[string(AuthorizerKey())]
+// read returns the value of a key after the changes, nil if there is none.
+func (s *state) read(key string) []byte {
+	if value, changed := s.changes[key]; changed {
+		return value
+	}
+	return s.get(key)
+}
+
+func open(get func(key string) []byte) (*state, error) {
+	authorizer := get(string(AuthorizerKey()))
 	if len(authorizer) != common.HashLength {
 		return nil, fmt.Errorf("%w: an authorizer of %d bytes, want %d", ErrNotInstalled, len(authorizer), common.HashLength)
 	}
 	var number uint64
-	if count, found := before[string(CountKey())]; found {
+	if count := get(string(CountKey())); count != nil {
 		if len(count) != 8 {
 			return nil, fmt.Errorf("%w: a count of %d bytes, want 8", ErrNotInstalled, len(count))
 		}
 		number = binary.LittleEndian.Uint64(count)
 	}
-	last, err := proof.DecodeCommitment(before[commitmentKey(number)])
+	last, err := proof.DecodeCommitment(get(commitmentKey(number)))
 	if err != nil {
 		return nil, fmt.Errorf("%w: the commitment to block %d: %w", ErrNotInstalled, number, err)
 	}
 	last.Number = number
-	return &state{storage: maps.Clone(before), authorizer: common.Hash(authorizer), last: last}, nil
+	return &state{get: get, changes: Storage{}, authorizer: common.Hash(authorizer), last: last}, nil
 }
 
 func commitmentKey(number uint64) string {
@@ -133,25 +157,25 @@ func (s *state) apply(update proof.Commitment, slot jamq.Slot) {
 	for inTurn := true; inTurn; {
 		s.last = update
 		s.prune(update.Number - History)
-		s.storage[commitmentKey(update.Number)] = update.Encode()
-		s.storage[string(MarkKey(update.Package))] = binary.LittleEndian.AppendUint32(nil, uint32(slot))
-		s.storage[string(EntryKey(update.Number-1))] = slices.Concat(update.Package[:], EncodeHeader(update))
+		s.changes[commitmentKey(update.Number)] = update.Encode()
+		s.changes[string(MarkKey(update.Package))] = binary.LittleEndian.AppendUint32(nil, uint32(slot))
+		s.changes[string(EntryKey(update.Number-1))] = slices.Concat(update.Package[:], EncodeHeader(update))
 
 		key := string(waitingKey(update.Number+1, update.PostRoot))
-		update, inTurn = decodeUpdate(s.storage[key])
+		update, inTurn = decodeUpdate(s.read(key))
 		if inTurn {
-			delete(s.storage, key)
+			s.changes[key] = nil
 		}
 	}
 }
 
 // prune removes a block, if there is one with this number.
 func (s *state) prune(number uint64) {
-	c, err := proof.DecodeCommitment(s.storage[commitmentKey(number)])
+	c, err := proof.DecodeCommitment(s.read(commitmentKey(number)))
 	if err != nil {
 		return // there is none
 	}
-	delete(s.storage, commitmentKey(number))
-	delete(s.storage, string(MarkKey(c.Package)))
-	delete(s.storage, string(EntryKey(number-1)))
+	s.changes[commitmentKey(number)] = nil
+	s.changes[string(MarkKey(c.Package))] = nil
+	s.changes[string(EntryKey(number-1))] = nil
 }

@@ -1,7 +1,9 @@
 package service
 
 import (
+	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -168,6 +170,22 @@ func TestGenesis(t *testing.T) {
 	require.ErrorIs(t, err, codec.ErrUnknownVersion)
 }
 
+// A state has the JSON of JIP-4, with or without prefixes.
+func TestStateJSON(t *testing.T) {
+	key := strings.Repeat("0a", 31)
+	for _, text := range []string{`{"` + key + `":"01ff"}`, `{"0x` + key + `":"0x01ff"}`} {
+		var s State
+		require.NoError(t, json.Unmarshal([]byte(text), &s))
+		require.Equal(t, State{statetrie.Key(bytes.Repeat([]byte{10}, 31)): {1, 255}}, s)
+		raw, err := json.Marshal(s)
+		require.NoError(t, err)
+		require.Equal(t, `{"`+key+`":"01ff"}`, string(raw))
+	}
+	for _, text := range []string{`[]`, `{"` + key + `0a":""}`, `{"0a":""}`, `{"x":""}`, `{"` + key + `":"1"}`} {
+		require.Error(t, json.Unmarshal([]byte(text), new(State)), text)
+	}
+}
+
 // depositOf returns the balance that a storage locks (GP 9.8).
 func depositOf(s Storage) (deposit uint64) {
 	for key, value := range s {
@@ -186,8 +204,10 @@ func fullStorage(t *testing.T) Storage {
 			operands = append(operands, Operand{block(n).Package, owner, updateOf(block(n))})
 		}
 	}
-	s, _, err := Accumulate(Genesis{Authorizer: owner, Block: block(0)}.Storage(), 1, operands)
+	s := Genesis{Authorizer: owner, Block: block(0)}.Storage()
+	changes, _, err := Accumulate(s.Get, 1, operands)
 	require.NoError(t, err)
+	s.Write(changes)
 	require.Len(t, s, 3*History+Ahead-1+2)
 	return s
 }
@@ -208,7 +228,7 @@ func FuzzRules(f *testing.F) {
 		if len(count) > 0 {
 			s[string(CountKey())] = count
 		}
-		_, _, err = Accumulate(s, 1, []Operand{next(1), {block(1).Package, owner, output}, {block(1).Package, owner, updateOf(block(1))}})
+		_, _, err = Accumulate(s.Get, 1, []Operand{next(1), {block(1).Package, owner, output}, {block(1).Package, owner, updateOf(block(1))}})
 		if err != nil {
 			require.ErrorIs(t, err, ErrNotInstalled)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/blake2b"
 	"pgregory.net/rapid"
 
 	"github.com/jamq/jamq"
@@ -128,6 +129,12 @@ func sampleBlock() codec.Block {
 			},
 		},
 	}
+}
+
+// The hash of the authorizer covers its code hash and its configuration.
+func TestAuthorizer(t *testing.T) {
+	p := codec.WorkPackage{AuthCodeHash: common.Hash{7}, AuthorizerConfig: []byte("builder")}
+	require.Equal(t, common.Hash(blake2b.Sum256(append(common.Hash{7}.Bytes(), "builder"...))), p.Authorizer())
 }
 
 func TestRoundTripAndEveryTruncation(t *testing.T) {

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"github.com/ethereum/go-ethereum/common"
+	"golang.org/x/crypto/blake2b"
 
 	"github.com/jamq/jamq"
 )
@@ -16,4 +17,10 @@ func OneItem(service jamq.ServiceID, code, authorizer common.Hash, refineGas, ac
 			Items: []WorkItem{{Service: service, CodeHash: code, RefineGas: refineGas, AccumulateGas: accumulateGas, Payload: payload}},
 		}
 	}
+}
+
+// Authorizer returns the hash of the package's authorizer, of its code hash and its
+// configuration (GP 14.3). Accumulate receives it with each result of the package.
+func (x *WorkPackage) Authorizer() common.Hash {
+	return blake2b.Sum256(append(x.AuthCodeHash[:], x.AuthorizerConfig...))
 }
