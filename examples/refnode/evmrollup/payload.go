@@ -2,6 +2,7 @@ package evmrollup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -11,16 +12,31 @@ import (
 
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/service"
 )
 
-// Transition is the payload of a block's work item. The rollup's service checks
-// and stores it. The witness has all of the state that a guarantor needs to
-// execute the block again, and proves both roots.
+// ErrPayload is wrapped by the error of a payload that no node has made.
+var ErrPayload = errors.New("evmrollup: invalid payload")
+
+// Transition is the payload of a block's work item: the header of package service, which
+// is all that the rollup's service reads, then the RLP of the other fields. The witness has
+// all of the state that a guarantor needs to execute the block again, and proves both roots.
 type Transition struct {
-	Number            uint64
-	PreRoot, PostRoot common.Hash
-	Block             *types.Block
-	Witness           []byte
+	PreRoot common.Hash `rlp:"-"` // the header has it
+	Block   *types.Block
+	Witness []byte
+}
+
+// Header returns what the service stores for a block on a state: the block's hash, which
+// binds number, state and transactions, and these themselves. The package is left out.
+func Header(b *types.Block, preRoot common.Hash) proof.Commitment {
+	return proof.Commitment{Number: b.NumberU64(), Hash: b.Hash(), PreRoot: preRoot, PostRoot: b.Root(), TransactionsRoot: b.TxHash()}
+}
+
+// Encode returns the payload.
+func (t *Transition) Encode() ([]byte, error) {
+	body, err := rlp.EncodeToBytes(t)
+	return append(service.EncodeHeader(Header(t.Block, t.PreRoot)), body...), err
 }
 
 // Payload implements builder.Rollup. It executes the block again on its own pre-state,
@@ -45,30 +61,24 @@ func (r *rollup) Payload(_ context.Context, b builder.Block[*Block]) ([]byte, er
 	if _, err := sealed(root); err != nil {
 		return nil, err
 	}
-	return rlp.EncodeToBytes(&Transition{b.Number, b.PreRoot, b.Root, b.Body.Block, witness.Encode()})
+	return (&Transition{b.PreRoot, b.Body.Block, witness.Encode()}).Encode()
 }
 
-// DecodeTransition decodes a payload.
+// DecodeTransition decodes a payload, and checks that its header is that of its block. The
+// error wraps ErrPayload or service.ErrHeader.
 func DecodeTransition(payload []byte) (*Transition, error) {
-	t := new(Transition)
-	if err := rlp.DecodeBytes(payload, t); err != nil {
-		return nil, fmt.Errorf("evmrollup: payload: %w", err)
+	h, err := service.DecodeHeader(payload)
+	if err != nil {
+		return nil, err
+	}
+	t := &Transition{PreRoot: h.PreRoot}
+	if err := rlp.DecodeBytes(payload[service.HeaderSize:], t); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPayload, err)
+	}
+	want := Header(t.Block, h.PreRoot)
+	want.TransactionsRoot = types.DeriveSha(t.Block.Transactions(), trie.NewStackTrie(nil))
+	if !t.Block.Number().IsUint64() || t.Block.TxHash() != want.TransactionsRoot || h != want {
+		return nil, fmt.Errorf("%w: block %d %s does not match the header, have %+v, want %+v", ErrPayload, t.Block.Number(), t.Block.Hash(), h, want)
 	}
 	return t, nil
-}
-
-// Commit returns the commitment that the rollup's service stores for a payload,
-// or false if the payload does not match its block. The commitment binds the
-// number, the state after the block and the transactions root, which is derived
-// from the transactions themselves.
-func Commit(payload []byte) (proof.Commitment, bool) {
-	t, err := DecodeTransition(payload)
-	if err != nil || t.Block == nil {
-		return proof.Commitment{}, false
-	}
-	root := types.DeriveSha(t.Block.Transactions(), trie.NewStackTrie(nil))
-	if !t.Block.Number().IsUint64() || t.Block.NumberU64() != t.Number || t.Block.Root() != t.PostRoot || t.Block.TxHash() != root {
-		return proof.Commitment{}, false
-	}
-	return proof.Commitment{Number: t.Number, Hash: t.Block.Hash(), PreRoot: t.PreRoot, PostRoot: t.PostRoot, TransactionsRoot: root}, true
 }

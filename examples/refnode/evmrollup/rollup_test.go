@@ -140,7 +140,7 @@ func execute(t *testing.T, payload []byte) *types.Block {
 	require.NoError(t, run.Finish())
 	root, err := view.Root()
 	require.NoError(t, err)
-	require.Equal(t, got.PostRoot, root)
+	require.Equal(t, got.Block.Root(), root)
 	require.NoError(t, view.Matches(w))
 	return got.Block
 }

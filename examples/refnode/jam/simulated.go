@@ -8,8 +8,8 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder/simnet"
 	"github.com/jamq/jamq/canonical/proof"
-	"github.com/jamq/jamq/examples/refnode/evmrollup"
 	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/service"
 	"github.com/jamq/jamq/submit"
 )
 
@@ -22,14 +22,17 @@ type Simulated struct {
 
 // Simulate begins a chain at the current slot. taken is called with each payload that
 // the service has received on the final chain.
-func Simulate(cfg jamtest.Config, service jamq.ServiceID, taken func(payload []byte)) (*Simulated, error) {
+func Simulate(cfg jamtest.Config, id jamq.ServiceID, taken func(payload []byte)) (*Simulated, error) {
 	cfg.StartSlot = jamq.NewSlotClock(cfg.Spec).SlotAt(time.Now())
-	cfg.Commit = func(p jamtest.Package) (proof.Commitment, bool) { return evmrollup.Commit(p.Payload) }
+	cfg.Commit = func(p jamtest.Package) (proof.Commitment, bool) {
+		c, err := service.DecodeHeader(p.Payload)
+		return c, err == nil
+	}
 	chain, err := jamtest.New(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return &Simulated{simnet.New(chain, service), service, taken}, nil
+	return &Simulated{simnet.New(chain, id), id, taken}, nil
 }
 
 // Run implements Network.

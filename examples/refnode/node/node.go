@@ -49,7 +49,7 @@ type Node struct {
 	builder  *builder.Builder[*Block]
 	headLog  *ledger.HeadLog
 	progress progress
-	service  service
+	service  calls
 	live     *live.Hub
 }
 

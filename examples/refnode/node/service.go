@@ -7,6 +7,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq/examples/refnode/evmrollup"
+	"github.com/jamq/jamq/service"
 )
 
 // ServiceReport lists the calls that the rollup's service received on the
@@ -24,25 +25,25 @@ type ServiceReport struct {
 	Duplicates, Gaps []uint64
 }
 
-// service follows the rollup's service. It reads the chain and uses no answer of the
+// calls follows the rollup's service. It reads the chain and uses no answer of the
 // queue. It is safe for concurrent use.
-type service struct {
+type calls struct {
 	mu     sync.Mutex
 	report ServiceReport
 }
 
 // begin assumes one call for each block up to a final one.
-func (s *service) begin(last *evmrollup.Block) {
+func (s *calls) begin(last *evmrollup.Block) {
 	if n := last.NumberU64(); n > 0 {
 		s.report = ServiceReport{Total: n, First: 1, Last: n, Root: last.Root()}
 	}
 }
 
-// taken records the payload of an accumulated package.
-func (s *service) taken(payload []byte) {
-	t, err := evmrollup.DecodeTransition(payload)
+// taken records the header of an accumulated block; more may follow it.
+func (s *calls) taken(header []byte) {
+	c, err := service.DecodeHeader(header)
 	if err != nil {
-		return // of another service
+		return // of no block
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,14 +51,14 @@ func (s *service) taken(payload []byte) {
 	r.Total++
 	switch {
 	case r.First == 0:
-		r.First = t.Number
-	case t.Number <= r.Last:
-		r.Duplicates = append(r.Duplicates, t.Number)
+		r.First = c.Number
+	case c.Number <= r.Last:
+		r.Duplicates = append(r.Duplicates, c.Number)
 		return
-	case t.Number != r.Last+1 || t.PreRoot != r.Root:
-		r.Gaps = append(r.Gaps, t.Number)
+	case c.Number != r.Last+1 || c.PreRoot != r.Root:
+		r.Gaps = append(r.Gaps, c.Number)
 	}
-	r.Last, r.Root = t.Number, t.PostRoot
+	r.Last, r.Root = c.Number, c.PostRoot
 }
 
 // Service returns the accumulations of the finalized JAM chain.
