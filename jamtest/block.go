@@ -20,7 +20,7 @@ type block struct {
 	ready  []waiting
 
 	// stateRoot and beefyRoot are the posterior roots. state is the state
-	// behind them, with Config.Commit.
+	// behind them, with Config.Genesis.
 	stateRoot, beefyRoot common.Hash
 	state                *state
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/internal/fields"
+	"github.com/jamq/jamq/service"
 )
 
 // Config configures a simulated chain. Start from [DefaultConfig].
@@ -72,11 +73,13 @@ type Config struct {
 	// Script has faults at given slots, in addition to the random ones; see
 	// [ParseScript]. Nil means none.
 	Script *Script
-	// Commit is the behaviour of the rollups' services. If it is set, state
-	// roots are those of a real state with C(11), C(16) and the services'
-	// commitments, so that [Chain.Prove] works. This takes some kilobytes per
-	// block. Nil means that placeholder hashes are used.
-	Commit Commit
+	// Genesis has entries of the genesis state: the accounts of services, as
+	// service.Genesis makes them. All services follow the rules of package service;
+	// packages of a service without an account have no effect. If Genesis is set,
+	// state roots are those of a real state with C(11), C(16) and the services, so
+	// that [Chain.Prove] works. This takes some kilobytes per block. Nil means that
+	// there are no services and that placeholder hashes are used.
+	Genesis service.State
 	// Punished are the distinct indices of validators whose keys JAM has
 	// replaced by zeros. They count in the set and sign nothing; see
 	// [Chain.Trust] and [Chain.Prove]. Nil means none.
@@ -126,6 +129,10 @@ func (c *Config) Validate() error {
 		fmt.Sprintf("0 to FinalityLag %d: finality is never taken back", c.FinalityLag))
 	wrong.Want(c.ForkProbability == 0 || c.MaxForkDepth != 0, "MaxForkDepth", c.MaxForkDepth, fmt.Sprintf("at least 1 where ForkProbability is %v", c.ForkProbability))
 	wrong.Want(c.Retention >= 0, "Retention", c.Retention, "at least 0 blocks")
+	for key, value := range c.Genesis {
+		const account, least = 255, 89
+		wrong.Want(key[0] != account || len(value) >= least, fmt.Sprintf("Genesis[%x]", key), len(value), fmt.Sprintf("at least %d bytes for an account", least))
+	}
 	for i, v := range c.Punished {
 		known := v >= 0 && v < c.Spec.Validators
 		wrong.Want(known && !slices.Contains(c.Punished[:i], v), fmt.Sprintf("Punished[%d]", i), v, fmt.Sprintf("distinct indexes below %d", c.Spec.Validators))

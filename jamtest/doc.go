@@ -58,8 +58,9 @@
 //
 // # Proofs
 //
-// With [Config.Commit] the rollup's service stores and yields commitments of
-// package canonical/proof, the state roots are real, and the validators sign.
+// With [Config.Genesis] the chain has services, which follow the rules of package
+// service: they store and yield commitments of package canonical/proof. The state
+// roots are real, and the validators sign. [Chain.Value] reads a service's storage.
 // [Chain.Prove] makes the JAM part of a proof that a transaction is final, and
 // [Chain.Trust] the trust to verify it.
 //

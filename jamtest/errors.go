@@ -15,11 +15,13 @@ var (
 	// anchor.
 	ErrNoAnchor = errors.New("jamtest: no such anchor")
 	// ErrNotFinal is returned if a proof is requested for a block that no
-	// service has received on the final chain.
+	// service keeps on the final chain.
 	ErrNotFinal = errors.New("jamtest: not final")
-	// ErrNoCommitments is returned if a proof is requested and Config.Commit is
-	// nil.
-	ErrNoCommitments = errors.New("jamtest: services do not commit")
+	// ErrNotYielded is returned if a proof through a yield is requested for a block
+	// that was not the last one of its call.
+	ErrNotYielded = errors.New("jamtest: not yielded")
+	// ErrNoServices is returned if Config.Genesis is nil.
+	ErrNoServices = errors.New("jamtest: the chain has no services")
 	// ErrNotKillable is returned by [Chain.Kill].
 	ErrNotKillable = errors.New("jamtest: package cannot be killed")
 	// ErrRunning is returned by [Driver.Run] while another Run is active.

@@ -11,96 +11,11 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/canonical/statetrie"
+	"github.com/jamq/jamq/service"
 )
-
-// Commit is the behaviour of a rollup's service that matters for proofs. It
-// returns the commitment to the rollup block in a package, or false if the
-// service ignores the package. The chain sets the field Package. The result
-// must depend on the package only.
-type Commit func(p Package) (c proof.Commitment, ok bool)
-
-// commitmentPrefix is the prefix of the storage keys of commitments; see
-// proof.CommitmentKey.
-const commitmentPrefix = "commitment"
 
 // validatorSet is the number of the only validator set of a simulated chain.
 const validatorSet = 0
-
-// state is the simulated part of the state after a block, and the output log.
-// It exists only with Config.Commit and shares equal parts with the parent's
-// state.
-type state struct {
-	trie    *statetrie.Trie
-	outputs []proof.Output
-	log     *proof.Log
-	leaves  *leaf
-}
-
-// leaf is the last entry of an output log.
-type leaf struct {
-	before *leaf
-	root   common.Hash
-	index  uint64
-}
-
-// all returns the leaves up to this one, oldest first.
-func (l *leaf) all() []common.Hash {
-	leaves := make([]common.Hash, l.index+1)
-	for ; l != nil; l = l.before {
-		leaves[l.index] = l.root
-	}
-	return leaves
-}
-
-// settle sets the posterior roots of a sealed block: real ones if services
-// commit, otherwise placeholders.
-func (c *Chain) settle(b *block) {
-	if c.cfg.Commit == nil {
-		b.stateRoot, b.beefyRoot = standIns(b.Hash)
-		return
-	}
-	s := &state{}
-	index := uint64(0)
-	var log []*common.Hash
-	if b.parent != nil {
-		before := b.parent.state
-		s.trie, s.leaves, log, index = before.trie, before.leaves, before.log.Peaks(), before.leaves.index+1
-	}
-	s.log = proof.NewLog(log)
-	for _, h := range b.Accumulated {
-		s.take(c.packages[h], c.cfg.Commit)
-	}
-	s.trie = s.trie.Set(statetrie.ChapterKey(statetrie.ChapterSlot), binary.LittleEndian.AppendUint32(nil, uint32(b.Slot)))
-	s.trie = s.trie.Set(statetrie.ChapterKey(statetrie.ChapterOutputs), proof.EncodeOutputs(s.outputs))
-	root := proof.OutputRoot(s.outputs)
-	s.log.Append(root)
-	s.leaves = &leaf{before: s.leaves, root: root, index: index}
-	b.state, b.stateRoot, b.beefyRoot = s, s.trie.Root(), s.log.SuperPeak()
-}
-
-// take lets the service of a package commit. The first package of a rollup
-// block counts. The service yields for each package; a real service that
-// receives several packages at once yields once.
-func (s *state) take(p *Package, commit Commit) {
-	if p.Service == ForeignService {
-		return
-	}
-	commitment, ok := commit(p.clone())
-	if !ok {
-		return
-	}
-	commitment.Package = p.Hash
-	key := commitmentKey(p.Service, commitment.Number)
-	if _, taken := s.trie.Get(key); taken {
-		return
-	}
-	s.trie = s.trie.Set(key, commitment.Encode())
-	s.outputs = append(s.outputs, proof.Output{Service: p.Service, Yield: commitment.Yield()})
-}
-
-func commitmentKey(service jamq.ServiceID, number uint64) statetrie.Key {
-	return statetrie.StorageKey(service, proof.CommitmentKey([]byte(commitmentPrefix), number))
-}
 
 // validators are the keys of the chain's validators.
 type validators struct {
@@ -116,7 +31,7 @@ func (c *Chain) signers() (*validators, error) {
 	if c.keys != nil {
 		return c.keys, nil
 	}
-	v := &validators{trust: proof.Trust{Set: validatorSet, KeyPrefix: []byte(commitmentPrefix)}}
+	v := &validators{trust: proof.Trust{Set: validatorSet, KeyPrefix: []byte(service.CommitmentPrefix)}}
 	for i := range c.cfg.Spec.Validators {
 		seed := digest("validator", binary.LittleEndian.AppendUint64(nil, c.cfg.Seed), binary.LittleEndian.AppendUint32(nil, uint32(i)))
 		key := ed25519.NewKeyFromSeed(seed[:])
@@ -156,13 +71,13 @@ func (c *Chain) quorum() (*validators, error) {
 // Trust returns the trust that a verifier of a service's proofs needs: the keys
 // of the validators and the prefix of the service's commitments. The keys of
 // [Config.Punished] are zero. The caller must not change the keys.
-func (c *Chain) Trust(service jamq.ServiceID) (*proof.Trust, error) {
+func (c *Chain) Trust(id jamq.ServiceID) (*proof.Trust, error) {
 	v, err := c.signers()
 	if err != nil {
 		return nil, err
 	}
 	trust := v.trust // shares the keys
-	trust.Service = service
+	trust.Service = id
 	return &trust, nil
 }
 
@@ -174,32 +89,35 @@ const (
 	// ByStorage leads through the state of the finalized block to the service's
 	// storage.
 	ByStorage Route = iota
-	// ByOutputs leads through C(16) of the block that accumulated the package.
+	// ByOutputs leads through C(16) of the block in which the service applied the
+	// rollup block. It exists for the last rollup block of a call only, because a
+	// service yields once per call.
 	ByOutputs
-	// ByLog leads through the output log after the finalized block.
+	// ByLog leads through the output log after the finalized block, and exists as
+	// ByOutputs does.
 	ByLog
 )
 
 // Prove returns the JAM part of the document for a rollup block that the
-// service has received on the final chain: the block and package of the claim,
+// service keeps on the final chain: the block and package of the claim,
 // and the links up to the commitment. The rollup adds the transaction. Just
 // more than two thirds of the validators sign; punished ones never do.
 //
 // The error wraps [ErrNotFinal], also if too few validators can sign,
-// [ErrNoCommitments], or [ErrUnknownBlock] if the chain has forgotten the block
-// that accumulated the package. ByStorage does not need that block.
-func (c *Chain) Prove(service jamq.ServiceID, number uint64, route Route) (*proof.Document, error) {
-	if c.cfg.Commit == nil {
-		return nil, fmt.Errorf("%w: Config.Commit is nil", ErrNoCommitments)
-	}
-	key := commitmentKey(service, number)
-	encoded, ok := c.finalized.state.trie.Get(key)
-	if !ok {
-		return nil, fmt.Errorf("%w: block %d of service %d", ErrNotFinal, number, service)
-	}
-	commitment, err := proof.DecodeCommitment(encoded)
+// [ErrNoServices], [ErrNotYielded], or [ErrUnknownBlock] if the chain has forgotten
+// the block in which the service applied the rollup block. ByStorage needs neither
+// that block nor a yield.
+func (c *Chain) Prove(id jamq.ServiceID, number uint64, route Route) (*proof.Document, error) {
+	final, err := c.withState(c.finalized.Hash)
 	if err != nil {
 		return nil, err
+	}
+	key := proof.CommitmentKey([]byte(service.CommitmentPrefix), number)
+	encoded := final.state.value(id, key)
+	commitment, err := proof.DecodeCommitment(encoded)
+	mark := final.state.value(id, service.MarkKey(commitment.Package))
+	if err != nil || len(mark) != 4 { // the block of the genesis has no mark
+		return nil, fmt.Errorf("%w: block %d of service %d", ErrNotFinal, number, id)
 	}
 	d := &proof.Document{
 		Version:    proof.Version,
@@ -207,13 +125,19 @@ func (c *Chain) Prove(service jamq.ServiceID, number uint64, route Route) (*proo
 		Commitment: encoded,
 	}
 	if route == ByStorage {
-		d.Storage = &proof.StorageProof{Nodes: c.finalized.state.trie.Prove(key)}
-		d.Finality, err = c.precommit(c.finalized)
+		d.Storage = &proof.StorageProof{Nodes: final.state.trie.Prove(statetrie.StorageKey(id, key))}
+		d.Finality, err = c.precommit(final)
 		return d, err
 	}
-	in := c.finalized.newest(int(c.finalized.height)+1, c.accumulatedIn[commitment.Package])
+	in, output := final, proof.Output{Service: id, Yield: commitment.Yield()}
+	for slot := jamq.Slot(binary.LittleEndian.Uint32(mark)); in != nil && in.Slot > slot; {
+		in = in.parent
+	}
 	if in == nil {
-		return nil, fmt.Errorf("%w: the one that accumulated %s", ErrUnknownBlock, commitment.Package)
+		return nil, fmt.Errorf("%w: the one in which block %d was applied", ErrUnknownBlock, number)
+	}
+	if !slices.Contains(in.state.outputs, output) {
+		return nil, fmt.Errorf("%w: block %d of service %d", ErrNotYielded, number, id)
 	}
 	if route == ByOutputs {
 		outputs := statetrie.ChapterKey(statetrie.ChapterOutputs)
@@ -222,17 +146,12 @@ func (c *Chain) Prove(service jamq.ServiceID, number uint64, route Route) (*proo
 		d.Finality, err = c.precommit(in)
 		return d, err
 	}
-	return d, c.proveByLog(d, in, proof.Output{Service: service, Yield: commitment.Yield()})
+	return d, c.proveByLog(d, in, output)
 }
 
 // proveByLog adds the links through the output log.
 func (c *Chain) proveByLog(d *proof.Document, in *block, output proof.Output) (err error) {
-	index := -1
-	for i, o := range in.state.outputs {
-		if o == output {
-			index = i
-		}
-	}
+	index := slices.Index(in.state.outputs, output)
 	d.Log = new(proof.YieldProof)
 	if d.Log.Output, err = proof.ProveOutput(in.state.outputs, index); err != nil {
 		return err
@@ -263,27 +182,24 @@ func (c *Chain) beefy(b *block) (*proof.Beefy, error) {
 }
 
 // OutputLog returns the outputs of a block and the leaves of the output log after
-// it, for hosts that make proofs themselves. The error wraps [ErrNoCommitments] or
+// it, for hosts that make proofs themselves. The error wraps [ErrNoServices] or
 // [ErrUnknownBlock].
 func (c *Chain) OutputLog(hash jamq.HeaderHash) (outputs []proof.Output, leaves []common.Hash, err error) {
-	if c.cfg.Commit == nil {
-		return nil, nil, fmt.Errorf("%w: Config.Commit is nil", ErrNoCommitments)
-	}
-	b, ok := c.blocks[hash]
-	if !ok {
-		return nil, nil, fmt.Errorf("%w: %s", ErrUnknownBlock, hash)
+	b, err := c.withState(hash)
+	if err != nil {
+		return nil, nil, err
 	}
 	return slices.Clone(b.state.outputs), b.state.leaves.all(), nil
 }
 
 // Beefy returns the signatures over the output log after a final block. Just more
-// than two thirds of the validators sign. The error wraps [ErrNoCommitments], or
+// than two thirds of the validators sign. The error wraps [ErrNoServices], or
 // [ErrNotFinal], also if too few validators can sign.
 func (c *Chain) Beefy(hash jamq.HeaderHash) (*proof.Beefy, error) {
-	switch {
-	case c.cfg.Commit == nil:
-		return nil, fmt.Errorf("%w: Config.Commit is nil", ErrNoCommitments)
-	case !c.Contains(c.finalized.Hash, hash):
+	if _, err := c.withState(c.finalized.Hash); err != nil {
+		return nil, err
+	}
+	if !c.Contains(c.finalized.Hash, hash) {
 		return nil, fmt.Errorf("%w: block %s", ErrNotFinal, hash)
 	}
 	return c.beefy(c.blocks[hash])

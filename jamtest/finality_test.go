@@ -1,9 +1,9 @@
 package jamtest_test
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -14,6 +14,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/service"
 )
 
 // transactions are those of a rollup block, which its number decides.
@@ -25,16 +26,28 @@ func transactions(number uint64) types.Transactions {
 	return txs
 }
 
-// commit is a rollup's service whose payload is a block's number.
-func commit(p jamtest.Package) (proof.Commitment, bool) {
-	if len(p.Payload) != 8 {
-		return proof.Commitment{}, false
-	}
-	n := binary.LittleEndian.Uint64(p.Payload)
+// blockOf returns the commitment to a rollup block, without its package.
+func blockOf(n uint64) proof.Commitment {
 	return proof.Commitment{
 		Number: n, Hash: common.Hash{1, byte(n)}, PreRoot: common.Hash{2, byte(n - 1)}, PostRoot: common.Hash{2, byte(n)},
 		TransactionsRoot: types.DeriveSha(transactions(n), trie.NewStackTrie(nil)),
-	}, true
+	}
+}
+
+// payloadOf returns the payload of a rollup block.
+func payloadOf(n uint64) []byte { return append(service.EncodeHeader(blockOf(n)), "the block"...) }
+
+// genesis returns the genesis state of a chain with services whose last block has a number.
+func genesis(last uint64, services ...jamq.ServiceID) service.State {
+	all := service.State{}
+	for _, id := range services {
+		entries, err := service.Genesis{Service: id, Block: blockOf(last)}.Entries()
+		if err != nil {
+			panic(err)
+		}
+		maps.Copy(all, entries)
+	}
+	return all
 }
 
 // committed returns a chain with forks, loss and foreign packages on which a rollup's blocks became
@@ -42,7 +55,7 @@ func commit(p jamtest.Package) (proof.Commitment, bool) {
 func committed(t testing.TB, blocks uint64) *jamtest.Chain {
 	cfg := jamtest.DefaultConfig(jamq.Tiny(), 5)
 	cfg.ForkProbability, cfg.MaxForkDepth, cfg.FinalityLag, cfg.SkipProbability, cfg.ForeignLoad = 0.2, 2, 3, 0.1, 0.2
-	cfg.Commit = commit
+	cfg.Genesis = genesis(0, rollup, rollup+1)
 	chain, err := jamtest.New(cfg)
 	require.NoError(t, err)
 	chain.Advance()
@@ -55,9 +68,9 @@ func committed(t testing.TB, blocks uint64) *jamtest.Chain {
 			sent++
 		}
 		if context, err := chain.Context(1); err == nil {
-			p := jamtest.NewPackage(rollup, context, binary.LittleEndian.AppendUint64(nil, sent))
+			p := jamtest.NewPackage(rollup, context, payloadOf(sent))
 			require.NoError(t, chain.Submit(p, jamq.CoreIndex(sent%2), 0))
-			q := jamtest.NewPackage(rollup+1, context, binary.LittleEndian.AppendUint64(nil, sent))
+			q := jamtest.NewPackage(rollup+1, context, payloadOf(sent))
 			require.NoError(t, chain.Submit(q, jamq.CoreIndex((sent+1)%2), 0))
 		}
 		chain.Advance()
@@ -87,7 +100,7 @@ func TestProve(t *testing.T) {
 			r, err := read.Verify(trust)
 			require.NoError(t, err, "block %d, route %d", number, route)
 			require.Equal(t, txs[len(txs)-1].Hash(), r.Transaction.Hash())
-			want, _ := commit(jamtest.Package{Payload: binary.LittleEndian.AppendUint64(nil, number)})
+			want := blockOf(number)
 			want.Package = r.Commitment.Package
 			require.Equal(t, want, r.Commitment)
 			status, err := chain.Status(want.Package, chain.Finalized().Hash)
@@ -106,13 +119,13 @@ func TestProve(t *testing.T) {
 }
 
 // A chain with real roots behaves as one with stand-ins: nothing but roots and hashes differs.
-func TestCommitChangesRootsOnly(t *testing.T) {
+func TestServicesChangeRootsOnly(t *testing.T) {
 	var drawn [2]string
 	for i := range drawn {
 		cfg := jamtest.DefaultConfig(jamq.Tiny(), 9)
 		cfg.ForkProbability, cfg.MaxForkDepth, cfg.ForeignLoad, cfg.SkipProbability = 0.2, 2, 0.3, 0.2
 		if i == 1 {
-			cfg.Commit = commit
+			cfg.Genesis = genesis(0, rollup)
 		}
 		chain, err := jamtest.New(cfg)
 		require.NoError(t, err)
@@ -144,13 +157,13 @@ func TestProveWithPunishedValidators(t *testing.T) {
 		{6, []int{1, 2}, false},
 	} {
 		cfg := jamtest.DefaultConfig(jamq.Tiny(), 1)
-		cfg.Commit, cfg.Spec.Validators, cfg.Punished = commit, c.validators, c.punished
+		cfg.Genesis, cfg.Spec.Validators, cfg.Punished = genesis(2, rollup), c.validators, c.punished
 		chain, err := jamtest.New(cfg)
 		require.NoError(t, err)
 		chain.Advance()
 		context, err := chain.Context(1)
 		require.NoError(t, err)
-		require.NoError(t, chain.Submit(jamtest.NewPackage(rollup, context, []byte{3, 0, 0, 0, 0, 0, 0, 0}), 0, 0))
+		require.NoError(t, chain.Submit(jamtest.NewPackage(rollup, context, payloadOf(3)), 0, 0))
 		for range 6 {
 			chain.Advance()
 		}
@@ -185,15 +198,15 @@ func TestProveWithPunishedValidators(t *testing.T) {
 	}
 }
 
-func TestProveNeedsCommitments(t *testing.T) {
+func TestProveNeedsServices(t *testing.T) {
 	chain, err := jamtest.New(jamtest.DefaultConfig(jamq.Tiny(), 1))
 	require.NoError(t, err)
 	_, err = chain.Prove(rollup, 1, jamtest.ByStorage)
-	require.ErrorIs(t, err, jamtest.ErrNoCommitments)
+	require.ErrorIs(t, err, jamtest.ErrNoServices)
 	_, _, err = chain.OutputLog(chain.Best().Hash)
-	require.ErrorIs(t, err, jamtest.ErrNoCommitments)
+	require.ErrorIs(t, err, jamtest.ErrNoServices)
 	_, err = chain.Beefy(chain.Finalized().Hash)
-	require.ErrorIs(t, err, jamtest.ErrNoCommitments)
+	require.ErrorIs(t, err, jamtest.ErrNoServices)
 }
 
 // A host has the log after any block, and signatures over it after final blocks only.
@@ -229,7 +242,7 @@ func TestOutputLogAndSignatures(t *testing.T) {
 // A proof is made on the simulated chain and checked with nothing but the trust.
 func ExampleChain_Prove() {
 	cfg := jamtest.DefaultConfig(jamq.Tiny(), 1)
-	cfg.Commit = commit
+	cfg.Genesis = genesis(2, rollup)
 	chain, err := jamtest.New(cfg)
 	if err != nil {
 		panic(err)
@@ -239,7 +252,7 @@ func ExampleChain_Prove() {
 	if err != nil {
 		panic(err)
 	}
-	if err := chain.Submit(jamtest.NewPackage(rollup, context, []byte{3, 0, 0, 0, 0, 0, 0, 0}), 0, 0); err != nil {
+	if err := chain.Submit(jamtest.NewPackage(rollup, context, payloadOf(3)), 0, 0); err != nil {
 		panic(err)
 	}
 	for range 6 {

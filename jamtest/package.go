@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/jamq/jamq"
 )
 
@@ -21,13 +23,17 @@ type Package struct {
 	// Together with the gas of other packages it can defer packages of the
 	// ready queue to a later block (GP 12.18).
 	Gas uint64
-	// Payload is the data that the service receives when the package is
-	// accumulated. The chain does not interpret it.
+	// Authorizer is the hash of the package's authorizer, of its code hash and
+	// configuration. A service compares it with its own. The authorizer itself is not
+	// simulated: it lets every package pass.
+	Authorizer common.Hash
+	// Payload is the payload of the work item, which refine gets. Only the rules of
+	// the service interpret it; see [Config.Genesis].
 	Payload []byte
 }
 
 // NewPackage returns a package with a hash over its whole content, for tests
-// that encode no real work packages. It sorts the prerequisites and removes
+// that encode no real work packages. Its authorizer is zero. It sorts the prerequisites and removes
 // duplicates. Equal arguments give equal hashes. The package shares no memory
 // with the arguments.
 func NewPackage(service jamq.ServiceID, context jamq.RefineContext, payload []byte) Package {
@@ -79,7 +85,7 @@ func (p *Package) same(q *Package) bool {
 	a, b := p.Context, q.Context
 	return a.Anchor == b.Anchor && a.StateRoot == b.StateRoot && a.BeefyRoot == b.BeefyRoot &&
 		a.LookupAnchor == b.LookupAnchor && a.LookupAnchorSlot == b.LookupAnchorSlot &&
-		slices.Equal(a.Prerequisites, b.Prerequisites) && p.Service == q.Service && p.Gas == q.Gas && slices.Equal(p.Payload, q.Payload)
+		slices.Equal(a.Prerequisites, b.Prerequisites) && p.Service == q.Service && p.Gas == q.Gas && p.Authorizer == q.Authorizer && slices.Equal(p.Payload, q.Payload)
 }
 
 // delivery identifies a package at a guarantor. A second delivery has no

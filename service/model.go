@@ -116,19 +116,27 @@ func open(get func(key string) []byte) (*state, error) {
 	if len(authorizer) != common.HashLength {
 		return nil, fmt.Errorf("%w: an authorizer of %d bytes, want %d", ErrNotInstalled, len(authorizer), common.HashLength)
 	}
+	last, err := Last(get)
+	return &state{get: get, changes: Storage{}, authorizer: common.Hash(authorizer), last: last}, err
+}
+
+// Last returns the commitment to the last block that the service has applied, or to
+// the block of its genesis. get returns the value of a key in the storage, nil if
+// there is none. The error wraps ErrNotInstalled.
+func Last(get func(key string) []byte) (proof.Commitment, error) {
 	var number uint64
 	if count := get(string(CountKey())); count != nil {
 		if len(count) != 8 {
-			return nil, fmt.Errorf("%w: a count of %d bytes, want 8", ErrNotInstalled, len(count))
+			return proof.Commitment{}, fmt.Errorf("%w: a count of %d bytes, want 8", ErrNotInstalled, len(count))
 		}
 		number = binary.LittleEndian.Uint64(count)
 	}
 	last, err := proof.DecodeCommitment(get(commitmentKey(number)))
 	if err != nil {
-		return nil, fmt.Errorf("%w: the commitment to block %d: %w", ErrNotInstalled, number, err)
+		return proof.Commitment{}, fmt.Errorf("%w: the commitment to block %d: %w", ErrNotInstalled, number, err)
 	}
 	last.Number = number
-	return &state{get: get, changes: Storage{}, authorizer: common.Hash(authorizer), last: last}, nil
+	return last, nil
 }
 
 func commitmentKey(number uint64) string {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/blake2b"
 	"pgregory.net/rapid"
@@ -58,13 +57,6 @@ func TestAccumulate(t *testing.T) {
 			}
 		})
 	})
-}
-
-func decode(t *testing.T, text string) []byte {
-	t.Helper()
-	raw, err := hexutil.Decode(text)
-	require.NoError(t, err)
-	return raw
 }
 
 // The blobs of two versions differ in nothing except the numbers of the host's calls. Their hashes

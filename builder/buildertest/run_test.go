@@ -123,7 +123,7 @@ func (l *listed) Root() common.Hash {
 }
 
 func (l *listed) Payload(_ context.Context, b builder.Block[words.Body]) ([]byte, error) {
-	return json.Marshal(b.Body)
+	return words.Payload(b)
 }
 
 func (l *listed) Checkpoint(context.Context) ([][]byte, error) {

@@ -17,12 +17,13 @@ import (
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
 	"github.com/jamq/jamq/journal"
+	"github.com/jamq/jamq/service"
 	"github.com/jamq/jamq/submit/codec"
 	"github.com/jamq/jamq/submit/jip2"
 )
 
-// A builder on the RPC of a JAM node. The rollup's service accepts the package with the hash h and
-// stores any value under the key h; so the program knows what the service has accepted.
+// A builder on the RPC of a JAM node. The rollup's service is that of package service, which stores
+// a mark for each package that it accepts.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -30,7 +31,6 @@ func Example() {
 	defer stop()
 
 	const (
-		service       = 9
 		refineGas     = 1_000_000_000
 		accumulateGas = 1_000_000
 	)
@@ -38,12 +38,12 @@ func Example() {
 	network, err := jip2net.Open(ctx, jip2net.Config{
 		Node: jip2.DefaultConfig(url),
 		Service: jip2.Service{
-			ID:    service,
-			Key:   func(pkg jamq.PackageHash) []byte { return pkg[:] },
+			ID:    rollup,
+			Key:   service.MarkKey,
 			Taken: func(_ jamq.PackageHash, value []byte) (bool, error) { return value != nil, nil },
 		},
 		Version: codec.V072,
-		Package: codec.OneItem(service, code, authorizer, refineGas, accumulateGas),
+		Package: codec.OneItem(rollup, code, authorizer, refineGas, accumulateGas),
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -51,8 +51,8 @@ func Example() {
 	}
 	defer network.Close()
 
-	var rollup builder.Rollup[words.Body] = new(words.Rollup) // yours
-	b, err := builder.Open(ctx, builder.DefaultConfig(network.Spec()), new(journal.Memory), rollup, network)
+	var yours builder.Rollup[words.Body] = new(words.Rollup)
+	b, err := builder.Open(ctx, builder.DefaultConfig(network.Spec()), new(journal.Memory), yours, network)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -74,6 +74,7 @@ func simulatedNode() (url string, stop func()) {
 	chain := jamtest.DefaultConfig(jamq.Tiny(), 1)
 	chain.Spec.SlotDuration = 50 * time.Millisecond
 	chain.StartSlot = jamq.NewSlotClock(chain.Spec).SlotAt(time.Now())
+	chain.Genesis = words.Genesis(rollup)
 	server, err := jip2server.New(jip2server.DefaultConfig(chain))
 	if err != nil {
 		panic(err)

@@ -2,7 +2,6 @@ package jip2net_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -24,11 +23,12 @@ import (
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
 	"github.com/jamq/jamq/journal"
+	"github.com/jamq/jamq/service"
 	"github.com/jamq/jamq/submit/codec"
 	"github.com/jamq/jamq/submit/jip2"
 )
 
-const service jamq.ServiceID = 9
+const rollup jamq.ServiceID = 9
 
 // node is a simulated JAM node with connections in memory.
 type node struct {
@@ -43,9 +43,9 @@ type node struct {
 // startNode starts a node whose chain runs by the clock until the test ends.
 func startNode(t *testing.T) *node {
 	t.Helper()
-	n := &node{oracle: jamtest.NewOracle(service, func(payload []byte) (e jamtest.Execution) {
-		if err := json.Unmarshal(payload, &e.Txs); err != nil {
-			panic(err) // words.Rollup made it
+	n := &node{oracle: jamtest.NewOracle(rollup, func(payload []byte) (e jamtest.Execution) {
+		for _, word := range words.Executed(payload) {
+			e.Txs = append(e.Txs, string(word))
 		}
 		return e
 	})}
@@ -53,6 +53,7 @@ func startNode(t *testing.T) *node {
 	chain.StartSlot = jamq.NewSlotClock(chain.Spec).SlotAt(time.Now())
 	chain.LossProbability, chain.SkipProbability = 0.2, 0.1
 	chain.FinalityLag, chain.MaxForkDepth, chain.ForkProbability = 3, 2, 0.1
+	chain.Genesis = words.Genesis(rollup)
 	cfg := jip2server.DefaultConfig(chain)
 	cfg.Observe = func(u jamtest.Update) {
 		n.mu.Lock()
@@ -87,9 +88,9 @@ func (n *node) config() jip2net.Config {
 	cfg := jip2.DefaultConfig("ws://node.test")
 	cfg.Dial = n.wire.Dial
 	return jip2net.Config{
-		Node: cfg, Version: codec.V072, Package: codec.OneItem(service, common.Hash{}, common.Hash{}, 1_000_000_000, 1_000_000),
+		Node: cfg, Version: codec.V072, Package: codec.OneItem(rollup, common.Hash{}, common.Hash{}, 1_000_000_000, 1_000_000),
 		Service: jip2.Service{
-			ID: service, Key: jip2server.MarkKey,
+			ID: rollup, Key: service.MarkKey,
 			Taken: func(_ jamq.PackageHash, value []byte) (bool, error) { return value != nil, nil },
 		},
 	}

@@ -16,7 +16,9 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/service"
 	"github.com/jamq/jamq/submit"
 )
 
@@ -100,13 +102,24 @@ func (n *Network) Root(context.Context) (jamq.Block, error) {
 	return finalized, nil
 }
 
-// Received implements builder.Receiver. A simulated chain forgets old packages; those that it
-// has forgotten are not counted.
+// Received implements builder.Receiver. On a chain with services it is the number of the last
+// block that the service has applied. Otherwise it is the number of packages that the chain has
+// accumulated, without those that it has forgotten.
 func (n *Network) Received(context.Context) (received uint64, err error) {
 	n.driver.View(func(chain *jamtest.Chain) {
-		var inbox []jamtest.Accumulation
-		inbox, err = chain.Inbox(n.service, chain.Best().Hash)
-		received = uint64(len(inbox))
+		head := chain.Best().Hash
+		if chain.Config().Genesis == nil {
+			var inbox []jamtest.Accumulation
+			inbox, err = chain.Inbox(n.service, head)
+			received = uint64(len(inbox))
+			return
+		}
+		var last proof.Commitment
+		last, err = service.Last(func(key string) []byte {
+			value, _ := chain.Value(n.service, head, []byte(key))
+			return value
+		})
+		received = last.Number
 	})
 	return received, err
 }

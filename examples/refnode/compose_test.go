@@ -157,7 +157,10 @@ func TestCompositionRuns(t *testing.T) {
 	t.Parallel()
 	c := readComposition(t)
 	dir := t.TempDir()
-	instead := strings.NewReplacer("/data", dir, "0.0.0.0:", "127.0.0.1:0#")
+	dockerfile, err := os.ReadFile("compose/Dockerfile")
+	require.NoError(t, err)
+	require.Contains(t, string(dockerfile), "/out/refnode -genesis > /out/genesis.json\n")
+	instead := strings.NewReplacer("/data", dir, "/genesis.json", genesisFile(t), "0.0.0.0:", "127.0.0.1:0#")
 	here := func(service string) (args []string) {
 		for _, arg := range c.Services[service].Command[1:] {
 			arg, _, _ = strings.Cut(instead.Replace(arg), "#") // without the port

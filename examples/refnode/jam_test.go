@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -30,11 +32,24 @@ type jamNode struct {
 	out     *lockedBuffer // of the process that was started last
 }
 
+// genesisFile writes what the node prints for its service in a JAM chain's genesis state.
+func genesisFile(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, errors bytes.Buffer
+	require.Zero(t, run(t.Context(), append([]string{"-genesis"}, args...), &out, &errors), "%s", &errors)
+	name := filepath.Join(t.TempDir(), "genesis.json")
+	require.NoError(t, os.WriteFile(name, out.Bytes(), 0o600))
+	return name
+}
+
+// startJAMNode starts a JAM node on whose chain the rollup is installed as the default service and
+// as service 7.
 func startJAMNode(t *testing.T, args ...string) *jamNode {
 	t.Helper()
 	n := &jamNode{t: t, front: front.New(t)}
 	n.url = "ws://" + n.front.Addr()
-	n.args = append([]string{"-listen", "127.0.0.1:0", "-datadir", t.TempDir()}, args...)
+	n.args = append([]string{"-listen", "127.0.0.1:0", "-datadir", t.TempDir(),
+		"-genesis", genesisFile(t), "-genesis", genesisFile(t, "-service", "7")}, args...)
 	n.start()
 	t.Cleanup(n.kill)
 	return n
@@ -114,6 +129,11 @@ func TestDemoOnAJAMNode(t *testing.T) {
 	require.Equal(t, exitFailed, run(t.Context(), []string{"-demo", "1", "-jam", jam.url}, &out, &out))
 	require.Contains(t, out.String(), "use a different service")
 	require.Zero(t, run(t.Context(), []string{"-demo", "3", "-jam", jam.url, "-service", "7"}, &out, &out), "%s", &out)
+
+	// Other services are not installed.
+	out = lockedBuffer{}
+	require.Equal(t, exitFailed, run(t.Context(), []string{"-demo", "1", "-jam", jam.url, "-service", "8"}, &out, &out))
+	require.Contains(t, out.String(), "service: not installed")
 }
 
 // A chain of Gray Paper 0.8.0, and a node for it, with a JAM node whose RPC has all deviations that

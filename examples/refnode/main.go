@@ -21,13 +21,17 @@
 //
 //	go run ./examples/refnode -tui
 //
-// Use the chain of a JAM node, such as examples/jamnode:
+// Use the chain of a JAM node, such as examples/jamnode. Its genesis state has the rollup's
+// service:
 //
+//	go run ./examples/refnode -genesis > genesis.json
+//	go run ./examples/jamnode -genesis genesis.json
 //	go run ./examples/refnode -jam ws://127.0.0.1:19800
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -76,6 +80,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	do := serve
+	if o.genesis {
+		do = printGenesis
+	}
 	if o.exportTo != "" || o.importOf != "" {
 		do = move
 	}
@@ -101,6 +108,16 @@ func move(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) er
 		fmt.Fprintf(stdout, "exported %s\n", o.exportTo)
 	}
 	return nil
+}
+
+// printGenesis prints the part of a JAM chain's specification (JIP-4) that has the rollup's
+// service.
+func printGenesis(_ context.Context, cfg node.Config, _ *options, stdout io.Writer) error {
+	entries, err := node.Genesis(cfg)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(stdout).Encode(map[string]any{"genesis_state": entries})
 }
 
 const (

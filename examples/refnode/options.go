@@ -32,7 +32,7 @@ type options struct {
 	chainID            uint64
 	dev                bool
 	verbose, pprof     bool
-	lab, tui           bool
+	lab, tui, genesis  bool
 	exportTo, importOf string
 	rpc                rpcapi.Config
 }
@@ -77,6 +77,7 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.Uint64Var(&o.keep, "history.blocks", 0, "`number` of final blocks of which -datadir keeps bodies, receipts and index, at least 256; 0: all")
 	fs.StringVar(&o.exportTo, "export", "", "write the node in -datadir, whose blocks must all be final, to a new `file`, and exit")
 	fs.StringVar(&o.importOf, "import", "", "make -datadir from a `file` that -export wrote, and exit")
+	fs.BoolVar(&o.genesis, "genesis", false, "print the genesis state (JIP-4) that -jam needs for the rollup's service, and exit; with -datadir after its -import")
 	fs.StringVar(&o.spec, "spec", "tiny", "`constants` of the embedded JAM chain: tiny or full")
 	fs.DurationVar(&o.slot, "slot", 6*time.Second, "length of a slot, at least about 20ms; -demo and -load use 250ms, and -dev 100ms, unless this flag is given")
 	fs.BoolVar(&o.dev, "dev", false, "developer mode: short slots, and the node signs for its accounts and answers every origin; it is on unless this flag, -datadir, -jam, -demo or -load is given")
@@ -118,6 +119,9 @@ func (o *options) check(given map[string]bool) error {
 			return fmt.Errorf("-%s needs -datadir, and cannot be used with -demo, -load or -tui", name)
 		}
 	}
+	if o.genesis && (o.dev || o.jam != "" || o.demo > 0 || o.load.Rate != 0 || o.tui || o.exportTo != "" || o.importOf != "") {
+		return errors.New("-genesis cannot be used with -dev, -jam, -demo, -load, -tui, -export or -import")
+	}
 	if o.dev && (o.dataDir != "" || o.jam != "" || o.demo > 0 || o.load.Rate != 0) {
 		return errors.New("-dev cannot be used with -datadir, -jam, -demo or -load")
 	}
@@ -143,7 +147,7 @@ func (o *options) check(given map[string]bool) error {
 // that were not given.
 func (o *options) adapt(given map[string]bool) {
 	if !given["dev"] {
-		o.dev = o.dataDir == "" && o.jam == "" && o.demo == 0 && o.load.Rate == 0
+		o.dev = o.dataDir == "" && o.jam == "" && o.demo == 0 && o.load.Rate == 0 && !o.genesis
 	}
 	if o.dev {
 		o.adaptDev(given)

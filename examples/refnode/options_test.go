@@ -26,6 +26,7 @@ func TestDeveloperMode(t *testing.T) {
 		{[]string{"-jam", "ws://127.0.0.1:1"}, false, 6 * time.Second, nil},
 		{[]string{"-demo", "5"}, false, demoSlot, nil},
 		{[]string{"-load", "5"}, false, demoSlot, nil},
+		{[]string{"-genesis"}, false, 6 * time.Second, nil},
 	} {
 		o, err := parse(c.args, io.Discard)
 		require.NoError(t, err, c.args)
@@ -34,5 +35,9 @@ func TestDeveloperMode(t *testing.T) {
 	for _, with := range [][]string{{"-datadir", "d"}, {"-jam", "ws://127.0.0.1:1"}, {"-demo", "5"}, {"-load", "5"}} {
 		_, err := parse(append([]string{"-dev"}, with...), io.Discard)
 		require.ErrorContains(t, err, "-dev cannot be used", with)
+	}
+	for _, with := range [][]string{{"-dev"}, {"-jam", "ws://127.0.0.1:1"}, {"-demo", "5"}, {"-tui"}} {
+		_, err := parse(append([]string{"-genesis"}, with...), io.Discard)
+		require.ErrorContains(t, err, "-genesis cannot be used", with)
 	}
 }

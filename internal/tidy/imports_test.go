@@ -33,9 +33,9 @@ var mayImport = map[string][]string{
 	"txpool":              {},
 	"builder":             {"", "anchor", "anchor/chainview", "bundlequeue", "canonical", "submit", "journal"},
 	"builder/buildertest": {"", "anchor", "anchor/chainview", "builder", "builder/simnet", "bundlequeue", "canonical", "canonical/proof", "canonical/statetrie", "jamtest",
-		"submit", "submit/codec", "journal"},
+		"service", "service/internal/asm", "service/internal/pvm", "submit", "submit/codec", "journal"},
 	"builder/simnet": {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "canonical", "canonical/proof", "canonical/statetrie", "jamtest",
-		"submit", "journal", "submit/codec"},
+		"service", "service/internal/asm", "service/internal/pvm", "submit", "journal", "submit/codec"},
 	"builder/jip2net":     {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "canonical", "submit", "journal", "submit/codec", "submit/jip2"},
 	"builder/pglog":       {"journal"},
 	"journal/journaltest": {"journal"},
@@ -54,9 +54,10 @@ var mayImport = map[string][]string{
 	"eoa/eoatest":         {"eoa"},
 	"eoa/storetest":       {"eoa", "eoa/eoatest", "internal/lives"},
 	"eoa/webhook":         {"eoa"},
-	// jamtest makes proofs, and takes no rule from canonical/proof that it tests.
-	"jamtest":            {"", "canonical/proof", "canonical/statetrie", "submit/codec"},
-	"jamtest/jip2server": {"", "canonical/proof", "canonical/statetrie", "jamtest", "submit/codec"},
+	// jamtest makes proofs, and takes no rule from canonical/proof that it tests. Its services
+	// follow the rules of package service.
+	"jamtest":            {"", "canonical/proof", "canonical/statetrie", "service", "service/internal/asm", "service/internal/pvm", "submit/codec"},
+	"jamtest/jip2server": {"", "canonical/proof", "canonical/statetrie", "jamtest", "service", "service/internal/asm", "service/internal/pvm", "submit/codec"},
 
 	// Shared by several packages; of no use outside.
 	"internal/backoff":    {},
@@ -70,9 +71,10 @@ var mayImport = map[string][]string{
 	"internal/repeat":     {},
 	"internal/tidy":       {},
 	"internal/wait":       {},
-	"internal/words":      {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "canonical", "submit", "journal"},
-	"internal/bubble":     {""},
-	"internal/wire":       {},
+	"internal/words": {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "canonical", "canonical/proof", "canonical/statetrie",
+		"service", "service/internal/asm", "service/internal/pvm", "submit", "journal", "submit/codec"},
+	"internal/bubble": {""},
+	"internal/wire":   {},
 	// Assembler and interpreter of the rollup's service.
 	"service/internal/asm": {"", "service/internal/pvm", "submit/codec"},
 	"service/internal/pvm": {"", "submit/codec"},

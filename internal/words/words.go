@@ -15,7 +15,11 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
+	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/service"
+	"github.com/jamq/jamq/submit/codec"
 )
 
 // Body is the body of a block.
@@ -162,13 +166,31 @@ func (r *Rollup) Payload(ctx context.Context, b builder.Block[Body]) ([]byte, er
 			return nil, err
 		}
 	}
-	return json.Marshal(b.Body)
+	return Payload(b)
+}
+
+// Payload returns the payload of a block: the header of package service, then its words as JSON.
+func Payload(b builder.Block[Body]) ([]byte, error) {
+	raw, err := json.Marshal(b.Body)
+	header := service.EncodeHeader(proof.Commitment{Number: b.Number, Hash: sha256.Sum256(raw), PreRoot: b.PreRoot, PostRoot: b.Root})
+	return append(header, raw...), err
+}
+
+// Genesis returns the genesis state of a JAM chain with the service of the rollup. The service
+// accepts packages of codec.OneItem whose authorizer's code hash is zero.
+func Genesis(id jamq.ServiceID) service.State {
+	g := service.Genesis{Service: id, Authorizer: new(codec.WorkPackage).Authorizer(), Block: proof.Commitment{PostRoot: new(Rollup).Root()}}
+	entries, err := g.Entries()
+	if err != nil {
+		panic(err) // the version is known
+	}
+	return entries
 }
 
 // Executed returns the words of a payload.
 func Executed(payload []byte) (ops [][]byte) {
 	var body Body
-	if err := json.Unmarshal(payload, &body); err != nil {
+	if err := json.Unmarshal(payload[service.HeaderSize:], &body); err != nil {
 		panic(err) // Payload made it
 	}
 	for _, word := range body {

@@ -176,7 +176,7 @@ func (s *Server) submit(raw []byte, core jamq.CoreIndex, guarantor int) error {
 	if err != nil {
 		return err
 	}
-	s.sent[p.Hash], s.service[p.Hash] = guarantor+1, p.Service
+	s.sent[p.Hash] = guarantor + 1
 	return s.chain.Submit(p, core, guarantor)
 }
 
@@ -190,7 +190,10 @@ func (s *Server) simulated(raw []byte) (jamtest.Package, error) {
 	if len(p.Items) == 0 {
 		return jamtest.Package{}, fmt.Errorf("%w: no work items", jamtest.ErrRefused)
 	}
-	out := jamtest.Package{Hash: jamq.PackageHash(blake2b.Sum256(raw)), Context: p.Context, Service: p.Items[0].Service, Payload: p.Items[0].Payload}
+	out := jamtest.Package{
+		Hash: jamq.PackageHash(blake2b.Sum256(raw)), Context: p.Context,
+		Service: p.Items[0].Service, Authorizer: p.Authorizer(), Payload: p.Items[0].Payload,
+	}
 	for i := range p.Items {
 		out.Gas += p.Items[i].AccumulateGas
 	}

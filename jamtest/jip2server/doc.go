@@ -14,8 +14,8 @@
 //
 // The server has parameters, best and finalized block, parent, state and BEEFY
 // roots, service accounts and values, the submission of packages and bundles, package
-// status, sync state, and the subscriptions to them. If the chain's services
-// commit (jamtest.Config.Commit), it also has the parts of BEEFY proofs. For the
+// status, sync state, and the subscriptions to them. If the chain has
+// services (jamtest.Config.Genesis), it also has the parts of BEEFY proofs. For the
 // parts that the simulated chain lacks (statistics, preimages, segments, reports)
 // it answers like a node without the method.
 //
@@ -26,11 +26,11 @@
 // envelopes of notifications. [Profiles] has the deviations of known nodes under
 // their names, so that a client can be tested against all of them.
 //
-// # The service
+// # Services
 //
-// Every service has its own storage. It stores each package that it receives, as
-// hash and payload, under [EntryKey], their number under [CountKey], and the slot
-// of each under [MarkKey].
+// The services are those of jamtest.Config.Genesis. They have the storage and the
+// rules of package service, so a package changes nothing unless its payload begins
+// with a header of the next block and its authorizer is that of the service.
 //
 // # Faults
 //

@@ -8,7 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/statetrie"
 	"github.com/jamq/jamq/jamtest"
 )
 
@@ -26,19 +29,23 @@ func genesisRecord(cfg *jamtest.Config) []byte {
 }
 
 // describe returns the configuration that decides how a chain continues. It leaves
-// out the start slot, and Commit, which is a function.
+// out the start slot, and has the root of the genesis state in its place.
 func describe(cfg *jamtest.Config) []byte {
 	plain := *cfg
-	plain.StartSlot, plain.Retention, plain.Commit, plain.Script = 0, 0, nil, nil
+	plain.StartSlot, plain.Retention, plain.Script = 0, 0, nil
 	script := ""
 	if cfg.Script != nil {
 		script = cfg.Script.String()
 	}
+	var genesis *statetrie.Trie
+	for key, value := range cfg.Genesis { // any order makes the same trie
+		genesis = genesis.Set(key, value)
+	}
 	raw, err := json.Marshal(struct {
 		jamtest.Config
-		Commit *struct{} `json:",omitempty"` // in place of the func
-		Script string
-	}{Config: plain, Script: script})
+		Genesis common.Hash
+		Script  string
+	}{plain, genesis.Root(), script})
 	if err != nil {
 		panic(err) // numbers and texts can be encoded
 	}

@@ -3,8 +3,8 @@ package jip2server
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,25 +21,6 @@ type object map[string]any
 
 // completed is the status of synchronization: the node has its own chain.
 const completed = "Completed"
-
-// The storage keys of the rollup's service.
-var (
-	countKey = []byte("n")
-	entryKey = []byte("i")
-)
-
-// CountKey returns the key of the number of packages that a service has
-// received, 8 bytes little-endian.
-func CountKey() []byte { return bytes.Clone(countKey) }
-
-// EntryKey returns the key of package number i of a service, from 0. The value
-// is the hash, then the payload.
-func EntryKey(i uint64) []byte { return binary.LittleEndian.AppendUint64(bytes.Clone(entryKey), i) }
-
-// MarkKey returns the key under which a service stores that it received a
-// package: the slot of the block, 4 bytes little-endian. Without the package
-// there is no value.
-func MarkKey(pkg jamq.PackageHash) []byte { return pkg[:] }
 
 // args reads positional parameters and keeps the first error.
 type args struct {
@@ -216,58 +197,31 @@ func (s *Server) parameters() object {
 	}}
 }
 
-// serviceData returns the account of a rollup's service (Gray Paper D.2). The
-// simulated chain has no accounts: only the slot of the last accumulation and the
-// number of items are not zero.
+// serviceData returns the encoded account of a service (Gray Paper D.2), or null.
 func (s *Server) serviceData(head jamq.HeaderHash, service jamq.ServiceID) (any, *Error) {
 	if _, ok := s.state(head); !ok {
 		return nil, s.pruned(head)
 	}
-	inbox, err := s.chain.Inbox(service, head)
-	if err != nil {
-		return nil, unavailable(head)
-	}
-	// version, code hash, balance, two gas limits, octets, gratis storage
-	account := make([]byte, 1+32+5*8)
-	items, last := uint32(0), uint32(0)
-	if n := len(inbox); n > 0 {
-		items, last = uint32(2*n+1), uint32(inbox[n-1].In.Slot)
-	}
-	for _, word := range []uint32{items, 0, last, 0} { // items, created, last accumulation, parent
-		account = binary.LittleEndian.AppendUint32(account, word)
-	}
-	return account, nil
+	return orNull(s.chain.Account(service, head))
 }
 
-// serviceValue returns an entry of the storage of a rollup's service; see the
-// package comment.
+// serviceValue returns an entry of the storage of a service, or null.
 func (s *Server) serviceValue(head jamq.HeaderHash, service jamq.ServiceID, key []byte) (any, *Error) {
 	if _, ok := s.state(head); !ok {
 		return nil, s.pruned(head)
 	}
-	if len(key) == 32 {
-		status, err := s.chain.Status(jamq.PackageHash(key), head)
-		if err != nil {
-			return nil, unavailable(head)
-		}
-		if status.Stage != jamtest.Accumulated || s.service[jamq.PackageHash(key)] != service {
-			return nil, nil
-		}
-		return binary.LittleEndian.AppendUint32(nil, uint32(status.Accumulated.Slot)), nil
-	}
-	inbox, err := s.chain.Inbox(service, head)
-	if err != nil {
-		return nil, unavailable(head)
-	}
-	if bytes.Equal(key, countKey) {
-		return binary.LittleEndian.AppendUint64(nil, uint64(len(inbox))), nil
-	}
-	index, ok := bytes.CutPrefix(key, entryKey)
-	if !ok || len(index) != 8 || binary.LittleEndian.Uint64(index) >= uint64(len(inbox)) {
+	return orNull(s.chain.Value(service, head, key))
+}
+
+// orNull answers with a value of the state. A chain without services has none.
+func orNull(value []byte, err error) (any, *Error) {
+	switch {
+	case err != nil && !errors.Is(err, jamtest.ErrNoServices):
+		return nil, &Error{Code: codeOther, Message: err.Error()}
+	case value == nil:
 		return nil, nil
 	}
-	entry := &inbox[binary.LittleEndian.Uint64(index)]
-	return append(bytes.Clone(entry.Hash[:]), entry.Payload...), nil
+	return value, nil
 }
 
 // status returns a node's answer about a package with an anchor, on the chain

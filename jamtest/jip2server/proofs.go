@@ -13,7 +13,7 @@ import (
 // than the rest of JIP-2.
 var proofMethods = []string{"accumulationOutputs", "accumulationOutputProof", "beefyMmrProof", "beefyCommitments"}
 
-// proofs answers proofMethods. Without jamtest.Config.Commit the node has no outputs,
+// proofs answers proofMethods. Without jamtest.Config.Genesis the node has no outputs,
 // and so neither proofs nor signatures.
 func (s *Server) proofs(method string, a *args) (any, *Error) {
 	head, leaf, service := jamq.HeaderHash(a.hash()), uint64(0), jamq.ServiceID(0)

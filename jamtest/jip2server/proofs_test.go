@@ -23,18 +23,20 @@ import (
 func startCommitted(t *testing.T, services jamq.ServiceID) (*jip2server.Server, *socket, jamtest.Point) {
 	s, c := start(t, func(cfg *jip2server.Config) {
 		cfg.Chain.Spec.Cores = int(services)
-		cfg.Chain.Commit = func(p jamtest.Package) (proof.Commitment, bool) {
-			return proof.Commitment{Number: uint64(p.Payload[0])}, true
+		var all []jamq.ServiceID
+		for i := range services {
+			all = append(all, 9+i)
 		}
+		cfg.Chain.Genesis = genesis(t, all...)
 	})
 	step(t, s, 3)
 	encoder, err := codec.New(codec.V072, jamq.Tiny())
 	require.NoError(t, err)
 	_, context := workPackage(t, s, "")
-	for service := range services {
-		raw, err := encoder.Encode(&codec.WorkPackage{Context: context, Items: []codec.WorkItem{{Service: 9 + service, Payload: []byte{7}}}})
+	for i := range services {
+		raw, err := encoder.Encode(&codec.WorkPackage{Context: context, Items: []codec.WorkItem{{Service: 9 + i, Payload: header}}})
 		require.NoError(t, err)
-		require.Nil(t, c.result("submitWorkPackage", service, base(raw), []string{}))
+		require.Nil(t, c.result("submitWorkPackage", i, base(raw), []string{}))
 	}
 	var in jamtest.Point
 	for in.Height == 0 {
@@ -136,7 +138,7 @@ func TestProofErrors(t *testing.T) {
 	_, c, in := startCommitted(t, 1)
 	best := c.result("bestBlock").(map[string]any)["header_hash"]
 	head, nowhere := base(in.Hash[:]), base(make([]byte, 32))
-	plain, p := start(t, nil)
+	plain, p := start(t, func(cfg *jip2server.Config) { cfg.Chain.Genesis = nil })
 	step(t, plain, 9)
 	final := p.result("finalizedBlock").(map[string]any)["header_hash"]
 	for _, x := range []struct {

@@ -87,12 +87,11 @@ type Server struct {
 	codec    *codec.Codec
 	upgrader websocket.Upgrader
 
-	mu      sync.Mutex
-	chain   *jamtest.Chain
-	sent    map[jamq.PackageHash]int            // submissions per package
-	service map[jamq.PackageHash]jamq.ServiceID // to which a package belongs
-	peers   map[*peer]struct{}
-	calls   map[string]int
+	mu    sync.Mutex
+	chain *jamtest.Chain
+	sent  map[jamq.PackageHash]int // submissions per package
+	peers map[*peer]struct{}
+	calls map[string]int
 }
 
 // New returns a server. Its chain moves only with [Server.Step] or
@@ -108,7 +107,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, codec: c, sent: make(map[jamq.PackageHash]int),
-		service: make(map[jamq.PackageHash]jamq.ServiceID), peers: make(map[*peer]struct{}), calls: make(map[string]int),
+		peers: make(map[*peer]struct{}), calls: make(map[string]int),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

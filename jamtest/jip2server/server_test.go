@@ -1,24 +1,29 @@
 package jip2server_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/blake2b"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
 	"github.com/jamq/jamq/journal"
+	"github.com/jamq/jamq/service"
 	"github.com/jamq/jamq/submit/codec"
 )
 
@@ -33,6 +38,7 @@ type socket struct {
 func start(t *testing.T, change func(*jip2server.Config)) (*jip2server.Server, *socket) {
 	t.Helper()
 	cfg := jip2server.DefaultConfig(jamtest.DefaultConfig(jamq.Tiny(), 7))
+	cfg.Chain.Genesis = genesis(t, 9)
 	if change != nil {
 		change(&cfg)
 	}
@@ -43,6 +49,24 @@ func start(t *testing.T, change func(*jip2server.Config)) (*jip2server.Server, *
 	t.Cleanup(s.Cut)
 	return s, connect(t, web.URL)
 }
+
+// authorizer is that of packages of tests, whose code hash is zero.
+var authorizer = new(codec.WorkPackage).Authorizer()
+
+// genesis returns the genesis state of a chain with services.
+func genesis(t *testing.T, services ...jamq.ServiceID) service.State {
+	t.Helper()
+	all := service.State{}
+	for _, id := range services {
+		entries, err := service.Genesis{Service: id, Authorizer: authorizer}.Entries()
+		require.NoError(t, err)
+		maps.Copy(all, entries)
+	}
+	return all
+}
+
+// header is that of a rollup's block 1.
+var header = service.EncodeHeader(proof.Commitment{Number: 1, PostRoot: common.Hash{1}})
 
 func connect(t *testing.T, url string) *socket {
 	t.Helper()
@@ -107,8 +131,9 @@ func step(t *testing.T, s *jip2server.Server, n int) (u jamtest.Update) {
 	return u
 }
 
-// workPackage returns an encoded package that is anchored one block behind the best.
-func workPackage(t *testing.T, s *jip2server.Server, payload string) ([]byte, jamq.RefineContext) {
+// workPackage returns an encoded package with block 1 of the rollup, anchored one block behind the
+// best.
+func workPackage(t *testing.T, s *jip2server.Server, content string) ([]byte, jamq.RefineContext) {
 	t.Helper()
 	var context jamq.RefineContext
 	s.View(func(c *jamtest.Chain) {
@@ -118,7 +143,7 @@ func workPackage(t *testing.T, s *jip2server.Server, payload string) ([]byte, ja
 	})
 	c, err := codec.New(codec.V072, jamq.Tiny())
 	require.NoError(t, err)
-	raw, err := c.Encode(&codec.WorkPackage{Context: context, Items: []codec.WorkItem{{Service: 9, Payload: []byte(payload), AccumulateGas: 10}}})
+	raw, err := c.Encode(&codec.WorkPackage{Context: context, Items: []codec.WorkItem{{Service: 9, Payload: append(bytes.Clone(header), content...), AccumulateGas: 10}}})
 	require.NoError(t, err)
 	return raw, context
 }
@@ -155,15 +180,72 @@ func TestLifeOfAPackage(t *testing.T) {
 	require.Equal(t, reported["report_hash"], ready["report_hash"])
 
 	best = c.result("bestBlock").(map[string]any)
-	require.Equal(t, base(binary.LittleEndian.AppendUint32(nil, 5)), c.result("serviceValue", best["header_hash"], 9, base(jip2server.MarkKey(hash))))
-	require.Equal(t, base(binary.LittleEndian.AppendUint64(nil, 1)), c.result("serviceValue", best["header_hash"], 9, base(jip2server.CountKey())))
-	require.Equal(t, base(append(hash[:], "block 1"...)), c.result("serviceValue", best["header_hash"], 9, base(jip2server.EntryKey(0))))
-	require.Nil(t, c.result("serviceValue", best["header_hash"], 9, base(jip2server.EntryKey(1))))
-	require.Nil(t, c.result("serviceValue", genesis["header_hash"], 9, base(jip2server.MarkKey(hash))), "before it")
-	for _, key := range [][]byte{jip2server.MarkKey(hash), jip2server.EntryKey(0)} {
+	require.Equal(t, base(binary.LittleEndian.AppendUint32(nil, 5)), c.result("serviceValue", best["header_hash"], 9, base(service.MarkKey(hash))))
+	require.Equal(t, base(binary.LittleEndian.AppendUint64(nil, 1)), c.result("serviceValue", best["header_hash"], 9, base(service.CountKey())))
+	require.Equal(t, base(append(hash[:], header...)), c.result("serviceValue", best["header_hash"], 9, base(service.EntryKey(0))))
+	require.Nil(t, c.result("serviceValue", best["header_hash"], 9, base(service.EntryKey(1))))
+	require.Nil(t, c.result("serviceValue", genesis["header_hash"], 9, base(service.MarkKey(hash))), "before it")
+	for _, key := range [][]byte{service.MarkKey(hash), service.EntryKey(0), service.CountKey()} {
 		require.Nil(t, c.result("serviceValue", best["header_hash"], 10, base(key)), "another service")
 	}
-	require.Equal(t, base(make([]byte, 8)), c.result("serviceValue", best["header_hash"], 10, base(jip2server.CountKey())))
+	var account []byte
+	s.View(func(c *jamtest.Chain) {
+		var err error
+		account, err = c.Account(9, u.Best)
+		require.NoError(t, err)
+	})
+	require.Equal(t, base(account), c.result("serviceData", best["header_hash"], 9))
+	require.EqualValues(t, 5, codec.LastAccumulation(account))
+	require.Nil(t, c.result("serviceData", best["header_hash"], 10))
+}
+
+// A forged package never changes the root of the rollup, and the next honest one does.
+func TestForgedPayloadNeverChangesTheRoot(t *testing.T) {
+	s, c := start(t, nil)
+	step(t, s, 3)
+	encoder, err := codec.New(codec.V072, jamq.Tiny())
+	require.NoError(t, err)
+	send := func(payload []byte, change func(*codec.WorkPackage)) {
+		t.Helper()
+		_, context := workPackage(t, s, "")
+		p := codec.WorkPackage{Context: context, Items: []codec.WorkItem{{Service: 9, Payload: payload}}}
+		change(&p)
+		raw, err := encoder.Encode(&p)
+		require.NoError(t, err)
+		c.result("submitWorkPackage", 0, base(raw), []string{})
+		step(t, s, 3)
+		hash := jamq.PackageHash(blake2b.Sum256(raw))
+		s.View(func(chain *jamtest.Chain) {
+			status, err := chain.Status(hash, chain.Best().Hash)
+			require.NoError(t, err)
+			require.Equal(t, jamtest.Accumulated, status.Stage)
+		})
+	}
+	root := func() common.Hash {
+		best := c.result("bestBlock").(map[string]any)["header_hash"]
+		last, err := service.Last(func(key string) []byte {
+			value := c.result("serviceValue", best, 9, base([]byte(key)))
+			if value == nil {
+				return nil
+			}
+			return unbase(t, value)
+		})
+		require.NoError(t, err)
+		return last.PostRoot
+	}
+	post := common.Hash{1}
+	none := func(*codec.WorkPackage) {}
+	send(header, func(p *codec.WorkPackage) { p.AuthCodeHash[0]++ })
+	send(header, func(p *codec.WorkPackage) { p.AuthorizerConfig = []byte("another builder") })
+	send(header[1:], none)
+	send(service.EncodeHeader(proof.Commitment{PostRoot: post}), none)
+	send(service.EncodeHeader(proof.Commitment{Number: 1, PreRoot: common.Hash{2}, PostRoot: post}), none)
+	send(service.EncodeHeader(proof.Commitment{Number: 2, PostRoot: post}), none)
+	send(service.EncodeHeader(proof.Commitment{Number: 1 << 40, PostRoot: post}), none)
+	send(header, func(p *codec.WorkPackage) { p.Items[0].Service = 10 })
+	require.Zero(t, root())
+	send(header, none)
+	require.Equal(t, post, root())
 }
 
 func TestFailedPackage(t *testing.T) {
@@ -184,7 +266,7 @@ func TestFailedPackage(t *testing.T) {
 func TestSubscriptionError(t *testing.T) {
 	s, c := start(t, func(cfg *jip2server.Config) { cfg.KeepStates = 1 })
 	step(t, s, 3)
-	id := c.result("subscribeServiceValue", 9, base(jip2server.CountKey()), true)
+	id := c.result("subscribeServiceValue", 9, base(service.CountKey()), true)
 	told := c.told()
 	require.Equal(t, id, told["subscription"])
 	require.IsType(t, "", told["error"])
@@ -201,7 +283,7 @@ func TestSubscriptions(t *testing.T) {
 	require.EqualValues(t, 3, first["result"].(map[string]any)["slot"])
 	raw, context := workPackage(t, s, "followed")
 	hash := blake2b.Sum256(raw)
-	value := c.result("subscribeServiceValue", 9, base(jip2server.MarkKey(hash)), true)
+	value := c.result("subscribeServiceValue", 9, base(service.MarkKey(hash)), true)
 	require.Nil(t, c.told()["result"].(map[string]any)["value"])
 	c.result("subscribeWorkPackageStatus", base(hash[:]), base(context.Anchor[:]), false)
 	require.NotNil(t, c.told()["result"].(map[string]any)["value"].(map[string]any)["Reportable"])
@@ -226,7 +308,7 @@ func TestBundles(t *testing.T) {
 	k, err := codec.New(codec.V072, jamq.Tiny())
 	require.NoError(t, err)
 	raw, err := k.Encode(&codec.WorkPackage{Context: context, Items: []codec.WorkItem{{
-		Service: 9, Imports: []codec.Import{{Index: 1}}, Extrinsics: []codec.Extrinsic{{Hash: blake2b.Sum256(data), Length: uint32(len(data))}},
+		Service: 9, Payload: header, Imports: []codec.Import{{Index: 1}}, Extrinsics: []codec.Extrinsic{{Hash: blake2b.Sum256(data), Length: uint32(len(data))}},
 	}}})
 	require.NoError(t, err)
 	bundle := append(append(append([]byte{}, raw...), data...), make([]byte, 4104)...)
@@ -325,6 +407,7 @@ func TestRestartWithAnotherConfiguration(t *testing.T) {
 		"LossProbability is 0.1, want 0": func(c *jamtest.Config) { c.LossProbability = 0.1 },
 		"FinalityLag is 3, want 2; SkipProbability is 0.2":       func(c *jamtest.Config) { c.SkipProbability, c.FinalityLag = 0.2, 3 },
 		`Script is "at 9 fork 1`:                                 func(c *jamtest.Config) { c.Script = script },
+		`Genesis is "0x`:                                         func(c *jamtest.Config) { c.Genesis = genesis(t, 9) },
 		"Punished is [3], want null":                             func(c *jamtest.Config) { c.Punished = []int{3} },
 		`"SlotDuration":1000000000`:                              func(c *jamtest.Config) { c.Spec.SlotDuration = time.Second },
 		"ForkProbability is 0.1, want 0; MaxForkDepth is 1, wan": func(c *jamtest.Config) { c.ForkProbability, c.MaxForkDepth = 0.1, 1 },

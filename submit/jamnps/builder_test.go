@@ -51,13 +51,18 @@ func TestBuilderOverTheNetwork(t *testing.T) {
 		defer func() { stop() }()
 		var want []string
 		for i := range blocks {
-			want = append(want, fmt.Sprintf("[%q]", fmt.Sprint("word ", i)))
+			want = append(want, fmt.Sprint("word ", i))
 			require.NoError(t, b.Submit(t.Context(), fmt.Append(nil, "word ", i)))
 		}
 		var done []string
 		for tick := 0; len(done) < blocks; tick++ {
 			time.Sleep(jamq.Tiny().SlotDuration)
-			done = nodes.Grow()
+			done = nil
+			for _, payload := range nodes.Grow() {
+				for _, word := range words.Executed([]byte(payload)) {
+					done = append(done, string(word))
+				}
+			}
 			nodes.Disturb(tick)
 			if tick%40 == 25 {
 				stop()

@@ -110,6 +110,7 @@ func (p *process) begin() {
 	chain.StartSlot = jamq.NewSlotClock(chain.Spec).SlotAt(time.Now())
 	chain.LossProbability, chain.SkipProbability, chain.UnavailableProbability = 0.1, 0.1, 0.05
 	chain.FinalityLag, chain.MaxForkDepth, chain.ForkProbability = 3, 2, 0.1
+	chain.Genesis = words.Genesis(9)
 	cfg := jip2server.DefaultConfig(chain)
 	cfg.Observe = func(u jamtest.Update) {
 		p.mu.Lock()

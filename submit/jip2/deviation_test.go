@@ -342,7 +342,7 @@ func TestBundleFallsBack(t *testing.T) {
 			f.breaks("submitWorkPackageBundle", jip2server.Fault{Error: &jip2server.Error{Code: code, Message: "no"}})
 			context, err := f.feed.Context(t.Context(), f.sink.view.Finalized().Hash, nil)
 			require.NoError(t, err)
-			raw, hash := encode(t, context, "as a bundle")
+			raw, hash := encode(t, context, 1, "as a bundle")
 			err = f.feed.Submit(t.Context(), Submission{Core: 0, Hash: hash, Context: context, Package: raw, Bundle: raw})
 			require.Equal(t, want, f.chain.Calls("submitWorkPackage"), code)
 			if want == 1 {

@@ -9,6 +9,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
+	"github.com/jamq/jamq/service"
 	"github.com/jamq/jamq/submit/jip2"
 )
 
@@ -47,7 +48,7 @@ func ExampleOpenFeed() {
 	defer stop()
 	feed, err := jip2.OpenFeed(ctx, client, jip2.FeedConfig{Service: jip2.Service{
 		ID:    9,
-		Key:   jip2server.MarkKey, // key of the service's mark
+		Key:   service.MarkKey, // key of the service's mark
 		Taken: func(_ jamq.PackageHash, value []byte) (bool, error) { return value != nil, nil },
 	}})
 	if err != nil {

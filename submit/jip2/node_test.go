@@ -1,6 +1,7 @@
 package jip2
 
 import (
+	"encoding/binary"
 	"net/http"
 	"sync"
 	"testing"
@@ -10,9 +11,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
+	"github.com/jamq/jamq/service"
 	"github.com/jamq/jamq/submit/codec"
 )
 
@@ -30,6 +33,9 @@ func startNode(t *testing.T, change func(*jip2server.Config)) *nodeUnderTest {
 	t.Helper()
 	n := &nodeUnderTest{t: t, fault: map[string]jip2server.Fault{}}
 	cfg := jip2server.DefaultConfig(jamtest.DefaultConfig(jamq.Tiny(), 7))
+	var err error
+	cfg.Chain.Genesis, err = service.Genesis{Service: 9, Authorizer: new(codec.WorkPackage).Authorizer()}.Entries()
+	require.NoError(t, err)
 	cfg.Fault = func(method string) jip2server.Fault {
 		n.faults.Lock()
 		defer n.faults.Unlock()
@@ -38,7 +44,6 @@ func startNode(t *testing.T, change func(*jip2server.Config)) *nodeUnderTest {
 	if change != nil {
 		change(&cfg)
 	}
-	var err error
 	n.chain, err = jip2server.New(cfg)
 	require.NoError(t, err)
 	n.up()
@@ -93,17 +98,31 @@ func (n *nodeUnderTest) client(change func(*Config)) *Client {
 // TestMain fails the tests if a goroutine is left when all of them have ended.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// encode returns a package of the rollup's service 9, anchored at an offset behind the best block.
-func encode(t *testing.T, context jamq.RefineContext, payload string) ([]byte, jamq.PackageHash) {
+// encode returns a package of the rollup's service 9 with a block, whose roots are zero.
+func encode(t *testing.T, context jamq.RefineContext, block uint64, content string) ([]byte, jamq.PackageHash) {
 	t.Helper()
 	c, err := codec.New(codec.V072, jamq.Tiny())
 	require.NoError(t, err)
-	p := codec.WorkPackage{Context: context, Items: []codec.WorkItem{{Service: 9, Payload: []byte(payload)}}}
+	payload := append(service.EncodeHeader(proof.Commitment{Number: block}), content...)
+	p := codec.WorkPackage{Context: context, Items: []codec.WorkItem{{Service: 9, Payload: payload}}}
 	raw, err := c.Encode(&p)
 	require.NoError(t, err)
 	hash, err := c.PackageHash(&p)
 	require.NoError(t, err)
 	return raw, hash
+}
+
+// next returns the number of the block for which the service waits at the best JAM block.
+func (n *nodeUnderTest) next() (block uint64) {
+	n.t.Helper()
+	n.chain.View(func(c *jamtest.Chain) {
+		count, err := c.Value(9, c.Best().Hash, service.CountKey())
+		require.NoError(n.t, err)
+		if count != nil {
+			block = binary.LittleEndian.Uint64(count)
+		}
+	})
+	return block + 1
 }
 
 func (n *nodeUnderTest) context(offset int) (context jamq.RefineContext) {

@@ -8,6 +8,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/jamtest/jip2server"
+	"github.com/jamq/jamq/service"
 )
 
 // The feed against every profile: it follows a node that suffices for a builder, with packages from
@@ -69,7 +70,7 @@ func TestClientAgainstProfiles(t *testing.T) {
 					until(t, best, func(d BlockDescriptor) bool { return d.Slot == u.Slot })
 				}
 				until(t, final, func(d BlockDescriptor) bool { return d.Slot > 90 })
-				value, err := c.SubscribeServiceValue(t.Context(), 9, jip2server.CountKey(), false)
+				value, err := c.SubscribeServiceValue(t.Context(), 9, service.CountKey(), false)
 				require.NoError(t, err)
 				if u := nextUpdate(t, value); p.Deviations.Notify.ValuesOnly {
 					require.ErrorIs(t, u.Err, ErrMalformed, "a value without its block")

@@ -17,6 +17,7 @@ import (
 	"github.com/jamq/jamq/internal/repeat"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
+	"github.com/jamq/jamq/service"
 )
 
 // queueSink is a driver without a clock: it feeds a queue what the feed delivers, at the chain's
@@ -63,7 +64,7 @@ func (s *queueSink) build(ctx context.Context, e bundlequeue.Build) error {
 		s.errors++
 		return s.step(ctx, bundlequeue.BuildFailed{Ticket: e.Ticket})
 	}
-	raw, hash := encode(s.t, refine, string(e.Bundle))
+	raw, hash := encode(s.t, refine, e.Number, string(e.Bundle))
 	s.raw[hash] = Submission{Core: e.Core, Hash: hash, Context: refine, Package: raw}
 	err = s.step(ctx, bundlequeue.Built{Ticket: e.Ticket, Package: hash, Context: refine, Bundle: e.Bundle})
 	if errors.Is(err, bundlequeue.ErrInadmissible) {
@@ -121,7 +122,9 @@ func TestQueueOverJIP2(t *testing.T) {
 
 func playQueue(t *testing.T, seed uint64) {
 	const bundles, patience = 15, 3000
-	oracle := jamtest.NewOracle(9, func(p []byte) jamtest.Execution { return jamtest.Execution{Txs: []string{string(p)}} })
+	oracle := jamtest.NewOracle(9, func(p []byte) jamtest.Execution {
+		return jamtest.Execution{Txs: []string{string(p[service.HeaderSize:])}}
+	})
 	f := follow(t, func(cfg *jip2server.Config) {
 		c := &cfg.Chain
 		c.Seed = seed

@@ -2,10 +2,10 @@ package jip2proof
 
 import (
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -20,6 +20,7 @@ import (
 	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
+	"github.com/jamq/jamq/service"
 	"github.com/jamq/jamq/submit/codec"
 	"github.com/jamq/jamq/submit/jip2"
 )
@@ -34,13 +35,13 @@ func transactions(number uint64) types.Transactions {
 	return types.Transactions{types.NewTx(&types.LegacyTx{Nonce: number}), types.NewTx(&types.LegacyTx{Nonce: number + 1})}
 }
 
-// commit is the service of a rollup whose payload is a block's number.
-func commit(p jamtest.Package) (proof.Commitment, bool) {
-	n := binary.LittleEndian.Uint64(p.Payload)
-	return proof.Commitment{Number: n, Hash: common.Hash{byte(n)}, TransactionsRoot: types.DeriveSha(transactions(n), trie.NewStackTrie(nil))}, true
+// blockOf returns the commitment to a rollup block, without its package.
+func blockOf(number uint64) proof.Commitment {
+	return proof.Commitment{Number: number, Hash: common.Hash{byte(number)}, TransactionsRoot: types.DeriveSha(transactions(number), trie.NewStackTrie(nil))}
 }
 
-// node is a JAM node on whose chain each service has yielded in one block, in, which is final.
+// node is a JAM node on whose chain each service has yielded in one block, in, which is final. The
+// block of each service has the next number.
 type node struct {
 	*jip2.Client
 	server *jip2server.Server
@@ -50,7 +51,13 @@ type node struct {
 
 func startNode(t *testing.T) *node {
 	cfg := jip2server.DefaultConfig(jamtest.DefaultConfig(jamq.Tiny(), 7))
-	cfg.Chain.Spec.Cores, cfg.Chain.Commit = services, commit
+	cfg.Chain.Spec.Cores, cfg.Chain.Genesis = services, service.State{}
+	for i := range uint64(services) {
+		g := service.Genesis{Service: firstService + jamq.ServiceID(i), Authorizer: new(codec.WorkPackage).Authorizer(), Block: blockOf(i)}
+		entries, err := g.Entries()
+		require.NoError(t, err)
+		maps.Copy(cfg.Chain.Genesis, entries)
+	}
 	server, err := jip2server.New(cfg)
 	require.NoError(t, err)
 	web := httptest.NewServer(server)
@@ -68,7 +75,7 @@ func startNode(t *testing.T) *node {
 	server.View(func(c *jamtest.Chain) { context, err = c.Context(1) })
 	require.NoError(t, err)
 	for i := range services {
-		p := codec.WorkPackage{Context: context, Items: []codec.WorkItem{{Service: firstService + jamq.ServiceID(i), Payload: binary.LittleEndian.AppendUint64(nil, uint64(i))}}}
+		p := codec.WorkPackage{Context: context, Items: []codec.WorkItem{{Service: firstService + jamq.ServiceID(i), Payload: service.EncodeHeader(blockOf(uint64(i) + 1))}}}
 		raw, err := encoder.Encode(&p)
 		require.NoError(t, err)
 		hash, err := encoder.PackageHash(&p)
@@ -107,11 +114,11 @@ func (n *node) trust(t *testing.T, service jamq.ServiceID) (trust *proof.Trust) 
 	return trust
 }
 
-// document returns the parts of a document that the rollup makes, for its block with a number.
-func (n *node) document(t *testing.T, number int) *proof.Document {
+// document returns the parts of a document that a rollup makes, for the block of a service.
+func (n *node) document(t *testing.T, service int) *proof.Document {
 	t.Helper()
-	c, _ := commit(jamtest.Package{Payload: binary.LittleEndian.AppendUint64(nil, uint64(number))})
-	c.Package = n.pkgs[number]
+	c := blockOf(uint64(service) + 1)
+	c.Package = n.pkgs[service]
 	d := &proof.Document{Version: proof.Version, Claim: proof.Claim{Number: c.Number, Block: c.Hash, Package: c.Package}, Commitment: c.Encode()}
 	require.NoError(t, d.AddTransaction(transactions(c.Number), 1))
 	return d
@@ -139,7 +146,7 @@ func TestLinks(t *testing.T) {
 			require.NoError(t, err)
 			result, err := d.Verify(n.trust(t, service))
 			require.NoError(t, err)
-			require.Equal(t, transactions(uint64(i))[1].Hash(), result.Transaction.Hash())
+			require.Equal(t, transactions(uint64(i) + 1)[1].Hash(), result.Transaction.Hash())
 		}
 		verify()
 		_, _, err = Links(service+1, output, signed)

@@ -28,11 +28,12 @@ import (
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
 	"github.com/jamq/jamq/pebble/pebblejournal"
+	"github.com/jamq/jamq/service"
 	"github.com/jamq/jamq/submit/codec"
 	"github.com/jamq/jamq/submit/jip2"
 )
 
-const service jamq.ServiceID = 9
+const rollup jamq.ServiceID = 9
 
 // asBuilder and atNode are the variables that make the test binary a builder: the
 // directory of its log, and the URL of its JAM node.
@@ -57,9 +58,9 @@ func runBuilder(dir, url string, in io.Reader, out io.Writer) error {
 	}
 	network, err := jip2net.Open(ctx, jip2net.Config{
 		Node: jip2.DefaultConfig(url), Version: codec.V072,
-		Package: codec.OneItem(service, common.Hash{}, common.Hash{}, 1_000_000_000, 1_000_000),
+		Package: codec.OneItem(rollup, common.Hash{}, common.Hash{}, 1_000_000_000, 1_000_000),
 		Service: jip2.Service{
-			ID: service, Key: jip2server.MarkKey,
+			ID: rollup, Key: service.MarkKey,
 			Taken: func(_ jamq.PackageHash, value []byte) (bool, error) { return value != nil, nil },
 		},
 	})
@@ -105,7 +106,7 @@ func (u *users) judge(update jamtest.Update) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, a := range update.Final {
-		if a.Service == service {
+		if a.Service == rollup {
 			u.blocks++
 			for _, op := range words.Executed(a.Payload) {
 				u.executed[string(op)]++
@@ -141,6 +142,7 @@ func startChain(t *testing.T, u *users) (url string) {
 	chain.StartSlot = jamq.NewSlotClock(spec).SlotAt(time.Now())
 	chain.LossProbability, chain.SkipProbability = 0.2, 0.1
 	chain.FinalityLag, chain.MaxForkDepth, chain.ForkProbability = 3, 2, 0.1
+	chain.Genesis = words.Genesis(rollup)
 	cfg := jip2server.DefaultConfig(chain)
 	cfg.Observe = u.judge
 	server, err := jip2server.New(cfg)

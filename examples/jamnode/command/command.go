@@ -4,11 +4,13 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -21,6 +23,7 @@ import (
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"
 	"github.com/jamq/jamq/journal"
+	"github.com/jamq/jamq/service"
 	"github.com/jamq/jamq/submit/codec"
 )
 
@@ -43,11 +46,12 @@ type options struct {
 	lag                   int
 	version               codec.Version
 	profile               string
+	genesis               service.State
 	verbose, stdin        bool
 }
 
 func parse(args []string, stderr io.Writer) (*options, error) {
-	o := &options{}
+	o := &options{genesis: service.State{}}
 	fs := flag.NewFlagSet("jamnode", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.StringVar(&o.listen, "listen", "127.0.0.1:19800", "`address` of JIP-2 over WebSocket")
@@ -61,6 +65,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	fs.IntVar(&o.lag, "lag", 0, "`number` of blocks between the final and the best block; 0: 3 with -fork, otherwise 2")
 	fs.TextVar(&o.version, "gp", codec.V072, "`version` of the Gray Paper in which packages are encoded: 0.7.2 or 0.8.0")
 	fs.StringVar(&o.profile, "profile", "strict", "`name` of the kind of node whose RPC is simulated: "+strings.Join(profileNames(), ", "))
+	fs.Func("genesis", "`file` with the service of a rollup: \"genesis_state\" of JIP-4, as refnode -genesis prints it; may be repeated", o.readGenesis)
 	fs.BoolVar(&o.stdin, "stdin", false, "read commands from standard input that change the faults; the command help lists them")
 	fs.BoolVar(&o.verbose, "v", false, "log connections that are cut")
 	if err := fs.Parse(args); err != nil {
@@ -70,6 +75,22 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 		return nil, fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	}
 	return o, nil
+}
+
+// readGenesis adds the entries of a file to the genesis state.
+func (o *options) readGenesis(path string) error {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var spec struct {
+		Genesis service.State `json:"genesis_state"`
+	}
+	if err := json.Unmarshal(raw, &spec); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	maps.Copy(o.genesis, spec.Genesis)
+	return nil
 }
 
 func (o *options) config(stderr io.Writer) (jip2server.Config, error) {
@@ -84,6 +105,7 @@ func (o *options) config(stderr io.Writer) (jip2server.Config, error) {
 	if o.fork > 0 {
 		chain.MaxForkDepth, chain.FinalityLag = 2, 3
 	}
+	chain.Genesis = o.genesis
 	if o.lag != 0 {
 		chain.FinalityLag = o.lag
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -64,7 +66,10 @@ func TestServesAndRestarts(t *testing.T) {
 	}
 	require.Zero(t, until(t, func(url string) { before = follow(url) }, "-datadir", dir))
 	require.Zero(t, until(t, func(url string) { follow(url) }, "-datadir", dir))
-	for _, other := range [][]string{{"-seed", "2"}, {"-loss", "0.1"}, {"-skip", "0.1"}, {"-fork", "0.1"}, {"-lag", "4"}, {"-slot", "30ms"}, {"-spec", "full"}} {
+	genesis := filepath.Join(t.TempDir(), "genesis.json")
+	state := strings.Repeat("00", 31)
+	require.NoError(t, os.WriteFile(genesis, []byte(`{"genesis_state":{"`+state+`":"01"}}`), 0o600))
+	for _, other := range [][]string{{"-genesis", genesis}, {"-seed", "2"}, {"-loss", "0.1"}, {"-skip", "0.1"}, {"-fork", "0.1"}, {"-lag", "4"}, {"-slot", "30ms"}, {"-spec", "full"}} {
 		var out bytes.Buffer
 		args := append([]string{"-listen", "127.0.0.1:0", "-slot", "20ms", "-datadir", dir}, other...)
 		require.Equal(t, exitFailed, Run(t.Context(), args, strings.NewReader(""), io.Discard, &out), "the chain was made without %v", other)
@@ -73,7 +78,7 @@ func TestServesAndRestarts(t *testing.T) {
 }
 
 func TestUsageErrors(t *testing.T) {
-	for _, args := range [][]string{{"-spec", "huge"}, {"-slot", "0s"}, {"-skip", "1"}, {"-loss", "2"}, {"-fork", "-1"}, {"-lag", "-1"}, {"extra"}, {"-nonsense"}} {
+	for _, args := range [][]string{{"-spec", "huge"}, {"-slot", "0s"}, {"-skip", "1"}, {"-loss", "2"}, {"-fork", "-1"}, {"-lag", "-1"}, {"extra"}, {"-nonsense"}, {"-genesis", "nowhere"}, {"-genesis", "."}} {
 		var out bytes.Buffer
 		require.Equal(t, exitUsage, Run(t.Context(), args, strings.NewReader(""), &out, &out), "%v", args)
 		require.NotEmpty(t, out.String())

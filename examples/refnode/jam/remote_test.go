@@ -1,7 +1,6 @@
 package jam
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"testing"
@@ -9,33 +8,41 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/jamtest/jip2server"
+	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/service"
 )
 
-// A node that begins again reads the packages that its service has received since, and not
-// those of its final blocks, which can be millions.
-func TestPackagesOfFinalBlocksAreNotReadAgain(t *testing.T) {
-	count, reads := uint64(5), 0
-	var taken []byte
+// A node that begins again reads the blocks that its service has applied since, and not its final
+// ones, which can be millions.
+func TestEntriesOfFinalBlocksAreNotReadAgain(t *testing.T) {
+	storage := service.Storage{}
+	apply := func(number uint64) {
+		c := proof.Commitment{Number: number}
+		storage[string(service.CountKey())] = binary.LittleEndian.AppendUint64(nil, number)
+		storage[string(proof.CommitmentKey([]byte(service.CommitmentPrefix), number))] = c.Encode()
+		storage[string(service.EntryKey(number-1))] = append(make([]byte, 32), service.EncodeHeader(c)...)
+	}
+	for number := range uint64(5) {
+		apply(number + 1)
+	}
+	reads := 0
+	var taken []uint64
 	r := &Remote{
-		Read:  3,
-		taken: func(payload []byte) { taken = append(taken, payload...) },
+		Read: 3,
+		taken: func(header []byte) {
+			c, err := service.DecodeHeader(header)
+			require.NoError(t, err)
+			taken = append(taken, c.Number)
+		},
 		value: func(_ context.Context, _ jamq.HeaderHash, key []byte) ([]byte, error) {
-			if reads++; bytes.Equal(key, jip2server.CountKey()) {
-				return binary.LittleEndian.AppendUint64(nil, count), nil
-			}
-			for i := range count {
-				if bytes.Equal(key, jip2server.EntryKey(i)) {
-					return append(make([]byte, 32), byte(i)), nil
-				}
-			}
-			return nil, nil
+			reads++
+			return storage[string(key)], nil
 		},
 	}
 	require.NoError(t, r.readService(t.Context(), jamq.HeaderHash{}))
-	require.Equal(t, []byte{3, 4}, taken)
-	require.Equal(t, 3, reads)
-	count = 6
+	require.Equal(t, []uint64{4, 5}, taken)
+	require.Equal(t, 4, reads)
+	apply(6)
 	require.NoError(t, r.readService(t.Context(), jamq.HeaderHash{}))
-	require.Equal(t, []byte{3, 4, 5}, taken)
+	require.Equal(t, []uint64{4, 5, 6}, taken)
 }

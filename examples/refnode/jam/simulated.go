@@ -13,33 +13,56 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// Simulated is a simulated chain in the node's process.
+// Simulated is a simulated chain in the node's process. It begins with Root.
 type Simulated struct {
-	*simnet.Network
-	service jamq.ServiceID
-	taken   func(payload []byte)
+	*simnet.Network // nil before
+	cfg             jamtest.Config
+	genesis         service.Genesis
+	head            func() proof.Commitment
+	taken           func(header []byte)
 }
 
-// Simulate begins a chain at the current slot. taken is called with each payload that
-// the service has received on the final chain.
-func Simulate(cfg jamtest.Config, id jamq.ServiceID, taken func(payload []byte)) (*Simulated, error) {
-	cfg.StartSlot = jamq.NewSlotClock(cfg.Spec).SlotAt(time.Now())
-	cfg.Commit = func(p jamtest.Package) (proof.Commitment, bool) {
-		c, err := service.DecodeHeader(p.Payload)
-		return c, err == nil
-	}
-	chain, err := jamtest.New(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return &Simulated{simnet.New(chain, id), id, taken}, nil
+// Simulate returns a chain whose genesis state has the rollup's service. head returns the
+// rollup's newest block, and taken is called with each payload that the service has
+// received on the final chain.
+func Simulate(cfg jamtest.Config, genesis service.Genesis, head func() proof.Commitment, taken func(header []byte)) *Simulated {
+	return &Simulated{cfg: cfg, genesis: genesis, head: head, taken: taken}
 }
+
+// Root implements builder.Network. The builder calls it when the rollup is at its last
+// final block, after which the service goes on. The chain begins at the current slot.
+func (s *Simulated) Root(ctx context.Context) (_ jamq.Block, err error) {
+	s.genesis.Block = s.head()
+	if s.cfg.Genesis, err = s.genesis.Entries(); err != nil {
+		return jamq.Block{}, err
+	}
+	s.cfg.StartSlot = jamq.NewSlotClock(s.cfg.Spec).SlotAt(time.Now())
+	chain, err := jamtest.New(s.cfg)
+	if err != nil {
+		return jamq.Block{}, err
+	}
+	s.Network = simnet.New(chain, s.genesis.Service)
+	return s.Network.Root(ctx)
+}
+
+// Received implements builder.Receiver.
+func (s *Simulated) Received(ctx context.Context) (uint64, error) {
+	if s.Network == nil {
+		return 0, nil
+	}
+	return s.Network.Received(ctx)
+}
+
+// Spec implements Network.
+func (s *Simulated) Spec() jamq.ChainSpec { return s.cfg.Spec }
 
 // Run implements Network.
 func (s *Simulated) Run(ctx context.Context) error {
 	return s.Network.Run(ctx, func(u jamtest.Update) {
 		for _, p := range u.Final {
-			s.taken(p.Payload)
+			if p.Service == s.genesis.Service && p.Authorizer == s.genesis.Authorizer {
+				s.taken(p.Payload)
+			}
 		}
 	})
 }
@@ -58,7 +81,7 @@ func (s *Simulated) Close() {}
 
 // Prove implements Network.
 func (s *Simulated) Prove(_ context.Context, number uint64) (d *proof.Document, err error) {
-	s.Driver().View(func(c *jamtest.Chain) { d, err = c.Prove(s.service, number, jamtest.ByStorage) })
+	s.Driver().View(func(c *jamtest.Chain) { d, err = c.Prove(s.genesis.Service, number, jamtest.ByStorage) })
 	if err != nil {
 		// The chain began with this process; blocks that were final before are not on it.
 		return nil, fmt.Errorf("%w: the embedded JAM chain has none for block %d: %w", ErrNoProofs, number, err)
@@ -68,6 +91,6 @@ func (s *Simulated) Prove(_ context.Context, number uint64) (d *proof.Document, 
 
 // Trust implements Network.
 func (s *Simulated) Trust(context.Context) (t *proof.Trust, err error) {
-	s.Driver().View(func(c *jamtest.Chain) { t, err = c.Trust(s.service) })
+	s.Driver().View(func(c *jamtest.Chain) { t, err = c.Trust(s.genesis.Service) })
 	return t, err
 }

@@ -9,10 +9,14 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/jamq/jamq/examples/refnode/devkeys"
 	"github.com/jamq/jamq/examples/refnode/evmrollup"
+	"github.com/jamq/jamq/examples/refnode/jam"
 	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/store"
+	"github.com/jamq/jamq/service"
 )
 
 // Export writes the node of a data directory, whose blocks must all be final, to a new
@@ -64,18 +68,41 @@ func Import(ctx context.Context, cfg Config, path string) (err error) {
 }
 
 // fillDirectory writes the content of an export to a new data directory.
-func fillDirectory(ctx context.Context, cfg Config, path string) (err error) {
-	n := &Node{cfg: cfg, log: slog.New(slog.DiscardHandler)}
+func fillDirectory(ctx context.Context, cfg Config, path string) error {
+	n, err := offline(cfg)
+	if err != nil {
+		return err
+	}
+	return errors.Join(n.Chain.Import(ctx, path), n.store.Close())
+}
+
+// offline returns a node with its rollup, but without a JAM chain.
+func offline(cfg Config) (n *Node, err error) {
+	n = &Node{cfg: cfg, log: slog.New(slog.DiscardHandler)}
 	if n.accounts, err = devkeys.Derive(devkeys.Mnemonic, numAccounts); err != nil {
-		return err
+		return nil, err
 	}
-	if n.store, err = store.Open(cfg.DataDir, n.log); err != nil {
-		return err
+	if cfg.DataDir != "" {
+		if n.store, err = store.Open(cfg.DataDir, n.log); err != nil {
+			return nil, err
+		}
 	}
-	if n.Chain, err = evmrollup.New(n.rollupConfig()); err == nil {
-		err = n.Chain.Import(ctx, path)
+	if n.Chain, err = evmrollup.New(n.rollupConfig()); err != nil {
+		return nil, errors.Join(err, n.store.Close())
 	}
-	return errors.Join(err, n.store.Close())
+	return n, nil
+}
+
+// Genesis returns the entries that the genesis state of a JAM chain needs for the rollup's
+// service: after block 0, or after the last block of an import into the data directory.
+func Genesis(cfg Config) (service.State, error) {
+	n, err := offline(cfg)
+	if err != nil {
+		return nil, err
+	}
+	origin := evmrollup.Header(n.BlockByNumber(n.Origin()).Block, common.Hash{})
+	entries, err := jam.Genesis(cfg.Service, cfg.Version, origin).Entries()
+	return entries, errors.Join(err, n.store.Close())
 }
 
 // importing is the name of a file that a directory has during an import. It tells an import that

@@ -4,21 +4,30 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/examples/refnode/evmrollup"
 	"github.com/jamq/jamq/examples/refnode/jam"
 	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/service"
 	"github.com/jamq/jamq/submit"
 )
 
 // connect connects to the JAM chain, which determines the constants.
 func (n *Node) connect(ctx context.Context) (err error) {
 	if n.cfg.JAMURL == "" {
-		n.jam, err = jam.Simulate(n.simulation(), n.cfg.Service, n.service.taken)
+		head := func() proof.Commitment {
+			n.service.begin(n.Head(), 0)
+			return evmrollup.Header(n.Head().Block, common.Hash{})
+		}
+		n.jam = jam.Simulate(n.simulation(), service.Genesis{Service: n.cfg.Service, Version: n.cfg.Version}, head, n.service.taken)
 	} else {
 		var remote *jam.Remote
 		if remote, err = jam.Connect(ctx, n.cfg.JAMURL, n.cfg.Version, n.cfg.Service, n.log, n.service.taken); err == nil {
-			remote.Accepted, remote.Read = n.Origin(), n.Stored()
-			n.service.begin(n.BlockByNumber(n.Stored()))
+			remote.Origin, remote.Read = evmrollup.Header(n.BlockByNumber(n.Origin()).Block, common.Hash{}), n.Stored()
+			n.service.begin(n.BlockByNumber(n.Stored()), n.Stored())
 		}
 		n.jam = remote
 	}

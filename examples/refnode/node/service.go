@@ -15,9 +15,10 @@ import (
 // assumed: if one of them was not received once, the first call that is read shows it.
 type ServiceReport struct {
 	// Total is the number of accumulated packages of the rollup. First and Last
-	// are the block numbers of the first and the latest one.
+	// are the block numbers of the first and the latest one; Last is that of the block
+	// before if there is none yet.
 	Total, First, Last uint64
-	// Root is the state root after the last block.
+	// Root is the state root after Last.
 	Root common.Hash
 	// Duplicates are the numbers of blocks that were accumulated again, and
 	// Gaps those that did not continue the previous block. Both should be
@@ -32,14 +33,16 @@ type calls struct {
 	report ServiceReport
 }
 
-// begin assumes one call for each block up to a final one.
-func (s *calls) begin(last *evmrollup.Block) {
-	if n := last.NumberU64(); n > 0 {
-		s.report = ServiceReport{Total: n, First: 1, Last: n, Root: last.Root()}
-	}
+// begin sets the block after which the calls follow, and the number of calls up to it that
+// are assumed.
+func (s *calls) begin(last *evmrollup.Block, assumed uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.report = ServiceReport{Total: assumed, First: min(assumed, 1), Last: last.NumberU64(), Root: last.Root()}
 }
 
-// taken records the header of an accumulated block; more may follow it.
+// taken records the header of an accumulated block; more may follow it. As in the service,
+// a block that does not continue the last one has no effect.
 func (s *calls) taken(header []byte) {
 	c, err := service.DecodeHeader(header)
 	if err != nil {
@@ -50,13 +53,15 @@ func (s *calls) taken(header []byte) {
 	r := &s.report
 	r.Total++
 	switch {
-	case r.First == 0:
-		r.First = c.Number
 	case c.Number <= r.Last:
 		r.Duplicates = append(r.Duplicates, c.Number)
 		return
 	case c.Number != r.Last+1 || c.PreRoot != r.Root:
 		r.Gaps = append(r.Gaps, c.Number)
+		return
+	}
+	if r.First == 0 {
+		r.First = c.Number
 	}
 	r.Last, r.Root = c.Number, c.PostRoot
 }

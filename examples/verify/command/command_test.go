@@ -16,9 +16,10 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/service"
 )
 
-const service = jamq.ServiceID(7)
+const rollup = jamq.ServiceID(7)
 
 var txs = types.Transactions{types.NewTx(&types.LegacyTx{Nonce: 1}), types.NewTx(&types.LegacyTx{Nonce: 2})}
 
@@ -27,25 +28,26 @@ func prove(t *testing.T, punished ...int) (documents map[jamtest.Route]*proof.Do
 	t.Helper()
 	cfg := jamtest.DefaultConfig(jamq.Tiny(), 1)
 	cfg.Punished = punished
-	cfg.Commit = func(jamtest.Package) (proof.Commitment, bool) {
-		return proof.Commitment{Number: 1, Hash: common.Hash{1}, TransactionsRoot: types.DeriveSha(txs, trie.NewStackTrie(nil))}, true
-	}
+	var err error
+	cfg.Genesis, err = service.Genesis{Service: rollup}.Entries()
+	require.NoError(t, err)
 	chain, err := jamtest.New(cfg)
 	require.NoError(t, err)
 	chain.Advance()
 	context, err := chain.Context(1)
+	block := proof.Commitment{Number: 1, Hash: common.Hash{1}, TransactionsRoot: types.DeriveSha(txs, trie.NewStackTrie(nil))}
 	require.NoError(t, err)
-	require.NoError(t, chain.Submit(jamtest.NewPackage(service, context, nil), 0, 0))
+	require.NoError(t, chain.Submit(jamtest.NewPackage(rollup, context, service.EncodeHeader(block)), 0, 0))
 	for range 8 {
 		chain.Advance()
 	}
 	documents = make(map[jamtest.Route]*proof.Document)
 	for _, route := range []jamtest.Route{jamtest.ByStorage, jamtest.ByOutputs, jamtest.ByLog} {
-		documents[route], err = chain.Prove(service, 1, route)
+		documents[route], err = chain.Prove(rollup, 1, route)
 		require.NoError(t, err)
 		require.NoError(t, documents[route].AddTransaction(txs, 1))
 	}
-	trust, err = chain.Trust(service)
+	trust, err = chain.Trust(rollup)
 	require.NoError(t, err)
 	return documents, trust
 }

@@ -1,0 +1,167 @@
+package jamtest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/canonical/statetrie"
+	"github.com/jamq/jamq/service"
+)
+
+// state is the simulated part of the state after a block, and the output log.
+// It exists only with Config.Genesis and shares equal parts with the parent's
+// state.
+type state struct {
+	trie    *statetrie.Trie
+	outputs []proof.Output
+	log     *proof.Log
+	leaves  *leaf
+}
+
+// leaf is the last entry of an output log.
+type leaf struct {
+	before *leaf
+	root   common.Hash
+	index  uint64
+}
+
+// all returns the leaves up to this one, oldest first.
+func (l *leaf) all() []common.Hash {
+	leaves := make([]common.Hash, l.index+1)
+	for ; l != nil; l = l.before {
+		leaves[l.index] = l.root
+	}
+	return leaves
+}
+
+// settle sets the posterior roots of a sealed block: real ones if the chain has
+// services, otherwise placeholders.
+func (c *Chain) settle(b *block) {
+	if c.cfg.Genesis == nil {
+		b.stateRoot, b.beefyRoot = standIns(b.Hash)
+		return
+	}
+	s := &state{}
+	index := uint64(0)
+	var log []*common.Hash
+	if b.parent != nil {
+		before := b.parent.state
+		s.trie, s.leaves, log, index = before.trie, before.leaves, before.log.Peaks(), before.leaves.index+1
+	} else {
+		for key, value := range c.cfg.Genesis { // any order makes the same trie
+			s.trie = s.trie.Set(key, value)
+		}
+	}
+	s.log = proof.NewLog(log)
+	c.callServices(s, b)
+	s.trie = s.trie.Set(statetrie.ChapterKey(statetrie.ChapterSlot), binary.LittleEndian.AppendUint32(nil, uint32(b.Slot)))
+	s.trie = s.trie.Set(statetrie.ChapterKey(statetrie.ChapterOutputs), proof.EncodeOutputs(s.outputs))
+	root := proof.OutputRoot(s.outputs)
+	s.log.Append(root)
+	s.leaves = &leaf{before: s.leaves, root: root, index: index}
+	b.state, b.stateRoot, b.beefyRoot = s, s.trie.Root(), s.log.SuperPeak()
+}
+
+// callServices lets each service accumulate its packages of a block: in one call,
+// and in the order of the services.
+func (c *Chain) callServices(s *state, b *block) {
+	calls := make(map[jamq.ServiceID][]service.Operand)
+	for _, h := range b.Accumulated {
+		p := c.packages[h]
+		output, err := service.Refine(p.Payload, p.Hash)
+		if err != nil {
+			output = nil // as of a refine that panics
+		}
+		calls[p.Service] = append(calls[p.Service], service.Operand{Package: p.Hash, Authorizer: p.Authorizer, Output: output})
+	}
+	for _, id := range slices.Sorted(maps.Keys(calls)) {
+		if account, exists := s.trie.Get(statetrie.ServiceKey(id)); exists {
+			s.call(id, account, b.Slot, calls[id])
+		}
+	}
+}
+
+// call lets a service with an account accumulate. A service without a storage
+// panics, so that nothing but the slot in its account changes.
+func (s *state) call(id jamq.ServiceID, account []byte, slot jamq.Slot, operands []service.Operand) {
+	get := func(key string) []byte { return s.value(id, []byte(key)) }
+	changes, yield, err := service.Accumulate(get, slot, operands)
+	if err != nil {
+		changes = nil
+	}
+	items, octets := 0, 0
+	for key, value := range changes { // any order makes the same trie and sums
+		const perItem = 34 // GP 9.8
+		if before := get(key); before != nil {
+			items, octets = items-1, octets-perItem-len(key)-len(before)
+		}
+		at := statetrie.StorageKey(id, []byte(key))
+		if value == nil {
+			s.trie = s.trie.Delete(at)
+			continue
+		}
+		items, octets = items+1, octets+perItem+len(key)+len(value)
+		s.trie = s.trie.Set(at, value)
+	}
+	s.trie = s.trie.Set(statetrie.ServiceKey(id), moved(account, items, octets, slot))
+	if yield != nil {
+		s.outputs = append(s.outputs, proof.Output{Service: id, Yield: *yield})
+	}
+}
+
+// moved returns an encoded account (GP D.2) whose storage has become larger, and
+// that was accumulated in a slot.
+func moved(account []byte, items, octets int, slot jamq.Slot) []byte {
+	out, le := slices.Clone(account), binary.LittleEndian
+	le.PutUint64(out[57:], le.Uint64(out[57:])+uint64(octets))
+	le.PutUint32(out[73:], le.Uint32(out[73:])+uint32(items))
+	le.PutUint32(out[81:], uint32(slot))
+	return out
+}
+
+// value returns the value of a key in the storage of a service, nil if there is none.
+func (s *state) value(id jamq.ServiceID, key []byte) []byte {
+	value, _ := s.trie.Get(statetrie.StorageKey(id, key))
+	return value
+}
+
+// Value returns the value of a key in the storage of a service after a block of any
+// branch, nil if there is none. The keys are those of package service. The error
+// wraps [ErrUnknownBlock] or [ErrNoServices].
+func (c *Chain) Value(id jamq.ServiceID, head jamq.HeaderHash, key []byte) ([]byte, error) {
+	b, err := c.withState(head)
+	if err != nil {
+		return nil, err
+	}
+	return b.state.value(id, key), nil
+}
+
+// Account returns the encoded account of a service (GP D.2) after a block of any
+// branch, nil if there is none. Its balance is that of the genesis. The error wraps
+// [ErrUnknownBlock] or [ErrNoServices].
+func (c *Chain) Account(id jamq.ServiceID, head jamq.HeaderHash) ([]byte, error) {
+	b, err := c.withState(head)
+	if err != nil {
+		return nil, err
+	}
+	account, _ := b.state.trie.Get(statetrie.ServiceKey(id))
+	return account, nil
+}
+
+// withState returns a block with its state.
+func (c *Chain) withState(hash jamq.HeaderHash) (*block, error) {
+	if c.cfg.Genesis == nil {
+		return nil, fmt.Errorf("%w: Config.Genesis is nil", ErrNoServices)
+	}
+	b, ok := c.blocks[hash]
+	if !ok {
+		return nil, fmt.Errorf("%w: %s", ErrUnknownBlock, hash)
+	}
+	return b, nil
+}
