@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/builder/pglog"
+	"github.com/jamq/jamq/internal/postgres"
 	"github.com/jamq/jamq/internal/wait"
 )
 
@@ -23,7 +24,7 @@ type cutter struct {
 }
 
 // startCutter returns the connection string of a cutter in front of a server.
-func startCutter(t *testing.T, s *server) (c *cutter, url string) {
+func startCutter(t *testing.T, s *postgres.Server) (c *cutter, url string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "jamq-cut-") // a socket's path has to be short
 	require.NoError(t, err)
@@ -38,7 +39,7 @@ func startCutter(t *testing.T, s *server) (c *cutter, url string) {
 			if err != nil {
 				return
 			}
-			server, err := (&net.Dialer{}).DialContext(context.Background(), "unix", filepath.Join(s.dir, ".s.PGSQL.5432"))
+			server, err := (&net.Dialer{}).DialContext(context.Background(), "unix", filepath.Join(s.Dir, ".s.PGSQL.5432"))
 			if err != nil {
 				_ = client.Close()
 				continue
@@ -73,7 +74,7 @@ func (c *cutter) pass(from, to net.Conn, replies bool) {
 // records are written once.
 func TestLostAnswer(t *testing.T) {
 	_, name := database(t)
-	s, err := postgres()
+	s, err := shared()
 	require.NoError(t, err)
 	c, url := startCutter(t, s)
 	cfg := pglog.DefaultConfig(url, name)
@@ -101,12 +102,11 @@ func TestLostAnswer(t *testing.T) {
 // TestNotReplicated: a commit whose wait for the standby was canceled is visible, and is not
 // acknowledged before a later commit is.
 func TestNotReplicated(t *testing.T) {
-	s, err := newServer()
-	skipIfMissing(t, err)
-	cfg := pglog.DefaultConfig(s.url(), "replicated")
+	s := newServer(t)
+	cfg := pglog.DefaultConfig(s.URL(), "replicated")
 	cfg.Lease, cfg.Patience = time.Hour, 10*time.Minute
 	l := lead(t, cfg)
-	operator := client(t, s.url()+"&options=-csynchronous_commit%3Doff")
+	operator := client(t, s.URL()+"&options=-csynchronous_commit%3Doff")
 	configure := func(standbys string) {
 		_, err := operator.Exec(t.Context(), "alter system set synchronous_standby_names = '"+standbys+"'")
 		require.NoError(t, err)

@@ -155,16 +155,15 @@ func TestK6LogWentBack(t *testing.T) {
 // TestFollowThroughOutage: a follower goes on when the database comes back, and does not take the
 // lead from a leader that could not renew its lease meanwhile.
 func TestFollowThroughOutage(t *testing.T) {
-	s, err := newServer()
-	skipIfMissing(t, err)
-	cfg := quick(s.url(), "outage")
+	s := newServer(t)
+	cfg := quick(s.URL(), "outage")
 	cfg.Lease = time.Hour
 	first := lead(t, at(cfg, "first"))
 	second := follow(t, at(cfg, "second"))
 	require.NoError(t, first.Append([]byte("one")))
 	require.Equal(t, "one", <-second.read)
-	require.NoError(t, s.control("-m", "immediate", "stop"))
-	require.NoError(t, s.start())
+	require.NoError(t, s.Kill())
+	require.NoError(t, s.Start())
 	require.NoError(t, first.Append([]byte("two")))
 	require.Equal(t, "two", <-second.read)
 	require.Empty(t, second.led)

@@ -187,30 +187,28 @@ func TestOpenedTogether(t *testing.T) {
 
 // TestDatabaseIsAway: a write waits while the database restarts, and is written once.
 func TestDatabaseIsAway(t *testing.T) {
-	s, err := newServer()
-	skipIfMissing(t, err)
-	cfg := pglog.DefaultConfig(s.url(), "away")
+	s := newServer(t)
+	cfg := pglog.DefaultConfig(s.URL(), "away")
 	cfg.Lease = time.Hour
 	l := lead(t, cfg)
 	require.NoError(t, l.Append([]byte("one")))
-	require.NoError(t, s.control("-m", "immediate", "stop"))
+	require.NoError(t, s.Kill())
 	written := make(chan error, 1)
 	go func() { written <- l.Append([]byte("two")) }()
-	require.NoError(t, s.start())
+	require.NoError(t, s.Start())
 	require.NoError(t, <-written)
 	require.Equal(t, []string{"one", "two"}, contents(t, l))
 }
 
 // TestPatience: a write fails if the database stays away, and the log is then of no use.
 func TestPatience(t *testing.T) {
-	s, err := newServer()
-	skipIfMissing(t, err)
-	cfg := pglog.DefaultConfig(s.url(), "patience")
+	s := newServer(t)
+	cfg := pglog.DefaultConfig(s.URL(), "patience")
 	cfg.Patience = 200 * time.Millisecond
 	l := lead(t, cfg)
-	require.NoError(t, s.control("-m", "immediate", "stop"))
+	require.NoError(t, s.Kill())
 	require.ErrorIs(t, l.Append([]byte("one")), pglog.ErrUnknown)
-	require.NoError(t, s.start())
+	require.NoError(t, s.Start())
 	require.ErrorIs(t, l.Append([]byte("one")), pglog.ErrUnknown)
 	require.NoError(t, l.Close())
 	again := lead(t, cfg)

@@ -2,12 +2,10 @@ package riverjobs_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/eoa/jobs/riverjobs"
+	"github.com/jamq/jamq/internal/postgres"
 	"github.com/jamq/jamq/internal/wait"
 )
 
@@ -29,16 +28,14 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
-	if stopPostgres != nil {
-		stopPostgres()
+	if running != nil {
+		running.Remove()
 	}
 	os.Exit(code)
 }
 
 var (
-	schemas      atomic.Int64
-	stopPostgres func()
-	errMissing   = errors.New("not installed")
+	schemas atomic.Int64
 )
 
 // queries counts the queries of a pool.
@@ -52,16 +49,12 @@ func (q *queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQ
 func (q *queries) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 // database returns a pool on a PostgreSQL of the tests, and a fresh schema
-// there. Without the programs the test skips; with JAMQ_REQUIRE_POSTGRES set it
-// fails.
+// there.
 func database(t testing.TB, count *queries) (pool *pgxpool.Pool, schema string) {
 	t.Helper()
-	url, err := postgres()
-	if errors.Is(err, errMissing) && os.Getenv("JAMQ_REQUIRE_POSTGRES") == "" {
-		t.Skip("no PostgreSQL here: nothing of this package is tested")
-	}
-	require.NoError(t, err, "PostgreSQL")
-	cfg, err := pgxpool.ParseConfig(url)
+	s, err := server()
+	postgres.Require(t, err)
+	cfg, err := pgxpool.ParseConfig(s.URL() + "&pool_max_conns=20")
 	require.NoError(t, err)
 	cfg.ConnConfig.Tracer = count
 	pool, err = pgxpool.NewWithConfig(context.Background(), cfg)
@@ -72,56 +65,10 @@ func database(t testing.TB, count *queries) (pool *pgxpool.Pool, schema string) 
 	return pool, schema
 }
 
-// postgres starts a server behind a Unix socket. Its programs are in the folder
-// that JAMQ_POSTGRES_BIN names, in the path, or at Debian's newest version.
-var postgres = sync.OnceValues(func() (url string, err error) {
-	bin := os.Getenv("JAMQ_POSTGRES_BIN")
-	if path, err := exec.LookPath("initdb"); bin == "" && err == nil {
-		bin = filepath.Dir(path)
-	}
-	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); bin == "" && len(found) > 0 {
-		bin = filepath.Dir(slices.Max(found))
-	}
-	if bin == "" {
-		return "", errMissing
-	}
-	dir, err := os.MkdirTemp("", "jamq-postgres-")
-	if err != nil {
-		return "", err
-	}
-	program := func(name string, args ...string) (*exec.Cmd, error) {
-		cmd := exec.Command(filepath.Join(bin, name), args...)
-		cmd.Dir = dir
-		return cmd, unprivileged(cmd, dir)
-	}
-	initdb, err := program("initdb", "-D", filepath.Join(dir, "data"), "-U", "jamq", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-	if err != nil {
-		return "", err
-	}
-	if out, err := initdb.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("initdb: %w\n%s", err, out)
-	}
-	// pg_ctl waits until the server answers, and until it has ended.
-	control := func(args ...string) error {
-		cmd, err := program("pg_ctl", append([]string{"-D", filepath.Join(dir, "data"), "-w", "-t", "3600"}, args...)...)
-		if err != nil {
-			return err
-		}
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("pg_ctl: %w\n%s", err, out)
-		}
-		return nil
-	}
-	options := "-h '' -k " + dir + " -F -c max_connections=300"
-	if err := control("-l", filepath.Join(dir, "log"), "-o", options, "start"); err != nil {
-		return "", err
-	}
-	stopPostgres = func() {
-		_ = control("-m", "fast", "stop")
-		_ = os.RemoveAll(dir)
-	}
-	return "postgres://jamq@/postgres?pool_max_conns=20&host=" + dir, nil
-})
+var (
+	running *postgres.Server
+	server  = sync.OnceValues(func() (s *postgres.Server, err error) { running, err = postgres.Start(); return running, err })
+)
 
 // redisServer starts a redis-server of the test's own: the store that processes share.
 // It returns the path of its Unix socket.

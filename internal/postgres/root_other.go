@@ -1,6 +1,6 @@
 //go:build !unix
 
-package riverjobs_test
+package postgres
 
 import "os/exec"
 

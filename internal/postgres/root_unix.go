@@ -1,6 +1,6 @@
 //go:build unix
 
-package pglog_test
+package postgres
 
 import (
 	"fmt"
