@@ -57,8 +57,6 @@ func (e *engine) followLeader() error {
 		return nil
 	}
 	e.tail.ctx = e.ctx
-	e.note(func(h *Health) { h.Follows = true })
-	defer e.note(func(h *Health) { h.Follows = false })
 	var cause error // kept here because the log may wrap the error of its callback
 	err := e.shared.Lead(e.ctx, func(record []byte) error {
 		cause = e.tail.again(record)

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -72,7 +71,6 @@ func TestFollow(t *testing.T) {
 		first := m.join(shared)
 		second := m.join(shared)
 		require.False(t, first.Health().Follows)
-		synctest.Wait()
 		require.True(t, second.Health().Follows)
 		for i := range uint64(4) {
 			submit(ctx, t, first.Builder, i+1, fmt.Sprint(i))

@@ -14,7 +14,8 @@ import (
 type Health struct {
 	// Running is true while Run of the builder runs.
 	Running bool
-	// Follows is true while Run follows another process, which leads the log: see SharedLog.
+	// Follows is true from Open on until this process leads the log: see SharedLog. It stays
+	// false if no other process can have the log.
 	Follows bool
 	// Err is the error that made the builder stop by itself. It is nil while the
 	// builder runs, and if the host stopped the builder.

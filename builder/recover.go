@@ -27,10 +27,14 @@ func (e *engine) recover(ctx context.Context) error {
 		}
 		return e.recoverOperations(ctx)
 	}
-	if err := e.continueLog(ctx, first); err != nil || e.shared != nil {
+	if err := e.continueLog(ctx, first); err != nil {
 		return err
 	}
-	return e.takeLead(ctx)
+	if e.shared == nil {
+		return e.takeLead(ctx)
+	}
+	e.note(func(h *Health) { h.Follows = true })
+	return nil
 }
 
 // beginAtGenesis begins an empty log.
@@ -73,6 +77,7 @@ func (e *engine) recoverOperations(ctx context.Context) error {
 	}
 	e.trust.lost = 0
 	e.tail = nil
+	e.note(func(h *Health) { h.Follows = false })
 	close(e.leads)
 	return nil
 }

@@ -276,6 +276,27 @@ func (l *Log) Leader(ctx context.Context) (lead Lead, err error) {
 	return lead, err
 }
 
+// Member is a process that follows, as others see it.
+type Member struct {
+	// Name is Config.Address of the process, or a random name if that is empty.
+	Name string
+	// Lag is the number of records that the process had not read when it was last seen.
+	Lag uint64
+	// Seen is how long ago it was last seen, by the clock of the database. A process that has
+	// closed its log is no member; one that was killed is until Config.Keep has passed.
+	Seen time.Duration
+}
+
+// Members returns the processes that follow, in the order of their names.
+func (l *Log) Members(ctx context.Context) ([]Member, error) {
+	rows, err := l.pool.Query(ctx, l.sql(`select member, next - position, clock_timestamp() - seen from {name}_log, {name}_member
+		where seen > clock_timestamp() - $1::interval order by member`), l.cfg.Keep)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Member])
+}
+
 // HandOver ends the lead of this process in favor of the process with an address. Run of the
 // builder must have returned. If that process does not take the lead for Config.Lease, any other
 // one does. The log can be read and closed afterwards. The error wraps journal.ErrFenced if this

@@ -175,13 +175,34 @@ func TestCloseWhileFollowing(t *testing.T) {
 	cfg := pglog.DefaultConfig(url, name)
 	lead(t, at(cfg, "first"))
 	second := follow(t, at(cfg, "second"))
-	db := client(t, url)
-	members := func() (n int) {
-		require.NoError(t, db.QueryRow(t.Context(), "select count(*) from "+name+"_member").Scan(&n))
-		return n
-	}
-	wait.Until(t, func() bool { return members() == 1 }, "the follower is known")
 	require.NoError(t, second.Close())
 	require.ErrorIs(t, <-second.led, journal.ErrClosed)
-	require.Zero(t, members())
+	require.ErrorIs(t, takeLead(t.Context(), second.Log), journal.ErrClosed)
+}
+
+// TestMembers: all processes see which ones follow, and how far they are.
+func TestMembers(t *testing.T) {
+	url, name := database(t)
+	cfg := quick(url, name)
+	first := lead(t, at(cfg, "first"))
+	require.NoError(t, first.Append([]byte("one"), []byte("two")))
+	slow := open(t, at(cfg, "slow"))
+	second := follow(t, at(cfg, "second"))
+	var lags map[string]uint64
+	wait.Until(t, func() bool {
+		members, err := first.Members(t.Context())
+		require.NoError(t, err)
+		lags = make(map[string]uint64)
+		for _, m := range members {
+			require.GreaterOrEqual(t, m.Seen, time.Duration(0))
+			lags[m.Name] = m.Lag
+		}
+		return lags["second"] == 0
+	}, "the second one has read all")
+	require.Equal(t, map[string]uint64{"slow": 2, "second": 0}, lags, "and the first one leads")
+	require.NoError(t, second.Close())
+	require.NoError(t, slow.Close())
+	members, err := first.Members(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, members)
 }
