@@ -170,16 +170,14 @@ func TestForgedAbsenceThroughRawKey(t *testing.T) {
 	// The only stem of the tree, read as an inner node: on the left the raw
 	// stem, on the right the root of the values.
 	target := v.slot(contract, slot)
-	fake, err := ubt.Tree{}.Apply(&hasher, []ubt.Write{{Key: raw.Key, Value: value}})
-	require.NoError(t, err)
-	left, err := fake.Prove(&hasher, []ubt.Use{{Key: raw.Key}, {Key: target.Key}})
-	require.NoError(t, err)
 	values := hasher.Leaf(common.Hash{1})
 	for range 8 { // slot 0 of its stem
 		values = hasher.Inner(values, common.Hash{})
 	}
+	fake, err := ubt.Tree{}.Apply(&hasher, []ubt.Write{{Key: raw.Key, Value: value}})
+	require.NoError(t, err)
 	require.Equal(t, root, hasher.Inner(fake.Root(), values))
-	w := &Witness{Entries: []Entry{{Access: raw}, {Access: target}}, Proof: besideHash(t, left, values)}
+	w := &Witness{Entries: []Entry{{Access: raw}, {Access: target}}, Proof: besideHash(t, value, values)}
 	w, err = ParseWitness(w.Encode())
 	require.NoError(t, err)
 	_, err = Verify(w, root, nil)
@@ -212,31 +210,19 @@ func grindSlot(t *testing.T, contract common.Address) (value [32]byte, slot comm
 	return value, slot
 }
 
-// besideHash returns a proof that has the node of left on the left of an inner
-// node, and a hash on the right.
-func besideHash(t *testing.T, left *ubt.Proof, right common.Hash) *ubt.Proof {
-	b := left.AppendTo(nil)
-	n := binary.BigEndian.Uint32(b)
-	var counts [3]uint32 // opened, hashes, values
-	for i := range counts {
-		counts[i] = binary.BigEndian.Uint32(b[4+4*i:])
+// besideHash returns a proof of an inner node with a hash on the right. On the
+// left it has the stem of the first of two keys, with a value at index 0.
+func besideHash(t *testing.T, value [32]byte, right common.Hash) *ubt.Proof {
+	const (
+		bits = 15                 // 01 inner; 10 1 stem of the first key; 1 00000000 value; 1 hash
+		data = 0b0110110000000010 // and an unused bit
+	)
+	var b []byte
+	for _, n := range []uint32{bits, 0, 1, 1} {
+		b = binary.BigEndian.AppendUint32(b, n)
 	}
-	require.Zero(t, counts[0]+counts[1])
-	bits := []byte{0, 1} // inner
-	for i := range n {
-		bits = append(bits, b[16+i/8]>>(7-i%8)&1)
-	}
-	bits = append(bits, 1) // the hash is there
-	packed := make([]byte, (len(bits)+7)/8)
-	for i, bit := range bits {
-		packed[i/8] |= bit << (7 - i%8)
-	}
-	out := binary.BigEndian.AppendUint32(nil, uint32(len(bits)))
-	for _, count := range []uint32{0, 1, counts[2]} {
-		out = binary.BigEndian.AppendUint32(out, count)
-	}
-	out = append(append(out, packed...), right[:]...)
-	proof, err := ubt.ParseProof(append(out, b[16+(n+7)/8:]...))
+	b = binary.BigEndian.AppendUint16(b, data)
+	proof, err := ubt.ParseProof(append(append(b, right[:]...), value[:]...))
 	require.NoError(t, err)
 	return proof
 }

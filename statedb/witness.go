@@ -78,10 +78,7 @@ func (v *View) Witness() (*Witness, error) {
 	}
 	var err error
 	if w.Proof, err = v.tree.Prove(&hasher, w.uses()); err != nil {
-		return nil, err
-	}
-	if err := w.checkEmbeddings(v.tree); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrWitness, err)
 	}
 	return w, nil
 }
@@ -161,36 +158,7 @@ func (w *Witness) open(preRoot common.Hash) (ubt.Tree, error) {
 	if tree.Root() != preRoot {
 		return ubt.Tree{}, fmt.Errorf("%w: root is %s, want %s", ErrWitness, tree.Root(), preRoot)
 	}
-	if err := w.checkEmbeddings(tree); err != nil {
-		return ubt.Tree{}, err
-	}
 	return tree, w.checkCode(tree)
-}
-
-// embeddingZeros is the number of zero bytes before the address in the preimage
-// of a stem.
-const embeddingZeros = 12
-
-// checkEmbeddings returns an error if the proof contains the preimage of a stem
-// as if it were a node. Both are 64 bytes that are hashed. A party that chooses
-// a storage slot chooses half of them. After 2^16 tries it has a stem that reads
-// as an inner node over a forged subtree. But the other half begins with twelve
-// zero bytes, and no honest hash or stem does. Only a raw key can have such a
-// stem. It is refused if it exists, even if it is not in the state to be proved.
-func (w *Witness) checkEmbeddings(tree ubt.Tree) error {
-	if hash, opened := w.Proof.ZeroPrefixed(embeddingZeros); hash || opened {
-		return fmt.Errorf("%w: the proof has a hash that begins with %d zero bytes, like the preimage of a stem", ErrWitness, embeddingZeros)
-	}
-	for i := range w.Entries {
-		e := &w.Entries[i]
-		if [embeddingZeros]byte(e.Key[:]) != [embeddingZeros]byte{} {
-			continue
-		}
-		if _, there, _ := tree.Get(e.Key); there {
-			return fmt.Errorf("%w: %s begins with %d zero bytes, like the preimage of a stem", ErrWitness, e.Access, embeddingZeros)
-		}
-	}
-	return nil
 }
 
 // check returns an error unless the key is derived from the metadata and the

@@ -38,7 +38,8 @@
 // builder and for a verifier. EIP-7864 hashes stems and inner nodes alike. A
 // proof therefore opens a leaf below every node that it enters, so that no node
 // can be taken for another kind. It also opens a stem that a deletion leaves
-// alone; prove.go has the rules. A party that can choose stems, or their
-// preimages, can still create a stem that reads as a node: see
-// [Proof.ZeroPrefixed].
+// alone; prove.go has the rules. A party that chooses an address and a storage
+// slot has a part in the data that is hashed to a stem, and can make it read as
+// two hashes. [Open] refuses what begins like such data: twelve zero bytes. A
+// party that chooses stems freely can still create one that reads as a node.
 package ubt

@@ -8,8 +8,11 @@ import "fmt"
 // any other key, Get and Apply either return ErrHidden or use a value that the
 // proof happens to show, which is then correct.
 //
-// Open accepts a proof only in the form that Prove returns. The error wraps
-// ErrOrder or ErrProof.
+// Open accepts a proof only in the form that Prove returns, and refuses a stem
+// or a hash that begins with twelve zero bytes, so that the data that EIP-7864
+// hashes to a stem cannot pass for a node. A party that chooses other stems, or
+// data that does not begin so, can still create a stem that reads as a node. The
+// error wraps ErrOrder or ErrProof.
 func Open(h *Hasher, p *Proof, uses []Use) (Tree, error) {
 	if err := checkUses(uses); err != nil {
 		return Tree{}, err
@@ -96,8 +99,8 @@ func (o *opener) sibling() Hash {
 		return Hash{}
 	}
 	sum := take(o, o.p.hashes, &o.hashed, "hashes")
-	if sum == (Hash{}) {
-		o.fail("zero hash of a nonempty node")
+	if isEmbedding(sum) {
+		o.fail("hash %s begins with %d zero bytes, like the data of a stem", sum, embeddingZeros)
 	}
 	return sum
 }
@@ -176,6 +179,7 @@ func (o *opener) own(uses []Use) (ref, bool) {
 	for len(rest) > 0 && o.bits(1) == 0 {
 		group, rest = nextStem(rest)
 	}
+	o.checkStem(&group[0].Key)
 	s := stemOpener{opener: o, partial: partial{name: string(group[0].Key.stem())}}
 	s.read(group)
 	if s.present == (set{}) {
@@ -190,6 +194,7 @@ func (o *opener) foreign(at place, uses []Use) (ref, bool) {
 	if !at.leads(&k) {
 		o.fail("opened leaf %x does not belong at depth %d", k, at.depth)
 	}
+	o.checkStem(&k)
 	var group []Use
 	for rest := uses; len(rest) > 0; {
 		var g []Use
@@ -211,6 +216,13 @@ func (o *opener) foreign(at place, uses []Use) (ref, bool) {
 		}
 	}
 	return s.done(uses, group)
+}
+
+// checkStem refuses the stem of a key that passes for a node; see isEmbedding.
+func (o *opener) checkStem(k *Key) {
+	if isEmbedding(*k) {
+		o.fail("stem of %x begins with %d zero bytes, like the data of a stem", *k, embeddingZeros)
+	}
 }
 
 // stemOpener reads the values of a stem at known indices.

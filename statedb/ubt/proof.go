@@ -1,7 +1,6 @@
 package ubt
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -50,15 +49,20 @@ const (
 // proofHeader is the size of the four lengths of the streams.
 const proofHeader = 4 * 4
 
-// ZeroPrefixed reports whether a hash in the proof begins with n zero bytes,
-// and whether the stem of an opened leaf beside the keys does. n is at most 31.
-// For n of 8 or more, no honest hash does so by chance. It matters to hosts
-// whose keys are hashes of data that begins with zeros; see statedb.Verify.
-func (p *Proof) ZeroPrefixed(n int) (hash, opened bool) {
-	zeros := make([]byte, n)
-	hash = slices.ContainsFunc(p.hashes, func(h Hash) bool { return bytes.Equal(h[:n], zeros) })
-	opened = slices.ContainsFunc(p.opened, func(k Key) bool { return bytes.Equal(k[:n], zeros) })
-	return hash, opened
+// embeddingZeros is the number of zero bytes before the address in the data that
+// EIP-7864 hashes to a stem.
+const embeddingZeros = 12
+
+// isEmbedding reports whether a stem or a hash begins like the data that
+// EIP-7864 hashes to a stem. No honest hash does so by chance.
+//
+// The data of a stem and an inner node are both 64 bytes that are hashed. A
+// party that chooses a storage slot chooses half of the data. After 2^16 tries
+// it has a stem that reads as an inner node over a forged subtree, and the other
+// half of the data is either a hash in the proof or the stem of a leaf. It
+// begins with twelve zero bytes, so Open refuses both.
+func isEmbedding(node [32]byte) bool {
+	return [embeddingZeros]byte(node[:]) == [embeddingZeros]byte{}
 }
 
 // Size returns the length of the encoding in bytes: 16, plus b bits rounded up

@@ -120,7 +120,7 @@ func TestNothingElseIsShown(t *testing.T) {
 func sample(t fatal) (model, []Use) {
 	m := model{}
 	for i := range byte(12) {
-		k := Key{i * 37, i, 30: i % 3, 31: i % 2}
+		k := Key{i * 37, i, embeddingZeros - 1: 1, 30: i % 3, 31: i % 2}
 		m[k] = [32]byte{1, i}
 		k[31] += 100
 		m[k] = [32]byte{2, i}

@@ -3,8 +3,9 @@ package ubt
 import "fmt"
 
 // Prove returns the proof for uses, which must be strictly ascending by key.
-// The error wraps ErrOrder, ErrProof if a key is both set and deleted, or
-// ErrHidden on a tree from a proof, which can prove nothing.
+// The error wraps ErrOrder, ErrHidden on a tree from a proof, which can prove
+// nothing, or ErrProof if a key is both set and deleted, or if the proof would
+// have a stem that begins with twelve zero bytes, which Open refuses.
 func (t Tree) Prove(h *Hasher, uses []Use) (*Proof, error) {
 	if err := checkUses(uses); err != nil {
 		return nil, err
@@ -33,8 +34,8 @@ func (t Tree) Prove(h *Hasher, uses []Use) (*Proof, error) {
 // below it in the proof. The number of hashes from a node down to a leaf shows
 // its kind, because a leaf hashes 32 bytes and all other nodes hash 64. If no
 // key leads to such a leaf, the first leaf is opened. An attacker may still
-// choose a stem so that its 64 bytes read as two hashes; ZeroPrefixed is for
-// that case.
+// choose a stem so that its 64 bytes read as two hashes; isEmbedding is for that
+// case.
 //
 // In particular, an unused side is entered if the other side is empty before or
 // after the writes. It must then be known whether a stem is left alone, because
@@ -112,6 +113,10 @@ func (p *prover) sibling(sum Hash) {
 }
 
 func (p *prover) stem(n *stem, uses []Use) (emptied bool) {
+	if k := n.firstKey(); isEmbedding(k) {
+		p.err = fmt.Errorf("%w: stem of %x begins with %d zero bytes, like the data of a stem", ErrProof, k, embeddingZeros)
+		return false
+	}
 	sets := anySets(uses)
 	var own []Use
 	before := 0 // stems before the node's
