@@ -125,10 +125,14 @@ func ParseWitness(b []byte) (*Witness, error) {
 		return nil, fmt.Errorf("%w: version %d, want %d", ErrWitness, version[0], witnessVersion)
 	}
 	w := new(Witness)
-	for n := r.count(1 + common.AddressLength); n > 0 && r.err == nil; n-- {
+	n := r.count(1 + common.AddressLength)
+	w.Entries = make([]Entry, 0, n)
+	for ; n > 0 && r.err == nil; n-- {
 		w.Entries = append(w.Entries, r.entry())
 	}
-	for n := r.count(4); n > 0 && r.err == nil; n-- {
+	n = r.count(4)
+	w.Code = make([][]byte, 0, n)
+	for ; n > 0 && r.err == nil; n-- {
 		w.Code = append(w.Code, slices.Clone(r.take(r.count(1))))
 	}
 	if r.err != nil {

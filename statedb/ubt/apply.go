@@ -28,7 +28,7 @@ func applyAll(h *Hasher, r ref, depth int, writes []Write, batch int) (ref, erro
 		warm(r, depth, writes)
 		changed, err := apply(h, r, depth, writes)
 		if err == nil {
-			changed.sum = seal(h, changed)
+			changed.sum = seal(h, changed, depth)
 		}
 		return changed, err
 	}
@@ -126,6 +126,8 @@ func children(r ref, depth int) (left, right ref, err error) {
 	switch n := r.node.(type) {
 	case *inner:
 		return n.left(), n.right(), nil
+	case *chain:
+		left, right = n.children(depth)
 	case *stem:
 		left, right = beside(r, n.name(), depth)
 	case *partial:
@@ -152,7 +154,7 @@ func beside(r ref, name string, depth int) (left, right ref) {
 // single stem replaces its parent, because a stem is at the shallowest possible
 // place. The error is ErrHidden.
 func join(old, left, right, newLeft, newRight ref) (ref, error) {
-	if _, was := old.node.(*inner); was && newLeft == left && newRight == right {
+	if newLeft == left && newRight == right && !old.empty() && !isStem(old.node) {
 		return old, nil
 	}
 	if alone, is := onlyChild(newLeft, newRight); is {

@@ -49,7 +49,7 @@ func (b *Builder) flush() error {
 	if err != nil {
 		return err
 	}
-	root.sum = b.sealer.seal(root)
+	root.sum = b.sealer.seal(root, 0)
 	b.root, b.batch = root, b.batch[:0]
 	return nil
 }

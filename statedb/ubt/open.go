@@ -149,10 +149,27 @@ func (o *opener) inner(at place, uses []Use) (_ ref, emptied bool) {
 		r, rightEmptied = o.node(at.right(), right)
 		emptied = leftEmptied && rightEmptied
 	}
-	if alone, is := onlyChild(l, r); is && (alone.empty() || isStem(alone.node)) {
-		o.fail("inner node at depth %d over at most one stem", at.depth)
+	if alone, is := onlyChild(l, r); is {
+		return o.fold(at, alone, r.empty()), emptied
 	}
 	return ref{newInner(l, r), unsealed}, emptied
+}
+
+// fold returns an inner node with one empty side. If the node below it is a
+// chain, the node becomes its start.
+func (o *opener) fold(at place, alone ref, isLeft bool) ref {
+	if alone.empty() || isStem(alone.node) {
+		o.fail("inner node at depth %d over at most one stem", at.depth)
+		return ref{}
+	}
+	if _, is := alone.node.(*chain); is {
+		return alone
+	}
+	below := at.right()
+	if isLeft {
+		below = at.left()
+	}
+	return ref{&chain{path: below.path, end: below.depth, below: alone}, unsealed}
 }
 
 func (o *opener) oneSide(usedAt, otherAt place, uses []Use) (used, other ref, emptied bool) {

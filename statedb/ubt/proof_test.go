@@ -333,6 +333,66 @@ func TestHiddenIsLeftOut(t *testing.T) {
 	require.Empty(t, slices.Collect(part.Diff(tree)))
 }
 
+// In a tree from a proof, a run of inner nodes that have one empty side is
+// folded. Reads, writes, deletions and differences there are as in the whole
+// tree.
+func TestChains(t *testing.T) {
+	one, two := Key{9, 30: 1}, Key{9, 30: 2} // 245 nodes above both
+	for name, write := range map[string]Write{
+		"beside the start":  {Key: Key{0x80}, Value: [32]byte{3}},
+		"beside the middle": {Key: Key{9, 1}, Value: [32]byte{3}},
+		"beside the end":    {Key: Key{9, 30: 4}, Value: [32]byte{3}},
+		"below":             {Key: one, Value: [32]byte{3}},
+		"one stem is left":  {Key: one, Deleted: true},
+		"absent":            {Key: Key{9, 1}, Deleted: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := model{one: {1}, two: {2}}
+			tree := treeOf(t, m)
+			uses := usesOf([]Write{write}, []Key{one, two, {0x80}, {9, 1}, {9, 30: 4}})
+			part, err := Open(sha, mustProve(t, tree, uses), uses)
+			require.NoError(t, err)
+			require.Equal(t, tree.Root(), part.Root())
+			require.IsType(t, (*chain)(nil), part.root.node)
+			for _, use := range uses {
+				value, ok, err := part.Get(use.Key)
+				require.NoError(t, err)
+				want, wantOK := m[use.Key]
+				require.Equal(t, wantOK, ok, "%x", use.Key)
+				require.Equal(t, want, value)
+			}
+			require.Equal(t, map[Key][32]byte(m), maps.Collect(part.All))
+			before := maps.Clone(m)
+			m.apply([]Write{write})
+			after := mustApply(t, part, []Write{write})
+			require.Equal(t, m.root(), after.Root())
+			require.Equal(t, map[Key][32]byte(m), maps.Collect(after.All))
+			require.Equal(t, map[Key][32]byte(before), maps.Collect(part.All))
+			if _, ok := before[write.Key]; !ok && !write.Deleted {
+				require.Equal(t, []Write{write}, slices.Collect(after.Diff(part)))
+			}
+		})
+	}
+}
+
+// A batch that is hashed in parts enters a chain at many places.
+func TestLargeBatchBesideAChain(t *testing.T) {
+	m := model{Key{9, 30: 1}: {1}, Key{9, 30: 2}: {2}}
+	tree := treeOf(t, m)
+	byKey := map[Key]Write{}
+	for i := range 30 * 8 {
+		k := Key{9, embeddingZeros: 1}
+		k[i/8] ^= 0x80 >> (i % 8)
+		byKey[k] = Write{Key: k, Value: [32]byte{3}}
+	}
+	uses := usesOf(sorted(byKey), nil)
+	part, err := Open(sha, mustProve(t, tree, uses), uses)
+	require.NoError(t, err)
+	m.apply(sorted(byKey))
+	require.Equal(t, m.root(), mustApply(t, part, sorted(byKey)).Root())
+	require.Equal(t, tree.Root(), mustApply(t, part, nil).Root())
+}
+
 // Lengths whose sum is right only with 32-bit arithmetic are refused on all
 // platforms.
 func TestLengthsThatWrap(t *testing.T) {

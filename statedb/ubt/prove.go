@@ -61,6 +61,7 @@ func (p *prover) node(r ref, depth int, uses []Use) (emptied bool) {
 	case *stem:
 		return p.stem(n, uses)
 	}
+	// A chain or a partial stem.
 	p.err = fmt.Errorf("%w: a tree from a proof cannot prove", ErrHidden)
 	return false
 }

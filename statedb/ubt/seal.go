@@ -1,16 +1,19 @@
 package ubt
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // unsealed stands for the hash of a new node until seal computes it. It is not
 // zero, because zero means an empty place.
 var unsealed = Hash{1}
 
 // seal computes the hashes of the new nodes under r before they are published,
-// and returns the hash of r.
-func seal(h *Hasher, r ref) Hash {
+// and returns the hash of r, which is at the given depth.
+func seal(h *Hasher, r ref, depth int) Hash {
 	s := sealer{h: h}
-	return s.seal(r)
+	return s.seal(r, depth)
 }
 
 // sealAll is seal for a tree with the given number of values. It uses several
@@ -18,7 +21,7 @@ func seal(h *Hasher, r ref) Hash {
 func sealAll(h *Hasher, r ref, depth, values int) Hash {
 	n, isInner := r.node.(*inner)
 	if !isInner || depth > parallelDepth || values < 2*parallelWrites {
-		return seal(h, r)
+		return seal(h, r, depth)
 	}
 	var done sync.WaitGroup
 	done.Go(func() { n.sums[0] = sealAll(h, n.left(), depth+1, values/2) })
@@ -32,19 +35,34 @@ func sealAll(h *Hasher, r ref, depth, values int) Hash {
 // cheaper in one batch than one at a time; see Hasher.Pairs. It can be used
 // again, and then allocates nothing for batches that are not larger.
 type sealer struct {
-	h      *Hasher
-	levels [][]pending[*inner] // by depth
-	loose  []pending[loose]
-	in     [][32]byte
-	out    [][32]byte
-	places []leafPlace
-	sums   [][32]byte
+	h       *Hasher
+	levels  []level // by depth
+	folding []folding
+	loose   []pending[loose]
+	in      [][32]byte
+	out     [][32]byte
+	places  []leafPlace
+	sums    [][32]byte
 }
 
 // pending is a node with the place for its hash.
 type pending[T any] struct {
 	node T
 	sum  *Hash
+}
+
+// level has the new nodes at a depth.
+type level struct {
+	inner  []pending[*inner]
+	chains []folding // that end below
+}
+
+// folding is a chain that is hashed from its end up to its place, which is at
+// the depth top. sum is the hash of the nodes so far.
+type folding struct {
+	*chain
+	sum *Hash
+	top int
 }
 
 // loose is a stem with few values and no hidden parts. One of the two is nil.
@@ -81,15 +99,15 @@ type leafPlace struct {
 	at   uint8
 }
 
-func (s *sealer) seal(r ref) Hash {
+func (s *sealer) seal(r ref, depth int) Hash {
 	s.loose = s.loose[:0]
 	for i := range s.levels {
-		s.levels[i] = s.levels[i][:0]
+		s.levels[i] = level{s.levels[i].inner[:0], s.levels[i].chains[:0]}
 	}
-	s.collect(r, 0, &r.sum)
+	s.collect(r, depth, &r.sum)
 	s.stems()
 	for depth := len(s.levels) - 1; depth >= 0; depth-- {
-		s.level(s.levels[depth])
+		s.level(depth)
 	}
 	return r.sum
 }
@@ -101,12 +119,14 @@ func (s *sealer) collect(r ref, depth int, sum *Hash) {
 	}
 	switch n := r.node.(type) {
 	case *inner:
-		for len(s.levels) <= depth {
-			s.levels = append(s.levels, nil)
-		}
-		s.levels[depth] = append(s.levels[depth], pending[*inner]{n, sum})
+		at := s.at(depth)
+		at.inner = append(at.inner, pending[*inner]{n, sum})
 		s.collect(n.left(), depth+1, &n.sums[0])
 		s.collect(n.right(), depth+1, &n.sums[1])
+	case *chain:
+		at := s.at(n.end - 1)
+		at.chains = append(at.chains, folding{n, sum, depth})
+		s.collect(n.below, n.end, &n.below.sum)
 	case *stem:
 		s.loose = append(s.loose, pending[loose]{loose{stem: n}, sum})
 	case *partial:
@@ -118,15 +138,41 @@ func (s *sealer) collect(r ref, depth int, sum *Hash) {
 	}
 }
 
-// level seals inner nodes whose children are sealed.
-func (s *sealer) level(nodes []pending[*inner]) {
+// at returns the level of a depth.
+func (s *sealer) at(depth int) *level {
+	for len(s.levels) <= depth {
+		s.levels = append(s.levels, level{})
+	}
+	return &s.levels[depth]
+}
+
+// level seals the inner nodes at a depth, whose children are sealed, and hashes
+// one node of each chain that passes it.
+func (s *sealer) level(depth int) {
+	nodes := s.levels[depth].inner
+	for _, c := range s.levels[depth].chains {
+		*c.sum = c.below.sum
+		s.folding = append(s.folding, c)
+	}
 	s.in = s.in[:0]
 	for _, p := range nodes {
 		s.in = append(s.in, p.node.sums[0], p.node.sums[1])
 	}
-	for i, sum := range s.pairs() {
-		*nodes[i].sum = sum
+	for _, c := range s.folding {
+		left, right := c.sides(ref{sum: *c.sum}, depth)
+		s.in = append(s.in, left.sum, right.sum)
 	}
+	sums := s.pairs()
+	for i, p := range nodes {
+		*p.sum = sums[i]
+	}
+	on := s.folding[:0]
+	for i, c := range s.folding {
+		if *c.sum = sums[len(nodes)+i]; depth > c.top {
+			on = append(on, c)
+		}
+	}
+	s.folding = on
 }
 
 // pairs hashes each two neighbors of in.
@@ -149,7 +195,12 @@ func (s *sealer) pairs() [][32]byte {
 // stems seals the loose stems: first all leaves, and then each of the eight
 // levels above them for all stems together.
 func (s *sealer) stems() {
-	places, sums := s.places[:0], s.sums[:0]
+	leaves := 0
+	for _, p := range s.loose {
+		leaves += p.node.present().len()
+	}
+	places, sums := slices.Grow(s.places[:0], leaves), slices.Grow(s.sums[:0], leaves)
+	s.in = slices.Grow(s.in[:0], 2*leaves)
 	for i, p := range s.loose {
 		rank := 0
 		for sub := range p.node.present().all {

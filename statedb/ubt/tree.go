@@ -39,6 +39,11 @@ func (t Tree) Get(k Key) (value [32]byte, ok bool, err error) {
 			return value, ok, nil
 		case *partial:
 			return at.get(&k)
+		case *chain:
+			if !at.leads(&k, depth) {
+				return value, false, nil
+			}
+			n, sum, depth = at.below.node, &at.below.sum, at.end-1
 		default:
 			if *sum != (Hash{}) {
 				err = fmt.Errorf("%w: %x", ErrHidden, k)

@@ -9,6 +9,8 @@ func walk(n node, yield func(Key, [32]byte) bool) bool {
 	switch n := n.(type) {
 	case *inner:
 		return walk(n.nodes[0], yield) && walk(n.nodes[1], yield)
+	case *chain:
+		return walk(n.below.node, yield)
 	case *stem:
 		return values(n.name(), &n.present, n.at, yield)
 	case *partial:
@@ -41,7 +43,8 @@ func (t Tree) Diff(old Tree) func(yield func(Write) bool) {
 
 // diff reports whether to continue.
 func diff(old, now ref, depth int, yield func(Write) bool) bool {
-	if old.sum == now.sum || old.opaque() || now.opaque() {
+	same := old.sum == now.sum && old.sum != unsealed // as the rest of a chain is
+	if same || old.opaque() || now.opaque() {
 		return true
 	}
 	a, oldStem := old.node.(*stem)
