@@ -39,7 +39,8 @@
 // derive every key again, so that no storage slot can pass for an account's
 // balance. Each execution on a root has exactly one witness with one encoding,
 // and [View.Matches] refuses all others. Absence is proved as well as presence.
-// Code is included whole.
+// Code is included whole. docs/witness.md specifies the format, with vectors and
+// a verifier in JavaScript.
 //
 // # Undoing a transaction
 //

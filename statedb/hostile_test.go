@@ -23,9 +23,8 @@ const (
 // hostile writes a proof that costs its reader as much as possible. Every key is
 // alone in its stem from the place on at which it differs from its neighbors.
 type hostile struct {
-	shape                  // how to
-	bits                   []byte
-	opened, hashes, values [][32]byte
+	shape // how to
+	proofWriter
 }
 
 // shape is a kind of hostile proof.
@@ -35,21 +34,6 @@ type shape struct {
 	opened   bool // the keys are absent, and other stems are opened
 	brothers int  // hashes in a stem, at most 8
 	aside    bool // all keys begin with three zero bits
-}
-
-func (p *hostile) put(v, n int) {
-	for i := n - 1; i >= 0; i-- {
-		p.bits = append(p.bits, byte(v>>i&1))
-	}
-}
-
-func (p *hostile) sibling(there bool) {
-	if !there {
-		p.put(0, 1)
-		return
-	}
-	p.put(1, 1)
-	p.hashes = append(p.hashes, common.Hash{1, 2, 3})
 }
 
 // node writes the node above keys, which are distinct.
@@ -76,7 +60,7 @@ func (p *hostile) stem(k Key) {
 		p.put(3, 2)
 		k[StemSize-1] ^= 1 // another stem at the same place
 		k[StemSize] = 0
-		p.opened = append(p.opened, k)
+		p.proofWriter.opened = append(p.proofWriter.opened, k)
 	} else {
 		p.put(2, 2)
 	}
@@ -99,24 +83,6 @@ func (p *hostile) span(first, length, sub, level int) {
 		p.sibling(level < p.brothers)
 		p.span(first+half, half, sub, level+1)
 	}
-}
-
-func (p *hostile) encode() []byte {
-	var b []byte
-	for _, n := range []int{len(p.bits), len(p.opened), len(p.hashes), len(p.values)} {
-		b = binary.BigEndian.AppendUint32(b, uint32(n))
-	}
-	packed := make([]byte, (len(p.bits)+7)/8)
-	for i, bit := range p.bits {
-		packed[i/8] |= bit << (7 - i%8)
-	}
-	b = append(b, packed...)
-	for _, stream := range [][][32]byte{p.opened, p.hashes, p.values} {
-		for _, item := range stream {
-			b = append(b, item[:]...)
-		}
-	}
-	return b
 }
 
 // hostileEntries returns n entries of a kind in the order of keys. If they are
@@ -151,9 +117,7 @@ func hostileWitness(t *testing.T, s shape, kind AccessKind, n int) []byte {
 	}
 	p := hostile{shape: s}
 	p.node(keys, 0)
-	var err error
-	w.Proof, err = ubt.ParseProof(p.encode())
-	require.NoError(t, err)
+	w.Proof = p.proof(t)
 	return w.Encode()
 }
 
@@ -191,8 +155,7 @@ var hostileProofs = []struct {
 // hostileWitnesses are witnesses of about a megabyte that decode, and are of no
 // state.
 func hostileWitnesses(t *testing.T) map[string][]byte {
-	proof, err := ubt.ParseProof(make([]byte, 16))
-	require.NoError(t, err)
+	proof := new(ubt.Proof)
 	witnesses := map[string][]byte{
 		"keys without a proof": fitting(func(n int) []byte {
 			return (&Witness{Entries: hostileEntries(BasicDataAccess, n, false), Proof: proof}).Encode()

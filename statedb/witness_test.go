@@ -378,6 +378,9 @@ func FuzzParseWitness(f *testing.F) {
 	encoded := w.Encode()
 	f.Add(encoded[:len(encoded)-checksumSize])
 	f.Add([]byte{witnessVersion})
+	for _, v := range readVectors(f) {
+		f.Add([]byte(v.Witness[:max(len(v.Witness)-checksumSize, 0)]))
+	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		b := append(slices.Clone(body), checksum(body)...)
 		w, err := ParseWitness(b)

@@ -1,6 +1,7 @@
 package ubt
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -263,6 +264,11 @@ func FuzzOpen(f *testing.F) {
 	m, uses := sample(f)
 	f.Add(mustProve(f, treeOf(f, m), uses).AppendTo(nil), byte(0))
 	f.Add([]byte(nil), byte(1))
+	chain := make([]byte, 0, 300) // one-sided nodes to the bottom
+	chain = append(chain, 0, 0, 3, 0xe8)
+	chain = append(chain, make([]byte, 12)...)
+	chain = append(chain, bytes.Repeat([]byte{0b01010101}, 62)...)
+	f.Add(append(chain, make([]byte, 125-62)...), byte(1))
 	f.Fuzz(func(t *testing.T, b []byte, variant byte) {
 		p, err := ParseProof(b)
 		if err != nil {
