@@ -1,6 +1,7 @@
 package statedb
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -172,6 +173,29 @@ func readVectors(t require.TestingT) (vectors []vector) {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &vectors))
 	return vectors
+}
+
+// The example of the document is the vector that it names.
+func TestExampleOfTheDocument(t *testing.T) {
+	page, err := os.ReadFile("../docs/witness.md")
+	require.NoError(t, err)
+	_, example, found := strings.Cut(string(page), "## Example")
+	require.True(t, found)
+	var digits strings.Builder // the first words of each indented line, if they are hexadecimal
+	for line := range strings.Lines(example) {
+		if strings.HasPrefix(line, "    r = ") {
+			break
+		}
+		for _, word := range strings.Fields(line) {
+			if _, err := hex.DecodeString(word); err != nil || !strings.HasPrefix(line, "    ") {
+				break
+			}
+			digits.WriteString(word)
+		}
+	}
+	vectors := readVectors(t)
+	i := slices.IndexFunc(vectors, func(v vector) bool { return v.Name == "an absent key where another stem is" })
+	require.Equal(t, hex.EncodeToString(vectors[i].Witness), digits.String())
 }
 
 // statementOf returns the honest statement of a view's reads and writes.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/jamq/jamq/internal/repeat"
 )
@@ -36,6 +37,7 @@ func TestVerifiersAgree(t *testing.T) {
 	for i, got := range runSecond(t, node, all) {
 		require.Equal(t, vectors[i].verdict, got, vectors[i].Name)
 	}
+	honest = append(honest, drawHonest(t)...)
 	t.Run("mutated", func(t *testing.T) {
 		const batch = 2500
 		total, accepted := repeat.Times(4*batch, 40*batch), 0
@@ -47,6 +49,19 @@ func TestVerifiersAgree(t *testing.T) {
 		t.Logf("%d are accepted", accepted)
 		require.Greater(t, accepted, total/5, "the others do not reach most of the rules")
 	})
+}
+
+// drawHonest returns statements of random executions.
+func drawHonest(t *testing.T) (honest []statement) {
+	executions := rapid.Custom(drawWork)
+	for i := range 40 {
+		v := open(t, NewStore())
+		executions.Example(2 * i).run(v)
+		commit(t, v)
+		executions.Example(2*i + 1).run(v)
+		honest = append(honest, statementOf(t, v))
+	}
+	return honest
 }
 
 // compareVerifiers returns how many of the statements both verifiers accept.
