@@ -381,6 +381,20 @@ func TestChains(t *testing.T) {
 	}
 }
 
+// A key that leaves a chain is absent, although its last bits lead to a hidden
+// part below the chain.
+func TestKeyBesideAChainIsAbsent(t *testing.T) {
+	one, two, beside := Key{9, 30: 1}, Key{9, 30: 2}, Key{9, 1, 30: 2}
+	uses := usesOf(nil, []Key{one, beside})
+	part, err := Open(sha, mustProve(t, treeOf(t, model{one: {1}, two: {2}}), uses), uses)
+	require.NoError(t, err)
+	_, _, err = part.Get(two)
+	require.ErrorIs(t, err, ErrHidden)
+	_, ok, err := part.Get(beside)
+	require.NoError(t, err)
+	require.False(t, ok)
+}
+
 // A batch that is hashed in parts enters a chain at many places.
 func TestLargeBatchBesideAChain(t *testing.T) {
 	m := model{Key{9, 30: 1}: {1}, Key{9, 30: 2}: {2}}
