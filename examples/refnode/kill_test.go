@@ -5,11 +5,13 @@ import (
 	"flag"
 	"math/big"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -32,15 +34,23 @@ type stream struct {
 	last    common.Hash
 }
 
-// send sends one transaction until the node has it, and reports whether the node
-// has it when ctx ends. It keeps at most 24 transactions outside of blocks.
-func (s *stream) send(ctx context.Context, c *ethclient.Client) bool {
+// patience is the time that a user waits for an answer before asking again, perhaps another node.
+const patience = time.Second
+
+// send sends one transaction, to one node after another, until a node has it, and reports whether
+// one has it when ctx ends. It keeps at most 24 transactions outside of blocks.
+func (s *stream) send(ctx context.Context, nodes ...*ethclient.Client) bool {
+	tries := 0
 	tx := types.MustSignNewTx(s.account.Key, types.LatestSignerForChainID(chainID), transfer(s.sent.Load(), s.to))
 	done := false
 	wait.Until(s.t, func() bool {
-		at, err := c.NonceAt(ctx, s.account.Address, big.NewInt(int64(rpc.LatestBlockNumber)))
+		call, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		c := nodes[(int(s.sent.Load())+tries)%len(nodes)]
+		tries++
+		at, err := c.NonceAt(call, s.account.Address, big.NewInt(int64(rpc.LatestBlockNumber)))
 		if err == nil && s.sent.Load() <= at+24 {
-			err := c.SendTransaction(ctx, tx)
+			err := c.SendTransaction(call, tx)
 			if err == nil || strings.Contains(err.Error(), "already known") || strings.Contains(err.Error(), "nonce too low") {
 				s.last, done = tx.Hash(), true
 				s.sent.Add(1)
@@ -68,7 +78,12 @@ type builder struct {
 
 func startBuilder(t *testing.T, args ...string) *builder {
 	t.Helper()
-	f := front.New(t)
+	return startBehind(t, front.New(t), args...)
+}
+
+// startBehind is startBuilder with an address of the caller's.
+func startBehind(t *testing.T, f *front.Front, args ...string) *builder {
+	t.Helper()
 	b := &builder{t: t, front: f, url: "http://" + f.Addr(), args: append([]string{"-http", "127.0.0.1:0", "-datadir", t.TempDir()}, args...)}
 	b.start()
 	t.Cleanup(func() {
@@ -122,9 +137,19 @@ func (b *builder) kill() {
 	_ = b.process.Wait()
 }
 
+// end ends the process as an operator does, and waits until it has ended.
+func (b *builder) end() {
+	b.t.Helper()
+	b.signal(os.Interrupt)
+	_ = b.process.Wait()
+	b.front.LeadTo("")
+}
+
+func (b *builder) signal(s os.Signal) { _ = b.process.Process.Signal(s) }
+
 // sendAll sends n transfers one after another.
-func (s *stream) sendAll(ctx context.Context, c *ethclient.Client, n uint64) {
-	for s.sent.Load() < n && s.send(ctx, c) {
+func (s *stream) sendAll(ctx context.Context, n uint64, nodes ...*ethclient.Client) {
+	for s.sent.Load() < n && s.send(ctx, nodes...) {
 	}
 }
 
@@ -184,12 +209,12 @@ func TestBuilderIsKilled(t *testing.T) {
 	alone := startBuilder(t, "-jam", calm.url, "-bundle", "1")
 	steady, c := sender(alone.url)
 	var sending sync.WaitGroup
-	sending.Go(func() { steady.sendAll(ctx, c, transactions) })
+	sending.Go(func() { steady.sendAll(ctx, transactions, c) })
 
 	jam := startJAMNode(t, "-slot", "60ms", "-loss", "0.1", "-skip", "0.1", "-fork", "0.1", "-seed", "9")
 	b := startBuilder(t, "-jam", jam.url, "-bundle", "1")
 	s, d := sender(b.url)
-	sending.Go(func() { s.sendAll(ctx, d, transactions) })
+	sending.Go(func() { s.sendAll(ctx, transactions, d) })
 	random := rand.New(rand.NewPCG(1, uint64(*kills)))
 	for kill := range uint64(*kills) {
 		some := perLife*kill + random.Uint64N(perLife)

@@ -27,6 +27,10 @@
 //	go run ./examples/refnode -genesis > genesis.json
 //	go run ./examples/jamnode -genesis genesis.json
 //	go run ./examples/refnode -jam ws://127.0.0.1:19800
+//
+// Run several replicas on such a chain, of which one leads, with a log in PostgreSQL:
+//
+//	go run ./examples/refnode -jam ws://127.0.0.1:19800 -datadir a -authrpc.jwtsecret key -cluster postgres://…
 package main
 
 import (
@@ -181,13 +185,15 @@ func serve(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) (
 			stayForOperator(ctx, err, shown, servers.ended, stdout)
 		}
 		return err
+	case <-n.Left():
+		fmt.Fprintln(stdout, "the lead was handed over, stopping")
+		return nil
 	case err := <-shown:
 		if err != nil {
 			return err
 		}
 	}
-	drain(context.WithoutCancel(ctx), n, stdout)
-	return nil
+	return finish(context.WithoutCancel(ctx), n, stdout)
 }
 
 // stayForOperator keeps the process of a node whose disk has failed, until ctx or
@@ -202,15 +208,22 @@ func stayForOperator(ctx context.Context, reason error, shown, served <-chan err
 	}
 }
 
-// drain waits for at most drainTime until all transactions are final.
-func drain(ctx context.Context, n *node.Node, stdout io.Writer) {
+// finish ends the work of a node, within drainTime: it waits until all transactions are final, or
+// passes the lead on to another replica, to which requests then go until the server stops.
+func finish(ctx context.Context, n *node.Node, stdout io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
-	if n.Drain(ctx) == nil {
+	switch {
+	case n.Clustered():
+		err := n.Leave(ctx, "")
+		fmt.Fprintln(stdout, "stopping; the other replicas go on")
+		return err
+	case n.Drain(ctx) == nil:
 		fmt.Fprintln(stdout, "drained, stopping")
-	} else {
+	default:
 		fmt.Fprintln(stdout, "stopping; transactions that are not final are kept only with -datadir")
 	}
+	return nil
 }
 
 // greet prints the node's addresses and its funded accounts, in the form that

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/builder/pglog"
+	"github.com/jamq/jamq/examples/refnode/internal/guard"
 	"github.com/jamq/jamq/examples/refnode/load"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
@@ -35,6 +37,7 @@ type options struct {
 	lab, tui, genesis  bool
 	exportTo, importOf string
 	rpc                rpcapi.Config
+	cluster            pglog.Config
 }
 
 // demoSlot is the length of a slot in a demonstration without -slot, and devSlot that in
@@ -51,7 +54,7 @@ const loadBundle = 1400
 // parse reads the flags of the command and refuses combinations that contradict
 // each other.
 func parse(args []string, stderr io.Writer) (*options, error) {
-	o := &options{rpc: rpcapi.DefaultConfig()}
+	o := &options{rpc: rpcapi.DefaultConfig(), cluster: pglog.DefaultConfig("", "refnode")}
 	fs := flag.NewFlagSet("refnode", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	o.register(fs)
@@ -90,6 +93,10 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.Float64Var(&o.loss, "loss", 0, "`share` of submissions that the embedded chain loses, 0 to 1")
 	fs.Float64Var(&o.skip, "skip", 0, "`share` of slots of the embedded chain without a block, 0 to less than 1")
 	fs.StringVar(&o.jam, "jam", "", "`URL` of a JAM node's RPC, ws://host:port, whose chain is used instead of an embedded one")
+	fs.StringVar(&o.cluster.URL, "cluster", "", "`URL` of a PostgreSQL database, postgres://…, whose log this node shares with other replicas of the rollup; it needs -jam, -datadir and the same -authrpc.jwtsecret for all")
+	fs.StringVar(&o.cluster.Name, "cluster.name", o.cluster.Name, "`name` of the log in the database")
+	fs.StringVar(&o.cluster.Address, "cluster.address", "", "`URL` of this node's RPC for the other replicas; empty: http:// and the address of -http")
+	fs.DurationVar(&o.cluster.Lease, "cluster.lease", o.cluster.Lease, "time after which another replica leads if the leading one does not answer")
 	fs.TextVar(&o.version, "gp", codec.V072, "`version` of the Gray Paper that the JAM chain follows, for the encoding of packages: 0.7.2 or 0.8.0")
 	fs.Uint64Var(&o.service, "service", uint64(node.DefaultService), "`ID` of the rollup's service on the JAM chain")
 	fs.IntVar(&o.bundle, "bundle", 5, "maximum `number` of transactions in a block; -load uses 1400 unless this flag is given")
@@ -113,6 +120,9 @@ func (o *options) check(given map[string]bool) error {
 		if given[name] && !given["load"] {
 			return fmt.Errorf("-%s needs -load", name)
 		}
+	}
+	if o.cluster.URL != "" && (o.jam == "" || o.dataDir == "" || len(o.rpc.Secret) == 0 || o.exportTo != "" || o.importOf != "") {
+		return errors.New("-cluster needs -jam, -datadir and -authrpc.jwtsecret, and cannot be used with -export or -import")
 	}
 	for _, name := range []string{"export", "import"} {
 		if given[name] && (o.dataDir == "" || o.demo > 0 || o.load.Rate != 0 || o.tui) {
@@ -151,6 +161,9 @@ func (o *options) adapt(given map[string]bool) {
 	}
 	if o.dev {
 		o.adaptDev(given)
+	}
+	if o.cluster.URL != "" && o.cluster.Address == "" {
+		o.cluster.Address = "http://" + o.http
 	}
 	if o.load.Rate > 0 && !given["bundle"] {
 		o.bundle = loadBundle
@@ -199,7 +212,10 @@ func (o *options) config(stderr io.Writer) (node.Config, error) {
 	cfg := node.DefaultConfig(spec, o.slot, o.seed)
 	cfg.ChainID = new(big.Int).SetUint64(o.chainID)
 	cfg.DataDir, cfg.JAMURL, cfg.Service = o.dataDir, o.jam, jamq.ServiceID(o.service)
-	cfg.Version, cfg.KeepBlocks = o.version, o.keep
+	cfg.Version, cfg.KeepBlocks, cfg.Cluster = o.version, o.keep, o.cluster
+	if o.cluster.URL != "" {
+		cfg.Authorize = guard.Auth(o.rpc.Secret)
+	}
 	cfg.MaxTxsPerBundle, cfg.Lab, cfg.Dev = o.bundle, o.lab, o.dev
 	cfg.JAM.LossProbability, cfg.JAM.SkipProbability = o.loss, o.skip
 	level := slog.LevelWarn

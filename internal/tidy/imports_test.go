@@ -68,6 +68,7 @@ var mayImport = map[string][]string{
 	"internal/minheap":    {},
 	"internal/smallorder": {},
 	"internal/mutation":   {},
+	"internal/postgres":   {},
 	"internal/repeat":     {},
 	"internal/tidy":       {},
 	"internal/wait":       {},

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"math/big"
+	"net/http"
 	"time"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/builder/pglog"
 	"github.com/jamq/jamq/examples/refnode/evmrollup"
 	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/store"
@@ -48,6 +50,12 @@ type Config struct {
 	// blocks that were not final are then executed again. A directory is used either
 	// with an embedded chain or with that of a JAM node, and with one length of a slot.
 	DataDir string
+	// Cluster, if its URL is not empty, is the log that this node shares with the other replicas of
+	// the rollup. One of them leads. The others follow it: they can be read, and one of them
+	// leads next. It needs JAMURL, DataDir and Cluster.Address, the URL of this node's RPC.
+	Cluster pglog.Config
+	// Authorize adds a token to a request to another replica. Nil adds none.
+	Authorize func(http.Header) error
 	// MaxTxsPerBundle is the maximum number of transactions in a block, at
 	// least 1.
 	MaxTxsPerBundle int
@@ -106,6 +114,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("%w: Lab is set together with JAMURL %q, want one of them: only the embedded chain can be broken", ErrInvalidConfig, c.JAMURL)
 	case c.Dev && (c.JAMURL != "" || c.DataDir != ""):
 		return fmt.Errorf("%w: Dev is set together with JAMURL %q or DataDir %q, want it alone: block 0 differs at each start", ErrInvalidConfig, c.JAMURL, c.DataDir)
+	case c.Cluster.URL != "" && (c.JAMURL == "" || c.DataDir == "" || c.Cluster.Address == ""):
+		return fmt.Errorf("%w: Cluster is set, and JAMURL is %q, DataDir %q and Cluster.Address %q, want all of them", ErrInvalidConfig, c.JAMURL, c.DataDir, c.Cluster.Address)
 	case c.MaxTxsPerBundle < 1:
 		return fmt.Errorf("%w: MaxTxsPerBundle is %d, want at least 1", ErrInvalidConfig, c.MaxTxsPerBundle)
 	case c.RetainStates < 1:
@@ -117,6 +127,11 @@ func (c *Config) Validate() error {
 	}
 	if err := c.Spec.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidConfig, err)
+	}
+	if c.Cluster.URL != "" {
+		if err := c.Cluster.Validate(); err != nil {
+			return fmt.Errorf("%w: Cluster: %w", ErrInvalidConfig, err)
+		}
 	}
 	if c.JAMURL != "" {
 		return nil

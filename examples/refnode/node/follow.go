@@ -26,8 +26,7 @@ func (n *Node) connect(ctx context.Context) (err error) {
 	} else {
 		var remote *jam.Remote
 		if remote, err = jam.Connect(ctx, n.cfg.JAMURL, n.cfg.Version, n.cfg.Service, n.log, n.service.taken); err == nil {
-			remote.Origin, remote.Read = evmrollup.Header(n.BlockByNumber(n.Origin()).Block, common.Hash{}), n.Stored()
-			n.service.begin(n.BlockByNumber(n.Stored()), n.Stored())
+			remote.Origin = evmrollup.Header(n.BlockByNumber(n.Origin()).Block, common.Hash{})
 		}
 		n.jam = remote
 	}
@@ -54,6 +53,11 @@ type seen struct {
 
 // Follow implements builder.Network.
 func (s seen) Follow(ctx context.Context, found submit.Recovery, to submit.ChainSink) error {
+	if remote, ok := s.Network.(*jam.Remote); ok {
+		n := s.node
+		remote.Read = n.Stored()
+		n.service.begin(n.BlockByNumber(n.Stored()), n.Stored())
+	}
 	return s.Network.Follow(ctx, found, &sink{to, s.node})
 }
 

@@ -36,6 +36,9 @@ type Levels struct {
 // stopped.
 func (n *Node) Levels(ctx context.Context) (Levels, error) {
 	queue, err := n.builder.Stats(ctx)
+	if errors.Is(err, builder.ErrFollows) {
+		err = nil // the queue is the leader's
+	}
 	return Levels{
 		Pool: n.PoolStats(), PoolUsed: n.PoolPressure(), Queue: queue, Builder: n.builder.Health(), Feed: n.jam.Health(), Heads: n.builder.Heads(),
 		JAMSlot: uint64(n.JAMSlot()), SlotLength: n.cfg.Spec.SlotDuration, Roots: n.States(), Replaced: n.ReplacedBlocks(),
@@ -65,6 +68,11 @@ func (n *Node) Ready() error {
 		return err
 	}
 	h := n.builder.Health()
+	if h.Follows {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		return n.followerReady(ctx)
+	}
 	stale := staleSlots * n.cfg.Spec.SlotDuration
 	switch since := time.Since(h.LastImport); {
 	case h.Held:

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"math/big"
+	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/builder/pglog"
 	"github.com/jamq/jamq/examples/refnode/devkeys"
 	"github.com/jamq/jamq/examples/refnode/evmrollup"
 	"github.com/jamq/jamq/examples/refnode/jam"
@@ -45,12 +47,19 @@ type Node struct {
 	log      *slog.Logger
 	accounts []devkeys.Account
 	store    *store.Store // nil without a data directory
+	shared   *pglog.Log   // nil without a cluster
 	jam      jam.Network
 	builder  *builder.Builder[*Block]
 	headLog  *ledger.HeadLog
 	progress progress
 	service  calls
 	live     *live.Hub
+
+	leaving  context.Context // ends when Leave is called
+	leave    context.CancelFunc
+	stopped  chan struct{} // closed when the builder has stopped
+	left     chan struct{} // closed when Leave returns
+	leftOnce sync.Once
 }
 
 // connectTime is the time limit for the connection to a JAM node at the start.
@@ -69,6 +78,20 @@ func New(cfg Config) (*Node, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Cluster.URL != "" {
+		there, err := store.Exists(cfg.DataDir)
+		if err != nil {
+			return nil, cfg.inDirectory(err)
+		}
+		if !there {
+			return join(cfg)
+		}
+	}
+	return open(cfg)
+}
+
+// open opens a node with a valid configuration.
+func open(cfg Config) (*Node, error) {
 	if cfg.DataDir == "" {
 		return newNode(cfg, nil)
 	}
@@ -94,12 +117,16 @@ func (c *Config) inDirectory(err error) error {
 
 // newNode returns a node with a data directory, which it closes, or without one.
 func newNode(cfg Config, s *store.Store) (_ *Node, err error) {
-	n := &Node{cfg: cfg, log: cfg.Logger, store: s, progress: progress{of: make(map[uint64]Progress)}}
+	n := &Node{
+		cfg: cfg, log: cfg.Logger, store: s, progress: progress{of: make(map[uint64]Progress)},
+		stopped: make(chan struct{}), left: make(chan struct{}),
+	}
+	n.leaving, n.leave = context.WithCancel(context.Background())
 	if n.accounts, err = devkeys.Derive(devkeys.Mnemonic, numAccounts); err == nil {
 		err = n.open()
 	}
 	if err != nil {
-		return nil, errors.Join(err, n.store.Close())
+		return nil, errors.Join(err, n.closeLog(), n.store.Close())
 	}
 	return n, nil
 }
@@ -168,10 +195,13 @@ func (n *Node) recover(ctx context.Context) error {
 	cfg.NewChain, cfg.Queue.FirstNumber = n.cfg.JAMURL == "", n.Origin()+1
 	cfg.CheckInvariants = true
 	cfg.Logger, cfg.Metrics = n.log, n.cfg.Metrics.Builder
-	var log builder.Log = noLog{}
-	cfg.CheckpointEvery = math.MaxInt // nothing is kept
-	if n.store != nil {
-		log, cfg.CheckpointEvery = n.store.Log, checkpointEvery
+	cfg.CheckpointEvery = checkpointEvery
+	if n.store == nil {
+		cfg.CheckpointEvery = math.MaxInt // nothing is kept
+	}
+	log, err := n.openLog(ctx)
+	if err != nil {
+		return err
 	}
 	n.builder, err = builder.Open(ctx, cfg, log, rollup, seen{n.jam, n})
 	return err
@@ -198,10 +228,10 @@ func (n *Node) Accounts() []devkeys.Account { return n.accounts }
 // database stays open, so that the node can be read.
 func (n *Node) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
-	for _, part := range []func(context.Context) error{n.jam.Run, n.builder.Run, n.followBuilder, n.live.Run} {
+	for _, part := range []func(context.Context) error{n.jam.Run, n.untilLeft(n.runBuilder), n.untilLeft(n.followBuilder), n.live.Run} {
 		group.Go(func() error { return part(running) })
 	}
-	err := group.Wait()
+	err := errors.Join(group.Wait(), n.closeLog())
 	n.jam.Close()
 	if failure := n.store.Err(); failure != nil {
 		return failure // and blocks can still be read

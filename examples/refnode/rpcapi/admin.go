@@ -40,6 +40,47 @@ func (a *Admin) NodeInfo() (_ *NodeInfo, err error) {
 	}, nil
 }
 
+// Replica describes a replica of the rollup that follows.
+type Replica struct {
+	// Address is the URL of its RPC, Lag the number of records that it had not read when it was
+	// last seen, and Seen how many milliseconds ago that was.
+	Address string         `json:"address"`
+	Lag     hexutil.Uint64 `json:"lag"`
+	Seen    hexutil.Uint64 `json:"seen"`
+}
+
+// Replicas is the answer of admin_replicas.
+type Replicas struct {
+	// Epoch counts the leads, and Leader is the URL of the replica that leads or has led last.
+	Epoch     hexutil.Uint64 `json:"epoch"`
+	Leader    string         `json:"leader"`
+	Followers []Replica      `json:"followers"`
+}
+
+// Replicas implements admin_replicas.
+func (a *Admin) Replicas(ctx context.Context) (*Replicas, error) {
+	r, err := a.node.Replicas(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := &Replicas{Epoch: hexutil.Uint64(r.Epoch), Leader: r.Leader, Followers: []Replica{}}
+	for _, f := range r.Followers {
+		all.Followers = append(all.Followers, Replica{f.Name, hexutil.Uint64(f.Lag), hexutil.Uint64(f.Seen.Milliseconds())})
+	}
+	return all, nil
+}
+
+// HandOver implements admin_handOver. It stops this replica, which passes the lead on to the
+// replica with an address, or to any if the address is missing. The process ends.
+func (a *Admin) HandOver(ctx context.Context, address *string) (bool, error) {
+	to := ""
+	if address != nil {
+		to = *address
+	}
+	err := a.node.Leave(ctx, to)
+	return err == nil, err
+}
+
 // RemoveTransaction implements admin_removeTransaction. It removes a
 // transaction from the pool.
 func (a *Admin) RemoveTransaction(hash common.Hash) (bool, error) {

@@ -25,6 +25,7 @@ type api struct {
 	cfg     *Config
 	limits  *limits // nil for admins
 	filters *filters
+	leader  *leader // nil without a cluster
 }
 
 // service is a receiver that implements methods of a namespace.

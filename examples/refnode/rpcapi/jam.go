@@ -63,6 +63,9 @@ type ServiceReport struct {
 // QueueStatus implements jam_queueStatus.
 func (a *JAM) QueueStatus(ctx context.Context) (_ *QueueStatus, err error) {
 	defer ledger.Recover(&err)
+	if a.node.Follows() {
+		return fromLeader[*QueueStatus](ctx, a.api, "jam_queueStatus")
+	}
 	stats, err := a.node.QueueStats(ctx)
 	if err != nil {
 		return nil, err
@@ -152,6 +155,9 @@ func jamPoint(p anchor.Point) *JAMPoint {
 // exist.
 func (a *JAM) GetBundle(ctx context.Context, number rpc.BlockNumber) (_ *Bundle, err error) {
 	defer ledger.Recover(&err)
+	if a.node.Follows() {
+		return fromLeader[*Bundle](ctx, a.api, "jam_getBundle", number)
+	}
 	b, err := whole(a.node.Resolve(number))
 	if b == nil {
 		return nil, err

@@ -36,6 +36,7 @@ type door struct {
 	public, admins entrance
 	tokens         bool
 	filters        *filters
+	copies         http.Handler // for replicas that join, nil without a cluster
 }
 
 // entrance is one server with its two transports.
@@ -57,6 +58,9 @@ func newDoor(n *node.Node, cfg *Config) (*door, error) {
 		return nil, err
 	}
 	open := api{node: n, signer: n.Signer(), cfg: cfg, limits: &limits{limiter, cfg.LimitLoopback}, filters: newFilters(n, cfg)}
+	if n.Clustered() {
+		open.leader = &leader{node: n, secret: cfg.Secret}
+	}
 	admin := open
 	admin.limits = nil
 	public, err := newServer(&open, limiter, cfg.API)
@@ -70,7 +74,12 @@ func newDoor(n *node.Node, cfg *Config) (*door, error) {
 	}
 	l := open.limits
 	shown := page.New(n.Live(), n.Lab())
+	var copies http.Handler
+	if n.Clustered() {
+		copies = guard.Tokens(cfg.Secret, http.HandlerFunc(open.serveCopy))
+	}
 	return &door{
+		copies:  copies,
 		live:    shown,
 		page:    guard.Hosts(cfg.VHosts, shown),
 		public:  entrance{public, cfg.http(l.http(cfg.BodyBytes, public), nil), l.webSocket(cfg.webSocket(public, nil))},
@@ -87,6 +96,8 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		to = &d.admins // an invalid token is refused
 	}
 	switch {
+	case d.copies != nil && r.URL.Path == node.CopyPath:
+		d.copies.ServeHTTP(w, r)
 	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
 		to.webSocket.ServeHTTP(w, r)
 	case r.Method == http.MethodGet, r.Method == http.MethodHead, strings.HasPrefix(r.URL.Path, "/lab/"):

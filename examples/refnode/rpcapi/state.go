@@ -38,10 +38,13 @@ func (a *State) GetBalance(_ context.Context, addr common.Address, at *rpc.Block
 
 // GetTransactionCount implements eth_getTransactionCount. At the tag pending
 // the count includes the executable transactions in the pool.
-func (a *State) GetTransactionCount(_ context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (_ *hexutil.Uint64, err error) {
+func (a *State) GetTransactionCount(ctx context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (_ *hexutil.Uint64, err error) {
 	defer ledger.Recover(&err)
 	where := latestIfNil(at)
 	if number, ok := where.Number(); ok && number == rpc.PendingBlockNumber {
+		if a.node.Follows() {
+			return fromLeader[*hexutil.Uint64](ctx, a.api, "eth_getTransactionCount", addr, "pending")
+		}
 		nonce, err := a.node.NextNonce(addr)
 		return (*hexutil.Uint64)(&nonce), err
 	}

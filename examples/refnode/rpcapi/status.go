@@ -1,6 +1,7 @@
 package rpcapi
 
 import (
+	"context"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -45,9 +46,12 @@ type TransactionStatus struct {
 // does not know. The node remembers for a day why a transaction left the pool;
 // with a data directory it does so across restarts. If a block fails, its
 // transactions become pending again.
-func (a *JAM) GetTransactionStatus(hash common.Hash) (_ *TransactionStatus, err error) {
+func (a *JAM) GetTransactionStatus(ctx context.Context, hash common.Hash) (_ *TransactionStatus, err error) {
 	defer ledger.Recover(&err)
 	found := a.node.TransactionStatus(hash)
+	if found.Block == nil && a.node.Follows() {
+		return fromLeader[*TransactionStatus](ctx, a.api, "jam_getTransactionStatus", hash)
+	}
 	s := &TransactionStatus{Hash: hash, Status: found.Pool.String()}
 	switch d := found.Departure; {
 	case found.Block != nil:

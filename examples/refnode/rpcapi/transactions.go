@@ -32,7 +32,7 @@ func (a *Transactions) SendRawTransaction(ctx context.Context, raw hexutil.Bytes
 		a.limits.strike(ctx, txpool.ErrMalformed)
 		return common.Hash{}, err
 	}
-	if err := a.node.SendTransaction(tx); err != nil {
+	if err := a.send(ctx, tx); err != nil {
 		a.limits.strike(ctx, err)
 		return common.Hash{}, err
 	}
@@ -92,13 +92,16 @@ func (m *milliseconds) UnmarshalJSON(raw []byte) error {
 // GetTransactionByHash implements eth_getTransactionByHash. It returns null for
 // an unknown transaction. A transaction counts as mined once its block is
 // latest. Before that it is pending, and the field queueStatus has the details.
-func (a *Transactions) GetTransactionByHash(_ context.Context, hash common.Hash) (_ object, err error) {
+func (a *Transactions) GetTransactionByHash(ctx context.Context, hash common.Hash) (_ object, err error) {
 	defer ledger.Recover(&err)
 	if b, index, ok := a.node.Transaction(hash); ok {
 		if a.mined(b.NumberU64()) {
 			return a.minedTransaction(b, index)
 		}
 		return a.pooledTransaction(b.Transactions()[index], a.node.Progress(b.NumberU64()))
+	}
+	if a.node.Follows() {
+		return fromLeader[object](ctx, a.api, "eth_getTransactionByHash", hash)
 	}
 	if tx, ok := a.node.Pooled(hash); ok {
 		return a.pooledTransaction(tx, a.node.PooledProgress())
@@ -148,11 +151,13 @@ func (a *Transactions) GetTransactionByBlockHashAndIndex(_ context.Context, hash
 
 // GetRawTransactionByHash implements eth_getRawTransactionByHash. It returns
 // the binary encoding of a transaction, and null for an unknown one.
-func (a *Transactions) GetRawTransactionByHash(_ context.Context, hash common.Hash) (_ hexutil.Bytes, err error) {
+func (a *Transactions) GetRawTransactionByHash(ctx context.Context, hash common.Hash) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	tx, pooled := a.node.Pooled(hash)
 	if b, index, ok := a.node.Transaction(hash); ok {
 		tx = b.Transactions()[index]
+	} else if a.node.Follows() {
+		return fromLeader[hexutil.Bytes](ctx, a.api, "eth_getRawTransactionByHash", hash)
 	} else if !pooled {
 		return nil, nil
 	}
@@ -194,16 +199,19 @@ type TxPool struct{ *api }
 
 // Status implements txpool_status. It returns the numbers of pending and queued
 // transactions.
-func (a *TxPool) Status() map[string]hexutil.Uint {
+func (a *TxPool) Status(ctx context.Context) (map[string]hexutil.Uint, error) {
+	if a.node.Follows() {
+		return fromLeader[map[string]hexutil.Uint](ctx, a.api, "txpool_status")
+	}
 	pending, queued := a.node.PoolCounts()
-	return map[string]hexutil.Uint{"pending": hexutil.Uint(pending), "queued": hexutil.Uint(queued)}
+	return map[string]hexutil.Uint{"pending": hexutil.Uint(pending), "queued": hexutil.Uint(queued)}, nil
 }
 
 // ContentFrom implements txpool_contentFrom. It returns the transactions of one
 // sender by decimal nonce.
-func (a *TxPool) ContentFrom(sender common.Address) (_ map[string]map[string]object, err error) {
+func (a *TxPool) ContentFrom(ctx context.Context, sender common.Address) (_ map[string]map[string]object, err error) {
 	defer ledger.Recover(&err)
-	all, err := a.Content()
+	all, err := a.Content(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -218,8 +226,11 @@ func (a *TxPool) ContentFrom(sender common.Address) (_ map[string]map[string]obj
 
 // Content implements txpool_content. It returns all transactions by the
 // sender's address and decimal nonce.
-func (a *TxPool) Content() (_ map[string]map[string]map[string]object, err error) {
+func (a *TxPool) Content(ctx context.Context) (_ map[string]map[string]map[string]object, err error) {
 	defer ledger.Recover(&err)
+	if a.node.Follows() {
+		return fromLeader[map[string]map[string]map[string]object](ctx, a.api, "txpool_content")
+	}
 	pending, queued := a.node.PoolContent()
 	content := make(map[string]map[string]map[string]object, 2)
 	for name, senders := range map[string]map[common.Address][]*types.Transaction{"pending": pending, "queued": queued} {
@@ -241,7 +252,10 @@ func (a *TxPool) Content() (_ map[string]map[string]map[string]object, err error
 
 // Inspect implements txpool_inspect. It is like Content, but describes each
 // transaction in one readable line.
-func (a *TxPool) Inspect() map[string]map[string]map[string]string {
+func (a *TxPool) Inspect(ctx context.Context) (map[string]map[string]map[string]string, error) {
+	if a.node.Follows() {
+		return fromLeader[map[string]map[string]map[string]string](ctx, a.api, "txpool_inspect")
+	}
 	pending, queued := a.node.PoolContent()
 	content := make(map[string]map[string]map[string]string, 2)
 	for name, senders := range map[string]map[common.Address][]*types.Transaction{"pending": pending, "queued": queued} {
@@ -258,5 +272,5 @@ func (a *TxPool) Inspect() map[string]map[string]map[string]string {
 			content[name][sender.Hex()] = byNonce
 		}
 	}
-	return content
+	return content, nil
 }

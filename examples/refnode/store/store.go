@@ -56,6 +56,7 @@ type Store struct {
 	Ledger ledger.Disk
 	States statedb.Disk
 
+	dir string
 	db  *pebbledb.DB
 	log *pebblejournal.Journal // Log
 }
@@ -73,7 +74,7 @@ func Open(dir string, log *slog.Logger, settings ...Setting) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: open %s: %w", filepath.Join(dir, "db"), err)
 	}
-	s := &Store{db: db, Ledger: &keys{db, []byte("ledger/")}}
+	s := &Store{dir: dir, db: db, Ledger: &keys{db, []byte("ledger/")}}
 	if err := s.setVersion(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

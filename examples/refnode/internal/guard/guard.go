@@ -78,6 +78,17 @@ func Tokens(secret []byte, next http.Handler) http.Handler {
 	})
 }
 
+// Auth returns a function that adds a token to a request, which Tokens with the same secret
+// accepts.
+func Auth(secret []byte) func(http.Header) error {
+	return func(h http.Header) error {
+		claims := jwt.RegisteredClaims{IssuedAt: jwt.NewNumericDate(time.Now())}
+		token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(secret)
+		h.Set("Authorization", "Bearer "+token)
+		return err
+	}
+}
+
 // bearer returns the token of a request, or "".
 func bearer(r *http.Request) string {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/ethclient"
+	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/examples/refnode/internal/front"
+	"github.com/jamq/jamq/examples/refnode/internal/guard"
+	"github.com/jamq/jamq/examples/refnode/rpcapi"
+	"github.com/jamq/jamq/internal/postgres"
+	"github.com/jamq/jamq/internal/wait"
+)
+
+// cluster is several replicas of the node with a log in PostgreSQL, on the chain of a JAM node.
+type cluster struct {
+	t        *testing.T
+	jam      *jamNode
+	secret   []byte
+	args     []string
+	replicas []*builder
+}
+
+func startCluster(t *testing.T, size int, args ...string) *cluster {
+	t.Helper()
+	db, err := postgres.Start()
+	if db != nil {
+		t.Cleanup(db.Remove)
+	}
+	postgres.Require(t, err)
+	c := &cluster{t: t, jam: startJAMNode(t, "-slot", "60ms", "-loss", "0.1", "-skip", "0.1", "-fork", "0.1"), secret: make([]byte, 32)}
+	key := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(key, []byte(hex.EncodeToString(c.secret)), 0o600))
+	c.args = append([]string{"-jam", c.jam.url, "-bundle", "1", "-cluster", db.URL(), "-cluster.lease", "1s", "-v", "-authrpc.jwtsecret", key}, args...)
+	for range size {
+		c.join()
+	}
+	return c
+}
+
+// join starts one more replica with an empty data directory.
+func (c *cluster) join() *builder {
+	c.t.Helper()
+	f := front.New(c.t)
+	b := startBehind(c.t, f, append(slices.Clone(c.args), "-cluster.address", "http://"+f.Addr())...)
+	c.replicas = append(c.replicas, b)
+	return b
+}
+
+// leader returns the replica that leads.
+func (c *cluster) leader(ctx context.Context) (leader *builder) {
+	c.t.Helper()
+	wait.Until(c.t, func() bool {
+		for _, b := range c.replicas {
+			client, err := rpc.DialOptions(ctx, b.url, rpc.WithHTTPAuth(guard.Auth(c.secret)))
+			require.NoError(c.t, err)
+			defer client.Close()
+			var all rpcapi.Replicas
+			if client.CallContext(ctx, &all, "admin_replicas") != nil {
+				continue
+			}
+			for _, b := range c.replicas {
+				if b.url == all.Leader {
+					leader = b
+					return true
+				}
+			}
+		}
+		return false
+	}, "a leader")
+	return leader
+}
+
+// TestReplicas: of three replicas one is killed, ended or stopped again and again under load, most
+// often the one that leads. Users send their transactions to any replica. No transaction is lost,
+// none is executed twice, and all replicas have the same blocks.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	const perFault = 12
+	faults := uint64(2 + *kills)
+	transactions := perFault * (faults + 1)
+	ctx := wait.Context(t)
+	c := startCluster(t, 3)
+	var clients []*ethclient.Client
+	for _, b := range c.replicas {
+		clients = append(clients, dial(t, b.url))
+	}
+	s := &stream{t: t, account: accounts(t)[4], to: common.Address{0xf6}}
+	var sending sync.WaitGroup
+	sending.Go(func() { s.sendAll(ctx, transactions, clients...) })
+	random := rand.New(rand.NewPCG(1, faults))
+	for fault := range faults {
+		some := perFault*fault + random.Uint64N(perFault)
+		wait.Until(t, func() bool { return s.sent.Load() > some }, "%d transactions were sent", some)
+		leader := c.leader(ctx)
+		b := leader
+		if random.IntN(4) == 0 {
+			b = c.replicas[random.IntN(len(c.replicas))]
+		}
+		switch fault % 3 {
+		case 0:
+			b.kill()
+			b.start()
+		case 1:
+			b.end()
+			b.start()
+		default:
+			b.signal(syscall.SIGSTOP)
+			more := s.sent.Load() + 3
+			wait.Until(t, func() bool { return s.sent.Load() > min(more, transactions-1) }, "the others go on")
+			b.signal(syscall.SIGCONT)
+			if b == leader { // it ends, because another one leads
+				_ = b.process.Wait()
+				b.start()
+			}
+		}
+	}
+	sending.Wait()
+	// One joins with an empty directory. The log begins with a checkpoint, whose blocks it copies.
+	late := c.join()
+	require.Contains(t, late.out.String(), "the blocks and states are those of another replica")
+	clients = append(clients, dial(t, late.url))
+	final := clients[0]
+	require.EqualValues(t, 7*transactions, c.replicas[0].finish(s.last).balance)
+	newest, err := final.HeaderByNumber(ctx, big.NewInt(int64(rpc.FinalizedBlockNumber)))
+	require.NoError(t, err)
+	for _, client := range clients[1:] {
+		waitFor(t, client, s.last, rpc.FinalizedBlockNumber)
+		for number := range newest.Number.Int64() {
+			want, err := final.HeaderByNumber(ctx, big.NewInt(number+1))
+			require.NoError(t, err)
+			have, err := client.HeaderByNumber(ctx, big.NewInt(number+1))
+			require.NoError(t, err)
+			require.Equal(t, want.Hash(), have.Hash(), "block %d", number+1)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/builder/pglog"
+	"github.com/jamq/jamq/journal"
+)
+
+// ErrNoCluster is returned by the methods that need Config.Cluster.
+var ErrNoCluster = errors.New("node: it has no cluster")
+
+// openLog returns the log of the builder and the number of records after which a checkpoint
+// replaces them.
+func (n *Node) openLog(ctx context.Context) (log builder.Log, err error) {
+	switch {
+	case n.cfg.Cluster.URL != "":
+		cfg := n.cfg.Cluster
+		cfg.Logger = n.log
+		n.shared, err = pglog.Open(ctx, cfg)
+		return n.shared, err
+	case n.store != nil:
+		return n.store.Log, nil
+	}
+	return noLog{}, nil
+}
+
+// closeLog closes the log that the node shares with others.
+func (n *Node) closeLog() error {
+	if n.shared == nil {
+		return nil
+	}
+	return n.shared.Close()
+}
+
+// runBuilder runs the builder until ctx ends or Leave is called.
+func (n *Node) runBuilder(ctx context.Context) error {
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(n.leaving, cancel)()
+	err := n.builder.Run(running)
+	close(n.stopped)
+	return err
+}
+
+// untilLeft returns a part of Run that goes on after the builder has stopped because of Leave, so
+// that the node can be read until ctx ends.
+func (n *Node) untilLeft(part func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := part(ctx)
+		if n.leaving.Err() != nil {
+			<-ctx.Done()
+		}
+		return err
+	}
+}
+
+// Clustered reports whether the node is one of several replicas.
+func (n *Node) Clustered() bool { return n.shared != nil }
+
+// Follows reports whether another replica leads the rollup, so that this node takes no
+// transactions and has an empty pool. It is also true after Leave.
+func (n *Node) Follows() bool {
+	if n.shared == nil {
+		return false
+	}
+	h := n.builder.Health()
+	return h.Follows || !h.Running
+}
+
+// Leader returns the address of the replica that leads, or has led last. The error wraps
+// ErrNoCluster, or is that of the database.
+func (n *Node) Leader(ctx context.Context) (address string, err error) {
+	if n.shared == nil {
+		return "", ErrNoCluster
+	}
+	lead, err := n.shared.Leader(ctx)
+	return lead.Address, err
+}
+
+// Replicas describes the cluster for operators.
+type Replicas struct {
+	// Epoch counts the leads, and Leader is the address of the replica that leads or has led
+	// last.
+	Epoch  uint64
+	Leader string
+	// Followers are the other replicas.
+	Followers []pglog.Member
+}
+
+// Replicas returns the replicas of the rollup. The errors are those of Leader.
+func (n *Node) Replicas(ctx context.Context) (r Replicas, err error) {
+	if n.shared == nil {
+		return r, ErrNoCluster
+	}
+	lead, err := n.shared.Leader(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.Epoch, r.Leader = lead.Epoch, lead.Address
+	r.Followers, err = n.shared.Members(ctx)
+	return r, err
+}
+
+// Leave stops the builder and, if this node leads, hands the lead over to the replica with an
+// address, or to any if the address is empty. The node can be read until the context of Run ends.
+// Done is closed then. The error wraps ErrNoCluster, or is that of the database; another replica
+// then leads when the lease has ended.
+func (n *Node) Leave(ctx context.Context, to string) error {
+	if n.shared == nil {
+		return ErrNoCluster
+	}
+	n.leave()
+	<-n.stopped
+	err := n.shared.HandOver(ctx, to)
+	n.leftOnce.Do(func() { close(n.left) })
+	if errors.Is(err, journal.ErrFenced) {
+		return nil // it did not lead
+	}
+	return err
+}
+
+// Left returns a channel that is closed when Leave has returned, so that the program ends.
+func (n *Node) Left() <-chan struct{} { return n.left }
+
+// followerReady returns an error if the node follows and is far behind.
+func (n *Node) followerReady(ctx context.Context) error {
+	const most = 1000 // records
+	r, err := n.Replicas(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: the log cannot be read: %w", ErrNotReady, err)
+	}
+	for _, f := range r.Followers {
+		if f.Name == n.cfg.Cluster.Address && f.Lag > most {
+			return fmt.Errorf("%w: it is %d records behind %s", ErrNotReady, f.Lag, r.Leader)
+		}
+	}
+	return nil
+}

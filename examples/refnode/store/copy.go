@@ -1,0 +1,98 @@
+package store
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/cockroachdb/pebble"
+)
+
+// WriteCopy writes the blocks and states of the directory, as they are at one moment, for ReadCopy
+// on another machine. The builder's log is not among them. It can be called while the directory is
+// used.
+func (s *Store) WriteCopy(w io.Writer) (err error) {
+	dir, err := os.MkdirTemp(s.dir, "copy-")
+	if err != nil {
+		return fmt.Errorf("store: copy: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	files := filepath.Join(dir, "db") // hard links, if the file system has them
+	if err := s.db.Pebble().Checkpoint(files, pebble.WithFlushedWAL()); err != nil {
+		return fmt.Errorf("store: copy: %w", err)
+	}
+	archive := tar.NewWriter(w)
+	err = archive.AddFS(os.DirFS(files))
+	if err == nil {
+		err = archive.WriteHeader(&tar.Header{Name: copyEnd, Typeflag: tar.TypeReg, Mode: 0o600})
+	}
+	if err != nil {
+		return fmt.Errorf("store: copy: %w", err)
+	}
+	return archive.Close()
+}
+
+// copyEnd is the name of the last file of a copy. A copy without it was cut.
+const copyEnd = "end of the copy"
+
+// Exists reports whether a directory has a database.
+func Exists(dir string) (bool, error) {
+	_, err := os.Stat(filepath.Join(dir, "db"))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// ReadCopy makes a directory, which must have no database, from the output of WriteCopy. After an
+// error it has none.
+func ReadCopy(dir string, r io.Reader) (err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("store: copy: %w", err)
+	}
+	partial, err := os.MkdirTemp(dir, "copy-")
+	if err != nil {
+		return fmt.Errorf("store: copy: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(partial)) }()
+	archive := tar.NewReader(r)
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return fmt.Errorf("store: copy: %w", err)
+		}
+		if header.Name == copyEnd {
+			break
+		}
+		if err := writeFile(partial, header, archive); err != nil {
+			return fmt.Errorf("store: copy: %w", err)
+		}
+	}
+	return os.Rename(partial, filepath.Join(dir, "db"))
+}
+
+// errName is wrapped by the error of a copy with a file that no database has.
+var errName = errors.New("unexpected file")
+
+// writeFile writes a file of a copy. A database has no folders.
+func writeFile(dir string, header *tar.Header, content io.Reader) error {
+	if header.Typeflag != tar.TypeReg || strings.ContainsAny(header.Name, `/\`) || !filepath.IsLocal(header.Name) {
+		return fmt.Errorf("%w: %.80q", errName, header.Name)
+	}
+	file, err := os.OpenFile(filepath.Join(dir, header.Name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, content)
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
