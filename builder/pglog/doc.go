@@ -44,9 +44,8 @@
 // # The database
 //
 // PostgreSQL 13 or later, with the rights to create tables in the search path and to end sessions
-// of the same user; the tests run on the version of the machine. Nothing is kept in a session of
-// the database, as a pooler in transaction mode demands, but no test runs behind one. Run it with
-// a synchronous standby: without one, the loss of the database's machine can lose the last
+// of the same user; the tests run on the version of the machine. A pooler in transaction mode, such
+// as pgbouncer, may be in between. Run the database with a synchronous standby: without one, the loss of the database's machine can lose the last
 // records, although their users were answered. A process that has read them notices the loss;
 // if there is none, [Log.Promoted] only tells that the timeline of the database has changed.
 //

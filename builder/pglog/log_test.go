@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/builder/pglog"
+	"github.com/jamq/jamq/internal/postgres"
 	"github.com/jamq/jamq/internal/wait"
 	"github.com/jamq/jamq/journal"
 	"github.com/jamq/jamq/journal/journaltest"
@@ -26,6 +27,21 @@ func TestJournal(t *testing.T) {
 func TestSharedJournal(t *testing.T) {
 	url, name := database(t)
 	journaltest.RunShared(t, func() journaltest.Shared { return open(t, pglog.DefaultConfig(url, name)) })
+}
+
+// TestPooler: the log keeps all rules behind a pooler in transaction mode, which gives each statement
+// or transaction to another session of the database.
+func TestPooler(t *testing.T) {
+	_, name := database(t)
+	s, err := shared()
+	require.NoError(t, err)
+	url, stop, err := postgres.StartPooler(s)
+	if stop != nil {
+		t.Cleanup(stop)
+	}
+	postgres.Require(t, err)
+	journaltest.Run(t, func() journal.Journal { return lead(t, pglog.DefaultConfig(url, name)) })
+	journaltest.RunShared(t, func() journaltest.Shared { return open(t, pglog.DefaultConfig(url, name+"_shared")) })
 }
 
 // TestValidate lists all fields that cannot be used.

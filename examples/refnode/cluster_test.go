@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/ethclient"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/stretchr/testify/require"
@@ -64,11 +66,8 @@ func (c *cluster) leader(ctx context.Context) (leader *builder) {
 	c.t.Helper()
 	wait.Until(c.t, func() bool {
 		for _, b := range c.replicas {
-			client, err := rpc.DialOptions(ctx, b.url, rpc.WithHTTPAuth(guard.Auth(c.secret)))
-			require.NoError(c.t, err)
-			defer client.Close()
 			var all rpcapi.Replicas
-			if client.CallContext(ctx, &all, "admin_replicas") != nil {
+			if c.call(ctx, b, &all, "admin_replicas") != nil {
 				continue
 			}
 			for _, b := range c.replicas {
@@ -81,6 +80,52 @@ func (c *cluster) leader(ctx context.Context) (leader *builder) {
 		return false
 	}, "a leader")
 	return leader
+}
+
+// call calls a method of the administrators of a replica.
+func (c *cluster) call(ctx context.Context, b *builder, result any, method string, args ...any) error {
+	client, err := rpc.DialOptions(ctx, b.url, rpc.WithHTTPAuth(guard.Auth(c.secret)))
+	require.NoError(c.t, err)
+	defer client.Close()
+	return client.CallContext(ctx, result, method, args...)
+}
+
+// TestHandOverFailsNoRequest: the leader hands over to a replica that it names. No transaction that a
+// user sends to the other replicas meanwhile is refused, and the old leader's process ends well.
+func TestHandOverFailsNoRequest(t *testing.T) {
+	t.Parallel()
+	const transactions = 30
+	ctx := wait.Context(t)
+	c := startCluster(t, 3)
+	leader := c.leader(ctx)
+	others := slices.DeleteFunc(slices.Clone(c.replicas), func(b *builder) bool { return b == leader })
+	var sent atomic.Int64
+	var sending sync.WaitGroup
+	var last [2]common.Hash
+	for i, b := range others {
+		client, account := dial(t, b.url), accounts(t)[i]
+		sending.Go(func() {
+			for nonce := range uint64(transactions) {
+				tx := types.MustSignNewTx(account.Key, types.LatestSignerForChainID(chainID), transfer(nonce, common.Address{0xf7}))
+				if err := client.SendTransaction(ctx, tx); err != nil {
+					t.Errorf("transaction %d: %v", nonce, err)
+					return
+				}
+				last[i] = tx.Hash()
+				sent.Add(1)
+			}
+		})
+	}
+	wait.Until(t, func() bool { return sent.Load() > 10 }, "some transactions are sent")
+	var ok bool
+	require.NoError(t, c.call(ctx, leader, &ok, "admin_handOver", others[1].url))
+	require.True(t, ok)
+	require.NoError(t, leader.process.Wait())
+	sending.Wait()
+	require.Equal(t, others[1], c.leader(ctx))
+	for _, tx := range last {
+		waitFor(t, dial(t, others[0].url), tx, rpc.LatestBlockNumber)
+	}
 }
 
 // TestReplicas: of three replicas one is killed, ended or stopped again and again under load, most

@@ -105,6 +105,16 @@ func (n *Node) Replicas(ctx context.Context) (r Replicas, err error) {
 	return r, err
 }
 
+// lagOf returns the number of records that a follower had not read when it was last seen.
+func (r *Replicas) lagOf(address string) uint64 {
+	for _, f := range r.Followers {
+		if f.Name == address {
+			return f.Lag
+		}
+	}
+	return 0
+}
+
 // Leave stops the builder and, if this node leads, hands the lead over to the replica with an
 // address, or to any if the address is empty. The node can be read until the context of Run ends.
 // Done is closed then. The error wraps ErrNoCluster, or is that of the database; another replica
@@ -133,10 +143,8 @@ func (n *Node) followerReady(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: the log cannot be read: %w", ErrNotReady, err)
 	}
-	for _, f := range r.Followers {
-		if f.Name == n.cfg.Cluster.Address && f.Lag > most {
-			return fmt.Errorf("%w: it is %d records behind %s", ErrNotReady, f.Lag, r.Leader)
-		}
+	if lag := r.lagOf(n.cfg.Cluster.Address); lag > most {
+		return fmt.Errorf("%w: it is %d records behind %s", ErrNotReady, lag, r.Leader)
 	}
 	return nil
 }

@@ -30,6 +30,10 @@ type Levels struct {
 	SlotLength time.Duration
 	Roots      int    // states in memory
 	Replaced   uint64 // executed blocks that were undone
+	// Replicas and Lag, the number of records that this node has not read, are zero without a
+	// cluster, and while the database does not answer.
+	Replicas Replicas
+	Lag      uint64
 }
 
 // Levels returns the node's gauges. It returns an error if the builder has
@@ -39,10 +43,14 @@ func (n *Node) Levels(ctx context.Context) (Levels, error) {
 	if errors.Is(err, builder.ErrFollows) {
 		err = nil // the queue is the leader's
 	}
-	return Levels{
+	now := Levels{
 		Pool: n.PoolStats(), PoolUsed: n.PoolPressure(), Queue: queue, Builder: n.builder.Health(), Feed: n.jam.Health(), Heads: n.builder.Heads(),
 		JAMSlot: uint64(n.JAMSlot()), SlotLength: n.cfg.Spec.SlotDuration, Roots: n.States(), Replaced: n.ReplacedBlocks(),
-	}, err
+	}
+	if replicas, err := n.Replicas(ctx); err == nil {
+		now.Replicas, now.Lag = replicas, replicas.lagOf(n.cfg.Cluster.Address)
+	}
+	return now, err
 }
 
 // Alive returns an error if the node has stopped working and must be started

@@ -53,6 +53,9 @@ var (
 	builderBehind  = level("submit", "clock_behind_seconds", "Estimated lag of this machine's clock behind the chain's, in seconds.")
 	builderImport  = level("submit", "last_import_timestamp_seconds", "Time of the last imported JAM block, in seconds since 1970; 0 before the first.")
 	builderSend    = level("submit", "last_send_timestamp_seconds", "Time when a guarantor last took a package, in seconds since 1970; 0 before the first.")
+	builderFollows = level("submit", "follows", "1 while another replica leads and this one follows it; otherwise 0.")
+	clusterEpoch   = level("cluster", "epoch", "Number of times that the lead of the replicas has changed hands; 0 without a cluster.")
+	clusterLag     = level("cluster", "lag_records", "Number of records of the log that this replica had not read when it last looked.")
 	heads          = level("canonical", "head", "Number of the rollup block that a block tag of Ethereum names, by tag.", "tag")
 	jamSlot        = level("jam", "slot", "Slot of the best JAM block, as a number.")
 	jamSlotLength  = level("jam", "slot_length_seconds", "Length of a JAM slot, in seconds.")
@@ -87,6 +90,8 @@ func (l *levels) Collect(to chan<- prometheus.Metric) {
 	pool(now, gauge)
 	queue(now, gauge, total)
 	recordBuilder(now, gauge, total)
+	gauge(clusterEpoch, float64(now.Replicas.Epoch))
+	gauge(clusterLag, float64(now.Lag))
 	h := now.Heads
 	for tag, number := range map[string]uint64{"pending": h.Pending.Number, "latest": h.Latest.Number, "safe": h.Safe.Number, "finalized": h.Finalized.Number} {
 		gauge(heads, float64(number), tag)
@@ -142,6 +147,7 @@ func queue(now node.Levels, gauge gauge, total total) {
 
 func recordBuilder(now node.Levels, gauge gauge, total total) {
 	h := now.Builder
+	gauge(builderFollows, yes(h.Follows))
 	gauge(builderHeld, yes(h.Held))
 	gauge(builderPaused, yes(h.Paused != nil))
 	waits := 0.0
