@@ -45,9 +45,10 @@
 //
 // PostgreSQL 13 or later, with the rights to create tables in the search path and to end sessions
 // of the same user; the tests run on the version of the machine. A pooler in transaction mode, such
-// as pgbouncer, may be in between. Run the database with a synchronous standby: without one, the loss of the database's machine can lose the last
-// records, although their users were answered. A process that has read them notices the loss;
-// if there is none, [Log.Promoted] only tells that the timeline of the database has changed.
+// as pgbouncer, may be in between. Run the database with a synchronous standby: without one, the
+// loss of the database's machine can lose the last records, although their users were answered. A
+// process that has read them notices the loss; if there is none, [Log.Promoted] only tells that the
+// timeline of the database has changed.
 //
 // All methods of a [Log] are safe for concurrent use.
 package pglog

@@ -29,8 +29,8 @@ func TestSharedJournal(t *testing.T) {
 	journaltest.RunShared(t, func() journaltest.Shared { return open(t, pglog.DefaultConfig(url, name)) })
 }
 
-// TestPooler: the log keeps all rules behind a pooler in transaction mode, which gives each statement
-// or transaction to another session of the database.
+// TestPooler: the log keeps all rules behind a pooler in transaction mode, which gives each
+// statement or transaction to another session of the database.
 func TestPooler(t *testing.T) {
 	_, name := database(t)
 	s, err := shared()

@@ -90,8 +90,8 @@ func (c *cluster) call(ctx context.Context, b *builder, result any, method strin
 	return client.CallContext(ctx, result, method, args...)
 }
 
-// TestHandOverFailsNoRequest: the leader hands over to a replica that it names. No transaction that a
-// user sends to the other replicas meanwhile is refused, and the old leader's process ends well.
+// TestHandOverFailsNoRequest: the leader hands over to a replica that it names. No transaction that
+// a user sends to the other replicas meanwhile is refused, and the old leader's process ends well.
 func TestHandOverFailsNoRequest(t *testing.T) {
 	t.Parallel()
 	const transactions = 30

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/jamq/jamq/examples/refnode/rpcapi"
 )
 
 var updateFlags = flag.Bool("update", false, "write the flags of the command into docs/refnode.md")
@@ -41,7 +40,7 @@ func TestFlagsPage(t *testing.T) {
 func flagsList() string {
 	fs := flag.NewFlagSet("refnode", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	o := &options{rpc: rpcapi.DefaultConfig()}
+	o := newOptions()
 	o.register(fs)
 	var b strings.Builder
 	fs.VisitAll(func(f *flag.Flag) {

@@ -54,7 +54,7 @@ const loadBundle = 1400
 // parse reads the flags of the command and refuses combinations that contradict
 // each other.
 func parse(args []string, stderr io.Writer) (*options, error) {
-	o := &options{rpc: rpcapi.DefaultConfig(), cluster: pglog.DefaultConfig("", "refnode")}
+	o := newOptions()
 	fs := flag.NewFlagSet("refnode", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	o.register(fs)
@@ -71,6 +71,11 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	}
 	o.adapt(given)
 	return o, nil
+}
+
+// newOptions returns options with the defaults of other packages.
+func newOptions() *options {
+	return &options{rpc: rpcapi.DefaultConfig(), cluster: pglog.DefaultConfig("", "refnode")}
 }
 
 func (o *options) register(fs *flag.FlagSet) {
