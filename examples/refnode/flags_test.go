@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
 )
 
 var updateFlags = flag.Bool("update", false, "write the flags of the command into docs/refnode.md")

@@ -7,73 +7,86 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/jamq/jamq/builder/pglog"
+	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/store"
+	"github.com/jamq/jamq/statedb"
 )
 
 // CopyPath is the path at which a replica serves its blocks and states to one that joins.
 const CopyPath = "/replica/data"
 
-// mostCopies is how often a replica that joins copies the data of others, if their log has moved on
-// during the copy.
+// mostCopies is how often a replica copies the data of others, if their log has moved on during the
+// copy.
 const mostCopies = 3
 
-// join makes a replica whose data directory is empty.
-func join(cfg Config) (n *Node, err error) {
+// openReplica opens a node of a cluster. If its data directory is empty, or lacks blocks or states
+// with which the log begins, because the node was away for long, it copies those of another
+// replica.
+func openReplica(cfg Config) (n *Node, err error) {
+	there, err := store.Exists(cfg.DataDir)
+	if err != nil {
+		return nil, cfg.inDirectory(err)
+	}
+	if there {
+		if n, err = open(cfg); !needsCopy(err) {
+			return n, err
+		}
+	}
 	for range mostCopies {
-		if err := fetchCopy(context.Background(), &cfg); err != nil {
-			return nil, err
+		cfg.Logger.Info("this replica copies the blocks and states of another one", "because", err)
+		copied, failure := fetchCopy(context.Background(), &cfg)
+		if failure != nil || there && !copied {
+			return nil, errors.Join(err, failure)
 		}
-		if n, err = open(cfg); err == nil {
-			return n, nil
-		}
-		cfg.Logger.Warn("the copy of another replica cannot be used", "err", err)
-		if err := os.RemoveAll(filepath.Join(cfg.DataDir, "db")); err != nil {
-			return nil, err
+		if n, err = open(cfg); !needsCopy(err) {
+			return n, err
 		}
 	}
 	return nil, err
 }
 
-// fetchCopy fills an empty data directory with the blocks and states of another replica. If there
-// is no other one, the directory stays empty, and the log must have all blocks.
-func fetchCopy(ctx context.Context, cfg *Config) error {
+// needsCopy reports whether an error of a data directory can be repaired with the data of another
+// replica.
+func needsCopy(err error) bool {
+	return errors.Is(err, ledger.ErrDamaged) || errors.Is(err, statedb.ErrUnknownRoot)
+}
+
+// fetchCopy replaces the content of a data directory by the blocks and states of another replica,
+// and reports whether there was one. If there is none, the directory stays as it is.
+func fetchCopy(ctx context.Context, cfg *Config) (copied bool, err error) {
 	log, err := pglog.Open(ctx, cfg.Cluster)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer log.Close()
 	lead, err := log.Leader(ctx)
 	if err != nil || lead.Epoch == 0 {
-		return err
+		return false, err
 	}
 	members, err := log.Members(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	slices.SortFunc(members, func(a, b pglog.Member) int { return cmp.Compare(a.Lag, b.Lag) })
 	from := []string{lead.Address}
 	for _, m := range members {
 		from = append(from, m.Name)
 	}
-	var failures []error
 	for _, address := range from {
 		if address == cfg.Cluster.Address {
 			continue
 		}
-		err := fetchFrom(ctx, cfg, address)
-		if err == nil {
-			cfg.Logger.Info("the blocks and states are those of another replica", "replica", address)
-			return nil
+		if err := fetchFrom(ctx, cfg, address); err != nil {
+			cfg.Logger.Warn("a replica has not given its blocks and states", "replica", address, "err", err)
+			continue
 		}
-		failures = append(failures, err)
+		cfg.Logger.Info("the blocks and states are those of another replica", "replica", address)
+		return true, nil
 	}
-	cfg.Logger.Warn("no other replica has given its blocks and states; the log must have all", "err", errors.Join(failures...))
-	return nil
+	return false, nil
 }
 
 func fetchFrom(ctx context.Context, cfg *Config, address string) error {

@@ -79,13 +79,7 @@ func New(cfg Config) (*Node, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Cluster.URL != "" {
-		there, err := store.Exists(cfg.DataDir)
-		if err != nil {
-			return nil, cfg.inDirectory(err)
-		}
-		if !there {
-			return join(cfg)
-		}
+		return openReplica(cfg)
 	}
 	return open(cfg)
 }

@@ -48,8 +48,8 @@ func Exists(dir string) (bool, error) {
 	return err == nil, err
 }
 
-// ReadCopy makes a directory, which must have no database, from the output of WriteCopy. After an
-// error it has none.
+// ReadCopy replaces the database of a directory, which no process may use, by the output of
+// WriteCopy. After an error the directory has the database that it had before.
 func ReadCopy(dir string, r io.Reader) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("store: copy: %w", err)
@@ -75,7 +75,23 @@ func ReadCopy(dir string, r io.Reader) (err error) {
 			return fmt.Errorf("store: copy: %w", err)
 		}
 	}
-	return os.Rename(partial, filepath.Join(dir, "db"))
+	return exchange(dir, partial)
+}
+
+// exchange puts a database in the place of the one that a directory has, and removes the old one
+// with its log. If the process ends meanwhile, the directory may have none.
+func exchange(dir, database string) error {
+	old, err := os.MkdirTemp(dir, "copy-")
+	if err != nil {
+		return fmt.Errorf("store: copy: %w", err)
+	}
+	for _, name := range []string{"log", "db"} { // a log without a database would be an error
+		err := os.Rename(filepath.Join(dir, name), filepath.Join(old, name))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("store: copy: %w", err)
+		}
+	}
+	return errors.Join(os.Rename(database, filepath.Join(dir, "db")), os.RemoveAll(old))
 }
 
 // errName is wrapped by the error of a copy with a file that no database has.
