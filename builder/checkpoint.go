@@ -84,7 +84,7 @@ func (e *engine) beginCheckpoint(ctx context.Context) (begin *checkpoint, queue 
 		e.chain.mu.Lock()
 		defer e.chain.mu.Unlock()
 		begin, tasks, queue = e.chain.checkpoint(), len(e.chain.todo), e.queue.AppendSnapshot(nil)
-		begin.config = encodeConfig(&e.cfg.Queue)
+		begin.config, begin.doubted = encodeConfig(&e.cfg.Queue), e.doubt.lost
 		e.records.begin()
 		return nil
 	})

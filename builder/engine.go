@@ -29,13 +29,14 @@ type engine struct {
 	records records
 	chain   chain
 
-	// turn guards queue, requests, trust and repeating, and the order of the steps: it holds a
-	// token while a goroutine uses them, see inTurn. It is a channel and not a mutex, so that a
+	// turn guards queue, requests, trust, doubt and repeating, and the order of the steps: it holds
+	// a token while a goroutine uses them, see inTurn. It is a channel and not a mutex, so that a
 	// caller can give up waiting.
 	turn      chan struct{}
 	queue     *bundlequeue.Queue
 	requests  requests
 	trust     trust
+	doubt     doubt
 	repeating bool        // after a restart, until Import gets a block that the log does not have
 	alarm     *time.Timer // fires when the queue needs a Tick
 
@@ -279,8 +280,8 @@ func (e *engine) Import(ctx context.Context, block jamq.Block, best jamq.HeaderH
 			return err
 		}
 		e.noteImport(block.Slot)
-		if e.isRecent(e.queue.Best().Slot) {
-			e.release()
+		if best := e.queue.Best(); e.isRecent(best.Slot) {
+			return e.caughtUp(best)
 		}
 		return nil
 	})

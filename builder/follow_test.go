@@ -32,9 +32,15 @@ type replica struct {
 // join opens a builder on a shared log and runs it.
 func (m *machine) join(shared *journal.Shared) *replica {
 	m.t.Helper()
+	return m.joinOn(shared, m.network)
+}
+
+// joinOn is join with another network.
+func (m *machine) joinOn(shared *journal.Shared, network builder.Network) *replica {
+	m.t.Helper()
 	r := &replica{rollup: new(words.Saving), log: shared.Join(), ended: make(chan error, 1)}
 	var err error
-	r.Builder, err = builder.Open(m.t.Context(), m.cfg, r.log, r.rollup, m.network)
+	r.Builder, err = builder.Open(m.t.Context(), m.cfg, r.log, r.rollup, network)
 	require.NoError(m.t, err)
 	var ctx context.Context
 	ctx, r.cancel = context.WithCancel(m.t.Context())

@@ -25,6 +25,9 @@ const (
 	recordPart, recordStep, recordConfig = 'P', 'Q', 'K'
 	// recordMark is written when a checkpoint begins, which has the state after this record.
 	recordMark = 'M'
+	// recordDoubt is written when the log may have lost records, and recordTrust when they can no
+	// longer matter: see doubt.go.
+	recordDoubt, recordTrust = 'D', 'T'
 )
 
 // records writes to the log for any number of goroutines. Calls of append that wait at the same

@@ -55,6 +55,9 @@ func (e *engine) beginAtGenesis(ctx context.Context) error {
 // other process writes to the log.
 func (e *engine) takeLead(ctx context.Context) error {
 	e.hold(true)
+	if err := e.doubtIfPromoted(); err != nil {
+		return err
+	}
 	if err := e.reconfigure(e.tail.config); err != nil {
 		return err
 	}
@@ -115,7 +118,7 @@ func (e *engine) beginLog(ctx context.Context, c *checkpoint, state [][]byte) (e
 		return err
 	}
 	e.hold(false)
-	c.config = encodeConfig(&e.cfg.Queue)
+	c.config, c.doubted = encodeConfig(&e.cfg.Queue), e.doubt.lost
 	return e.records.end(checkpointRecords(c, state, e.queue.AppendSnapshot(nil)))
 }
 
@@ -283,6 +286,9 @@ func (r *replay) redo(kind byte, body []byte) error {
 		return r.stepAgain(body)
 	case recordMark:
 		return r.mark()
+	case recordDoubt, recordTrust:
+		r.doubt.set(kind == recordDoubt)
+		return nil
 	}
 	return fmt.Errorf("%w: a record of kind %q", ErrCorrupt, kind)
 }
@@ -307,6 +313,7 @@ func (r *replay) stepAgain(body []byte) error {
 // or ErrOtherRollup if the rollup then has another root than the newest block of the checkpoint.
 func (r *replay) restore() error {
 	r.config = r.start.config
+	r.doubt.set(r.start.doubted)
 	var cfg bundlequeue.Config
 	err := json.Unmarshal(r.config, &cfg)
 	if err == nil {

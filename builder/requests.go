@@ -51,8 +51,9 @@ func (e *engine) actOnOpen() {
 }
 
 // release ends the wait after a restart, and begins the work that the queue has requested so far.
+// It does nothing while the log may lack records.
 func (e *engine) release() {
-	if !e.requests.held {
+	if !e.requests.held || e.doubt.lost {
 		return
 	}
 	e.requests.held = false

@@ -123,6 +123,7 @@ type checkpoint struct {
 	noted   uint64 // number of the last event
 	first   uint64 // number of the first block of the queue
 	made    bool   // by the rollup; otherwise it is the genesis
+	doubted bool   // see doubt
 	records int    // of the rollup's state
 	parts   int    // of the queue's snapshot
 	config  []byte // of the queue, as JSON
@@ -146,6 +147,7 @@ func appendCheckpoint(to []byte, c *checkpoint) []byte {
 	to = wire.AppendUint(to, c.noted)
 	to = wire.AppendUint(to, c.first)
 	to = wire.AppendBool(to, c.made)
+	to = wire.AppendBool(to, c.doubted)
 	to = wire.AppendUint(to, uint64(c.records))
 	to = wire.AppendUint(to, uint64(c.parts))
 	to = wire.AppendBytes(to, c.config)
@@ -182,7 +184,7 @@ func (e *engine) readCheckpoint(raw []byte) (*checkpoint, error) {
 		return nil, fmt.Errorf("%w: have %d, want %d", ErrVersion, v, version)
 	}
 	c := &checkpoint{
-		serial: r.Uint(), noted: r.Uint(), first: r.Uint(), made: r.Bool(), records: int(r.UintBelow(1<<31, "records")),
+		serial: r.Uint(), noted: r.Uint(), first: r.Uint(), made: r.Bool(), doubted: r.Bool(), records: int(r.UintBelow(1<<31, "records")),
 		parts: int(r.UintBelow(1<<31, "parts")), config: bytes.Clone(r.Bytes()), final: readRoots(r),
 	}
 	for range r.Count(1) {

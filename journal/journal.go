@@ -21,6 +21,9 @@ var (
 	// ErrFenced is returned by Append and Replace of a shared journal if another process leads.
 	// Nothing was written.
 	ErrFenced = errors.New("journal: another process leads")
+	// ErrLost is returned by Lead of a shared journal that lacks records which this process has
+	// read, or has others in their place. Acknowledged records were lost.
+	ErrLost = errors.New("journal: it lacks records that this process has read")
 	// ErrFailed is returned if an earlier write failed, or if written records
 	// cannot be read back. Close the journal and open it again.
 	ErrFailed = errors.New("journal: failed before")

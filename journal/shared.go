@@ -15,6 +15,8 @@ type Shared struct {
 	// replaced has the calls of Replace, in order.
 	replaced []replacement
 	leader   *Member
+	cuts     []int         // number of records after each call of Lose
+	promoted bool          // Lose was called since a member took the lead
 	changed  chan struct{} // closed when the fields above change; nil if no member waits
 }
 
@@ -31,6 +33,21 @@ func (s *Shared) Depose() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.leader = nil
+	s.tell()
+}
+
+// Lose removes the newest records, up to n of those that were appended since the last replacement,
+// as a database does that is replaced by a standby without them. The member that leads is deposed.
+func (s *Shared) Lose(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	least := 0
+	if k := len(s.replaced); k > 0 {
+		least = s.replaced[k-1].end
+	}
+	s.records = s.records[:max(least, len(s.records)-n)]
+	s.leader, s.promoted = nil, true
+	s.cuts = append(s.cuts, len(s.records))
 	s.tell()
 }
 
@@ -58,7 +75,10 @@ type Member struct {
 	// shared.mu guards the fields below.
 	at     int // position of the next record to read
 	passed int // number of calls of Replace before
+	cuts   int // number of calls of Shared.Lose before
 	closed bool
+	// promoted is true if records may have been lost before the member took the lead.
+	promoted bool
 }
 
 // Append implements [Journal]. Errors wrap ErrTooLarge, ErrClosed or ErrFenced.
@@ -97,7 +117,7 @@ func (m *Member) Replay(f func(record []byte) error) error {
 	s := m.shared
 	s.mu.Lock()
 	records, closed := s.records[s.first():], m.closed
-	m.at, m.passed = len(s.records), len(s.replaced)
+	m.at, m.passed, m.cuts = len(s.records), len(s.replaced), len(s.cuts)
 	s.mu.Unlock()
 	if closed {
 		return ErrClosed
@@ -112,7 +132,8 @@ func (m *Member) Replay(f func(record []byte) error) error {
 
 // Lead waits until this member leads, which is when no other one does and it has read all records.
 // Meanwhile it passes on the records that follow: see builder.SharedLog. The error wraps ErrClosed,
-// or is that of a function or of ctx.
+// wraps ErrLost if the member has read records that Lose has removed, or is that of a function or
+// of ctx.
 func (m *Member) Lead(ctx context.Context, record func([]byte) error, replaced func() error) error {
 	for {
 		read, wait, err := m.next(record, replaced)
@@ -141,6 +162,11 @@ func (m *Member) next(record func([]byte) error, replaced func() error) (read fu
 	s := m.shared
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for ; m.cuts < len(s.cuts); m.cuts++ {
+		if m.at > s.cuts[m.cuts] {
+			return nil, nil, ErrLost
+		}
+	}
 	switch {
 	case m.closed:
 		return nil, nil, ErrClosed
@@ -152,14 +178,24 @@ func (m *Member) next(record func([]byte) error, replaced func() error) (read fu
 		r := s.records[m.at]
 		m.at++
 		return func() error { return record(r) }, nil, nil
-	case s.leader == nil || s.leader == m:
-		s.leader = m
+	case s.leader == m:
+		return nil, nil, nil
+	case s.leader == nil:
+		s.leader, m.promoted, s.promoted = m, s.promoted, false
 		return nil, nil, nil
 	}
 	if s.changed == nil {
 		s.changed = make(chan struct{})
 	}
 	return nil, s.changed, nil
+}
+
+// Promoted reports whether Shared.Lose was called between the lead of this member and the one
+// before.
+func (m *Member) Promoted() bool {
+	m.shared.mu.Lock()
+	defer m.shared.mu.Unlock()
+	return m.promoted
 }
 
 // Close implements [Journal]. If the member leads, another one can lead next. It always returns

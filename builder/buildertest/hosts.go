@@ -111,8 +111,8 @@ func (h *host[B]) provoke(ctx context.Context, fault Fault) error {
 		network = changed{chain, fault.empty}
 	}
 	err = h.run(ctx, spec, network, func(canonical.Heads) bool { return false })
-	if errors.Is(err, context.DeadlineExceeded) {
-		return nil
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return nil // run has stopped the builder, at its deadline
 	}
 	return err
 }

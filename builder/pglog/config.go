@@ -24,10 +24,6 @@ var (
 	// because the log was replaced when this process had not been seen for Config.Keep. Open the
 	// log again, and read it with Replay.
 	ErrBehind = errors.New("pglog: records that this process has not read are gone")
-	// ErrWentBack is wrapped by the error of Lead if the log lacks records that this process has
-	// read, or has others in their place. The database has lost acknowledged records, for example
-	// because a standby was promoted that did not have them.
-	ErrWentBack = errors.New("pglog: the log lacks records that this process has read")
 )
 
 // Config is the configuration of a log.

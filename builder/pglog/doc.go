@@ -26,8 +26,8 @@
 //   - A process leads only when it has read all records.
 //   - A record that was damaged, removed or added otherwise is noticed: Replay compares a hash over
 //     all records with the hash in the log's row, and returns journal.ErrCorrupt. A process that
-//     follows compares the hash with the records that it has read, and returns ErrWentBack if the
-//     database has lost some of them (promise K6).
+//     follows compares the hash with the records that it has read, and returns journal.ErrLost if
+//     the database has lost some of them (promise K6).
 //
 // # The lease
 //

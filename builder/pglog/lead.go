@@ -19,8 +19,8 @@ import (
 // renew its lease for Config.Lease, by its own clock. It does so only after it has read all
 // records.
 //
-// The error is that of record, replaced or ctx, or wraps ErrBehind, ErrWentBack, journal.ErrCorrupt
-// or journal.ErrClosed. While the database cannot be reached, Lead waits.
+// The error is that of record, replaced or ctx, or wraps ErrBehind, journal.ErrLost,
+// journal.ErrCorrupt or journal.ErrClosed. While the database cannot be reached, Lead waits.
 func (l *Log) Lead(ctx context.Context, record func(record []byte) error, replaced func() error) error {
 	if l.usable() == nil {
 		return nil // it leads already
@@ -154,7 +154,7 @@ func (f *follower) read(ctx context.Context) error {
 	case have.next < next.at.next: // the next call goes on
 		return nil
 	case !have.equal(next.at):
-		return fatal{fmt.Errorf("%w: have hash %x before record %d, want %x", ErrWentBack, next.at.tip, next.at.next, have.tip)}
+		return fatal{fmt.Errorf("%w: have hash %x before record %d, want %x", journal.ErrLost, next.at.tip, next.at.next, have.tip)}
 	case next.behind == nil:
 		return nil
 	}
@@ -221,7 +221,7 @@ func (f *follower) nextStop(ctx context.Context, tx pgx.Tx) (*stop, error) {
 		return nil, err
 	}
 	if next.at.next < f.at.next {
-		return nil, fatal{fmt.Errorf("%w: it ends at record %d, and this process has read %d", ErrWentBack, next.at.next, f.at.next)}
+		return nil, fatal{fmt.Errorf("%w: it ends at record %d, and this process has read %d", journal.ErrLost, next.at.next, f.at.next)}
 	}
 	var behind position
 	err := tx.QueryRow(ctx, f.sql("select position + 1, base, next, tip from {name}_replaced where position >= $1 order by position limit 1"), f.at.next).

@@ -146,7 +146,7 @@ func TestK6LogWentBack(t *testing.T) {
 			for _, record := range after {
 				require.NoError(t, other.Append([]byte(record)))
 			}
-			require.ErrorIs(t, takeLead(t.Context(), saw), pglog.ErrWentBack)
+			require.ErrorIs(t, takeLead(t.Context(), saw), journal.ErrLost)
 			require.NoError(t, other.Append([]byte("it leads on")))
 		})
 	}
