@@ -47,8 +47,9 @@
 // of the same user; the tests run on the version of the machine. A pooler in transaction mode, such
 // as pgbouncer, may be in between. Run the database with a synchronous standby: without one, the
 // loss of the database's machine can lose the last records, although their users were answered. A
-// process that has read them notices the loss; if there is none, [Log.Promoted] only tells that the
-// timeline of the database has changed.
+// process that has read them notices the loss and does not lead; if there is none, [Log.Promoted]
+// tells the builder that the timeline of the database has changed, and the builder waits: see
+// builder.SharedLog.
 //
 // All methods of a [Log] are safe for concurrent use.
 package pglog

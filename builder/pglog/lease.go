@@ -104,11 +104,17 @@ func (l *Log) endBlockers(ctx context.Context, pid int) {
 	}
 }
 
-// renew renews the lease until ctx ends or another process has it.
+// renew renews the lease until ctx ends, the log can no longer be written, another process has the
+// lease, or the database has become another one, so that this process has to take the lead again.
 func (l *Log) renew(ctx context.Context) {
 	for backoff.Pause(ctx, l.cfg.Lease/renewals) {
+		if l.broken() != nil {
+			return
+		}
 		attempt, cancel := context.WithTimeout(ctx, l.cfg.Lease)
-		tag, err := l.pool.Exec(attempt, l.sql("update {name}_lease set beat = beat + 1 where epoch = $1 and holder = $2"), l.epoch, l.holder)
+		tag, err := l.pool.Exec(attempt, l.sql(`
+			update {name}_lease set beat = beat + 1
+			where epoch = $1 and holder = $2 and (select system from {name}_log) = {system}`), l.epoch, l.holder)
 		cancel()
 		switch {
 		case ctx.Err() != nil:
@@ -116,7 +122,7 @@ func (l *Log) renew(ctx context.Context) {
 		case err != nil:
 			l.log.Warn("pglog: the lease was not renewed", "err", err)
 		case tag.RowsAffected() == 0:
-			_ = l.fail(fmt.Errorf("%w: the lease has another holder", journal.ErrFenced))
+			_ = l.fail(fmt.Errorf("%w: the lease has another holder, or the database has become another one", journal.ErrFenced))
 			return
 		}
 	}

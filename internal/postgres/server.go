@@ -40,7 +40,10 @@ func Start(settings ...string) (*Server, error) {
 func newServer() (*Server, error) {
 	bin := os.Getenv("JAMQ_POSTGRES_BIN")
 	if path, err := exec.LookPath("initdb"); bin == "" && err == nil {
-		bin = filepath.Dir(path)
+		// All programs are beside the real one.
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			bin = filepath.Dir(path)
+		}
 	}
 	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); bin == "" && len(found) > 0 {
 		bin = filepath.Dir(slices.Max(found))
@@ -65,6 +68,24 @@ func (s *Server) Start(settings ...string) error {
 	}
 	return s.control("-l", filepath.Join(s.Dir, "log"), "-o", all, "start")
 }
+
+// Standby creates a standby that follows the server, with the name standby, and starts it. The
+// caller calls Remove at the end, unless the standby is nil.
+func (s *Server) Standby() (*Server, error) {
+	standby, err := newServer()
+	if err != nil {
+		return nil, err
+	}
+	err = standby.run("pg_basebackup", "-D", standby.data(), "-h", s.Dir, "-U", "jamq",
+		"-R", "-d", "application_name=standby", "-c", "fast", "--no-sync")
+	if err != nil {
+		return standby, err
+	}
+	return standby, standby.Start()
+}
+
+// Promote makes a standby a server that accepts writes.
+func (s *Server) Promote() error { return s.control("promote") }
 
 // Kill ends the server as a crash does, and waits until it has ended.
 func (s *Server) Kill() error { return s.control("-m", "immediate", "stop") }
