@@ -53,10 +53,10 @@ func startCluster(t *testing.T, size int, args ...string) *cluster {
 }
 
 // join starts one more replica with an empty data directory.
-func (c *cluster) join() *builder {
+func (c *cluster) join(args ...string) *builder {
 	c.t.Helper()
 	f := front.New(c.t)
-	b := startBehind(c.t, f, append(slices.Clone(c.args), "-cluster.address", "http://"+f.Addr())...)
+	b := startBehind(c.t, f, slices.Concat(c.args, []string{"-cluster.address", "http://" + f.Addr()}, args)...)
 	c.replicas = append(c.replicas, b)
 	return b
 }
@@ -126,6 +126,29 @@ func TestHandOverFailsNoRequest(t *testing.T) {
 	for _, tx := range last {
 		waitFor(t, dial(t, others[0].url), tx, rpc.LatestBlockNumber)
 	}
+}
+
+// TestLeaderWithoutJAM: a leader that no longer gets JAM blocks hands over to a replica that does.
+func TestLeaderWithoutJAM(t *testing.T) {
+	t.Parallel()
+	ctx := wait.Context(t)
+	c := startCluster(t, 0)
+	var ways []*front.Front // of each replica to the JAM node
+	for range 2 {
+		way := front.New(t)
+		way.LeadTo(c.jam.front.Addr())
+		ways = append(ways, way)
+		c.join("-jam", "ws://"+way.Addr())
+	}
+	client := dial(t, c.replicas[1].url)
+	before := send(t, client, accounts(t)[5], transfer(0, common.Address{0xf8}))
+	waitFor(t, client, before.Hash(), rpc.LatestBlockNumber)
+	require.Equal(t, c.replicas[0], c.leader(ctx))
+	ways[0].Cut()
+	require.NoError(t, c.replicas[0].process.Wait())
+	after := send(t, client, accounts(t)[5], transfer(1, common.Address{0xf8}))
+	waitFor(t, client, after.Hash(), rpc.LatestBlockNumber)
+	require.Equal(t, c.replicas[1], c.leader(ctx))
 }
 
 // TestReplicas: of three replicas one is killed, ended or stopped again and again under load, most

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/pglog"
+	"github.com/jamq/jamq/internal/backoff"
 	"github.com/jamq/jamq/journal"
 )
 
@@ -105,6 +108,33 @@ func (n *Node) Replicas(ctx context.Context) (r Replicas, err error) {
 	return r, err
 }
 
+// followJAM hands the lead over if this node leads and no longer gets JAM blocks, while another
+// replica is near. A node that has got no block since it leads keeps the lead, so that replicas do
+// not pass it round if none of them reaches JAM.
+func (n *Node) followJAM(ctx context.Context) error {
+	stale := staleSlots * n.cfg.Spec.SlotDuration
+	for backoff.Pause(ctx, n.cfg.Spec.SlotDuration) {
+		h := n.builder.Health()
+		if h.Follows || h.LastImport.IsZero() || time.Since(h.LastImport) <= stale {
+			continue
+		}
+		r, err := n.Replicas(ctx)
+		near := func(f pglog.Member) bool { return f.Lag <= mostLag && f.Seen <= n.cfg.Cluster.Lease }
+		if err != nil || !slices.ContainsFunc(r.Followers, near) {
+			continue
+		}
+		n.log.Error("no JAM block arrives; the lead is handed over", "since", h.LastImport)
+		if err := n.Leave(ctx, ""); err != nil {
+			return err
+		}
+		<-ctx.Done()
+	}
+	return ctx.Err()
+}
+
+// mostLag is the number of records up to which a follower is ready.
+const mostLag = 1000
+
 // lagOf returns the number of records that a follower had not read when it was last seen.
 func (r *Replicas) lagOf(address string) uint64 {
 	for _, f := range r.Followers {
@@ -138,12 +168,11 @@ func (n *Node) Left() <-chan struct{} { return n.left }
 
 // followerReady returns an error if the node follows and is far behind.
 func (n *Node) followerReady(ctx context.Context) error {
-	const most = 1000 // records
 	r, err := n.Replicas(ctx)
 	if err != nil {
 		return fmt.Errorf("%w: the log cannot be read: %w", ErrNotReady, err)
 	}
-	if lag := r.lagOf(n.cfg.Cluster.Address); lag > most {
+	if lag := r.lagOf(n.cfg.Cluster.Address); lag > mostLag {
 		return fmt.Errorf("%w: it is %d records behind %s", ErrNotReady, lag, r.Leader)
 	}
 	return nil

@@ -222,7 +222,11 @@ func (n *Node) Accounts() []devkeys.Account { return n.accounts }
 // database stays open, so that the node can be read.
 func (n *Node) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
-	for _, part := range []func(context.Context) error{n.jam.Run, n.untilLeft(n.runBuilder), n.untilLeft(n.followBuilder), n.live.Run} {
+	parts := []func(context.Context) error{n.jam.Run, n.untilLeft(n.runBuilder), n.untilLeft(n.followBuilder), n.live.Run}
+	if n.Clustered() {
+		parts = append(parts, n.followJAM)
+	}
+	for _, part := range parts {
 		group.Go(func() error { return part(running) })
 	}
 	err := errors.Join(group.Wait(), n.closeLog())

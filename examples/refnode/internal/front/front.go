@@ -18,6 +18,7 @@ type Front struct {
 
 	mu     sync.Mutex
 	behind string
+	cut    chan struct{} // closed by Cut
 }
 
 // New returns an address on the loopback interface. It leads to no server yet, and ends
@@ -26,7 +27,7 @@ func New(t testing.TB) *Front {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	f := &Front{listener: listener}
+	f := &Front{listener: listener, cut: make(chan struct{})}
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -56,11 +57,20 @@ func (f *Front) LeadTo(addr string) {
 	f.behind = addr
 }
 
+// Cut leads to no server, and ends all connections, as a network does that fails.
+func (f *Front) Cut() {
+	f.LeadTo("")
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	close(f.cut)
+	f.cut = make(chan struct{})
+}
+
 // carry copies in both directions until one side ends.
 func (f *Front) carry(client net.Conn) {
 	defer client.Close()
 	f.mu.Lock()
-	behind := f.behind
+	behind, cut := f.behind, f.cut
 	f.mu.Unlock()
 	if behind == "" {
 		return
@@ -77,5 +87,8 @@ func (f *Front) carry(client net.Conn) {
 			ended <- struct{}{}
 		}()
 	}
-	<-ended
+	select {
+	case <-ended:
+	case <-cut:
+	}
 }
