@@ -38,18 +38,14 @@ func (l *Log) Append(records ...[]byte) error {
 	if err := l.usable(); err != nil {
 		return err
 	}
-	to := l.at.extend(records...)
-	bodies := make([][]byte, len(records))
-	for i, record := range records {
-		bodies[i] = append([]byte{}, record...) // nil would be null
-	}
+	entry := appendEntry(nil, records)
+	to := l.at.extend(entry)
 	return l.write(to, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 		tag, err := conn.Exec(ctx, l.sql(`
 			with fence as (update {name}_log set next = $5, tip = $6 where `+mine+` returning 1)
-			insert into {name}_record (position, body)
-			select $3 + u.i - 1, u.body from fence, unnest($7::bytea[]) with ordinality as u (body, i)`),
-			l.fence(to.next, to.tip, bodies)...)
-		return tag.RowsAffected() == int64(len(records)), err
+			insert into {name}_entry (position, body) select $3, $7 from fence`),
+			l.fence(to.next, to.tip, entry)...)
+		return tag.RowsAffected() == 1, err
 	})
 }
 
@@ -67,10 +63,15 @@ func (l *Log) Replace(records ...[]byte) error {
 		return err
 	}
 	from := l.at.replaced()
-	to := from.extend(records...)
+	to := from
+	entries := make([][]byte, len(records)) // one for each record, because they can be large
+	for i := range records {
+		entries[i] = appendEntry(nil, records[i:i+1])
+		to = to.extend(entries[i])
+	}
 	return l.write(to, func(ctx context.Context, conn *pgxpool.Conn) (fits bool, err error) {
 		err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			var keep int64 // position of the first record that others may still need
+			var keep int64 // position of the first entry that others may still need
 			err := tx.QueryRow(ctx, l.sql(`select least(first, (select min(position) from {name}_member where seen > clock_timestamp() - $1::interval)) from {name}_log`),
 				l.cfg.Keep).Scan(&keep)
 			if err != nil {
@@ -88,8 +89,8 @@ func (l *Log) Replace(records ...[]byte) error {
 			if err != nil {
 				return err
 			}
-			_, err = tx.CopyFrom(ctx, pgx.Identifier{l.cfg.Name + "_record"}, []string{"position", "body"}, pgx.CopyFromSlice(len(records), func(i int) ([]any, error) {
-				return []any{from.next + int64(i), append([]byte{}, records[i]...)}, nil
+			_, err = tx.CopyFrom(ctx, pgx.Identifier{l.cfg.Name + "_entry"}, []string{"position", "body"}, pgx.CopyFromSlice(len(entries), func(i int) ([]any, error) {
+				return []any{from.next + int64(i), entries[i]}, nil
 			}))
 			return err
 		})
@@ -97,9 +98,9 @@ func (l *Log) Replace(records ...[]byte) error {
 	})
 }
 
-// trim removes the records before a position, which no process needs any more.
+// trim removes the entries before a position, which no process needs any more.
 func (l *Log) trim(ctx context.Context, tx pgx.Tx, before int64) error {
-	_, err := tx.Exec(ctx, l.sql("delete from {name}_record where position < $1"), before)
+	_, err := tx.Exec(ctx, l.sql("delete from {name}_entry where position < $1"), before)
 	if err == nil {
 		_, err = tx.Exec(ctx, l.sql("delete from {name}_replaced where position < $1"), before)
 	}
@@ -163,7 +164,7 @@ func (l *Log) isWritten(ctx context.Context, conn *pgxpool.Conn, to position) (b
 	case have.next == l.at.next && bytes.Equal(have.tip, l.at.tip):
 		return false, fmt.Errorf("%w: the database has become another one, perhaps by the promotion of a standby; it was %s", journal.ErrFenced, now)
 	}
-	return false, fmt.Errorf("%w: the log ends at record %d, and this process has written %d", journal.ErrFenced, have.next, l.at.next)
+	return false, fmt.Errorf("%w: the log ends at entry %d, and this process has written %d", journal.ErrFenced, have.next, l.at.next)
 }
 
 // confirm makes a commit after the one whose acknowledgement is missing. If the standby has this

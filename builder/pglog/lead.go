@@ -129,7 +129,7 @@ func (f *follower) look(ctx context.Context) (end position, lead Lead, err error
 	return end, lead, err
 }
 
-// mostRead is the number of records that are read at a time. If they have mostBytes, no more are
+// mostRead is the number of entries that are read at a time. If they have mostBytes, no more are
 // read.
 const mostRead, mostBytes = 1000, 4 << 20
 
@@ -142,7 +142,7 @@ func (f *follower) read(ctx context.Context) error {
 	}
 	for _, body := range bodies {
 		f.at = f.at.extend(body)
-		if err := f.record(body); err != nil {
+		if err := readEntry(body, f.record); err != nil {
 			return fatal{err}
 		}
 	}
@@ -154,7 +154,7 @@ func (f *follower) read(ctx context.Context) error {
 	case have.next < next.at.next: // the next call goes on
 		return nil
 	case !have.equal(next.at):
-		return fatal{fmt.Errorf("%w: have hash %x before record %d, want %x", journal.ErrLost, next.at.tip, next.at.next, have.tip)}
+		return fatal{fmt.Errorf("%w: have hash %x before entry %d, want %x", journal.ErrLost, next.at.tip, next.at.next, have.tip)}
 	case next.behind == nil:
 		return nil
 	}
@@ -166,13 +166,13 @@ func (f *follower) read(ctx context.Context) error {
 }
 
 // stop is a place at which reading stops: the end of the log, or a call of Replace. Then at is the
-// position before its first record, and behind the one after its last record.
+// position before its first entry, and behind the one after its last entry.
 type stop struct {
 	at     position
 	behind *position
 }
 
-// last returns the position after the last record before the stop.
+// last returns the position after the last entry before the stop.
 func (s *stop) last() int64 {
 	if s.behind != nil {
 		return s.at.next - 1
@@ -180,7 +180,7 @@ func (s *stop) last() int64 {
 	return s.at.next
 }
 
-// fetch returns the next records, and the place at which they stop.
+// fetch returns the next entries, and the place at which they stop.
 func (f *follower) fetch(ctx context.Context) (bodies [][]byte, next *stop, err error) {
 	ctx, cancel := context.WithTimeout(ctx, f.cfg.Patience)
 	defer cancel()
@@ -188,7 +188,7 @@ func (f *follower) fetch(ctx context.Context) (bodies [][]byte, next *stop, err 
 		if next, err = f.nextStop(ctx, tx); err != nil {
 			return err
 		}
-		rows, err := tx.Query(ctx, f.sql("select position, body from {name}_record where position >= $1 and position < $2 order by position limit $3"), f.at.next, next.last(), mostRead)
+		rows, err := tx.Query(ctx, f.sql("select position, body from {name}_entry where position >= $1 and position < $2 order by position limit $3"), f.at.next, next.last(), mostRead)
 		if err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func (f *follower) fetch(ctx context.Context) (bodies [][]byte, next *stop, err 
 				return err
 			}
 			if number != want {
-				return fatal{fmt.Errorf("%w: record %d follows, want %d", ErrBehind, number, want)}
+				return fatal{fmt.Errorf("%w: entry %d follows, want %d", ErrBehind, number, want)}
 			}
 			bodies = append(bodies, body)
 			size += len(body)
@@ -209,7 +209,7 @@ func (f *follower) fetch(ctx context.Context) (bodies [][]byte, next *stop, err 
 		return rows.Err()
 	})
 	if err == nil && len(bodies) == 0 && f.at.next < next.last() {
-		err = fatal{fmt.Errorf("%w: record %d is missing", ErrBehind, f.at.next)}
+		err = fatal{fmt.Errorf("%w: entry %d is missing", ErrBehind, f.at.next)}
 	}
 	return bodies, next, err
 }
@@ -221,7 +221,7 @@ func (f *follower) nextStop(ctx context.Context, tx pgx.Tx) (*stop, error) {
 		return nil, err
 	}
 	if next.at.next < f.at.next {
-		return nil, fatal{fmt.Errorf("%w: it ends at record %d, and this process has read %d", journal.ErrLost, next.at.next, f.at.next)}
+		return nil, fatal{fmt.Errorf("%w: it ends at entry %d, and this process has read %d", journal.ErrLost, next.at.next, f.at.next)}
 	}
 	var behind position
 	err := tx.QueryRow(ctx, f.sql("select position + 1, base, next, tip from {name}_replaced where position >= $1 order by position limit 1"), f.at.next).
@@ -246,7 +246,7 @@ func (f *follower) reportIfDue(ctx context.Context) {
 	}
 }
 
-// report notes the position of the next record that this process reads. The records from there on
+// report notes the position of the next entry that this process reads. The entries from there on
 // are not removed: see Config.Keep.
 func (l *Log) report(ctx context.Context, next int64) error {
 	_, err := l.pool.Exec(ctx, l.sql(`insert into {name}_member values ($1, $2, clock_timestamp())
@@ -280,7 +280,7 @@ func (l *Log) Leader(ctx context.Context) (lead Lead, err error) {
 type Member struct {
 	// Name is Config.Address of the process, or a random name if that is empty.
 	Name string
-	// Lag is the number of records that the process had not read when it was last seen.
+	// Lag is the number of writes of the leader that the process had not read when it was last seen.
 	Lag uint64
 	// Seen is how long ago it was last seen, by the clock of the database. A process that has
 	// closed its log is no member; one that was killed is until Config.Keep has passed.

@@ -91,7 +91,7 @@ func TestKept(t *testing.T) {
 		require.NoError(t, first.Replace([]byte("state")))
 	}
 	count := func() (n int) {
-		require.NoError(t, db.QueryRow(t.Context(), "select count(*) from "+name+"_record").Scan(&n))
+		require.NoError(t, db.QueryRow(t.Context(), "select count(*) from "+name+"_entry").Scan(&n))
 		return n
 	}
 	require.Equal(t, 10, count())
@@ -137,7 +137,7 @@ func TestK6LogWentBack(t *testing.T) {
 			require.Equal(t, []string{"one", "two"}, contents(t, saw))
 			for _, statement := range []string{
 				"update " + name + "_log l set next = s.next, tip = s.tip from " + name + "_saved s",
-				"delete from " + name + "_record where position = 1",
+				"delete from " + name + "_entry where position = 1",
 			} {
 				_, err = db.Exec(t.Context(), statement)
 				require.NoError(t, err)
@@ -185,7 +185,8 @@ func TestMembers(t *testing.T) {
 	url, name := database(t)
 	cfg := quick(url, name)
 	first := lead(t, at(cfg, "first"))
-	require.NoError(t, first.Append([]byte("one"), []byte("two")))
+	require.NoError(t, first.Append([]byte("one")))
+	require.NoError(t, first.Append([]byte("two"), []byte("three")))
 	slow := open(t, at(cfg, "slow"))
 	second := follow(t, at(cfg, "second"))
 	var lags map[string]uint64

@@ -34,7 +34,7 @@ type Log struct {
 	promoted bool
 
 	writing sync.Mutex // of the goroutine that writes or follows, which owns the field below
-	at      position   // behind the last record that this process has read or written
+	at      position   // behind the last entry that this process has read or written
 
 	mu    sync.Mutex
 	leads bool
@@ -48,7 +48,7 @@ type Log struct {
 
 var _ journal.Journal = (*Log)(nil)
 
-// position is a place in a log: the position of the next record and the hash over all records
+// position is a place in a log: the position of the next entry and the hash over all entries
 // before.
 type position struct {
 	next int64
@@ -161,7 +161,7 @@ func (l *Log) Replay(f func(record []byte) error) error {
 	if err := tx.QueryRow(ctx, l.sql("select first, next, base, tip from {name}_log")).Scan(&first, &next, &base, &tip); err != nil {
 		return err
 	}
-	rows, err := tx.Query(ctx, l.sql("select position, body from {name}_record where position >= $1 order by position"), first)
+	rows, err := tx.Query(ctx, l.sql("select position, body from {name}_entry where position >= $1 order by position"), first)
 	if err != nil {
 		return err
 	}
@@ -174,10 +174,10 @@ func (l *Log) Replay(f func(record []byte) error) error {
 			return err
 		}
 		if number != at.next {
-			return fmt.Errorf("%w: record %d follows, want %d", journal.ErrCorrupt, number, at.next)
+			return fmt.Errorf("%w: entry %d follows, want %d", journal.ErrCorrupt, number, at.next)
 		}
 		at = at.extend(body)
-		if err := f(body); err != nil {
+		if err := readEntry(body, f); err != nil {
 			return err
 		}
 	}
@@ -185,7 +185,7 @@ func (l *Log) Replay(f func(record []byte) error) error {
 		return err
 	}
 	if at.next != next || !bytes.Equal(at.tip, tip) {
-		return fmt.Errorf("%w: the records end at %d with hash %x, want %d and %x", journal.ErrCorrupt, at.next, at.tip, next, tip)
+		return fmt.Errorf("%w: the entries end at %d with hash %x, want %d and %x", journal.ErrCorrupt, at.next, at.tip, next, tip)
 	}
 	if l.usable() == nil {
 		return nil // the process that leads knows the end of the log
@@ -196,20 +196,42 @@ func (l *Log) Replay(f func(record []byte) error) error {
 	return nil
 }
 
-// extend returns the position after more records.
-func (p position) extend(records ...[]byte) position {
-	for _, record := range records {
-		h := sha256.New()
-		h.Write(p.tip)
-		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(record))))
-		h.Write(record)
-		p = position{p.next + 1, h.Sum(nil)}
-	}
-	return p
+// extend returns the position after one more entry.
+func (p position) extend(entry []byte) position {
+	h := sha256.New()
+	h.Write(p.tip)
+	h.Write(entry)
+	return position{p.next + 1, h.Sum(nil)}
 }
 
-// replaced returns the position before the first record of a call of Replace here. The call takes
-// the place of a record, so that no other call is at the same place.
+// appendEntry appends the entry with some records: each with its length before. One entry for each
+// call of Append costs the database less than one for each record.
+func appendEntry(to []byte, records [][]byte) []byte {
+	for _, record := range records {
+		to = append(binary.AppendUvarint(to, uint64(len(record))), record...)
+	}
+	return to
+}
+
+// readEntry calls f with each record of an entry. The error is that of f, or wraps
+// journal.ErrCorrupt.
+func readEntry(entry []byte, f func(record []byte) error) error {
+	for len(entry) > 0 {
+		size, n := binary.Uvarint(entry)
+		if n <= 0 || size > uint64(len(entry)-n) {
+			return fmt.Errorf("%w: an entry is cut", journal.ErrCorrupt)
+		}
+		end := n + int(size)
+		if err := f(entry[n:end:end]); err != nil {
+			return err
+		}
+		entry = entry[end:]
+	}
+	return nil
+}
+
+// replaced returns the position before the first entry of a call of Replace here. The call takes
+// the place of an entry, so that no other call is at the same place.
 func (p position) replaced() position {
 	base := sha256.Sum256(append([]byte("replaced"), p.tip...))
 	return position{p.next + 1, base[:]}

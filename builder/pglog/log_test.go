@@ -148,15 +148,17 @@ func TestK4StoppedInAnAppend(t *testing.T) {
 func TestForeignRecords(t *testing.T) {
 	url, _ := database(t)
 	for what, statement := range map[string]string{
-		"changed": "update %s_record set body = 'x' where position = 1",
-		"removed": "delete from %s_record where position = 1",
-		"cut":     "delete from %s_record where position = 2",
-		"added":   "insert into %s_record values (3, 'x')",
+		"changed": "update %s_entry set body = 'x' where position = 1",
+		"removed": "delete from %s_entry where position = 1",
+		"cut":     "delete from %s_entry where position = 2",
+		"added":   "insert into %s_entry values (3, 'x')",
 	} {
 		t.Run(what, func(t *testing.T) {
 			_, name := database(t)
 			l := lead(t, pglog.DefaultConfig(url, name))
-			require.NoError(t, l.Append([]byte("zero"), []byte("one"), []byte("two")))
+			for _, record := range []string{"zero", "one", "two"} {
+				require.NoError(t, l.Append([]byte(record)))
+			}
 			_, err := client(t, url).Exec(t.Context(), fmt.Sprintf(statement, name))
 			require.NoError(t, err)
 			require.ErrorIs(t, l.Replay(func([]byte) error { return nil }), journal.ErrCorrupt)

@@ -21,10 +21,10 @@ create table if not exists {name}_log (
 	epoch    bigint not null, -- rises with each leader
 	holder   bytea not null,  -- random, of the leader's process
 	system   text not null,   -- identifier and timeline of the database
-	first    bigint not null, -- position of the first record of Replay
-	next     bigint not null, -- position of the next record
-	base     bytea not null,  -- hash before the first record
-	tip      bytea not null   -- hash after the last record: see extend
+	first    bigint not null, -- position of the first entry of Replay
+	next     bigint not null, -- position of the next entry
+	base     bytea not null,  -- hash before the first entry
+	tip      bytea not null   -- hash after the last entry: see extend
 );
 create table if not exists {name}_lease (
 	id        smallint primary key check (id = 1),
@@ -35,20 +35,20 @@ create table if not exists {name}_lease (
 	free      boolean not null, -- the leader has given the lead away
 	successor text not null     -- address of the process that gets the lead, empty for any
 );
-create table if not exists {name}_record (
+create table if not exists {name}_entry ( -- the records of a call of Append: see appendEntry
 	position bigint primary key,
 	body     bytea not null
 );
-alter table {name}_record alter column body set storage external;
+alter table {name}_entry alter column body set storage external;
 create table if not exists {name}_replaced ( -- a row for each call of Replace
-	position bigint primary key, -- of the call, which takes the place of a record
-	base     bytea not null,     -- hash before its first record
-	next     bigint not null,    -- position after its last record
-	tip      bytea not null      -- hash after its last record
+	position bigint primary key, -- of the call, which takes the place of an entry
+	base     bytea not null,     -- hash before its first entry
+	next     bigint not null,    -- position after its last entry
+	tip      bytea not null      -- hash after its last entry
 );
 create table if not exists {name}_member ( -- a row for each process that follows
 	member   text primary key, -- its address, or any name
-	position bigint not null, -- of the next record that the process reads
+	position bigint not null, -- of the next entry that the process reads
 	seen     timestamptz not null
 );
 insert into {name}_log values (1, {version}, 0, '', '', 0, 0, '', '') on conflict do nothing;

@@ -132,10 +132,10 @@ func (n *Node) followJAM(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// mostLag is the number of records up to which a follower is ready.
+// mostLag is the number of writes up to which a follower is ready.
 const mostLag = 1000
 
-// lagOf returns the number of records that a follower had not read when it was last seen.
+// lagOf returns the number of writes that a follower had not read when it was last seen.
 func (r *Replicas) lagOf(address string) uint64 {
 	for _, f := range r.Followers {
 		if f.Name == address {
@@ -173,7 +173,7 @@ func (n *Node) followerReady(ctx context.Context) error {
 		return fmt.Errorf("%w: the log cannot be read: %w", ErrNotReady, err)
 	}
 	if lag := r.lagOf(n.cfg.Cluster.Address); lag > mostLag {
-		return fmt.Errorf("%w: it is %d records behind %s", ErrNotReady, lag, r.Leader)
+		return fmt.Errorf("%w: it is %d writes behind %s", ErrNotReady, lag, r.Leader)
 	}
 	return nil
 }

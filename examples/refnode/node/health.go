@@ -30,7 +30,7 @@ type Levels struct {
 	SlotLength time.Duration
 	Roots      int    // states in memory
 	Replaced   uint64 // executed blocks that were undone
-	// Replicas and Lag, the number of records that this node has not read, are zero without a
+	// Replicas and Lag, the number of writes that this node has not read, are zero without a
 	// cluster, and while the database does not answer.
 	Replicas Replicas
 	Lag      uint64

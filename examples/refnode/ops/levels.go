@@ -55,7 +55,7 @@ var (
 	builderSend    = level("submit", "last_send_timestamp_seconds", "Time when a guarantor last took a package, in seconds since 1970; 0 before the first.")
 	builderFollows = level("submit", "follows", "1 while another replica leads and this one follows it; otherwise 0.")
 	clusterEpoch   = level("cluster", "epoch", "Number of times that the lead of the replicas has changed hands; 0 without a cluster.")
-	clusterLag     = level("cluster", "lag_records", "Number of records of the log that this replica had not read when it last looked.")
+	clusterLag     = level("cluster", "lag_writes", "Number of writes to the log that this replica had not read when it last looked.")
 	heads          = level("canonical", "head", "Number of the rollup block that a block tag of Ethereum names, by tag.", "tag")
 	jamSlot        = level("jam", "slot", "Slot of the best JAM block, as a number.")
 	jamSlotLength  = level("jam", "slot_length_seconds", "Length of a JAM slot, in seconds.")

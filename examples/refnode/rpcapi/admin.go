@@ -42,7 +42,7 @@ func (a *Admin) NodeInfo() (_ *NodeInfo, err error) {
 
 // Replica describes a replica of the rollup that follows.
 type Replica struct {
-	// Address is the URL of its RPC, Lag the number of records that it had not read when it was
+	// Address is the URL of its RPC, Lag the number of writes that it had not read when it was
 	// last seen, and Seen how many milliseconds ago that was.
 	Address string         `json:"address"`
 	Lag     hexutil.Uint64 `json:"lag"`
