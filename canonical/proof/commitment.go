@@ -67,10 +67,11 @@ func CommitmentKey(prefix []byte, number uint64) []byte {
 
 // Claim is the statement that a document proves.
 type Claim struct {
-	// Transaction is the hash of the transaction that is claimed to be final.
-	Transaction common.Hash `json:"transaction"`
-	// Number and Block identify the rollup block of the transaction, and
-	// Package the work package of that block.
+	// Transaction is the hash of the transaction that is claimed to be final. It
+	// is zero, and absent in JSON, if the claim is about the block only.
+	Transaction common.Hash `json:"transaction,omitzero"`
+	// Number and Block identify the rollup block, and Package the work package
+	// of that block.
 	Number  uint64           `json:"blockNumber"`
 	Block   common.Hash      `json:"blockHash"`
 	Package jamq.PackageHash `json:"package"`

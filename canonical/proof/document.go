@@ -19,8 +19,9 @@ const Version = 1
 // signatures of 1023 validators take about 200 KB.
 const MaxDocument = 4 << 20
 
-// Document is a complete proof for one transaction. It contains exactly one of
-// three ways to the commitment:
+// Document is a complete proof for one transaction of a rollup block, with or
+// without the receipt of the transaction, or for the block only. It contains
+// exactly one of three ways to the commitment:
 //
 //	Finality, Storage   the commitment is in the service's storage
 //	Finality, Outputs   the hash of the commitment is in C(16) of the final
@@ -41,8 +42,12 @@ type Document struct {
 	// Commitment is the third link: the encoded [Commitment] of the rollup's
 	// service.
 	Commitment hexutil.Bytes `json:"commitment"`
-	// Transaction is the fourth link.
-	Transaction TransactionProof `json:"transaction"`
+	// Transaction is the fourth link. It is nil if the document is about the
+	// block only.
+	Transaction *TransactionProof `json:"transaction,omitempty"`
+	// Receipt is the fifth link. It is nil if the document does not prove the
+	// outcome of the transaction.
+	Receipt *ReceiptProof `json:"receipt,omitempty"`
 }
 
 // StorageProof leads from a JAM state root to the commitment in the service's
@@ -78,6 +83,16 @@ type TransactionProof struct {
 	Nodes []hexutil.Bytes `json:"nodes"`
 }
 
+// ReceiptProof leads from the hash of the rollup block to the receipt of the
+// document's transaction.
+type ReceiptProof struct {
+	// Header is the block's header as Ethereum encodes it (RLP). Its hash is
+	// the block hash in the commitment.
+	Header hexutil.Bytes `json:"header"`
+	// Nodes are nodes of the receipt trie, from the root to the leaf.
+	Nodes []hexutil.Bytes `json:"nodes"`
+}
+
 // Parse decodes a document of at most [MaxDocument] bytes. It refuses unknown,
 // repeated and missing names. It verifies no link. The error wraps
 // ErrMalformed.
@@ -99,9 +114,15 @@ func Parse(data []byte) (*Document, error) {
 	return d, d.route()
 }
 
-// route checks that the document has exactly one way to the commitment. The
-// error wraps ErrMalformed.
+// route checks that the document has exactly one way to the commitment, and only
+// the links after it that its claim needs. The error wraps ErrMalformed.
 func (d *Document) route() error {
+	switch named := d.Claim.Transaction != (common.Hash{}); {
+	case named != (d.Transaction != nil):
+		return fmt.Errorf("%w: want a transaction in the claim and a link to it, or neither", ErrMalformed)
+	case d.Receipt != nil && !named:
+		return fmt.Errorf("%w: a receipt without its transaction", ErrMalformed)
+	}
 	type has struct{ finality, beefy, storage, outputs, log bool }
 	switch (has{d.Finality != nil, d.Beefy != nil, d.Storage != nil, d.Outputs != nil, d.Log != nil}) {
 	case has{finality: true, storage: true}, has{finality: true, outputs: true}, has{beefy: true, log: true}:
@@ -119,17 +140,19 @@ func (d *Document) AddTransaction(txs types.Transactions, index int) error {
 		return err
 	}
 	d.Claim.Transaction = txs[index].Hash()
-	d.Transaction = TransactionProof{Index: index, Nodes: make([]hexutil.Bytes, len(nodes))}
-	for i, n := range nodes {
-		d.Transaction.Nodes[i] = n
-	}
+	d.Transaction = &TransactionProof{Index: index, Nodes: hexNodes(nodes)}
 	return nil
 }
 
 // Result is the statement that a document proves.
 type Result struct {
-	// Transaction is the transaction that is final.
+	// Transaction is the transaction that is final. It is nil if the document
+	// is about the block only.
 	Transaction *types.Transaction
+	// Receipt is the outcome of the transaction, or nil if the document has
+	// none. Type, Status, CumulativeGasUsed, Bloom and, in Logs, the addresses,
+	// topics and data are proved. All other fields are zero.
+	Receipt *types.Receipt
 	// Commitment is the commitment to the transaction's rollup block.
 	Commitment Commitment
 	// Target is the final JAM block of the first link. It is zero for a proof
@@ -139,10 +162,22 @@ type Result struct {
 	Steps []string
 }
 
-// Verify checks all links. If one fails, the error wraps the error of that
-// link, ErrTrust or ErrMalformed, and the result has only the steps that were
-// verified.
+// Verify checks all links of a document about a transaction. If one fails, the
+// error wraps the error of that link, ErrTrust or ErrMalformed, and the result
+// has only the steps that were verified. For a document about a block only, the
+// error wraps ErrTransaction.
 func (d *Document) Verify(trust *Trust) (Result, error) {
+	r, err := d.VerifyBlock(trust)
+	if err == nil && r.Transaction == nil {
+		return Result{Steps: r.Steps}, fmt.Errorf("%w: the document is about block %d only", ErrTransaction, d.Claim.Number)
+	}
+	return r, err
+}
+
+// VerifyBlock is like [Document.Verify], but also accepts a document about a
+// block only, whose result has no transaction. Result.Commitment.PostRoot is the
+// state root under which a caller can then prove accounts of the rollup.
+func (d *Document) VerifyBlock(trust *Trust) (Result, error) {
 	var r Result
 	if err := d.verify(trust, &r); err != nil {
 		return Result{Steps: r.Steps}, err
@@ -169,20 +204,33 @@ func (d *Document) verify(trust *Trust, r *Result) (err error) {
 	c := &r.Commitment
 	r.step("commitment: it binds rollup block %d %s (state %s to %s, transactions %s) to work package %s",
 		c.Number, c.Hash, c.PreRoot, c.PostRoot, c.TransactionsRoot, c.Package)
-	nodes := make([][]byte, len(d.Transaction.Nodes))
-	for i, n := range d.Transaction.Nodes {
-		nodes[i] = n
+	if d.Transaction == nil {
+		return nil
 	}
-	tx, err := VerifyTransaction(c.TransactionsRoot, d.Transaction.Index, nodes)
+	if r.Transaction, err = d.verifyTransaction(c); err != nil {
+		return err
+	}
+	r.step("transaction: %s is in that block at index %d", r.Transaction.Hash(), d.Transaction.Index)
+	if d.Receipt == nil {
+		return nil
+	}
+	if r.Receipt, err = d.verifyReceipt(c); err != nil {
+		return err
+	}
+	r.step("receipt: the transaction %s (status %d, logs %d)", outcome(r.Receipt), r.Receipt.Status, len(r.Receipt.Logs))
+	return nil
+}
+
+// verifyTransaction checks the fourth link.
+func (d *Document) verifyTransaction(c *Commitment) (*types.Transaction, error) {
+	tx, err := VerifyTransaction(c.TransactionsRoot, d.Transaction.Index, rawNodes(d.Transaction.Nodes))
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case tx.Hash() != d.Claim.Transaction:
-		return fmt.Errorf("%w: the block has %s at index %d, and the claim names %s", ErrTransaction, tx.Hash(), d.Transaction.Index, d.Claim.Transaction)
+		return nil, fmt.Errorf("%w: the block has %s at index %d, and the claim names %s", ErrTransaction, tx.Hash(), d.Transaction.Index, d.Claim.Transaction)
 	}
-	r.Transaction = tx
-	r.step("transaction: %s is in that block at index %d", tx.Hash(), d.Transaction.Index)
-	return nil
+	return tx, nil
 }
 
 func (r *Result) step(format string, args ...any) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
@@ -51,7 +52,8 @@ func refuseAll(t *testing.T, w *world, honest func(testing.TB) *Document, forger
 			r, err := d.Verify(w.trust)
 			require.ErrorIs(t, err, f.want)
 			require.Nil(t, r.Transaction)
-			for _, other := range []error{ErrFinality, ErrState, ErrOutput, ErrCommitment, ErrTransaction, ErrMalformed, ErrTrust} {
+			require.Nil(t, r.Receipt)
+			for _, other := range []error{ErrFinality, ErrState, ErrOutput, ErrCommitment, ErrTransaction, ErrReceipt, ErrMalformed, ErrTrust} {
 				require.Equal(t, other == f.want, errors.Is(err, other), "one link answers: %v", err)
 			}
 		})
@@ -195,6 +197,8 @@ func TestForgedClaim(t *testing.T) {
 			}
 		}, ErrTransaction},
 		{"truncated", func(d *Document) { d.Transaction.Nodes = d.Transaction.Nodes[:1] }, ErrTransaction},
+		{"no link to the transaction", func(d *Document) { d.Transaction = nil }, ErrMalformed},
+		{"no transaction in the claim", func(d *Document) { d.Claim.Transaction = common.Hash{} }, ErrMalformed},
 		{"no way", func(d *Document) { d.Outputs = nil }, ErrMalformed},
 		{"two ways", func(d *Document) { d.Storage = &StorageProof{} }, ErrMalformed},
 		{"another version", func(d *Document) { d.Version = 2 }, ErrMalformed},
@@ -263,6 +267,7 @@ func TestParseIsStrict(t *testing.T) {
 		"an equal name twice":  replace(`"version":1,`, `"version":1,"version":1,`),
 		"an escaped digit":     replace(`"commitment":"0x0`, `"commitment":"0\u00780`),
 		"a missing name":       replace(`"index":5,`, ``),
+		"a claim about zeros":  replace(`"transaction":"`+w.txs[5].Hash().Hex()+`"`, `"transaction":"`+common.Hash{}.Hex()+`"`),
 		"null for a number":    replace(`"index":5`, `"index":null`),
 		"a fraction":           replace(`"index":5`, `"index":5.0`),
 		"a way that is null":   replace(`"commitment"`, `"log":null,"commitment"`),
@@ -286,7 +291,7 @@ func TestParseIsStrict(t *testing.T) {
 // proves but what was honest.
 func FuzzParse(f *testing.F) {
 	w := newWorld(f)
-	for _, d := range []*Document{w.storageDocument(f), w.outputsDocument(f), w.logDocument(f)} {
+	for _, d := range []*Document{w.storageDocument(f), w.outputsDocument(f), w.logDocument(f), w.receiptDocument(f), w.blockDocument(f)} {
 		raw, err := json.Marshal(d)
 		if err != nil {
 			f.Fatal(err)
@@ -312,12 +317,19 @@ func FuzzParse(f *testing.F) {
 		if twice, err := json.Marshal(again); err != nil || !bytes.Equal(once, twice) {
 			t.Fatalf("written %s and %s: %v", once, twice, err)
 		}
-		if r, err := d.Verify(w.trust); err == nil && !slices.ContainsFunc([]int{d.Transaction.Index}, func(i int) bool {
-			return i >= 0 && i < len(w.txs) && w.txs[i].Hash() == r.Transaction.Hash() && r.Commitment == w.commitment
-		}) {
+		if r, err := d.VerifyBlock(w.trust); err == nil && !w.has(r, d) {
 			t.Fatal("proved what is not so")
 		}
 	})
+}
+
+// has reports whether a result is true in the world.
+func (w *world) has(r Result, d *Document) bool {
+	if r.Commitment != w.commitment || r.Transaction == nil {
+		return r.Commitment == w.commitment && r.Receipt == nil
+	}
+	i := slices.IndexFunc(w.txs, func(tx *types.Transaction) bool { return tx.Hash() == r.Transaction.Hash() })
+	return i >= 0 && i == d.Transaction.Index && (r.Receipt == nil || equalReceipts(w.receipts[i], r.Receipt))
 }
 
 func FuzzDecodeOutputs(f *testing.F) {
@@ -338,7 +350,7 @@ func FuzzDecodeOutputs(f *testing.F) {
 // tried.
 func TestDigitsMatter(t *testing.T) {
 	w := newWorld(t)
-	honest, err := json.Marshal(w.storageDocument(t))
+	honest, err := json.Marshal(w.receiptDocument(t))
 	require.NoError(t, err)
 	for i, c := range honest {
 		if i%7 != 0 || !strings.ContainsRune("0123456789abcdef", rune(c)) {

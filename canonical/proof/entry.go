@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/rlp"
@@ -49,6 +50,24 @@ func verifyEntry(root common.Hash, index int, nodes [][]byte) ([]byte, error) {
 		return nil, fmt.Errorf("%d unused nodes", len(path.list))
 	}
 	return raw, nil
+}
+
+// hexNodes returns nodes in the form of documents.
+func hexNodes(nodes [][]byte) []hexutil.Bytes {
+	out := make([]hexutil.Bytes, len(nodes))
+	for i, n := range nodes {
+		out[i] = n
+	}
+	return out
+}
+
+// rawNodes is the inverse of hexNodes.
+func rawNodes(nodes []hexutil.Bytes) [][]byte {
+	out := make([][]byte, len(nodes))
+	for i, n := range nodes {
+		out[i] = n
+	}
+	return out
 }
 
 // nodeList collects the nodes of a proof in their order.

@@ -22,6 +22,9 @@ var (
 	// ErrTransaction is returned if the transaction is not proved to be in the
 	// block.
 	ErrTransaction = errors.New("proof: transaction not proved")
+	// ErrReceipt is returned if the receipt is not proved to be that of the
+	// transaction.
+	ErrReceipt = errors.New("proof: receipt not proved")
 )
 
 var (

@@ -26,7 +26,7 @@ type forger struct {
 func TestForgedProofs(t *testing.T) {
 	w := newWorld(t)
 	f := &forger{Rand: rand.New(rand.NewPCG(1, 2)), world: w, small: append(newCurve().smallKeys(), ValidatorKey{})}
-	honest := w.storageDocument(t)
+	honest := w.receiptDocument(t)
 	text, err := json.Marshal(honest)
 	require.NoError(t, err)
 	_, err = honest.Verify(w.trust)

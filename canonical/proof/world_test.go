@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"encoding/binary"
+	"math/big"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/trie"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
@@ -22,6 +24,8 @@ type world struct {
 	trust   *Trust
 
 	txs        types.Transactions
+	receipts   types.Receipts
+	header     *types.Header
 	commitment Commitment
 	others     []Output // other outputs of the block
 	state      *statetrie.Trie
@@ -52,8 +56,13 @@ func newWorldOf(t testing.TB, validators int) *world {
 	}
 	txs, root := block(20)
 	w.txs = txs
+	w.receipts = outcomes(20)
+	w.header = &types.Header{
+		Number: big.NewInt(9), Difficulty: new(big.Int), Root: common.Hash{2}, TxHash: root, UncleHash: types.EmptyUncleHash,
+		ReceiptHash: types.DeriveSha(w.receipts, trie.NewStackTrie(nil)),
+	}
 	w.commitment = Commitment{
-		Number: 9, Hash: common.Hash{9}, PreRoot: common.Hash{1}, PostRoot: common.Hash{2}, TransactionsRoot: root, Package: jamq.PackageHash{3},
+		Number: 9, Hash: w.header.Hash(), PreRoot: common.Hash{1}, PostRoot: common.Hash{2}, TransactionsRoot: root, Package: jamq.PackageHash{3},
 	}
 	w.others = []Output{{Service: 1, Yield: common.Hash{1}}, {Service: worldService + 1, Yield: w.commitment.Yield()}}
 	outputs := []Output{w.others[0], {Service: worldService, Yield: w.commitment.Yield()}, w.others[1]}
@@ -109,13 +118,18 @@ func (w *world) beefy(t testing.TB, validators ...int) *Beefy {
 	return b
 }
 
-// base returns the ends of a document, for transaction 5, without the links between.
-func (w *world) base(t testing.TB) *Document {
-	d := &Document{
+// blockBase returns the commitment of a document with its claim.
+func (w *world) blockBase() *Document {
+	return &Document{
 		Version:    Version,
 		Claim:      Claim{Number: 9, Block: w.commitment.Hash, Package: w.commitment.Package},
 		Commitment: w.commitment.Encode(),
 	}
+}
+
+// base returns the ends of a document, for transaction 5, without the links between.
+func (w *world) base(t testing.TB) *Document {
+	d := w.blockBase()
 	require.NoError(t, d.AddTransaction(w.txs, 5))
 	require.ErrorIs(t, d.AddTransaction(w.txs, 20), ErrTransaction)
 	return d
@@ -126,6 +140,21 @@ func (w *world) storageDocument(t testing.TB) *Document {
 	d.Finality = w.vote(Precommit{Target: w.target, Round: 12, Set: 3}, 0, 1, 2, 4, 5)
 	d.Storage = &StorageProof{Nodes: w.state.Prove(statetrie.StorageKey(worldService, CommitmentKey(w.trust.KeyPrefix, 9)))}
 	return d
+}
+
+// receiptDocument is a document by the storage with the receipt, as that of a
+// transaction that failed.
+func (w *world) receiptDocument(t testing.TB) *Document {
+	d := w.storageDocument(t)
+	require.NoError(t, d.AddReceipt(w.header, w.receipts))
+	return d
+}
+
+// blockDocument is a document by the storage about the block only.
+func (w *world) blockDocument(t testing.TB) *Document {
+	d, block := w.storageDocument(t), w.blockBase()
+	block.Finality, block.Storage = d.Finality, d.Storage
+	return block
 }
 
 func (w *world) outputsDocument(t testing.TB) *Document {
