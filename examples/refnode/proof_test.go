@@ -2,18 +2,22 @@ package main
 
 import (
 	"encoding/json"
+	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
+	"github.com/jamq/jamq/examples/refnode/stateproof"
 )
 
 // A user asks the node for a proof and the command whether it holds: node, document, verify.
@@ -70,6 +74,51 @@ func TestFinalityProof(t *testing.T) {
 	}
 	require.NoError(t, c.Client().CallContext(t.Context(), &document, "jam_getFinalityProof", common.Hash{1}))
 	require.Nil(t, document, "an unknown transaction")
+}
+
+// A user asks the node for the outcome of a transaction and for the state after a final block, and
+// the command whether both hold.
+func TestReceiptAndAccountProofs(t *testing.T) {
+	t.Parallel()
+	node := startNode(t)
+	c := dial(t, node.url)
+	me := accounts(t)[5]
+	var trust json.RawMessage
+	require.NoError(t, c.Client().CallContext(t.Context(), &trust, "jam_getTrust"))
+	trustFile := filepath.Join(t.TempDir(), "trust.json")
+	require.NoError(t, os.WriteFile(trustFile, trust, 0o600))
+	verify := func(args ...string) string {
+		out, err := program(t, "verify", append([]string{"-trust", trustFile, "-node", node.url}, args...)...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
+
+	// The creation writes 42 to slot 7. The other one fails at an invalid instruction.
+	price := big.NewInt(10 * params.GWei)
+	created := send(t, c, me, &types.LegacyTx{Nonce: 0, GasPrice: price, Gas: 200_000, Data: common.FromHex("602a600755")})
+	failed := send(t, c, me, &types.LegacyTx{Nonce: 1, GasPrice: price, Gas: 200_000, Data: common.FromHex("fe")})
+	receipt := waitFor(t, c, created.Hash(), rpc.FinalizedBlockNumber)
+	require.Equal(t, types.ReceiptStatusSuccessful, receipt.Status)
+	require.Equal(t, types.ReceiptStatusFailed, waitFor(t, c, failed.Hash(), rpc.FinalizedBlockNumber).Status)
+	require.Contains(t, verify("-receipt", "-tx", created.Hash().Hex()), ", SUCCEEDED\n")
+	require.Contains(t, verify("-receipt", "-tx", failed.Hash().Hex()), ", FAILED\n")
+	require.NotContains(t, verify("-tx", failed.Hash().Hex()), "FAILED", "the outcome was not asked for")
+
+	text := verify("-account", receipt.ContractAddress.Hex(), "-slot", "0x7")
+	require.Contains(t, text, "nonce 1\n   slot 0x7: 0x2a\n")
+	text = verify("-account", me.Address.Hex())
+	require.Contains(t, text, "nonce 2\n")
+	text = verify("-account", common.Address{0xee, 0xee}.Hex())
+	require.Contains(t, text, "balance 0 wei\n   nonce 0\n")
+
+	// The state after an earlier block.
+	var before *stateproof.FinalAccount
+	require.NoError(t, c.Client().CallContext(t.Context(), &before, "jam_getAccountProof", me.Address, []string{}, hexutil.EncodeBig(receipt.BlockNumber)))
+	require.Equal(t, receipt.BlockHash, before.Block.Claim.Block)
+	require.ErrorContains(t, c.Client().CallContext(t.Context(), &before, "jam_getAccountProof", me.Address, []string{"0xg"}), "invalid hex")
+	var none *proof.Document
+	require.NoError(t, c.Client().CallContext(t.Context(), &none, "jam_getReceiptProof", common.Hash{1}))
+	require.Nil(t, none, "an unknown transaction")
 }
 
 // On a chain behind JIP-2 the node makes no proofs, and its error names the package that can.

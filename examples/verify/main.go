@@ -1,7 +1,11 @@
-// Command verify checks a proof that a transaction of a rollup is final. It
-// reads a document of package canonical/proof and needs no network:
+// Command verify checks a proof that a transaction of a rollup is final, with its
+// receipt, or a proof of an account in the state after a final block. It reads a document of
+// package canonical/proof, or one of examples/refnode/stateproof for an account,
+// and needs no network:
 //
 //	go run ./examples/verify -trust trust.json -tx 0x… proof.json
+//	go run ./examples/verify -trust trust.json -tx 0x… -receipt proof.json
+//	go run ./examples/verify -trust trust.json -account 0x… -slot 0x0 proof.json
 //
 // With -node it requests the document from a node of the rollup and checks the
 // answer in the same way:
@@ -12,7 +16,8 @@
 // Obtain it from a source that you trust, and not from the author of the proof.
 // To try the command, omit -trust with -node: the node then supplies the trust
 // as well, and the output warns about that. The files may be the output of curl
-// for jam_getFinalityProof and jam_getTrust.
+// for jam_getTrust and the method with the proof: jam_getFinalityProof,
+// jam_getReceiptProof or jam_getAccountProof.
 //
 // The exit status is 0 if the proof is valid, 1 if it is not, and 2 for wrong
 // usage.

@@ -71,7 +71,7 @@ func TestDamagedTable(t *testing.T) {
 			"debug_traceTransaction": {{tx}}, "debug_traceBlockByNumber": {{old}}, "debug_traceBlockByHash": {{hash}}, "debug_traceCall": {{call, old}},
 			"trace_transaction": {{tx}}, "trace_block": {{old}}, "trace_filter": {{m{"fromBlock": old, "toBlock": old}}},
 			"trace_replayTransaction": {{tx, []string{"trace"}}}, "trace_replayBlockTransactions": {{old, []string{"trace"}}},
-			"jam_getBundle": {{old}}, "jam_getTransactionStatus": {{tx}}, "jam_getFinalityProof": {{tx}}, "jam_getStateWitness": {{common.Address{1}, []string{}, old}},
+			"jam_getBundle": {{old}}, "jam_getTransactionStatus": {{tx}}, "jam_getFinalityProof": {{tx}}, "jam_getReceiptProof": {{tx}}, "jam_getAccountProof": {{common.Address{1}, []string{}, old}}, "jam_getStateWitness": {{common.Address{1}, []string{}, old}},
 		} {
 			for _, args := range calls {
 				err := client.CallContext(t.Context(), new(any), method, args...)

@@ -92,11 +92,11 @@ func (e revertError) ErrorData() any { return hexutil.Encode(e.data) }
 
 // Error codes of this package (EIP-1474).
 const (
-	// CodeNotFinal is the code of jam_getFinalityProof for a transaction that
-	// is known but not final yet. The client should retry later.
+	// CodeNotFinal is the code of the methods with proofs for a transaction or a
+	// block that is known but not final yet. The client should retry later.
 	CodeNotFinal = -32002
-	// CodeNoProofs is the code of jam_getFinalityProof and jam_getTrust if the
-	// JAM chain of the node does not offer the data that proofs need.
+	// CodeNoProofs is the code of the methods with proofs, and of jam_getTrust,
+	// if the JAM chain of the node does not offer the data that proofs need.
 	CodeNoProofs = -32004
 	// CodeUnsupported is the code for a part of a method that the node does not
 	// have. The error text names the alternatives.

@@ -4,9 +4,11 @@ import (
 	"context"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/examples/refnode/ledger"
+	"github.com/jamq/jamq/examples/refnode/stateproof"
 )
 
 // GetFinalityProof implements jam_getFinalityProof. It returns a document that
@@ -21,6 +23,42 @@ func (a *JAM) GetFinalityProof(ctx context.Context, hash common.Hash) (_ *proof.
 	}
 	d, err := a.node.FinalityProof(ctx, hash)
 	return d, proofError(err)
+}
+
+// GetReceiptProof implements jam_getReceiptProof. The document of
+// jam_getFinalityProof then also proves the receipt of the transaction: whether
+// it succeeded, and its logs. Answers and errors are those of that method.
+func (a *JAM) GetReceiptProof(ctx context.Context, hash common.Hash) (_ *proof.Document, err error) {
+	defer ledger.Recover(&err)
+	if err := a.limits.call(ctx, "jam_getReceiptProof", 0); err != nil {
+		return nil, err
+	}
+	d, err := a.node.ReceiptProof(ctx, hash)
+	return d, proofError(err)
+}
+
+// GetAccountProof implements jam_getAccountProof. It returns an account and slots
+// of its storage in the state after a final block, with a proof for a verifier
+// that trusts validators of JAM; examples/verify checks it. Without a
+// block it is the finalized one. Error codes are those of jam_getFinalityProof.
+func (a *JAM) GetAccountProof(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (_ *stateproof.FinalAccount, err error) {
+	defer ledger.Recover(&err)
+	if err := checkSlots(slots); err != nil {
+		return nil, err
+	}
+	if err := a.limits.call(ctx, "jam_getAccountProof", 0); err != nil {
+		return nil, err
+	}
+	if at == nil {
+		finalized := rpc.BlockNumberOrHashWithNumber(rpc.FinalizedBlockNumber)
+		at = &finalized
+	}
+	b, err := a.resolve(*at)
+	if err != nil {
+		return nil, err
+	}
+	f, err := a.node.AccountProof(ctx, b, addr, slots)
+	return f, proofError(err)
 }
 
 // GetTrust implements jam_getTrust. It returns the data that a verifier must

@@ -127,17 +127,25 @@ func decodeSlot(text string) (common.Hash, error) {
 // maxProofSlots is the maximum number of slots in one answer with proofs.
 const maxProofSlots = 1024
 
+// checkSlots refuses slots that a proof cannot have.
+func checkSlots(slots []string) error {
+	if len(slots) > maxProofSlots {
+		return invalidParams("too many storage keys requested (max %d, got %d)", maxProofSlots, len(slots))
+	}
+	for _, text := range slots {
+		if _, err := decodeSlot(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // GetProof implements eth_getProof. The answer has the form of EIP-1186, and its proofs are those
 // of a unified binary tree: see package stateproof, which verifies them.
 func (a *State) GetProof(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (_ *stateproof.Account, err error) {
 	defer ledger.Recover(&err)
-	if len(slots) > maxProofSlots {
-		return nil, invalidParams("too many storage keys requested (max %d, got %d)", maxProofSlots, len(slots))
-	}
-	for _, text := range slots {
-		if _, err := decodeSlot(text); err != nil {
-			return nil, err
-		}
+	if err := checkSlots(slots); err != nil {
+		return nil, err
 	}
 	if err := a.limits.call(ctx, "eth_getProof", 0); err != nil {
 		return nil, err

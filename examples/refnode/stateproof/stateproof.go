@@ -15,6 +15,8 @@
 //	err := client.CallContext(ctx, &account, "eth_getProof", address, slots, block)
 //	…
 //	err = account.Verify(root)
+//
+// A FinalAccount also proves that root, to a verifier that trusts validators of JAM.
 package stateproof
 
 import (

@@ -10,13 +10,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/examples/refnode/stateproof"
 )
 
 // Exit codes.
@@ -29,11 +33,14 @@ const (
 // question has the arguments of the command line.
 type question struct {
 	trust, document, node string
-	tx                    *common.Hash // nil: whatever the document is about
+	tx                    *common.Hash // nil: the transaction of the document
+	receipt               bool
+	account               *common.Address // nil: a document about a transaction
+	slots                 []string
 }
 
 func parse(args []string, stderr io.Writer) (*question, error) {
-	q := &question{}
+	q := &question{slots: []string{}}
 	fs := flag.NewFlagSet("verify", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.StringVar(&q.trust, "trust", "", "`file` with the validators and the service that you trust")
@@ -42,13 +49,27 @@ func parse(args []string, stderr io.Writer) (*question, error) {
 		q.tx = new(common.Hash)
 		return q.tx.UnmarshalText([]byte(text))
 	})
+	fs.BoolVar(&q.receipt, "receipt", false, "the proof must show whether the transaction succeeded")
+	fs.Func("account", "`address` of an account, for a proof of its balance, nonce and storage", func(text string) error {
+		q.account = new(common.Address)
+		return q.account.UnmarshalText([]byte(text))
+	})
+	fs.Func("slot", "`slot` of the account's storage in hexadecimal; repeat the flag for each", func(text string) error {
+		q.slots = append(q.slots, text)
+		_, err := stateproof.ParseSlot(text)
+		return err
+	})
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}
 	q.document = fs.Arg(0)
 	switch {
-	case q.node != "" && (q.tx == nil || fs.NArg() != 0):
-		return nil, errors.New("-node needs -tx HASH and no file")
+	case q.account != nil && (q.tx != nil || q.receipt):
+		return nil, errors.New("-account cannot be used with -tx or -receipt")
+	case q.account == nil && len(q.slots) > 0:
+		return nil, errors.New("-slot needs -account")
+	case q.node != "" && (q.tx == nil && q.account == nil || fs.NArg() != 0):
+		return nil, errors.New("-node needs -tx HASH or -account ADDRESS, and no file")
 	case q.node == "" && (q.trust == "" || fs.NArg() != 1):
 		return nil, errors.New("need -trust FILE, and one file with a proof, or - for standard input")
 	}
@@ -91,10 +112,15 @@ func (q *question) gather(stdin io.Reader) (trust *proof.Trust, document []byte,
 	if trust, err = proof.ParseTrust(raw); err != nil {
 		return nil, nil, err
 	}
-	if q.node != "" {
-		document, err = ask(q.node, "jam_getFinalityProof", q.tx)
-	} else {
+	switch {
+	case q.node == "":
 		document, err = read(q.document, stdin)
+	case q.account != nil:
+		document, err = ask(q.node, "jam_getAccountProof", q.account, q.slots)
+	case q.receipt:
+		document, err = ask(q.node, "jam_getReceiptProof", q.tx)
+	default:
+		document, err = ask(q.node, "jam_getFinalityProof", q.tx)
 	}
 	return trust, document, err
 }
@@ -136,7 +162,7 @@ func read(name string, stdin io.Reader) ([]byte, error) {
 		defer file.Close()
 		in = file
 	}
-	raw, err := io.ReadAll(io.LimitReader(in, proof.MaxDocument+1))
+	raw, err := io.ReadAll(io.LimitReader(in, stateproof.MaxFinal+1))
 	if err != nil {
 		return nil, err
 	}
@@ -164,6 +190,8 @@ var why = map[string]string{
 	"output":      "A log with a different output has a different super-peak. This step is a Keccak hash and needs no trust.",
 	"commitment":  "JAM ran the service's code to store this. That the code stores the block that it executed is a promise of the rollup, and the code is public.",
 	"transaction": "A block with a different transaction has a different transactions root. This step is Ethereum's trie.",
+	"receipt":     "A header with different receipts has a different hash. This step is Ethereum's trie. That the outcome is right is a promise of the rollup.",
+	"account":     "A state with a different account has a different root. That the root is right is a promise of the rollup.",
 }
 
 func countZero(keys []proof.ValidatorKey) (n int) {
@@ -190,6 +218,15 @@ func explain(w io.Writer, q *question, trust *proof.Trust, raw []byte) error {
 	if q.trust == "" {
 		fmt.Fprintln(w, "   The trust comes from the node that made the proof. Unless you compare the fingerprint, this shows only that the node does not contradict itself.")
 	}
+	check := explainTransaction
+	if q.account != nil {
+		check = explainAccount
+	}
+	return check(w, q, trust, raw)
+}
+
+// explainTransaction checks a document about a transaction.
+func explainTransaction(w io.Writer, q *question, trust *proof.Trust, raw []byte) error {
 	d, err := proof.Parse(raw)
 	if err != nil {
 		return err
@@ -197,14 +234,74 @@ func explain(w io.Writer, q *question, trust *proof.Trust, raw []byte) error {
 	if q.tx != nil && *q.tx != d.Claim.Transaction {
 		return fmt.Errorf("%w: the document is about %s, and -tx is %s", proof.ErrTransaction, d.Claim.Transaction, *q.tx)
 	}
+	if q.receipt && d.Receipt == nil {
+		return fmt.Errorf("%w: the document has none, and -receipt wants one", proof.ErrReceipt)
+	}
 	result, err := d.Verify(trust)
-	for i, step := range result.Steps {
+	if err := printSteps(w, result.Steps, err); err != nil {
+		return err
+	}
+	outcome := ""
+	if result.Receipt != nil {
+		outcome = map[bool]string{true: ", SUCCEEDED", false: ", FAILED"}[result.Receipt.Status == types.ReceiptStatusSuccessful]
+	}
+	fmt.Fprintf(w, "\nFINAL: transaction %s, in rollup block %d%s\n", result.Transaction.Hash(), result.Commitment.Number, outcome)
+	return nil
+}
+
+// explainAccount checks a proof of an account.
+func explainAccount(w io.Writer, q *question, trust *proof.Trust, raw []byte) error {
+	f, err := stateproof.ParseFinal(raw)
+	if err != nil {
+		return err
+	}
+	result, err := f.Verify(trust)
+	if err := printSteps(w, result.Steps, err); err != nil {
+		return err
+	}
+	if f.Account.Address != *q.account {
+		return fmt.Errorf("%w: it is about %s, and -account is %s", stateproof.ErrInvalid, f.Account.Address, *q.account)
+	}
+	values, err := valuesOf(f.Account, q.slots)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nFINAL: after rollup block %d, account %s has\n   balance %s wei\n   nonce %d\n", result.Commitment.Number, *q.account, f.Account.Balance.ToInt(), f.Account.Nonce)
+	for i, value := range values {
+		fmt.Fprintf(w, "   slot %s: %s\n", q.slots[i], value)
+	}
+	return nil
+}
+
+// valuesOf returns the values of slots in a proof of an account.
+func valuesOf(a *stateproof.Account, slots []string) ([]*hexutil.Big, error) {
+	values := make([]*hexutil.Big, len(slots))
+	for i, text := range slots {
+		want, err := stateproof.ParseSlot(text)
+		if err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(a.StorageProof, func(s stateproof.Slot) bool {
+			have, err := stateproof.ParseSlot(s.Key)
+			return err == nil && have == want
+		})
+		if at < 0 {
+			return nil, fmt.Errorf("%w: it does not have the slot %s", stateproof.ErrInvalid, text)
+		}
+		values[i] = a.StorageProof[at].Value
+	}
+	return values, nil
+}
+
+// printSteps prints the links that were verified, each with its reason. wrong is the error of the
+// first link that is not valid, or nil.
+func printSteps(w io.Writer, steps []string, wrong error) error {
+	for i, step := range steps {
 		link, _, _ := strings.Cut(step, ":")
 		fmt.Fprintf(w, "%d. %s.\n   %s\n", i+1, step, why[link])
 	}
-	if err != nil {
-		return fmt.Errorf("link %d is not valid: %w", len(result.Steps)+1, err)
+	if wrong != nil {
+		return fmt.Errorf("link %d is not valid: %w", len(steps)+1, wrong)
 	}
-	fmt.Fprintf(w, "\nFINAL: transaction %s, in rollup block %d\n", result.Transaction.Hash(), result.Commitment.Number)
 	return nil
 }

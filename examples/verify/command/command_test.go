@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"encoding/json"
+	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,17 +12,45 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/trie"
+	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/examples/refnode/stateproof"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/service"
+	"github.com/jamq/jamq/statedb"
 )
 
 const rollup = jamq.ServiceID(7)
 
 var txs = types.Transactions{types.NewTx(&types.LegacyTx{Nonce: 1}), types.NewTx(&types.LegacyTx{Nonce: 2})}
+
+// receipts are those of txs. The second transaction failed.
+var receipts = types.Receipts{{Status: types.ReceiptStatusSuccessful, Logs: []*types.Log{}}, {Logs: []*types.Log{}}}
+
+// header is that of the rollup block.
+var header = &types.Header{
+	TxHash: types.DeriveSha(txs, trie.NewStackTrie(nil)), ReceiptHash: types.DeriveSha(receipts, trie.NewStackTrie(nil)),
+	Number: common.Big1, Difficulty: new(big.Int),
+}
+
+// holder is an account in the state after the block, with the value 42 in slot 7.
+var holder = common.Address{0xac}
+
+// state returns a state with the holder, and its root.
+func state(t *testing.T) (*statedb.Store, common.Hash) {
+	t.Helper()
+	store := statedb.NewStore()
+	view, err := store.View(statedb.EmptyRoot)
+	require.NoError(t, err)
+	require.NoError(t, view.SetAccount(holder, statedb.Account{Exists: true, Nonce: 3, Balance: uint256.NewInt(1000), CodeHash: types.EmptyCodeHash}))
+	view.SetStorage(holder, common.Hash{31: 7}, common.Hash{31: 42})
+	root, err := view.Commit()
+	require.NoError(t, err)
+	return store, root
+}
 
 // prove returns a document in each way, and the trust to check it, as files would hold them.
 func prove(t *testing.T, punished ...int) (documents map[jamtest.Route]*proof.Document, trust *proof.Trust) {
@@ -35,7 +64,8 @@ func prove(t *testing.T, punished ...int) (documents map[jamtest.Route]*proof.Do
 	require.NoError(t, err)
 	chain.Advance()
 	context, err := chain.Context(1)
-	block := proof.Commitment{Number: 1, Hash: common.Hash{1}, TransactionsRoot: types.DeriveSha(txs, trie.NewStackTrie(nil))}
+	_, root := state(t)
+	block := proof.Commitment{Number: 1, Hash: header.Hash(), PostRoot: root, TransactionsRoot: header.TxHash}
 	require.NoError(t, err)
 	require.NoError(t, chain.Submit(jamtest.NewPackage(rollup, context, service.EncodeHeader(block)), 0, 0))
 	for range 8 {
@@ -74,6 +104,69 @@ func TestVerify(t *testing.T) {
 			require.Contains(t, text, link, "route %d", route)
 		}
 		require.NotContains(t, text, "\n   \n", "every link says why")
+	}
+}
+
+// The outcome of a transaction is printed if the document proves it, and demanded by -receipt.
+func TestVerifyReceipt(t *testing.T) {
+	documents, trust := prove(t)
+	file, d := write(t, trust), documents[jamtest.ByStorage]
+	var out bytes.Buffer
+	require.Equal(t, exitNotProved, Run([]string{"-trust", file, "-receipt", write(t, d)}, nil, &out, &out))
+	require.Contains(t, out.String(), "the document has none")
+	for index, outcome := range []string{"SUCCEEDED", "FAILED"} {
+		require.NoError(t, d.AddTransaction(txs, index))
+		require.NoError(t, d.AddReceipt(header, receipts))
+		out.Reset()
+		require.Equal(t, exitFinal, Run([]string{"-trust", file, "-receipt", write(t, d)}, nil, &out, &out), "%s", &out)
+		require.Contains(t, out.String(), "FINAL: transaction "+txs[index].Hash().Hex()+", in rollup block 1, "+outcome+"\n")
+		require.Contains(t, out.String(), "5. receipt: ")
+		require.NotContains(t, out.String(), "\n   \n", "every link says why")
+	}
+	require.NoError(t, d.AddTransaction(txs, 0))
+	out.Reset()
+	require.Equal(t, exitNotProved, Run([]string{"-trust", file, write(t, d)}, nil, &out, &out), "the receipt of another transaction")
+	require.Contains(t, out.String(), "link 5 is not valid: proof: receipt not proved")
+}
+
+// An account is proved with the slots of the question, and with no others.
+func TestVerifyAccount(t *testing.T) {
+	documents, trust := prove(t)
+	file, block := write(t, trust), documents[jamtest.ByStorage]
+	store, root := state(t)
+	account, err := stateproof.Prove(func() (*statedb.View, error) { return store.View(root) }, holder, []string{"0x7"})
+	require.NoError(t, err)
+	answer := &stateproof.FinalAccount{Block: block, Account: account}
+	run := func(args ...string) (status int, text string) {
+		var out bytes.Buffer
+		status = Run(append([]string{"-trust", file}, args...), nil, &out, &out)
+		return status, out.String()
+	}
+	status, text := run("-account", holder.Hex(), "-slot", common.Hash{31: 7}.Hex(), write(t, answer))
+	require.Equal(t, exitFinal, status, text)
+	require.Contains(t, text, "FINAL: after rollup block 1, account "+holder.Hex()+" has\n   balance 1000 wei\n   nonce 3\n   slot "+common.Hash{31: 7}.Hex()+": 0x2a\n")
+	require.NotContains(t, text, "\n   \n", "every link says why")
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"does not have the slot 0x8", []string{"-account", holder.Hex(), "-slot", "0x8", write(t, answer)}},
+		{"-account is 0x", []string{"-account", common.Address{1}.Hex(), write(t, answer)}},
+		{"malformed document", []string{"-account", holder.Hex(), write(t, block)}},
+		{"malformed document", []string{write(t, answer)}},
+	} {
+		status, text := run(c.args...)
+		require.Equal(t, exitNotProved, status, text)
+		require.Contains(t, text, c.want)
+		require.NotContains(t, text, "FINAL:")
+	}
+	account.Nonce++
+	status, text = run("-account", holder.Hex(), write(t, answer))
+	require.Equal(t, exitNotProved, status)
+	require.Contains(t, text, "is not valid: stateproof: invalid proof")
+	for _, args := range [][]string{{"-account", holder.Hex(), "-receipt", file}, {"-slot", "0x1", file}, {"-account", holder.Hex(), "-slot", "x", file}, {"-account", "0x1", file}} {
+		status, _ := run(args...)
+		require.Equal(t, exitUsage, status, "%v", args)
 	}
 }
 
