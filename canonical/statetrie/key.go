@@ -13,6 +13,10 @@ type Key [31]byte
 
 // The chapters of the state that a proof can lead to (GP D.2).
 const (
+	// ChapterSafrole is C(4), which begins with the validators of the next epoch.
+	ChapterSafrole = 4
+	// ChapterValidators is C(8), the validators of this epoch.
+	ChapterValidators = 8
 	// ChapterSlot is C(11), the slot of the newest block.
 	ChapterSlot = 11
 	// ChapterOutputs is C(16), the outputs of services in the newest block.

@@ -40,18 +40,10 @@ type validator struct {
 	Addr netip.AddrPort
 }
 
-// The chapters of the state that an assignment follows from (GP D.2).
+// entropyChapter is the chapter of the state with the entropy, C(6), and
+// entropySize its size in bytes (GP D.2).
 const (
-	entropyChapter    = 6
-	validatorsChapter = 8
-)
-
-// Layout of a validator's keys in the state, in bytes (GP 6.8 to 6.12), and of
-// its metadata as JAMNP-S uses it.
-const (
-	validatorSize  = 336
-	ed25519Offset  = 32
-	metadataOffset = 32 + 32 + 144
+	entropyChapter = 6
 	entropySize    = 4 * 32
 )
 
@@ -67,25 +59,28 @@ func newAssignment(c *codec.Codec, slot jamq.Slot, entropy, validators []byte) (
 	if c.Version() >= codec.V080 {
 		// The size of a set changes, and a third of it is the number of active
 		// cores. A sequence of variable length has its count in front.
-		if len(validators)%validatorSize != 0 {
+		if len(validators)%codec.ValidatorSize != 0 {
 			_, rest, err := codec.DecodeNatural(validators)
 			if err != nil {
 				return nil, fmt.Errorf("%w: validators: %w", ErrMalformed, err)
 			}
 			validators = rest
 		}
-		n = len(validators) / validatorSize
+		n = len(validators) / codec.ValidatorSize
 		cores = min(cores, n/3)
 	}
-	if len(validators) != n*validatorSize || n == 0 || cores == 0 {
-		return nil, fmt.Errorf("%w: %d bytes for %d validators, want %d each", ErrMalformed, len(validators), n, validatorSize)
+	if len(validators) != n*codec.ValidatorSize || n == 0 || cores == 0 {
+		return nil, fmt.Errorf("%w: %d bytes for %d validators, want %d each", ErrMalformed, len(validators), n, codec.ValidatorSize)
 	}
 	a := &assignment{spec: spec, cores: cores, entropy: common.Hash(entropy[2*32 : 3*32]), epoch: slot / spec.EpochLength}
-	for raw := range slices.Chunk(validators, validatorSize) {
-		metadata := raw[metadataOffset:]
-		addr := netip.AddrFrom16([16]byte(metadata)).Unmap()
+	set, err := codec.DecodeValidators(validators)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	for _, v := range set {
+		addr := netip.AddrFrom16([16]byte(v.Metadata[:])).Unmap()
 		a.validators = append(a.validators, validator{
-			Key: [32]byte(raw[ed25519Offset:]), Addr: netip.AddrPortFrom(addr, binary.LittleEndian.Uint16(metadata[16:])),
+			Key: v.Ed25519, Addr: netip.AddrPortFrom(addr, binary.LittleEndian.Uint16(v.Metadata[16:])),
 		})
 	}
 	return a, nil
@@ -158,7 +153,7 @@ func (f *Feed) readAssignment(ctx context.Context) (*assignment, error) {
 	if err != nil {
 		return nil, err
 	}
-	validators, err := f.chapter(ctx, at.Hash, newest.Note, validatorsChapter, sparing)
+	validators, err := f.chapter(ctx, at.Hash, newest.Note, statetrie.ChapterValidators, sparing)
 	if err != nil {
 		return nil, err
 	}

@@ -100,11 +100,10 @@ func TestAssignmentVectors(t *testing.T) {
 // are on the loopback interface.
 func someValidators(n int) (raw []byte) {
 	for i := range n {
-		v := make([]byte, validatorSize)
-		copy(v[ed25519Offset:], privateKey(byte(i)).Public().(ed25519.PublicKey))
+		v := codec.Validator{Ed25519: [32]byte(privateKey(byte(i)).Public().(ed25519.PublicKey))}
 		loopback := netip.MustParseAddr("127.0.0.1").As16()
-		copy(v[metadataOffset:], binary.LittleEndian.AppendUint16(loopback[:], uint16(4000+i)))
-		raw = append(raw, v...)
+		copy(v.Metadata[:], binary.LittleEndian.AppendUint16(loopback[:], uint16(4000+i)))
+		raw = append(raw, codec.EncodeValidators([]codec.Validator{v})...)
 	}
 	return raw
 }

@@ -118,7 +118,7 @@ func (w *world) sealAs(b codec.Block, n *worldBlock) *worldBlock {
 	}
 	n.state = n.state.Set(statetrie.ChapterKey(3), w.chapter3(n))
 	n.state = n.state.Set(statetrie.ChapterKey(entropyChapter), make([]byte, entropySize))
-	n.state = n.state.Set(statetrie.ChapterKey(validatorsChapter), someValidators(6))
+	n.state = n.state.Set(statetrie.ChapterKey(statetrie.ChapterValidators), someValidators(6))
 	for key, value := range w.accounts {
 		n.state = n.state.Set(key, value)
 	}
