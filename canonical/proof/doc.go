@@ -63,11 +63,11 @@
 // The wire format of JAM's finality votes is a draft. [Format] isolates it, and
 // a host can supply a different one.
 //
-// A document is about one validator set. This package cannot lead a light
-// client from an old set to the present one. Headers contain the keys of the
-// next epoch, but JAM does not define yet how the sets of finality and their
-// numbers follow from them. A verifier must obtain each new set as a new
-// [Trust] from a source that it trusts.
+// A document is about one validator set, and a [Handoff] leads a trust to the next
+// one. JAM does not define yet how the sets of finality and their numbers follow
+// from the validators of its epochs. Handoff has the assumptions, and the list of
+// gaps that it cannot cross: then a verifier needs a new [Trust] from a source that
+// it trusts.
 //
 // # Hashes
 //

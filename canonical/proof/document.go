@@ -57,11 +57,11 @@ type StorageProof struct {
 	Nodes []statetrie.Node `json:"nodes"`
 }
 
-// ChapterProof leads from a JAM state root to C(16), which contains the hash of
-// the commitment.
+// ChapterProof leads from a JAM state root to a chapter of the state. In a
+// document the chapter is C(16), which contains the hash of the commitment.
 type ChapterProof struct {
 	// Nodes are nodes of the state trie, from the root to the leaf. Value is
-	// the encoded C(16).
+	// the encoded chapter.
 	Nodes []statetrie.Node `json:"nodes"`
 	Value hexutil.Bytes    `json:"value"`
 }
@@ -97,21 +97,29 @@ type ReceiptProof struct {
 // repeated and missing names. It verifies no link. The error wraps
 // ErrMalformed.
 func Parse(data []byte) (*Document, error) {
+	d := new(Document)
+	if err := parse(data, d); err != nil {
+		return nil, err
+	}
+	return d, d.route()
+}
+
+// parse decodes a value with a version. The error wraps ErrMalformed.
+func parse(data []byte, v any) error {
 	if len(data) > MaxDocument {
-		return nil, fmt.Errorf("%w: %d bytes, want at most %d", ErrMalformed, len(data), MaxDocument)
+		return fmt.Errorf("%w: %d bytes, want at most %d", ErrMalformed, len(data), MaxDocument)
 	}
 	var version struct{ Version int }
 	if err := json.Unmarshal(data, &version); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	if version.Version != Version {
-		return nil, fmt.Errorf("%w: version %d, want %d", ErrMalformed, version.Version, Version)
+		return fmt.Errorf("%w: version %d, want %d", ErrMalformed, version.Version, Version)
 	}
-	d := new(Document)
-	if err := decodeStrictly(data, d); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	if err := decodeStrictly(data, v); err != nil {
+		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	return d, d.route()
+	return nil
 }
 
 // route checks that the document has exactly one way to the commitment, and only
@@ -272,9 +280,18 @@ func (d *Document) verifyCommitted(trust *Trust, r *Result) (err error) {
 	return nil
 }
 
+// prove checks that the state with the given root has the chapter.
+func (p *ChapterProof) prove(stateRoot common.Hash, chapter uint8) error {
+	if err := statetrie.Verify(stateRoot, statetrie.ChapterKey(chapter), p.Value, p.Nodes); err != nil {
+		return fmt.Errorf("C(%d): %w", chapter, err)
+	}
+	return nil
+}
+
+// verify checks that the chapter is C(16) and contains the output.
 func (p *ChapterProof) verify(stateRoot common.Hash, output Output) error {
-	if err := statetrie.Verify(stateRoot, statetrie.ChapterKey(statetrie.ChapterOutputs), p.Value, p.Nodes); err != nil {
-		return fmt.Errorf("C(%d): %w", statetrie.ChapterOutputs, err)
+	if err := p.prove(stateRoot, statetrie.ChapterOutputs); err != nil {
+		return err
 	}
 	outputs, err := DecodeOutputs(p.Value)
 	if err != nil {

@@ -25,6 +25,8 @@ var (
 	// ErrReceipt is returned if the receipt is not proved to be that of the
 	// transaction.
 	ErrReceipt = errors.New("proof: receipt not proved")
+	// ErrHandoff is returned if the next validator set is not proved.
+	ErrHandoff = errors.New("proof: next validator set not proved")
 )
 
 var (
