@@ -36,7 +36,7 @@ type Chain struct {
 	killed          map[jamq.PackageHash]bool
 
 	foreign foreign
-	keys    *validators // nil before the first proof
+	keys    map[uint64]*validators // by the number of the set
 }
 
 // Update is the result of one slot.
@@ -70,6 +70,7 @@ func New(cfg Config) (*Chain, error) {
 		cfg:    cfg, random: rand.New(rand.NewPCG(cfg.Seed, 0)), slot: cfg.StartSlot,
 		best: genesis, finalized: genesis,
 		blocks:        map[jamq.HeaderHash]*block{genesis.Hash: genesis},
+		keys:          make(map[uint64]*validators),
 		packages:      make(map[jamq.PackageHash]*Package),
 		seen:          make(map[delivery]bool),
 		killed:        make(map[jamq.PackageHash]bool),

@@ -84,6 +84,10 @@ type Config struct {
 	// replaced by zeros. They count in the set and sign nothing; see
 	// [Chain.Trust] and [Chain.Prove]. Nil means none.
 	Punished []int
+	// NewValidators gives each epoch its own validators, as [Chain.Handoff] and
+	// [Chain.Trust] need them for tests of verifiers. It has an effect with Genesis
+	// only. The default, false, is one set for the whole chain.
+	NewValidators bool
 }
 
 // DefaultConfig returns a chain without faults: no loss, no skipped slots, no

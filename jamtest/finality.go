@@ -1,7 +1,6 @@
 package jamtest
 
 import (
-	"crypto/ed25519"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -13,73 +12,6 @@ import (
 	"github.com/jamq/jamq/canonical/statetrie"
 	"github.com/jamq/jamq/service"
 )
-
-// validatorSet is the number of the only validator set of a simulated chain.
-const validatorSet = 0
-
-// validators are the keys of the chain's validators.
-type validators struct {
-	ed25519 []ed25519.PrivateKey
-	bls     []proof.BLSSecret
-	signing []int // indexes, just enough of them
-	trust   proof.Trust
-}
-
-// signers returns the keys of the validators, which depend on the seed only. It
-// makes them at the first call; a full set takes about a second.
-func (c *Chain) signers() (*validators, error) {
-	if c.keys != nil {
-		return c.keys, nil
-	}
-	v := &validators{trust: proof.Trust{Set: validatorSet, KeyPrefix: []byte(service.CommitmentPrefix)}}
-	for i := range c.cfg.Spec.Validators {
-		seed := digest("validator", binary.LittleEndian.AppendUint64(nil, c.cfg.Seed), binary.LittleEndian.AppendUint32(nil, uint32(i)))
-		key := ed25519.NewKeyFromSeed(seed[:])
-		secret, err := proof.NewBLSSecret(seed[:])
-		if err != nil {
-			return nil, err
-		}
-		v.ed25519, v.bls = append(v.ed25519, key), append(v.bls, secret)
-		if slices.Contains(c.cfg.Punished, i) {
-			v.trust.Validators, v.trust.BLS = append(v.trust.Validators, proof.ValidatorKey{}), append(v.trust.BLS, proof.BLSKey{})
-			continue
-		}
-		v.trust.Validators = append(v.trust.Validators, proof.ValidatorKey(key.Public().(ed25519.PublicKey)))
-		v.trust.BLS = append(v.trust.BLS, secret.Public())
-		if len(v.signing) < proof.Quorum(c.cfg.Spec.Validators) {
-			v.signing = append(v.signing, i)
-		}
-	}
-	c.keys = v
-	return v, nil
-}
-
-// quorum returns the validators' keys if enough of them can sign. The error
-// wraps ErrNotFinal.
-func (c *Chain) quorum() (*validators, error) {
-	v, err := c.signers()
-	if err != nil {
-		return nil, err
-	}
-	if want := proof.Quorum(len(v.ed25519)); len(v.signing) < want {
-		return nil, fmt.Errorf("%w: %d of %d validators are not punished, want at least %d",
-			ErrNotFinal, len(v.signing), len(v.ed25519), want)
-	}
-	return v, nil
-}
-
-// Trust returns the trust that a verifier of a service's proofs needs: the keys
-// of the validators and the prefix of the service's commitments. The keys of
-// [Config.Punished] are zero. The caller must not change the keys.
-func (c *Chain) Trust(id jamq.ServiceID) (*proof.Trust, error) {
-	v, err := c.signers()
-	if err != nil {
-		return nil, err
-	}
-	trust := v.trust // shares the keys
-	trust.Service = id
-	return &trust, nil
-}
 
 // Route is the way of a proof from the validators' signatures to the
 // commitment.
@@ -140,9 +72,8 @@ func (c *Chain) Prove(id jamq.ServiceID, number uint64, route Route) (*proof.Doc
 		return nil, fmt.Errorf("%w: block %d of service %d", ErrNotYielded, number, id)
 	}
 	if route == ByOutputs {
-		outputs := statetrie.ChapterKey(statetrie.ChapterOutputs)
-		value, _ := in.state.trie.Get(outputs)
-		d.Outputs = &proof.ChapterProof{Value: value, Nodes: in.state.trie.Prove(outputs)}
+		outputs := in.state.prove(statetrie.ChapterOutputs)
+		d.Outputs = &outputs
 		d.Finality, err = c.precommit(in)
 		return d, err
 	}
@@ -166,7 +97,7 @@ func (c *Chain) proveByLog(d *proof.Document, in *block, output proof.Output) (e
 // beefy returns the signatures of just enough validators over the log after a
 // final block.
 func (c *Chain) beefy(b *block) (*proof.Beefy, error) {
-	v, err := c.quorum()
+	v, err := c.quorum(b.set())
 	if err != nil {
 		return nil, err
 	}
@@ -207,13 +138,13 @@ func (c *Chain) Beefy(hash jamq.HeaderHash) (*proof.Beefy, error) {
 
 // precommit returns the votes of just enough validators for a final block.
 func (c *Chain) precommit(b *block) (*proof.Finality, error) {
-	v, err := c.quorum()
+	v, err := c.quorum(b.set())
 	if err != nil {
 		return nil, err
 	}
 	p := proof.Precommit{
 		Target: proof.Target{Header: b.Hash, Slot: b.Slot, StateRoot: b.stateRoot},
-		Round:  b.height, Set: validatorSet,
+		Round:  b.height, Set: b.set(),
 	}
 	f := &proof.Finality{Format: proof.Draft{}.Name(), Precommit: p, Signatures: []proof.Signature{}}
 	for _, i := range v.signing {

@@ -22,6 +22,7 @@ type state struct {
 	outputs []proof.Output
 	log     *proof.Log
 	leaves  *leaf
+	set     uint64 // number of the validator set
 }
 
 // leaf is the last entry of an output log.
@@ -52,7 +53,7 @@ func (c *Chain) settle(b *block) {
 	var log []*common.Hash
 	if b.parent != nil {
 		before := b.parent.state
-		s.trie, s.leaves, log, index = before.trie, before.leaves, before.log.Peaks(), before.leaves.index+1
+		s.trie, s.leaves, s.set, log, index = before.trie, before.leaves, before.set, before.log.Peaks(), before.leaves.index+1
 	} else {
 		for key, value := range c.cfg.Genesis { // any order makes the same trie
 			s.trie = s.trie.Set(key, value)
@@ -60,6 +61,7 @@ func (c *Chain) settle(b *block) {
 	}
 	s.log = proof.NewLog(log)
 	c.callServices(s, b)
+	c.rotate(s, b)
 	s.trie = s.trie.Set(statetrie.ChapterKey(statetrie.ChapterSlot), binary.LittleEndian.AppendUint32(nil, uint32(b.Slot)))
 	s.trie = s.trie.Set(statetrie.ChapterKey(statetrie.ChapterOutputs), proof.EncodeOutputs(s.outputs))
 	root := proof.OutputRoot(s.outputs)
