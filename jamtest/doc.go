@@ -61,8 +61,9 @@
 // With [Config.Genesis] the chain has services, which follow the rules of package
 // service: they store and yield commitments of package canonical/proof. The state
 // roots are real, and the validators sign. [Chain.Value] reads a service's storage.
-// [Chain.Prove] makes the JAM part of a proof that a transaction is final, and
-// [Chain.Trust] the trust to verify it.
+// [Chain.Prove] makes the JAM part of a proof that a transaction is final,
+// [Chain.Trust] the trust to verify it, and [Chain.Handoff] leads that trust to the
+// validators of the next epoch.
 //
 // # Real time
 //

@@ -35,6 +35,7 @@ type options struct {
 	dev                bool
 	verbose, pprof     bool
 	lab, tui, genesis  bool
+	rotate             bool
 	exportTo, importOf string
 	rpc                rpcapi.Config
 	cluster            pglog.Config
@@ -97,6 +98,7 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.Uint64Var(&o.seed, "seed", 1, "`seed` of the embedded JAM chain")
 	fs.Float64Var(&o.loss, "loss", 0, "`share` of submissions that the embedded chain loses, 0 to 1")
 	fs.Float64Var(&o.skip, "skip", 0, "`share` of slots of the embedded chain without a block, 0 to less than 1")
+	fs.BoolVar(&o.rotate, "rotate", false, "give each epoch of the embedded chain its own validators, to try jam_getHandoff")
 	fs.StringVar(&o.jam, "jam", "", "`URL` of a JAM node's RPC, ws://host:port, whose chain is used instead of an embedded one")
 	fs.StringVar(&o.cluster.URL, "cluster", "", "`URL` of a PostgreSQL database, postgres://…, whose log this node shares with other replicas of the rollup; it needs -jam, -datadir and the same -authrpc.jwtsecret for all")
 	fs.StringVar(&o.cluster.Name, "cluster.name", o.cluster.Name, "`name` of the log in the database")
@@ -116,7 +118,7 @@ func (o *options) register(fs *flag.FlagSet) {
 // check refuses values and combinations of flags. given holds the names of the
 // flags on the command line.
 func (o *options) check(given map[string]bool) error {
-	for _, name := range []string{"spec", "slot", "seed", "loss", "skip", "lab"} {
+	for _, name := range []string{"spec", "slot", "seed", "loss", "skip", "rotate", "lab"} {
 		if o.jam != "" && given[name] {
 			return fmt.Errorf("-%s configures the embedded chain and cannot be used with -jam", name)
 		}
@@ -222,7 +224,7 @@ func (o *options) config(stderr io.Writer) (node.Config, error) {
 		cfg.Authorize = guard.Auth(o.rpc.Secret)
 	}
 	cfg.MaxTxsPerBundle, cfg.Lab, cfg.Dev = o.bundle, o.lab, o.dev
-	cfg.JAM.LossProbability, cfg.JAM.SkipProbability = o.loss, o.skip
+	cfg.JAM.LossProbability, cfg.JAM.SkipProbability, cfg.JAM.NewValidators = o.loss, o.skip, o.rotate
 	level := slog.LevelWarn
 	if o.verbose {
 		level = slog.LevelDebug

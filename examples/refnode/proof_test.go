@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
 	"github.com/jamq/jamq/examples/refnode/stateproof"
+	"github.com/jamq/jamq/internal/wait"
 )
 
 // A user asks the node for a proof and the command whether it holds: node, document, verify.
@@ -119,6 +121,43 @@ func TestReceiptAndAccountProofs(t *testing.T) {
 	var none *proof.Document
 	require.NoError(t, c.Client().CallContext(t.Context(), &none, "jam_getReceiptProof", common.Hash{1}))
 	require.Nil(t, none, "an unknown transaction")
+}
+
+// A trust file of the first epoch verifies proofs of later ones, because the node proves the
+// changes of validators between them.
+func TestTrustFileSurvivesNewValidators(t *testing.T) {
+	t.Parallel()
+	node := startNode(t, "-rotate")
+	c := dial(t, node.url)
+	me := accounts(t)[6]
+	tx := send(t, c, me, transfer(0, common.Address{0xf9}))
+	waitFor(t, c, tx.Hash(), rpc.FinalizedBlockNumber)
+	var trust *proof.Trust
+	require.NoError(t, c.Client().CallContext(t.Context(), &trust, "jam_getTrust"))
+	raw, err := json.Marshal(trust)
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "trust.json")
+	require.NoError(t, os.WriteFile(file, raw, 0o600))
+	wait.Until(t, func() bool {
+		var now *proof.Trust
+		require.NoError(t, c.Client().CallContext(t.Context(), &now, "jam_getTrust"))
+		return now.Set >= trust.Set+2
+	}, "two changes of validators are final")
+	out, err := program(t, "verify", "-trust", file, "-save", file, "-node", node.url, "-account", me.Address.Hex()).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), fmt.Sprintf("Set %d follows: ", trust.Set+2))
+	require.Contains(t, string(out), "nonce 1\n")
+	raw, err = os.ReadFile(file)
+	require.NoError(t, err)
+	again, err := proof.ParseTrust(raw)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, again.Set, trust.Set+2)
+
+	var handoff *proof.Handoff
+	err = c.Client().CallContext(t.Context(), &handoff, "jam_getHandoff", hexutil.Uint64(1<<40))
+	var coded rpc.Error
+	require.ErrorAs(t, err, &coded)
+	require.Equal(t, rpcapi.CodeNoProofs, coded.ErrorCode())
 }
 
 // On a chain behind JIP-2 the node makes no proofs, and its error names the package that can.

@@ -19,6 +19,14 @@
 // for jam_getTrust and the method with the proof: jam_getFinalityProof,
 // jam_getReceiptProof or jam_getAccountProof.
 //
+// A trust file is about one validator set. With -node the command asks the node
+// for the proofs of later sets that it needs, and without it reads them from the
+// files of -handoff (jam_getHandoff). With -save it writes the trust in the last
+// set. Do that before the validators of the old set have left JAM: then they can
+// lie without a penalty. See proof.Handoff.
+//
+//	go run ./examples/verify -trust trust.json -save trust.json -tx 0x… -node http://127.0.0.1:8545
+//
 // The exit status is 0 if the proof is valid, 1 if it is not, and 2 for wrong
 // usage.
 package main

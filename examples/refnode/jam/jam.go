@@ -24,10 +24,12 @@ type Network interface {
 	Heads() (best, finalized jamq.Block)
 	// Health returns the condition of the feed of JAM blocks.
 	Health() submit.FeedHealth
-	// Prove returns the JAM part of the proof of a final rollup block, and
-	// Trust the trust to verify it. Errors wrap ErrNoProofs.
-	Prove(ctx context.Context, number uint64) (*proof.Document, error)
+	// Prove returns the JAM part of the proof of a final rollup block, with the
+	// trust to verify it. Trust returns the trust of now, and Handoff the proof
+	// of the validator set after the given one. Errors wrap ErrNoProofs.
+	Prove(ctx context.Context, number uint64) (*proof.Document, *proof.Trust, error)
 	Trust(ctx context.Context) (*proof.Trust, error)
+	Handoff(ctx context.Context, set uint64) (*proof.Handoff, error)
 	// Close closes a connection.
 	Close()
 }

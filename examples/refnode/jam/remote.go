@@ -174,7 +174,12 @@ func lastIn(read func(key []byte) ([]byte, error)) (proof.Commitment, error) {
 var errJIP2 = fmt.Errorf("%w: refnode makes none on a chain behind JIP-2; package canonical/proof/jip2proof makes them from the answers of a JAM node that has JIP-2's BEEFY methods", ErrNoProofs)
 
 // Prove implements Network.
-func (r *Remote) Prove(context.Context, uint64) (*proof.Document, error) { return nil, errJIP2 }
+func (r *Remote) Prove(context.Context, uint64) (*proof.Document, *proof.Trust, error) {
+	return nil, nil, errJIP2
+}
 
 // Trust implements Network.
 func (r *Remote) Trust(context.Context) (*proof.Trust, error) { return nil, errJIP2 }
+
+// Handoff implements Network.
+func (r *Remote) Handoff(context.Context, uint64) (*proof.Handoff, error) { return nil, errJIP2 }

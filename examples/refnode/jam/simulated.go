@@ -80,17 +80,30 @@ func (s *Simulated) Health() submit.FeedHealth {
 func (s *Simulated) Close() {}
 
 // Prove implements Network.
-func (s *Simulated) Prove(_ context.Context, number uint64) (d *proof.Document, err error) {
-	s.Driver().View(func(c *jamtest.Chain) { d, err = c.Prove(s.genesis.Service, number, jamtest.ByStorage) })
+func (s *Simulated) Prove(_ context.Context, number uint64) (d *proof.Document, t *proof.Trust, err error) {
+	s.Driver().View(func(c *jamtest.Chain) {
+		if d, err = c.Prove(s.genesis.Service, number, jamtest.ByStorage); err == nil {
+			t, err = c.Trust(s.genesis.Service)
+		}
+	})
 	if err != nil {
 		// The chain began with this process; blocks that were final before are not on it.
-		return nil, fmt.Errorf("%w: the embedded JAM chain has none for block %d: %w", ErrNoProofs, number, err)
+		return nil, nil, fmt.Errorf("%w: the embedded JAM chain has none for block %d: %w", ErrNoProofs, number, err)
 	}
-	return d, nil
+	return d, t, nil
 }
 
 // Trust implements Network.
 func (s *Simulated) Trust(context.Context) (t *proof.Trust, err error) {
 	s.Driver().View(func(c *jamtest.Chain) { t, err = c.Trust(s.genesis.Service) })
 	return t, err
+}
+
+// Handoff implements Network.
+func (s *Simulated) Handoff(_ context.Context, set uint64) (h *proof.Handoff, err error) {
+	s.Driver().View(func(c *jamtest.Chain) { h, err = c.Handoff(set) })
+	if err != nil {
+		return nil, fmt.Errorf("%w: no handoff from validator set %d: %w", ErrNoProofs, set, err)
+	}
+	return h, nil
 }

@@ -74,15 +74,11 @@ func (n *Node) prove(ctx context.Context, b *Block, add func(*proof.Document) er
 	if final := n.builder.Heads().Finalized.Number; number > final {
 		return nil, fmt.Errorf("%w: block %d is %s; finalized is %d", ErrNotFinal, number, n.Progress(number).Status, final)
 	}
-	d, err := n.jam.Prove(ctx, number)
+	d, trust, err := n.jam.Prove(ctx, number)
 	if err != nil {
 		return nil, err
 	}
 	if err := add(d); err != nil {
-		return nil, err
-	}
-	trust, err := n.jam.Trust(ctx)
-	if err != nil {
 		return nil, err
 	}
 	result, err := d.VerifyBlock(trust)
@@ -100,3 +96,9 @@ func (n *Node) prove(ctx context.Context, b *Block, add func(*proof.Document) er
 // and should compare the fingerprint over another channel. The error wraps
 // ErrNoProofs.
 func (n *Node) Trust(ctx context.Context) (*proof.Trust, error) { return n.jam.Trust(ctx) }
+
+// Handoff returns the proof of the validator set after the given one. The error
+// wraps ErrNoProofs.
+func (n *Node) Handoff(ctx context.Context, set uint64) (*proof.Handoff, error) {
+	return n.jam.Handoff(ctx, set)
+}

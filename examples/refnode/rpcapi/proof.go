@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/jamq/jamq/canonical/proof"
@@ -59,6 +60,18 @@ func (a *JAM) GetAccountProof(ctx context.Context, addr common.Address, slots []
 	}
 	f, err := a.node.AccountProof(ctx, b, addr, slots)
 	return f, proofError(err)
+}
+
+// GetHandoff implements jam_getHandoff. It returns the proof of the validator set
+// after the given one, with which a verifier replaces its trust; examples/verify
+// does that. The error code is CodeNoProofs also if no set follows yet.
+func (a *JAM) GetHandoff(ctx context.Context, set hexutil.Uint64) (_ *proof.Handoff, err error) {
+	defer ledger.Recover(&err)
+	if err := a.limits.call(ctx, "jam_getHandoff", 0); err != nil {
+		return nil, err
+	}
+	h, err := a.node.Handoff(ctx, uint64(set))
+	return h, proofError(err)
 }
 
 // GetTrust implements jam_getTrust. It returns the data that a verifier must

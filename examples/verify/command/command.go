@@ -37,6 +37,8 @@ type question struct {
 	receipt               bool
 	account               *common.Address // nil: a document about a transaction
 	slots                 []string
+	handoffs              []string // files
+	save                  string
 }
 
 func parse(args []string, stderr io.Writer) (*question, error) {
@@ -59,6 +61,11 @@ func parse(args []string, stderr io.Writer) (*question, error) {
 		_, err := stateproof.ParseSlot(text)
 		return err
 	})
+	fs.Func("handoff", "`file` with the proof of the next validator set; repeat the flag for each set, in their order; with -node they come from the node", func(name string) error {
+		q.handoffs = append(q.handoffs, name)
+		return nil
+	})
+	fs.StringVar(&q.save, "save", "", "`file` to which the trust in the newest proved validator set is written")
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}
@@ -68,6 +75,8 @@ func parse(args []string, stderr io.Writer) (*question, error) {
 		return nil, errors.New("-account cannot be used with -tx or -receipt")
 	case q.account == nil && len(q.slots) > 0:
 		return nil, errors.New("-slot needs -account")
+	case q.node != "" && len(q.handoffs) > 0:
+		return nil, errors.New("-handoff cannot be used with -node, which supplies them")
 	case q.node != "" && (q.tx == nil && q.account == nil || fs.NArg() != 0):
 		return nil, errors.New("-node needs -tx HASH or -account ADDRESS, and no file")
 	case q.node == "" && (q.trust == "" || fs.NArg() != 1):
@@ -217,6 +226,9 @@ func explain(w io.Writer, q *question, trust *proof.Trust, raw []byte) error {
 	fmt.Fprintf(w, "   The fingerprint of this trust is %s. Compare it over another channel.\n", fingerprint)
 	if q.trust == "" {
 		fmt.Fprintln(w, "   The trust comes from the node that made the proof. Unless you compare the fingerprint, this shows only that the node does not contradict itself.")
+	}
+	if trust, err = q.follow(w, trust, raw); err != nil {
+		return err
 	}
 	check := explainTransaction
 	if q.account != nil {
