@@ -10,6 +10,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
@@ -72,6 +74,15 @@ func TestFinalAccount(t *testing.T) {
 		require.Contains(t, r.Steps[3], addr.Hex())
 	}
 	honest := proofs[contract]
+	// A valid proof of an account in a state that no block has.
+	store := statedb.NewStore()
+	view, err := store.View(statedb.EmptyRoot)
+	require.NoError(t, err)
+	require.NoError(t, view.SetAccount(contract, statedb.Account{Exists: true, Nonce: 1, Balance: uint256.NewInt(1 << 60), CodeHash: types.EmptyCodeHash}))
+	lie, err := view.Commit()
+	require.NoError(t, err)
+	rich := answer(t, store, lie, contract)
+	require.NoError(t, rich.Verify(lie))
 	for name, c := range map[string]struct {
 		forge func(f *FinalAccount)
 		want  error
@@ -80,6 +91,7 @@ func TestFinalAccount(t *testing.T) {
 		"nonce":                {func(f *FinalAccount) { f.Account.Nonce++ }, ErrInvalid},
 		"slot":                 {func(f *FinalAccount) { f.Account.StorageProof[0].Value = (*hexutil.Big)(common.Big3) }, ErrInvalid},
 		"another address":      {func(f *FinalAccount) { f.Account.Address = plain }, ErrInvalid},
+		"another state":        {func(f *FinalAccount) { f.Account = rich }, ErrInvalid},
 		"another root":         {func(f *FinalAccount) { f.Account.StorageHash = common.Hash{1} }, ErrInvalid},
 		"no account":           {func(f *FinalAccount) { f.Account = nil }, ErrInvalid},
 		"no block":             {func(f *FinalAccount) { f.Block = nil }, ErrInvalid},
