@@ -280,7 +280,8 @@ func (l *Log) Leader(ctx context.Context) (lead Lead, err error) {
 type Member struct {
 	// Name is Config.Address of the process, or a random name if that is empty.
 	Name string
-	// Lag is the number of writes of the leader that the process had not read when it was last seen.
+	// Lag is the number of writes of the leader that the process had not read when it was last
+	// seen.
 	Lag uint64
 	// Seen is how long ago it was last seen, by the clock of the database. A process that has
 	// closed its log is no member; one that was killed is until Config.Keep has passed.
