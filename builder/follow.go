@@ -27,11 +27,10 @@ type SharedLog interface {
 	// for example, it was left so far behind that records which it lacks are gone. Then open
 	// the log again with a rollup that has not begun.
 	Lead(ctx context.Context, record func(record []byte) error, replaced func() error) error
-	// Promoted reports, after Lead has returned nil, whether the log may have lost records since
-	// the last lead that no process has read which leads now: for example, a standby of the
-	// database was promoted that did not have them. The builder then makes no package until
-	// those that only a lost record had are reported or dead. It may also be true if nothing was
-	// lost.
+	// Promoted reports, after Lead has returned nil, whether the log may have lost acknowledged
+	// records since the last write: for example, a standby of the database was promoted that did
+	// not have them. The builder then makes no package until those that only a lost record had
+	// are reported or dead. Promoted may also be true if nothing was lost.
 	Promoted() bool
 }
 

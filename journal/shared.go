@@ -16,7 +16,7 @@ type Shared struct {
 	replaced []replacement
 	leader   *Member
 	cuts     []int         // number of records after each call of Lose
-	promoted bool          // Lose was called since a member took the lead
+	promoted bool          // Lose was called since the last write
 	changed  chan struct{} // closed when the fields above change; nil if no member waits
 }
 
@@ -100,6 +100,7 @@ func (m *Member) write(records [][]byte, replace bool) error {
 	case s.leader != m:
 		return ErrFenced
 	}
+	s.promoted = false
 	first := len(s.records)
 	for _, r := range records {
 		s.records = append(s.records, bytes.Clone(r))
@@ -181,7 +182,7 @@ func (m *Member) next(record func([]byte) error, replaced func() error) (read fu
 	case s.leader == m:
 		return nil, nil, nil
 	case s.leader == nil:
-		s.leader, m.promoted, s.promoted = m, s.promoted, false
+		s.leader, m.promoted = m, s.promoted
 		return nil, nil, nil
 	}
 	if s.changed == nil {
@@ -190,8 +191,8 @@ func (m *Member) next(record func([]byte) error, replaced func() error) (read fu
 	return nil, s.changed, nil
 }
 
-// Promoted reports whether Shared.Lose was called between the lead of this member and the one
-// before.
+// Promoted reports whether Shared.Lose was called between the last write and the lead of this
+// member.
 func (m *Member) Promoted() bool {
 	m.shared.mu.Lock()
 	defer m.shared.mu.Unlock()

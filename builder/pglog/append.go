@@ -42,7 +42,7 @@ func (l *Log) Append(records ...[]byte) error {
 	to := l.at.extend(entry)
 	return l.write(to, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 		tag, err := conn.Exec(ctx, l.sql(`
-			with fence as (update {name}_log set next = $5, tip = $6 where `+mine+` returning 1)
+			with fence as (update {name}_log set next = $5, tip = $6, written = system where `+mine+` returning 1)
 			insert into {name}_entry (position, body) select $3, $7 from fence`),
 			l.fence(to.next, to.tip, entry)...)
 		return tag.RowsAffected() == 1, err
@@ -77,7 +77,7 @@ func (l *Log) Replace(records ...[]byte) error {
 			if err != nil {
 				return err
 			}
-			tag, err := tx.Exec(ctx, l.sql("update {name}_log set first = next + 1, next = $5, base = $6, tip = $7 where "+mine), l.fence(to.next, from.tip, to.tip)...)
+			tag, err := tx.Exec(ctx, l.sql("update {name}_log set first = next + 1, next = $5, base = $6, tip = $7, written = system where "+mine), l.fence(to.next, from.tip, to.tip)...)
 			if err != nil || tag.RowsAffected() == 0 {
 				return err
 			}

@@ -72,7 +72,7 @@ func (l *Log) takeLog(ctx context.Context, tx pgx.Tx) error {
 	go l.endBlockers(watching, pid)
 	var end position
 	var before, now string
-	err := tx.QueryRow(ctx, l.sql("select next, tip, system, {system} from {name}_log for update")).Scan(&end.next, &end.tip, &before, &now)
+	err := tx.QueryRow(ctx, l.sql("select next, tip, written, {system} from {name}_log for update")).Scan(&end.next, &end.tip, &before, &now)
 	switch {
 	case err != nil:
 		return err

@@ -108,9 +108,9 @@ func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 // warning is the key of the last warning in the data of a connection.
 const warning = "jamq warning"
 
-// Promoted reports whether the database has another identity than at the last lead, because a
-// standby was promoted or a copy was restored. Acknowledged records can be lost then, unless the
-// standby was a synchronous one. It is false until this process leads.
+// Promoted reports whether the database has another identity than at the last write before this
+// lead, because a standby was promoted or a copy was restored. Acknowledged records can be lost
+// then, unless the standby was a synchronous one. It is false until this process leads.
 func (l *Log) Promoted() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
