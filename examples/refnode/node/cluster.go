@@ -112,7 +112,8 @@ func (n *Node) Replicas(ctx context.Context) (r Replicas, err error) {
 // replica is near. A node that has got no block since it leads keeps the lead, so that replicas do
 // not pass it round if none of them reaches JAM.
 func (n *Node) followJAM(ctx context.Context) error {
-	stale := staleSlots * n.cfg.Spec.SlotDuration
+	const leases = 10 // a change of the lead costs more than a short wait
+	stale := max(staleSlots*n.cfg.Spec.SlotDuration, leases*n.cfg.Cluster.Lease)
 	for backoff.Pause(ctx, n.cfg.Spec.SlotDuration) {
 		h := n.builder.Health()
 		if h.Follows || h.LastImport.IsZero() || time.Since(h.LastImport) <= stale {
