@@ -28,8 +28,8 @@ type Genesis struct {
 	// Block is the rollup's block 0, or another one to begin after. Its number,
 	// hash and post-root count.
 	Block proof.Commitment
-	// Balance is the balance of the account. 0 means as much as the storage can
-	// ever lock; see docs/service.md.
+	// Balance is the balance of the account. 0 means as much as the storage locks
+	// if one update waits for each number; see docs/service.md.
 	Balance uint64
 	// MinItemGas is the least gas that a package must grant to accumulate. 0
 	// means 100,000.
@@ -39,9 +39,9 @@ type Genesis struct {
 	Preimages [][]byte
 }
 
-// The parts of an account's deposit (GP 9.8). mostDeposit is that of the greatest
-// storage which the service adds to its genesis: all blocks that it keeps, updates
-// that wait, and the count.
+// The parts of an account's deposit (GP 9.8). mostDeposit is that of all
+// blocks that the service keeps, of one update that waits for each number, and of the
+// count.
 const (
 	depositBase = 100
 	depositItem = 10

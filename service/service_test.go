@@ -130,7 +130,7 @@ func TestGas(t *testing.T) {
 }
 
 // The account of a genesis has the hash of the code, counts its preimages and its storage, and can
-// pay for the greatest storage that the service ever has.
+// pay for all blocks that the service keeps and one update that waits for each number.
 func TestGenesis(t *testing.T) {
 	g := Genesis{Service: 0x01020304, Authorizer: owner, Block: block(0), Preimages: [][]byte{[]byte("authorizer")}}
 	entries, err := g.Entries()
@@ -186,8 +186,8 @@ func depositOf(s Storage) (deposit uint64) {
 	return deposit
 }
 
-// fullStorage returns the greatest storage of a service: all blocks that it keeps, and updates for
-// every number that may wait.
+// fullStorage returns a storage with all blocks that the service keeps, and one update for every
+// number that may wait.
 func fullStorage(t *testing.T) Storage {
 	const last = History + 3
 	var operands []Operand

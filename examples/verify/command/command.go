@@ -79,6 +79,8 @@ func parse(args []string, stderr io.Writer) (*question, error) {
 		return nil, errors.New("-handoff cannot be used with -node, which supplies them")
 	case q.node != "" && (q.tx == nil && q.account == nil || fs.NArg() != 0):
 		return nil, errors.New("-node needs -tx HASH or -account ADDRESS, and no file")
+	case q.save != "" && q.trust == "":
+		return nil, errors.New("-save needs -trust FILE, because a node must not choose the validators that you trust")
 	case q.node == "" && (q.trust == "" || fs.NArg() != 1):
 		return nil, errors.New("need -trust FILE, and one file with a proof, or - for standard input")
 	}

@@ -74,6 +74,8 @@ func TestVerifyFollowsTheValidators(t *testing.T) {
 	require.EqualValues(t, 2, again.Set)
 	require.Contains(t, run(exitFinal, "-trust", trust, document), "FINAL: transaction ", "the new file needs no handoffs")
 
+	// A node must not choose the validators that are trusted from now on.
+	run(exitUsage, "-save", trust, "-node", "http://127.0.0.1:1", "-tx", txs[0].Hash().Hex())
 	run(exitUsage, "-trust", trust, "-node", "http://127.0.0.1:1", "-tx", txs[0].Hash().Hex(), "-handoff", files[0])
 	require.Contains(t, run(exitNotProved, "-trust", trust, "-handoff", "nowhere", document), "NOT PROVED: open nowhere")
 	require.Contains(t, run(exitNotProved, "-trust", trust, "-save", filepath.Join(t.TempDir(), "no", "folder"), document), "NOT PROVED: open")
