@@ -126,6 +126,7 @@ func (e *engine) Run(ctx context.Context) error {
 	if err == nil {
 		found := e.recovered()
 		close(e.running)
+		e.note(func(h *Health) { h.Running = true })
 		err = e.runUntilDone(found)
 	}
 	e.end(ctx, err)
@@ -141,7 +142,6 @@ func (e *engine) begin(ctx context.Context) bool {
 	}
 	e.ctx, e.stop = context.WithCancel(ctx)
 	e.alarm = time.NewTimer(0)
-	e.health.Running = true
 	return true
 }
 

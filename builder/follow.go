@@ -62,6 +62,7 @@ func (e *engine) followLeader() error {
 		return nil
 	}
 	e.tail.ctx = e.ctx
+	e.note(func(h *Health) { h.Running = true })
 	var cause error // kept here because the log may wrap the error of its callback
 	err := e.shared.Lead(e.ctx, func(record []byte) error {
 		cause = e.tail.again(record)

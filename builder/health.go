@@ -12,7 +12,8 @@ import (
 // Health is the condition of a builder. Operators and alerts read it to learn whether the
 // builder works, and which call of the host holds it up. See [Builder.Health].
 type Health struct {
-	// Running is true while Run of the builder runs.
+	// Running is true while Run of the builder runs, from the moment on at which other calls
+	// no longer return ErrStopped because it has not begun.
 	Running bool
 	// Follows is true from Open on until this process leads the log: see SharedLog. It stays
 	// false if no other process can have the log.

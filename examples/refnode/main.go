@@ -51,6 +51,7 @@ import (
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/examples/refnode/ops"
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
+	"github.com/jamq/jamq/internal/backoff"
 )
 
 func main() {
@@ -167,6 +168,7 @@ func serve(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) (
 		err = errors.Join(err, <-ended)
 	}()
 
+	awaitRunning(ctx, n, ended)
 	switch {
 	case o.demo > 0:
 		return demo.Run(ctx, servers.url, n.Accounts(), o.demo, stdout)
@@ -194,6 +196,13 @@ func serve(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) (
 		}
 	}
 	return finish(context.WithoutCancel(ctx), n, stdout)
+}
+
+// awaitRunning waits until the node runs, so that users learn its address when it answers all
+// calls, or until Run has ended.
+func awaitRunning(ctx context.Context, n *node.Node, ended <-chan error) {
+	for n.Alive() != nil && len(ended) == 0 && backoff.Pause(ctx, time.Millisecond) {
+	}
 }
 
 // stayForOperator keeps the process of a node whose disk has failed, until ctx or
