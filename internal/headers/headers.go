@@ -107,6 +107,23 @@ func (t *Tree[T]) Oldest() *Block[T] {
 	return b
 }
 
+// Excludes reports whether no chain with a block of the given hash and slot has
+// the finalized block. It is certain only for a block that is not newer than the
+// finalized one and not older than the oldest one, because the tree has all
+// blocks of the finalized chain in between. The hash of zeros is no block.
+func (t *Tree[T]) Excludes(hash jamq.HeaderHash, slot jamq.Slot) bool {
+	return t.blocks[hash] == nil && !hash.IsZero() && slot <= t.finalized.Slot && slot >= t.Oldest().Slot
+}
+
+// Misses reports whether the way back from a newer block to one of the given hash
+// and slot has passed the finalized block without meeting it.
+func (t *Tree[T]) Misses(hash jamq.HeaderHash, slot jamq.Slot) bool {
+	if b := t.blocks[hash]; b != nil {
+		return !b.Descends(t.finalized)
+	}
+	return slot <= t.finalized.Slot
+}
+
 // Add adds a child of a retained block. If it is the sink's best block, it
 // becomes the best block of the tree.
 func (t *Tree[T]) Add(child *Block[T]) {

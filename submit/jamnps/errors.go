@@ -23,9 +23,11 @@ var (
 	ErrDisconnected = errors.New("jamnps: not connected")
 	// ErrClosed is returned by all calls after Close.
 	ErrClosed = errors.New("jamnps: client is closed")
-	// ErrHistoryLost is returned if blocks between the feed's chain and an
-	// announced block cannot be fetched, or if finalized blocks contradict each
-	// other.
+	// ErrHistoryLost is returned if there are more than FeedConfig.MaxGap blocks
+	// between the feed's chain and the final blocks of FeedConfig.FinalPeers peers. It
+	// is also returned if those peers take back the finality of a block for longer
+	// than FeedConfig.LostAfter slots, because their final blocks are on chains
+	// without it. The error names the block of a peer and the finalized one.
 	ErrHistoryLost = errors.New("jamnps: history lost")
 	// ErrNoState is returned if the requested state does not contain the value
 	// that the caller needs.

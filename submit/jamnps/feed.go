@@ -43,6 +43,10 @@ type FeedConfig struct {
 	// holds 8 MiB of them for each followed peer, and fetches the others twice. If
 	// the final blocks of FinalPeers peers are further away, history is lost.
 	MaxGap int
+	// LostAfter is the number of slots for which the final blocks of FinalPeers peers
+	// may contradict the delivered ones, at least 1. If they do for longer, Follow
+	// returns ErrHistoryLost. The default is 16.
+	LostAfter int
 	// Validators returns the number of validators in the set that signs the
 	// assurances of blocks in a slot, or 0 if it is not known, in which case the
 	// feed waits. It is needed from Gray Paper 0.8.0 on, because the size of sets
@@ -64,7 +68,7 @@ func (c *FeedConfig) setDefaults(peers int) error {
 	for _, d := range []struct {
 		have  *int
 		value int
-	}{{&c.FollowPeers, min(peers, defaultFollow)}, {&c.RecentHistory, defaultHistory}, {&c.MaxGap, defaultMaxGap}} {
+	}{{&c.FollowPeers, min(peers, defaultFollow)}, {&c.RecentHistory, defaultHistory}, {&c.MaxGap, defaultMaxGap}, {&c.LostAfter, feed.LostAfter}} {
 		if *d.have == 0 {
 			*d.have = d.value
 		}
@@ -77,8 +81,8 @@ func (c *FeedConfig) setDefaults(peers int) error {
 		return fmt.Errorf("%w: FollowPeers is %d, want 1 to %d", ErrInvalidConfig, c.FollowPeers, peers)
 	case c.FinalPeers < 1 || c.FinalPeers > c.FollowPeers:
 		return fmt.Errorf("%w: FinalPeers is %d, want 1 to FollowPeers %d", ErrInvalidConfig, c.FinalPeers, c.FollowPeers)
-	case c.RecentHistory < 3 || c.MaxGap < 1:
-		return fmt.Errorf("%w: RecentHistory is %d and MaxGap %d, want at least 3 and 1", ErrInvalidConfig, c.RecentHistory, c.MaxGap)
+	case c.RecentHistory < 3 || c.MaxGap < 1 || c.LostAfter < 1:
+		return fmt.Errorf("%w: RecentHistory is %d, MaxGap %d and LostAfter %d, want at least 3, 1 and 1", ErrInvalidConfig, c.RecentHistory, c.MaxGap, c.LostAfter)
 	}
 	return nil
 }
@@ -98,8 +102,9 @@ type Feed struct {
 	// highest is the height of the longest chain that was delivered. beneath
 	// has, by the index of a peer, an ancestor of the block that the peer
 	// reports as final, if the sink was full. unfinished has, by the index of a
-	// peer, the ways of deliveries that have failed. lost has the indexes of peers
-	// whose final blocks are out of reach.
+	// peer, the ways of deliveries that have failed. lost has the errors of peers, by
+	// their index, whose final blocks are out of reach or exclude the finalized block,
+	// and excluded is the time for which they were enough peers.
 	rooted     bool
 	backoffs   []peerBackoff
 	short      map[jamq.HeaderHash]uint64
@@ -107,7 +112,8 @@ type Feed struct {
 	beneath    map[int]*node
 	backing    backing
 	unfinished []ways
-	lost       map[int]bool
+	lost       map[int]error
+	excluded   feed.Contradiction
 
 	maxHeld int // defaultMaxHeld, lower in tests
 
@@ -135,7 +141,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	}
 	f := &Feed{
 		cfg: cfg, client: client, log: cfg.Logger, backoffs: make([]peerBackoff, len(client.peers)), short: make(map[jamq.HeaderHash]uint64),
-		beneath: make(map[int]*node), backing: make(backing), unfinished: make([]ways, len(client.peers)), lost: make(map[int]bool), maxHeld: defaultMaxHeld,
+		beneath: make(map[int]*node), backing: make(backing), unfinished: make([]ways, len(client.peers)), lost: make(map[int]error), maxHeld: defaultMaxHeld,
 		clock: jamq.NewSlotClock(client.cfg.Codec.Spec()),
 	}
 	if f.log == nil {

@@ -240,7 +240,7 @@ func TestFollowEnds(t *testing.T) {
 		_, err := OpenFeed(short, late, FeedConfig{})
 		require.ErrorIs(t, err, ErrDisconnected)
 		g.up()
-		for _, cfg := range []FeedConfig{{FollowPeers: 2}, {FinalPeers: 2}, {RecentHistory: 2}, {MaxGap: -1}} {
+		for _, cfg := range []FeedConfig{{FollowPeers: 2}, {FinalPeers: 2}, {RecentHistory: 2}, {MaxGap: -1}, {LostAfter: -1}} {
 			_, err := OpenFeed(t.Context(), late, cfg)
 			require.ErrorIs(t, err, ErrInvalidConfig)
 		}
@@ -254,7 +254,7 @@ func TestFollowEnds(t *testing.T) {
 				if err := lost.catchUp(t.Context(), sink); errors.Is(err, ErrHistoryLost) {
 					return err
 				}
-				time.Sleep(time.Millisecond)
+				time.Sleep(w.spec.SlotDuration)
 			}
 		}(), ErrHistoryLost)
 	})

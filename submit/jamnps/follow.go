@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -133,6 +134,7 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 		final, leaves, known := p.announced()
 		skipped := &f.backoffs[p.index]
 		if !known {
+			f.findFinal(p)
 			continue
 		}
 		if time.Now().Before(skipped.until) {
@@ -168,6 +170,9 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 			*skipped = peerBackoff{}
 		}
 	}
+	if err := f.checkFinality(); err != nil {
+		return errors.Join(err, failed)
+	}
 	if err := f.chooseBest(ctx, to); err != nil {
 		return err
 	}
@@ -198,10 +203,13 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l le
 	p := now.peer
 	if n := f.tree.Get(l.hash); n != nil {
 		if final {
-			delete(f.lost, p.index)
+			f.findFinal(p)
 		}
 		f.backed(n, p)
 		return nil
+	}
+	if final && f.tree.Excludes(l.hash, l.slot) {
+		return f.loseFinal(p, f.chain().Exclude(l.hash, l.slot))
 	}
 	if l.slot <= f.tree.Finalized().Slot {
 		return nil
@@ -213,7 +221,7 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l le
 	now.walked = 0
 	w, err := f.walk(ctx, now, l)
 	switch {
-	case errors.Is(err, ErrHistoryLost):
+	case errors.Is(err, ErrHistoryLost), errors.Is(err, feed.ErrExcludes):
 		p.forks.Do(func() {
 			f.log.Warn("a fork that does not descend from the finalized block is ignored", "peer", p.Addr, "head", l.hash, "err", err)
 		})
@@ -225,7 +233,7 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l le
 	case err != nil:
 		return err
 	case final:
-		delete(f.lost, p.index)
+		f.findFinal(p)
 	}
 	f.backed(f.tree.Get(w.next), p)
 	if height := f.tree.Get(w.next).Height + uint64(len(w.path)); !wanted(height) {
@@ -242,14 +250,32 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l le
 	return f.importWay(ctx, to, now, w, final)
 }
 
-// loseFinal notes that the final block of a peer is out of reach. It returns err, which
-// wraps ErrHistoryLost, if that is so for enough peers: one alone must not be able to
-// stop the feed.
+// loseFinal notes that the final block of a peer is out of reach, because the error err
+// wraps ErrHistoryLost, or that its chain excludes the finalized block. It returns the
+// former if that is so for enough peers: one alone must not be able to stop the feed. The
+// latter is for checkFinality.
 func (f *Feed) loseFinal(p *peer, err error) error {
-	if f.lost[p.index] = true; len(f.lost) < f.cfg.FinalPeers {
+	f.lost[p.index] = err
+	if errors.Is(err, ErrHistoryLost) && len(f.lost) >= f.cfg.FinalPeers {
+		return err
+	}
+	return nil
+}
+
+// findFinal notes that the final block of a peer contradicts nothing, or that the peer is
+// away.
+func (f *Feed) findFinal(p *peer) { delete(f.lost, p.index) }
+
+// checkFinality returns an error if the final blocks of enough peers are out of reach or
+// exclude the finalized block. If they do for longer than FeedConfig.LostAfter, the
+// error wraps ErrHistoryLost.
+func (f *Feed) checkFinality() error {
+	if len(f.lost) < f.cfg.FinalPeers {
+		f.excluded.End()
 		return nil
 	}
-	return err
+	patience := time.Duration(f.cfg.LostAfter) * f.client.cfg.Codec.Spec().SlotDuration
+	return f.excluded.Note(ErrHistoryLost, patience, errors.Join(slices.Collect(maps.Values(f.lost))...))
 }
 
 // importWay imports the blocks on a way, parents first.

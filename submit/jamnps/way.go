@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/feed"
 )
 
 // way is the blocks from an announced head back to the first one that was
@@ -132,17 +133,17 @@ func (all *ways) forget(w *way) {
 
 // walk returns the way from an announced head. It requests blocks from the head back
 // to the first delivered one. If that fails, or the way is not delivered to its end,
-// the next walk that meets it continues there. A way on which history is lost is
-// forgotten.
+// the next walk that meets it continues there. A way on which history is lost, or that
+// has passed the finalized block, is forgotten.
 func (f *Feed) walk(ctx context.Context, now *turn, head leaf) (*way, error) {
 	w := &way{next: head.hash, most: blocksPerRequest}
 	err := f.extend(ctx, now, w)
 	switch {
-	case errors.Is(err, ErrHistoryLost):
+	case errors.Is(err, ErrHistoryLost), errors.Is(err, feed.ErrExcludes):
 		f.unfinished[now.peer.index].forget(w)
 	case err == nil && !f.tree.Get(w.next).Descends(f.tree.Finalized()):
 		f.unfinished[now.peer.index].forget(w)
-		err = fmt.Errorf("%w: %s is on a fork that does not contain the finalized block", ErrHistoryLost, head.hash)
+		err = f.chain().Exclude(head.hash, head.slot)
 	}
 	return w, err
 }
@@ -161,7 +162,10 @@ func (f *Feed) extend(ctx context.Context, now *turn, w *way) error {
 			unfinished.keep(w, f.maxHeld)
 			continue
 		}
-		if n := len(w.path); n >= f.cfg.MaxGap || n > 0 && w.path[n-1].slot <= f.tree.Oldest().Slot {
+		switch n := len(w.path); {
+		case n > 0 && w.path[n-1].slot <= f.tree.Oldest().Slot:
+			return f.chain().Exclude(w.path[0].hash, w.path[0].slot)
+		case n >= f.cfg.MaxGap:
 			return fmt.Errorf("%w: block %s, %d blocks before the head, does not follow one that was delivered since slot %d", ErrHistoryLost, w.next, n, f.tree.Oldest().Slot)
 		}
 		more, err := f.request(ctx, now, w.next, w.most)

@@ -27,10 +27,13 @@ var (
 	ErrUnsupported = errors.New("jip2: not supported by the node")
 	// ErrTooLarge is returned if a request is larger than Config.MaxRequest.
 	ErrTooLarge = errors.New("jip2: message too large")
-	// ErrHistoryLost is returned if blocks between the feed's chain and the
-	// node's cannot be fetched, or not for 16 slots, because the node has pruned
-	// them or follows another chain, or if the node's finalized blocks contradict
-	// each other.
+	// ErrHistoryLost is returned if there are more than FeedConfig.MaxGap blocks
+	// between the feed's chain and the node's. It is also returned if one of these
+	// lasts for longer than FeedConfig.LostAfter slots: the node does not have the
+	// blocks in between, because it has pruned them or follows another chain; or it
+	// takes back the finality of a block, because its final block is on a chain
+	// without it, or is older and its best block is on such a chain. The error names
+	// the block of the node and the finalized one.
 	ErrHistoryLost = errors.New("jip2: history lost")
 )
 

@@ -54,6 +54,10 @@ type FeedConfig struct {
 	// negative. Those of the blocks that are not final must fit into the queue,
 	// which holds 16,384.
 	MaxGap int
+	// LostAfter is the number of slots for which the node's chain may contradict the
+	// delivered blocks. If it does for longer, Follow returns ErrHistoryLost. 0 means
+	// 16; it must not be negative.
+	LostAfter int
 	// Logger receives failures to follow the chain, at most one per minute, and
 	// packages that were sent in parts because the node accepts no bundles. Nil
 	// discards them.
@@ -75,6 +79,7 @@ func (c *FeedConfig) Validate() error {
 	wrong.Want(c.Service.Key != nil, "Service.Key", "nil", "a function")
 	wrong.Want(c.Service.Taken != nil, "Service.Taken", "nil", "a function")
 	wrong.Want(c.MaxGap >= 0, "MaxGap", c.MaxGap, fmt.Sprintf("at least 1, or 0 for %d", defaultMaxGap))
+	wrong.Want(c.LostAfter >= 0, "LostAfter", c.LostAfter, fmt.Sprintf("at least 1 slot, or 0 for %d", feed.LostAfter))
 	wrong.Want(c.SlotDuration >= 0, "SlotDuration", c.SlotDuration, "positive, or 0 for the node's")
 	return wrong.Wrap(ErrInvalidConfig)
 }
@@ -92,14 +97,16 @@ type Feed struct {
 
 	finalEvery int // defaultFinalEvery, lower in tests
 
-	// Only Follow's goroutine uses these fields. apart is the time for which the
-	// node's chain has not been connected to the delivered blocks. learned has the
-	// node's answers for blocks that are not delivered yet. fullAt is the final block at
-	// which the sink had no room for more blocks; it is zero if the sink has never been
-	// full.
-	apart   apart
-	learned map[jamq.HeaderHash]learned
-	fullAt  jamq.HeaderHash
+	// Only Follow's goroutine uses these fields. bestApart and finalApart are the times
+	// for which the node's heads have not been connected to the delivered blocks, and
+	// excluded is that for which its chain has excluded the finalized block. learned has
+	// the node's answers for blocks that are not delivered yet. fullAt is the final block
+	// at which the sink had no room for more blocks; it is zero if the sink has never
+	// been full.
+	bestApart, finalApart apart
+	excluded              feed.Contradiction
+	learned               map[jamq.HeaderHash]learned
+	fullAt                jamq.HeaderHash
 
 	loop feed.Loop
 
@@ -134,6 +141,9 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	}
 	if cfg.MaxGap == 0 {
 		cfg.MaxGap = defaultMaxGap
+	}
+	if cfg.LostAfter == 0 {
+		cfg.LostAfter = feed.LostAfter
 	}
 	f := &Feed{
 		cfg: cfg, client: client, log: cfg.Logger, finalEvery: defaultFinalEvery,

@@ -290,7 +290,8 @@ func TestFeedErrors(t *testing.T) {
 	})
 }
 
-// A node that comes back with another chain is not followed.
+// A node that comes back with another chain is not followed. That is certain 16 slots
+// after its final block has excluded ours, and Follow ends.
 func TestAnotherChain(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		f := follow(t, nil)
@@ -303,14 +304,15 @@ func TestAnotherChain(t *testing.T) {
 		require.NoError(t, err)
 		f.step(20)
 		f.up()
-		for range 2 { // at first it is behind, which may be a node that is slow
-			for err = ErrDisconnected; errors.Is(err, ErrDisconnected); {
-				err = f.feed.catchUp(t.Context(), f.sink)
-			}
-			require.Error(t, err)
-			f.step(40)
+		for err = ErrDisconnected; errors.Is(err, ErrDisconnected); {
+			err = f.feed.catchUp(t.Context(), f.sink)
 		}
-		require.ErrorIs(t, err, ErrHistoryLost)
+		require.ErrorContains(t, err, "the node's chain excludes the finalized block")
+		f.step(40)
+		began := time.Now()
+		require.ErrorIs(t, f.feed.Follow(t.Context(), f.sink), ErrHistoryLost)
+		require.Greater(t, time.Since(began), 16*f.feed.spec.SlotDuration)
+		require.LessOrEqual(t, time.Since(began), 20*f.feed.spec.SlotDuration)
 	})
 }
 

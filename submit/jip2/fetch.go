@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/internal/feed"
 	"github.com/jamq/jamq/internal/headers"
 )
 
@@ -27,23 +28,30 @@ type step struct {
 // connection breaks, a later call continues with the blocks and answers that
 // were already fetched. This is correct because a block's parent and state do
 // not change, and a package that is watched later is in none of these blocks.
-func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) {
+// The error wraps feed.ErrExcludes if the way has passed the finalized block.
+func (f *Feed) fetch(ctx context.Context, head BlockDescriptor, apart *apart) ([]step, error) {
 	if err := headers.CheckAhead(f.clock, time.Now(), head.Slot); err != nil {
 		return nil, fmt.Errorf("%w: head %s: %w", ErrMalformed, jamq.HeaderHash(head.HeaderHash), err)
+	}
+	if err := f.checkBehind(head); err != nil {
+		apart.end()
+		return nil, err
 	}
 	if len(f.learned) > f.cfg.MaxGap { // most are of heads that the node has given up
 		clear(f.learned)
 	}
 	var steps []step
-	for at := head; f.tree.Get(jamq.HeaderHash(at.HeaderHash)) == nil; {
-		if len(steps) >= f.cfg.MaxGap || at.Slot <= f.tree.Oldest().Slot {
-			return nil, fmt.Errorf("%w: block %s of slot %d, %d blocks before %s, does not follow a block that was delivered since slot %d",
-				f.lostUnless(head), jamq.HeaderHash(at.HeaderHash), at.Slot, len(steps), jamq.HeaderHash(head.HeaderHash), f.tree.Oldest().Slot)
+	at := head
+	for f.tree.Get(jamq.HeaderHash(at.HeaderHash)) == nil {
+		switch {
+		case f.tree.Misses(jamq.HeaderHash(at.HeaderHash), at.Slot):
+			return nil, f.chain().Exclude(jamq.HeaderHash(head.HeaderHash), head.Slot)
+		case len(steps) >= f.cfg.MaxGap:
+			return nil, fmt.Errorf("%w: block %s of slot %d, %d blocks before %s, is newer than the delivered ones", ErrHistoryLost, jamq.HeaderHash(at.HeaderHash), at.Slot, len(steps), jamq.HeaderHash(head.HeaderHash))
 		}
 		parent, err := f.parent(ctx, at)
 		if e := new(Error); errors.As(err, &e) {
-			return nil, f.apart.note(at, lostAfter*f.spec.SlotDuration, fmt.Errorf("block %s of slot %d is not connected to the delivered blocks, whose best is of slot %d, and the node does not have its parent; the node has pruned too much or follows another chain: %w",
-				jamq.HeaderHash(at.HeaderHash), at.Slot, f.tree.Best().Slot, err))
+			return nil, f.unconnected(apart, at, err)
 		}
 		if err != nil {
 			return nil, err
@@ -51,11 +59,11 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 		steps = append(steps, step{BlockDescriptor: at, parent: jamq.HeaderHash(parent.HeaderHash)})
 		at = parent
 	}
-	f.apart = apart{}
-	slices.Reverse(steps)
-	if len(steps) > 0 && !f.tree.Get(steps[0].parent).Descends(f.tree.Finalized()) {
-		return nil, fmt.Errorf("%w: block %s is on a fork that does not contain the finalized block", ErrMalformed, jamq.HeaderHash(head.HeaderHash))
+	apart.end()
+	if len(steps) > 0 && f.tree.Misses(jamq.HeaderHash(at.HeaderHash), at.Slot) {
+		return nil, f.chain().Exclude(jamq.HeaderHash(head.HeaderHash), head.Slot)
 	}
+	slices.Reverse(steps)
 	packages := f.packages()
 	for i := range steps {
 		if err := f.learnAnswers(ctx, &steps[i], packages, i == len(steps)-1); err != nil {
@@ -67,30 +75,46 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 	return steps, nil
 }
 
-// lostAfter is the number of slots after which a feed gives up a node whose oldest
-// block is not connected to the delivered ones. While the node still fetches old
-// blocks, its oldest block becomes older, and the feed waits on.
-const lostAfter = 16
-
-// apart is a chain whose oldest block is not connected to the delivered ones.
-type apart struct {
-	oldest jamq.Slot
-	since  time.Time // zero if the chain is connected
+// checkBehind returns an error if a head was not delivered although it is not newer
+// than the finalized block.
+func (f *Feed) checkBehind(head BlockDescriptor) error {
+	hash, final := jamq.HeaderHash(head.HeaderHash), f.tree.Finalized()
+	switch {
+	case f.tree.Get(hash) != nil, head.Slot > final.Slot:
+		return nil
+	case f.tree.Excludes(hash, head.Slot):
+		return f.chain().Exclude(hash, head.Slot)
+	}
+	return fmt.Errorf("the node is behind: its head %s is of slot %d, and the finalized block %s of slot %d", hash, head.Slot, final.Hash, final.Slot)
 }
 
-// note returns err. If the node has got no older block for the given time, the error
-// wraps ErrHistoryLost: the node follows another chain, or has pruned the blocks for
-// good.
-func (a *apart) note(oldest BlockDescriptor, most time.Duration, err error) error {
-	now := time.Now()
-	if a.since.IsZero() || oldest.Slot < a.oldest {
-		a.since = now
+// patience is the time for which the node's chain may contradict the delivered blocks.
+func (f *Feed) patience() time.Duration {
+	return time.Duration(f.cfg.LostAfter) * f.spec.SlotDuration
+}
+
+// apart is a chain whose oldest block is not connected to the delivered ones. While
+// the node still fetches old blocks, its oldest block becomes older, and the feed
+// waits on.
+type apart struct {
+	oldest jamq.Slot
+	lasts  feed.Contradiction
+}
+
+// end notes that the chain is connected.
+func (a *apart) end() { *a = apart{} }
+
+// unconnected returns the error for a block whose parent the node does not have. If it
+// has got no older block for the time of f.patience, the error wraps ErrHistoryLost:
+// the node follows another chain, or has pruned the blocks for good.
+func (f *Feed) unconnected(a *apart, oldest BlockDescriptor, err error) error {
+	if oldest.Slot < a.oldest {
+		a.end()
 	}
 	a.oldest = oldest.Slot
-	if now.Sub(a.since) >= most {
-		return fmt.Errorf("%w: %w", ErrHistoryLost, err)
-	}
-	return err
+	final := f.tree.Finalized()
+	return a.lasts.Note(ErrHistoryLost, f.patience(), fmt.Errorf("block %s of slot %d is not connected to the delivered blocks since %s of slot %d, and the node does not have its parent; the node has pruned too much or follows another chain: %w",
+		jamq.HeaderHash(oldest.HeaderHash), oldest.Slot, final.Hash, final.Slot, err))
 }
 
 // learnAnswers sets the node's answers for a block. It leaves them nil if the
@@ -140,16 +164,6 @@ func (f *Feed) parent(ctx context.Context, of BlockDescriptor) (BlockDescriptor,
 	}
 	f.learned[hash] = known
 	return known.parent, nil
-}
-
-// lostUnless returns ErrHistoryLost. If the head is not newer than the
-// finalized block, it returns ErrMalformed instead: the node contradicts
-// itself, which may pass.
-func (f *Feed) lostUnless(head BlockDescriptor) error {
-	if head.Slot <= f.tree.Finalized().Slot {
-		return ErrMalformed
-	}
-	return ErrHistoryLost
 }
 
 // packages returns a copy of the watched packages. A package that is watched

@@ -131,21 +131,41 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	if f.fullAt == at && !at.IsZero() { // fetch no blocks before there is room for them
 		return fmt.Errorf("%w: the final block is of slot %d", chainview.ErrFull, final.Slot)
 	}
-	full := f.deliver(ctx, to, best, final)
-	if full != nil && !errors.Is(full, chainview.ErrFull) {
-		return full
+	undelivered := f.deliver(ctx, to, best, final)
+	full := errors.Is(undelivered, chainview.ErrFull)
+	if undelivered != nil && !full && !errors.Is(undelivered, feed.ErrExcludes) {
+		return undelivered
 	}
-	if err := f.deliverFinal(ctx, to, final); err != nil {
+	if err := f.checkFinality(final, undelivered, f.deliverFinal(ctx, to, final)); err != nil {
 		return err
 	}
-	if err := f.finalize(ctx, to, at); err != nil || full == nil {
-		return err
+	if err := f.finalize(ctx, to, at); err != nil || !full {
+		return errors.Join(err, undelivered)
 	}
 	if f.tree.Finalized().Hash == before {
 		f.fullAt = at
-		return full
+		return undelivered
 	}
 	return f.deliver(ctx, to, best, final) // finality has made room
+}
+
+// checkFinality returns an error if the node takes back the finality of the finalized
+// block, and otherwise notFinal. The node does so if its final block excludes that block,
+// or is older and its best block excludes it. The arguments best and notFinal are the
+// errors of the delivery of both. If the node does so for longer than
+// FeedConfig.LostAfter, the error wraps ErrHistoryLost. A node whose best block alone
+// excludes its own final block contradicts itself, and not the delivered blocks.
+func (f *Feed) checkFinality(final BlockDescriptor, best, notFinal error) error {
+	n := f.tree.Get(jamq.HeaderHash(final.HeaderHash))
+	older := n == nil || n.Height < f.tree.Finalized().Height
+	switch {
+	case errors.Is(notFinal, feed.ErrExcludes):
+		return f.excluded.Note(ErrHistoryLost, f.patience(), notFinal)
+	case notFinal == nil && older && errors.Is(best, feed.ErrExcludes):
+		return f.excluded.Note(ErrHistoryLost, f.patience(), best)
+	}
+	f.excluded.End()
+	return notFinal
 }
 
 // deliver imports the blocks up to a head, parents first, and makes the head
@@ -154,9 +174,10 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 // exception: see importAll.
 func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head, final BlockDescriptor) error {
 	if jamq.HeaderHash(head.HeaderHash) == f.tree.Best().Hash && !f.tree.Rests() {
+		f.bestApart.end()
 		return nil
 	}
-	steps, err := f.fetch(ctx, head)
+	steps, err := f.fetch(ctx, head, &f.bestApart)
 	if err != nil {
 		return err
 	}
@@ -167,12 +188,18 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head, final Blo
 }
 
 // deliverFinal imports the blocks up to a finalized block that is not among the
-// delivered ones.
+// delivered ones. The error wraps feed.ErrExcludes if that block excludes the one that
+// was finalized before.
 func (f *Feed) deliverFinal(ctx context.Context, to submit.ChainSink, final BlockDescriptor) error {
-	if f.tree.Get(jamq.HeaderHash(final.HeaderHash)) != nil || final.Slot <= f.tree.Finalized().Slot {
+	hash := jamq.HeaderHash(final.HeaderHash)
+	switch {
+	case f.tree.Excludes(hash, final.Slot):
+		return f.chain().Exclude(hash, final.Slot)
+	case f.tree.Get(hash) != nil, final.Slot <= f.tree.Finalized().Slot:
+		f.finalApart.end()
 		return nil
 	}
-	steps, err := f.fetch(ctx, final)
+	steps, err := f.fetch(ctx, final, &f.finalApart)
 	if err != nil {
 		return err
 	}

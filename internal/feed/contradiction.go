@@ -1,0 +1,45 @@
+package feed
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jamq/jamq"
+)
+
+// ErrExcludes marks a chain of a node that does not have the finalized block.
+var ErrExcludes = errors.New("the node's chain excludes the finalized block")
+
+// Exclude returns an error that wraps ErrExcludes and names both blocks: a block of
+// a node, and the finalized one.
+func (c Chain[T]) Exclude(hash jamq.HeaderHash, slot jamq.Slot) error {
+	final := c.Tree.Finalized()
+	return fmt.Errorf("%w: block %s of slot %d is on a chain without block %s of slot %d, which was final before", ErrExcludes, hash, slot, final.Hash, final.Slot)
+}
+
+// LostAfter is the default number of slots after which a feed gives up nodes whose
+// chain contradicts the delivered blocks.
+const LostAfter = 16
+
+// Contradiction is the time for which the chain of a node has contradicted the
+// delivered blocks. A node contradicts itself for a while when it restarts or
+// fetches old blocks, so that only a contradiction that lasts is certain. The zero
+// value means that there is none.
+type Contradiction struct{ since time.Time }
+
+// Note returns err, by which the node contradicts the delivered blocks. If it has
+// done so at each call for longer than most, the error wraps lost too.
+func (c *Contradiction) Note(lost error, most time.Duration, err error) error {
+	now := time.Now()
+	if c.since.IsZero() {
+		c.since = now
+	}
+	if now.Sub(c.since) > most {
+		return fmt.Errorf("%w: %w", lost, err)
+	}
+	return err
+}
+
+// End notes that the node contradicts nothing.
+func (c *Contradiction) End() { c.since = time.Time{} }
