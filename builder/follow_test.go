@@ -245,3 +245,37 @@ func isEnded(r *replica) bool {
 		return false
 	}
 }
+
+// replacing is a shared log that another process replaces while a builder is opened.
+type replacing struct {
+	*journal.Member
+	replays int
+	between func() // before the second call of Replay
+}
+
+func (r *replacing) Replay(f func(record []byte) error) error {
+	if r.replays++; r.replays == 2 {
+		r.between()
+	}
+	return r.Member.Replay(f)
+}
+
+// TestOpenWhileReplaced: the leader replaces the log by a checkpoint while another builder opens
+// it.
+func TestOpenWhileReplaced(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m, shared, ctx := newMachine(t), new(journal.Shared), t.Context()
+		m.cfg.CheckpointEvery = 4
+		leader := m.join(shared)
+		submit(ctx, t, leader.Builder, 1, "one")
+		log := &replacing{Member: shared.Join(), between: func() {
+			submit(ctx, t, leader.Builder, 2, "two")
+			submit(ctx, t, leader.Builder, 3, "three")
+		}}
+		rollup := new(words.Saving)
+		_, err := builder.Open(ctx, m.cfg, log, rollup, m.network)
+		require.NoError(t, err)
+		require.Equal(t, leader.rollup.State(), rollup.State())
+		leader.stop(t)
+	})
+}

@@ -27,7 +27,7 @@ func (e *engine) recover(ctx context.Context) error {
 		}
 		return e.recoverOperations(ctx)
 	}
-	if err := e.continueLog(ctx, first); err != nil {
+	if err := e.continueLog(ctx); err != nil {
 		return err
 	}
 	if e.shared == nil {
@@ -141,20 +141,13 @@ func encodeConfig(cfg *bundlequeue.Config) []byte {
 	return raw
 }
 
-// continueLog recovers from a log that is not empty and has the given first record.
-func (e *engine) continueLog(ctx context.Context, first []byte) error {
-	if first[0] != recordCheckpoint {
-		return fmt.Errorf("%w: it begins with a record of kind %q", ErrCorrupt, first[0])
-	}
-	start, err := e.readCheckpoint(first[1:])
-	if err != nil {
-		return err
-	}
-	e.tail = &replay{engine: e, ctx: ctx, start: start}
+// continueLog recovers from a log that is not empty.
+func (e *engine) continueLog(ctx context.Context) error {
+	e.tail = &replay{engine: e, ctx: ctx, start: new(checkpoint)}
 	if err := e.tail.run(); err != nil {
 		return err
 	}
-	e.beginAt(start.first)
+	e.beginAt(e.tail.start.first)
 	return nil
 }
 
@@ -257,7 +250,8 @@ func (r *replay) again(record []byte) error {
 	r.read++
 	states, parts := 1+r.start.records, 1+r.start.records+r.start.parts
 	switch {
-	case i == 0: // start
+	case i == 0:
+		return r.begin(kind, body)
 	case i < states && kind == recordState:
 		r.state = append(r.state, bytes.Clone(body))
 	case i >= states && i < parts && kind == recordPart:
@@ -272,6 +266,16 @@ func (r *replay) again(record []byte) error {
 		return r.restore()
 	}
 	return nil
+}
+
+// begin reads the first record. It may be another one than firstRecord has returned, because
+// another process may have replaced a shared log in between.
+func (r *replay) begin(kind byte, body []byte) (err error) {
+	if kind != recordCheckpoint {
+		return fmt.Errorf("%w: it begins with a record of kind %q", ErrCorrupt, kind)
+	}
+	r.start, err = r.readCheckpoint(body)
+	return err
 }
 
 // redo repeats the consequences of a record after the checkpoint.
