@@ -2,7 +2,6 @@ package submit
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -47,29 +46,9 @@ type FeedHealth struct {
 	// Best and Finalized are the slots of the best and of the finalized block
 	// among those delivered.
 	Best, Finalized jamq.Slot
-	// Behind is the number of slots by which Best is older than the newest best block
-	// that a node has named. It is unverified, so that a node can exaggerate it.
-	Behind jamq.Slot
-	// AnswerTime is the time that the last answer of a node took. If the feed is Behind
-	// although no attempt fails, and AnswerTime is longer than a slot, the connection is
-	// too slow.
-	AnswerTime time.Duration
 	// Nodes is the number of nodes to which the feed is connected, of the
 	// Wanted ones that it follows.
 	Nodes, Wanted int
-}
-
-// String returns the condition of the feed in one line, for logs.
-func (h FeedHealth) String() string {
-	switch {
-	case !h.Following:
-		return "not following"
-	case h.Failures > 0:
-		return fmt.Sprintf("%d attempts failed since %s: %v", h.Failures, h.FailingSince.UTC().Format(time.RFC3339), h.LastError)
-	case h.Behind > 0:
-		return fmt.Sprintf("behind by %d slots, because each answer takes %s", h.Behind, h.AnswerTime.Round(time.Millisecond))
-	}
-	return fmt.Sprintf("following, best block of slot %d", h.Best)
 }
 
 // ChainSink receives the blocks of a feed. A builder.Builder is one.

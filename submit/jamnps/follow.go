@@ -50,15 +50,8 @@ func (f *Feed) Health() submit.FeedHealth {
 	h.Best, h.Finalized = best.Slot, final.Slot
 	for _, p := range f.peers() {
 		h.Wanted++
-		_, leaves, known := p.announced()
-		if !known {
-			continue
-		}
-		h.Nodes++
-		for _, l := range leaves {
-			if l.slot > best.Slot.Add(h.Behind) && headers.CheckAhead(f.clock, time.Now(), l.slot) == nil {
-				h.Behind = l.slot - best.Slot
-			}
+		if _, _, known := p.announced(); known {
+			h.Nodes++
 		}
 	}
 	return h

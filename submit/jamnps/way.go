@@ -232,9 +232,7 @@ func (f *Feed) request(ctx context.Context, now *turn, from jamq.HeaderHash, mos
 	}
 	begun := time.Now()
 	blocks, err := anyPeer(f.client, now.peer, func(peer int) ([]jamq.Block, error) { return f.fetchSome(ctx, peer, from, most) })
-	took := time.Since(begun)
-	now.took += took
-	f.loop.NoteAnswer(took)
+	now.took += time.Since(begun)
 	if err != nil {
 		return nil, err
 	}

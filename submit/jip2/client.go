@@ -32,7 +32,6 @@ type Client struct {
 	connected chan struct{} // closed while connected
 	subs      map[*stream]struct{}
 	closed    bool
-	took      time.Duration // by the last call of the connection
 
 	bundles support // support for bundles
 
@@ -220,13 +219,6 @@ func (c *Client) isConnected() bool {
 	return c.conn != nil
 }
 
-// answerTime returns the time that the last call took, until its answer or its failure.
-func (c *Client) answerTime() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.took
-}
-
 // await returns the connection, and waits for it if there is none.
 func (c *Client) await(ctx context.Context) (*conn, error) {
 	for {
@@ -264,12 +256,7 @@ func (c *Client) Call(ctx context.Context, into any, method string, params ...an
 	if err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
-	began := time.Now()
-	err = conn.call(ctx, into, nil, method, params)
-	c.mu.Lock()
-	c.took = time.Since(began)
-	c.mu.Unlock()
-	if err != nil {
+	if err := conn.call(ctx, into, nil, method, params); err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
 	return nil

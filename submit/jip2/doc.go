@@ -42,11 +42,6 @@
 // pruned the state of an older block, the feed derives the status there from
 // the next block whose state the node has.
 //
-// Behind a slow proxy the chain can grow faster than it can be walked block by
-// block. The feed therefore requests the parents of all heads that the node has
-// named at once. A gap without named heads is walked block by block, because
-// JIP-2 has no method for several blocks.
-//
 // The service must store a mark for every package that it accumulates: see
 // [Service]. OpenFeed returns ErrUnsupported if the node lacks the method
 // workPackageStatus, or answers without knowing the status of packages.

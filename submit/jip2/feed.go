@@ -108,8 +108,7 @@ type Feed struct {
 	learned               map[jamq.HeaderHash]learned
 	fullAt                jamq.HeaderHash
 
-	loop  feed.Loop
-	heads heads
+	loop feed.Loop
 
 	mu      sync.Mutex
 	watched map[jamq.PackageHash]watched
@@ -148,7 +147,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	}
 	f := &Feed{
 		cfg: cfg, client: client, log: cfg.Logger, finalEvery: defaultFinalEvery,
-		heads: heads{changed: make(chan struct{}, 1)}, watched: make(map[jamq.PackageHash]watched), learned: make(map[jamq.HeaderHash]learned),
+		watched: make(map[jamq.PackageHash]watched), learned: make(map[jamq.HeaderHash]learned),
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
@@ -170,24 +169,20 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 		}
 	}
 	f.clock = jamq.NewSlotClock(f.spec)
-	if err := probe(ctx, client, f.spec.RecentHistory); err != nil {
-		return nil, err
-	}
-	head, _, err := f.askHeads(ctx)
+	head, err := client.FinalizedBlock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	isNew := f.cfg.Root.Hash.IsZero()
-	if isNew {
+	if err := probe(ctx, client, f.spec.RecentHistory); err != nil {
+		return nil, err
+	}
+	if f.cfg.Root.Hash.IsZero() {
 		if err := headers.CheckAhead(f.clock, time.Now(), head.Slot); err != nil {
 			return nil, fmt.Errorf("%w: final block %s: %w", ErrMalformed, jamq.HeaderHash(head.HeaderHash), err)
 		}
 		f.cfg.Root = jamq.Block{Hash: jamq.HeaderHash(head.HeaderHash), Slot: head.Slot}
 	}
 	f.tree = headers.New(f.cfg.Root.Hash, cfg.Best, f.cfg.Root.Slot, f.spec.RecentHistory, fates{})
-	if isNew { // a new queue has no anchors before its root
-		return f, nil
-	}
 	return f, f.fetchAncestors(ctx)
 }
 

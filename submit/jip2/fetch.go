@@ -65,12 +65,13 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor, apart *apart) ([
 	}
 	slices.Reverse(steps)
 	packages := f.packages()
-	if err := f.learnAll(ctx, steps, packages); err != nil {
-		return nil, err
+	for i := range steps {
+		if err := f.learnAnswers(ctx, &steps[i], packages, i == len(steps)-1); err != nil {
+			return nil, err
+		}
 	}
 	infer(steps, packages)
-	// The next call needs the parents of newer heads.
-	maps.DeleteFunc(f.learned, func(_ jamq.HeaderHash, known learned) bool { return known.parent.Slot < head.Slot })
+	clear(f.learned)
 	return steps, nil
 }
 
@@ -116,41 +117,26 @@ func (f *Feed) unconnected(a *apart, oldest BlockDescriptor, err error) error {
 		jamq.HeaderHash(oldest.HeaderHash), oldest.Slot, final.Hash, final.Slot, err))
 }
 
-// learnAll sets the node's answers for blocks. It asks for several blocks at once, and
-// keeps the answers that arrive before a failure for the next call.
-func (f *Feed) learnAll(ctx context.Context, steps []step, packages map[jamq.PackageHash]watched) error {
-	learning, ctx := errgroup.WithContext(ctx)
-	learning.SetLimit(maxAsking / 2)
-	calls := make(chan struct{}, maxAsking)
-	for i := range steps {
-		if steps[i].answers = f.learned[jamq.HeaderHash(steps[i].HeaderHash)].answers; steps[i].answers == nil {
-			learning.Go(func() error { return f.learnAnswers(ctx, &steps[i], packages, i == len(steps)-1, calls) })
-		}
-	}
-	err := learning.Wait()
-	for i := range steps {
-		if hash := jamq.HeaderHash(steps[i].HeaderHash); steps[i].answers != nil {
-			f.learned[hash] = learned{f.learned[hash].parent, steps[i].answers}
-		}
-	}
-	return err
-}
-
 // learnAnswers sets the node's answers for a block. It leaves them nil if the
 // node has none, which is an error for the head only. The code does not matter:
 // JIP-2 has code 1 for a state that was pruned, and some nodes send others.
-func (f *Feed) learnAnswers(ctx context.Context, s *step, packages map[jamq.PackageHash]watched, isHead bool, calls chan struct{}) error {
+func (f *Feed) learnAnswers(ctx context.Context, s *step, packages map[jamq.PackageHash]watched, isHead bool) error {
 	hash := jamq.HeaderHash(s.HeaderHash)
-	answers, err := f.ask(ctx, hash, packages, calls)
-	switch refused := new(Error); {
-	case errors.As(err, &refused) && isHead:
-		return fmt.Errorf("the node does not have the state of its head %s of slot %d: %w", hash, s.Slot, err)
-	case errors.As(err, &refused):
-		return nil
-	case err != nil:
-		return err
+	known := f.learned[hash]
+	if known.answers == nil {
+		answers, err := f.ask(ctx, hash, packages)
+		switch refused := new(Error); {
+		case errors.As(err, &refused) && isHead:
+			return fmt.Errorf("the node does not have the state of its head %s of slot %d: %w", hash, s.Slot, err)
+		case errors.As(err, &refused):
+			return nil
+		case err != nil:
+			return err
+		}
+		known.answers = answers
+		f.learned[hash] = known
 	}
-	s.answers = answers
+	s.answers = known.answers
 	return nil
 }
 
@@ -161,50 +147,23 @@ type learned struct {
 	answers map[jamq.PackageHash]*answer
 }
 
-// parent returns the parent of a block. It asks the node only once, and for the parents
-// on the ways from newer heads at the same time.
+// parent returns the parent of a block. It asks the node only once.
 func (f *Feed) parent(ctx context.Context, of BlockDescriptor) (BlockDescriptor, error) {
-	if known, ok := f.learned[jamq.HeaderHash(of.HeaderHash)]; ok {
-		return known.parent, f.checkParent(of, known.parent)
-	}
-	ends := f.openEnds(of)
-	parents, errs := make([]BlockDescriptor, len(ends)), make([]error, len(ends))
-	var asking sync.WaitGroup
-	for i, end := range ends {
-		asking.Go(func() { parents[i], errs[i] = f.client.Parent(ctx, jamq.HeaderHash(end.HeaderHash)) })
-	}
-	if _, named := f.heads.last(); time.Since(named) > f.spec.SlotDuration {
-		asking.Go(func() { // the node sends no notifications
-			if best, err := f.client.BestBlock(ctx); err == nil {
-				f.nameHead(best)
-			}
-		})
-	}
-	asking.Wait()
-	var wrong []BlockDescriptor
-	for i, end := range ends {
-		if errs[i] == nil {
-			errs[i] = f.checkParent(end, parents[i])
+	hash := jamq.HeaderHash(of.HeaderHash)
+	known, ok := f.learned[hash]
+	if !ok {
+		var err error
+		if known.parent, err = f.client.Parent(ctx, hash); err != nil {
+			return known.parent, err
 		}
-		if errs[i] != nil {
-			wrong = append(wrong, end)
-			continue
-		}
-		f.learned[jamq.HeaderHash(end.HeaderHash)] = learned{parent: parents[i]}
 	}
-	f.heads.follow(func(end BlockDescriptor) (BlockDescriptor, bool) { return end, !slices.Contains(wrong, end) })
-	return parents[0], errs[0]
-}
-
-// checkParent returns an error if a parent is not older than its child. Slots that
-// descend also end a walk through blocks in a circle. All answers are forgotten then,
-// because one of them was wrong.
-func (f *Feed) checkParent(of, parent BlockDescriptor) error {
-	if parent.Slot < of.Slot {
-		return nil
+	// Slots that descend also end a walk through blocks in a circle.
+	if known.parent.Slot >= of.Slot {
+		clear(f.learned) // one of the answers was wrong
+		return known.parent, fmt.Errorf("%w: block %s of slot %d has a parent of slot %d", ErrMalformed, hash, of.Slot, known.parent.Slot)
 	}
-	clear(f.learned)
-	return fmt.Errorf("%w: block %s of slot %d has a parent of slot %d", ErrMalformed, jamq.HeaderHash(of.HeaderHash), of.Slot, parent.Slot)
+	f.learned[hash] = known
+	return known.parent, nil
 }
 
 // packages returns a copy of the watched packages. A package that is watched
@@ -217,19 +176,16 @@ func (f *Feed) packages() map[jamq.PackageHash]watched {
 }
 
 // maxAsking is the maximum number of concurrent calls.
-const maxAsking = 32
+const maxAsking = 8
 
-// ask returns the node's answer for each package after a block. The capacity of calls
-// limits the calls at once.
-func (f *Feed) ask(ctx context.Context, block jamq.HeaderHash, packages map[jamq.PackageHash]watched, calls chan struct{}) (map[jamq.PackageHash]*answer, error) {
+// ask returns the node's answer for each package after a block.
+func (f *Feed) ask(ctx context.Context, block jamq.HeaderHash, packages map[jamq.PackageHash]watched) (map[jamq.PackageHash]*answer, error) {
 	answers := make(map[jamq.PackageHash]*answer, len(packages))
 	var mu sync.Mutex
 	var asking errgroup.Group
 	asking.SetLimit(maxAsking)
 	for pkg, w := range packages {
 		asking.Go(func() error {
-			calls <- struct{}{}
-			defer func() { <-calls }()
 			a, err := f.askOne(ctx, block, pkg, w)
 			mu.Lock()
 			defer mu.Unlock()

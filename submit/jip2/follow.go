@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor/chainview"
@@ -28,13 +27,14 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 		return fmt.Errorf("%w: Follow is running", ErrInvalidConfig)
 	}
 	defer f.loop.End()
-	defer f.listen(ctx)()
+	heads := f.listen(ctx)
+	defer heads.close()
 	wait := func(failed bool) bool {
 		if !failed {
-			return f.heads.wait(ctx, f.spec.SlotDuration)
+			return heads.wait(ctx, f.spec.SlotDuration)
 		}
 		least := min(retryAfter, f.spec.SlotDuration)
-		return backoff.Pause(ctx, least) && f.heads.wait(ctx, f.spec.SlotDuration-least)
+		return backoff.Pause(ctx, least) && heads.wait(ctx, f.spec.SlotDuration-least)
 	}
 	return f.loop.Run(ctx, f.log, f.spec.SlotDuration, func() error { return f.catchUp(ctx, to) }, wait, ErrClosed, feed.ErrSink, ErrHistoryLost, ErrClosed)
 }
@@ -47,10 +47,6 @@ func (f *Feed) Health() submit.FeedHealth {
 	if f.client.isConnected() {
 		h.Nodes = 1
 	}
-	if newest, _ := f.heads.last(); newest.Slot > best.Slot {
-		h.Behind = newest.Slot - best.Slot
-	}
-	h.AnswerTime = f.client.answerTime()
 	return h
 }
 
@@ -63,10 +59,71 @@ func (f *Feed) chain() feed.Chain[fates] {
 // are shorter. A node could otherwise cause any number of attempts by its updates.
 const retryAfter = time.Second
 
+// listener wakes the feed when a head moves. It only saves time: the feed
+// requests the heads about once per slot, so a lost notification, or a node
+// that sends none, does no harm.
+type listener struct {
+	best, final *Subscription[BlockDescriptor]
+}
+
+func (f *Feed) listen(ctx context.Context) *listener {
+	var l listener
+	var err, errFinal error
+	l.best, err = f.client.SubscribeBestBlock(ctx)
+	l.final, errFinal = f.client.SubscribeFinalizedBlock(ctx)
+	if err = errors.Join(err, errFinal); err != nil && ctx.Err() == nil {
+		f.log.Warn("cannot subscribe to new blocks, polling once per slot", "err", err)
+	}
+	return &l
+}
+
+func (l *listener) close() {
+	for _, s := range []*Subscription[BlockDescriptor]{l.best, l.final} {
+		if s != nil {
+			s.Close()
+		}
+	}
+}
+
+// wait waits until something may have changed, for at most atMost. It returns
+// false if ctx has ended.
+func (l *listener) wait(ctx context.Context, atMost time.Duration) bool {
+	timer := time.NewTimer(atMost)
+	defer timer.Stop()
+	var best, final <-chan Update[BlockDescriptor]
+	if l.best != nil {
+		best = l.best.Updates()
+	}
+	if l.final != nil {
+		final = l.final.Updates()
+	}
+	open := true
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+	case _, open = <-best:
+	case _, open = <-final:
+	}
+	// The client was closed: the next call returns ErrClosed.
+	if !open {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+		}
+	}
+	return true
+}
+
 // catchUp delivers all blocks up to the node's heads that were not delivered
 // yet.
 func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
-	final, best, err := f.askHeads(ctx)
+	final, err := f.client.FinalizedBlock(ctx)
+	if err != nil {
+		return err
+	}
+	best, err := f.client.BestBlock(ctx)
 	if err != nil {
 		return err
 	}
@@ -90,17 +147,6 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 		return undelivered
 	}
 	return f.deliver(ctx, to, best, final) // finality has made room
-}
-
-// askHeads requests the node's final and best block at once.
-func (f *Feed) askHeads(ctx context.Context) (final, best BlockDescriptor, err error) {
-	var asking errgroup.Group
-	asking.Go(func() (err error) { final, err = f.client.FinalizedBlock(ctx); return err })
-	asking.Go(func() (err error) { best, err = f.client.BestBlock(ctx); return err })
-	if err = asking.Wait(); err == nil {
-		f.nameHead(best)
-	}
-	return final, best, err
 }
 
 // checkFinality returns an error if the node takes back the finality of the finalized
