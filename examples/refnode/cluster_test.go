@@ -71,7 +71,7 @@ func (c *cluster) leader(ctx context.Context) (leader *builder) {
 				continue
 			}
 			for _, b := range c.replicas {
-				if b.url == all.Leader {
+				if b.url == all.Leader && c.leads(ctx, b) {
 					leader = b
 					return true
 				}
@@ -80,6 +80,15 @@ func (c *cluster) leader(ctx context.Context) (leader *builder) {
 		return false
 	}, "a leader")
 	return leader
+}
+
+// leads reports whether a replica leads now: others refuse a call that a replica passes on.
+func (c *cluster) leads(ctx context.Context, b *builder) bool {
+	client, err := rpc.DialOptions(ctx, b.url, rpc.WithHeader("User-Agent", "jamq-replica"))
+	require.NoError(c.t, err)
+	defer client.Close()
+	var status map[string]string
+	return client.CallContext(ctx, &status, "txpool_status") == nil
 }
 
 // call calls a method of the administrators of a replica.
