@@ -17,11 +17,12 @@ import "github.com/jamq/jamq/anchor"
 // doubt is the state of the rule.
 type doubt struct {
 	lost bool // records may be lost
-	seen bool // from is set
+	seen bool // a recent block has been imported since
+	// from is a height that the best chain had not exceeded at the moment of the loss.
 	from uint64
 }
 
-// set begins or ends the doubt. It begins again with the next block.
+// set begins or ends the doubt. A doubt that begins counts from the next recent block.
 func (d *doubt) set(lost bool) { *d = doubt{lost: lost} }
 
 // doubtIfPromoted begins to doubt if the log may have lost records.
@@ -38,12 +39,13 @@ func (e *engine) doubtIfPromoted() error {
 }
 
 // caughtUp releases the builder after a restart, because the best block is recent. While the log is
-// doubted, it waits for H blocks more. A best block that is recent is not older than the loss: the
-// time in which this process took the lead lies between them.
+// doubted, the builder is released only when the best chain has grown by H blocks. A recent block
+// can be three slots old, so the best block of the moment of the loss can be three blocks higher
+// than the first recent block that this process sees. The wait counts from that height.
 func (e *engine) caughtUp(best anchor.Point) error {
 	if d := &e.doubt; d.lost {
 		if !d.seen {
-			d.seen, d.from = true, best.Height
+			d.seen, d.from = true, best.Height+recentSlots
 		}
 		if best.Height < d.from+uint64(e.cfg.Queue.Spec.RecentHistory) {
 			return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/simnet"
 	"github.com/jamq/jamq/internal/bubble"
+	"github.com/jamq/jamq/internal/words"
 	"github.com/jamq/jamq/journal"
 )
 
@@ -73,7 +74,7 @@ type quarantined struct {
 	t       *testing.T
 	shared  *journal.Shared
 	network *packing
-	wait    time.Duration // for H blocks, at least
+	wait    time.Duration // for H blocks after the best one of the loss, at least
 	leader  *replica
 }
 
@@ -81,7 +82,7 @@ func newQuarantined(t *testing.T, checkpointEvery int) *quarantined {
 	m, shared := newMachine(t), new(journal.Shared)
 	q := &quarantined{machine: m, t: t, shared: shared, network: &packing{Network: m.network}}
 	spec := m.network.Spec()
-	q.wait = time.Duration(spec.RecentHistory-1) * spec.SlotDuration // one block may come at once
+	q.wait = time.Duration(spec.RecentHistory+3-1) * spec.SlotDuration // one block may come at once
 	m.cfg.CheckpointEvery = checkpointEvery
 	first := q.join()
 	submit(t.Context(), t, first.Builder, 1, "one")
@@ -96,7 +97,7 @@ func newQuarantined(t *testing.T, checkpointEvery int) *quarantined {
 
 func (q *quarantined) join() *replica {
 	q.t.Helper()
-	r := q.machine.joinOn(q.shared, q.network)
+	r := q.machine.joinWith(q.shared, new(words.Saving), q.network)
 	synctest.Wait() // it leads, because no other one does
 	return r
 }

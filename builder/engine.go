@@ -41,7 +41,7 @@ type engine struct {
 	alarm     *time.Timer // fires when the queue needs a Tick
 
 	shared SharedLog     // the log, if several processes have it, otherwise nil
-	tail   *replay       // of a shared log that another process leads
+	tail   *replay       // reads the log; nil when this process leads
 	leads  chan struct{} // closed when this process may write to the log
 
 	// proposed is the block that the worker has executed last. When the queue has accepted it,
@@ -114,10 +114,10 @@ func openEngine(ctx context.Context, cfg Config, log Log, h host, network Networ
 var errStarted = errors.New("builder: Run was called before")
 
 // Run runs the builder until ctx ends, and returns the error of ctx. While another process leads a
-// [SharedLog], Run follows it. If the log, the rollup or the
-// network cannot go on, Run ends earlier and returns the reason, for example an error that wraps
-// ErrLog, ErrDiverged, ErrEvidence or ErrFollow. Run may be called once; a second call returns an
-// error and does nothing. To run again, open a new builder on the same log.
+// [SharedLog], Run follows that process. If the log, the rollup or the network cannot go on, Run
+// ends earlier and returns the reason, for example an error that wraps ErrLog, ErrDiverged,
+// ErrEvidence or ErrFollow. Run may be called once; a second call returns an error and does
+// nothing. To run again, open a new builder on the same log.
 func (e *engine) Run(ctx context.Context) error {
 	if !e.begin(ctx) {
 		return errStarted
@@ -182,7 +182,7 @@ func (e *engine) whyEnded(ctx context.Context, err error) error {
 func (e *engine) runUntilDone(found submit.Recovery) error {
 	group, running := errgroup.WithContext(e.ctx)
 	group.Go(func() error {
-		err := guard(func() error { return e.network.Follow(running, e.recovered(), e) })
+		err := guard(func() error { return e.network.Follow(running, found, e) })
 		if err == nil && running.Err() == nil {
 			return ErrFollow
 		}
@@ -287,11 +287,13 @@ func (e *engine) Import(ctx context.Context, block jamq.Block, best jamq.HeaderH
 	})
 }
 
+// recentSlots is the greatest age of a recent slot.
+const recentSlots = 3
+
 // isRecent reports whether a slot is at most three slots old by the host's clock. Then the builder
 // has caught up with the chain after a restart.
 func (e *engine) isRecent(slot jamq.Slot) bool {
-	const slots = 3
-	return slot+slots >= e.cfg.Window.Clock.SlotAt(time.Now())
+	return slot+recentSlots >= e.cfg.Window.Clock.SlotAt(time.Now())
 }
 
 // Finalize tells the builder that a JAM block is final: see submit.ChainSink. It ignores an

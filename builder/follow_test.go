@@ -32,13 +32,13 @@ type replica struct {
 // join opens a builder on a shared log and runs it.
 func (m *machine) join(shared *journal.Shared) *replica {
 	m.t.Helper()
-	return m.joinOn(shared, m.network)
+	return m.joinWith(shared, new(words.Saving), m.network)
 }
 
-// joinOn is join with another network.
-func (m *machine) joinOn(shared *journal.Shared, network builder.Network) *replica {
+// joinWith is join with a rollup and a network of the caller's.
+func (m *machine) joinWith(shared *journal.Shared, rollup *words.Saving, network builder.Network) *replica {
 	m.t.Helper()
-	r := &replica{rollup: new(words.Saving), log: shared.Join(), ended: make(chan error, 1)}
+	r := &replica{rollup: rollup, log: shared.Join(), ended: make(chan error, 1)}
 	var err error
 	r.Builder, err = builder.Open(m.t.Context(), m.cfg, r.log, r.rollup, network)
 	require.NoError(m.t, err)
@@ -65,7 +65,7 @@ func submitTo(ctx context.Context, t *testing.T, replicas []*replica, word strin
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	t.Error("nobody takes the word")
+	t.Error("no builder takes the word")
 }
 
 // TestFollow: a builder follows another one on a shared log, through checkpoints, and leads when
@@ -111,15 +111,17 @@ func TestFollowMakesCheckpoints(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m, shared, ctx := newMachine(t), new(journal.Shared), t.Context()
 		m.cfg.CheckpointEvery = 8
-		first := m.join(shared)
-		second := m.join(shared)
-		made := make(map[*replica][]string)
-		for _, r := range []*replica{first, second} {
-			r.rollup.BeforeCheckpoint = func() error {
-				made[r] = append(made[r], fmt.Sprint(r.rollup.State(), r.rollup.Finals()))
+		var made [2][]string // of each builder
+		var replicas [2]*replica
+		for i := range replicas {
+			rollup := new(words.Saving)
+			rollup.BeforeCheckpoint = func() error {
+				made[i] = append(made[i], fmt.Sprint(rollup.State(), rollup.Finals()))
 				return nil
 			}
+			replicas[i] = m.joinWith(shared, rollup, m.network)
 		}
+		first, second := replicas[0], replicas[1]
 		for i := range uint64(9) {
 			submit(ctx, t, first.Builder, i+1, fmt.Sprint(i))
 		}
@@ -127,8 +129,8 @@ func TestFollowMakesCheckpoints(t *testing.T) {
 		first.stop(t)
 		second.cancel()
 		<-second.ended
-		require.Greater(t, len(made[first]), 2)
-		require.Equal(t, made[first], made[second])
+		require.Greater(t, len(made[0]), 2)
+		require.Equal(t, made[0], made[1])
 	})
 }
 
@@ -157,8 +159,7 @@ func TestFollowFailure(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m, shared, ctx := newMachine(t), new(journal.Shared), t.Context()
 		first := m.join(shared)
-		second := m.join(shared)
-		second.rollup.BeforeFinal = func() error { return errDisk }
+		second := m.joinWith(shared, &words.Saving{BeforeFinal: func() error { return errDisk }}, m.network)
 		submit(ctx, t, first.Builder, 1, "one")
 		require.ErrorIs(t, <-second.ended, errDisk)
 		submit(ctx, t, first.Builder, 2, "two")
