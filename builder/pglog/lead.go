@@ -58,9 +58,9 @@ type follower struct {
 	record   func(record []byte) error
 	replaced func() error
 
-	lead     Lead      // as it was seen last
-	moved    time.Time // when the lead was first seen so
-	reported time.Time // when others last got the position of this process
+	lead     Lead      // the lead that the last look has found
+	moved    time.Time // when a look first found this lead; zero if that must be seen again
+	reported time.Time // when this process last told the others its position
 }
 
 // fatal is an error that waiting does not cure.
@@ -298,10 +298,10 @@ func (l *Log) Members(ctx context.Context) ([]Member, error) {
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Member])
 }
 
-// HandOver ends the lead of this process in favor of the process with an address. Run of the
-// builder must have returned. If that process does not take the lead for Config.Lease, any other
-// one does. The log can be read and closed afterwards. The error wraps journal.ErrFenced if this
-// process does not lead.
+// HandOver ends the lead of this process in favor of the process with an address, or of any if the
+// address is empty. Run of the builder must have returned. If the process with the address does not
+// take the lead for Config.Lease, any other one does. The log can be read and closed afterwards.
+// The error wraps journal.ErrFenced if this process does not lead.
 func (l *Log) HandOver(ctx context.Context, address string) error {
 	if err := l.usable(); err != nil { // also while Lead runs
 		return err
@@ -311,6 +311,6 @@ func (l *Log) HandOver(ctx context.Context, address string) error {
 	l.stop()
 	l.renewing.Wait()
 	_ = l.fail(fmt.Errorf("%w: the lead was handed over to %s", journal.ErrFenced, address))
-	_, err := l.pool.Exec(ctx, l.sql("update {name}_lease set successor = $3, beat = beat + 1 where epoch = $1 and holder = $2"), l.epoch, l.holder, address)
+	_, err := l.pool.Exec(ctx, l.sql("update {name}_lease set successor = $3, free = $4, beat = beat + 1 where epoch = $1 and holder = $2"), l.epoch, l.holder, address, address == "")
 	return err
 }

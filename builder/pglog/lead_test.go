@@ -59,6 +59,18 @@ func TestHandOver(t *testing.T) {
 	require.NoError(t, <-second.led)
 }
 
+// TestHandOverToAny: a leader that names no successor gives the lead away at once, before it closes
+// the log.
+func TestHandOverToAny(t *testing.T) {
+	url, name := database(t)
+	cfg := pglog.DefaultConfig(url, name)
+	cfg.Lease = time.Hour
+	first := lead(t, at(cfg, "first"))
+	second := follow(t, at(cfg, "second"))
+	require.NoError(t, first.HandOver(t.Context(), ""))
+	require.NoError(t, <-second.led)
+}
+
 // TestSilentLeader: a follower takes the lead when the leader has not renewed its lease in time, by
 // the follower's own clock.
 func TestSilentLeader(t *testing.T) {
