@@ -8,24 +8,24 @@ import (
 
 // SharedLog is a Log that several processes have open, on one machine or on many, so that the
 // rollup survives the loss of one. One process leads: it writes to the log, takes operations, and
-// sends packages. The builders of the others follow: they make in their rollups what the log says,
-// so that their heads and blocks can be read, and one of them leads next. Package builder/pglog has
-// such a log in PostgreSQL, and journal.Shared is one in memory, for tests.
+// sends packages. The builders of the others follow: they apply the records of the log to their
+// rollups, so that their heads and blocks can be read, and one of them leads next. Package
+// builder/pglog has such a log in PostgreSQL, and journal.Shared is one in memory, for tests.
 //
 // If a process that leads calls Append or Replace after another one has taken the lead, the call
 // writes nothing and returns an error, with which Run ends. Which process leads is the decision of
 // the log; the safety of the rollup needs only that refusal.
 type SharedLog interface {
 	Log
-	// Lead waits until this process leads. Meanwhile it passes on what other processes write,
-	// beginning after the last record that Replay or Lead has passed on: it calls record with
-	// each record, and replaced after the records that the leader has replaced. The records
-	// that have taken their place are not passed on, because they lead to the same state. The
-	// process leads only when it has passed on everything.
+	// Lead waits until this process leads. Meanwhile it passes on the records that other
+	// processes write, beginning after the last record that Replay or Lead has passed on: Lead
+	// calls record with each of them, and replaced after the records that the leader has
+	// replaced. The records that have taken their place are not passed on, because they lead to
+	// the same state. The process leads only when it has passed on everything.
 	//
-	// The error is that of record, replaced or ctx, or tells why this process can never lead:
-	// for example, it was left so far behind that records which it lacks are gone. Then open
-	// the log again with a rollup that has not begun.
+	// The error is that of record, replaced or ctx, or tells why this process can never lead: for
+	// example, it was left so far behind that records which it lacks are gone. Then open the log
+	// again with a rollup that has not begun.
 	Lead(ctx context.Context, record func(record []byte) error, replaced func() error) error
 	// Promoted reports, after Lead has returned nil, whether the log may have lost acknowledged
 	// records since the last write: for example, a standby of the database was promoted that did
@@ -55,8 +55,8 @@ func (e *engine) firstRecord(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// followLeader returns when this process leads the log. Until then it does what the records say
-// that another process writes.
+// followLeader returns when this process leads the log. Until then it repeats the consequences of
+// the records that another process writes.
 func (e *engine) followLeader() error {
 	if isClosed(e.leads) {
 		return nil

@@ -30,7 +30,8 @@
 //
 // Run several replicas on such a chain, of which one leads, with a log in PostgreSQL:
 //
-//	go run ./examples/refnode -jam ws://127.0.0.1:19800 -datadir a -authrpc.jwtsecret key -cluster postgres://…
+//	go run ./examples/refnode -jam ws://127.0.0.1:19800 -datadir a \
+//		-authrpc.jwtsecret key -cluster postgres://…
 package main
 
 import (

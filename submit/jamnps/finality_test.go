@@ -66,7 +66,7 @@ func TestContradictoryFinality(t *testing.T) {
 				say(final)
 				require.NoError(t, f.catchUp(t.Context(), sink))
 				say(fork)
-				require.NotErrorIs(t, f.catchUp(t.Context(), sink), ErrHistoryLost, "it begins anew")
+				require.NotErrorIs(t, f.catchUp(t.Context(), sink), ErrHistoryLost, "the count begins again")
 			})
 		})
 	}

@@ -16,8 +16,8 @@ import (
 // ErrNoCluster is returned by the methods that need Config.Cluster.
 var ErrNoCluster = errors.New("node: it has no cluster")
 
-// openLog returns the log of the builder and the number of records after which a checkpoint
-// replaces them.
+// openLog returns the log of the builder: in the database of the cluster, in the data directory, or
+// none.
 func (n *Node) openLog(ctx context.Context) (log builder.Log, err error) {
 	switch {
 	case n.cfg.Cluster.URL != "":
@@ -109,8 +109,8 @@ func (n *Node) Replicas(ctx context.Context) (r Replicas, err error) {
 }
 
 // followJAM hands the lead over if this node leads and no longer gets JAM blocks, while another
-// replica is near. A node that has got no block since it leads keeps the lead, so that replicas do
-// not pass it round if none of them reaches JAM.
+// replica has read nearly all writes. A node that has got no block since it leads keeps the lead,
+// so that the replicas do not pass the lead round if none of them reaches JAM.
 func (n *Node) followJAM(ctx context.Context) error {
 	const leases = 10 // a change of the lead costs more than a short wait
 	stale := max(staleSlots*n.cfg.Spec.SlotDuration, leases*n.cfg.Cluster.Lease)
@@ -148,8 +148,8 @@ func (r *Replicas) lagOf(address string) uint64 {
 
 // Leave stops the builder and, if this node leads, hands the lead over to the replica with an
 // address, or to any if the address is empty. The node can be read until the context of Run ends.
-// Done is closed then. The error wraps ErrNoCluster, or is that of the database; another replica
-// then leads when the lease has ended.
+// The channel of Left is closed when Leave returns. The error wraps ErrNoCluster, or is that of the
+// database; another replica then leads when the lease has ended.
 func (n *Node) Leave(ctx context.Context, to string) error {
 	if n.shared == nil {
 		return ErrNoCluster
