@@ -112,6 +112,8 @@ type Feed struct {
 
 	mu      sync.Mutex
 	watched map[jamq.PackageHash]watched
+	// settled has the packages whose fate is final, until no block can report them any more.
+	settled map[jamq.PackageHash]watched
 	tree    *headers.Tree[fates]
 }
 
@@ -147,7 +149,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	}
 	f := &Feed{
 		cfg: cfg, client: client, log: cfg.Logger, finalEvery: defaultFinalEvery,
-		watched: make(map[jamq.PackageHash]watched), learned: make(map[jamq.HeaderHash]learned),
+		watched: make(map[jamq.PackageHash]watched), settled: make(map[jamq.PackageHash]watched), learned: make(map[jamq.HeaderHash]learned),
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
@@ -284,12 +286,19 @@ func (f *Feed) Submit(ctx context.Context, s Submission) error {
 // block. It must be called before the package is sent. [Feed.Submit] does so. A
 // host must call it, before Follow, if it sends packages in another way or has
 // restarted while packages were out. The feed removes the package when its fate
-// is final. Watching a package again has no effect.
+// is final. Watching a package again has no effect, also after its fate is
+// final: a block that seemed to report it again would contradict the earlier ones.
 func (f *Feed) Watch(pkg jamq.PackageHash, context jamq.RefineContext) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, known := f.watched[pkg]; !known {
-		f.watched[pkg] = watched{context: context, anchor: f.tree.Get(context.Anchor)}
+	w := watched{context: context, anchor: f.tree.Get(context.Anchor)}
+	_, known := f.watched[pkg]
+	_, settled := f.settled[pkg]
+	// Before finality moves, the feed cannot have settled anything. A package that has expired by
+	// then may have been reported before the root.
+	expired := f.tree.Finalized().Hash != f.cfg.Root.Hash && f.expired(&w)
+	if !known && !settled && !expired {
+		f.watched[pkg] = w
 	}
 }
 

@@ -31,6 +31,7 @@ var marks = Service{
 type viewSink struct {
 	view    *chainview.View
 	imports int
+	reports []jamq.PackageHash // those that blocks have reported, in order
 	refuse  error
 	room    int // if positive: how many blocks it takes before some must be final
 }
@@ -42,6 +43,9 @@ func (s *viewSink) Import(_ context.Context, b jamq.Block, best jamq.HeaderHash)
 	}
 	if s.room > 0 && s.imports > s.room {
 		return chainview.ErrFull
+	}
+	for _, r := range b.Reported {
+		s.reports = append(s.reports, r.Package)
 	}
 	return s.view.ImportBest(&b, best)
 }
@@ -522,6 +526,37 @@ func TestRestart(t *testing.T) {
 		require.False(t, f.status(pkg).Accumulated.IsZero())
 		require.NotContains(t, f.feed.watched, pkg, "its fate is final")
 	})
+}
+
+// A package is often sent again, and the outcome of an earlier attempt may be final by then, above
+// all after a gap. The feed delivers nothing of it a second time. Its report would take the core of
+// another package, whose report would be missing.
+func TestWatchAfterTheFateIsFinal(t *testing.T) {
+	for _, later := range []int{1, 20} { // the anchor is in recent history, or has expired
+		t.Run(fmt.Sprintf("%d blocks later", later), func(t *testing.T) {
+			bubble.Run(t, func(t *testing.T) {
+				f := follow(t, func(c *jip2server.Config) { c.Chain.FinalityLag = 1 })
+				f.step(12)
+				f.catchUp()
+				old := f.send(1, 0, "old")
+				for len(f.feed.watched) > 0 {
+					f.step(1)
+					f.catchUp()
+				}
+				require.False(t, f.status(old).Accumulated.IsZero())
+				f.step(later)
+				f.catchUp()
+				young := f.send(1, 1, "young")
+				f.feed.Watch(old, f.sent[old])
+				for f.status(young).Accumulated.IsZero() {
+					f.step(1)
+					f.catchUp()
+					f.check(true)
+				}
+				require.Equal(t, []jamq.PackageHash{old, young}, f.sink.reports)
+			})
+		})
+	}
 }
 
 // bestSink records the best blocks that it receives.

@@ -333,7 +333,8 @@ func (f *Feed) finalize(ctx context.Context, to submit.ChainSink, hash jamq.Head
 	return nil
 }
 
-// settle forgets packages whose fate is final.
+// settle ends the watch of the packages whose fate is final, and forgets those that no later block
+// can report.
 func (f *Feed) settle() {
 	for pkg, w := range f.watched {
 		if w.anchor == nil { // may have been delivered since
@@ -343,18 +344,26 @@ func (f *Feed) settle() {
 		at := f.tree.Finalized().Note[pkg]
 		if at.settled(&f.spec, f.tree.Finalized().Slot) || at.stage == unseen && f.expired(&w) {
 			delete(f.watched, pkg)
+			f.settled[pkg] = w
 		}
 	}
+	maps.DeleteFunc(f.settled, func(_ jamq.PackageHash, w watched) bool { return f.expired(&w) })
 }
 
-// expired reports whether no block after the finalized one can report a
-// package, because its anchor is too old. If the anchor is unknown, the lookup
-// anchor decides.
+// expired reports whether no block after the finalized one can report a package, because the chain
+// does not have its anchor, or the anchor is too old. If the age of the anchor is unknown, the
+// lookup anchor decides.
 func (f *Feed) expired(w *watched) bool {
+	final, oldest, recent := f.tree.Finalized(), f.tree.Oldest(), uint64(f.spec.RecentHistory)
 	if w.anchor != nil {
-		return f.tree.Finalized().Height >= w.anchor.Height+uint64(f.spec.RecentHistory)
+		return final.Height >= w.anchor.Height+recent
 	}
-	return f.tree.Finalized().Slot >= w.context.LookupAnchorSlot.Add(f.spec.MaxLookupAnchorAge)
+	// The tree has the blocks of the finalized chain since the oldest one, so the anchor is none of
+	// them. If it is before them, it is too old, unless the tree lacks recent blocks.
+	if slot := w.context.AnchorSlot; slot > 0 && slot <= final.Slot && (slot >= oldest.Slot || oldest.Height+recent <= final.Height+1) {
+		return true
+	}
+	return final.Slot >= w.context.LookupAnchorSlot.Add(f.spec.MaxLookupAnchorAge)
 }
 
 // ascending returns the hashes sorted and without duplicates, as in an encoded
