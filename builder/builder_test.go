@@ -171,6 +171,58 @@ func TestCheckpoint(t *testing.T) {
 	})
 }
 
+// large is a rollup whose checkpoints have many records.
+type large struct {
+	words.Saving
+	made int
+}
+
+const largeRecords = 200
+
+// Checkpoint implements builder.Checkpointer.
+func (l *large) Checkpoint(ctx context.Context) ([][]byte, error) {
+	l.made++
+	records, err := l.Saving.Checkpoint(ctx)
+	return append(records, slices.Repeat([][]byte{{1}}, largeRecords)...), err
+}
+
+// counting is a log that counts the records that are appended.
+type counting struct {
+	builder.Log
+	appended int
+}
+
+// Append implements builder.Log.
+func (c *counting) Append(records ...[]byte) error {
+	c.appended += len(records)
+	return c.Log.Append(records...)
+}
+
+// TestLargeCheckpoints: a large state is not written again and again. A checkpoint is made when the
+// log has grown by as many records as the last one has, also after a restart.
+func TestLargeCheckpoints(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		m.cfg.CheckpointEvery = 4
+		log := &counting{Log: &m.log}
+		made := 0
+		for life := range uint64(6) {
+			rollup := new(large)
+			b, err := builder.Open(t.Context(), m.cfg, log, rollup, m.network)
+			require.NoError(t, err)
+			m.during(b, func(ctx context.Context) {
+				for i := range uint64(15) {
+					submit(ctx, t, b, 15*life+i+1, fmt.Sprint(life, i))
+				}
+			})
+			made += rollup.made
+		}
+		require.Greater(t, log.appended, 4*largeRecords)
+		require.Greater(t, made, 2)
+		require.LessOrEqual(t, made, 1+log.appended/largeRecords)
+	})
+}
+
 // TestNoCheckpoint: a rollup that cannot make a checkpoint for a while costs a longer log, and
 // nothing else.
 func TestNoCheckpoint(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 func (e *engine) checkpointIfDue(ctx context.Context) error {
 	c, ok := e.host.optional().(Checkpointer)
 	_, finals := e.chain.nextFinal()
-	if !ok || finals || e.records.since() < e.cfg.CheckpointEvery+e.postponed {
+	if !ok || finals || !e.records.grew(e.cfg.CheckpointEvery, e.postponed) {
 		return nil
 	}
 	e.postponed += e.cfg.CheckpointEvery      // until it succeeds

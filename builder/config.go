@@ -35,9 +35,11 @@ type Config struct {
 	// lost package delays a bundle by about H slots.
 	DelayAlarm time.Duration
 	// CheckpointEvery is the number of records after which a checkpoint replaces
-	// them, if the rollup is a [Checkpointer]. A record counts once more for each 16 KiB
-	// that it has. The number limits the size of the log and the duration of a restart. It
-	// must be positive. The default is 4096, which is about 64 MiB of large records.
+	// them, if the rollup is a [Checkpointer]. If the last checkpoint had more records, for
+	// example because many operations wait, the builder waits for as many. A record counts
+	// once more for each 16 KiB that it has. The number limits the size of the log and the
+	// duration of a restart. It must be positive. The default is 4096, which is about 64 MiB
+	// of large records.
 	CheckpointEvery int
 	// Retry is the time that the builder waits before it repeats a call of the rollup
 	// that has failed. It must be positive. The default is a second.

@@ -99,7 +99,10 @@ func (r *replay) mark() error {
 	if !ok || r.shared == nil {
 		return nil
 	}
-	return r.calls.make(r.ctx, "Rollup.Checkpoint", func() error { _, err := c.Checkpoint(r.ctx); return err })
+	var made [][]byte
+	err := r.calls.make(r.ctx, "Rollup.Checkpoint", func() (err error) { made, err = c.Checkpoint(r.ctx); return err })
+	r.records.covered = weight(made...)
+	return err
 }
 
 // replaced notes that the log begins with a checkpoint that covers all that was read.

@@ -46,6 +46,7 @@ type records struct {
 	after   [][]byte // records that were appended since the checkpoint began
 	making  bool     // a checkpoint is being made
 	size    int      // weight of the records since the last checkpoint
+	covered int      // weight of the last checkpoint
 	// err is the error of all later writes. It is set after a write that failed, because the
 	// content of the log is then unknown, and after Run has ended. broken is closed at this moment.
 	err    error
@@ -197,7 +198,7 @@ func (r *records) end(all [][]byte) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.size = weight(after...)
+	r.size, r.covered = weight(after...), weight(all...)
 	return nil
 }
 
@@ -244,9 +245,11 @@ func weight(all ...[]byte) (n int) {
 	return n
 }
 
-// since returns the weight of the records since the last checkpoint.
-func (r *records) since() int {
+// grew reports whether the log has grown enough for a checkpoint: by a weight of at least every,
+// and of the last checkpoint. So a large state is written seldom, and the log is never longer than
+// about two checkpoints. more is added to that weight.
+func (r *records) grew(every, more int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.size
+	return r.size >= max(every, r.covered)+more
 }

@@ -249,6 +249,9 @@ func (r *replay) again(record []byte) error {
 	i := r.read
 	r.read++
 	states, parts := 1+r.start.records, 1+r.start.records+r.start.parts
+	if i == 0 || i < parts {
+		r.records.covered += weight(record)
+	}
 	switch {
 	case i == 0:
 		return r.begin(kind, body)

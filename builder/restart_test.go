@@ -144,7 +144,8 @@ func TestCheckpointInParts(t *testing.T) {
 		for i := range large {
 			large[i] = fmt.Sprint(i, strings.Repeat("x", 300_000))
 		}
-		change := func(c *builder.Config) { c.CheckpointEvery, c.Queue.MaxQueueDepth = 20, 10 }
+		// The checkpoint comes when the queue has most of the blocks.
+		change := func(c *builder.Config) { c.CheckpointEvery, c.Queue.MaxQueueDepth = 180, 10 }
 		b := (&script{pack: neverPack}).open(t, log, change)
 		for i, word := range large {
 			require.NoError(t, b.Submit(t.Context(), []byte(word)))

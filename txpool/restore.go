@@ -40,7 +40,39 @@ func (p *Pool) ReplayChange(record []byte) {
 	if p.replayed == nil {
 		p.replayed = newHistory()
 	}
-	p.replayed.readRecord(record)
+	added := p.replayed.readRecord(record)
+	if added != nil {
+		p.recoverAhead(added)
+	}
+}
+
+// recoverAhead recovers the sender of a transaction in the background, so that a host that has
+// followed the log of another process waits less in Restore: a transaction remembers its sender.
+// The caller holds p.mu.
+func (p *Pool) recoverAhead(tx *types.Transaction) {
+	if p.cfg.Sender != nil {
+		return
+	}
+	p.replayed.unknown = append(p.replayed.unknown, tx)
+	if p.recoveries.TryAcquire(1) {
+		go p.recoverUnknown()
+	}
+}
+
+// recoverUnknown recovers senders until all are known, or Restore does it.
+func (p *Pool) recoverUnknown() {
+	defer p.recoveries.Release(1)
+	for {
+		p.mu.Lock()
+		some := p.replayed.takeUnknown()
+		p.mu.Unlock()
+		if len(some) == 0 {
+			return
+		}
+		for _, tx := range some {
+			_, _ = types.Sender(p.signer, tx) // Restore finds the error
+		}
+	}
 }
 
 // Restore fills an empty pool with the transactions of the records that ReplayChange got. The base
@@ -168,6 +200,7 @@ func (c *core) applyCaps(e *entry) {
 // history is the content of a log, as a fold over its records.
 type history struct {
 	added    map[common.Hash]*past
+	unknown  []*types.Transaction // whose senders are not known yet
 	order    uint64
 	poisoned []Poison
 
@@ -179,23 +212,37 @@ func newHistory() *history {
 	return &history{added: make(map[common.Hash]*past), departures: newRecent[Departure](maxDepartures, departureTime)}
 }
 
-// readRecord adds a record. A record that cannot be decoded is recorded as poisoned.
-func (h *history) readRecord(record []byte) {
-	if err := h.parseRecord(record); err != nil {
-		h.poisoned = append(h.poisoned, Poison{bytes.Clone(record), err})
+// takeUnknown returns some transactions whose senders are to be recovered. It returns none when
+// Restore has begun.
+func (h *history) takeUnknown() (some []*types.Transaction) {
+	if h == nil {
+		return nil
 	}
+	n := min(len(h.unknown), share)
+	some, h.unknown = h.unknown[:n], h.unknown[n:]
+	return some
 }
 
-func (h *history) parseRecord(record []byte) (err error) {
+// readRecord adds a record, and returns its transaction if it adds one. A record that cannot be
+// decoded is recorded as poisoned.
+func (h *history) readRecord(record []byte) (added *types.Transaction) {
+	added, err := h.parseRecord(record)
+	if err != nil {
+		h.poisoned = append(h.poisoned, Poison{bytes.Clone(record), err})
+	}
+	return added
+}
+
+func (h *history) parseRecord(record []byte) (added *types.Transaction, err error) {
 	if len(record) == 0 {
-		return fmt.Errorf("%w: empty", errRecord)
+		return nil, fmt.Errorf("%w: empty", errRecord)
 	}
 	kind := record[0]
 	switch kind {
 	case recordAdded:
 		return h.parseAdded(record)
 	case recordRoom:
-		return h.parseRoom(record)
+		err = h.parseRoom(record)
 	case recordLeft:
 		var hash common.Hash
 		err = decode(record, &hash)
@@ -216,9 +263,9 @@ func (h *history) parseRecord(record []byte) (err error) {
 			h.prices = now
 		}
 	default:
-		return fmt.Errorf("%w: unknown kind %#x", errRecord, kind)
+		err = fmt.Errorf("%w: unknown kind %#x", errRecord, kind)
 	}
-	return err
+	return nil, err
 }
 
 // removeTransaction forgets a transaction.
@@ -227,17 +274,17 @@ func (h *history) removeTransaction(hash common.Hash) {
 	h.departures.Remove(hash)
 }
 
-func (h *history) parseAdded(record []byte) error {
+func (h *history) parseAdded(record []byte) (added *types.Transaction, err error) {
 	var at uint64
 	o := &past{tx: new(types.Transaction)}
 	if err := decode(record, &o.private, &o.exempt, &o.ran, &o.held, &at, o.tx); err != nil {
-		return err
+		return nil, err
 	}
 	h.order++
 	o.at, o.order = int64(at), h.order
 	h.departures.Remove(o.tx.Hash())
 	h.added[o.tx.Hash()] = o
-	return nil
+	return o.tx, nil
 }
 
 func (h *history) parseRoom(record []byte) error {

@@ -15,9 +15,9 @@ import (
 // Lead waits until this process leads. Meanwhile it passes on the records that the leader writes:
 // see builder.SharedLog. Call Replay first, unless the log is empty.
 //
-// A process takes the lead when the leader has given it away, or when it has not seen the leader
-// renew its lease for Config.Lease, by its own clock. It does so only after it has read all
-// records.
+// A process takes the lead when the leader has given it away, or cannot write because the database
+// was replaced by its standby, or when it has not seen the leader renew its lease for Config.Lease,
+// by its own clock. It does so only after it has read all records.
 //
 // The error is that of record, replaced or ctx, or wraps ErrBehind, journal.ErrLost,
 // journal.ErrCorrupt or journal.ErrClosed. While the database cannot be reached, Lead waits.
@@ -59,6 +59,7 @@ type follower struct {
 	replaced func() error
 
 	lead     Lead      // the lead that the last look has found
+	fenced   bool      // the database has become another one since, so that the leader cannot write
 	moved    time.Time // when a look first found this lead; zero if that must be seen again
 	reported time.Time // when this process last told the others its position
 }
@@ -113,19 +114,20 @@ func (f *follower) follow(ctx context.Context) (more, led bool, err error) {
 	return false, led, err
 }
 
-// mayLead reports whether this process may take the lead: it is free or meant for this process, or
-// the leader has not renewed its lease in time. The clock of the database plays no part.
+// mayLead reports whether this process may take the lead: it is free or meant for this process, the
+// leader can no longer write, or it has not renewed its lease in time. The clock of the database
+// plays no part.
 func (f *follower) mayLead() bool {
 	mine := f.lead.successor != "" && f.lead.successor == f.cfg.Address
-	return f.lead.free || mine || time.Since(f.moved) >= f.cfg.Lease
+	return f.lead.free || f.fenced || mine || time.Since(f.moved) >= f.cfg.Lease
 }
 
-// look returns the end of the log and the lead.
+// look returns the end of the log and the lead, and sets fenced.
 func (f *follower) look(ctx context.Context) (end position, lead Lead, err error) {
 	ctx, cancel := context.WithTimeout(ctx, f.cfg.Lease)
 	defer cancel()
-	err = f.pool.QueryRow(ctx, f.sql("select next, tip, "+leadColumns+" from {name}_log, {name}_lease lease")).
-		Scan(append([]any{&end.next, &end.tip}, lead.fields()...)...)
+	err = f.pool.QueryRow(ctx, f.sql("select next, tip, system <> {system}, "+leadColumns+" from {name}_log, {name}_lease lease")).
+		Scan(append([]any{&end.next, &end.tip, &f.fenced}, lead.fields()...)...)
 	return end, lead, err
 }
 

@@ -3,6 +3,7 @@ package pglog_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -11,46 +12,26 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// pair is a database with a standby. Connections go to the one that accepts writes.
+// pair is a database with a standby.
 type pair struct {
-	t                *testing.T
-	primary, standby *postgres.Server
-	url              string
+	*postgres.Pair
+	t *testing.T
 }
 
-func newPair(t *testing.T) *pair {
+func newPair(t *testing.T, synchronous bool) *pair {
 	t.Helper()
-	p := &pair{t: t, primary: newServer(t)}
-	var err error
-	p.standby, err = p.primary.Standby()
-	if p.standby != nil {
-		t.Cleanup(p.standby.Remove)
+	p, err := postgres.StartPair(synchronous)
+	if p != nil {
+		t.Cleanup(p.Remove)
 	}
-	require.NoError(t, err)
-	p.url = fmt.Sprintf("postgres://jamq@/postgres?host=%s,%s&target_session_attrs=read-write", p.primary.Dir, p.standby.Dir)
-	return p
-}
-
-// synchronous makes commits wait for the standby.
-func (p *pair) synchronous() {
-	p.t.Helper()
-	db := client(p.t, p.primary.URL())
-	for _, statement := range []string{"alter system set synchronous_standby_names = 'standby'", "select pg_reload_conf()"} {
-		_, err := db.Exec(p.t.Context(), statement)
-		require.NoError(p.t, err)
-	}
-	wait.Until(p.t, func() bool {
-		var state string
-		err := db.QueryRow(p.t.Context(), "select coalesce(max(sync_state), '') from pg_stat_replication").Scan(&state)
-		require.NoError(p.t, err)
-		return state == "sync"
-	}, "the standby is synchronous")
+	postgres.Require(t, err)
+	return &pair{p, t}
 }
 
 // caughtUp waits until the standby has all.
 func (p *pair) caughtUp() {
 	p.t.Helper()
-	db := client(p.t, p.primary.URL())
+	db := client(p.t, p.Primary.URL())
 	wait.Until(p.t, func() bool {
 		var behind bool
 		err := db.QueryRow(p.t.Context(), "select coalesce(bool_or(replay_lsn < pg_current_wal_lsn()), true) from pg_stat_replication").Scan(&behind)
@@ -60,11 +41,12 @@ func (p *pair) caughtUp() {
 }
 
 // TestSynchronousStandby: the machine of the database is lost, and the synchronous standby is
-// promoted. All records that were acknowledged are there, and the next leader goes on.
+// promoted. All records that were acknowledged are there. The old leader can write no more, so the
+// next one does not wait for the lease.
 func TestSynchronousStandby(t *testing.T) {
-	p := newPair(t)
-	p.synchronous()
-	cfg := quick(p.url, "kept")
+	p := newPair(t, true)
+	cfg := quick(p.URL(), "kept")
+	cfg.Lease = time.Hour
 	first := lead(t, at(cfg, "first"))
 	second := follow(t, at(cfg, "second"))
 	var want []string
@@ -75,8 +57,8 @@ func TestSynchronousStandby(t *testing.T) {
 	for _, record := range want {
 		require.Equal(t, record, <-second.read)
 	}
-	require.NoError(t, p.primary.Kill())
-	require.NoError(t, p.standby.Promote())
+	require.NoError(t, p.FailOver())
+	require.NoError(t, p.Rebuild())
 	require.NoError(t, <-second.led)
 	require.True(t, second.Promoted())
 	require.Equal(t, want, contents(t, second.Log))
@@ -87,18 +69,18 @@ func TestSynchronousStandby(t *testing.T) {
 // TestK6PromotedStandby: an asynchronous standby is promoted that lacks acknowledged records. A
 // process that has read them does not lead; one that has not leads, and knows of the promotion.
 func TestK6PromotedStandby(t *testing.T) {
-	p := newPair(t)
-	cfg := quick(p.url, "lost")
+	p := newPair(t, false)
+	cfg := quick(p.URL(), "lost")
 	first := lead(t, at(cfg, "first"))
 	require.NoError(t, first.Append([]byte("one")))
 	p.caughtUp()
-	require.NoError(t, p.standby.Kill())
+	require.NoError(t, p.Standby.Kill())
 	witness := follow(t, at(cfg, "witness"))
 	require.NoError(t, first.Append([]byte("two")))
 	require.Equal(t, "two", <-witness.read)
-	require.NoError(t, p.primary.Kill())
-	require.NoError(t, p.standby.Start())
-	require.NoError(t, p.standby.Promote())
+	require.NoError(t, p.Primary.Kill())
+	require.NoError(t, p.Standby.Start())
+	require.NoError(t, p.Promote())
 	require.ErrorIs(t, <-witness.led, journal.ErrLost)
 	require.ErrorIs(t, first.Append([]byte("three")), journal.ErrFenced, "it has written two")
 	next := lead(t, at(cfg, "next"))

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -28,21 +29,26 @@ import (
 
 // cluster is several replicas of the node with a log in PostgreSQL, on the chain of a JAM node.
 type cluster struct {
-	t        *testing.T
+	t        testing.TB
+	database *postgres.Pair
 	jam      *jamNode
 	secret   []byte
 	args     []string
 	replicas []*builder
 }
 
-func startCluster(t *testing.T, size int, args ...string) *cluster {
+// clusterSlot is the length of a slot in the tests of a cluster.
+const clusterSlot = 60 * time.Millisecond
+
+// startCluster starts replicas on a JAM chain with slots of a length.
+func startCluster(t testing.TB, size int, slot time.Duration, args ...string) *cluster {
 	t.Helper()
-	db, err := postgres.Start()
+	db, err := postgres.StartPair(true)
 	if db != nil {
 		t.Cleanup(db.Remove)
 	}
 	postgres.Require(t, err)
-	c := &cluster{t: t, jam: startJAMNode(t, "-slot", "60ms", "-loss", "0.1", "-skip", "0.1", "-fork", "0.1"), secret: make([]byte, 32)}
+	c := &cluster{t: t, database: db, jam: startJAMNode(t, "-slot", slot.String(), "-loss", "0.1", "-skip", "0.1", "-fork", "0.1"), secret: make([]byte, 32)}
 	key := filepath.Join(t.TempDir(), "key")
 	require.NoError(t, os.WriteFile(key, []byte(hex.EncodeToString(c.secret)), 0o600))
 	c.args = append([]string{"-jam", c.jam.url, "-bundle", "1", "-cluster", db.URL(), "-cluster.lease", "1s", "-v", "-authrpc.jwtsecret", key}, args...)
@@ -105,7 +111,7 @@ func TestHandOverFailsNoRequest(t *testing.T) {
 	t.Parallel()
 	const transactions = 30
 	ctx := wait.Context(t)
-	c := startCluster(t, 3)
+	c := startCluster(t, 3, clusterSlot)
 	leader := c.leader(ctx)
 	others := slices.DeleteFunc(slices.Clone(c.replicas), func(b *builder) bool { return b == leader })
 	var sent atomic.Int64
@@ -129,7 +135,7 @@ func TestHandOverFailsNoRequest(t *testing.T) {
 	var ok bool
 	require.NoError(t, c.call(ctx, leader, &ok, "admin_handOver", others[1].url))
 	require.True(t, ok)
-	require.NoError(t, leader.process.Wait())
+	require.NoError(t, leader.wait())
 	sending.Wait()
 	require.Equal(t, others[1], c.leader(ctx))
 	for _, tx := range last {
@@ -141,7 +147,7 @@ func TestHandOverFailsNoRequest(t *testing.T) {
 func TestLeaderWithoutJAM(t *testing.T) {
 	t.Parallel()
 	ctx := wait.Context(t)
-	c := startCluster(t, 0)
+	c := startCluster(t, 0, clusterSlot)
 	var ways []*front.Front // of each replica to the JAM node
 	for range 2 {
 		way := front.New(t)
@@ -154,22 +160,23 @@ func TestLeaderWithoutJAM(t *testing.T) {
 	waitFor(t, client, before.Hash(), rpc.LatestBlockNumber)
 	require.Equal(t, c.replicas[0], c.leader(ctx))
 	ways[0].Cut()
-	require.NoError(t, c.replicas[0].process.Wait())
+	require.NoError(t, c.replicas[0].wait())
 	after := send(t, client, accounts(t)[5], transfer(1, common.Address{0xf8}))
 	waitFor(t, client, after.Hash(), rpc.LatestBlockNumber)
 	require.Equal(t, c.replicas[1], c.leader(ctx))
 }
 
 // TestReplicas: of three replicas one is killed, ended or stopped again and again under load, most
-// often the one that leads. Users send their transactions to any replica. No transaction is lost,
-// none is executed twice, and all replicas have the same blocks.
+// often the one that leads, and their database and JAM node fail too. Users send their transactions
+// to any replica. No transaction is lost, none is executed twice, and all replicas have the same
+// blocks.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	const perFault = 12
 	faults := uint64(2 + *kills)
 	transactions := perFault * (faults + 1)
 	ctx := wait.Context(t)
-	c := startCluster(t, 3)
+	c := startCluster(t, 3, clusterSlot)
 	var clients []*ethclient.Client
 	for _, b := range c.replicas {
 		clients = append(clients, dial(t, b.url))
@@ -177,33 +184,66 @@ func TestReplicas(t *testing.T) {
 	s := &stream{t: t, account: accounts(t)[4], to: common.Address{0xf6}}
 	var sending sync.WaitGroup
 	sending.Go(func() { s.sendAll(ctx, transactions, clients...) })
-	random := rand.New(rand.NewPCG(1, faults))
+	// until waits until a number of transactions was sent. A replica that has ended by itself is
+	// started again: a leader ends when another one leads, and when its database was replaced.
+	until := func(sent uint64) {
+		wait.Until(t, func() bool {
+			for _, b := range c.replicas {
+				b.revive()
+			}
+			return s.sent.Load() >= sent
+		}, "%d transactions were sent", sent)
+	}
+	goOn := func() { until(min(s.sent.Load()+3, transactions)) }
+	all := []struct {
+		name   string
+		happen func(*builder)
+	}{
+		{"killed", func(b *builder) { b.kill(); b.start() }},
+		{"ended", func(b *builder) { b.end(); b.start() }},
+		{"stopped", func(b *builder) {
+			led := c.leads(ctx, b)
+			b.signal(syscall.SIGSTOP)
+			goOn()
+			b.signal(syscall.SIGCONT)
+			if led { // it ends, because another one leads
+				_ = b.wait()
+			}
+		}},
+		{"stopped and killed", func(b *builder) { b.signal(syscall.SIGSTOP); goOn(); b.kill(); b.start() }},
+		{"database cut off", func(*builder) { require.NoError(t, c.database.Primary.Cut()) }},
+		{"database killed", func(*builder) {
+			require.NoError(t, c.database.Primary.Kill())
+			require.NoError(t, c.database.Primary.Start())
+			require.NoError(t, c.database.AwaitStandby())
+		}},
+		{"database lost", func(*builder) {
+			require.NoError(t, c.database.FailOver())
+			require.NoError(t, c.database.Rebuild())
+			require.NoError(t, c.database.AwaitStandby())
+		}},
+		{"standby away", func(*builder) {
+			require.NoError(t, c.database.Standby.Kill())
+			require.NoError(t, c.database.Standby.Start())
+			require.NoError(t, c.database.AwaitStandby())
+		}},
+		{"JAM node killed", func(*builder) { c.jam.kill(); c.jam.start() }},
+	}
+	random := rand.New(rand.NewPCG(*killsSeed, faults))
 	for fault := range faults {
-		some := perFault*fault + random.Uint64N(perFault)
-		wait.Until(t, func() bool { return s.sent.Load() > some }, "%d transactions were sent", some)
-		leader := c.leader(ctx)
-		b := leader
+		until(perFault*fault + random.Uint64N(perFault) + 1)
+		b := c.leader(ctx)
 		if random.IntN(4) == 0 {
 			b = c.replicas[random.IntN(len(c.replicas))]
 		}
-		switch fault % 3 {
-		case 0:
-			b.kill()
-			b.start()
-		case 1:
-			b.end()
-			b.start()
-		default:
-			b.signal(syscall.SIGSTOP)
-			more := s.sent.Load() + 3
-			wait.Until(t, func() bool { return s.sent.Load() > min(more, transactions-1) }, "the others go on")
-			b.signal(syscall.SIGCONT)
-			if b == leader { // it ends, because another one leads
-				_ = b.process.Wait()
-				b.start()
-			}
+		kind := fault
+		if fault > 2 {
+			kind = random.Uint64N(uint64(len(all)))
 		}
+		t.Logf("fault %d: %s, replica %s", fault, all[kind].name, b.url)
+		all[kind].happen(b)
 	}
+	until(transactions)
 	sending.Wait()
 	// One joins with an empty directory. The log begins with a checkpoint, whose blocks it copies.
 	late := c.join()

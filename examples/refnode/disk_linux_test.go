@@ -117,7 +117,7 @@ func TestDiskIsFull(t *testing.T) {
 
 	require.NoError(t, b.process.Process.Signal(os.Interrupt))
 	var failed interface{ ExitCode() int }
-	require.True(t, errors.As(b.process.Wait(), &failed))
+	require.True(t, errors.As(b.wait(), &failed))
 	require.Equal(t, exitFailed, failed.ExitCode())
 	b.start()
 	b.finish(accepted[len(accepted)-1])

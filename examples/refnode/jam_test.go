@@ -23,7 +23,7 @@ import (
 // jamNode is examples/jamnode as a process. It keeps its address and its data
 // directory when it is started again.
 type jamNode struct {
-	t       *testing.T
+	t       testing.TB
 	args    []string
 	url     string
 	front   *front.Front
@@ -33,7 +33,7 @@ type jamNode struct {
 }
 
 // genesisFile writes what the node prints for its service in a JAM chain's genesis state.
-func genesisFile(t *testing.T, args ...string) string {
+func genesisFile(t testing.TB, args ...string) string {
 	t.Helper()
 	var out, errors bytes.Buffer
 	require.Zero(t, run(t.Context(), append([]string{"-genesis"}, args...), &out, &errors), "%s", &errors)
@@ -44,7 +44,7 @@ func genesisFile(t *testing.T, args ...string) string {
 
 // startJAMNode starts a JAM node on whose chain the rollup is installed as the default service and
 // as service 7.
-func startJAMNode(t *testing.T, args ...string) *jamNode {
+func startJAMNode(t testing.TB, args ...string) *jamNode {
 	t.Helper()
 	n := &jamNode{t: t, front: front.New(t)}
 	n.url = "ws://" + n.front.Addr()

@@ -61,28 +61,33 @@ func (s *stream) send(ctx context.Context, nodes ...*ethclient.Client) bool {
 	return done
 }
 
-var kills = flag.Int("kills", 1, "how often TestBuilderIsKilled kills the node")
+var (
+	kills     = flag.Int("kills", 1, "number of faults in TestBuilderIsKilled, and of more faults in TestReplicas")
+	killsSeed = flag.Uint64("kills.seed", 1, "seed of the times and kinds of these faults")
+)
 
 // builder is this command as a process. It keeps its address and its data directory
 // when it is started again.
 type builder struct {
-	t       *testing.T
+	t       testing.TB
 	args    []string
 	url     string
 	front   *front.Front
 	process *exec.Cmd
+	ended   chan struct{} // closed when the process has ended
+	exit    error         // its outcome, when it has ended
 	out     lockedBuffer
 	// launched is the length of out when the process was launched last.
 	launched int
 }
 
-func startBuilder(t *testing.T, args ...string) *builder {
+func startBuilder(t testing.TB, args ...string) *builder {
 	t.Helper()
 	return startBehind(t, front.New(t), args...)
 }
 
 // startBehind is startBuilder with an address of the caller's.
-func startBehind(t *testing.T, f *front.Front, args ...string) *builder {
+func startBehind(t testing.TB, f *front.Front, args ...string) *builder {
 	t.Helper()
 	b := &builder{t: t, front: f, url: "http://" + f.Addr(), args: append([]string{"-http", "127.0.0.1:0", "-datadir", t.TempDir()}, args...)}
 	b.start()
@@ -115,6 +120,29 @@ func (b *builder) launch() {
 	b.process = program(b.t, "refnode", b.args...)
 	b.process.Stdout, b.process.Stderr = &b.out, &b.out
 	require.NoError(b.t, b.process.Start())
+	b.ended = make(chan struct{})
+	go func() {
+		b.exit = b.process.Wait()
+		close(b.ended)
+	}()
+}
+
+// wait waits until the process has ended, and returns its outcome.
+func (b *builder) wait() error {
+	<-b.ended
+	b.front.LeadTo("")
+	return b.exit
+}
+
+// revive starts the process again if it has ended, as the supervisor of a machine does.
+func (b *builder) revive() {
+	b.t.Helper()
+	select {
+	case <-b.ended:
+		_ = b.wait()
+		b.start()
+	default:
+	}
 }
 
 // awaitListening waits until the process that was launched last listens.
@@ -134,15 +162,14 @@ func (b *builder) awaitListening() {
 func (b *builder) kill() {
 	b.front.LeadTo("")
 	_ = b.process.Process.Kill()
-	_ = b.process.Wait()
+	_ = b.wait()
 }
 
 // end ends the process as an operator does, and waits until it has ended.
 func (b *builder) end() {
 	b.t.Helper()
 	b.signal(os.Interrupt)
-	_ = b.process.Wait()
-	b.front.LeadTo("")
+	_ = b.wait()
 }
 
 func (b *builder) signal(s os.Signal) { _ = b.process.Process.Signal(s) }
@@ -215,7 +242,7 @@ func TestBuilderIsKilled(t *testing.T) {
 	b := startBuilder(t, "-jam", jam.url, "-bundle", "1")
 	s, d := sender(b.url)
 	sending.Go(func() { s.sendAll(ctx, transactions, d) })
-	random := rand.New(rand.NewPCG(1, uint64(*kills)))
+	random := rand.New(rand.NewPCG(*killsSeed, uint64(*kills)))
 	for kill := range uint64(*kills) {
 		some := perLife*kill + random.Uint64N(perLife)
 		wait.Until(t, func() bool { return s.sent.Load() > some }, "the node has %d transactions", some)

@@ -28,6 +28,7 @@ type options struct {
 	service, keep      uint64
 	slot               time.Duration
 	demo, bundle       int
+	pool, poolSender   int
 	load               load.Config
 	seed               uint64
 	loss, skip         float64
@@ -107,6 +108,8 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.TextVar(&o.version, "gp", codec.V072, "`version` of the Gray Paper that the JAM chain follows, for the encoding of packages: 0.7.2 or 0.8.0")
 	fs.Uint64Var(&o.service, "service", uint64(node.DefaultService), "`ID` of the rollup's service on the JAM chain")
 	fs.IntVar(&o.bundle, "bundle", 5, "maximum `number` of transactions in a block; -load uses 1400 unless this flag is given")
+	fs.IntVar(&o.pool, "pool", 20_000, "maximum `number` of pending, and of queued, transactions in the pool")
+	fs.IntVar(&o.poolSender, "pool.sender", 64, "maximum `number` of transactions of one sender in the pool")
 	fs.Uint64Var(&o.chainID, "chainid", node.DefaultChainID, "chain `ID` of the rollup")
 	fs.BoolVar(&o.lab, "lab", false, "let every visitor of the page inject faults into the embedded JAM chain")
 	fs.BoolVar(&o.tui, "tui", false, "show the node in the terminal (q quits), or print lines if stdout is not a terminal")
@@ -220,6 +223,7 @@ func (o *options) config(stderr io.Writer) (node.Config, error) {
 	cfg.ChainID = new(big.Int).SetUint64(o.chainID)
 	cfg.DataDir, cfg.JAMURL, cfg.Service = o.dataDir, o.jam, jamq.ServiceID(o.service)
 	cfg.Version, cfg.KeepBlocks, cfg.Cluster = o.version, o.keep, o.cluster
+	cfg.MaxPool, cfg.MaxPerSender = o.pool, o.poolSender
 	if o.cluster.URL != "" {
 		cfg.Authorize = guard.Auth(o.rpc.Secret)
 	}

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // program returns one of the programs as a process that was not started yet.
-func program(t *testing.T, name string, args ...string) *exec.Cmd {
+func program(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)

@@ -105,7 +105,7 @@ func (r *running) end(t *testing.T) int {
 	return code
 }
 
-func dial(t *testing.T, url string) *ethclient.Client {
+func dial(t testing.TB, url string) *ethclient.Client {
 	t.Helper()
 	c, err := ethclient.DialContext(t.Context(), url)
 	require.NoError(t, err)
@@ -113,7 +113,7 @@ func dial(t *testing.T, url string) *ethclient.Client {
 	return c
 }
 
-func accounts(t *testing.T) []devkeys.Account {
+func accounts(t testing.TB) []devkeys.Account {
 	t.Helper()
 	all, err := devkeys.Derive(devkeys.Mnemonic, 10)
 	require.NoError(t, err)
@@ -121,7 +121,7 @@ func accounts(t *testing.T) []devkeys.Account {
 }
 
 // waitFor polls until a transaction's block is at the tag or before it.
-func waitFor(t *testing.T, c *ethclient.Client, tx common.Hash, tag rpc.BlockNumber) *types.Receipt {
+func waitFor(t testing.TB, c *ethclient.Client, tx common.Hash, tag rpc.BlockNumber) *types.Receipt {
 	t.Helper()
 	var receipt *types.Receipt
 	wait.Until(t, func() bool {

@@ -1,11 +1,15 @@
 #!/bin/sh
 # replicas.sh runs three replicas of the reference node on this machine, with a simulated JAM chain
 # and a PostgreSQL whose commits wait for a synchronous standby, until it is interrupted. All data is
-# in a temporary folder, which it removes. It needs Go, and the programs of PostgreSQL in the path or
-# in the folder that JAMQ_POSTGRES_BIN names.
+# in a temporary folder, which it removes. It needs Go, and the programs of PostgreSQL: in the
+# folder that JAMQ_POSTGRES_BIN names, in the path, or where Debian has them.
 set -eu
 cd "$(dirname "$0")/../.."
-bin=${JAMQ_POSTGRES_BIN:-$(dirname "$(command -v initdb)")}
+bin=${JAMQ_POSTGRES_BIN:-}
+for folder in $(echo "$PATH" | tr : ' ') /usr/lib/postgresql/*/bin; do
+	if [ -z "$bin" ] && [ -x "$folder/initdb" ] && [ -x "$folder/pg_basebackup" ]; then bin=$folder; fi
+done
+[ -n "$bin" ] || { echo "initdb and pg_basebackup are missing: install PostgreSQL" >&2; exit 1; }
 dir=$(mktemp -d)
 as= # PostgreSQL does not run as root
 if [ "$(id -u)" = 0 ]; then

@@ -76,16 +76,28 @@ func (s *Server) Standby() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = standby.run("pg_basebackup", "-D", standby.data(), "-h", s.Dir, "-U", "jamq",
-		"-R", "-d", "application_name=standby", "-c", "fast", "--no-sync")
-	if err != nil {
-		return standby, err
-	}
-	return standby, standby.Start()
+	return standby, standby.follow(s)
 }
 
-// Promote makes a standby a server that accepts writes.
-func (s *Server) Promote() error { return s.control("promote") }
+// follow makes a server without data the standby of another one, and starts it.
+func (s *Server) follow(primary *Server) error {
+	err := s.run("pg_basebackup", "-D", s.data(), "-h", primary.Dir, "-U", "jamq",
+		"-R", "-d", "application_name=standby", "-c", "fast", "--no-sync")
+	if err != nil {
+		return err
+	}
+	return s.Start()
+}
+
+// Execute runs a statement of SQL.
+func (s *Server) Execute(statement string) error {
+	return s.run("psql", "-h", s.Dir, "-U", "jamq", "-d", "postgres", "-qc", statement)
+}
+
+// Cut ends all connections of clients.
+func (s *Server) Cut() error {
+	return s.Execute("select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()")
+}
 
 // Kill ends the server as a crash does, and waits until it has ended.
 func (s *Server) Kill() error { return s.control("-m", "immediate", "stop") }

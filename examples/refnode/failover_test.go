@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rpc"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jamq/jamq/examples/refnode/devkeys"
+	"github.com/jamq/jamq/internal/wait"
+)
+
+// pooled is the number of transactions that wait in the pool in the benchmarks of a cluster.
+const pooled = 100_000
+
+// fillPool sends transactions that wait, because the first nonce of their senders is missing.
+func (c *cluster) fillPool() {
+	c.t.Helper()
+	ctx := wait.Context(c.t)
+	url, senders := c.leader(ctx).url, accounts(c.t)[1:]
+	var sending errgroup.Group
+	for _, sender := range senders {
+		sending.Go(func() error { return sendWaiting(ctx, url, sender, pooled/len(senders)+1) })
+	}
+	require.NoError(c.t, sending.Wait())
+}
+
+// sendWaiting sends transactions of one sender from nonce 1 on.
+func sendWaiting(ctx context.Context, url string, sender devkeys.Account, count int) error {
+	client, err := rpc.DialContext(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	signer := types.LatestSignerForChainID(chainID)
+	for next := 1; next <= count; {
+		var batch []rpc.BatchElem
+		for ; next <= count && len(batch) < 500; next++ {
+			raw, err := types.MustSignNewTx(sender.Key, signer, transfer(uint64(next), common.Address{0xf9})).MarshalBinary()
+			if err != nil {
+				return err
+			}
+			batch = append(batch, rpc.BatchElem{Method: "eth_sendRawTransaction", Args: []any{hexutil.Bytes(raw)}, Result: new(common.Hash)})
+		}
+		if err := client.BatchCallContext(ctx, batch); err != nil {
+			return err
+		}
+		for _, call := range batch {
+			if call.Error != nil {
+				return call.Error
+			}
+		}
+	}
+	return nil
+}
+
+// ready reports whether a replica is ready.
+func (c *cluster) ready(b *builder) bool {
+	answer, err := http.Get(b.url + "/readyz")
+	if err != nil {
+		return false
+	}
+	defer answer.Body.Close()
+	return answer.StatusCode == http.StatusOK
+}
+
+// BenchmarkFailOver kills the replica that leads, or ends it as an operator does, with 100,000
+// transactions in the pool. It reports the time until another one takes the next transaction, the
+// lease of a second not counted.
+func BenchmarkFailOver(b *testing.B) {
+	for _, way := range []struct {
+		name  string
+		end   func(*builder)
+		lease time.Duration
+	}{
+		{"killed", (*builder).kill, time.Second},
+		{"handed over", (*builder).end, 0},
+	} {
+		b.Run(way.name, func(b *testing.B) {
+			c := startCluster(b, 3, time.Second, "-pool", "200000", "-pool.sender", "20000", "-rpc.batch-request-limit", "1000")
+			c.fillPool()
+			ctx := wait.Context(b)
+			signer, account := types.LatestSignerForChainID(chainID), accounts(b)[0]
+			var took []time.Duration
+			nonce := uint64(0)
+			for range b.N {
+				leader := c.leader(ctx)
+				others := slices.DeleteFunc(slices.Clone(c.replicas), func(b *builder) bool { return b == leader })
+				ended := make(chan struct{})
+				began := time.Now()
+				go func() { way.end(leader); close(ended) }()
+				if way.lease > 0 {
+					<-ended
+				}
+				tx := types.MustSignNewTx(account.Key, signer, transfer(nonce, common.Address{0xf9}))
+				require.NoError(b, dial(b, others[0].url).SendTransaction(ctx, tx))
+				took = append(took, time.Since(began)-way.lease)
+				nonce++
+				<-ended
+				leader.start()
+				wait.Until(b, func() bool { return c.ready(leader) }, "it is ready again")
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Milliseconds()), "ms-p50")
+			b.ReportMetric(float64(took[len(took)-1].Milliseconds()), "ms-worst")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
