@@ -11,16 +11,41 @@ import (
 var (
 	//go:embed program/service.asm
 	serviceSource string
+	//go:embed program/authorizer.asm
+	authorizerSource string
+	//go:embed program/ed25519.asm
+	ed25519Source string
+	//go:embed program/field.asm
+	fieldSource string
+	//go:embed program/sha512.asm
+	sha512Source string
 	//go:embed program/library.asm
 	librarySource string
 )
 
-// metadata names the program to a reader of the preimage. The chain does not
-// read it.
-const metadata = "jamq service 1"
+// source is a program: its metadata, which name it to a reader of the preimage, and
+// its parts in their order. The chain does not read the metadata.
+type source struct {
+	metadata string
+	parts    []asm.Source
+}
 
-// hostCalls has the numbers of the host's calls that the program uses, by
-// version of the Gray Paper (appendix B). 0.8.0 inserted grow_heap as number 1.
+var (
+	serviceProgram = source{"jamq service 1", []asm.Source{
+		{Name: "service.asm", Text: serviceSource},
+		{Name: "library.asm", Text: librarySource},
+	}}
+	authorizerProgram = source{"jamq authorizer 1", []asm.Source{
+		{Name: "authorizer.asm", Text: authorizerSource},
+		{Name: "ed25519.asm", Text: ed25519Source},
+		{Name: "field.asm", Text: fieldSource},
+		{Name: "sha512.asm", Text: sha512Source},
+		{Name: "library.asm", Text: librarySource},
+	}}
+)
+
+// hostCalls has the numbers of the host's calls that the programs use, by version
+// of the Gray Paper (appendix B). 0.8.0 inserted grow_heap as number 1.
 var hostCalls = map[codec.Version]map[string]uint64{
 	codec.V072: {"fetch": 1, "read": 3, "write": 4},
 	codec.V080: {"fetch": 2, "read": 4, "write": 5},
@@ -29,16 +54,22 @@ var hostCalls = map[codec.Version]map[string]uint64{
 // Blob returns the service's code for a version of the Gray Paper: the preimage
 // of the code hash that an account has. It holds nothing of a particular rollup,
 // so all rollups have the same code hash. The error wraps codec.ErrUnknownVersion.
-func Blob(version codec.Version) ([]byte, error) {
+func Blob(version codec.Version) ([]byte, error) { return serviceProgram.blob(version) }
+
+// AuthorizerBlob returns the code of the authorizer: the preimage of the code hash
+// that a signed package names. It holds nothing of a particular builder, whose key
+// is the authorizer's configuration. The error wraps codec.ErrUnknownVersion.
+func AuthorizerBlob(version codec.Version) ([]byte, error) { return authorizerProgram.blob(version) }
+
+func (s source) blob(version codec.Version) ([]byte, error) {
 	calls, known := hostCalls[version]
 	if !known {
 		return nil, fmt.Errorf("service: %w: %s", codec.ErrUnknownVersion, version)
 	}
-	program, err := asm.Assemble(calls,
-		asm.Source{Name: "service.asm", Text: serviceSource}, asm.Source{Name: "library.asm", Text: librarySource})
+	program, err := asm.Assemble(calls, s.parts...)
 	if err != nil {
 		return nil, err // a test assembles every version
 	}
-	blob := codec.AppendNatural(nil, uint64(len(metadata)))
-	return append(append(blob, metadata...), program...), nil
+	blob := codec.AppendNatural(nil, uint64(len(s.metadata)))
+	return append(append(blob, s.metadata...), program...), nil
 }

@@ -21,6 +21,7 @@ var update = flag.Bool("update", false, "write the shared cases in testdata agai
 const (
 	instructionCases = "testdata/instructions.json"
 	serviceCases     = "testdata/service.json"
+	authorizerCases  = "testdata/authorizer.json"
 )
 
 // sharedCase is an invocation with the outcome that every PVM must have. A case without a program

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"crypto/ed25519"
 	"encoding/binary"
 	"encoding/hex"
 	"strings"
@@ -124,19 +125,32 @@ func (m *chainMaker) drawPackage(t *rapid.T, next *uint64) (config string, paylo
 
 // addPackage adds a package to a block that follows the given slot.
 func (m *chainMaker) addPackage(b *foreignBlock, slot uint32, config string, payloads ...[]byte) {
-	pkg := codec.WorkPackage{AuthCodeHost: foreignService, AuthCodeHash: m.authorizer, AuthorizerConfig: []byte(config)}
+	pkg := m.unsigned(slot, payloads...)
+	pkg.AuthCodeHash, pkg.AuthorizerConfig = m.authorizer, []byte(config)
+	m.add(b, pkg, true)
+}
+
+// unsigned returns a package after the given slot.
+func (m *chainMaker) unsigned(slot uint32, payloads ...[]byte) *codec.WorkPackage {
+	pkg := &codec.WorkPackage{AuthCodeHost: foreignService}
 	pkg.Context.LookupAnchorSlot = jamq.Slot(slot)
 	for _, payload := range payloads {
 		pkg.Items = append(pkg.Items, codec.WorkItem{Service: foreignService, CodeHash: m.code,
 			Payload: payload, RefineGas: 1_000_000, AccumulateGas: 100_000})
 	}
-	encoded, err := m.codec.Encode(&pkg)
-	require.NoError(m.t, err)
-	hash, err := m.codec.PackageHash(&pkg)
+	return pkg
+}
+
+// add adds a package to a block. The service gets its results if the authorizer lets it pass.
+func (m *chainMaker) add(b *foreignBlock, pkg *codec.WorkPackage, passes bool) {
+	encoded, hash, err := m.codec.EncodePackage(pkg)
 	require.NoError(m.t, err)
 	b.Packages = append(b.Packages, encoded)
-	for _, payload := range payloads {
-		output, err := Refine(payload, hash)
+	if !passes {
+		return
+	}
+	for i := range pkg.Items {
+		output, err := Refine(pkg.Items[i].Payload, hash)
 		if err != nil {
 			output = nil
 		}
@@ -228,6 +242,42 @@ func TestForeignChain(t *testing.T) {
 		}
 	}
 	t.Logf("%d chains, %d calls applied a block", len(made), applied)
+}
+
+// Of the packages with the authorizer of this package, typeberry reports those that their builder
+// has signed, and the service takes those of its builder.
+func TestForeignChainSigned(t *testing.T) {
+	if *pvms == 0 {
+		t.Skip("-pvms is 0: the chain of others belongs to the deep stage")
+	}
+	m := newChainMaker(t)
+	code, err := AuthorizerBlob(codec.V072)
+	require.NoError(t, err)
+	m.genesis.Authorizer, err = AuthorizerHash(codec.V072, builderKey.Public().(ed25519.PublicKey))
+	require.NoError(t, err)
+	m.genesis.Preimages = [][]byte{code}
+	m.entries, err = m.genesis.Entries()
+	require.NoError(t, err)
+
+	chain := m.begin()
+	own, strange, forged := foreignBlock{Slot: 1}, foreignBlock{Slot: 2}, foreignBlock{Slot: 3}
+	pkg := m.unsigned(0, EncodeHeader(block(1)))
+	sign(t, m.codec, builderKey, pkg)
+	m.add(&own, pkg, true)
+	pkg = m.unsigned(1, EncodeHeader(block(2)))
+	sign(t, m.codec, keyOf("stranger"), pkg)
+	m.add(&strange, pkg, true)
+	pkg = m.unsigned(2, EncodeHeader(block(2)))
+	sign(t, m.codec, builderKey, pkg)
+	pkg.Items[0].Payload = EncodeHeader(block(3))
+	m.add(&forged, pkg, false)
+	chain.Blocks = append(chain.Blocks, own, strange, forged)
+
+	outcomes := runForeign[foreignChain, []foreignOutcome](t, []foreignChain{chain}, "chain.js")[0]
+	m.check(t, chain, outcomes)
+	require.Len(t, outcomes[0].Yields, 1)
+	require.Empty(t, outcomes[1].Yields)
+	require.Empty(t, outcomes[2].Yields)
 }
 
 // If the account's balance suffices for one block, the next one changes nothing. If one unit is

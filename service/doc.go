@@ -10,13 +10,13 @@
 // proof.Commitment of it, and its accumulate stores those that continue the last
 // block, so that package canonical/proof can prove the rollup's transactions.
 // Refine does not execute the rollup's block: it looks at nothing after the
-// header. Instead, accumulate accepts packages of one authorizer only, which must
-// let only the rollup's builder pass.
+// header. Instead, accumulate accepts packages of one authorizer only, which lets
+// those pass that the rollup's builder has signed. [Signer] signs them.
 //
-// The program is in the folder program, in assembly. [Refine] and [Accumulate]
-// are the same rules in Go: the specification to read, and a service for
-// simulated chains. Tests compare both, on an interpreter in this folder and on
-// the PVMs of others.
+// The programs are in the folder program, in assembly. [Refine], [Accumulate] and
+// [Authorize] are the same rules in Go: the specification to read, and a service
+// for simulated chains. Tests compare both, on an interpreter in this folder and
+// on the PVMs of others.
 //
 // docs/service.md has the storage, the costs, and the reasons of the rules.
 package service

@@ -16,16 +16,24 @@ import (
 // invocation is one call of the program by a chain. The shared test cases and the processes with
 // other PVMs have it as JSON.
 type invocation struct {
-	Entry     int             `json:"entry"` // 0: refine; 5: accumulate
+	Entry     int             `json:"entry"` // 0: refine or is-authorized; 5: accumulate
 	Gas       int64           `json:"gas"`
 	Arguments hexutil.Bytes   `json:"arguments"`
 	Payload   hexutil.Bytes   `json:"payload,omitempty"` // of refine
 	Item      uint64          `json:"item,omitempty"`    // index in the package, of refine
 	Inputs    []hexutil.Bytes `json:"inputs,omitempty"`  // of accumulate
 	Storage   entries         `json:"storage,omitempty"` // before accumulate
+	// Package has what is-authorized can fetch, by the kind of fetch.
+	Package packageParts `json:"package,omitempty"`
 	// Writes is how many writes the balance suffices for, less than 0 for any number.
 	Writes int `json:"writes"`
 }
+
+// packageParts are the parts of a package that is-authorized can fetch, by the kind of fetch.
+type packageParts map[uint64]hexutil.Bytes
+
+// authorizerGas is what JAM grants is-authorized (G_I).
+const authorizerGas = 50_000_000
 
 // outcome is the result of an invocation. After a panic, gas and storage have no meaning.
 type outcome struct {
@@ -100,6 +108,9 @@ func (h *host) Call(number uint64, m *pvm.Machine) pvm.Status {
 }
 
 func (h *host) fetched(kind, index uint64) ([]byte, bool) {
+	if value, found := h.Package[kind]; found {
+		return value, true
+	}
 	switch {
 	case kind == 13 && h.Entry == 0 && index == h.Item:
 		return h.Payload, true
@@ -150,10 +161,15 @@ func (h *host) write(m *pvm.Machine) pvm.Status {
 	return pvm.Running
 }
 
-// program returns the assembled program of a version.
+// program returns the assembled service of a version.
 func program(t testing.TB, version codec.Version) *pvm.Program {
 	t.Helper()
-	blob, err := Blob(version)
+	return load(t, serviceProgram, version)
+}
+
+func load(t testing.TB, s source, version codec.Version) *pvm.Program {
+	t.Helper()
+	blob, err := s.blob(version)
 	require.NoError(t, err)
 	length, rest, err := codec.DecodeNatural(blob)
 	require.NoError(t, err)

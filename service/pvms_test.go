@@ -32,6 +32,11 @@ func TestPVMs(t *testing.T) {
 	for _, c := range readCases(t, serviceCases) {
 		f.add(blob, c.invocation, c.Want)
 	}
+	authorizer, err := AuthorizerBlob(codec.V072)
+	require.NoError(t, err)
+	for _, c := range readCases(t, authorizerCases) {
+		f.add(authorizer, c.invocation, c.Want)
+	}
 	p := program(t, codec.V072)
 	refinings, accumulatings, programs := rapid.Custom(drawRefining), rapid.Custom(drawAccumulating), rapid.Custom(drawRandom)
 	for seed := range *pvms {

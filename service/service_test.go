@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -64,26 +66,31 @@ func TestAccumulate(t *testing.T) {
 func TestBlob(t *testing.T) {
 	text, err := os.ReadFile("../docs/service.md")
 	require.NoError(t, err)
-	blobs := map[codec.Version][]byte{}
-	for v := range hostCalls {
-		blobs[v], err = Blob(v)
-		require.NoError(t, err)
-		require.Contains(t, string(text), fmt.Sprintf("| %s | %x |", v, blake2b.Sum256(blobs[v])))
-	}
-	differ := 0
-	for i, octet := range blobs[codec.V072] {
-		if octet != blobs[codec.V080][i] {
-			differ++
+	for name, s := range map[string]source{"service": serviceProgram, "authorizer": authorizerProgram} {
+		blobs := map[codec.Version][]byte{}
+		for v := range hostCalls {
+			blobs[v], err = s.blob(v)
+			require.NoError(t, err)
+			require.Contains(t, string(text), fmt.Sprintf("| %s | %s | %x |", name, v, blake2b.Sum256(blobs[v])))
 		}
+		differ := 0
+		for i, octet := range blobs[codec.V072] {
+			if octet != blobs[codec.V080][i] {
+				differ++
+			}
+		}
+		require.Equal(t, strings.Count(s.parts[0].Text, "ecalli"), differ, name)
+		_, err = s.blob(codec.V080 + 1)
+		require.ErrorIs(t, err, codec.ErrUnknownVersion)
 	}
-	require.Equal(t, strings.Count(serviceSource, "ecalli"), differ)
-	_, err = Blob(codec.V080 + 1)
-	require.ErrorIs(t, err, codec.ErrUnknownVersion)
 }
 
-// The interpreter has the instructions that the program uses, and no others.
+// The interpreter has the instructions that the programs use, and no others.
 func TestEveryInstructionIsUsed(t *testing.T) {
-	words := strings.Fields(serviceSource + librarySource)
+	var words []string
+	for _, part := range slices.Concat(serviceProgram.parts, authorizerProgram.parts) {
+		words = append(words, strings.Fields(part.Text)...)
+	}
 	written := map[string]string{"load_imm_jump": "call", "jump_ind": "return"}
 	for _, i := range pvm.Instructions {
 		if i.Name == "fallthrough" {
@@ -93,7 +100,7 @@ func TestEveryInstructionIsUsed(t *testing.T) {
 		if alias := written[name]; alias != "" {
 			name = alias
 		}
-		require.Contains(t, words, name)
+		require.True(t, slices.Contains(words, name), name)
 	}
 }
 
@@ -117,16 +124,30 @@ func TestBalanceTooLow(t *testing.T) {
 
 // The gas in docs/service.md is that of the shared cases.
 func TestGas(t *testing.T) {
-	text, err := os.ReadFile("../docs/service.md")
-	require.NoError(t, err)
 	rows := 0
-	for _, c := range readCases(t, serviceCases) {
-		if strings.Contains(string(text), "| "+c.Name+" |") {
-			require.Contains(t, string(text), fmt.Sprintf("| %s | %d |", c.Name, c.Gas-c.Want.Left))
+	for _, c := range append(readCases(t, serviceCases), readCases(t, authorizerCases)...) {
+		if gasOf(t, c.Name) != "" {
+			requireGas(t, c.Name, c.invocation, c.Want)
 			rows++
 		}
 	}
-	require.Greater(t, rows, 5)
+	require.Greater(t, rows, 6)
+}
+
+// requireGas compares the gas of an invocation with that in docs/service.md.
+func requireGas(t *testing.T, name string, i invocation, got outcome) {
+	t.Helper()
+	require.Equal(t, strconv.FormatInt(i.Gas-got.Left, 10), gasOf(t, name), name)
+}
+
+// gasOf returns the gas in docs/service.md of a call.
+func gasOf(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../docs/service.md")
+	require.NoError(t, err)
+	_, after, _ := strings.Cut(string(text), "| "+name+" | ")
+	gas, _, _ := strings.Cut(after, " |")
+	return strings.ReplaceAll(gas, ",", "")
 }
 
 // The account of a genesis has the hash of the code, counts its preimages and its storage, and can

@@ -27,7 +27,8 @@
 // comes first. Four statements are made of others:
 //
 //   - "call rL, label" is a load_imm_jump with a new entry of the jump table for
-//     the instruction after it
+//     the instruction after it. "call rL, label, 1, x" loads these values into
+//     r7 and r8 before.
 //   - "return rL" is a jump_ind to the address in that register
 //   - "ecalli name" takes the number of the host's call from a table that
 //     depends on the version of the Gray Paper

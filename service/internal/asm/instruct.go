@@ -22,11 +22,20 @@ func (a *assembler) begin(i *pvm.Instruction) {
 	a.ended = i.Ends()
 }
 
+// firstArgument is the number of the register with a call's first argument.
+const firstArgument = 7
+
 // instruct appends the instruction of a statement.
 func (a *assembler) instruct(s statement) error {
 	name, operands := s.operator, s.operands
 	switch {
-	case name == "call" && len(operands) == 2:
+	case name == "call" && len(operands) >= 2:
+		for i, argument := range operands[2:] {
+			argument := statement{operator: "load_imm", operands: []string{fmt.Sprintf("r%d", firstArgument+i), argument}}
+			if err := a.instruct(argument); err != nil {
+				return err
+			}
+		}
 		name, operands = "load_imm_jump", []string{operands[0], strconv.Itoa(2 * (len(a.table) + 1)), operands[1]}
 		defer func() { a.table = append(a.table, len(a.code)) }()
 	case name == "return" && len(operands) == 1:

@@ -58,10 +58,12 @@ func fields(text string) (out []string) {
 	return out
 }
 
+// spaced puts spaces between the terms of a sum.
+var spaced = strings.NewReplacer(" ", "", "+", " +", "-", " -")
+
 // value computes a sum of numbers and symbols. Numbers up to 2^64-1 wrap.
 func (a *assembler) value(text string) (sum int64, err error) {
-	spaced := strings.NewReplacer(" ", "", "+", " +", "-", " -").Replace(text)
-	terms := strings.Fields(spaced)
+	terms := strings.Fields(spaced.Replace(text))
 	if len(terms) == 0 {
 		return 0, fmt.Errorf("%w: a value is missing", errOperands)
 	}

@@ -1,7 +1,7 @@
 // Package pvm runs programs of JAM's virtual machine, the PVM, for the tests of
-// the rollup's service. It is an interpreter of the instructions that the
-// service uses, and nothing more: any other opcode panics, as an unknown one
-// does in every PVM.
+// the rollup's service and its authorizer. It is an interpreter of the
+// instructions that these use, and nothing more: any other opcode panics, as an
+// unknown one does in every PVM.
 //
 //	program, err := pvm.Load(blob)                        // standard initialisation
 //	result := program.Run(0, 1_000_000, arguments, host)  // entry point and gas

@@ -31,9 +31,11 @@ var Instructions = [...]Instruction{
 	{"branch_lt_u_imm", 83, RegisterImmediateOffset, branchImmediate(less)},
 	{"branch_ge_u_imm", 85, RegisterImmediateOffset, branchImmediate(notLess)},
 	{"move_reg", 100, TwoRegisters, func(m *Machine, o operands) { m.Registers[o.a] = m.Registers[o.b] }},
+	{"store_ind_u8", 120, TwoRegistersImmediate, func(m *Machine, o operands) { m.store(o.a, m.Registers[o.b]+o.x, 1) }},
 	{"store_ind_u64", 123, TwoRegistersImmediate, func(m *Machine, o operands) { m.store(o.a, m.Registers[o.b]+o.x, 8) }},
 	{"load_ind_u8", 124, TwoRegistersImmediate, func(m *Machine, o operands) { m.load(o.a, m.Registers[o.b]+o.x, 1) }},
 	{"load_ind_u64", 130, TwoRegistersImmediate, func(m *Machine, o operands) { m.load(o.a, m.Registers[o.b]+o.x, 8) }},
+	{"and_imm", 132, TwoRegistersImmediate, computeImmediate(and)},
 	{"xor_imm", 133, TwoRegistersImmediate, computeImmediate(xor)},
 	{"add_imm_64", 149, TwoRegistersImmediate, computeImmediate(add)},
 	{"shlo_l_imm_64", 151, TwoRegistersImmediate, computeImmediate(shiftLeft)},
@@ -43,10 +45,14 @@ var Instructions = [...]Instruction{
 	{"branch_ne", 171, TwoRegistersOffset, branch(differ)},
 	{"add_64", 200, ThreeRegisters, compute(add)},
 	{"sub_64", 201, ThreeRegisters, compute(subtract)},
+	{"mul_64", 202, ThreeRegisters, compute(multiply)},
 	{"shlo_l_64", 207, ThreeRegisters, compute(shiftLeft)},
+	{"shlo_r_64", 208, ThreeRegisters, compute(shiftRight)},
 	{"and", 210, ThreeRegisters, compute(and)},
 	{"xor", 211, ThreeRegisters, compute(xor)},
 	{"or", 212, ThreeRegisters, compute(or)},
+	{"mul_upper_u_u", 214, ThreeRegisters, compute(multiplyUpper)},
+	{"set_lt_u", 216, ThreeRegisters, compute(setLess)},
 }
 
 // table has the instructions at the index of their opcodes.
@@ -74,12 +80,25 @@ func notLess(a, b uint64) bool { return a >= b }
 
 func add(a, b uint64) uint64         { return a + b }
 func subtract(a, b uint64) uint64    { return a - b }
+func multiply(a, b uint64) uint64    { return a * b }
 func and(a, b uint64) uint64         { return a & b }
 func or(a, b uint64) uint64          { return a | b }
 func xor(a, b uint64) uint64         { return a ^ b }
 func shiftLeft(a, b uint64) uint64   { return a << (b % 64) }
 func shiftRight(a, b uint64) uint64  { return a >> (b % 64) }
 func rotateRight(a, b uint64) uint64 { return bits.RotateLeft64(a, -int(b%64)) }
+
+func multiplyUpper(a, b uint64) uint64 {
+	high, _ := bits.Mul64(a, b)
+	return high
+}
+
+func setLess(a, b uint64) uint64 {
+	if a < b {
+		return 1
+	}
+	return 0
+}
 
 func compute(f func(a, b uint64) uint64) func(*Machine, operands) {
 	return func(m *Machine, o operands) { m.Registers[o.d] = f(m.Registers[o.a], m.Registers[o.b]) }

@@ -78,23 +78,20 @@ func (m *Machine) Charge(gas int64) Status {
 	return Running
 }
 
-// step executes one instruction. The code is followed by traps. An unknown opcode
-// is one too.
+// step executes one instruction.
 func (m *Machine) step() {
 	m.at = m.next
 	m.status = m.Charge(1)
 	if m.status != Running {
 		return
 	}
-	p := m.program
-	if m.at < 0 || m.at >= len(p.code) || table[p.code[m.at]] == nil {
+	if m.at < 0 || m.at >= len(m.program.steps) {
 		m.status = Panicked
 		return
 	}
-	instruction := table[p.code[m.at]]
-	skip := p.skip(m.at)
-	m.next = m.at + 1 + skip
-	instruction.effect(m, instruction.Shape.decode(p.argument(m.at), skip))
+	s := &m.program.steps[m.at]
+	m.next = s.next
+	s.effect(m, s.operands)
 }
 
 // branch continues at an offset from the current instruction, which must begin

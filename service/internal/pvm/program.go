@@ -21,6 +21,7 @@ type Program struct {
 	code     []byte
 	begins   []bool // an instruction begins here
 	blocks   []bool // a basic block begins here
+	steps    []step // the instruction at each offset
 	table    []uint32
 	readOnly []byte
 	data     []byte
@@ -87,7 +88,29 @@ func (p *Program) loadCode(raw []byte) error {
 		p.begins[i] = raw[int(length)+i/8]>>(i%8)&1 == 1
 	}
 	p.findBlocks()
+	p.steps = make([]step, length)
+	for at := range p.steps {
+		p.steps[at] = p.decode(at)
+	}
 	return nil
+}
+
+// step is an instruction at an offset of the code. Effect and operands are decoded once,
+// because loops execute most of them often.
+type step struct {
+	effect   func(*Machine, operands)
+	operands operands
+	next     int // offset of the following instruction
+}
+
+// decode returns the instruction at an offset. An unknown opcode is a trap.
+func (p *Program) decode(at int) step {
+	instruction := table[p.code[at]]
+	if instruction == nil {
+		instruction = &Instructions[0]
+	}
+	skip := p.skip(at)
+	return step{instruction.effect, instruction.Shape.decode(p.argument(at), skip), at + 1 + skip}
 }
 
 // findBlocks marks the offsets that jumps may reach: the first one, and each that

@@ -17,7 +17,7 @@ const { Bytes, BytesBlob } = await lib("core/bytes/index.js");
 const { Decoder } = await lib("core/codec/index.js");
 const { PvmBackend, tinyChainSpec: spec } = await lib("jam/config/index.js");
 const { Blake2b, WithHash } = await lib("core/hash/index.js");
-const { InCore } = await lib("jam/in-core/in-core.js");
+const { InCore, RefineError } = await lib("jam/in-core/in-core.js");
 const { InMemoryState } = await lib("jam/state/index.js");
 const { SerializedState, StateEntries, serializeStateUpdate } = await lib("jam/state-merkleization/index.js");
 const { Accumulate } = await lib("jam/transition/accumulate/index.js");
@@ -27,7 +27,7 @@ Logger.configureAll("", Level.ERROR);
 const blake2b = await Blake2b.createHasher();
 const blob = (hex) => BytesBlob.parseBlob(hex);
 
-// refine makes the report of a package on a core.
+// refine makes the report of a package on a core, null if the authorizer does not let it pass.
 async function refine(entries, encoded, core) {
   const state = SerializedState.fromStateEntries(spec, blake2b, entries);
   const data = Decoder.decodeObject(WorkPackage.Codec, encoded, spec);
@@ -37,6 +37,7 @@ async function refine(entries, encoded, core) {
   const none = data.items.map(() => []);
   const hash = blake2b.hashBytes(encoded);
   const refined = await inCore.refine(WithHash.new(hash, data), tryAsCoreIndex(core), none, none);
+  if (refined.isError && refined.error === RefineError.AuthorizationError) return null;
   if (refined.isError) throw new Error(refined.details());
   // Refine looks up the segments of the package itself, so that the package would wait for itself.
   return WorkReport.create({ ...refined.ok.report, segmentRootLookup: [] });
@@ -49,7 +50,10 @@ async function run({ genesis, blocks }) {
   const outcomes = [];
   for (const { slot, packages } of blocks) {
     const reports = [];
-    for (const [core, encoded] of packages.entries()) reports.push(await refine(entries, blob(encoded), core));
+    for (const [core, encoded] of packages.entries()) {
+      const report = await refine(entries, blob(encoded), core);
+      if (report) reports.push(report);
+    }
     const state = SerializedState.fromStateEntries(spec, blake2b, entries);
     const accumulate = new Accumulate(spec, blake2b, state, { pvm: PvmBackend.BuiltIn, accumulateSequentially: true });
     const done = await accumulate.transition({ slot: tryAsTimeSlot(slot), reports, entropy: Bytes.zero(32) });

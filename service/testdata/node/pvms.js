@@ -14,6 +14,8 @@ const callGas = 10n;
 const statuses = ["halt", "panic", "panic", "host", "out of gas"]; // a page fault is a panic
 const host = 3;
 
+console.log = console.error; // anan-as warns there
+
 const bytes = (hex) => Uint8Array.from(Buffer.from(hex.slice(2), "hex"));
 const hex = (raw) => "0x" + Buffer.from(raw).toString("hex");
 
@@ -64,6 +66,8 @@ async function typeberry() {
 function chain(invocation) {
   const storage = new Map(Object.entries(invocation.storage ?? {}));
   const value = (kind, index) => {
+    const part = invocation.package?.[kind];
+    if (part) return bytes(part);
     if (kind === 13n && invocation.entry === 0 && index === BigInt(invocation.item ?? 0)) return bytes(invocation.payload ?? "0x");
     if (kind === 15n && invocation.entry !== 0) {
       const input = invocation.inputs?.[Number(index)];
