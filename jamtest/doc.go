@@ -40,8 +40,9 @@
 //     never decides an open fork.
 //
 // Every block has its own state, so a package can be accumulated on one branch
-// and timed out on the other. Authorizers, signatures of guarantees and the
-// rotation of guarantors are not simulated; no queue can rely on them.
+// and timed out on the other. Signatures of guarantees and the rotation of
+// guarantors are not simulated; no queue can rely on them. Of the authorizers, that
+// of package service is: see [Work].
 //
 // # Faults
 //

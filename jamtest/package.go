@@ -24,8 +24,8 @@ type Package struct {
 	// ready queue to a later block (GP 12.18).
 	Gas uint64
 	// Authorizer is the hash of the package's authorizer, of its code hash and
-	// configuration. A service compares it with its own. The authorizer itself is not
-	// simulated: it lets every package pass.
+	// configuration. A service compares it with its own. Submit assumes that it lets
+	// the package pass; Work asks it.
 	Authorizer common.Hash
 	// Payload is the payload of the work item, which refine gets. Only the rules of
 	// the service interpret it; see [Config.Genesis].

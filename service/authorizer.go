@@ -30,36 +30,48 @@ const messagePrefix = "jamq authorizer"
 // Signer signs the work packages of a builder, so that the authorizer lets them pass.
 // It is safe for concurrent use if the key is.
 type Signer struct {
-	codec  *codec.Codec
-	key    crypto.Signer
-	public ed25519.PublicKey
-	code   common.Hash
+	key     crypto.Signer
+	public  ed25519.PublicKey
+	version codec.Version
+	code    common.Hash
 }
 
-// NewSigner returns a signer for packages in the encoding of c. key is the builder's
-// Ed25519 key, for example an ed25519.PrivateKey or a key in a hardware security
-// module; it signs messages of 47 bytes, without a hash (crypto.Hash(0)). The error
-// wraps ErrSigner if it is another kind of key.
-func NewSigner(c *codec.Codec, key crypto.Signer) (*Signer, error) {
+// NewSigner returns a signer for packages of a version of the Gray Paper. key is the
+// builder's Ed25519 key, for example an ed25519.PrivateKey or a key in a hardware
+// security module; it signs messages of 47 bytes, without a hash (crypto.Hash(0)). The
+// error wraps ErrSigner if it is another kind of key, or codec.ErrUnknownVersion.
+func NewSigner(version codec.Version, key crypto.Signer) (*Signer, error) {
 	public, ok := key.Public().(ed25519.PublicKey)
 	if !ok || len(public) != ed25519.PublicKeySize {
 		return nil, fmt.Errorf("%w: a key of type %T, want Ed25519", ErrSigner, key.Public())
 	}
-	code, err := AuthorizerBlob(c.Version())
+	code, err := AuthorizerBlob(version)
 	if err != nil {
 		return nil, err
 	}
-	return &Signer{codec: c, key: key, public: public, code: blake2b.Sum256(code)}, nil
+	return &Signer{key: key, public: public, version: version, code: blake2b.Sum256(code)}, nil
+}
+
+// Public returns the builder's public key, which is the configuration of the authorizer.
+func (s *Signer) Public() ed25519.PublicKey { return s.public }
+
+// Authorizer returns the hash of the authorizer that lets the signed packages pass, for
+// Genesis.Authorizer and for the pool of a core.
+func (s *Signer) Authorizer() common.Hash {
+	return (&codec.WorkPackage{AuthCodeHash: s.code, AuthorizerConfig: s.public}).Authorizer()
 }
 
 // Sign sets the authorizer of a package and its token, which is a signature of
-// everything else in the package. The package must not be changed afterwards. The
-// service that holds the authorizer's code, AuthCodeHost, is up to the caller. Errors
-// wrap ErrSigner or ErrUnauthorized, or are those of the key; the package has no token
-// then.
-func (s *Signer) Sign(p *codec.WorkPackage) error {
+// everything else in the package, in the encoding of c. The package must not be changed
+// afterwards. The service that holds the authorizer's code, AuthCodeHost, is up to the
+// caller. Errors wrap ErrSigner, or ErrUnauthorized if the package is too large, or are
+// those of c.Encode; the package has no token then.
+func (s *Signer) Sign(c *codec.Codec, p *codec.WorkPackage) error {
+	if c.Version() != s.version {
+		return fmt.Errorf("%w: a package of version %s, want %s", ErrSigner, c.Version(), s.version)
+	}
 	p.AuthCodeHash, p.AuthorizerConfig, p.Authorization = s.code, s.public, nil
-	message, err := signedMessage(s.codec, p)
+	message, err := signedMessage(c, p)
 	if err != nil {
 		return err
 	}
@@ -72,21 +84,6 @@ func (s *Signer) Sign(p *codec.WorkPackage) error {
 	}
 	p.Authorization = token
 	return nil
-}
-
-// AuthorizerHash returns the hash of the authorizer of a builder with a public key, for
-// Genesis.Authorizer and for the pool of a core. The error wraps ErrSigner if the key
-// has not 32 bytes, or codec.ErrUnknownVersion.
-func AuthorizerHash(version codec.Version, builder ed25519.PublicKey) (common.Hash, error) {
-	if len(builder) != ed25519.PublicKeySize {
-		return common.Hash{}, fmt.Errorf("%w: a public key of %d bytes, want %d", ErrSigner, len(builder), ed25519.PublicKeySize)
-	}
-	code, err := AuthorizerBlob(version)
-	if err != nil {
-		return common.Hash{}, err
-	}
-	p := codec.WorkPackage{AuthCodeHash: blake2b.Sum256(code), AuthorizerConfig: builder}
-	return p.Authorizer(), nil
 }
 
 // Authorize returns nil if the authorizer lets a package pass: these are the rules of

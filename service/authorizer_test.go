@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/statetrie"
 	"github.com/jamq/jamq/submit/codec"
 )
 
@@ -56,9 +57,9 @@ func unsigned(number uint64) *codec.WorkPackage {
 }
 
 func sign(t require.TestingT, c *codec.Codec, key crypto.Signer, p *codec.WorkPackage) {
-	s, err := NewSigner(c, key)
+	s, err := NewSigner(c.Version(), key)
 	require.NoError(t, err)
-	require.NoError(t, s.Sign(p))
+	require.NoError(t, s.Sign(c, p))
 }
 
 // authorizing returns the call of is-authorized for a package.
@@ -208,7 +209,7 @@ func addOrder(s []byte) {
 
 // TestAuthorizerCases runs the shared cases of the authorizer.
 func TestAuthorizerCases(t *testing.T) {
-	p := load(t, authorizerProgram, codec.V072)
+	p := load(t, &authorizerProgram, codec.V072)
 	made := authorizerScenarios(t)
 	for i := range made {
 		model := made[i].Want
@@ -226,7 +227,7 @@ func TestAuthorizerCases(t *testing.T) {
 func TestAuthorizer(t *testing.T) {
 	for v := range hostCalls {
 		t.Run(v.String(), func(t *testing.T) {
-			c, program := newCodec(t, v), load(t, authorizerProgram, v)
+			c, program := newCodec(t, v), load(t, &authorizerProgram, v)
 			rapid.Check(t, func(t *rapid.T) {
 				p := drawPackage(t, c)
 				requireSame(t, authorized(c, p), authorizing(t, c, p).run(program, v))
@@ -273,7 +274,7 @@ func drawPackage(t *rapid.T, c *codec.Codec) *codec.WorkPackage {
 // A package of the greatest size passes, with the gas that JAM grants an authorizer, and a larger
 // one does not.
 func TestGreatestPackage(t *testing.T) {
-	c, program := newCodec(t, codec.V072), load(t, authorizerProgram, codec.V072)
+	c, program := newCodec(t, codec.V072), load(t, &authorizerProgram, codec.V072)
 	p := signedOfSize(t, c, MaxSigned)
 	require.NoError(t, Authorize(c, p))
 	i := authorizing(t, c, p)
@@ -284,9 +285,9 @@ func TestGreatestPackage(t *testing.T) {
 	p = signedOfSize(t, c, MaxSigned+1)
 	require.ErrorIs(t, Authorize(c, p), ErrUnauthorized)
 	require.Equal(t, "panic", authorizing(t, c, p).run(program, codec.V072).Status)
-	s, err := NewSigner(c, builderKey)
+	s, err := NewSigner(codec.V072, builderKey)
 	require.NoError(t, err)
-	require.ErrorIs(t, s.Sign(p), ErrUnauthorized)
+	require.ErrorIs(t, s.Sign(c, p), ErrUnauthorized)
 	require.Empty(t, p.Authorization)
 }
 
@@ -310,23 +311,24 @@ func TestWrongKeys(t *testing.T) {
 	c := newCodec(t, codec.V072)
 	other, err := rsa.GenerateKey(rand.Reader, 1024)
 	require.NoError(t, err)
-	_, err = NewSigner(c, other)
+	_, err = NewSigner(codec.V072, other)
 	require.ErrorIs(t, err, ErrSigner)
 	for name, sign := range map[string]func(message []byte) ([]byte, error){
 		"an error":            func([]byte) ([]byte, error) { return nil, errLocked },
 		"a wrong signature":   func([]byte) ([]byte, error) { return make([]byte, 64), nil },
 		"a signature too few": func([]byte) ([]byte, error) { return nil, nil },
 	} {
-		s, err := NewSigner(c, brokenKey{builderKey, sign})
+		s, err := NewSigner(codec.V072, brokenKey{builderKey, sign})
 		require.NoError(t, err)
 		var p codec.WorkPackage
-		require.ErrorIs(t, s.Sign(&p), ErrSigner, name)
+		require.ErrorIs(t, s.Sign(c, &p), ErrSigner, name)
 		require.Empty(t, p.Authorization, name)
 	}
-	_, err = AuthorizerHash(codec.V072, builderKey.Public().(ed25519.PublicKey)[1:])
-	require.ErrorIs(t, err, ErrSigner)
-	_, err = AuthorizerHash(codec.V080+1, builderKey.Public().(ed25519.PublicKey))
+	_, err = NewSigner(codec.V080+1, builderKey)
 	require.ErrorIs(t, err, codec.ErrUnknownVersion)
+	later, err := NewSigner(codec.V080, builderKey)
+	require.NoError(t, err)
+	require.ErrorIs(t, later.Sign(c, new(codec.WorkPackage)), ErrSigner)
 }
 
 var errLocked = errors.New("the device is locked")
@@ -341,11 +343,17 @@ func (k brokenKey) Sign(_ io.Reader, message []byte, _ crypto.SignerOpts) ([]byt
 	return k.sign(message)
 }
 
-// A signed package names the authorizer of its builder's key.
-func TestAuthorizerHash(t *testing.T) {
+// The genesis that is made for a signer has the authorizer of the signed packages, and its code.
+func TestSignedBy(t *testing.T) {
 	for v := range hostCalls {
-		want, err := AuthorizerHash(v, builderKey.Public().(ed25519.PublicKey))
+		s, err := NewSigner(v, builderKey)
 		require.NoError(t, err)
-		require.Equal(t, want, signed(t, newCodec(t, v), builderKey, 1).Authorizer())
+		p := signed(t, newCodec(t, v), builderKey, 1)
+		g, err := Genesis{Service: 7, Version: v, Block: block(0)}.SignedBy(s)
+		require.NoError(t, err)
+		require.Equal(t, p.Authorizer(), g.Authorizer)
+		entries, err := g.Entries()
+		require.NoError(t, err)
+		require.Contains(t, entries, statetrie.PreimageKey(7, p.AuthCodeHash))
 	}
 }

@@ -3,6 +3,8 @@ package service
 import (
 	_ "embed"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/jamq/jamq/service/internal/asm"
 	"github.com/jamq/jamq/submit/codec"
@@ -28,14 +30,15 @@ var (
 type source struct {
 	metadata string
 	parts    []asm.Source
+	made     sync.Map // blobs by version
 }
 
 var (
-	serviceProgram = source{"jamq service 1", []asm.Source{
+	serviceProgram = source{metadata: "jamq service 1", parts: []asm.Source{
 		{Name: "service.asm", Text: serviceSource},
 		{Name: "library.asm", Text: librarySource},
 	}}
-	authorizerProgram = source{"jamq authorizer 1", []asm.Source{
+	authorizerProgram = source{metadata: "jamq authorizer 1", parts: []asm.Source{
 		{Name: "authorizer.asm", Text: authorizerSource},
 		{Name: "ed25519.asm", Text: ed25519Source},
 		{Name: "field.asm", Text: fieldSource},
@@ -61,7 +64,10 @@ func Blob(version codec.Version) ([]byte, error) { return serviceProgram.blob(ve
 // is the authorizer's configuration. The error wraps codec.ErrUnknownVersion.
 func AuthorizerBlob(version codec.Version) ([]byte, error) { return authorizerProgram.blob(version) }
 
-func (s source) blob(version codec.Version) ([]byte, error) {
+func (s *source) blob(version codec.Version) ([]byte, error) {
+	if blob, made := s.made.Load(version); made {
+		return slices.Clone(blob.([]byte)), nil
+	}
 	calls, known := hostCalls[version]
 	if !known {
 		return nil, fmt.Errorf("service: %w: %s", codec.ErrUnknownVersion, version)
@@ -71,5 +77,7 @@ func (s source) blob(version codec.Version) ([]byte, error) {
 		return nil, err // a test assembles every version
 	}
 	blob := codec.AppendNatural(nil, uint64(len(s.metadata)))
-	return append(append(blob, s.metadata...), program...), nil
+	blob = append(append(blob, s.metadata...), program...)
+	s.made.Store(version, slices.Clone(blob))
+	return blob, nil
 }

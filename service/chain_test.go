@@ -1,7 +1,6 @@
 package service
 
 import (
-	"crypto/ed25519"
 	"encoding/binary"
 	"encoding/hex"
 	"strings"
@@ -251,11 +250,10 @@ func TestForeignChainSigned(t *testing.T) {
 		t.Skip("-pvms is 0: the chain of others belongs to the deep stage")
 	}
 	m := newChainMaker(t)
-	code, err := AuthorizerBlob(codec.V072)
+	signer, err := NewSigner(codec.V072, builderKey)
 	require.NoError(t, err)
-	m.genesis.Authorizer, err = AuthorizerHash(codec.V072, builderKey.Public().(ed25519.PublicKey))
+	m.genesis, err = m.genesis.SignedBy(signer)
 	require.NoError(t, err)
-	m.genesis.Preimages = [][]byte{code}
 	m.entries, err = m.genesis.Entries()
 	require.NoError(t, err)
 

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -87,6 +88,17 @@ func (s *State) UnmarshalJSON(raw []byte) error {
 		(*s)[statetrie.Key(k)] = value
 	}
 	return nil
+}
+
+// SignedBy returns the genesis of a service that accepts the packages of a signer: it
+// sets Authorizer, and adds the code of the authorizer to the preimages.
+func (g Genesis) SignedBy(s *Signer) (Genesis, error) {
+	code, err := AuthorizerBlob(s.version)
+	if err != nil {
+		return Genesis{}, err
+	}
+	g.Authorizer, g.Preimages = s.Authorizer(), append(slices.Clip(g.Preimages), code)
+	return g, nil
 }
 
 // Entries returns the entries of the genesis state: the account, its preimages,

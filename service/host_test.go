@@ -164,10 +164,10 @@ func (h *host) write(m *pvm.Machine) pvm.Status {
 // program returns the assembled service of a version.
 func program(t testing.TB, version codec.Version) *pvm.Program {
 	t.Helper()
-	return load(t, serviceProgram, version)
+	return load(t, &serviceProgram, version)
 }
 
-func load(t testing.TB, s source, version codec.Version) *pvm.Program {
+func load(t testing.TB, s *source, version codec.Version) *pvm.Program {
 	t.Helper()
 	blob, err := s.blob(version)
 	require.NoError(t, err)

@@ -66,7 +66,7 @@ func TestAccumulate(t *testing.T) {
 func TestBlob(t *testing.T) {
 	text, err := os.ReadFile("../docs/service.md")
 	require.NoError(t, err)
-	for name, s := range map[string]source{"service": serviceProgram, "authorizer": authorizerProgram} {
+	for name, s := range map[string]*source{"service": &serviceProgram, "authorizer": &authorizerProgram} {
 		blobs := map[codec.Version][]byte{}
 		for v := range hostCalls {
 			blobs[v], err = s.blob(v)

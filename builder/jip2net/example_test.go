@@ -2,12 +2,14 @@ package jip2net_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"fmt"
 	"net/http/httptest"
 	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"golang.org/x/crypto/blake2b"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
@@ -23,7 +25,7 @@ import (
 )
 
 // A builder on the RPC of a JAM node. The rollup's service is that of package service, which stores
-// a mark for each package that it accepts.
+// a mark for each package that it accepts, and accepts packages that the builder has signed.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -34,7 +36,17 @@ func Example() {
 		refineGas     = 1_000_000_000
 		accumulateGas = 1_000_000
 	)
-	var code, authorizer common.Hash // of the service, and of the code that authorizes packages
+	code, err := service.Blob(codec.V072)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// A program reads the key from a file, or signs with a device.
+	signer, err := service.NewSigner(codec.V072, ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	network, err := jip2net.Open(ctx, jip2net.Config{
 		Node: jip2.DefaultConfig(url),
 		Service: jip2.Service{
@@ -43,7 +55,8 @@ func Example() {
 			Taken: func(_ jamq.PackageHash, value []byte) (bool, error) { return value != nil, nil },
 		},
 		Version: codec.V072,
-		Package: codec.OneItem(rollup, code, authorizer, refineGas, accumulateGas),
+		Package: codec.OneItem(rollup, blake2b.Sum256(code), common.Hash{}, refineGas, accumulateGas),
+		Sign:    signer.Sign,
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -88,7 +88,7 @@ func (n *node) config() jip2net.Config {
 	cfg := jip2.DefaultConfig("ws://node.test")
 	cfg.Dial = n.wire.Dial
 	return jip2net.Config{
-		Node: cfg, Version: codec.V072, Package: codec.OneItem(rollup, common.Hash{}, common.Hash{}, 1_000_000_000, 1_000_000),
+		Node: cfg, Version: codec.V072, Package: codec.OneItem(rollup, common.Hash{}, common.Hash{}, 1_000_000_000, 1_000_000), Sign: words.Signer.Sign,
 		Service: jip2.Service{
 			ID: rollup, Key: service.MarkKey,
 			Taken: func(_ jamq.PackageHash, value []byte) (bool, error) { return value != nil, nil },

@@ -5,6 +5,7 @@ package words
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -176,13 +177,25 @@ func Payload(b builder.Block[Body]) ([]byte, error) {
 	return append(header, raw...), err
 }
 
+// Signer signs the packages of the rollup.
+var Signer = func() *service.Signer {
+	s, err := service.NewSigner(codec.V072, ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
+	if err != nil {
+		panic(err) // the key is right
+	}
+	return s
+}()
+
 // Genesis returns the genesis state of a JAM chain with the service of the rollup. The service
-// accepts packages of codec.OneItem whose authorizer's code hash is zero.
+// accepts packages of Signer.
 func Genesis(id jamq.ServiceID) service.State {
-	g := service.Genesis{Service: id, Authorizer: new(codec.WorkPackage).Authorizer(), Block: proof.Commitment{PostRoot: new(Rollup).Root()}}
-	entries, err := g.Entries()
+	g, err := service.Genesis{Service: id, Block: proof.Commitment{PostRoot: new(Rollup).Root()}}.SignedBy(Signer)
 	if err != nil {
 		panic(err) // the version is known
+	}
+	entries, err := g.Entries()
+	if err != nil {
+		panic(err)
 	}
 	return entries
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/jamtest"
-	"github.com/jamq/jamq/submit/codec"
 )
 
 // Journal stores records in order. Package journal has implementations.
@@ -172,30 +171,10 @@ func (s *Server) take(core jamq.CoreIndex, raw []byte) error {
 // submit carries out a record of a package. A package that a guarantor refuses
 // changes nothing, live or replayed.
 func (s *Server) submit(raw []byte, core jamq.CoreIndex, guarantor int) error {
-	p, err := s.simulated(raw)
+	p, err := jamtest.Work(s.codec, raw)
 	if err != nil {
 		return err
 	}
 	s.sent[p.Hash] = guarantor + 1
 	return s.chain.Submit(p, core, guarantor)
-}
-
-// simulated converts a package for the simulated chain. Only its first work
-// item counts.
-func (s *Server) simulated(raw []byte) (jamtest.Package, error) {
-	p, err := codec.Decode[codec.WorkPackage](s.codec, raw)
-	if err != nil {
-		return jamtest.Package{}, err
-	}
-	if len(p.Items) == 0 {
-		return jamtest.Package{}, fmt.Errorf("%w: no work items", jamtest.ErrRefused)
-	}
-	out := jamtest.Package{
-		Hash: jamq.PackageHash(blake2b.Sum256(raw)), Context: p.Context,
-		Service: p.Items[0].Service, Authorizer: p.Authorizer(), Payload: p.Items[0].Payload,
-	}
-	for i := range p.Items {
-		out.Gas += p.Items[i].AccumulateGas
-	}
-	return out, nil
 }

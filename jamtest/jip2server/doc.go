@@ -30,7 +30,8 @@
 //
 // The services are those of jamtest.Config.Genesis. They have the storage and the
 // rules of package service, so a package changes nothing unless its payload begins
-// with a header of the next block and its authorizer is that of the service.
+// with a header of the next block and its authorizer is that of the service. A package
+// with the authorizer of package service is refused unless its builder has signed it.
 //
 // # Faults
 //

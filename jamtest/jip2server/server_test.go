@@ -2,6 +2,7 @@ package jip2server_test
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -246,6 +247,53 @@ func TestForgedPayloadNeverChangesTheRoot(t *testing.T) {
 	require.Zero(t, root())
 	send(header, none)
 	require.Equal(t, post, root())
+}
+
+// A guarantor refuses a package that names the authorizer of package service without its builder's
+// signature.
+func TestUnsignedPackage(t *testing.T) {
+	signer, err := service.NewSigner(codec.V072, ed25519.NewKeyFromSeed(make([]byte, 32)))
+	require.NoError(t, err)
+	stranger, err := service.NewSigner(codec.V072, ed25519.NewKeyFromSeed(append(make([]byte, 31), 1)))
+	require.NoError(t, err)
+	s, c := start(t, func(cfg *jip2server.Config) {
+		g, err := service.Genesis{Service: 9}.SignedBy(signer)
+		require.NoError(t, err)
+		cfg.Chain.Genesis, err = g.Entries()
+		require.NoError(t, err)
+	})
+	step(t, s, 3)
+	encoder, err := codec.New(codec.V072, jamq.Tiny())
+	require.NoError(t, err)
+	_, context := workPackage(t, s, "")
+	var own codec.WorkPackage
+	send := func(by *service.Signer, change func(*codec.WorkPackage)) any {
+		own = codec.WorkPackage{Context: context, Items: []codec.WorkItem{{Service: 9, Payload: header}}}
+		require.NoError(t, by.Sign(encoder, &own))
+		change(&own)
+		raw, err := encoder.Encode(&own)
+		require.NoError(t, err)
+		return c.ask("submitWorkPackage", 0, base(raw), []string{})["error"]
+	}
+	for _, change := range []func(*codec.WorkPackage){
+		func(p *codec.WorkPackage) { p.Authorization = nil },
+		func(p *codec.WorkPackage) { p.Authorization[7]++ },
+		func(p *codec.WorkPackage) { p.Items[0].Payload = header[1:] },
+		func(p *codec.WorkPackage) { p.Items[0].Service++ },
+	} {
+		require.Contains(t, send(signer, change).(map[string]any)["message"], "unauthorized")
+	}
+	none := func(*codec.WorkPackage) {}
+	require.Contains(t, send(stranger, func(p *codec.WorkPackage) { p.AuthorizerConfig = signer.Public() }).(map[string]any)["message"], "unauthorized")
+	require.Nil(t, send(stranger, none), "its own authorizer lets it pass, and the service ignores it")
+	step(t, s, 4)
+	value := func() any {
+		return c.result("serviceValue", c.result("bestBlock").(map[string]any)["header_hash"], 9, base(service.CountKey()))
+	}
+	require.Nil(t, value())
+	require.Nil(t, send(signer, none))
+	step(t, s, 4)
+	require.NotNil(t, value())
 }
 
 func TestFailedPackage(t *testing.T) {

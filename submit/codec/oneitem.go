@@ -8,8 +8,8 @@ import (
 )
 
 // OneItem returns a function that makes packages with one item, whose payload it gets. The
-// service authorizes itself: it holds the authorizer's code too. Gas limits are those of the
-// item. The refine context is left out.
+// service holds the authorizer's code too, whose hash is authorizer unless a signer sets it.
+// Gas limits are those of the item. The refine context is left out.
 func OneItem(service jamq.ServiceID, code, authorizer common.Hash, refineGas, accumulateGas uint64) func(payload []byte) WorkPackage {
 	return func(payload []byte) WorkPackage {
 		return WorkPackage{

@@ -48,11 +48,10 @@ func (n *network) Pack(ctx context.Context, at builder.Anchor, payload []byte) (
 		return builder.Package{}, err
 	}
 	p := codec.WorkPackage{Context: refine, Items: []codec.WorkItem{{Service: 9, Payload: payload}}}
-	raw, err := n.codec.Encode(&p)
-	if err != nil {
+	if err := words.Signer.Sign(n.codec, &p); err != nil {
 		return builder.Package{}, err
 	}
-	hash, err := n.codec.PackageHash(&p)
+	raw, hash, err := n.codec.EncodePackage(&p)
 	return builder.Package{Hash: hash, Context: refine, Data: raw}, err
 }
 

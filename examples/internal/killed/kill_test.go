@@ -58,7 +58,7 @@ func runBuilder(dir, url string, in io.Reader, out io.Writer) error {
 	}
 	network, err := jip2net.Open(ctx, jip2net.Config{
 		Node: jip2.DefaultConfig(url), Version: codec.V072,
-		Package: codec.OneItem(rollup, common.Hash{}, common.Hash{}, 1_000_000_000, 1_000_000),
+		Package: codec.OneItem(rollup, common.Hash{}, common.Hash{}, 1_000_000_000, 1_000_000), Sign: words.Signer.Sign,
 		Service: jip2.Service{
 			ID: rollup, Key: service.MarkKey,
 			Taken: func(_ jamq.PackageHash, value []byte) (bool, error) { return value != nil, nil },

@@ -7,6 +7,7 @@
 //	network, err := jamnpsnet.New(client, jamnpsnet.Config{
 //		Service: service,
 //		Package: codec.OneItem(service, codeHash, authorizer, refineGas, accumulateGas),
+//		Sign:    sign,
 //	})
 //	cfg := builder.DefaultConfig(network.Spec())
 //
@@ -45,6 +46,10 @@ type Config struct {
 	Service jamq.ServiceID
 	// Package returns the package for a payload. Its refine context is set afterwards.
 	Package func(payload []byte) codec.WorkPackage
+	// Sign, if it is not nil, sets the authorization token of a package whose other
+	// parts are set, for example service.Signer.Sign. Without it, the token is that
+	// of Package. If it fails, the builder tries again later.
+	Sign func(c *codec.Codec, p *codec.WorkPackage) error
 }
 
 // Network is a builder.Network.
@@ -117,6 +122,11 @@ func (n *Network) Pack(ctx context.Context, at builder.Anchor, payload []byte) (
 	work := n.cfg.Package(payload)
 	if work.Context, err = feed.Context(ctx, at.Hash, at.Prerequisites); err != nil {
 		return builder.Package{}, err
+	}
+	if n.cfg.Sign != nil {
+		if err := n.cfg.Sign(n.codec, &work); err != nil {
+			return builder.Package{}, err
+		}
 	}
 	raw, hash, err := n.codec.EncodePackage(&work)
 	return builder.Package{Hash: hash, Context: work.Context, Data: raw}, err
