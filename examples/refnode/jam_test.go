@@ -2,11 +2,15 @@ package main
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,14 +46,30 @@ func genesisFile(t testing.TB, args ...string) string {
 	return name
 }
 
+// keyFile writes a new builder's key.
+func keyFile(t *testing.T) string {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(nil)
+	require.NoError(t, err)
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	name := filepath.Join(t.TempDir(), "builder.pem")
+	require.NoError(t, os.WriteFile(name, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), 0o600))
+	return name
+}
+
 // startJAMNode starts a JAM node on whose chain the rollup is installed as the default service and
 // as service 7.
 func startJAMNode(t testing.TB, args ...string) *jamNode {
 	t.Helper()
 	n := &jamNode{t: t, front: front.New(t)}
 	n.url = "ws://" + n.front.Addr()
+	var version []string
+	if i := slices.Index(args, "-gp"); i >= 0 {
+		version = args[i : i+2]
+	}
 	n.args = append([]string{"-listen", "127.0.0.1:0", "-datadir", t.TempDir(),
-		"-genesis", genesisFile(t), "-genesis", genesisFile(t, "-service", "7")}, args...)
+		"-genesis", genesisFile(t, version...), "-genesis", genesisFile(t, append([]string{"-service", "7"}, version...)...)}, args...)
 	n.start()
 	t.Cleanup(n.kill)
 	return n
@@ -128,6 +148,11 @@ func TestDemoOnAJAMNode(t *testing.T) {
 	out = lockedBuffer{}
 	require.Equal(t, exitFailed, run(t.Context(), []string{"-demo", "1", "-jam", jam.url}, &out, &out))
 	require.Contains(t, out.String(), "use a different service")
+
+	// The services take the packages of one builder.
+	out = lockedBuffer{}
+	require.Equal(t, exitFailed, run(t.Context(), []string{"-demo", "1", "-jam", jam.url, "-service", "7", "-builderkey", keyFile(t)}, &out, &out))
+	require.Contains(t, out.String(), "use its builder's key")
 	require.Zero(t, run(t.Context(), []string{"-demo", "3", "-jam", jam.url, "-service", "7"}, &out, &out), "%s", &out)
 
 	// Other services are not installed.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder/pglog"
+	"github.com/jamq/jamq/examples/refnode/devkeys"
 	"github.com/jamq/jamq/examples/refnode/internal/guard"
 	"github.com/jamq/jamq/examples/refnode/load"
 	"github.com/jamq/jamq/examples/refnode/node"
@@ -24,6 +26,7 @@ type options struct {
 	http, metrics      string
 	dataDir, spec      string
 	jam                string
+	key                crypto.Signer
 	version            codec.Version
 	service, keep      uint64
 	slot               time.Duration
@@ -77,7 +80,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 
 // newOptions returns options with the defaults of other packages.
 func newOptions() *options {
-	return &options{rpc: rpcapi.DefaultConfig(), cluster: pglog.DefaultConfig("", "refnode")}
+	return &options{key: devkeys.Builder(), rpc: rpcapi.DefaultConfig(), cluster: pglog.DefaultConfig("", "refnode")}
 }
 
 func (o *options) register(fs *flag.FlagSet) {
@@ -107,6 +110,10 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.DurationVar(&o.cluster.Lease, "cluster.lease", o.cluster.Lease, "time after which another replica leads if the leading one does not answer")
 	fs.TextVar(&o.version, "gp", codec.V072, "`version` of the Gray Paper that the JAM chain follows, for the encoding of packages: 0.7.2 or 0.8.0")
 	fs.Uint64Var(&o.service, "service", uint64(node.DefaultService), "`ID` of the rollup's service on the JAM chain")
+	fs.Func("builderkey", "`file` with the Ed25519 key that signs packages (PKCS #8 in PEM), as \"openssl genpkey -algorithm ed25519\" makes it; empty: a development key, which is public", func(path string) (err error) {
+		o.key, err = devkeys.ReadBuilder(path)
+		return err
+	})
 	fs.IntVar(&o.bundle, "bundle", 5, "maximum `number` of transactions in a block; -load uses 1400 unless this flag is given")
 	fs.IntVar(&o.pool, "pool", 20_000, "maximum `number` of pending, and of queued, transactions in the pool")
 	fs.IntVar(&o.poolSender, "pool.sender", 64, "maximum `number` of transactions of one sender in the pool")
@@ -222,6 +229,7 @@ func (o *options) config(stderr io.Writer) (node.Config, error) {
 	cfg := node.DefaultConfig(spec, o.slot, o.seed)
 	cfg.ChainID = new(big.Int).SetUint64(o.chainID)
 	cfg.DataDir, cfg.JAMURL, cfg.Service = o.dataDir, o.jam, jamq.ServiceID(o.service)
+	cfg.Key = o.key
 	cfg.Version, cfg.KeepBlocks, cfg.Cluster = o.version, o.keep, o.cluster
 	cfg.MaxPool, cfg.MaxPerSender = o.pool, o.poolSender
 	if o.cluster.URL != "" {

@@ -61,7 +61,21 @@ func (r *rollup) Payload(_ context.Context, b builder.Block[*Block]) ([]byte, er
 	if _, err := sealed(root); err != nil {
 		return nil, err
 	}
-	return (&Transition{b.PreRoot, b.Body.Block, witness.Encode()}).Encode()
+	payload, err := (&Transition{b.PreRoot, b.Body.Block, witness.Encode()}).Encode()
+	return fitting(payload), err
+}
+
+// maxPayload is the greatest size of a payload: a signed package also has a refine context.
+const maxPayload = service.MaxSigned - 4096
+
+// fitting returns a payload that fits into a signed package. If it does not fit, its header
+// is left: the service needs no more, and the chain goes on, but others cannot execute such
+// a block from its package.
+func fitting(payload []byte) []byte {
+	if len(payload) > maxPayload {
+		return payload[:service.HeaderSize]
+	}
+	return payload
 }
 
 // DecodeTransition decodes a payload, and checks that its header is that of its block. The

@@ -10,9 +10,28 @@ import (
 	"github.com/ethereum/go-ethereum/trie"
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/examples/refnode/devkeys"
 	"github.com/jamq/jamq/service"
+	"github.com/jamq/jamq/submit/codec"
 )
+
+// A payload fits into a package that can be signed. Of one that is too large, the header is left.
+func TestPayloadFits(t *testing.T) {
+	require.Len(t, fitting(make([]byte, maxPayload)), maxPayload)
+	require.Len(t, fitting(make([]byte, maxPayload+1)), service.HeaderSize)
+	signer, err := service.NewSigner(codec.V072, devkeys.Builder())
+	require.NoError(t, err)
+	c, err := codec.New(codec.V072, jamq.Full())
+	require.NoError(t, err)
+	p := codec.OneItem(7, common.Hash{}, common.Hash{}, 1, 1)(make([]byte, maxPayload))
+	p.Context.Prerequisites = make([]jamq.PackageHash, jamq.Full().MaxDependencies)
+	for i := range p.Context.Prerequisites {
+		p.Context.Prerequisites[i][0] = byte(i)
+	}
+	require.NoError(t, signer.Sign(c, &p))
+}
 
 // A payload is refused unless its header is that of its block: number, hash, both roots and the
 // transactions.

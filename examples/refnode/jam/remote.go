@@ -19,10 +19,12 @@ import (
 )
 
 // ErrServiceInUse is returned if the rollup's service on a remote chain has blocks that
-// this node does not know, and ErrOtherRollup if it was installed for another rollup.
+// this node does not know, ErrOtherRollup if it was installed for another rollup, and
+// ErrOtherBuilder if it accepts the packages of another key.
 var (
 	ErrServiceInUse = errors.New("jam: the service is in use")
 	ErrOtherRollup  = errors.New("jam: the service is of another rollup")
+	ErrOtherBuilder = errors.New("jam: the service is of another builder")
 )
 
 // Remote is a chain behind a JAM node's RPC, whose genesis state has the rollup's service.
@@ -35,32 +37,34 @@ type Remote struct {
 	// begins again sets it to that of its last final block.
 	Read uint64
 
-	id    jamq.ServiceID
-	taken func(header []byte)
+	id     jamq.ServiceID
+	signer *service.Signer
+	taken  func(header []byte)
 	// value reads the service's storage.
 	value func(ctx context.Context, at jamq.HeaderHash, key []byte) ([]byte, error)
 	log   *slog.Logger
 }
 
-// Genesis returns the service of the rollup in the genesis state of a JAM chain behind an
-// RPC, after a block. It accepts packages as Connect makes them.
-func Genesis(id jamq.ServiceID, version codec.Version, block proof.Commitment) service.Genesis {
-	return service.Genesis{Service: id, Version: version, Authorizer: new(codec.WorkPackage).Authorizer(), Block: block}
+// Genesis returns the service of the rollup in the genesis state of a JAM chain, after a
+// block. It accepts the packages of a signer.
+func Genesis(id jamq.ServiceID, version codec.Version, signer *service.Signer, block proof.Commitment) (service.Genesis, error) {
+	return service.Genesis{Service: id, Version: version, Block: block}.SignedBy(signer)
 }
 
-// The gas of the only work item of a package.
-const (
-	refineGas     = 1_000_000_000
-	accumulateGas = 1_000_000
-)
+// packages returns the function that makes the package of a payload.
+func packages(id jamq.ServiceID, version codec.Version) (func(payload []byte) codec.WorkPackage, error) {
+	const refineGas, accumulateGas = 1_000_000_000, 1_000_000
+	code, err := service.Blob(version)
+	return codec.OneItem(id, blake2b.Sum256(code), common.Hash{}, refineGas, accumulateGas), err
+}
 
 // Connect connects to a JAM node at a URL, whose chain follows a version of the Gray
-// Paper. taken is called with the header of each block that the service has applied on
-// the final chain, from Remote.Read on.
-func Connect(ctx context.Context, url string, version codec.Version, id jamq.ServiceID, log *slog.Logger, taken func(header []byte)) (*Remote, error) {
+// Paper. signer signs the packages. taken is called with the header of each block that the
+// service has applied on the final chain, from Remote.Read on.
+func Connect(ctx context.Context, url string, version codec.Version, id jamq.ServiceID, signer *service.Signer, log *slog.Logger, taken func(header []byte)) (*Remote, error) {
 	client := jip2.DefaultConfig(url)
 	client.Logger = log
-	code, err := service.Blob(version)
+	pack, err := packages(id, version)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +79,8 @@ func Connect(ctx context.Context, url string, version codec.Version, id jamq.Ser
 			last, err := lastIn(read)
 			return last.Number, err
 		},
-		Package: codec.OneItem(id, blake2b.Sum256(code), common.Hash{}, refineGas, accumulateGas),
+		Package: pack,
+		Sign:    signer.Sign,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("jam: node at %s: %w", url, err)
@@ -83,7 +88,7 @@ func Connect(ctx context.Context, url string, version codec.Version, id jamq.Ser
 	value := func(ctx context.Context, at jamq.HeaderHash, key []byte) ([]byte, error) {
 		return inner.Client().ServiceValue(ctx, at, id, key)
 	}
-	return &Remote{Network: inner, id: id, taken: taken, value: value, log: log}, nil
+	return &Remote{Network: inner, id: id, signer: signer, taken: taken, value: value, log: log}, nil
 }
 
 // Run implements Network.
@@ -99,10 +104,18 @@ func (r *Remote) Root(ctx context.Context) (jamq.Block, error) {
 	if err != nil {
 		return jamq.Block{}, err
 	}
-	last, err := r.last(ctx, jamq.HeaderHash(best.HeaderHash))
+	at := jamq.HeaderHash(best.HeaderHash)
+	last, err := r.last(ctx, at)
+	var authorizer []byte
+	if err == nil {
+		authorizer, err = r.value(ctx, at, service.AuthorizerKey())
+	}
 	switch {
 	case err != nil:
 		return jamq.Block{}, err
+	case common.BytesToHash(authorizer) != r.signer.Authorizer():
+		return jamq.Block{}, fmt.Errorf("%w: service %d accepts packages of the authorizer %x, want %s; use its builder's key, or install it with the output of -genesis",
+			ErrOtherBuilder, r.id, authorizer, r.signer.Authorizer())
 	case last.Number > r.Origin.Number:
 		return jamq.Block{}, fmt.Errorf("%w: service %d has block %d already, want %d; use a different service", ErrServiceInUse, r.id, last.Number, r.Origin.Number)
 	case last.Number != r.Origin.Number || last.PostRoot != r.Origin.PostRoot:

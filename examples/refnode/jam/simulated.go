@@ -6,27 +6,66 @@ import (
 	"time"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/simnet"
 	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/service"
 	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/submit/codec"
 )
 
-// Simulated is a simulated chain in the node's process. It begins with Root.
+// Simulated is a simulated chain in the node's process. It begins with Root. Its packages
+// are real ones, which are signed.
 type Simulated struct {
 	*simnet.Network // nil before
 	cfg             jamtest.Config
+	codec           *codec.Codec
 	genesis         service.Genesis
+	pack            func(payload []byte) codec.WorkPackage
+	signer          *service.Signer
 	head            func() proof.Commitment
 	taken           func(header []byte)
 }
 
-// Simulate returns a chain whose genesis state has the rollup's service. head returns the
-// rollup's newest block, and taken is called with each payload that the service has
-// received on the final chain.
-func Simulate(cfg jamtest.Config, genesis service.Genesis, head func() proof.Commitment, taken func(header []byte)) *Simulated {
-	return &Simulated{cfg: cfg, genesis: genesis, head: head, taken: taken}
+// Simulate returns a chain whose genesis state has the rollup's service, which accepts the
+// packages of a signer. head returns the rollup's newest block, and taken is called with
+// each payload that the service has received on the final chain.
+func Simulate(cfg jamtest.Config, version codec.Version, id jamq.ServiceID, signer *service.Signer, head func() proof.Commitment, taken func(header []byte)) (*Simulated, error) {
+	s := &Simulated{cfg: cfg, signer: signer, head: head, taken: taken}
+	var err error
+	if s.codec, err = codec.New(version, cfg.Spec); err != nil {
+		return nil, err
+	}
+	if s.pack, err = packages(id, version); err != nil {
+		return nil, err
+	}
+	s.genesis, err = Genesis(id, version, signer, proof.Commitment{})
+	return s, err
+}
+
+// Pack implements builder.Network.
+func (s *Simulated) Pack(ctx context.Context, at builder.Anchor, payload []byte) (builder.Package, error) {
+	p, err := s.Network.Pack(ctx, at, payload)
+	if err != nil {
+		return builder.Package{}, err
+	}
+	work := s.pack(payload)
+	work.Context = p.Context
+	if err := s.signer.Sign(s.codec, &work); err != nil {
+		return builder.Package{}, err
+	}
+	p.Data, p.Hash, err = s.codec.EncodePackage(&work)
+	return p, err
+}
+
+// Send implements builder.Network.
+func (s *Simulated) Send(_ context.Context, pkg builder.Package, core jamq.CoreIndex, attempt int) error {
+	p, err := jamtest.Work(s.codec, pkg.Data)
+	if err != nil {
+		return err
+	}
+	return s.Driver().Submit(p, core, attempt)
 }
 
 // Root implements builder.Network. The builder calls it when the rollup is at its last

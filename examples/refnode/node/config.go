@@ -1,6 +1,7 @@
 package node
 
 import (
+	"crypto"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,10 +11,12 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder/pglog"
+	"github.com/jamq/jamq/examples/refnode/devkeys"
 	"github.com/jamq/jamq/examples/refnode/evmrollup"
 	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/store"
 	"github.com/jamq/jamq/jamtest"
+	"github.com/jamq/jamq/service"
 	"github.com/jamq/jamq/submit/codec"
 )
 
@@ -45,6 +48,9 @@ type Config struct {
 	// packages, that of the JAM chain. A JAM node's RPC does not tell it. A data
 	// directory is used with one version only. The default is 0.7.2.
 	Version codec.Version
+	// Key is the builder's Ed25519 key, which signs the packages. The rollup's service takes
+	// only those. The default is devkeys.Builder, which is public.
+	Key crypto.Signer
 	// DataDir is the directory of the database. If it is empty, the node keeps
 	// everything in memory. An embedded JAM chain does not survive the process;
 	// blocks that were not final are then executed again. A directory is used either
@@ -96,6 +102,7 @@ func DefaultConfig(spec jamq.ChainSpec, slot time.Duration, seed uint64) Config 
 		Spec:            spec,
 		ChainID:         big.NewInt(DefaultChainID),
 		Service:         DefaultService,
+		Key:             devkeys.Builder(),
 		JAM:             jamtest.DefaultConfig(spec, seed),
 		MaxTxsPerBundle: 5,
 		RetainStates:    128,
@@ -110,6 +117,8 @@ func (c *Config) Validate() error {
 	switch {
 	case c.ChainID == nil || c.ChainID.Sign() <= 0 || c.ChainID.BitLen() > 64:
 		return fmt.Errorf("%w: ChainID is %v, want 1 to 2^64-1", ErrInvalidConfig, c.ChainID)
+	case c.Key == nil:
+		return fmt.Errorf("%w: Key is nil, want the builder's Ed25519 key", ErrInvalidConfig)
 	case c.Lab && c.JAMURL != "":
 		return fmt.Errorf("%w: Lab is set together with JAMURL %q, want one of them: only the embedded chain can be broken", ErrInvalidConfig, c.JAMURL)
 	case c.Dev && (c.JAMURL != "" || c.DataDir != ""):
@@ -124,6 +133,9 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("%w: KeepBlocks is %d, want 0 or at least %d", ErrInvalidConfig, c.KeepBlocks, ledger.MinKeep)
 	case c.KeepBlocks != 0 && c.DataDir == "":
 		return fmt.Errorf("%w: KeepBlocks is %d, but there is no DataDir", ErrInvalidConfig, c.KeepBlocks)
+	}
+	if _, err := service.NewSigner(c.Version, c.Key); err != nil {
+		return fmt.Errorf("%w: Key: %w", ErrInvalidConfig, err)
 	}
 	if err := c.Spec.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidConfig, err)

@@ -101,7 +101,15 @@ func Genesis(cfg Config) (service.State, error) {
 		return nil, err
 	}
 	origin := evmrollup.Header(n.BlockByNumber(n.Origin()).Block, common.Hash{})
-	entries, err := jam.Genesis(cfg.Service, cfg.Version, origin).Entries()
+	signer, err := service.NewSigner(cfg.Version, cfg.Key)
+	if err != nil {
+		return nil, errors.Join(err, n.store.Close())
+	}
+	genesis, err := jam.Genesis(cfg.Service, cfg.Version, signer, origin)
+	if err != nil {
+		return nil, errors.Join(err, n.store.Close())
+	}
+	entries, err := genesis.Entries()
 	return entries, errors.Join(err, n.store.Close())
 }
 

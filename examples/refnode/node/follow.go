@@ -17,15 +17,19 @@ import (
 
 // connect connects to the JAM chain, which determines the constants.
 func (n *Node) connect(ctx context.Context) (err error) {
+	signer, err := service.NewSigner(n.cfg.Version, n.cfg.Key)
+	if err != nil {
+		return err
+	}
 	if n.cfg.JAMURL == "" {
 		head := func() proof.Commitment {
 			n.service.begin(n.Head(), 0)
 			return evmrollup.Header(n.Head().Block, common.Hash{})
 		}
-		n.jam = jam.Simulate(n.simulation(), service.Genesis{Service: n.cfg.Service, Version: n.cfg.Version}, head, n.service.taken)
+		n.jam, err = jam.Simulate(n.simulation(), n.cfg.Version, n.cfg.Service, signer, head, n.service.taken)
 	} else {
 		var remote *jam.Remote
-		if remote, err = jam.Connect(ctx, n.cfg.JAMURL, n.cfg.Version, n.cfg.Service, n.log, n.service.taken); err == nil {
+		if remote, err = jam.Connect(ctx, n.cfg.JAMURL, n.cfg.Version, n.cfg.Service, signer, n.log, n.service.taken); err == nil {
 			remote.Origin = evmrollup.Header(n.BlockByNumber(n.Origin()).Block, common.Hash{})
 		}
 		n.jam = remote

@@ -53,17 +53,19 @@ func TestForgedPayloadNeverChangesTheRoot(t *testing.T) {
 
 		_, err = evmrollup.DecodeTransition(with(next))
 		require.ErrorIs(t, err, evmrollup.ErrPayload, "nor would a verifier accept it")
-		stranger := common.Hash{4}
+		signer, err := service.NewSigner(n.cfg.Version, n.cfg.Key)
+		require.NoError(t, err)
+		own, stranger := signer.Authorizer(), common.Hash{4}
 		for name, forged := range map[string]struct {
 			payload    []byte
 			authorizer common.Hash
 		}{
 			"a payload that does not match its header": {with(next), stranger},
-			"the last block again":                     {payload, common.Hash{}},
+			"the last block again":                     {payload, own},
 			"the last block of another authorizer":     {payload, stranger},
-			"another pre-root":                         {with(fork), common.Hash{}},
-			"a later block":                            {with(later), common.Hash{}},
-			"no header":                                {payload[1:service.HeaderSize], common.Hash{}},
+			"another pre-root":                         {with(fork), own},
+			"a later block":                            {with(later), own},
+			"no header":                                {payload[1:service.HeaderSize], own},
 		} {
 			send(t, chain, n.cfg.Service, forged.payload, forged.authorizer)
 			require.Equal(t, head, last(), name)

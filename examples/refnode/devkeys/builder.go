@@ -1,0 +1,44 @@
+package devkeys
+
+import (
+	"crypto"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// ErrKeyFile is returned for a file that does not hold an Ed25519 key.
+var ErrKeyFile = errors.New("devkeys: no Ed25519 key")
+
+// Builder returns the key of the development builder, which signs packages. It is public.
+func Builder() ed25519.PrivateKey {
+	return ed25519.NewKeyFromSeed([]byte("jamq: the key of the development"))
+}
+
+// ReadBuilder reads a builder's key from a file, which holds it as PKCS #8 in PEM. An
+// empty path stands for Builder. Errors wrap ErrKeyFile, or are those of the file.
+func ReadBuilder(path string) (crypto.Signer, error) {
+	if path == "" {
+		return Builder(), nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, fmt.Errorf("%w: %s has no PEM block", ErrKeyFile, path)
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrKeyFile, path, err)
+	}
+	private, ok := key.(ed25519.PrivateKey)
+	if !ok {
+		return nil, fmt.Errorf("%w: %s has a key of type %T", ErrKeyFile, path, key)
+	}
+	return private, nil
+}
