@@ -2,7 +2,6 @@ package jamtest_test
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -65,7 +64,6 @@ type applied struct {
 type several struct {
 	scenario
 	chain    *jamtest.Chain
-	genesis  jamq.Block
 	oracle   *jamtest.Oracle
 	working  []*severalBuilder // without those that are down
 	recent   []jamq.Block      // the final block and its descendants
@@ -95,7 +93,7 @@ func newSeveral(s scenario) (*several, error) {
 		return nil, err
 	}
 	w := &several{
-		scenario: s, chain: chain, genesis: chain.Best(), oracle: jamtest.NewOracle(rollup, execution),
+		scenario: s, chain: chain, oracle: jamtest.NewOracle(rollup, execution),
 		sent: make(map[jamq.PackageHash]sentPackage), applied: make(map[jamq.HeaderHash][]applied),
 	}
 	w.oracle.Guarded = s.guard
@@ -137,8 +135,7 @@ func (w *several) run() error {
 // block that is not final.
 func (w *several) settled() bool {
 	busy := func(b *severalBuilder) bool { return b.queue != nil && b.queue.Pending() > 0 }
-	r, err := w.result()
-	return err == nil && r.lost == 0 && !slices.ContainsFunc(w.working, busy)
+	return w.result().lost == 0 && !slices.ContainsFunc(w.working, busy)
 }
 
 // follow finds what the service has executed in a JAM block. With the guard it reads the service's
@@ -224,12 +221,10 @@ type result struct {
 	// twice counts the executions of transactions after their first one, and lost the transactions
 	// that were not executed.
 	twice, lost int
-	// left counts the updates that wait in the storage of the service forever.
-	left int
 }
 
 // result measures a run on the final chain.
-func (w *several) result() (r result, err error) {
+func (w *several) result() (r result) {
 	final := w.applied[w.chain.Finalized().Hash]
 	count := make([]int, len(w.arrived))
 	kept := make(map[*rollupBlock]bool)
@@ -252,23 +247,5 @@ func (w *several) result() (r result, err error) {
 	for b, ok := w.chain.Finalized(), true; ok; b, ok = w.chain.Block(b.Parent) {
 		r.reports += len(b.Reported)
 	}
-	if w.guard {
-		r.left, err = w.leftWaiting(len(final))
-	}
-	return r, err
-}
-
-// leftWaiting returns the number of entries in the storage of the service that are neither of its
-// genesis nor of its blocks.
-func (w *several) leftWaiting(blocks int) (int, error) {
-	var items [2]int
-	for i, at := range []jamq.Block{w.genesis, w.chain.Finalized()} {
-		account, err := w.chain.Account(rollup, at.Hash)
-		if err != nil {
-			return 0, err
-		}
-		items[i] = int(binary.LittleEndian.Uint32(account[73:])) // GP D.2
-	}
-	const perBlock, count = 3, 1
-	return items[1] - items[0] - perBlock*blocks - count, nil
+	return r
 }

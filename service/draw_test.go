@@ -116,11 +116,21 @@ func drawStorage(t *rapid.T, last uint64) Storage {
 			s[string(EntryKey(n-1))] = []byte("entry")
 		}
 	}
-	for _, d := range rapid.SliceOfN(rapid.Uint64Range(2, Ahead), 0, 4).Draw(t, "waiting") {
+	for _, d := range rapid.SliceOfN(rapid.OneOf(rapid.Uint64Range(2, 4), rapid.Uint64Range(2, Ahead)), 0, 4).Draw(t, "waiting") {
 		c := block(last + d)
-		s[string(waitingKey(c.Number, c.PreRoot))] = updateOf(c)
+		var list []byte
+		for i := range rapid.Uint64Range(1, Rivals).Draw(t, "rivals") {
+			list = append(list, updateOf(c)...)
+			c.PreRoot = label("wrong", i)
+		}
+		if rapid.IntRange(0, 9).Draw(t, "tail") == 0 { // the service would not write that
+			list = append(list, rapid.SliceOfN(rapid.Byte(), 1, 300).Draw(t, "noise")...)
+		}
+		s[string(waitingKey(c.Number))] = list
 	}
 	switch rapid.IntRange(0, 40).Draw(t, "broken") {
+	case 3:
+		s[string(CountKey())] = rapid.SliceOfN(rapid.Byte(), 1, 12).Draw(t, "count")
 	case 0:
 		delete(s, string(AuthorizerKey()))
 	case 1:
@@ -139,7 +149,7 @@ func (a *accumulating) addOperands(t *rapid.T, last uint64) {
 	}
 	for range rapid.IntRange(0, 4).Draw(t, "strays") {
 		c := block(last + rapid.OneOf(rapid.Uint64Range(0, 4), rapid.Uint64Range(Ahead-1, Ahead+2), rapid.Uint64()).Draw(t, "number"))
-		c.PreRoot = rapid.SampledFrom([]common.Hash{c.PreRoot, c.PreRoot, label("wrong", 0), label("wrong", 1), label("root", last)}).Draw(t, "root")
+		c.PreRoot = rapid.SampledFrom([]common.Hash{c.PreRoot, c.PreRoot, label("wrong", 0), label("wrong", 1), label("wrong", 2), label("wrong", 3), label("root", last)}).Draw(t, "root")
 		if rapid.Bool().Draw(t, "another package") {
 			c.Package = jamq.PackageHash(label("again", rapid.Uint64Range(0, 1).Draw(t, "again")))
 		}

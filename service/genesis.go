@@ -29,8 +29,8 @@ type Genesis struct {
 	// Block is the rollup's block 0, or another one to begin after. Its number,
 	// hash and post-root count.
 	Block proof.Commitment
-	// Balance is the balance of the account. 0 means as much as the storage locks
-	// if one update waits for each number; see docs/service.md.
+	// Balance is the balance of the account. 0 means the most that the storage ever
+	// locks; see docs/service.md.
 	Balance uint64
 	// MinItemGas is the least gas that a package must grant to accumulate. 0
 	// means 100,000.
@@ -41,15 +41,14 @@ type Genesis struct {
 }
 
 // The parts of an account's deposit (GP 9.8). mostDeposit is that of all
-// blocks that the service keeps, of one update that waits for each number, and of the
-// count.
+// blocks that the service keeps, of all updates that may wait, and of the count.
 const (
 	depositBase = 100
 	depositItem = 10
 	// blockDeposit is the balance that a block locks: commitment, mark and entry.
 	blockDeposit = 3*(depositItem+34) + (18 + 168) + (32 + 4) + (9 + 168)
-	// waitDeposit is the balance that an update locks while it waits.
-	waitDeposit = depositItem + 34 + 41 + updateSize
+	// waitDeposit is the balance that the updates lock which wait for a number.
+	waitDeposit = depositItem + 34 + 9 + Rivals*updateSize
 	mostDeposit = History*blockDeposit + (Ahead-1)*waitDeposit + (depositItem + 34 + 1 + 8)
 )
 

@@ -27,6 +27,9 @@ const (
 	// it until then if its number is less than Ahead above that of the next
 	// block.
 	Ahead = 64
+	// Rivals is how many updates with one number may wait, each on another state root.
+	// A further one takes the place of the first that came.
+	Rivals = 4
 	// History is how many blocks the service keeps: of the last block with
 	// number n it has the commitments, marks and entries of n-History+1 to n.
 	History = 4096
@@ -74,10 +77,9 @@ func MarkKey(pkg jamq.PackageHash) []byte { return pkg[:] }
 // packages the service accepts.
 func AuthorizerKey() []byte { return []byte("authorizer") }
 
-// waitingKey returns the storage key of an update that waits for its turn.
-func waitingKey(number uint64, preRoot common.Hash) []byte {
-	return append(numbered("p", number), preRoot[:]...)
-}
+// waitingKey returns the storage key of the updates that wait for the turn of their
+// number: outputs of refine, the last that came first.
+func waitingKey(number uint64) []byte { return numbered("p", number) }
 
 func numbered(prefix string, number uint64) []byte {
 	return binary.LittleEndian.AppendUint64([]byte(prefix), number)

@@ -65,7 +65,8 @@ func Refine(payload []byte, pkg jamq.PackageHash) ([]byte, error) {
 // It applies, in their order, the operands that the authorizer let pass and that
 // continue the last block: by number and by state root. An operand whose number
 // is less than Ahead above that waits in the storage until its turn has come,
-// unless another one with its number and pre-root waits already. All others are
+// unless another one with its number and pre-root waits already. Rivals operands
+// wait for a number; a further one takes the place of the first. All others are
 // ignored. The yield is that of the last block which was applied.
 func Accumulate(get func(key string) []byte, slot jamq.Slot, operands []Operand) (changes Storage, yield *common.Hash, err error) {
 	s, err := open(get)
@@ -73,24 +74,20 @@ func Accumulate(get func(key string) []byte, slot jamq.Slot, operands []Operand)
 		return nil, nil, err
 	}
 	for _, o := range operands {
-		update, ok := s.updateIn(o)
+		u, ok := s.updateIn(o)
 		if !ok {
 			continue
 		}
-		switch distance := update.Number - (s.last.Number + 1); {
-		case distance == 0 && update.PreRoot == s.last.PostRoot:
-			s.apply(update, slot)
-			yield = new(common.Hash)
+		switch distance := u.Number - (s.last.Number + 1); {
+		case distance == 0 && u.PreRoot == s.last.PostRoot:
+			applied := s.apply(u, slot)
+			yield = &applied
 		case distance > 0 && distance < Ahead:
-			key := string(waitingKey(update.Number, update.PreRoot))
-			if s.read(key) == nil {
-				s.changes[key] = o.Output
-			}
+			s.wait(u, o.Output)
 		}
 	}
 	if yield != nil {
 		s.changes[string(CountKey())] = binary.LittleEndian.AppendUint64(nil, s.last.Number)
-		*yield = s.last.Yield()
 	}
 	return s.changes, yield, nil
 }
@@ -143,38 +140,80 @@ func commitmentKey(number uint64) string {
 	return string(proof.CommitmentKey([]byte(CommitmentPrefix), number))
 }
 
-// updateIn returns the commitment in an operand, if the operand may change the
-// storage.
-func (s *state) updateIn(o Operand) (proof.Commitment, bool) {
-	update, ok := decodeUpdate(o.Output)
-	return update, ok && o.Authorizer == s.authorizer && update.Package == o.Package
+// refined is an output of refine: a commitment and its hash.
+type refined struct {
+	proof.Commitment
+	yield common.Hash
+}
+
+// updateIn returns the output of an operand, if the operand may change the storage.
+func (s *state) updateIn(o Operand) (refined, bool) {
+	u, ok := decodeUpdate(o.Output)
+	return u, ok && o.Authorizer == s.authorizer && u.Package == o.Package
 }
 
 // decodeUpdate reads an output of refine. It returns false if the length is another
 // one.
-func decodeUpdate(output []byte) (proof.Commitment, bool) {
+func decodeUpdate(output []byte) (refined, bool) {
 	if len(output) != updateSize {
-		return proof.Commitment{}, false
+		return refined{}, false
 	}
-	c, err := proof.DecodeCommitment(output[:updateSize-common.HashLength])
-	return c, err == nil
+	commitment, hash := output[:updateSize-common.HashLength], output[updateSize-common.HashLength:]
+	c, err := proof.DecodeCommitment(commitment)
+	return refined{c, common.Hash(hash)}, err == nil
 }
 
-// apply makes an update the last block, and then those that it was holding up.
-func (s *state) apply(update proof.Commitment, slot jamq.Slot) {
-	for inTurn := true; inTurn; {
-		s.last = update
-		s.prune(update.Number - History)
-		s.changes[commitmentKey(update.Number)] = update.Encode()
-		s.changes[string(MarkKey(update.Package))] = binary.LittleEndian.AppendUint32(nil, uint32(slot))
-		s.changes[string(EntryKey(update.Number-1))] = slices.Concat(update.Package[:], EncodeHeader(update))
+// wait keeps an update until the turn of its number.
+func (s *state) wait(u refined, output []byte) {
+	key := string(waitingKey(u.Number))
+	list := s.read(key)
+	if _, known := find(list, u.PreRoot); known {
+		return
+	}
+	list = slices.Concat(output, intact(list))
+	s.changes[key] = list[:min(len(list), Rivals*updateSize)]
+}
 
-		key := string(waitingKey(update.Number+1, update.PostRoot))
-		update, inTurn = decodeUpdate(s.read(key))
-		if inTurn {
-			s.changes[key] = nil
+// find returns the update on a state root among those that wait for a number.
+func find(list []byte, preRoot common.Hash) (refined, bool) {
+	for one := range slices.Chunk(intact(list), updateSize) {
+		if u, ok := decodeUpdate(one); ok && u.PreRoot == preRoot {
+			return u, true
 		}
 	}
+	return refined{}, false
+}
+
+// intact returns the updates of a list. Only a storage that the service has not written
+// has anything else.
+func intact(list []byte) []byte {
+	if len(list) > Rivals*updateSize {
+		return nil
+	}
+	return list[:len(list)/updateSize*updateSize]
+}
+
+// apply makes an update the last block, and then those that it was holding up. It
+// returns the hash of the last one. Updates on other state roots are removed, because the
+// turn of their number is over.
+func (s *state) apply(u refined, slot jamq.Slot) (yield common.Hash) {
+	for inTurn := true; inTurn; {
+		number := s.last.Number + 1
+		s.last, yield = u.Commitment, u.yield
+		s.last.Number = number
+		s.prune(number - History)
+		s.changes[commitmentKey(number)] = u.Encode()
+		s.changes[string(MarkKey(u.Package))] = binary.LittleEndian.AppendUint32(nil, uint32(slot))
+		s.changes[string(EntryKey(number-1))] = slices.Concat(u.Package[:], EncodeHeader(u.Commitment))
+
+		key := string(waitingKey(number + 1))
+		list := s.read(key)
+		if list != nil {
+			s.changes[key] = nil
+		}
+		u, inTurn = find(list, s.last.PostRoot)
+	}
+	return yield
 }
 
 // prune removes a block, if there is one with this number.

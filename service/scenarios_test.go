@@ -64,6 +64,11 @@ func accumulateScenarios() []accumulateScenario {
 		call("the last block again", at9(), next(0)),
 		call("another state root", at9(), nextWith(1, fork)),
 		call("a wrong update that waits stops nothing", at9(), nextWith(2, fork), next(2), next(1)),
+		call("all updates that may wait for a number", at9(), rivals(2, Rivals)...),
+		call("one more takes the place of the first", at9(), rivals(2, Rivals+1)...),
+		call("the first comes again, after it lost its place", at9(), append(rivals(2, Rivals+1), rivals(2, 1)...)...),
+		call("updates on other state roots go in their turn", at9(), append(rivals(2, Rivals), next(1))...),
+		call("the update with the right state root among others", at9(), append(rivals(2, 3), next(2), next(1), next(3))...),
 		call("another authorizer", at9(), wrong(func(o *Operand) { o.Authorizer = label("stranger", 0) })),
 		call("the output of another package", at9(), wrong(func(o *Operand) { o.Package = block(1).Package })),
 		call("an error of refine", at9(), wrong(func(o *Operand) { o.Output = nil })),
@@ -72,6 +77,11 @@ func accumulateScenarios() []accumulateScenario {
 		call("the oldest block is removed", longAfter9(), next(History+1)),
 		call("a package whose first block is removed", longAfter9(), next(History+1), next(History+2),
 			nextWith(History+3, func(c *proof.Commitment) { c.Package = block(9 + 2).Package }), next(History+4)),
+		call("a commitment that is malformed stays", with(longAfter9(), commitmentKey(10), []byte("malformed")), next(History+1)),
+		call("half an update that waits", with(at9(), string(waitingKey(9+3)), make([]byte, 100)), next(3)),
+		call("more updates than may wait", with(at9(), string(waitingKey(9+3)), make([]byte, Rivals*updateSize+1)), next(3)),
+		call("a number of the last block with 7 bytes", with(at9(), string(CountKey()), make([]byte, 7)), next(1)),
+		call("a number of the last block with 9 bytes", with(at9(), string(CountKey()), append([]byte{9}, make([]byte, 8)...)), next(1)),
 		call("not installed", Storage{commitmentKey(0): at9()[commitmentKey(9)]}, next(1)),
 	}
 }
@@ -88,6 +98,20 @@ func longAfter9() Storage {
 		s[string(EntryKey(c.Number-1))] = []byte("entry")
 	}
 	return s
+}
+
+// with changes an entry of a storage.
+func with(s Storage, key string, value []byte) Storage {
+	s[key] = value
+	return s
+}
+
+// rivals returns operands with block 9+n on wrong state roots.
+func rivals(n uint64, count uint64) (out []Operand) {
+	for i := range count {
+		out = append(out, nextWith(n, func(c *proof.Commitment) { c.PreRoot = label("wrong", i) }))
+	}
+	return out
 }
 
 // next returns the operand with block 9+n, and nextWith the one with a changed block.

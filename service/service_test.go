@@ -207,13 +207,20 @@ func depositOf(s Storage) (deposit uint64) {
 	return deposit
 }
 
-// fullStorage returns a storage with all blocks that the service keeps, and one update for every
-// number that may wait.
+// fullStorage returns a storage with all blocks that the service keeps, and all updates that may
+// wait.
 func fullStorage(t *testing.T) Storage {
 	const last = History + 3
 	var operands []Operand
 	for n := uint64(1); n <= last+Ahead; n++ {
-		if n != last+1 { // all after it wait
+		for i := range uint64(Rivals) {
+			if n > last+1 { // these wait
+				rival := block(n)
+				rival.PreRoot = label("wrong", i)
+				operands = append(operands, Operand{rival.Package, owner, updateOf(rival)})
+			}
+		}
+		if n <= last {
 			operands = append(operands, Operand{block(n).Package, owner, updateOf(block(n))})
 		}
 	}
@@ -237,7 +244,7 @@ func FuzzRules(f *testing.F) {
 			require.ErrorIs(t, err, ErrHeader)
 		}
 		s := Genesis{Authorizer: owner, Block: block(0)}.Storage()
-		s[commitmentKey(0)], s[string(waitingKey(2, block(1).PostRoot))] = commitment, output
+		s[commitmentKey(0)], s[string(waitingKey(2))] = commitment, output
 		if len(count) > 0 {
 			s[string(CountKey())] = count
 		}

@@ -8,6 +8,7 @@
 header_size  = 136              ; number 8, block hash, pre-root, post-root, transactions root
 update_size  = 200              ; header, package, hash of the commitment
 ahead        = 64               ; how far in front of its turn an update may come
+waiting_size = 800              ; of the four updates that may wait for one number
 history      = 4096             ; how many blocks are kept
 
 none         = -1               ; results of host calls
@@ -26,15 +27,13 @@ commitment_key:    .text "commitment"
 commitment_number: .space 8
 entry_key:         .text "i"
 entry_index:       .space 8
-waiting_key:       .text "p"            ; an update that waits for its turn
+waiting_key:       .text "p"            ; the updates that wait for the turn of a number
 waiting_number:    .space 8
-waiting_root:      .space 32
-next_key:          .text "p"            ; the one whose turn is now
-next_number:       .space 8
-next_root:         .space 32            ; the state root after the last block
 
-; The update that is handled, and its package in front of it, so that package and
-; header are one range: an entry. Zeros follow the hash, for BLAKE2b.
+; The update that is handled. In front of it is its package, so that package and header
+; are one range: an entry. After it are updates that wait for the same number, so that it
+; and all of them except the last are one range, too. In refine, zeros follow it, for
+; BLAKE2b.
 entry:                                  ; package, header
 entry_package:     .space 32
 update:                                 ; header, package: a commitment
@@ -42,8 +41,12 @@ update_number:     .space 40            ; number, block hash
 update_pre_root:   .space 32
 update_post_root:  .space 64            ; post-root, transactions root
 update_package:    .space 32
-update_hash:       .space 88
+update_hash:       .space 32
+waiting:           .space waiting_size
 
+next_root:         .space 32            ; the state root after the last block
+wanted_root:       .space 32
+find_return:       .space 8
 count:             .space 8             ; number of the last block
 slot:              .space 8
 authorizer:        .space 32
@@ -134,8 +137,11 @@ accumulate:
     load_imm r9, 1
     load_imm r10, count                 ; stays 0 if there is none
     load_imm r11, 0                     ; safety: it is 0 still
-    load_imm r12, 8                     ; safety: the value has no more
+    load_imm r12, 8                     ; safety: another length panics
     call r5, load
+    branch_eq_imm r7, none, started
+    branch_ne_imm r7, 8, wrong
+started:
     load_u64 r3, count
 
     store_u64 r3, commitment_number
@@ -192,16 +198,17 @@ next_input:
 ;     distance = update.number - (count + 1)          // wraps if the number is lower
 ;     if distance >= ahead { return }
 ;     if distance > 0 {
-;         key = "p" ++ number ++ pre_root
-;         if read(key).is_none() { write(key, update) }
+;         if find(number, update.pre_root).is_none() {
+;             write("p" ++ number, (update ++ waiting)[..waiting_size])
+;         }
 ;         return
 ;     }
 ;     if update.pre_root != next_root { return }
 ;     loop {
 ;         apply(update)
-;         key = "p" ++ (count + 1) ++ next_root
-;         update = read(key)?
-;         write(key, [])
+;         found = find(count + 1, next_root)
+;         write("p" ++ (count + 1), [])     // its turn is now
+;         update = found?
 ;     }
 ; }
     load_u64 r4, update_number
@@ -209,21 +216,17 @@ next_input:
     add_imm_64 r7, r7, -1
     branch_ge_u_imm r7, ahead, next_input
     branch_eq_imm r7, 0, in_turn
-    store_u64 r4, waiting_number
-    load_imm r7, waiting_root
     load_imm r8, update_pre_root
-    call r5, copy32
-    load_imm r8, waiting_key
-    load_imm r9, next_key-waiting_key
-    load_imm r10, input                 ; safety: the value is not read
-    load_imm r11, 0                     ; safety: the value is not read
-    load_imm r12, 0                     ; safety: the value is not read
-    call r5, load
-    branch_ne_imm r7, none, next_input  ; another one came first
+    call r5, find
+    branch_eq_imm r7, 0, next_input     ; another one came first
+    load_imm r8, update
+    sub_64 r10, r12, r8                 ; to the end of those that wait
+    branch_lt_u_imm r10, waiting_size+1, kept
+    load_imm r10, waiting_size          ; without the last, which came first
+kept:
     load_imm r7, waiting_key
-    load_imm r8, next_key-waiting_key
+    load_imm r8, entry-waiting_key
     load_imm r9, update
-    load_imm r10, update_size
     call r5, store
     jump next_input
 in_turn:
@@ -270,7 +273,7 @@ apply:
     load_imm r11, update_package-update
     load_imm r12, 32
     call r5, load
-    branch_eq_imm r7, none, remember
+    branch_ne_imm r7, update_hash-update, remember
     load_imm r7, commitment_key
     load_imm r8, entry_key-commitment_key
     call r5, delete
@@ -302,18 +305,21 @@ remember:
     call r5, store
 
     add_imm_64 r4, r3, 1
-    store_u64 r4, next_number
-    load_imm r8, next_key
-    load_imm r9, entry-next_key
+    load_imm r8, next_root
+    call r5, find
+    move_reg r4, r7
+    load_imm r8, waiting_key
+    load_imm r9, entry-waiting_key
     load_imm r10, update
-    load_imm r11, 0
-    load_imm r12, update_size
-    call r5, load
-    branch_ne_imm r7, update_size, next_input
-    load_imm r7, next_key
-    load_imm r8, entry-next_key
+    load_imm r11, waiting
+    sub_64 r11, r12, r11
+    load_imm r12, update_size           ; safety: the next ones may be read, too
+    call r5, load                       ; nothing, if it was not found
+    load_imm r7, waiting_key
+    load_imm r8, entry-waiting_key
     call r5, delete
-    jump apply
+    branch_eq_imm r4, 0, apply
+    jump next_input
 
 finish:
     branch_eq_imm r6, 0, done
@@ -327,6 +333,40 @@ done:
     load_imm r7, yield
     move_reg r8, r6
     return r0
+
+; fn find(number r4, root r8) -> (r7, r12) {
+;     waiting = read("p" ++ number).unwrap_or([])
+;     if waiting.len() > waiting_size { waiting = [] }
+;     for update in waiting { if update.pre_root == root { return (0, its address) } }
+;     return (anything else, the end of waiting)
+; }
+;     r4 and r8 to r11 change.
+find:
+    store_u64 r5, find_return
+    store_u64 r4, waiting_number
+    load_imm r7, wanted_root
+    call r5, copy32
+    load_imm r8, waiting_key
+    load_imm r9, entry-waiting_key
+    load_imm r10, waiting
+    load_imm r11, 0
+    load_imm r12, waiting_size
+    call r5, load
+    move_reg r4, r7                     ; octets that are left
+    load_imm r12, waiting
+    branch_ge_u_imm r4, waiting_size+1, find_end    ; also if there are none
+find_next:
+    branch_lt_u_imm r4, update_size, find_end
+    add_imm_64 r7, r12, update_pre_root-update
+    load_imm r8, wanted_root
+    call r5, compare32
+    branch_eq_imm r7, 0, find_end
+    add_imm_64 r12, r12, update_size
+    add_imm_64 r4, r4, -update_size
+    jump find_next
+find_end:
+    load_u64 r5, find_return
+    return r5
 
 ; fn fetch_input(to r7, offset r8, length r9) of the input with index r1
 fetch_input:
