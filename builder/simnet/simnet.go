@@ -6,12 +6,16 @@
 package simnet
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
@@ -84,6 +88,7 @@ func (n *Network) Run(ctx context.Context, see func(jamtest.Update)) error {
 		if see != nil {
 			see(u)
 		}
+		u.Imported = n.marked(u.Imported)
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		u.Final = nil
@@ -94,6 +99,45 @@ func (n *Network) Run(ctx context.Context, see func(jamtest.Update)) error {
 		close(n.moved)
 		n.moved = make(chan struct{})
 	})
+}
+
+// marked returns blocks as a node behind JIP-2 shows them. On a chain with services, JAM can
+// accumulate a package that its service ignores, or keeps for later. Such a package counts
+// in the block in which the service has stored its mark, or in none.
+func (n *Network) marked(blocks []jamq.Block) []jamq.Block {
+	n.driver.View(func(chain *jamtest.Chain) {
+		if chain.Config().Genesis == nil {
+			return
+		}
+		blocks = slices.Clone(blocks)
+		for i := range blocks {
+			blocks[i].Accumulated = n.applied(chain, blocks[i])
+		}
+	})
+	return blocks
+}
+
+// applied returns the packages whose blocks the service has applied in a JAM block, which
+// are the last ones of the rollup.
+func (n *Network) applied(chain *jamtest.Chain, in jamq.Block) (packages []jamq.PackageHash) {
+	value := func(key []byte) []byte {
+		value, _ := chain.Value(n.service, in.Hash, key) // the chain still has the block
+		return value
+	}
+	last, _ := service.Last(func(key string) []byte { return value([]byte(key)) })
+	for number := last.Number; number > 0; number-- {
+		entry := value(service.EntryKey(number - 1))
+		if len(entry) < common.HashLength {
+			break // of the genesis
+		}
+		pkg := jamq.PackageHash(entry[:common.HashLength])
+		if !bytes.Equal(value(service.MarkKey(pkg)), binary.LittleEndian.AppendUint32(nil, uint32(in.Slot))) {
+			break // of an earlier JAM block
+		}
+		packages = append(packages, pkg)
+	}
+	slices.Reverse(packages)
+	return packages
 }
 
 // Root implements builder.Network. It is the newest final block.

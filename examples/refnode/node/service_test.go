@@ -80,6 +80,35 @@ func TestForgedPayloadNeverChangesTheRoot(t *testing.T) {
 	})
 }
 
+// A block is final only if the service has applied it. Here a package of the same key takes its
+// place, as after a fault of the operator: JAM accumulates the node's package as well, and the
+// service ignores it.
+func TestIgnoredBlockIsNotFinal(t *testing.T) {
+	during(t, "", func(n *Node) {
+		grow(t, n)
+		chain := n.jam.(*jam.Simulated).Driver()
+		signer, err := service.NewSigner(n.cfg.Version, n.cfg.Key)
+		require.NoError(t, err)
+		head := n.Head()
+		rival := proof.Commitment{Number: head.NumberU64() + 1, Hash: common.Hash{1}, PreRoot: head.Root(), PostRoot: common.Hash{2}}
+		send(t, chain, n.cfg.Service, service.EncodeHeader(rival), signer.Authorizer())
+		require.NoError(t, n.SendTransaction(transfer(t, n, 1, 0, enough)))
+		var seen jamq.Slot
+		wait.Until(t, func() bool {
+			chain.View(func(chain *jamtest.Chain) {
+				inbox, err := chain.Inbox(n.cfg.Service, chain.Finalized().Hash)
+				require.NoError(t, err)
+				if last := inbox[len(inbox)-1]; seen == 0 && len(last.Payload) > service.HeaderSize && last.Payload[0] == byte(rival.Number) {
+					seen = chain.Finalized().Slot
+				}
+			})
+			_, finalized := n.jam.Heads()
+			return seen > 0 && finalized.Slot > seen+3
+		}, "the node's package is accumulated")
+		require.Equal(t, head.NumberU64(), n.builder.Heads().Finalized.Number)
+	})
+}
+
 // send sends a package to a chain, with a new anchor when the last one has become too old, and
 // returns when its accumulation is final.
 func send(t *testing.T, driver *jamtest.Driver, id jamq.ServiceID, payload []byte, authorizer common.Hash) {
