@@ -6,6 +6,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
+	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/examples/refnode/evmrollup"
 	"github.com/jamq/jamq/service"
 )
@@ -21,16 +22,17 @@ type ServiceReport struct {
 	// Root is the state root after Last.
 	Root common.Hash
 	// Duplicates are the numbers of blocks that were accumulated again, and
-	// Gaps those that did not continue the previous block. Both should be
-	// empty.
+	// Gaps those that did not continue the previous block and were not kept for
+	// later. Both should be empty.
 	Duplicates, Gaps []uint64
 }
 
 // calls follows the rollup's service. It reads the chain and uses no answer of the
 // queue. It is safe for concurrent use.
 type calls struct {
-	mu     sync.Mutex
-	report ServiceReport
+	mu      sync.Mutex
+	report  ServiceReport
+	storage service.Storage // of a service that gets the same calls
 }
 
 // begin sets the block after which the calls follow, and the number of calls up to it that
@@ -39,10 +41,11 @@ func (s *calls) begin(last *evmrollup.Block, assumed uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.report = ServiceReport{Total: assumed, First: min(assumed, 1), Last: last.NumberU64(), Root: last.Root()}
+	s.storage = service.Genesis{Block: evmrollup.Header(last.Block, common.Hash{})}.Storage()
 }
 
-// taken records the header of an accumulated block; more may follow it. As in the service,
-// a block that does not continue the last one has no effect.
+// taken records the header of an accumulated block; more may follow it. The rules of the
+// service decide whether the block is applied, waits for its turn, or has no effect.
 func (s *calls) taken(header []byte) {
 	c, err := service.DecodeHeader(header)
 	if err != nil {
@@ -50,20 +53,27 @@ func (s *calls) taken(header []byte) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	output, err := service.Refine(header, jamq.PackageHash{})
+	if err != nil {
+		return
+	}
+	changes, _, err := service.Accumulate(s.storage.Get, 0, []service.Operand{{Output: output}})
+	if err != nil {
+		return // nothing has begun
+	}
+	s.storage.Write(changes)
+	last, _ := service.Last(s.storage.Get) // it is installed
 	r := &s.report
 	r.Total++
 	switch {
-	case c.Number <= r.Last:
+	case len(changes) == 0 && c.Number <= r.Last:
 		r.Duplicates = append(r.Duplicates, c.Number)
-		return
-	case c.Number != r.Last+1 || c.PreRoot != r.Root:
+	case len(changes) == 0:
 		r.Gaps = append(r.Gaps, c.Number)
-		return
+	case r.First == 0 && last.Number > r.Last:
+		r.First = r.Last + 1
 	}
-	if r.First == 0 {
-		r.First = c.Number
-	}
-	r.Last, r.Root = c.Number, c.PostRoot
+	r.Last, r.Root = last.Number, last.PostRoot
 }
 
 // Service returns the accumulations of the finalized JAM chain.

@@ -2,9 +2,11 @@ package node
 
 import (
 	"errors"
+	"math/big"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
@@ -107,6 +109,21 @@ func TestIgnoredBlockIsNotFinal(t *testing.T) {
 		}, "the node's package is accumulated")
 		require.Equal(t, head.NumberU64(), n.builder.Heads().Finalized.Number)
 	})
+}
+
+// A block that comes before its turn waits for it, as in the service.
+func TestCallsWaitForTheirTurn(t *testing.T) {
+	var s calls
+	s.begin(&evmrollup.Block{Block: types.NewBlockWithHeader(&types.Header{Number: big.NewInt(4), Root: common.Hash{4}})}, 4)
+	take := func(number uint64, preRoot common.Hash) ServiceReport {
+		s.taken(service.EncodeHeader(proof.Commitment{Number: number, PreRoot: preRoot, PostRoot: common.Hash{byte(number)}}))
+		return s.report
+	}
+	require.Equal(t, ServiceReport{Total: 5, First: 1, Last: 4, Root: common.Hash{4}}, take(6, common.Hash{5}))
+	require.Equal(t, ServiceReport{Total: 6, First: 1, Last: 6, Root: common.Hash{6}}, take(5, common.Hash{4}))
+	require.Equal(t, []uint64{6}, take(6, common.Hash{5}).Duplicates)
+	require.Equal(t, []uint64{7}, take(7, common.Hash{5}).Gaps)
+	require.Equal(t, []uint64{7, 7 + service.Ahead}, take(7+service.Ahead, common.Hash{5}).Gaps)
 }
 
 // send sends a package to a chain, with a new anchor when the last one has become too old, and
