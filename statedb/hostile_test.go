@@ -192,6 +192,35 @@ func TestHostileWitnessCostsLittle(t *testing.T) {
 	}
 }
 
+// Writes that are not those of a witness are refused at the same cost, also if the witness is of the
+// state. The shapes are those with the most entries.
+func TestWrongWritesCostLittle(t *testing.T) {
+	for _, s := range []shape{{}, {aside: true}} {
+		w, err := ParseWitness(fitting(func(n int) []byte { return hostileWitness(t, s, BasicDataAccess, n) }))
+		require.NoError(t, err)
+		var writes []Write
+		for i := range w.Entries {
+			w.Entries[i].Set = true
+			writes = append(writes, Write{Access: w.Entries[i].Access, Value: [32]byte{1}})
+		}
+		tree, err := ubt.Open(&hasher, w.Proof, w.uses())
+		require.NoError(t, err)
+		b := w.Encode()
+		last := slices.Clone(writes)
+		last[len(last)-1].Deleted = true
+		for name, writes := range map[string][]Write{"none": nil, "one less": writes[1:], "twice": append(writes, writes...), "the last wrong": last} {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			w, err := ParseWitness(b)
+			require.NoError(t, err)
+			_, err = Verify(w, tree.Root(), writes)
+			runtime.ReadMemStats(&after)
+			require.ErrorIs(t, err, ErrWitness)
+			require.Less(t, float64(after.TotalAlloc-before.TotalAlloc)/float64(len(b)), float64(hostileCost), "%+v, %s", s, name)
+		}
+	}
+}
+
 // Counts of more items than there are bytes for are refused before anything is
 // allocated for the items.
 func TestCountsThatLie(t *testing.T) {

@@ -194,33 +194,52 @@ func (w *Witness) checkCode(tree ubt.Tree) error {
 }
 
 // changes returns the writes for the tree, after checking them against the
-// entries.
+// entries. It allocates nothing for the tree before it knows that all are right.
 func (w *Witness) changes(writes []Write) ([]ubt.Write, error) {
-	sorted := slices.SortedFunc(slices.Values(writes), func(a, b Write) int { return a.Key.Compare(b.Key) })
-	changes := make([]ubt.Write, 0, len(sorted))
+	listed := 0
 	for i := range w.Entries {
-		e := &w.Entries[i]
-		if !e.Set && !e.Deleted {
-			continue
+		if w.Entries[i].writes() {
+			listed++
 		}
-		if len(changes) == len(sorted) {
-			return nil, fmt.Errorf("%w: no write of %s, want one", ErrWitness, e.Access)
-		}
-		got := &sorted[len(changes)]
-		switch {
-		case got.Access != got.plain().derive():
-			return nil, fmt.Errorf("%w: write of %s does not have the key %x", ErrWitness, got.Access, got.Key)
-		case got.Access != e.Access:
-			return nil, fmt.Errorf("%w: write of %s, want %s", ErrWitness, got.Access, e.Access)
-		case got.Deleted != e.Deleted || got.Deleted && got.Value != [32]byte{}:
-			return nil, fmt.Errorf("%w: write of %s has Deleted %v, want %v, and a zero value if deleted", ErrWitness, e.Access, got.Deleted, e.Deleted)
-		}
-		changes = append(changes, ubt.Write{Key: got.Key, Value: got.Value, Deleted: got.Deleted})
 	}
-	if len(changes) < len(sorted) {
-		return nil, fmt.Errorf("%w: %d writes, want %d", ErrWitness, len(sorted), len(changes))
+	if listed != len(writes) {
+		return nil, fmt.Errorf("%w: %d writes, want %d", ErrWitness, len(writes), listed)
+	}
+	order := make([]int, len(writes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return writes[a].Key.Compare(writes[b].Key) })
+	next := 0
+	for i := range w.Entries {
+		if e := &w.Entries[i]; e.writes() {
+			if err := e.checkWrite(&writes[order[next]]); err != nil {
+				return nil, err
+			}
+			next++
+		}
+	}
+	changes := make([]ubt.Write, len(writes))
+	for i, at := range order {
+		changes[i] = ubt.Write{Key: writes[at].Key, Value: writes[at].Value, Deleted: writes[at].Deleted}
 	}
 	return changes, nil
+}
+
+// writes reports whether the execution wrote the entry.
+func (e *Entry) writes() bool { return e.Set || e.Deleted }
+
+// checkWrite returns an error unless a write is that of the entry.
+func (e *Entry) checkWrite(got *Write) error {
+	switch {
+	case got.Access != got.plain().derive():
+		return fmt.Errorf("%w: write of %s does not have the key %x", ErrWitness, got.Access, got.Key)
+	case got.Access != e.Access:
+		return fmt.Errorf("%w: write of %s, want %s", ErrWitness, got.Access, e.Access)
+	case got.Deleted != e.Deleted || got.Deleted && got.Value != [32]byte{}:
+		return fmt.Errorf("%w: write of %s has Deleted %v, want %v, and a zero value if deleted", ErrWitness, e.Access, got.Deleted, e.Deleted)
+	}
+	return nil
 }
 
 // Matches returns an error that wraps ErrWitness unless the view has read and
