@@ -10,16 +10,14 @@ import (
 // Client is the side of an account that its users see. It submits requests, follows
 // them, and orders changes. It works through the store, so that another process may
 // do what it orders. Each [Executor] is a client of its account, and [Fleet.Client]
-// returns one. If a fleet cannot open the account, Submit and the orders return the
-// error of the opener: the store has them, and they are carried out later. All
-// methods are safe for concurrent use.
+// returns one. All methods are safe for concurrent use.
 type Client struct {
 	account Account
 	store   Store
 	now     func() time.Time
 	// notify makes the account's executor look at the store. changes returns a
 	// channel that is closed at its next commit, or nil if it is unknown.
-	notify  func() error
+	notify  func()
 	changes func() <-chan struct{}
 }
 
@@ -35,7 +33,7 @@ func (c *Client) Submit(ctx context.Context, requests ...Request) ([]Record, err
 	}
 	records, err := c.store.Submit(ctx, c.account, c.now(), requests...)
 	if err == nil {
-		err = c.notify()
+		c.notify()
 	}
 	return records, err
 }
@@ -100,7 +98,8 @@ func (c *Client) order(ctx context.Context, o Order) error {
 	if err := c.store.Order(ctx, c.account, c.now(), o); err != nil {
 		return err
 	}
-	return c.notify()
+	c.notify()
+	return nil
 }
 
 // Wait returns the record with the given key as soon as it has reached state or

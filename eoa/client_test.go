@@ -59,8 +59,8 @@ func TestFleetClient(t *testing.T) {
 	})
 }
 
-// A client of an account that cannot be opened stores requests and orders, and returns
-// the error of the opener.
+// A client of an account that cannot be opened stores requests and orders. Health has the
+// error of the opener, and not the calls.
 func TestFleetClientOfClosedAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 0)
@@ -75,9 +75,13 @@ func TestFleetClientOfClosedAccount(t *testing.T) {
 		synctest.Wait()
 		c := f.Client(w.account)
 		records, err := c.Submit(ctx, eoa.Request{Key: "a", To: &w.account.Address})
-		require.ErrorIs(t, err, locked)
+		require.NoError(t, err)
 		require.Len(t, records, 1)
-		require.ErrorIs(t, c.Cancel(ctx, "a"), locked)
+		require.NoError(t, c.Cancel(ctx, "a"))
+		synctest.Wait()
+		health := f.Health()
+		require.Len(t, health, 1)
+		require.ErrorIs(t, health[0].Err, locked)
 		inbox, err := w.store.Inbox(ctx, w.account, eoa.Rank{}, 10)
 		require.NoError(t, err)
 		require.Len(t, inbox.Orders, 1)

@@ -14,8 +14,11 @@ import (
 	"github.com/jamq/jamq/internal/fields"
 )
 
-// Opener returns the chain and the signer for an account that has work. It is
-// called concurrently for different accounts. A panic counts as an error.
+// Opener returns the chain and the signer for an account that has work. It may
+// take long, for example to connect to a node: a fleet starts a goroutine for each
+// account, so that no call of a user waits for the opener. After an error or a
+// panic, [Fleet.Health] has the account, and the opener is called again after
+// FleetConfig.Interval.
 type Opener func(a Account) (Chain, Signer, error)
 
 // Open calls the opener. A panic counts as an error, with the stack in its text.
@@ -80,9 +83,9 @@ type Fleet struct {
 
 	mu      sync.Mutex
 	running map[Account]*Executor
-	opening map[Account]bool
-	// openedAt has the time when the call of the opener began.
-	openedAt map[Account]time.Time
+	// opening has the accounts whose opener has not returned, with the time when
+	// its call began.
+	opening map[Account]time.Time
 	// troubled has the accounts with problems. The zero Account is the fleet.
 	troubled map[Account]troubled
 	all      sync.WaitGroup
@@ -105,7 +108,7 @@ func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 	if cfg.Executor.Witness == nil {
 		cfg.Executor.Witness = NewWitness()
 	}
-	f := &Fleet{store: store, open: open, slots: semaphore.NewWeighted(int64(cfg.Workers)), running: map[Account]*Executor{}, opening: map[Account]bool{}, openedAt: map[Account]time.Time{}, troubled: map[Account]troubled{}}
+	f := &Fleet{store: store, open: open, slots: semaphore.NewWeighted(int64(cfg.Workers)), running: map[Account]*Executor{}, opening: map[Account]time.Time{}, troubled: map[Account]troubled{}}
 	observe := cfg.Executor.Observe
 	cfg.Executor.Observe = func(r Report) {
 		if f.hear(r.Account, r.Problems...); observe != nil {
@@ -116,11 +119,11 @@ func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 	return f, nil
 }
 
-// Client returns a client of an account. Before Run and after its end, the requests and
-// orders wait in the store, for this fleet or for another process. It is safe for
-// concurrent use.
+// Client returns a client of an account. Its calls never wait for the [Opener]: the
+// store keeps the requests and orders until this fleet or another process works on
+// the account. It is safe for concurrent use.
 func (f *Fleet) Client(a Account) *Client {
-	return &Client{a, f.store, f.cfg.Executor.Now, func() error { return f.wake(a) }, func() <-chan struct{} {
+	return &Client{a, f.store, f.cfg.Executor.Now, func() { f.wake(a) }, func() <-chan struct{} {
 		if e := f.executor(a); e != nil {
 			return e.signals.nextCommit()
 		}
@@ -183,13 +186,24 @@ func (f *Fleet) Pick(ctx context.Context, accounts ...Account) (Account, error) 
 	return best, nil
 }
 
-// wake makes the account's executor look at the store, and starts one if there
-// is none. The account is opened without the lock, because that may take long.
-func (f *Fleet) wake(a Account) error {
-	if !f.mustOpen(a) {
-		return nil
+// wake makes the account's executor look at the store. If there is none, it opens
+// the account in another goroutine, because that may take long.
+func (f *Fleet) wake(a Account) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	e := f.running[a]
+	_, opening := f.opening[a]
+	switch {
+	case e != nil:
+		e.Wake()
+	case f.ctx != nil && !f.ended && !opening:
+		f.opening[a] = f.cfg.Executor.Now()
+		f.all.Go(func() { f.start(a) })
 	}
-	defer f.all.Done() // of mustOpen: Run waits for the opener, too
+}
+
+// start opens an account and works on it until no work is left.
+func (f *Fleet) start(a Account) {
 	chain, signer, err := f.open.Open(a)
 	var e *Executor
 	if err == nil {
@@ -197,39 +211,22 @@ func (f *Fleet) wake(a Account) error {
 	}
 	if err != nil {
 		f.hear(a, Problem{Account: a, Kind: ProblemOpener, Err: err})
+		f.warn("starting "+a.String(), err)
 	}
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	delete(f.opening, a)
-	delete(f.openedAt, a)
-	if err == nil && !f.ended {
+	works := err == nil && !f.ended
+	if works {
 		f.running[a] = e
-		f.all.Add(1)
-		go f.work(f.ctx, a, e)
 	}
-	return err
+	f.mu.Unlock()
+	if works {
+		f.work(f.ctx, a, e)
+	}
 }
 
-// mustOpen reports whether the caller must open the account. Otherwise it wakes
-// the account's executor, or another caller is opening the account, or it is
-// left to a running fleet.
-func (f *Fleet) mustOpen(a Account) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch e := f.running[a]; {
-	case e != nil:
-		e.Wake()
-		return false
-	case f.ctx == nil || f.ended || f.opening[a]:
-		return false
-	}
-	f.opening[a], f.openedAt[a] = true, f.cfg.Executor.Now()
-	f.all.Add(1)
-	return true
-}
-
+// work runs an account's executor until no work is left.
 func (f *Fleet) work(ctx context.Context, a Account, e *Executor) {
-	defer f.all.Done()
 	for {
 		err := e.run(ctx, true, f.slots)
 		f.mu.Lock()
@@ -310,11 +307,7 @@ func (f *Fleet) takeDue(ctx context.Context) {
 	}
 	f.hear(Account{})
 	for _, a := range due {
-		f.all.Go(func() {
-			if err := f.wake(a); err != nil {
-				f.warn("starting "+a.String(), err)
-			}
-		})
+		f.wake(a)
 	}
 }
 

@@ -296,6 +296,7 @@ func TestSlowOpeningDelaysNoOther(t *testing.T) {
 			require.NoError(t, err)
 			require.Zero(t, time.Since(began))
 		}
+		synctest.Wait()
 		require.Equal(t, 1, f.Busy())
 		_, err = w.store.Submit(ctx, third, time.Now(), request("third"))
 		require.NoError(t, err)
@@ -309,8 +310,8 @@ func TestSlowOpeningDelaysNoOther(t *testing.T) {
 	})
 }
 
-// A fleet ends when the opener that a submission calls has returned, because the host closes
-// afterwards what an opener needs.
+// A fleet ends when the opener has returned, because the host closes afterwards what an opener
+// needs. A submission does not wait for it.
 func TestFleetWaitsForItsOpener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 0)
@@ -322,19 +323,16 @@ func TestFleetWaitsForItsOpener(t *testing.T) {
 		})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
-		ended, submitted := make(chan error, 1), make(chan error, 1)
+		ended := make(chan error, 1)
 		go func() { ended <- f.Run(ctx) }()
 		synctest.Wait() // no account is due
-		go func() {
-			_, err := f.Submit(context.Background(), w.account, eoa.Request{Key: "a", To: &w.account.Address})
-			submitted <- err
-		}()
+		_, err = f.Submit(context.Background(), w.account, eoa.Request{Key: "a", To: &w.account.Address})
+		require.NoError(t, err)
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
 		require.Empty(t, ended)
 		close(gate)
-		require.NoError(t, <-submitted)
 		require.ErrorIs(t, <-ended, context.Canceled)
 	})
 }

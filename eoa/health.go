@@ -223,14 +223,15 @@ func (f *Fleet) Health() []Problem {
 	defer f.mu.Unlock()
 	var all []Problem
 	for a, t := range f.troubled {
-		elsewhere := f.running[a] == nil && !f.opening[a] && a != (Account{})
+		_, opening := f.opening[a]
+		elsewhere := f.running[a] == nil && !opening && a != (Account{})
 		if elsewhere && now.Sub(t.heard) > f.cfg.Executor.LeaseFor+2*f.cfg.Interval {
 			delete(f.troubled, a)
 			continue
 		}
 		all = append(all, t.problems...)
 	}
-	for a, began := range f.openedAt {
+	for a, began := range f.opening {
 		if wait := now.Sub(began); wait > f.cfg.Executor.Timeout {
 			err := fmt.Errorf("eoa: opening %v: the opener has not returned for %v", a, wait)
 			all = append(all, Problem{Account: a, Kind: ProblemOpener, Since: began, Err: err})

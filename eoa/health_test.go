@@ -324,7 +324,7 @@ func TestHealthOpener(t *testing.T) {
 		broken := p.opener.fail(errors.New("unknown account"))
 		began := time.Now()
 		_, err := p.fleet.Submit(p.Context(), p.account, request("a"))
-		require.ErrorIs(p, err, broken)
+		require.NoError(p, err)
 		p.has(time.Second, eoa.ProblemOpener, began)
 		require.ErrorIs(p, p.has(10*p.cfg.LeaseFor, eoa.ProblemOpener, began).Err, broken)
 		_ = p.opener.fail(nil)

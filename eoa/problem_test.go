@@ -120,7 +120,7 @@ func TestUnpaidReplacement(t *testing.T) {
 func TestHealthForgets(t *testing.T) {
 	first, cfg := time.Unix(1_800_000_000, 0), DefaultFleetConfig()
 	account := func(n byte) Account { return Account{ChainID: 1, Address: common.Address{n}} }
-	f := &Fleet{cfg: cfg, running: map[Account]*Executor{account(9): {}}, opening: map[Account]bool{account(2): true}, troubled: map[Account]troubled{}}
+	f := &Fleet{cfg: cfg, running: map[Account]*Executor{account(9): {}}, opening: map[Account]time.Time{account(2): first.Add(time.Hour)}, troubled: map[Account]troubled{}}
 	hear := func(after time.Duration, a Account) {
 		f.cfg.Executor.Now = fixedClock(first.Add(after)).Now
 		f.hear(a, Problem{Account: a, Kind: ProblemStore})
