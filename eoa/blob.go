@@ -15,7 +15,7 @@ import (
 )
 
 // This file has the rules of blob transactions (EIP-4844), except their fields
-// and prices. The package comment explains them.
+// and prices. The comment of [Blob] explains them.
 
 const (
 	// MaxBlobs is the maximum number of blobs in a request: the limit of one

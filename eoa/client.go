@@ -15,10 +15,21 @@ type Client struct {
 	account Account
 	store   Store
 	now     func() time.Time
-	// notify makes the account's executor look at the store. changes returns a
-	// channel that is closed at its next commit, or nil if it is unknown.
-	notify  func()
-	changes func() <-chan struct{}
+	// confirmations is Config.Confirmations.
+	confirmations uint64
+	// notify makes the account's executor look at the store. progress returns how
+	// far the executor is, or zero values if there is none in this process.
+	notify   func()
+	progress func() progress
+}
+
+// progress is how far an executor is.
+type progress struct {
+	// height is a height at which the blocks of all mined records are still part of
+	// the chain; 0 means unknown.
+	height uint64
+	// changed is closed when the executor has written a step or seen a block.
+	changed <-chan struct{}
 }
 
 // Submit accepts requests, all or none. When it returns nil, they are durable.
@@ -108,39 +119,39 @@ func (c *Client) order(ctx context.Context, o Order) error {
 // milliseconds and then in longer intervals, of at most 3.2 seconds. When ctx
 // ends, it returns the record as last read and ctx's error.
 func (c *Client) Wait(ctx context.Context, key string, state State) (Record, error) {
+	return c.wait(ctx, key, func(r *Record, _ uint64) bool { return r.State >= state })
+}
+
+// wait returns the record with the given key as soon as done returns true for it.
+// The height is that of progress, as of before and after the record was read.
+func (c *Client) wait(ctx context.Context, key string, done func(r *Record, height uint64) bool) (Record, error) {
 	for pause := firstWait; ; pause = min(2*pause, longestWait) {
-		changed := c.changes()
+		before := c.progress()
 		r, err := c.store.Get(ctx, c.account, key)
-		if err != nil || r.State >= state {
+		if err != nil || done(&r, min(before.height, c.progress().height)) {
 			return r, err
 		}
-		again := time.NewTimer(pause) // for work of another process
-		select {
-		case <-changed:
-		case <-again.C:
-		case <-ctx.Done():
-			again.Stop()
-			return r, ctx.Err()
+		if err := rest(ctx, pause, before.changed); err != nil {
+			return r, err
 		}
-		again.Stop()
 	}
 }
 
-// WaitExecuted is Wait for a request that must be executed. It returns the error
-// of [Record.Err] as soon as the request is in a block that reverted it, or has
-// ended without execution, also before state is reached.
-func (c *Client) WaitExecuted(ctx context.Context, key string, state State) (Record, error) {
-	r, err := c.Wait(ctx, key, min(state, Mined))
-	if err == nil && r.Err() == nil && r.State < state {
-		r, err = c.Wait(ctx, key, state)
+// rest waits until an executor of this process has changed something, but not
+// longer than pause, because another process may have.
+func rest(ctx context.Context, pause time.Duration, changed <-chan struct{}) error {
+	again := time.NewTimer(pause)
+	defer again.Stop()
+	select {
+	case <-changed:
+	case <-again.C:
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	if err == nil {
-		err = r.Err()
-	}
-	return r, err
+	return nil
 }
 
-// firstWait and longestWait are the times between two reads of [Client.Wait].
+// firstWait and longestWait are the times between two reads of the store.
 const firstWait, longestWait = 50 * time.Millisecond, 3200 * time.Millisecond
 
 // Resume orders that a stopped account go on; for an account that works it does

@@ -57,6 +57,7 @@ func (v *view) confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 	before := v.look
 	v.begin(&b, c, now, look)
 	at := answers.seenFrom(look)
+	verified := at.Number
 	for i := range v.Open {
 		r := v.Open[i].clone()
 		events := len(b.Events)
@@ -65,6 +66,9 @@ func (v *view) confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 				r.Unused = max(r.Unused, before.Finalized)
 			}
 			v.findMined(&b, c, now, look, answers, &r)
+			if r.State == Mined { // a receipt alone does not prove that the block is on the chain
+				verified = min(verified, r.Height)
+			}
 		} else if block, known := answers.Blocks[r.Height]; known && block != r.Block || r.Height > look.Number {
 			r.Reason = fmt.Sprintf("block %d is now %v", r.Height, block)
 			b.move(now, &r, Broadcast, EventReorged)
@@ -76,6 +80,8 @@ func (v *view) confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 			delete(v.sent, r.ID) // send the same bytes at once
 		} else if known {
 			advanceMined(&b, now, c, &at, &r)
+		} else {
+			verified = min(verified, v.verified)
 		}
 		if len(b.Events) > events || r.GoneAt != v.Open[i].GoneAt || r.Reason != v.Open[i].Reason {
 			b.Records = append(b.Records, r)
@@ -86,6 +92,7 @@ func (v *view) confirm(c *Config, now time.Time, look *Look, answers *Answers) B
 			}
 		}
 	}
+	v.verified = verified
 	v.markHoles(&b, c, now, look)
 	return b
 }

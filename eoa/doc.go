@@ -1,16 +1,39 @@
 // Package eoa sends transactions from externally owned accounts. It assigns
 // nonces, signs, sends, watches for inclusion and raises prices. It resumes
 // after a crash at any instruction: no request is executed twice, and no nonce
-// gap remains.
+// gap remains. This sends one payment through a node:
 //
-//	store := memstore.New() // or pebbleeoa, or redisstore
-//	e, err := eoa.New(eoa.DefaultConfig(), account, store, chain, signer)
-//	go e.Run(ctx)
-//	_, err = e.Submit(ctx, eoa.Request{Key: "invoice 17", To: &to, Value: wei})
-//	record, err := e.Wait(ctx, "invoice 17", eoa.Confirmed)
+//	func pay(ctx context.Context, url string, key *ecdsa.PrivateKey, to common.Address, wei *uint256.Int) error {
+//		client, err := ethchain.Dial(ctx, url)
+//		if err != nil {
+//			return err
+//		}
+//		chain, err := ethchain.New(client, ethchain.Options{ChainID: 1})
+//		if err != nil {
+//			return err
+//		}
+//		account := eoa.Account{ChainID: 1, Address: crypto.PubkeyToAddress(key.PublicKey)}
+//		e, err := eoa.New(eoa.DefaultConfig(), account, memstore.New(), chain, eoa.NewKeySigner(1, key))
+//		if err != nil {
+//			return err
+//		}
+//		go e.Run(ctx) // works until ctx ends
+//		payment, err := e.Send(ctx, eoa.Request{Key: "invoice 17", To: &to, Value: wei})
+//		if err != nil {
+//			return err // nothing is lost: send it again with the same key
+//		}
+//		receipt, err := payment.Wait(ctx, 3) // blocks
+//		if err != nil {
+//			return err // for example ErrReverted
+//		}
+//		fmt.Println(receipt.Tx, "is in block", receipt.Height, "and used", receipt.GasUsed, "gas")
+//		return nil
+//	}
 //
-// When Submit returns without an error, the request is durable. After any error
-// it can be repeated with the same key. [Fleet] runs many accounts.
+// When Send returns without an error, the request is in the store. Its handle also
+// cancels and replaces it, and [Client.Deliver] passes on all events of the account. A
+// store on disk or in a database (pebbleeoa, redisstore) outlives the process. [Fleet]
+// runs many accounts.
 //
 // # Structure
 //
@@ -45,34 +68,11 @@
 // names the other transaction. If an authorization (EIP-7702) or a contract
 // creation used the nonce, the request gets another one.
 //
-// # Blobs
-//
-// A signed attempt of kind [Blob] (EIP-4844) has only the hashes of its blobs.
-// The blobs are stored once, with the request, and are attached each time the
-// bytes are sent. A replacement must at least double all three prices. The
-// blobs of a finished record are dropped; submitting its key again still finds
-// the same request. At most [MaxPendingBlobs] blobs wait for a nonce; Submit
-// returns [ErrTooManyBlobs] beyond that.
-//
-// Nodes keep blob transactions in a separate pool. It takes at most 16 of an
-// account, none ahead of a missing nonce, and no account that has transactions
-// in the other pool. Therefore:
-//
-//   - Only a blob transaction ever fills a nonce that a blob transaction had.
-//     The noop has one blob of zeros, and [Client.Replace] keeps the kind.
-//   - A blob request waits until no other transaction is in flight, and the
-//     reverse. The requests behind it wait as well, so use a separate account
-//     for blobs.
-//   - If a reorg takes back both kinds, they are sent one kind after the other.
-//
-// From the Osaka fork on, networks expect cell proofs instead of one proof per
-// blob: see [Config.CellProofs]. The transaction hash does not depend on it.
-//
 // # What the operator decides
 //
 // [FeePolicy] limits the prices of all requests; [Request.MaxFee] and [Request.MaxBlobFee]
 // limit those of one. [Client.ResetNonce] with force is the only way to give up a transaction
 // that may still be mined. If the store lost writes, or the node is on another chain, the
 // account stops ([ErrStopped], [EventStopped]) until the operator calls [Client.Resume].
-// [Fleet.Health] has the problems of all accounts, and [Fleet.Undelivered] their events.
+// [Fleet.Health] has the problems of all accounts, and [Fleet.Deliver] their events.
 package eoa

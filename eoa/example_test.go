@@ -14,15 +14,15 @@ import (
 	"github.com/jamq/jamq/eoa/memstore"
 )
 
-// One account sends a transfer and waits until it is confirmed.
+// One account sends a payment and waits until it is three blocks deep.
 func Example() {
 	const chainID = 1337
 	key, _ := crypto.ToECDSA(crypto.Keccak256([]byte("a relayer")))
 	account := eoa.Account{ChainID: chainID, Address: crypto.PubkeyToAddress(key.PublicKey)}
-	chain := eoatest.New(chainID, 1, 2) // ethchain.New for a node
-
+	chain := eoatest.New(chainID, 1, 7) // ethchain.New for a node
 	cfg := eoa.DefaultConfig()
 	cfg.Poll = 5 * time.Millisecond
+	cfg.Observe = func(eoa.Report) { chain.Mine() } // this chain has a block after each step
 	e, err := eoa.New(cfg, account, memstore.New(), chain, eoa.NewKeySigner(chainID, key))
 	if err != nil {
 		fmt.Println(err)
@@ -30,31 +30,31 @@ func Example() {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	ended := make(chan error)
-	go func() { ended <- e.Run(ctx) }()
+	go func() { _ = e.Run(ctx) }() // works until ctx ends
+	payment, err := e.Send(ctx, eoa.Request{Key: "invoice 17", To: &common.Address{1}, Value: uint256.NewInt(1e9)})
+	if err != nil {
+		fmt.Println(err) // nothing is lost: send it again with the same key
+		return
+	}
+	receipt, err := payment.Wait(ctx, 3) // blocks
+	fmt.Println(receipt.State, "nonce", receipt.Nonce, "success", receipt.Success, err)
+	// Output: confirmed nonce 0 success true <nil>
+}
 
+// The second request with a key changes nothing. With another payload it is an error.
+func ExampleClient_Submit() {
+	account := eoa.Account{ChainID: 1337}
+	e, _ := eoa.New(eoa.DefaultConfig(), account, memstore.New(), eoatest.New(1337, 1, 7), eoa.NewKeySigner(1337))
 	request := eoa.Request{Key: "invoice 17", To: &common.Address{1}, Value: uint256.NewInt(1e9)}
-	for range 2 { // the second submit changes nothing
-		if _, err := e.Submit(ctx, request); err != nil {
-			fmt.Println(err)
-		}
+	for _, wei := range []uint64{1e9, 1e9, 2e9} {
+		request.Value = uint256.NewInt(wei)
+		records, err := e.Submit(context.Background(), request)
+		fmt.Println(len(records), err)
 	}
-	var record eoa.Record
-	for err == nil && record.State != eoa.Final { // a program calls Wait; here the blocks are ours
-		chain.Mine()
-		record, err = e.Get(ctx, request.Key)
-	}
-	fmt.Println(record.State, "nonce", record.Nonce, err)
-
-	request.Value = uint256.NewInt(2e9)
-	_, err = e.Submit(ctx, request)
-	fmt.Println(err)
-	stop()
-	fmt.Println(<-ended)
 	// Output:
-	// final nonce 0 <nil>
-	// eoa: key belongs to another request: "invoice 17" is the key of record 1 with another payload
-	// context canceled
+	// 1 <nil>
+	// 1 <nil>
+	// 0 eoa: key belongs to another request: "invoice 17" is the key of record 1 with another payload
 }
 
 // A node's answer to a transaction is definite only if its text is known.

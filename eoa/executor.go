@@ -66,7 +66,7 @@ func New(cfg Config, a Account, store Store, chain Chain, signer Signer) (*Execu
 	}
 	limited := timeouts{chain, signer, cfg.Timeout, cfg.Logger}
 	e := &Executor{cfg: cfg, chain: limited, signer: limited, owner: hex.EncodeToString(id[:]), signals: newSignals()}
-	e.Client = Client{a, store, cfg.Now, e.Wake, e.signals.nextCommit}
+	e.Client = Client{a, store, cfg.Now, cfg.Confirmations, e.Wake, e.signals.progress}
 	return e, nil
 }
 

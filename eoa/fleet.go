@@ -80,6 +80,8 @@ type Fleet struct {
 	store Store
 	open  Opener
 	slots *semaphore.Weighted // a weight of one for each running step
+	commits *signals // changes at the commits of all accounts
+	starts  *signals // changes when an account gets an executor
 
 	mu      sync.Mutex
 	running map[Account]*Executor
@@ -108,10 +110,13 @@ func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 	if cfg.Executor.Witness == nil {
 		cfg.Executor.Witness = NewWitness()
 	}
-	f := &Fleet{store: store, open: open, slots: semaphore.NewWeighted(int64(cfg.Workers)), running: map[Account]*Executor{}, opening: map[Account]time.Time{}, troubled: map[Account]troubled{}}
+	f := &Fleet{store: store, open: open, slots: semaphore.NewWeighted(int64(cfg.Workers)), commits: newSignals(), starts: newSignals(), running: map[Account]*Executor{}, opening: map[Account]time.Time{}, troubled: map[Account]troubled{}}
 	observe := cfg.Executor.Observe
 	cfg.Executor.Observe = func(r Report) {
-		if f.hear(r.Account, r.Problems...); observe != nil {
+		if f.hear(r.Account, r.Problems...); r.Commits > 0 {
+			f.commits.tell()
+		}
+		if observe != nil {
 			observe(r)
 		}
 	}
@@ -123,11 +128,11 @@ func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 // store keeps the requests and orders until this fleet or another process works on
 // the account. It is safe for concurrent use.
 func (f *Fleet) Client(a Account) *Client {
-	return &Client{a, f.store, f.cfg.Executor.Now, func() { f.wake(a) }, func() <-chan struct{} {
+	return &Client{a, f.store, f.cfg.Executor.Now, f.cfg.Executor.Confirmations, func() { f.wake(a) }, func() progress {
 		if e := f.executor(a); e != nil {
-			return e.signals.nextCommit()
+			return e.signals.progress()
 		}
-		return nil
+		return f.starts.progress()
 	}}
 }
 
@@ -221,6 +226,7 @@ func (f *Fleet) start(a Account) {
 	}
 	f.mu.Unlock()
 	if works {
+		f.starts.tell()
 		f.work(f.ctx, a, e)
 	}
 }

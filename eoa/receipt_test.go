@@ -29,7 +29,7 @@ func (c *receipts) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error
 }
 
 // A transaction that reverts in a block has its own kind of event, with the names
-// of kinds in the JSON, and WaitExecuted returns an error.
+// of kinds in the JSON, and Handle.Wait returns an error.
 func TestRevertedTransactionIsAnEvent(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t, 1, 0)
@@ -37,23 +37,23 @@ func TestRevertedTransactionIsAnEvent(t *testing.T) {
 	e := w.executor(t, w.store, c)
 	w.submit(t, e, request("bad"))
 	w.steps(t, e, 4)
-	r, err := e.WaitExecuted(ctx, "bad", eoa.Final)
+	r, err := e.Handle("bad").Wait(ctx, 1)
 	require.ErrorIs(t, err, eoa.ErrReverted)
 	require.Equal(t, r.Tx, w.get(t, "bad").Tx)
 	w.steps(t, e, 40)
-	_, err = e.WaitExecuted(ctx, "bad", eoa.Mined)
+	_, err = e.Handle("bad").Wait(ctx, 0)
 	require.ErrorIs(t, err, eoa.ErrReverted)
 	require.Equal(t, eoa.Failed, w.get(t, "bad").State)
 	c.change = func(*eoa.Receipt) {}
 	w.submit(t, e, request("good"))
 	w.steps(t, e, 40)
-	_, err = e.WaitExecuted(ctx, "good", eoa.Final)
+	_, err = e.Handle("good").Wait(ctx, 100)
 	require.NoError(t, err)
 	late := request("late")
 	late.Deadline = w.now
 	w.submit(t, e, late)
 	w.steps(t, e, 1)
-	_, err = e.WaitExecuted(ctx, "late", eoa.Final)
+	_, err = e.Handle("late").Wait(ctx, 1)
 	require.ErrorIs(t, err, eoa.ErrNotExecuted)
 
 	events, err := w.store.Events(ctx, w.account, 0, 100)

@@ -41,7 +41,26 @@ const (
 	AccessList
 	// SetCode is an EIP-7702 transaction.
 	SetCode
-	// Blob is an EIP-4844 transaction. The package comment has its rules.
+	// Blob is an EIP-4844 transaction. A signed attempt has only the hashes of its
+	// blobs. The blobs are stored once, with the request, and are attached each time
+	// the bytes are sent. A replacement must at least double all three prices. The
+	// blobs of a finished record are dropped; submitting its key again still finds
+	// the same request. At most MaxPendingBlobs blobs wait for a nonce; Submit
+	// returns ErrTooManyBlobs beyond that.
+	//
+	// Nodes keep blob transactions in a separate pool. It takes at most 16 of an
+	// account, none ahead of a missing nonce, and no account that has transactions
+	// in the other pool. Therefore:
+	//
+	//   - Only a blob transaction ever fills a nonce that a blob transaction had.
+	//     The noop has one blob of zeros, and Client.Replace keeps the kind.
+	//   - A blob request waits until no other transaction is in flight, and the
+	//     reverse. The requests behind it wait as well, so use a separate account
+	//     for blobs.
+	//   - If a reorg takes back both kinds, they are sent one kind after the other.
+	//
+	// From the Osaka fork on, networks expect cell proofs instead of one proof per
+	// blob: see Config.CellProofs. The transaction hash does not depend on it.
 	Blob
 
 	numKinds

@@ -10,16 +10,17 @@ import (
 type signals struct {
 	woke chan struct{} // token: there may be work
 
-	mu        sync.Mutex
-	newHead   bool          // the executor must look at the chain
-	held      bool          // the lease is held: new heads matter
-	committed chan struct{} // closed at the next commit
-	stats     Stats         // as of the last step
-	since     time.Time     // Head.Since as of the last step
+	mu      sync.Mutex
+	newHead bool          // the executor must look at the chain
+	held    bool          // the lease is held: new heads matter
+	changed chan struct{} // closed at the next change
+	height  uint64        // see progress
+	stats   Stats         // as of the last step
+	since   time.Time     // Head.Since as of the last step
 }
 
 func newSignals() *signals {
-	return &signals{woke: make(chan struct{}, 1), committed: make(chan struct{}), newHead: true}
+	return &signals{woke: make(chan struct{}, 1), changed: make(chan struct{}), newHead: true}
 }
 
 // wake leaves a token.
@@ -63,29 +64,47 @@ func (s *signals) setHeld(held bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held, s.newHead = held, s.newHead || held
-	s.stats.Held = s.stats.Held && held
+	if s.stats.Held = s.stats.Held && held; !held {
+		s.height = 0 // another worker sees more
+	}
 }
 
-// nextCommit returns a channel that is closed at the next commit.
-func (s *signals) nextCommit() <-chan struct{} {
+// progress returns how far the executor is.
+func (s *signals) progress() progress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.committed
+	return progress{s.height, s.changed}
 }
 
-// tellCommit closes the channel that nextCommit returned.
-func (s *signals) tellCommit() {
+// tell closes the channel of progress.
+func (s *signals) tell() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	close(s.committed)
-	s.committed = make(chan struct{})
+	s.change()
+}
+
+// change is tell for a caller that holds the lock.
+func (s *signals) change() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// fallTo lowers the height, because a reorg may have taken back blocks. The records
+// of the step are not written yet, so that the height must not rise.
+func (s *signals) fallTo(height uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.height = min(s.height, height)
 }
 
 // publish makes the state after a step visible.
-func (s *signals) publish(stats Stats, since time.Time) {
+func (s *signals) publish(stats Stats, since time.Time, height uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stats, s.since = stats, since
+	if s.height != height {
+		s.change()
+	}
+	s.stats, s.since, s.height = stats, since, height
 }
 
 // published returns the state after the last step at time now, which may be before that.

@@ -85,6 +85,7 @@ func (e *Executor) Stats() Stats {
 func (e *Executor) tellStats() {
 	s := Stats{Pending: len(e.inbox.pending), Failures: e.watch.failed, Held: e.lease.Epoch != 0}
 	var since time.Time
+	height := uint64(0)
 	if v := e.view; v != nil {
 		for i := range v.Open {
 			switch v.Open[i].State {
@@ -100,9 +101,9 @@ func (e *Executor) tellStats() {
 		if v.look != nil && v.look.Balance != nil {
 			s.Balance = v.look.Balance.Dec()
 		}
-		since = v.Head.Since
+		since, height = v.Head.Since, v.verified
 	}
-	e.signals.publish(s, since)
+	e.signals.publish(s, since, height)
 }
 
 // count adds a batch to the report.

@@ -12,7 +12,7 @@ func TestStalledIsNotNegative(t *testing.T) {
 	start := time.Unix(1_800_000_000, 0)
 	e := &Executor{signals: newSignals()}
 	e.cfg.Now = func() time.Time {
-		e.signals.publish(Stats{Broadcast: 1}, start.Add(time.Second))
+		e.signals.publish(Stats{Broadcast: 1}, start.Add(time.Second), 0)
 		return start
 	}
 	require.Zero(t, e.Stats().Stalled)

@@ -230,7 +230,7 @@ func (e *Executor) flush(ctx context.Context) error {
 	e.view.Head.Marks = b.Head.Marks
 	e.cfg.Witness.see(e.account, &e.view.Head, wake)
 	e.inbox.committed(&b)
-	e.signals.tellCommit()
+	e.signals.tell()
 	return nil
 }
 

@@ -33,6 +33,9 @@ type view struct {
 	// height is the highest chain height that was acted upon. Records carry it
 	// over from an earlier worker.
 	height uint64
+	// verified is a height at which the blocks of all mined records were part of the
+	// chain at the last look; 0 means that none is known.
+	verified uint64
 	// mined is the height of the highest block that is known to have a
 	// transaction of the account; 0 means that none is known.
 	mined uint64

@@ -67,6 +67,7 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	}
 	e.watch = watch{at: now, priced: blobs, doubt: look.Doubt}
 	b := e.view.confirm(&e.cfg, now, &look, &answers)
+	e.signals.fallTo(e.view.verified)
 	again := slices.ContainsFunc(b.Records, func(r Record) bool { return r.State == Pending })
 	if e.stage(b); len(b.Add) > 0 || again { // these requests must be read
 		return true, e.flush(ctx)

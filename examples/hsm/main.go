@@ -104,15 +104,13 @@ func send(ctx context.Context, key kms.Key, url string, q eoa.Request, out io.Wr
 	done := make(chan struct{})
 	go func() { defer close(done); _ = e.Run(running) }()
 	defer func() { stop(); <-done }()
-	if _, err := e.Submit(ctx, q); err != nil {
-		return err
-	}
-	r, err := e.Wait(ctx, q.Key, eoa.Confirmed)
+	payment, err := e.Send(ctx, q)
 	if err != nil {
 		return err
 	}
-	if r.State != eoa.Confirmed && r.State != eoa.Final {
-		return fmt.Errorf("payment %v: %s", r.State, r.Reason)
+	r, err := payment.Wait(ctx, 0) // Config.Confirmations
+	if err != nil {
+		return err
 	}
 	_, err = fmt.Fprintf(out, "%v from %v: %v\n", r.Tx, account.Address, r.State)
 	return err
