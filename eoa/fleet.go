@@ -76,12 +76,12 @@ func (c *FleetConfig) Validate() error {
 // accounts over when the leases expire. An account without work has no
 // executor, no goroutine and no lease. All methods are safe for concurrent use.
 type Fleet struct {
-	cfg   FleetConfig
-	store Store
-	open  Opener
-	slots *semaphore.Weighted // a weight of one for each running step
-	commits *signals // changes at the commits of all accounts
-	starts  *signals // changes when an account gets an executor
+	cfg     FleetConfig
+	store   Store
+	open    Opener
+	slots   *semaphore.Weighted // a weight of one for each running step
+	commits *signals            // changes at the commits of all accounts
+	starts  *signals            // changes when an account gets an executor
 
 	mu      sync.Mutex
 	running map[Account]*Executor
