@@ -1,6 +1,11 @@
 package eoa
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/jamq/jamq/eoa/internal/account"
+)
 
 // Check returns an error that describes the first broken invariant of the account, as
 // the executor holds it between two steps.
@@ -10,11 +15,11 @@ func (e *Executor) Check() error {
 	if e.view == nil {
 		return nil
 	}
-	return e.view.check()
+	return check(e.view)
 }
 
 // check returns an error that describes the first broken invariant.
-func (v *view) check() error {
+func check(v *account.View) error {
 	for i := range v.Open {
 		r := &v.Open[i]
 		switch {
@@ -29,7 +34,7 @@ func (v *view) check() error {
 		}
 	}
 	for i, n := range v.Head.Holes {
-		if n >= v.Head.Next || v.holds(n) || i > 0 && v.Head.Holes[i-1] >= n {
+		if n >= v.Head.Next || slices.ContainsFunc(v.Open, func(r Record) bool { return r.Nonce == n }) || i > 0 && v.Head.Holes[i-1] >= n {
 			return fmt.Errorf("hole %d is held by a record, not below %d, or out of order", n, v.Head.Next)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/jamq/jamq/eoa/internal/account"
 )
 
 // Client is the side of an account that its users see. It submits requests, follows
@@ -79,14 +80,14 @@ func (c *Client) Cancel(ctx context.Context, key string) error {
 // decides. A blob request can only get a payload with blobs, and any other
 // request only one without. Replace returns when the order is durable.
 func (c *Client) Replace(ctx context.Context, key string, payload Request) error {
-	if err := payload.validatePayload(); err != nil {
+	if err := account.CheckPayload(&payload); err != nil {
 		return err
 	}
 	r, err := c.store.Get(ctx, c.account, key)
 	if err != nil {
 		return err
 	}
-	if err := r.canReplace(&payload); err != nil {
+	if err := account.CheckReplacement(&r.Request, &payload); err != nil {
 		return err
 	}
 	return c.order(ctx, Order{Kind: OrderReplace, Key: key, Payload: &payload})

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/jamq/jamq/eoa/internal/account"
 	"github.com/jamq/jamq/internal/fields"
 )
 
@@ -100,33 +101,12 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Limits and rules that are not settings.
 const (
 	// maxBatch bounds Config.Batch.
 	maxBatch = 1000
-	// maxHoles is the number of nonces to fill above which nothing new is sent.
-	maxHoles = 50
-	// noopGas is the gas of a transfer to the account itself; noopGasDelegated
-	// leaves room for the account's code.
-	noopGas, noopGasDelegated = 21_000, 100_000
 	// maxGas is more than any block holds: a higher estimate is a node's
 	// mistake.
 	maxGas uint64 = 1 << 40
-	// maxTxGas is the most gas that a transaction may have (EIP-7825).
-	maxTxGas = 1 << 24
-	// nodeLag is the number of blocks that a node which estimates may be behind
-	// the node that gave the last Look.
-	nodeLag = 2
-	// maxRetry limits the doubling of Config.Retry.
-	maxRetry = time.Minute
-	// signAfter is the number of refusals in a row, for prices or gas, after
-	// which a request is signed again with its nonce. giveUpAfter is the number
-	// of permanent ones after which a noop replaces it. One refusal is no proof:
-	// a gateway may return it for bytes that another node took.
-	signAfter, giveUpAfter = 3, 6
-	// refusedBump is the percentage by which a price is raised then; maxVoid is
-	// the number of void attempts kept per record.
-	refusedBump, maxVoid = 100, 8
 	// leastWindow is the number of batches of pending requests that are read at
 	// once. If none of the requests can be sent, the window doubles, up to
 	// maxWindow requests.
@@ -156,7 +136,7 @@ func (c *Config) Validate() error {
 	fields.Range(&wrong, "MaxUnsure", c.MaxUnsure, 1, count)
 	fields.Range(&wrong, "Batch", c.Batch, 1, maxBatch)
 	fields.Range(&wrong, "Rebroadcast", c.Rebroadcast, 1, day)
-	fields.Range(&wrong, "Retry", c.Retry, 1, maxRetry)
+	fields.Range(&wrong, "Retry", c.Retry, 1, account.MaxRetry)
 	fields.Range(&wrong, "Poll", c.Poll, 0, day)
 	fields.Range(&wrong, "Timeout", c.Timeout, 1, time.Hour)
 	fields.Range(&wrong, "Parallel", c.Parallel, 1, 1024)
@@ -165,9 +145,11 @@ func (c *Config) Validate() error {
 	return wrong.Wrap(ErrInvalidConfig)
 }
 
-func (c *Config) maxInFlight(sure bool) int {
-	if sure {
-		return c.MaxInFlight
+// rules returns the settings that the decisions depend on.
+func (c *Config) rules() account.Rules {
+	return account.Rules{
+		Fees: c.Fees, Confirmations: c.Confirmations, MaxInFlight: c.MaxInFlight, MaxUnsure: c.MaxUnsure, Delegated: c.Delegated,
+		Batch: c.Batch, Rebroadcast: c.Rebroadcast, Retry: c.Retry, GasMargin: c.GasMargin, Requeue: c.Requeue,
+		Retention: c.Retention, Exclusive: c.Exclusive,
 	}
-	return min(c.MaxInFlight, c.MaxUnsure)
 }

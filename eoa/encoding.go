@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/holiman/uint256"
 
+	"github.com/jamq/jamq/eoa/internal/account"
 	"github.com/jamq/jamq/internal/wire"
 )
 
@@ -35,7 +36,7 @@ func DecodeRecord(raw []byte) (Record, error) {
 	if err := c.in.Done(); err != nil {
 		return Record{}, fmt.Errorf("%w: record: %w", ErrMalformed, err)
 	}
-	if err := r.check(); err != nil {
+	if err := account.CheckRecord(&r); err != nil {
 		return Record{}, err
 	}
 	return r, nil

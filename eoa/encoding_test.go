@@ -102,7 +102,7 @@ func TestMalformedRecords(t *testing.T) {
 	_, err = DecodeRecord(raw)
 	require.ErrorIs(t, err, ErrMalformed)
 	for name, r := range map[string]Record{
-		"no id": {Request: Request{Key: "a"}}, "no key": {ID: 1}, "state": {Request: Request{Key: "a"}, ID: 1, State: numStates},
+		"no id": {Request: Request{Key: "a"}}, "no key": {ID: 1}, "state": {Request: Request{Key: "a"}, ID: 1, State: Cancelled + 1},
 		"no attempt": {Request: Request{Key: "a"}, ID: 1, State: Prepared}, "no blobs": {Request: Request{Key: "a", Kind: Blob}, ID: 1},
 	} {
 		_, err := DecodeRecord(EncodeRecord(&r))
@@ -112,7 +112,7 @@ func TestMalformedRecords(t *testing.T) {
 
 func FuzzDecodeRecord(f *testing.F) {
 	to := common.Address{1}
-	blob := Record{Request: Request{Key: "a", Kind: Blob, To: &to, Blobs: noopBlobs, MaxBlobFee: uint256.NewInt(9)}, ID: 1, State: Prepared, Attempts: []Attempt{{Raw: []byte{3}}}}
+	blob := Record{Request: Request{Key: "a", Kind: Blob, To: &to, Blobs: [][]byte{make([]byte, BlobSize)}, MaxBlobFee: uint256.NewInt(9)}, ID: 1, State: Prepared, Attempts: []Attempt{{Raw: []byte{3}}}}
 	r := full()
 	r.Blobs = nil
 	for _, r := range []Record{blob, r, {Request: Request{Key: "a"}, ID: 1}} {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jamq/jamq/eoa/internal/account"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -65,8 +66,8 @@ func (e *Executor) gasFinished(ctx context.Context, patience time.Duration, idle
 // requests can go first. more means that choose must be repeated. A call that has
 // begun gets Config.Retry to answer before others go first, and more if there are
 // none.
-func (e *Executor) withGas(ctx context.Context, jobs []job) (ready []job, refused []refusal, more bool, err error) {
-	leftOut, patience := e.view.asking != nil, time.Duration(0)
+func (e *Executor) withGas(ctx context.Context, jobs []account.Job) (ready []account.Job, refused []account.Refusal, more bool, err error) {
+	leftOut, patience := e.view.Asking != nil, time.Duration(0)
 	switch {
 	case e.gas == nil:
 		if err := e.hold(ctx); err != nil {
@@ -93,7 +94,7 @@ func (e *Executor) withGas(ctx context.Context, jobs []job) (ready []job, refuse
 		_, answered := answers[r.ID]
 		switch {
 		case r.Group != "" && held[r.Group]:
-		case e.gas != nil && j.needsGas() && !answered:
+		case e.gas != nil && j.NeedsGas() && !answered:
 			more, held[r.Group] = true, true
 			e.gas.asking[r.ID] = true
 		default:
@@ -107,12 +108,9 @@ func (e *Executor) withGas(ctx context.Context, jobs []job) (ready []job, refuse
 	return ready, refused, more, nil
 }
 
-// needsGas reports whether the job's gas must be estimated.
-func (j *job) needsGas() bool { return j.Gas == 0 && !j.Noop }
-
 // estimate fills in missing gas limits, and waits for the node. A job whose gas
 // cannot be estimated keeps gas 0. A job that reverts is refused.
-func (e *Executor) estimate(ctx context.Context, jobs []job) (out []job, refused []refusal, err error) {
+func (e *Executor) estimate(ctx context.Context, jobs []account.Job) (out []account.Job, refused []account.Refusal, err error) {
 	if err := e.hold(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -131,12 +129,12 @@ func (e *Executor) estimate(ctx context.Context, jobs []job) (out []job, refused
 }
 
 // fillGas fills in the gas limits that follow from answers.
-func (e *Executor) fillGas(jobs []job, answers map[uint64]Estimated) (out []job, refused []refusal) {
+func (e *Executor) fillGas(jobs []account.Job, answers map[uint64]Estimated) (out []account.Job, refused []account.Refusal) {
 	for _, j := range jobs {
 		answer, asked := answers[j.Record.ID]
-		asked = asked && j.needsGas()
+		asked = asked && j.NeedsGas()
 		if asked && errors.Is(answer.Err, ErrReverted) {
-			refused = append(refused, refusal{j.Record, answer.Err.Error()})
+			refused = append(refused, account.Refusal{Record: j.Record, Reason: answer.Err.Error()})
 			continue
 		}
 		if asked && answer.Err == nil && answer.Gas > maxGas {
@@ -146,7 +144,7 @@ func (e *Executor) fillGas(jobs []job, answers map[uint64]Estimated) (out []job,
 			e.noteBusy(answer.Err)
 			e.cfg.Logger.Warn("eoa: gas estimate failed", "account", e.account.String(), "key", j.Record.Key, "err", answer.Err)
 		} else if asked {
-			j.Gas = e.view.gasLimit(&e.cfg, &j.Record, answer.Gas)
+			j.Gas = e.view.GasLimit(&e.rules, &j.Record, answer.Gas)
 		}
 		out = append(out, j)
 	}
@@ -158,20 +156,20 @@ func (e *Executor) fillGas(jobs []job, answers map[uint64]Estimated) (out []job,
 // soonest. A job whose estimate has failed before gets a call for itself, so that
 // a request on which the node hangs does not fail the others again. All calls
 // together last for at most Config.Timeout.
-func (e *Executor) askGas(ctx context.Context, jobs []job) *gasCall {
+func (e *Executor) askGas(ctx context.Context, jobs []account.Job) *gasCall {
 	var calls [][]*Request
 	var ids [][]uint64
 	together := -1
 	for i := range jobs {
 		j := &jobs[i]
-		if !j.needsGas() {
+		if !j.NeedsGas() {
 			continue
 		}
 		at := together
-		if at < 0 || j.Record.Reason == noEstimate {
+		if at < 0 || j.Record.Reason == account.NoEstimate {
 			at = len(calls)
 			calls, ids = append(calls, nil), append(ids, nil)
-			if j.Record.Reason != noEstimate {
+			if j.Record.Reason != account.NoEstimate {
 				together = at
 			}
 		}
@@ -203,33 +201,4 @@ func (e *Executor) askGas(ctx context.Context, jobs []job) *gasCall {
 		close(g.done)
 	}()
 	return g
-}
-
-// gasLimit returns the gas limit of a transaction that needs an estimated amount
-// of gas: more by the margin, but not more than a block or a transaction may
-// have if the estimate itself is below that. If a node has refused the limit of
-// an earlier attempt, it is the estimate.
-func (v *view) gasLimit(c *Config, r *Record, estimate uint64) uint64 {
-	if r.overGasLimit() > 0 {
-		return estimate
-	}
-	limit := estimate + estimate/100*c.GasMargin
-	for _, most := range []uint64{maxTxGas, v.look.GasLimit} {
-		if estimate <= most {
-			limit = min(limit, most)
-		}
-	}
-	return limit
-}
-
-// overGasLimit returns how many attempts a node has refused because of their gas
-// limit.
-func (r *Record) overGasLimit() int {
-	n := 0
-	for i := range r.Attempts {
-		if Classify(r.Attempts[i].Why) == ReasonGasLimit {
-			n++
-		}
-	}
-	return n
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/jamq/jamq/eoa/internal/account"
 	"github.com/jamq/jamq/internal/backoff"
 )
 
@@ -22,16 +23,17 @@ import (
 type Executor struct {
 	Client
 	cfg     Config
+	rules   account.Rules
 	chain   timeouts
 	signer  Signer
 	owner   string
 	signals *signals
 
-	mu            sync.Mutex // held during a step
-	lease         Lease      // zero Epoch: none
-	view          *view      // nil: must be loaded
-	staged        *Batch     // applied but not written; nil: none
-	commitUnknown bool       // failed commit may still happen
+	mu            sync.Mutex    // held during a step
+	lease         Lease         // zero Epoch: none
+	view          *account.View // nil: must be loaded
+	staged        *Batch        // applied but not written; nil: none
+	commitUnknown bool          // failed commit may still happen
 	inbox         inbox
 	watch         watch
 	history       history
@@ -65,7 +67,7 @@ func New(cfg Config, a Account, store Store, chain Chain, signer Signer) (*Execu
 		cfg.Witness = NewWitness()
 	}
 	limited := timeouts{chain, signer, cfg.Timeout, cfg.Logger}
-	e := &Executor{cfg: cfg, chain: limited, signer: limited, owner: hex.EncodeToString(id[:]), signals: newSignals()}
+	e := &Executor{cfg: cfg, rules: cfg.rules(), chain: limited, signer: limited, owner: hex.EncodeToString(id[:]), signals: newSignals()}
 	e.Client = Client{a, store, cfg.Now, cfg.Confirmations, e.Wake, e.signals.progress}
 	return e, nil
 }
@@ -105,7 +107,7 @@ func (e *Executor) run(ctx context.Context, endIdle bool, slots *semaphore.Weigh
 			wait = e.cfg.LeaseFor / 3
 		case err != nil && ctx.Err() == nil:
 			failures++
-			wait = backoff.Wait(e.cfg.Retry, maxRetry, failures)
+			wait = backoff.Wait(e.cfg.Retry, account.MaxRetry, failures)
 			e.cfg.Logger.Warn("eoa: step failed", "account", e.account.String(), "err", err)
 		default:
 			failures = 0

@@ -3,17 +3,19 @@ package eoa
 import (
 	"context"
 	"fmt"
+	"math/big"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/jamq/jamq/eoa/internal/account"
 	"golang.org/x/sync/errgroup"
 )
 
 // prepare signs jobs and commits the result. It stops at the first job that
 // cannot be signed, because later nonces depend on it, and postpones that one.
-func (e *Executor) prepare(ctx context.Context, jobs []job) error {
-	var signed []signedJob
-	var later []refusal
+func (e *Executor) prepare(ctx context.Context, jobs []account.Job) error {
+	var signed []account.Signed
+	var later []account.Refusal
 	for part := range slices.Chunk(jobs, e.cfg.Parallel) {
 		// Signers may be slow, and a batch that outlasts the lease is never
 		// sent.
@@ -28,7 +30,7 @@ func (e *Executor) prepare(ctx context.Context, jobs []job) error {
 		if e.signErr = err; err != nil {
 			failed := part[len(done)].Record
 			e.cfg.Logger.Warn("eoa: signing failed", "account", e.account.String(), "key", failed.Key, "err", err)
-			later = append(later, refusal{failed, err.Error()})
+			later = append(later, account.Refusal{Record: failed, Reason: err.Error()})
 			break
 		}
 	}
@@ -36,17 +38,17 @@ func (e *Executor) prepare(ctx context.Context, jobs []job) error {
 		return err
 	}
 	now := e.cfg.Now()
-	if err := e.commit(ctx, e.view.prepared(now, signed)); err != nil {
+	if err := e.commit(ctx, e.view.Prepared(now, signed)); err != nil {
 		return err
 	}
 	e.report.Signed += len(signed)
-	return e.commit(ctx, e.view.postpone(&e.cfg, now, later))
+	return e.commit(ctx, e.view.Postpone(&e.rules, now, later))
 }
 
 // signAll signs jobs at the same time. It returns those before the first that
 // failed, and its error.
-func (e *Executor) signAll(ctx context.Context, jobs []job) ([]signedJob, error) {
-	signed, failed := make([]signedJob, len(jobs)), make([]error, len(jobs))
+func (e *Executor) signAll(ctx context.Context, jobs []account.Job) ([]account.Signed, error) {
+	signed, failed := make([]account.Signed, len(jobs)), make([]error, len(jobs))
 	var group errgroup.Group
 	for i := range jobs {
 		group.Go(func() error {
@@ -65,29 +67,29 @@ func (e *Executor) signAll(ctx context.Context, jobs []job) ([]signedJob, error)
 
 // sign requests a signature and checks that the result is the requested
 // transaction, signed by the account.
-func (e *Executor) sign(ctx context.Context, j job) (signedJob, error) {
+func (e *Executor) sign(ctx context.Context, j account.Job) (account.Signed, error) {
 	want, err := j.Transaction(e.account)
 	if err != nil {
-		return signedJob{}, err
+		return account.Signed{}, err
 	}
 	got, err := e.signer.Sign(ctx, e.account.Address, want)
 	if err != nil {
-		return signedJob{}, fmt.Errorf("eoa: signing for %v: %w", e.account, err)
+		return account.Signed{}, fmt.Errorf("eoa: signing for %v: %w", e.account, err)
 	}
 	if got == nil {
-		return signedJob{}, fmt.Errorf("%w: signer returned no transaction", ErrSigner)
+		return account.Signed{}, fmt.Errorf("%w: signer returned no transaction", ErrSigner)
 	}
-	rules := types.LatestSignerForChainID(e.account.chainID())
+	rules := types.LatestSignerForChainID(new(big.Int).SetUint64(e.account.ChainID))
 	if got.Type() != want.Type() || rules.Hash(got) != rules.Hash(want) || !got.Protected() {
-		return signedJob{}, fmt.Errorf("%w: the signed transaction is not the requested one", ErrSigner)
+		return account.Signed{}, fmt.Errorf("%w: the signed transaction is not the requested one", ErrSigner)
 	}
 	if from, err := types.Sender(rules, got); err != nil || from != e.account.Address {
-		return signedJob{}, fmt.Errorf("%w: signed by %v, want %v", ErrSigner, from, e.account.Address)
+		return account.Signed{}, fmt.Errorf("%w: signed by %v, want %v", ErrSigner, from, e.account.Address)
 	}
 	raw, err := got.WithoutBlobTxSidecar().MarshalBinary()
 	if err != nil {
-		return signedJob{}, fmt.Errorf("%w: %w", ErrSigner, err)
+		return account.Signed{}, fmt.Errorf("%w: %w", ErrSigner, err)
 	}
-	proofs, err := prove(j.blobs(), e.cfg.CellProofs)
-	return signedJob{Job: j, Tx: got.Hash(), Raw: raw, Proofs: proofs}, err
+	proofs, err := account.Prove(j.Blobs(), e.cfg.CellProofs)
+	return account.Signed{Job: j, Tx: got.Hash(), Raw: raw, Proofs: proofs}, err
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jamq/jamq/eoa/internal/account"
 	"github.com/jamq/jamq/internal/backoff"
 )
 
@@ -121,8 +122,8 @@ func (e *Executor) hold(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.view, e.staged = newView(e.account, loaded), nil
-	e.cfg.Exclusive = e.cfg.Exclusive || loaded.MayLose && !e.cfg.SharedKey
+	e.view, e.staged = account.NewView(e.account, loaded), nil
+	e.rules.Exclusive = e.rules.Exclusive || loaded.MayLose && !e.cfg.SharedKey
 	// Before anything is written, because a commit raises the version.
 	before, ok := e.cfg.Witness.seeHead(e.account, &loaded.Head)
 	if err := e.witness(ctx, &loaded.Head, before, ok); err != nil {
@@ -131,7 +132,7 @@ func (e *Executor) hold(ctx context.Context) error {
 	// The failed commit was decided on this version or an earlier one. An empty
 	// commit turns it into a conflict if it arrives later.
 	if e.commitUnknown {
-		empty := e.view.batch()
+		empty := e.view.Batch()
 		e.staged = &empty
 		if err := e.flush(ctx); err != nil {
 			return err
@@ -182,7 +183,7 @@ func (e *Executor) read(ctx context.Context) error {
 		}
 		named[o.Key] = r
 	}
-	return e.commit(ctx, e.view.carryOut(e.cfg.Now(), read.Orders, named))
+	return e.commit(ctx, e.view.CarryOut(e.cfg.Now(), read.Orders, named))
 }
 
 // stage applies b to the view and defers the write to the next commit. Use it
@@ -191,11 +192,11 @@ func (e *Executor) read(ctx context.Context) error {
 // again.
 func (e *Executor) stage(b Batch) {
 	version := e.view.Head.Version
-	if !e.view.changes(&b) {
+	if !e.view.Changes(&b) {
 		e.view.Head = b.Head
 	} else {
-		e.staged = e.staged.and(b)
-		e.view.apply(b)
+		e.staged = account.Join(e.staged, b)
+		e.view.Apply(b)
 		e.count(b)
 	}
 	e.view.Head.Version = version
@@ -203,7 +204,7 @@ func (e *Executor) stage(b Batch) {
 
 // commit applies b to the view and writes it, if it changes anything.
 func (e *Executor) commit(ctx context.Context, b Batch) error {
-	changes := e.view.changes(&b)
+	changes := e.view.Changes(&b)
 	if e.stage(b); !changes {
 		return nil
 	}
@@ -217,7 +218,7 @@ func (e *Executor) flush(ctx context.Context) error {
 	}
 	b := *e.staged
 	e.staged = nil
-	b.Head.InFlight, _ = e.view.inFlight()
+	b.Head.InFlight, _ = e.view.InFlight()
 	b.Head.Marks = e.cfg.Witness.mark(e.view.Head.Marks, b.Head.Version+1)
 	e.report.Commits++
 	wake, err := e.store.Commit(ctx, e.lease, e.cfg.Now(), b)
@@ -241,7 +242,7 @@ func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 		return err
 	}
 	now := e.cfg.Now()
-	jobs, b := e.view.bumps(&e.cfg, now)
+	jobs, b := e.view.Bumps(&e.rules, now)
 	if err := e.commit(ctx, b); err != nil || len(jobs) == 0 {
 		return err
 	}
@@ -251,13 +252,13 @@ func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 	}
 	for _, j := range jobs {
 		if j.Gas == 0 {
-			later = append(later, refusal{j.Record, noEstimate})
+			later = append(later, account.Refusal{Record: j.Record, Reason: account.NoEstimate})
 		}
 	}
-	if err := e.commit(ctx, e.view.postpone(&e.cfg, now, later)); err != nil {
+	if err := e.commit(ctx, e.view.Postpone(&e.rules, now, later)); err != nil {
 		return err
 	}
-	if err := e.prepare(ctx, slices.DeleteFunc(jobs, func(j job) bool { return j.Gas == 0 })); err != nil {
+	if err := e.prepare(ctx, slices.DeleteFunc(jobs, func(j account.Job) bool { return j.Gas == 0 })); err != nil {
 		return err
 	}
 	return e.sendDue(ctx)
@@ -267,14 +268,14 @@ func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 func (e *Executor) sendDue(ctx context.Context) error {
 	for {
 		now := e.cfg.Now()
-		out := e.view.toSend(&e.cfg, now, e.cfg.Batch)
+		out := e.view.ToSend(&e.rules, now, e.cfg.Batch)
 		if len(out) == 0 {
 			return nil
 		}
 		raws := make([][]byte, len(out))
 		for i := range out {
 			var err error
-			if raws[i], err = out[i].wire(e.cfg.CellProofs); err != nil {
+			if raws[i], err = out[i].Wire(e.cfg.CellProofs); err != nil {
 				return err
 			}
 			if out[i].First {
@@ -296,7 +297,7 @@ func (e *Executor) sendDue(ctx context.Context) error {
 				e.signals.noteHead()
 			}
 		}
-		b := e.view.takeResults(&e.cfg, e.cfg.Now(), out, results)
+		b := e.view.TakeResults(&e.rules, e.cfg.Now(), out, results)
 		// Without records the batch only updates Head.Resent: one write for all
 		// batches is enough.
 		if e.stage(b); len(b.Records) > 0 {
@@ -317,14 +318,14 @@ func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 		return false, err
 	}
 	now := e.cfg.Now()
-	if e.view.asking = nil; e.gas != nil && !e.gas.ended() {
-		e.view.asking = e.gas.asking
+	if e.view.Asking = nil; e.gas != nil && !e.gas.ended() {
+		e.view.Asking = e.gas.asking
 	}
-	jobs, ended := e.view.choose(&e.cfg, now, e.inbox.pending)
+	jobs, ended := e.view.Choose(&e.rules, now, e.inbox.pending)
 	if err := e.commit(ctx, ended); err != nil {
 		return false, err
 	}
-	if len(jobs) == 0 && !e.view.poolBlocked && e.view.room(&e.cfg) > 0 && e.inbox.widen() {
+	if len(jobs) == 0 && !e.view.PoolBlocked() && e.view.Room(&e.rules) > 0 && e.inbox.widen() {
 		return true, nil
 	}
 	if len(jobs) > 0 {
@@ -334,7 +335,7 @@ func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := e.commit(ctx, e.view.refuse(&e.cfg, now, refused)); err != nil {
+	if err := e.commit(ctx, e.view.Refuse(&e.rules, now, refused)); err != nil {
 		return false, err
 	}
 	moved, err = e.sendJobs(ctx, now, jobs)
@@ -343,12 +344,12 @@ func (e *Executor) send(ctx context.Context) (moved bool, err error) {
 
 // sendJobs assigns nonces to jobs with gas, signs, commits and broadcasts. It
 // postpones those without. It reports whether there may be more to send.
-func (e *Executor) sendJobs(ctx context.Context, now time.Time, jobs []job) (moved bool, err error) {
-	assigned, later := e.view.assign(&e.cfg, jobs)
-	if err := e.commit(ctx, e.view.postpone(&e.cfg, now, later)); err != nil {
+func (e *Executor) sendJobs(ctx context.Context, now time.Time, jobs []account.Job) (moved bool, err error) {
+	assigned, later := e.view.Assign(&e.rules, jobs)
+	if err := e.commit(ctx, e.view.Postpone(&e.rules, now, later)); err != nil {
 		return false, err
 	}
-	fill := e.view.fill(e.inbox.pending, assigned)
+	fill := e.view.Fill(e.inbox.pending, assigned)
 	if err := e.commit(ctx, fill); err != nil || len(assigned) == 0 {
 		return len(fill.Add) > 0, err
 	}
@@ -400,26 +401,26 @@ func (e *Executor) nextStep(now time.Time) time.Time {
 	if e.cfg.Poll > 0 {
 		earlier(now.Add(e.cfg.Poll))
 	}
-	if e.watch.eager && e.watch.failed == 0 && len(e.inbox.pending) > 0 && e.view.room(&e.cfg) == 0 {
+	if e.watch.eager && e.watch.failed == 0 && len(e.inbox.pending) > 0 && e.view.Room(&e.rules) == 0 {
 		// Some nodes make a block at once. One look shows it.
 		e.signals.noteHead()
 		earlier(now)
 	}
 	if e.watch.failed > 0 {
-		earlier(now.Add(backoff.Wait(e.cfg.Retry, maxRetry, e.watch.failed)))
+		earlier(now.Add(backoff.Wait(e.cfg.Retry, account.MaxRetry, e.watch.failed)))
 	}
 	if e.gas != nil {
 		earlier(now.Add(e.cfg.Retry))
 	}
-	for r := range e.view.sendQueue() {
-		earlier(e.view.sendAt(&e.cfg, now, r))
+	for at := range e.view.SendTimes(&e.rules, now) {
+		earlier(at)
 	}
 	for i := range e.inbox.pending {
 		if at := e.inbox.pending[i].NotBefore; at.After(now) {
 			earlier(at)
 		}
 	}
-	if q := e.view.quietUntil; q.After(next) {
+	if q := e.view.QuietUntil(); q.After(next) {
 		next = q
 	}
 	if next.Before(now) || e.history.after > 0 {

@@ -20,37 +20,6 @@ type Lease struct {
 	Until time.Time
 }
 
-// OrderKind is the kind of change that a user orders.
-type OrderKind uint8
-
-const (
-	// OrderCancel withdraws a request. If its transaction may already be on a
-	// node, a noop with the same nonce replaces it, and the one that is mined
-	// decides.
-	OrderCancel OrderKind = iota + 1
-	// OrderReplace gives a request another payload with the same nonce. The
-	// transaction that is mined decides.
-	OrderReplace
-	// OrderReset sets the next nonce.
-	OrderReset
-	// OrderResume lets a stopped account go on.
-	OrderResume
-)
-
-// Order is a user's order to an account. The account's worker carries it out.
-type Order struct {
-	// Seq is the order's number, assigned by the store.
-	Seq uint64 `json:"seq"`
-	// Kind is the kind of order.
-	Kind OrderKind `json:"kind"`
-	// Key is the key of the request, for OrderCancel and OrderReplace.
-	Key string `json:"key,omitempty"`
-	// Payload is the new payload, for OrderReplace. Its Key is ignored.
-	Payload *Request `json:"payload,omitempty"`
-	// Force lets OrderReset give up requests in flight.
-	Force bool `json:"force,omitempty"`
-}
-
 // Inbox is the work that waits for an account's worker.
 type Inbox struct {
 	// Wake is the account's wake version. It increases with each Order and with
@@ -79,40 +48,6 @@ type Backlog struct {
 	Pending int
 	// InFlight is the number of requests with a nonce that are in no block.
 	InFlight int
-}
-
-// Loaded is the persisted state of an account, as returned by [Store.Load].
-type Loaded struct {
-	// Head is the account's head.
-	Head Head
-	// Open are the records for which [Record.Open] holds, by nonce.
-	Open []Record
-	// MayLose means that the store may lose writes that it has acknowledged, for
-	// example because a replica is promoted. The account is then exclusive; see
-	// [Config.Exclusive].
-	MayLose bool
-}
-
-// Batch is one step of an account. A store writes all of it or nothing.
-type Batch struct {
-	// Head is the new head. Its Version is the version that the step was
-	// decided on; the store writes Version+1.
-	Head Head
-	// Records replace the stored records with the same ids. The key and the
-	// priority of a record never change, a record that is Broadcast, Mined or
-	// Confirmed was Prepared in an earlier step, and a new attempt has a zero SentAt.
-	Records []Record
-	// Events are appended to the outbox. The store numbers them.
-	Events []Event
-	// Done are the Seqs of the orders that were carried out.
-	Done []uint64
-	// Drop are records of ended requests whose history is deleted. The store
-	// keeps their keys, ids, states and digests: Get and Submit return a record
-	// with these only, and List and ByHash no longer find it.
-	Drop []Record
-	// Add are new requests of the executor, accepted as by Submit. A request
-	// whose key exists is skipped.
-	Add []Request
 }
 
 // Store persists accounts. All methods are safe for concurrent use by any

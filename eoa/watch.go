@@ -34,7 +34,7 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	newHead, blobs := e.signals.takeHead(), e.wantsBlobs()
 	idle := len(e.view.Open)+len(e.inbox.pending) == 0
 	if !newHead && (idle || !e.watch.due(&e.cfg, now, blobs)) {
-		return e.watch.failed == 0 && e.view.look != nil, nil
+		return e.watch.failed == 0 && e.view.Look() != nil, nil
 	}
 	if e.report.Reads == 0 { // for work of other processes
 		e.inbox.expire()
@@ -43,31 +43,31 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	if blobs {
 		ask = e.chain.LookBlobs
 	}
-	known := Known{Started: e.view.Head.Started, Floor: e.view.Head.Floor, Next: e.view.Head.Next, Exclusive: e.cfg.Exclusive}
+	known := Known{Started: e.view.Head.Started, Floor: e.view.Head.Floor, Next: e.view.Head.Next, Exclusive: e.rules.Exclusive}
 	look, err := ask(context.WithValue(ctx, knownKey{}, known), e.account.Address)
 	if err != nil {
 		return e.lookFailed(ctx, "chain look failed", err)
 	}
 	e.watch.doubt = look.Doubt
-	doubted, why := e.view.doubts(&e.cfg, now, &look)
+	doubted, why := e.view.Doubts(&e.rules, now, &look)
 	if err := e.commit(ctx, doubted); err != nil {
 		return false, err
 	}
 	if why != "" {
 		return e.lookFailed(ctx, why, fmt.Errorf("count %d, want %d to %d", look.Latest, e.view.Head.Floor, e.view.Head.Next))
 	}
-	if e.view.behind(&e.cfg, now, &look) {
+	if e.view.Behind(&e.rules, now, &look) {
 		return e.lookFailed(ctx, "node is behind", fmt.Errorf("head %d, finalized %d", look.Number, look.Finalized))
 	}
 	answers := Answers{Number: look.Number}
-	if q := e.view.questions(&look); len(q.Txs)+len(q.Heights) > 0 {
+	if q := e.view.Questions(&look); len(q.Txs)+len(q.Heights) > 0 {
 		if answers, err = e.chain.Ask(ctx, q); err != nil {
 			return e.lookFailed(ctx, "chain query failed", err)
 		}
 	}
 	e.watch = watch{at: now, priced: blobs, doubt: look.Doubt}
-	b := e.view.confirm(&e.cfg, now, &look, &answers)
-	e.signals.fallTo(e.view.verified)
+	b := e.view.Confirm(&e.rules, now, &look, &answers)
+	e.signals.fallTo(e.view.Verified())
 	again := slices.ContainsFunc(b.Records, func(r Record) bool { return r.State == Pending })
 	if e.stage(b); len(b.Add) > 0 || again { // these requests must be read
 		return true, e.flush(ctx)
@@ -90,9 +90,22 @@ func (e *Executor) lookFailed(ctx context.Context, message string, err error) (b
 func (e *Executor) noteBusy(err error) {
 	var busy *BusyError
 	if errors.As(err, &busy) {
-		e.view.setQuietUntil(&e.cfg, e.cfg.Now(), busy.RetryAfter)
+		e.view.SetQuietUntil(&e.rules, e.cfg.Now(), busy.RetryAfter)
 	}
 }
 
 // nodeBusy reports whether the node asked us to wait and the wait is not over.
-func (e *Executor) nodeBusy() bool { return e.cfg.Now().Before(e.view.quietUntil) }
+func (e *Executor) nodeBusy() bool { return e.cfg.Now().Before(e.view.QuietUntil()) }
+
+// wantsBlobs reports whether the price of blobs is needed.
+func (e *Executor) wantsBlobs() bool {
+	if e.view.HasBlobs() {
+		return true
+	}
+	for i := range e.inbox.pending {
+		if e.inbox.pending[i].Kind == Blob {
+			return true
+		}
+	}
+	return false
+}

@@ -23,18 +23,6 @@ type Witness struct {
 	seen    map[Account]sight
 }
 
-// Mark names the last commit to an account that the executors of one [Witness]
-// made. A version is a count, so commits of other workers can replace lost ones.
-// A mark cannot be replaced, because a witness never uses a number again.
-type Mark struct {
-	// Witness is the random id of the witness.
-	Witness uint64 `json:"w"`
-	// Commit is the witness's number of the commit. It only grows.
-	Commit uint64 `json:"n"`
-	// Version is the account's version after the commit.
-	Version uint64 `json:"v"`
-}
-
 // maxMarks is the number of marks that a head keeps. The commits of a witness
 // can be missed until this many others have committed after it.
 const maxMarks = 16

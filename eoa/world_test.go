@@ -18,6 +18,7 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/eoa/internal/account"
 	"github.com/jamq/jamq/eoa/memstore"
 )
 
@@ -181,7 +182,7 @@ func (w *world) allTold(t testing.TB) {
 
 // foreign returns a transaction of the account that the executor knows nothing of.
 func (w *world) foreign(t testing.TB, nonce uint64) *types.Transaction {
-	j := eoa.Job{Nonce: nonce, Gas: 21_000, Noop: true, Fees: eoa.Fees{Cap: *uint256.NewInt(1000), Tip: *uint256.NewInt(10)}}
+	j := account.Job{Nonce: nonce, Gas: 21_000, Noop: true, Fees: eoa.Fees{Cap: *uint256.NewInt(1000), Tip: *uint256.NewInt(10)}}
 	want, err := j.Transaction(w.account)
 	require.NoError(t, err)
 	tx, err := w.signer.Sign(context.Background(), w.account.Address, want)

@@ -16,7 +16,7 @@ import (
 )
 
 // pure are the packages whose exported calls depend on their arguments alone.
-var pure = []string{".", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told", "canonical", "canonical/proof", "submit/codec"}
+var pure = []string{".", "anchor", "anchor/chainview", "bundlequeue", "bundlequeue/told", "canonical", "canonical/proof", "eoa/internal/account", "submit/codec"}
 
 // pureFindings type-checks the pure packages and checks them.
 func pureFindings(t *testing.T, tree *Tree) []Finding {

@@ -1,4 +1,0 @@
-package eoa
-
-// Job is a transaction to be signed.
-type Job = job

@@ -1,0 +1,94 @@
+package account
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// CarryOut carries out orders. records are the current records that the orders
+// name, by key.
+func (v *View) CarryOut(now time.Time, orders []Order, records map[string]Record) Batch {
+	b := v.Batch()
+	changed := map[string]Record{}
+	for _, o := range orders {
+		b.Done = append(b.Done, o.Seq)
+		switch o.Kind {
+		case OrderReset:
+			v.reset(&b, now, o.Force, changed)
+			continue
+		case OrderResume:
+			b.resume(now)
+			continue
+		}
+		r, known := records[o.Key]
+		if c, again := changed[o.Key]; again {
+			r = c
+		}
+		if !known || !(r.State == Pending || r.inFlight()) {
+			continue // mined or ended: too late
+		}
+		r = r.clone()
+		switch {
+		case o.Kind == OrderCancel && r.State == Pending:
+			b.move(now, &r, Cancelled, EventCancelled)
+		case o.Kind == OrderCancel:
+			r.Cancelling, r.Urgent = true, true
+		case o.Kind == OrderReplace && o.Payload != nil && CheckReplacement(&r.Request, o.Payload) == nil:
+			r.replace(o.Payload)
+		}
+		changed[o.Key] = r
+	}
+	b.Records = inOrder(changed)
+	return b
+}
+
+// replace gives the request a new payload. Its key, group and priority stay.
+func (r *Record) replace(p *Request) {
+	key, group, priority := r.Key, r.Group, r.Priority
+	r.keepBlobs(p.Blobs)
+	r.Request = *p
+	r.Key, r.Group, r.Priority, r.Capped = key, group, priority, false
+	r.Urgent = r.State != Pending
+	r.Cancelling = false
+}
+
+// inOrder returns the records of m by id, so that map order has no effect.
+func inOrder(m map[string]Record) []Record {
+	var out []Record
+	for _, r := range m {
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(x, y Record) int { return int(x.ID) - int(y.ID) })
+	return out
+}
+
+// reset sets the next nonce to the lowest that is neither used nor held. With
+// force, it first gives up the records in flight, because the user asserts that
+// they will never be mined.
+func (v *View) reset(b *Batch, now time.Time, force bool, changed map[string]Record) {
+	to := b.Head.Floor
+	if v.seen != nil {
+		to = v.seen.Latest
+	}
+	for i := range v.Open {
+		r := v.Open[i].clone()
+		if c, again := changed[r.Key]; again {
+			r = c.clone()
+		}
+		if force && r.inFlight() {
+			r.Reason = "given up by a forced reset of nonces"
+			b.move(now, &r, Superseded, EventSuperseded)
+			changed[r.Key] = r
+		} else if r.Open() {
+			to = max(to, r.Nonce+1)
+		}
+	}
+	b.Head.Holes = slices.DeleteFunc(b.Head.Holes, func(n uint64) bool { return n >= to })
+	b.Head.Resets = append(b.Head.Resets, Reset{At: now, From: b.Head.Next, To: to, Forced: force})
+	b.Head.Resets = b.Head.Resets[max(0, len(b.Head.Resets)-maxResets):]
+	// Transactions that were given up may still be in pools.
+	b.Head.Accepted = max(b.Head.Accepted, b.Head.Next)
+	b.Head.Next = to
+	b.Events = append(b.Events, Event{Kind: EventReset, At: now, Nonce: to, Reason: fmt.Sprintf("forced: %t", force)})
+}

@@ -1,0 +1,185 @@
+package account
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// The allocator gives out each nonce once and only free ones. A user's request
+// never gets a nonce in Holes, for which an unknown transaction may exist.
+func TestAllocator(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		holes := rapid.SliceOfNDistinct(rapid.Uint64Range(0, 200), 0, 30, rapid.ID).Draw(t, "holes")
+		slices.Sort(holes)
+		a := allocator{next: 201, holes: holes}
+		given, last := map[uint64]bool{}, uint64(0)
+		for range rapid.IntRange(0, 60).Draw(t, "n") {
+			own := rapid.Bool().Draw(t, "own")
+			n, ok := a.take(own)
+			if !ok {
+				require.True(t, own, "a user's request always gets a nonce")
+				continue
+			}
+			require.False(t, given[n], "nonce %d twice", n)
+			given[n] = true
+			if own {
+				require.Contains(t, holes, n)
+			} else {
+				require.Greater(t, n, max(last, 200))
+				last = n
+			}
+		}
+	})
+}
+
+// Each error text of a node has its reason.
+func TestClassify(t *testing.T) {
+	for text, want := range map[string]Reason{
+		"already known":     ReasonKnown,
+		"Known transaction": ReasonKnown,
+		"AlreadyKnown":      ReasonKnown,
+		"nonce too low: next nonce 5, tx nonce 4":     ReasonNonceTooLow,
+		"nonce too low: address 0x00, tx: 4 state: 5": ReasonNonceTooLow,
+		"OldNonce, Current nonce: 5, nonce of tx: 4":  ReasonNonceTooLow,
+		"Nonce too low": ReasonNonceTooLow,
+		"nonce too high: address 0x00, tx: 9 state: 5":                     ReasonNonceGap,
+		"NonceGap, Future nonce. Expected nonce: 5":                        ReasonNonceGap,
+		"gapped-nonce tx from delegated accounts":                          ReasonNonceGap,
+		"replacement transaction underpriced":                              ReasonReplacement,
+		"ReplacementNotAllowed":                                            ReasonReplacement,
+		"could not replace existing tx":                                    ReasonReplacement,
+		"transaction underpriced: tip needed 1, tip permitted 0":           ReasonUnderpriced,
+		"max fee per gas less than block base fee: address 0x00":           ReasonUnderpriced,
+		"FeeTooLow, MaxFeePerGas too low":                                  ReasonUnderpriced,
+		"insufficient funds for gas * price + value: balance 0, tx cost 1": ReasonFunds,
+		"Upfront cost exceeds account balance":                             ReasonFunds,
+		"InsufficientFunds, Balance is zero":                               ReasonFunds,
+		"intrinsic gas too low: gas 20000, minimum needed 21000":           ReasonInvalid,
+		"exceeds block gas limit":                                          ReasonGasLimit,
+		"oversized data: transaction size 200000, limit 131072":            ReasonInvalid,
+		"txpool is full":                             ReasonFull,
+		"fee too low":                                ReasonUnderpriced, // erigon, and those below
+		"IntrinsicGas":                               ReasonInvalid,
+		"existing txn with same hash":                ReasonKnown,
+		"baseFee sub-pool is full":                   ReasonFull,
+		"blobs limit in txpool is full":              ReasonFull,
+		"can't replace blob-txn with a non-blob-txn": ReasonReplacement,
+		"fork supporting this transaction type is not activated yet":        ReasonInvalid,
+		"KZGcommitments must match the corresponding blobs and proofs":      ReasonInvalid,
+		"nonce too far in future":                                           ReasonNonceGap,
+		"pending transaction type conflict":                                 ReasonFull,
+		"PendingTxsOfConflictingType":                                       ReasonFull,
+		"transaction invalid, Wrong proof version in blob network wrapper":  ReasonInvalid,
+		"unexpected eip-4844 sidecar after osaka":                           ReasonInvalid, // reth
+		"Wrong sidecar format: unexpected sidecar version, want: 1, got: 0": ReasonInvalid, // geth
+		"gapped-nonce, nonce too high: tx nonce 7, gapped nonce 5":          ReasonNonceGap,
+		"Gas price below configured minimum gas price":                      ReasonUnderpriced,
+		"in-flight transaction limit reached for delegated accounts":        ReasonFull,
+		"Too Many Requests":                                                 ReasonBusy,
+		"daily request limit exceeded":                                      ReasonBusy,
+		"<html><body>502</body></html>":                                     ReasonNone,
+		"internal error":                                                    ReasonNone,
+		"":                                                                  ReasonNone,
+	} {
+		require.Equal(t, want, Classify(text), "%q", text)
+	}
+}
+
+// Only a message that shows that the node lacks the transaction is a rejection.
+// A low nonce is not, because the transaction itself may have used it.
+func TestReasonResults(t *testing.T) {
+	for r := range numReasons {
+		switch r {
+		case ReasonKnown:
+			require.Equal(t, Accepted, r.Result())
+		case ReasonNone, ReasonNonceTooLow, ReasonBusy:
+			require.Equal(t, Unknown, r.Result(), "%v", r)
+		default:
+			require.Equal(t, Rejected, r.Result(), "%v", r)
+		}
+	}
+	require.Equal(t, Unknown, Reason(99).Result())
+}
+
+// Each message has its own meaning alone, behind the words of a gateway, and
+// before details. Inside of other words and texts it has none.
+func TestClassifyMessages(t *testing.T) {
+	for _, node := range nodes {
+		for _, m := range node.messages {
+			text := strings.ReplaceAll(m.text, "*", "0x12")
+			for _, same := range []string{text, strings.ToUpper(text), "rpc error: " + text, "[0xab12]: " + text + ": 5 of 7", text + ", details", `error: "` + text + `"`} {
+				require.Equal(t, m.reason, Classify(same), "%s: %q", node.name, same)
+			}
+			if strings.HasPrefix(m.text, "*") {
+				continue
+			}
+			for _, other := range []string{"un" + text, "not " + text, "block " + text, text + "er", text + "_x"} {
+				require.NotEqual(t, Accepted, Classify(other).Result(), "%s: %q", node.name, other)
+				if m.reason != ReasonKnown && !messageOf(other) {
+					require.Equal(t, ReasonNone, Classify(other), "%s: %q", node.name, other)
+				}
+			}
+		}
+	}
+}
+
+// messageOf reports whether a text is itself the beginning of a known message.
+func messageOf(text string) bool {
+	for _, node := range nodes {
+		for _, m := range node.messages {
+			if m.begins(text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Texts of other errors that contain words of a known message.
+func TestClassifyIsNoSearch(t *testing.T) {
+	for _, text := range []string{
+		"unknown transaction type: 48.",
+		"unknown transaction",
+		"block already known",
+		"already known to be invalid",
+		"transaction is not already known",
+		"the header is already imported by another peer",
+		"invalid sender: already known", // two meanings
+		"nonce too low: replacement transaction underpriced",
+		"exceeded the limit; account is underpriced",
+	} {
+		require.Equal(t, ReasonNone, Classify(text), "%q", text)
+		require.Equal(t, Unknown, Classify(text).Result(), "%q", text)
+	}
+}
+
+// An attempt that was signed under one setting is sent in the form of the
+// other, with new proofs.
+func TestWire(t *testing.T) {
+	t.Parallel()
+	forms := map[bool][]byte{}
+	for _, cells := range []bool{false, true} {
+		var err error
+		forms[cells], err = Prove(noopBlobs, cells)
+		require.NoError(t, err)
+		require.Len(t, forms[cells], proofsSize(1, cells))
+	}
+	for cells := range forms {
+		o := outgoing{Raw: []byte{3, 0xc0}, Blobs: noopBlobs, Proofs: forms[cells]}
+		want, err := o.Wire(cells)
+		require.NoError(t, err)
+		o.Proofs = forms[!cells]
+		got, err := o.Wire(cells)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	_, err := (&outgoing{Raw: []byte{3, 0xc0}, Blobs: [][]byte{{1}}}).Wire(false)
+	require.ErrorIs(t, err, ErrInvalidRequest)
+	raw, err := (&outgoing{Blobs: noopBlobs}).Wire(false)
+	require.NoError(t, err)
+	require.Empty(t, raw)
+}

@@ -1,0 +1,73 @@
+package account
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// In JSON the enumerations of this package are names, so that readers need no
+// table of numbers. Earlier versions wrote numbers, which are still accepted. A
+// name that this version does not know gives an error.
+
+// MarshalJSON returns the name.
+func (k EventKind) MarshalJSON() ([]byte, error) { return json.Marshal(k.String()) }
+
+// UnmarshalJSON accepts a name or a number.
+func (k *EventKind) UnmarshalJSON(raw []byte) error {
+	return unmarshalName(raw, "EventKind", eventNames[:], (*uint8)(k))
+}
+
+// MarshalJSON returns the name.
+func (k Kind) MarshalJSON() ([]byte, error) { return json.Marshal(k.String()) }
+
+// UnmarshalJSON accepts a name or a number.
+func (k *Kind) UnmarshalJSON(raw []byte) error {
+	return unmarshalName(raw, "Kind", kindNames[:], (*uint8)(k))
+}
+
+// MarshalJSON returns the name.
+func (s State) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }
+
+// UnmarshalJSON accepts a name or a number.
+func (s *State) UnmarshalJSON(raw []byte) error {
+	return unmarshalName(raw, "State", stateNames[:], (*uint8)(s))
+}
+
+// MarshalJSON returns the name.
+func (r SendResult) MarshalJSON() ([]byte, error) { return json.Marshal(r.String()) }
+
+// UnmarshalJSON accepts a name or a number.
+func (r *SendResult) UnmarshalJSON(raw []byte) error {
+	return unmarshalName(raw, "SendResult", resultNames[:], (*uint8)(r))
+}
+
+// nameOf returns the name of a value of an enumeration, or its type and number
+// if it has none.
+func nameOf(enumeration string, names []string, value uint8) string {
+	if int(value) < len(names) && names[value] != "" {
+		return names[value]
+	}
+	return fmt.Sprintf("%s(%d)", enumeration, value)
+}
+
+// unmarshalName is the inverse of nameOf. It also accepts the number. As usual
+// in JSON, null changes nothing.
+func unmarshalName(raw []byte, enumeration string, names []string, value *uint8) error {
+	if string(raw) == "null" {
+		return nil
+	}
+	var name string
+	if json.Unmarshal(raw, &name) != nil {
+		return json.Unmarshal(raw, value)
+	}
+	if _, err := fmt.Sscanf(name, enumeration+"(%d)", value); err == nil {
+		return nil
+	}
+	at := slices.Index(names, name)
+	if at < 0 || name == "" {
+		return fmt.Errorf("eoa: %s %q is unknown", enumeration, name)
+	}
+	*value = uint8(at)
+	return nil
+}
