@@ -47,7 +47,7 @@ func (e *Executor) Step(ctx context.Context) (next time.Time, err error) {
 //     the account
 //  4. broadcast: signed transactions that are due are sent, some of them again;
 //     replacements are signed and sent
-//  5. send, until nothing more fits: requests get nonces, are signed, committed and sent
+//  5. sendNew, until nothing more fits: requests get nonces, are signed, committed and sent
 //  6. finish: old records are dropped; without work the account is given back
 //
 // Each decision is written before the next one depends on it. Observations of the chain
@@ -67,7 +67,7 @@ func (e *Executor) step(ctx context.Context) (time.Time, error) {
 	}
 	ready, err := e.observe(ctx)
 	if err == nil && e.view.Head.Stop.Cause != CauseNone {
-		if err = e.flush(ctx); err == nil {
+		if err = e.commitStaged(ctx); err == nil {
 			err = e.stopped()
 		}
 	}
@@ -78,7 +78,7 @@ func (e *Executor) step(ctx context.Context) (time.Time, error) {
 		return time.Time{}, err
 	}
 	for ready && !e.nodeBusy() {
-		moved, err := e.send(ctx)
+		moved, err := e.sendNew(ctx)
 		if err != nil {
 			return time.Time{}, err
 		}
@@ -87,152 +87,6 @@ func (e *Executor) step(ctx context.Context) (time.Time, error) {
 		}
 	}
 	return e.finish(ctx)
-}
-
-// hold makes sure that the account is leased for a while, and loaded.
-func (e *Executor) hold(ctx context.Context) error {
-	now := e.cfg.Now()
-	var err error
-	switch {
-	case e.lease.Epoch == 0:
-		e.view = nil
-		e.report.Commits++
-		e.lease, err = e.store.Acquire(ctx, e.account, e.owner, now, e.cfg.LeaseFor)
-		if errors.Is(err, ErrHeld) && e.holderMustStop(ctx) {
-			e.lease, err = e.store.Acquire(ctx, e.account, e.owner, now, e.cfg.LeaseFor)
-		}
-		if err != nil {
-			e.lease = Lease{}
-			return err
-		}
-		e.signals.setHeld(true)
-	case e.lease.Until.Sub(now) < e.cfg.LeaseFor/2:
-		e.report.Commits++
-		renewed, err := e.store.Renew(ctx, e.lease, now, e.cfg.LeaseFor)
-		if err != nil {
-			return err
-		}
-		e.lease = renewed
-	}
-	if e.view != nil {
-		return nil
-	}
-	e.report.Reads++
-	loaded, err := e.store.Load(ctx, e.lease)
-	if err != nil {
-		return err
-	}
-	e.view, e.staged = account.NewView(e.account, loaded), nil
-	e.rules.Exclusive = e.rules.Exclusive || loaded.MayLose && !e.cfg.SharedKey
-	// Before anything is written, because a commit raises the version.
-	before, ok := e.cfg.Witness.seeHead(e.account, &loaded.Head)
-	if err := e.witness(ctx, &loaded.Head, before, ok); err != nil {
-		return err
-	}
-	// The failed commit was decided on this version or an earlier one. An empty
-	// commit turns it into a conflict if it arrives later.
-	if e.commitUnknown {
-		empty := e.view.Batch()
-		e.staged = &empty
-		if err := e.flush(ctx); err != nil {
-			return err
-		}
-	}
-	e.history.see(e.view.Open)
-	e.inbox.reset(&e.cfg)
-	e.watch.at = time.Time{}
-	return nil
-}
-
-// read fetches the inbox if it may contain anything new, and carries out
-// orders.
-func (e *Executor) read(ctx context.Context) error {
-	if e.inbox.current() {
-		return nil
-	}
-	e.report.Reads++
-	read, err := e.store.Inbox(ctx, e.account, Rank{}, e.inbox.window)
-	if err != nil {
-		return err
-	}
-	e.inbox.take(&read, &e.cfg)
-	before, ok := e.cfg.Witness.see(e.account, &read.Head, read.Wake)
-	if err := e.witness(ctx, &read.Head, before, ok); err != nil {
-		return err
-	}
-	e.history.see(read.Pending)
-	if len(read.Orders) == 0 {
-		return nil
-	}
-	if err := e.flush(ctx); err != nil { // orders refer to committed records
-		return err
-	}
-	e.dropGasCall() // an order may change a request
-	named := map[string]Record{}
-	for _, o := range read.Orders {
-		if o.Kind == OrderReset || o.Kind == OrderResume {
-			e.signals.noteHead()
-			continue
-		}
-		e.report.Reads++
-		r, err := e.store.Get(ctx, e.account, o.Key)
-		if errors.Is(err, ErrUnknownRequest) {
-			continue
-		} else if err != nil {
-			return err
-		}
-		named[o.Key] = r
-	}
-	return e.commit(ctx, e.view.CarryOut(e.cfg.Now(), read.Orders, named))
-}
-
-// stage applies b to the view and defers the write to the next commit. Use it
-// only for changes observed on the chain: nothing derived from them is sent
-// before they are written, and after a crash the next worker observes them
-// again.
-func (e *Executor) stage(b Batch) {
-	version := e.view.Head.Version
-	if !e.view.Changes(&b) {
-		e.view.Head = b.Head
-	} else {
-		e.staged = account.Join(e.staged, b)
-		e.view.Apply(b)
-		e.count(b)
-	}
-	e.view.Head.Version = version
-}
-
-// commit applies b to the view and writes it, if it changes anything.
-func (e *Executor) commit(ctx context.Context, b Batch) error {
-	changes := e.view.Changes(&b)
-	if e.stage(b); !changes {
-		return nil
-	}
-	return e.flush(ctx)
-}
-
-// flush writes the staged batch.
-func (e *Executor) flush(ctx context.Context) error {
-	if e.staged == nil {
-		return nil
-	}
-	b := *e.staged
-	e.staged = nil
-	b.Head.InFlight, _ = e.view.InFlight()
-	b.Head.Marks = e.cfg.Witness.mark(e.view.Head.Marks, b.Head.Version+1)
-	e.report.Commits++
-	wake, err := e.store.Commit(ctx, e.lease, e.cfg.Now(), b)
-	if err != nil {
-		e.commitUnknown = true
-		return err
-	}
-	e.commitUnknown, e.inbox.seen = false, wake
-	e.view.Head.Version++
-	e.view.Head.Marks = b.Head.Marks
-	e.cfg.Witness.see(e.account, &e.view.Head, wake)
-	e.inbox.committed(&b)
-	e.signals.tell()
-	return nil
 }
 
 // broadcast sends the stored bytes that are due. If the chain is known well
@@ -258,7 +112,7 @@ func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 	if err := e.commit(ctx, e.view.Postpone(&e.rules, now, later)); err != nil {
 		return err
 	}
-	if err := e.prepare(ctx, slices.DeleteFunc(jobs, func(j account.Job) bool { return j.Gas == 0 })); err != nil {
+	if err := e.sign(ctx, slices.DeleteFunc(jobs, func(j account.Job) bool { return j.Gas == 0 })); err != nil {
 		return err
 	}
 	return e.sendDue(ctx)
@@ -301,7 +155,7 @@ func (e *Executor) sendDue(ctx context.Context) error {
 		// Without records the batch only updates Head.Resent: one write for all
 		// batches is enough.
 		if e.stage(b); len(b.Records) > 0 {
-			if err := e.flush(ctx); err != nil {
+			if err := e.commitStaged(ctx); err != nil {
 				return err
 			}
 		}
@@ -311,9 +165,9 @@ func (e *Executor) sendDue(ctx context.Context) error {
 	}
 }
 
-// send assigns nonces to a batch of requests, signs, commits and broadcasts. It
+// sendNew assigns nonces to a batch of requests, signs, commits and broadcasts. It
 // reports whether there may be more to send.
-func (e *Executor) send(ctx context.Context) (moved bool, err error) {
+func (e *Executor) sendNew(ctx context.Context) (moved bool, err error) {
 	if err := e.read(ctx); err != nil {
 		return false, err
 	}
@@ -353,7 +207,7 @@ func (e *Executor) sendJobs(ctx context.Context, now time.Time, jobs []account.J
 	if err := e.commit(ctx, fill); err != nil || len(assigned) == 0 {
 		return len(fill.Add) > 0, err
 	}
-	if err := e.prepare(ctx, assigned); err != nil {
+	if err := e.sign(ctx, assigned); err != nil {
 		return false, err
 	}
 	return true, e.sendDue(ctx)
@@ -366,7 +220,7 @@ func (e *Executor) finish(ctx context.Context) (time.Time, error) {
 	if err := e.dropOld(ctx, !busy); err != nil {
 		return time.Time{}, err
 	}
-	if err := e.flush(ctx); err != nil {
+	if err := e.commitStaged(ctx); err != nil {
 		return time.Time{}, err
 	}
 	now := e.cfg.Now()

@@ -2,6 +2,7 @@ package eoa
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -102,3 +103,14 @@ func (p timeouts) Sign(ctx context.Context, a common.Address, tx *types.Transact
 	defer p.catch("Signer.Sign", &err)
 	return p.signer.Sign(ctx, a, tx)
 }
+
+// noteBusy stops using the node for a while if err wraps [*BusyError].
+func (e *Executor) noteBusy(err error) {
+	var busy *BusyError
+	if errors.As(err, &busy) {
+		e.view.SetQuietUntil(&e.rules, e.cfg.Now(), busy.RetryAfter)
+	}
+}
+
+// nodeBusy reports whether the node asked us to wait and the wait is not over.
+func (e *Executor) nodeBusy() bool { return e.cfg.Now().Before(e.view.QuietUntil()) }

@@ -2,7 +2,6 @@ package eoa
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -70,7 +69,7 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 	e.signals.fallTo(e.view.Verified())
 	again := slices.ContainsFunc(b.Records, func(r Record) bool { return r.State == Pending })
 	if e.stage(b); len(b.Add) > 0 || again { // these requests must be read
-		return true, e.flush(ctx)
+		return true, e.commitStaged(ctx)
 	}
 	return true, nil
 }
@@ -85,17 +84,6 @@ func (e *Executor) lookFailed(ctx context.Context, message string, err error) (b
 	e.cfg.Logger.Warn("eoa: "+message, "account", e.account.String(), "failures", e.watch.failed, "err", err)
 	return false, ctx.Err()
 }
-
-// noteBusy stops using the node for a while if err wraps [*BusyError].
-func (e *Executor) noteBusy(err error) {
-	var busy *BusyError
-	if errors.As(err, &busy) {
-		e.view.SetQuietUntil(&e.rules, e.cfg.Now(), busy.RetryAfter)
-	}
-}
-
-// nodeBusy reports whether the node asked us to wait and the wait is not over.
-func (e *Executor) nodeBusy() bool { return e.cfg.Now().Before(e.view.QuietUntil()) }
 
 // wantsBlobs reports whether the price of blobs is needed.
 func (e *Executor) wantsBlobs() bool {

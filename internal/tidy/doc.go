@@ -17,8 +17,8 @@
 //     and the order of a map never reaches an output
 //   - order: in a package whose files have an order, which is in order_test.go, a
 //     file uses functions of files below it only
-//   - hidden: in such a package, no assignment is in the header of an if or a
-//     switch, except those of errors
+//   - hidden: in some of these packages, no assignment is in the header of an if or
+//     a switch, except those of errors
 //
 // The file debts.txt holds the number of findings that a package may still
 // have. A package that is not listed there must have none. The numbers may

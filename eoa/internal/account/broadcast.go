@@ -80,17 +80,6 @@ func (v *View) SendTimes(c *Rules, now time.Time) iter.Seq[time.Time] {
 	}
 }
 
-// sendable returns the index of the newest attempt that was not rejected, or of
-// the newest one if all were rejected.
-func sendable(r *Record) int {
-	for k := len(r.Attempts) - 1; k >= 0; k-- {
-		if r.Attempts[k].Result != Rejected && !r.Attempts[k].Void {
-			return k
-		}
-	}
-	return len(r.Attempts) - 1
-}
-
 // sendAt returns when the record's bytes are due.
 func (v *View) sendAt(c *Rules, now time.Time, r *Record) time.Time {
 	last, sent := v.sent[r.ID]

@@ -85,21 +85,6 @@ func (v *View) pays(r *Record) bool {
 	return !tip.Lt(half)
 }
 
-// learnPrice learns from attempt k of a record, which is in a block. If the price
-// had to be raised for that, the transactions behind it with a lower price would
-// stall one after the other.
-func (v *View) learnPrice(r *Record, k int) {
-	switch fees := r.Attempts[k].Fees; {
-	case k > 0 && r.Attempts[k-1].Fees.Cap.Lt(&fees.Cap) && !r.Attempts[k-1].Void:
-		v.proven = fees
-	case fees.below(&v.proven):
-		v.proven = Fees{}
-	}
-}
-
-// below reports whether the cap or the tip is lower than that of g.
-func (f *Fees) below(g *Fees) bool { return f.Cap.Lt(&g.Cap) || f.Tip.Lt(&g.Tip) }
-
 // errNotLower means that no lower price is possible now.
 var errNotLower = errors.New("eoa: a lower price would not pay the base fee")
 

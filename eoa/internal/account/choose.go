@@ -139,7 +139,3 @@ func (v *View) filler(nonce uint64) Kind {
 	}
 	return DynamicFee
 }
-
-// delegated reports whether the account has code, so that nodes take one of its
-// transactions at a time.
-func (v *View) delegated(c *Rules) bool { return c.Delegated || v.seen != nil && v.seen.Delegated }

@@ -222,12 +222,6 @@ func advanceMined(b *Batch, now time.Time, c *Rules, look *Look, r *Record) {
 	}
 }
 
-// stalled reports whether the transaction count has not changed for
-// Fees.StallTimeout.
-func (v *View) stalled(c *Rules, now time.Time) bool {
-	return v.seen != nil && now.Sub(v.Head.Since) >= c.Fees.StallTimeout
-}
-
 // markHoles finds the nonces without a known transaction once they hold up the
 // account. It marks all of them at once.
 func (v *View) markHoles(b *Batch, c *Rules, now time.Time, look *Look) {

@@ -38,3 +38,7 @@ func (v *View) noopGas(c *Rules) uint64 {
 	}
 	return noopGas
 }
+
+// delegated reports whether the account has code, so that nodes take one of its
+// transactions at a time.
+func (v *View) delegated(c *Rules) bool { return c.Delegated || v.seen != nil && v.seen.Delegated }

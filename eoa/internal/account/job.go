@@ -95,3 +95,30 @@ func (j *Job) blobTransaction(tx *types.BlobTx) (*types.Transaction, error) {
 
 // noopBlobs are the blobs of a blob transaction that does nothing.
 var noopBlobs = [][]byte{make([]byte, BlobSize)}
+
+// usesMore returns how many nonces the job's transaction uses beside its own.
+func (j *Job) usesMore(a Account) uint64 {
+	if j.Noop {
+		return 0
+	}
+	return j.Record.usesMore(a, j.Nonce)
+}
+
+// usesMore returns how many nonces of its sender a SetCode transaction uses
+// beside its own, nonce. The sender's nonce rises before the authorizations are
+// processed, and each valid one raises its authority's nonce (EIP-7702).
+func (r *Request) usesMore(a Account, nonce uint64) (n uint64) {
+	if r.Kind != SetCode {
+		return 0
+	}
+	for i := range r.Authorizations {
+		auth := &r.Authorizations[i]
+		if auth.Nonce != nonce+1+n || !auth.ChainID.IsZero() && auth.ChainID.CmpUint64(a.ChainID) != 0 {
+			continue
+		}
+		if authority, err := auth.Authority(); err == nil && authority == a.Address {
+			n++
+		}
+	}
+	return n
+}

@@ -108,3 +108,36 @@ func (v *View) afford(c *Rules, j *Job, free *uint256.Int) (why string) {
 	}
 	return ""
 }
+
+// learnPrice learns from attempt k of a record, which is in a block. If the price
+// had to be raised for that, the transactions behind it with a lower price would
+// stall one after the other.
+func (v *View) learnPrice(r *Record, k int) {
+	switch fees := r.Attempts[k].Fees; {
+	case k > 0 && r.Attempts[k-1].Fees.Cap.Lt(&fees.Cap) && !r.Attempts[k-1].Void:
+		v.proven = fees
+	case fees.below(&v.proven):
+		v.proven = Fees{}
+	}
+}
+
+// below reports whether the cap or the tip is lower than that of g.
+func (f *Fees) below(g *Fees) bool { return f.Cap.Lt(&g.Cap) || f.Tip.Lt(&g.Tip) }
+
+// unpaid is a transaction that the balance did not cover when it was last considered.
+type unpaid struct {
+	id   uint64      // of its record; 0 for none
+	more uint256.Int // cost beyond all transactions in flight
+}
+
+// considered notes whether the balance covers what the record's next transaction
+// costs beyond all transactions in flight. The first one that is not covered is
+// kept.
+func (u *unpaid) considered(id uint64, more *uint256.Int, covered bool) {
+	switch {
+	case covered && u.id == id:
+		*u = unpaid{}
+	case !covered && (u.id == 0 || u.id == id):
+		*u = unpaid{id, *more}
+	}
+}

@@ -106,24 +106,6 @@ func (v *View) FindProblems(c *Rules, now time.Time) []Problem {
 	return all
 }
 
-// unpaid is a transaction that the balance did not cover when it was last considered.
-type unpaid struct {
-	id   uint64      // of its record; 0 for none
-	more uint256.Int // cost beyond all transactions in flight
-}
-
-// considered notes whether the balance covers what the record's next transaction
-// costs beyond all transactions in flight. The first one that is not covered is
-// kept.
-func (u *unpaid) considered(id uint64, more *uint256.Int, covered bool) {
-	switch {
-	case covered && u.id == id:
-		*u = unpaid{}
-	case !covered && (u.id == 0 || u.id == id):
-		*u = unpaid{id, *more}
-	}
-}
-
 // shortOf returns the balance that the account needs, if it has less: a
 // transaction was not signed because of it, or nodes refuse one that is in flight.
 func (v *View) shortOf() (need uint256.Int, short bool) {

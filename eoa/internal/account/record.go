@@ -199,3 +199,14 @@ func (r *Record) voidAttempts() {
 		r.Attempts[k].dropBlobs()
 	}
 }
+
+// sendable returns the index of the newest attempt that was not rejected, or of
+// the newest one if all were rejected.
+func sendable(r *Record) int {
+	for k := len(r.Attempts) - 1; k >= 0; k-- {
+		if r.Attempts[k].Result != Rejected && !r.Attempts[k].Void {
+			return k
+		}
+	}
+	return len(r.Attempts) - 1
+}

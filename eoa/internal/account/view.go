@@ -188,3 +188,9 @@ type Loaded struct {
 	// [Config.Exclusive].
 	MayLose bool
 }
+
+// stalled reports whether the transaction count has not changed for
+// Fees.StallTimeout.
+func (v *View) stalled(c *Rules, now time.Time) bool {
+	return v.seen != nil && now.Sub(v.Head.Since) >= c.Fees.StallTimeout
+}

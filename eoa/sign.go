@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// prepare signs jobs and commits the result. It stops at the first job that
+// sign signs jobs and commits the result. It stops at the first job that
 // cannot be signed, because later nonces depend on it, and postpones that one.
-func (e *Executor) prepare(ctx context.Context, jobs []account.Job) error {
+func (e *Executor) sign(ctx context.Context, jobs []account.Job) error {
 	var signed []account.Signed
 	var later []account.Refusal
 	for part := range slices.Chunk(jobs, e.cfg.Parallel) {
@@ -52,7 +52,7 @@ func (e *Executor) signAll(ctx context.Context, jobs []account.Job) ([]account.S
 	var group errgroup.Group
 	for i := range jobs {
 		group.Go(func() error {
-			signed[i], failed[i] = e.sign(ctx, jobs[i])
+			signed[i], failed[i] = e.signOne(ctx, jobs[i])
 			return nil
 		})
 	}
@@ -65,9 +65,9 @@ func (e *Executor) signAll(ctx context.Context, jobs []account.Job) ([]account.S
 	return signed, nil
 }
 
-// sign requests a signature and checks that the result is the requested
+// signOne requests a signature and checks that the result is the requested
 // transaction, signed by the account.
-func (e *Executor) sign(ctx context.Context, j account.Job) (account.Signed, error) {
+func (e *Executor) signOne(ctx context.Context, j account.Job) (account.Signed, error) {
 	want, err := j.Transaction(e.account)
 	if err != nil {
 		return account.Signed{}, err
