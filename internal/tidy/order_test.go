@@ -21,7 +21,11 @@ var ordered = map[string][]string{
 		"doc.go", "fleet.go", "health.go", "handle.go", "outbox.go", "client.go", "run.go", "step.go", "watch.go", "sign.go",
 		"estimate.go", "hold.go", "history.go", "halt.go", "commit.go", "gascall.go", "timeouts.go", "diagnose.go", "stats.go",
 		"count.go", "executor.go", "inbox.go", "witness.go", "signals.go", "config.go", "store.go", "chain.go", "signer.go",
-		"encoding.go", "values.go", "errors.go",
+		"encoding.go", "errors.go",
+		"values_batch.go", "values_blob.go", "values_classify.go", "values_event.go", "values_failures.go",
+		"values_fees.go", "values_head.go", "values_look.go", "values_order.go", "values_policy.go",
+		"values_problem.go", "values_record.go", "values_request.go", "values_retain.go", "values_state.go",
+		"values_stop.go", "values_view.go",
 	},
 	"eoa/internal/account": {
 		"doc.go", "cancel.go", "confirm.go", "broadcast.go", "bump.go", "choose.go", "refuse.go", "assign.go", "fill.go",

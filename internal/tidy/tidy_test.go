@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "lower the numbers in debts.txt to those of now")
+	update = flag.Bool("update", false, "lower the numbers in debts.txt to those of now, and write the public names of package eoa")
 	show   = flag.String("show", "", "print all findings in files whose path begins with this `prefix`")
 )
 
