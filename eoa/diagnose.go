@@ -26,7 +26,7 @@ func (e *Executor) diagnose(err error) []Problem {
 	case e.view == nil: // no work is left
 		return nil
 	}
-	found := e.view.FindProblems(&e.rules, now)
+	found := e.view.Problems(&e.rules, now)
 	if err == nil && e.watch.failed > 0 {
 		found = append(found, with(ProblemChain, e.watch.err))
 	}

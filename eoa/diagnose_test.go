@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/jamq/jamq/eoa/internal/account"
 	"github.com/stretchr/testify/require"
+
+	"github.com/jamq/jamq/eoa/internal/account"
 )
 
 // Health has the oldest problem first. It forgets an account on which the fleet does

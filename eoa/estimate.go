@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jamq/jamq/eoa/internal/account"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/jamq/jamq/eoa/internal/account"
 )
 
 // gasFinished waits until the call, if any, has ended, at most for patience, and if

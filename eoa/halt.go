@@ -13,7 +13,7 @@ func (e *Executor) witness(ctx context.Context, h *Head, before sight, ok bool) 
 	}
 	evidence := fmt.Sprintf("the store has version %d with marks %v, and lacks writes of version %d with marks %v or wake version %d",
 		h.Version, h.Marks, before.version, before.marks, before.wake)
-	if err := e.commit(ctx, e.view.RolledBack(e.cfg.Now(), evidence)); err != nil {
+	if err := e.commit(ctx, e.view.Stop(e.cfg.Now(), evidence)); err != nil {
 		return err
 	}
 	e.cfg.Witness.trust(e.account)

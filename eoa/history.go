@@ -58,7 +58,7 @@ func (e *Executor) dropOld(ctx context.Context, idle bool) error {
 		return err
 	}
 	h.see(records)
-	b := e.view.DropOld(&e.rules, now, h.newest, records)
+	b := e.view.Drop(&e.rules, now, h.newest, records)
 	e.report.Dropped += len(b.Drop)
 	open := slices.IndexFunc(records, func(r Record) bool { return r.State.Terminal() }) < 0
 	if h.after = 0; len(records) == page && (len(b.Drop) > 0 || open) {

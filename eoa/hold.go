@@ -102,7 +102,7 @@ func (e *Executor) read(ctx context.Context) error {
 		}
 		named[o.Key] = r
 	}
-	return e.commit(ctx, e.view.CarryOut(e.cfg.Now(), read.Orders, named))
+	return e.commit(ctx, e.view.Obey(e.cfg.Now(), read.Orders, named))
 }
 
 // drop forgets the lease and the view.

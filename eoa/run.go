@@ -5,9 +5,10 @@ import (
 	"errors"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/jamq/jamq/eoa/internal/account"
 	"github.com/jamq/jamq/internal/backoff"
-	"golang.org/x/sync/semaphore"
 )
 
 // Run works until ctx ends, and then releases the account. It returns ctx's

@@ -7,8 +7,9 @@ import (
 	"slices"
 
 	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/jamq/jamq/eoa/internal/account"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/jamq/jamq/eoa/internal/account"
 )
 
 // sign signs jobs and commits the result. It stops at the first job that
@@ -38,11 +39,11 @@ func (e *Executor) sign(ctx context.Context, jobs []account.Job) error {
 		return err
 	}
 	now := e.cfg.Now()
-	if err := e.commit(ctx, e.view.Prepared(now, signed)); err != nil {
+	if err := e.commit(ctx, e.view.Sign(&e.rules, now, signed, later)); err != nil {
 		return err
 	}
 	e.report.Signed += len(signed)
-	return e.commit(ctx, e.view.Postpone(&e.rules, now, later))
+	return nil
 }
 
 // signAll signs jobs at the same time. It returns those before the first that

@@ -96,23 +96,19 @@ func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 		return err
 	}
 	now := e.cfg.Now()
-	jobs, b := e.view.Bumps(&e.rules, now)
+	jobs, b := e.view.Bump(&e.rules, now)
 	if err := e.commit(ctx, b); err != nil || len(jobs) == 0 {
 		return err
 	}
-	jobs, later, err := e.estimate(ctx, jobs)
+	jobs, reverting, err := e.estimate(ctx, jobs)
 	if err != nil {
 		return err
 	}
-	for _, j := range jobs {
-		if j.Gas == 0 {
-			later = append(later, account.Refusal{Record: j.Record, Reason: account.NoEstimate})
-		}
-	}
-	if err := e.commit(ctx, e.view.Postpone(&e.rules, now, later)); err != nil {
+	jobs, b = e.view.Hold(&e.rules, now, jobs, reverting)
+	if err := e.commit(ctx, b); err != nil {
 		return err
 	}
-	if err := e.sign(ctx, slices.DeleteFunc(jobs, func(j account.Job) bool { return j.Gas == 0 })); err != nil {
+	if err := e.sign(ctx, jobs); err != nil {
 		return err
 	}
 	return e.sendDue(ctx)
@@ -122,7 +118,7 @@ func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 func (e *Executor) sendDue(ctx context.Context) error {
 	for {
 		now := e.cfg.Now()
-		out := e.view.ToSend(&e.rules, now, e.cfg.Batch)
+		out := e.view.Due(&e.rules, now, e.cfg.Batch)
 		if len(out) == 0 {
 			return nil
 		}
@@ -151,7 +147,7 @@ func (e *Executor) sendDue(ctx context.Context) error {
 				e.signals.noteHead()
 			}
 		}
-		b := e.view.TakeResults(&e.rules, e.cfg.Now(), out, results)
+		b := e.view.Hear(&e.rules, e.cfg.Now(), out, results)
 		// Without records the batch only updates Head.Resent: one write for all
 		// batches is enough.
 		if e.stage(b); len(b.Records) > 0 {
@@ -185,27 +181,13 @@ func (e *Executor) sendNew(ctx context.Context) (moved bool, err error) {
 	if len(jobs) > 0 {
 		e.inbox.window = leastWindow * e.cfg.Batch
 	}
-	jobs, refused, more, err := e.withGas(ctx, jobs[:min(len(jobs), e.cfg.Batch)])
+	jobs, reverting, more, err := e.withGas(ctx, jobs[:min(len(jobs), e.cfg.Batch)])
 	if err != nil {
 		return false, err
 	}
-	if err := e.commit(ctx, e.view.Refuse(&e.rules, now, refused)); err != nil {
-		return false, err
-	}
-	moved, err = e.sendJobs(ctx, now, jobs)
-	return moved || more, err
-}
-
-// sendJobs assigns nonces to jobs with gas, signs, commits and broadcasts. It
-// postpones those without. It reports whether there may be more to send.
-func (e *Executor) sendJobs(ctx context.Context, now time.Time, jobs []account.Job) (moved bool, err error) {
-	assigned, later := e.view.Assign(&e.rules, jobs)
-	if err := e.commit(ctx, e.view.Postpone(&e.rules, now, later)); err != nil {
-		return false, err
-	}
-	fill := e.view.Fill(e.inbox.pending, assigned)
-	if err := e.commit(ctx, fill); err != nil || len(assigned) == 0 {
-		return len(fill.Add) > 0, err
+	assigned, b := e.view.Assign(&e.rules, now, jobs, reverting, e.inbox.pending)
+	if err := e.commit(ctx, b); err != nil || len(assigned) == 0 {
+		return more || len(b.Add) > 0, err
 	}
 	if err := e.sign(ctx, assigned); err != nil {
 		return false, err

@@ -48,24 +48,21 @@ func (e *Executor) observe(ctx context.Context) (ready bool, err error) {
 		return e.lookFailed(ctx, "chain look failed", err)
 	}
 	e.watch.doubt = look.Doubt
-	doubted, why := e.view.Doubts(&e.rules, now, &look)
-	if err := e.commit(ctx, doubted); err != nil {
+	b, doubt := e.view.Trust(&e.rules, now, &look)
+	if err := e.commit(ctx, b); err != nil {
 		return false, err
 	}
-	if why != "" {
-		return e.lookFailed(ctx, why, fmt.Errorf("count %d, want %d to %d", look.Latest, e.view.Head.Floor, e.view.Head.Next))
-	}
-	if e.view.Behind(&e.rules, now, &look) {
-		return e.lookFailed(ctx, "node is behind", fmt.Errorf("head %d, finalized %d", look.Number, look.Finalized))
+	if doubt != nil {
+		return e.lookFailed(ctx, "look not used", doubt)
 	}
 	answers := Answers{Number: look.Number}
-	if q := e.view.Questions(&look); len(q.Txs)+len(q.Heights) > 0 {
+	if q := e.view.Ask(&look); len(q.Txs)+len(q.Heights) > 0 {
 		if answers, err = e.chain.Ask(ctx, q); err != nil {
 			return e.lookFailed(ctx, "chain query failed", err)
 		}
 	}
 	e.watch = watch{at: now, priced: blobs, doubt: look.Doubt}
-	b := e.view.Confirm(&e.rules, now, &look, &answers)
+	b = e.view.Observe(&e.rules, now, &look, &answers)
 	e.signals.fallTo(e.view.Verified())
 	again := slices.ContainsFunc(b.Records, func(r Record) bool { return r.State == Pending })
 	if e.stage(b); len(b.Add) > 0 || again { // these requests must be read

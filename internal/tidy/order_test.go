@@ -28,7 +28,7 @@ var ordered = map[string][]string{
 		"values_stop.go", "values_view.go",
 	},
 	"eoa/internal/account": {
-		"doc.go", "cancel.go", "confirm.go", "broadcast.go", "bump.go", "choose.go", "refuse.go", "assign.go", "fill.go",
+		"doc.go", "step.go", "cancel.go", "confirm.go", "broadcast.go", "bump.go", "choose.go", "refuse.go", "assign.go", "fill.go",
 		"sign.go", "retain.go", "problem.go", "stop.go", "refusal.go", "gas.go", "price.go", "view.go", "batch.go", "rules.go", "policy.go",
 		"fees.go", "job.go", "look.go", "order.go", "head.go", "enums.go", "record.go", "request.go", "blob.go", "kzg.go",
 		"classify.go", "messages.go", "event.go", "state.go", "names.go", "failures.go",

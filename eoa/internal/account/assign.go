@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Assign assigns nonces and prices to jobs. The executor's own noops fill holes,
+// assign assigns nonces and prices to jobs. The executor's own noops fill holes,
 // and every other job gets a new nonce. A job is returned in later if the
 // balance does not cover it, its price limit is below the base fee, or its gas
 // is unknown. Later jobs of its group are then left out; all other jobs go on.
-func (v *View) Assign(c *Rules, jobs []Job) (out []Job, later []Refusal) {
+func (v *View) assign(c *Rules, jobs []Job) (out []Job, later []Refusal) {
 	if v.seen == nil {
 		return nil, nil
 	}

@@ -33,7 +33,7 @@ type Batch struct {
 // Join returns one batch with the changes of b, which was decided first and may
 // be nil, and of next.
 func Join(b *Batch, next Batch) *Batch {
-	if b == nil {
+	if b == nil || len(b.Records)+len(b.Events)+len(b.Done)+len(b.Add)+len(b.Drop) == 0 {
 		return &next
 	}
 	again := make(map[uint64]bool, len(next.Records))

@@ -7,8 +7,8 @@ import (
 	"github.com/jamq/jamq/internal/backoff"
 )
 
-// outgoing is an attempt to be sent to a node.
-type outgoing struct {
+// Outgoing is an attempt to be sent to a node.
+type Outgoing struct {
 	// ID is the record's id.
 	ID uint64
 	// Attempt is the index of the attempt in the record.
@@ -23,15 +23,15 @@ type outgoing struct {
 	Proofs []byte
 }
 
-// ToSend returns the attempts that must be sent now, in nonce order, at most
+// toSend returns the attempts that must be sent now, in nonce order, at most
 // limit: attempts that were never sent, attempts whose last send had an unknown
 // result, and every Config.Rebroadcast the accepted ones, because nodes forget.
 // The bytes are always those that the store holds.
-func (v *View) ToSend(c *Rules, now time.Time, limit int) []outgoing {
+func (v *View) toSend(c *Rules, now time.Time, limit int) []Outgoing {
 	if now.Before(v.quiet) {
 		return nil
 	}
-	var out []outgoing
+	var out []Outgoing
 	for r := range v.sendQueue() {
 		if now.Before(v.sendAt(c, now, r)) {
 			continue
@@ -42,7 +42,7 @@ func (v *View) ToSend(c *Rules, now time.Time, limit int) []outgoing {
 		k := sendable(r)
 		a := &r.Attempts[k]
 		first := a.Result == Unknown && v.sent[r.ID].tx != a.Hash
-		out = append(out, outgoing{ID: r.ID, Attempt: k, First: first, Raw: a.Raw, Blobs: r.blobsOf(a), Proofs: a.Proofs})
+		out = append(out, Outgoing{ID: r.ID, Attempt: k, First: first, Raw: a.Raw, Blobs: r.blobsOf(a), Proofs: a.Proofs})
 	}
 	return out
 }
@@ -146,10 +146,10 @@ func (v *View) sendBefore(nonce uint64) {
 	}
 }
 
-// TakeResults decides what the results of sends mean. No result takes a nonce from its
+// takeResults decides what the results of sends mean. No result takes a nonce from its
 // request: a gateway may return the refusal of one node for bytes that another
 // node has taken.
-func (v *View) TakeResults(c *Rules, now time.Time, out []outgoing, results []Sent) Batch {
+func (v *View) takeResults(c *Rules, now time.Time, out []Outgoing, results []Sent) Batch {
 	b, again := v.Batch(), false
 	for i, o := range out {
 		r := v.byID(o.ID)

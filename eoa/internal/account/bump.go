@@ -9,12 +9,12 @@ import (
 	"github.com/jamq/jamq/internal/backoff"
 )
 
-// Bumps returns the replacements that are due: once the account has stalled, the
+// bumps returns the replacements that are due: once the account has stalled, the
 // lowest transaction in flight if its back-off has passed, and those behind it
 // that pay less than today's price themselves; and every request that the user
 // changed. A changed request may have Gas 0; it must be estimated first. The batch
 // records the requests whose next price would exceed a limit; they wait.
-func (v *View) Bumps(c *Rules, now time.Time) ([]Job, Batch) {
+func (v *View) bumps(c *Rules, now time.Time) ([]Job, Batch) {
 	b := v.Batch()
 	var jobs []Job
 	free := v.free()

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// CarryOut carries out orders. records are the current records that the orders
+// carryOut carries out orders. records are the current records that the orders
 // name, by key.
-func (v *View) CarryOut(now time.Time, orders []Order, records map[string]Record) Batch {
+func (v *View) carryOut(now time.Time, orders []Order, records map[string]Record) Batch {
 	b := v.Batch()
 	changed := map[string]Record{}
 	for _, o := range orders {

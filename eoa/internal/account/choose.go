@@ -2,11 +2,11 @@ package account
 
 import "time"
 
-// Choose returns the pending requests that may be sent now, best first. Their
+// choose returns the pending requests that may be sent now, best first. Their
 // number is limited by the room in flight. The batch ends requests whose
 // deadline has passed and noops that are not needed. pending are requests
 // without a nonce, in order of rank.
-func (v *View) Choose(c *Rules, now time.Time, pending []Record) ([]Job, Batch) {
+func (v *View) choose(c *Rules, now time.Time, pending []Record) ([]Job, Batch) {
 	b := v.Batch()
 	room, free, pools := v.Room(c), v.free(), v.pools()
 	v.blocked = false

@@ -8,10 +8,10 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Questions returns the queries that confirm needs answered: the attempts whose
+// questions returns the queries that confirm needs answered: the attempts whose
 // nonces are used or promised to be, the blocks that records are in, and the
 // nonces that something else than the attempts has used.
-func (v *View) Questions(look *Look) Questions {
+func (v *View) questions(look *Look) Questions {
 	q := Questions{Account: v.Account.Address}
 	for i := range v.Open {
 		r := &v.Open[i]
@@ -34,11 +34,11 @@ func (v *View) Questions(look *Look) Questions {
 	return q
 }
 
-// Behind reports whether look is older than one that was acted upon, also by an
+// behind reports whether look is older than one that was acted upon, also by an
 // earlier worker, so that nothing may be decided on it. If the head stays
 // behind for Fees.StallTimeout, the chain itself went back, and behind returns
 // false.
-func (v *View) Behind(c *Rules, now time.Time, look *Look) bool {
+func (v *View) behind(c *Rules, now time.Time, look *Look) bool {
 	if look.Number >= v.height && (v.seen == nil || look.Finalized >= v.seen.Finalized) {
 		v.laggingSince = time.Time{}
 		return false
@@ -49,10 +49,10 @@ func (v *View) Behind(c *Rules, now time.Time, look *Look) bool {
 	return now.Sub(v.laggingSince) < c.Fees.StallTimeout
 }
 
-// Confirm decides what look and the answers to Questions mean: which records
+// confirm decides what look and the answers to Questions mean: which records
 // are mined, confirmed, final, reorganized away or superseded, and which need
 // another nonce. look must not be behind.
-func (v *View) Confirm(c *Rules, now time.Time, look *Look, answers *Answers) Batch {
+func (v *View) confirm(c *Rules, now time.Time, look *Look, answers *Answers) Batch {
 	b := v.Batch()
 	before := v.seen
 	v.begin(&b, c, now, look)

@@ -169,7 +169,7 @@ func TestWire(t *testing.T) {
 		require.Len(t, forms[cells], proofsSize(1, cells))
 	}
 	for cells := range forms {
-		o := outgoing{Raw: []byte{3, 0xc0}, Blobs: noopBlobs, Proofs: forms[cells]}
+		o := Outgoing{Raw: []byte{3, 0xc0}, Blobs: noopBlobs, Proofs: forms[cells]}
 		want, err := o.Wire(cells)
 		require.NoError(t, err)
 		o.Proofs = forms[!cells]
@@ -177,9 +177,9 @@ func TestWire(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
-	_, err := (&outgoing{Raw: []byte{3, 0xc0}, Blobs: [][]byte{{1}}}).Wire(false)
+	_, err := (&Outgoing{Raw: []byte{3, 0xc0}, Blobs: [][]byte{{1}}}).Wire(false)
 	require.ErrorIs(t, err, ErrInvalidRequest)
-	raw, err := (&outgoing{Blobs: noopBlobs}).Wire(false)
+	raw, err := (&Outgoing{Blobs: noopBlobs}).Wire(false)
 	require.NoError(t, err)
 	require.Empty(t, raw)
 }

@@ -9,12 +9,12 @@
 // commits the batch and passes it to [View.Apply]. Nothing else changes the
 // account, except for notes that may be lost in a crash.
 //
-// A step of package eoa makes the decisions in this order, and each of them has a
-// file:
+// The file step.go has all decisions, in the order in which a step of package eoa
+// makes them. The rules have a file each:
 //
 //	cancel.go      orders of users: cancel, replace, reset, resume
-//	stop.go        a doubt about the node or the store stops the account
 //	confirm.go     observations of the chain: mined, confirmed, final, reorganized, lost
+//	stop.go        a doubt about the node or the store stops the account
 //	broadcast.go   which stored bytes are sent, and what the answers mean
 //	bump.go        which transactions are replaced, and at which price
 //	choose.go      which requests may get a nonce
@@ -27,5 +27,6 @@
 //
 // The files refusal.go, gas.go, price.go, policy.go, fees.go, job.go, blob.go and
 // kzg.go have the rules that these share, view.go and batch.go the account, and the
-// rest its values.
+// rest its values. A file calls only files below it, in the order of
+// internal/tidy/order_test.go.
 package account

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Fill returns a step that adds noops for the holes that no pending noop takes.
-func (v *View) Fill(pending []Record, assigned []Job) Batch {
+// fill returns a step that adds noops for the holes that no pending noop takes.
+func (v *View) fill(pending []Record, assigned []Job) Batch {
 	b := v.Batch()
 	want := len(v.Head.Holes)
 	for _, j := range assigned {

@@ -3,11 +3,11 @@ package account
 // NeedsGas reports whether the job's gas must be estimated.
 func (j *Job) NeedsGas() bool { return j.Gas == 0 && !j.Noop }
 
-// GasLimit returns the gas limit of a transaction that needs an estimated amount
+// gasLimit returns the gas limit of a transaction that needs an estimated amount
 // of gas: more by the margin, but not more than a block or a transaction may
 // have if the estimate itself is below that. If a node has refused the limit of
 // an earlier attempt, it is the estimate.
-func (v *View) GasLimit(c *Rules, r *Record, estimate uint64) uint64 {
+func (v *View) gasLimit(c *Rules, r *Record, estimate uint64) uint64 {
 	if r.overGasLimit() > 0 {
 		return estimate
 	}

@@ -75,7 +75,7 @@ func Prove(blobs [][]byte, cells bool) ([]byte, error) {
 
 // Wire returns the bytes as nodes take them: one list with the transaction, the
 // blobs, and their commitments and proofs.
-func (o *outgoing) Wire(cells bool) ([]byte, error) {
+func (o *Outgoing) Wire(cells bool) ([]byte, error) {
 	if len(o.Blobs) == 0 || len(o.Raw) == 0 {
 		return o.Raw, nil
 	}

@@ -85,8 +85,8 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s: %v", text, p.Err)
 }
 
-// FindProblems returns the problems that the view shows, without Since.
-func (v *View) FindProblems(c *Rules, now time.Time) []Problem {
+// findProblems returns the problems that the view shows, without Since.
+func (v *View) findProblems(c *Rules, now time.Time) []Problem {
 	if err := v.Head.Stop.Err(); err != nil {
 		return []Problem{{Account: v.Account, Kind: ProblemStopped, Err: err}}
 	}

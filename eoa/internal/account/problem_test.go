@@ -56,11 +56,11 @@ func TestViewProblems(t *testing.T) {
 			}
 			v := NewView(account, Loaded{Head: c.head, Open: c.open})
 			v.seen, v.unpaid = &Look{Latest: 3, Balance: c.balance}, c.unpaid
-			require.Equal(t, c.want, v.FindProblems(&rules, now))
+			require.Equal(t, c.want, v.findProblems(&rules, now))
 		})
 	}
 	v := NewView(account, Loaded{Head: Head{Holes: []uint64{3}, Stop: Stop{Cause: CauseOtherChain, Reason: "why"}}})
-	require.Equal(t, []Problem{{Account: account, Kind: ProblemStopped, Err: v.Head.Stop.Err()}}, v.FindProblems(&rules, now), "a stopped account does nothing else")
+	require.Equal(t, []Problem{{Account: account, Kind: ProblemStopped, Err: v.Head.Stop.Err()}}, v.findProblems(&rules, now), "a stopped account does nothing else")
 }
 
 // The first transaction that is not covered is kept until it is covered.
@@ -99,14 +99,14 @@ func TestUnpaidReplacement(t *testing.T) {
 	r.Key, r.Gas, r.To = "a", 21_000, &common.Address{1}
 	v := NewView(Account{ChainID: 1}, Loaded{Open: []Record{r}, Head: Head{Next: 1, Since: now}})
 	v.seen = &Look{Balance: cost, BaseFee: fees.Cap, Tip: *uint256.NewInt(1)}
-	jobs, _ := v.Bumps(&rules, now)
+	jobs, _ := v.bumps(&rules, now)
 	require.Empty(t, jobs)
-	found := v.FindProblems(&rules, now)
+	found := v.findProblems(&rules, now)
 	require.Len(t, found, 1)
 	require.Equal(t, ProblemFunds, found[0].Kind)
 	require.True(t, cost.Lt(&found[0].Need))
 	v.seen.Balance = &found[0].Need
-	jobs, _ = v.Bumps(&rules, now)
+	jobs, _ = v.bumps(&rules, now)
 	require.Len(t, jobs, 1)
 	require.Equal(t, found[0].Need, jobs[0].cost(), "of the replacement, not of both")
 	require.Zero(t, v.unpaid)

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Postpone delays requests that cannot be estimated, paid for or signed now, so
+// postpone delays requests that cannot be estimated, paid for or signed now, so
 // that they do not hold up others. The delay equals the time since they were
 // queued, but at least Config.Retry and at most one minute.
-func (v *View) Postpone(c *Rules, now time.Time, refused []Refusal) Batch {
+func (v *View) postpone(c *Rules, now time.Time, refused []Refusal) Batch {
 	b := v.Batch()
 	for _, f := range refused {
 		r := f.Record.clone()
@@ -18,11 +18,11 @@ func (v *View) Postpone(c *Rules, now time.Time, refused []Refusal) Batch {
 	return b
 }
 
-// Refuse fails requests that the node reports to revert. They have no nonce and
+// refuse fails requests that the node reports to revert. They have no nonce and
 // nothing was signed for them. If a transaction of the account was mined a
 // moment ago, the node may have executed the call on a state before it. Such a
 // request is postponed first, and fails if it still reverts some blocks later.
-func (v *View) Refuse(c *Rules, now time.Time, refused []Refusal) Batch {
+func (v *View) refuse(c *Rules, now time.Time, refused []Refusal) Batch {
 	var early []Refusal
 	b := v.Batch()
 	for _, f := range refused {
@@ -35,7 +35,7 @@ func (v *View) Refuse(c *Rules, now time.Time, refused []Refusal) Batch {
 		b.move(now, &r, Failed, EventFailed)
 		b.Records = append(b.Records, r)
 	}
-	b.Records = append(b.Records, v.Postpone(c, now, early).Records...)
+	b.Records = append(b.Records, v.postpone(c, now, early).Records...)
 	return b
 }
 

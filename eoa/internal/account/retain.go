@@ -51,8 +51,8 @@ func (c *Retention) drops(now time.Time, newest uint64, r *Record) bool {
 	return r.State.Terminal() && (c.Age > 0 && now.Sub(ended) >= c.Age || c.Count > 0 && r.ID+uint64(c.Count) <= newest)
 }
 
-// DropOld returns a step that drops those of the records whose time has come.
-func (v *View) DropOld(c *Rules, now time.Time, newest uint64, records []Record) Batch {
+// dropOld returns a step that drops those of the records whose time has come.
+func (v *View) dropOld(c *Rules, now time.Time, newest uint64, records []Record) Batch {
 	b := v.Batch()
 	for i := range records {
 		if c.Retention.drops(now, newest, &records[i]) {

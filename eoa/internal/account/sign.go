@@ -19,9 +19,9 @@ type Signed struct {
 	Proofs []byte
 }
 
-// Prepared returns the step that makes signatures durable. It must be committed
+// prepared returns the step that makes signatures durable. It must be committed
 // before any of the bytes are sent.
-func (v *View) Prepared(now time.Time, signed []Signed) Batch {
+func (v *View) prepared(now time.Time, signed []Signed) Batch {
 	b := v.Batch()
 	for _, s := range signed {
 		r := s.Job.Record.clone()

@@ -51,8 +51,8 @@ func (b *Batch) stop(now time.Time, cause Cause, reason string) {
 	}
 }
 
-// RolledBack stops the account because the store lost writes.
-func (v *View) RolledBack(now time.Time, evidence string) Batch {
+// rolledBack stops the account because the store lost writes.
+func (v *View) rolledBack(now time.Time, evidence string) Batch {
 	b := v.Batch()
 	b.stop(now, CauseRolledBack, evidence)
 	return b
@@ -75,9 +75,9 @@ func (b *Batch) resume(now time.Time) {
 	b.Events = append(b.Events, Event{Kind: EventResumed, At: now, Nonce: b.Head.Next})
 }
 
-// Doubts returns why nothing may be decided on the transaction count of look; ""
+// doubts returns why nothing may be decided on the transaction count of look; ""
 // if something may. The batch remembers since when.
-func (v *View) Doubts(c *Rules, now time.Time, look *Look) (b Batch, why string) {
+func (v *View) doubts(c *Rules, now time.Time, look *Look) (b Batch, why string) {
 	b = v.Batch()
 	switch {
 	case v.belowFloor(&b, c, now, look):
