@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/eoa"
-	"github.com/jamq/jamq/internal/lives"
+	"github.com/jamq/jamq/eoa/internal/lives"
 	"github.com/jamq/jamq/internal/repeat"
 )
 

@@ -14,6 +14,7 @@ require (
 	github.com/holiman/uint256 v1.3.2
 	github.com/jamq/jamq v0.1.0
 	github.com/jamq/jamq/builder/pglog v0.1.0
+	github.com/jamq/jamq/eoa v0.1.0
 	github.com/jamq/jamq/statedb/evm v0.1.0
 	github.com/jamq/jamq/submit/jamnps v0.1.0
 	github.com/klauspost/compress v1.18.0

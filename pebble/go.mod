@@ -7,6 +7,7 @@ require (
 	github.com/ethereum/go-ethereum v1.15.11
 	github.com/holiman/uint256 v1.3.2
 	github.com/jamq/jamq v0.1.0
+	github.com/jamq/jamq/eoa v0.1.0
 	github.com/stretchr/testify v1.11.1
 )
 

@@ -5,6 +5,7 @@ go 1.25.0
 require (
 	github.com/ethereum/go-ethereum v1.15.11
 	github.com/jamq/jamq v0.1.0
+	github.com/jamq/jamq/eoa v0.1.0
 	github.com/redis/go-redis/v9 v9.17.0
 	github.com/stretchr/testify v1.11.1
 )

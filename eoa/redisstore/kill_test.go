@@ -17,7 +17,7 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
-	"github.com/jamq/jamq/internal/lives"
+	"github.com/jamq/jamq/eoa/internal/lives"
 	"github.com/jamq/jamq/internal/repeat"
 	"github.com/jamq/jamq/internal/wait"
 )

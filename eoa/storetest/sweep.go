@@ -13,7 +13,7 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
-	"github.com/jamq/jamq/internal/lives"
+	"github.com/jamq/jamq/eoa/internal/lives"
 )
 
 // sweepClock is a clock that the sweep sets.

@@ -12,8 +12,6 @@ import (
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/bundlequeue/told"
-	"github.com/jamq/jamq/eoa"
-	"github.com/jamq/jamq/eoa/jobs"
 	"github.com/jamq/jamq/internal/fields"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/ratelimit"
@@ -55,9 +53,6 @@ func TestEachFieldIsListed(t *testing.T) {
 		"builder":     {(&builder.Config{}).Validate(), "Window.Opens", "Queue.FirstNumber"},
 		"bundlequeue": {(&bundlequeue.Config{}).Validate(), "Cores", "SubmitRetryInterval is 0s, want 1ns to"},
 		"told":        {(&told.Config{}).Validate(&spec), "BlockTime", "Finality"},
-		"eoa":         {(&eoa.Config{}).Validate(), "BumpPercent", "LeaseFor is 0s, want 1s to 24h0m0s"},
-		"fleet":       {(&eoa.FleetConfig{}).Validate(), "Workers", "LeaseFor"},
-		"jobs":        {(&jobs.Config{}).Validate(), "Slice", "LeaseFor"},
 		"jamtest":     {(&jamtest.Config{}).Validate(), "Validators", "FinalityLag"},
 		"feed":        {(&jamtest.FeedFaults{Late: -1, Miss: 2}).Validate(), "Late", "Miss"},
 		"ratelimit":   {(&ratelimit.Config{}).Validate(), "MaxSources", "MaxBans"},

@@ -7,6 +7,7 @@ require (
 	github.com/holiman/uint256 v1.3.2
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/jamq/jamq v0.1.0
+	github.com/jamq/jamq/eoa v0.1.0
 	github.com/redis/go-redis/v9 v9.17.0
 	github.com/riverqueue/river v0.51.1
 	github.com/riverqueue/river/riverdriver/riverpgxv5 v0.51.1
