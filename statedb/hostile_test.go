@@ -192,8 +192,8 @@ func TestHostileWitnessCostsLittle(t *testing.T) {
 	}
 }
 
-// Writes that are not those of a witness are refused at the same cost, also if the witness is of the
-// state. The shapes are those with the most entries.
+// Writes that are not those of a witness are refused at the same cost, also if the witness is of
+// the state. The shapes are those with the most entries.
 func TestWrongWritesCostLittle(t *testing.T) {
 	for _, s := range []shape{{}, {aside: true}} {
 		w, err := ParseWitness(fitting(func(n int) []byte { return hostileWitness(t, s, BasicDataAccess, n) }))

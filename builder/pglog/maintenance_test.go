@@ -21,7 +21,7 @@ func TestMaintenance(t *testing.T) {
 	leader := lead(t, at(cfg, "leader"))
 	follower := follow(t, at(cfg, "follower"))
 	operator := client(t, url)
-	var want []string // what the follower reads
+	var want []string // by the follower
 	write := func() {
 		t.Helper()
 		record := fmt.Sprint("record ", len(want))

@@ -15,9 +15,9 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/eoa/internal/lives"
 	"github.com/jamq/jamq/eoa/jobs/riverjobs"
 	"github.com/jamq/jamq/eoa/redisstore"
-	"github.com/jamq/jamq/eoa/internal/lives"
 )
 
 const killAccounts, killRequests, kills = 3, 100, 10 // requests of each account
