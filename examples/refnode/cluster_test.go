@@ -1,13 +1,18 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -22,6 +27,7 @@ import (
 
 	"github.com/jamq/jamq/examples/refnode/internal/front"
 	"github.com/jamq/jamq/examples/refnode/internal/guard"
+	"github.com/jamq/jamq/examples/refnode/live"
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
 	"github.com/jamq/jamq/internal/postgres"
 	"github.com/jamq/jamq/internal/wait"
@@ -164,6 +170,50 @@ func TestLeaderWithoutJAM(t *testing.T) {
 	after := send(t, client, accounts(t)[5], transfer(1, common.Address{0xf8}))
 	waitFor(t, client, after.Hash(), rpc.LatestBlockNumber)
 	require.Equal(t, c.replicas[1], c.leader(ctx))
+}
+
+// TestKillAReplica: the page shows the replicas, and with -lab its users kill the one that leads.
+func TestKillAReplica(t *testing.T) {
+	t.Parallel()
+	ctx := wait.Context(t)
+	c := startCluster(t, 2, clusterSlot, "-lab")
+	leader := c.leader(ctx)
+	other := c.replicas[slices.IndexFunc(c.replicas, func(b *builder) bool { return b != leader })]
+	wait.Until(t, func() bool {
+		shown := c.shown(ctx, other)
+		return shown != nil && shown.Kill && len(shown.Replicas) == 2 && shown.Replicas[0].Address == leader.url && shown.Replicas[1].Self
+	}, "the page shows both")
+	for address, want := range map[string]int{"http://127.0.0.1:1": http.StatusBadRequest, leader.url: http.StatusNoContent} {
+		body := strings.NewReader(fmt.Sprintf(`{"value":%q}`, address))
+		answer, err := http.Post(other.url+"/lab/replica", "application/json", body)
+		require.NoError(t, err)
+		_ = answer.Body.Close()
+		require.Equal(t, want, answer.StatusCode, address)
+	}
+	require.ErrorContains(t, leader.wait(), "killed")
+	require.Equal(t, other, c.leader(ctx))
+	wait.Until(t, func() bool { return c.shown(ctx, other).Replicas[0].Self }, "the page shows that it leads")
+}
+
+// shown returns the replicas that the page of one shows.
+func (c *cluster) shown(ctx context.Context, b *builder) *live.Cluster {
+	c.t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+"/live", nil)
+	require.NoError(c.t, err)
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(c.t, err)
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var state live.State
+		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+			require.NoError(c.t, json.Unmarshal([]byte(data), &state))
+			return state.Cluster
+		}
+	}
+	require.NoError(c.t, lines.Err())
+	return nil
 }
 
 // TestReplicas: of three replicas one is killed, ended or stopped again and again under load, most

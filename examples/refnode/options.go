@@ -118,7 +118,7 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.IntVar(&o.pool, "pool", 20_000, "maximum `number` of pending, and of queued, transactions in the pool")
 	fs.IntVar(&o.poolSender, "pool.sender", 64, "maximum `number` of transactions of one sender in the pool")
 	fs.Uint64Var(&o.chainID, "chainid", node.DefaultChainID, "chain `ID` of the rollup")
-	fs.BoolVar(&o.lab, "lab", false, "let every visitor of the page inject faults into the embedded JAM chain")
+	fs.BoolVar(&o.lab, "lab", false, "let every visitor of the page inject faults into the embedded JAM chain, or kill replicas with -cluster")
 	fs.BoolVar(&o.tui, "tui", false, "show the node in the terminal (q quits), or print lines if stdout is not a terminal")
 	fs.BoolVar(&o.pprof, "pprof", false, "serve Go's profiles at /debug/pprof/ beside /metrics, on IP addresses and the names in -http.vhosts")
 	fs.BoolVar(&o.verbose, "v", false, "log at debug level")
@@ -129,7 +129,7 @@ func (o *options) register(fs *flag.FlagSet) {
 // flags on the command line.
 func (o *options) check(given map[string]bool) error {
 	for _, name := range []string{"spec", "slot", "seed", "loss", "skip", "rotate", "lab"} {
-		if o.jam != "" && given[name] {
+		if o.jam != "" && given[name] && !(name == "lab" && o.cluster.URL != "") {
 			return fmt.Errorf("-%s configures the embedded chain and cannot be used with -jam", name)
 		}
 	}

@@ -48,8 +48,9 @@ processes=$!
 
 # start N starts replica N.
 start() {
+	: >>"$dir/replica$1.log"
 	"$dir/refnode" -jam ws://127.0.0.1:19800 -datadir "$dir/data$1" -authrpc.jwtsecret "$dir/key" \
-		-http "127.0.0.1:854$1" -cluster "postgres://jamq@/postgres?host=$dir" -v >>"$dir/replica$1.log" 2>&1 &
+		-http "127.0.0.1:854$1" -cluster "postgres://jamq@/postgres?host=$dir" -lab -v >>"$dir/replica$1.log" 2>&1 &
 	processes="$processes $!"
 	eval "replica$1=$!"
 	until grep -q "Listening on" "$dir/replica$1.log"; do
@@ -58,9 +59,10 @@ start() {
 	done
 	echo "replica $1: http://127.0.0.1:854$1, process $!, log $dir/replica$1.log"
 }
+: >>"$dir/jamnode.log"
 until grep -q "Listening on" "$dir/jamnode.log"; do sleep 0.2; done
 for n in 1 2 3; do start $n; done
-echo "End one with kill -9 and its process. It is started again after 10 seconds. Interrupt this script to end all."
+echo "Kill one on its page in a browser, or with kill -9 and its process. It is started again after 10 seconds. Interrupt this script to end all."
 while :; do
 	sleep 10
 	for n in 1 2 3; do

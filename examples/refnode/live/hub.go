@@ -23,6 +23,8 @@ type Source interface {
 	Txs(number uint64) (int, bool)
 	// Lab returns the settings of fault injection, or nil if there is no lab.
 	Lab() *Lab
+	// Cluster returns the replicas of the node, or nil if it has none.
+	Cluster() *Cluster
 }
 
 // Pool describes the transaction pool. Txs is the number of transactions, and
@@ -77,7 +79,7 @@ func (h *Hub) Run(ctx context.Context) error {
 
 // publish makes a snapshot if something changed.
 func (h *Hub) publish(now time.Time) {
-	l := levels{pool: h.source.Pool(), heads: h.source.Heads(), lab: h.source.Lab(), sent: h.sent.Load()}
+	l := levels{pool: h.source.Pool(), heads: h.source.Heads(), lab: h.source.Lab(), cluster: h.source.Cluster(), sent: h.sent.Load()}
 	for _, number := range h.missing(l.heads.Pending) {
 		if txs, ok := h.source.Txs(number); ok {
 			h.with(func(m *model) { m.bundle(now, number, txs, bundlequeue.Queued) })

@@ -28,6 +28,7 @@ func (s *levelsOf) Heads() Heads {
 }
 func (s *levelsOf) Txs(number uint64) (int, bool) { return 4, number <= 2 }
 func (s *levelsOf) Lab() *Lab                     { return nil }
+func (s *levelsOf) Cluster() *Cluster             { return nil }
 
 // inVirtualTime runs a test with a hub, at the beginning of a slot of an hour.
 func inVirtualTime(t *testing.T, f func(t *testing.T, h *Hub, source *levelsOf, stop func())) {

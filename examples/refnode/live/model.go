@@ -53,10 +53,11 @@ type rate struct {
 
 // levels are the values read from the source.
 type levels struct {
-	pool  Pool
-	heads Heads
-	lab   *Lab
-	sent  uint64
+	pool    Pool
+	heads   Heads
+	lab     *Lab
+	cluster *Cluster
+	sent    uint64
 }
 
 func newModel(info Info, spec jamq.ChainSpec, first uint64) *model {
@@ -128,7 +129,7 @@ func (m *model) state(now time.Time, l *levels) State {
 			Finalized:   m.final, Rate: m.rate(now),
 		},
 		Heads: m.heads, Bundles: m.shown(), Chain: *m.drawn,
-		Fees: append([]Fee{}, m.fees...), Events: events, Lab: l.lab,
+		Fees: append([]Fee{}, m.fees...), Events: events, Lab: l.lab, Cluster: l.cluster,
 	}
 }
 

@@ -14,7 +14,7 @@ type Snapshot struct {
 }
 
 // numParts is the number of parts of a state: the fields of State.
-const numParts = 8
+const numParts = 9
 
 // part is one field of the state in JSON, with a revision that grows with each
 // change.
@@ -38,7 +38,7 @@ func newSnapshot(before *Snapshot, state State) *Snapshot {
 		value any
 	}{
 		{"node", state.Node}, {"flow", state.Flow}, {"heads", state.Heads}, {"bundles", state.Bundles},
-		{"chain", state.Chain}, {"fees", state.Fees}, {"events", state.Events}, {"lab", state.Lab},
+		{"chain", state.Chain}, {"fees", state.Fees}, {"events", state.Events}, {"lab", state.Lab}, {"cluster", state.Cluster},
 	} {
 		raw, err := json.Marshal(field.value)
 		if err != nil {

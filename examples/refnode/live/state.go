@@ -23,6 +23,8 @@ type State struct {
 	Events []Event `json:"events"`
 	// Lab holds the fault injection settings, or nil if there is no lab.
 	Lab *Lab `json:"lab"`
+	// Cluster describes the replicas of the node, or is nil if it has none.
+	Cluster *Cluster `json:"cluster"`
 }
 
 // Info describes the node.
@@ -208,4 +210,28 @@ type Lab struct {
 	MaxLatency int     `json:"maxLatency"`
 	MaxSkip    float64 `json:"maxSkip"`
 	MaxDepth   int     `json:"maxDepth"`
+}
+
+// Cluster describes the replicas of a node.
+type Cluster struct {
+	// Epoch counts the leads.
+	Epoch uint64 `json:"epoch"`
+	// Replicas are the leader and then the followers, by address.
+	Replicas []Replica `json:"replicas"`
+	// Kill is true if users may kill replicas.
+	Kill bool `json:"kill"`
+}
+
+// Replica is one of several nodes with the same rollup.
+type Replica struct {
+	// Address is the URL of its RPC and of its page.
+	Address string `json:"address"`
+	// Leads is true for the replica that leads, or has led last. Self is true for the one that
+	// serves this state.
+	Leads bool `json:"leads"`
+	Self  bool `json:"self"`
+	// Lag is the number of writes that a follower had not read when it was last seen. Away is
+	// true if that is longer ago than a lease.
+	Lag  uint64 `json:"lag"`
+	Away bool   `json:"away"`
 }

@@ -84,30 +84,6 @@ func (n *Node) Leader(ctx context.Context) (address string, err error) {
 	return lead.Address, err
 }
 
-// Replicas describes the cluster for operators.
-type Replicas struct {
-	// Epoch counts the leads, and Leader is the address of the replica that leads or has led
-	// last.
-	Epoch  uint64
-	Leader string
-	// Followers are the other replicas.
-	Followers []pglog.Member
-}
-
-// Replicas returns the replicas of the rollup. The errors are those of Leader.
-func (n *Node) Replicas(ctx context.Context) (r Replicas, err error) {
-	if n.shared == nil {
-		return r, ErrNoCluster
-	}
-	lead, err := n.shared.Leader(ctx)
-	if err != nil {
-		return r, err
-	}
-	r.Epoch, r.Leader = lead.Epoch, lead.Address
-	r.Followers, err = n.shared.Members(ctx)
-	return r, err
-}
-
 // followJAM hands the lead over if this node leads and no longer gets JAM blocks, while another
 // replica has read nearly all writes. A node that has got no block since it leads keeps the lead,
 // so that the replicas do not pass the lead round if none of them reaches JAM.
@@ -135,16 +111,6 @@ func (n *Node) followJAM(ctx context.Context) error {
 
 // mostLag is the number of writes up to which a follower is ready.
 const mostLag = 1000
-
-// lagOf returns the number of writes that a follower had not read when it was last seen.
-func (r *Replicas) lagOf(address string) uint64 {
-	for _, f := range r.Followers {
-		if f.Name == address {
-			return f.Lag
-		}
-	}
-	return 0
-}
 
 // Leave stops the builder and, if this node leads, hands the lead over to the replica with an
 // address, or to any if the address is empty. The node can be read until the context of Run ends.

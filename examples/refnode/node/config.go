@@ -119,8 +119,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("%w: ChainID is %v, want 1 to 2^64-1", ErrInvalidConfig, c.ChainID)
 	case c.Key == nil:
 		return fmt.Errorf("%w: Key is nil, want the builder's Ed25519 key", ErrInvalidConfig)
-	case c.Lab && c.JAMURL != "":
-		return fmt.Errorf("%w: Lab is set together with JAMURL %q, want one of them: only the embedded chain can be broken", ErrInvalidConfig, c.JAMURL)
+	case c.Lab && c.JAMURL != "" && c.Cluster.URL == "":
+		return fmt.Errorf("%w: Lab is set together with JAMURL %q, want one of them, or Cluster: only the embedded chain and replicas can be broken", ErrInvalidConfig, c.JAMURL)
 	case c.Dev && (c.JAMURL != "" || c.DataDir != ""):
 		return fmt.Errorf("%w: Dev is set together with JAMURL %q or DataDir %q, want it alone: block 0 differs at each start", ErrInvalidConfig, c.JAMURL, c.DataDir)
 	case c.Cluster.URL != "" && (c.JAMURL == "" || c.DataDir == "" || c.Cluster.Address == ""):

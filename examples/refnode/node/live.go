@@ -69,6 +69,9 @@ func (w watched) Txs(number uint64) (int, bool) {
 	return len(b.Transactions()), true
 }
 
+// Cluster implements live.Source.
+func (w watched) Cluster() *live.Cluster { return w.replicas.Load() }
+
 // Lab implements live.Source.
 func (w watched) Lab() *live.Lab {
 	lab := w.Node.Lab()

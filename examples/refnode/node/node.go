@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/big"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -54,6 +55,7 @@ type Node struct {
 	progress progress
 	service  calls
 	live     *live.Hub
+	replicas atomic.Pointer[live.Cluster] // as seen last; nil before and without a cluster
 
 	leaving  context.Context // ends when Leave is called
 	leave    context.CancelFunc
@@ -224,7 +226,7 @@ func (n *Node) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	parts := []func(context.Context) error{n.jam.Run, n.untilLeft(n.runBuilder), n.untilLeft(n.followBuilder), n.live.Run}
 	if n.Clustered() {
-		parts = append(parts, n.followJAM)
+		parts = append(parts, n.followJAM, n.followReplicas)
 	}
 	for _, part := range parts {
 		group.Go(func() error { return part(running) })

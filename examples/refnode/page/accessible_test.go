@@ -45,6 +45,7 @@ func busyPage(t *testing.T) *browser {
 	s.send(20)
 	b.wait(count("5")+" === 20", "the transactions are final")
 	b.wait(`document.querySelectorAll('#timeline .mark').length > 20`, "the picture is full")
+	eval[any](b, drawReplicas)
 	return b
 }
 

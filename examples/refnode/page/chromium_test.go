@@ -25,6 +25,13 @@ func count(step string) string {
 	return `Number(document.querySelectorAll('#flow b')[` + step + `].textContent.replace(/,/g, ''))`
 }
 
+// drawReplicas is a script that draws three replicas, as on the page of a cluster with -lab.
+const drawReplicas = `import('/static/cluster.js').then(({ drawCluster }) => drawCluster({ epoch: 3, kill: true, replicas: [
+	{ address: 'http://127.0.0.1:1', leads: true, self: false, lag: 0, away: false },
+	{ address: 'http://127.0.0.1:2', leads: false, self: true, lag: 7, away: false },
+	{ address: 'http://127.0.0.1:3', leads: false, self: false, lag: 9, away: true },
+] }))`
+
 // TestPageInChromium uses the page as people do: it looks on while transactions flow, breaks the
 // chain, and lets the node restart.
 func TestPageInChromium(t *testing.T) {
@@ -87,6 +94,14 @@ func TestPageInChromium(t *testing.T) {
 			const rows = [...document.querySelectorAll('#heads > div')].slice(0, 3);
 			return [...rows.map((r) => r.querySelector('i').style.transform), ...rows.map((r) => r.querySelector('.behind').textContent)];
 		})`))
+	})
+	t.Run("replicas", func(t *testing.T) {
+		require.Equal(t, []string{"http://127.0.0.1:1\nleads, epoch 3\nKill", "http://127.0.0.1:2\nfollows, 7 writes behind (this page)\nKill", "http://127.0.0.1:3\ndoes not answer"},
+			eval[[]string](b, drawReplicas+`.then(() => [...document.querySelectorAll('#replicas li')].map((l) => l.innerText))`))
+		eval[any](b, `document.querySelector('#replicas button').click()`)
+		b.wait(`document.getElementById('cluster-said').textContent.includes('no cluster')`, "the node refuses it")
+		require.Empty(t, b.complaints("status of 400"))
+		eval[any](b, `import('/static/cluster.js').then(({ drawCluster }) => drawCluster(null))`)
 	})
 	t.Run("laboratory", func(t *testing.T) { breakThings(t, b, s) })
 	t.Run("phone", func(t *testing.T) {

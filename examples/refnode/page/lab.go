@@ -29,8 +29,19 @@ func (p *Page) laboratory() http.Handler {
 			return with(v, func(number uint64) error { return l.Kill(r.Context(), number) })
 		},
 	} {
-		mux.HandleFunc("POST /lab/"+name, func(w http.ResponseWriter, r *http.Request) { p.serveLab(w, r, act) })
+		mux.HandleFunc("POST /lab/"+name, func(w http.ResponseWriter, r *http.Request) {
+			if p.lab == nil {
+				http.Error(w, "the laboratory is disabled: start the node with -lab, on the embedded chain", http.StatusForbidden)
+				return
+			}
+			serveAct(w, r, func(value json.RawMessage) error { return act(p.lab, r, value) })
+		})
 	}
+	mux.HandleFunc("POST /lab/replica", func(w http.ResponseWriter, r *http.Request) {
+		serveAct(w, r, func(value json.RawMessage) error {
+			return with(value, func(address string) error { return p.kill(r.Context(), address) })
+		})
+	})
 	same := http.NewCrossOriginProtection()
 	same.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "pages of other sites may not use the laboratory", http.StatusForbidden)
@@ -38,23 +49,20 @@ func (p *Page) laboratory() http.Handler {
 	return same.Handler(mux)
 }
 
-func (p *Page) serveLab(w http.ResponseWriter, r *http.Request, act func(*node.Lab, *http.Request, json.RawMessage) error) {
-	if p.lab == nil {
-		http.Error(w, "the laboratory is disabled: start the node with -lab, on the embedded chain", http.StatusForbidden)
-		return
-	}
+// serveAct reads the value of a request, and answers with the outcome of act.
+func serveAct(w http.ResponseWriter, r *http.Request, act func(value json.RawMessage) error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		http.Error(w, "want Content-Type: application/json", http.StatusUnsupportedMediaType)
 		return
 	}
 	value, err := readValue(http.MaxBytesReader(w, r.Body, maxBody))
 	if err == nil {
-		err = act(p.lab, r, value)
+		err = act(value)
 	}
 	switch {
 	case err == nil:
 		w.WriteHeader(http.StatusNoContent)
-	case errors.Is(err, node.ErrRefused):
+	case errors.Is(err, node.ErrRefused), errors.Is(err, node.ErrNoCluster):
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	default:
 		http.Error(w, "the node is stopping", http.StatusServiceUnavailable)

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"context"
 	"embed"
 	"net/http"
 	"sync"
@@ -19,15 +20,17 @@ type Page struct {
 	http.Handler
 	hub     *live.Hub
 	lab     *node.Lab // nil without fault injection
+	kill    func(ctx context.Context, address string) error
 	closed  chan struct{}
 	closing sync.Once
 	streams *semaphore.Weighted // has a weight of one for each stream
 }
 
 // New returns a page that shows the node of hub. lab injects faults; nil
-// disables fault injection.
-func New(hub *live.Hub, lab *node.Lab) *Page {
-	p := &Page{hub: hub, lab: lab, closed: make(chan struct{}), streams: semaphore.NewWeighted(maxStreams)}
+// disables fault injection. kill ends a replica; it is an error of node.ErrRefused
+// if it may not.
+func New(hub *live.Hub, lab *node.Lab, kill func(ctx context.Context, address string) error) *Page {
+	p := &Page{hub: hub, lab: lab, kill: kill, closed: make(chan struct{}), streams: semaphore.NewWeighted(maxStreams)}
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, static, "static/index.html") })))
 	mux.Handle("GET /static/", guard(http.FileServerFS(static)))

@@ -27,6 +27,7 @@ func (still) Pool() live.Pool        { return live.Pool{Max: 1} }
 func (still) Heads() live.Heads      { return live.Heads{} }
 func (still) Txs(uint64) (int, bool) { return 0, false }
 func (still) Lab() *live.Lab         { return nil }
+func (still) Cluster() *live.Cluster { return nil }
 
 // pipes is a listener whose connections do not buffer, so that a reader that does not read blocks
 // the writer at once.
@@ -69,7 +70,7 @@ func inVirtualTime(t *testing.T, f func(t *testing.T, s *show)) {
 		ctx, cancel := context.WithCancel(context.Background())
 		var work sync.WaitGroup
 		work.Go(func() { _ = hub.Run(ctx) })
-		s := &show{t: t, hub: hub, page: page.New(hub, nil), pipes: &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}, stopHub: cancel}
+		s := &show{t: t, hub: hub, page: page.New(hub, nil, nil), pipes: &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}, stopHub: cancel}
 		server := &http.Server{Handler: s.page}
 		work.Go(func() { _ = server.Serve(s.pipes) }) // it returns when it is closed
 		time.Sleep(time.Second)
@@ -115,7 +116,7 @@ func TestStreamBeginsWithTheStateAndGoesOnWithChanges(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, s *show) {
 		conn, r := s.look()
 		defer conn.Close()
-		require.Len(t, next(t, r), 8)
+		require.Len(t, next(t, r), 9)
 		s.hub.Note("broken")
 		parts := next(t, r)
 		require.Len(t, parts, 1)

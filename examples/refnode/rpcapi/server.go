@@ -73,7 +73,7 @@ func newDoor(n *node.Node, cfg *Config) (*door, error) {
 		return nil, err
 	}
 	l := open.limits
-	shown := page.New(n.Live(), n.Lab())
+	shown := page.New(n.Live(), n.Lab(), n.KillReplica)
 	var copies http.Handler
 	if n.Clustered() {
 		copies = guard.Tokens(cfg.Secret, http.HandlerFunc(open.serveCopy))

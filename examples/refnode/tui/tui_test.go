@@ -24,6 +24,7 @@ func (source) Pool() live.Pool        { return live.Pool{Max: 1} }
 func (source) Heads() live.Heads      { return live.Heads{} }
 func (source) Txs(uint64) (int, bool) { return 0, false }
 func (source) Lab() *live.Lab         { return nil }
+func (source) Cluster() *live.Cluster { return nil }
 
 // hub returns a hub that runs until the test ends or end is called.
 func hub(t *testing.T, slot time.Duration) (h *live.Hub, end func()) {

@@ -12,8 +12,8 @@ let made = false;
 let holding = null; // the knob that somebody moves: what the node says does not move it then
 let lab;
 
-async function post(name, value, said) {
-  const line = byId('lab-said');
+/** post asks the node for a fault, and says on a line of the page what it answered. */
+export async function post(name, value, said, line = byId('lab-said')) {
   try {
     const answer = await fetch('/lab/' + name, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ value }) });
     const text = answer.ok ? said : (await answer.text()).trim();

@@ -6,6 +6,7 @@ import { drawEvents, drawFlow, drawHeads, drawPlots } from './panels.js';
 import { drawFound } from './find.js';
 import { drawLegend, drawTimeline, watchWidth } from './timeline.js';
 import { drawLab } from './lab.js';
+import { drawCluster } from './cluster.js';
 
 let state = {}, drawn = {};
 let due = false;
@@ -14,6 +15,7 @@ let due = false;
 const drawings = [
   [['node'], drawFacts],
   [['lab'], drawLab],
+  [['cluster'], drawCluster],
   [['flow', 'node'], drawFlow],
   [['chain', 'bundles', 'node'], drawTimeline],
   [['heads'], drawHeads],
