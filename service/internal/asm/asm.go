@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/jamq/jamq/service/internal/pvm"
@@ -13,33 +14,66 @@ import (
 // ErrSource is returned for a source that cannot be assembled.
 var ErrSource = errors.New("asm")
 
+var (
+	errOperands = errors.New("wrong operands")
+	errRange    = errors.New("out of range")
+)
+
 // Source is a part of a program: Text, and the Name that errors give it.
 type Source struct{ Name, Text string }
+
+// The passes over all sources. Data is laid out twice, because the address of data that
+// can change depends on the length of the other. Code is laid out twice, because a jump
+// can come before its label; the lengths of instructions do not depend on labels.
+const (
+	firstData = iota
+	lastData
+	firstCode
+	lastCode
+	passes
+)
+
+// assembler is the program that grows in a pass.
+type assembler struct {
+	calls   map[string]uint64
+	pass    int
+	section string
+	defined map[string]bool  // names in this pass
+	symbols map[string]int64 // constants, and addresses of data
+	labels  map[string]int   // offsets in the code
+
+	data   map[string][]byte // by section
+	start  int64             // address of the data that can change
+	code   []byte
+	begins []int // offsets of the instructions
+	ended  bool  // the last instruction ends a basic block
+	table  []int // offsets to return to
+}
 
 // Assemble returns the program of all sources, in their order, with standard
 // initialisation (GP A.7). Calls has the numbers of the host's calls by their
 // names. Errors wrap ErrSource and have the place of the statement.
 func Assemble(calls map[string]uint64, sources ...Source) ([]byte, error) {
-	a := &assembler{calls: calls, symbols: map[string]int64{}, labels: map[string]int{}}
-	var statements []statement
-	for _, s := range sources {
-		more, err := parse(s)
-		if err != nil {
-			return nil, err
+	a := &assembler{calls: calls, symbols: map[string]int64{}, labels: map[string]int{}, data: map[string][]byte{}}
+	for a.pass = range passes {
+		a.section, a.defined, a.code, a.begins, a.table = "", map[string]bool{}, nil, nil, nil
+		a.start = int64(pvm.DataStart(len(a.data[".ro"])))
+		if a.pass <= lastData {
+			a.data = map[string][]byte{}
 		}
-		statements = append(statements, more...)
-	}
-	for _, pass := range []func(statement) error{a.layData, a.layCode} {
-		a.section = ""
-		for _, s := range statements {
-			if err := pass(s); err != nil {
-				return nil, fmt.Errorf("%w: %s: %q: %w", ErrSource, s.place, s.text, err)
+		for _, s := range sources {
+			number := 0
+			for line := range strings.Lines(s.Text) {
+				number++
+				text, _, _ := strings.Cut(line, ";")
+				if err := a.statement(strings.TrimSpace(text)); err != nil {
+					return nil, fmt.Errorf("%w: %s:%d: %q: %w", ErrSource, s.Name, number, strings.TrimSpace(text), err)
+				}
 			}
 		}
-		a.placeData()
 	}
-	if err := a.setTargets(); err != nil {
-		return nil, err
+	if have, most := len(a.code), 1<<(8*tableEntry); have > most {
+		return nil, fmt.Errorf("%w: %d bytes of code, want at most %d", ErrSource, have, most)
 	}
 	blob := a.blob()
 	if _, err := pvm.Load(blob); err != nil {
@@ -48,171 +82,259 @@ func Assemble(calls map[string]uint64, sources ...Source) ([]byte, error) {
 	return blob, nil
 }
 
-// assembler is the program that grows. The first pass lays out the data, so that
-// the second one knows the addresses, and with them the lengths of all
-// instructions.
-type assembler struct {
-	calls   map[string]uint64
-	section string // of the present statement
-	symbols map[string]int64
-	ro, rw  []byte
-	movable []string // symbols in rw, which are offsets during the first pass
-
-	code    []byte
-	begins  []int          // offsets of the instructions
-	ended   bool           // the last instruction ends a basic block
-	labels  map[string]int // offsets in the code
-	targets []target
-	table   []int
-}
-
-// target is a place in the code that waits for the offset of a label.
-type target struct {
-	statement
-	label       string
-	instruction int // offset
-	at          int // offset of its 4 bytes
-}
-
-// layData executes a statement of the first pass: constants and data.
-func (a *assembler) layData(s statement) error {
-	if a.enter(s) || a.section == codeSection && s.operator != "=" {
+// statement carries out a line: a constant, a section, or a label with data or an
+// instruction.
+func (a *assembler) statement(text string) error {
+	if name, value, constant := strings.Cut(text, "="); constant {
+		if a.pass > lastData {
+			return nil
+		}
+		v, err := a.value(value)
+		return errors.Join(define(a, a.symbols, strings.TrimSpace(name), v), err)
+	}
+	label, rest, labelled := strings.Cut(text, ":")
+	if !labelled {
+		label, rest = "", text
+	}
+	operator, list, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	operands := strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
+	for i := range operands {
+		operands[i] = strings.TrimSpace(operands[i])
+	}
+	switch {
+	case operator == ".ro" || operator == ".rw" || operator == ".code":
+		a.section = operator
 		return nil
+	case text == "" || (a.section == ".code") != (a.pass >= firstCode):
+		return nil
+	case a.section == ".code":
+		return a.instruction(label, operator, operands)
 	}
-	if s.operator == "=" {
-		value, err := a.value(s.operands[0])
-		if err != nil {
-			return err
-		}
-		return a.define(s.label, value)
-	}
-	data, base := &a.ro, int64(pvm.ReadOnlyStart)
-	if a.section == ".rw" {
-		data, base = &a.rw, 0
-	}
-	if s.label != "" {
-		if a.section == ".rw" {
-			a.movable = append(a.movable, s.label)
-		}
-		if err := a.define(s.label, base+int64(len(*data))); err != nil {
-			return err
-		}
-	}
-	more, err := a.datum(s)
-	*data = append(*data, more...)
-	return err
+	return a.datum(label, operator, operands)
 }
 
-const codeSection = ".code"
-
-// enter reports whether the statement begins a section.
-func (a *assembler) enter(s statement) bool {
-	switch s.operator {
-	case ".ro", ".rw", codeSection:
-		a.section = s.operator
-		return true
-	}
-	return false
-}
-
-func (a *assembler) define(name string, value int64) error {
-	if _, taken := a.symbols[name]; taken {
+// define gives a name a value. Each pass defines all of its names.
+func define[V any](a *assembler, values map[string]V, name string, value V) error {
+	switch {
+	case name == "" || strings.ContainsAny(name, " \t\""):
+		return fmt.Errorf("%q is not a name", name)
+	case a.defined[name]:
 		return fmt.Errorf("%s is defined twice", name)
 	}
-	a.symbols[name] = value
+	a.defined[name], values[name] = true, value
 	return nil
 }
 
-// datum returns the bytes of a directive.
-func (a *assembler) datum(s statement) (data []byte, err error) {
+// datum appends the bytes of a directive to the data of the section.
+func (a *assembler) datum(label, operator string, operands []string) error {
 	if a.section == "" {
-		return nil, errors.New("no section has begun")
+		return errors.New("no section has begun")
 	}
-	switch s.operator {
-	case "":
-		return nil, nil
-	case ".text":
-		return []byte(strings.Trim(s.operands[0], `"`)), nil
-	case ".space":
-		n, err := a.value(s.operands[0])
-		if err != nil || n < 0 || n > pvm.MaxMemory {
-			return nil, fmt.Errorf("%d bytes of space: %w", n, errors.Join(err, errRange))
+	data := a.data[a.section]
+	if label != "" {
+		start := int64(pvm.ReadOnlyStart)
+		if a.section == ".rw" {
+			start = a.start
 		}
-		return make([]byte, n), nil
-	case ".u8", ".u64":
-		for _, text := range s.operands {
-			v, err := a.value(text)
-			if err != nil {
-				return nil, err
-			}
-			if s.operator == ".u64" {
-				data = binary.LittleEndian.AppendUint64(data, uint64(v))
-			} else if data = append(data, byte(v)); v < 0 || v > 255 {
-				return nil, fmt.Errorf("%d: %w", v, errRange)
-			}
+		if err := define(a, a.symbols, label, start+int64(len(data))); err != nil || operator == "" {
+			return err
 		}
-		return data, nil
 	}
-	return nil, errors.New("not a directive")
-}
-
-// placeData turns the offsets in rw into addresses, which begin after those of the
-// read-only data.
-func (a *assembler) placeData() {
-	for _, name := range a.movable {
-		a.symbols[name] += int64(pvm.DataStart(len(a.ro)))
+	if len(operands) == 0 {
+		return fmt.Errorf("%s without a value", operator)
 	}
-	a.movable = nil
-}
-
-// layCode executes a statement of the second pass: labels and instructions.
-func (a *assembler) layCode(s statement) error {
-	if a.enter(s) || a.section != codeSection || s.operator == "=" {
+	if operator == ".text" {
+		a.data[a.section] = append(data, strings.Trim(operands[0], `"`)...)
 		return nil
 	}
-	if s.label != "" {
-		if _, taken := a.labels[s.label]; taken {
-			return fmt.Errorf("%s is defined twice", s.label)
+	for _, text := range operands {
+		v, err := a.value(text)
+		switch {
+		case err != nil:
+			return err
+		case operator == ".u64":
+			data = binary.LittleEndian.AppendUint64(data, uint64(v))
+		case operator == ".u8" && v == int64(byte(v)):
+			data = append(data, byte(v))
+		case operator == ".space" && v >= 0 && v <= pvm.MaxMemory:
+			data = append(data, make([]byte, v)...)
+		case operator == ".u8", operator == ".space":
+			return fmt.Errorf("%d: %w", v, errRange)
+		default:
+			return errors.New("not a directive")
 		}
+	}
+	a.data[a.section] = data
+	return nil
+}
+
+// firstArgument is the number of the register with a call's first argument.
+const firstArgument = 7
+
+// instruction appends the instructions of a statement.
+func (a *assembler) instruction(label, name string, operands []string) error {
+	if label != "" {
 		if len(a.code) > 0 && !a.ended {
 			a.begin(instructions["fallthrough"])
 		}
-		a.labels[s.label] = len(a.code)
+		if err := define(a, a.labels, label, len(a.code)); err != nil || name == "" {
+			return err
+		}
 	}
-	if s.operator == "" {
-		return nil
+	switch {
+	case name == "call" && len(operands) >= 2:
+		for i, argument := range operands[2:] {
+			if err := a.encode("load_imm", fmt.Sprintf("r%d", firstArgument+i), argument); err != nil {
+				return err
+			}
+		}
+		err := a.encode("load_imm_jump", operands[0], strconv.Itoa(2*(len(a.table)+1)), operands[1])
+		a.table = append(a.table, len(a.code))
+		return err
+	case name == "return" && len(operands) == 1:
+		return a.encode("jump_ind", operands[0], "0")
 	}
-	return a.instruct(s)
+	return a.encode(name, operands...)
 }
 
-// setTargets writes the offsets of labels into the jumps to them.
-func (a *assembler) setTargets() error {
-	if have, most := len(a.code), 1<<(8*tableEntry); have > most {
-		return fmt.Errorf("%w: %d bytes of code, want at most %d", ErrSource, have, most)
+// begin appends an opcode.
+func (a *assembler) begin(i *pvm.Instruction) {
+	a.begins = append(a.begins, len(a.code))
+	a.code = append(a.code, i.Opcode)
+	a.ended = i.Ends()
+}
+
+// forms has the kinds of a shape's operands in the order of the source: a and b are
+// the registers of the first byte, d is one in the second byte, n is a number, c the
+// name of a call, and t a target.
+var forms = map[pvm.Shape]string{
+	pvm.None:                    "",
+	pvm.Immediate:               "c",
+	pvm.Offset:                  "t",
+	pvm.RegisterImmediate:       "an",
+	pvm.RegisterImmediateOffset: "ant",
+	pvm.TwoRegisters:            "ab",
+	pvm.TwoRegistersImmediate:   "abn",
+	pvm.TwoRegistersOffset:      "abt",
+	pvm.ThreeRegisters:          "dab",
+}
+
+// encode appends an instruction.
+func (a *assembler) encode(name string, operands ...string) error {
+	instruction := instructions[name]
+	if instruction == nil {
+		return errors.New("no such instruction")
 	}
-	for _, t := range a.targets {
-		at, known := a.labels[t.label]
-		if !known {
-			return fmt.Errorf("%w: %s: no label %s", ErrSource, t.place, t.label)
+	at, form := len(a.code), forms[instruction.Shape]
+	if len(operands) != len(form) {
+		return fmt.Errorf("%w: %d, want %d", errOperands, len(operands), len(form))
+	}
+	a.begin(instruction)
+	registers, rest := []byte{0}[:min(1, strings.Count(form, "a"))], []byte(nil)
+	for i, kind := range form {
+		value, err := a.operand(kind, operands[i], at)
+		if err != nil {
+			return err
 		}
-		binary.LittleEndian.PutUint32(a.code[t.at:], uint32(at-t.instruction))
+		switch kind {
+		case 'a':
+			registers[0] |= value[0]
+		case 'b':
+			registers[0] |= value[0] << 4
+		default:
+			rest = append(rest, value...)
+		}
+		if form == "ant" && kind == 'n' {
+			registers[0] |= byte(len(value)) << 4
+		}
 	}
+	a.code = append(append(a.code, registers...), rest...)
 	return nil
+}
+
+// operand returns the bytes of an operand of the instruction at an offset.
+func (a *assembler) operand(kind rune, text string, at int) ([]byte, error) {
+	switch kind {
+	case 'n':
+		v, err := a.value(text)
+		if err == nil && v != int64(int32(v)) {
+			err = fmt.Errorf("%d: %w", v, errRange)
+		}
+		return shortest(v), err
+	case 'c':
+		number, known := a.calls[text]
+		if !known {
+			return nil, fmt.Errorf("%w: no call %q", errOperands, text)
+		}
+		return shortest(int64(number)), nil
+	case 't':
+		offset, err := strconv.ParseInt(text, 0, 32)
+		if target, known := a.labels[text]; known {
+			offset = int64(target - at)
+		} else if err != nil && a.pass == lastCode {
+			return nil, fmt.Errorf("no label %s", text)
+		}
+		return binary.LittleEndian.AppendUint32(nil, uint32(offset)), nil
+	}
+	number, named := strings.CutPrefix(text, "r")
+	r, err := strconv.ParseUint(number, 10, 8)
+	if !named || err != nil || r > 12 {
+		return nil, fmt.Errorf("%w: %q, want a register", errOperands, text)
+	}
+	return []byte{byte(r)}, nil
+}
+
+// shortest encodes a number in the fewest bytes whose sign can be extended.
+func shortest(v int64) []byte {
+	size := 0
+	for unused := 64; v<<unused>>unused != v; unused -= 8 {
+		size++
+	}
+	return binary.LittleEndian.AppendUint64(nil, uint64(v))[:size]
+}
+
+// spaced puts spaces between the terms of a sum.
+var spaced = strings.NewReplacer(" ", "", "+", " +", "-", " -")
+
+// value computes a sum of numbers and symbols. Numbers up to 2^64-1 wrap.
+func (a *assembler) value(text string) (sum int64, err error) {
+	terms := strings.Fields(spaced.Replace(text))
+	if len(terms) == 0 {
+		return 0, fmt.Errorf("%w: a value is missing", errOperands)
+	}
+	for _, term := range terms {
+		name := strings.TrimLeft(term, "+-")
+		value, known := a.symbols[name]
+		if !known {
+			n, err := strconv.ParseUint(name, 0, 64)
+			if err != nil {
+				return 0, fmt.Errorf("%w: no symbol %q", errOperands, name)
+			}
+			value = int64(n)
+		}
+		if strings.HasPrefix(term, "-") {
+			value = -value
+		}
+		sum += value
+	}
+	return sum, nil
 }
 
 // tableEntry is the size of an entry of the jump table, in bytes.
 const tableEntry = 2
 
-// blob encodes the program. Zeros at the end of rw become zero pages.
+// blob encodes the program. Zeros at the end of the data that can change become zero
+// pages.
 func (a *assembler) blob() []byte {
 	const page = 1 << 12
-	rw := []byte(strings.TrimRight(string(a.rw), "\x00"))
-	pages := (len(a.rw)+page-1)/page - (len(rw)+page-1)/page
-	out := appendLittle(nil, len(a.ro), 3)
+	ro, all := a.data[".ro"], a.data[".rw"]
+	rw := []byte(strings.TrimRight(string(all), "\x00"))
+	pages := (len(all)+page-1)/page - (len(rw)+page-1)/page
+	out := appendLittle(nil, len(ro), 3)
 	out = appendLittle(out, len(rw), 3)
 	out = appendLittle(out, pages, 2)
 	out = appendLittle(out, 0, 3) // no stack
-	out = append(append(out, a.ro...), rw...)
+	out = append(append(out, ro...), rw...)
 
 	code := append(codec.AppendNatural(nil, uint64(len(a.table))), tableEntry)
 	code = codec.AppendNatural(code, uint64(len(a.code)))
