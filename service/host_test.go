@@ -98,8 +98,11 @@ func (h *host) Call(number uint64, m *pvm.Machine) pvm.Status {
 		if !ok {
 			return pvm.Panicked
 		}
+		if r[7] != none { // other services have nothing
+			return h.answer(m, nil, false, r[10], r[11], r[12])
+		}
 		value, found := h.storage[string(key)]
-		return h.answer(m, value, found && r[7] == none, r[10], r[11], r[12])
+		return h.answer(m, value, found, r[10], r[11], r[12])
 	case h.calls["write"]:
 		return h.write(m)
 	}

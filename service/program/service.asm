@@ -90,12 +90,9 @@ refine:
     branch_lt_u_imm r7, header_size, wrong
     load_u64 r7, update_number
     branch_eq_imm r7, 0, wrong
-    load_imm r7, update
-    load_imm r8, update_hash-update
-    call r5, blake2b
+    call r5, blake2b, update, update_hash-update
     move_reg r8, r7
-    load_imm r7, update_hash
-    call r5, copy32
+    call r5, copy32, update_hash
     load_imm r7, update
     load_imm r8, update_size
     return r0
@@ -125,32 +122,17 @@ accumulate:
     call r5, natural
     move_reg r2, r8
 
-    load_imm r8, authorizer_key
-    load_imm r9, count_key-authorizer_key
-    load_imm r10, authorizer
-    load_imm r11, 0
-    load_imm r12, 32
-    call r5, load
+    call r5, load, own, authorizer_key, count_key-authorizer_key, authorizer, 0, 32
     branch_ne_imm r7, 32, wrong         ; not installed
 
-    load_imm r8, count_key
-    load_imm r9, 1
-    load_imm r10, count                 ; stays 0 if there is none
-    load_imm r11, 0                     ; safety: it is 0 still
-    load_imm r12, 8                     ; safety: another length panics
-    call r5, load
+    call r5, load, own, count_key, 1, count, 0, 8   ; stays 0 if there is none
     branch_eq_imm r7, none, started
     branch_ne_imm r7, 8, wrong
 started:
     load_u64 r3, count
 
     store_u64 r3, commitment_number
-    load_imm r8, commitment_key
-    load_imm r9, entry_key-commitment_key
-    load_imm r10, next_root
-    load_imm r11, update_post_root-update
-    load_imm r12, 32
-    call r5, load
+    call r5, load, own, commitment_key, entry_key-commitment_key, next_root, update_post_root-update, 32
     branch_ne_imm r7, update_hash-update, wrong
 
     load_imm r1, -1
@@ -166,19 +148,13 @@ started:
 next_input:
     add_imm_64 r1, r1, 1
     branch_eq r1, r2, finish
-    load_imm r7, input
-    load_imm r8, 0
-    load_imm r9, input_size
-    call r5, fetch_input
+    call r5, fetch_input, input, 0, input_size
     load_imm r7, input
     load_ind_u8 r8, r7, 0               ; safety: no transfer has the hash of a
     branch_ne_imm r8, 0, next_input     ; safety: package and of the authorizer
-    load_imm r7, input_authorizer
-    load_imm r8, authorizer
-    call r5, compare32
+    call r5, compare32, input_authorizer, authorizer
     branch_ne_imm r7, 0, next_input
-    load_imm r7, input_gas
-    call r5, natural
+    call r5, natural, input_gas
     load_ind_u8 r8, r7, 0
     branch_ne_imm r8, 0, next_input     ; an error
     add_imm_64 r7, r7, 1
@@ -189,9 +165,7 @@ next_input:
     load_imm r7, update
     load_imm r9, update_size
     call r5, fetch_input
-    load_imm r7, update_package
-    load_imm r8, input_package
-    call r5, compare32
+    call r5, compare32, update_package, input_package
     branch_ne_imm r7, 0, next_input
 
 ; fn handle(update) {
@@ -224,15 +198,10 @@ next_input:
     branch_lt_u_imm r10, waiting_size+1, kept
     load_imm r10, waiting_size          ; without the last, which came first
 kept:
-    load_imm r7, waiting_key
-    load_imm r8, entry-waiting_key
-    load_imm r9, update
-    call r5, store
+    call r5, store, waiting_key, entry-waiting_key, update
     jump next_input
 in_turn:
-    load_imm r7, update_pre_root
-    load_imm r8, next_root
-    call r5, compare32
+    call r5, compare32, update_pre_root, next_root
     branch_ne_imm r7, 0, next_input
 
 ; fn apply(update) {
@@ -246,16 +215,10 @@ in_turn:
 ; }
 apply:
     add_imm_64 r3, r3, 1
-    load_imm r7, next_root
-    load_imm r8, update_post_root
-    call r5, copy32
-    load_imm r7, yield
-    load_imm r8, update_hash
-    call r5, copy32
+    call r5, copy32, next_root, update_post_root
+    call r5, copy32, yield, update_hash
     load_imm r6, 32
-    load_imm r7, entry_package
-    load_imm r8, update_package
-    call r5, copy32
+    call r5, copy32, entry_package, update_package
 
 ; fn prune(number) {
 ;     commitment = read("commitment" ++ number)?
@@ -267,47 +230,25 @@ apply:
     store_u64 r4, commitment_number
     add_imm_64 r4, r4, -1
     store_u64 r4, entry_index
-    load_imm r8, commitment_key
-    load_imm r9, entry_key-commitment_key
-    load_imm r10, pruned
-    load_imm r11, update_package-update
-    load_imm r12, 32
-    call r5, load
+    call r5, load, own, commitment_key, entry_key-commitment_key, pruned, update_package-update, 32
     branch_ne_imm r7, update_hash-update, remember
-    load_imm r7, commitment_key
-    load_imm r8, entry_key-commitment_key
-    call r5, delete
-    load_imm r7, pruned
-    load_imm r8, 32
-    call r5, delete
-    load_imm r7, entry_key
-    load_imm r8, waiting_key-entry_key
-    call r5, delete
+    call r5, delete, commitment_key, entry_key-commitment_key
+    call r5, delete, pruned, 32
+    call r5, delete, entry_key, waiting_key-entry_key
 
 remember:
     store_u64 r3, commitment_number
-    load_imm r7, commitment_key
-    load_imm r8, entry_key-commitment_key
-    load_imm r9, update
-    load_imm r10, update_hash-update
-    call r5, store
-    load_imm r7, update_package
-    load_imm r8, 32
-    load_imm r9, slot
-    load_imm r10, 4
-    call r5, store
+    call r5, store, commitment_key, entry_key-commitment_key, update, update_hash-update
+    call r5, store, update_package, 32, slot, 4
     add_imm_64 r4, r3, -1
     store_u64 r4, entry_index
-    load_imm r7, entry_key
-    load_imm r8, waiting_key-entry_key
-    load_imm r9, entry
-    load_imm r10, update_package-entry
-    call r5, store
+    call r5, store, entry_key, waiting_key-entry_key, entry, update_package-entry
 
     add_imm_64 r4, r3, 1
     load_imm r8, next_root
     call r5, find
     move_reg r4, r7
+    load_imm r7, own
     load_imm r8, waiting_key
     load_imm r9, entry-waiting_key
     load_imm r10, update
@@ -315,20 +256,14 @@ remember:
     sub_64 r11, r12, r11
     load_imm r12, update_size           ; safety: the next ones may be read, too
     call r5, load                       ; nothing, if it was not found
-    load_imm r7, waiting_key
-    load_imm r8, entry-waiting_key
-    call r5, delete
+    call r5, delete, waiting_key, entry-waiting_key
     branch_eq_imm r4, 0, apply
     jump next_input
 
 finish:
     branch_eq_imm r6, 0, done
     store_u64 r3, count
-    load_imm r7, count_key
-    load_imm r8, 1
-    load_imm r9, count
-    load_imm r10, 8
-    call r5, store
+    call r5, store, count_key, 1, count, 8
 done:
     load_imm r7, yield
     move_reg r8, r6
@@ -344,14 +279,8 @@ done:
 find:
     store_u64 r5, find_return
     store_u64 r4, waiting_number
-    load_imm r7, wanted_root
-    call r5, copy32
-    load_imm r8, waiting_key
-    load_imm r9, entry-waiting_key
-    load_imm r10, waiting
-    load_imm r11, 0
-    load_imm r12, waiting_size
-    call r5, load
+    call r5, copy32, wanted_root
+    call r5, load, own, waiting_key, entry-waiting_key, waiting, 0, waiting_size
     move_reg r4, r7                     ; octets that are left
     load_imm r12, waiting
     branch_ge_u_imm r4, waiting_size+1, find_end    ; also if there are none
@@ -375,9 +304,9 @@ fetch_input:
     ecalli fetch
     return r5
 
-; fn load(key r8, its length r9, to r10, offset r11, length r12) -> length of the value r7
+; fn load(service r7, key r8, its length r9, to r10, offset r11, length r12)
+;     returns the length of the value in r7
 load:
-    load_imm r7, own
     ecalli read
     return r5
 
