@@ -37,7 +37,7 @@ func TestPVMs(t *testing.T) {
 	for _, c := range readCases(t, authorizerCases) {
 		f.add(authorizer, c.invocation, c.Want)
 	}
-	p := program(t, codec.V072)
+	p, c := program(t, codec.V072), newCodec(t, codec.V072)
 	refinings, accumulatings, programs := rapid.Custom(drawRefining), rapid.Custom(drawAccumulating), rapid.Custom(drawRandom)
 	for seed := range *pvms {
 		r, a, random := refinings.Example(seed), accumulatings.Example(seed), programs.Example(seed)
@@ -46,6 +46,14 @@ func TestPVMs(t *testing.T) {
 		loaded, err := pvm.Load(random.program[1:])
 		require.NoError(t, err)
 		f.add(random.program, random.invocation, random.run(loaded, codec.V072))
+	}
+	loaded, packages := load(t, &authorizerProgram, codec.V072), rapid.Custom(func(t *rapid.T) *codec.WorkPackage { return drawPackage(t, c) })
+	for seed := range max(1, *pvms/500) { // each takes seconds
+		pkg := packages.Example(seed)
+		i := authorizing(t, c, pkg)
+		want := i.run(loaded, codec.V072)
+		requireSame(t, authorized(c, pkg), want)
+		f.add(authorizer, i, want)
 	}
 	for _, name := range []string{"anan-as", "typeberry"} {
 		t.Run(name, func(t *testing.T) { f.compare(t, name) })
