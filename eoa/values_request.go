@@ -33,7 +33,8 @@ const (
 	AccessList = account.AccessList
 	// SetCode is an EIP-7702 transaction.
 	SetCode = account.SetCode
-	// Blob is an EIP-4844 transaction. A signed attempt has only the hashes of its
+	// Blob is an EIP-4844 transaction, for programs that import eoa/blobs. A signed
+	// attempt has only the hashes of its
 	// blobs. The blobs are stored once, with the request, and are attached each time
 	// the bytes are sent. A replacement must at least double all three prices. The
 	// blobs of a finished record are dropped; submitting its key again still finds

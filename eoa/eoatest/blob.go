@@ -7,6 +7,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto/kzg4844"
+
+	_ "github.com/jamq/jamq/eoa/blobs" // so that no test needs this import
 )
 
 // maxBlobTxs is the number of blob transactions of an account that the pool

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/eoa"
+	_ "github.com/jamq/jamq/eoa/blobs"
 	"github.com/jamq/jamq/eoa/memstore"
 )
 

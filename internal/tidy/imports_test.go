@@ -47,14 +47,15 @@ var mayImport = map[string][]string{
 	"submit/jip2":          {"", "anchor", "anchor/chainview", "bundlequeue", "submit"},
 	"eoa":                  {"internal/wire", "eoa/internal/account"},
 	"eoa/internal/account": {},
+	"eoa/blobs":            {"eoa/internal/account"},
 	"eoa/internal/lives":   {"eoa", "eoa/internal/account"},
 	"eoa/kvstore":          {"eoa", "eoa/internal/account"},
 	"eoa/memstore":         {"eoa", "eoa/internal/account", "eoa/kvstore"},
 	"eoa/ethchain":         {"eoa", "eoa/internal/account"},
 	"eoa/kms":              {"eoa", "eoa/internal/account"},
 	"eoa/jobs":             {"eoa", "eoa/internal/account"},
-	"eoa/eoatest":          {"eoa", "eoa/internal/account"},
-	"eoa/storetest":        {"eoa", "eoa/internal/account", "eoa/eoatest", "eoa/internal/lives"},
+	"eoa/eoatest":          {"eoa", "eoa/blobs", "eoa/internal/account"},
+	"eoa/storetest":        {"eoa", "eoa/blobs", "eoa/internal/account", "eoa/eoatest", "eoa/internal/lives"},
 	"eoa/webhook":          {"eoa", "eoa/internal/account"},
 	// jamtest makes proofs, and takes no rule from canonical/proof that it tests. Its services
 	// follow the rules of package service.

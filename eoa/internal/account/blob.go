@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/crypto/kzg4844"
 	"github.com/holiman/uint256"
 )
 
@@ -20,7 +19,7 @@ const (
 	// BlobSize is the size of a blob in bytes. A blob is 4096 big-endian
 	// numbers of 32 bytes, each below the order of the scalar field of
 	// BLS12-381.
-	BlobSize = len(kzg4844.Blob{})
+	BlobSize = 4096 * 32
 	// MaxPendingBlobs is the maximum number of blobs of an account's requests
 	// without a nonce. They take 32 MiB, which a worker may read at once.
 	MaxPendingBlobs = 256

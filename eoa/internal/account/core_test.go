@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -157,29 +158,16 @@ func TestClassifyIsNoSearch(t *testing.T) {
 	}
 }
 
-// An attempt that was signed under one setting is sent in the form of the
-// other, with new proofs.
-func TestWire(t *testing.T) {
-	t.Parallel()
-	forms := map[bool][]byte{}
-	for _, cells := range []bool{false, true} {
-		var err error
-		forms[cells], err = Prove(noopBlobs, cells)
-		require.NoError(t, err)
-		require.Len(t, forms[cells], proofsSize(1, cells))
+// A program that does not import eoa/blobs cannot send blobs.
+func TestWithoutKZG(t *testing.T) {
+	before := kzg
+	defer UseKZG(before)
+	UseKZG(KZG{})
+	q := Request{Key: "a", Kind: Blob, To: &common.Address{1}, Blobs: noopBlobs}
+	for _, err := range []error{q.Validate(), second(q.BlobHashes())} {
+		require.ErrorIs(t, err, ErrInvalidRequest)
+		require.ErrorIs(t, err, errNoKZG)
 	}
-	for cells := range forms {
-		o := Outgoing{Raw: []byte{3, 0xc0}, Blobs: noopBlobs, Proofs: forms[cells]}
-		want, err := o.Wire(cells)
-		require.NoError(t, err)
-		o.Proofs = forms[!cells]
-		got, err := o.Wire(cells)
-		require.NoError(t, err)
-		require.Equal(t, want, got)
-	}
-	_, err := (&Outgoing{Raw: []byte{3, 0xc0}, Blobs: [][]byte{{1}}}).Wire(false)
-	require.ErrorIs(t, err, ErrInvalidRequest)
-	raw, err := (&Outgoing{Blobs: noopBlobs}).Wire(false)
-	require.NoError(t, err)
-	require.Empty(t, raw)
 }
+
+func second[T any](_ T, err error) error { return err }

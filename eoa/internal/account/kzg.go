@@ -2,33 +2,54 @@ package account
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/crypto/kzg4844"
 	"github.com/ethereum/go-ethereum/rlp"
 )
 
-// committed returns a blob and its commitment.
-func committed(raw []byte) (*kzg4844.Blob, kzg4844.Commitment, error) {
-	if len(raw) != BlobSize {
-		return nil, kzg4844.Commitment{}, fmt.Errorf("%d bytes, want %d", len(raw), BlobSize)
+// KZG computes the commitments and proofs of blobs (EIP-4844, EIP-7594).
+type KZG struct {
+	// Commit returns the commitment to a blob, of 48 bytes.
+	Commit func(blob []byte) ([]byte, error)
+	// Prove returns the proof of a blob, or the proofs of its cells, of 48 bytes
+	// each.
+	Prove func(blob, commitment []byte, cells bool) ([]byte, error)
+}
+
+// kzg is set by package eoa/blobs when a program is loaded, so that only programs
+// that send blobs link it.
+var kzg KZG
+
+// UseKZG sets the functions. It is called before any other of this package.
+func UseKZG(k KZG) { kzg = k }
+
+var errNoKZG = errors.New("the program does not import eoa/blobs")
+
+// commit returns the commitment to a blob.
+func commit(blob []byte) ([]byte, error) {
+	if len(blob) != BlobSize {
+		return nil, fmt.Errorf("%d bytes, want %d", len(blob), BlobSize)
 	}
-	blob := (*kzg4844.Blob)(raw)
-	commitment, err := kzg4844.BlobToCommitment(blob)
-	return blob, commitment, err
+	if kzg.Commit == nil {
+		return nil, errNoKZG
+	}
+	return kzg.Commit(blob)
 }
 
 // blobHashes returns the versioned hashes of blobs.
 func blobHashes(blobs [][]byte) ([]common.Hash, error) {
+	const version = 1
 	hashes := make([]common.Hash, len(blobs))
 	for i := range blobs {
-		_, commitment, err := committed(blobs[i])
+		commitment, err := commit(blobs[i])
 		if err != nil {
 			return nil, fmt.Errorf("%w: blob %d: %w", ErrInvalidRequest, i, err)
 		}
-		hashes[i] = kzg4844.CalcBlobHashV1(sha256.New(), &commitment)
+		hashes[i] = sha256.Sum256(commitment)
+		hashes[i][0] = version
 	}
 	return hashes, nil
 }
@@ -36,7 +57,7 @@ func blobHashes(blobs [][]byte) ([]common.Hash, error) {
 const (
 	// proofSize is the size of a commitment to a blob, and of a proof
 	// (EIP-4844).
-	proofSize = len(kzg4844.Proof{})
+	proofSize = 48
 	// cellsPerBlob is the number of cells of a blob (EIP-7594).
 	cellsPerBlob = 128
 )
@@ -55,20 +76,15 @@ func proofsSize(blobs int, cells bool) int {
 func Prove(blobs [][]byte, cells bool) ([]byte, error) {
 	var commitments, proofs []byte
 	for i := range blobs {
-		blob, commitment, err := committed(blobs[i])
-		of := make([]kzg4844.Proof, 1)
-		if err == nil && cells {
-			of, err = kzg4844.ComputeCellProofs(blob)
-		} else if err == nil {
-			of[0], err = kzg4844.ComputeBlobProof(blob, commitment)
+		commitment, err := commit(blobs[i])
+		var of []byte
+		if err == nil {
+			of, err = kzg.Prove(blobs[i], commitment, cells)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: blob %d: %w", ErrInvalidRequest, i, err)
 		}
-		commitments = append(commitments, commitment[:]...)
-		for k := range of {
-			proofs = append(proofs, of[k][:]...)
-		}
+		commitments, proofs = append(commitments, commitment...), append(proofs, of...)
 	}
 	return append(commitments, proofs...), nil
 }

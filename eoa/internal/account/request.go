@@ -38,7 +38,8 @@ const (
 	AccessList
 	// SetCode is an EIP-7702 transaction.
 	SetCode
-	// Blob is an EIP-4844 transaction. A signed attempt has only the hashes of its
+	// Blob is an EIP-4844 transaction, for programs that import eoa/blobs. A signed
+	// attempt has only the hashes of its
 	// blobs. The blobs are stored once, with the request, and are attached each time
 	// the bytes are sent. A replacement must at least double all three prices. The
 	// blobs of a finished record are dropped; submitting its key again still finds
@@ -140,6 +141,9 @@ func (r *Request) Validate() error {
 		return fmt.Errorf("%w: key %q or group %q is not UTF-8", ErrInvalidRequest, r.Key, r.Group)
 	case strings.HasPrefix(r.Key, ownKeys):
 		return fmt.Errorf("%w: key %q begins with %q, which is reserved", ErrInvalidRequest, r.Key, ownKeys)
+	}
+	if r.Kind == Blob && kzg.Commit == nil {
+		return fmt.Errorf("%w: kind Blob: %w", ErrInvalidRequest, errNoKZG)
 	}
 	return CheckPayload(r)
 }
