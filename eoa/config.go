@@ -117,9 +117,9 @@ const (
 // seconds.
 func DefaultConfig() Config {
 	return Config{
-		Fees: DefaultFeePolicy(), Confirmations: 3, MaxInFlight: 100, MaxUnsure: 64, Batch: 100,
+		Fees: account.DefaultFeePolicy(), Confirmations: 3, MaxInFlight: 100, MaxUnsure: 64, Batch: 100,
 		Rebroadcast: 30 * time.Second, Retry: time.Second, Poll: 3 * time.Second, Timeout: 10 * time.Second, Parallel: 32, LeaseFor: 30 * time.Second, GasMargin: 20, CellProofs: true,
-		Retention: DefaultRetention(),
+		Retention: account.DefaultRetention(),
 	}
 }
 

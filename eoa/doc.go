@@ -33,7 +33,7 @@
 // When Send returns without an error, the request is in the store. Its handle also
 // cancels and replaces it, and [Client.Deliver] passes on all events of the account. A
 // store on disk or in a database (pebbleeoa, redisstore) outlives the process. [Fleet]
-// runs many accounts.
+// runs many accounts. A program that sends blobs imports package eoa/blobs.
 //
 // # Structure
 //

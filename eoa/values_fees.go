@@ -4,11 +4,6 @@ package eoa
 
 import "github.com/jamq/jamq/eoa/internal/account"
 
-var (
-	// ErrFeeCap is returned if a replacement would exceed a price limit.
-	ErrFeeCap = account.ErrFeeCap
-)
-
 // Fees are the prices of a transaction, in wei per gas and per blob gas.
 //
 //	type Fees struct {

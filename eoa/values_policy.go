@@ -4,13 +4,8 @@ package eoa
 
 import "github.com/jamq/jamq/eoa/internal/account"
 
-var (
-	// ErrInvalidPolicy is wrapped by every error of [FeePolicy.Validate].
-	ErrInvalidPolicy = account.ErrInvalidPolicy
-)
-
 // FeePolicy decides when a transaction that is not mined is replaced at a
-// higher price, and at which. Start with [DefaultFeePolicy].
+// higher price, and at which. DefaultConfig has the defaults.
 //
 //	type FeePolicy struct {
 //		// StallTimeout is how long the account's transaction count may stay
@@ -34,10 +29,6 @@ var (
 //	}
 //
 //	// Validate returns an error that lists each field out of range, with its value
-//	// and the allowed range. The error wraps ErrInvalidPolicy.
+//	// and the allowed range. The error wraps ErrInvalidConfig.
 //	func (p *FeePolicy) Validate() error
 type FeePolicy = account.FeePolicy
-
-// DefaultFeePolicy returns a policy that bumps after five minutes, by 20
-// percent, without a limit.
-func DefaultFeePolicy() FeePolicy { return account.DefaultFeePolicy() }

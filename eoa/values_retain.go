@@ -29,6 +29,3 @@ import "github.com/jamq/jamq/eoa/internal/account"
 //	// ErrInvalidConfig.
 //	func (r *Retention) Validate() error
 type Retention = account.Retention
-
-// DefaultRetention returns the defaults.
-func DefaultRetention() Retention { return account.DefaultRetention() }

@@ -5,8 +5,8 @@
 //	err = sender.Deliver(ctx, store, account)
 //
 // Each endpoint has its own place in the account's events, so that a receiver
-// which is slow or fails holds up no other. [Sender.Handle], for [eoa.Deliver],
-// posts one event to all endpoints and waits for the slowest.
+// which is slow or fails holds up no other. [Sender.Handle], for
+// [eoa.Fleet.Deliver], posts one event to all endpoints and waits for the slowest.
 //
 // Each event is posted as JSON to each of its endpoints. The header
 // X-Jamq-Signature is "sha256=" followed by the HMAC-SHA256 of the body under

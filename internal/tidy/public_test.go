@@ -19,7 +19,7 @@ import (
 // machine are the exported names of eoa/internal/account that package eoa alone uses. It gives
 // all others to its users, as its own.
 var machine = []string{"View", "NewView", "Rules", "Job", "Outgoing", "KZG", "UseKZG", "Refusal", "Signed", "Join", "Prove", "Continued", "CheckRecord", "CheckPayload",
-	"CheckReplacement", "MaxRetry", "NoEstimate"}
+	"CheckReplacement", "DefaultFeePolicy", "DefaultRetention", "MaxRetry", "NoEstimate"}
 
 // TestPublicNames: package eoa has an alias for each name of eoa/internal/account that its users
 // need. The documentation of an alias of an internal type shows neither fields nor methods, so

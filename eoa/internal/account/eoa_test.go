@@ -44,7 +44,7 @@ func TestBumpReplaces(t *testing.T) {
 		limit := new(uint256.Int).Lsh(uint256.NewInt(rapid.Uint64().Draw(t, "limit")), 8)
 		bumped, err := old.bump(&market, rapid.Uint64Range(0, 50).Draw(t, "percent"), limits{Fee: limit})
 		if err != nil {
-			require.ErrorIs(t, err, ErrFeeCap)
+			require.ErrorIs(t, err, errFeeCap)
 			return
 		}
 		require.False(t, bumped.Cap.Lt(&bumped.Tip))

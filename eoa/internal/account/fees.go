@@ -7,8 +7,8 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// ErrFeeCap is returned if a replacement would exceed a price limit.
-var ErrFeeCap = errors.New("eoa: fee cap reached")
+// errFeeCap is returned if a replacement would exceed a price limit.
+var errFeeCap = errors.New("eoa: fee cap reached")
 
 // Fees are the prices of a transaction, in wei per gas and per blob gas.
 type Fees struct {
@@ -48,7 +48,7 @@ const minBumpPercent = 10
 // market's and the old price raised by percent, rounded up, by at least 1 wei.
 // percent is raised to minBumpPercent if it is lower, or to minBlobBumpPercent
 // if f has a blob price. A nil market counts as zero. A price that would exceed
-// its limit becomes the limit. It returns an error that wraps ErrFeeCap if the
+// its limit becomes the limit. It returns an error that wraps errFeeCap if the
 // limit is less than the old price raised by that minimum.
 func (f *Fees) bump(market *Fees, percent uint64, limits limits) (Fees, error) {
 	if market == nil {
@@ -64,7 +64,7 @@ func (f *Fees) bump(market *Fees, percent uint64, limits limits) (Fees, error) {
 	for _, x := range prices {
 		needed, overflow := raise(x.old, least)
 		if overflow || x.limit != nil && x.limit.Lt(needed) {
-			return Fees{}, fmt.Errorf("%w: %v wei plus %d %% is above the limit of %v", ErrFeeCap, x.old, least, x.limit)
+			return Fees{}, fmt.Errorf("%w: %v wei plus %d %% is above the limit of %v", errFeeCap, x.old, least, x.limit)
 		}
 		raised, overflow := raise(x.old, max(percent, least))
 		if overflow {

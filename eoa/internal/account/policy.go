@@ -1,7 +1,6 @@
 package account
 
 import (
-	"errors"
 	"math"
 	"time"
 
@@ -11,11 +10,8 @@ import (
 	"github.com/jamq/jamq/internal/fields"
 )
 
-// ErrInvalidPolicy is wrapped by every error of [FeePolicy.Validate].
-var ErrInvalidPolicy = errors.New("eoa: invalid fee policy")
-
 // FeePolicy decides when a transaction that is not mined is replaced at a
-// higher price, and at which. Start with [DefaultFeePolicy].
+// higher price, and at which. DefaultConfig has the defaults.
 type FeePolicy struct {
 	// StallTimeout is how long the account's transaction count may stay
 	// unchanged with transactions in flight before the first of them is bumped,
@@ -46,12 +42,12 @@ func DefaultFeePolicy() FeePolicy { return FeePolicy{StallTimeout: 5 * time.Minu
 const maxBumpPercent = 1000
 
 // Validate returns an error that lists each field out of range, with its value
-// and the allowed range. The error wraps ErrInvalidPolicy.
+// and the allowed range. The error wraps ErrInvalidConfig.
 func (p *FeePolicy) Validate() error {
 	var wrong fields.Errors
 	fields.Positive(&wrong, "StallTimeout", p.StallTimeout)
 	fields.Range(&wrong, "BumpPercent", p.BumpPercent, minBumpPercent, maxBumpPercent)
-	return wrong.Wrap(ErrInvalidPolicy)
+	return wrong.Wrap(ErrInvalidConfig)
 }
 
 // mostStalls limits the wait between two bumps to this many times StallTimeout.
@@ -67,7 +63,7 @@ func (p *FeePolicy) due(bumps int) time.Duration {
 
 // replace returns the fees of a replacement, as [Fees.Bump] does, under the
 // lower of the policy's limits and the request's. It returns an error that
-// wraps ErrFeeCap if a price would exceed its limit.
+// wraps errFeeCap if a price would exceed its limit.
 func (p *FeePolicy) replace(old, market *Fees, request limits) (Fees, error) {
 	return old.bump(market, p.BumpPercent, p.limits(request))
 }

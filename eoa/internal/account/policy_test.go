@@ -17,7 +17,7 @@ func TestPolicyValidate(t *testing.T) {
 	} {
 		p := DefaultFeePolicy()
 		change(&p)
-		require.ErrorIs(t, p.Validate(), ErrInvalidPolicy)
+		require.ErrorIs(t, p.Validate(), ErrInvalidConfig)
 		require.ErrorContains(t, p.Validate(), field)
 	}
 }
@@ -46,7 +46,7 @@ func TestPolicyLimits(t *testing.T) {
 		p.MaxFee = c.policy
 		fees, err := p.replace(&old, nil, limits{Fee: c.request})
 		if !c.ok {
-			require.ErrorIs(t, err, ErrFeeCap)
+			require.ErrorIs(t, err, errFeeCap)
 			continue
 		}
 		require.NoError(t, err)
