@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,4 +115,59 @@ func BenchmarkFailOver(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
 		})
 	}
+}
+
+// BenchmarkFollowerReads reports how much later the subscribers of a follower see a block than those
+// of the leader.
+func BenchmarkFollowerReads(b *testing.B) {
+	ctx := wait.Context(b)
+	c := startCluster(b, 2, 250*time.Millisecond)
+	leader := c.leader(ctx)
+	other := c.replicas[slices.IndexFunc(c.replicas, func(b *builder) bool { return b != leader })]
+	seen := make([]chan *types.Header, 2)
+	for i, replica := range []*builder{leader, other} {
+		seen[i] = make(chan *types.Header, 1000)
+		subscription, err := dial(b, "ws://"+strings.TrimPrefix(replica.url, "http://")).SubscribeNewHead(ctx, seen[i])
+		require.NoError(b, err)
+		defer subscription.Unsubscribe()
+	}
+	type sight struct {
+		replica int
+		hash    common.Hash
+		at      time.Time
+	}
+	sights := make(chan sight)
+	for i := range seen {
+		go func() {
+			for header := range seen[i] {
+				select {
+				case sights <- sight{i, header.Hash(), time.Now()}:
+				case <-ctx.Done():
+				}
+			}
+		}()
+	}
+	client, account := dial(b, leader.url), accounts(b)[0]
+	first := make(map[common.Hash]sight)
+	var late []time.Duration
+	for n := range uint64(b.N) {
+		tx := types.MustSignNewTx(account.Key, types.LatestSignerForChainID(chainID), transfer(n, common.Address{0xf9}))
+		require.NoError(b, client.SendTransaction(ctx, tx))
+	}
+	for len(late) < b.N {
+		s := <-sights
+		before, both := first[s.hash]
+		switch {
+		case !both:
+			first[s.hash] = s
+		case s.replica == 1:
+			late = append(late, s.at.Sub(before.at))
+		default: // the follower was first
+			late = append(late, 0)
+		}
+	}
+	slices.Sort(late)
+	b.ReportMetric(float64(late[len(late)/2].Microseconds())/1000, "ms-p50")
+	b.ReportMetric(float64(late[len(late)*99/100].Microseconds())/1000, "ms-p99")
+	b.ReportMetric(0, "ns/op")
 }
