@@ -117,8 +117,8 @@ func BenchmarkFailOver(b *testing.B) {
 	}
 }
 
-// BenchmarkFollowerReads reports how much later the subscribers of a follower see a block than those
-// of the leader.
+// BenchmarkFollowerReads reports how much later the subscribers of a follower see a block than
+// those of the leader.
 func BenchmarkFollowerReads(b *testing.B) {
 	ctx := wait.Context(b)
 	c := startCluster(b, 2, 250*time.Millisecond)
