@@ -173,3 +173,51 @@ func TestDeliverAsTheyArrive(t *testing.T) {
 		}
 	})
 }
+
+// full is a store whose disk is full on demand.
+type full struct {
+	eoa.Store
+	now bool
+}
+
+func (s *full) Commit(ctx context.Context, l eoa.Lease, now time.Time, b eoa.Batch) (uint64, error) {
+	if s.now {
+		return 0, errors.New("no space left")
+	}
+	return s.Store.Commit(ctx, l, now, b)
+}
+
+// A reorg takes back the transaction, and the store cannot keep that. Wait does not
+// count the blocks of the new chain for the block of the old one.
+func TestHandleAfterReorgThatIsNotWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, 0)
+		store := &full{Store: w.store}
+		e := w.executor(t, store, w.chain)
+		h, err := e.Send(t.Context(), request("a"))
+		require.NoError(t, err)
+		w.steps(t, e, 4)
+		wait := func(depth uint64) error {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err := h.Wait(ctx, depth)
+			return err
+		}
+		height := w.get(t, "a").Height
+		require.NotZero(t, height)
+		require.NoError(t, wait(1))
+		require.Error(t, wait(6))
+		w.chain.SetPerBlock(0)
+		w.chain.Reorg(4)
+		for range 8 {
+			w.chain.Mine()
+		}
+		store.now = true
+		w.now = w.now.Add(time.Hour)
+		e.NewHead()
+		_, err = e.Step(t.Context())
+		require.Error(t, err)
+		require.Equal(t, height, w.get(t, "a").Height)
+		require.Error(t, wait(6))
+	})
+}

@@ -81,8 +81,10 @@ func (e *Executor) Stats() Stats {
 	return e.signals.published(e.cfg.Now())
 }
 
-// tellStats makes the present state visible in Stats.
-func (e *Executor) tellStats() {
+// tellStats makes the present state visible in Stats. written means that the store has
+// all of it; otherwise a record in the store may be in a block that is gone, so that
+// nothing is known about depths.
+func (e *Executor) tellStats(written bool) {
 	s := Stats{Pending: len(e.inbox.pending), Failures: e.watch.failed, Held: e.lease.Epoch != 0}
 	var since time.Time
 	height := uint64(0)
@@ -101,7 +103,10 @@ func (e *Executor) tellStats() {
 		if look := v.Look(); look != nil && look.Balance != nil {
 			s.Balance = look.Balance.Dec()
 		}
-		since, height = v.Head.Since, v.Verified()
+		since = v.Head.Since
+		if written {
+			height = v.Verified()
+		}
 	}
 	e.signals.publish(s, since, height)
 }

@@ -26,7 +26,7 @@ func (e *Executor) Step(ctx context.Context) (next time.Time, err error) {
 	next, err = e.step(ctx)
 	e.setProblems(e.diagnose(err))
 	e.report.Problems = slices.Clone(e.problems)
-	e.tellStats()
+	e.tellStats(err == nil)
 	if err != nil {
 		e.view = nil // unknown what was committed: load again
 		if errors.Is(err, ErrFenced) {
