@@ -2,6 +2,7 @@ package eoa_test
 
 import (
 	"context"
+	"crypto/ecdsa"
 	"fmt"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/eoa/ethchain"
 	"github.com/jamq/jamq/eoa/memstore"
 )
 
@@ -39,6 +41,37 @@ func Example() {
 	receipt, err := payment.Wait(ctx, 3) // blocks
 	fmt.Println(receipt.State, "nonce", receipt.Nonce, "success", receipt.Success, err)
 	// Output: confirmed nonce 0 success true <nil>
+}
+
+// The program of the package comment: one payment through a node.
+func ExampleClient_Send() {
+	pay := func(ctx context.Context, url string, key *ecdsa.PrivateKey, to common.Address, wei *uint256.Int) error {
+		client, err := ethchain.Dial(ctx, url)
+		if err != nil {
+			return err
+		}
+		chain, err := ethchain.New(client, ethchain.Options{ChainID: 1})
+		if err != nil {
+			return err
+		}
+		account := eoa.Account{ChainID: 1, Address: crypto.PubkeyToAddress(key.PublicKey)}
+		e, err := eoa.New(eoa.DefaultConfig(), account, memstore.New(), chain, eoa.NewKeySigner(1, key))
+		if err != nil {
+			return err
+		}
+		go e.Run(ctx) // works until ctx ends
+		payment, err := e.Send(ctx, eoa.Request{Key: "invoice 17", To: &to, Value: wei})
+		if err != nil {
+			return err // nothing is lost: send it again with the same key
+		}
+		receipt, err := payment.Wait(ctx, 3) // blocks
+		if err != nil {
+			return err // for example ErrReverted
+		}
+		fmt.Println(receipt.Tx, "is in block", receipt.Height, "and used", receipt.GasUsed, "gas")
+		return nil
+	}
+	_ = pay // needs a node
 }
 
 // The second request with a key changes nothing. With another payload it is an error.
