@@ -79,7 +79,7 @@ func BenchmarkLatency(b *testing.B) {
 	for b.Loop() {
 		n++
 		began := time.Now()
-		_, err := e.Submit(context.Background(), eoa.Request{Key: fmt.Sprint(n), Gas: 21_000})
+		_, err := e.Submit(context.Background(), eoa.Request{Key: fmt.Sprint(n), To: &w.account.Address, Gas: 21_000})
 		require.NoError(b, err)
 		_, err = e.Step(context.Background())
 		require.NoError(b, err)

@@ -531,7 +531,7 @@ func BenchmarkExecutor(b *testing.B) {
 		var q []eoa.Request
 		for range batch {
 			n++
-			q = append(q, eoa.Request{Key: fmt.Sprint(n), Gas: 21_000})
+			q = append(q, eoa.Request{Key: fmt.Sprint(n), To: &a.Address, Gas: 21_000})
 		}
 		_, err := e.Submit(context.Background(), q...)
 		require.NoError(b, err)
