@@ -35,7 +35,7 @@ func TestEveryLineOfTheAuthorizerMatters(t *testing.T) {
 	cases, c := authorizerScenarios(t), newCodec(t, codec.V072)
 	tooLarge := authorizing(t, c, signedOfSize(t, c, MaxSigned+1))
 	cases = append(cases, sharedCase{invocation: tooLarge, Want: outcome{Status: "panic"}})
-	step := 16
+	step := 40
 	if *pvms > 0 {
 		step = 1
 	}

@@ -170,8 +170,7 @@ func program(t testing.TB, version codec.Version) *pvm.Program {
 	return load(t, &serviceProgram, version)
 }
 
-func load(t testing.TB, s *source, version codec.Version) *pvm.Program {
-	t.Helper()
+func load(t require.TestingT, s *source, version codec.Version) *pvm.Program {
 	blob, err := s.blob(version)
 	require.NoError(t, err)
 	length, rest, err := codec.DecodeNatural(blob)
