@@ -26,7 +26,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		response, err := client.Get(s.url + "/live")
 		require.NoError(t, err)
 		bodies = append(bodies, response.Body)
-		require.Len(t, next(t, bufio.NewReader(response.Body)), 8)
+		require.Len(t, next(t, bufio.NewReader(response.Body)), 9)
 	}
 	s.send(3)
 	s.stop()
