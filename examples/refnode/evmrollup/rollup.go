@@ -85,6 +85,7 @@ func (r *rollup) Propose(ctx context.Context, number uint64) (*Block, common.Has
 	if !due {
 		return nil, common.Hash{}, builder.ErrIdle
 	}
+	header = r.nextHeader(parent) // again, because the order for this block may have set its time
 	session := r.pool.Build(ctx, txpool.Budget{Count: r.cfg.MaxTxsPerBlock, Gas: header.GasLimit, BaseFee: header.BaseFee})
 	block, err := r.execute(parent, header, session, order)
 	if err == nil && block == nil {
