@@ -53,10 +53,10 @@ type Config struct {
 }
 
 // DefaultConfig returns a configuration with a lease of three seconds and a patience of a minute. A
-// process that follows looks for records every 30 ms, and they are kept for it for a day.
+// process that follows looks for records every 50 ms, and they are kept for it for a day.
 func DefaultConfig(url, name string) Config {
 	return Config{
-		URL: url, Name: name, Lease: 3 * time.Second, Poll: 30 * time.Millisecond, Keep: 24 * time.Hour, Patience: time.Minute,
+		URL: url, Name: name, Lease: 3 * time.Second, Poll: 50 * time.Millisecond, Keep: 24 * time.Hour, Patience: time.Minute,
 	}
 }
 

@@ -109,7 +109,7 @@ func BenchmarkFailOver(b *testing.B) {
 // those of the leader.
 func BenchmarkFollowerReads(b *testing.B) {
 	ctx := wait.Context(b)
-	c := startCluster(b, 2, 250*time.Millisecond)
+	c := startCluster(b, 2, 250*time.Millisecond, "-pool.sender", "20000")
 	leader := c.leader(ctx)
 	other := c.replicas[slices.IndexFunc(c.replicas, func(b *builder) bool { return b != leader })]
 	seen := make([]chan *types.Header, 2)
