@@ -245,9 +245,9 @@ func weight(all ...[]byte) (n int) {
 	return n
 }
 
-// grew reports whether the log has grown enough for a checkpoint: by a weight of at least every,
-// and of the last checkpoint. So a large state is written seldom, and the log is never longer than
-// about two checkpoints. more is added to that weight.
+// grew reports whether the log needs a checkpoint, because the records since the last checkpoint
+// weigh as much as that checkpoint, and at least every. So a large state is written seldom. more is
+// added to the weight that is needed.
 func (r *records) grew(every, more int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -249,7 +249,7 @@ func (r *replay) again(record []byte) error {
 	i := r.read
 	r.read++
 	states, parts := 1+r.start.records, 1+r.start.records+r.start.parts
-	if i == 0 || i < parts {
+	if i < parts {
 		r.records.covered += weight(record)
 	}
 	switch {

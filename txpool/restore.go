@@ -32,8 +32,10 @@ type Poison struct {
 // [Pool.Records], and of [Pool.TakeChanges] since, in their order. When the pool has all, the host
 // calls [Pool.Restore]. Until then the pool holds the transactions that the records have added and
 // not removed, and nothing else may be called. A host may follow the log of another process so: it
-// restores the pool when that process has ended. A record that cannot be read is skipped and
-// listed in Restored.Poisoned. The record is only read during the call.
+// restores the pool when that process has ended. A record that cannot be read is skipped and listed
+// in Restored.Poisoned. The record is only read during the call. Unless Config.Sender is set, the
+// pool recovers the senders of the transactions in the background meanwhile, because that is the
+// slow part of Restore.
 func (p *Pool) ReplayChange(record []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,9 +48,8 @@ func (p *Pool) ReplayChange(record []byte) {
 	}
 }
 
-// recoverAhead recovers the sender of a transaction in the background, so that a host that has
-// followed the log of another process waits less in Restore: a transaction remembers its sender.
-// The caller holds p.mu.
+// recoverAhead recovers the sender of a transaction in the background. The transaction remembers
+// its sender, so that Restore need not recover it. The caller holds p.mu.
 func (p *Pool) recoverAhead(tx *types.Transaction) {
 	if p.cfg.Sender != nil {
 		return

@@ -62,15 +62,19 @@ func (r *rollup) Payload(_ context.Context, b builder.Block[*Block]) ([]byte, er
 		return nil, err
 	}
 	payload, err := (&Transition{b.PreRoot, b.Body.Block, witness.Encode()}).Encode()
-	return fitting(payload), err
+	fits := fitting(payload)
+	if len(fits) < len(payload) {
+		r.log.Warn("the package of a large block has only its header; other nodes cannot execute it", "block", b.Number, "bytes", len(payload), "most", maxPayload)
+	}
+	return fits, err
 }
 
 // maxPayload is the greatest size of a payload: a signed package also has a refine context.
 const maxPayload = service.MaxSigned - 4096
 
-// fitting returns a payload that fits into a signed package. If it does not fit, its header
-// is left: the service needs no more, and the chain goes on, but others cannot execute such
-// a block from its package.
+// fitting returns the payload if it fits into a signed package. Otherwise it returns only
+// the header: the service needs no more, so the chain goes on, but other nodes cannot execute
+// such a block from its package.
 func fitting(payload []byte) []byte {
 	if len(payload) > maxPayload {
 		return payload[:service.HeaderSize]

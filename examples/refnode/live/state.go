@@ -216,7 +216,7 @@ type Lab struct {
 type Cluster struct {
 	// Epoch counts the leads.
 	Epoch uint64 `json:"epoch"`
-	// Replicas are the leader and then the followers, by address.
+	// Replicas are the leader, and then the followers in the order of their addresses.
 	Replicas []Replica `json:"replicas"`
 	// Kill is true if users may kill replicas.
 	Kill bool `json:"kill"`

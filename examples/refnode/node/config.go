@@ -38,8 +38,9 @@ type Config struct {
 	// that their tools use exists. It cannot be used with JAMURL or DataDir, because block 0
 	// differs at each start.
 	Dev bool
-	// Lab lets users inject faults into the embedded chain; see [Node.Lab]. It
-	// cannot be used with JAMURL.
+	// Lab lets users of the page inject faults into the embedded chain; see [Node.Lab]. With
+	// Cluster it lets them kill replicas; see [Node.KillReplica]. It cannot be used with JAMURL
+	// alone.
 	Lab bool
 	// Service is the rollup's service on the JAM chain. A data directory is used with one
 	// service only.

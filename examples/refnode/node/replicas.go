@@ -63,7 +63,7 @@ func (n *Node) followReplicas(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// shown returns the replicas as the page shows them.
+// shown returns the replicas in the form that the page needs.
 func (n *Node) shown(r *Replicas) *live.Cluster {
 	self := n.cfg.Cluster.Address
 	c := &live.Cluster{Epoch: r.Epoch, Kill: n.cfg.Lab, Replicas: []live.Replica{{Address: r.Leader, Leads: true, Self: r.Leader == self}}}
@@ -77,8 +77,13 @@ func (n *Node) shown(r *Replicas) *live.Cluster {
 const killMethod = "admin_killReplica"
 
 // KillReplica ends the process of a replica as a crash does, so that users of the page can watch
-// another one take its place. The error wraps ErrRefused if Config.Lab is not set, or if there is
-// no replica of this address; otherwise it is that of the call to the other replica.
+// how the others go on. The error wraps
+//
+//   - ErrNoCluster if the node has no replicas,
+//   - ErrRefused if Config.Lab is not set, if no replica has this address, or if the replica of
+//     this address does not answer or has no Config.Lab.
+//
+// Other errors are those of the database.
 func (n *Node) KillReplica(ctx context.Context, address string) error {
 	r, err := n.Replicas(ctx)
 	isAddress := func(f pglog.Member) bool { return f.Name == address }

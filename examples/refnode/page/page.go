@@ -27,8 +27,9 @@ type Page struct {
 }
 
 // New returns a page that shows the node of hub. lab injects faults; nil
-// disables fault injection. kill ends a replica; it is an error of node.ErrRefused
-// if it may not.
+// disables fault injection. kill ends the process of the replica with an address,
+// such as [node.Node.KillReplica]; the page answers 400 if its error wraps
+// node.ErrRefused or node.ErrNoCluster.
 func New(hub *live.Hub, lab *node.Lab, kill func(ctx context.Context, address string) error) *Page {
 	p := &Page{hub: hub, lab: lab, kill: kill, closed: make(chan struct{}), streams: semaphore.NewWeighted(maxStreams)}
 	mux := http.NewServeMux()
