@@ -277,6 +277,17 @@ func (c *chain) finished() {
 	c.finals = c.finals[1:]
 }
 
+// open returns the block after skip others of those that are not final, oldest first, and whether
+// there is one. If there is none, it returns the newest block.
+func (c *chain) open(skip int) (b block, some bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if skip < len(c.blocks) {
+		return c.blocks[skip], true
+	}
+	return *c.head(), false
+}
+
 // find returns the block with a commitment, whether it is in the chain and not final, and if so,
 // whether the rollup has applied it. moved is closed when this may change.
 func (c *chain) find(commitment common.Hash) (b block, there, applied bool, moved <-chan struct{}) {

@@ -1,18 +1,40 @@
 package builder
 
-import "github.com/jamq/jamq/anchor"
+import (
+	"context"
+	"errors"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/bundlequeue"
+)
 
 // This file has the rule for a log that may have lost acknowledged records, because its database
 // was replaced by a standby that did not have them. Among them can be the record of a package that
 // has left. The builder that leads next does not know this package, so it must not make another one
-// for the same block before the lost one can no longer be accumulated, or is in a JAM block that
-// the builder sees.
+// for the same block before it knows what has become of the lost one.
 //
-// The anchor of a lost package is at or below the best block of the moment of the loss. So when the
-// best chain has H blocks more (jamq.ChainSpec.RecentHistory), the anchor is no longer in the
-// recent history of any block that can follow (rule D2 in docs/jam-safety.md), and the package is
-// reported or dead. Until then the builder makes and sends nothing. The wait is in the log, so that
-// a builder that leads next continues it; it waits for H blocks again.
+// The anchor of a lost package is at or below the best block of the moment of the loss. So when a
+// chain has H blocks more (jamq.ChainSpec.RecentHistory), the anchor is no longer in the recent
+// history of any block that can follow (rule D2 in docs/jam-safety.md), and the package is reported
+// or dead. A report is accumulated or removed within the availability timeout. When the finalized
+// chain has grown by both, nothing can change any more, and the service tells which blocks it has
+// accepted with packages that the log does not know: see [Explainer]. Until then the builder makes
+// and sends nothing. The wait is in the log, so that a builder that leads next continues it; it
+// waits for the whole time again.
+
+// Explainer is an optional part of a [Network] whose log is a [SharedLog]. With it a builder whose
+// log has lost the record of a package recognizes the block of that package as final. Without it,
+// the builder sends the block again, and relies on the service to ignore a block that it has
+// already.
+type Explainer interface {
+	// Accepted returns the package with which the rollup's service has accepted a block on the
+	// finalized chain. payload is the result of Rollup.Payload for the block. The hash is zero if
+	// the service has not accepted the block. The error wraps ErrServiceInUse if it has accepted
+	// another one in its place; the builder then stops. After any other error the builder asks
+	// again.
+	Accepted(ctx context.Context, payload []byte) (jamq.PackageHash, error)
+}
 
 // doubt is the state of the rule.
 type doubt struct {
@@ -31,31 +53,110 @@ func (e *engine) doubtIfPromoted() error {
 		if err := e.records.append([]byte{recordDoubt}); err != nil {
 			return err
 		}
-		e.log.Warn("builder: the log may have lost records; no package is made until the JAM chain has grown", "blocks", e.cfg.Queue.Spec.RecentHistory)
+		e.log.Warn("builder: the log may have lost records; no package is made until the finalized JAM chain has grown", "blocks", e.doubtBlocks())
 		e.doubt.set(true)
 	}
 	e.note(func(h *Health) { h.Doubted = e.doubt.lost })
 	return nil
 }
 
+// doubtBlocks is by how many blocks the finalized chain must grow until the fate of every lost
+// package is certain.
+func (e *engine) doubtBlocks() uint64 {
+	spec := &e.cfg.Queue.Spec
+	return uint64(spec.RecentHistory) + uint64(spec.AvailabilityTimeout)
+}
+
 // caughtUp releases the builder after a restart, because the best block is recent. While the log is
-// doubted, the builder is released only when the best chain has grown by H blocks. A recent block
+// doubted, caughtUp wakes endDoubt when the finalized chain has grown enough. A recent block
 // can be three slots old, so the best block of the moment of the loss can be three blocks higher
 // than the first recent block that this process sees. The wait counts from that height.
-func (e *engine) caughtUp(best anchor.Point) error {
-	if d := &e.doubt; d.lost {
-		if !d.seen {
-			d.seen, d.from = true, best.Height+recentSlots
+func (e *engine) caughtUp(best anchor.Point) {
+	d := &e.doubt
+	if !d.lost {
+		e.release()
+		return
+	}
+	if !d.seen {
+		d.seen, d.from = true, best.Height+recentSlots
+	}
+	if e.queue.Finalized().Height >= d.from+e.doubtBlocks() {
+		select {
+		case e.certain <- struct{}{}:
+		default:
 		}
-		if best.Height < d.from+uint64(e.cfg.Queue.Spec.RecentHistory) {
+	}
+}
+
+// endDoubt waits until the fate of every lost package is certain, adopts the packages that JAM has
+// accumulated, and releases the builder.
+func (e *engine) endDoubt(ctx context.Context) error {
+	for {
+		select {
+		case <-e.certain:
+		case <-ctx.Done():
 			return nil
 		}
-		if err := e.trustLog(); err != nil {
+		err := e.adoptLost(ctx)
+		if err == nil {
+			err = e.inTurn(ctx, func() error {
+				defer e.release()
+				return e.trustLog()
+			})
+		}
+		switch {
+		case errors.Is(err, ErrServiceInUse), errors.Is(err, ErrLog):
+			return err
+		case err != nil && ctx.Err() == nil: // the next block wakes endDoubt again
+			e.log.Error("builder: it is unknown what has become of the packages whose records are lost", "err", err)
+		}
+	}
+}
+
+// adoptLost makes each block final that JAM has accumulated with a package that the log does not
+// know. The error wraps ErrServiceInUse if the service has accepted blocks that the log does not
+// have.
+func (e *engine) adoptLost(ctx context.Context) error {
+	network, ok := e.network.(Explainer)
+	if !ok {
+		return nil
+	}
+	for skip := 0; ; {
+		b, some := e.chain.open(skip)
+		if !some {
+			return e.checkReceived(ctx, b.Number, false)
+		}
+		pkg, err := e.accepted(ctx, network, &b)
+		if err != nil || pkg.IsZero() {
+			return err
+		}
+		err = e.inTurn(ctx, func() error {
+			if e.queue.Holds(pkg) {
+				skip++ // the queue knows the package, and makes the block final by itself
+				return nil
+			}
+			e.log.Warn("builder: JAM has accumulated a package whose record is lost", "block", b.Number, "package", pkg)
+			return e.step(bundlequeue.Adopt{Number: b.Number, Package: pkg})
+		})
+		if err != nil {
 			return err
 		}
 	}
-	e.release()
-	return nil
+}
+
+// accepted returns the package with which the service has accepted a block, zero if it has not.
+func (e *engine) accepted(ctx context.Context, network Explainer, b *block) (pkg jamq.PackageHash, err error) {
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.BuildTimeout)
+	defer cancel()
+	applied, err := e.awaitApplied(ctx, b)
+	if err != nil {
+		return pkg, err
+	}
+	payload, err := await(ctx, e.calls, "Rollup.Payload", func() ([]byte, error) { return e.host.payload(ctx, applied) })
+	if err != nil {
+		return pkg, err
+	}
+	return await(ctx, e.calls, "Network.Accepted", func() (jamq.PackageHash, error) { return network.Accepted(ctx, payload) })
 }
 
 // trustLog ends the doubt.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,9 +14,12 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/simnet"
+	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/words"
+	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/journal"
+	"github.com/jamq/jamq/service"
 )
 
 // packing is a network that notes when a package is made or sent.
@@ -51,8 +55,8 @@ func (p *packing) since() int {
 }
 
 // TestK6Quarantine: after a loss of records the next builder makes and sends no package until the
-// JAM chain has H blocks more, also if another one leads meanwhile, and an operator can end the
-// wait.
+// final JAM chain has H + U blocks more, also if another one leads meanwhile, and an operator can
+// end the wait.
 func TestK6Quarantine(t *testing.T) {
 	for name, check := range map[string]func(*quarantined){
 		"it waits":                (*quarantined).waits,
@@ -74,7 +78,7 @@ type quarantined struct {
 	t       *testing.T
 	shared  *journal.Shared
 	network *packing
-	wait    time.Duration // for H blocks after the best one of the loss, at least
+	wait    time.Duration // for H + U blocks after the best one of the loss, at least
 	leader  *replica
 }
 
@@ -82,13 +86,16 @@ func newQuarantined(t *testing.T, checkpointEvery int) *quarantined {
 	m, shared := newMachine(t), new(journal.Shared)
 	q := &quarantined{machine: m, t: t, shared: shared, network: &packing{Network: m.network}}
 	spec := m.network.Spec()
-	q.wait = time.Duration(spec.RecentHistory+3-1) * spec.SlotDuration // one block may come at once
+	blocks := spec.RecentHistory + int(spec.AvailabilityTimeout)
 	m.cfg.CheckpointEvery = checkpointEvery
 	first := q.join()
 	submit(t.Context(), t, first.Builder, 1, "one")
 	require.NoError(t, first.Submit(t.Context(), []byte("two")))
 	shared.Lose(0)
 	<-first.ended
+	best, final := m.network.Driver().Heads() // each slot has a block
+	blocks += int(best.Slot - final.Slot)
+	q.wait = time.Duration(blocks+3-1) * spec.SlotDuration // one block may come at once
 	q.network.since()
 	q.leader = q.join()
 	require.NoError(t, q.leader.Submit(t.Context(), []byte("three")))
@@ -138,4 +145,101 @@ func (q *quarantined) endsOnce() {
 	require.False(q.t, q.leader.Health().Doubted)
 	submit(q.t.Context(), q.t, q.leader.Builder, 3, "four")
 	q.leader.stop(q.t)
+}
+
+// losing is a network that makes the log lose its newest records when a package has left.
+type losing struct {
+	*simnet.Network
+	lose atomic.Pointer[func()]
+}
+
+func (l *losing) Send(ctx context.Context, pkg builder.Package, core jamq.CoreIndex, attempt int) error {
+	err := l.Network.Send(ctx, pkg, core, attempt)
+	if lose := l.lose.Swap(nil); lose != nil {
+		(*lose)()
+	}
+	return err
+}
+
+// TestK6LostPackageIsAdopted: the log loses the record of a package that JAM accumulates. The next
+// builder recognizes it, and executes nothing twice, also if the service would let it.
+func TestK6LostPackageIsAdopted(t *testing.T) {
+	for name, genesis := range map[string]service.State{"a service with rules": installed(t), "a service without": nil} {
+		for lost := 1; lost <= 2; lost++ { // the first is that of the package
+			t.Run(fmt.Sprint(name, ", lost records: ", lost), func(t *testing.T) {
+				bubble.Run(t, func(t *testing.T) {
+					m, shared, next := afterLoss(t, genesis, lost)
+					require.NoError(t, next.Submit(t.Context(), []byte("three")))
+					require.NoError(t, next.Await(t.Context(), final(3)))
+					require.Equal(t, []string{"one", "two", "three"}, executed(t, m))
+					next.stop(t)
+					again := m.join(shared)
+					synctest.Wait() // it leads
+					submit(t.Context(), t, again.Builder, 4, "four")
+					again.stop(t)
+				})
+			})
+		}
+	}
+}
+
+// TestK6LostBlockStopsTheBuilder: the log loses a block too, and has another one under its number
+// by now. The next builder ends with ErrServiceInUse, because its block can never become final.
+func TestK6LostBlockStopsTheBuilder(t *testing.T) {
+	for lost := 3; lost <= 6; lost++ { // the third is that of the block
+		t.Run(fmt.Sprint("lost records: ", lost), func(t *testing.T) {
+			bubble.Run(t, func(t *testing.T) {
+				m, _, next := afterLoss(t, installed(t), lost)
+				require.NoError(t, next.Submit(t.Context(), []byte("another")))
+				select {
+				case err := <-next.ended:
+					require.ErrorIs(t, err, builder.ErrServiceInUse)
+				case <-time.After(time.Hour):
+					require.Fail(t, "it waits for ever")
+				}
+				require.Equal(t, []string{"one", "two"}, executed(t, m))
+			})
+		})
+	}
+}
+
+// afterLoss returns a builder that leads on a log which lost its newest records at the moment when
+// the package of the second block had left.
+func afterLoss(t *testing.T, genesis service.State, lost int) (*machine, *journal.Shared, *replica) {
+	m := newFaultyMachine(t, func(c *jamtest.Config) { c.Genesis = genesis })
+	shared, network := new(journal.Shared), &losing{Network: m.network}
+	first := m.joinWith(shared, new(words.Saving), network)
+	synctest.Wait()
+	submit(t.Context(), t, first.Builder, 1, "one")
+	network.lose.Store(ref(func() { shared.Lose(lost) }))
+	require.NoError(t, first.Submit(t.Context(), []byte("two")))
+	require.ErrorIs(t, <-first.ended, builder.ErrLog)
+	next := m.joinWith(shared, new(words.Saving), network)
+	synctest.Wait()
+	require.True(t, next.Health().Doubted)
+	return m, shared, next
+}
+
+// installed returns the genesis state of a chain with the rollup's service. The packages of simnet
+// have no authorizer.
+func installed(t *testing.T) service.State {
+	state, err := service.Genesis{Service: 7, Block: proof.Commitment{PostRoot: new(words.Rollup).Root()}}.Entries()
+	require.NoError(t, err)
+	return state
+}
+
+func ref[T any](v T) *T { return &v }
+
+// executed returns the words that JAM has executed, in order.
+func executed(t *testing.T, m *machine) (all []string) {
+	m.network.Driver().View(func(chain *jamtest.Chain) {
+		inbox, err := chain.Inbox(7, chain.Best().Hash)
+		require.NoError(t, err)
+		for _, a := range inbox {
+			for _, word := range words.Executed(a.Payload) {
+				all = append(all, string(word))
+			}
+		}
+	})
+	return all
 }

@@ -49,6 +49,7 @@ type engine struct {
 	proposed atomic.Pointer[block]
 	woken    chan struct{} // holds a token if the worker may have something to do
 	doubted  chan error    // an error that wraps errAllLost, from follow to awaitDoubt
+	certain  chan struct{} // holds a token if endDoubt may end the doubt
 
 	running chan struct{}   // closed by Run when the queue gets events
 	ctx     context.Context // of Run
@@ -96,7 +97,7 @@ func openEngine(ctx context.Context, cfg Config, log Log, h host, network Networ
 		cfg: cfg, host: h, network: network, log: cfg.Logger, calls: calls, records: newRecords(log, h, calls),
 		turn: make(chan struct{}, 1), requests: requests{working: make(map[uint64]struct{})},
 		trust: trust{died: make(map[uint64]anchor.Reason)}, doubted: make(chan error, 1),
-		woken:   make(chan struct{}, 1),
+		woken: make(chan struct{}, 1), certain: make(chan struct{}, 1),
 		running: make(chan struct{}), stopped: make(chan struct{}), interrupt: func() {},
 		shared: shared, leads: make(chan struct{}),
 	}
@@ -191,6 +192,7 @@ func (e *engine) runUntilDone(found submit.Recovery) error {
 	group.Go(func() error { return e.work(running) })
 	group.Go(func() error { return e.tick(running) })
 	group.Go(func() error { return e.awaitDoubt(running) })
+	group.Go(func() error { return e.endDoubt(running) })
 	return group.Wait()
 }
 
@@ -281,7 +283,7 @@ func (e *engine) Import(ctx context.Context, block jamq.Block, best jamq.HeaderH
 		}
 		e.noteImport(block.Slot)
 		if best := e.queue.Best(); e.isRecent(best.Slot) {
-			return e.caughtUp(best)
+			e.caughtUp(best)
 		}
 		return nil
 	})

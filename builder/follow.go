@@ -30,7 +30,8 @@ type SharedLog interface {
 	// Promoted reports, after Lead has returned nil, whether the log may have lost acknowledged
 	// records since the last write: for example, a standby of the database was promoted that did
 	// not have them. The builder then makes no package until those that only a lost record had
-	// are reported or dead. Promoted may also be true if nothing was lost.
+	// are accumulated or dead on the finalized JAM chain, and recognizes the accumulated ones if
+	// the network is an Explainer. Promoted may also be true if nothing was lost.
 	Promoted() bool
 }
 

@@ -24,8 +24,9 @@ type Health struct {
 	// Held is true while the builder waits for newer blocks after a restart:
 	// see Config.HoldTimeout.
 	Held bool
-	// Doubted is true while the builder is held because its log may have lost records, until the
-	// best JAM chain has H more blocks: see SharedLog. Held is true too.
+	// Doubted is true while the builder is held because its log may have lost records, until it is
+	// certain what has become of every package that a lost record may have had: see SharedLog. Held
+	// is true too.
 	Doubted bool
 	// Paused is the fatal error after which the builder stopped packing and
 	// sending, or nil: see submit.Fatal.

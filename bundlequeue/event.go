@@ -8,7 +8,7 @@ import (
 
 // Event is an input of the queue. The set is closed:
 //
-//   - bundles: [Reserve], [Enqueue], [Release], [Rekey] and [GiveUp]
+//   - bundles: [Reserve], [Enqueue], [Release], [Rekey], [GiveUp] and [Adopt]
 //   - the cores to send to: [Cores]
 //   - packages: [Built] and [BuildFailed] answer [Build], [Sent] answers
 //     [Send]; [Retry]
@@ -73,6 +73,18 @@ type GiveUp struct {
 	Number uint64
 	// Reason is copied to [Failed]. It has at most 1024 bytes.
 	Reason string
+}
+
+// Adopt makes a bundle final that JAM has accumulated with a package which the queue does not know,
+// because the record of the package was lost. The queue cannot check this: adopt a bundle only if
+// the service has accepted its block on the finalized chain. The queue then forgets the bundle at
+// once, and the next bundle is packed as if it were the first one.
+type Adopt struct {
+	// Number is the rollup block number of the oldest bundle that is not final. The bundle must not
+	// be reserved.
+	Number uint64
+	// Package is the hash of the package. It must not be that of a version of any bundle.
+	Package jamq.PackageHash
 }
 
 // Cores replaces the set of cores that packages are sent to. A bundle on a core
@@ -171,6 +183,7 @@ func (Enqueue) isEvent()        {}
 func (Release) isEvent()        {}
 func (Rekey) isEvent()          {}
 func (GiveUp) isEvent()         {}
+func (Adopt) isEvent()          {}
 func (Cores) isEvent()          {}
 func (Built) isEvent()          {}
 func (BuildFailed) isEvent()    {}

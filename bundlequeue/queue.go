@@ -165,6 +165,8 @@ func (q *Queue) apply(now instant, ev Event) error {
 		return q.rekey(ev)
 	case GiveUp:
 		return q.giveUp(ev)
+	case Adopt:
+		return q.adopt(ev)
 	case Cores:
 		return q.changeCores(ev)
 	case Built:
@@ -274,17 +276,22 @@ func (q *Queue) emit(e Effect) {
 // retire forgets finalized bundles beyond the retention window.
 func (q *Queue) retire() {
 	for q.active-q.firstPlace > uint64(q.cfg.RetentionWindow) {
-		it := q.items[0]
-		for _, v := range it.versions {
-			q.forget(v)
-		}
-		q.counts[it.state]--
-		q.least = it.number + 1
-		q.setBase(it.commitment)
-		q.items[0] = nil
-		q.items = q.items[1:]
-		q.firstPlace++
+		q.retireFirst()
 	}
+}
+
+// retireFirst forgets the oldest bundle, which is final.
+func (q *Queue) retireFirst() {
+	it := q.items[0]
+	for _, v := range it.versions {
+		q.forget(v)
+	}
+	q.counts[it.state]--
+	q.least = it.number + 1
+	q.setBase(it.commitment)
+	q.items[0] = nil
+	q.items = q.items[1:]
+	q.firstPlace++
 }
 
 // forget removes a version from all indices.

@@ -66,7 +66,9 @@ func anyEvents(t *rapid.T) {
 			return GiveUp{Number: rapid.Uint64Range(0, q.Next()).Draw(t, "given up")}
 		case 18:
 			return Cores{Cores: rapid.SampledFrom([][]jamq.CoreIndex{nil, {0}, {1}, {0, 1}, {1, 0}, {2}}).Draw(t, "cores")}
-		case 12, 14, 19:
+		case 19:
+			return Adopt{Number: rapid.Uint64Range(0, q.Next()).Draw(t, "adopted"), Package: rapid.SampledFrom([]jamq.PackageHash{pkg("lost"), {byte(len(pkgs)), 7}}).Draw(t, "package")}
+		case 12, 14:
 			return Tick{}
 		}
 		parent := blocks[len(blocks)-1]

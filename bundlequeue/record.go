@@ -30,6 +30,7 @@ const (
 	kindTick
 	kindGiveUp
 	kindCores
+	kindAdopt
 	numKinds
 )
 
@@ -86,6 +87,8 @@ func appendOrder(b []byte, ev Event) ([]byte, bool) {
 		b = appendKind(b, kindRetry, ev.Number)
 	case Tick:
 		b = appendKind(b, kindTick)
+	case Adopt:
+		b = wire.AppendHash(appendKind(b, kindAdopt, ev.Number), ev.Package)
 	default:
 		return b, false
 	}
@@ -169,6 +172,8 @@ func readEvent(r *wire.Reader) Event {
 		return GiveUp{Number: r.Uint(), Reason: string(r.Bytes())}
 	case kindCores:
 		return Cores{Cores: readCoreIndices(r)}
+	case kindAdopt:
+		return Adopt{Number: r.Uint(), Package: wire.ReadHash[jamq.PackageHash](r)}
 	}
 	return Tick{}
 }

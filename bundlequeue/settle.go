@@ -164,16 +164,19 @@ func (q *Queue) finish() {
 		if w == nil || !q.finallyAccumulated(w) {
 			return
 		}
-		c := Changed{
-			Number: it.number, Commitment: it.commitment, From: it.state, To: Finalized,
-			Version: w.number, Package: w.pkg, Core: it.core, At: w.trace.Status().Accumulated,
-		}
-		q.cores.release(it)
-		q.closeRequest(it)
-		q.enter(it, Finalized)
-		it.dropBundles()
-		q.emit(c)
-		q.active++
-		q.forgetSpent()
+		q.makeFinal(it, Changed{Version: w.number, Package: w.pkg, At: w.trace.Status().Accumulated})
 	}
+}
+
+// makeFinal makes the oldest bundle that is not final final, and emits c with the fields that c
+// lacks.
+func (q *Queue) makeFinal(it *item, c Changed) {
+	c.Number, c.Commitment, c.Core, c.From, c.To = it.number, it.commitment, it.core, it.state, Finalized
+	q.cores.release(it)
+	q.closeRequest(it)
+	q.enter(it, Finalized)
+	it.dropBundles()
+	q.emit(c)
+	q.active++
+	q.forgetSpent()
 }

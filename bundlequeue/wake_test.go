@@ -102,7 +102,7 @@ func TestRecordsOfAllEvents(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, want := range []Event{
 		Reserve{Number: 1}, Enqueue{Number: 2, Commitment: [32]byte{3}, Bundle: []byte("bundle")}, Release{Number: 4}, Rekey{From: 5, To: 6},
-		GiveUp{Number: 7, Reason: "a reason"}, Cores{Cores: []jamq.CoreIndex{1, 0}},
+		GiveUp{Number: 7, Reason: "a reason"}, Cores{Cores: []jamq.CoreIndex{1, 0}}, Adopt{Number: 8, Package: jamq.PackageHash{9}},
 		Built{Ticket: 10, Package: jamq.PackageHash{11}, Context: context, Bundle: []byte("built")}, BuildFailed{Ticket: 12},
 		Sent{Ticket: 13, OK: true}, Sent{Ticket: 14, Refused: true}, Sent{Ticket: 15}, Retry{Number: 16},
 		Imported{Block: block, Best: jamq.HeaderHash{17}}, FinalizedBlock{Hash: jamq.HeaderHash{18}}, Tick{},

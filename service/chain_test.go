@@ -234,7 +234,7 @@ func TestForeignChain(t *testing.T) {
 		made = append(made, chains.Example(seed))
 	}
 	applied := 0
-	for i, outcomes := range runForeign[foreignChain, []foreignOutcome](t, made, "chain.js") {
+	for i, outcomes := range runForeign[foreignChain, []foreignOutcome](t, made, "node", "chain.js") {
 		m.check(t, made[i], outcomes)
 		for _, o := range outcomes {
 			applied += len(o.Yields)
@@ -271,7 +271,7 @@ func TestForeignChainSigned(t *testing.T) {
 	m.add(&forged, pkg, false)
 	chain.Blocks = append(chain.Blocks, own, strange, forged)
 
-	outcomes := runForeign[foreignChain, []foreignOutcome](t, []foreignChain{chain}, "chain.js")[0]
+	outcomes := runForeign[foreignChain, []foreignOutcome](t, []foreignChain{chain}, "node", "chain.js")[0]
 	m.check(t, chain, outcomes)
 	require.Len(t, outcomes[0].Yields, 1)
 	require.Empty(t, outcomes[1].Yields)
@@ -300,7 +300,7 @@ func TestForeignChainBalance(t *testing.T) {
 			m.addPackage(&b, slot, "owner", EncodeHeader(block(next)))
 			chain.Blocks = append(chain.Blocks, b)
 		}
-		outcomes := runForeign[foreignChain, []foreignOutcome](t, []foreignChain{chain}, "chain.js")[0]
+		outcomes := runForeign[foreignChain, []foreignOutcome](t, []foreignChain{chain}, "node", "chain.js")[0]
 		first, second := own(t, outcomes[0].Entries), own(t, outcomes[1].Entries)
 		require.Len(t, first, len(m.entries)+c.added)
 		delete(first, statetrie.ServiceKey(foreignService))

@@ -136,6 +136,34 @@ func Last(get func(key string) []byte) (proof.Commitment, error) {
 	return last, nil
 }
 
+// ErrOtherBlock is returned for a payload with the number of a block that the service has applied,
+// if it has applied another block under this number.
+var ErrOtherBlock = errors.New("service: it has applied another block with this number")
+
+// Accepted returns the package with which the service has applied the block of a payload, zero if
+// it has not applied a block with this number yet. get returns the value of a key in the storage,
+// nil if there is none. The error wraps ErrHeader, ErrNotInstalled or ErrOtherBlock; the last one
+// also for a block that is so old that the service has forgotten it.
+func Accepted(get func(key string) []byte, payload []byte) (jamq.PackageHash, error) {
+	want, err := DecodeHeader(payload)
+	if err != nil {
+		return jamq.PackageHash{}, err
+	}
+	last, err := Last(get)
+	if err != nil || want.Number > last.Number {
+		return jamq.PackageHash{}, err
+	}
+	have, err := proof.DecodeCommitment(get(commitmentKey(want.Number)))
+	if err != nil {
+		return jamq.PackageHash{}, fmt.Errorf("%w: block %d is no longer in the storage: %w", ErrOtherBlock, want.Number, err)
+	}
+	want.Package, have.Number = have.Package, want.Number
+	if have != want {
+		return jamq.PackageHash{}, fmt.Errorf("%w: have block %d with hash %s, want %s", ErrOtherBlock, want.Number, have.Hash, want.Hash)
+	}
+	return have.Package, nil
+}
+
 func commitmentKey(number uint64) string {
 	return string(proof.CommitmentKey([]byte(CommitmentPrefix), number))
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -15,7 +16,10 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-var pvms = flag.Int("pvms", 0, `number of random cases for the PVMs that "npm ci" in testdata/node brings; 0: skip them`)
+var (
+	pvms       = flag.Int("pvms", 0, `number of random cases for the PVMs that "npm ci" in testdata/node brings; 0: skip them`)
+	pvmCommand = flag.String("pvm", "", "command of one more PVM, which reads and writes lines as testdata/node/pvms.js does")
+)
 
 // TestPVMs runs the shared cases and random ones on the PVMs of others. Status, gas, output and
 // storage are those of the interpreter and, for the service, of the model.
@@ -56,7 +60,10 @@ func TestPVMs(t *testing.T) {
 		f.add(authorizer, i, want)
 	}
 	for _, name := range []string{"anan-as", "typeberry"} {
-		t.Run(name, func(t *testing.T) { f.compare(t, name) })
+		t.Run(name, func(t *testing.T) { f.compare(t, "node", "pvms.js", name) })
+	}
+	if *pvmCommand != "" {
+		t.Run("command", func(t *testing.T) { f.compare(t, *pvmCommand) })
 	}
 }
 
@@ -85,24 +92,24 @@ func (f *foreign) addService(blob []byte, p *pvm.Program, i invocation, model ou
 	f.add(blob, i, want)
 }
 
-// compare runs all cases on a PVM.
-func (f *foreign) compare(t *testing.T, name string) {
-	for i, got := range runForeign[foreignCase, outcome](t, f.cases, "pvms.js", name) {
+// compare runs all cases on the PVM that a command starts.
+func (f *foreign) compare(t *testing.T, command ...string) {
+	for i, got := range runForeign[foreignCase, outcome](t, f.cases, command...) {
 		c := &f.cases[i]
-		require.Equal(t, c.want, got, "case %d: program %s, gas %d, arguments %s", i, c.Program, c.Gas, c.Arguments)
+		assert.Equal(t, c.want, got, "case %d: program %s, gas %d, arguments %s", i, c.Program, c.Gas, c.Arguments)
 	}
 }
 
-// runForeign runs a script in testdata/node. It writes each case as a line of JSON, and reads one
+// runForeign runs a command in testdata/node. It writes each case as a line of JSON, and reads one
 // result per case.
-func runForeign[C, R any](t *testing.T, cases []C, script ...string) (results []R) {
+func runForeign[C, R any](t *testing.T, cases []C, command ...string) (results []R) {
 	t.Helper()
 	var in, problems bytes.Buffer
 	lines := json.NewEncoder(&in)
 	for _, c := range cases {
 		require.NoError(t, lines.Encode(c))
 	}
-	cmd := exec.CommandContext(t.Context(), "node", script...)
+	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	cmd.Dir, cmd.Stdin, cmd.Stderr = "testdata/node", &in, &problems
 	raw, err := cmd.Output()
 	require.NoError(t, err, "%s", problems.String())

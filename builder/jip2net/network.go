@@ -64,6 +64,10 @@ type Config struct {
 	// if there is none. If Received is nil, a service counts as used from its first
 	// accumulation on, also if this was a transfer.
 	Received func(read func(key []byte) ([]byte, error)) (uint64, error)
+	// Accepted reads from the storage of the service, at the finalized block, with which package
+	// it has accepted the block of a payload: see builder.Explainer. If Accepted is nil, a builder
+	// whose log has lost the record of a package sends the block of that package again.
+	Accepted func(read func(key []byte) ([]byte, error), payload []byte) (jamq.PackageHash, error)
 	// Package returns the package for a payload. Its refine context is set afterwards.
 	Package func(payload []byte) codec.WorkPackage
 	// Sign, if it is not nil, sets the authorization token of a package whose other
@@ -84,8 +88,9 @@ type Network struct {
 }
 
 var (
-	_ builder.Network  = (*Network)(nil)
-	_ builder.Receiver = (*Network)(nil)
+	_ builder.Network   = (*Network)(nil)
+	_ builder.Receiver  = (*Network)(nil)
+	_ builder.Explainer = (*Network)(nil)
 )
 
 // Open connects to a node, reads the constants of its chain, and checks that the
@@ -160,9 +165,7 @@ func (n *Network) Received(ctx context.Context) (uint64, error) {
 	}
 	at := jamq.HeaderHash(best.HeaderHash)
 	if n.cfg.Received != nil {
-		return n.cfg.Received(func(key []byte) ([]byte, error) {
-			return n.client.ServiceValue(ctx, at, n.cfg.Service.ID, key)
-		})
+		return n.cfg.Received(n.storageAt(ctx, at))
 	}
 	account, err := n.client.ServiceData(ctx, at, n.cfg.Service.ID)
 	if refused := new(jip2.Error); errors.As(err, &refused) && refused.Code == jip2.CodeMethodNotFound {
@@ -175,6 +178,25 @@ func (n *Network) Received(ctx context.Context) (uint64, error) {
 		return 1, nil
 	}
 	return 0, nil
+}
+
+// Accepted implements builder.Explainer.
+func (n *Network) Accepted(ctx context.Context, payload []byte) (jamq.PackageHash, error) {
+	if n.cfg.Accepted == nil {
+		return jamq.PackageHash{}, nil
+	}
+	final, err := n.client.FinalizedBlock(ctx)
+	if err != nil {
+		return jamq.PackageHash{}, err
+	}
+	return n.cfg.Accepted(n.storageAt(ctx, jamq.HeaderHash(final.HeaderHash)), payload)
+}
+
+// storageAt returns a function that reads the storage of the service at a JAM block.
+func (n *Network) storageAt(ctx context.Context, at jamq.HeaderHash) func(key []byte) ([]byte, error) {
+	return func(key []byte) ([]byte, error) {
+		return n.client.ServiceValue(ctx, at, n.cfg.Service.ID, key)
+	}
 }
 
 // Pack implements builder.Network.

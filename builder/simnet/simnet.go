@@ -168,6 +168,31 @@ func (n *Network) Received(context.Context) (received uint64, err error) {
 	return received, err
 }
 
+// Accepted implements builder.Explainer. On a chain without services it is the first package with
+// the payload that the chain has accumulated.
+func (n *Network) Accepted(_ context.Context, payload []byte) (pkg jamq.PackageHash, err error) {
+	_, finalized := n.driver.Heads()
+	n.driver.View(func(chain *jamtest.Chain) {
+		if chain.Config().Genesis != nil {
+			pkg, err = service.Accepted(func(key string) []byte {
+				value, _ := chain.Value(n.service, finalized.Hash, []byte(key))
+				return value
+			}, payload)
+			return
+		}
+		var inbox []jamtest.Accumulation
+		inbox, err = chain.Inbox(n.service, finalized.Hash)
+		i := slices.IndexFunc(inbox, func(a jamtest.Accumulation) bool { return bytes.Equal(a.Payload, payload) })
+		if i >= 0 {
+			pkg = inbox[i].Hash
+		}
+	})
+	if errors.Is(err, service.ErrOtherBlock) {
+		err = fmt.Errorf("%w: %w", builder.ErrServiceInUse, err)
+	}
+	return pkg, err
+}
+
 // Pack implements builder.Network.
 func (n *Network) Pack(_ context.Context, at builder.Anchor, payload []byte) (builder.Package, error) {
 	recent, lookup := n.driver.Anchors()

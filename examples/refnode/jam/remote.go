@@ -1,6 +1,7 @@
 package jam
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/crypto/blake2b"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/jip2net"
 	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/service"
@@ -79,8 +81,9 @@ func Connect(ctx context.Context, url string, version codec.Version, id jamq.Ser
 			last, err := lastIn(read)
 			return last.Number, err
 		},
-		Package: pack,
-		Sign:    signer.Sign,
+		Accepted: acceptedIn,
+		Package:  pack,
+		Sign:     signer.Sign,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("jam: node at %s: %w", url, err)
@@ -169,17 +172,31 @@ func (r *Remote) last(ctx context.Context, at jamq.HeaderHash) (proof.Commitment
 }
 
 // lastIn reads the last block of a service from its storage.
-func lastIn(read func(key []byte) ([]byte, error)) (proof.Commitment, error) {
+func lastIn(read func(key []byte) ([]byte, error)) (last proof.Commitment, err error) {
+	err = withStorage(read, func(get func(key string) []byte) (err error) { last, err = service.Last(get); return err })
+	return last, err
+}
+
+// acceptedIn returns the package with which the service has applied the block of a payload: see
+// builder.Explainer.
+func acceptedIn(read func(key []byte) ([]byte, error), payload []byte) (pkg jamq.PackageHash, err error) {
+	err = withStorage(read, func(get func(key string) []byte) (err error) { pkg, err = service.Accepted(get, payload); return err })
+	if errors.Is(err, service.ErrOtherBlock) {
+		err = fmt.Errorf("%w: %w", builder.ErrServiceInUse, err)
+	}
+	return pkg, err
+}
+
+// withStorage calls f with the storage of the service. If a value cannot be read, it returns the
+// error of read and not that of f.
+func withStorage(read func(key []byte) ([]byte, error), f func(get func(key string) []byte) error) error {
 	var failed error
-	last, err := service.Last(func(key string) []byte {
+	err := f(func(key string) []byte {
 		value, err := read([]byte(key))
 		failed = errors.Join(failed, err)
 		return value
 	})
-	if failed != nil {
-		return proof.Commitment{}, failed
-	}
-	return last, err
+	return cmp.Or(failed, err)
 }
 
 // errJIP2 is returned for a remote chain, because JIP-2 does not return the validators'

@@ -19,6 +19,9 @@ console.log = console.error; // anan-as warns there
 const bytes = (hex) => Uint8Array.from(Buffer.from(hex.slice(2), "hex"));
 const hex = (raw) => "0x" + Buffer.from(raw).toString("hex");
 
+// addressed tells whether a range is in the address space. The PVMs want addresses of 32 bits.
+const addressed = (at, length) => at + length <= 2 ** 32;
+
 // A machine has one shape for both PVMs: start, run until it stops, and access.
 async function ananas() {
   const vm = await import("@fluffylabs/anan-as");
@@ -31,8 +34,8 @@ async function ananas() {
     exit: () => vm.getExitArg(),
     registers: () => new DataView(vm.getRegisters().slice().buffer),
     setRegisters: (view) => vm.setRegisters([...new Uint8Array(view.buffer)]),
-    read: (at, length) => (length === 0 ? new Uint8Array() : vm.getMemory(at, length)),
-    write: (at, data) => data.length === 0 || vm.setMemory(at, data),
+    read: (at, length) => (length === 0 ? new Uint8Array() : addressed(at, length) ? vm.getMemory(at, length) : null),
+    write: (at, data) => data.length === 0 || (addressed(at, data.length) && vm.setMemory(at, data)),
     gas: () => BigInt(vm.getGasLeft()),
     setGas: (gas) => vm.setGasLeft(gas),
   };
@@ -53,10 +56,11 @@ async function typeberry() {
     registers: () => new DataView(vm.registers.getAllEncoded().slice().buffer),
     setRegisters: (view) => vm.registers.setAllEncoded(new Uint8Array(view.buffer)),
     read: (at, length) => {
-      const out = new Uint8Array(length);
-      return length === 0 || access(vm.memory.read(at, out)) ? out : null;
+      if (length === 0) return new Uint8Array();
+      const out = addressed(at, length) && new Uint8Array(length);
+      return out && access(vm.memory.read(at, out)) ? out : null;
     },
-    write: (at, data) => data.length === 0 || access(vm.memory.store(at, data)),
+    write: (at, data) => data.length === 0 || (addressed(at, data.length) && access(vm.memory.store(at, data))),
     gas: () => BigInt(vm.gas.get()),
     setGas: (gas) => vm.gas.set(tryAsGas(gas)),
   };

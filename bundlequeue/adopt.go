@@ -1,0 +1,26 @@
+package bundlequeue
+
+import "fmt"
+
+// adopt processes an Adopt event. It makes the oldest bundle that is not final final, without any
+// of the packages that the queue knows. Such a bundle cannot stay in the queue, because its
+// successor would name one of its packages as a prerequisite, so adopt retires it and all bundles
+// before it at once.
+func (q *Queue) adopt(ev Adopt) error {
+	it := q.at(q.active)
+	if it == nil || it.number != ev.Number || it.state == Reserved {
+		return fmt.Errorf("%w: bundle %d is adopted, want the oldest one that is not final", ErrWrongNumber, ev.Number)
+	}
+	if q.Holds(ev.Package) {
+		return fmt.Errorf("%w: bundle %d is adopted with the package %s, which the queue has built itself", ErrInadmissible, ev.Number, ev.Package)
+	}
+	q.makeFinal(it, Changed{Package: ev.Package, At: q.view.Finalized()})
+	q.plan(it)
+	for q.firstPlace < q.active {
+		q.retireFirst()
+	}
+	if next := q.at(q.active); next != nil {
+		q.touch(next)
+	}
+	return nil
+}
