@@ -31,6 +31,9 @@ var (
 	// ErrFollows wraps ErrStopped. It is wrapped by the error of a call that only the builder
 	// which leads a [SharedLog] can carry out, while another process leads.
 	ErrFollows = fmt.Errorf("%w: another process leads its log", ErrStopped)
+	// ErrBusy is wrapped by the error of Submit and Busy while a write to the log takes long, for
+	// example because the database has no room. The operation has no effect; submit it again later.
+	ErrBusy = errors.New("builder: the log does not answer")
 	// ErrFollow is wrapped if Network.Follow ends without an error.
 	ErrFollow = errors.New("builder: Follow has ended")
 	// ErrHangs is wrapped by the error of a call of Payload or Pack that has not returned

@@ -64,3 +64,33 @@ func TestFinalityDuringCheckpointIsNoError(t *testing.T) {
 		require.Contains(t, log.text.String(), "builder: checkpoint")
 	})
 }
+
+// TestBusy: while a write to the log hangs, operations wait at first, and later ones are refused at
+// once and have no effect, so that the memory of the builder does not grow with them.
+func TestBusy(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newMachine(t)
+		h := &troubled{method: "Log.Append", gate: make(chan struct{})}
+		h.fault = func(context.Context) error { <-h.gate; return nil }
+		b, err := builder.Open(t.Context(), m.cfg, h, builder.Rollup[words.Body](h), m.network)
+		require.NoError(t, err)
+		m.during(b, func(ctx context.Context) {
+			submit(ctx, t, b, 1, "one")
+			h.on.Store(true)
+			waits := make(chan error, 1)
+			go func() { waits <- b.Submit(ctx, []byte("two")) }()
+			time.Sleep(4 * time.Second)
+			require.NoError(t, b.Busy())
+			time.Sleep(2 * time.Second)
+			for range 100 {
+				require.ErrorIs(t, b.Submit(ctx, []byte("three")), builder.ErrBusy)
+			}
+			require.Empty(t, waits)
+			h.on.Store(false)
+			close(h.gate)
+			require.NoError(t, <-waits)
+			require.NoError(t, b.Await(ctx, final(2)))
+			submit(ctx, t, b, 3, "three")
+		})
+	})
+}

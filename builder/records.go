@@ -53,6 +53,9 @@ type records struct {
 	broken chan struct{}
 }
 
+// The names of the writes to the log in Health.Calls.
+const logAppend, logReplace = "Log.Append", "Log.Replace"
+
 // writing is a call of append. over is true when the call can return err. The goroutine that has
 // acquired records.writer uses over and err.
 type writing struct {
@@ -138,7 +141,7 @@ func (r *records) write(more [][]byte) error {
 	if all = append(all, more...); len(all) == 0 {
 		return nil
 	}
-	if err := r.calls.make(context.Background(), "Log.Append", func() error { return r.log.Append(all...) }); err != nil {
+	if err := r.calls.make(context.Background(), logAppend, func() error { return r.log.Append(all...) }); err != nil {
 		return r.fail(err)
 	}
 	r.mu.Lock()
@@ -189,7 +192,7 @@ func (r *records) end(all [][]byte) error {
 	if err := r.failure(); err != nil {
 		return err
 	}
-	err := r.calls.make(context.Background(), "Log.Replace", func() error { return r.log.Replace(append(all, after...)...) })
+	err := r.calls.make(context.Background(), logReplace, func() error { return r.log.Replace(append(all, after...)...) })
 	switch {
 	case errors.Is(err, journal.ErrTooLarge):
 		return fmt.Errorf("%w: %w", ErrTooLarge, err)

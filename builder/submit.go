@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 )
 
 // This file has the way of a user's operation into the log; work.go makes blocks of operations, and
@@ -28,6 +29,7 @@ import (
 //   - ErrTooLarge, wrapped: no work package can hold the operation
 //   - the error of Rollup.Admit, which has refused the operation
 //   - ErrFollows, wrapped: another process leads, and takes the operation
+//   - ErrBusy, wrapped: the log does not answer, see Busy
 //   - ErrLog or ErrStopped, wrapped: the operation may be executed after a restart
 //   - ErrPanic, wrapped: Admit has panicked, and the operation may be executed
 //
@@ -40,6 +42,9 @@ func (e *engine) Submit(ctx context.Context, op []byte) error {
 	if err := e.whyFollows(); err != nil {
 		return err
 	}
+	if err := e.Busy(); err != nil {
+		return err
+	}
 	if most := e.cfg.Queue.Spec.MaxBundleSize; len(op) > most {
 		return fmt.Errorf("%w: an operation has %d bytes, want at most %d, as no package has more", ErrTooLarge, len(op), most)
 	}
@@ -48,6 +53,22 @@ func (e *engine) Submit(ctx context.Context, op []byte) error {
 		return err
 	}
 	return e.save()
+}
+
+// slowWrite is how long a write to the log may take before operations are refused.
+const slowWrite = 5 * time.Second
+
+// Busy returns an error that wraps ErrBusy if a write to the log has run for more than five
+// seconds. An operation would then wait for the log together with all others, without a limit of
+// memory, so Submit refuses it. A host that takes operations in another way, as builder/mempool
+// does, calls Busy first.
+func (e *engine) Busy() error {
+	for _, write := range []string{logAppend, logReplace} {
+		if _, began := e.calls.running(write); !began.IsZero() && time.Since(began) > slowWrite {
+			return fmt.Errorf("%w for %v; try again later", ErrBusy, time.Since(began).Round(time.Second))
+		}
+	}
+	return nil
 }
 
 // save returns when the log has all changes that the rollup has made before the call.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -24,8 +25,9 @@ func (l *Log) fence(more ...any) []any {
 }
 
 // Append implements journal.Journal. It waits for at most Config.Patience while the database cannot
-// be reached. Errors wrap journal.ErrTooLarge, journal.ErrClosed, journal.ErrFenced or ErrUnknown,
-// or are those of the database; after all but the first the log cannot be written any more.
+// be reached, and without a limit while the database answers that its disk is full. Errors wrap
+// journal.ErrTooLarge, journal.ErrClosed, journal.ErrFenced or ErrUnknown, or are those of the
+// database; after all but the first the log cannot be written any more.
 func (l *Log) Append(records ...[]byte) error {
 	if err := journal.CheckSize(records); err != nil {
 		return err
@@ -111,8 +113,11 @@ func (l *Log) trim(ctx context.Context, tx pgx.Tx, before int64) error {
 // attempt reports whether the row of the log was as this process has it; if not, the attempt has
 // changed nothing. The caller holds l.writing.
 func (l *Log) write(to position, attempt func(context.Context, *pgxpool.Conn) (fits bool, err error)) error {
-	ctx, cancel := context.WithTimeout(context.Background(), l.cfg.Patience)
-	defer cancel()
+	// The database answers while its disk is full, so only a process that cannot reach it gives up.
+	ctx, giveUp := context.WithCancel(context.Background())
+	defer giveUp()
+	patience := time.AfterFunc(l.cfg.Patience, giveUp)
+	defer patience.Stop()
 	written := false // the log ends at to, perhaps in the memory of this database only
 	var last error
 	for failures := 0; ; {
@@ -134,6 +139,9 @@ func (l *Log) write(to position, attempt func(context.Context, *pgxpool.Conn) (f
 			last = fmt.Errorf("%w: the commit was not acknowledged by the standby: %s", ErrUnknown, warned)
 		case errors.Is(err, journal.ErrFenced), isPermanent(err):
 			return l.fail(err)
+		case isFull(err):
+			patience.Reset(l.cfg.Patience)
+			written, last = false, err
 		default:
 			written, last = false, err
 		}
@@ -189,6 +197,13 @@ func (l *Log) withConn(ctx context.Context, f func(*pgxpool.Conn) error) (warned
 	err = f(conn)
 	warned, _ = data[warning].(string)
 	return warned, err
+}
+
+// isFull reports whether the database has refused a write because it lacks room or another
+// resource.
+func isFull(err error) bool {
+	refused := new(pgconn.PgError)
+	return errors.As(err, &refused) && strings.HasPrefix(refused.Code, "53")
 }
 
 // isPermanent reports whether an error of the database will not pass by itself. The classes of

@@ -46,7 +46,8 @@ type Config struct {
 	// read them, since it was last seen. It must be positive.
 	Keep time.Duration
 	// Patience is how long a write is tried again while the database cannot be reached. Until
-	// then Append waits. It must be positive.
+	// then Append waits. It must be positive. While the database answers that it has no room, the
+	// write is tried again without end, because its outcome is known.
 	Patience time.Duration
 	// Logger receives messages for operators. Nil means silent.
 	Logger *slog.Logger

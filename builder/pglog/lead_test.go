@@ -84,6 +84,45 @@ func TestSilentLeader(t *testing.T) {
 	require.ErrorIs(t, first.Append([]byte("two")), journal.ErrFenced)
 }
 
+// TestFarBehind: the leader is lost while the only follower is 100,000 records behind. The follower
+// leads only when it has read all of them.
+func TestFarBehind(t *testing.T) {
+	const records, batch = 100_000, 1000
+	url, name := database(t)
+	cfg := quick(url, name)
+	first := lead(t, at(cfg, "first"))
+	second := open(t, at(cfg, "second"))
+	contents(t, second)
+	busy, goOn := make(chan struct{}), make(chan struct{})
+	read, led := 0, make(chan error, 1)
+	go func() {
+		led <- second.Lead(context.Background(), func(record []byte) error {
+			if read == 0 {
+				close(busy)
+				<-goOn
+			}
+			if have, want := string(record), fmt.Sprint("record ", read); have != want {
+				return fmt.Errorf("have %s, want %s", have, want)
+			}
+			read++
+			return nil
+		}, func() error { return nil })
+	}()
+	for i := range records / batch {
+		all := make([][]byte, batch)
+		for k := range all {
+			all[k] = fmt.Append(nil, "record ", i*batch+k)
+		}
+		require.NoError(t, first.Append(all...))
+	}
+	<-busy
+	require.NoError(t, first.Close())
+	close(goOn)
+	require.NoError(t, <-led)
+	require.Equal(t, records, read)
+	require.NoError(t, second.Append([]byte("after all")))
+}
+
 // TestKept: records that were replaced stay until the processes that follow have read them, and
 // others go. A process of which none knew notices that it has missed some.
 func TestKept(t *testing.T) {

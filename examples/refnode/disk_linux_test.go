@@ -17,34 +17,9 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq/internal/smalldisk"
 	"github.com/jamq/jamq/internal/wait"
 )
-
-// mountSmall returns a directory on a new file system of the given size in
-// bytes. Without the right to mount, the test is skipped with a message; with
-// JAMQ_REQUIRE_MOUNT set it fails.
-func mountSmall(t *testing.T, bytes string) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+bytes); err != nil {
-		require.Empty(t, os.Getenv("JAMQ_REQUIRE_MOUNT"), "JAMQ_REQUIRE_MOUNT is set, and a file system cannot be mounted: %v", err)
-		t.Skipf("a small file system cannot be mounted: %v", err)
-	}
-	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
-	return dir
-}
-
-// fill leaves only but bytes of a file system free, and returns the file that uses the rest.
-func fill(t *testing.T, dir string, but uint64) string {
-	t.Helper()
-	var stat syscall.Statfs_t
-	require.NoError(t, syscall.Statfs(dir, &stat))
-	free := stat.Bavail * uint64(stat.Bsize)
-	require.Greater(t, free, but)
-	name := filepath.Join(dir, "ballast")
-	require.NoError(t, os.WriteFile(name, make([]byte, free-but), 0o600))
-	return name
-}
 
 // noSpace is the reason as the operating system gives it.
 var noSpace = syscall.ENOSPC.Error()
@@ -85,11 +60,11 @@ func ask(t *testing.T, url string) (int, string) {
 // accepted transactions.
 func TestDiskIsFull(t *testing.T) {
 	t.Parallel()
-	dir := mountSmall(t, "32m")
+	dir := smalldisk.Mount(t, "32m")
 	jam := startJAMNode(t, "-slot", "60ms")
 	b := startBuilder(t, "-jam", jam.url, "-datadir", filepath.Join(dir, "data"))
 	c := dial(t, b.url)
-	ballast := fill(t, dir, 2<<20)
+	ballast := smalldisk.Fill(t, dir, 2<<20)
 	accepted := untilRefused(t, c)
 	require.NotEmpty(t, accepted)
 	t.Logf("%d transactions were accepted", len(accepted))

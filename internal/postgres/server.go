@@ -94,6 +94,14 @@ func (s *Server) Execute(statement string) error {
 	return s.run("psql", "-h", s.Dir, "-U", "jamq", "-d", "postgres", "-qc", statement)
 }
 
+// Tablespace makes an empty directory a tablespace, which can be on another disk than the server.
+func (s *Server) Tablespace(name, dir string) error {
+	if err := unprivileged(new(exec.Cmd), dir); err != nil {
+		return err
+	}
+	return s.Execute(fmt.Sprintf("create tablespace %s location '%s'", name, dir))
+}
+
 // Cut ends all connections of clients.
 func (s *Server) Cut() error {
 	return s.Execute("select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()")

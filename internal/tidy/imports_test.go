@@ -73,6 +73,7 @@ var mayImport = map[string][]string{
 	"internal/postgres":   {},
 	"internal/repeat":     {},
 	"internal/tidy":       {},
+	"internal/smalldisk":  {},
 	"internal/wait":       {},
 	"internal/words": {"", "anchor", "anchor/chainview", "builder", "bundlequeue", "canonical", "canonical/proof", "canonical/statetrie",
 		"service", "service/internal/asm", "service/internal/pvm", "submit", "journal", "submit/codec"},

@@ -36,9 +36,13 @@ func (n *Node) Resolve(tag rpc.BlockNumber) *Block {
 
 // SendTransaction adds a transaction to the pool. With a data directory it is
 // on disk when the call returns. Errors are those of the pool. A node whose disk has failed
-// refuses all with that reason, whatever the pool would say.
+// refuses all with that reason, whatever the pool would say. While its log does not answer, the
+// error wraps builder.ErrBusy.
 func (n *Node) SendTransaction(tx *types.Transaction) error {
 	if err := n.store.Err(); err != nil {
+		return err
+	}
+	if err := n.builder.Busy(); err != nil {
 		return err
 	}
 	if err := n.Chain.SendTransaction(tx); err != nil {

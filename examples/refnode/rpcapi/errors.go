@@ -102,7 +102,9 @@ const (
 	// have. The error text names the alternatives.
 	CodeUnsupported = -32004
 	// CodeLimited is the code for a source that exceeds its limits. The error
-	// text includes the time to wait. Over HTTP the status may be 429.
+	// text includes the time to wait. Over HTTP the status may be 429. It is also
+	// the code for a transaction that the node cannot take now, because its log
+	// does not answer.
 	CodeLimited = -32005
 )
 

@@ -3,6 +3,7 @@ package rpcapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/examples/refnode/ledger"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/txpool"
@@ -32,7 +34,10 @@ func (a *Transactions) SendRawTransaction(ctx context.Context, raw hexutil.Bytes
 		a.limits.strike(ctx, txpool.ErrMalformed)
 		return common.Hash{}, err
 	}
-	if err := a.send(ctx, tx); err != nil {
+	switch err := a.send(ctx, tx); {
+	case errors.Is(err, builder.ErrBusy):
+		return common.Hash{}, codedError{err, CodeLimited}
+	case err != nil:
 		a.limits.strike(ctx, err)
 		return common.Hash{}, err
 	}
