@@ -82,12 +82,19 @@ func TestBusy(t *testing.T) {
 			time.Sleep(4 * time.Second)
 			require.NoError(t, b.Busy())
 			time.Sleep(2 * time.Second)
-			for range 100 {
-				require.ErrorIs(t, b.Submit(ctx, []byte("three")), builder.ErrBusy)
+			refused := make(chan error, 100)
+			for range cap(refused) {
+				go func() { refused <- b.Submit(ctx, []byte("three")) }()
 			}
+			synctest.Wait()
+			answered := len(refused)
 			require.Empty(t, waits)
 			h.on.Store(false)
 			close(h.gate)
+			require.Equal(t, cap(refused), answered)
+			for range answered {
+				require.ErrorIs(t, <-refused, builder.ErrBusy)
+			}
 			require.NoError(t, <-waits)
 			require.NoError(t, b.Await(ctx, final(2)))
 			submit(ctx, t, b, 3, "three")
