@@ -8,53 +8,45 @@ import (
 
 // block is a rollup block of shielded transactions.
 type block struct {
-	Height       uint64
-	Previous     bytes32
-	Time         int64
-	Notes        uint64  // in the pool after the block
-	Root         bytes32 // of the notes, after the block
+	header
 	Transactions []*transaction
 }
 
-// header returns the bytes that the block's hash covers.
-func (b *block) header() []byte {
-	h := binary.LittleEndian.AppendUint64(nil, b.Height)
-	h = append(h, b.Previous[:]...)
-	merkle := b.merkleRoot()
-	h = append(h, merkle[:]...)
-	h = append(h, b.Root[:]...)
-	h = binary.LittleEndian.AppendUint64(h, b.Notes)
-	return binary.LittleEndian.AppendUint64(h, uint64(b.Time))
+// header is the part of a block that its hash covers.
+type header struct {
+	Height   uint64
+	Previous bytes32
+	Merkle   bytes32 // root of the transactions' ids
+	Root     bytes32 // of the notes, after the block
+	Notes    uint64  // in the pool after the block
+	Time     int64
 }
 
-func (b *block) hash() bytes32 { return sha256.Sum256(b.header()) }
+func (b *block) hash() bytes32 { return sha256.Sum256(b.header.encode()) }
 
-// merkleRoot returns the root of the transactions' ids. As in Bitcoin, pairs
-// are hashed, and a last id without a partner is hashed with itself.
-func (b *block) merkleRoot() bytes32 {
-	var level []bytes32
-	for _, t := range b.Transactions {
-		level = append(level, t.id())
-	}
-	if len(level) == 0 {
+func (h *header) encode() []byte {
+	raw, _ := binary.Append(nil, binary.LittleEndian, h) // a header always has a form
+	return raw
+}
+
+// merkleRoot returns the root of a binary tree whose leaves are the transactions' ids.
+func merkleRoot(transactions []*transaction) bytes32 {
+	half := (len(transactions) + 1) / 2
+	switch len(transactions) {
+	case 0:
 		return bytes32{}
+	case 1:
+		return transactions[0].id()
 	}
-	for len(level) > 1 {
-		var next []bytes32
-		for i := 0; i < len(level); i += 2 {
-			right := level[min(i+1, len(level)-1)]
-			next = append(next, sha256.Sum256(append(level[i][:], right[:]...)))
-		}
-		level = next
-	}
-	return level[0]
+	left, right := merkleRoot(transactions[:half]), merkleRoot(transactions[half:])
+	return sha256.Sum256(append(left[:], right[:]...))
 }
 
-// encode returns the block's bytes. They are the payload of a package, the body
-// of the builder's block, and the result of getblock with verbosity 0.
+// encode returns the block's bytes: the header and the transactions, each after its
+// length. They are the payload of a package, the body of the builder's block, and the
+// result of getblock with verbosity 0.
 func (b *block) encode() []byte {
-	out := b.header()
-	out = binary.LittleEndian.AppendUint32(out, uint32(len(b.Transactions)))
+	out := b.header.encode()
 	for _, t := range b.Transactions {
 		raw := t.encode()
 		out = binary.LittleEndian.AppendUint32(out, uint32(len(raw)))
@@ -63,35 +55,26 @@ func (b *block) encode() []byte {
 	return out
 }
 
-// headerSize is the length of a header in bytes.
-const headerSize = 8 + 32 + 32 + 32 + 8 + 8
-
 // decodeBlock decodes the output of encode. The error wraps errMalformed.
 func decodeBlock(raw []byte) (*block, error) {
-	if len(raw) < headerSize {
+	b := new(block)
+	size, err := binary.Decode(raw, binary.LittleEndian, &b.header)
+	if err != nil {
 		return nil, fmt.Errorf("%w: a block of %d bytes", errMalformed, len(raw))
 	}
-	b := &block{
-		Height: binary.LittleEndian.Uint64(raw), Notes: binary.LittleEndian.Uint64(raw[headerSize-16:]),
-		Time: int64(binary.LittleEndian.Uint64(raw[headerSize-8:])),
-	}
-	copy(b.Previous[:], raw[8:])
-	copy(b.Root[:], raw[8+64:])
-	c := cutter{rest: raw[headerSize:]}
-	for n := c.count(); n > 0 && !c.short; n-- {
-		size := c.count()
-		if c.short = c.short || int64(size) > int64(len(c.rest)); c.short {
-			break
+	for rest := raw[size:]; len(rest) > 0; {
+		if len(rest) < 4 || uint64(len(rest)-4) < uint64(binary.LittleEndian.Uint32(rest)) {
+			return nil, fmt.Errorf("%w: a block of %d bytes ends early", errMalformed, len(raw))
 		}
-		t, err := decodeTransaction(c.rest[:size])
+		end := 4 + int(binary.LittleEndian.Uint32(rest))
+		t, err := decodeTransaction(rest[4:end])
 		if err != nil {
 			return nil, err
 		}
-		c.rest = c.rest[size:]
-		b.Transactions = append(b.Transactions, t)
+		b.Transactions, rest = append(b.Transactions, t), rest[end:]
 	}
-	if merkle := b.merkleRoot(); c.short || len(c.rest) > 0 || merkle != bytes32(raw[8+32:8+64]) {
-		return nil, fmt.Errorf("%w: a block of %d bytes does not hold what its header says", errMalformed, len(raw))
+	if merkle := merkleRoot(b.Transactions); merkle != b.Merkle {
+		return nil, fmt.Errorf("%w: the root of the transactions is %s, want %s", errMalformed, merkle, b.Merkle)
 	}
 	return b, nil
 }

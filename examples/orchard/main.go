@@ -3,29 +3,15 @@
 // note, by its nullifier, and creates a note, by a commitment and an encrypted
 // text. Wallets find their notes by scanning blocks through getblock, which has
 // the form of zcashd's (verbosity 0, 1 and 2). It also returns the JAM work
-// package and the JAM block of each block, and whether the block is final. The other calls
-// of lightwalletd have zcashd's form too:
+// package and the JAM block of each block, and whether the block is final. rpc.go has
+// the other calls that a light wallet needs.
 //
-//   - getinfo, getblockchaininfo, getblockcount, getbestblockhash, getblockhash,
-//     getrawtransaction, sendrawtransaction and z_gettreestate.
-//   - getrawmempool returns the ids only. The pool knows no fees and times of arrival, so
-//     the verbose form is refused.
-//   - z_getsubtreesbyindex has a subtree for each 65,536 notes. Its root is that of the pool
-//     after the last of them. The Sapling pool has none.
-//   - getaddresstxids, getaddressbalance and getaddressutxos find nothing for any
-//     transparent address, because no transaction here pays to one. The address itself is
-//     not checked.
-//
-// Errors have the codes, texts and HTTP status of the current zcashd, and batches are answered. As
-// there, a missing parameter or one too many is the error -32602 with the call's usage, and a
-// parameter of a wrong JSON type is -1, but -3 in sendrawtransaction.
-//
-// The bytes of blocks and transactions are not Zcash's, so lightwalletd cannot parse them:
+// The bytes of blocks and transactions are not Zcash's:
 //
 //   - A header of Zcash has a proof of work, which a rollup on JAM does not need, and
 //     commits to the history of the chain. Here it has the height, the hash of the block
 //     before it, the roots of transactions and notes, the number of notes and the time.
-//   - A transaction is only the Orchard part of ZIP 225, because there are no other pools.
+//   - A transaction has only the Orchard part of ZIP 225, because there are no other pools.
 //   - Hashes are SHA-256 and shown in the order of their bytes. Zcash's ids are BLAKE2b
 //     (ZIP 244) and its roots those of a Sinsemilla tree, which need libraries for Zcash.
 //
@@ -39,6 +25,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -47,8 +34,12 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
+
+	"github.com/ethereum/go-ethereum/rpc"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/jamq/jamq/builder/simnet"
 	"github.com/jamq/jamq/jamtest"
@@ -58,10 +49,6 @@ func main() {
 	address := flag.String("http", "", "address to serve on, and go on serving; empty: the demonstration only")
 	slot := flag.Duration("slot", 150*time.Millisecond, "slot duration of the simulated JAM chain")
 	flag.Parse()
-	if flag.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "orchard: unexpected argument %q\n", flag.Arg(0))
-		os.Exit(2)
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Stdout, *address, *slot); err != nil && ctx.Err() == nil {
@@ -79,36 +66,24 @@ func run(ctx context.Context, out io.Writer, address string, slot time.Duration)
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", or(address, "127.0.0.1:0"))
+	listener, err := net.Listen("tcp", cmp.Or(address, "127.0.0.1:0"))
 	if err != nil {
 		return err
 	}
 	server := &http.Server{Handler: n, ReadHeaderTimeout: 10 * time.Second}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	defer func() { _ = server.Close(); <-served }()
 	ctx, stop := context.WithCancel(ctx)
-	ran := make(chan error, 1)
-	go func() { ran <- n.run(ctx) }()
-	defer func() { stop(); <-ran }()
+	group, ctx := errgroup.WithContext(ctx)
+	defer func() { stop(); _ = group.Wait() }()
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	group.Go(func() error { return server.Serve(listener) })
+	group.Go(func() error { return n.run(ctx) })
 
 	url := "http://" + listener.Addr().String()
 	fmt.Fprintf(out, "getblock and the rest at %s\n", url)
-	if err := demonstrate(ctx, out, url); err != nil {
+	if err := demonstrate(ctx, out, url); err != nil || address == "" {
 		return err
 	}
-	if address == "" {
-		return nil
-	}
-	<-ctx.Done()
-	return context.Cause(ctx)
-}
-
-func or(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a
+	return group.Wait()
 }
 
 // payments is the number of payments that each wallet makes.
@@ -119,9 +94,14 @@ const payments = 5
 func demonstrate(ctx context.Context, out io.Writer, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	alice, bob := newWallet(url, "alice"), newWallet(url, "bob")
+	client, err := rpc.DialContext(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	alice, bob := newWallet(client, "alice"), newWallet(client, "bob")
 	for range payments {
-		if _, err := alice.pay(ctx, bob, nil); err != nil {
+		if err := alice.pay(ctx, bob, nil); err != nil {
 			return err
 		}
 	}
@@ -129,23 +109,20 @@ func demonstrate(ctx context.Context, out io.Writer, url string) error {
 		return err
 	}
 	for _, n := range bob.unspent() {
-		fmt.Fprintf(out, "bob has a note: %s…, block %d, JAM block %s…\n", n.cmx.String()[:8], n.height, n.headerAt[:10])
-		if _, err := bob.pay(ctx, alice, n); err != nil {
+		fmt.Fprintf(out, "bob has a note: %s…, JAM block %s…\n", n.cmx.String()[:8], n.headerAt[:10])
+		if err := bob.pay(ctx, alice, n); err != nil {
 			return err
 		}
 	}
 	settled := func() bool {
-		for _, n := range append(alice.notes, bob.notes...) {
-			if !n.finalized {
-				return false
-			}
-		}
-		return len(alice.unspent()) == payments && len(bob.unspent()) == 0
+		all := slices.Concat(alice.notes, bob.notes)
+		return len(alice.unspent()) == payments && len(bob.unspent()) == 0 &&
+			!slices.ContainsFunc(all, func(n *note) bool { return !n.finalized })
 	}
 	if err := scanUntil(ctx, settled, alice, bob); err != nil {
 		return err
 	}
-	_, err := bob.pay(ctx, alice, bob.notes[0])
+	err = bob.pay(ctx, alice, bob.notes[0])
 	fmt.Fprintf(out, "bob spends a note again: %v\n", err)
 	fmt.Fprintf(out, "%d notes made, %d spent, all of it final\n", len(alice.notes)+len(bob.notes), len(bob.notes))
 	return nil
@@ -153,8 +130,6 @@ func demonstrate(ctx context.Context, out io.Writer, url string) error {
 
 // scanUntil lets wallets scan until done returns true.
 func scanUntil(ctx context.Context, done func() bool, wallets ...*wallet) error {
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
 	for {
 		for _, w := range wallets {
 			if err := w.scan(ctx); err != nil {
@@ -167,7 +142,7 @@ func scanUntil(ctx context.Context, done func() bool, wallets ...*wallet) error 
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("not in time: %w", context.Cause(ctx))
-		case <-tick.C:
+		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -21,7 +20,6 @@ type node struct {
 	*rollup
 	network *simnet.Network
 	builder *builder.Builder[*block]
-	adding  sync.Mutex
 }
 
 // newNode returns a node on a simulated JAM chain.
@@ -38,14 +36,6 @@ func (n *node) run(ctx context.Context) error {
 	group.Go(func() error { return n.network.Run(ctx, nil) })
 	group.Go(func() error { return n.builder.Run(ctx) })
 	return group.Wait()
-}
-
-// add accepts a wallet's transaction, one at a time, so that no two spend the same
-// note. The error wraps errDoubleSpend, or is that of the builder.
-func (n *node) add(ctx context.Context, t *transaction) error {
-	n.adding.Lock()
-	defer n.adding.Unlock()
-	return n.builder.Submit(ctx, t.encode())
 }
 
 // heads returns the heights of the newest block that JAM has accumulated and of the

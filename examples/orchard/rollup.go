@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -20,12 +19,11 @@ const perBlock = 4
 // implements builder.Rollup.
 type rollup struct {
 	mu      sync.Mutex
-	waiting []*transaction   // mempool in order of arrival
-	changes [][]byte         // accepted transactions that the builder's log does not have yet
-	claimed map[bytes32]bool // nullifiers of all accepted transactions
-	state   pool             // after the last of blocks
-	blocks  []*block         // by height, the genesis first
-	byHash  map[bytes32]*block
+	waiting []*transaction              // mempool in order of arrival
+	changes [][]byte                    // accepted, and not in the builder's log yet
+	claimed pool                        // as if all accepted transactions had been executed
+	state   pool                        // after the last of blocks
+	blocks  []*block                    // by height, the genesis first
 	final   map[uint64]builder.Progress // of the final blocks, by height
 }
 
@@ -33,42 +31,36 @@ var _ builder.Rollup[*block] = (*rollup)(nil)
 
 // newRollup returns a rollup at its genesis, which is the same for all of them.
 func newRollup() *rollup {
-	genesis := &block{Time: jamq.CommonEra().Unix()}
+	genesis := &block{header: header{Time: jamq.CommonEra().Unix()}}
 	return &rollup{
-		claimed: map[bytes32]bool{}, state: pool{spent: map[bytes32]bool{}},
-		blocks: []*block{genesis}, byHash: map[bytes32]*block{genesis.hash(): genesis},
-		final: map[uint64]builder.Progress{},
+		claimed: pool{spent: map[bytes32]bool{}}, state: pool{spent: map[bytes32]bool{}},
+		blocks: []*block{genesis}, final: map[uint64]builder.Progress{},
 	}
 }
 
 // Admit implements builder.Operations. The error wraps errDoubleSpend if a transaction spends
 // a note that an accepted transaction spends.
 func (r *rollup) Admit(_ context.Context, op []byte) error {
-	t, err := decodeTransaction(op)
-	if err != nil {
-		return err
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := range t.Actions {
-		if nf := t.Actions[i].Nullifier; r.claimed[nf] {
-			return fmt.Errorf("%w: %s", errDoubleSpend, nf)
-		}
-	}
-	if err := r.state.check(t); err != nil {
+	if err := r.accept(op); err != nil {
 		return err
 	}
-	r.add(t)
 	r.changes = append(r.changes, op)
 	return nil
 }
 
-// add lets a transaction wait. The caller holds the lock.
-func (r *rollup) add(t *transaction) {
-	for i := range t.Actions {
-		r.claimed[t.Actions[i].Nullifier] = true
+// accept lets a transaction wait. The caller holds the lock.
+func (r *rollup) accept(op []byte) error {
+	t, err := decodeTransaction(op)
+	if err != nil {
+		return err
+	}
+	if err := r.claimed.apply(t); err != nil {
+		return err
 	}
 	r.waiting = append(r.waiting, t)
+	return nil
 }
 
 // TakeChanges implements builder.Operations.
@@ -82,14 +74,9 @@ func (r *rollup) TakeChanges() [][]byte {
 
 // ReplayChange implements builder.Operations. There are no checkpoints, so the change is new.
 func (r *rollup) ReplayChange(_ context.Context, change []byte) error {
-	t, err := decodeTransaction(change)
-	if err != nil {
-		return err
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.add(t)
-	return nil
+	return r.accept(change)
 }
 
 // Recovered implements builder.Operations.
@@ -101,13 +88,13 @@ func (r *rollup) Propose(_ context.Context, number uint64) (*block, common.Hash,
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	tip := r.tip()
-	b := &block{Height: number, Previous: tip.hash(), Time: time.Now().Unix()}
+	b := &block{header: header{Height: number, Previous: tip.hash(), Time: time.Now().Unix()}}
 	for _, t := range r.waiting {
 		if len(b.Transactions) < perBlock && r.state.apply(t) == nil {
 			b.Transactions = append(b.Transactions, t)
 		}
 	}
-	b.Root, b.Notes = r.state.root, r.state.notes
+	b.Merkle, b.Root, b.Notes = merkleRoot(b.Transactions), r.state.root, r.state.notes
 	r.state.revert(b.Transactions, tip)
 	if len(b.Transactions) == 0 {
 		return nil, common.Hash{}, builder.ErrIdle
@@ -127,7 +114,6 @@ func (r *rollup) Apply(_ context.Context, next builder.Block[*block]) error {
 		}
 	}
 	r.blocks = append(r.blocks, b)
-	r.byHash[b.hash()] = b
 	r.waiting = slices.DeleteFunc(r.waiting, func(t *transaction) bool { return r.state.check(t) != nil })
 	return nil
 }
@@ -138,7 +124,6 @@ func (r *rollup) Undo(_ context.Context, newest builder.Block[*block]) error {
 	defer r.mu.Unlock()
 	b := newest.Body
 	r.blocks = r.blocks[:len(r.blocks)-1]
-	delete(r.byHash, b.hash())
 	r.state.revert(b.Transactions, r.tip())
 	r.waiting = append(slices.Clone(b.Transactions), r.waiting...)
 	return nil

@@ -24,14 +24,14 @@ func extend(t *testing.T, r *rollup) builder.Block[*block] {
 func TestFailedBlockComesBack(t *testing.T) {
 	n := testNode(t)
 	for i := range byte(2 * perBlock) {
-		require.NoError(t, n.add(t.Context(), sample(i)))
+		require.NoError(t, n.builder.Submit(t.Context(), sample(i).encode()))
 	}
 	one, two := extend(t, n.rollup), extend(t, n.rollup)
-	require.NoError(t, n.add(t.Context(), sample(99)))
-	require.ErrorIs(t, n.add(t.Context(), sample(0)), errDoubleSpend)
+	require.NoError(t, n.builder.Submit(t.Context(), sample(99).encode()))
+	require.ErrorIs(t, n.builder.Submit(t.Context(), sample(0).encode()), errDoubleSpend)
 	require.NoError(t, n.Undo(t.Context(), two))
 	require.NoError(t, n.Undo(t.Context(), one))
-	require.ErrorIs(t, n.add(t.Context(), sample(0)), errDoubleSpend)
+	require.ErrorIs(t, n.builder.Submit(t.Context(), sample(0).encode()), errDoubleSpend)
 	require.Len(t, n.waiting, 2*perBlock+1)
 	require.Equal(t, one.Body.Transactions, n.waiting[:perBlock])
 	require.Empty(t, n.state.spent)

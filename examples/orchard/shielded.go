@@ -1,161 +1,106 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math"
+	"slices"
 )
 
-// Sizes of an Orchard action and of the parts of a bundle of actions, in bytes
-// (ZIP 225). A proof has proofSize bytes plus proofPerAction for each action.
+// A proof has proofSize bytes plus proofPerAction for each action (ZIP 225).
 const (
-	encCiphertextSize = 580
-	outCiphertextSize = 80
-	signatureSize     = 64
-	proofSize         = 2720
-	proofPerAction    = 2272
-	maxActions        = 1 << 8 // our own limit
-	flagSpends        = 1
-	flagOutputs       = 2
+	proofSize      = 2720
+	proofPerAction = 2272
+	maxActions     = 1 << 8 // our own limit
 )
 
-// bytes32 is a field of 32 bytes. zcashd shows most of them in the order of the
-// encoding.
-type bytes32 [32]byte
+// Fields of an action, with the sizes of ZIP 225. zcashd shows most of them in the order of
+// their bytes.
+type (
+	bytes32       [32]byte
+	signature     [64]byte
+	encCiphertext [580]byte // note encrypted to its receiver
+	outCiphertext [80]byte  // note encrypted to its sender
+)
 
-func (b bytes32) String() string               { return hex.EncodeToString(b[:]) }
-func (b bytes32) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
+func (b bytes32) String() string                     { return hex.EncodeToString(b[:]) }
+func (b bytes32) MarshalText() ([]byte, error)       { return hex.AppendEncode(nil, b[:]), nil }
+func (s signature) MarshalText() ([]byte, error)     { return hex.AppendEncode(nil, s[:]), nil }
+func (c encCiphertext) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, c[:]), nil }
+func (c outCiphertext) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, c[:]), nil }
 
 // action spends one note and creates another, without revealing the notes or
 // their owners.
 type action struct {
-	CV            bytes32 // commitment to the net value
-	Nullifier     bytes32 // identifies the spent note
-	RK            bytes32 // key that signs
-	CMX           bytes32 // commitment to the new note
-	EphemeralKey  bytes32
-	EncCiphertext [encCiphertextSize]byte // note encrypted to its receiver
-	OutCiphertext [outCiphertextSize]byte // note encrypted to its sender
-	SpendAuthSig  [signatureSize]byte
+	CV            bytes32       `json:"cv"`        // commitment to the net value
+	Nullifier     bytes32       `json:"nullifier"` // identifies the spent note
+	RK            bytes32       `json:"rk"`        // key that signs
+	CMX           bytes32       `json:"cmx"`       // commitment to the new note
+	EphemeralKey  bytes32       `json:"ephemeralKey"`
+	EncCiphertext encCiphertext `json:"encCiphertext"`
+	OutCiphertext outCiphertext `json:"outCiphertext"`
+	SpendAuthSig  signature     `json:"spendAuthSig"`
+}
+
+// bundle is the part of a transaction whose size does not depend on its actions.
+type bundle struct {
+	ValueBalance int64     `json:"valueBalanceZat"` // zatoshi that leave the pool
+	Anchor       bytes32   `json:"anchor"`
+	BindingSig   signature `json:"bindingSig"`
 }
 
 // transaction is a bundle of actions. Its proof is opaque here: see the package
 // comment.
 type transaction struct {
-	Actions      []action
-	Flags        byte
-	ValueBalance int64 // zatoshi that leave the pool
-	Anchor       bytes32
-	Proof        []byte
-	BindingSig   [signatureSize]byte
+	bundle
+	Actions []action `json:"actions"`
+	Proof   []byte   `json:"-"`
 }
 
 var (
 	errMalformed   = errors.New("bad transaction")
-	errDoubleSpend = errors.New("nullifier was seen before")
+	errDoubleSpend = errors.New("18: bad-txns-orchard-duplicate-nullifier")
 )
 
-// encode returns the form that is hashed, sent and stored: the Orchard part of
-// ZIP 225, with lengths of 4 bytes.
+// encode returns the form that is hashed, sent and stored: the bundle, the actions and
+// the proof.
 func (t *transaction) encode() []byte {
-	b := binary.LittleEndian.AppendUint32(nil, uint32(len(t.Actions)))
-	for i := range t.Actions {
-		a := &t.Actions[i]
-		for _, field := range [][]byte{a.CV[:], a.Nullifier[:], a.RK[:], a.CMX[:], a.EphemeralKey[:], a.EncCiphertext[:], a.OutCiphertext[:]} {
-			b = append(b, field...)
-		}
-	}
-	b = append(b, t.Flags)
-	b = binary.LittleEndian.AppendUint64(b, uint64(t.ValueBalance))
-	b = append(b, t.Anchor[:]...)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(t.Proof)))
-	b = append(b, t.Proof...)
-	for i := range t.Actions {
-		b = append(b, t.Actions[i].SpendAuthSig[:]...)
-	}
-	return append(b, t.BindingSig[:]...)
+	b, _ := binary.Append(nil, binary.LittleEndian, &t.bundle) // these types always have a form
+	b, _ = binary.Append(b, binary.LittleEndian, t.Actions)
+	return append(b, t.Proof...)
 }
 
 // id returns the hash that identifies a transaction. In Zcash it is a tree of
 // BLAKE2b hashes (ZIP 244).
 func (t *transaction) id() bytes32 { return sha256.Sum256(t.encode()) }
 
-// cutter cuts fields off a byte slice. After the end it returns zeros and sets
-// a flag.
-type cutter struct {
-	rest  []byte
-	short bool
-}
-
-func (c *cutter) into(field []byte) {
-	if c.short = c.short || len(c.rest) < len(field); !c.short {
-		copy(field, c.rest)
-		c.rest = c.rest[len(field):]
-	}
-}
-
-func (c *cutter) count() uint32 {
-	var n [4]byte
-	c.into(n[:])
-	return binary.LittleEndian.Uint32(n[:])
-}
-
-// decodeTransaction decodes the output of encode, without remaining bytes, and
-// makes all checks that need no cryptography. The error wraps errMalformed.
+// decodeTransaction decodes the output of encode. The number of actions follows from the
+// length. The error wraps errMalformed.
 func decodeTransaction(b []byte) (*transaction, error) {
-	c := cutter{rest: b}
-	n := c.count()
-	if n == 0 || n > maxActions {
-		return nil, fmt.Errorf("%w: %d actions, want 1 to %d", errMalformed, n, maxActions)
+	t := new(transaction)
+	once, each := binary.Size(t.bundle)+proofSize, binary.Size(action{})+proofPerAction
+	n := (len(b) - once) / each
+	if n < 1 || n > maxActions || len(b) != once+n*each {
+		return nil, fmt.Errorf("%w: %d bytes, want %d and %d for each of 1 to %d actions", errMalformed, len(b), once, each, maxActions)
 	}
-	t := &transaction{Actions: make([]action, n)}
-	for i := range t.Actions {
-		a := &t.Actions[i]
-		for _, field := range [][]byte{a.CV[:], a.Nullifier[:], a.RK[:], a.CMX[:], a.EphemeralKey[:], a.EncCiphertext[:], a.OutCiphertext[:]} {
-			c.into(field)
-		}
-	}
-	var flags [1]byte
-	var balance [8]byte
-	c.into(flags[:])
-	c.into(balance[:])
-	c.into(t.Anchor[:])
-	want := proofSize + proofPerAction*n
-	if size := c.count(); size != want {
-		return nil, fmt.Errorf("%w: a proof of %d bytes, want %d for %d actions", errMalformed, size, want, n)
-	}
-	t.Flags, t.ValueBalance, t.Proof = flags[0], int64(binary.LittleEndian.Uint64(balance[:])), make([]byte, want)
-	c.into(t.Proof)
-	for i := range t.Actions {
-		c.into(t.Actions[i].SpendAuthSig[:])
-	}
-	c.into(t.BindingSig[:])
-	switch {
-	case c.short || len(c.rest) > 0:
-		return nil, fmt.Errorf("%w: %d bytes for %d actions", errMalformed, len(b), n)
-	case t.Flags&^(flagSpends|flagOutputs) != 0:
-		return nil, fmt.Errorf("%w: flags %#x", errMalformed, t.Flags)
-	case t.ValueBalance == math.MinInt64:
-		return nil, fmt.Errorf("%w: value balance %d", errMalformed, t.ValueBalance)
-	}
-	return t, nil
+	t.Actions = make([]action, n)
+	r := bytes.NewReader(b)
+	err := errors.Join(binary.Read(r, binary.LittleEndian, &t.bundle), binary.Read(r, binary.LittleEndian, t.Actions))
+	t.Proof = slices.Clone(b[len(b)-r.Len():])
+	return t, err
 }
 
 // pool is the state of the shielded pool: the spent nullifiers, and a root over
 // the notes. In Zcash the root is that of a Sinsemilla tree, against which
 // spends are proved. Here it is a chain of SHA-256 hashes.
 type pool struct {
-	spent    map[bytes32]bool
-	notes    uint64
-	root     bytes32
-	subtrees []bytes32 // root after each subtreeSize notes
+	spent map[bytes32]bool
+	notes uint64
+	root  bytes32
 }
-
-// subtreeSize is the number of notes of a subtree whose root wallets ask for.
-const subtreeSize = 1 << 16
 
 // check returns an error, which wraps errDoubleSpend, if a transaction cannot be
 // executed.
@@ -182,9 +127,6 @@ func (p *pool) apply(t *transaction) error {
 		p.spent[a.Nullifier] = true
 		p.root = sha256.Sum256(append(p.root[:], a.CMX[:]...))
 		p.notes++
-		if p.notes%subtreeSize == 0 {
-			p.subtrees = append(p.subtrees, p.root)
-		}
 	}
 	return nil
 }
@@ -197,5 +139,5 @@ func (p *pool) revert(newest []*transaction, to *block) {
 			delete(p.spent, t.Actions[i].Nullifier)
 		}
 	}
-	p.root, p.notes, p.subtrees = to.Root, to.Notes, p.subtrees[:to.Notes/subtreeSize]
+	p.root, p.notes = to.Root, to.Notes
 }
