@@ -6,7 +6,6 @@ require (
 	charm.land/bubbletea/v2 v2.0.6
 	github.com/charmbracelet/x/ansi v0.11.7
 	github.com/charmbracelet/x/term v0.2.2
-	github.com/cockroachdb/pebble v1.1.5
 	github.com/creack/pty v1.1.24
 	github.com/ethereum/go-ethereum v1.17.10
 	github.com/golang-jwt/jwt/v4 v4.5.2
@@ -15,6 +14,7 @@ require (
 	github.com/jamq/jamq v0.1.0
 	github.com/jamq/jamq/builder/pglog v0.1.0
 	github.com/jamq/jamq/eoa v0.1.0
+	github.com/jamq/jamq/evmrollup v0.1.0
 	github.com/jamq/jamq/statedb/evm v0.1.0
 	github.com/jamq/jamq/submit/jamnps v0.1.0
 	github.com/klauspost/compress v1.18.0
@@ -27,6 +27,7 @@ require (
 )
 
 require (
+	github.com/cockroachdb/pebble v1.1.5 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/pgx/v5 v5.7.5 // indirect
@@ -79,7 +80,7 @@ require (
 	github.com/gofrs/flock v0.12.1 // indirect
 	github.com/gogo/protobuf v1.3.2 // indirect
 	github.com/golang/snappy v1.0.1-0.20260716114414-9ae09f520e93 // indirect
-	github.com/google/btree v1.1.3
+	github.com/google/btree v1.1.3 // indirect
 	github.com/grafana/pyroscope-go v1.2.7 // indirect
 	github.com/grafana/pyroscope-go/godeltaprof v0.1.9 // indirect
 	github.com/hashicorp/go-bexpr v0.1.10 // indirect
@@ -129,7 +130,7 @@ require (
 	go.uber.org/goleak v1.3.0
 	go.yaml.in/yaml/v2 v2.4.2 // indirect
 	go.yaml.in/yaml/v3 v3.0.5
-	golang.org/x/crypto v0.55.0
+	golang.org/x/crypto v0.55.0 // indirect
 	golang.org/x/exp v0.0.0-20230626212559-97b1e661b5df // indirect
 	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/text v0.41.0 // indirect

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/jamq/jamq/examples/refnode/devkeys"
+	"github.com/jamq/jamq/evmrollup/devkeys"
 	"github.com/jamq/jamq/internal/wait"
 )
 

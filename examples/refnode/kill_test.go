@@ -19,7 +19,7 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/stretchr/testify/require"
 
-	"github.com/jamq/jamq/examples/refnode/devkeys"
+	"github.com/jamq/jamq/evmrollup/devkeys"
 	"github.com/jamq/jamq/examples/refnode/internal/front"
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
 	"github.com/jamq/jamq/internal/wait"

@@ -46,8 +46,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jamq/jamq/evmrollup/devkeys"
 	"github.com/jamq/jamq/examples/refnode/demo"
-	"github.com/jamq/jamq/examples/refnode/devkeys"
 	"github.com/jamq/jamq/examples/refnode/load"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/examples/refnode/ops"

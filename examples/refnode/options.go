@@ -12,7 +12,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder/pglog"
-	"github.com/jamq/jamq/examples/refnode/devkeys"
+	"github.com/jamq/jamq/evmrollup/devkeys"
 	"github.com/jamq/jamq/examples/refnode/internal/guard"
 	"github.com/jamq/jamq/examples/refnode/load"
 	"github.com/jamq/jamq/examples/refnode/node"

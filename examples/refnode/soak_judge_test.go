@@ -16,7 +16,7 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
 
-	"github.com/jamq/jamq/examples/refnode/devkeys"
+	"github.com/jamq/jamq/evmrollup/devkeys"
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
 	"github.com/jamq/jamq/txpool"
 )

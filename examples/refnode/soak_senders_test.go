@@ -18,7 +18,7 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
 
-	"github.com/jamq/jamq/examples/refnode/devkeys"
+	"github.com/jamq/jamq/evmrollup/devkeys"
 	"github.com/jamq/jamq/internal/wait"
 	"github.com/jamq/jamq/txpool"
 )

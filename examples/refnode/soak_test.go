@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/examples/refnode/devkeys"
+	"github.com/jamq/jamq/evmrollup/devkeys"
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
 	"github.com/jamq/jamq/internal/wait"
 )

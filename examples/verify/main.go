@@ -1,6 +1,6 @@
 // Command verify checks a proof that a transaction of a rollup is final, with its
 // receipt, or a proof of an account in the state after a final block. It reads a document of
-// package canonical/proof, or one of examples/refnode/stateproof for an account,
+// package canonical/proof, or one of evmrollup/stateproof for an account,
 // and needs no network:
 //
 //	go run ./examples/verify -trust trust.json -tx 0x… proof.json

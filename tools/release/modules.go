@@ -16,7 +16,7 @@ import (
 const root = "github.com/jamq/jamq"
 
 // directories are the published modules, each after those that it requires.
-var directories = []string{".", "builder/pglog", "eoa", "pebble", "eoa/redisstore", "statedb/evm", "submit/jamnps", "eoa/jobs/riverjobs", "examples"}
+var directories = []string{".", "builder/pglog", "eoa", "pebble", "eoa/redisstore", "statedb/evm", "submit/jamnps", "evmrollup", "eoa/jobs/riverjobs", "examples"}
 
 // modulePath returns the path of the module in a directory.
 func modulePath(directory string) string { return path.Join(root, directory) }

@@ -11,11 +11,11 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"github.com/jamq/jamq/examples/refnode/devkeys"
-	"github.com/jamq/jamq/examples/refnode/evmrollup"
-	"github.com/jamq/jamq/examples/refnode/jam"
-	"github.com/jamq/jamq/examples/refnode/ledger"
-	"github.com/jamq/jamq/examples/refnode/store"
+	"github.com/jamq/jamq/evmrollup"
+	"github.com/jamq/jamq/evmrollup/devkeys"
+	"github.com/jamq/jamq/evmrollup/jam"
+	"github.com/jamq/jamq/evmrollup/ledger"
+	"github.com/jamq/jamq/evmrollup/store"
 	"github.com/jamq/jamq/service"
 )
 

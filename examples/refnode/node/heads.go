@@ -7,7 +7,7 @@ import (
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/canonical"
-	"github.com/jamq/jamq/examples/refnode/ledger"
+	"github.com/jamq/jamq/evmrollup/ledger"
 )
 
 // HeadChange is one step of the latest block.

@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"github.com/jamq/jamq/builder/pglog"
-	"github.com/jamq/jamq/examples/refnode/ledger"
-	"github.com/jamq/jamq/examples/refnode/store"
+	"github.com/jamq/jamq/evmrollup/ledger"
+	"github.com/jamq/jamq/evmrollup/store"
 	"github.com/jamq/jamq/statedb"
 )
 

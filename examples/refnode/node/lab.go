@@ -9,7 +9,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/examples/refnode/jam"
+	"github.com/jamq/jamq/evmrollup/jam"
 	"github.com/jamq/jamq/examples/refnode/live"
 	"github.com/jamq/jamq/jamtest"
 )

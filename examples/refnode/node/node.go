@@ -18,12 +18,12 @@ import (
 
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/builder/pglog"
-	"github.com/jamq/jamq/examples/refnode/devkeys"
-	"github.com/jamq/jamq/examples/refnode/evmrollup"
-	"github.com/jamq/jamq/examples/refnode/jam"
-	"github.com/jamq/jamq/examples/refnode/ledger"
+	"github.com/jamq/jamq/evmrollup"
+	"github.com/jamq/jamq/evmrollup/devkeys"
+	"github.com/jamq/jamq/evmrollup/jam"
+	"github.com/jamq/jamq/evmrollup/ledger"
+	"github.com/jamq/jamq/evmrollup/store"
 	"github.com/jamq/jamq/examples/refnode/live"
-	"github.com/jamq/jamq/examples/refnode/store"
 )
 
 // ErrDisk is wrapped by errors after the disk of the data directory has failed. The node

@@ -8,8 +8,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq/canonical/proof"
-	"github.com/jamq/jamq/examples/refnode/jam"
-	"github.com/jamq/jamq/examples/refnode/stateproof"
+	"github.com/jamq/jamq/evmrollup/jam"
+	"github.com/jamq/jamq/evmrollup/stateproof"
 	"github.com/jamq/jamq/statedb"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/canonical"
-	"github.com/jamq/jamq/examples/refnode/evmrollup"
+	"github.com/jamq/jamq/evmrollup"
 )
 
 // Resolve returns the block that a tag or a number names, or nil if there is

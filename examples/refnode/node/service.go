@@ -7,7 +7,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/examples/refnode/evmrollup"
+	"github.com/jamq/jamq/evmrollup"
 	"github.com/jamq/jamq/service"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/canonical/proof"
-	"github.com/jamq/jamq/examples/refnode/evmrollup"
-	"github.com/jamq/jamq/examples/refnode/jam"
+	"github.com/jamq/jamq/evmrollup"
+	"github.com/jamq/jamq/evmrollup/jam"
 	"github.com/jamq/jamq/internal/wait"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/service"

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/examples/refnode/evmrollup"
-	"github.com/jamq/jamq/examples/refnode/store"
+	"github.com/jamq/jamq/evmrollup"
+	"github.com/jamq/jamq/evmrollup/store"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/txpool"
 )

@@ -15,7 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/eth/tracers/logger"
 	"github.com/ethereum/go-ethereum/rpc"
 
-	"github.com/jamq/jamq/examples/refnode/ledger"
+	"github.com/jamq/jamq/evmrollup/ledger"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/statedb"
 	"github.com/jamq/jamq/statedb/evm"

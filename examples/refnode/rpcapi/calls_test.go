@@ -14,8 +14,8 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq/evmrollup/stateproof"
 	"github.com/jamq/jamq/examples/refnode/node"
-	"github.com/jamq/jamq/examples/refnode/stateproof"
 	"github.com/jamq/jamq/statedb"
 )
 

@@ -267,7 +267,7 @@ func (c *conformance) pool() {
 // differences are the calls whose answers are not geth's.
 func (c *conformance) differences() {
 	c.differs("The state is a unified binary tree (EIP-7864), so the proofs are not those of a Merkle Patricia trie, and `storageHash` is the root of the state. "+
-		"Package `examples/refnode/stateproof` explains and verifies them.",
+		"Package `evmrollup/stateproof` explains and verifies them.",
 		"eth_getProof", c.me, []string{"0x0"}, "latest")
 	c.same("eth_getProof", c.me, make([]string, 1025), "latest")
 	c.same("eth_getProof", c.me, []string{"0xzz"}, "latest")

@@ -13,7 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/stretchr/testify/require"
 
-	"github.com/jamq/jamq/examples/refnode/ledger"
+	"github.com/jamq/jamq/evmrollup/ledger"
 )
 
 // On a damaged disk each method that reads it returns the reason, over HTTP and WebSocket, and

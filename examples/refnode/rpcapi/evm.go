@@ -14,7 +14,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/math"
 	"github.com/holiman/uint256"
 
-	"github.com/jamq/jamq/examples/refnode/evmrollup"
+	"github.com/jamq/jamq/evmrollup"
 )
 
 // EVM implements the methods of the namespace evm, with which development tools decide

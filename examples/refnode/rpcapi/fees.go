@@ -17,7 +17,7 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
 
-	"github.com/jamq/jamq/examples/refnode/ledger"
+	"github.com/jamq/jamq/evmrollup/ledger"
 )
 
 // Fees implements the eth methods about fees, with go-ethereum's price oracle.

@@ -10,8 +10,8 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/examples/refnode/evmrollup"
-	"github.com/jamq/jamq/examples/refnode/ledger"
+	"github.com/jamq/jamq/evmrollup"
+	"github.com/jamq/jamq/evmrollup/ledger"
 )
 
 // JAM implements the jam namespace: the status of rollup blocks on JAM.

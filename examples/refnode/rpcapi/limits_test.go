@@ -13,7 +13,7 @@ import (
 	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 
-	"github.com/jamq/jamq/examples/refnode/evmrollup"
+	"github.com/jamq/jamq/evmrollup"
 )
 
 // limits exceeds each limit by the least amount, at both nodes, and returns a

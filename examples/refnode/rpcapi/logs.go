@@ -11,7 +11,7 @@ import (
 	gethfilters "github.com/ethereum/go-ethereum/eth/filters"
 	"github.com/ethereum/go-ethereum/rpc"
 
-	"github.com/jamq/jamq/examples/refnode/ledger"
+	"github.com/jamq/jamq/evmrollup/ledger"
 )
 
 // Logs implements eth_getLogs.

@@ -18,11 +18,11 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/examples/refnode/devkeys"
-	"github.com/jamq/jamq/examples/refnode/evmrollup"
-	"github.com/jamq/jamq/examples/refnode/ledger"
+	"github.com/jamq/jamq/evmrollup"
+	"github.com/jamq/jamq/evmrollup/devkeys"
+	"github.com/jamq/jamq/evmrollup/ledger"
+	"github.com/jamq/jamq/evmrollup/store"
 	"github.com/jamq/jamq/examples/refnode/node"
-	"github.com/jamq/jamq/examples/refnode/store"
 )
 
 // The data directory of manyLogs has final blocks that only look as if they had been executed.

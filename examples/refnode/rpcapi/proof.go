@@ -8,8 +8,8 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/jamq/jamq/canonical/proof"
-	"github.com/jamq/jamq/examples/refnode/ledger"
-	"github.com/jamq/jamq/examples/refnode/stateproof"
+	"github.com/jamq/jamq/evmrollup/ledger"
+	"github.com/jamq/jamq/evmrollup/stateproof"
 )
 
 // GetFinalityProof implements jam_getFinalityProof. It returns a document that

@@ -14,7 +14,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/rpc"
 
-	"github.com/jamq/jamq/examples/refnode/ledger"
+	"github.com/jamq/jamq/evmrollup/ledger"
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 

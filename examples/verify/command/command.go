@@ -20,7 +20,7 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/jamq/jamq/canonical/proof"
-	"github.com/jamq/jamq/examples/refnode/stateproof"
+	"github.com/jamq/jamq/evmrollup/stateproof"
 )
 
 // Exit codes.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/canonical/proof"
-	"github.com/jamq/jamq/examples/refnode/stateproof"
+	"github.com/jamq/jamq/evmrollup/stateproof"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/service"
 	"github.com/jamq/jamq/statedb"

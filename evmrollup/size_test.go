@@ -20,8 +20,8 @@ import (
 
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/examples/refnode/ledger"
-	"github.com/jamq/jamq/examples/refnode/store"
+	"github.com/jamq/jamq/evmrollup/ledger"
+	"github.com/jamq/jamq/evmrollup/store"
 )
 
 var sizes = flag.Int("chain.transactions", 2_000, "number of transactions in the chain of TestLongChain")

@@ -15,6 +15,7 @@ var ErrMissed = errors.New("ledger: changes are no longer available")
 // is accumulated again. It is a different block if the queue gave the first one
 // up.
 type HeadChange struct {
+	// Block is the block that latest reached, or stepped back over.
 	Block *Block
 	// Removed means that latest stepped back over the block.
 	Removed bool

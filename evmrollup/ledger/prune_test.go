@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jamq/jamq/builder"
-	"github.com/jamq/jamq/examples/refnode/ledger"
-	"github.com/jamq/jamq/examples/refnode/store"
+	"github.com/jamq/jamq/evmrollup/ledger"
+	"github.com/jamq/jamq/evmrollup/store"
 	"github.com/jamq/jamq/statedb/evm"
 )
 

@@ -23,7 +23,7 @@ var ErrEdit = errors.New("evmrollup: invalid edit")
 // edits are only for a chain in memory, whose blocks are not read again. Exactly one of
 // Nonce, Balance, Code, Slot and Back is set.
 type Edit struct {
-	Address common.Address
+	Address common.Address // of the account
 	Nonce   *uint64
 	Balance *uint256.Int // in wei, below 2^120
 	Code    *[]byte

@@ -17,7 +17,10 @@ var ErrSettings = errors.New("store: the data directory was used with other sett
 // Setting is a value of a node's configuration that must be the same at every start. The data
 // in the directory is wrong under another one: for example, the blocks that a service has
 // received are not final for another service.
-type Setting struct{ Name, Value string }
+type Setting struct {
+	Name  string // in words that an operator knows
+	Value string // as text
+}
 
 // settingPrefix is the prefix of the keys that have the settings.
 const settingPrefix = "setting/"

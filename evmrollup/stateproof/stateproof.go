@@ -35,21 +35,21 @@ var ErrInvalid = errors.New("stateproof: invalid proof")
 
 // Account is an account with slots of its storage, and their proofs.
 type Account struct {
-	Address      common.Address  `json:"address"`
-	AccountProof []hexutil.Bytes `json:"accountProof"`
-	Balance      *hexutil.Big    `json:"balance"` // in wei
-	CodeHash     common.Hash     `json:"codeHash"`
-	Nonce        hexutil.Uint64  `json:"nonce"`
-	StorageHash  common.Hash     `json:"storageHash"`
-	StorageProof []Slot          `json:"storageProof"`
+	Address      common.Address  `json:"address"`      // of the account
+	AccountProof []hexutil.Bytes `json:"accountProof"` // the parts of the tree that prove it
+	Balance      *hexutil.Big    `json:"balance"`      // in wei
+	CodeHash     common.Hash     `json:"codeHash"`     // Keccak-256 of the code
+	Nonce        hexutil.Uint64  `json:"nonce"`        // the next one of the account
+	StorageHash  common.Hash     `json:"storageHash"`  // the root of the state
+	StorageProof []Slot          `json:"storageProof"` // the slots, in the order of the call
 }
 
 // Slot is a slot with its proof. Key is hexadecimal, as the client wrote it or as a number
 // without leading zeros.
 type Slot struct {
 	Key   string          `json:"key"`
-	Value *hexutil.Big    `json:"value"`
-	Proof []hexutil.Bytes `json:"proof"`
+	Value *hexutil.Big    `json:"value"` // 0 if the slot was never set
+	Proof []hexutil.Bytes `json:"proof"` // the parts of the tree that prove it
 }
 
 // Prove returns an account and slots of its storage with their proofs. The slots are as ParseSlot

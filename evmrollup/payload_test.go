@@ -12,7 +12,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/canonical/proof"
-	"github.com/jamq/jamq/examples/refnode/devkeys"
+	"github.com/jamq/jamq/evmrollup/devkeys"
 	"github.com/jamq/jamq/service"
 	"github.com/jamq/jamq/submit/codec"
 )

@@ -22,9 +22,9 @@ var ErrPayload = errors.New("evmrollup: invalid payload")
 // is all that the rollup's service reads, then the RLP of the other fields. The witness has
 // all of the state that a guarantor needs to execute the block again, and proves both roots.
 type Transition struct {
-	PreRoot common.Hash `rlp:"-"` // the header has it
-	Block   *types.Block
-	Witness []byte
+	PreRoot common.Hash  `rlp:"-"` // the header has it
+	Block   *types.Block // without receipts
+	Witness []byte       // see statedb.View.Witness
 }
 
 // Header returns what the service stores for a block on a state: the block's hash, which

@@ -15,7 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/bloom"
 
 	"github.com/jamq/jamq/builder"
-	"github.com/jamq/jamq/examples/refnode/ledger"
+	"github.com/jamq/jamq/evmrollup/ledger"
 	"github.com/jamq/jamq/pebble/pebbledb"
 	"github.com/jamq/jamq/pebble/pebblejournal"
 	"github.com/jamq/jamq/pebble/pebblestate"
