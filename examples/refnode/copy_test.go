@@ -73,7 +73,7 @@ func openCopy(t *testing.T, dir string) (final []common.Hash, err error) {
 	require.NoError(t, err)
 	cfg, err := o.config(io.Discard)
 	require.NoError(t, err)
-	n, err := node.New(cfg)
+	n, err := node.New(cfg.Config)
 	if err != nil {
 		return nil, err
 	}

@@ -48,10 +48,11 @@ import (
 
 	"github.com/jamq/jamq/evmrollup/devkeys"
 	"github.com/jamq/jamq/examples/refnode/demo"
+	"github.com/jamq/jamq/examples/refnode/lab"
 	"github.com/jamq/jamq/examples/refnode/load"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/examples/refnode/ops"
-	"github.com/jamq/jamq/examples/refnode/rpcapi"
+	"github.com/jamq/jamq/examples/refnode/page"
 	"github.com/jamq/jamq/internal/backoff"
 )
 
@@ -74,7 +75,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
 	}
-	var cfg node.Config
+	var cfg lab.Config
 	if err == nil {
 		cfg, err = o.config(stderr)
 	}
@@ -100,15 +101,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // move exports or imports a node.
-func move(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) error {
+func move(ctx context.Context, cfg lab.Config, o *options, stdout io.Writer) error {
 	if o.importOf != "" {
-		if err := node.Import(ctx, cfg, o.importOf); err != nil {
+		if err := node.Import(ctx, cfg.Config, o.importOf); err != nil {
 			return err
 		}
 		fmt.Fprintf(stdout, "imported %s\n", o.importOf)
 	}
 	if o.exportTo != "" {
-		if err := node.Export(ctx, cfg, o.exportTo); err != nil {
+		if err := node.Export(ctx, cfg.Config, o.exportTo); err != nil {
 			return err
 		}
 		fmt.Fprintf(stdout, "exported %s\n", o.exportTo)
@@ -118,8 +119,8 @@ func move(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) er
 
 // printGenesis prints the part of a JAM chain's specification (JIP-4) that has the rollup's
 // service.
-func printGenesis(_ context.Context, cfg node.Config, _ *options, stdout io.Writer) error {
-	entries, err := node.Genesis(cfg)
+func printGenesis(_ context.Context, cfg lab.Config, _ *options, stdout io.Writer) error {
+	entries, err := node.Genesis(cfg.Config)
 	if err != nil {
 		return err
 	}
@@ -140,19 +141,19 @@ const (
 
 // serve runs the node and its server until ctx ends, or the demonstration or
 // load is complete.
-func serve(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) (err error) {
+func serve(ctx context.Context, cfg lab.Config, o *options, stdout io.Writer) (err error) {
 	metrics := ops.New()
 	cfg.Metrics = metrics.Hooks()
-	n, err := node.New(cfg)
+	n, err := lab.New(cfg)
 	if err != nil {
 		return err
 	}
-	metrics.Watch(n)
-	handler, endSockets, err := rpcapi.Handler(n, o.rpc)
+	metrics.Watch(n.Node)
+	handler, endSockets, err := page.Handler(n, o.rpc)
 	if err != nil {
 		return err
 	}
-	servers, err := startServers(o, handler, n, metrics)
+	servers, err := startServers(o, handler, n.Node, metrics)
 	if err != nil {
 		endSockets()
 		return err
@@ -169,7 +170,7 @@ func serve(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) (
 		err = errors.Join(err, <-ended)
 	}()
 
-	awaitRunning(ctx, n, ended)
+	awaitRunning(ctx, n.Node, ended)
 	switch {
 	case o.demo > 0:
 		return demo.Run(ctx, servers.url, n.Accounts(), o.demo, stdout)
@@ -196,7 +197,7 @@ func serve(ctx context.Context, cfg node.Config, o *options, stdout io.Writer) (
 			return err
 		}
 	}
-	return finish(context.WithoutCancel(ctx), n, stdout)
+	return finish(context.WithoutCancel(ctx), n.Node, stdout)
 }
 
 // awaitRunning waits until the node runs, so that users learn its address when it answers all

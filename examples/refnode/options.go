@@ -14,6 +14,7 @@ import (
 	"github.com/jamq/jamq/builder/pglog"
 	"github.com/jamq/jamq/evmrollup/devkeys"
 	"github.com/jamq/jamq/examples/refnode/internal/guard"
+	"github.com/jamq/jamq/examples/refnode/lab"
 	"github.com/jamq/jamq/examples/refnode/load"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
@@ -220,13 +221,13 @@ func (o *options) profilesFor() []string {
 	return append([]string{}, o.rpc.VHosts...)
 }
 
-func (o *options) config(stderr io.Writer) (node.Config, error) {
+func (o *options) config(stderr io.Writer) (lab.Config, error) {
 	specs := map[string]jamq.ChainSpec{"tiny": jamq.Tiny(), "full": jamq.Full()}
 	spec, ok := specs[o.spec]
 	if !ok {
-		return node.Config{}, fmt.Errorf("-spec is %q, want tiny or full", o.spec)
+		return lab.Config{}, fmt.Errorf("-spec is %q, want tiny or full", o.spec)
 	}
-	cfg := node.DefaultConfig(spec, o.slot, o.seed)
+	cfg := lab.DefaultConfig(spec, o.slot, o.seed)
 	cfg.ChainID = new(big.Int).SetUint64(o.chainID)
 	cfg.DataDir, cfg.JAMURL, cfg.Service = o.dataDir, o.jam, jamq.ServiceID(o.service)
 	cfg.Key = o.key

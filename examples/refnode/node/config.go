@@ -38,10 +38,6 @@ type Config struct {
 	// that their tools use exists. It cannot be used with JAMURL or DataDir, because block 0
 	// differs at each start.
 	Dev bool
-	// Lab lets users of the page inject faults into the embedded chain; see [Node.Lab]. With
-	// Cluster it lets them kill replicas; see [Node.KillReplica]. It cannot be used with JAMURL
-	// alone.
-	Lab bool
 	// Service is the rollup's service on the JAM chain. A data directory is used with one
 	// service only.
 	Service jamq.ServiceID
@@ -120,8 +116,6 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("%w: ChainID is %v, want 1 to 2^64-1", ErrInvalidConfig, c.ChainID)
 	case c.Key == nil:
 		return fmt.Errorf("%w: Key is nil, want the builder's Ed25519 key", ErrInvalidConfig)
-	case c.Lab && c.JAMURL != "" && c.Cluster.URL == "":
-		return fmt.Errorf("%w: Lab is set together with JAMURL %q, want one of them, or Cluster: only the embedded chain and replicas can be broken", ErrInvalidConfig, c.JAMURL)
 	case c.Dev && (c.JAMURL != "" || c.DataDir != ""):
 		return fmt.Errorf("%w: Dev is set together with JAMURL %q or DataDir %q, want it alone: block 0 differs at each start", ErrInvalidConfig, c.JAMURL, c.DataDir)
 	case c.Cluster.URL != "" && (c.JAMURL == "" || c.DataDir == "" || c.Cluster.Address == ""):

@@ -7,5 +7,5 @@
 //	heads.go     follows the builder, and tells subscribers how the latest block moved
 //	service.go   checks the calls that the rollup's service received
 //	proof.go     proves that a transaction is final
-//	lab.go       injects faults into the simulated chain
+//	observe.go   shows a view what the node does
 package node

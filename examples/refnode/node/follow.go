@@ -43,9 +43,6 @@ func (n *Node) connect(ctx context.Context) (err error) {
 func (n *Node) simulation() jamtest.Config {
 	cfg := n.cfg.JAM
 	cfg.Spec = n.cfg.Spec
-	if n.cfg.Lab {
-		cfg.FinalityLag = max(cfg.FinalityLag, labFinality)
-	}
 	return cfg
 }
 
@@ -77,7 +74,7 @@ func (s *sink) Import(ctx context.Context, b jamq.Block, best jamq.HeaderHash) e
 	if err := s.ChainSink.Import(ctx, b, best); err != nil {
 		return fmt.Errorf("node: JAM block of slot %d: %w", b.Slot, err)
 	}
-	s.node.live.Import(b, best)
+	s.node.observer.Import(b, best)
 	return nil
 }
 
@@ -86,6 +83,6 @@ func (s *sink) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 	if err := s.ChainSink.Finalize(ctx, hash); err != nil {
 		return fmt.Errorf("node: finalized JAM block: %w", err)
 	}
-	s.node.live.Finalize(hash)
+	s.node.observer.Finalize(hash)
 	return nil
 }

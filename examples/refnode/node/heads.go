@@ -27,7 +27,7 @@ func (n *Node) followBuilder(ctx context.Context) error {
 			case bundlequeue.Failed:
 				n.progress.forget(e.Number)
 			}
-			n.show(e.Effect)
+			n.observer.Effect(e.Effect)
 		}
 		n.moveHeads(heads)
 		return nil

@@ -8,7 +8,6 @@ import (
 	"math"
 	"math/big"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -23,7 +22,6 @@ import (
 	"github.com/jamq/jamq/evmrollup/jam"
 	"github.com/jamq/jamq/evmrollup/ledger"
 	"github.com/jamq/jamq/evmrollup/store"
-	"github.com/jamq/jamq/examples/refnode/live"
 )
 
 // ErrDisk is wrapped by errors after the disk of the data directory has failed. The node
@@ -54,8 +52,7 @@ type Node struct {
 	headLog  *ledger.HeadLog
 	progress progress
 	service  calls
-	live     *live.Hub
-	replicas atomic.Pointer[live.Cluster] // as seen last; nil before and without a cluster
+	observer Observer
 
 	leaving  context.Context // ends when Leave is called
 	leave    context.CancelFunc
@@ -114,7 +111,7 @@ func (c *Config) inDirectory(err error) error {
 // newNode returns a node with a data directory, which it closes, or without one.
 func newNode(cfg Config, s *store.Store) (_ *Node, err error) {
 	n := &Node{
-		cfg: cfg, log: cfg.Logger, store: s, progress: progress{of: make(map[uint64]Progress)},
+		cfg: cfg, log: cfg.Logger, store: s, observer: noObserver{}, progress: progress{of: make(map[uint64]Progress)},
 		stopped: make(chan struct{}), left: make(chan struct{}),
 	}
 	n.leaving, n.leave = context.WithCancel(context.Background())
@@ -146,7 +143,6 @@ func (n *Node) open() (err error) {
 		return n.cfg.inDirectory(err)
 	}
 	n.headLog = ledger.NewHeadLog(n.BlockByNumber(n.builder.Heads().Finalized.Number))
-	n.makeLive()
 	n.recoverProgress()
 	n.moveHeads(n.builder.Heads())
 	return nil
@@ -224,9 +220,9 @@ func (n *Node) Accounts() []devkeys.Account { return n.accounts }
 // database stays open, so that the node can be read.
 func (n *Node) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
-	parts := []func(context.Context) error{n.jam.Run, n.untilLeft(n.runBuilder), n.untilLeft(n.followBuilder), n.live.Run}
+	parts := []func(context.Context) error{n.jam.Run, n.untilLeft(n.runBuilder), n.untilLeft(n.followBuilder)}
 	if n.Clustered() {
-		parts = append(parts, n.followJAM, n.followReplicas)
+		parts = append(parts, n.followJAM)
 	}
 	for _, part := range parts {
 		group.Go(func() error { return part(running) })

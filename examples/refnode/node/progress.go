@@ -111,6 +111,13 @@ func (n *Node) PooledProgress() Progress { return Progress{Status: "pooled"} }
 
 // recoverProgress records the progress of the blocks that were not final at the restart.
 func (n *Node) recoverProgress() {
+	for _, change := range n.unfinished() {
+		n.progress.note(&change, n.JAMSlot())
+	}
+}
+
+// unfinished returns the present states of the blocks that are not final.
+func (n *Node) unfinished() (changes []bundlequeue.Changed) {
 	heads := n.builder.Heads()
 	for number := heads.Finalized.Number + 1; number <= heads.Pending.Number; number++ {
 		b, known := n.builder.Block(number)
@@ -118,8 +125,7 @@ func (n *Node) recoverProgress() {
 			continue
 		}
 		at := b.Progress
-		change := bundlequeue.Changed{Number: number, To: at.State, Version: at.Version, Package: at.Package, Core: at.Core, At: at.At}
-		n.progress.note(&change, n.JAMSlot())
-		n.live.Changed(change, len(b.Body.Transactions()))
+		changes = append(changes, bundlequeue.Changed{Number: number, To: at.State, Version: at.Version, Package: at.Package, Core: at.Core, At: at.At})
 	}
+	return changes
 }

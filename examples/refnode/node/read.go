@@ -12,6 +12,9 @@ import (
 	"github.com/jamq/jamq/evmrollup"
 )
 
+// Heads returns the heads of the rollup: the newest block of each tag.
+func (n *Node) Heads() canonical.Heads { return n.builder.Heads() }
+
 // Resolve returns the block that a tag or a number names, or nil if there is
 // none. It is the only place that gives tags a meaning.
 func (n *Node) Resolve(tag rpc.BlockNumber) *Block {
@@ -48,7 +51,7 @@ func (n *Node) SendTransaction(tx *types.Transaction) error {
 	if err := n.Chain.SendTransaction(tx); err != nil {
 		return err
 	}
-	n.live.Sent(1)
+	n.observer.Sent(1)
 	return nil
 }
 

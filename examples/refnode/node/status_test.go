@@ -17,6 +17,7 @@ import (
 	"github.com/jamq/jamq/evmrollup"
 	"github.com/jamq/jamq/evmrollup/store"
 	"github.com/jamq/jamq/internal/bubble"
+	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/txpool"
 )
 
@@ -134,6 +135,11 @@ func (s *senders) allFinal() {
 	}
 }
 
+// lose sets the share of submissions that are lost.
+func lose(t *testing.T, n *Node, share float64) {
+	require.NoError(t, n.Simulation().ChangeFaults(func(f *jamtest.Faults) { f.LossProbability = share }))
+}
+
 // T5 on the whole road: all submissions are lost while ten senders keep 64
 // transactions each in the pool, blocks fail, and the chain is repaired. Each
 // acknowledged transaction is in exactly one block that the test reads itself.
@@ -141,12 +147,12 @@ func (s *senders) allFinal() {
 func TestT5LossThenRepair(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		cfg := DefaultConfig(jamq.Tiny(), jamq.Tiny().SlotDuration, 3)
-		cfg.Lab, cfg.MaxTxsPerBundle, cfg.MaxPool = true, 16, 500
+		cfg.JAM.FinalityLag, cfg.MaxTxsPerBundle, cfg.MaxPool = 6, 16, 500
 		n, err := New(cfg)
 		require.NoError(t, err)
 		stop := run(t, n)
 		defer stop()
-		require.NoError(t, n.Lab().SetLoss(1))
+		lose(t, n, 1)
 		s := &senders{t: t, node: n}
 		start := n.JAMSlot()
 		const most = 400 // slots; when bundles fail is a matter of the queue's configuration
@@ -155,7 +161,7 @@ func TestT5LossThenRepair(t *testing.T) {
 			return n.ReplacedBlocks() > 20 || n.JAMSlot() > start+most
 		}, "blocks are thrown away")
 		t.Logf("%d transactions acknowledged, %d blocks thrown away, pool %+v", len(s.acked), n.ReplacedBlocks(), n.PoolStats())
-		require.NoError(t, n.Lab().SetLoss(0))
+		lose(t, n, 0)
 		require.NoError(t, n.CheckPool())
 		s.allFinal()
 		require.Empty(t, n.Service().Duplicates)
@@ -169,7 +175,7 @@ func TestT5LossThenRepair(t *testing.T) {
 func TestT5RestartsWithSmallerCaps(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		cfg := DefaultConfig(jamq.Tiny(), jamq.Tiny().SlotDuration, 3)
-		cfg.Lab, cfg.MaxTxsPerBundle, cfg.MaxPool = true, 16, 300
+		cfg.JAM.FinalityLag, cfg.MaxTxsPerBundle, cfg.MaxPool = 6, 16, 300
 		disk := store.NewMemory()
 		s := &senders{t: t}
 		for _, caps := range [][2]int{{300, 64}, {100, 16}, {20, 2}} {
@@ -181,7 +187,7 @@ func TestT5RestartsWithSmallerCaps(t *testing.T) {
 			for _, tx := range s.acked {
 				require.NotEqual(t, evmrollup.TransactionStatus{}, n.TransactionStatus(tx.Hash()), "%s", tx.Hash())
 			}
-			require.NoError(t, n.Lab().SetLoss(1))
+			lose(t, n, 1)
 			stop := run(t, n)
 			replaced := n.ReplacedBlocks()
 			bubble.Await(t, look, func() bool { return n.JAMSlot() > 0 }, "the first slot")
@@ -195,7 +201,7 @@ func TestT5RestartsWithSmallerCaps(t *testing.T) {
 				stop()
 				continue
 			}
-			require.NoError(t, n.Lab().SetLoss(0))
+			lose(t, n, 0)
 			s.allFinal()
 			stop()
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/examples/refnode/lab"
 )
 
 var accessible = flag.Bool("accessible", false, "check the whole page with axe-core and with the keyboard")
@@ -36,7 +36,7 @@ func busyPage(t *testing.T) *browser {
 		t.Skip("skipped: -accessible checks the whole page")
 	}
 	b := openBrowser(t)
-	s := serve(t, "127.0.0.1:0", 150*time.Millisecond, func(cfg *node.Config) {
+	s := serve(t, "127.0.0.1:0", 150*time.Millisecond, func(cfg *lab.Config) {
 		cfg.Lab, cfg.JAM.LossProbability, cfg.JAM.SkipProbability = true, 0.3, 0.1
 	})
 	b.size(1280, 900, 1, false)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/examples/refnode/internal/front"
-	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/examples/refnode/lab"
 	"github.com/jamq/jamq/internal/wait"
 )
 
@@ -36,7 +36,7 @@ const drawReplicas = `import('/static/cluster.js').then(({ drawCluster }) => dra
 // chain, and lets the node restart.
 func TestPageInChromium(t *testing.T) {
 	b := openBrowser(t)
-	s := serve(t, "127.0.0.1:0", 150*time.Millisecond, lab)
+	s := serve(t, "127.0.0.1:0", 150*time.Millisecond, withLab)
 	b.size(1280, 900, 1, false)
 	address := front.New(t)
 	address.LeadTo(strings.TrimPrefix(s.url, "http://"))
@@ -144,7 +144,7 @@ func breakThings(t *testing.T, b *browser, s *served) {
 	move := func(id, value string) {
 		eval[any](b, `(() => { const e = document.getElementById('`+id+`'); e.value = `+value+`; e.dispatchEvent(new Event('input')); e.dispatchEvent(new Event('change')) })()`)
 	}
-	shown := func() *node.Lab { return s.node.Lab() }
+	shown := func() *lab.Lab { return s.node.Lab() }
 	require.NotNil(t, shown())
 	move("loss", "35")
 	move("skip", "20")
@@ -225,7 +225,7 @@ func TestScreenshots(t *testing.T) {
 		t.Skip("skipped: JAMQ_SCREENSHOTS names no directory for the pictures")
 	}
 	b := openBrowser(t)
-	s := serve(t, "127.0.0.1:0", 500*time.Millisecond, func(cfg *node.Config) {
+	s := serve(t, "127.0.0.1:0", 500*time.Millisecond, func(cfg *lab.Config) {
 		cfg.Lab, cfg.JAM.LossProbability, cfg.JAM.SkipProbability = true, 0.05, 0.08
 		cfg.Spec.Cores, cfg.Spec.Validators = 3, 9
 	})

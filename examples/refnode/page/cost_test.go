@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/examples/refnode/lab"
 )
 
 var (
@@ -30,7 +30,7 @@ func TestDrawingCost(t *testing.T) {
 		t.Skip("skipped: -cost says how long to measure")
 	}
 	b := openBrowser(t)
-	s := serve(t, "127.0.0.1:0", *costSlot, func(cfg *node.Config) {
+	s := serve(t, "127.0.0.1:0", *costSlot, func(cfg *lab.Config) {
 		cfg.JAM.LossProbability, cfg.JAM.SkipProbability = 0.05, 0.08
 		cfg.Spec.Cores, cfg.Spec.Validators = 3, 9
 	})

@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 
+	"github.com/jamq/jamq/examples/refnode/lab"
 	"github.com/jamq/jamq/examples/refnode/node"
 )
 
@@ -19,13 +20,13 @@ const maxBody = 1024
 // if that site permits it.
 func (p *Page) laboratory() http.Handler {
 	mux := http.NewServeMux()
-	for name, act := range map[string]func(l *node.Lab, r *http.Request, value json.RawMessage) error{
-		"loss":    func(l *node.Lab, _ *http.Request, v json.RawMessage) error { return with(v, l.SetLoss) },
-		"skip":    func(l *node.Lab, _ *http.Request, v json.RawMessage) error { return with(v, l.SetSkip) },
-		"latency": func(l *node.Lab, _ *http.Request, v json.RawMessage) error { return with(v, l.SetLatency) },
-		"stop":    func(l *node.Lab, _ *http.Request, v json.RawMessage) error { return with(v, l.StopFinality) },
-		"reorg":   func(l *node.Lab, _ *http.Request, v json.RawMessage) error { return with(v, l.Reorg) },
-		"kill": func(l *node.Lab, r *http.Request, v json.RawMessage) error {
+	for name, act := range map[string]func(l *lab.Lab, r *http.Request, value json.RawMessage) error{
+		"loss":    func(l *lab.Lab, _ *http.Request, v json.RawMessage) error { return with(v, l.SetLoss) },
+		"skip":    func(l *lab.Lab, _ *http.Request, v json.RawMessage) error { return with(v, l.SetSkip) },
+		"latency": func(l *lab.Lab, _ *http.Request, v json.RawMessage) error { return with(v, l.SetLatency) },
+		"stop":    func(l *lab.Lab, _ *http.Request, v json.RawMessage) error { return with(v, l.StopFinality) },
+		"reorg":   func(l *lab.Lab, _ *http.Request, v json.RawMessage) error { return with(v, l.Reorg) },
+		"kill": func(l *lab.Lab, r *http.Request, v json.RawMessage) error {
 			return with(v, func(number uint64) error { return l.Kill(r.Context(), number) })
 		},
 	} {
@@ -62,7 +63,7 @@ func serveAct(w http.ResponseWriter, r *http.Request, act func(value json.RawMes
 	switch {
 	case err == nil:
 		w.WriteHeader(http.StatusNoContent)
-	case errors.Is(err, node.ErrRefused), errors.Is(err, node.ErrNoCluster):
+	case errors.Is(err, lab.ErrRefused), errors.Is(err, node.ErrNoCluster):
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	default:
 		http.Error(w, "the node is stopping", http.StatusServiceUnavailable)
@@ -77,10 +78,10 @@ func readValue(body io.Reader) (json.RawMessage, error) {
 	d := json.NewDecoder(body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(&request); err != nil {
-		return nil, fmt.Errorf("%w: want {\"value\": …}: %w", node.ErrRefused, err)
+		return nil, fmt.Errorf("%w: want {\"value\": …}: %w", lab.ErrRefused, err)
 	}
 	if len(request.Value) == 0 || string(request.Value) == "null" {
-		return nil, fmt.Errorf("%w: want {\"value\": …}", node.ErrRefused)
+		return nil, fmt.Errorf("%w: want {\"value\": …}", lab.ErrRefused)
 	}
 	return request.Value, nil
 }
@@ -89,7 +90,7 @@ func readValue(body io.Reader) (json.RawMessage, error) {
 func with[T any](raw json.RawMessage, f func(T) error) error {
 	var value T
 	if err := json.Unmarshal(raw, &value); err != nil {
-		return fmt.Errorf("%w: value %s: %w", node.ErrRefused, raw, err)
+		return fmt.Errorf("%w: value %s: %w", lab.ErrRefused, raw, err)
 	}
 	return f(value)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/examples/refnode/lab"
 	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/internal/wait"
 )
@@ -35,10 +36,10 @@ func (s *served) ask(method, path, body string, header map[string]string) (statu
 }
 
 // lab turns the laboratory on.
-func lab(cfg *node.Config) { cfg.Lab = true }
+func withLab(cfg *lab.Config) { cfg.Lab = true }
 
 func TestLaboratory(t *testing.T) {
-	s := serve(t, "127.0.0.1:0", 50*time.Millisecond, lab)
+	s := serve(t, "127.0.0.1:0", 50*time.Millisecond, withLab)
 	for path, cases := range map[string][]struct {
 		body   string
 		status int
@@ -77,7 +78,7 @@ func TestLaboratory(t *testing.T) {
 // Pages of other sites cannot use the laboratory: not by a form, not by a script, and not by
 // another host name for this address.
 func TestLaboratoryIsForItsOwnPageOnly(t *testing.T) {
-	s := serve(t, "127.0.0.1:0", 50*time.Millisecond, lab)
+	s := serve(t, "127.0.0.1:0", 50*time.Millisecond, withLab)
 	for name, x := range map[string]struct {
 		header map[string]string
 		status int
@@ -103,7 +104,7 @@ func TestNoLaboratoryUnlessAskedFor(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, status)
 	require.Contains(t, text, "-lab")
 
-	cfg := node.DefaultConfig(jamq.Tiny(), time.Second, 1)
+	cfg := lab.DefaultConfig(jamq.Tiny(), time.Second, 1)
 	cfg.Lab, cfg.JAMURL = true, "ws://127.0.0.1:1"
 	require.ErrorIs(t, cfg.Validate(), node.ErrInvalidConfig)
 }

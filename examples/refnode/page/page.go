@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/jamq/jamq/examples/refnode/lab"
 	"github.com/jamq/jamq/examples/refnode/live"
-	"github.com/jamq/jamq/examples/refnode/node"
 )
 
 //go:embed static
@@ -19,7 +19,7 @@ var static embed.FS
 type Page struct {
 	http.Handler
 	hub     *live.Hub
-	lab     *node.Lab // nil without fault injection
+	lab     *lab.Lab // nil without fault injection
 	kill    func(ctx context.Context, address string) error
 	closed  chan struct{}
 	closing sync.Once
@@ -28,9 +28,9 @@ type Page struct {
 
 // New returns a page that shows the node of hub. lab injects faults; nil
 // disables fault injection. kill ends the process of the replica with an address,
-// such as [node.Node.KillReplica]; the page answers 400 if its error wraps
-// node.ErrRefused or node.ErrNoCluster.
-func New(hub *live.Hub, lab *node.Lab, kill func(ctx context.Context, address string) error) *Page {
+// such as [lab.Node.KillReplica]; the page answers 400 if its error wraps
+// lab.ErrRefused or node.ErrNoCluster.
+func New(hub *live.Hub, lab *lab.Lab, kill func(ctx context.Context, address string) error) *Page {
 	p := &Page{hub: hub, lab: lab, kill: kill, closed: make(chan struct{}), streams: semaphore.NewWeighted(maxStreams)}
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, static, "static/index.html") })))

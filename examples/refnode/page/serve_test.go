@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/examples/refnode/lab"
+	"github.com/jamq/jamq/examples/refnode/page"
 	"github.com/jamq/jamq/examples/refnode/rpcapi"
 	"github.com/jamq/jamq/internal/wait"
 )
@@ -22,22 +23,22 @@ import (
 // served is a node with the whole server before it, on a real port.
 type served struct {
 	t      *testing.T
-	node   *node.Node
+	node   *lab.Node
 	url    string
 	stop   func()
 	nonces map[int]uint64
 }
 
 // serve starts a node on an address, until the test ends or stop is called.
-func serve(t *testing.T, address string, slot time.Duration, change func(*node.Config)) *served {
+func serve(t *testing.T, address string, slot time.Duration, change func(*lab.Config)) *served {
 	t.Helper()
-	cfg := node.DefaultConfig(jamq.Tiny(), slot, 1)
+	cfg := lab.DefaultConfig(jamq.Tiny(), slot, 1)
 	if change != nil {
 		change(&cfg)
 	}
-	n, err := node.New(cfg)
+	n, err := lab.New(cfg)
 	require.NoError(t, err)
-	handler, end, err := rpcapi.Handler(n, rpcapi.DefaultConfig())
+	handler, end, err := page.Handler(n, rpcapi.DefaultConfig())
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", address)
 	require.NoError(t, err)

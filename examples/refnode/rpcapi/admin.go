@@ -81,13 +81,6 @@ func (a *Admin) HandOver(ctx context.Context, address *string) (bool, error) {
 	return err == nil, err
 }
 
-// KillReplica implements admin_killReplica. It ends the process of a replica as a crash does, if
-// both have -lab.
-func (a *Admin) KillReplica(ctx context.Context, address string) (bool, error) {
-	err := a.node.KillReplica(ctx, address)
-	return err == nil, err
-}
-
 // RemoveTransaction implements admin_removeTransaction. It removes a
 // transaction from the pool.
 func (a *Admin) RemoveTransaction(hash common.Hash) (bool, error) {

@@ -5,10 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/jamq/jamq/ratelimit"
 )
@@ -29,6 +32,13 @@ type Config struct {
 	// and trace out if untrusted clients reach the node. A client with a token may call all of
 	// these and admin.
 	API []string
+	// APIs are further methods, beside those of this package or in their place, because the last of
+	// two methods with one name counts. Every client may call them, or only those with a token if
+	// Authenticated is set.
+	APIs []rpc.API
+	// Page serves the requests of browsers: GET and HEAD, and all requests below /lab/. Nil is no
+	// page.
+	Page http.Handler
 	// Dev lets every client use the keys of the development accounts: see [Wallet].
 	Dev bool
 	// CORS lists the origins whose scripts may read answers over HTTP. "*"

@@ -12,14 +12,12 @@ import (
 
 	"github.com/jamq/jamq/examples/refnode/internal/guard"
 	"github.com/jamq/jamq/examples/refnode/node"
-	"github.com/jamq/jamq/examples/refnode/page"
 	"github.com/jamq/jamq/ratelimit"
 )
 
 // Handler returns a handler that serves JSON-RPC over HTTP and WebSocket on one
-// address, and the live page for browsers. The returned function closes its
-// WebSocket connections and the page's streams. Handler returns
-// [ErrInvalidConfig] if cfg is not valid.
+// address, and Config.Page for browsers. The returned function closes its
+// WebSocket connections. Handler returns [ErrInvalidConfig] if cfg is not valid.
 func Handler(n *node.Node, cfg Config) (http.Handler, func(), error) {
 	d, err := newDoor(n, &cfg)
 	if err != nil {
@@ -31,8 +29,7 @@ func Handler(n *node.Node, cfg Config) (http.Handler, func(), error) {
 // door routes requests. Behind it are two servers: the public one, and one for
 // clients with a token, which has all namespaces and no limits.
 type door struct {
-	live           *page.Page
-	page           http.Handler // live, behind the VHosts check
+	page           http.Handler // Config.Page behind the VHosts check; nil if there is none
 	public, admins entrance
 	tokens         bool
 	filters        *filters
@@ -73,15 +70,17 @@ func newDoor(n *node.Node, cfg *Config) (*door, error) {
 		return nil, err
 	}
 	l := open.limits
-	shown := page.New(n.Live(), n.Lab(), n.KillReplica)
 	var copies http.Handler
 	if n.Clustered() {
 		copies = guard.Tokens(cfg.Secret, http.HandlerFunc(open.serveCopy))
 	}
+	var page http.Handler
+	if cfg.Page != nil {
+		page = guard.Hosts(cfg.VHosts, cfg.Page)
+	}
 	return &door{
 		copies:  copies,
-		live:    shown,
-		page:    guard.Hosts(cfg.VHosts, shown),
+		page:    page,
 		public:  entrance{public, cfg.http(l.http(cfg.BodyBytes, public), nil), l.webSocket(cfg.webSocket(public, nil))},
 		admins:  entrance{admins, cfg.http(admins, cfg.Secret), cfg.webSocket(admins, cfg.Secret)},
 		tokens:  len(cfg.Secret) > 0,
@@ -100,16 +99,15 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.copies.ServeHTTP(w, r)
 	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
 		to.webSocket.ServeHTTP(w, r)
-	case r.Method == http.MethodGet, r.Method == http.MethodHead, strings.HasPrefix(r.URL.Path, "/lab/"):
+	case d.page != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead || strings.HasPrefix(r.URL.Path, "/lab/")):
 		d.page.ServeHTTP(w, r)
 	default:
 		to.http.ServeHTTP(w, r)
 	}
 }
 
-// stop closes all WebSocket connections and streams.
+// stop closes all WebSocket connections.
 func (d *door) stop() {
-	d.live.Close()
 	d.public.server.Stop()
 	d.admins.server.Stop()
 }
@@ -120,7 +118,14 @@ func newServer(a *api, limiter *ratelimit.Limiter, names []string) (*rpc.Server,
 	server.SetBatchLimits(a.cfg.BatchItems, a.cfg.BatchBytes)
 	server.SetHTTPBodyLimit(a.cfg.BodyBytes)
 	server.SetWebsocketReadLimit(int64(a.cfg.BodyBytes))
-	for _, s := range a.services(limiter) {
+	all := a.services(limiter)
+	for _, further := range a.cfg.APIs {
+		if a.limits == nil || !further.Authenticated {
+			all = append(all, service{further.Namespace, further.Service})
+			names = append(slices.Clone(names), further.Namespace)
+		}
+	}
+	for _, s := range all {
 		if !slices.Contains(names, s.namespace) && !slices.Contains(devNamespaces, s.namespace) {
 			continue
 		}

@@ -1,4 +1,4 @@
-package node
+package lab
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -13,8 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/internal/bubble"
 )
+
+// look is the virtual time between two looks at a node.
+const look = 6 * time.Second / 8
 
 // Without finality packages become invalid, and Ready reports that until finality
 // continues.
@@ -36,7 +41,7 @@ func TestNotReadyWithoutFinality(t *testing.T) {
 		require.NoError(t, n.Lab().StopFinality(true))
 		bubble.Await(t, look, func() bool {
 			err = n.Ready()
-			return errors.Is(err, ErrNotReady) && strings.Contains(err.Error(), "finalized no block")
+			return errors.Is(err, node.ErrNotReady) && strings.Contains(err.Error(), "finalized no block")
 		}, "the node is not ready without finality")
 		require.ErrorContains(t, err, "of the last 24 slots")
 		require.NoError(t, n.Lab().StopFinality(false))

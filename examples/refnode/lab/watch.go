@@ -1,8 +1,9 @@
-package node
+package lab
 
 import (
 	"fmt"
 
+	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/examples/refnode/live"
 )
@@ -14,17 +15,27 @@ func (n *Node) Live() *live.Hub { return n.live }
 // makeLive creates the hub, after the JAM chain is known and the blocks are
 // recovered.
 func (n *Node) makeLive() {
-	jam := fmt.Sprintf("simulated, %s", n.cfg.Spec.Name)
+	spec := n.Spec()
+	jam := fmt.Sprintf("simulated, %s", spec.Name)
 	if n.cfg.JAMURL != "" {
 		jam = n.cfg.JAMURL
 	}
 	n.live = live.NewHub(live.Info{
-		ChainID: n.cfg.ChainID.String(), JAM: jam, SlotMillis: n.cfg.Spec.SlotDuration.Milliseconds(), Cores: n.cfg.Spec.Cores,
-	}, n.cfg.Spec, n.builder.Heads().Finalized.Number, watched{n})
+		ChainID: n.cfg.ChainID.String(), JAM: jam, SlotMillis: spec.SlotDuration.Milliseconds(), Cores: spec.Cores,
+	}, spec, n.Node.Heads().Finalized.Number, watched{n})
 }
 
-// show passes an effect of the queue to the hub.
-func (n *Node) show(e bundlequeue.Effect) {
+// Import implements node.Observer.
+func (n *Node) Import(b jamq.Block, best jamq.HeaderHash) { n.live.Import(b, best) }
+
+// Finalize implements node.Observer.
+func (n *Node) Finalize(hash jamq.HeaderHash) { n.live.Finalize(hash) }
+
+// Sent implements node.Observer.
+func (n *Node) Sent(txs int) { n.live.Sent(txs) }
+
+// Effect implements node.Observer. It passes an effect of the queue to the hub.
+func (n *Node) Effect(e bundlequeue.Effect) {
 	switch e := e.(type) {
 	case bundlequeue.Changed:
 		txs, _ := watched{n}.Txs(e.Number)
@@ -32,10 +43,7 @@ func (n *Node) show(e bundlequeue.Effect) {
 	case bundlequeue.Died:
 		n.live.Died(e.Number, e.Version, e.Reason)
 	case bundlequeue.Build:
-		txs := 0
-		if b, known := n.builder.Block(e.Number); known {
-			txs = len(b.Body.Transactions())
-		}
+		txs, _ := watched{n}.Txs(e.Number)
 		n.live.Build(e.Number, e.Version, txs, e.Core)
 	case bundlequeue.Send:
 		n.live.Send(e.Number, e.Version, e.Package, e.Core)
@@ -56,7 +64,7 @@ func (w watched) Pool() live.Pool {
 
 // Heads implements live.Source.
 func (w watched) Heads() live.Heads {
-	h := w.builder.Heads()
+	h := w.Node.Heads()
 	return live.Heads{Pending: h.Pending.Number, Latest: h.Latest.Number, Safe: h.Safe.Number, Finalized: h.Finalized.Number}
 }
 

@@ -1,4 +1,4 @@
-package node
+package lab
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor"
 	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/evmrollup/jam"
 	"github.com/jamq/jamq/examples/refnode/live"
 	"github.com/jamq/jamq/jamtest"
 )
@@ -38,11 +37,11 @@ type Lab struct {
 
 // Lab returns the laboratory, or nil if Config.Lab is false.
 func (n *Node) Lab() *Lab {
-	chain, simulated := n.jam.(*jam.Simulated)
-	if !n.cfg.Lab || !simulated {
+	chain := n.Simulation()
+	if !n.cfg.Lab || chain == nil {
 		return nil
 	}
-	return &Lab{n, chain.Driver()}
+	return &Lab{n, chain}
 }
 
 // state returns the settings for the views.
