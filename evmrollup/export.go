@@ -14,7 +14,7 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 
 	"github.com/jamq/jamq/builder"
-	"github.com/jamq/jamq/evmrollup/ledger"
+	"github.com/jamq/jamq/evmrollup/internal/ledger"
 )
 
 // ErrExport is wrapped by the error of a file that is no complete export of this chain.

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/builder"
-	"github.com/jamq/jamq/evmrollup/ledger"
-	"github.com/jamq/jamq/evmrollup/store"
+	"github.com/jamq/jamq/evmrollup/internal/ledger"
+	"github.com/jamq/jamq/evmrollup/internal/store"
 )
 
 // A new machine starts from an export: it has all blocks and the last state, and goes on.

@@ -14,8 +14,8 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/evmrollup/ledger"
-	"github.com/jamq/jamq/evmrollup/store"
+	"github.com/jamq/jamq/evmrollup/internal/ledger"
+	"github.com/jamq/jamq/evmrollup/internal/store"
 )
 
 // emit signs a transaction of a user that makes a contract, whose constructor logs a topic.

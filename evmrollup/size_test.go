@@ -20,8 +20,8 @@ import (
 
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/evmrollup/ledger"
-	"github.com/jamq/jamq/evmrollup/store"
+	"github.com/jamq/jamq/evmrollup/internal/ledger"
+	"github.com/jamq/jamq/evmrollup/internal/store"
 )
 
 var sizes = flag.Int("chain.transactions", 2_000, "number of transactions in the chain of TestLongChain")

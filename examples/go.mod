@@ -8,19 +8,15 @@ require (
 	github.com/charmbracelet/x/term v0.2.2
 	github.com/creack/pty v1.1.24
 	github.com/ethereum/go-ethereum v1.17.10
-	github.com/golang-jwt/jwt/v4 v4.5.2
 	github.com/gorilla/websocket v1.4.2
 	github.com/holiman/uint256 v1.3.2
 	github.com/jamq/jamq v0.1.0
 	github.com/jamq/jamq/builder/pglog v0.1.0
 	github.com/jamq/jamq/eoa v0.1.0
 	github.com/jamq/jamq/evmrollup v0.1.0
-	github.com/jamq/jamq/statedb/evm v0.1.0
 	github.com/jamq/jamq/submit/jamnps v0.1.0
-	github.com/klauspost/compress v1.18.0
 	github.com/prometheus/client_golang v1.23.2
 	github.com/prometheus/common v0.66.1
-	github.com/rs/cors v1.7.0
 	github.com/stretchr/testify v1.12.1
 	golang.org/x/sync v0.22.0
 	pgregory.net/rapid v1.3.0
@@ -28,11 +24,15 @@ require (
 
 require (
 	github.com/cockroachdb/pebble v1.1.5 // indirect
+	github.com/golang-jwt/jwt/v4 v4.5.2 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/pgx/v5 v5.7.5 // indirect
 	github.com/jackc/puddle/v2 v2.2.2 // indirect
+	github.com/jamq/jamq/statedb/evm v0.1.0 // indirect
+	github.com/klauspost/compress v1.18.0 // indirect
 	github.com/quic-go/quic-go v0.59.1 // indirect
+	github.com/rs/cors v1.7.0 // indirect
 	golang.org/x/net v0.58.0 // indirect
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/evmrollup/node"
 	"github.com/jamq/jamq/internal/wait"
 	"github.com/jamq/jamq/submit/codec"
 	"github.com/jamq/jamq/submit/jamnps"

@@ -25,10 +25,10 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq/evmrollup/guard"
+	"github.com/jamq/jamq/evmrollup/rpcapi"
 	"github.com/jamq/jamq/examples/refnode/internal/front"
-	"github.com/jamq/jamq/examples/refnode/internal/guard"
 	"github.com/jamq/jamq/examples/refnode/live"
-	"github.com/jamq/jamq/examples/refnode/rpcapi"
 	"github.com/jamq/jamq/internal/postgres"
 	"github.com/jamq/jamq/internal/wait"
 )

@@ -18,7 +18,7 @@ import (
 	"github.com/ethereum/go-ethereum/trie"
 	"github.com/stretchr/testify/require"
 
-	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/evmrollup/node"
 	"github.com/jamq/jamq/internal/repeat"
 	"github.com/jamq/jamq/internal/wait"
 )

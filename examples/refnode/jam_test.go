@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/evmrollup/rpcapi"
 	"github.com/jamq/jamq/examples/refnode/internal/front"
-	"github.com/jamq/jamq/examples/refnode/rpcapi"
 	"github.com/jamq/jamq/internal/wait"
 )
 

@@ -47,10 +47,10 @@ import (
 	"time"
 
 	"github.com/jamq/jamq/evmrollup/devkeys"
+	"github.com/jamq/jamq/evmrollup/node"
 	"github.com/jamq/jamq/examples/refnode/demo"
 	"github.com/jamq/jamq/examples/refnode/lab"
 	"github.com/jamq/jamq/examples/refnode/load"
-	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/examples/refnode/ops"
 	"github.com/jamq/jamq/examples/refnode/page"
 	"github.com/jamq/jamq/internal/backoff"

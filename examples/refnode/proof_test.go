@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/evmrollup/rpcapi"
 	"github.com/jamq/jamq/evmrollup/stateproof"
-	"github.com/jamq/jamq/examples/refnode/rpcapi"
 	"github.com/jamq/jamq/internal/wait"
 )
 

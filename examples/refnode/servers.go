@@ -6,7 +6,7 @@ import (
 	"net"
 	"net/http"
 
-	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/evmrollup/node"
 	"github.com/jamq/jamq/examples/refnode/ops"
 )
 

@@ -22,7 +22,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/evmrollup/devkeys"
-	"github.com/jamq/jamq/examples/refnode/rpcapi"
+	"github.com/jamq/jamq/evmrollup/rpcapi"
 	"github.com/jamq/jamq/internal/wait"
 )
 

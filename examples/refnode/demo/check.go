@@ -14,7 +14,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 
-	"github.com/jamq/jamq/examples/refnode/rpcapi"
+	"github.com/jamq/jamq/evmrollup/rpcapi"
 )
 
 // shown are the states with a column in the table.

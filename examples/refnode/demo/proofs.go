@@ -9,7 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/jamq/jamq/canonical/proof"
-	"github.com/jamq/jamq/examples/refnode/rpcapi"
+	"github.com/jamq/jamq/evmrollup/rpcapi"
 )
 
 // checkProofs fetches and verifies the finality proof of each transaction. If

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/evmrollup/node"
 	"github.com/jamq/jamq/examples/refnode/live"
-	"github.com/jamq/jamq/examples/refnode/node"
 )
 
 // Config configures a node with its laboratory. Start from [DefaultConfig].

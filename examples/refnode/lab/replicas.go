@@ -11,8 +11,8 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/jamq/jamq/builder/pglog"
+	"github.com/jamq/jamq/evmrollup/node"
 	"github.com/jamq/jamq/examples/refnode/live"
-	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/internal/backoff"
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/examples/refnode/node"
-	"github.com/jamq/jamq/examples/refnode/rpcapi"
+	"github.com/jamq/jamq/evmrollup/node"
+	"github.com/jamq/jamq/evmrollup/rpcapi"
 	"github.com/jamq/jamq/internal/wait"
 )
 

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"net/http/pprof"
 
-	"github.com/jamq/jamq/examples/refnode/internal/guard"
-	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/evmrollup/guard"
+	"github.com/jamq/jamq/evmrollup/node"
 )
 
 // Handler serves the endpoints for operators, and passes all other requests to

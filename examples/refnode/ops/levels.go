@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/jamq/jamq/bundlequeue"
-	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/evmrollup/node"
 )
 
 // levels reads a node's levels whenever Prometheus collects them.

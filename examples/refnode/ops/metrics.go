@@ -12,7 +12,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/evmrollup"
-	"github.com/jamq/jamq/examples/refnode/node"
+	"github.com/jamq/jamq/evmrollup/node"
 	"github.com/jamq/jamq/statedb"
 	"github.com/jamq/jamq/txpool"
 )

@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/evmrollup/node"
 	"github.com/jamq/jamq/examples/internal/opstest"
-	"github.com/jamq/jamq/examples/refnode/node"
 	"github.com/jamq/jamq/internal/wait"
 )
 

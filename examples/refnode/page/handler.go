@@ -6,8 +6,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/rpc"
 
+	"github.com/jamq/jamq/evmrollup/rpcapi"
 	"github.com/jamq/jamq/examples/refnode/lab"
-	"github.com/jamq/jamq/examples/refnode/rpcapi"
 )
 
 // Handler returns a handler that serves JSON-RPC and the page of a node. The returned function

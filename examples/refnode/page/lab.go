@@ -8,8 +8,8 @@ import (
 	"mime"
 	"net/http"
 
+	"github.com/jamq/jamq/evmrollup/node"
 	"github.com/jamq/jamq/examples/refnode/lab"
-	"github.com/jamq/jamq/examples/refnode/node"
 )
 
 // maxBody is the maximum size of a request to the laboratory, in bytes.

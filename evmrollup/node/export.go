@@ -1,0 +1,158 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq/evmrollup"
+	"github.com/jamq/jamq/evmrollup/devkeys"
+	"github.com/jamq/jamq/evmrollup/internal/jam"
+	"github.com/jamq/jamq/evmrollup/internal/ledger"
+	"github.com/jamq/jamq/evmrollup/internal/store"
+	"github.com/jamq/jamq/service"
+)
+
+// Export writes the node of a data directory, whose blocks must all be final, to a new
+// file: all blocks, the last state, and the pool. The error wraps fs.ErrNotExist if
+// there is no such directory.
+func Export(ctx context.Context, cfg Config, path string) error {
+	if _, err := os.ReadDir(cfg.DataDir); err != nil {
+		return fmt.Errorf("node: export: %w", err)
+	}
+	n, err := New(cfg)
+	if err != nil {
+		return err
+	}
+	err = n.Chain.Export(ctx, path)
+	n.jam.Close()
+	return errors.Join(err, n.store.Close())
+}
+
+// Import makes a data directory, which must not exist or be empty, from a file that
+// Export wrote. The node then goes on with the block after the last one of the file. The
+// error wraps ledger.ErrImport if the directory has files, or evmrollup.ErrExport if the
+// file is no whole export. After an error the directory is as it was. If the process dies, the
+// next call begins again, and New refuses the directory until then.
+func Import(ctx context.Context, cfg Config, path string) (err error) {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("node: import %s: %w", path, err)
+		}
+	}()
+	if err := errors.Join(checkEmpty(cfg.DataDir), evmrollup.CheckExport(path)); err != nil {
+		return err
+	}
+	_, missing := os.Stat(cfg.DataDir)
+	if err := beginImport(cfg.DataDir); err != nil {
+		return err
+	}
+	err = fillDirectory(ctx, cfg, path)
+	if err == nil {
+		return os.Remove(filepath.Join(cfg.DataDir, importing))
+	}
+	err = errors.Join(err, clearImport(cfg.DataDir), os.Remove(filepath.Join(cfg.DataDir, importing)))
+	if missing != nil {
+		err = errors.Join(err, os.Remove(cfg.DataDir))
+	}
+	return err
+}
+
+// fillDirectory writes the content of an export to a new data directory.
+func fillDirectory(ctx context.Context, cfg Config, path string) error {
+	n, err := offline(cfg)
+	if err != nil {
+		return err
+	}
+	return errors.Join(n.Chain.Import(ctx, path), n.store.Close())
+}
+
+// offline returns a node with its rollup, but without a JAM chain.
+func offline(cfg Config) (n *Node, err error) {
+	n = &Node{cfg: cfg, log: slog.New(slog.DiscardHandler)}
+	if n.accounts, err = devkeys.Derive(devkeys.Mnemonic, numAccounts); err != nil {
+		return nil, err
+	}
+	if cfg.DataDir != "" {
+		if n.store, err = store.Open(cfg.DataDir, n.log); err != nil {
+			return nil, err
+		}
+	}
+	if n.Chain, err = evmrollup.New(n.rollupConfig()); err != nil {
+		return nil, errors.Join(err, n.store.Close())
+	}
+	return n, nil
+}
+
+// Genesis returns the entries that the genesis state of a JAM chain needs for the rollup's
+// service: after block 0, or after the last block of an import into the data directory.
+func Genesis(cfg Config) (service.State, error) {
+	n, err := offline(cfg)
+	if err != nil {
+		return nil, err
+	}
+	origin := evmrollup.Header(n.BlockByNumber(n.Origin()).Block, common.Hash{})
+	signer, err := service.NewSigner(cfg.Version, cfg.Key)
+	if err != nil {
+		return nil, errors.Join(err, n.store.Close())
+	}
+	genesis, err := jam.Genesis(cfg.Service, cfg.Version, signer, origin)
+	if err != nil {
+		return nil, errors.Join(err, n.store.Close())
+	}
+	entries, err := genesis.Entries()
+	return entries, errors.Join(err, n.store.Close())
+}
+
+// importing is the name of a file that a directory has during an import. It tells an import that
+// was interrupted from a node, whose files must not be deleted.
+const importing = "importing"
+
+// beginImport makes a directory with the file, and without the files of an earlier import.
+func beginImport(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, importing), nil, 0o600); err != nil {
+		return err
+	}
+	return clearImport(dir)
+}
+
+// clearImport deletes the files that an import makes. No node has worked with them.
+func clearImport(dir string) error {
+	return errors.Join(os.RemoveAll(filepath.Join(dir, "db")), os.RemoveAll(filepath.Join(dir, "log")))
+}
+
+// checkImported returns an error if an import into a directory was interrupted.
+func checkImported(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, importing)); err == nil {
+		return fmt.Errorf("%w: an earlier import was interrupted; repeat it", ledger.ErrImport)
+	}
+	return nil
+}
+
+// checkEmpty returns an error if a directory has files, unless an import that was interrupted
+// has made them. A node that has no block yet may have transactions and steps of its queue,
+// which an import would contradict.
+func checkEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case len(entries) > 0 && checkImported(dir) == nil:
+		return fmt.Errorf("%w: %s has %d files, such as %s", ledger.ErrImport, dir, len(entries), entries[0].Name())
+	}
+	return nil
+}

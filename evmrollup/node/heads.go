@@ -1,0 +1,55 @@
+package node
+
+import (
+	"context"
+	"math"
+
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/canonical"
+	"github.com/jamq/jamq/evmrollup/internal/ledger"
+)
+
+// HeadChange is one step of the latest block.
+type HeadChange = ledger.HeadChange
+
+// ErrMissed is returned if the requested changes are too old.
+var ErrMissed = ledger.ErrMissed
+
+// followBuilder reads what the builder tells, in order, from now on. It is the only way by which
+// the progress of blocks, the page and subscribers learn of it.
+func (n *Node) followBuilder(ctx context.Context) error {
+	return n.builder.Watch(ctx, math.MaxUint64, func(events []builder.Event, heads canonical.Heads) error {
+		for _, e := range events {
+			switch e := e.Effect.(type) {
+			case bundlequeue.Changed:
+				n.progress.note(&e, n.JAMSlot())
+			case bundlequeue.Failed:
+				n.progress.forget(e.Number)
+			}
+			n.observer.Effect(e.Effect)
+		}
+		n.moveHeads(heads)
+		return nil
+	})
+}
+
+func (n *Node) moveHeads(h canonical.Heads) {
+	n.progress.queued(h.Finalized.Number+1, h.Pending.Number, n.JAMSlot())
+	n.headLog.Move(n.BlockByNumber, h.Latest.Number, h.Finalized.Number)
+}
+
+// HeadCursor returns a cursor behind the last change.
+func (n *Node) HeadCursor() uint64 { return n.headLog.Cursor() }
+
+// HeadChanges returns the changes after a cursor: see ledger.HeadLog.Changes. A reader that asks
+// after an edit took a block back sees it as all others do.
+func (n *Node) HeadChanges(cursor uint64) (changes []HeadChange, next uint64, more <-chan struct{}, err error) {
+	changes, next, more, err = n.headLog.Changes(cursor, n.BlockByNumber)
+	for i := range changes {
+		if !changes[i].Removed {
+			changes[i].Block = n.Present(changes[i].Block)
+		}
+	}
+	return changes, next, more, err
+}

@@ -1,0 +1,119 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/canonical"
+	"github.com/jamq/jamq/submit"
+	"github.com/jamq/jamq/txpool"
+)
+
+// ErrNotReady is returned if the node works but should receive no transactions
+// now.
+var ErrNotReady = errors.New("node: not ready")
+
+// Levels are the node's gauges at one moment.
+type Levels struct {
+	Pool       txpool.Stats      // of the pool
+	PoolUsed   float64           // as PoolPressure
+	Queue      bundlequeue.Stats // of the queue; zero if another replica leads
+	Builder    builder.Health    // of the builder
+	Feed       submit.FeedHealth // of the way to the JAM chain
+	Heads      canonical.Heads   // of the rollup
+	JAMSlot    uint64            // of the best JAM block
+	SlotLength time.Duration     // of the JAM chain
+	Roots      int               // states in memory
+	Replaced   uint64            // executed blocks that were undone
+	// Replicas and Lag, the number of writes that this node has not read, are zero without a
+	// cluster, and while the database does not answer.
+	Replicas Replicas
+	Lag      uint64
+}
+
+// Levels returns the node's gauges. It returns an error if the builder has
+// stopped.
+func (n *Node) Levels(ctx context.Context) (Levels, error) {
+	queue, err := n.builder.Stats(ctx)
+	if errors.Is(err, builder.ErrFollows) {
+		err = nil // the queue is the leader's
+	}
+	now := Levels{
+		Pool: n.PoolStats(), PoolUsed: n.PoolPressure(), Queue: queue, Builder: n.builder.Health(), Feed: n.jam.Health(), Heads: n.builder.Heads(),
+		JAMSlot: uint64(n.JAMSlot()), SlotLength: n.cfg.Spec.SlotDuration, Roots: n.States(), Replaced: n.ReplacedBlocks(),
+	}
+	if replicas, err := n.Replicas(ctx); err == nil {
+		now.Replicas, now.Lag = replicas, replicas.lagOf(n.cfg.Cluster.Address)
+	}
+	return now, err
+}
+
+// Alive returns an error if the node has stopped working and must be started
+// again. The error wraps ErrDisk, ledger.ErrDamaged or builder.ErrStopped.
+func (n *Node) Alive() error {
+	if err := cmp.Or(n.store.Err(), n.Damage()); err != nil {
+		return err
+	}
+	if h := n.builder.Health(); !h.Running {
+		return errors.Join(builder.ErrStopped, h.Err)
+	}
+	return nil
+}
+
+// staleSlots is the number of slots without a JAM block after which the node is
+// not ready.
+const staleSlots = 8
+
+// Ready returns an error if users should use a different node for now. The
+// error wraps ErrNotReady, or is that of Alive.
+func (n *Node) Ready() error {
+	if err := n.Alive(); err != nil {
+		return err
+	}
+	h := n.builder.Health()
+	if h.Follows {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		return n.followerReady(ctx)
+	}
+	stale := staleSlots * n.cfg.Spec.SlotDuration
+	switch since := time.Since(h.LastImport); {
+	case h.Held:
+		return fmt.Errorf("%w: the node has restarted and waits for newer JAM blocks", ErrNotReady)
+	case h.LastImport.IsZero():
+		return fmt.Errorf("%w: no JAM block yet", ErrNotReady)
+	case since > stale:
+		return fmt.Errorf("%w: no JAM block for %v, want one within %v", ErrNotReady, since.Round(time.Second), stale)
+	case h.Paused != nil:
+		return fmt.Errorf("%w: the node is paused until an operator resumes it: %w", ErrNotReady, h.Paused)
+	case h.Delayed:
+		return fmt.Errorf("%w: block %d has waited since %s: %s", ErrNotReady, h.Waiting.Number, h.Waiting.Since.Format(time.TimeOnly), h.Waiting.Reason)
+	}
+	if call, found := h.Stuck(stale); found {
+		return fmt.Errorf("%w: %s", ErrNotReady, call)
+	}
+	// A package must be reported before its lookup anchor, which is a final
+	// block, is too old (D3; GP 11.34).
+	best, final := n.jam.Heads()
+	if age := n.cfg.Spec.MaxLookupAnchorAge; best.Slot >= final.Slot.Add(age) {
+		return fmt.Errorf("%w: JAM has finalized no block after slot %d and is at slot %d; packages need a final block of the last %d slots", ErrNotReady, final.Slot, best.Slot, age)
+	}
+	return nil
+}
+
+// Resume lets the node build and send again after a fatal error; see
+// submit.Fatal. The error wraps builder.ErrStopped.
+func (n *Node) Resume(ctx context.Context) error { return n.builder.Resume(ctx) }
+
+// GiveUp orders the node to build no more packages for a block that is not
+// final. If none of its packages is accumulated, its transactions and those of
+// later blocks are executed again. The error wraps bundlequeue.ErrWrongNumber
+// or builder.ErrStopped.
+func (n *Node) GiveUp(ctx context.Context, number uint64, reason string) error {
+	return n.builder.GiveUp(ctx, number, reason)
+}

@@ -1,0 +1,104 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq/canonical/proof"
+	"github.com/jamq/jamq/evmrollup/internal/jam"
+	"github.com/jamq/jamq/evmrollup/stateproof"
+	"github.com/jamq/jamq/statedb"
+)
+
+var (
+	// ErrNotFinal is returned for a transaction or a block that is known and
+	// not final yet.
+	ErrNotFinal = errors.New("node: not final yet")
+	// ErrNoProofs is returned if the JAM chain does not offer the parts of a
+	// proof.
+	ErrNoProofs = jam.ErrNoProofs
+)
+
+// FinalityProof returns a verified proof that a transaction is final, or nil if
+// it is in no block. Errors wrap ErrNotFinal or ErrNoProofs.
+func (n *Node) FinalityProof(ctx context.Context, tx common.Hash) (*proof.Document, error) {
+	b, index, ok := n.Transaction(tx)
+	if !ok {
+		return nil, nil
+	}
+	return n.prove(ctx, b, func(d *proof.Document) error { return d.AddTransaction(b.Transactions(), index) })
+}
+
+// ReceiptProof is like FinalityProof, and also proves the receipt of the
+// transaction.
+func (n *Node) ReceiptProof(ctx context.Context, tx common.Hash) (*proof.Document, error) {
+	b, index, ok := n.Transaction(tx)
+	if !ok {
+		return nil, nil
+	}
+	return n.prove(ctx, b, func(d *proof.Document) error {
+		if err := d.AddTransaction(b.Transactions(), index); err != nil {
+			return err
+		}
+		return d.AddReceipt(b.Header(), b.Receipts)
+	})
+}
+
+// AccountProof returns a verified proof of an account and slots of its storage in
+// the state after a final block. Errors wrap ErrNotFinal or ErrNoProofs, or are
+// those of StateAt and stateproof.Prove.
+func (n *Node) AccountProof(ctx context.Context, b *Block, addr common.Address, slots []string) (*stateproof.FinalAccount, error) {
+	d, err := n.prove(ctx, b, func(*proof.Document) error { return nil })
+	if err != nil {
+		return nil, err
+	}
+	account, err := stateproof.Prove(func() (*statedb.View, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return n.StateAt(b)
+	}, addr, slots)
+	if err != nil {
+		return nil, err
+	}
+	return &stateproof.FinalAccount{Block: d, Account: account}, nil
+}
+
+// prove returns a verified proof that a block is final. add adds the links below
+// the block.
+func (n *Node) prove(ctx context.Context, b *Block, add func(*proof.Document) error) (*proof.Document, error) {
+	number := b.NumberU64()
+	if final := n.builder.Heads().Finalized.Number; number > final {
+		return nil, fmt.Errorf("%w: block %d is %s; finalized is %d", ErrNotFinal, number, n.Progress(number).Status, final)
+	}
+	d, trust, err := n.jam.Prove(ctx, number)
+	if err != nil {
+		return nil, err
+	}
+	if err := add(d); err != nil {
+		return nil, err
+	}
+	result, err := d.VerifyBlock(trust)
+	if err == nil && result.Commitment.Hash != b.Hash() {
+		err = fmt.Errorf("the service received %s", result.Commitment.Hash)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: block %d %s: %w", ErrNoProofs, number, b.Hash(), err)
+	}
+	return d, nil
+}
+
+// Trust returns the trust that a verifier of the node's proofs needs. A
+// verifier that takes it from the node which makes the proofs trusts that node,
+// and should compare the fingerprint over another channel. The error wraps
+// ErrNoProofs.
+func (n *Node) Trust(ctx context.Context) (*proof.Trust, error) { return n.jam.Trust(ctx) }
+
+// Handoff returns the proof of the validator set after the given one. The error
+// wraps ErrNoProofs.
+func (n *Node) Handoff(ctx context.Context, set uint64) (*proof.Handoff, error) {
+	return n.jam.Handoff(ctx, set)
+}

@@ -1,0 +1,123 @@
+package rpcapi
+
+import (
+	"context"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/evmrollup/internal/ledger"
+	"github.com/jamq/jamq/ratelimit"
+)
+
+// Admin implements the admin namespace: calls that change the node. It requires
+// a token.
+type Admin struct {
+	*api
+	limiter *ratelimit.Limiter
+}
+
+// NodeInfo is the answer of admin_nodeInfo.
+type NodeInfo struct {
+	// Name is the name and version of the program.
+	Name string `json:"name"`
+	// ChainID is the rollup's chain id, and Genesis the hash of its block 0.
+	ChainID *hexutil.Big `json:"chainId"`
+	Genesis common.Hash  `json:"genesis"`
+	// Public lists the namespaces that clients without a token may call.
+	Public []string `json:"publicApi"`
+	// Subscriptions is the used part of [Config].MaxSubscriptions.
+	Subscriptions int `json:"subscriptions"`
+}
+
+// NodeInfo implements admin_nodeInfo.
+func (a *Admin) NodeInfo() (_ *NodeInfo, err error) {
+	defer ledger.Recover(&err)
+	return &NodeInfo{
+		Name: Version, ChainID: (*hexutil.Big)(a.node.ChainConfig().ChainID), Genesis: a.node.Resolve(rpc.EarliestBlockNumber).Hash(),
+		Public: a.cfg.API, Subscriptions: a.filters.weight(),
+	}, nil
+}
+
+// Replica describes a replica of the rollup that follows.
+type Replica struct {
+	// Address is the URL of its RPC, Lag the number of writes that it had not read when it was
+	// last seen, and Seen how many milliseconds ago that was.
+	Address string         `json:"address"`
+	Lag     hexutil.Uint64 `json:"lag"`
+	Seen    hexutil.Uint64 `json:"seen"`
+}
+
+// Replicas is the answer of admin_replicas.
+type Replicas struct {
+	// Epoch counts the leads, and Leader is the URL of the replica that leads or has led last.
+	Epoch     hexutil.Uint64 `json:"epoch"`
+	Leader    string         `json:"leader"`
+	Followers []Replica      `json:"followers"`
+}
+
+// Replicas implements admin_replicas.
+func (a *Admin) Replicas(ctx context.Context) (*Replicas, error) {
+	r, err := a.node.Replicas(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := &Replicas{Epoch: hexutil.Uint64(r.Epoch), Leader: r.Leader, Followers: []Replica{}}
+	for _, f := range r.Followers {
+		all.Followers = append(all.Followers, Replica{f.Name, hexutil.Uint64(f.Lag), hexutil.Uint64(f.Seen.Milliseconds())})
+	}
+	return all, nil
+}
+
+// HandOver implements admin_handOver. It stops this replica, which passes the lead on to the
+// replica with an address, or to any if the address is missing. The process ends.
+func (a *Admin) HandOver(ctx context.Context, address *string) (bool, error) {
+	to := ""
+	if address != nil {
+		to = *address
+	}
+	err := a.node.Leave(ctx, to)
+	return err == nil, err
+}
+
+// RemoveTransaction implements admin_removeTransaction. It removes a
+// transaction from the pool.
+func (a *Admin) RemoveTransaction(hash common.Hash) (bool, error) {
+	err := a.node.RemovePooled(hash)
+	return err == nil, err
+}
+
+// BannedUntil implements admin_bannedUntil. It returns the end of a source's
+// ban in seconds since 1970, or null if the source is not banned. A source is
+// an IPv4 address, or the first 64 bits of an IPv6 address such as
+// "2001:db8::/64".
+func (a *Admin) BannedUntil(source string) *hexutil.Uint64 {
+	until, banned := a.limiter.Banned(source)
+	if !banned {
+		return nil
+	}
+	seconds := hexutil.Uint64(until.Unix())
+	return &seconds
+}
+
+// Pardon implements admin_pardon. It lifts the ban of a source.
+func (a *Admin) Pardon(source string) bool {
+	a.limiter.Pardon(source)
+	return true
+}
+
+// Resume implements admin_resume. The node builds and sends packages again
+// after a fatal error paused it.
+func (a *Admin) Resume(ctx context.Context) (bool, error) {
+	err := a.node.Resume(ctx)
+	return err == nil, err
+}
+
+// GiveUp implements admin_giveUp. The node stops building packages for a block
+// that is not final. If none of the block's packages is accumulated, its
+// transactions and those of later blocks are executed again.
+func (a *Admin) GiveUp(ctx context.Context, number hexutil.Uint64, reason string) (bool, error) {
+	err := a.node.GiveUp(ctx, uint64(number), reason)
+	return err == nil, err
+}

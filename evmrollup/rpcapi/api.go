@@ -1,0 +1,99 @@
+package rpcapi
+
+import (
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/evmrollup/node"
+	"github.com/jamq/jamq/ratelimit"
+)
+
+// Version is the client name and version that web3_clientVersion returns outside
+// developer mode.
+const Version = "jamq-refnode/v0.1.0"
+
+// devVersion is the same in developer mode. Tools for tests, such as Hardhat's network
+// helpers, change blocks and accounts only of nodes whose name begins like this.
+const devVersion = "anvil/" + Version
+
+// api is the part that all receivers share.
+type api struct {
+	node    *node.Node
+	signer  types.Signer
+	cfg     *Config
+	limits  *limits // nil for admins
+	filters *filters
+	leader  *leader // nil without a cluster
+}
+
+// service is a receiver that implements methods of a namespace.
+type service struct {
+	namespace string
+	receiver  any
+}
+
+func (a *api) services(limiter *ratelimit.Limiter) []service {
+	fees := newFees(a)
+	calls := &Calls{a, fees}
+	all := []service{
+		{"eth", &Chain{a}},
+		{"eth", &State{a}},
+		{"eth", calls},
+		{"eth", &Transactions{a}},
+		{"eth", &Logs{a}},
+		{"eth", &Subscriptions{a}},
+		{"eth", fees},
+		{"net", &Net{a}},
+		{"web3", &Web3{a}},
+		{"txpool", &TxPool{a}},
+		{"debug", newDebug(a)},
+		{"trace", &Trace{a}},
+		{"jam", &JAM{a}},
+		{"admin", &Admin{a, limiter}},
+	}
+	if a.cfg.Dev { // the last of two methods with one name counts
+		a.node.SetApart(1) // tests of contracts wait for a block to let time pass
+		wallet, evm := newWallet(calls), newEVM(a)
+		all = append(all, service{"eth", wallet}, service{"personal", &Personal{wallet}}, service{"evm", evm})
+		tool := &Tool{evm}
+		all = append(all, service{"hardhat", tool}, service{"anvil", &Anvil{tool}})
+	}
+	return all
+}
+
+// devNamespaces are the namespaces that exist with Config.Dev only.
+var devNamespaces = []string{"personal", "evm", "hardhat", "anvil"}
+
+// resolve returns the block with the given tag, number or hash. If there is
+// none, it returns geth's error.
+func (a *api) resolve(at rpc.BlockNumberOrHash) (*node.Block, error) {
+	if hash, ok := at.Hash(); ok {
+		b := a.node.BlockByHash(hash)
+		if b == nil {
+			return nil, errHeaderForHashNotFound
+		}
+		if line := a.node.Resolve(rpc.BlockNumber(b.NumberU64())); at.RequireCanonical && (line == nil || line.Hash() != b.Hash()) {
+			return nil, fmt.Errorf("hash is not currently canonical")
+		}
+		return b, nil
+	}
+	number, ok := at.Number()
+	if !ok {
+		return nil, invalidParams("invalid arguments; neither block nor hash specified")
+	}
+	b := a.node.Resolve(number)
+	if b == nil {
+		return nil, errHeaderNotFound
+	}
+	return b, nil
+}
+
+// latestIfNil returns *at, or the tag latest if at is nil.
+func latestIfNil(at *rpc.BlockNumberOrHash) rpc.BlockNumberOrHash {
+	if at != nil {
+		return *at
+	}
+	return rpc.BlockNumberOrHashWithNumber(rpc.LatestBlockNumber)
+}

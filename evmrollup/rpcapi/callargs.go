@@ -1,0 +1,142 @@
+package rpcapi
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/holiman/uint256"
+)
+
+// CallArgs is the message of eth_call, eth_estimateGas and
+// eth_createAccessList, and the transaction of eth_fillTransaction. The fields
+// have the names and meanings of geth's transaction arguments. Data and Input
+// are the same field under its old and its new name; Input wins.
+type CallArgs struct {
+	// Sender; the zero address if missing.
+	From *common.Address `json:"from"`
+	// Receiver; nil creates a contract.
+	To *common.Address `json:"to"`
+	// Limit; that of the node if missing.
+	Gas *hexutil.Uint64 `json:"gas"`
+	// In wei per gas.
+	GasPrice *hexutil.Big `json:"gasPrice"`
+	// In wei per gas.
+	MaxFeePerGas *hexutil.Big `json:"maxFeePerGas"`
+	// In wei per gas.
+	MaxPriorityFeePerGas *hexutil.Big `json:"maxPriorityFeePerGas"`
+	Value                *hexutil.Big `json:"value"` // in wei
+	// The next one of the sender if missing.
+	Nonce      *hexutil.Uint64   `json:"nonce"`
+	Data       *hexutil.Bytes    `json:"data"`
+	Input      *hexutil.Bytes    `json:"input"`
+	AccessList *types.AccessList `json:"accessList"` // EIP-2930
+	// That of the chain, or missing.
+	ChainID *hexutil.Big `json:"chainId"`
+	// In wei per gas of blobs.
+	BlobFeeCap        *hexutil.Big                 `json:"maxFeePerBlobGas"`
+	BlobHashes        []common.Hash                `json:"blobVersionedHashes"` // EIP-4844
+	Blobs             []hexutil.Bytes              `json:"blobs"`               // refused
+	AuthorizationList []types.SetCodeAuthorization `json:"authorizationList"`   // EIP-7702
+}
+
+// message checks the arguments and fills in defaults. gasCap is the maximum gas
+// and also the default. If gasCap is 0, the message keeps the gas of the
+// arguments, or 0 if they have none.
+func (c *CallArgs) message(baseFee, chainID *big.Int, gasCap uint64) (*core.Message, error) {
+	switch {
+	case c.twoPrices():
+		return nil, errTwoPrices
+	case c.To == nil && c.BlobHashes != nil:
+		return nil, core.ErrBlobTxCreate
+	case c.To == nil && c.AuthorizationList != nil:
+		return nil, core.ErrSetCodeTxCreate
+	}
+	if err := c.checkChain(chainID); err != nil {
+		return nil, err
+	}
+	if c.BlobHashes != nil {
+		return nil, errNoBlobs
+	}
+	m := &core.Message{
+		From: c.from(), To: c.To, GasLimit: gasCap, Value: amount(c.Value), Data: c.data(), SetCodeAuthorizations: c.AuthorizationList,
+	}
+	if c.Nonce != nil {
+		m.Nonce = uint64(*c.Nonce)
+	}
+	if c.Gas != nil && (gasCap == 0 || uint64(*c.Gas) < gasCap) {
+		m.GasLimit = uint64(*c.Gas)
+	}
+	if c.AccessList != nil {
+		m.AccessList = *c.AccessList
+	}
+	c.fees(m, baseFee)
+	return m, nil
+}
+
+var (
+	errTwoPrices = errors.New("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified")
+	errNoBlobs   = invalidParams("blob transactions are not supported")
+)
+
+// twoPrices reports whether the arguments have prices of both kinds.
+func (c *CallArgs) twoPrices() bool {
+	return c.GasPrice != nil && (c.MaxFeePerGas != nil || c.MaxPriorityFeePerGas != nil)
+}
+
+// checkChain refuses the chain ID of another chain.
+func (c *CallArgs) checkChain(chainID *big.Int) error {
+	if c.ChainID != nil && c.ChainID.ToInt().Cmp(chainID) != 0 {
+		return fmt.Errorf("chainId does not match node's (have=%v, want=%v)", c.ChainID.ToInt(), chainID)
+	}
+	return nil
+}
+
+// checkBlobPrice refuses a price of blobs without blobs.
+func (c *CallArgs) checkBlobPrice() error {
+	if c.BlobFeeCap != nil && len(c.BlobHashes) == 0 {
+		return errors.New("maxFeePerBlobGas specified without blobVersionedHashes")
+	}
+	return nil
+}
+
+// fees sets the message's gas prices. If the arguments have no price, the price
+// is 0.
+func (c *CallArgs) fees(m *core.Message, baseFee *big.Int) {
+	if c.GasPrice != nil {
+		m.GasPrice = amount(c.GasPrice)
+		m.GasFeeCap, m.GasTipCap = m.GasPrice, m.GasPrice
+		return
+	}
+	m.GasFeeCap, m.GasTipCap, m.GasPrice = amount(c.MaxFeePerGas), amount(c.MaxPriorityFeePerGas), new(uint256.Int)
+	if !m.GasFeeCap.IsZero() || !m.GasTipCap.IsZero() {
+		price, overflow := new(uint256.Int).AddOverflow(m.GasTipCap, uint256.MustFromBig(baseFee))
+		if overflow || m.GasFeeCap.Lt(price) {
+			price = m.GasFeeCap
+		}
+		m.GasPrice = price
+	}
+}
+
+func (c *CallArgs) data() []byte {
+	switch {
+	case c.Input != nil:
+		return *c.Input
+	case c.Data != nil:
+		return *c.Data
+	}
+	return nil
+}
+
+// amount converts v; nil is 0. hexutil.Big accepts at most 256 bits, so that
+// the value fits.
+func amount(v *hexutil.Big) *uint256.Int {
+	if v == nil {
+		return new(uint256.Int)
+	}
+	return uint256.MustFromBig(v.ToInt())
+}

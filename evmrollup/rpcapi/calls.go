@@ -1,0 +1,223 @@
+package rpcapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/core/vm"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/eth/tracers/logger"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/evmrollup/internal/ledger"
+	"github.com/jamq/jamq/evmrollup/node"
+	"github.com/jamq/jamq/statedb"
+	"github.com/jamq/jamq/statedb/evm"
+)
+
+// Calls implements the eth methods that execute a message without changing the
+// state.
+type Calls struct {
+	*api
+	fees *Fees
+}
+
+// call is a message with the block and the state that it runs on. ctx bounds
+// its duration. The caller must call end.
+type call struct {
+	ctx     context.Context
+	end     context.CancelFunc
+	block   *node.Block
+	view    *statedb.View
+	changes evm.Overrides
+	message *core.Message
+}
+
+// prepare finds the block of a call, decodes the overrides, and fills in the
+// message. gasCap is passed to CallArgs.message.
+func (a *Calls) prepare(ctx context.Context, method string, args *CallArgs, at *rpc.BlockNumberOrHash, state *StateOverride, block *BlockOverrides, gasCap uint64) (*call, error) {
+	if err := args.checkBlobPrice(); err != nil {
+		return nil, err
+	}
+	if err := a.limits.call(ctx, method, 0); err != nil {
+		return nil, err
+	}
+	b, err := a.resolve(latestIfNil(at))
+	if err != nil {
+		return nil, err
+	}
+	c := &call{block: b}
+	if c.view, err = a.node.StateAt(b); err != nil {
+		return nil, err
+	}
+	if c.changes.Block, err = block.changes(); err != nil {
+		return nil, err
+	}
+	c.changes.Accounts = state.changes()
+	baseFee := b.BaseFee()
+	if changed := c.changes.Block.BaseFee; changed != nil {
+		baseFee = changed
+	}
+	if c.message, err = args.message(baseFee, a.node.ChainConfig().ChainID, gasCap); err != nil {
+		return nil, err
+	}
+	c.ctx, c.end = a.withTimeout(ctx)
+	return c, nil
+}
+
+// withTimeout bounds the duration of a call.
+func (a *api) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, a.cfg.CallTime, fmt.Errorf("execution aborted (timeout = %v)", a.cfg.CallTime))
+}
+
+// Call implements eth_call. The overrides of the state and of the block are
+// geth's.
+func (a *Calls) Call(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, state *StateOverride, block *BlockOverrides) (_ hexutil.Bytes, err error) {
+	defer ledger.Recover(&err)
+	c, err := a.prepare(ctx, "eth_call", &args, at, state, block, a.cfg.GasCap)
+	if err != nil {
+		return nil, err
+	}
+	defer c.end()
+	result, err := a.node.Call(c.ctx, c.block, c.view, c.message, c.changes, nil)
+	switch {
+	case err == nil:
+	case c.ctx.Err() == nil && !errors.Is(err, evm.ErrState) && !errors.Is(err, evm.ErrOverride):
+		return nil, fmt.Errorf("err: %w (supplied gas %d)", err, c.message.GasLimit)
+	default:
+		return nil, withoutOverride(err)
+	}
+	if errors.Is(result.Err, vm.ErrExecutionReverted) {
+		return nil, a.reverted(result.Revert())
+	}
+	return result.Return(), result.Err
+}
+
+// EstimateGas implements eth_estimateGas. As in geth, the message runs in the block that at
+// names. In developer mode a message at the newest block runs in the next block.
+func (a *Calls) EstimateGas(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, state *StateOverride, block *BlockOverrides) (_ hexutil.Uint64, err error) {
+	defer ledger.Recover(&err)
+	c, err := a.prepare(ctx, "eth_estimateGas", &args, at, state, block, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer c.end()
+	if a.cfg.Dev && c.block.NumberU64() >= a.node.Resolve(rpc.LatestBlockNumber).NumberU64() {
+		c.runInNextBlock(a.node.NextTime())
+	}
+	gas, revert, err := a.node.EstimateGas(c.ctx, c.block, c.view, c.message, c.changes, a.cfg.GasCap)
+	if errors.Is(err, vm.ErrExecutionReverted) {
+		return 0, a.reverted(revert)
+	}
+	return hexutil.Uint64(gas), withoutOverride(err)
+}
+
+// runInNextBlock lets a message run in the next block, as a transaction would, so that a contract
+// that writes more when the number or the time has changed gets enough gas. Developers are used to
+// that from Hardhat and Anvil, whose blocks are at least a second apart. The message sees such a
+// time, or next if that is later. Overrides of the caller stay.
+func (c *call) runInNextBlock(next uint64) {
+	if c.changes.Block.Number == nil {
+		c.changes.Block.Number = new(big.Int).Add(c.block.Number(), common.Big1)
+	}
+	if c.changes.Block.Time == nil {
+		next = max(next, c.block.Time()+1)
+		c.changes.Block.Time = &next
+	}
+}
+
+// accessListResult is the answer of eth_createAccessList. Error is the reason
+// if the call fails with that list.
+type accessListResult struct {
+	AccessList types.AccessList `json:"accessList"`
+	Error      string           `json:"error,omitempty"`
+	GasUsed    hexutil.Uint64   `json:"gasUsed"`
+}
+
+// CreateAccessList implements eth_createAccessList. It returns the addresses
+// and slots that a call touches, and the gas that the call uses with that list.
+// The sender, the receiver and the precompiled contracts are not listed.
+// Because the list can change the result of the call, the call is repeated
+// until the list stays the same. If the arguments have a price, the missing
+// prices are those of eth_fillTransaction.
+func (a *Calls) CreateAccessList(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, state *StateOverride) (_ *accessListResult, err error) {
+	defer ledger.Recover(&err)
+	if args.GasPrice != nil || args.MaxFeePerGas != nil || args.MaxPriorityFeePerGas != nil {
+		if err := a.fees.fill(ctx, &args); err != nil {
+			return nil, err
+		}
+	}
+	c, err := a.prepare(ctx, "eth_createAccessList", &args, at, state, nil, a.cfg.GasCap)
+	if err != nil {
+		return nil, err
+	}
+	defer c.end()
+	if args.Nonce == nil {
+		nonce := hexutil.Uint64(c.nonce())
+		args.Nonce = &nonce
+	}
+	known := a.implicitAddresses(c, uint64(*args.Nonce))
+	before := logger.NewAccessListTracer(c.message.AccessList, known)
+	for {
+		list := before.AccessList()
+		c.message.AccessList = list
+		watch := logger.NewAccessListTracer(list, known)
+		result, err := a.node.Call(c.ctx, c.block, c.view, c.message, c.changes, watch.Hooks())
+		if err != nil {
+			return nil, a.notApplied(c, args, list, err)
+		}
+		if watch.Equal(before) {
+			answer := &accessListResult{AccessList: list, GasUsed: hexutil.Uint64(result.UsedGas)}
+			if result.Err != nil {
+				answer.Error = result.Err.Error()
+			}
+			return answer, nil
+		}
+		before = watch
+	}
+}
+
+// nonce returns the nonce of the sender, with the overrides.
+func (c *call) nonce() uint64 {
+	if account := c.changes.Accounts[c.message.From]; account.Nonce != nil {
+		return *account.Nonce
+	}
+	return c.view.Account(c.message.From).Nonce
+}
+
+// notApplied returns geth's error of a call that cannot be a transaction with
+// the given access list. It names the hash that the transaction would have.
+func (a *Calls) notApplied(c *call, args CallArgs, list types.AccessList, err error) error {
+	if c.ctx.Err() != nil || errors.Is(err, evm.ErrState) || errors.Is(err, evm.ErrOverride) {
+		return withoutOverride(err)
+	}
+	args.AccessList, args.Gas = &list, (*hexutil.Uint64)(&c.message.GasLimit)
+	tx := types.NewTx(args.transaction(a.node.ChainConfig().ChainID))
+	return fmt.Errorf("failed to apply transaction: %v err: %w", tx.Hash(), err)
+}
+
+// implicitAddresses returns the addresses that are warm without an access list.
+func (a *Calls) implicitAddresses(c *call, nonce uint64) map[common.Address]struct{} {
+	m, config := c.message, a.node.ChainConfig()
+	known := map[common.Address]struct{}{m.From: {}}
+	if m.To != nil {
+		known[*m.To] = struct{}{}
+	} else {
+		known[crypto.CreateAddress(m.From, nonce)] = struct{}{}
+	}
+	for _, contract := range vm.ActivePrecompiles(config.Rules(c.block.Number(), true, c.block.Time())) {
+		known[contract] = struct{}{}
+	}
+	for _, authorization := range m.SetCodeAuthorizations {
+		if authority, err := authorization.Authority(); err == nil && (authorization.ChainID.IsZero() || authorization.ChainID.CmpBig(config.ChainID) == 0) {
+			known[authority] = struct{}{}
+		}
+	}
+	return known
+}

@@ -1,0 +1,302 @@
+package rpcapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/common/math"
+	"github.com/holiman/uint256"
+
+	"github.com/jamq/jamq/evmrollup"
+)
+
+// EVM implements the methods of the namespace evm, with which development tools decide
+// when blocks are made and which time they have. They exist with Config.Dev only.
+type EVM struct {
+	*api
+	mu        sync.Mutex
+	snapshots []*evmrollup.Snapshot
+	// first is the state with which the server began. It is nil if firstErr is not.
+	first    *evmrollup.Snapshot
+	firstErr error
+}
+
+func newEVM(a *api) *EVM {
+	e := &EVM{api: a}
+	e.first, e.firstErr = a.node.Keep()
+	return e
+}
+
+// maxMined is the maximum number of blocks of a call. Each is a work package, of which a
+// JAM core takes one per slot.
+const maxMined = 256
+
+// MineArgs is the optional parameter of evm_mine: the time of the first block in Unix
+// seconds, as a number or a hex string, or an object with it and the number of blocks.
+type MineArgs struct {
+	Timestamp *math.HexOrDecimal64 `json:"timestamp"` // in Unix seconds, or missing
+	Blocks    *math.HexOrDecimal64 `json:"blocks"`    // number; 1 if missing
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *MineArgs) UnmarshalJSON(raw []byte) error {
+	type object MineArgs
+	if len(raw) > 0 && raw[0] == '{' {
+		return json.Unmarshal(raw, (*object)(m))
+	}
+	return json.Unmarshal(raw, &m.Timestamp)
+}
+
+// Mine implements evm_mine. It makes a block of the waiting transactions, or an empty one,
+// and returns "0" when the block is latest. A block that is being made at the call does not
+// count, because it may not have the newest transactions.
+func (e *EVM) Mine(ctx context.Context, args *MineArgs) (string, error) {
+	blocks := uint64(1)
+	if args != nil && args.Blocks != nil {
+		blocks = uint64(*args.Blocks)
+	}
+	if err := checkBlocks(blocks); err != nil {
+		return "", err
+	}
+	if args != nil && args.Timestamp != nil {
+		if err := e.node.SetNextTime(uint64(*args.Timestamp)); err != nil {
+			return "", invalidParams("%v", err)
+		}
+	}
+	return "0", e.node.Mine(ctx, blocks, 0)
+}
+
+func checkBlocks(n uint64) error {
+	if n > maxMined {
+		return invalidParams("%d blocks, want at most %d", n, maxMined)
+	}
+	return nil
+}
+
+// SetAutomine implements evm_setAutomine. With false, blocks are made by evm_mine only.
+func (e *EVM) SetAutomine(on bool) bool {
+	e.node.SetAutomine(on)
+	return true
+}
+
+// minInterval is the minimum interval of blocks, which is a slot of developer mode.
+const minInterval = 100 * time.Millisecond
+
+// SetIntervalMining implements evm_setIntervalMining, as Hardhat defines it: a block is made
+// after this number of milliseconds without one, even without transactions. 0 ends that.
+func (e *EVM) SetIntervalMining(milliseconds math.HexOrDecimal64) (bool, error) {
+	return e.setInterval(uint64(milliseconds), time.Millisecond)
+}
+
+func (e *EVM) setInterval(n uint64, unit time.Duration) (bool, error) {
+	const most = 24 * time.Hour
+	every := time.Duration(min(n, uint64(most))) * unit
+	if n > uint64(most/unit) || n > 0 && every < minInterval {
+		return false, invalidParams("interval of %d × %v, want 0 or %v to %v; evm_setIntervalMining counts milliseconds and anvil_setIntervalMining seconds", n, unit, minInterval, most)
+	}
+	e.node.SetInterval(every)
+	return true, nil
+}
+
+// IncreaseTime implements evm_increaseTime. It moves the clock of later blocks, and returns
+// by how many seconds it is ahead of the machine's.
+func (e *EVM) IncreaseTime(seconds math.HexOrDecimal64) (int64, error) {
+	ahead, err := e.node.IncreaseTime(uint64(seconds))
+	if err != nil {
+		return 0, invalidParams("%v", err)
+	}
+	return ahead, nil
+}
+
+// SetNextBlockTimestamp implements evm_setNextBlockTimestamp. It returns the time, in Unix
+// seconds.
+func (e *EVM) SetNextBlockTimestamp(seconds math.HexOrDecimal64) (string, error) {
+	if err := e.node.SetNextTime(uint64(seconds)); err != nil {
+		return "", invalidParams("%v", err)
+	}
+	return fmt.Sprint(uint64(seconds)), nil
+}
+
+// Snapshot implements evm_snapshot. It returns a number for evm_revert.
+func (e *EVM) Snapshot() (hexutil.Uint64, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s, err := e.node.Keep()
+	if err != nil {
+		return 0, err
+	}
+	e.snapshots = append(e.snapshots, s)
+	return hexutil.Uint64(len(e.snapshots)), nil
+}
+
+// Revert implements evm_revert. The next block has the state of the snapshot and no
+// transactions. Those that waited at the snapshot wait again, as in Hardhat; later ones have
+// left the pool and the state, and can be sent again. The time goes on from the snapshot.
+// Blocks and their numbers stay, because JAM has them. It returns false for a snapshot that
+// does not exist; a snapshot ends with a revert to it or to an earlier one that returned true.
+func (e *EVM) Revert(ctx context.Context, id math.HexOrDecimal64) (bool, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	i := int(id) - 1
+	if i < 0 || i >= len(e.snapshots) || e.snapshots[i] == nil {
+		return false, nil
+	}
+	if err := e.node.Edit(ctx, evmrollup.Edit{Back: e.snapshots[i]}); err != nil {
+		return false, err
+	}
+	clear(e.snapshots[i:])
+	return true, nil
+}
+
+// ResetArgs is the optional parameter of hardhat_reset.
+type ResetArgs struct {
+	Forking *json.RawMessage `json:"forking"` // refused
+}
+
+// errForking refuses to copy the state of another chain.
+var errForking = codedError{errors.New("the node cannot fork another chain"), CodeUnsupported}
+
+// Reset implements hardhat_reset and anvil_reset. The next block has the state with which the
+// node began, and the pool is empty. Blocks and their numbers stay, as with evm_revert, and all
+// snapshots end. Later blocks have the time of the machine's clock. Automine, the interval of
+// mining and impersonated accounts stay.
+func (t *Tool) Reset(ctx context.Context, args *ResetArgs) (bool, error) {
+	e := t.evm
+	switch {
+	case args != nil && args.Forking != nil:
+		return false, errForking
+	case e.firstErr != nil:
+		return false, e.firstErr
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.node.Edit(ctx, evmrollup.Edit{Back: e.first.AtPresent()}); err != nil {
+		return false, err
+	}
+	clear(e.snapshots)
+	return true, nil
+}
+
+// GetAutomine implements hardhat_getAutomine and anvil_getAutomine. It reports whether blocks
+// are made for waiting transactions: see evm_setAutomine.
+func (t *Tool) GetAutomine() bool { return t.evm.node.Automine() }
+
+// DropTransaction implements hardhat_dropTransaction. It removes a transaction from the pool, and
+// reports whether it was there.
+func (t *Tool) DropTransaction(hash common.Hash) bool { return t.evm.node.RemovePooled(hash) == nil }
+
+// DropTransaction implements anvil_dropTransaction. It is hardhat_dropTransaction, but returns
+// the hash of a transaction that was in the pool, and otherwise null.
+func (a *Anvil) DropTransaction(hash common.Hash) *common.Hash {
+	if !a.Tool.DropTransaction(hash) {
+		return nil
+	}
+	return &hash
+}
+
+// ImpersonateAccount implements hardhat_impersonateAccount and anvil_impersonateAccount:
+// eth_sendTransaction then sends transactions of the account without its key. The account may
+// be a contract. It pays for its gas.
+func (t *Tool) ImpersonateAccount(addr common.Address) bool {
+	t.evm.node.Impersonate(addr, true)
+	return true
+}
+
+// StopImpersonatingAccount implements hardhat_stopImpersonatingAccount and
+// anvil_stopImpersonatingAccount. It returns whether the account was impersonated.
+func (t *Tool) StopImpersonatingAccount(addr common.Address) bool {
+	return t.evm.node.Impersonate(addr, false)
+}
+
+// Anvil implements the namespace anvil.
+type Anvil struct{ *Tool }
+
+// SetIntervalMining implements anvil_setIntervalMining. It is evm_setIntervalMining in
+// seconds.
+func (a *Anvil) SetIntervalMining(seconds math.HexOrDecimal64) (bool, error) {
+	return a.evm.setInterval(uint64(seconds), time.Second)
+}
+
+// AutoImpersonateAccount implements anvil_autoImpersonateAccount. If on is true, every account
+// is impersonated, and otherwise those that anvil_impersonateAccount has named.
+func (a *Anvil) AutoImpersonateAccount(on bool) bool {
+	a.evm.node.ImpersonateAll(on)
+	return true
+}
+
+// quantity is a number of at most 256 bits as tools send it: a hex string, also with leading
+// zeros, or a decimal number.
+type quantity uint256.Int
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (q *quantity) UnmarshalJSON(raw []byte) error {
+	text := strings.Trim(string(raw), `"`)
+	n, ok := math.ParseBig256(text)
+	if !ok || text == "" || n.Sign() < 0 {
+		return fmt.Errorf("invalid hex or decimal integer %q", text)
+	}
+	(*uint256.Int)(q).SetFromBig(n)
+	return nil
+}
+
+// Tool implements what the namespaces hardhat and anvil have in common.
+type Tool struct{ evm *EVM }
+
+// Mine implements hardhat_mine and anvil_mine: it makes a number of blocks, 1 by default.
+// interval is the distance of their times in seconds.
+func (t *Tool) Mine(ctx context.Context, blocks, interval *math.HexOrDecimal64) (bool, error) {
+	n := uint64(1)
+	if blocks != nil {
+		n = uint64(*blocks)
+	}
+	if err := checkBlocks(n); err != nil {
+		return false, err
+	}
+	var seconds uint64
+	if interval != nil && n > 1 {
+		seconds = uint64(*interval)
+		first := t.evm.node.NextTime()
+		if most := (evmrollup.MaxTime - min(first, evmrollup.MaxTime)) / (n - 1); seconds > most {
+			return false, invalidParams("%d blocks that are %d seconds apart, want at most %d", n, seconds, most)
+		}
+	}
+	err := t.evm.node.Mine(ctx, n, seconds)
+	return err == nil, err
+}
+
+// SetBalance implements hardhat_setBalance and anvil_setBalance, in wei. Like the methods
+// that follow it makes a block with the change, and returns when that is latest.
+func (t *Tool) SetBalance(ctx context.Context, account common.Address, wei quantity) (bool, error) {
+	return t.edit(ctx, evmrollup.Edit{Address: account, Balance: (*uint256.Int)(&wei)})
+}
+
+// SetNonce implements hardhat_setNonce and anvil_setNonce.
+func (t *Tool) SetNonce(ctx context.Context, account common.Address, nonce math.HexOrDecimal64) (bool, error) {
+	return t.edit(ctx, evmrollup.Edit{Address: account, Nonce: (*uint64)(&nonce)})
+}
+
+// SetCode implements hardhat_setCode and anvil_setCode.
+func (t *Tool) SetCode(ctx context.Context, account common.Address, code hexutil.Bytes) (bool, error) {
+	return t.edit(ctx, evmrollup.Edit{Address: account, Code: (*[]byte)(&code)})
+}
+
+// SetStorageAt implements hardhat_setStorageAt and anvil_setStorageAt.
+func (t *Tool) SetStorageAt(ctx context.Context, account common.Address, slot quantity, value common.Hash) (bool, error) {
+	key := common.Hash((*uint256.Int)(&slot).Bytes32())
+	return t.edit(ctx, evmrollup.Edit{Address: account, Slot: &key, Value: value})
+}
+
+func (t *Tool) edit(ctx context.Context, e evmrollup.Edit) (bool, error) {
+	err := t.evm.node.Edit(ctx, e)
+	if errors.Is(err, evmrollup.ErrEdit) {
+		err = invalidParams("%v", err)
+	}
+	return err == nil, err
+}

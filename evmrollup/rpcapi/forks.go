@@ -1,0 +1,53 @@
+package rpcapi
+
+import (
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/forkid"
+	"github.com/ethereum/go-ethereum/core/vm"
+	"github.com/ethereum/go-ethereum/params"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/evmrollup/internal/ledger"
+)
+
+// ForkConfig describes the rules of one fork (EIP-7910).
+type ForkConfig struct {
+	// ActivationTime is the first timestamp with these rules, in seconds, or 0
+	// if the chain began with them.
+	ActivationTime uint64             `json:"activationTime"`
+	BlobSchedule   *params.BlobConfig `json:"blobSchedule"`
+	ChainID        *hexutil.Big       `json:"chainId"`
+	// ForkID is the fork hash of EIP-6122.
+	ForkID hexutil.Bytes `json:"forkId"`
+	// Precompiles are the addresses of the precompiled contracts by name.
+	Precompiles map[string]common.Address `json:"precompiles"`
+	// SystemContracts is empty: the blocks of the rollup call none.
+	SystemContracts map[string]common.Address `json:"systemContracts"`
+}
+
+// Forks is the answer of eth_config. Next and Last are nil if no fork is
+// scheduled.
+type Forks struct {
+	Current *ForkConfig `json:"current"` // the rules that hold now
+	Next    *ForkConfig `json:"next"`
+	Last    *ForkConfig `json:"last"`
+}
+
+// Config implements eth_config (EIP-7910). It returns the rules of the current
+// fork. The chain has one fork for all blocks, so there is no next one.
+func (a *Chain) Config() (_ *Forks, err error) {
+	defer ledger.Recover(&err)
+	config := a.node.ChainConfig()
+	genesis, latest := a.node.Resolve(rpc.EarliestBlockNumber), a.node.Resolve(rpc.LatestBlockNumber)
+	fork := config.LatestFork(latest.Time())
+	id := forkid.NewID(config, genesis.Block, latest.NumberU64(), latest.Time()).Hash
+	current := &ForkConfig{
+		BlobSchedule: config.BlobConfig(fork), ChainID: (*hexutil.Big)(config.ChainID), ForkID: id[:],
+		Precompiles: make(map[string]common.Address), SystemContracts: make(map[string]common.Address),
+	}
+	for addr, contract := range vm.ActivePrecompiledContracts(config.Rules(latest.Number(), true, latest.Time())) {
+		current.Precompiles[contract.Name()] = addr
+	}
+	return &Forks{Current: current}, nil
+}

@@ -1,0 +1,200 @@
+package rpcapi
+
+import (
+	"context"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/anchor"
+	"github.com/jamq/jamq/bundlequeue"
+	"github.com/jamq/jamq/evmrollup"
+	"github.com/jamq/jamq/evmrollup/internal/ledger"
+)
+
+// JAM implements the jam namespace: the status of rollup blocks on JAM.
+type JAM struct{ *api }
+
+// QueueStatus is the answer of jam_queueStatus. Numbers are rollup block
+// numbers unless a field's comment differs.
+type QueueStatus struct {
+	// Pending, Latest and Finalized are the numbers of the blocks with these
+	// tags.
+	Pending   hexutil.Uint64 `json:"pending"`
+	Latest    hexutil.Uint64 `json:"latest"`
+	Finalized hexutil.Uint64 `json:"finalized"`
+	// CanonicalRoot is the state root of the highest contiguous finalized block.
+	CanonicalRoot common.Hash `json:"canonicalRoot"`
+	// Bundles counts the bundles that the queue holds, by state.
+	Bundles map[string]int `json:"bundles"`
+	// Transitions counts how often a bundle entered each state since the node started.
+	Transitions map[string]uint64 `json:"transitions"`
+	// Packages is the number of packages built since the node started, Sends
+	// the number of submissions, and Died the number of packages that died.
+	Packages uint64 `json:"packages"`
+	Sends    uint64 `json:"sends"`
+	Died     uint64 `json:"died"`
+	// JAMSlot is the slot of the best JAM block. JAMBest and JAMFinalized are
+	// the hashes of the best and the finalized JAM block.
+	JAMSlot      hexutil.Uint64  `json:"jamSlot"`
+	JAMBest      jamq.HeaderHash `json:"jamBest"`
+	JAMFinalized jamq.HeaderHash `json:"jamFinalized"`
+	// Service describes the packages that the finalized JAM chain accumulated
+	// for the rollup since the node started. It is read from the chain, not
+	// from the queue.
+	Service ServiceReport `json:"service"`
+}
+
+// ServiceReport describes the accumulated packages of the rollup: their number,
+// the first and the last block number, and the state root after the last.
+// Duplicates are the numbers of blocks that were accumulated again, and Gaps
+// the numbers of blocks that did not continue the previous one.
+type ServiceReport struct {
+	Accumulated hexutil.Uint64 `json:"accumulated"` // number of packages
+	First       hexutil.Uint64 `json:"first"`       // block number
+	Last        hexutil.Uint64 `json:"last"`        // block number
+	Root        common.Hash    `json:"root"`        // of the state after Last
+	Duplicates  []uint64       `json:"duplicates"`
+	Gaps        []uint64       `json:"gaps"`
+}
+
+// QueueStatus implements jam_queueStatus.
+func (a *JAM) QueueStatus(ctx context.Context) (_ *QueueStatus, err error) {
+	defer ledger.Recover(&err)
+	if a.node.Follows() {
+		return fromLeader[*QueueStatus](ctx, a.api, "jam_queueStatus")
+	}
+	stats, err := a.node.QueueStats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	best, finalized := a.node.JAMHeads()
+	s := &QueueStatus{
+		Pending:       hexutil.Uint64(a.node.Resolve(rpc.PendingBlockNumber).NumberU64()),
+		Latest:        hexutil.Uint64(a.node.Resolve(rpc.LatestBlockNumber).NumberU64()),
+		Finalized:     hexutil.Uint64(a.node.Resolve(rpc.FinalizedBlockNumber).NumberU64()),
+		CanonicalRoot: a.node.CanonicalRoot(),
+		Bundles:       make(map[string]int),
+		Transitions:   make(map[string]uint64),
+		Packages:      stats.Totals.Built,
+		Sends:         stats.Totals.Sends,
+		Died:          stats.Totals.Died,
+		JAMSlot:       hexutil.Uint64(a.node.JAMSlot()),
+		JAMBest:       best,
+		JAMFinalized:  finalized,
+	}
+	for state := range stats.Count {
+		name := bundlequeue.State(state).String()
+		s.Bundles[name] = stats.Count[state]
+		s.Transitions[name] = stats.Totals.Entered(bundlequeue.State(state))
+	}
+	report := a.node.Service()
+	s.Service = ServiceReport{
+		Accumulated: hexutil.Uint64(report.Total), First: hexutil.Uint64(report.First), Last: hexutil.Uint64(report.Last),
+		Root: report.Root, Duplicates: append([]uint64{}, report.Duplicates...), Gaps: append([]uint64{}, report.Gaps...),
+	}
+	return s, nil
+}
+
+// GetLimits implements jam_getLimits. It returns the bounds on a transaction
+// that the node accepts.
+func (a *JAM) GetLimits() evmrollup.Limits { return a.node.Limits() }
+
+// Bundle is the answer of jam_getBundle: a rollup block and its status on JAM.
+type Bundle struct {
+	Number       hexutil.Uint64 `json:"number"`       // of the block
+	Hash         common.Hash    `json:"hash"`         // of the block
+	Transactions []common.Hash  `json:"transactions"` // hashes, in order
+	Status       string         `json:"queueStatus"`  // state of the bundle in the queue
+	Core         hexutil.Uint64 `json:"core"`         // of the current package
+	// At which the bundle entered each state.
+	Slots map[string]hexutil.Uint64 `json:"slots"`
+	// Versions are the packages built for the block, oldest first. The list is
+	// empty once the queue has discarded them.
+	Versions []BundleVersion `json:"versions"`
+	// Version is the number of the current version.
+	Version int `json:"version"`
+	// WorkPackageHash is the package hash of the current version, and
+	// JAMHeaderHash the JAM block that proves Status. They are null if there is
+	// none.
+	WorkPackageHash *jamq.PackageHash `json:"workPackageHash"`
+	JAMHeaderHash   *jamq.HeaderHash  `json:"jamHeaderHash"`
+}
+
+// BundleVersion is one package of a bundle. Attempts counts its submissions.
+// Reported, Available and Accumulated are the JAM blocks of these events, or
+// null. Dead is the reason if the package can never be accumulated.
+type BundleVersion struct {
+	Version         int                `json:"version"`         // number, from 1
+	WorkPackageHash jamq.PackageHash   `json:"workPackageHash"` // of the version
+	Anchor          jamq.HeaderHash    `json:"anchor"`          // of its context
+	Prerequisites   []jamq.PackageHash `json:"prerequisites"`   // packages that must be first
+	Attempts        int                `json:"attempts"`
+	Reported        *JAMPoint          `json:"reported"`
+	Available       *JAMPoint          `json:"available"`
+	Accumulated     *JAMPoint          `json:"accumulated"`
+	Dead            string             `json:"dead,omitempty"`
+}
+
+// JAMPoint identifies a JAM block by header hash and slot.
+type JAMPoint struct {
+	HeaderHash jamq.HeaderHash `json:"headerHash"` // of the block
+	Slot       hexutil.Uint64  `json:"slot"`       // of the block
+}
+
+func jamPoint(p anchor.Point) *JAMPoint {
+	if p.IsZero() {
+		return nil
+	}
+	return &JAMPoint{p.Hash, hexutil.Uint64(p.Slot)}
+}
+
+// GetBundle implements jam_getBundle. It returns the status on JAM of the
+// rollup block with the given number or tag, and null for a block that does not
+// exist.
+func (a *JAM) GetBundle(ctx context.Context, number rpc.BlockNumber) (_ *Bundle, err error) {
+	defer ledger.Recover(&err)
+	if a.node.Follows() {
+		return fromLeader[*Bundle](ctx, a.api, "jam_getBundle", number)
+	}
+	b, err := whole(a.node.Resolve(number))
+	if b == nil {
+		return nil, err
+	}
+	p := a.node.Progress(b.NumberU64())
+	bundle := &Bundle{
+		Number: hexutil.Uint64(b.NumberU64()), Hash: b.Hash(), Transactions: []common.Hash{},
+		Status: p.Status, Core: hexutil.Uint64(p.Core), Slots: make(map[string]hexutil.Uint64, len(p.Slots)),
+		Versions: []BundleVersion{}, Version: p.Version,
+	}
+	for _, tx := range b.Transactions() {
+		bundle.Transactions = append(bundle.Transactions, tx.Hash())
+	}
+	for state, slot := range p.Slots {
+		bundle.Slots[state] = hexutil.Uint64(slot)
+	}
+	if !p.Package.IsZero() {
+		bundle.WorkPackageHash = &p.Package
+	}
+	if !p.At.IsZero() {
+		bundle.JAMHeaderHash = &p.At.Hash
+	}
+	info, found, err := a.node.BundleInfo(ctx, b.NumberU64())
+	if err != nil || !found {
+		return bundle, err
+	}
+	for _, v := range info.Versions {
+		bv := BundleVersion{
+			Version: v.Version, WorkPackageHash: v.Package, Anchor: v.Anchor.Hash,
+			Prerequisites: append([]jamq.PackageHash{}, v.Prerequisites...), Attempts: v.Attempts,
+			Reported: jamPoint(v.Reported), Available: jamPoint(v.Available), Accumulated: jamPoint(v.Accumulated),
+		}
+		if v.Dead != anchor.Alive {
+			bv.Dead = v.Dead.String()
+		}
+		bundle.Versions = append(bundle.Versions, bv)
+	}
+	return bundle, nil
+}

@@ -1,0 +1,169 @@
+package rpcapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/evmrollup/guard"
+	"github.com/jamq/jamq/evmrollup/node"
+	"github.com/jamq/jamq/ratelimit"
+)
+
+// Handler returns a handler that serves JSON-RPC over HTTP and WebSocket on one
+// address, and Config.Page for browsers. The returned function closes its
+// WebSocket connections. Handler returns [ErrInvalidConfig] if cfg is not valid.
+func Handler(n *node.Node, cfg Config) (http.Handler, func(), error) {
+	d, err := newDoor(n, &cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	return d, d.stop, nil
+}
+
+// door routes requests. Behind it are two servers: the public one, and one for
+// clients with a token, which has all namespaces and no limits.
+type door struct {
+	page           http.Handler // Config.Page behind the VHosts check; nil if there is none
+	public, admins entrance
+	tokens         bool
+	filters        *filters
+	copies         http.Handler // for replicas that join, nil without a cluster
+}
+
+// entrance is one server with its two transports.
+type entrance struct {
+	server          *rpc.Server
+	http, webSocket http.Handler
+}
+
+func newDoor(n *node.Node, cfg *Config) (*door, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	rates := cfg.Limits
+	if rates.Surge.Pressure == nil {
+		rates.Surge.Pressure = n.PoolPressure
+	}
+	limiter, err := ratelimit.New(rates)
+	if err != nil {
+		return nil, err
+	}
+	open := api{node: n, signer: n.Signer(), cfg: cfg, limits: &limits{limiter, cfg.LimitLoopback}, filters: newFilters(n, cfg)}
+	if n.Clustered() {
+		open.leader = &leader{node: n, secret: cfg.Secret}
+	}
+	admin := open
+	admin.limits = nil
+	public, err := newServer(&open, limiter, cfg.API)
+	if err != nil {
+		return nil, err
+	}
+	admins, err := newServer(&admin, limiter, append(slices.Clone(namespaces), "admin"))
+	if err != nil {
+		public.Stop()
+		return nil, err
+	}
+	l := open.limits
+	var copies http.Handler
+	if n.Clustered() {
+		copies = guard.Tokens(cfg.Secret, http.HandlerFunc(open.serveCopy))
+	}
+	var page http.Handler
+	if cfg.Page != nil {
+		page = guard.Hosts(cfg.VHosts, cfg.Page)
+	}
+	return &door{
+		copies:  copies,
+		page:    page,
+		public:  entrance{public, cfg.http(l.http(cfg.BodyBytes, public), nil), l.webSocket(cfg.webSocket(public, nil))},
+		admins:  entrance{admins, cfg.http(admins, cfg.Secret), cfg.webSocket(admins, cfg.Secret)},
+		tokens:  len(cfg.Secret) > 0,
+		filters: open.filters,
+	}, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	to := &d.public
+	if d.tokens && r.Header.Get("Authorization") != "" {
+		to = &d.admins // an invalid token is refused
+	}
+	switch {
+	case d.copies != nil && r.URL.Path == node.CopyPath:
+		d.copies.ServeHTTP(w, r)
+	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+		to.webSocket.ServeHTTP(w, r)
+	case d.page != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead || strings.HasPrefix(r.URL.Path, "/lab/")):
+		d.page.ServeHTTP(w, r)
+	default:
+		to.http.ServeHTTP(w, r)
+	}
+}
+
+// stop closes all WebSocket connections.
+func (d *door) stop() {
+	d.public.server.Stop()
+	d.admins.server.Stop()
+}
+
+// newServer returns a server for the namespaces in names.
+func newServer(a *api, limiter *ratelimit.Limiter, names []string) (*rpc.Server, error) {
+	server := rpc.NewServer()
+	server.SetBatchLimits(a.cfg.BatchItems, a.cfg.BatchBytes)
+	server.SetHTTPBodyLimit(a.cfg.BodyBytes)
+	server.SetWebsocketReadLimit(int64(a.cfg.BodyBytes))
+	all := a.services(limiter)
+	for _, further := range a.cfg.APIs {
+		if a.limits == nil || !further.Authenticated {
+			all = append(all, service{further.Namespace, further.Service})
+			names = append(slices.Clone(names), further.Namespace)
+		}
+	}
+	for _, s := range all {
+		if !slices.Contains(names, s.namespace) && !slices.Contains(devNamespaces, s.namespace) {
+			continue
+		}
+		if err := server.RegisterName(s.namespace, s.receiver); err != nil {
+			server.Stop()
+			return nil, fmt.Errorf("rpcapi: register %s: %w", s.namespace, err)
+		}
+	}
+	return server, nil
+}
+
+// http puts the checks of origin, host and token before next. It also bounds the
+// duration of a request, counted from the first byte of its body.
+func (c *Config) http(next http.Handler, secret []byte) http.Handler {
+	checked := guard.Compressed(withToken(secret, guard.Hosts(c.VHosts, guard.Origins(c.CORS, next))))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		end := time.Now().Add(c.RequestTime)
+		ctx, cancel := context.WithDeadline(r.Context(), end)
+		defer cancel()
+		connection := http.NewResponseController(w)
+		// Only the ResponseWriter of a real connection supports deadlines.
+		_ = connection.SetReadDeadline(end)
+		_ = connection.SetWriteDeadline(end.Add(time.Second)) // for the time-out's answer
+		checked.ServeHTTP(w, r.WithContext(ctx))
+		// The connection's next request may be for the page, which has no deadline.
+		_ = connection.SetWriteDeadline(time.Time{})
+	})
+}
+
+// webSocket puts the checks of origin and token before server.
+func (c *Config) webSocket(server *rpc.Server, secret []byte) http.Handler {
+	return withToken(secret, server.WebsocketHandler(c.Origins))
+}
+
+// withToken lets only administrators pass, if there is a key of their tokens.
+func withToken(secret []byte, next http.Handler) http.Handler {
+	if len(secret) == 0 {
+		return next
+	}
+	return guard.Tokens(secret, next)
+}

@@ -1,0 +1,216 @@
+package rpcapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/big"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/evmrollup/internal/ledger"
+)
+
+// SimulateArgs is the parameter of eth_simulateV1.
+type SimulateArgs struct {
+	// BlockStateCalls are the blocks, in order.
+	BlockStateCalls []SimulatedBlock `json:"blockStateCalls"`
+	// TraceTransfers adds a log for each transfer of ether.
+	TraceTransfers bool `json:"traceTransfers"`
+	// Validation lets a call need the nonce and the fees of a transaction.
+	Validation bool `json:"validation"`
+	// ReturnFullTransactions returns transactions instead of their hashes.
+	ReturnFullTransactions bool `json:"returnFullTransactions"`
+}
+
+// SimulatedBlock is a block of eth_simulateV1: its calls, and the overrides
+// that hold from this block on (of the state) or in it (of the block).
+type SimulatedBlock struct {
+	BlockOverrides BlockOverrides // fields of the block
+	StateOverrides StateOverride  // applied before the calls
+	Calls          []CallArgs     // in order
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It refuses unknown overrides.
+func (b *SimulatedBlock) UnmarshalJSON(raw []byte) error {
+	var parts struct {
+		BlockOverrides json.RawMessage                    `json:"blockOverrides"`
+		StateOverrides map[common.Address]json.RawMessage `json:"stateOverrides"`
+		Calls          []CallArgs                         `json:"calls"`
+	}
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return err
+	}
+	*b = SimulatedBlock{StateOverrides: StateOverride{}, Calls: parts.Calls}
+	if err := decodeKnown(parts.BlockOverrides, &b.BlockOverrides, "block override"); err != nil {
+		return err
+	}
+	for addr, raw := range parts.StateOverrides {
+		var account OverrideAccount
+		if err := decodeKnown(raw, &account, "state override for "+addr.Hex()); err != nil {
+			return err
+		}
+		b.StateOverrides[addr] = account
+	}
+	return nil
+}
+
+// decodeKnown decodes a JSON object, or null, whose keys must be fields of T,
+// each at most once. Errors name the object with the last argument. As in
+// encoding/json, upper and lower case are equal.
+func decodeKnown[T any](raw json.RawMessage, into *T, what string) error {
+	if raw == nil {
+		return nil
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(raw, &object) != nil {
+		return json.Unmarshal(raw, into) // another kind of value
+	}
+	keys := make(map[string]string) // by field
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		field := ""
+		for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); strings.EqualFold(name, key) {
+				field = name
+			}
+		}
+		switch other, twice := keys[field]; {
+		case field == "":
+			return fmt.Errorf("unknown field %q in %s", key, what)
+		case twice:
+			return fmt.Errorf("keys %q and %q in %s name the same field", other, key, what)
+		}
+		keys[field] = key
+	}
+	return json.Unmarshal(raw, into)
+}
+
+// The bounds of eth_simulateV1 are geth's.
+const (
+	// maxSimulatedBlocks is the maximum number of blocks, including those that
+	// fill gaps.
+	maxSimulatedBlocks = 256
+	// maxBlockCalls and maxSimulatedCalls are the maximum number of calls in a
+	// block and in all blocks.
+	maxBlockCalls, maxSimulatedCalls = 5000, 10_000
+	// blockInterval is the time between blocks without a time, in seconds.
+	blockInterval = 12
+)
+
+// SimulateV1 implements eth_simulateV1. It executes calls in blocks that it
+// makes up on top of a block, and returns the blocks with the results. A call
+// sees the state that the calls before it have left. All calls together may use
+// the gas and the time of one eth_call, have Config.MaxLogs logs, and return
+// Config.BatchBytes bytes. Nothing of a simulation is kept.
+func (a *Calls) SimulateV1(ctx context.Context, args SimulateArgs, at *rpc.BlockNumberOrHash) (_ []object, err error) {
+	defer ledger.Recover(&err)
+	if err := args.checkSize(); err != nil {
+		return nil, err
+	}
+	if err := a.limits.call(ctx, "eth_simulateV1", 0); err != nil {
+		return nil, err
+	}
+	base, err := a.resolve(latestIfNil(at))
+	if err != nil {
+		return nil, err
+	}
+	s := &simulation{api: a.api, args: &args, base: base.Header(), gas: a.cfg.GasCap, bytes: a.cfg.BatchBytes, logs: a.cfg.MaxLogs}
+	if s.state, err = a.node.Poststate(base); err != nil {
+		return nil, err
+	}
+	var end context.CancelFunc
+	s.ctx, end = a.withTimeout(ctx)
+	defer end()
+	return s.run()
+}
+
+// checkSize refuses too many blocks or calls, and none.
+func (s *SimulateArgs) checkSize() error {
+	switch n := len(s.BlockStateCalls); {
+	case n == 0:
+		return invalidParams("empty input")
+	case n > maxSimulatedBlocks:
+		return errTooManyBlocks
+	}
+	all := 0
+	for _, b := range s.BlockStateCalls {
+		if n := len(b.Calls); n > maxBlockCalls {
+			return codedError{fmt.Errorf("too many calls in block: %d > %d", n, maxBlockCalls), codeTooMany}
+		}
+		if all += len(b.Calls); all > maxSimulatedCalls {
+			return codedError{fmt.Errorf("too many calls: %d > %d", all, maxSimulatedCalls), codeTooMany}
+		}
+	}
+	return nil
+}
+
+// sequence returns the blocks with numbers and times that increase, and with
+// empty blocks in the gaps between the numbers.
+func (s *SimulateArgs) sequence(base *types.Header) ([]SimulatedBlock, error) {
+	var all []SimulatedBlock
+	number, time := base.Number, base.Time
+	add := func(b SimulatedBlock) {
+		number = new(big.Int).Add(number, common.Big1)
+		b.BlockOverrides.Number = (*hexutil.Big)(number)
+		if b.BlockOverrides.Time == nil {
+			next := hexutil.Uint64(time + blockInterval)
+			b.BlockOverrides.Time = &next
+		}
+		time = uint64(*b.BlockOverrides.Time)
+		all = append(all, b)
+	}
+	for _, b := range s.BlockStateCalls {
+		if to := (*big.Int)(b.BlockOverrides.Number); to != nil {
+			if to.Cmp(number) <= 0 {
+				return nil, codedError{fmt.Errorf("block numbers must be in order: %d <= %d", to, number), codeBlockNumber}
+			}
+			if new(big.Int).Sub(to, base.Number).Cmp(big.NewInt(maxSimulatedBlocks)) > 0 {
+				return nil, errTooManyBlocks
+			}
+			for new(big.Int).Sub(to, number).Cmp(common.Big1) > 0 {
+				add(SimulatedBlock{})
+			}
+		}
+		if len(all) == maxSimulatedBlocks {
+			return nil, errTooManyBlocks
+		}
+		if at := b.BlockOverrides.Time; at != nil && uint64(*at) <= time {
+			return nil, codedError{fmt.Errorf("block timestamps must be in order: %d <= %d", *at, time), codeBlockTime}
+		}
+		add(b)
+	}
+	return all, nil
+}
+
+// header returns the fields of a header that are known before the block is
+// executed. The others are those of the block before.
+func (o *BlockOverrides) header(before *types.Header) (*types.Header, error) {
+	if o.Difficulty != nil {
+		return nil, invalidParams("block %d: difficulty override is not allowed after the merge", o.Number.ToInt())
+	}
+	none := uint64(0)
+	h := &types.Header{
+		Number: o.Number.ToInt(), Time: uint64(*o.Time), GasLimit: before.GasLimit, Coinbase: before.Coinbase, BaseFee: (*big.Int)(o.BaseFeePerGas),
+		Difficulty: new(big.Int), ExcessBlobGas: &none, BlobGasUsed: &none, ParentBeaconRoot: o.BeaconRoot, RequestsHash: &types.EmptyRequestsHash,
+	}
+	if o.GasLimit != nil {
+		h.GasLimit = uint64(*o.GasLimit)
+	}
+	if o.FeeRecipient != nil {
+		h.Coinbase = *o.FeeRecipient
+	}
+	if o.PrevRandao != nil {
+		h.MixDigest = *o.PrevRandao
+	}
+	if h.ParentBeaconRoot == nil {
+		h.ParentBeaconRoot = new(common.Hash)
+	}
+	return h, nil
+}

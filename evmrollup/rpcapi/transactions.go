@@ -1,0 +1,281 @@
+package rpcapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/common/math"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/builder"
+	"github.com/jamq/jamq/evmrollup/internal/ledger"
+	"github.com/jamq/jamq/evmrollup/node"
+	"github.com/jamq/jamq/txpool"
+)
+
+// Transactions implements the eth methods that send and read transactions.
+type Transactions struct{ *api }
+
+// SendRawTransaction implements eth_sendRawTransaction. raw is the binary
+// encoding of a signed transaction of type 0, 1, 2 or 4.
+func (a *Transactions) SendRawTransaction(ctx context.Context, raw hexutil.Bytes) (_ common.Hash, err error) {
+	defer ledger.Recover(&err)
+	if err := a.limits.call(ctx, sendMethod, len(raw)); err != nil {
+		return common.Hash{}, err
+	}
+	tx := new(types.Transaction)
+	if err := tx.UnmarshalBinary(raw); err != nil {
+		a.limits.strike(ctx, txpool.ErrMalformed)
+		return common.Hash{}, err
+	}
+	switch err := a.send(ctx, tx); {
+	case errors.Is(err, builder.ErrBusy):
+		return common.Hash{}, codedError{err, CodeLimited}
+	case err != nil:
+		a.limits.strike(ctx, err)
+		return common.Hash{}, err
+	}
+	a.awaitMined(ctx, tx.Hash())
+	return tx.Hash(), nil
+}
+
+// SendRawTransactionSync implements eth_sendRawTransactionSync (EIP-7966). It
+// sends a transaction and waits for its receipt, for the given number of
+// milliseconds. This is a JSON number, as the EIP says; drafts of it had a hex
+// string, which is accepted as well. The maximum is half of
+// [Config].RequestTime, and 0 means the maximum. It returns an error with code
+// [CodeTimeout] if there is no receipt by then.
+func (a *Transactions) SendRawTransactionSync(ctx context.Context, raw hexutil.Bytes, timeout *milliseconds) (_ object, err error) {
+	defer ledger.Recover(&err)
+	cursor, limit := a.node.HeadCursor(), a.cfg.RequestTime/2
+	if timeout != nil && *timeout > 0 && uint64(*timeout) < uint64(limit.Milliseconds()) {
+		limit = time.Duration(*timeout) * time.Millisecond
+	}
+	hash, err := a.SendRawTransaction(ctx, raw)
+	if err != nil {
+		return nil, err
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		receipt, err := a.GetTransactionReceipt(ctx, hash)
+		if err != nil || receipt != nil {
+			return receipt, err
+		}
+		_, next, more, err := a.node.HeadChanges(cursor)
+		if err != nil {
+			next = a.node.HeadCursor()
+		}
+		cursor = next
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-timer.C:
+			return nil, timeoutError{hash}
+		}
+	}
+}
+
+// milliseconds is a JSON number, or a string with a hex number.
+type milliseconds uint64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *milliseconds) UnmarshalJSON(raw []byte) error {
+	if len(raw) > 0 && raw[0] == '"' {
+		return json.Unmarshal(raw, (*math.HexOrDecimal64)(m))
+	}
+	return json.Unmarshal(raw, (*uint64)(m))
+}
+
+// GetTransactionByHash implements eth_getTransactionByHash. It returns null for
+// an unknown transaction. A transaction counts as mined once its block is
+// latest. Before that it is pending, and the field queueStatus has the details.
+func (a *Transactions) GetTransactionByHash(ctx context.Context, hash common.Hash) (_ object, err error) {
+	defer ledger.Recover(&err)
+	if b, index, ok := a.node.Transaction(hash); ok {
+		if a.mined(b.NumberU64()) {
+			return a.minedTransaction(b, index)
+		}
+		return a.pooledTransaction(b.Transactions()[index], a.node.Progress(b.NumberU64()))
+	}
+	if a.node.Follows() {
+		return fromLeader[object](ctx, a.api, "eth_getTransactionByHash", hash)
+	}
+	if tx, ok := a.node.Pooled(hash); ok {
+		return a.pooledTransaction(tx, a.node.PooledProgress())
+	}
+	return nil, nil
+}
+
+// GetTransactionReceipt implements eth_getTransactionReceipt. It returns null
+// until the transaction's block is latest.
+func (a *Transactions) GetTransactionReceipt(_ context.Context, hash common.Hash) (_ object, err error) {
+	defer ledger.Recover(&err)
+	b, index, ok := a.node.Transaction(hash)
+	if !ok || !a.mined(b.NumberU64()) {
+		return nil, nil
+	}
+	return a.receipt(b, index)
+}
+
+// mined reports whether the block with the given number is latest or older.
+func (a *api) mined(number uint64) bool {
+	return number <= a.node.Resolve(rpc.LatestBlockNumber).NumberU64()
+}
+
+// GetTransactionByBlockNumberAndIndex implements
+// eth_getTransactionByBlockNumberAndIndex. It returns null if there is no such
+// block or transaction.
+func (a *Transactions) GetTransactionByBlockNumberAndIndex(_ context.Context, number rpc.BlockNumber, index hexutil.Uint) (_ object, err error) {
+	defer ledger.Recover(&err)
+	b, err := whole(a.node.Resolve(number))
+	if b == nil || uint64(index) >= uint64(len(b.Transactions())) {
+		return nil, err
+	}
+	return a.minedTransaction(b, int(index))
+}
+
+// GetTransactionByBlockHashAndIndex implements
+// eth_getTransactionByBlockHashAndIndex. It returns null if there is no such
+// block or transaction.
+func (a *Transactions) GetTransactionByBlockHashAndIndex(_ context.Context, hash common.Hash, index hexutil.Uint) (_ object, err error) {
+	defer ledger.Recover(&err)
+	b, err := whole(a.node.BlockByHash(hash))
+	if b == nil || uint64(index) >= uint64(len(b.Transactions())) {
+		return nil, err
+	}
+	return a.minedTransaction(b, int(index))
+}
+
+// GetRawTransactionByHash implements eth_getRawTransactionByHash. It returns
+// the binary encoding of a transaction, and null for an unknown one.
+func (a *Transactions) GetRawTransactionByHash(ctx context.Context, hash common.Hash) (_ hexutil.Bytes, err error) {
+	defer ledger.Recover(&err)
+	tx, pooled := a.node.Pooled(hash)
+	if b, index, ok := a.node.Transaction(hash); ok {
+		tx = b.Transactions()[index]
+	} else if a.node.Follows() {
+		return fromLeader[hexutil.Bytes](ctx, a.api, "eth_getRawTransactionByHash", hash)
+	} else if !pooled {
+		return nil, nil
+	}
+	return tx.MarshalBinary()
+}
+
+// GetRawTransactionByBlockNumberAndIndex implements
+// eth_getRawTransactionByBlockNumberAndIndex. It returns the binary encoding of
+// a transaction, and no bytes if there is no such block or transaction.
+func (a *Transactions) GetRawTransactionByBlockNumberAndIndex(_ context.Context, number rpc.BlockNumber, index hexutil.Uint) (_ hexutil.Bytes, err error) {
+	defer ledger.Recover(&err)
+	return rawTransaction(a.node.Resolve(number), index)
+}
+
+// GetRawTransactionByBlockHashAndIndex implements
+// eth_getRawTransactionByBlockHashAndIndex. It returns the binary encoding of a
+// transaction, and no bytes if there is no such block or transaction.
+func (a *Transactions) GetRawTransactionByBlockHashAndIndex(_ context.Context, hash common.Hash, index hexutil.Uint) (_ hexutil.Bytes, err error) {
+	defer ledger.Recover(&err)
+	return rawTransaction(a.node.BlockByHash(hash), index)
+}
+
+func rawTransaction(b *node.Block, index hexutil.Uint) (hexutil.Bytes, error) {
+	b, err := whole(b)
+	if b == nil || uint64(index) >= uint64(len(b.Transactions())) {
+		return nil, err
+	}
+	return b.Transactions()[index].MarshalBinary()
+}
+
+// PendingTransactions implements eth_pendingTransactions, which lists the
+// pooled transactions of the node's own accounts. It returns an empty list: the
+// node holds no keys.
+func (a *Transactions) PendingTransactions() []object { return []object{} }
+
+// TxPool implements the txpool namespace. In its answers "pending" holds the
+// transactions in nonce order, and "queued" those behind a nonce gap.
+type TxPool struct{ *api }
+
+// Status implements txpool_status. It returns the numbers of pending and queued
+// transactions.
+func (a *TxPool) Status(ctx context.Context) (map[string]hexutil.Uint, error) {
+	if a.node.Follows() {
+		return fromLeader[map[string]hexutil.Uint](ctx, a.api, "txpool_status")
+	}
+	pending, queued := a.node.PoolCounts()
+	return map[string]hexutil.Uint{"pending": hexutil.Uint(pending), "queued": hexutil.Uint(queued)}, nil
+}
+
+// ContentFrom implements txpool_contentFrom. It returns the transactions of one
+// sender by decimal nonce.
+func (a *TxPool) ContentFrom(ctx context.Context, sender common.Address) (_ map[string]map[string]object, err error) {
+	defer ledger.Recover(&err)
+	all, err := a.Content(ctx)
+	if err != nil {
+		return nil, err
+	}
+	content := map[string]map[string]object{"pending": {}, "queued": {}}
+	for name := range content {
+		if txs := all[name][sender.Hex()]; txs != nil {
+			content[name] = txs
+		}
+	}
+	return content, nil
+}
+
+// Content implements txpool_content. It returns all transactions by the
+// sender's address and decimal nonce.
+func (a *TxPool) Content(ctx context.Context) (_ map[string]map[string]map[string]object, err error) {
+	defer ledger.Recover(&err)
+	if a.node.Follows() {
+		return fromLeader[map[string]map[string]map[string]object](ctx, a.api, "txpool_content")
+	}
+	pending, queued := a.node.PoolContent()
+	content := make(map[string]map[string]map[string]object, 2)
+	for name, senders := range map[string]map[common.Address][]*types.Transaction{"pending": pending, "queued": queued} {
+		content[name] = make(map[string]map[string]object, len(senders))
+		for sender, txs := range senders {
+			byNonce := make(map[string]object, len(txs))
+			for _, tx := range txs {
+				o, err := a.pooledTransaction(tx, a.node.PooledProgress())
+				if err != nil {
+					return nil, fmt.Errorf("rpcapi: txpool content: %w", err)
+				}
+				byNonce[quoteNonce(tx.Nonce())] = o
+			}
+			content[name][sender.Hex()] = byNonce
+		}
+	}
+	return content, nil
+}
+
+// Inspect implements txpool_inspect. It is like Content, but describes each
+// transaction in one readable line.
+func (a *TxPool) Inspect(ctx context.Context) (map[string]map[string]map[string]string, error) {
+	if a.node.Follows() {
+		return fromLeader[map[string]map[string]map[string]string](ctx, a.api, "txpool_inspect")
+	}
+	pending, queued := a.node.PoolContent()
+	content := make(map[string]map[string]map[string]string, 2)
+	for name, senders := range map[string]map[common.Address][]*types.Transaction{"pending": pending, "queued": queued} {
+		content[name] = make(map[string]map[string]string, len(senders))
+		for sender, txs := range senders {
+			byNonce := make(map[string]string, len(txs))
+			for _, tx := range txs {
+				to := "contract creation"
+				if tx.To() != nil {
+					to = tx.To().Hex()
+				}
+				byNonce[quoteNonce(tx.Nonce())] = fmt.Sprintf("%s: %v wei + %v gas × %v wei", to, tx.Value(), tx.Gas(), tx.GasPrice())
+			}
+			content[name][sender.Hex()] = byNonce
+		}
+	}
+	return content, nil
+}

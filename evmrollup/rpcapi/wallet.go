@@ -1,0 +1,225 @@
+package rpcapi
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/accounts"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/signer/core/apitypes"
+
+	"github.com/jamq/jamq/evmrollup/internal/ledger"
+	"github.com/jamq/jamq/txpool"
+)
+
+// Wallet implements the methods that let the node sign for its development accounts.
+// Their keys are public, so the methods exist with Config.Dev only.
+type Wallet struct {
+	*Calls
+	keys map[common.Address]*ecdsa.PrivateKey
+	// sending is held from the choice of a nonce until the pool has the transaction, so
+	// that transactions of one account that are sent at once have different nonces.
+	sending sync.Mutex
+}
+
+// errUnknownAccount is geth's.
+var errUnknownAccount = errors.New("unknown account")
+
+func newWallet(calls *Calls) *Wallet {
+	w := &Wallet{Calls: calls, keys: make(map[common.Address]*ecdsa.PrivateKey)}
+	for _, account := range calls.node.Accounts() {
+		w.keys[account.Address] = account.Key
+	}
+	return w
+}
+
+// Accounts implements eth_accounts. It returns the addresses of the development accounts, and
+// those of impersonated ones.
+func (w *Wallet) Accounts() []common.Address {
+	var all []common.Address
+	for _, account := range w.node.Accounts() {
+		all = append(all, account.Address)
+	}
+	for _, addr := range w.node.Impersonated() {
+		if w.keys[addr] == nil {
+			all = append(all, addr)
+		}
+	}
+	return all
+}
+
+// RequestAccounts implements eth_requestAccounts, with which a page connects to a wallet
+// (EIP-1102).
+func (w *Wallet) RequestAccounts() []common.Address { return w.Accounts() }
+
+// SendTransaction implements eth_sendTransaction. It fills in what the arguments lack as
+// eth_fillTransaction does, signs the transaction and sends it. An account that is impersonated
+// needs no key.
+func (w *Wallet) SendTransaction(ctx context.Context, args CallArgs) (_ common.Hash, err error) {
+	defer ledger.Recover(&err)
+	hash, err := w.send(ctx, args)
+	if err == nil {
+		w.awaitMined(ctx, hash)
+	}
+	return hash, err
+}
+
+func (w *Wallet) send(ctx context.Context, args CallArgs) (common.Hash, error) {
+	w.sending.Lock()
+	defer w.sending.Unlock()
+	signed, err := w.signAny(ctx, args)
+	if err != nil {
+		return common.Hash{}, err
+	}
+	return signed.Tx.Hash(), w.node.SendTransaction(signed.Tx)
+}
+
+// signAny fills in and signs a transaction of a development account or an impersonated one.
+func (w *Wallet) signAny(ctx context.Context, args CallArgs) (*FilledTransaction, error) {
+	from := args.from()
+	if w.keys[from] != nil || !w.node.Impersonates(from) {
+		return w.SignTransaction(ctx, args)
+	}
+	return w.fillAndSign(ctx, args, func(tx *types.Transaction) (*types.Transaction, error) {
+		return w.node.SignAs(tx, from)
+	})
+}
+
+// awaitMined waits in developer mode until a transaction that can run is mined, as it is on
+// other nodes for developers when the call that sends it returns. Some clients depend on
+// that: ethers looks for a receipt once, and then again at the next block only, which an
+// idle node never makes. The wait lasts for at most half of Config.RequestTime.
+func (a *api) awaitMined(ctx context.Context, hash common.Hash) {
+	if !a.cfg.Dev {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.RequestTime/2)
+	defer cancel()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for a.node.Automine() && ctx.Err() == nil {
+		switch s := a.node.TransactionStatus(hash); {
+		case s.Block != nil && a.mined(s.Block.NumberU64()):
+			return
+		case s.Block == nil && s.Pool != txpool.StatusPending && s.Pool != txpool.StatusLocked:
+			return // it waits for something else
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// lookEvery is how often awaitMined looks.
+const lookEvery = 10 * time.Millisecond
+
+// SignTransaction implements eth_signTransaction. Unlike geth, it fills in what the
+// arguments lack.
+func (w *Wallet) SignTransaction(ctx context.Context, args CallArgs) (_ *FilledTransaction, err error) {
+	defer ledger.Recover(&err)
+	key := w.keys[args.from()]
+	if key == nil {
+		return nil, errUnknownAccount
+	}
+	return w.fillAndSign(ctx, args, func(tx *types.Transaction) (*types.Transaction, error) {
+		return types.SignTx(tx, w.signer, key)
+	})
+}
+
+// fillAndSign fills in what the arguments lack, and signs the transaction.
+func (w *Wallet) fillAndSign(ctx context.Context, args CallArgs, sign func(*types.Transaction) (*types.Transaction, error)) (*FilledTransaction, error) {
+	filled, err := w.FillTransaction(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	if filled.Tx, err = sign(filled.Tx); err != nil {
+		return nil, err
+	}
+	filled.Raw, err = filled.Tx.MarshalBinary()
+	return filled, err
+}
+
+// Sign implements eth_sign: a signature of a message with Ethereum's prefix (EIP-191).
+func (w *Wallet) Sign(account common.Address, message hexutil.Bytes) (_ hexutil.Bytes, err error) {
+	defer ledger.Recover(&err)
+	return w.signHash(account, accounts.TextHash(message))
+}
+
+// SignTypedData implements eth_signTypedData, which is eth_signTypedData_v4.
+func (w *Wallet) SignTypedData(account common.Address, data typedData) (_ hexutil.Bytes, err error) {
+	defer ledger.Recover(&err)
+	hash, _, err := apitypes.TypedDataAndHash(apitypes.TypedData(data))
+	if err != nil {
+		return nil, invalidParams("%v", err)
+	}
+	return w.signHash(account, hash)
+}
+
+// SignTypedData_v4 implements eth_signTypedData_v4 (EIP-712). go-ethereum derives the name
+// of the method from that of the function.
+func (w *Wallet) SignTypedData_v4(account common.Address, data typedData) (_ hexutil.Bytes, err error) {
+	defer ledger.Recover(&err)
+	return w.SignTypedData(account, data)
+}
+
+// signHash returns a signature as contracts verify it: the last byte is 27 or 28.
+func (w *Wallet) signHash(account common.Address, hash []byte) (hexutil.Bytes, error) {
+	key := w.keys[account]
+	if key == nil {
+		return nil, errUnknownAccount
+	}
+	signature, err := crypto.Sign(hash, key)
+	if err != nil {
+		return nil, err
+	}
+	signature[crypto.RecoveryIDOffset] += 27
+	return signature, nil
+}
+
+// typedData is EIP-712's data: an object, or a string with one, as wallets send it.
+type typedData apitypes.TypedData
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *typedData) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		raw = []byte(text)
+	}
+	return json.Unmarshal(raw, (*apitypes.TypedData)(d))
+}
+
+// Personal implements the methods of the namespace personal that tools use.
+type Personal struct{ wallet *Wallet }
+
+// Sign implements personal_sign: eth_sign with its parameters in the other order. Some
+// clients send a password too, which is not needed.
+func (p *Personal) Sign(message hexutil.Bytes, account common.Address, _ *string) (hexutil.Bytes, error) {
+	return p.wallet.Sign(account, message)
+}
+
+// EcRecover implements personal_ecRecover. It returns the account that signed a message.
+func (p *Personal) EcRecover(message, signature hexutil.Bytes) (common.Address, error) {
+	const legacy = 27
+	if len(signature) != crypto.SignatureLength {
+		return common.Address{}, invalidParams("the signature has %d bytes, want %d", len(signature), crypto.SignatureLength)
+	}
+	v := signature[crypto.RecoveryIDOffset]
+	if v != legacy && v != legacy+1 {
+		return common.Address{}, fmt.Errorf("invalid Ethereum signature (V is not 27 or 28)")
+	}
+	signature[crypto.RecoveryIDOffset] = v - legacy
+	key, err := crypto.SigToPub(accounts.TextHash(message), signature)
+	if err != nil {
+		return common.Address{}, err
+	}
+	return crypto.PubkeyToAddress(*key), nil
+}

@@ -1,0 +1,72 @@
+package rpcapi
+
+import (
+	"context"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/jamq/jamq/evmrollup/internal/ledger"
+)
+
+// StateWitness is the answer of jam_getStateWitness.
+type StateWitness struct {
+	// BlockNumber, BlockHash and StateRoot identify the block whose state the
+	// witness proves.
+	BlockNumber hexutil.Uint64 `json:"blockNumber"`
+	BlockHash   common.Hash    `json:"blockHash"`
+	StateRoot   common.Hash    `json:"stateRoot"`
+	// Address is the account. Balance (in wei), Nonce, CodeHash and Storage are
+	// the values that the witness proves. CodeHash is zero for an account that
+	// does not exist.
+	Address  common.Address              `json:"address"`
+	Balance  *hexutil.Big                `json:"balance"`
+	Nonce    hexutil.Uint64              `json:"nonce"`
+	CodeHash common.Hash                 `json:"codeHash"`
+	Storage  map[common.Hash]common.Hash `json:"storage"`
+	// Witness is the encoded witness; decode it with statedb.ParseWitness. A
+	// state opened by statedb.NewStateless with the witness and StateRoot gives
+	// the same values and no others.
+	Witness hexutil.Bytes `json:"witness"`
+}
+
+// GetStateWitness implements jam_getStateWitness. It returns an account and
+// slots of its storage with one proof against the state root of a block, which
+// is smaller than those of eth_getProof.
+func (a *JAM) GetStateWitness(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (_ *StateWitness, err error) {
+	defer ledger.Recover(&err)
+	if len(slots) > maxProofSlots {
+		return nil, invalidParams("%d slots are too many, want at most %d", len(slots), maxProofSlots)
+	}
+	if err := a.limits.call(ctx, "jam_getStateWitness", 0); err != nil {
+		return nil, err
+	}
+	b, err := a.resolve(latestIfNil(at))
+	if err != nil {
+		return nil, err
+	}
+	view, err := a.node.StateAt(b)
+	if err != nil {
+		return nil, err
+	}
+	account := view.Account(addr)
+	w := &StateWitness{
+		BlockNumber: hexutil.Uint64(b.NumberU64()), BlockHash: b.Hash(), StateRoot: b.Root(),
+		Address: addr, Balance: (*hexutil.Big)(account.Balance.ToBig()), Nonce: hexutil.Uint64(account.Nonce), CodeHash: account.CodeHash,
+		Storage: make(map[common.Hash]common.Hash, len(slots)),
+	}
+	for _, text := range slots {
+		slot, err := decodeSlot(text)
+		if err != nil {
+			return nil, err
+		}
+		w.Storage[slot] = view.Storage(addr, slot)
+	}
+	proof, err := view.Witness()
+	if err != nil {
+		return nil, err
+	}
+	w.Witness = proof.Encode()
+	return w, nil
+}
