@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -56,7 +57,8 @@ type Block struct {
 	adapter   *adapter
 	state     *state.StateDB
 	context   vm.BlockContext
-	machine   vm.Config // for tests to trace
+	machine   vm.Config               // for tests to trace
+	contracts vm.PrecompiledContracts // nil: those of the rules
 	gas       *core.GasPool
 	receipts  types.Receipts
 	logs      uint
@@ -106,6 +108,19 @@ func NewBlock(view *statedb.View, config *params.ChainConfig, header *types.Head
 // key with the address of a contract; here the signer must prevent it. Call
 // SetSigner before Apply, and in each execution of the block.
 func (b *Block) SetSigner(signer types.Signer) { b.signer, b.ownSigner = signer, true }
+
+// SetPrecompiles adds precompiled contracts to those of the rules, or replaces some of them. It
+// is for rollups that add contracts written in Go. Their addresses are not warm, so that
+// the first access in a transaction costs 2,600 gas. Call SetPrecompiles before Apply, and in each
+// execution of the block; calls have [Overrides].Precompiles.
+func (b *Block) SetPrecompiles(own vm.PrecompiledContracts) { b.contracts = Precompiles(b.rules, own) }
+
+// Precompiles returns the precompiled contracts of rules, with own ones added.
+func Precompiles(rules params.Rules, own vm.PrecompiledContracts) vm.PrecompiledContracts {
+	contracts := vm.ActivePrecompiledContracts(rules)
+	maps.Copy(contracts, own)
+	return contracts
+}
 
 // checkHeader returns an error if the header lacks a field that its rules need,
 // or if the rules are not supported.
@@ -180,6 +195,9 @@ func (b *Block) Apply(tx *types.Transaction) (*types.Receipt, error) {
 	touched := newTouched()
 	machine := vm.NewEVM(b.context, &machineState{b.state, b.adapter, touched}, b.config, b.watched())
 	defer machine.Release()
+	if b.contracts != nil {
+		machine.SetPrecompiles(b.contracts)
+	}
 	mark := b.adapter.begin(len(b.receipts))
 	b.state.SetTxContext(tx.Hash(), len(b.receipts), uint32(len(b.receipts)+1))
 	snapshot, gas := b.state.Snapshot(), b.gas.Snapshot()

@@ -2,7 +2,9 @@ package evm
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -45,7 +47,7 @@ func CallWith(ctx context.Context, view *statedb.View, config *params.ChainConfi
 	block := blockContext(changes.Block.header(header))
 	block.BlobBaseFee = changes.Block.blobBaseFee()
 	block.GetHash = vm.GetHashFunc(reads.hashes(hashes, header))
-	contracts := vm.ActivePrecompiledContracts(config.Rules(block.BlockNumber, block.Random != nil, block.Time))
+	contracts := Precompiles(config.Rules(block.BlockNumber, block.Random != nil, block.Time), changes.Precompiles)
 	if err := changes.Apply(sdb, contracts); err != nil {
 		return nil, err
 	}
@@ -87,6 +89,9 @@ func EstimateWith(ctx context.Context, view *statedb.View, config *params.ChainC
 	if err := checkHeader(config, header); err != nil {
 		return 0, nil, err
 	}
+	if len(changes.Precompiles) > 0 {
+		return search(ctx, view, config, header, hashes, msg, gasCap, changes)
+	}
 	reads := newAdapter(view)
 	sdb, err := reads.open()
 	if err != nil {
@@ -110,6 +115,70 @@ func EstimateWith(ctx context.Context, view *statedb.View, config *params.ChainC
 		return 0, nil, fmt.Errorf("evm: estimate stopped: %w", context.Cause(ctx))
 	}
 	return gas, revert, err
+}
+
+// search is [EstimateWith] for a chain that adds precompiled contracts, which go-ethereum's
+// estimator does not know. It tries gas limits between that of the last failure and that of the
+// last success.
+func search(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message, gasCap uint64, changes Overrides) (gas uint64, revert []byte, err error) {
+	try := func(gas uint64) (*core.ExecutionResult, error) {
+		m := *msg
+		m.GasLimit = gas
+		return CallWith(ctx, view, config, header, hashes, &m, changes, nil)
+	}
+	high := changes.Block.header(header).GasLimit
+	if msg.GasLimit >= params.TxGas {
+		high = msg.GasLimit
+	}
+	if gasCap != 0 {
+		high = min(high, gasCap)
+	}
+	high = min(high, affordable(view, msg, changes.Accounts[msg.From].Balance))
+	most, err := try(high)
+	switch {
+	case err != nil:
+		return 0, nil, err
+	case errors.Is(most.Err, vm.ErrOutOfGas):
+		return 0, nil, fmt.Errorf("gas required exceeds allowance (%d)", high)
+	case most.Failed():
+		return 0, most.Revert(), most.Err
+	}
+	low := most.UsedGas - 1 // less than was used is too little, even after refunds
+	for next := (most.MaxUsedGas + params.CallStipend) * 64 / 63; low+1 < high && float64(high-low) > estimateSlack*float64(high); next = (low + high) / 2 {
+		next = max(low+1, min(next, high-1, 2*low))
+		result, err := try(next)
+		switch {
+		case err != nil && !errors.Is(err, core.ErrIntrinsicGas) && !errors.Is(err, core.ErrFloorDataGas):
+			return 0, nil, err
+		case err != nil || result.Failed():
+			low = next
+		default:
+			high = next
+		}
+	}
+	return high, nil, nil
+}
+
+// affordable returns the gas that the sender of a message can pay. balance replaces that of the
+// view, unless it is nil.
+func affordable(view *statedb.View, msg *core.Message, balance *uint256.Int) uint64 {
+	m := complete(msg)
+	price := m.GasFeeCap
+	if price.IsZero() {
+		price = m.GasPrice
+	}
+	if balance == nil {
+		balance = view.Account(m.From).Balance
+	}
+	if price.IsZero() || balance.Lt(m.Value) {
+		return math.MaxUint64
+	}
+	left := new(uint256.Int).Sub(balance, m.Value)
+	gas, overflow := left.Div(left, price).Uint64WithOverflow()
+	if overflow {
+		return math.MaxUint64
+	}
+	return gas
 }
 
 // complete returns the message with nil amounts replaced by zero.

@@ -24,6 +24,8 @@ type Overrides struct {
 	Accounts map[common.Address]AccountOverride
 	// Block holds the changed fields of the block.
 	Block BlockOverride
+	// Precompiles are those of [Block.SetPrecompiles], to which Accounts apply too.
+	Precompiles vm.PrecompiledContracts
 }
 
 // AccountOverride changes one account. A nil field changes nothing. A changed
