@@ -2,6 +2,7 @@ package submit
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -46,9 +47,28 @@ type FeedHealth struct {
 	// Best and Finalized are the slots of the best and of the finalized block
 	// among those delivered.
 	Best, Finalized jamq.Slot
+	// Behind is the number of slots by which Best is older than the newest head that the
+	// nodes name now. The feed has not verified that head.
+	Behind jamq.Slot
+	// AnswerTime is how long the last request to a node took. A feed that is Behind
+	// although no attempt fails has nodes whose answers take too long.
+	AnswerTime time.Duration
 	// Nodes is the number of nodes to which the feed is connected, of the
 	// Wanted ones that it follows.
 	Nodes, Wanted int
+}
+
+// String returns the condition of the feed in one line.
+func (h FeedHealth) String() string {
+	switch {
+	case !h.Following:
+		return "not following"
+	case h.Failures > 0:
+		return fmt.Sprintf("%d attempts failed since %s: %v", h.Failures, h.FailingSince.UTC().Format(time.RFC3339), h.LastError)
+	case h.Behind > 0:
+		return fmt.Sprintf("behind by %d slots; each answer takes %v", h.Behind, h.AnswerTime.Round(time.Millisecond))
+	}
+	return fmt.Sprintf("following; the best block is of slot %d", h.Best)
 }
 
 // ChainSink receives the blocks of a feed. A builder.Builder is one.

@@ -60,6 +60,13 @@ func (l *Loop) NoteBest() {
 	l.health.LastBest = time.Now()
 }
 
+// NoteAnswer records how long a request to a node took.
+func (l *Loop) NoteAnswer(took time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.health.AnswerTime = took
+}
+
 // Run calls catchUp until it returns an error that wraps one of fatal, or wait
 // returns false. It retries after other errors and logs them, at most one in each
 // LogEvery. At least a part of a slot passes between two calls, so that a node whose

@@ -50,8 +50,15 @@ func (f *Feed) Health() submit.FeedHealth {
 	h.Best, h.Finalized = best.Slot, final.Slot
 	for _, p := range f.peers() {
 		h.Wanted++
-		if _, _, known := p.announced(); known {
-			h.Nodes++
+		_, leaves, known := p.announced()
+		if !known {
+			continue
+		}
+		h.Nodes++
+		for _, l := range leaves {
+			if l.slot > h.Best.Add(h.Behind) && headers.CheckAhead(f.clock, time.Now(), l.slot) == nil {
+				h.Behind = l.slot - h.Best
+			}
 		}
 	}
 	return h

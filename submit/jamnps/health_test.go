@@ -31,6 +31,8 @@ func TestFeedHealth(t *testing.T) {
 		require.True(t, h.Following)
 		require.NoError(t, h.LastError)
 		require.EqualValues(t, 5, h.Best)
+		require.Zero(t, h.Behind)
+		require.Equal(t, "following; the best block is of slot 5", h.String())
 		require.EqualValues(t, 3, h.Finalized)
 		require.Equal(t, []int{2, 2}, []int{h.Nodes, h.Wanted})
 		require.Greater(t, time.Since(h.LastBest), 50*time.Second, "the chain stands still")
@@ -44,6 +46,7 @@ func TestFeedHealth(t *testing.T) {
 		require.ErrorIs(t, h.LastError, ErrRefused)
 		require.Positive(t, h.Failures)
 		require.False(t, h.FailingSince.IsZero())
+		require.EqualValues(t, 1, h.Behind)
 
 		b.down()
 		time.Sleep(2 * time.Minute)

@@ -232,7 +232,9 @@ func (f *Feed) request(ctx context.Context, now *turn, from jamq.HeaderHash, mos
 	}
 	begun := time.Now()
 	blocks, err := anyPeer(f.client, now.peer, func(peer int) ([]jamq.Block, error) { return f.fetchSome(ctx, peer, from, most) })
-	now.took += time.Since(begun)
+	took := time.Since(begun)
+	now.took += took
+	f.loop.NoteAnswer(took)
 	if err != nil {
 		return nil, err
 	}

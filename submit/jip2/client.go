@@ -11,6 +11,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -34,6 +35,8 @@ type Client struct {
 	closed    bool
 
 	bundles support // support for bundles
+
+	took atomic.Int64 // time of the last call, see answerTime
 
 	// failed, renewing and malformed limit log messages about lost connections,
 	// subscriptions and messages of the node.
@@ -256,8 +259,14 @@ func (c *Client) Call(ctx context.Context, into any, method string, params ...an
 	if err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
-	if err := conn.call(ctx, into, nil, method, params); err != nil {
+	began := time.Now()
+	err = conn.call(ctx, into, nil, method, params)
+	c.took.Store(int64(time.Since(began)))
+	if err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
 	return nil
 }
+
+// answerTime returns the time between the last call and the node's answer.
+func (c *Client) answerTime() time.Duration { return time.Duration(c.took.Load()) }

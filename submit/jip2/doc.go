@@ -42,6 +42,13 @@
 // pruned the state of an older block, the feed derives the status there from
 // the next block whose state the node has.
 //
+// Behind a slow proxy the chain can grow faster than one parent is fetched after
+// the other. While Follow runs, the feed therefore requests the parents of each
+// head that the node names as soon as the node names it. A gap between the
+// delivered blocks and the first of these heads is still walked block by block,
+// because JIP-2 has no method for several blocks. submit.FeedHealth shows how far
+// the feed is behind.
+//
 // The service must store a mark for every package that it accumulates: see
 // [Service]. OpenFeed returns ErrUnsupported if the node lacks the method
 // workPackageStatus, or answers without knowing the status of packages.

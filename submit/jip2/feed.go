@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/internal/feed"
@@ -99,18 +100,20 @@ type Feed struct {
 
 	// Only Follow's goroutine uses these fields. bestApart and finalApart are the times
 	// for which the node's heads have not been connected to the delivered blocks, and
-	// excluded is that for which its chain has excluded the finalized block. learned has
-	// the node's answers for blocks that are not delivered yet. fullAt is the final block
-	// at which the sink had no room for more blocks; it is zero if the sink has never
-	// been full.
+	// excluded is that for which its chain has excluded the finalized block. fullAt is the
+	// final block at which the sink had no room for more blocks; it is zero if the sink has
+	// never been full.
 	bestApart, finalApart apart
 	excluded              feed.Contradiction
-	learned               map[jamq.HeaderHash]learned
 	fullAt                jamq.HeaderHash
 
 	loop feed.Loop
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// learned has the node's answers for blocks that are not delivered yet. named is the
+	// best block that the node named last.
+	learned map[jamq.HeaderHash]*learned
+	named   BlockDescriptor
 	watched map[jamq.PackageHash]watched
 	// settled has the packages whose fate is final, until no block can report them any more.
 	settled map[jamq.PackageHash]watched
@@ -149,7 +152,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	}
 	f := &Feed{
 		cfg: cfg, client: client, log: cfg.Logger, finalEvery: defaultFinalEvery,
-		watched: make(map[jamq.PackageHash]watched), settled: make(map[jamq.PackageHash]watched), learned: make(map[jamq.HeaderHash]learned),
+		watched: make(map[jamq.PackageHash]watched), settled: make(map[jamq.PackageHash]watched), learned: make(map[jamq.HeaderHash]*learned),
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
@@ -171,20 +174,24 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 		}
 	}
 	f.clock = jamq.NewSlotClock(f.spec)
+	if err := probe(ctx, client, f.spec.RecentHistory); err != nil {
+		return nil, err
+	}
 	head, err := client.FinalizedBlock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := probe(ctx, client, f.spec.RecentHistory); err != nil {
-		return nil, err
-	}
-	if f.cfg.Root.Hash.IsZero() {
+	isNew := f.cfg.Root.Hash.IsZero()
+	if isNew {
 		if err := headers.CheckAhead(f.clock, time.Now(), head.Slot); err != nil {
 			return nil, fmt.Errorf("%w: final block %s: %w", ErrMalformed, jamq.HeaderHash(head.HeaderHash), err)
 		}
 		f.cfg.Root = jamq.Block{Hash: jamq.HeaderHash(head.HeaderHash), Slot: head.Slot}
 	}
 	f.tree = headers.New(f.cfg.Root.Hash, cfg.Best, f.cfg.Root.Slot, f.spec.RecentHistory, fates{})
+	if isNew {
+		return f, nil // a new queue has no anchors before its root
+	}
 	return f, f.fetchAncestors(ctx)
 }
 
@@ -234,6 +241,7 @@ func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisite
 		Anchor: anchor, AnchorSlot: at.Slot, LookupAnchor: lookup.Hash, LookupAnchorSlot: lookup.Slot,
 		Prerequisites: ascending(prerequisites),
 	}
+	var asking errgroup.Group
 	for _, root := range []struct {
 		into  *common.Hash
 		ask   func(context.Context, jamq.HeaderHash) (Hash, error)
@@ -241,11 +249,14 @@ func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisite
 	}{
 		{&out.StateRoot, f.client.StateRoot, anchor}, {&out.BeefyRoot, f.client.BeefyRoot, anchor}, {&out.LookupStateRoot, f.client.StateRoot, lookup.Hash},
 	} {
-		hash, err := root.ask(ctx, root.block)
-		if err != nil {
-			return jamq.RefineContext{}, err
-		}
-		*root.into = common.Hash(hash)
+		asking.Go(func() error {
+			hash, err := root.ask(ctx, root.block)
+			*root.into = common.Hash(hash)
+			return err
+		})
+	}
+	if err := asking.Wait(); err != nil {
+		return jamq.RefineContext{}, err
 	}
 	return out, nil
 }

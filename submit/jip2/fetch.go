@@ -37,9 +37,11 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor, apart *apart) ([
 		apart.end()
 		return nil, err
 	}
+	f.mu.Lock()
 	if len(f.learned) > f.cfg.MaxGap { // most are of heads that the node has given up
 		clear(f.learned)
 	}
+	f.mu.Unlock()
 	var steps []step
 	at := head
 	for f.tree.Get(jamq.HeaderHash(at.HeaderHash)) == nil {
@@ -65,13 +67,10 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor, apart *apart) ([
 	}
 	slices.Reverse(steps)
 	packages := f.packages()
-	for i := range steps {
-		if err := f.learnAnswers(ctx, &steps[i], packages, i == len(steps)-1); err != nil {
-			return nil, err
-		}
+	if err := f.learnAll(ctx, steps, packages); err != nil {
+		return nil, err
 	}
 	infer(steps, packages)
-	clear(f.learned)
 	return steps, nil
 }
 
@@ -117,53 +116,119 @@ func (f *Feed) unconnected(a *apart, oldest BlockDescriptor, err error) error {
 		jamq.HeaderHash(oldest.HeaderHash), oldest.Slot, final.Hash, final.Slot, err))
 }
 
+// learnAll sets the node's answers for blocks. After a failure it begins no further block.
+// The answers that it has got are kept for the next call.
+func (f *Feed) learnAll(ctx context.Context, steps []step, packages map[jamq.PackageHash]watched) error {
+	learning, going := errgroup.WithContext(ctx)
+	learning.SetLimit(f.blocksAtOnce())
+	for i := range steps {
+		learning.Go(func() error {
+			if going.Err() != nil {
+				return going.Err()
+			}
+			return f.learnAnswers(ctx, &steps[i], packages, i == len(steps)-1)
+		})
+	}
+	return learning.Wait()
+}
+
+// blocksAtOnce returns the number of blocks about whose packages the feed asks at once. One
+// is enough if answers arrive quickly, and a connection that breaks then loses the fewest
+// answers. If they arrive slowly, the feed must ask for more blocks than the chain grows by
+// meanwhile.
+func (f *Feed) blocksAtOnce() int {
+	const perAnswer, most = 8, 32
+	return min(1+int(perAnswer*f.client.answerTime()/f.spec.SlotDuration), most)
+}
+
 // learnAnswers sets the node's answers for a block. It leaves them nil if the
 // node has none, which is an error for the head only. The code does not matter:
 // JIP-2 has code 1 for a state that was pruned, and some nodes send others.
 func (f *Feed) learnAnswers(ctx context.Context, s *step, packages map[jamq.PackageHash]watched, isHead bool) error {
 	hash := jamq.HeaderHash(s.HeaderHash)
+	f.mu.Lock()
 	known := f.learned[hash]
-	if known.answers == nil {
-		answers, err := f.ask(ctx, hash, packages)
-		switch refused := new(Error); {
-		case errors.As(err, &refused) && isHead:
-			return fmt.Errorf("the node does not have the state of its head %s of slot %d: %w", hash, s.Slot, err)
-		case errors.As(err, &refused):
-			return nil
-		case err != nil:
-			return err
-		}
-		known.answers = answers
-		f.learned[hash] = known
+	if known != nil {
+		s.answers = known.answers
 	}
-	s.answers = known.answers
+	f.mu.Unlock()
+	if s.answers != nil {
+		return nil
+	}
+	answers, err := f.ask(ctx, hash, packages)
+	switch refused := new(Error); {
+	case errors.As(err, &refused) && isHead:
+		return fmt.Errorf("the node does not have the state of its head %s of slot %d: %w", hash, s.Slot, err)
+	case errors.As(err, &refused):
+		return nil
+	case err != nil:
+		return err
+	}
+	s.answers = answers
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if known != nil {
+		known.answers = answers
+	}
 	return nil
 }
 
 // learned is the information that was fetched about a block that is not
 // delivered yet.
 type learned struct {
-	parent  BlockDescriptor
+	slot    jamq.Slot
+	parent  BlockDescriptor // or err; set when asked is closed
+	err     error
+	asked   chan struct{}
 	answers map[jamq.PackageHash]*answer
 }
 
-// parent returns the parent of a block. It asks the node only once.
+// parent returns the parent of a block. It asks the node only once, and again after an
+// error. It is safe for concurrent use.
 func (f *Feed) parent(ctx context.Context, of BlockDescriptor) (BlockDescriptor, error) {
 	hash := jamq.HeaderHash(of.HeaderHash)
-	known, ok := f.learned[hash]
-	if !ok {
-		var err error
-		if known.parent, err = f.client.Parent(ctx, hash); err != nil {
-			return known.parent, err
-		}
+	f.mu.Lock()
+	known := f.learned[hash]
+	first := known == nil
+	if first {
+		known = &learned{slot: of.Slot, asked: make(chan struct{})}
+		f.learned[hash] = known
 	}
+	f.mu.Unlock()
+	if first {
+		known.parent, known.err = f.client.Parent(ctx, hash)
+		if known.err != nil {
+			f.mu.Lock()
+			delete(f.learned, hash)
+			f.mu.Unlock()
+		}
+		close(known.asked)
+	}
+	<-known.asked
 	// Slots that descend also end a walk through blocks in a circle.
-	if known.parent.Slot >= of.Slot {
+	if known.err == nil && known.parent.Slot >= of.Slot {
+		f.mu.Lock()
 		clear(f.learned) // one of the answers was wrong
+		f.mu.Unlock()
 		return known.parent, fmt.Errorf("%w: block %s of slot %d has a parent of slot %d", ErrMalformed, hash, of.Slot, known.parent.Slot)
 	}
-	f.learned[hash] = known
-	return known.parent, nil
+	return known.parent, known.err
+}
+
+// isNew reports whether nothing is known of a block yet that is newer than the finalized
+// one, and whether there is room to learn of it.
+func (f *Feed) isNew(block BlockDescriptor) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	hash := jamq.HeaderHash(block.HeaderHash)
+	return f.learned[hash] == nil && f.tree.Get(hash) == nil && block.Slot > f.tree.Finalized().Slot && len(f.learned) < f.cfg.MaxGap
+}
+
+// noteNamed notes a best block that the node has named.
+func (f *Feed) noteNamed(best BlockDescriptor) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.named = best
 }
 
 // packages returns a copy of the watched packages. A package that is watched
@@ -196,11 +261,18 @@ func (f *Feed) ask(ctx context.Context, block jamq.HeaderHash, packages map[jamq
 	return answers, asking.Wait()
 }
 
-// askOne requests the status of one package. If the package has been reported,
-// it also requests the service's value: a node may forget an accumulated
-// package and answer Failed, but the service does not forget it.
+// askOne requests the status of one package, and the service's value at once. The value
+// counts if the package has been reported: a node may forget an accumulated package and
+// answer Failed, but the service does not forget it.
 func (f *Feed) askOne(ctx context.Context, block jamq.HeaderHash, pkg jamq.PackageHash, w watched) (*answer, error) {
+	var asking errgroup.Group
+	var value []byte
+	asking.Go(func() (err error) {
+		value, err = f.client.ServiceValue(ctx, block, f.cfg.Service.ID, f.cfg.Service.Key(pkg))
+		return err
+	})
 	status, err := f.client.WorkPackageStatus(ctx, block, pkg, w.context.Anchor)
+	lacking := asking.Wait()
 	if err != nil {
 		return nil, err
 	}
@@ -217,9 +289,8 @@ func (f *Feed) askOne(ctx context.Context, block jamq.HeaderHash, pkg jamq.Packa
 	if status.Reportable != nil {
 		return a, nil
 	}
-	value, err := f.client.ServiceValue(ctx, block, f.cfg.Service.ID, f.cfg.Service.Key(pkg))
-	if err != nil {
-		return nil, err
+	if lacking != nil {
+		return nil, lacking
 	}
 	if a.taken, err = f.cfg.Service.Taken(pkg, value); err != nil {
 		return nil, fmt.Errorf("%w: the service's value for package %s: %w", ErrMalformed, pkg, err)

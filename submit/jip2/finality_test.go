@@ -2,6 +2,7 @@ package jip2
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -31,6 +32,9 @@ func forkHash(slot jamq.Slot) Hash {
 	}
 	return h
 }
+
+// sparse is the hash of a block of slot 20 whose parent is the last one before the fork.
+var sparse = Hash{0xfe}
 
 func block(hash Hash, slot jamq.Slot) string {
 	return fmt.Sprintf(`{"header_hash":%s,"slot":%d}`, quoted(hash), slot)
@@ -69,12 +73,10 @@ func followLiar(t *testing.T, ctx context.Context, told lie, cfg FeedConfig) (*F
 		case method == "parent" && json.Unmarshal(params[0], &h) == nil && h == (Hash{0xff}):
 			return `"error":{"code":1,"message":"unknown block"}`
 		case method == "parent" && h[31] == 1:
-			h[31] = 0
-			for slot := jamq.Slot(0); ; slot++ {
-				if lineHash(slot) == h {
-					return `"result":` + block(forkHash(slot-1), slot-1)
-				}
-			}
+			slot := jamq.Slot(binary.BigEndian.Uint32(h[:]) - 2)
+			return `"result":` + block(forkHash(slot), slot)
+		case method == "parent" && h == sparse:
+			return `"result":` + lineBlock(forkBase)
 		}
 		return ""
 	}
@@ -114,6 +116,9 @@ var lies = map[string]struct {
 	"an older final block on a fork": {func(slot jamq.Slot) (string, string) {
 		return block(forkHash(lastFinal-1), lastFinal-1), lineBlock(9 + slot)
 	}, onFork},
+	"a final block on a fork without blocks in the slots up to ours": {func(slot jamq.Slot) (string, string) {
+		return block(sparse, 20), lineBlock(9 + slot)
+	}, "0xfe00"},
 	"a final block that the node does not have": {func(slot jamq.Slot) (string, string) {
 		return block(Hash{0xff}, 12+slot), lineBlock(9 + slot)
 	}, "0xff00"},

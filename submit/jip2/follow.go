@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/internal/backoff"
 	"github.com/jamq/jamq/internal/feed"
+	"github.com/jamq/jamq/internal/headers"
 	"github.com/jamq/jamq/submit"
 )
 
@@ -47,6 +49,13 @@ func (f *Feed) Health() submit.FeedHealth {
 	if f.client.isConnected() {
 		h.Nodes = 1
 	}
+	f.mu.Lock()
+	named := f.named.Slot
+	f.mu.Unlock()
+	if named > h.Best {
+		h.Behind = named - h.Best
+	}
+	h.AnswerTime = f.client.answerTime()
 	return h
 }
 
@@ -59,71 +68,10 @@ func (f *Feed) chain() feed.Chain[fates] {
 // are shorter. A node could otherwise cause any number of attempts by its updates.
 const retryAfter = time.Second
 
-// listener wakes the feed when a head moves. It only saves time: the feed
-// requests the heads about once per slot, so a lost notification, or a node
-// that sends none, does no harm.
-type listener struct {
-	best, final *Subscription[BlockDescriptor]
-}
-
-func (f *Feed) listen(ctx context.Context) *listener {
-	var l listener
-	var err, errFinal error
-	l.best, err = f.client.SubscribeBestBlock(ctx)
-	l.final, errFinal = f.client.SubscribeFinalizedBlock(ctx)
-	if err = errors.Join(err, errFinal); err != nil && ctx.Err() == nil {
-		f.log.Warn("cannot subscribe to new blocks, polling once per slot", "err", err)
-	}
-	return &l
-}
-
-func (l *listener) close() {
-	for _, s := range []*Subscription[BlockDescriptor]{l.best, l.final} {
-		if s != nil {
-			s.Close()
-		}
-	}
-}
-
-// wait waits until something may have changed, for at most atMost. It returns
-// false if ctx has ended.
-func (l *listener) wait(ctx context.Context, atMost time.Duration) bool {
-	timer := time.NewTimer(atMost)
-	defer timer.Stop()
-	var best, final <-chan Update[BlockDescriptor]
-	if l.best != nil {
-		best = l.best.Updates()
-	}
-	if l.final != nil {
-		final = l.final.Updates()
-	}
-	open := true
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-	case _, open = <-best:
-	case _, open = <-final:
-	}
-	// The client was closed: the next call returns ErrClosed.
-	if !open {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-timer.C:
-		}
-	}
-	return true
-}
-
 // catchUp delivers all blocks up to the node's heads that were not delivered
 // yet.
 func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
-	final, err := f.client.FinalizedBlock(ctx)
-	if err != nil {
-		return err
-	}
-	best, err := f.client.BestBlock(ctx)
+	final, best, err := f.askHeads(ctx)
 	if err != nil {
 		return err
 	}
@@ -147,6 +95,17 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 		return undelivered
 	}
 	return f.deliver(ctx, to, best, final) // finality has made room
+}
+
+// askHeads requests the node's final and best block at once.
+func (f *Feed) askHeads(ctx context.Context) (final, best BlockDescriptor, err error) {
+	var asking errgroup.Group
+	asking.Go(func() (err error) { final, err = f.client.FinalizedBlock(ctx); return err })
+	asking.Go(func() (err error) { best, err = f.client.BestBlock(ctx); return err })
+	if err = asking.Wait(); err == nil && headers.CheckAhead(f.clock, time.Now(), best.Slot) == nil {
+		f.noteNamed(best)
+	}
+	return final, best, err
 }
 
 // checkFinality returns an error if the node takes back the finality of the finalized
@@ -236,6 +195,7 @@ func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step,
 		}
 		f.mu.Lock()
 		f.tree.Add(n)
+		delete(f.learned, n.Hash)
 		if moves {
 			f.tree.SetBest(n)
 		}
@@ -329,6 +289,7 @@ func (f *Feed) finalize(ctx context.Context, to submit.ChainSink, hash jamq.Head
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	maps.DeleteFunc(f.learned, func(_ jamq.HeaderHash, l *learned) bool { return l.slot <= f.tree.Finalized().Slot })
 	f.settle()
 	return nil
 }

@@ -95,7 +95,7 @@ func TestReasonsAreNotKept(t *testing.T) {
 func TestFinalBlockOfZeros(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		s, c := startStraight(t, 9, 5)
-		feed, err := OpenFeed(t.Context(), c, FeedConfig{Service: marks})
+		feed, err := OpenFeed(t.Context(), c, FeedConfig{Service: marks, Root: jamq.Block{Hash: jamq.HeaderHash(lineHash(5)), Slot: 5}})
 		require.NoError(t, err)
 		sink := newViewSink(t, feed)
 		s.override = func(method string, _ []json.RawMessage) string {

@@ -53,7 +53,7 @@ func TestParentOfGenesis(t *testing.T) {
 				}
 				return ""
 			}
-			f, err := OpenFeed(t.Context(), c, FeedConfig{Service: marks})
+			f, err := OpenFeed(t.Context(), c, FeedConfig{Service: marks, Root: jamq.Block{Hash: jamq.HeaderHash(lineHash(2)), Slot: 2}})
 			require.NoError(t, err, answer)
 			require.NotNil(t, f.tree.Get(jamq.HeaderHash(lineHash(0))), "the blocks before the root are anchors")
 		})

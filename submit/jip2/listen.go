@@ -1,0 +1,117 @@
+package jip2
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jamq/jamq/internal/headers"
+)
+
+// listener receives the node's heads while Follow runs. It wakes the feed when a head
+// moves, and requests the parents of each head at once. Without it the feed would request
+// one parent after the other, and behind a slow proxy the chain grows faster than that.
+//
+// It only saves time: the feed requests the heads about once per slot, so a lost
+// notification, or a node that sends none, does no harm.
+type listener struct {
+	feed  *Feed
+	moved chan struct{} // has a value if a head may have moved since the last wait
+	hears sync.WaitGroup
+	walks errgroup.Group
+	stop  context.CancelFunc
+}
+
+// maxWalks is the maximum number of heads whose ancestors are requested at once.
+const maxWalks = 64
+
+func (f *Feed) listen(ctx context.Context) *listener {
+	ctx, stop := context.WithCancel(ctx)
+	l := &listener{feed: f, moved: make(chan struct{}, 1), stop: stop}
+	l.walks.SetLimit(maxWalks)
+	l.hears.Go(func() { l.hear(ctx, f.client.SubscribeBestBlock, true) })
+	l.hears.Go(func() { l.hear(ctx, f.client.SubscribeFinalizedBlock, false) })
+	return l
+}
+
+// close ends the listener and waits for its goroutines.
+func (l *listener) close() {
+	l.stop()
+	l.hears.Wait()
+	_ = l.walks.Wait() // walks return no errors
+}
+
+// hear passes on the heads of a subscription until ctx or the client ends. If the node
+// sends no best block for a slot, hear requests it.
+func (l *listener) hear(ctx context.Context, subscribe func(context.Context) (*Subscription[BlockDescriptor], error), best bool) {
+	var updates <-chan Update[BlockDescriptor]
+	s, err := subscribe(ctx)
+	switch {
+	case err == nil:
+		defer s.Close()
+		updates = s.Updates()
+	case ctx.Err() == nil:
+		l.feed.log.Warn("cannot subscribe to new blocks, polling once per slot", "err", err)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case u, open := <-updates:
+			if !open {
+				return // the client was closed: the next call returns ErrClosed
+			}
+			if u.Err == nil {
+				l.walks.TryGo(func() error { l.named(ctx, u.Value, best); return nil })
+			}
+			select {
+			case l.moved <- struct{}{}:
+			default:
+			}
+		case <-time.After(l.feed.spec.SlotDuration):
+			if !best {
+				continue
+			}
+			l.walks.TryGo(func() error {
+				if head, err := l.feed.client.BestBlock(ctx); err == nil {
+					l.named(ctx, head, best)
+				}
+				return nil
+			})
+		}
+	}
+}
+
+// named requests the parent of a head, and that of the parent, until a block is known.
+func (l *listener) named(ctx context.Context, head BlockDescriptor, best bool) {
+	f := l.feed
+	if headers.CheckAhead(f.clock, time.Now(), head.Slot) != nil {
+		return
+	}
+	if best {
+		f.noteNamed(head)
+	}
+	for at := head; f.isNew(at); {
+		parent, err := f.parent(ctx, at)
+		if err != nil {
+			return
+		}
+		at = parent
+	}
+}
+
+// wait waits until a head may have moved, for at most atMost. It returns false if ctx has
+// ended.
+func (l *listener) wait(ctx context.Context, atMost time.Duration) bool {
+	timer := time.NewTimer(atMost)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+	case <-l.moved:
+	}
+	return true
+}
