@@ -41,6 +41,11 @@ type Block struct {
 	// disputes extrinsic (E_D) judged bad or doubtful. Each is removed from its
 	// core if it is on one (GP 10.15).
 	Condemned []common.Hash
+	// CoresCleared is true if the number of active validators is another one after
+	// this block than after its parent. The reports that do not become available in
+	// this block are then removed from their cores, before Reported takes effect
+	// (GP 0.8.0, 11.18). Before Gray Paper 0.8.0 it is always false.
+	CoresCleared bool
 	// AccumulatedKnown reports whether Accumulated was read from the posterior
 	// state (state chapter C(15)). If it is false, Accumulated is ignored and
 	// derived from reports and availability. The derivation is exact unless the

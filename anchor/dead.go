@@ -29,7 +29,8 @@ const (
 	// 11.39).
 	PrerequisiteGone
 	// Unavailable (D5) means that the report was removed from its core by the
-	// availability time-out or by a verdict (Gray Paper 11.17, 10.15).
+	// availability time-out, by a verdict (Gray Paper 11.17, 10.15) or, from Gray
+	// Paper 0.8.0 on, because the number of active validators changed (11.18).
 	Unavailable
 	// NeverReady (D6) means that the report was dropped from the ready queue
 	// (Gray Paper 12.41), or needs a package that is dead.
@@ -99,8 +100,8 @@ type Facts struct {
 	LookupAnchorSlot jamq.Slot
 	// Reported is the block that put the report on a core, or zero.
 	Reported Point
-	// Removed is the block that removed the report from its core by a verdict
-	// or the availability time-out, or zero.
+	// Removed is the block that removed the report from its core by a verdict, the
+	// availability time-out or another number of validators, or zero.
 	Removed Point
 	// Available is the block in which the report became available, or zero.
 	Available Point

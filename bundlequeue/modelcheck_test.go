@@ -175,6 +175,9 @@ func (w *world) encode() []byte {
 				b = append(b, byte(c))
 			}
 		}
+		if k.clears {
+			b = append(b, worldCores)
+		}
 		b = append(b, 0xff)
 	}
 	for i := range w.packages {
@@ -195,7 +198,7 @@ func (m *model) start(left budget) (*state, error) {
 	}
 	s := &state{w: newWorld(&m.cfg.Spec, left)}
 	for range 2 {
-		i, b := s.w.extend(s.w.best, 1, [worldCores]bool{}, [worldCores]int8{none, none})
+		i, b := s.w.extend(s.w.best, 1, [worldCores]bool{}, false, [worldCores]int8{none, none})
 		s.w.best = i
 		if err := m.step(s, q, Imported{Block: b, Best: b.Hash}); err != nil {
 			return nil, err
@@ -423,8 +426,11 @@ var searches = map[string][]search{
 		{retries: 2, left: budget{blocks: 3, forks: 1, reorgs: 1, delays: 1}},
 		{retries: 0, left: budget{blocks: 5, stalls: 1, cores: 1, outages: 1}},
 		{retries: 0, left: budget{blocks: 5, stalls: 1, skips: 1}, lookup: 3},
+		{retries: 2, left: budget{blocks: 5, clears: 2}},
 	},
 	"medium": {
+		{retries: 2, left: budget{blocks: 7, clears: 2}},
+		{retries: 2, left: budget{blocks: 4, forks: 1, reorgs: 1, clears: 1}},
 		{retries: 2, left: budget{blocks: 10}},
 		{retries: 2, left: budget{blocks: 4, failures: 1, careless: 1, delays: 1}},
 		{retries: 2, left: budget{blocks: 4, delays: 1, cores: 2}},
@@ -437,6 +443,8 @@ var searches = map[string][]search{
 		{retries: 0, left: budget{blocks: 4, forks: 1, reorgs: 1, stalls: 1, skips: 1}, lookup: 3},
 	},
 	"full": {
+		{retries: 2, left: budget{blocks: 8, clears: 2}},
+		{retries: 2, left: budget{blocks: 5, forks: 1, reorgs: 1, delays: 1, clears: 1}},
 		{retries: 2, left: budget{blocks: 12}},
 		{retries: 2, left: budget{blocks: 6, skips: 2, failures: 1, delays: 1}},
 		{retries: 2, left: budget{blocks: 6, delays: 1, cores: 2}},
@@ -475,8 +483,9 @@ func parseSearch(text string) (search, error) {
 }
 
 // TestModelCheck searches every interleaving within budgets of builds, sends, blocks, lost and late
-// reports, availability, skipped slots, forks two deep, reorgs, finality, outages and changes of
-// cores, for three bundles on at most two cores. It checks promises B1 to B6 in each state.
+// reports, availability, cleared cores, skipped slots, forks two deep, reorgs, finality, outages
+// and changes of cores, for three bundles on at most two cores. It checks promises B1 to B6 in each
+// state.
 //
 // It plays on from a sample of the ends of a search, to check that every bundle can still become
 // final. An end that can proves it of every state before it. The small size is for each run of the

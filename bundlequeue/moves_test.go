@@ -205,8 +205,11 @@ func (w *world) blockMoves(delayed bool) []move {
 		}
 		for slots := uint8(1); slots <= 2; slots++ {
 			if slots == 1 || w.left.skips > 0 {
-				out = w.blocksOn(out, parent, slots, fork, delayed)
+				out = w.blocksOn(out, parent, slots, false, fork, delayed)
 			}
+		}
+		if w.left.clears > 0 && w.blocks[parent].core != w.blocks[0].core {
+			out = w.blocksOn(out, parent, 1, true, fork, delayed)
 		}
 	}
 	return out
@@ -222,7 +225,7 @@ func (w *world) hasChild(i int8) bool {
 }
 
 // blocksOn appends the blocks on a parent: every choice of availability and of reports.
-func (w *world) blocksOn(out []move, parent int8, slots uint8, fork, delayed bool) []move {
+func (w *world) blocksOn(out []move, parent int8, slots uint8, clears, fork, delayed bool) []move {
 	p := &w.blocks[parent]
 	for mask := range 1 << worldCores {
 		var available [worldCores]bool
@@ -234,7 +237,7 @@ func (w *world) blocksOn(out []move, parent int8, slots uint8, fork, delayed boo
 			possible = possible && (occupied || !available[c])
 			choice[c] = []int8{none}
 			timedOut := occupied && p.slot+slots >= p.core[c].since+uint8(w.spec.AvailabilityTimeout)
-			if !occupied || available[c] || timedOut {
+			if !occupied || available[c] || timedOut || clears {
 				for k := range w.packages {
 					if w.packages[k].core == int8(c) && w.packages[k].sent {
 						choice[c] = append(choice[c], int8(k))
@@ -251,17 +254,17 @@ func (w *world) blocksOn(out []move, parent int8, slots uint8, fork, delayed boo
 				if a != none && !w.mayReport(a, parent, slots, together) || b != none && !w.mayReport(b, parent, slots, together) {
 					continue
 				}
-				out = append(out, w.block(parent, slots, available, [worldCores]int8{a, b}, fork, delayed))
+				out = append(out, w.block(parent, slots, available, clears, [worldCores]int8{a, b}, fork, delayed))
 			}
 		}
 	}
 	return out
 }
 
-func (w *world) block(parent int8, slots uint8, available [worldCores]bool, reported [worldCores]int8, fork, delayed bool) move {
+func (w *world) block(parent int8, slots uint8, available [worldCores]bool, clears bool, reported [worldCores]int8, fork, delayed bool) move {
 	next := len(w.blocks)
 	name := func() string {
-		return fmt.Sprintf("block b%d on b%d after %d slots, available %v, reports %v", next, parent, slots, available, reported)
+		return fmt.Sprintf("block b%d on b%d after %d slots, available %v, clears cores: %v, reports %v", next, parent, slots, available, clears, reported)
 	}
 	return move{name, func(m *model, s *state, q *Queue) error {
 		s.w.left.blocks--
@@ -277,7 +280,10 @@ func (w *world) block(parent int8, slots uint8, available [worldCores]bool, repo
 		if slots > 1 {
 			s.w.left.skips--
 		}
-		i, b := s.w.extend(parent, slots, available, reported)
+		if clears {
+			s.w.left.clears--
+		}
+		i, b := s.w.extend(parent, slots, available, clears, reported)
 		if s.w.blocks[i].height > s.w.blocks[s.w.best].height {
 			s.w.best = i
 		}
@@ -312,7 +318,7 @@ func (w *world) fair() move {
 			}
 			if n > most {
 				most = n
-				best = w.block(w.best, 1, [worldCores]bool{p.core[0].pkg != none, p.core[1].pkg != none}, [worldCores]int8{a, b}, false, false)
+				best = w.block(w.best, 1, [worldCores]bool{p.core[0].pkg != none, p.core[1].pkg != none}, false, [worldCores]int8{a, b}, false, false)
 			}
 		}
 	}

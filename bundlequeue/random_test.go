@@ -83,6 +83,7 @@ func anyEvents(t *rapid.T) {
 			b.Available = append(b.Available, core.Draw(t, "available"))
 			b.Condemned = append(b.Condemned, common.Hash{9})
 			b.AccumulatedKnown = rapid.Bool().Draw(t, "known")
+			b.CoresCleared = rapid.IntRange(0, 4).Draw(t, "cleared") == 0
 			b.Accumulated = append(b.Accumulated, pkg("accumulated"))
 		}
 		best := b.Hash

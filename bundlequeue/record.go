@@ -276,8 +276,21 @@ func appendBlock(b []byte, k *jamq.Block) []byte {
 		b = wire.AppendUint(b, uint64(core))
 	}
 	b = wire.AppendHashes(b, k.Condemned)
-	b = wire.AppendBool(b, k.AccumulatedKnown)
+	b = wire.AppendUint(b, blockFlags(k))
 	return wire.AppendHashes(b, k.Accumulated)
+}
+
+const flagAccumulatedKnown, flagCoresCleared = 1, 2
+
+// blockFlags returns the fields of a block that are true or false, as one number.
+func blockFlags(k *jamq.Block) (flags uint64) {
+	if k.AccumulatedKnown {
+		flags |= flagAccumulatedKnown
+	}
+	if k.CoresCleared {
+		flags |= flagCoresCleared
+	}
+	return flags
 }
 
 func readBlock(r *wire.Reader) jamq.Block {
@@ -295,7 +308,8 @@ func readBlock(r *wire.Reader) jamq.Block {
 	}
 	k.Available = readCoreIndices(r)
 	k.Condemned = wire.ReadHashes[common.Hash](r)
-	k.AccumulatedKnown = r.Bool()
+	flags := r.UintBelow(4, "flags of a block")
+	k.AccumulatedKnown, k.CoresCleared = flags&flagAccumulatedKnown != 0, flags&flagCoresCleared != 0
 	k.Accumulated = wire.ReadHashes[jamq.PackageHash](r)
 	return k
 }

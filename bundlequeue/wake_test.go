@@ -92,7 +92,7 @@ func TestRecordsOfAllEvents(t *testing.T) {
 			Hash: [32]byte{5}, Package: jamq.PackageHash{6}, SegmentRoot: [32]byte{7}, Core: 1, Anchor: jamq.HeaderHash{8},
 			Prerequisites: []jamq.PackageHash{{9}},
 		}},
-		Available: []jamq.CoreIndex{1}, AccumulatedKnown: true, Accumulated: []jamq.PackageHash{{11}},
+		Available: []jamq.CoreIndex{1}, AccumulatedKnown: true, CoresCleared: true, Accumulated: []jamq.PackageHash{{11}},
 	}
 	block.Condemned = append(block.Condemned, [32]byte{10})
 	context := jamq.RefineContext{

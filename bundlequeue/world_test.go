@@ -34,6 +34,7 @@ type wblock struct {
 	height, slot uint8
 	reported     [worldCores]int8 // package by core, or none
 	available    [worldCores]bool
+	clears       bool
 	core         [worldCores]wcore
 	ready        []wcore
 	accumulated  []int8
@@ -80,6 +81,7 @@ type budget struct {
 	stalls   int8 // blocks while finality is late
 	cores    int8 // changes of the set of cores
 	outages  int8 // sends that fail and never arrive
+	clears   int8 // blocks with another number of validators, which clear the cores
 }
 
 // budgetField is one field of a budget and its name.
@@ -92,6 +94,7 @@ func (b *budget) fields() []budgetField {
 	return []budgetField{
 		{"blocks", &b.blocks}, {"forks", &b.forks}, {"reorgs", &b.reorgs}, {"failures", &b.failures}, {"careless", &b.careless},
 		{"delays", &b.delays}, {"skips", &b.skips}, {"stalls", &b.stalls}, {"cores", &b.cores}, {"outages", &b.outages},
+		{"clears", &b.clears},
 	}
 }
 
@@ -191,12 +194,12 @@ func (w *world) depthOf(head, i int8) int {
 }
 
 // extend adds a block and returns its index and the host's view of it.
-func (w *world) extend(parent int8, slots uint8, available [worldCores]bool, reported [worldCores]int8) (int8, jamq.Block) {
+func (w *world) extend(parent int8, slots uint8, available [worldCores]bool, clears bool, reported [worldCores]int8) (int8, jamq.Block) {
 	spec := w.spec
 	p := &w.blocks[parent]
-	b := wblock{parent: parent, height: p.height + 1, slot: p.slot + slots, reported: reported, core: p.core}
+	b := wblock{parent: parent, height: p.height + 1, slot: p.slot + slots, reported: reported, clears: clears, core: p.core}
 	i := int8(len(w.blocks))
-	out := jamq.Block{Hash: blockHash(i), Parent: blockHash(parent), Slot: jamq.Slot(b.slot)}
+	out := jamq.Block{Hash: blockHash(i), Parent: blockHash(parent), Slot: jamq.Slot(b.slot), CoresCleared: clears}
 	var free, bound []wcore
 	for c := range b.core {
 		on := b.core[c]
@@ -212,7 +215,7 @@ func (w *world) extend(parent int8, slots uint8, available [worldCores]bool, rep
 				bound = append(bound, wcore{pkg: on.pkg, since: b.slot})
 			}
 		}
-		if available[c] || jamq.Slot(b.slot) >= jamq.Slot(on.since)+spec.AvailabilityTimeout {
+		if available[c] || clears || jamq.Slot(b.slot) >= jamq.Slot(on.since)+spec.AvailabilityTimeout {
 			b.core[c] = wcore{pkg: none}
 		}
 	}

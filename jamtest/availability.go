@@ -19,8 +19,8 @@ func (c *Chain) dispute(b *block) {
 
 // freeCores removes from the block's cores the reports that became available,
 // which it returns in the order of cores, and then those whose time is over (GP
-// 11.16, 11.17). Availability comes first: it counts even in the block of the
-// time-out.
+// 11.16, 11.17), or all if the number of validators changes (GP 0.8.0, 11.18).
+// Availability comes first: it counts even in the block of the time-out.
 func (c *Chain) freeCores(b *block) (available []*report) {
 	for i, r := range b.cores {
 		switch {
@@ -30,7 +30,7 @@ func (c *Chain) freeCores(b *block) (available []*report) {
 			b.available = append(b.available, r.pkg.Hash)
 			available = append(available, r)
 			b.cores[i] = nil
-		case b.Slot >= r.reportedAt.Add(c.cfg.Spec.AvailabilityTimeout):
+		case b.CoresCleared, b.Slot >= r.reportedAt.Add(c.cfg.Spec.AvailabilityTimeout):
 			b.timedOut = append(b.timedOut, r.pkg.Hash)
 			b.cores[i] = nil
 		}
@@ -39,11 +39,27 @@ func (c *Chain) freeCores(b *block) (available []*report) {
 }
 
 // childOf returns an empty block on top of a parent, with the parent's cores.
-func childOf(parent *block, slot jamq.Slot) *block {
-	return &block{
+func (c *Chain) childOf(parent *block, slot jamq.Slot) *block {
+	b := &block{
 		Block:  jamq.Block{Parent: parent.Hash, ParentStateRoot: parent.stateRoot, Slot: slot, AccumulatedKnown: true},
 		height: parent.height + 1,
 		parent: parent,
 		cores:  slices.Clone(parent.cores),
+		active: parent.active, epochs: parent.epochs,
 	}
+	if n := c.cfg.Spec.EpochLength; slot/n > parent.Slot/n {
+		b.epochs++
+		b.active = c.activeCores(b.epochs)
+		b.CoresCleared = b.active != parent.active
+	}
+	return b
+}
+
+// activeCores returns the number of active cores in an epoch with blocks.
+func (c *Chain) activeCores(epoch int) int {
+	if len(c.cfg.SetSizes) == 0 {
+		return c.cfg.Spec.Cores
+	}
+	const validators = 3 // for each core
+	return min(c.cfg.SetSizes[epoch%len(c.cfg.SetSizes)]/validators, c.cfg.Spec.Cores)
 }

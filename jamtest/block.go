@@ -18,6 +18,9 @@ type block struct {
 	parent *block // nil for genesis, and for the oldest block that was kept
 	cores  []*report
 	ready  []waiting
+	// active is the number of active cores, and epochs that of the epochs with blocks
+	// up to this one.
+	active, epochs int
 
 	// stateRoot and beefyRoot are the posterior roots. state is the state
 	// behind them, with Config.Genesis.
@@ -90,6 +93,9 @@ func (b *block) seal() {
 	}
 	for _, h := range b.Accumulated {
 		data = append(data, h[:]...)
+	}
+	if b.CoresCleared {
+		data = append(data, '!')
 	}
 	b.Hash = digest("block", b.Parent[:], data)
 }

@@ -77,6 +77,7 @@ func New(cfg Config) (*Chain, error) {
 		reportedIn:    make(map[jamq.PackageHash][]*block),
 		accumulatedIn: make(map[jamq.PackageHash][]*block),
 	}
+	genesis.active = c.activeCores(0)
 	c.settle(genesis)
 	return c, nil
 }
@@ -112,7 +113,7 @@ func (c *Chain) AdvanceTo(slot jamq.Slot) Update {
 // state transition of the Gray Paper: disputes, availability, guarantees,
 // accumulation (GP 4.5 to 4.20).
 func (c *Chain) author(parent *block) *block {
-	b := childOf(parent, c.slot)
+	b := c.childOf(parent, c.slot)
 	c.dispute(b)
 	available := c.freeCores(b)
 	c.report(b)

@@ -88,6 +88,13 @@ type Config struct {
 	// [Chain.Trust] need them for tests of verifiers. It has an effect with Genesis
 	// only. The default, false, is one set for the whole chain.
 	NewValidators bool
+	// SetSizes has the numbers of active validators of the epochs with blocks, one
+	// after the other and then again from the first, as Gray Paper 0.8.0 allows: each
+	// is a multiple of 3 from 6 to Spec.Validators. A block that changes the number
+	// clears all cores, and a third of the number is that of the active cores. Nil is
+	// Spec.Validators for the whole chain. Only one of SetSizes and NewValidators can
+	// be set, because proofs do not lead to a set of another size.
+	SetSizes []int
 }
 
 // DefaultConfig returns a chain without faults: no loss, no skipped slots, no
@@ -133,6 +140,10 @@ func (c *Config) Validate() error {
 		fmt.Sprintf("0 to FinalityLag %d: finality is never taken back", c.FinalityLag))
 	wrong.Want(c.ForkProbability == 0 || c.MaxForkDepth != 0, "MaxForkDepth", c.MaxForkDepth, fmt.Sprintf("at least 1 where ForkProbability is %v", c.ForkProbability))
 	wrong.Want(c.Retention >= 0, "Retention", c.Retention, "at least 0 blocks")
+	for i, n := range c.SetSizes {
+		wrong.Want(n%3 == 0 && n >= 6 && n <= c.Spec.Validators, fmt.Sprintf("SetSizes[%d]", i), n, fmt.Sprintf("a multiple of 3 from 6 to %d", c.Spec.Validators))
+	}
+	wrong.Want(len(c.SetSizes) == 0 || !c.NewValidators, "SetSizes", c.SetSizes, "none with NewValidators")
 	for key, value := range c.Genesis {
 		const account, least = 255, 89
 		wrong.Want(key[0] != account || len(value) >= least, fmt.Sprintf("Genesis[%x]", key), len(value), fmt.Sprintf("at least %d bytes for an account", least))

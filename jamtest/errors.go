@@ -45,6 +45,9 @@ var (
 	// ErrPrerequisite means that a prerequisite was not reported in this block
 	// or the last H blocks (GP 11.39).
 	ErrPrerequisite = errors.New("jamtest: prerequisite is not in recent history")
+	// ErrCoreInactive means that too few validators are active to serve the core (GP
+	// 0.8.0, 11.4).
+	ErrCoreInactive = errors.New("jamtest: core is inactive")
 	// ErrCoreEngaged means that another report occupies the core (GP 11.29).
 	ErrCoreEngaged = errors.New("jamtest: core is engaged")
 )

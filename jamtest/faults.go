@@ -35,7 +35,7 @@ func (c *Chain) skips() bool {
 // recently on this chain.
 func (c *Chain) fillCores(b *block) {
 	const needing = 0.3 // share of those that wait for another
-	for core := range b.cores {
+	for core := range b.active {
 		if b.cores[core] != nil || !(c.chance(c.cfg.ForeignLoad) || c.slot < c.script.fillUntil) {
 			continue
 		}

@@ -28,12 +28,12 @@ func TestGasDefersTheReadyQueue(t *testing.T) {
 
 	// A deferred report stays in the queue, and runs in the next block.
 	parent := c.best
-	child := childOf(parent, 1)
+	child := c.childOf(parent, 1)
 	parent.ready = []waiting{{pkg: queue[0]}, {pkg: queue[1]}, {pkg: queue[2]}}
 	c.accumulate(child, []*report{{pkg: c.packages[free[0]]}})
 	require.Equal(t, []jamq.PackageHash{{1}, {2}}, child.Accumulated)
 	require.Len(t, child.ready, 2)
-	next := childOf(child, 2)
+	next := c.childOf(child, 2)
 	c.accumulate(next, nil)
 	require.Equal(t, []jamq.PackageHash{{3}, {4}}, next.Accumulated)
 }

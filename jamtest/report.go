@@ -11,8 +11,8 @@ import (
 // Reportable returns nil if a block in the given slot on top of the best block
 // could report a package on a core. Otherwise the error wraps the first reason
 // in this order: ErrAnchorNotRecent, ErrAnchorRoots, ErrLookupAnchor,
-// ErrDuplicate, ErrPrerequisite, ErrCoreEngaged. It wraps [ErrRefused] for a
-// core that does not exist, or for a slot that is not after the best block's.
+// ErrDuplicate, ErrPrerequisite, ErrCoreInactive, ErrCoreEngaged. It wraps
+// [ErrRefused] for a core that does not exist, or for a slot that is not after the best block's.
 // Verdicts are not considered, because they cannot be foreseen.
 func (c *Chain) Reportable(p Package, core jamq.CoreIndex, slot jamq.Slot) error {
 	if int(core) >= c.cfg.Spec.Cores {
@@ -21,7 +21,7 @@ func (c *Chain) Reportable(p Package, core jamq.CoreIndex, slot jamq.Slot) error
 	if slot <= c.best.Slot {
 		return fmt.Errorf("%w: slot %d, want above the best block's %d", ErrRefused, slot, c.best.Slot)
 	}
-	b := childOf(c.best, slot)
+	b := c.childOf(c.best, slot)
 	c.freeCores(b)
 	if err := c.refusal(b, &p, core); err != nil {
 		return fmt.Errorf("%s on core %d in slot %d: %w", p.Hash, core, slot, err)
@@ -52,6 +52,9 @@ func (c *Chain) refusal(b *block, p *Package, core jamq.CoreIndex) error {
 		if !b.reports(need) && b.parent.newest(spec.RecentHistory, c.reportedIn[need]) == nil {
 			return ErrPrerequisite
 		}
+	}
+	if int(core) >= b.active {
+		return ErrCoreInactive
 	}
 	if b.cores[core] != nil {
 		return ErrCoreEngaged

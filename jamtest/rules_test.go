@@ -1,6 +1,7 @@
 package jamtest_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -217,6 +218,47 @@ func TestR4CoreIsTakenUntilTheTimeOut(t *testing.T) {
 	requireStage(t, c, a, jamtest.TimedOut)
 	require.Equal(t, reported+5, status(t, c, a).Lost.Slot)
 	requireStage(t, c, b, jamtest.OnCore)
+}
+
+// R8: another number of validators clears the cores, and a third of it is the number of active
+// cores. The core is free again in that very block.
+func TestR8AnotherNumberOfValidators(t *testing.T) {
+	c := newChain(t, func(cfg *jamtest.Config) {
+		cfg.Spec.Cores, cfg.Spec.Validators, cfg.SetSizes = 3, 9, []int{9, 9, 6}
+		cfg.UnavailableProbability = 1
+	})
+	epoch := jamq.Tiny().EpochLength
+	for next := epoch; next <= 3*epoch; next += epoch { // 9 validators, then 6, then 9 again
+		for c.Slot() < next-2 {
+			c.Advance()
+		}
+		a := packageAt(t, c, 1, fmt.Sprint("before slot ", next))
+		require.NoError(t, c.Submit(a, 1, 0))
+		c.Advance()
+		requireStage(t, c, a, jamtest.OnCore)
+		b := packageAt(t, c, 1, fmt.Sprint("in slot ", next))
+		inactive, free := c.Reportable(b, 2, next), c.Reportable(b, 1, next)
+		u := c.Advance()
+		require.Equal(t, next != epoch, u.Imported[0].CoresCleared)
+		switch next {
+		case epoch:
+			requireStage(t, c, a, jamtest.OnCore)
+			require.NoError(t, inactive)
+			require.ErrorIs(t, free, jamtest.ErrCoreEngaged)
+		case 2 * epoch:
+			requireStage(t, c, a, jamtest.TimedOut)
+			require.ErrorIs(t, inactive, jamtest.ErrCoreInactive)
+			require.NoError(t, free)
+		default:
+			requireStage(t, c, a, jamtest.TimedOut)
+			require.NoError(t, inactive)
+		}
+	}
+	for _, sizes := range [][]int{{3}, {7}, {12}, {9, 0}} {
+		cfg := jamtest.DefaultConfig(jamq.Tiny(), 1)
+		cfg.Spec.Cores, cfg.Spec.Validators, cfg.SetSizes = 3, 9, sizes
+		require.ErrorIs(t, cfg.Validate(), jamtest.ErrInvalidConfig)
+	}
 }
 
 // R4: availability in the block of the time-out wins, however late that block is.

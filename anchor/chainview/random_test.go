@@ -92,7 +92,7 @@ func (p *play) nextHash() (h jamq.HeaderHash) {
 }
 
 // TestAgainstReference lets a view and the reference live through random
-// histories with forks, reorgs, finality, skipped slots, verdicts, late and
+// histories with forks, reorgs, finality, skipped slots, verdicts, cores that are cleared, late and
 // missing availability, deferred accumulation, prerequisites of other hosts, and
 // restarts from snapshots.
 // After each step both must agree on the state (C(3), C(10), C(14), C(15)), on
@@ -316,6 +316,7 @@ func (p *play) makeBlock(parent *refBlock) jamq.Block {
 	if p.chance(30) {
 		slices.Reverse(b.Available)
 	}
+	b.CoresCleared = p.chance(5)
 	p.report(parent, &b)
 	p.hideSome(parent, &b)
 	return b
@@ -340,7 +341,7 @@ func (p *play) report(parent *refBlock, b *jamq.Block) {
 		}
 		tried := append(slices.Clone(accepted), c)
 		want := p.ref.broken(parent, p.heldFrom(), b, &c, accepted, tried)
-		if parent == p.best && len(b.Condemned) == 0 {
+		if parent == p.best && len(b.Condemned) == 0 && !b.CoresCleared {
 			have := p.view.Reportable(b.Slot, b.Available, tried)
 			right := have == nil && len(want) == 0 || slices.ContainsFunc(want, func(err error) bool { return errors.Is(have, err) })
 			require.True(p, right, "have %v, want one of %v", have, want)

@@ -216,8 +216,9 @@ func (r *reference) add(b jamq.Block) *refBlock {
 	return n
 }
 
-// free returns the cores after disputes (GP 10.15), assurances (GP 11.16) and
-// the availability time-out (GP 11.17), and the reports that became available,
+// free returns the cores after disputes (GP 10.15), assurances (GP 11.16), the
+// availability time-out (GP 11.17) and another number of validators (GP 0.8.0,
+// 11.18), and the reports that became available,
 // by core.
 func (r *reference) free(parent *refBlock, b *jamq.Block) (cores []*refReport, available []*refReport) {
 	cores = slices.Clone(parent.cores)
@@ -229,7 +230,7 @@ func (r *reference) free(parent *refBlock, b *jamq.Block) (cores []*refReport, a
 		case slices.Contains(b.Available, jamq.CoreIndex(i)):
 			available = append(available, c)
 			cores[i] = nil
-		case int(b.Slot)-int(c.since) >= int(r.spec.AvailabilityTimeout):
+		case b.CoresCleared, int(b.Slot)-int(c.since) >= int(r.spec.AvailabilityTimeout):
 			cores[i] = nil
 		}
 	}

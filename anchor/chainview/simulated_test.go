@@ -12,10 +12,23 @@ import (
 	"github.com/jamq/jamq/jamtest"
 )
 
+// simulatedSpec returns the constants of the chain of a seed.
+func simulatedSpec(seed uint64) jamq.ChainSpec {
+	spec := jamq.Tiny()
+	if seed%2 == 1 {
+		spec.Cores, spec.Validators = 4, 12
+	}
+	return spec
+}
+
 // adversarial returns a chain with every fault, drawn from its seed.
 func adversarial(t *testing.T, seed uint64) *jamtest.Chain {
 	t.Helper()
-	cfg := jamtest.DefaultConfig(jamq.Tiny(), seed)
+	spec := simulatedSpec(seed)
+	cfg := jamtest.DefaultConfig(spec, seed)
+	if seed%2 == 1 { // a chain of Gray Paper 0.8.0
+		cfg.SetSizes = []int{12, 6, 9, 9}
+	}
 	pick := func(n uint64, shift uint) uint64 { return (seed*0x9e3779b97f4a7c15 + 12345) >> shift % n }
 	cfg.SkipProbability, cfg.SkipBurst = float64(pick(4, 8))/20, [2]int{1, 1 + int(pick(8, 12))}
 	cfg.LossProbability = float64(pick(5, 16)) / 10
@@ -39,10 +52,10 @@ func adversarial(t *testing.T, seed uint64) *jamtest.Chain {
 // accumulates a package that is dead in the view. The view never treats a
 // package without prerequisites as dead while the chain can still report it.
 func TestAgainstSimulatedChain(t *testing.T) {
-	dead, done, reorgs := 0, 0, 0
+	dead, done, reorgs, cleared := 0, 0, 0, 0
 	for seed := range uint64(repeat.Times(60, 150)) {
 		c := adversarial(t, seed)
-		spec := jamq.Tiny()
+		spec := simulatedSpec(seed)
 		genesis := c.Best()
 		v, err := chainview.New(&spec, genesis)
 		require.NoError(t, err)
@@ -52,7 +65,7 @@ func TestAgainstSimulatedChain(t *testing.T) {
 			if context, err := c.Context(min(1+i%6, int(c.Height())), recent(sent, i)...); err == nil {
 				p := jamtest.NewPackage(1, context, []byte{byte(i)})
 				watch(t, v, p.Hash, chainview.Package{Anchor: context.Anchor, LookupAnchorSlot: context.LookupAnchorSlot, Prerequisites: context.Prerequisites})
-				require.NoError(t, c.Submit(p, jamq.CoreIndex(i%2), i))
+				require.NoError(t, c.Submit(p, jamq.CoreIndex(i%spec.Cores), i))
 				sent = append(sent, p)
 			}
 			before := v.Best()
@@ -60,7 +73,10 @@ func TestAgainstSimulatedChain(t *testing.T) {
 			for _, b := range u.Imported {
 				// The view uses the chain's list or derives it. No package here
 				// uses gas.
-				b.AccumulatedKnown = seed%2 == 0
+				b.AccumulatedKnown = seed%4 < 2
+				if b.CoresCleared {
+					cleared++
+				}
 				require.NoError(t, v.Import(&b))
 			}
 			require.NoError(t, v.SetBest(u.Best))
@@ -92,7 +108,8 @@ func TestAgainstSimulatedChain(t *testing.T) {
 	require.Positive(t, dead)
 	require.Positive(t, done)
 	require.Positive(t, reorgs)
-	t.Logf("%d verdicts of death, %d of accumulation, %d reorgs", dead, done, reorgs)
+	require.Positive(t, cleared)
+	t.Logf("%d verdicts of death, %d of accumulation, %d reorgs, %d blocks that clear the cores", dead, done, reorgs, cleared)
 }
 
 // recent returns the newest package for every third one to need.

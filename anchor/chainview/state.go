@@ -30,8 +30,9 @@ type coreReport struct {
 // they are never modified.
 type onCores []*coreReport
 
-// transition applies one block's disputes, assurances and guarantees to the
-// cores of its parent, in this order (Gray Paper 4.2). It returns the cores
+// transition applies one block's disputes, assurances, change of the number of
+// validators and guarantees to the cores of its parent, in this order (Gray
+// Paper 4.2; from 0.8.0 on 11.18). It returns the cores
 // after the block, the reports that became available, sorted by core, and the
 // reports that were removed.
 func (c onCores) transition(spec *jamq.ChainSpec, b *jamq.Block, reports []coreReport) (after onCores, available, removed []*coreReport) {
@@ -62,7 +63,7 @@ func (c onCores) transition(spec *jamq.ChainSpec, b *jamq.Block, reports []coreR
 		}
 	}
 	for core, r := range after {
-		if r != nil && b.Slot >= r.Since.Add(spec.AvailabilityTimeout) {
+		if r != nil && (b.CoresCleared || b.Slot >= r.Since.Add(spec.AvailabilityTimeout)) {
 			removed = append(removed, r)
 			set(core, nil)
 		}

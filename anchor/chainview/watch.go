@@ -79,7 +79,7 @@ type kind uint8
 const (
 	reported kind = iota
 	becameAvailable
-	removed // by verdict or time-out
+	removed // by a verdict, the time-out or another number of validators
 	accumulated
 )
 

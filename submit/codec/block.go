@@ -184,7 +184,16 @@ func (x *Assurance) code(c *coder) {
 	c.bytes(x.Signature[:])
 }
 
+// maxOffenses is the maximum number of verdicts, of culprits and of faults in a block
+// from Gray Paper 0.8.0 on (10.2).
+const maxOffenses = 16
+
 func (x *disputes) code(c *coder) {
+	defer func() {
+		if n := max(len(x.Verdicts), len(x.Culprits), len(x.Faults)); c.codec.version >= V080 && n > maxOffenses {
+			c.fail(fmt.Errorf("%w: %d verdicts, culprits or faults, want at most %d", ErrTooLarge, n, maxOffenses))
+		}
+	}()
 	sequence(c, &x.Verdicts, leastVerdict, func(c *coder, v *verdict) {
 		hash(c, &v.Target)
 		u32(c, &v.Epoch)

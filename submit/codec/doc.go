@@ -45,12 +45,13 @@
 //   - a block in recent history has its slot,
 //   - the epoch mark and the votes of a verdict have a count, because the size
 //     of validator sets changes,
+//   - a block has at most 16 verdicts, 16 culprits and 16 faults,
 //   - the extrinsic hash commits to each preimage by its hash.
 //
 // The encodings of 0.7.2 are tested with the public vectors of JAM. No official
 // vectors of 0.8.0 exist. Refine contexts, reports, guarantees, headers, recent
 // history and the extrinsic hash are tested with the encodings of another
 // implementation; verdicts, tickets, assurances and work items follow the text
-// only. Imported returns an error for a block of 0.8.0 with assurances; use
-// [Codec.ImportedBy] with the size of the validator set.
+// only. Imported returns an error for a block of 0.8.0 with assurances or
+// an epoch mark; use [Codec.ImportedBy] with the sizes of the validator sets.
 package codec

@@ -17,29 +17,58 @@ var ErrExtrinsicHash = errors.New("codec: wrong extrinsic hash")
 // of a block must be given.
 var ErrUnknownSet = errors.New("codec: unknown size of the validator set")
 
+// SetSizes are the sizes of two validator sets after a block: the active set, and the
+// set that follows it in the next epoch. From Gray Paper 0.8.0 on they change. A host
+// follows them from header to header with After; after the genesis block both are the
+// number of validators in its epoch mark.
+type SetSizes struct {
+	// Active is the number of validators that author and assure blocks now, and Next
+	// the number of those that will do so in the next epoch.
+	Active, Next int
+}
+
+// After returns the sizes after a child block with the given header. Only the first
+// block of an epoch changes them, and has an epoch mark (GP 6.13, 6.27).
+func (s SetSizes) After(h *Header) SetSizes {
+	if h.Epoch == nil {
+		return s
+	}
+	return SetSizes{Active: s.Next, Next: len(h.Epoch.Validators)}
+}
+
 // Imported is ImportedBy with the number of validators in the chain's constants.
-// From Gray Paper 0.8.0 on, a set can be smaller, and a block does not show the
-// size of the present one. Imported then returns an error that wraps
-// ErrUnknownSet if the block has assurances. A wrong size would hide that a
+// From Gray Paper 0.8.0 on, the size of sets changes, and a block does not show the
+// size of the present one. Imported then returns an error that wraps ErrUnknownSet
+// if the block has assurances or begins an epoch. A wrong size would hide that a
 // report is available, and a queue could take a live package for dead.
 func (c *Codec) Imported(b *Block) (jamq.Block, error) {
-	if c.version >= V080 && len(b.Extrinsic.Assurances) > 0 {
-		return jamq.Block{}, fmt.Errorf("%w: the block has %d assurances; use ImportedBy", ErrUnknownSet, len(b.Extrinsic.Assurances))
+	if n := len(b.Extrinsic.Assurances); c.version >= V080 && (n > 0 || b.Header.Epoch != nil) {
+		return jamq.Block{}, fmt.Errorf("%w: the block has %d assurances and begins an epoch: %t; use ImportedBy", ErrUnknownSet, n, b.Header.Epoch != nil)
 	}
-	return c.ImportedBy(b, c.validators)
+	return c.ImportedBy(b, c.maxValidators(), c.maxValidators())
+}
+
+// maxValidators returns the greatest number of validators that a set can have.
+func (c *Codec) maxValidators() int {
+	if c.version >= V080 {
+		return jamq.ValidatorsOf(c.cores)
+	}
+	return c.validators
 }
 
 // ImportedBy returns the effect of a block on reports: those that it puts on
-// cores, those that become available, and those that a verdict clears. The
-// packages that it accumulates must be derived from them. validators is the
-// number of validators in the set that signs the block's assurances, from 1 to
-// the number in the chain's constants. ImportedBy checks only that the header
-// commits to the extrinsic; the caller must know that the header is valid.
-// Errors wrap ErrUnknownSet if validators is out of range, or
-// ErrExtrinsicHash, or are those of Encode.
-func (c *Codec) ImportedBy(b *Block, validators int) (jamq.Block, error) {
-	if validators < 1 || validators > c.validators {
-		return jamq.Block{}, fmt.Errorf("%w: %d validators, want 1 to %d", ErrUnknownSet, validators, c.validators)
+// cores, those that become available, and those that a verdict or another number of
+// validators clears. The packages that it accumulates must be derived from them.
+//
+// before and after are the numbers of active validators after the parent, which sign
+// the block's assurances, and after the block: see [SetSizes]. ImportedBy checks only
+// that the header commits to the extrinsic, and that reports are on active cores; the
+// caller must know that the header is valid. Errors wrap ErrUnknownSet if a number is
+// below 1 or above that of the largest set, ErrExtrinsicHash, or
+// jamq.ErrInvalidBlock, or are those of Encode.
+func (c *Codec) ImportedBy(b *Block, before, after int) (jamq.Block, error) {
+	if most := c.maxValidators(); min(before, after) < 1 || max(before, after) > most {
+		return jamq.Block{}, fmt.Errorf("%w: %d validators and %d after the block, want 1 to %d", ErrUnknownSet, before, after, most)
 	}
 	commitment, err := c.ExtrinsicHash(&b.Extrinsic)
 	if err != nil {
@@ -48,7 +77,7 @@ func (c *Codec) ImportedBy(b *Block, validators int) (jamq.Block, error) {
 	if commitment != b.Header.ExtrinsicHash {
 		return jamq.Block{}, fmt.Errorf("%w: header says %s, extrinsic has %s", ErrExtrinsicHash, b.Header.ExtrinsicHash, commitment)
 	}
-	out := jamq.Block{Parent: b.Header.Parent, ParentStateRoot: b.Header.ParentStateRoot, Slot: b.Header.Slot}
+	out := jamq.Block{Parent: b.Header.Parent, ParentStateRoot: b.Header.ParentStateRoot, Slot: b.Header.Slot, CoresCleared: before != after}
 	if out.Hash, err = c.HeaderHash(&b.Header); err != nil {
 		return jamq.Block{}, err
 	}
@@ -57,6 +86,10 @@ func (c *Codec) ImportedBy(b *Block, validators int) (jamq.Block, error) {
 		reportHash, err := c.hash(r)
 		if err != nil {
 			return jamq.Block{}, err
+		}
+		const perCore = 3 // GP 0.8.0, 11.4
+		if active := after / perCore; c.version >= V080 && int(r.Core) >= active {
+			return jamq.Block{}, fmt.Errorf("%w: report on core %d, of which %d are active", jamq.ErrInvalidBlock, r.Core, active)
 		}
 		out.Reported = append(out.Reported, jamq.Report{
 			Hash: reportHash, Package: r.Package.Hash, SegmentRoot: r.Package.SegmentRoot, Core: r.Core,
@@ -68,7 +101,7 @@ func (c *Codec) ImportedBy(b *Block, validators int) (jamq.Block, error) {
 		bitfields = append(bitfields, b.Extrinsic.Assurances[i].Bitfield)
 	}
 	set := c.spec
-	set.Validators = validators
+	set.Validators = before
 	out.Available = jamq.AvailableCores(&set, bitfields)
 	out.Condemned = condemned(b.Extrinsic.Disputes.Verdicts)
 	return out, nil

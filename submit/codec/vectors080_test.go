@@ -202,12 +202,14 @@ func TestAvailableInASmallerSet(t *testing.T) {
 	_, err = c.Imported(&b)
 	require.ErrorIs(t, err, codec.ErrUnknownSet)
 	for validators, available := range map[int][]jamq.CoreIndex{3: {0}, 4: {0}, 5: nil, 6: nil} {
-		out, err := c.ImportedBy(&b, validators)
+		out, err := c.ImportedBy(&b, validators, validators)
 		require.NoError(t, err)
 		require.Equal(t, available, out.Available, validators)
 	}
 	for _, validators := range []int{-1, 0, 7} {
-		_, err = c.ImportedBy(&b, validators)
+		_, err = c.ImportedBy(&b, validators, 6)
+		require.ErrorIs(t, err, codec.ErrUnknownSet)
+		_, err = c.ImportedBy(&b, 6, validators)
 		require.ErrorIs(t, err, codec.ErrUnknownSet)
 	}
 	b.Extrinsic.Assurances = nil

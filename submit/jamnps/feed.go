@@ -47,10 +47,11 @@ type FeedConfig struct {
 	// may contradict the delivered ones, at least 1. If they do for longer, Follow
 	// returns ErrHistoryLost. The default is 16.
 	LostAfter int
-	// Validators returns the number of validators in the set that signs the
-	// assurances of blocks in a slot, or 0 if it is not known, in which case the
-	// feed waits. It is needed from Gray Paper 0.8.0 on, because the size of sets
-	// changes, and must be nil before. Follow calls it for each fetched block.
+	// Validators returns the number of active validators in the epoch of a slot, or
+	// 0 if it is not known, in which case the feed waits. An epoch without blocks
+	// has the number of the epoch before. It is needed from Gray Paper 0.8.0 on,
+	// because the size of sets changes, and must be nil before. Follow calls it for
+	// each fetched block. codec.SetSizes follows the number from header to header.
 	Validators func(slot jamq.Slot) int
 	// Logger receives failures to follow the chain, at most one per minute. Nil
 	// discards them.

@@ -365,11 +365,8 @@ func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (jamq.Block, error) 
 	case hash == f.client.cfg.Genesis:
 		return jamq.Block{Hash: hash, Slot: b.Header.Slot, Parent: b.Header.Parent, ParentStateRoot: b.Header.ParentStateRoot}, nil
 	}
-	validators := c.Spec().Validators
-	if f.cfg.Validators != nil {
-		validators = f.cfg.Validators(b.Header.Slot)
-	}
-	out, err := c.ImportedBy(b, validators)
+	before, after := f.validators(&b.Header)
+	out, err := c.ImportedBy(b, before, after)
 	if err != nil {
 		return jamq.Block{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
@@ -382,6 +379,21 @@ func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (jamq.Block, error) 
 		return jamq.Block{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	return out, nil
+}
+
+// validators returns the numbers of active validators after the parent of a block and
+// after the block itself.
+func (f *Feed) validators(h *codec.Header) (before, after int) {
+	spec := f.client.cfg.Codec.Spec()
+	if f.cfg.Validators == nil {
+		return spec.Validators, spec.Validators
+	}
+	after = f.cfg.Validators(h.Slot)
+	// The first block of an epoch has an epoch mark.
+	if epoch := h.Slot / spec.EpochLength; h.Epoch != nil && epoch > 0 {
+		return f.cfg.Validators(epoch*spec.EpochLength - 1), after
+	}
+	return after, after
 }
 
 // fetchAncestors fetches the blocks before the root that can still be anchors,

@@ -69,7 +69,7 @@ func (f fate) next(spec *jamq.ChainSpec, slot jamq.Slot, expires bool, a *answer
 		switch overdue := slot >= f.since.Add(spec.AvailabilityTimeout); {
 		case a.status.Failed != nil && !a.taken && !a.takenLater:
 			f.stage = lost
-			s.condemns = !overdue // only a verdict fails early
+			s.condemns = !overdue // by a verdict, or because the number of validators changed
 		case a.status.Ready != nil, a.taken, overdue:
 			// Some nodes never advance a status from Reported. An overdue
 			// report that is not marked as failed may be available, so the

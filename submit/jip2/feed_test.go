@@ -167,7 +167,7 @@ func (f *follower) check(exact bool) {
 	})
 }
 
-// TestFeedAgainstTheChain runs chains with all faults, and with connections
+// TestFeedAgainstTheChain runs chains with all faults, some of Gray Paper 0.8.0, with connections
 // that break, heads that are missed, states that are pruned and statuses that
 // are stuck. The view that the statuses feed must reach the state of the chain,
 // and must never consider a live package dead.
@@ -184,6 +184,9 @@ func TestFeedAgainstTheChain(t *testing.T) {
 					c.LastMomentProbability, c.ForeignLoad = 0.2, 0.3
 					c.AvailabilityLatency = [2]jamq.Slot{1, 4}
 					c.FinalityLag, c.MaxForkDepth, c.ForkProbability = 4, 3, 0.15
+					if seed >= 8 { // Gray Paper 0.8.0
+						c.Spec.Cores, c.Spec.Validators, c.SetSizes = 4, 12, []int{12, 6, 9}
+					}
 					cfg.KeepStates, cfg.StuckAtReported = keep, stuck
 				})
 				f.step(4)
