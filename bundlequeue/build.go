@@ -9,8 +9,9 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// mayBuild reports whether a new version of a bundle may be requested now. It
-// does not check the safety rule B1: see admissible.
+// mayBuild reports whether the queue may ask for a new version of a bundle now, as far as its
+// back-off and the host's orders are concerned. The safety rule (promise B1) is not checked here
+// but by admissible.
 func (q *Queue) mayBuild(it *item) bool {
 	t := it.troubles()
 	return it.state != Reserved && !q.ended(it) && q.now >= it.notBefore &&
@@ -18,7 +19,7 @@ func (q *Queue) mayBuild(it *item) bool {
 		(t.untilFinal.IsZero() || t.untilFinal != q.view.Finalized().Hash)
 }
 
-// build requests a new version of a bundle if one is admissible.
+// build asks the host for a new version of a bundle if the rules admit one and a core is free.
 func (q *Queue) build(it *item) {
 	if !q.mayBuild(it) {
 		return
@@ -55,8 +56,9 @@ func (q *Queue) buildEffect(it *item, at, minAnchor anchor.Point, offset int) Bu
 	}
 }
 
-// anchorAgain chooses an anchor for an open request on the current best chain.
-// built checks whether the package still fits.
+// anchorAgain chooses an anchor on the current best chain for a request that is open already,
+// because after a restart the anchor of the first request may be gone. built checks later whether
+// the package still fits.
 func (q *Queue) anchorAgain(it *item) (at, least anchor.Point, offset int) {
 	least, _ = q.allDead(it)
 	if r := it.request; !r.minAnchor.IsZero() {
@@ -66,16 +68,16 @@ func (q *Queue) anchorAgain(it *item) (at, least anchor.Point, offset int) {
 	}
 	at, offset, ok := q.anchorAt(least, q.offset(it))
 	if !ok {
-		// No block is suitable yet. The host waits for the next one, or answers
-		// with BuildFailed.
+		// No block is suitable yet. The host waits for the next one, or answers with BuildFailed.
 		return later(least, q.view.Best()), least, 1
 	}
 	return at, least, offset
 }
 
-// offset returns how many blocks the anchor of a bundle should lie behind the
-// newest block, according to the policy. Blocks that pass during a build count
-// like rounds of bundles ahead of it.
+// offset returns how many blocks behind the newest block the anchor of a bundle should lie. The
+// policy of package anchor decides it: an old anchor may expire before the report, and a new one
+// may be lost in a reorg. Blocks that pass during a build have the same effect as bundles that are
+// ahead of this one, so they count as such.
 func (q *Queue) offset(it *item) int {
 	ahead, inUse := 0, q.cores.inUse()
 	for i := range q.cores.list {
@@ -90,7 +92,8 @@ func (q *Queue) offset(it *item) int {
 // buildMemory is the number of builds that buildBlocks considers.
 const buildMemory = 8
 
-// buildBlocks returns [Stats].BuildBlocks.
+// buildBlocks returns how many blocks a build takes: the maximum of the last builds. It is
+// [Stats].BuildBlocks.
 func (q *Queue) buildBlocks() int {
 	blocks := 0
 	for _, b := range q.buildTimes {
@@ -99,8 +102,7 @@ func (q *Queue) buildBlocks() int {
 	return blocks
 }
 
-// noteReorgs marks the open requests whose least anchor is not on the best chain
-// any more.
+// noteReorgs marks the open requests whose oldest admissible anchor has left the best chain.
 func (q *Queue) noteReorgs() {
 	// The loop may run in any order: each request is changed by itself.
 	for _, it := range q.builds {
@@ -111,9 +113,8 @@ func (q *Queue) noteReorgs() {
 	}
 }
 
-// learnBuild records the duration of a build in blocks. A failed build counts
-// only if it took longer than expected: the builder may have failed because the
-// anchor expired meanwhile.
+// learnBuild records how many blocks a build has taken. A failed build counts only if it took
+// longer than the builds before, because its anchor may then have expired during the build.
 func (q *Queue) learnBuild(r *request, failed bool) {
 	best := q.view.Best().Height
 	took := int(min(best-min(best, r.best.Height), uint64(q.cfg.Spec.RecentHistory)))
@@ -126,9 +127,9 @@ func (q *Queue) learnBuild(r *request, failed bool) {
 	q.buildTimes = append(q.buildTimes, took)
 }
 
-// built processes a package, or refuses one that must not be sent. If the
-// package can no longer be accumulated because the chain moved on, built
-// discards it without an error, and a Died effect gives the reason.
+// built takes the package with which the host answers a request. It returns an error if the host
+// has made a mistake. If the package can no longer be accumulated because the chain moved on during
+// the build, built discards it without an error, and a Died effect gives the reason.
 func (q *Queue) built(now instant, ev Built) error {
 	it := q.builds[ev.Ticket]
 	if it == nil {
@@ -170,8 +171,7 @@ func (q *Queue) built(now instant, ev Built) error {
 	return nil
 }
 
-// checkBuilt returns an error if the host made a mistake and the package must
-// not be sent.
+// checkBuilt returns an error if the package must not be sent and the host could have known it.
 func (q *Queue) checkBuilt(it *item, at anchor.Point, onBest bool, ev *Built) error {
 	r := it.request
 	for _, need := range r.prerequisites {
@@ -188,7 +188,8 @@ func (q *Queue) checkBuilt(it *item, at anchor.Point, onBest bool, ev *Built) er
 	if q.versions[ev.Package] != nil {
 		return fmt.Errorf("%w: bundle %d: package %s was built before; its anchor or content must differ", ErrInadmissible, it.number, ev.Package)
 	}
-	// While finality does not move, the view forgets no block.
+	// While finality does not move, the view forgets no block, so an unknown anchor is the host's
+	// mistake.
 	if !onBest && r.final == q.view.Finalized().Hash && !q.view.Knows(ev.Context.Anchor) {
 		return fmt.Errorf("%w: %w: bundle %d is anchored at %s, want a block that was imported; the best is %s of slot %d",
 			ErrInadmissible, ErrUnknownAnchor, it.number, ev.Context.Anchor, q.view.Best().Hash, q.view.Best().Slot)
@@ -199,11 +200,10 @@ func (q *Queue) checkBuilt(it *item, at anchor.Point, onBest bool, ev *Built) er
 	return fmt.Errorf("%w: bundle %d is anchored at height %d, want at least %d, at which its earlier versions are dead", ErrInadmissible, it.number, at.Height, r.minAnchor.Height)
 }
 
-// discard drops a package that was dead when it was built. The package was
-// never sent, so the next build may start as soon as it can give a different
-// package. If the lookup anchor was too old (D3), the finalized block must have
-// changed since the request, because lookup anchors are final blocks. Otherwise
-// the best block must have changed.
+// discard drops a package that was dead when it was built. The package was never sent, so the next
+// build may start as soon as it can give another package. If the lookup anchor was too old (D3),
+// another finalized block is needed first, because lookup anchors are final blocks. Otherwise
+// another best block is enough.
 func (q *Queue) discard(it *item, r *request, pkg jamq.PackageHash, reason anchor.Reason, at anchor.Point) {
 	q.noteUseless(it, reason)
 	if reason == anchor.LookupExpired {
@@ -222,8 +222,7 @@ func (q *Queue) noteUseless(it *item, reason anchor.Reason) {
 	q.total.Useless++
 }
 
-// buildFailed delays the next build. The delay grows with each consecutive
-// failure.
+// buildFailed delays the next build of a bundle. The delay doubles with each consecutive failure.
 func (q *Queue) buildFailed(now instant, ev BuildFailed) error {
 	it := q.builds[ev.Ticket]
 	if it == nil {
@@ -247,9 +246,9 @@ func (q *Queue) closeRequest(it *item) {
 	}
 }
 
-// prune forgets versions that can never be accumulated and do not count as
-// lost. This bounds memory, no matter how often a bundle is rebuilt. The latest
-// block of death is kept, because it bounds the anchors of all future versions.
+// prune forgets the versions of a bundle that can never be accumulated and do not count as lost, so
+// that memory stays bounded however often the bundle is rebuilt. It keeps the latest block at which
+// one of them died, because the anchors of all future versions must not be older.
 func (q *Queue) prune(it *item) {
 	it.versions = slices.DeleteFunc(it.versions, func(v *version) bool {
 		if v.lost || !q.finallyDead(v) {

@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// Check returns an error that wraps [ErrInvariant] if the state of the queue is
-// one that no sequence of events can produce. Its cost is proportional to the
-// size of the queue. A driver may call it after each step, before it acts on
-// the effects.
+// Check returns an error that wraps [ErrInvariant] if the queue is in a state that no sequence of
+// events can produce, which would be a bug or damaged memory. A driver may call it after each step,
+// before it carries out the effects. Its cost is proportional to the number of bundles.
 func (q *Queue) Check() error {
 	if err := q.checkPlaces(); err != nil {
 		return err
@@ -43,7 +42,7 @@ func (q *Queue) Check() error {
 	return nil
 }
 
-// checkPlaces checks the indices that all lookups depend on.
+// checkPlaces checks the order of the bundles, on which all lookups depend.
 func (q *Queue) checkPlaces() error {
 	if q.active < q.firstPlace || q.active > q.end() || q.frontier > q.end() {
 		return fmt.Errorf("%w: places %d and %d, want %d to %d", ErrInvariant, q.active, q.frontier, q.firstPlace, q.end())
@@ -117,8 +116,7 @@ func (q *Queue) checkItem(it *item, i int) error {
 	return nil
 }
 
-// checkTurn checks that a bundle is in the right heap, with the right key: see
-// plan.
+// checkTurn checks that a bundle is in the heap in which plan puts it, with the right key.
 func (q *Queue) checkTurn(it *item) error {
 	if it.waiting != (it.state < Guaranteed && !it.holdsCore) || it.waiting && !it.turn.Queued() {
 		return fmt.Errorf("bundle %d is %v, holds a core: %v, waits for one: %v", it.number, it.state, it.holdsCore, it.waiting)

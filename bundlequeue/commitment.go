@@ -9,21 +9,21 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// A bundle that was executed on a block that has failed since must never be
-// enqueued, even if its number fits again. Numbers are used again after a
-// failure, so blocks are recognized by their commitments.
+// A bundle that was executed on a failed block must never be enqueued, even if its number fits
+// again. Numbers are used again after a failure, so blocks are recognized by their commitments.
 
-// spent is the commitment of a failed bundle.
+// spent is the commitment of a bundle that has failed. No later bundle may use it or build on it.
 type spent struct {
 	commitment common.Hash
 	place      uint64 // of the bundle
 }
 
-// maxSpent limits how many commitments of failed bundles the queue remembers.
+// maxSpent is how many commitments of failed bundles the queue remembers. It forgets the oldest
+// ones first.
 const maxSpent = 1 << 14
 
-// checkCommitments checks the commitments of a bundle for a place. Zero means that a
-// commitment is unknown, and fits everywhere.
+// checkCommitments checks whether a bundle may take a place in the queue, by its commitment and
+// that of its parent. A commitment of zero is unknown and fits everywhere.
 func (q *Queue) checkCommitments(place uint64, ev *Enqueue) error {
 	var none common.Hash
 	if q.isUsed(ev.Commitment) || ev.Commitment != none && ev.Commitment == ev.Parent {
@@ -39,8 +39,8 @@ func (q *Queue) checkCommitments(place uint64, ev *Enqueue) error {
 	return nil
 }
 
-// commitmentBefore returns the commitment of the bundle before a place, or zero
-// if it is unknown.
+// commitmentBefore returns the commitment of the bundle before a place. It is zero if the host has
+// given none.
 func (q *Queue) commitmentBefore(place uint64) common.Hash {
 	if place == q.firstPlace {
 		return q.base
@@ -48,12 +48,12 @@ func (q *Queue) commitmentBefore(place uint64) common.Hash {
 	return q.at(place - 1).commitment
 }
 
-// Head returns the commitment of the last bundle that the queue accepted and
-// that has not failed: the Parent of the next one. If there is none, it returns
-// the Parent of the first bundle. Zero means unknown.
+// Head returns the commitment that the next bundle must have as its Parent: that of the last bundle
+// that was accepted and has not failed. If there is no such bundle, it is the Parent of the first
+// one. Zero means that the queue does not know it.
 func (q *Queue) Head() common.Hash { return q.commitmentBefore(q.end()) }
 
-// spend records the commitment of a bundle that fails.
+// spend records that a bundle has failed, so that no other bundle uses its commitment.
 func (q *Queue) spend(it *item) {
 	if it.commitment == (common.Hash{}) {
 		return
@@ -65,8 +65,8 @@ func (q *Queue) spend(it *item) {
 	q.spent = append(q.spent, spent{it.commitment, it.place})
 }
 
-// forgetSpent forgets the commitments of failed bundles whose places belong to
-// final bundles now. The parent of such a bundle is not the head any more.
+// forgetSpent forgets failed bundles whose place in the queue is that of a final bundle now. A host
+// cannot build on them by mistake any more, because their parents are not the head.
 func (q *Queue) forgetSpent() {
 	q.spent = slices.DeleteFunc(q.spent, func(s spent) bool {
 		if s.place < q.active {
@@ -76,7 +76,8 @@ func (q *Queue) forgetSpent() {
 	})
 }
 
-// commit records the commitments of an enqueued bundle.
+// commit records the commitment of an enqueued bundle and that of its parent. If the bundle before
+// it is only reserved, its commitment is known from now on and must be the one that was named.
 func (q *Queue) commit(it *item, ev *Enqueue) {
 	it.commitment, it.awaited = ev.Commitment, nil
 	if parent := ev.Parent; parent != (common.Hash{}) {
@@ -89,7 +90,7 @@ func (q *Queue) commit(it *item, ev *Enqueue) {
 	q.use(ev.Commitment)
 }
 
-// setBase sets the commitment of the bundle before items[0].
+// setBase sets the commitment of the bundle before items[0], which the queue has retired.
 func (q *Queue) setBase(commitment common.Hash) {
 	delete(q.commitments, q.base)
 	q.base = commitment
@@ -108,7 +109,8 @@ func (q *Queue) use(commitment common.Hash) {
 	}
 }
 
-// useOnce records a commitment of a snapshot.
+// useOnce records a commitment that a snapshot contains, and lets the reader fail if the snapshot
+// contains it twice.
 func (q *Queue) useOnce(r *wire.Reader, commitment common.Hash) {
 	if q.isUsed(commitment) {
 		r.Fail("commitment %s twice", commitment)

@@ -13,50 +13,49 @@ import (
 // ErrInvalidConfig is wrapped by every error of [Config.Validate].
 var ErrInvalidConfig = errors.New("bundlequeue: invalid config")
 
-// Config holds the limits of a queue. Start from [DefaultConfig].
+// Config holds the limits and the cores of a queue. Start from [DefaultConfig].
 type Config struct {
 	// Spec holds the constants of the JAM chain.
 	Spec jamq.ChainSpec
 	// FirstNumber is the rollup block number of the first bundle. It must be
 	// below 2^60. The default is 1, because block 0 is the genesis.
 	FirstNumber uint64
-	// Cores lists the JAM cores that packages are sent to. There must be at
-	// least one, without duplicates. No two bundles share a core, so the number
-	// of cores limits the number of bundles in Building, Sending and Submitted
-	// together. The default is the first cores of the chain, at most 3.
+	// Cores lists the JAM cores that packages are sent to. There must be at least one, without
+	// duplicates. No two bundles share a core, so the number of cores limits how many bundles are
+	// in Building, Sending and Submitted together. The default is the first cores of the chain, at
+	// most 3.
 	//
-	// A [Cores] event changes the set of a running queue. A restored queue uses
-	// the set of that event, or the new configuration if there was none.
+	// A [Cores] event changes the set of a running queue. A restored queue uses the set of that
+	// event, or this one if there was no such event.
 	Cores []jamq.CoreIndex
 	// MaxQueueDepth is how many bundles may wait in Queued before Enqueue
 	// returns ErrQueueFull, from 1 to 2^30. The default is 12.
 	MaxQueueDepth int
-	// ReservationTimeout is how long a number may stay reserved without a
-	// bundle before the queue releases it. A number that is never filled would
-	// block all bundles after it. It must be positive. The default is one
-	// minute.
+	// ReservationTimeout is how long a number may stay reserved before the queue releases it.
+	// Without a limit, a number that is never filled would block all bundles after it. It must be
+	// positive. The default is one minute.
 	ReservationTimeout time.Duration
-	// SubmitRetryInterval is the time between two sends of the same bytes. It
-	// must be positive. The default is one slot.
+	// SubmitRetryInterval is the time between two sends of the same package. It must be positive.
+	// The default is one slot.
 	SubmitRetryInterval time.Duration
-	// MaxSubmitRetries is how often the same bytes are sent again. It must not
-	// be negative. The default is 8.
+	// MaxSubmitRetries is how many times the same package is sent again after the first time. It
+	// must not be negative. The default is 8.
 	MaxSubmitRetries int
-	// MaxVersionRetries is how many packages of a bundle may be lost. The next
-	// lost package fails the bundle. It must not be negative. The default is 5.
+	// MaxVersionRetries is how many packages of a bundle may be lost before the bundle fails: it
+	// fails with the next loss after that. It must not be negative. The default is 5.
 	//
-	// A package is lost if a guarantor accepted or refused it and it then died
-	// unreported (D2), unavailable (D5) or in the ready queue (D6). Packages
-	// that died for reasons outside the bundle do not count: see [Queue.Step].
+	// A package is lost if a guarantor accepted or refused it, and it then died unreported (D2),
+	// unavailable (D5) or in the ready queue (D6). Packages that died for reasons outside of the
+	// bundle do not count: see [Queue.Step].
 	MaxVersionRetries int
 	// BackoffBase and BackoffMax limit the wait after a failed build or send.
 	// The first wait is BackoffBase. Each consecutive failure doubles it, up to
 	// BackoffMax. Both must be positive, and BackoffMax must be at least
 	// BackoffBase. The defaults are a quarter of a slot and 8 slots.
 	BackoffBase, BackoffMax time.Duration
-	// RetentionWindow is how many finalized bundles the queue remembers. It
-	// drops the host's data of these bundles. RetentionWindow must not be
-	// negative. The default is 100.
+	// RetentionWindow is how many finalized bundles the queue remembers, for Info. It keeps the
+	// packages' hashes and not the host's data. RetentionWindow must not be negative. The default
+	// is 100.
 	RetentionWindow int
 }
 
@@ -69,9 +68,8 @@ const (
 	maxDepth = 1 << 30
 )
 
-// defaultMaxCores is the default number of cores. A rollup with one bundle per
-// slot cannot use more, because a core accepts a report every other slot at
-// best.
+// defaultMaxCores is the default for the number of cores. A rollup with one bundle per slot cannot
+// use more than three, because a core takes a report every other slot at best.
 const defaultMaxCores = 3
 
 // DefaultConfig returns the default configuration for a chain.
@@ -129,17 +127,18 @@ func validateCores(spec *jamq.ChainSpec, cores []jamq.CoreIndex) error {
 	return nil
 }
 
-// unsettledVersions is how many packages of a bundle may be dead, not lost, and
-// not settled by finality. It bounds memory while finality is stalled and
-// guarantors cannot be reached.
+// unsettledVersions is how many packages of a bundle the queue keeps that are dead, do not count as
+// lost, and may come back to life because finality has not settled them. It bounds memory while
+// finality is stalled and no guarantor can be reached.
 const unsettledVersions = 8
 
 // maxVersions returns how many packages of one bundle the queue holds at most.
 func (c *Config) maxVersions() int { return c.MaxVersionRetries + 1 + unsettledVersions }
 
-// backoff returns the wait after the given number of consecutive failures, from
-// 1. It adds up to an eighth to spread bundles. The addition depends on the
-// bundle's number, not on chance, so that the queue stays deterministic.
+// backoff returns how long to wait after a number of consecutive failures, counted from 1. It makes
+// the wait up to an eighth longer, so that bundles that failed together do not try again together.
+// The addition depends on the number of the bundle and not on chance, because the queue must be
+// deterministic.
 func (c *Config) backoff(failures int, number uint64) instant {
 	wait := backoff.Wait(c.BackoffBase, c.BackoffMax, failures)
 	const spread = 8 // up to an eighth longer

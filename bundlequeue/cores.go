@@ -7,13 +7,13 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// cores holds the JAM cores of a queue and the bundles that use them. No two
-// bundles share a core (promise B4).
+// cores holds the JAM cores that a queue uses, and for each of them the bundle that holds it. No
+// two bundles share a core (promise B4), because a core carries one report at a time.
 type cores struct {
 	list []core
 	free int // cores available to bundles
-	// changed is true if a Cores event set a list other than the configured
-	// one.
+	// changed is true if a Cores event has set a list that is not the configured one. Such a list
+	// survives restarts.
 	changed bool
 }
 
@@ -21,13 +21,13 @@ type cores struct {
 type core struct {
 	index  jamq.CoreIndex
 	holder *item // nil: free
-	// leaving is true if the core was removed from the set. It is deleted when
-	// its holder releases it.
+	// leaving is true if the core is no longer in the set but a bundle still holds it. The core
+	// goes when that bundle releases it.
 	leaving bool
 }
 
-// set replaces the set. Cores that a bundle holds stay until they are released,
-// even if they are not in the new set.
+// set replaces the set of cores. A core that a bundle holds stays until the bundle releases it,
+// even if it is not in the new set.
 func (c *cores) set(indices []jamq.CoreIndex) {
 	before := c.list
 	c.list, c.free = make([]core, 0, len(indices)), 0
@@ -49,7 +49,7 @@ func (c *cores) set(indices []jamq.CoreIndex) {
 	}
 }
 
-// inUse returns the number of cores in the set.
+// inUse returns how many cores are in the set, without those that are leaving.
 func (c *cores) inUse() int {
 	n := 0
 	for i := range c.list {
@@ -60,7 +60,7 @@ func (c *cores) inUse() int {
 	return n
 }
 
-// indices returns the cores in the set.
+// indices returns the cores in the set, without those that are leaving.
 func (c *cores) indices() []jamq.CoreIndex {
 	var out []jamq.CoreIndex
 	for i := range c.list {
@@ -71,9 +71,9 @@ func (c *cores) indices() []jamq.CoreIndex {
 	return out
 }
 
-// acquire gives a bundle a free core, unless it holds one already, and reports
-// whether it holds one now. It prefers cores that can take a report in the next
-// block, then the order of the set.
+// acquire gives a bundle a core if one is free, and reports whether the bundle holds one now. It
+// prefers a core that can take a report in the next block of the chain, and among equal ones the
+// first of the set.
 func (c *cores) acquire(it *item, freeOnChain func(jamq.CoreIndex) bool) bool {
 	if it.holdsCore {
 		return true
@@ -100,7 +100,7 @@ func (c *cores) acquire(it *item, freeOnChain func(jamq.CoreIndex) bool) bool {
 	return true
 }
 
-// release takes a bundle's core back, if it holds one.
+// release takes the core of a bundle back. It does nothing if the bundle holds none.
 func (c *cores) release(it *item) {
 	if !it.holdsCore {
 		return

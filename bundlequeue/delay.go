@@ -7,27 +7,26 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// Delay describes the first bundle without a submitted package. All bundles
-// after it wait for it.
+// Delay describes the first bundle that waits without a submitted package, for alarms and status
+// pages. All bundles after it wait for it.
 type Delay struct {
 	// Number is the number of its rollup block.
 	Number uint64
-	// Since is when it began to wait. This is the latest of three times: when
-	// it was enqueued, when its last submitted package died, and when the
-	// package of the bundle before it was first sent.
+	// Since is when the bundle began to wait: when it was enqueued, when its last submitted package
+	// died, or when the package of the bundle before it was first sent, whichever came last.
 	Since time.Time
-	// Reason describes in words the event that it waits for.
+	// Reason says in words what the bundle waits for.
 	Reason string
-	// FailedBuilds and UselessBuilds count the builds since a package of the
-	// bundle was last sent for the first time: those that failed, and those
-	// whose package was dead before it could be sent.
+	// FailedBuilds counts the builds that failed since a package of the bundle was last sent for
+	// the first time, and UselessBuilds those that gave a package which was dead before it could be
+	// sent.
 	FailedBuilds, UselessBuilds int
 }
 
-// Delayed returns the first bundle without a submitted package, and false if
-// there is none. In normal operation a bundle waits briefly, so a host should
-// raise an alarm only after a long wait. A wait may have no end. Only the host
-// can end it then, with [GiveUp].
+// Delayed returns the first bundle without a submitted package. It returns false if there is none.
+// In normal operation each bundle waits for a short time, so a host should raise an alarm only
+// after a long wait. Some waits never end by themselves, and then only the host can end them, with
+// [GiveUp].
 func (q *Queue) Delayed() (Delay, bool) {
 	for place := max(q.active, q.frontier); place < q.end(); place++ {
 		if it := q.at(place); it.state < Guaranteed && !it.left() {
@@ -50,8 +49,7 @@ func (q *Queue) delayOf(it *item) Delay {
 	}
 }
 
-// waitsFor describes the event that the first bundle without a submitted
-// package waits for.
+// waitsFor says in words what the first bundle without a submitted package waits for.
 func (q *Queue) waitsFor(it *item) string {
 	t := it.troubles()
 	admission := q.admissible(it)

@@ -9,50 +9,49 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// Effect is a request to the host, or a notification: one of [Build], [Send],
-// [Changed], [Died], [Failed] and [Resurrected].
+// Effect is a request of the queue to the host, or news for the host. It is one of:
+//
+//   - requests: [Build] and [Send]
+//   - news about a bundle or a package: [Changed], [Died], [Failed] and [Resurrected]
 type Effect interface {
 	fmt.Stringer
 	isEffect()
 }
 
-// Build requests a package. The host answers with [Built] or [BuildFailed].
+// Build asks the host to build a package for a bundle. The host answers with [Built], or with
+// [BuildFailed] if it cannot.
 type Build struct {
-	// Ticket identifies this request. The answer repeats it. It is unique
-	// within a queue.
+	// Ticket identifies this request; the answer repeats it. A queue never uses a ticket twice.
 	Ticket uint64
 	// Number is the number of the rollup block. Version counts the packages of
 	// the bundle from 1.
 	Number  uint64
 	Version int
-	// Bundle is the bundle as it was enqueued. The queue shares it with the
-	// host, so the host must copy it before changing it. Execute it on the
-	// block's pre-state, not on the current head.
+	// Bundle holds the bytes that the host has enqueued. The queue shares these bytes with the
+	// host, so the host must copy them before it changes anything. The host executes the bundle on
+	// the state before its block, not on the newest state.
 	Bundle []byte
 	// Core is the core that the package will be sent to.
 	Core jamq.CoreIndex
-	// Offset is how many blocks the anchor lies behind the newest block, at
-	// least 1.
+	// Offset is how many blocks the anchor lies behind the newest block. It is at least 1.
 	Offset int
-	// Anchor is the block that the package should be anchored to. With package
-	// told it is a block that told has made up: the host then finds the JAM
-	// block by Offset.
+	// Anchor is the block that the package should be anchored to. Package told, which sees no
+	// blocks, makes up this point; a host with that package finds the JAM block by Offset.
 	Anchor anchor.Point
-	// MinAnchor is the oldest admissible anchor: at this block all earlier
-	// versions are dead. Zero means no limit. The host may choose any block of
-	// the best chain from MinAnchor on that has a child; a block without
-	// children has no public state root yet. The queue may know the newest
-	// blocks later than the host.
+	// MinAnchor is the oldest block that the package may be anchored to: there, all earlier
+	// versions of the bundle are dead. Zero means that any block will do.
+	//
+	// The host may choose any other block of the best chain from MinAnchor on, if the block has a
+	// child; without a child its state root is not public yet. The host may know newer blocks than
+	// the queue.
 	MinAnchor anchor.Point
 	// Prerequisites are the packages that the refine context must name.
 	Prerequisites []jamq.PackageHash
 }
 
-// Send requests that a package is sent to a guarantor. The host answers with
-// [Sent].
+// Send asks the host to send a package to a guarantor. The host answers with [Sent].
 type Send struct {
-	// Ticket identifies this request. The answer repeats it. It is unique
-	// within a queue.
+	// Ticket identifies this request; the answer repeats it. A queue never uses a ticket twice.
 	Ticket uint64
 	// Number, Version and Package identify the package.
 	Number  uint64
@@ -62,41 +61,41 @@ type Send struct {
 	Bundle []byte
 	// Core is the core whose guarantors should receive the package.
 	Core jamq.CoreIndex
-	// Attempt counts from 1. Choose another guarantor for each attempt, because
-	// a guarantor ignores a package that it has seen.
+	// Attempt counts the sends of the same package from 1. The host should choose another guarantor
+	// for each attempt, because a guarantor ignores a package that it has seen already.
 	Attempt int
 }
 
-// Changed reports that a bundle moved to another state. A reorg may move it
-// back.
+// Changed tells that a bundle has moved to another state. A reorg can move it back to an earlier
+// state.
 type Changed struct {
 	// Number is the number of the rollup block.
 	Number uint64
-	// Commitment is the one of Enqueue. It distinguishes bundles whose numbers
-	// are used again after a failure.
+	// Commitment is that of the Enqueue event. After a failure a number is used again, so only the
+	// commitment tells which of the two bundles is meant.
 	Commitment common.Hash
-	// From is the old state and To is the new one. They differ.
+	// From is the state before this step and To the state after it. The two always differ.
 	From, To State
-	// Version and Package identify the version that determines the state. They
-	// are zero if no version does.
+	// Version and Package identify the package that decides the new state. Both are zero if no
+	// package does, as in Queued. Version alone is 0 if the bundle was adopted: see [Adopt].
 	Version int
 	Package jamq.PackageHash
-	// Core is the core that the bundle holds or was last sent to.
+	// Core is the core that the bundle holds now, or that its last package was sent to.
 	Core jamq.CoreIndex
-	// At is the JAM block that proves Guaranteed, Accumulated or Finalized. It
-	// is zero for other states.
+	// At is the JAM block that proves the states Guaranteed, Accumulated and Finalized. It is zero
+	// for the other states.
 	At anchor.Point
 }
 
-// Died reports that a version can never be accumulated on the best chain. It is
-// also the response to a [Built] event whose package can no longer be
-// accumulated. Such a package is never sent.
+// Died tells that a package can never be accumulated on the best chain. A host need not act on it,
+// because the queue requests another package by itself. Died is also the response to a [Built]
+// event whose package died during the build; such a package is never sent.
 type Died struct {
 	// Number, Version and Package identify the version.
 	Number  uint64
 	Version int
 	Package jamq.PackageHash
-	// Reason is the rule that makes it dead.
+	// Reason is the rule by which the package is dead.
 	Reason anchor.Reason
 	// At is the block at which it died.
 	At anchor.Point
@@ -104,44 +103,44 @@ type Died struct {
 	Unsent bool
 }
 
-// Failed hands a bundle back: no version of it was accumulated on the finalized
-// chain, and none ever can be. The host does three things:
+// Failed gives a bundle back to the host: the finalized chain has accumulated none of its packages,
+// and no chain ever can. The host does three things:
 //
-//   - It puts the transactions back into its pool.
-//   - It discards the state after execution.
-//   - It does the same for the bundles after it, whose Failed effects follow in
-//     order. Their pre-state does not exist, so they must be executed again.
-//     Their numbers will be used again.
+//   - It puts the transactions of the block back into its pool.
+//   - It discards the state after the block.
+//   - It does the same for the bundles after it, whose Failed effects follow in order. They were
+//     executed on a state that will not exist, so they must be executed again. Their numbers will
+//     be used again.
 //
-// A bundle with a lower number may fail in a later step. It belongs before the
-// bundles that failed earlier.
+// A bundle with a lower number may fail in a later step. Its transactions belong before those of
+// the bundles that failed earlier.
 //
-// The queue has forgotten the bundle. A driver that must survive a crash takes the
-// bundle back before it records the next event, and after a restart it takes back
-// what the last record returns: see [Replay].
+// The queue has forgotten the bundle. A driver that must survive a crash takes the bundle back
+// before it records the next event. After a restart it takes back what the last record returns: see
+// [Replay].
 type Failed struct {
-	// Number, Commitment and Bundle are those of Enqueue. After a Rekey event,
-	// Number is the present one.
+	// Number, Commitment and Bundle are those of the Enqueue event, except that Number follows
+	// later Rekey events.
 	Number     uint64
 	Commitment common.Hash
 	Bundle     []byte
-	// Cause is the number of the bundle that failed first: Number itself, or a
-	// lower one.
+	// Cause is the number of the bundle because of which this one fails: Number itself, or a lower
+	// one.
 	Cause uint64
-	// Lost is the number of lost packages of the bundle that failed first. It is 0
-	// if the host gave that bundle up.
+	// Lost is how many packages the bundle with the number Cause has lost. It is 0 if the host gave
+	// that bundle up.
 	Lost int
-	// Reason describes the failure in words.
+	// Reason describes the failure in words, for an operator.
 	Reason string
 }
 
-// Resurrected reports that a package was accumulated on a chain on which it had
-// been dead, so that its death was a mistake: a block lacked something that the
-// JAM block had, for example a report, or the clock of package told was wrong. If the
-// transactions are in another package by now, they are executed twice, unless
-// the service ignores transactions that it has seen.
+// Resurrected tells that a chain has accumulated a package that was dead on this chain. That is
+// impossible if all blocks were complete, so a block lacked something that the JAM block had, for
+// example a report, or the clock of package told was wrong. If the queue has built another package
+// for the bundle meanwhile, its transactions are executed twice, unless the service ignores
+// transactions that it has seen. A host should stop and raise an alarm.
 type Resurrected struct {
-	// Package is the package that was declared dead.
+	// Package is the package that the queue took for dead.
 	Package jamq.PackageHash
 }
 

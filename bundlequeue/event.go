@@ -6,56 +6,55 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Event is an input of the queue. The set is closed:
+// Event is an input of the queue, which the host passes to [Queue.Step]. It is one of:
 //
-//   - bundles: [Reserve], [Enqueue], [Release], [Rekey], [GiveUp] and [Adopt]
+//   - orders about bundles: [Reserve], [Enqueue], [Release], [Rekey], [GiveUp] and [Adopt]
 //   - the cores to send to: [Cores]
-//   - packages: [Built] and [BuildFailed] answer [Build], [Sent] answers
-//     [Send]; [Retry]
+//   - about packages: [Built] and [BuildFailed] answer [Build], [Sent] answers [Send]; [Retry]
 //   - what has happened on the JAM chain: [Imported] and [FinalizedBlock]
 //   - time: [Tick]
 type Event interface{ isEvent() }
 
-// Reserve takes the next number for a block that is still being executed. The
-// bundles after it wait until an Enqueue event fills the number. A Release
-// event or the expiry of Config.ReservationTimeout ends the reservation.
+// Reserve takes the next number for a block that the host is still executing, so that bundles after
+// it can be enqueued already. These bundles wait until an Enqueue event fills the number. A Release
+// event ends the reservation, and so does the time of Config.ReservationTimeout.
 type Reserve struct {
 	// Number is the rollup block number: see [Queue.Next].
 	Number uint64
 }
 
-// Enqueue adds an executed bundle. Its number must be reserved, or be the next
-// one: see [Queue.Next].
+// Enqueue hands an executed block over to the queue. Its number must be the next one (see
+// [Queue.Next]) or one that was reserved.
 type Enqueue struct {
 	// Number is the rollup block number.
 	Number uint64
-	// Commitment identifies this execution of the block. All versions of the
-	// bundle share it, and no other bundle may ever have it. Two executions of
-	// the same transactions on the same state differ too, for example by a
-	// serial number in the header. Otherwise the host could not distinguish the
-	// effects of a failed bundle from those of its successor. The queue refuses
-	// a commitment that it has seen. Zero means none.
+	// Commitment identifies this execution of the block. All packages of the bundle share it, and
+	// no other bundle may ever have it; the queue refuses a commitment that it has seen. Even two
+	// executions of the same transactions on the same state must differ, for example by a serial
+	// number in the header. Otherwise the host could not tell the effects of a failed bundle from
+	// those of the bundle that replaces it. Zero means that the bundle has no commitment.
 	Commitment common.Hash
-	// Parent is the commitment of the bundle on which this one was executed. For
-	// the first bundle it is a hash of the host's choice, such as that of the
-	// genesis block. If an earlier bundle fails while this one is executed,
-	// Parent differs from [Queue.Head], and the queue refuses the bundle: its
-	// pre-state does not exist. Zero disables this check.
+	// Parent is the commitment of the bundle on which this one was executed. For the first bundle
+	// it is a hash that the host chooses, for example that of the genesis block.
+	//
+	// It protects against a race: if the bundle before fails while the host executes this one,
+	// Parent differs from [Queue.Head], and the queue refuses the bundle, because the state on
+	// which it was executed does not exist any more. Zero disables this check.
 	Parent common.Hash
-	// Bundle is the data that the host builds packages from. The queue never
-	// changes it.
+	// Bundle holds the data from which the host builds packages. The queue keeps the bytes, never
+	// reads or changes them, and returns them with each Build effect.
 	Bundle []byte
 }
 
-// Release ends a reservation. All bundles after it fail, because they were
-// executed on a block that will not exist.
+// Release ends a reservation, because the block will not exist. All bundles after it fail, because
+// they were executed on that block.
 type Release struct {
 	// Number is the reserved rollup block number.
 	Number uint64
 }
 
-// Rekey gives a bundle another number, for example because consensus assigned
-// one. The numbers of all bundles after it change by the same difference.
+// Rekey gives a bundle another number, for example because a consensus among several builders has
+// assigned one. The numbers of all bundles after it change by the same difference.
 type Rekey struct {
 	// From is the current number of the bundle.
 	From uint64
@@ -64,14 +63,15 @@ type Rekey struct {
 	To uint64
 }
 
-// GiveUp orders the queue to build no more packages for a bundle. Packages that
-// were sent may still be accumulated; if one is, the order has no effect. When
-// no chain can ever accumulate one, the bundle and all bundles after it fail.
+// GiveUp orders the queue to build no more packages for a bundle, for example because they can
+// never succeed. Packages that were sent may still be accumulated, and if one is, the order has no
+// effect. When no chain can accumulate one any more, the bundle fails together with all bundles
+// after it.
 type GiveUp struct {
 	// Number is the rollup block number of a bundle that is neither reserved
 	// nor final.
 	Number uint64
-	// Reason is copied to [Failed]. It has at most 1024 bytes.
+	// Reason is copied to [Failed], for an operator. It has at most 1024 bytes.
 	Reason string
 }
 
@@ -87,46 +87,46 @@ type Adopt struct {
 	Package jamq.PackageHash
 }
 
-// Cores replaces the set of cores that packages are sent to. A bundle on a core
-// that is not in the new set keeps the core until its package is reported or
-// dead. The set survives restarts, until a Cores event sets it to Config.Cores
-// again.
+// Cores replaces the set of cores that packages are sent to. A bundle on a core that is not in the
+// new set stays on its core until its package is reported or dead. The set survives restarts, until
+// another Cores event sets it to Config.Cores again.
 type Cores struct {
 	// Cores lists the new cores of the chain. There must be at least one,
 	// without duplicates.
 	Cores []jamq.CoreIndex
 }
 
-// Built answers [Build] with a package that is ready to be sent. If the queue
-// refuses it with ErrInadmissible, the request stays open and keeps its core:
-// answer it again, or with BuildFailed.
+// Built answers [Build] with a package that is ready to be sent.
 //
-// A package that can no longer be accumulated is not refused, because the chain
-// changed while it was built. The queue returns a [Died] effect with the
-// reason, and requests another package.
+// If the queue returns ErrInadmissible, the host has made a mistake, for example with the
+// prerequisites. The request then stays open and keeps its core, so the host must answer again,
+// with another package or with BuildFailed. A package that died because the chain moved on during
+// the build is no mistake. The queue accepts the event, returns a [Died] effect with the reason,
+// and requests another package.
 type Built struct {
 	// Ticket is the Ticket of the Build effect.
 	Ticket uint64
-	// Package is the hash of the package's bytes. It must differ from the
-	// hashes of all earlier versions.
+	// Package is the hash of the bytes of the package. It must differ from that of every earlier
+	// version.
 	Package jamq.PackageHash
-	// Context is the refine context in the bytes. Its prerequisites must
-	// include those of the Build effect. It may have others, of other services,
-	// up to the limit of the chain. The queue then follows those packages, and
-	// the bundle's package dies with them (rule D4).
+	// Context is the refine context in the bytes of the package. Its prerequisites must include
+	// those of the Build effect. It may have others, for example of other services, up to the limit
+	// of the chain. The queue then follows those packages too, because the package of the bundle
+	// dies with them (rule D4).
 	Context jamq.RefineContext
-	// Bundle is passed on in the [Send] effects of this version.
+	// Bundle is passed on to the host in the [Send] effects of this version. It is usually the
+	// package itself.
 	Bundle []byte
 }
 
-// BuildFailed answers [Build] if no package could be built. The bundle does not
-// change. The queue requests a package again after a back-off, without limit.
+// BuildFailed answers [Build] if the host could not build a package. The bundle stays as it is, and
+// the queue requests a package again after a back-off, any number of times.
 type BuildFailed struct {
 	// Ticket is the Ticket of the Build effect.
 	Ticket uint64
 }
 
-// Sent answers [Send] with the outcome.
+// Sent answers [Send] and tells whether a guarantor has accepted the package.
 type Sent struct {
 	// Ticket is the Ticket of the Send effect.
 	Ticket uint64

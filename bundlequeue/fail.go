@@ -7,20 +7,21 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// isLoss reports whether the death of a version counts against its bundle: a guarantor
-// accepted or refused the package, and then it died by a cause within the bundle.
+// isLoss reports whether the death of a version counts against its bundle. It does if a guarantor
+// had an opinion about the package, accepted or refused, and the package then died for a reason
+// that lies within the bundle.
 func (q *Queue) isLoss(v *version) bool {
 	return (v.accepted || v.refused) && isLossBy(v.trace.Dead(), q.needs(v))
 }
 
-// need is the fate of a package that another one names.
+// need describes what has become of a package that another one names as a prerequisite.
 type need struct {
 	dead    bool
 	arrived bool // it is reported or accumulated
 }
 
-// needs returns the fates of the packages that a version names, as far as the view knows
-// them.
+// needs returns what has become of the prerequisites of a version. It leaves out those that the
+// view does not follow, such as packages of other services.
 func (q *Queue) needs(v *version) (all []need) {
 	for _, pkg := range v.trace.Prerequisites() {
 		if p, ok := q.view.Trace(pkg); ok {
@@ -30,17 +31,18 @@ func (q *Queue) needs(v *version) (all []need) {
 	return all
 }
 
-// isLossBy reports whether a package that a guarantor knew died by a cause within its
-// bundle:
+// isLossBy reports whether a package that a guarantor knew died for a reason within its bundle:
+//
 //   - the chain did not report it in time (D2)
 //   - the chain did not make it available (D5)
 //   - it expired in the ready queue (D6)
 //
-// Other deaths have causes outside of the bundle:
+// The other reasons lie outside of the bundle, which must not suffer for them:
+//
 //   - a reorg removed the anchor (D1)
 //   - finality stalled, and the lookup anchor became too old (D3)
-//   - the package died with a package that it names (D4, D6), or could not be
-//     reported because that package was not (D2)
+//   - the package died with a package that it names (D4, D6), or could not be reported because that
+//     package was not (D2)
 func isLossBy(reason anchor.Reason, needs []need) bool {
 	switch reason {
 	case anchor.Unavailable:
@@ -64,14 +66,14 @@ func (it *item) losses() int {
 	return n
 }
 
-// ended reports whether a bundle gets no more packages, because too many were
-// lost or the host gave it up.
+// ended reports whether the queue builds no more packages for a bundle, because too many were lost
+// or because the host has given it up.
 func (q *Queue) ended(it *item) bool {
 	return it.troubles().givenUp != "" || it.losses() > q.cfg.MaxVersionRetries
 }
 
-// advance moves the frontier to the first bundle that is not guaranteed, and
-// returns that bundle, or nil.
+// advance moves the frontier past all bundles that are guaranteed, and returns the first bundle
+// that is not, or nil if there is none.
 func (q *Queue) advance() *item {
 	q.frontier = max(q.frontier, q.active)
 	for it := q.at(q.frontier); it != nil; it = q.at(q.frontier) {
@@ -83,10 +85,10 @@ func (q *Queue) advance() *item {
 	return nil
 }
 
-// fail hands back the first bundle that is not guaranteed, and all bundles
-// after it, if it has ended and no chain can accumulate any of their packages.
-// A package that is dead on the finalized chain is dead on every future chain,
-// so the same transactions may be packed again with any anchor.
+// fail gives the first bundle that is not guaranteed back to the host, together with all bundles
+// after it, once the bundle has ended and no chain can accumulate any of the packages. It waits for
+// finality, because a package that is dead on the finalized chain is dead on every future chain.
+// Only then may the host pack the same transactions again with any anchor.
 func (q *Queue) fail() {
 	first := q.advance()
 	if first == nil || first.state == Reserved || !q.ended(first) || first.live() != nil {
@@ -107,9 +109,9 @@ func (q *Queue) fail() {
 	q.failFrom(first, lost, fmt.Sprintf("block %d: %s", first.number, reason))
 }
 
-// failFrom hands back a bundle and all bundles after it, because their
-// pre-state does not exist any more. lost is the number of lost packages of the
-// first one, if they are the reason.
+// failFrom gives a bundle and all bundles after it back to the host. The later ones must fail too,
+// because they were executed on a state that will never exist. lost is how many packages the first
+// one has lost, if that is why it fails, and otherwise 0.
 func (q *Queue) failFrom(first *item, lost int, reason string) {
 	failed := q.items[first.place-q.firstPlace:]
 	cause := first.number
@@ -137,8 +139,8 @@ func (q *Queue) failFrom(first *item, lost int, reason string) {
 // maxReason limits the reason of a GiveUp event, in bytes.
 const maxReason = 1024
 
-// giveUp processes a GiveUp event: it drops the open request and all packages
-// that were not sent.
+// giveUp processes a GiveUp event. It cancels the open request and drops the packages that were not
+// sent; those that were sent cannot be taken back.
 func (q *Queue) giveUp(ev GiveUp) error {
 	it := q.find(ev.Number)
 	if it == nil || it.state == Reserved || it.state == Finalized {

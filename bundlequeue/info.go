@@ -9,18 +9,18 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// Info describes one bundle at one moment.
+// Info describes one bundle at one moment, for status pages and tests.
 type Info struct {
 	// Number is the number of the rollup block.
 	Number uint64
-	// Commitment is the one of Enqueue.
+	// Commitment is that of the Enqueue event.
 	Commitment common.Hash
 	// State is the bundle's stage on the best chain.
 	State State
 	// Core is the core that the bundle holds, or last held.
 	Core jamq.CoreIndex
-	// Versions describes the bundle's packages, oldest first. It may omit
-	// packages that can never be accumulated and do not count as lost.
+	// Versions describes the packages of the bundle, oldest first. Packages that can never be
+	// accumulated and do not count as lost may be missing.
 	Versions []VersionInfo
 }
 
@@ -38,18 +38,17 @@ type VersionInfo struct {
 	Prerequisites []jamq.PackageHash
 	// Attempts is how often the package was sent.
 	Attempts int
-	// Reported, Available and Accumulated are the blocks of the best chain in
-	// which the package was reported, became available and was accumulated. A
-	// zero point means that this has not happened.
+	// Reported, Available and Accumulated are the blocks of the best chain in which these three
+	// things happened to the package. A zero point means that it has not happened.
 	Reported, Available, Accumulated anchor.Point
-	// Dead is the reason why the package can never be accumulated on the best
-	// chain, or anchor.Alive. DeadSince is the block at which it died.
+	// Dead is the rule by which the package can never be accumulated on the best chain, and
+	// anchor.Alive if it still can. DeadSince is the block at which it died.
 	Dead      anchor.Reason
 	DeadSince anchor.Point
 }
 
-// Info describes the bundle with the given number. It returns false if the
-// queue does not hold the bundle. The result shares no memory with the queue.
+// Info describes the bundle with a number. It returns false if the queue does not hold such a
+// bundle. The result shares no memory with the queue.
 func (q *Queue) Info(number uint64) (Info, bool) {
 	it := q.find(number)
 	if it == nil {
@@ -68,7 +67,7 @@ func (q *Queue) Info(number uint64) (Info, bool) {
 	return info, true
 }
 
-// Infos describes all bundles in the queue, sorted by number.
+// Infos describes all bundles that the queue holds, sorted by number.
 func (q *Queue) Infos() []Info {
 	infos := make([]Info, 0, len(q.items))
 	for _, it := range q.items {
@@ -78,37 +77,36 @@ func (q *Queue) Infos() []Info {
 	return infos
 }
 
-// Totals counts events since the queue was created. A snapshot keeps the
-// counts.
+// Totals counts what has happened since the queue was created. The counts survive restarts, because
+// snapshots contain them.
 type Totals struct {
 	// Enqueued counts bundles.
 	Enqueued uint64
-	// Built counts packages that the queue accepted. Useless counts packages
-	// that died before they were sent.
+	// Built counts the packages that the queue has accepted, and Useless those that died before
+	// they were sent.
 	Built, Useless uint64
 	// Sends counts Send effects.
 	Sends uint64
-	// Died counts deaths of accepted packages. A reorg can make a package die
-	// twice.
+	// Died counts the deaths of accepted packages. After a reorg a package can come back to life
+	// and die again, which counts twice.
 	Died uint64
 	// BuildsFailed and SendsFailed count builds and sends that failed.
 	BuildsFailed, SendsFailed uint64
-	// DuplicateGuaranteeRejected counts guarantees of a version while another
-	// version of its bundle was guaranteed. DuplicateAccumulateRejected counts
-	// the same for accumulation, which needs a death that was a mistake (promise
-	// B1).
+	// DuplicateGuaranteeRejected counts how often the chain has reported a version of a bundle
+	// while another version was reported already. DuplicateAccumulateRejected counts the same for
+	// accumulation. The latter is possible only after a mistake about a death, and breaks promise
+	// B1.
 	DuplicateGuaranteeRejected, DuplicateAccumulateRejected uint64
-	// AccumulatedAfterFailed counts packages that were accumulated on a chain
-	// on which they were dead: see [Resurrected].
+	// AccumulatedAfterFailed counts the packages that a chain accumulated on which they were dead:
+	// see [Resurrected].
 	AccumulatedAfterFailed uint64
-	// NonWinningVersionsCanceled counts versions that were dropped, during the
-	// build or after it, because another version was reported first or came
-	// back to life.
+	// NonWinningVersionsCanceled counts the versions that were dropped, during the build or after
+	// it, because another version of the same bundle was reported first or came back to life.
 	NonWinningVersionsCanceled uint64
 	entered                    [NumStates]uint64
 }
 
-// Entered returns how often a bundle entered a state.
+// Entered returns how often bundles have entered a state.
 func (t Totals) Entered(to State) uint64 { return t.entered[to] }
 
 // Stats is a summary of a queue, for operators and metrics.
@@ -120,10 +118,9 @@ type Stats struct {
 	Depth int
 	// Cores is the number of cores that packages are sent to.
 	Cores int
-	// BuildBlocks is the expected duration of a build in blocks: the maximum of
-	// the last eight builds, at most H. The queue chooses anchors that are newer
-	// by this number, so that the packages of a slow builder are not too old
-	// when they are ready.
+	// BuildBlocks is how many blocks a build is expected to take: the maximum of the last eight
+	// builds, at most H. The queue chooses anchors that are newer by this number, so that the
+	// packages of a slow builder are not too old when they are ready.
 	BuildBlocks int
 	// Count is the number of bundles in each state.
 	Count [NumStates]int
@@ -143,16 +140,17 @@ func (q *Queue) Stats() Stats {
 	return s
 }
 
-// Expects reports whether the queue waits for the answer to the Build or Send
-// effect with this ticket.
+// Expects reports whether the queue still waits for the answer to the request with this ticket.
 func (q *Queue) Expects(ticket uint64) bool {
 	return q.builds[ticket] != nil || q.sends[ticket] != nil
 }
 
-// Holds reports whether the queue holds a package: it accepted the package from
-// a [Built] event and has not forgotten it. The queue forgets packages of
-// failed and retired bundles, packages that died before they were sent, and
-// packages that can never be accumulated and do not count as lost.
+// Holds reports whether the queue follows a package: it has accepted the package from a [Built]
+// event and has not forgotten it. The queue forgets:
+//
+//   - the packages of failed and of retired bundles
+//   - packages that died before they were sent
+//   - packages that can never be accumulated and do not count as lost
 func (q *Queue) Holds(pkg jamq.PackageHash) bool { return q.versions[pkg] != nil }
 
 // Pending returns how many bundles in the queue are not final.

@@ -14,7 +14,7 @@ import (
 // instant is a time in nanoseconds since 1970.
 type instant int64
 
-// item is one bundle in the queue.
+// item is one bundle in the queue, from Reserve or Enqueue until it fails or is retired.
 type item struct {
 	number     uint64
 	place      uint64 // counts all items ever queued
@@ -23,15 +23,16 @@ type item struct {
 	bundle     []byte
 	state      State
 
-	// versions are the packages that were sent and the one to be sent, oldest
-	// first.
+	// versions are the packages of the bundle that the queue follows, oldest first. The last one
+	// may not have been sent yet.
 	versions []*version
-	// deadSince is the latest block of death among the pruned versions, or nil
-	// if there are none.
+	// deadSince is the latest block at which a version died that prune has forgotten, or nil if
+	// prune has forgotten none. A new version must be anchored at this block or later.
 	deadSince *anchor.Point
-	// request is the open build, or nil.
+	// request is the open build: the host has not answered it yet. It is nil if there is none.
 	request *request
-	// lastVersion is the highest version number that was requested.
+	// lastVersion is the number of the newest version that was requested. Versions are counted from
+	// 1.
 	lastVersion int
 
 	core      jamq.CoreIndex // current or last core
@@ -41,31 +42,34 @@ type item struct {
 	turn    minheap.Entry[int64, *item] // in Queue.due or Queue.waiting
 	waiting bool                        // turn is in Queue.waiting
 
-	// notBefore is when the next build may begin. In Reserved, it is when the
-	// reservation ends.
+	// notBefore is the earliest time of the next build. While the number is only reserved, it is
+	// the time at which the reservation ends.
 	notBefore instant
-	// trouble holds the problems with the last builds. It is nil in most cases.
+	// trouble counts failed builds, for back-off and for Delay. It is nil in most cases.
 	trouble *trouble
-	// queuedAt is when the bundle last began to wait for a package.
+	// queuedAt is when the bundle last began to wait for a package: when it was enqueued, or when
+	// its last sent package died.
 	queuedAt instant
 }
 
-// trouble holds the problems with builds since the last package was sent.
+// trouble holds what went wrong with the builds of a bundle since one of its packages was last sent
+// for the first time.
 type trouble struct {
-	// failed counts failed builds, and useless counts builds whose package was
-	// dead before it was sent.
+	// failed counts builds that the host could not carry out. useless counts builds that gave a
+	// package which was dead before it could be sent.
 	failed, useless int
-	// reason is the reason why the last useless package was dead.
+	// reason is why the last of the useless packages was dead.
 	reason anchor.Reason
-	// untilBest and untilFinal delay the next build until the best or the
-	// finalized block differs from this hash. Zero means no delay.
+	// untilBest and untilFinal are set after a useless build. The next build waits until the best
+	// or the finalized block is another one than this, because the same block would give the same
+	// package. Zero means no wait.
 	untilBest, untilFinal jamq.HeaderHash
-	// givenUp is the reason of a GiveUp event, or empty. No package is sent
-	// after such an event.
+	// givenUp is the reason of a GiveUp event, or empty if there was none. After such an event the
+	// queue sends no package of the bundle.
 	givenUp string
 }
 
-// troubles returns a copy of the bundle's trouble.
+// troubles returns a copy of the bundle's trouble, which is zero if there is none.
 func (it *item) troubles() trouble {
 	if it.trouble == nil {
 		return trouble{}
@@ -73,7 +77,8 @@ func (it *item) troubles() trouble {
 	return *it.trouble
 }
 
-// inTrouble returns the bundle's trouble for modification.
+// inTrouble returns the bundle's trouble so that the caller can change it. It creates one if there
+// is none.
 func (it *item) inTrouble() *trouble {
 	if it.trouble == nil {
 		it.trouble = new(trouble)
@@ -81,12 +86,12 @@ func (it *item) inTrouble() *trouble {
 	return it.trouble
 }
 
-// hasBundle reports whether the item holds the host's bundle: from Enqueue
-// until the block is final.
+// hasBundle reports whether the item still holds the bytes that the host has enqueued. A reserved
+// number has none yet, and a final bundle does not need them any more.
 func (it *item) hasBundle() bool { return it.state != Reserved && it.state != Finalized }
 
-// dropBundles releases the host's data of a final bundle, which may be large
-// and is not needed any more.
+// dropBundles releases the bytes of the host when the bundle is final, because they may be large
+// and have no further use.
 func (it *item) dropBundles() {
 	it.bundle = nil
 	for _, v := range it.versions {
@@ -94,13 +99,14 @@ func (it *item) dropBundles() {
 	}
 }
 
-// request is an open build.
+// request is a build that the queue has requested and the host has not answered.
 type request struct {
 	ticket    uint64
 	version   int
 	minAnchor anchor.Point
-	// reorged is true if minAnchor has left the best chain since the request, or
-	// was pruned. Open may then have returned the request with an older anchor.
+	// reorged is true if minAnchor has left the best chain since the request, or was forgotten by
+	// the view. After a restart Open may then have returned the request with an older anchor, so an
+	// answer with an older anchor is not the host's mistake.
 	reorged       bool
 	prerequisites []jamq.PackageHash
 	best          anchor.Point    // best block at the request
@@ -115,14 +121,14 @@ type version struct {
 	bundle []byte
 	trace  *chainview.Trace
 
-	// sent is true once a Send effect was returned. The package may be on the
-	// network from then on.
+	// sent is true from the moment on at which Step has returned a Send effect. Whether or not the
+	// host has carried it out, the package may be on the network.
 	sent bool
-	// accepted is true if a guarantor accepted the package. refused is true if
-	// no guarantor will.
+	// accepted is true if a guarantor has accepted the package. refused is true if the host has
+	// learned that no guarantor ever will.
 	accepted, refused bool
-	// wasDead is true if the host received a Died effect for the current death.
-	// lost is true if that death counts against the bundle.
+	// wasDead is true if the last review found the version dead, and a Died effect has told the
+	// host. lost is true if this death counts against the bundle: see isLoss.
 	wasDead, lost bool
 	rivalSeen     bool   // counted as a duplicate guarantee
 	ticket        uint64 // of the open send, or 0
@@ -138,8 +144,9 @@ func (v *version) dead() bool        { return v.trace.Dead() != anchor.Alive }
 func (v *version) reported() bool    { return v.trace.IsReported() }
 func (v *version) accumulated() bool { return v.trace.IsAccumulated() }
 
-// winner returns the version that the best chain has accumulated. If there is
-// none, it returns a reported version that is not dead, or nil.
+// winner returns the version that decides about the bundle on the best chain: the one that was
+// accumulated, otherwise one that is reported and not dead. It returns nil if there is no such
+// version.
 func (it *item) winner() *version {
 	var reported *version
 	for _, v := range it.versions {
@@ -153,9 +160,8 @@ func (it *item) winner() *version {
 	return reported
 }
 
-// live returns the version that may still be accumulated, or nil. On a valid
-// chain there is at most one: if the anchor of a version is on the chain, all
-// earlier versions are dead.
+// live returns the version that may still be accumulated, or nil if there is none. A valid chain
+// has at most one, because the anchor of a version is a block at which all earlier ones are dead.
 func (it *item) live() *version {
 	if w := it.winner(); w != nil {
 		return w
@@ -168,15 +174,15 @@ func (it *item) live() *version {
 	return nil
 }
 
-// left reports whether the live version of a bundle was sent. Its successor may
-// be sent then (promise B3: packages are sent in order).
+// left reports whether the live version of a bundle was sent. Only then may the package of the next
+// bundle be sent (promise B3: packages are sent in the order of their rollup blocks).
 func (it *item) left() bool {
 	v := it.live()
 	return v != nil && v.sent
 }
 
-// derive returns the state of the bundle on the best chain, the version that
-// determines it, and the block that proves it.
+// derive returns the state of the bundle on the best chain, the version that decides it, and the
+// JAM block that proves it. The block is zero for states that no block proves.
 func (it *item) derive() (State, *version, anchor.Point) {
 	if w := it.winner(); w != nil {
 		s := w.trace.Status()

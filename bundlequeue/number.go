@@ -2,8 +2,8 @@ package bundlequeue
 
 import "fmt"
 
-// CanEnqueue reports whether the queue would accept another bundle now. Bundles
-// that are Queued or Reserved count against Config.MaxQueueDepth.
+// CanEnqueue reports whether the queue has room for another bundle. Bundles in Queued and in
+// Reserved count against Config.MaxQueueDepth.
 func (q *Queue) CanEnqueue() bool { return q.waitingBundles() < q.cfg.MaxQueueDepth }
 
 func (q *Queue) waitingBundles() int { return q.counts[Queued] + q.counts[Reserved] }
@@ -74,8 +74,8 @@ func (q *Queue) release(ev Release) error {
 	return nil
 }
 
-// expireReservation releases an expired reservation if its bundle is the first
-// that is not guaranteed.
+// expireReservation releases a reserved number whose time is over. It acts only when the number is
+// the first one that is not guaranteed, because before that no other bundle waits for it.
 func (q *Queue) expireReservation() {
 	if it := q.advance(); it != nil && it.state == Reserved && q.now >= it.notBefore {
 		q.failFrom(it, 0, fmt.Sprintf("number %d was reserved and never filled", it.number))

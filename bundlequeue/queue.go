@@ -15,19 +15,18 @@ import (
 	"github.com/jamq/jamq/internal/minheap"
 )
 
-// Queue manages the bundles of one rollup. Create it with [New] or [Restore]. It is
-// deterministic: equal events at equal times give equal effects. It is not safe
-// for concurrent use.
+// Queue manages the bundles of one rollup. Create it with [New], or with [Restore] from a snapshot.
+// It is deterministic: the same events at the same times always give the same effects. It is not
+// safe for concurrent use.
 //
-// The cost of a step depends on the bundles that its event changes, not on the
-// size of the queue.
+// The cost of a step depends on how many bundles its event changes, not on the size of the queue.
 type Queue struct {
 	cfg  Config
 	view *chainview.View // of the JAM chain
 	now  instant         // time of the last event
 
-	// items are the bundles in order. Those before active are finalized. Those
-	// before frontier are at least guaranteed.
+	// items are the bundles in order. Those before the place active are final, and those before the
+	// place frontier are at least guaranteed.
 	items            []*item
 	firstPlace       uint64 // of items[0]
 	active, frontier uint64 // places
@@ -44,10 +43,10 @@ type Queue struct {
 	base        common.Hash              // commitment of the bundle before items[0], or zero
 	spent       []spent                  // of failed bundles, oldest first
 	commitments map[common.Hash]struct{} // of base, items and spent, without zero
-	// due holds the bundles with a core, ordered by the time of their next send.
+	// due holds the bundles that have a core, ordered by the time of their next send.
 	due minheap.Heap[int64, *item]
-	// waiting holds the bundles without a core that are not guaranteed, ordered
-	// by place.
+	// waiting holds the bundles that are not guaranteed and have no core, in the order of their
+	// rollup blocks.
 	waiting minheap.Heap[int64, *item]
 
 	delays *anchor.Delays // between sending and reporting
@@ -57,19 +56,18 @@ type Queue struct {
 	counts     [NumStates]int
 	total      Totals
 
-	// blocked is the bundle at which the last step stopped starting bundles. It
-	// is nil if all cores were in use first.
+	// blocked is the bundle at which the last step stopped to start bundles, because it cannot be
+	// built or sent yet. It is nil if the step stopped because no core was free.
 	blocked *item
 
-	// The following fields are used within a step only.
+	// The following fields are used only within a step.
 	out     []Effect
 	touched []*item
 	dueNow  []*item // of sendDue
 }
 
-// New returns an empty queue. root is a final JAM block; the host imports the blocks
-// after it. The error wraps
-// [ErrInvalidConfig] or jamq.ErrInvalidBlock.
+// New returns an empty queue. root is a final JAM block; the host imports the blocks after it. The
+// error wraps [ErrInvalidConfig] or jamq.ErrInvalidBlock.
 func New(cfg Config, root jamq.Block) (*Queue, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -104,8 +102,8 @@ func (q *Queue) Best() anchor.Point { return q.view.Best() }
 // Finalized returns the last finalized JAM block that the queue knows.
 func (q *Queue) Finalized() anchor.Point { return q.view.Finalized() }
 
-// Knows reports whether the queue imported the JAM block with this hash, as far
-// as it remembers.
+// Knows reports whether the queue has imported the JAM block with this hash and has not forgotten
+// it.
 func (q *Queue) Knows(hash jamq.HeaderHash) bool { return q.view.Knows(hash) }
 
 // Step processes one event at time now and returns the effects that the host
@@ -152,7 +150,7 @@ func (q *Queue) Step(now time.Time, ev Event) ([]Effect, error) {
 	return out, nil
 }
 
-// apply changes the facts by one event, or refuses the event.
+// apply changes the known facts by one event. If it returns an error, nothing has changed.
 func (q *Queue) apply(now instant, ev Event) error {
 	switch ev := ev.(type) {
 	case Reserve:
@@ -185,7 +183,8 @@ func (q *Queue) apply(now instant, ev Event) error {
 	return fmt.Errorf("%w: %T", ErrUnknownEvent, ev)
 }
 
-// observe processes an event about the chain.
+// observe processes an event about the JAM chain, and tells about packages that were accumulated
+// although they were dead.
 func (q *Queue) observe(ev Event) (err error) {
 	switch ev := ev.(type) {
 	case Imported:
@@ -203,9 +202,10 @@ func (q *Queue) observe(ev Event) (err error) {
 	return nil
 }
 
-// importBlock imports a block. If the block cannot descend from the finalized
-// one, it only becomes known as such, because the host delivers its descendants
-// too. If only the best block is older than the finalized one, it is ignored.
+// importBlock imports a block. A block that cannot descend from the finalized one is useless, but
+// the host will deliver its descendants too, so the view must ignore them instead of failing. If
+// only the best block is older than the finalized one, the block is imported and the best block
+// stays as it is.
 func (q *Queue) importBlock(b *jamq.Block, best jamq.HeaderHash) error {
 	err := q.view.ImportBest(b, best)
 	if !errors.Is(err, chainview.ErrOld) {
@@ -218,7 +218,7 @@ func (q *Queue) importBlock(b *jamq.Block, best jamq.HeaderHash) error {
 	return nil
 }
 
-// at returns the item at a place, or nil if it is not in the queue.
+// at returns the bundle at a place, or nil if the queue has none there.
 func (q *Queue) at(place uint64) *item {
 	if place < q.firstPlace || place-q.firstPlace >= uint64(len(q.items)) {
 		return nil
@@ -226,11 +226,11 @@ func (q *Queue) at(place uint64) *item {
 	return q.items[place-q.firstPlace]
 }
 
-// end returns the place of the next item to be added.
+// end returns the place that the next bundle will get.
 func (q *Queue) end() uint64 { return q.firstPlace + uint64(len(q.items)) }
 
-// find returns the item with a number, or nil. Numbers have gaps only after a
-// Rekey event, so the first lookup is usually right.
+// find returns the bundle with a number, or nil. Numbers have gaps only after a Rekey event, so the
+// first attempt usually succeeds.
 func (q *Queue) find(number uint64) *item {
 	if len(q.items) == 0 || number < q.items[0].number {
 		return nil
@@ -245,8 +245,8 @@ func (q *Queue) find(number uint64) *item {
 	return q.items[i]
 }
 
-// predecessor returns the bundle before it. It returns nil if there is none, or
-// if that bundle was final and retired.
+// predecessor returns the bundle before another one. It returns nil if there is none, or if that
+// bundle is final and was retired.
 func (q *Queue) predecessor(it *item) *item {
 	if it.place == q.firstPlace {
 		return nil
@@ -273,7 +273,7 @@ func (q *Queue) emit(e Effect) {
 	q.out = append(q.out, e)
 }
 
-// retire forgets finalized bundles beyond the retention window.
+// retire forgets the oldest final bundles, so that at most Config.RetentionWindow of them remain.
 func (q *Queue) retire() {
 	for q.active-q.firstPlace > uint64(q.cfg.RetentionWindow) {
 		q.retireFirst()
@@ -294,7 +294,7 @@ func (q *Queue) retireFirst() {
 	q.firstPlace++
 }
 
-// forget removes a version from all indices.
+// forget removes a version from all indices, and lets the view stop to follow its package.
 func (q *Queue) forget(v *version) {
 	delete(q.versions, v.pkg)
 	delete(q.sends, v.ticket)

@@ -11,11 +11,11 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// recordVersion is the first byte of every record.
+// recordVersion is the first byte of every record. A queue refuses records with another version.
 const recordVersion = 6
 
-// The numbers of the record kinds are part of the format: a number never
-// changes its meaning.
+// The numbers of the kinds of records are part of the format in journals, so a number never changes
+// its meaning.
 const (
 	kindReserve = iota
 	kindEnqueue
@@ -34,10 +34,12 @@ const (
 	numKinds
 )
 
-// AppendRecord appends one step for a journal: an accepted event and its time.
-// A driver writes the record before it carries out the step's effects: see
-// [Replay]. Records contain no checksum; the journal must detect damage. If the
-// event is unknown, AppendRecord returns b unchanged and an error that wraps
+// AppendRecord appends the record of one step for a journal: an event that Step has accepted, and
+// its time. A driver writes the record before it carries out the effects of the step, so that it
+// can repeat them after a crash: see [Replay]. Records contain no checksum; the journal must notice
+// damage by itself.
+//
+// If the type of the event is unknown, AppendRecord returns b unchanged and an error that wraps
 // ErrUnknownEvent.
 func AppendRecord(b []byte, now time.Time, ev Event) ([]byte, error) {
 	out := wire.AppendInt(append(b, recordVersion), now.UnixNano())
@@ -53,7 +55,7 @@ func AppendRecord(b []byte, now time.Time, ev Event) ([]byte, error) {
 	return b, fmt.Errorf("%w: %T", ErrUnknownEvent, ev)
 }
 
-// appendKind appends the kind of a record and its numbers.
+// appendKind begins a record with its kind, and appends its numbers.
 func appendKind(b []byte, kind byte, numbers ...uint64) []byte {
 	b = append(b, kind)
 	for _, n := range numbers {
@@ -62,7 +64,8 @@ func appendKind(b []byte, kind byte, numbers ...uint64) []byte {
 	return b
 }
 
-// appendOrder appends an order of the host, and reports whether ev is one.
+// appendOrder appends the record of an event by which the host gives an order. It reports whether
+// ev is such an event.
 func appendOrder(b []byte, ev Event) ([]byte, bool) {
 	switch ev := ev.(type) {
 	case Reserve:
@@ -95,7 +98,8 @@ func appendOrder(b []byte, ev Event) ([]byte, bool) {
 	return b, true
 }
 
-// appendAnswer appends an answer to an effect, and reports whether ev is one.
+// appendAnswer appends the record of an event by which the host answers an effect. It reports
+// whether ev is such an event.
 func appendAnswer(b []byte, ev Event) ([]byte, bool) {
 	switch ev := ev.(type) {
 	case Built:
@@ -114,8 +118,8 @@ func appendAnswer(b []byte, ev Event) ([]byte, bool) {
 	return b, true
 }
 
-// appendEvidence appends an event about the JAM chain, and reports whether ev is
-// one.
+// appendEvidence appends the record of an event about the JAM chain. It reports whether ev is such
+// an event.
 func appendEvidence(b []byte, ev Event) ([]byte, bool) {
 	switch ev := ev.(type) {
 	case Imported:
@@ -131,8 +135,8 @@ func appendEvidence(b []byte, ev Event) ([]byte, bool) {
 	return b, true
 }
 
-// DecodeRecord decodes a record of [AppendRecord]. The error wraps ErrCorrupt.
-// DecodeRecord never panics, even on arbitrary bytes.
+// DecodeRecord decodes a record that AppendRecord has made. The error wraps ErrCorrupt if the bytes
+// are no such record. DecodeRecord never panics, whatever the bytes are.
 func DecodeRecord(record []byte) (time.Time, Event, error) {
 	if len(record) == 0 || record[0] != recordVersion {
 		return time.Time{}, nil, fmt.Errorf("%w: record of %d bytes is not of version %d", ErrCorrupt, len(record), recordVersion)
@@ -187,16 +191,18 @@ func readCoreIndices(r *wire.Reader) []jamq.CoreIndex {
 	return out
 }
 
-// Replay feeds the records of a journal to a queue, in order. It calls follow with
-// each step, so that a host can derive its own state from the steps as it did before
-// the crash; nil means no call. The effects of all records but the last one were
-// carried out before. Those of the last one may have been, and [Queue.Open] returns
-// the open requests. The queue must be in the state that it had when the first record was written,
-// new or restored. After Replay it is equal to the queue that wrote the
+// Replay repeats the steps in the records of a journal, so that a queue is again as it was before a
+// crash. The queue must be in the state that it had when the first record was written: new, or
+// restored from a snapshot of that moment. After Replay it is equal to the queue that wrote the
 // records, byte for byte.
 //
-// The error wraps ErrCorrupt and contains the index of the record, from 0. The
-// queue is then in the state after the record before it.
+// Replay calls follow with each step, unless follow is nil, so that a host can derive its own state
+// from the steps as it did before the crash. The host carried out the effects of all records but
+// the last one before the crash. It may have carried out those of the last one too; [Queue.Open]
+// returns the requests among them that are still open.
+//
+// The error wraps ErrCorrupt and names the index of the bad record, counted from 0. The queue is
+// then in the state after the record before that.
 func Replay(q *Queue, records [][]byte, follow func(Event, []Effect)) error {
 	for i, record := range records {
 		now, ev, err := DecodeRecord(record)
@@ -214,9 +220,9 @@ func Replay(q *Queue, records [][]byte, follow func(Event, []Effect)) error {
 	return nil
 }
 
-// Open returns the Build and Send effects that are not answered. A driver carries
-// them out again after a restart. A second send is harmless, because the same bytes
-// may be sent any number of times.
+// Open returns the Build and Send effects that the host has not answered. A driver carries them out
+// again after a restart. It does no harm if a package is sent twice, because JAM reports the same
+// bytes only once.
 func (q *Queue) Open() []Effect {
 	var out []Effect
 	for _, it := range q.items {
@@ -282,7 +288,7 @@ func appendBlock(b []byte, k *jamq.Block) []byte {
 
 const flagAccumulatedKnown, flagCoresCleared = 1, 2
 
-// blockFlags returns the fields of a block that are true or false, as one number.
+// blockFlags encodes the boolean fields of a block as one number.
 func blockFlags(k *jamq.Block) (flags uint64) {
 	if k.AccumulatedKnown {
 		flags |= flagAccumulatedKnown

@@ -7,28 +7,30 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// This file is the safety rule (promise B1), before a build and after it.
+// This file has the safety rule (promise B1: no chain accumulates two versions of a bundle). The
+// queue applies it before it requests a build, and again when the package is built.
 //
-// A new version is built only if every earlier version that was sent is dead on
-// the best chain. Its anchor is the block at which the last of them died, or a
-// later one. A chain that reports the new version contains this anchor. On that
-// chain the earlier versions are dead, and a dead package stays dead. So no
-// chain accumulates two versions.
+// A new version is built only if every earlier version that was sent is dead on the best chain. Its
+// anchor is the block at which the last of them died, or a later one. A chain can report the new
+// version only if it contains this anchor. On that chain the earlier versions are dead, and a dead
+// package stays dead. So no chain accumulates two versions.
 
-// admission is the decision whether a new version of a bundle may be built, and
-// its conditions.
+// admission is the decision whether a new version of a bundle may be built, with the conditions
+// that it must meet.
 type admission struct {
 	ok bool
-	// minAnchor is the oldest block that the version may be anchored to. Zero
-	// means no limit.
+	// minAnchor is the oldest block that the version may be anchored to, because all earlier
+	// versions are dead there. Zero means that any block will do.
 	minAnchor anchor.Point
-	// prerequisites are the packages that the version must name.
+	// prerequisites are the packages that the version must name in its refine context.
 	prerequisites []jamq.PackageHash
 }
 
-// admissible decides whether a new version of a bundle may be built. The
-// predecessor must have a live version. The new version names it, unless the
-// chain of its anchor has accumulated it (promise B3).
+// admissible decides whether a new version of a bundle may be built. All earlier versions must be
+// dead, and the bundle before it must have a version that may still be accumulated. The new version
+// names that package as its prerequisite, so that the chain accumulates the two in order (promise
+// B3). It may leave the name out only if the chain of its anchor has accumulated that package
+// already.
 func (q *Queue) admissible(it *item) admission {
 	minAnchor, ok := q.allDead(it)
 	if !ok {
@@ -43,23 +45,23 @@ func (q *Queue) admissible(it *item) admission {
 		return admission{}
 	}
 	s, best := v.trace.Status(), q.view.Best().Height
-	// The new version may leave the other one out only if the chain of its anchor has
-	// accumulated that. If the block of the report is unknown, so is whether recent history
-	// has it.
+	// The new version may leave out the package of its predecessor only if the chain of its anchor
+	// has accumulated that package. If the view does not know the block of the report, it does not
+	// know either whether recent history still contains the report.
 	if done := s.Accumulated; !done.IsZero() && (done.Height < best || s.Reported.IsZero()) {
 		return admission{ok: true, minAnchor: later(minAnchor, done)}
 	}
-	// It must name the other one, which is possible only while the report of that is in
-	// recent history (rule R3, Gray Paper 11.39).
+	// The new version must name the package of its predecessor. The chain accepts the name only
+	// while the report of that package is in recent history (rule R3, Gray Paper 11.39).
 	if anchor.PrerequisiteExpired(&q.cfg.Spec, s.Reported, best+uint64(q.buildBlocks())) {
 		return admission{}
 	}
 	return admission{ok: true, minAnchor: minAnchor, prerequisites: []jamq.PackageHash{v.pkg}}
 }
 
-// allDead returns the block at which all versions of a bundle are dead on the
-// best chain, or zero if there are no versions. ok is false if a version is not
-// dead.
+// allDead returns the block of the best chain at which all versions of a bundle are dead. It
+// returns zero if there are no versions. ok is false if a version is not dead, so that no new one
+// may be built.
 func (q *Queue) allDead(it *item) (since anchor.Point, ok bool) {
 	if it.deadSince != nil {
 		since = *it.deadSince
@@ -73,8 +75,8 @@ func (q *Queue) allDead(it *item) (since anchor.Point, ok bool) {
 	return since, true
 }
 
-// later returns the higher of two blocks of one chain. Zero is lower than all
-// blocks.
+// later returns the higher one of two blocks of the same chain. The zero point counts as lower than
+// all blocks.
 func later(a, b anchor.Point) anchor.Point {
 	if a.IsZero() || b.Height > a.Height {
 		return b
@@ -82,11 +84,10 @@ func later(a, b anchor.Point) anchor.Point {
 	return a
 }
 
-// fits reports whether a package that was built at a block of the best chain
-// may still be sent. The chain may have changed since the request. So fits
-// checks on the current chain that the earlier versions are dead at the
-// package's anchor, and that the package follows the live version of its
-// predecessor.
+// fits reports whether a package that was built at a block of the best chain may still be sent. The
+// chain can have changed while the host was building, so fits checks the conditions of admissible
+// again: the earlier versions are dead at the anchor of the package, and the package follows the
+// live version of its predecessor.
 func (q *Queue) fits(it *item, at anchor.Point, r *request) bool {
 	if since, ok := q.allDead(it); !ok || at.Height < since.Height {
 		return false

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// plan puts a bundle into the heap that it belongs to: due, with the time of
-// its next send, or waiting, if it needs a core. Call it whenever one of these
-// may have changed.
+// plan puts a bundle into the heap in which it belongs: waiting if it needs a core, or due with the
+// time of its next send. Callers call it whenever the state, the core or that time may have
+// changed.
 func (q *Queue) plan(it *item) {
 	if it.waiting {
 		q.waiting.Remove(&it.turn)
@@ -24,11 +24,12 @@ func (q *Queue) plan(it *item) {
 	}
 }
 
-// schedule sends due packages, and starts bundles in the order of rollup blocks
-// while cores are free. If a bundle cannot start, none behind it can, because
-// each needs the package of the one before it. There is one exception: a bundle
-// whose package was sent, and that lost its report and its core in a reorg,
-// does not block the others.
+// schedule sends the packages that are due, and starts bundles in the order of their rollup blocks
+// while cores are free. If a bundle cannot start, none behind it can, because each one needs the
+// package of the one before it.
+//
+// There is one exception: a bundle whose package was sent, and that lost its report and its core in
+// a reorg, does not block the others.
 func (q *Queue) schedule() {
 	q.sendDue()
 	var passed []*item
@@ -54,12 +55,12 @@ func (q *Queue) schedule() {
 	for _, it := range passed {
 		q.plan(it)
 	}
-	// A package may be due now because its predecessor was just sent.
+	// A package may be due now because the package before it was just sent.
 	q.sendDue()
 }
 
-// sendDue sends due packages in the order of rollup blocks. A package that may
-// not be sent yet stays due.
+// sendDue sends the packages that are due, in the order of their rollup blocks. A package that must
+// wait for the one before it stays due.
 func (q *Queue) sendDue() {
 	now := q.dueNow[:0]
 	for e := q.due.Min(); e != nil && e.Key() <= int64(q.now); e = q.due.Min() {
@@ -77,14 +78,15 @@ func (q *Queue) sendDue() {
 
 func byPlace(a, b *item) int { return cmp.Compare(a.place, b.place) }
 
-// maySend reports whether a version may be sent, or sent again, when its time
-// comes.
+// maySend reports whether a version may be sent, for the first time or again, as soon as its time
+// comes. It may not while a send is open, and not after too many attempts, a final refusal or an
+// order to give up.
 func (q *Queue) maySend(v *version) bool {
 	return v.ticket == 0 && !v.refused && v.attempts <= q.cfg.MaxSubmitRetries && v.item.troubles().givenUp == ""
 }
 
-// send emits a Send effect for a version if its time has come and the package
-// of its predecessor was sent.
+// send emits a Send effect for a version if its time has come, a core is there, and the package of
+// the bundle before it was sent.
 func (q *Queue) send(it *item, v *version) {
 	if !q.maySend(v) || q.now < v.nextSend {
 		return
@@ -140,7 +142,7 @@ func (q *Queue) sent(now instant, ev Sent) error {
 	return nil
 }
 
-// retry makes the next send of the same bytes due immediately.
+// retry lets the queue send the package of a bundle again without waiting for its time.
 func (q *Queue) retry(now instant, ev Retry) error {
 	it := q.find(ev.Number)
 	if it == nil || it.state == Reserved || it.state >= Guaranteed {
@@ -153,8 +155,8 @@ func (q *Queue) retry(now instant, ev Retry) error {
 	return nil
 }
 
-// NextWake returns the earliest time after now at which a Tick would have an
-// effect. It returns false if there is none.
+// NextWake returns the earliest time after now at which a Tick event could change anything. A
+// driver sets its timer to it. It returns false if there is no such time.
 func (q *Queue) NextWake(now time.Time) (time.Time, bool) {
 	after := max(instantOf(now), q.now)
 	wake := instant(0)
@@ -163,8 +165,8 @@ func (q *Queue) NextWake(now time.Time) (time.Time, bool) {
 			wake = t
 		}
 	}
-	// Consider all cores, because the first due bundle may wait for its
-	// predecessor.
+	// All cores are considered, because the first bundle that is due may wait for the bundle before
+	// it.
 	for i := range q.cores.list {
 		if it := q.cores.list[i].holder; it != nil && it.turn.Queued() {
 			consider(instant(it.turn.Key()))
@@ -182,8 +184,7 @@ func (q *Queue) NextWake(now time.Time) (time.Time, bool) {
 	return wake.time(), true
 }
 
-// considerWaiting considers the times at which a bundle without a core may
-// continue.
+// considerWaiting passes the times at which a bundle without a core may continue to consider.
 func (q *Queue) considerWaiting(it *item, consider func(instant)) {
 	consider(it.notBefore)
 	if v := it.live(); v != nil && q.maySend(v) {

@@ -7,8 +7,9 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// settle derives the state of every bundle that the event touched, in their
-// order.
+// settle reviews every bundle that may have changed in this step: those that the event touched, and
+// those whose packages have another status on the best chain now. It goes through them in the order
+// of their rollup blocks.
 func (q *Queue) settle() {
 	q.view.Changes(func(t *chainview.Trace) {
 		if v := q.versions[t.Package()]; v != nil {
@@ -27,7 +28,9 @@ func (q *Queue) settle() {
 	q.noteReorgs()
 }
 
-// review updates one bundle to the evidence about its versions.
+// review brings one bundle up to date with the JAM chain. It notes
+// which versions have died, drops those that are no longer needed, gives back the core when it is
+// not needed any more, and derives the new state.
 func (q *Queue) review(it *item) {
 	for _, v := range it.versions {
 		q.noteDeath(v)
@@ -35,7 +38,7 @@ func (q *Queue) review(it *item) {
 	q.dropUnsent(it)
 	w, live := it.winner(), it.live()
 	if it.request != nil && live != nil {
-		// After a reorg an earlier version is not dead any more.
+		// A reorg can bring an earlier version back to life. The build is then not needed.
 		q.closeRequest(it)
 		q.total.NonWinningVersionsCanceled++
 	}
@@ -50,8 +53,8 @@ func (q *Queue) review(it *item) {
 	q.plan(it)
 }
 
-// noteDeath emits a Died effect if a version died. A reorg can make a dead
-// version live again.
+// noteDeath emits a Died effect when a version has died since the last review. It also notices the
+// opposite, because a reorg can bring a dead version back to life.
 func (q *Queue) noteDeath(v *version) {
 	dead := v.dead()
 	if dead == v.wasDead {
@@ -70,9 +73,9 @@ func (q *Queue) noteDeath(v *version) {
 	}
 }
 
-// dropUnsent forgets versions that died before they were sent. The next build
-// waits for BackoffBase, because the same cause, for example an old lookup
-// anchor, may kill the next version immediately.
+// dropUnsent forgets versions that died before they were sent. The next build waits for
+// BackoffBase, because whatever killed this version, for example an old lookup anchor, would
+// probably kill the next one too.
 func (q *Queue) dropUnsent(it *item) {
 	it.versions = slices.DeleteFunc(it.versions, func(v *version) bool {
 		if v.sent || !v.dead() {
@@ -85,9 +88,9 @@ func (q *Queue) dropUnsent(it *item) {
 	})
 }
 
-// cancelRivals drops versions that were not sent when another one is reported
-// (promise B5: the first reported version wins). It also counts other versions
-// that are reported.
+// cancelRivals drops the versions of a bundle that were built but not sent, because the chain has
+// reported w first (promise B5: the first reported version wins). A version that was sent cannot be
+// taken back. If the chain reports it too, cancelRivals counts that for [Totals].
 func (q *Queue) cancelRivals(it *item, w *version) {
 	it.versions = slices.DeleteFunc(it.versions, func(v *version) bool {
 		if v == w {
@@ -109,8 +112,8 @@ func (q *Queue) cancelRivals(it *item, w *version) {
 	})
 }
 
-// learnDelay records how many blocks passed between the first send of a version
-// and its report.
+// learnDelay records how many blocks passed between the first send of a version and its report. The
+// queue chooses anchors for later packages by these delays.
 func (q *Queue) learnDelay(v *version) {
 	if v.sentHeight == 0 {
 		return
@@ -121,8 +124,8 @@ func (q *Queue) learnDelay(v *version) {
 	}
 }
 
-// learnLoss records that a version was not reported while its anchor was
-// recent.
+// learnLoss records that a version was sent and was never reported, although its anchor was recent
+// enough for some time. Like learnDelay, it improves the choice of later anchors.
 func (q *Queue) learnLoss(v *version) {
 	if v.sentHeight > 0 && v.trace.Dead() == anchor.AnchorExpired {
 		last := anchor.LastReportable(&q.cfg.Spec, v.trace.Anchor().Height)
@@ -131,7 +134,8 @@ func (q *Queue) learnLoss(v *version) {
 	}
 }
 
-// update emits a Changed effect if the state of a bundle has changed.
+// update derives the state of a bundle again and emits a Changed effect if the state is another one
+// than before.
 func (q *Queue) update(it *item) {
 	to, v, at := it.derive()
 	if to == it.state {
@@ -156,8 +160,9 @@ func (q *Queue) enter(it *item, to State) {
 	}
 }
 
-// finish makes bundles final in their order, even if the chain accumulated them
-// in another order.
+// finish makes bundles final as soon as the finalized chain has accumulated one of their packages.
+// It does so in the order of the rollup blocks, even if the chain accumulated them in another
+// order, because a host makes its state final block by block.
 func (q *Queue) finish() {
 	for it := q.at(q.active); it != nil; it = q.at(q.active) {
 		w := it.winner()
@@ -168,8 +173,9 @@ func (q *Queue) finish() {
 	}
 }
 
-// makeFinal makes the oldest bundle that is not final final, and emits c with the fields that c
-// lacks.
+// makeFinal makes the oldest bundle that is not final yet final, and frees what the queue holds for
+// it. The caller sets the version, the package and the JAM block in c. makeFinal fills in the other
+// fields and emits c as an effect.
 func (q *Queue) makeFinal(it *item, c Changed) {
 	c.Number, c.Commitment, c.Core, c.From, c.To = it.number, it.commitment, it.core, it.state, Finalized
 	q.cores.release(it)

@@ -15,8 +15,7 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// A snapshot consists of the magic, a version, the body, and a CRC-32C of all
-// preceding bytes.
+// A snapshot consists of the magic, the version, the body, and a CRC-32C of all bytes before it.
 const (
 	snapshotMagic   = "jamq/queue"
 	snapshotVersion = 10
@@ -24,9 +23,9 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// AppendSnapshot appends the whole state of a queue, with a checksum at the
-// end. Equal queues have equal snapshots, and two queues with equal snapshots
-// respond equally to every event.
+// AppendSnapshot appends the whole state of the queue, with a checksum at the end. Restore makes a
+// queue of it that responds to every event exactly as this one does. Equal queues have equal
+// snapshots.
 func (q *Queue) AppendSnapshot(b []byte) []byte {
 	start := len(b)
 	b = append(b, snapshotMagic...)
@@ -84,8 +83,8 @@ func (c *cores) append(b []byte) []byte {
 	return b
 }
 
-// fingerprint describes the part of the configuration that must not differ
-// between a snapshot and the restored queue: the first number and the chain.
+// fingerprint describes the part of the configuration that a restored queue must share with the
+// queue that made the snapshot: the first number and the constants of the chain.
 func (c *Config) fingerprint() string {
 	s := c.Spec
 	return fmt.Sprintf("first number %d, %d cores, E %d, H %d, U %d, L %d",
@@ -180,10 +179,10 @@ func appendVersion(b []byte, v *version) []byte {
 	return wire.AppendUint(b, v.sentHeight)
 }
 
-// Restore returns the queue of a snapshot. cfg must have the same chain and FirstNumber
-// as the saved queue; its cores, limits and times may differ. A host that changes them calls
-// Step with a Tick before it relies on [Queue.NextWake]. The error wraps
-// ErrCorrupt or ErrInvalidConfig. Restore never panics, even on arbitrary bytes.
+// Restore returns the queue of a snapshot. cfg must have the same chain and FirstNumber as the
+// queue that made the snapshot; cores, limits and times may differ. A host that changes them calls
+// Step with a Tick before it relies on [Queue.NextWake]. The error wraps ErrCorrupt or
+// ErrInvalidConfig. Restore never panics, whatever the bytes are.
 func Restore(cfg Config, snapshot []byte) (*Queue, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -216,8 +215,8 @@ func Restore(cfg Config, snapshot []byte) (*Queue, error) {
 	return q, nil
 }
 
-// configure applies the new configuration to a restored queue. It keeps the
-// cores that a Cores event set.
+// configure applies the new configuration to a restored queue. Cores that were set by a Cores event
+// stay, because an operator has chosen them.
 func (q *Queue) configure() {
 	q.retire()
 	if !q.cores.changed {
@@ -225,7 +224,8 @@ func (q *Queue) configure() {
 	}
 }
 
-// read decodes the output of appendBody. The queue may violate its invariants.
+// read decodes what appendBody has encoded. It does not check whether the state is possible;
+// Restore does.
 func read(cfg Config, r *wire.Reader) *Queue {
 	q := empty(cfg)
 	q.now = instant(r.Int())
