@@ -6,18 +6,19 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// This file finds blocks that contradict earlier ones: a package that was dead
-// on the best chain is accumulated later on the same chain. JAM cannot do this,
-// so a block lacked something that its JAM block had, such as a report.
+// This file finds blocks that contradict earlier blocks: a package was dead on the best chain, and
+// a later block of the same chain has accumulated it. JAM cannot do this. So one of the blocks that
+// the host passed to the view lacked something that the JAM block had, for example a report.
 
-// grave is a package that was dead on the best chain when it was forgotten.
+// grave is a package that was dead on the best chain when the host called Forget. The view
+// remembers it only to notice if a later block accumulates the package after all.
 type grave struct {
 	pkg   jamq.PackageHash
 	since anchor.Point
 }
 
-// maxGraves is how many of them a view remembers, the newest ones. An epoch of
-// accumulation follows a report at most, and few packages die in an epoch.
+// maxGraves is how many graves a view remembers; it drops the oldest ones first. A package can be
+// accumulated at most an epoch after its report, and few packages die in an epoch.
 const maxGraves = 256
 
 // Contradictions returns the packages that were accumulated on a chain on which
@@ -30,15 +31,15 @@ func (v *View) Contradictions() []jamq.PackageHash {
 	return found
 }
 
-// contradicts reports whether the new verdict on a package denies its death: the
-// block at which it died is still on the best chain, and a later one has
-// accumulated the package.
+// contradicts reports whether a new verdict on a package shows that its death was a mistake: the
+// block at which the package died is still on the best chain, and a later block has accumulated the
+// package.
 func (v *View) contradicts(before, now verdict) bool {
 	return before.dead != anchor.Alive && before.accumulated == nil && now.accumulated != nil &&
 		v.onMain(before.deadSince) && now.accumulated.Height > before.deadSince.Height
 }
 
-// bury remembers a dead package that is not watched any more.
+// bury remembers a package as a grave if it is dead. Forget calls it.
 func (v *View) bury(t *Trace) {
 	if t.verdict.dead == anchor.Alive {
 		return
@@ -47,7 +48,8 @@ func (v *View) bury(t *Trace) {
 	v.graves = v.graves[max(0, len(v.graves)-maxGraves):]
 }
 
-// searchGraves compares a new block of the best chain with the graves.
+// searchGraves looks for packages of the graves among those that a new block of the best chain has
+// accumulated.
 func (v *View) searchGraves(n *node) {
 	for _, g := range v.graves {
 		if !n.accumulated.has(g.pkg) || n.Height <= g.since.Height {

@@ -70,24 +70,25 @@ func (v *View) Abandon(hash jamq.HeaderHash) {
 	}
 }
 
-// remember appends a hash to a list, which keeps the newest ones.
+// remember appends a hash to a list and drops the oldest hashes, so that at most most of them
+// remain.
 func remember(list []jamq.HeaderHash, most int, hash jamq.HeaderHash) []jamq.HeaderHash {
 	list = append(list, hash)
 	return slices.Delete(list, 0, max(0, len(list)-most))
 }
 
-// maxAbandoned is how many blocks of abandoned forks are remembered. They
-// distinguish late children of these blocks from blocks after a gap.
+// maxAbandoned is how many blocks of abandoned forks are remembered. With them, Import can tell a
+// late child of such a block, which is old, from a block whose parent is missing.
 const maxAbandoned = 256
 
-// maxPast is how many final blocks are remembered after they were pruned. They
-// distinguish finality that comes again, for example from a host that reads its
-// own records once more, from finality of a block that was never imported.
+// maxPast is how many final blocks are remembered after they were pruned. With them, Finalize can
+// tell a block that was final before from a block that was never imported. A host finalizes a block
+// twice, for example, when it reads its own records again after a crash.
 const maxPast = 512
 
-// trim frees data of final blocks: the link to the parent, the state below the
-// finalized block, and all blocks that are older than recent history and older
-// than an epoch.
+// trim frees what is no longer needed about final blocks: the link to the parent, the state of
+// blocks below the finalized one, the reports of blocks before recent history, and whole blocks
+// that are older than recent history and than an epoch.
 func (v *View) trim(previous uint64) {
 	base := v.main[0].Height
 	for h := max(previous, base); h < v.finalized.Height; h++ {

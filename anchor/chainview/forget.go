@@ -6,11 +6,11 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Forget ends Watch. A package that is not watched is ignored.
+// Forget ends Watch: the host is no longer interested in the package.
 //
-// The view follows a forgotten package as long as a watched one needs it, also
-// by way of other packages, because its death is evidence about them. During
-// that time Trace returns it, and Status and Changes do not.
+// The view goes on to follow the package as long as the outcome of a watched package depends on it,
+// directly or by way of other packages. During that time Trace returns the package, and Status and
+// Changes do not.
 func (v *View) Forget(pkg jamq.PackageHash) {
 	t, ok := v.traces[pkg]
 	if !ok || !t.watched() {
@@ -21,10 +21,9 @@ func (v *View) Forget(pkg jamq.PackageHash) {
 	v.free(t)
 }
 
-// free removes those of the given traces that are neither watched nor needed.
-// From one that is needed and whose fate is final it removes the prerequisites,
-// because a final verdict stands without them. It does the same with the
-// prerequisites.
+// free removes those of the given traces that are neither watched nor needed by another trace. If a
+// trace is needed but its outcome is final, free removes only its prerequisites, because a final
+// verdict holds without them. It then goes on with the prerequisites in the same way.
 func (v *View) free(work ...*Trace) {
 	seen := make(map[*Trace]bool) // with their present dependents
 	for len(work) > 0 {
@@ -51,7 +50,7 @@ func (v *View) free(work ...*Trace) {
 	}
 }
 
-// retire removes a trace from the agenda.
+// retire removes a trace from the agenda, so that it is not judged any more.
 func (v *View) retire(t *Trace) {
 	v.agenda.turns.Remove(&t.turn)
 	v.agenda.heights.Remove(&t.height)

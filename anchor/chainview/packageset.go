@@ -7,20 +7,19 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// packageSet holds the packages that one block accumulated, in order, with a
-// fast test for membership.
+// packageSet holds the packages that one block has accumulated, in order, and tells quickly whether
+// a package is among them.
 //
-// One index over all blocks would find a package directly. On the full chain it
-// would have 200,000 entries and cost two cache misses for each package of each
-// block. But a test is only needed for reports that name prerequisites, and
-// these are mostly in the newest blocks. So each block sorts its packages at
-// the first test.
+// Why each block has its own set: a single index over all blocks would find a package at once,
+// but on the full chain it would have 200,000 entries and cost two cache misses for each package of
+// each block. The test is needed only for reports that name prerequisites, and these are mostly in
+// the newest blocks. So a block sorts its packages when the first test comes.
 type packageSet struct {
 	list   []jamq.PackageHash
 	sorted []uint64 // first eight bytes of each; lazy
 }
 
-// fewPackages is the greatest length of a list that is searched linearly.
+// fewPackages is the length up to which a list is searched without sorting.
 const fewPackages = 16
 
 func (s *packageSet) has(pkg jamq.PackageHash) bool {
@@ -39,8 +38,7 @@ func (s *packageSet) has(pkg jamq.PackageHash) bool {
 	return slices.Contains(s.list, pkg)
 }
 
-// accumulatedBefore reports whether a package was accumulated in one of the E
-// blocks before n.
+// accumulatedBefore reports whether one of the E blocks before n has accumulated a package.
 func (v *View) accumulatedBefore(n *node, pkg jamq.PackageHash) bool {
 	left := int(v.spec.EpochLength)
 	p := n.parent

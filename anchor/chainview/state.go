@@ -26,15 +26,14 @@ type coreReport struct {
 	Since jamq.Slot
 }
 
-// onCores holds the report on each core, or nil. Blocks share the reports, so
-// they are never modified.
+// onCores holds the report on each core, or nil for a free core. Blocks share the reports, so a
+// report is never modified.
 type onCores []*coreReport
 
-// transition applies one block's disputes, assurances, change of the number of
-// validators and guarantees to the cores of its parent, in this order (Gray
-// Paper 4.2; from 0.8.0 on 11.18). It returns the cores
-// after the block, the reports that became available, sorted by core, and the
-// reports that were removed.
+// transition returns the cores after a block, given those after its parent. It applies the
+// disputes, the assurances, a change of the number of validators, and the guarantees of the block,
+// in this order (Gray Paper 4.2; from 0.8.0 on 11.18). It also returns the reports that became
+// available, sorted by core, and those that were removed.
 func (c onCores) transition(spec *jamq.ChainSpec, b *jamq.Block, reports []coreReport) (after onCores, available, removed []*coreReport) {
 	after = c
 	shared := true
@@ -46,7 +45,7 @@ func (c onCores) transition(spec *jamq.ChainSpec, b *jamq.Block, reports []coreR
 	}
 	for _, condemned := range b.Condemned {
 		for core, r := range after {
-			// A zero hash means that the host does not report verdicts.
+			// A hash of zero means that the host does not follow verdicts.
 			if r != nil && r.Hash == condemned && condemned != (common.Hash{}) {
 				removed = append(removed, r)
 				set(core, nil)
@@ -78,8 +77,8 @@ func (c onCores) transition(spec *jamq.ChainSpec, b *jamq.Block, reports []coreR
 	return after, available, removed
 }
 
-// sortedCores returns cores in ascending order, in which their reports
-// accumulate (Gray Paper 11.16).
+// sortedCores returns cores in ascending order. Their reports are accumulated in this order (Gray
+// Paper 11.16).
 func sortedCores(cores []jamq.CoreIndex) []jamq.CoreIndex {
 	if slices.IsSorted(cores) {
 		return cores
@@ -107,13 +106,13 @@ type accumulation struct {
 	ready []readyReport
 }
 
-// accumulate processes the reports that have become available and the ready
-// queue, except reports with unmet prerequisites (Gray Paper 12.4 to 12.12). It
-// then edits the queue (Gray Paper 12.41). before reports whether a package was
-// accumulated in the E blocks before this one.
+// accumulate decides which packages a block accumulates: the available reports and those of the
+// ready queue, except those that still wait for a prerequisite (Gray Paper 12.4 to 12.12). It then
+// edits the ready queue (Gray Paper 12.41). before reports whether one of the E blocks before this
+// one has accumulated a package.
 //
-// If the block lists the accumulated packages, that list is used, because gas
-// may have deferred a part of the queue.
+// If the host has listed the accumulated packages in the block, accumulate takes that list, because
+// gas may have deferred a part of the queue.
 func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []readyReport, available []*coreReport, before func(jamq.PackageHash) bool) accumulation {
 	var a accumulation
 	var bound []readyReport // reports with prerequisites
@@ -145,10 +144,9 @@ func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []readyReport, availa
 	return a
 }
 
-// inTurn returns the queue in the order in which a block of the given slot
-// processes it. The order is by the position in the epoch at which a report
-// became available. It begins with the block's own position, which is the
-// oldest (Gray Paper 12.10).
+// inTurn returns the ready queue in the order in which a block of the given slot processes it. The
+// order follows the position in the epoch at which each report became available, beginning with the
+// position of the block itself, which is the oldest one (Gray Paper 12.10).
 func inTurn(spec *jamq.ChainSpec, slot jamq.Slot, queue []readyReport) []readyReport {
 	place := func(s jamq.Slot) jamq.Slot {
 		e := spec.EpochLength

@@ -50,8 +50,8 @@ func (e *MissingError) Error() string {
 // Unwrap returns [ErrMissingParent].
 func (e *MissingError) Unwrap() error { return ErrMissingParent }
 
-// node is a block of the tree. Traces refer to nodes for a long time, so nodes
-// are small. Their contents are freed when they are not needed any more.
+// node is a block of the tree. Traces can refer to a node long after the block was pruned, so a
+// node is small, and its contents are freed when they are not needed any more.
 type node struct {
 	anchor.Point
 	*contents
@@ -59,8 +59,8 @@ type node struct {
 	lost bool
 }
 
-// contents holds the contents of a block and the state after it. Children share
-// the state, so it is never modified.
+// contents holds the reports of a block and the state after it. A block shares unchanged parts of
+// the state with its children, so the state is never modified.
 type contents struct {
 	parent    *node       // nil if final
 	stateRoot common.Hash // known from the first child
@@ -79,11 +79,10 @@ type contents struct {
 type View struct {
 	spec  jamq.ChainSpec
 	nodes map[jamq.HeaderHash]*node
-	// main is the best chain by height, from the oldest block in the tree to
-	// the best block.
+	// main is the best chain, from the oldest block in the tree to the best block.
 	main []*node
-	// side holds the blocks that are not on the best chain, in the order of
-	// byHeight. So equal trees have equal snapshots, however they came about.
+	// side holds the blocks that are not on the best chain. They are sorted by byHeight, so that
+	// equal trees have equal snapshots, in whatever order the blocks came.
 	side      []*node
 	finalized *node
 	// abandoned holds the hashes of the last blocks on abandoned forks, oldest
@@ -92,8 +91,8 @@ type View struct {
 	// past holds the hashes of the last final blocks that were pruned, oldest
 	// first.
 	past []jamq.HeaderHash
-	// graves holds the packages that were dead when they were forgotten, oldest
-	// first, and contradictions those that came back to life: see Contradictions.
+	// graves holds packages that were dead when they were forgotten, oldest first. contradictions
+	// holds the packages that Contradictions returns at its next call.
 	graves         []grave
 	contradictions []jamq.PackageHash
 
@@ -191,7 +190,8 @@ func reportsOf(b *jamq.Block) []coreReport {
 	return out
 }
 
-// apply derives the state after a block from that of its parent.
+// apply derives the state after a block from the state after its parent, and notes what the block
+// does to packages that the view follows.
 func (v *View) apply(n *node, b *jamq.Block) {
 	cores, available, removedReports := n.parent.cores.transition(&v.spec, b, n.reported)
 	a := accumulate(&v.spec, b, n.parent.ready, available, func(pkg jamq.PackageHash) bool {
@@ -277,7 +277,7 @@ func (v *View) setBest(n *node) {
 	case m != old:
 		v.reconsiderAll()
 	case m != n:
-		// These blocks may have been imported long before.
+		// The new blocks may have been imported long ago, when they were on a fork.
 		for _, joined := range branch {
 			for _, t := range joined.seen {
 				if v.traces[t.pkg] == t {

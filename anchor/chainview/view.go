@@ -13,15 +13,15 @@ func (v *View) Best() anchor.Point { return v.best().Point }
 // Finalized returns the last finalized block.
 func (v *View) Finalized() anchor.Point { return v.finalized.Point }
 
-// Knows reports whether a block is in the tree, or was removed from it with an
-// abandoned fork. The view remembers a limited number of removed blocks.
+// Knows reports whether the view has imported a block: it is in the tree, or it was on a fork that
+// was abandoned. The view remembers a limited number of abandoned blocks.
 func (v *View) Knows(hash jamq.HeaderHash) bool {
 	_, held := v.nodes[hash]
 	return held || slices.Contains(v.abandoned, hash)
 }
 
-// AtHeight returns the block of the best chain at a height, and false if it is
-// not in the tree.
+// AtHeight returns the block of the best chain at a height. It returns false if the tree has no
+// such block.
 func (v *View) AtHeight(height uint64) (anchor.Point, bool) {
 	base := v.main[0].Height
 	if height < base || height-base >= uint64(len(v.main)) {
@@ -30,8 +30,8 @@ func (v *View) AtHeight(height uint64) (anchor.Point, bool) {
 	return v.main[height-base].Point, true
 }
 
-// Locate returns the block with the given hash, and false if it is not in the
-// tree or not on the best chain.
+// Locate returns the block with a hash. It returns false if the block is not in the tree, or not on
+// the best chain.
 func (v *View) Locate(hash jamq.HeaderHash) (anchor.Point, bool) {
 	n, ok := v.nodes[hash]
 	if !ok || !v.onMain(n) {

@@ -41,14 +41,14 @@ type Status struct {
 	DeadSince anchor.Point
 }
 
-// verdict is a Status that refers to blocks of the tree.
+// verdict is a Status whose fields refer to blocks of the tree instead of points.
 type verdict struct {
 	reported, available, accumulated, deadSince *node
 	dead                                        anchor.Reason
 }
 
-// upTo returns the verdict as it was at an earlier height of the same chain. It
-// omits evidence from abandoned forks.
+// upTo returns the verdict as it was at a lower height of the same chain. It leaves out blocks of
+// abandoned forks.
 func (s verdict) upTo(height uint64) verdict {
 	for _, n := range []**node{&s.reported, &s.available, &s.accumulated, &s.deadSince} {
 		if *n != nil && ((*n).Height > height || (*n).lost) {
@@ -73,7 +73,7 @@ func (n *node) point() anchor.Point {
 	return n.Point
 }
 
-// kind is the kind of a sighting.
+// kind is the kind of event in a sighting.
 type kind uint8
 
 const (
@@ -83,24 +83,26 @@ const (
 	accumulated
 )
 
-// sighting is an event of one package in one block.
+// sighting records that something has happened to a package in a block.
 type sighting struct {
 	kind kind
 	at   *node
 }
 
-// Trace is a watched package with its events in all blocks of the tree.
+// Trace is a package that the view follows, with everything that has happened to it in the blocks
+// of the tree.
 type Trace struct {
 	pkg jamq.PackageHash
-	// number is the position in the order of Watch. A prerequisite has a lower
-	// number than its dependents.
+	// number counts the packages in the order in which the view began to follow them. The view
+	// judges packages in this order, because a package can be judged only after its prerequisites,
+	// which have lower numbers.
 	number uint64
 	anchor *node // nil for a prerequisite that was never watched
-	// forgotten is true after Forget, while a watched package needs this one.
+	// forgotten is true if the host has called Forget, and the view keeps the package only because
+	// a watched package needs it.
 	forgotten bool
-	// partial is true if a block reported the package before it was followed.
-	// The outcome of that report is unknown, so the package never counts as
-	// dead.
+	// partial is true if a block had reported the package before the view began to follow it. The
+	// outcome of that report is unknown, so the package never counts as dead.
 	partial          bool
 	lookupAnchorSlot jamq.Slot
 	prerequisites    []jamq.PackageHash
@@ -118,8 +120,8 @@ type Trace struct {
 // byNumber compares traces for sorting by number.
 func byNumber(a, b *Trace) int { return cmp.Compare(a.number, b.number) }
 
-// watched reports whether the host watches the package. The view follows the
-// others only because a watched package needs them.
+// watched reports whether the host watches the package. The view follows the other packages only
+// because a watched one needs them.
 func (t *Trace) watched() bool { return t.anchor != nil && !t.forgotten }
 
 // Package returns the hash of the package.
@@ -150,7 +152,8 @@ func (t *Trace) LookupAnchorSlot() jamq.Slot { return t.lookupAnchorSlot }
 // modify the slice.
 func (t *Trace) Prerequisites() []jamq.PackageHash { return t.prerequisites }
 
-// agenda schedules the traces that must be judged again.
+// agenda lists the traces that must be judged again: those in turns at once, and the others at the
+// height or in the slot of their deadline.
 type agenda struct {
 	turns          minheap.Heap[uint64, *Trace] // ordered by number
 	heights, slots minheap.Heap[uint64, *Trace]
@@ -197,7 +200,8 @@ func (v *View) Watch(pkg jamq.PackageHash, p Package) (*Trace, error) {
 	return t, nil
 }
 
-// watchAgain ends Forget. The view may have dropped the prerequisites.
+// watchAgain makes a forgotten package a watched one. Its prerequisites are followed again if the
+// view has dropped them meanwhile.
 func (v *View) watchAgain(t *Trace, prerequisites []jamq.PackageHash) {
 	t.forgotten = false
 	if len(t.prerequisites) > 0 {
@@ -208,7 +212,7 @@ func (v *View) watchAgain(t *Trace, prerequisites []jamq.PackageHash) {
 	v.link(t)
 }
 
-// follow begins to follow those packages that are not followed.
+// follow begins to follow those of the packages that the view does not follow yet.
 func (v *View) follow(packages []jamq.PackageHash) {
 	for _, pkg := range packages {
 		if _, known := v.traces[pkg]; !known {
@@ -217,7 +221,8 @@ func (v *View) follow(packages []jamq.PackageHash) {
 	}
 }
 
-// watchForeign begins to follow a prerequisite that is not watched.
+// watchForeign begins to follow a prerequisite that the host does not watch, usually a package of
+// another rollup.
 func (v *View) watchForeign(pkg jamq.PackageHash) {
 	v.lastWatched++
 	t := &Trace{pkg: pkg, number: v.lastWatched}
@@ -225,8 +230,8 @@ func (v *View) watchForeign(pkg jamq.PackageHash) {
 	v.enter(t)
 }
 
-// recall adds to the trace of an unwatched prerequisite its events in the
-// blocks of the tree whose contents are not freed.
+// recall searches the blocks of the tree for a package that the view has just begun to follow, and
+// adds what it finds to the trace.
 func (v *View) recall(t *Trace) {
 	add := func(k kind, at *node) {
 		t.partial = true
@@ -259,7 +264,7 @@ func (v *View) enter(t *Trace) {
 	v.link(t)
 }
 
-// register adds a trace to the index and schedules it.
+// register adds a trace to the index, and schedules it to be judged.
 func (v *View) register(t *Trace) {
 	t.turn.Value, t.height.Value, t.inSlot.Value = t, t, t
 	for _, s := range t.sightings { // added by recall or Restore
@@ -320,8 +325,8 @@ func (v *View) Changes(f func(*Trace)) {
 	clear(changed)
 }
 
-// see records an event of a package in a block. Most packages belong to other
-// rollups and cost one map lookup.
+// see records what a block does to a package, if the view follows the package. Most packages belong
+// to other rollups, and cost one lookup in a map.
 func (v *View) see(pkg jamq.PackageHash, k kind, at *node) {
 	if t, ok := v.traces[pkg]; ok {
 		t.sightings = append(slices.DeleteFunc(t.sightings, func(s sighting) bool { return s.at.lost }), sighting{kind: k, at: at})
@@ -333,8 +338,7 @@ func (v *View) see(pkg jamq.PackageHash, k kind, at *node) {
 // reconsider schedules a trace to be judged again.
 func (v *View) reconsider(t *Trace) { v.agenda.turns.Set(&t.turn, t.number) }
 
-// reconsiderDue schedules the traces whose deadline has passed at the best
-// block.
+// reconsiderDue schedules the traces whose deadline has come with the new best block.
 func (v *View) reconsiderDue() {
 	best := v.Best()
 	for e := v.agenda.heights.Min(); e != nil && e.Key() <= best.Height; e = v.agenda.heights.Min() {
@@ -416,7 +420,7 @@ func schedule(h *minheap.Heap[uint64, *Trace], e *minheap.Entry[uint64, *Trace],
 	}
 }
 
-// reason returns the reason of death for the facts of a package.
+// reason returns the reason why a package is dead, or Alive. A partial trace never counts as dead.
 func (v *View) reason(t *Trace, f *anchor.Facts) anchor.Reason {
 	if t.partial {
 		return anchor.Alive
@@ -424,10 +428,9 @@ func (v *View) reason(t *Trace, f *anchor.Facts) anchor.Reason {
 	return anchor.Dead(&v.spec, f)
 }
 
-// death returns the oldest block of the best chain in the tree at which the
-// package is dead, and the reason at that block. At later blocks other reasons
-// may hold as well. A dead package stays dead, so a binary search finds the
-// block.
+// death returns the reason why a package is dead, and the oldest block of the best chain at which
+// it is. At later blocks other reasons may hold as well. A binary search finds the block, because a
+// dead package stays dead.
 func (v *View) death(t *Trace) (anchor.Reason, *node) {
 	reasonAt := func(i int) anchor.Reason {
 		s, removed := v.seenUpTo(t, v.main[i].Height)
@@ -438,8 +441,8 @@ func (v *View) death(t *Trace) (anchor.Reason, *node) {
 	return reasonAt(i), v.main[i]
 }
 
-// seenUpTo returns the events of a package on the best chain up to a height.
-// gone is the block that removed the package from its core, or nil.
+// seenUpTo returns what the best chain has done to a package up to a height. gone is the block that
+// removed the report from its core, or nil.
 func (v *View) seenUpTo(t *Trace, height uint64) (s verdict, gone *node) {
 	for _, seen := range t.sightings {
 		if seen.at.Height > height || !v.onMain(seen.at) {
@@ -459,8 +462,8 @@ func (v *View) seenUpTo(t *Trace, height uint64) (s verdict, gone *node) {
 	return s, gone
 }
 
-// facts returns the facts about a package on the best chain up to head. The
-// prerequisites must be judged before.
+// facts returns what package anchor needs to judge a package on the best chain up to head. The
+// prerequisites must have been judged already.
 func (v *View) facts(t *Trace, head *node, s verdict, gone *node) anchor.Facts {
 	f := anchor.Facts{
 		Head:        head.Point,
