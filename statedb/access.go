@@ -6,11 +6,12 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// AccessKind is the part of the state that a key belongs to.
+// AccessKind names the part of the state that a key belongs to.
 type AccessKind uint8
 
 const (
-	// RawAccess is a key without metadata.
+	// RawAccess is the kind of a key that a host has chosen itself, with View.Get or View.Set.
+	// Nothing is known about how it was derived.
 	RawAccess AccessKind = iota
 	// BasicDataAccess is an account's nonce, balance and code size.
 	BasicDataAccess
@@ -31,13 +32,13 @@ func (k AccessKind) String() string {
 	return fmt.Sprintf("access kind %d", uint8(k))
 }
 
-// Access is a key with the metadata that it is derived from, so that a verifier
-// can derive it again.
+// Access is a key together with the address, slot or chunk that it was derived from. A verifier
+// derives the key again, so that a key for one purpose cannot pass for another.
 type Access struct {
-	// Kind is the part of the state, and determines which of Address, Slot and
-	// Chunk are set. The others are zero.
+	// Kind is the part of the state. It determines which of Address, Slot and Chunk are set; the
+	// other fields are zero.
 	Kind AccessKind
-	// Key is the position in the tree.
+	// Key is the position of the value in the tree.
 	Key Key
 	// Address is the account's address, for all kinds but RawAccess.
 	Address common.Address
@@ -47,7 +48,7 @@ type Access struct {
 	Chunk uint32
 }
 
-// derive sets the key from the metadata; a raw key stays.
+// derive returns the access with the key that its other fields lead to. A raw key stays as it is.
 func (a Access) derive() Access {
 	switch a.Kind {
 	case BasicDataAccess:
@@ -62,7 +63,8 @@ func (a Access) derive() Access {
 	return a
 }
 
-// plain zeroes the fields that the kind does not have.
+// plain returns the access without the fields that its kind does not have. Two accesses of the same
+// key are equal in this form.
 func (a Access) plain() Access {
 	switch a.Kind {
 	case RawAccess:
@@ -77,7 +79,7 @@ func (a Access) plain() Access {
 	return a
 }
 
-// String describes the access for error messages.
+// String describes the access in a few words, for error messages.
 func (a Access) String() string {
 	switch a.Kind {
 	case StorageAccess:
@@ -90,21 +92,20 @@ func (a Access) String() string {
 	return fmt.Sprintf("%s of %s", a.Kind, a.Address)
 }
 
-// Read is a logged read of a key.
+// Read is an entry in the log of reads: a key that the execution has read.
 type Read struct {
 	Access
-	// Transaction is the index set by View.SetTransaction at the first read.
+	// Transaction is the index that View.SetTransaction had set when the key was first read.
 	Transaction int
 }
 
-// Write is the last write of a key.
+// Write is the last write of a key, staged in a view or checked against a witness.
 type Write struct {
 	Access
-	// Value is the new value; zero if Deleted.
+	// Value is the new value. It is zero if Deleted is true.
 	Value [32]byte
 	// Deleted means that the value is removed.
 	Deleted bool
-	// Transaction is the index set by View.SetTransaction at this write. Verify
-	// ignores it.
+	// Transaction is the index that View.SetTransaction had set at this write. Verify ignores it.
 	Transaction int
 }

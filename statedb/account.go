@@ -33,7 +33,8 @@ type Account struct {
 	CodeSize int
 }
 
-// Account returns an account. Both of its header values are logged as read.
+// Account returns an account. It logs the basic data and the code hash as read, even if the account
+// does not exist, because a witness must prove that too.
 func (v *View) Account(a common.Address) Account {
 	basicAccess, codeAccess := v.header(a)
 	basic, hasBasic := v.read(basicAccess)
@@ -51,8 +52,8 @@ func (v *View) Account(a common.Address) Account {
 	return account
 }
 
-// header returns the accesses of an account's two header values, which have the
-// same stem.
+// header returns the accesses of the two header values of an account. Both are in one stem, so one
+// hash gives both keys.
 func (v *View) header(a common.Address) (basic, codeHash Access) {
 	key := basicDataKey(a)
 	basic = Access{Kind: BasicDataAccess, Key: key, Address: a}

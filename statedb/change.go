@@ -8,8 +8,8 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// change is one step of a store. It is written to the disk as one batch, and
-// then takes effect in memory.
+// change collects everything that one call changes in a store. It is first written to the disk as
+// one batch, and then takes effect in memory, so that memory never shows what a crash could lose.
 type change struct {
 	canonical common.Hash
 	line      []common.Hash
@@ -24,7 +24,7 @@ type change struct {
 	drop      []common.Hash               // code that no root owns any more
 }
 
-// unchanged returns a change without effect. The caller holds s.writing.
+// unchanged returns a change that changes nothing yet. The caller fills it, and holds s.writing.
 func (s *Store) unchanged() *change {
 	return &change{
 		canonical: s.canonical, line: s.line, flat: s.flat,
@@ -32,8 +32,8 @@ func (s *Store) unchanged() *change {
 	}
 }
 
-// move moves the canonical root and deletes the roots in gone, which are marked
-// as leaving. After an error nothing has changed. The caller holds s.writing.
+// move makes another root canonical and deletes the roots in gone, which the caller has marked as
+// leaving. If it returns an error, nothing has changed. The caller holds s.writing.
 func (s *Store) move(canonical common.Hash, line, gone []common.Hash) error {
 	c, err := s.plan(canonical, line, gone)
 	if err == nil {
@@ -49,7 +49,8 @@ func (s *Store) move(canonical common.Hash, line, gone []common.Hash) error {
 	return err
 }
 
-// plan returns the change that move makes. The error wraps ErrCorrupt.
+// plan returns the change that move is going to make. The error wraps ErrCorrupt if a tree cannot
+// be derived from the disk.
 func (s *Store) plan(canonical common.Hash, line, gone []common.Hash) (c *change, err error) {
 	c = s.unchanged()
 	c.canonical, c.line, c.gone = canonical, line, gone
@@ -68,7 +69,7 @@ func (s *Store) plan(canonical common.Hash, line, gone []common.Hash) (c *change
 	return c, err
 }
 
-// lead returns the writes that lead from one root to another.
+// lead returns the writes that turn the tree of one root into the tree of another.
 func (s *Store) lead(from, to common.Hash) ([]ubt.Write, error) {
 	if p := s.roots[to]; p.base == from && to != from {
 		return p.writes, nil
@@ -84,8 +85,8 @@ func (s *Store) lead(from, to common.Hash) ([]ubt.Write, error) {
 	return slices.Collect(after.Diff(before)), nil
 }
 
-// apply writes a change to the disk and then makes it in memory. If the disk
-// fails, nothing changes. The caller holds s.writing.
+// apply writes a change to the disk, and then makes it in memory. If the disk fails, nothing
+// changes. The caller holds s.writing.
 func (s *Store) apply(c *change) error {
 	c.drop = s.code.dropped(c, s.roots)
 	if s.cfg.Disk != nil {
@@ -116,11 +117,12 @@ func (s *Store) apply(c *change) error {
 	return nil
 }
 
-// nextFlat returns the root whose values the disk has after a change. It is
-// near the oldest root that is kept, because writes lead forward from it. It
-// moves toward the canonical root if it is discarded, if it leaves the line
-// under a retention, or if the root above it is discarded, which otherwise would
-// lengthen the write set of the next one each time.
+// nextFlat returns the root whose values the disk will have after a change. It is near the oldest
+// root that is kept, because the disk stores for each newer root only the writes that lead to it.
+//
+// The flat root moves toward the canonical root in three cases: it is discarded, it leaves the line
+// of canonical roots under a retention, or the root above it is discarded. Without the third case,
+// the write set of the next root would grow with each discarded root.
 func (s *Store) nextFlat(c *change, left map[common.Hash]bool) common.Hash {
 	stays := s.flat != EmptyRoot && !left[s.flat] && (s.cfg.Retention == KeepAll || slices.Contains(c.line, s.flat))
 	next := c.canonical

@@ -11,11 +11,10 @@ import (
 // emptyCode is the hash of empty code.
 var emptyCode = keccak(nil)
 
-// Code returns a copy of the code with the given hash, staged or published. It
-// returns nil for the hash of empty code and for the zero hash. Published code
-// is logged as read: a witness contains all of it. If the code is unknown, Code
-// returns nil and sets [View.Err], which wraps ErrUnknownCode or
-// ErrNotInWitness.
+// Code returns a copy of the code with a hash, staged in this view or published. It returns nil for
+// the hash of empty code and for the zero hash. Published code is logged as read, and a witness
+// contains all of it. If the code is unknown, Code returns nil and sets [View.Err], which wraps
+// ErrUnknownCode or ErrNotInWitness.
 func (v *View) Code(codeHash common.Hash) []byte {
 	if codeHash == emptyCode || codeHash == (common.Hash{}) {
 		return nil
@@ -39,9 +38,9 @@ func (v *View) Code(codeHash common.Hash) []byte {
 // CodeAt returns the code of an account, as Code does.
 func (v *View) CodeAt(a common.Address) []byte { return v.Code(v.Account(a).CodeHash) }
 
-// SetCode stages an account's code in chunks and returns its hash. The caller
-// must put the hash and the size into the account. The error wraps ErrCodeSize,
-// and then nothing changes.
+// SetCode stages the code of an account in chunks, and returns its hash. The caller must put the
+// hash and the size into the account with SetAccount. The error wraps ErrCodeSize, and then nothing
+// changes.
 func (v *View) SetCode(a common.Address, code []byte) (common.Hash, error) {
 	if len(code) > maxCodeSize {
 		return common.Hash{}, fmt.Errorf("%w: %s has %d bytes, want at most %d", ErrCodeSize, a, len(code), maxCodeSize)
@@ -70,9 +69,9 @@ const (
 	push32    = 0x7f
 )
 
-// chunks splits code into pieces of 31 bytes. Each follows a byte that counts
-// its leading bytes that are data of a PUSH in an earlier piece (EIP-7864,
-// "Code").
+// chunks splits code into pieces of 31 bytes. Each piece follows a byte that tells how many of its
+// first bytes are data of a PUSH instruction in an earlier piece, so that a verifier can find the
+// jump destinations in a single chunk (EIP-7864, "Code").
 func chunks(code []byte) [][32]byte {
 	out := make([][32]byte, (len(code)+chunkSize-1)/chunkSize)
 	next := 0 // start of the next instruction

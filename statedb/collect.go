@@ -6,12 +6,15 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// codes is the published code. Keys of the tree do not show which of them is
-// the code hash of an account, so code is owned by roots: by the root of the
-// commit that set it and, when that root is discarded, by the roots that were
-// committed on it. Code without an owner is deleted. When a discarded root is
-// an ancestor of the canonical one, its code is kept for good instead, because
-// otherwise the code of the whole history would move up with each block.
+// codes holds the published code and decides when it can be deleted.
+//
+// The keys of the tree do not show which value is a code hash, so the store cannot find unused code
+// by reading the state. Instead, each code has owners among the roots. First this is the root of
+// the commit that set the code. When that root is discarded, the roots that were committed on it
+// own the code. Code without an owner is deleted.
+//
+// There is one exception: when an ancestor of the canonical root is discarded, its code is kept for
+// good. Otherwise the code of the whole history would get a new owner with each block.
 type codes struct {
 	blobs  sorted[codeBlob]    // always shared, so views copy it without a lock
 	owners map[common.Hash]int // number of roots that own a code
@@ -22,7 +25,7 @@ func newCodes() codes {
 	return codes{owners: make(map[common.Hash]int), kept: make(map[common.Hash]bool)}
 }
 
-// unkept returns the hashes of code that is not kept for good, in order.
+// unkept returns the hashes of those of the codes that are not kept for good, in order.
 func (c *codes) unkept(code []codeBlob) (hashes []common.Hash) {
 	for _, b := range code {
 		if !c.kept[b.hash] {
@@ -32,7 +35,7 @@ func (c *codes) unkept(code []codeBlob) (hashes []common.Hash) {
 	return hashes
 }
 
-// unknown returns the code that is not published yet.
+// unknown returns those of the codes that are not published yet.
 func (c *codes) unknown(code []codeBlob) []codeBlob {
 	return slices.DeleteFunc(slices.Clone(code), func(b codeBlob) bool {
 		_, known := c.blobs.get(b)
@@ -40,7 +43,7 @@ func (c *codes) unknown(code []codeBlob) []codeBlob {
 	})
 }
 
-// moved calls f for each code of which a change adds or removes an owner.
+// moved calls f for each code that gets or loses an owner by a change, with 1 or -1.
 func (c *change) moved(roots map[common.Hash]*published, f func(code common.Hash, owners int)) {
 	for root, l := range c.links {
 		for _, h := range l.codes {
@@ -59,7 +62,7 @@ func (c *change) moved(roots map[common.Hash]*published, f func(code common.Hash
 	}
 }
 
-// dropped returns the code that has no owner after a change, in order.
+// dropped returns the code that has no owner any more after a change, in order.
 func (c *codes) dropped(ch *change, roots map[common.Hash]*published) (drop []common.Hash) {
 	balance := make(map[common.Hash]int)
 	ch.moved(roots, func(h common.Hash, n int) { balance[h] += n })
@@ -72,7 +75,7 @@ func (c *codes) dropped(ch *change, roots map[common.Hash]*published) (drop []co
 	return drop
 }
 
-// apply makes a change. roots are those before it.
+// apply makes a change. roots are the roots before the change.
 func (c *codes) apply(ch *change, roots map[common.Hash]*published) {
 	ch.moved(roots, func(h common.Hash, n int) {
 		if c.owners[h] += n; c.owners[h] == 0 {

@@ -17,11 +17,10 @@ const (
 // Config configures a [Store]. The zero value is a store in memory with
 // DefaultRetention.
 type Config struct {
-	// Retention is the number of previous canonical roots that are kept, at
-	// least 1; 0 means DefaultRetention, and KeepAll means no limit. When the
-	// oldest one is discarded, so is every unpinned root that does not descend
-	// from the oldest one left. A retained block of 1,000 random writes takes
-	// about 3 MB of memory in a state of a million values.
+	// Retention is how many previous canonical roots are kept. It is at least 1; 0 means
+	// DefaultRetention, and KeepAll means no limit. When the oldest of these roots is discarded, so
+	// is every unpinned root that does not descend from the oldest one left. A retained block of
+	// 1,000 random writes takes about 3 MB of memory in a state of a million values.
 	Retention int
 	// Disk makes the store durable; nil means memory only.
 	Disk Disk
@@ -37,8 +36,8 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// The counters of Config.Metrics. Their functions are sometimes called with a lock held that blocks
-// writers of the store.
+// The counters of Config.Metrics. The store may call the metrics with a lock that blocks its
+// writers, so they must return quickly.
 const (
 	// CountCommitted counts published roots, each once.
 	CountCommitted = "committed"

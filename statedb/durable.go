@@ -30,11 +30,10 @@ type Record struct {
 	Value []byte
 }
 
-// The disk has the values of one root, the flat root, and for each other root
-// the write set that leads to it from another root, its base. The flat root is
-// near the oldest root, so each value is written once with its block, and once
-// when the flat root passes that block. Each change is one Write, so a disk
-// always has a consistent state.
+// The disk has the values of one root, the flat root. For each other root it has the write set that
+// leads to it from another root, its base. The flat root is near the oldest root, so each value is
+// written twice: with its block, and when the flat root passes that block. Each change is one call
+// of Write, so a disk always has a consistent state.
 //
 //	c ‖ code hash   code
 //	k ‖ code hash   nothing: the code is kept for good
@@ -57,8 +56,8 @@ const (
 
 func hashKey(kind byte, h common.Hash) []byte { return append([]byte{kind}, h[:]...) }
 
-// write writes records to the disk. After a failure the contents of the disk
-// are unknown, and nothing more is written.
+// write writes records to the disk. After a failure the contents of the disk are unknown, so write
+// refuses all later records.
 func (s *Store) write(records []Record) error {
 	if s.broken != nil {
 		return s.broken
@@ -78,7 +77,8 @@ func (s *Store) write(records []Record) error {
 	return nil
 }
 
-// records returns a change as it is written to the disk. Values come last.
+// records returns the records of a change, in the order in which the disk writes them. Values come
+// last.
 func (s *Store) records(c *change) (records []Record) {
 	add := func(kind byte, h common.Hash, value []byte) {
 		records = append(records, Record{hashKey(kind, h), value})
@@ -167,8 +167,8 @@ func decodeLink(b []byte) (l link, ok bool) {
 	return l, len(b) == 0 && len(l.parents) > 0
 }
 
-// encodeWrites returns the value of a write record: the base, for each write
-// the key, 0 if it deletes, or 1 and the value, and the checksum.
+// encodeWrites returns the value of a write record: the base, then for each write the key and 0 if
+// it deletes, or 1 and the value, and at the end the checksum.
 func encodeWrites(root, base common.Hash, writes []ubt.Write) []byte {
 	b := make([]byte, 0, 2*common.HashLength+len(writes)*writeSize+checksumSize)
 	b = append(append(b, root[:]...), base[:]...)

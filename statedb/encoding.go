@@ -113,9 +113,9 @@ func (e *Entry) append(b []byte) []byte {
 	return b
 }
 
-// ParseWitness decodes a witness and derives its keys. The witness must fill b
-// completely. ParseWitness checks only the form; [Verify] and [NewStateless]
-// check the proof. The error wraps ErrWitness.
+// ParseWitness decodes a witness and derives its keys. The witness must fill b completely.
+// ParseWitness checks only the form, so the contents must not be trusted yet: [Verify] and
+// [NewStateless] check the proof. The error wraps ErrWitness.
 func ParseWitness(b []byte) (*Witness, error) {
 	if len(b) < checksumSize || !bytes.Equal(checksum(b[:len(b)-checksumSize]), b[len(b)-checksumSize:]) {
 		return nil, fmt.Errorf("%w: wrong checksum of %d bytes", ErrWitness, len(b))
@@ -153,8 +153,8 @@ func ParseWitness(b []byte) (*Witness, error) {
 	return w, nil
 }
 
-// reader decodes values from a slice of bytes. After the first error it returns
-// zeros.
+// reader decodes values from a slice of bytes. After the first error it returns zeros, so that
+// callers need to check the error only once.
 type reader struct {
 	rest []byte
 	err  error
@@ -174,7 +174,8 @@ func (r *reader) take(n int) []byte {
 	return taken
 }
 
-// count reads the number of items that follow, each of at least size bytes.
+// count reads how many items follow. It fails if the remaining bytes are too few for this number of
+// items of at least size bytes each, before the caller allocates memory for them.
 func (r *reader) count(size int) int {
 	n := binary.BigEndian.Uint32(r.take(4))
 	if r.err == nil && uint64(n) > uint64(len(r.rest)/size) {

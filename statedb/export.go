@@ -28,13 +28,13 @@ const (
 	exportVersion = 1
 	exportEnd     = 'e'
 
-	// exportCheck is the number of values between two looks at the context.
+	// exportCheck is how many values are written or read before the context is checked again.
 	exportCheck = 1 << 12
 )
 
-// Export writes the state of a published root to w, for Import. It may include
-// code that only older states needed. Other calls of the store can go on
-// meanwhile. The error wraps ErrUnknownRoot, or is that of w or ctx.
+// Export writes the state of a published root to w, so that Import can publish it in another store.
+// The export may include code that only older states needed. Other calls of the store can go on at
+// the same time. The error wraps ErrUnknownRoot, or is that of w or ctx.
 func (s *Store) Export(ctx context.Context, w io.Writer, root common.Hash) error {
 	at, code, err := s.exported(root)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Store) Export(ctx context.Context, w io.Writer, root common.Hash) error
 	return nil
 }
 
-// exporter writes until the first error, which it keeps.
+// exporter writes until the first error, which it keeps for the end.
 type exporter struct {
 	out io.Writer
 	err error
@@ -83,8 +83,8 @@ func (e *exporter) write(parts ...[]byte) {
 	}
 }
 
-// exported returns a root and the code that it may need, in the order of
-// hashes: the code of its ancestors, and the code that is kept for good.
+// exported returns a root and the code that its state may need: the code of its ancestors, and the
+// code that is kept for good. The code is in the order of hashes.
 func (s *Store) exported(root common.Hash) (at place, code [][]byte, err error) {
 	if at, err = s.place(root); err != nil {
 		return at, nil, err
@@ -108,13 +108,12 @@ func (s *Store) exported(root common.Hash) (at place, code [][]byte, err error) 
 	return at, code, nil
 }
 
-// Import reads an export of root and publishes the root, as a commit on the
-// empty root. The caller must know from another source that the root is right:
-// the values are checked against it. The error wraps ErrExport for other or
-// damaged data, ErrConfig for an export of a tree with another layout, ErrDisk, or the
-// error of r or ctx; then nothing changes.
+// Import reads an export of a root and publishes the root, as a commit on the empty root. It checks
+// the values against the root, so the caller must know the root from another source. With a disk,
+// Import needs memory for the values twice.
 //
-// With a disk Import needs memory for the values twice.
+// If it returns an error, nothing has changed. The error wraps ErrExport for other or damaged data,
+// ErrConfig for an export of a tree with another layout, or ErrDisk, or it is that of r or ctx.
 func (s *Store) Import(ctx context.Context, r io.Reader, root common.Hash) error {
 	in := importer{in: bufio.NewReader(r), sum: sha256.New(), builder: ubt.NewBuilder(&hasher)}
 	if err := in.header(root); err != nil {

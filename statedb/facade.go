@@ -6,15 +6,14 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Facade is a view with additional methods for hosts whose code expects one
-// object that can both execute and move the canonical root. The methods work on
-// the node's facade, which [Store.Facade] returns. A copy is a clone: it must
-// not move or discard state that others use. On a clone the methods panic,
-// because the call is a bug of the host. With [CloneErrors] they return
-// ErrClone instead and change nothing.
+// Facade is a view with additional methods, for hosts whose code expects one object that executes
+// blocks and also moves the canonical root. These methods work only on the facade of the node,
+// which [Store.Facade] returns. A copy is a clone, and must not move or discard a state that others
+// use. If a host calls one of the methods on a clone, it has a bug, so the method panics. With
+// [CloneErrors] it returns ErrClone instead, and changes nothing.
 //
-// A Facade belongs to one goroutine at a time. New code should use [View],
-// which does not have these methods, so that the compiler prevents the mistake.
+// A Facade belongs to one goroutine at a time. New code should use [View], which does not have
+// these methods, so that the compiler finds the mistake.
 type Facade struct {
 	*View
 	clone  bool
@@ -49,7 +48,7 @@ func (f *Facade) CopyForPhase2() *Facade {
 	return &Facade{View: f.View.CopyForPhase2(), clone: true, errors: f.errors}
 }
 
-// guard panics or returns an error if f is a clone.
+// guard panics or returns an error if a method that only the node may call is called on a clone.
 func (f *Facade) guard(call string) error {
 	if !f.clone {
 		return nil

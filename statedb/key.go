@@ -44,17 +44,17 @@ func treeKey(a common.Address, treeIndex [32]byte, sub byte) (k Key) {
 	return k
 }
 
-// embed hashes twelve zero bytes, an address and the tree index of a part of its
-// account to a stem.
+// embed returns the stem for a part of an account: the hash of twelve zero bytes, the address, and
+// the tree index of the part.
 func embed(a common.Address, treeIndex [32]byte) [StemSize]byte {
 	sum := hasher.Inner(common.BytesToHash(a[:]), treeIndex)
 	return [StemSize]byte(sum[:StemSize])
 }
 
-// storageKey returns the key of a storage slot. The first 64 slots are in the
-// account's header. The others are at 256^31 + slot. For slots from 0xff00… on,
-// that sum has 33 bytes. Its top byte must not be lost; otherwise, those slots
-// would be parts of the header, and a contract could write its balance.
+// storageKey returns the key of a storage slot. The first 64 slots are in the header of the
+// account, and the others at 256^31 + slot. For slots from 0xff00… on that sum has 33 bytes. Its
+// top byte must not be lost: otherwise such a slot would be a part of the header, and a contract
+// could write its own balance.
 func storageKey(a common.Address, slot common.Hash) Key {
 	if slot == (common.Hash{31: slot[31]}) && slot[31] < headerSlots {
 		return headerKey(a, headerStorageIndex+slot[31])

@@ -10,26 +10,25 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// lazyTree is the tree of a root. After a restart it is derived when it is first
-// read, because a store keeps many roots and a host reads few of them. It is
-// safe for concurrent use.
+// lazyTree is the tree of a root. After a restart the tree is computed only when it is first read,
+// because a store keeps many roots and a host reads few of them. It is safe for concurrent use.
 type lazyTree struct {
 	root common.Hash
 
 	mu   sync.Mutex
 	tree ubt.Tree
-	// base and writes lead to the tree, and base is nil when the tree is there.
-	// A base can be read here after its root was discarded.
+	// base and writes lead to the tree; base is nil when the tree is computed. A base can be read
+	// here even after its root was discarded.
 	base   *lazyTree
 	writes []ubt.Write
 }
 
-// ready returns a tree that needs no derivation.
+// ready returns the lazyTree of a tree that is computed already.
 func ready(tree ubt.Tree) *lazyTree { return &lazyTree{root: tree.Root(), tree: tree} }
 
-// get returns the tree. The writes since the nearest base that has a tree are
-// applied at once, so the cost depends on the number of different keys and not
-// on that of roots between. The error wraps ErrCorrupt.
+// get returns the tree, and computes it at the first call. It applies all writes since the nearest
+// base with a tree at once, so its cost depends on how many different keys were written, not on how
+// many roots lie between. The error wraps ErrCorrupt if the writes lead to another root.
 func (t *lazyTree) get() (ubt.Tree, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,22 +49,23 @@ func (t *lazyTree) get() (ubt.Tree, error) {
 	return tree, nil
 }
 
-// peek returns the tree, or the base and the writes that lead to it. It waits
-// for a derivation that another goroutine has begun.
+// peek returns the tree if it is computed, and otherwise the base and the writes that lead to it.
+// If another goroutine is computing the tree, peek waits for it.
 func (t *lazyTree) peek() (tree ubt.Tree, base *lazyTree, writes []ubt.Write) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.tree, t.base, t.writes
 }
 
-// set makes the derivation unnecessary, because a commit has led to the tree.
+// set stores a tree that a commit has computed, so that get need not do it.
 func (t *lazyTree) set(tree ubt.Tree) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.tree, t.base, t.writes = tree, nil, nil
 }
 
-// merged returns one set of writes for several, of which the first is the newest.
+// merged returns one set of writes with the effect of several. The first of the sets is the newest
+// one, so its values win.
 func merged(sets [][]ubt.Write) []ubt.Write {
 	if len(sets) == 1 {
 		return sets[0]

@@ -12,12 +12,13 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// Open returns a store. If cfg.Disk was used before, the store has the same
-// contents as then, except pins. Open checks all records: it computes the root
-// of the oldest state that is kept, and checks the checksums of the changes that
-// lead to the others. Its time depends on the size of this state. The other
-// trees are derived, and their roots compared, when they are first read. The
-// error wraps ErrConfig, ErrCorrupt or ErrDisk.
+// Open returns a store. If cfg.Disk was used before, the store has the same contents as it had
+// then, except pins.
+//
+// Open checks all records: it computes the root of the oldest state that is kept, which takes time
+// in proportion to that state, and it checks the checksums of the write sets that lead to the other
+// roots. The trees of the other roots are computed, and their roots compared, when they are first
+// read. The error wraps ErrConfig, ErrCorrupt or ErrDisk.
 func Open(cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -41,7 +42,7 @@ func Open(cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// loader builds a store from records.
+// loader builds a store from the records of a disk.
 type loader struct {
 	store   *Store
 	builder *ubt.Builder
@@ -60,8 +61,8 @@ func (l *loader) fail(format string, args ...any) {
 	}
 }
 
-// record adds one record. It keeps errors for finish, so that they are not
-// mistaken for errors of the disk.
+// record adds one record. It keeps errors for finish, because an error that it returned would be
+// taken for one of the disk.
 func (l *loader) record(key, value []byte) error {
 	if l.bad != nil || len(key) == 0 {
 		return nil
@@ -135,7 +136,8 @@ func (l *loader) meta(b []byte) {
 	}
 }
 
-// finish checks the flat root, and that the others can be derived from it.
+// finish checks that the values have the flat root, and that all other roots can be derived from
+// it.
 func (l *loader) finish() error {
 	var err error
 	if l.tree, err = l.builder.Tree(); err != nil {
@@ -180,8 +182,8 @@ func (l *loader) finish() error {
 	return l.bad
 }
 
-// checkCode counts the owners of code, and fails unless each code is owned or
-// kept for good, and all such code is there.
+// checkCode counts the owners of each code. It fails unless each code is owned or kept for good,
+// and all owned code is there.
 func (l *loader) checkCode() {
 	c := &l.store.code
 	for _, p := range l.store.roots {
@@ -204,8 +206,8 @@ func (l *loader) checkCode() {
 	}
 }
 
-// checkParents fails unless all parents exist and each root descends from the
-// empty root by first parents.
+// checkParents fails unless all parents exist, and each root descends from the empty root by its
+// first parents.
 func (l *loader) checkParents() {
 	descends := map[common.Hash]bool{EmptyRoot: true}
 	for root, p := range l.store.roots {
@@ -226,7 +228,7 @@ func (l *loader) checkParents() {
 	}
 }
 
-// add adds a root to the store, after its bases.
+// add adds a root to the store. It adds the bases of the root first.
 func (l *loader) add(root common.Hash) {
 	var chain []common.Hash
 	for l.store.roots[root] == nil {

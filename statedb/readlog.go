@@ -10,16 +10,16 @@ import (
 // btreeDegree is the degree that google/btree suggests.
 const btreeDegree = 32
 
-// sorted is an ordered set that is copied in constant time without allocation.
-// Its tree is created on the first insertion, because most views need none.
+// sorted is an ordered set that can be copied in constant time without allocation. It creates its
+// tree at the first insertion, because most views need none.
 type sorted[T any] struct {
 	own  *btree.BTreeG[T] // writable tree, or nil
 	base *shared[T]       // tree shared with copies, or nil
 }
 
-// shared is a tree that is no longer written. A set that must write clones it.
-// Clone changes its receiver in a way that readers do not see, so only cloning
-// needs a lock.
+// shared is a tree that several sets share and that is no longer written. A set that must write
+// clones it first. Cloning changes the tree in a way that readers do not see, so only cloning needs
+// a lock.
 type shared[T any] struct {
 	cloning sync.Mutex
 	tree    *btree.BTreeG[T]
@@ -32,7 +32,7 @@ func (s *sorted[T]) copy() sorted[T] {
 	return *s
 }
 
-// tree returns the tree for reading, or nil.
+// tree returns the tree of the set for reading, or nil if the set has none.
 func (s *sorted[T]) tree() *btree.BTreeG[T] {
 	if s.own == nil && s.base != nil {
 		return s.base.tree
@@ -40,7 +40,7 @@ func (s *sorted[T]) tree() *btree.BTreeG[T] {
 	return s.own
 }
 
-// claim makes sure that the set has a writable tree.
+// claim makes sure that the set has a tree that it may write.
 func (s *sorted[T]) claim(less func(a, b T) bool) {
 	switch {
 	case s.own != nil:
@@ -84,32 +84,31 @@ func (s *sorted[T]) all(yield func(T) bool) {
 	}
 }
 
-// logged is an item that was read, with its position in the order of first
-// reads.
+// logged is an item that was read, with its position in the order of first reads.
 type logged[T any] struct {
 	what T
 	seq  int
-	// named is the position in the order of items whose raw read was followed
-	// by a read with a more specific kind; 0 for all others.
+	// named is set if the item was first read by a raw key and later with a more specific kind. It
+	// counts these items from 1, so that rewind can undo the newest of them. It is 0 for all
+	// others.
 	named int
 }
 
 func readLess(a, b logged[Read]) bool        { return a.what.Key.Compare(b.what.Key) < 0 }
 func codeLess(a, b logged[common.Hash]) bool { return a.what.Cmp(b.what) < 0 }
 
-// readLog has each key, and each code, that was read.
+// readLog holds each key and each code that an execution has read.
 type readLog struct {
 	byKey sorted[logged[Read]]
 	code  sorted[logged[common.Hash]]
-	// named is the number of keys whose raw read was followed by a read with a
-	// more specific kind.
+	// named is how many keys were first read raw and later with a more specific kind.
 	named int
 }
 
 func (r *readLog) copy() readLog { return readLog{r.byKey.copy(), r.code.copy(), r.named} }
 
-// add logs a read of a key. If the key was only read raw before, its access
-// becomes the more specific one.
+// add logs a read of a key. If the key was only read by itself before, as a raw key, the log keeps
+// the more specific kind from now on.
 func (r *readLog) add(a Access, transaction int) {
 	entry := logged[Read]{what: Read{a, transaction}, seq: r.byKey.len()}
 	before, known := r.byKey.get(entry)
@@ -149,8 +148,8 @@ type ReadMark struct{ keys, codes, named int }
 
 func (r *readLog) mark() ReadMark { return ReadMark{r.byKey.len(), r.code.len(), r.named} }
 
-// rewind removes the reads after m, and undoes the changes of raw reads to more
-// specific kinds after m.
+// rewind removes the reads after m. Keys that were read raw before m and with a more specific kind
+// after it become raw again.
 func (r *readLog) rewind(m ReadMark) {
 	cut(&r.byKey, m.keys, readLess)
 	cut(&r.code, m.codes, codeLess)

@@ -6,22 +6,21 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// link is the position of a root among the others. Retention follows parents,
-// and the disk follows bases.
+// link is the position of a root among the other roots. Retention follows parents to decide which
+// roots go; the disk follows bases to derive the trees.
 type link struct {
-	// parents are the distinct roots this root was committed on, in order. When
-	// a parent is discarded, it is replaced by its own parents. Following the
-	// first parents leads to the empty root, which has none.
+	// parents are the different roots on which this root was committed, in the order of the
+	// commits. When a parent is discarded, its own parents take its place. The first parents lead
+	// back to the empty root, which has none.
 	parents []common.Hash
-	// commits is the number of commits that led to this root, without those
-	// that Discard took back.
+	// commits is how many commits have led to this root, without those that Discard has taken back.
 	commits uint64
-	// codes are the hashes of the code that this root owns, in ascending order:
-	// the code of its commits, and of its discarded ancestors.
+	// codes are the hashes of the code that this root owns, in ascending order: the code of its
+	// commits, and that of its discarded ancestors.
 	codes []common.Hash
-	// base is the root that the write set on the disk starts from; it is
-	// written with that set. Following bases leads to the root whose values are
-	// on the disk, which is its own base, or to the empty root.
+	// base is the root from which the write set on the disk leads to this one. The bases lead back
+	// to the root whose values are on the disk, which is its own base, or to the empty root. The
+	// base is written together with the write set.
 	base common.Hash
 }
 
@@ -29,7 +28,7 @@ func (l link) equal(o link) bool {
 	return l.commits == o.commits && l.base == o.base && slices.Equal(l.parents, o.parents) && slices.Equal(l.codes, o.codes)
 }
 
-// again returns the link of root after another commit, on parent and with code.
+// again returns the link of a root after one more commit, on a parent and with new code.
 func (l link) again(root, parent common.Hash, code []common.Hash) link {
 	l.commits++
 	if parent != root && !slices.Contains(l.parents, parent) {
@@ -49,9 +48,9 @@ func union(a, b []common.Hash) []common.Hash {
 	return slices.Compact(both)
 }
 
-// retire returns the line of canonical roots for a new canonical root, cut to
-// the retention. It also returns the roots to be discarded, marked as leaving.
-// The caller holds both locks.
+// retire returns the line of canonical roots after root has become canonical, cut to the retention.
+// It also returns the roots that must be discarded, and marks them as leaving. The caller holds
+// both locks.
 func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
 	if s.cfg.Retention == KeepAll { // the line must not grow
 		return []common.Hash{root}, nil
@@ -62,8 +61,8 @@ func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
 	}
 	line = line[len(line)-s.cfg.Retention-1:]
 	above := s.ancestors(root)
-	// After a reorganization more roots than the oldest one may be off the new
-	// branch.
+	// After a reorganization several roots of the line may be off the new branch, not only the
+	// oldest one.
 	stays := s.descendants(slices.DeleteFunc(slices.Clone(line), func(r common.Hash) bool { return r != line[0] && !above[r] }))
 	for _, r := range line {
 		stays[r] = true
@@ -78,12 +77,12 @@ func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
 	return line, gone
 }
 
-// ancestors returns a root and everything that it descends from.
+// ancestors returns a root and all roots from which it descends.
 func (s *Store) ancestors(root common.Hash) map[common.Hash]bool {
 	return reach([]common.Hash{root}, func(r common.Hash) []common.Hash { return s.roots[r].parents })
 }
 
-// descendants returns roots and everything that descends from them.
+// descendants returns the given roots and all roots that descend from them.
 func (s *Store) descendants(roots []common.Hash) map[common.Hash]bool {
 	children := make(map[common.Hash][]common.Hash, len(s.roots))
 	for r, p := range s.roots {
@@ -94,7 +93,7 @@ func (s *Store) descendants(roots []common.Hash) map[common.Hash]bool {
 	return reach(roots, func(r common.Hash) []common.Hash { return children[r] })
 }
 
-// reach returns roots and everything that is reachable from them.
+// reach returns the given roots and all roots that next leads to, directly or indirectly.
 func reach(roots []common.Hash, next func(common.Hash) []common.Hash) map[common.Hash]bool {
 	found := map[common.Hash]bool{}
 	for todo := slices.Clone(roots); len(todo) > 0; {
@@ -107,9 +106,9 @@ func reach(roots []common.Hash, next func(common.Hash) []common.Hash) map[common
 	return found
 }
 
-// relink adds the links to a change that follow from its new flat root and from
-// the deletion of the roots in left, and decides which code is kept for good.
-// The empty root has no link. The error wraps ErrCorrupt.
+// relink adds to a change the new links of the remaining roots, which follow from the new flat root
+// and from the deletion of the roots in left. It also decides which code is kept for good. The
+// empty root has no link. The error wraps ErrCorrupt.
 func (s *Store) relink(c *change, left map[common.Hash]bool) (err error) {
 	below := s.ancestors(c.canonical)
 	for _, root := range c.gone {
@@ -118,7 +117,8 @@ func (s *Store) relink(c *change, left map[common.Hash]bool) (err error) {
 		}
 	}
 	for root, p := range s.roots {
-		// Relinking deleted roots too would walk the same chains repeatedly.
+		// Links of deleted roots are not needed, and computing them would walk the same chains
+		// repeatedly.
 		if left[root] || root == EmptyRoot {
 			continue
 		}
@@ -146,10 +146,10 @@ func (s *Store) relink(c *change, left map[common.Hash]bool) (err error) {
 	return nil
 }
 
-// nextBase returns the base of a root after the roots in left are deleted. A
-// root whose bases are gone down to the flat root is below all that is kept, for
-// example pinned. Its base becomes the canonical root, which stays the longest,
-// so that its write set is seldom written again.
+// nextBase returns the base of a root after the roots in left are deleted. If all bases of the root
+// down to the flat root are deleted, the root is older than everything else that is kept, for
+// example because it is pinned. Its base then becomes the canonical root, which stays the longest,
+// so that the write set of this root is seldom written again.
 func (s *Store) nextBase(root common.Hash, c *change, left map[common.Hash]bool) common.Hash {
 	switch root {
 	case c.flat:
@@ -167,8 +167,9 @@ func (s *Store) nextBase(root common.Hash, c *change, left map[common.Hash]bool)
 	return base
 }
 
-// surviving returns a root's parents, with each deleted parent replaced by its
-// own surviving parents. It also returns the deleted roots that it passed.
+// surviving returns the parents of a root after the roots in left are deleted: each deleted parent
+// is replaced by its own surviving parents. It also returns the deleted roots that it has passed on
+// the way.
 func (s *Store) surviving(root common.Hash, left map[common.Hash]bool) (parents, passed []common.Hash) {
 	seen := map[common.Hash]bool{root: true}
 	var climb func(common.Hash)

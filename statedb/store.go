@@ -18,8 +18,8 @@ var EmptyRoot = ubt.EmptyRoot
 type Store struct {
 	cfg Config
 
-	// writing is held while the roots change, including the write to the disk.
-	// mu guards the fields below, and is not held during writes to the disk.
+	// writing is held while the roots change, including the write to the disk. mu guards the fields
+	// below it and is not held during writes to the disk, so readers never wait for the disk.
 	writing sync.Mutex
 	broken  error       // first disk error; guarded by writing
 	flat    common.Hash // root of the values on the disk; guarded by writing
@@ -27,21 +27,20 @@ type Store struct {
 	mu        sync.RWMutex
 	roots     map[common.Hash]*published
 	canonical common.Hash
-	// line has the canonical roots that retention keeps, oldest first. The last
-	// one is canonical.
+	// line has the canonical roots that retention keeps, oldest first. The last one is the
+	// canonical root.
 	line []common.Hash
 	code codes
 }
 
-// published is a tree that views can be opened on.
+// published is a root on which views can be opened, with its tree.
 type published struct {
 	tree *lazyTree
 	link
 	writes  []ubt.Write // lead from the base to this root; nil without a disk
 	pins    int         // pins by Store.Pin
 	viewers int         // pins by views
-	// leaving means that the root is being deleted from the disk. It is treated
-	// as unknown.
+	// leaving means that the root is being deleted from the disk. All calls treat it as unknown.
 	leaving bool
 }
 
@@ -76,7 +75,7 @@ func (s *Store) View(root common.Hash) (*View, error) {
 	return newView(s, at), nil
 }
 
-// place returns a published root as a view reads it.
+// place returns a published root in the form in which a view reads it.
 func (s *Store) place(root common.Hash) (place, error) {
 	s.mu.RLock()
 	p, err := s.known(root)
@@ -89,10 +88,10 @@ func (s *Store) place(root common.Hash) (place, error) {
 	return place{root, tree, codes}, err
 }
 
-// tree returns the tree of a root, which is derived if it was never read.
+// tree returns the tree of a root. If the tree was never read since Open, it is computed now.
 func (s *Store) tree(p *published) (ubt.Tree, error) { return p.tree.get() }
 
-// known returns a published root. The caller holds mu.
+// known returns a published root, or an error that wraps ErrUnknownRoot. The caller holds mu.
 func (s *Store) known(root common.Hash) (*published, error) {
 	if p, ok := s.roots[root]; ok && !p.leaving {
 		return p, nil
@@ -161,11 +160,12 @@ func (s *Store) SetCanonical(root common.Hash) error {
 	return nil
 }
 
-// Pin prevents root from being discarded until Unpin has been called equally
-// often. Pins are not stored on the disk. If the root is older than the retention, all
-// that the canonical root has changed since is written again about each time that as
-// many roots as the retention have become canonical, so such a pin should be short.
-// The error wraps ErrUnknownRoot.
+// Pin prevents a root from being discarded until Unpin has been called as many times. Pins are not
+// stored on the disk. The error wraps ErrUnknownRoot.
+//
+// A pin on a root that is older than the retention should be short. It costs writes: each time that
+// as many roots as the retention have become canonical, about everything that the canonical root
+// has changed since the pinned root is written again.
 func (s *Store) Pin(root common.Hash) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +176,7 @@ func (s *Store) Pin(root common.Hash) error {
 	return err
 }
 
-// pinned pins a root for a view and returns it as the view reads it.
+// pinned pins a root for a view, and returns the root in the form in which the view reads it.
 func (s *Store) pinned(root common.Hash) (place, error) {
 	s.mu.Lock()
 	p, err := s.known(root)
@@ -194,7 +194,7 @@ func (s *Store) pinned(root common.Hash) (place, error) {
 	return at, err
 }
 
-// repin pins a root once more, for the copy of a view that has it pinned.
+// repin pins a root once more, for the copy of a view that has the root pinned.
 func (s *Store) repin(root common.Hash) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,7 +218,7 @@ func (s *Store) Unpin(root common.Hash) error {
 	return nil
 }
 
-// release removes a view's pin.
+// release removes the pin of a view.
 func (s *Store) release(root common.Hash) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -259,10 +259,10 @@ func (s *Store) Discard(root common.Hash) error {
 	return s.move(s.canonical, line, []common.Hash{root})
 }
 
-// publish adds a tree that the writes and the code of a view on parent led to,
-// and returns it as a view reads it. If the root exists, it gets another commit
-// and perhaps another parent. The error wraps ErrUnknownRoot if parent was
-// discarded, or ErrDisk, and then nothing changes.
+// publish adds the tree to which the writes and the code of a view on parent have led, and returns
+// it in the form in which a view reads it. If the root exists already, it gets one more commit, and
+// perhaps one more parent. If publish returns an error, nothing has changed. The error wraps
+// ErrUnknownRoot if parent was discarded, or ErrDisk.
 func (s *Store) publish(parent common.Hash, tree ubt.Tree, writes []ubt.Write, code []codeBlob) (place, error) {
 	root := tree.Root()
 	s.writing.Lock()

@@ -10,10 +10,9 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// View is an isolated view of the state: a published root and writes on top of
-// it that no other view sees. A View belongs to one goroutine at a time. Any
-// number of views may work in parallel. A view needs no closing, but a pinned
-// one should be unpinned.
+// View is an isolated view of the state: a published root, and writes on top of it that no other
+// view sees. A View belongs to one goroutine at a time; any number of views may work in parallel. A
+// view need not be closed, but a pinned one should be unpinned.
 type View struct {
 	store *Store         // nil for a stateless view
 	shown map[Key]*Entry // entries of a stateless view's witness
@@ -30,13 +29,13 @@ type View struct {
 	err     error
 }
 
-// place is a published root as a view reads it. It stays readable when the root
-// is discarded.
+// place is a published root with its tree and code, as a view reads it. It stays readable when the
+// root is discarded.
 type place struct {
 	root common.Hash
 	tree ubt.Tree
-	// codes is the code that was published when the view moved here. It is
-	// shared and never written.
+	// codes is the code that was published when the view moved to this root. It is shared with
+	// other views and never written.
 	codes sorted[codeBlob]
 }
 
@@ -85,18 +84,18 @@ func (v *View) CopyForPhase2() *View {
 // root that the view was opened on, or that of the last Pin, Unpin or Commit.
 func (v *View) ActiveRoot() common.Hash { return v.root }
 
-// Err returns the first error of a read; that read returned zero. The error
-// wraps ErrNotInWitness, on a stateless view, or ErrUnknownCode. A view with an
-// error returns it from Root, Witness and Commit, until Reset, Pin or Unpin.
+// Err returns the first error of a read. Methods such as Account and Storage return no error: a
+// read that fails returns zero, and the error is kept here. It wraps ErrNotInWitness on a stateless
+// view, and otherwise ErrUnknownCode. A view with an error returns it from Root, Witness and Commit
+// too, until Reset, Pin or Unpin.
 func (v *View) Err() error { return v.err }
 
-// SetTransaction sets the transaction index that is logged with later reads and
-// writes.
+// SetTransaction sets the transaction index that the view logs with later reads and writes.
 func (v *View) SetTransaction(index int) { v.transaction = index }
 
-// DisableReadLog turns the log of reads off for good, for executions that need
-// no witness, and drops its content. It saves the time and memory of the log.
-// Witness and Matches return ErrNoReadLog then. Copies have no log either.
+// DisableReadLog turns the log of reads off for good and drops its contents. It saves time and
+// memory for executions that need no witness. Witness and Matches then return ErrNoReadLog. Copies
+// of the view have no log either.
 func (v *View) DisableReadLog() { v.reads, v.noReads = readLog{}, true }
 
 // LogsReads reports whether the log of reads is on.
@@ -112,19 +111,17 @@ type Snapshot struct {
 // constant time.
 func (v *View) Snapshot() Snapshot { return Snapshot{v.staged.copy(), v.newCode.copy()} }
 
-// Revert undoes all writes and code that were staged after s, which must be a
-// snapshot of this view on its active root. The log of reads and Err stay: a
-// failed transaction in a block has made its reads. A snapshot can be used
-// again.
+// Revert undoes all writes and code that were staged after s, which must be a snapshot of this view
+// on its active root. The log of reads and Err stay, because a failed transaction in a block has
+// made its reads, and a verifier makes them too. A snapshot can be used several times.
 func (v *View) Revert(s Snapshot) { v.staged, v.newCode = s.staged, s.newCode }
 
-// Get returns the value of a key and whether it exists. Staged writes come
-// first. The key is logged as read.
+// Get returns the value of a key, and whether it exists. Staged writes count. The key is logged as
+// read.
 func (v *View) Get(k Key) (value [32]byte, ok bool) { return v.read(Access{Kind: RawAccess, Key: k}) }
 
-// Set stages a value. k must not begin with twelve zero bytes: Witness returns an
-// error once such a key exists. Untrusted parties must not choose k; see
-// [Verify].
+// Set stages a value for a raw key. k must not begin with twelve zero bytes, because Witness
+// returns an error while such a key exists. Untrusted parties must not choose k: see [Verify].
 func (v *View) Set(k Key, value [32]byte) { v.write(Access{Kind: RawAccess, Key: k}, value) }
 
 // Delete stages the deletion of a value.
@@ -152,8 +149,8 @@ func (v *View) write(a Access, value [32]byte) {
 	v.stage(Write{Access: a, Value: value})
 }
 
-// stage stages a write. If the key was written before with a more specific
-// kind, the kind stays.
+// stage stages a write. If the key was written before with a more specific kind, it keeps that
+// kind.
 func (v *View) stage(w Write) {
 	if w.Kind == RawAccess {
 		if before, again := v.staged.get(w); again {
@@ -173,10 +170,10 @@ func (v *View) fail(err error) {
 // Mark returns the current position in the log of reads, for Rewind.
 func (v *View) Mark() ReadMark { return v.reads.mark() }
 
-// Rewind removes from the log all keys that were first read after m, which must
-// be a mark of this view on its active root. Staged writes and Err stay. Use it
-// to leave out an execution whose reads influence nothing: a witness proves
-// exactly the keys in the log.
+// Rewind removes from the log all keys that were first read after m, which must be a mark of this
+// view on its active root. Staged writes and Err stay. A witness proves exactly the keys in the
+// log, so Rewind makes it smaller if an execution is left out of the block and its reads have no
+// influence.
 func (v *View) Rewind(m ReadMark) { v.reads.rewind(m) }
 
 // Reads returns the log of reads: each key once, in the order of first access,
@@ -187,7 +184,7 @@ func (v *View) Reads() []Read { return v.reads.list() }
 func (v *View) Writes() []Write {
 	out := make([]Write, 0, v.staged.len())
 	for w := range v.staged.all {
-		// It may have been read with a more specific kind.
+		// The key may have been read with a more specific kind than it was written.
 		if w.Kind == RawAccess {
 			if r, read := v.reads.byKey.get(logged[Read]{what: Read{Access: w.Access}}); read {
 				w.Access = r.what.Access
@@ -198,15 +195,15 @@ func (v *View) Writes() []Write {
 	return out
 }
 
-// Root returns the root that Commit would publish, without publishing it. It
-// returns the error of Err, if any. On a stateless view the error wraps
-// ErrNotInWitness if a staged write is not in the witness.
+// Root returns the root that Commit would publish, without publishing it. If Err returns an error,
+// Root returns it too. On a stateless view the error wraps ErrNotInWitness if a staged write is not
+// in the witness.
 func (v *View) Root() (common.Hash, error) {
 	tree, _, err := v.applied()
 	return tree.Root(), err
 }
 
-// applied returns the tree with the staged writes, and these writes.
+// applied returns the tree after the staged writes, and these writes.
 func (v *View) applied() (tree ubt.Tree, writes []ubt.Write, err error) {
 	if v.err != nil {
 		return ubt.Tree{}, nil, v.err
@@ -219,21 +216,20 @@ func (v *View) applied() (tree ubt.Tree, writes []ubt.Write, err error) {
 		writes = append(writes, ubt.Write{Key: w.Key, Value: w.Value, Deleted: w.Deleted})
 	}
 	tree, err = v.tree.Apply(&hasher, writes)
-	// The witness has a write that was not staged.
+	// The witness lists a write that was not staged.
 	if errors.Is(err, ubt.ErrHidden) {
 		err = fmt.Errorf("%w: %w", ErrNotInWitness, err)
 	}
 	return tree, writes, err
 }
 
-// Commit publishes the staged writes as a new root and returns it. The view
-// then reads from that root, with no staged writes, an empty log of reads and
-// no pin. Other views and the canonical root do not change. Each call counts as
-// one commit of the root, which [Store.Discard] takes back; use Root to only
-// learn the root.
+// Commit publishes the staged writes as a new root and returns it. The view then reads from the new
+// root, with no staged writes, an empty log of reads and no pin. Other views and the canonical root
+// do not change. Each call counts as one commit of the root, which [Store.Discard] takes back; to
+// learn the root only, call Root.
 //
-// The error is that of Err, comes from the disk, or wraps ErrStateless, or
-// ErrUnknownRoot if the active root was discarded. It changes nothing.
+// If Commit returns an error, nothing has changed. The error is that of Err or of the disk, or it
+// wraps ErrStateless, or ErrUnknownRoot if the active root was discarded.
 func (v *View) Commit() (common.Hash, error) {
 	if v.store == nil {
 		return common.Hash{}, fmt.Errorf("%w: Commit needs a store", ErrStateless)
@@ -252,7 +248,7 @@ func (v *View) Commit() (common.Hash, error) {
 	return v.root, nil
 }
 
-// stand moves the view to a root, with no staged writes and an empty log.
+// stand moves the view to a root, and drops its staged writes, its log of reads and its error.
 func (v *View) stand(at place) {
 	v.place = at
 	v.staged, v.newCode = sorted[Write]{}, sorted[codeBlob]{}
@@ -262,9 +258,9 @@ func (v *View) stand(at place) {
 // Reset drops the staged writes, the log of reads, and Err.
 func (v *View) Reset() { v.stand(v.place) }
 
-// Pin moves the view to another published root, with an empty log of reads, and
-// keeps that root in the store until Unpin, Commit or the next Pin. The error
-// wraps ErrStaged, ErrUnknownRoot or ErrStateless, and then nothing changes.
+// Pin moves the view to another published root, with an empty log of reads. The store keeps that
+// root until Unpin, Commit or the next Pin. The error wraps ErrStaged, ErrUnknownRoot or
+// ErrStateless, and then nothing changes.
 func (v *View) Pin(root common.Hash) error {
 	if err := v.canMove(); err != nil {
 		return err
@@ -279,9 +275,8 @@ func (v *View) Pin(root common.Hash) error {
 	return nil
 }
 
-// Unpin returns the view to the root that it had before the first Pin. The
-// error wraps ErrNotPinned, ErrStaged or ErrStateless, and then nothing
-// changes.
+// Unpin moves the view back to the root that it had before the first Pin. The error wraps
+// ErrNotPinned, ErrStaged or ErrStateless, and then nothing changes.
 func (v *View) Unpin() error {
 	if err := v.canMove(); err != nil {
 		return err
@@ -311,7 +306,7 @@ func (v *View) unpin() {
 	}
 }
 
-// All iterates over all values of the active root in the order of keys, without
-// staged writes. It logs nothing. On a stateless view it yields only the values
-// in the witness.
+// All calls yield for all values of the active root, in the order of keys, until yield returns
+// false. Staged writes do not count, and nothing is logged. On a stateless view it visits only the
+// values in the witness.
 func (v *View) All(yield func(Key, [32]byte) bool) { v.tree.All(yield) }

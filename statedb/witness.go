@@ -11,22 +11,22 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// Witness proves everything that a view read and wrote: the values at the root
-// before, and all that is needed to compute the root after. [View.Witness]
-// creates one, [ParseWitness] decodes one, and [Verify] and [NewStateless]
-// check one. Its contents must not be trusted before that check.
+// Witness proves everything that a view has read and written: the values at the root before, and
+// all that is needed to compute the root after. [View.Witness] makes a witness, [ParseWitness]
+// decodes one, and [Verify] and [NewStateless] check one. Before that check, its contents must not
+// be trusted.
 type Witness struct {
 	// Entries are the keys that were read or written, each once, in the order
 	// of keys.
 	Entries []Entry
-	// Code is the code that was read, each once, in the order of hashes. The
-	// hash of each is the code hash of an account in Entries.
+	// Code is the code that was read, each once, in the order of hashes. The hash of each code is
+	// the code hash of an account in Entries.
 	Code [][]byte
 	// Proof is the multiproof over all keys.
 	Proof *ubt.Proof
 }
 
-// Entry is a key of a witness with how it was used: set, deleted, or only read.
+// Entry is a key of a witness, and how the execution has used it: set, deleted, or only read.
 type Entry struct {
 	Access
 	// Set means that a value was written. Deleted is false then.
@@ -35,8 +35,8 @@ type Entry struct {
 	Deleted bool
 }
 
-// Entries returns the logged reads and staged writes, in the order of keys:
-// exactly the entries of a witness created now.
+// Entries returns the logged reads and the staged writes, in the order of keys. These are exactly
+// the entries that a witness would have now.
 func (v *View) Entries() []Entry {
 	byKey := make(map[Key]Entry, v.reads.byKey.len()+v.staged.len())
 	for r := range v.reads.byKey.all {
@@ -53,11 +53,13 @@ func (v *View) Entries() []Entry {
 	return slices.SortedFunc(maps.Values(byKey), func(a, b Entry) int { return a.Key.Compare(b.Key) })
 }
 
-// Witness returns a proof of all logged reads and staged writes against the
-// active root. Call it before Commit, which moves that root. The error is that
-// of Err, or wraps ErrUnboundCode if code was read whose hash no account read
-// has, ErrStateless, ErrNoReadLog, or ErrWitness if raw keys begin with twelve
-// zero bytes, which Verify would refuse.
+// Witness returns a proof of all logged reads and staged writes against the active root. Call it
+// before Commit, because Commit moves the active root. The error is that of Err, or it wraps one of
+// these:
+//
+//   - ErrUnboundCode if code was read, and no account that was read has its hash
+//   - ErrWitness if a raw key begins with twelve zero bytes, which Verify would refuse
+//   - ErrStateless or ErrNoReadLog if the view has no store or no log of reads
 func (v *View) Witness() (*Witness, error) {
 	switch {
 	case v.err != nil:
@@ -96,7 +98,7 @@ func (w *Witness) codeHashes(tree ubt.Tree) map[common.Hash]bool {
 	return hashes
 }
 
-// uses returns the entries in the form that proofs take.
+// uses returns the entries in the form that package ubt needs for proofs.
 func (w *Witness) uses() []ubt.Use {
 	uses := make([]ubt.Use, len(w.Entries))
 	for i := range w.Entries {
@@ -140,7 +142,7 @@ func Verify(w *Witness, preRoot common.Hash, writes []Write) (postRoot common.Ha
 	return after.Root(), nil
 }
 
-// open checks everything but the writes, and returns the part of the tree that
+// open checks everything about a witness except the writes, and returns the part of the tree that
 // the witness proves.
 func (w *Witness) open(preRoot common.Hash) (ubt.Tree, error) {
 	if w == nil || w.Proof == nil {
@@ -161,8 +163,8 @@ func (w *Witness) open(preRoot common.Hash) (ubt.Tree, error) {
 	return tree, w.checkCode(tree)
 }
 
-// check returns an error unless the key is derived from the metadata and the
-// flags are consistent.
+// check returns an error unless the key of the entry is derived from its other fields, and its
+// flags do not contradict each other.
 func (e *Entry) check() error {
 	switch {
 	case e.Kind > CodeChunkAccess:
@@ -175,8 +177,8 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// checkCode returns an error unless each code belongs to an account in the
-// entries and the codes are in ascending order of their hashes.
+// checkCode returns an error unless each code belongs to an account in the entries, and the codes
+// are in ascending order of their hashes.
 func (w *Witness) checkCode(tree ubt.Tree) error {
 	bound := w.codeHashes(tree)
 	var last common.Hash
@@ -193,8 +195,8 @@ func (w *Witness) checkCode(tree ubt.Tree) error {
 	return nil
 }
 
-// changes returns the writes for the tree, after checking them against the
-// entries. It allocates nothing for the tree before it knows that all are right.
+// changes checks the writes against the entries, and returns them in the form that the tree needs.
+// It allocates nothing for the tree before it knows that all of them are right.
 func (w *Witness) changes(writes []Write) ([]ubt.Write, error) {
 	listed := 0
 	for i := range w.Entries {
@@ -229,7 +231,7 @@ func (w *Witness) changes(writes []Write) ([]ubt.Write, error) {
 // writes reports whether the execution wrote the entry.
 func (e *Entry) writes() bool { return e.Set || e.Deleted }
 
-// checkWrite returns an error unless a write is that of the entry.
+// checkWrite returns an error unless a write is the one that the entry lists.
 func (e *Entry) checkWrite(got *Write) error {
 	switch {
 	case got.Access != got.plain().derive():
@@ -242,10 +244,9 @@ func (e *Entry) checkWrite(got *Write) error {
 	return nil
 }
 
-// Matches returns an error that wraps ErrWitness unless the view has read and
-// staged exactly what w lists. After an execution on [NewStateless] it proves
-// that the witness has nothing superfluous. The error wraps ErrNoReadLog if the
-// log of reads is off.
+// Matches returns an error that wraps ErrWitness unless the view has read and staged exactly the
+// entries and the code of w. After an execution on [NewStateless], this proves that the witness
+// contains nothing superfluous. The error wraps ErrNoReadLog if the log of reads is off.
 func (v *View) Matches(w *Witness) error {
 	switch {
 	case w == nil:
@@ -270,11 +271,10 @@ func (v *View) Matches(w *Witness) error {
 	return v.err
 }
 
-// NewStateless checks a witness against a root and returns a view that needs
-// only the witness. It executes like any other view. Reading a key or code that
-// is not in the witness returns zero and sets [View.Err], even if the proof
-// happens to contain it. Its Root is the root after the writes; see also
-// [View.Matches]. The error wraps ErrWitness.
+// NewStateless checks a witness against a root, and returns a view that needs only the witness. The
+// view executes like any other. If the execution reads a key or code that the witness does not
+// list, the read returns zero and sets [View.Err], even if the proof happens to contain the value.
+// Root returns the root after the writes; see also [View.Matches]. The error wraps ErrWitness.
 func NewStateless(w *Witness, preRoot common.Hash) (*View, error) {
 	tree, err := w.open(preRoot)
 	if err != nil {
