@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// parallelDepth limits the goroutines of one apply or seal: at most two for
-	// each inner node above this depth.
+	// parallelDepth limits how many goroutines one call uses: two for each inner node above this
+	// depth, at most.
 	parallelDepth = 5
-	// parallelWrites is the minimum number of writes for another goroutine.
+	// parallelWrites is how many writes a subtree must have to get its own goroutine.
 	parallelWrites = 16
-	// batchShare is the inverse of the share of the writes that is built first
-	// and then sealed together, so that several goroutines have work.
+	// batchShare is how many batches the writes are divided into, so that several goroutines have
+	// work. Each batch is first built and then hashed as a whole.
 	batchShare = 16
-	// minBatch and maxBatch limit the number of writes of such a batch.
+	// minBatch and maxBatch limit the number of writes in a batch.
 	minBatch, maxBatch = 2 * parallelWrites, 4096
 )
 
-// applyAll returns the tree under r, which is at the given depth, with writes,
-// which are strictly ascending. It builds and seals batches of at most batch
-// writes.
+// applyAll applies writes to the subtree r at a depth and returns the result with its hash. The
+// writes must be in strictly ascending order of their keys. applyAll divides them into batches of
+// at most batch writes, because a batch is built and hashed as a whole.
 func applyAll(h *Hasher, r ref, depth int, writes []Write, batch int) (ref, error) {
 	if len(writes) <= batch || oneStem(writes) {
 		warm(r, depth, writes)
@@ -61,8 +61,9 @@ func applyAll(h *Hasher, r ref, depth int, writes []Write, batch int) (ref, erro
 	return joined, err
 }
 
-// apply is applyAll of one batch without hashing: new nodes are unsealed. It
-// creates each changed node once, and returns r if nothing changes.
+// apply applies one batch of writes to the subtree r, as applyAll does, but hashes nothing: the new
+// nodes are unsealed. It creates each changed node once. If the writes change nothing, it returns
+// r.
 func apply(h *Hasher, r ref, depth int, writes []Write) (ref, error) {
 	if len(writes) == 0 {
 		return r, nil
@@ -83,7 +84,7 @@ func apply(h *Hasher, r ref, depth int, writes []Write) (ref, error) {
 			}
 		}
 	}
-	// The writes and the subtree are split by the next bit.
+	// The next bit of the keys splits the writes and the subtree into two sides.
 	left, right, err := children(r, depth)
 	if err != nil {
 		return ref{}, fmt.Errorf("%w: write at %x", err, writes[0].Key)
@@ -100,14 +101,12 @@ func apply(h *Hasher, r ref, depth int, writes []Write) (ref, error) {
 	return join(r, left, right, newLeft, newRight)
 }
 
-// oneStem reports whether all writes have the same stem. There must be at least
-// one write.
+// oneStem reports whether all writes belong to the same stem. There must be at least one write.
 func oneStem(writes []Write) bool {
 	return string(writes[0].Key.stem()) == string(writes[len(writes)-1].Key.stem())
 }
 
-// split returns the number of writes in the left subtree of a node at the given
-// depth.
+// split returns how many of the writes belong to the left side of a node at a depth.
 func split(writes []Write, depth int) int {
 	from, to := 0, len(writes)
 	for from < to {
@@ -120,8 +119,9 @@ func split(writes []Write, depth int) int {
 	return from
 }
 
-// children returns the children of the place r at the given depth. A stem that
-// has r to itself is one of the children. The error is ErrHidden.
+// children returns the two children of the subtree r at a depth. If r is a single stem, the stem
+// itself is one of the children, as if an inner node were above it. The error is ErrHidden if the
+// proof does not show the children.
 func children(r ref, depth int) (left, right ref, err error) {
 	switch n := r.node.(type) {
 	case *inner:
@@ -140,8 +140,8 @@ func children(r ref, depth int) (left, right ref, err error) {
 	return left, right, err
 }
 
-// beside returns the children of a place that only one stem occupied, when
-// another stem is added.
+// beside returns the children of an inner node that takes the place of a single stem, because
+// another stem is added beside it.
 func beside(r ref, name string, depth int) (left, right ref) {
 	if name[depth/8]>>(7-depth%8)&1 == 0 {
 		return r, ref{}
@@ -149,10 +149,10 @@ func beside(r ref, name string, depth int) (left, right ref) {
 	return ref{}, r
 }
 
-// join returns the node at the place of old after its children changed from
-// left and right to newLeft and newRight. A new inner node is unsealed. A
-// single stem replaces its parent, because a stem is at the shallowest possible
-// place. The error is ErrHidden.
+// join returns the node that replaces old, after its children have changed from left and right to
+// newLeft and newRight. A new inner node is unsealed. If only one child is left and it is a stem,
+// the stem itself takes the place, because a stem is always as near to the root as possible. The
+// error is ErrHidden if the proof does not show whether the remaining child is a stem.
 func join(old, left, right, newLeft, newRight ref) (ref, error) {
 	if newLeft == left && newRight == right && !old.empty() && !isStem(old.node) {
 		return old, nil

@@ -2,12 +2,12 @@ package ubt
 
 import "fmt"
 
-// builderBatch is the number of values after which a Builder hashes.
+// builderBatch is how many values a Builder collects before it hashes them.
 const builderBatch = 4096
 
-// Builder builds a tree from all its values in the order of keys. Besides the
-// tree it needs memory for one batch only. Create one with [NewBuilder]. It
-// belongs to one goroutine.
+// Builder builds a tree from all its values, which must come in the order of their keys. Besides
+// the tree, it needs memory for one batch of values only. Create one with [NewBuilder]. It belongs
+// to one goroutine.
 type Builder struct {
 	sealer sealer
 	root   ref
@@ -25,7 +25,7 @@ func (b *Builder) Add(k Key, value [32]byte) error {
 	if b.some && b.last.Compare(k) >= 0 {
 		return fmt.Errorf("%w: %x after %x", ErrOrder, k, b.last)
 	}
-	// A stem is built once, so a batch ends with a stem.
+	// A stem should be built only once, so a batch ends with the last value of a stem.
 	if len(b.batch) >= builderBatch && string(b.last.stem()) != string(k.stem()) {
 		if err := b.flush(); err != nil {
 			return err

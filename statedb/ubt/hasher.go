@@ -12,25 +12,25 @@ type Hash = common.Hash
 // EmptyRoot is the root of a tree without values.
 var EmptyRoot = Hash{}
 
-// Hasher has the hash functions of a tree. All functions except Pairs must be
-// set. They must be pure and safe for concurrent use, and must not return zero,
-// which means an empty place. They take values, because a pointer passed
-// through a function value would cost an allocation per hash.
+// Hasher holds the hash functions of a tree. All functions except Pairs must be set. They must be
+// pure and safe for concurrent use. They must not return zero, which is the hash of an empty
+// subtree. They take values instead of pointers, because a pointer that is passed through a
+// function value would cost an allocation for each hash.
 type Hasher struct {
 	// Leaf hashes a value.
 	Leaf func(value [32]byte) Hash
-	// Inner hashes two children. The hash of an empty child is zero; at most
-	// one is empty.
+	// Inner hashes the hashes of two children. The hash of an empty child is zero. At most one
+	// child is empty.
 	Inner func(left, right Hash) Hash
-	// Pairs writes Inner of each two neighbors of in to out, which is half as
-	// long. It is for hash functions that process many independent inputs
-	// faster in one call. nil means that Inner is called for each pair. A pair
-	// never has two zeros.
+	// Pairs does the same as many calls of Inner: it hashes each two neighbors in in, and writes
+	// the results to out, which is half as long. Hash functions that process several inputs at once
+	// are faster this way. If Pairs is nil, Inner is called for each pair. A pair never has two
+	// zeros.
 	Pairs func(out, in [][32]byte)
-	// Stem hashes a stem and the root of its 256 values.
+	// Stem hashes a stem together with the root of its 256 values.
 	Stem func(stem [StemSize]byte, values Hash) Hash
-	// StemsArePairs means that Stem returns the same as Inner of the stem with
-	// a zero byte appended, and values. Stems are hashed with Pairs then.
+	// StemsArePairs means that Stem(stem, values) equals Inner(stem with a zero byte appended,
+	// values). Stems are then hashed with Pairs too.
 	StemsArePairs bool
 }
 
@@ -57,7 +57,7 @@ func sha256Pair(left, right Hash) Hash {
 	return sha256.Sum256(data[:])
 }
 
-// inner is Inner extended to two empty children.
+// inner is Inner, and returns zero if both children are empty.
 func (h *Hasher) inner(left, right Hash) Hash {
 	if left == (Hash{}) && right == (Hash{}) {
 		return Hash{}

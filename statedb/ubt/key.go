@@ -12,9 +12,9 @@ const StemSize = 31
 
 const stemBits = 8 * StemSize
 
-// Key is the position of one value: a stem, and a sub-index in the last byte.
-// Only this type fixes the size of a stem: the tree itself accepts stems of
-// different lengths, if none is a prefix of another.
+// Key is the position of one value: the stem in the first 31 bytes, and the index among the values
+// of the stem in the last byte. Nothing but this type fixes the length of a stem; the tree itself
+// would accept stems of different lengths, as long as none is a prefix of another.
 type Key [StemSize + 1]byte
 
 func (k *Key) stem() []byte { return k[:StemSize] }
@@ -29,20 +29,21 @@ func (k Key) Compare(other Key) int {
 	return bytes.Compare(k[8:], other[8:])
 }
 
-// bit returns the i-th bit of stem, most significant first.
+// bit returns the i-th bit of a stem, counted from 0. The most significant bit of a byte comes
+// first.
 func bit(stem []byte, i int) byte { return stem[i/8] >> (7 - i%8) & 1 }
 
-// Write is a change of one value.
+// Write is a change of one value in a tree.
 type Write struct {
 	// Key is the changed key.
 	Key Key
-	// Value is the new value; ignored if Deleted.
+	// Value is the new value. It is ignored if Deleted is true.
 	Value [32]byte
-	// Deleted removes the value.
+	// Deleted means that the value is removed.
 	Deleted bool
 }
 
-// set is a set of sub-indices.
+// set is a set of indices of values in a stem.
 type set [4]uint64
 
 func (s *set) has(i byte) bool { return s[i/64]>>(i%64)&1 == 1 }
@@ -56,7 +57,7 @@ func (s *set) len() (n int) {
 	return n
 }
 
-// rank returns the number of members below i; i is below 256.
+// rank returns how many members are below i, which must be below 256.
 func (s *set) rank(i int) int {
 	n := bits.OnesCount64(s[i/64] & (1<<(i%64) - 1))
 	for _, word := range s[:i/64] {

@@ -1,8 +1,8 @@
 package ubt
 
-// node is a node of the tree: an *inner, a *stem, or, in a tree from a proof, a
-// *partial, which is a stem of which the proof shows some values, or a *chain.
-// Nodes never change, so readers need no lock.
+// node is a node of the tree: an inner node or a stem. A tree that was opened from a proof has two
+// more kinds: a partial, which is a stem of which the proof shows some values, and a chain, which
+// stands for several inner nodes. Nodes never change, so readers need no lock.
 type node interface{ isNode() }
 
 func (*inner) isNode()   {}
@@ -10,10 +10,10 @@ func (*chain) isNode()   {}
 func (*stem) isNode()    {}
 func (*partial) isNode() {}
 
-// ref is a reference to a node with the node's hash, which is computed before
-// the node is published. The hash is stored here and not in the node, so that a
-// write need not read the nodes that it does not change. A zero hash is an
-// empty place. A hash without a node is hidden: the proof does not show it.
+// ref refers to a node and holds its hash, which is computed before the node is published. The hash
+// is stored here and not in the node, so that a write need not read the nodes that it does not
+// change. A zero hash means an empty subtree. A hash without a node means a hidden subtree: the
+// proof does not show it.
 type ref struct {
 	node node
 	sum  Hash
@@ -22,14 +22,14 @@ type ref struct {
 func (r *ref) empty() bool  { return r.sum == Hash{} }
 func (r *ref) hidden() bool { return r.node == nil && r.sum != Hash{} }
 
-// opaque reports whether some of the subtree is hidden.
+// opaque reports whether a part of the subtree is hidden.
 func (r *ref) opaque() bool {
 	_, isPartial := r.node.(*partial)
 	return isPartial || r.hidden()
 }
 
-// inner stores its children's nodes and hashes separately, so that walking down
-// reads half as much memory.
+// inner is an inner node. It stores the nodes and the hashes of its children separately, so that
+// walking down the tree reads half as much memory.
 type inner struct {
 	nodes [2]node
 	sums  [2]Hash
@@ -42,18 +42,18 @@ func newInner(left, right ref) *inner {
 func (n *inner) left() ref  { return ref{n.nodes[0], n.sums[0]} }
 func (n *inner) right() ref { return ref{n.nodes[1], n.sums[1]} }
 
-// chain stands for inner nodes below each other that all have one empty side,
-// from its own place down to the place of below. In a proof such a node takes
-// three bits. Without chains, Open could create inner nodes of 200 MB for a
-// made-up proof of 1 MB.
+// chain stands for a row of inner nodes below each other, all of which have one empty side. The row
+// begins at the place of the chain and ends above the node below. In a proof such a node takes only
+// three bits, so without chains Open could create 200 MB of inner nodes for a forged proof of 1 MB.
 type chain struct {
 	path  Key // leads to below
 	end   int // depth of below
 	below ref
 }
 
-// children returns the two sides of the chain's first node, which is at the
-// given depth. The rest of the chain, if any, is unsealed.
+// children returns the two sides of the first node of the chain, which is at the given depth. If
+// the chain has more nodes, the side that is not empty is the rest of the chain, and it is
+// unsealed.
 func (c *chain) children(depth int) (left, right ref) {
 	rest := ref{c, unsealed}
 	if depth+1 == c.end {
@@ -62,7 +62,7 @@ func (c *chain) children(depth int) (left, right ref) {
 	return c.sides(rest, depth)
 }
 
-// sides returns the sides of a node of the chain, of which one is not empty.
+// sides returns the two sides of a node of the chain at a depth, given the one that is not empty.
 func (c *chain) sides(rest ref, depth int) (left, right ref) {
 	if bit(c.path[:], depth) == 0 {
 		return rest, ref{}
@@ -70,8 +70,8 @@ func (c *chain) sides(rest ref, depth int) (left, right ref) {
 	return ref{}, rest
 }
 
-// leads reports whether the path to k, which passes the given depth of the
-// chain, passes its end too.
+// leads reports whether the path to the key k, which is known to reach the given depth of the
+// chain, goes on to the end of the chain.
 func (c *chain) leads(k *Key, depth int) bool {
 	for ; depth < c.end; depth++ {
 		if bit(k[:], depth) != bit(c.path[:], depth) {
@@ -89,8 +89,8 @@ func isStem(n node) bool {
 	return false
 }
 
-// onlyChild returns the only child that is not empty, or an empty ref if both
-// are. is reports whether at most one child is not empty.
+// onlyChild returns the child that is not empty, or an empty ref if both are empty. is reports
+// whether at most one child is not empty.
 func onlyChild(left, right ref) (alone ref, is bool) {
 	switch {
 	case left.empty():

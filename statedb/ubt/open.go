@@ -2,17 +2,16 @@ package ubt
 
 import "fmt"
 
-// Open returns the part of a tree that a proof shows for uses, which must be
-// strictly ascending by key. If its root is trusted, so are the results of Get
-// for these keys, and the root after Apply with writes that match the uses. For
-// any other key, Get and Apply either return ErrHidden or use a value that the
-// proof happens to show, which is then correct.
+// Open returns the part of a tree that a proof shows. uses are the keys for which the proof was
+// made, in strictly ascending order. If the root of the result is the trusted root, then Get
+// returns the right values for these keys, and Apply with writes that match the uses returns a tree
+// with the right root. For any other key, Get and Apply either return ErrHidden, or use a value
+// that the proof happens to show, which is then correct too.
 //
-// Open accepts a proof only in the form that Prove returns, and refuses a stem
-// or a hash that begins with twelve zero bytes, so that the data that EIP-7864
-// hashes to a stem cannot pass for a node. A party that chooses other stems, or
-// data that does not begin so, can still create a stem that reads as a node. The
-// error wraps ErrOrder or ErrProof.
+// Open accepts a proof only in the form that Prove returns. It refuses a stem or a hash that begins
+// with twelve zero bytes, because the data that EIP-7864 hashes to a stem begins in this way, and
+// must not pass for a node. A party that can choose other stems freely can still create one that
+// reads as a node: see the package documentation. The error wraps ErrOrder or ErrProof.
 func Open(h *Hasher, p *Proof, uses []Use) (Tree, error) {
 	if err := checkUses(uses); err != nil {
 		return Tree{}, err
@@ -34,15 +33,15 @@ func Open(h *Hasher, p *Proof, uses []Use) (Tree, error) {
 	return Tree{root}, nil
 }
 
-// opener reads a proof by the rules in the comment of prover. After the first
-// error it reads zeros.
+// opener reads a proof by the rules in the comment of prover. After the first error it reads zeros,
+// so that its callers need not check each step.
 type opener struct {
 	p                           *Proof
 	bit, opened, hashed, valued int // read so far
 	err                         error
 }
 
-// place is the position of a node: the first depth bits of path.
+// place is the position of a node in the tree: the first depth bits of path.
 type place struct {
 	path  Key
 	depth int
@@ -55,7 +54,7 @@ func (at place) right() place {
 	return place{at.path, at.depth + 1}
 }
 
-// leads reports whether the path to k passes the place.
+// leads reports whether the path to the key k passes the place.
 func (at *place) leads(k *Key) bool {
 	for i := range at.depth {
 		if bit(k[:], i) != bit(at.path[:], i) {
@@ -92,8 +91,8 @@ func take[T any](o *opener, from []T, read *int, what string) (v T) {
 	return from[*read-1]
 }
 
-// sibling reads the hash of a node that is not entered; zero if the place is
-// empty.
+// sibling reads the hash of a subtree that the proof does not enter. It returns zero if the subtree
+// is empty.
 func (o *opener) sibling() Hash {
 	if o.bits(1) == 0 {
 		return Hash{}
@@ -105,7 +104,8 @@ func (o *opener) sibling() Hash {
 	return sum
 }
 
-// node reads the node at a place, as prover.node writes it.
+// node reads the node at a place, in the form in which prover.node writes it. emptied reports
+// whether the place is empty after the writes of the uses.
 func (o *opener) node(at place, uses []Use) (r ref, emptied bool) {
 	if o.err != nil {
 		return ref{}, false
@@ -155,8 +155,8 @@ func (o *opener) inner(at place, uses []Use) (_ ref, emptied bool) {
 	return ref{newInner(l, r), unsealed}, emptied
 }
 
-// fold returns an inner node with one empty side. If the node below it is a
-// chain, the node becomes its start.
+// fold returns an inner node that has one empty side, as a chain. If the node below it is a chain
+// already, that chain begins one node higher.
 func (o *opener) fold(at place, alone ref, isLeft bool) ref {
 	if alone.empty() || isStem(alone.node) {
 		o.fail("inner node at depth %d over at most one stem", at.depth)
@@ -205,7 +205,8 @@ func (o *opener) own(uses []Use) (ref, bool) {
 	return s.done(uses, group)
 }
 
-// foreign reads a stem that has no value at any key. Its first leaf is opened.
+// foreign reads a stem that has no value at any of the keys. The proof opens its first leaf, to
+// show that it is a stem.
 func (o *opener) foreign(at place, uses []Use) (ref, bool) {
 	k := take(o, o.p.opened, &o.opened, "opened leaves")
 	if !at.leads(&k) {
@@ -235,14 +236,14 @@ func (o *opener) foreign(at place, uses []Use) (ref, bool) {
 	return s.done(uses, group)
 }
 
-// checkStem refuses the stem of a key that passes for a node; see isEmbedding.
+// checkStem refuses a key whose stem could pass for a node: see isEmbedding.
 func (o *opener) checkStem(k *Key) {
 	if isEmbedding(*k) {
 		o.fail("stem of %x begins with %d zero bytes, like the data of a stem", *k, embeddingZeros)
 	}
 }
 
-// stemOpener reads the values of a stem at known indices.
+// stemOpener reads the values of a stem at the indices in known, and the hashes between them.
 type stemOpener struct {
 	*opener
 	partial
@@ -257,7 +258,8 @@ func (s *stemOpener) read(group []Use) {
 	s.span(allValues)
 }
 
-// span reads the values or the hash of a span.
+// span reads a part of the values of a stem: the values themselves if known has indices in it,
+// otherwise only their hash.
 func (s *stemOpener) span(at span) {
 	switch {
 	case s.err != nil:
@@ -289,8 +291,8 @@ func (s *stemOpener) span(at span) {
 	s.values = append(s.values, value)
 }
 
-// done returns the stem, and reports whether its place is empty after the
-// writes.
+// done returns the stem that was read, and reports whether its place is empty after the writes of
+// the uses.
 func (s *stemOpener) done(uses, group []Use) (ref, bool) {
 	if s.err != nil {
 		return ref{}, false

@@ -2,8 +2,8 @@ package ubt
 
 import "fmt"
 
-// partial is a stem of which a proof shows some values. Its known indices are
-// those for which the proof shows a value, or that there is none.
+// partial is a stem of which a proof shows only some values. For each of its known indices the
+// proof shows the value, or that there is none.
 type partial struct {
 	name    string
 	known   set
@@ -25,9 +25,10 @@ func (p *partial) get(k *Key) (value [32]byte, ok bool, err error) {
 	return p.values[p.present.rank(int(sub))], true, nil
 }
 
-// with returns the stem after writes, which are strictly ascending and belong
-// to it. sum is its hash. If nothing changes it returns the stem itself, and if
-// no value is left an empty place.
+// with applies writes to the stem and returns the result. The writes must be in strictly ascending
+// order of their keys and belong to this stem, and sum must be its present hash. If the writes
+// change nothing, with returns the stem itself. If they remove the last value, it returns an empty
+// ref. The error wraps ErrHidden if the proof does not show one of the values.
 func (p *partial) with(sum Hash, writes []Write) (ref, error) {
 	next := &partial{name: p.name, known: p.known, present: p.present, others: p.others}
 	changed := false
@@ -69,7 +70,7 @@ func (p *partial) hash(h *Hasher) Hash {
 	return h.Stem([StemSize]byte([]byte(p.name)), p.fold(h, allValues))
 }
 
-// fold returns the hash of a span.
+// fold returns the hash of a part of the values.
 func (p *partial) fold(h *Hasher, s span) Hash {
 	switch {
 	case !s.anyOf(&p.known):

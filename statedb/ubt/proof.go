@@ -7,37 +7,37 @@ import (
 	"slices"
 )
 
-// ErrProof is returned for a proof that is damaged, or does not have the form
-// that the tree and the keys require.
+// ErrProof is returned for a proof that is damaged, or that does not have the form which the tree
+// and the keys require.
 var ErrProof = errors.New("ubt: malformed proof")
 
-// Use is a key with its use. The form of a proof depends on it.
+// Use is a key and how an execution uses it: it only reads the value, sets it, or deletes it. The
+// form of a proof depends on that.
 type Use struct {
 	// Key is the key.
 	Key Key
-	// Sets means that a value is written. Deletes is false then.
+	// Sets means that the execution writes a value. Deletes must be false then.
 	Sets bool
-	// Deletes means that the value is removed. Sets is false then.
+	// Deletes means that the execution removes the value. Sets must be false then.
 	Deletes bool
 }
 
-// Proof shows the values of a tree at some keys, and enough around them to
-// compute the root before and after the keys are written. There is exactly one
-// proof for each tree and each sorted list of uses: [Tree.Prove] creates it and
-// [Open] accepts no other.
+// Proof shows the values of a tree at some keys, and enough around them to compute the root before
+// and after these keys are written. For each tree and each sorted list of uses there is exactly one
+// proof: [Tree.Prove] makes it, and [Open] accepts no other.
 //
-// A proof is the depth-first walk over all nodes on the paths to the keys, in
-// four streams. The comment of prover has the order.
+// A proof describes a depth-first walk over all nodes on the paths to the keys, in four streams.
+// The comment of prover has their order.
 type Proof struct {
 	bits bitWriter
-	// opened has leaves that are not among the keys. They show the kind of
-	// their stem and of all nodes above it.
+	// opened has leaves that are not among the keys. They prove that their stem is a stem, and that
+	// the nodes above it are inner nodes.
 	opened []Key
 	hashes []Hash     // hashes of nonempty siblings
 	values [][32]byte // values of present leaves
 }
 
-// The kinds of nodes, in two bits.
+// The kinds of nodes in a proof. Each takes two bits.
 const (
 	opEmpty  = iota
 	opInner  // its two sides follow
@@ -49,35 +49,34 @@ const (
 // proofHeader is the size of the four lengths of the streams.
 const proofHeader = 4 * 4
 
-// embeddingZeros is the number of zero bytes before the address in the data that
-// EIP-7864 hashes to a stem.
+// embeddingZeros is how many zero bytes precede the address in the data that EIP-7864 hashes to a
+// stem.
 const embeddingZeros = 12
 
-// isEmbedding reports whether a stem or a hash begins like the data that
-// EIP-7864 hashes to a stem. No honest hash does so by chance.
+// isEmbedding reports whether a stem or a hash begins like the data that EIP-7864 hashes to a stem.
+// No honest hash does so by chance.
 //
-// The data of a stem and an inner node are both 64 bytes that are hashed. A
-// party that chooses a storage slot chooses half of the data. After 2^16 tries
-// it has a stem that reads as an inner node over a forged subtree, and the other
-// half of the data is either a hash in the proof or the stem of a leaf. It
-// begins with twelve zero bytes, so Open refuses both.
+// Why this matters: the data of a stem and that of an inner node are both 64 bytes, so one can pass
+// for the other. A party that chooses a storage slot chooses half of the data. After 2^16 attempts
+// it has a stem that reads as an inner node over a forged subtree. The other half of the data then
+// appears in the proof, as a hash or as the stem of a leaf. It begins with twelve zero bytes, so
+// Open refuses both.
 func isEmbedding(node [32]byte) bool {
 	return [embeddingZeros]byte(node[:]) == [embeddingZeros]byte{}
 }
 
-// Size returns the length of the encoding in bytes: 16, plus b bits rounded up
-// to bytes, plus 32 for each opened leaf, hash and value.
+// Size returns the length of the encoding in bytes: 16, plus the bits rounded up to bytes, plus 32
+// for each opened leaf, hash and value.
 //
-// The number of bits b is 2 per node, 1 per inner node with an unused side, 1
-// per known value, and 1 for each level below a stem at which a part without
-// known values branches off. For k random keys of a tree with N ≫ k stems of
-// one value each, the size is about 32·k·(log₂(N/k) − 0.5) + 32·k +
-// 3/8·k·log₂(N/k) + 1.4·k bytes.
+// The number of bits is 2 for each node, 1 for each inner node with an unused side, 1 for each
+// known value, and 1 for each level below a stem at which a part without known values branches off.
+// For k random keys of a tree with N ≫ k stems of one value each, the size is about 32·k·(log₂(N/k)
+// − 0.5) + 32·k + 3/8·k·log₂(N/k) + 1.4·k bytes.
 func (p *Proof) Size() int {
 	return proofHeader + (p.bits.count+7)/8 + 32*(len(p.opened)+len(p.hashes)+len(p.values))
 }
 
-// AppendTo appends the encoding to b and returns it.
+// AppendTo appends the encoding of the proof to b and returns the result.
 func (p *Proof) AppendTo(b []byte) []byte {
 	b = slices.Grow(b, p.Size())
 	for _, n := range []int{p.bits.count, len(p.opened), len(p.hashes), len(p.values)} {
@@ -110,8 +109,7 @@ func ParseProof(b []byte) (*Proof, error) {
 	if want := (lengths[0]+7)/8 + 32*(lengths[1]+lengths[2]+lengths[3]); uint64(len(body)) != want {
 		return nil, fmt.Errorf("%w: %d bytes after the header, want %d", ErrProof, len(body), want)
 	}
-	// With an int of 32 bits, only the bits of a proof above 256 MiB do not
-	// fit.
+	// If an int has 32 bits, only the number of bits of a proof above 256 MiB does not fit.
 	var n [4]int
 	for i := range n {
 		if n[i] = int(lengths[i]); n[i] < 0 {
@@ -130,7 +128,7 @@ func ParseProof(b []byte) (*Proof, error) {
 	return p, nil
 }
 
-// split32 splits n items of 32 bytes off b, which must have them.
+// split32 splits n items of 32 bytes off b, which must be long enough.
 func split32[T ~[32]byte](b []byte, n int) (pieces []T, rest []byte) {
 	pieces = make([]T, n)
 	for i := range pieces {
@@ -139,7 +137,7 @@ func split32[T ~[32]byte](b []byte, n int) (pieces []T, rest []byte) {
 	return pieces, b[32*n:]
 }
 
-// bitWriter is a string of bits, most significant first in each byte.
+// bitWriter is a string of bits. The most significant bit of a byte comes first.
 type bitWriter struct {
 	bytes []byte
 	count int
@@ -163,8 +161,8 @@ func (w *bitWriter) putBool(v bool) {
 	}
 }
 
-// checkUses returns an error unless the uses are strictly ascending and none
-// both sets and deletes.
+// checkUses returns an error unless the uses are in strictly ascending order of their keys, and
+// none both sets and deletes.
 func checkUses(uses []Use) error {
 	for i := range uses {
 		if i > 0 && uses[i-1].Key.Compare(uses[i].Key) >= 0 {
@@ -181,14 +179,14 @@ func anySets(uses []Use) bool {
 	return slices.ContainsFunc(uses, func(u Use) bool { return u.Sets })
 }
 
-// splitUses splits the uses below a node at the given depth into those of its
-// left and right subtrees.
+// splitUses divides the uses below a node at a depth into those of its left side and those of its
+// right side.
 func splitUses(uses []Use, depth int) (left, right []Use) {
 	at, _ := slices.BinarySearchFunc(uses, 1, func(u Use, _ int) int { return int(bit(u.Key[:], depth)) - 1 })
 	return uses[:at], uses[at:]
 }
 
-// nextStem returns the uses that have the first one's stem, and the rest.
+// nextStem returns the first uses, as far as they belong to the same stem, and the rest.
 func nextStem(uses []Use) (group, rest []Use) {
 	n := 1
 	for n < len(uses) && string(uses[n].Key.stem()) == string(uses[0].Key.stem()) {

@@ -2,10 +2,13 @@ package ubt
 
 import "fmt"
 
-// Prove returns the proof for uses, which must be strictly ascending by key.
-// The error wraps ErrOrder, ErrHidden on a tree from a proof, which can prove
-// nothing, or ErrProof if a key is both set and deleted, or if the proof would
-// have a stem that begins with twelve zero bytes, which Open refuses.
+// Prove returns the proof for uses, which must be in strictly ascending order of their keys. The
+// error wraps one of these:
+//
+//   - ErrOrder if the uses are not in order
+//   - ErrHidden on a tree that was opened from a proof, which can prove nothing
+//   - ErrProof if a key is both set and deleted, or if the proof would have a stem that begins with
+//     twelve zero bytes, which Open refuses
 func (t Tree) Prove(h *Hasher, uses []Use) (*Proof, error) {
 	if err := checkUses(uses); err != nil {
 		return nil, err
@@ -24,31 +27,28 @@ func (t Tree) Prove(h *Hasher, uses []Use) (*Proof, error) {
 
 // prover writes a proof, and opener reads one. Both follow these rules.
 //
-// A node is two bits. Below an inner node the used sides come first, left
-// before right. For an unused side follow a bit, whether it is present, and its
-// hash.
+// Each node begins with two bits for its kind. After an inner node follow its used sides, left
+// before right, and for an unused side a bit that tells whether the side is empty, and its hash if
+// not.
 //
-// A hash does not show the kind of its node. Without tags a stem could pass for
-// an inner node, and a node between the values of a stem for a node of the
-// tree. Therefore every nonempty node that the proof enters has a present leaf
-// below it in the proof. The number of hashes from a node down to a leaf shows
-// its kind, because a leaf hashes 32 bytes and all other nodes hash 64. If no
-// key leads to such a leaf, the first leaf is opened. An attacker may still
-// choose a stem so that its 64 bytes read as two hashes; isEmbedding is for that
-// case.
+// A hash does not show the kind of its node. Without further rules, a stem could pass for an inner
+// node, and a node between the values of a stem for a node of the tree. Therefore the proof shows,
+// below every nonempty node that it enters, a leaf that exists. The number of hashes between a node
+// and the leaf then proves the kind of the node, because a leaf is the hash of 32 bytes, and all
+// other nodes are hashes of 64. If no key leads to such a leaf, the proof opens the first leaf. An
+// attacker may still choose a stem whose 64 bytes read as two hashes: see isEmbedding.
 //
-// In particular, an unused side is entered if the other side is empty before or
-// after the writes. It must then be known whether a stem is left alone, because
-// such a stem moves up.
+// For the same reason the proof enters an unused side if the other side is empty before or after
+// the writes. A verifier must then know whether only a stem is left, because a stem that is alone
+// moves up.
 type prover struct {
 	Proof
 	h   *Hasher
 	err error
 }
 
-// node writes the node r at the given depth with the uses below it. Without
-// uses its first leaf is opened. It reports whether the place is empty after
-// the writes.
+// node writes the node r at a depth, with the uses below it. If there are none, it opens the first
+// leaf of the node. emptied reports whether the place is empty after the writes of the uses.
 func (p *prover) node(r ref, depth int, uses []Use) (emptied bool) {
 	if r.empty() {
 		p.bits.put(opEmpty, opBits)
@@ -61,7 +61,7 @@ func (p *prover) node(r ref, depth int, uses []Use) (emptied bool) {
 	case *stem:
 		return p.stem(n, uses)
 	}
-	// A chain or a partial stem.
+	// The node is a chain or a partial stem.
 	p.err = fmt.Errorf("%w: a tree from a proof cannot prove", ErrHidden)
 	return false
 }
@@ -88,7 +88,8 @@ func (p *prover) inner(n *inner, depth int, uses []Use) (emptied bool) {
 	return leftEmptied && rightEmptied
 }
 
-// oneSide writes the side that has all uses, and then the other side.
+// oneSide writes an inner node of which only one side has uses: first that side, and then what a
+// verifier must know about the other one.
 func (p *prover) oneSide(used, other ref, depth int, uses []Use) (emptied bool) {
 	emptied = p.node(used, depth+1, uses)
 	switch {
@@ -104,8 +105,7 @@ func (p *prover) oneSide(used, other ref, depth int, uses []Use) (emptied bool) 
 	return false
 }
 
-// sibling writes the hash of a node that is not entered, or that the place is
-// empty.
+// sibling writes the hash of a subtree that the proof does not enter, or that the subtree is empty.
 func (p *prover) sibling(sum Hash) {
 	p.bits.putBool(sum != Hash{})
 	if sum != (Hash{}) {
@@ -148,8 +148,8 @@ func (p *prover) stem(n *stem, uses []Use) (emptied bool) {
 	return !sets && gone == n.present.len()
 }
 
-// ownOp writes that the stem is that of the keys after the given number of
-// other stems.
+// ownOp writes that a stem belongs to some of the uses. before is the number of other stems that
+// come before it among the uses, and last tells whether it is the last one.
 func (p *prover) ownOp(n *stem, own []Use, before int, last bool) {
 	if !hasAny(n, own) {
 		return // it is opened instead
@@ -161,7 +161,7 @@ func (p *prover) ownOp(n *stem, own []Use, before int, last bool) {
 	}
 }
 
-// hasAny reports whether the stem has a value at one of its keys own.
+// hasAny reports whether a stem has a value at one of the keys in own.
 func hasAny(n *stem, own []Use) bool {
 	for i := range own {
 		if n.present.has(own[i].Key.sub()) {
@@ -171,7 +171,7 @@ func hasAny(n *stem, own []Use) bool {
 	return false
 }
 
-// first returns the index of the stem's first value.
+// first returns the index of the first value of the stem.
 func (s *stem) first() byte {
 	for sub := range s.present.all {
 		return sub
@@ -185,8 +185,8 @@ func (s *stem) firstKey() (k Key) {
 	return k
 }
 
-// valueProver writes the values of a stem at known indices, and the hashes of
-// the spans between them.
+// valueProver writes the values of a stem at the indices in known, and the hashes of the parts
+// between them.
 type valueProver struct {
 	*prover
 	stem     *stem

@@ -5,19 +5,18 @@ import (
 	"sync"
 )
 
-// unsealed stands for the hash of a new node until seal computes it. It is not
-// zero, because zero means an empty place.
+// unsealed stands for the hash of a new node until seal has computed it. It is not zero, because
+// zero means an empty subtree.
 var unsealed = Hash{1}
 
-// seal computes the hashes of the new nodes under r before they are published,
-// and returns the hash of r, which is at the given depth.
+// seal computes the hashes of all new nodes in the subtree r, which is at the given depth, and
+// returns the hash of r. It must be called before the nodes are published, because it changes them.
 func seal(h *Hasher, r ref, depth int) Hash {
 	s := sealer{h: h}
 	return s.seal(r, depth)
 }
 
-// sealAll is seal for a tree with the given number of values. It uses several
-// goroutines if the tree is large.
+// sealAll does the same as seal, with several goroutines if the subtree has many values.
 func sealAll(h *Hasher, r ref, depth, values int) Hash {
 	n, isInner := r.node.(*inner)
 	if !isInner || depth > parallelDepth || values < 2*parallelWrites {
@@ -31,9 +30,9 @@ func sealAll(h *Hasher, r ref, depth, values int) Hash {
 	return h.Inner(n.sums[0], n.sums[1])
 }
 
-// sealer computes hashes one level at a time: independent hashes are much
-// cheaper in one batch than one at a time; see Hasher.Pairs. It can be used
-// again, and then allocates nothing for batches that are not larger.
+// sealer computes the hashes of new nodes one level after the other, because many independent
+// hashes are much cheaper in one batch than one at a time: see Hasher.Pairs. A sealer can be used
+// several times, and then allocates memory only for larger batches than before.
 type sealer struct {
 	h       *Hasher
 	levels  []level // by depth
@@ -45,27 +44,28 @@ type sealer struct {
 	sums    [][32]byte
 }
 
-// pending is a node with the place for its hash.
+// pending is a new node, and the variable that gets its hash.
 type pending[T any] struct {
 	node T
 	sum  *Hash
 }
 
-// level has the new nodes at a depth.
+// level holds the new nodes at one depth.
 type level struct {
 	inner  []pending[*inner]
 	chains []folding // that end below
 }
 
-// folding is a chain that is hashed from its end up to its place, which is at
-// the depth top. sum is the hash of the nodes so far.
+// folding is a chain that is being hashed, from its end up to the depth top. sum is the hash of its
+// nodes so far.
 type folding struct {
 	*chain
 	sum *Hash
 	top int
 }
 
-// loose is a stem with few values and no hidden parts. One of the two is nil.
+// loose is a stem that is hashed together with others, because it has few values and no hidden
+// parts. One of its two fields is nil.
 type loose struct {
 	stem    *stem
 	partial *partial
@@ -85,7 +85,7 @@ func (l loose) present() *set {
 	return &l.partial.present
 }
 
-// at returns the value with the given rank.
+// at returns the value with a rank among the present values.
 func (l loose) at(rank int) [32]byte {
 	if l.stem != nil {
 		return l.stem.at(rank)
@@ -93,7 +93,7 @@ func (l loose) at(rank int) [32]byte {
 	return l.partial.values[rank]
 }
 
-// leafPlace is a position in one of the loose stems.
+// leafPlace is the position of a value in one of the loose stems.
 type leafPlace struct {
 	stem int
 	at   uint8
@@ -112,7 +112,8 @@ func (s *sealer) seal(r ref, depth int) Hash {
 	return r.sum
 }
 
-// collect finds the new nodes. It seals stems that are not loose immediately.
+// collect finds the new nodes of a subtree and puts them on their levels. Stems that are not loose
+// get their hashes at once.
 func (s *sealer) collect(r ref, depth int, sum *Hash) {
 	if r.sum != unsealed {
 		return
@@ -138,7 +139,7 @@ func (s *sealer) collect(r ref, depth int, sum *Hash) {
 	}
 }
 
-// at returns the level of a depth.
+// at returns the level for a depth, and adds it if it is missing.
 func (s *sealer) at(depth int) *level {
 	for len(s.levels) <= depth {
 		s.levels = append(s.levels, level{})
@@ -146,8 +147,8 @@ func (s *sealer) at(depth int) *level {
 	return &s.levels[depth]
 }
 
-// level seals the inner nodes at a depth, whose children are sealed, and hashes
-// one node of each chain that passes it.
+// level hashes the inner nodes at a depth, after those below them, and one node of each chain that
+// passes the depth.
 func (s *sealer) level(depth int) {
 	nodes := s.levels[depth].inner
 	for _, c := range s.levels[depth].chains {
@@ -175,7 +176,7 @@ func (s *sealer) level(depth int) {
 	s.folding = on
 }
 
-// pairs hashes each two neighbors of in.
+// pairs hashes each two neighbors of s.in and returns the results.
 func (s *sealer) pairs() [][32]byte {
 	n := len(s.in) / 2
 	if cap(s.out) < n {
@@ -192,8 +193,8 @@ func (s *sealer) pairs() [][32]byte {
 	return s.out
 }
 
-// stems seals the loose stems: first all leaves, and then each of the eight
-// levels above them for all stems together.
+// stems hashes the loose stems: first all their leaves, and then level by level the eight levels
+// above the leaves, for all stems together.
 func (s *sealer) stems() {
 	leaves := 0
 	for _, p := range s.loose {

@@ -4,10 +4,9 @@ import (
 	"strings"
 )
 
-// The 256 values of a stem are hashed in groups of 16. A stem with at least
-// cacheGroupsFrom values stores the hashes of its groups, so that a write
-// rehashes one group instead of computing 511 hashes. For fewer values the 512
-// bytes are not worth it.
+// The 256 values of a stem are hashed in groups of 16. A stem with at least cacheGroupsFrom values
+// stores the hashes of its groups, so that a write has to hash one group again instead of all 511
+// nodes. For fewer values, the 512 bytes that this takes are not worth it.
 const (
 	groupCount      = 16
 	groupSize       = 16
@@ -15,10 +14,11 @@ const (
 	valueSize       = 32
 )
 
-// stem is a node with the values of one stem.
+// stem is a node that holds all values of one stem.
 type stem struct {
 	present set
-	// packed is the stem's name followed by its present values, in order.
+	// packed is the name of the stem, followed by its present values in order. One string needs one
+	// allocation and no pointers.
 	packed   string
 	groups   *[groupCount]Hash // or nil
 	nameSize uint8
@@ -33,15 +33,15 @@ func (s *stem) get(i byte) (value [32]byte, ok bool) {
 	return s.at(s.present.rank(int(i))), true
 }
 
-// at returns the value with the given rank.
+// at returns the value with a rank among the present values.
 func (s *stem) at(rank int) (value [32]byte) {
 	copy(value[:], s.packed[int(s.nameSize)+rank*valueSize:])
 	return value
 }
 
-// newStem returns a stem with writes, which are strictly ascending and belong
-// to it. It may be unsealed. If no value is left, newStem returns an empty
-// place.
+// newStem returns a new stem with the values of writes, which must be in strictly ascending order
+// of their keys and belong to one stem. The result may be unsealed. If the writes only delete,
+// newStem returns an empty ref.
 func newStem(h *Hasher, writes []Write) ref {
 	s := &stem{nameSize: StemSize}
 	var b strings.Builder
@@ -60,9 +60,10 @@ func newStem(h *Hasher, writes []Write) ref {
 	return s.sealed(h, nil, nil)
 }
 
-// with returns the stem after writes. sum is its hash. If nothing changes it
-// returns the stem itself, and if no value is left an empty place. A new stem
-// may be unsealed.
+// with applies writes to the stem and returns the result, which may be unsealed. The writes must be
+// in strictly ascending order of their keys and belong to this stem, and sum must be its present
+// hash. If the writes change nothing, with returns the stem itself. If they remove the last value,
+// it returns an empty ref.
 func (s *stem) with(h *Hasher, sum Hash, writes []Write) ref {
 	next := &stem{present: s.present, nameSize: s.nameSize}
 	var dirty [groupCount]bool
@@ -90,8 +91,8 @@ func (s *stem) with(h *Hasher, sum Hash, writes []Write) ref {
 	return next.sealed(h, s.groups, &dirty)
 }
 
-// fill packs the present values. Each comes from a write, or from old if there
-// is no write.
+// fill packs the present values of a stem. Each value comes from a write, or from the old stem if
+// there is no write.
 func (s *stem) fill(old *stem, writes []Write) {
 	var b strings.Builder
 	b.Grow(int(s.nameSize) + s.present.len()*valueSize)
@@ -110,9 +111,9 @@ func (s *stem) fill(old *stem, writes []Write) {
 	s.packed = b.String()
 }
 
-// sealed returns the stem. If the stem has enough values to store the hashes of
-// its groups, it is also sealed; hashes of groups that are not dirty are taken
-// from known, if that is not nil.
+// sealed returns the stem in a ref. If the stem has enough values to store the hashes of its
+// groups, sealed computes these and the hash of the stem. If known is not nil, it takes from there
+// the hashes of the groups that are not dirty.
 func (s *stem) sealed(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]bool) ref {
 	if s.present.len() < cacheGroupsFrom {
 		return ref{s, unsealed}
@@ -128,7 +129,8 @@ func (s *stem) sealed(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]boo
 	return ref{s, h.Stem([StemSize]byte([]byte(s.name())), s.subtree(h, allValues))}
 }
 
-// subtree returns the hash of a span, using the groups' hashes.
+// subtree returns the hash of a part of the values. It uses the hashes of the groups if the stem
+// stores them.
 func (s *stem) subtree(h *Hasher, at span) Hash {
 	if s.groups == nil || at.length < groupSize {
 		return s.values(h, at)
@@ -138,7 +140,7 @@ func (s *stem) subtree(h *Hasher, at span) Hash {
 	return fold(h, groups[:n])
 }
 
-// values returns the hash of a span, computed from its values.
+// values returns the hash of a part of the values, computed from the values alone.
 func (s *stem) values(h *Hasher, at span) Hash {
 	switch {
 	case !at.anyOf(&s.present):
@@ -150,7 +152,7 @@ func (s *stem) values(h *Hasher, at span) Hash {
 	return h.inner(s.values(h, left), s.values(h, right))
 }
 
-// fold hashes a power of two of neighboring hashes to one, in place.
+// fold combines neighboring hashes to one hash, in place. Their number must be a power of two.
 func fold(h *Hasher, hashes []Hash) Hash {
 	for width := len(hashes) / 2; width > 0; width /= 2 {
 		for i := range width {

@@ -6,24 +6,23 @@ import (
 )
 
 var (
-	// ErrHidden is returned if the proof that a tree was opened from does not
-	// contain the needed part.
+	// ErrHidden is returned by a tree that was opened from a proof, if the proof does not contain
+	// the part that the call needs.
 	ErrHidden = errors.New("ubt: not in the proof")
 	// ErrOrder is returned if writes or keys are not strictly ascending.
 	ErrOrder = errors.New("ubt: keys not in ascending order")
 )
 
-// Tree is one version of a tree. It never changes: Apply returns another Tree,
-// which shares the common parts. The zero value is the empty tree. A Tree is
-// safe for concurrent use.
+// Tree is one version of a tree. It never changes: Apply returns another Tree, which shares all
+// unchanged parts with this one. The zero value is the empty tree. A Tree is safe for concurrent
+// use.
 type Tree struct{ root ref }
 
 // Root returns the hash of the tree, or EmptyRoot if it is empty.
 func (t Tree) Root() Hash { return t.root.sum }
 
-// Get returns the value of a key and whether it exists. On a tree from a proof
-// the error wraps ErrHidden if the proof does not show the key. On other trees
-// it is nil.
+// Get returns the value of a key, and whether it exists. The error is nil, except on a tree that
+// was opened from a proof: there it wraps ErrHidden if the proof does not show the key.
 func (t Tree) Get(k Key) (value [32]byte, ok bool, err error) {
 	n, sum := t.root.node, &t.root.sum
 	for depth := 0; ; depth++ {
@@ -53,9 +52,9 @@ func (t Tree) Get(k Key) (value [32]byte, ok bool, err error) {
 	}
 }
 
-// Apply returns the tree with the writes, which must be strictly ascending by
-// key. Up to 32 goroutines hash a large batch. The error wraps ErrOrder, or
-// ErrHidden on a tree from a proof.
+// Apply returns the tree after the writes, which must be in strictly ascending order of their keys.
+// For a large batch it uses up to 32 goroutines. The error wraps ErrOrder, or ErrHidden on a tree
+// that was opened from a proof.
 func (t Tree) Apply(h *Hasher, writes []Write) (Tree, error) {
 	for i := 1; i < len(writes); i++ {
 		if writes[i-1].Key.Compare(writes[i].Key) >= 0 {

@@ -1,7 +1,7 @@
 package ubt
 
-// All iterates over all keys and values, in the order of keys. It skips the
-// hidden parts of a tree from a proof.
+// All calls yield for all keys and values, in the order of the keys, until yield returns false. It
+// skips the hidden parts of a tree that was opened from a proof.
 func (t Tree) All(yield func(Key, [32]byte) bool) { walk(t.root.node, yield) }
 
 // walk reports whether to continue.
