@@ -56,7 +56,7 @@ func (c *chain) head() (best jamq.HeaderHash, slot jamq.Slot, delivered int) {
 // TestRealNode follows a chain that a node of others makes: over JAMNP-S with the feed, and over
 // JIP-2 with the client. Both sides see the same blocks. Nothing connects again until the node is
 // killed, and then both continue. The node lacks methods that a builder needs over JIP-2, which the
-// feed and the reference node say at their start.
+// feed and the reference node say at their start. The results are those of docs/compatibility.md.
 func TestRealNode(t *testing.T) {
 	if *blocks == 0 {
 		t.Skip("-blocks is 0: the test with a real node belongs to the deep stage")
@@ -94,12 +94,19 @@ func TestRealNode(t *testing.T) {
 	go func() { ended <- feed.Follow(ctx, seen) }()
 
 	followLive(t, client, best, seen, *blocks)
+	f := &findings{jip2Feed: "refused"} // by checkStart
+	head, _, _ := seen.head()
+	pkg := emptyPackage(t, c, head)
+	f.ask(t, client, pkg)
+	f.send(t, peers, feed, head, pkg)
 	require.NotContains(t, log.String(), "not connected")
 	streams := strings.Count(log.String(), "announcements ended")
 	require.LessOrEqual(t, streams, 1, "both sides open a stream, and the node may give up one: %s", log)
 	n.kill()
 	n.start()
 	followLive(t, client, best, seen, *blocks)
+	f.feed = "follows, restarts"
+	f.check(t)
 	streams = strings.Count(log.String(), "announcements ended")
 	require.LessOrEqual(t, streams, 4, "no more than the streams of two connections: %s", log)
 	cancel()
