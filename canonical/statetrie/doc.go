@@ -8,6 +8,10 @@
 //	nodes := t.Prove(key)
 //	err := statetrie.Verify(t.Root(), key, value, nodes)
 //
+// A compact proof ([Trie.ProveQuery], [Query.Open]) opens any number of keys and ranges
+// at once, in less space. Its format is that of an open proposal for JIP-2, version 0
+// (polkadot-fellows/JIPs, pull request 16), and passes its test vectors.
+//
 // Versions of a [Trie] share equal nodes. The trie uses BLAKE2b-256, and is tested
 // with public data of a real chain. All functions are pure and safe for
 // concurrent use. A verifier trusts no part of a proof. The package depends on

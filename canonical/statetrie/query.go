@@ -1,0 +1,278 @@
+package statetrie
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// ErrQuery is returned for a query whose keys or ranges are out of order.
+var ErrQuery = errors.New("statetrie: invalid query")
+
+// Query names the keys of a state that a compact proof must open.
+type Query struct {
+	// Keys are single keys, in strictly ascending order.
+	Keys []Key
+	// Ranges are ranges of keys, in ascending order. They do not overlap, and have
+	// none of Keys.
+	Ranges []KeyRange
+	// Known decides which parts of the entries the proof leaves out, because the
+	// verifier has them.
+	Known Known
+}
+
+// KeyRange is the keys from First to Last, both included.
+type KeyRange struct{ First, Last Key }
+
+// Known is the part of the entries of a query that the verifier has already.
+type Known uint8
+
+const (
+	// KnownNone means that the verifier knows nothing.
+	KnownNone Known = iota
+	// KnownKeys means that the verifier has the keys.
+	KnownKeys
+	// KnownEntries means that the verifier has the keys and the values.
+	KnownEntries
+)
+
+// PrefixRange returns the range of all keys that begin with a prefix of at most 31
+// bytes.
+func PrefixRange(prefix []byte) (r KeyRange) {
+	n := copy(r.First[:], prefix)
+	copy(r.Last[:], prefix)
+	for i := n; i < len(r.Last); i++ {
+		r.Last[i] = 0xff
+	}
+	return r
+}
+
+func (r *KeyRange) has(key Key) bool {
+	return bytes.Compare(r.First[:], key[:]) <= 0 && bytes.Compare(key[:], r.Last[:]) <= 0
+}
+
+// Validate returns an error that wraps ErrQuery if the query breaks the rules of its
+// fields.
+func (q *Query) Validate() error {
+	if q.Known > KnownEntries {
+		return fmt.Errorf("%w: Known is %d, want at most %d", ErrQuery, q.Known, KnownEntries)
+	}
+	for i := range q.Keys {
+		if i > 0 && bytes.Compare(q.Keys[i-1][:], q.Keys[i][:]) >= 0 {
+			return fmt.Errorf("%w: key %d is not above the one before it", ErrQuery, i)
+		}
+		if q.inRange(q.Keys[i]) {
+			return fmt.Errorf("%w: key %d is in a range", ErrQuery, i)
+		}
+	}
+	for i, r := range q.Ranges {
+		if bytes.Compare(r.First[:], r.Last[:]) > 0 || i > 0 && bytes.Compare(q.Ranges[i-1].Last[:], r.First[:]) >= 0 {
+			return fmt.Errorf("%w: range %d is empty or not above the one before it", ErrQuery, i)
+		}
+	}
+	return nil
+}
+
+func (q *Query) inRange(key Key) bool {
+	return slices.ContainsFunc(q.Ranges, func(r KeyRange) bool { return r.has(key) })
+}
+
+// Through returns the query whose ranges end at a key. An answer that was cut after this
+// key, because it would have been too large, is the proof of that query.
+func (q *Query) Through(last Key) Query {
+	cut := Query{Keys: q.Keys, Known: q.Known}
+	for _, r := range q.Ranges {
+		if bytes.Compare(r.First[:], last[:]) > 0 {
+			break
+		}
+		if bytes.Compare(r.Last[:], last[:]) > 0 {
+			r.Last = last
+		}
+		cut.Ranges = append(cut.Ranges, r)
+	}
+	return cut
+}
+
+// Open is [Open], and checks that the proof opens all keys and ranges of the query. The
+// error wraps ErrProof.
+func (q *Query) Open(root common.Hash, compact []byte, known ...Entry) (*Opened, error) {
+	o, err := Open(root, compact, known...)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range q.Keys {
+		if _, err := o.Prove(key); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range q.Ranges {
+		if _, err := o.Entries(r.First, r.Last); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+// ProveQuery returns the compact proof of a query. If the entries in the ranges take
+// more than limit bytes, at least one is included, and complete is false: the proof is
+// then that of q.Through(last), where last is the key of the last one. The error wraps
+// ErrQuery.
+func (t *Trie) ProveQuery(q Query, limit int) (compact []byte, complete bool, last Key, err error) {
+	if err := q.Validate(); err != nil {
+		return nil, false, Key{}, err
+	}
+	w := &compactWriter{query: &q, left: limit}
+	w.measure(t.node(), Key{}, 0)
+	if w.full {
+		q, last = q.Through(w.last), w.last
+	}
+	w.write(t.node(), Key{}, 0, false)
+	return w.join(), !w.full, last, nil
+}
+
+// compactWriter writes the sections of a compact proof.
+type compactWriter struct {
+	query *Query
+	// These measure the entries in the ranges: the rest of the limit, the last entry
+	// that was included, and whether one did not fit.
+	left int
+	some bool
+	full bool
+	last Key
+
+	tags, keys            bitWriter
+	kinds, hashes, values []byte
+}
+
+type bitWriter struct {
+	raw  []byte
+	bits int
+}
+
+func (w *bitWriter) add(bit byte) {
+	if w.bits%8 == 0 {
+		w.raw = append(w.raw, 0)
+	}
+	w.raw[w.bits/8] |= bit << (7 - w.bits%8)
+	w.bits++
+}
+
+// asks reports whether the query names a key that begins with depth bits of prefix.
+func (w *compactWriter) asks(prefix Key, depth int) bool {
+	all := KeyRange{prefix, Key(prefix.fill(depth))}
+	overlaps := func(r KeyRange) bool {
+		return bytes.Compare(r.First[:], all.Last[:]) <= 0 && bytes.Compare(all.First[:], r.Last[:]) <= 0
+	}
+	return slices.ContainsFunc(w.query.Keys, all.has) || slices.ContainsFunc(w.query.Ranges, overlaps)
+}
+
+// kind returns the kind of a leaf.
+func (w *compactWriter) kind(e *trieEntry, prefix Key, depth int) byte {
+	form := byte(longForm)
+	if len(e.value) <= maxEmbedded {
+		form = byte(len(e.value))
+	}
+	all := KeyRange{prefix, Key(prefix.fill(depth))}
+	named := slices.Contains(w.query.Keys, e.key) || w.query.inRange(e.key)
+	if w.query.Known == KnownNone || !named || slices.ContainsFunc(w.query.Keys, func(key Key) bool { return key != e.key && all.has(key) }) {
+		return form
+	}
+	if w.query.Known == KnownEntries {
+		return withoutEntry
+	}
+	return withoutKey | form
+}
+
+// data returns the bytes of a leaf in the section of values.
+func data(kind byte, value []byte) []byte {
+	switch {
+	case kind&withoutEntry != 0:
+		return nil
+	case len(value) <= maxEmbedded:
+		return value
+	}
+	return append(appendLength(nil, uint64(len(value))), value...)
+}
+
+// appendLength appends a natural below 2^32 (GP C.1).
+func appendLength(b []byte, n uint64) []byte {
+	extra := 0
+	for n >= 1<<(7*(extra+1)) {
+		extra++
+	}
+	b = append(b, ^byte(0xff>>extra)|byte(n>>(8*extra)))
+	for i := range extra {
+		b = append(b, byte(n>>(8*i)))
+	}
+	return b
+}
+
+// measure visits the entries in the ranges until one does not fit.
+func (w *compactWriter) measure(n *trieNode, prefix Key, depth int) {
+	if n == nil || w.full || !w.asks(prefix, depth) {
+		return
+	}
+	if n.entry == nil {
+		w.measure(n.children[0], prefix, depth+1)
+		prefix[depth/8] |= 1 << (7 - depth%8)
+		w.measure(n.children[1], prefix, depth+1)
+		return
+	}
+	if !w.query.inRange(n.entry.key) {
+		return
+	}
+	kind := w.kind(n.entry, prefix, depth)
+	size := 1 + len(data(kind, n.entry.value))
+	if kind&(withoutEntry|withoutKey) == 0 {
+		size += (keyBits - depth + 7) / 8
+	}
+	if w.some && size > w.left {
+		w.full = true
+		return
+	}
+	w.some, w.last = true, n.entry.key
+	w.left -= size
+}
+
+// write writes a subtrie.
+func (w *compactWriter) write(n *trieNode, prefix Key, depth int, left bool) {
+	tag := branchTag
+	switch {
+	case n == nil:
+		tag = emptyTag
+	case !w.asks(prefix, depth):
+		tag = hashTag
+	case n.entry != nil:
+		tag = leafTag
+	}
+	w.tags.add(byte(tag >> 1))
+	w.tags.add(byte(tag & 1))
+	switch tag {
+	case branchTag:
+		w.write(n.children[0], prefix, depth+1, true)
+		prefix[depth/8] |= 1 << (7 - depth%8)
+		w.write(n.children[1], prefix, depth+1, false)
+	case hashTag:
+		hash := n.hash
+		if left {
+			hash = short(hash)
+		}
+		w.hashes = append(w.hashes, hash[:]...)
+	case leafTag:
+		kind := w.kind(n.entry, prefix, depth)
+		w.kinds = append(w.kinds, kind)
+		if kind&(withoutEntry|withoutKey) == 0 {
+			for bit := depth; bit < keyBits; bit++ {
+				w.keys.add(byte(n.entry.key.bit(bit)))
+			}
+		}
+		w.values = append(w.values, data(kind, n.entry.value)...)
+	}
+}
+
+func (w *compactWriter) join() []byte {
+	return slices.Concat([]byte{compactVersion}, w.tags.raw, w.kinds, w.hashes, w.keys.raw, w.values)
+}
