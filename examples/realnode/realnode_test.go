@@ -94,21 +94,21 @@ func TestRealNode(t *testing.T) {
 	go func() { ended <- feed.Follow(ctx, seen) }()
 
 	followLive(t, client, best, seen, *blocks)
-	f := &findings{jip2Feed: "refused"} // by checkStart
-	head, _, _ := seen.head()
-	pkg := emptyPackage(t, c, head)
-	f.ask(t, client, pkg)
-	f.send(t, peers, feed, head, pkg)
 	require.NotContains(t, log.String(), "not connected")
 	streams := strings.Count(log.String(), "announcements ended")
 	require.LessOrEqual(t, streams, 1, "both sides open a stream, and the node may give up one: %s", log)
 	n.kill()
 	n.start()
 	followLive(t, client, best, seen, *blocks)
-	f.feed = "follows, restarts"
-	f.check(t)
 	streams = strings.Count(log.String(), "announcements ended")
 	require.LessOrEqual(t, streams, 4, "no more than the streams of two connections: %s", log)
+
+	f := &findings{jip2Feed: "refused", feed: "follows, restarts"}
+	head, _, _ := seen.head()
+	pkg := emptyPackage(t, c, head)
+	f.ask(t, client, pkg)
+	f.send(t, peers, feed, head, pkg) // the node closes the connection at requests that it does not know
+	f.check(t)
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
 }
