@@ -156,6 +156,16 @@ func (c *Chain) Account(id jamq.ServiceID, head jamq.HeaderHash) ([]byte, error)
 	return account, nil
 }
 
+// State returns the state after a block of any branch. The error wraps
+// [ErrUnknownBlock] or [ErrNoServices].
+func (c *Chain) State(head jamq.HeaderHash) (*statetrie.Trie, error) {
+	b, err := c.withState(head)
+	if err != nil {
+		return nil, err
+	}
+	return b.state.trie, nil
+}
+
 // withState returns a block with its state.
 func (c *Chain) withState(hash jamq.HeaderHash) (*block, error) {
 	if c.cfg.Genesis == nil {

@@ -107,7 +107,7 @@ func TestRealNode(t *testing.T) {
 	head, _, _ := seen.head()
 	pkg := emptyPackage(t, c, head)
 	f.ask(t, client, pkg)
-	f.send(t, peers, feed, head, pkg) // the node closes the connection at requests that it does not know
+	f.send(t, peers, feed, head, pkg) // the node closes the connection at unknown requests
 	f.check(t)
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)

@@ -60,6 +60,13 @@ func (a *args) blob() []byte {
 	return raw
 }
 
+// fail notes that the last parameter is wrong, unless an earlier one was.
+func (a *args) fail(format string, values ...any) {
+	if a.err == nil {
+		a.err = fmt.Errorf("parameter %d: %s", a.at-1, fmt.Sprintf(format, values...))
+	}
+}
+
 // done returns an error if a parameter was wrong or unexpected.
 func (a *args) done() *Error {
 	if a.err == nil && len(a.rest) > 0 {
@@ -154,6 +161,9 @@ func (s *Server) query(method string, a *args) (any, *Error) {
 			return nil, e
 		}
 		return s.status(head, pkg, anchor)
+	}
+	if slices.Contains(stateMethods, method) {
+		return s.stateQuery(method, a)
 	}
 	if slices.Contains(proofMethods, method) {
 		return s.proofs(method, a)

@@ -89,7 +89,7 @@ func strictProfile() Profile {
 // tolerableProfile collects what nodes do that a builder can live with.
 func tolerableProfile() Profile {
 	d := Strict()
-	d.Missing, d.UnknownCode = append(slices.Clone(proofMethods), "submitWorkPackageBundle", "syncState", "subscribeSyncStatus"), codeOther
+	d.Missing, d.UnknownCode = append(youngMethods(), "submitWorkPackageBundle", "syncState", "subscribeSyncStatus"), codeOther
 	d.KeepStates, d.PrunedCode, d.StuckAtReported = 4, codeOther, true
 	d.Notify = Notify{IDField: "subscriptionId", TextIDs: true, Batches: true}
 	return Profile{
@@ -101,7 +101,7 @@ func tolerableProfile() Profile {
 // typeberryProfile is a node whose RPC reads its database.
 func typeberryProfile() Profile {
 	d := Strict()
-	d.Missing = slices.Clone(proofMethods)
+	d.Missing = youngMethods()
 	d.Rejected = []string{
 		"beefyRoot", "workPackageStatus", "subscribeWorkPackageStatus", "submitWorkPackage", "submitWorkPackageBundle", "submitPreimage",
 		"syncState", "subscribeSyncStatus", "workReport", "fetchSegments", "fetchWorkPackageSegments",
@@ -118,7 +118,7 @@ func typeberryProfile() Profile {
 // constants.
 func jamnerationProfile() Profile {
 	d := Strict()
-	d.Missing = slices.Clone(proofMethods)
+	d.Missing = youngMethods()
 	d.Stubs = map[string]any{
 		"workPackageStatus": object{"Failed": "not implemented"}, "beefyRoot": text([32]byte{}), "serviceValue": "",
 		"submitWorkPackage": true, "submitWorkPackageBundle": true,

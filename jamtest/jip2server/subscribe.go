@@ -58,6 +58,11 @@ func (s *Server) subscribed(method string, a *args) func() (any, *Error) {
 		return func() (any, *Error) {
 			return update(finalized, func(h jamq.HeaderHash) (any, *Error) { return s.serviceValue(h, service, key) })
 		}
+	case "subscribeStateValue":
+		key, finalized := a.stateKey(), next[bool](a)
+		return func() (any, *Error) {
+			return update(finalized, func(h jamq.HeaderHash) (any, *Error) { return s.stateValue(h, key) })
+		}
 	case "subscribeWorkPackageStatus":
 		pkg, anchor, finalized := jamq.PackageHash(a.hash()), jamq.HeaderHash(a.hash()), next[bool](a)
 		return func() (any, *Error) {

@@ -1,0 +1,92 @@
+package jip2
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/statetrie"
+)
+
+// The methods of this file are those of an open proposal for JIP-2
+// (polkadot-fellows/JIPs, pull request 16). Few nodes have them.
+
+// StateValue returns the value of a key of the state after a block, or nil if the
+// state does not have the key. Package canonical/statetrie makes keys.
+func (c *Client) StateValue(ctx context.Context, block jamq.HeaderHash, key statetrie.Key) ([]byte, error) {
+	return optional[[]byte](ctx, c, "stateValue", Hash(block), key[:])
+}
+
+// SubscribeStateValue follows the value of a key of the state, on the best chain or, if
+// finalized is true, on the finalized chain. An update's value is nil if the state does
+// not have the key.
+func (c *Client) SubscribeStateValue(ctx context.Context, key statetrie.Key, finalized bool) (*Subscription[ChainSubUpdate[*[]byte]], error) {
+	return Subscribe[ChainSubUpdate[*[]byte]](ctx, c, "subscribeStateValue", key[:], finalized)
+}
+
+// StateProof returns a proof of the state after a block. The node may leave out entries
+// of the ranges if they take more than sizeLimit bytes, or fewer if it likes: see
+// StateProof.Complete. The caller verifies the proof with StateProof.Open. Errors wrap
+// statetrie.ErrQuery or are those of [Client.Call].
+func (c *Client) StateProof(ctx context.Context, block jamq.HeaderHash, q statetrie.Query, sizeLimit uint32) (StateProof, error) {
+	if err := q.Validate(); err != nil {
+		return StateProof{}, err
+	}
+	keys, ranges := make([][]byte, len(q.Keys)), make([][2][]byte, len(q.Ranges))
+	for i := range q.Keys {
+		keys[i] = q.Keys[i][:]
+	}
+	for i := range q.Ranges {
+		ranges[i] = [2][]byte{q.Ranges[i].First[:], q.Ranges[i].Last[:]}
+	}
+	known := [...]string{statetrie.KnownNone: "none", statetrie.KnownKeys: "keys", statetrie.KnownEntries: "keys_and_values"}[q.Known]
+	return required[StateProof](ctx, c, "stateProof", Hash(block), keys, ranges, known, sizeLimit)
+}
+
+// StateProof is a compact proof of a part of a state.
+type StateProof struct {
+	// Proof is the encoded proof.
+	Proof []byte
+	// Complete is false if the proof ends in the ranges of the query. ProvenThrough
+	// is then the last key that it has there, and a query whose ranges begin after
+	// it returns the rest.
+	Complete      bool
+	ProvenThrough statetrie.Key
+}
+
+// UnmarshalJSON decodes a proof. The error wraps ErrMalformed if a field is missing or
+// malformed.
+func (p *StateProof) UnmarshalJSON(raw []byte) error {
+	const name = "state proof"
+	var f struct {
+		Proof         *[]byte `json:"proof"`
+		Complete      *bool   `json:"complete"`
+		ProvenThrough []byte  `json:"proven_through"`
+	}
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return malformed(name, err)
+	}
+	if f.Proof == nil || f.Complete == nil || *f.Complete == (len(f.ProvenThrough) > 0) {
+		return fmt.Errorf("%w: %s without a field, or with proven_through although it is complete", ErrMalformed, name)
+	}
+	*p = StateProof{Proof: *f.Proof, Complete: *f.Complete}
+	if n := len(f.ProvenThrough); n > 0 && n != len(p.ProvenThrough) {
+		return fmt.Errorf("%w: %s through a key of %d bytes", ErrMalformed, name, n)
+	}
+	copy(p.ProvenThrough[:], f.ProvenThrough)
+	return nil
+}
+
+// Open verifies the proof against a state root that the caller trusts, and returns what
+// the state has. q is the query of the call, and known are the entries that the caller
+// has, as q.Known demands. If the proof is not complete, it opens q.Through of
+// ProvenThrough. The error wraps statetrie.ErrProof.
+func (p *StateProof) Open(root common.Hash, q statetrie.Query, known ...statetrie.Entry) (*statetrie.Opened, error) {
+	if !p.Complete {
+		q = q.Through(p.ProvenThrough)
+	}
+	return q.Open(root, p.Proof, known...)
+}
