@@ -31,6 +31,8 @@ type Config struct {
 	// GenesisTime is the time of block 0 in Unix seconds. 0 means the beginning of JAM's common
 	// era.
 	GenesisTime uint64
+	// Rules change how the chain differs from Ethereum. The zero value is Ethereum.
+	Rules Rules
 	// MaxTxsPerBlock is the maximum number of transactions in a block, at least 1.
 	MaxTxsPerBlock int
 	// RetainStates is the number of blocks before the final one whose state is kept, at
@@ -57,9 +59,6 @@ type Config struct {
 // maxTxSize is the maximum size of a transaction in bytes. It is geth's, because
 // contracts of full size must fit.
 const maxTxSize = 128 * 1024
-
-// blockGasLimit is the gas limit of every block.
-const blockGasLimit = 30_000_000
 
 // poolBytes returns the maximum size of the pending, and of the queued,
 // transactions in the pool.
@@ -118,7 +117,7 @@ func (c *Chain) makeGenesis() (_ *Block, err error) {
 	if c.genesis, err = statedb.Open(statedb.Config{}); err != nil {
 		return nil, err
 	}
-	header := newHeader()
+	header := c.newHeader()
 	if header.Root, err = commitGenesis(c.genesis, c.cfg.Genesis); err != nil {
 		return nil, err
 	}
@@ -161,7 +160,7 @@ func (c *Chain) makePool() (err error) {
 	// second price that no wallet knows, because wallets compute their price
 	// from the base fee.
 	cfg := txpool.DefaultConfigEIP1559(c.cfg.ChainID)
-	cfg.BlockGasLimit = blockGasLimit
+	cfg.BlockGasLimit = c.cfg.Rules.gasLimit()
 	cfg.MaxPending, cfg.MaxParked, cfg.MaxQueued, cfg.MaxPerSender = c.cfg.MaxPool, c.cfg.MaxPool, c.cfg.MaxPool, c.cfg.MaxPerSender
 	cfg.PriceBump, cfg.RoundBumpDown = priceBump, true
 	cfg.MaxTxSize = maxTxSize

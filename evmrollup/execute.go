@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/consensus/misc/eip1559"
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -19,9 +18,6 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// sequencer receives the tips.
-var sequencer = common.HexToAddress("0x4a414d5100000000000000000000000000000001")
-
 // poolBlock converts a block for the pool.
 func poolBlock(b *Block) txpool.Block {
 	return txpool.Block{BaseFee: b.BaseFee(), Transactions: b.Transactions(), GasUsed: b.GasUsed(), GasLimit: b.GasLimit()}
@@ -29,13 +25,13 @@ func poolBlock(b *Block) txpool.Block {
 
 // newHeader returns a header with the fields that are the same in every block:
 // there are no uncles, withdrawals, blobs or requests.
-func newHeader() *types.Header {
+func (c *Chain) newHeader() *types.Header {
 	var none uint64
 	return &types.Header{
 		UncleHash:  types.EmptyUncleHash,
-		Coinbase:   sequencer,
+		Coinbase:   c.cfg.Rules.sequencer(),
 		Difficulty: new(big.Int),
-		GasLimit:   blockGasLimit,
+		GasLimit:   c.cfg.Rules.gasLimit(),
 		// The time makes the hash differ in each execution.
 		Extra:            binary.BigEndian.AppendUint64([]byte("jamq"), uint64(time.Now().UnixNano())),
 		WithdrawalsHash:  &types.EmptyWithdrawalsHash,
@@ -50,11 +46,11 @@ func newHeader() *types.Header {
 // of execution. Blocks can be faster than one per second, so a block may have
 // its parent's time, but never an earlier one unless it goes back: see SetApart and Keep.
 func (c *Chain) nextHeader(parent *Block) *types.Header {
-	h := newHeader()
+	h := c.newHeader()
 	h.ParentHash = parent.Hash()
 	h.Number = new(big.Int).Add(parent.Number(), common.Big1)
 	h.Time = c.production.after(parent.Time(), h.Number.Uint64())
-	h.BaseFee = eip1559.CalcBaseFee(c.config, parent.Header())
+	h.BaseFee = c.BaseFeeAfter(parent.Header())
 	h.MixDigest = crypto.Keccak256Hash([]byte("jamq random"), parent.Hash().Bytes())
 	return h
 }
@@ -62,10 +58,16 @@ func (c *Chain) nextHeader(parent *Block) *types.Header {
 // newBlock starts the execution of a block on the state of its parent.
 func (c *Chain) newBlock(view *statedb.View, header *types.Header, parent *Block) (*evm.Block, error) {
 	run, err := evm.NewBlock(view, c.config, header, c.blockHashes(parent))
-	if _, own := c.signer.(impersonatingSigner); own && err == nil {
+	if err != nil {
+		return nil, err
+	}
+	if _, own := c.signer.(impersonatingSigner); own {
 		run.SetSigner(c.signer)
 	}
-	return run, err
+	if own := c.cfg.Rules.Precompiles; len(own) > 0 {
+		run.SetPrecompiles(own)
+	}
+	return run, nil
 }
 
 // execute runs the transactions of the session and seals the block. A transaction

@@ -91,12 +91,6 @@ func (c *Chain) States() int { return c.states.Roots() }
 // NextBaseFee returns the base fee of the next block, in wei per gas.
 func (c *Chain) NextBaseFee() *big.Int { return c.nextHeader(c.ledger.Head()).BaseFee }
 
-// canFall reports whether a block without transactions lowers a base fee. A very low one stays,
-// because its eighth is less than 1 wei.
-func (c *Chain) canFall(baseFee *big.Int) bool {
-	return baseFee.Cmp(new(big.Int).SetUint64(c.config.BaseFeeChangeDenominator())) >= 0
-}
-
 // NextTime returns the time in Unix seconds that the next block would have if it was made now.
 func (c *Chain) NextTime() uint64 { return c.nextHeader(c.ledger.Head()).Time }
 
@@ -115,6 +109,7 @@ func (c *Chain) StateAt(b *Block) (*statedb.View, error) {
 // Call runs a message on a view of the state after a block, with a tracer or
 // nil. The view may contain further changes.
 func (c *Chain) Call(ctx context.Context, b *Block, view *statedb.View, msg *core.Message, o evm.Overrides, tracer *tracing.Hooks) (*core.ExecutionResult, error) {
+	o.Precompiles = c.cfg.Rules.Precompiles
 	return evm.CallWith(ctx, view, c.config, b.Header(), c.blockHashes(b), msg, o, tracer)
 }
 
@@ -122,6 +117,7 @@ func (c *Chain) Call(ctx context.Context, b *Block, view *statedb.View, msg *cor
 // a block. It is at most gasCap, and at most the gas that a transaction may
 // have. If the message fails with any gas, it returns the data of the revert.
 func (c *Chain) EstimateGas(ctx context.Context, b *Block, view *statedb.View, msg *core.Message, o evm.Overrides, gasCap uint64) (uint64, []byte, error) {
+	o.Precompiles = c.cfg.Rules.Precompiles
 	estimate := func(gasCap uint64) (uint64, []byte, error) {
 		return evm.EstimateWith(ctx, view, c.config, b.Header(), c.blockHashes(b), msg, gasCap, o)
 	}

@@ -80,7 +80,7 @@ func (r *rollup) Propose(ctx context.Context, number uint64) (*Block, common.Has
 	parent := r.ledger.Head()
 	header := r.nextHeader(parent)
 	stats := r.pool.Stats()
-	waiting := demand{runs: stats.Pending, parked: stats.Parked > 0 && r.canFall(header.BaseFee), full: r.cfg.MaxTxsPerBlock}
+	waiting := demand{runs: stats.Pending, parked: stats.Parked > 0 && r.canFall(header), full: r.cfg.MaxTxsPerBlock}
 	order, due := r.production.due(number, waiting)
 	if !due {
 		return nil, common.Hash{}, builder.ErrIdle

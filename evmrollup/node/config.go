@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ethereum/go-ethereum/core/types"
+
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/builder/pglog"
 	"github.com/jamq/jamq/evmrollup"
@@ -29,6 +31,11 @@ type Config struct {
 	Spec jamq.ChainSpec
 	// ChainID is the chain ID of the rollup, above 0.
 	ChainID *big.Int
+	// Genesis are the accounts of block 0. Nil means ten accounts of package devkeys with 10,000
+	// ether each, whose keys are public.
+	Genesis types.GenesisAlloc
+	// Rules change how the chain differs from Ethereum.
+	Rules evmrollup.Rules
 	// JAM configures the embedded chain. The node sets its spec and start slot.
 	JAM jamtest.Config
 	// JAMURL, if not empty, is the URL of a JAM node's RPC (JIP-2, ws://). The

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"math/big"
 	"sync"
@@ -159,12 +160,15 @@ var (
 
 func (n *Node) rollupConfig() evmrollup.Config {
 	cfg := evmrollup.Config{
-		ChainID: n.cfg.ChainID, Genesis: make(types.GenesisAlloc, numAccounts), MaxTxsPerBlock: n.cfg.MaxTxsPerBundle,
+		ChainID: n.cfg.ChainID, Genesis: maps.Clone(n.cfg.Genesis), Rules: n.cfg.Rules, MaxTxsPerBlock: n.cfg.MaxTxsPerBundle,
 		RetainStates: n.cfg.RetainStates, KeepBlocks: n.cfg.KeepBlocks, MaxPool: n.cfg.MaxPool, MaxPerSender: n.cfg.MaxPerSender,
 		PoolMetrics: n.cfg.Metrics.Pool, StateMetrics: n.cfg.Metrics.States, Logger: n.log,
 	}
-	for _, a := range n.accounts {
-		cfg.Genesis[a.Address] = types.Account{Balance: new(big.Int).Mul(big.NewInt(genesisEther), big.NewInt(params.Ether))}
+	if cfg.Genesis == nil {
+		cfg.Genesis = make(types.GenesisAlloc, numAccounts)
+		for _, a := range n.accounts {
+			cfg.Genesis[a.Address] = types.Account{Balance: new(big.Int).Mul(big.NewInt(genesisEther), big.NewInt(params.Ether))}
+		}
 	}
 	if n.cfg.Dev {
 		cfg.GenesisTime = uint64(time.Now().Unix())

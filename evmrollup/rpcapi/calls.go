@@ -211,7 +211,7 @@ func (a *Calls) implicitAddresses(c *call, nonce uint64) map[common.Address]stru
 	} else {
 		known[crypto.CreateAddress(m.From, nonce)] = struct{}{}
 	}
-	for _, contract := range vm.ActivePrecompiles(config.Rules(c.block.Number(), true, c.block.Time())) {
+	for contract := range a.node.Precompiles(c.block.Number(), c.block.Time()) {
 		known[contract] = struct{}{}
 	}
 	for _, authorization := range m.SetCodeAuthorizations {

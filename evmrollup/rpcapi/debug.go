@@ -198,6 +198,7 @@ func (d *Debug) traceOne(ctx context.Context, b *node.Block, index int, sdb *sta
 		return nil, errTraceTime
 	}
 	machine := vm.NewEVM(block, state.NewHookedState(sdb, tracer.Hooks), chain, vm.Config{Tracer: tracer.Hooks})
+	machine.SetPrecompiles(d.node.Precompiles(block.BlockNumber, block.Time))
 	defer machine.Release()
 	defer context.AfterFunc(ctx, func() {
 		tracer.Stop(errTraceTime)

@@ -8,7 +8,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/common/math"
-	"github.com/ethereum/go-ethereum/consensus/misc/eip1559"
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -74,7 +73,7 @@ func (f *Fees) GasPrice(ctx context.Context) (_ *hexutil.Big, err error) {
 // BaseFee implements eth_baseFee. It returns the base fee of the block after
 // the pending one, in wei per gas.
 func (f *Fees) BaseFee() *hexutil.Big {
-	return (*hexutil.Big)(eip1559.CalcBaseFee(f.node.ChainConfig(), f.node.Resolve(rpc.PendingBlockNumber).Header()))
+	return (*hexutil.Big)(f.node.BaseFeeAfter(f.node.Resolve(rpc.PendingBlockNumber).Header()))
 }
 
 // BlobBaseFee implements eth_blobBaseFee. It returns the minimum price, in wei
@@ -102,6 +101,10 @@ func (f *Fees) FeeHistory(ctx context.Context, blocks math.HexOrDecimal64, last 
 	oldest, rewards, baseFees, used, blobFees, blobUsed, err := f.current().FeeHistory(ctx, uint64(blocks), last, percentiles)
 	if err != nil {
 		return nil, err
+	}
+	// go-ethereum's oracle adds the base fee of the next block, which has the chain's rule here.
+	if newest := f.node.BlockByNumber(oldest.Uint64() + uint64(len(used)) - 1); newest != nil && len(used) > 0 {
+		baseFees[len(used)] = f.node.BaseFeeAfter(newest.Header())
 	}
 	h := &feeHistory{
 		OldestBlock: (*hexutil.Big)(oldest), BaseFee: hexBigs(baseFees), GasUsedRatio: used,

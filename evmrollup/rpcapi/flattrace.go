@@ -86,7 +86,7 @@ type flatTracer struct {
 	index       int // of the transaction
 	left        int // bytes that the traces may still have
 	stop        func()
-	precompiled []common.Address
+	precompiled vm.PrecompiledContracts
 	traces      []*flatTrace
 	open        []*flatTrace
 }
@@ -142,7 +142,7 @@ func (f *flatTracer) exit(_ int, output []byte, gasUsed uint64, err error, _ boo
 	last := len(f.open) - 1
 	t := f.open[last]
 	f.open = f.open[:last]
-	builtIn := slices.Contains(f.precompiled, t.to)
+	_, builtIn := f.precompiled[t.to]
 	if !f.take(t, 2*len(output)) {
 		return
 	}

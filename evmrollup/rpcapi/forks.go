@@ -4,7 +4,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/forkid"
-	"github.com/ethereum/go-ethereum/core/vm"
 	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
 
@@ -46,7 +45,7 @@ func (a *Chain) Config() (_ *Forks, err error) {
 		BlobSchedule: config.BlobConfig(fork), ChainID: (*hexutil.Big)(config.ChainID), ForkID: id[:],
 		Precompiles: make(map[string]common.Address), SystemContracts: make(map[string]common.Address),
 	}
-	for addr, contract := range vm.ActivePrecompiledContracts(config.Rules(latest.Number(), true, latest.Time())) {
+	for addr, contract := range a.node.Precompiles(latest.Number(), latest.Time()) {
 		current.Precompiles[contract.Name()] = addr
 	}
 	return &Forks{Current: current}, nil

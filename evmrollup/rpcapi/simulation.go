@@ -9,7 +9,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
-	"github.com/ethereum/go-ethereum/consensus/misc/eip1559"
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/state"
 	"github.com/ethereum/go-ethereum/core/tracing"
@@ -105,10 +104,10 @@ func (s *simulation) begin(b *SimulatedBlock, header, parent *types.Header) (*si
 	if header.BaseFee == nil {
 		header.BaseFee = new(big.Int)
 		if s.args.Validation {
-			header.BaseFee = eip1559.CalcBaseFee(config, parent)
+			header.BaseFee = s.node.BaseFeeAfter(parent)
 		}
 	}
-	contracts := vm.ActivePrecompiledContracts(config.Rules(header.Number, true, header.Time))
+	contracts := s.node.Precompiles(header.Number, header.Time)
 	changes := evm.Overrides{Accounts: b.StateOverrides.changes()}
 	if err := changes.Apply(s.state, contracts); err != nil {
 		return nil, withoutOverride(err)

@@ -179,7 +179,8 @@ func (t *Trace) execute(ctx context.Context, b *node.Block, index int, sdb *stat
 	}
 	msg.SkipEOACheck() // the block had it
 	rules, hooks := config.Rules(block.BlockNumber, true, block.Time), new(tracing.Hooks)
-	flat := &flatTracer{block: b, index: index, left: t.cfg.BatchBytes, precompiled: vm.ActivePrecompiles(rules)}
+	contracts := t.node.Precompiles(block.BlockNumber, block.Time)
+	flat := &flatTracer{block: b, index: index, left: t.cfg.BatchBytes, precompiled: contracts}
 	diff := &diffTracer{sdb, make(map[common.Address]*account)}
 	if p.trace {
 		flat.hook(hooks)
@@ -188,6 +189,7 @@ func (t *Trace) execute(ctx context.Context, b *node.Block, index int, sdb *stat
 		diff.hook(hooks)
 	}
 	machine := vm.NewEVM(block, state.NewHookedState(sdb, hooks), config, vm.Config{Tracer: hooks})
+	machine.SetPrecompiles(contracts)
 	defer machine.Release()
 	flat.stop = machine.Cancel
 	stop := context.AfterFunc(ctx, machine.Cancel)
