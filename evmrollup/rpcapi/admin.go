@@ -35,7 +35,7 @@ type NodeInfo struct {
 func (a *Admin) NodeInfo() (_ *NodeInfo, err error) {
 	defer ledger.Recover(&err)
 	return &NodeInfo{
-		Name: Version, ChainID: (*hexutil.Big)(a.node.ChainConfig().ChainID), Genesis: a.node.Resolve(rpc.EarliestBlockNumber).Hash(),
+		Name: a.cfg.Client, ChainID: (*hexutil.Big)(a.node.ChainConfig().ChainID), Genesis: a.node.Resolve(rpc.EarliestBlockNumber).Hash(),
 		Public: a.cfg.API, Subscriptions: a.filters.weight(),
 	}, nil
 }

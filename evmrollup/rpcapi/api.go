@@ -10,13 +10,9 @@ import (
 	"github.com/jamq/jamq/ratelimit"
 )
 
-// Version is the client name and version that web3_clientVersion returns outside
-// developer mode.
-const Version = "jamq-refnode/v0.1.0"
-
-// devVersion is the same in developer mode. Tools for tests, such as Hardhat's network
+// devClient begins the client name in developer mode. Tools for tests, such as Hardhat's network
 // helpers, change blocks and accounts only of nodes whose name begins like this.
-const devVersion = "anvil/" + Version
+const devClient = "anvil/"
 
 // api is the part that all receivers share.
 type api struct {

@@ -173,13 +173,13 @@ func (*Net) PeerCount() hexutil.Uint { return 0 }
 // Web3 implements the web3 namespace.
 type Web3 struct{ *api }
 
-// ClientVersion implements web3_clientVersion. It returns [Version], with "anvil/" before
+// ClientVersion implements web3_clientVersion. It returns [Config].Client, with "anvil/" before
 // it in developer mode.
 func (w *Web3) ClientVersion() string {
 	if w.cfg.Dev {
-		return devVersion
+		return devClient + w.cfg.Client
 	}
-	return Version
+	return w.cfg.Client
 }
 
 // Sha3 implements web3_sha3. It returns the Keccak-256 hash of data.

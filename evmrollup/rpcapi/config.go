@@ -27,6 +27,8 @@ var namespaces = []string{"eth", "net", "web3", "txpool", "jam", "debug", "trace
 // from [DefaultConfig]. Settings that geth also has keep geth's name, meaning
 // and default.
 type Config struct {
+	// Client is the name and the version of the program, which web3_clientVersion returns.
+	Client string
 	// API lists the namespaces that clients without a token may call: eth, net,
 	// web3, txpool, jam, debug and trace. Tracing is expensive, so leave debug
 	// and trace out if untrusted clients reach the node. A client with a token may call all of
@@ -110,6 +112,7 @@ func DefaultConfig() Config {
 		"debug":    {Txs: 20},
 	}
 	return Config{
+		Client:      "jamq-evmrollup/v0.1.0",
 		API:         slices.Clone(namespaces),
 		VHosts:      []string{"localhost"},
 		BatchItems:  1000,

@@ -1,12 +1,13 @@
-// Package rpcapi serves Ethereum's JSON-RPC for the reference node. It uses
+// Package rpcapi serves Ethereum's JSON-RPC for an EVM rollup. It uses
 // go-ethereum's server, JSON shapes and error codes, so that ethers, viem,
 // Hardhat and MetaMask work with the node as they do with geth.
 //
 //	handler, stop, err := rpcapi.Handler(node, rpcapi.DefaultConfig())
 //
-// Handler serves HTTP and WebSocket on one address, and the live page for
-// browsers. Each namespace is a few small receivers. go-ethereum's server finds
-// their exported methods by reflection: eth_getBalance is [State.GetBalance].
+// Handler serves HTTP and WebSocket on one address. [Config].APIs adds methods or
+// replaces some, and [Config].Page serves browsers. Each namespace is a few small
+// receivers. go-ethereum's server finds their exported methods by reflection:
+// eth_getBalance is [State.GetBalance].
 //
 // # Blocks
 //

@@ -42,9 +42,28 @@ type entrance struct {
 	http, webSocket http.Handler
 }
 
-func newDoor(n *node.Node, cfg *Config) (*door, error) {
-	if err := cfg.Validate(); err != nil {
+// APIs returns the methods for a server of go-ethereum that a host has already, without those of
+// the namespace admin, limits and checks of the caller: that server and the host's middleware have
+// their own. It returns [ErrInvalidConfig] if cfg is not valid.
+func APIs(n *node.Node, cfg Config) ([]rpc.API, error) {
+	open, limiter, err := newAPI(n, &cfg)
+	if err != nil {
 		return nil, err
+	}
+	open.limits = nil
+	var all []rpc.API
+	for _, s := range open.services(limiter) {
+		if slices.Contains(cfg.API, s.namespace) || slices.Contains(devNamespaces, s.namespace) {
+			all = append(all, rpc.API{Namespace: s.namespace, Service: s.receiver})
+		}
+	}
+	return append(all, cfg.APIs...), nil
+}
+
+// newAPI returns the part that the public receivers share.
+func newAPI(n *node.Node, cfg *Config) (api, *ratelimit.Limiter, error) {
+	if err := cfg.Validate(); err != nil {
+		return api{}, nil, err
 	}
 	rates := cfg.Limits
 	if rates.Surge.Pressure == nil {
@@ -52,11 +71,19 @@ func newDoor(n *node.Node, cfg *Config) (*door, error) {
 	}
 	limiter, err := ratelimit.New(rates)
 	if err != nil {
-		return nil, err
+		return api{}, nil, err
 	}
 	open := api{node: n, signer: n.Signer(), cfg: cfg, limits: &limits{limiter, cfg.LimitLoopback}, filters: newFilters(n, cfg)}
 	if n.Clustered() {
 		open.leader = &leader{node: n, secret: cfg.Secret}
+	}
+	return open, limiter, nil
+}
+
+func newDoor(n *node.Node, cfg *Config) (*door, error) {
+	open, limiter, err := newAPI(n, cfg)
+	if err != nil {
+		return nil, err
 	}
 	admin := open
 	admin.limits = nil

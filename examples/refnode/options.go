@@ -81,7 +81,9 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 
 // newOptions returns options with the defaults of other packages.
 func newOptions() *options {
-	return &options{key: devkeys.Builder(), rpc: rpcapi.DefaultConfig(), cluster: pglog.DefaultConfig("", "refnode")}
+	o := &options{key: devkeys.Builder(), rpc: rpcapi.DefaultConfig(), cluster: pglog.DefaultConfig("", "refnode")}
+	o.rpc.Client = "jamq-refnode/v0.1.0"
+	return o
 }
 
 func (o *options) register(fs *flag.FlagSet) {

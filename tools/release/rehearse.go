@@ -68,8 +68,9 @@ func (c *consumer) imports(source string) error {
 	if err := run(c.scratch, nil, filepath.Join(bin, "refnode"), "-demo", "5"); err != nil {
 		return err
 	}
-	// The second program is that of the README.
-	return c.use(filepath.Join(source, "tools", "release", "testdata", "consumer"), filepath.Join(source, "examples", "embed"))
+	// The other programs are those of the README and of docs/evmrollup.md.
+	return c.use(filepath.Join(source, "tools", "release", "testdata", "consumer"),
+		filepath.Join(source, "examples", "embed"), filepath.Join(source, "examples", "evmhost"))
 }
 
 // publish writes a module to a directory with the layout of a module proxy.
