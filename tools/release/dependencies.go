@@ -30,12 +30,15 @@ var reasons = map[string]string{
 	"github.com/stretchr/testify":                        "Assertions: in tests, and in the suites that check the stores of others.",
 	"pgregory.net/rapid":                                 "Property tests. No importer compiles it.",
 	"go.uber.org/goleak":                                 "Finds goroutines that a test leaves. No importer compiles it.",
-	"github.com/cockroachdb/pebble":                      "The database. It is the only purpose of its module. Version 2 exists; version 1 is the one of the lowest go-ethereum that this module admits, so that a host with it compiles one Pebble.",
+	"github.com/cockroachdb/pebble":                      "The database. Version 2 exists; version 1 is the one of the lowest go-ethereum that this module admits, so that a host with it compiles one Pebble.",
 	"github.com/redis/go-redis/v9":                       "The client of Redis. It is the only purpose of its module.",
 	"github.com/quic-go/quic-go":                         "QUIC, the transport of JAMNP-S. It is the purpose of its module.",
 	"github.com/riverqueue/river":                        "The job queue that its module connects.",
 	"github.com/riverqueue/river/riverdriver/riverpgxv5": "River's driver of PostgreSQL.",
 	"github.com/riverqueue/river/rivertype":              "River's types, which are in the API of its module.",
+	"github.com/golang-jwt/jwt/v4":                       "The tokens of administrators. go-ethereum's RPC server has the same version.",
+	"github.com/rs/cors":                                 "The origins whose scripts may read answers. go-ethereum's RPC server has the same version.",
+	"github.com/klauspost/compress":                      "Compresses answers over HTTP by their size, which the standard library does not.",
 	"github.com/jackc/pgx/v5":                            "The client of PostgreSQL. It is the purpose of builder/pglog, and River takes it.",
 }
 
