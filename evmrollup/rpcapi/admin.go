@@ -11,15 +11,15 @@ import (
 	"github.com/jamq/jamq/ratelimit"
 )
 
-// Admin implements the admin namespace: calls that change the node. It requires
+// adminMethods implements the admin namespace: calls that change the node. It requires
 // a token.
-type Admin struct {
+type adminMethods struct {
 	*api
 	limiter *ratelimit.Limiter
 }
 
-// NodeInfo is the answer of admin_nodeInfo.
-type NodeInfo struct {
+// nodeInfo is the answer of admin_nodeInfo.
+type nodeInfo struct {
 	// Name is the name and version of the program.
 	Name string `json:"name"`
 	// ChainID is the rollup's chain id, and Genesis the hash of its block 0.
@@ -27,14 +27,14 @@ type NodeInfo struct {
 	Genesis common.Hash  `json:"genesis"`
 	// Public lists the namespaces that clients without a token may call.
 	Public []string `json:"publicApi"`
-	// Subscriptions is the used part of [Config].MaxSubscriptions.
+	// ethSubscriptions is the used part of [Config].MaxSubscriptions.
 	Subscriptions int `json:"subscriptions"`
 }
 
-// NodeInfo implements admin_nodeInfo.
-func (a *Admin) NodeInfo() (_ *NodeInfo, err error) {
+// nodeInfo implements admin_nodeInfo.
+func (a *adminMethods) NodeInfo() (_ *nodeInfo, err error) {
 	defer ledger.Recover(&err)
-	return &NodeInfo{
+	return &nodeInfo{
 		Name: a.cfg.Client, ChainID: (*hexutil.Big)(a.node.ChainConfig().ChainID), Genesis: a.node.Resolve(rpc.EarliestBlockNumber).Hash(),
 		Public: a.cfg.API, Subscriptions: a.filters.weight(),
 	}, nil
@@ -58,7 +58,7 @@ type Replicas struct {
 }
 
 // Replicas implements admin_replicas.
-func (a *Admin) Replicas(ctx context.Context) (*Replicas, error) {
+func (a *adminMethods) Replicas(ctx context.Context) (*Replicas, error) {
 	r, err := a.node.Replicas(ctx)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (a *Admin) Replicas(ctx context.Context) (*Replicas, error) {
 
 // HandOver implements admin_handOver. It stops this replica, which passes the lead on to the
 // replica with an address, or to any if the address is missing. The process ends.
-func (a *Admin) HandOver(ctx context.Context, address *string) (bool, error) {
+func (a *adminMethods) HandOver(ctx context.Context, address *string) (bool, error) {
 	to := ""
 	if address != nil {
 		to = *address
@@ -83,7 +83,7 @@ func (a *Admin) HandOver(ctx context.Context, address *string) (bool, error) {
 
 // RemoveTransaction implements admin_removeTransaction. It removes a
 // transaction from the pool.
-func (a *Admin) RemoveTransaction(hash common.Hash) (bool, error) {
+func (a *adminMethods) RemoveTransaction(hash common.Hash) (bool, error) {
 	err := a.node.RemovePooled(hash)
 	return err == nil, err
 }
@@ -92,7 +92,7 @@ func (a *Admin) RemoveTransaction(hash common.Hash) (bool, error) {
 // ban in seconds since 1970, or null if the source is not banned. A source is
 // an IPv4 address, or the first 64 bits of an IPv6 address such as
 // "2001:db8::/64".
-func (a *Admin) BannedUntil(source string) *hexutil.Uint64 {
+func (a *adminMethods) BannedUntil(source string) *hexutil.Uint64 {
 	until, banned := a.limiter.Banned(source)
 	if !banned {
 		return nil
@@ -102,14 +102,14 @@ func (a *Admin) BannedUntil(source string) *hexutil.Uint64 {
 }
 
 // Pardon implements admin_pardon. It lifts the ban of a source.
-func (a *Admin) Pardon(source string) bool {
+func (a *adminMethods) Pardon(source string) bool {
 	a.limiter.Pardon(source)
 	return true
 }
 
 // Resume implements admin_resume. The node builds and sends packages again
 // after a fatal error paused it.
-func (a *Admin) Resume(ctx context.Context) (bool, error) {
+func (a *adminMethods) Resume(ctx context.Context) (bool, error) {
 	err := a.node.Resume(ctx)
 	return err == nil, err
 }
@@ -117,7 +117,7 @@ func (a *Admin) Resume(ctx context.Context) (bool, error) {
 // GiveUp implements admin_giveUp. The node stops building packages for a block
 // that is not final. If none of the block's packages is accumulated, its
 // transactions and those of later blocks are executed again.
-func (a *Admin) GiveUp(ctx context.Context, number hexutil.Uint64, reason string) (bool, error) {
+func (a *adminMethods) GiveUp(ctx context.Context, number hexutil.Uint64, reason string) (bool, error) {
 	err := a.node.GiveUp(ctx, uint64(number), reason)
 	return err == nil, err
 }

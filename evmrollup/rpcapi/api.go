@@ -32,29 +32,29 @@ type service struct {
 
 func (a *api) services(limiter *ratelimit.Limiter) []service {
 	fees := newFees(a)
-	calls := &Calls{a, fees}
+	calls := &ethCalls{a, fees}
 	all := []service{
-		{"eth", &Chain{a}},
-		{"eth", &State{a}},
+		{"eth", &ethChain{a}},
+		{"eth", &ethState{a}},
 		{"eth", calls},
-		{"eth", &Transactions{a}},
-		{"eth", &Logs{a}},
-		{"eth", &Subscriptions{a}},
+		{"eth", &ethTransactions{a}},
+		{"eth", &ethLogs{a}},
+		{"eth", &ethSubscriptions{a}},
 		{"eth", fees},
-		{"net", &Net{a}},
-		{"web3", &Web3{a}},
-		{"txpool", &TxPool{a}},
+		{"net", &netMethods{a}},
+		{"web3", &web3Methods{a}},
+		{"txpool", &txpoolMethods{a}},
 		{"debug", newDebug(a)},
-		{"trace", &Trace{a}},
-		{"jam", &JAM{a}},
-		{"admin", &Admin{a, limiter}},
+		{"trace", &traceMethods{a}},
+		{"jam", &jamMethods{a}},
+		{"admin", &adminMethods{a, limiter}},
 	}
 	if a.cfg.Dev { // the last of two methods with one name counts
 		a.node.SetApart(1) // tests of contracts wait for a block to let time pass
 		wallet, evm := newWallet(calls), newEVM(a)
-		all = append(all, service{"eth", wallet}, service{"personal", &Personal{wallet}}, service{"evm", evm})
-		tool := &Tool{evm}
-		all = append(all, service{"hardhat", tool}, service{"anvil", &Anvil{tool}})
+		all = append(all, service{"eth", wallet}, service{"personal", &devPersonal{wallet}}, service{"evm", evm})
+		tool := &devTool{evm}
+		all = append(all, service{"hardhat", tool}, service{"anvil", &devAnvil{tool}})
 	}
 	return all
 }

@@ -25,20 +25,20 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// Debug implements the debug namespace with go-ethereum's tracers. It has only
+// debugMethods implements the debug namespace with go-ethereum's tracers. It has only
 // those methods of go-ethereum's that neither read nor write files. It supports
 // the tracers that are written in Go; without a tracer name it uses the struct
 // logger. A JavaScript tracer is refused as not found: go-ethereum's interpreter for them
 // would add 18 packages and twenty seconds of processor time to a cold build.
-type Debug struct {
+type debugMethods struct {
 	*api
 	calls *tracers.API
 }
 
-func newDebug(a *api) *Debug { return &Debug{a, tracers.NewAPI(traceBackend{api: a})} }
+func newDebug(a *api) *debugMethods { return &debugMethods{a, tracers.NewAPI(traceBackend{api: a})} }
 
 // trace calls run within the limits on a trace's duration and size.
-func (d *Debug) trace(ctx context.Context, config *tracers.TraceConfig, run func(context.Context, *tracers.TraceConfig) (any, error)) (any, error) {
+func (d *debugMethods) trace(ctx context.Context, config *tracers.TraceConfig, run func(context.Context, *tracers.TraceConfig) (any, error)) (any, error) {
 	if err := d.limits.call(ctx, "debug", 0); err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ var (
 
 // TraceTransaction implements debug_traceTransaction. It traces any executed
 // transaction whose block's pre-state is retained.
-func (d *Debug) TraceTransaction(ctx context.Context, hash common.Hash, config *tracers.TraceConfig) (_ any, err error) {
+func (d *debugMethods) TraceTransaction(ctx context.Context, hash common.Hash, config *tracers.TraceConfig) (_ any, err error) {
 	defer ledger.Recover(&err)
 	return d.trace(ctx, config, func(ctx context.Context, config *tracers.TraceConfig) (any, error) {
 		b, index, ok := d.node.Transaction(hash)
@@ -115,7 +115,7 @@ func (d *Debug) TraceTransaction(ctx context.Context, hash common.Hash, config *
 }
 
 // TraceBlockByNumber implements debug_traceBlockByNumber.
-func (d *Debug) TraceBlockByNumber(ctx context.Context, number rpc.BlockNumber, config *tracers.TraceConfig) (_ any, err error) {
+func (d *debugMethods) TraceBlockByNumber(ctx context.Context, number rpc.BlockNumber, config *tracers.TraceConfig) (_ any, err error) {
 	defer ledger.Recover(&err)
 	return d.trace(ctx, config, func(ctx context.Context, config *tracers.TraceConfig) (any, error) {
 		b := d.node.Resolve(number)
@@ -127,7 +127,7 @@ func (d *Debug) TraceBlockByNumber(ctx context.Context, number rpc.BlockNumber, 
 }
 
 // TraceBlockByHash implements debug_traceBlockByHash.
-func (d *Debug) TraceBlockByHash(ctx context.Context, hash common.Hash, config *tracers.TraceConfig) (_ any, err error) {
+func (d *debugMethods) TraceBlockByHash(ctx context.Context, hash common.Hash, config *tracers.TraceConfig) (_ any, err error) {
 	defer ledger.Recover(&err)
 	return d.trace(ctx, config, func(ctx context.Context, config *tracers.TraceConfig) (any, error) {
 		b := d.node.BlockByHash(hash)
@@ -147,7 +147,7 @@ type txTrace struct {
 // traceAll traces the transactions of a block at the indices from first to before last.
 // It does not use go-ethereum's API, which knows neither a developer's edits nor impersonated
 // senders.
-func (d *Debug) traceAll(ctx context.Context, b *node.Block, first, last int, config *tracers.TraceConfig) ([]txTrace, error) {
+func (d *debugMethods) traceAll(ctx context.Context, b *node.Block, first, last int, config *tracers.TraceConfig) ([]txTrace, error) {
 	if _, err := whole(b); err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (d *Debug) traceAll(ctx context.Context, b *node.Block, first, last int, co
 }
 
 // traceOne traces a transaction on the state before it. It changes the state to that after it.
-func (d *Debug) traceOne(ctx context.Context, b *node.Block, index int, sdb *state.StateDB, block vm.BlockContext, config *tracers.TraceConfig) (json.RawMessage, error) {
+func (d *debugMethods) traceOne(ctx context.Context, b *node.Block, index int, sdb *state.StateDB, block vm.BlockContext, config *tracers.TraceConfig) (json.RawMessage, error) {
 	tx, chain := b.Transactions()[index], d.node.ChainConfig()
 	msg, err := core.TransactionToMessage(tx, d.signer, b.BaseFee())
 	if err != nil {
@@ -213,7 +213,7 @@ func (d *Debug) traceOne(ctx context.Context, b *node.Block, index int, sdb *sta
 }
 
 // newTracer returns the tracer of a configuration, the struct logger if it names none.
-func (d *Debug) newTracer(config *tracers.TraceConfig, at *tracers.Context, chain *params.ChainConfig) (*tracers.Tracer, error) {
+func (d *debugMethods) newTracer(config *tracers.TraceConfig, at *tracers.Context, chain *params.ChainConfig) (*tracers.Tracer, error) {
 	if config.Tracer != nil {
 		return d.bounds(config).tracer(at, chain)
 	}
@@ -221,13 +221,13 @@ func (d *Debug) newTracer(config *tracers.TraceConfig, at *tracers.Context, chai
 	return &tracers.Tracer{Hooks: l.Hooks(), GetResult: l.GetResult, Stop: l.Stop}, nil
 }
 
-func (d *Debug) bounds(config *tracers.TraceConfig) *bounds {
+func (d *debugMethods) bounds(config *tracers.TraceConfig) *bounds {
 	return &bounds{*config.Tracer, config.TracerConfig, d.cfg.BatchBytes}
 }
 
 // TraceCall implements debug_traceCall. It traces a call like eth_call, with
 // go-ethereum's overrides.
-func (d *Debug) TraceCall(ctx context.Context, args traceArgs, at *rpc.BlockNumberOrHash, config *tracers.TraceCallConfig) (_ any, err error) {
+func (d *debugMethods) TraceCall(ctx context.Context, args traceArgs, at *rpc.BlockNumberOrHash, config *tracers.TraceCallConfig) (_ any, err error) {
 	defer ledger.Recover(&err)
 	if config == nil {
 		config = &tracers.TraceCallConfig{}
@@ -252,7 +252,7 @@ type traceArgs struct{ raw json.RawMessage }
 // UnmarshalJSON implements json.Unmarshaler.
 func (a *traceArgs) UnmarshalJSON(raw []byte) error {
 	a.raw = slices.Clone(raw)
-	return json.Unmarshal(raw, new(CallArgs))
+	return json.Unmarshal(raw, new(callArgs))
 }
 
 // traceCall decodes the message into go-ethereum's argument type, which other

@@ -5,9 +5,13 @@
 //	handler, stop, err := rpcapi.Handler(node, rpcapi.DefaultConfig())
 //
 // Handler serves HTTP and WebSocket on one address. [Config].APIs adds methods or
-// replaces some, and [Config].Page serves browsers. Each namespace is a few small
-// receivers. go-ethereum's server finds their exported methods by reflection:
-// eth_getBalance is [State.GetBalance].
+// replaces some, and [Config].Page serves browsers.
+//
+// A method is found by its name. The methods of a namespace are in the files that begin
+// with it: eth_getBalance is in eth_state.go, debug_traceTransaction in debug.go,
+// trace_block in trace.go and jam_getBundle in jam.go. Those of developer mode (evm,
+// hardhat, anvil, personal) are in dev_evm.go and dev_wallet.go. go-ethereum's server
+// finds the exported methods of the receivers by reflection.
 //
 // # Blocks
 //

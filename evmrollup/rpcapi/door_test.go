@@ -168,7 +168,7 @@ func TestTokens(t *testing.T) {
 			require.Equal(t, -32601, code(stranger.CallContext(t.Context(), new(any), method)), method)
 		}
 		admin := s.dial(url, rpc.WithHTTPAuth(gethnode.NewJWTAuth(secret)))
-		var about NodeInfo
+		var about nodeInfo
 		require.NoError(t, admin.CallContext(t.Context(), &about, "admin_nodeInfo"))
 		require.Equal(t, []string{"eth", "net"}, about.Public)
 		require.NoError(t, admin.CallContext(t.Context(), new(any), "txpool_status"))

@@ -28,12 +28,12 @@ func FuzzCall(f *testing.F) {
 	cfg := DefaultConfig()
 	cfg.GasCap, cfg.CallTime = 100_000, time.Second
 	a := &api{node: n, cfg: &cfg}
-	calls := &Calls{a, newFees(a)}
+	calls := &ethCalls{a, newFees(a)}
 	earliest := rpc.BlockNumberOrHashWithNumber(rpc.EarliestBlockNumber)
 	f.Fuzz(func(t *testing.T, message, overrides, block string) {
-		var args CallArgs
-		var o *StateOverride
-		var b *BlockOverrides
+		var args callArgs
+		var o *stateOverride
+		var b *blockOverrides
 		if json.Unmarshal([]byte(message), &args) != nil || json.Unmarshal([]byte(overrides), &o) != nil || json.Unmarshal([]byte(block), &b) != nil {
 			return
 		}
@@ -42,7 +42,7 @@ func FuzzCall(f *testing.F) {
 		_, _ = calls.EstimateGas(ctx, args, &earliest, o, b)
 		_, _ = calls.CreateAccessList(ctx, args, &earliest, o)
 		_, _ = calls.FillTransaction(ctx, args)
-		var simulated SimulateArgs
+		var simulated simulateArgs
 		twice := fmt.Sprintf(`{"blockStateCalls":[{"calls":[%s,%s],"stateOverrides":%s,"blockOverrides":%s},{}],"traceTransfers":true}`, message, message, overrides, block)
 		if json.Unmarshal([]byte(twice), &simulated) == nil {
 			_, _ = calls.SimulateV1(ctx, simulated, &earliest)

@@ -14,8 +14,8 @@ import (
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
 )
 
-// JAM implements the jam namespace: the status of rollup blocks on JAM.
-type JAM struct{ *api }
+// jamMethods implements the jam namespace: the status of rollup blocks on JAM.
+type jamMethods struct{ *api }
 
 // QueueStatus is the answer of jam_queueStatus. Numbers are rollup block
 // numbers unless a field's comment differs.
@@ -61,7 +61,7 @@ type ServiceReport struct {
 }
 
 // QueueStatus implements jam_queueStatus.
-func (a *JAM) QueueStatus(ctx context.Context) (_ *QueueStatus, err error) {
+func (a *jamMethods) QueueStatus(ctx context.Context) (_ *QueueStatus, err error) {
 	defer ledger.Recover(&err)
 	if a.node.Follows() {
 		return fromLeader[*QueueStatus](ctx, a.api, "jam_queueStatus")
@@ -100,7 +100,7 @@ func (a *JAM) QueueStatus(ctx context.Context) (_ *QueueStatus, err error) {
 
 // GetLimits implements jam_getLimits. It returns the bounds on a transaction
 // that the node accepts.
-func (a *JAM) GetLimits() evmrollup.Limits { return a.node.Limits() }
+func (a *jamMethods) GetLimits() evmrollup.Limits { return a.node.Limits() }
 
 // Bundle is the answer of jam_getBundle: a rollup block and its status on JAM.
 type Bundle struct {
@@ -154,7 +154,7 @@ func jamPoint(p anchor.Point) *JAMPoint {
 // GetBundle implements jam_getBundle. It returns the status on JAM of the
 // rollup block with the given number or tag, and null for a block that does not
 // exist.
-func (a *JAM) GetBundle(ctx context.Context, number rpc.BlockNumber) (_ *Bundle, err error) {
+func (a *jamMethods) GetBundle(ctx context.Context, number rpc.BlockNumber) (_ *Bundle, err error) {
 	defer ledger.Recover(&err)
 	if a.node.Follows() {
 		return fromLeader[*Bundle](ctx, a.api, "jam_getBundle", number)

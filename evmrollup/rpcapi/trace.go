@@ -18,15 +18,15 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// Trace implements the namespace trace: the calls of transactions, as
+// traceMethods implements the namespace trace: the calls of transactions, as
 // OpenEthereum defined them and Erigon, Nethermind and reth serve them to
 // explorers. The node executes the blocks again, so it needs the state before
 // them. A call has the limits of a debug trace.
-type Trace struct{ *api }
+type traceMethods struct{ *api }
 
 // Block implements trace_block. It returns the traces of all transactions of a
 // block, and null for a block that does not exist.
-func (t *Trace) Block(ctx context.Context, at rpc.BlockNumberOrHash) (_ []*flatTrace, err error) {
+func (t *traceMethods) Block(ctx context.Context, at rpc.BlockNumberOrHash) (_ []*flatTrace, err error) {
 	defer ledger.Recover(&err)
 	b, err := t.resolve(at)
 	if err != nil {
@@ -42,7 +42,7 @@ func (t *Trace) Block(ctx context.Context, at rpc.BlockNumberOrHash) (_ []*flatT
 
 // Transaction implements trace_transaction. It returns null for a transaction
 // that is in no block.
-func (t *Trace) Transaction(ctx context.Context, hash common.Hash) (_ []*flatTrace, err error) {
+func (t *traceMethods) Transaction(ctx context.Context, hash common.Hash) (_ []*flatTrace, err error) {
 	defer ledger.Recover(&err)
 	b, index, known := t.node.Transaction(hash)
 	if !known {
@@ -53,8 +53,8 @@ func (t *Trace) Transaction(ctx context.Context, hash common.Hash) (_ []*flatTra
 	return all.result(err)
 }
 
-// TraceCriteria is the parameter of trace_filter.
-type TraceCriteria struct {
+// traceCriteria is the parameter of trace_filter.
+type traceCriteria struct {
 	// FromBlock and ToBlock are the first and the last block, latest by default.
 	FromBlock *rpc.BlockNumber `json:"fromBlock"`
 	ToBlock   *rpc.BlockNumber `json:"toBlock"`
@@ -71,7 +71,7 @@ type TraceCriteria struct {
 }
 
 // Filter implements trace_filter. It executes at most Config.TraceRange blocks.
-func (t *Trace) Filter(ctx context.Context, criteria TraceCriteria) (_ []*flatTrace, err error) {
+func (t *traceMethods) Filter(ctx context.Context, criteria traceCriteria) (_ []*flatTrace, err error) {
 	defer ledger.Recover(&err)
 	first, last, err := t.blocks(&criteria)
 	if err != nil {
@@ -97,7 +97,7 @@ func (t *Trace) Filter(ctx context.Context, criteria TraceCriteria) (_ []*flatTr
 }
 
 // blocks returns the first and the last block of trace_filter.
-func (t *Trace) blocks(criteria *TraceCriteria) (first, last uint64, err error) {
+func (t *traceMethods) blocks(criteria *traceCriteria) (first, last uint64, err error) {
 	ends := [2]uint64{}
 	for i, at := range []*rpc.BlockNumber{criteria.FromBlock, criteria.ToBlock} {
 		number := rpc.LatestBlockNumber
@@ -122,7 +122,7 @@ func (t *Trace) blocks(criteria *TraceCriteria) (first, last uint64, err error) 
 }
 
 // limited calls run within the limits on the rate and the duration of a trace.
-func (t *Trace) limited(ctx context.Context, run func(context.Context) error) error {
+func (t *traceMethods) limited(ctx context.Context, run func(context.Context) error) error {
 	if err := t.limits.call(ctx, "debug", 0); err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (t *Trace) limited(ctx context.Context, run func(context.Context) error) er
 
 // run executes transactions of a block, those at the indices from first to
 // before last, and adds their traces to an answer until it is complete.
-func (t *Trace) run(ctx context.Context, b *node.Block, first, last int, answer *traceAnswer) error {
+func (t *traceMethods) run(ctx context.Context, b *node.Block, first, last int, answer *traceAnswer) error {
 	return t.executeAll(ctx, b, first, last, parts{trace: true}, func(x *executed) (more bool, err error) {
 		err = answer.add(x.traces)
 		return !answer.complete(), err
@@ -150,7 +150,7 @@ type executed struct {
 
 // executeAll executes transactions of a block in their order, and calls each until it
 // returns false or an error.
-func (t *Trace) executeAll(ctx context.Context, b *node.Block, first, last int, p parts, each func(*executed) (more bool, err error)) error {
+func (t *traceMethods) executeAll(ctx context.Context, b *node.Block, first, last int, p parts, each func(*executed) (more bool, err error)) error {
 	if first == last {
 		return nil
 	}
@@ -171,7 +171,7 @@ func (t *Trace) executeAll(ctx context.Context, b *node.Block, first, last int, 
 }
 
 // execute runs a transaction on the state before it.
-func (t *Trace) execute(ctx context.Context, b *node.Block, index int, sdb *state.StateDB, block vm.BlockContext, p parts) (*executed, error) {
+func (t *traceMethods) execute(ctx context.Context, b *node.Block, index int, sdb *state.StateDB, block vm.BlockContext, p parts) (*executed, error) {
 	tx, config := b.Transactions()[index], t.node.ChainConfig()
 	msg, err := core.TransactionToMessage(tx, t.signer, b.BaseFee())
 	if err != nil {
@@ -222,7 +222,7 @@ func tooManyTraces(most int) error {
 
 // traceAnswer collects the traces that match the criteria, all without criteria.
 type traceAnswer struct {
-	criteria *TraceCriteria
+	criteria *traceCriteria
 	most     int // bytes
 	size     int
 	skipped  uint64
@@ -263,7 +263,7 @@ func (a *traceAnswer) result(err error) ([]*flatTrace, error) {
 }
 
 // matches reports whether the ends of a trace are in the lists.
-func (c *TraceCriteria) matches(t *flatTrace) bool {
+func (c *traceCriteria) matches(t *flatTrace) bool {
 	from, to := t.ends()
 	inFrom, inTo := slices.Contains(c.FromAddress, from), to != nil && slices.Contains(c.ToAddress, *to)
 	switch {

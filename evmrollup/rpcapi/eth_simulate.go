@@ -18,10 +18,10 @@ import (
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
 )
 
-// SimulateArgs is the parameter of eth_simulateV1.
-type SimulateArgs struct {
+// simulateArgs is the parameter of eth_simulateV1.
+type simulateArgs struct {
 	// BlockStateCalls are the blocks, in order.
-	BlockStateCalls []SimulatedBlock `json:"blockStateCalls"`
+	BlockStateCalls []simulatedCalls `json:"blockStateCalls"`
 	// TraceTransfers adds a log for each transfer of ether.
 	TraceTransfers bool `json:"traceTransfers"`
 	// Validation lets a call need the nonce and the fees of a transaction.
@@ -30,30 +30,30 @@ type SimulateArgs struct {
 	ReturnFullTransactions bool `json:"returnFullTransactions"`
 }
 
-// SimulatedBlock is a block of eth_simulateV1: its calls, and the overrides
+// simulatedCalls is a block of eth_simulateV1: its calls, and the overrides
 // that hold from this block on (of the state) or in it (of the block).
-type SimulatedBlock struct {
-	BlockOverrides BlockOverrides // fields of the block
-	StateOverrides StateOverride  // applied before the calls
-	Calls          []CallArgs     // in order
+type simulatedCalls struct {
+	BlockOverrides blockOverrides // fields of the block
+	StateOverrides stateOverride  // applied before the calls
+	Calls          []callArgs     // in order
 }
 
 // UnmarshalJSON implements json.Unmarshaler. It refuses unknown overrides.
-func (b *SimulatedBlock) UnmarshalJSON(raw []byte) error {
+func (b *simulatedCalls) UnmarshalJSON(raw []byte) error {
 	var parts struct {
 		BlockOverrides json.RawMessage                    `json:"blockOverrides"`
 		StateOverrides map[common.Address]json.RawMessage `json:"stateOverrides"`
-		Calls          []CallArgs                         `json:"calls"`
+		Calls          []callArgs                         `json:"calls"`
 	}
 	if err := json.Unmarshal(raw, &parts); err != nil {
 		return err
 	}
-	*b = SimulatedBlock{StateOverrides: StateOverride{}, Calls: parts.Calls}
+	*b = simulatedCalls{StateOverrides: stateOverride{}, Calls: parts.Calls}
 	if err := decodeKnown(parts.BlockOverrides, &b.BlockOverrides, "block override"); err != nil {
 		return err
 	}
 	for addr, raw := range parts.StateOverrides {
-		var account OverrideAccount
+		var account accountOverride
 		if err := decodeKnown(raw, &account, "state override for "+addr.Hex()); err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ const (
 // sees the state that the calls before it have left. All calls together may use
 // the gas and the time of one eth_call, have Config.MaxLogs logs, and return
 // Config.BatchBytes bytes. Nothing of a simulation is kept.
-func (a *Calls) SimulateV1(ctx context.Context, args SimulateArgs, at *rpc.BlockNumberOrHash) (_ []object, err error) {
+func (a *ethCalls) SimulateV1(ctx context.Context, args simulateArgs, at *rpc.BlockNumberOrHash) (_ []object, err error) {
 	defer ledger.Recover(&err)
 	if err := args.checkSize(); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (a *Calls) SimulateV1(ctx context.Context, args SimulateArgs, at *rpc.Block
 }
 
 // checkSize refuses too many blocks or calls, and none.
-func (s *SimulateArgs) checkSize() error {
+func (s *simulateArgs) checkSize() error {
 	switch n := len(s.BlockStateCalls); {
 	case n == 0:
 		return invalidParams("empty input")
@@ -153,10 +153,10 @@ func (s *SimulateArgs) checkSize() error {
 
 // sequence returns the blocks with numbers and times that increase, and with
 // empty blocks in the gaps between the numbers.
-func (s *SimulateArgs) sequence(base *types.Header) ([]SimulatedBlock, error) {
-	var all []SimulatedBlock
+func (s *simulateArgs) sequence(base *types.Header) ([]simulatedCalls, error) {
+	var all []simulatedCalls
 	number, time := base.Number, base.Time
-	add := func(b SimulatedBlock) {
+	add := func(b simulatedCalls) {
 		number = new(big.Int).Add(number, common.Big1)
 		b.BlockOverrides.Number = (*hexutil.Big)(number)
 		if b.BlockOverrides.Time == nil {
@@ -175,7 +175,7 @@ func (s *SimulateArgs) sequence(base *types.Header) ([]SimulatedBlock, error) {
 				return nil, errTooManyBlocks
 			}
 			for new(big.Int).Sub(to, number).Cmp(common.Big1) > 0 {
-				add(SimulatedBlock{})
+				add(simulatedCalls{})
 			}
 		}
 		if len(all) == maxSimulatedBlocks {
@@ -191,7 +191,7 @@ func (s *SimulateArgs) sequence(base *types.Header) ([]SimulatedBlock, error) {
 
 // header returns the fields of a header that are known before the block is
 // executed. The others are those of the block before.
-func (o *BlockOverrides) header(before *types.Header) (*types.Header, error) {
+func (o *blockOverrides) header(before *types.Header) (*types.Header, error) {
 	if o.Difficulty != nil {
 		return nil, invalidParams("block %d: difficulty override is not allowed after the merge", o.Number.ToInt())
 	}

@@ -46,7 +46,7 @@ type TransactionStatus struct {
 // does not know. The node remembers for a day why a transaction left the pool;
 // with a data directory it does so across restarts. If a block fails, its
 // transactions become pending again.
-func (a *JAM) GetTransactionStatus(ctx context.Context, hash common.Hash) (_ *TransactionStatus, err error) {
+func (a *jamMethods) GetTransactionStatus(ctx context.Context, hash common.Hash) (_ *TransactionStatus, err error) {
 	defer ledger.Recover(&err)
 	found := a.node.TransactionStatus(hash)
 	if found.Block == nil && a.node.Follows() {

@@ -17,7 +17,7 @@ import (
 // null for a transaction that is in no block. The error code is [CodeNotFinal]
 // while the transaction is not final, and [CodeNoProofs] if the JAM chain does
 // not offer proofs.
-func (a *JAM) GetFinalityProof(ctx context.Context, hash common.Hash) (_ *proof.Document, err error) {
+func (a *jamMethods) GetFinalityProof(ctx context.Context, hash common.Hash) (_ *proof.Document, err error) {
 	defer ledger.Recover(&err)
 	if err := a.limits.call(ctx, "jam_getFinalityProof", 0); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (a *JAM) GetFinalityProof(ctx context.Context, hash common.Hash) (_ *proof.
 // GetReceiptProof implements jam_getReceiptProof. The document of
 // jam_getFinalityProof then also proves the receipt of the transaction: whether
 // it succeeded, and its logs. Answers and errors are those of that method.
-func (a *JAM) GetReceiptProof(ctx context.Context, hash common.Hash) (_ *proof.Document, err error) {
+func (a *jamMethods) GetReceiptProof(ctx context.Context, hash common.Hash) (_ *proof.Document, err error) {
 	defer ledger.Recover(&err)
 	if err := a.limits.call(ctx, "jam_getReceiptProof", 0); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (a *JAM) GetReceiptProof(ctx context.Context, hash common.Hash) (_ *proof.D
 // of its storage in the state after a final block, with a proof for a verifier
 // that trusts validators of JAM; examples/verify checks it. Without a
 // block it is the finalized one. Error codes are those of jam_getFinalityProof.
-func (a *JAM) GetAccountProof(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (_ *stateproof.FinalAccount, err error) {
+func (a *jamMethods) GetAccountProof(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (_ *stateproof.FinalAccount, err error) {
 	defer ledger.Recover(&err)
 	if err := checkSlots(slots); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (a *JAM) GetAccountProof(ctx context.Context, addr common.Address, slots []
 // GetHandoff implements jam_getHandoff. It returns the proof of the validator set
 // after the given one, with which a verifier replaces its trust; examples/verify
 // does that. The error code is CodeNoProofs also if no set follows yet.
-func (a *JAM) GetHandoff(ctx context.Context, set hexutil.Uint64) (_ *proof.Handoff, err error) {
+func (a *jamMethods) GetHandoff(ctx context.Context, set hexutil.Uint64) (_ *proof.Handoff, err error) {
 	defer ledger.Recover(&err)
 	if err := a.limits.call(ctx, "jam_getHandoff", 0); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (a *JAM) GetHandoff(ctx context.Context, set hexutil.Uint64) (_ *proof.Hand
 // GetTrust implements jam_getTrust. It returns the data that a verifier must
 // trust in advance. Use it only for experiments: a verifier that takes this
 // data from the node trusts the node for everything.
-func (a *JAM) GetTrust(ctx context.Context) (_ *proof.Trust, err error) {
+func (a *jamMethods) GetTrust(ctx context.Context) (_ *proof.Trust, err error) {
 	defer ledger.Recover(&err)
 	trust, err := a.node.Trust(ctx)
 	return trust, proofError(err)

@@ -172,7 +172,7 @@ func (t *filters) remove(id rpc.ID) bool {
 // NewFilter implements eth_newFilter. The filter delivers the logs of blocks
 // that become latest from now on. If a reorganization of JAM moves latest back,
 // it delivers the affected logs again with removed set.
-func (a *Subscriptions) NewFilter(ctx context.Context, criteria gethfilters.FilterCriteria) (_ rpc.ID, err error) {
+func (a *ethSubscriptions) NewFilter(ctx context.Context, criteria gethfilters.FilterCriteria) (_ rpc.ID, err error) {
 	defer ledger.Recover(&err)
 	if err := a.checkLive(&criteria); err != nil {
 		return "", err
@@ -182,7 +182,7 @@ func (a *Subscriptions) NewFilter(ctx context.Context, criteria gethfilters.Filt
 
 // NewBlockFilter implements eth_newBlockFilter. The filter delivers the hashes
 // of blocks that become latest from now on.
-func (a *Subscriptions) NewBlockFilter(ctx context.Context) (_ rpc.ID, err error) {
+func (a *ethSubscriptions) NewBlockFilter(ctx context.Context) (_ rpc.ID, err error) {
 	defer ledger.Recover(&err)
 	return a.newFilter(ctx, &filter{}, 1)
 }
@@ -190,12 +190,12 @@ func (a *Subscriptions) NewBlockFilter(ctx context.Context) (_ rpc.ID, err error
 // NewPendingTransactionFilter implements eth_newPendingTransactionFilter. The
 // filter delivers pool transactions that become executable from now on: their
 // hashes, or the whole transactions if full is true.
-func (a *Subscriptions) NewPendingTransactionFilter(ctx context.Context, full *bool) (_ rpc.ID, err error) {
+func (a *ethSubscriptions) NewPendingTransactionFilter(ctx context.Context, full *bool) (_ rpc.ID, err error) {
 	defer ledger.Recover(&err)
 	return a.newFilter(ctx, &filter{full: full != nil && *full}, poolWeight)
 }
 
-func (a *Subscriptions) newFilter(ctx context.Context, f *filter, weight int) (rpc.ID, error) {
+func (a *ethSubscriptions) newFilter(ctx context.Context, f *filter, weight int) (rpc.ID, error) {
 	if err := a.limits.call(ctx, "eth_newFilter", 0); err != nil {
 		return "", err
 	}
@@ -211,11 +211,11 @@ func (a *Subscriptions) newFilter(ctx context.Context, f *filter, weight int) (r
 
 // UninstallFilter implements eth_uninstallFilter. It reports whether the filter
 // existed.
-func (a *Subscriptions) UninstallFilter(id rpc.ID) bool { return a.filters.remove(id) }
+func (a *ethSubscriptions) UninstallFilter(id rpc.ID) bool { return a.filters.remove(id) }
 
 // GetFilterLogs implements eth_getFilterLogs. It returns all logs that match a
 // log filter, as eth_getLogs does.
-func (a *Subscriptions) GetFilterLogs(ctx context.Context, id rpc.ID) (_ []*types.Log, err error) {
+func (a *ethSubscriptions) GetFilterLogs(ctx context.Context, id rpc.ID) (_ []*types.Log, err error) {
 	defer ledger.Recover(&err)
 	f, err := a.filters.get(id)
 	if err != nil {
@@ -224,13 +224,13 @@ func (a *Subscriptions) GetFilterLogs(ctx context.Context, id rpc.ID) (_ []*type
 	if f.logs == nil {
 		return nil, errFilterNotFound
 	}
-	return (&Logs{a.api}).GetLogs(ctx, *f.logs)
+	return (&ethLogs{a.api}).GetLogs(ctx, *f.logs)
 }
 
 // GetFilterChanges implements eth_getFilterChanges. It returns the results
 // since the previous call. A call stops after the block with which it reaches
 // [Config].MaxLogs results; the next call continues there.
-func (a *Subscriptions) GetFilterChanges(ctx context.Context, id rpc.ID) (_ any, err error) {
+func (a *ethSubscriptions) GetFilterChanges(ctx context.Context, id rpc.ID) (_ any, err error) {
 	defer ledger.Recover(&err)
 	f, err := a.filters.get(id)
 	if err != nil {
@@ -256,7 +256,7 @@ func (a *Subscriptions) GetFilterChanges(ctx context.Context, id rpc.ID) (_ any,
 	return news, err
 }
 
-func (a *Subscriptions) newLogs(f *filter) (any, error) {
+func (a *ethSubscriptions) newLogs(f *filter) (any, error) {
 	logs := []*types.Log{}
 	err := a.newChanges(f, func(c node.HeadChange) bool {
 		logs = append(logs, liveLogs(c, f.logs)...)
@@ -265,7 +265,7 @@ func (a *Subscriptions) newLogs(f *filter) (any, error) {
 	return logs, err
 }
 
-func (a *Subscriptions) newBlocks(f *filter) (any, error) {
+func (a *ethSubscriptions) newBlocks(f *filter) (any, error) {
 	hashes := []common.Hash{}
 	err := a.newChanges(f, func(c node.HeadChange) bool {
 		if !c.Removed {
@@ -278,7 +278,7 @@ func (a *Subscriptions) newBlocks(f *filter) (any, error) {
 
 // newChanges calls visit for each head change that the filter has not seen,
 // until visit returns false.
-func (a *Subscriptions) newChanges(f *filter, visit func(node.HeadChange) bool) error {
+func (a *ethSubscriptions) newChanges(f *filter, visit func(node.HeadChange) bool) error {
 	for {
 		changes, next, _, err := a.node.HeadChanges(f.cursor)
 		if errors.Is(err, node.ErrMissed) {
@@ -300,7 +300,7 @@ func (a *Subscriptions) newChanges(f *filter, visit func(node.HeadChange) bool) 
 }
 
 // newTransactions returns the transactions in the filter's buffer.
-func (a *Subscriptions) newTransactions(f *filter) (any, error) {
+func (a *ethSubscriptions) newTransactions(f *filter) (any, error) {
 	hashes, txs := []common.Hash{}, []object{}
 	for {
 		var tx *types.Transaction

@@ -21,11 +21,11 @@ import (
 	"github.com/jamq/jamq/statedb/evm"
 )
 
-// Calls implements the eth methods that execute a message without changing the
+// ethCalls implements the eth methods that execute a message without changing the
 // state.
-type Calls struct {
+type ethCalls struct {
 	*api
-	fees *Fees
+	fees *ethFees
 }
 
 // call is a message with the block and the state that it runs on. ctx bounds
@@ -41,7 +41,7 @@ type call struct {
 
 // prepare finds the block of a call, decodes the overrides, and fills in the
 // message. gasCap is passed to CallArgs.message.
-func (a *Calls) prepare(ctx context.Context, method string, args *CallArgs, at *rpc.BlockNumberOrHash, state *StateOverride, block *BlockOverrides, gasCap uint64) (*call, error) {
+func (a *ethCalls) prepare(ctx context.Context, method string, args *callArgs, at *rpc.BlockNumberOrHash, state *stateOverride, block *blockOverrides, gasCap uint64) (*call, error) {
 	if err := args.checkBlobPrice(); err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (a *api) withTimeout(ctx context.Context) (context.Context, context.CancelF
 
 // Call implements eth_call. The overrides of the state and of the block are
 // geth's.
-func (a *Calls) Call(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, state *StateOverride, block *BlockOverrides) (_ hexutil.Bytes, err error) {
+func (a *ethCalls) Call(ctx context.Context, args callArgs, at *rpc.BlockNumberOrHash, state *stateOverride, block *blockOverrides) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	c, err := a.prepare(ctx, "eth_call", &args, at, state, block, a.cfg.GasCap)
 	if err != nil {
@@ -101,7 +101,7 @@ func (a *Calls) Call(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHa
 
 // EstimateGas implements eth_estimateGas. As in geth, the message runs in the block that at
 // names. In developer mode a message at the newest block runs in the next block.
-func (a *Calls) EstimateGas(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, state *StateOverride, block *BlockOverrides) (_ hexutil.Uint64, err error) {
+func (a *ethCalls) EstimateGas(ctx context.Context, args callArgs, at *rpc.BlockNumberOrHash, state *stateOverride, block *blockOverrides) (_ hexutil.Uint64, err error) {
 	defer ledger.Recover(&err)
 	c, err := a.prepare(ctx, "eth_estimateGas", &args, at, state, block, 0)
 	if err != nil {
@@ -146,7 +146,7 @@ type accessListResult struct {
 // Because the list can change the result of the call, the call is repeated
 // until the list stays the same. If the arguments have a price, the missing
 // prices are those of eth_fillTransaction.
-func (a *Calls) CreateAccessList(ctx context.Context, args CallArgs, at *rpc.BlockNumberOrHash, state *StateOverride) (_ *accessListResult, err error) {
+func (a *ethCalls) CreateAccessList(ctx context.Context, args callArgs, at *rpc.BlockNumberOrHash, state *stateOverride) (_ *accessListResult, err error) {
 	defer ledger.Recover(&err)
 	if args.GasPrice != nil || args.MaxFeePerGas != nil || args.MaxPriorityFeePerGas != nil {
 		if err := a.fees.fill(ctx, &args); err != nil {
@@ -193,7 +193,7 @@ func (c *call) nonce() uint64 {
 
 // notApplied returns geth's error of a call that cannot be a transaction with
 // the given access list. It names the hash that the transaction would have.
-func (a *Calls) notApplied(c *call, args CallArgs, list types.AccessList, err error) error {
+func (a *ethCalls) notApplied(c *call, args callArgs, list types.AccessList, err error) error {
 	if c.ctx.Err() != nil || errors.Is(err, evm.ErrState) || errors.Is(err, evm.ErrOverride) {
 		return withoutOverride(err)
 	}
@@ -203,7 +203,7 @@ func (a *Calls) notApplied(c *call, args CallArgs, list types.AccessList, err er
 }
 
 // implicitAddresses returns the addresses that are warm without an access list.
-func (a *Calls) implicitAddresses(c *call, nonce uint64) map[common.Address]struct{} {
+func (a *ethCalls) implicitAddresses(c *call, nonce uint64) map[common.Address]struct{} {
 	m, config := c.message, a.node.ChainConfig()
 	known := map[common.Address]struct{}{m.From: {}}
 	if m.To != nil {

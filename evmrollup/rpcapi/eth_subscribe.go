@@ -13,16 +13,16 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// Subscriptions implements eth_subscribe, over WebSocket only, and filters.
+// ethSubscriptions implements eth_subscribe, over WebSocket only, and filters.
 // Both follow the latest block. If a reorganization of JAM moves latest back,
 // log subscriptions deliver the affected logs again, marked as removed. Blocks
 // that become latest afterwards are delivered as new heads; often they are the
 // same blocks.
-type Subscriptions struct{ *api }
+type ethSubscriptions struct{ *api }
 
 // NewHeads implements eth_subscribe("newHeads"). It delivers the headers of
 // blocks that become latest.
-func (a *Subscriptions) NewHeads(ctx context.Context) (_ *rpc.Subscription, err error) {
+func (a *ethSubscriptions) NewHeads(ctx context.Context) (_ *rpc.Subscription, err error) {
 	defer ledger.Recover(&err)
 	return a.follow(ctx, func(c node.HeadChange, notify func(any) error) error {
 		if c.Removed {
@@ -32,9 +32,9 @@ func (a *Subscriptions) NewHeads(ctx context.Context) (_ *rpc.Subscription, err 
 	})
 }
 
-// Logs implements eth_subscribe("logs", criteria). It delivers the matching
+// ethLogs implements eth_subscribe("logs", criteria). It delivers the matching
 // logs of blocks that become latest.
-func (a *Subscriptions) Logs(ctx context.Context, criteria gethfilters.FilterCriteria) (_ *rpc.Subscription, err error) {
+func (a *ethSubscriptions) Logs(ctx context.Context, criteria gethfilters.FilterCriteria) (_ *rpc.Subscription, err error) {
 	defer ledger.Recover(&err)
 	if err := a.checkLive(&criteria); err != nil {
 		return nil, err
@@ -49,9 +49,9 @@ func (a *Subscriptions) Logs(ctx context.Context, criteria gethfilters.FilterCri
 	})
 }
 
-// ReceiptQuery selects the transactions of a subscription to receipts. An empty
+// receiptQuery selects the transactions of a subscription to receipts. An empty
 // list means all.
-type ReceiptQuery struct {
+type receiptQuery struct {
 	TransactionHashes []common.Hash `json:"transactionHashes"` // of the receipts; all if empty
 }
 
@@ -61,7 +61,7 @@ const maxReceiptHashes = 200
 
 // TransactionReceipts implements eth_subscribe("transactionReceipts", query). It
 // delivers the receipts of blocks that become latest, those of a block together.
-func (a *Subscriptions) TransactionReceipts(ctx context.Context, query *ReceiptQuery) (_ *rpc.Subscription, err error) {
+func (a *ethSubscriptions) TransactionReceipts(ctx context.Context, query *receiptQuery) (_ *rpc.Subscription, err error) {
 	defer ledger.Recover(&err)
 	var wanted []common.Hash
 	if query != nil {
@@ -91,7 +91,7 @@ func (a *Subscriptions) TransactionReceipts(ctx context.Context, query *ReceiptQ
 
 // begin opens a subscription on the connection of the call. The caller must
 // call the returned function to release the subscription's share.
-func (a *Subscriptions) begin(ctx context.Context, weight int) (*rpc.Notifier, *rpc.Subscription, func(), error) {
+func (a *ethSubscriptions) begin(ctx context.Context, weight int) (*rpc.Notifier, *rpc.Subscription, func(), error) {
 	notifier, supported := rpc.NotifierFromContext(ctx)
 	if !supported {
 		return nil, nil, nil, rpc.ErrNotificationsUnsupported
@@ -110,7 +110,7 @@ func (a *Subscriptions) begin(ctx context.Context, weight int) (*rpc.Notifier, *
 // unsubscribes or its connection ends. A slow subscriber does not delay the
 // node or other clients. If the node has already discarded changes that the
 // subscriber has not read, or cannot read their blocks, it continues with the next new one.
-func (a *Subscriptions) follow(ctx context.Context, send func(node.HeadChange, func(any) error) error) (*rpc.Subscription, error) {
+func (a *ethSubscriptions) follow(ctx context.Context, send func(node.HeadChange, func(any) error) error) (*rpc.Subscription, error) {
 	notifier, s, end, err := a.begin(ctx, 1)
 	if err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (a *Subscriptions) follow(ctx context.Context, send func(node.HeadChange, f
 // full). It delivers pool transactions that become executable: their hashes, or
 // the whole transactions if full is true. A subscriber that is too slow loses
 // the newest ones.
-func (a *Subscriptions) NewPendingTransactions(ctx context.Context, full *bool) (_ *rpc.Subscription, err error) {
+func (a *ethSubscriptions) NewPendingTransactions(ctx context.Context, full *bool) (_ *rpc.Subscription, err error) {
 	defer ledger.Recover(&err)
 	notifier, s, end, err := a.begin(ctx, poolWeight)
 	if err != nil {

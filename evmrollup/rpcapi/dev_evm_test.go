@@ -443,7 +443,7 @@ func TestRevertWithoutAutomine(t *testing.T) {
 // A snapshot ends with a call that returned true.
 func TestFailedRevert(t *testing.T) {
 	s := serveDev(t)
-	evm := &EVM{api: &api{node: s.node}}
+	evm := &devEVM{api: &api{node: s.node}}
 	for want := range 2 {
 		id, err := evm.Snapshot()
 		require.NoError(t, err)

@@ -27,7 +27,7 @@ import (
 type simulation struct {
 	*api
 	ctx    context.Context // bounds the duration
-	args   *SimulateArgs
+	args   *simulateArgs
 	base   *types.Header
 	state  *state.StateDB
 	hashes []common.Hash // of the simulated blocks so far
@@ -98,7 +98,7 @@ type simulatedBlock struct {
 
 // begin applies the overrides of a block, and completes the fields of its
 // header that depend on the parent.
-func (s *simulation) begin(b *SimulatedBlock, header, parent *types.Header) (*simulatedBlock, error) {
+func (s *simulation) begin(b *simulatedCalls, header, parent *types.Header) (*simulatedBlock, error) {
 	config := s.node.ChainConfig()
 	header.ParentHash = parent.Hash()
 	if header.BaseFee == nil {
@@ -130,7 +130,7 @@ func (s *simulation) begin(b *SimulatedBlock, header, parent *types.Header) (*si
 }
 
 // execute runs the calls of a block, pays its withdrawals, and seals it.
-func (r *simulatedBlock) execute(b *SimulatedBlock) (*node.Block, error) {
+func (r *simulatedBlock) execute(b *simulatedCalls) (*node.Block, error) {
 	defer r.machine.Release()
 	stop := context.AfterFunc(r.ctx, r.machine.Cancel)
 	defer stop()
@@ -161,7 +161,7 @@ func (r *simulatedBlock) execute(b *SimulatedBlock) (*node.Block, error) {
 }
 
 // call runs a call as the next transaction of the block.
-func (r *simulatedBlock) call(args *CallArgs) error {
+func (r *simulatedBlock) call(args *callArgs) error {
 	capped, err := r.complete(args)
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (r *simulatedBlock) call(args *CallArgs) error {
 
 // complete fills in the nonce and the gas of a call. It reports whether the
 // call gets less gas than it wants, because all calls together may have no more.
-func (r *simulatedBlock) complete(args *CallArgs) (capped bool, err error) {
+func (r *simulatedBlock) complete(args *callArgs) (capped bool, err error) {
 	if args.Nonce == nil {
 		nonce := hexutil.Uint64(r.state.GetNonce(args.from()))
 		args.Nonce = &nonce

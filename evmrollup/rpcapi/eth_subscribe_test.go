@@ -197,7 +197,7 @@ func TestReorganization(t *testing.T) {
 	subscription, err := s.dial(s.ws()).EthSubscribe(t.Context(), told, "logs", map[string]any{"address": at})
 	require.NoError(t, err)
 	f := &filter{logs: &criteria, cursor: s.node.HeadCursor()}
-	api := &Subscriptions{&api{node: s.node, cfg: &Config{MaxLogs: 7}}}
+	api := &ethSubscriptions{&api{node: s.node, cfg: &Config{MaxLogs: 7}}}
 
 	type place struct {
 		block common.Hash
@@ -240,7 +240,7 @@ func TestReorganization(t *testing.T) {
 		}
 	}
 	require.NoError(t, s.node.Drain(ctx))
-	final, err := (&Logs{api.api}).finalLogs(ctx, criteria)
+	final, err := (&ethLogs{api.api}).finalLogs(ctx, criteria)
 	require.NoError(t, err)
 	for len(have) != len(final) || len(seen) < len(polled) {
 		select {
@@ -268,12 +268,12 @@ func TestReorganization(t *testing.T) {
 }
 
 // finalLogs are all logs that fit, of final blocks.
-func (a *Logs) finalLogs(ctx context.Context, criteria gethfilters.FilterCriteria) ([]*types.Log, error) {
+func (a *ethLogs) finalLogs(ctx context.Context, criteria gethfilters.FilterCriteria) ([]*types.Log, error) {
 	criteria.FromBlock = common.Big0
 	criteria.ToBlock = a.node.Resolve(rpc.FinalizedBlockNumber).Number()
 	big := *a.cfg
 	big.MaxLogs, big.LogRange, big.LogTerms = 1_000_000, 1_000_000, 10
-	return (&Logs{&api{node: a.node, cfg: &big}}).GetLogs(ctx, criteria)
+	return (&ethLogs{&api{node: a.node, cfg: &big}}).GetLogs(ctx, criteria)
 }
 
 // Nothing of the node, its connections and its subscriptions is left when it has stopped.

@@ -20,10 +20,10 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// Wallet implements the methods that let the node sign for its development accounts.
+// devWallet implements the methods that let the node sign for its development accounts.
 // Their keys are public, so the methods exist with Config.Dev only.
-type Wallet struct {
-	*Calls
+type devWallet struct {
+	*ethCalls
 	keys map[common.Address]*ecdsa.PrivateKey
 	// sending is held from the choice of a nonce until the pool has the transaction, so
 	// that transactions of one account that are sent at once have different nonces.
@@ -33,8 +33,8 @@ type Wallet struct {
 // errUnknownAccount is geth's.
 var errUnknownAccount = errors.New("unknown account")
 
-func newWallet(calls *Calls) *Wallet {
-	w := &Wallet{Calls: calls, keys: make(map[common.Address]*ecdsa.PrivateKey)}
+func newWallet(calls *ethCalls) *devWallet {
+	w := &devWallet{ethCalls: calls, keys: make(map[common.Address]*ecdsa.PrivateKey)}
 	for _, account := range calls.node.Accounts() {
 		w.keys[account.Address] = account.Key
 	}
@@ -43,7 +43,7 @@ func newWallet(calls *Calls) *Wallet {
 
 // Accounts implements eth_accounts. It returns the addresses of the development accounts, and
 // those of impersonated ones.
-func (w *Wallet) Accounts() []common.Address {
+func (w *devWallet) Accounts() []common.Address {
 	var all []common.Address
 	for _, account := range w.node.Accounts() {
 		all = append(all, account.Address)
@@ -58,12 +58,12 @@ func (w *Wallet) Accounts() []common.Address {
 
 // RequestAccounts implements eth_requestAccounts, with which a page connects to a wallet
 // (EIP-1102).
-func (w *Wallet) RequestAccounts() []common.Address { return w.Accounts() }
+func (w *devWallet) RequestAccounts() []common.Address { return w.Accounts() }
 
 // SendTransaction implements eth_sendTransaction. It fills in what the arguments lack as
 // eth_fillTransaction does, signs the transaction and sends it. An account that is impersonated
 // needs no key.
-func (w *Wallet) SendTransaction(ctx context.Context, args CallArgs) (_ common.Hash, err error) {
+func (w *devWallet) SendTransaction(ctx context.Context, args callArgs) (_ common.Hash, err error) {
 	defer ledger.Recover(&err)
 	hash, err := w.send(ctx, args)
 	if err == nil {
@@ -72,7 +72,7 @@ func (w *Wallet) SendTransaction(ctx context.Context, args CallArgs) (_ common.H
 	return hash, err
 }
 
-func (w *Wallet) send(ctx context.Context, args CallArgs) (common.Hash, error) {
+func (w *devWallet) send(ctx context.Context, args callArgs) (common.Hash, error) {
 	w.sending.Lock()
 	defer w.sending.Unlock()
 	signed, err := w.signAny(ctx, args)
@@ -83,7 +83,7 @@ func (w *Wallet) send(ctx context.Context, args CallArgs) (common.Hash, error) {
 }
 
 // signAny fills in and signs a transaction of a development account or an impersonated one.
-func (w *Wallet) signAny(ctx context.Context, args CallArgs) (*FilledTransaction, error) {
+func (w *devWallet) signAny(ctx context.Context, args callArgs) (*filledTransaction, error) {
 	from := args.from()
 	if w.keys[from] != nil || !w.node.Impersonates(from) {
 		return w.SignTransaction(ctx, args)
@@ -124,7 +124,7 @@ const lookEvery = 10 * time.Millisecond
 
 // SignTransaction implements eth_signTransaction. Unlike geth, it fills in what the
 // arguments lack.
-func (w *Wallet) SignTransaction(ctx context.Context, args CallArgs) (_ *FilledTransaction, err error) {
+func (w *devWallet) SignTransaction(ctx context.Context, args callArgs) (_ *filledTransaction, err error) {
 	defer ledger.Recover(&err)
 	key := w.keys[args.from()]
 	if key == nil {
@@ -136,7 +136,7 @@ func (w *Wallet) SignTransaction(ctx context.Context, args CallArgs) (_ *FilledT
 }
 
 // fillAndSign fills in what the arguments lack, and signs the transaction.
-func (w *Wallet) fillAndSign(ctx context.Context, args CallArgs, sign func(*types.Transaction) (*types.Transaction, error)) (*FilledTransaction, error) {
+func (w *devWallet) fillAndSign(ctx context.Context, args callArgs, sign func(*types.Transaction) (*types.Transaction, error)) (*filledTransaction, error) {
 	filled, err := w.FillTransaction(ctx, args)
 	if err != nil {
 		return nil, err
@@ -149,13 +149,13 @@ func (w *Wallet) fillAndSign(ctx context.Context, args CallArgs, sign func(*type
 }
 
 // Sign implements eth_sign: a signature of a message with Ethereum's prefix (EIP-191).
-func (w *Wallet) Sign(account common.Address, message hexutil.Bytes) (_ hexutil.Bytes, err error) {
+func (w *devWallet) Sign(account common.Address, message hexutil.Bytes) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	return w.signHash(account, accounts.TextHash(message))
 }
 
 // SignTypedData implements eth_signTypedData, which is eth_signTypedData_v4.
-func (w *Wallet) SignTypedData(account common.Address, data typedData) (_ hexutil.Bytes, err error) {
+func (w *devWallet) SignTypedData(account common.Address, data typedData) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	hash, _, err := apitypes.TypedDataAndHash(apitypes.TypedData(data))
 	if err != nil {
@@ -166,13 +166,13 @@ func (w *Wallet) SignTypedData(account common.Address, data typedData) (_ hexuti
 
 // SignTypedData_v4 implements eth_signTypedData_v4 (EIP-712). go-ethereum derives the name
 // of the method from that of the function.
-func (w *Wallet) SignTypedData_v4(account common.Address, data typedData) (_ hexutil.Bytes, err error) {
+func (w *devWallet) SignTypedData_v4(account common.Address, data typedData) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	return w.SignTypedData(account, data)
 }
 
 // signHash returns a signature as contracts verify it: the last byte is 27 or 28.
-func (w *Wallet) signHash(account common.Address, hash []byte) (hexutil.Bytes, error) {
+func (w *devWallet) signHash(account common.Address, hash []byte) (hexutil.Bytes, error) {
 	key := w.keys[account]
 	if key == nil {
 		return nil, errUnknownAccount
@@ -197,17 +197,17 @@ func (d *typedData) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*apitypes.TypedData)(d))
 }
 
-// Personal implements the methods of the namespace personal that tools use.
-type Personal struct{ wallet *Wallet }
+// devPersonal implements the methods of the namespace personal that tools use.
+type devPersonal struct{ wallet *devWallet }
 
 // Sign implements personal_sign: eth_sign with its parameters in the other order. Some
 // clients send a password too, which is not needed.
-func (p *Personal) Sign(message hexutil.Bytes, account common.Address, _ *string) (hexutil.Bytes, error) {
+func (p *devPersonal) Sign(message hexutil.Bytes, account common.Address, _ *string) (hexutil.Bytes, error) {
 	return p.wallet.Sign(account, message)
 }
 
 // EcRecover implements personal_ecRecover. It returns the account that signed a message.
-func (p *Personal) EcRecover(message, signature hexutil.Bytes) (common.Address, error) {
+func (p *devPersonal) EcRecover(message, signature hexutil.Bytes) (common.Address, error) {
 	const legacy = 27
 	if len(signature) != crypto.SignatureLength {
 		return common.Address{}, invalidParams("the signature has %d bytes, want %d", len(signature), crypto.SignatureLength)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -19,12 +18,12 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// Transactions implements the eth methods that send and read transactions.
-type Transactions struct{ *api }
+// ethTransactions implements the eth methods that send and read transactions.
+type ethTransactions struct{ *api }
 
 // SendRawTransaction implements eth_sendRawTransaction. raw is the binary
 // encoding of a signed transaction of type 0, 1, 2 or 4.
-func (a *Transactions) SendRawTransaction(ctx context.Context, raw hexutil.Bytes) (_ common.Hash, err error) {
+func (a *ethTransactions) SendRawTransaction(ctx context.Context, raw hexutil.Bytes) (_ common.Hash, err error) {
 	defer ledger.Recover(&err)
 	if err := a.limits.call(ctx, sendMethod, len(raw)); err != nil {
 		return common.Hash{}, err
@@ -51,7 +50,7 @@ func (a *Transactions) SendRawTransaction(ctx context.Context, raw hexutil.Bytes
 // string, which is accepted as well. The maximum is half of
 // [Config].RequestTime, and 0 means the maximum. It returns an error with code
 // [CodeTimeout] if there is no receipt by then.
-func (a *Transactions) SendRawTransactionSync(ctx context.Context, raw hexutil.Bytes, timeout *milliseconds) (_ object, err error) {
+func (a *ethTransactions) SendRawTransactionSync(ctx context.Context, raw hexutil.Bytes, timeout *milliseconds) (_ object, err error) {
 	defer ledger.Recover(&err)
 	cursor, limit := a.node.HeadCursor(), a.cfg.RequestTime/2
 	if timeout != nil && *timeout > 0 && uint64(*timeout) < uint64(limit.Milliseconds()) {
@@ -97,7 +96,7 @@ func (m *milliseconds) UnmarshalJSON(raw []byte) error {
 // GetTransactionByHash implements eth_getTransactionByHash. It returns null for
 // an unknown transaction. A transaction counts as mined once its block is
 // latest. Before that it is pending, and the field queueStatus has the details.
-func (a *Transactions) GetTransactionByHash(ctx context.Context, hash common.Hash) (_ object, err error) {
+func (a *ethTransactions) GetTransactionByHash(ctx context.Context, hash common.Hash) (_ object, err error) {
 	defer ledger.Recover(&err)
 	if b, index, ok := a.node.Transaction(hash); ok {
 		if a.mined(b.NumberU64()) {
@@ -116,7 +115,7 @@ func (a *Transactions) GetTransactionByHash(ctx context.Context, hash common.Has
 
 // GetTransactionReceipt implements eth_getTransactionReceipt. It returns null
 // until the transaction's block is latest.
-func (a *Transactions) GetTransactionReceipt(_ context.Context, hash common.Hash) (_ object, err error) {
+func (a *ethTransactions) GetTransactionReceipt(_ context.Context, hash common.Hash) (_ object, err error) {
 	defer ledger.Recover(&err)
 	b, index, ok := a.node.Transaction(hash)
 	if !ok || !a.mined(b.NumberU64()) {
@@ -133,7 +132,7 @@ func (a *api) mined(number uint64) bool {
 // GetTransactionByBlockNumberAndIndex implements
 // eth_getTransactionByBlockNumberAndIndex. It returns null if there is no such
 // block or transaction.
-func (a *Transactions) GetTransactionByBlockNumberAndIndex(_ context.Context, number rpc.BlockNumber, index hexutil.Uint) (_ object, err error) {
+func (a *ethTransactions) GetTransactionByBlockNumberAndIndex(_ context.Context, number rpc.BlockNumber, index hexutil.Uint) (_ object, err error) {
 	defer ledger.Recover(&err)
 	b, err := whole(a.node.Resolve(number))
 	if b == nil || uint64(index) >= uint64(len(b.Transactions())) {
@@ -145,7 +144,7 @@ func (a *Transactions) GetTransactionByBlockNumberAndIndex(_ context.Context, nu
 // GetTransactionByBlockHashAndIndex implements
 // eth_getTransactionByBlockHashAndIndex. It returns null if there is no such
 // block or transaction.
-func (a *Transactions) GetTransactionByBlockHashAndIndex(_ context.Context, hash common.Hash, index hexutil.Uint) (_ object, err error) {
+func (a *ethTransactions) GetTransactionByBlockHashAndIndex(_ context.Context, hash common.Hash, index hexutil.Uint) (_ object, err error) {
 	defer ledger.Recover(&err)
 	b, err := whole(a.node.BlockByHash(hash))
 	if b == nil || uint64(index) >= uint64(len(b.Transactions())) {
@@ -156,7 +155,7 @@ func (a *Transactions) GetTransactionByBlockHashAndIndex(_ context.Context, hash
 
 // GetRawTransactionByHash implements eth_getRawTransactionByHash. It returns
 // the binary encoding of a transaction, and null for an unknown one.
-func (a *Transactions) GetRawTransactionByHash(ctx context.Context, hash common.Hash) (_ hexutil.Bytes, err error) {
+func (a *ethTransactions) GetRawTransactionByHash(ctx context.Context, hash common.Hash) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	tx, pooled := a.node.Pooled(hash)
 	if b, index, ok := a.node.Transaction(hash); ok {
@@ -172,7 +171,7 @@ func (a *Transactions) GetRawTransactionByHash(ctx context.Context, hash common.
 // GetRawTransactionByBlockNumberAndIndex implements
 // eth_getRawTransactionByBlockNumberAndIndex. It returns the binary encoding of
 // a transaction, and no bytes if there is no such block or transaction.
-func (a *Transactions) GetRawTransactionByBlockNumberAndIndex(_ context.Context, number rpc.BlockNumber, index hexutil.Uint) (_ hexutil.Bytes, err error) {
+func (a *ethTransactions) GetRawTransactionByBlockNumberAndIndex(_ context.Context, number rpc.BlockNumber, index hexutil.Uint) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	return rawTransaction(a.node.Resolve(number), index)
 }
@@ -180,7 +179,7 @@ func (a *Transactions) GetRawTransactionByBlockNumberAndIndex(_ context.Context,
 // GetRawTransactionByBlockHashAndIndex implements
 // eth_getRawTransactionByBlockHashAndIndex. It returns the binary encoding of a
 // transaction, and no bytes if there is no such block or transaction.
-func (a *Transactions) GetRawTransactionByBlockHashAndIndex(_ context.Context, hash common.Hash, index hexutil.Uint) (_ hexutil.Bytes, err error) {
+func (a *ethTransactions) GetRawTransactionByBlockHashAndIndex(_ context.Context, hash common.Hash, index hexutil.Uint) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	return rawTransaction(a.node.BlockByHash(hash), index)
 }
@@ -196,86 +195,4 @@ func rawTransaction(b *node.Block, index hexutil.Uint) (hexutil.Bytes, error) {
 // PendingTransactions implements eth_pendingTransactions, which lists the
 // pooled transactions of the node's own accounts. It returns an empty list: the
 // node holds no keys.
-func (a *Transactions) PendingTransactions() []object { return []object{} }
-
-// TxPool implements the txpool namespace. In its answers "pending" holds the
-// transactions in nonce order, and "queued" those behind a nonce gap.
-type TxPool struct{ *api }
-
-// Status implements txpool_status. It returns the numbers of pending and queued
-// transactions.
-func (a *TxPool) Status(ctx context.Context) (map[string]hexutil.Uint, error) {
-	if a.node.Follows() {
-		return fromLeader[map[string]hexutil.Uint](ctx, a.api, "txpool_status")
-	}
-	pending, queued := a.node.PoolCounts()
-	return map[string]hexutil.Uint{"pending": hexutil.Uint(pending), "queued": hexutil.Uint(queued)}, nil
-}
-
-// ContentFrom implements txpool_contentFrom. It returns the transactions of one
-// sender by decimal nonce.
-func (a *TxPool) ContentFrom(ctx context.Context, sender common.Address) (_ map[string]map[string]object, err error) {
-	defer ledger.Recover(&err)
-	all, err := a.Content(ctx)
-	if err != nil {
-		return nil, err
-	}
-	content := map[string]map[string]object{"pending": {}, "queued": {}}
-	for name := range content {
-		if txs := all[name][sender.Hex()]; txs != nil {
-			content[name] = txs
-		}
-	}
-	return content, nil
-}
-
-// Content implements txpool_content. It returns all transactions by the
-// sender's address and decimal nonce.
-func (a *TxPool) Content(ctx context.Context) (_ map[string]map[string]map[string]object, err error) {
-	defer ledger.Recover(&err)
-	if a.node.Follows() {
-		return fromLeader[map[string]map[string]map[string]object](ctx, a.api, "txpool_content")
-	}
-	pending, queued := a.node.PoolContent()
-	content := make(map[string]map[string]map[string]object, 2)
-	for name, senders := range map[string]map[common.Address][]*types.Transaction{"pending": pending, "queued": queued} {
-		content[name] = make(map[string]map[string]object, len(senders))
-		for sender, txs := range senders {
-			byNonce := make(map[string]object, len(txs))
-			for _, tx := range txs {
-				o, err := a.pooledTransaction(tx, a.node.PooledProgress())
-				if err != nil {
-					return nil, fmt.Errorf("rpcapi: txpool content: %w", err)
-				}
-				byNonce[quoteNonce(tx.Nonce())] = o
-			}
-			content[name][sender.Hex()] = byNonce
-		}
-	}
-	return content, nil
-}
-
-// Inspect implements txpool_inspect. It is like Content, but describes each
-// transaction in one readable line.
-func (a *TxPool) Inspect(ctx context.Context) (map[string]map[string]map[string]string, error) {
-	if a.node.Follows() {
-		return fromLeader[map[string]map[string]map[string]string](ctx, a.api, "txpool_inspect")
-	}
-	pending, queued := a.node.PoolContent()
-	content := make(map[string]map[string]map[string]string, 2)
-	for name, senders := range map[string]map[common.Address][]*types.Transaction{"pending": pending, "queued": queued} {
-		content[name] = make(map[string]map[string]string, len(senders))
-		for sender, txs := range senders {
-			byNonce := make(map[string]string, len(txs))
-			for _, tx := range txs {
-				to := "contract creation"
-				if tx.To() != nil {
-					to = tx.To().Hex()
-				}
-				byNonce[quoteNonce(tx.Nonce())] = fmt.Sprintf("%s: %v wei + %v gas × %v wei", to, tx.Value(), tx.Gas(), tx.GasPrice())
-			}
-			content[name][sender.Hex()] = byNonce
-		}
-	}
-	return content, nil
-}
+func (a *ethTransactions) PendingTransactions() []object { return []object{} }

@@ -105,7 +105,7 @@ func TestWalletSigns(t *testing.T) {
 		require.Equal(t, me, signer(hash, signature))
 	}
 
-	var signed FilledTransaction
+	var signed filledTransaction
 	require.NoError(t, c.CallContext(t.Context(), &signed, "eth_signTransaction", map[string]any{"from": me, "to": me, "value": "0x1"}))
 	from, err := types.Sender(types.LatestSigner(s.node.ChainConfig()), signed.Tx)
 	require.NoError(t, err)

@@ -10,8 +10,8 @@ import (
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
 )
 
-// ForkConfig describes the rules of one fork (EIP-7910).
-type ForkConfig struct {
+// forkConfig describes the rules of one fork (EIP-7910).
+type forkConfig struct {
 	// ActivationTime is the first timestamp with these rules, in seconds, or 0
 	// if the chain began with them.
 	ActivationTime uint64             `json:"activationTime"`
@@ -25,28 +25,28 @@ type ForkConfig struct {
 	SystemContracts map[string]common.Address `json:"systemContracts"`
 }
 
-// Forks is the answer of eth_config. Next and Last are nil if no fork is
+// forkConfigs is the answer of eth_config. Next and Last are nil if no fork is
 // scheduled.
-type Forks struct {
-	Current *ForkConfig `json:"current"` // the rules that hold now
-	Next    *ForkConfig `json:"next"`
-	Last    *ForkConfig `json:"last"`
+type forkConfigs struct {
+	Current *forkConfig `json:"current"` // the rules that hold now
+	Next    *forkConfig `json:"next"`
+	Last    *forkConfig `json:"last"`
 }
 
 // Config implements eth_config (EIP-7910). It returns the rules of the current
 // fork. The chain has one fork for all blocks, so there is no next one.
-func (a *Chain) Config() (_ *Forks, err error) {
+func (a *ethChain) Config() (_ *forkConfigs, err error) {
 	defer ledger.Recover(&err)
 	config := a.node.ChainConfig()
 	genesis, latest := a.node.Resolve(rpc.EarliestBlockNumber), a.node.Resolve(rpc.LatestBlockNumber)
 	fork := config.LatestFork(latest.Time())
 	id := forkid.NewID(config, genesis.Block, latest.NumberU64(), latest.Time()).Hash
-	current := &ForkConfig{
+	current := &forkConfig{
 		BlobSchedule: config.BlobConfig(fork), ChainID: (*hexutil.Big)(config.ChainID), ForkID: id[:],
 		Precompiles: make(map[string]common.Address), SystemContracts: make(map[string]common.Address),
 	}
 	for addr, contract := range a.node.Precompiles(latest.Number(), latest.Time()) {
 		current.Precompiles[contract.Name()] = addr
 	}
-	return &Forks{Current: current}, nil
+	return &forkConfigs{Current: current}, nil
 }

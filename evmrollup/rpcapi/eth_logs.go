@@ -14,8 +14,8 @@ import (
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
 )
 
-// Logs implements eth_getLogs.
-type Logs struct{ *api }
+// ethLogs implements eth_getLogs.
+type ethLogs struct{ *api }
 
 // maxTopics is the maximum number of topics of a log.
 const maxTopics = 4
@@ -38,7 +38,7 @@ func (a *api) checkTerms(c *gethfilters.FilterCriteria) error {
 // GetLogs implements eth_getLogs. The default for both ends of the range is
 // latest. A range that goes beyond latest is an error: an answer without the
 // missing blocks would look complete.
-func (a *Logs) GetLogs(ctx context.Context, criteria gethfilters.FilterCriteria) (_ []*types.Log, err error) {
+func (a *ethLogs) GetLogs(ctx context.Context, criteria gethfilters.FilterCriteria) (_ []*types.Log, err error) {
 	defer ledger.Recover(&err)
 	if err := a.checkTerms(&criteria); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ var (
 func isPending(n *big.Int) bool { return n != nil && n.Int64() == rpc.PendingBlockNumber.Int64() }
 
 // logRange returns the first and the last block number of a query.
-func (a *Logs) logRange(criteria *gethfilters.FilterCriteria) (from, to int64, err error) {
+func (a *ethLogs) logRange(criteria *gethfilters.FilterCriteria) (from, to int64, err error) {
 	latest := a.node.Resolve(rpc.LatestBlockNumber).Number().Int64()
 	if isPending(criteria.FromBlock) || isPending(criteria.ToBlock) {
 		return 0, 0, errPendingLogs

@@ -16,9 +16,9 @@ import (
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
 )
 
-// FilledTransaction is the answer of eth_fillTransaction: an unsigned
+// filledTransaction is the answer of eth_fillTransaction: an unsigned
 // transaction, and its binary encoding.
-type FilledTransaction struct {
+type filledTransaction struct {
 	Raw hexutil.Bytes      `json:"raw"` // binary encoding
 	Tx  *types.Transaction `json:"tx"`  // the same in JSON
 }
@@ -26,7 +26,7 @@ type FilledTransaction struct {
 // FillTransaction implements eth_fillTransaction. It adds the nonce, the gas
 // and the prices that a wallet would choose now, if the arguments have none,
 // and returns the transaction for the wallet to sign.
-func (a *Calls) FillTransaction(ctx context.Context, args CallArgs) (_ *FilledTransaction, err error) {
+func (a *ethCalls) FillTransaction(ctx context.Context, args callArgs) (_ *filledTransaction, err error) {
 	defer ledger.Recover(&err)
 	if err := a.limits.call(ctx, "eth_fillTransaction", 0); err != nil {
 		return nil, err
@@ -64,12 +64,12 @@ func (a *Calls) FillTransaction(ctx context.Context, args CallArgs) (_ *FilledTr
 	}
 	tx := types.NewTx(args.transaction(a.node.ChainConfig().ChainID))
 	raw, err := tx.MarshalBinary()
-	return &FilledTransaction{raw, tx}, err
+	return &filledTransaction{raw, tx}, err
 }
 
 // fill adds the prices that the arguments lack: the suggested tip, and a fee
 // cap that suffices if the base fee doubles.
-func (f *Fees) fill(ctx context.Context, args *CallArgs) error {
+func (f *ethFees) fill(ctx context.Context, args *callArgs) error {
 	switch {
 	case args.BlobFeeCap != nil && args.BlobFeeCap.ToInt().Sign() == 0:
 		return errors.New("maxFeePerBlobGas, if specified, must be non-zero")
@@ -103,7 +103,7 @@ func (f *Fees) fill(ctx context.Context, args *CallArgs) error {
 }
 
 // checkCreation refuses contract creations that cannot be a transaction.
-func (c *CallArgs) checkCreation() error {
+func (c *callArgs) checkCreation() error {
 	switch {
 	case c.To != nil:
 		return nil
@@ -118,7 +118,7 @@ func (c *CallArgs) checkCreation() error {
 // transaction returns the transaction of arguments that have nonce and gas. A
 // price that is missing is 0. The type is the first of legacy, access list and
 // set code for which the arguments have the fields, and dynamic fee otherwise.
-func (c *CallArgs) transaction(chainID *big.Int) types.TxData {
+func (c *callArgs) transaction(chainID *big.Int) types.TxData {
 	nonce, gas, data, value := uint64(*c.Nonce), uint64(*c.Gas), c.data(), amount(c.Value)
 	list := types.AccessList{}
 	if c.AccessList != nil {
@@ -144,7 +144,7 @@ func (c *CallArgs) transaction(chainID *big.Int) types.TxData {
 }
 
 // from returns the sender, which is the zero address by default.
-func (c *CallArgs) from() (from common.Address) {
+func (c *callArgs) from() (from common.Address) {
 	if c.From != nil {
 		from = *c.From
 	}

@@ -15,7 +15,7 @@ import (
 
 // GetRawHeader implements debug_getRawHeader. It returns the RLP encoding of a
 // block's header, and no bytes for a number that no block has yet.
-func (d *Debug) GetRawHeader(ctx context.Context, at rpc.BlockNumberOrHash) (_ hexutil.Bytes, err error) {
+func (d *debugMethods) GetRawHeader(ctx context.Context, at rpc.BlockNumberOrHash) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	b, err := d.rawBlock(ctx, "header", at)
 	if b == nil {
@@ -26,7 +26,7 @@ func (d *Debug) GetRawHeader(ctx context.Context, at rpc.BlockNumberOrHash) (_ h
 
 // GetRawBlock implements debug_getRawBlock. It returns the RLP encoding of a
 // block, and no bytes for a number that no block has yet.
-func (d *Debug) GetRawBlock(ctx context.Context, at rpc.BlockNumberOrHash) (_ hexutil.Bytes, err error) {
+func (d *debugMethods) GetRawBlock(ctx context.Context, at rpc.BlockNumberOrHash) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	b, err := d.rawBlock(ctx, "block", at)
 	if err == nil {
@@ -41,7 +41,7 @@ func (d *Debug) GetRawBlock(ctx context.Context, at rpc.BlockNumberOrHash) (_ he
 // GetRawReceipts implements debug_getRawReceipts. It returns the binary
 // encodings of a block's receipts (EIP-2718), and null for a number that no
 // block has yet. A hash that no block has gives an empty list, as in geth.
-func (d *Debug) GetRawReceipts(ctx context.Context, at rpc.BlockNumberOrHash) (_ []hexutil.Bytes, err error) {
+func (d *debugMethods) GetRawReceipts(ctx context.Context, at rpc.BlockNumberOrHash) (_ []hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	b, err := d.rawBlock(ctx, "", at)
 	if err == nil {
@@ -64,14 +64,14 @@ func (d *Debug) GetRawReceipts(ctx context.Context, at rpc.BlockNumberOrHash) (_
 
 // GetRawTransaction implements debug_getRawTransaction, which is
 // eth_getRawTransactionByHash under another name.
-func (d *Debug) GetRawTransaction(ctx context.Context, hash common.Hash) (_ hexutil.Bytes, err error) {
+func (d *debugMethods) GetRawTransaction(ctx context.Context, hash common.Hash) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
-	return (&Transactions{d.api}).GetRawTransactionByHash(ctx, hash)
+	return (&ethTransactions{d.api}).GetRawTransactionByHash(ctx, hash)
 }
 
 // rawBlock returns the block of a debug method, or nil if there is none. For an
 // unknown hash it returns an error that contains what, unless what is empty.
-func (d *Debug) rawBlock(ctx context.Context, what string, at rpc.BlockNumberOrHash) (*node.Block, error) {
+func (d *debugMethods) rawBlock(ctx context.Context, what string, at rpc.BlockNumberOrHash) (*node.Block, error) {
 	if err := d.limits.call(ctx, "debug", 0); err != nil {
 		return nil, err
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/jamq/jamq/evmrollup"
 )
 
-// EVM implements the methods of the namespace evm, with which development tools decide
+// devEVM implements the methods of the namespace evm, with which development tools decide
 // when blocks are made and which time they have. They exist with Config.Dev only.
-type EVM struct {
+type devEVM struct {
 	*api
 	mu        sync.Mutex
 	snapshots []*evmrollup.Snapshot
@@ -28,8 +28,8 @@ type EVM struct {
 	firstErr error
 }
 
-func newEVM(a *api) *EVM {
-	e := &EVM{api: a}
+func newEVM(a *api) *devEVM {
+	e := &devEVM{api: a}
 	e.first, e.firstErr = a.node.Keep()
 	return e
 }
@@ -38,16 +38,16 @@ func newEVM(a *api) *EVM {
 // JAM core takes one per slot.
 const maxMined = 256
 
-// MineArgs is the optional parameter of evm_mine: the time of the first block in Unix
+// mineArgs is the optional parameter of evm_mine: the time of the first block in Unix
 // seconds, as a number or a hex string, or an object with it and the number of blocks.
-type MineArgs struct {
+type mineArgs struct {
 	Timestamp *math.HexOrDecimal64 `json:"timestamp"` // in Unix seconds, or missing
 	Blocks    *math.HexOrDecimal64 `json:"blocks"`    // number; 1 if missing
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (m *MineArgs) UnmarshalJSON(raw []byte) error {
-	type object MineArgs
+func (m *mineArgs) UnmarshalJSON(raw []byte) error {
+	type object mineArgs
 	if len(raw) > 0 && raw[0] == '{' {
 		return json.Unmarshal(raw, (*object)(m))
 	}
@@ -57,7 +57,7 @@ func (m *MineArgs) UnmarshalJSON(raw []byte) error {
 // Mine implements evm_mine. It makes a block of the waiting transactions, or an empty one,
 // and returns "0" when the block is latest. A block that is being made at the call does not
 // count, because it may not have the newest transactions.
-func (e *EVM) Mine(ctx context.Context, args *MineArgs) (string, error) {
+func (e *devEVM) Mine(ctx context.Context, args *mineArgs) (string, error) {
 	blocks := uint64(1)
 	if args != nil && args.Blocks != nil {
 		blocks = uint64(*args.Blocks)
@@ -81,7 +81,7 @@ func checkBlocks(n uint64) error {
 }
 
 // SetAutomine implements evm_setAutomine. With false, blocks are made by evm_mine only.
-func (e *EVM) SetAutomine(on bool) bool {
+func (e *devEVM) SetAutomine(on bool) bool {
 	e.node.SetAutomine(on)
 	return true
 }
@@ -91,11 +91,11 @@ const minInterval = 100 * time.Millisecond
 
 // SetIntervalMining implements evm_setIntervalMining, as Hardhat defines it: a block is made
 // after this number of milliseconds without one, even without transactions. 0 ends that.
-func (e *EVM) SetIntervalMining(milliseconds math.HexOrDecimal64) (bool, error) {
+func (e *devEVM) SetIntervalMining(milliseconds math.HexOrDecimal64) (bool, error) {
 	return e.setInterval(uint64(milliseconds), time.Millisecond)
 }
 
-func (e *EVM) setInterval(n uint64, unit time.Duration) (bool, error) {
+func (e *devEVM) setInterval(n uint64, unit time.Duration) (bool, error) {
 	const most = 24 * time.Hour
 	every := time.Duration(min(n, uint64(most))) * unit
 	if n > uint64(most/unit) || n > 0 && every < minInterval {
@@ -107,7 +107,7 @@ func (e *EVM) setInterval(n uint64, unit time.Duration) (bool, error) {
 
 // IncreaseTime implements evm_increaseTime. It moves the clock of later blocks, and returns
 // by how many seconds it is ahead of the machine's.
-func (e *EVM) IncreaseTime(seconds math.HexOrDecimal64) (int64, error) {
+func (e *devEVM) IncreaseTime(seconds math.HexOrDecimal64) (int64, error) {
 	ahead, err := e.node.IncreaseTime(uint64(seconds))
 	if err != nil {
 		return 0, invalidParams("%v", err)
@@ -117,7 +117,7 @@ func (e *EVM) IncreaseTime(seconds math.HexOrDecimal64) (int64, error) {
 
 // SetNextBlockTimestamp implements evm_setNextBlockTimestamp. It returns the time, in Unix
 // seconds.
-func (e *EVM) SetNextBlockTimestamp(seconds math.HexOrDecimal64) (string, error) {
+func (e *devEVM) SetNextBlockTimestamp(seconds math.HexOrDecimal64) (string, error) {
 	if err := e.node.SetNextTime(uint64(seconds)); err != nil {
 		return "", invalidParams("%v", err)
 	}
@@ -125,7 +125,7 @@ func (e *EVM) SetNextBlockTimestamp(seconds math.HexOrDecimal64) (string, error)
 }
 
 // Snapshot implements evm_snapshot. It returns a number for evm_revert.
-func (e *EVM) Snapshot() (hexutil.Uint64, error) {
+func (e *devEVM) Snapshot() (hexutil.Uint64, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s, err := e.node.Keep()
@@ -141,7 +141,7 @@ func (e *EVM) Snapshot() (hexutil.Uint64, error) {
 // left the pool and the state, and can be sent again. The time goes on from the snapshot.
 // Blocks and their numbers stay, because JAM has them. It returns false for a snapshot that
 // does not exist; a snapshot ends with a revert to it or to an earlier one that returned true.
-func (e *EVM) Revert(ctx context.Context, id math.HexOrDecimal64) (bool, error) {
+func (e *devEVM) Revert(ctx context.Context, id math.HexOrDecimal64) (bool, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	i := int(id) - 1
@@ -155,8 +155,8 @@ func (e *EVM) Revert(ctx context.Context, id math.HexOrDecimal64) (bool, error) 
 	return true, nil
 }
 
-// ResetArgs is the optional parameter of hardhat_reset.
-type ResetArgs struct {
+// resetArgs is the optional parameter of hardhat_reset.
+type resetArgs struct {
 	Forking *json.RawMessage `json:"forking"` // refused
 }
 
@@ -167,7 +167,7 @@ var errForking = codedError{errors.New("the node cannot fork another chain"), Co
 // node began, and the pool is empty. Blocks and their numbers stay, as with evm_revert, and all
 // snapshots end. Later blocks have the time of the machine's clock. Automine, the interval of
 // mining and impersonated accounts stay.
-func (t *Tool) Reset(ctx context.Context, args *ResetArgs) (bool, error) {
+func (t *devTool) Reset(ctx context.Context, args *resetArgs) (bool, error) {
 	e := t.evm
 	switch {
 	case args != nil && args.Forking != nil:
@@ -186,16 +186,16 @@ func (t *Tool) Reset(ctx context.Context, args *ResetArgs) (bool, error) {
 
 // GetAutomine implements hardhat_getAutomine and anvil_getAutomine. It reports whether blocks
 // are made for waiting transactions: see evm_setAutomine.
-func (t *Tool) GetAutomine() bool { return t.evm.node.Automine() }
+func (t *devTool) GetAutomine() bool { return t.evm.node.Automine() }
 
 // DropTransaction implements hardhat_dropTransaction. It removes a transaction from the pool, and
 // reports whether it was there.
-func (t *Tool) DropTransaction(hash common.Hash) bool { return t.evm.node.RemovePooled(hash) == nil }
+func (t *devTool) DropTransaction(hash common.Hash) bool { return t.evm.node.RemovePooled(hash) == nil }
 
 // DropTransaction implements anvil_dropTransaction. It is hardhat_dropTransaction, but returns
 // the hash of a transaction that was in the pool, and otherwise null.
-func (a *Anvil) DropTransaction(hash common.Hash) *common.Hash {
-	if !a.Tool.DropTransaction(hash) {
+func (a *devAnvil) DropTransaction(hash common.Hash) *common.Hash {
+	if !a.devTool.DropTransaction(hash) {
 		return nil
 	}
 	return &hash
@@ -204,29 +204,29 @@ func (a *Anvil) DropTransaction(hash common.Hash) *common.Hash {
 // ImpersonateAccount implements hardhat_impersonateAccount and anvil_impersonateAccount:
 // eth_sendTransaction then sends transactions of the account without its key. The account may
 // be a contract. It pays for its gas.
-func (t *Tool) ImpersonateAccount(addr common.Address) bool {
+func (t *devTool) ImpersonateAccount(addr common.Address) bool {
 	t.evm.node.Impersonate(addr, true)
 	return true
 }
 
 // StopImpersonatingAccount implements hardhat_stopImpersonatingAccount and
 // anvil_stopImpersonatingAccount. It returns whether the account was impersonated.
-func (t *Tool) StopImpersonatingAccount(addr common.Address) bool {
+func (t *devTool) StopImpersonatingAccount(addr common.Address) bool {
 	return t.evm.node.Impersonate(addr, false)
 }
 
-// Anvil implements the namespace anvil.
-type Anvil struct{ *Tool }
+// devAnvil implements the namespace anvil.
+type devAnvil struct{ *devTool }
 
 // SetIntervalMining implements anvil_setIntervalMining. It is evm_setIntervalMining in
 // seconds.
-func (a *Anvil) SetIntervalMining(seconds math.HexOrDecimal64) (bool, error) {
+func (a *devAnvil) SetIntervalMining(seconds math.HexOrDecimal64) (bool, error) {
 	return a.evm.setInterval(uint64(seconds), time.Second)
 }
 
 // AutoImpersonateAccount implements anvil_autoImpersonateAccount. If on is true, every account
 // is impersonated, and otherwise those that anvil_impersonateAccount has named.
-func (a *Anvil) AutoImpersonateAccount(on bool) bool {
+func (a *devAnvil) AutoImpersonateAccount(on bool) bool {
 	a.evm.node.ImpersonateAll(on)
 	return true
 }
@@ -246,12 +246,12 @@ func (q *quantity) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Tool implements what the namespaces hardhat and anvil have in common.
-type Tool struct{ evm *EVM }
+// devTool implements what the namespaces hardhat and anvil have in common.
+type devTool struct{ evm *devEVM }
 
 // Mine implements hardhat_mine and anvil_mine: it makes a number of blocks, 1 by default.
 // interval is the distance of their times in seconds.
-func (t *Tool) Mine(ctx context.Context, blocks, interval *math.HexOrDecimal64) (bool, error) {
+func (t *devTool) Mine(ctx context.Context, blocks, interval *math.HexOrDecimal64) (bool, error) {
 	n := uint64(1)
 	if blocks != nil {
 		n = uint64(*blocks)
@@ -273,27 +273,27 @@ func (t *Tool) Mine(ctx context.Context, blocks, interval *math.HexOrDecimal64) 
 
 // SetBalance implements hardhat_setBalance and anvil_setBalance, in wei. Like the methods
 // that follow it makes a block with the change, and returns when that is latest.
-func (t *Tool) SetBalance(ctx context.Context, account common.Address, wei quantity) (bool, error) {
+func (t *devTool) SetBalance(ctx context.Context, account common.Address, wei quantity) (bool, error) {
 	return t.edit(ctx, evmrollup.Edit{Address: account, Balance: (*uint256.Int)(&wei)})
 }
 
 // SetNonce implements hardhat_setNonce and anvil_setNonce.
-func (t *Tool) SetNonce(ctx context.Context, account common.Address, nonce math.HexOrDecimal64) (bool, error) {
+func (t *devTool) SetNonce(ctx context.Context, account common.Address, nonce math.HexOrDecimal64) (bool, error) {
 	return t.edit(ctx, evmrollup.Edit{Address: account, Nonce: (*uint64)(&nonce)})
 }
 
 // SetCode implements hardhat_setCode and anvil_setCode.
-func (t *Tool) SetCode(ctx context.Context, account common.Address, code hexutil.Bytes) (bool, error) {
+func (t *devTool) SetCode(ctx context.Context, account common.Address, code hexutil.Bytes) (bool, error) {
 	return t.edit(ctx, evmrollup.Edit{Address: account, Code: (*[]byte)(&code)})
 }
 
 // SetStorageAt implements hardhat_setStorageAt and anvil_setStorageAt.
-func (t *Tool) SetStorageAt(ctx context.Context, account common.Address, slot quantity, value common.Hash) (bool, error) {
+func (t *devTool) SetStorageAt(ctx context.Context, account common.Address, slot quantity, value common.Hash) (bool, error) {
 	key := common.Hash((*uint256.Int)(&slot).Bytes32())
 	return t.edit(ctx, evmrollup.Edit{Address: account, Slot: &key, Value: value})
 }
 
-func (t *Tool) edit(ctx context.Context, e evmrollup.Edit) (bool, error) {
+func (t *devTool) edit(ctx context.Context, e evmrollup.Edit) (bool, error) {
 	err := t.evm.node.Edit(ctx, e)
 	if errors.Is(err, evmrollup.ErrEdit) {
 		err = invalidParams("%v", err)

@@ -10,8 +10,8 @@ import (
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
 )
 
-// StateWitness is the answer of jam_getStateWitness.
-type StateWitness struct {
+// stateWitness is the answer of jam_getStateWitness.
+type stateWitness struct {
 	// BlockNumber, BlockHash and StateRoot identify the block whose state the
 	// witness proves.
 	BlockNumber hexutil.Uint64 `json:"blockNumber"`
@@ -34,7 +34,7 @@ type StateWitness struct {
 // GetStateWitness implements jam_getStateWitness. It returns an account and
 // slots of its storage with one proof against the state root of a block, which
 // is smaller than those of eth_getProof.
-func (a *JAM) GetStateWitness(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (_ *StateWitness, err error) {
+func (a *jamMethods) GetStateWitness(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (_ *stateWitness, err error) {
 	defer ledger.Recover(&err)
 	if len(slots) > maxProofSlots {
 		return nil, invalidParams("%d slots are too many, want at most %d", len(slots), maxProofSlots)
@@ -51,7 +51,7 @@ func (a *JAM) GetStateWitness(ctx context.Context, addr common.Address, slots []
 		return nil, err
 	}
 	account := view.Account(addr)
-	w := &StateWitness{
+	w := &stateWitness{
 		BlockNumber: hexutil.Uint64(b.NumberU64()), BlockHash: b.Hash(), StateRoot: b.Root(),
 		Address: addr, Balance: (*hexutil.Big)(account.Balance.ToBig()), Nonce: hexutil.Uint64(account.Nonce), CodeHash: account.CodeHash,
 		Storage: make(map[common.Hash]common.Hash, len(slots)),

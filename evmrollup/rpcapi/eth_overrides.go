@@ -12,12 +12,12 @@ import (
 	"github.com/jamq/jamq/statedb/evm"
 )
 
-// StateOverride holds the overrides of the state that a call runs on, by
+// stateOverride holds the overrides of the state that a call runs on, by
 // account. The types have geth's names, because errors of decoding contain them.
-type StateOverride map[common.Address]OverrideAccount
+type stateOverride map[common.Address]accountOverride
 
-// OverrideAccount holds the overrides of one account. Nil fields change nothing.
-type OverrideAccount struct {
+// accountOverride holds the overrides of one account. Nil fields change nothing.
+type accountOverride struct {
 	Nonce   *hexutil.Uint64 `json:"nonce"`   // of the account
 	Code    *hexutil.Bytes  `json:"code"`    // of the account
 	Balance *hexutil.Big    `json:"balance"` // in wei
@@ -30,7 +30,7 @@ type OverrideAccount struct {
 }
 
 // changes returns the overrides in the form of package evm.
-func (o *StateOverride) changes() map[common.Address]evm.AccountOverride {
+func (o *stateOverride) changes() map[common.Address]evm.AccountOverride {
 	if o == nil {
 		return nil
 	}
@@ -50,9 +50,9 @@ func (o *StateOverride) changes() map[common.Address]evm.AccountOverride {
 	return all
 }
 
-// BlockOverrides holds the overrides of the block that a call runs in. Nil
+// blockOverrides holds the overrides of the block that a call runs in. Nil
 // fields change nothing.
-type BlockOverrides struct {
+type blockOverrides struct {
 	Number        *hexutil.Big       `json:"number"`        // of the block
 	Difficulty    *hexutil.Big       `json:"difficulty"`    // ignored: the chain has none
 	Time          *hexutil.Uint64    `json:"time"`          // in Unix seconds
@@ -66,7 +66,7 @@ type BlockOverrides struct {
 }
 
 // changes returns the overrides in the form of package evm.
-func (o *BlockOverrides) changes() (evm.BlockOverride, error) {
+func (o *blockOverrides) changes() (evm.BlockOverride, error) {
 	switch {
 	case o == nil:
 		return evm.BlockOverride{}, nil

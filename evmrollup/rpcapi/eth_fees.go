@@ -19,8 +19,8 @@ import (
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
 )
 
-// Fees implements the eth methods about fees, with go-ethereum's price oracle.
-type Fees struct {
+// ethFees implements the eth methods about fees, with go-ethereum's price oracle.
+type ethFees struct {
 	*api
 	mu     sync.Mutex
 	oracle *gasprice.Oracle
@@ -29,10 +29,10 @@ type Fees struct {
 	replaced uint64
 }
 
-func newFees(a *api) *Fees { return &Fees{api: a} }
+func newFees(a *api) *ethFees { return &ethFees{api: a} }
 
 // current returns an oracle whose cache contains no replaced block.
-func (f *Fees) current() *gasprice.Oracle {
+func (f *ethFees) current() *gasprice.Oracle {
 	replaced := f.node.ReplacedBlocks()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,7 +52,7 @@ func (f *Fees) current() *gasprice.Oracle {
 
 // MaxPriorityFeePerGas implements eth_maxPriorityFeePerGas. It returns the
 // suggested tip, in wei per gas.
-func (f *Fees) MaxPriorityFeePerGas(ctx context.Context) (_ *hexutil.Big, err error) {
+func (f *ethFees) MaxPriorityFeePerGas(ctx context.Context) (_ *hexutil.Big, err error) {
 	defer ledger.Recover(&err)
 	tip, err := f.current().SuggestTipCap(ctx)
 	return (*hexutil.Big)(tip), err
@@ -60,7 +60,7 @@ func (f *Fees) MaxPriorityFeePerGas(ctx context.Context) (_ *hexutil.Big, err er
 
 // GasPrice implements eth_gasPrice. It returns the sum of the suggested tip and
 // the base fee of the pending block, in wei per gas.
-func (f *Fees) GasPrice(ctx context.Context) (_ *hexutil.Big, err error) {
+func (f *ethFees) GasPrice(ctx context.Context) (_ *hexutil.Big, err error) {
 	defer ledger.Recover(&err)
 	tip, err := f.current().SuggestTipCap(ctx)
 	if err != nil {
@@ -72,13 +72,13 @@ func (f *Fees) GasPrice(ctx context.Context) (_ *hexutil.Big, err error) {
 
 // BaseFee implements eth_baseFee. It returns the base fee of the block after
 // the pending one, in wei per gas.
-func (f *Fees) BaseFee() *hexutil.Big {
+func (f *ethFees) BaseFee() *hexutil.Big {
 	return (*hexutil.Big)(f.node.BaseFeeAfter(f.node.Resolve(rpc.PendingBlockNumber).Header()))
 }
 
 // BlobBaseFee implements eth_blobBaseFee. It returns the minimum price, in wei
 // per blob gas, because there are no blobs.
-func (f *Fees) BlobBaseFee() *hexutil.Big {
+func (f *ethFees) BlobBaseFee() *hexutil.Big {
 	return (*hexutil.Big)(big.NewInt(params.BlobTxMinBlobGasprice))
 }
 
@@ -93,7 +93,7 @@ type feeHistory struct {
 }
 
 // FeeHistory implements eth_feeHistory.
-func (f *Fees) FeeHistory(ctx context.Context, blocks math.HexOrDecimal64, last rpc.BlockNumber, percentiles []float64) (_ *feeHistory, err error) {
+func (f *ethFees) FeeHistory(ctx context.Context, blocks math.HexOrDecimal64, last rpc.BlockNumber, percentiles []float64) (_ *feeHistory, err error) {
 	defer ledger.Recover(&err)
 	if err := f.limits.call(ctx, "eth_feeHistory", 0); err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func (b feeBackend) Pending() (*types.Block, types.Receipts, *state.StateDB) {
 func (b feeBackend) ChainConfig() *params.ChainConfig { return b.node.ChainConfig() }
 
 // SubscribeChainHeadEvent returns nil, so the oracle never clears its cache.
-// Fees.current makes a new oracle when blocks have been replaced.
+// ethFees.current makes a new oracle when blocks have been replaced.
 func (b feeBackend) SubscribeChainHeadEvent(chan<- core.ChainHeadEvent) event.Subscription {
 	return nil
 }

@@ -48,7 +48,7 @@ func partsOf(names []string) (p parts, err error) {
 
 // ReplayTransaction implements trace_replayTransaction. The parts are "trace" and
 // "stateDiff". It returns null for a transaction that is in no block.
-func (t *Trace) ReplayTransaction(ctx context.Context, hash common.Hash, names []string) (_ *replayed, err error) {
+func (t *traceMethods) ReplayTransaction(ctx context.Context, hash common.Hash, names []string) (_ *replayed, err error) {
 	defer ledger.Recover(&err)
 	p, err := partsOf(names)
 	if err != nil {
@@ -67,7 +67,7 @@ func (t *Trace) ReplayTransaction(ctx context.Context, hash common.Hash, names [
 
 // ReplayBlockTransactions implements trace_replayBlockTransactions, for all transactions of
 // a block. It returns null for a block that does not exist.
-func (t *Trace) ReplayBlockTransactions(ctx context.Context, at rpc.BlockNumberOrHash, names []string) (_ []*replayed, err error) {
+func (t *traceMethods) ReplayBlockTransactions(ctx context.Context, at rpc.BlockNumberOrHash, names []string) (_ []*replayed, err error) {
 	defer ledger.Recover(&err)
 	p, err := partsOf(names)
 	if err != nil {
@@ -90,7 +90,7 @@ func (t *Trace) ReplayBlockTransactions(ctx context.Context, at rpc.BlockNumberO
 
 // replay executes transactions of a block, those at the indices from first to before last.
 // Together they have at most Config.BatchBytes.
-func (t *Trace) replay(ctx context.Context, b *node.Block, first, last int, p parts) ([]*replayed, error) {
+func (t *traceMethods) replay(ctx context.Context, b *node.Block, first, last int, p parts) ([]*replayed, error) {
 	all, left := []*replayed{}, t.cfg.BatchBytes
 	err := t.limited(ctx, func(ctx context.Context) error {
 		return t.executeAll(ctx, b, first, last, p, func(x *executed) (more bool, err error) {

@@ -12,11 +12,11 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// CallArgs is the message of eth_call, eth_estimateGas and
+// callArgs is the message of eth_call, eth_estimateGas and
 // eth_createAccessList, and the transaction of eth_fillTransaction. The fields
 // have the names and meanings of geth's transaction arguments. Data and Input
 // are the same field under its old and its new name; Input wins.
-type CallArgs struct {
+type callArgs struct {
 	// Sender; the zero address if missing.
 	From *common.Address `json:"from"`
 	// Receiver; nil creates a contract.
@@ -47,7 +47,7 @@ type CallArgs struct {
 // message checks the arguments and fills in defaults. gasCap is the maximum gas
 // and also the default. If gasCap is 0, the message keeps the gas of the
 // arguments, or 0 if they have none.
-func (c *CallArgs) message(baseFee, chainID *big.Int, gasCap uint64) (*core.Message, error) {
+func (c *callArgs) message(baseFee, chainID *big.Int, gasCap uint64) (*core.Message, error) {
 	switch {
 	case c.twoPrices():
 		return nil, errTwoPrices
@@ -84,12 +84,12 @@ var (
 )
 
 // twoPrices reports whether the arguments have prices of both kinds.
-func (c *CallArgs) twoPrices() bool {
+func (c *callArgs) twoPrices() bool {
 	return c.GasPrice != nil && (c.MaxFeePerGas != nil || c.MaxPriorityFeePerGas != nil)
 }
 
 // checkChain refuses the chain ID of another chain.
-func (c *CallArgs) checkChain(chainID *big.Int) error {
+func (c *callArgs) checkChain(chainID *big.Int) error {
 	if c.ChainID != nil && c.ChainID.ToInt().Cmp(chainID) != 0 {
 		return fmt.Errorf("chainId does not match node's (have=%v, want=%v)", c.ChainID.ToInt(), chainID)
 	}
@@ -97,7 +97,7 @@ func (c *CallArgs) checkChain(chainID *big.Int) error {
 }
 
 // checkBlobPrice refuses a price of blobs without blobs.
-func (c *CallArgs) checkBlobPrice() error {
+func (c *callArgs) checkBlobPrice() error {
 	if c.BlobFeeCap != nil && len(c.BlobHashes) == 0 {
 		return errors.New("maxFeePerBlobGas specified without blobVersionedHashes")
 	}
@@ -106,7 +106,7 @@ func (c *CallArgs) checkBlobPrice() error {
 
 // fees sets the message's gas prices. If the arguments have no price, the price
 // is 0.
-func (c *CallArgs) fees(m *core.Message, baseFee *big.Int) {
+func (c *callArgs) fees(m *core.Message, baseFee *big.Int) {
 	if c.GasPrice != nil {
 		m.GasPrice = amount(c.GasPrice)
 		m.GasFeeCap, m.GasTipCap = m.GasPrice, m.GasPrice
@@ -122,7 +122,7 @@ func (c *CallArgs) fees(m *core.Message, baseFee *big.Int) {
 	}
 }
 
-func (c *CallArgs) data() []byte {
+func (c *callArgs) data() []byte {
 	switch {
 	case c.Input != nil:
 		return *c.Input

@@ -56,7 +56,7 @@ func TestStateWitness(t *testing.T) {
 	}{
 		{at, []string{"0x0", "0x1"}, true}, {s.node.Accounts()[1].Address, []string{}, true}, {common.Address{0xee}, []string{"0x7"}, false},
 	} {
-		var w StateWitness
+		var w stateWitness
 		require.NoError(t, c.CallContext(t.Context(), &w, "jam_getStateWitness", x.address, x.slots, map[string]any{"blockHash": receipt.BlockHash}))
 		require.Equal(t, s.node.BlockByHash(receipt.BlockHash).Root(), w.StateRoot)
 		witness, err := statedb.ParseWitness(w.Witness)
@@ -77,7 +77,7 @@ func TestStateWitness(t *testing.T) {
 		_, err = statedb.NewStateless(witness, common.Hash{1})
 		require.Error(t, err, "of another state")
 	}
-	var w StateWitness
+	var w stateWitness
 	require.NoError(t, c.CallContext(t.Context(), &w, "jam_getStateWitness", at, []string{"0x0"}, nil))
 	require.Equal(t, common.Hash{31: 1}, w.Storage[common.Hash{}])
 	require.ErrorContains(t, c.CallContext(t.Context(), &w, "jam_getStateWitness", at, make([]string, 1025), nil), "1025 slots are too many")

@@ -13,12 +13,12 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// State implements the eth methods that read the state after a block. They work
+// ethState implements the eth methods that read the state after a block. They work
 // for every block whose state is retained.
-type State struct{ *api }
+type ethState struct{ *api }
 
 // view returns a view of the state after a block.
-func (a *State) view(at *rpc.BlockNumberOrHash) (*statedb.View, error) {
+func (a *ethState) view(at *rpc.BlockNumberOrHash) (*statedb.View, error) {
 	b, err := a.resolve(latestIfNil(at))
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (a *State) view(at *rpc.BlockNumberOrHash) (*statedb.View, error) {
 }
 
 // GetBalance implements eth_getBalance. The balance is in wei.
-func (a *State) GetBalance(_ context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (_ *hexutil.Big, err error) {
+func (a *ethState) GetBalance(_ context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (_ *hexutil.Big, err error) {
 	defer ledger.Recover(&err)
 	view, err := a.view(at)
 	if err != nil {
@@ -38,7 +38,7 @@ func (a *State) GetBalance(_ context.Context, addr common.Address, at *rpc.Block
 
 // GetTransactionCount implements eth_getTransactionCount. At the tag pending
 // the count includes the executable transactions in the pool.
-func (a *State) GetTransactionCount(ctx context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (_ *hexutil.Uint64, err error) {
+func (a *ethState) GetTransactionCount(ctx context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (_ *hexutil.Uint64, err error) {
 	defer ledger.Recover(&err)
 	where := latestIfNil(at)
 	if number, ok := where.Number(); ok && number == rpc.PendingBlockNumber {
@@ -57,7 +57,7 @@ func (a *State) GetTransactionCount(ctx context.Context, addr common.Address, at
 }
 
 // GetCode implements eth_getCode.
-func (a *State) GetCode(_ context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (_ hexutil.Bytes, err error) {
+func (a *ethState) GetCode(_ context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	view, err := a.view(at)
 	if err != nil {
@@ -68,7 +68,7 @@ func (a *State) GetCode(_ context.Context, addr common.Address, at *rpc.BlockNum
 
 // GetStorageAt implements eth_getStorageAt. Like geth it accepts a slot with or
 // without leading zeros and 0x.
-func (a *State) GetStorageAt(_ context.Context, addr common.Address, slot string, at *rpc.BlockNumberOrHash) (_ hexutil.Bytes, err error) {
+func (a *ethState) GetStorageAt(_ context.Context, addr common.Address, slot string, at *rpc.BlockNumberOrHash) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	view, err := a.view(at)
 	if err != nil {
@@ -87,7 +87,7 @@ const maxStorageValues = 1024
 
 // GetStorageValues implements eth_getStorageValues. It returns the values of
 // slots of several accounts, in the order of the slots.
-func (a *State) GetStorageValues(ctx context.Context, slots map[common.Address][]common.Hash, at *rpc.BlockNumberOrHash) (_ map[common.Address][]common.Hash, err error) {
+func (a *ethState) GetStorageValues(ctx context.Context, slots map[common.Address][]common.Hash, at *rpc.BlockNumberOrHash) (_ map[common.Address][]common.Hash, err error) {
 	defer ledger.Recover(&err)
 	count := 0
 	for _, of := range slots {
@@ -142,7 +142,7 @@ func checkSlots(slots []string) error {
 
 // GetProof implements eth_getProof. The answer has the form of EIP-1186, and its proofs are those
 // of a unified binary tree: see package stateproof, which verifies them.
-func (a *State) GetProof(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (_ *stateproof.Account, err error) {
+func (a *ethState) GetProof(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (_ *stateproof.Account, err error) {
 	defer ledger.Recover(&err)
 	if err := checkSlots(slots); err != nil {
 		return nil, err
