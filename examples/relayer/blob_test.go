@@ -104,7 +104,7 @@ func TestBlobs(t *testing.T) {
 // go-ethereum's pool takes a bump of a blob transaction, and the transaction that cancels it.
 func TestBlobReplacement(t *testing.T) {
 	ctx := wait.Context(t)
-	c, err := newChain("127.0.0.1:0", time.Hour, developer())
+	c, err := newChain(time.Hour, developer())
 	require.NoError(t, err)
 	defer c.close()
 	e, client := c.executor(ctx, t)

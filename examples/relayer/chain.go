@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"crypto/ecdsa"
-	"fmt"
 	"math/big"
 	"net"
-	"strconv"
 	"time"
 
 	"github.com/ethereum/go-ethereum/core/types"
@@ -27,35 +25,25 @@ type chain struct {
 }
 
 // newChain starts a chain with a block at each interval and funded accounts.
-// Port 0 means any free port.
-func newChain(address string, blocks time.Duration, rich ...*ecdsa.PrivateKey) (*chain, error) {
-	listener, err := net.Listen("tcp", address)
+func newChain(blocks time.Duration, rich ...*ecdsa.PrivateKey) (*chain, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	address = listener.Addr().String()
+	at := listener.Addr().(*net.TCPAddr)
 	if err := listener.Close(); err != nil { // go-ethereum listens again
 		return nil, err
 	}
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	number, err := strconv.Atoi(port)
-	if err != nil {
-		return nil, fmt.Errorf("port %q: %w", port, err)
-	}
-	wei := new(big.Int).Lsh(big.NewInt(1), 100)
 	alloc := types.GenesisAlloc{}
 	for _, key := range rich {
-		alloc[crypto.PubkeyToAddress(key.PublicKey)] = types.Account{Balance: wei}
+		alloc[crypto.PubkeyToAddress(key.PublicKey)] = types.Account{Balance: new(big.Int).Lsh(big.NewInt(1), 100)}
 	}
 	b := simulated.NewBackend(alloc, func(n *node.Config, c *ethconfig.Config) {
-		n.HTTPHost, n.HTTPPort, n.HTTPModules, n.BatchResponseMaxSize = host, number, []string{"eth"}, 64<<20
+		n.HTTPHost, n.HTTPPort, n.HTTPModules, n.BatchResponseMaxSize = "127.0.0.1", at.Port, []string{"eth"}, 64<<20
 		c.TxPool.AccountSlots, c.TxPool.AccountQueue, c.TxPool.GlobalSlots = 8192, 8192, 16384
 	})
 	ctx, stop := context.WithCancel(context.Background())
-	c := &chain{backend: b, url: "http://" + address, stop: stop, stopped: make(chan struct{})}
+	c := &chain{backend: b, url: "http://" + at.String(), stop: stop, stopped: make(chan struct{})}
 	go c.mine(ctx, blocks)
 	return c, nil
 }

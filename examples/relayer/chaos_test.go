@@ -291,7 +291,7 @@ func TestChaos(t *testing.T) {
 
 // newWeather starts a chain and a gateway to it.
 func newWeather(t *testing.T, seed uint64, rich ...*ecdsa.PrivateKey) (*weather, *gateway, string) {
-	inner, err := newChain("127.0.0.1:0", time.Hour, rich...)
+	inner, err := newChain(time.Hour, rich...)
 	require.NoError(t, err)
 	w := &weather{chain: inner, rng: rand.New(rand.NewPCG(seed, 1)), next: make(chan struct{})}
 	g := &gateway{w: w, rng: rand.New(rand.NewPCG(seed, 2)), bad: 0.25, split: seed%2 == 1, hits: map[string]int{}}

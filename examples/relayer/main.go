@@ -1,8 +1,7 @@
 // Command relayer sends transfers from one account with a fleet of package eoa, and
 // prints their progress. Problems, for example an account without funds, are logged.
 //
-//	go run ./examples/relayer -n 500                # on an embedded chain
-//	go run ./examples/relayer -serve 127.0.0.1:8545 # serve such a chain
+//	go run ./examples/relayer -n 500    # on an embedded chain
 //	go run ./examples/relayer -n 500 -rpc http://127.0.0.1:8545 -datadir relayer
 //
 // With -datadir the program may be killed at any moment and started again with
@@ -43,7 +42,6 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&o.n, "n", 200, "number of transfers, at least 1")
 	flags.StringVar(&o.dir, "datadir", "", "directory of the requests and their transactions; empty means in memory")
 	url := flags.String("rpc", "", "URL of a node; empty means an embedded chain")
-	serve := flags.String("serve", "", "address, on loopback, at which to serve a chain instead of sending")
 	secret := flags.String("keyfile", "", "file with the account's key, in hex; empty means the developer account of the embedded chain")
 	blocks := flags.Duration("blocks", 500*time.Millisecond, "time between blocks of the embedded chain")
 	flags.StringVar(&o.metrics, "metrics", "", "address of /metrics and /healthz for operators; empty means none")
@@ -63,7 +61,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "relayer:", err)
 		return 2
 	}
-	if err := o.start(ctx, *url, *serve, *secret, *blocks); err != nil {
+	if err := o.start(ctx, *url, *secret, *blocks); err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("stopped before all transfers were over: %w", context.Cause(ctx))
 		}
@@ -83,7 +81,7 @@ func developer() *ecdsa.PrivateKey {
 }
 
 // start reads the key, connects to the chain, and sends.
-func (r *relay) start(ctx context.Context, url, serve, secret string, blocks time.Duration) error {
+func (r *relay) start(ctx context.Context, url, secret string, blocks time.Duration) error {
 	if secret != "" {
 		raw, err := os.ReadFile(secret)
 		if err != nil {
@@ -93,11 +91,8 @@ func (r *relay) start(ctx context.Context, url, serve, secret string, blocks tim
 			return fmt.Errorf("-keyfile: %w", err)
 		}
 	}
-	if serve != "" {
-		return serveChain(ctx, serve, blocks)
-	}
 	if url == "" {
-		chain, err := newChain("127.0.0.1:0", blocks, r.key)
+		chain, err := newChain(blocks, r.key)
 		if err != nil {
 			return err
 		}
@@ -110,16 +105,4 @@ func (r *relay) start(ctx context.Context, url, serve, secret string, blocks tim
 	}
 	defer client.Close()
 	return r.run(ctx, client)
-}
-
-// serveChain serves the embedded chain until ctx ends.
-func serveChain(ctx context.Context, address string, blocks time.Duration) error {
-	chain, err := newChain(address, blocks, developer())
-	if err != nil {
-		return err
-	}
-	defer chain.close()
-	fmt.Println("serving a chain at", chain.url)
-	<-ctx.Done()
-	return nil
 }

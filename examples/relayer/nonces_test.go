@@ -48,7 +48,7 @@ type stepped struct {
 func (s *stepped) Now() time.Time { return s.now }
 
 func newStepped(t *testing.T, owner, stranger *ecdsa.PrivateKey) *stepped {
-	c, err := newChain("127.0.0.1:0", time.Hour, owner, stranger)
+	c, err := newChain(time.Hour, owner, stranger)
 	require.NoError(t, err)
 	t.Cleanup(c.close)
 	s := &stepped{t: t, chain: c, client: c.dial(t), now: time.Now(), store: memstore.New(), owner: owner}

@@ -37,7 +37,9 @@ type relay struct {
 	out      io.Writer
 	log      *slog.Logger // nil: none
 
-	ended atomic.Int64 // finished transfers
+	ended  atomic.Int64 // finished transfers
+	states map[eoa.State]int
+	bumps  int
 }
 
 // run returns when all transfers have ended, or when ctx ends.
@@ -89,7 +91,7 @@ func (r *relay) run(ctx context.Context, client *rpc.Client) error {
 	<-ended
 	err = errors.Join(err, closeServer())
 	if err == nil {
-		err = r.table(ctx, store, account, time.Since(began))
+		r.table(account, time.Since(began))
 	}
 	return errors.Join(err, closeStore())
 }
@@ -139,6 +141,7 @@ func (r *relay) submit(ctx context.Context, c *eoa.Client) error {
 // watch draws a progress bar until all transfers have ended. They mostly end in
 // order of their nonces, so it waits for each in turn.
 func (r *relay) watch(ctx context.Context, c *eoa.Client) error {
+	r.states = map[eoa.State]int{}
 	for i := range r.n {
 		record, err := c.Wait(ctx, fmt.Sprint("transfer ", i), eoa.Final)
 		if err != nil {
@@ -147,6 +150,8 @@ func (r *relay) watch(ctx context.Context, c *eoa.Client) error {
 		if !record.State.Terminal() {
 			return fmt.Errorf("transfer %d is %v", i, record.State)
 		}
+		r.states[record.State]++
+		r.bumps += record.Bumps
 		if over := r.ended.Add(1); over%max(1, int64(r.n/50)) == 0 || int(over) == r.n {
 			const width = 40
 			full := width * int(over) / r.n
@@ -158,29 +163,11 @@ func (r *relay) watch(ctx context.Context, c *eoa.Client) error {
 }
 
 // table prints the number of transfers per state.
-func (r *relay) table(ctx context.Context, store eoa.Store, a eoa.Account, took time.Duration) error {
-	counts := map[eoa.State]int{}
-	bumps := 0
-	const page = 1000
-	for after := uint64(0); ; {
-		records, err := store.List(ctx, a, after, page)
-		if err != nil {
-			return err
-		}
-		for i := range records {
-			counts[records[i].State]++
-			bumps += records[i].Bumps
-			after = records[i].ID
-		}
-		if len(records) < page {
-			break
-		}
-	}
+func (r *relay) table(a eoa.Account, took time.Duration) {
 	_, _ = fmt.Fprintf(r.out, "account %v\n", a)
 	for _, s := range []eoa.State{eoa.Final, eoa.Failed, eoa.Superseded, eoa.Cancelled} {
-		_, _ = fmt.Fprintf(r.out, "  %-10v %6d\n", s, counts[s])
+		_, _ = fmt.Fprintf(r.out, "  %-10v %6d\n", s, r.states[s])
 	}
-	_, _ = fmt.Fprintf(r.out, "  bumps      %6d\n  took %v, %.0f transfers per second from submit to final\n", bumps, took.Round(time.Millisecond),
+	_, _ = fmt.Fprintf(r.out, "  bumps      %6d\n  took %v, %.0f transfers per second from submit to final\n", r.bumps, took.Round(time.Millisecond),
 		float64(r.n)/took.Seconds())
-	return nil
 }

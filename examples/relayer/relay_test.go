@@ -32,7 +32,7 @@ import (
 )
 
 func newTestChain(t *testing.T, more ...*ecdsa.PrivateKey) *chain {
-	c, err := newChain("127.0.0.1:0", 20*time.Millisecond, append(more, developer())...)
+	c, err := newChain(20*time.Millisecond, append(more, developer())...)
 	require.NoError(t, err)
 	t.Cleanup(c.close)
 	return c
@@ -73,7 +73,7 @@ func TestThousand(t *testing.T) {
 
 // An operator follows a transfer until a node has it, then blocks are made.
 func TestMetrics(t *testing.T) {
-	c, err := newChain("127.0.0.1:0", time.Hour, developer())
+	c, err := newChain(time.Hour, developer())
 	require.NoError(t, err)
 	defer c.close()
 	lines, out := io.Pipe()
@@ -161,7 +161,7 @@ func TestMain(m *testing.M) {
 // The program is killed again and again under load, and finishes in its last life.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	c, err := newChain("127.0.0.1:0", time.Hour, developer())
+	c, err := newChain(time.Hour, developer())
 	require.NoError(t, err)
 	defer c.close()
 	self, err := os.Executable()
