@@ -39,8 +39,7 @@ type StateFunc func(common.Address) (Account, error)
 // Account calls f.
 func (f StateFunc) Account(address common.Address) (Account, error) { return f(address) }
 
-// account is a sender with its transactions. It stays in the pool while it has
-// some.
+// account is a sender together with its transactions in the pool. It exists only while it has some.
 type account struct {
 	address  common.Address
 	slot     int32 // index in core.list
@@ -49,8 +48,8 @@ type account struct {
 	touched  bool  // in core.touched
 
 	Account // in the host's state
-	// cost is the maximum cost of all transactions that the host's state does
-	// not show.
+	// cost is the highest total cost of those transactions that the host's state does not show yet,
+	// in wei.
 	cost uint256.Int
 
 	line   int32 // number in line; they come first
@@ -59,8 +58,7 @@ type account struct {
 	exempt int32 // number exempt from the caps
 	fixed  int32 // number behind a gap that cannot give way
 	gapped int32 // number behind a gap that can
-	// from and to are the range of indexes of changed transactions, if touched is
-	// set.
+	// from and to are the range of indexes whose transactions have changed, if touched is set.
 	from, to int32
 	since    uint64 // place among those with an equal number: see gaps
 
@@ -68,7 +66,8 @@ type account struct {
 	first [1]link // room for one, as most senders have
 }
 
-// link is an entry of an account together with its nonce.
+// link is an entry in the chain of an account. It repeats the nonce, so that a search for a nonce
+// need not read the entries.
 type link struct {
 	nonce uint64
 	*entry
@@ -80,8 +79,8 @@ func newAccount(address common.Address, known Account) *account {
 	return a
 }
 
-// find returns the index of a nonce among the transactions, and whether there
-// is a transaction with it.
+// find returns the index at which a nonce is or would be in the chain, and whether a transaction
+// has the nonce.
 func (a *account) find(nonce uint64) (int, bool) {
 	n := len(a.txs)
 	if n == 0 || a.txs[n-1].nonce < nonce { // common case: nonces in order
@@ -94,14 +93,14 @@ func (a *account) find(nonce uint64) (int, bool) {
 	return slices.BinarySearchFunc(a.txs, nonce, func(l link, n uint64) int { return cmp.Compare(l.nonce, n) })
 }
 
-// indexOf returns the index of an entry of the account.
+// indexOf returns the index of an entry in the chain of its account.
 func (a *account) indexOf(e *entry) int {
 	i, _ := a.find(e.nonce)
 	return i
 }
 
-// insertAt inserts an entry at an index. The caller must then arrange the chain
-// from there.
+// insertAt inserts an entry at an index of the chain. The caller must then update the places of the
+// transactions from there on: see core.arrangeChain.
 func (a *account) insertAt(i int, e *entry) {
 	a.txs = slices.Insert(a.txs, i, link{e.nonce, e})
 	if i < int(a.line) {
@@ -110,8 +109,8 @@ func (a *account) insertAt(i int, e *entry) {
 	a.ahead, a.from = min(a.ahead, int32(i)), min(a.from, int32(i))
 }
 
-// removeAt removes the entry at an index. The caller must then arrange the chain
-// from there.
+// removeAt removes the entry at an index of the chain. The caller must then update the places of
+// the transactions from there on: see core.arrangeChain.
 func (a *account) removeAt(i int) {
 	if i == 0 { // in constant time, for long chains
 		a.txs[0] = link{}
@@ -129,15 +128,16 @@ func (a *account) removeAt(i int) {
 	a.countAhead()
 }
 
-// countAhead extends the count of leading locked transactions.
+// countAhead counts how many transactions at the beginning of the chain are locked, after more of
+// them may have become so.
 func (a *account) countAhead() {
 	for int(a.ahead) < len(a.txs) && a.txs[a.ahead].locked {
 		a.ahead++
 	}
 }
 
-// head returns the next transaction of the sender that a builder can take, or
-// nil. All transactions before it are locked.
+// head returns the next transaction of the sender that a builder can take, or nil if there is none.
+// The transactions before it are locked, because a builder has taken them already.
 func (a *account) head() *entry {
 	if int(a.ahead) < len(a.txs) {
 		e := a.txs[a.ahead].entry
@@ -148,7 +148,8 @@ func (a *account) head() *entry {
 	return nil
 }
 
-// next returns the nonce after the transactions in line.
+// next returns the first nonce after the transactions that follow each other without a gap from the
+// account's nonce on.
 func (a *account) next() uint64 {
 	if a.line > 0 {
 		return max(a.Nonce, a.txs[a.line-1].nonce+1)
@@ -156,23 +157,24 @@ func (a *account) next() uint64 {
 	return a.Nonce
 }
 
-// inFlight returns how many transactions are in line.
+// inFlight returns how many transactions follow each other without a gap from the account's nonce
+// on.
 func (a *account) inFlight() int { return int(a.next() - a.Nonce) }
 
 // unsettled reports whether nonce has not been applied to the host's state, so
 // that its cost still counts against the balance.
 func (a *account) unsettled(nonce uint64) bool { return nonce >= a.Nonce }
 
-// short reports whether the balance does not cover the cost of all
-// transactions. It covers those of newcomers; only transactions that came back
-// or that are locked can exceed it.
+// short reports whether the balance does not cover the cost of all transactions together. Newcomers
+// are admitted only if it does, so the balance can be short only because of transactions that came
+// back or that are locked.
 func (a *account) short() bool { return a.Balance.Lt(&a.cost) }
 
-// differs reports whether the host's state has changed.
+// differs reports whether the account in the host's state is another one than the pool knows.
 func (a *account) differs(known Account) bool { return a.stale || a.Account != known }
 
-// countCost counts the cost of all transactions again, because the host's state
-// shows another nonce.
+// countCost adds up the cost of the transactions again, because the nonce in the host's state has
+// changed.
 func (a *account) countCost() {
 	a.cost.Clear()
 	for _, e := range a.txs {
@@ -182,8 +184,8 @@ func (a *account) countCost() {
 	}
 }
 
-// funded returns the index of the first transaction of a chain that the balance
-// does not cover, in nonce order.
+// funded returns the index of the first transaction that the balance does not cover, if the
+// sender's transactions are paid in the order of their nonces.
 func (a *account) funded() int {
 	i := len(a.txs)
 	if !a.short() {
@@ -200,9 +202,9 @@ func (a *account) funded() int {
 	return i
 }
 
-// before returns the state of a chain before index i > 0: the next nonce in
-// line, and the place and status of the last transaction before i. A locked
-// transaction has no place, so the one before it counts.
+// before returns what the place of the transaction at index i > 0 depends on: the next nonce
+// without a gap, and the place and status of the transaction before i. A locked transaction has no
+// place, so before looks at the one that precedes it.
 func (a *account) before(i int) (next uint64, lead place, lowest status) {
 	next = max(a.Nonce, a.txs[i-1].nonce+1)
 	if i <= int(a.ahead) && a.txs[i-1].status != queued {

@@ -9,24 +9,25 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// Admission has four stages, and a transaction goes through them once:
+// Admission has four stages, and each transaction goes through them once:
 //
-//	inspect       the transaction alone                    inspect.go
-//	authenticate  its sender, and the host's own check     this file
-//	decide        the sender's chain and the pool          decide.go
-//	apply         the pool changes, and events tell of it  apply.go
+//	inspect       checks the transaction alone                        inspect.go
+//	authenticate  recovers the sender, and makes the host's check     this file
+//	decide        finds room in the sender's chain and in the pool    decide.go
+//	apply         changes the pool, and emits events                  apply.go
 //
-// The first two stages work without the pool's lock, cheap checks first. They take it for
-// two short looks: refuseEarly and previewAdmission. The other two stages work under it.
+// The first two stages are expensive, so they work without the pool's lock, and the cheap checks
+// come first. They hold the lock only for two short reads, in refuseEarly and previewAdmission. The
+// other two stages work under the lock.
 
 // candidate is a transaction that is being added to the pool.
 type candidate struct {
 	tx      *types.Transaction
 	raw     []byte // its encoding, if it must be decoded
 	private bool
-	// origin is set if the transaction comes back. It was acknowledged before, so it
-	// is exempt from the caps. It keeps its time of admission, also if a check
-	// refuses it before there is an entry.
+	// origin is set if the transaction comes back into the pool, for example from a failed block.
+	// It was acknowledged before, so it is exempt from the caps. It keeps its time of admission,
+	// even if a check refuses it before it has an entry.
 	origin *past
 
 	entry *entry // after the first stage
@@ -37,8 +38,8 @@ type candidate struct {
 	err   error
 }
 
-// examine takes candidates through the first two stages (invariant I8). It skips
-// those that already have an error.
+// examine takes candidates through the first two stages (invariant I8). It skips candidates that
+// already have an error.
 func (p *Pool) examine(batch []candidate, now int64) {
 	for i := range batch {
 		t := &batch[i]
@@ -57,7 +58,7 @@ func (p *Pool) examine(batch []candidate, now int64) {
 	}
 }
 
-// inspectOne is the first stage: the checks of the transaction alone.
+// inspectOne is the first stage: it makes the checks that need nothing but the transaction.
 func (p *Pool) inspectOne(t *candidate, now int64) (err error) {
 	if t.raw != nil {
 		if t.tx, err = p.decode(t.raw); err != nil {
@@ -87,7 +88,8 @@ func (p *Pool) decode(raw []byte) (*types.Transaction, error) {
 	return tx, nil
 }
 
-// rulesFor returns those of the first two stages for a candidate.
+// rulesFor returns the configuration for the first two stages. Transactions that come back have
+// more lenient rules.
 func (p *Pool) rulesFor(t *candidate) *Config {
 	if t.origin == nil {
 		return &p.cfg
@@ -95,8 +97,8 @@ func (p *Pool) rulesFor(t *candidate) *Config {
 	return &p.lenient
 }
 
-// refuseEarly refuses candidates that the pool knows or that pay too little, before
-// their signatures are recovered.
+// refuseEarly refuses candidates that the pool knows already or that pay too little. It comes
+// before the signatures are recovered, which is much more expensive.
 func (p *Pool) refuseEarly(batch []candidate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,10 +117,10 @@ func (p *Pool) refuseEarly(batch []candidate) {
 	}
 }
 
-// authenticate is the second stage. It recovers the sender, which is by far the
-// most expensive check of the pool. If the host's own check or authorizations
-// follow, it first asks whether the pool would admit the transaction, so that
-// they cost an attacker as much as an admission.
+// authenticate is the second stage. It recovers the sender, which is by far the most expensive
+// check of the pool itself. Authorizations and the host's own check can be as expensive, so before
+// these authenticate asks whether the pool would admit the transaction at all. They then cost an
+// attacker as much as an admission.
 func (p *Pool) authenticate(t *candidate) (err error) {
 	if t.from, err = p.cfg.sender(p.signer, t.tx); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidSender, err)
@@ -142,7 +144,7 @@ func (p *Pool) authenticate(t *candidate) (err error) {
 	return nil
 }
 
-// previewAdmission returns the error that decide would return now.
+// previewAdmission returns the error with which the third stage would refuse the candidate now.
 func (p *Pool) previewAdmission(t *candidate) (err error) {
 	one := [1]candidate{{from: t.from}}
 	p.readUnknown(one[:])
@@ -157,8 +159,8 @@ func (p *Pool) previewAdmission(t *candidate) (err error) {
 	return p.core.previewPlan(t)
 }
 
-// previewPlan is decide for a sender that the pool knows. It accepts other senders,
-// which admission checks.
+// previewPlan makes the decision of the third stage for a sender whose account the pool knows. It
+// accepts other senders, because their admission makes the decision anyway.
 func (c *core) previewPlan(t *candidate) error {
 	a := c.accounts[t.from]
 	if a == nil {
@@ -175,7 +177,8 @@ func (c *core) previewPlan(t *candidate) error {
 	return err
 }
 
-// checkNew refuses a transaction that is in the pool or left it recently.
+// checkNew refuses a transaction that is in the pool, or that left it a short time ago because it
+// failed or was replaced.
 func (c *core) checkNew(e *entry) error {
 	hash := e.hash()
 	if c.all[hash] != nil {
@@ -198,7 +201,7 @@ func (c *core) checkNew(e *entry) error {
 	return nil
 }
 
-// admitAll takes examined candidates through the last two stages, in order.
+// admitAll takes examined candidates through the last two stages, in their order.
 func (p *Pool) admitAll(batch []candidate) {
 	for len(batch) > 0 {
 		if batch[0].early { // its turn: examine again
@@ -215,7 +218,8 @@ func (p *Pool) admitAll(batch []candidate) {
 	}
 }
 
-// readUnknown reads the accounts that the pool does not know.
+// readUnknown reads the accounts of those candidates whose senders the pool does not know. It does
+// so without the lock, because the host's state may be slow.
 func (p *Pool) readUnknown(batch []candidate) {
 	p.mu.Lock()
 	for i := range batch {
@@ -234,7 +238,7 @@ func (p *Pool) readUnknown(batch []candidate) {
 	}
 }
 
-// needs reports whether the account of a sender must be read.
+// needs reports whether the pool must read the account of a sender before it can decide.
 func (c *core) needs(sender common.Address) bool {
 	a := c.accounts[sender]
 	if a != nil {
@@ -243,9 +247,9 @@ func (c *core) needs(sender common.Address) bool {
 	return !c.cache.Contains(sender)
 }
 
-// admitSome admits candidates in order until one needs an account that was not
-// read, or must be examined again: it was refused as known, but is not known
-// any more. It returns how many it has processed.
+// admitSome admits candidates in order, until one needs an account that was not read, or must be
+// examined again. The latter happens if the pool knew the transaction at the first examination and
+// does not know it any more. admitSome returns how many candidates it has finished.
 func (c *core) admitSome(batch []candidate) int {
 	for i := range batch {
 		t := &batch[i]
@@ -263,8 +267,8 @@ func (c *core) admitSome(batch []candidate) int {
 	return len(batch)
 }
 
-// admitOne takes a candidate through the last two stages. If it needs the sender's
-// account and that was not read, it returns true and changes nothing.
+// admitOne takes a candidate through the last two stages. If it needs the account of the sender,
+// which was not read, it returns true and changes nothing.
 func (c *core) admitOne(t *candidate) (need bool) {
 	t.err = c.checkNew(t.entry)
 	if t.err != nil {
@@ -302,16 +306,15 @@ func (c *core) admitOne(t *candidate) (need bool) {
 	return false
 }
 
-// share is the number of transactions that are examined together. It is small
-// enough that all processors finish at about the same time, and large enough
-// that the distribution costs little.
+// share is how many transactions one goroutine examines at a time. It is small enough that all
+// processors finish at about the same time, and large enough that the distribution costs little.
 const share = 16
 
-// examineAll examines a batch in shares. It recovers signatures on all processors.
-// If the senders are already known, it uses one, which is faster.
+// examineAll examines a batch in shares, on all processors, because recovering signatures takes
+// most of the time. If the senders are already known, it uses one processor, which is then faster.
 func (p *Pool) examineAll(batch []candidate, now int64) {
-	// slow is the time per transaction that tells a recovery from other work: a
-	// recovery takes about ten times as long, other work a tenth.
+	// slow is the time per transaction above which signatures are assumed to be recovered. A
+	// recovery takes about ten times as long, and other work a tenth.
 	const slow = 3 * time.Microsecond
 	shares := (len(batch) + share - 1) / share
 	switch shares {

@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// applyPlan is the last stage of admission, and the only way in which transactions
-// enter the pool. It carries a plan out and emits the events. Transactions leave
-// here too, except those that are in a block (core.includeTransaction) and those that
-// arrangeFrom refuses to promote.
+// applyPlan is the last stage of admission: it carries out a plan and emits the events. It is the
+// only way in which transactions enter the pool. Transactions also leave here, except those that
+// are in a block (core.includeTransaction) and those that arrangeFrom refuses to promote.
 func (c *core) applyPlan(p plan) {
 	a := p.account
 	e := p.enters
@@ -56,7 +55,8 @@ func (c *core) applyPlan(p plan) {
 	c.closeAccount(a)
 }
 
-// storeEntry stores a newcomer, in the place of the transaction that it replaces.
+// storeEntry stores a newcomer in the pool. If the newcomer replaces a transaction, it takes that
+// place.
 func (c *core) storeEntry(p plan) {
 	a, e := p.account, p.enters
 	old := p.replaces
@@ -81,7 +81,8 @@ func (c *core) storeEntry(p plan) {
 	}
 }
 
-// inheritCount passes the count of replacements on to the new transaction.
+// inheritCount passes the number of recent replacements of a nonce on to the transaction that
+// replaces another one.
 func (c *core) inheritCount(old, e *entry) {
 	e.replacements, e.since = 1, uint32(e.at/int64(time.Second))
 	if c.replacementWait(old, e.at) > 0 {
@@ -89,8 +90,8 @@ func (c *core) inheritCount(old, e *entry) {
 	}
 }
 
-// replacementWait returns for how long the replacements of a nonce still count.
-// 0 or less means that they do not.
+// replacementWait returns for how long the recent replacements of a nonce still count. If it is 0
+// or less, they do not count any more.
 func (c *core) replacementWait(e *entry, now int64) time.Duration {
 	if e.replacements == 0 {
 		return 0
@@ -98,8 +99,8 @@ func (c *core) replacementWait(e *entry, now int64) time.Duration {
 	return replacementWindow - time.Duration(now-int64(e.since)*int64(time.Second))
 }
 
-// evictChain drops a transaction together with those in line after it, which could
-// not run without it. Locked ones stay, and those that keep their room.
+// evictChain drops a transaction because the pool is full, together with those behind it that could
+// not run without it. Locked transactions stay, and so do those to which the caps do not apply.
 func (c *core) evictChain(e *entry) {
 	a := e.account
 	first := a.indexOf(e)
@@ -113,14 +114,14 @@ func (c *core) evictChain(e *entry) {
 	c.closeAccount(a)
 }
 
-// setState applies a new state of an account.
+// setState sets the nonce and the balance of an account to those in the host's state.
 func (c *core) setState(a *account, known Account) {
 	a.stale, a.Account = false, known
 	a.countCost()
 }
 
-// lockEntry locks a ready entry, because a session has taken it. The places of those after it
-// change when the session takes no more transactions: see core.touchAccount.
+// lockEntry locks a ready entry, because a session has taken it. The places of the transactions
+// behind it change only when the session takes no more of the sender: see core.touchAccount.
 func (c *core) lockEntry(e *entry) {
 	c.removeFromIndex(e)
 	c.countEntry(e, -1)
@@ -130,7 +131,7 @@ func (c *core) lockEntry(e *entry) {
 	e.account.countAhead()
 }
 
-// unlockEntry frees an entry from its session. The entry stays in the pool.
+// unlockEntry ends the lock of an entry that a session has taken. The entry stays in the pool.
 func (c *core) unlockEntry(e *entry) {
 	was := e.counts()
 	c.countEntry(e, -1)
@@ -145,22 +146,20 @@ func (c *core) unlockEntry(e *entry) {
 	}
 }
 
-// A transaction that comes back was acknowledged: its
-// block failed, or the process restarted. It is exempt from the caps of count
-// and bytes. It displaces no other transaction and is not displaced. It leaves
-// like any other: by inclusion, by a replacement of its sender, by its lifetime,
-// or because its nonce is used.
+// A transaction that comes back was acknowledged before: its block has failed, or the process was
+// restarted. Such a transaction is exempt from the caps of count and bytes. It displaces no other
+// transaction and is not displaced. It leaves like any other: by inclusion, by a replacement of its
+// sender, by its lifetime, or because its nonce is used.
 //
-// Exempt transactions cannot fill the memory. A newcomer is admitted only while
-// all transactions together, including exempt ones and those held aside
-// (held.go), but not locked ones, are within the sum of the three caps. The
-// pool therefore holds at most that sum and, in addition, the transactions that
-// were in a session or in the host's queue at one time.
+// Exempt transactions cannot fill the memory. A newcomer is admitted only while all transactions
+// together are within the sum of the three caps. This includes exempt ones and those held aside
+// (held.go), but not locked ones. The pool therefore holds at most that sum and, in addition, the
+// transactions that were in a session or in the host's queue at one time.
 //
-// A transaction that a session postponed was never in a block. It is not exempt.
+// A transaction that a session postponed was never in a block, so it is not exempt.
 
-// exemptEntry makes an entry exempt from the caps. The caller must then arrange
-// its chain.
+// exemptEntry makes an entry exempt from the caps. The caller must then update the chain with
+// arrangeChain.
 func (c *core) exemptEntry(e *entry) {
 	if e.exempt {
 		return

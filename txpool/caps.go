@@ -15,11 +15,11 @@ type usage struct {
 
 func (u *usage) add(other usage) { u.count += other.count; u.bytes += other.bytes }
 
-// uses returns what n entries like this one use. n may be -1.
+// uses returns the usage of n entries like this one. n may be -1, for an entry that leaves.
 func (e *entry) uses(n int) usage { return usage{n, uint64(n * int(e.memory))} }
 
-// counts returns the status by which an entry counts for others: a locked one
-// could run.
+// counts returns the status by which other transactions see an entry. A locked entry counts as
+// ready.
 func (e *entry) counts() status {
 	if e.locked {
 		return ready
@@ -27,10 +27,9 @@ func (e *entry) counts() status {
 	return e.status
 }
 
-// group returns the group in which an entry counts: its status, or building. No cap
-// limits the locked transactions, because the host chooses them, and they
-// leave with their block. Otherwise newcomers could find no room, at any price,
-// while a block is built.
+// group returns the group in which an entry is counted: its status, or building if it is locked. No
+// cap limits the locked transactions, because the host chooses them, and they leave with their
+// block. If they counted, newcomers could find no room at any price while a block is built.
 func (e *entry) group() status {
 	if e.locked {
 		return building
@@ -53,12 +52,12 @@ func (c *core) countEntry(e *entry, n int) {
 	}
 }
 
-// keeps reports whether the caps do not apply to an entry, because the entry came
-// back from a failed block, or because it could run before and can no longer.
-// Otherwise newcomers that never pay could push it out (promise T5).
+// keeps reports whether the caps do not apply to an entry. They do not if the entry came back from
+// a failed block, or if it could run before and cannot run now. Otherwise newcomers that never pay
+// could push it out (promise T5).
 func (e *entry) keeps() bool { return e.exempt || e.ran && e.status != ready }
 
-// stays reports whether an entry behind a gap cannot give way to others.
+// stays reports whether an entry behind a nonce gap need not give way to others.
 func (e *entry) stays() bool { return e.status == queued && (e.locked || e.keeps()) }
 
 // capped returns the usage that counts towards the caps of a status.
@@ -73,14 +72,14 @@ func (c *core) exceedsCaps(s status) bool {
 	return u.count > limit.count || u.bytes > limit.bytes
 }
 
-// fits reports whether there is room for one more pending transaction.
+// fits reports whether the caps have room for one more pending transaction.
 func (c *core) fits(e *entry) bool {
 	u, limit := c.capped(ready), c.limits[ready]
 	return e.exempt || u.count < limit.count && u.bytes+uint64(e.memory) <= limit.bytes
 }
 
-// limits returns the caps of each group, and the bound of the whole pool up to
-// which newcomers are admitted, exempt transactions included.
+// limits returns the caps of each group. bound is the limit for the whole pool up to which
+// newcomers are admitted; exempt transactions count towards it.
 func (c *Config) limits() (limits [groups]usage, bound usage) {
 	limits = [groups]usage{
 		queued: {c.MaxQueued, c.MaxBytes}, parked: {c.MaxParked, c.MaxBytes}, ready: {c.MaxPending, c.MaxBytes},
@@ -90,8 +89,8 @@ func (c *Config) limits() (limits [groups]usage, bound usage) {
 	return limits, usage{c.MaxPending + c.MaxParked + c.MaxQueued, min(bytes, math.MaxInt64)}
 }
 
-// total returns the usage of the pool without locked ones, but with the transactions
-// held aside.
+// total returns the usage of the whole pool: locked transactions do not count, and those held aside
+// do.
 func (c *core) total() usage {
 	all := c.aside.used
 	for _, u := range c.uses[:building] {
@@ -100,15 +99,15 @@ func (c *core) total() usage {
 	return all
 }
 
-// space is the room that a transaction needs and the room that exists, in its
-// status and in the whole pool.
+// space compares the room that a transaction needs with the room that exists, both in its status
+// and in the whole pool.
 type space struct {
 	need, have, limit usage
 	all, total, bound usage
 }
 
-// space returns the space for a transaction in a status. If old is not nil, the
-// transaction replaces it.
+// space returns the space for a transaction that is to have a status. If old is not nil, the
+// transaction replaces old, and needs only the difference.
 func (c *core) space(old, e *entry, status status) space {
 	all := usage{1, uint64(e.memory)} // growth of the pool
 	need := all                       // growth of the status
@@ -126,13 +125,13 @@ func (c *core) space(old, e *entry, status status) space {
 	return space{need, c.capped(status), c.limits[status], all, c.total(), c.bound}
 }
 
-// fits reports whether the transaction fits after freed was removed.
+// fits reports whether the transaction fits if transactions with the usage freed leave the pool.
 func (s space) fits(freed usage) bool {
 	return fit(s.need, s.have, s.limit, freed) && fit(s.all, s.total, s.bound, freed)
 }
 
-// fit reports whether need can be added to have within limit after freed was
-// removed. A need of zero always fits.
+// fit reports whether need can be added to have within limit, if freed leaves. A need of zero
+// always fits.
 func fit(need, have, limit, freed usage) bool {
 	return (need.count == 0 || have.count+need.count <= limit.count+freed.count) &&
 		(need.bytes == 0 || have.bytes+need.bytes <= limit.bytes+freed.bytes)
@@ -188,14 +187,13 @@ func (g *gaps) all(yield func(*account) bool) {
 	g.index.Ascend(func(s gappedSender) bool { return yield(s.account) })
 }
 
-// recountGapped updates the number of a sender's transactions that are behind a gap
-// and can give way.
+// recountGapped counts again how many transactions of a sender are behind a gap and could give way.
 func (c *core) recountGapped(a *account) {
 	c.queue.setCount(a, int32(len(a.txs))-a.line-a.fixed)
 }
 
-// lastGapped returns the n-th last queued transaction of a sender that can
-// give way.
+// lastGapped returns the n-th last transaction of a sender that is behind a gap and could give way.
+// n counts from 0.
 func (a *account) lastGapped(n int32) *entry {
 	for i := len(a.txs) - 1; i >= 0; i-- {
 		e := a.txs[i].entry
@@ -209,14 +207,15 @@ func (a *account) lastGapped(n int32) *entry {
 	return nil
 }
 
-// queueShares is the number of equal shares of the room behind gaps. A sender
-// that has more than one share gives way.
+// queueShares is how many equal shares the room for transactions behind gaps has. A sender with
+// more than one share gives way to others.
 const queueShares = 16
 
-// findGapped chooses the queued transactions that must go for a queued newcomer:
-// the last ones of senders that have more than their share, and would still have
-// at least as many as the newcomer's sender. If there are none, the last one of the
-// newcomer's sender goes for an earlier nonce, which is executed before it.
+// findGapped chooses the transactions behind gaps that must leave for a newcomer behind a gap.
+// These are the last ones of senders that have more than their share, as long as such a sender
+// keeps at least as many as the newcomer's sender has. If there are none, the last transaction of
+// the newcomer's own sender leaves, provided that the newcomer has a lower nonce and so comes
+// earlier.
 func (c *core) findGapped(a *account, newcomer *entry, room func(usage) bool) (leaves []leaving, err error) {
 	const most = 8 // a newcomer may be large
 	var freed usage

@@ -2,9 +2,9 @@ package txpool
 
 import "github.com/google/btree"
 
-// arrangeChain updates the status and place of a sender's transactions from index
-// from on; those before it must be up to date, and those from index changed on
-// have changed. Every change of a chain ends with it.
+// arrangeChain updates the status and the place of a sender's transactions from the index from on.
+// Those before it must be up to date, and those from the index changed on have changed. Each change
+// of a chain must end with arrangeChain.
 func (c *core) arrangeChain(a *account, from, changed int) {
 	if a.short() || a.unfunded { // funding depends on the whole chain
 		from, changed = 0, len(a.txs)
@@ -17,8 +17,8 @@ func (c *core) arrangeChain(a *account, from, changed int) {
 	c.notifyOfHead(a)
 }
 
-// arrangeFrom is arrange without the count of queued transactions. It stops
-// when the rest does not change.
+// arrangeFrom does the work of arrangeChain, except for the count of transactions behind gaps. It
+// stops as soon as the rest of the chain cannot change.
 func (c *core) arrangeFrom(a *account, from, changed int) {
 	at := c.position(a, from)
 	behindGap := at.lowest == queued
@@ -56,9 +56,9 @@ type seat struct {
 	roomless bool
 }
 
-// position is the state of a chain before a transaction: the next nonce in
-// line, the place and the lowest status so far, and the index of the first
-// transaction that the balance does not cover.
+// position describes a chain just before one of its transactions: the next nonce without a gap, the
+// place and the lowest status so far, and the index of the first transaction that the balance does
+// not cover.
 type position struct {
 	next   uint64
 	lead   place
@@ -66,7 +66,7 @@ type position struct {
 	funded int
 }
 
-// position returns the state of a chain before index i.
+// position returns the position in a chain before index i.
 func (c *core) position(a *account, i int) position {
 	at := position{next: a.Nonce, lead: noLead, lowest: ready, funded: a.funded()}
 	if i > 0 {
@@ -75,10 +75,10 @@ func (c *core) position(a *account, i int) position {
 	return at
 }
 
-// seat returns the seat of the transaction at index i and advances the
-// position. A transaction that could run but finds no room is parked and waits.
-// While the base fee changes, all wait that could run again, so that the best
-// come in first.
+// seat returns the status and the place that the transaction at index i should have, and advances
+// the position. If the transaction could run but finds no room, it is parked and waits for room.
+// While the base fee changes, all transactions that become able to run wait, so that the best of
+// them get the room.
 func (c *core) seat(a *account, i int, at *position) seat {
 	e := a.txs[i].entry
 	could := at.lowest == ready
@@ -89,24 +89,24 @@ func (c *core) seat(a *account, i int, at *position) seat {
 	return s
 }
 
-// wait returns the seat of a transaction that waits for room. Those after it are behind
-// all others.
+// wait returns the seat of a transaction that waits for room. The transactions behind it in the
+// chain come after all others.
 func (at *position) wait(e *entry) seat {
 	s := seat{status: parked, lead: at.lead, roomless: true}
 	at.lead, at.lowest = place{0, e.seq}, parked // as entry.behind
 	return s
 }
 
-// standing returns the seat that a transaction has at index i if there is room, and
-// advances the position. It is the only rule for the status of a transaction:
+// standing returns the seat that the transaction at index i has if there is room, and advances the
+// position. This is the only rule for the status of a transaction:
 //
-//   - one whose nonce is used is still locked, and counts as ready;
-//   - one behind a gap is queued;
-//   - one that is locked keeps its predecessors in line, whatever it pays;
-//   - one that does not pay enough, or that the balance does not cover, is
-//     parked, and so are those after it;
-//   - one beyond the limit of an account that has become delegated since its
-//     admission is parked until its turn.
+//   - If its nonce is used, it is still locked by a session, and counts as ready.
+//   - If it is behind a nonce gap, it is queued.
+//   - If it is locked, those before it stay in line, whatever it pays.
+//   - If it does not pay enough, or the balance does not cover it, it is parked, and so are those
+//     behind it.
+//   - If its account has become delegated since its admission, and it is beyond the limit for such
+//     accounts, it is parked until its turn comes.
 func (c *core) standing(a *account, i int, e *entry, at *position) seat {
 	if e.nonce < a.Nonce {
 		return seat{status: ready, lead: noLead}
@@ -129,14 +129,15 @@ func (c *core) standing(a *account, i int, e *entry, at *position) seat {
 	return seat{status: at.lowest, lead: at.lead}
 }
 
-// refusesPromotion reports whether a transaction that can run now contains an
-// authorization that the pool does not accept. It was not checked at admission,
-// because the transaction could not run then.
+// refusesPromotion reports whether a transaction that has just become able to run contains an
+// authorization that the pool does not accept. Its authorizations were not checked at admission,
+// because it could not run then.
 func (c *core) refusesPromotion(a *account, e *entry) bool {
 	return !e.fresh && !e.exempt && !e.locked && c.checkAuthorities(a.address, e) != nil
 }
 
-// moveTo moves an entry to a seat, and reports whether anything changed.
+// moveTo gives an entry another status and place, and reports whether they differ from those
+// before.
 func (c *core) moveTo(e *entry, s seat) bool {
 	if e.status == s.status && e.lead == s.lead && e.roomless == s.roomless {
 		return false
@@ -162,7 +163,7 @@ func (c *core) moveTo(e *entry, s seat) bool {
 	return true
 }
 
-// indexFor returns the index that has an entry, or nil.
+// indexFor returns the index to which an entry belongs by its status, or nil if it belongs to none.
 func (c *core) indexFor(e *entry) *btree.BTreeG[ranked] {
 	switch {
 	case e.locked || e.lead == noLead:
@@ -175,7 +176,8 @@ func (c *core) indexFor(e *entry) *btree.BTreeG[ranked] {
 	return c.parked
 }
 
-// addToIndex adds an entry to the index of its seat.
+// addToIndex adds an entry to the index of its status. If the entry is ready, a running session
+// learns of it.
 func (c *core) addToIndex(e *entry) {
 	index := c.indexFor(e)
 	if index != nil {
@@ -194,8 +196,8 @@ func (c *core) removeFromIndex(e *entry) {
 	}
 }
 
-// removeAt removes the entry at an index of a chain, without an event. The caller
-// must then arrange the chain from there.
+// removeAt removes the entry at an index of a chain from the pool, without an event. The caller
+// must then update the chain with arrangeChain.
 func (c *core) removeAt(a *account, i int) *entry {
 	e := a.txs[i].entry
 	c.removeFromIndex(e)

@@ -7,11 +7,12 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Check verifies all invariants of the pool. It places and counts every transaction
-// again, and compares the result with the places and numbers of the pool. It waits
-// for a running call with several steps, such as Reset, and holds the pool's lock
-// for about a microsecond per transaction. It returns an error that wraps
-// [ErrInvariant] and names the invariant.
+// Check verifies all invariants of the pool, for tests and for hosts that are cautious. It computes
+// the place and the counts of each transaction again and compares them with those that the pool
+// keeps. If they differ, it returns an error that wraps [ErrInvariant] and names the invariant.
+//
+// Check waits for a running call with several steps, such as Reset, and then holds the pool's lock
+// for about a microsecond per transaction.
 func (p *Pool) Check() error {
 	p.turn.Lock()
 	defer p.turn.Unlock()
@@ -23,7 +24,7 @@ func (p *Pool) Check() error {
 	return nil
 }
 
-// totals are the sums that the core keeps of all transactions and senders.
+// totals are the sums over all transactions and senders that the core keeps up to date.
 type totals struct {
 	senders, transactions   int
 	ready, parked, roomless int // in the indexes
@@ -63,8 +64,8 @@ func (c *core) check() error {
 	return c.checkRoom()
 }
 
-// checkRoom verifies that each status is within its caps (T2, I1), and that no
-// transaction waits that could come in.
+// checkRoom verifies that each status is within its caps (T2, I1), and that no transaction waits
+// for room although there is some.
 func (c *core) checkRoom() error {
 	yields := [...]bool{
 		queued: c.queue.index.Len() > 0,
@@ -91,7 +92,7 @@ func (c *core) checkRoom() error {
 	return nil
 }
 
-// checkSender verifies one sender and its chain, and adds them to the totals.
+// checkSender verifies one sender with its chain, and adds them to the totals.
 func (c *core) checkSender(a *account, all *totals) error {
 	total := new(uint256.Int)
 	var n counters
@@ -186,9 +187,9 @@ func (c *core) checkEntry(a *account, l link) error {
 	return nil
 }
 
-// checkPlaces verifies the order of a chain, and the status and place of each
-// transaction. The places of a sender's transactions are outdated while a session
-// takes others of it.
+// checkPlaces verifies the order of a chain, and the status and place of each of its transactions.
+// While a session takes transactions of the sender, the places of the others are out of date, so
+// they are not compared.
 func (c *core) checkPlaces(a *account) error {
 	at := position{next: a.Nonce, lead: noLead, lowest: ready, funded: a.funded()}
 	last := -1

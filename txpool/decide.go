@@ -9,41 +9,40 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// plan is a decision about one account: the transaction that enters and its place, the
-// one that it replaces, those that must go with their reasons, and those that a session
-// returns. Deciding changes nothing; applyPlan carries the plan out.
+// plan is a decision about one account: which transaction enters and where, which one it replaces,
+// which ones must leave and why, and which ones a session gives back. Making a plan changes
+// nothing; applyPlan carries it out.
 type plan struct {
 	account *account
-	// index is the index in the account's chain from which places may change.
+	// index is the index in the chain of the account from which places may change.
 	index int
-	// enters is a newcomer, stored at index in the place of replaces, if that
-	// is not nil. promotes is a transaction of the chain that had no room before.
+	// enters is a newcomer. It is stored at index, in the place of replaces unless that is nil.
+	// promotes is a transaction of the chain that had no room before and gets some now.
 	enters, replaces, promotes *entry
 	// runs is set if the newcomer can run.
 	runs bool
 	// leaves are the transactions that must go, of any account.
 	leaves []leaving
-	// returns are transactions that their session returns. exempts become
+	// returns are transactions that their session gives back. exempts are transactions that become
 	// exempt from the caps.
 	returns, exempts []*entry
 	// state is the account's new state, or nil.
 	state *Account
-	// together means that further plans for the same account follow. The chain
-	// is then arranged once, before the pool's lock is released.
+	// together means that more plans for the same account follow. The chain is then arranged once
+	// for all of them, before the pool's lock is released.
 	together bool
 }
 
-// leaving is a transaction that must go, with the kind and the reason of its
-// event.
+// leaving is a transaction that must leave the pool, with the kind and the reason of its event.
 type leaving struct {
 	*entry
 	kind   Kind
 	reason error
 }
 
-// decide is the third stage of admission. It returns the plan that admits a
-// transaction, or the error that refuses it. It changes nothing in the pool; of
-// the transaction itself it sets rank and seq.
+// decide is the third stage of admission. It returns the plan that admits a transaction, or the
+// error that refuses it. It changes nothing in the pool; in the transaction itself it sets rank and
+// seq.
 func (c *core) decide(a *account, e *entry) (plan, error) {
 	if e.exempt {
 		return c.decideReturned(a, e)
@@ -73,9 +72,9 @@ func (c *core) decide(a *account, e *entry) (plan, error) {
 	return plan{account: a, index: i, enters: e, replaces: old, runs: at.status == ready, leaves: leaves}, nil
 }
 
-// decideReturned is decide for a transaction that comes back, above every cap.
-// It refuses only transactions that can never run, because the nonce is used or
-// another transaction of the sender has it.
+// decideReturned decides about a transaction that comes back, to which no cap applies. It refuses
+// only a transaction that can never run, because its nonce is used or another transaction of the
+// sender has taken the nonce.
 func (c *core) decideReturned(a *account, e *entry) (plan, error) {
 	if e.nonce < a.Nonce {
 		return plan{}, tooLow(a, e)
@@ -102,9 +101,8 @@ func (c *core) decideReturned(a *account, e *entry) (plan, error) {
 	return p, nil
 }
 
-// checkOwn makes the checks that depend on the sender only. It returns the
-// transaction's index in the sender's chain, and the transaction that it would
-// replace, or nil.
+// checkOwn makes the checks that depend on the sender only. It returns the index of the transaction
+// in the sender's chain, and the transaction that it would replace, or nil.
 func (c *core) checkOwn(a *account, e *entry) (i int, old *entry, err error) {
 	e.rank = c.fees.rank(e)
 	if err := c.checkNonce(a, e); err != nil {
@@ -126,7 +124,7 @@ func (c *core) checkOwn(a *account, e *entry) (i int, old *entry, err error) {
 	return i, old, c.checkFunds(a, old, e)
 }
 
-// checkNonce checks the distance to the account's nonce.
+// checkNonce refuses a nonce that is used, or that is too far above the account's nonce.
 func (c *core) checkNonce(a *account, e *entry) error {
 	if e.nonce < a.Nonce {
 		return tooLow(a, e)
@@ -141,9 +139,8 @@ func tooLow(a *account, e *entry) error {
 	return fmt.Errorf("%w: address %v, tx: %d state: %d", ErrNonceTooLow, a.address, e.nonce, a.Nonce)
 }
 
-// checkPrice checks that a transaction pays enough. A newcomer must pay the
-// floor with surge. A replacement must pay the floor only, because it does not
-// make the pool fuller.
+// checkPrice refuses a transaction that pays too little. A newcomer must pay the floor with the
+// surge. A replacement must pay only the floor, because it does not make the pool fuller.
 func (c *core) checkPrice(e *entry, replaces bool) error {
 	least := c.fees.floor
 	switch {
@@ -159,8 +156,8 @@ func (c *core) checkPrice(e *entry, replaces bool) error {
 	return nil
 }
 
-// checkReplacement checks whether a transaction may replace one with the same
-// nonce (invariant I6).
+// checkReplacement decides whether a transaction may replace another one with the same nonce
+// (invariant I6).
 func (c *core) checkReplacement(old, e *entry) error {
 	if old.locked {
 		return fmt.Errorf("%w: %s has nonce %d", ErrInBundle, old.hash(), old.nonce)
@@ -178,9 +175,8 @@ func (c *core) checkReplacement(old, e *entry) error {
 	return nil
 }
 
-// checkFunds checks that the balance covers all transactions of a sender
-// together (invariant I2). Otherwise one balance could fill the pool many times
-// over.
+// checkFunds refuses a transaction if the balance does not cover all transactions of the sender
+// together (invariant I2). Without this rule, one balance could fill the pool many times over.
 func (c *core) checkFunds(a *account, old, e *entry) error {
 	var total uint256.Int
 	_, over := total.AddOverflow(&a.cost, &e.cost)
@@ -198,10 +194,10 @@ func (c *core) checkFunds(a *account, old, e *entry) error {
 		new(uint256.Int).Sub(&want, &e.cost))
 }
 
-// checkSenderLimit enforces the cap of a sender. A transaction that could run
-// may displace the sender's last one behind a gap that is not locked and did not
-// come back, which is then returned. Otherwise a sender whose transactions
-// arrived in the wrong order could never fill the gap.
+// checkSenderLimit enforces the cap for one sender. If the transaction could run, it may displace
+// the last transaction of the sender that is behind a gap, not locked and not exempt;
+// checkSenderLimit returns that one. Otherwise a sender whose transactions arrived in the wrong
+// order could never fill its gap.
 func (c *core) checkSenderLimit(a *account, old, e *entry) (last *entry, err error) {
 	n := len(a.txs)
 	if old != nil || n < c.cfg.MaxPerSender {
@@ -216,8 +212,8 @@ func (c *core) checkSenderLimit(a *account, old, e *entry) (last *entry, err err
 	return nil, fmt.Errorf("%w: address %v has %d transactions, limit %d", ErrSenderLimit, a.address, n, c.cfg.MaxPerSender)
 }
 
-// foreseeSeat returns the seat that a newcomer will have. Whether there is room is
-// not considered, and checkFunds has seen that the balance covers it.
+// foreseeSeat returns the status and place that a newcomer will have if there is room. checkFunds
+// has made sure that the balance covers it.
 func (c *core) foreseeSeat(a *account, i int, e *entry) seat {
 	at := c.position(a, i)
 	at.funded = i + 1
@@ -225,25 +221,24 @@ func (c *core) foreseeSeat(a *account, i int, e *entry) seat {
 	return c.standing(a, i, e, &at)
 }
 
-// newcomer is a transaction that needs room.
+// newcomer is a transaction that needs room in a full pool.
 type newcomer struct {
 	*entry
 	account *account
 	lead    place
-	// gain is the least value of the newcomer in wei, minus that of the
-	// transaction that it replaces.
+	// gain is the lowest amount in wei that the builder gains by the newcomer: its fees, minus
+	// those of the transaction that it replaces.
 	gain     *uint256.Int
 	replaces bool
 	most     int // greatest number of victims
 }
 
-// maxVictims is the maximum number of transactions that a newcomer displaces.
+// maxVictims is how many transactions one newcomer may displace at most.
 const maxVictims = 4096
 
-// makeRoom returns the transactions that must go so that another one has room:
-// the ends of other senders' chains that are strictly worse, worst first
-// (invariants I1, I3, I4, I5). They are at most the given number. It returns an
-// error if they do not suffice.
+// makeRoom returns the transactions that must leave so that another one has room: ends of other
+// senders' chains that are strictly worse than it, the worst first (invariants I1, I3, I4, I5). It
+// chooses at most most of them. If they do not suffice, it returns an error.
 func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]leaving, error) {
 	space := c.space(old, e, s.status)
 	if space.fits(usage{}) {
@@ -277,11 +272,10 @@ func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]l
 	return c.findVictims(c.ready, n, space.fits)
 }
 
-// findIdle returns transactions that cannot run and make room in the whole pool for
-// a newcomer that can, or nil if they do not suffice: first the worst parked
-// ones, then the last ones behind gaps of the newest senders. It passes over a
-// bounded number of transactions that stay and of senders, so that an Add costs the
-// same in any pool (invariant I9).
+// findIdle returns transactions that cannot run, so that a newcomer that can run gets room in the
+// whole pool: first the worst parked ones, then the last ones behind gaps of the newest senders. It
+// returns nil if they do not suffice. It looks at a limited number of transactions and senders, so
+// that Add costs the same in any pool (invariant I9).
 func (c *core) findIdle(n newcomer, s space) (leaves []leaving) {
 	var freed usage
 	passed := 0
@@ -309,10 +303,9 @@ func (c *core) findIdle(n newcomer, s space) (leaves []leaving) {
 	return leaves
 }
 
-// rankAfterRise returns the lowest rank that a newcomer and its ancestors will
-// have if the base fee rises as far as it can in the next block (EIP-1559). A
-// transaction that can pay only the current base fee must not displace one that
-// can pay the next.
+// rankAfterRise returns the lowest rank that a newcomer and the transactions before it will have if
+// the base fee rises as far as it can in the next block (EIP-1559). A transaction that can pay only
+// the current base fee must not displace one that can also pay the next.
 func (c *core) rankAfterRise(a *account, i int, e *entry) uint64 {
 	base := c.fees.next()
 	least := rankAt(base, e)
@@ -324,12 +317,13 @@ func (c *core) rankAfterRise(a *account, i int, e *entry) uint64 {
 	return least
 }
 
-// findVictims chooses the transactions in an index that must go for a newcomer.
-// Every victim pays less per gas than the newcomer; among parked ones, its tip is
-// not higher either, because the base fee earns nothing, and neither are the tips of
-// those that would leave with it. If more than one must go,
-// or the newcomer is a replacement that grew, the victims' total value must
-// also be below the newcomer's.
+// findVictims chooses the transactions of an index that must leave for a newcomer:
+//
+//   - Each victim pays less per gas than the newcomer.
+//   - Among parked transactions, no tip that is lost is higher than that of the newcomer, because
+//     the base fee earns the builder nothing.
+//   - If more than one must leave, or the newcomer replaces a smaller transaction, the victims
+//     together are worth less than the newcomer.
 func (c *core) findVictims(index *btree.BTreeG[ranked], n newcomer, room func(usage) bool) (leaves []leaving, err error) {
 	var freed usage
 	var best ranked // best of the victims
@@ -371,8 +365,8 @@ func (c *core) findVictims(index *btree.BTreeG[ranked], n newcomer, room func(us
 	return leaves, nil
 }
 
-// worth returns the least amount that a builder earns with an entry, in wei. If
-// the entry does not pay the base fee now, it is the amount at a base fee of 0.
+// worth returns the lowest amount that a builder earns with an entry, in wei. If the entry does not
+// pay the present base fee, it is the amount at a base fee of 0.
 func (e *entry) worth() *uint256.Int {
 	price := e.rank
 	if price >= tipless {
@@ -381,11 +375,10 @@ func (e *entry) worth() *uint256.Int {
 	return new(uint256.Int).Mul(uint256.NewInt(price), uint256.NewInt(uint64(e.work)))
 }
 
-// decideState returns the plan for a new state of an account. Transactions that
-// the new nonce or balance do not allow leave, from the end of the chain, so
-// that no gap opens. Locked ones stay until their session ends. Exempt ones
-// stay, as do those that become exempt because blocks were reverted; they are
-// parked until the balance covers them.
+// decideState returns the plan for an account whose nonce or balance has changed in the host's
+// state. Transactions that the new state does not allow leave from the end of the chain, so that no
+// gap opens. Locked transactions stay until their session ends. Exempt ones stay, and so do those
+// that become exempt because blocks were reverted; they are parked until the balance covers them.
 func (c *core) decideState(a *account, known Account) plan {
 	p := plan{account: a, state: &known}
 	covered := new(uint256.Int)
@@ -415,8 +408,8 @@ func (c *core) decideState(a *account, known Account) plan {
 	return p
 }
 
-// decideReturn returns the plan for a transaction that its session returns, because it is
-// in no block. If its nonce is used by now, it leaves the pool.
+// decideReturn returns the plan for a transaction that its session gives back, because it is in no
+// block. If its nonce is used by now, it leaves the pool.
 func (c *core) decideReturn(e *entry, exempt bool) plan {
 	a := e.account
 	p := plan{account: a, index: a.indexOf(e), together: true}
@@ -437,6 +430,6 @@ func planDrop(e *entry, reason error) plan {
 	return plan{account: e.account, index: e.account.indexOf(e), leaves: []leaving{{e, Dropped, reason}}}
 }
 
-// maxPassed is the number of transactions that cannot be displaced, for example
-// exempt ones, that a newcomer's search for victims skips before it gives up.
+// maxPassed is how many transactions that cannot be displaced, for example exempt ones, a search
+// for victims skips before it gives up.
 const maxPassed = 4096

@@ -11,25 +11,27 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// status is the position of a transaction in its sender's chain.
+// status tells whether a transaction can run, as far as its place in the sender's chain is
+// concerned.
 type status uint8
 
 const (
-	// queued means behind a nonce gap.
+	// queued means that a nonce before the transaction is missing.
 	queued status = iota
-	// parked means in line, but this transaction or one before it does not pay
-	// the floor or the base fee, or is not covered by the balance.
+	// parked means that no nonce is missing, but this transaction or one before it does not pay the
+	// floor or the base fee, or is not covered by the balance.
 	parked
-	// ready means in line and able to run.
+	// ready means that the transaction can run.
 	ready
-	// building means locked. Entries are counted by it; none has it as its status.
+	// building is the group in which locked transactions are counted. No entry has it as its
+	// status.
 	building
-	// groups is the number of values by which entries are counted.
+	// groups is the number of groups in which entries are counted.
 	groups
 )
 
-// entry is a transaction in the pool. The fields above the line never change
-// after admission, so snapshots read them without the lock.
+// entry is a transaction in the pool. The fields above the line never change after admission, so
+// that snapshots can read them without the lock.
 type entry struct {
 	tx     *types.Transaction
 	nonce  uint64
@@ -55,8 +57,8 @@ type entry struct {
 	exempt   bool // see apply.go
 	ran      bool // could run at some time since its admission
 	enlisted bool // authorities are in core.authorizations
-	// replacements is the number of replacements of this nonce since the time
-	// since, in seconds of Unix time.
+	// replacements is how often the nonce was replaced since the time since, which is in seconds of
+	// Unix time.
 	replacements uint16
 	since        uint32
 	account      *account
@@ -74,29 +76,27 @@ func (e *entry) authorities() []authority {
 // hash returns the transaction's hash, which the transaction caches.
 func (e *entry) hash() common.Hash { return e.tx.Hash() }
 
-// place orders transactions that can run: the higher rank first, then the
-// earlier arrival, then the lower nonce. Rank and seq are those of the last one,
-// in this order, of a transaction and its ancestors. Therefore a well-paying
-// child does not precede its badly paying parent, and the last place is always
-// the end of a chain (invariants I3, I4).
+// place orders the transactions that can run: the higher rank first, then the earlier arrival, then
+// the lower nonce. Rank and seq are those of the transaction itself, or of the one before it in its
+// chain that comes last in this order. So a child that pays well does not precede its parent that
+// pays badly, and the last place of all is always the end of a chain (invariants I3, I4).
 //
-// This is the order in which a builder takes transactions that always takes the
-// best next transaction of any sender: the transactions that pay more than an
-// ancestor follow it directly.
+// A builder that always takes the best next transaction of any sender takes them in this order. A
+// transaction that pays more than the one before it in its chain follows that one directly.
 type place struct {
 	rank, seq uint64
 }
 
-// ranked is an entry with its place in an index. The place is a copy, so that
-// it does not change in snapshots. gas and size are those of the transaction, at most
-// 2^32-1. A session that passes over thousands of transactions reads the index only.
+// ranked is an entry with its place in an index. The place is a copy, so that it does not change in
+// snapshots. gas and size are copies of the transaction's, at most 2^32-1, because a session that
+// skips thousands of transactions should not have to read each of them.
 type ranked struct {
 	place
 	entry     *entry
 	gas, size uint32
 }
 
-// ranked returns the entry with a place.
+// ranked returns the entry as it is stored in an index at a place.
 func (e *entry) ranked(p place) ranked {
 	return ranked{p, e, uint32(min(e.gas, math.MaxUint32)), e.size}
 }
@@ -108,12 +108,12 @@ func before(a, b ranked) bool {
 	return a.place.before(b.place)
 }
 
-// compare is before for sorting.
+// compare orders like before, for sorting.
 func compare(a, b ranked) int {
 	return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.seq, b.seq), cmp.Compare(a.entry.nonce, b.entry.nonce))
 }
 
-// before reports whether a place precedes another one.
+// before reports whether a place comes before another one.
 func (p place) before(other place) bool {
 	if p.rank != other.rank {
 		return p.rank > other.rank
@@ -126,11 +126,10 @@ const degree = 32
 
 func newIndex() *btree.BTreeG[ranked] { return btree.NewG(degree, before) }
 
-// noLead is the place before the first transaction of a chain.
+// noLead stands for the place before the first transaction of a chain. It comes before all others.
 var noLead = place{rank: math.MaxUint64}
 
-// after returns the place of an entry whose predecessor in the chain has place
-// p.
+// after returns the place of an entry, given the place p of the transaction before it in the chain.
 func (p place) after(e *entry) place {
 	own := (place{e.rank, e.seq})
 	if p.before(own) {
@@ -139,9 +138,8 @@ func (p place) after(e *entry) place {
 	return p
 }
 
-// behind returns the place from which that of the next transaction in the chain
-// follows. The transactions after one that waits for room are behind all
-// others.
+// behind returns the place that counts for the next transaction in the chain. The transactions
+// behind one that waits for room come after all others.
 func (e *entry) behind() place {
 	if e.roomless {
 		return place{0, e.seq}
@@ -149,8 +147,8 @@ func (e *entry) behind() place {
 	return e.lead
 }
 
-// saturate returns a price as 64 bits. 2^64-1 wei is more than 18 ether per
-// gas; higher prices need not be distinguished.
+// saturate returns a price as a 64-bit number, and the highest one for all prices above. 2^64-1 wei
+// is more than 18 ether per gas; higher prices need not be distinguished.
 func saturate(price *uint256.Int) uint64 {
 	if !price.IsUint64() {
 		return math.MaxUint64
@@ -158,7 +156,7 @@ func saturate(price *uint256.Int) uint64 {
 	return price.Uint64()
 }
 
-// addSaturating returns a + b, or 2^64-1.
+// addSaturating returns a + b, but 2^64-1 if the sum is larger.
 func addSaturating(a, b uint64) uint64 {
 	sum, carry := bits.Add64(a, b, 0)
 	if carry != 0 {
@@ -167,7 +165,7 @@ func addSaturating(a, b uint64) uint64 {
 	return sum
 }
 
-// class returns the size class of an entry.
+// class returns the size class of an entry: each class has twice the size of the one before.
 func (e *entry) class() int {
 	const smallest = 10 // bits: the first class has everything below 1 kB
 	return min(max(bits.Len32(e.memory)-smallest, 0), classes-1)

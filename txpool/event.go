@@ -40,17 +40,17 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// Event is a change in the pool. The first event of an admitted transaction has
-// Admitted set, and exactly one event of kind Replaced, Dropped or Included is
-// its last (invariant I11). If its block is reverted, it is admitted again. If
-// the pool holds it aside (StatusHeld), it is later admitted or dropped.
+// Event is a change in the pool. The first event about an admitted transaction has Admitted set.
+// Exactly one event of the kind Replaced, Dropped or Included is its last one (invariant I11). If
+// its block is reverted, the transaction is admitted again. If the pool holds it aside
+// (StatusHeld), it is later admitted or dropped.
 type Event struct {
 	// Kind is the kind of change.
 	Kind Kind
-	// Admitted is set in the first event of a transaction.
+	// Admitted is true in the first event about a transaction.
 	Admitted bool
-	// Private is set if the transaction was added by AddPrivate. It must not be
-	// shown to outsiders.
+	// Private is true if the transaction was added by AddPrivate. The host must not show it to
+	// others.
 	Private bool
 	// Tx is the transaction, and Sender its sender.
 	Tx     *types.Transaction
@@ -59,13 +59,13 @@ type Event struct {
 	Age time.Duration
 	// By is the hash of the replacing transaction, if Kind is Replaced.
 	By common.Hash
-	// Reason is why the transaction was dropped, if Kind is Dropped. It wraps
-	// an error of this package or is the host's.
+	// Reason is why the transaction was dropped, if Kind is Dropped. It wraps an error of this
+	// package, or is the host's error.
 	Reason error
 }
 
-// emitEvent records an event about an entry, if there is an observer, and a departure
-// in any case.
+// emitEvent records an event about an entry, if there is an observer. If the transaction leaves the
+// pool, it also records the departure.
 func (c *core) emitEvent(event Event, e *entry) {
 	if e != nil {
 		event.Tx, event.Sender, event.Private, event.Age = e.tx, e.account.address, e.private, c.age(e)
@@ -84,24 +84,24 @@ func (c *core) emitEvent(event Event, e *entry) {
 // age returns the time since the admission of an entry.
 func (c *core) age(e *entry) time.Duration { return time.Duration(max(c.now-e.at, 0)) }
 
-// recordChange keeps a record until the host takes it.
+// recordChange keeps a record of a change, until the host takes it with TakeChanges.
 func (c *core) recordChange(record []byte) { c.changes = append(c.changes, record) }
 
-// recordAdmission records that a transaction was admitted, or is held aside.
+// recordAdmission records that a transaction is in the pool from now on, or held aside.
 func (c *core) recordAdmission(o *past) {
 	if c.cfg.KeepChanges && !c.restoring {
 		c.recordChange(o.addedRecord())
 	}
 }
 
-// recordKept records that the caps do not apply to an entry from now on: see entry.keeps.
+// recordKept records whether the caps do not apply to an entry any more: see entry.keeps.
 func (c *core) recordKept(e *entry) {
 	if c.cfg.KeepChanges && !c.restoring {
 		c.recordChange(encode(recordRoom, e.hash(), e.exempt, e.ran))
 	}
 }
 
-// recordDeparture remembers a departure.
+// recordDeparture remembers why a transaction has left the pool, for Pool.Departure.
 func (c *core) recordDeparture(d Departure) {
 	c.departures.remember(d.Hash, d, d.At.UnixNano())
 	if c.cfg.KeepChanges {
@@ -109,7 +109,7 @@ func (c *core) recordDeparture(d Departure) {
 	}
 }
 
-// emitMove records an event with the new status of an entry.
+// emitMove records an event about an entry that has another status now.
 func (c *core) emitMove(e *entry, admitted bool) {
 	if c.cfg.Observe == nil {
 		return

@@ -7,34 +7,34 @@ import (
 	"slices"
 )
 
-// fees is the fee market: the price that a transaction must pay now. It changes
-// with blocks and, for newcomers, with the pool's occupancy.
+// fees is the fee market of the pool: it determines the price that a transaction must pay now. The
+// price changes with each block, and for newcomers also with how full the pool is.
 type fees struct {
 	cfg *Config
 	prices
 	window []sample // newest last
-	// occupancy, in per mille, rises at once with the pool and falls with a
-	// delay.
+	// occupancy is how full the pool is, in per mille. It rises at once with the pool and falls
+	// with a delay, so that the price does not jump.
 	occupancy uint64
 }
 
-// prices is the part of the fee market that survives a restart: the base fee of the
-// next block, the lowest price of a pending transaction, and the average that
-// follows the medians of the blocks in the window by exponential smoothing.
+// prices is the part of the fee market that survives a restart: the base fee of the next block, the
+// lowest price of a pending transaction, and the average that follows the median prices of recent
+// blocks.
 type prices struct{ base, floor, average uint64 }
 
 func (p *prices) record() []byte { return encode(recordPrices, p.base, p.floor, p.average) }
 
-// sample is the median of a block, with average and floor before it.
+// sample is the median price of a block, with the average and the floor before the block, for the
+// case that the block is reverted.
 type sample struct{ median, average, floor uint64 }
 
 const (
 	perMille = 1000
-	// floorStep is the inverse of 12.5 %, the greatest change of the floor and
-	// of the base fee per block.
+	// floorStep is the inverse of 12.5 %, by which the floor and the base fee change at most per
+	// block.
 	floorStep = 8
-	// hysteresis is the fall of the occupancy, in per mille, that the surge
-	// ignores.
+	// hysteresis is by how much the occupancy may fall, in per mille, before the surge follows.
 	hysteresis = 50
 )
 
@@ -42,12 +42,12 @@ func newFees(cfg *Config) fees {
 	return fees{cfg: cfg, prices: prices{floor: cfg.MinGasPrice, average: cfg.MinGasPrice}}
 }
 
-// tipless is the rank of a transaction that pays the base fee and no tip.
-// Higher ranks are tips. Lower ranks are fee caps below the base fee, so that
-// the transactions nearest to it rank highest.
+// tipless is the rank of a transaction that pays the base fee and no tip. Ranks above it are tips.
+// Ranks below it are fee caps that are lower than the base fee; the nearer to the base fee, the
+// higher is the rank.
 const tipless = 1 << 63
 
-// rank returns the value of a transaction to a builder.
+// rank returns how valuable a transaction is to a builder at the present base fee.
 func (f *fees) rank(e *entry) uint64 { return rankAt(f.base, e) }
 
 func rankAt(base uint64, e *entry) uint64 {
@@ -60,10 +60,10 @@ func rankAt(base uint64, e *entry) uint64 {
 // next returns the highest base fee that the block after the next one can have.
 func (f *fees) next() uint64 { return addSaturating(f.base, f.base/floorStep) }
 
-// tipOf returns the effective tip of a rank.
+// tipOf returns the effective tip that a rank stands for. It is 0 for ranks below tipless.
 func tipOf(rank uint64) uint64 { return max(rank, tipless) - tipless }
 
-// price returns the price per gas that a transaction pays, given its rank.
+// price returns the price per gas that a transaction with a known rank pays.
 func (f *fees) price(e *entry) uint64 {
 	if e.rank < tipless {
 		return e.feeCap
@@ -76,8 +76,7 @@ func (f *fees) leastRank() uint64 {
 	return tipless + min(f.floor-min(f.floor, f.base), tipless-2)
 }
 
-// surge returns the factor between the price for newcomers and the floor, in
-// per mille.
+// surge returns by which factor the price for newcomers exceeds the floor, in per mille.
 func (f *fees) surge() uint64 {
 	over := f.occupancy - min(f.occupancy, surgeThreshold)
 	return perMille + f.cfg.SurgeSlope*over/perMille
@@ -96,7 +95,7 @@ func scale(n, share, whole uint64) uint64 {
 	return quotient
 }
 
-// updateOccupancy updates the occupancy.
+// updateOccupancy computes again how full the pool is.
 func (f *fees) updateOccupancy(u usage) {
 	now := max(permille(uint64(u.count), uint64(f.cfg.MaxPending)), permille(u.bytes, f.cfg.MaxBytes))
 	f.occupancy = min(max(f.occupancy, now), addSaturating(now, hysteresis))
@@ -105,7 +104,7 @@ func (f *fees) updateOccupancy(u usage) {
 // permille returns part/whole in per mille, at most ten times the whole.
 func permille(part, whole uint64) uint64 { return min(scale(part, perMille, whole), maxShare) }
 
-// addBlock adds the median price of a new block.
+// addBlock lets the floor follow the median price of a new block.
 func (f *fees) addBlock(median uint64) {
 	if f.cfg.FloorWindow == 0 {
 		return
@@ -126,8 +125,8 @@ func (f *fees) addBlock(median uint64) {
 	f.floor = min(max(f.floor, f.cfg.MinGasPrice), f.cfg.maxFloor())
 }
 
-// approach is one step of the exponential average. weight is in per mille. It
-// takes the last per mille at once, so that it reaches the target.
+// approach returns the average after one step toward the target. weight is in per mille. The last
+// per mille is taken at once, so that the average reaches the target.
 func approach(average, target, weight uint64) uint64 {
 	up, down := target-min(target, average), average-min(target, average)
 	if up+down <= max(target/perMille, (perMille+weight-1)/weight) {
@@ -136,7 +135,7 @@ func approach(average, target, weight uint64) uint64 {
 	return average + scale(up, weight, perMille) - scale(down, weight, perMille)
 }
 
-// removeBlocks removes the newest n blocks, which were reverted.
+// removeBlocks undoes addBlock for the newest n blocks, because they were reverted.
 func (f *fees) removeBlocks(n int) {
 	for ; n > 0 && len(f.window) > 0; n-- {
 		last := len(f.window) - 1
@@ -145,7 +144,7 @@ func (f *fees) removeBlocks(n int) {
 	}
 }
 
-// pricePaid returns the price per gas that a transaction paid in a block.
+// pricePaid returns the price per gas that a transaction has paid in a block with a base fee.
 func pricePaid(feeCap, tip, base uint64) uint64 { return min(feeCap, addSaturating(base, tip)) }
 
 // wei returns a price as 64 bits, saturated. nil is 0.

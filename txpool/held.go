@@ -10,26 +10,26 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// heldAside holds transactions aside, by hash. They count towards the bound of
-// the whole pool, because they use memory, but towards no other cap.
+// heldAside holds transactions that came back and cannot be admitted now, by hash: the host cannot
+// read the account of the sender, or a check refuses the transaction at the moment. Each Reset and
+// CleanupExpired tries again, until the transaction is admitted, its nonce is used, or its lifetime
+// is over.
 //
-// A transaction that comes back is held aside if it cannot be admitted now: the host
-// cannot read its account, or a check now refuses it. Its record has that, and each Reset
-// and CleanupExpired tries it again, until it is admitted, its nonce is used, or its
-// lifetime is over. Its sender cannot add it a second time; two copies would leave the
-// pool twice, each for a different reason.
+// The records of the pool contain these transactions too. They count towards the bound of the whole
+// pool, because they use memory, but towards no other cap. A sender cannot add such a transaction a
+// second time; two copies would leave the pool twice, each for another reason.
 type heldAside struct {
 	txs  map[common.Hash]*past
 	used usage
 	last uint64 // order of the newest one
 }
 
-// inOrder returns the transactions in the order in which they were put aside.
+// inOrder returns the transactions in the order in which they came.
 func (h *heldAside) inOrder() []*past {
 	return slices.SortedFunc(maps.Values(h.txs), func(a, b *past) int { return cmp.Compare(a.order, b.order) })
 }
 
-// holdAside adds a transaction. It replaces one with the same hash.
+// holdAside adds a transaction. If one with the same hash is held already, it takes its place.
 func (h *heldAside) holdAside(o *past) {
 	h.letGo(o.tx.Hash())
 	h.last++
@@ -38,7 +38,7 @@ func (h *heldAside) holdAside(o *past) {
 	h.used.add(usage{1, memoryOf(o.tx)})
 }
 
-// letGo removes a transaction.
+// letGo removes a transaction, if it is held.
 func (h *heldAside) letGo(hash common.Hash) {
 	o := h.txs[hash]
 	if o != nil {
@@ -47,15 +47,16 @@ func (h *heldAside) letGo(hash common.Hash) {
 	}
 }
 
-// superseded is the error of a transaction that comes back while another one of
-// the sender has its nonce. It wraps ErrReplaced.
+// superseded is the error of a transaction that comes back too late, because another transaction of
+// the sender has taken its nonce in the meantime. It wraps ErrReplaced, and names the other
+// transaction.
 type superseded struct{ by common.Hash }
 
 func (s *superseded) Error() string { return ErrReplaced.Error() + " by " + s.by.String() }
 func (s *superseded) Unwrap() error { return ErrReplaced }
 
-// isFinal reports whether an error means that a transaction that came back can
-// never be admitted.
+// isFinal reports whether an error means that a transaction that came back can never be admitted,
+// so that it is of no use to hold it aside.
 func isFinal(err error) bool {
 	return wrapsAny(err, []error{ErrNonceTooLow, ErrReplaced, ErrInvalidChainID, ErrMalformed})
 }
