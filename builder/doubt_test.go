@@ -114,8 +114,8 @@ func (q *quarantined) waits() {
 	time.Sleep(q.wait - time.Second)
 	require.Zero(q.t, q.network.since())
 	require.True(q.t, q.leader.Health().Held)
+	bubble.Await(q.t, time.Second, func() bool { return !q.leader.Health().Doubted }, "the doubt ends")
 	require.NoError(q.t, q.leader.Await(q.t.Context(), final(2)))
-	require.False(q.t, q.leader.Health().Doubted)
 	q.leader.stop(q.t)
 }
 

@@ -6,34 +6,36 @@ import (
 	"github.com/google/btree"
 )
 
-// core is the pool as a value, without clock, lock and cryptography. Equal
-// calls in equal order have equal results. The cost of a call grows with the
-// transactions of one sender and the logarithm of the pool (invariant I9).
+// core holds the contents and the rules of the pool. It uses no clock, lock or cryptography, so
+// that the same calls in the same order always have the same results; Pool adds time and locking
+// around it. The cost of a call grows with the number of transactions of one sender and with the
+// logarithm of the pool (invariant I9).
 type core struct {
 	cfg      *Config
 	accounts map[common.Address]*account
 	list     []*account // same accounts, for sweeps
 	all      map[common.Hash]*entry
-	// cache holds accounts without transactions in the pool, so that a flood of
+	// cache holds accounts of senders that have no transactions in the pool, so that a flood of
 	// refused transactions does not read the host's state each time.
 	cache lru.BasicLRU[common.Address, Account]
-	// departures has the transactions that left, with the reasons, replaced those that
-	// a newcomer replaced, failed those that failed while a block was built, and
-	// privately included private ones, which are private again if they come back.
+	// The pool remembers several kinds of transactions that have left: departures has the reasons,
+	// replaced has those that a newcomer replaced, failed those that failed while a block was
+	// built, and privately the private ones that were included, which are private again if they
+	// come back.
 	departures                  recent[Departure]
 	replaced, failed, privately recent[struct{}]
 	fees                        fees
 
-	// ready and parked order the transactions in line that are not locked.
-	// roomless has the parked ones that only wait for room, by size: see settle.go.
+	// ready and parked have the transactions without a gap before them that are not locked, in
+	// order. roomless has those that could run and only wait for room, by size: see settle.go.
 	ready, parked  *btree.BTreeG[ranked]
 	roomless       [classes]*btree.BTreeG[ranked]
 	queue          gaps
 	authorizations authorizations
 	// uses counts transactions by group.
 	uses [groups]usage
-	// kept is the part of uses to which the caps do not apply: see entry.keeps.
-	// exempt is the part of it that came back: see apply.go.
+	// kept is the part of uses to which the caps do not apply: see entry.keeps. exempt is the part
+	// of it that came back: see apply.go.
 	kept   [groups]usage
 	exempt usage
 	limits [groups]usage
@@ -47,8 +49,8 @@ type core struct {
 	keeping   bool // transactions are coming back
 	restoring bool // transactions were admitted before, and their records are there
 
-	// generation counts the heads, from 1. Accounts that were read before the
-	// newest head are outdated.
+	// generation counts the heads of the chain, from 1. An account that was read before the newest
+	// head is out of date.
 	generation uint64
 
 	seq       uint64
@@ -84,8 +86,7 @@ func newCore(cfg *Config) *core {
 	return c
 }
 
-// openAccount returns the sender's account. If there is none, it creates one from
-// known.
+// openAccount adds an account for a sender that has none, with the state known.
 func (c *core) openAccount(address common.Address, known Account) *account {
 	a := newAccount(address, known)
 	a.slot = int32(len(c.list))
@@ -94,7 +95,8 @@ func (c *core) openAccount(address common.Address, known Account) *account {
 	return a
 }
 
-// closeAccount removes an account without transactions.
+// closeAccount removes an account that has no transactions any more. It does nothing for other
+// accounts.
 func (c *core) closeAccount(a *account) {
 	if len(a.txs) > 0 || a.slot == closed {
 		return
@@ -111,18 +113,19 @@ func (c *core) closeAccount(a *account) {
 	}
 }
 
-// closed is the slot of a removed account.
+// closed is the slot of an account that was removed.
 const closed = -1
 
-// cacheAccount caches an account that has no transactions in the pool.
+// cacheAccount caches an account if it has no transactions in the pool.
 func (c *core) cacheAccount(a *account) {
 	if len(a.txs) == 0 && !a.stale {
 		c.cache.Add(a.address, a.Account)
 	}
 }
 
-// touchAccount marks an account whose chain must be arranged, because transactions of
-// a range of indexes have changed. Several changes then cost one arrangement.
+// touchAccount notes that the transactions of an account in a range of indexes have changed, so
+// that the chain must be arranged before the lock is released. Several changes then cost one
+// arrangement.
 func (c *core) touchAccount(a *account, from, to int) {
 	if !a.touched {
 		a.touched, a.from, a.to = true, int32(from), int32(to)
@@ -132,14 +135,14 @@ func (c *core) touchAccount(a *account, from, to int) {
 	a.from, a.to = min(a.from, int32(from)), max(a.to, int32(to))
 }
 
-// arrangeAll arranges the whole chain of an account after a change of prices.
+// arrangeAll arranges the whole chain of an account, because prices have changed.
 func (c *core) arrangeAll(a *account) {
 	c.arrangeChain(a, 0, len(a.txs))
 	c.closeAccount(a)
 }
 
-// arrangeTouched arranges the chains of all touched accounts. Transactions that
-// are locked before the first one that is not keep their places.
+// arrangeTouched arranges the chains of all accounts that touchAccount has noted. Locked
+// transactions at the beginning of a chain keep their places.
 func (c *core) arrangeTouched() {
 	for i, a := range c.touched {
 		c.touched[i] = nil

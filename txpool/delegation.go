@@ -8,26 +8,22 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// authority is an account whose authorization (EIP-7702) a transaction
-// contains.
+// authority is an account that has signed an authorization (EIP-7702) in a transaction.
 //
-// A party that can spend a sender's balance can invalidate all its transactions
-// at once, for the price of one. The pool therefore holds few transactions of a
-// sender that is delegated or about to be (invariant I7). A sender is about to
-// be delegated if a transaction that can run contains an authorization that
-// could apply. A weaker condition would let strangers restrict an account with
-// old signatures.
+// Why the pool cares: a party that can spend the balance of a sender can invalidate all
+// transactions of that sender at once, for the price of one. The pool therefore holds few
+// transactions of a sender that is delegated or about to be (invariant I7). A sender is about to be
+// delegated if a transaction that can run contains an authorization that could apply. A weaker
+// condition would let strangers restrict an account with old signatures.
 type authority struct {
 	Address common.Address
 	Nonce   uint64 // nonce of the authorization
 }
 
-// authorizations counts the authorizations that may soon apply, by authority
-// and nonce.
+// authorizations counts the authorizations that may apply soon, by authority and nonce.
 type authorizations map[common.Address]map[uint64]int
 
-// authorities returns the valid authorizations of a transaction, without
-// duplicates.
+// authorities returns the valid authorizations in a transaction, without duplicates.
 func (c *Config) authorities(tx *types.Transaction) []authority {
 	var valid []authority
 	for _, auth := range tx.SetCodeAuthorizations() {
@@ -43,8 +39,8 @@ func (c *Config) authorities(tx *types.Transaction) []authority {
 	return valid
 }
 
-// enlistAuthorities adds the authorizations of a transaction to the count or removes them.
-// They count while the transaction can run.
+// enlistAuthorities adds the authorizations of a transaction to the count, or removes them. They
+// count while the transaction can run.
 func (c *core) enlistAuthorities(e *entry, counts bool) {
 	if e.enlisted == counts {
 		return
@@ -79,9 +75,9 @@ func (all authorizations) remove(auth authority) {
 	}
 }
 
-// applicable returns the range of nonces at which an authorization could apply:
-// now, or after the account's own transactions in the pool, assuming that their
-// gaps are filled and one more arrives.
+// applicable returns the range of nonces at which an authorization of the account could apply: now,
+// or after the account's own transactions in the pool. It assumes that their gaps are filled, and
+// that one more transaction arrives.
 func (a *account) applicable() (first, last uint64) {
 	last = a.Nonce
 	n := len(a.txs)
@@ -91,8 +87,7 @@ func (a *account) applicable() (first, last uint64) {
 	return a.Nonce, addSaturating(last, 1)
 }
 
-// throttled reports whether another party can spend the account's balance, or
-// soon will.
+// throttled reports whether another party can spend the account's balance, or may be able to soon.
 func (c *core) throttled(a *account) bool {
 	if a.Delegated {
 		return true
@@ -118,9 +113,9 @@ func (c *core) throttled(a *account) bool {
 	return false
 }
 
-// checkDelegated refuses a new nonce of a delegated sender if it is not the next
-// one, or if the sender has reached its limit. Only transactions that can run
-// count (invariant I1). Replacements are always possible.
+// checkDelegated refuses a transaction of a delegated sender if its nonce is not the next one, or
+// if the sender has reached its limit. Only transactions that can run count towards the limit
+// (invariant I1). Replacements are always possible.
 func (c *core) checkDelegated(a *account, e *entry) error {
 	if !c.throttled(a) {
 		return nil
@@ -135,9 +130,9 @@ func (c *core) checkDelegated(a *account, e *entry) error {
 	return nil
 }
 
-// findBeyondTurn returns the transactions behind a gap of a delegated sender that
-// its limit does not admit. They came before the sender was delegated. They must
-// go when one comes that can run, because it could close their gap.
+// findBeyondTurn returns the transactions behind a gap of a delegated sender that are beyond its
+// limit. They came before the sender was delegated. They must leave when a transaction comes that
+// can run, because it could close their gap.
 func (c *core) findBeyondTurn(a *account, e *entry) (all []leaving) {
 	if !c.throttled(a) && !a.delegatedBy(e) {
 		return nil
@@ -150,8 +145,8 @@ func (c *core) findBeyondTurn(a *account, e *entry) (all []leaving) {
 	return all
 }
 
-// delegatedBy reports whether a transaction contains an authorization of the
-// account that could apply.
+// delegatedBy reports whether a transaction contains an authorization of the account itself that
+// could apply.
 func (a *account) delegatedBy(e *entry) bool {
 	first, last := a.applicable()
 	return slices.ContainsFunc(e.authorities(), func(auth authority) bool {
@@ -159,8 +154,8 @@ func (a *account) delegatedBy(e *entry) bool {
 	})
 }
 
-// checkAuthorities refuses a transaction that would delegate an account with
-// more transactions in line than it may then have.
+// checkAuthorities refuses a transaction that would delegate an account which has more transactions
+// than a delegated account may have.
 func (c *core) checkAuthorities(from common.Address, e *entry) error {
 	for _, auth := range e.authorities() {
 		a := c.accounts[auth.Address]

@@ -1,15 +1,15 @@
 package txpool
 
-// deliverEvents passes events to Config.Observe in order, without the pool's lock, unless another
-// goroutine is doing so, which then passes these too. An observer may therefore call the pool. If
-// an observer panics, the next call delivers the rest.
+// deliverEvents passes events to Config.Observe, in order and without the pool's lock, so that an
+// observer may call the pool. If another goroutine is delivering events already, it delivers these
+// too. If an observer panics, the next call delivers the rest.
 func (p *Pool) deliverEvents() {
 	for p.cfg.Observe != nil && p.eventsWait() && p.delivering.TryLock() {
 		p.deliverQueue()
 	}
 }
 
-// deliverQueue delivers events until there are no more. It unlocks p.delivering.
+// deliverQueue delivers events until there are none left, and then unlocks p.delivering.
 func (p *Pool) deliverQueue() {
 	defer p.delivering.Unlock()
 	for e, some := p.dequeueEvent(); some; e, some = p.dequeueEvent() {
@@ -23,7 +23,7 @@ func (p *Pool) eventsWait() bool {
 	return len(p.core.events) > 0
 }
 
-// dequeueEvent removes the oldest event from the queue.
+// dequeueEvent removes the oldest event from the queue and returns it, if there is one.
 func (p *Pool) dequeueEvent() (e Event, some bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

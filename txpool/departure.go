@@ -7,8 +7,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/lru"
 )
 
-// Departure is the reason and the time at which a transaction left the pool
-// other than by inclusion.
+// Departure tells why and when a transaction has left the pool, other than by inclusion in a block.
 type Departure struct {
 	// Kind is Replaced or Dropped.
 	Kind Kind
@@ -17,15 +16,15 @@ type Departure struct {
 	// By is the hash of the replacing transaction. It is zero if Kind is
 	// Dropped.
 	By common.Hash
-	// Reason is why the transaction was dropped. It is nil if Kind is Replaced.
-	// It wraps the same error of this package as Event.Reason. Of an error of
-	// the host it has only the text, at most 256 bytes.
+	// Reason is why the transaction was dropped. It is nil if Kind is Replaced. It wraps the same
+	// error of this package as Event.Reason did. Of an error of the host it keeps only the text, at
+	// most 256 bytes.
 	Reason error
 	// At is the time at which the transaction left.
 	At time.Time
 }
 
-// departure returns the Departure for an event.
+// departure returns the Departure that belongs to an event.
 func (e *Event) departure(now int64) Departure {
 	d := Departure{Kind: Dropped, Hash: e.Tx.Hash(), At: time.Unix(0, now)}
 	if e.By != (common.Hash{}) {
@@ -36,7 +35,7 @@ func (e *Event) departure(now int64) Departure {
 	return d
 }
 
-// reason is a remembered error: its text, and the error of this package that it
+// reason is an error as the pool remembers it: its text, and the error of this package that it
 // wrapped.
 type reason struct {
 	text string
@@ -49,8 +48,8 @@ func (r *reason) Unwrap() error { return r.kind }
 // maxReason is the maximum length of a reason's text, in bytes.
 const maxReason = 256
 
-// rememberReason returns err as a reason. Most errors are plain errors of this package
-// and need none, so that an eviction allocates nothing.
+// rememberReason returns an error in the form in which the pool remembers it. Most errors are plain
+// errors of this package and stay as they are, so that an eviction allocates nothing.
 func rememberReason(err error) error {
 	kind := labelOf(err).err
 	if kind != nil && err == kind {
@@ -60,7 +59,7 @@ func rememberReason(err error) error {
 	return &reason{text[:min(len(text), maxReason)], kind}
 }
 
-// recallReason returns the reason with the label and the text of a record.
+// recallReason returns the error that a record describes by a label and a text.
 func recallReason(name, text string) error {
 	r := &reason{text: text}
 	for _, l := range labels {
@@ -93,9 +92,8 @@ func departureOf(record []byte) (Departure, error) {
 	return d, err
 }
 
-// recent remembers for a limited time what happened to transactions, for example why
-// they left. It has the newest ones, so its size is bounded. Times are in Unix
-// nanoseconds.
+// recent remembers something about transactions for a limited time, for example why they have left.
+// It keeps only the newest ones, so its size is bounded. Times are in Unix nanoseconds.
 type recent[V any] struct {
 	lasts time.Duration
 	lru.BasicLRU[common.Hash, stamped[V]]
@@ -110,13 +108,13 @@ func newRecent[V any](most int, lasts time.Duration) recent[V] {
 	return recent[V]{lasts, lru.NewBasicLRU[common.Hash, stamped[V]](most)}
 }
 
-// remember remembers a transaction, with a value.
+// remember keeps a value for a transaction.
 func (r *recent[V]) remember(hash common.Hash, value V, at int64) {
 	r.prune(at)
 	r.Add(hash, stamped[V]{value, at})
 }
 
-// prune forgets transactions that are too old.
+// prune forgets the transactions whose time is over.
 func (r *recent[V]) prune(now int64) {
 	for {
 		hash, oldest, some := r.GetOldest()
@@ -127,13 +125,13 @@ func (r *recent[V]) prune(now int64) {
 	}
 }
 
-// timeLeft returns for how long something is remembered.
+// timeLeft returns for how much longer a value is remembered.
 func (r *recent[V]) timeLeft(one stamped[V], now int64) time.Duration {
 	return r.lasts - time.Duration(now-one.at)
 }
 
-// find returns the value of a transaction, and for how long it is remembered. This
-// is 0 if it is not.
+// find returns the value for a transaction, and for how much longer it is remembered. left is 0 if
+// the transaction is not remembered.
 func (r *recent[V]) find(hash common.Hash, now int64) (value V, left time.Duration) {
 	one, there := r.Peek(hash)
 	if there && r.timeLeft(one, now) > 0 {

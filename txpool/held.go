@@ -61,10 +61,10 @@ func isFinal(err error) bool {
 	return wrapsAny(err, []error{ErrNonceTooLow, ErrReplaced, ErrInvalidChainID, ErrMalformed})
 }
 
-// setAside concludes the return of a batch. A transaction that was not admitted is
-// held aside if it may be admitted later, and leaves otherwise. One that was held
-// aside before also leaves when its lifetime is over. setAside adds those that were not held before
-// to core.displaced.
+// setAside ends the return of a batch of transactions. One that was not admitted is held aside if
+// it may be admitted later; otherwise it leaves for good. One that was held before also leaves when
+// its lifetime is over. setAside adds the transactions that were not held before to core.displaced,
+// for the result of Reset or Restore.
 func (p *Pool) setAside(batch []candidate) {
 	p.changeCore(func(c *core) {
 		for i := range batch {
@@ -99,7 +99,7 @@ func (p *Pool) setAside(batch []candidate) {
 	})
 }
 
-// endEvent returns the event of a candidate that came back and is not admitted.
+// endEvent returns the last event about a candidate that came back and will not be admitted.
 func (t *candidate) endEvent(now int64) Event {
 	event := Event{Kind: Dropped, Tx: t.tx, Sender: t.from, Private: t.origin.private, Age: time.Duration(now - t.origin.at), Reason: t.err}
 	s := new(superseded)
@@ -112,7 +112,7 @@ func (t *candidate) endEvent(now int64) Event {
 	return event
 }
 
-// retryHeld tries to admit the transactions that are held aside.
+// retryHeld tries once more to admit the transactions that are held aside.
 func (p *Pool) retryHeld() {
 	p.mu.Lock()
 	origin := p.core.aside.inOrder()
@@ -122,7 +122,7 @@ func (p *Pool) retryHeld() {
 	p.setAside(batch)
 }
 
-// examineBack is examineAll for transactions that were accepted before.
+// examineBack examines transactions that were accepted before and come back.
 func (p *Pool) examineBack(origin []*past) []candidate {
 	batch := make([]candidate, len(origin))
 	for i, o := range origin {
@@ -132,18 +132,17 @@ func (p *Pool) examineBack(origin []*past) []candidate {
 	return batch
 }
 
-// CleanupExpired drops expired transactions, and tries to admit transactions that are
-// held aside. Add, Build and Reset do the first when it is due (see Config.Lifetime), and
-// Reset does the second. A host that waits for the events while it makes no such call calls
-// it now and then.
+// CleanupExpired drops expired transactions, and tries again to admit the transactions that are
+// held aside. Most hosts need not call it: Add, Build and Reset drop expired transactions when it
+// is due (see Config.Lifetime), and Reset tries the held ones again. A host that waits for these
+// events, but makes no such calls for a long time, calls it now and then.
 func (p *Pool) CleanupExpired() {
 	defer p.takeTurn()()
 	p.retryHeld()
 	p.dropExpired(p.clock())
 }
 
-// dropExpired drops the expired transactions of all senders. The caller holds
-// p.turn.
+// dropExpired drops the expired transactions of all senders. The caller holds p.turn.
 func (p *Pool) dropExpired(now int64) {
 	p.changeCore(func(c *core) {
 		for i := len(c.list) - 1; i >= 0; i-- { // the last one takes the place of a removed one
@@ -154,8 +153,8 @@ func (p *Pool) dropExpired(now int64) {
 	p.sweptAt.Store(now)
 }
 
-// expireDue drops expired transactions if it is due. It waits for no other call and reads
-// no account.
+// expireDue drops expired transactions if it is time for that. It never waits for another call and
+// reads no account.
 func (p *Pool) expireDue(now int64) {
 	if now-p.sweptAt.Load() >= int64(p.cfg.Lifetime/expiryShare) && p.turn.TryLock() {
 		defer p.turn.Unlock()
@@ -163,13 +162,13 @@ func (p *Pool) expireDue(now int64) {
 	}
 }
 
-// expiryShare is the part of Config.Lifetime by which a transaction may outlive
-// it before the pool drops it.
+// expiryShare determines how late the pool may drop an expired transaction: by Config.Lifetime
+// divided by this number.
 const expiryShare = 16
 
-// expireSender drops the expired transactions of a sender, last one first. A
-// transaction stays while later ones in line stay: they have displaced others
-// and could not run without it.
+// expireSender drops the expired transactions of a sender, the last one first. A transaction stays
+// while one behind it in line stays, because that one has displaced others and could not run
+// without it.
 func (c *core) expireSender(a *account, now int64) {
 	lifetime := int64(c.cfg.Lifetime)
 	p := plan{account: a, index: len(a.txs)}

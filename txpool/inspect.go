@@ -11,7 +11,8 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// inspect makes the checks that need neither the account nor cryptography.
+// inspect makes the checks that need neither the sender's account nor cryptography, and returns the
+// entry for the transaction.
 func (c *Config) inspect(tx *types.Transaction) (*entry, error) {
 	if tx == nil {
 		return nil, fmt.Errorf("%w: nil", ErrMalformed)
@@ -38,9 +39,9 @@ func (c *Config) inspect(tx *types.Transaction) (*entry, error) {
 	return e, checkSignature(tx)
 }
 
-// checkSignature refuses negative numbers in the signature and the chain id, with
-// which a transaction cannot be encoded. go-ethereum recovers a sender from some of
-// them, and Config.Sender may not look at them.
+// checkSignature refuses negative numbers in the signature and in the chain id, because such a
+// transaction cannot be encoded. go-ethereum recovers a sender from some of them, and Config.Sender
+// may not check them.
 func checkSignature(tx *types.Transaction) error {
 	v, r, s := tx.RawSignatureValues()
 	for _, n := range [...]*big.Int{v, r, s, tx.ChainId()} {
@@ -51,7 +52,7 @@ func checkSignature(tx *types.Transaction) error {
 	return nil
 }
 
-// checkType checks the type and the fields that are specific to it.
+// checkType checks the type of a transaction, and the fields that only this type has.
 func (c *Config) checkType(tx *types.Transaction) error {
 	switch tx.Type() {
 	case types.LegacyTxType:
@@ -88,7 +89,8 @@ func (c *Config) checkType(tx *types.Transaction) error {
 	return nil
 }
 
-// checkChain checks the chain id, unless Config.Sender is set.
+// checkChain checks the chain id. It does not if Config.Sender is set, because such signatures are
+// not Ethereum's.
 func (c *Config) checkChain(tx *types.Transaction) error {
 	if c.Sender != nil || !tx.Protected() {
 		return nil
@@ -100,7 +102,7 @@ func (c *Config) checkChain(tx *types.Transaction) error {
 	return nil
 }
 
-// amount reads a field of a transaction.
+// amount reads a number of a transaction into 256 bits. name is that of the field, for errors.
 func amount(into *uint256.Int, from *big.Int, name string, tooHigh error) error {
 	if from.Sign() < 0 {
 		return fmt.Errorf("%w: %s %v", ErrNegativeValue, name, from)
@@ -135,8 +137,8 @@ func (c *Config) price(e *entry) error {
 	return nil
 }
 
-// addExtras adds Config.ExtraCost to the cost. It returns false if the sum
-// exceeds 256 bits.
+// addExtras adds the fee for blobs and Config.ExtraCost to the cost of an entry. It returns false
+// if the sum needs more than 256 bits.
 func (c *Config) addExtras(e *entry) bool {
 	if e.tx.Type() == types.BlobTxType {
 		blobCap, over := uint256.FromBig(e.tx.BlobGasFeeCap())
@@ -155,7 +157,7 @@ func (c *Config) addExtras(e *entry) bool {
 	return !over
 }
 
-// addProduct adds n times a price, and returns false if the sum exceeds 256
+// addProduct adds n times a price to a sum. It returns false if the result needs more than 256
 // bits.
 func addProduct(sum *uint256.Int, n uint64, price *uint256.Int) bool {
 	var product uint256.Int
@@ -167,7 +169,7 @@ func addProduct(sum *uint256.Int, n uint64, price *uint256.Int) bool {
 	return !over
 }
 
-// checkSize measures a transaction.
+// checkSize computes the size of a transaction and refuses it if it is too large.
 func (c *Config) checkSize(e *entry) error {
 	size := e.tx.Size()
 	if size > c.MaxTxSize {
@@ -181,8 +183,8 @@ func (c *Config) checkSize(e *entry) error {
 	return nil
 }
 
-// The memory in bytes of a transaction with all that the pool stores for it, and
-// of its parts. TestMemory compares them with the heap.
+// How much memory a transaction takes in the pool with all that is stored for it, in bytes, and how
+// much its parts take. TestMemory compares these numbers with the heap.
 const (
 	txMemory            = 1090 // with entry, indexes and a share of the account
 	legacyTxMemory      = 980
@@ -192,8 +194,8 @@ const (
 	accessTupleMemory   = 48
 )
 
-// memoryOf returns the memory of a transaction in bytes, within a quarter. A
-// decoded transaction has lists with unused capacity, which counts.
+// memoryOf returns how much memory a transaction takes in the pool, in bytes, exact within a
+// quarter. The lists of a decoded transaction have unused capacity, which counts.
 func memoryOf(tx *types.Transaction) uint64 {
 	memory := txMemory + cap(tx.Data()) + common.HashLength*cap(tx.BlobHashes())
 	if tx.Type() == types.LegacyTxType {
@@ -211,7 +213,7 @@ func memoryOf(tx *types.Transaction) uint64 {
 	return uint64(memory)
 }
 
-// checkGas checks the gas limit.
+// checkGas refuses a gas limit that is too high, or too low for the transaction to begin.
 func (c *Config) checkGas(e *entry) error {
 	gas := e.gas
 	if gas > c.BlockGasLimit {
@@ -240,9 +242,9 @@ func (c *Config) sender(signer types.Signer, tx *types.Transaction) (common.Addr
 	return types.Sender(signer, tx) // checks the chain id first
 }
 
-// checkBump checks that a replacement pays enough more than the old transaction
-// (invariant I6): by the configured share, rounded as configured, and by at least 1 wei,
-// in both fee cap and tip.
+// checkBump checks that a replacement pays enough more than the transaction that it replaces
+// (invariant I6): both fee cap and tip must be higher by the configured share, rounded as
+// configured, and by at least 1 wei.
 func (c *Config) checkBump(old, e *entry) error {
 	for _, price := range [...]struct {
 		name      string
@@ -263,8 +265,8 @@ func (c *Config) checkBump(old, e *entry) error {
 	return nil
 }
 
-// bumped returns the lowest price that replaces an old one. No price replaces 2^64-1
-// wei per gas, which stands for all higher ones too: see saturate.
+// bumped returns the lowest price that may replace an old price. No price can replace 2^64-1 wei
+// per gas, which stands for all higher prices too: see saturate.
 func (c *Config) bumped(old uint64) uint64 {
 	var more uint256.Int
 	more.Mul(more.SetUint64(old), uint256.NewInt(c.PriceBump))
@@ -275,8 +277,7 @@ func (c *Config) bumped(old uint64) uint64 {
 	return addSaturating(old, max(saturate(&more), 1))
 }
 
-// GreatestGas returns the greatest gas limit of a transaction that the pool
-// admits.
+// GreatestGas returns the highest gas limit that a transaction in the pool may have.
 func (c *Config) GreatestGas() uint64 {
 	if c.MaxTxGas == 0 {
 		return c.BlockGasLimit
@@ -303,9 +304,9 @@ const (
 // bytes (EIP-3860), from the fork Shanghai on.
 const MaxInitCodeSize = 49_152
 
-// intrinsicGas returns the gas cost of a transaction before its first
-// instruction, and the minimum cost of its data, by the fork rules of the
-// configuration. Config.MaxTxSize bounds sizes, so nothing overflows.
+// intrinsicGas returns how much gas a transaction costs before its first instruction, and how much
+// its data costs at least, by the rules of the configured fork. Nothing overflows, because
+// Config.MaxTxSize bounds all sizes.
 func (c *Config) intrinsicGas(tx *types.Transaction) (intrinsic, floor uint64) {
 	data := tx.Data()
 	zeros := uint64(bytes.Count(data, []byte{0}))

@@ -8,7 +8,7 @@ import (
 	"github.com/google/btree"
 )
 
-// turn is the state of a sender in a session.
+// turn holds the knowledge of a session about a sender.
 type turn struct {
 	address common.Address
 	read    bool // account was read
@@ -25,7 +25,7 @@ type turn struct {
 // absent is the index of a turn that is not in heads.
 const absent = -1
 
-// beginTurn returns the turn of a sender. If there is none, it begins one.
+// beginTurn returns the turn of a sender, and adds one if there is none.
 func (s *Session) beginTurn(address common.Address) *turn {
 	t := s.senders[address]
 	if t == nil {
@@ -35,16 +35,15 @@ func (s *Session) beginTurn(address common.Address) *turn {
 	return t
 }
 
-// notifySession lets the running session notice a pending entry.
+// notifySession lets the running session, if there is one, consider an entry that can run now.
 func (c *core) notifySession(e *entry) {
 	if c.session != nil && !c.session.over {
 		c.session.considerEntry(e)
 	}
 }
 
-// notifyOfHead lets the running session notice the next transaction of a sender
-// after a change of its chain, because until now another transaction may have
-// been the next one.
+// notifyOfHead lets the running session consider the next transaction of a sender whose chain has
+// changed, because another transaction than before may be the next one that the session can take.
 func (c *core) notifyOfHead(a *account) {
 	e := a.head()
 	if e != nil {
@@ -52,9 +51,9 @@ func (c *core) notifyOfHead(a *account) {
 	}
 }
 
-// considerEntry considers an entry that became pending or changed its place during the
-// session. If the walk has not passed its place, the walk visits it later. A
-// sender of which no transaction fits costs no memory.
+// considerEntry considers an entry that has become able to run or has changed its place while the
+// session runs. If the walk of the session has not come to that place yet, it visits the entry
+// later, so nothing is done. A sender of which no transaction fits costs no memory.
 func (s *Session) considerEntry(e *entry) {
 	address := e.account.address
 	t := s.senders[address]
@@ -79,9 +78,9 @@ func (s *Session) considerEntry(e *entry) {
 	heap.Push(&s.heads, t)
 }
 
-// forgetSender forgets a sender that has no transactions in the pool any more, unless the
-// session has taken some of them. Otherwise the memory of a session that is open for
-// long would grow with each newcomer.
+// forgetSender forgets a sender that has no transactions in the pool any more, unless the session
+// has taken some of them. Otherwise a session that is open for a long time would need more memory
+// with each newcomer.
 func (s *Session) forgetSender(address common.Address) {
 	t := s.senders[address]
 	if t == nil || t.took {
@@ -93,9 +92,10 @@ func (s *Session) forgetSender(address common.Address) {
 	delete(s.senders, address)
 }
 
-// visitSender adds a sender's next transaction to the heads, if it fits. It forgets those
-// that do not fit: the rest of the budget only shrinks, and considerEntry considers those
-// that change. Most of these are too large, which it sees without the entry.
+// visitSender adds the next transaction of a sender to the heads if it fits into the block. A
+// transaction that does not fit is forgotten, because the rest of the budget only shrinks, and
+// considerEntry considers those that change. Most of these are too large, which visitSender sees
+// without reading the entry.
 func (s *Session) visitSender(c *core, r ranked) {
 	e := r.entry
 	if s.hasRoom(uint64(r.gas), uint64(r.size)) {
@@ -110,7 +110,7 @@ func (s *Session) visitSender(c *core, r ranked) {
 	s.misses++
 }
 
-// pushHead adds a sender's next transaction to the heads. It does nothing if there is none.
+// pushHead adds the next transaction of a sender to the heads, unless e is nil.
 func (s *Session) pushHead(c *core, t *turn, e *entry) {
 	if e == nil {
 		return
@@ -119,10 +119,10 @@ func (s *Session) pushHead(c *core, t *turn, e *entry) {
 	heap.Push(&s.heads, t)
 }
 
-// popHead removes the best head and returns its entry with the sender's turn. The entry is
-// nil if the sender has another next transaction meanwhile, or none, and if the place
-// of the head is outdated. The head is then back at its new place. The place is not
-// computed again otherwise: a score of the host that differs each time would never end.
+// popHead removes the best head, and returns its entry and the turn of its sender. If the sender
+// has another next transaction in the meantime, or the place of the head is out of date, it returns
+// no entry and puts the sender back at its present place. It computes the place only in this case:
+// if the host's score were different each time, the session would never end.
 func (s *Session) popHead(c *core) (*entry, *turn) {
 	t := heap.Pop(&s.heads).(*turn)
 	if t.aside {
@@ -139,7 +139,7 @@ func (s *Session) popHead(c *core) (*entry, *turn) {
 	return nil, t
 }
 
-// fillHeads visits senders until no other can have a better transaction than the
+// fillHeads visits more senders until none of the others can have a better transaction than the
 // best head.
 func (s *Session) fillHeads(c *core) {
 	for s.misses < maxMisses && !s.walk.ended && (len(s.heads) == 0 || s.walk.precedes(s.heads[0].place)) {
@@ -147,7 +147,7 @@ func (s *Session) fillHeads(c *core) {
 	}
 }
 
-// heads is a heap of senders with the best next transaction at its top.
+// heads is a heap of senders. At its top is the sender with the best next transaction.
 type heads []*turn
 
 func (h heads) Len() int           { return len(h) }
@@ -171,20 +171,21 @@ func (h *heads) Pop() any {
 	return top
 }
 
-// spent reports whether no other transaction can fit.
+// spent reports whether the budget is used up, so that no transaction can fit.
 func (s *Session) spent() bool {
 	b := &s.budget
 	return b.Count > 0 && s.count >= b.Count || b.Gas > 0 && addSaturating(s.gas, txGas) > b.Gas ||
 		b.Bytes > 0 && s.bytes >= b.Bytes
 }
 
-// fits reports whether an entry can be taken: it pays the base fee, and the rest of the block has
-// room for it.
+// fits reports whether the session can take an entry: it pays the base fee of the block, and the
+// rest of the block has room for it.
 func (s *Session) fits(e *entry) bool {
 	return e.feeCap >= s.base && s.hasRoom(e.gas, uint64(e.size))
 }
 
-// hasRoom reports whether a transaction of a gas limit and size fits into the rest of the block.
+// hasRoom reports whether the rest of the block has room for a transaction with a gas limit and a
+// size.
 func (s *Session) hasRoom(gas, size uint64) bool {
 	b := &s.budget
 	if b.Gas > 0 && gas > b.Gas-min(s.gas, b.Gas) {
@@ -193,13 +194,13 @@ func (s *Session) hasRoom(gas, size uint64) bool {
 	return b.Bytes == 0 || size <= b.Bytes-min(s.bytes, b.Bytes)
 }
 
-// putAside takes no more transactions of an entry's sender.
+// putAside makes the session take no more transactions of the sender of an entry.
 func (s *Session) putAside(e *entry) {
 	t := s.beginTurn(e.account.address)
 	t.aside, t.unfit = true, false
 }
 
-// Candidate is a pending transaction, the argument of Config.Score.
+// Candidate is a transaction that can run, as Config.Score gets it.
 type Candidate struct {
 	// Tx is the transaction.
 	Tx *types.Transaction
@@ -214,7 +215,8 @@ func (e *entry) candidate(base uint64) Candidate {
 	return Candidate{Tx: e.tx, Tip: min(e.tip, e.feeCap-min(e.feeCap, base)), Size: uint64(e.size)}
 }
 
-// keyOf returns the place of a pending entry among the heads of a session.
+// keyOf returns the place of an entry among the heads of a session: by its score if there is one,
+// and otherwise by its rank.
 func (c *core) keyOf(e *entry) place {
 	if c.cfg.Score == nil {
 		return place{e.rank, e.seq}
@@ -222,14 +224,13 @@ func (c *core) keyOf(e *entry) place {
 	return scored(c.cfg.Score, e, c.fees.base)
 }
 
-// scored returns the place of an entry by its score, as an unsigned number of the same
-// order.
+// scored returns the place of an entry by its score. It maps the score to an unsigned number in the
+// same order.
 func scored(score func(Candidate) int64, e *entry, base uint64) place {
 	return place{uint64(score(e.candidate(base))) ^ 1<<63, e.seq}
 }
 
-// walk visits the pending transactions from the best one on, while the session
-// needs more.
+// walk visits the transactions that can run, from the best one on, as far as a session needs them.
 type walk struct {
 	index *btree.BTreeG[ranked] // by tip
 	rest  ranking               // by Config.Score: the next transactions of the senders
@@ -237,8 +238,8 @@ type walk struct {
 	ended bool
 }
 
-// newWalk returns a walk from the best transaction on. With Config.Score it makes a
-// heap of the senders: a block takes few of them, and a sort of all takes longer.
+// newWalk returns a walk from the best transaction on. With Config.Score it makes a heap of the
+// senders, because a block takes few of them, and sorting all of them would take longer.
 func (c *core) newWalk() walk {
 	if c.cfg.Score == nil { // the order of core.ready
 		return walk{index: c.ready}
@@ -254,16 +255,17 @@ func (c *core) newWalk() walk {
 	return walk{rest: rest}
 }
 
-// passed reports whether the walk will not visit an entry that has changed.
+// passed reports whether the walk has gone past the place of an entry that has changed, so that it
+// will not visit the entry.
 func (w *walk) passed(e *entry) bool {
 	return w.ended || w.index == nil || w.at.entry != nil && before(e.ranked(e.lead), w.at)
 }
 
-// precedes reports whether a sender that was not visited can have a better
-// transaction than one at a place.
+// precedes reports whether a sender that the walk has not visited yet can have a better transaction
+// than one at place p.
 func (w *walk) precedes(p place) bool { return w.at.entry == nil || w.at.place.before(p) }
 
-// stride is the number of transactions that a walk visits together.
+// stride is how many transactions a walk visits at a time.
 const stride = readers
 
 // visitNext calls f with the next few transactions.
@@ -297,12 +299,11 @@ func (w *walk) visitNext(f func(ranked)) {
 	w.ended = w.at == from
 }
 
-// ranking is a heap with the best entry at its top. It is not one of container/heap,
-// because a call of an interface for each comparison would take most of the time of a
-// session by score.
+// ranking is a heap with the best entry at its top. It does not use container/heap, because its
+// interface call for each comparison would take most of the time of a session with scores.
 type ranking []ranked
 
-// sinkAt moves the entry at an index down to its place.
+// sinkAt moves the entry at an index down until the heap is in order again.
 func (r ranking) sinkAt(i int) {
 	for best := 2*i + 1; best < len(r); i, best = best, 2*best+1 {
 		other := best + 1
@@ -316,14 +317,14 @@ func (r ranking) sinkAt(i int) {
 	}
 }
 
-// orderAll makes a heap of entries in any order.
+// orderAll makes a heap of entries that are in any order.
 func (r ranking) orderAll() {
 	for i := len(r)/2 - 1; i >= 0; i-- {
 		r.sinkAt(i)
 	}
 }
 
-// popBest removes the best entry.
+// popBest removes the best entry and returns it.
 func (r *ranking) popBest() ranked {
 	all := *r
 	top, last := all[0], len(all)-1

@@ -13,9 +13,10 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Pool is a transaction pool. It is safe for concurrent use. It starts no
-// goroutine that outlives a call: a call delivers events to Config.Observe, also those of
-// other calls that run at the same time.
+// Pool is a transaction pool. It is safe for concurrent use. No goroutine of it outlives a call,
+// except while records are replayed: see ReplayChange. Events are delivered to Config.Observe by
+// the calls that cause them; if several calls run at the same time, one of them delivers the events
+// of all.
 type Pool struct {
 	cfg        Config
 	lenient    Config // for transactions that come back
@@ -59,14 +60,13 @@ func New(cfg Config, state State) (*Pool, error) {
 	return p, nil
 }
 
-// Add admits a transaction. A nil error means that the pool has stored it; its
-// later fate is reported by events. Errors wrap one of this package's errors or
-// are those of Config.Precheck. A refused transaction changes nothing.
+// Add admits a transaction. If it returns nil, the pool has stored the transaction, and events
+// report what becomes of it. Otherwise nothing has changed, and the error wraps one of this
+// package's errors or is that of Config.Precheck.
 func (p *Pool) Add(tx *types.Transaction) error { return p.addOne(candidate{tx: tx}).err }
 
-// AddPrivate is Add for a transaction that must stay secret until it is in a
-// block. It is built and priced like any other, but Snapshot and Content do not
-// show it, and its events have Private set.
+// AddPrivate adds a transaction that must stay secret until it is in a block. The pool treats it
+// like any other, but Snapshot and Content do not show it, and its events have Private set.
 func (p *Pool) AddPrivate(tx *types.Transaction) error {
 	return p.addOne(candidate{tx: tx, private: true}).err
 }
@@ -77,8 +77,8 @@ func (p *Pool) addOne(t candidate) candidate {
 	return one[0]
 }
 
-// AddRaw is Add for the binary encoding of a transaction (EIP-2718). It returns
-// the transaction's hash if it was admitted.
+// AddRaw adds a transaction by its binary encoding (EIP-2718). It returns the hash of the
+// transaction if it was admitted.
 func (p *Pool) AddRaw(raw []byte) (common.Hash, error) {
 	t := p.addOne(candidate{raw: raw})
 	if t.err != nil {
@@ -87,9 +87,9 @@ func (p *Pool) AddRaw(raw []byte) (common.Hash, error) {
 	return t.entry.hash(), nil
 }
 
-// AddAll adds transactions in order, with the same result as one Add after the
-// other (invariant I10). It recovers signatures on all processors. The result
-// has one error or nil per transaction.
+// AddAll adds transactions in order. The result is the same as if Add were called for one after the
+// other (invariant I10), but AddAll recovers signatures on all processors. It returns one error or
+// nil for each transaction.
 func (p *Pool) AddAll(txs []*types.Transaction) []error {
 	batch, errs := make([]candidate, len(txs)), make([]error, len(txs))
 	for i, tx := range txs {
@@ -102,8 +102,8 @@ func (p *Pool) AddAll(txs []*types.Transaction) []error {
 	return errs
 }
 
-// AddAllRaw is AddAll for binary encodings (EIP-2718). It also returns one hash
-// per transaction, which is zero if there is an error.
+// AddAllRaw adds transactions by their binary encodings (EIP-2718), as AddAll does. For each of
+// them it returns the hash, or zero and an error.
 func (p *Pool) AddAllRaw(raws [][]byte) ([]common.Hash, []error) {
 	batch, errs := make([]candidate, len(raws)), make([]error, len(raws))
 	for i, raw := range raws {
@@ -120,8 +120,8 @@ func (p *Pool) AddAllRaw(raws [][]byte) ([]common.Hash, []error) {
 	return hashes, errs
 }
 
-// addBatch takes n transactions through all stages, with the same result as one after
-// the other (invariant I10). It recovers signatures on all processors.
+// addBatch takes transactions through all stages, with the same result as one after the other
+// (invariant I10).
 func (p *Pool) addBatch(batch []candidate) {
 	now := p.clock()
 	p.expireDue(now)
@@ -150,9 +150,9 @@ func (p *Pool) Remove(hash common.Hash) (err error) {
 	return err
 }
 
-// Reject drops a transaction that failed while a block was built, even a locked
-// one, and refuses it for Config.QuarantineTime (invariant I14). reason
-// becomes Event.Reason; nil means ErrQuarantined. The error wraps ErrNotFound.
+// Reject drops a transaction that failed while a block was built, even if it is locked, and refuses
+// it for Config.QuarantineTime (invariant I14). reason becomes Event.Reason; nil means
+// ErrQuarantined. The error wraps ErrNotFound.
 func (p *Pool) Reject(hash common.Hash, reason error) (err error) {
 	defer p.deliverEvents()
 	p.changeCore(func(c *core) {

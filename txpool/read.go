@@ -10,8 +10,8 @@ import (
 	"github.com/google/btree"
 )
 
-// Held returns the transactions that the pool holds aside, sorted by hash, with
-// the reason for each: see StatusHeld.
+// Held returns the transactions that the pool holds aside, sorted by hash, each with its reason:
+// see StatusHeld.
 func (p *Pool) Held() []Displaced {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -23,7 +23,7 @@ func (p *Pool) Held() []Displaced {
 	return held
 }
 
-// Get returns a transaction of the pool, or nil.
+// Get returns the transaction with a hash, or nil if the pool does not have it.
 func (p *Pool) Get(hash common.Hash) *types.Transaction {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,9 +41,9 @@ func (p *Pool) Size() int {
 	return len(p.core.all)
 }
 
-// NextNonce returns the nonce after the sender's pending and parked
-// transactions, and whether the pool knows the sender. If it does not, use the
-// nonce in the host's state.
+// NextNonce returns the first nonce that a sender has not used in the pool yet, after its pending
+// and parked transactions. The second result reports whether the pool knows the sender; if not, use
+// the nonce in the host's state.
 func (p *Pool) NextNonce(sender common.Address) (uint64, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,24 +54,24 @@ func (p *Pool) NextNonce(sender common.Address) (uint64, bool) {
 	return a.next(), true
 }
 
-// Snapshot is the set of pending transactions at one moment, without locked and
-// private ones. It holds no lock and is safe for concurrent use.
+// Snapshot is the set of transactions that could run at one moment, without locked and private
+// ones. It holds no lock and is safe for concurrent use.
 type Snapshot struct {
 	index *btree.BTreeG[ranked]
 	score func(Candidate) int64
 	base  uint64 // base fee, wei per gas
 }
 
-// Snapshot returns the pending transactions that are not locked, without
-// private ones. It takes constant time.
+// Snapshot returns the transactions that can run now and are not locked, without private ones. It
+// takes constant time.
 func (p *Pool) Snapshot() *Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return &Snapshot{p.core.ready.Clone(), p.cfg.Score, p.core.fees.base}
 }
 
-// All yields the transactions in the order of a session: best first, and those of
-// each sender in nonce order.
+// All yields the transactions in the order in which a session would take them: the best first, and
+// those of each sender in the order of their nonces.
 func (s *Snapshot) All() iter.Seq[*types.Transaction] {
 	return func(yield func(*types.Transaction) bool) {
 		for e := range s.yieldInOrder {
@@ -93,16 +93,15 @@ const (
 	StatusPending
 	// StatusQueued means that the transaction is behind a nonce gap.
 	StatusQueued
-	// StatusParked means that the transaction, or one before it, does not pay
-	// the floor or the base fee, or that the balance does not cover it now.
+	// StatusParked means that the transaction, or one before it, does not pay the floor or the base
+	// fee, or that the balance does not cover it at the moment.
 	StatusParked
 	// StatusLocked means that a session has taken the transaction.
 	StatusLocked
-	// StatusHeld means that the transaction was accepted, came back from a
-	// failed block or a restart, and cannot be admitted now, because the host
-	// cannot read the account or a check refuses it. The pool tries again in
-	// each Reset and CleanupExpired, and drops the transaction when its
-	// lifetime is over.
+	// StatusHeld means that the transaction was accepted before, came back from a failed block or
+	// at a restart, and cannot be admitted now: the host cannot read the account, or a check
+	// refuses the transaction. The pool tries again at each Reset and CleanupExpired, and drops the
+	// transaction when its lifetime is over.
 	StatusHeld
 )
 
@@ -127,9 +126,8 @@ func (p *Pool) Status(hash common.Hash) Status {
 	return [...]Status{queued: StatusQueued, parked: StatusParked, ready: StatusPending}[e.status]
 }
 
-// ContentFrom returns the transactions of a sender in nonce order, without
-// private ones. pending has those that can run or are locked, and queued the
-// others.
+// ContentFrom returns the transactions of a sender in the order of their nonces, without private
+// ones. pending has those that can run or are locked, and queued has the others.
 func (p *Pool) ContentFrom(sender common.Address) (pending, queued []*types.Transaction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,8 +201,8 @@ type Stats struct {
 // Size returns the number of all transactions, locked ones included.
 func (s Stats) Size() int { return s.Pending + s.Parked + s.Queued }
 
-// Stats returns a summary. It visits no transactions, except exempt ones in a full
-// pool.
+// Stats returns a summary of the pool. Its cost does not depend on the number of transactions,
+// except that it skips exempt ones in a full pool.
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -229,10 +227,9 @@ func (p *Pool) Stats() Stats {
 	return s
 }
 
-// Departure returns why a transaction left the pool, and whether the pool
-// remembers it. The pool remembers the newest 65,536 departures for a day, and
-// across restarts if the host restores the pool. A transaction
-// that is in the pool or was included has no departure.
+// Departure returns why a transaction has left the pool. The second result reports whether the pool
+// remembers it. The pool remembers the newest 65,536 departures for a day, and across restarts if
+// the host restores the pool. A transaction that is in the pool or was included has no departure.
 func (p *Pool) Departure(hash common.Hash) (Departure, bool) {
 	now := p.clock()
 	p.mu.Lock()

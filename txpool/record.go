@@ -38,8 +38,8 @@ func encode(kind byte, fields ...any) []byte {
 	return record.Bytes()
 }
 
-// decode reads the fields of a record, given pointers to them. They must be all that
-// the record has.
+// decode reads the fields of a record into the variables that fields points to. The record must
+// have exactly these fields.
 func decode(record []byte, fields ...any) error {
 	var values []rlp.RawValue
 	err := rlp.DecodeBytes(record[1:], &values)
@@ -55,7 +55,8 @@ func decode(record []byte, fields ...any) error {
 	return nil
 }
 
-// past is a transaction that was admitted and has not left.
+// past describes a transaction that was admitted before and comes back, from a block or from the
+// records.
 type past struct {
 	tx      *types.Transaction
 	private bool
@@ -67,7 +68,7 @@ type past struct {
 	err     error  // reason for holding aside
 }
 
-// past returns what must be known of an entry to admit it again.
+// past returns everything about an entry that is needed to admit it again.
 func (e *entry) past() *past {
 	return &past{tx: e.tx, at: e.at, private: e.private, exempt: e.exempt, ran: e.ran}
 }

@@ -18,55 +18,51 @@ type Head struct {
 	// BaseFee is the base fee of the next block, in wei per gas. Nil means no
 	// change; initially it is 0.
 	BaseFee *big.Int
-	// Touched are all accounts that the change may have affected, including
-	// senders. Nil means that any account may have changed; the pool then reads
-	// the accounts of all its senders again.
+	// Touched are all accounts that the change may have affected, including senders. Nil means that
+	// any account may have changed; the pool then reads the accounts of all its senders again,
+	// which takes longer.
 	Touched []common.Address
 }
 
-// Block is the part of a block that the pool uses.
+// Block is the part of a block that the pool needs.
 type Block struct {
 	// BaseFee is the base fee of this block, in wei per gas. Nil means 0.
 	BaseFee *big.Int
 	// Transactions are the transactions of the block, in order.
 	Transactions []*types.Transaction
-	// GasUsed and GasLimit are those of this block. A GasUsed of 0 means the
-	// least gas that the transactions can have used, before their first
-	// instruction. A GasLimit of 0 means Config.BlockGasLimit. A block that is
-	// at most half full counts as one with the lowest price, because it had room
-	// at any price. Otherwise a single transaction per block could raise the
+	// GasUsed and GasLimit are those of this block. If GasUsed is 0, the pool assumes the least gas
+	// that the transactions can have used, before their first instruction. If GasLimit is 0, it is
+	// Config.BlockGasLimit. A block that is at most half full counts as one with the lowest price,
+	// because it had room at any price. Otherwise a single transaction per block could raise the
 	// floor for all users.
 	GasUsed, GasLimit uint64
 }
 
-// Displaced is a transaction that Reset or Restore removed from the pool or did
-// not take back.
+// Displaced is a transaction that Reset or Restore has removed from the pool, or has not taken
+// back.
 type Displaced struct {
 	// Tx is the transaction, and Err the reason.
 	Tx  *types.Transaction
 	Err error
-	// Held is set if the pool holds the transaction aside and will try to admit
-	// it again: see StatusHeld.
+	// Held is true if the pool holds the transaction aside and will try to admit it again: see
+	// StatusHeld.
 	Held bool
 }
 
-// Reset follows a change of the host's chain. State must show the new chain
-// before the call. Reset removes included transactions, reads accounts again,
-// and updates the floor and the base fee.
+// Reset follows a change of the host's chain. State must show the new chain before the call. Reset
+// removes included transactions, reads accounts again, and updates the floor and the base fee.
 //
-// Reset takes back the transactions of reverted blocks above the caps and
-// displaces no other transaction for them (invariant I12). If the balance does
-// not cover one, it is parked until the balance does. Reset refuses one only if
-// its nonce is used up or the sender has put another transaction in its place.
-// It holds aside those that cannot be admitted now, because the host cannot
-// read the account or Config.Precheck refuses them: see StatusHeld. A host that keeps a
-// log appends the changes before it forgets reverted blocks. After a restart
-// it passes the reverted blocks that it has not forgotten again, which is
-// harmless.
+// Transactions of reverted blocks come back into the pool, even above the caps, and displace no
+// others (invariant I12). If the balance does not cover such a transaction, it is parked until the
+// balance does. Reset refuses it only if its nonce is used, or if the sender has put another
+// transaction in its place. If it cannot be admitted now, because the host cannot read the account
+// or Config.Precheck refuses it, it is held aside: see StatusHeld.
 //
-// Reset returns each transaction that it refused, held aside or dropped, with
-// the reason. Dropped ones are also reported by events. Transactions that other
-// calls drop meanwhile may be included.
+// Reset returns each transaction that it refused, held aside or dropped, with the reason. Events
+// report the dropped ones too. Transactions that other calls drop at the same time may be included.
+//
+// A host that keeps a log appends the changes before it forgets reverted blocks. After a restart it
+// passes the reverted blocks that it has not forgotten to Reset again, which is harmless.
 func (p *Pool) Reset(head Head) []Displaced {
 	p.expireDue(p.clock())
 	defer p.takeTurn()()
@@ -87,7 +83,8 @@ func (p *Pool) Reset(head Head) []Displaced {
 	return p.endHead()
 }
 
-// endHead closes the gaps that remain after reverted transactions have come back.
+// endHead ends a Reset. The caps apply to transactions behind gaps again, because no more
+// transactions come back that could close the gaps.
 func (p *Pool) endHead() []Displaced {
 	p.changeCore(func(c *core) {
 		c.patient, c.keeping = false, false
@@ -95,9 +92,9 @@ func (p *Pool) endHead() []Displaced {
 	return p.takeDisplaced()
 }
 
-// takeDisplaced returns the transactions that were dropped or not admitted since
-// core.displaced was set, without those that were held aside and are not any more.
-// These were readmitted, or their drop is there too.
+// takeDisplaced returns the transactions that were dropped or not admitted since core.displaced was
+// set. It leaves out those that were held aside and are not any more, because they were admitted
+// after all, or their drop is in the list too.
 func (p *Pool) takeDisplaced() []Displaced {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,8 +105,8 @@ func (p *Pool) takeDisplaced() []Displaced {
 	})
 }
 
-// cleanBlocks returns blocks without nil transactions and without those that are also
-// in other blocks.
+// cleanBlocks returns blocks without nil transactions, and without transactions that are also in
+// others.
 func cleanBlocks(blocks, others []Block) []Block {
 	moved := make(map[common.Hash]bool)
 	for _, b := range others {
@@ -126,7 +123,7 @@ func cleanBlocks(blocks, others []Block) []Block {
 	return blocks
 }
 
-// examineReverted finds the senders of the reverted transactions.
+// examineReverted examines the transactions of reverted blocks, so that they can come back.
 func (p *Pool) examineReverted(blocks []Block) []candidate {
 	var reverted []*past
 	now := p.clock()
@@ -141,7 +138,8 @@ func (p *Pool) examineReverted(blocks []Block) []candidate {
 	return p.examineBack(reverted)
 }
 
-// beginHead removes included transactions. Accounts that were read before are outdated.
+// beginHead removes the transactions that are in a new block, and notes that all accounts that were
+// read before are out of date.
 func (p *Pool) beginHead(head *Head) {
 	p.changeCore(func(c *core) {
 		c.generation++
@@ -163,8 +161,8 @@ func (p *Pool) beginHead(head *Head) {
 	})
 }
 
-// includeTransaction removes a transaction that is in a block. Its nonce is used, because
-// the host's state shows the block, and so are lower ones of its sender.
+// includeTransaction removes a transaction that is in a block. The host's state shows the block, so
+// the nonce of the transaction is used, and so are all lower nonces of its sender.
 func (c *core) includeTransaction(tx *types.Transaction) {
 	hash := tx.Hash()
 	departed, held := c.departures.Remove(hash), c.aside.txs[hash] != nil
@@ -213,8 +211,8 @@ func (p *Pool) senders() []common.Address {
 	return all
 }
 
-// refreshAccounts reads accounts and applies their new state. An account that cannot be
-// read is read again with the next transaction of its sender.
+// refreshAccounts reads accounts again and applies their new state. If an account cannot be read,
+// the pool reads it again with the next transaction of its sender.
 func (p *Pool) refreshAccounts(addresses []common.Address) {
 	readings := make([]reading, 0, len(addresses))
 	p.mu.Lock()
@@ -233,8 +231,8 @@ func (p *Pool) refreshAccounts(addresses []common.Address) {
 	})
 }
 
-// moveFees applies the blocks' prices and the base fee, and parks and promotes
-// transactions accordingly.
+// moveFees applies the prices in the new blocks and the new base fee. Transactions that do not pay
+// enough any more are parked, and those that pay again can run.
 func (p *Pool) moveFees(head *Head) {
 	medians := make([]uint64, len(head.Included))
 	if p.cfg.FloorWindow > 0 {
@@ -268,12 +266,12 @@ func (p *Pool) moveFees(head *Head) {
 	})
 }
 
-// enough is the maximum number of transactions that the median of a block
-// considers. If a block has more, it considers this many, evenly spaced.
+// enough is how many transactions of a block count for its median price. If a block has more, this
+// many are taken, evenly spaced.
 const enough = 1000
 
-// median returns the median price per gas that the transactions of a block
-// paid, or the lowest price if the block was at most half full.
+// median returns the median price per gas that the transactions of the block have paid. If the
+// block was at most half full, it is the lowest price.
 func (b *Block) median(cfg *Config) uint64 {
 	n := len(b.Transactions)
 	if n == 0 || b.used(cfg) <= cmp.Or(b.GasLimit, cfg.BlockGasLimit)/2 {
@@ -289,7 +287,7 @@ func (b *Block) median(cfg *Config) uint64 {
 	return prices[len(prices)/2]
 }
 
-// used returns the gas that the block used at least.
+// used returns the gas that the block has used at least.
 func (b *Block) used(cfg *Config) uint64 {
 	used := b.GasUsed
 	for i := 0; b.GasUsed == 0 && i < len(b.Transactions); i++ {
@@ -299,8 +297,8 @@ func (b *Block) used(cfg *Config) uint64 {
 	return used
 }
 
-// repriceSender applies a new base fee to the transactions of a sender. Most of them pay
-// the same tip as before.
+// repriceSender applies a new base fee to the transactions of a sender. Most of them pay the same
+// tip as before, so their chain stays as it is.
 func (c *core) repriceSender(a *account) {
 	moved := false
 	for _, e := range a.txs {
@@ -313,8 +311,8 @@ func (c *core) repriceSender(a *account) {
 	}
 }
 
-// parkUnderpriced parks the transactions that no longer pay the floor. restoreCaps lets those in
-// that pay again.
+// parkUnderpriced parks the transactions that do not pay the floor any more. restoreCaps lets those
+// that pay again come in.
 func (c *core) parkUnderpriced() {
 	least := c.fees.leastRank()
 	for _, index := range append([]*btree.BTreeG[ranked]{c.ready}, c.roomless[:]...) {

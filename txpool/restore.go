@@ -13,12 +13,13 @@ import (
 
 // Restored is the result of Restore.
 type Restored struct {
-	// Transactions is the number of restored transactions.
+	// Transactions is how many transactions are in the pool again.
 	Transactions int
-	// Displaced are transactions that are not in the pool again. Those whose
-	// nonce was used up have left it. The others are held aside.
+	// Displaced are transactions that are not in the pool again. Those whose nonce is used have
+	// left it for good. The others are held aside.
 	Displaced []Displaced
-	// Poisoned are records that could not be read. Pool.Records has them too.
+	// Poisoned are records that could not be read. Pool.Records returns them too, so that they are
+	// not lost.
 	Poisoned []Poison
 }
 
@@ -29,13 +30,14 @@ type Poison struct {
 }
 
 // ReplayChange gives an empty pool one of the records that the host has kept: those of
-// [Pool.Records], and of [Pool.TakeChanges] since, in their order. When the pool has all, the host
-// calls [Pool.Restore]. Until then the pool holds the transactions that the records have added and
-// not removed, and nothing else may be called. A host may follow the log of another process so: it
-// restores the pool when that process has ended. A record that cannot be read is skipped and listed
-// in Restored.Poisoned. The record is only read during the call. Unless Config.Sender is set, the
-// pool recovers the senders of the transactions in the background meanwhile, because that is the
-// slow part of Restore.
+// [Pool.Records], and those that [Pool.TakeChanges] has returned since, in their order. When the
+// pool has all of them, the host calls [Pool.Restore]. Until then the pool holds the transactions
+// that the records have added and not removed, and nothing else may be called. In this way a host
+// can follow the log of another process, and restore the pool when that process has ended.
+//
+// A record that cannot be read is skipped and listed in Restored.Poisoned. The record is read only
+// during the call. Unless Config.Sender is set, the pool recovers the senders of the transactions
+// in the background in the meantime, because that is the slow part of Restore.
 func (p *Pool) ReplayChange(record []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,8 +50,8 @@ func (p *Pool) ReplayChange(record []byte) {
 	}
 }
 
-// recoverAhead recovers the sender of a transaction in the background. The transaction remembers
-// its sender, so that Restore need not recover it. The caller holds p.mu.
+// recoverAhead lets a transaction's sender be recovered in the background. The transaction
+// remembers its sender, so that Restore need not recover it. The caller holds p.mu.
 func (p *Pool) recoverAhead(tx *types.Transaction) {
 	if p.cfg.Sender != nil {
 		return
@@ -60,7 +62,7 @@ func (p *Pool) recoverAhead(tx *types.Transaction) {
 	}
 }
 
-// recoverUnknown recovers senders until all are known, or Restore does it.
+// recoverUnknown recovers senders until all are known, or until Restore begins and does it.
 func (p *Pool) recoverUnknown() {
 	defer p.recoveries.Release(1)
 	for {
@@ -76,14 +78,14 @@ func (p *Pool) recoverUnknown() {
 	}
 }
 
-// Restore fills an empty pool with the transactions of the records that ReplayChange got. The base
-// fee and the floor are restored; quarantine, tombstones and the counts of replacements are not.
-// Observers receive an event for each restored transaction.
+// Restore fills an empty pool with the transactions of the records that ReplayChange has received.
+// It also restores the base fee, the floor and the departures, but not the quarantine and the
+// counts of replacements. Config.Observe receives an event for each restored transaction.
 //
-// Restore loses no acknowledged transaction. It takes back transactions above
-// the caps, even if the caps are lower than before; the excess is exempt. It
-// refuses only transactions whose nonce is used up. Transactions that cannot be
-// admitted now are held aside: see StatusHeld. The result lists both.
+// Restore loses no acknowledged transaction. It takes transactions back above the caps, even if the
+// caps are lower than before; the excess is exempt. It refuses only transactions whose nonce is
+// used. Transactions that cannot be admitted now are held aside: see StatusHeld. The result lists
+// both.
 //
 // Restore must be called before all other calls except ReplayChange.
 func (p *Pool) Restore() Restored {
@@ -107,7 +109,7 @@ func (p *Pool) Restore() Restored {
 	return Restored{Transactions: p.Size(), Displaced: displaced, Poisoned: h.poisoned}
 }
 
-// beginRestore restores the data that belongs to no transaction.
+// beginRestore restores everything in the records that belongs to no transaction in the pool.
 func (p *Pool) beginRestore(h *history) {
 	now := p.clock()
 	p.mu.Lock()
@@ -125,7 +127,8 @@ func (p *Pool) beginRestore(h *history) {
 	}
 }
 
-// endRestore makes the caps apply again to the transactions that were not exempt before.
+// endRestore makes the caps apply again to the transactions that were not exempt before the
+// restart, as far as there is room.
 func (p *Pool) endRestore(batch []candidate) {
 	p.lockCore()
 	defer p.mu.Unlock()
@@ -138,11 +141,11 @@ func (p *Pool) endRestore(batch []candidate) {
 	p.core.restoring, p.core.keeping = false, false
 }
 
-// TakeChanges returns records of the changes since its last call, in order, if
-// Config.KeepChanges is set. A host that must lose no acknowledged transaction appends them to
-// its log before it tells a user that a transaction was accepted. One call at a time
-// takes changes and appends them, so that the log has them in their order. A crash may cut the
-// log after any record, and the log may have a record twice.
+// TakeChanges returns records of all changes since its last call, in order, if Config.KeepChanges
+// is set. A host that must lose no acknowledged transaction appends them to its log before it tells
+// a user that a transaction was accepted. The host takes changes and appends them in one call at a
+// time, so that the log has them in their order. A crash may cut the log after any record, and the
+// log may have a record twice.
 func (p *Pool) TakeChanges() [][]byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,10 +154,10 @@ func (p *Pool) TakeChanges() [][]byte {
 	return changes
 }
 
-// Records returns the records of the pool's content at one moment, for a host that shortens
-// its log: transactions, transactions held aside, departures, and records that Restore could
-// not read. They replace all that TakeChanges has returned before. Restore accepts records of
-// earlier changes after them.
+// Records returns records of the whole content of the pool at one moment, for a host that shortens
+// its log: transactions, transactions held aside, departures, and records that Restore could not
+// read. They replace all records that TakeChanges has returned before. It does no harm if records
+// of earlier changes follow them in the log.
 func (p *Pool) Records() [][]byte {
 	now := p.clock()
 	p.mu.Lock()
@@ -184,7 +187,7 @@ func (p *Pool) Records() [][]byte {
 	return records
 }
 
-// applyCaps makes the caps apply to an entry again, if it fits.
+// applyCaps makes the caps apply to an entry again, if there is room for it within them.
 func (c *core) applyCaps(e *entry) {
 	a, s := e.account, e.group()
 	own := len(a.txs) - int(a.exempt)
@@ -198,7 +201,7 @@ func (c *core) applyCaps(e *entry) {
 	c.recountGapped(a)
 }
 
-// history is the content of a log, as a fold over its records.
+// history is the content of the pool according to the records of a log.
 type history struct {
 	added    map[common.Hash]*past
 	unknown  []*types.Transaction // whose senders are not known yet
@@ -213,8 +216,8 @@ func newHistory() *history {
 	return &history{added: make(map[common.Hash]*past), departures: newRecent[Departure](maxDepartures, departureTime)}
 }
 
-// takeUnknown returns some transactions whose senders are to be recovered. It returns none when
-// Restore has begun.
+// takeUnknown returns some transactions whose senders are not recovered yet. When Restore has
+// begun, it returns none.
 func (h *history) takeUnknown() (some []*types.Transaction) {
 	if h == nil {
 		return nil
@@ -224,8 +227,8 @@ func (h *history) takeUnknown() (some []*types.Transaction) {
 	return some
 }
 
-// readRecord adds a record, and returns its transaction if it adds one. A record that cannot be
-// decoded is recorded as poisoned.
+// readRecord adds a record to the history. If the record adds a transaction, it returns that
+// transaction. A record that cannot be decoded is kept as poisoned.
 func (h *history) readRecord(record []byte) (added *types.Transaction) {
 	added, err := h.parseRecord(record)
 	if err != nil {
@@ -301,9 +304,9 @@ func (h *history) parseRoom(record []byte) error {
 	return nil
 }
 
-// origins returns the transactions to admit again, in the order of their first
-// admission. Those that were held aside come last: a sender may have put another
-// transaction in the place of one, which was admitted and so goes first.
+// origins returns the transactions to admit again, in the order in which they were first admitted.
+// Those that were held aside come last, because a sender may have put another transaction in the
+// place of one of them, and that other one was admitted.
 func (h *history) origins() []*past {
 	return slices.SortedFunc(maps.Values(h.added), func(a, b *past) int {
 		switch {

@@ -8,31 +8,29 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// Budget bounds a block. A field that is 0 is no bound.
+// Budget limits a block. A field that is 0 sets no limit.
 type Budget struct {
 	// Count is the maximum number of transactions.
 	Count int
-	// Gas bounds the gas that the transactions use. A transaction may start if
-	// its gas limit fits into the rest. Bytes bounds the bytes that they use. A
-	// transaction may start if its encoding fits into the rest.
+	// Gas limits the gas that the transactions use; a transaction may start if its gas limit fits
+	// into the rest. Bytes limits the bytes that they use; a transaction may start if its encoding
+	// fits into the rest.
 	Gas, Bytes uint64
-	// BaseFee is the base fee of the block, in wei per gas. Transactions that
-	// do not pay it are skipped. It does not change the order, and parked
-	// transactions stay parked: see Head.BaseFee. Nil means the one of the last
-	// Reset.
+	// BaseFee is the base fee of the block, in wei per gas. Transactions that do not pay it are
+	// skipped. It does not change the order, and parked transactions stay parked: see Head.BaseFee.
+	// Nil means the base fee of the last Reset.
 	BaseFee *big.Int
 }
 
-// Session gives a builder the transactions of one block, one after the other.
-// Next returns the best transaction that may start, and the builder answers
-// with Used, Fail or Later. The session then continues with the rest of the
-// budget. Newcomers that are better than the remaining ones are taken too.
+// Session gives a builder the transactions of one block, one after the other. Next returns the best
+// transaction that may start, and the builder answers with Used, Fail or Later. The session then
+// goes on with the rest of the budget. If a newcomer is better than the remaining transactions, it
+// is taken too.
 //
-// The pool locks the transactions of a session: they stay in the pool, and cannot
-// be replaced, removed or evicted, and do not expire. A session ends with
-// [Pool.Reset], with Cancel, or when the next one begins. Transactions that are not
-// in a block are then free. A Session must not be used by several goroutines
-// concurrently.
+// The pool locks the transactions that a session has taken: they stay in the pool, cannot be
+// replaced, removed or evicted, and do not expire. A session ends with [Pool.Reset], with Cancel,
+// or when the next session begins. Those of its transactions that are in no block are then free
+// again. A Session must not be used by several goroutines at the same time.
 type Session struct {
 	pool   *Pool
 	ctx    context.Context
@@ -45,9 +43,9 @@ type Session struct {
 	gas     uint64 // used; also bytes
 	bytes   uint64
 
-	// over is set when the session takes no more transactions, although those that it
-	// has taken may be locked. misses counts the transactions that the session has passed over
-	// since its last one, because they do not fit.
+	// over is true when the session takes no more transactions; those that it has taken may still
+	// be locked. misses counts the transactions that the session has skipped since the last one
+	// that it took, because they do not fit.
 	over   bool
 	misses int
 
@@ -56,19 +54,17 @@ type Session struct {
 	walk    walk
 }
 
-// usualSenders is the number of senders for which a session has room from the start.
+// usualSenders is for how many senders a session has room from the start.
 const usualSenders = 256
 
-// maxMisses is the maximum number of transactions that a session passes over since
-// its last one before it considers the block full. An attacker who ends blocks early
-// needs as many transactions that do not fit, with the best tips and the balance for
-// their gas limits.
+// maxMisses is how many transactions in a row a session skips, because they do not fit, before it
+// considers the block full. An attacker who wants to end blocks early needs this many transactions
+// that do not fit, with the best tips, and the balance for their gas limits.
 const maxMisses = 10_000
 
-// Build begins a session. Equal pools and states, and equal answers of the
-// builder, give equal blocks (promise T3). The session reads the balance and nonce of
-// each sender from State again before it takes its first transaction. Build cancels the
-// session before.
+// Build begins a session, and cancels the one before. Equal pools and states, and equal answers of
+// the builder, give equal blocks (promise T3). Before the session takes the first transaction of a
+// sender, it reads the sender's balance and nonce from State again.
 func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 	if ctx == nil {
 		ctx = context.Background()
@@ -90,7 +86,7 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 }
 
 // Transactions returns the transactions that the session has taken, in the order in which they
-// should run, except those that have left or were given back.
+// should run. It leaves out those that have left the pool or were given back.
 func (s *Session) Transactions() []*types.Transaction {
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
@@ -113,11 +109,11 @@ func (s *Session) members(yield func(*entry) bool) {
 	}
 }
 
-// Next locks the best transaction that may start, and returns it.
-// It returns nil if none fits, if ctx is done, or after the end of the session.
-// It also returns nil after 10,000 transactions in a row that do not fit, so that
-// the end of a block costs the same in any pool. If the builder has not answered for
-// the previous transaction, it counts with its gas limit and the size of its encoding.
+// Next locks the best transaction that may start, and returns it. It returns nil if none fits, if
+// ctx is done, or after the end of the session. It also returns nil after 10,000 transactions in a
+// row that do not fit, so that the end of a block costs the same in any pool. If the builder has
+// not answered for the transaction before, that one counts with its gas limit and the size of its
+// encoding.
 func (s *Session) Next() *types.Transaction {
 	p := s.pool
 	defer p.takeTurn()()
@@ -141,8 +137,8 @@ func (s *Session) Next() *types.Transaction {
 	}
 }
 
-// stopTaking makes the session take no more transactions, and forgets what it needed
-// for that. The transactions after those that it took get their places.
+// stopTaking makes the session take no more transactions, and forgets everything that it needed for
+// that. The transactions behind those that it has taken get their new places.
 func (s *Session) stopTaking(c *core) {
 	if s.over {
 		return
@@ -158,8 +154,8 @@ func (s *Session) stopTaking(c *core) {
 	s.walk = walk{ended: true}
 }
 
-// readSenders reads the account of an entry's sender again, and those of other senders
-// that may come next.
+// readSenders reads the account of an entry's sender again, together with those of other senders
+// that may be the next ones.
 func (s *Session) readSenders(e *entry) {
 	readings := make([]reading, 0, readers)
 	read := func(e *entry) {
@@ -187,26 +183,25 @@ func (s *Session) readSenders(e *entry) {
 	})
 }
 
-// Used counts the gas, and the bytes of the budget, that the last transaction of
-// Next has used. It does nothing if there is no unanswered transaction.
+// Used informs the session how much gas, and how many bytes of the budget, the last transaction of
+// Next has used. It does nothing if that transaction was answered already.
 func (s *Session) Used(gas, bytes uint64) {
 	s.pool.lockCore()
 	defer s.pool.mu.Unlock()
 	s.countUse(gas, bytes)
 }
 
-// Fail drops the last transaction of Next from the pool, because it failed, and
-// refuses it for Config.QuarantineTime (invariant I14). reason becomes
-// Event.Reason; nil means ErrQuarantined. The session takes no other
-// transaction of its sender. It does nothing if there is no unanswered
-// transaction.
+// Fail drops the last transaction of Next from the pool, because it failed, and refuses it for
+// Config.QuarantineTime (invariant I14). reason becomes Event.Reason; nil means ErrQuarantined. The
+// session takes no other transaction of the same sender. Fail does nothing if the transaction was
+// answered already.
 func (s *Session) Fail(reason error) {
 	s.giveUpCurrent(func(c *core, e *entry) { c.rejectEntry(e, reason) })
 }
 
-// Later leaves the last transaction of Next in the pool, for example because it
-// did not fit. The caps apply to it as before. The session takes no other transaction of its
-// sender. It does nothing if there is no unanswered transaction.
+// Later leaves the last transaction of Next in the pool, for example because it did not fit into
+// the block. The caps apply to it as before. The session takes no other transaction of the same
+// sender. Later does nothing if the transaction was answered already.
 func (s *Session) Later() {
 	s.giveUpCurrent(func(c *core, e *entry) {
 		s.putAside(e)
@@ -214,7 +209,8 @@ func (s *Session) Later() {
 	})
 }
 
-// giveUpCurrent passes the last transaction of Next to a function, if it is still locked.
+// giveUpCurrent passes the last transaction of Next to giveUp, if it is still locked by this
+// session.
 func (s *Session) giveUpCurrent(giveUp func(*core, *entry)) {
 	defer s.pool.deliverEvents()
 	s.pool.changeCore(func(c *core) {
@@ -226,7 +222,7 @@ func (s *Session) giveUpCurrent(giveUp func(*core, *entry)) {
 	})
 }
 
-// limit returns the gas limit and the size of the current transaction.
+// limit returns the gas limit and the size of the current transaction, or zeros if there is none.
 func (s *Session) limit() (gas, bytes uint64) {
 	if s.current == nil {
 		return 0, 0
@@ -234,7 +230,7 @@ func (s *Session) limit() (gas, bytes uint64) {
 	return s.current.gas, uint64(s.current.size)
 }
 
-// countUse counts the use of the current transaction.
+// countUse adds the gas and bytes of the current transaction to those of the block.
 func (s *Session) countUse(gas, bytes uint64) {
 	e := s.current
 	s.current = nil
@@ -246,10 +242,9 @@ func (s *Session) countUse(gas, bytes uint64) {
 	s.bytes = addSaturating(s.bytes, bytes)
 }
 
-// Cancel ends the session and gives its transactions back, because there is no
-// block. They were never in a block, so they are exempt from the caps only if newcomers
-// have taken their room. After the end of the session Cancel changes nothing, so a host can
-// defer it.
+// Cancel ends the session and gives its transactions back, because there is no block. They were
+// never in a block, so they are exempt from the caps only if newcomers have taken their room. After
+// the end of the session Cancel changes nothing, so a host can defer it.
 func (s *Session) Cancel() {
 	defer s.pool.deliverEvents()
 	s.pool.changeCore(func(c *core) {
@@ -259,8 +254,7 @@ func (s *Session) Cancel() {
 	})
 }
 
-// endSession ends a session, if there is one, and gives back the transactions that it has
-// locked.
+// endSession ends a session, if s is not nil, and gives back the transactions that it has locked.
 func (c *core) endSession(s *Session) {
 	if s == nil {
 		return
@@ -274,7 +268,8 @@ func (c *core) endSession(s *Session) {
 }
 
 // pickNext locks the next transaction and returns it, or nil if none fits. If the account of its
-// sender was not read in this session, it sets unread and locks nothing.
+// sender was not read in this session, it returns the transaction with unread set, and locks
+// nothing.
 func (s *Session) pickNext(c *core) (e *entry, unread bool) {
 	for !s.over {
 		if s.spent() {
@@ -307,7 +302,8 @@ func (s *Session) pickNext(c *core) (e *entry, unread bool) {
 	return nil, false
 }
 
-// lockNext locks an entry.
+// lockNext locks an entry that the session takes, and adds the next one of the same sender to the
+// heads.
 func (s *Session) lockNext(c *core, t *turn, e *entry) {
 	c.lockEntry(e)
 	s.taken = append(s.taken, e)
@@ -317,9 +313,9 @@ func (s *Session) lockNext(c *core, t *turn, e *entry) {
 	s.pushHead(c, t, e.account.head())
 }
 
-// rejectEntry drops a transaction that failed while a block was built, and
-// quarantines it. A running session that has taken it puts its sender aside,
-// because one that takes its nonce now would come too late in the block.
+// rejectEntry drops a transaction that failed while a block was built, and puts it in quarantine.
+// If the running session has taken it, the session takes no more of its sender, because a
+// transaction that takes the nonce now would come too late in the block.
 func (c *core) rejectEntry(e *entry, reason error) {
 	if reason == nil {
 		reason = ErrQuarantined

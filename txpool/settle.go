@@ -6,8 +6,8 @@ import (
 	"github.com/google/btree"
 )
 
-// restoreCaps restores the caps and lets waiting transactions come in. Every change
-// of the pool ends with it.
+// restoreCaps makes the pool respect its caps again, and lets waiting transactions come in if there
+// is room. Each change of the pool ends with it.
 func (c *core) restoreCaps() {
 	c.arrangeTouched()
 	c.evictOver(ready, c.ready)
@@ -23,7 +23,7 @@ func (c *core) restoreCaps() {
 	c.fees.updateOccupancy(c.uses[ready])
 }
 
-// letWaitingIn applies the plan of planNextIn. It reports whether a transaction came in.
+// letWaitingIn carries out the plan of planNextIn. It reports whether a transaction has come in.
 func (c *core) letWaitingIn() bool {
 	p, some := c.planNextIn()
 	if some {
@@ -32,8 +32,8 @@ func (c *core) letWaitingIn() bool {
 	return some && !p.promotes.roomless
 }
 
-// evictOver evicts the worst transactions of a status, in any of the indexes,
-// while it exceeds its caps.
+// evictOver evicts the worst transactions of a status, over all the given indexes, while the status
+// exceeds its caps.
 func (c *core) evictOver(s status, indexes ...*btree.BTreeG[ranked]) {
 	for c.exceedsCaps(s) {
 		worst := c.findWorst(indexes...)
@@ -44,7 +44,8 @@ func (c *core) evictOver(s status, indexes ...*btree.BTreeG[ranked]) {
 	}
 }
 
-// findWorst returns the last entry of several indexes that a cap may evict, or nil.
+// findWorst returns the worst entry of several indexes that may be evicted, or nil if there is
+// none.
 func (c *core) findWorst(indexes ...*btree.BTreeG[ranked]) *entry {
 	var worst ranked
 	for _, index := range indexes {
@@ -61,24 +62,22 @@ func (c *core) findWorst(indexes ...*btree.BTreeG[ranked]) *entry {
 	return worst.entry
 }
 
-// A transaction can be in line, pay enough, and yet have no room: the base fee
-// fell, or a gap closed, while the pool was full. It then waits. Only the first
-// such transaction of a sender waits; those after it cannot run before it. So
-// a sender hides no other, however many transactions it has.
+// A transaction can have no gap before it, pay enough, and yet have no room, because the base fee
+// fell or a gap closed while the pool was full. It then waits. Only the first such transaction of a
+// sender waits, because those behind it cannot run before it. So a sender with many transactions
+// does not keep others from coming in.
 //
-// Waiting transactions are indexed by size, in classes that double. The best of
-// each class is a candidate, so a large transaction without room does not keep
-// smaller ones waiting, and the choice takes the same time whatever waits.
+// Waiting transactions are indexed by size, in classes of which each has twice the size of the one
+// before. The best of each class is a candidate. So a large transaction without room does not keep
+// smaller ones waiting, and the choice takes the same time however many wait.
 
-// planNextIn returns the plan that lets the next waiting transaction come in: the
-// best one for which there is room. If there is room for none, it is the best
-// one that may displace others by the rules for newcomers, because a
-// transaction that has paid nothing to wait must not displace others for
-// nothing. It reports false if none may come in. It changes nothing.
+// planNextIn returns the plan that lets the next waiting transaction come in, and whether there is
+// one. It is the best transaction for which there is room. If there is room for none, it is the
+// best one that may displace others by the rules for newcomers, because a transaction that has paid
+// nothing for waiting must not displace others for nothing. planNextIn changes nothing.
 //
-// Of each size class, only the best transaction is considered. One may
-// therefore wait although it could come in, but only while a better one of at
-// most twice its size waits too.
+// It considers only the best transaction of each size class. A transaction may therefore wait
+// although it could come in, but only while a better one of at most twice its size waits too.
 func (c *core) planNextIn() (plan, bool) {
 	var waiting []ranked // the best of each class
 	least := c.fees.leastRank()
@@ -104,16 +103,16 @@ func (c *core) planNextIn() (plan, bool) {
 	return plan{}, false
 }
 
-// maxDisplacedByWaiting is the maximum number of transactions that one waiting
-// transaction displaces. It bounds the work of planNextIn.
+// maxDisplacedByWaiting is how many transactions one waiting transaction may displace. It limits
+// the work of planNextIn.
 const maxDisplacedByWaiting = 8
 
 func planPromotion(e *entry, victims []leaving) plan {
 	return plan{account: e.account, index: e.account.indexOf(e), promotes: e, leaves: victims}
 }
 
-// liftParked arranges the chain of the best parked transaction that pays enough now,
-// so that it can run or waits for room. It reports whether there was one.
+// liftParked arranges the chain of the best parked transaction that pays enough now, so that it can
+// run or waits for room. It reports whether there was such a transaction.
 func (c *core) liftParked() bool {
 	r, there := c.parked.Min()
 	if !there || r.rank < c.fees.leastRank() {
@@ -123,8 +122,8 @@ func (c *core) liftParked() bool {
 	return true
 }
 
-// shrinkQueue drops the last queued transaction of the sender that has most of
-// them.
+// shrinkQueue drops the last transaction behind a gap of the sender that has most of them. It
+// reports whether there was one.
 func (c *core) shrinkQueue() bool {
 	sender, some := c.queue.index.Min()
 	if some {

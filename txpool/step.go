@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// changeCore calls f under the lock and restores the caps. The caller delivers the events later,
-// so that an observer may call any method.
+// changeCore calls f under the lock, and then restores the caps. The caller delivers the events
+// afterwards, without the lock, so that an observer may call any method.
 func (p *Pool) changeCore(f func(*core)) {
 	p.lockCore()
 	defer p.mu.Unlock()
@@ -17,14 +17,15 @@ func (p *Pool) changeCore(f func(*core)) {
 	p.core.restoreCaps()
 }
 
-// lockCore takes the lock for a call that changes the core.
+// lockCore takes the lock for a call that changes the core, and sets the time of the core.
 func (p *Pool) lockCore() {
 	now := p.clock()
 	p.mu.Lock()
 	p.core.now = max(p.core.now, now) // another call may have waited less
 }
 
-// takeTurn takes p.turn. The caller must call end when it is done.
+// takeTurn takes p.turn, which excludes other calls with several steps. The caller must call end
+// when it is done; end also delivers the events.
 func (p *Pool) takeTurn() (end func()) {
 	p.turn.Lock()
 	return func() {
@@ -33,10 +34,9 @@ func (p *Pool) takeTurn() (end func()) {
 	}
 }
 
-// clock returns the time by which the pool measures ages, in Unix nanoseconds.
-// If Config.Now returns times with a monotonic reading, as time.Now does, it
-// follows that reading from the pool's beginning. Setting the machine's clock
-// then makes nothing older or younger.
+// clock returns the time by which the pool measures ages, in Unix nanoseconds. If Config.Now
+// returns times with a monotonic reading, as time.Now does, the clock follows that reading. Setting
+// the machine's clock then makes no transaction older or younger.
 func (p *Pool) clock() int64 { return p.begun.UnixNano() + int64(p.cfg.Now().Sub(p.begun)) }
 
 // readAccount reads an account from the host's state.
@@ -48,18 +48,18 @@ func (p *Pool) readAccount(address common.Address) (Account, error) {
 	return account, nil
 }
 
-// reading is the answer of State for an account.
+// reading is a question to the host's State about an account, and its answer.
 type reading struct {
 	in      *account // of the sender when the reading began
 	account Account
 	err     error
 }
 
-// readers is the maximum number of accounts that the pool reads at a time if State
-// is slow, for example because it asks another process.
+// readers is how many accounts the pool reads at a time, at most, if the host's State is slow, for
+// example because it asks another process.
 const readers = 16
 
-// readAll reads accounts and logs failures.
+// readAll reads accounts from the host's state, and logs failures.
 func (p *Pool) readAll(readings []reading) {
 	const slow = 100 * time.Microsecond
 	forEach(len(readings), readers, slow, func(i int) { p.readOne(&readings[i]) })
@@ -72,8 +72,9 @@ func (p *Pool) readOne(r *reading) {
 	}
 }
 
-// forEach calls f with 0 to n-1. If the first call takes longer than slow, the others run on
-// at most the given number of goroutines. If it is fast, goroutines would cost more.
+// forEach calls f with 0 to n-1. If the first call takes longer than slow, it makes the other calls
+// on several goroutines, at most the given number. If the first call is fast, goroutines would cost
+// more than they save.
 func forEach(n, most int, slow time.Duration, f func(int)) {
 	began := time.Now()
 	for i := range n {
@@ -95,7 +96,8 @@ func runConcurrently(first, n, most int, f func(int)) {
 	_ = group.Wait() // no call fails
 }
 
-// applyReading applies the answer of State for an account that is still in the pool.
+// applyReading applies the answer of the host's State, if the account still has transactions in the
+// pool.
 func (c *core) applyReading(r *reading) {
 	a := r.in
 	switch {
@@ -107,9 +109,10 @@ func (c *core) applyReading(r *reading) {
 	}
 }
 
-// refreshAccount applies the host's state of an account.
+// refreshAccount applies the nonce and the balance of an account in the host's state to its
+// transactions.
 func (c *core) refreshAccount(a *account, known Account) { c.applyPlan(c.decideState(a, known)) }
 
-// batchSize is the number of transactions or accounts that the pool handles at a
-// time if a caller passes many, so that memory and the time with the lock stay small.
+// batchSize is how many transactions or accounts the pool handles at a time if a caller passes
+// many, so that it needs little memory and holds the lock only for a short time.
 const batchSize = 256
