@@ -61,7 +61,7 @@
 // # Open questions of JAM
 //
 // The wire format of JAM's finality votes is a draft. [Format] isolates it, and
-// a host can supply a different one.
+// a host can supply a different one, such as [Grandpa]. See [Justification].
 //
 // A document is about one validator set, and a [Handoff] leads a trust to the next
 // one. JAM does not define yet how the sets of finality and their numbers follow

@@ -57,7 +57,9 @@
 // block is final if FeedConfig.FinalPeers of the followed peers report it, by
 // default more than half. If that many peers lie together, a queue can treat a
 // live package as dead and hand its transactions back, which may then run
-// twice. If FeedConfig.Root is zero, a single peer chooses the root of the queue.
+// twice. FeedConfig.CheckFinal replaces this trust by a proof, if the peers return
+// justifications: see Client.Justification. If FeedConfig.Root is zero, a single
+// peer chooses the root of the queue.
 // Choose the followed peers as carefully as you would choose a node. If you
 // need verified seals, run a node and use submit/jip2.
 //

@@ -35,6 +35,13 @@ type FeedConfig struct {
 	// FollowPeers. If that many lie, a queue can give up packages that are
 	// alive: see the package documentation.
 	FinalPeers int
+	// CheckFinal, if not nil, is called before the feed reports a block as final that
+	// FinalPeers peers call final. If it returns an error, the block does not become
+	// final, and the feed tries again. A host that verifies a justification here does
+	// not trust its peers for finality, also with a FinalPeers of 1: see
+	// Client.Justification and proof.Justification. Follow calls it on its own
+	// goroutine, and waits.
+	CheckFinal func(ctx context.Context, block jamq.HeaderHash) error
 	// RecentHistory is the chain's length of recent history H, in blocks, at
 	// least 3. The default is 8.
 	RecentHistory int

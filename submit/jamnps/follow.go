@@ -480,6 +480,11 @@ func (f *Feed) finalize(ctx context.Context, to submit.ChainSink) error {
 			highest = candidate
 		}
 	}
+	if f.cfg.CheckFinal != nil && highest != nil && highest.Height > f.tree.Finalized().Height {
+		if err := f.cfg.CheckFinal(ctx, highest.Hash); err != nil {
+			return fmt.Errorf("block %s of slot %d is called final by %d peers, and that is not proved: %w", highest.Hash, highest.Slot, f.cfg.FinalPeers, err)
+		}
+	}
 	moved, err := f.chain().Finalize(ctx, to, highest, ErrHistoryLost)
 	if moved {
 		f.forgetBacking()

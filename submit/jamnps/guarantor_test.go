@@ -46,7 +46,9 @@ type guarantor struct {
 	taken     [][][]byte // the messages of submissions
 	manners   manners
 	lie       func(value []byte) []byte
-	running   sync.WaitGroup
+	// justifications are those that CE 130 returns, by block.
+	justifications map[jamq.HeaderHash][]byte
+	running        sync.WaitGroup
 }
 
 // dnsName is the name of a key: its bits from the lowest of the first byte on, five to a digit.
@@ -282,6 +284,14 @@ func (g *guarantor) answer(kind byte, m [][]byte) ([]byte, error) {
 		return g.blocks(m[0])
 	case kind == 129 && len(m) == 1 && len(m[0]) == 32+31+31+4:
 		return g.state(m[0])
+	case kind == 130 && len(m) == 1 && len(m[0]) == 32:
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		raw, there := g.justifications[jamq.HeaderHash(m[0])]
+		if !there {
+			return nil, errRefuse
+		}
+		return framed(raw), nil
 	case kind == 133 && len(m) == 2 && len(m[0]) > 2:
 		return nil, g.take(m, m[0][2:], m[1])
 	case kind == 146 && len(m) == 5:

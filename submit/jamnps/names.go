@@ -82,6 +82,8 @@ const (
 	blockRequest streamKind = 128
 	// stateRequest is CE 129, a request for state.
 	stateRequest streamKind = 129
+	// justificationRequest is CE 130, a request for the proof that a block is final.
+	justificationRequest streamKind = 130
 	// workPackageSubmission is CE 133, the submission of a work package.
 	workPackageSubmission streamKind = 133
 	// bundleSubmission is CE 146, the submission of a bundle.

@@ -170,6 +170,29 @@ func (c *Client) Account(ctx context.Context, block jamq.HeaderHash, service jam
 	return found.Entries[0].Value, nil
 }
 
+// Justification returns GRANDPA's proof that a block is final (CE 130), encoded as
+// proof.ParseJustification of package canonical/proof decodes it. Justification verifies
+// nothing. It returns the first answer for which accept returns nil, so that a peer that
+// lies is passed over; a nil accept takes any. Few nodes have this message, which is a
+// draft. The error joins those of all peers.
+func (c *Client) Justification(ctx context.Context, block jamq.HeaderHash, accept func(raw []byte) error) ([]byte, error) {
+	return anyPeer(c, nil, func(peer int) ([]byte, error) {
+		p, err := c.peer(peer)
+		if err != nil {
+			return nil, err
+		}
+		var raw []byte
+		err = c.request(ctx, p, justificationRequest, [][]byte{block[:]}, func(r io.Reader) (err error) {
+			raw, err = readMessage(r, c.cfg.MaxState)
+			return err
+		})
+		if err == nil && accept != nil {
+			err = accept(raw)
+		}
+		return raw, err
+	})
+}
+
 // peer returns the peer with an index of Config.Peers. The error wraps
 // ErrInvalidConfig.
 func (c *Client) peer(index int) (*peer, error) {
