@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/statetrie"
 	"github.com/jamq/jamq/internal/wait"
 	"github.com/jamq/jamq/submit/codec"
 	"github.com/jamq/jamq/submit/jamnps"
@@ -33,9 +34,11 @@ const (
 
 // findings has the calls that ran against the node, with the results.
 type findings struct {
-	answered, refused      []string // JIP-2 methods, the refused ones with the code
-	submitted, state, feed string   // over JAMNP-S
-	jip2Feed, jip2Submit   string
+	answered, refused    []string // JIP-2 methods, the refused ones with the code
+	jip2Feed, jip2Submit string
+
+	// These are the results over JAMNP-S.
+	submitted, state, finality, feed string
 }
 
 // outcome returns the result of a call in a few words.
@@ -68,6 +71,12 @@ func (f *findings) ask(t *testing.T, c *jip2.Client, pkg []byte) {
 		{"finalizedBlock", func(ctx context.Context) error { return drop(c.FinalizedBlock(ctx)) }},
 		{"parent", func(ctx context.Context) error { return drop(c.Parent(ctx, block)) }},
 		{"stateRoot", func(ctx context.Context) error { return drop(c.StateRoot(ctx, block)) }},
+		{"stateValue", func(ctx context.Context) error {
+			return drop(c.StateValue(ctx, block, statetrie.ChapterKey(statetrie.ChapterSlot)))
+		}},
+		{"stateProof", func(ctx context.Context) error {
+			return drop(c.StateProof(ctx, block, statetrie.Query{Keys: []statetrie.Key{statetrie.ChapterKey(statetrie.ChapterSlot)}}, 1<<20))
+		}},
 		{"beefyRoot", func(ctx context.Context) error { return drop(c.BeefyRoot(ctx, block)) }},
 		{"listServices", func(ctx context.Context) error { return drop(c.ListServices(ctx, block)) }},
 		{"serviceData", func(ctx context.Context) error { return drop(c.ServiceData(ctx, block, 0)) }},
@@ -93,6 +102,9 @@ func (f *findings) ask(t *testing.T, c *jip2.Client, pkg []byte) {
 		{"subscribeBestBlock", func(ctx context.Context) error { return ended(c.SubscribeBestBlock(ctx)) }},
 		{"subscribeFinalizedBlock", func(ctx context.Context) error { return ended(c.SubscribeFinalizedBlock(ctx)) }},
 		{"subscribeSyncStatus", func(ctx context.Context) error { return ended(c.SubscribeSyncStatus(ctx)) }},
+		{"subscribeStateValue", func(ctx context.Context) error {
+			return ended(c.SubscribeStateValue(ctx, statetrie.ChapterKey(statetrie.ChapterSlot), false))
+		}},
 		{"subscribeServiceValue", func(ctx context.Context) error { return ended(c.SubscribeServiceValue(ctx, 0, []byte("key"), false)) }},
 		{"subscribeWorkPackageStatus", func(ctx context.Context) error {
 			return ended(c.SubscribeWorkPackageStatus(ctx, jamq.PackageHash{1}, block, false))
@@ -121,12 +133,16 @@ func ended[T any](s *jip2.Subscription[T], err error) error {
 // send sends a package to the node as a guarantor, and requests a part of the state.
 func (f *findings) send(t *testing.T, c *jamnps.Client, feed *jamnps.Feed, head jamq.HeaderHash, pkg []byte) {
 	t.Helper()
-	f.submitted, f.state = "CE 133 taken", "CE 129 served"
+	f.submitted, f.state = "CE 133: yes", "CE 129: yes"
 	if err := c.SubmitPackage(wait.Context(t), jamnps.Submission{Core: 0, Attempt: 1, Package: pkg}); err != nil {
-		f.submitted = "CE 133 refused"
+		f.submitted = "CE 133: no"
 	}
 	if _, err := feed.Context(wait.Context(t), head, nil); err != nil {
-		f.state = "CE 129 refused"
+		f.state = "CE 129: no"
+	}
+	f.finality = "CE 130: yes"
+	if _, err := c.Justification(wait.Context(t), head, nil); err != nil {
+		f.finality = "CE 130: no"
 	}
 }
 
@@ -154,7 +170,7 @@ func (f *findings) text(version, date string) string {
 	all := len(f.answered) + len(f.refused)
 	b.WriteString("| node | methods | feed | submit | state, proofs | date |\n|---|---|---|---|---|---|\n")
 	fmt.Fprintf(&b, "| typeberry %s, JIP-2 | %d of %d | %s | %s | none | %s |\n", version, len(f.answered), all, f.jip2Feed, "refused ("+f.jip2Submit+")", date)
-	fmt.Fprintf(&b, "| typeberry %s, JAMNP-S | | %s | %s | %s | %s |\n\n", version, f.feed, f.submitted, f.state, date)
+	fmt.Fprintf(&b, "| typeberry %s, JAMNP-S | | %s | %s | %s | %s |\n\n", version, f.feed, f.submitted, f.state+", "+f.finality, date)
 	slices.Sort(f.answered)
 	slices.Sort(f.refused)
 	b.WriteString(wrap("The node answered these methods of JIP-2: " + strings.Join(f.answered, ", ") + "."))

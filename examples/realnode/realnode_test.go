@@ -103,7 +103,7 @@ func TestRealNode(t *testing.T) {
 	streams = strings.Count(log.String(), "announcements ended")
 	require.LessOrEqual(t, streams, 4, "no more than the streams of two connections: %s", log)
 
-	f := &findings{jip2Feed: "refused", feed: "follows, restarts"}
+	f := &findings{jip2Feed: "refused", feed: "follows"}
 	head, _, _ := seen.head()
 	pkg := emptyPackage(t, c, head)
 	f.ask(t, client, pkg)

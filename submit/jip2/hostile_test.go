@@ -310,3 +310,42 @@ func TestBestBlockThatAlternates(t *testing.T) {
 		require.LessOrEqual(t, imports, 64*(10+1))
 	})
 }
+
+// A node that names a new invented head all the time, each with a long chain, takes no more memory
+// than the gap that the feed may close, and does not hold up the real chain.
+func TestInventedHeadsInNotifications(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		const most = 20
+		s := &straight{parameters: tinyParameters(t), head: 9, final: 5, calls: map[string]int{}}
+		n := startForeignNode(t)
+		n.answer = s.answer
+		feed, err := OpenFeed(t.Context(), n.client(t), FeedConfig{Service: marks, MaxGap: most})
+		require.NoError(t, err)
+		s.override = func(method string, params []json.RawMessage) string {
+			var h Hash
+			switch {
+			case method == "subscribeBestBlock", method == "subscribeFinalizedBlock":
+				return usual(method)
+			case method == "parent" && json.Unmarshal(params[0], &h) == nil && h[0] == 0xff && h[31] > 1:
+				h[31]--
+				return fmt.Sprintf(`"result":{"header_hash":%s,"slot":%d}`, quoted(h), 10+h[31])
+			}
+			return ""
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended, sink := make(chan error, 1), newViewSink(t, feed)
+		go func() { ended <- feed.Follow(ctx, sink) }()
+		for i := range uint32(200) {
+			head := invented(i, 80)
+			n.notify(bestID, fmt.Sprintf(`"result":{"header_hash":%s,"slot":90}`, quoted(head)))
+			time.Sleep(time.Second / 10)
+			feed.mu.Lock()
+			require.LessOrEqual(t, len(feed.learned), 2*most+maxWalks)
+			feed.mu.Unlock()
+		}
+		require.NoError(t, feed.Health().LastError)
+		require.EqualValues(t, 9, feed.Health().Best)
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+}
