@@ -84,7 +84,9 @@ func (e *engine) GiveUp(ctx context.Context, number uint64, reason string) error
 
 // SetCores changes the JAM cores that packages are sent to. Packages that are on their way stay on
 // their cores. The list must have at least one core of the chain, and none twice. A restart keeps
-// the change. The error wraps bundlequeue.ErrUnknownEvent or ErrStopped.
+// the change. From Gray Paper 0.8.0 on, only the cores below a third of the number of active
+// validators are active: a package for another core is never reported, and costs a retry. The error
+// wraps bundlequeue.ErrUnknownEvent or ErrStopped.
 func (e *engine) SetCores(ctx context.Context, cores []jamq.CoreIndex) error {
 	return e.inTurn(ctx, func() error {
 		if err := e.step(bundlequeue.Cores{Cores: cores}); err != nil {

@@ -67,7 +67,14 @@ func newBuilder(seed uint64) (*builder, error) {
 	b := &builder{seed: seed, random: rand.New(rand.NewPCG(seed, 2))}
 	// Each fault is absent in many seeds, so that every mixture occurs.
 	some := func(most float64) float64 { return max(0, b.random.Float64()*2-1) * most }
-	cfg := jamtest.DefaultConfig(jamq.Tiny(), seed)
+	spec := jamq.Tiny()
+	if seed%5 == 2 { // Gray Paper 0.8.0, with a core that is inactive in some epochs
+		spec.Cores, spec.Validators = 4, 12
+	}
+	cfg := jamtest.DefaultConfig(spec, seed)
+	if seed%5 == 2 {
+		cfg.SetSizes = []int{12, 6, 9}
+	}
 	cfg.SkipProbability, cfg.SkipBurst[1] = some(0.4), 1+b.random.IntN(6)
 	cfg.LossProbability, cfg.DelayProbability, cfg.Delay[1] = some(0.6), some(0.3), 8
 	cfg.LastMomentProbability = some(0.4)
