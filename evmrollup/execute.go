@@ -51,6 +51,7 @@ func (c *Chain) nextHeader(parent *Block) *types.Header {
 	h.Number = new(big.Int).Add(parent.Number(), common.Big1)
 	h.Time = c.production.after(parent.Time(), h.Number.Uint64())
 	h.BaseFee = c.BaseFeeAfter(parent.Header())
+	c.production.change(h)
 	h.MixDigest = crypto.Keccak256Hash([]byte("jamq random"), parent.Hash().Bytes())
 	return h
 }
@@ -81,7 +82,7 @@ func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Ses
 	case e != nil:
 		header.Time = e.Back.block.Time()
 	case o.bare:
-		header.Time = parent.Time()
+		header.Time, header.BaseFee = parent.Time(), c.BaseFeeAfter(parent.Header())
 	}
 	if o.bare || e != nil { // those that wait are not of the earlier state
 		next = func() *types.Transaction { return nil }

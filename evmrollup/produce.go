@@ -3,9 +3,16 @@ package evmrollup
 import (
 	"errors"
 	"fmt"
+	"math/big"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/params"
+
+	"github.com/jamq/jamq/txpool"
 )
 
 // ErrTime is wrapped by the error of a time of a block that is not after the time of the
@@ -37,6 +44,10 @@ type production struct {
 	// seconds, or 0.
 	offset int64
 	next   uint64
+	// baseFee is that of the next block, in wei per gas, or nil. gasLimit is that of all later
+	// blocks, or 0.
+	baseFee  *big.Int
+	gasLimit uint64
 	// apart is the least time between a block and its parent, in seconds.
 	apart uint64
 	// spaced are blocks that Mine orders whose time is a number of seconds after their parent's.
@@ -134,9 +145,21 @@ func (p *production) set(c clock) {
 	p.next, p.offset = c.next, int64(c.now)-time.Now().Unix()
 }
 
-// made notes the time of the newest block. If blocks that are apart are faster than the clock,
-// the clock goes with them, so that IncreaseTime counts from the newest one.
-func (p *production) made(at uint64) {
+// change sets the fields of the next header that a developer has set.
+func (p *production) change(h *types.Header) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.baseFee != nil {
+		h.BaseFee = new(big.Int).Set(p.baseFee)
+	}
+	if p.gasLimit != 0 {
+		h.GasLimit = p.gasLimit
+	}
+}
+
+// made notes the time and the base fee of the newest block. If blocks that are apart are faster
+// than the clock, the clock goes with them, so that IncreaseTime counts from the newest one.
+func (p *production) made(at uint64, baseFee *big.Int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last = time.Now()
@@ -145,6 +168,9 @@ func (p *production) made(at uint64) {
 	}
 	if at >= p.next {
 		p.next = 0
+	}
+	if p.baseFee != nil && p.baseFee.Cmp(baseFee) == 0 {
+		p.baseFee = nil
 	}
 }
 
@@ -225,6 +251,37 @@ func (c *Chain) IncreaseTime(seconds uint64) (ahead int64, err error) {
 	p.offset += int64(seconds)
 	return p.offset, nil
 }
+
+// SetNextBaseFee sets the base fee of the next block, in wei per gas. Those of later blocks follow
+// from it. The error wraps ErrEdit if it has more than 64 bits.
+func (c *Chain) SetNextBaseFee(wei *big.Int) error {
+	if !wei.IsUint64() {
+		return fmt.Errorf("%w: base fee %v wei, want below 2^64", ErrEdit, wei)
+	}
+	p := &c.production
+	p.mu.Lock()
+	p.baseFee = new(big.Int).Set(wei)
+	p.mu.Unlock()
+	// Transactions that wait for a lower base fee can run now, or those that could run wait.
+	c.pool.Reset(txpool.Head{BaseFee: wei, Touched: []common.Address{}})
+	return nil
+}
+
+// SetGasLimit sets the gas limit of all later blocks. The error wraps ErrEdit. The pool goes on
+// to refuse transactions with more gas than Rules.GasLimit.
+func (c *Chain) SetGasLimit(gas uint64) error {
+	if gas < params.TxGas || gas > mostBlockGas {
+		return fmt.Errorf("%w: gas limit %d, want %d to %d", ErrEdit, gas, params.TxGas, uint64(mostBlockGas))
+	}
+	p := &c.production
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gasLimit = gas
+	return nil
+}
+
+// mostBlockGas is executed in some seconds.
+const mostBlockGas = 1_000_000_000
 
 // SetNextTime sets the time of the next block, in Unix seconds. The clock goes on from
 // there. The error wraps ErrTime.

@@ -34,7 +34,7 @@ func TestInterval(t *testing.T) {
 			require.True(t, due)
 			require.Equal(t, order{empty: true}, o)
 		}
-		c.production.made(1)
+		c.production.made(1, nil)
 		never(2)
 		c.SetInterval(0)
 		never(3)

@@ -123,7 +123,7 @@ func (r *rollup) Apply(_ context.Context, b builder.Block[*Block]) error {
 		return err
 	}
 	if parent := r.ledger.ByHash(b.Body.ParentHash()); b.Body.Time() > parent.Time() || len(b.Body.Transactions()) > 0 {
-		r.production.made(b.Body.Time())
+		r.production.made(b.Body.Time(), b.Body.BaseFee())
 	} // otherwise it is one for an edit, which leaves the orders of a developer alone
 	r.edits.applied(b.Body, r.kept)
 	r.pool.Applied(poolBlock(b.Body))

@@ -124,6 +124,23 @@ func (e *devEVM) SetNextBlockTimestamp(seconds math.HexOrDecimal64) (string, err
 	return fmt.Sprint(uint64(seconds)), nil
 }
 
+// SetBlockGasLimit implements evm_setBlockGasLimit, for all later blocks.
+func (e *devEVM) SetBlockGasLimit(gas math.HexOrDecimal64) (bool, error) {
+	if err := e.node.SetGasLimit(uint64(gas)); err != nil {
+		return false, invalidParams("%v", err)
+	}
+	return true, nil
+}
+
+// SetNextBlockBaseFeePerGas implements hardhat_setNextBlockBaseFeePerGas and
+// anvil_setNextBlockBaseFeePerGas, in wei per gas.
+func (t *devTool) SetNextBlockBaseFeePerGas(wei quantity) (bool, error) {
+	if err := t.evm.node.SetNextBaseFee((*uint256.Int)(&wei).ToBig()); err != nil {
+		return false, invalidParams("%v", err)
+	}
+	return true, nil
+}
+
 // Snapshot implements evm_snapshot. It returns a number for evm_revert.
 func (e *devEVM) Snapshot() (hexutil.Uint64, error) {
 	e.mu.Lock()

@@ -471,3 +471,43 @@ func TestFailedRevert(t *testing.T) {
 		require.False(t, ok)
 	}
 }
+
+// TestFieldsOfTheNextBlock: the next block has the base fee that was set, later ones follow from
+// it, and all later ones have the gas limit that was set. A transaction that waits for a lower
+// base fee is in the block with one.
+func TestFieldsOfTheNextBlock(t *testing.T) {
+	s := serveDev(t)
+	c, eth := s.dial(s.server.URL), s.eth(s.server.URL)
+	call := func(method string, args ...any) {
+		t.Helper()
+		require.NoError(t, c.CallContext(t.Context(), nil, method, args...), method)
+	}
+	newest := func() *types.Header {
+		h, err := eth.HeaderByNumber(t.Context(), nil)
+		require.NoError(t, err)
+		return h
+	}
+	high, low := big.NewInt(100*params.GWei), big.NewInt(params.GWei/2)
+	call("evm_setAutomine", false)
+	call("hardhat_setNextBlockBaseFeePerGas", hexutil.EncodeBig(high))
+	waits := s.send(0, &common.Address{1}, 1, nil) // at most 10 gwei
+	call("evm_setBlockGasLimit", "0x989680")
+	call("hardhat_setBalance", common.Address{5}, "0x1")
+	require.Equal(t, -1, newest().BaseFee.Cmp(high), "a block for an edit is not the next one")
+	call("evm_mine")
+	require.Equal(t, high, newest().BaseFee)
+	require.EqualValues(t, 10_000_000, newest().GasLimit)
+	call("evm_mine")
+	require.Equal(t, new(big.Int).Div(new(big.Int).Mul(high, big.NewInt(7)), big.NewInt(8)), newest().BaseFee)
+	require.EqualValues(t, 10_000_000, newest().GasLimit)
+	call("anvil_setNextBlockBaseFeePerGas", hexutil.EncodeBig(low))
+	call("evm_setAutomine", true)
+	receipt := s.mined(waits)
+	b := s.node.BlockByHash(receipt.BlockHash)
+	require.Equal(t, low, b.BaseFee())
+
+	require.ErrorContains(t, c.CallContext(t.Context(), nil, "anvil_setNextBlockBaseFeePerGas", "0x10000000000000000"), "want below 2^64")
+	for _, gas := range []string{"0x1", "0x3b9aca01"} {
+		require.ErrorContains(t, c.CallContext(t.Context(), nil, "evm_setBlockGasLimit", gas), "want 21000 to 1000000000")
+	}
+}
