@@ -19,8 +19,23 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// Block is an executed block.
+// Block is an executed block: a *types.Block of go-ethereum, which is embedded, and its Receipts.
 type Block = ledger.Block
+
+// Disk is an ordered key-value store for the final blocks. It is used by several goroutines
+// concurrently. Package store has one in Pebble.
+type Disk interface {
+	// Get returns a value, nil if there is none. It belongs to the caller.
+	Get(key []byte) ([]byte, error)
+	// Write writes all records or none. They need not be durable before Sync, but must
+	// become durable in the order of the calls.
+	Write(records []statedb.Record) error
+	// Sync makes all records durable.
+	Sync() error
+	// Scan calls f with the keys from one to before another, in order, and stops at the
+	// first error. The slice is valid only during the call.
+	Scan(from, to []byte, f func(key []byte) error) error
+}
 
 // Config configures a chain.
 type Config struct {
@@ -39,7 +54,7 @@ type Config struct {
 	// least 1. The state of block 0 is always kept.
 	RetainStates int
 	// KeepBlocks is the number of final blocks of which the ledger keeps bodies, receipts
-	// and index, at least ledger.MinKeep. 0 means all.
+	// and index, at least 256. 0 means all.
 	KeepBlocks uint64
 	// MaxPool is the maximum number of pending, and of queued, transactions in the
 	// pool. MaxPerSender is that of one sender.
@@ -47,7 +62,7 @@ type Config struct {
 	// Ledger keeps the final blocks across restarts, and States the states. Their writes
 	// become durable in one order, with those of the builder's log. Nil means memory, for
 	// both.
-	Ledger ledger.Disk
+	Ledger Disk
 	States statedb.Disk
 	// PoolMetrics and StateMetrics are the hooks for metrics.
 	PoolMetrics  PoolMetrics

@@ -15,7 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 
-	"github.com/jamq/jamq/evmrollup/internal/store"
+	"github.com/jamq/jamq/evmrollup/store"
 	"github.com/jamq/jamq/internal/repeat"
 	"github.com/jamq/jamq/pebble/pebbledb"
 )

@@ -18,7 +18,7 @@ import (
 
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
-	"github.com/jamq/jamq/evmrollup/internal/store"
+	"github.com/jamq/jamq/evmrollup/store"
 )
 
 // A new machine starts from an export: it has all blocks and the last state, and goes on.

@@ -21,7 +21,7 @@ import (
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/bundlequeue"
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
-	"github.com/jamq/jamq/evmrollup/internal/store"
+	"github.com/jamq/jamq/evmrollup/store"
 )
 
 var sizes = flag.Int("chain.transactions", 2_000, "number of transactions in the chain of TestLongChain")

@@ -16,7 +16,7 @@ import (
 	"github.com/jamq/jamq/evmrollup"
 	"github.com/jamq/jamq/evmrollup/devkeys"
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
-	"github.com/jamq/jamq/evmrollup/internal/store"
+	"github.com/jamq/jamq/evmrollup/store"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/service"
 	"github.com/jamq/jamq/submit/codec"

@@ -15,7 +15,7 @@ import (
 	"github.com/jamq/jamq/evmrollup/devkeys"
 	"github.com/jamq/jamq/evmrollup/internal/jam"
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
-	"github.com/jamq/jamq/evmrollup/internal/store"
+	"github.com/jamq/jamq/evmrollup/store"
 	"github.com/jamq/jamq/service"
 )
 

@@ -19,7 +19,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/evmrollup"
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
-	"github.com/jamq/jamq/evmrollup/internal/store"
+	"github.com/jamq/jamq/evmrollup/store"
 	"github.com/jamq/jamq/internal/wait"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/jamtest/jip2server"

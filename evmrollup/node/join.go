@@ -11,7 +11,7 @@ import (
 
 	"github.com/jamq/jamq/builder/pglog"
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
-	"github.com/jamq/jamq/evmrollup/internal/store"
+	"github.com/jamq/jamq/evmrollup/store"
 	"github.com/jamq/jamq/statedb"
 )
 

@@ -22,7 +22,7 @@ import (
 	"github.com/jamq/jamq/evmrollup/devkeys"
 	"github.com/jamq/jamq/evmrollup/internal/jam"
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
-	"github.com/jamq/jamq/evmrollup/internal/store"
+	"github.com/jamq/jamq/evmrollup/store"
 )
 
 // ErrDisk is wrapped by errors after the disk of the data directory has failed. The node

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/evmrollup/internal/store"
+	"github.com/jamq/jamq/evmrollup/store"
 	"github.com/jamq/jamq/internal/bubble"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/evmrollup"
-	"github.com/jamq/jamq/evmrollup/internal/store"
+	"github.com/jamq/jamq/evmrollup/store"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/jamtest"
 	"github.com/jamq/jamq/txpool"

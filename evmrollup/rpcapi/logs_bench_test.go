@@ -21,8 +21,8 @@ import (
 	"github.com/jamq/jamq/evmrollup"
 	"github.com/jamq/jamq/evmrollup/devkeys"
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
-	"github.com/jamq/jamq/evmrollup/internal/store"
 	"github.com/jamq/jamq/evmrollup/node"
+	"github.com/jamq/jamq/evmrollup/store"
 )
 
 // The data directory of manyLogs has final blocks that only look as if they had been executed.

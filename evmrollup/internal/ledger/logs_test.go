@@ -15,7 +15,7 @@ import (
 
 	"github.com/jamq/jamq/builder"
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
-	"github.com/jamq/jamq/evmrollup/internal/store"
+	"github.com/jamq/jamq/evmrollup/store"
 	"github.com/jamq/jamq/statedb/evm"
 )
 

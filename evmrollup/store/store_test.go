@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/jamq/jamq/evmrollup/internal/store"
+	"github.com/jamq/jamq/evmrollup/store"
 	"github.com/jamq/jamq/pebble/pebbledb"
 	"github.com/jamq/jamq/pebble/pebblestate"
 	"github.com/jamq/jamq/statedb"

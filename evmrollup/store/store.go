@@ -1,4 +1,5 @@
-// Package store is the database of the reference node.
+// Package store is the data directory of an EVM rollup: one Pebble database with the log of its
+// builder, the final blocks and the states. Their writes become durable in one order.
 package store
 
 import (
