@@ -1,5 +1,16 @@
 // Package node runs an EVM rollup on package builder, on an embedded simulated JAM
-// chain or on that of a JAM node.
+// chain or on that of a JAM node:
+//
+//	cfg := node.DefaultConfig(jamq.Tiny(), 6*time.Second, 1)
+//	cfg.ChainID = big.NewInt(7001)
+//	n, err := node.New(cfg)
+//	…
+//	handler, stop, err := rpcapi.Handler(n, rpcapi.DefaultConfig())
+//	…
+//	err = n.Run(ctx)
+//
+// [Node.Run] ends with its context. With Config.DataDir the node survives a kill, and with
+// Config.Cluster several nodes share a rollup. docs/evmrollup.md has a program.
 //
 //	node.go      opens the rollup and its builder, and runs them
 //	follow.go    connects to the JAM chain, and shows the views its blocks
