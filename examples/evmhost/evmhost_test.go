@@ -1,76 +1,21 @@
-// Package evmhost holds the program of docs/evmrollup.md: an EVM rollup with its own fee rule,
-// precompiled contract and RPC method.
-package evmhost
+package main
 
 import (
 	"context"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"math/big"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
-	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/core/vm"
-	"github.com/ethereum/go-ethereum/params"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/stretchr/testify/require"
-
-	"github.com/jamq/jamq"
-	"github.com/jamq/jamq/evmrollup/node"
-	"github.com/jamq/jamq/evmrollup/rpcapi"
 )
-
-// verifier is a precompiled contract that verifies a signature with Ed25519: 32 bytes of the key,
-// 64 of the signature, and the message. It returns 1 or 0.
-type verifier struct{}
-
-func (verifier) Name() string              { return "ED25519" }
-func (verifier) RequiredGas([]byte) uint64 { return 2_000 }
-
-func (verifier) Run(input []byte) ([]byte, error) {
-	if len(input) < 96 {
-		return nil, errors.New("a key and a signature have 96 bytes")
-	}
-	if ed25519.Verify(input[:32], input[96:], input[32:96]) {
-		return common.Hash{31: 1}.Bytes(), nil
-	}
-	return common.Hash{}.Bytes(), nil
-}
-
-// Shop implements the namespace shop: shop_countBlocks.
-type Shop struct{ node *node.Node }
-
-// CountBlocks returns the number of blocks that are final.
-func (s *Shop) CountBlocks() uint64 { return s.node.Heads().Finalized.Number }
-
-// at is the address of the verifier.
-var at = common.HexToAddress("0x0000000000000000000000000000000000ed2551")
-
-// open returns a node of the chain, on a simulated JAM chain, and the handler of its RPC.
-func open() (*node.Node, http.Handler, error) {
-	cfg := node.DefaultConfig(jamq.Tiny(), 50*time.Millisecond, 1)
-	cfg.ChainID = big.NewInt(7001)
-	cfg.Genesis = types.GenesisAlloc{{1}: {Balance: big.NewInt(params.Ether)}, at: {Code: []byte{0xfe}}}
-	cfg.Rules.BaseFee = func(*types.Header) *big.Int { return big.NewInt(params.GWei) } // always
-	cfg.Rules.Precompiles = vm.PrecompiledContracts{at: verifier{}}
-	n, err := node.New(cfg)
-	if err != nil {
-		return nil, nil, err
-	}
-	api := rpcapi.DefaultConfig()
-	api.APIs = []rpc.API{{Namespace: "shop", Service: &Shop{n}}}
-	handler, _, err := rpcapi.Handler(n, api)
-	return n, handler, err
-}
 
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -115,17 +60,22 @@ func ask(url string) error {
 	return err
 }
 
-// TestPage compares the programs in docs/evmrollup.md with this file.
+// TestPage compares the programs in docs/evmrollup.md with main.go: the last one is the whole
+// file.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/evmrollup.md")
 	require.NoError(t, err)
-	file, err := os.ReadFile("evmhost_test.go")
+	file, err := os.ReadFile("main.go")
 	require.NoError(t, err)
-	parts := strings.Split(string(page), "```go\n")
-	require.Greater(t, len(parts), 2)
-	for _, part := range parts[1:] {
+	parts := strings.Split(string(page), "```go\n")[1:]
+	require.Greater(t, len(parts), 1)
+	flat := func(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n\t", "\n") }
+	var last string
+	for _, part := range parts {
 		program, _, found := strings.Cut(part, "```")
 		require.True(t, found)
-		require.Contains(t, strings.ReplaceAll(string(file), "\n\t", "\n"), strings.ReplaceAll(strings.TrimSpace(program), "\n\t", "\n"))
+		require.Contains(t, flat(string(file)), flat(program))
+		last = program
 	}
+	require.Equal(t, string(file), last)
 }
