@@ -134,7 +134,7 @@ func getBlock(ctx context.Context, t *testing.T, n *node) {
 	require.Equal(t, one.HeaderHash, two.HeaderHash)
 	orchard := two.Tx[0].(map[string]any)["orchard"].(map[string]any)
 	require.Len(t, orchard["actions"], 2)
-	require.EqualValues(t, -12_345_678_901, orchard["valueBalanceZat"])
+	require.EqualValues(t, int64(-12_345_678_901), orchard["valueBalanceZat"])
 	first := orchard["actions"].([]any)[0].(map[string]any)
 	for field, size := range map[string]int{"cv": 32, "nullifier": 32, "rk": 32, "cmx": 32, "ephemeralKey": 32, "encCiphertext": 580, "outCiphertext": 80, "spendAuthSig": 64} {
 		require.Len(t, first[field], 2*size, field)
