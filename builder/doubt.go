@@ -14,14 +14,19 @@ import (
 // has left. The builder that leads next does not know this package, so it must not make another one
 // for the same block before it knows what has become of the lost one.
 //
-// The anchor of a lost package is at or below the best block of the moment of the loss. So when a
-// chain has H blocks more (jamq.ChainSpec.RecentHistory), the anchor is no longer in the recent
-// history of any block that can follow (rule D2 in docs/jam-safety.md), and the package is reported
-// or dead. A report is accumulated or removed within the availability timeout. When the finalized
-// chain has grown by both, nothing can change any more, and the service tells which blocks it has
-// accepted with packages that the log does not know: see [Explainer]. Until then the builder makes
-// and sends nothing. The wait is in the log, so that a builder that leads next continues it; it
-// waits for the whole time again.
+// The wait has three parts, after the rules in docs/jam-safety.md:
+//
+//   - The anchor of a lost package is at or below the best block of the moment of the loss. When a
+//     chain has H blocks more (jamq.ChainSpec.RecentHistory), the anchor is in the recent history of
+//     no block that can follow, so the package is reported or dead (D2).
+//   - A reported package is available or removed after the availability timeout, in slots (D5).
+//   - An available package with prerequisites can wait in the ready queue for an epoch, in slots,
+//     because the reports of others use up the gas of the blocks (D6).
+//
+// When the finalized chain has as many blocks more, nothing can change any more, and the service
+// tells which blocks it has accepted with packages that the log does not know: see [Explainer].
+// Until then the builder makes and sends nothing. The wait is in the log, so that a builder that
+// leads next continues it; it waits for the whole time again.
 
 // Explainer is an optional part of a [Network] whose log is a [SharedLog]. With it a builder whose
 // log has lost the record of a package recognizes the block of that package as final. Without it,
@@ -40,6 +45,9 @@ type Explainer interface {
 type doubt struct {
 	lost bool // records may be lost
 	seen bool // a recent block has been imported since
+	// ahead is the most slots by which a best block was ahead of the host's clock. It can be
+	// negative.
+	ahead int64
 	// from is a height that the best chain had not exceeded at the moment of the loss.
 	from uint64
 }
@@ -53,32 +61,45 @@ func (e *engine) doubtIfPromoted() error {
 		if err := e.records.append([]byte{recordDoubt}); err != nil {
 			return err
 		}
-		e.log.Warn("builder: the log may have lost records; no package is made until the finalized JAM chain has grown", "blocks", e.doubtBlocks())
-		e.doubt.set(true)
+		e.startDoubt()
 	}
 	e.note(func(h *Health) { h.Doubted = e.doubt.lost })
 	return nil
+}
+
+// startDoubt begins to doubt.
+func (e *engine) startDoubt() {
+	e.log.Warn("builder: the log may have lost records; no package is made until the finalized JAM chain has grown", "blocks", e.doubtBlocks())
+	e.doubt.set(true)
+	e.note(func(h *Health) { h.Doubted = true })
 }
 
 // doubtBlocks is by how many blocks the finalized chain must grow until the fate of every lost
 // package is certain.
 func (e *engine) doubtBlocks() uint64 {
 	spec := &e.cfg.Queue.Spec
-	return uint64(spec.RecentHistory) + uint64(spec.AvailabilityTimeout)
+	return uint64(spec.RecentHistory) + uint64(spec.AvailabilityTimeout) + uint64(spec.EpochLength)
 }
 
-// caughtUp releases the builder after a restart, because the best block is recent. While the log is
-// doubted, caughtUp wakes endDoubt when the finalized chain has grown enough. A recent block
-// can be three slots old, so the best block of the moment of the loss can be three blocks higher
-// than the first recent block that this process sees. The wait counts from that height.
-func (e *engine) caughtUp(best anchor.Point) {
+// noteBest releases the builder after a restart if the best block is recent. While the log is
+// doubted, noteBest wakes endDoubt when the finalized chain has grown enough.
+//
+// A recent block can be three slots old, so the best block of the moment of the loss can be three
+// blocks higher than the first recent block that this process sees. The wait counts from that
+// height. If the host's clock is late, old blocks look recent. But as long as this process catches
+// up with the chain, its best block gains on the clock, so the wait begins again whenever it does.
+func (e *engine) noteBest(best anchor.Point) {
+	ahead := e.ahead(best.Slot)
+	if ahead < -recentSlots {
+		return
+	}
 	d := &e.doubt
 	if !d.lost {
 		e.release()
 		return
 	}
-	if !d.seen {
-		d.seen, d.from = true, best.Height+recentSlots
+	if !d.seen || ahead > d.ahead {
+		d.seen, d.ahead, d.from = true, ahead, best.Height+recentSlots
 	}
 	if e.queue.Finalized().Height >= d.from+e.doubtBlocks() {
 		select {
@@ -115,16 +136,13 @@ func (e *engine) endDoubt(ctx context.Context) error {
 
 // adoptLost makes each block final that JAM has accumulated with a package that the log does not
 // know. The error wraps ErrServiceInUse if the service has accepted blocks that the log does not
-// have.
+// have. After any other error the service could not be asked, and the doubt goes on.
 func (e *engine) adoptLost(ctx context.Context) error {
 	network, ok := e.network.(Explainer)
-	if !ok {
-		return nil
-	}
-	for skip := 0; ; {
+	for skip := 0; ok; {
 		b, some := e.chain.open(skip)
 		if !some {
-			return e.checkReceived(ctx, b.Number, false)
+			break
 		}
 		pkg, err := e.accepted(ctx, network, &b)
 		if err != nil || pkg.IsZero() {
@@ -142,6 +160,10 @@ func (e *engine) adoptLost(ctx context.Context) error {
 			return err
 		}
 	}
+	newest, _, _ := e.chain.parent()
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.BuildTimeout)
+	defer cancel()
+	return e.checkReceived(ctx, newest.Number, true)
 }
 
 // accepted returns the package with which the service has accepted a block, zero if it has not.

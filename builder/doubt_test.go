@@ -1,8 +1,11 @@
 package builder_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -55,7 +58,7 @@ func (p *packing) since() int {
 }
 
 // TestK6Quarantine: after a loss of records the next builder makes and sends no package until the
-// final JAM chain has H + U blocks more, also if another one leads meanwhile, and an operator can
+// final JAM chain has H + U + E blocks more, also if another one leads meanwhile, and an operator can
 // end the wait.
 func TestK6Quarantine(t *testing.T) {
 	for name, check := range map[string]func(*quarantined){
@@ -78,7 +81,7 @@ type quarantined struct {
 	t       *testing.T
 	shared  *journal.Shared
 	network *packing
-	wait    time.Duration // for H + U blocks after the best one of the loss, at least
+	wait    time.Duration // for H + U + E blocks after the best one of the loss, at least
 	leader  *replica
 }
 
@@ -86,7 +89,7 @@ func newQuarantined(t *testing.T, checkpointEvery int) *quarantined {
 	m, shared := newMachine(t), new(journal.Shared)
 	q := &quarantined{machine: m, t: t, shared: shared, network: &packing{Network: m.network}}
 	spec := m.network.Spec()
-	blocks := spec.RecentHistory + int(spec.AvailabilityTimeout)
+	blocks := spec.RecentHistory + int(spec.AvailabilityTimeout) + int(spec.EpochLength)
 	m.cfg.CheckpointEvery = checkpointEvery
 	first := q.join()
 	submit(t.Context(), t, first.Builder, 1, "one")
@@ -150,11 +153,15 @@ func (q *quarantined) endsOnce() {
 // losing is a network that makes the log lose its newest records when a package has left.
 type losing struct {
 	*simnet.Network
-	lose atomic.Pointer[func()]
+	lose    atomic.Pointer[func()]
+	chained bool // only a package with a prerequisite counts
 }
 
 func (l *losing) Send(ctx context.Context, pkg builder.Package, core jamq.CoreIndex, attempt int) error {
 	err := l.Network.Send(ctx, pkg, core, attempt)
+	if l.chained && len(pkg.Context.Prerequisites) == 0 {
+		return err
+	}
 	if lose := l.lose.Swap(nil); lose != nil {
 		(*lose)()
 	}
@@ -201,6 +208,154 @@ func TestK6LostBlockStopsTheBuilder(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestK6DoubtAsksTheService: the doubt does not end before the service has said which blocks it has
+// accepted. Otherwise a builder whose log lacks a block would take operations for ever.
+func TestK6DoubtAsksTheService(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m, shared, next := afterLoss(t, installed(t), 4) // the block is lost
+		next.stop(t)
+		service := &silent{Network: m.network}
+		service.away.Store(true)
+		next = m.joinWith(shared, new(words.Saving), service)
+		synctest.Wait()
+		time.Sleep(time.Hour)
+		require.NotZero(t, service.asked.Load())
+		require.True(t, next.Health().Doubted)
+		service.away.Store(false)
+		require.ErrorIs(t, <-next.ended, builder.ErrServiceInUse)
+	})
+}
+
+// TestK6EmptyLog: a log that has lost all its records begins at the genesis again, and is doubted.
+func TestK6EmptyLog(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m, network := newMachine(t), new(packing)
+		network.Network = m.network
+		log := &emptied{new(journal.Shared).Join()}
+		b, err := builder.Open(t.Context(), m.cfg, log, new(words.Saving), network)
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- b.Run(ctx) }()
+		synctest.Wait()
+		require.NoError(t, b.Submit(t.Context(), []byte("one")))
+		spec := m.network.Spec()
+		time.Sleep(time.Duration(spec.RecentHistory+int(spec.AvailabilityTimeout)+int(spec.EpochLength)) * spec.SlotDuration)
+		require.True(t, b.Health().Doubted)
+		require.Zero(t, network.since())
+		require.NoError(t, b.Await(t.Context(), final(1)))
+		stop()
+		<-ended
+	})
+}
+
+// emptied is a shared log that has lost all records.
+type emptied struct{ *journal.Member }
+
+func (*emptied) Promoted() bool { return true }
+
+// silent is a network whose service answers no question about blocks while it is away.
+type silent struct {
+	*simnet.Network
+	away  atomic.Bool
+	asked atomic.Int64
+}
+
+func (s *silent) Received(ctx context.Context) (uint64, error) {
+	s.asked.Add(1)
+	if s.away.Load() {
+		return 0, errors.New("the node does not answer")
+	}
+	return s.Network.Received(ctx)
+}
+
+// TestK6ReadyQueue: the package whose record is lost waits in the ready queue, because the blocks
+// have no gas left for it. The doubt lasts as long.
+func TestK6ReadyQueue(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m := newFaultyMachine(t, func(c *jamtest.Config) { c.Spec.EpochLength = 60 })
+		shared, network := new(journal.Shared), &losing{Network: m.network, chained: true}
+		first := m.joinWith(shared, new(words.Saving), network)
+		synctest.Wait()
+		submit(t.Context(), t, first.Builder, 1, "one")
+		network.lose.Store(ref(func() { shared.Lose(1) }))
+		want := []string{"one", "two"}
+		require.NoError(t, first.Submit(t.Context(), []byte("two")))
+		for i := 0; !isEnded(first); i++ {
+			time.Sleep(m.network.Spec().SlotDuration)
+			if word := fmt.Sprint("more ", i); first.Submit(t.Context(), []byte(word)) == nil {
+				want = append(want, word)
+			}
+		}
+		require.ErrorIs(t, <-first.ended, builder.ErrLog)
+		congest := func(on bool) {
+			require.NoError(t, m.network.Driver().ChangeFaults(func(f *jamtest.Faults) { f.Congested = on }))
+		}
+		congest(true)
+		next := m.joinWith(shared, new(words.Saving), m.network)
+		synctest.Wait()
+		require.True(t, next.Health().Doubted)
+		time.Sleep(40 * m.network.Spec().SlotDuration)
+		require.NotContains(t, executed(t, m), want[2])
+		require.True(t, next.Health().Doubted)
+		congest(false)
+		submit(t.Context(), t, next.Builder, uint64(len(want)+1), "last")
+		require.Equal(t, append(want, "last"), executed(t, m))
+		next.stop(t)
+	})
+}
+
+// TestK6ClockIsLate: by a clock that is late, old blocks look recent. The wait begins when the
+// builder has caught up with the chain all the same.
+func TestK6ClockIsLate(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		const late = 8 // slots
+		m, shared := newMachine(t), new(journal.Shared)
+		spec := m.network.Spec()
+		first := m.join(shared)
+		synctest.Wait()
+		submit(t.Context(), t, first.Builder, 1, "one")
+		shared.Lose(0)
+		<-first.ended
+		time.Sleep(2 * late * spec.SlotDuration) // blocks that no builder has seen
+		best, _ := m.network.Driver().Heads()
+		m.cfg.Window.Clock.Era = m.cfg.Window.Clock.Era.Add(late * spec.SlotDuration)
+		next := m.join(shared)
+		synctest.Wait()
+		bubble.Await(t, time.Second, func() bool { return !next.Health().Doubted }, "the doubt ends")
+		_, final := m.network.Driver().Heads()
+		require.GreaterOrEqual(t, int(final.Slot-best.Slot), spec.RecentHistory+int(spec.AvailabilityTimeout)+int(spec.EpochLength))
+		next.stop(t)
+	})
+}
+
+// TestK6ClockIsEarly: by a clock that is early, no block looks recent. The doubt lasts, and the
+// operator is told.
+func TestK6ClockIsEarly(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m, shared := newMachine(t), new(journal.Shared)
+		m.cfg.Window.Clock.Era = m.cfg.Window.Clock.Era.Add(-5 * m.network.Spec().SlotDuration)
+		first := m.join(shared)
+		synctest.Wait()
+		submit(t.Context(), t, first.Builder, 1, "one")
+		shared.Lose(0)
+		<-first.ended
+		var told bytes.Buffer
+		m.cfg.Logger = slog.New(slog.NewTextHandler(&told, nil))
+		next := m.join(shared)
+		synctest.Wait()
+		time.Sleep(time.Hour)
+		require.True(t, next.Health().Doubted)
+		next.stop(t)
+		require.Contains(t, told.String(), "check the clock of this machine")
+		next = m.join(shared)
+		synctest.Wait()
+		require.NoError(t, next.Resume(t.Context()))
+		submit(t.Context(), t, next.Builder, 2, "two")
+		next.stop(t)
+	})
 }
 
 // afterLoss returns a builder that leads on a log which lost its newest records at the moment when

@@ -207,7 +207,7 @@ func (e *engine) tick(ctx context.Context) error {
 		case <-e.alarm.C:
 			act = func() error { return e.step(bundlequeue.Tick{}) }
 		case <-hold.C:
-			act = func() error { e.release(); return nil }
+			act = func() error { e.endHold(); return nil }
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -282,20 +282,18 @@ func (e *engine) Import(ctx context.Context, block jamq.Block, best jamq.HeaderH
 			return err
 		}
 		e.noteImport(block.Slot)
-		if best := e.queue.Best(); e.isRecent(best.Slot) {
-			e.caughtUp(best)
-		}
+		e.noteBest(e.queue.Best())
 		return nil
 	})
 }
 
-// recentSlots is the greatest age of a recent slot.
+// recentSlots is the greatest age of a recent block, in slots by the host's clock. A builder that has
+// a recent block has caught up with the chain after a restart.
 const recentSlots = 3
 
-// isRecent reports whether a slot is at most three slots old by the host's clock. Then the builder
-// has caught up with the chain after a restart.
-func (e *engine) isRecent(slot jamq.Slot) bool {
-	return slot+recentSlots >= e.cfg.Window.Clock.SlotAt(time.Now())
+// ahead returns by how many slots a slot is ahead of the host's clock. It is negative for the past.
+func (e *engine) ahead(slot jamq.Slot) int64 {
+	return int64(slot) - int64(e.cfg.Window.Clock.SlotAt(time.Now()))
 }
 
 // Finalize tells the builder that a JAM block is final: see submit.ChainSink. It ignores an

@@ -41,14 +41,14 @@ type Receiver interface {
 }
 
 // checkReceived returns an error if the service has accepted more blocks than those up
-// to a number. An empty log needs the answer of the service. A builder whose log has
-// blocks goes on without it after a slot, because its node may be away.
-func (e *engine) checkReceived(ctx context.Context, newest uint64, empty bool) error {
+// to a number. If must is true, it also returns an error if the service cannot be asked.
+// Otherwise it goes on without the answer after a slot, because the node may be away.
+func (e *engine) checkReceived(ctx context.Context, newest uint64, must bool) error {
 	network, ok := e.network.(Receiver)
 	if !ok {
 		return nil
 	}
-	if !empty {
+	if !must {
 		limited, cancel := context.WithTimeout(ctx, e.cfg.Queue.Spec.SlotDuration)
 		defer cancel()
 		ctx = limited
@@ -56,7 +56,7 @@ func (e *engine) checkReceived(ctx context.Context, newest uint64, empty bool) e
 	var have uint64
 	err := guard(func() (err error) { have, err = network.Received(ctx); return err })
 	switch {
-	case err != nil && empty:
+	case err != nil && must:
 		return fmt.Errorf("builder: Network.Received: %w", err)
 	case err != nil:
 		e.log.Warn("builder: the service cannot be asked how many blocks it has accepted", "err", err)

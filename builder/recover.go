@@ -47,6 +47,9 @@ func (e *engine) beginAtGenesis(ctx context.Context) error {
 	if err := e.checkReceived(ctx, final.Number, true); err != nil {
 		return err
 	}
+	if e.shared != nil && e.shared.Promoted() {
+		e.startDoubt()
+	}
 	e.chain.begin(final, 0)
 	return e.beginLog(ctx, &checkpoint{final: final}, nil)
 }
@@ -117,7 +120,7 @@ func (e *engine) beginLog(ctx context.Context, c *checkpoint, state [][]byte) (e
 	if e.queue, err = bundlequeue.New(e.cfg.Queue, root); err != nil {
 		return err
 	}
-	e.hold(false)
+	e.hold(e.doubt.lost)
 	c.config, c.doubted = encodeConfig(&e.cfg.Queue), e.doubt.lost
 	return e.records.end(checkpointRecords(c, state, e.queue.AppendSnapshot(nil)))
 }

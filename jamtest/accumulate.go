@@ -68,6 +68,9 @@ func rounds(queue []waiting) []*Package {
 // packages that do not wait. Those always fit: the limit is never below the gas
 // of all cores (GP 12.18 to 12.21).
 func (c *Chain) withinGas(free []jamq.PackageHash, queue []*Package) []jamq.PackageHash {
+	if c.congested {
+		return nil
+	}
 	spec := &c.cfg.Spec
 	left := max(spec.BlockAccumulateGas, spec.MaxAccumulateGas*uint64(spec.Cores))
 	for _, h := range free {

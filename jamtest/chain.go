@@ -31,8 +31,8 @@ type Chain struct {
 	script     running
 	skipLeft   int       // slots of a burst that are still to be skipped
 	stallUntil jamq.Slot // finality stands still before it
-	// finalityStopped is the field of [Faults].
-	finalityStopped bool
+	// finalityStopped and congested are the fields of [Faults].
+	finalityStopped, congested bool
 	killed          map[jamq.PackageHash]bool
 
 	foreign foreign

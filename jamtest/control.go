@@ -8,7 +8,7 @@ import (
 )
 
 // Faults are the faults that can be changed while a chain runs. Except for the
-// last one, the fields are those of [Config].
+// last two, the fields are those of [Config].
 type Faults struct {
 	// LossProbability is the share of submissions that reach no guarantor, from 0 to 1.
 	LossProbability float64
@@ -21,11 +21,14 @@ type Faults struct {
 	// FinalityStopped prevents that further blocks become final until it is
 	// reset.
 	FinalityStopped bool
+	// Congested lets reports of other services use up the gas of each block, so
+	// that no report is accumulated which waits in the ready queue (GP 12.18).
+	Congested bool
 }
 
 // Faults returns the current faults.
 func (c *Chain) Faults() Faults {
-	return Faults{c.cfg.LossProbability, c.cfg.SkipProbability, c.cfg.ReportLatency, c.finalityStopped}
+	return Faults{c.cfg.LossProbability, c.cfg.SkipProbability, c.cfg.ReportLatency, c.finalityStopped, c.congested}
 }
 
 // SetFaults changes the faults for later submissions and for blocks from the
@@ -38,7 +41,7 @@ func (c *Chain) SetFaults(f Faults) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	c.cfg, c.finalityStopped = cfg, f.FinalityStopped
+	c.cfg, c.finalityStopped, c.congested = cfg, f.FinalityStopped, f.Congested
 	return nil
 }
 

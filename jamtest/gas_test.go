@@ -37,3 +37,23 @@ func TestGasDefersTheReadyQueue(t *testing.T) {
 	c.accumulate(next, nil)
 	require.Equal(t, []jamq.PackageHash{{3}, {4}}, next.Accumulated)
 }
+
+// While the chain is congested, what waits in the ready queue is not accumulated, and the rest is.
+func TestCongested(t *testing.T) {
+	c, err := New(DefaultConfig(jamq.Tiny(), 1))
+	require.NoError(t, err)
+	waits := &Package{Hash: jamq.PackageHash{1}}
+	c.packages[waits.Hash] = waits
+	require.NoError(t, c.SetFaults(Faults{ReportLatency: c.cfg.ReportLatency, Congested: true}))
+	require.True(t, c.Faults().Congested)
+	free := &Package{Hash: jamq.PackageHash{2}}
+	c.packages[free.Hash] = free
+	child := c.childOf(c.best, 1)
+	c.best.ready = []waiting{{pkg: waits}}
+	c.accumulate(child, []*report{{pkg: free}})
+	require.Equal(t, []jamq.PackageHash{{2}}, child.Accumulated)
+	require.NoError(t, c.SetFaults(Faults{ReportLatency: c.cfg.ReportLatency}))
+	next := c.childOf(child, 2)
+	c.accumulate(next, nil)
+	require.Equal(t, []jamq.PackageHash{{1}}, next.Accumulated)
+}

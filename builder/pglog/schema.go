@@ -21,7 +21,7 @@ create table if not exists {name}_log (
 	epoch    bigint not null, -- rises with each leader
 	holder   bytea not null,  -- random, of the leader's process
 	system   text not null,   -- identifier and timeline of the database for this leader
-	written  text not null,   -- the same at the last write
+	written  text not null,   -- the same at the last write, or when the table was created
 	first    bigint not null, -- position of the first entry of Replay
 	next     bigint not null, -- position of the next entry
 	base     bytea not null,  -- hash before the first entry
@@ -52,7 +52,7 @@ create table if not exists {name}_member ( -- a row for each process that follow
 	position bigint not null, -- of the next entry that the process reads
 	seen     timestamptz not null
 );
-insert into {name}_log values (1, {version}, 0, '', '', '', 0, 0, '', '') on conflict do nothing;
+insert into {name}_log values (1, {version}, 0, '', '', {system}, 0, 0, '', '') on conflict do nothing;
 insert into {name}_lease values (1, 0, '', '', 0, true, '') on conflict do nothing;
 `
 

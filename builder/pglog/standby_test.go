@@ -73,6 +73,8 @@ func TestK6PromotedStandby(t *testing.T) {
 	cfg := quick(p.URL(), "lost")
 	first := lead(t, at(cfg, "first"))
 	require.NoError(t, first.Append([]byte("one")))
+	empty := quick(p.URL(), "empty")
+	begun := open(t, at(empty, "first"))
 	p.caughtUp()
 	require.NoError(t, p.Standby.Kill())
 	witness := follow(t, at(cfg, "witness"))
@@ -92,4 +94,6 @@ func TestK6PromotedStandby(t *testing.T) {
 	require.NoError(t, again.Append([]byte("known")))
 	require.NoError(t, again.Close())
 	require.False(t, lead(t, at(cfg, "last")).Promoted())
+	require.NoError(t, begun.Close())
+	require.True(t, lead(t, at(empty, "next")).Promoted(), "all records can be lost")
 }
