@@ -17,8 +17,8 @@ import (
 // The wait has three parts, after the rules in docs/jam-safety.md:
 //
 //   - The anchor of a lost package is at or below the best block of the moment of the loss. When a
-//     chain has H blocks more (jamq.ChainSpec.RecentHistory), the anchor is in the recent history of
-//     no block that can follow, so the package is reported or dead (D2).
+//     chain has H blocks more (jamq.ChainSpec.RecentHistory), the anchor is in the recent history
+//     of no block that can follow, so the package is reported or dead (D2).
 //   - A reported package is available or removed after the availability timeout, in slots (D5).
 //   - An available package with prerequisites can wait in the ready queue for an epoch, in slots,
 //     because the reports of others use up the gas of the blocks (D6).

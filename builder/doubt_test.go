@@ -58,8 +58,8 @@ func (p *packing) since() int {
 }
 
 // TestK6Quarantine: after a loss of records the next builder makes and sends no package until the
-// final JAM chain has H + U + E blocks more, also if another one leads meanwhile, and an operator can
-// end the wait.
+// final JAM chain has H + U + E blocks more, also if another one leads meanwhile, and an operator
+// can end the wait.
 func TestK6Quarantine(t *testing.T) {
 	for name, check := range map[string]func(*quarantined){
 		"it waits":                (*quarantined).waits,
@@ -211,7 +211,7 @@ func TestK6LostBlockStopsTheBuilder(t *testing.T) {
 }
 
 // TestK6DoubtAsksTheService: the doubt does not end before the service has said which blocks it has
-// accepted. Otherwise a builder whose log lacks a block would take operations for ever.
+// accepted. Otherwise a builder whose log lacks a block would take operations forever.
 func TestK6DoubtAsksTheService(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m, shared, next := afterLoss(t, installed(t), 4) // the block is lost
@@ -307,8 +307,8 @@ func TestK6ReadyQueue(t *testing.T) {
 	})
 }
 
-// TestK6ClockIsLate: by a clock that is late, old blocks look recent. The wait begins when the
-// builder has caught up with the chain all the same.
+// TestK6ClockIsLate: by a clock that is late, old blocks look recent. The wait
+// nevertheless begins when the builder has caught up with the chain.
 func TestK6ClockIsLate(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		const late = 8 // slots
@@ -331,8 +331,8 @@ func TestK6ClockIsLate(t *testing.T) {
 	})
 }
 
-// TestK6ClockIsEarly: by a clock that is early, no block looks recent. The doubt lasts, and the
-// operator is told.
+// TestK6ClockIsEarly: by a clock that is early, no block looks recent. The doubt lasts, and the log
+// has an error for the operator.
 func TestK6ClockIsEarly(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m, shared := newMachine(t), new(journal.Shared)

@@ -287,8 +287,8 @@ func (e *engine) Import(ctx context.Context, block jamq.Block, best jamq.HeaderH
 	})
 }
 
-// recentSlots is the greatest age of a recent block, in slots by the host's clock. A builder that has
-// a recent block has caught up with the chain after a restart.
+// recentSlots is the greatest age of a recent block, in slots by the host's clock. A builder that
+// has a recent block has caught up with the chain after a restart.
 const recentSlots = 3
 
 // ahead returns by how many slots a slot is ahead of the host's clock. It is negative for the past.

@@ -61,8 +61,8 @@ func (e *engine) release() {
 	e.actOnOpen()
 }
 
-// endHold ends the wait after a restart, because it has lasted long. It does not end the doubt about
-// the log, which waits for a recent block: without one, it tells the operator.
+// endHold ends the wait after a restart, because it has lasted long. It does not end the doubt
+// about the log, which waits for a recent block: without one, it tells the operator.
 func (e *engine) endHold() {
 	if e.doubt.lost && !e.doubt.seen {
 		e.log.Error("builder: it makes no package, because the log may have lost records, and no recent JAM block shows how long it has to wait; check the clock of this machine and the JAM node, or resume the builder if nothing was lost", "slots", -e.ahead(e.queue.Best().Slot))

@@ -33,7 +33,7 @@ type Chain struct {
 	stallUntil jamq.Slot // finality stands still before it
 	// finalityStopped and congested are the fields of [Faults].
 	finalityStopped, congested bool
-	killed          map[jamq.PackageHash]bool
+	killed                     map[jamq.PackageHash]bool
 
 	foreign foreign
 	keys    map[uint64]*validators // by the number of the set

@@ -38,7 +38,8 @@ func TestGasDefersTheReadyQueue(t *testing.T) {
 	require.Equal(t, []jamq.PackageHash{{3}, {4}}, next.Accumulated)
 }
 
-// While the chain is congested, what waits in the ready queue is not accumulated, and the rest is.
+// While the chain is congested, reports that wait in the ready queue are not accumulated, and other
+// reports are.
 func TestCongested(t *testing.T) {
 	c, err := New(DefaultConfig(jamq.Tiny(), 1))
 	require.NoError(t, err)

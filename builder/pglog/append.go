@@ -3,6 +3,7 @@ package pglog
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -42,9 +43,9 @@ func (l *Log) Append(records ...[]byte) error {
 	}
 	entry := appendEntry(nil, records)
 	to := l.at.extend(entry)
-	return l.write(to, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+	return l.write(to, len(entry), func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 		tag, err := conn.Exec(ctx, l.sql(`
-			with fence as (update {name}_log set next = $5, tip = $6, written = system where `+mine+` returning 1)
+			{tag} with fence as (update {name}_log set next = $5, tip = $6, written = system where `+mine+` returning 1)
 			insert into {name}_entry (position, body) select $3, $7 from fence`),
 			l.fence(to.next, to.tip, entry)...)
 		return tag.RowsAffected() == 1, err
@@ -66,16 +67,21 @@ func (l *Log) Replace(records ...[]byte) error {
 	}
 	from := l.at.replaced()
 	to := from
+	size := 0
 	entries := make([][]byte, len(records)) // one for each record, because they can be large
 	for i := range records {
 		entries[i] = appendEntry(nil, records[i:i+1])
 		to = to.extend(entries[i])
+		size += len(entries[i])
 	}
-	return l.write(to, func(ctx context.Context, conn *pgxpool.Conn) (fits bool, err error) {
+	return l.write(to, size, func(ctx context.Context, conn *pgxpool.Conn) (fits bool, err error) {
 		err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			var keep int64 // position of the first entry that others may still need
 			err := tx.QueryRow(ctx, l.sql(`select least(first, (select min(position) from {name}_member where seen > clock_timestamp() - $1::interval)) from {name}_log`),
 				l.cfg.Keep).Scan(&keep)
+			if err == nil {
+				_, err = tx.Exec(ctx, "select set_config('application_name', $1, true)", l.tag())
+			}
 			if err != nil {
 				return err
 			}
@@ -109,27 +115,37 @@ func (l *Log) trim(ctx context.Context, tx pgx.Tx, before int64) error {
 	return err
 }
 
-// write moves the end of the log by an attempt, which is repeated while its outcome is unknown. The
-// attempt reports whether the row of the log was as this process has it; if not, the attempt has
-// changed nothing. The caller holds l.writing.
-func (l *Log) write(to position, attempt func(context.Context, *pgxpool.Conn) (fits bool, err error)) error {
+// write moves the end of the log by one call of change, which is repeated while its outcome is
+// unknown. change writes size bytes. It reports whether the row of the log was as this process has
+// it; if not, it has changed nothing. The caller holds l.writing.
+func (l *Log) write(to position, size int, change func(context.Context, *pgxpool.Conn) (fits bool, err error)) error {
 	// The database answers while its disk is full, so only a process that cannot reach it gives up.
 	ctx, giveUp := context.WithCancel(context.Background())
 	defer giveUp()
 	patience := time.AfterFunc(l.cfg.Patience, giveUp)
 	defer patience.Stop()
+	closed := func() { patience.Reset(min(l.cfg.Lease, l.cfg.Patience)) }
+	defer context.AfterFunc(l.background, closed)()
 	written := false // the log ends at to, perhaps in the memory of this database only
 	var last error
 	for failures := 0; ; {
-		warned, err := l.withConn(ctx, func(conn *pgxpool.Conn) (err error) {
-			if !written {
-				written, err = attempt(ctx, conn)
+		var warned string
+		err := l.attempt(ctx, failures, size, func(ctx context.Context) (err error) {
+			warned, err = l.withConn(ctx, func(conn *pgxpool.Conn) (err error) {
+				if failures > 0 {
+					err = l.endAttempts(ctx, conn)
+				}
 				if err == nil && !written {
-					written, err = l.isWritten(ctx, conn, to)
+					written, err = change(ctx, conn)
+					if err == nil && !written {
+						written, err = l.isWritten(ctx, conn, to)
+					}
+				} else if err == nil {
+					err = l.confirm(ctx, conn, to)
 				}
 				return err
-			}
-			return l.confirm(ctx, conn, to)
+			})
+			return err
 		})
 		switch {
 		case err == nil && warned == "":
@@ -139,7 +155,7 @@ func (l *Log) write(to position, attempt func(context.Context, *pgxpool.Conn) (f
 			last = fmt.Errorf("%w: the commit was not acknowledged by the standby: %s", ErrUnknown, warned)
 		case errors.Is(err, journal.ErrFenced), isPermanent(err):
 			return l.fail(err)
-		case isFull(err):
+		case isFull(err) && l.background.Err() == nil:
 			patience.Reset(l.cfg.Patience)
 			written, last = false, err
 		default:
@@ -151,6 +167,17 @@ func (l *Log) write(to position, attempt func(context.Context, *pgxpool.Conn) (f
 			return l.fail(fmt.Errorf("%w for %v: %w", ErrUnknown, l.cfg.Patience, last))
 		}
 	}
+}
+
+// tag marks the sessions of the database that execute a write of this process.
+func (l *Log) tag() string { return "jamq " + hex.EncodeToString(l.holder) }
+
+// endAttempts ends the sessions of earlier attempts of a write. The database may not have noticed
+// that their connections are dead, and then they keep the row of the log locked.
+func (l *Log) endAttempts(ctx context.Context, conn *pgxpool.Conn) error {
+	_, err := conn.Exec(ctx, `select pg_terminate_backend(pid) from pg_stat_activity
+		where pid <> pg_backend_pid() and state <> 'idle' and (application_name = $1 or position('/* ' || $1 || ' */' in query) > 0)`, l.tag())
+	return err
 }
 
 // isWritten reports whether an earlier attempt, whose answer was lost, has moved the end of the

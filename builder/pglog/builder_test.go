@@ -20,6 +20,7 @@ import (
 // TestTakeOver: a builder follows another one, which loses the lead in the middle of its work, and
 // stops. The follower goes on: every operation that was accepted is executed, and none twice.
 func TestTakeOver(t *testing.T) {
+	t.Parallel()
 	url, name := database(t)
 	cfg := quick(url, name)
 	ctx, cancel := context.WithCancel(t.Context())

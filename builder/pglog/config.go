@@ -49,6 +49,12 @@ type Config struct {
 	// then Append waits. It must be positive. While the database answers that it has no room, the
 	// write is tried again without end, because its outcome is known.
 	Patience time.Duration
+	// Synchronous is the operator's promise that no standby is ever promoted that lacks a record
+	// which was acknowledged: commits wait for the standby, no operator cancels that wait, and the
+	// standby that is promoted is one for which they wait. Promoted is false then, so that the
+	// builder goes on at once. Without the promise, a builder that leads after a promotion makes no
+	// package for a time, in which a lost package could still arrive.
+	Synchronous bool
 	// Logger receives messages for operators. Nil means silent.
 	Logger *slog.Logger
 }
@@ -82,3 +88,6 @@ func (c *Config) Validate() error {
 	fields.Positive(&wrong, "Patience", c.Patience)
 	return wrong.Wrap(ErrInvalidConfig)
 }
+
+// answerTime is the time after which an answer of the database is late.
+func (c *Config) answerTime() time.Duration { return max(c.Lease, time.Second) }

@@ -15,6 +15,7 @@ import (
 	"github.com/jamq/jamq/builder/pglog"
 	"github.com/jamq/jamq/internal/smalldisk"
 	"github.com/jamq/jamq/internal/wait"
+	"github.com/jamq/jamq/journal"
 )
 
 // warnings counts the warnings of a log.
@@ -28,15 +29,16 @@ func (w *warnings) Handle(context.Context, slog.Record) error        { w.n.Add(1
 
 // TestFullDisk: while the disk of the database is full, a write waits, also for longer than
 // Patience. The lead does not move, because it is renewed meanwhile. The write succeeds when
-// there is room.
+// there is room. A log that is closed meanwhile does not wait for it.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	disk := smalldisk.Mount(t, "4m")
 	s := newServer(t)
 	cfg := pglog.DefaultConfig(s.URL(), "full")
 	tried := new(warnings)
 	cfg.Logger = slog.New(tried)
 	const attempts = 11 // with pauses of up to a second
-	cfg.Patience = 2 * time.Second
+	cfg.Lease, cfg.Patience = time.Second, 2*time.Second
 	leader := lead(t, at(cfg, "leader"))
 	follower := follow(t, at(cfg, "follower"))
 	space := filepath.Join(disk, "space")
@@ -61,4 +63,11 @@ func TestFullDisk(t *testing.T) {
 	require.Equal(t, "before", <-follower.read)
 	require.Len(t, <-follower.read, len(large))
 	require.Empty(t, follower.led, fmt.Sprint("the lead has moved after ", tried.n.Load(), " attempts"))
+	smalldisk.Fill(t, disk, 0)
+	before := tried.n.Load()
+	go func() { written <- leader.Append(large) }()
+	wait.Until(t, func() bool { return tried.n.Load() > before }, "an attempt")
+	require.NoError(t, leader.Close())
+	require.ErrorIs(t, <-written, journal.ErrClosed)
+	require.NoError(t, <-follower.led)
 }

@@ -3,6 +3,7 @@ package pglog_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -15,16 +16,20 @@ import (
 	"github.com/jamq/jamq/builder/pglog"
 	"github.com/jamq/jamq/internal/postgres"
 	"github.com/jamq/jamq/internal/wait"
+	"github.com/jamq/jamq/journal"
 )
 
-// cutter passes on the connections to a server, and cuts one when a reply of the server arrives.
-type cutter struct {
-	replies atomic.Int64 // until the cut; below 1: never
-	cuts    atomic.Int64
+// proxy passes on the connections to a server, and does something to one of them when it has
+// counted enough messages.
+type proxy struct {
+	messages atomic.Int64 // until it acts; below 1: never
+	requests bool         // count what the clients send, not what the server replies
+	freeze   bool         // all connections stand still without an error, instead of one being cut
+	acts     atomic.Int64
 }
 
-// startCutter returns the connection string of a cutter in front of a server.
-func startCutter(t *testing.T, s *postgres.Server) (c *cutter, url string) {
+// start returns the connection string of the proxy in front of a server.
+func (p *proxy) start(t *testing.T, s *postgres.Server) (url string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "jamq-cut-") // a socket's path has to be short
 	require.NoError(t, err)
@@ -32,7 +37,6 @@ func startCutter(t *testing.T, s *postgres.Server) (c *cutter, url string) {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "unix", filepath.Join(dir, ".s.PGSQL.5432"))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
-	c = new(cutter)
 	go func() {
 		for {
 			client, err := listener.Accept()
@@ -44,15 +48,17 @@ func startCutter(t *testing.T, s *postgres.Server) (c *cutter, url string) {
 				_ = client.Close()
 				continue
 			}
-			go c.pass(client, server, false)
-			go c.pass(server, client, true)
+			before := p.acts.Load()
+			go p.pass(client, server, before, p.requests)
+			go p.pass(server, client, before, !p.requests)
 		}
 	}()
-	return c, "postgres://jamq@/postgres?host=" + dir
+	return "postgres://jamq@/postgres?host=" + dir
 }
 
-// pass copies what arrives from one connection to the other one.
-func (c *cutter) pass(from, to net.Conn, replies bool) {
+// pass copies what arrives from one connection to the other one. before is the number of acts when
+// the connection was opened.
+func (p *proxy) pass(from, to net.Conn, before int64, counts bool) {
 	defer func() { _, _ = from.Close(), to.Close() }()
 	buffer := make([]byte, 64<<10)
 	for {
@@ -60,8 +66,14 @@ func (c *cutter) pass(from, to net.Conn, replies bool) {
 		if err != nil {
 			return
 		}
-		if replies && c.replies.Load() > 0 && c.replies.Add(-1) == 0 {
-			c.cuts.Add(1)
+		if counts && p.messages.Load() > 0 && p.messages.Add(-1) == 0 {
+			p.acts.Add(1)
+			if !p.freeze {
+				return
+			}
+		}
+		if p.freeze && p.acts.Load() > before {
+			_, _ = io.Copy(io.Discard, from)
 			return
 		}
 		if _, err := to.Write(buffer[:n]); err != nil {
@@ -76,32 +88,100 @@ func TestLostAnswer(t *testing.T) {
 	_, name := database(t)
 	s, err := shared()
 	require.NoError(t, err)
-	c, url := startCutter(t, s)
-	cfg := pglog.DefaultConfig(url, name)
+	c := new(proxy)
+	cfg := pglog.DefaultConfig(c.start(t, s), name)
 	cfg.Lease = time.Hour // no renewal is cut
 	l := lead(t, cfg)
 	var want []string
 	for i := range 6 {
 		record := fmt.Sprint("record ", i)
 		want = append(want, record)
-		c.replies.Store(int64(i%3) + 1)
+		c.messages.Store(int64(i%3) + 1)
 		require.NoError(t, l.Append([]byte(record)))
 	}
-	c.replies.Store(0)
+	c.messages.Store(0)
 	require.Equal(t, want, contents(t, l))
 	for i := range 8 { // a replacement has more replies
 		want = []string{fmt.Sprint("state ", i), "more"}
-		c.replies.Store(int64(i) + 1)
+		c.messages.Store(int64(i) + 1)
 		require.NoError(t, l.Replace([]byte(want[0]), []byte(want[1])))
-		c.replies.Store(0)
+		c.messages.Store(0)
 		require.Equal(t, want, contents(t, l))
 	}
-	require.Greater(t, c.cuts.Load(), int64(6))
+	require.Greater(t, c.acts.Load(), int64(6))
+}
+
+// TestFrozenConnections: all connections of the leader stand still without an error at some message
+// of a write, as when a router forgets them. New connections work. The write is done once, or
+// another process leads.
+func TestFrozenConnections(t *testing.T) {
+	for _, requests := range []bool{true, false} {
+		for _, size := range []int{1, 2} { // records: an append, a replacement
+			for message := 1; message <= 2*size*size; message += size {
+				what := map[bool]string{true: "request", false: "reply"}[requests]
+				t.Run(fmt.Sprintf("%s %d of a write with %d records", what, message, size), func(t *testing.T) {
+					t.Parallel()
+					direct, name := database(t)
+					s, err := shared()
+					require.NoError(t, err)
+					p := &proxy{requests: requests, freeze: true}
+					cfg := pglog.DefaultConfig(p.start(t, s), name)
+					cfg.Lease, cfg.Patience = time.Second, time.Hour
+					leader := lead(t, at(cfg, "leader"))
+					require.NoError(t, leader.Append([]byte("one")))
+					cfg.URL = direct
+					second := follow(t, at(cfg, "second"))
+					p.messages.Store(int64(message))
+					want := []string{"one", "two"}
+					if size == 1 {
+						err = leader.Append([]byte("two"))
+					} else {
+						want = []string{"state", "more"}
+						err = leader.Replace([]byte("state"), []byte("more"))
+					}
+					require.True(t, message > size || p.acts.Load() > 0, "a write has a request and a reply")
+					have := contents(t, open(t, at(cfg, "reader"))) // over new connections
+					if err == nil {
+						require.Equal(t, want, have)
+						return
+					}
+					require.ErrorIs(t, err, journal.ErrFenced)
+					require.NoError(t, <-second.led)
+					require.Contains(t, [][]string{{"one"}, want}, have)
+				})
+			}
+		}
+	}
+}
+
+// TestFrozenFollower: the connections of a follower stand still without an error, at some reply,
+// while the leader ends. New ones work. It leads.
+func TestFrozenFollower(t *testing.T) {
+	for message := 0; message < 10; message += 2 {
+		t.Run(fmt.Sprint("message ", message), func(t *testing.T) {
+			t.Parallel()
+			direct, name := database(t)
+			s, err := shared()
+			require.NoError(t, err)
+			cfg := pglog.DefaultConfig(direct, name)
+			cfg.Lease, cfg.Patience = time.Second, time.Hour
+			leader := lead(t, at(cfg, "leader"))
+			p := &proxy{freeze: true}
+			cfg.URL = p.start(t, s)
+			second := follow(t, at(cfg, "second"))
+			require.NoError(t, leader.Append([]byte("one")))
+			require.Equal(t, "one", <-second.read)
+			p.messages.Store(int64(message) + 1)
+			require.NoError(t, leader.Close())
+			require.NoError(t, <-second.led)
+		})
+	}
 }
 
 // TestNotReplicated: a commit whose wait for the standby was canceled is visible, and is not
 // acknowledged before a later commit is.
 func TestNotReplicated(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	cfg := pglog.DefaultConfig(s.URL(), "replicated")
 	cfg.Lease, cfg.Patience = time.Hour, 10*time.Minute

@@ -62,6 +62,7 @@ type follower struct {
 	fenced   bool      // the database has become another one since, so that the leader cannot write
 	moved    time.Time // when a look first found this lead; zero if that must be seen again
 	reported time.Time // when this process last told the others its position
+	failures int       // looks that have failed since one succeeded
 }
 
 // fatal is an error that waiting does not cure.
@@ -81,6 +82,9 @@ func (f *follower) run(ctx context.Context) error {
 		case err != nil:
 			f.log.Warn("pglog: the log cannot be followed now", "err", err)
 			f.moved = time.Time{} // no leader could renew its lease meanwhile
+			f.failures++
+		default:
+			f.failures = 0
 		}
 		if led {
 			return err
@@ -124,10 +128,10 @@ func (f *follower) mayLead() bool {
 
 // look returns the end of the log and the lead, and sets fenced.
 func (f *follower) look(ctx context.Context) (end position, lead Lead, err error) {
-	ctx, cancel := context.WithTimeout(ctx, f.cfg.Lease)
-	defer cancel()
-	err = f.pool.QueryRow(ctx, f.sql("select next, tip, system <> {system}, "+leadColumns+" from {name}_log, {name}_lease lease")).
-		Scan(append([]any{&end.next, &end.tip, &f.fenced}, lead.fields()...)...)
+	err = f.attempt(ctx, f.failures, 0, func(ctx context.Context) error {
+		return f.pool.QueryRow(ctx, f.sql("select next, tip, system <> {system}, "+leadColumns+" from {name}_log, {name}_lease lease")).
+			Scan(append([]any{&end.next, &end.tip, &f.fenced}, lead.fields()...)...)
+	})
 	return end, lead, err
 }
 
@@ -138,7 +142,12 @@ const mostRead, mostBytes = 1000, 4 << 20
 // read passes on some of the records that follow. At the place of a call of Replace it goes on
 // behind the records of the call.
 func (f *follower) read(ctx context.Context) error {
-	bodies, next, err := f.fetch(ctx)
+	var bodies [][]byte
+	var next *stop
+	err := f.attempt(ctx, f.failures, mostBytes, func(ctx context.Context) (err error) {
+		bodies, next, err = f.fetch(ctx)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -184,8 +193,6 @@ func (s *stop) last() int64 {
 
 // fetch returns the next entries, and the place at which they stop.
 func (f *follower) fetch(ctx context.Context) (bodies [][]byte, next *stop, err error) {
-	ctx, cancel := context.WithTimeout(ctx, f.cfg.Patience)
-	defer cancel()
 	err = pgx.BeginTxFunc(ctx, f.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if next, err = f.nextStop(ctx, tx); err != nil {
 			return err
@@ -251,9 +258,11 @@ func (f *follower) reportIfDue(ctx context.Context) {
 // report notes the position of the next entry that this process reads. The entries from there on
 // are not removed: see Config.Keep.
 func (l *Log) report(ctx context.Context, next int64) error {
-	_, err := l.pool.Exec(ctx, l.sql(`insert into {name}_member values ($1, $2, clock_timestamp())
-		on conflict (member) do update set position = $2, seen = clock_timestamp()`), l.member, next)
-	return err
+	return l.attempt(ctx, 0, 0, func(ctx context.Context) error {
+		_, err := l.pool.Exec(ctx, l.sql(`insert into {name}_member values ($1, $2, clock_timestamp())
+			on conflict (member) do update set position = $2, seen = clock_timestamp()`), l.member, next)
+		return err
+	})
 }
 
 // Lead describes the process that leads, for others.
@@ -274,7 +283,9 @@ func (l *Lead) fields() []any { return []any{&l.Epoch, &l.Address, &l.beat, &l.f
 
 // Leader returns the process that leads, or has led last.
 func (l *Log) Leader(ctx context.Context) (lead Lead, err error) {
-	err = l.pool.QueryRow(ctx, l.sql("select "+leadColumns+" from {name}_lease lease")).Scan(lead.fields()...)
+	err = l.attempt(ctx, 0, 0, func(ctx context.Context) error {
+		return l.pool.QueryRow(ctx, l.sql("select "+leadColumns+" from {name}_lease lease")).Scan(lead.fields()...)
+	})
 	return lead, err
 }
 
@@ -291,13 +302,17 @@ type Member struct {
 }
 
 // Members returns the processes that follow, in the order of their names.
-func (l *Log) Members(ctx context.Context) ([]Member, error) {
-	rows, err := l.pool.Query(ctx, l.sql(`select member, next - position, clock_timestamp() - seen from {name}_log, {name}_member
-		where seen > clock_timestamp() - $1::interval order by member`), l.cfg.Keep)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowToStructByPos[Member])
+func (l *Log) Members(ctx context.Context) (members []Member, err error) {
+	err = l.attempt(ctx, 0, 0, func(ctx context.Context) error {
+		rows, err := l.pool.Query(ctx, l.sql(`select member, next - position, clock_timestamp() - seen from {name}_log, {name}_member
+			where seen > clock_timestamp() - $1::interval order by member`), l.cfg.Keep)
+		if err != nil {
+			return err
+		}
+		members, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Member])
+		return err
+	})
+	return members, err
 }
 
 // HandOver ends the lead of this process in favor of the process with an address, or of any if the
@@ -313,6 +328,8 @@ func (l *Log) HandOver(ctx context.Context, address string) error {
 	l.stop()
 	l.renewing.Wait()
 	_ = l.fail(fmt.Errorf("%w: the lead was handed over to %s", journal.ErrFenced, address))
-	_, err := l.pool.Exec(ctx, l.sql("update {name}_lease set successor = $3, free = $4, beat = beat + 1 where epoch = $1 and holder = $2"), l.epoch, l.holder, address, address == "")
-	return err
+	return l.attempt(ctx, 0, 0, func(ctx context.Context) error {
+		_, err := l.pool.Exec(ctx, l.sql("update {name}_lease set successor = $3, free = $4, beat = beat + 1 where epoch = $1 and holder = $2"), l.epoch, l.holder, address, address == "")
+		return err
+	})
 }

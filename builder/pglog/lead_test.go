@@ -42,6 +42,7 @@ func at(cfg pglog.Config, address string) pglog.Config {
 // TestHandOver: the process that the leader names gets the lead, and no other one. If it does not
 // take the lead, another one does when the lease has ended.
 func TestHandOver(t *testing.T) {
+	t.Parallel()
 	url, name := database(t)
 	cfg := pglog.DefaultConfig(url, name)
 	first := lead(t, at(cfg, "first"))
@@ -206,6 +207,7 @@ func TestK6LogWentBack(t *testing.T) {
 // TestFollowThroughOutage: a follower goes on when the database comes back, and does not take the
 // lead from a leader that could not renew its lease meanwhile.
 func TestFollowThroughOutage(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	cfg := quick(s.URL(), "outage")
 	cfg.Lease = time.Hour

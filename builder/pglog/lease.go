@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/jamq/jamq/internal/backoff"
@@ -22,16 +23,24 @@ var errMoved = errors.New("pglog: it has moved")
 // takeLead takes the lead if it is as it was seen last, and this process has read the whole log.
 // The row of the log gets the new epoch in the same transaction, so that the old leader can append
 // nothing afterwards. If it returns true and an error, this process cannot use the lead.
-func (l *Log) takeLead(ctx context.Context, from Lead) (led bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, l.cfg.Patience)
-	defer cancel()
-	warned, err := l.withConn(ctx, func(conn *pgxpool.Conn) error {
-		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) (err error) {
-			if err = l.takeLease(ctx, tx, from); err != nil {
-				return err
-			}
-			return l.takeLog(ctx, tx)
+func (f *follower) takeLead(ctx context.Context, from Lead) (led bool, err error) {
+	l, warned := f.Log, ""
+	err = l.attempt(ctx, f.failures, 0, func(ctx context.Context) (err error) {
+		warned, err = l.withConn(ctx, func(conn *pgxpool.Conn) error {
+			return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+				var pid int
+				err := tx.QueryRow(ctx, "select pg_backend_pid()").Scan(&pid)
+				if err == nil {
+					err = l.endingBlockers(ctx, pid, l.cfg.answerTime()/2, func() error { return l.takeLease(ctx, tx, from) })
+				}
+				if err != nil {
+					return err
+				}
+				const patience = 50 * time.Millisecond // the lease has ended
+				return l.endingBlockers(ctx, pid, patience, func() error { return l.takeLog(ctx, tx) })
+			})
 		})
+		return err
 	})
 	switch {
 	case errors.Is(err, errMoved):
@@ -45,7 +54,7 @@ func (l *Log) takeLead(ctx context.Context, from Lead) (led bool, err error) {
 	}
 	// The standby may not have the new epoch. A leader without an acknowledged write of its epoch
 	// must not act.
-	return true, l.write(l.at, func(context.Context, *pgxpool.Conn) (bool, error) { return false, nil })
+	return true, l.write(l.at, 0, func(context.Context, *pgxpool.Conn) (bool, error) { return false, nil })
 }
 
 // takeLease takes the lease from its holder.
@@ -60,16 +69,8 @@ func (l *Log) takeLease(ctx context.Context, tx pgx.Tx, from Lead) error {
 	return err
 }
 
-// takeLog writes the epoch into the row of the log. If the row stays locked, because the old leader
-// has stopped in the middle of an append, takeLog ends the session that has locked it.
+// takeLog writes the epoch into the row of the log.
 func (l *Log) takeLog(ctx context.Context, tx pgx.Tx) error {
-	var pid int
-	if err := tx.QueryRow(ctx, "select pg_backend_pid()").Scan(&pid); err != nil {
-		return err
-	}
-	watching, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go l.endBlockers(watching, pid)
 	var end position
 	var before, now string
 	err := tx.QueryRow(ctx, l.sql("select next, tip, written, {system} from {name}_log for update")).Scan(&end.next, &end.tip, &before, &now)
@@ -80,7 +81,7 @@ func (l *Log) takeLog(ctx context.Context, tx pgx.Tx) error {
 		return errMoved
 	}
 	l.mu.Lock()
-	l.promoted = before != "" && before != now
+	l.promoted = before != "" && before != now && !l.cfg.Synchronous
 	l.mu.Unlock()
 	_, err = tx.Exec(ctx, l.sql("update {name}_log set epoch = $1, holder = $2, system = $3"), l.epoch, l.holder, now)
 	if err == nil { // no record stays for this process any more
@@ -89,19 +90,25 @@ func (l *Log) takeLog(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// endBlockers ends the sessions for which a session of this process waits for long. The lease has
-// ended, so they can be sessions of an old leader only.
-func (l *Log) endBlockers(ctx context.Context, pid int) {
-	const patience = 50 * time.Millisecond
-	for backoff.Pause(ctx, patience) {
-		tag, err := l.pool.Exec(ctx, "select pg_terminate_backend(b) from unnest(pg_blocking_pids($1::int)) b", pid)
-		switch {
-		case err != nil && ctx.Err() == nil:
-			l.log.Warn("pglog: the session of the old leader cannot be ended", "err", err)
-		case tag.RowsAffected() > 0:
-			l.log.Warn("pglog: the old leader has the log locked; its session was ended")
+// endingBlockers calls f, which locks a row in the session pid. If it waits for longer than
+// patience, endingBlockers ends the sessions that have the row locked. They belong to a process
+// that has stopped in the middle of a write or of a take-over, or that the database can no longer
+// reach.
+func (l *Log) endingBlockers(ctx context.Context, pid int, patience time.Duration, f func() error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		for backoff.Pause(ctx, patience) {
+			tag, err := l.pool.Exec(ctx, "select pg_terminate_backend(b) from unnest(pg_blocking_pids($1::int)) b", pid)
+			switch {
+			case err != nil && ctx.Err() == nil:
+				l.log.Warn("pglog: the session that has the log locked cannot be ended", "err", err)
+			case tag.RowsAffected() > 0:
+				l.log.Warn("pglog: another session had the log locked, and was ended")
+			}
 		}
-	}
+	}()
+	return f()
 }
 
 // renew renews the lease until ctx ends, the log can no longer be written, another process has the
@@ -111,11 +118,13 @@ func (l *Log) renew(ctx context.Context) {
 		if l.broken() != nil {
 			return
 		}
-		attempt, cancel := context.WithTimeout(ctx, l.cfg.Lease)
-		tag, err := l.pool.Exec(attempt, l.sql(`
-			update {name}_lease set beat = beat + 1
-			where epoch = $1 and holder = $2 and (select system from {name}_log) = {system}`), l.epoch, l.holder)
-		cancel()
+		var tag pgconn.CommandTag
+		err := l.attempt(ctx, 0, 0, func(ctx context.Context) (err error) {
+			tag, err = l.pool.Exec(ctx, l.sql(`
+				update {name}_lease set beat = beat + 1
+				where epoch = $1 and holder = $2 and (select system from {name}_log) = {system}`), l.epoch, l.holder)
+			return err
+		})
 		switch {
 		case ctx.Err() != nil:
 			return

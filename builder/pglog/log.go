@@ -65,7 +65,7 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	pool, err := connect(ctx, cfg.URL)
+	pool, err := connect(ctx, &cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -89,13 +89,18 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 const leastConns = 4
 
 // connect opens a pool whose connections remember warnings, and prepare no statements, because a
-// pooler in transaction mode gives the next statement to another session.
-func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
-	cfg, err := pgxpool.ParseConfig(url)
+// pooler in transaction mode gives the next statement to another session. Each of the hosts in the
+// URL has Config.Lease to answer, unless the URL has a connect_timeout, so that a machine that is
+// gone does not hold up the others for long.
+func connect(ctx context.Context, c *Config) (*pgxpool.Pool, error) {
+	cfg, err := pgxpool.ParseConfig(c.URL)
 	if err != nil {
 		return nil, err
 	}
 	cfg.MaxConns = max(cfg.MaxConns, leastConns)
+	if cfg.ConnConfig.ConnectTimeout == 0 {
+		cfg.ConnConfig.ConnectTimeout = c.answerTime()
+	}
 	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	cfg.ConnConfig.OnNotice = func(c *pgconn.PgConn, n *pgconn.Notice) {
 		if n.SeverityUnlocalized == "WARNING" {
@@ -109,8 +114,9 @@ func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 const warning = "jamq warning"
 
 // Promoted reports whether the database has another identity than at the last write before this
-// lead, because a standby was promoted or a copy was restored. Acknowledged records can be lost
-// then, unless the standby was a synchronous one. It is false until this process leads.
+// lead, because a standby was promoted or a dump was restored. Acknowledged records can be lost
+// then. It is false with Config.Synchronous, and until this process leads. A snapshot of the
+// database's disk that is put back is not noticed.
 func (l *Log) Promoted() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,14 +127,33 @@ func (l *Log) Promoted() bool {
 // another process leads.
 func (l *Log) Lost() <-chan struct{} { return l.lost }
 
-// Close closes the log. If this process leads, it gives the lead away.
+// attempt calls f with a context that ends when the database should have answered: after a time for
+// the answer, and for the transfer of size bytes. The time doubles with each failure before, up to
+// Config.Patience. If there was no answer, all connections are given up, because others may be dead
+// too without an error: for example when a machine is gone, or a router has forgotten them.
+func (l *Log) attempt(ctx context.Context, failures, size int, f func(context.Context) error) error {
+	const slowest, doublings = 4 << 20, 16 // bytes per second
+	limit := l.cfg.answerTime() + time.Duration(size/slowest)*time.Second
+	limit = min(limit<<min(failures, doublings), l.cfg.Patience)
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := f(limited)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		l.pool.Reset()
+		return fmt.Errorf("pglog: no answer of the database for %v: %w", limit, err)
+	}
+	return err
+}
+
+// Close closes the log. If this process leads, it gives the lead away. A write that runs has
+// Config.Lease to end.
 func (l *Log) Close() error {
 	if errors.Is(l.broken(), journal.ErrClosed) {
 		return nil
 	}
 	l.fail(journal.ErrClosed)
 	l.stop()
-	l.writing.Lock() // a write that runs ends first
+	l.writing.Lock()
 	defer l.writing.Unlock()
 	l.renewing.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), l.cfg.Lease)
@@ -150,7 +175,10 @@ func (l *Log) Replay(f func(record []byte) error) error {
 	if err := l.broken(); errors.Is(err, journal.ErrClosed) {
 		return err
 	}
-	ctx := context.Background()
+	ctx, giveUp := context.WithCancel(context.Background())
+	defer giveUp()
+	stalled := time.AfterFunc(l.cfg.Patience, giveUp) // unless the next entry arrives before
+	defer stalled.Stop()
 	tx, err := l.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return err
@@ -177,9 +205,11 @@ func (l *Log) Replay(f func(record []byte) error) error {
 			return fmt.Errorf("%w: entry %d follows, want %d", journal.ErrCorrupt, number, at.next)
 		}
 		at = at.extend(body)
+		stalled.Stop()
 		if err := readEntry(body, f); err != nil {
 			return err
 		}
+		stalled.Reset(l.cfg.Patience)
 	}
 	if err := rows.Err(); err != nil {
 		return err

@@ -205,6 +205,7 @@ func TestOpenedTogether(t *testing.T) {
 
 // TestDatabaseIsAway: a write waits while the database restarts, and is written once.
 func TestDatabaseIsAway(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	cfg := pglog.DefaultConfig(s.URL(), "away")
 	cfg.Lease = time.Hour
@@ -220,6 +221,7 @@ func TestDatabaseIsAway(t *testing.T) {
 
 // TestPatience: a write fails if the database stays away, and the log is then of no use.
 func TestPatience(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	cfg := pglog.DefaultConfig(s.URL(), "patience")
 	cfg.Patience = 200 * time.Millisecond

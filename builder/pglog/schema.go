@@ -62,7 +62,7 @@ const system = `((select system_identifier from pg_control_system()) || '/' || l
 
 // sql returns a statement on the tables of this log.
 func (l *Log) sql(statement string) string {
-	return strings.NewReplacer("{name}", l.cfg.Name, "{version}", fmt.Sprint(version), "{system}", system).Replace(statement)
+	return strings.NewReplacer("{name}", l.cfg.Name, "{version}", fmt.Sprint(version), "{system}", system, "{tag}", "/* "+l.tag()+" */").Replace(statement)
 }
 
 // createTables creates the tables unless they are there, and checks their version. If they are

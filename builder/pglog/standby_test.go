@@ -44,6 +44,7 @@ func (p *pair) caughtUp() {
 // promoted. All records that were acknowledged are there. The old leader can write no more, so the
 // next one does not wait for the lease.
 func TestSynchronousStandby(t *testing.T) {
+	t.Parallel()
 	p := newPair(t, true)
 	cfg := quick(p.URL(), "kept")
 	cfg.Lease = time.Hour
@@ -61,6 +62,10 @@ func TestSynchronousStandby(t *testing.T) {
 	require.NoError(t, p.Rebuild())
 	require.NoError(t, <-second.led)
 	require.True(t, second.Promoted())
+	require.NoError(t, second.Close())
+	cfg.Synchronous = true
+	second.Log = lead(t, at(cfg, "third"))
+	require.False(t, second.Promoted(), "the operator says that nothing was lost")
 	require.Equal(t, want, contents(t, second.Log))
 	require.NoError(t, second.Append([]byte("more")))
 	require.ErrorIs(t, first.Append([]byte("late")), journal.ErrFenced)
@@ -69,6 +74,7 @@ func TestSynchronousStandby(t *testing.T) {
 // TestK6PromotedStandby: an asynchronous standby is promoted that lacks acknowledged records. A
 // process that has read them does not lead; one that has not leads, and knows of the promotion.
 func TestK6PromotedStandby(t *testing.T) {
+	t.Parallel()
 	p := newPair(t, false)
 	cfg := quick(p.URL(), "lost")
 	first := lead(t, at(cfg, "first"))

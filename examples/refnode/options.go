@@ -110,6 +110,7 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.cluster.URL, "cluster", "", "`URL` of a PostgreSQL database, postgres://…, whose log this node shares with other replicas of the rollup; it needs -jam, -datadir and the same -authrpc.jwtsecret for all")
 	fs.StringVar(&o.cluster.Name, "cluster.name", o.cluster.Name, "`name` of the log in the database")
 	fs.StringVar(&o.cluster.Address, "cluster.address", "", "`URL` of this node's RPC for the other replicas; empty: http:// and the address of -http")
+	fs.BoolVar(&o.cluster.Synchronous, "cluster.synchronous", false, "promise that no standby of the database is ever promoted that lacks an acknowledged write, so that packages go on at once after a promotion")
 	fs.DurationVar(&o.cluster.Lease, "cluster.lease", o.cluster.Lease, "time after which another replica leads if the leading one does not answer")
 	fs.TextVar(&o.version, "gp", codec.V072, "`version` of the Gray Paper that the JAM chain follows, for the encoding of packages: 0.7.2 or 0.8.0")
 	fs.Uint64Var(&o.service, "service", uint64(node.DefaultService), "`ID` of the rollup's service on the JAM chain")

@@ -50,7 +50,7 @@ processes=$!
 start() {
 	: >>"$dir/replica$1.log"
 	"$dir/refnode" -jam ws://127.0.0.1:19800 -datadir "$dir/data$1" -authrpc.jwtsecret "$dir/key" \
-		-http "127.0.0.1:854$1" -cluster "postgres://jamq@/postgres?host=$dir" -lab -v >>"$dir/replica$1.log" 2>&1 &
+		-http "127.0.0.1:854$1" -cluster.synchronous -cluster "postgres://jamq@/postgres?host=$dir" -lab -v >>"$dir/replica$1.log" 2>&1 &
 	processes="$processes $!"
 	eval "replica$1=$!"
 	until grep -q "Listening on" "$dir/replica$1.log"; do
