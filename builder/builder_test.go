@@ -146,9 +146,9 @@ func (r *indexing) Apply(ctx context.Context, b builder.Block[words.Body]) error
 	return r.Rollup.Apply(ctx, b)
 }
 
-// TestCheckpoint: the log stays short, a builder continues from it, and blocks become final in
+// TestK2Checkpoint: the log stays short, a builder continues from it, and blocks become final in
 // order.
-func TestCheckpoint(t *testing.T) {
+func TestK2Checkpoint(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m := newMachine(t)
 		m.cfg.CheckpointEvery = 50
@@ -318,9 +318,9 @@ func (f *forgetful) Checkpoint(context.Context) ([][]byte, error) { return f.rec
 // Restore implements builder.Checkpointer.
 func (*forgetful) Restore(context.Context, [][]byte) error { return nil }
 
-// TestHostCallsCostThemselves: while Propose hangs, blocks become final; while Payload hangs for a
-// block, the next ones are proposed. A call that ends lets everything go on.
-func TestHostCallsCostThemselves(t *testing.T) {
+// TestK8HostCallsCostThemselves: while Propose hangs, blocks become final; while Payload hangs for
+// a block, the next ones are proposed. A call that ends lets everything go on.
+func TestK8HostCallsCostThemselves(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		m := newMachine(t)
 		hang, hung := make(chan struct{}), make(chan struct{}, 1)

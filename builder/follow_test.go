@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/builder"
@@ -177,9 +178,32 @@ func TestNewChainNeedsOwnLog(t *testing.T) {
 	})
 }
 
-// TestTakeOvers: of three builders one is killed, stopped or deposed again and again while users
+// TestK6DivergedReplicaDoesNotLead: a replica whose rollup has another result for a block than the
+// leader's ends, and does not lead when the leader has ended.
+func TestK6DivergedReplicaDoesNotLead(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		m, shared := newMachine(t), new(journal.Shared)
+		first := m.join(shared)
+		other := new(words.Saving)
+		other.Hash = func(state []string) common.Hash {
+			if len(state) == 0 {
+				return new(words.Rollup).Root()
+			}
+			return common.Hash{9}
+		}
+		second := m.joinWith(shared, other, m.network)
+		submit(t.Context(), t, first.Builder, 1, "one")
+		require.ErrorIs(t, <-second.ended, builder.ErrDiverged)
+		first.stop(t)
+		time.Sleep(time.Hour)
+		require.True(t, second.Health().Follows)
+		require.ErrorIs(t, second.Submit(t.Context(), []byte("two")), builder.ErrStopped)
+	})
+}
+
+// TestK5TakeOvers: of three builders one is killed, stopped or deposed again and again while users
 // submit words. Each accepted word is executed once, and in the end all builders agree.
-func TestTakeOvers(t *testing.T) {
+func TestK5TakeOvers(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			bubble.Run(t, func(t *testing.T) { takeOvers(t, rand.New(rand.NewPCG(seed, 0))) })

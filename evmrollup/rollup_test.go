@@ -177,8 +177,8 @@ func TestRestartWithoutCheckpoint(t *testing.T) {
 	}
 }
 
-// TestDiesAtAnyMoment kills the process before and after each write and each call.
-func TestDiesAtAnyMoment(t *testing.T) {
+// TestK1DiesAtAnyMoment kills the process before and after each write and each call.
+func TestK1DiesAtAnyMoment(t *testing.T) {
 	moments := buildertest.Sweep(t, rules(t), 1, 31*repeat.Step())
 	require.Greater(t, moments, 100)
 }

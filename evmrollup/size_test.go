@@ -24,7 +24,7 @@ import (
 	"github.com/jamq/jamq/evmrollup/store"
 )
 
-var sizes = flag.Int("chain.transactions", 2_000, "number of transactions in the chain of TestLongChain")
+var sizes = flag.Int("chain.transactions", 2_000, "number of transactions in the chain of TestK3LongChain")
 
 // longChain is a rollup with many transactions on a real disk.
 type longChain struct {
@@ -182,7 +182,7 @@ func heap() uint64 {
 
 // A restart of a long chain reads its state, and not its blocks. The test logs figures for
 // the documents; the flag -chain.transactions makes the chain longer.
-func TestLongChain(t *testing.T) {
+func TestK3LongChain(t *testing.T) {
 	c := newLongChain(t)
 	c.grow(*sizes / 100)
 	short, few := c.restart()

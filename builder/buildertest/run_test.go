@@ -250,10 +250,10 @@ func filed(keeps int) buildertest.Case[words.Body] {
 	return c
 }
 
-// TestDiesAtAnyMoment: the process dies before and after any write of the log, any call
+// TestK1DiesAtAnyMoment: the process dies before and after any write of the log, any call
 // of the rollup and any send, also while blocks fail. Nothing is lost, and nothing is
 // executed twice.
-func TestDiesAtAnyMoment(t *testing.T) {
+func TestK1DiesAtAnyMoment(t *testing.T) {
 	for name, rollup := range rollups {
 		t.Run(name, func(t *testing.T) {
 			for seed := repeat.First() + 1; seed <= repeat.First()+uint64(repeat.Times(1, 4)); seed++ {

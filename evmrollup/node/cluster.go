@@ -46,6 +46,9 @@ func (n *Node) runBuilder(ctx context.Context) error {
 	defer context.AfterFunc(n.leaving, cancel)()
 	err := n.builder.Run(running)
 	close(n.stopped)
+	if errors.Is(err, journal.ErrClosed) { // Leave has given up a write
+		return running.Err()
+	}
 	return err
 }
 
@@ -114,15 +117,21 @@ const mostLag = 1000
 
 // Leave stops the builder and, if this node leads, hands the lead over to the replica with an
 // address, or to any if the address is empty. The node can be read until the context of Run ends.
-// The channel of Left is closed when Leave returns. The error wraps ErrNoCluster, or is that of the
-// database; another replica then leads when the lease has ended.
+// The channel of Left is closed when Leave returns. If ctx ends first, because a write waits for
+// the database, Leave gives the write up and the lead to any replica. The error wraps ErrNoCluster,
+// or is that of the database; another replica then leads when the lease has ended.
 func (n *Node) Leave(ctx context.Context, to string) error {
 	if n.shared == nil {
 		return ErrNoCluster
 	}
 	n.leave()
-	<-n.stopped
-	err := n.shared.HandOver(ctx, to)
+	var err error
+	select {
+	case <-n.stopped:
+		err = n.shared.HandOver(ctx, to)
+	case <-ctx.Done():
+		err = n.shared.Close()
+	}
 	n.leftOnce.Do(func() { close(n.left) })
 	if errors.Is(err, journal.ErrFenced) {
 		return nil // it did not lead

@@ -81,6 +81,9 @@ func (n *Node) Ready() error {
 		defer cancel()
 		return n.followerReady(ctx)
 	}
+	if err := n.builder.Busy(); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotReady, err)
+	}
 	stale := staleSlots * n.cfg.Spec.SlotDuration
 	switch since := time.Since(h.LastImport); {
 	case h.Held:

@@ -2,6 +2,7 @@ package rpcapi
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -70,9 +71,17 @@ func (a *adminMethods) Replicas(ctx context.Context) (*Replicas, error) {
 	return all, nil
 }
 
-// HandOver implements admin_handOver. It stops this replica, which passes the lead on to the
-// replica with an address, or to any if the address is missing. The process ends.
+// HandOver implements admin_handOver. It stops this replica, which leads and passes the lead on to
+// the replica with an address, or to any if the address is missing. The process ends. A replica
+// that does not lead refuses the call.
 func (a *adminMethods) HandOver(ctx context.Context, address *string) (bool, error) {
+	if a.node.Clustered() && a.node.Follows() {
+		leader, err := a.node.Leader(ctx)
+		if err != nil {
+			return false, err
+		}
+		return false, codedError{fmt.Errorf("%w; call %s", errFollows, leader), codeFollows}
+	}
 	to := ""
 	if address != nil {
 		to = *address

@@ -42,8 +42,8 @@ func (a *ethState) GetTransactionCount(ctx context.Context, addr common.Address,
 	defer ledger.Recover(&err)
 	where := latestIfNil(at)
 	if number, ok := where.Number(); ok && number == rpc.PendingBlockNumber {
-		if a.node.Follows() {
-			return fromLeader[*hexutil.Uint64](ctx, a.api, "eth_getTransactionCount", addr, "pending")
+		if answer, asked, err := askLeader[*hexutil.Uint64](ctx, a.api, "eth_getTransactionCount", addr, "pending"); asked {
+			return answer, err
 		}
 		nonce, err := a.node.NextNonce(addr)
 		return (*hexutil.Uint64)(&nonce), err

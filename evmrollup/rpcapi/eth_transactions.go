@@ -104,8 +104,8 @@ func (a *ethTransactions) GetTransactionByHash(ctx context.Context, hash common.
 		}
 		return a.pooledTransaction(b.Transactions()[index], a.node.Progress(b.NumberU64()))
 	}
-	if a.node.Follows() {
-		return fromLeader[object](ctx, a.api, "eth_getTransactionByHash", hash)
+	if answer, asked, err := askLeader[object](ctx, a.api, "eth_getTransactionByHash", hash); asked {
+		return answer, err
 	}
 	if tx, ok := a.node.Pooled(hash); ok {
 		return a.pooledTransaction(tx, a.node.PooledProgress())
@@ -157,12 +157,14 @@ func (a *ethTransactions) GetTransactionByBlockHashAndIndex(_ context.Context, h
 // the binary encoding of a transaction, and null for an unknown one.
 func (a *ethTransactions) GetRawTransactionByHash(ctx context.Context, hash common.Hash) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
-	tx, pooled := a.node.Pooled(hash)
 	if b, index, ok := a.node.Transaction(hash); ok {
-		tx = b.Transactions()[index]
-	} else if a.node.Follows() {
-		return fromLeader[hexutil.Bytes](ctx, a.api, "eth_getRawTransactionByHash", hash)
-	} else if !pooled {
+		return b.Transactions()[index].MarshalBinary()
+	}
+	if answer, asked, err := askLeader[hexutil.Bytes](ctx, a.api, "eth_getRawTransactionByHash", hash); asked {
+		return answer, err
+	}
+	tx, pooled := a.node.Pooled(hash)
+	if !pooled {
 		return nil, nil
 	}
 	return tx.MarshalBinary()

@@ -63,8 +63,8 @@ type ServiceReport struct {
 // QueueStatus implements jam_queueStatus.
 func (a *jamMethods) QueueStatus(ctx context.Context) (_ *QueueStatus, err error) {
 	defer ledger.Recover(&err)
-	if a.node.Follows() {
-		return fromLeader[*QueueStatus](ctx, a.api, "jam_queueStatus")
+	if answer, asked, err := askLeader[*QueueStatus](ctx, a.api, "jam_queueStatus"); asked {
+		return answer, err
 	}
 	stats, err := a.node.QueueStats(ctx)
 	if err != nil {
@@ -156,8 +156,8 @@ func jamPoint(p anchor.Point) *JAMPoint {
 // exist.
 func (a *jamMethods) GetBundle(ctx context.Context, number rpc.BlockNumber) (_ *Bundle, err error) {
 	defer ledger.Recover(&err)
-	if a.node.Follows() {
-		return fromLeader[*Bundle](ctx, a.api, "jam_getBundle", number)
+	if answer, asked, err := askLeader[*Bundle](ctx, a.api, "jam_getBundle", number); asked {
+		return answer, err
 	}
 	b, err := whole(a.node.Resolve(number))
 	if b == nil {

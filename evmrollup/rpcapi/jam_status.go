@@ -49,8 +49,11 @@ type TransactionStatus struct {
 func (a *jamMethods) GetTransactionStatus(ctx context.Context, hash common.Hash) (_ *TransactionStatus, err error) {
 	defer ledger.Recover(&err)
 	found := a.node.TransactionStatus(hash)
-	if found.Block == nil && a.node.Follows() {
-		return fromLeader[*TransactionStatus](ctx, a.api, "jam_getTransactionStatus", hash)
+	if found.Block == nil {
+		if answer, asked, err := askLeader[*TransactionStatus](ctx, a.api, "jam_getTransactionStatus", hash); asked {
+			return answer, err
+		}
+		found = a.node.TransactionStatus(hash) // this node may have begun to lead meanwhile
 	}
 	s := &TransactionStatus{Hash: hash, Status: found.Pool.String()}
 	switch d := found.Departure; {

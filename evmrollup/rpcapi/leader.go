@@ -45,7 +45,7 @@ const codeFollows = -32010
 var errFollows = codedError{errors.New("this replica does not lead"), codeFollows}
 
 // errNoLeader is returned if no replica has led in the time of a request.
-var errNoLeader = errors.New("no replica leads now; send the transaction again")
+var errNoLeader = errors.New("no replica leads now; try again")
 
 // retryLeader is the pause before the leader is looked up again.
 const retryLeader = 50 * time.Millisecond
@@ -156,10 +156,17 @@ func (a *api) serveCopy(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// fromLeader returns the answer of the leader to a call about the pool.
-func fromLeader[T any](ctx context.Context, a *api, method string, args ...any) (answer T, err error) {
+// askLeader passes a call about the pool on to the leader, and returns its answer. asked is false
+// if this node leads, also if it has begun to lead meanwhile, and must answer itself.
+func askLeader[T any](ctx context.Context, a *api, method string, args ...any) (answer T, asked bool, err error) {
+	if !a.node.Follows() {
+		return answer, false, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.RequestTime)
 	defer cancel()
 	_, err = a.leader.call(ctx, &answer, method, args...)
-	return answer, err
+	if errors.Is(err, errNoLeader) && !a.node.Follows() {
+		return answer, false, nil
+	}
+	return answer, true, err
 }

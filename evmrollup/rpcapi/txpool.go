@@ -19,8 +19,8 @@ type txpoolMethods struct{ *api }
 // Status implements txpool_status. It returns the numbers of pending and queued
 // transactions.
 func (a *txpoolMethods) Status(ctx context.Context) (map[string]hexutil.Uint, error) {
-	if a.node.Follows() {
-		return fromLeader[map[string]hexutil.Uint](ctx, a.api, "txpool_status")
+	if answer, asked, err := askLeader[map[string]hexutil.Uint](ctx, a.api, "txpool_status"); asked {
+		return answer, err
 	}
 	pending, queued := a.node.PoolCounts()
 	return map[string]hexutil.Uint{"pending": hexutil.Uint(pending), "queued": hexutil.Uint(queued)}, nil
@@ -47,8 +47,8 @@ func (a *txpoolMethods) ContentFrom(ctx context.Context, sender common.Address) 
 // sender's address and decimal nonce.
 func (a *txpoolMethods) Content(ctx context.Context) (_ map[string]map[string]map[string]object, err error) {
 	defer ledger.Recover(&err)
-	if a.node.Follows() {
-		return fromLeader[map[string]map[string]map[string]object](ctx, a.api, "txpool_content")
+	if answer, asked, err := askLeader[map[string]map[string]map[string]object](ctx, a.api, "txpool_content"); asked {
+		return answer, err
 	}
 	pending, queued := a.node.PoolContent()
 	content := make(map[string]map[string]map[string]object, 2)
@@ -72,8 +72,8 @@ func (a *txpoolMethods) Content(ctx context.Context) (_ map[string]map[string]ma
 // Inspect implements txpool_inspect. It is like Content, but describes each
 // transaction in one readable line.
 func (a *txpoolMethods) Inspect(ctx context.Context) (map[string]map[string]map[string]string, error) {
-	if a.node.Follows() {
-		return fromLeader[map[string]map[string]map[string]string](ctx, a.api, "txpool_inspect")
+	if answer, asked, err := askLeader[map[string]map[string]map[string]string](ctx, a.api, "txpool_inspect"); asked {
+		return answer, err
 	}
 	pending, queued := a.node.PoolContent()
 	content := make(map[string]map[string]map[string]string, 2)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -41,6 +42,7 @@ type cluster struct {
 	database *postgres.Pair
 	jam      *jamNode
 	secret   []byte
+	key      string // file with secret in hex
 	args     []string
 	replicas []*builder
 }
@@ -59,6 +61,7 @@ func startCluster(t testing.TB, size int, slot time.Duration, args ...string) *c
 	c := &cluster{t: t, database: db, jam: startJAMNode(t, "-slot", slot.String(), "-loss", "0.1", "-skip", "0.1", "-fork", "0.1"), secret: make([]byte, 32)}
 	key := filepath.Join(t.TempDir(), "key")
 	require.NoError(t, os.WriteFile(key, []byte(hex.EncodeToString(c.secret)), 0o600))
+	c.key = key
 	c.args = append([]string{"-jam", c.jam.url, "-bundle", "1", "-cluster", db.URL(), "-cluster.lease", "1s", "-v", "-authrpc.jwtsecret", key}, args...)
 	for range size {
 		c.join()
@@ -113,9 +116,10 @@ func (c *cluster) call(ctx context.Context, b *builder, result any, method strin
 	return client.CallContext(ctx, result, method, args...)
 }
 
-// TestHandOverFailsNoRequest: the leader hands over to a replica that it names. No transaction that
-// a user sends to the other replicas meanwhile is refused, and the old leader's process ends well.
-func TestHandOverFailsNoRequest(t *testing.T) {
+// TestK7HandOverFailsNoRequest: the leader hands over to a replica that it names. No transaction
+// that a user sends to the other replicas meanwhile is refused, nor a question about the pool, and
+// the old leader's process ends well. A replica that does not lead refuses to hand over.
+func TestK7HandOverFailsNoRequest(t *testing.T) {
 	t.Parallel()
 	const transactions = 30
 	ctx := wait.Context(t)
@@ -139,11 +143,38 @@ func TestHandOverFailsNoRequest(t *testing.T) {
 			}
 		})
 	}
-	wait.Until(t, func() bool { return sent.Load() > 10 }, "some transactions are sent")
+	var asked atomic.Int64
+	asking, enough := context.WithCancel(ctx)
+	for _, b := range others {
+		client := dial(t, b.url).Client()
+		sending.Go(func() {
+			for asking.Err() == nil {
+				var answer json.RawMessage
+				for _, err := range []error{
+					client.CallContext(ctx, &answer, "eth_getTransactionCount", accounts(t)[0].Address, "pending"),
+					client.CallContext(ctx, &answer, "eth_getTransactionByHash", common.Hash{1}),
+					client.CallContext(ctx, &answer, "jam_getTransactionStatus", common.Hash{1}),
+					client.CallContext(ctx, &answer, "txpool_status"),
+				} {
+					if err != nil {
+						t.Error(err)
+						return
+					}
+				}
+				asked.Add(1)
+			}
+		})
+	}
+	wait.Until(t, func() bool { return sent.Load() > 10 && asked.Load() > 10 }, "some transactions are sent")
 	var ok bool
-	require.NoError(t, c.call(ctx, leader, &ok, "admin_handOver", others[1].url))
-	require.True(t, ok)
+	require.ErrorContains(t, c.call(ctx, others[0], &ok, "admin_handOver"), leader.url)
+	var answer, told bytes.Buffer
+	require.Zero(t, run(ctx, []string{"-authrpc.jwtsecret", c.key, "-admin", leader.url, "admin_handOver", others[1].url}, &answer, &told), told.String())
+	require.Equal(t, "true\n", answer.String())
 	require.NoError(t, leader.wait())
+	before := asked.Load()
+	wait.Until(t, func() bool { return asked.Load() > before+10 || t.Failed() }, "some questions are answered")
+	enough()
 	sending.Wait()
 	require.Equal(t, others[1], c.leader(ctx))
 	for _, tx := range last {

@@ -93,6 +93,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if o.exportTo != "" || o.importOf != "" {
 		do = move
 	}
+	if o.admin != "" {
+		do = callAdmin
+	}
 	if err := do(ctx, cfg, o, stdout); err != nil {
 		fmt.Fprintln(stderr, "refnode:", err)
 		return exitFailed

@@ -42,6 +42,8 @@ type options struct {
 	lab, tui, genesis  bool
 	rotate             bool
 	exportTo, importOf string
+	admin              string
+	args               []string // after the flags
 	rpc                rpcapi.Config
 	cluster            pglog.Config
 }
@@ -67,9 +69,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}
-	if fs.NArg() > 0 {
-		return nil, fmt.Errorf("unexpected argument %q", fs.Arg(0))
-	}
+	o.args = fs.Args()
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	if err := o.check(given); err != nil {
@@ -122,6 +122,7 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.IntVar(&o.pool, "pool", 20_000, "maximum `number` of pending, and of queued, transactions in the pool")
 	fs.IntVar(&o.poolSender, "pool.sender", 64, "maximum `number` of transactions of one sender in the pool")
 	fs.Uint64Var(&o.chainID, "chainid", node.DefaultChainID, "chain `ID` of the rollup")
+	fs.StringVar(&o.admin, "admin", "", "call a method of the running node with this `URL` as an administrator, print the answer, and exit; the method and its parameters follow the flags")
 	fs.BoolVar(&o.lab, "lab", false, "let every visitor of the page inject faults into the embedded JAM chain, or kill replicas with -cluster")
 	fs.BoolVar(&o.tui, "tui", false, "show the node in the terminal (q quits), or print lines if stdout is not a terminal")
 	fs.BoolVar(&o.pprof, "pprof", false, "serve Go's profiles at /debug/pprof/ beside /metrics, on IP addresses and the names in -http.vhosts")
@@ -170,6 +171,9 @@ func (o *options) check(given map[string]bool) error {
 		if err := o.load.Validate(); err != nil {
 			return err
 		}
+	}
+	if err := o.checkAdmin(); err != nil {
+		return err
 	}
 	return o.rpc.Validate()
 }

@@ -49,11 +49,12 @@ processes=$!
 # start N starts replica N.
 start() {
 	: >>"$dir/replica$1.log"
+	before=$(wc -l <"$dir/replica$1.log")
 	"$dir/refnode" -jam ws://127.0.0.1:19800 -datadir "$dir/data$1" -authrpc.jwtsecret "$dir/key" \
 		-http "127.0.0.1:854$1" -cluster.synchronous -cluster "postgres://jamq@/postgres?host=$dir" -lab -v >>"$dir/replica$1.log" 2>&1 &
 	processes="$processes $!"
 	eval "replica$1=$!"
-	until grep -q "Listening on" "$dir/replica$1.log"; do
+	until tail -n "+$((before + 1))" "$dir/replica$1.log" | grep -q "Listening on"; do
 		kill -0 $! || { cat "$dir/replica$1.log"; exit 1; }
 		sleep 0.2
 	done
@@ -62,6 +63,7 @@ start() {
 : >>"$dir/jamnode.log"
 until grep -q "Listening on" "$dir/jamnode.log"; do sleep 0.2; done
 for n in 1 2 3; do start $n; done
+echo "The key of the administrators is in $dir/key."
 echo "Kill one on its page in a browser, or with kill -9 and its process. It is started again after 10 seconds. Interrupt this script to end all."
 while :; do
 	sleep 10
