@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -28,12 +29,16 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/evmrollup/guard"
+	"github.com/jamq/jamq/evmrollup/node"
 	"github.com/jamq/jamq/evmrollup/rpcapi"
 	"github.com/jamq/jamq/examples/refnode/internal/front"
 	"github.com/jamq/jamq/examples/refnode/live"
 	"github.com/jamq/jamq/internal/postgres"
 	"github.com/jamq/jamq/internal/wait"
+	"github.com/jamq/jamq/service"
+	"github.com/jamq/jamq/submit/jip2"
 )
 
 // cluster is several replicas of the node with a log in PostgreSQL, on the chain of a JAM node.
@@ -249,10 +254,24 @@ func (c *cluster) shown(ctx context.Context, b *builder) *live.Cluster {
 	return nil
 }
 
+// accepted returns the number of the last block that the rollup's service has accepted on the final
+// JAM chain. The JAM node tells it, and no replica.
+func (c *cluster) accepted(ctx context.Context) uint64 {
+	c.t.Helper()
+	client, err := jip2.Open(jip2.DefaultConfig(c.jam.url))
+	require.NoError(c.t, err)
+	defer client.Close()
+	head, err := client.FinalizedBlock(ctx)
+	require.NoError(c.t, err)
+	count, err := client.ServiceValue(ctx, jamq.HeaderHash(head.HeaderHash), node.DefaultService, service.CountKey())
+	require.NoError(c.t, err)
+	return binary.LittleEndian.Uint64(count)
+}
+
 // TestReplicas: of three replicas one is killed, ended or stopped again and again under load, most
 // often the one that leads, and their database and JAM node fail too. Users send their transactions
-// to any replica. No transaction is lost, none is executed twice, and all replicas have the same
-// blocks.
+// to any replica. Each transaction that one has taken is in a final block, JAM has accepted as many
+// blocks as are final and no other, and all replicas have the same blocks.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	const perFault = 12
@@ -336,6 +355,13 @@ func TestReplicas(t *testing.T) {
 	require.EqualValues(t, 7*transactions, c.replicas[0].finish(s.last).balance)
 	newest, err := final.HeaderByNumber(ctx, big.NewInt(int64(rpc.FinalizedBlockNumber)))
 	require.NoError(t, err)
+	require.Equal(t, newest.Number.Uint64(), c.accepted(ctx))
+	for i, hash := range s.hashes {
+		receipt, err := clients[i%len(clients)].TransactionReceipt(ctx, hash)
+		require.NoError(t, err, "transaction %d", i)
+		require.Equal(t, types.ReceiptStatusSuccessful, receipt.Status, "transaction %d", i)
+		require.LessOrEqual(t, receipt.BlockNumber.Uint64(), newest.Number.Uint64(), "transaction %d", i)
+	}
 	for _, client := range clients[1:] {
 		waitFor(t, client, s.last, rpc.FinalizedBlockNumber)
 		for number := range newest.Number.Int64() {

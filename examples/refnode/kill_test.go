@@ -31,6 +31,7 @@ type stream struct {
 	account devkeys.Account
 	to      common.Address
 	sent    atomic.Uint64
+	hashes  []common.Hash // of all that a node has taken
 	last    common.Hash
 }
 
@@ -53,6 +54,7 @@ func (s *stream) send(ctx context.Context, nodes ...*ethclient.Client) bool {
 			err := c.SendTransaction(call, tx)
 			if err == nil || strings.Contains(err.Error(), "already known") || strings.Contains(err.Error(), "nonce too low") {
 				s.last, done = tx.Hash(), true
+				s.hashes = append(s.hashes, s.last)
 				s.sent.Add(1)
 			}
 		}
