@@ -2,6 +2,7 @@ package rpcapi
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"net/http/httptest"
 	"os"
@@ -29,18 +30,18 @@ func TestDamagedTable(t *testing.T) {
 	require.NotEmpty(t, tables)
 	damaged := 0
 	for _, name := range tables { // the end has the index
-		raw, err := os.ReadFile(name)
+		file, err := os.OpenFile(name, os.O_RDWR, 0)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // a compaction has replaced the table since
+			continue // it was replaced before the node was opened, and is removed now
 		}
+		require.NoError(t, err)
+		raw, err := io.ReadAll(file)
 		require.NoError(t, err)
 		damaged++
 		for i := range len(raw) * 8 / 10 {
 			raw[i] ^= 0xff
 		}
-		file, err := os.OpenFile(name, os.O_WRONLY, 0)
-		require.NoError(t, err)
-		_, err = file.Write(raw)
+		_, err = file.WriteAt(raw, 0)
 		require.NoError(t, errors.Join(err, file.Close()))
 	}
 	require.Positive(t, damaged)

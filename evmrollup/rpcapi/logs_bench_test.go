@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"math/big"
 	"net/http/httptest"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
 	"github.com/jamq/jamq/evmrollup/node"
 	"github.com/jamq/jamq/evmrollup/store"
+	"github.com/jamq/jamq/pebble/pebbledb"
 )
 
 // The data directory of manyLogs has final blocks that only look as if they had been executed.
@@ -101,6 +103,12 @@ func manyLogsIn(b testing.TB, blocks int, keep uint64) (*node.Node, string) {
 		return nil
 	}))
 	require.NoError(b, s.Close())
+	// Pebble does the work that it would otherwise do while the node runs, so that no table is
+	// replaced then.
+	db, err := pebbledb.Open(filepath.Join(cfg.DataDir, "db"), nil)
+	require.NoError(b, err)
+	require.NoError(b, db.Pebble().Compact([]byte{0}, []byte{0xff}, false))
+	require.NoError(b, db.Close())
 	n, err := node.New(cfg)
 	require.NoError(b, err)
 	return n, cfg.DataDir
