@@ -107,6 +107,35 @@ func BenchmarkFailOver(b *testing.B) {
 	}
 }
 
+// BenchmarkDatabaseFailOver kills the machine of the database, with 100,000 transactions in the pool,
+// and promotes the synchronous standby. It reports the time from the first commit of the new
+// database until a replica takes the next transaction.
+func BenchmarkDatabaseFailOver(b *testing.B) {
+	c := startCluster(b, 3, time.Second, "-pool", "200000", "-pool.sender", "20000", "-rpc.batch-request-limit", "1000", "-cluster.synchronous")
+	c.fillPool()
+	ctx := wait.Context(b)
+	signer, account := types.LatestSignerForChainID(chainID), accounts(b)[0]
+	var took []time.Duration
+	for nonce := range uint64(b.N) {
+		follower := c.replicas[slices.IndexFunc(c.replicas, func(r *builder) bool { return !c.leads(ctx, r) })]
+		require.NoError(b, c.database.FailOver())
+		require.NoError(b, c.database.Rebuild())
+		require.NoError(b, c.database.AwaitStandby())
+		began := time.Now()
+		tx := types.MustSignNewTx(account.Key, signer, transfer(nonce, common.Address{0xf9}))
+		require.NoError(b, dial(b, follower.url).SendTransaction(ctx, tx))
+		took = append(took, time.Since(began))
+		for _, r := range c.replicas {
+			r.revive()
+		}
+		c.leader(ctx)
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Milliseconds()), "ms-p50")
+	b.ReportMetric(float64(took[len(took)-1].Milliseconds()), "ms-worst")
+	b.ReportMetric(0, "ns/op")
+}
+
 // BenchmarkFollowerReads reports how much later the subscribers of a follower see a block than
 // those of the leader.
 func BenchmarkFollowerReads(b *testing.B) {
