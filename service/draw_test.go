@@ -123,8 +123,11 @@ func drawStorage(t *rapid.T, last uint64) Storage {
 			list = append(list, updateOf(c)...)
 			c.PreRoot = label("wrong", i)
 		}
-		if rapid.IntRange(0, 9).Draw(t, "tail") == 0 { // the service would not write that
+		switch rapid.IntRange(0, 9).Draw(t, "tail") { // the service would not write these
+		case 0:
 			list = append(list, rapid.SliceOfN(rapid.Byte(), 1, 300).Draw(t, "noise")...)
+		case 1:
+			list = []byte{}
 		}
 		s[string(waitingKey(c.Number))] = list
 	}

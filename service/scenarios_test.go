@@ -78,6 +78,8 @@ func accumulateScenarios() []accumulateScenario {
 		call("a package whose first block is removed", longAfter9(), next(History+1), next(History+2),
 			nextWith(History+3, func(c *proof.Commitment) { c.Package = block(9 + 2).Package }), next(History+4)),
 		call("a commitment that is malformed stays", with(longAfter9(), commitmentKey(10), []byte("malformed")), next(History+1)),
+		call("a block that waits beside an empty list", with(at9(), string(waitingKey(9+3)), []byte{}), next(3)),
+		call("a block before an empty list", with(at9(), string(waitingKey(9+2)), []byte{}), next(1)),
 		call("half an update that waits", with(at9(), string(waitingKey(9+3)), make([]byte, 100)), next(3)),
 		call("more updates than may wait", with(at9(), string(waitingKey(9+3)), make([]byte, Rivals*updateSize+1)), next(3)),
 		call("a number of the last block with 7 bytes", with(at9(), string(CountKey()), make([]byte, 7)), next(1)),

@@ -80,6 +80,8 @@ func TestBlob(t *testing.T) {
 			}
 		}
 		require.Equal(t, strings.Count(s.parts[0].Text, "ecalli"), differ, name)
+		size := len(blobs[codec.V072])
+		require.Contains(t, string(text), fmt.Sprintf(" %d,%03d", size/1000, size%1000), "the size of the %s", name)
 		_, err = s.blob(codec.V080 + 1)
 		require.ErrorIs(t, err, codec.ErrUnknownVersion)
 	}

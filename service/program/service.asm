@@ -284,6 +284,7 @@ find:
     move_reg r4, r7                     ; octets that are left
     load_imm r12, waiting
     branch_ge_u_imm r4, waiting_size+1, find_end    ; also if there are none
+    load_imm r7, none                   ; until one is found: the list may be empty
 find_next:
     branch_lt_u_imm r4, update_size, find_end
     add_imm_64 r7, r12, update_pre_root-update
