@@ -85,6 +85,12 @@ type host struct {
 	calls   map[string]uint64
 }
 
+func newHost(i invocation, version codec.Version) *host {
+	h := &host{invocation: &i, storage: entries{}, calls: hostCalls[version]}
+	maps.Copy(h.storage, i.Storage)
+	return h
+}
+
 func (h *host) Call(number uint64, m *pvm.Machine) pvm.Status {
 	if status := m.Charge(callGas); status != pvm.Running {
 		return status
@@ -182,8 +188,7 @@ func load(t require.TestingT, s *source, version codec.Version) *pvm.Program {
 
 // run executes an invocation on the interpreter.
 func (i invocation) run(p *pvm.Program, version codec.Version) outcome {
-	h := &host{invocation: &i, storage: entries{}, calls: hostCalls[version]}
-	maps.Copy(h.storage, i.Storage)
+	h := newHost(i, version)
 	r := p.Run(i.Entry, i.Gas, i.Arguments, h)
 	out := outcome{Status: r.Status.String()}
 	if r.Status == pvm.Halted {

@@ -35,6 +35,10 @@ const (
 	History = 4096
 )
 
+// AccumulateGas is gas for accumulate with which a work item has enough, whatever waits for its
+// block, in every version of the Gray Paper. See docs/service.md, "Costs".
+const AccumulateGas = 3_000_000
+
 // CommitmentPrefix is the prefix of the keys of commitments, for
 // proof.CommitmentKey and proof.Trust.
 const CommitmentPrefix = "commitment"

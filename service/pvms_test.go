@@ -42,6 +42,9 @@ func TestPVMs(t *testing.T) {
 		f.add(authorizer, c.invocation, c.Want)
 	}
 	p, c := program(t, codec.V072), newCodec(t, codec.V072)
+	for _, s := range releases() {
+		f.addService(blob, p, s.invocation(), s.outcome())
+	}
 	refinings, accumulatings, programs := rapid.Custom(drawRefining), rapid.Custom(drawAccumulating), rapid.Custom(drawRandom)
 	for seed := range *pvms {
 		r, a, random := refinings.Example(seed), accumulatings.Example(seed), programs.Example(seed)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -122,34 +121,6 @@ func TestBalanceTooLow(t *testing.T) {
 		}
 		require.Equal(t, 9, i.Writes, "two that wait, two blocks with three entries each, and the count")
 	})
-}
-
-// The gas in docs/service.md is that of the shared cases.
-func TestGas(t *testing.T) {
-	rows := 0
-	for _, c := range append(readCases(t, serviceCases), readCases(t, authorizerCases)...) {
-		if gasOf(t, c.Name) != "" {
-			requireGas(t, c.Name, c.invocation, c.Want)
-			rows++
-		}
-	}
-	require.Greater(t, rows, 6)
-}
-
-// requireGas compares the gas of an invocation with that in docs/service.md.
-func requireGas(t *testing.T, name string, i invocation, got outcome) {
-	t.Helper()
-	require.Equal(t, strconv.FormatInt(i.Gas-got.Left, 10), gasOf(t, name), name)
-}
-
-// gasOf returns the gas in docs/service.md of a call.
-func gasOf(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile("../docs/service.md")
-	require.NoError(t, err)
-	_, after, _ := strings.Cut(string(text), "| "+name+" | ")
-	gas, _, _ := strings.Cut(after, " |")
-	return strings.ReplaceAll(gas, ",", "")
 }
 
 // The account of a genesis has the hash of the code, counts its preimages and its storage, and can

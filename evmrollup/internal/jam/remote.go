@@ -55,9 +55,9 @@ func Genesis(id jamq.ServiceID, version codec.Version, signer *service.Signer, b
 
 // packages returns the function that makes the package of a payload.
 func packages(id jamq.ServiceID, version codec.Version) (func(payload []byte) codec.WorkPackage, error) {
-	const refineGas, accumulateGas = 1_000_000_000, 1_000_000
+	const refineGas = 1_000_000_000
 	code, err := service.Blob(version)
-	return codec.OneItem(id, blake2b.Sum256(code), common.Hash{}, refineGas, accumulateGas), err
+	return codec.OneItem(id, blake2b.Sum256(code), common.Hash{}, refineGas, service.AccumulateGas), err
 }
 
 // Connect connects to a JAM node at a URL, whose chain follows a version of the Gray

@@ -10,6 +10,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/canonical/proof"
 	"github.com/jamq/jamq/service"
+	"github.com/jamq/jamq/submit/codec"
 )
 
 // A node that begins again reads the blocks that its service has applied since, and not its final
@@ -45,4 +46,14 @@ func TestEntriesOfFinalBlocksAreNotReadAgain(t *testing.T) {
 	apply(6)
 	require.NoError(t, r.readService(t.Context(), jamq.HeaderHash{}))
 	require.Equal(t, []uint64{4, 5, 6}, taken)
+}
+
+// The gas of a package suffices for all blocks that may wait for it, so that a package never fails
+// again and again.
+func TestGasOfPackages(t *testing.T) {
+	for _, version := range []codec.Version{codec.V072, codec.V080} {
+		pack, err := packages(7, version)
+		require.NoError(t, err)
+		require.EqualValues(t, service.AccumulateGas, pack(nil).Items[0].AccumulateGas)
+	}
 }
