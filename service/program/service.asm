@@ -1,9 +1,11 @@
 ; The service of a rollup. See docs/service.md for its storage and its rules.
 ;
 ; r0 holds the address to halt at, from the first instruction to the last. r5 is
-; where a routine returns to. Host calls and routines take r7 to r12 and may change
-; them. All other registers belong to the routine that is named above them. A test
-; leaves out each line and requires a difference, except lines with "safety".
+; where a routine returns to. Host calls take r7 to r12, and change r7 only. Routines
+; take and change some of r7 to r12; find changes r4, too, and blake2b r1 to r4 and r6.
+; Other registers keep their values, and belong to the routine above which they are
+; named. A test leaves out each line and requires a difference, except lines with
+; "safety".
 
 header_size  = 136              ; number 8, block hash, pre-root, post-root, transactions root
 update_size  = 200              ; header, package, hash of the commitment
@@ -28,7 +30,7 @@ commitment_number: .space 8
 entry_key:         .text "i"
 entry_index:       .space 8
 waiting_key:       .text "p"            ; the updates that wait for the turn of a number
-waiting_number:    .space 8
+waiting_number:    .space 8             ; find leaves its number here
 
 ; The update that is handled. In front of it is its package, so that package and header
 ; are one range: an entry. After it are updates that wait for the same number, so that it
@@ -72,8 +74,10 @@ input_gas:         .space 63            ; gas limit, result
 ;     update.hash = blake2b(update.header, update.package)
 ;     return update
 ; }
+;
+; r4: end of the arguments, r6: their beginning
 refine:
-    add_64 r4, r7, r8                   ; the end of the arguments
+    add_64 r4, r7, r8
     move_reg r6, r7
     load_imm r7, update_package
     add_imm_64 r8, r4, -32
@@ -103,8 +107,12 @@ wrong:
 ; fn accumulate(arguments) -> Option<[u8; 32]> {
 ;     (slot, service, inputs) = naturals of arguments
 ;     authorizer = read("authorizer")
+;     assert(its length is 32)          // installed
 ;     count = read("n").unwrap_or(0)
-;     next_root = read("commitment" ++ count).post_root
+;     assert(its length is 8)           // if there is one
+;     commitment = read("commitment" ++ count)
+;     assert(its length is 168)
+;     next_root = commitment.post_root
 ;     for i in 0..inputs {
 ;         if let Some(update) = updateIn(i) { handle(update) }
 ;     }
@@ -113,8 +121,9 @@ wrong:
 ;     return Some(yield)
 ; }
 ;
-; r1: index of the input, r2: number of inputs, r3: count, r6: length of the output,
-; which is 0 at first, as all registers are
+; r1: index of the input, r2: number of inputs, r3: count, r4: a result that is used soon,
+; r6: length of the output. r6 is 0 at first, since a PVM begins with values in r0, r1, r7
+; and r8 only.
 accumulate:
     call r5, natural
     store_u32 r8, slot
@@ -123,7 +132,7 @@ accumulate:
     move_reg r2, r8
 
     call r5, load, own, authorizer_key, count_key-authorizer_key, authorizer, 0, 32
-    branch_ne_imm r7, 32, wrong         ; not installed
+    branch_ne_imm r7, 32, wrong         ; also if there is none
 
     call r5, load, own, count_key, 1, count, 0, 8   ; stays 0 if there is none
     branch_eq_imm r7, none, started
@@ -173,7 +182,7 @@ next_input:
 ;     if distance >= ahead { return }
 ;     if distance > 0 {
 ;         if find(number, update.pre_root).is_none() {
-;             write("p" ++ number, (update ++ waiting)[..waiting_size])
+;             write("p" ++ waiting_number, (update ++ waiting)[..waiting_size])
 ;         }
 ;         return
 ;     }
@@ -181,7 +190,7 @@ next_input:
 ;     loop {
 ;         apply(update)
 ;         found = find(count + 1, next_root)
-;         write("p" ++ (count + 1), [])     // its turn is now
+;         write("p" ++ waiting_number, [])  // its turn is now
 ;         update = found?
 ;     }
 ; }
@@ -221,7 +230,7 @@ apply:
     call r5, copy32, entry_package, update_package
 
 ; fn prune(number) {
-;     commitment = read("commitment" ++ number)?
+;     commitment = read("commitment" ++ number)?    // return, unless it has 168 octets
 ;     write("commitment" ++ number, [])
 ;     write(commitment.package, [])
 ;     write("i" ++ (number - 1), [])
@@ -255,7 +264,7 @@ remember:
     load_imm r11, waiting
     sub_64 r11, r12, r11
     load_imm r12, update_size           ; safety: the next ones may be read, too
-    call r5, load                       ; nothing, if it was not found
+    call r5, load                       ; not read later, if none was found
     call r5, delete, waiting_key, entry-waiting_key
     branch_eq_imm r4, 0, apply
     jump next_input
@@ -270,12 +279,15 @@ done:
     return r0
 
 ; fn find(number r4, root r8) -> (r7, r12) {
-;     waiting = read("p" ++ number).unwrap_or([])
+;     waiting_number = number
+;     waiting = read("p" ++ waiting_number).unwrap_or([])
 ;     if waiting.len() > waiting_size { waiting = [] }
-;     for update in waiting { if update.pre_root == root { return (0, its address) } }
-;     return (anything else, the end of waiting)
+;     for update in whole updates of waiting {
+;         if update.pre_root == root { return (0, address of update) }
+;     }
+;     return (anything except 0, address after the last whole update)
 ; }
-;     r4 and r8 to r11 change.
+;     r4 and r8 to r11 change. r12 points into the copy at the label waiting.
 find:
     store_u64 r5, find_return
     store_u64 r4, waiting_number
