@@ -14,6 +14,10 @@ import (
 // block provable. When the service accumulates the block's package, it stores
 // [Commitment.Encode] under a key made from the block's number (see [Trust]),
 // yields [Commitment.Yield], or both.
+//
+// A call of accumulate yields one hash, even if it applies the packages of
+// several blocks. The service then yields the commitment to the last of them, and
+// the earlier ones are provable only if it also stores theirs: through the state.
 type Commitment struct {
 	// Number is the number of the rollup block, and Hash its block hash.
 	Number uint64

@@ -14,9 +14,9 @@
 // only to the state before it. Alternatively they signed the log of all
 // services' outputs ([Beefy]).
 //
-// Link 2: the state with that root contains the data that the rollup's service
-// stored, or the outputs of the block, C(16). From the log, [VerifyLog] and
-// [VerifyOutput] lead to the service's output instead.
+// Link 2: the state with that root contains the data that the service stored, or
+// the outputs of the block, C(16); [VerifyLog] and [VerifyOutput] lead there from
+// the log. An output is about the last block of a call only: see [Commitment].
 //
 // Link 3: the data that the service stored binds the rollup block, its state
 // roots and its work package. JAM has no small proof of an accumulated package,

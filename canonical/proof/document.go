@@ -27,6 +27,10 @@ const MaxDocument = 4 << 20
 //	Finality, Outputs   the hash of the commitment is in C(16) of the final
 //	                    block, which must be the one that accumulated the package
 //	Beefy, Log          the hash is among the outputs of a block in the log
+//
+// The second and third way exist only for a commitment that the service yielded.
+// If one call of accumulate applied several rollup blocks, that is the last of
+// them, and a proof of an earlier one goes through the storage.
 type Document struct {
 	// Version is [Version].
 	Version int `json:"version"`

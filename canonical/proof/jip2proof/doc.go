@@ -10,6 +10,10 @@
 // service must have yielded the commitment there (proof.Commitment.Yield). The
 // host adds the claim, the commitment and the transaction; see proof.Document.
 //
+// A service yields once per call of accumulate. If a call applied several rollup
+// blocks, only the last one was yielded. A proof of an earlier one leads through
+// the service's storage instead: see [State].
+//
 // # Signatures over a later block
 //
 // If the node has too few signatures for block, those for a later final block do
