@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"math/rand/v2"
 	"os/exec"
 	"testing"
 
@@ -18,6 +19,7 @@ import (
 
 var (
 	pvms       = flag.Int("pvms", 0, `number of random cases for the PVMs that "npm ci" in testdata/node brings; 0: skip them`)
+	pvmsSeed   = flag.Int("pvms.seed", -1, "seed of the first of these random cases, and the next ones follow; below 0: a random seed, which is logged")
 	pvmCommand = flag.String("pvm", "", "command of one more PVM, which reads and writes lines as testdata/node/pvms.js does")
 )
 
@@ -46,7 +48,8 @@ func TestPVMs(t *testing.T) {
 		f.addService(blob, p, s.invocation(), s.outcome())
 	}
 	refinings, accumulatings, programs := rapid.Custom(drawRefining), rapid.Custom(drawAccumulating), rapid.Custom(drawRandom)
-	for seed := range *pvms {
+	first := firstSeed(t)
+	for seed := first; seed < first+*pvms; seed++ {
 		r, a, random := refinings.Example(seed), accumulatings.Example(seed), programs.Example(seed)
 		f.addService(blob, p, r.invocation(), r.outcome())
 		f.addService(blob, p, a.invocation(), a.outcome())
@@ -55,7 +58,7 @@ func TestPVMs(t *testing.T) {
 		f.add(random.program, random.invocation, random.run(loaded, codec.V072))
 	}
 	loaded, packages := load(t, &authorizerProgram, codec.V072), rapid.Custom(func(t *rapid.T) *codec.WorkPackage { return drawPackage(t, c) })
-	for seed := range max(1, *pvms/500) { // each takes seconds
+	for seed := first; seed < first+max(1, *pvms/500); seed++ { // each takes seconds
 		pkg := packages.Example(seed)
 		i := authorizing(t, c, pkg)
 		want := i.run(loaded, codec.V072)
@@ -68,6 +71,16 @@ func TestPVMs(t *testing.T) {
 	if *pvmCommand != "" {
 		t.Run("command", func(t *testing.T) { f.compare(t, *pvmCommand) })
 	}
+}
+
+// firstSeed returns the seed of the first random case.
+func firstSeed(t *testing.T) int {
+	first := *pvmsSeed
+	if first < 0 {
+		first = rand.IntN(1 << 30)
+	}
+	t.Logf("to repeat the random cases: -pvms.seed %d", first)
+	return first
 }
 
 // foreignCase is a line of input for a PVM of others, and the outcome that it must have.
