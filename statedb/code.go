@@ -3,6 +3,7 @@ package statedb
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"golang.org/x/crypto/sha3"
@@ -22,7 +23,7 @@ func (v *View) Code(codeHash common.Hash) []byte {
 	if staged, ok := v.newCode.get(codeBlob{hash: codeHash}); ok {
 		return bytes.Clone(staged.code)
 	}
-	blob, ok := v.codes.get(codeBlob{hash: codeHash})
+	blob, ok := v.published(codeHash)
 	switch {
 	case ok && v.noReads:
 	case ok:
@@ -33,6 +34,18 @@ func (v *View) Code(codeHash common.Hash) []byte {
 		v.fail(fmt.Errorf("%w: %s was never set", ErrUnknownCode, codeHash))
 	}
 	return bytes.Clone(blob.code)
+}
+
+// published returns code that was published, or is in the witness of a stateless view.
+func (v *View) published(codeHash common.Hash) (blob codeBlob, ok bool) {
+	if v.store != nil {
+		return v.codes.get(codeBlob{hash: codeHash})
+	}
+	at, ok := slices.BinarySearchFunc(v.shownCode, codeHash, func(b codeBlob, h common.Hash) int { return b.hash.Cmp(h) })
+	if ok {
+		blob = v.shownCode[at]
+	}
+	return blob, ok
 }
 
 // CodeAt returns the code of an account, as Code does.

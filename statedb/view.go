@@ -14,8 +14,9 @@ import (
 // view sees. A View belongs to one goroutine at a time; any number of views may work in parallel. A
 // view need not be closed, but a pinned one should be unpinned.
 type View struct {
-	store *Store         // nil for a stateless view
-	shown map[Key]*Entry // entries of a stateless view's witness
+	store     *Store     // nil for a stateless view
+	shown     []ubt.Use  // keys of a stateless view's witness, in their order
+	shownCode []codeBlob // code of that witness, in the order of hashes
 
 	place
 	home        place // target of Unpin
@@ -138,11 +139,20 @@ func (v *View) read(a Access) (value [32]byte, ok bool) {
 		return w.Value, !w.Deleted
 	}
 	value, ok, err := v.tree.Get(a.Key)
-	if err != nil || v.shown != nil && v.shown[a.Key] == nil {
+	if err != nil || v.store == nil && v.use(a.Key) == nil {
 		v.fail(fmt.Errorf("%w: %s", ErrNotInWitness, a))
 		return [32]byte{}, false
 	}
 	return value, ok
+}
+
+// use returns how the witness of a stateless view lists a key, nil if it does not.
+func (v *View) use(k Key) *ubt.Use {
+	at, listed := slices.BinarySearchFunc(v.shown, k, func(u ubt.Use, k Key) int { return u.Key.Compare(k) })
+	if !listed {
+		return nil
+	}
+	return &v.shown[at]
 }
 
 func (v *View) write(a Access, value [32]byte) {
@@ -210,7 +220,7 @@ func (v *View) applied() (tree ubt.Tree, writes []ubt.Write, err error) {
 	}
 	writes = make([]ubt.Write, 0, v.staged.len())
 	for w := range v.staged.all {
-		if e := v.shown[w.Key]; v.shown != nil && (e == nil || e.Set == w.Deleted || e.Deleted != w.Deleted) {
+		if v.store == nil && !v.mayWrite(&w) {
 			return ubt.Tree{}, nil, fmt.Errorf("%w: write of %s, deleted: %v", ErrNotInWitness, w.Access, w.Deleted)
 		}
 		writes = append(writes, ubt.Write{Key: w.Key, Value: w.Value, Deleted: w.Deleted})
@@ -221,6 +231,12 @@ func (v *View) applied() (tree ubt.Tree, writes []ubt.Write, err error) {
 		err = fmt.Errorf("%w: %w", ErrNotInWitness, err)
 	}
 	return tree, writes, err
+}
+
+// mayWrite reports whether the witness of a stateless view lists a write.
+func (v *View) mayWrite(w *Write) bool {
+	u := v.use(w.Key)
+	return u != nil && u.Sets != w.Deleted && u.Deletes == w.Deleted
 }
 
 // Commit publishes the staged writes as a new root and returns it. The view then reads from the new

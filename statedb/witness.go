@@ -72,7 +72,7 @@ func (v *View) Witness() (*Witness, error) {
 	w := &Witness{Entries: v.Entries()}
 	bound := w.codeHashes(v.tree)
 	for l := range v.reads.code.all {
-		if !bound[l.what] {
+		if _, is := slices.BinarySearchFunc(bound, l.what, common.Hash.Cmp); !is {
 			return nil, fmt.Errorf("%w: code %s", ErrUnboundCode, l.what)
 		}
 		blob, _ := v.codes.get(codeBlob{hash: l.what})
@@ -85,16 +85,23 @@ func (v *View) Witness() (*Witness, error) {
 	return w, nil
 }
 
-// codeHashes returns the code hashes of the accounts in the entries.
-func (w *Witness) codeHashes(tree ubt.Tree) map[common.Hash]bool {
-	hashes := make(map[common.Hash]bool)
+// codeHashes returns the code hashes of the accounts in the entries, in ascending order.
+func (w *Witness) codeHashes(tree ubt.Tree) []common.Hash {
+	n := 0
+	for i := range w.Entries {
+		if w.Entries[i].Kind == CodeHashAccess {
+			n++
+		}
+	}
+	hashes := make([]common.Hash, 0, n)
 	for i := range w.Entries {
 		if e := &w.Entries[i]; e.Kind == CodeHashAccess {
 			if h, ok, err := tree.Get(e.Key); ok && err == nil {
-				hashes[h] = true
+				hashes = append(hashes, h)
 			}
 		}
 	}
+	slices.SortFunc(hashes, common.Hash.Cmp)
 	return hashes
 }
 
@@ -127,7 +134,7 @@ func (w *Witness) uses() []ubt.Use {
 //     are hashes of data that begins with a zero hash. Without code it has no
 //     slots.
 func Verify(w *Witness, preRoot common.Hash, writes []Write) (postRoot common.Hash, err error) {
-	tree, err := w.open(preRoot)
+	tree, _, err := w.open(preRoot)
 	if err != nil {
 		return common.Hash{}, err
 	}
@@ -142,25 +149,26 @@ func Verify(w *Witness, preRoot common.Hash, writes []Write) (postRoot common.Ha
 	return after.Root(), nil
 }
 
-// open checks everything about a witness except the writes, and returns the part of the tree that
-// the witness proves.
-func (w *Witness) open(preRoot common.Hash) (ubt.Tree, error) {
+// open checks everything about a witness except the writes. It returns the part of the tree that
+// the witness proves, and the uses of its keys.
+func (w *Witness) open(preRoot common.Hash) (ubt.Tree, []ubt.Use, error) {
 	if w == nil || w.Proof == nil {
-		return ubt.Tree{}, fmt.Errorf("%w: no proof", ErrWitness)
+		return ubt.Tree{}, nil, fmt.Errorf("%w: no proof", ErrWitness)
 	}
 	for i := range w.Entries {
 		if err := w.Entries[i].check(); err != nil {
-			return ubt.Tree{}, err
+			return ubt.Tree{}, nil, err
 		}
 	}
-	tree, err := ubt.Open(&hasher, w.Proof, w.uses())
+	uses := w.uses()
+	tree, err := ubt.Open(&hasher, w.Proof, uses)
 	if err != nil {
-		return ubt.Tree{}, fmt.Errorf("%w: %w", ErrWitness, err)
+		return ubt.Tree{}, nil, fmt.Errorf("%w: %w", ErrWitness, err)
 	}
 	if tree.Root() != preRoot {
-		return ubt.Tree{}, fmt.Errorf("%w: root is %s, want %s", ErrWitness, tree.Root(), preRoot)
+		return ubt.Tree{}, nil, fmt.Errorf("%w: root is %s, want %s", ErrWitness, tree.Root(), preRoot)
 	}
-	return tree, w.checkCode(tree)
+	return tree, uses, w.checkCode(tree)
 }
 
 // check returns an error unless the key of the entry is derived from its other fields, and its
@@ -180,12 +188,16 @@ func (e *Entry) check() error {
 // checkCode returns an error unless each code belongs to an account in the entries, and the codes
 // are in ascending order of their hashes.
 func (w *Witness) checkCode(tree ubt.Tree) error {
+	if len(w.Code) == 0 {
+		return nil
+	}
 	bound := w.codeHashes(tree)
 	var last common.Hash
 	for i, code := range w.Code {
 		h := keccak(code)
+		_, isBound := slices.BinarySearchFunc(bound, h, common.Hash.Cmp)
 		switch {
-		case len(code) == 0 || !bound[h]:
+		case len(code) == 0 || !isBound:
 			return fmt.Errorf("%w: code %s belongs to no account in the witness", ErrWitness, h)
 		case i > 0 && last.Cmp(h) >= 0:
 			return fmt.Errorf("%w: code %s after %s, want ascending order", ErrWitness, h, last)
@@ -276,17 +288,13 @@ func (v *View) Matches(w *Witness) error {
 // list, the read returns zero and sets [View.Err], even if the proof happens to contain the value.
 // Root returns the root after the writes; see also [View.Matches]. The error wraps ErrWitness.
 func NewStateless(w *Witness, preRoot common.Hash) (*View, error) {
-	tree, err := w.open(preRoot)
+	tree, shown, err := w.open(preRoot)
 	if err != nil {
 		return nil, err
 	}
-	at := place{root: preRoot, tree: tree}
-	for _, code := range w.Code {
-		at.codes.put(codeBlob{keccak(code), bytes.Clone(code)}, blobLess)
+	code := make([]codeBlob, len(w.Code))
+	for i := range code {
+		code[i] = codeBlob{keccak(w.Code[i]), bytes.Clone(w.Code[i])}
 	}
-	shown := make(map[Key]*Entry, len(w.Entries))
-	for _, e := range w.Entries {
-		shown[e.Key] = &e
-	}
-	return &View{shown: shown, place: at}, nil
+	return &View{shown: shown, shownCode: code, place: place{root: preRoot, tree: tree}}, nil
 }

@@ -64,6 +64,10 @@ type folding struct {
 	top int
 }
 
+// looseBatch is how many loose stems are hashed together. Larger batches are hardly faster, and the
+// memory for one would add to the cost of a hostile proof.
+const looseBatch = 64
+
 // loose is a stem that is hashed together with others, because it has few values and no hidden
 // parts. One of its two fields is nil.
 type loose struct {
@@ -100,7 +104,6 @@ type leafPlace struct {
 }
 
 func (s *sealer) seal(r ref, depth int) Hash {
-	s.loose = s.loose[:0]
 	for i := range s.levels {
 		s.levels[i] = level{s.levels[i].inner[:0], s.levels[i].chains[:0]}
 	}
@@ -129,13 +132,20 @@ func (s *sealer) collect(r ref, depth int, sum *Hash) {
 		at.chains = append(at.chains, folding{n, sum, depth})
 		s.collect(n.below, n.end, &n.below.sum)
 	case *stem:
-		s.loose = append(s.loose, pending[loose]{loose{stem: n}, sum})
+		s.add(loose{stem: n}, sum)
 	case *partial:
 		if len(n.others) > 0 || n.present == (set{}) {
 			*sum = n.hash(s.h)
 			return
 		}
-		s.loose = append(s.loose, pending[loose]{loose{partial: n}, sum})
+		s.add(loose{partial: n}, sum)
+	}
+}
+
+// add hashes a loose stem with the next batch of them.
+func (s *sealer) add(l loose, sum *Hash) {
+	if s.loose = append(s.loose, pending[loose]{l, sum}); len(s.loose) == looseBatch {
+		s.stems()
 	}
 }
 
@@ -193,9 +203,10 @@ func (s *sealer) pairs() [][32]byte {
 	return s.out
 }
 
-// stems hashes the loose stems: first all their leaves, and then level by level the eight levels
-// above the leaves, for all stems together.
+// stems hashes the loose stems that were added: first all their leaves, and then level by level the
+// eight levels above the leaves, for all stems together.
 func (s *sealer) stems() {
+	defer func() { s.loose = s.loose[:0] }()
 	leaves := 0
 	for _, p := range s.loose {
 		leaves += p.node.present().len()
