@@ -107,11 +107,12 @@ func BenchmarkFailOver(b *testing.B) {
 	}
 }
 
-// BenchmarkDatabaseFailOver kills the machine of the database, with 100,000 transactions in the pool,
-// and promotes the synchronous standby. It reports the time from the first commit of the new
+// BenchmarkDatabaseFailOver kills the machine of the database, with 100,000 transactions in the
+// pool, and promotes the synchronous standby. It reports the time from the first commit of the new
 // database until a replica takes the next transaction.
 func BenchmarkDatabaseFailOver(b *testing.B) {
-	c := startCluster(b, 3, time.Second, "-pool", "200000", "-pool.sender", "20000", "-rpc.batch-request-limit", "1000", "-cluster.synchronous")
+	args := []string{"-pool", "200000", "-pool.sender", "20000", "-rpc.batch-request-limit", "1000", "-cluster.synchronous"}
+	c := startCluster(b, 3, time.Second, args...)
 	c.fillPool()
 	ctx := wait.Context(b)
 	signer, account := types.LatestSignerForChainID(chainID), accounts(b)[0]
