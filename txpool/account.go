@@ -8,21 +8,21 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// State is the pool's view of the chain: the accounts after the host's newest
-// executed block. When that block changes, the host calls [Pool.Reset] after
-// State shows the change.
+// State is the pool's view of the chain: the accounts after the newest block that the host has
+// executed. When the newest block changes, the host first makes State show the change and then
+// calls [Pool.Reset].
 type State interface {
-	// Account returns an account. It returns the zero Account and no error if
-	// the account does not exist. The pool calls it from several goroutines
-	// concurrently, without the lock that Add and the readers use. However, a
-	// call from Next, Reset or CleanupExpired blocks the other calls of these
-	// three until it returns. Account must therefore not wait for a goroutine
-	// that calls one of them.
+	// Account returns the account of an address, or the zero Account and no error if the account
+	// does not exist. The pool calls Account from several goroutines concurrently, and without the
+	// lock that Add and the readers use.
+	//
+	// A call of Next, Reset or CleanupExpired blocks the other calls of these three until Account
+	// returns. Account must therefore not wait for a goroutine that calls one of them.
 	Account(address common.Address) (Account, error)
 }
 
-// Account has the data of an account that decides whether its transactions can
-// run.
+// Account is the part of an account in the host's state by which the pool decides whether the
+// account's transactions can run.
 type Account struct {
 	// Nonce is the nonce of the account's next transaction.
 	Nonce uint64
@@ -39,7 +39,8 @@ type StateFunc func(common.Address) (Account, error)
 // Account calls f.
 func (f StateFunc) Account(address common.Address) (Account, error) { return f(address) }
 
-// account is a sender together with its transactions in the pool. It exists only while it has some.
+// account is a sender together with its transactions in the pool. It exists only as long as the
+// sender has transactions there.
 type account struct {
 	address  common.Address
 	slot     int32 // index in core.list
@@ -48,8 +49,8 @@ type account struct {
 	touched  bool  // in core.touched
 
 	Account // in the host's state
-	// cost is the highest total cost of those transactions that the host's state does not show yet,
-	// in wei.
+	// cost is the most that the sender's transactions can cost together, in wei. It leaves out
+	// those whose nonces the host's state already shows as used.
 	cost uint256.Int
 
 	line   int32 // number in line; they come first
@@ -58,7 +59,8 @@ type account struct {
 	exempt int32 // number exempt from the caps
 	fixed  int32 // number behind a gap that cannot give way
 	gapped int32 // number behind a gap that can
-	// from and to are the range of indexes whose transactions have changed, if touched is set.
+	// from and to are the range of indexes in txs whose transactions have changed since their
+	// places were computed. They are valid only if touched is set.
 	from, to int32
 	since    uint64 // place among those with an equal number: see gaps
 
@@ -66,8 +68,8 @@ type account struct {
 	first [1]link // room for one, as most senders have
 }
 
-// link is an entry in the chain of an account. It repeats the nonce, so that a search for a nonce
-// need not read the entries.
+// link is one element of a sender's chain. It repeats the nonce of the transaction, so that a
+// search by nonce need not read each entry from memory.
 type link struct {
 	nonce uint64
 	*entry
@@ -79,8 +81,8 @@ func newAccount(address common.Address, known Account) *account {
 	return a
 }
 
-// find returns the index at which a nonce is or would be in the chain, and whether a transaction
-// has the nonce.
+// find returns the index in the sender's chain at which the transaction with a nonce is, or at
+// which it would be inserted. The second result reports whether there is such a transaction.
 func (a *account) find(nonce uint64) (int, bool) {
 	n := len(a.txs)
 	if n == 0 || a.txs[n-1].nonce < nonce { // common case: nonces in order
@@ -99,8 +101,8 @@ func (a *account) indexOf(e *entry) int {
 	return i
 }
 
-// insertAt inserts an entry at an index of the chain. The caller must then update the places of the
-// transactions from there on: see core.arrangeChain.
+// insertAt inserts a transaction into the sender's chain at an index. The caller must then call
+// core.arrangeChain, which updates the places of the transactions from that index on.
 func (a *account) insertAt(i int, e *entry) {
 	a.txs = slices.Insert(a.txs, i, link{e.nonce, e})
 	if i < int(a.line) {
@@ -109,8 +111,8 @@ func (a *account) insertAt(i int, e *entry) {
 	a.ahead, a.from = min(a.ahead, int32(i)), min(a.from, int32(i))
 }
 
-// removeAt removes the entry at an index of the chain. The caller must then update the places of
-// the transactions from there on: see core.arrangeChain.
+// removeAt removes the transaction at an index from the sender's chain. The caller must then call
+// core.arrangeChain, which updates the places of the transactions from that index on.
 func (a *account) removeAt(i int) {
 	if i == 0 { // in constant time, for long chains
 		a.txs[0] = link{}
@@ -128,16 +130,16 @@ func (a *account) removeAt(i int) {
 	a.countAhead()
 }
 
-// countAhead counts how many transactions at the beginning of the chain are locked, after more of
-// them may have become so.
+// countAhead counts how many transactions at the beginning of the chain a session has locked. It is
+// called when this number may have grown.
 func (a *account) countAhead() {
 	for int(a.ahead) < len(a.txs) && a.txs[a.ahead].locked {
 		a.ahead++
 	}
 }
 
-// head returns the next transaction of the sender that a builder can take, or nil if there is none.
-// The transactions before it are locked, because a builder has taken them already.
+// head returns the sender's next transaction that a builder can take, or nil if there is none. The
+// transactions before it are locked, because the builder has already taken them.
 func (a *account) head() *entry {
 	if int(a.ahead) < len(a.txs) {
 		e := a.txs[a.ahead].entry
@@ -148,8 +150,8 @@ func (a *account) head() *entry {
 	return nil
 }
 
-// next returns the first nonce after the transactions that follow each other without a gap from the
-// account's nonce on.
+// next returns the nonce after the sender's consecutive transactions: the first nonce, counted from
+// the account's own, that no transaction in the pool has.
 func (a *account) next() uint64 {
 	if a.line > 0 {
 		return max(a.Nonce, a.txs[a.line-1].nonce+1)
@@ -157,24 +159,25 @@ func (a *account) next() uint64 {
 	return a.Nonce
 }
 
-// inFlight returns how many transactions follow each other without a gap from the account's nonce
-// on.
+// inFlight returns the number of the sender's consecutive transactions: those without a nonce gap
+// before them, counted from the account's nonce.
 func (a *account) inFlight() int { return int(a.next() - a.Nonce) }
 
-// unsettled reports whether nonce has not been applied to the host's state, so
-// that its cost still counts against the balance.
+// unsettled reports whether the host's state does not show nonce as used yet, so that the cost of
+// its transaction still counts against the balance.
 func (a *account) unsettled(nonce uint64) bool { return nonce >= a.Nonce }
 
-// short reports whether the balance does not cover the cost of all transactions together. Newcomers
-// are admitted only if it does, so the balance can be short only because of transactions that came
-// back or that are locked.
+// short reports whether the balance is too low for all the sender's transactions together.
+// Newcomers are admitted only if the balance covers all, so it can be too low only because of
+// transactions that came back or that a session has locked.
 func (a *account) short() bool { return a.Balance.Lt(&a.cost) }
 
-// differs reports whether the account in the host's state is another one than the pool knows.
+// differs reports whether the account in the host's state has changed since the pool read it, or
+// whether the last reading failed.
 func (a *account) differs(known Account) bool { return a.stale || a.Account != known }
 
-// countCost adds up the cost of the transactions again, because the nonce in the host's state has
-// changed.
+// countCost computes the total cost of the sender's transactions again. This is necessary when the
+// nonce in the host's state has changed, because transactions with used nonces cost nothing more.
 func (a *account) countCost() {
 	a.cost.Clear()
 	for _, e := range a.txs {
@@ -184,8 +187,9 @@ func (a *account) countCost() {
 	}
 }
 
-// funded returns the index of the first transaction that the balance does not cover, if the
-// sender's transactions are paid in the order of their nonces.
+// funded returns the index of the first transaction for which the balance does not suffice, if the
+// sender's transactions are paid in the order of their nonces. It returns the length of the chain
+// if the balance covers all.
 func (a *account) funded() int {
 	i := len(a.txs)
 	if !a.short() {
@@ -202,9 +206,9 @@ func (a *account) funded() int {
 	return i
 }
 
-// before returns what the place of the transaction at index i > 0 depends on: the next nonce
-// without a gap, and the place and status of the transaction before i. A locked transaction has no
-// place, so before looks at the one that precedes it.
+// before returns the values on which the seat of the transaction at index i > 0 depends: the next
+// nonce without a gap, and the place and status of the previous transaction. A locked transaction
+// has no place, so before uses the last one before it that is not locked.
 func (a *account) before(i int) (next uint64, lead place, lowest status) {
 	next = max(a.Nonce, a.txs[i-1].nonce+1)
 	if i <= int(a.ahead) && a.txs[i-1].status != queued {

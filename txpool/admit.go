@@ -9,7 +9,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// Admission has four stages, and each transaction goes through them once:
+// Admission is the way of a transaction into the pool. It has four stages, and each transaction
+// goes through them once:
 //
 //	inspect       checks the transaction alone                        inspect.go
 //	authenticate  recovers the sender, and makes the host's check     this file
@@ -25,9 +26,10 @@ type candidate struct {
 	tx      *types.Transaction
 	raw     []byte // its encoding, if it must be decoded
 	private bool
-	// origin is set if the transaction comes back into the pool, for example from a failed block.
-	// It was acknowledged before, so it is exempt from the caps. It keeps its time of admission,
-	// even if a check refuses it before it has an entry.
+	// origin describes the earlier life of a transaction that comes back into the pool, for example
+	// from a failed block; it is nil for a new transaction. A transaction that comes back was
+	// acknowledged before, so the caps do not apply to it. It keeps its time of admission, even if
+	// a check refuses it before it has an entry.
 	origin *past
 
 	entry *entry // after the first stage
@@ -38,8 +40,8 @@ type candidate struct {
 	err   error
 }
 
-// examine takes candidates through the first two stages (invariant I8). It skips candidates that
-// already have an error.
+// examine takes candidates through the first two stages of admission, which need no lock: inspect
+// and authenticate (invariant I8). It skips candidates that already have an error.
 func (p *Pool) examine(batch []candidate, now int64) {
 	for i := range batch {
 		t := &batch[i]
@@ -58,7 +60,8 @@ func (p *Pool) examine(batch []candidate, now int64) {
 	}
 }
 
-// inspectOne is the first stage: it makes the checks that need nothing but the transaction.
+// inspectOne is the first stage of admission. It decodes the transaction if necessary, and makes
+// the checks that need nothing but the transaction itself.
 func (p *Pool) inspectOne(t *candidate, now int64) (err error) {
 	if t.raw != nil {
 		if t.tx, err = p.decode(t.raw); err != nil {
@@ -88,8 +91,8 @@ func (p *Pool) decode(raw []byte) (*types.Transaction, error) {
 	return tx, nil
 }
 
-// rulesFor returns the configuration for the first two stages. Transactions that come back have
-// more lenient rules.
+// rulesFor returns the configuration that applies to a candidate in the first two stages. For a
+// transaction that comes back the rules are more lenient, because it was accepted before.
 func (p *Pool) rulesFor(t *candidate) *Config {
 	if t.origin == nil {
 		return &p.cfg
@@ -97,8 +100,8 @@ func (p *Pool) rulesFor(t *candidate) *Config {
 	return &p.lenient
 }
 
-// refuseEarly refuses candidates that the pool knows already or that pay too little. It comes
-// before the signatures are recovered, which is much more expensive.
+// refuseEarly refuses candidates that the pool already has or that pay too little. It runs before
+// the signatures are recovered, because recovering them is much more expensive.
 func (p *Pool) refuseEarly(batch []candidate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,10 +120,12 @@ func (p *Pool) refuseEarly(batch []candidate) {
 	}
 }
 
-// authenticate is the second stage. It recovers the sender, which is by far the most expensive
-// check of the pool itself. Authorizations and the host's own check can be as expensive, so before
-// these authenticate asks whether the pool would admit the transaction at all. They then cost an
-// attacker as much as an admission.
+// authenticate is the second stage of admission. It recovers the sender, which is by far the most
+// expensive of the pool's own checks.
+//
+// Recovering the signers of authorizations, and the host's own check, can be as expensive. Before
+// these two, authenticate therefore finds out whether the pool would admit the transaction at all.
+// An attacker then has to pay as much for them as for an admission.
 func (p *Pool) authenticate(t *candidate) (err error) {
 	if t.from, err = p.cfg.sender(p.signer, t.tx); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidSender, err)
@@ -144,7 +149,8 @@ func (p *Pool) authenticate(t *candidate) (err error) {
 	return nil
 }
 
-// previewAdmission returns the error with which the third stage would refuse the candidate now.
+// previewAdmission returns the error with which the decision stage would refuse the candidate now,
+// or nil if it would admit the candidate. It changes no transactions in the pool.
 func (p *Pool) previewAdmission(t *candidate) (err error) {
 	one := [1]candidate{{from: t.from}}
 	p.readUnknown(one[:])
@@ -159,8 +165,9 @@ func (p *Pool) previewAdmission(t *candidate) (err error) {
 	return p.core.previewPlan(t)
 }
 
-// previewPlan makes the decision of the third stage for a sender whose account the pool knows. It
-// accepts other senders, because their admission makes the decision anyway.
+// previewPlan makes the decision about a candidate without carrying it out. If the pool does not
+// know the sender's account, previewPlan returns nil, because the decision is made again at
+// admission anyway.
 func (c *core) previewPlan(t *candidate) error {
 	a := c.accounts[t.from]
 	if a == nil {
@@ -177,8 +184,8 @@ func (c *core) previewPlan(t *candidate) error {
 	return err
 }
 
-// checkNew refuses a transaction that is in the pool, or that left it a short time ago because it
-// failed or was replaced.
+// checkNew refuses a transaction that the pool already has, or that left the pool a short time ago
+// because it failed or was replaced.
 func (c *core) checkNew(e *entry) error {
 	hash := e.hash()
 	if c.all[hash] != nil {
@@ -201,7 +208,8 @@ func (c *core) checkNew(e *entry) error {
 	return nil
 }
 
-// admitAll takes examined candidates through the last two stages, in their order.
+// admitAll takes examined candidates through the last two stages of admission, decide and apply,
+// one after the other in their order.
 func (p *Pool) admitAll(batch []candidate) {
 	for len(batch) > 0 {
 		if batch[0].early { // its turn: examine again
@@ -218,8 +226,8 @@ func (p *Pool) admitAll(batch []candidate) {
 	}
 }
 
-// readUnknown reads the accounts of those candidates whose senders the pool does not know. It does
-// so without the lock, because the host's state may be slow.
+// readUnknown reads from the host's state the accounts of those candidates whose senders the pool
+// does not know. It reads without the pool's lock, because the host's state may be slow.
 func (p *Pool) readUnknown(batch []candidate) {
 	p.mu.Lock()
 	for i := range batch {
@@ -247,9 +255,10 @@ func (c *core) needs(sender common.Address) bool {
 	return !c.cache.Contains(sender)
 }
 
-// admitSome admits candidates in order, until one needs an account that was not read, or must be
-// examined again. The latter happens if the pool knew the transaction at the first examination and
-// does not know it any more. admitSome returns how many candidates it has finished.
+// admitSome admits candidates in order, and returns how many of them it has finished. It stops at a
+// candidate whose account must be read first. It also stops at a candidate that must be examined
+// again, because the pool had the transaction at the first examination and does not have it any
+// more.
 func (c *core) admitSome(batch []candidate) int {
 	for i := range batch {
 		t := &batch[i]
@@ -267,8 +276,8 @@ func (c *core) admitSome(batch []candidate) int {
 	return len(batch)
 }
 
-// admitOne takes a candidate through the last two stages. If it needs the account of the sender,
-// which was not read, it returns true and changes nothing.
+// admitOne takes a candidate through the last two stages of admission. If the sender's account must
+// be read first, admitOne returns true and changes nothing.
 func (c *core) admitOne(t *candidate) (need bool) {
 	t.err = c.checkNew(t.entry)
 	if t.err != nil {
@@ -306,15 +315,18 @@ func (c *core) admitOne(t *candidate) (need bool) {
 	return false
 }
 
-// share is how many transactions one goroutine examines at a time. It is small enough that all
-// processors finish at about the same time, and large enough that the distribution costs little.
+// share is how many transactions one goroutine examines at a time. This is small enough that all
+// processors finish at about the same time, and large enough that distributing the work costs
+// little.
 const share = 16
 
-// examineAll examines a batch in shares, on all processors, because recovering signatures takes
-// most of the time. If the senders are already known, it uses one processor, which is then faster.
+// examineAll examines a batch of candidates on all processors, because most of the time is needed
+// to recover signatures. If the senders are known already, it uses only one processor, which is
+// then faster.
 func (p *Pool) examineAll(batch []candidate, now int64) {
-	// slow is the time per transaction above which signatures are assumed to be recovered. A
-	// recovery takes about ten times as long, and other work a tenth.
+	// slow is the time per transaction above which examineAll assumes that signatures are
+	// recovered. A recovery takes about ten times as long as slow, and all other work a tenth of
+	// it.
 	const slow = 3 * time.Microsecond
 	shares := (len(batch) + share - 1) / share
 	switch shares {

@@ -6,8 +6,9 @@ import (
 )
 
 // applyPlan is the last stage of admission: it carries out a plan and emits the events. It is the
-// only way in which transactions enter the pool. Transactions also leave here, except those that
-// are in a block (core.includeTransaction) and those that arrangeFrom refuses to promote.
+// only way in which transactions enter the pool. Most transactions also leave the pool here; the
+// exceptions are those included in a block (core.includeTransaction) and those that arrangeFrom
+// refuses to promote.
 func (c *core) applyPlan(p plan) {
 	a := p.account
 	e := p.enters
@@ -55,8 +56,9 @@ func (c *core) applyPlan(p plan) {
 	c.closeAccount(a)
 }
 
-// storeEntry stores a newcomer in the pool. If the newcomer replaces a transaction, it takes that
-// place.
+// storeEntry stores the transaction that a plan admits. If this newcomer replaces another
+// transaction, it takes that one's position in the sender's chain, and the replaced one leaves the
+// pool.
 func (c *core) storeEntry(p plan) {
 	a, e := p.account, p.enters
 	old := p.replaces
@@ -81,8 +83,9 @@ func (c *core) storeEntry(p plan) {
 	}
 }
 
-// inheritCount passes the number of recent replacements of a nonce on to the transaction that
-// replaces another one.
+// inheritCount gives a replacement the replacement count of the transaction that it replaces, plus
+// one. The count therefore belongs to the nonce, and a sender cannot evade the limit by replacing
+// the replacement.
 func (c *core) inheritCount(old, e *entry) {
 	e.replacements, e.since = 1, uint32(e.at/int64(time.Second))
 	if c.replacementWait(old, e.at) > 0 {
@@ -90,8 +93,8 @@ func (c *core) inheritCount(old, e *entry) {
 	}
 }
 
-// replacementWait returns for how long the recent replacements of a nonce still count. If it is 0
-// or less, they do not count any more.
+// replacementWait returns how long the recent replacements of a transaction's nonce still count
+// towards the limit per minute. If the result is 0 or less, they do not count any more.
 func (c *core) replacementWait(e *entry, now int64) time.Duration {
 	if e.replacements == 0 {
 		return 0
@@ -99,8 +102,9 @@ func (c *core) replacementWait(e *entry, now int64) time.Duration {
 	return replacementWindow - time.Duration(now-int64(e.since)*int64(time.Second))
 }
 
-// evictChain drops a transaction because the pool is full, together with those behind it that could
-// not run without it. Locked transactions stay, and so do those to which the caps do not apply.
+// evictChain drops a transaction because the pool is full, together with those after it in the
+// sender's chain, which cannot run without it. Locked transactions stay, and so do those to which
+// the caps do not apply.
 func (c *core) evictChain(e *entry) {
 	a := e.account
 	first := a.indexOf(e)
@@ -114,14 +118,16 @@ func (c *core) evictChain(e *entry) {
 	c.closeAccount(a)
 }
 
-// setState sets the nonce and the balance of an account to those in the host's state.
+// setState stores the nonce and the balance that the host's state has for an account, and computes
+// the cost of the account's transactions again.
 func (c *core) setState(a *account, known Account) {
 	a.stale, a.Account = false, known
 	a.countCost()
 }
 
-// lockEntry locks a ready entry, because a session has taken it. The places of the transactions
-// behind it change only when the session takes no more of the sender: see core.touchAccount.
+// lockEntry locks a transaction that can run, because a session has taken it. The places of the
+// sender's later transactions are not updated yet; this happens once, when the session takes no
+// more transactions of this sender: see core.touchAccount.
 func (c *core) lockEntry(e *entry) {
 	c.removeFromIndex(e)
 	c.countEntry(e, -1)
@@ -131,7 +137,8 @@ func (c *core) lockEntry(e *entry) {
 	e.account.countAhead()
 }
 
-// unlockEntry ends the lock of an entry that a session has taken. The entry stays in the pool.
+// unlockEntry ends the lock of a transaction that a session had taken, because the transaction is
+// in no block. The transaction stays in the pool.
 func (c *core) unlockEntry(e *entry) {
 	was := e.counts()
 	c.countEntry(e, -1)
@@ -148,18 +155,18 @@ func (c *core) unlockEntry(e *entry) {
 
 // A transaction that comes back was acknowledged before: its block has failed, or the process was
 // restarted. Such a transaction is exempt from the caps of count and bytes. It displaces no other
-// transaction and is not displaced. It leaves like any other: by inclusion, by a replacement of its
-// sender, by its lifetime, or because its nonce is used.
+// transaction and is not displaced. It leaves the pool like any other one: by inclusion, by a
+// replacement of its sender, by its lifetime, or because its nonce is used.
 //
-// Exempt transactions cannot fill the memory. A newcomer is admitted only while all transactions
-// together are within the sum of the three caps. This includes exempt ones and those held aside
-// (held.go), but not locked ones. The pool therefore holds at most that sum and, in addition, the
-// transactions that were in a session or in the host's queue at one time.
+// Exempt transactions cannot fill the memory, because a newcomer is admitted only while all
+// transactions together are within the sum of the three caps. This sum includes exempt transactions
+// and those held aside (held.go), but not locked ones. The pool therefore holds at most that sum
+// plus the transactions that were in a session or in the host's queue at one time.
 //
 // A transaction that a session postponed was never in a block, so it is not exempt.
 
-// exemptEntry makes an entry exempt from the caps. The caller must then update the chain with
-// arrangeChain.
+// exemptEntry makes a transaction exempt from the caps, so that it cannot be evicted. The caller
+// must then call arrangeChain for the sender.
 func (c *core) exemptEntry(e *entry) {
 	if e.exempt {
 		return

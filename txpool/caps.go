@@ -7,7 +7,8 @@ import (
 	"github.com/google/btree"
 )
 
-// usage counts transactions and the bytes that they take in memory.
+// usage is a number of transactions and the memory that they take, in bytes. The caps of the pool
+// limit both.
 type usage struct {
 	count int
 	bytes uint64
@@ -15,11 +16,12 @@ type usage struct {
 
 func (u *usage) add(other usage) { u.count += other.count; u.bytes += other.bytes }
 
-// uses returns the usage of n entries like this one. n may be -1, for an entry that leaves.
+// uses returns the usage of n transactions like this one. n may be -1, for a transaction that
+// leaves.
 func (e *entry) uses(n int) usage { return usage{n, uint64(n * int(e.memory))} }
 
-// counts returns the status by which other transactions see an entry. A locked entry counts as
-// ready.
+// counts returns the status that other rules of the pool see. A locked transaction counts as ready,
+// because it is being built into a block.
 func (e *entry) counts() status {
 	if e.locked {
 		return ready
@@ -27,9 +29,11 @@ func (e *entry) counts() status {
 	return e.status
 }
 
-// group returns the group in which an entry is counted: its status, or building if it is locked. No
-// cap limits the locked transactions, because the host chooses them, and they leave with their
-// block. If they counted, newcomers could find no room at any price while a block is built.
+// group returns the group in which a transaction is counted: its status, or building if a session
+// has locked it.
+//
+// No cap limits the locked transactions, because the host has chosen them and they leave with their
+// block. If they counted, newcomers might find no room at any price while a block is built.
 func (e *entry) group() status {
 	if e.locked {
 		return building
@@ -52,21 +56,23 @@ func (c *core) countEntry(e *entry, n int) {
 	}
 }
 
-// keeps reports whether the caps do not apply to an entry. They do not if the entry came back from
-// a failed block, or if it could run before and cannot run now. Otherwise newcomers that never pay
-// could push it out (promise T5).
+// keeps reports whether the caps do not apply to a transaction. This is so if it came back from a
+// failed block, or if it could run before and cannot run now. If the caps applied, newcomers that
+// never pay could push such a transaction out (promise T5).
 func (e *entry) keeps() bool { return e.exempt || e.ran && e.status != ready }
 
-// stays reports whether an entry behind a nonce gap need not give way to others.
+// stays reports whether a transaction behind a nonce gap keeps its place in the pool when newcomers
+// need room, because it is locked or the caps do not apply to it.
 func (e *entry) stays() bool { return e.status == queued && (e.locked || e.keeps()) }
 
-// capped returns the usage that counts towards the caps of a status.
+// capped returns the usage of those transactions of a status to which the caps apply.
 func (c *core) capped(s status) usage {
 	u, kept := c.uses[s], c.kept[s]
 	return usage{u.count - kept.count, u.bytes - kept.bytes}
 }
 
-// exceedsCaps reports whether a status exceeds its caps.
+// exceedsCaps reports whether the transactions of a status exceed their caps, in number or in
+// bytes.
 func (c *core) exceedsCaps(s status) bool {
 	u, limit := c.capped(s), c.limits[s]
 	return u.count > limit.count || u.bytes > limit.bytes
@@ -78,8 +84,9 @@ func (c *core) fits(e *entry) bool {
 	return e.exempt || u.count < limit.count && u.bytes+uint64(e.memory) <= limit.bytes
 }
 
-// limits returns the caps of each group. bound is the limit for the whole pool up to which
-// newcomers are admitted; exempt transactions count towards it.
+// limits returns the caps of each group of transactions. bound is the limit for the whole pool:
+// newcomers are admitted only while all transactions together, including those that are exempt from
+// the caps, stay within it.
 func (c *Config) limits() (limits [groups]usage, bound usage) {
 	limits = [groups]usage{
 		queued: {c.MaxQueued, c.MaxBytes}, parked: {c.MaxParked, c.MaxBytes}, ready: {c.MaxPending, c.MaxBytes},
@@ -89,8 +96,8 @@ func (c *Config) limits() (limits [groups]usage, bound usage) {
 	return limits, usage{c.MaxPending + c.MaxParked + c.MaxQueued, min(bytes, math.MaxInt64)}
 }
 
-// total returns the usage of the whole pool: locked transactions do not count, and those held aside
-// do.
+// total returns the usage of the whole pool, for comparison with the bound for newcomers. It
+// includes the transactions that are held aside, but not the locked ones.
 func (c *core) total() usage {
 	all := c.aside.used
 	for _, u := range c.uses[:building] {
@@ -99,15 +106,15 @@ func (c *core) total() usage {
 	return all
 }
 
-// space compares the room that a transaction needs with the room that exists, both in its status
-// and in the whole pool.
+// space compares the room that a transaction needs with the room that exists: need, have and limit
+// are those of the transaction's status, and all, total and bound those of the whole pool.
 type space struct {
 	need, have, limit usage
 	all, total, bound usage
 }
 
-// space returns the space for a transaction that is to have a status. If old is not nil, the
-// transaction replaces old, and needs only the difference.
+// space returns the room that a transaction needs to get a status, and the room that exists. If old
+// is not nil, the transaction replaces old and needs only the difference in size.
 func (c *core) space(old, e *entry, status status) space {
 	all := usage{1, uint64(e.memory)} // growth of the pool
 	need := all                       // growth of the status
@@ -125,27 +132,27 @@ func (c *core) space(old, e *entry, status status) space {
 	return space{need, c.capped(status), c.limits[status], all, c.total(), c.bound}
 }
 
-// fits reports whether the transaction fits if transactions with the usage freed leave the pool.
+// fits reports whether the transaction has enough room after other transactions with the usage
+// freed have left the pool.
 func (s space) fits(freed usage) bool {
 	return fit(s.need, s.have, s.limit, freed) && fit(s.all, s.total, s.bound, freed)
 }
 
-// fit reports whether need can be added to have within limit, if freed leaves. A need of zero
-// always fits.
+// fit reports whether need can be added to have without exceeding limit, after freed has left. A
+// need of zero always fits, even if the limit is exceeded already.
 func fit(need, have, limit, freed usage) bool {
 	return (need.count == 0 || have.count+need.count <= limit.count+freed.count) &&
 		(need.bytes == 0 || have.bytes+need.bytes <= limit.bytes+freed.bytes)
 }
 
-// gaps orders senders by the number of their transactions behind nonce gaps: the
-// one with most of them first, and among equals the one that has had this number
-// for longest.
+// gaps sorts senders by their number of transactions behind nonce gaps, the greatest number first.
+// Among senders with equal numbers, the first is the one whose number has stayed the same for
+// longest.
 //
-// A transaction behind a gap costs its sender nothing and may never run, so
-// these transactions have separate caps (invariant I1). At a cap, a newcomer is
-// refused, because it would displace others for nothing. Only a sender that has
-// more than its share of the room gives way. Otherwise a sender that filled the
-// room first would keep it.
+// A transaction behind a gap costs its sender nothing and may never run, so these transactions have
+// separate caps (invariant I1). At a cap, a newcomer behind a gap is usually refused, because it
+// would displace others for nothing. Only a sender that uses more than its share of the room must
+// give way. Otherwise a sender that filled the room first would keep it forever.
 type gaps struct {
 	index *btree.BTreeG[gappedSender]
 	moves uint64 // number of calls of set, which orders senders with equal counts
@@ -167,7 +174,8 @@ func newGaps() gaps {
 	})}
 }
 
-// setCount records the number of a sender's transactions behind gaps.
+// setCount stores the number of a sender's transactions that are behind a nonce gap and can give
+// way, and moves the sender to its new place in the order.
 func (g *gaps) setCount(a *account, count int32) {
 	if a.gapped == count {
 		return
@@ -182,18 +190,21 @@ func (g *gaps) setCount(a *account, count int32) {
 	}
 }
 
-// all yields the senders in the order in which they give way.
+// all yields the senders in the order in which they must give way to newcomers: the one with the
+// most transactions behind gaps first.
 func (g *gaps) all(yield func(*account) bool) {
 	g.index.Ascend(func(s gappedSender) bool { return yield(s.account) })
 }
 
-// recountGapped counts again how many transactions of a sender are behind a gap and could give way.
+// recountGapped counts again how many of a sender's transactions are behind a nonce gap and can
+// give way to newcomers.
 func (c *core) recountGapped(a *account) {
 	c.queue.setCount(a, int32(len(a.txs))-a.line-a.fixed)
 }
 
-// lastGapped returns the n-th last transaction of a sender that is behind a gap and could give way.
-// n counts from 0.
+// lastGapped returns one of the sender's transactions that are behind a nonce gap and can give way,
+// counted from the end of the chain: the last one for n = 0. It returns nil if there are not that
+// many.
 func (a *account) lastGapped(n int32) *entry {
 	for i := len(a.txs) - 1; i >= 0; i-- {
 		e := a.txs[i].entry
@@ -207,15 +218,17 @@ func (a *account) lastGapped(n int32) *entry {
 	return nil
 }
 
-// queueShares is how many equal shares the room for transactions behind gaps has. A sender with
-// more than one share gives way to others.
+// queueShares is the number of equal shares into which the room for transactions behind nonce gaps
+// is divided. A sender that uses more than one share gives way to others.
 const queueShares = 16
 
-// findGapped chooses the transactions behind gaps that must leave for a newcomer behind a gap.
-// These are the last ones of senders that have more than their share, as long as such a sender
-// keeps at least as many as the newcomer's sender has. If there are none, the last transaction of
-// the newcomer's own sender leaves, provided that the newcomer has a lower nonce and so comes
-// earlier.
+// findGapped chooses the transactions behind nonce gaps that must leave for a newcomer behind a
+// gap. room reports whether the usage of the chosen ones is enough.
+//
+// It takes the last transactions of senders that use more than their share. Such a sender keeps at
+// least as many as the newcomer's sender then has. If these do not suffice, the last transaction of
+// the newcomer's own sender leaves, provided that its nonce is higher than the newcomer's. If that
+// does not suffice either, findGapped returns an error that wraps ErrPoolFull.
 func (c *core) findGapped(a *account, newcomer *entry, room func(usage) bool) (leaves []leaving, err error) {
 	const most = 8 // a newcomer may be large
 	var freed usage

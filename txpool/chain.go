@@ -2,9 +2,9 @@ package txpool
 
 import "github.com/google/btree"
 
-// arrangeChain updates the status and the place of a sender's transactions from the index from on.
-// Those before it must be up to date, and those from the index changed on have changed. Each change
-// of a chain must end with arrangeChain.
+// arrangeChain computes the status and the place of a sender's transactions again, beginning at
+// index from. Those before from must be up to date, and those from index changed on have changed.
+// Every change of a sender's chain must end with arrangeChain.
 func (c *core) arrangeChain(a *account, from, changed int) {
 	if a.short() || a.unfunded { // funding depends on the whole chain
 		from, changed = 0, len(a.txs)
@@ -17,8 +17,9 @@ func (c *core) arrangeChain(a *account, from, changed int) {
 	c.notifyOfHead(a)
 }
 
-// arrangeFrom does the work of arrangeChain, except for the count of transactions behind gaps. It
-// stops as soon as the rest of the chain cannot change.
+// arrangeFrom computes the status and the place of a sender's transactions from an index on, and
+// stops as soon as the rest of the chain cannot change. It is the part of arrangeChain that does
+// not count transactions behind gaps.
 func (c *core) arrangeFrom(a *account, from, changed int) {
 	at := c.position(a, from)
 	behindGap := at.lowest == queued
@@ -56,9 +57,9 @@ type seat struct {
 	roomless bool
 }
 
-// position describes a chain just before one of its transactions: the next nonce without a gap, the
-// place and the lowest status so far, and the index of the first transaction that the balance does
-// not cover.
+// position summarizes the transactions of a chain up to an index, as the next transaction needs it:
+// the next nonce without a gap, the place and the lowest status so far, and the index of the first
+// transaction that the balance does not cover.
 type position struct {
 	next   uint64
 	lead   place
@@ -76,9 +77,9 @@ func (c *core) position(a *account, i int) position {
 }
 
 // seat returns the status and the place that the transaction at index i should have, and advances
-// the position. If the transaction could run but finds no room, it is parked and waits for room.
-// While the base fee changes, all transactions that become able to run wait, so that the best of
-// them get the room.
+// the position past it. If the transaction could run but finds no room in the pool, it is parked
+// and waits for room. While the base fee changes, all transactions that become able to run wait
+// first, so that the best of them get the room.
 func (c *core) seat(a *account, i int, at *position) seat {
 	e := a.txs[i].entry
 	could := at.lowest == ready
@@ -89,8 +90,9 @@ func (c *core) seat(a *account, i int, at *position) seat {
 	return s
 }
 
-// wait returns the seat of a transaction that waits for room. The transactions behind it in the
-// chain come after all others.
+// wait returns the seat of a transaction that could run but waits for room in the pool. It also
+// sets the position so that the sender's later transactions come after all others, because they
+// cannot run before the waiting one.
 func (at *position) wait(e *entry) seat {
 	s := seat{status: parked, lead: at.lead, roomless: true}
 	at.lead, at.lowest = place{0, e.seq}, parked // as entry.behind
@@ -130,14 +132,14 @@ func (c *core) standing(a *account, i int, e *entry, at *position) seat {
 }
 
 // refusesPromotion reports whether a transaction that has just become able to run contains an
-// authorization that the pool does not accept. Its authorizations were not checked at admission,
-// because it could not run then.
+// authorization (EIP-7702) that the pool does not accept. Its authorizations were not checked at
+// admission, because only those of transactions that can run count.
 func (c *core) refusesPromotion(a *account, e *entry) bool {
 	return !e.fresh && !e.exempt && !e.locked && c.checkAuthorities(a.address, e) != nil
 }
 
-// moveTo gives an entry another status and place, and reports whether they differ from those
-// before.
+// moveTo gives a transaction a new status and place, and updates the counters and the indexes. It
+// reports whether the status or the place has changed.
 func (c *core) moveTo(e *entry, s seat) bool {
 	if e.status == s.status && e.lead == s.lead && e.roomless == s.roomless {
 		return false
@@ -163,7 +165,8 @@ func (c *core) moveTo(e *entry, s seat) bool {
 	return true
 }
 
-// indexFor returns the index to which an entry belongs by its status, or nil if it belongs to none.
+// indexFor returns the index to which a transaction belongs by its status, or nil if it belongs to
+// none, for example because it is locked.
 func (c *core) indexFor(e *entry) *btree.BTreeG[ranked] {
 	switch {
 	case e.locked || e.lead == noLead:
@@ -176,8 +179,8 @@ func (c *core) indexFor(e *entry) *btree.BTreeG[ranked] {
 	return c.parked
 }
 
-// addToIndex adds an entry to the index of its status. If the entry is ready, a running session
-// learns of it.
+// addToIndex adds a transaction to the index of its status. If the transaction can run, addToIndex
+// also offers it to the session that is building a block, if there is one.
 func (c *core) addToIndex(e *entry) {
 	index := c.indexFor(e)
 	if index != nil {
@@ -196,8 +199,8 @@ func (c *core) removeFromIndex(e *entry) {
 	}
 }
 
-// removeAt removes the entry at an index of a chain from the pool, without an event. The caller
-// must then update the chain with arrangeChain.
+// removeAt removes the transaction at an index of a sender's chain from the pool, without an event.
+// The caller must then update the chain with arrangeChain.
 func (c *core) removeAt(a *account, i int) *entry {
 	e := a.txs[i].entry
 	c.removeFromIndex(e)

@@ -7,12 +7,12 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Check verifies all invariants of the pool, for tests and for hosts that are cautious. It computes
-// the place and the counts of each transaction again and compares them with those that the pool
-// keeps. If they differ, it returns an error that wraps [ErrInvariant] and names the invariant.
+// Check verifies all invariants of the pool, for tests and for cautious hosts. It computes the
+// place and the counts of each transaction again and compares them with the stored ones. If they
+// differ, it returns an error that wraps [ErrInvariant] and names the invariant.
 //
-// Check waits for a running call with several steps, such as Reset, and then holds the pool's lock
-// for about a microsecond per transaction.
+// Check first waits for a running call with several steps, such as Reset. It then holds the pool's
+// lock for about a microsecond per transaction.
 func (p *Pool) Check() error {
 	p.turn.Lock()
 	defer p.turn.Unlock()
@@ -24,7 +24,8 @@ func (p *Pool) Check() error {
 	return nil
 }
 
-// totals are the sums over all transactions and senders that the core keeps up to date.
+// totals are the sums over all transactions and senders. The core updates them with each change,
+// and Check compares them with sums that it computes from the transactions.
 type totals struct {
 	senders, transactions   int
 	ready, parked, roomless int // in the indexes
@@ -34,7 +35,8 @@ type totals struct {
 	authorizations          authorizations
 }
 
-// counters are the numbers that an account keeps of its transactions.
+// counters are the numbers that an account stores about its transactions. Check compares them with
+// numbers that it counts itself.
 type counters struct{ line, locked, ahead, exempt, fixed, gapped int32 }
 
 // check verifies all invariants.
@@ -64,8 +66,8 @@ func (c *core) check() error {
 	return c.checkRoom()
 }
 
-// checkRoom verifies that each status is within its caps (T2, I1), and that no transaction waits
-// for room although there is some.
+// checkRoom verifies that the transactions of each status are within their caps (T2, I1). It also
+// verifies that no transaction waits for room although there is room for it.
 func (c *core) checkRoom() error {
 	yields := [...]bool{
 		queued: c.queue.index.Len() > 0,
@@ -92,7 +94,8 @@ func (c *core) checkRoom() error {
 	return nil
 }
 
-// checkSender verifies one sender with its chain, and adds them to the totals.
+// checkSender verifies the counters and the transactions of one sender. It adds the sender and the
+// transactions to the totals, which check then compares with those of the core.
 func (c *core) checkSender(a *account, all *totals) error {
 	total := new(uint256.Int)
 	var n counters
@@ -187,9 +190,9 @@ func (c *core) checkEntry(a *account, l link) error {
 	return nil
 }
 
-// checkPlaces verifies the order of a chain, and the status and place of each of its transactions.
-// While a session takes transactions of the sender, the places of the others are out of date, so
-// they are not compared.
+// checkPlaces verifies the order of a sender's chain, and the status and place of each transaction
+// in it. While a session takes transactions of the sender, the places of the sender's other
+// transactions are not kept up to date, so they are not compared.
 func (c *core) checkPlaces(a *account) error {
 	at := position{next: a.Nonce, lead: noLead, lowest: ready, funded: a.funded()}
 	last := -1

@@ -30,11 +30,12 @@ type Config struct {
 	// BlockGasLimit is the gas limit of a block, at least 21,000. The default is
 	// 30 million.
 	BlockGasLimit uint64
-	// MaxTxGas is the maximum gas limit of a transaction. The block's bounds it
-	// too. 0 means no other bound. The default is 2^24 (EIP-7825). It should be
-	// well below BlockGasLimit: a transaction starts only if its limit fits into
-	// the rest of the block, so one that requests a whole block never starts
-	// behind a better one, and keeps its place in the pool without paying.
+	// MaxTxGas is the maximum gas limit of a transaction; the gas limit of a block is a bound too.
+	// 0 means no other bound. The default is 2^24 (EIP-7825).
+	//
+	// MaxTxGas should be well below BlockGasLimit. A transaction starts only if its gas limit fits
+	// into the rest of the block. A transaction that requests a whole block would therefore never
+	// start after a better one, and would keep its place in the pool without ever paying.
 	MaxTxGas uint64
 	// MaxTxSize is the maximum size of a transaction's encoding, in bytes, from
 	// 1 to 2^28. The default is 32 KiB.
@@ -46,14 +47,13 @@ type Config struct {
 	// AcceptUnprotected admits legacy transactions that can be replayed on any
 	// chain. Both are false by default.
 	AcceptBlobs, AcceptUnprotected bool
-	// Precheck is an additional check of the rollup. Add returns its error. It
-	// is the last check: the pool calls it only for transactions that it would
-	// admit, so that an expensive check costs an attacker as much as an
-	// admission. It is called without a lock and concurrently. Nil means no
-	// check.
+	// Precheck is an additional check that the rollup makes on each transaction; Add returns its
+	// error. The pool calls Precheck last, and only for transactions that it would otherwise admit.
+	// An attacker therefore pays as much for a call of an expensive Precheck as for an admission.
+	// The pool calls Precheck without a lock and concurrently. Nil means no check.
 	Precheck func(*types.Transaction) error
-	// Sender returns the sender of a transaction on rollups whose signatures
-	// are not Ethereum's. Nil means Ethereum's signatures.
+	// Sender returns the sender of a transaction, for rollups whose signatures differ from
+	// Ethereum's. Nil means that transactions have Ethereum's signatures.
 	Sender func(*types.Transaction) (common.Address, error)
 	// ExtraCost returns the amount that a transaction can cost its sender in
 	// addition to gas and value, in wei, for example a data fee. Nil means 0.
@@ -61,28 +61,31 @@ type Config struct {
 
 	// The caps, which bound what strangers can put into the pool.
 
-	// MaxPending is the maximum number of transactions that can run; MaxParked
-	// that of transactions that do not pay the floor or the base fee; MaxQueued
-	// that of transactions behind nonce gaps. Each is at least 1; the defaults
-	// are 1,000. A parked or queued transaction never displaces a pending one, and
-	// those that were pending before do not count as parked or queued.
-	// Locked transactions do not count: the host chooses them, and
-	// newcomers find room while a block is built.
+	// MaxPending is the maximum number of transactions that can run. MaxParked is the maximum
+	// number of transactions that do not pay the floor or the base fee. MaxQueued is the maximum
+	// number of transactions behind nonce gaps. Each is at least 1; the defaults are 1,000.
+	//
+	// A parked or queued transaction never displaces a pending one. Transactions that were pending
+	// before do not count as parked or queued. Transactions that a session has locked do not count
+	// either, because the host has chosen them, and so that newcomers find room while a block is
+	// built.
 	MaxPending, MaxParked, MaxQueued int
-	// MaxBytes bounds the memory of each of these three kinds of transactions, in
-	// bytes, at least MaxTxSize. The default is 1,000 times 32 KiB. The memory of a
-	// transaction includes the pool's data about it and is exact within a quarter.
+	// MaxBytes is the maximum memory of the pending transactions, in bytes. The same limit applies
+	// to the parked and to the queued ones. It is at least MaxTxSize. The default is 1,000 times 32
+	// KiB.
+	//
+	// The memory of a transaction includes the pool's data about it, and is exact within a quarter.
 	// A plain transfer takes about 1.1 kB (invariant I15).
 	MaxBytes uint64
-	// MaxPerSender is the maximum number of transactions of one sender,
-	// including locked ones, at least 1. The default is 16. Transactions that
-	// come back are exempt from this cap and from those above: see the package
-	// documentation. A nonce may be at most four times MaxPerSender above the
-	// account's.
+	// MaxPerSender is the maximum number of transactions of one sender, including locked ones. It
+	// is at least 1; the default is 16. It also limits how far ahead a sender can go: the nonce of
+	// a transaction may exceed that of the account by at most four times MaxPerSender. Transactions
+	// that come back, for example from a failed block, are exempt from all caps: see the package
+	// documentation.
 	MaxPerSender int
-	// MaxDelegated is the maximum number of transactions of a sender that is or
-	// may become delegated (EIP-7702), at least 1. The default is 1, because
-	// another party can invalidate all of them at once.
+	// MaxDelegated is the maximum number of transactions of a sender that is or may become
+	// delegated (EIP-7702). It is at least 1. The default is 1, because another party can spend the
+	// balance of such a sender and thereby invalidate all its transactions at once.
 	MaxDelegated int
 
 	// The fees, in wei per gas.
@@ -90,62 +93,66 @@ type Config struct {
 	// MinGasPrice is the initial and the lowest floor. The default is 1 gwei. The
 	// highest floor is 1,000 gwei, or 1,000 times MinGasPrice if that is more.
 	MinGasPrice uint64
-	// FloorWindow is the number of recent blocks whose median price the floor
-	// follows, at most 1,024. A block that is at most half full counts as one
-	// at MinGasPrice. The default is 20; 0 keeps the floor at MinGasPrice.
+	// FloorWindow is the number of recent blocks from whose median prices the pool computes its
+	// floor, at most 1,024. A block that is at most half full counts as a block at MinGasPrice. The
+	// default is 20; 0 keeps the floor at MinGasPrice.
 	FloorWindow int
-	// SurgeSlope makes newcomers pay more than the floor if the pool is nearly
-	// full. Above an occupancy of 70 % they pay 1 + SurgeSlope·(occupancy − 70 %)
-	// times the floor. The occupancy is that of MaxPending or of MaxBytes,
-	// whichever is larger. SurgeSlope is in per mille, at most 10,000. The default
-	// is 2,000.
+	// SurgeSlope is how steeply the price for newcomers rises while the pool is nearly full. Above
+	// an occupancy of 70 % a newcomer pays 1 + SurgeSlope·(occupancy − 70 %) times the floor. The
+	// occupancy is that of MaxPending or that of MaxBytes, whichever is larger. SurgeSlope is in
+	// per mille, at most 10,000. The default is 2,000.
 	SurgeSlope uint64
-	// PriceBump is the minimum increase of both fee cap and tip in a
-	// replacement, in per mille, at most 10,000. The default is 125.
+	// PriceBump is by how much a replacement must raise both the fee cap and the tip of the
+	// transaction that it replaces, in per mille, at most 10,000. The default is 125.
 	PriceBump uint64
-	// RoundBumpDown rounds the price that PriceBump demands down to a whole number of wei, as
-	// geth does, because some wallets compute it so. The default is to round it up. In both
-	// cases a replacement pays at least 1 wei more.
+	// RoundBumpDown rounds the price that PriceBump demands down to a whole number of wei, as geth
+	// does, because some wallets compute their replacements in this way. By default the price is
+	// rounded up. In both cases a replacement pays at least 1 wei more.
 	RoundBumpDown bool
-	// Score orders the next transactions of the senders for a builder: the highest
-	// score goes first, and of equal ones the earlier arrival. Those of one sender
-	// always come in nonce order. It does not affect eviction, which depends on the
-	// effective tip only. It must depend on its argument only. Sessions call it with
-	// the pool's lock, and the readers of a Snapshot without it and concurrently.
+	// Score returns how valuable a transaction is to the builder. A builder first gets the sender
+	// whose next transaction has the highest score, and among equal scores the earlier arrival. The
+	// transactions of one sender always come in nonce order. Score does not affect eviction, which
+	// depends on the effective tip only.
 	//
-	// Nil means the effective tip. The pool then keeps transactions sorted, so a
-	// builder that takes the best few visits few. With Score, each session sorts the
-	// senders when it begins.
+	// The result must depend on the argument only. Sessions call Score with the pool's lock held,
+	// and the readers of a Snapshot call it without the lock and concurrently.
+	//
+	// Nil means the effective tip. The pool then keeps its transactions sorted, so a builder that
+	// takes the best few visits only few. With Score, each session must sort the senders when it
+	// begins.
 	Score func(Candidate) int64
 
-	// Lifetime is the age at which the pool drops a transaction. It must be
-	// positive; the default is one hour. An expired transaction stays while
-	// later transactions of its sender that depend on it stay, and up to a
-	// sixteenth of Lifetime longer. The pool looks for expired ones in Add,
-	// Build and Reset. See [Pool.CleanupExpired].
+	// Lifetime is the age at which the pool drops a transaction. It must be positive; the default
+	// is one hour.
+	//
+	// An expired transaction stays if later transactions of its sender depend on it and stay. It
+	// may also stay up to a sixteenth of Lifetime longer, because the pool drops expired
+	// transactions only in some calls of Add, Build and Reset. See [Pool.CleanupExpired].
 	Lifetime time.Duration
-	// QuarantineTime is how long a transaction is refused that failed while a block
-	// was built, or that was replaced. 0 means not at all. The default is ten
-	// minutes.
+	// QuarantineTime is how long the pool refuses a transaction that failed while a block was
+	// built, or that was replaced. 0 means that the pool does not refuse such transactions. The
+	// default is ten minutes.
 	QuarantineTime time.Duration
 
 	// The host.
 
-	// Now returns the current time. Nil means time.Now. Ages follow its monotonic
-	// reading if it has one, so setting the machine's clock expires nothing.
+	// Now returns the current time. Nil means time.Now. If the times have a monotonic reading, the
+	// pool measures ages by that reading, so that no transaction expires because the machine's
+	// clock was set.
 	Now func() time.Time
-	// Observe is called with each event, in order and without the pool's lock.
-	// Nil means no observer. Observe may call the pool. It must return soon,
-	// because later events wait in memory, and it must not wait for another
-	// goroutine that calls the pool. A host with readers that may block passes
-	// the events to them through a channel, and drops those that do not fit.
+	// Observe is called with each event, in order and without the pool's lock. Nil means no
+	// observer. Observe may call methods of the pool. It must return soon, because later events
+	// wait in memory, and it must not wait for another goroutine that calls the pool.
+	//
+	// A host whose event readers may block passes the events to them through a channel, and drops
+	// the events for which the channel has no room.
 	Observe func(Event)
-	// KeepChanges makes the pool keep a record of each change until
-	// [Pool.TakeChanges] returns it, so that Pool.Restore can recover the pool after
-	// a restart. The default is false: a restart loses all transactions.
+	// KeepChanges makes the pool keep a record of each change until [Pool.TakeChanges] returns it.
+	// From these records Pool.Restore can recover the pool after a restart. The default is false: a
+	// restart then loses all transactions.
 	KeepChanges bool
-	// Logger receives problems that an operator should check, for example an
-	// account that cannot be read. Nil discards them.
+	// Logger receives messages about problems that an operator should check, for example that an
+	// account cannot be read. Nil discards the messages.
 	Logger *slog.Logger
 
 	accepted bool // the rules are for transactions that the pool accepted before
@@ -194,10 +201,9 @@ func DefaultConfig(chainID *big.Int) Config {
 	}
 }
 
-// DefaultConfigEIP1559 returns the default configuration for a chain with a
-// base fee (EIP-1559). The base fee is then the price that follows demand. The
-// pool's floor stays at 1 wei, because two prices would push each other up, and
-// newcomers pay no surge.
+// DefaultConfigEIP1559 returns the default configuration for a chain with a base fee (EIP-1559),
+// which rises and falls with the demand. The pool's floor therefore stays at 1 wei and newcomers
+// pay no surge; two prices that follow the demand would push each other up.
 func DefaultConfigEIP1559(chainID *big.Int) Config {
 	c := DefaultConfig(chainID)
 	c.MinGasPrice, c.FloorWindow, c.SurgeSlope = 1, 0, 0
@@ -216,48 +222,49 @@ const (
 	// MaxAuthorizations is the maximum number of authorizations (EIP-7702) in a
 	// transaction. The pool recovers a signature for each.
 	MaxAuthorizations = 16
-	// distancePerSender is the largest distance between the nonce of an account and
-	// the nonce of a transaction in the pool, in multiples of Config.MaxPerSender. It
-	// is more than 1, so that a sender that has sent transactions to another node can
-	// continue here.
+	// distancePerSender is by how much the nonce of a transaction may exceed the nonce of its
+	// sender's account, in multiples of Config.MaxPerSender. It is more than 1, so that a sender
+	// that has already sent transactions to another node can continue with this pool.
 	distancePerSender = 4
 	// highestFloor is the highest floor in gwei and as a multiple of
 	// Config.MinGasPrice.
 	highestFloor = 1000
-	// floorWeight is the weight of the newest median in the exponential average that
-	// the floor follows, in per mille: five blocks show most of a change.
+	// floorWeight is the weight of the newest block's median price in the exponential average from
+	// which the floor is computed, in per mille. With this weight, five blocks show most of a
+	// change.
 	floorWeight = 200
 	// surgeThreshold is the occupancy above which newcomers pay more, in per mille.
 	surgeThreshold = 700
-	// maxSizeGrowth is the maximum growth of the encoding by a replacement, in per
-	// mille. maxReplacements is the maximum number of replacements of one nonce within
-	// replacementWindow. They bound what one fee makes the network carry.
+	// maxSizeGrowth is by how much the encoding of a replacement may be longer than that of the
+	// replaced transaction, in per mille. maxReplacements is how often one nonce may be replaced
+	// within replacementWindow. Both limit how many bytes a sender can make the network transport
+	// for the fee of one transaction.
 	maxSizeGrowth     = 250
 	maxReplacements   = 10
 	replacementWindow = time.Minute
-	// departureTime is how long Pool.Departure remembers why a transaction left the
-	// pool, and maxDepartures for how many. Each takes up to 500 bytes of memory.
+	// departureTime is how long Pool.Departure remembers why a transaction left the pool.
+	// maxDepartures is for how many transactions it remembers the reason; each takes up to 500
+	// bytes of memory.
 	departureTime = 24 * time.Hour
 	maxDepartures = 64 * 1024
-	// maxQuarantined is the number of transactions of which the pool remembers that
-	// they failed while a block was built, and of those that were replaced, and of
-	// private ones in blocks.
+	// maxQuarantined is how many transactions the pool remembers in each of three lists: those that
+	// failed while a block was built, those that were replaced, and private ones that were included
+	// in a block.
 	maxQuarantined = 16 * 1024
-	// accountCache is the number of accounts of refused transactions that are cached
-	// until the next Reset.
+	// accountCache is the number of accounts that the pool caches until the next Reset although
+	// they have no transactions in the pool, because a transaction of theirs was refused. The cache
+	// saves reading the host's state for each of many refused transactions.
 	accountCache = 4096
 )
 
-// MaxNonceDistance returns by how much the nonce of a transaction may exceed that of
-// its sender's account: four times MaxPerSender. Add returns ErrNonceTooHigh above
-// it.
+// MaxNonceDistance returns by how much the nonce of a transaction may exceed the nonce of its
+// sender's account: four times MaxPerSender. For a higher nonce, Add returns ErrNonceTooHigh.
 func (c *Config) MaxNonceDistance() uint64 { return distancePerSender * uint64(c.MaxPerSender) }
 
 const gwei = 1_000_000_000
 
-// Validate returns nil if all fields are valid. Otherwise it returns an error
-// that wraps [ErrInvalidConfig] and names each field that is out of range, its
-// value and the range.
+// Validate checks the ranges of all fields. If some are out of range, it returns an error that
+// wraps [ErrInvalidConfig] and names each of them with its value and its range.
 func (c *Config) Validate() error {
 	var wrong fields.Errors
 	wrong.Want(c.ChainID != nil && c.ChainID.Sign() > 0, "ChainID", c.ChainID, "positive")
@@ -278,8 +285,9 @@ func (c *Config) Validate() error {
 	return wrong.Wrap(ErrInvalidConfig)
 }
 
-// lenient returns the rules for transactions that were accepted before. Limits
-// that an operator may have lowered since do not apply.
+// lenient returns the rules for transactions that were accepted before, for example those of a
+// failed block. The limits that an operator may have lowered since then do not apply, because an
+// accepted transaction must not be lost.
 func (c *Config) lenient() Config {
 	l := *c
 	l.MinGasPrice, l.MaxTxSize, l.MaxTxGas = 0, maxTxSize, 0

@@ -15,19 +15,20 @@ type core struct {
 	accounts map[common.Address]*account
 	list     []*account // same accounts, for sweeps
 	all      map[common.Hash]*entry
-	// cache holds accounts of senders that have no transactions in the pool, so that a flood of
-	// refused transactions does not read the host's state each time.
+	// cache holds accounts of senders that have no transactions in the pool. It keeps a flood of
+	// refused transactions from reading the host's state each time.
 	cache lru.BasicLRU[common.Address, Account]
-	// The pool remembers several kinds of transactions that have left: departures has the reasons,
-	// replaced has those that a newcomer replaced, failed those that failed while a block was
-	// built, and privately the private ones that were included, which are private again if they
-	// come back.
+	// These lists remember transactions that have left the pool. departures has the reasons for
+	// Pool.Departure. replaced and failed have the transactions that a newcomer replaced and those
+	// that failed while a block was built; both are refused for a while. privately has the private
+	// ones that were included in a block, so that they are private again if they come back.
 	departures                  recent[Departure]
 	replaced, failed, privately recent[struct{}]
 	fees                        fees
 
-	// ready and parked have the transactions without a gap before them that are not locked, in
-	// order. roomless has those that could run and only wait for room, by size: see settle.go.
+	// ready and parked index, in order, the transactions that are not locked and have no nonce gap
+	// before them: ready those that can run, and parked those that do not pay enough. roomless
+	// indexes by size the transactions that could run but wait for room in the pool: see settle.go.
 	ready, parked  *btree.BTreeG[ranked]
 	roomless       [classes]*btree.BTreeG[ranked]
 	queue          gaps
@@ -35,7 +36,7 @@ type core struct {
 	// uses counts transactions by group.
 	uses [groups]usage
 	// kept is the part of uses to which the caps do not apply: see entry.keeps. exempt is the part
-	// of it that came back: see apply.go.
+	// of kept that came back, for example from a failed block: see apply.go.
 	kept   [groups]usage
 	exempt usage
 	limits [groups]usage
@@ -49,8 +50,8 @@ type core struct {
 	keeping   bool // transactions are coming back
 	restoring bool // transactions were admitted before, and their records are there
 
-	// generation counts the heads of the chain, from 1. An account that was read before the newest
-	// head is out of date.
+	// generation is the number of changes of the chain's head that the pool has received, counted
+	// from 1. An account that was read in an earlier generation is out of date.
 	generation uint64
 
 	seq       uint64
@@ -86,7 +87,8 @@ func newCore(cfg *Config) *core {
 	return c
 }
 
-// openAccount adds an account for a sender that has none, with the state known.
+// openAccount adds a sender that has no transactions in the pool yet. known is the sender's nonce
+// and balance in the host's state.
 func (c *core) openAccount(address common.Address, known Account) *account {
 	a := newAccount(address, known)
 	a.slot = int32(len(c.list))
@@ -95,8 +97,9 @@ func (c *core) openAccount(address common.Address, known Account) *account {
 	return a
 }
 
-// closeAccount removes an account that has no transactions any more. It does nothing for other
-// accounts.
+// closeAccount removes a sender that has no transactions in the pool any more, so that the pool
+// does not grow with each sender that it has ever seen. It does nothing if the sender still has
+// transactions.
 func (c *core) closeAccount(a *account) {
 	if len(a.txs) > 0 || a.slot == closed {
 		return
@@ -116,16 +119,17 @@ func (c *core) closeAccount(a *account) {
 // closed is the slot of an account that was removed.
 const closed = -1
 
-// cacheAccount caches an account if it has no transactions in the pool.
+// cacheAccount keeps the nonce and balance of a sender that has no transactions in the pool. If the
+// next transaction of the sender is refused too, the host's state need not be read again.
 func (c *core) cacheAccount(a *account) {
 	if len(a.txs) == 0 && !a.stale {
 		c.cache.Add(a.address, a.Account)
 	}
 }
 
-// touchAccount notes that the transactions of an account in a range of indexes have changed, so
-// that the chain must be arranged before the lock is released. Several changes then cost one
-// arrangement.
+// touchAccount marks the transactions of a sender from index from to index to as changed. Their
+// places are computed by arrangeTouched before the lock is released, so several changes of one
+// sender cost only one computation.
 func (c *core) touchAccount(a *account, from, to int) {
 	if !a.touched {
 		a.touched, a.from, a.to = true, int32(from), int32(to)
@@ -135,14 +139,15 @@ func (c *core) touchAccount(a *account, from, to int) {
 	a.from, a.to = min(a.from, int32(from)), max(a.to, int32(to))
 }
 
-// arrangeAll arranges the whole chain of an account, because prices have changed.
+// arrangeAll computes the status and the place of all transactions of a sender again, because
+// prices have changed.
 func (c *core) arrangeAll(a *account) {
 	c.arrangeChain(a, 0, len(a.txs))
 	c.closeAccount(a)
 }
 
-// arrangeTouched arranges the chains of all accounts that touchAccount has noted. Locked
-// transactions at the beginning of a chain keep their places.
+// arrangeTouched computes the places of the transactions that touchAccount has marked. Transactions
+// at the beginning of a chain that a session has locked keep their places.
 func (c *core) arrangeTouched() {
 	for i, a := range c.touched {
 		c.touched[i] = nil

@@ -9,27 +9,28 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// plan is a decision about one account: which transaction enters and where, which one it replaces,
-// which ones must leave and why, and which ones a session gives back. Making a plan changes
-// nothing; applyPlan carries it out.
+// plan is a decision about one account: which transaction enters and at which index, which one it
+// replaces, which ones must leave and why, and which ones a session gives back. Making a plan
+// changes nothing; applyPlan carries it out.
 type plan struct {
 	account *account
 	// index is the index in the chain of the account from which places may change.
 	index int
-	// enters is a newcomer. It is stored at index, in the place of replaces unless that is nil.
-	// promotes is a transaction of the chain that had no room before and gets some now.
+	// enters is a newcomer, which is stored at index; if replaces is not nil, the newcomer replaces
+	// that transaction. promotes is a transaction of the chain that had no room in the pool before
+	// and gets it now.
 	enters, replaces, promotes *entry
 	// runs is set if the newcomer can run.
 	runs bool
 	// leaves are the transactions that must go, of any account.
 	leaves []leaving
-	// returns are transactions that their session gives back. exempts are transactions that become
-	// exempt from the caps.
+	// returns are transactions that a session gives back because they are in no block. exempts are
+	// transactions that become exempt from the caps.
 	returns, exempts []*entry
 	// state is the account's new state, or nil.
 	state *Account
-	// together means that more plans for the same account follow. The chain is then arranged once
-	// for all of them, before the pool's lock is released.
+	// together is set if more plans for the same account follow. The places in the chain are then
+	// computed once for all of them, before the pool's lock is released.
 	together bool
 }
 
@@ -41,8 +42,8 @@ type leaving struct {
 }
 
 // decide is the third stage of admission. It returns the plan that admits a transaction, or the
-// error that refuses it. It changes nothing in the pool; in the transaction itself it sets rank and
-// seq.
+// error that refuses it. It changes nothing in the pool. In the entry of the transaction it sets
+// only rank and seq.
 func (c *core) decide(a *account, e *entry) (plan, error) {
 	if e.exempt {
 		return c.decideReturned(a, e)
@@ -72,9 +73,10 @@ func (c *core) decide(a *account, e *entry) (plan, error) {
 	return plan{account: a, index: i, enters: e, replaces: old, runs: at.status == ready, leaves: leaves}, nil
 }
 
-// decideReturned decides about a transaction that comes back, to which no cap applies. It refuses
-// only a transaction that can never run, because its nonce is used or another transaction of the
-// sender has taken the nonce.
+// decideReturned decides about a transaction that comes back, for example from a failed block. No
+// cap applies to such a transaction, because the pool has accepted it before. It is refused only if
+// it can never run: its nonce is used, or another transaction of the sender has taken the nonce. If
+// its cost makes the total exceed 2^256-1 wei, it is refused with ErrInsufficientFunds.
 func (c *core) decideReturned(a *account, e *entry) (plan, error) {
 	if e.nonce < a.Nonce {
 		return plan{}, tooLow(a, e)
@@ -101,8 +103,9 @@ func (c *core) decideReturned(a *account, e *entry) (plan, error) {
 	return p, nil
 }
 
-// checkOwn makes the checks that depend on the sender only. It returns the index of the transaction
-// in the sender's chain, and the transaction that it would replace, or nil.
+// checkOwn checks a transaction against its sender's account and its sender's other transactions.
+// It returns the index of the transaction in the sender's chain, and the transaction that it would
+// replace, or nil.
 func (c *core) checkOwn(a *account, e *entry) (i int, old *entry, err error) {
 	e.rank = c.fees.rank(e)
 	if err := c.checkNonce(a, e); err != nil {
@@ -139,8 +142,9 @@ func tooLow(a *account, e *entry) error {
 	return fmt.Errorf("%w: address %v, tx: %d state: %d", ErrNonceTooLow, a.address, e.nonce, a.Nonce)
 }
 
-// checkPrice refuses a transaction that pays too little. A newcomer must pay the floor with the
-// surge. A replacement must pay only the floor, because it does not make the pool fuller.
+// checkPrice refuses a transaction that pays too little. A newcomer must pay the floor, with a
+// surge if the pool is nearly full. A replacement must pay only the floor, because it does not make
+// the pool fuller.
 func (c *core) checkPrice(e *entry, replaces bool) error {
 	least := c.fees.floor
 	switch {
@@ -156,8 +160,9 @@ func (c *core) checkPrice(e *entry, replaces bool) error {
 	return nil
 }
 
-// checkReplacement decides whether a transaction may replace another one with the same nonce
-// (invariant I6).
+// checkReplacement decides whether a transaction may replace another one of the same sender and
+// nonce (invariant I6). It may not if a session has locked the old one, if only one of them is a
+// blob transaction, if it does not pay enough more, or if the nonce was replaced too often.
 func (c *core) checkReplacement(old, e *entry) error {
 	if old.locked {
 		return fmt.Errorf("%w: %s has nonce %d", ErrInBundle, old.hash(), old.nonce)
@@ -175,8 +180,9 @@ func (c *core) checkReplacement(old, e *entry) error {
 	return nil
 }
 
-// checkFunds refuses a transaction if the balance does not cover all transactions of the sender
-// together (invariant I2). Without this rule, one balance could fill the pool many times over.
+// checkFunds refuses a transaction if the balance of the sender does not cover all transactions of
+// the sender together (invariant I2). Without this rule, a sender could fill the pool with
+// transactions of which the balance pays only one.
 func (c *core) checkFunds(a *account, old, e *entry) error {
 	var total uint256.Int
 	_, over := total.AddOverflow(&a.cost, &e.cost)
@@ -194,10 +200,10 @@ func (c *core) checkFunds(a *account, old, e *entry) error {
 		new(uint256.Int).Sub(&want, &e.cost))
 }
 
-// checkSenderLimit enforces the cap for one sender. If the transaction could run, it may displace
-// the last transaction of the sender that is behind a gap, not locked and not exempt;
-// checkSenderLimit returns that one. Otherwise a sender whose transactions arrived in the wrong
-// order could never fill its gap.
+// checkSenderLimit enforces the cap on the transactions of one sender. If the sender is at the cap,
+// a transaction with the next nonce may still displace the sender's last transaction behind a gap
+// that is neither locked nor exempt; checkSenderLimit returns that one. Without this rule, a sender
+// whose transactions arrived in the wrong order could never fill its gap.
 func (c *core) checkSenderLimit(a *account, old, e *entry) (last *entry, err error) {
 	n := len(a.txs)
 	if old != nil || n < c.cfg.MaxPerSender {
@@ -212,8 +218,8 @@ func (c *core) checkSenderLimit(a *account, old, e *entry) (last *entry, err err
 	return nil, fmt.Errorf("%w: address %v has %d transactions, limit %d", ErrSenderLimit, a.address, n, c.cfg.MaxPerSender)
 }
 
-// foreseeSeat returns the status and place that a newcomer will have if there is room. checkFunds
-// has made sure that the balance covers it.
+// foreseeSeat returns the status and place that a newcomer will have if the pool has room for it.
+// It relies on checkFunds, which has made sure that the balance covers the newcomer.
 func (c *core) foreseeSeat(a *account, i int, e *entry) seat {
 	at := c.position(a, i)
 	at.funded = i + 1
@@ -226,8 +232,8 @@ type newcomer struct {
 	*entry
 	account *account
 	lead    place
-	// gain is the lowest amount in wei that the builder gains by the newcomer: its fees, minus
-	// those of the transaction that it replaces.
+	// gain is the least that the builder earns by admitting the newcomer, in wei: the newcomer's
+	// fees minus those of the transaction that it replaces.
 	gain     *uint256.Int
 	replaces bool
 	most     int // greatest number of victims
@@ -236,9 +242,10 @@ type newcomer struct {
 // maxVictims is how many transactions one newcomer may displace at most.
 const maxVictims = 4096
 
-// makeRoom returns the transactions that must leave so that another one has room: ends of other
-// senders' chains that are strictly worse than it, the worst first (invariants I1, I3, I4, I5). It
-// chooses at most most of them. If they do not suffice, it returns an error.
+// makeRoom returns the transactions that must leave so that transaction e has room: the last
+// transactions of other senders' chains, the worst first, and only those that are strictly worse
+// than e (invariants I1, I3, I4, I5). It chooses no more than most of them, and returns an error if
+// they do not suffice.
 func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]leaving, error) {
 	space := c.space(old, e, s.status)
 	if space.fits(usage{}) {
@@ -272,10 +279,10 @@ func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]l
 	return c.findVictims(c.ready, n, space.fits)
 }
 
-// findIdle returns transactions that cannot run, so that a newcomer that can run gets room in the
-// whole pool: first the worst parked ones, then the last ones behind gaps of the newest senders. It
-// returns nil if they do not suffice. It looks at a limited number of transactions and senders, so
-// that Add costs the same in any pool (invariant I9).
+// findIdle returns transactions that cannot run and leave, so that a newcomer that can run gets
+// room in the whole pool. It first takes the worst parked ones, and then the last ones behind gaps
+// of the newest senders. It returns nil if these do not suffice. It examines a limited number of
+// transactions and senders, so that Add costs the same in any pool (invariant I9).
 func (c *core) findIdle(n newcomer, s space) (leaves []leaving) {
 	var freed usage
 	passed := 0
@@ -303,9 +310,10 @@ func (c *core) findIdle(n newcomer, s space) (leaves []leaving) {
 	return leaves
 }
 
-// rankAfterRise returns the lowest rank that a newcomer and the transactions before it will have if
-// the base fee rises as far as it can in the next block (EIP-1559). A transaction that can pay only
-// the current base fee must not displace one that can also pay the next.
+// rankAfterRise returns the lowest rank that a newcomer and the transactions before it in the chain
+// will have if the base fee rises as far as it can in the next block (EIP-1559). makeRoom uses it
+// because a transaction that can pay only the current base fee must not displace one that can also
+// pay the next.
 func (c *core) rankAfterRise(a *account, i int, e *entry) uint64 {
 	base := c.fees.next()
 	least := rankAt(base, e)
@@ -365,8 +373,9 @@ func (c *core) findVictims(index *btree.BTreeG[ranked], n newcomer, room func(us
 	return leaves, nil
 }
 
-// worth returns the lowest amount that a builder earns with an entry, in wei. If the entry does not
-// pay the present base fee, it is the amount at a base fee of 0.
+// worth returns the least that a builder earns with a transaction, in wei: its tip for the minimum
+// amount of gas. If the transaction does not pay the present base fee, worth assumes a base fee of
+// 0.
 func (e *entry) worth() *uint256.Int {
 	price := e.rank
 	if price >= tipless {
@@ -376,9 +385,11 @@ func (e *entry) worth() *uint256.Int {
 }
 
 // decideState returns the plan for an account whose nonce or balance has changed in the host's
-// state. Transactions that the new state does not allow leave from the end of the chain, so that no
-// gap opens. Locked transactions stay until their session ends. Exempt ones stay, and so do those
-// that become exempt because blocks were reverted; they are parked until the balance covers them.
+// state. Transactions that the new state does not allow leave the pool, beginning at the end of the
+// chain, so that no gap opens.
+//
+// Locked transactions stay until their session ends. Exempt ones stay too, and so do those that
+// become exempt because blocks were reverted. They are parked until the balance covers them.
 func (c *core) decideState(a *account, known Account) plan {
 	p := plan{account: a, state: &known}
 	covered := new(uint256.Int)
@@ -408,8 +419,9 @@ func (c *core) decideState(a *account, known Account) plan {
 	return p
 }
 
-// decideReturn returns the plan for a transaction that its session gives back, because it is in no
-// block. If its nonce is used by now, it leaves the pool.
+// decideReturn returns the plan for a transaction that a session gives back because it is in no
+// block. The transaction stays in the pool, unless its nonce has been used in the meantime. exempt
+// makes it exempt from the caps.
 func (c *core) decideReturn(e *entry, exempt bool) plan {
 	a := e.account
 	p := plan{account: a, index: a.indexOf(e), together: true}
@@ -431,5 +443,5 @@ func planDrop(e *entry, reason error) plan {
 }
 
 // maxPassed is how many transactions that cannot be displaced, for example exempt ones, a search
-// for victims skips before it gives up.
+// for victims skips before it gives up. It bounds the time that Add takes.
 const maxPassed = 4096

@@ -8,22 +8,26 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// authority is an account that has signed an authorization (EIP-7702) in a transaction.
+// authority is an account that has signed an authorization in a transaction, by which its code
+// becomes a delegation (EIP-7702).
 //
-// Why the pool cares: a party that can spend the balance of a sender can invalidate all
-// transactions of that sender at once, for the price of one. The pool therefore holds few
-// transactions of a sender that is delegated or about to be (invariant I7). A sender is about to be
-// delegated if a transaction that can run contains an authorization that could apply. A weaker
-// condition would let strangers restrict an account with old signatures.
+// The pool must know such accounts, because a party that can spend the balance of a sender can
+// invalidate all transactions of that sender at once, for the price of one. The pool therefore
+// holds few transactions of a sender that is delegated or about to be (invariant I7). A sender is
+// about to be delegated if a transaction that can run contains an authorization of the sender that
+// could apply. If signatures alone were enough, strangers could restrict an account with old ones.
 type authority struct {
 	Address common.Address
 	Nonce   uint64 // nonce of the authorization
 }
 
-// authorizations counts the authorizations that may apply soon, by authority and nonce.
+// authorizations counts, for each account and nonce, the authorizations in transactions that can
+// run. By these the pool knows which accounts may become delegated soon.
 type authorizations map[common.Address]map[uint64]int
 
-// authorities returns the valid authorizations in a transaction, without duplicates.
+// authorities returns the accounts that have signed valid authorizations in a transaction, each
+// with the nonce of the authorization, without duplicates. Authorizations for other chains are left
+// out.
 func (c *Config) authorities(tx *types.Transaction) []authority {
 	var valid []authority
 	for _, auth := range tx.SetCodeAuthorizations() {
@@ -39,8 +43,8 @@ func (c *Config) authorities(tx *types.Transaction) []authority {
 	return valid
 }
 
-// enlistAuthorities adds the authorizations of a transaction to the count, or removes them. They
-// count while the transaction can run.
+// enlistAuthorities adds the authorizations of a transaction to the counts, or removes them if
+// counts is false. They are counted only while the transaction can run.
 func (c *core) enlistAuthorities(e *entry, counts bool) {
 	if e.enlisted == counts {
 		return
@@ -75,9 +79,9 @@ func (all authorizations) remove(auth authority) {
 	}
 }
 
-// applicable returns the range of nonces at which an authorization of the account could apply: now,
-// or after the account's own transactions in the pool. It assumes that their gaps are filled, and
-// that one more transaction arrives.
+// applicable returns the first and last nonce at which an authorization signed by the account could
+// apply: now, or after the account's own transactions in the pool. It assumes that the gaps between
+// these transactions are filled, and that one more transaction arrives.
 func (a *account) applicable() (first, last uint64) {
 	last = a.Nonce
 	n := len(a.txs)
@@ -87,7 +91,8 @@ func (a *account) applicable() (first, last uint64) {
 	return a.Nonce, addSaturating(last, 1)
 }
 
-// throttled reports whether another party can spend the account's balance, or may be able to soon.
+// throttled reports whether another party can spend the account's balance (EIP-7702), or may be
+// able to soon. The pool then admits few transactions of the account.
 func (c *core) throttled(a *account) bool {
 	if a.Delegated {
 		return true
@@ -113,9 +118,9 @@ func (c *core) throttled(a *account) bool {
 	return false
 }
 
-// checkDelegated refuses a transaction of a delegated sender if its nonce is not the next one, or
-// if the sender has reached its limit. Only transactions that can run count towards the limit
-// (invariant I1). Replacements are always possible.
+// checkDelegated refuses a new transaction of a delegated sender if its nonce is not the sender's
+// next one, or if the sender has reached its limit. Only transactions that can run count towards
+// the limit (invariant I1). Replacements are not checked, because they do not add to the number.
 func (c *core) checkDelegated(a *account, e *entry) error {
 	if !c.throttled(a) {
 		return nil
@@ -130,9 +135,9 @@ func (c *core) checkDelegated(a *account, e *entry) error {
 	return nil
 }
 
-// findBeyondTurn returns the transactions behind a gap of a delegated sender that are beyond its
-// limit. They came before the sender was delegated. They must leave when a transaction comes that
-// can run, because it could close their gap.
+// findBeyondTurn returns the transactions of a delegated sender that are behind a nonce gap and
+// beyond the sender's limit. They were admitted before the sender was delegated. They must leave
+// when a transaction arrives that can run, because it could close the gap before them.
 func (c *core) findBeyondTurn(a *account, e *entry) (all []leaving) {
 	if !c.throttled(a) && !a.delegatedBy(e) {
 		return nil
@@ -145,8 +150,8 @@ func (c *core) findBeyondTurn(a *account, e *entry) (all []leaving) {
 	return all
 }
 
-// delegatedBy reports whether a transaction contains an authorization of the account itself that
-// could apply.
+// delegatedBy reports whether a transaction contains an authorization that the account itself has
+// signed and that could apply, so that the account would become delegated.
 func (a *account) delegatedBy(e *entry) bool {
 	first, last := a.applicable()
 	return slices.ContainsFunc(e.authorities(), func(auth authority) bool {
@@ -154,8 +159,8 @@ func (a *account) delegatedBy(e *entry) bool {
 	})
 }
 
-// checkAuthorities refuses a transaction that would delegate an account which has more transactions
-// than a delegated account may have.
+// checkAuthorities refuses a transaction that would delegate an account (EIP-7702) which already
+// has more transactions in the pool than a delegated account may have.
 func (c *core) checkAuthorities(from common.Address, e *entry) error {
 	for _, auth := range e.authorities() {
 		a := c.accounts[auth.Address]

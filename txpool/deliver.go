@@ -1,8 +1,8 @@
 package txpool
 
-// deliverEvents passes events to Config.Observe, in order and without the pool's lock, so that an
-// observer may call the pool. If another goroutine is delivering events already, it delivers these
-// too. If an observer panics, the next call delivers the rest.
+// deliverEvents passes queued events to Config.Observe, in order and without the pool's lock, so
+// that an observer may call the pool. If another goroutine is delivering events already, that
+// goroutine delivers these events too. If an observer panics, the next call delivers the rest.
 func (p *Pool) deliverEvents() {
 	for p.cfg.Observe != nil && p.eventsWait() && p.delivering.TryLock() {
 		p.deliverQueue()

@@ -7,7 +7,8 @@ import (
 	"github.com/ethereum/go-ethereum/common/lru"
 )
 
-// Departure tells why and when a transaction has left the pool, other than by inclusion in a block.
+// Departure is the record of a transaction that has left the pool other than by inclusion in a
+// block: when it left and why.
 type Departure struct {
 	// Kind is Replaced or Dropped.
 	Kind Kind
@@ -16,9 +17,9 @@ type Departure struct {
 	// By is the hash of the replacing transaction. It is zero if Kind is
 	// Dropped.
 	By common.Hash
-	// Reason is why the transaction was dropped. It is nil if Kind is Replaced. It wraps the same
-	// error of this package as Event.Reason did. Of an error of the host it keeps only the text, at
-	// most 256 bytes.
+	// Reason is why the transaction was dropped; it is nil if Kind is Replaced. It wraps the same
+	// error of this package as Event.Reason. If the error came from the host, Reason keeps only its
+	// text, at most 256 bytes.
 	Reason error
 	// At is the time at which the transaction left.
 	At time.Time
@@ -35,8 +36,8 @@ func (e *Event) departure(now int64) Departure {
 	return d
 }
 
-// reason is an error as the pool remembers it: its text, and the error of this package that it
-// wrapped.
+// reason is an error in the form in which the pool remembers it: the text, and the error of this
+// package that it wrapped. The original error of a host may refer to much memory.
 type reason struct {
 	text string
 	kind error // nil if none
@@ -48,8 +49,8 @@ func (r *reason) Unwrap() error { return r.kind }
 // maxReason is the maximum length of a reason's text, in bytes.
 const maxReason = 256
 
-// rememberReason returns an error in the form in which the pool remembers it. Most errors are plain
-// errors of this package and stay as they are, so that an eviction allocates nothing.
+// rememberReason converts an error to the form in which the pool remembers it. Most errors are
+// plain errors of this package and stay as they are, so that an eviction allocates nothing.
 func rememberReason(err error) error {
 	kind := labelOf(err).err
 	if kind != nil && err == kind {
@@ -59,7 +60,8 @@ func rememberReason(err error) error {
 	return &reason{text[:min(len(text), maxReason)], kind}
 }
 
-// recallReason returns the error that a record describes by a label and a text.
+// recallReason returns the error that a stored record describes by the label of an error of this
+// package and a text.
 func recallReason(name, text string) error {
 	r := &reason{text: text}
 	for _, l := range labels {
@@ -92,8 +94,9 @@ func departureOf(record []byte) (Departure, error) {
 	return d, err
 }
 
-// recent remembers something about transactions for a limited time, for example why they have left.
-// It keeps only the newest ones, so its size is bounded. Times are in Unix nanoseconds.
+// recent is a list of transactions that are remembered for a limited time, each with a value, for
+// example why it left the pool. It keeps only the newest ones, so its size is bounded. Times are in
+// Unix nanoseconds.
 type recent[V any] struct {
 	lasts time.Duration
 	lru.BasicLRU[common.Hash, stamped[V]]
@@ -114,7 +117,7 @@ func (r *recent[V]) remember(hash common.Hash, value V, at int64) {
 	r.Add(hash, stamped[V]{value, at})
 }
 
-// prune forgets the transactions whose time is over.
+// prune removes the transactions that have been remembered for the full time.
 func (r *recent[V]) prune(now int64) {
 	for {
 		hash, oldest, some := r.GetOldest()
@@ -125,13 +128,14 @@ func (r *recent[V]) prune(now int64) {
 	}
 }
 
-// timeLeft returns for how much longer a value is remembered.
+// timeLeft returns how much longer a value will be remembered. The result is 0 or negative if the
+// time is over.
 func (r *recent[V]) timeLeft(one stamped[V], now int64) time.Duration {
 	return r.lasts - time.Duration(now-one.at)
 }
 
-// find returns the value for a transaction, and for how much longer it is remembered. left is 0 if
-// the transaction is not remembered.
+// find returns the value for a transaction, and how much longer the transaction is remembered. left
+// is 0 if it is not remembered.
 func (r *recent[V]) find(hash common.Hash, now int64) (value V, left time.Duration) {
 	one, there := r.Peek(hash)
 	if there && r.timeLeft(one, now) > 0 {

@@ -11,27 +11,27 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// status tells whether a transaction can run, as far as its place in the sender's chain is
-// concerned.
+// status is whether a transaction can run, judged by its place in the sender's chain: the nonces,
+// prices and costs of the transactions up to it.
 type status uint8
 
 const (
 	// queued means that a nonce before the transaction is missing.
 	queued status = iota
-	// parked means that no nonce is missing, but this transaction or one before it does not pay the
-	// floor or the base fee, or is not covered by the balance.
+	// parked means that no nonce before the transaction is missing, but the transaction or one
+	// before it does not pay the floor or the base fee, or exceeds the sender's balance.
 	parked
 	// ready means that the transaction can run.
 	ready
-	// building is the group in which locked transactions are counted. No entry has it as its
-	// status.
+	// building is the group in which locked transactions are counted, because a session is building
+	// a block with them. No transaction has it as its status.
 	building
 	// groups is the number of groups in which entries are counted.
 	groups
 )
 
-// entry is a transaction in the pool. The fields above the line never change after admission, so
-// that snapshots can read them without the lock.
+// entry is a transaction in the pool together with the pool's data about it. The fields above the
+// line never change after admission, so that snapshots can read them without the lock.
 type entry struct {
 	tx     *types.Transaction
 	nonce  uint64
@@ -41,7 +41,8 @@ type entry struct {
 	seq    uint64      // order of admission
 	at     int64       // time of admission, Unix nanoseconds
 	cost   uint256.Int // gas·feeCap + value + Config.ExtraCost
-	// authorized has the authorities of its authorizations, if there are any.
+	// authorized lists the accounts that have signed the transaction's authorizations (EIP-7702).
+	// It is nil if there are none.
 	authorized *[]authority
 	size       uint32 // bytes of the encoding
 	memory     uint32 // approximate bytes in memory
@@ -57,8 +58,8 @@ type entry struct {
 	exempt   bool // see apply.go
 	ran      bool // could run at some time since its admission
 	enlisted bool // authorities are in core.authorizations
-	// replacements is how often the nonce was replaced since the time since, which is in seconds of
-	// Unix time.
+	// replacements is how often the nonce of this transaction was replaced since the time in since,
+	// which is in seconds of Unix time. The pool limits the number of replacements per minute.
 	replacements uint16
 	since        uint32
 	account      *account
@@ -76,20 +77,22 @@ func (e *entry) authorities() []authority {
 // hash returns the transaction's hash, which the transaction caches.
 func (e *entry) hash() common.Hash { return e.tx.Hash() }
 
-// place orders the transactions that can run: the higher rank first, then the earlier arrival, then
-// the lower nonce. Rank and seq are those of the transaction itself, or of the one before it in its
-// chain that comes last in this order. So a child that pays well does not precede its parent that
-// pays badly, and the last place of all is always the end of a chain (invariants I3, I4).
+// place is the key by which transactions are sorted: the higher rank first, then the earlier
+// arrival, then the lower nonce. rank and seq belong to the transaction itself or to an earlier one
+// in its sender's chain, whichever comes last in this order. A child that pays well therefore never
+// precedes its parent that pays badly, and the last place of all is always the end of a chain
+// (invariants I3, I4).
 //
 // A builder that always takes the best next transaction of any sender takes them in this order. A
-// transaction that pays more than the one before it in its chain follows that one directly.
+// transaction that pays more than its predecessor in the chain follows directly after that
+// predecessor.
 type place struct {
 	rank, seq uint64
 }
 
-// ranked is an entry with its place in an index. The place is a copy, so that it does not change in
-// snapshots. gas and size are copies of the transaction's, at most 2^32-1, because a session that
-// skips thousands of transactions should not have to read each of them.
+// ranked is an entry together with its place in an index. The place is a copy, so that it does not
+// change in snapshots. gas and size are copies too, at most 2^32-1, because a session that skips
+// thousands of transactions should not have to read each entry.
 type ranked struct {
 	place
 	entry     *entry
@@ -126,10 +129,12 @@ const degree = 32
 
 func newIndex() *btree.BTreeG[ranked] { return btree.NewG(degree, before) }
 
-// noLead stands for the place before the first transaction of a chain. It comes before all others.
+// noLead is the place that precedes all others. It is used as the predecessor's place for the first
+// transaction of a chain.
 var noLead = place{rank: math.MaxUint64}
 
-// after returns the place of an entry, given the place p of the transaction before it in the chain.
+// after returns the place of a transaction whose predecessor in the sender's chain has place p: its
+// own place, or p if p comes later in the order.
 func (p place) after(e *entry) place {
 	own := (place{e.rank, e.seq})
 	if p.before(own) {
@@ -138,8 +143,9 @@ func (p place) after(e *entry) place {
 	return p
 }
 
-// behind returns the place that counts for the next transaction in the chain. The transactions
-// behind one that waits for room come after all others.
+// behind returns the place that limits the next transaction in the sender's chain. If this
+// transaction waits for room, the transactions after it cannot run either, so behind returns a
+// place after all others.
 func (e *entry) behind() place {
 	if e.roomless {
 		return place{0, e.seq}
@@ -147,8 +153,8 @@ func (e *entry) behind() place {
 	return e.lead
 }
 
-// saturate returns a price as a 64-bit number, and the highest one for all prices above. 2^64-1 wei
-// is more than 18 ether per gas; higher prices need not be distinguished.
+// saturate converts a price to 64 bits; a higher price becomes 2^64-1. That is more than 18 ether
+// per gas, and the pool need not distinguish prices above it.
 func saturate(price *uint256.Int) uint64 {
 	if !price.IsUint64() {
 		return math.MaxUint64
@@ -165,7 +171,8 @@ func addSaturating(a, b uint64) uint64 {
 	return sum
 }
 
-// class returns the size class of an entry: each class has twice the size of the one before.
+// class returns the size class of a transaction by its memory. Each class goes up to twice the size
+// of the class before it.
 func (e *entry) class() int {
 	const smallest = 10 // bits: the first class has everything below 1 kB
 	return min(max(bits.Len32(e.memory)-smallest, 0), classes-1)

@@ -8,9 +8,9 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// Errors of the pool. If geth has an error for the same case, the text is
-// geth's, because wallets parse it. Returned errors wrap one of these and add
-// the actual and the required value.
+// These are the errors of the pool. If geth has an error for the same case, the text is geth's,
+// because wallets parse it. A returned error wraps one of these and adds the actual and the
+// required value.
 var (
 	// ErrInvalidConfig is wrapped by every error of Config.Validate.
 	ErrInvalidConfig = errors.New("txpool: invalid config")
@@ -21,8 +21,8 @@ var (
 
 	// These errors mean that the transaction is invalid in itself. See [Spam].
 
-	// ErrMalformed is returned if the bytes are not the binary encoding of a
-	// transaction (EIP-2718), and for a transaction that has no encoding or is nil.
+	// ErrMalformed is returned if the bytes are not the binary encoding of a transaction
+	// (EIP-2718). It is also returned for a nil transaction, and for one that cannot be encoded.
 	ErrMalformed = errors.New("malformed transaction")
 	// ErrInvalidSender is returned if no sender can be recovered from the
 	// signature, or if Config.Sender fails.
@@ -81,11 +81,11 @@ var (
 	// ErrAlreadyKnown is returned if the same transaction is in the pool or
 	// held aside.
 	ErrAlreadyKnown = errors.New("already known")
-	// ErrUnderpriced is returned if the transaction pays less than the floor,
-	// or not more than the worst transaction of a full pool.
+	// ErrUnderpriced is returned if the transaction pays less than the floor, or if the pool is
+	// full and the transaction does not pay more than the worst one in it.
 	ErrUnderpriced = errors.New("transaction underpriced")
-	// ErrReplaceUnderpriced is returned if a replacement does not pay enough
-	// more than the transaction with its nonce, or is of a different kind.
+	// ErrReplaceUnderpriced is returned if a replacement does not pay enough more than the
+	// transaction with the same nonce, or if only one of the two is a blob transaction.
 	ErrReplaceUnderpriced = errors.New("replacement transaction underpriced")
 	// ErrReplaceOversized is returned if a replacement is much longer than the
 	// transaction with its nonce.
@@ -113,11 +113,11 @@ var (
 	// ErrSenderLimit is returned if the sender has Config.MaxPerSender
 	// transactions.
 	ErrSenderLimit = errors.New("account limit exceeded")
-	// ErrDelegatedLimit is returned if the sender is delegated or about to be,
-	// and Config.MaxDelegated of its transactions can run (EIP-7702).
+	// ErrDelegatedLimit is returned if the sender is delegated or about to be (EIP-7702), and
+	// Config.MaxDelegated of its transactions can already run.
 	ErrDelegatedLimit = errors.New("in-flight transaction limit reached for delegated accounts")
-	// ErrDelegatedGap is returned if the sender is delegated or about to be, and
-	// the nonce is not its next one.
+	// ErrDelegatedGap is returned if the sender is delegated or about to be (EIP-7702), and the
+	// transaction does not have the sender's next nonce.
 	ErrDelegatedGap = errors.New("gapped-nonce tx from delegated accounts")
 	// ErrAuthorityReserved is returned if the transaction would delegate an
 	// account that has more than Config.MaxDelegated transactions in the pool
@@ -140,35 +140,35 @@ var (
 	ErrNotFound = errors.New("txpool: transaction not found")
 )
 
-// spam are the errors that an honest client never causes, whatever the state of
-// the chain.
+// spam lists the errors of transactions that are invalid in themselves. An honest client never
+// causes one of these errors, whatever the state of the chain.
 var spam = []error{
 	ErrMalformed, ErrInvalidSender, ErrInvalidChainID, ErrTypeNotSupported, ErrOversized, ErrMaxInitCodeSize, ErrEmptyAuthorizations,
 	ErrSetCodeCreate, ErrTooManyAuthorizations, ErrMissingBlobHashes, ErrIntrinsicGas, ErrFloorDataGas,
 	ErrTipAboveFeeCap, ErrNegativeValue, ErrFeeCapTooHigh, ErrTipTooHigh, ErrNonceMax,
 }
 
-// Spam reports whether an error of Add means that the transaction is invalid in
-// itself, whatever the state of the chain. The source that sent it then
-// deserves a strike, for example by package ratelimit. The sender named in the
-// transaction does not: a stranger can submit any transaction (invariant I8).
+// Spam reports whether an error of Add means that the transaction is invalid in itself, whatever
+// the state of the chain. The host should then count a strike against the source that submitted it,
+// for example with package ratelimit. It must not punish the sender that the transaction names,
+// because a stranger can submit any transaction (invariant I8).
 func Spam(err error) bool { return wrapsAny(err, spam) }
 
 func wrapsAny(err error, all []error) bool {
 	return slices.ContainsFunc(all, func(one error) bool { return errors.Is(err, one) })
 }
 
-// Underpriced reports whether an error of Add means that the transaction pays
-// less than the floor, or that a replacement does not pay enough more. A client
-// with an old estimate of the fee sends one now and then. A source that repeats
-// it deserves a strike, for example by package ratelimit. A transaction that a
-// full pool refuses is not underpriced in this sense.
+// Underpriced reports whether an error of Add means that the transaction pays less than the floor,
+// or that a replacement does not pay enough more. A client whose fee estimate is old causes such an
+// error now and then. If a source causes it repeatedly, the host should count strikes against the
+// source, for example with package ratelimit. Underpriced returns false if the transaction was
+// refused only because the pool is full.
 func Underpriced(err error) bool {
 	return (errors.Is(err, ErrUnderpriced) && !errors.Is(err, ErrPoolFull)) || errors.Is(err, ErrReplaceUnderpriced)
 }
 
-// labels are the names of errors for Label. An error that wraps two of them
-// has the label of the first.
+// labels maps errors to the short names that Label returns. If an error wraps two of them, it gets
+// the name of the first.
 var labels = []labelled{
 	{ErrAlreadyKnown, "known"}, {ErrPoolFull, "pool full"}, {ErrUnderpriced, "underpriced"}, {ErrNonceTooLow, "nonce too low"},
 	{ErrNonceTooHigh, "nonce too high"}, {ErrInsufficientFunds, "funds"}, {ErrReplaceUnderpriced, "replacement underpriced"},
@@ -183,8 +183,8 @@ type labelled struct {
 	label string
 }
 
-// labelOf returns the error of this package that an error wraps, with its
-// label, or the zero value.
+// labelOf returns which error of this package err wraps, together with the label of that error. It
+// returns the zero value if err wraps none of the errors in labels.
 func labelOf(err error) labelled {
 	for _, l := range labels {
 		if errors.Is(err, l.err) {
@@ -194,9 +194,9 @@ func labelOf(err error) labelled {
 	return labelled{}
 }
 
-// Label returns a short name for an error of Add or for Event.Reason, for metrics:
-// one of about twenty, such as "pool full". Errors that mean that the transaction is
-// invalid in itself are "invalid" (see [Spam]), and those of the host are "other".
+// Label returns a short name for an error of Add or for Event.Reason, to be used as a label of a
+// metric. There are about twenty names, such as "pool full". The name is "invalid" if the
+// transaction is invalid in itself (see [Spam]), and "other" for an error of the host.
 func Label(err error) string {
 	name := labelOf(err).label
 	if name != "" || !Spam(err) {

@@ -17,13 +17,13 @@ const (
 	// Queued means that a transaction was admitted behind a nonce gap, or moved
 	// there.
 	Queued
-	// Parked means that a transaction was admitted or became parked: it, or one
-	// before it, does not pay the floor or the base fee.
+	// Parked means that a transaction was admitted as parked or became parked, because it, or one
+	// before it in the sender's chain, does not pay the floor or the base fee.
 	Parked
 	// Promoted means that a queued or parked transaction can run now.
 	Promoted
-	// Replaced means that another transaction with the same sender and nonce
-	// took its place.
+	// Replaced means that the transaction has left the pool, because a newer transaction of the
+	// same sender and nonce took its place.
 	Replaced
 	// Dropped means that the transaction left the pool for Event.Reason.
 	Dropped
@@ -40,17 +40,20 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// Event is a change in the pool. The first event about an admitted transaction has Admitted set.
-// Exactly one event of the kind Replaced, Dropped or Included is its last one (invariant I11). If
-// its block is reverted, the transaction is admitted again. If the pool holds it aside
-// (StatusHeld), it is later admitted or dropped.
+// Event is a change in the pool that concerns one transaction. The first event about an admitted
+// transaction has Admitted set. Exactly one event of the kind Replaced, Dropped or Included is its
+// last one (invariant I11).
+//
+// If the block of an included transaction is reverted, the transaction is admitted again, with a
+// new first event. If the pool holds the transaction aside instead (StatusHeld), it is later
+// admitted or dropped.
 type Event struct {
 	// Kind is the kind of change.
 	Kind Kind
 	// Admitted is true in the first event about a transaction.
 	Admitted bool
-	// Private is true if the transaction was added by AddPrivate. The host must not show it to
-	// others.
+	// Private is true if the transaction was added by AddPrivate. The host must then not show the
+	// transaction to others.
 	Private bool
 	// Tx is the transaction, and Sender its sender.
 	Tx     *types.Transaction
@@ -60,12 +63,12 @@ type Event struct {
 	// By is the hash of the replacing transaction, if Kind is Replaced.
 	By common.Hash
 	// Reason is why the transaction was dropped, if Kind is Dropped. It wraps an error of this
-	// package, or is the host's error.
+	// package, or it is the error of the host.
 	Reason error
 }
 
-// emitEvent records an event about an entry, if there is an observer. If the transaction leaves the
-// pool, it also records the departure.
+// emitEvent queues an event about a transaction, if the host has set Config.Observe. If the
+// transaction leaves the pool, emitEvent also stores the reason for Pool.Departure.
 func (c *core) emitEvent(event Event, e *entry) {
 	if e != nil {
 		event.Tx, event.Sender, event.Private, event.Age = e.tx, e.account.address, e.private, c.age(e)
@@ -84,24 +87,28 @@ func (c *core) emitEvent(event Event, e *entry) {
 // age returns the time since the admission of an entry.
 func (c *core) age(e *entry) time.Duration { return time.Duration(max(c.now-e.at, 0)) }
 
-// recordChange keeps a record of a change, until the host takes it with TakeChanges.
+// recordChange stores the record of a change until the host takes it with TakeChanges and writes it
+// to a log.
 func (c *core) recordChange(record []byte) { c.changes = append(c.changes, record) }
 
-// recordAdmission records that a transaction is in the pool from now on, or held aside.
+// recordAdmission adds a record to the changes: the transaction is now in the pool, or held aside.
+// Without this record the transaction would be lost at a restart.
 func (c *core) recordAdmission(o *past) {
 	if c.cfg.KeepChanges && !c.restoring {
 		c.recordChange(o.addedRecord())
 	}
 }
 
-// recordKept records whether the caps do not apply to an entry any more: see entry.keeps.
+// recordKept adds a record to the changes that tells whether the transaction is exempt from the
+// caps and whether it could run before: see entry.keeps.
 func (c *core) recordKept(e *entry) {
 	if c.cfg.KeepChanges && !c.restoring {
 		c.recordChange(encode(recordRoom, e.hash(), e.exempt, e.ran))
 	}
 }
 
-// recordDeparture remembers why a transaction has left the pool, for Pool.Departure.
+// recordDeparture stores why a transaction has left the pool, so that Pool.Departure can return the
+// reason. It also adds a record to the changes, so that the reason survives a restart.
 func (c *core) recordDeparture(d Departure) {
 	c.departures.remember(d.Hash, d, d.At.UnixNano())
 	if c.cfg.KeepChanges {
@@ -109,7 +116,8 @@ func (c *core) recordDeparture(d Departure) {
 	}
 }
 
-// emitMove records an event about an entry that has another status now.
+// emitMove queues the event about a transaction whose status has changed. admitted is true if the
+// transaction has just entered the pool.
 func (c *core) emitMove(e *entry, admitted bool) {
 	if c.cfg.Observe == nil {
 		return

@@ -7,34 +7,35 @@ import (
 	"slices"
 )
 
-// fees is the fee market of the pool: it determines the price that a transaction must pay now. The
-// price changes with each block, and for newcomers also with how full the pool is.
+// fees is the fee market of the pool: it computes the price that a transaction must pay now. The
+// price changes with each block. For newcomers it also depends on how full the pool is.
 type fees struct {
 	cfg *Config
 	prices
 	window []sample // newest last
-	// occupancy is how full the pool is, in per mille. It rises at once with the pool and falls
-	// with a delay, so that the price does not jump.
+	// occupancy is how full the pool is, in per mille. It rises at once when the pool fills and
+	// falls with a delay, so that the price for newcomers does not jump up and down.
 	occupancy uint64
 }
 
-// prices is the part of the fee market that survives a restart: the base fee of the next block, the
-// lowest price of a pending transaction, and the average that follows the median prices of recent
-// blocks.
+// prices is the part of the fee market that survives a restart. base is the base fee of the next
+// block, and floor the lowest price of a pending transaction. average follows the median prices of
+// recent blocks, and the floor follows average.
 type prices struct{ base, floor, average uint64 }
 
 func (p *prices) record() []byte { return encode(recordPrices, p.base, p.floor, p.average) }
 
-// sample is the median price of a block, with the average and the floor before the block, for the
-// case that the block is reverted.
+// sample is the median price of a block, together with the average and the floor before that block.
+// If the block is reverted, the earlier average and floor are restored from it.
 type sample struct{ median, average, floor uint64 }
 
 const (
 	perMille = 1000
-	// floorStep is the inverse of 12.5 %, by which the floor and the base fee change at most per
-	// block.
+	// floorStep is the inverse of the greatest change per block: the floor and the base fee change
+	// by at most 1/8, or 12.5 %.
 	floorStep = 8
-	// hysteresis is by how much the occupancy may fall, in per mille, before the surge follows.
+	// hysteresis is by how much the occupancy of the pool may fall, in per mille, before the price
+	// for newcomers begins to fall too.
 	hysteresis = 50
 )
 
@@ -42,9 +43,9 @@ func newFees(cfg *Config) fees {
 	return fees{cfg: cfg, prices: prices{floor: cfg.MinGasPrice, average: cfg.MinGasPrice}}
 }
 
-// tipless is the rank of a transaction that pays the base fee and no tip. Ranks above it are tips.
-// Ranks below it are fee caps that are lower than the base fee; the nearer to the base fee, the
-// higher is the rank.
+// tipless is the rank of a transaction that pays exactly the base fee, without a tip. A higher rank
+// is tipless plus the tip. A lower rank is a fee cap below the base fee; the nearer the fee cap is
+// to the base fee, the higher is the rank.
 const tipless = 1 << 63
 
 // rank returns how valuable a transaction is to a builder at the present base fee.
@@ -63,7 +64,8 @@ func (f *fees) next() uint64 { return addSaturating(f.base, f.base/floorStep) }
 // tipOf returns the effective tip that a rank stands for. It is 0 for ranks below tipless.
 func tipOf(rank uint64) uint64 { return max(rank, tipless) - tipless }
 
-// price returns the price per gas that a transaction with a known rank pays.
+// price returns the price per gas that a transaction pays at the present base fee. The rank of the
+// transaction must be up to date.
 func (f *fees) price(e *entry) uint64 {
 	if e.rank < tipless {
 		return e.feeCap
@@ -71,18 +73,20 @@ func (f *fees) price(e *entry) uint64 {
 	return addSaturating(f.base, tipOf(e.rank))
 }
 
-// leastRank returns the lowest rank of a transaction that can run.
+// leastRank returns the lowest rank with which a transaction can run: it pays the base fee and the
+// floor.
 func (f *fees) leastRank() uint64 {
 	return tipless + min(f.floor-min(f.floor, f.base), tipless-2)
 }
 
-// surge returns by which factor the price for newcomers exceeds the floor, in per mille.
+// surge returns the factor by which the price for newcomers exceeds the floor, in per mille. It is
+// 1,000 unless the pool is nearly full.
 func (f *fees) surge() uint64 {
 	over := f.occupancy - min(f.occupancy, surgeThreshold)
 	return perMille + f.cfg.SurgeSlope*over/perMille
 }
 
-// least returns the price that a newcomer must pay: the floor with surge.
+// least returns the price that a newcomer must pay: the floor multiplied by the surge.
 func (f *fees) least() uint64 { return scale(f.floor, f.surge(), perMille) }
 
 // scale returns n·share/whole, or 2^64-1 if that is more.
@@ -104,7 +108,8 @@ func (f *fees) updateOccupancy(u usage) {
 // permille returns part/whole in per mille, at most ten times the whole.
 func permille(part, whole uint64) uint64 { return min(scale(part, perMille, whole), maxShare) }
 
-// addBlock lets the floor follow the median price of a new block.
+// addBlock updates the floor after a new block: the floor follows the median of the recent blocks'
+// median prices, by at most an eighth per block.
 func (f *fees) addBlock(median uint64) {
 	if f.cfg.FloorWindow == 0 {
 		return
@@ -125,8 +130,9 @@ func (f *fees) addBlock(median uint64) {
 	f.floor = min(max(f.floor, f.cfg.MinGasPrice), f.cfg.maxFloor())
 }
 
-// approach returns the average after one step toward the target. weight is in per mille. The last
-// per mille is taken at once, so that the average reaches the target.
+// approach returns the average after it has moved toward the target by weight, in per mille of the
+// distance. If the two differ by only a per mille or a few wei, approach returns the target, so
+// that the average reaches it at all.
 func approach(average, target, weight uint64) uint64 {
 	up, down := target-min(target, average), average-min(target, average)
 	if up+down <= max(target/perMille, (perMille+weight-1)/weight) {
@@ -135,7 +141,8 @@ func approach(average, target, weight uint64) uint64 {
 	return average + scale(up, weight, perMille) - scale(down, weight, perMille)
 }
 
-// removeBlocks undoes addBlock for the newest n blocks, because they were reverted.
+// removeBlocks restores the floor as it was before the newest n blocks, because these blocks were
+// reverted.
 func (f *fees) removeBlocks(n int) {
 	for ; n > 0 && len(f.window) > 0; n-- {
 		last := len(f.window) - 1
@@ -144,10 +151,12 @@ func (f *fees) removeBlocks(n int) {
 	}
 }
 
-// pricePaid returns the price per gas that a transaction has paid in a block with a base fee.
+// pricePaid returns the price per gas that a transaction with a fee cap and a tip cap has paid in a
+// block with the given base fee.
 func pricePaid(feeCap, tip, base uint64) uint64 { return min(feeCap, addSaturating(base, tip)) }
 
-// wei returns a price as 64 bits, saturated. nil is 0.
+// wei converts a price to 64 bits. nil and negative prices become 0, and prices above 2^64-1 become
+// 2^64-1.
 func wei(price *big.Int) uint64 {
 	switch {
 	case price == nil || price.Sign() <= 0:

@@ -10,26 +10,27 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// heldAside holds transactions that came back and cannot be admitted now, by hash: the host cannot
+// heldAside holds, by hash, transactions that came back but cannot be admitted now: the host cannot
 // read the account of the sender, or a check refuses the transaction at the moment. Each Reset and
 // CleanupExpired tries again, until the transaction is admitted, its nonce is used, or its lifetime
 // is over.
 //
-// The records of the pool contain these transactions too. They count towards the bound of the whole
+// The records of the pool contain these transactions too. They count towards the limit of the whole
 // pool, because they use memory, but towards no other cap. A sender cannot add such a transaction a
-// second time; two copies would leave the pool twice, each for another reason.
+// second time, because the two copies would leave the pool separately, each for a different reason.
 type heldAside struct {
 	txs  map[common.Hash]*past
 	used usage
 	last uint64 // order of the newest one
 }
 
-// inOrder returns the transactions in the order in which they came.
+// inOrder returns the transactions that are held aside, in the order in which they were put aside.
 func (h *heldAside) inOrder() []*past {
 	return slices.SortedFunc(maps.Values(h.txs), func(a, b *past) int { return cmp.Compare(a.order, b.order) })
 }
 
-// holdAside adds a transaction. If one with the same hash is held already, it takes its place.
+// holdAside adds a transaction to those held aside. If a transaction with the same hash is already
+// there, the new one replaces it.
 func (h *heldAside) holdAside(o *past) {
 	h.letGo(o.tx.Hash())
 	h.last++
@@ -47,24 +48,26 @@ func (h *heldAside) letGo(hash common.Hash) {
 	}
 }
 
-// superseded is the error of a transaction that comes back too late, because another transaction of
-// the sender has taken its nonce in the meantime. It wraps ErrReplaced, and names the other
-// transaction.
+// superseded is returned if a transaction comes back, for example from a failed block, but a newer
+// transaction of the same sender has taken its nonce in the meantime. It wraps ErrReplaced and
+// contains the hash of the newer transaction.
 type superseded struct{ by common.Hash }
 
 func (s *superseded) Error() string { return ErrReplaced.Error() + " by " + s.by.String() }
 func (s *superseded) Unwrap() error { return ErrReplaced }
 
-// isFinal reports whether an error means that a transaction that came back can never be admitted,
-// so that it is of no use to hold it aside.
+// isFinal reports whether an error means that a transaction that came back can never be admitted.
+// Holding it aside for another attempt would then be useless.
 func isFinal(err error) bool {
 	return wrapsAny(err, []error{ErrNonceTooLow, ErrReplaced, ErrInvalidChainID, ErrMalformed})
 }
 
-// setAside ends the return of a batch of transactions. One that was not admitted is held aside if
-// it may be admitted later; otherwise it leaves for good. One that was held before also leaves when
-// its lifetime is over. setAside adds the transactions that were not held before to core.displaced,
-// for the result of Reset or Restore.
+// setAside decides what becomes of transactions that came back and were not admitted. Each is held
+// aside if it may be admitted later; otherwise it leaves the pool for good. A transaction that was
+// held before also leaves when its lifetime is over.
+//
+// setAside adds the transactions that were not held before to core.displaced, so that Reset or
+// Restore can return them.
 func (p *Pool) setAside(batch []candidate) {
 	p.changeCore(func(c *core) {
 		for i := range batch {
@@ -112,7 +115,7 @@ func (t *candidate) endEvent(now int64) Event {
 	return event
 }
 
-// retryHeld tries once more to admit the transactions that are held aside.
+// retryHeld tries again to admit the transactions that are held aside.
 func (p *Pool) retryHeld() {
 	p.mu.Lock()
 	origin := p.core.aside.inOrder()
@@ -122,7 +125,8 @@ func (p *Pool) retryHeld() {
 	p.setAside(batch)
 }
 
-// examineBack examines transactions that were accepted before and come back.
+// examineBack takes transactions that come back through the first two stages of admission. The
+// rules are lenient, because the pool has accepted these transactions before.
 func (p *Pool) examineBack(origin []*past) []candidate {
 	batch := make([]candidate, len(origin))
 	for i, o := range origin {
@@ -133,16 +137,17 @@ func (p *Pool) examineBack(origin []*past) []candidate {
 }
 
 // CleanupExpired drops expired transactions, and tries again to admit the transactions that are
-// held aside. Most hosts need not call it: Add, Build and Reset drop expired transactions when it
-// is due (see Config.Lifetime), and Reset tries the held ones again. A host that waits for these
-// events, but makes no such calls for a long time, calls it now and then.
+// held aside. Most hosts need not call it, because Add, Build and Reset drop expired transactions
+// when necessary (see Config.Lifetime), and Reset retries the held ones. A host that makes no such
+// calls for a long time, but waits for the events, should call CleanupExpired now and then.
 func (p *Pool) CleanupExpired() {
 	defer p.takeTurn()()
 	p.retryHeld()
 	p.dropExpired(p.clock())
 }
 
-// dropExpired drops the expired transactions of all senders. The caller holds p.turn.
+// dropExpired drops the expired transactions of all senders. The caller holds p.turn, so that no
+// other call with several steps runs at the same time.
 func (p *Pool) dropExpired(now int64) {
 	p.changeCore(func(c *core) {
 		for i := len(c.list) - 1; i >= 0; i-- { // the last one takes the place of a removed one
@@ -153,8 +158,8 @@ func (p *Pool) dropExpired(now int64) {
 	p.sweptAt.Store(now)
 }
 
-// expireDue drops expired transactions if it is time for that. It never waits for another call and
-// reads no account.
+// expireDue drops expired transactions if the last time was long enough ago. It is cheap enough for
+// every Add: it never waits for another call and reads no account.
 func (p *Pool) expireDue(now int64) {
 	if now-p.sweptAt.Load() >= int64(p.cfg.Lifetime/expiryShare) && p.turn.TryLock() {
 		defer p.turn.Unlock()
@@ -162,13 +167,13 @@ func (p *Pool) expireDue(now int64) {
 	}
 }
 
-// expiryShare determines how late the pool may drop an expired transaction: by Config.Lifetime
-// divided by this number.
+// expiryShare limits how late the pool may drop an expired transaction: by Config.Lifetime divided
+// by expiryShare.
 const expiryShare = 16
 
-// expireSender drops the expired transactions of a sender, the last one first. A transaction stays
-// while one behind it in line stays, because that one has displaced others and could not run
-// without it.
+// expireSender drops the expired transactions of one sender, the last one first. An expired
+// transaction stays as long as a later one of the same sender, without a gap between them, stays:
+// the later one may have displaced others, and it could not run without the expired one.
 func (c *core) expireSender(a *account, now int64) {
 	lifetime := int64(c.cfg.Lifetime)
 	p := plan{account: a, index: len(a.txs)}

@@ -11,8 +11,8 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// inspect makes the checks that need neither the sender's account nor cryptography, and returns the
-// entry for the transaction.
+// inspect makes the checks of a transaction that need neither the sender's account nor
+// cryptography. It returns the entry for the transaction, with its price, cost and size.
 func (c *Config) inspect(tx *types.Transaction) (*entry, error) {
 	if tx == nil {
 		return nil, fmt.Errorf("%w: nil", ErrMalformed)
@@ -39,9 +39,9 @@ func (c *Config) inspect(tx *types.Transaction) (*entry, error) {
 	return e, checkSignature(tx)
 }
 
-// checkSignature refuses negative numbers in the signature and in the chain id, because such a
-// transaction cannot be encoded. go-ethereum recovers a sender from some of them, and Config.Sender
-// may not check them.
+// checkSignature refuses a transaction with a negative number in its signature or chain id, because
+// such a transaction cannot be encoded. go-ethereum recovers a sender from some of these
+// signatures, and Config.Sender may not check for negative numbers.
 func checkSignature(tx *types.Transaction) error {
 	v, r, s := tx.RawSignatureValues()
 	for _, n := range [...]*big.Int{v, r, s, tx.ChainId()} {
@@ -52,7 +52,8 @@ func checkSignature(tx *types.Transaction) error {
 	return nil
 }
 
-// checkType checks the type of a transaction, and the fields that only this type has.
+// checkType checks that the pool accepts the type of a transaction. It also checks the fields that
+// only this type has, such as blob hashes and authorizations.
 func (c *Config) checkType(tx *types.Transaction) error {
 	switch tx.Type() {
 	case types.LegacyTxType:
@@ -89,8 +90,9 @@ func (c *Config) checkType(tx *types.Transaction) error {
 	return nil
 }
 
-// checkChain checks the chain id. It does not if Config.Sender is set, because such signatures are
-// not Ethereum's.
+// checkChain checks that a transaction is signed for the chain of the pool. It accepts any chain id
+// if Config.Sender is set, because the signatures are then not Ethereum's, and if the transaction
+// is an unprotected legacy one.
 func (c *Config) checkChain(tx *types.Transaction) error {
 	if c.Sender != nil || !tx.Protected() {
 		return nil
@@ -102,7 +104,8 @@ func (c *Config) checkChain(tx *types.Transaction) error {
 	return nil
 }
 
-// amount reads a number of a transaction into 256 bits. name is that of the field, for errors.
+// amount copies a number of a transaction into 256 bits. name is the name of the field, for the
+// text of errors. tooHigh is the error that amount wraps if the number has more than 256 bits.
 func amount(into *uint256.Int, from *big.Int, name string, tooHigh error) error {
 	if from.Sign() < 0 {
 		return fmt.Errorf("%w: %s %v", ErrNegativeValue, name, from)
@@ -137,8 +140,8 @@ func (c *Config) price(e *entry) error {
 	return nil
 }
 
-// addExtras adds the fee for blobs and Config.ExtraCost to the cost of an entry. It returns false
-// if the sum needs more than 256 bits.
+// addExtras adds the fee for blobs and the result of Config.ExtraCost to the cost of a transaction.
+// It returns false if the sum needs more than 256 bits.
 func (c *Config) addExtras(e *entry) bool {
 	if e.tx.Type() == types.BlobTxType {
 		blobCap, over := uint256.FromBig(e.tx.BlobGasFeeCap())
@@ -183,8 +186,8 @@ func (c *Config) checkSize(e *entry) error {
 	return nil
 }
 
-// How much memory a transaction takes in the pool with all that is stored for it, in bytes, and how
-// much its parts take. TestMemory compares these numbers with the heap.
+// These constants estimate how much memory a transaction and its parts take in the pool, in bytes,
+// with all the data that the pool stores about it. TestMemory compares them with the heap.
 const (
 	txMemory            = 1090 // with entry, indexes and a share of the account
 	legacyTxMemory      = 980
@@ -195,7 +198,8 @@ const (
 )
 
 // memoryOf returns how much memory a transaction takes in the pool, in bytes, exact within a
-// quarter. The lists of a decoded transaction have unused capacity, which counts.
+// quarter. It counts the capacity of lists and not their length, because the lists of a decoded
+// transaction have unused capacity.
 func memoryOf(tx *types.Transaction) uint64 {
 	memory := txMemory + cap(tx.Data()) + common.HashLength*cap(tx.BlobHashes())
 	if tx.Type() == types.LegacyTxType {
@@ -213,7 +217,9 @@ func memoryOf(tx *types.Transaction) uint64 {
 	return uint64(memory)
 }
 
-// checkGas refuses a gas limit that is too high, or too low for the transaction to begin.
+// checkGas refuses a gas limit that is too high for a block or for the pool. It also refuses one
+// that is too low to pay for the transaction before its first instruction (ErrIntrinsicGas) or for
+// its data (ErrFloorDataGas).
 func (c *Config) checkGas(e *entry) error {
 	gas := e.gas
 	if gas > c.BlockGasLimit {
@@ -243,8 +249,8 @@ func (c *Config) sender(signer types.Signer, tx *types.Transaction) (common.Addr
 }
 
 // checkBump checks that a replacement pays enough more than the transaction that it replaces
-// (invariant I6): both fee cap and tip must be higher by the configured share, rounded as
-// configured, and by at least 1 wei.
+// (invariant I6). Both fee cap and tip must be higher by the share Config.PriceBump, rounded as
+// configured, and by at least 1 wei. The encoding must not be much longer.
 func (c *Config) checkBump(old, e *entry) error {
 	for _, price := range [...]struct {
 		name      string
@@ -266,7 +272,7 @@ func (c *Config) checkBump(old, e *entry) error {
 }
 
 // bumped returns the lowest price that may replace an old price. No price can replace 2^64-1 wei
-// per gas, which stands for all higher prices too: see saturate.
+// per gas, because that number stands for all higher prices too: see saturate.
 func (c *Config) bumped(old uint64) uint64 {
 	var more uint256.Int
 	more.Mul(more.SetUint64(old), uint256.NewInt(c.PriceBump))
@@ -300,13 +306,13 @@ const (
 	wordSize         = 32
 )
 
-// MaxInitCodeSize is the maximum size of the init code of a contract creation, in
-// bytes (EIP-3860), from the fork Shanghai on.
+// MaxInitCodeSize is the maximum size of the init code of a contract creation, in bytes (EIP-3860).
+// It applies from the fork Shanghai on.
 const MaxInitCodeSize = 49_152
 
-// intrinsicGas returns how much gas a transaction costs before its first instruction, and how much
-// its data costs at least, by the rules of the configured fork. Nothing overflows, because
-// Config.MaxTxSize bounds all sizes.
+// intrinsicGas returns two minimums for the gas limit of a transaction, by the rules of the
+// configured fork: intrinsic is the cost before the first instruction, and floor the minimum cost
+// of the data. Nothing overflows, because Config.MaxTxSize bounds all sizes.
 func (c *Config) intrinsicGas(tx *types.Transaction) (intrinsic, floor uint64) {
 	data := tx.Data()
 	zeros := uint64(bytes.Count(data, []byte{0}))

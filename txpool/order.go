@@ -8,7 +8,8 @@ import (
 	"github.com/google/btree"
 )
 
-// turn holds the knowledge of a session about a sender.
+// turn is the knowledge of a session about one sender: whether its account has been read, and which
+// of its transactions comes next.
 type turn struct {
 	address common.Address
 	read    bool // account was read
@@ -25,7 +26,7 @@ type turn struct {
 // absent is the index of a turn that is not in heads.
 const absent = -1
 
-// beginTurn returns the turn of a sender, and adds one if there is none.
+// beginTurn returns the session's data about a sender, and creates it if there is none yet.
 func (s *Session) beginTurn(address common.Address) *turn {
 	t := s.senders[address]
 	if t == nil {
@@ -35,15 +36,17 @@ func (s *Session) beginTurn(address common.Address) *turn {
 	return t
 }
 
-// notifySession lets the running session, if there is one, consider an entry that can run now.
+// notifySession offers a transaction that can run now to the session that is building a block, if
+// there is one.
 func (c *core) notifySession(e *entry) {
 	if c.session != nil && !c.session.over {
 		c.session.considerEntry(e)
 	}
 }
 
-// notifyOfHead lets the running session consider the next transaction of a sender whose chain has
-// changed, because another transaction than before may be the next one that the session can take.
+// notifyOfHead offers a sender's next transaction to the session that is building a block. It is
+// called when the sender's chain has changed, because another transaction than before may now be
+// the next one that the session can take.
 func (c *core) notifyOfHead(a *account) {
 	e := a.head()
 	if e != nil {
@@ -51,9 +54,10 @@ func (c *core) notifyOfHead(a *account) {
 	}
 }
 
-// considerEntry considers an entry that has become able to run or has changed its place while the
-// session runs. If the walk of the session has not come to that place yet, it visits the entry
-// later, so nothing is done. A sender of which no transaction fits costs no memory.
+// considerEntry makes the session consider a transaction that has become able to run, or has
+// changed its place, while the session runs. If the walk of the session has not come to that place
+// yet, it will visit the transaction later, and considerEntry does nothing. A sender of which no
+// transaction fits costs no memory.
 func (s *Session) considerEntry(e *entry) {
 	address := e.account.address
 	t := s.senders[address]
@@ -78,9 +82,9 @@ func (s *Session) considerEntry(e *entry) {
 	heap.Push(&s.heads, t)
 }
 
-// forgetSender forgets a sender that has no transactions in the pool any more, unless the session
-// has taken some of them. Otherwise a session that is open for a long time would need more memory
-// with each newcomer.
+// forgetSender removes a sender that has no transactions in the pool any more from the session's
+// data, unless the session has taken some of them. Otherwise a session that is open for a long time
+// would need more memory with each newcomer.
 func (s *Session) forgetSender(address common.Address) {
 	t := s.senders[address]
 	if t == nil || t.took {
@@ -92,10 +96,10 @@ func (s *Session) forgetSender(address common.Address) {
 	delete(s.senders, address)
 }
 
-// visitSender adds the next transaction of a sender to the heads if it fits into the block. A
-// transaction that does not fit is forgotten, because the rest of the budget only shrinks, and
-// considerEntry considers those that change. Most of these are too large, which visitSender sees
-// without reading the entry.
+// visitSender adds a sender to the heads of the session if the sender's next transaction fits into
+// the block. A transaction that does not fit is not remembered, because the rest of the budget only
+// shrinks; if the transaction changes, considerEntry considers it again. Most transactions that do
+// not fit are too large, which visitSender sees without reading the entry.
 func (s *Session) visitSender(c *core, r ranked) {
 	e := r.entry
 	if s.hasRoom(uint64(r.gas), uint64(r.size)) {
@@ -110,7 +114,8 @@ func (s *Session) visitSender(c *core, r ranked) {
 	s.misses++
 }
 
-// pushHead adds the next transaction of a sender to the heads, unless e is nil.
+// pushHead adds a sender with its next transaction e to the heads, among which the session chooses
+// the best. It does nothing if e is nil.
 func (s *Session) pushHead(c *core, t *turn, e *entry) {
 	if e == nil {
 		return
@@ -119,10 +124,12 @@ func (s *Session) pushHead(c *core, t *turn, e *entry) {
 	heap.Push(&s.heads, t)
 }
 
-// popHead removes the best head, and returns its entry and the turn of its sender. If the sender
-// has another next transaction in the meantime, or the place of the head is out of date, it returns
-// no entry and puts the sender back at its present place. It computes the place only in this case:
-// if the host's score were different each time, the session would never end.
+// popHead removes the best of the heads, and returns its transaction and the turn of its sender. If
+// the sender has another next transaction in the meantime, or the place of the head is out of date,
+// popHead puts the sender back at its present place and returns no transaction.
+//
+// popHead computes a place only in this case. If it did so each time, a session would never end
+// with a host whose score is different at each call.
 func (s *Session) popHead(c *core) (*entry, *turn) {
 	t := heap.Pop(&s.heads).(*turn)
 	if t.aside {
@@ -139,8 +146,8 @@ func (s *Session) popHead(c *core) (*entry, *turn) {
 	return nil, t
 }
 
-// fillHeads visits more senders until none of the others can have a better transaction than the
-// best head.
+// fillHeads makes the walk of the session visit more senders, until no sender that has not been
+// visited can have a better transaction than the best of the heads.
 func (s *Session) fillHeads(c *core) {
 	for s.misses < maxMisses && !s.walk.ended && (len(s.heads) == 0 || s.walk.precedes(s.heads[0].place)) {
 		s.walk.visitNext(func(r ranked) { s.visitSender(c, r) })
@@ -178,14 +185,14 @@ func (s *Session) spent() bool {
 		b.Bytes > 0 && s.bytes >= b.Bytes
 }
 
-// fits reports whether the session can take an entry: it pays the base fee of the block, and the
-// rest of the block has room for it.
+// fits reports whether the session can take a transaction: the transaction pays the base fee of the
+// block, and the rest of the block has room for it.
 func (s *Session) fits(e *entry) bool {
 	return e.feeCap >= s.base && s.hasRoom(e.gas, uint64(e.size))
 }
 
-// hasRoom reports whether the rest of the block has room for a transaction with a gas limit and a
-// size.
+// hasRoom reports whether the rest of the block's budget has room for a transaction with the given
+// gas limit and encoded size.
 func (s *Session) hasRoom(gas, size uint64) bool {
 	b := &s.budget
 	if b.Gas > 0 && gas > b.Gas-min(s.gas, b.Gas) {
@@ -194,7 +201,8 @@ func (s *Session) hasRoom(gas, size uint64) bool {
 	return b.Bytes == 0 || size <= b.Bytes-min(s.bytes, b.Bytes)
 }
 
-// putAside makes the session take no more transactions of the sender of an entry.
+// putAside makes the session take no more transactions of the sender of transaction e, for example
+// because e has failed and the sender's later ones depend on it.
 func (s *Session) putAside(e *entry) {
 	t := s.beginTurn(e.account.address)
 	t.aside, t.unfit = true, false
@@ -215,8 +223,8 @@ func (e *entry) candidate(base uint64) Candidate {
 	return Candidate{Tx: e.tx, Tip: min(e.tip, e.feeCap-min(e.feeCap, base)), Size: uint64(e.size)}
 }
 
-// keyOf returns the place of an entry among the heads of a session: by its score if there is one,
-// and otherwise by its rank.
+// keyOf returns the place of a transaction among the heads of a session: by its score if
+// Config.Score is set, and otherwise by its rank.
 func (c *core) keyOf(e *entry) place {
 	if c.cfg.Score == nil {
 		return place{e.rank, e.seq}
@@ -224,13 +232,14 @@ func (c *core) keyOf(e *entry) place {
 	return scored(c.cfg.Score, e, c.fees.base)
 }
 
-// scored returns the place of an entry by its score. It maps the score to an unsigned number in the
-// same order.
+// scored returns the place of a transaction by its score. It maps the signed score to an unsigned
+// number in such a way that the order is kept.
 func scored(score func(Candidate) int64, e *entry, base uint64) place {
 	return place{uint64(score(e.candidate(base))) ^ 1<<63, e.seq}
 }
 
-// walk visits the transactions that can run, from the best one on, as far as a session needs them.
+// walk visits the transactions that can run, beginning with the best one, and only as many of them
+// as a session needs.
 type walk struct {
 	index *btree.BTreeG[ranked] // by tip
 	rest  ranking               // by Config.Score: the next transactions of the senders
@@ -238,8 +247,9 @@ type walk struct {
 	ended bool
 }
 
-// newWalk returns a walk from the best transaction on. With Config.Score it makes a heap of the
-// senders, because a block takes few of them, and sorting all of them would take longer.
+// newWalk returns a walk that begins with the best transaction. With Config.Score the walk is a
+// heap of all senders, because a block takes transactions of few of them, and sorting all would
+// take longer.
 func (c *core) newWalk() walk {
 	if c.cfg.Score == nil { // the order of core.ready
 		return walk{index: c.ready}
@@ -255,8 +265,8 @@ func (c *core) newWalk() walk {
 	return walk{rest: rest}
 }
 
-// passed reports whether the walk has gone past the place of an entry that has changed, so that it
-// will not visit the entry.
+// passed reports whether the walk has gone past the place of a transaction that has changed, so
+// that it will not visit the transaction again.
 func (w *walk) passed(e *entry) bool {
 	return w.ended || w.index == nil || w.at.entry != nil && before(e.ranked(e.lead), w.at)
 }
@@ -299,8 +309,8 @@ func (w *walk) visitNext(f func(ranked)) {
 	w.ended = w.at == from
 }
 
-// ranking is a heap with the best entry at its top. It does not use container/heap, because its
-// interface call for each comparison would take most of the time of a session with scores.
+// ranking is a heap with the best transaction at its top. It does not use container/heap, because
+// the interface call for each comparison would take most of the time of a session with scores.
 type ranking []ranked
 
 // sinkAt moves the entry at an index down until the heap is in order again.
@@ -334,8 +344,8 @@ func (r *ranking) popBest() ranked {
 	return top
 }
 
-// yieldInOrder yields the transactions of a snapshot, best first, and those of each sender
-// in nonce order.
+// yieldInOrder yields the transactions of a snapshot in the order in which a session would take
+// them: the best first, and those of each sender in nonce order.
 func (s *Snapshot) yieldInOrder(yield func(*entry) bool) {
 	if s.score == nil {
 		s.index.Ascend(func(r ranked) bool { return yield(r.entry) })

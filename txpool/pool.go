@@ -13,10 +13,13 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Pool is a transaction pool. It is safe for concurrent use. No goroutine of it outlives a call,
-// except while records are replayed: see ReplayChange. Events are delivered to Config.Observe by
-// the calls that cause them; if several calls run at the same time, one of them delivers the events
-// of all.
+// Pool is a transaction pool: it stores the transactions of users until they are in a block. It is
+// safe for concurrent use.
+//
+// The pool starts goroutines only within a call and waits for them before the call returns. The one
+// exception is ReplayChange, which recovers senders in the background. Events are delivered to
+// Config.Observe by the goroutines that call the pool. If several calls run at the same time, one
+// of them delivers the events of all.
 type Pool struct {
 	cfg        Config
 	lenient    Config // for transactions that come back
@@ -28,8 +31,9 @@ type Pool struct {
 	begun   time.Time // beginning of the pool's clock
 	sweptAt atomic.Int64
 
-	// turn is held by calls that change the pool in several steps, such as Next,
-	// Reset and CleanupExpired, so that they exclude one another.
+	// turn is locked by calls that change the pool in several steps, such as Next, Reset and
+	// CleanupExpired. Each of these calls releases mu between its steps, and turn keeps the other
+	// ones out in the meantime.
 	turn sync.Mutex
 
 	mu       sync.Mutex // of all that follows
@@ -60,13 +64,15 @@ func New(cfg Config, state State) (*Pool, error) {
 	return p, nil
 }
 
-// Add admits a transaction. If it returns nil, the pool has stored the transaction, and events
-// report what becomes of it. Otherwise nothing has changed, and the error wraps one of this
-// package's errors or is that of Config.Precheck.
+// Add checks a transaction and stores it in the pool. If Add returns nil, the pool has the
+// transaction, and later events report whether it is replaced, dropped or included in a block. If
+// Add returns an error, nothing has changed. The error wraps one of this package's errors, or it is
+// the error of Config.Precheck.
 func (p *Pool) Add(tx *types.Transaction) error { return p.addOne(candidate{tx: tx}).err }
 
-// AddPrivate adds a transaction that must stay secret until it is in a block. The pool treats it
-// like any other, but Snapshot and Content do not show it, and its events have Private set.
+// AddPrivate adds a transaction that must stay secret until it is in a block. The pool treats a
+// private transaction like any other, except that Snapshot and Content do not show it, and its
+// events have Private set so that the host does not publish them.
 func (p *Pool) AddPrivate(tx *types.Transaction) error {
 	return p.addOne(candidate{tx: tx, private: true}).err
 }
@@ -77,8 +83,8 @@ func (p *Pool) addOne(t candidate) candidate {
 	return one[0]
 }
 
-// AddRaw adds a transaction by its binary encoding (EIP-2718). It returns the hash of the
-// transaction if it was admitted.
+// AddRaw adds a transaction that is given by its binary encoding (EIP-2718), as
+// eth_sendRawTransaction receives it. If the transaction was admitted, AddRaw returns its hash.
 func (p *Pool) AddRaw(raw []byte) (common.Hash, error) {
 	t := p.addOne(candidate{raw: raw})
 	if t.err != nil {
@@ -87,9 +93,9 @@ func (p *Pool) AddRaw(raw []byte) (common.Hash, error) {
 	return t.entry.hash(), nil
 }
 
-// AddAll adds transactions in order. The result is the same as if Add were called for one after the
-// other (invariant I10), but AddAll recovers signatures on all processors. It returns one error or
-// nil for each transaction.
+// AddAll adds transactions in order. The result is the same as that of one call of Add per
+// transaction (invariant I10), but AddAll is faster, because it recovers the signatures on all
+// processors. For each transaction it returns an error, or nil if the transaction was admitted.
 func (p *Pool) AddAll(txs []*types.Transaction) []error {
 	batch, errs := make([]candidate, len(txs)), make([]error, len(txs))
 	for i, tx := range txs {
@@ -102,8 +108,9 @@ func (p *Pool) AddAll(txs []*types.Transaction) []error {
 	return errs
 }
 
-// AddAllRaw adds transactions by their binary encodings (EIP-2718), as AddAll does. For each of
-// them it returns the hash, or zero and an error.
+// AddAllRaw adds transactions that are given by their binary encodings (EIP-2718), in order and as
+// fast as AddAll. For each transaction it returns the hash if it was admitted, and otherwise the
+// zero hash and an error.
 func (p *Pool) AddAllRaw(raws [][]byte) ([]common.Hash, []error) {
 	batch, errs := make([]candidate, len(raws)), make([]error, len(raws))
 	for i, raw := range raws {
@@ -120,8 +127,9 @@ func (p *Pool) AddAllRaw(raws [][]byte) ([]common.Hash, []error) {
 	return hashes, errs
 }
 
-// addBatch takes transactions through all stages, with the same result as one after the other
-// (invariant I10).
+// addBatch takes transactions through all stages of admission. The result is the same as if they
+// were added one after the other (invariant I10), but signatures are recovered on all processors.
+// addBatch writes the error of each transaction into its candidate.
 func (p *Pool) addBatch(batch []candidate) {
 	now := p.clock()
 	p.expireDue(now)
@@ -132,8 +140,8 @@ func (p *Pool) addBatch(batch []candidate) {
 	}
 }
 
-// Remove drops a transaction. Errors wrap ErrNotFound, or ErrInBundle if the
-// transaction is locked by a session.
+// Remove drops a transaction from the pool. The error wraps ErrNotFound if the pool does not have
+// the transaction, or ErrInBundle if a session has locked it.
 func (p *Pool) Remove(hash common.Hash) (err error) {
 	defer p.deliverEvents()
 	p.changeCore(func(c *core) {
@@ -150,9 +158,10 @@ func (p *Pool) Remove(hash common.Hash) (err error) {
 	return err
 }
 
-// Reject drops a transaction that failed while a block was built, even if it is locked, and refuses
-// it for Config.QuarantineTime (invariant I14). reason becomes Event.Reason; nil means
-// ErrQuarantined. The error wraps ErrNotFound.
+// Reject drops a transaction that failed while a block was built, even if a session has locked it.
+// The pool refuses the same transaction for Config.QuarantineTime, so that it cannot fail again and
+// again (invariant I14). reason becomes Event.Reason; nil means ErrQuarantined. The error wraps
+// ErrNotFound if the pool does not have the transaction.
 func (p *Pool) Reject(hash common.Hash, reason error) (err error) {
 	defer p.deliverEvents()
 	p.changeCore(func(c *core) {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/btree"
 )
 
-// Held returns the transactions that the pool holds aside, sorted by hash, each with its reason:
-// see StatusHeld.
+// Held returns the transactions that the pool holds aside until they can be admitted (see
+// StatusHeld), sorted by hash. Each has the error for which it cannot be admitted now.
 func (p *Pool) Held() []Displaced {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,9 +41,9 @@ func (p *Pool) Size() int {
 	return len(p.core.all)
 }
 
-// NextNonce returns the first nonce that a sender has not used in the pool yet, after its pending
-// and parked transactions. The second result reports whether the pool knows the sender; if not, use
-// the nonce in the host's state.
+// NextNonce returns the nonce for the next transaction of a sender: the first one after its pending
+// and parked transactions. The second result is false if the pool has no transactions of the
+// sender. The caller then uses the nonce in the host's state.
 func (p *Pool) NextNonce(sender common.Address) (uint64, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,15 +55,15 @@ func (p *Pool) NextNonce(sender common.Address) (uint64, bool) {
 }
 
 // Snapshot is the set of transactions that could run at one moment, without locked and private
-// ones. It holds no lock and is safe for concurrent use.
+// ones. Reading it needs no lock of the pool. It is safe for concurrent use.
 type Snapshot struct {
 	index *btree.BTreeG[ranked]
 	score func(Candidate) int64
 	base  uint64 // base fee, wei per gas
 }
 
-// Snapshot returns the transactions that can run now and are not locked, without private ones. It
-// takes constant time.
+// Snapshot returns the transactions that can run now, without locked and private ones, for readers
+// that must not slow down the pool. It takes constant time.
 func (p *Pool) Snapshot() *Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,15 +93,17 @@ const (
 	StatusPending
 	// StatusQueued means that the transaction is behind a nonce gap.
 	StatusQueued
-	// StatusParked means that the transaction, or one before it, does not pay the floor or the base
-	// fee, or that the balance does not cover it at the moment.
+	// StatusParked means that the transaction cannot run at the moment, because it, or one before
+	// it in the sender's chain, does not pay the floor or the base fee, or exceeds the sender's
+	// balance.
 	StatusParked
-	// StatusLocked means that a session has taken the transaction.
+	// StatusLocked means that a session has taken the transaction for the block that it is
+	// building.
 	StatusLocked
-	// StatusHeld means that the transaction was accepted before, came back from a failed block or
-	// at a restart, and cannot be admitted now: the host cannot read the account, or a check
-	// refuses the transaction. The pool tries again at each Reset and CleanupExpired, and drops the
-	// transaction when its lifetime is over.
+	// StatusHeld means that the pool holds the transaction aside. It was accepted before, came back
+	// from a failed block or at a restart, and cannot be admitted now: the host cannot read the
+	// account, or a check refuses the transaction. The pool tries again at each Reset and
+	// CleanupExpired, and drops the transaction when its lifetime is over.
 	StatusHeld
 )
 
@@ -127,7 +129,8 @@ func (p *Pool) Status(hash common.Hash) Status {
 }
 
 // ContentFrom returns the transactions of a sender in the order of their nonces, without private
-// ones. pending has those that can run or are locked, and queued has the others.
+// ones. pending has those that can run or are locked, and queued has all others, as in geth's
+// txpool_contentFrom.
 func (p *Pool) ContentFrom(sender common.Address) (pending, queued []*types.Transaction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +154,8 @@ func (a *account) content() (pending, queued []*types.Transaction) {
 	return pending, queued
 }
 
-// Content returns the result of ContentFrom for all senders.
+// Content returns the transactions of all senders, without private ones. For each sender, pending
+// and queued are as in ContentFrom.
 func (p *Pool) Content() (pending, queued map[common.Address][]*types.Transaction) {
 	pending = make(map[common.Address][]*types.Transaction)
 	queued = make(map[common.Address][]*types.Transaction)
@@ -171,38 +175,38 @@ func (p *Pool) Content() (pending, queued map[common.Address][]*types.Transactio
 
 // Stats is a summary of a pool.
 type Stats struct {
-	// Pending is the number of transactions that can run, including locked
-	// ones; Parked that of transactions that do not pay enough; Queued that of
-	// transactions behind nonce gaps.
+	// Pending is the number of transactions that can run, including locked ones. Parked is the
+	// number of those that do not pay enough. Queued is the number of those behind nonce gaps.
 	Pending, Parked, Queued int
 	// PendingBytes, ParkedBytes and QueuedBytes are the approximate memory of
 	// these transactions, in bytes.
 	PendingBytes, ParkedBytes, QueuedBytes uint64
-	// Exempt is the number of transactions that came back and are exempt from
-	// the caps. They are included in the numbers above.
+	// Exempt is the number of transactions that came back, for example from a failed block, and to
+	// which the caps do not apply. They are included in the numbers above.
 	Exempt int
-	// Locked is the number of transactions that a session has taken, and Senders
-	// that of accounts for which the pool stores data.
+	// Locked is the number of transactions that a session has taken. Senders is the number of
+	// accounts that have transactions in the pool.
 	Locked, Senders int
-	// Floor is the lowest price of a pending transaction, and BaseFee the base
-	// fee, both in wei per gas.
+	// Floor is the lowest price at which a transaction is pending, and BaseFee the base fee of the
+	// next block. Both are in wei per gas.
 	Floor, BaseFee uint64
-	// Surge is the factor by which newcomers pay more than the floor, in per
-	// mille. 1000 means no surge.
+	// Surge is the factor by which the price for newcomers exceeds the floor, in per mille. 1000
+	// means that they pay only the floor.
 	Surge uint64
-	// Watermark is the lowest price, in wei per gas, at which a transaction of
-	// 21,000 gas with the sender's next nonce would be admitted now. It is the
-	// floor with surge or the base fee, whichever is higher. In a full pool it
-	// is also more than the worst transaction pays, even after a rise of the
-	// base fee by an eighth. It is 2^64-1 if no transaction can be displaced.
+	// Watermark is the lowest price, in wei per gas, at which the pool would admit a transaction of
+	// 21,000 gas with the sender's next nonce now. It is the floor with surge or the base fee,
+	// whichever is higher.
+	//
+	// In a full pool the newcomer must also pay more than the worst transaction, even after the
+	// base fee has risen by an eighth. Watermark is 2^64-1 if no transaction can be displaced.
 	Watermark uint64
 }
 
 // Size returns the number of all transactions, locked ones included.
 func (s Stats) Size() int { return s.Pending + s.Parked + s.Queued }
 
-// Stats returns a summary of the pool. Its cost does not depend on the number of transactions,
-// except that it skips exempt ones in a full pool.
+// Stats returns a summary of the pool. It takes the same time for any number of transactions,
+// except that it must skip the exempt ones in a full pool.
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -227,9 +231,12 @@ func (p *Pool) Stats() Stats {
 	return s
 }
 
-// Departure returns why a transaction has left the pool. The second result reports whether the pool
-// remembers it. The pool remembers the newest 65,536 departures for a day, and across restarts if
-// the host restores the pool. A transaction that is in the pool or was included has no departure.
+// Departure returns when and why a transaction has left the pool. The second result is false if the
+// pool does not remember it. A transaction that is in the pool or was included in a block has no
+// departure.
+//
+// The pool remembers the newest 65,536 departures for a day. If the host restores the pool after a
+// restart, it remembers them across the restart too.
 func (p *Pool) Departure(hash common.Hash) (Departure, bool) {
 	now := p.clock()
 	p.mu.Lock()

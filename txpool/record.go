@@ -9,23 +9,28 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 )
 
-// The kinds of records. A record begins with its kind, one byte, and continues with
-// an RLP list of the fields in the comment. Times are in Unix nanoseconds.
+// These are the kinds of records by which a pool is restored after a restart. A record begins with
+// one byte for its kind, followed by an RLP list of the fields in the comment. Times are in Unix
+// nanoseconds.
 const (
-	// added: whether it is private, exempt, could run and is held aside, time of
-	// admission, transaction
+	// recordAdded: a transaction was added. The fields are whether it is private, exempt from the
+	// caps, could run before, and is held aside, its time of admission, and the transaction.
 	recordAdded = 'A'
-	// room: hash of a transaction, whether it is exempt and could run from now on
+	// recordRoom: the caps apply to a transaction differently from now on. The fields are its hash,
+	// whether it is exempt, and whether it could run before.
 	recordRoom = 'K'
-	// left, and no departure: hash
+	// recordLeft: a transaction has left without a departure, because it is in a block. The field
+	// is its hash.
 	recordLeft = 'L'
-	// departed: hash, time, hash of the replacement or 0, label of the error, its text
+	// recordDeparted: a transaction was replaced or dropped. The fields are its hash, the time, the
+	// hash of the replacement or 0, the label of the error, and the text of the error.
 	recordDeparted = 'D'
-	// prices: base fee, floor and average, in wei per gas
+	// recordPrices: the prices have changed. The fields are base fee, floor and average, in wei per
+	// gas.
 	recordPrices = 'P'
 )
 
-// errRecord is the error of a record that cannot be decoded.
+// errRecord is returned if a record cannot be decoded. It reaches the host in Restored.Poisoned.
 var errRecord = errors.New("txpool: not a record of the pool")
 
 // encode returns a record with its fields.
@@ -38,8 +43,8 @@ func encode(kind byte, fields ...any) []byte {
 	return record.Bytes()
 }
 
-// decode reads the fields of a record into the variables that fields points to. The record must
-// have exactly these fields.
+// decode decodes a record. fields are pointers to the variables for the record's fields, and the
+// record must have exactly as many fields.
 func decode(record []byte, fields ...any) error {
 	var values []rlp.RawValue
 	err := rlp.DecodeBytes(record[1:], &values)
@@ -55,8 +60,8 @@ func decode(record []byte, fields ...any) error {
 	return nil
 }
 
-// past describes a transaction that was admitted before and comes back, from a block or from the
-// records.
+// past describes a transaction that was admitted before and comes back, from a reverted block, from
+// the transactions held aside, or from the records of a log.
 type past struct {
 	tx      *types.Transaction
 	private bool
@@ -68,7 +73,8 @@ type past struct {
 	err     error  // reason for holding aside
 }
 
-// past returns everything about an entry that is needed to admit it again.
+// past returns everything about a transaction that the pool needs to admit it again, for example
+// after a restart.
 func (e *entry) past() *past {
 	return &past{tx: e.tx, at: e.at, private: e.private, exempt: e.exempt, ran: e.ran}
 }

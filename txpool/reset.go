@@ -15,12 +15,12 @@ type Head struct {
 	// Reverted are the blocks that are no longer part of the chain, and
 	// Included the new ones. Both are in chain order, oldest first.
 	Reverted, Included []Block
-	// BaseFee is the base fee of the next block, in wei per gas. Nil means no
-	// change; initially it is 0.
+	// BaseFee is the base fee of the next block, in wei per gas. Nil means that it does not change.
+	// The base fee of a new pool is 0.
 	BaseFee *big.Int
-	// Touched are all accounts that the change may have affected, including senders. Nil means that
-	// any account may have changed; the pool then reads the accounts of all its senders again,
-	// which takes longer.
+	// Touched lists all accounts that the change may have affected, including the senders of
+	// transactions. Nil means that any account may have changed. The pool then reads the accounts
+	// of all its senders again, which takes longer.
 	Touched []common.Address
 }
 
@@ -30,16 +30,18 @@ type Block struct {
 	BaseFee *big.Int
 	// Transactions are the transactions of the block, in order.
 	Transactions []*types.Transaction
-	// GasUsed and GasLimit are those of this block. If GasUsed is 0, the pool assumes the least gas
-	// that the transactions can have used, before their first instruction. If GasLimit is 0, it is
-	// Config.BlockGasLimit. A block that is at most half full counts as one with the lowest price,
-	// because it had room at any price. Otherwise a single transaction per block could raise the
-	// floor for all users.
+	// GasUsed and GasLimit are the gas that this block has used and could use. If GasUsed is 0, the
+	// pool assumes the least gas that the transactions can have used, before their first
+	// instruction. If GasLimit is 0, it is Config.BlockGasLimit.
+	//
+	// A block that is at most half full counts as a block with the lowest price, because it had
+	// room at any price. Otherwise a single transaction per block could raise the floor for all
+	// users.
 	GasUsed, GasLimit uint64
 }
 
-// Displaced is a transaction that Reset or Restore has removed from the pool, or has not taken
-// back.
+// Displaced is a transaction that Reset or Restore has removed from the pool or could not admit
+// again, with the reason.
 type Displaced struct {
 	// Tx is the transaction, and Err the reason.
 	Tx  *types.Transaction
@@ -49,8 +51,9 @@ type Displaced struct {
 	Held bool
 }
 
-// Reset follows a change of the host's chain. State must show the new chain before the call. Reset
-// removes included transactions, reads accounts again, and updates the floor and the base fee.
+// Reset tells the pool that the host's chain has changed. State must show the new chain before the
+// call. Reset removes included transactions, reads accounts again, and updates the floor and the
+// base fee.
 //
 // Transactions of reverted blocks come back into the pool, even above the caps, and displace no
 // others (invariant I12). If the balance does not cover such a transaction, it is parked until the
@@ -83,8 +86,8 @@ func (p *Pool) Reset(head Head) []Displaced {
 	return p.endHead()
 }
 
-// endHead ends a Reset. The caps apply to transactions behind gaps again, because no more
-// transactions come back that could close the gaps.
+// endHead is the last step of Reset. No more transactions come back that could close nonce gaps, so
+// the caps apply to transactions behind gaps again. endHead returns the result of Reset.
 func (p *Pool) endHead() []Displaced {
 	p.changeCore(func(c *core) {
 		c.patient, c.keeping = false, false
@@ -93,8 +96,8 @@ func (p *Pool) endHead() []Displaced {
 }
 
 // takeDisplaced returns the transactions that were dropped or not admitted since core.displaced was
-// set. It leaves out those that were held aside and are not any more, because they were admitted
-// after all, or their drop is in the list too.
+// last set. It leaves out those that were held aside only for a moment: they have been admitted in
+// the meantime, or they were dropped and are in the list for that reason.
 func (p *Pool) takeDisplaced() []Displaced {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,8 +108,9 @@ func (p *Pool) takeDisplaced() []Displaced {
 	})
 }
 
-// cleanBlocks returns blocks without nil transactions, and without transactions that are also in
-// others.
+// cleanBlocks returns blocks without nil transactions and without the transactions that are also in
+// others. Reset uses it because a transaction that moved from a reverted block to a new one does
+// not come back.
 func cleanBlocks(blocks, others []Block) []Block {
 	moved := make(map[common.Hash]bool)
 	for _, b := range others {
@@ -123,7 +127,8 @@ func cleanBlocks(blocks, others []Block) []Block {
 	return blocks
 }
 
-// examineReverted examines the transactions of reverted blocks, so that they can come back.
+// examineReverted takes the transactions of reverted blocks through the first stages of admission,
+// so that Reset can admit them again.
 func (p *Pool) examineReverted(blocks []Block) []candidate {
 	var reverted []*past
 	now := p.clock()
@@ -138,8 +143,8 @@ func (p *Pool) examineReverted(blocks []Block) []candidate {
 	return p.examineBack(reverted)
 }
 
-// beginHead removes the transactions that are in a new block, and notes that all accounts that were
-// read before are out of date.
+// beginHead is the first step of Reset that changes the pool. It removes the transactions of the
+// new blocks, ends the session, and marks all accounts that were read before as out of date.
 func (p *Pool) beginHead(head *Head) {
 	p.changeCore(func(c *core) {
 		c.generation++
@@ -161,8 +166,9 @@ func (p *Pool) beginHead(head *Head) {
 	})
 }
 
-// includeTransaction removes a transaction that is in a block. The host's state shows the block, so
-// the nonce of the transaction is used, and so are all lower nonces of its sender.
+// includeTransaction removes a transaction that is in a new block. The host's state shows this
+// block, so the nonce of the transaction is used, and so are all lower nonces of its sender;
+// transactions with these nonces leave the pool too.
 func (c *core) includeTransaction(tx *types.Transaction) {
 	hash := tx.Hash()
 	departed, held := c.departures.Remove(hash), c.aside.txs[hash] != nil
@@ -211,8 +217,9 @@ func (p *Pool) senders() []common.Address {
 	return all
 }
 
-// refreshAccounts reads accounts again and applies their new state. If an account cannot be read,
-// the pool reads it again with the next transaction of its sender.
+// refreshAccounts reads accounts from the host's state again and applies the changes to their
+// transactions. If an account cannot be read, the pool tries again with the next transaction of its
+// sender.
 func (p *Pool) refreshAccounts(addresses []common.Address) {
 	readings := make([]reading, 0, len(addresses))
 	p.mu.Lock()
@@ -231,8 +238,9 @@ func (p *Pool) refreshAccounts(addresses []common.Address) {
 	})
 }
 
-// moveFees applies the prices in the new blocks and the new base fee. Transactions that do not pay
-// enough any more are parked, and those that pay again can run.
+// moveFees computes the floor from the prices in the new blocks, and applies the new base fee.
+// Transactions that do not pay enough any more are parked, and parked ones that pay enough again
+// can run.
 func (p *Pool) moveFees(head *Head) {
 	medians := make([]uint64, len(head.Included))
 	if p.cfg.FloorWindow > 0 {
@@ -266,12 +274,12 @@ func (p *Pool) moveFees(head *Head) {
 	})
 }
 
-// enough is how many transactions of a block count for its median price. If a block has more, this
-// many are taken, evenly spaced.
+// enough is the number of transactions of a block from which its median price is computed. If a
+// block has more transactions, this many are chosen, evenly spaced.
 const enough = 1000
 
 // median returns the median price per gas that the transactions of the block have paid. If the
-// block was at most half full, it is the lowest price.
+// block was at most half full, it returns the lowest price, Config.MinGasPrice.
 func (b *Block) median(cfg *Config) uint64 {
 	n := len(b.Transactions)
 	if n == 0 || b.used(cfg) <= cmp.Or(b.GasLimit, cfg.BlockGasLimit)/2 {
@@ -287,7 +295,8 @@ func (b *Block) median(cfg *Config) uint64 {
 	return prices[len(prices)/2]
 }
 
-// used returns the gas that the block has used at least.
+// used returns GasUsed, or, if that is 0, the least gas that the transactions of the block can have
+// used.
 func (b *Block) used(cfg *Config) uint64 {
 	used := b.GasUsed
 	for i := 0; b.GasUsed == 0 && i < len(b.Transactions); i++ {
@@ -297,8 +306,8 @@ func (b *Block) used(cfg *Config) uint64 {
 	return used
 }
 
-// repriceSender applies a new base fee to the transactions of a sender. Most of them pay the same
-// tip as before, so their chain stays as it is.
+// repriceSender computes the ranks of a sender's transactions at a new base fee. Most transactions
+// pay the same tip as before; if all do, the places in the chain need not be computed again.
 func (c *core) repriceSender(a *account) {
 	moved := false
 	for _, e := range a.txs {
@@ -311,8 +320,8 @@ func (c *core) repriceSender(a *account) {
 	}
 }
 
-// parkUnderpriced parks the transactions that do not pay the floor any more. restoreCaps lets those
-// that pay again come in.
+// parkUnderpriced parks the transactions that do not pay the floor any more, after the floor or the
+// base fee has risen. If transactions pay the floor again, restoreCaps makes them pending.
 func (c *core) parkUnderpriced() {
 	least := c.fees.leastRank()
 	for _, index := range append([]*btree.BTreeG[ranked]{c.ready}, c.roomless[:]...) {

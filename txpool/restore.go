@@ -15,29 +15,29 @@ import (
 type Restored struct {
 	// Transactions is how many transactions are in the pool again.
 	Transactions int
-	// Displaced are transactions that are not in the pool again. Those whose nonce is used have
-	// left it for good. The others are held aside.
+	// Displaced are transactions in the records that are not in the pool again. Those whose nonce
+	// is used have left it for good. The others are held aside: see StatusHeld.
 	Displaced []Displaced
-	// Poisoned are records that could not be read. Pool.Records returns them too, so that they are
-	// not lost.
+	// Poisoned are records that could not be read. Pool.Records returns them too, so that they stay
+	// in the log and are not lost.
 	Poisoned []Poison
 }
 
-// Poison is a Record that could not be used, with the reason Err.
+// Poison is a Record of the host's log that Restore could not use, with the reason Err.
 type Poison struct {
 	Record []byte
 	Err    error
 }
 
-// ReplayChange gives an empty pool one of the records that the host has kept: those of
-// [Pool.Records], and those that [Pool.TakeChanges] has returned since, in their order. When the
-// pool has all of them, the host calls [Pool.Restore]. Until then the pool holds the transactions
-// that the records have added and not removed, and nothing else may be called. In this way a host
-// can follow the log of another process, and restore the pool when that process has ended.
+// ReplayChange passes one record of the host's log to an empty pool. The records are those of
+// [Pool.Records], and then those that [Pool.TakeChanges] has returned since, in their order. After
+// the last record the host calls [Pool.Restore]. No other method may be called in the meantime. In
+// this way a host can follow the log of another process, and restore the pool when that process has
+// ended.
 //
-// A record that cannot be read is skipped and listed in Restored.Poisoned. The record is read only
-// during the call. Unless Config.Sender is set, the pool recovers the senders of the transactions
-// in the background in the meantime, because that is the slow part of Restore.
+// A record that cannot be read is skipped and listed in Restored.Poisoned. ReplayChange does not
+// keep the bytes of record after it returns. Unless Config.Sender is set, the pool recovers the
+// senders of the transactions in the background, because that is the slow part of Restore.
 func (p *Pool) ReplayChange(record []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,8 +50,8 @@ func (p *Pool) ReplayChange(record []byte) {
 	}
 }
 
-// recoverAhead lets a transaction's sender be recovered in the background. The transaction
-// remembers its sender, so that Restore need not recover it. The caller holds p.mu.
+// recoverAhead starts recovering the sender of a transaction in the background. The transaction
+// caches its sender, so that Restore need not recover it. The caller holds p.mu.
 func (p *Pool) recoverAhead(tx *types.Transaction) {
 	if p.cfg.Sender != nil {
 		return
@@ -62,7 +62,8 @@ func (p *Pool) recoverAhead(tx *types.Transaction) {
 	}
 }
 
-// recoverUnknown recovers senders until all are known, or until Restore begins and does it.
+// recoverUnknown recovers the senders of replayed transactions in the background. It ends when all
+// are known, or when Restore begins, which then recovers the rest.
 func (p *Pool) recoverUnknown() {
 	defer p.recoveries.Release(1)
 	for {
@@ -82,12 +83,12 @@ func (p *Pool) recoverUnknown() {
 // It also restores the base fee, the floor and the departures, but not the quarantine and the
 // counts of replacements. Config.Observe receives an event for each restored transaction.
 //
-// Restore loses no acknowledged transaction. It takes transactions back above the caps, even if the
-// caps are lower than before; the excess is exempt. It refuses only transactions whose nonce is
-// used. Transactions that cannot be admitted now are held aside: see StatusHeld. The result lists
-// both.
+// Restore loses no acknowledged transaction. It admits transactions above the caps, even if the
+// caps are lower than before; the excess is exempt from them. It refuses only transactions whose
+// nonce is used. Transactions that cannot be admitted now are held aside: see StatusHeld. The
+// result lists both.
 //
-// Restore must be called before all other calls except ReplayChange.
+// Restore must be called before all other methods except ReplayChange.
 func (p *Pool) Restore() Restored {
 	p.mu.Lock()
 	h := p.replayed
@@ -109,7 +110,8 @@ func (p *Pool) Restore() Restored {
 	return Restored{Transactions: p.Size(), Displaced: displaced, Poisoned: h.poisoned}
 }
 
-// beginRestore restores everything in the records that belongs to no transaction in the pool.
+// beginRestore restores the parts of the records that belong to no transaction in the pool: prices,
+// departures, and records that cannot be read.
 func (p *Pool) beginRestore(h *history) {
 	now := p.clock()
 	p.mu.Lock()
@@ -127,8 +129,9 @@ func (p *Pool) beginRestore(h *history) {
 	}
 }
 
-// endRestore makes the caps apply again to the transactions that were not exempt before the
-// restart, as far as there is room.
+// endRestore makes the caps apply again to the restored transactions that were not exempt before
+// the restart, as far as there is room for them. During the restoration all were exempt, so that
+// none could be refused.
 func (p *Pool) endRestore(batch []candidate) {
 	p.lockCore()
 	defer p.mu.Unlock()
@@ -142,10 +145,11 @@ func (p *Pool) endRestore(batch []candidate) {
 }
 
 // TakeChanges returns records of all changes since its last call, in order, if Config.KeepChanges
-// is set. A host that must lose no acknowledged transaction appends them to its log before it tells
-// a user that a transaction was accepted. The host takes changes and appends them in one call at a
-// time, so that the log has them in their order. A crash may cut the log after any record, and the
-// log may have a record twice.
+// is set. A host that must lose no acknowledged transaction appends these records to its log before
+// it tells a user that a transaction was accepted.
+//
+// Only one goroutine at a time may take changes and append them, so that the log has them in their
+// order. A crash may cut off the log after any record, and the log may contain a record twice.
 func (p *Pool) TakeChanges() [][]byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,10 +158,10 @@ func (p *Pool) TakeChanges() [][]byte {
 	return changes
 }
 
-// Records returns records of the whole content of the pool at one moment, for a host that shortens
-// its log: transactions, transactions held aside, departures, and records that Restore could not
-// read. They replace all records that TakeChanges has returned before. It does no harm if records
-// of earlier changes follow them in the log.
+// Records returns records of the whole content of the pool at one moment, with which a host can
+// shorten its log: transactions, transactions held aside, departures, and records that Restore
+// could not read. They replace all records that TakeChanges has returned before. It does no harm if
+// records of earlier changes follow them in the log.
 func (p *Pool) Records() [][]byte {
 	now := p.clock()
 	p.mu.Lock()
@@ -187,7 +191,8 @@ func (p *Pool) Records() [][]byte {
 	return records
 }
 
-// applyCaps makes the caps apply to an entry again, if there is room for it within them.
+// applyCaps ends the exemption of a transaction from the caps, if there is room for the transaction
+// within them.
 func (c *core) applyCaps(e *entry) {
 	a, s := e.account, e.group()
 	own := len(a.txs) - int(a.exempt)
@@ -216,8 +221,8 @@ func newHistory() *history {
 	return &history{added: make(map[common.Hash]*past), departures: newRecent[Departure](maxDepartures, departureTime)}
 }
 
-// takeUnknown returns some transactions whose senders are not recovered yet. When Restore has
-// begun, it returns none.
+// takeUnknown returns some transactions whose senders must still be recovered. It returns none
+// after Restore has begun.
 func (h *history) takeUnknown() (some []*types.Transaction) {
 	if h == nil {
 		return nil
@@ -227,8 +232,8 @@ func (h *history) takeUnknown() (some []*types.Transaction) {
 	return some
 }
 
-// readRecord adds a record to the history. If the record adds a transaction, it returns that
-// transaction. A record that cannot be decoded is kept as poisoned.
+// readRecord applies a record to the history. If the record adds a transaction, readRecord returns
+// that transaction. A record that cannot be decoded is kept as poisoned.
 func (h *history) readRecord(record []byte) (added *types.Transaction) {
 	added, err := h.parseRecord(record)
 	if err != nil {
@@ -304,9 +309,9 @@ func (h *history) parseRoom(record []byte) error {
 	return nil
 }
 
-// origins returns the transactions to admit again, in the order in which they were first admitted.
-// Those that were held aside come last, because a sender may have put another transaction in the
-// place of one of them, and that other one was admitted.
+// origins returns the transactions that Restore must admit again, in the order in which they were
+// first admitted. Those that were held aside come last: the sender of such a transaction may have
+// sent another one with the same nonce, which was admitted and must get the nonce again.
 func (h *history) origins() []*past {
 	return slices.SortedFunc(maps.Values(h.added), func(a, b *past) int {
 		switch {

@@ -12,25 +12,25 @@ import (
 type Budget struct {
 	// Count is the maximum number of transactions.
 	Count int
-	// Gas limits the gas that the transactions use; a transaction may start if its gas limit fits
-	// into the rest. Bytes limits the bytes that they use; a transaction may start if its encoding
-	// fits into the rest.
+	// Gas limits the gas that the transactions of the block use; a transaction may start if its gas
+	// limit fits into the rest. Bytes limits the bytes that they use; a transaction may start if
+	// its encoding fits into the rest.
 	Gas, Bytes uint64
-	// BaseFee is the base fee of the block, in wei per gas. Transactions that do not pay it are
-	// skipped. It does not change the order, and parked transactions stay parked: see Head.BaseFee.
-	// Nil means the base fee of the last Reset.
+	// BaseFee is the base fee of the block, in wei per gas; transactions that do not pay it are
+	// skipped. Nil means the base fee of the last Reset. BaseFee does not change the order of the
+	// transactions, and does not make parked ones run: only Head.BaseFee does.
 	BaseFee *big.Int
 }
 
 // Session gives a builder the transactions of one block, one after the other. Next returns the best
 // transaction that may start, and the builder answers with Used, Fail or Later. The session then
-// goes on with the rest of the budget. If a newcomer is better than the remaining transactions, it
-// is taken too.
+// goes on with the rest of the budget. If a better transaction arrives in the meantime, the session
+// takes it too.
 //
 // The pool locks the transactions that a session has taken: they stay in the pool, cannot be
 // replaced, removed or evicted, and do not expire. A session ends with [Pool.Reset], with Cancel,
-// or when the next session begins. Those of its transactions that are in no block are then free
-// again. A Session must not be used by several goroutines at the same time.
+// or when the next session begins. Those of its transactions that are in no block are then
+// unlocked. A Session must not be used by several goroutines at the same time.
 type Session struct {
 	pool   *Pool
 	ctx    context.Context
@@ -44,8 +44,8 @@ type Session struct {
 	bytes   uint64
 
 	// over is true when the session takes no more transactions; those that it has taken may still
-	// be locked. misses counts the transactions that the session has skipped since the last one
-	// that it took, because they do not fit.
+	// be locked. misses counts the transactions that the session has skipped because they do not
+	// fit, since the last one that it took.
 	over   bool
 	misses int
 
@@ -54,17 +54,18 @@ type Session struct {
 	walk    walk
 }
 
-// usualSenders is for how many senders a session has room from the start.
+// usualSenders is the number of senders for which a session allocates memory when it begins.
 const usualSenders = 256
 
 // maxMisses is how many transactions in a row a session skips, because they do not fit, before it
-// considers the block full. An attacker who wants to end blocks early needs this many transactions
-// that do not fit, with the best tips, and the balance for their gas limits.
+// considers the block full. To end blocks early, an attacker needs this many transactions that do
+// not fit, all with the best tips, and the balance for their gas limits.
 const maxMisses = 10_000
 
-// Build begins a session, and cancels the one before. Equal pools and states, and equal answers of
-// the builder, give equal blocks (promise T3). Before the session takes the first transaction of a
-// sender, it reads the sender's balance and nonce from State again.
+// Build begins a session for one block, and cancels the session before it. The block depends only
+// on the contents of the pool, on State and on the answers of the builder (promise T3). Before the
+// session takes the first transaction of a sender, it reads the sender's balance and nonce from
+// State again.
 func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 	if ctx == nil {
 		ctx = context.Background()
@@ -85,8 +86,8 @@ func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 	return s
 }
 
-// Transactions returns the transactions that the session has taken, in the order in which they
-// should run. It leaves out those that have left the pool or were given back.
+// Transactions returns the transactions that the session has taken, in the order in which the block
+// should run them. It leaves out those that have left the pool or were given back.
 func (s *Session) Transactions() []*types.Transaction {
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
@@ -109,11 +110,14 @@ func (s *Session) members(yield func(*entry) bool) {
 	}
 }
 
-// Next locks the best transaction that may start, and returns it. It returns nil if none fits, if
-// ctx is done, or after the end of the session. It also returns nil after 10,000 transactions in a
-// row that do not fit, so that the end of a block costs the same in any pool. If the builder has
-// not answered for the transaction before, that one counts with its gas limit and the size of its
-// encoding.
+// Next returns the best transaction that may start, and locks it. If the builder has not answered
+// for the previous transaction, that one counts with its gas limit and the size of its encoding.
+// Next returns nil in these cases:
+//
+//   - No transaction fits into the rest of the block.
+//   - ctx is done, or the session has ended.
+//   - 10,000 transactions in a row do not fit. This limit makes the end of a block cost the same in
+//     any pool.
 func (s *Session) Next() *types.Transaction {
 	p := s.pool
 	defer p.takeTurn()()
@@ -137,8 +141,9 @@ func (s *Session) Next() *types.Transaction {
 	}
 }
 
-// stopTaking makes the session take no more transactions, and forgets everything that it needed for
-// that. The transactions behind those that it has taken get their new places.
+// stopTaking ends the session's choice of transactions and frees the data that it needed for
+// choosing. For each sender of which the session has taken transactions, the places of the later
+// ones must be computed again.
 func (s *Session) stopTaking(c *core) {
 	if s.over {
 		return
@@ -154,8 +159,9 @@ func (s *Session) stopTaking(c *core) {
 	s.walk = walk{ended: true}
 }
 
-// readSenders reads the account of an entry's sender again, together with those of other senders
-// that may be the next ones.
+// readSenders reads the account of a transaction's sender again. At the same time it reads the
+// accounts of other senders that may be next, because several slow readings at once take no longer
+// than one.
 func (s *Session) readSenders(e *entry) {
 	readings := make([]reading, 0, readers)
 	read := func(e *entry) {
@@ -183,25 +189,26 @@ func (s *Session) readSenders(e *entry) {
 	})
 }
 
-// Used informs the session how much gas, and how many bytes of the budget, the last transaction of
-// Next has used. It does nothing if that transaction was answered already.
+// Used tells the session how much gas, and how many bytes of the budget, the transaction last
+// returned by Next has used. It does nothing if the builder has answered for that transaction
+// already.
 func (s *Session) Used(gas, bytes uint64) {
 	s.pool.lockCore()
 	defer s.pool.mu.Unlock()
 	s.countUse(gas, bytes)
 }
 
-// Fail drops the last transaction of Next from the pool, because it failed, and refuses it for
-// Config.QuarantineTime (invariant I14). reason becomes Event.Reason; nil means ErrQuarantined. The
-// session takes no other transaction of the same sender. Fail does nothing if the transaction was
-// answered already.
+// Fail drops the transaction last returned by Next from the pool, because it failed. The pool
+// refuses the same transaction for Config.QuarantineTime (invariant I14). reason becomes
+// Event.Reason; nil means ErrQuarantined. The session takes no other transaction of the same
+// sender. Fail does nothing if the builder has answered for the transaction already.
 func (s *Session) Fail(reason error) {
 	s.giveUpCurrent(func(c *core, e *entry) { c.rejectEntry(e, reason) })
 }
 
-// Later leaves the last transaction of Next in the pool, for example because it did not fit into
-// the block. The caps apply to it as before. The session takes no other transaction of the same
-// sender. Later does nothing if the transaction was answered already.
+// Later leaves the transaction last returned by Next in the pool, for example because it did not
+// fit into the block. The caps apply to it as before. The session takes no other transaction of the
+// same sender. Later does nothing if the builder has answered for the transaction already.
 func (s *Session) Later() {
 	s.giveUpCurrent(func(c *core, e *entry) {
 		s.putAside(e)
@@ -209,8 +216,8 @@ func (s *Session) Later() {
 	})
 }
 
-// giveUpCurrent passes the last transaction of Next to giveUp, if it is still locked by this
-// session.
+// giveUpCurrent calls giveUp with the transaction last returned by Next, if that one is still
+// locked by this session.
 func (s *Session) giveUpCurrent(giveUp func(*core, *entry)) {
 	defer s.pool.deliverEvents()
 	s.pool.changeCore(func(c *core) {
@@ -222,7 +229,8 @@ func (s *Session) giveUpCurrent(giveUp func(*core, *entry)) {
 	})
 }
 
-// limit returns the gas limit and the size of the current transaction, or zeros if there is none.
+// limit returns the gas limit and the size of the transaction for which the builder has not
+// answered yet, or zeros if there is none.
 func (s *Session) limit() (gas, bytes uint64) {
 	if s.current == nil {
 		return 0, 0
@@ -230,7 +238,7 @@ func (s *Session) limit() (gas, bytes uint64) {
 	return s.current.gas, uint64(s.current.size)
 }
 
-// countUse adds the gas and bytes of the current transaction to those of the block.
+// countUse adds the gas and the bytes of the current transaction to the totals of the block.
 func (s *Session) countUse(gas, bytes uint64) {
 	e := s.current
 	s.current = nil
@@ -242,9 +250,9 @@ func (s *Session) countUse(gas, bytes uint64) {
 	s.bytes = addSaturating(s.bytes, bytes)
 }
 
-// Cancel ends the session and gives its transactions back, because there is no block. They were
-// never in a block, so they are exempt from the caps only if newcomers have taken their room. After
-// the end of the session Cancel changes nothing, so a host can defer it.
+// Cancel ends the session and unlocks its transactions, because there will be no block. Since they
+// were never in a block, they become exempt from the caps only if newcomers have taken their room.
+// After the end of the session Cancel changes nothing, so a host can defer it.
 func (s *Session) Cancel() {
 	defer s.pool.deliverEvents()
 	s.pool.changeCore(func(c *core) {
@@ -254,7 +262,8 @@ func (s *Session) Cancel() {
 	})
 }
 
-// endSession ends a session, if s is not nil, and gives back the transactions that it has locked.
+// endSession ends a session, if s is not nil, and unlocks the transactions that the session has
+// taken.
 func (c *core) endSession(s *Session) {
 	if s == nil {
 		return
@@ -267,9 +276,9 @@ func (c *core) endSession(s *Session) {
 	c.session = nil
 }
 
-// pickNext locks the next transaction and returns it, or nil if none fits. If the account of its
-// sender was not read in this session, it returns the transaction with unread set, and locks
-// nothing.
+// pickNext locks the next transaction for the block and returns it, or nil if none fits. If the
+// session has not read the account of the sender yet, pickNext locks nothing and returns the
+// transaction with unread set. The caller then reads the account and calls pickNext again.
 func (s *Session) pickNext(c *core) (e *entry, unread bool) {
 	for !s.over {
 		if s.spent() {
@@ -302,8 +311,7 @@ func (s *Session) pickNext(c *core) (e *entry, unread bool) {
 	return nil, false
 }
 
-// lockNext locks an entry that the session takes, and adds the next one of the same sender to the
-// heads.
+// lockNext locks a transaction for the block, and makes the sender's next transaction a candidate.
 func (s *Session) lockNext(c *core, t *turn, e *entry) {
 	c.lockEntry(e)
 	s.taken = append(s.taken, e)
@@ -314,8 +322,8 @@ func (s *Session) lockNext(c *core, t *turn, e *entry) {
 }
 
 // rejectEntry drops a transaction that failed while a block was built, and puts it in quarantine.
-// If the running session has taken it, the session takes no more of its sender, because a
-// transaction that takes the nonce now would come too late in the block.
+// If the running session has taken the transaction, the session takes no more of its sender: a new
+// transaction with the same nonce would come too late in the block.
 func (c *core) rejectEntry(e *entry, reason error) {
 	if reason == nil {
 		reason = ErrQuarantined

@@ -6,8 +6,8 @@ import (
 	"github.com/google/btree"
 )
 
-// restoreCaps makes the pool respect its caps again, and lets waiting transactions come in if there
-// is room. Each change of the pool ends with it.
+// restoreCaps brings the pool back within its caps by evicting transactions, and then admits
+// waiting transactions for which there is room. Each change of the pool ends with it.
 func (c *core) restoreCaps() {
 	c.arrangeTouched()
 	c.evictOver(ready, c.ready)
@@ -23,7 +23,8 @@ func (c *core) restoreCaps() {
 	c.fees.updateOccupancy(c.uses[ready])
 }
 
-// letWaitingIn carries out the plan of planNextIn. It reports whether a transaction has come in.
+// letWaitingIn gives room to the waiting transaction that planNextIn chooses. It reports whether
+// that transaction can run now.
 func (c *core) letWaitingIn() bool {
 	p, some := c.planNextIn()
 	if some {
@@ -32,8 +33,8 @@ func (c *core) letWaitingIn() bool {
 	return some && !p.promotes.roomless
 }
 
-// evictOver evicts the worst transactions of a status, over all the given indexes, while the status
-// exceeds its caps.
+// evictOver evicts the worst transactions of a status until the status is within its caps. It
+// searches for them in the given indexes.
 func (c *core) evictOver(s status, indexes ...*btree.BTreeG[ranked]) {
 	for c.exceedsCaps(s) {
 		worst := c.findWorst(indexes...)
@@ -44,8 +45,8 @@ func (c *core) evictOver(s status, indexes ...*btree.BTreeG[ranked]) {
 	}
 }
 
-// findWorst returns the worst entry of several indexes that may be evicted, or nil if there is
-// none.
+// findWorst returns the worst transaction in several indexes that may be evicted, or nil if there
+// is none.
 func (c *core) findWorst(indexes ...*btree.BTreeG[ranked]) *entry {
 	var worst ranked
 	for _, index := range indexes {
@@ -63,21 +64,22 @@ func (c *core) findWorst(indexes ...*btree.BTreeG[ranked]) *entry {
 }
 
 // A transaction can have no gap before it, pay enough, and yet have no room, because the base fee
-// fell or a gap closed while the pool was full. It then waits. Only the first such transaction of a
-// sender waits, because those behind it cannot run before it. So a sender with many transactions
-// does not keep others from coming in.
+// fell or a gap closed while the pool was full. It then waits for room. Only the first such
+// transaction of a sender waits, because the later ones cannot run before it. A sender with many
+// transactions therefore does not keep others from coming in.
 //
-// Waiting transactions are indexed by size, in classes of which each has twice the size of the one
-// before. The best of each class is a candidate. So a large transaction without room does not keep
-// smaller ones waiting, and the choice takes the same time however many wait.
+// Waiting transactions are indexed by size, in classes of which each has twice the size of the
+// class before. The best of each class is a candidate for free room. A large transaction therefore
+// does not keep smaller ones waiting, and the choice takes the same time however many wait.
 
-// planNextIn returns the plan that lets the next waiting transaction come in, and whether there is
-// one. It is the best transaction for which there is room. If there is room for none, it is the
-// best one that may displace others by the rules for newcomers, because a transaction that has paid
-// nothing for waiting must not displace others for nothing. planNextIn changes nothing.
+// planNextIn returns the plan that gives room to the next waiting transaction, and whether there is
+// one. It chooses the best transaction for which there is room. If there is room for none, it
+// chooses the best one that may displace others by the rules for newcomers, because a transaction
+// that has paid nothing for waiting must not displace others for nothing. planNextIn changes
+// nothing.
 //
 // It considers only the best transaction of each size class. A transaction may therefore wait
-// although it could come in, but only while a better one of at most twice its size waits too.
+// although there is room for it, but only while a better one of at most twice its size waits too.
 func (c *core) planNextIn() (plan, bool) {
 	var waiting []ranked // the best of each class
 	least := c.fees.leastRank()
@@ -104,15 +106,15 @@ func (c *core) planNextIn() (plan, bool) {
 }
 
 // maxDisplacedByWaiting is how many transactions one waiting transaction may displace. It limits
-// the work of planNextIn.
+// the work of planNextIn, which runs after each change of the pool.
 const maxDisplacedByWaiting = 8
 
 func planPromotion(e *entry, victims []leaving) plan {
 	return plan{account: e.account, index: e.account.indexOf(e), promotes: e, leaves: victims}
 }
 
-// liftParked arranges the chain of the best parked transaction that pays enough now, so that it can
-// run or waits for room. It reports whether there was such a transaction.
+// liftParked makes the best parked transaction that pays enough now able to run, or lets it wait
+// for room. It reports whether there was such a transaction.
 func (c *core) liftParked() bool {
 	r, there := c.parked.Min()
 	if !there || r.rank < c.fees.leastRank() {
@@ -122,8 +124,8 @@ func (c *core) liftParked() bool {
 	return true
 }
 
-// shrinkQueue drops the last transaction behind a gap of the sender that has most of them. It
-// reports whether there was one.
+// shrinkQueue drops one transaction behind a nonce gap: the last one of the sender that has most of
+// them. It reports whether there was one.
 func (c *core) shrinkQueue() bool {
 	sender, some := c.queue.index.Min()
 	if some {

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// changeCore calls f under the lock, and then restores the caps. The caller delivers the events
-// afterwards, without the lock, so that an observer may call any method.
+// changeCore calls f with the pool's lock held, and then brings the pool back within its caps. The
+// caller delivers the events afterwards, without the lock, so that an observer may call any method
+// of the pool.
 func (p *Pool) changeCore(f func(*core)) {
 	p.lockCore()
 	defer p.mu.Unlock()
@@ -17,14 +18,15 @@ func (p *Pool) changeCore(f func(*core)) {
 	p.core.restoreCaps()
 }
 
-// lockCore takes the lock for a call that changes the core, and sets the time of the core.
+// lockCore locks the pool for a call that changes it, and sets the time that the core uses during
+// the call.
 func (p *Pool) lockCore() {
 	now := p.clock()
 	p.mu.Lock()
 	p.core.now = max(p.core.now, now) // another call may have waited less
 }
 
-// takeTurn takes p.turn, which excludes other calls with several steps. The caller must call end
+// takeTurn locks p.turn, so that no other call with several steps runs. The caller must call end
 // when it is done; end also delivers the events.
 func (p *Pool) takeTurn() (end func()) {
 	p.turn.Lock()
@@ -48,18 +50,19 @@ func (p *Pool) readAccount(address common.Address) (Account, error) {
 	return account, nil
 }
 
-// reading is a question to the host's State about an account, and its answer.
+// reading is one request to the host's State for the account of a sender, and its result.
 type reading struct {
 	in      *account // of the sender when the reading began
 	account Account
 	err     error
 }
 
-// readers is how many accounts the pool reads at a time, at most, if the host's State is slow, for
-// example because it asks another process.
+// readers is the maximum number of accounts that the pool reads concurrently if the host's State is
+// slow, for example because it calls another process.
 const readers = 16
 
-// readAll reads accounts from the host's state, and logs failures.
+// readAll reads several accounts from the host's state, concurrently if the state is slow, and logs
+// failures.
 func (p *Pool) readAll(readings []reading) {
 	const slow = 100 * time.Microsecond
 	forEach(len(readings), readers, slow, func(i int) { p.readOne(&readings[i]) })
@@ -72,9 +75,9 @@ func (p *Pool) readOne(r *reading) {
 	}
 }
 
-// forEach calls f with 0 to n-1. If the first call takes longer than slow, it makes the other calls
-// on several goroutines, at most the given number. If the first call is fast, goroutines would cost
-// more than they save.
+// forEach calls f with 0 to n-1. If the first call takes longer than slow, forEach makes the other
+// calls on several goroutines, at most most of them at a time. If the first call is fast,
+// goroutines would cost more than they save.
 func forEach(n, most int, slow time.Duration, f func(int)) {
 	began := time.Now()
 	for i := range n {
@@ -86,7 +89,8 @@ func forEach(n, most int, slow time.Duration, f func(int)) {
 	}
 }
 
-// runConcurrently calls f with first to n-1, on at most the given number of goroutines.
+// runConcurrently calls f with the numbers from first to n-1, on at most the given number of
+// goroutines.
 func runConcurrently(first, n, most int, f func(int)) {
 	var group errgroup.Group
 	group.SetLimit(most)
@@ -96,8 +100,8 @@ func runConcurrently(first, n, most int, f func(int)) {
 	_ = group.Wait() // no call fails
 }
 
-// applyReading applies the answer of the host's State, if the account still has transactions in the
-// pool.
+// applyReading applies the account that the host's State has returned to the sender's transactions.
+// It does nothing if the sender has none in the pool any more.
 func (c *core) applyReading(r *reading) {
 	a := r.in
 	switch {
@@ -109,10 +113,10 @@ func (c *core) applyReading(r *reading) {
 	}
 }
 
-// refreshAccount applies the nonce and the balance of an account in the host's state to its
-// transactions.
+// refreshAccount applies the nonce and the balance that the host's state has for an account to the
+// account's transactions: those that the new state does not allow leave the pool.
 func (c *core) refreshAccount(a *account, known Account) { c.applyPlan(c.decideState(a, known)) }
 
-// batchSize is how many transactions or accounts the pool handles at a time if a caller passes
-// many, so that it needs little memory and holds the lock only for a short time.
+// batchSize is how many transactions or accounts the pool processes at a time if a caller passes
+// many. It limits how much memory a call needs, and how long the call holds the lock.
 const batchSize = 256
