@@ -2,10 +2,10 @@ package bundlequeue
 
 import "fmt"
 
-// adopt processes an Adopt event. It makes the oldest bundle that is not final final, without any
-// of the packages that the queue knows. Such a bundle cannot stay in the queue, because its
-// successor would name one of its packages as a prerequisite, so adopt retires it and all bundles
-// before it at once.
+// adopt processes an Adopt event: it makes the oldest bundle that is not final yet final, although
+// JAM has accumulated it with a package that the queue does not know. Such a bundle cannot stay in
+// the queue, because the next bundle would have to name one of the known packages as a
+// prerequisite. adopt therefore removes it at once, together with all bundles before it.
 func (q *Queue) adopt(ev Adopt) error {
 	it := q.at(q.active)
 	if it == nil || it.number != ev.Number || it.state == Reserved {

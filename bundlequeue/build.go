@@ -9,9 +9,9 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// mayBuild reports whether the queue may ask for a new version of a bundle now, as far as its
-// back-off and the host's orders are concerned. The safety rule (promise B1) is not checked here
-// but by admissible.
+// mayBuild reports whether the queue may request a new package for a bundle now, as far as the
+// back-off and the host's orders allow it. The safety rule, that no chain may accumulate two
+// packages of a bundle (promise B1), is checked by admissible and not here.
 func (q *Queue) mayBuild(it *item) bool {
 	t := it.troubles()
 	return it.state != Reserved && !q.ended(it) && q.now >= it.notBefore &&
@@ -19,7 +19,8 @@ func (q *Queue) mayBuild(it *item) bool {
 		(t.untilFinal.IsZero() || t.untilFinal != q.view.Finalized().Hash)
 }
 
-// build asks the host for a new version of a bundle if the rules admit one and a core is free.
+// build requests a new package for a bundle from the host, if the rules admit one and a core is
+// free.
 func (q *Queue) build(it *item) {
 	if !q.mayBuild(it) {
 		return
@@ -56,9 +57,9 @@ func (q *Queue) buildEffect(it *item, at, minAnchor anchor.Point, offset int) Bu
 	}
 }
 
-// anchorAgain chooses an anchor on the current best chain for a request that is open already,
-// because after a restart the anchor of the first request may be gone. built checks later whether
-// the package still fits.
+// anchorAgain chooses an anchor for a build request that is still open after a restart, because the
+// anchor of the first request may have left the best chain. When the host answers, built checks
+// whether the package still fits.
 func (q *Queue) anchorAgain(it *item) (at, least anchor.Point, offset int) {
 	least, _ = q.allDead(it)
 	if r := it.request; !r.minAnchor.IsZero() {
@@ -74,10 +75,10 @@ func (q *Queue) anchorAgain(it *item) (at, least anchor.Point, offset int) {
 	return at, least, offset
 }
 
-// offset returns how many blocks behind the newest block the anchor of a bundle should lie. The
-// policy of package anchor decides it: an old anchor may expire before the report, and a new one
-// may be lost in a reorg. Blocks that pass during a build have the same effect as bundles that are
-// ahead of this one, so they count as such.
+// offset returns how many blocks behind the newest block the anchor of a bundle's package should
+// lie. Package anchor decides it: a package with an old anchor may expire before the report, and a
+// new anchor may be lost in a reorg. Blocks that pass during a build delay the report as much as
+// other bundles in front of this one do, so they are counted in the same way.
 func (q *Queue) offset(it *item) int {
 	ahead, inUse := 0, q.cores.inUse()
 	for i := range q.cores.list {
@@ -92,8 +93,8 @@ func (q *Queue) offset(it *item) int {
 // buildMemory is the number of builds that buildBlocks considers.
 const buildMemory = 8
 
-// buildBlocks returns how many blocks a build takes: the maximum of the last builds. It is
-// [Stats].BuildBlocks.
+// buildBlocks returns how many blocks a build is expected to take: the maximum of the last builds.
+// Operators see it as [Stats].BuildBlocks.
 func (q *Queue) buildBlocks() int {
 	blocks := 0
 	for _, b := range q.buildTimes {
@@ -102,7 +103,8 @@ func (q *Queue) buildBlocks() int {
 	return blocks
 }
 
-// noteReorgs marks the open requests whose oldest admissible anchor has left the best chain.
+// noteReorgs marks those open build requests whose oldest admissible anchor has left the best
+// chain. If the host then answers with an older anchor, that is not the host's mistake.
 func (q *Queue) noteReorgs() {
 	// The loop may run in any order: each request is changed by itself.
 	for _, it := range q.builds {
@@ -113,8 +115,9 @@ func (q *Queue) noteReorgs() {
 	}
 }
 
-// learnBuild records how many blocks a build has taken. A failed build counts only if it took
-// longer than the builds before, because its anchor may then have expired during the build.
+// learnBuild records how many blocks a build has taken, so that later anchors are chosen new
+// enough. A failed build counts only if it took longer than the earlier builds, because it may have
+// failed for that reason: its anchor expired during the build.
 func (q *Queue) learnBuild(r *request, failed bool) {
 	best := q.view.Best().Height
 	took := int(min(best-min(best, r.best.Height), uint64(q.cfg.Spec.RecentHistory)))
@@ -127,9 +130,10 @@ func (q *Queue) learnBuild(r *request, failed bool) {
 	q.buildTimes = append(q.buildTimes, took)
 }
 
-// built takes the package with which the host answers a request. It returns an error if the host
-// has made a mistake. If the package can no longer be accumulated because the chain moved on during
-// the build, built discards it without an error, and a Died effect gives the reason.
+// built processes the package with which the host answers a build request. It returns an error if
+// the host has made a mistake. If the package can no longer be accumulated because the chain moved
+// on during the build, built discards the package without an error and emits a Died effect with the
+// reason.
 func (q *Queue) built(now instant, ev Built) error {
 	it := q.builds[ev.Ticket]
 	if it == nil {
@@ -171,7 +175,8 @@ func (q *Queue) built(now instant, ev Built) error {
 	return nil
 }
 
-// checkBuilt returns an error if the package must not be sent and the host could have known it.
+// checkBuilt returns an error if the package must not be sent for a reason that the host could have
+// known, for example a missing prerequisite.
 func (q *Queue) checkBuilt(it *item, at anchor.Point, onBest bool, ev *Built) error {
 	r := it.request
 	for _, need := range r.prerequisites {
@@ -188,8 +193,8 @@ func (q *Queue) checkBuilt(it *item, at anchor.Point, onBest bool, ev *Built) er
 	if q.versions[ev.Package] != nil {
 		return fmt.Errorf("%w: bundle %d: package %s was built before; its anchor or content must differ", ErrInadmissible, it.number, ev.Package)
 	}
-	// While finality does not move, the view forgets no block, so an unknown anchor is the host's
-	// mistake.
+	// The view forgets no block while finality does not move, so an anchor that it does not know
+	// must be the host's mistake.
 	if !onBest && r.final == q.view.Finalized().Hash && !q.view.Knows(ev.Context.Anchor) {
 		return fmt.Errorf("%w: %w: bundle %d is anchored at %s, want a block that was imported; the best is %s of slot %d",
 			ErrInadmissible, ErrUnknownAnchor, it.number, ev.Context.Anchor, q.view.Best().Hash, q.view.Best().Slot)
@@ -200,9 +205,9 @@ func (q *Queue) checkBuilt(it *item, at anchor.Point, onBest bool, ev *Built) er
 	return fmt.Errorf("%w: bundle %d is anchored at height %d, want at least %d, at which its earlier versions are dead", ErrInadmissible, it.number, at.Height, r.minAnchor.Height)
 }
 
-// discard drops a package that was dead when it was built. The package was never sent, so the next
-// build may start as soon as it can give another package. If the lookup anchor was too old (D3),
-// another finalized block is needed first, because lookup anchors are final blocks. Otherwise
+// discard drops a package that was already dead when it was built and was therefore never sent. The
+// next build may start as soon as it can give a different package. If the lookup anchor was too old
+// (D3), that requires another finalized block, because lookup anchors are final blocks. Otherwise
 // another best block is enough.
 func (q *Queue) discard(it *item, r *request, pkg jamq.PackageHash, reason anchor.Reason, at anchor.Point) {
 	q.noteUseless(it, reason)
@@ -214,7 +219,8 @@ func (q *Queue) discard(it *item, r *request, pkg jamq.PackageHash, reason ancho
 	q.emit(Died{Number: it.number, Version: r.version, Package: pkg, Reason: reason, At: at, Unsent: true})
 }
 
-// noteUseless counts a package that died before it was sent.
+// noteUseless counts a package of a bundle that died before it was sent, and remembers the reason
+// for operators.
 func (q *Queue) noteUseless(it *item, reason anchor.Reason) {
 	t := it.inTrouble()
 	t.useless++
@@ -246,9 +252,10 @@ func (q *Queue) closeRequest(it *item) {
 	}
 }
 
-// prune forgets the versions of a bundle that can never be accumulated and do not count as lost, so
-// that memory stays bounded however often the bundle is rebuilt. It keeps the latest block at which
-// one of them died, because the anchors of all future versions must not be older.
+// prune forgets the versions of a bundle that no chain can accumulate any more and that do not
+// count as lost, so that memory stays bounded however often the bundle is rebuilt. It keeps the
+// latest block at which one of them died, because the anchor of every later version must not be
+// older than that block.
 func (q *Queue) prune(it *item) {
 	it.versions = slices.DeleteFunc(it.versions, func(v *version) bool {
 		if v.lost || !q.finallyDead(v) {

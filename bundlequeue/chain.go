@@ -8,11 +8,12 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// This file has all questions that the queue asks about the JAM chain. The view answers them by the
-// rules D1 to D6 of package anchor, which say when a package can never be accumulated.
+// The functions in this file ask the view of the JAM chain about packages and blocks. The view
+// answers by the rules D1 to D6 of package anchor, which define when a package can never be
+// accumulated.
 
-// watch lets the view follow a package from now on. The error wraps ErrInadmissible if the refine
-// context of the package is impossible.
+// watch makes the view of the chain follow a package from now on. The error wraps ErrInadmissible
+// if the refine context of the package is impossible.
 func (q *Queue) watch(pkg jamq.PackageHash, c *jamq.RefineContext) (*chainview.Trace, error) {
 	trace, err := q.view.Watch(pkg, chainview.Package{
 		Anchor: c.Anchor, LookupAnchorSlot: c.LookupAnchorSlot, Prerequisites: c.Prerequisites,
@@ -24,12 +25,12 @@ func (q *Queue) watch(pkg jamq.PackageHash, c *jamq.RefineContext) (*chainview.T
 	return trace, err
 }
 
-// anchorAt returns the block of the best chain that lies offset blocks behind the newest one,
-// together with the offset that was possible. If least is newer than that block, anchorAt returns
-// least.
+// anchorAt returns the block of the best chain that lies offset blocks behind the newest one. If
+// least is newer than that block, anchorAt returns least. actual is the offset of the returned
+// block.
 //
-// ok is false if no block is suitable yet. The newest block never is, because the state root of a
-// block becomes public only with its child (rule R1, Gray Paper 11.33).
+// ok is false if no block is suitable as an anchor yet. The newest block never is, because the
+// state root of a block becomes public only with its child (rule R1, Gray Paper 11.33).
 func (q *Queue) anchorAt(least anchor.Point, offset int) (at anchor.Point, actual int, ok bool) {
 	best := q.view.Best().Height
 	height := best - min(uint64(offset), best)
@@ -43,16 +44,16 @@ func (q *Queue) anchorAt(least anchor.Point, offset int) (at anchor.Point, actua
 	return at, int(best - height), ok
 }
 
-// finallyAccumulated reports whether the finalized chain has accumulated a version. Every future
-// chain contains the finalized block, so nothing can undo it.
+// finallyAccumulated reports whether the finalized chain has accumulated a package. Every future
+// chain contains the finalized block, so nothing can undo the accumulation.
 func (q *Queue) finallyAccumulated(v *version) bool {
 	at := v.trace.Status().Accumulated
 	return !at.IsZero() && at.Height <= q.view.Finalized().Height
 }
 
-// finallyDead reports whether no chain can ever accumulate a version. This is so if the version was
-// never sent, or if it is dead at the finalized block, because a dead package stays dead on all
-// chains that contain that block.
+// finallyDead reports whether no chain can ever accumulate a package. This is so if the package was
+// never sent. It is also so if the package is dead at the finalized block, because every future
+// chain contains that block and a dead package stays dead on it.
 func (q *Queue) finallyDead(v *version) bool {
 	s := v.trace.Status()
 	return !v.sent || s.Dead != anchor.Alive && s.DeadSince.Height <= q.view.Finalized().Height

@@ -6,8 +6,8 @@ import (
 )
 
 // Check returns an error that wraps [ErrInvariant] if the queue is in a state that no sequence of
-// events can produce, which would be a bug or damaged memory. A driver may call it after each step,
-// before it carries out the effects. Its cost is proportional to the number of bundles.
+// events can produce, which means a bug or damaged memory. A driver may call Check after each step,
+// before it carries out the effects. The cost is proportional to the number of bundles.
 func (q *Queue) Check() error {
 	if err := q.checkPlaces(); err != nil {
 		return err
@@ -42,7 +42,8 @@ func (q *Queue) Check() error {
 	return nil
 }
 
-// checkPlaces checks the order of the bundles, on which all lookups depend.
+// checkPlaces checks that the bundles are in the order of their numbers, because the queue finds
+// bundles by binary search.
 func (q *Queue) checkPlaces() error {
 	if q.active < q.firstPlace || q.active > q.end() || q.frontier > q.end() {
 		return fmt.Errorf("%w: places %d and %d, want %d to %d", ErrInvariant, q.active, q.frontier, q.firstPlace, q.end())
@@ -116,7 +117,8 @@ func (q *Queue) checkItem(it *item, i int) error {
 	return nil
 }
 
-// checkTurn checks that a bundle is in the heap in which plan puts it, with the right key.
+// checkTurn checks that a bundle is in the heap in which plan would put it, and with the right key.
+// Otherwise the bundle would start or be sent at the wrong time.
 func (q *Queue) checkTurn(it *item) error {
 	if it.waiting != (it.state < Guaranteed && !it.holdsCore) || it.waiting && !it.turn.Queued() {
 		return fmt.Errorf("bundle %d is %v, holds a core: %v, waits for one: %v", it.number, it.state, it.holdsCore, it.waiting)

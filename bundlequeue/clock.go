@@ -2,17 +2,17 @@ package bundlequeue
 
 import "time"
 
-// jitter is how far the clock may go back without consequences: the queue then acts as if no time
-// had passed. If the clock goes back further, the queue assumes that it was wrong before and is
-// right now.
+// jitter is how far the clock may go back without consequences; the queue then acts as if no time
+// had passed. If the clock goes back further, the queue assumes that the earlier time was wrong and
+// the new one is right.
 const jitter = instant(time.Second)
 
 func instantOf(t time.Time) instant { return instant(t.UnixNano()) }
 
 func (i instant) time() time.Time { return time.Unix(0, int64(i)).UTC() }
 
-// readClock returns the time at which an event counts. Usually this is now, but never before the
-// last event, unless the clock went back by more than jitter.
+// readClock returns the time that the queue uses for an event. Usually this is now, but not before
+// the time of the last event, unless the clock went back by more than jitter.
 func (q *Queue) readClock(now time.Time) instant {
 	at := instantOf(now)
 	if at >= q.now-jitter {
@@ -21,8 +21,9 @@ func (q *Queue) readClock(now time.Time) instant {
 	return at
 }
 
-// clockWentBack shortens every wait to the longest wait that could begin now. Deadlines that were
-// computed from the wrong clock may lie far in the future, and would block the queue until then.
+// clockWentBack shortens every wait to the longest wait that could begin now. The deadlines were
+// computed from a wrong clock and may lie far in the future, and they would block the queue until
+// then.
 func (q *Queue) clockWentBack(now instant) {
 	wait := instant(max(q.cfg.SubmitRetryInterval, q.cfg.BackoffMax+q.cfg.BackoffMax/8))
 	for place := q.active; place < q.end(); place++ {

@@ -9,8 +9,9 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// A bundle that was executed on a failed block must never be enqueued, even if its number fits
-// again. Numbers are used again after a failure, so blocks are recognized by their commitments.
+// A bundle that was executed on a failed block must never be enqueued, even if it has the next
+// number. Numbers are used again after a failure, so the queue recognizes blocks by their
+// commitments.
 
 // spent is the commitment of a bundle that has failed. No later bundle may use it or build on it.
 type spent struct {
@@ -18,12 +19,13 @@ type spent struct {
 	place      uint64 // of the bundle
 }
 
-// maxSpent is how many commitments of failed bundles the queue remembers. It forgets the oldest
-// ones first.
+// maxSpent is how many commitments of failed bundles the queue remembers, so that memory stays
+// bounded. It forgets the oldest ones first.
 const maxSpent = 1 << 14
 
-// checkCommitments checks whether a bundle may take a place in the queue, by its commitment and
-// that of its parent. A commitment of zero is unknown and fits everywhere.
+// checkCommitments checks whether a bundle may be enqueued at a place: its commitment must be new,
+// and it must have been executed on the bundle before that place. A commitment of zero is unknown
+// and passes the check.
 func (q *Queue) checkCommitments(place uint64, ev *Enqueue) error {
 	var none common.Hash
 	if q.isUsed(ev.Commitment) || ev.Commitment != none && ev.Commitment == ev.Parent {
@@ -39,8 +41,8 @@ func (q *Queue) checkCommitments(place uint64, ev *Enqueue) error {
 	return nil
 }
 
-// commitmentBefore returns the commitment of the bundle before a place. It is zero if the host has
-// given none.
+// commitmentBefore returns the commitment of the bundle before a place of the queue, or zero if the
+// host has given none.
 func (q *Queue) commitmentBefore(place uint64) common.Hash {
 	if place == q.firstPlace {
 		return q.base
@@ -49,11 +51,12 @@ func (q *Queue) commitmentBefore(place uint64) common.Hash {
 }
 
 // Head returns the commitment that the next bundle must have as its Parent: that of the last bundle
-// that was accepted and has not failed. If there is no such bundle, it is the Parent of the first
-// one. Zero means that the queue does not know it.
+// which was accepted and has not failed. If there is no such bundle, Head returns the Parent of the
+// first one. Zero means that the queue does not know the commitment.
 func (q *Queue) Head() common.Hash { return q.commitmentBefore(q.end()) }
 
-// spend records that a bundle has failed, so that no other bundle uses its commitment.
+// spend remembers the commitment of a bundle that has failed, so that no later bundle can use the
+// commitment or build on it.
 func (q *Queue) spend(it *item) {
 	if it.commitment == (common.Hash{}) {
 		return
@@ -65,8 +68,8 @@ func (q *Queue) spend(it *item) {
 	q.spent = append(q.spent, spent{it.commitment, it.place})
 }
 
-// forgetSpent forgets failed bundles whose place in the queue is that of a final bundle now. A host
-// cannot build on them by mistake any more, because their parents are not the head.
+// forgetSpent forgets a failed bundle when the bundle at the same place of the queue is final. A
+// host cannot build on the failed bundle by mistake any more, because its parent is not the head.
 func (q *Queue) forgetSpent() {
 	q.spent = slices.DeleteFunc(q.spent, func(s spent) bool {
 		if s.place < q.active {
@@ -77,7 +80,7 @@ func (q *Queue) forgetSpent() {
 }
 
 // commit records the commitment of an enqueued bundle and that of its parent. If the bundle before
-// it is only reserved, its commitment is known from now on and must be the one that was named.
+// it is only reserved, that bundle must have the named commitment when it is enqueued.
 func (q *Queue) commit(it *item, ev *Enqueue) {
 	it.commitment, it.awaited = ev.Commitment, nil
 	if parent := ev.Parent; parent != (common.Hash{}) {
@@ -90,7 +93,8 @@ func (q *Queue) commit(it *item, ev *Enqueue) {
 	q.use(ev.Commitment)
 }
 
-// setBase sets the commitment of the bundle before items[0], which the queue has retired.
+// setBase sets the commitment of the bundle before the first one in the queue. The queue has
+// forgotten that bundle, but the first one must still have been executed on it.
 func (q *Queue) setBase(commitment common.Hash) {
 	delete(q.commitments, q.base)
 	q.base = commitment
@@ -109,8 +113,8 @@ func (q *Queue) use(commitment common.Hash) {
 	}
 }
 
-// useOnce records a commitment that a snapshot contains, and lets the reader fail if the snapshot
-// contains it twice.
+// useOnce records a commitment that was read from a snapshot. If the snapshot contains the
+// commitment twice, the reader fails, because the snapshot is then corrupt.
 func (q *Queue) useOnce(r *wire.Reader, commitment common.Hash) {
 	if q.isUsed(commitment) {
 		r.Fail("commitment %s twice", commitment)

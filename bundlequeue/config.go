@@ -25,14 +25,14 @@ type Config struct {
 	// in Building, Sending and Submitted together. The default is the first cores of the chain, at
 	// most 3.
 	//
-	// A [Cores] event changes the set of a running queue. A restored queue uses the set of that
-	// event, or this one if there was no such event.
+	// A [Cores] event changes the set of a running queue. A restored queue uses the set of the last
+	// such event, or this one if there was none.
 	Cores []jamq.CoreIndex
 	// MaxQueueDepth is how many bundles may wait in Queued before Enqueue
 	// returns ErrQueueFull, from 1 to 2^30. The default is 12.
 	MaxQueueDepth int
-	// ReservationTimeout is how long a number may stay reserved before the queue releases it.
-	// Without a limit, a number that is never filled would block all bundles after it. It must be
+	// ReservationTimeout is how long a number may stay reserved before the queue releases it,
+	// because a reserved number that is never filled would block all bundles after it. It must be
 	// positive. The default is one minute.
 	ReservationTimeout time.Duration
 	// SubmitRetryInterval is the time between two sends of the same package. It must be positive.
@@ -41,21 +41,21 @@ type Config struct {
 	// MaxSubmitRetries is how many times the same package is sent again after the first time. It
 	// must not be negative. The default is 8.
 	MaxSubmitRetries int
-	// MaxVersionRetries is how many packages of a bundle may be lost before the bundle fails: it
-	// fails with the next loss after that. It must not be negative. The default is 5.
+	// MaxVersionRetries is how many packages of a bundle may be lost without consequences; with the
+	// next loss the bundle fails. It must not be negative. The default is 5.
 	//
 	// A package is lost if a guarantor accepted or refused it, and it then died unreported (D2),
 	// unavailable (D5) or in the ready queue (D6). Packages that died for reasons outside of the
 	// bundle do not count: see [Queue.Step].
 	MaxVersionRetries int
-	// BackoffBase and BackoffMax limit the wait after a failed build or send.
-	// The first wait is BackoffBase. Each consecutive failure doubles it, up to
-	// BackoffMax. Both must be positive, and BackoffMax must be at least
-	// BackoffBase. The defaults are a quarter of a slot and 8 slots.
+	// BackoffBase and BackoffMax limit the wait after a failed build or send. The first wait is
+	// BackoffBase, and each consecutive failure doubles the wait, up to BackoffMax. Both must be
+	// positive, and BackoffMax must be at least BackoffBase. The defaults are a quarter of a slot
+	// and 8 slots.
 	BackoffBase, BackoffMax time.Duration
-	// RetentionWindow is how many finalized bundles the queue remembers, for Info. It keeps the
-	// packages' hashes and not the host's data. RetentionWindow must not be negative. The default
-	// is 100.
+	// RetentionWindow is how many finalized bundles the queue remembers so that Info can still
+	// describe them. Of these it keeps the hashes of the packages, but not the bytes of the host.
+	// RetentionWindow must not be negative. The default is 100.
 	RetentionWindow int
 }
 
@@ -69,7 +69,7 @@ const (
 )
 
 // defaultMaxCores is the default for the number of cores. A rollup with one bundle per slot cannot
-// use more than three, because a core takes a report every other slot at best.
+// use more than three, because a core takes a report only every other slot, at best.
 const defaultMaxCores = 3
 
 // DefaultConfig returns the default configuration for a chain.
@@ -111,8 +111,8 @@ func (c *Config) Validate() error {
 	return wrong.Wrap(ErrInvalidConfig)
 }
 
-// validateCores returns an error if the list is empty, has duplicates, or has
-// cores that the chain does not have.
+// validateCores returns an error if the list of cores is empty, has duplicates, or contains a core
+// that the chain does not have.
 func validateCores(spec *jamq.ChainSpec, cores []jamq.CoreIndex) error {
 	if len(cores) == 0 {
 		return errors.New("Cores is empty, want at least one")
@@ -127,18 +127,19 @@ func validateCores(spec *jamq.ChainSpec, cores []jamq.CoreIndex) error {
 	return nil
 }
 
-// unsettledVersions is how many packages of a bundle the queue keeps that are dead, do not count as
-// lost, and may come back to life because finality has not settled them. It bounds memory while
-// finality is stalled and no guarantor can be reached.
+// unsettledVersions limits the packages of a bundle that are dead and do not count as lost, but may
+// come back to life in a reorg because they are not dead on the finalized chain. The limit bounds
+// the memory while finality is stalled and no guarantor can be reached.
 const unsettledVersions = 8
 
-// maxVersions returns how many packages of one bundle the queue holds at most.
+// maxVersions returns the maximum number of packages of one bundle that the queue remembers at a
+// time.
 func (c *Config) maxVersions() int { return c.MaxVersionRetries + 1 + unsettledVersions }
 
 // backoff returns how long to wait after a number of consecutive failures, counted from 1. It makes
-// the wait up to an eighth longer, so that bundles that failed together do not try again together.
-// The addition depends on the number of the bundle and not on chance, because the queue must be
-// deterministic.
+// the wait up to an eighth longer, so that bundles that failed together do not all try again at the
+// same time. The addition depends on the number of the bundle and not on chance, because the queue
+// must be deterministic.
 func (c *Config) backoff(failures int, number uint64) instant {
 	wait := backoff.Wait(c.BackoffBase, c.BackoffMax, failures)
 	const spread = 8 // up to an eighth longer

@@ -7,13 +7,13 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// cores holds the JAM cores that a queue uses, and for each of them the bundle that holds it. No
-// two bundles share a core (promise B4), because a core carries one report at a time.
+// cores is the set of JAM cores that a queue uses, each with the bundle whose package is sent to
+// it. No two bundles share a core (promise B4), because a core carries only one report at a time.
 type cores struct {
 	list []core
 	free int // cores available to bundles
-	// changed is true if a Cores event has set a list that is not the configured one. Such a list
-	// survives restarts.
+	// changed is true if a Cores event has set a list that differs from the configured one.
+	// Snapshots contain such a list, so that it survives restarts.
 	changed bool
 }
 
@@ -21,13 +21,13 @@ type cores struct {
 type core struct {
 	index  jamq.CoreIndex
 	holder *item // nil: free
-	// leaving is true if the core is no longer in the set but a bundle still holds it. The core
-	// goes when that bundle releases it.
+	// leaving is true if the core is no longer in the set but a bundle still uses it. The core is
+	// removed when that bundle releases it.
 	leaving bool
 }
 
-// set replaces the set of cores. A core that a bundle holds stays until the bundle releases it,
-// even if it is not in the new set.
+// set replaces the set of cores. A core that a bundle uses stays until the bundle releases it, even
+// if the new set does not contain it.
 func (c *cores) set(indices []jamq.CoreIndex) {
 	before := c.list
 	c.list, c.free = make([]core, 0, len(indices)), 0
@@ -71,9 +71,9 @@ func (c *cores) indices() []jamq.CoreIndex {
 	return out
 }
 
-// acquire gives a bundle a core if one is free, and reports whether the bundle holds one now. It
-// prefers a core that can take a report in the next block of the chain, and among equal ones the
-// first of the set.
+// acquire gives a bundle a core if one is free, and reports whether the bundle has a core now. It
+// prefers a core that can take a report in the next block of the chain, and otherwise takes the
+// first free core of the set.
 func (c *cores) acquire(it *item, freeOnChain func(jamq.CoreIndex) bool) bool {
 	if it.holdsCore {
 		return true

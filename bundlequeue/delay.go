@@ -7,25 +7,26 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// Delay describes the first bundle that waits without a submitted package, for alarms and status
-// pages. All bundles after it wait for it.
+// Delay describes the first bundle for which no package has been submitted yet, for alarms and
+// status pages. All later bundles wait for this one.
 type Delay struct {
 	// Number is the number of its rollup block.
 	Number uint64
-	// Since is when the bundle began to wait: when it was enqueued, when its last submitted package
-	// died, or when the package of the bundle before it was first sent, whichever came last.
+	// Since is when the bundle began to wait. It is the last of three times: when the bundle was
+	// enqueued, when its last submitted package died, and when the package of the bundle before it
+	// was first sent.
 	Since time.Time
 	// Reason says in words what the bundle waits for.
 	Reason string
 	// FailedBuilds counts the builds that failed since a package of the bundle was last sent for
-	// the first time, and UselessBuilds those that gave a package which was dead before it could be
-	// sent.
+	// the first time. UselessBuilds counts the builds in the same period whose package was dead
+	// before it could be sent.
 	FailedBuilds, UselessBuilds int
 }
 
-// Delayed returns the first bundle without a submitted package. It returns false if there is none.
-// In normal operation each bundle waits for a short time, so a host should raise an alarm only
-// after a long wait. Some waits never end by themselves, and then only the host can end them, with
+// Delayed returns the first bundle for which no package has been submitted yet, or false if there
+// is none. In normal operation each bundle waits for a short time, so a host should raise an alarm
+// only after a long wait. Some waits never end by themselves; then only the host can end them, with
 // [GiveUp].
 func (q *Queue) Delayed() (Delay, bool) {
 	for place := max(q.active, q.frontier); place < q.end(); place++ {
@@ -49,7 +50,8 @@ func (q *Queue) delayOf(it *item) Delay {
 	}
 }
 
-// waitsFor says in words what the first bundle without a submitted package waits for.
+// waitsFor returns a sentence for operators that names the condition for which a bundle without a
+// submitted package waits.
 func (q *Queue) waitsFor(it *item) string {
 	t := it.troubles()
 	admission := q.admissible(it)

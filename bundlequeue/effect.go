@@ -9,7 +9,7 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// Effect is a request of the queue to the host, or news for the host. It is one of:
+// Effect is an output of the queue: a request to the host, or news for it. It is one of:
 //
 //   - requests: [Build] and [Send]
 //   - news about a bundle or a package: [Changed], [Died], [Failed] and [Resurrected]
@@ -18,8 +18,8 @@ type Effect interface {
 	isEffect()
 }
 
-// Build asks the host to build a package for a bundle. The host answers with [Built], or with
-// [BuildFailed] if it cannot.
+// Build requests a package for a bundle from the host. The host answers with [Built], or with
+// [BuildFailed] if it cannot build one.
 type Build struct {
 	// Ticket identifies this request; the answer repeats it. A queue never uses a ticket twice.
 	Ticket uint64
@@ -27,23 +27,24 @@ type Build struct {
 	// the bundle from 1.
 	Number  uint64
 	Version int
-	// Bundle holds the bytes that the host has enqueued. The queue shares these bytes with the
-	// host, so the host must copy them before it changes anything. The host executes the bundle on
-	// the state before its block, not on the newest state.
+	// Bundle is the bytes that the host has enqueued. The queue shares these bytes with the host,
+	// so the host must copy them before it changes them. The host executes the bundle on the state
+	// before its block, not on the newest state.
 	Bundle []byte
 	// Core is the core that the package will be sent to.
 	Core jamq.CoreIndex
 	// Offset is how many blocks the anchor lies behind the newest block. It is at least 1.
 	Offset int
-	// Anchor is the block that the package should be anchored to. Package told, which sees no
-	// blocks, makes up this point; a host with that package finds the JAM block by Offset.
+	// Anchor is the block that the package should be anchored to. If the host uses package told,
+	// which sees no blocks, this block is invented; such a host finds a JAM block by Offset
+	// instead.
 	Anchor anchor.Point
-	// MinAnchor is the oldest block that the package may be anchored to: there, all earlier
-	// versions of the bundle are dead. Zero means that any block will do.
+	// MinAnchor is the oldest block that the package may be anchored to, because all earlier
+	// versions of the bundle are dead there. Zero means that any block will do.
 	//
-	// The host may choose any other block of the best chain from MinAnchor on, if the block has a
-	// child; without a child its state root is not public yet. The host may know newer blocks than
-	// the queue.
+	// The host may choose a different block of the best chain, MinAnchor or a later one, because it
+	// may know newer blocks than the queue. The chosen block must have a child; without a child its
+	// state root is not public yet.
 	MinAnchor anchor.Point
 	// Prerequisites are the packages that the refine context must name.
 	Prerequisites []jamq.PackageHash
@@ -61,23 +62,25 @@ type Send struct {
 	Bundle []byte
 	// Core is the core whose guarantors should receive the package.
 	Core jamq.CoreIndex
-	// Attempt counts the sends of the same package from 1. The host should choose another guarantor
-	// for each attempt, because a guarantor ignores a package that it has seen already.
+	// Attempt counts the sends of the same package from 1. The host should choose a different
+	// guarantor for each attempt, because a guarantor ignores a package that it has already
+	// received.
 	Attempt int
 }
 
-// Changed tells that a bundle has moved to another state. A reorg can move it back to an earlier
-// state.
+// Changed reports that a bundle has moved to a different state. A reorg can move a bundle back to
+// an earlier state.
 type Changed struct {
 	// Number is the number of the rollup block.
 	Number uint64
-	// Commitment is that of the Enqueue event. After a failure a number is used again, so only the
-	// commitment tells which of the two bundles is meant.
+	// Commitment is the Commitment of the Enqueue event. After a failure a number is used again, so
+	// only the commitment shows which of the two bundles has changed.
 	Commitment common.Hash
 	// From is the state before this step and To the state after it. The two always differ.
 	From, To State
-	// Version and Package identify the package that decides the new state. Both are zero if no
-	// package does, as in Queued. Version alone is 0 if the bundle was adopted: see [Adopt].
+	// Version and Package identify the package because of which the bundle is in the new state.
+	// Both are zero if there is no such package, as in Queued. Version alone is 0 if the bundle was
+	// adopted: see [Adopt].
 	Version int
 	Package jamq.PackageHash
 	// Core is the core that the bundle holds now, or that its last package was sent to.
@@ -87,8 +90,8 @@ type Changed struct {
 	At anchor.Point
 }
 
-// Died tells that a package can never be accumulated on the best chain. A host need not act on it,
-// because the queue requests another package by itself. Died is also the response to a [Built]
+// Died reports that a package can never be accumulated on the best chain. A host need not act on
+// it, because the queue requests another package by itself. Died is also the response to a [Built]
 // event whose package died during the build; such a package is never sent.
 type Died struct {
 	// Number, Version and Package identify the version.
@@ -115,17 +118,17 @@ type Died struct {
 // A bundle with a lower number may fail in a later step. Its transactions belong before those of
 // the bundles that failed earlier.
 //
-// The queue has forgotten the bundle. A driver that must survive a crash takes the bundle back
-// before it records the next event. After a restart it takes back what the last record returns: see
-// [Replay].
+// The queue does not remember the bundle any more. A driver that must survive a crash takes the
+// bundle back before it records the next event. After a restart it takes back the bundles that the
+// last record returns: see [Replay].
 type Failed struct {
 	// Number, Commitment and Bundle are those of the Enqueue event, except that Number follows
 	// later Rekey events.
 	Number     uint64
 	Commitment common.Hash
 	Bundle     []byte
-	// Cause is the number of the bundle because of which this one fails: Number itself, or a lower
-	// one.
+	// Cause is the number of the bundle that has caused the failure: Number itself, or the number
+	// of an earlier bundle on which this one was executed.
 	Cause uint64
 	// Lost is how many packages the bundle with the number Cause has lost. It is 0 if the host gave
 	// that bundle up.
@@ -134,11 +137,13 @@ type Failed struct {
 	Reason string
 }
 
-// Resurrected tells that a chain has accumulated a package that was dead on this chain. That is
-// impossible if all blocks were complete, so a block lacked something that the JAM block had, for
-// example a report, or the clock of package told was wrong. If the queue has built another package
-// for the bundle meanwhile, its transactions are executed twice, unless the service ignores
-// transactions that it has seen. A host should stop and raise an alarm.
+// Resurrected reports that a chain has accumulated a package that the queue took for dead on this
+// chain. That is impossible if the host passes complete blocks. Either a block lacked something
+// that the JAM block had, for example a report, or the clock of package told was wrong.
+//
+// If the queue has built another package for the bundle in the meantime, the transactions are
+// executed twice, unless the service ignores transactions that it has already executed. A host
+// should stop and raise an alarm.
 type Resurrected struct {
 	// Package is the package that the queue took for dead.
 	Package jamq.PackageHash

@@ -2,32 +2,32 @@ package bundlequeue
 
 import "errors"
 
-// Every error of a Queue wraps one of these errors or one of package chainview. If an event is
-// refused with an error, the queue has not changed.
+// Every error of a Queue wraps one of these errors or one of package chainview. An event that is
+// refused with an error has not changed the queue.
 var (
 	// ErrQueueFull means that Config.MaxQueueDepth bundles are waiting already. The host keeps the
 	// transactions and tries again later.
 	ErrQueueFull = errors.New("bundlequeue: queue full")
-	// ErrWrongNumber means that a new bundle does not have the next number, or that the queue has
-	// no bundle with the given number in a state that suits the event.
+	// ErrWrongNumber means that a new bundle does not have the next number. For other events it
+	// means that the queue has no bundle with the given number in a suitable state.
 	ErrWrongNumber = errors.New("bundlequeue: wrong number")
-	// ErrWrongParent means that a bundle was executed on another block than the one before it in
-	// the queue. Usually that block has failed in the meantime. Process the Failed effects, and
-	// execute the transactions again on [Queue.Head].
+	// ErrWrongParent means that a bundle was executed on a block that is not the one before it in
+	// the queue. Usually that block has failed in the meantime. The host should process the Failed
+	// effects and execute the transactions again on [Queue.Head].
 	ErrWrongParent = errors.New("bundlequeue: wrong parent")
 	// ErrCommitmentUsed means that the commitment of a new bundle belongs to another bundle,
 	// perhaps to one that has failed.
 	ErrCommitmentUsed = errors.New("bundlequeue: commitment was used before")
-	// ErrNotExpected means that the queue does not wait for this answer: the request was answered
-	// before, or it was canceled. Drivers may ignore this error.
+	// ErrNotExpected means that the queue does not wait for this answer, because the request was
+	// answered before or was canceled. Drivers may ignore this error.
 	ErrNotExpected = errors.New("bundlequeue: not expected")
 	// ErrInadmissible means that a package must not be sent: its anchor is too old, it lacks a
-	// required prerequisite, or its hash was used before. The request stays open, so the host
-	// answers it again, with another package or with BuildFailed.
+	// required prerequisite, or its hash was used before. The request stays open, so the host must
+	// answer it again, with a different package or with BuildFailed.
 	ErrInadmissible = errors.New("bundlequeue: inadmissible package")
 	// ErrUnknownAnchor means that a package is anchored to a block that the queue has not imported:
-	// a wrong block, or one that the host has not passed to the queue yet. It is wrapped together
-	// with ErrInadmissible. If finality has moved since the request, the queue may have forgotten
+	// a wrong block, or one that the host has not passed to the queue yet. The returned error also
+	// wraps ErrInadmissible. If finality has moved since the request, the queue may have forgotten
 	// the block; it then discards the package without an error: see [Built].
 	ErrUnknownAnchor = errors.New("bundlequeue: unknown anchor")
 	// ErrUnknownEvent means that an event has an unknown type or a value that is not allowed.

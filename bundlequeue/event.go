@@ -11,13 +11,14 @@ import (
 //   - orders about bundles: [Reserve], [Enqueue], [Release], [Rekey], [GiveUp] and [Adopt]
 //   - the cores to send to: [Cores]
 //   - about packages: [Built] and [BuildFailed] answer [Build], [Sent] answers [Send]; [Retry]
-//   - what has happened on the JAM chain: [Imported] and [FinalizedBlock]
+//     requests another send
+//   - events on the JAM chain: [Imported] and [FinalizedBlock]
 //   - time: [Tick]
 type Event interface{ isEvent() }
 
-// Reserve takes the next number for a block that the host is still executing, so that bundles after
-// it can be enqueued already. These bundles wait until an Enqueue event fills the number. A Release
-// event ends the reservation, and so does the time of Config.ReservationTimeout.
+// Reserve takes the next number for a block that the host is still executing, so that later bundles
+// can be enqueued already. These bundles wait until an Enqueue event fills the number. The
+// reservation also ends with a Release event, or after Config.ReservationTimeout.
 type Reserve struct {
 	// Number is the rollup block number: see [Queue.Next].
 	Number uint64
@@ -29,32 +30,33 @@ type Enqueue struct {
 	// Number is the rollup block number.
 	Number uint64
 	// Commitment identifies this execution of the block. All packages of the bundle share it, and
-	// no other bundle may ever have it; the queue refuses a commitment that it has seen. Even two
-	// executions of the same transactions on the same state must differ, for example by a serial
-	// number in the header. Otherwise the host could not tell the effects of a failed bundle from
-	// those of the bundle that replaces it. Zero means that the bundle has no commitment.
+	// no other bundle may ever have it; the queue refuses a commitment that it has seen before.
+	// Even two executions of the same transactions on the same state must have different
+	// commitments, for example by a serial number in the header. Otherwise the host could not
+	// distinguish the effects of a failed bundle from those of the bundle that replaces it. Zero
+	// means that the bundle has no commitment.
 	Commitment common.Hash
 	// Parent is the commitment of the bundle on which this one was executed. For the first bundle
 	// it is a hash that the host chooses, for example that of the genesis block.
 	//
-	// It protects against a race: if the bundle before fails while the host executes this one,
-	// Parent differs from [Queue.Head], and the queue refuses the bundle, because the state on
-	// which it was executed does not exist any more. Zero disables this check.
+	// Parent protects against a race: if the previous bundle fails while the host executes this
+	// one, Parent differs from [Queue.Head]. The queue then refuses this bundle, because the state
+	// on which it was executed does not exist any more. Zero disables this check.
 	Parent common.Hash
 	// Bundle holds the data from which the host builds packages. The queue keeps the bytes, never
 	// reads or changes them, and returns them with each Build effect.
 	Bundle []byte
 }
 
-// Release ends a reservation, because the block will not exist. All bundles after it fail, because
-// they were executed on that block.
+// Release ends a reservation, because the reserved block will not exist. All later bundles fail,
+// because they were executed on that block.
 type Release struct {
 	// Number is the reserved rollup block number.
 	Number uint64
 }
 
 // Rekey gives a bundle another number, for example because a consensus among several builders has
-// assigned one. The numbers of all bundles after it change by the same difference.
+// assigned one. The numbers of all later bundles change by the same difference.
 type Rekey struct {
 	// From is the current number of the bundle.
 	From uint64
@@ -64,9 +66,9 @@ type Rekey struct {
 }
 
 // GiveUp orders the queue to build no more packages for a bundle, for example because they can
-// never succeed. Packages that were sent may still be accumulated, and if one is, the order has no
-// effect. When no chain can accumulate one any more, the bundle fails together with all bundles
-// after it.
+// never succeed. Packages that were already sent may still be accumulated; if one is, the order has
+// no effect. When no chain can accumulate any of them, the bundle fails together with all later
+// bundles.
 type GiveUp struct {
 	// Number is the rollup block number of a bundle that is neither reserved
 	// nor final.
@@ -76,9 +78,9 @@ type GiveUp struct {
 }
 
 // Adopt makes a bundle final that JAM has accumulated with a package which the queue does not know,
-// because the record of the package was lost. The queue cannot check this: adopt a bundle only if
-// the service has accepted its block on the finalized chain. The queue then forgets the bundle at
-// once, and the next bundle is packed as if it were the first one.
+// because the record of the package was lost. The queue cannot check this, so a host must adopt a
+// bundle only if the service has accepted its block on the finalized chain. The queue then forgets
+// the bundle at once, and builds the next bundle as if it were the first one.
 type Adopt struct {
 	// Number is the rollup block number of the oldest bundle that is not final. The bundle must not
 	// be reserved.
@@ -87,9 +89,9 @@ type Adopt struct {
 	Package jamq.PackageHash
 }
 
-// Cores replaces the set of cores that packages are sent to. A bundle on a core that is not in the
-// new set stays on its core until its package is reported or dead. The set survives restarts, until
-// another Cores event sets it to Config.Cores again.
+// Cores replaces the set of cores that packages are sent to. If a bundle uses a core that is not in
+// the new set, it stays on that core until its package is reported or dead. The set survives
+// restarts, until another Cores event sets it to Config.Cores again.
 type Cores struct {
 	// Cores lists the new cores of the chain. There must be at least one,
 	// without duplicates.
@@ -110,23 +112,23 @@ type Built struct {
 	// version.
 	Package jamq.PackageHash
 	// Context is the refine context in the bytes of the package. Its prerequisites must include
-	// those of the Build effect. It may have others, for example of other services, up to the limit
-	// of the chain. The queue then follows those packages too, because the package of the bundle
-	// dies with them (rule D4).
+	// those of the Build effect. It may have more, for example packages of other services, up to
+	// the limit of the chain. The queue then follows those packages too, because the package of the
+	// bundle dies if one of them dies (rule D4).
 	Context jamq.RefineContext
-	// Bundle is passed on to the host in the [Send] effects of this version. It is usually the
+	// Bundle is returned to the host in the [Send] effects of this version. It is usually the
 	// package itself.
 	Bundle []byte
 }
 
-// BuildFailed answers [Build] if the host could not build a package. The bundle stays as it is, and
-// the queue requests a package again after a back-off, any number of times.
+// BuildFailed answers [Build] if the host could not build a package. The state of the bundle does
+// not change, and the queue requests a package again after a back-off, any number of times.
 type BuildFailed struct {
 	// Ticket is the Ticket of the Build effect.
 	Ticket uint64
 }
 
-// Sent answers [Send] and tells whether a guarantor has accepted the package.
+// Sent answers [Send] and reports whether a guarantor has accepted the package.
 type Sent struct {
 	// Ticket is the Ticket of the Send effect.
 	Ticket uint64
@@ -160,16 +162,15 @@ type Imported struct {
 	Best jamq.HeaderHash
 }
 
-// FinalizedBlock reports that an imported JAM block is final. The error wraps
-// chainview.ErrOld if the block is an ancestor of the finalized block; the host
-// may ignore it.
+// FinalizedBlock reports that an imported JAM block is final. The error wraps chainview.ErrOld if a
+// later block is final already; the host may ignore this error.
 type FinalizedBlock struct {
 	// Hash is the hash of the finalized block.
 	Hash jamq.HeaderHash
 }
 
-// Retry makes the next send of the same bytes due immediately. It is not
-// evidence: it never makes the queue give up a package.
+// Retry makes the queue send the package of a bundle again immediately, without waiting for the
+// usual interval. It is not evidence about the package: it never makes the queue give up a package.
 type Retry struct {
 	// Number is the rollup block number.
 	Number uint64

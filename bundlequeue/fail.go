@@ -7,21 +7,21 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// isLoss reports whether the death of a version counts against its bundle. It does if a guarantor
-// had an opinion about the package, accepted or refused, and the package then died for a reason
-// that lies within the bundle.
+// isLoss reports whether the death of a package counts against its bundle. It does if a guarantor
+// has accepted or refused the package, and the package then died for a reason that lies within the
+// bundle. After too many losses the bundle fails.
 func (q *Queue) isLoss(v *version) bool {
 	return (v.accepted || v.refused) && isLossBy(v.trace.Dead(), q.needs(v))
 }
 
-// need describes what has become of a package that another one names as a prerequisite.
+// need is the status of a package that another one names as a prerequisite.
 type need struct {
 	dead    bool
 	arrived bool // it is reported or accumulated
 }
 
-// needs returns what has become of the prerequisites of a version. It leaves out those that the
-// view does not follow, such as packages of other services.
+// needs returns the status of each prerequisite of a package. It leaves out those that the view of
+// the chain does not follow, such as packages of other services.
 func (q *Queue) needs(v *version) (all []need) {
 	for _, pkg := range v.trace.Prerequisites() {
 		if p, ok := q.view.Trace(pkg); ok {
@@ -55,7 +55,7 @@ func isLossBy(reason anchor.Reason, needs []need) bool {
 	return false
 }
 
-// losses returns how many packages of a bundle were lost.
+// losses returns how many packages of a bundle are lost: their death counts against the bundle.
 func (it *item) losses() int {
 	n := 0
 	for _, v := range it.versions {
@@ -72,8 +72,8 @@ func (q *Queue) ended(it *item) bool {
 	return it.troubles().givenUp != "" || it.losses() > q.cfg.MaxVersionRetries
 }
 
-// advance moves the frontier past all bundles that are guaranteed, and returns the first bundle
-// that is not, or nil if there is none.
+// advance moves the frontier past all bundles that are at least guaranteed, and returns the first
+// bundle that is not, or nil if there is none.
 func (q *Queue) advance() *item {
 	q.frontier = max(q.frontier, q.active)
 	for it := q.at(q.frontier); it != nil; it = q.at(q.frontier) {
@@ -85,10 +85,11 @@ func (q *Queue) advance() *item {
 	return nil
 }
 
-// fail gives the first bundle that is not guaranteed back to the host, together with all bundles
-// after it, once the bundle has ended and no chain can accumulate any of the packages. It waits for
-// finality, because a package that is dead on the finalized chain is dead on every future chain.
-// Only then may the host pack the same transactions again with any anchor.
+// fail gives the first bundle that is not guaranteed back to the host, together with all later
+// bundles. It does so when the queue builds no more packages for that bundle, and no chain can
+// accumulate a package of any of them. It waits for finality, because only a package that is dead
+// on the finalized chain is dead on every future chain. Only then may the host put the same
+// transactions into other packages.
 func (q *Queue) fail() {
 	first := q.advance()
 	if first == nil || first.state == Reserved || !q.ended(first) || first.live() != nil {
@@ -109,9 +110,9 @@ func (q *Queue) fail() {
 	q.failFrom(first, lost, fmt.Sprintf("block %d: %s", first.number, reason))
 }
 
-// failFrom gives a bundle and all bundles after it back to the host. The later ones must fail too,
-// because they were executed on a state that will never exist. lost is how many packages the first
-// one has lost, if that is why it fails, and otherwise 0.
+// failFrom gives a bundle and all later ones back to the host. The later ones must fail too,
+// because they were executed on a state that will never exist. lost is the number of packages that
+// the first one has lost, or 0 if it fails for another reason.
 func (q *Queue) failFrom(first *item, lost int, reason string) {
 	failed := q.items[first.place-q.firstPlace:]
 	cause := first.number
@@ -139,8 +140,8 @@ func (q *Queue) failFrom(first *item, lost int, reason string) {
 // maxReason limits the reason of a GiveUp event, in bytes.
 const maxReason = 1024
 
-// giveUp processes a GiveUp event. It cancels the open request and drops the packages that were not
-// sent; those that were sent cannot be taken back.
+// giveUp processes a GiveUp event. It cancels the open build request and drops the packages that
+// were not sent. Those that were sent cannot be taken back.
 func (q *Queue) giveUp(ev GiveUp) error {
 	it := q.find(ev.Number)
 	if it == nil || it.state == Reserved || it.state == Finalized {

@@ -20,7 +20,7 @@ type Info struct {
 	// Core is the core that the bundle holds, or last held.
 	Core jamq.CoreIndex
 	// Versions describes the packages of the bundle, oldest first. Packages that can never be
-	// accumulated and do not count as lost may be missing.
+	// accumulated and do not count as lost may be missing, because the queue forgets them.
 	Versions []VersionInfo
 }
 
@@ -38,17 +38,18 @@ type VersionInfo struct {
 	Prerequisites []jamq.PackageHash
 	// Attempts is how often the package was sent.
 	Attempts int
-	// Reported, Available and Accumulated are the blocks of the best chain in which these three
-	// things happened to the package. A zero point means that it has not happened.
+	// Reported, Available and Accumulated are the blocks of the best chain in which the package was
+	// reported, became available and was accumulated. A zero point means that this has not
+	// happened.
 	Reported, Available, Accumulated anchor.Point
-	// Dead is the rule by which the package can never be accumulated on the best chain, and
-	// anchor.Alive if it still can. DeadSince is the block at which it died.
+	// Dead is the rule by which the package can never be accumulated on the best chain, or
+	// anchor.Alive if it still can be. DeadSince is the block at which the package died.
 	Dead      anchor.Reason
 	DeadSince anchor.Point
 }
 
-// Info describes the bundle with a number. It returns false if the queue does not hold such a
-// bundle. The result shares no memory with the queue.
+// Info describes the bundle with a number, or returns false if the queue has no such bundle. The
+// result shares no memory with the queue.
 func (q *Queue) Info(number uint64) (Info, bool) {
 	it := q.find(number)
 	if it == nil {
@@ -77,13 +78,13 @@ func (q *Queue) Infos() []Info {
 	return infos
 }
 
-// Totals counts what has happened since the queue was created. The counts survive restarts, because
-// snapshots contain them.
+// Totals counts events since the queue was created, for metrics. The counts survive restarts,
+// because snapshots contain them.
 type Totals struct {
 	// Enqueued counts bundles.
 	Enqueued uint64
-	// Built counts the packages that the queue has accepted, and Useless those that died before
-	// they were sent.
+	// Built counts the packages that the queue has accepted. Useless counts the packages that died
+	// before they were sent.
 	Built, Useless uint64
 	// Sends counts Send effects.
 	Sends uint64
@@ -92,16 +93,16 @@ type Totals struct {
 	Died uint64
 	// BuildsFailed and SendsFailed count builds and sends that failed.
 	BuildsFailed, SendsFailed uint64
-	// DuplicateGuaranteeRejected counts how often the chain has reported a version of a bundle
-	// while another version was reported already. DuplicateAccumulateRejected counts the same for
-	// accumulation. The latter is possible only after a mistake about a death, and breaks promise
-	// B1.
+	// DuplicateGuaranteeRejected counts how often the chain has reported a package of a bundle
+	// while another package of the bundle was already reported. DuplicateAccumulateRejected counts
+	// the same for accumulation. The latter is possible only if the queue took a package for dead
+	// by mistake, and breaks promise B1: no bundle is accumulated twice.
 	DuplicateGuaranteeRejected, DuplicateAccumulateRejected uint64
-	// AccumulatedAfterFailed counts the packages that a chain accumulated on which they were dead:
-	// see [Resurrected].
+	// AccumulatedAfterFailed counts the packages that a chain has accumulated although they were
+	// dead on this chain: see [Resurrected].
 	AccumulatedAfterFailed uint64
-	// NonWinningVersionsCanceled counts the versions that were dropped, during the build or after
-	// it, because another version of the same bundle was reported first or came back to life.
+	// NonWinningVersionsCanceled counts the packages that were dropped, during the build or after
+	// it, because another package of the same bundle was reported first or came back to life.
 	NonWinningVersionsCanceled uint64
 	entered                    [NumStates]uint64
 }
@@ -119,8 +120,8 @@ type Stats struct {
 	// Cores is the number of cores that packages are sent to.
 	Cores int
 	// BuildBlocks is how many blocks a build is expected to take: the maximum of the last eight
-	// builds, at most H. The queue chooses anchors that are newer by this number, so that the
-	// packages of a slow builder are not too old when they are ready.
+	// builds, at most H. The queue chooses anchors that are newer by this number of blocks, so that
+	// the packages of a slow builder are not too old when they are ready.
 	BuildBlocks int
 	// Count is the number of bundles in each state.
 	Count [NumStates]int
@@ -145,8 +146,8 @@ func (q *Queue) Expects(ticket uint64) bool {
 	return q.builds[ticket] != nil || q.sends[ticket] != nil
 }
 
-// Holds reports whether the queue follows a package: it has accepted the package from a [Built]
-// event and has not forgotten it. The queue forgets:
+// Holds reports whether the queue follows a package: it has accepted the package in a [Built] event
+// and still remembers it. The queue forgets:
 //
 //   - the packages of failed and of retired bundles
 //   - packages that died before they were sent

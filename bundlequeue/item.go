@@ -23,16 +23,16 @@ type item struct {
 	bundle     []byte
 	state      State
 
-	// versions are the packages of the bundle that the queue follows, oldest first. The last one
-	// may not have been sent yet.
+	// versions are the packages of the bundle that the queue follows, oldest first. All of them
+	// were sent, except perhaps the last one.
 	versions []*version
-	// deadSince is the latest block at which a version died that prune has forgotten, or nil if
-	// prune has forgotten none. A new version must be anchored at this block or later.
+	// deadSince is the latest block at which a version died that prune has removed from versions,
+	// or nil if prune has removed none. A new version must be anchored at this block or later.
 	deadSince *anchor.Point
-	// request is the open build: the host has not answered it yet. It is nil if there is none.
+	// request is the build request that the host has not answered yet, or nil if there is none.
 	request *request
-	// lastVersion is the number of the newest version that was requested. Versions are counted from
-	// 1.
+	// lastVersion is the number of the newest package that was requested for this bundle. Packages
+	// are counted from 1.
 	lastVersion int
 
 	core      jamq.CoreIndex // current or last core
@@ -42,8 +42,8 @@ type item struct {
 	turn    minheap.Entry[int64, *item] // in Queue.due or Queue.waiting
 	waiting bool                        // turn is in Queue.waiting
 
-	// notBefore is the earliest time of the next build. While the number is only reserved, it is
-	// the time at which the reservation ends.
+	// notBefore is the earliest time of the next build. While the number is only reserved,
+	// notBefore is instead the time at which the reservation ends.
 	notBefore instant
 	// trouble counts failed builds, for back-off and for Delay. It is nil in most cases.
 	trouble *trouble
@@ -52,20 +52,20 @@ type item struct {
 	queuedAt instant
 }
 
-// trouble holds what went wrong with the builds of a bundle since one of its packages was last sent
-// for the first time.
+// trouble is the record of problems with the builds of a bundle since one of its packages was last
+// sent for the first time. It determines the back-off, and operators see it in Delay.
 type trouble struct {
-	// failed counts builds that the host could not carry out. useless counts builds that gave a
-	// package which was dead before it could be sent.
+	// failed counts builds that the host could not carry out. useless counts builds whose package
+	// was dead before it could be sent.
 	failed, useless int
 	// reason is why the last of the useless packages was dead.
 	reason anchor.Reason
-	// untilBest and untilFinal are set after a useless build. The next build waits until the best
-	// or the finalized block is another one than this, because the same block would give the same
-	// package. Zero means no wait.
+	// untilBest and untilFinal are the best and the finalized block of a build whose package was
+	// useless. The next build waits until that block has changed, because the same block would give
+	// the same package. Zero means no wait.
 	untilBest, untilFinal jamq.HeaderHash
-	// givenUp is the reason of a GiveUp event, or empty if there was none. After such an event the
-	// queue sends no package of the bundle.
+	// givenUp is the reason in a GiveUp event of the host, or empty if there was no such event.
+	// After the event the queue sends no package of the bundle.
 	givenUp string
 }
 
@@ -77,8 +77,8 @@ func (it *item) troubles() trouble {
 	return *it.trouble
 }
 
-// inTrouble returns the bundle's trouble so that the caller can change it. It creates one if there
-// is none.
+// inTrouble returns the bundle's trouble for a caller that changes it, and creates it if there is
+// none.
 func (it *item) inTrouble() *trouble {
 	if it.trouble == nil {
 		it.trouble = new(trouble)
@@ -86,12 +86,12 @@ func (it *item) inTrouble() *trouble {
 	return it.trouble
 }
 
-// hasBundle reports whether the item still holds the bytes that the host has enqueued. A reserved
-// number has none yet, and a final bundle does not need them any more.
+// hasBundle reports whether the queue still needs the bytes that the host has enqueued. A reserved
+// number has no bytes yet, and a final bundle does not need them any more.
 func (it *item) hasBundle() bool { return it.state != Reserved && it.state != Finalized }
 
-// dropBundles releases the bytes of the host when the bundle is final, because they may be large
-// and have no further use.
+// dropBundles frees the bytes of the host when the bundle is final, because they may be large and
+// have no further use.
 func (it *item) dropBundles() {
 	it.bundle = nil
 	for _, v := range it.versions {
@@ -104,9 +104,9 @@ type request struct {
 	ticket    uint64
 	version   int
 	minAnchor anchor.Point
-	// reorged is true if minAnchor has left the best chain since the request, or was forgotten by
-	// the view. After a restart Open may then have returned the request with an older anchor, so an
-	// answer with an older anchor is not the host's mistake.
+	// reorged is true if minAnchor has left the best chain since the request, or the view has
+	// forgotten it. After a restart, Open may then have returned the request with an older anchor,
+	// so an answer with an older anchor is not the host's mistake.
 	reorged       bool
 	prerequisites []jamq.PackageHash
 	best          anchor.Point    // best block at the request
@@ -121,14 +121,15 @@ type version struct {
 	bundle []byte
 	trace  *chainview.Trace
 
-	// sent is true from the moment on at which Step has returned a Send effect. Whether or not the
-	// host has carried it out, the package may be on the network.
+	// sent is true from the moment at which Step has returned a Send effect for this package. The
+	// package may be on the network from then on, whether or not the host has carried out the
+	// effect.
 	sent bool
 	// accepted is true if a guarantor has accepted the package. refused is true if the host has
 	// learned that no guarantor ever will.
 	accepted, refused bool
-	// wasDead is true if the last review found the version dead, and a Died effect has told the
-	// host. lost is true if this death counts against the bundle: see isLoss.
+	// wasDead is true if the package was dead at its last review, so that the host has received a
+	// Died effect. lost is true if this death counts against the bundle: see isLoss.
 	wasDead, lost bool
 	rivalSeen     bool   // counted as a duplicate guarantee
 	ticket        uint64 // of the open send, or 0
@@ -144,9 +145,9 @@ func (v *version) dead() bool        { return v.trace.Dead() != anchor.Alive }
 func (v *version) reported() bool    { return v.trace.IsReported() }
 func (v *version) accumulated() bool { return v.trace.IsAccumulated() }
 
-// winner returns the version that decides about the bundle on the best chain: the one that was
-// accumulated, otherwise one that is reported and not dead. It returns nil if there is no such
-// version.
+// winner returns the package that decides the state of the bundle on the best chain: the one that
+// was accumulated, and otherwise one that is reported and not dead. It returns nil if there is no
+// such package.
 func (it *item) winner() *version {
 	var reported *version
 	for _, v := range it.versions {
@@ -160,8 +161,9 @@ func (it *item) winner() *version {
 	return reported
 }
 
-// live returns the version that may still be accumulated, or nil if there is none. A valid chain
-// has at most one, because the anchor of a version is a block at which all earlier ones are dead.
+// live returns the package of the bundle that may still be accumulated, or nil if there is none. A
+// valid chain has at most one, because the anchor of each package is a block at which all earlier
+// packages are dead.
 func (it *item) live() *version {
 	if w := it.winner(); w != nil {
 		return w
@@ -174,15 +176,16 @@ func (it *item) live() *version {
 	return nil
 }
 
-// left reports whether the live version of a bundle was sent. Only then may the package of the next
-// bundle be sent (promise B3: packages are sent in the order of their rollup blocks).
+// left reports whether the package of a bundle that may still be accumulated was sent. Only then
+// may the package of the next bundle be sent (promise B3: packages are sent in the order of their
+// rollup blocks).
 func (it *item) left() bool {
 	v := it.live()
 	return v != nil && v.sent
 }
 
-// derive returns the state of the bundle on the best chain, the version that decides it, and the
-// JAM block that proves it. The block is zero for states that no block proves.
+// derive returns the state of the bundle on the best chain, the package that decides the state, and
+// the JAM block that proves it. The block is zero for states that no block proves.
 func (it *item) derive() (State, *version, anchor.Point) {
 	if w := it.winner(); w != nil {
 		s := w.trace.Status()

@@ -2,8 +2,8 @@ package bundlequeue
 
 import "fmt"
 
-// CanEnqueue reports whether the queue has room for another bundle. Bundles in Queued and in
-// Reserved count against Config.MaxQueueDepth.
+// CanEnqueue reports whether the queue has room for another bundle. Bundles in the states Queued
+// and Reserved count against Config.MaxQueueDepth.
 func (q *Queue) CanEnqueue() bool { return q.waitingBundles() < q.cfg.MaxQueueDepth }
 
 func (q *Queue) waitingBundles() int { return q.counts[Queued] + q.counts[Reserved] }
@@ -74,8 +74,8 @@ func (q *Queue) release(ev Release) error {
 	return nil
 }
 
-// expireReservation releases a reserved number whose time is over. It acts only when the number is
-// the first one that is not guaranteed, because before that no other bundle waits for it.
+// expireReservation releases a reserved number whose time is over. It does so only if the number is
+// the first one that is not guaranteed, because otherwise no bundle waits for this number yet.
 func (q *Queue) expireReservation() {
 	if it := q.advance(); it != nil && it.state == Reserved && q.now >= it.notBefore {
 		q.failFrom(it, 0, fmt.Sprintf("number %d was reserved and never filled", it.number))

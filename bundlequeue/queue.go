@@ -15,9 +15,9 @@ import (
 	"github.com/jamq/jamq/internal/minheap"
 )
 
-// Queue manages the bundles of one rollup. Create it with [New], or with [Restore] from a snapshot.
-// It is deterministic: the same events at the same times always give the same effects. It is not
-// safe for concurrent use.
+// Queue manages the bundles of one rollup until they are final. Create it with [New], or with
+// [Restore] from a snapshot. It is deterministic: the same events at the same times always give the
+// same effects. It is not safe for concurrent use.
 //
 // The cost of a step depends on how many bundles its event changes, not on the size of the queue.
 type Queue struct {
@@ -25,8 +25,8 @@ type Queue struct {
 	view *chainview.View // of the JAM chain
 	now  instant         // time of the last event
 
-	// items are the bundles in order. Those before the place active are final, and those before the
-	// place frontier are at least guaranteed.
+	// items are the bundles in the order of their rollup blocks. All bundles before the place
+	// active are final, and all before the place frontier are at least guaranteed.
 	items            []*item
 	firstPlace       uint64 // of items[0]
 	active, frontier uint64 // places
@@ -43,10 +43,11 @@ type Queue struct {
 	base        common.Hash              // commitment of the bundle before items[0], or zero
 	spent       []spent                  // of failed bundles, oldest first
 	commitments map[common.Hash]struct{} // of base, items and spent, without zero
-	// due holds the bundles that have a core, ordered by the time of their next send.
+	// due is a heap of the bundles that have a core, ordered by the time at which their packages
+	// must be sent next.
 	due minheap.Heap[int64, *item]
-	// waiting holds the bundles that are not guaranteed and have no core, in the order of their
-	// rollup blocks.
+	// waiting is a heap of the bundles that are not guaranteed and have no core, in the order of
+	// their rollup blocks. They get the next free cores in this order.
 	waiting minheap.Heap[int64, *item]
 
 	delays *anchor.Delays // between sending and reporting
@@ -56,8 +57,8 @@ type Queue struct {
 	counts     [NumStates]int
 	total      Totals
 
-	// blocked is the bundle at which the last step stopped to start bundles, because it cannot be
-	// built or sent yet. It is nil if the step stopped because no core was free.
+	// blocked is the bundle at which the last step stopped to start bundles, because this bundle
+	// cannot be built or sent yet. It is nil if the step stopped because no core was free.
 	blocked *item
 
 	// The following fields are used only within a step.
@@ -66,8 +67,8 @@ type Queue struct {
 	dueNow  []*item // of sendDue
 }
 
-// New returns an empty queue. root is a final JAM block; the host imports the blocks after it. The
-// error wraps [ErrInvalidConfig] or jamq.ErrInvalidBlock.
+// New returns an empty queue. root is a final JAM block, and the host must import all blocks after
+// it. The error wraps [ErrInvalidConfig] or jamq.ErrInvalidBlock.
 func New(cfg Config, root jamq.Block) (*Queue, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -102,8 +103,7 @@ func (q *Queue) Best() anchor.Point { return q.view.Best() }
 // Finalized returns the last finalized JAM block that the queue knows.
 func (q *Queue) Finalized() anchor.Point { return q.view.Finalized() }
 
-// Knows reports whether the queue has imported the JAM block with this hash and has not forgotten
-// it.
+// Knows reports whether the queue has imported the JAM block with this hash and still remembers it.
 func (q *Queue) Knows(hash jamq.HeaderHash) bool { return q.view.Knows(hash) }
 
 // Step processes one event at time now and returns the effects that the host
@@ -183,8 +183,8 @@ func (q *Queue) apply(now instant, ev Event) error {
 	return fmt.Errorf("%w: %T", ErrUnknownEvent, ev)
 }
 
-// observe processes an event about the JAM chain, and tells about packages that were accumulated
-// although they were dead.
+// observe processes an event about the JAM chain. It emits Resurrected for each package that the
+// chain has accumulated although the queue took it for dead.
 func (q *Queue) observe(ev Event) (err error) {
 	switch ev := ev.(type) {
 	case Imported:
@@ -202,10 +202,10 @@ func (q *Queue) observe(ev Event) (err error) {
 	return nil
 }
 
-// importBlock imports a block. A block that cannot descend from the finalized one is useless, but
-// the host will deliver its descendants too, so the view must ignore them instead of failing. If
-// only the best block is older than the finalized one, the block is imported and the best block
-// stays as it is.
+// importBlock imports a JAM block. A block that cannot descend from the finalized one is useless,
+// but the host will deliver its descendants too, so the view must ignore all of them instead of
+// failing. If only the best block is older than the finalized one, the block is imported and the
+// best block stays as it is.
 func (q *Queue) importBlock(b *jamq.Block, best jamq.HeaderHash) error {
 	err := q.view.ImportBest(b, best)
 	if !errors.Is(err, chainview.ErrOld) {
@@ -229,8 +229,8 @@ func (q *Queue) at(place uint64) *item {
 // end returns the place that the next bundle will get.
 func (q *Queue) end() uint64 { return q.firstPlace + uint64(len(q.items)) }
 
-// find returns the bundle with a number, or nil. Numbers have gaps only after a Rekey event, so the
-// first attempt usually succeeds.
+// find returns the bundle with a number, or nil. It first tries the index that the bundle has if
+// the numbers have no gaps. There are gaps only after a Rekey event.
 func (q *Queue) find(number uint64) *item {
 	if len(q.items) == 0 || number < q.items[0].number {
 		return nil
@@ -245,8 +245,8 @@ func (q *Queue) find(number uint64) *item {
 	return q.items[i]
 }
 
-// predecessor returns the bundle before another one. It returns nil if there is none, or if that
-// bundle is final and was retired.
+// predecessor returns the bundle before another one. It returns nil if there is none, or if the
+// queue has already forgotten that bundle because it is final.
 func (q *Queue) predecessor(it *item) *item {
 	if it.place == q.firstPlace {
 		return nil
@@ -294,7 +294,8 @@ func (q *Queue) retireFirst() {
 	q.firstPlace++
 }
 
-// forget removes a version from all indices, and lets the view stop to follow its package.
+// forget removes a package from all indexes of the queue, and makes the view of the chain stop
+// following it.
 func (q *Queue) forget(v *version) {
 	delete(q.versions, v.pkg)
 	delete(q.sends, v.ticket)

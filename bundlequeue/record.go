@@ -11,11 +11,12 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// recordVersion is the first byte of every record. A queue refuses records with another version.
+// recordVersion is the first byte of every record. The queue refuses records with a different
+// version, because their format may differ.
 const recordVersion = 6
 
-// The numbers of the kinds of records are part of the format in journals, so a number never changes
-// its meaning.
+// These are the kinds of records. Their numbers are part of the format in journals, so a number
+// must never change its meaning.
 const (
 	kindReserve = iota
 	kindEnqueue
@@ -34,10 +35,10 @@ const (
 	numKinds
 )
 
-// AppendRecord appends the record of one step for a journal: an event that Step has accepted, and
-// its time. A driver writes the record before it carries out the effects of the step, so that it
-// can repeat them after a crash: see [Replay]. Records contain no checksum; the journal must notice
-// damage by itself.
+// AppendRecord appends the record of one step to b, for a journal: an event that Step has accepted,
+// and its time. A driver writes the record before it carries out the effects of the step, so that
+// it can repeat the step after a crash: see [Replay]. Records contain no checksum; the journal must
+// detect damage by itself.
 //
 // If the type of the event is unknown, AppendRecord returns b unchanged and an error that wraps
 // ErrUnknownEvent.
@@ -136,7 +137,7 @@ func appendEvidence(b []byte, ev Event) ([]byte, bool) {
 }
 
 // DecodeRecord decodes a record that AppendRecord has made. The error wraps ErrCorrupt if the bytes
-// are no such record. DecodeRecord never panics, whatever the bytes are.
+// are not such a record. DecodeRecord never panics, for any bytes.
 func DecodeRecord(record []byte) (time.Time, Event, error) {
 	if len(record) == 0 || record[0] != recordVersion {
 		return time.Time{}, nil, fmt.Errorf("%w: record of %d bytes is not of version %d", ErrCorrupt, len(record), recordVersion)
@@ -191,18 +192,18 @@ func readCoreIndices(r *wire.Reader) []jamq.CoreIndex {
 	return out
 }
 
-// Replay repeats the steps in the records of a journal, so that a queue is again as it was before a
-// crash. The queue must be in the state that it had when the first record was written: new, or
-// restored from a snapshot of that moment. After Replay it is equal to the queue that wrote the
-// records, byte for byte.
+// Replay repeats the steps in the records of a journal, so that a queue is in the same state as
+// before a crash. The queue must be in the state that it had when the first record was written:
+// new, or restored from a snapshot of that moment. After Replay it is equal to the queue that wrote
+// the records, byte for byte.
 //
 // Replay calls follow with each step, unless follow is nil, so that a host can derive its own state
-// from the steps as it did before the crash. The host carried out the effects of all records but
-// the last one before the crash. It may have carried out those of the last one too; [Queue.Open]
-// returns the requests among them that are still open.
+// from the steps as it did before the crash. Before the crash, the host carried out the effects of
+// all records except perhaps those of the last one. [Queue.Open] returns the requests among the
+// effects that are still open.
 //
 // The error wraps ErrCorrupt and names the index of the bad record, counted from 0. The queue is
-// then in the state after the record before that.
+// then in the state after the previous record.
 func Replay(q *Queue, records [][]byte, follow func(Event, []Effect)) error {
 	for i, record := range records {
 		now, ev, err := DecodeRecord(record)
@@ -221,7 +222,7 @@ func Replay(q *Queue, records [][]byte, follow func(Event, []Effect)) error {
 }
 
 // Open returns the Build and Send effects that the host has not answered. A driver carries them out
-// again after a restart. It does no harm if a package is sent twice, because JAM reports the same
+// again after a restart. A package that is sent twice does no harm, because JAM reports the same
 // bytes only once.
 func (q *Queue) Open() []Effect {
 	var out []Effect

@@ -7,30 +7,32 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// This file has the safety rule (promise B1: no chain accumulates two versions of a bundle). The
-// queue applies it before it requests a build, and again when the package is built.
+// This file contains the safety rule of the queue (promise B1: no chain accumulates two versions of
+// a bundle). The queue applies the rule before it requests a build, and again when the package is
+// built.
 //
 // A new version is built only if every earlier version that was sent is dead on the best chain. Its
 // anchor is the block at which the last of them died, or a later one. A chain can report the new
 // version only if it contains this anchor. On that chain the earlier versions are dead, and a dead
 // package stays dead. So no chain accumulates two versions.
 
-// admission is the decision whether a new version of a bundle may be built, with the conditions
-// that it must meet.
+// admission is the decision whether a new package of a bundle may be built, together with the
+// conditions that the package must meet.
 type admission struct {
 	ok bool
-	// minAnchor is the oldest block that the version may be anchored to, because all earlier
-	// versions are dead there. Zero means that any block will do.
+	// minAnchor is the oldest block that the package may be anchored to, because all earlier
+	// packages of the bundle are dead there. Zero means that any block will do.
 	minAnchor anchor.Point
 	// prerequisites are the packages that the version must name in its refine context.
 	prerequisites []jamq.PackageHash
 }
 
-// admissible decides whether a new version of a bundle may be built. All earlier versions must be
-// dead, and the bundle before it must have a version that may still be accumulated. The new version
-// names that package as its prerequisite, so that the chain accumulates the two in order (promise
-// B3). It may leave the name out only if the chain of its anchor has accumulated that package
-// already.
+// admissible decides whether a new package of a bundle may be built. All earlier packages of the
+// bundle must be dead, and the previous bundle must have a package that may still be accumulated.
+//
+// The new package names that one as its prerequisite, so that the chain accumulates the two in
+// order (promise B3). It may leave out the prerequisite only if the chain of its anchor has already
+// accumulated that package.
 func (q *Queue) admissible(it *item) admission {
 	minAnchor, ok := q.allDead(it)
 	if !ok {
@@ -59,8 +61,8 @@ func (q *Queue) admissible(it *item) admission {
 	return admission{ok: true, minAnchor: minAnchor, prerequisites: []jamq.PackageHash{v.pkg}}
 }
 
-// allDead returns the block of the best chain at which all versions of a bundle are dead. It
-// returns zero if there are no versions. ok is false if a version is not dead, so that no new one
+// allDead returns the block of the best chain from which on all packages of a bundle are dead. It
+// returns zero if there are no packages. ok is false if a package is not dead, so that no new one
 // may be built.
 func (q *Queue) allDead(it *item) (since anchor.Point, ok bool) {
 	if it.deadSince != nil {
@@ -84,10 +86,10 @@ func later(a, b anchor.Point) anchor.Point {
 	return a
 }
 
-// fits reports whether a package that was built at a block of the best chain may still be sent. The
-// chain can have changed while the host was building, so fits checks the conditions of admissible
-// again: the earlier versions are dead at the anchor of the package, and the package follows the
-// live version of its predecessor.
+// fits reports whether a package with its anchor at a block of the best chain may still be sent.
+// The chain can have changed while the host was building, so fits checks the conditions of
+// admissible again: the earlier packages are dead at the anchor, and the package follows the live
+// package of the previous bundle.
 func (q *Queue) fits(it *item, at anchor.Point, r *request) bool {
 	if since, ok := q.allDead(it); !ok || at.Height < since.Height {
 		return false

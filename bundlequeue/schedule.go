@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// plan puts a bundle into the heap in which it belongs: waiting if it needs a core, or due with the
-// time of its next send. Callers call it whenever the state, the core or that time may have
-// changed.
+// plan puts a bundle into the heap in which it belongs: waiting if it needs a core, or due, with
+// the time of its next send, if it has one. It must be called whenever the state, the core or that
+// time may have changed.
 func (q *Queue) plan(it *item) {
 	if it.waiting {
 		q.waiting.Remove(&it.turn)
@@ -24,12 +24,12 @@ func (q *Queue) plan(it *item) {
 	}
 }
 
-// schedule sends the packages that are due, and starts bundles in the order of their rollup blocks
-// while cores are free. If a bundle cannot start, none behind it can, because each one needs the
-// package of the one before it.
+// schedule sends the packages that are due, and then starts bundles in the order of their rollup
+// blocks while cores are free. If a bundle cannot start, no later one can, because each package
+// needs the package of the previous bundle.
 //
 // There is one exception: a bundle whose package was sent, and that lost its report and its core in
-// a reorg, does not block the others.
+// a reorg, does not block the later ones.
 func (q *Queue) schedule() {
 	q.sendDue()
 	var passed []*item
@@ -59,8 +59,8 @@ func (q *Queue) schedule() {
 	q.sendDue()
 }
 
-// sendDue sends the packages that are due, in the order of their rollup blocks. A package that must
-// wait for the one before it stays due.
+// sendDue sends the packages that are due, in the order of their rollup blocks. If a package must
+// wait until that of the previous bundle is sent, it stays due.
 func (q *Queue) sendDue() {
 	now := q.dueNow[:0]
 	for e := q.due.Min(); e != nil && e.Key() <= int64(q.now); e = q.due.Min() {
@@ -78,15 +78,15 @@ func (q *Queue) sendDue() {
 
 func byPlace(a, b *item) int { return cmp.Compare(a.place, b.place) }
 
-// maySend reports whether a version may be sent, for the first time or again, as soon as its time
-// comes. It may not while a send is open, and not after too many attempts, a final refusal or an
-// order to give up.
+// maySend reports whether a package may be sent, for the first time or again, as soon as its time
+// has come. It may not while an earlier send is unanswered, after too many attempts, after a final
+// refusal, or after the host gave the bundle up.
 func (q *Queue) maySend(v *version) bool {
 	return v.ticket == 0 && !v.refused && v.attempts <= q.cfg.MaxSubmitRetries && v.item.troubles().givenUp == ""
 }
 
-// send emits a Send effect for a version if its time has come, a core is there, and the package of
-// the bundle before it was sent.
+// send emits a Send effect for a package if its time has come, a core is available, and the package
+// of the previous bundle was sent.
 func (q *Queue) send(it *item, v *version) {
 	if !q.maySend(v) || q.now < v.nextSend {
 		return
@@ -142,7 +142,7 @@ func (q *Queue) sent(now instant, ev Sent) error {
 	return nil
 }
 
-// retry lets the queue send the package of a bundle again without waiting for its time.
+// retry processes a Retry event: the package of a bundle is due now, without waiting for its time.
 func (q *Queue) retry(now instant, ev Retry) error {
 	it := q.find(ev.Number)
 	if it == nil || it.state == Reserved || it.state >= Guaranteed {
@@ -155,8 +155,8 @@ func (q *Queue) retry(now instant, ev Retry) error {
 	return nil
 }
 
-// NextWake returns the earliest time after now at which a Tick event could change anything. A
-// driver sets its timer to it. It returns false if there is no such time.
+// NextWake returns the earliest time after now at which a Tick event could change anything, so that
+// a driver can set its timer. It returns false if there is no such time.
 func (q *Queue) NextWake(now time.Time) (time.Time, bool) {
 	after := max(instantOf(now), q.now)
 	wake := instant(0)
@@ -165,8 +165,8 @@ func (q *Queue) NextWake(now time.Time) (time.Time, bool) {
 			wake = t
 		}
 	}
-	// All cores are considered, because the first bundle that is due may wait for the bundle before
-	// it.
+	// All cores must be considered, because the first bundle that is due may have to wait for the
+	// previous bundle.
 	for i := range q.cores.list {
 		if it := q.cores.list[i].holder; it != nil && it.turn.Queued() {
 			consider(instant(it.turn.Key()))
@@ -184,7 +184,8 @@ func (q *Queue) NextWake(now time.Time) (time.Time, bool) {
 	return wake.time(), true
 }
 
-// considerWaiting passes the times at which a bundle without a core may continue to consider.
+// considerWaiting calls consider with the times at which a bundle without a core can continue: its
+// next build and its next send.
 func (q *Queue) considerWaiting(it *item, consider func(instant)) {
 	consider(it.notBefore)
 	if v := it.live(); v != nil && q.maySend(v) {

@@ -7,9 +7,9 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// settle reviews every bundle that may have changed in this step: those that the event touched, and
-// those whose packages have another status on the best chain now. It goes through them in the order
-// of their rollup blocks.
+// settle reviews every bundle that may have changed in this step: those that the event has changed
+// directly, and those whose packages have a new status on the best chain. It reviews them in the
+// order of their rollup blocks.
 func (q *Queue) settle() {
 	q.view.Changes(func(t *chainview.Trace) {
 		if v := q.versions[t.Package()]; v != nil {
@@ -28,9 +28,9 @@ func (q *Queue) settle() {
 	q.noteReorgs()
 }
 
-// review brings one bundle up to date with the JAM chain. It notes
-// which versions have died, drops those that are no longer needed, gives back the core when it is
-// not needed any more, and derives the new state.
+// review brings one bundle up to date with the JAM chain. It finds out which packages have died,
+// drops those that are no longer needed, releases the core if it is not needed any more, and
+// derives the new state.
 func (q *Queue) review(it *item) {
 	for _, v := range it.versions {
 		q.noteDeath(v)
@@ -53,8 +53,8 @@ func (q *Queue) review(it *item) {
 	q.plan(it)
 }
 
-// noteDeath emits a Died effect when a version has died since the last review. It also notices the
-// opposite, because a reorg can bring a dead version back to life.
+// noteDeath emits a Died effect if a package has died since the last review. A reorg can also bring
+// a dead package back to life; noteDeath then takes back the loss.
 func (q *Queue) noteDeath(v *version) {
 	dead := v.dead()
 	if dead == v.wasDead {
@@ -73,9 +73,9 @@ func (q *Queue) noteDeath(v *version) {
 	}
 }
 
-// dropUnsent forgets versions that died before they were sent. The next build waits for
-// BackoffBase, because whatever killed this version, for example an old lookup anchor, would
-// probably kill the next one too.
+// dropUnsent forgets packages that died before they were sent. The next build waits for
+// BackoffBase, because the reason for this death, for example an old lookup anchor, would probably
+// kill the next package too.
 func (q *Queue) dropUnsent(it *item) {
 	it.versions = slices.DeleteFunc(it.versions, func(v *version) bool {
 		if v.sent || !v.dead() {
@@ -88,9 +88,9 @@ func (q *Queue) dropUnsent(it *item) {
 	})
 }
 
-// cancelRivals drops the versions of a bundle that were built but not sent, because the chain has
-// reported w first (promise B5: the first reported version wins). A version that was sent cannot be
-// taken back. If the chain reports it too, cancelRivals counts that for [Totals].
+// cancelRivals drops the packages of a bundle that were built but not sent, because the chain has
+// reported package w first (promise B5: the first reported version wins). A package that was sent
+// cannot be taken back. If the chain reports it too, cancelRivals counts that in [Totals].
 func (q *Queue) cancelRivals(it *item, w *version) {
 	it.versions = slices.DeleteFunc(it.versions, func(v *version) bool {
 		if v == w {
@@ -112,8 +112,8 @@ func (q *Queue) cancelRivals(it *item, w *version) {
 	})
 }
 
-// learnDelay records how many blocks passed between the first send of a version and its report. The
-// queue chooses anchors for later packages by these delays.
+// learnDelay records how many blocks passed between the first send of a package and its report. The
+// queue chooses the anchors of later packages by these delays.
 func (q *Queue) learnDelay(v *version) {
 	if v.sentHeight == 0 {
 		return
@@ -124,8 +124,8 @@ func (q *Queue) learnDelay(v *version) {
 	}
 }
 
-// learnLoss records that a version was sent and was never reported, although its anchor was recent
-// enough for some time. Like learnDelay, it improves the choice of later anchors.
+// learnLoss records that a package was sent and never reported, although its anchor was recent
+// enough for some time. The queue then chooses newer anchors for later packages.
 func (q *Queue) learnLoss(v *version) {
 	if v.sentHeight > 0 && v.trace.Dead() == anchor.AnchorExpired {
 		last := anchor.LastReportable(&q.cfg.Spec, v.trace.Anchor().Height)
@@ -134,8 +134,7 @@ func (q *Queue) learnLoss(v *version) {
 	}
 }
 
-// update derives the state of a bundle again and emits a Changed effect if the state is another one
-// than before.
+// update derives the state of a bundle again, and emits a Changed effect if the state has changed.
 func (q *Queue) update(it *item) {
 	to, v, at := it.derive()
 	if to == it.state {
@@ -161,8 +160,8 @@ func (q *Queue) enter(it *item, to State) {
 }
 
 // finish makes bundles final as soon as the finalized chain has accumulated one of their packages.
-// It does so in the order of the rollup blocks, even if the chain accumulated them in another
-// order, because a host makes its state final block by block.
+// It does so in the order of the rollup blocks, even if the chain accumulated the packages in a
+// different order, because a host makes its state final block by block.
 func (q *Queue) finish() {
 	for it := q.at(q.active); it != nil; it = q.at(q.active) {
 		w := it.winner()
@@ -173,9 +172,9 @@ func (q *Queue) finish() {
 	}
 }
 
-// makeFinal makes the oldest bundle that is not final yet final, and frees what the queue holds for
-// it. The caller sets the version, the package and the JAM block in c. makeFinal fills in the other
-// fields and emits c as an effect.
+// makeFinal makes the oldest bundle that is not final yet final, and frees the core and the bytes
+// that the queue has for it. The caller sets the version, the package and the JAM block in c.
+// makeFinal fills in the other fields and emits c as an effect.
 func (q *Queue) makeFinal(it *item, c Changed) {
 	c.Number, c.Commitment, c.Core, c.From, c.To = it.number, it.commitment, it.core, it.state, Finalized
 	q.cores.release(it)

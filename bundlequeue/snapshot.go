@@ -23,9 +23,9 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// AppendSnapshot appends the whole state of the queue, with a checksum at the end. Restore makes a
-// queue of it that responds to every event exactly as this one does. Equal queues have equal
-// snapshots.
+// AppendSnapshot appends the whole state of the queue to b, with a checksum at the end. Restore
+// creates a queue from it that responds to every event exactly as this one does. Equal queues have
+// equal snapshots.
 func (q *Queue) AppendSnapshot(b []byte) []byte {
 	start := len(b)
 	b = append(b, snapshotMagic...)
@@ -83,8 +83,9 @@ func (c *cores) append(b []byte) []byte {
 	return b
 }
 
-// fingerprint describes the part of the configuration that a restored queue must share with the
-// queue that made the snapshot: the first number and the constants of the chain.
+// fingerprint returns a text of those settings that a restored queue must share with the queue that
+// made the snapshot: the first number and the constants of the chain. A snapshot with other
+// settings is refused.
 func (c *Config) fingerprint() string {
 	s := c.Spec
 	return fmt.Sprintf("first number %d, %d cores, E %d, H %d, U %d, L %d",
@@ -179,10 +180,10 @@ func appendVersion(b []byte, v *version) []byte {
 	return wire.AppendUint(b, v.sentHeight)
 }
 
-// Restore returns the queue of a snapshot. cfg must have the same chain and FirstNumber as the
-// queue that made the snapshot; cores, limits and times may differ. A host that changes them calls
-// Step with a Tick before it relies on [Queue.NextWake]. The error wraps ErrCorrupt or
-// ErrInvalidConfig. Restore never panics, whatever the bytes are.
+// Restore returns the queue that a snapshot contains. cfg must have the same chain and FirstNumber
+// as the queue that made the snapshot; cores, limits and times may differ. If they do, the host
+// calls Step with a Tick before it relies on [Queue.NextWake]. The error wraps ErrCorrupt or
+// ErrInvalidConfig. Restore never panics, for any bytes.
 func Restore(cfg Config, snapshot []byte) (*Queue, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -215,8 +216,8 @@ func Restore(cfg Config, snapshot []byte) (*Queue, error) {
 	return q, nil
 }
 
-// configure applies the new configuration to a restored queue. Cores that were set by a Cores event
-// stay, because an operator has chosen them.
+// configure applies the new configuration to a restored queue. If a Cores event has set the cores,
+// they stay, because an operator has chosen them.
 func (q *Queue) configure() {
 	q.retire()
 	if !q.cores.changed {

@@ -2,23 +2,23 @@ package bundlequeue
 
 import "fmt"
 
-// State is the stage of a bundle on its way to finality. The queue derives it from the blocks of
+// State is the stage of a bundle on its way to finality. The queue computes it from the blocks of
 // the JAM chain and from the requests that the host has not answered yet.
 type State uint8
 
 // The states of a bundle, in the order in which it usually passes them.
 const (
-	// Reserved means that the number is taken, but the host is still executing the block and has
-	// not enqueued it.
+	// Reserved means that the number is taken for a block that the host is still executing and has
+	// not enqueued yet.
 	Reserved State = iota
-	// Queued means that the bundle waits: for a core, for the package of the bundle before it, or
-	// until its last package is dead.
+	// Queued means that the bundle waits: for a core, for the package of the previous bundle, or
+	// until its own last package is dead.
 	Queued
 	// Building means that the host was asked to build a package.
 	Building
-	// Sending means that a package is built, and that no guarantor has accepted it yet.
+	// Sending means that a package is built, but no guarantor has accepted it yet.
 	Sending
-	// Submitted means that a guarantor has accepted the package, and that the best chain has not
+	// Submitted means that a guarantor has accepted the package, but the best chain has not
 	// reported it yet.
 	Submitted
 	// Guaranteed means that the best chain has reported a package of the bundle.
@@ -28,7 +28,7 @@ const (
 	// Finalized means that the finalized chain has accumulated a package of the bundle. This state
 	// never changes.
 	Finalized
-	// FailedState means that the bundle has failed and the host has it back. This state never
+	// FailedState means that the bundle has failed and was given back to the host. This state never
 	// changes.
 	FailedState
 )

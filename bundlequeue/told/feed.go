@@ -9,10 +9,10 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// Feed makes JAM blocks of a clock and of reports about packages: one block in each
-// [Config.BlockTime], without skipped slots. A block has what the host has reported since
-// the last one. It is deterministic: the time is a parameter. It is not safe for
-// concurrent use. Create it with [NewFeed].
+// Feed makes artificial JAM blocks for a queue whose host sees no blocks: one block in each
+// [Config.BlockTime], without skipped slots. A block contains the events that the host has reported
+// since the block before. A Feed is deterministic, because the time is a parameter. It is not safe
+// for concurrent use. Create it with [NewFeed].
 type Feed struct {
 	spec jamq.ChainSpec
 	cfg  Config
@@ -53,7 +53,8 @@ func hashOf(slot jamq.Slot) (h jamq.HeaderHash) {
 // Root returns the block with which a queue begins: see bundlequeue.New.
 func (f *Feed) Root() jamq.Block { return f.Final }
 
-// Sent tells that a package is sent with the given report.
+// Sent adds a package, with its report, to those that the feed follows. It must be called when the
+// package is sent, because the feed ignores events about other packages.
 func (f *Feed) Sent(report jamq.Report) {
 	if f.find(report.Package) == nil {
 		f.Packages = append(f.Packages, told{Report: report})
@@ -69,24 +70,25 @@ func (f *Feed) find(pkg jamq.PackageHash) *told {
 	return &f.Packages[i]
 }
 
-// Tell reports that a package was guaranteed, accumulated or finalized. The next blocks
-// have it. Unknown packages are ignored, and reports that are older than another one.
+// Tell records that the host has seen a package guaranteed, accumulated or finalized. The next
+// blocks of the feed contain this event. Unknown packages are ignored, and so is an event that
+// comes before one that is already recorded, such as a guarantee after the accumulation.
 func (f *Feed) Tell(pkg jamq.PackageHash, state bundlequeue.State) {
 	if p := f.find(pkg); p != nil {
 		p.State = max(p.State, state)
 	}
 }
 
-// GiveUp reports that a package is lost. If the newest block has its report, the next block
-// removes it from its core. Otherwise it changes nothing.
+// GiveUp records that the host takes a package for lost. If the newest block has the report of the
+// package, the next block removes the package from its core. Otherwise GiveUp changes nothing.
 func (f *Feed) GiveUp(pkg jamq.PackageHash) {
 	if p := f.find(pkg); p != nil {
 		p.Lost = true
 	}
 }
 
-// Advance returns the events of the blocks that are due, for the queue. If more are due
-// than a package lives, as after a night, the others are left out.
+// Advance makes the blocks that are due and returns them as events for the queue. If very many are
+// due, for example after a night, it skips those that are older than any package can live.
 func (f *Feed) Advance(now time.Time) (events []bundlequeue.Event) {
 	most := f.cfg.Finality + f.spec.RecentHistory + int(f.spec.EpochLength+f.spec.AvailabilityTimeout)
 	if first, back := f.Next.IsZero(), f.Next.Sub(now) > f.cfg.BlockTime; first || back {
@@ -136,8 +138,9 @@ func (f *Feed) extend() jamq.Block {
 	return b
 }
 
-// finalize moves the final block, and returns it if it has moved: to a block that has
-// accumulated a package that is final, or to one that is Config.Finality blocks old.
+// finalize makes a newer block final if possible, and returns that block. A block is final if it
+// has accumulated a package that the host has reported as final, or if it is Config.Finality blocks
+// old.
 func (f *Feed) finalize() (final jamq.Block, moved bool) {
 	count := max(0, len(f.Blocks)-f.cfg.Finality)
 	for _, p := range f.Packages {
@@ -154,8 +157,8 @@ func (f *Feed) finalize() (final jamq.Block, moved bool) {
 	return f.Final, true
 }
 
-// forget removes the packages of which nothing more can follow: those whose accumulation
-// is final, and those that no block can report any more.
+// forget removes packages about which nothing more can happen: those whose accumulation is final,
+// and those that no block can report any more.
 func (f *Feed) forget() {
 	f.Packages = slices.DeleteFunc(f.Packages, func(p told) bool {
 		if p.Accumulated != 0 {
@@ -165,8 +168,8 @@ func (f *Feed) forget() {
 	})
 }
 
-// dies returns the last slot in which a package can be reported or accumulated by the
-// rules of the chain.
+// dies returns the last slot in which a package can be reported or, if it is reported, accumulated,
+// by the rules of the chain.
 func (p *told) dies(spec *jamq.ChainSpec) jamq.Slot {
 	if p.Reported != 0 {
 		return p.Reported + spec.AvailabilityTimeout + spec.EpochLength

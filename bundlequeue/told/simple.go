@@ -12,14 +12,14 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// Simple is a bundlequeue.Queue with methods in place of events: enqueue a
-// bundle, dequeue the next job, report its outcome. The queue and its rules are
-// the same. Simple keeps Build and Send effects for [Simple.Dequeue]. Its
-// methods return the other effects, called news: bundlequeue.Changed, Died,
-// Failed and Resurrected. News of a report come with the next block of the [Feed].
-// Without a feed the methods that begin with On report nothing.
+// Simple is a bundlequeue.Queue with methods in place of events: enqueue a bundle, dequeue the next
+// job, report its outcome. The queue and its rules are the same. Simple keeps Build and Send
+// effects for [Simple.Dequeue]. Its methods return the other effects, called news:
+// bundlequeue.Changed, Died, Failed and Resurrected.
 //
-// A Simple is not safe for concurrent use.
+// The news that follow from an event, such as a guarantee, come with the next block of the [Feed].
+// Without a feed, the methods that begin with On ignore their event. A Simple is not safe for
+// concurrent use.
 type Simple struct {
 	queue *bundlequeue.Queue
 	feed  *Feed                // nil if the host imports blocks by Step
@@ -46,8 +46,8 @@ type snapshot struct {
 	Feed  *state
 }
 
-// Restore returns the queue of a snapshot of [Simple.AppendSnapshot], with its open
-// requests as jobs. The errors are those of bundlequeue.Restore.
+// Restore returns the queue from a snapshot that [Simple.AppendSnapshot] has made. Its open
+// requests become jobs. The errors are those of bundlequeue.Restore.
 func Restore(cfg bundlequeue.Config, told Config, raw []byte) (*Simple, error) {
 	feed, err := NewFeed(cfg.Spec, told)
 	if err != nil {
@@ -68,15 +68,15 @@ func Restore(cfg bundlequeue.Config, told Config, raw []byte) (*Simple, error) {
 	return restored, nil
 }
 
-// NewSimple wraps the queue of a host that imports blocks, with [Simple.Step]. No other
-// caller may call the queue's Step. The open requests of the queue become jobs.
+// NewSimple wraps the queue of a host that imports JAM blocks by [Simple.Step]. No other code may
+// call the queue's own Step from then on. The open requests of the queue become jobs.
 func NewSimple(q *bundlequeue.Queue) *Simple {
 	s := &Simple{queue: q}
 	s.keepJobs(q.Open())
 	return s
 }
 
-// keepJobs keeps Build and Send effects as jobs and returns the other effects.
+// keepJobs stores Build and Send effects as jobs for Dequeue, and returns the other effects.
 func (s *Simple) keepJobs(effects []bundlequeue.Effect) []bundlequeue.Effect {
 	news := effects[:0]
 	for _, e := range effects {
@@ -105,9 +105,9 @@ func (s *Simple) AppendSnapshot(b []byte) []byte {
 
 // Job is a bundle to be submitted.
 type Job struct {
-	// Number is the number of the rollup block. Version counts the packages of
-	// the bundle and Attempt counts the sends of a package, both from 1. Choose
-	// another guarantor for each attempt.
+	// Number is the number of the rollup block. Version counts the packages of the bundle, and
+	// Attempt counts the sends of a package, both from 1. The host should choose a different
+	// guarantor for each attempt.
 	Number           uint64
 	Version, Attempt int
 	// Core is the core whose guarantors should receive the package.
@@ -115,8 +115,8 @@ type Job struct {
 	// Package is the package to send again. It is zero if a package must be
 	// built first.
 	Package jamq.PackageHash
-	// Bundle holds the bytes of Package. If Package is zero, it is the bundle
-	// to build a package from.
+	// Bundle is the bytes of Package. If Package is zero, Bundle is instead the bundle from which
+	// the host must build a package.
 	Bundle []byte
 	// Anchor, MinAnchor and Prerequisites are the conditions for the build: see
 	// bundlequeue.Build.
@@ -126,7 +126,8 @@ type Job struct {
 	ticket uint64
 }
 
-// Step gives an event to the queue, after the blocks that are due, and returns the news.
+// Step passes an event to the queue, after the feed's blocks that are due by now, and returns the
+// news.
 func (s *Simple) Step(now time.Time, ev bundlequeue.Event) (news []bundlequeue.Effect, err error) {
 	effects, err := s.step(now, ev)
 	return s.keepJobs(effects), err
@@ -164,8 +165,8 @@ func ticketOf(e bundlequeue.Effect) uint64 {
 	return 0
 }
 
-// open drops jobs that the queue does not expect any more, and returns the
-// first other job, or nil.
+// open drops jobs whose answers the queue does not expect any more, and returns the first remaining
+// job, or nil.
 func (s *Simple) open() bundlequeue.Effect {
 	for len(s.jobs) > 0 {
 		if s.queue.Expects(ticketOf(s.jobs[0])) {
@@ -180,10 +181,9 @@ func (s *Simple) open() bundlequeue.Effect {
 // CanSubmit reports whether Dequeue would return a job.
 func (s *Simple) CanSubmit() bool { return s.open() != nil }
 
-// Dequeue returns the next job: a bundle to build and submit, or a package to
-// send again. It returns false if there is none. Each job is returned once. The
-// host must answer it with MarkSubmitted or MarkFailed. Events about the bundle
-// between the two calls are not lost.
+// Dequeue returns the next job: a bundle to build and submit, or a package to send again. It
+// returns false if there is none. Each job is returned once. The host must answer it with
+// MarkSubmitted or MarkFailed. Until then the queue still processes events about the bundle.
 func (s *Simple) Dequeue() (Job, bool) {
 	e := s.open()
 	if e == nil {
@@ -287,11 +287,15 @@ func (s *Simple) tell(now time.Time, pkg jamq.PackageHash, state bundlequeue.Sta
 	return s.CheckTimeouts(now)
 }
 
-// OnTimeoutOrFailure gives a package up. If the newest block has its report, the next block
-// removes it from its core. Otherwise JAM has no way to end it, and it dies as without this
-// call: before its report when its anchor is H blocks old, because until then a guarantor
-// may still report it, and after its report when an epoch has passed. Unknown packages are
-// ignored.
+// OnTimeoutOrFailure reports that the host takes a package for lost. If the newest block has the
+// report of the package, the next block removes it from its core. Otherwise JAM has no way to end
+// the package, and it dies as it would without this call:
+//
+//   - If it is not reported, it dies when its anchor is H blocks old, because until then a
+//     guarantor may still report it.
+//   - If it is reported, it dies when an epoch has passed.
+//
+// Unknown packages are ignored.
 func (s *Simple) OnTimeoutOrFailure(now time.Time, pkg jamq.PackageHash) ([]bundlequeue.Effect, error) {
 	if s.feed != nil {
 		s.feed.GiveUp(pkg)
@@ -299,14 +303,13 @@ func (s *Simple) OnTimeoutOrFailure(now time.Time, pkg jamq.PackageHash) ([]bund
 	return s.CheckTimeouts(now)
 }
 
-// CheckTimeouts advances the time to now. It triggers retries, back-offs and
-// the time-outs of packages.
+// CheckTimeouts passes the current time to the queue and the feed. It causes the retries and builds
+// that are due, and ends packages whose time is over.
 func (s *Simple) CheckTimeouts(now time.Time) ([]bundlequeue.Effect, error) {
 	return s.Step(now, bundlequeue.Tick{})
 }
 
-// Requeue makes the next send of a bundle's package due immediately: see
-// bundlequeue.Retry.
+// Requeue makes the queue send the package of a bundle again immediately: see bundlequeue.Retry.
 func (s *Simple) Requeue(now time.Time, number uint64) ([]bundlequeue.Effect, error) {
 	return s.Step(now, bundlequeue.Retry{Number: number})
 }
