@@ -13,18 +13,18 @@ import (
 )
 
 // Call describes the calls of one method of the rollup, the network, the codec or the log, so that
-// an operator sees which one hangs or fails. Network.Follow always runs; Health.Calls contains it
-// only while it fails, and only for a network with the method Health() submit.FeedHealth, as
-// jip2net.Network has.
+// an operator sees which method hangs or fails. Network.Follow runs all the time, so Health.Calls
+// contains it only while it fails, and only if the network has the method Health()
+// submit.FeedHealth, as jip2net.Network has.
 type Call struct {
 	// Method is the method with its type, for example "Rollup.Apply". Methods of the optional
 	// interfaces of a rollup, such as Final, have the type Rollup too. Encode and Decode of a
 	// codec are described together as "Codec".
 	Method string
-	// Running is the number of calls that have not returned, including calls of Payload and
-	// Pack for which the builder no longer waits, because they took longer than
-	// Config.BuildTimeout. The oldest call began at Since, by the machine's clock; Since is
-	// zero if no call runs.
+	// Running is the number of calls that have not returned. It includes calls of Payload and Pack
+	// for which the builder no longer waits, because they took longer than Config.BuildTimeout.
+	// Since is when the oldest of these calls began, by the machine's clock; it is zero if no call
+	// runs.
 	Running int
 	Since   time.Time
 	// Failures counts the calls that have failed since the last success. The first of these
@@ -53,9 +53,9 @@ func (c Call) String() string {
 
 func byMethod(a, b Call) int { return cmp.Compare(a.Method, b.Method) }
 
-// calls makes the calls of the host that Health can name when they run or fail. Network.Follow,
-// Config.Invariants and most calls that Open makes are not among them; they use guard only. calls
-// is safe for concurrent use.
+// calls makes calls of the host's code and keeps count of those that run or have failed, so that
+// Health can name them. Network.Follow, Config.Invariants and most calls that Open makes are not
+// counted; they use only guard. calls is safe for concurrent use.
 type calls struct {
 	mu      sync.Mutex
 	methods map[string]*method
@@ -66,9 +66,9 @@ type method struct {
 	failing Call      // only the fields about failures
 }
 
-// make calls a method of the host, and notes that the call runs and whether it failed. A panic
-// becomes an error that wraps ErrPanic. ctx is the context that the method gets: after it has been
-// canceled, an error is not noted as a failure.
+// make calls a method of the host, and records that the call runs and whether it failed. A panic
+// becomes an error that wraps ErrPanic. ctx is the context that the method gets: if ctx was
+// canceled, an error of the method is not counted as a failure.
 func (c *calls) make(ctx context.Context, name string, call func() error) error {
 	c.mu.Lock()
 	m := c.methods[name]
@@ -97,25 +97,25 @@ func (c *calls) make(ctx context.Context, name string, call func() error) error 
 	return err
 }
 
-// judge calls Admit, whose errors refuse an operation. A refusal is returned like an error
-// of make, but it is not noted as a failure of the method; only a panic is.
+// judge calls Admit, which refuses an operation by returning an error. judge returns this error,
+// but does not count it as a failure of the method; only a panic is one.
 func (c *calls) judge(ctx context.Context, name string, call func() error) error {
 	var refusal error
 	err := c.make(ctx, name, func() error { refusal = call(); return nil })
 	return cmp.Or(err, refusal)
 }
 
-// mostHung is the number of running calls of one method from which on await makes another call only
-// if the last one began at least hungPause ago. Each call that hangs holds a goroutine and a
-// payload, perhaps forever.
+// mostHung limits how many calls of one method may hang at a time, because each of them keeps a
+// goroutine and a payload, perhaps forever. If as many run already, await makes another call only
+// after hungPause has passed since the last one began.
 const (
 	mostHung  = 8
 	hungPause = time.Hour
 )
 
-// await makes a call that can be repeated while an earlier call of the same method hangs. If the
-// call has not returned at the deadline of ctx, await no longer waits for it and returns an error
-// that wraps ErrHangs. If many calls of the method run already, await returns such an error at
+// await makes a call that may be repeated while an earlier call of the same method hangs. If the
+// call has not returned at the deadline of ctx, await stops waiting for it and returns an error
+// that wraps ErrHangs. If too many calls of the method hang already, await returns such an error at
 // once: see mostHung. If ctx is canceled because the builder stops, await waits until the call
 // returns, so that the call does not outlive Run.
 func await[T any](ctx context.Context, c *calls, name string, call func() (T, error)) (result T, err error) {
@@ -155,8 +155,8 @@ func (c *calls) running(name string) (n int, last time.Time) {
 	return n, last
 }
 
-// list describes the methods of which a call runs or the last call failed, in the order of
-// byMethod.
+// list describes all methods that an operator may want to see: those of which a call runs, and
+// those whose last call failed. They are sorted by name.
 func (c *calls) list() (all []Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +174,8 @@ func (c *calls) list() (all []Call) {
 	return all
 }
 
-// guard calls a function of the host. A panic becomes an error that wraps ErrPanic.
+// guard calls a function of the host. If the function panics, guard returns an error that wraps
+// ErrPanic, so that a bug of the host does not end the process.
 func guard(call func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/jamq/jamq/canonical"
 )
 
-// chain is the state of the rollup's chain according to the log: the blocks that are not final, the
-// heads, and the calls that the rollup needs to get to the newest block. It depends on the records
+// chain is the rollup's chain as the log defines it: the blocks that are not final, the heads, and
+// the calls that the rollup still needs to reach the newest block. It is computed from the records
 // of the log only, so that a restart leads to the same blocks.
 type chain struct {
 	log *slog.Logger
@@ -48,15 +48,16 @@ const (
 	undo
 )
 
-// begin sets the chain to a last final block: the genesis, or that of a checkpoint, whose other
-// blocks restore adds.
+// begin starts the chain at its last final block: the genesis, or that of a checkpoint. The other
+// blocks of a checkpoint are added by restore.
 func (c *chain) begin(final block, serial uint64) {
 	c.final, c.serial, c.blocks, c.applied = final, serial, nil, headOf(&final)
 	c.tracker = canonical.New(headOf(&final))
 	c.moved = make(chan struct{})
 }
 
-// genesis returns the block before the first block. Its commitment depends on the root only.
+// genesis returns the block before the first block. It has no parent, so its commitment depends on
+// the root only.
 func genesis(number uint64, root common.Hash) block {
 	return block{Number: number, Root: root, commitment: crypto.Keccak256Hash([]byte("jamq builder genesis"), root[:])}
 }
@@ -69,8 +70,9 @@ func itemOf(b *block) canonical.Item {
 	return canonical.Item{Number: b.Number, Commitment: b.commitment}
 }
 
-// commit sets the commitment of a block. The serial number makes it differ from
-// that of every other execution, even of the same operations on the same state.
+// commit sets the commitment of a block, which is a hash of its parent, contents and serial number.
+// The serial number makes it differ from that of every other execution, even of the same operations
+// on the same state.
 func commit(b *block, parent common.Hash) {
 	serial := binary.BigEndian.AppendUint64(nil, b.serial)
 	b.commitment = crypto.Keccak256Hash(parent[:], serial, b.Root[:], b.raw)
@@ -84,10 +86,12 @@ func (c *chain) head() *block {
 	return &c.final
 }
 
-// follow updates the chain after a step of the queue. It adds the enqueued block, nil if the step
-// enqueued none, and removes or moves blocks by the effects of the step. It reports whether it
-// removed blocks, which the rollup must undo. Except for Config.NewChain and the checkpoint with
-// which Open begins, blocks are added, removed and finalized only here.
+// follow updates the chain after a step of the queue. It adds the block that the step has enqueued,
+// if enqueued is not nil, and removes or moves blocks by the effects of the step. It reports
+// whether it removed blocks, which the rollup must undo.
+//
+// This is the only place where blocks are added, removed and finalized, except for Config.NewChain
+// and the checkpoint with which Open begins.
 func (c *chain) follow(now time.Time, enqueued *block, effects []bundlequeue.Effect) (undone bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,24 +114,24 @@ func (c *chain) follow(now time.Time, enqueued *block, effects []bundlequeue.Eff
 	return undone
 }
 
-// tell wakes the goroutines that wait for a change if the heads differ from before. The caller
-// holds c.mu.
+// tell wakes the goroutines that wait for a change of the chain, if the heads differ from those
+// before. The caller holds c.mu.
 func (c *chain) tell(before canonical.Heads) {
 	if c.heads() != before {
 		c.wakeAll()
 	}
 }
 
-// idle wakes the goroutines that wait for a change when Propose has returned ErrIdle, because Drain
-// then checks again whether operations wait.
+// idle wakes the goroutines that wait for a change of the chain, because Propose has returned
+// ErrIdle. Drain then checks again whether the rollup still has operations.
 func (c *chain) idle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wakeAll()
 }
 
-// settled reports whether all blocks are final, and the worker has made all calls of Apply and
-// Undo. Calls of Final may still be missing.
+// settled reports whether all blocks are final and the worker has made all calls of Apply and Undo.
+// Some calls of Final may not have been made yet.
 func (c *chain) settled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,9 +146,11 @@ func (c *chain) wakeAll() {
 }
 
 // heads returns the heads as users see them. Pending is the newest block that the rollup has
-// applied and not undone. So when a failed block leaves the heads, Undo has returned, and its
-// operations wait in the rollup again. The other heads are never above Pending, because a reader of
-// a head expects its block in the state of the rollup. The caller holds c.mu.
+// applied and not undone. A failed block therefore stays in the heads until Undo has returned and
+// its operations are waiting in the rollup again.
+//
+// The other heads are never above Pending, because a reader of a head expects its block in the
+// state of the rollup. The caller holds c.mu.
 func (c *chain) heads() canonical.Heads {
 	h := c.tracker.Heads()
 	h.Pending = c.applied
@@ -156,7 +162,8 @@ func (c *chain) heads() canonical.Heads {
 	return h
 }
 
-// extend adds a block that the rollup proposed, and a task to apply it. The caller holds c.mu.
+// extend adds a block that the rollup has proposed, together with a task for the worker to apply
+// the block. The caller holds c.mu.
 func (c *chain) extend(b block) {
 	c.serial = b.serial
 	c.blocks = append(c.blocks, b)
@@ -165,9 +172,9 @@ func (c *chain) extend(b block) {
 }
 
 // cut removes a failed block and all later blocks, because these were executed on a state that will
-// never exist. It adds tasks to undo them, newest first. It returns false if the chain has no block
-// with this commitment: the queue also reports each later block as failed, and the call for the
-// first one has removed it already. The caller holds c.mu.
+// never exist. It adds tasks for the worker to undo them, newest first. It returns false if the
+// chain has no block with this commitment: the queue reports each later block as failed too, and
+// the call for the first block has already removed them. The caller holds c.mu.
 func (c *chain) cut(commitment common.Hash) bool {
 	first := slices.IndexFunc(c.blocks, func(b block) bool { return b.commitment == commitment })
 	if first < 0 {
@@ -195,7 +202,8 @@ func (c *chain) cutAll() {
 	}
 }
 
-// move updates a block and the heads after a change of state of its bundle. The caller holds c.mu.
+// move updates the progress of a block and the heads after the block's bundle has changed its state
+// in the queue. The caller holds c.mu.
 func (c *chain) move(e bundlequeue.Changed) {
 	i := slices.IndexFunc(c.blocks, func(b block) bool { return b.commitment == e.Commitment })
 	if i < 0 {
@@ -223,8 +231,8 @@ func (c *chain) progress(i int, to Progress) {
 	c.report(err)
 }
 
-// settle takes the blocks up to the finalized head out of c.blocks, and puts them on the list of
-// blocks for which Final must be called. The caller holds c.mu.
+// settle moves the blocks up to the finalized head from c.blocks to the list of blocks for which
+// the worker must call Final. The caller holds c.mu.
 func (c *chain) settle() {
 	last := c.tracker.Heads().Finalized.Number
 	for len(c.blocks) > 0 && c.blocks[0].Number <= last {
@@ -235,7 +243,8 @@ func (c *chain) settle() {
 	c.final.Body, c.final.raw = nil, nil
 }
 
-// report logs an error of the tracker. Such an error is a bug of this package.
+// report logs an error of the tracker of the heads. Such an error can only be a bug of this
+// package, so there is no caller that could handle it.
 func (c *chain) report(err error) {
 	if err != nil {
 		c.log.Error("builder: a head could not be moved", "err", err)
@@ -270,15 +279,17 @@ func (c *chain) nextFinal() (b block, some bool) {
 	return c.finals[0], true
 }
 
-// finished removes the block that nextFinal returns, after Final has returned nil for it.
+// finished removes the block that nextFinal has returned, after the rollup's Final has returned nil
+// for it.
 func (c *chain) finished() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.finals = c.finals[1:]
 }
 
-// open returns the block after skip others of those that are not final, oldest first, and whether
-// there is one. If there is none, it returns the newest block.
+// open returns one of the blocks that are not final: the oldest if skip is 0, otherwise the one
+// that follows skip older ones. The second result is false if there is no such block. open then
+// returns the newest block.
 func (c *chain) open(skip int) (b block, some bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -288,8 +299,8 @@ func (c *chain) open(skip int) (b block, some bool) {
 	return *c.head(), false
 }
 
-// find returns the block with a commitment, whether it is in the chain and not final, and if so,
-// whether the rollup has applied it. moved is closed when this may change.
+// find returns the block with a commitment. there reports whether the block is in the chain and not
+// final, and applied whether the rollup has applied it. moved is closed when this may have changed.
 func (c *chain) find(commitment common.Hash) (b block, there, applied bool, moved <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -299,9 +310,9 @@ func (c *chain) find(commitment common.Hash) (b block, there, applied bool, move
 	return b, there, c.applied.Number >= b.Number, c.moved
 }
 
-// parent returns the newest block, on which the next block is executed, and the serial number of
-// this execution. caughtUp is false if there are open tasks: the rollup then has another state than
-// that of the newest block.
+// parent returns the newest block, on which the next block is executed, and the serial number for
+// this execution. caughtUp is false if the rollup has not carried out all tasks yet, so that its
+// state is not that of the newest block.
 func (c *chain) parent() (b block, serial uint64, caughtUp bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

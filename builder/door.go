@@ -6,10 +6,10 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// This file is the border between the host, whose blocks have bodies of type B, and
-// the engine, which does not look into bodies. Only this side of the border has a type
-// parameter: Go compiles generic code again in each package that uses it, and a node
-// imports its builder in many.
+// This file is the border between the host, whose blocks have bodies of type B, and the engine,
+// which does not read bodies. Only the host's side of the border has a type parameter, because Go
+// compiles generic code again in each package that uses it, and a node imports its builder in many
+// packages.
 
 // block is a block in the engine.
 type block = Block[any]
@@ -28,7 +28,8 @@ type host interface {
 	final(ctx context.Context, b block) error
 	encode(body any) ([]byte, error)
 	decode(raw []byte) (any, error)
-	// optional returns the rollup, for its optional methods without a type parameter.
+	// optional returns the rollup itself, so that the engine can find out which optional interfaces
+	// without a type parameter it has.
 	optional() any
 }
 
@@ -45,7 +46,7 @@ func newDoor[B any](rollup Rollup[B]) door[B] {
 	return door[B]{rollup, jsonCodec[B]{}}
 }
 
-// typed returns a block with the body of the host.
+// typed converts a block of the engine to a block whose body has the host's type.
 func typed[B any](b block) Block[B] {
 	body, _ := b.Body.(B) // nil in a block without a body
 	return Block[B]{

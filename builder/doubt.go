@@ -9,10 +9,10 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// This file has the rule for a log that may have lost acknowledged records, because its database
-// was replaced by a standby that did not have them. Among them can be the record of a package that
-// has left. The builder that leads next does not know this package, so it must not make another one
-// for the same block before it knows what has become of the lost one.
+// This file contains the rule for a log that may have lost acknowledged records, because its
+// database was replaced by a standby that did not have them. A lost record may be that of a package
+// that was already sent. The builder that leads next does not know this package. It must therefore
+// not make another package for the same block before it knows what has become of the lost one.
 //
 // The wait has three parts, after the rules in docs/jam-safety.md:
 //
@@ -23,39 +23,44 @@ import (
 //   - An available package with prerequisites can wait in the ready queue for an epoch, in slots,
 //     because the reports of others use up the gas of the blocks (D6).
 //
-// When the finalized chain has as many blocks more, nothing can change any more, and the service
-// tells which blocks it has accepted with packages that the log does not know: see [Explainer].
-// Until then the builder makes and sends nothing. The wait is in the log, so that a builder that
-// leads next continues it; it waits for the whole time again.
+// When the finalized chain has grown by as many blocks, nothing can change any more, and the
+// service knows which blocks it has accepted with packages that the log does not know: see
+// [Explainer]. Until then the builder makes and sends nothing. The log contains a record of the
+// wait, so that a builder that leads next continues it; it waits for the whole time again.
 
-// Explainer is an optional part of a [Network] whose log is a [SharedLog]. With it a builder whose
-// log has lost the record of a package recognizes the block of that package as final. Without it,
-// the builder sends the block again, and relies on the service to ignore a block that it has
-// already.
+// Explainer is an optional part of a [Network] whose log is a [SharedLog]. If the log has lost the
+// record of a package, the builder can find out by it that JAM has already accepted the block of
+// that package. Without an Explainer the builder sends the block again, and relies on the service
+// to ignore a block that it already has.
 type Explainer interface {
 	// Accepted returns the package with which the rollup's service has accepted a block on the
-	// finalized chain. payload is the result of Rollup.Payload for the block. The hash is zero if
-	// the service has not accepted the block. The error wraps ErrServiceInUse if it has accepted
-	// another one in its place; the builder then stops. After any other error the builder asks
-	// again.
+	// finalized chain, or the zero hash if it has not accepted the block. payload is the result of
+	// Rollup.Payload for the block.
+	//
+	// The error wraps ErrServiceInUse if the service has accepted a different block in its place;
+	// the builder then stops. After any other error the builder calls Accepted again later.
 	Accepted(ctx context.Context, payload []byte) (jamq.PackageHash, error)
 }
 
-// doubt is the state of the rule.
+// doubt is the state of the wait after a possible loss of records: whether the builder waits, and
+// the height of the chain from which the wait counts.
 type doubt struct {
 	lost bool // records may be lost
 	seen bool // a recent block has been imported since
-	// ahead is the most slots by which a best block was ahead of the host's clock. It can be
-	// negative.
+	// ahead is by how many slots the best block was ahead of the host's clock, at most. It is
+	// negative if the block was always behind the clock.
 	ahead int64
-	// from is a height that the best chain had not exceeded at the moment of the loss.
+	// from is the height from which the wait counts. At the moment of the loss the best chain was
+	// not higher.
 	from uint64
 }
 
-// set begins or ends the doubt. A doubt that begins counts from the next recent block.
+// set begins or ends the wait after a loss of records. A wait that begins counts from the next
+// recent block.
 func (d *doubt) set(lost bool) { *d = doubt{lost: lost} }
 
-// doubtIfPromoted begins to doubt if the log may have lost records.
+// doubtIfPromoted begins the wait after a loss of records if the log may have lost some. It writes
+// this to the log, so that the wait survives a restart.
 func (e *engine) doubtIfPromoted() error {
 	if e.shared != nil && e.shared.Promoted() {
 		if err := e.records.append([]byte{recordDoubt}); err != nil {
@@ -74,20 +79,22 @@ func (e *engine) startDoubt() {
 	e.note(func(h *Health) { h.Doubted = true })
 }
 
-// doubtBlocks is by how many blocks the finalized chain must grow until the fate of every lost
-// package is certain.
+// doubtBlocks returns by how many blocks the finalized chain must grow until it is certain what has
+// become of every package whose record is lost.
 func (e *engine) doubtBlocks() uint64 {
 	spec := &e.cfg.Queue.Spec
 	return uint64(spec.RecentHistory) + uint64(spec.AvailabilityTimeout) + uint64(spec.EpochLength)
 }
 
-// noteBest releases the builder after a restart if the best block is recent. While the log is
-// doubted, noteBest wakes endDoubt when the finalized chain has grown enough.
+// noteBest lets the builder make and send packages after a restart if the best block is recent. If
+// the log may have lost records, noteBest instead wakes endDoubt when the finalized chain has grown
+// enough.
 //
 // A recent block can be three slots old, so the best block of the moment of the loss can be three
 // blocks higher than the first recent block that this process sees. The wait counts from that
 // height. If the host's clock is late, old blocks look recent. But as long as this process catches
-// up with the chain, its best block gains on the clock, so the wait begins again whenever it does.
+// up with the chain, its best block gains on the clock, so the wait begins again each time that it
+// has gained.
 func (e *engine) noteBest(best anchor.Point) {
 	ahead := e.ahead(best.Slot)
 	if ahead < -recentSlots {
@@ -109,8 +116,9 @@ func (e *engine) noteBest(best anchor.Point) {
 	}
 }
 
-// endDoubt waits until the fate of every lost package is certain, adopts the packages that JAM has
-// accumulated, and releases the builder.
+// endDoubt waits until it is certain what has become of every package whose record is lost. It then
+// makes the blocks final that JAM has accumulated with such packages, and lets the builder make and
+// send packages again.
 func (e *engine) endDoubt(ctx context.Context) error {
 	for {
 		select {
@@ -134,9 +142,10 @@ func (e *engine) endDoubt(ctx context.Context) error {
 	}
 }
 
-// adoptLost makes each block final that JAM has accumulated with a package that the log does not
+// adoptLost makes each block final that JAM has accumulated with a package which the log does not
 // know. The error wraps ErrServiceInUse if the service has accepted blocks that the log does not
-// have. After any other error the service could not be asked, and the doubt goes on.
+// have. After any other error the state of the service is unknown, and the builder continues to
+// wait.
 func (e *engine) adoptLost(ctx context.Context) error {
 	network, ok := e.network.(Explainer)
 	for skip := 0; ok; {
@@ -166,7 +175,8 @@ func (e *engine) adoptLost(ctx context.Context) error {
 	return e.checkReceived(ctx, newest.Number, true)
 }
 
-// accepted returns the package with which the service has accepted a block, zero if it has not.
+// accepted returns the package with which the service has accepted a block, or zero if it has not
+// accepted the block.
 func (e *engine) accepted(ctx context.Context, network Explainer, b *block) (pkg jamq.PackageHash, err error) {
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.BuildTimeout)
 	defer cancel()
@@ -181,7 +191,7 @@ func (e *engine) accepted(ctx context.Context, network Explainer, b *block) (pkg
 	return await(ctx, e.calls, "Network.Accepted", func() (jamq.PackageHash, error) { return network.Accepted(ctx, payload) })
 }
 
-// trustLog ends the doubt.
+// trustLog ends the wait after a loss of records, and writes this to the log.
 func (e *engine) trustLog() error {
 	if !e.doubt.lost {
 		return nil

@@ -18,8 +18,8 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// engine is a builder whose blocks have opaque bodies. Its exported methods are those of
-// Builder.
+// engine is the part of a builder that does not depend on the type of the block bodies. Its
+// exported methods are those of Builder.
 type engine struct {
 	cfg     Config
 	host    host
@@ -29,9 +29,9 @@ type engine struct {
 	records records
 	chain   chain
 
-	// turn guards queue, requests, trust, doubt and repeating, and the order of the steps: it holds
-	// a token while a goroutine uses them, see inTurn. It is a channel and not a mutex, so that a
-	// caller can give up waiting.
+	// turn is a lock: it holds a token while a goroutine uses queue, requests, trust, doubt or
+	// repeating, see inTurn. It also keeps the steps of the queue in order. It is a channel and not
+	// a mutex, so that a caller can give up waiting.
 	turn      chan struct{}
 	queue     *bundlequeue.Queue
 	requests  requests
@@ -44,8 +44,8 @@ type engine struct {
 	tail   *replay       // reads the log; nil when this process leads
 	leads  chan struct{} // closed when this process may write to the log
 
-	// proposed is the block that the worker has executed last. When the queue has accepted it,
-	// enqueued takes it from here, so that no code of the host runs to decode it.
+	// proposed is the block that the worker has executed last. When the queue has accepted the
+	// block, enqueued takes it from here instead of decoding it, so that no code of the host runs.
 	proposed atomic.Pointer[block]
 	woken    chan struct{} // holds a token if the worker may have something to do
 	doubted  chan error    // an error that wraps errAllLost, from follow to awaitDoubt
@@ -64,13 +64,14 @@ type engine struct {
 
 	// Only the worker uses the fields below, and Open before the worker runs.
 
-	// proposeAt and finalAt are the times before which the worker does not call Propose and Final
-	// again after a failure.
+	// proposeAt and finalAt are set after a failure of Propose and Final: the worker does not call
+	// the method again before this time.
 	proposeAt, finalAt time.Time
-	// postponed is added to Config.CheckpointEvery after checkpoints that could not be made.
+	// postponed is how many records more than Config.CheckpointEvery the log must have for the next
+	// checkpoint, because earlier attempts have failed.
 	postponed int
-	// carried is true if Apply or Undo has returned for the first task of the chain, and only the
-	// comparison of the root is left.
+	// carried is true if Apply or Undo has already returned for the first task of the chain, so
+	// that the worker only has to compare the root.
 	carried bool
 }
 
@@ -115,10 +116,12 @@ func openEngine(ctx context.Context, cfg Config, log Log, h host, network Networ
 var errStarted = errors.New("builder: Run was called before")
 
 // Run runs the builder until ctx ends, and returns the error of ctx. While another process leads a
-// [SharedLog], Run follows that process. If the log, the rollup or the network cannot go on, Run
-// ends earlier and returns the reason, for example an error that wraps ErrLog, ErrDiverged,
-// ErrEvidence or ErrFollow. Run may be called once; a second call returns an error and does
-// nothing. To run again, open a new builder on the same log.
+// [SharedLog], Run follows that process. Run ends earlier if the log, the rollup or the network
+// cannot continue; it then returns the reason, for example an error that wraps ErrLog, ErrDiverged,
+// ErrEvidence or ErrFollow.
+//
+// Run may be called only once; a second call returns an error and does nothing. To run again, open
+// a new builder on the same log.
 func (e *engine) Run(ctx context.Context) error {
 	if !e.begin(ctx) {
 		return errStarted
@@ -147,9 +150,9 @@ func (e *engine) begin(ctx context.Context) bool {
 }
 
 // end stops the builder and waits until the calls of the host have returned, so that the host may
-// close the log after Run. It does not wait for Admit, nor for calls of Payload and Pack
-// that await has abandoned; later appends fail, so these calls cannot reach the log any more. err
-// is the error of the part of Run that has ended first.
+// close the log after Run. It does not wait for Admit, nor for calls of Payload and Pack that await
+// has abandoned. These calls cannot reach the log any more, because later appends fail. err is the
+// error of the part of Run that has ended first.
 func (e *engine) end(ctx context.Context, err error) {
 	e.stop()
 	e.turn <- struct{}{} // a step that has begun is completed first
@@ -162,9 +165,9 @@ func (e *engine) end(ctx context.Context, err error) {
 	e.note(func(h *Health) { h.Running = false })
 }
 
-// whyEnded returns the error of Run, and sets Health.Err unless the host stopped the builder. A
-// failure of the log comes first, then the error that was passed to fail, then the end of ctx; err
-// is only used if there is none of these.
+// whyEnded returns the error of Run, and stores it in Health.Err unless the host stopped the
+// builder. If there are several reasons, it prefers a failure of the log, then the error that was
+// passed to fail, then the end of ctx, and last err.
 func (e *engine) whyEnded(ctx context.Context, err error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -196,8 +199,8 @@ func (e *engine) runUntilDone(found submit.Recovery) error {
 	return group.Wait()
 }
 
-// tick gives the queue a Tick whenever the alarm fires, and ends the wait after a restart when
-// Config.HoldTimeout has passed.
+// tick passes a Tick event to the queue whenever the queue needs one. It also ends the wait after a
+// restart when Config.HoldTimeout has passed.
 func (e *engine) tick(ctx context.Context) error {
 	hold := time.NewTimer(e.cfg.HoldTimeout)
 	defer hold.Stop()
@@ -217,9 +220,11 @@ func (e *engine) tick(ctx context.Context) error {
 	}
 }
 
-// inTurn calls f while no other goroutine uses the queue, and returns the error of f. If ctx ends
-// first, it returns the error of ctx, and if the builder does not run or follows another process,
-// an error that wraps ErrStopped; in these two cases f is not called.
+// inTurn calls f while no other goroutine uses the queue, and returns the error of f. There are two
+// cases in which it does not call f:
+//
+//   - If ctx ends first, inTurn returns the error of ctx.
+//   - If the builder does not run or follows another process, the error wraps ErrStopped.
 func (e *engine) inTurn(ctx context.Context, f func() error) error {
 	if err := e.whyFollows(); err != nil {
 		return err
@@ -249,8 +254,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// whyStopped returns ErrStopped. If the builder has stopped by itself, the error wraps the cause
-// too.
+// whyStopped returns the error of a call to a stopped builder: ErrStopped, which also wraps the
+// cause if the builder has stopped by itself.
 func (e *engine) whyStopped() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -260,12 +265,13 @@ func (e *engine) whyStopped() error {
 	return ErrStopped
 }
 
-// Import gives the builder a JAM block and the head of the best chain: see submit.ChainSink, which
-// also describes the errors. The step is in the log before anything follows from it. If the parent
-// of the block is unknown, Run ends, because the network is on another chain or left out a block.
-// The error wraps ErrStopped if Run has not begun or has stopped.
+// Import passes a JAM block and the head of the best chain to the builder: see submit.ChainSink,
+// which also describes the errors. The builder writes the step to the log before it does anything
+// that follows from the block. If the parent of the block is unknown, Run ends, because the network
+// is on another chain or has left out a block. The error wraps ErrStopped if Run has not begun or
+// has stopped.
 //
-// After a restart a feed may deliver blocks again that the log has already, each as the best one.
+// After a restart a feed may deliver blocks again that the log already has, each as the best one.
 // Until the first block that the log does not have, Import therefore ignores best and keeps the
 // best block of the log, so that the builder does not go back to an old head.
 func (e *engine) Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error {
@@ -287,17 +293,18 @@ func (e *engine) Import(ctx context.Context, block jamq.Block, best jamq.HeaderH
 	})
 }
 
-// recentSlots is the greatest age of a recent block, in slots by the host's clock. A builder that
-// has a recent block has caught up with the chain after a restart.
+// recentSlots is the greatest age of a recent block, in slots by the host's clock. If the best
+// block is recent, the builder has caught up with the chain after a restart.
 const recentSlots = 3
 
-// ahead returns by how many slots a slot is ahead of the host's clock. It is negative for the past.
+// ahead returns how many slots a slot lies in the future by the host's clock. The result is
+// negative for a slot in the past.
 func (e *engine) ahead(slot jamq.Slot) int64 {
 	return int64(slot) - int64(e.cfg.Window.Clock.SlotAt(time.Now()))
 }
 
-// Finalize tells the builder that a JAM block is final: see submit.ChainSink. It ignores an
-// ancestor of the block that is finalized already, and a block that cannot descend from that block.
+// Finalize informs the builder that a JAM block is final: see submit.ChainSink. It ignores a block
+// that is an ancestor of the finalized one, and a block that cannot descend from the finalized one.
 // The error wraps ErrStopped if Run has not begun or has stopped.
 func (e *engine) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 	err := e.inTurn(ctx, func() error { return e.step(bundlequeue.FinalizedBlock{Hash: hash}) })
@@ -307,10 +314,13 @@ func (e *engine) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 	return err
 }
 
-// step gives one event to the queue. While Run runs, no other function does; stepAgain repeats
-// steps when Open reads the log. The order of the lines of step is the promise of this package: the
-// step is in the log before anything follows from it. If the queue refuses the event, step returns
-// the error of the queue and nothing has changed. After any other error Run ends.
+// step passes one event to the queue and carries out the effects. The order of its lines is the
+// promise of this package: the step is in the log before anything follows from it. If the queue
+// refuses the event, step returns the error of the queue and nothing has changed. After any other
+// error Run ends.
+//
+// While Run runs, only this function passes events to the queue. When Open reads the log, stepAgain
+// repeats the steps.
 func (e *engine) step(ev bundlequeue.Event) error {
 	now := time.Now()
 	effects, err := e.queue.Step(now, ev)
@@ -340,8 +350,8 @@ func (e *engine) step(ev bundlequeue.Event) error {
 	return nil
 }
 
-// check makes the checks of Config.CheckInvariants and Config.Invariants after a step of the queue,
-// before the step is written to the log.
+// check makes the checks that Config.CheckInvariants and Config.Invariants request. It runs after a
+// step of the queue, before the step is written to the log.
 func (e *engine) check() error {
 	if e.cfg.CheckInvariants {
 		if err := e.queue.Check(); err != nil {
@@ -363,9 +373,12 @@ func (e *engine) appendStep(now time.Time, ev bundlequeue.Event) error {
 	return e.records.append(record)
 }
 
-// fail ends Run with err, and returns err. It is called if the builder must not go on: the queue
-// has taken a step that the log may not have, a check has failed, a block in the log cannot be
-// decoded, or the JAM blocks cannot be trusted or do not continue those of the log.
+// fail ends Run with err, and returns err. It is called if the builder must not go on:
+//
+//   - The queue has made a step that the log may not have.
+//   - A check has failed.
+//   - A block in the log cannot be decoded.
+//   - The JAM blocks cannot be trusted, or do not continue those of the log.
 func (e *engine) fail(err error) error {
 	e.log.Error("builder: it stops", "err", err)
 	e.note(func(h *Health) { h.Err = err })
@@ -375,8 +388,10 @@ func (e *engine) fail(err error) error {
 
 // follow updates the chain after a step of the queue that is in the log. Run and Open call it in
 // the same way, so that a restart leads to the same chain. It returns an error if the block of an
-// Enqueue event cannot be decoded. If the effects show that the JAM blocks cannot be trusted,
-// follow ends Run or leaves the decision to awaitDoubt; while Open recovers it ignores this.
+// Enqueue event cannot be decoded.
+//
+// The effects may show that the JAM blocks cannot be trusted. follow then ends Run or leaves the
+// decision to awaitDoubt. While Open recovers, follow ignores such effects.
 func (e *engine) follow(now time.Time, ev bundlequeue.Event, effects []bundlequeue.Effect) error {
 	var enqueued *block
 	if ev, ok := ev.(bundlequeue.Enqueue); ok {
@@ -406,8 +421,8 @@ func (e *engine) follow(now time.Time, ev bundlequeue.Event, effects []bundleque
 }
 
 // enqueued returns the block that a step has enqueued. While Run runs, this is the worker's last
-// proposal, which needs no decoding, so that no code of the host runs while the queue waits. While
-// Open reads the log, enqueued decodes the block from the event.
+// proposal, which need not be decoded, so that no code of the host runs while the queue waits.
+// While Open reads the log, enqueued decodes the block from the event.
 func (e *engine) enqueued(ev *bundlequeue.Enqueue) (*block, error) {
 	if b := e.proposed.Load(); b != nil && b.commitment == ev.Commitment {
 		return b, nil
@@ -419,7 +434,8 @@ func (e *engine) enqueued(ev *bundlequeue.Enqueue) (*block, error) {
 	return &b, err
 }
 
-// report counts an effect, and logs an effect that operators should know.
+// report counts an effect of the queue for the metrics, and logs the effects that operators should
+// know.
 func (e *engine) report(effect bundlequeue.Effect) {
 	e.cfg.Metrics.Add(CountEffects, effectName(effect), 1)
 	switch effect := effect.(type) {
@@ -434,7 +450,8 @@ func (e *engine) report(effect bundlequeue.Effect) {
 	}
 }
 
-// wake makes the worker check whether there is something to do. It never blocks.
+// wake makes the worker check whether there is something to do, for example a block to propose. It
+// never blocks.
 func (e *engine) wake() {
 	select {
 	case e.woken <- struct{}{}:

@@ -12,37 +12,40 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// This file stops a builder whose JAM blocks cannot be trusted. A package that
-// seems dead is replaced by another one with the same operations. If the blocks
-// of the host lack a field, packages seem dead that JAM accumulates, and the
-// operations are executed again and again. Such a mistake shows: JAM accepts
-// packages, and yet the blocks never have any, or they have one after its death.
+// This file stops a builder whose JAM blocks cannot be trusted. If a package seems dead, the
+// builder replaces it by another one with the same operations. If the blocks of the host lack a
+// field, packages seem dead that JAM accumulates, and the operations are executed again and again.
+//
+// Such a mistake can be recognized: guarantors accept packages, and yet the blocks never show any
+// of them, or they show one after its death.
 
-// ErrEvidence is wrapped by the error of Run if the JAM blocks contradict what
-// became of the rollup's packages. The error names the field of jamq.Block that
-// the host probably leaves out. Operations may have been executed twice already:
-// compare the state of the service with the log before the builder runs again.
+// ErrEvidence is wrapped by the error of Run if the JAM blocks contradict what has become of the
+// rollup's packages. The text names the field of jamq.Block that the host probably leaves out.
+// Operations may have been executed twice already, so the host should compare the state of the
+// service with the log before the builder runs again.
 var ErrEvidence = errors.New("builder: the JAM blocks contradict themselves")
 
-// ErrServiceInUse is wrapped by the error of Open if the service has accepted more
-// blocks than the log has, because the log was lost, comes from an old backup, or is
-// the second one for the service. A builder with this log would execute their
-// operations again. Restore the newest log. If there is none, begin with an empty log,
-// the service's final state as the genesis, and the number after its last block as
+// ErrServiceInUse is wrapped by the error of Open if the service has accepted more blocks than the
+// log has. The log was lost, comes from an old backup, or is a second log for the same service. A
+// builder with this log would execute operations again.
+//
+// The operator should restore the newest log. If there is none, begin with an empty log, the
+// service's final state as the genesis, and the number after its last block as
 // Config.Queue.FirstNumber, as after a drain.
 var ErrServiceInUse = errors.New("builder: the service has blocks that the log lacks")
 
-// Receiver is an optional part of a [Network]. With it, Open recognizes a log that
-// was lost or is old, and a service that another builder uses.
+// Receiver is an optional part of a [Network]. By it Open recognizes a log that was lost or is old,
+// and a service that another builder uses.
 type Receiver interface {
-	// Received returns the number of packages that the rollup's service has accepted
-	// at the newest block. If the network only knows that there are some, it returns 1.
+	// Received returns the number of packages that the rollup's service has accepted at the newest
+	// block. A network that only knows that there are some returns 1.
 	Received(ctx context.Context) (uint64, error)
 }
 
-// checkReceived returns an error if the service has accepted more blocks than those up
-// to a number. If must is true, it also returns an error if the service cannot be asked.
-// Otherwise it goes on without the answer after a slot, because the node may be away.
+// checkReceived returns an error if the service has accepted more blocks than the log has; newest
+// is the number of the log's newest block. If the service cannot be asked, checkReceived returns an
+// error only if must is true. Otherwise it continues without an answer after one slot, because the
+// node may be away.
 func (e *engine) checkReceived(ctx context.Context, newest uint64, must bool) error {
 	network, ok := e.network.(Receiver)
 	if !ok {
@@ -66,15 +69,16 @@ func (e *engine) checkReceived(ctx context.Context, newest uint64, must bool) er
 	return nil
 }
 
-// Specified is an optional part of a [Network]. With it, Open refuses a configuration for another
-// chain, whose packages would be sent to cores that do not exist, or at a wrong time.
+// Specified is an optional part of a [Network] that knows the constants of its chain. With it, Open
+// refuses a configuration for another chain. Packages would otherwise be sent to cores that do not
+// exist, or at a wrong time.
 type Specified interface {
 	// Spec returns the constants of the network's chain.
 	Spec() jamq.ChainSpec
 }
 
-// checkSpec returns an error if the configuration has other constants than the network's
-// chain. The name of a chain has no effect.
+// checkSpec returns an error if the configuration has other constants than the network's chain. The
+// names of the two chains may differ.
 func (e *engine) checkSpec() error {
 	network, ok := e.network.(Specified)
 	if !ok {
@@ -89,9 +93,10 @@ func (e *engine) checkSpec() error {
 	return fmt.Errorf("%w: Config.Queue.Spec is for another chain than that of the network: have %+v, want %+v; begin with DefaultConfig(network.Spec())", ErrInvalidConfig, have, want)
 }
 
-// awaitDoubt waits until the blocks cannot be trusted, or the builder stops. If all
-// packages seem lost, the service decides, if the network can ask it: if the service
-// has accepted none, they are lost indeed.
+// awaitDoubt returns an error when the JAM blocks cannot be trusted, and nil when the builder
+// stops. If all packages seem lost, it asks the service how many it has accepted, if the network
+// can do so. If the service has accepted none, the packages are really lost and the blocks are
+// right.
 func (e *engine) awaitDoubt(ctx context.Context) error {
 	for {
 		var doubt error
@@ -119,8 +124,8 @@ func (e *engine) awaitDoubt(ctx context.Context) error {
 	}
 }
 
-// staysBlind waits for the blocks that have what the service has accepted already, and
-// reports whether they show nothing.
+// staysBlind gives the blocks eight slots to show a package that the service has already accepted.
+// It returns true if they still show none, so that they must lack a field.
 func (e *engine) staysBlind(ctx context.Context) bool {
 	const slots = 8
 	timer := time.NewTimer(slots * e.cfg.Queue.Spec.SlotDuration)
@@ -132,24 +137,26 @@ func (e *engine) staysBlind(ctx context.Context) bool {
 	return ctx.Err() == nil && !e.trust.earned.Load()
 }
 
-// errAllLost is wrapped by an ErrEvidence that the service can refute.
+// errAllLost is wrapped by an ErrEvidence that may be wrong, because all packages seem lost. The
+// service can then decide: if it has accepted no package, the blocks are right.
 var errAllLost = errors.New("all packages seem lost")
 
-// trust judges the JAM blocks by the fates of the packages in them.
+// trust decides whether the JAM blocks can be trusted. It compares them with the fates of the
+// rollup's packages.
 type trust struct {
 	earned atomic.Bool              // a package was accumulated
 	died   map[uint64]anchor.Reason // of the last package that was sent, by block
 	lost   int                      // packages of failed blocks since Open
 }
 
-// enoughLost is the number of lost packages after which a builder stops that has
-// never seen one of its packages accumulated, unless the service has accepted none.
-// Two failed blocks have as many with the default configuration. A network that is no
-// Receiver and loses half of all packages would stop one builder in 4096 for nothing.
+// enoughLost is the number of lost packages after which a builder stops if it has never seen one of
+// its packages accumulated, unless the service has accepted none. With the default configuration,
+// two failed blocks lose this many packages. If a network is no Receiver and loses half of all
+// packages, one builder in 4096 would stop without a reason.
 const enoughLost = 12
 
-// follow returns an error that wraps ErrEvidence if the effects of a step show that
-// the blocks lack something.
+// follow returns an error that wraps ErrEvidence if the effects of a step show that the JAM blocks
+// lack a field.
 func (t *trust) follow(effects []bundlequeue.Effect) error {
 	for _, effect := range effects {
 		switch e := effect.(type) {
@@ -176,7 +183,8 @@ func (t *trust) follow(effects []bundlequeue.Effect) error {
 	return nil
 }
 
-// refuse returns the error of a builder whose packages are all lost.
+// refuse returns the error with which a builder stops if all its packages are lost. The text names
+// the field of jamq.Block that is probably missing.
 func (t *trust) refuse(number uint64) error {
 	field, seen, hint := "Reported", "reported", ""
 	switch t.died[number] {

@@ -7,39 +7,43 @@ import (
 )
 
 // SharedLog is a Log that several processes have open, on one machine or on many, so that the
-// rollup survives the loss of one. One process leads: it writes to the log, takes operations, and
-// sends packages. The builders of the others follow: they apply the records of the log to their
-// rollups, so that their heads and blocks can be read, and one of them leads next. Package
-// builder/pglog has such a log in PostgreSQL, and journal.Shared is one in memory, for tests.
+// rollup survives the loss of one of them. One process leads: it writes to the log, accepts
+// operations, and sends packages. The builders of the other processes follow: they apply the
+// records of the log to their rollups, so that their heads and blocks can be read. If the leader
+// ends, one of them leads next. Package builder/pglog has such a log in PostgreSQL, and
+// journal.Shared is one in memory, for tests.
 //
-// If a process that leads calls Append or Replace after another one has taken the lead, the call
-// writes nothing and returns an error, with which Run ends. Which process leads is the decision of
-// the log; the safety of the rollup needs only that refusal.
+// After another process has taken the lead, a call of Append or Replace by the old leader must
+// write nothing and return an error, with which Run ends. The log decides which process leads; the
+// safety of the rollup needs only that refusal.
 type SharedLog interface {
 	Log
-	// Lead waits until this process leads. Meanwhile it passes on the records that other
-	// processes write, beginning after the last record that Replay or Lead has passed on: Lead
-	// calls record with each of them, and replaced after the records that the leader has
-	// replaced. The records that have taken their place are not passed on, because they lead to
-	// the same state. The process leads only when it has passed on everything.
+	// Lead waits until this process leads. In the meantime it passes on the records that other
+	// processes write, beginning after the last record that Replay or Lead has passed on. It calls
+	// record with each of them. When the leader has replaced records by a checkpoint, Lead calls
+	// replaced after these records; it does not pass on the records of the checkpoint, because they
+	// lead to the same state. The process leads only when Lead has passed on everything.
 	//
-	// The error is that of record, replaced or ctx, or tells why this process can never lead: for
-	// example, it was left so far behind that records which it lacks are gone. Then open the log
-	// again with a rollup that has not begun.
+	// The error is that of record, replaced or ctx, or it gives the reason why this process can
+	// never lead. For example, the process was so far behind that records which it lacks are gone.
+	// The host must then open the log again with a rollup in its genesis state.
 	Lead(ctx context.Context, record func(record []byte) error, replaced func() error) error
 	// Promoted reports, after Lead has returned nil, whether the log may have lost acknowledged
-	// records since the last write: for example, a standby of the database was promoted that did
-	// not have them. The builder then makes no package until those that only a lost record had
-	// are accumulated or dead on the finalized JAM chain, and recognizes the accumulated ones if
-	// the network is an Explainer. Promoted may also be true if nothing was lost.
+	// records since the last write. For example, a standby of the database was promoted that did
+	// not have them. Promoted may also be true if nothing was lost.
+	//
+	// If it is true, the builder makes no package until all packages that only a lost record had
+	// are accumulated or dead on the finalized JAM chain. It recognizes the accumulated ones if the
+	// network is an Explainer.
 	Promoted() bool
 }
 
-// errBegun stops Lead when the log is no longer empty.
+// errBegun is returned by the callbacks of Lead to stop it, because another process has written the
+// first record of the log.
 var errBegun = errors.New("builder: the log has begun")
 
-// firstRecord returns the first record of the log. It returns nil if the log is empty and this
-// process may begin it.
+// firstRecord returns the first record of the log, or nil if the log is empty and this process may
+// begin it. If the log is shared and empty, it waits until one of the two is true.
 func (e *engine) firstRecord(ctx context.Context) ([]byte, error) {
 	for {
 		first, err := e.records.first()
@@ -56,8 +60,8 @@ func (e *engine) firstRecord(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// followLeader returns when this process leads the log. Until then it repeats the consequences of
-// the records that another process writes.
+// followLeader returns when this process leads the log. Until then it applies the records that
+// another process writes to the chain and the rollup.
 func (e *engine) followLeader() error {
 	if isClosed(e.leads) {
 		return nil
@@ -92,9 +96,10 @@ func (e *engine) whyFollows() error {
 	return ErrFollows
 }
 
-// mark lets the rollup make the checkpoint that the leader makes at this place of the log, because
-// the log may begin with that checkpoint at the next start, and a rollup may keep a part of it on
-// its own disk. The records are those of the leader, so these ones are not needed.
+// mark makes the rollup of a follower create a checkpoint at the place of the log at which the
+// leader creates one. At the next start the log may begin with the leader's checkpoint, and a
+// rollup may keep a part of it on its own disk. The records that Checkpoint returns are dropped,
+// because the log gets those of the leader.
 func (r *replay) mark() error {
 	c, ok := r.host.optional().(Checkpointer)
 	if !ok || r.shared == nil {
@@ -106,7 +111,8 @@ func (r *replay) mark() error {
 	return err
 }
 
-// replaced notes that the log begins with a checkpoint that covers all that was read.
+// replaced is called when the leader has replaced the log by a checkpoint that covers everything
+// this process has read. The rollup may then remove data that only earlier checkpoints needed.
 func (r *replay) replaced() error {
 	r.records.size = 0
 	r.prune(r.ctx)

@@ -9,41 +9,40 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// Health is the condition of a builder. Operators and alerts read it to learn whether the
-// builder works, and which call of the host holds it up. See [Builder.Health].
+// Health is the condition of a builder. Operators and alerts read it to learn whether the builder
+// works, and which call of the host it waits for. See [Builder.Health].
 type Health struct {
-	// Running is true while Run of the builder runs, from the moment on at which other calls
-	// no longer return ErrStopped because it has not begun.
+	// Running is true while Run of the builder runs. It becomes true at the moment from which on
+	// other calls no longer return ErrStopped.
 	Running bool
-	// Follows is true from Open on until this process leads the log: see SharedLog. It stays
-	// false if no other process can have the log.
+	// Follows is true from Open on until this process leads the log: see SharedLog. It is never
+	// true if the log is not shared.
 	Follows bool
-	// Err is the error that made the builder stop by itself. It is nil while the
-	// builder runs, and if the host stopped the builder.
+	// Err is the error because of which the builder has stopped. It is nil while the builder runs,
+	// and if the host stopped the builder.
 	Err error
-	// Held is true while the builder waits for newer blocks after a restart:
-	// see Config.HoldTimeout.
+	// Held is true while the builder makes and sends no packages after a restart, because it waits
+	// for newer blocks: see Config.HoldTimeout.
 	Held bool
-	// Doubted is true while the builder is held because its log may have lost records, until it is
-	// certain what has become of every package that a lost record may have had: see SharedLog. Held
-	// is true too.
+	// Doubted is true while the builder makes and sends no packages because its log may have lost
+	// records: see SharedLog. It becomes false when it is certain what has become of every package
+	// that a lost record may have had. Held is true too.
 	Doubted bool
-	// Paused is the fatal error after which the builder stopped packing and
-	// sending, or nil: see submit.Fatal.
+	// Paused is the fatal error because of which the builder makes and sends no packages, or nil:
+	// see submit.Fatal. [Builder.Resume] ends the pause.
 	Paused error
-	// Waiting describes the first bundle without a submitted package. Since is
-	// zero if there is no such bundle.
+	// Waiting describes the first bundle without a submitted package. Waiting.Since is zero if
+	// there is no such bundle.
 	Waiting bundlequeue.Delay
 	// Delayed is true if Waiting has lasted for at least Config.DelayAlarm. The
 	// builder never gives up such a bundle by itself: see [Builder.GiveUp].
 	Delayed bool
-	// Builds and Sends are the numbers of packages that are being made and sent
-	// now. A package whose block the rollup has not applied yet counts in Builds.
-	// A package that waits for the window does not count in Sends.
+	// Builds and Sends are the numbers of packages that are being made and sent at the moment. A
+	// package whose block the rollup has not applied yet counts in Builds. A package that waits for
+	// the sending window does not count in Sends.
 	Builds, Sends int
-	// BuildFailures and SendFailures count the failures since the last success
-	// of a build and of a send. A package that the queue could not use is a
-	// failed build.
+	// BuildFailures and SendFailures count the failed builds and sends since the last successful
+	// one. A package that the queue could not use is a failed build.
 	BuildFailures, SendFailures int
 	// LastError is the error of the last failed build or send, and nil if none has
 	// failed since Open. A later success does not clear it.
@@ -51,10 +50,10 @@ type Health struct {
 	// Fatal counts builds and sends that failed with the class submit.Fatal since
 	// Open.
 	Fatal int
-	// Behind estimates how far the host's clock lags the chain's, from blocks
-	// that arrived before their slot began by the host's clock. The builder sends
-	// packages as if Window.Skew were -Behind, unless Window.Skew is lower already.
-	// Without new evidence Behind halves every eleven blocks.
+	// Behind is an estimate of how far the host's clock is behind the chain's, from blocks that
+	// arrived before their slot began by the host's clock. The builder sends packages as if
+	// Window.Skew were -Behind, unless Window.Skew is lower already. Without new evidence Behind
+	// halves every eleven blocks.
 	Behind time.Duration
 	// LastImport is when the last JAM block was imported, by the host's clock. It is
 	// zero if there was none since Open.
@@ -62,9 +61,9 @@ type Health struct {
 	// LastSend is when Network.Send last returned without an error, by the host's
 	// clock. It is zero if there was none since Open.
 	LastSend time.Time
-	// Calls describes each method of the host of which a call runs or of which the last call
-	// failed. It is sorted by Call.Method, and nil if there is none. A table in
-	// docs/embedding.md lists the work that waits while a method hangs.
+	// Calls describes each method of the host of which a call runs, or whose last call failed. It
+	// is sorted by Call.Method, and nil if there is none. A table in docs/embedding.md lists which
+	// work waits while a method hangs.
 	Calls []Call
 }
 
@@ -113,7 +112,8 @@ func (e *engine) Health() Health {
 	return h
 }
 
-// note changes the condition that Health returns. change runs under the mutex of the engine.
+// note changes the condition that Health returns. It calls change with the mutex of the engine
+// locked.
 func (e *engine) note(change func(h *Health)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -126,7 +126,8 @@ func (e *engine) noteWaiting() {
 	e.note(func(h *Health) { h.Waiting = delay })
 }
 
-// noteImport notes a JAM block, and estimates from it how far the clock lags.
+// noteImport records that a JAM block was imported, and estimates from the time of the import how
+// far the host's clock is behind the chain's.
 func (e *engine) noteImport(slot jamq.Slot) {
 	now, clock := time.Now(), e.cfg.Window.Clock
 	early := clock.Start(slot).Sub(now)
@@ -150,7 +151,8 @@ func (e *engine) noteImport(slot jamq.Slot) {
 	}
 }
 
-// window returns the configured window, shifted by the estimated lag of the clock.
+// window returns the part of each slot in which packages are sent: the configured one, shifted by
+// the estimated lag of the host's clock.
 func (e *engine) window() Window {
 	w := e.cfg.Window
 	e.note(func(h *Health) {
@@ -171,8 +173,8 @@ func (e *engine) noteBuilt(began time.Time) {
 	e.cfg.Metrics.Record(BuildSeconds, time.Since(began).Seconds())
 }
 
-// noteBuildOutcome notes the outcome of a build: an error, also for a package that was made but
-// that the queue cannot use, or nil.
+// noteBuildOutcome records whether a build has succeeded, for Health and the metrics. A package
+// that was made but that the queue cannot use counts as a failure.
 func (e *engine) noteBuildOutcome(err error) {
 	label := "ok"
 	e.note(func(h *Health) {

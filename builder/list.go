@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-// List has the operations of a rollup that wait, in the order in which they were admitted. A rollup
+// List is the operations of a rollup that wait, in the order in which they were admitted. A rollup
 // embeds a List for the methods of [Operations], and calls the other methods in its own:
 //
 //	Propose       Waiting, and Drop for operations that can never run
 //	Apply, Undo   Executed and Returned, with the operations of the block
 //	Checkpoint    Records; Restore gives each of these to ReplayChange
 //
-// A List does not know which operations were executed, so the rollup has another Admit. It refuses
-// or ignores an operation that was executed, for example by its nonce, and passes others on to
-// List.Admit. It holds a lock meanwhile that Apply and Undo hold too.
+// A List does not know which operations were executed, so the rollup must have its own Admit. It
+// refuses or ignores an operation that was executed, for example by its nonce, and passes others on
+// to List.Admit. During this it must hold a lock that Apply and Undo hold too.
 //
 // The zero value is an empty list. All methods are safe for concurrent use. A List keeps the slices
 // that it gets, and returns the same ones; the rollup must not change their bytes.
@@ -33,7 +33,8 @@ const (
 	changeDropped  = 'D'
 )
 
-// Admit lets an operation wait, behind all others, unless it waits already. It returns nil.
+// Admit adds an operation at the end of the list, unless the list already has it. It always returns
+// nil.
 func (l *List) Admit(_ context.Context, op []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,9 +44,8 @@ func (l *List) Admit(_ context.Context, op []byte) error {
 	return nil
 }
 
-// Drop removes an operation for good, also after a restart. The operation must be one that can
-// never run, in whatever state a failed block leads to. Drop does nothing if the operation does not
-// wait.
+// Drop removes an operation for good, also after a restart. It must be an operation that can never
+// run, whatever blocks fail. Drop does nothing if the operation is not in the list.
 func (l *List) Drop(op []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,8 +69,8 @@ func (l *List) Executed(ops ...[]byte) {
 	l.remove(ops...)
 }
 
-// Returned lets the operations of a block that the rollup undoes wait again, in their order and
-// before all others.
+// Returned puts the operations of a block that the rollup undoes back into the list, in their order
+// and before all others.
 func (l *List) Returned(ops ...[]byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func (l *List) Returned(ops ...[]byte) {
 	}
 }
 
-// Records returns the operations that wait as changes, for a checkpoint.
+// Records returns the operations in the list as records for a checkpoint. ReplayChange reads them.
 func (l *List) Records() [][]byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,7 +101,8 @@ func (l *List) TakeChanges() [][]byte {
 	return changes
 }
 
-// ReplayChange implements [Operations]. The error wraps ErrCorrupt if no List has made the change.
+// ReplayChange implements [Operations]: it repeats a change that TakeChanges has returned. The
+// error wraps ErrCorrupt if change is not a change of a List.
 func (l *List) ReplayChange(_ context.Context, change []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,10 +120,11 @@ func (l *List) ReplayChange(_ context.Context, change []byte) error {
 	return nil
 }
 
-// Recovered implements [Operations]. It does nothing, because all operations come by Submit.
+// Recovered implements [Operations]. It does nothing, because a List gets all operations by Submit.
 func (l *List) Recovered(context.Context, func() error) error { return nil }
 
-// add lets an operation wait, and reports whether it did not wait already. The caller holds l.mu.
+// add adds an operation to the list, and reports whether the list did not have it yet. The caller
+// holds l.mu.
 func (l *List) add(op []byte) bool {
 	if l.has(op) {
 		return false

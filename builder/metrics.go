@@ -4,8 +4,8 @@ import "github.com/jamq/jamq/bundlequeue"
 
 // The counters of Config.Metrics.
 const (
-	// CountBuilds counts builds. The label is "ok" or "failed". A package that
-	// must not be sent, or that was dead when it was built, counts as failed.
+	// CountBuilds counts builds of packages. The label is "ok" or "failed". A package that must not
+	// be sent, or that was dead when it was built, counts as failed.
 	CountBuilds = "builds"
 	// CountSends counts sends. The label is "ok" or the name of the error's
 	// submit.Class.
@@ -15,7 +15,7 @@ const (
 	CountUseless = "useless"
 	// CountPauses counts pauses after fatal errors. The label is "fatal".
 	CountPauses = "pauses"
-	// CountEffects counts effects. The label is the kind: "build", "send",
+	// CountEffects counts effects of the queue. The label is the kind of effect: "build", "send",
 	// "changed", "died", "failed" or "resurrected".
 	CountEffects = "effects"
 )

@@ -8,17 +8,17 @@ import (
 	"github.com/jamq/jamq/canonical"
 )
 
-// Heads returns the heads of the rollup. Pending is the newest block that the rollup has
-// applied: when a failed block is no longer in the heads, Undo has returned. Hash and
-// Commitment are those of the builder, which are unique for each execution of a block.
+// Heads returns the heads of the rollup. Pending is the newest block that the rollup has applied: a
+// failed block leaves the heads only after Undo has returned. Hash and Commitment are those of the
+// builder, which are unique for each execution of a block.
 func (e *engine) Heads() canonical.Heads {
 	e.chain.mu.Lock()
 	defer e.chain.mu.Unlock()
 	return e.chain.heads()
 }
 
-// Await waits until the heads are as wanted. It returns the error of ctx, or that of
-// Run if the builder stops before.
+// Await waits until wanted returns true for the heads of the rollup. It returns the error of ctx,
+// or the error of Run if the builder stops first.
 func (e *engine) Await(ctx context.Context, wanted func(canonical.Heads) bool) error {
 	for {
 		e.chain.mu.Lock()
@@ -37,13 +37,14 @@ func (e *engine) Await(ctx context.Context, wanted func(canonical.Heads) bool) e
 	}
 }
 
-// Drain waits until every block is final and no operation waits, for example before a
-// program stops. waiting reports whether the rollup has operations that can run; Drain calls
-// it when the heads have moved and when Propose has returned ErrIdle. The errors are those of
-// Await.
+// Drain waits until every block is final and no operation waits, for example before a program
+// stops. waiting reports whether the rollup has operations that can run. Drain calls it when the
+// heads have moved and when Propose has returned ErrIdle. The errors are those of Await.
 func (e *engine) Drain(ctx context.Context, waiting func() bool) error {
 	return e.Await(ctx, func(canonical.Heads) bool {
-		// An operation that waits no longer is in a block, and the other way round.
+		// An operation moves from the waiting ones into a block, and back if the block fails.
+		// Checking the blocks before and after waiting ensures that no operation is missed in
+		// between.
 		return e.chain.settled() && !waiting() && e.chain.settled()
 	})
 }
@@ -68,25 +69,28 @@ func (e *engine) Stats(ctx context.Context) (stats bundlequeue.Stats, err error)
 	return stats, err
 }
 
-// Info describes the bundle of a block, if it is in the queue. The error wraps
-// ErrStopped.
+// Info describes the bundle of a block, if the queue has it. The error wraps ErrStopped if the
+// builder does not run.
 func (e *engine) Info(ctx context.Context, number uint64) (info bundlequeue.Info, found bool, err error) {
 	err = e.inTurn(ctx, func() error { info, found = e.queue.Info(number); return nil })
 	return info, found, err
 }
 
-// GiveUp orders that no more packages are built for a block that is not final. If none
-// of its packages is accumulated, it is undone with all later blocks, and their
-// operations wait again. The error wraps bundlequeue.ErrWrongNumber or ErrStopped.
+// GiveUp orders the builder to make no more packages for a block that is not final. If JAM
+// accumulates none of the packages already sent, the block is undone together with all later
+// blocks, and their operations wait again. The error wraps bundlequeue.ErrWrongNumber or
+// ErrStopped.
 func (e *engine) GiveUp(ctx context.Context, number uint64, reason string) error {
 	return e.inTurn(ctx, func() error { return e.step(bundlequeue.GiveUp{Number: number, Reason: reason}) })
 }
 
 // SetCores changes the JAM cores that packages are sent to. Packages that are on their way stay on
 // their cores. The list must have at least one core of the chain, and none twice. A restart keeps
-// the change. From Gray Paper 0.8.0 on, only the cores below a third of the number of active
-// validators are active: a package for another core is never reported, and costs a retry. The error
-// wraps bundlequeue.ErrUnknownEvent or ErrStopped.
+// the change.
+//
+// From Gray Paper 0.8.0 on, only the cores below a third of the number of active validators are
+// active. A package for another core is never reported, and costs a retry. The error wraps
+// bundlequeue.ErrUnknownEvent or ErrStopped.
 func (e *engine) SetCores(ctx context.Context, cores []jamq.CoreIndex) error {
 	return e.inTurn(ctx, func() error {
 		if err := e.step(bundlequeue.Cores{Cores: cores}); err != nil {

@@ -21,20 +21,22 @@ const (
 	// recordChange is a record that Rollup.TakeChanges returned.
 	recordChange = 'R'
 	// recordPart is a part of the snapshot of the queue in a checkpoint. recordStep is a step of
-	// the queue. recordConfig is the configuration of the queue, as JSON, for the steps after it.
+	// the queue. recordConfig is the configuration of the queue for the following steps, as JSON.
 	recordPart, recordStep, recordConfig = 'P', 'Q', 'K'
-	// recordMark is written when a checkpoint begins, which has the state after this record.
+	// recordMark is written when the leader begins a checkpoint. The checkpoint contains the state
+	// after this record.
 	recordMark = 'M'
-	// recordDoubt is written when the log may have lost records, and recordTrust when they can no
-	// longer matter: see doubt.go.
+	// recordDoubt is written when the log may have lost records. recordTrust is written when the
+	// lost records can no longer matter: see doubt.go.
 	recordDoubt, recordTrust = 'D', 'T'
 )
 
 // records writes to the log for any number of goroutines. Calls of append that wait at the same
 // time share one write, because each write waits for the disk. Each write begins with the changes
-// that the rollup has made, so that the log has a change before all that follows from it.
+// that the rollup has made, so that the log has a change before everything that follows from it.
+//
 // While a checkpoint is made, records also keeps a copy of each record that is appended, because
-// the checkpoint does not contain it and replaces the log.
+// the checkpoint replaces the log and does not contain these records.
 type records struct {
 	log    Log
 	host   host
@@ -48,7 +50,8 @@ type records struct {
 	size    int      // weight of the records since the last checkpoint
 	covered int      // weight of the last checkpoint
 	// err is the error of all later writes. It is set after a write that failed, because the
-	// content of the log is then unknown, and after Run has ended. broken is closed at this moment.
+	// content of the log is then unknown, and when Run has ended. broken is closed at the same
+	// moment.
 	err    error
 	broken chan struct{}
 }
@@ -56,7 +59,8 @@ type records struct {
 // The names of the writes to the log in Health.Calls.
 const logAppend, logReplace = "Log.Append", "Log.Replace"
 
-// writing is a call of append. over is true when the call can return err. The goroutine that has
+// writing is a call of append that waits for its records to be written. over is true when the
+// records are written or have failed, and err is then the result. Only the goroutine that has
 // acquired records.writer uses over and err.
 type writing struct {
 	records [][]byte
@@ -87,10 +91,10 @@ func newRecords(log Log, h host, calls *calls) records {
 	return records{log: log, host: h, calls: calls, writer: semaphore.NewWeighted(1), broken: make(chan struct{})}
 }
 
-// append writes to the log all changes that the rollup has made before the call, and then records,
-// all or none. They are durable when it returns nil. If the error wraps ErrStopped, the records
-// were not written, but another call may have written the changes; if it wraps ErrLog, this is
-// unknown. append can be called concurrently.
+// append writes to the log all changes that the rollup has made before the call, and then the given
+// records, all or none. They are durable when append returns nil. If the error wraps ErrStopped,
+// the records were not written, but another call may have written the changes. If the error wraps
+// ErrLog, it is unknown whether anything was written. append can be called concurrently.
 func (r *records) append(all ...[]byte) error {
 	w := &writing{records: all}
 	r.mu.Lock()
@@ -104,11 +108,12 @@ func (r *records) append(all ...[]byte) error {
 	return w.err
 }
 
-// maxWrite limits shared writes: writeSome adds no further call to a write of this many bytes.
+// maxWrite limits how much several calls of append write together, in bytes: writeSome adds no
+// further call to a write that is as large.
 const maxWrite = 1 << 20
 
-// writeSome writes the records of the calls that have waited longest, and gives each call its
-// error. The caller has acquired r.writer.
+// writeSome writes the records of those calls of append that have waited longest, and gives each
+// call its error. The caller has acquired r.writer.
 func (r *records) writeSome() {
 	r.mu.Lock()
 	var all [][]byte
@@ -168,7 +173,8 @@ func framed(kind byte, bodies [][]byte) [][]byte {
 	return all
 }
 
-// begin begins a checkpoint, which must cover all records that were appended before this call.
+// begin begins a checkpoint, which must cover all records that were appended before this call. From
+// now on records keeps a copy of each appended record.
 func (r *records) begin() { r.set(true) }
 
 func (r *records) set(making bool) (after [][]byte) {
@@ -179,8 +185,8 @@ func (r *records) set(making bool) (after [][]byte) {
 	return after
 }
 
-// end ends a checkpoint. If all is not nil, the log then consists of all and the records that were
-// appended since begin. If all is nil, the checkpoint is abandoned and the log stays. If the error
+// end ends a checkpoint. The log then consists of the records in all and those that were appended
+// since begin. If all is nil, the checkpoint is abandoned and the log stays as it is. If the error
 // wraps ErrTooLarge, the log stays too.
 func (r *records) end(all [][]byte) error {
 	_ = r.writer.Acquire(context.Background(), 1)
@@ -205,8 +211,8 @@ func (r *records) end(all [][]byte) error {
 	return nil
 }
 
-// fail makes all later writes fail, because the content of the log is unknown after a failed write,
-// and returns their error.
+// fail makes all later writes fail, because the content of the log is unknown after a failed write.
+// It returns the error of these writes.
 func (r *records) fail(cause error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -237,9 +243,9 @@ func (r *records) failure() error {
 	return r.err
 }
 
-// weight measures how much records add to the log, for Config.CheckpointEvery. Each record counts
-// as one, and as one more for each full 16 KiB, because a few records with large blocks make the
-// log large too.
+// weight returns how much records add to the log, for comparison with Config.CheckpointEvery. Each
+// record counts as one, and as one more for each full 16 KiB, because a few records with large
+// blocks make the log large too.
 func weight(all ...[]byte) (n int) {
 	const counted = 16 << 10
 	for _, record := range all {
@@ -248,9 +254,9 @@ func weight(all ...[]byte) (n int) {
 	return n
 }
 
-// grew reports whether the log needs a checkpoint, because the records since the last checkpoint
-// weigh as much as that checkpoint, and at least every. So a large state is written seldom. more is
-// added to the weight that is needed.
+// grew reports whether the log needs a checkpoint: the records since the last checkpoint weigh at
+// least as much as that checkpoint, and at least every. A large state is therefore written seldom.
+// more is added to the weight that is needed.
 func (r *records) grew(every, more int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

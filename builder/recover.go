@@ -15,7 +15,8 @@ import (
 
 // recover is the main part of Open. It reads the log and leads the rollup, the chain and the queue
 // to the state after the last record. If the log is empty, recover begins it with the genesis of
-// the rollup. If another process may lead the log, takeLead does the rest when this one leads.
+// the rollup. If another process may lead the log, the recovery is only completed by takeLead, when
+// this process leads.
 func (e *engine) recover(ctx context.Context) error {
 	first, err := e.firstRecord(ctx)
 	if err != nil {
@@ -54,8 +55,8 @@ func (e *engine) beginAtGenesis(ctx context.Context) error {
 	return e.beginLog(ctx, &checkpoint{final: final}, nil)
 }
 
-// takeLead completes the recovery of a builder that has followed the whole log. From now on no
-// other process writes to the log.
+// takeLead completes the recovery of a builder that has followed the whole log and now leads it.
+// From now on no other process writes to the log.
 func (e *engine) takeLead(ctx context.Context) error {
 	e.hold(true)
 	if err := e.doubtIfPromoted(); err != nil {
@@ -73,7 +74,8 @@ func (e *engine) takeLead(ctx context.Context) error {
 	return e.leaveChain(ctx)
 }
 
-// recoverOperations lets the rollup take operations. From now on this builder may write to the log.
+// recoverOperations allows the rollup to accept operations. From now on this builder may write to
+// the log.
 func (e *engine) recoverOperations(ctx context.Context) error {
 	if err := guard(func() error { return e.host.recovered(ctx, e.save) }); err != nil {
 		return err
@@ -88,8 +90,8 @@ func (e *engine) recoverOperations(ctx context.Context) error {
 	return nil
 }
 
-// recovered returns the argument of Network.Follow: the JAM blocks at which the feed continues, and
-// the packages that were sent and are not final.
+// recovered returns the information with which Network.Follow begins: the JAM blocks at which the
+// feed continues, and the packages that were sent and are not final.
 func (e *engine) recovered() submit.Recovery {
 	found := submit.Recovery{Finalized: e.queue.Finalized(), Best: e.queue.Best(), Logger: e.log}
 	for _, info := range e.queue.Infos() {
@@ -108,8 +110,9 @@ func (e *engine) recovered() submit.Recovery {
 	return found
 }
 
-// beginLog replaces the content of the log by a checkpoint with a new queue, which begins at
-// Network.Root. state holds the records of Checkpointer.Checkpoint; it is nil at the genesis.
+// beginLog replaces the content of the log by a checkpoint with a new queue, which begins at the
+// block that Network.Root returns. state holds the records of Checkpointer.Checkpoint; it is nil at
+// the genesis.
 func (e *engine) beginLog(ctx context.Context, c *checkpoint, state [][]byte) (err error) {
 	var root jamq.Block
 	if err := guard(func() (err error) { root, err = e.network.Root(ctx); return err }); err != nil {
@@ -126,11 +129,12 @@ func (e *engine) beginLog(ctx context.Context, c *checkpoint, state [][]byte) (e
 }
 
 // beginAt sets the number of the first block of the queue. It replaces Config.Queue.FirstNumber,
-// which only counts for an empty log.
+// which is used only for an empty log.
 func (e *engine) beginAt(first uint64) { e.chain.first, e.cfg.Queue.FirstNumber = first, first }
 
-// hold sets whether the builder continues after a restart. If so, it makes and sends no packages
-// before it has learned what has happened on the JAM chain meanwhile: see Config.HoldTimeout.
+// hold sets whether the builder waits because it continues after a restart. If so, it makes and
+// sends no packages until it has learned what has happened on the JAM chain in the meantime: see
+// Config.HoldTimeout.
 func (e *engine) hold(restarted bool) {
 	e.repeating, e.requests.held = restarted, restarted
 	e.note(func(h *Health) { h.Held = restarted })
@@ -154,9 +158,9 @@ func (e *engine) continueLog(ctx context.Context) error {
 	return nil
 }
 
-// reconfigure gives the queue the configuration of this run, if the last run had another one, and
-// writes the new configuration to the log. A restart repeats each step under the configuration
-// under which the step was made, so the record must come before the steps of this run.
+// reconfigure applies the configuration of this run to the queue, if that of the last run was
+// different, and writes it to the log. A restart repeats each step under the configuration under
+// which the step was made, so the record must come before the steps of this run.
 func (e *engine) reconfigure(before []byte) error {
 	raw := encodeConfig(&e.cfg.Queue)
 	if bytes.Equal(before, raw) {
@@ -168,8 +172,8 @@ func (e *engine) reconfigure(before []byte) error {
 	return e.records.append(append([]byte{recordConfig}, raw...))
 }
 
-// configure gives the queue another configuration, encoded by encodeConfig. The error wraps
-// ErrCorrupt if it cannot be decoded; otherwise it is an error of the queue.
+// configure applies a configuration that encodeConfig has encoded to the queue. The error wraps
+// ErrCorrupt if the configuration cannot be decoded; otherwise it is an error of the queue.
 func (e *engine) configure(raw []byte) (err error) {
 	var cfg bundlequeue.Config
 	if err := json.Unmarshal(raw, &cfg); err != nil {
@@ -185,8 +189,8 @@ func (e *engine) root() (root common.Hash, err error) {
 	return root, err
 }
 
-// leaveChain serves Config.NewChain. It undoes all blocks that are not final, because their JAM
-// chain has ended, and begins the log again with a checkpoint. openEngine has checked that the
+// leaveChain carries out Config.NewChain: it undoes all blocks that are not final, because their
+// JAM chain has ended, and begins the log again with a checkpoint. openEngine has checked that the
 // rollup is a Checkpointer.
 func (e *engine) leaveChain(ctx context.Context) error {
 	c := e.host.optional().(Checkpointer)
@@ -212,7 +216,7 @@ func (e *engine) leaveChain(ctx context.Context) error {
 
 // replay reads a log while Open recovers, and while Run follows another process. For each record it
 // repeats the consequences that the record had in the engine and in the rollup of the process that
-// appended it.
+// wrote it.
 type replay struct {
 	*engine
 	ctx   context.Context
@@ -242,8 +246,8 @@ func (r *replay) run() error {
 	return nil
 }
 
-// again handles the next record of the log. It collects the records of the checkpoint, restores the
-// checkpoint when it is complete, and passes each later record to redo.
+// again processes the next record of the log. It collects the records of the checkpoint with which
+// a log begins, restores the checkpoint when it is complete, and passes each later record to redo.
 func (r *replay) again(record []byte) error {
 	if len(record) == 0 {
 		return fmt.Errorf("%w: an empty record", ErrCorrupt)
@@ -274,8 +278,8 @@ func (r *replay) again(record []byte) error {
 	return nil
 }
 
-// begin reads the first record. It may be another one than firstRecord has returned, because
-// another process may have replaced a shared log in between.
+// begin reads the first record of the log. It may differ from the one that firstRecord has
+// returned, because another process may have replaced a shared log in between.
 func (r *replay) begin(kind byte, body []byte) (err error) {
 	if kind != recordCheckpoint {
 		return fmt.Errorf("%w: it begins with a record of kind %q", ErrCorrupt, kind)
@@ -303,7 +307,8 @@ func (r *replay) redo(kind byte, body []byte) error {
 	return fmt.Errorf("%w: a record of kind %q", ErrCorrupt, kind)
 }
 
-// stepAgain repeats a step of the queue, and then its consequences in the chain and in the rollup.
+// stepAgain repeats a step of the queue that a record contains, and then its consequences in the
+// chain and in the rollup.
 func (r *replay) stepAgain(body []byte) error {
 	now, ev, err := bundlequeue.DecodeRecord(body)
 	if err != nil {
@@ -319,8 +324,9 @@ func (r *replay) stepAgain(body []byte) error {
 	return r.catchUp(r.ctx)
 }
 
-// restore sets the queue, the chain and the rollup to the checkpoint. The error wraps ErrDiverged
-// or ErrOtherRollup if the rollup then has another root than the newest block of the checkpoint.
+// restore sets the queue, the chain and the rollup to the state of the checkpoint. The error wraps
+// ErrDiverged or ErrOtherRollup if the rollup then has another root than the newest block of the
+// checkpoint.
 func (r *replay) restore() error {
 	r.config = r.start.config
 	r.doubt.set(r.start.doubted)
@@ -355,8 +361,8 @@ func (r *replay) restore() error {
 }
 
 // catchUp calls the rollup until it has followed the chain: Apply and Undo for all tasks, then
-// Final for the blocks that have become final. In contrast to the worker, it repeats no failed
-// call.
+// Final for the blocks that have become final. Unlike the worker, it does not repeat a call that
+// has failed, so that Open or Run returns the error.
 func (e *engine) catchUp(ctx context.Context) error {
 	for t, some := e.chain.next(); some; t, some = e.chain.next() {
 		if err := e.carry(ctx, t); err != nil {

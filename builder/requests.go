@@ -11,8 +11,8 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// requests is the state of the work on the Build and Send effects of the queue. A goroutine uses
-// the fields only inside inTurn or while Open recovers, except work.
+// requests is the state of the builder's work on the requests of the queue, which are its Build and
+// Send effects. Except work, the fields are used only inside inTurn or while Open recovers.
 type requests struct {
 	working map[uint64]struct{} // tickets of the requests whose goroutine runs
 	held    bool                // no package is made or sent yet after a restart
@@ -20,8 +20,9 @@ type requests struct {
 	work    sync.WaitGroup      // counts the goroutines that make or send packages
 }
 
-// act begins the work that a Build or Send effect requests. While the builder is held, paused or
-// stopped, act does nothing, and the request stays open in the queue for actOnOpen or a restart.
+// act begins the work that a Build or Send effect requests. It does nothing while the builder waits
+// after a restart, is paused or is stopped. The request then stays open in the queue until
+// actOnOpen or a restart begins the work.
 func (e *engine) act(effect bundlequeue.Effect) {
 	if e.requests.held || e.requests.paused != nil || e.ctx.Err() != nil {
 		return
@@ -34,7 +35,7 @@ func (e *engine) act(effect bundlequeue.Effect) {
 	}
 }
 
-// start runs work in a goroutine, unless one runs for the same ticket already.
+// start runs work in a goroutine, unless a goroutine is already working on the same ticket.
 func (e *engine) start(ticket uint64, work func()) {
 	if _, twice := e.requests.working[ticket]; twice {
 		return
@@ -43,15 +44,15 @@ func (e *engine) start(ticket uint64, work func()) {
 	e.requests.work.Go(work)
 }
 
-// actOnOpen begins the work for all open requests of the queue for which no goroutine runs.
+// actOnOpen begins the work on all open requests of the queue on which no goroutine is working yet.
 func (e *engine) actOnOpen() {
 	for _, effect := range e.queue.Open() {
 		e.act(effect)
 	}
 }
 
-// release ends the wait after a restart, and begins the work that the queue has requested so far.
-// It does nothing while the log may lack records.
+// release ends the wait after a restart, and begins the work that the queue has requested in the
+// meantime. It does nothing while the log may lack records.
 func (e *engine) release() {
 	if !e.requests.held || e.doubt.lost {
 		return
@@ -61,8 +62,9 @@ func (e *engine) release() {
 	e.actOnOpen()
 }
 
-// endHold ends the wait after a restart, because it has lasted long. It does not end the doubt
-// about the log, which waits for a recent block: without one, it tells the operator.
+// endHold ends the wait after a restart, because Config.HoldTimeout has passed. It does not end the
+// wait after a loss of records, which needs a recent JAM block; if there is none yet, endHold logs
+// this for the operator.
 func (e *engine) endHold() {
 	if e.doubt.lost && !e.doubt.seen {
 		e.log.Error("builder: it makes no package, because the log may have lost records, and no recent JAM block shows how long it has to wait; check the clock of this machine and the JAM node, or resume the builder if nothing was lost", "slots", -e.ahead(e.queue.Best().Slot))
@@ -70,7 +72,8 @@ func (e *engine) endHold() {
 	e.release()
 }
 
-// pause stops making and sending packages after a fatal error, until unpause.
+// pause makes the builder stop making and sending packages after a fatal error, until unpause is
+// called.
 func (e *engine) pause(err error) {
 	e.requests.paused = err
 	e.note(func(h *Health) { h.Paused = err })
@@ -89,7 +92,8 @@ func (e *engine) unpause() {
 	e.actOnOpen()
 }
 
-// build makes the package that the queue requested, and answers with Built or BuildFailed.
+// build makes the package that the queue has requested, and answers the queue with Built or
+// BuildFailed.
 func (e *engine) build(r bundlequeue.Build) {
 	ctx, cancel := context.WithTimeout(e.ctx, e.cfg.BuildTimeout)
 	defer cancel()
@@ -105,9 +109,9 @@ func (e *engine) build(r bundlequeue.Build) {
 	e.answer(r.Ticket, nil, func() error { return e.stepBuilt(&built) })
 }
 
-// stepBuilt gives a package to the queue, and notes in Health whether the queue can use the
-// package. If the package does not meet the request, stepBuilt answers that the build failed. A
-// package that was dead when it was ready is noted as ErrUseless.
+// stepBuilt passes a finished package to the queue, and records in Health whether the queue can use
+// it. If the package does not meet the request, stepBuilt answers that the build has failed. A
+// package that was dead when it was ready counts as ErrUseless.
 func (e *engine) stepBuilt(built *bundlequeue.Built) error {
 	err := e.step(*built)
 	switch {
@@ -123,9 +127,9 @@ func (e *engine) stepBuilt(built *bundlequeue.Built) error {
 	return err
 }
 
-// pack makes a package. It first waits until the rollup has applied the block, because only then a
-// second execution has confirmed the root of the proposal, and no package may leave with a root
-// that the rollup cannot reproduce.
+// pack makes a package. It first waits until the rollup has applied the block: only then has a
+// second execution confirmed the root of the proposal, and no package may be sent with a root that
+// the rollup cannot reproduce.
 func (e *engine) pack(ctx context.Context, r *bundlequeue.Build) (built bundlequeue.Built, err error) {
 	header, err := readBlock(r.Bundle)
 	if err != nil {
@@ -148,7 +152,8 @@ func (e *engine) pack(ctx context.Context, r *bundlequeue.Build) (built bundlequ
 }
 
 // awaitApplied waits until the rollup has applied a block, and returns the block with its body,
-// which header lacks. It returns an error if the block is no longer in the chain, or if ctx ends.
+// which header lacks. It returns an error if the block is not in the chain any more, or if ctx
+// ends.
 func (e *engine) awaitApplied(ctx context.Context, header *block) (block, error) {
 	for {
 		b, there, applied, moved := e.chain.find(header.commitment)
@@ -166,8 +171,9 @@ func (e *engine) awaitApplied(ctx context.Context, header *block) (block, error)
 	}
 }
 
-// send waits until the window opens, sends a package once, and answers the queue with the outcome.
-// If the builder stops or is paused meanwhile, the request stays open without an answer.
+// send waits until the sending window opens, sends a package once, and answers the queue with the
+// outcome. If the builder stops or is paused in the meantime, the request stays open without an
+// answer.
 func (e *engine) send(r bundlequeue.Send) {
 	if !e.sleepUntil(e.window().NextOpen(time.Now())) || !e.stillActs(r.Ticket) {
 		return
@@ -188,9 +194,9 @@ func (e *engine) send(r bundlequeue.Send) {
 	e.answer(r.Ticket, err, func() error { return e.step(sent) })
 }
 
-// answer gives the queue the outcome of a request by calling step. If outcome is fatal, answer
-// pauses the builder first, so that effects of the same step do not begin new work. It ignores
-// ErrNotExpected, because the queue may have canceled the request meanwhile.
+// answer reports the outcome of a request to the queue by calling step. If outcome is fatal, answer
+// first pauses the builder, so that effects of the same step do not begin new work. It ignores
+// ErrNotExpected, because the queue may have canceled the request in the meantime.
 func (e *engine) answer(ticket uint64, outcome error, step func() error) {
 	err := e.inTurn(e.ctx, func() error {
 		delete(e.requests.working, ticket)
@@ -216,7 +222,7 @@ func (e *engine) sleepUntil(t time.Time) bool {
 	}
 }
 
-// stillActs reports whether the builder may go on with the work for a ticket. If the builder is
+// stillActs reports whether the builder may continue the work on a ticket. If the builder is
 // paused, stillActs removes the ticket from working, so that unpause can begin the work again; the
 // request stays open in the queue.
 func (e *engine) stillActs(ticket uint64) (acts bool) {

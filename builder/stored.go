@@ -14,11 +14,11 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// This file encodes blocks, packages and checkpoints for the log. The queue holds
+// This file contains the encodings of blocks, packages and checkpoints for the log. The queue holds
 // blocks and packages in this form.
 
-// encode returns the encoding of a body. The error wraps ErrCodec if a restart would read
-// another body, or none.
+// encode returns the encoding of the body of a block. The error wraps ErrCodec if a restart could
+// not read the same body from it.
 func (e *engine) encode(body any) (raw []byte, err error) {
 	err = guard(func() (err error) {
 		if raw, err = e.host.encode(body); err != nil {
@@ -68,8 +68,8 @@ func readPackage(raw []byte) (p Package, err error) {
 	return p, r.Done()
 }
 
-// appendBlock appends a block, whose body is encoded already: no code of the host runs
-// where blocks are appended.
+// appendBlock appends the encoding of a block. The body is encoded already, because no code of the
+// host may run while blocks are appended.
 func appendBlock(to []byte, b *block) []byte {
 	return wire.AppendBytes(appendRoots(to, b), b.raw)
 }
@@ -109,15 +109,15 @@ func readRoots(r *wire.Reader) block {
 // version is the version of the format of the log.
 const version = 10
 
-// ErrVersion is wrapped by the error of a log that another version of this package
-// has written. docs/embedding.md describes the upgrade.
+// ErrVersion is wrapped by the error of Open if another version of this package has written the
+// log. docs/embedding.md describes the upgrade.
 var ErrVersion = errors.New("builder: the log has another version; drain the builder with the program that wrote it, and begin with an empty log")
 
-// ErrCorrupt is wrapped by the error of a log with a record that no builder wrote.
+// ErrCorrupt is wrapped by the error of Open if the log has a record that no builder has written.
 var ErrCorrupt = errors.New("builder: the log is corrupt")
 
-// checkpoint is the first record of a log: the chain, the configuration of the queue, and
-// how many records with the states of the rollup and of the queue follow.
+// checkpoint is the first record of a log. It contains the chain and the configuration of the
+// queue, and the number of records that follow with the states of the rollup and of the queue.
 type checkpoint struct {
 	serial  uint64
 	noted   uint64 // number of the last event

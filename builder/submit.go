@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// This file has the way of a user's operation into the log; work.go makes blocks of operations, and
-// engine.go takes the steps of the queue. Users and the network see a consequence only when
-// the log has the cause:
+// This file contains the way of a user's operation into the log; work.go makes blocks of
+// operations, and engine.go makes the steps of the queue. Users and the network see a consequence
+// only when the log has the cause:
 //
 //	when is an operation safe?       when Submit has returned nil
 //	when may the RPC answer?         then, and not before
@@ -22,9 +22,9 @@ import (
 //	twice?                           and come back only when the queue has recorded
 //	                                 that no version can be accumulated (chain.follow)
 
-// Submit gives an operation to the rollup, also before Run, and returns nil when the rollup has
-// admitted the operation and the log has the change. From then on the operation is executed once,
-// or the rollup has recorded that it dropped the operation. The errors are:
+// Submit passes an operation of a user to the rollup, also before Run. It returns nil when the
+// rollup has admitted the operation and the log has the change. From then on the operation is
+// executed once, or the rollup has recorded that it dropped the operation. The errors are:
 //
 //   - ErrTooLarge, wrapped: no work package can hold the operation
 //   - the error of Rollup.Admit, which has refused the operation
@@ -33,8 +33,8 @@ import (
 //   - ErrLog or ErrStopped, wrapped: the operation may be executed after a restart
 //   - ErrPanic, wrapped: Admit has panicked, and the operation may be executed
 //
-// A user who gets one of the last three or no answer submits the operation again, and it is
-// executed once, because Admit recognizes it. After any other error the operation has no effect.
+// A user who gets one of the last three or no answer submits the operation again. It is executed
+// only once, because Admit recognizes it. After any other error the operation has no effect.
 func (e *engine) Submit(ctx context.Context, op []byte) error {
 	if isClosed(e.stopped) {
 		return cmp.Or(e.records.failure(), ErrStopped)
@@ -58,10 +58,9 @@ func (e *engine) Submit(ctx context.Context, op []byte) error {
 // slowWrite is how long a write to the log may take before operations are refused.
 const slowWrite = 5 * time.Second
 
-// Busy returns an error that wraps ErrBusy if a write to the log has run for more than five
-// seconds. An operation would then wait for the log together with all others, without a limit of
-// memory, so Submit refuses it. A host that takes operations in another way, as builder/mempool
-// does, calls Busy first.
+// Busy returns an error that wraps ErrBusy if a write to the log has been running for more than
+// five seconds. Further operations would only wait in memory, without a limit, so Submit refuses
+// them. A host that accepts operations in another way, as builder/mempool does, calls Busy first.
 func (e *engine) Busy() error {
 	for _, write := range []string{logAppend, logReplace} {
 		if _, began := e.calls.running(write); !began.IsZero() && time.Since(began) > slowWrite {
@@ -71,7 +70,8 @@ func (e *engine) Busy() error {
 	return nil
 }
 
-// save returns when the log has all changes that the rollup has made before the call.
+// save writes all changes that the rollup has made before the call to the log. When it returns nil,
+// they are durable.
 func (e *engine) save() error {
 	e.wake() // a block can be made of the changes meanwhile
 	return e.records.append()

@@ -9,37 +9,36 @@ import (
 	"github.com/jamq/jamq/canonical"
 )
 
-// Event is an effect of the queue, for a host that shows or logs the progress of blocks: a block
-// has changed its state or has failed, the queue requests a package or the sending of one, a
-// package is dead, or a package was accumulated after it seemed dead. A host need not act on
-// events, because the builder does what follows from them: it calls the rollup for blocks that fail
-// or become final.
+// Event is an effect of the queue, for a host that shows or logs the progress of blocks. For
+// example, a block has changed its state or has failed, the queue requests a package, or a package
+// is dead. A host need not act on events, because the builder itself does what follows from them,
+// such as calling the rollup for blocks that fail or become final.
 type Event struct {
 	// Number counts the events of a log from 1. An event has the same number after a restart.
 	Number uint64
 	// At is when the queue made the step, by the host's clock, in UTC.
 	At time.Time
-	// Effect is the effect. If its type has a field Bundle, with the bytes of a block or a
-	// package, the field is nil.
+	// Effect is the effect of the queue. If its type has a field Bundle, with the bytes of a block
+	// or a package, the field is nil.
 	Effect bundlequeue.Effect
 }
 
-// keptEvents is the number of newest events that a builder keeps in memory at least. It keeps up to
-// twice as many.
+// keptEvents is how many of the newest events a builder keeps in memory for Watch, at least. It
+// keeps up to twice as many.
 const keptEvents = 4096
 
 // Watch follows the builder for a user interface or a log. It calls f at once, and again each time
-// that there are new events or other heads, with the new events in order, if there are any, and the
-// heads after the last event. It returns the error of ctx or of f, or the error of Run when the
-// builder stops.
+// that there are new events or the heads have changed. f gets the new events in order, if there are
+// any, and the heads after the last event. Watch returns the error of ctx or of f, or the error of
+// Run when the builder stops.
 //
-// The first call has the events after the given number, which is the Event.Number that the caller
-// saw last, or 0. If the builder has no event of this number yet, Watch begins with the next new
-// event. A builder keeps the newest 4096 events at least, but after a restart only those since the
-// last checkpoint of the log. If older events are missing, the numbers have a gap, and
-// [Builder.Block] returns the progress of the blocks that are not final.
+// The first call of f gets the events after the number after. This is the Event.Number that the
+// caller saw last, or 0. If the builder has no event of this number yet, Watch begins with the next
+// new event. A builder keeps at least the newest 4096 events, but after a restart only those since
+// the last checkpoint of the log. If older events are missing, the numbers have a gap; the caller
+// then gets the progress of the blocks that are not final from [Builder.Block].
 //
-// Any number of goroutines may call Watch. A slow f does not hold up the builder.
+// Any number of goroutines may call Watch. A slow f does not delay the builder.
 func (e *engine) Watch(ctx context.Context, after uint64, f func(events []Event, heads canonical.Heads) error) error {
 	var last canonical.Heads
 	for first := true; ; first = false {
@@ -65,8 +64,8 @@ func (e *engine) Watch(ctx context.Context, after uint64, f func(events []Event,
 	}
 }
 
-// note adds the effects of a step to the events, and wakes the goroutines in Watch. The caller
-// holds c.mu.
+// note adds the effects of a step of the queue to the events, and wakes the goroutines in Watch.
+// The caller holds c.mu.
 func (c *chain) note(now time.Time, effects []bundlequeue.Effect) {
 	for _, effect := range effects {
 		switch e := effect.(type) {
@@ -91,8 +90,8 @@ func (c *chain) note(now time.Time, effects []bundlequeue.Effect) {
 	}
 }
 
-// since returns the kept events after a number, the number of the newest event, and the heads.
-// moved is closed when there may be new events or other heads.
+// since returns the events after a number that are still in memory, the number of the newest event,
+// and the heads. moved is closed when there may be new events or other heads.
 func (c *chain) since(after uint64) (events []Event, end uint64, heads canonical.Heads, moved <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"github.com/jamq/jamq/internal/fields"
 )
 
-// Window is the part of each slot in which packages are sent. It begins some
-// time after a block, because guarantors are first busy with that block. It
-// ends early enough for guarantors to refine and sign before the next block.
+// Window is the part of each slot in which packages are sent. It begins some time after a block,
+// because guarantors are first busy with that block. It ends early enough for guarantors to refine
+// the package and sign the report before the next block.
 type Window struct {
 	// Clock is the chain's slot clock.
 	Clock jamq.SlotClock
@@ -21,10 +21,9 @@ type Window struct {
 	// Closes is how long before the next slot the window closes. It is at least
 	// 0. The default is a sixth of a slot: 1 s for slots of 6 s.
 	Closes time.Duration
-	// Skew is how far the host's clock is ahead of the chain's. It is negative
-	// if the clock is behind, and less than one slot in both directions. The
-	// default is 0. A builder detects by itself that its clock is behind: see
-	// Health.Behind.
+	// Skew is how far the host's clock is ahead of the chain's; it is negative if the host's clock
+	// is behind. It is less than one slot in both directions. The default is 0. A builder detects
+	// by itself that its clock is behind: see Health.Behind.
 	Skew time.Duration
 }
 

@@ -12,10 +12,10 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// work is the worker, one goroutine of Run that makes all calls of the rollup except Admit,
-// TakeChanges and Payload. The rollup first follows the log; when it has caught up, the worker lets
-// it propose blocks. If a call fails, the worker repeats it after Config.Retry. work ends with ctx,
-// or with an error that wraps ErrLog or ErrDiverged.
+// work is the worker: one goroutine of Run that makes all calls of the rollup except Admit,
+// TakeChanges and Payload. It first makes the rollup follow the log; when the rollup has caught up,
+// the worker lets it propose blocks. If a call fails, the worker repeats it after Config.Retry.
+// work ends with ctx, or with an error that wraps ErrLog or ErrDiverged.
 func (e *engine) work(ctx context.Context) error {
 	retry := time.NewTimer(0)
 	defer retry.Stop()
@@ -45,10 +45,12 @@ func (e *engine) work(ctx context.Context) error {
 	}
 }
 
-// workOnce does one piece of work: the first task or, if none is open, Final, a checkpoint and a
-// block. It reports whether it should be called again at once. Failures of Final, Propose, Codec
-// and Checkpoint are logged and not returned. An error means that the worker can do nothing else
-// first: Apply, Undo or Root has failed, the log has failed, or the builder stops.
+// workOnce does one piece of work: the first call of Apply or Undo that is still open, or otherwise
+// Final, a checkpoint and a new block. It reports whether it should be called again at once.
+//
+// Failures of Final, Propose, Codec and Checkpoint are logged and not returned. An error means that
+// the worker must not do anything else first: Apply, Undo or Root has failed, the log has failed,
+// or the builder stops.
 func (e *engine) workOnce(ctx context.Context) (more bool, err error) {
 	if t, some := e.chain.next(); some {
 		if err := e.carry(ctx, t); err != nil {
@@ -81,8 +83,8 @@ func (e *engine) workOnce(ctx context.Context) (more bool, err error) {
 
 // carry calls Apply or Undo for a task, and compares the root of the rollup with the root in the
 // log. If the roots differ, the error wraps ErrDiverged and the builder stops. After any other
-// error the worker calls carry again for the same task. If Apply or Undo succeeded and only Root
-// panicked, the next call of carry does not repeat Apply or Undo.
+// error the worker calls carry again for the same task. If only Root panicked, that second call
+// does not repeat Apply or Undo.
 func (e *engine) carry(ctx context.Context, t task) error {
 	want := t.block.Root
 	if t.kind == undo {
@@ -118,8 +120,9 @@ func (e *engine) callFinal(ctx context.Context, block block) error {
 	return e.calls.make(ctx, "Rollup.Final", func() error { return e.host.final(ctx, block) })
 }
 
-// finish calls Final for the blocks that have become final, in order. If a call fails, this block
-// and later ones wait for Config.Retry, and so does the next checkpoint; new blocks do not wait.
+// finish calls Final for the blocks that have become final, in order. If a call fails, it is
+// repeated after Config.Retry. Until then later final blocks and the next checkpoint wait, but new
+// blocks do not.
 func (e *engine) finish(ctx context.Context) {
 	for block, some := e.chain.nextFinal(); some && !time.Now().Before(e.finalAt); block, some = e.chain.nextFinal() {
 		if err := e.callFinal(ctx, block); err != nil {
@@ -133,9 +136,10 @@ func (e *engine) finish(ctx context.Context) {
 
 // produce lets the rollup propose a block and puts the block into the queue. The record of this
 // step contains the block, so that a crash cannot separate the block, its operations and its place
-// in the queue. produce reports whether the worker should go on at once: there is a new block, or
-// the rollup must first follow the log. It discards the proposal if an earlier block has failed
-// meanwhile.
+// in the queue. If an earlier block has failed in the meantime, produce discards the proposal.
+//
+// produce reports whether the worker should go on at once, because there is a new block or the
+// rollup must first follow the log.
 func (e *engine) produce(ctx context.Context) (made bool, err error) {
 	var can bool
 	if err := e.inTurn(ctx, func() error { can = e.queue.CanEnqueue(); return nil }); err != nil || !can {
@@ -174,8 +178,8 @@ func (e *engine) produce(ctx context.Context) (made bool, err error) {
 	return err == nil, err
 }
 
-// checkSize returns an error that wraps ErrTooLarge if a block or a package has more bytes than a
-// quarter of the largest record. The log then has room for the other fields of its record.
+// checkSize returns an error that wraps ErrTooLarge if a block or a package is larger than a
+// quarter of the largest record. The log then has room for the other fields of the record.
 func checkSize(name string, number uint64, size int) error {
 	const most = journal.MaxRecord / 4
 	if size > most {
@@ -184,8 +188,8 @@ func checkSize(name string, number uint64, size int) error {
 	return nil
 }
 
-// propose calls Propose. If a block fails meanwhile, follow cancels the context of the call,
-// because the proposal is then worthless.
+// propose calls Propose. If an earlier block fails during the call, follow cancels the context of
+// the call, because the proposal is then worthless.
 func (e *engine) propose(ctx context.Context, number uint64) (body any, root common.Hash, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
