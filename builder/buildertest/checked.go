@@ -15,21 +15,22 @@ import (
 	"github.com/jamq/jamq/builder"
 )
 
-// checked is a rollup whose calls can fail, be slow, and be the last ones of the
-// process. It checks the rules that a rollup must follow.
+// checked wraps the rollup under test. By chance its calls fail, take long, or are the last ones
+// before the process dies. It also checks the rules that a rollup must follow.
 type checked[B any] struct {
 	life  *life[B]
 	inner builder.Rollup[B]
 	busy  atomic.Int32 // calls that must not overlap
-	// admits counts the beginnings and ends of calls of Admit. proposedAt is the count before the
-	// last proposal, which is block number proposed.
+	// admits counts the beginnings and ends of calls of Admit, so that a change of the count shows
+	// that Admit was called. proposedAt is the count before the last proposal, and proposed the
+	// number of the proposed block.
 	admits     atomic.Int64
 	proposed   uint64
 	proposedAt int64
 }
 
-// wrap returns the rollup with those optional methods that the inner one has. Final has
-// no effect if the inner one has none.
+// wrap returns the wrapped rollup with exactly those optional methods that the inner rollup has.
+// Only Final is always there, and has no effect if the inner rollup has none.
 func (l *life[B]) wrap(c *checked[B]) builder.Rollup[B] {
 	if _, points := c.inner.(builder.Checkpointer); points {
 		return struct {
@@ -40,8 +41,8 @@ func (l *life[B]) wrap(c *checked[B]) builder.Rollup[B] {
 	return c
 }
 
-// call makes a call of the rollup that the process may die before and after. By
-// chance it takes long, fails, or panics.
+// call makes a call of the rollup, before and after which the process may die. If mayFail is true,
+// the call may also take long, fail or panic by chance.
 func (c *checked[B]) call(name string, mayFail bool, f func() error) error {
 	return c.life.moment(func() error {
 		if !mayFail {
@@ -54,7 +55,7 @@ func (c *checked[B]) call(name string, mayFail bool, f func() error) error {
 	})
 }
 
-// note makes a call, unless the process is dead, and notes it.
+// note makes a call, unless the process is dead, and writes the call and its error into the diary.
 func (c *checked[B]) note(name string, f func() error) error {
 	if c.life.isDead() {
 		return errDied
@@ -68,7 +69,7 @@ func (c *checked[B]) note(name string, f func() error) error {
 	return err
 }
 
-// alone makes sure that no other call that must be alone runs.
+// alone calls f and reports a problem if another call that must not overlap with it is running.
 func (c *checked[B]) alone(f func() error) error {
 	if c.busy.Add(1) > 1 {
 		c.life.fail(fmt.Errorf("buildertest: two calls of the rollup at a time"))
@@ -77,7 +78,7 @@ func (c *checked[B]) alone(f func() error) error {
 	return f()
 }
 
-// Admit implements builder.Operations. By chance it is late.
+// Admit implements builder.Operations. By chance it begins late, so that calls overlap with others.
 func (c *checked[B]) Admit(ctx context.Context, op []byte) error {
 	if c.life.running() && c.life.roll("late", 3) == 0 {
 		time.Sleep(time.Duration(c.life.roll("late", 3000)) * time.Millisecond)
@@ -100,8 +101,9 @@ func (c *checked[B]) Recovered(ctx context.Context, save func() error) error {
 	return c.call("recovered", false, func() error { return c.inner.Recovered(ctx, save) })
 }
 
-// Propose implements builder.Rollup. It discards a first proposal, because a rollup that takes its
-// operations out loses them.
+// Propose implements builder.Rollup. It calls the inner Propose twice and discards the first
+// proposal. A rollup that wrongly removes operations in Propose loses them in this way, and the run
+// fails.
 func (c *checked[B]) Propose(ctx context.Context, number uint64) (body B, root common.Hash, err error) {
 	err = c.alone(func() error {
 		return c.call(fmt.Sprintf("propose block %d", number), true, func() (err error) {
@@ -126,8 +128,8 @@ func (c *checked[B]) Propose(ctx context.Context, number uint64) (body B, root c
 	return body, root, err
 }
 
-// checkCodec checks that a body is decoded as it was, which is otherwise noticed only after
-// a restart.
+// checkCodec checks that the codec decodes the body of a block to the same body. Without this
+// check, such a fault would be noticed only after a restart.
 func (c *checked[B]) checkCodec(body B) {
 	raw, err := c.Encode(body)
 	var decoded B
@@ -145,7 +147,8 @@ func (c *checked[B]) checkCodec(body B) {
 	}
 }
 
-// Encode implements builder.Codec, as the inner rollup does or as the builder does without it.
+// Encode implements builder.Codec with the codec of the inner rollup. If there is none, it encodes
+// the body as JSON, as the builder does.
 func (c *checked[B]) Encode(body B) ([]byte, error) {
 	if codec, ok := c.inner.(builder.Codec[B]); ok {
 		return codec.Encode(body)
@@ -162,8 +165,8 @@ func (c *checked[B]) Decode(raw []byte) (body B, err error) {
 	return body, err
 }
 
-// Apply implements builder.Rollup. It applies the block, undoes it, and applies it
-// again.
+// Apply implements builder.Rollup. It applies the block, undoes it and applies it again, to check
+// that Undo restores the state before the block.
 func (c *checked[B]) Apply(ctx context.Context, b builder.Block[B]) error {
 	return c.alone(func() error {
 		return c.call(fmt.Sprintf("apply block %d", b.Number), c.mayFail(), func() error {
@@ -180,9 +183,9 @@ func (c *checked[B]) Apply(ctx context.Context, b builder.Block[B]) error {
 }
 
 // checkOrder checks that the operations of an undone block wait before all others. If no operation
-// was admitted since the block was proposed, the rollup has the same operations as then, and so
-// proposes the same ones first. Others may follow, because an operation that waited before them
-// waits behind them now, and they may be what it needs.
+// was admitted since the block was proposed, the rollup has the same operations as then, and must
+// propose the same ones first. More operations may follow in the new proposal: an operation that
+// waited before those of the block now waits after them, and may need them to run.
 func (c *checked[B]) checkOrder(ctx context.Context, b builder.Block[B]) {
 	if c.life.rules.OwnOrder || !c.life.running() || c.proposed != b.Number || c.life.isDead() {
 		return
@@ -204,7 +207,7 @@ func (c *checked[B]) checkOrder(ctx context.Context, b builder.Block[B]) {
 	}
 }
 
-// operations returns the operations of a block.
+// operations returns the operations that the rollup's service would execute for a block.
 func (c *checked[B]) operations(ctx context.Context, b builder.Block[B]) ([][]byte, error) {
 	var payload []byte
 	err := c.unchanged(b, "Payload", func() (err error) { payload, err = c.inner.Payload(ctx, b); return err })
@@ -222,7 +225,8 @@ func list(ops [][]byte) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// step calls Apply or Undo, and checks the root.
+// step calls Apply or Undo of the inner rollup, and checks that the rollup has the expected root
+// afterwards.
 func (c *checked[B]) step(ctx context.Context, b builder.Block[B], f func(context.Context, builder.Block[B]) error, name string, want common.Hash) error {
 	if err := c.unchanged(b, name, func() error { return f(ctx, b) }); err != nil {
 		if c.life.isDead() || c.life.logHasFailed() {
@@ -237,8 +241,8 @@ func (c *checked[B]) step(ctx context.Context, b builder.Block[B], f func(contex
 	return nil
 }
 
-// Undo implements builder.Rollup. By chance a user who has seen the block submits its operations
-// again when it is gone.
+// Undo implements builder.Rollup. By chance the operations of the undone block are submitted again
+// afterwards, as by users who saw that the block is gone.
 func (c *checked[B]) Undo(ctx context.Context, b builder.Block[B]) error {
 	return c.alone(func() error {
 		return c.call(fmt.Sprintf("undo block %d", b.Number), c.mayFail(), func() error {
@@ -253,8 +257,8 @@ func (c *checked[B]) Undo(ctx context.Context, b builder.Block[B]) error {
 	})
 }
 
-// admitAgain lets the rollup admit the operations of an undone block, as for users who submit
-// them again. The operations wait already, so Admit must change nothing.
+// admitAgain calls Admit with the operations of an undone block, as for users who submit them
+// again. These operations already wait, so Admit must change nothing.
 func (c *checked[B]) admitAgain(ctx context.Context, b builder.Block[B]) {
 	note := func(op string, f func() error) {
 		defer func() {
@@ -276,8 +280,8 @@ func (c *checked[B]) admitAgain(ctx context.Context, b builder.Block[B]) {
 	})
 }
 
-// unchanged makes a call of the rollup, and checks that the call leaves the body of the block as
-// it was, because the builder shares the body with the rollup.
+// unchanged makes a call of the rollup, and checks that the call does not change the body of the
+// block, because the builder shares the body with the rollup.
 func (c *checked[B]) unchanged(b builder.Block[B], name string, call func() error) error {
 	before, _ := c.Encode(b.Body) // checkCodec reports the error
 	err := call()
@@ -287,8 +291,8 @@ func (c *checked[B]) unchanged(b builder.Block[B], name string, call func() erro
 	return err
 }
 
-// mayFail reports whether calls may fail by chance: not while the builder recovers,
-// which would end the process.
+// mayFail reports whether calls may fail by chance. They may not while the builder recovers,
+// because a failure would end the process.
 func (c *checked[B]) mayFail() bool { return c.life.running() }
 
 // Root implements builder.Rollup. By chance it panics.

@@ -10,7 +10,7 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// diary is the log of a run, for a person.
+// diary is a readable log of everything that happens in a run. It is printed if the run fails.
 type diary struct {
 	clock jamq.SlotClock
 	first jamq.Slot
@@ -25,7 +25,8 @@ func newDiary(spec jamq.ChainSpec) *diary {
 	return &diary{clock: clock, first: clock.SlotAt(time.Now())}
 }
 
-// note adds a line, with the slot since the beginning, unless it repeats the last one.
+// note adds a line with the number of slots since the beginning, unless the text is the same as in
+// the last line.
 func (d *diary) note(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -46,7 +47,8 @@ func short(op []byte) string {
 	return fmt.Sprintf("%q", op)
 }
 
-// text returns the last lines, and of the earlier ones those that have one of the names.
+// text returns the last 300 lines of the diary, and those earlier lines that contain one of the
+// names.
 func (d *diary) text(names []string) string {
 	const most = 300
 	d.mu.Lock()

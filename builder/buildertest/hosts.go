@@ -18,27 +18,28 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// Fault is a mistake of a host outside of its rollup: in its network, its log or its
-// configuration. Such a mistake can execute operations twice, so the builder stops
-// with an error that names it. [Provoke] makes the mistake.
+// Fault is a mistake that a host makes outside of its rollup: in its network, its log or its
+// configuration. Such a mistake can execute operations twice, so the builder stops with an error
+// that names the mistake. [Provoke] makes the mistake in a test.
 type Fault string
 
 const (
-	// NoReported is a network whose blocks have no reports, and do not know what was
-	// accumulated. Run returns builder.ErrEvidence, and names the field of jamq.Block.
+	// NoReported is a network whose blocks have no reports, and do not list the accumulated
+	// packages. Run returns builder.ErrEvidence with the name of the field of jamq.Block.
 	NoReported Fault = "Reported is empty"
-	// NoAvailable is a network whose blocks have no available cores, and do not know what
-	// was accumulated. Run returns builder.ErrEvidence, and names the field of jamq.Block.
+	// NoAvailable is a network whose blocks have no available cores, and do not list the
+	// accumulated packages. Run returns builder.ErrEvidence with the name of the field of
+	// jamq.Block.
 	NoAvailable Fault = "Available is empty"
-	// NoAccumulated is a network whose blocks claim that nothing was accumulated. Run
-	// returns builder.ErrEvidence, and names the field of jamq.Block.
+	// NoAccumulated is a network whose blocks claim that nothing was accumulated. Run returns
+	// builder.ErrEvidence with the name of the field of jamq.Block.
 	NoAccumulated Fault = "Accumulated is empty"
-	// EmptyLog is an empty log, perhaps in a wrong directory, although the service is in
-	// use. Open returns builder.ErrServiceInUse.
+	// EmptyLog is an empty log although the service is already in use, for example because the log
+	// is in a wrong directory. Open returns builder.ErrServiceInUse.
 	EmptyLog Fault = "the log is empty"
-	// OtherChain is a log with a network of another JAM chain, which delivers that chain's
-	// blocks whatever the builder knows. Run returns an error that wraps
-	// chainview.ErrMissingParent.
+	// OtherChain is a network of another JAM chain than that of the log. It delivers the blocks of
+	// its chain without regard to the blocks that the builder knows. Run returns an error that
+	// wraps chainview.ErrMissingParent.
 	OtherChain Fault = "the network is on another chain"
 	// OtherSpec is a configuration for a chain with other constants than those of the
 	// network. Open returns builder.ErrInvalidConfig.
@@ -50,9 +51,9 @@ func Faults() []Fault {
 	return []Fault{NoReported, NoAvailable, NoAccumulated, EmptyLog, OtherChain, OtherSpec}
 }
 
-// Provoke runs a rollup in a host with a mistake, on a simulated JAM chain with slots of
-// 50 ms, and returns the error with which Open or Run stops. It returns nil if the builder
-// still runs after ten seconds of virtual time.
+// Provoke runs a rollup in a host that makes a mistake, on a simulated JAM chain with slots of 50
+// ms, and returns the error with which Open or Run stops. It returns nil if the builder still runs
+// after ten seconds of virtual time, so that the mistake was not noticed.
 func Provoke[B any](t *testing.T, c Case[B], fault Fault) (stopped error) {
 	t.Helper()
 	bubble.Run(t, func(t *testing.T) {
@@ -82,8 +83,8 @@ type host[B any] struct {
 	submitted int
 }
 
-// provoke runs a builder with a fault, after one without a fault if the fault needs an
-// earlier builder.
+// provoke runs a builder with a fault and returns its error. If the fault needs a log that an
+// earlier builder has written, provoke first runs a builder without the fault.
 func (h *host[B]) provoke(ctx context.Context, fault Fault) error {
 	chain, err := h.start(1)
 	if err != nil {
@@ -117,8 +118,8 @@ func (h *host[B]) provoke(ctx context.Context, fault Fault) error {
 	return err
 }
 
-// run runs a builder until the heads are as wanted, and for at most ten seconds. It returns the
-// error with which the builder stops before.
+// run runs a builder until wanted returns true for the heads, and for at most ten seconds. If the
+// builder stops first, run returns its error.
 func (h *host[B]) run(ctx context.Context, spec jamq.ChainSpec, network builder.Network, wanted func(canonical.Heads) bool) error {
 	const (
 		longest = 10 * time.Second
@@ -149,7 +150,7 @@ func (h *host[B]) run(ctx context.Context, spec jamq.ChainSpec, network builder.
 	return nil
 }
 
-// empty empties the field that a network lacks.
+// empty removes the contents of the field that the faulty network does not fill.
 func (f Fault) empty(b *jamq.Block) {
 	b.AccumulatedKnown = f == NoAccumulated
 	b.Accumulated = nil
@@ -161,8 +162,8 @@ func (f Fault) empty(b *jamq.Block) {
 	}
 }
 
-// changed is a network of a host that changes the blocks of its node, and delivers all of
-// them whatever the builder knows.
+// changed is a network that changes the blocks of its node before it delivers them. It delivers all
+// blocks, without regard to those that the builder knows.
 type changed struct {
 	*simnet.Network
 	change func(*jamq.Block)

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	// errDied is returned by everything that a dead process does.
+	// errDied is returned by all calls after the simulated process has died.
 	errDied = errors.New("the process has died")
 	// errHost is returned by calls of the host that fail by chance.
 	errHost = errors.New("a call of the host fails")
@@ -24,9 +24,9 @@ var (
 	errDisk = errors.New("the disk fails")
 )
 
-// life is one life of the builder's process. It has moments before and after each
-// write of the log, each call of the rollup and each send, and dies at one of them.
-// Later calls have no effect.
+// life is one life of the builder's process, which may be killed. Before and after each write of
+// the log, each call of the rollup and each send there is a moment, and the process dies at one of
+// these moments. Later calls have no effect.
 type life[B any] struct {
 	*world[B]
 	stop context.CancelFunc
@@ -40,7 +40,7 @@ type life[B any] struct {
 	diesAt  int // 0: never
 	dead    bool
 	opened  bool
-	// logFailed means that a write of the log has failed, so that the builder stops.
+	// logFailed is true if a write of the log has failed in this life, so that the builder stops.
 	logFailed bool
 }
 
@@ -51,8 +51,8 @@ func newLife[B any](w *world[B], diesAt int) *life[B] {
 	}
 }
 
-// run opens the builder and lets users submit operations until the process dies or
-// the world is settled.
+// run opens the builder and lets users submit operations, until the process dies or the test is
+// decided.
 func (l *life[B]) run(ctx context.Context) error {
 	ctx, l.stop = context.WithCancel(ctx)
 	defer l.stop()
@@ -91,7 +91,7 @@ func (l *life[B]) run(ctx context.Context) error {
 	return err
 }
 
-// watch waits until the builder stops, or the world is settled.
+// watch waits until the builder stops, or the test is decided.
 func (l *life[B]) watch(ctx context.Context, rollup *checked[B], ran chan error) error {
 	for {
 		select {
@@ -107,7 +107,7 @@ func (l *life[B]) watch(ctx context.Context, rollup *checked[B], ran chan error)
 	}
 }
 
-// submitAll submits the operations that are left, at random times.
+// submitAll is a user who submits the remaining operations one after the other, at random times.
 func (l *life[B]) submitAll(ctx context.Context, b *builder.Builder[B]) {
 	for ctx.Err() == nil {
 		if wait := l.roll("submit", 80) - 40; wait > 0 { // half of them at once
@@ -124,8 +124,8 @@ func (l *life[B]) submitAll(ctx context.Context, b *builder.Builder[B]) {
 	}
 }
 
-// submit submits an operation until there is an answer, or the process is gone. A user whose
-// operation is refused tries again later, because another operation may have to come first.
+// submit submits an operation until there is an answer, or the process is gone. If the operation is
+// refused, the user tries again later, because another operation may have to come first.
 func (l *life[B]) submit(ctx context.Context, b *builder.Builder[B], op []byte, first bool) {
 	const most = 3
 	var err error
@@ -158,8 +158,8 @@ func (l *life[B]) submit(ctx context.Context, b *builder.Builder[B], op []byte, 
 	}
 }
 
-// submitAgain submits operations again minutes later, as users do who have received no
-// answer: most are executed by then, and their blocks final.
+// submitAgain submits operations again after some minutes, as users do who have received no answer.
+// Most of these operations are executed by then, in blocks that are final.
 func (l *life[B]) submitAgain(ctx context.Context, b *builder.Builder[B]) {
 	for ctx.Err() == nil {
 		select {
@@ -173,9 +173,9 @@ func (l *life[B]) submitAgain(ctx context.Context, b *builder.Builder[B]) {
 	}
 }
 
-// roll returns a random number below n for the next time that something happens. It
-// depends on the seed, on what happens and on how often it did, and not on what other
-// goroutines do meanwhile.
+// roll returns a random number below n for an event of the given name. The number depends on the
+// seed, on the name, and on how often roll was called with this name. It does not depend on the
+// order in which goroutines run, so a run with the same seed can be repeated.
 func (l *life[B]) roll(name string, n int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,7 +185,8 @@ func (l *life[B]) roll(name string, n int) int {
 	return rand.New(rand.NewPCG(l.luck^h.Sum64(), l.times[name])).IntN(n)
 }
 
-// lives passes a moment and reports whether the process still lives.
+// lives counts one more moment, at which the process may die, and reports whether the process is
+// still alive.
 func (l *life[B]) lives() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -196,7 +197,7 @@ func (l *life[B]) lives() bool {
 	return !l.dead
 }
 
-// passed returns the number of moments.
+// passed returns the number of moments so far at which the process could have died.
 func (l *life[B]) passed() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -209,8 +210,8 @@ func (l *life[B]) isDead() bool {
 	return l.dead
 }
 
-// gathers reports whether no block is made now, so that many operations wait for one block. In
-// some lives it is so for most of the time.
+// gathers reports whether no block may be made now, so that many operations wait for one block. In
+// some lives this is so for most of the time.
 func (l *life[B]) gathers() bool { return time.Now().Minute()%l.rhythm > 0 }
 
 // running reports whether the builder has recovered.
@@ -220,7 +221,7 @@ func (l *life[B]) running() bool {
 	return l.opened
 }
 
-// moment does something that the process can die before and after.
+// moment calls f, and counts a moment before and after it at which the process may die.
 func (l *life[B]) moment(f func() error) error {
 	if !l.lives() {
 		return errDied
@@ -232,7 +233,8 @@ func (l *life[B]) moment(f func() error) error {
 	return err
 }
 
-// Append implements builder.Log. Records that were written before the process died are on disk.
+// Append implements builder.Log. If the process dies after the write, the records are in the log
+// nevertheless.
 func (l *life[B]) Append(records ...[]byte) error {
 	return l.moment(func() error {
 		time.Sleep(50 * time.Millisecond) // long enough for an act that does not wait for it
@@ -243,7 +245,7 @@ func (l *life[B]) Append(records ...[]byte) error {
 	})
 }
 
-// Replace implements builder.Log. By chance it refuses a checkpoint.
+// Replace implements builder.Log. By chance it refuses a checkpoint, which a builder must tolerate.
 func (l *life[B]) Replace(records ...[]byte) error {
 	return l.moment(func() error {
 		if l.running() && l.roll("replace", 8) < l.refusals {
@@ -255,7 +257,8 @@ func (l *life[B]) Replace(records ...[]byte) error {
 	})
 }
 
-// write writes to the log. By chance it fails, and the records are in the log or not.
+// write writes to the log. By chance the write fails; the records are then in the log or not, as
+// after a real failure of a disk.
 func (l *life[B]) write(records func() error) error {
 	if !l.running() || l.roll("write", 300) > 0 || !l.mayBreak() {
 		return records()
@@ -267,7 +270,7 @@ func (l *life[B]) write(records func() error) error {
 	return errDisk
 }
 
-// mayBreak reports whether a write of the log may fail, as the first one of this life.
+// mayBreak reports whether a write of the log may fail. At most one write fails in each life.
 func (l *life[B]) mayBreak() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -288,7 +291,8 @@ func (l *life[B]) logHasFailed() bool {
 // Replay implements builder.Log.
 func (l *life[B]) Replay(f func([]byte) error) error { return l.log.Replay(f) }
 
-// mortal is the network as the process sees it.
+// mortal is the network that the builder of one life uses. Its calls fail by chance, and have no
+// effect after the process has died.
 type mortal[B any] struct {
 	*simnet.Network
 	life *life[B]
@@ -307,7 +311,7 @@ func (n *mortal[B]) Send(ctx context.Context, pkg builder.Package, core jamq.Cor
 	})
 }
 
-// chance makes a call, or fails or panics in its place.
+// chance makes a call or, by chance, fails or panics instead.
 func (l *life[B]) chance(name string, call func() error) error {
 	switch l.roll(name, 20) {
 	case 0:

@@ -13,31 +13,31 @@ import (
 
 // Case is a rollup under test.
 type Case[B any] struct {
-	// New returns the rollup at its genesis. Each life of the process has another one,
-	// which must share nothing with the others. If it is an io.Closer, it is closed at the
-	// end of the life.
+	// New returns the rollup at its genesis. It is called for each life of the process, and the
+	// returned rollups must share nothing. If the rollup is an io.Closer, it is closed at the end
+	// of the life.
 	New func() builder.Rollup[B]
-	// Open replaces New for a rollup that keeps files. dir outlives the processes of a
-	// run, and is empty at first. The kit opens a first rollup to read its root, and closes
-	// it if it is an io.Closer.
+	// Open replaces New for a rollup that keeps files. dir is empty at first, and the same for all
+	// processes of a run. The test first opens a rollup only to read its root, and closes that one
+	// if it is an io.Closer.
 	Open func(dir string) builder.Rollup[B]
-	// Log opens the log of a life, in a directory that outlives the processes of a run and is
-	// empty at first. The kit closes it at the end of the life. Nil means a log in memory. A log
-	// whose goroutines wait for others outside of the run, such as one on Pebble, cannot live in
-	// virtual time.
+	// Log opens the log of a life, in a directory that is empty at first and the same for all
+	// processes of a run. The test closes the log at the end of the life. Nil means a log in
+	// memory. A log whose goroutines wait for others outside of the run, such as one on Pebble,
+	// does not work in virtual time.
 	Log func(dir string) (journal.Journal, error)
-	// Operation returns the operation with a number from 0. No two may be equal. Up to 16 users
-	// submit operations, almost in this order, and a refused one three times in three minutes.
-	// If operations have accounts, let there be several.
+	// Operation returns the operation with a number, counted from 0. No two may be equal. Up to 16
+	// users submit the operations, almost in this order. They submit a refused one three times in
+	// three minutes. If operations have accounts, there should be several.
 	Operation func(i int) []byte
 	// Executed returns the operations that the rollup's service executes for a
 	// payload, in order.
 	Executed func(payload []byte) [][]byte
-	// Dropped returns the operations that a rollup has dropped for good because they cannot
-	// run. Nil means that it drops none.
+	// Dropped returns the operations that a rollup has dropped for good because they can never run.
+	// Nil means that the rollup drops none.
 	Dropped func(rollup builder.Rollup[B]) [][]byte
-	// OwnOrder means that the rollup orders the operations that wait itself, as a mempool does.
-	// If it is false, those of an undone block must come before all others.
+	// OwnOrder is true if the rollup itself decides on the order of the waiting operations, as a
+	// mempool does. If it is false, the operations of an undone block must come before all others.
 	OwnOrder bool
 	// Operations is the number of operations in a run. 0 means 30.
 	Operations int
@@ -76,10 +76,10 @@ func Run[B any](t *testing.T, c Case[B]) {
 	}
 }
 
-// Sweep kills the process at one moment of a run after another: before and after each
-// write of the log, each call of the rollup and each send. Each moment is a run for
-// itself, in which a second process goes on. step is the distance of two moments, 1 for
-// all of them. Sweep returns the number of moments.
+// Sweep tests crashes systematically: it repeats a run and kills the process at a different moment
+// each time, before or after a write of the log, a call of the rollup or a send. In each run a
+// second process then continues. step is the distance between two such moments; 1 means all
+// moments. Sweep returns the number of moments.
 func Sweep[B any](t *testing.T, c Case[B], seed uint64, step int) (moments int) {
 	t.Helper()
 	if c.Operations == 0 {
@@ -97,8 +97,8 @@ func Sweep[B any](t *testing.T, c Case[B], seed uint64, step int) (moments int) 
 	return moments
 }
 
-// Find returns the first seed below most whose run fails, with the problem. It is
-// for tests that expect a fault to be found.
+// Find returns the first seed below most whose run fails, with the problem. It is for tests that
+// check whether a certain fault of a rollup is found.
 func Find[B any](t *testing.T, c Case[B], most uint64) (seed uint64, problem error) {
 	t.Helper()
 	if c.Operations == 0 {
@@ -124,15 +124,15 @@ func number(variable string, usual uint64) uint64 {
 	return n
 }
 
-// play plays one seed in virtual time.
+// play runs the test with one seed in virtual time. It returns the diary and the problem.
 func play[B any](t *testing.T, c Case[B], seed uint64) (log string, problem error) {
 	t.Helper()
 	_, log, problem = playLives(t, c, seed, (*world[B]).plan)
 	return log, problem
 }
 
-// playLives is play for lives that end at the given moments. It returns the number of
-// moments of the last life.
+// playLives is like play, for lives that end at the moments that deaths returns. It also returns
+// the number of moments of the last life.
 func playLives[B any](t *testing.T, c Case[B], seed uint64, deaths func(*world[B]) []int) (moments int, log string, problem error) {
 	t.Helper()
 	bubble.Run(t, func(t *testing.T) {

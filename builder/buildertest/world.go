@@ -24,8 +24,8 @@ import (
 
 const service jamq.ServiceID = 7
 
-// world outlives a builder's process: the chain, the log, the users, and the judge,
-// which reads the chain only.
+// world is the part of a test that outlives a builder's process: the chain, the log, the users, and
+// the judge, which decides by the chain only.
 type world[B any] struct {
 	rules   Case[B]
 	seed    uint64
@@ -98,7 +98,7 @@ func newWorld[B any](c Case[B], seed uint64) (*world[B], error) {
 	return w, errors.Join(closeRollup(genesis), w.beginChain())
 }
 
-// beginChain begins a JAM chain, which no process has seen before.
+// beginChain begins a new JAM chain, of which no process has seen a block before.
 func (w *world[B]) beginChain() error {
 	w.jam.StartSlot = jamq.NewSlotClock(w.jam.Spec).SlotAt(time.Now())
 	chain, err := jamtest.New(w.jam)
@@ -129,7 +129,7 @@ func closeRollup[B any](r builder.Rollup[B]) error {
 	return nil
 }
 
-// plan returns the moments at which the lives of the process end.
+// plan chooses the moments at which the lives of the process end, by the seed.
 func (w *world[B]) plan() []int {
 	var deaths []int
 	w.failures = w.random.IntN(3)
@@ -145,8 +145,8 @@ func (w *world[B]) plan() []int {
 // patience is how long everything may take.
 const patience = 10 * time.Hour
 
-// play plays lives that end at the given moments, and a last one that goes on until
-// everything is executed. It returns the moments of the last one, and the problem.
+// play runs lives that end at the given moments, and a last one that continues until everything is
+// executed. It returns the number of moments of the last life, and the problem.
 func (w *world[B]) play(ctx context.Context, deaths []int) (moments int, problem error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -212,7 +212,7 @@ func (w *world[B]) isSettled() bool {
 	}
 }
 
-// samePayload checks that a block always has the same payload, also in another life.
+// samePayload checks that a block always has the same payload, even in another life of the process.
 func (w *world[B]) samePayload(name string, have []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -240,7 +240,7 @@ func difference(was, is string) string {
 	return fmt.Sprintf("it was …%q… of %d bytes, and now …%q… of %d bytes", around(was), len(was), around(is), len(is))
 }
 
-// missing returns the accepted operations that are neither executed nor dropped. The caller
+// missing returns the operations that were accepted, but neither executed nor dropped. The caller
 // holds w.mu.
 func (w *world[B]) missing() (all [][]byte) {
 	for op, answer := range w.answers {
@@ -252,8 +252,8 @@ func (w *world[B]) missing() (all [][]byte) {
 	return all
 }
 
-// namedIn returns the operations that a problem names, as the diary has them: their lines
-// tell how it came to the problem.
+// namedIn returns the operations that the text of a problem contains, in the form of the diary. The
+// lines of the diary about them show how the problem arose.
 func (w *world[B]) namedIn(problem error) (names []string) {
 	if problem == nil {
 		return nil
@@ -268,7 +268,8 @@ func (w *world[B]) namedIn(problem error) (names []string) {
 	return names
 }
 
-// judge follows the final JAM chain.
+// judge executes the rollup's packages that are final on the JAM chain, and reports the first
+// problem.
 func (w *world[B]) judge(u jamtest.Update) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -281,7 +282,8 @@ func (w *world[B]) judge(u jamtest.Update) {
 	}
 }
 
-// accumulate does what the rollup's service does with a payload.
+// accumulate does the work of the rollup's service for one payload: it checks that the block
+// continues the last one, and counts its operations as executed.
 func (w *world[B]) accumulate(raw []byte) error {
 	p, err := parsePayload(raw)
 	if err != nil {
@@ -310,8 +312,8 @@ func (w *world[B]) accumulate(raw []byte) error {
 	return nil
 }
 
-// leaveChain forgets the blocks that were final on a JAM chain that has ended, and of which
-// the builder did not know that they were.
+// leaveChain removes the blocks that were final on a JAM chain that has ended, if the builder did
+// not know that they were final. Their operations will be executed again.
 func (w *world[B]) leaveChain(known uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -325,8 +327,8 @@ func (w *world[B]) leaveChain(known uint64) {
 	}
 }
 
-// take returns the next operation to submit, which is then under way: a new one, or one
-// whose answer was lost with an earlier life.
+// take returns the next operation to submit: one whose answer was lost with an earlier process, or
+// otherwise a new one. first is true for a new one.
 func (w *world[B]) take() (op []byte, first, some bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -343,8 +345,9 @@ func (w *world[B]) take() (op []byte, first, some bool) {
 	return op, true, true
 }
 
-// answered records the answer to an operation. first means that it was submitted once: if an
-// operation whose answer was lost is refused, it may still be executed.
+// answered records the answer to an operation. first is true if the operation was submitted only
+// once. If an operation whose first answer was lost is then refused, it may still be executed
+// because of the first submission.
 func (w *world[B]) answered(op []byte, err error, first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -360,7 +363,8 @@ func (w *world[B]) answered(op []byte, err error, first bool) {
 	}
 }
 
-// repeatLater records that the user of an accepted operation may submit it again.
+// repeatLater records that the user of an accepted operation may submit the operation again some
+// minutes later.
 func (w *world[B]) repeatLater(op []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -370,7 +374,7 @@ func (w *world[B]) repeatLater(op []byte) {
 	}
 }
 
-// takeLate returns the next of them.
+// takeLate returns the next accepted operation that a user submits again.
 func (w *world[B]) takeLate() (op []byte, some bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -381,15 +385,16 @@ func (w *world[B]) takeLate() (op []byte, some bool) {
 	return op, true
 }
 
-// unanswered records that the answer to an operation was lost, so that its user submits it
-// again.
+// unanswered records that the answer to an operation was lost, so that its user submits the
+// operation again.
 func (w *world[B]) unanswered(op []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.again = append(w.again, op)
 }
 
-// look checks whether everything is executed, except what a rollup has dropped.
+// look checks whether all accepted operations are executed, except those that the rollup has
+// dropped. If so, the test is decided.
 func (w *world[B]) look(rollup builder.Rollup[B]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -410,8 +415,8 @@ func (w *world[B]) look(rollup builder.Rollup[B]) {
 	w.settleLocked()
 }
 
-// fewest means that a run must execute one of four operations. A rollup that refuses more
-// is not tested: its Admit may have a fault.
+// fewest is 4 because a run must execute at least one of four operations. If a rollup refuses more,
+// little is tested, and its Admit may have a fault.
 const fewest = 4
 
 // enough returns an error if too few operations were executed. The caller holds w.mu.
@@ -432,8 +437,8 @@ func (w *world[B]) enough() error {
 	return nil
 }
 
-// payload is the payload of the wrapped rollup: that of the rollup, with the number and
-// the roots for the judge.
+// payload is the payload of the wrapped rollup: that of the inner rollup, together with the number
+// and the roots of the block, by which the judge checks the chain.
 type payload struct {
 	number    uint64
 	pre, post common.Hash

@@ -47,32 +47,36 @@ import (
 // ErrInvalidConfig is wrapped by the error of a configuration that cannot be used.
 var ErrInvalidConfig = errors.New("jip2net: invalid configuration")
 
-// ErrNotFollowing is returned by Pack and Send before the builder runs.
+// ErrNotFollowing is returned by Pack and Send if the builder does not run yet, so that the network
+// has no feed of JAM blocks.
 var ErrNotFollowing = errors.New("jip2net: the chain is not followed yet")
 
 // Config is the configuration of a network.
 type Config struct {
 	// Node is the connection to the JAM node.
 	Node jip2.Config
-	// Service is the rollup's service, with the mark that it stores for each package.
+	// Service is the rollup's service. It also defines under which key the service stores that it
+	// has accepted a package.
 	Service jip2.Service
 	// Version is the encoding of packages.
 	Version codec.Version
-	// Received reads from the storage of the service how many packages the service has
-	// accepted, so that a builder with an empty log recognizes a service that is in use:
-	// see builder.Receiver. read returns the value under a key at the newest block, or nil
-	// if there is none. If Received is nil, a service counts as used from its first
-	// accumulation on, also if this was a transfer.
+	// Received returns how many packages the service has accepted, which it reads from the storage
+	// of the service. By this number a builder with an empty log recognizes a service that is
+	// already in use: see builder.Receiver. read returns the value under a key at the newest block,
+	// or nil if there is none. If Received is nil, a service counts as used from its first
+	// accumulation on, even if this was a transfer.
 	Received func(read func(key []byte) ([]byte, error)) (uint64, error)
-	// Accepted reads from the storage of the service, at the finalized block, with which package
-	// it has accepted the block of a payload: see builder.Explainer. If Accepted is nil, a builder
-	// whose log has lost the record of a package sends the block of that package again.
+	// Accepted returns the package with which the service has accepted the block of a payload,
+	// which it reads from the storage of the service at the finalized block: see builder.Explainer.
+	// If Accepted is nil, a builder whose log has lost the record of a package sends the block of
+	// that package again.
 	Accepted func(read func(key []byte) ([]byte, error), payload []byte) (jamq.PackageHash, error)
-	// Package returns the package for a payload. Its refine context is set afterwards.
+	// Package returns the work package for a payload. The network sets the refine context of the
+	// package afterwards.
 	Package func(payload []byte) codec.WorkPackage
-	// Sign, if it is not nil, sets the authorization token of a package whose other
-	// parts are set, for example service.Signer.Sign. Without it, the token is that
-	// of Package. If it fails, the builder tries again later.
+	// Sign sets the authorization token of a package after all its other parts are set, for example
+	// service.Signer.Sign. If Sign is nil, the token is the one that Package has set. If Sign
+	// fails, the builder tries again later.
 	Sign func(c *codec.Codec, p *codec.WorkPackage) error
 }
 
@@ -93,9 +97,12 @@ var (
 	_ builder.Explainer = (*Network)(nil)
 )
 
-// Open connects to a node, reads the constants of its chain, and checks that the
-// node has the methods that a builder needs. Errors wrap ErrInvalidConfig, or
-// jip2.ErrUnsupported with the missing methods, or are others of package jip2.
+// Open connects to a node, reads the constants of its chain, and checks that the node has the
+// methods that a builder needs. The error wraps one of these:
+//
+//   - ErrInvalidConfig
+//   - jip2.ErrUnsupported, with the missing methods
+//   - another error of package jip2
 func Open(ctx context.Context, cfg Config) (*Network, error) {
 	if cfg.Package == nil || cfg.Service.Key == nil || cfg.Service.Taken == nil {
 		return nil, fmt.Errorf("%w: Package, Service.Key and Service.Taken must be given", ErrInvalidConfig)
@@ -128,7 +135,8 @@ func (n *Network) Spec() jamq.ChainSpec { return n.spec }
 // Client returns the connection to the node.
 func (n *Network) Client() *jip2.Client { return n.client }
 
-// Heads returns the best and the final block. They are zero before the chain is followed.
+// Heads returns the best and the final JAM block. Both are zero until the builder runs and the
+// network follows the chain.
 func (n *Network) Heads() (best, finalized jamq.Block) {
 	feed, err := n.following()
 	if err != nil {
@@ -138,8 +146,8 @@ func (n *Network) Heads() (best, finalized jamq.Block) {
 	return jamq.Block{Hash: jamq.HeaderHash(b.HeaderHash), Slot: b.Slot}, jamq.Block{Hash: jamq.HeaderHash(f.HeaderHash), Slot: f.Slot}
 }
 
-// Health returns the condition of the feed, for an operator. It is zero before the chain is
-// followed. It can be called at any time.
+// Health returns the condition of the feed of JAM blocks, for an operator. It is zero until the
+// builder runs. It can be called at any time.
 func (n *Network) Health() submit.FeedHealth {
 	feed, err := n.following()
 	if err != nil {
@@ -236,8 +244,8 @@ func (n *Network) following() (*jip2.Feed, error) {
 	return n.feed, nil
 }
 
-// Follow implements builder.Network. After a restart it follows the packages that may
-// be on the network, from the last final block that the builder knows.
+// Follow implements builder.Network. After a restart it observes the packages that may be on the
+// network, beginning with the last final block that the builder knows.
 func (n *Network) Follow(ctx context.Context, found submit.Recovery, to submit.ChainSink) error {
 	logger := n.cfg.Node.Logger
 	if logger == nil {
@@ -259,8 +267,8 @@ func (n *Network) Follow(ctx context.Context, found submit.Recovery, to submit.C
 	return feed.Follow(ctx, to)
 }
 
-// known converts a package that may be on the network for the feed: its state up to the
-// final block. The feed delivers the later states again.
+// known converts a package that may be on the network to the form of the feed, with its state up to
+// the final block. The feed delivers the later states again.
 func known(out submit.Out, final anchor.Point) jip2.Known {
 	upTo := func(at anchor.Point) jamq.Slot {
 		if at.IsZero() || at.Height > final.Height {

@@ -9,26 +9,29 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// ErrRecord is wrapped by the error of a record that this package did not write.
+// ErrRecord is wrapped by the error of ReplayChange if a record was not written by this package.
 var ErrRecord = errors.New("mempool: malformed record")
 
 // The first byte of a record is its kind.
 const (
 	// recordPool is a record of txpool.
 	recordPool = 'P'
-	// recordReturned has the count of a block that was undone, in 8 bytes. The pool has its
-	// transactions. A checkpoint has the last count.
+	// recordReturned is written when a block was undone and the pool has its transactions again. It
+	// contains only the number of that undone block, counted from the start of the log, in 8 bytes;
+	// the transactions themselves are in the records of the pool. A checkpoint contains the last
+	// such number.
 	recordReturned = 'R'
 )
 
-// history holds the undone blocks that a log has for a pool. It is a fold of the log: the same
-// records and blocks always lead to the same history.
+// history is the list of undone blocks whose transactions the pool must still take back. It is
+// computed from the log: the same records and blocks always lead to the same history.
 type history struct {
-	// undone are the blocks whose transactions may be in no record of the pool, newest
-	// first.
+	// undone are the blocks whose transactions may be in no record of the pool, newest first. After
+	// a restart the pool takes these transactions back.
 	undone []undone
-	// count numbers the blocks that were undone. Each has the same count when the log is read
-	// again, because the rollup follows the log in the same order.
+	// count is the number of blocks that were undone so far, which also identifies the last of
+	// them. A block has the same number when the log is read again, because the rollup follows the
+	// log in the same order.
 	count uint64
 }
 
@@ -37,7 +40,8 @@ type undone struct {
 	block         txpool.Block
 }
 
-// read takes a record that is not one of txpool.
+// read processes a record of the log that is not a record of txpool: the pool has the transactions
+// of an undone block again.
 func (h *history) read(record []byte) error {
 	if len(record) != 9 || record[0] != recordReturned {
 		return fmt.Errorf("%w: %.8x", ErrRecord, record)
@@ -48,13 +52,14 @@ func (h *history) read(record []byte) error {
 	return nil
 }
 
-// undo takes a block that was undone.
+// undo adds a block that was undone. Its transactions must return to the pool.
 func (h *history) undo(number uint64, block txpool.Block) {
 	h.count++
 	h.undone = append(h.undone, undone{h.count, number, block})
 }
 
-// returned returns the record that the pool has the transactions of a block.
+// returned returns the record by which the log knows that the pool has the transactions of an
+// undone block again.
 func returned(count uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte{recordReturned}, count)
 }

@@ -18,12 +18,12 @@ import (
 )
 
 var (
-	// ErrNotRecovered is wrapped by the error of a change before [Pool.Recovered], when the
-	// pool has no log.
+	// ErrNotRecovered is wrapped by the error of a change if [Pool.Recovered] was not called yet,
+	// so that the pool has no log to write the change to.
 	ErrNotRecovered = errors.New("mempool: no builder has recovered the pool")
-	// ErrPanic is the error of all changes after a function of the host has panicked while a
-	// block was applied or undone. The builder stops then, and must be opened again with a new
-	// pool: its log has all transactions that were accepted.
+	// ErrPanic is returned by all changes after a function of the host has panicked while a block
+	// was applied or undone. The builder stops then. The host must open it again with a new pool;
+	// the log has all transactions that were accepted.
 	ErrPanic = errors.New("mempool: a function of the host has panicked while a block was applied or undone")
 )
 
@@ -36,8 +36,8 @@ type Pool struct {
 	save    atomic.Pointer[func() error] // of the builder, nil before Recovered
 	failed  atomic.Bool                  // see ErrPanic
 
-	// moving is held while the transactions of an undone block go from the state to the
-	// pool. Additions wait at the gate meanwhile, and readers for the lock.
+	// moving is locked while the transactions of an undone block move from the state to the pool.
+	// During this time additions wait at the gate, and readers that use Hold wait for the lock.
 	moving sync.RWMutex
 	gate   gate
 
@@ -49,18 +49,21 @@ type Pool struct {
 	returned [][]byte // records of undone blocks whose transactions the pool has, for TakeChanges
 }
 
-// New returns an empty pool, which takes transactions after [Pool.Recovered]. state must
-// show the accounts after the newest block that the rollup has applied. baseFee returns
-// the base fee of the next block, in wei per gas; nil means a rollup without one.
+// New returns an empty pool, which accepts transactions after [Pool.Recovered]. state must show the
+// accounts after the newest block that the rollup has applied. baseFee returns the base fee of the
+// next block, in wei per gas; nil means a rollup without a base fee. The error is that of
+// txpool.New.
 //
-// The pool recovers from no panic of state, baseFee or a function of cfg. A panic comes out of Add,
-// Build or Next, which can be called again. Batches and slow accounts are examined on several
-// goroutines; a panic of one of these ends the process. If a block is applied or undone, the pool
-// takes no more after a panic, and the builder stops, because it would repeat Apply or Undo of a
-// state that has changed already: see ErrPanic. If cfg.Sender fails for a block that is undone, the
-// transaction is held aside. cfg.Logger also gets the transactions that do not stay in the pool or
-// do not return to it. cfg.Observe must not call Add and its variants, Hold and the builder's
-// Submit, because they wait while an undone block returns. The error is that of txpool.New.
+// The pool does not recover from a panic of state, baseFee or a function of cfg. A panic comes out
+// of Add, Build or Next, which can be called again. Batches and slow accounts are examined on
+// several goroutines; a panic of one of these ends the process. After a panic while a block is
+// applied or undone, the pool accepts no more changes and the builder stops, because it would
+// repeat Apply or Undo on a state that has already changed: see ErrPanic.
+//
+// If cfg.Sender fails for a block that is undone, the transaction is held aside. cfg.Logger also
+// gets the transactions that do not stay in the pool or do not return to it. cfg.Observe must not
+// call Add and its variants, Hold and the builder's Submit, because they wait while an undone block
+// returns.
 func New(cfg txpool.Config, state txpool.State, baseFee func() *big.Int) (*Pool, error) {
 	p := &Pool{log: cfg.Logger, baseFee: baseFee, gate: newGate()}
 	if p.log == nil {
@@ -75,8 +78,8 @@ func New(cfg txpool.Config, state txpool.State, baseFee func() *big.Int) (*Pool,
 	return p, err
 }
 
-// Admit implements builder.Operations. op is the binary encoding of a transaction. The error wraps
-// txpool.ErrAlreadyKnown only when the log has the transaction.
+// Admit implements builder.Operations. op is the binary encoding of a transaction. If the error
+// wraps txpool.ErrAlreadyKnown, the transaction is already in the log.
 func (p *Pool) Admit(_ context.Context, op []byte) error {
 	save, err := p.opened()
 	if err != nil {
@@ -89,13 +92,14 @@ func (p *Pool) Admit(_ context.Context, op []byte) error {
 	return err
 }
 
-// enter calls an addition when no block is being undone.
+// enter calls add, which adds transactions, at a time at which no block is being undone.
 func (p *Pool) enter(add func()) {
 	defer p.gate.pass()()
 	add()
 }
 
-// opened returns the function that saves changes, and an error if the pool takes none.
+// opened returns the function that writes changes to the log, or an error if the pool accepts no
+// changes.
 func (p *Pool) opened() (save func() error, err error) {
 	switch found := p.save.Load(); {
 	case found == nil:
@@ -107,8 +111,8 @@ func (p *Pool) opened() (save func() error, err error) {
 	}
 }
 
-// admit calls an addition, and saves what it has changed. The addition returns whether the pool
-// has a transaction now: a refused one does not wait for the log.
+// admit calls add, which adds transactions, and then writes the changes to the log. add reports
+// whether the pool has one of the transactions now; if not, admit need not wait for the log.
 func (p *Pool) admit(add func() (has bool)) error {
 	save, err := p.opened()
 	if err != nil {
@@ -121,23 +125,25 @@ func (p *Pool) admit(add func() (has bool)) error {
 	return save()
 }
 
-// isKnown reports whether the pool has a transaction for which an addition has returned err.
+// isKnown reports whether err, the result of adding a transaction, means that the pool has the
+// transaction.
 func isKnown(err error) bool { return err == nil || errors.Is(err, txpool.ErrAlreadyKnown) }
 
-// Hold makes blocks that are undone wait until release is called, so that the calls in
-// between see a transaction either in a block or in the pool. They must not be Add or one of
-// its variants, which wait for an undone block.
+// Hold delays the undoing of blocks until release is called, so that the caller sees each
+// transaction either in a block or in the pool. Between the two calls, the caller must not call Add
+// or one of its variants, which may wait for an undone block.
 func (p *Pool) Hold() (release func()) {
 	p.moving.RLock()
 	return p.moving.RUnlock
 }
 
-// Add adds a transaction. It is in the builder's log when Add returns nil. The errors are
-// those of txpool.Pool.Add, ErrNotRecovered, or wrap builder.ErrLog or builder.ErrStopped, as for
-// all variants of Add.
+// Add adds a transaction to the pool and to the builder's log; it is durable when Add returns nil.
+// The errors are those of txpool.Pool.Add, ErrNotRecovered and ErrPanic, or they wrap
+// builder.ErrLog or builder.ErrStopped. The same is true for all variants of Add.
 func (p *Pool) Add(tx *types.Transaction) error { return p.addOne(p.Pool.Add, tx) }
 
-// AddPrivate is Add for a transaction that is not shown to others.
+// AddPrivate is like Add, for a transaction that must not be shown to others before it is in a
+// block.
 func (p *Pool) AddPrivate(tx *types.Transaction) error { return p.addOne(p.Pool.AddPrivate, tx) }
 
 func (p *Pool) addOne(add func(*types.Transaction) error, tx *types.Transaction) (err error) {
@@ -169,8 +175,8 @@ func (p *Pool) AddAllRaw(raws [][]byte) (hashes []common.Hash, errs []error) {
 	return hashes, withProblem(problem, errs, len(raws))
 }
 
-// withProblem returns n errors: those of the pool, and a problem of the log for the transactions
-// that the pool has.
+// withProblem returns one error for each of n transactions: the error of the pool or, if the pool
+// has the transaction but the log has failed, the problem of the log.
 func withProblem(problem error, errs []error, n int) []error {
 	if errs == nil {
 		errs = make([]error, n)
@@ -183,8 +189,8 @@ func withProblem(problem error, errs []error, n int) []error {
 	return errs
 }
 
-// Remove drops a transaction: see txpool.Pool.Remove. It does not come back after a restart when
-// Remove returns nil.
+// Remove drops a transaction: see txpool.Pool.Remove. When Remove has returned nil, the transaction
+// does not come back after a restart.
 func (p *Pool) Remove(hash common.Hash) error {
 	return p.change(func() error { return p.Pool.Remove(hash) })
 }
@@ -194,7 +200,7 @@ func (p *Pool) Reject(hash common.Hash, reason error) error {
 	return p.change(func() error { return p.Pool.Reject(hash, reason) })
 }
 
-// change makes a change that is no addition, and saves it.
+// change makes a change other than an addition, and writes it to the log.
 func (p *Pool) change(make func() error) error {
 	save, err := p.opened()
 	if err != nil {
@@ -206,7 +212,7 @@ func (p *Pool) change(make func() error) error {
 	return save()
 }
 
-// Applied removes the transactions of a block. Rollup.Apply calls it last, when
+// Applied removes the transactions of a block from the pool. Rollup.Apply must call it last, when
 // txpool.State shows the block.
 func (p *Pool) Applied(block txpool.Block) {
 	if !p.recovered {
@@ -216,10 +222,12 @@ func (p *Pool) Applied(block txpool.Block) {
 	p.logDisplaced(p.Reset(txpool.Head{Included: []txpool.Block{block}, BaseFee: p.baseFee()}))
 }
 
-// Undone lets the transactions of a block wait again. Rollup.Undo calls it. The number is
-// for operators. undo restores the state before the block, so that txpool.State shows it. The
-// error is that of undo, which must then have changed nothing. After a panic it is ErrPanic, and
-// undo is not called.
+// Undone undoes a block and puts its transactions back into the pool. Rollup.Undo calls it. undo
+// restores the state before the block, so that txpool.State shows it. number is the number of the
+// block, for messages to operators.
+//
+// The error is that of undo, which must then have changed nothing. After a panic it is ErrPanic,
+// and undo is not called.
 func (p *Pool) Undone(number uint64, block txpool.Block, undo func() error) error {
 	if p.failed.Load() {
 		return ErrPanic
@@ -238,8 +246,8 @@ func (p *Pool) Undone(number uint64, block txpool.Block, undo func() error) erro
 	return nil
 }
 
-// takeBack lets the transactions of undone blocks wait again, and records that the pool has
-// them.
+// takeBack puts the transactions of undone blocks back into the pool, and adds records of this for
+// the log.
 func (p *Pool) takeBack() {
 	head := txpool.Head{BaseFee: p.baseFee()}
 	var records [][]byte
@@ -255,10 +263,12 @@ func (p *Pool) takeBack() {
 	p.returned = append(p.returned, records...)
 }
 
-// TakeChanges implements builder.Operations. The record of an undone block comes after the records
-// of its transactions, which the pool got before. After a panic in Applied or Undone, TakeChanges
-// panics too, so that the builder stops, and no user gets an answer for a change that is not in the
-// log.
+// TakeChanges implements builder.Operations. The record that the pool has an undone block's
+// transactions comes after the records of these transactions, because a crash may cut off the log
+// between them.
+//
+// After a panic in Applied or Undone, TakeChanges panics too, so that the builder stops, and no
+// user gets an answer for a change that is not in the log.
 func (p *Pool) TakeChanges() [][]byte {
 	if p.failed.Load() {
 		panic(ErrPanic)
@@ -270,10 +280,10 @@ func (p *Pool) TakeChanges() [][]byte {
 	return append(framed(p.Pool.TakeChanges()), returned...)
 }
 
-// refuseAfterPanic is deferred by the calls that follow a change of the rollup's state. If a
-// function of the host panics, the builder makes the change again, and the pool would drop
-// transactions because of a state that has it twice. So the pool takes no more, and the log gets
-// nothing more of it.
+// refuseAfterPanic makes the pool refuse all further changes after a panic. It is deferred by
+// Applied and Undone, which run after the rollup's state has changed. If a function of the host
+// panics there, the builder makes the change again, and the pool would drop transactions because of
+// a state that has the change twice. The log also gets no more changes of the pool.
 func (p *Pool) refuseAfterPanic() {
 	if r := recover(); r != nil {
 		p.failed.Store(true)
@@ -281,8 +291,8 @@ func (p *Pool) refuseAfterPanic() {
 	}
 }
 
-// Owns reports whether a record of the rollup is one of a pool. Other records of a rollup
-// must not begin with the bytes 'P' and 'R'.
+// Owns reports whether a record of a rollup's checkpoint belongs to its pool. Other records of the
+// rollup must not begin with the bytes 'P' and 'R'.
 func Owns(record []byte) bool {
 	return len(record) > 0 && (record[0] == recordPool || record[0] == recordReturned)
 }
@@ -293,8 +303,8 @@ func (p *Pool) Records() [][]byte {
 	return append(framed(p.Pool.Records()), returned(p.history.count))
 }
 
-// ReplayChange implements builder.Operations. It also takes the records of a checkpoint. The error
-// wraps ErrRecord.
+// ReplayChange implements builder.Operations. It also accepts the records of a checkpoint. The
+// error wraps ErrRecord.
 func (p *Pool) ReplayChange(_ context.Context, change []byte) error {
 	if p.recovered {
 		return fmt.Errorf("%w: it comes after Recovered", ErrRecord)
@@ -306,8 +316,8 @@ func (p *Pool) ReplayChange(_ context.Context, change []byte) error {
 	return p.history.read(change)
 }
 
-// Recovered implements builder.Operations. The pool then has all transactions of the log
-// that are in no block; it holds those aside that it cannot admit now.
+// Recovered implements builder.Operations. When it has returned, the pool has all transactions of
+// the log that are in no block. It holds aside those that it cannot admit now.
 func (p *Pool) Recovered(_ context.Context, save func() error) error {
 	if p.recovered {
 		return fmt.Errorf("%w: Recovered is called twice", ErrRecord)
@@ -319,8 +329,8 @@ func (p *Pool) Recovered(_ context.Context, save func() error) error {
 	return nil
 }
 
-// logDisplaced logs the transactions that did not stay in the pool or did not return to
-// it.
+// logDisplaced logs the transactions that did not stay in the pool or could not return to it, each
+// with the reason.
 func (p *Pool) logDisplaced(displaced []txpool.Displaced) {
 	for _, d := range displaced {
 		if d.Held {

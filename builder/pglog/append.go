@@ -17,18 +17,19 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// mine holds for the row of the log if this process leads, the log has the end that this process
-// knows, and the database is still the same one. $1 to $4 are the arguments of fence.
+// mine is an SQL condition on the row of the log. It is true if this process leads, the end of the
+// log is the one that this process knows, and the database has not been replaced by another one. $1
+// to $4 are the arguments that fence returns.
 const mine = `id = 1 and epoch = $1 and holder = $2 and next = $3 and tip = $4 and system = {system}`
 
 func (l *Log) fence(more ...any) []any {
 	return append([]any{l.epoch, l.holder, l.at.next, l.at.tip}, more...)
 }
 
-// Append implements journal.Journal. It waits for at most Config.Patience while the database cannot
-// be reached, and without a limit while the database answers that its disk is full. Errors wrap
-// journal.ErrTooLarge, journal.ErrClosed, journal.ErrFenced or ErrUnknown, or are those of the
-// database; after all but the first the log cannot be written any more.
+// Append implements journal.Journal. While the database cannot be reached, it tries for at most
+// Config.Patience. While the database answers that its disk is full, it tries without a limit.
+// Errors wrap journal.ErrTooLarge, journal.ErrClosed, journal.ErrFenced or ErrUnknown, or are those
+// of the database. After any error except journal.ErrTooLarge the log cannot be written any more.
 func (l *Log) Append(records ...[]byte) error {
 	if err := journal.CheckSize(records); err != nil {
 		return err
@@ -106,7 +107,7 @@ func (l *Log) Replace(records ...[]byte) error {
 	})
 }
 
-// trim removes the entries before a position, which no process needs any more.
+// trim removes the entries before a position, because no process needs them any more.
 func (l *Log) trim(ctx context.Context, tx pgx.Tx, before int64) error {
 	_, err := tx.Exec(ctx, l.sql("delete from {name}_entry where position < $1"), before)
 	if err == nil {
@@ -115,11 +116,13 @@ func (l *Log) trim(ctx context.Context, tx pgx.Tx, before int64) error {
 	return err
 }
 
-// write moves the end of the log by one call of change, which is repeated while its outcome is
-// unknown. change writes size bytes. It reports whether the row of the log was as this process has
-// it; if not, it has changed nothing. The caller holds l.writing.
+// write appends to the log by calling change, and repeats the call while its outcome is unknown. to
+// is the end of the log after the change, and size the number of bytes that change writes. change
+// reports whether the row of the log was as this process expects it; if not, it has changed
+// nothing. The caller holds l.writing.
 func (l *Log) write(to position, size int, change func(context.Context, *pgxpool.Conn) (fits bool, err error)) error {
-	// The database answers while its disk is full, so only a process that cannot reach it gives up.
+	// A database whose disk is full still answers, so write gives up only if it cannot reach the
+	// database.
 	ctx, giveUp := context.WithCancel(context.Background())
 	defer giveUp()
 	patience := time.AfterFunc(l.cfg.Patience, giveUp)
@@ -169,20 +172,22 @@ func (l *Log) write(to position, size int, change func(context.Context, *pgxpool
 	}
 }
 
-// tag marks the sessions of the database that execute a write of this process.
+// tag returns a name by which the database shows which of its sessions execute a write of this
+// process.
 func (l *Log) tag() string { return "jamq " + hex.EncodeToString(l.holder) }
 
-// endAttempts ends the sessions of earlier attempts of a write. The database may not have noticed
-// that their connections are dead, and then they keep the row of the log locked.
+// endAttempts ends the database sessions of earlier attempts of a write. The database may not have
+// noticed that their connections are dead, and would otherwise keep the row of the log locked for
+// them.
 func (l *Log) endAttempts(ctx context.Context, conn *pgxpool.Conn) error {
 	_, err := conn.Exec(ctx, `select pg_terminate_backend(pid) from pg_stat_activity
 		where pid <> pg_backend_pid() and state <> 'idle' and (application_name = $1 or position('/* ' || $1 || ' */' in query) > 0)`, l.tag())
 	return err
 }
 
-// isWritten reports whether an earlier attempt, whose answer was lost, has moved the end of the
-// log. That the end is visible does not mean that the standby has it, so isWritten asks for a later
-// commit. The error wraps journal.ErrFenced if the log ends elsewhere.
+// isWritten reports whether an earlier attempt, whose answer was lost, has written to the log. If
+// the change is visible, the standby may still not have it, so isWritten then waits until a later
+// commit is acknowledged. The error wraps journal.ErrFenced if the log ends at another position.
 func (l *Log) isWritten(ctx context.Context, conn *pgxpool.Conn, to position) (bool, error) {
 	var have position
 	var epoch int64
@@ -202,8 +207,8 @@ func (l *Log) isWritten(ctx context.Context, conn *pgxpool.Conn, to position) (b
 	return false, fmt.Errorf("%w: the log ends at entry %d, and this process has written %d", journal.ErrFenced, have.next, l.at.next)
 }
 
-// confirm makes a commit after the one whose acknowledgement is missing. If the standby has this
-// commit, it has the earlier one too.
+// confirm makes another commit after one whose acknowledgement by the standby is missing. If the
+// standby has the later commit, it has the earlier one too.
 func (l *Log) confirm(ctx context.Context, conn *pgxpool.Conn, at position) error {
 	tag, err := conn.Exec(ctx, l.sql("update {name}_log set tip = tip where "+mine), l.epoch, l.holder, at.next, at.tip)
 	if err == nil && tag.RowsAffected() == 0 {
@@ -212,7 +217,8 @@ func (l *Log) confirm(ctx context.Context, conn *pgxpool.Conn, at position) erro
 	return err
 }
 
-// withConn calls f with a connection, and returns the warning that the database gave meanwhile.
+// withConn calls f with a connection, and returns the warning that the database has given during
+// the call. A commit that the standby has not acknowledged shows only by such a warning.
 func (l *Log) withConn(ctx context.Context, f func(*pgxpool.Conn) error) (warned string, err error) {
 	conn, err := l.pool.Acquire(ctx)
 	if err != nil {
@@ -226,16 +232,16 @@ func (l *Log) withConn(ctx context.Context, f func(*pgxpool.Conn) error) (warned
 	return warned, err
 }
 
-// isFull reports whether the database has refused a write because it lacks room or another
-// resource.
+// isFull reports whether the database has refused a write because it has no room on its disk or
+// lacks another resource.
 func isFull(err error) bool {
 	refused := new(pgconn.PgError)
 	return errors.As(err, &refused) && strings.HasPrefix(refused.Code, "53")
 }
 
-// isPermanent reports whether an error of the database will not pass by itself. The classes of
-// SQLSTATE that pass are those of connections, rolled back transactions, missing resources,
-// operators' interventions, and objects that are in use.
+// isPermanent reports whether an error of the database will not pass by itself, so that another
+// attempt is useless. The SQLSTATE classes of errors that pass are those of connections, rolled
+// back transactions, missing resources, operators' interventions, and objects that are in use.
 func isPermanent(err error) bool {
 	refused := new(pgconn.PgError)
 	if !errors.As(err, &refused) || len(refused.Code) < 2 {

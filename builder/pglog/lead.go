@@ -12,12 +12,14 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// Lead waits until this process leads. Meanwhile it passes on the records that the leader writes:
-// see builder.SharedLog. Call Replay first, unless the log is empty.
+// Lead waits until this process leads. In the meantime it passes on the records that the leader
+// writes: see builder.SharedLog. Call Replay first, unless the log is empty.
 //
-// A process takes the lead when the leader has given it away, or cannot write because the database
-// was replaced by its standby, or when it has not seen the leader renew its lease for Config.Lease,
-// by its own clock. It does so only after it has read all records.
+// A process takes the lead only after it has read all records, and in one of these cases:
+//
+//   - The leader has given the lead away.
+//   - The leader cannot write, because the database was replaced by its standby.
+//   - The process has not seen the leader renew its lease for Config.Lease, by its own clock.
 //
 // The error is that of record, replaced or ctx, or wraps ErrBehind, journal.ErrLost,
 // journal.ErrCorrupt or journal.ErrClosed. While the database cannot be reached, Lead waits.
@@ -44,7 +46,7 @@ func (l *Log) Lead(ctx context.Context, record func(record []byte) error, replac
 	return err
 }
 
-// begin makes this process one that leads.
+// begin makes this process the leader, and starts renewing its lease in the background.
 func (l *Log) begin() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,7 +54,8 @@ func (l *Log) begin() {
 	l.renewing.Go(func() { l.renew(l.background) })
 }
 
-// follower is a process that follows. Its caller holds writing.
+// follower is the state of a process that reads the records of the leader until it leads itself.
+// The caller holds writing.
 type follower struct {
 	*Log
 	record   func(record []byte) error
@@ -65,10 +68,10 @@ type follower struct {
 	failures int       // looks that have failed since one succeeded
 }
 
-// fatal is an error that waiting does not cure.
+// fatal is an error that does not pass by waiting, so that run returns it instead of trying again.
 type fatal struct{ error }
 
-// run reads records until this process leads.
+// run reads records and passes them on until this process leads.
 func (f *follower) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		more, led, err := f.follow(ctx)
@@ -96,8 +99,8 @@ func (f *follower) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// follow reads some records or, if there are none, takes the lead if it can be taken. It reports
-// whether it should be called again at once, and whether this process leads.
+// follow reads some of the leader's records. If there are none, it takes the lead if that is
+// possible. It reports whether it should be called again at once, and whether this process leads.
 func (f *follower) follow(ctx context.Context) (more, led bool, err error) {
 	end, lead, err := f.look(ctx)
 	if err != nil {
@@ -118,15 +121,16 @@ func (f *follower) follow(ctx context.Context) (more, led bool, err error) {
 	return false, led, err
 }
 
-// mayLead reports whether this process may take the lead: it is free or meant for this process, the
-// leader can no longer write, or it has not renewed its lease in time. The clock of the database
-// plays no part.
+// mayLead reports whether this process may take the lead: the lead is free or was handed over to
+// this process, the leader can no longer write, or the leader has not renewed its lease in time.
+// The result does not depend on the clock of the database.
 func (f *follower) mayLead() bool {
 	mine := f.lead.successor != "" && f.lead.successor == f.cfg.Address
 	return f.lead.free || f.fenced || mine || time.Since(f.moved) >= f.cfg.Lease
 }
 
-// look returns the end of the log and the lead, and sets fenced.
+// look reads the end of the log and the present lead from the database. It also finds out whether
+// the database was replaced by another one, and stores this in fenced.
 func (f *follower) look(ctx context.Context) (end position, lead Lead, err error) {
 	err = f.attempt(ctx, f.failures, 0, func(ctx context.Context) error {
 		return f.pool.QueryRow(ctx, f.sql("select next, tip, system <> {system}, "+leadColumns+" from {name}_log, {name}_lease lease")).
@@ -135,12 +139,12 @@ func (f *follower) look(ctx context.Context) (end position, lead Lead, err error
 	return end, lead, err
 }
 
-// mostRead is the number of entries that are read at a time. If they have mostBytes, no more are
-// read.
+// mostRead is the maximum number of entries that are read at a time. mostBytes is the size after
+// which no further entries are read, so that little memory is needed.
 const mostRead, mostBytes = 1000, 4 << 20
 
-// read passes on some of the records that follow. At the place of a call of Replace it goes on
-// behind the records of the call.
+// read passes on some of the next records. When it comes to a call of Replace, it skips the records
+// of that call, calls replaced, and continues after them.
 func (f *follower) read(ctx context.Context) error {
 	var bodies [][]byte
 	var next *stop
@@ -176,8 +180,9 @@ func (f *follower) read(ctx context.Context) error {
 	return nil
 }
 
-// stop is a place at which reading stops: the end of the log, or a call of Replace. Then at is the
-// position before its first entry, and behind the one after its last entry.
+// stop is a place at which reading stops: the end of the log, or a call of Replace. For a call of
+// Replace, at is the position before the first entry of the call, and behind the position after its
+// last entry. At the end of the log, behind is nil.
 type stop struct {
 	at     position
 	behind *position
@@ -223,7 +228,8 @@ func (f *follower) fetch(ctx context.Context) (bodies [][]byte, next *stop, err 
 	return bodies, next, err
 }
 
-// nextStop returns the next place at which reading stops.
+// nextStop returns the next place at which reading stops: the next call of Replace, or the end of
+// the log.
 func (f *follower) nextStop(ctx context.Context, tx pgx.Tx) (*stop, error) {
 	next := new(stop)
 	if err := tx.QueryRow(ctx, f.sql("select next, tip from {name}_log")).Scan(&next.at.next, &next.at.tip); err != nil {
@@ -244,7 +250,8 @@ func (f *follower) nextStop(ctx context.Context, tx pgx.Tx) (*stop, error) {
 	return next, nil
 }
 
-// reportIfDue tells the others the position of this process, a few times in each lease.
+// reportIfDue stores in the database how far this process has read, a few times in each lease, so
+// that the log keeps the records after that position.
 func (f *follower) reportIfDue(ctx context.Context) {
 	if time.Since(f.reported) < f.cfg.Lease/renewals {
 		return
@@ -255,8 +262,8 @@ func (f *follower) reportIfDue(ctx context.Context) {
 	}
 }
 
-// report notes the position of the next entry that this process reads. The entries from there on
-// are not removed: see Config.Keep.
+// report stores the position of the next entry that this process will read. The log does not remove
+// the entries from there on: see Config.Keep.
 func (l *Log) report(ctx context.Context, next int64) error {
 	return l.attempt(ctx, 0, 0, func(ctx context.Context) error {
 		_, err := l.pool.Exec(ctx, l.sql(`insert into {name}_member values ($1, $2, clock_timestamp())
@@ -265,9 +272,10 @@ func (l *Log) report(ctx context.Context, next int64) error {
 	})
 }
 
-// Lead describes the process that leads, for others.
+// Lead describes the process that leads, for other processes.
 type Lead struct {
-	// Epoch counts the leads of the log from 1. It is 0 if no process has led yet.
+	// Epoch is the number of times that a process has taken the lead of the log so far. It is 0 if
+	// no process has led yet.
 	Epoch uint64
 	// Address is Config.Address of the process. It is empty if no process has led yet.
 	Address string
@@ -281,7 +289,8 @@ const leadColumns = "lease.epoch, address, beat, free, successor"
 
 func (l *Lead) fields() []any { return []any{&l.Epoch, &l.Address, &l.beat, &l.free, &l.successor} }
 
-// Leader returns the process that leads, or has led last.
+// Leader returns the process that leads the log or, if none leads at the moment, the one that has
+// led last.
 func (l *Log) Leader(ctx context.Context) (lead Lead, err error) {
 	err = l.attempt(ctx, 0, 0, func(ctx context.Context) error {
 		return l.pool.QueryRow(ctx, l.sql("select "+leadColumns+" from {name}_lease lease")).Scan(lead.fields()...)
@@ -289,15 +298,15 @@ func (l *Log) Leader(ctx context.Context) (lead Lead, err error) {
 	return lead, err
 }
 
-// Member is a process that follows, as others see it.
+// Member is a process that follows the log, as the database shows it to other processes.
 type Member struct {
 	// Name is Config.Address of the process, or a random name if that is empty.
 	Name string
-	// Lag is the number of writes of the leader that the process had not read when it was last
-	// seen.
+	// Lag is how many writes of the leader the process had not read yet when it was last seen.
 	Lag uint64
-	// Seen is how long ago it was last seen, by the clock of the database. A process that has
-	// closed its log is no member; one that was killed is until Config.Keep has passed.
+	// Seen is how long ago the process was last seen, by the clock of the database. A process that
+	// has closed its log is no longer a member. One that was killed stays a member until
+	// Config.Keep has passed.
 	Seen time.Duration
 }
 
@@ -315,10 +324,10 @@ func (l *Log) Members(ctx context.Context) (members []Member, err error) {
 	return members, err
 }
 
-// HandOver ends the lead of this process in favor of the process with an address, or of any if the
-// address is empty. Run of the builder must have returned. If the process with the address does not
-// take the lead for Config.Lease, any other one does. The log can be read and closed afterwards.
-// The error wraps journal.ErrFenced if this process does not lead.
+// HandOver ends the lead of this process in favor of the process with the given address, or of any
+// process if address is empty. Run of the builder must have returned. If the process with the
+// address does not take the lead within Config.Lease, any other one may take it. Afterwards the log
+// can still be read and closed. The error wraps journal.ErrFenced if this process does not lead.
 func (l *Log) HandOver(ctx context.Context, address string) error {
 	if err := l.usable(); err != nil { // also while Lead runs
 		return err

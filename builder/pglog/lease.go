@@ -17,12 +17,14 @@ import (
 // renewals is how often a lease is renewed before it ends.
 const renewals = 3
 
-// errMoved is returned if the lead or the end of the log is not as it was seen last.
+// errMoved is returned if the lead or the end of the log has changed since this process last read
+// it, so that it must not take the lead now.
 var errMoved = errors.New("pglog: it has moved")
 
-// takeLead takes the lead if it is as it was seen last, and this process has read the whole log.
-// The row of the log gets the new epoch in the same transaction, so that the old leader can append
-// nothing afterwards. If it returns true and an error, this process cannot use the lead.
+// takeLead takes the lead if the lead has not changed since it was last read, and this process has
+// read the whole log. The same transaction writes the new epoch into the row of the log, so that
+// the old leader cannot append afterwards. If takeLead returns true together with an error, this
+// process has the lead but cannot use it.
 func (f *follower) takeLead(ctx context.Context, from Lead) (led bool, err error) {
 	l, warned := f.Log, ""
 	err = l.attempt(ctx, f.failures, 0, func(ctx context.Context) (err error) {
@@ -52,12 +54,13 @@ func (f *follower) takeLead(ctx context.Context, from Lead) (led bool, err error
 	if warned == "" {
 		return true, nil
 	}
-	// The standby may not have the new epoch. A leader without an acknowledged write of its epoch
-	// must not act.
+	// The standby may not have the new epoch yet. A leader must not act before a write of its epoch
+	// is acknowledged.
 	return true, l.write(l.at, 0, func(context.Context, *pgxpool.Conn) (bool, error) { return false, nil })
 }
 
-// takeLease takes the lease from its holder.
+// takeLease makes this process the holder of the lease, unless the lease has changed since it was
+// last read.
 func (l *Log) takeLease(ctx context.Context, tx pgx.Tx, from Lead) error {
 	err := tx.QueryRow(ctx, l.sql(`
 		update {name}_lease set epoch = epoch + 1, holder = $1, address = $2, beat = 0, free = false, successor = ''
@@ -69,7 +72,8 @@ func (l *Log) takeLease(ctx context.Context, tx pgx.Tx, from Lead) error {
 	return err
 }
 
-// takeLog writes the epoch into the row of the log.
+// takeLog writes the epoch of this process into the row of the log, so that the log accepts no more
+// writes of the old leader.
 func (l *Log) takeLog(ctx context.Context, tx pgx.Tx) error {
 	var end position
 	var before, now string
@@ -90,10 +94,10 @@ func (l *Log) takeLog(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// endingBlockers calls f, which locks a row in the session pid. If it waits for longer than
-// patience, endingBlockers ends the sessions that have the row locked. They belong to a process
-// that has stopped in the middle of a write or of a take-over, or that the database can no longer
-// reach.
+// endingBlockers calls f, which locks a row in the database session pid. If f waits for longer than
+// patience, endingBlockers ends the sessions that have locked the row. They belong to a process
+// that has stopped in the middle of a write or of taking the lead, or that the database cannot
+// reach any more.
 func (l *Log) endingBlockers(ctx context.Context, pid int, patience time.Duration, f func() error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -111,8 +115,12 @@ func (l *Log) endingBlockers(ctx context.Context, pid int, patience time.Duratio
 	return f()
 }
 
-// renew renews the lease until ctx ends, the log can no longer be written, another process has the
-// lease, or the database has become another one, so that this process has to take the lead again.
+// renew renews the lease of this process until one of these happens:
+//
+//   - ctx ends.
+//   - The log can no longer be written.
+//   - Another process has the lease.
+//   - The database was replaced by another one, so that this process must take the lead again.
 func (l *Log) renew(ctx context.Context) {
 	for backoff.Pause(ctx, l.cfg.Lease/renewals) {
 		if l.broken() != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// Log is a log in PostgreSQL that several processes have. It implements builder.SharedLog and
-// journal.Journal.
+// Log is a builder's log in PostgreSQL that several processes can open. It implements
+// builder.SharedLog and journal.Journal.
 type Log struct {
 	cfg  Config
 	log  *slog.Logger
@@ -48,16 +48,16 @@ type Log struct {
 
 var _ journal.Journal = (*Log)(nil)
 
-// position is a place in a log: the position of the next entry and the hash over all entries
-// before.
+// position is a place in a log: the position of the next entry, and the hash over all entries
+// before it. The hash shows whether two processes have read the same entries.
 type position struct {
 	next int64
 	tip  []byte
 }
 
-// Open opens a log. It creates the tables if there are none. The log can be read then, and written
-// when [Log.Lead] has returned nil. Errors wrap ErrInvalidConfig, ErrVersion, or are those of ctx
-// and of the database.
+// Open opens a log, and creates its tables if there are none. The log can then be read; it can be
+// written after [Log.Lead] has returned nil. Errors wrap ErrInvalidConfig or ErrVersion, or they
+// are those of ctx and of the database.
 func Open(ctx context.Context, cfg Config) (*Log, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -84,14 +84,14 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	return l, nil
 }
 
-// leastConns is the least size of the pool: one connection each for a write, a renewal, a reader,
-// and the one that ends the session of an old leader.
+// leastConns is the minimum size of the pool of connections: one each for a write, a renewal, a
+// reader, and for ending the session of an old leader.
 const leastConns = 4
 
-// connect opens a pool whose connections remember warnings, and prepare no statements, because a
-// pooler in transaction mode gives the next statement to another session. Each of the hosts in the
-// URL has Config.Lease to answer, unless the URL has a connect_timeout, so that a machine that is
-// gone does not hold up the others for long.
+// connect opens a pool of connections that remember warnings. They prepare no statements, because a
+// pooler in transaction mode passes the next statement to a different session. Each of the hosts in
+// the URL has Config.Lease to answer, unless the URL has a connect_timeout, so that a machine that
+// is gone does not delay the use of the others for long.
 func connect(ctx context.Context, c *Config) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(c.URL)
 	if err != nil {
@@ -110,27 +110,30 @@ func connect(ctx context.Context, c *Config) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, cfg)
 }
 
-// warning is the key of the last warning in the data of a connection.
+// warning is the key under which the data of a connection has the last warning of the database.
 const warning = "jamq warning"
 
 // Promoted reports whether the database has another identity than at the last write before this
-// lead, because a standby was promoted or a dump was restored. Acknowledged records can be lost
-// then. It is false with Config.Synchronous, and until this process leads. A snapshot of the
-// database's disk that is put back is not noticed.
+// process led, because a standby was promoted or a dump was restored. Acknowledged records may then
+// be lost. Promoted is always false with Config.Synchronous, and until this process leads. It does
+// not notice a snapshot of the database's disk that was put back.
 func (l *Log) Promoted() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.promoted
 }
 
-// Lost returns a channel that is closed when the log can no longer be written, for example because
-// another process leads.
+// Lost returns a channel that is closed when this process can no longer write to the log, for
+// example because another process leads.
 func (l *Log) Lost() <-chan struct{} { return l.lost }
 
-// attempt calls f with a context that ends when the database should have answered: after a time for
-// the answer, and for the transfer of size bytes. The time doubles with each failure before, up to
-// Config.Patience. If there was no answer, all connections are given up, because others may be dead
-// too without an error: for example when a machine is gone, or a router has forgotten them.
+// attempt calls f with a context that ends when the database should have answered. The limit
+// includes the time for the transfer of size bytes. It doubles with each earlier failure, up to
+// Config.Patience.
+//
+// If there was no answer, attempt closes all connections of the pool. The other connections may be
+// dead too without having an error yet, for example because a machine is gone or a router has
+// forgotten them.
 func (l *Log) attempt(ctx context.Context, failures, size int, f func(context.Context) error) error {
 	const slowest, doublings = 4 << 20, 16 // bytes per second
 	limit := l.cfg.answerTime() + time.Duration(size/slowest)*time.Second
@@ -145,8 +148,8 @@ func (l *Log) attempt(ctx context.Context, failures, size int, f func(context.Co
 	return err
 }
 
-// Close closes the log. If this process leads, it gives the lead away. A write that runs has
-// Config.Lease to end.
+// Close closes the log. If this process leads, it gives the lead away, so that another process can
+// lead at once. A running write may take up to Config.Lease more.
 func (l *Log) Close() error {
 	if errors.Is(l.broken(), journal.ErrClosed) {
 		return nil
@@ -169,8 +172,9 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// Replay calls f with each record in order: see journal.Journal. It covers the records that were
-// there when it began. The error wraps journal.ErrCorrupt if they are not those that were written.
+// Replay calls f with each record in order: see journal.Journal. It reads the records that the log
+// had when the call began. The error wraps journal.ErrCorrupt if they are not the records that were
+// written.
 func (l *Log) Replay(f func(record []byte) error) error {
 	if err := l.broken(); errors.Is(err, journal.ErrClosed) {
 		return err
@@ -234,8 +238,9 @@ func (p position) extend(entry []byte) position {
 	return position{p.next + 1, h.Sum(nil)}
 }
 
-// appendEntry appends the entry with some records: each with its length before. One entry for each
-// call of Append costs the database less than one for each record.
+// appendEntry appends to to the entry for some records, each with its length in front. All records
+// of one call of Append form one entry, because this costs the database less than an entry for each
+// record.
 func appendEntry(to []byte, records [][]byte) []byte {
 	for _, record := range records {
 		to = append(binary.AppendUvarint(to, uint64(len(record))), record...)
@@ -243,7 +248,7 @@ func appendEntry(to []byte, records [][]byte) []byte {
 	return to
 }
 
-// readEntry calls f with each record of an entry. The error is that of f, or wraps
+// readEntry calls f with each record of an entry. The error is that of f, or it wraps
 // journal.ErrCorrupt.
 func readEntry(entry []byte, f func(record []byte) error) error {
 	for len(entry) > 0 {
@@ -260,17 +265,19 @@ func readEntry(entry []byte, f func(record []byte) error) error {
 	return nil
 }
 
-// replaced returns the position before the first entry of a call of Replace here. The call takes
-// the place of an entry, so that no other call is at the same place.
+// replaced returns the position before the first entry of a call of Replace that is made at
+// position p. The call itself uses up the number of an entry, so that no other call can have the
+// same position.
 func (p position) replaced() position {
 	base := sha256.Sum256(append([]byte("replaced"), p.tip...))
 	return position{p.next + 1, base[:]}
 }
 
-// equal reports whether two positions have the same records before.
+// equal reports whether the same entries precede two positions.
 func (p position) equal(q position) bool { return p.next == q.next && bytes.Equal(p.tip, q.tip) }
 
-// usable returns the error of all writes, nil while the log can be written.
+// usable returns nil while this process can write to the log, and otherwise the error that each
+// write returns.
 func (l *Log) usable() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -280,7 +287,7 @@ func (l *Log) usable() error {
 	return l.err
 }
 
-// broken returns the error that ends the use of the log, nil if there is none.
+// broken returns the error because of which this process can no longer use the log, or nil.
 func (l *Log) broken() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -301,6 +308,6 @@ func (l *Log) fail(err error) error {
 	return l.err
 }
 
-// retryPause is the first wait after a failed attempt to reach the database, and mostRetryPause
-// the longest.
+// retryPause is the wait after the first failed attempt to reach the database. mostRetryPause is
+// the longest wait between two attempts.
 const retryPause, mostRetryPause = 10 * time.Millisecond, time.Second

@@ -26,10 +26,9 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// Network is a simulated JAM chain as a builder.Network. It outlives builders: each
-// one gets the blocks since the last final one that it knows, as from a node that has
-// kept the last 8,192 slots. Run drives the chain. All methods are safe for concurrent
-// use.
+// Network is a simulated JAM chain as a builder.Network. It can be used by several builders, one
+// after the other: each gets the blocks since the last final one that it knows, as from a node that
+// has kept the last 8,192 slots. Run drives the chain. All methods are safe for concurrent use.
 type Network struct {
 	service jamq.ServiceID
 	spec    jamq.ChainSpec
@@ -47,16 +46,17 @@ var (
 	_ builder.Receiver = (*Network)(nil)
 )
 
-// New returns a network for a rollup with the given service. The caller must not use
-// the chain afterwards.
+// New returns a network for a rollup with the given service. Afterwards the caller must not use
+// chain directly any more.
 func New(chain *jamtest.Chain, service jamq.ServiceID) *Network {
 	return &Network{
 		service: service, spec: chain.Config().Spec, root: chain.Best(), driver: jamtest.NewDriver(chain), moved: make(chan struct{}),
 	}
 }
 
-// Tiny returns a network with the constants of the tiny chain, slots of the given
-// length, and the present slot. change, if it is not nil, sets the faults.
+// Tiny returns a network with the constants of the tiny chain and slots of the given length,
+// beginning at the present slot. If change is not nil, it can change the configuration of the
+// chain, for example to add faults.
 func Tiny(slot time.Duration, service jamq.ServiceID, change func(*jamtest.Config)) (*Network, error) {
 	spec := jamq.Tiny()
 	spec.SlotDuration = slot
@@ -72,7 +72,7 @@ func Tiny(slot time.Duration, service jamq.ServiceID, change func(*jamtest.Confi
 	return New(chain, service), nil
 }
 
-// kept is the least number of slots that a network keeps.
+// kept is the minimum number of slots whose blocks a network keeps for builders that start later.
 const kept = 8192
 
 // Spec returns the constants of the chain.
@@ -81,8 +81,8 @@ func (n *Network) Spec() jamq.ChainSpec { return n.spec }
 // Driver returns the driver of the chain, for example to change its faults.
 func (n *Network) Driver() *jamtest.Driver { return n.driver }
 
-// Run advances the chain, a slot of the chain per slot of time, until ctx ends. It
-// passes each update to see, if it is not nil.
+// Run advances the chain in real time, slot by slot, until ctx ends. If see is not nil, Run calls
+// it with each update.
 func (n *Network) Run(ctx context.Context, see func(jamtest.Update)) error {
 	return n.driver.Run(ctx, func(u jamtest.Update) {
 		if see != nil {
@@ -101,9 +101,9 @@ func (n *Network) Run(ctx context.Context, see func(jamtest.Update)) error {
 	})
 }
 
-// marked returns blocks as a node behind JIP-2 shows them. On a chain with services, JAM can
-// accumulate a package that its service ignores, or keeps for later. Such a package counts
-// in the block in which the service has stored its mark, or in none.
+// marked returns blocks as a node with the RPC JIP-2 shows them. On a chain with services, JAM can
+// accumulate a package that its service ignores, or keeps for later. Such a package counts as
+// accumulated in the block in which the service has stored its mark, or in none.
 func (n *Network) marked(blocks []jamq.Block) []jamq.Block {
 	n.driver.View(func(chain *jamtest.Chain) {
 		if chain.Config().Genesis == nil {
@@ -117,8 +117,8 @@ func (n *Network) marked(blocks []jamq.Block) []jamq.Block {
 	return blocks
 }
 
-// applied returns the packages whose blocks the service has applied in a JAM block, which
-// are the last ones of the rollup.
+// applied returns the packages whose rollup blocks the service has applied in a JAM block. They are
+// the last blocks of the rollup in the state of the service.
 func (n *Network) applied(chain *jamtest.Chain, in jamq.Block) (packages []jamq.PackageHash) {
 	value := func(key []byte) []byte {
 		value, _ := chain.Value(n.service, in.Hash, key) // the chain still has the block
@@ -146,9 +146,9 @@ func (n *Network) Root(context.Context) (jamq.Block, error) {
 	return finalized, nil
 }
 
-// Received implements builder.Receiver. On a chain with services it is the number of the last
-// block that the service has applied. Otherwise it is the number of packages that the chain has
-// accumulated, without those that it has forgotten.
+// Received implements builder.Receiver. On a chain with services it returns the number of the last
+// block that the service has applied. On other chains it returns the number of packages that the
+// chain has accumulated and still remembers.
 func (n *Network) Received(context.Context) (received uint64, err error) {
 	n.driver.View(func(chain *jamtest.Chain) {
 		head := chain.Best().Hash
@@ -168,8 +168,8 @@ func (n *Network) Received(context.Context) (received uint64, err error) {
 	return received, err
 }
 
-// Accepted implements builder.Explainer. On a chain without services it is the first package with
-// the payload that the chain has accumulated.
+// Accepted implements builder.Explainer. On a chain without services it returns the first
+// accumulated package that has the payload.
 func (n *Network) Accepted(_ context.Context, payload []byte) (pkg jamq.PackageHash, err error) {
 	_, finalized := n.driver.Heads()
 	n.driver.View(func(chain *jamtest.Chain) {
@@ -208,8 +208,8 @@ func (n *Network) Send(_ context.Context, pkg builder.Package, core jamq.CoreInd
 	return n.driver.Submit(jamtest.NewPackage(n.service, pkg.Context, pkg.Data), core, attempt)
 }
 
-// Follow implements builder.Network. It delivers what follows the last final block
-// that the builder knows.
+// Follow implements builder.Network. It delivers all updates after the last final block that the
+// builder knows.
 func (n *Network) Follow(ctx context.Context, recovered submit.Recovery, to submit.ChainSink) error {
 	f := follower{to: to, since: recovered.Finalized.Hash}
 	if f.since == n.root.Hash {
@@ -245,12 +245,13 @@ func (n *Network) Follow(ctx context.Context, recovered submit.Recovery, to subm
 	}
 }
 
-// ErrOtherChain is wrapped by Follow if the chain does not have, or has no longer, the
-// blocks after the last final one in the log. A simulated chain ends with its process: see
-// builder.Config.NewChain.
+// ErrOtherChain is wrapped by the error of Follow if the chain does not have the blocks after the
+// last final one in the builder's log, or has them no longer. A simulated chain ends with its
+// process: see builder.Config.NewChain.
 var ErrOtherChain = errors.New("simnet: the log is of another chain")
 
-// find returns the number of the update that delivered a block, from 0.
+// find returns the number of the update that delivered a block, counted from 0, and whether there
+// is one.
 func (n *Network) find(hash jamq.HeaderHash) (number int, found bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -265,8 +266,9 @@ func (n *Network) find(hash jamq.HeaderHash) (number int, found bool) {
 // follower passes on updates from a block on.
 type follower struct {
 	to submit.ChainSink
-	// since is the block after which blocks are passed on, and final the one after
-	// which finality is. They are zero when the block was seen.
+	// since is the block after which blocks are passed on, and final the block after which finality
+	// is passed on. Each becomes zero when that block was delivered, so that everything later is
+	// passed on.
 	since, final jamq.HeaderHash
 }
 

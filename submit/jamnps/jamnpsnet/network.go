@@ -33,22 +33,24 @@ import (
 var (
 	// ErrInvalidConfig is wrapped by the error of a configuration that cannot be used.
 	ErrInvalidConfig = errors.New("jamnpsnet: invalid configuration")
-	// ErrNotFollowing is returned by Pack before the builder runs.
+	// ErrNotFollowing is returned by Pack if the builder does not run yet, so that the network has
+	// no feed of JAM blocks.
 	ErrNotFollowing = errors.New("jamnpsnet: the chain is not followed yet")
 )
 
 // Config is the configuration of a network.
 type Config struct {
-	// Feed decides which peers are followed and how many must agree on finality. Its Root
-	// and Best are set for each run.
+	// Feed configures which peers the network follows and how many of them must agree that a block
+	// is final. The network sets Feed.Root and Feed.Best for each run.
 	Feed jamnps.FeedConfig
 	// Service is the rollup's service.
 	Service jamq.ServiceID
-	// Package returns the package for a payload. Its refine context is set afterwards.
+	// Package returns the work package for a payload. The network sets the refine context of the
+	// package afterwards.
 	Package func(payload []byte) codec.WorkPackage
-	// Sign, if it is not nil, sets the authorization token of a package whose other
-	// parts are set, for example service.Signer.Sign. Without it, the token is that
-	// of Package. If it fails, the builder tries again later.
+	// Sign sets the authorization token of a package after all its other parts are set, for example
+	// service.Signer.Sign. If Sign is nil, the token is the one that Package has set. If Sign
+	// fails, the builder tries again later.
 	Sign func(c *codec.Codec, p *codec.WorkPackage) error
 }
 
@@ -67,8 +69,8 @@ var (
 	_ builder.Receiver = (*Network)(nil)
 )
 
-// New returns a network on a client, which the caller closes when the builder has stopped.
-// The error wraps ErrInvalidConfig.
+// New returns a network that uses a client of the JAM network protocol. The caller closes the
+// client when the builder has stopped. The error wraps ErrInvalidConfig.
 func New(client *jamnps.Client, cfg Config) (*Network, error) {
 	if client == nil || cfg.Package == nil {
 		return nil, fmt.Errorf("%w: client and Package must be given", ErrInvalidConfig)
@@ -79,8 +81,8 @@ func New(client *jamnps.Client, cfg Config) (*Network, error) {
 // Spec returns the constants of the chain.
 func (n *Network) Spec() jamq.ChainSpec { return n.codec.Spec() }
 
-// Health returns the condition of the feed, for an operator. It is zero before the chain is
-// followed. It can be called at any time.
+// Health returns the condition of the feed of JAM blocks, for an operator. It is zero until the
+// builder runs. It can be called at any time.
 func (n *Network) Health() submit.FeedHealth {
 	feed, err := n.following()
 	if err != nil {
@@ -89,8 +91,8 @@ func (n *Network) Health() submit.FeedHealth {
 	return feed.Health()
 }
 
-// Root implements builder.Network. It is the finalized block of the first peer that answers,
-// which alone is trusted for it.
+// Root implements builder.Network. It returns the finalized block of the first peer that answers;
+// only this peer is trusted for the answer.
 func (n *Network) Root(ctx context.Context) (jamq.Block, error) {
 	feed, err := jamnps.OpenFeed(ctx, n.client, n.cfg.Feed)
 	if err != nil {
@@ -99,8 +101,9 @@ func (n *Network) Root(ctx context.Context) (jamq.Block, error) {
 	return feed.Root(), nil
 }
 
-// Received implements builder.Receiver, as far as a state shows it: it returns 1 if the service
-// was accumulated before, also by a transfer. The first peer that answers is trusted for it.
+// Received implements builder.Receiver, as far as the state of a service shows it: the result is 1
+// if the service was accumulated before, even by a transfer, and otherwise 0. Only the first peer
+// that answers is trusted for the answer.
 func (n *Network) Received(ctx context.Context) (uint64, error) {
 	root, err := n.Root(ctx)
 	if err != nil {
@@ -132,7 +135,7 @@ func (n *Network) Pack(ctx context.Context, at builder.Anchor, payload []byte) (
 	return builder.Package{Hash: hash, Context: work.Context, Data: raw}, err
 }
 
-// Send implements builder.Network. Each attempt goes to another guarantor of the core.
+// Send implements builder.Network. It sends each attempt to a different guarantor of the core.
 func (n *Network) Send(ctx context.Context, pkg builder.Package, core jamq.CoreIndex, attempt int) error {
 	return n.client.SubmitPackage(ctx, jamnps.Submission{Core: core, Attempt: attempt, Package: pkg.Data})
 }
