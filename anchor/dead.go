@@ -6,38 +6,38 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Reason is the rule, D1 to D6, by which a package is dead (see
+// Reason is the rule, D1 to D6, by which a package can never be accumulated any more (see
 // docs/invariants.md). The zero value means that the package is alive.
 type Reason uint8
 
-// The reasons of death. If one holds at a block, it holds at every descendant
-// of that block.
+// These are the reasons why a package is dead. If a reason holds at a block, it also holds at every
+// descendant of that block.
 const (
 	// Alive means that none of the rules applies.
 	Alive Reason = iota
-	// OtherFork (D1) means that the anchor is not on the chain, and the chain
-	// has reached the anchor's height (Gray Paper 11.33).
+	// OtherFork (D1) means that the anchor of the package is not on the chain, and never can be,
+	// because the chain has reached the anchor's height (Gray Paper 11.33).
 	OtherFork
-	// AnchorExpired (D2) means that the package is unreported and no later
-	// block can report it (Gray Paper 11.33).
+	// AnchorExpired (D2) means that the package is unreported and that no later block can report
+	// it, because its anchor is too old (Gray Paper 11.33).
 	AnchorExpired
 	// LookupExpired (D3) means that the package is unreported and its lookup
 	// anchor is too old (Gray Paper 11.34).
 	LookupExpired
-	// PrerequisiteGone (D4) means that the package is unreported, and a
-	// prerequisite is dead or its report has left recent history (Gray Paper
-	// 11.39).
+	// PrerequisiteGone (D4) means that the package is unreported and can no longer be reported
+	// because of a prerequisite: the prerequisite is dead, or its report has left recent history
+	// (Gray Paper 11.39).
 	PrerequisiteGone
-	// Unavailable (D5) means that the report was removed from its core by the
-	// availability time-out, by a verdict (Gray Paper 11.17, 10.15) or, from Gray
-	// Paper 0.8.0 on, because the number of active validators changed (11.18).
+	// Unavailable (D5) means that the report was removed from its core before it became available:
+	// by the availability time-out, by a verdict (Gray Paper 11.17, 10.15) or, from Gray Paper
+	// 0.8.0 on, because the number of active validators changed (11.18).
 	Unavailable
-	// NeverReady (D6) means that the report was dropped from the ready queue
-	// (Gray Paper 12.41), or needs a package that is dead.
+	// NeverReady (D6) means that the report will never leave the ready queue by accumulation: it
+	// was dropped from the queue (Gray Paper 12.41), or it needs a package that is dead.
 	NeverReady
-	// Overtaken is not a rule of the chain. The package was built and never
-	// sent, because the chain changed meanwhile: the package must now follow or
-	// replace another one.
+	// Overtaken is not a rule of the chain. It means that the package was built but never sent,
+	// because the chain changed during the build: the package would now have to follow a different
+	// package or to replace one.
 	Overtaken
 )
 
@@ -87,8 +87,8 @@ func (p Point) String() string {
 	return fmt.Sprintf("%d/%d:%s", p.Height, p.Slot, p.Hash.Short())
 }
 
-// Facts holds all facts that determine whether a package is dead on one chain,
-// as of the last block of that chain.
+// Facts contains all facts that determine whether a package is dead on one chain, as of the last
+// block of that chain. A caller collects them from blocks and passes them to [Dead].
 type Facts struct {
 	// Head is the last block of the chain.
 	Head Point
@@ -100,19 +100,19 @@ type Facts struct {
 	LookupAnchorSlot jamq.Slot
 	// Reported is the block that put the report on a core, or zero.
 	Reported Point
-	// Removed is the block that removed the report from its core by a verdict, the
-	// availability time-out or another number of validators, or zero.
+	// Removed is the block that removed the report from its core before it was available, or zero.
+	// The reason is a verdict, the availability time-out, or another number of validators.
 	Removed Point
 	// Available is the block in which the report became available, or zero.
 	Available Point
 	// Accumulated is the block in which the report was accumulated, or zero.
 	Accumulated Point
-	// Prerequisites holds the facts about each package that must come first.
+	// Prerequisites contains the facts about each package that must be accumulated before this one.
 	Prerequisites []Prerequisite
 }
 
-// Prerequisite holds the facts about a package that must come before another
-// one, on the same chain.
+// Prerequisite contains the facts about a package that must be accumulated before another one, on
+// the same chain.
 type Prerequisite struct {
 	// Dead is true if the package can never be accumulated on this chain.
 	Dead bool
@@ -120,9 +120,9 @@ type Prerequisite struct {
 	Reported Point
 }
 
-// Dead returns the rule by which a package can never be accumulated on the
-// chain of f, or [Alive]. If several rules hold, it returns the first one in
-// the order D1 to D6. An accumulated package is never dead.
+// Dead returns the rule by which a package can never be accumulated on the chain that f describes,
+// or [Alive]. If several rules hold, it returns the first one in the order D1 to D6. An accumulated
+// package is never dead.
 func Dead(spec *jamq.ChainSpec, f *Facts) Reason {
 	switch {
 	case !f.Accumulated.IsZero():
@@ -161,10 +161,10 @@ func deadUnreported(spec *jamq.ChainSpec, f *Facts) Reason {
 	return Alive
 }
 
-// PrerequisiteExpired reports whether a package that was reported at the given
-// block has left recent history. No block after height head can then report a
-// package that names it, even if it was accumulated (Gray Paper 11.39). A zero
-// block means that the package is not reported yet; it has not expired.
+// PrerequisiteExpired reports whether a package that was reported at the given block has left
+// recent history. If so, no block after height head can report another package that names it as a
+// prerequisite, even if it was accumulated (Gray Paper 11.39). If reported is zero, the package is
+// not reported yet and has not expired.
 func PrerequisiteExpired(spec *jamq.ChainSpec, reported Point, head uint64) bool {
 	return !reported.IsZero() && head >= LastReportable(spec, reported.Height)
 }
@@ -174,9 +174,8 @@ func deadOnCore(spec *jamq.ChainSpec, f *Facts) bool {
 	return !f.Removed.IsZero() || f.Head.Slot >= f.Reported.Slot.Add(spec.AvailabilityTimeout)
 }
 
-// Deadline is when a live package dies if no block changes its state: at the
-// first block that has at least this height or at least this slot. Zero values
-// mean never.
+// Deadline is when a live package dies if no block changes its state: at the first block that has
+// at least this height, or at least this slot. A zero height or slot means never.
 type Deadline struct {
 	// Height is a height on the chain.
 	Height uint64
@@ -184,9 +183,9 @@ type Deadline struct {
 	Slot jamq.Slot
 }
 
-// NextDeath returns the deadline of a live package. It may be too early, but it
-// is never too late: a caller that calls Dead again at the deadline finds every
-// death that is caused by time alone.
+// NextDeath returns the deadline of a live package. The deadline may be too early, but it is never
+// too late: a caller that calls Dead again at the deadline finds every death that is caused by time
+// alone.
 func NextDeath(spec *jamq.ChainSpec, f *Facts) Deadline {
 	var d Deadline
 	sooner := func(height uint64) {

@@ -22,16 +22,15 @@ type Delays struct {
 	LostAfter []uint32
 }
 
-// maxDelays is the number of packages at which the counters are halved. It is
-// 25 times the weight of the prior, so that the prior hardly matters by then.
-// At one package per slot of six seconds, it is reached in less than an hour.
+// maxDelays is the number of packages at which the counters are halved, so that old observations
+// lose weight. It is 25 times the weight of the prior, so that the prior hardly matters by then. At
+// one package per slot of six seconds, it is reached in less than an hour.
 const maxDelays = 512
 
-// prior is the assumption before any observation. Of 20 imagined packages, 8
-// are reported in the first block, 8 in the second, and 4 never. This gives the
-// same choice as the table of [Offset]: two blocks are useful, more are not.
-// With 20 imagined packages, four consecutive reports in the fourth block
-// change the choice, and one does not.
+// prior is the assumption about delays before any observation. Of 20 imagined packages, 8 are
+// reported in the first block, 8 in the second, and 4 never (priorLost). With this assumption Best
+// chooses the same offset as the table of [Offset]: two blocks are useful, more are not. The number
+// 20 is such that four consecutive reports in the fourth block change the choice, and one does not.
 var prior = [...]float64{8, 8}
 
 const priorLost = 4
@@ -42,12 +41,12 @@ func NewDelays(spec *jamq.ChainSpec) *Delays {
 	return &Delays{ReportedIn: make([]uint32, n), LostAfter: make([]uint32, n)}
 }
 
-// Observe counts a reported package. blocks is the number of blocks from its
-// first send to its report: the difference of the heights of the reporting
-// block and the newest block at the send, minus the rounds that were ahead of
-// it, but at least 1. Sending the same bytes again does not restart the count.
+// Observe counts a reported package. blocks is the number of blocks from the first send of the
+// package to its report, but at least 1: the height of the reporting block, minus that of the
+// newest block at the send, minus the rounds that were ahead of the package. Sending the same bytes
+// again does not restart the count.
 //
-// Observe ignores a number below 1. It treats a number beyond the histogram as
+// Observe ignores a number below 1. If the number is beyond the histogram, it counts the package as
 // "not reported earlier".
 func (d *Delays) Observe(blocks int) {
 	if blocks > len(d.ReportedIn) {
@@ -57,10 +56,10 @@ func (d *Delays) Observe(blocks int) {
 	d.count(d.ReportedIn, blocks)
 }
 
-// Lost counts a package that died unreported. blocks is counted as for Observe:
-// H minus the offset if its anchor expired, and fewer if it died for another
-// reason. Estimate takes into account that the package might have been reported
-// later with a newer anchor. Lost ignores a number below 1.
+// Lost counts a package that died unreported. blocks is counted as for Observe: H minus the offset
+// if the anchor expired, and less if the package died for another reason. Estimate takes into
+// account that the package might have been reported later with a newer anchor. Lost ignores a
+// number below 1.
 func (d *Delays) Lost(blocks int) { d.count(d.LostAfter, min(blocks, len(d.LostAfter))) }
 
 // count adds a package, and halves all counters when they are full.
@@ -92,8 +91,8 @@ func (d *Delays) total() int {
 	return n
 }
 
-// Validate returns an error if the histogram does not fit the chain or holds
-// too many packages. The error wraps [ErrInvalidDelays].
+// Validate returns an error if the histogram does not fit the chain or contains too many packages,
+// for example because it was damaged on disk. The error wraps [ErrInvalidDelays].
 func (d *Delays) Validate(spec *jamq.ChainSpec) error {
 	if want := max(1, spec.RecentHistory-1); len(d.ReportedIn) != want || len(d.LostAfter) != want {
 		return fmt.Errorf("%w: %d and %d counters, want %d each", ErrInvalidDelays, len(d.ReportedIn), len(d.LostAfter), want)

@@ -8,11 +8,10 @@ import (
 // ErrInvalidDelays is wrapped by the errors of [Delays.Validate].
 var ErrInvalidDelays = errors.New("anchor: invalid delays")
 
-// Distribution is the distribution of the delay between sending and reporting.
-// Element k-1 is the probability that the report is in the k-th block after the
-// package was sent. If the sum is below 1, the rest is the probability that the
-// package is never reported, however long its window is. [Delays] estimates a
-// Distribution.
+// Distribution is the probability distribution of the delay between sending and reporting a
+// package. Element k-1 is the probability that the report is in the k-th block after the package
+// was sent. If the sum is below 1, the rest is the probability that the package is never reported,
+// for any anchor. [Delays] estimates a Distribution.
 type Distribution []float64
 
 // rounding is how far the sum of the probabilities may exceed 1. It is much
@@ -36,8 +35,8 @@ func (d Distribution) validate() error {
 	return nil
 }
 
-// within returns the probability that a package is reported in the first given
-// number of blocks, and the sum of k·p(k) over these blocks.
+// within returns the probability that a package is reported in the given number of blocks after the
+// send, and the sum of k·p(k) over these blocks.
 func (d Distribution) within(blocks int) (reported, sum float64) {
 	for i, p := range d[:min(max(0, blocks), len(d))] {
 		reported += p

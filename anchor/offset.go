@@ -19,5 +19,6 @@ func Offset(spec *jamq.ChainSpec, ahead, cores int) int {
 	return max(1, spec.RecentHistory-2-rounds(ahead, cores))
 }
 
-// rounds returns how many blocks pass before a bundle gets a core.
+// rounds returns how many blocks pass before a bundle gets a core, if ahead bundles are sent before
+// it on the given number of cores.
 func rounds(ahead, cores int) int { return max(0, ahead) / max(1, cores) }

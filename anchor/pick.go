@@ -8,8 +8,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// ErrNoAnchor is wrapped if no block of the recent history is admissible as the
-// requested anchor.
+// ErrNoAnchor is wrapped by the error of Pick if the requested block cannot be an anchor, because
+// it is not in recent history or is the newest block.
 var ErrNoAnchor = errors.New("anchor: no admissible anchor")
 
 // Pick returns the refine context of a package that is anchored at the block

@@ -7,23 +7,25 @@ import (
 )
 
 // This file finds blocks that contradict earlier blocks: a package was dead on the best chain, and
-// a later block of the same chain has accumulated it. JAM cannot do this. So one of the blocks that
-// the host passed to the view lacked something that the JAM block had, for example a report.
+// yet a later block of the same chain has accumulated it. JAM cannot do this. One of the blocks
+// that the host passed to the view must therefore lack something that the JAM block had, for
+// example a report.
 
 // grave is a package that was dead on the best chain when the host called Forget. The view
-// remembers it only to notice if a later block accumulates the package after all.
+// remembers it only to notice if a later block accumulates the package nevertheless.
 type grave struct {
 	pkg   jamq.PackageHash
 	since anchor.Point
 }
 
-// maxGraves is how many graves a view remembers; it drops the oldest ones first. A package can be
-// accumulated at most an epoch after its report, and few packages die in an epoch.
+// maxGraves is how many dead packages a view remembers after Forget; it drops the oldest ones
+// first. A package can be accumulated at most an epoch after its report, and few packages die in an
+// epoch.
 const maxGraves = 256
 
-// Contradictions returns the packages that were accumulated on a chain on which
-// they were dead, since the last call. The caller must not trust the outcome of
-// any package from then on, because the blocks that it imports lack something.
+// Contradictions returns the packages that were accumulated on a chain on which they were dead,
+// since the last call. If there are any, the imported blocks lack something, and the caller must
+// not trust the outcome of any package from then on.
 func (v *View) Contradictions() []jamq.PackageHash {
 	v.judge()
 	found := v.contradictions
@@ -31,15 +33,15 @@ func (v *View) Contradictions() []jamq.PackageHash {
 	return found
 }
 
-// contradicts reports whether a new verdict on a package shows that its death was a mistake: the
-// block at which the package died is still on the best chain, and a later block has accumulated the
-// package.
+// contradicts reports whether the new verdict on a package shows that the view took it for dead by
+// mistake: the block at which the package died is still on the best chain, and a later block has
+// accumulated the package.
 func (v *View) contradicts(before, now verdict) bool {
 	return before.dead != anchor.Alive && before.accumulated == nil && now.accumulated != nil &&
 		v.onMain(before.deadSince) && now.accumulated.Height > before.deadSince.Height
 }
 
-// bury remembers a package as a grave if it is dead. Forget calls it.
+// bury remembers a package that the host forgets, if the package is dead. See grave.
 func (v *View) bury(t *Trace) {
 	if t.verdict.dead == anchor.Alive {
 		return
@@ -48,8 +50,8 @@ func (v *View) bury(t *Trace) {
 	v.graves = v.graves[max(0, len(v.graves)-maxGraves):]
 }
 
-// searchGraves looks for packages of the graves among those that a new block of the best chain has
-// accumulated.
+// searchGraves checks whether a new block of the best chain has accumulated a package that was dead
+// when the host forgot it.
 func (v *View) searchGraves(n *node) {
 	for _, g := range v.graves {
 		if !n.accumulated.has(g.pkg) || n.Height <= g.since.Height {

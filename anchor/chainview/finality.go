@@ -44,7 +44,8 @@ func (v *View) Finalize(hash jamq.HeaderHash) error {
 	return nil
 }
 
-// dropForks removes the branches that do not descend from the finalized block.
+// dropForks removes the branches of the tree that do not descend from the finalized block, because
+// they can never be on the best chain again.
 func (v *View) dropForks() {
 	var lost []*node
 	v.side = slices.DeleteFunc(v.side, func(n *node) bool {
@@ -62,33 +63,34 @@ func (v *View) dropForks() {
 	}
 }
 
-// Abandon remembers a block that Import has refused with [ErrOld], so that its
-// children are old too. A block that the view knows changes nothing.
+// Abandon remembers a block that Import has refused with [ErrOld], so that Import recognizes its
+// children as old too and does not ask for their parent. It does nothing for a block that the view
+// knows.
 func (v *View) Abandon(hash jamq.HeaderHash) {
 	if !v.Knows(hash) && !slices.Contains(v.past, hash) {
 		v.abandoned = remember(v.abandoned, maxAbandoned, hash)
 	}
 }
 
-// remember appends a hash to a list and drops the oldest hashes, so that at most most of them
-// remain.
+// remember appends a hash to a list, and drops the oldest hashes so that the list has at most most
+// of them.
 func remember(list []jamq.HeaderHash, most int, hash jamq.HeaderHash) []jamq.HeaderHash {
 	list = append(list, hash)
 	return slices.Delete(list, 0, max(0, len(list)-most))
 }
 
-// maxAbandoned is how many blocks of abandoned forks are remembered. With them, Import can tell a
-// late child of such a block, which is old, from a block whose parent is missing.
+// maxAbandoned is how many blocks of abandoned forks the view remembers. By them Import can
+// distinguish a late child of such a block, which is old, from a block whose parent is missing.
 const maxAbandoned = 256
 
-// maxPast is how many final blocks are remembered after they were pruned. With them, Finalize can
-// tell a block that was final before from a block that was never imported. A host finalizes a block
-// twice, for example, when it reads its own records again after a crash.
+// maxPast is how many final blocks the view remembers after it has pruned them. By them Finalize
+// can distinguish a block that was final before from a block that was never imported. A host
+// finalizes a block twice, for example, when it reads its own records again after a crash.
 const maxPast = 512
 
-// trim frees what is no longer needed about final blocks: the link to the parent, the state of
-// blocks below the finalized one, the reports of blocks before recent history, and whole blocks
-// that are older than recent history and than an epoch.
+// trim frees data about final blocks that is no longer needed: the link to the parent, the state of
+// blocks below the finalized one, and the reports of blocks before recent history. It also frees
+// whole blocks that are older than both recent history and an epoch.
 func (v *View) trim(previous uint64) {
 	base := v.main[0].Height
 	for h := max(previous, base); h < v.finalized.Height; h++ {

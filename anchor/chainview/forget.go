@@ -6,11 +6,11 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Forget ends Watch: the host is no longer interested in the package.
+// Forget ends the effect of Watch: the host is no longer interested in the package.
 //
-// The view goes on to follow the package as long as the outcome of a watched package depends on it,
-// directly or by way of other packages. During that time Trace returns the package, and Status and
-// Changes do not.
+// The view continues to follow the package as long as the outcome of a watched package depends on
+// it, directly or through other packages. During that time Trace still returns the package, but
+// Status and Changes do not.
 func (v *View) Forget(pkg jamq.PackageHash) {
 	t, ok := v.traces[pkg]
 	if !ok || !t.watched() {
@@ -21,9 +21,9 @@ func (v *View) Forget(pkg jamq.PackageHash) {
 	v.free(t)
 }
 
-// free removes those of the given traces that are neither watched nor needed by another trace. If a
-// trace is needed but its outcome is final, free removes only its prerequisites, because a final
-// verdict holds without them. It then goes on with the prerequisites in the same way.
+// free removes those of the given traces that are neither watched nor needed by another trace, and
+// then checks their prerequisites in the same way. If a trace is needed but its outcome is final,
+// free removes only its prerequisites, because a final verdict does not depend on them any more.
 func (v *View) free(work ...*Trace) {
 	seen := make(map[*Trace]bool) // with their present dependents
 	for len(work) > 0 {
@@ -50,7 +50,7 @@ func (v *View) free(work ...*Trace) {
 	}
 }
 
-// retire removes a trace from the agenda, so that it is not judged any more.
+// retire removes a trace from the agenda, so that the view does not compute its outcome again.
 func (v *View) retire(t *Trace) {
 	v.agenda.turns.Remove(&t.turn)
 	v.agenda.heights.Remove(&t.height)

@@ -7,13 +7,13 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// packageSet holds the packages that one block has accumulated, in order, and tells quickly whether
-// a package is among them.
+// packageSet is the list of packages that one block has accumulated, in order, with a fast test
+// whether a package is in it.
 //
-// Why each block has its own set: a single index over all blocks would find a package at once,
-// but on the full chain it would have 200,000 entries and cost two cache misses for each package of
-// each block. The test is needed only for reports that name prerequisites, and these are mostly in
-// the newest blocks. So a block sorts its packages when the first test comes.
+// Each block has its own set. A single index over all blocks would find a package at once, but on
+// the full chain it would have 200,000 entries and cost two cache misses for each package of each
+// block. The test is needed only for reports that name prerequisites, and these are mostly in the
+// newest blocks. A block therefore sorts its packages only when the first test comes.
 type packageSet struct {
 	list   []jamq.PackageHash
 	sorted []uint64 // first eight bytes of each; lazy
@@ -38,7 +38,8 @@ func (s *packageSet) has(pkg jamq.PackageHash) bool {
 	return slices.Contains(s.list, pkg)
 }
 
-// accumulatedBefore reports whether one of the E blocks before n has accumulated a package.
+// accumulatedBefore reports whether one of the E blocks before block n has accumulated a package,
+// so that the package counts as accumulated for reports that need it.
 func (v *View) accumulatedBefore(n *node, pkg jamq.PackageHash) bool {
 	left := int(v.spec.EpochLength)
 	p := n.parent

@@ -13,9 +13,9 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// AppendSnapshot appends the whole view. Equal views have equal snapshots. The
-// snapshot contains no version and no checksum; it is part of a larger snapshot
-// that must contain them. Call [View.Changes] first: changes that it has not
+// AppendSnapshot appends the whole view to b, from which Restore can recover it. Equal views have
+// equal snapshots. The snapshot contains no version and no checksum; the larger snapshot of which
+// it is a part must contain them. Call [View.Changes] first, because changes that it has not
 // reported are not saved.
 func (v *View) AppendSnapshot(b []byte) []byte {
 	v.judge()
@@ -145,12 +145,12 @@ func appendPoint(b []byte, p anchor.Point) []byte {
 // appendRef appends a reference to a block, which may have been pruned.
 func appendRef(b []byte, n *node) []byte { return wire.AppendBool(appendPoint(b, n.Point), n.lost) }
 
-// ErrCorrupt is wrapped by Restore if the bytes are not a snapshot of a view.
+// ErrCorrupt is wrapped by the error of Restore if the bytes are not a snapshot of a view.
 var ErrCorrupt = errors.New("chainview: corrupt snapshot")
 
-// Restore returns the view of a snapshot of [View.AppendSnapshot]. spec must be
-// the same as before. Errors wrap ErrCorrupt or jamq.ErrInvalidSpec. Restore
-// never panics, even on arbitrary bytes.
+// Restore returns the view of a snapshot that [View.AppendSnapshot] has made. spec must be the same
+// as before. Errors wrap ErrCorrupt or jamq.ErrInvalidSpec. Restore never panics, even on arbitrary
+// bytes.
 func Restore(spec *jamq.ChainSpec, snapshot []byte) (*View, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -303,8 +303,8 @@ func (v *View) readTrace(r *wire.Reader, pruned map[anchor.Point]*node) {
 	}
 }
 
-// readRef returns the block of a reference. For a pruned block it returns a
-// substitute, the same one for equal references.
+// readRef reads a reference to a block and returns the block. If the block was pruned, it returns a
+// substitute, which is the same one for equal references.
 func (v *View) readRef(r *wire.Reader, pruned map[anchor.Point]*node) *node {
 	p, lost := readPoint(r), r.Bool()
 	if n, ok := v.nodes[p.Hash]; ok {

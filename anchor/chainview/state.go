@@ -9,8 +9,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// This file has the two parts of the JAM state that decide what becomes of a package, with their
-// transitions: first the reports on the cores, then the ready queue.
+// This file contains the two parts of the JAM state that decide what becomes of a package, and how
+// a block changes them: first the reports on the cores, then the ready queue.
 
 // coreReport is a report on a core that waits to become available.
 type coreReport struct {
@@ -26,8 +26,8 @@ type coreReport struct {
 	Since jamq.Slot
 }
 
-// onCores holds the report on each core, or nil for a free core. Blocks share the reports, so a
-// report is never modified.
+// onCores is the report on each core, or nil for a free core. The states of several blocks share
+// the reports, so a report is never modified.
 type onCores []*coreReport
 
 // transition returns the cores after a block, given those after its parent. It applies the
@@ -77,8 +77,8 @@ func (c onCores) transition(spec *jamq.ChainSpec, b *jamq.Block, reports []coreR
 	return after, available, removed
 }
 
-// sortedCores returns cores in ascending order. Their reports are accumulated in this order (Gray
-// Paper 11.16).
+// sortedCores returns cores in ascending order, because the reports on them are accumulated in this
+// order (Gray Paper 11.16).
 func sortedCores(cores []jamq.CoreIndex) []jamq.CoreIndex {
 	if slices.IsSorted(cores) {
 		return cores
@@ -88,11 +88,12 @@ func sortedCores(cores []jamq.CoreIndex) []jamq.CoreIndex {
 	return cores
 }
 
-// readyReport is an entry of the ready queue.
+// readyReport is an entry of the ready queue: an available report that waits until its
+// prerequisites are accumulated.
 type readyReport struct {
 	// Package is the package that waits.
 	Package jamq.PackageHash
-	// Unmet lists the packages that it still waits for.
+	// Unmet lists the prerequisites that are not accumulated yet.
 	Unmet []jamq.PackageHash
 	// Since is the slot of the block in which the report became available.
 	Since jamq.Slot
@@ -106,13 +107,13 @@ type accumulation struct {
 	ready []readyReport
 }
 
-// accumulate decides which packages a block accumulates: the available reports and those of the
-// ready queue, except those that still wait for a prerequisite (Gray Paper 12.4 to 12.12). It then
-// edits the ready queue (Gray Paper 12.41). before reports whether one of the E blocks before this
-// one has accumulated a package.
+// accumulate computes which packages a block accumulates: the newly available reports and those of
+// the ready queue, except those that still wait for a prerequisite (Gray Paper 12.4 to 12.12). It
+// then computes the ready queue after the block (Gray Paper 12.41). before reports whether one of
+// the E blocks before this one has accumulated a package.
 //
-// If the host has listed the accumulated packages in the block, accumulate takes that list, because
-// gas may have deferred a part of the queue.
+// If the host has listed the accumulated packages in the block, accumulate uses that list, because
+// the limit of gas may have deferred a part of the queue.
 func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []readyReport, available []*coreReport, before func(jamq.PackageHash) bool) accumulation {
 	var a accumulation
 	var bound []readyReport // reports with prerequisites
@@ -144,9 +145,9 @@ func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []readyReport, availa
 	return a
 }
 
-// inTurn returns the ready queue in the order in which a block of the given slot processes it. The
-// order follows the position in the epoch at which each report became available, beginning with the
-// position of the block itself, which is the oldest one (Gray Paper 12.10).
+// inTurn returns the ready queue in the order in which a block in the given slot processes it. The
+// order follows the position in the epoch at which each report became available. It begins with the
+// position of the block itself, which holds the oldest reports (Gray Paper 12.10).
 func inTurn(spec *jamq.ChainSpec, slot jamq.Slot, queue []readyReport) []readyReport {
 	place := func(s jamq.Slot) jamq.Slot {
 		e := spec.EpochLength
@@ -157,9 +158,9 @@ func inTurn(spec *jamq.ChainSpec, slot jamq.Slot, queue []readyReport) []readyRe
 	return out
 }
 
-// rounds returns the packages of a queue that can be accumulated: first those
-// without unmet prerequisites, then those that only wait for these, and so on
-// (Gray Paper 12.8).
+// rounds returns the packages of a queue that can be accumulated: first those without unmet
+// prerequisites, then those whose prerequisites are all among the first, and so on (Gray Paper
+// 12.8).
 func rounds(queue []readyReport) []jamq.PackageHash {
 	var out []jamq.PackageHash
 	for {
@@ -177,9 +178,9 @@ func rounds(queue []readyReport) []jamq.PackageHash {
 	}
 }
 
-// edit removes accumulated packages from a queue and from the unmet
-// prerequisites of the others (Gray Paper 12.7). It does not modify its
-// arguments, because the queues of different blocks share memory.
+// edit removes accumulated packages from a queue, and from the unmet prerequisites of the remaining
+// entries (Gray Paper 12.7). It does not modify its arguments, because the queues of different
+// blocks share memory.
 func edit(queue []readyReport, done []jamq.PackageHash) []readyReport {
 	if len(done) == 0 {
 		return queue

@@ -24,18 +24,18 @@ var (
 	ErrMissingParent = errors.New("chainview: parent not imported")
 	// ErrUnknownBlock is wrapped if a block was never imported or was pruned.
 	ErrUnknownBlock = errors.New("chainview: unknown block")
-	// ErrConflict is wrapped if a call contradicts finality or the order of
-	// slots.
+	// ErrConflict is wrapped if a call contradicts finality, or if the slot of a block is not after
+	// that of its parent.
 	ErrConflict = errors.New("chainview: block conflicts with the chain")
-	// ErrOld is wrapped if a block cannot descend from the finalized block, or
-	// is an ancestor of it. The caller may ignore it.
+	// ErrOld is wrapped if a block cannot descend from the finalized block, or is an ancestor of
+	// it. The caller may ignore the error.
 	ErrOld = errors.New("chainview: older than the finalized block")
 	// ErrFull is wrapped by Import if finality has stalled for [MaxUnfinalized]
 	// blocks.
 	ErrFull = errors.New("chainview: too many unfinalized blocks")
 )
 
-// MissingError contains the block that must be imported first. It wraps
+// MissingError is the error of Import if the parent of a block must be imported first. It wraps
 // [ErrMissingParent].
 type MissingError struct {
 	// Block is the refused block, and Missing is its parent.
@@ -50,8 +50,8 @@ func (e *MissingError) Error() string {
 // Unwrap returns [ErrMissingParent].
 func (e *MissingError) Unwrap() error { return ErrMissingParent }
 
-// node is a block of the tree. Traces can refer to a node long after the block was pruned, so a
-// node is small, and its contents are freed when they are not needed any more.
+// node is a block of the tree. Traces can refer to a node long after the block was pruned. A node
+// is therefore small, and its contents are freed when they are not needed any more.
 type node struct {
 	anchor.Point
 	*contents
@@ -59,7 +59,7 @@ type node struct {
 	lost bool
 }
 
-// contents holds the reports of a block and the state after it. A block shares unchanged parts of
+// contents is the reports of a block and the state after it. A block shares the unchanged parts of
 // the state with its children, so the state is never modified.
 type contents struct {
 	parent    *node       // nil if final
@@ -73,16 +73,16 @@ type contents struct {
 	seen []*Trace // watched packages in the block
 }
 
-// View is a tree of blocks with a best chain and the traces of watched
-// packages. Create it with [New] or [Restore]. It is not safe for concurrent
-// use.
+// View is a tree of JAM blocks with a best chain. It computes from these blocks what has become of
+// the packages that the host watches. Create it with [New] or [Restore]. It is not safe for
+// concurrent use.
 type View struct {
 	spec  jamq.ChainSpec
 	nodes map[jamq.HeaderHash]*node
 	// main is the best chain, from the oldest block in the tree to the best block.
 	main []*node
-	// side holds the blocks that are not on the best chain. They are sorted by byHeight, so that
-	// equal trees have equal snapshots, in whatever order the blocks came.
+	// side is the list of blocks that are not on the best chain. It is sorted by byHeight, so that
+	// equal trees have equal snapshots, in whatever order the blocks were imported.
 	side      []*node
 	finalized *node
 	// abandoned holds the hashes of the last blocks on abandoned forks, oldest
@@ -91,8 +91,8 @@ type View struct {
 	// past holds the hashes of the last final blocks that were pruned, oldest
 	// first.
 	past []jamq.HeaderHash
-	// graves holds packages that were dead when they were forgotten, oldest first. contradictions
-	// holds the packages that Contradictions returns at its next call.
+	// graves are the packages that were dead when the host forgot them, oldest first.
+	// contradictions are the packages that Contradictions returns at its next call.
 	graves         []grave
 	contradictions []jamq.PackageHash
 
@@ -101,9 +101,9 @@ type View struct {
 	agenda      agenda
 }
 
-// New returns a view that begins at root, a final block with height 0, with
-// free cores and an empty ready queue. The reports in root are ignored. Errors
-// wrap jamq.ErrInvalidSpec or jamq.ErrInvalidBlock.
+// New returns a view that begins at root, a final block with height 0, with free cores and an empty
+// ready queue. It ignores the reports in root. Errors wrap jamq.ErrInvalidSpec or
+// jamq.ErrInvalidBlock.
 func New(spec *jamq.ChainSpec, root jamq.Block) (*View, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -121,14 +121,14 @@ func New(spec *jamq.ChainSpec, root jamq.Block) (*View, error) {
 	}, nil
 }
 
-// Import adds a block to the tree, as a child of its parent. A known block
-// changes nothing. Import does not change the best block: see [View.SetBest].
+// Import adds a block to the tree, as a child of its parent. It does nothing for a block that the
+// view already has, and does not change the best block: see [View.SetBest].
 //
 // The error wraps one of these errors; the view is then unchanged:
 //
-//   - [ErrOld] if the block cannot descend from the finalized block: its slot
-//     is not later, or it or its parent is older or on an abandoned fork. Call
-//     [View.Abandon], so that the view recognizes its descendants as old too.
+//   - [ErrOld] if the block cannot descend from the finalized block: its slot is not later, or it
+//     or its parent is older or on an abandoned fork. Call [View.Abandon], so that the view
+//     recognizes its descendants as old too.
 //   - [ErrMissingParent] if the parent is unknown and must be imported first
 //   - [ErrConflict] if its slot is not after its parent's
 //   - [ErrFull] if there are too many unfinalized blocks
@@ -190,8 +190,8 @@ func reportsOf(b *jamq.Block) []coreReport {
 	return out
 }
 
-// apply derives the state after a block from the state after its parent, and notes what the block
-// does to packages that the view follows.
+// apply computes the state after a block from the state after its parent. It also records what the
+// block does to packages that the view follows.
 func (v *View) apply(n *node, b *jamq.Block) {
 	cores, available, removedReports := n.parent.cores.transition(&v.spec, b, n.reported)
 	a := accumulate(&v.spec, b, n.parent.ready, available, func(pkg jamq.PackageHash) bool {
@@ -215,7 +215,7 @@ func (v *View) apply(n *node, b *jamq.Block) {
 	}
 }
 
-// descends reports whether n is ancestor or one of its descendants.
+// descends reports whether block n is the block ancestor itself or one of its descendants.
 func (v *View) descends(n, ancestor *node) bool {
 	if ancestor.lost || ancestor.Height > n.Height {
 		return false
@@ -229,10 +229,9 @@ func (v *View) descends(n, ancestor *node) bool {
 	return n == ancestor
 }
 
-// SetBest makes an imported block the head of the best chain. It must be the
-// finalized block or descend from it. The error wraps ErrUnknownBlock, ErrOld
-// if the block is an ancestor of the finalized block, or ErrConflict. On an
-// error the view is unchanged.
+// SetBest makes an imported block the head of the best chain. The block must be the finalized block
+// or descend from it. If SetBest returns an error, the view is unchanged. The error wraps
+// ErrUnknownBlock, ErrOld if the block is an ancestor of the finalized block, or ErrConflict.
 func (v *View) SetBest(hash jamq.HeaderHash) error {
 	n, err := v.candidate(hash)
 	if err != nil {
@@ -289,11 +288,12 @@ func (v *View) setBest(n *node) {
 	}
 }
 
-// ImportBest combines Import and SetBest. On an error the view is unchanged.
+// ImportBest imports a block and sets the best block, like Import followed by SetBest. If it
+// returns an error, the view is unchanged.
 //
-// A block that is known already never moves the best block back to one of its
-// ancestors, because a feed that begins again may call each old block the best
-// one. It can make another fork the best chain.
+// If the block is known already, ImportBest never moves the best block back to one of its
+// ancestors, because a feed that begins again may call each old block the best one. It can still
+// make another fork the best chain.
 func (v *View) ImportBest(b *jamq.Block, best jamq.HeaderHash) error {
 	_, known := v.nodes[b.Hash]
 	if known || best != b.Hash {
@@ -308,8 +308,8 @@ func (v *View) ImportBest(b *jamq.Block, best jamq.HeaderHash) error {
 	if err := v.Import(b); err != nil {
 		return err
 	}
-	// Import accepts only descendants of the finalized block. If best is
-	// another block, it was checked above.
+	// Import accepts only descendants of the finalized block. If best is a different block,
+	// candidate has checked it above.
 	v.setBest(v.nodes[best])
 	return nil
 }

@@ -13,8 +13,9 @@ func (v *View) Best() anchor.Point { return v.best().Point }
 // Finalized returns the last finalized block.
 func (v *View) Finalized() anchor.Point { return v.finalized.Point }
 
-// Knows reports whether the view has imported a block: it is in the tree, or it was on a fork that
-// was abandoned. The view remembers a limited number of abandoned blocks.
+// Knows reports whether the view has imported a block and still remembers it: the block is in the
+// tree, or it was on a fork that was abandoned. The view remembers a limited number of abandoned
+// blocks.
 func (v *View) Knows(hash jamq.HeaderHash) bool {
 	_, held := v.nodes[hash]
 	return held || slices.Contains(v.abandoned, hash)

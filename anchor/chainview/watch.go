@@ -16,14 +16,15 @@ import (
 // ErrNotWatched is wrapped by calls that name a package that is not watched.
 var ErrNotWatched = errors.New("chainview: package not watched")
 
-// Package holds the data of a package that determine its life.
+// Package is the data of a work package that determine how long it can be reported and when it can
+// be accumulated.
 type Package struct {
 	// Anchor is the anchor block. It must be in the tree.
 	Anchor jamq.HeaderHash
 	// LookupAnchorSlot is the slot of the lookup anchor.
 	LookupAnchorSlot jamq.Slot
-	// Prerequisites are the packages that must be accumulated first. The view
-	// also follows those that are not watched: see [View.Watch].
+	// Prerequisites are the packages that must be accumulated before this one. The view also
+	// follows those that the host does not watch: see [View.Watch].
 	Prerequisites []jamq.PackageHash
 }
 
@@ -33,22 +34,23 @@ type Status struct {
 	// was reported, became available and was accumulated. A zero point means
 	// that this has not happened.
 	Reported, Available, Accumulated anchor.Point
-	// Dead is the reason why the package can never be accumulated on this
-	// chain, as of the block DeadSince, or anchor.Alive.
+	// Dead is the rule by which the package can never be accumulated on this chain, or anchor.Alive
+	// if it still can be.
 	Dead anchor.Reason
 	// DeadSince is the oldest block in the tree at which Dead holds. A package
 	// for the same rollup block may be anchored at this block or later.
 	DeadSince anchor.Point
 }
 
-// verdict is a Status whose fields refer to blocks of the tree instead of points.
+// verdict is the outcome of a package, like Status, but with references to blocks of the tree
+// instead of their positions. A block that was pruned or abandoned can so be recognized.
 type verdict struct {
 	reported, available, accumulated, deadSince *node
 	dead                                        anchor.Reason
 }
 
-// upTo returns the verdict as it was at a lower height of the same chain. It leaves out blocks of
-// abandoned forks.
+// upTo returns the outcome of a package as it was at a lower height of the same chain. It leaves
+// out blocks of abandoned forks.
 func (s verdict) upTo(height uint64) verdict {
 	for _, n := range []**node{&s.reported, &s.available, &s.accumulated, &s.deadSince} {
 		if *n != nil && ((*n).Height > height || (*n).lost) {
@@ -83,26 +85,26 @@ const (
 	accumulated
 )
 
-// sighting records that something has happened to a package in a block.
+// sighting is one event in the life of a package, with the block in which it happened.
 type sighting struct {
 	kind kind
 	at   *node
 }
 
-// Trace is a package that the view follows, with everything that has happened to it in the blocks
-// of the tree.
+// Trace is a package that the view follows, with all events about the package in the blocks of the
+// tree.
 type Trace struct {
 	pkg jamq.PackageHash
 	// number counts the packages in the order in which the view began to follow them. The view
-	// judges packages in this order, because a package can be judged only after its prerequisites,
-	// which have lower numbers.
+	// computes the outcomes in this order, because that of a package depends on those of its
+	// prerequisites, which have lower numbers.
 	number uint64
 	anchor *node // nil for a prerequisite that was never watched
 	// forgotten is true if the host has called Forget, and the view keeps the package only because
 	// a watched package needs it.
 	forgotten bool
 	// partial is true if a block had reported the package before the view began to follow it. The
-	// outcome of that report is unknown, so the package never counts as dead.
+	// further course of that report is unknown, so the package never counts as dead.
 	partial          bool
 	lookupAnchorSlot jamq.Slot
 	prerequisites    []jamq.PackageHash
@@ -120,8 +122,8 @@ type Trace struct {
 // byNumber compares traces for sorting by number.
 func byNumber(a, b *Trace) int { return cmp.Compare(a.number, b.number) }
 
-// watched reports whether the host watches the package. The view follows the other packages only
-// because a watched one needs them.
+// watched reports whether the host watches the package. The view follows all other packages only
+// because a watched package needs them as prerequisites.
 func (t *Trace) watched() bool { return t.anchor != nil && !t.forgotten }
 
 // Package returns the hash of the package.
@@ -140,37 +142,36 @@ func (t *Trace) IsReported() bool { return t.verdict.reported != nil }
 // IsAccumulated reports whether the best chain has accumulated the package.
 func (t *Trace) IsAccumulated() bool { return t.verdict.accumulated != nil }
 
-// Anchor returns the anchor of the package. It is zero if the package was never
-// watched and is only followed as a prerequisite.
+// Anchor returns the anchor of the package. It is zero if the host never watched the package, so
+// that the view follows it only as a prerequisite.
 func (t *Trace) Anchor() anchor.Point { return t.anchor.point() }
 
 // LookupAnchorSlot returns the slot of the package's lookup anchor.
 func (t *Trace) LookupAnchorSlot() jamq.Slot { return t.lookupAnchorSlot }
 
-// Prerequisites returns the packages that must be accumulated first, or nothing
-// if the package was forgotten and its outcome is final. The caller must not
-// modify the slice.
+// Prerequisites returns the packages that must be accumulated before this one. It returns nothing
+// if the host has forgotten the package and its outcome is final. The caller must not modify the
+// slice.
 func (t *Trace) Prerequisites() []jamq.PackageHash { return t.prerequisites }
 
-// agenda lists the traces that must be judged again: those in turns at once, and the others at the
-// height or in the slot of their deadline.
+// agenda lists the traces whose outcome must be computed again: those in turns at the next call,
+// and those in heights and slots when the best chain reaches that height or slot.
 type agenda struct {
 	turns          minheap.Heap[uint64, *Trace] // ordered by number
 	heights, slots minheap.Heap[uint64, *Trace]
 	changed        []*Trace
 }
 
-// Watch begins to follow a package. Call it before the package is first sent,
-// so that no imported block can contain it, and after its own prerequisites are
-// watched. Watching a package again changes nothing. A forgotten package that the
-// view still follows is watched again with its old anchor and its outcome. The
-// error wraps ErrUnknownBlock if the anchor is not in the tree.
+// Watch makes the view follow a package. Call it before the package is first sent, so that no
+// imported block can contain the package, and after its prerequisites are watched. Watching a
+// package again changes nothing. If the view still follows a forgotten package, that package is
+// watched again with its old anchor and its outcome. The error wraps ErrUnknownBlock if the anchor
+// is not in the tree.
 //
-// The view also follows prerequisites that are not watched, usually packages of
-// other rollups. Once such a package is reported, it can expire as a
-// prerequisite, and die by the rules D5 and D6. It counts as alive while it is
-// unreported, because its anchor is unknown. It also counts as alive if it was
-// reported before Watch was called.
+// The view also follows prerequisites that are not watched, usually packages of other rollups. Once
+// such a package is reported, it can expire as a prerequisite, and die by the rules D5 and D6. It
+// counts as alive while it is unreported, because its anchor is unknown. It also counts as alive if
+// it was reported before Watch was called.
 func (v *View) Watch(pkg jamq.PackageHash, p Package) (*Trace, error) {
 	known := v.traces[pkg]
 	if known != nil && known.anchor != nil {
@@ -200,8 +201,8 @@ func (v *View) Watch(pkg jamq.PackageHash, p Package) (*Trace, error) {
 	return t, nil
 }
 
-// watchAgain makes a forgotten package a watched one. Its prerequisites are followed again if the
-// view has dropped them meanwhile.
+// watchAgain makes a forgotten package a watched one again. It also follows the prerequisites of
+// the package again, if the view has dropped them in the meantime.
 func (v *View) watchAgain(t *Trace, prerequisites []jamq.PackageHash) {
 	t.forgotten = false
 	if len(t.prerequisites) > 0 {
@@ -230,8 +231,8 @@ func (v *View) watchForeign(pkg jamq.PackageHash) {
 	v.enter(t)
 }
 
-// recall searches the blocks of the tree for a package that the view has just begun to follow, and
-// adds what it finds to the trace.
+// recall searches the blocks of the tree for events about a package that the view has just begun to
+// follow, and adds them to the trace.
 func (v *View) recall(t *Trace) {
 	add := func(k kind, at *node) {
 		t.partial = true
@@ -264,7 +265,7 @@ func (v *View) enter(t *Trace) {
 	v.link(t)
 }
 
-// register adds a trace to the index, and schedules it to be judged.
+// register adds a trace to the index, and schedules the computation of its outcome.
 func (v *View) register(t *Trace) {
 	t.turn.Value, t.height.Value, t.inSlot.Value = t, t, t
 	for _, s := range t.sightings { // added by recall or Restore
@@ -309,9 +310,9 @@ func (v *View) verdictOn(pkg jamq.PackageHash) (verdict, error) {
 	return t.verdict, nil
 }
 
-// Changes calls f for each watched package whose status on the best chain has
-// changed since the last call. The order is deterministic, but not always that
-// of Watch. f must not call Watch or Forget.
+// Changes calls f for each watched package whose status on the best chain has changed since the
+// last call. The order of the calls is deterministic, but not always the order of Watch. f must not
+// call Watch or Forget.
 func (v *View) Changes(f func(*Trace)) {
 	v.judge()
 	changed := v.agenda.changed
@@ -325,8 +326,8 @@ func (v *View) Changes(f func(*Trace)) {
 	clear(changed)
 }
 
-// see records what a block does to a package, if the view follows the package. Most packages belong
-// to other rollups, and cost one lookup in a map.
+// see records an event about a package in a block, if the view follows the package. Most packages
+// belong to other rollups; they cost only one lookup in a map.
 func (v *View) see(pkg jamq.PackageHash, k kind, at *node) {
 	if t, ok := v.traces[pkg]; ok {
 		t.sightings = append(slices.DeleteFunc(t.sightings, func(s sighting) bool { return s.at.lost }), sighting{kind: k, at: at})
@@ -335,10 +336,11 @@ func (v *View) see(pkg jamq.PackageHash, k kind, at *node) {
 	}
 }
 
-// reconsider schedules a trace to be judged again.
+// reconsider schedules the outcome of a package to be computed again.
 func (v *View) reconsider(t *Trace) { v.agenda.turns.Set(&t.turn, t.number) }
 
-// reconsiderDue schedules the traces whose deadline has come with the new best block.
+// reconsiderDue schedules the packages whose deadline the new best block has reached, because they
+// may be dead now.
 func (v *View) reconsiderDue() {
 	best := v.Best()
 	for e := v.agenda.heights.Min(); e != nil && e.Key() <= best.Height; e = v.agenda.heights.Min() {
@@ -351,8 +353,8 @@ func (v *View) reconsiderDue() {
 	}
 }
 
-// reconsiderAll schedules every watched package whose status may differ on the
-// new best chain: all packages whose outcome is not final.
+// reconsiderAll schedules every package whose status may be different on the new best chain after a
+// reorg: all packages whose outcome is not final.
 func (v *View) reconsiderAll() {
 	// The loop may run in any order: judge takes the traces by number.
 	for _, t := range v.traces {
@@ -373,7 +375,8 @@ func (v *View) fateIsFinal(t *Trace) bool {
 	return s.accumulated != nil || s.dead != anchor.Alive
 }
 
-// judge processes all scheduled traces, prerequisites before their dependents.
+// judge computes the outcomes of all scheduled packages, prerequisites before the packages that
+// need them.
 func (v *View) judge() {
 	for e := v.agenda.turns.Min(); e != nil; e = v.agenda.turns.Min() {
 		v.agenda.turns.Remove(e)
@@ -411,7 +414,8 @@ func (v *View) judgeOne(t *Trace) {
 	}
 }
 
-// schedule sets a deadline, or clears it if at is 0.
+// schedule sets the deadline of a trace in a heap to at, or removes the trace from the heap if at
+// is 0.
 func schedule(h *minheap.Heap[uint64, *Trace], e *minheap.Entry[uint64, *Trace], at uint64) {
 	if at == 0 {
 		h.Remove(e)
@@ -420,7 +424,8 @@ func schedule(h *minheap.Heap[uint64, *Trace], e *minheap.Entry[uint64, *Trace],
 	}
 }
 
-// reason returns the reason why a package is dead, or Alive. A partial trace never counts as dead.
+// reason returns the rule by which a package is dead, or Alive. If the view has seen only a part of
+// the package's life, the package never counts as dead.
 func (v *View) reason(t *Trace, f *anchor.Facts) anchor.Reason {
 	if t.partial {
 		return anchor.Alive
@@ -428,9 +433,9 @@ func (v *View) reason(t *Trace, f *anchor.Facts) anchor.Reason {
 	return anchor.Dead(&v.spec, f)
 }
 
-// death returns the reason why a package is dead, and the oldest block of the best chain at which
-// it is. At later blocks other reasons may hold as well. A binary search finds the block, because a
-// dead package stays dead.
+// death returns the oldest block of the best chain at which a package is dead, and the rule that
+// holds there. At later blocks other rules may hold as well. A binary search finds the block,
+// because a dead package stays dead.
 func (v *View) death(t *Trace) (anchor.Reason, *node) {
 	reasonAt := func(i int) anchor.Reason {
 		s, removed := v.seenUpTo(t, v.main[i].Height)
@@ -441,8 +446,8 @@ func (v *View) death(t *Trace) (anchor.Reason, *node) {
 	return reasonAt(i), v.main[i]
 }
 
-// seenUpTo returns what the best chain has done to a package up to a height. gone is the block that
-// removed the report from its core, or nil.
+// seenUpTo returns the events about a package on the best chain up to a height. gone is the block
+// that removed the report from its core, or nil.
 func (v *View) seenUpTo(t *Trace, height uint64) (s verdict, gone *node) {
 	for _, seen := range t.sightings {
 		if seen.at.Height > height || !v.onMain(seen.at) {
@@ -462,8 +467,8 @@ func (v *View) seenUpTo(t *Trace, height uint64) (s verdict, gone *node) {
 	return s, gone
 }
 
-// facts returns what package anchor needs to judge a package on the best chain up to head. The
-// prerequisites must have been judged already.
+// facts returns the input of package anchor's rules for a package, as of block head of the best
+// chain. The outcomes of the prerequisites must be up to date.
 func (v *View) facts(t *Trace, head *node, s verdict, gone *node) anchor.Facts {
 	f := anchor.Facts{
 		Head:        head.Point,
