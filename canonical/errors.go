@@ -10,7 +10,7 @@ var (
 	ErrUnknownBlock = errors.New("canonical: unknown block")
 	// ErrFinal is returned if the call would undo a finalized block.
 	ErrFinal = errors.New("canonical: block is final")
-	// ErrConflict is returned if an item is not the executed block of its
-	// number, and if two blocks have the same commitment.
+	// ErrConflict is returned if the block with the number of an item has a different commitment,
+	// and if two blocks would have the same commitment.
 	ErrConflict = errors.New("canonical: another block has this number")
 )

@@ -6,45 +6,46 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Head is a rollup block.
+// Head is a rollup block as the tracker sees it: its number, its hashes and its state root.
 type Head struct {
 	// Number is the number of the block. The genesis has number 0.
 	Number uint64
 	// Hash is the hash of the block, and Root the state root after it.
 	Hash, Root common.Hash
-	// Commitment identifies the block in the queue and stays the same for all
-	// its packages. Zero means that it has none and is found by number.
+	// Commitment identifies the block in the queue and is the same for all its packages. Zero means
+	// that the block has no commitment, so that it is found by its number.
 	Commitment common.Hash
 }
 
-// Heads are the blocks that the tags of Ethereum's JSON-RPC name.
+// Heads are the rollup blocks that the tags of Ethereum's JSON-RPC stand for, such as "latest" and
+// "finalized".
 type Heads struct {
 	// Pending is the newest executed block.
 	Pending Head
-	// Latest is the highest block up to which all blocks are accumulated on the
-	// best JAM chain.
+	// Latest is the highest block for which it and all blocks before it are accumulated on the best
+	// JAM chain.
 	Latest Head
-	// Safe equals Finalized, because JAM has no justified point between best
-	// and final.
+	// Safe is the same block as Finalized, because JAM has no justified block between the best and
+	// the final one.
 	Safe Head
-	// Finalized is the highest block up to which all blocks are accumulated on
-	// the finalized JAM chain.
+	// Finalized is the highest block for which it and all blocks before it are accumulated on the
+	// finalized JAM chain.
 	Finalized Head
 }
 
-// Item identifies a bundle in every call about its outcome. A number alone is
-// not enough: numbers are used again after a failure, and a late call about the
-// failed block must not count for its successor.
+// Item identifies a rollup block in every call about the outcome of its bundle. A number alone is
+// not enough: numbers are used again after a failure, and a late call about the failed block must
+// not count for the block that has its number now.
 type Item struct {
 	// Number is the number of the rollup block.
 	Number uint64
-	// Commitment identifies the block. Zero means that the queue has none; the
-	// block is then found by number.
+	// Commitment identifies the block. Zero means that the queue has no commitment for it; the
+	// block is then found by its number.
 	Commitment common.Hash
 }
 
-// stage is the progress of a block on JAM. Each stage includes the earlier
-// ones.
+// stage is how far a block has come on JAM: executed, accumulated or final. Each stage includes the
+// earlier ones.
 type stage uint8
 
 const (
@@ -59,12 +60,13 @@ type entry struct {
 	stage stage
 }
 
-// Tracker tracks executed blocks and their heads. Create one with [New].
+// Tracker records how far JAM has come with each executed block, and computes the heads of the
+// rollup from that. Create one with [New].
 type Tracker struct {
-	// blocks are the newest final block and those after it, by number.
+	// blocks are the newest final block and all blocks after it, in the order of their numbers.
 	blocks []entry
-	// tops has, for each stage, the highest block up to which all blocks have
-	// reached it. tops[executed] is pending.
+	// tops is, for each stage, the number of the highest block for which it and all blocks before
+	// it have reached the stage. tops[executed] is pending.
 	tops         [final + 1]uint64
 	byCommitment map[common.Hash]uint64
 }
@@ -85,9 +87,9 @@ func (t *Tracker) Heads() Heads {
 	return Heads{Pending: t.top(executed), Latest: t.top(accumulated), Safe: t.top(final), Finalized: t.top(final)}
 }
 
-// Executed adds the next block. The error wraps ErrNotNext, or ErrConflict if
-// another block has the same commitment, because items could not distinguish
-// the two.
+// Executed adds the next block, which the host has executed on the newest one. The error wraps
+// ErrNotNext if the number is not the next one. It wraps ErrConflict if another block has the same
+// commitment, because items could not distinguish the two.
 func (t *Tracker) Executed(h Head) error {
 	if next := t.pending() + 1; h.Number != next {
 		return fmt.Errorf("%w: block %d, want %d", ErrNotNext, h.Number, next)
@@ -99,9 +101,9 @@ func (t *Tracker) Executed(h Head) error {
 	return nil
 }
 
-// Accumulate records that the best JAM chain has accumulated an item. It
-// returns the latest head: if the head moved, the host commits its root, and no
-// root of a block before it. The error wraps ErrUnknownBlock or ErrConflict.
+// Accumulate records that the best JAM chain has accumulated the block of an item. It returns the
+// latest head. If that head has moved, the host commits the root of the new head only, not the
+// roots of blocks before it. The error wraps ErrUnknownBlock or ErrConflict.
 func (t *Tracker) Accumulate(it Item) (latest Head, err error) {
 	e, err := t.find(it)
 	if err != nil {
@@ -111,10 +113,10 @@ func (t *Tracker) Accumulate(it Item) (latest Head, err error) {
 	return t.top(accumulated), nil
 }
 
-// Retract records that a reorg removed the item's block from the best JAM
-// chain, and returns the latest head, which moves below it. It does nothing for
-// a block that was never accumulated. Pending stays, because the block can be
-// accumulated again. The error wraps ErrUnknownBlock, ErrConflict or ErrFinal.
+// Retract records that a reorg has removed the block of an item from the best JAM chain. It returns
+// the latest head, which is then below that block. Retract does nothing for a block that was never
+// accumulated. Pending does not change, because the block can be accumulated again. The error wraps
+// ErrUnknownBlock, ErrConflict or ErrFinal.
 func (t *Tracker) Retract(it Item) (latest Head, err error) {
 	e, err := t.find(it)
 	if err != nil {
@@ -128,11 +130,10 @@ func (t *Tracker) Retract(it Item) (latest Head, err error) {
 	return t.top(accumulated), nil
 }
 
-// Finalized records that the finalized JAM chain has accumulated an item, which
-// implies Accumulate. It returns the finalized head and reports whether the head
-// moved; it never moves back. The tracker forgets the blocks before it: an item
-// of such a block changes nothing. The error wraps ErrUnknownBlock or
-// ErrConflict.
+// Finalized records that the finalized JAM chain has accumulated the block of an item, which
+// implies Accumulate. It returns the finalized head and whether that head has moved; it never moves
+// back. The tracker forgets the blocks before the finalized head, and ignores later calls about
+// them. The error wraps ErrUnknownBlock or ErrConflict.
 func (t *Tracker) Finalized(it Item) (finalized Head, moved bool, err error) {
 	oldest := t.oldest()
 	if e, err := t.find(it); err == nil {
@@ -148,12 +149,14 @@ func (t *Tracker) Finalized(it Item) (finalized Head, moved bool, err error) {
 	return t.blocks[0].head, moved, nil
 }
 
-// Fail removes the block of an item that can never be accumulated, and all
-// later blocks, which it returns, oldest first. Pending falls back to the block
-// before it. Later blocks are removed even if JAM has finalized them, because
-// the state that they were executed on never exists. Their numbers are free,
-// and their transactions must be executed again. The error wraps
-// ErrUnknownBlock, ErrConflict, or ErrFinal if the block itself is final.
+// Fail removes the block of an item, because the block can never be accumulated, together with all
+// later blocks. It returns the removed blocks, oldest first. Pending falls back to the block before
+// them.
+//
+// Later blocks are removed even if JAM has finalized them, because the state that they were
+// executed on never exists. Their numbers can be used again, and their transactions must be
+// executed again. The error wraps ErrUnknownBlock, ErrConflict, or ErrFinal if the block itself is
+// final.
 func (t *Tracker) Fail(it Item) (undone []Head, err error) {
 	e, err := t.find(it)
 	switch {
@@ -177,9 +180,8 @@ func (t *Tracker) Fail(it Item) (undone []Head, err error) {
 	return undone, nil
 }
 
-// find returns the tracked block of an item, by commitment or by number. The
-// error wraps ErrUnknownBlock, or ErrConflict if its number belongs to a
-// different block.
+// find returns the block of an item, by its commitment or otherwise by its number. The error wraps
+// ErrUnknownBlock, or ErrConflict if another block has the number of the item.
 func (t *Tracker) find(it Item) (*entry, error) {
 	if number, ok := t.byCommitment[it.Commitment]; ok {
 		return t.entry(number), nil
@@ -194,8 +196,8 @@ func (t *Tracker) find(it Item) (*entry, error) {
 	return e, nil
 }
 
-// raise sets a block to a stage, unless it has a later one, and moves the heads
-// over everything that is contiguous.
+// raise moves a block to a stage, unless the block has a later one. It then moves the heads forward
+// over all blocks that have now reached their stage without a gap.
 func (t *Tracker) raise(e *entry, to stage) {
 	e.stage = max(e.stage, to)
 	for s := accumulated; s <= final; s++ {
@@ -214,7 +216,7 @@ func (t *Tracker) add(e entry) {
 	}
 }
 
-// forget removes a block from the index.
+// forget removes a block from the index of commitments, so that items no longer find the block.
 func (t *Tracker) forget(h Head) {
 	if t.byCommitment[h.Commitment] == h.Number {
 		delete(t.byCommitment, h.Commitment)
@@ -235,5 +237,5 @@ func (t *Tracker) entry(number uint64) *entry {
 	return &t.blocks[number-t.oldest()]
 }
 
-// top returns the block that a stage has reached.
+// top returns the highest block for which it and all blocks before it have reached a stage.
 func (t *Tracker) top(s stage) Head { return t.entry(t.tops[s]).head }

@@ -9,8 +9,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Opened is the part of a state that a compact proof opens: entries, and regions of
-// keys without entries. It was verified against a state root.
+// Opened is the part of a state that a compact proof shows: entries, and regions of keys that have
+// no entries. It was verified against a state root.
 type Opened struct {
 	compact []byte
 	known   []Entry
@@ -18,13 +18,14 @@ type Opened struct {
 	closed  []KeyRange  // the keys below nodes that are not opened, ascending
 }
 
-// openEntry is an entry. If hashed is true, the proof has only the hash of its value.
+// openEntry is an entry in a compact proof. If hashed is true, the proof contains only the hash of
+// the value and not the value.
 type openEntry struct {
 	Entry
 	hashed bool
 }
 
-// tag is the kind of a node in a compact proof. The numbers are those of the encoding.
+// tag is the kind of a node in a compact proof. The numbers are part of the encoding.
 type tag uint8
 
 const (
@@ -36,21 +37,24 @@ const (
 
 const (
 	compactVersion = 0
-	// The forms of values above the number of bytes in the leaf itself.
+	// These are the two forms of values that are not in the leaf itself. The lower numbers are the
+	// lengths of values in the leaf.
 	longForm = maxEmbedded + 1
 	hashForm = maxEmbedded + 2
-	// The bits of a leaf's kind: the proof has neither key nor value, or no key.
+	// These bits of a leaf's kind are set if the proof leaves out the key and the value, or only
+	// the key.
 	withoutEntry, withoutKey = 0x80, 0x40
 )
 
-// Open verifies a compact state proof against a state root, and returns what it opens.
-// The format is that of the open proposal for JIP-2 (stateProof), version 0. known are
-// the entries that the caller already has, for a proof that leaves them out; their
-// values matter only if the proof leaves out values. The result shares memory with
-// the proof and with known. The error wraps ErrProof.
+// Open verifies a compact state proof against a state root, and returns the part of the state that
+// the proof shows. The format is that of the open proposal for JIP-2 (stateProof), version 0.
 //
-// A proof that opens less than the caller needs is verified too: use [Query.Open], or
-// regard the errors of Get and Entries.
+// known are the entries that the caller already has, for a proof that leaves them out. Their values
+// matter only if the proof leaves out values. The result shares memory with the proof and with
+// known. The error wraps ErrProof.
+//
+// Open also accepts a proof that shows less than the caller needs. The caller must therefore use
+// [Query.Open], or check the errors of Get and Entries.
 func Open(root common.Hash, compact []byte, known ...Entry) (*Opened, error) {
 	known = slices.SortedFunc(slices.Values(known), func(a, b Entry) int { return bytes.Compare(a.Key[:], b.Key[:]) })
 	o := &Opened{compact: compact, known: known}
@@ -68,8 +72,8 @@ func Open(root common.Hash, compact []byte, known ...Entry) (*Opened, error) {
 	return o, nil
 }
 
-// compactReader reads the sections of a compact proof. It keeps no tree, because a proof
-// of a few bytes can have many branches.
+// compactReader decodes the sections of a compact proof. It builds no tree in memory, because a
+// proof of a few bytes can have many branches.
 type compactReader struct {
 	known  []Entry
 	tags   []tag
@@ -79,8 +83,9 @@ type compactReader struct {
 
 	kinds, hashes, keys, values []byte
 
-	// These receive what the reader finds: the keys below a node that is not opened, an
-	// entry, and, after the nodes below it, an opened node with its keys.
+	// The reader calls these functions for the parts of the proof: closed with the keys below a
+	// node that the proof does not open, leaf with each entry, and node with each opened node and
+	// its keys, after the nodes below it.
 	closed func(KeyRange)
 	leaf   func(openEntry)
 	node   func(KeyRange, Node)
@@ -115,7 +120,7 @@ func (r *compactReader) read(compact []byte) (root common.Hash, err error) {
 	return root, nil
 }
 
-// take returns the next bits, at most 8, of the current section.
+// take reads the next bits of the current section, at most 8 of them.
 func (r *compactReader) take(n int) (bits byte, err error) {
 	if r.bits+n > 8*len(r.raw) {
 		return 0, fmt.Errorf("the proof is too short")
@@ -127,8 +132,8 @@ func (r *compactReader) take(n int) (bits byte, err error) {
 	return bits, nil
 }
 
-// padded returns the bytes after those of which bits were taken. The rest of the last
-// one must be zero.
+// padded returns the bytes after the last one from which bits were read. It returns an error if the
+// remaining bits of that byte are not zero.
 func (r *compactReader) padded() ([]byte, error) {
 	if used := r.bits % 8; used > 0 && r.raw[r.bits/8]<<used != 0 {
 		return nil, fmt.Errorf("padding that is not zero")
@@ -136,7 +141,8 @@ func (r *compactReader) padded() ([]byte, error) {
 	return r.raw[(r.bits+7)/8:], nil
 }
 
-// scan reads the tags of a subtrie at a depth, and returns the first one.
+// scan reads the tags of all nodes of a subtrie at a depth, and returns the tag of its top node. It
+// refuses trees that a correct proof never has.
 func (r *compactReader) scan(depth int) (tag, error) {
 	bits, err := r.take(2)
 	if err != nil {
@@ -167,7 +173,8 @@ func (r *compactReader) scan(depth int) (tag, error) {
 	return own, nil
 }
 
-// split separates the sections after the tags. The last one has the values.
+// split divides the bytes after the tags into the sections: kinds of leaves, hashes, keys, and
+// values.
 func (r *compactReader) split(rest []byte) error {
 	section := func(size int) (s []byte) {
 		size = min(size, len(rest))
@@ -211,8 +218,9 @@ func (r *compactReader) hash() (h common.Hash, err error) {
 	return h, nil
 }
 
-// build returns the hash of a subtrie, whose keys begin with depth bits of prefix. If the
-// subtrie is not opened and a left child, the hash lacks its first bit.
+// build returns the hash of the next subtrie, whose keys all begin with the first depth bits of
+// prefix. If the proof does not open the subtrie and it is a left child, the hash lacks its first
+// bit.
 func (r *compactReader) build(prefix Key, depth int, left bool) (hash common.Hash, err error) {
 	own, all := r.tags[0], KeyRange{prefix, Key(prefix.fill(depth))}
 	r.tags = r.tags[1:]
@@ -248,7 +256,8 @@ func (r *compactReader) build(prefix Key, depth int, left bool) (hash common.Has
 	return hash, nil
 }
 
-// entry reads a leaf at a depth, whose key is one of all.
+// entry reads the leaf at a depth. The keys in the range all are those that can be at this place of
+// the trie.
 func (r *compactReader) entry(all KeyRange, depth int) (e openEntry, n Node, err error) {
 	kind := r.kinds[0]
 	r.kinds = r.kinds[1:]
@@ -288,7 +297,8 @@ func (r *compactReader) entry(all KeyRange, depth int) (e openEntry, n Node, err
 	return e, leaf(e.Key, e.Value), nil
 }
 
-// knownIn returns the only known entry in a range.
+// knownIn returns the entry that the caller already has in a range of keys, for a leaf that the
+// proof leaves out. It returns an error unless there is exactly one.
 func (r *compactReader) knownIn(all KeyRange) (found Entry, err error) {
 	at, _ := slices.BinarySearchFunc(r.known, all.First, func(e Entry, key Key) int { return bytes.Compare(e.Key[:], key[:]) })
 	one := at < len(r.known) && all.has(r.known[at].Key)
@@ -299,7 +309,8 @@ func (r *compactReader) knownIn(all KeyRange) (found Entry, err error) {
 	return r.known[at], nil
 }
 
-// length takes the length of a long value: a natural in the shortest encoding (GP C.1).
+// length reads the length of a long value: a natural number, which must have the shortest encoding
+// (GP C.1).
 func (r *compactReader) length() (uint64, error) {
 	if len(r.values) == 0 {
 		return 0, fmt.Errorf("a length is missing")
@@ -322,8 +333,8 @@ func (r *compactReader) length() (uint64, error) {
 	return size, nil
 }
 
-// hashedLeaf returns the node of an entry whose value is longer than a leaf, by the hash
-// of the value.
+// hashedLeaf returns the node of an entry by the hash of its value. It is for values that are too
+// long for the node.
 func hashedLeaf(key Key, hash common.Hash) (n Node) {
 	n[0] = leafBit | hashedBit
 	copy(n[1:], key[:])
@@ -331,8 +342,8 @@ func hashedLeaf(key Key, hash common.Hash) (n Node) {
 	return n
 }
 
-// find returns the place of a key among the entries, and whether it is there. The error
-// wraps ErrProof if the proof does not open the key.
+// find returns the index of a key among the entries, and whether the key is present. The error
+// wraps ErrProof if the proof does not show whether the state has the key.
 func (o *Opened) find(key Key) (at int, found bool, err error) {
 	at, found = slices.BinarySearchFunc(o.entries, key, func(e openEntry, key Key) int { return bytes.Compare(e.Key[:], key[:]) })
 	if !found && o.overlaps(KeyRange{key, key}) {
@@ -341,14 +352,14 @@ func (o *Opened) find(key Key) (at int, found bool, err error) {
 	return at, found, nil
 }
 
-// overlaps reports whether a range has keys that the proof does not open.
+// overlaps reports whether a range contains keys about which the proof shows nothing.
 func (o *Opened) overlaps(r KeyRange) bool {
 	at, _ := slices.BinarySearchFunc(o.closed, r.First, func(c KeyRange, first Key) int { return bytes.Compare(c.Last[:], first[:]) })
 	return at < len(o.closed) && bytes.Compare(o.closed[at].First[:], r.Last[:]) <= 0
 }
 
-// Get returns the value of a key, and whether the state has the key. The error wraps
-// ErrProof if the proof does not open the key, or has only the hash of its value.
+// Get returns the value of a key, and whether the state has the key. The error wraps ErrProof if
+// the proof does not show that, or contains only the hash of the value.
 func (o *Opened) Get(key Key) (value []byte, present bool, err error) {
 	at, found, err := o.find(key)
 	switch {
@@ -360,8 +371,8 @@ func (o *Opened) Get(key Key) (value []byte, present bool, err error) {
 	return o.entries[at].Value, true, nil
 }
 
-// Entries returns all entries of the state from first to last, both included, ascending
-// by key. The error wraps ErrProof if the proof does not open all of them.
+// Entries returns all entries of the state whose keys are from first to last, both included,
+// ascending by key. The error wraps ErrProof if the proof does not show all of them.
 func (o *Opened) Entries(first, last Key) ([]Entry, error) {
 	r := KeyRange{first, last}
 	if o.overlaps(r) {
@@ -380,9 +391,9 @@ func (o *Opened) Entries(first, last Key) ([]Entry, error) {
 	return entries, nil
 }
 
-// Prove returns the nodes from the root to the leaf of a key, or to the place at which
-// the key is absent, as [Trie.Prove] does. [Verify] and [VerifyAbsent] accept them. The
-// error wraps ErrProof if the proof does not open the key.
+// Prove returns the nodes from the root to the leaf of a key, or to the place that shows that the
+// key is absent, as [Trie.Prove] does. [Verify] and [VerifyAbsent] accept these nodes. The error
+// wraps ErrProof if the compact proof does not show whether the state has the key.
 func (o *Opened) Prove(key Key) ([]Node, error) {
 	if _, _, err := o.find(key); err != nil {
 		return nil, err

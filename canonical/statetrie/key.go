@@ -11,7 +11,7 @@ import (
 // Key is a key of the JAM state trie, 31 bytes (GP D.1).
 type Key [31]byte
 
-// The chapters of the state that a proof can lead to (GP D.2).
+// These are the parts of the JAM state, called chapters, to which a proof can lead (GP D.2).
 const (
 	// ChapterSafrole is C(4), which begins with the validators of the next epoch.
 	ChapterSafrole = 4
@@ -23,7 +23,7 @@ const (
 	ChapterOutputs = 16
 )
 
-// ChapterKey returns the key of a chapter of the state, C(chapter) (GP D.1, D.2).
+// ChapterKey returns the key under which the state stores a chapter, C(chapter) (GP D.1, D.2).
 func ChapterKey(chapter uint8) Key { return Key{chapter} }
 
 // ServiceKey returns the key of a service's account, C(255, service) (GP D.1, D.2).
@@ -32,8 +32,8 @@ func ServiceKey(service jamq.ServiceID) Key {
 	return Key{255, id[0], 0, id[1], 0, id[2], 0, id[3]}
 }
 
-// The marks separate the storage of a service from its preimages. Smaller
-// numbers are the lengths of requested preimages.
+// The marks separate the storage of a service from its preimages in the state. Smaller numbers in
+// their place are the lengths of requested preimages.
 const (
 	storageMark  = 1<<32 - 1
 	preimageMark = 1<<32 - 2
@@ -44,21 +44,22 @@ func StorageKey(service jamq.ServiceID, key []byte) Key {
 	return interleave(service, storageMark, key)
 }
 
-// PreimageKey returns the state key of a preimage of a service, by the
-// preimage's BLAKE2b-256 hash (GP D.2).
+// PreimageKey returns the state key of a preimage of a service. hash is the BLAKE2b-256 hash of the
+// preimage (GP D.2).
 func PreimageKey(service jamq.ServiceID, hash [32]byte) Key {
 	return interleave(service, preimageMark, hash[:])
 }
 
-// RequestKey returns the state key of a request for a preimage, by the preimage's
-// BLAKE2b-256 hash and its length in bytes (GP D.2). The value has the slots in
-// which the preimage became available or ceased to be.
+// RequestKey returns the state key of a service's request for a preimage. hash is the BLAKE2b-256
+// hash of the preimage, and length its length in bytes (GP D.2). The value under this key lists the
+// slots in which the preimage became available or ceased to be.
 func RequestKey(service jamq.ServiceID, hash [32]byte, length uint32) Key {
 	return interleave(service, length, hash[:])
 }
 
-// interleave returns C(service, mark ++ key): the four bytes of the service
-// interleaved with the first four of the hash (GP D.1).
+// interleave returns the state key C(service, mark ++ key): the four bytes of the service,
+// interleaved with the first four bytes of the hash of mark and key, and then the rest of that hash
+// (GP D.1).
 func interleave(service jamq.ServiceID, mark uint32, key []byte) (out Key) {
 	hash := blake2b.Sum256(append(binary.LittleEndian.AppendUint32(nil, mark), key...))
 	id := serviceBytes(service)
@@ -74,6 +75,6 @@ func serviceBytes(service jamq.ServiceID) (id [4]byte) {
 	return id
 }
 
-// bit returns the bit of the key at a depth, beginning with the most
+// bit returns the bit of the key that decides the branch at a depth. Depth 0 is the most
 // significant bit of the first byte.
 func (k *Key) bit(depth int) int { return int(k[depth/8] >> (7 - depth%8) & 1) }

@@ -19,8 +19,8 @@ const (
 	maxEmbedded = 32   // bytes of the longest value that lies in the leaf itself
 )
 
-// leaf returns the node of one entry. It contains a short value itself, and the
-// hash of a longer one.
+// leaf returns the node of one entry. The node contains a value of at most 32 bytes itself, and
+// only the hash of a longer one.
 func leaf(key Key, value []byte) (n Node) {
 	copy(n[1:], key[:])
 	if len(value) <= maxEmbedded {
@@ -34,8 +34,8 @@ func leaf(key Key, value []byte) (n Node) {
 	return n
 }
 
-// branch returns the node of two subtries. The left hash loses its first bit,
-// which marks the node as a branch.
+// branch returns the node with two subtries, given their hashes. The first bit of the left hash is
+// cleared, because a clear first bit marks the node as a branch.
 func branch(left, right common.Hash) (n Node) {
 	copy(n[:32], left[:])
 	n[0] &^= leafBit
@@ -53,8 +53,8 @@ func (n *Node) UnmarshalText(text []byte) error {
 	return hexutil.UnmarshalFixedText("Node", text, n[:])
 }
 
-// Verify checks that the state with the given root has the value under the
-// key. nodes lead from the root to the leaf. The error wraps ErrProof.
+// Verify checks that the state with the given root has a value under a key. nodes must lead from
+// the root to the leaf of the key. The error wraps ErrProof.
 func Verify(root common.Hash, key Key, value []byte, nodes []Node) error {
 	end, err := walk(root, key, nodes)
 	switch {
@@ -66,9 +66,8 @@ func Verify(root common.Hash, key Key, value []byte, nodes []Node) error {
 	return nil
 }
 
-// VerifyAbsent checks that the state with the given root has no value
-// under the key. nodes lead from the root to an empty subtrie or to the leaf of
-// a different key. The error wraps ErrProof.
+// VerifyAbsent checks that the state with the given root has no value under a key. nodes must lead
+// from the root to an empty subtrie or to the leaf of a different key. The error wraps ErrProof.
 func VerifyAbsent(root common.Hash, key Key, nodes []Node) error {
 	end, err := walk(root, key, nodes)
 	switch {
@@ -80,8 +79,8 @@ func VerifyAbsent(root common.Hash, key Key, nodes []Node) error {
 	return nil
 }
 
-// walk follows the nodes along the key's bits. It returns the leaf at the end,
-// or nil if the subtrie is empty.
+// walk verifies the nodes of a proof along the bits of a key. It returns the leaf at the end of the
+// path, or nil if the path ends at an empty subtrie.
 func walk(root common.Hash, key Key, nodes []Node) (*Node, error) {
 	want, masked := root, false
 	for depth := range nodes {
@@ -111,10 +110,9 @@ func walk(root common.Hash, key Key, nodes []Node) (*Node, error) {
 	return nil, nil
 }
 
-// Collect selects the proof of a key's value from the nodes of a JAM
-// node's answer to a state request (JAMNP-S CE 129). The nodes may be in any
-// order, with unrelated ones among them, and the leaf may be missing. The error
-// wraps ErrProof if they do not lead from the root to the value.
+// Collect finds the proof of a value among the nodes of a peer's answer to a state request (JAMNP-S
+// CE 129). The nodes may be in any order, with unrelated ones among them, and the leaf may be
+// missing. The error wraps ErrProof if they do not lead from the root to the value.
 func Collect(root common.Hash, key Key, value []byte, nodes []Node) ([]Node, error) {
 	byHash := make(map[common.Hash]*Node, len(nodes)+1)
 	put := func(n *Node) {

@@ -12,22 +12,24 @@ import (
 // ErrQuery is returned for a query whose keys or ranges are out of order.
 var ErrQuery = errors.New("statetrie: invalid query")
 
-// Query names the keys of a state that a compact proof must open.
+// Query lists the keys of a state about which a compact proof must show the entries or their
+// absence.
 type Query struct {
 	// Keys are single keys, in strictly ascending order.
 	Keys []Key
-	// Ranges are ranges of keys, in ascending order. They do not overlap, and have
-	// none of Keys.
+	// Ranges are ranges of keys, in ascending order. They must not overlap, and must not contain
+	// any of Keys.
 	Ranges []KeyRange
-	// Known decides which parts of the entries the proof leaves out, because the
-	// verifier has them.
+	// Known is which parts of the entries the proof leaves out, because the verifier already has
+	// them.
 	Known Known
 }
 
 // KeyRange is the keys from First to Last, both included.
 type KeyRange struct{ First, Last Key }
 
-// Known is the part of the entries of a query that the verifier has already.
+// Known is the part of the entries of a query that the verifier already has, so that a proof can
+// leave it out.
 type Known uint8
 
 const (
@@ -80,8 +82,8 @@ func (q *Query) inRange(key Key) bool {
 	return slices.ContainsFunc(q.Ranges, func(r KeyRange) bool { return r.has(key) })
 }
 
-// Through returns the query whose ranges end at a key. An answer that was cut after this
-// key, because it would have been too large, is the proof of that query.
+// Through returns the query with its ranges cut off after a key. If an answer would have been too
+// large and was cut off after that key, it is the proof of the returned query.
 func (q *Query) Through(last Key) Query {
 	cut := Query{Keys: q.Keys, Known: q.Known}
 	for _, r := range q.Ranges {
@@ -96,8 +98,8 @@ func (q *Query) Through(last Key) Query {
 	return cut
 }
 
-// Open is [Open], and checks that the proof opens all keys and ranges of the query. The
-// error wraps ErrProof.
+// Open verifies a compact proof like the function [Open]. It also checks that the proof answers the
+// whole query: all keys and all ranges. The error wraps ErrProof.
 func (q *Query) Open(root common.Hash, compact []byte, known ...Entry) (*Opened, error) {
 	o, err := Open(root, compact, known...)
 	if err != nil {
@@ -116,10 +118,10 @@ func (q *Query) Open(root common.Hash, compact []byte, known ...Entry) (*Opened,
 	return o, nil
 }
 
-// ProveQuery returns the compact proof of a query. If the entries in the ranges take
-// more than limit bytes, at least one is included, and complete is false: the proof is
-// then that of q.Through(last), where last is the key of the last one. The error wraps
-// ErrQuery.
+// ProveQuery returns the compact proof that answers a query. limit is the maximum size of the
+// entries in the ranges, in bytes. If they are larger, the proof contains at least one of them, and
+// complete is false. It is then the proof of q.Through(last), and last is the key of the last entry
+// that it contains. The error wraps ErrQuery.
 func (t *Trie) ProveQuery(q Query, limit int) (compact []byte, complete bool, last Key, err error) {
 	if err := q.Validate(); err != nil {
 		return nil, false, Key{}, err
@@ -136,8 +138,9 @@ func (t *Trie) ProveQuery(q Query, limit int) (compact []byte, complete bool, la
 // compactWriter writes the sections of a compact proof.
 type compactWriter struct {
 	query *Query
-	// These measure the entries in the ranges: the rest of the limit, the last entry
-	// that was included, and whether one did not fit.
+	// These fields measure the entries in the ranges: the bytes that are left of the limit, whether
+	// an entry was included, whether one did not fit, and the key of the last one that was
+	// included.
 	left int
 	some bool
 	full bool
@@ -160,7 +163,8 @@ func (w *bitWriter) add(bit byte) {
 	w.bits++
 }
 
-// asks reports whether the query names a key that begins with depth bits of prefix.
+// asks reports whether the query contains a key that begins with the first depth bits of prefix, so
+// that the proof must open this subtrie.
 func (w *compactWriter) asks(prefix Key, depth int) bool {
 	all := KeyRange{prefix, Key(prefix.fill(depth))}
 	overlaps := func(r KeyRange) bool {
@@ -210,7 +214,8 @@ func appendLength(b []byte, n uint64) []byte {
 	return b
 }
 
-// measure visits the entries in the ranges until one does not fit.
+// measure determines how many entries of the ranges fit into the limit. It stops at the first one
+// that does not.
 func (w *compactWriter) measure(n *trieNode, prefix Key, depth int) {
 	if n == nil || w.full || !w.asks(prefix, depth) {
 		return

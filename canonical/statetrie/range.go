@@ -14,11 +14,10 @@ type Entry struct {
 	Value []byte
 }
 
-// VerifyRange checks that the state with the given root has exactly these
-// entries from first to last, both included: none is added, changed or omitted.
-// Entries are ascending by key. nodes must include the nodes on the paths to
-// the two keys, in any order: the boundary of a state request (JAMNP-S CE 129).
-// The error wraps ErrProof.
+// VerifyRange checks that the state with the given root has exactly the given entries from first to
+// last, both included, so that none is added, changed or omitted. The entries must be ascending by
+// key. nodes must include the nodes on the paths to the keys first and last, in any order, as the
+// boundary of a state request contains them (JAMNP-S CE 129). The error wraps ErrProof.
 func VerifyRange(root common.Hash, first, last Key, entries []Entry, nodes []Node) error {
 	for i := range entries {
 		key := entries[i].Key[:]
@@ -33,24 +32,24 @@ func VerifyRange(root common.Hash, first, last Key, entries []Entry, nodes []Nod
 	return r.verify(root, false, Key{}, 0, entries)
 }
 
-// short returns a hash as a branch contains it for its left child: without the
-// first bit.
+// short returns a hash without its first bit. This is how a branch contains the hash of its left
+// child.
 func short(hash common.Hash) common.Hash {
 	hash[0] &^= leafBit
 	return hash
 }
 
-// stateRange has the bounds of a request, and the nodes of the answer by short
-// hash.
+// stateRange is a range of keys whose entries are verified, with the nodes of the answer by their
+// short hashes.
 type stateRange struct {
 	first, last Key
 	nodes       map[common.Hash]*Node
 }
 
-// verify checks the subtrie at a depth. All its keys begin with depth bits of
-// prefix, whose other bits are zero. want is the hash of the subtrie, or the
-// short hash of a left child. Outside the range nothing is checked. Inside the
-// range a subtrie without a node in the answer must be complete in the entries.
+// verify checks the subtrie at a depth. All its keys begin with the first depth bits of prefix,
+// whose other bits are zero. want is the hash of the subtrie, or the short hash of a left child. A
+// subtrie outside the range is not checked. If the answer has no node for a subtrie inside the
+// range, the entries must be exactly those of the subtrie.
 func (r *stateRange) verify(want common.Hash, left bool, prefix Key, depth int, entries []Entry) error {
 	if bytes.Compare(prefix.fill(depth), r.first[:]) < 0 || bytes.Compare(prefix[:], r.last[:]) > 0 {
 		return nil
@@ -78,8 +77,8 @@ func (r *stateRange) verify(want common.Hash, left bool, prefix Key, depth int, 
 	return r.verify(common.Hash(n[32:]), false, right, depth+1, entries[middle:])
 }
 
-// verifyWhole checks a subtrie that is not opened further: its entries give its
-// hash, or it is a leaf outside the range.
+// verifyWhole checks a subtrie for which the answer has no branch: its entries must give its hash,
+// or it must be a leaf outside the range.
 func (r *stateRange) verifyWhole(want common.Hash, known func(common.Hash) common.Hash, n *Node, depth int, entries []Entry) error {
 	if n != nil && n[0]&leafBit != 0 && known(n.hash()) == want && len(entries) == 0 &&
 		(bytes.Compare(n[1:32], r.first[:]) < 0 || bytes.Compare(n[1:32], r.last[:]) > 0) {

@@ -6,15 +6,15 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Trie is a JAM state: keys with values under a root (GP D). It is
-// immutable: [Trie.Set] and [Trie.Delete] return a new trie that shares all nodes
-// except those on the path to the key. A host can therefore keep the state after each
-// block. The zero value, and nil, are the empty state.
+// Trie is a JAM state: keys with values, and a root hash over all of them (GP D). It is immutable:
+// [Trie.Set] and [Trie.Delete] return a new trie, which shares all nodes except those on the path
+// to the key. A host can therefore keep the state after each block. The zero value, and nil, are
+// the empty state.
 type Trie struct{ top *trieNode }
 
-// trieNode is a branch or, if it has an entry, a leaf. A nil pointer is an
-// empty subtrie. It is small, because a host that keeps the state after each
-// block adds some tens of them per block.
+// trieNode is a leaf if it has an entry, and otherwise a branch. A nil pointer is an empty subtrie.
+// A node is small, because a host that keeps the state after each block adds some tens of them per
+// block.
 type trieNode struct {
 	hash     common.Hash
 	children [2]*trieNode
@@ -62,8 +62,8 @@ func (t *Trie) node() *trieNode {
 	return t.top
 }
 
-// Set returns the state in which the key has the value. An empty value is
-// different from an absent key. The value is copied.
+// Set returns the state in which a key has a value. An empty value is different from an absent key.
+// Set copies the value.
 func (t *Trie) Set(key Key, value []byte) *Trie {
 	return &Trie{top: t.node().set(newLeaf(&trieEntry{key, bytes.Clone(value)}), 0)}
 }
@@ -85,8 +85,8 @@ func (n *trieNode) set(l *trieNode, depth int) *trieNode {
 // Delete returns the state without the key, which may be absent.
 func (t *Trie) Delete(key Key) *Trie { return &Trie{top: t.node().delete(key, 0)} }
 
-// delete returns the subtrie at a depth without the leaf of a key. A subtrie with
-// one leaf is that leaf, so the root depends on the content only.
+// delete returns the subtrie at a depth without the leaf of a key. If only one leaf remains in a
+// subtrie, the leaf takes its place, so that the root depends on the contents only.
 func (n *trieNode) delete(key Key, depth int) *trieNode {
 	if n == nil || n.entry != nil {
 		if n != nil && n.entry.key == key {
