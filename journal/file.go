@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// File is a journal in a file. Only one process can have it open. Its methods
-// are safe for concurrent use.
+// File is a journal in a file that only grows. Only one process can have it open. Its methods are
+// safe for concurrent use.
 type File struct {
 	path string
 
@@ -21,12 +21,13 @@ type File struct {
 	failed bool
 }
 
-// Open opens the journal in the file at path, or creates an empty one. It
-// removes a torn tail. The error wraps ErrCorrupt if the file is damaged
-// elsewhere, or ErrInUse if it is already open; in both cases the file is
-// unchanged. The check for ErrInUse uses flock. Windows, Plan 9 and Solaris do
-// not have it; there, the host must make sure that the file is opened only
-// once.
+// Open opens the journal in the file at path, or creates an empty one. If a crash has left an
+// incomplete record at the end, Open removes that part of the file. The error wraps ErrCorrupt if
+// the file is damaged elsewhere, or ErrInUse if it is already open; in both cases the file is
+// unchanged.
+//
+// The check for ErrInUse uses flock, which Windows, Plan 9 and Solaris do not have. There, the host
+// must make sure that the file is opened only once.
 func Open(path string) (*File, error) {
 	file, err := openLocked(path)
 	if err != nil {
@@ -39,11 +40,13 @@ func Open(path string) (*File, error) {
 	return j, nil
 }
 
-// Read calls f with each record of the journal in the file at path, and stops at its first
-// error, which it returns. It needs no permission to write and changes nothing. No process
-// may write to the file meanwhile. If the file is damaged or ends within a record, the
-// error wraps ErrCorrupt and has the offset of the first frame that is not complete; f has
-// then been called with the records before it.
+// Read calls f with each record of the journal in the file at path, and stops at the first error of
+// f, which it returns. It needs no permission to write and changes nothing. No process may write to
+// the file at the same time.
+//
+// If the file is damaged or ends within a record, the error wraps ErrCorrupt and contains the
+// offset of the first frame that is not complete. Read has then called f with the records before
+// it.
 func Read(path string, f func(record []byte) error) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -61,8 +64,8 @@ func Read(path string, f func(record []byte) error) error {
 	return err
 }
 
-// openLocked opens and locks the file at path. It retries if a Replace of
-// another process renamed a new file to path in between.
+// openLocked opens and locks the file at path. If another process has replaced the file between the
+// two steps, so that path now names a different file, openLocked tries again.
 func openLocked(path string) (*os.File, error) {
 	for {
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
@@ -79,7 +82,8 @@ func openLocked(path string) (*os.File, error) {
 	}
 }
 
-// take locks a file, and reports whether path still names it.
+// take locks a file that was opened at path. It reports whether path still names this file, because
+// another process may have replaced it.
 func take(file *os.File, path string) (same bool, err error) {
 	taken, err := lock(file)
 	if err != nil {
@@ -99,8 +103,8 @@ func take(file *os.File, path string) (same bool, err error) {
 	return err == nil && os.SameFile(have, named), err
 }
 
-// repair removes a torn tail, syncs the file's name, and deletes the file of a
-// Replace that was interrupted.
+// repair prepares a file that was just opened: it removes an incomplete frame at the end, makes the
+// name of the file durable, and deletes the file of a Replace that was interrupted.
 func (j *File) repair() error {
 	end, err := j.file.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -129,7 +133,8 @@ func (j *File) repair() error {
 	return j.syncName()
 }
 
-// syncName syncs the directory, so that the file's name is durable.
+// syncName syncs the directory of the file. Without this, the name of the file may be lost in a
+// power failure.
 func (j *File) syncName() error {
 	dir, err := os.Open(filepath.Dir(j.path))
 	if err != nil {
@@ -138,16 +143,16 @@ func (j *File) syncName() error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// successor returns the name of the file that Replace writes before it renames
-// it.
+// successor returns the name of the new file that Replace writes and then renames to the journal's
+// own name.
 func (j *File) successor() string { return j.path + ".new" }
 
-// Cut returns the number of bytes of a torn tail that Open removed.
+// Cut returns how many bytes Open has removed from the end of the file, because a crash had left an
+// incomplete record there.
 func (j *File) Cut() int64 { return j.cut }
 
-// Append implements [Journal]. Errors wrap ErrTooLarge, ErrClosed or ErrFailed,
-// or are those of the file system. After an error of the file system the
-// journal must be opened again.
+// Append implements [Journal]. Errors wrap ErrTooLarge, ErrClosed or ErrFailed, or they are those
+// of the file system. After an error of the file system the host must open the journal again.
 func (j *File) Append(records ...[]byte) error {
 	return j.write(records, func() error {
 		buf := frame(j.size, records)
@@ -188,7 +193,7 @@ func (j *File) Replace(records ...[]byte) error {
 	})
 }
 
-// write calls f under the lock, if the records can be written.
+// write checks that records can be written now, and then calls f with the lock held.
 func (j *File) write(records [][]byte, f func() error) error {
 	if err := CheckSize(records); err != nil {
 		return err
@@ -226,10 +231,9 @@ func writeWhole(path string, bytes []byte) (*os.File, error) {
 	return file, nil
 }
 
-// Replay implements [Journal]. It returns ErrClosed after Close, the error of
-// f, or an error of the file system. If Close or Replace is called meanwhile,
-// it fails with an error of the file system. The error wraps ErrFailed if not
-// all records can be read back.
+// Replay implements [Journal]. It returns ErrClosed after Close, the error of f, or an error of the
+// file system. If Close or Replace is called while Replay runs, Replay fails with an error of the
+// file system. The error wraps ErrFailed if not all records can be read.
 func (j *File) Replay(f func(record []byte) error) error {
 	j.mu.Lock()
 	file, size := j.file, j.size

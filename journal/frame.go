@@ -8,10 +8,10 @@ import (
 	"io"
 )
 
-// A frame is the data of one append: a header, and the records, each after its
-// length in 4 bytes. The header has the length of the rest of the frame in 8
-// bytes, a checksum of that length and of the frame's offset in the file, and a
-// checksum of the rest. All numbers are little-endian.
+// A frame is the data that one call of Append writes: a header, and the records, each after its
+// length in 4 bytes. The header has the length of the rest of the frame in 8 bytes, a checksum of
+// that length and of the frame's offset in the file, and a checksum of the rest. All numbers are
+// little-endian.
 const (
 	sumAt      = 8
 	bodySumAt  = 12
@@ -21,9 +21,9 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// headerSum returns the checksum of a header. It covers the frame's offset, so
-// that neither the zeros that some file systems leave after a crash nor the
-// bytes of a record look like a header.
+// headerSum returns the checksum of a header. It covers the offset of the frame in the file, so
+// that other bytes do not look like a header: neither the zeros that some file systems leave after
+// a crash, nor the bytes of a record.
 func headerSum(place int64, length []byte) uint32 {
 	return crc32.Update(crc32.Checksum(binary.LittleEndian.AppendUint64(nil, uint64(place)), castagnoli), castagnoli, length)
 }
@@ -40,13 +40,13 @@ func frame(place int64, records [][]byte) []byte {
 	return b
 }
 
-// isHeader reports whether b is the header of a frame at an offset.
+// isHeader reports whether b begins with a valid header for a frame at an offset of the file.
 func isHeader(b []byte, place int64) bool {
 	return headerSum(place, b[:sumAt]) == binary.LittleEndian.Uint32(b[sumAt:])
 }
 
-// scan calls f with the records of the complete frames at the beginning of the
-// file, and returns the offset after them.
+// scan calls f with the records of all complete frames at the beginning of the file, and returns
+// the offset after these frames. The rest of the file is damaged or incomplete.
 func scan(file io.ReaderAt, end int64, f func(record []byte) error) (whole int64, err error) {
 	for {
 		body, err := readFrame(file, whole, end)
@@ -64,8 +64,8 @@ func scan(file io.ReaderAt, end int64, f func(record []byte) error) (whole int64
 	}
 }
 
-// readFrame returns the body of the frame at an offset, or nil if there is no
-// complete frame.
+// readFrame returns the body of the frame at an offset, or nil if the frame there is incomplete or
+// damaged.
 func readFrame(file io.ReaderAt, place, end int64) ([]byte, error) {
 	var header [headerSize]byte
 	if end-place < headerSize {
@@ -99,9 +99,9 @@ func holdsRecords(body []byte) bool {
 	return true
 }
 
-// goesOn reports whether another frame begins after an incomplete one. A frame
-// is written only after the previous one is on disk, so in this case the
-// incomplete one is not a torn tail.
+// goesOn reports whether another frame begins somewhere after an incomplete one. A frame is written
+// only after the previous one is on disk. If there is another frame, the incomplete one was
+// therefore damaged later and is not the result of a crash.
 func goesOn(file io.ReaderAt, broken, end int64) (bool, error) {
 	place := broken + 1
 	in := bufio.NewReader(io.NewSectionReader(file, place, end-place))

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Memory is a journal in memory. The zero value is empty and ready to use. Its
-// methods are safe for concurrent use.
+// Memory is a journal in memory, for tests and for hosts that need no durability. The zero value is
+// empty and ready to use. Its methods are safe for concurrent use.
 type Memory struct {
 	mu      sync.Mutex
 	records [][]byte
@@ -56,8 +56,7 @@ func (m *Memory) Replay(f func(record []byte) error) error {
 	return nil
 }
 
-// Reopen opens a closed journal again with its records, to simulate a restart
-// in tests.
+// Reopen opens a closed journal again with the records that it had, to simulate a restart in tests.
 func (m *Memory) Reopen() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Shared is a journal in memory that several members have, of which one leads. It stands for a
-// journal that several machines share, in tests of a machine's failure. The zero value is empty and
-// has no members. Its methods are safe for concurrent use.
+// Shared is a journal in memory that several members have, of which one leads. Tests of the failure
+// of a machine use it in place of a journal that several machines share. The zero value is empty
+// and has no members. Its methods are safe for concurrent use.
 type Shared struct {
 	mu      sync.Mutex
 	records [][]byte // all that were ever written
@@ -20,15 +20,15 @@ type Shared struct {
 	changed  chan struct{} // closed when the fields above change; nil if no member waits
 }
 
-// replacement describes a call of Replace: the records from first on, up to end, replaced all
-// records before first.
+// replacement is one call of Replace: the records from position first up to position end have
+// replaced all records before first.
 type replacement struct{ first, end int }
 
-// Join returns a new member, which has read nothing.
+// Join returns a new member of the journal, for one process. The member has read no records yet.
 func (s *Shared) Join() *Member { return &Member{shared: s} }
 
-// Depose takes the lead from the member that leads, as a journal does whose leader has not answered
-// for long. The member notices nothing until it writes.
+// Depose takes the lead away from the leading member, as a real journal does if its leader has not
+// answered for some time. The member notices it only when it writes.
 func (s *Shared) Depose() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,8 +36,9 @@ func (s *Shared) Depose() {
 	s.tell()
 }
 
-// Lose removes the newest records, up to n of those that were appended since the last replacement,
-// as a database does that is replaced by a standby without them. The member that leads is deposed.
+// Lose removes the newest n records, but none before the end of the last replacement. This is the
+// effect of replacing a database by a standby that does not have these records. The leading member
+// loses the lead.
 func (s *Shared) Lose(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,8 +68,8 @@ func (s *Shared) first() int {
 	return 0
 }
 
-// Member is the journal of one process. It implements [Journal] and builder.SharedLog. Its methods
-// are safe for concurrent use.
+// Member is the shared journal as one process has it open. It implements [Journal] and
+// builder.SharedLog. Its methods are safe for concurrent use.
 type Member struct {
 	shared *Shared
 
@@ -131,10 +132,13 @@ func (m *Member) Replay(f func(record []byte) error) error {
 	return nil
 }
 
-// Lead waits until this member leads, which is when no other one does and it has read all records.
-// Meanwhile it passes on the records that follow: see builder.SharedLog. The error wraps ErrClosed,
-// wraps ErrLost if the member has read records that Lose has removed, or is that of a function or
-// of ctx.
+// Lead waits until this member leads, which is when no other member does and it has read all
+// records. In the meantime it passes on the records that follow: see builder.SharedLog. The error
+// is one of these:
+//
+//   - ErrClosed, wrapped
+//   - ErrLost, wrapped, if the member has read records that Lose has removed
+//   - the error of record, replaced or ctx
 func (m *Member) Lead(ctx context.Context, record func([]byte) error, replaced func() error) error {
 	for {
 		read, wait, err := m.next(record, replaced)
@@ -157,8 +161,9 @@ func (m *Member) Lead(ctx context.Context, record func([]byte) error, replaced f
 	}
 }
 
-// next returns what the member reads next. If there is nothing to read, it takes the lead, or
-// returns a channel that is closed when it may go on.
+// next returns a function that passes on what the member must read next. If there is nothing to
+// read, it takes the lead if no member leads, and otherwise returns a channel that is closed when
+// something has changed.
 func (m *Member) next(record func([]byte) error, replaced func() error) (read func() error, wait <-chan struct{}, err error) {
 	s := m.shared
 	s.mu.Lock()
@@ -191,8 +196,8 @@ func (m *Member) next(record func([]byte) error, replaced func() error) (read fu
 	return nil, s.changed, nil
 }
 
-// Promoted reports whether Shared.Lose was called between the last write and the lead of this
-// member.
+// Promoted reports whether Shared.Lose was called between the last write and the moment at which
+// this member took the lead, so that records may be lost.
 func (m *Member) Promoted() bool {
 	m.shared.mu.Lock()
 	defer m.shared.mu.Unlock()

@@ -11,7 +11,8 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// tester is the part of testing.T that the tests use.
+// tester is the part of testing.T that the tests use. With another implementation, the tests of
+// this package can check that a faulty journal is found.
 type tester interface {
 	Helper()
 	Error(args ...any)
@@ -19,8 +20,8 @@ type tester interface {
 	Fatal(args ...any)
 }
 
-// Run tests a journal. The first call of open must return an empty journal. Run
-// calls open again after Close; the journal must then have its records.
+// Run tests a journal. The first call of open must return an empty journal. Run closes the journal
+// several times and calls open again, which must return a journal with the same records.
 func Run(t *testing.T, open func() journal.Journal) {
 	t.Helper()
 	const largest = 14 << 20 // more than the largest package of JAM
@@ -53,7 +54,7 @@ func run(t tester, open func() journal.Journal, largest int) {
 	closed(t, j)
 }
 
-// refusals tests that a record that is too large changes nothing.
+// refusals tests that Append and Replace change nothing if one of the records is too large.
 func refusals(t tester, j journal.Journal) {
 	t.Helper()
 	large := make([]byte, journal.MaxRecord+1)
@@ -67,9 +68,9 @@ func refusals(t tester, j journal.Journal) {
 	want(t, j, "one", "", "three")
 }
 
-// reopened tests that a journal that is opened with records keeps them, and goes on after the
-// last one. The records of a replacement are not the first ones that the journal ever had, so
-// their number is not the position of the next record.
+// reopened tests that a journal has its records when it is opened again, and that the next record
+// comes after the last one. It begins with a journal after a Replace: the records there are not the
+// first ones that the journal ever had, so their number is not the position of the next record.
 func reopened(t tester, j journal.Journal, open func() journal.Journal) journal.Journal {
 	t.Helper()
 	have := []string{"four", "five", "six"}
@@ -92,8 +93,8 @@ func reopened(t tester, j journal.Journal, open func() journal.Journal) journal.
 	return j
 }
 
-// contents tests that a journal keeps records of any bytes, and of the lengths at which
-// databases and files have limits.
+// contents tests that a journal keeps records with any bytes, and of lengths around the limits that
+// databases and files have.
 func contents(t tester, j journal.Journal, open func() journal.Journal, largest int) journal.Journal {
 	t.Helper()
 	var all [256]byte
@@ -128,7 +129,8 @@ func again(t tester, j journal.Journal, open func() journal.Journal) journal.Jou
 	return open()
 }
 
-// replays tests Replay with a callback that fails and with one that appends.
+// replays tests Replay in two cases: with a callback that returns an error, and with a callback
+// that appends records.
 func replays(t tester, j journal.Journal) {
 	t.Helper()
 	stop := errors.New("stop")
@@ -143,8 +145,8 @@ func replays(t tester, j journal.Journal) {
 	}
 }
 
-// concurrent tests that concurrent appends are stored whole, and in order for
-// each writer.
+// concurrent tests that concurrent calls of Append store all their records, those of each call
+// together and those of each writer in order.
 func concurrent(t tester, j journal.Journal) {
 	t.Helper()
 	const writers, each = 8, 20
@@ -211,7 +213,7 @@ func want(t tester, j journal.Journal, records ...string) {
 	}
 }
 
-// shown returns records for a person: the beginning and the length of a long one.
+// shown returns records in a readable form. For a long record it is the beginning and the length.
 func shown(records []string) string {
 	var all []string
 	for _, record := range records {

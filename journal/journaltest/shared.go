@@ -9,15 +9,16 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// Shared is a journal that several processes have open: see builder.SharedLog.
+// Shared is a journal that several processes have open and of which one leads: see
+// builder.SharedLog.
 type Shared interface {
 	journal.Journal
 	// Lead is described in builder.SharedLog.
 	Lead(ctx context.Context, record func(record []byte) error, replaced func() error) error
 }
 
-// RunShared tests a shared journal. Each call of open is a process that opens the same journal,
-// which must be empty at first. Run tests the journal of a process that leads.
+// RunShared tests a shared journal. Each call of open stands for a process that opens the same
+// journal, which must be empty at first. For the journal of a process that leads, use Run.
 func RunShared(t *testing.T, open func() Shared) {
 	t.Helper()
 	first := open()
