@@ -7,7 +7,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// buckets are the token buckets of a rate. A nil bucket does not limit.
+// buckets are the two token buckets of a rate, one for transactions and one for bytes. A nil bucket
+// does not limit anything.
 type buckets struct{ txs, bytes *rate.Limiter }
 
 func newBuckets(r Rate) buckets {
@@ -24,15 +25,15 @@ func newBucket(perSecond float64, burst int) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), burst)
 }
 
-// limit is the buckets of a limit with the limit's name.
+// limit is a pair of buckets together with the name that an Error shows if they refuse a call.
 type limit struct {
 	name string
 	buckets
 }
 
-// longestWait returns the time until the given amounts are available in all
-// limits, and the limit with this time: 0 if they are available now, and never
-// if they exceed a burst.
+// longestWait returns how long a call must wait until all limits have the given amounts available,
+// and the name of the limit with the longest wait. The wait is 0 if all amounts are available now,
+// and never if an amount exceeds a burst.
 func longestWait(limits []limit, now time.Time, txs, bytes int) (name string, longest time.Duration) {
 	for _, limit := range limits {
 		wait := limit.wait(now, txs, bytes)
@@ -57,10 +58,10 @@ func (b buckets) wait(now time.Time, txs, bytes int) time.Duration {
 	return max(first, second)
 }
 
-// wait returns the time until a bucket has n tokens, rounded up to a
-// millisecond. The rounding also covers the error of the bucket's floating-point
-// numbers, so that the tokens are there after that time. A lack that refills in
-// less than a nanosecond is such an error too, and AllowN accepts it.
+// wait returns the time until a bucket has n tokens, rounded up to a millisecond. The rounding also
+// covers the error of the bucket's floating-point numbers, so that the tokens are available after
+// that time. If the missing part would refill in less than a nanosecond, it is such an error too;
+// wait then returns 0, and AllowN accepts the call.
 func wait(bucket *rate.Limiter, now time.Time, n int) time.Duration {
 	if bucket == nil {
 		return 0

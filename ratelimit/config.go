@@ -16,8 +16,8 @@ import (
 type Rate struct {
 	// Txs is in transactions per second, and Bytes in bytes per second.
 	Txs, Bytes float64
-	// TxBurst and ByteBurst are the numbers allowed at once after a pause. 0
-	// means the amount of one second, at least 1.
+	// TxBurst and ByteBurst are how many transactions and bytes are allowed at once after a pause.
+	// 0 means the amount of one second, at least 1.
 	TxBurst, ByteBurst int
 }
 
@@ -27,55 +27,52 @@ func (r Rate) valid() bool {
 
 // Config configures a [Limiter]. Start from [DefaultConfig].
 type Config struct {
-	// Source limits each source, and Connection each connection of a source.
-	// The defaults are 50 transactions and 256 kB per second with bursts of 200
-	// transactions and 1,024 kB for a source, and half of that for a
-	// connection. With these, one connection leaves half of the source's rate
-	// to the others.
+	// Source limits each source, and Connection limits each connection of a source. By default a
+	// source may send 50 transactions and 256 kB per second, with bursts of 200 transactions and
+	// 1,024 kB, and a connection half of that. One connection then leaves half of the source's rate
+	// to the other connections.
 	Source, Connection Rate
 	// Global limits all sources together. The default is 2,000 transactions and
 	// 16 MB per second.
 	Global Rate
-	// Methods limits all calls of a method together, for example
-	// "eth_sendRawTransaction". A method that is not in the map has no limit of
-	// this kind. The default is nil.
+	// Methods limits all calls of a method together, for example of "eth_sendRawTransaction". A
+	// method that is not in the map has no limit of this kind. The default is nil.
 	Methods map[string]Rate
-	// Jitter is the maximum share, in per mille, that is added to the RetryAfter
-	// of an exceeded rate, at random. It keeps clients that were refused at the
-	// same moment from returning at the same moment. It is between 0 and 1000.
-	// 0 adds nothing. The default is 100.
+	// Jitter is the maximum share, in per mille, that is added at random to the RetryAfter of an
+	// exceeded rate. It keeps clients that were refused at the same moment from returning at the
+	// same moment. It is between 0 and 1000; 0 adds nothing. The default is 100.
 	Jitter int
-	// Surge paces calls while the host is busy. The default is off.
+	// Surge configures which calls are refused while the host is busy. By default none are.
 	Surge Surge
-	// MaxSources is the maximum number of remembered sources, at least 1. The
-	// least recently active source is forgotten first, and starts with full
-	// buckets when it returns. A party with very many addresses can exploit
-	// that; Global still limits it. The default is 65,536.
+	// MaxSources is the maximum number of sources that the limiter remembers, at least 1. The
+	// default is 65,536. It forgets the least recently active source first, and that source has
+	// full buckets when it returns. A party with very many addresses can exploit this, but Global
+	// still limits it.
 	MaxSources int
-	// MaxConnections is the maximum number of remembered connections, at least
-	// 1. The least recently active connection is forgotten first. Source still
-	// limits it. The default is 65,536.
+	// MaxConnections is the maximum number of connections that the limiter remembers, at least 1.
+	// The default is 65,536. It forgets the least recently active connection first; Source still
+	// limits a connection that was forgotten.
 	MaxConnections int
-	// Strikes is the weight of strikes that leads to a ban, at least 1.
-	// StrikeMemory is the time without strikes after which the weight is
-	// forgotten; it must not be negative. The defaults are 100 and ten minutes.
+	// Strikes is the weight of a source's offences that leads to a ban, at least 1. StrikeMemory is
+	// the time without offences after which the weight is reset to 0; it must not be negative. The
+	// defaults are 100 and ten minutes.
 	Strikes      int
 	StrikeMemory time.Duration
-	// Invalid and Underpriced are the penalties of these offences. By default
-	// each has Weight 1. Underpriced has 20 free ones within ten minutes.
+	// Invalid and Underpriced are the penalties of the two kinds of offences. By default each
+	// offence has Weight 1, and 20 of the kind Underpriced are free within ten minutes.
 	Invalid, Underpriced Penalty
 	// Ban is the length of the first ban, and must be positive. Each further
 	// ban is twice as long as the previous one, up to MaxBan. The defaults are
 	// one minute and one day.
 	Ban, MaxBan time.Duration
-	// MaxBans is the maximum number of remembered bans, at least 1. The oldest
-	// one is forgotten first. The default is 16,384.
+	// MaxBans is the maximum number of bans that the limiter remembers, at least 1. It forgets the
+	// oldest ban first. The default is 16,384.
 	MaxBans int
 	// Now returns the current time. Nil means time.Now.
 	Now func() time.Time
-	// Rand returns a random number, at least 0 and less than 1. Nil means
-	// rand.Float64 of math/rand/v2. The limiter calls Now and Rand while it
-	// holds its lock, so they must not call the limiter.
+	// Rand returns a random number that is at least 0 and less than 1. Nil means rand.Float64 of
+	// math/rand/v2. The limiter calls Now and Rand while it holds its lock, so they must not call
+	// the limiter.
 	Rand func() float64
 }
 
@@ -147,7 +144,7 @@ func (c *Config) penalty(o Offence) Penalty {
 	return c.Invalid
 }
 
-// complete sets the functions that are nil.
+// complete replaces the functions that are nil by their defaults.
 func (c *Config) complete() {
 	if c.Now == nil {
 		c.Now = time.Now

@@ -9,27 +9,25 @@ import (
 var (
 	// ErrInvalidConfig is wrapped by every error of Config.Validate.
 	ErrInvalidConfig = errors.New("ratelimit: invalid config")
-	// ErrRateLimited is wrapped by an [Error] if a connection, a source, a
-	// method or all sources together exceed a rate.
+	// ErrRateLimited is wrapped by an [Error] if the call would exceed the rate of its connection,
+	// of its source, of its method, or of all sources together.
 	ErrRateLimited = errors.New("rate limit exceeded")
 	// ErrBanned is wrapped by an [Error] if the source is banned.
 	ErrBanned = errors.New("banned")
-	// ErrSurge is wrapped by an [Error] if the host is busy and Config.Surge
-	// refused the call.
+	// ErrSurge is wrapped by an [Error] if Config.Surge has refused the call because the host is
+	// busy.
 	ErrSurge = errors.New("node is busy")
 )
 
 // Error is the error of Limiter.Allow. It wraps ErrRateLimited, ErrSurge
 // or ErrBanned.
 type Error struct {
-	// Limit is the limit that refused the call: "connection", "source",
-	// "method", "global", "surge" or "ban". If several limits refused it, it is
-	// the one with the longest wait.
+	// Limit names the limit that refused the call: "connection", "source", "method", "global",
+	// "surge" or "ban". If several limits refused the call, it is the one with the longest wait.
 	Limit string
-	// RetryAfter is a time after which the same call succeeds if no other call
-	// uses the limits in between. If a rate refused the call, Surge can refuse
-	// it once more then. A negative value means that the call can never succeed,
-	// because it exceeds a burst.
+	// RetryAfter is the time after which the same call succeeds, if no other call uses the limits
+	// in between. If a rate refused the call, Surge can refuse it once more then. A negative value
+	// means that the call can never succeed, because it exceeds a burst.
 	RetryAfter time.Duration
 }
 

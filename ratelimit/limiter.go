@@ -9,8 +9,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limiter decides how much each source may send. Each call takes constant time.
-// A Limiter is safe for concurrent use.
+// Limiter decides for each call whether its source may send it now. Each decision takes constant
+// time. A Limiter is safe for concurrent use.
 type Limiter struct {
 	cfg Config
 
@@ -31,8 +31,8 @@ type source struct {
 	turn    time.Time               // end of the wait after a surge
 }
 
-// connection identifies a connection. Connections of two sources may have the
-// same name.
+// connection is the key of a connection. It contains the source, because connections of two sources
+// may have the same name.
 type connection struct{ source, name string }
 
 // New returns a limiter without known sources. The error wraps
@@ -56,16 +56,15 @@ func New(cfg Config) (*Limiter, error) {
 	return l, nil
 }
 
-// Call is a call for which a host requests admission.
+// Call describes a call about which a host asks the limiter before it processes the call.
 type Call struct {
-	// Source is the identity of the caller. The host can distinguish sources,
-	// and an attacker cannot forge them: an IP address, a peer's key or an API
-	// key. It must not be the sender in a transaction, because a stranger can
-	// submit invalid transactions in the name of any sender (invariant I8).
+	// Source is the identity of the caller, such as an IP address, a peer's key or an API key: the
+	// host can distinguish sources, and an attacker cannot forge them. It must not be the sender
+	// that a transaction names, because a stranger can submit invalid transactions in the name of
+	// any sender (invariant I8).
 	Source string
-	// Connection names one of the source's connections, for example by its
-	// remote address with port. Empty means that Config.Connection does not
-	// apply.
+	// Connection is the name of one of the source's connections, for example its remote address
+	// with port. If it is empty, Config.Connection does not apply.
 	Connection string
 	// Method is a key of Config.Methods, or any other text.
 	Method string
@@ -73,10 +72,9 @@ type Call struct {
 	Txs, Bytes int
 }
 
-// Allow returns nil and counts the call if no limit refuses it. Otherwise it
-// returns an *[Error] and counts nothing, so that a flood from one source does
-// not use up the limits of others. A call that Config.Surge refuses counts for
-// its connection and its source.
+// Allow returns nil and counts the call if no limit refuses it. Otherwise it returns an *[Error]
+// and counts nothing, so that a flood from one source does not use up the limits of other sources.
+// As an exception, a call that Config.Surge refuses counts for its connection and its source.
 func (l *Limiter) Allow(call Call) error {
 	refusal := l.cfg.Surge.refusal(call) // before the lock, because Pressure is the host's
 	l.mu.Lock()
@@ -104,9 +102,8 @@ func (l *Limiter) Allow(call Call) error {
 	return nil
 }
 
-// Forget releases the memory of a connection. The host calls it when the
-// connection is closed. It is not required: without it, a connection is
-// forgotten when MaxConnections others have been active.
+// Forget frees the memory of a connection. The host can call it when the connection is closed.
+// Without it, the limiter forgets a connection when MaxConnections others have been active since.
 func (l *Limiter) Forget(source, name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,8 +135,8 @@ func (l *Limiter) connection(call Call) buckets {
 	return b
 }
 
-// spread adds jitter to a wait. The result is never shorter than the wait. The
-// caller holds the lock.
+// spread adds jitter to a wait, so that clients that were refused together do not return together.
+// The result is never shorter than the wait. The caller holds the lock.
 func (l *Limiter) spread(wait time.Duration) time.Duration {
 	if wait == never || l.cfg.Jitter == 0 {
 		return wait

@@ -6,21 +6,22 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// ban is the end of a ban and its length.
+// ban is when a ban of a source ends, and how long it is. The next ban of the source is twice as
+// long.
 type ban struct {
 	until  time.Time
 	length time.Duration
 }
 
-// Offence is a kind of bad call.
+// Offence is a kind of call for which a source is punished.
 type Offence int
 
 const (
-	// Invalid is a transaction that is invalid in itself, whatever the state of
-	// the chain. No honest client sends one.
+	// Invalid is a transaction that is invalid in itself, whatever the state of the chain. No
+	// honest client sends such a transaction.
 	Invalid Offence = iota
-	// Underpriced is a transaction, or a replacement, that pays too little. A
-	// wallet with an old estimate of the fee sends one now and then.
+	// Underpriced is a transaction, or a replacement, that pays too little. An honest wallet with
+	// an old estimate of the fee sends such a transaction now and then.
 	Underpriced
 
 	offences // number of kinds
@@ -28,12 +29,12 @@ const (
 
 // Penalty is the effect of an offence.
 type Penalty struct {
-	// Weight is the number of strikes for each offence that is not free. 0
-	// means that the offence has no effect.
+	// Weight is the number of strikes that each offence costs, unless it is a free one. 0 means
+	// that the offence has no effect.
 	Weight int
-	// Free is the number of offences that a source may commit at once without a
-	// strike. It must not be negative. Used ones come back evenly, all of them
-	// within Window, which must be positive if Free is.
+	// Free is the number of offences that a source may commit at once without a strike. It must not
+	// be negative. Free offences that were used come back evenly, all of them within Window, which
+	// must be positive if Free is.
 	Free   int
 	Window time.Duration
 }
@@ -46,10 +47,9 @@ func (p Penalty) allowance() *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(float64(p.Free)/p.Window.Seconds()), p.Free)
 }
 
-// Strike counts an offence of a source, and bans the source when its strikes
-// reach Config.Strikes. The source is the one that sent the transaction, never
-// the sender that the transaction names. Strike reports whether the source is
-// banned now. An unknown offence counts as Invalid.
+// Strike counts an offence of a source, and bans the source when its strikes reach Config.Strikes.
+// It reports whether the source is banned now. The source is the one that submitted the
+// transaction, never the sender that the transaction names. An unknown offence counts as Invalid.
 func (l *Limiter) Strike(source string, offence Offence) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,8 +72,8 @@ func (l *Limiter) Strike(source string, offence Offence) bool {
 	return true
 }
 
-// strike adds the strikes of an offence. It reports whether they reached the
-// limit, and then begins at 0 again.
+// strike adds the strikes of an offence to a source. It reports whether they have reached the
+// limit, and then sets them back to 0.
 func (l *Limiter) strike(s *source, offence Offence, now time.Time) bool {
 	if offence < 0 || offence >= offences {
 		offence = Invalid
