@@ -13,15 +13,19 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 )
 
-// ErrMissing is wrapped by the error of Open if a file of the database is missing. The other
-// files are as they were, so that the database opens again when the file is back.
+// ErrMissing is wrapped by the error of Open if a file of the database is missing. Open has not
+// changed the other files, so the database can be opened when the file is back.
 var ErrMissing = errors.New("pebble: a file of the database is missing")
 
-// checkComplete returns an error that wraps ErrMissing if Pebble would not notice that one of
-// its files is missing, and would change the others. These are the file that names the current
-// manifest, without which Pebble makes an empty database in the same directory, and the oldest
-// log that is not in tables yet, without which Pebble drops its content and the file itself, if
-// it comes back. Pebble finds other missing files before it changes anything.
+// checkComplete returns an error that wraps ErrMissing if a file is missing and Pebble would not
+// notice that, but would change the other files. There are two such files:
+//
+//   - The file that names the current manifest. Without it Pebble creates an empty database in the
+//     same directory.
+//   - The oldest log that is not in tables yet. Without it Pebble drops the content of the log, and
+//     the file itself if it comes back.
+//
+// Pebble notices other missing files before it changes anything.
 func checkComplete(dir string, options *pebble.Options) error {
 	fs := options.FS
 	names, err := fs.List(dir)
@@ -43,8 +47,8 @@ func checkComplete(dir string, options *pebble.Options) error {
 		return checkOldestLog(fs, found.ManifestFilename, names)
 	}
 	for _, name := range names {
-		// Pebble makes these after the file that names the manifest. The creation of a
-		// database that was interrupted before has none of them.
+		// Pebble creates these files after the one that names the manifest. If the creation of a
+		// database was interrupted before that, none of them exist.
 		if kind, _ := parseName(name); kind == kindLog || kind == kindTable || kind == kindOptions {
 			return fmt.Errorf("%w: %s has %s, but no file CURRENT (or marker.*) that names its manifest", ErrMissing, dir, name)
 		}
@@ -52,13 +56,13 @@ func checkComplete(dir string, options *pebble.Options) error {
 	return nil
 }
 
-// checkOldestLog returns an error if the oldest log that a manifest needs is not among the
-// files of a database.
+// checkOldestLog returns an error if names, the files of a database, do not include the oldest log
+// that its manifest needs.
 //
-// When Pebble opens a database, it first writes a manifest that needs a new log, then makes the
-// log, and then writes its options. Manifest and log have successive numbers. A crash between
-// the first two steps leaves a database without a log, in which nothing is missing: no file is
-// newer than the manifest and the log.
+// When Pebble opens a database, it first writes a manifest that needs a new log, then creates the
+// log, and then writes its options. Manifest and log have successive numbers. A crash between the
+// first two steps leaves a database without a log in which nothing is missing. checkOldestLog
+// recognizes this case: no file is newer than the manifest and the log.
 func checkOldestLog(fs vfs.FS, manifest string, names []string) error {
 	want, err := oldestLog(fs, manifest)
 	if err != nil || want == 0 {
@@ -80,14 +84,14 @@ func checkOldestLog(fs vfs.FS, manifest string, names []string) error {
 	return fmt.Errorf("%w: %s needs %06d.log", ErrMissing, manifest, want)
 }
 
-// The tags of the fields with which an entry of a manifest can begin.
+// An entry of a manifest can begin with fields that have these tags.
 const (
 	tagComparer = 1
 	tagLog      = 2
 )
 
-// oldestLog returns the number of the oldest log that a manifest needs, or 0 if the manifest
-// has no whole entry with one. As Pebble does, it takes a damaged entry for the end.
+// oldestLog returns the number of the oldest log that a manifest needs, or 0 if no complete entry
+// of the manifest names one. Like Pebble, it treats a damaged entry as the end of the manifest.
 func oldestLog(fs vfs.FS, manifest string) (log uint64, err error) {
 	file, err := fs.Open(manifest)
 	if err != nil {
@@ -117,7 +121,8 @@ func oldestLog(fs vfs.FS, manifest string) (log uint64, err error) {
 	}
 }
 
-// kind is the kind of a file of a database. Others have none.
+// kind is the kind of a file in the directory of a database. It is 0 for files that are not
+// Pebble's.
 type kind int
 
 const (

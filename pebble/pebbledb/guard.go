@@ -19,24 +19,21 @@ var ErrDisk = errors.New("pebble: the disk failed")
 // ErrInUse is wrapped by the error of Open if this or another process has the database open.
 var ErrInUse = errors.New("pebble: the database is in use, and only one process can use it")
 
-// guard is the file system that Pebble gets. It keeps Pebble from seeing that
-// the disk has failed.
+// guard is the file system that Pebble gets. It hides from Pebble that the disk has failed.
 //
-// Pebble cannot go on after a failed write: it panics while it holds its locks,
-// or it calls Logger.Fatalf, often on internal goroutines, so that no caller can
-// recover. A failed flush is tried again without end while writers wait. So
-// from the first operation that fails, guard
+// Pebble cannot continue after a failed write: it panics while it holds its locks, or it calls
+// Logger.Fatalf, often on internal goroutines, so that no caller can recover. A failed flush is
+// tried again without end while writers wait. From the first operation that fails, guard therefore
 //
-//   - keeps the error: see err;
-//   - leaves the disk alone: no later operation changes it, so that it is as
-//     after a crash at this moment, from which Open recovers;
-//   - reports success to Pebble, and keeps files that Pebble makes from then on
-//     in memory, so that no goroutine of Pebble panics or waits.
+//   - keeps the error, which err returns;
+//   - changes nothing on the disk any more, so that the disk is in the same state as after a crash
+//     at this moment, from which Open recovers;
+//   - reports success to Pebble, and keeps files that Pebble creates from then on in memory, so
+//     that no goroutine of Pebble panics or waits.
 //
-// The error is kept before Pebble sees success. A writer that asks for it after
-// its commit therefore never takes a write that was lost for durable. A write
-// that ended at the same time as the failure may be reported as failed although
-// it is durable.
+// guard stores the error before it reports success to Pebble. A writer that checks for the error
+// after its commit therefore never takes a lost write for durable. A write that ends at the same
+// time as the failure may be reported as failed although it is durable.
 type guard struct {
 	vfs.FS
 	memory  *vfs.MemFS
@@ -63,8 +60,8 @@ func (g *guard) fail(cause error) {
 	g.failure.CompareAndSwap(nil, &failure{fmt.Errorf("%w: %w", ErrDisk, cause)})
 }
 
-// do runs an operation that changes the disk, unless the disk has failed. It
-// reports whether it succeeded.
+// do runs an operation that changes the disk, unless the disk has failed before. It reports whether
+// the operation has succeeded.
 func (g *guard) do(operation func() error) bool {
 	if g.err() != nil {
 		return false
@@ -76,7 +73,8 @@ func (g *guard) do(operation func() error) bool {
 	return true
 }
 
-// file makes a file on the disk or, after a failure, in memory.
+// file creates or opens a file by calling make: on the disk or, after a failure of the disk, in
+// memory.
 func (g *guard) file(name string, make func(vfs.FS) (vfs.File, error)) (f vfs.File, err error) {
 	made := g.do(func() error {
 		f, err = make(g.FS)
@@ -101,8 +99,8 @@ func (g *guard) OpenReadWrite(name string, opts ...vfs.OpenOption) (vfs.File, er
 	return g.file(name, func(fs vfs.FS) (vfs.File, error) { return fs.OpenReadWrite(name, opts...) })
 }
 
-// ReuseForWrite implements vfs.FS. The file to reuse may be on the disk only;
-// an implementation is allowed to make a new one instead.
+// ReuseForWrite implements vfs.FS. After a failure the old file may exist only on the disk, so
+// ReuseForWrite creates a new one in memory instead, as the interface allows.
 func (g *guard) ReuseForWrite(oldname, newname string) (vfs.File, error) {
 	return g.file(newname, func(fs vfs.FS) (vfs.File, error) {
 		if fs == vfs.FS(g.memory) {
@@ -141,7 +139,7 @@ func (g *guard) Stat(name string) (os.FileInfo, error) {
 	return g.FS.Stat(name)
 }
 
-// Lock implements vfs.FS. The error wraps ErrInUse unless the lock's file cannot be made.
+// Lock implements vfs.FS. The error wraps ErrInUse, unless the lock's file could not be created.
 func (g *guard) Lock(name string) (io.Closer, error) {
 	lock, err := g.FS.Lock(name)
 	var file *fs.PathError
@@ -185,13 +183,15 @@ func (g *guard) RemoveAll(name string) error {
 	return nil
 }
 
-// guarded is a file, or a directory, that was opened before the disk failed.
+// guarded is a file, or a directory, that was opened before the disk failed. After the failure,
+// changes to it have no effect on the disk.
 type guarded struct {
 	vfs.File
 	guard *guard
-	// readBack is set for tables. A table that was not finished before the
-	// failure must not look whole: Pebble sees the error, drops the table and
-	// makes it again, in memory. Logs and manifests are read by Open only.
+	// readBack is set for tables, because Pebble reads a table after it has written it. A table
+	// that was not finished before the failure must not look complete. Pebble therefore sees the
+	// error, drops the table, and creates it again in memory. Logs and manifests are read only by
+	// Open.
 	readBack bool
 }
 
@@ -255,10 +255,10 @@ func (f *guarded) Close() error {
 	return f.do(func() error { return err })
 }
 
-// logger keeps Pebble's fatal errors as failures of the disk, and returns, so
-// that they neither end the process nor panic. Nothing changes the disk after
-// one. Those that remain behind guard are about files that Pebble finds missing
-// or damaged.
+// logger treats fatal errors of Pebble as failures of the disk: it stores the error in guard and
+// returns, so that the error neither ends the process nor panics. Nothing changes the disk
+// afterwards. Since guard hides failed operations, the fatal errors that remain are about files
+// that Pebble finds missing or damaged.
 type logger struct {
 	pebble.Logger
 	guard *guard
@@ -271,7 +271,7 @@ func (l logger) Fatalf(format string, args ...any) {
 	l.Infof("%v", err)
 }
 
-// tracer is the same for a logger that also traces.
+// tracer does the same as logger, for a Pebble logger that also traces.
 type tracer struct {
 	pebble.LoggerAndTracer
 	logger logger

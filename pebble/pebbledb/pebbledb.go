@@ -21,25 +21,24 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 )
 
-// DB is a Pebble database and the state of its disk. Its methods are safe for
-// concurrent use, except Close.
+// DB is a Pebble database together with the state of its disk, so that a caller learns when the
+// disk has failed. Its methods are safe for concurrent use, except Close.
 type DB struct {
 	pebble *pebble.DB
 	check  func() error // nil if the database has no guard
 	owned  bool
 }
 
-// Open opens a database, or makes an empty one. Nil options mean Pebble's
-// defaults, and its log discarded. Open sets IndexBlockSize of all levels. Errors wrap ErrInUse
-// or ErrMissing, or are those of a file, which they name. That of a missing table is Pebble's.
+// Open opens a database, or creates an empty one. If options is nil, they are Pebble's defaults
+// without its log. Open sets IndexBlockSize of all levels. Errors wrap ErrInUse or ErrMissing, or
+// they are those of a file and contain its name. If a table is missing, the error is Pebble's.
 //
-// Before Open changes an existing database, it calls the checks with the database, which then
-// can only be read. If one of them returns an error, Open returns it, and the files are as they
-// were.
+// Before Open changes an existing database, it calls the checks with the database, which they can
+// only read. If one of them returns an error, Open returns that error and has not changed the
+// files.
 //
-// Pebble leaves the names of the directories that it makes to others. Open makes
-// them durable, up to the first that was there before: otherwise a new database
-// may be gone after a crash.
+// Pebble creates directories without making their names durable. Open does that, up to the first
+// directory that already existed. Otherwise a new database could be gone after a crash.
 func Open(dir string, options *pebble.Options, checks ...func(*pebble.DB) error) (*DB, error) {
 	if options == nil {
 		options = &pebble.Options{Logger: Silent}
@@ -74,7 +73,8 @@ func Open(dir string, options *pebble.Options, checks ...func(*pebble.DB) error)
 	return &DB{pebble: db, check: g.err, owned: true}, nil
 }
 
-// openChecked opens a database after the checks, under one lock.
+// openChecked opens a database after calling the checks. It holds one lock during both, so that no
+// other process can change the database in between.
 func openChecked(dir string, options *pebble.Options, checks []func(*pebble.DB) error) (*pebble.DB, error) {
 	if _, err := options.FS.Stat(dir); err != nil && options.ErrorIfNotExists {
 		return nil, fmt.Errorf("%w: %s", pebble.ErrDBDoesNotExist, dir)
@@ -104,8 +104,8 @@ func openChecked(dir string, options *pebble.Options, checks []func(*pebble.DB) 
 	return openPebble(dir, options)
 }
 
-// inspect calls the checks with a database that can only be read. If there is no database,
-// there is nothing to check.
+// inspect opens an existing database for reading and calls the checks with it. If there is no
+// database, it does nothing.
 func inspect(dir string, options *pebble.Options, checks []func(*pebble.DB) error) error {
 	if len(checks) == 0 || options.ErrorIfExists {
 		return nil
@@ -127,7 +127,8 @@ func inspect(dir string, options *pebble.Options, checks []func(*pebble.DB) erro
 	return err
 }
 
-// openPebble calls pebble.Open, which panics if some files contradict each other.
+// openPebble calls pebble.Open and returns an error instead of a panic. pebble.Open panics if some
+// files contradict each other.
 func openPebble(dir string, options *pebble.Options) (db *pebble.DB, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -137,13 +138,13 @@ func openPebble(dir string, options *pebble.Options) (db *pebble.DB, err error) 
 	return pebble.Open(dir, options)
 }
 
-// Borrow returns a database that another part of the host has opened and closes.
-// check returns the failure of its disk, as [DB.Err] does, or nil. If check is
-// nil, a disk that fails ends the process, as Pebble does without a guard.
+// Borrow returns a DB for a database that another part of the host has opened and will close. check
+// returns the failure of its disk, as [DB.Err] does, or nil. If check is nil, a failure of the disk
+// ends the process, as in Pebble without a guard.
 func Borrow(db *pebble.DB, check func() error) *DB { return &DB{pebble: db, check: check} }
 
-// Pebble returns the database itself. Writes to it must go through
-// [DB.Commit], or be followed by [DB.Err].
+// Pebble returns the Pebble database itself. Writes to it must go through [DB.Commit]; after any
+// other write the caller must check [DB.Err].
 func (d *DB) Pebble() *pebble.DB { return d.pebble }
 
 // Err returns why the disk has failed, or nil. The error wraps ErrDisk and the
@@ -155,15 +156,14 @@ func (d *DB) Err() error {
 	return d.check()
 }
 
-// Commit writes a batch and waits until it is durable. If it returns an error,
-// the batch is in the database after the next Open as a whole or not at all. If
-// the disk has failed, the error wraps ErrDisk; commits after that one have no
-// effect on the disk.
+// Commit writes a batch and waits until it is durable. If Commit returns an error, the database has
+// the whole batch or nothing of it after the next Open. If the disk has failed, the error wraps
+// ErrDisk, and later commits have no effect on the disk.
 func (d *DB) Commit(batch *pebble.Batch) error { return d.commit(batch, pebble.Sync) }
 
-// CommitLazily writes a batch and does not wait until it is durable. It becomes durable
-// with the next Commit, or earlier. After a crash before that, the database has none of
-// its changes, and none of the batches after it. Errors are those of Commit.
+// CommitLazily writes a batch without waiting until it is durable. The batch becomes durable with
+// the next Commit, or earlier. After a crash before that, the database has no change of this batch
+// and none of the batches after it. Errors are those of Commit.
 func (d *DB) CommitLazily(batch *pebble.Batch) error { return d.commit(batch, pebble.NoSync) }
 
 func (d *DB) commit(batch *pebble.Batch, options *pebble.WriteOptions) error {
@@ -176,8 +176,8 @@ func (d *DB) commit(batch *pebble.Batch, options *pebble.WriteOptions) error {
 	return d.Err()
 }
 
-// Close closes the database, unless it is borrowed. It returns the error of Err,
-// if any: then the disk is left as it was when it failed.
+// Close closes the database, unless it is borrowed. If the disk has failed, Close returns the error
+// of Err and leaves the disk as it was at the failure.
 func (d *DB) Close() error {
 	if !d.owned {
 		return nil
@@ -185,8 +185,8 @@ func (d *DB) Close() error {
 	return errors.Join(d.Err(), d.pebble.Close())
 }
 
-// missing returns the directories whose entries must be synced after dir is
-// created: its parent, and further ancestors up to the first that existed.
+// missing returns the directories that must be synced so that the name of dir is durable after its
+// creation: its parent, and further ancestors up to the first one that already exists.
 func missing(fs vfs.FS, dir string) (parents []string) {
 	for {
 		parent := fs.PathDir(dir)
@@ -216,11 +216,12 @@ type silent struct{}
 
 func (silent) Infof(string, ...any) {}
 
-// Fatalf must not return, because Pebble cannot go on. A database of [Open] never calls
-// it.
+// Fatalf panics. It must not return, because Pebble cannot continue after a fatal error. A database
+// that [Open] has opened never calls it.
 func (silent) Fatalf(format string, args ...any) { panic(fmt.Sprintf("pebble: "+format, args...)) }
 
-// End returns the first key behind all that begin with a prefix, or nil if there is none.
+// End returns the first key after all keys that begin with a prefix, or nil if there is no such
+// key.
 func End(prefix []byte) []byte {
 	for n := len(prefix); n > 0; n-- {
 		if last := prefix[n-1]; last < 0xff {

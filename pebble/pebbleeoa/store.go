@@ -18,29 +18,28 @@ import (
 
 // Options configures [Open]. The zero value is valid.
 type Options struct {
-	// DB is the host's database, which Close leaves open; nil means that Open
-	// opens one in its directory.
+	// DB is a database of the host, which Close does not close. Nil means that Open opens a
+	// database in its directory.
 	DB *pebble.DB
-	// Check, if not nil, is called after each access to DB. If it returns an
-	// error, the access fails with that error. Set it if the host hides
-	// failures of the disk from Pebble. Without it a failing disk under DB ends
-	// the process. It is ignored if DB is nil.
+	// Check is called after each access to DB, unless it is nil. If it returns an error, the access
+	// fails with that error. A host that hides failures of the disk from Pebble must set it;
+	// without it a failing disk under DB ends the process. Check is ignored if DB is nil.
 	Check func() error
-	// Prefix is prepended to all keys, so that other data can share a database.
-	// No other prefix in the database may begin with it.
+	// Prefix begins all keys of the store, so that other data can be in the same database. No other
+	// prefix in the database may begin with it.
 	Prefix []byte
-	// Pebble configures the database that Open opens; nil means Pebble's
-	// defaults without logging. If its disk fails, the store returns errors
-	// that wrap ErrDisk.
+	// Pebble configures the database that Open opens if DB is nil. Nil means Pebble's defaults
+	// without logging. If the disk fails, the store returns errors that wrap ErrDisk.
 	Pebble *pebble.Options
 }
 
-// ErrDisk is wrapped by errors after the disk under the database has failed,
-// for example because it is full. The cause is wrapped too. After the next Open
-// the step that failed is there completely or not at all. Until then reads fail
-// as well, because the contents of memory may not be on the disk. When the disk
-// works again, close the store and open it again: it continues with everything
-// that was accepted.
+// ErrDisk is wrapped by errors after the disk under the database has failed, for example because
+// the disk is full. The cause is wrapped too. After the next Open, the database has the whole step
+// that failed or nothing of it.
+//
+// Until then reads fail as well, because the contents of memory may not be on the disk. When the
+// disk works again, the host closes the store and opens it again. The store then continues with
+// everything that was accepted.
 var ErrDisk = pebbledb.ErrDisk
 
 // ErrClosed is wrapped by the errors of all methods after Close.
@@ -53,12 +52,12 @@ type Store struct {
 	kv *kv
 }
 
-// Open opens the store in dir, or in Options.DB if it is set, and creates it if
-// it does not exist. Errors come from Pebble.
+// Open opens the store in dir, or in Options.DB if that is set, and creates it if it does not
+// exist. Errors come from Pebble.
 //
-// Only one process can have the database open. A lease that Open finds is
-// therefore that of a process that has died, and Open ends it, so that no
-// executor waits for it. A store must not be opened twice in one process.
+// Only one process can have the database open. If Open finds a lease, the process that held it must
+// therefore have died, and Open ends the lease so that no executor waits for it. A store must not
+// be opened twice in one process.
 func Open(dir string, options Options) (*Store, error) {
 	db := pebbledb.Borrow(options.DB, options.Check)
 	if options.DB == nil {
@@ -75,7 +74,8 @@ func Open(dir string, options Options) (*Store, error) {
 	return s, nil
 }
 
-// breakLeases ends all leases. An account with a lease is due at the end of it.
+// breakLeases ends all leases. It finds them because an account with a lease is due when the lease
+// ends.
 func (s *Store) breakLeases(ctx context.Context) error {
 	all, err := s.Due(ctx, time.Unix(0, math.MaxInt64), math.MaxInt)
 	for _, a := range all {
@@ -86,8 +86,8 @@ func (s *Store) breakLeases(ctx context.Context) error {
 	return err
 }
 
-// Close waits for the calls that are running, and closes the database if Open
-// opened it. The error wraps ErrDisk if the disk has failed, or ErrClosed.
+// Close waits for running calls, and closes the database if Open opened it. The error wraps ErrDisk
+// if the disk has failed, or ErrClosed if the store is already closed.
 func (s *Store) Close() error {
 	s.kv.using.Lock()
 	defer s.kv.using.Unlock()

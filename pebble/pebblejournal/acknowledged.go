@@ -11,17 +11,18 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 )
 
-// acknowledged is a file beside the database with the number of the next record
-// after the acknowledged ones. Pebble treats damage in its log like a torn end
-// and drops the records after it without an error; the file reveals the loss.
-// Writes to the file are not synced. It survives the death of the process.
-// After a power cut the number may be too low, which causes no false alarm.
+// acknowledged is a file beside the database. It contains the number that follows the last
+// acknowledged record. Pebble treats damage in its log like an incomplete end, and drops the
+// records after it without an error; this file shows the loss.
+//
+// Writes to the file are not synced. The file survives the death of the process. After a power
+// failure the number may be too low, which causes no false alarm.
 type acknowledged struct{ file vfs.File }
 
 const acknowledgedName = "acknowledged"
 
-// openAcknowledged opens the file in a directory and returns it with its
-// number. The number is 0 if the file is new or damaged.
+// openAcknowledged opens the file in a directory and returns it together with the number that it
+// contains. The number is 0 if the file is new or damaged.
 func openAcknowledged(fs vfs.FS, dir string) (*acknowledged, uint64, error) {
 	if err := fs.MkdirAll(dir, 0o755); err != nil {
 		return nil, 0, err
@@ -38,7 +39,8 @@ func openAcknowledged(fs vfs.FS, dir string) (*acknowledged, uint64, error) {
 	return a, next, nil
 }
 
-// readAcknowledged returns the number in a directory, or 0 if there is none.
+// readAcknowledged returns the number that the file in a directory contains, or 0 if there is no
+// file.
 func readAcknowledged(files vfs.FS, dir string) (next uint64, err error) {
 	file, err := files.Open(files.PathJoin(dir, acknowledgedName))
 	if err != nil {
@@ -65,8 +67,7 @@ func (a *acknowledged) read() (uint64, error) {
 	return binary.LittleEndian.Uint64(raw), nil
 }
 
-// note stores the number of the record after the acknowledged ones. The error
-// wraps ErrDisk.
+// note stores the number that follows the last acknowledged record. The error wraps ErrDisk.
 func (a *acknowledged) note(next uint64) error {
 	if a == nil {
 		return nil
@@ -78,9 +79,9 @@ func (a *acknowledged) note(next uint64) error {
 	return nil
 }
 
-// reset sets the number to zero and syncs. Without the sync, a power cut could
-// restore the old number, and Open would report records as lost that were removed
-// on purpose. The error wraps ErrDisk.
+// reset sets the number to zero and syncs the file. Without the sync, a power failure could restore
+// the old number, and Open would report records as lost that were removed on purpose. The error
+// wraps ErrDisk.
 func (a *acknowledged) reset() error {
 	if a == nil {
 		return nil

@@ -18,17 +18,15 @@ import (
 
 // Options configures a [Journal]. The zero value is valid.
 type Options struct {
-	// DB is the database to use. Close does not close it. Nil means a new
-	// database in the directory that is passed to Open.
+	// DB is the database in which the journal is stored. Close does not close it. Nil means a
+	// separate database in the directory that is passed to Open.
 	DB *pebble.DB
-	// Check, if not nil, is called after each write to DB. If it returns an
-	// error, the write fails with that error. It is for a host that hides disk
-	// failures from Pebble. If Check is nil, a disk failure under DB ends the
-	// process. Check is not used if DB is nil.
+	// Check is called after each write to DB, unless it is nil. If it returns an error, the write
+	// fails with that error. A host that hides disk failures from Pebble must set it; without it a
+	// disk failure under DB ends the process. Check is not used if DB is nil.
 	Check func() error
-	// Prefix precedes all keys, so that several journals and other data can
-	// share a database. No other prefix in the database may begin with it. The
-	// default is empty.
+	// Prefix begins all keys of the journal, so that several journals and other data can be in the
+	// same database. No other prefix in the database may begin with it. The default is empty.
 	Prefix []byte
 	// Pebble configures the database that is opened if DB is nil. Nil means
 	// Pebble's defaults without its log messages. If the disk fails, writes
@@ -36,11 +34,11 @@ type Options struct {
 	Pebble *pebble.Options
 }
 
-// ErrDisk is wrapped by errors after a failure of the disk under the journal's
-// database, for example because the disk was full. The cause is wrapped too.
-// The records of the failed write are either all present or all absent after
-// the next Open. Later writes do not reach the disk. When the disk works again,
-// close and open the journal to continue after the acknowledged records.
+// ErrDisk is wrapped by errors after a failure of the disk under the journal's database, for
+// example because the disk was full. The cause is wrapped too. After the next Open, the journal has
+// all records of the failed write or none of them. Later writes do not reach the disk. When the
+// disk works again, the host closes the journal and opens it again, and the journal continues after
+// the acknowledged records.
 var ErrDisk = pebbledb.ErrDisk
 
 // Journal is a journal in a Pebble database. Its methods are safe for
@@ -60,26 +58,26 @@ var _ journal.Journal = (*Journal)(nil)
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// A value is a checksum of key and rest (4 bytes, little-endian), a byte that
-// is 1 if the next record was appended in the same call, and the record.
+// The value of a record in the database consists of three parts: a checksum of the key and of the
+// other two parts (4 bytes, little-endian), a byte that is 1 if the next record was appended in the
+// same call, and the record itself.
 const (
 	sumSize    = 4
 	headerSize = sumSize + 1
 	numberSize = 8
 )
 
-// Open opens the journal in a directory or in Options.DB, or creates an empty
-// one. With Options.DB, the directory holds only the file with the number of
-// acknowledged records; if it is "", a loss of the last records is not
-// detected. Errors are Pebble's or wrap journal.ErrCorrupt, which is returned
-// in these cases:
+// Open opens the journal in a directory or in Options.DB, or creates an empty one. With Options.DB,
+// the directory contains only the file with the number of acknowledged records. If the directory is
+// "" then, a loss of the last records is not detected. Errors are Pebble's or wrap
+// journal.ErrCorrupt, which is returned in these cases:
 //
 //   - Intact records follow a damaged or missing one.
 //   - Acknowledged records are missing or damaged.
 //   - Other keys have the journal's prefix.
 //
-// After ErrCorrupt the journal is unchanged, and if records are missing, so are all files
-// of a database in the directory.
+// After ErrCorrupt the journal is unchanged. If records are missing, all files of a database in the
+// directory are unchanged too.
 func Open(dir string, options Options) (_ *Journal, err error) {
 	j := &Journal{prefix: options.Prefix}
 	fs := fileSystem(options)
@@ -108,8 +106,9 @@ func fileSystem(options Options) vfs.FS {
 	return vfs.Default
 }
 
-// openDatabase opens the database of a journal. If records of the journal were acknowledged,
-// the database must exist and have them: otherwise a new one would take their place.
+// openDatabase opens the database of a journal. If records of the journal were acknowledged, the
+// database must exist and contain them. Otherwise Open would create a new one, and the loss would
+// stay unnoticed.
 func openDatabase(fs vfs.FS, dir string, options Options) (*pebbledb.DB, error) {
 	pebbleOptions := options.Pebble
 	if pebbleOptions == nil {
@@ -129,9 +128,9 @@ func openDatabase(fs vfs.FS, dir string, options Options) (*pebbledb.DB, error) 
 	})
 }
 
-// CheckAcknowledged returns an error that wraps journal.ErrCorrupt if the last record that was
-// acknowledged according to a directory is missing in Options.DB. It changes nothing, so that
-// a host can call it with a database that can only be read, before Open.
+// CheckAcknowledged returns an error that wraps journal.ErrCorrupt if Options.DB does not have the
+// last record that was acknowledged according to the file in a directory. It changes nothing, so a
+// host can call it before Open, even with a database that can only be read.
 func CheckAcknowledged(dir string, options Options) error {
 	acknowledged, err := readAcknowledged(fileSystem(options), dir)
 	if err != nil || acknowledged == 0 {
@@ -155,15 +154,15 @@ func CheckAcknowledged(dir string, options Options) error {
 	return nil
 }
 
-// lost is the error of a journal in which records from one number to another are missing.
+// lost returns the error for a journal in which the records from one number to another are missing.
 func lost(next, acknowledged uint64) error {
 	return fmt.Errorf("%w: records %d to %d were acknowledged but are damaged or missing", journal.ErrCorrupt, next, acknowledged-1)
 }
 
-// repair finds the first and the last record, and removes damaged records at
-// the end together with those appended in the same call. It returns ErrCorrupt
-// instead if one of them was acknowledged. All records below the number
-// acknowledged were.
+// repair finds the first and the last record, and removes damaged records at the end together with
+// those appended in the same call. acknowledged is the number that follows the last acknowledged
+// record. If one of the damaged records was acknowledged, repair removes nothing and returns
+// ErrCorrupt.
 func (j *Journal) repair(acknowledged uint64) error {
 	first, next, all, err := j.scan(j.db, nil)
 	if err != nil {
@@ -183,9 +182,9 @@ func (j *Journal) repair(acknowledged uint64) error {
 	return errors.Join(err, batch.Close())
 }
 
-// scan calls f with each record if it and all records that were appended with
-// it are intact. It returns the number of the first such record, the number
-// after the last one, and how many other records follow.
+// scan calls f with each record that is intact, if all records that were appended in the same call
+// are intact too. It returns the number of the first such record, the number after the last one,
+// and how many other records follow.
 func (j *Journal) scan(db *pebbledb.DB, f func(number uint64, record []byte) error) (first, next uint64, more int, err error) {
 	it, err := db.Pebble().NewIter(&pebble.IterOptions{LowerBound: j.key(0), UpperBound: j.key(math.MaxUint64)})
 	if err != nil {
@@ -250,14 +249,14 @@ func (j *Journal) key(number uint64) []byte {
 	return binary.BigEndian.AppendUint64(append([]byte(nil), j.prefix...), number)
 }
 
-// Cut returns the number of records that Open removed because they were damaged
-// or appended together with a damaged one. None of them had been acknowledged.
+// Cut returns how many records Open has removed because they were damaged, or were appended in the
+// same call as a damaged one. None of them had been acknowledged.
 func (j *Journal) Cut() int { return j.cut }
 
-// Append implements journal.Journal. Errors wrap journal.ErrTooLarge,
-// journal.ErrClosed, journal.ErrFailed or ErrDisk, or are Pebble's. After
-// ErrFailed, ErrDisk or an error of Pebble the journal must be opened again.
-// Until then it is unknown whether the records are present.
+// Append implements journal.Journal. Errors wrap journal.ErrTooLarge, journal.ErrClosed,
+// journal.ErrFailed or ErrDisk, or they are Pebble's. After ErrFailed, ErrDisk or an error of
+// Pebble, the host must open the journal again. Until then it is unknown whether the journal has
+// the records.
 func (j *Journal) Append(records ...[]byte) error { return j.write(records, false) }
 
 // Replace implements journal.Journal. Errors are those of Append.
@@ -284,9 +283,8 @@ func (j *Journal) write(records [][]byte, replace bool) error {
 	return nil
 }
 
-// Err returns the error of the first write that failed, or nil. After such an
-// error no write succeeds, and the journal must be opened again. Err does not
-// access the disk.
+// Err returns the error of the first write that has failed, or nil. After such an error all later
+// writes fail, and the host must open the journal again. Err does not access the disk.
 func (j *Journal) Err() error {
 	if err := j.failure.Load(); err != nil {
 		return *err

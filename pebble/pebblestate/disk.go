@@ -16,41 +16,38 @@ var ErrPrefix = errors.New("pebblestate: invalid prefix")
 
 // Options configures [Open]. The zero value is valid.
 type Options struct {
-	// DB is the host's database, which Close leaves open; nil means that Open
-	// opens one in its directory.
+	// DB is a database of the host, which Close does not close. Nil means that Open opens a
+	// database in its directory.
 	DB *pebble.DB
-	// Check, if not nil, is called after each write to DB. If it returns an
-	// error, the write fails with that error. Set it if the host hides failures
-	// of the disk from Pebble. Without it a failing disk under DB ends the
-	// process. It is ignored if DB is nil.
+	// Check is called after each write to DB, unless it is nil. If it returns an error, the write
+	// fails with that error. A host that hides failures of the disk from Pebble must set it;
+	// without it a failing disk under DB ends the process. Check is ignored if DB is nil.
 	Check func() error
-	// Prefix is prepended to all keys, so that several stores and other data
-	// can share a database. It must be empty or have a byte other than 0xff. No
-	// other prefix in the database may begin with it.
+	// Prefix begins all keys of the state, so that several stores and other data can be in the same
+	// database. It must be empty or have a byte other than 0xff. No other prefix in the database
+	// may begin with it.
 	Prefix []byte
-	// Lazy lets Write return before the records are durable, for a host that can lead the
-	// state from an earlier one to the present one, for example by a log in the same
-	// database. The records become durable in their order, at the latest with the next
-	// write to the database that is synced. After a crash the disk has the state of a
-	// moment before.
+	// Lazy makes Write return before the records are durable. It is for a host that can lead the
+	// state from an earlier one to the present one, for example by a log in the same database. The
+	// records become durable in their order, at the latest with the next write to the database that
+	// is synced. After a crash, the disk has the state of some earlier moment.
 	Lazy bool
-	// Pebble configures the database that Open opens; nil means Pebble's
-	// defaults with a MemTableSize of MemTableSize and without logging. If its
+	// Pebble configures the database that Open opens if DB is nil. Nil means Pebble's defaults,
+	// except that MemTableSize is the constant of this package and that there is no logging. If the
 	// disk fails, writes return errors that wrap ErrDisk.
 	Pebble *pebble.Options
 }
 
-// MemTableSize is the recommended size of Pebble's memory table, in bytes. With
-// Pebble's default, 4 MiB, the database rewrites a large state so often that a
-// durable block costs half as much processor time again as one in memory. Up to
-// two tables are in memory.
+// MemTableSize is the recommended size of Pebble's memory table, in bytes. Up to two tables are in
+// memory. With Pebble's default of 4 MiB, the database rewrites a large state so often that a
+// durable block costs half as much processor time again as a block in memory.
 const MemTableSize = 32 << 20
 
-// ErrDisk is wrapped by errors after the disk under the database has failed,
-// for example because it is full. The cause is wrapped too. After the next Open
-// the write that failed is there completely or not at all. Later writes do not
-// reach the disk. When the disk works again, close the database and open it
-// again: it continues with all that was written before.
+// ErrDisk is wrapped by errors after the disk under the database has failed, for example because
+// the disk is full. The cause is wrapped too. After the next Open, the database has the whole write
+// that failed or nothing of it. Later writes do not reach the disk. When the disk works again, the
+// host closes the database and opens it again, and it continues with everything that was written
+// before.
 var ErrDisk = pebbledb.ErrDisk
 
 // Disk implements [statedb.Disk] with a Pebble database.
@@ -84,8 +81,8 @@ func Open(dir string, options Options) (*Disk, error) {
 	return d, nil
 }
 
-// Write implements statedb.Disk, except that it does not wait for the disk if Options.Lazy
-// is set. Errors wrap ErrDisk if the disk has failed.
+// Write implements statedb.Disk. If Options.Lazy is set, it does not wait until the records are
+// durable. Errors wrap ErrDisk if the disk has failed.
 func (d *Disk) Write(records []statedb.Record) error {
 	batch := d.db.Pebble().NewBatchWithSize(d.size(records))
 	for _, r := range records {
@@ -103,7 +100,8 @@ func (d *Disk) Write(records []statedb.Record) error {
 	return nil
 }
 
-// size returns a size in bytes that a batch of records does not exceed.
+// size returns an upper limit for the size of a batch of records, in bytes, so that the batch can
+// be allocated once.
 func (d *Disk) size(records []statedb.Record) int {
 	const overhead = 32 // header of the batch; kind and lengths of a record
 	size := overhead
@@ -113,7 +111,8 @@ func (d *Disk) size(records []statedb.Record) int {
 	return size
 }
 
-// add adds a record to a batch, without a copy of its key with the prefix.
+// add adds a record to a batch. It writes the prefix and the key directly into the batch, which
+// saves one copy of the key.
 func (d *Disk) add(batch *pebble.Batch, r statedb.Record) error {
 	keySize := len(d.prefix) + len(r.Key)
 	if r.Value == nil {
@@ -146,6 +145,6 @@ func (d *Disk) Read(f func(key, value []byte) error) (err error) {
 	return nil
 }
 
-// Close closes the database if Open opened it. The store must not be used
-// afterwards. The error wraps ErrDisk if the disk has failed.
+// Close closes the database if Open opened it. The store must not be used afterwards. The error
+// wraps ErrDisk if the disk has failed.
 func (d *Disk) Close() error { return d.db.Close() }

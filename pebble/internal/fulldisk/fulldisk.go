@@ -9,15 +9,17 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 )
 
-// disk is a file system with faults.
+// disk wraps a file system. Each operation that changes it fails if the function fault returns an
+// error.
 type disk struct {
 	vfs.FS
 	fault func(op, name string) error
 }
 
-// Wrap returns inner with faults. fault returns the error with which an operation on a
-// file fails, or nil. It is called before each operation that changes the disk, from
-// any goroutine. Reads and removals do not fail on a full disk.
+// Wrap returns a file system that behaves like inner, except for the faults that a test wants.
+// Before each operation that changes the disk, fault is called, from any goroutine; if it returns
+// an error, the operation fails with that error. Reads and removals never fail, because they
+// succeed on a full disk too.
 func Wrap(inner vfs.FS, fault func(op, name string) error) vfs.FS { return &disk{inner, fault} }
 
 func (d *disk) file(op, name string, make func() (vfs.File, error)) (vfs.File, error) {
@@ -38,22 +40,22 @@ func (d *disk) do(op, name string, do func() error) error {
 	return do()
 }
 
-// Create implements vd.FS.
+// Create implements vfs.FS.
 func (d *disk) Create(name string) (vfs.File, error) {
 	return d.file("create", name, func() (vfs.File, error) { return d.FS.Create(name) })
 }
 
-// OpenReadWrite implements vd.FS.
+// OpenReadWrite implements vfs.FS.
 func (d *disk) OpenReadWrite(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	return d.file("open", name, func() (vfs.File, error) { return d.FS.OpenReadWrite(name, opts...) })
 }
 
-// ReuseForWrite implements vd.FS.
+// ReuseForWrite implements vfs.FS.
 func (d *disk) ReuseForWrite(oldname, newname string) (vfs.File, error) {
 	return d.file("reuse", newname, func() (vfs.File, error) { return d.FS.ReuseForWrite(oldname, newname) })
 }
 
-// OpenDir implements vd.FS. It does not fail; syncs of the directory do.
+// OpenDir implements vfs.FS. It does not fail; syncs of the directory do.
 func (d *disk) OpenDir(name string) (vfs.File, error) {
 	f, err := d.FS.OpenDir(name)
 	if err != nil {
@@ -62,17 +64,17 @@ func (d *disk) OpenDir(name string) (vfs.File, error) {
 	return &file{f, d.fault, name}, nil
 }
 
-// Link implements vd.FS.
+// Link implements vfs.FS.
 func (d *disk) Link(oldname, newname string) error {
 	return d.do("link", newname, func() error { return d.FS.Link(oldname, newname) })
 }
 
-// Rename implements vd.FS.
+// Rename implements vfs.FS.
 func (d *disk) Rename(oldname, newname string) error {
 	return d.do("rename", newname, func() error { return d.FS.Rename(oldname, newname) })
 }
 
-// MkdirAll implements vd.FS.
+// MkdirAll implements vfs.FS.
 func (d *disk) MkdirAll(dir string, perm os.FileMode) error {
 	return d.do("mkdir", dir, func() error { return d.FS.MkdirAll(dir, perm) })
 }

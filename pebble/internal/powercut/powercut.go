@@ -20,8 +20,8 @@ import (
 	"github.com/jamq/jamq/pebble/pebbledb"
 )
 
-// Disk is a file system in memory. It counts the calls whose effects must survive
-// the power failure. Its methods are safe for concurrent use.
+// Disk is a file system in memory whose power fails at a chosen sync. It counts the calls of the
+// test whose effects must survive the power failure. Its methods are safe for concurrent use.
 type Disk struct {
 	memory *vfs.MemFS
 
@@ -32,13 +32,14 @@ type Disk struct {
 	safe         int // calls acknowledged before the power failed
 }
 
-// New returns an empty disk whose power fails at a sync, counted from 1. Nothing
-// that is synced then or later survives; no operation returns an error.
+// New returns an empty disk whose power fails at the sync with the number at, counted from 1. This
+// sync and all later ones have no effect, so that their data does not survive; no operation returns
+// an error.
 func New(at int) *Disk { return &Disk{memory: vfs.NewStrictMem(), at: at} }
 
-// Options returns options of a Pebble database on this disk. With them, Pebble
-// syncs only while the test calls it. Without compactions the tables pile up, and
-// no number of them stops the writes.
+// Options returns the options of a Pebble database on this disk. With these options Pebble syncs
+// only while the test calls it, so that each run has the same syncs. Since there are no
+// compactions, tables pile up; no number of them stops the writes.
 func (d *Disk) Options() *pebble.Options {
 	fs := fulldisk.Wrap(d.memory, func(op, _ string) error {
 		if op == "sync" {
@@ -61,8 +62,8 @@ func (d *Disk) sync() {
 	}
 }
 
-// Acknowledge tells the disk that a call of the test's program has returned, so
-// that its effects must survive if the power fails later.
+// Acknowledge records that a call of the tested program has returned. The effects of that call must
+// survive if the power fails later.
 func (d *Disk) Acknowledge() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,11 +77,11 @@ func (d *Disk) Failed() bool {
 	return d.syncs >= d.at
 }
 
-// Restart gives the power back. The database must be closed. The disk then holds
-// the data that was synced before the power failed, or before Restart if it did
-// not fail. The power does not fail again.
+// Restart turns the power on again. The database must be closed. The disk then has the data that
+// was synced before the power failed, or before Restart if it did not fail. The power does not fail
+// again.
 //
-// safe is the number of calls acknowledged before the power failed, or of all
+// safe is the number of calls that were acknowledged before the power failed, or of all
 // acknowledged calls if it did not fail.
 func (d *Disk) Restart() (safe int, failed bool) {
 	d.mu.Lock()
