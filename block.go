@@ -10,10 +10,9 @@ import (
 // ErrInvalidBlock is wrapped by every error of [Block.Validate].
 var ErrInvalidBlock = errors.New("jamq: invalid block")
 
-// Block is one imported JAM block as a builder sees it: the parts about work
-// packages. A host fills it from the header and the extrinsic. A host that also
-// has the posterior state can add the accumulated packages. Most packages in it
-// belong to other rollups.
+// Block is one imported JAM block as a builder sees it: the parts that concern work packages. A
+// host fills it from the header and the extrinsic of the block. A host that also has the posterior
+// state can add the accumulated packages. Most packages in a block belong to other rollups.
 //
 // A JAM header has no height. The height of a block is its number of ancestors.
 type Block struct {
@@ -22,50 +21,48 @@ type Block struct {
 	// Parent is the hash of the preceding block. It is zero only for the
 	// genesis of a chain.
 	Parent HeaderHash
-	// ParentStateRoot is the posterior state root of the parent, which this
-	// header is the first to contain (H_r, GP 5.8). Zero means unknown; the
-	// anchor's state root is then not available from the chain view.
+	// ParentStateRoot is the posterior state root of the parent. The header of this block is the
+	// first one that contains it (H_r, GP 5.8). Zero means that the root is unknown; the chain view
+	// then cannot return the state root of the parent as an anchor.
 	ParentStateRoot common.Hash
 	// Slot is the slot in which the block was authored. It is greater than the
 	// parent's.
 	Slot Slot
-	// Reported are the work reports that the guarantees extrinsic (E_G) puts on
-	// cores.
+	// Reported are the work reports that this block puts on cores by its guarantees extrinsic
+	// (E_G).
 	Reported []Report
-	// Available are the cores whose report became available in this block: more
-	// than two thirds of the validators assured it in the assurances extrinsic
-	// (E_A, GP 11.16). [AvailableCores] computes them. They are freed before
-	// Reported takes effect, so one block can free a core and use it again.
+	// Available are the cores whose report became available in this block, because more than two
+	// thirds of the validators assured it in the assurances extrinsic (E_A, GP 11.16).
+	// [AvailableCores] computes them. These cores are freed before Reported takes effect, so one
+	// block can free a core and use it again.
 	Available []CoreIndex
-	// Condemned are the hashes of the work reports that the verdicts in the
-	// disputes extrinsic (E_D) judged bad or doubtful. Each is removed from its
-	// core if it is on one (GP 10.15).
+	// Condemned are the hashes of the work reports that the verdicts in the disputes extrinsic
+	// (E_D) judged bad or doubtful. If such a report is on a core, the block removes it from the
+	// core (GP 10.15).
 	Condemned []common.Hash
-	// CoresCleared is true if the number of active validators is another one after
-	// this block than after its parent. The reports that do not become available in
-	// this block are then removed from their cores, before Reported takes effect
-	// (GP 0.8.0, 11.18). Before Gray Paper 0.8.0 it is always false.
+	// CoresCleared is true if this block changes the number of active validators. The reports that
+	// do not become available in this block are then removed from their cores, before Reported
+	// takes effect (GP 0.8.0, 11.18). Before Gray Paper 0.8.0 it is always false.
 	CoresCleared bool
-	// AccumulatedKnown reports whether Accumulated was read from the posterior
-	// state (state chapter C(15)). If it is false, Accumulated is ignored and
-	// derived from reports and availability. The derivation is exact unless the
-	// gas of a block defers a report of the ready queue (GP 12.18).
+	// AccumulatedKnown is true if the host has read Accumulated from the posterior state (state
+	// chapter C(15)). If it is false, Accumulated is ignored, and the accumulated packages are
+	// computed from reports and availability. The result is exact unless the gas of a block defers
+	// a report of the ready queue (GP 12.18).
 	AccumulatedKnown bool
-	// Accumulated are the packages that were accumulated in this block, in the
-	// order of accumulation. Accumulation does not imply that the service
-	// accepted the content of the package.
+	// Accumulated are the packages that were accumulated in this block, in the order of
+	// accumulation. The service may nevertheless have rejected the content of such a package.
 	Accumulated []PackageHash
 }
 
 // Report is a work report in a guarantee of a block.
 type Report struct {
-	// Hash is the hash of the work report. Verdicts refer to it. Zero means
-	// that the host does not follow verdicts.
+	// Hash is the hash of the work report, by which verdicts refer to it. Zero means that the host
+	// does not follow verdicts.
 	Hash common.Hash
 	// Package is the reported package.
 	Package PackageHash
-	// SegmentRoot is the root of the segments that the package exports. Other
-	// packages import them by it. It may be zero.
+	// SegmentRoot is the root of the segments that the package exports, by which other packages
+	// import them. It may be zero.
 	SegmentRoot common.Hash
 	// Core is the core that the report occupies from this block on.
 	Core CoreIndex
@@ -97,10 +94,13 @@ func AvailableCores(spec *ChainSpec, bitfields [][]byte) []CoreIndex {
 	return cores
 }
 
-// Validate returns an error that wraps [ErrInvalidBlock] if no block of the
-// given chain can have this content: a zero hash, a block that is its own
-// parent, a core that does not exist, two reports on one core, or a report with too
-// many prerequisites (GP 11.3).
+// Validate returns an error that wraps [ErrInvalidBlock] if no block of the given chain can have
+// this content (GP 11.3), for one of these reasons:
+//
+//   - The hash is zero, or the block is its own parent.
+//   - A core does not exist.
+//   - Two reports are on one core.
+//   - A report has too many prerequisites.
 func (b *Block) Validate(spec *ChainSpec) error {
 	if b.Hash.IsZero() {
 		return fmt.Errorf("%w: hash is zero", ErrInvalidBlock)

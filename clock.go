@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Slot is the number of a slot of a JAM chain: the number of slot durations
-// between the common era and its start (GP 4.4).
+// Slot is the number of a slot of a JAM chain: how many slot durations lie between the common era
+// and the start of the slot (GP 4.4).
 type Slot uint32
 
 // MaxSlot is the greatest slot that a block can carry.
@@ -33,12 +33,11 @@ func (s Slot) Since(earlier Slot) Slot {
 // (GP 4.4).
 func CommonEra() time.Time { return time.Date(2025, time.January, 1, 12, 0, 0, 0, time.UTC) }
 
-// SlotClock converts between time and slots. It never reads a clock: the time
-// is always an argument.
+// SlotClock converts between time and slots. It never reads a clock, because the time is always an
+// argument. [NewSlotClock] returns the clock of a chain.
 //
-// It calculates in whole milliseconds, because a time.Duration overflows after
-// 292 years and slots of six seconds only after 816 years. [NewSlotClock]
-// returns the clock of a chain.
+// It calculates in whole milliseconds, because a time.Duration overflows after 292 years, and slots
+// of six seconds only after 816 years.
 type SlotClock struct {
 	// Era is the start of slot 0, at a whole millisecond.
 	Era time.Time
@@ -53,9 +52,8 @@ func NewSlotClock(spec ChainSpec) SlotClock {
 	return SlotClock{Era: CommonEra(), SlotDuration: spec.SlotDuration}
 }
 
-// SlotAt returns the slot that contains t: the latest slot that does not begin
-// after t. It returns 0 for a time before the era, and MaxSlot for a time
-// beyond the last slot.
+// SlotAt returns the slot that contains time t, which is the latest slot that does not begin after
+// t. It returns 0 for a time before the era, and MaxSlot for a time after the last slot.
 func (c SlotClock) SlotAt(t time.Time) Slot {
 	perSlot := c.SlotDuration.Milliseconds()
 	if perSlot <= 0 || t.Before(c.Era) {
@@ -70,8 +68,8 @@ func (c SlotClock) Start(s Slot) time.Time {
 	return time.UnixMilli(c.Era.UnixMilli() + int64(s)*c.SlotDuration.Milliseconds()).UTC()
 }
 
-// Next returns the start of the first slot that begins after t: the next time
-// at which a block can be authored.
+// Next returns the start of the first slot that begins after time t, which is the next time at
+// which a block can be authored.
 func (c SlotClock) Next(t time.Time) time.Time {
 	if t.Before(c.Era) {
 		return c.Start(0)

@@ -8,14 +8,13 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// HeaderHash identifies a JAM block: the BLAKE2b-256 hash of its encoded header
-// (GP 5.1). It is a separate type so that the compiler rejects a package hash
-// in its place.
+// HeaderHash identifies a JAM block: it is the BLAKE2b-256 hash of the encoded header (GP 5.1). It
+// is a separate type, so that the compiler rejects a package hash in its place.
 type HeaderHash common.Hash
 
-// PackageHash identifies a work package: the BLAKE2b-256 hash of its encoding
-// (GP 14.1). The same bytes always have the same hash, and a change of any byte
-// makes a different package.
+// PackageHash identifies a work package: it is the BLAKE2b-256 hash of the package's encoding (GP
+// 14.1). The same bytes always have the same hash, and a change of any byte makes a different
+// package.
 type PackageHash common.Hash
 
 // String returns the hash as 0x followed by 64 hexadecimal digits.

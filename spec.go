@@ -17,13 +17,12 @@ type ServiceID uint32
 // ErrInvalidSpec is wrapped by every error of [ChainSpec.Validate].
 var ErrInvalidSpec = errors.New("jamq: invalid chain spec")
 
-// ChainSpec has the constants of a JAM chain that decide how long a work
-// package can be reported. The letters in parentheses are those of the Gray
-// Paper, appendix I.4.4.
+// ChainSpec contains the constants of a JAM chain that determine how long a work package can be
+// reported and how large it can be. The letters in parentheses are those of the Gray Paper,
+// appendix I.4.4.
 //
-// The zero value is not valid. Start from [Tiny] or [Full], change the fields
-// that differ, and call Validate. A JAM node returns the constants of its chain
-// by the RPC method "parameters" (JIP-2).
+// The zero value is not valid. Start from [Tiny] or [Full], change the fields that differ, and call
+// Validate. A JAM node returns the constants of its chain by the RPC method "parameters" (JIP-2).
 type ChainSpec struct {
 	// Name is used in logs, tables and errors.
 	Name string
@@ -33,13 +32,12 @@ type ChainSpec struct {
 	Cores int
 	// SlotDuration is the time between slots (P), a positive multiple of a millisecond.
 	SlotDuration time.Duration
-	// EpochLength is the length of an epoch (E), in slots, at least 1. It
-	// bounds how long a report waits in the ready queue, and how long the chain
-	// remembers accumulated packages.
+	// EpochLength is the length of an epoch (E), in slots, at least 1. It limits how long a report
+	// waits in the ready queue, and how long the chain remembers accumulated packages.
 	EpochLength Slot
-	// RecentHistory is the number of latest blocks that can serve as an anchor
-	// or contain a prerequisite (H), at least 3: an anchor needs a child, and
-	// the package is reported in a later block.
+	// RecentHistory is the number of newest blocks that can serve as an anchor or contain a
+	// prerequisite (H). It is at least 3, because an anchor needs a child, and the package is
+	// reported in a later block.
 	RecentHistory int
 	// RotationPeriod is the time after which guarantors change cores (R), in
 	// slots, at least 1.
@@ -116,8 +114,8 @@ func Full() ChainSpec {
 	}
 }
 
-// Upper bounds of a spec that came from a node. They are far above the values
-// of any chain, and low enough to prevent overflow and excessive memory.
+// These are upper bounds for a spec that comes from a node. They are far above the values of any
+// chain, and low enough to prevent overflow and excessive memory.
 const (
 	maxIndexed = 1 << 16 // 16-bit indices, and recent history
 	maxSlots   = 1 << 24
@@ -151,8 +149,8 @@ func (s ChainSpec) Validate() error {
 	return wrong.Wrap(ErrInvalidSpec)
 }
 
-// ValidatorsOf returns the number of validators of a chain with the given number of cores if
-// the chain's constants do not have it, as from Gray Paper 0.8.0 on: three for each core.
+// ValidatorsOf returns the number of validators of a chain by its number of cores: three for each
+// core. It is for chains from Gray Paper 0.8.0 on, whose constants do not contain the number.
 func ValidatorsOf(cores int) int {
 	const perCore = 3
 	return perCore * cores

@@ -68,9 +68,9 @@ const (
 )
 
 // Open opens the journal in a directory or in Options.DB, or creates an empty one. With Options.DB,
-// the directory contains only the file with the number of acknowledged records. If the directory is
-// "" then, a loss of the last records is not detected. Errors are Pebble's or wrap
-// journal.ErrCorrupt, which is returned in these cases:
+// the directory contains only the file with the number of acknowledged records. Without a directory
+// ("") there is no such file, so that a loss of the last records is not detected. Errors are
+// Pebble's or wrap journal.ErrCorrupt, which is returned in these cases:
 //
 //   - Intact records follow a damaged or missing one.
 //   - Acknowledged records are missing or damaged.
