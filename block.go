@@ -74,10 +74,10 @@ type Report struct {
 	Prerequisites []PackageHash
 }
 
-// AvailableCores returns, in ascending order, the cores that more than two
-// thirds of the validators assure in one block (GP 11.16). Each bitfield is the
-// assurance of one validator: bit i%8 of byte i/8 stands for core i, lowest bit
-// first. Bits beyond the last core are ignored.
+// AvailableCores returns the cores whose reports become available in a block: those that more than
+// two thirds of the validators assure (GP 11.16), in ascending order. Each bitfield is the
+// assurance of one validator: bit i%8 of byte i/8 stands for core i, lowest bit first. Bits after
+// the last core are ignored.
 func AvailableCores(spec *ChainSpec, bitfields [][]byte) []CoreIndex {
 	var cores []CoreIndex
 	for core := range spec.Cores {

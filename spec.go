@@ -39,13 +39,14 @@ type ChainSpec struct {
 	// prerequisite (H). It is at least 3, because an anchor needs a child, and the package is
 	// reported in a later block.
 	RecentHistory int
-	// RotationPeriod is the time after which guarantors change cores (R), in
-	// slots, at least 1.
+	// RotationPeriod is how long guarantors are assigned to the same core (R), in slots, at least
+	// 1.
 	RotationPeriod Slot
 	// AvailabilityTimeout is how long a report can occupy its core without
 	// becoming available (U), in slots, at least 1.
 	AvailabilityTimeout Slot
-	// MaxLookupAnchorAge is the greatest age of a lookup anchor (L), in slots, at least 1.
+	// MaxLookupAnchorAge is the greatest age of a lookup anchor (L), in slots, at least 1. A
+	// package with an older one cannot be reported.
 	MaxLookupAnchorAge Slot
 	// MaxDependencies is the maximum number of prerequisites and segment-root
 	// lookups of one package together (J), at least 1.

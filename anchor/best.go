@@ -51,8 +51,8 @@ func Best(spec *jamq.ChainSpec, d Distribution, ahead, cores int) int {
 		return best
 	}
 	for offset := best; offset >= 1; offset-- {
-		// Each round ahead takes one block from the window, and adds the same
-		// number of blocks to every expectation.
+		// Each round of bundles ahead takes one block from the window. It also adds one block to
+		// the expected time of every offset, so it does not change their order.
 		if t := expected(spec, d, offset+rounds(ahead, cores)); t < least {
 			best, least = offset, t
 		}
@@ -60,15 +60,14 @@ func Best(spec *jamq.ChainSpec, d Distribution, ahead, cores int) int {
 	return best
 }
 
-// expected returns the expected number of blocks from the first send of a
-// package to the report of it or of a later version. The first version is
-// anchored offset blocks behind the newest block. Each later version is
-// anchored at the block that proves the version before it dead. This is
-// T(H-offset) of the derivation at [Best].
+// expected returns the expected number of blocks from the first send of a package until that
+// package or a later version of it is reported. The first version is anchored offset blocks behind
+// the newest block. Each later version is anchored at the block that proves the previous version
+// dead. This is T(H-offset) of the derivation at [Best].
 //
-// expected returns +Inf if no anchor gives a chance, and NaN if d is not valid.
-// It limits offset to the range from 1 to H. On a chain that skips a share q of
-// its slots, a block takes 1/(1-q) slots on average.
+// expected returns +Inf if no anchor gives a chance, and NaN if d is not valid. It limits offset to
+// the range from 1 to H. On a chain that skips a share q of its slots, a block takes 1/(1-q) slots
+// on average.
 func expected(spec *jamq.ChainSpec, d Distribution, offset int) float64 {
 	if d.validate() != nil {
 		return math.NaN()

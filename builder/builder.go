@@ -54,8 +54,8 @@ var (
 	ErrPanic = errors.New("builder: the host panicked")
 )
 
-// Builder runs a rollup's builder. Create one with [Open]. All methods are safe for
-// concurrent use.
+// Builder executes the operations of a rollup in blocks, sends the blocks to JAM, and follows them
+// until they are final. Create one with [Open]. All methods are safe for concurrent use.
 type Builder[B any] struct{ *engine }
 
 // Open returns a builder that continues at the end of its log. If the log is empty, it begins with

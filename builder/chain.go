@@ -34,7 +34,8 @@ type chain struct {
 	moved   chan struct{}  // closed and replaced when something changes: see wakeAll
 }
 
-// task is a call of Apply or Undo by which the rollup follows the log.
+// task is a call of Apply or Undo that the worker must still make, so that the rollup has the same
+// blocks as the log.
 type task struct {
 	kind  taskKind
 	block block
@@ -138,8 +139,8 @@ func (c *chain) settled() bool {
 	return len(c.blocks) == 0 && len(c.todo) == 0
 }
 
-// wakeAll wakes all goroutines that wait for a change: those in Await, Drain and Watch, and builds
-// that wait for Apply. The caller holds c.mu.
+// wakeAll wakes all goroutines that wait for a change of the chain: those in Await, Drain and
+// Watch, and builds that wait for Apply. The caller holds c.mu.
 func (c *chain) wakeAll() {
 	close(c.moved)
 	c.moved = make(chan struct{})
@@ -212,8 +213,8 @@ func (c *chain) move(e bundlequeue.Changed) {
 	c.progress(i, Progress{State: e.To, Version: e.Version, Package: e.Package, Core: e.Core, At: e.At})
 }
 
-// progress sets the progress of c.blocks[i], and moves the heads accordingly. The caller holds
-// c.mu.
+// progress sets how far the block at index i has come on JAM, and moves the heads of the chain
+// accordingly. The caller holds c.mu.
 func (c *chain) progress(i int, to Progress) {
 	b := &c.blocks[i]
 	was := b.Progress.State

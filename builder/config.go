@@ -22,8 +22,8 @@ type Config struct {
 	// be positive. The default is H slots, because a package that takes longer has no recent anchor
 	// when it is ready.
 	BuildTimeout time.Duration
-	// SendTimeout limits one call of Network.Send. It must be positive. The default is
-	// one slot.
+	// SendTimeout is the maximum duration of one call of Network.Send. It must be positive. The
+	// default is one slot.
 	SendTimeout time.Duration
 	// HoldTimeout is how long a builder waits after a restart, at most, before it builds and sends
 	// packages, because it must first learn from newer JAM blocks what has happened in the

@@ -70,9 +70,9 @@ type Health struct {
 // Stuck returns the method of the host that needs an operator most, for an alert or a readiness
 // check. A method is in trouble in these cases:
 //
-//   - One of its calls has run for at least the time after.
-//   - It has failed again and again without a success in between. At least the time after passed
-//     from the first of these failures to the last one, and at most that time since the last one.
+//   - One of its calls has run for at least the duration after.
+//   - It has failed repeatedly without a success in between, the failures cover at least the
+//     duration after, and the last one is at most that long ago.
 //
 // If several methods are in trouble, Stuck returns the one whose trouble lasts longest. It returns
 // false if no method is in trouble.
@@ -137,8 +137,8 @@ func (e *engine) noteImport(slot jamq.Slot) {
 		h.LastImport = now
 		switch {
 		case early >= clock.SlotDuration || early <= -clock.SlotDuration:
-			// A block this early shows an error of its author. A block this late
-			// was delayed by the network. Neither shows an error of the clock.
+			// If a block is this early, its author has made an error. If it is this late, the
+			// network has delayed it. Neither shows an error of the clock.
 		case early > before:
 			h.Behind = early
 		default:

@@ -101,10 +101,10 @@ func (e *engine) SetCores(ctx context.Context, cores []jamq.CoreIndex) error {
 	})
 }
 
-// Resume ends three states in which a builder makes and sends no packages: the wait for newer
-// blocks after a restart (see Config.HoldTimeout), the wait after a loss of records (see
-// Health.Doubted), and the pause after a fatal error (see submit.Fatal). Otherwise it does nothing.
-// The error wraps ErrLog or ErrStopped.
+// Resume makes a builder that makes and sends no packages continue at once. It ends three states:
+// the wait for newer blocks after a restart (see Config.HoldTimeout), the wait after a loss of
+// records (see Health.Doubted), and the pause after a fatal error (see submit.Fatal). In any other
+// state it does nothing. The error wraps ErrLog or ErrStopped.
 func (e *engine) Resume(ctx context.Context) error {
 	return e.inTurn(ctx, func() error {
 		if err := e.trustLog(); err != nil {

@@ -131,8 +131,8 @@ type checkpoint struct {
 	blocks  []block
 }
 
-// checkpointRecords returns the records of a checkpoint with the state of the rollup and
-// a snapshot of the queue.
+// checkpointRecords returns all records of a checkpoint: the first one, the state of the rollup,
+// and a snapshot of the queue in parts.
 func checkpointRecords(c *checkpoint, state [][]byte, queue []byte) [][]byte {
 	const partSize = 1 << 20 // logs limit the size of a record
 	parts := slices.Collect(slices.Chunk(queue, partSize))

@@ -69,7 +69,8 @@ func (q *Queue) anchorAgain(it *item) (at, least anchor.Point, offset int) {
 	}
 	at, offset, ok := q.anchorAt(least, q.offset(it))
 	if !ok {
-		// No block is suitable yet. The host waits for the next one, or answers with BuildFailed.
+		// No block is suitable as an anchor yet. The host waits for the next block, or answers with
+		// BuildFailed.
 		return later(least, q.view.Best()), least, 1
 	}
 	return at, least, offset
@@ -228,7 +229,8 @@ func (q *Queue) noteUseless(it *item, reason anchor.Reason) {
 	q.total.Useless++
 }
 
-// buildFailed delays the next build of a bundle. The delay doubles with each consecutive failure.
+// buildFailed processes a BuildFailed event: the bundle is built again after a delay, which doubles
+// with each consecutive failure.
 func (q *Queue) buildFailed(now instant, ev BuildFailed) error {
 	it := q.builds[ev.Ticket]
 	if it == nil {

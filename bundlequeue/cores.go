@@ -100,7 +100,8 @@ func (c *cores) acquire(it *item, freeOnChain func(jamq.CoreIndex) bool) bool {
 	return true
 }
 
-// release takes the core of a bundle back. It does nothing if the bundle holds none.
+// release frees the core that a bundle uses, so that another bundle can get it. It does nothing if
+// the bundle uses none.
 func (c *cores) release(it *item) {
 	if !it.holdsCore {
 		return

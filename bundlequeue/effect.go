@@ -50,7 +50,7 @@ type Build struct {
 	Prerequisites []jamq.PackageHash
 }
 
-// Send asks the host to send a package to a guarantor. The host answers with [Sent].
+// Send requests that the host sends a package to a guarantor. The host answers with [Sent].
 type Send struct {
 	// Ticket identifies this request; the answer repeats it. A queue never uses a ticket twice.
 	Ticket uint64
@@ -83,7 +83,8 @@ type Changed struct {
 	// adopted: see [Adopt].
 	Version int
 	Package jamq.PackageHash
-	// Core is the core that the bundle holds now, or that its last package was sent to.
+	// Core is the core that the bundle uses now or, if it uses none, the core to which its last
+	// package was sent.
 	Core jamq.CoreIndex
 	// At is the JAM block that proves the states Guaranteed, Accumulated and Finalized. It is zero
 	// for the other states.
@@ -130,8 +131,8 @@ type Failed struct {
 	// Cause is the number of the bundle that has caused the failure: Number itself, or the number
 	// of an earlier bundle on which this one was executed.
 	Cause uint64
-	// Lost is how many packages the bundle with the number Cause has lost. It is 0 if the host gave
-	// that bundle up.
+	// Lost is how many packages were lost by the bundle that has caused the failure. It is 0 if the
+	// host gave that bundle up.
 	Lost int
 	// Reason describes the failure in words, for an operator.
 	Reason string

@@ -24,8 +24,8 @@ type Reserve struct {
 	Number uint64
 }
 
-// Enqueue hands an executed block over to the queue. Its number must be the next one (see
-// [Queue.Next]) or one that was reserved.
+// Enqueue passes an executed block to the queue, which then builds and sends its packages until the
+// block is final. Its number must be the next one (see [Queue.Next]) or one that was reserved.
 type Enqueue struct {
 	// Number is the rollup block number.
 	Number uint64
@@ -43,8 +43,8 @@ type Enqueue struct {
 	// one, Parent differs from [Queue.Head]. The queue then refuses this bundle, because the state
 	// on which it was executed does not exist any more. Zero disables this check.
 	Parent common.Hash
-	// Bundle holds the data from which the host builds packages. The queue keeps the bytes, never
-	// reads or changes them, and returns them with each Build effect.
+	// Bundle is the data from which the host builds packages. The queue keeps the bytes without
+	// reading or changing them, and returns them with each Build effect.
 	Bundle []byte
 }
 
@@ -85,7 +85,8 @@ type Adopt struct {
 	// Number is the rollup block number of the oldest bundle that is not final. The bundle must not
 	// be reserved.
 	Number uint64
-	// Package is the hash of the package. It must not be that of a version of any bundle.
+	// Package is the hash of the accumulated package. It must not be the hash of a package that the
+	// queue has built for any bundle.
 	Package jamq.PackageHash
 }
 
@@ -108,8 +109,8 @@ type Cores struct {
 type Built struct {
 	// Ticket is the Ticket of the Build effect.
 	Ticket uint64
-	// Package is the hash of the bytes of the package. It must differ from that of every earlier
-	// version.
+	// Package is the hash of the bytes of the package. It must differ from the hashes of all
+	// earlier packages.
 	Package jamq.PackageHash
 	// Context is the refine context in the bytes of the package. Its prerequisites must include
 	// those of the Build effect. It may have more, for example packages of other services, up to
@@ -132,28 +133,24 @@ type BuildFailed struct {
 type Sent struct {
 	// Ticket is the Ticket of the Send effect.
 	Ticket uint64
-	// OK is true if a guarantor accepted the package. If it is false, the
-	// outcome is unknown: the package may have arrived nevertheless.
+	// OK is true if a guarantor accepted the package. If it is false, the outcome is unknown,
+	// because the package may have arrived nevertheless.
 	OK bool
-	// Refused is true if no guarantor will accept these bytes. The queue does
-	// not send them again, and builds another version when this one is dead.
-	// Refused is ignored if OK is true.
+	// Refused is true if no guarantor will ever accept these bytes. The queue then does not send
+	// them again, and builds another package when this one is dead. Refused is ignored if OK is
+	// true.
 	Refused bool
 }
 
-// Imported reports a JAM block that the host imported, and the best block after
-// the import. Parents must come before their children. If the block is known
-// already, only Best counts.
+// Imported reports a JAM block that the host imported, and the best block after the import. Parents
+// must come before their children. If the block is known already, only Best has an effect. A block
+// that cannot descend from the finalized one changes nothing, and neither do its descendants. The
+// error wraps chainview.ErrMissingParent if the parent must be imported first.
 //
-// The queue derives the accumulated packages of a block from its reports,
-// unless the block lists them (jamq.Block.AccumulatedKnown). A host that sees
-// the state should list them. Blocks do not show one case: block gas can defer
-// a report of the ready queue, and a report that is deferred for an epoch is
-// dropped.
-//
-// A block that cannot descend from the finalized one changes nothing, and
-// neither do its descendants. The error wraps chainview.ErrMissingParent if the
-// parent must be imported first.
+// The queue computes the accumulated packages of a block from its reports, unless the block lists
+// them (jamq.Block.AccumulatedKnown). A host that sees the state should list them, because the
+// reports do not show one case: the limit of gas can defer a report of the ready queue, and a
+// report that is deferred for an epoch is dropped.
 type Imported struct {
 	// Block is the imported block.
 	Block jamq.Block

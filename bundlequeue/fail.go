@@ -31,18 +31,19 @@ func (q *Queue) needs(v *version) (all []need) {
 	return all
 }
 
-// isLossBy reports whether a package that a guarantor knew died for a reason within its bundle:
+// isLossBy reports whether a package died for a reason within its bundle, after a guarantor had
+// accepted or refused it. Such a death counts against the bundle:
 //
-//   - the chain did not report it in time (D2)
+//   - the chain did not report the package in time (D2)
 //   - the chain did not make it available (D5)
 //   - it expired in the ready queue (D6)
 //
-// The other reasons lie outside of the bundle, which must not suffer for them:
+// Other reasons lie outside of the bundle and must not count against it:
 //
 //   - a reorg removed the anchor (D1)
 //   - finality stalled, and the lookup anchor became too old (D3)
-//   - the package died with a package that it names (D4, D6), or could not be reported because that
-//     package was not (D2)
+//   - a prerequisite died (D4, D6), or the package could not be reported because a prerequisite was
+//     not (D2)
 func isLossBy(reason anchor.Reason, needs []need) bool {
 	switch reason {
 	case anchor.Unavailable:
@@ -66,8 +67,8 @@ func (it *item) losses() int {
 	return n
 }
 
-// ended reports whether the queue builds no more packages for a bundle, because too many were lost
-// or because the host has given it up.
+// ended reports whether the queue builds no more packages for a bundle, because too many of its
+// packages were lost or because the host has given it up.
 func (q *Queue) ended(it *item) bool {
 	return it.troubles().givenUp != "" || it.losses() > q.cfg.MaxVersionRetries
 }

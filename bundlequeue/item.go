@@ -14,7 +14,8 @@ import (
 // instant is a time in nanoseconds since 1970.
 type instant int64
 
-// item is one bundle in the queue, from Reserve or Enqueue until it fails or is retired.
+// item is one bundle in the queue. It exists from the Reserve or Enqueue event until the bundle
+// fails or the queue forgets it as final.
 type item struct {
 	number     uint64
 	place      uint64 // counts all items ever queued
@@ -99,7 +100,7 @@ func (it *item) dropBundles() {
 	}
 }
 
-// request is a build that the queue has requested and the host has not answered.
+// request is a request to the host for a package that the host has not answered yet.
 type request struct {
 	ticket    uint64
 	version   int

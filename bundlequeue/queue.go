@@ -150,7 +150,8 @@ func (q *Queue) Step(now time.Time, ev Event) ([]Effect, error) {
 	return out, nil
 }
 
-// apply changes the known facts by one event. If it returns an error, nothing has changed.
+// apply processes an event: it changes the facts that the queue knows, from which Step then
+// computes states and effects. If apply returns an error, it has changed nothing.
 func (q *Queue) apply(now instant, ev Event) error {
 	switch ev := ev.(type) {
 	case Reserve:

@@ -65,8 +65,8 @@ func appendKind(b []byte, kind byte, numbers ...uint64) []byte {
 	return b
 }
 
-// appendOrder appends the record of an event by which the host gives an order. It reports whether
-// ev is such an event.
+// appendOrder appends the record of an event if the event is an order of the host, such as Enqueue.
+// The second result is false for other events.
 func appendOrder(b []byte, ev Event) ([]byte, bool) {
 	switch ev := ev.(type) {
 	case Reserve:
@@ -99,8 +99,8 @@ func appendOrder(b []byte, ev Event) ([]byte, bool) {
 	return b, true
 }
 
-// appendAnswer appends the record of an event by which the host answers an effect. It reports
-// whether ev is such an event.
+// appendAnswer appends the record of an event if the event is an answer of the host to an effect,
+// such as Built. The second result is false for other events.
 func appendAnswer(b []byte, ev Event) ([]byte, bool) {
 	switch ev := ev.(type) {
 	case Built:
@@ -119,8 +119,8 @@ func appendAnswer(b []byte, ev Event) ([]byte, bool) {
 	return b, true
 }
 
-// appendEvidence appends the record of an event about the JAM chain. It reports whether ev is such
-// an event.
+// appendEvidence appends the record of an event if the event reports a block of the JAM chain or
+// its finality. The second result is false for other events.
 func appendEvidence(b []byte, ev Event) ([]byte, bool) {
 	switch ev := ev.(type) {
 	case Imported:

@@ -47,14 +47,14 @@ func (q *Queue) admissible(it *item) admission {
 		return admission{}
 	}
 	s, best := v.trace.Status(), q.view.Best().Height
-	// The new version may leave out the package of its predecessor only if the chain of its anchor
-	// has accumulated that package. If the view does not know the block of the report, it does not
-	// know either whether recent history still contains the report.
+	// The new package may leave out that of the previous bundle only if the chain of its anchor has
+	// accumulated that package. If the view does not know the block of the report, it also does not
+	// know whether recent history still contains the report.
 	if done := s.Accumulated; !done.IsZero() && (done.Height < best || s.Reported.IsZero()) {
 		return admission{ok: true, minAnchor: later(minAnchor, done)}
 	}
-	// The new version must name the package of its predecessor. The chain accepts the name only
-	// while the report of that package is in recent history (rule R3, Gray Paper 11.39).
+	// The new package must name that of the previous bundle as a prerequisite. The chain accepts
+	// this only while the report of that package is in recent history (rule R3, Gray Paper 11.39).
 	if anchor.PrerequisiteExpired(&q.cfg.Spec, s.Reported, best+uint64(q.buildBlocks())) {
 		return admission{}
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// A snapshot consists of the magic, the version, the body, and a CRC-32C of all bytes before it.
+// A snapshot begins with snapshotMagic and snapshotVersion. The body follows, and then a CRC-32C of
+// all bytes before it.
 const (
 	snapshotMagic   = "jamq/queue"
 	snapshotVersion = 10

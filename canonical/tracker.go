@@ -223,8 +223,8 @@ func (t *Tracker) forget(h Head) {
 	}
 }
 
-// oldest returns the number of the newest final block, which is the first one
-// that is tracked.
+// oldest returns the number of the newest final block. It is the oldest block of the tracker, which
+// has forgotten all blocks before it.
 func (t *Tracker) oldest() uint64 { return t.blocks[0].head.Number }
 
 func (t *Tracker) pending() uint64 { return t.tops[executed] }

@@ -12,7 +12,7 @@ import (
 	"github.com/jamq/jamq/internal/fields"
 )
 
-// Rate is a limit on transactions and bytes. A rate of 0 means no limit.
+// Rate is a limit on the transactions and the bytes per second. A number of 0 means no limit.
 type Rate struct {
 	// Txs is in transactions per second, and Bytes in bytes per second.
 	Txs, Bytes float64

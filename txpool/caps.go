@@ -41,7 +41,8 @@ func (e *entry) group() status {
 	return e.status
 }
 
-// countEntry adds an entry to the totals if n is 1, and removes it if n is -1.
+// countEntry adds a transaction to the totals of its group if n is 1, and removes it from them if n
+// is -1.
 func (c *core) countEntry(e *entry, n int) {
 	used, group := e.uses(n), e.group()
 	c.uses[group].add(used)

@@ -99,14 +99,16 @@ func (at *position) wait(e *entry) seat {
 	return s
 }
 
-// standing returns the seat that the transaction at index i has if there is room, and advances the
-// position. This is the only rule for the status of a transaction:
+// standing returns the status and the place that the transaction at index i has if there is room in
+// the pool, and advances the position past it. This is the only rule for the status of a
+// transaction:
 //
 //   - If its nonce is used, it is still locked by a session, and counts as ready.
 //   - If it is behind a nonce gap, it is queued.
-//   - If it is locked, those before it stay in line, whatever it pays.
-//   - If it does not pay enough, or the balance does not cover it, it is parked, and so are those
-//     behind it.
+//   - If it is locked, it counts as ready, whatever it pays, so that the later ones do not wait for
+//     it.
+//   - If it does not pay enough, or the balance does not cover it, it is parked, and so are the
+//     later ones.
 //   - If its account has become delegated since its admission, and it is beyond the limit for such
 //     accounts, it is parked until its turn comes.
 func (c *core) standing(a *account, i int, e *entry, at *position) seat {

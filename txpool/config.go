@@ -14,12 +14,12 @@ import (
 	"github.com/jamq/jamq/internal/fields"
 )
 
-// Config configures a [Pool]. Start from [DefaultConfig], or from
-// [DefaultConfigEIP1559] for a rollup with a base fee.
+// Config configures a [Pool]. Start from [DefaultConfig], or from [DefaultConfigEIP1559] for a
+// rollup with a base fee.
 //
-// Prices are in wei per gas and include the base fee, except tips. Shares are
-// in per mille. 0 turns a rule off, and nil a hook. The comment of a field names
-// its default if 0 or nil has another meaning.
+// Prices are in wei per gas and include the base fee, except tips. Shares are in per mille. A rule
+// is off if its number is 0, and a function is not called if it is nil. If 0 or nil means something
+// else, the comment of the field says it.
 type Config struct {
 	// ChainID is the chain id that transactions must be signed for. It must be
 	// positive.
@@ -162,10 +162,10 @@ type Config struct {
 type Fork uint8
 
 const (
-	// Prague has all gas rules that this package knows, also those of Shanghai. The
-	// data of a transaction costs a minimum (EIP-7623).
+	// Prague has all gas rules that this package knows, including those of Shanghai. In addition,
+	// the data of a transaction costs a minimum of gas (EIP-7623).
 	Prague Fork = iota
-	// Shanghai has no such minimum. Init code costs gas for each word and has at
+	// Shanghai has no minimum for the cost of data. Init code costs gas for each word and has at
 	// most 49,152 bytes (EIP-3860).
 	Shanghai
 	// London has no such rules for init code.

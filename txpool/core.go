@@ -6,10 +6,10 @@ import (
 	"github.com/google/btree"
 )
 
-// core holds the contents and the rules of the pool. It uses no clock, lock or cryptography, so
+// core contains the contents and the rules of the pool. It uses no clock, lock or cryptography, so
 // that the same calls in the same order always have the same results; Pool adds time and locking
 // around it. The cost of a call grows with the number of transactions of one sender and with the
-// logarithm of the pool (invariant I9).
+// logarithm of the size of the pool (invariant I9).
 type core struct {
 	cfg      *Config
 	accounts map[common.Address]*account

@@ -14,7 +14,8 @@ import (
 // changes nothing; applyPlan carries it out.
 type plan struct {
 	account *account
-	// index is the index in the chain of the account from which places may change.
+	// index is the first index in the chain of the account at which places may change when the plan
+	// is carried out.
 	index int
 	// enters is a newcomer, which is stored at index; if replaces is not nil, the newcomer replaces
 	// that transaction. promotes is a transaction of the chain that had no room in the pool before
@@ -325,11 +326,13 @@ func (c *core) rankAfterRise(a *account, i int, e *entry) uint64 {
 	return least
 }
 
-// findVictims chooses the transactions of an index that must leave for a newcomer:
+// findVictims chooses the transactions of an index that must leave for a newcomer. room reports
+// whether the usage of the chosen ones is enough. If no choice obeys the following rules,
+// findVictims returns an error:
 //
 //   - Each victim pays less per gas than the newcomer.
-//   - Among parked transactions, no tip that is lost is higher than that of the newcomer, because
-//     the base fee earns the builder nothing.
+//   - Among parked transactions, no victim has a higher tip than the newcomer, because the base fee
+//     earns the builder nothing.
 //   - If more than one must leave, or the newcomer replaces a smaller transaction, the victims
 //     together are worth less than the newcomer.
 func (c *core) findVictims(index *btree.BTreeG[ranked], n newcomer, room func(usage) bool) (leaves []leaving, err error) {
@@ -342,7 +345,8 @@ func (c *core) findVictims(index *btree.BTreeG[ranked], n newcomer, room func(us
 		if r.entry.account == n.account {
 			return true // own ancestors or successors
 		}
-		// The end of a chain comes first. Its tip is at most the lowest fee cap of the chain.
+		// The index yields the last transaction of a sender's chain first. Its tip is at most the
+		// lowest fee cap of the chain.
 		if index == c.parked && min(r.entry.tip, r.rank) > n.tip {
 			dear[r.entry.account] = true
 		}

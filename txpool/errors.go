@@ -58,8 +58,8 @@ var (
 	// ErrTxGasLimit is returned if the gas limit exceeds Config.MaxTxGas, but
 	// not that of a block.
 	ErrTxGasLimit = errors.New("transaction gas limit too high")
-	// ErrIntrinsicGas is returned if the gas limit is below the cost that
-	// arises before the first instruction.
+	// ErrIntrinsicGas is returned if the gas limit is below the cost of the transaction before its
+	// first instruction.
 	ErrIntrinsicGas = errors.New("intrinsic gas too low")
 	// ErrFloorDataGas is returned if the gas limit is below the minimum cost of
 	// the data (EIP-7623).
@@ -87,8 +87,8 @@ var (
 	// ErrReplaceUnderpriced is returned if a replacement does not pay enough more than the
 	// transaction with the same nonce, or if only one of the two is a blob transaction.
 	ErrReplaceUnderpriced = errors.New("replacement transaction underpriced")
-	// ErrReplaceOversized is returned if a replacement is much longer than the
-	// transaction with its nonce.
+	// ErrReplaceOversized is returned if the encoding of a replacement is much longer than that of
+	// the transaction with the same nonce.
 	ErrReplaceOversized = errors.New("replacement transaction oversized")
 	// ErrReplaceTooOften is returned if the nonce was replaced
 	// ten times within a minute.
@@ -119,9 +119,9 @@ var (
 	// ErrDelegatedGap is returned if the sender is delegated or about to be (EIP-7702), and the
 	// transaction does not have the sender's next nonce.
 	ErrDelegatedGap = errors.New("gapped-nonce tx from delegated accounts")
-	// ErrAuthorityReserved is returned if the transaction would delegate an
-	// account that has more than Config.MaxDelegated transactions in the pool
-	// (EIP-7702).
+	// ErrAuthorityReserved is returned if the transaction would delegate an account (EIP-7702) that
+	// already has too many transactions in the pool for a delegated account: see
+	// Config.MaxDelegated.
 	ErrAuthorityReserved = errors.New("authority already reserved")
 	// ErrPoolFull is returned if the pool is full and no worse transaction can
 	// be displaced.

@@ -98,7 +98,8 @@ func (s *Session) Transactions() []*types.Transaction {
 	return txs
 }
 
-// members yields the entries that the session has locked. The caller holds the pool's lock.
+// members yields the transactions that the session has locked and that are still locked. The caller
+// holds the pool's lock.
 func (s *Session) members(yield func(*entry) bool) {
 	if s.pool.core.session != s {
 		return // it has ended

@@ -7,14 +7,13 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Finalize marks an imported block as final and prunes the tree. If the block
-// is not on the best chain, it becomes the best block. Finalizing the finalized
-// block again has no effect.
+// Finalize marks an imported block as final and prunes the tree. If the block is not on the best
+// chain, it becomes the best block. Finalizing the finalized block again has no effect.
 //
 // The error wraps one of these errors; the view is then unchanged:
 //
-//   - [ErrOld] if the block is an ancestor of the finalized block. The view
-//     remembers the last 512 of those that it has pruned.
+//   - [ErrOld] if the block is an ancestor of the finalized block. The view remembers the last 512
+//     of the ancestors that it has pruned.
 //   - [ErrUnknownBlock] if the block was never imported, or was pruned earlier
 //   - [ErrConflict] if it does not descend from the finalized block
 func (v *View) Finalize(hash jamq.HeaderHash) error {

@@ -13,9 +13,9 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// MaxUnfinalized is the greatest number of blocks in the tree that are not
-// final. This is more than a day without finality at one block every six
-// seconds.
+// MaxUnfinalized is the greatest number of blocks in the tree that are not final. It bounds the
+// memory of a view while finality stalls. At one block every six seconds, it is reached after more
+// than a day.
 const MaxUnfinalized = 16_384
 
 var (

@@ -213,7 +213,7 @@ func (v *View) watchAgain(t *Trace, prerequisites []jamq.PackageHash) {
 	v.link(t)
 }
 
-// follow begins to follow those of the packages that the view does not follow yet.
+// follow makes the view follow those packages in a list that it does not follow yet.
 func (v *View) follow(packages []jamq.PackageHash) {
 	for _, pkg := range packages {
 		if _, known := v.traces[pkg]; !known {
@@ -222,8 +222,8 @@ func (v *View) follow(packages []jamq.PackageHash) {
 	}
 }
 
-// watchForeign begins to follow a prerequisite that the host does not watch, usually a package of
-// another rollup.
+// watchForeign makes the view follow a prerequisite that the host does not watch, usually a package
+// of another rollup.
 func (v *View) watchForeign(pkg jamq.PackageHash) {
 	v.lastWatched++
 	t := &Trace{pkg: pkg, number: v.lastWatched}
@@ -368,8 +368,8 @@ func (v *View) reconsiderAll() {
 	}
 }
 
-// fateIsFinal reports whether the finalized chain has accumulated a package or
-// can never do so.
+// fateIsFinal reports whether the outcome of a package cannot change any more: the finalized chain
+// has accumulated the package or can never do so.
 func (v *View) fateIsFinal(t *Trace) bool {
 	s := t.verdict.upTo(v.finalized.Height)
 	return s.accumulated != nil || s.dead != anchor.Alive

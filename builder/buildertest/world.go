@@ -66,7 +66,7 @@ const (
 	refused                // it must not be executed
 )
 
-// link is a block of the rollup's chain on the final JAM chain, with its operations.
+// link is a block of the rollup that is final on the JAM chain, with its operations.
 type link struct {
 	number uint64
 	root   common.Hash
@@ -145,8 +145,9 @@ func (w *world[B]) plan() []int {
 // patience is how long everything may take.
 const patience = 10 * time.Hour
 
-// play runs lives that end at the given moments, and a last one that continues until everything is
-// executed. It returns the number of moments of the last life, and the problem.
+// play runs the builder in several processes, one after the other. The first ones are killed at the
+// given moments; the last one continues until everything is executed. play returns the number of
+// moments of the last process, and the problem.
 func (w *world[B]) play(ctx context.Context, deaths []int) (moments int, problem error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -27,8 +27,8 @@ var (
 	ErrPanic = errors.New("mempool: a function of the host has panicked while a block was applied or undone")
 )
 
-// Pool is a txpool.Pool whose changes are records in a builder's log. It implements
-// builder.Operations. Create one with [New].
+// Pool is a txpool.Pool that writes its changes to a builder's log, so that no accepted transaction
+// is lost in a crash. It implements builder.Operations. Create one with [New].
 type Pool struct {
 	*txpool.Pool
 	log     *slog.Logger

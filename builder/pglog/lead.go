@@ -55,7 +55,7 @@ func (l *Log) begin() {
 }
 
 // follower is the state of a process that reads the records of the leader until it leads itself.
-// The caller holds writing.
+// The caller holds Log.writing.
 type follower struct {
 	*Log
 	record   func(record []byte) error

@@ -266,9 +266,9 @@ func (n *Network) find(hash jamq.HeaderHash) (number int, found bool) {
 // follower passes on updates from a block on.
 type follower struct {
 	to submit.ChainSink
-	// since is the block after which blocks are passed on, and final the block after which finality
-	// is passed on. Each becomes zero when that block was delivered, so that everything later is
-	// passed on.
+	// since is the last block that the builder knows: only later blocks are passed on. final is the
+	// same for finality. Each is set to zero when that block has come, and everything is passed on
+	// from then on.
 	since, final jamq.HeaderHash
 }
 

@@ -20,6 +20,6 @@ package statetrie
 
 import "errors"
 
-// ErrProof is returned if a proof does not show what it should: the entry, its
-// absence, or the range.
+// ErrProof is returned if a proof does not prove the claim that was checked: that an entry exists,
+// that it is absent, or that a range has exactly certain entries.
 var ErrProof = errors.New("statetrie: not proved")

@@ -65,8 +65,8 @@ func (r *stateRange) verify(want common.Hash, left bool, prefix Key, depth int, 
 	case n == nil || known(n.hash()) != want, n[0]&leafBit != 0, depth >= keyBits:
 		return r.verifyWhole(want, known, n, depth, entries)
 	}
-	// A leaf contains its key, so no node is in a state twice. Without the
-	// delete, a forged root could lead to an endless walk.
+	// A leaf contains its key, so a state has no node twice. Without the delete, a forged root
+	// could lead to an endless walk.
 	delete(r.nodes, short(want))
 	right := prefix
 	right[depth/8] |= 1 << (7 - depth%8)

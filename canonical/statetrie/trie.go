@@ -118,8 +118,9 @@ func (t *Trie) Get(key Key) (value []byte, ok bool) {
 	return bytes.Clone(n.entry.value), true
 }
 
-// Prove returns the nodes from the root to the leaf of the key. For an absent
-// key they end at an empty subtrie or at the leaf of a different key.
+// Prove returns the nodes from the root to the leaf of a key, which [Verify] checks. If the key is
+// absent, the nodes end at an empty subtrie or at the leaf of a different key, which [VerifyAbsent]
+// checks.
 func (t *Trie) Prove(key Key) []Node {
 	var nodes []Node
 	n := t.node()

@@ -132,7 +132,8 @@ const (
 	kindManifest
 )
 
-// parseName returns the kind and the number of a file of a database, or zeros.
+// parseName returns the kind and the number of a database file by its name. Both are zero for other
+// files.
 func parseName(name string) (kind, uint64) {
 	of, digits := kind(0), ""
 	if before, after, cut := strings.Cut(name, "-"); cut {

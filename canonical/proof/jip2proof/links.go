@@ -13,18 +13,20 @@ import (
 	"github.com/jamq/jamq/submit/jip2"
 )
 
-// ErrContradiction is returned if a node's answers do not fit together.
+// ErrContradiction is returned if the answers of a JAM node contradict each other, so that they
+// cannot be part of a proof.
 var ErrContradiction = errors.New("jip2proof: the answers of the JAM node contradict each other")
 
-// Links returns the first two links of a document about an output of a service:
-// output is the node's proof of the output, and signed has the signatures over the
-// BEEFY root to which that proof leads. It returns all signatures of the answer,
-// also if they are too few for proof.Document.Verify. Links does no I/O and is safe
-// for concurrent use.
+// Links returns the first two links of a proof document about an output of a service. output is the
+// node's proof of the output, and signed contains the signatures over the BEEFY root to which that
+// proof leads. Links returns all signatures of the answer, even if they are too few for
+// proof.Document.Verify. It does no I/O and is safe for concurrent use.
 //
-// The error wraps ErrContradiction if the roots of the answers differ, if a path or
-// the peaks do not lead to them, or if the validators are not ascending and
-// distinct.
+// The error wraps ErrContradiction in these cases:
+//
+//   - The roots of the two answers differ.
+//   - A path or the peaks do not lead to the roots.
+//   - The validators are not ascending and distinct.
 func Links(service jamq.ServiceID, output jip2.AccumulationOutputProof, signed jip2.BeefyCommitments) (*proof.Beefy, *proof.YieldProof, error) {
 	beefy, err := signatures(signed)
 	if err != nil {
@@ -69,9 +71,9 @@ func signatures(signed jip2.BeefyCommitments) (*proof.Beefy, error) {
 	return beefy, nil
 }
 
-// logProof converts a path in the log and checks that the peaks have the given
-// super-peak. JIP-2 lists all peaks, among them that of the leaf's own tree, and a
-// document lists the others only.
+// logProof converts a path in the log to the form of a document, and checks that the peaks have the
+// given super-peak. JIP-2 lists all peaks, including that of the leaf's own tree. A document lists
+// only the other ones.
 func logProof(superPeak common.Hash, outer jip2.MMRProof) (proof.LogProof, error) {
 	p := proof.LogProof{Index: outer.LeafIndex, Siblings: []common.Hash{}, Peaks: []common.Hash{}}
 	for _, sibling := range outer.MountainPath {
