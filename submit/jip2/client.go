@@ -20,8 +20,9 @@ import (
 	"github.com/jamq/jamq/internal/feed"
 )
 
-// Client keeps a connection to one node and connects again if it breaks. Its
-// methods are safe for concurrent use.
+// Client keeps one WebSocket connection to one JAM node and sends all calls and subscriptions over
+// it. If the connection breaks, the client connects again after a wait. Its methods are safe for
+// concurrent use.
 type Client struct {
 	cfg    Config
 	log    *slog.Logger
@@ -38,13 +39,15 @@ type Client struct {
 
 	took atomic.Int64 // time of the last call, see answerTime
 
-	// failed, renewing and malformed limit log messages about lost connections,
-	// subscriptions and messages of the node.
+	// failed, renewing and malformed limit how often the client logs a lost connection, a
+	// subscription that it could not renew, and a malformed message of the node. Without these
+	// limits a faulty node could fill the log.
 	failed, renewing, malformed feed.Seldom
 }
 
-// Open returns a client and connects in the background, until Close. It does
-// not wait for the connection; calls do. The error wraps ErrInvalidConfig.
+// Open returns a client that connects to the node in the background and stays connected until
+// Close. Open does not wait for the connection: the first call does. The error wraps
+// ErrInvalidConfig.
 func Open(cfg Config) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -61,8 +64,9 @@ func Open(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close closes the connection and all subscriptions, fails the pending calls,
-// and waits for the client's goroutines. Further calls of Close have no effect.
+// Close closes the connection and all subscriptions, fails the pending calls with ErrClosed or
+// ErrDisconnected, and returns when the client's goroutines have ended. Further calls of Close have
+// no effect.
 func (c *Client) Close() {
 	c.cancel()
 	<-c.done
@@ -97,9 +101,9 @@ func (c *Client) run(ctx context.Context) {
 	}
 }
 
-// backoff returns the wait after a number of consecutive failures. A random
-// part of up to one half is taken off, so that the clients of a node that
-// restarts do not all connect at once.
+// backoff returns how long the client waits before it connects again after a number of consecutive
+// failures. The wait is shortened by a random part of up to one half, so that the clients of a node
+// that restarts do not all connect at once.
 func (c *Client) backoff(failures int) time.Duration {
 	wait := backoff.Wait(c.cfg.BackoffBase, c.cfg.BackoffMax, failures)
 	return wait/2 + rand.N(wait/2+1)
@@ -132,11 +136,13 @@ func (c *Client) dial(ctx context.Context) (*websocket.Conn, error) {
 	return ws, nil
 }
 
-// maxHandshake is the maximum number of bytes that a node can send before the
-// connection is a WebSocket, those of TLS included.
+// maxHandshake is the maximum number of bytes, including those of TLS, that the client reads from a
+// node until the connection is a WebSocket. Without this limit a node could send a handshake
+// without end.
 const maxHandshake = 256 << 10
 
-// limitedConn ends a connection on which too much has arrived.
+// limitedConn is a network connection whose Read fails after a number of bytes, so that a node
+// cannot send a handshake of any length. left is the number of bytes that may still arrive.
 type limitedConn struct {
 	net.Conn
 	left int64
@@ -169,8 +175,9 @@ func (c *Client) serve(ctx context.Context, ws *websocket.Conn) error {
 	return err
 }
 
-// attach makes conn the current connection and returns the subscriptions to
-// renew on it.
+// attach makes conn the connection that calls use from now on, and wakes the calls that wait for a
+// connection. It returns all open subscriptions, because the node does not know them on the new
+// connection: the caller must renew each of them.
 func (c *Client) attach(conn *conn) []*stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,9 +187,10 @@ func (c *Client) attach(conn *conn) []*stream {
 	return again
 }
 
-// resubscribe renews subscriptions on a new connection. If the node refuses
-// one, because of a limit or a block that it does not have, that subscription
-// receives the error and the connection is kept for the others.
+// resubscribe renews the given subscriptions on a new connection. If the node refuses one of them,
+// for example because it limits their number, the reader of that subscription receives the error,
+// and the connection is kept for the other subscriptions. After any other failure resubscribe
+// closes the connection, and the client tries again on the next one.
 func (c *Client) resubscribe(conn *conn, again []*stream) {
 	for _, s := range again {
 		ctx, cancel := context.WithTimeout(context.Background(), c.cfg.CallTimeout)
@@ -222,7 +230,8 @@ func (c *Client) isConnected() bool {
 	return c.conn != nil
 }
 
-// await returns the connection, and waits for it if there is none.
+// await returns the current connection, or waits until there is one. It returns ErrClosed if the
+// client is closed, and an error that wraps ErrDisconnected if ctx ends first.
 func (c *Client) await(ctx context.Context) (*conn, error) {
 	for {
 		c.mu.Lock()
@@ -244,14 +253,18 @@ func (c *Client) await(ctx context.Context) (*conn, error) {
 	}
 }
 
-// Call calls a method with positional parameters and decodes the result into
-// the pointer into. If into is nil, the result is dropped. Call waits for a
-// connection. It takes at most Config.CallTimeout in total. Errors wrap
-// *[Error] (the node's answer), ErrDisconnected, ErrMalformed, ErrTooLarge,
-// ErrClosed or the error of ctx. After ErrDisconnected or a time-out it is
-// unknown whether the node has carried out the call. The client reads nothing
-// more from the node while a call decodes a result of more than 64 KiB, so an
-// UnmarshalJSON of into must not wait for another call.
+// Call calls a method of the node with positional parameters and decodes the result into the
+// pointer into. If into is nil, the result is dropped. Call waits for a connection if there is
+// none, and takes at most Config.CallTimeout in total. Errors wrap one of these:
+//
+//   - *[Error]: the node answered with an error.
+//   - ErrDisconnected or the error of ctx: it is unknown whether the node has carried out the call.
+//   - ErrMalformed: the result cannot be decoded.
+//   - ErrTooLarge: the request is larger than Config.MaxRequest.
+//   - ErrClosed: the client is closed.
+//
+// While a result of more than 64 KiB is decoded, the client reads nothing more from the node. The
+// method UnmarshalJSON of into must therefore not wait for another call.
 func (c *Client) Call(ctx context.Context, into any, method string, params ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
 	defer cancel()
@@ -268,5 +281,6 @@ func (c *Client) Call(ctx context.Context, into any, method string, params ...an
 	return nil
 }
 
-// answerTime returns the time between the last call and the node's answer.
+// answerTime returns how long the last call took, or 0 if there was none yet. The feed uses it to
+// decide for how many blocks it asks at once.
 func (c *Client) answerTime() time.Duration { return time.Duration(c.took.Load()) }

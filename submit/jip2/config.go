@@ -14,40 +14,40 @@ import (
 
 // Config configures a [Client]. Start from [DefaultConfig].
 type Config struct {
-	// URL is the node's endpoint. Its scheme is ws or wss.
+	// URL is the address of the node's JSON-RPC endpoint, for example ws://127.0.0.1:19800. Its
+	// scheme is ws, or wss for TLS.
 	URL string
-	// Dial makes the connection that carries the WebSocket, for a node behind a
-	// Unix socket or a tunnel. It receives "tcp" and the host and port of URL,
-	// and a context that ends after DialTimeout. TLS runs over the connection
-	// if the scheme is wss. After an error the client waits and tries again.
-	// Only one call runs at a time. Nil dials TCP.
+	// Dial makes the network connection that carries the WebSocket. A host sets it to reach a node
+	// behind a Unix socket or a tunnel. Nil dials TCP. Dial receives "tcp", the host and port of
+	// URL, and a context that ends after DialTimeout. If the scheme is wss, TLS runs over the
+	// returned connection. If Dial returns an error, the client waits and calls it again. Only one
+	// call of Dial runs at a time.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// DialTimeout bounds one attempt to connect. CallTimeout bounds one call,
-	// including the wait for a connection. Both must be positive. The default
-	// of each is 10 s.
+	// DialTimeout is the maximum duration of one attempt to connect. CallTimeout is the maximum
+	// duration of one call, including the time in which the call waits for a connection. Both must
+	// be positive. The default of each is 10 s.
 	DialTimeout, CallTimeout time.Duration
-	// PingInterval is the time between two pings. It must be positive; the
-	// default is 10 s. A connection on which nothing arrives for three
-	// intervals is closed, and so is one on which a message takes longer.
+	// PingInterval is the time between two pings, which show the client whether the node is still
+	// there. It must be positive; the default is 10 s. The client closes a connection if nothing
+	// arrives on it for three intervals, or if a single message takes longer than that.
 	PingInterval time.Duration
-	// MaxRequest is the maximum size of a message to the node, in bytes, at least
-	// 1,024. The default is 20 MiB, enough for the base64 of the largest bundle of the
-	// full chain.
+	// MaxRequest is the maximum size in bytes of a message from the client to the node. It must be
+	// at least 1,024. The default is 20 MiB, which is enough for the base64 of the largest bundle
+	// on the full chain.
 	MaxRequest int64
-	// MaxAnswer is the maximum size of a message from the node, in bytes, at least
-	// 1,024. The default is 6 MiB, enough for 1,000 segments or 4 MiB of a service's
-	// data. A larger message ends the connection. A status, a block, a request or the
-	// parameters of more than 64 KiB are refused. With the default, a client of a node
-	// that sends as much as it can takes less than 64 MiB.
+	// MaxAnswer is the maximum size in bytes of a message from the node. It must be at least 1,024.
+	// The default is 6 MiB, enough for 1,000 segments or 4 MiB of a service's data. If a larger
+	// message arrives, the client closes the connection. Independently of MaxAnswer, the client
+	// refuses a status, a block descriptor, a request or parameters of more than 64 KiB. With the
+	// default a client takes less than 64 MiB of memory, even if the node sends as much as it can.
 	MaxAnswer int64
-	// BackoffBase and BackoffMax bound the wait before a new attempt to
-	// connect. The wait starts at BackoffBase, doubles with each consecutive
-	// failure up to BackoffMax, and is then reduced by a random part of at most
-	// one half. BackoffBase must be positive and BackoffMax at least as long.
-	// The defaults are 100 ms and 10 s.
+	// BackoffBase and BackoffMax bound how long the client waits before it connects again. The wait
+	// starts at BackoffBase and doubles with each consecutive failure, up to BackoffMax. A random
+	// part of at most one half is then subtracted. BackoffBase must be positive, and BackoffMax at
+	// least as long. The defaults are 100 ms and 10 s.
 	BackoffBase, BackoffMax time.Duration
-	// Logger receives lost connections, failed subscriptions and malformed
-	// messages. Nil discards them.
+	// Logger receives a message when a connection is lost, a subscription fails, or a message of
+	// the node is malformed. Nil discards these messages.
 	Logger *slog.Logger
 }
 
@@ -62,8 +62,8 @@ func DefaultConfig(url string) Config {
 // minMessage is the smallest MaxRequest and MaxAnswer, in bytes.
 const minMessage = 1 << 10
 
-// Validate returns an error that wraps [ErrInvalidConfig] and lists each field
-// that is out of range, or nil.
+// Validate checks the configuration. It returns nil, or an error that wraps [ErrInvalidConfig] and
+// lists every field that is out of range.
 func (c *Config) Validate() error {
 	var wrong fields.Errors
 	u, err := url.Parse(c.URL)

@@ -19,8 +19,9 @@ import (
 	"github.com/jamq/jamq/internal/feed"
 )
 
-// conn is one connection. read runs on one goroutine; the other methods are
-// safe for concurrent use.
+// conn is one WebSocket connection of a [Client]. It matches the node's answers to the calls that
+// wait for them, and its updates to the subscriptions. Only one goroutine may run read; the other
+// methods are safe for concurrent use.
 type conn struct {
 	ws      *websocket.Conn
 	log     *slog.Logger
@@ -28,11 +29,14 @@ type conn struct {
 	closed  chan struct{}
 	closing sync.Once
 
-	// malformed limits the log messages about malformed messages. It is that of the
-	// client, because a node can end a connection after each of them.
+	// malformed limits how often malformed messages of the node are logged. The client owns it and
+	// uses it for all its connections, because a node can end a connection after each malformed
+	// message and would otherwise evade the limit.
 	malformed *feed.Seldom
 
-	// partly is set while a part of a message has arrived. It belongs to the reader.
+	// partly is true while the reader has received a part of a message but not yet its end. The
+	// read deadline is not extended then: see extendDeadline. Only the goroutine that reads uses
+	// partly.
 	partly bool
 
 	writing sync.Mutex
@@ -43,19 +47,21 @@ type conn struct {
 	streams map[string]*stream // by JSON of the id
 	early   earlyUpdates
 	failed  error
-	// doubted is when an error without an id became possible that is for no call that
-	// waits: see doubt.
+	// doubted is the last time at which something happened that the node may answer with an error
+	// without an id, although no waiting call caused it. Until doubtTime has passed since then,
+	// such an error is not taken for the answer of a waiting call: see doubt.
 	doubted time.Time
 }
 
-// request is a call that waits for its answer.
+// request is a call that was sent to the node and waits for the answer.
 type request struct {
 	answer chan answered // capacity 1
-	// stream is set for the call that opens a subscription. The reader
-	// registers it itself, because notifications may follow the answer
-	// immediately.
+	// stream is the subscription that the call opens, or nil for any other call. The goroutine that
+	// reads registers the subscription itself when it sees the answer, because the first
+	// notification may follow the answer immediately.
 	stream *stream
-	// done is closed when the call has decoded the result or was given up.
+	// done is closed when the call no longer needs the answer: it has decoded the result, or it was
+	// given up.
 	done chan struct{}
 }
 
@@ -64,9 +70,9 @@ type answered struct {
 	err    error
 }
 
-// message is any JSON-RPC message of a node. Error and Params are decoded
-// separately, so that a malformed one affects its receiver only and not the
-// connection.
+// message is any JSON-RPC message that a node sends: an answer, a notification or a request. Error
+// and Params are decoded only when their receiver is known. If one of them is malformed, this
+// affects only that receiver and not the connection.
 type message struct {
 	ID     part   `json:"id"`
 	Result part   `json:"result"`
@@ -75,10 +81,11 @@ type message struct {
 	Params part   `json:"params"`
 }
 
-// part is a part of a message that is decoded later. Unlike json.RawMessage it is no
-// copy, so that a large message takes its own size of memory and not a multiple. This
-// is sound because encoding/json passes a part of the text to decode, which nothing
-// changes afterwards. The tests pass with GOEXPERIMENT=jsonv2 too.
+// part is a piece of JSON inside a message, which is decoded later. It shares the memory of the
+// message, unlike json.RawMessage, which copies it. A large message therefore takes its own size of
+// memory and not a multiple of it. Sharing is safe because encoding/json passes UnmarshalJSON a
+// part of the text that it decodes, and nothing changes that text afterwards. The tests pass with
+// GOEXPERIMENT=jsonv2 too.
 type part []byte
 
 func (p *part) UnmarshalJSON(raw []byte) error {
@@ -89,8 +96,8 @@ func (p *part) UnmarshalJSON(raw []byte) error {
 // MarshalJSON returns the part.
 func (p part) MarshalJSON() ([]byte, error) { return p, nil }
 
-// idKey returns the text of an id without quotes, because some nodes send an id
-// as a number once and as a string another time.
+// idKey returns the text of a JSON-RPC id without quotes, for use as a map key. Some nodes send the
+// same id as a number in one message and as a string in another.
 func idKey(id part) string {
 	if n := len(id); n > 2 && id[0] == '"' && id[n-1] == '"' {
 		return string(id[1 : n-1])
@@ -108,9 +115,9 @@ func newConn(ws *websocket.Conn, cfg *Config, log *slog.Logger, malformed *feed.
 	return c
 }
 
-// extendDeadline moves the read deadline to three ping intervals from now. It does
-// nothing within a message: otherwise a node that answers pings could send one
-// message without end, during which no call gets an answer.
+// extendDeadline moves the read deadline to three ping intervals from now. In the middle of a
+// message it does nothing. Otherwise a node that answers pings could send one message without end,
+// and no call would get an answer meanwhile.
 func (c *conn) extendDeadline() error {
 	if c.partly {
 		return nil
@@ -118,7 +125,8 @@ func (c *conn) extendDeadline() error {
 	return c.ws.SetReadDeadline(time.Now().Add(3 * c.cfg.PingInterval))
 }
 
-// close closes the connection. Pending calls then end through fail.
+// close closes the connection. The goroutine that reads then notices the end and calls fail, which
+// ends the pending calls.
 func (c *conn) close() {
 	c.closing.Do(func() {
 		close(c.closed)
@@ -126,7 +134,8 @@ func (c *conn) close() {
 	})
 }
 
-// ping sends a ping in each interval until the connection is closed.
+// ping sends a ping in each interval until the connection is closed, so that a node that has
+// disappeared is noticed although no call is running.
 func (c *conn) ping() {
 	ticker := time.NewTicker(c.cfg.PingInterval)
 	defer ticker.Stop()
@@ -143,8 +152,8 @@ func (c *conn) ping() {
 	}
 }
 
-// read receives messages until the connection ends or a message is not
-// JSON-RPC.
+// read receives the node's messages and passes them on. It returns an error when the connection
+// ends, or when a message is not JSON-RPC.
 func (c *conn) read() error {
 	defer c.close()
 	for {
@@ -161,9 +170,9 @@ func (c *conn) read() error {
 	}
 }
 
-// receive returns the next message. Its buffer doubles, so that a large message
-// makes less garbage than with the connection's ReadMessage. A bytes.Buffer would
-// allocate each size twice under the race detector.
+// receive returns the node's next message. Its buffer doubles when it is full, because ReadMessage
+// of the WebSocket library would leave more garbage for a large message. It does not use
+// bytes.Buffer, which allocates each size twice under the race detector.
 func (c *conn) receive() ([]byte, error) {
 	kind, message, err := c.ws.NextReader()
 	if err != nil {
@@ -190,10 +199,10 @@ func (c *conn) receive() ([]byte, error) {
 	}
 }
 
-// take passes the node's messages to calls and subscriptions. raw is a message, or
-// several messages in a JSON array (a batch). A message in a batch that is not
-// JSON-RPC is dropped, because the others are sound. Otherwise the error wraps
-// ErrMalformed.
+// take passes one message of the node, or several in a JSON array (a batch), to the calls and
+// subscriptions that they are for. If a message in a batch is not JSON-RPC, only that message is
+// dropped, because the others are sound. If raw itself is not JSON-RPC, or has too many messages,
+// the error wraps ErrMalformed.
 func (c *conn) take(raw []byte) error {
 	batch, isArray := elements(raw, maxBatch)
 	switch {
@@ -213,10 +222,10 @@ func (c *conn) take(raw []byte) error {
 // maxBatch is the maximum number of messages in a batch.
 const maxBatch = 1024
 
-// elements returns the elements of a JSON array, and whether raw begins as one.
-// It returns none if there are more than most, which is at most maxBatch, or if the
-// array is malformed. An array of many small elements costs no more memory than the
-// message.
+// elements returns the elements of a JSON array. isArray reports whether raw begins like an array.
+// The list is empty if the array is malformed or has more than most elements; most is at most
+// maxBatch. The function decodes into an array of fixed size, so that an array of many tiny
+// elements costs no more memory than the message.
 func elements(raw []byte, most int) (list []part, isArray bool) {
 	if text := bytes.TrimLeft(raw, " \t\r\n"); len(text) == 0 || text[0] != '[' {
 		return nil, false
@@ -232,8 +241,8 @@ func elements(raw []byte, most int) (list []part, isArray bool) {
 	return all[:n], true
 }
 
-// takeOne passes a message to its call or subscription. A message that belongs
-// to neither is dropped. The error wraps ErrMalformed.
+// takeOne passes one message to the call or the subscription that it is for. It drops a message
+// that is for none of them. The error wraps ErrMalformed.
 func (c *conn) takeOne(raw []byte) error {
 	var m message
 	if err := json.Unmarshal(raw, &m); err != nil {
@@ -253,8 +262,9 @@ func (c *conn) takeOne(raw []byte) error {
 	return nil
 }
 
-// refuse answers a request of the node. A client offers no methods, but the
-// node may wait for an answer, and its ids are not those of the client's calls.
+// refuse answers a request from the node with an error, because a client offers no methods but the
+// node may wait for an answer. The request must not be taken for an answer to one of the client's
+// calls, although its id may be equal: a node numbers its requests independently.
 func (c *conn) refuse(m *message) {
 	c.mu.Lock()
 	c.doubt()
@@ -269,8 +279,9 @@ func (c *conn) refuse(m *message) {
 	}
 }
 
-// callOf returns the number of the call that an id names. Some nodes return it as
-// text, or as a number with a fraction of zero.
+// callOf returns the number of the client's call that the id of an answer names, and false if the
+// id is no such number. Some nodes return the id as text, or as a number with a fraction of zero
+// such as 7.0.
 func callOf(id part) (uint64, bool) {
 	text := idKey(id)
 	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
@@ -280,10 +291,11 @@ func callOf(id part) (uint64, bool) {
 	return uint64(n), err == nil && n >= 0 && n < 1<<53 && n == math.Trunc(n)
 }
 
-// takeCall returns the call that an answer is for and no longer lists it. refused is
-// the error in the answer. A node that could not read a request answers it with an
-// error without an id, which is for the call that waits alone, unless something else
-// may have caused it. The caller holds c.mu.
+// takeCall returns the call that an answer is for, and removes it from the waiting calls. It
+// returns nil if no call waits for the answer. refused is the error in the answer, if there is one.
+// A node that could not read a request answers with an error without an id. takeCall assigns this
+// error to the only waiting call, unless something else may have caused it: see lone. The caller
+// holds c.mu.
 func (c *conn) takeCall(m *message, refused *Error) *request {
 	id, ok := callOf(m.ID)
 	if !present(m.ID) && refused != nil {
@@ -297,8 +309,9 @@ func (c *conn) takeCall(m *message, refused *Error) *request {
 	return r
 }
 
-// lone returns the call that waits alone, if it is certain that an error without an id
-// is for it. The caller holds c.mu.
+// lone returns the id of the only waiting call. certain is true if an error without an id must be
+// for this call: no other call waits, and no doubt about it was noted within doubtTime. The caller
+// holds c.mu.
 func (c *conn) lone() (id uint64, certain bool) {
 	if len(c.pending) != 1 || time.Since(c.doubted) < doubtTime {
 		c.doubt() // the next one may be for the same message
@@ -310,18 +323,19 @@ func (c *conn) lone() (id uint64, certain bool) {
 	return id, certain
 }
 
-// doubtTime is the time in which a node is expected to answer every message.
+// doubtTime is how long the node may take to answer a message. If nothing was doubtful for this
+// long, an error without an id is for the only call that waits.
 const doubtTime = time.Minute
 
-// doubt notes that the node may send an error without an id that is for no call that
-// waits: for one that was given up, for an unsubscription, or for the client's answer
-// to a request of the node. The caller holds c.mu.
+// doubt records that the node may now send an error without an id that no waiting call has caused.
+// Such an error may be for a call that was given up, for an unsubscription, or for the client's
+// answer to a request of the node. The caller holds c.mu.
 func (c *conn) doubt() { c.doubted = time.Now() }
 
-// answer passes a result to the call that waits for it. It drops the result of
-// a call that no longer waits. A small result is copied, so that the rest of its
-// message can be freed. A large one is not: answer waits until the call has decoded
-// it, so that calls at once do not hold a large message each.
+// answer passes a result to the call that waits for it, or drops the result if the call no longer
+// waits. A small result is copied, so that the rest of its message can be freed. For a large
+// result, answer instead waits until the call has decoded it. Concurrent calls therefore never hold
+// more than one large message in memory.
 func (c *conn) answer(m *message) {
 	a := answered{result: m.Result}
 	large := len(m.Result) > maxShape
@@ -356,9 +370,9 @@ func (c *conn) answer(m *message) {
 	}
 }
 
-// attach lets a subscription have the updates with an id. The caller holds c.mu. The id
-// stays in memory as long as the subscription, so that a long one is refused: the error
-// wraps ErrMalformed.
+// attach registers a subscription under the id that the node gave it, so that updates with this id
+// reach it. The id stays in memory as long as the subscription. An id of more than 256 bytes is
+// therefore refused with an error that wraps ErrMalformed. The caller holds c.mu.
 func (c *conn) attach(s *stream, id part) error {
 	const most = 256
 	if len(id) > most {
@@ -369,7 +383,8 @@ func (c *conn) attach(s *stream, id part) error {
 	return nil
 }
 
-// fail ends all pending calls, and all later ones, with ErrDisconnected.
+// fail ends all pending calls with an error that wraps ErrDisconnected, and makes all later calls
+// on this connection return that error. err is the reason why the connection has ended.
 func (c *conn) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -380,9 +395,9 @@ func (c *conn) fail(err error) {
 	}
 }
 
-// call sends a request, waits for its answer and decodes the result into the
-// pointer into. If into is nil, the result is dropped. stream is not nil if the
-// request opens a subscription.
+// call sends a request to the node, waits for the answer, and decodes the result into the pointer
+// into. If into is nil, the result is dropped. stream is the subscription that the request opens,
+// or nil for any other request.
 func (c *conn) call(ctx context.Context, into any, stream *stream, method string, params []any) error {
 	if params == nil {
 		params = []any{}
@@ -437,8 +452,9 @@ func (c *conn) call(ctx context.Context, into any, stream *stream, method string
 	}
 }
 
-// write sends one message. A failed write makes the connection unusable for all
-// callers, so the deadline is the configured one and not that of ctx.
+// write sends one message. A write that fails in the middle makes the connection unusable for all
+// callers. write therefore uses the deadline of the configuration and not that of ctx, so that one
+// impatient caller does not end the connection.
 func (c *conn) write(ctx context.Context, raw []byte) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()

@@ -18,27 +18,31 @@ var (
 	ErrInvalidConfig = errors.New("jip2: invalid config")
 	// ErrClosed is returned by all calls after Close.
 	ErrClosed = errors.New("jip2: client is closed")
-	// ErrDisconnected is returned if the connection was lost before the answer
-	// arrived, or if there was no connection before the deadline. In the first
-	// case it is unknown whether the node has carried out the call.
+	// ErrDisconnected is returned if the connection was lost before the node's answer arrived, or
+	// if there was no connection before the deadline of the call. If the connection was lost, it is
+	// unknown whether the node has carried out the call.
 	ErrDisconnected = errors.New("jip2: connection lost")
 	// ErrUnsupported is returned if the node lacks a required method. The error
 	// names the method.
 	ErrUnsupported = errors.New("jip2: not supported by the node")
 	// ErrTooLarge is returned if a request is larger than Config.MaxRequest.
 	ErrTooLarge = errors.New("jip2: message too large")
-	// ErrHistoryLost is returned if there are more than FeedConfig.MaxGap blocks
-	// between the feed's chain and the node's. It is also returned if one of these
-	// lasts for longer than FeedConfig.LostAfter slots: the node does not have the
-	// blocks in between, because it has pruned them or follows another chain; or it
-	// takes back the finality of a block, because its final block is on a chain
-	// without it, or is older and its best block is on such a chain. The error names
-	// the block of the node and the finalized one.
+	// ErrHistoryLost is returned if the feed cannot continue from the blocks that it has delivered.
+	// This happens in three cases:
+	//
+	//   - More than FeedConfig.MaxGap blocks lie between the delivered blocks and the node's head.
+	//   - For longer than FeedConfig.LostAfter slots, the node does not have the blocks in between,
+	//     because it has pruned them or follows another chain.
+	//   - For longer than FeedConfig.LostAfter slots, the node contradicts the finalized block: the
+	//     node's own final block is on a chain without it, or is older while its best block is on
+	//     such a chain.
+	//
+	// The error names the block of the node and the finalized block.
 	ErrHistoryLost = errors.New("jip2: history lost")
 )
 
-// Error codes of JIP-2, and of JSON-RPC 2.0 (negative codes). Later revisions of
-// JIP-2 may have more.
+// These are the error codes that JIP-2 defines, and those of JSON-RPC 2.0, which are negative.
+// Later revisions of JIP-2 may define more.
 const (
 	// CodeOther is any other error. The message explains it.
 	CodeOther = 0
@@ -49,18 +53,20 @@ const (
 	CodeReportUnavailable = 2
 	// CodeSegmentUnavailable means that the node does not have a data segment.
 	CodeSegmentUnavailable = 3
-	// CodeProofUnavailable means that the node cannot make a proof about a block,
-	// or has forgotten the block's outputs.
+	// CodeProofUnavailable means that the node cannot make a proof about a block, or that it no
+	// longer has the hashes that services yielded in the block.
 	CodeProofUnavailable = 4
-	// CodeLeafNotFound means that the service yielded nothing in the block, or that
-	// the output log has no such leaf.
+	// CodeLeafNotFound means that a requested proof is about something that does not exist: the
+	// service yielded no hash in the block, or the accumulation-output log has no leaf with the
+	// given index.
 	CodeLeafNotFound = 5
-	// CodeCommitmentsUnavailable means that the node has no BEEFY signatures for a
-	// final block.
+	// CodeCommitmentsUnavailable means that the node has no validator signatures over the BEEFY
+	// root of a final block.
 	CodeCommitmentsUnavailable = 6
 	// CodeNotFinal means that the block is not final.
 	CodeNotFinal = 7
-	// CodeInvalidRequest means that the request is not one of JSON-RPC 2.0.
+	// CodeInvalidRequest means that the node does not accept the message as a request of JSON-RPC
+	// 2.0.
 	CodeInvalidRequest = -32600
 	// CodeMethodNotFound means that the node does not have the method.
 	CodeMethodNotFound = -32601
@@ -68,11 +74,11 @@ const (
 	CodeInvalidParams = -32602
 )
 
-// Error is an error that the node answered instead of a result: the error
-// object of JSON-RPC 2.0.
+// Error is the error object of JSON-RPC 2.0 that a node sends instead of a result. Use errors.As to
+// find it in the error of a call.
 type Error struct {
-	// Code is one of the Code constants, another code of JSON-RPC 2.0, from -32768
-	// to -32000, or a code of a later revision of JIP-2.
+	// Code is one of the Code constants of this package, another code of JSON-RPC 2.0 (-32768 to
+	// -32000), or a code that a later revision of JIP-2 has added.
 	Code int `json:"code"`
 	// Message is a text for people. It may be empty.
 	Message string `json:"message"`
@@ -88,10 +94,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("jip2: node answered error %d: %s", e.Code, e.Message)
 }
 
-// errorOf decodes the error field of a message. It returns nil if the field is
-// missing or null. It accepts the object of JSON-RPC, the string of JIP-2, and
-// any other JSON, which becomes the message. The message is cut at 1,024 bytes, and
-// data of more than 64 KiB is left out, because hosts keep errors and log them.
+// errorOf decodes the error field of a message, or returns nil if the field is missing or null. It
+// accepts the object of JSON-RPC and the string of JIP-2. Any other JSON becomes the text of the
+// message. errorOf cuts the message at 1,024 bytes and leaves out data of more than 64 KiB, because
+// hosts keep errors and log them.
 func errorOf(raw part) *Error {
 	if !present(raw) {
 		return nil
@@ -110,15 +116,16 @@ func errorOf(raw part) *Error {
 	return e
 }
 
-// malformed returns the error of a named part of a message that cannot be decoded, because of
-// err. It wraps ErrMalformed. A text of err that is longer than 1,024 bytes is cut: the
-// standard library quotes a number that is out of range, whatever its length.
+// malformed wraps err, the error of decoding a part of a message, in ErrMalformed and adds the
+// part's name. If the text of err is longer than 1,024 bytes, it is cut. The standard library
+// quotes a number that is out of range in full, so a node could otherwise choose the size of the
+// error.
 func malformed(name string, err error) error {
 	return fmt.Errorf("%s: %w: %w", name, ErrMalformed, short(err))
 }
 
-// short returns an error, or one with the beginning of its text if that is longer than
-// 1,024 bytes.
+// short returns err unchanged if its text has at most 1,024 bytes. Otherwise it returns a new error
+// with the beginning of the text, because a node may have chosen the length.
 func short(err error) error {
 	if text := err.Error(); cut(text) != text {
 		return errors.New(cut(text))
@@ -126,8 +133,8 @@ func short(err error) error {
 	return err
 }
 
-// cut returns at most the first 1,024 bytes of a text, whole characters of UTF-8. They
-// share no memory with it, so that the rest can be freed.
+// cut returns the beginning of a text, at most 1,024 bytes and only whole characters of UTF-8. The
+// result is a copy that shares no memory with text, so that a large text can be freed.
 func cut(text string) string {
 	const most = 1024
 	if len(text) <= most {
@@ -146,8 +153,8 @@ func present(raw part) bool { return len(raw) != 0 && string(raw) != "null" }
 // excerpt returns the first 200 characters of a node's JSON for errors and logs.
 func excerpt(raw part) string { return fmt.Sprintf("%.200s", raw) }
 
-// Block returns the block that the node reports as unavailable. It returns
-// false if the code is not CodeBlockUnavailable or the data is not a hash.
+// Block returns the hash of the block that the node does not have. It returns false if the code is
+// not CodeBlockUnavailable, or if Data is not a hash.
 func (e *Error) Block() (Hash, bool) {
 	var h Hash
 	var text string

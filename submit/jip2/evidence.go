@@ -6,15 +6,14 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// stage is how far a package has come on one chain.
+// stage is how far a package has come on one chain: not reported, on a core, available, lost or
+// accumulated.
 //
-// JIP-2 does not serve blocks. It returns the status of a package after a
-// block, and the value that the package's service has stored. The difference
-// between consecutive blocks shows the effect of each block on the package.
-// This file derives it for one package. If the answers are missing or
-// contradictory, the derivation chooses the interpretation that keeps the
-// package alive longest. That can delay a new version, but never allows one too
-// early.
+// JIP-2 does not serve blocks. It returns the status of a package after a block, and the value that
+// the package's service has stored. This file compares the answers for consecutive blocks to derive
+// what each block did to one package. If answers are missing or contradict each other, it chooses
+// the interpretation that keeps the package alive longest. This can delay a new version of the
+// package, but it never allows one too early.
 type stage uint8
 
 const (
@@ -25,37 +24,37 @@ const (
 	taken           // accumulated by its service
 )
 
-// fate is the state of a package on the chain that ends in one block.
+// fate is the state of one package on the chain that ends in a given block.
 type fate struct {
 	stage  stage
 	core   jamq.CoreIndex
 	report common.Hash
-	// since is the slot of the block that reported the package or, at stage
-	// available, of the block that made it available.
+	// since is the slot of the block that brought the package to its stage: the block that reported
+	// the package or, at stage available, the block that made its report available.
 	since jamq.Slot
 }
 
-// answer is the node's information about a package after a block.
+// answer is the node's knowledge of a package after a given block.
 type answer struct {
 	status WorkPackageStatus
 	taken  bool // by the service's value
-	// takenLater is set if the node has no answer for this block, but its
-	// answer for a descendant shows that the service has taken the package: see
-	// earlier.
+	// takenLater is true if the node could not answer for this block, but its answer for a later
+	// block shows that the service has accumulated the package by then. The answer for this block
+	// was derived by the method earlier.
 	takenLater bool
 }
 
 // shown is the effect of a block on a package.
 type shown struct{ reports, makesAvailable, condemns, accumulates bool }
 
-// next returns the effect of a block in the given slot on a package whose fate
-// after the parent is f, and the fate after the block. expires means that no
-// later block can report the package.
+// next derives what a block did to a package. f is the fate of the package after the block's
+// parent, and slot is the slot of the block. expires means that no later block can report the
+// package. next returns the fate after the block, and the effect of the block on the package.
 //
-// If takenLater is set, the block that accumulated the package is unknown. next
-// chooses the latest possible one. A later one would leave the package dead in
-// between. An earlier one may have forks on which the package was not
-// accumulated.
+// If takenLater is set, it is unknown which of several blocks accumulated the package, and next
+// chooses the latest possible one. With a still later choice the package would look dead for some
+// blocks. With an earlier choice, a fork could branch off after that block although its chain has
+// not accumulated the package.
 func (f fate) next(spec *jamq.ChainSpec, slot jamq.Slot, expires bool, a *answer) (fate, shown) {
 	var s shown
 	nowTaken := a.taken || a.takenLater && (f.stage == unseen && expires && a.status.Failed != nil || f.stage == available && slot >= f.since.Add(spec.EpochLength))
@@ -96,8 +95,8 @@ func (s *WorkPackageStatus) report() *Reported {
 	return nil
 }
 
-// settled reports whether no descendant of the block can change the package's
-// fate.
+// settled reports whether the package's fate can no longer change on any chain that continues from
+// the block with this fate. slot is the slot of that block.
 func (f fate) settled(spec *jamq.ChainSpec, slot jamq.Slot) bool {
 	switch f.stage {
 	case taken, lost:
@@ -108,16 +107,16 @@ func (f fate) settled(spec *jamq.ChainSpec, slot jamq.Slot) bool {
 	return false
 }
 
-// earlier derives the answer for an ancestor from the answer for a later block.
-// position returns the index of a block on the way from the ancestor to that
-// block, and false for an older block.
+// earlier derives the answer for an older block, the ancestor, from the answer for a later block.
+// ancestor is the index of the older block in the list of fetched blocks. position returns the
+// index of a block in that list, or false if the block is older than the list.
 func (a *answer) earlier(ancestor int, position func(jamq.HeaderHash) (int, bool)) answer {
 	after := func(d BlockDescriptor) bool {
 		at, there := position(jamq.HeaderHash(d.HeaderHash))
 		return there && at > ancestor
 	}
-	// The status is kept if the package was not reported by then, is lost anyway, or was forgotten
-	// by the node.
+	// The status stays as it is if the package was available by then, was not even reported at the
+	// later block, is lost anyway, or was forgotten by the node.
 	out := answer{status: a.status, takenLater: a.taken || a.takenLater}
 	switch {
 	case a.status.Ready != nil && !after(a.status.Ready.ReadyIn):

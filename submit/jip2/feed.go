@@ -18,20 +18,19 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// Service describes how the rollup's service shows in its storage which
-// packages it has accumulated. JIP-2 shows accumulation in no other way, so the
-// service must store a mark.
+// Service describes how the rollup's service records in its storage which packages it has
+// accumulated. JIP-2 shows accumulation in no other way, so the service must store such a mark for
+// each package.
 type Service struct {
 	// ID is the service's id.
 	ID jamq.ServiceID
-	// Key returns the storage key that holds the mark of a package. It may be
-	// the same key for all packages. It must not be nil.
+	// Key returns the storage key under which the service stores the mark of a package. It may be
+	// the same key for all packages. Key must not be nil.
 	Key func(pkg jamq.PackageHash) []byte
-	// Taken reports whether the service has accumulated the package, given the
-	// value under that key, or nil if there is no value. On one chain, the
-	// result must stay true for an epoch after it became true. If Taken returns
-	// an error, which means that the value is malformed, the feed does not
-	// advance. Taken must not be nil.
+	// Taken reports whether the service has accumulated the package. value is the value under the
+	// package's key, or nil if there is none. On one chain, the result must stay true for at least
+	// an epoch after it became true. If the value is malformed, Taken returns an error, and the
+	// feed does not advance. Taken must not be nil.
 	Taken func(pkg jamq.PackageHash, value []byte) (bool, error)
 }
 
@@ -39,37 +38,35 @@ type Service struct {
 type FeedConfig struct {
 	// Service is the rollup's service.
 	Service Service
-	// Root is the block after which delivery begins. It must be final and known
-	// to the queue. Zero means the node's finalized block, which suits a new
-	// queue.
+	// Root is the block after which the feed begins to deliver. It must be final, and the queue
+	// must know it. Zero means the node's finalized block, which suits a new queue.
 	Root jamq.Block
-	// Best is the best block that the sink knows, if the sink restarts and
-	// knows blocks after Root. It stays the best block until the feed has found
-	// the node's. Zero means Root.
+	// Best is the best block that the sink knows. A host sets it after a restart if its queue has
+	// blocks after Root. It stays the best block until the feed has found the node's best block.
+	// Zero means Root.
 	Best jamq.HeaderHash
-	// SlotDuration overrides the slot duration that the node reports. 0 means
-	// the node's value; it must not be negative.
+	// SlotDuration replaces the slot duration that the node reports. 0 means the node's value. A
+	// negative value is an error.
 	SlotDuration time.Duration
-	// MaxGap is the maximum number of blocks that the feed fetches to close a
-	// gap. 0 means 131,072, which is nine days of slots of 6 s; it must not be
-	// negative. Those of the blocks that are not final must fit into the queue,
-	// which holds 16,384.
+	// MaxGap is the maximum number of blocks that the feed fetches to connect the node's head with
+	// the delivered blocks. If more are missing, Follow returns ErrHistoryLost. 0 means 131,072
+	// blocks, which are nine days of slots of 6 s; a negative value is an error. The missing blocks
+	// that are not final must fit into the queue, which holds 16,384.
 	MaxGap int
-	// LostAfter is the number of slots for which the node's chain may contradict the
-	// delivered blocks. If it does for longer, Follow returns ErrHistoryLost. 0 means
-	// 16; it must not be negative.
+	// LostAfter is the number of slots for which the node's chain may contradict the delivered
+	// blocks. If the contradiction lasts longer, Follow returns ErrHistoryLost. 0 means 16 slots; a
+	// negative value is an error.
 	LostAfter int
-	// Logger receives failures to follow the chain, at most one per minute, and
-	// packages that were sent in parts because the node accepts no bundles. Nil
-	// discards them.
+	// Logger receives a message if the feed cannot follow the chain, at most one per minute, and if
+	// a package was sent in parts because the node accepts no bundles. Nil discards these messages.
 	Logger *slog.Logger
 }
 
 const (
 	defaultMaxGap = 131_072
-	// defaultFinalEvery is the number of blocks between two reports of finality
-	// while the feed closes a long gap. A queue holds four times as many blocks
-	// that are not final.
+	// defaultFinalEvery is the number of blocks after which the feed reports finality while it
+	// closes a long gap. The queue holds four times as many blocks that are not final, so it does
+	// not fill up.
 	defaultFinalEvery = 4096
 )
 
@@ -85,10 +82,10 @@ func (c *FeedConfig) Validate() error {
 	return wrong.Wrap(ErrInvalidConfig)
 }
 
-// Feed follows a chain through a node's RPC and delivers blocks that contain
-// the rollup's own packages only. It implements submit.ChainFeed. It also sends
-// packages, because it must watch each package before it is sent. Its methods
-// are safe for concurrent use.
+// Feed follows a JAM chain through a node's RPC and delivers its blocks to a queue. The blocks
+// contain only the rollup's own packages. Feed implements submit.ChainFeed. It also sends packages,
+// because it must watch each package before the package is sent. Its methods are safe for
+// concurrent use.
 type Feed struct {
 	cfg    FeedConfig
 	client *Client
@@ -98,11 +95,11 @@ type Feed struct {
 
 	finalEvery int // defaultFinalEvery, lower in tests
 
-	// Only Follow's goroutine uses these fields. bestApart and finalApart are the times
-	// for which the node's heads have not been connected to the delivered blocks, and
-	// excluded is that for which its chain has excluded the finalized block. fullAt is the
-	// final block at which the sink had no room for more blocks; it is zero if the sink has
-	// never been full.
+	// The following fields are used only by the goroutine that runs Follow. bestApart and
+	// finalApart record for how long the node's best and final head have not been connected to the
+	// delivered blocks. excluded records for how long the node's chain has excluded the finalized
+	// block. fullAt is the final block at which the sink had no room for more blocks, or zero if
+	// the sink has never been full.
 	bestApart, finalApart apart
 	excluded              feed.Contradiction
 	fullAt                jamq.HeaderHash
@@ -110,12 +107,13 @@ type Feed struct {
 	loop feed.Loop
 
 	mu sync.Mutex
-	// learned has the node's answers for blocks that are not delivered yet. named is the
-	// best block that the node named last.
+	// learned has the node's answers about blocks that are not delivered yet. named is the best
+	// block that the node has named last.
 	learned map[jamq.HeaderHash]*learned
 	named   BlockDescriptor
 	watched map[jamq.PackageHash]watched
-	// settled has the packages whose fate is final, until no block can report them any more.
+	// settled has the packages whose fate is final. Watching one of them again has no effect. A
+	// package is forgotten when no block can report it any more.
 	settled map[jamq.PackageHash]watched
 	tree    *headers.Tree[fates]
 }
@@ -126,7 +124,7 @@ type watched struct {
 	anchor  *node // nil if not delivered
 }
 
-// node is a delivered block, with the fates of packages after it.
+// node is a delivered block, together with the fate of each watched package after it.
 type (
 	node  = headers.Block[fates]
 	fates = map[jamq.PackageHash]fate
@@ -134,12 +132,14 @@ type (
 
 var _ submit.ChainFeed = (*Feed)(nil)
 
-// OpenFeed fetches the chain's constants and, if FeedConfig.Root is zero, the
-// finalized block. It checks that the node has the methods that a feed needs,
-// and that it knows the status of packages. Errors wrap ErrInvalidConfig,
-// ErrUnsupported (naming all methods that are missing), jamq.ErrInvalidSpec, or
-// ErrMalformed if the finalized block is far ahead of the machine's clock, or are
-// those of [Client.Call].
+// OpenFeed returns a feed over a client. It fetches the chain's constants and, if FeedConfig.Root
+// is zero, the node's finalized block. It also checks that the node has the methods that a feed
+// needs and knows the status of packages. Errors are those of [Client.Call] or wrap one of these:
+//
+//   - ErrInvalidConfig: cfg is invalid.
+//   - ErrUnsupported: the node lacks methods; the error names all of them.
+//   - jamq.ErrInvalidSpec: the chain's constants are invalid.
+//   - ErrMalformed: the finalized block is far ahead of the machine's clock.
 func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -195,9 +195,9 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	return f, f.fetchAncestors(ctx)
 }
 
-// fetchAncestors fetches the blocks before the root that can still be anchors,
-// because a queue that has restarted may choose one. It is no error if the node
-// no longer has them or the chain begins here.
+// fetchAncestors fetches the blocks before the root that can still be anchors, because a queue that
+// was restarted may choose one of them. If the node no longer has these blocks, or the chain begins
+// here, that is no error.
 func (f *Feed) fetchAncestors(ctx context.Context) error {
 	for {
 		oldest := f.tree.Oldest()
@@ -216,20 +216,20 @@ func (f *Feed) fetchAncestors(ctx context.Context) error {
 // Spec returns the constants of the chain.
 func (f *Feed) Spec() jamq.ChainSpec { return f.spec }
 
-// Root returns the block after which delivery begins: that with which the queue
-// of the sink begins.
+// Root returns the block after which the feed begins to deliver. The queue behind the sink must
+// begin with the same block.
 func (f *Feed) Root() jamq.Block { return f.cfg.Root }
 
-// Heads returns the best and the finalized block among those delivered.
+// Heads returns the best block and the finalized block that the feed has delivered.
 func (f *Feed) Heads() (best, finalized BlockDescriptor) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return BlockDescriptor{Hash(f.tree.Best().Hash), f.tree.Best().Slot}, BlockDescriptor{Hash(f.tree.Finalized().Hash), f.tree.Finalized().Slot}
 }
 
-// Context returns a refine context for a package with the given anchor, which
-// must have been delivered. The lookup anchor is the finalized block. The error
-// wraps ErrHistoryLost if the anchor is unknown, or is one of [Client.Call].
+// Context returns the refine context of a package with the given anchor. The feed must have
+// delivered the anchor. The lookup anchor is the finalized block. The error wraps ErrHistoryLost if
+// the anchor is unknown or too old; other errors are those of [Client.Call].
 func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisites []jamq.PackageHash) (jamq.RefineContext, error) {
 	f.mu.Lock()
 	at, lookup := f.tree.Get(anchor), f.tree.Finalized()
@@ -263,8 +263,8 @@ func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisite
 
 // Submission is a package to send.
 type Submission struct {
-	// Core is the core whose guarantors receive the package. Hash and Context
-	// are those of the package.
+	// Core is the core whose guarantors receive the package. Hash and Context are the package's
+	// hash and refine context.
 	Core    jamq.CoreIndex
 	Hash    jamq.PackageHash
 	Context jamq.RefineContext
@@ -272,13 +272,13 @@ type Submission struct {
 	// accompanies it.
 	Package    []byte
 	Extrinsics [][]byte
-	// Bundle is the whole encoded bundle. It is sent instead of Package and
-	// Extrinsics if it is not nil and the node accepts bundles.
+	// Bundle is the whole encoded bundle. If it is not nil and the node accepts bundles, the feed
+	// sends it instead of Package and Extrinsics.
 	Bundle []byte
 }
 
-// Submit watches a package and sends it once. Errors have a class: see
-// submit.ClassOf.
+// Submit begins to watch a package and then sends it once. Errors have a class that tells the
+// caller how to continue: see submit.ClassOf.
 func (f *Feed) Submit(ctx context.Context, s Submission) error {
 	if int(s.Core) >= f.spec.Cores {
 		return submit.WithClass(submit.Fatal, fmt.Errorf("%w: core %d, want below %d", ErrInvalidConfig, s.Core, f.spec.Cores))
@@ -293,42 +293,41 @@ func (f *Feed) Submit(ctx context.Context, s Submission) error {
 	return f.client.SubmitWorkPackage(ctx, s.Core, s.Package, s.Extrinsics)
 }
 
-// Watch adds a package to those whose status the feed requests after each
-// block. It must be called before the package is sent. [Feed.Submit] does so. A
-// host must call it, before Follow, if it sends packages in another way or has
-// restarted while packages were out. The feed removes the package when its fate
-// is final. Watching a package again has no effect, also after its fate is
-// final: a block that seemed to report it again would contradict the earlier ones.
+// Watch adds a package to those whose status the feed requests after each block. It must be called
+// before the package is sent; [Feed.Submit] does so. A host must call it itself, before Follow, if
+// it sends packages in another way or has restarted while packages were on their way. The feed ends
+// the watch when the package's fate is final. To watch a package again has no effect, even after
+// its fate is final: a block that seemed to report it again would contradict the earlier ones.
 func (f *Feed) Watch(pkg jamq.PackageHash, context jamq.RefineContext) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w := watched{context: context, anchor: f.tree.Get(context.Anchor)}
 	_, known := f.watched[pkg]
 	_, settled := f.settled[pkg]
-	// Before finality moves, the feed cannot have settled anything. A package that has expired by
-	// then may have been reported before the root.
+	// Until finality has moved for the first time, even an expired package is watched: it may have
+	// been reported before the root, and the feed has settled nothing yet.
 	expired := f.tree.Finalized().Hash != f.cfg.Root.Hash && f.expired(&w)
 	if !known && !settled && !expired {
 		f.watched[pkg] = w
 	}
 }
 
-// Known is the state of a package that a queue remembers after a restart.
+// Known is the state of a package that a queue remembers when the host restarts. [Feed.Restore]
+// continues from this state.
 type Known struct {
 	// Package and Context identify the package.
 	Package jamq.PackageHash
 	Context jamq.RefineContext
-	// Core is the core on which the package was reported. It has no meaning if
-	// Reported is 0.
+	// Core is the core on which the package was reported. It is ignored if Reported is 0.
 	Core jamq.CoreIndex
-	// Reported, Available and Accumulated are the slots of the blocks in which
-	// the package reached that state, up to the feed's root. 0 means not yet.
+	// Reported, Available and Accumulated are the slots of the blocks in which the package was
+	// reported, became available and was accumulated, as of the feed's root. 0 means that this has
+	// not happened.
 	Reported, Available, Accumulated jamq.Slot
 }
 
-// Restore watches a package that a queue remembers and continues from its known
-// state, which the feed then does not deliver again. It must be called before
-// Follow.
+// Restore watches a package that the queue already knew before a restart. The feed continues from
+// the known state and does not deliver that state again. Restore must be called before Follow.
 func (f *Feed) Restore(k Known) {
 	f.Watch(k.Package, k.Context)
 	at := fate{core: k.Core}

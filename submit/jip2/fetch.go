@@ -16,19 +16,19 @@ import (
 	"github.com/jamq/jamq/internal/headers"
 )
 
-// step is a block that will be delivered.
+// step is a fetched block that the feed will deliver to the sink.
 type step struct {
 	BlockDescriptor
 	parent  jamq.HeaderHash
 	answers map[jamq.PackageHash]*answer // nil if the node has none
 }
 
-// fetch walks from head back to the first delivered block. It returns the
-// blocks in between, oldest first, with the node's answers for each. If the
-// connection breaks, a later call continues with the blocks and answers that
-// were already fetched. This is correct because a block's parent and state do
-// not change, and a package that is watched later is in none of these blocks.
-// The error wraps feed.ErrExcludes if the way has passed the finalized block.
+// fetch walks from head back to the first block that was already delivered. It returns the blocks
+// in between, oldest first, each with the node's answers about the watched packages. If the
+// connection breaks, the next call continues with the blocks and answers that were already fetched.
+// Keeping them is safe: the parent and the state of a block do not change, and a package that is
+// watched later cannot be in any of these blocks. The error wraps feed.ErrExcludes if the chain of
+// head does not contain the finalized block.
 func (f *Feed) fetch(ctx context.Context, head BlockDescriptor, apart *apart) ([]step, error) {
 	if err := headers.CheckAhead(f.clock, time.Now(), head.Slot); err != nil {
 		return nil, fmt.Errorf("%w: head %s: %w", ErrMalformed, jamq.HeaderHash(head.HeaderHash), err)
@@ -74,8 +74,8 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor, apart *apart) ([
 	return steps, nil
 }
 
-// checkBehind returns an error if a head was not delivered although it is not newer
-// than the finalized block.
+// checkBehind returns an error if the node's head is an unknown block that is not newer than the
+// finalized block. The node is then behind, or it follows a chain without the finalized block.
 func (f *Feed) checkBehind(head BlockDescriptor) error {
 	hash, final := jamq.HeaderHash(head.HeaderHash), f.tree.Finalized()
 	switch {
@@ -87,25 +87,27 @@ func (f *Feed) checkBehind(head BlockDescriptor) error {
 	return fmt.Errorf("the node is behind: its head %s is of slot %d, and the finalized block %s of slot %d", hash, head.Slot, final.Hash, final.Slot)
 }
 
-// patience is the time for which the node's chain may contradict the delivered blocks.
+// patience returns how long the node's chain may contradict the delivered blocks before Follow
+// gives up with ErrHistoryLost.
 func (f *Feed) patience() time.Duration {
 	return time.Duration(f.cfg.LostAfter) * f.spec.SlotDuration
 }
 
-// apart is a chain whose oldest block is not connected to the delivered ones. While
-// the node still fetches old blocks, its oldest block becomes older, and the feed
-// waits on.
+// apart records for how long a chain of the node has not been connected to the delivered blocks,
+// because the node lacks a block in between. oldest is the slot of the oldest block that the node
+// has on that chain. A node that is still synchronizing gets older blocks over time; the feed then
+// goes on waiting.
 type apart struct {
 	oldest jamq.Slot
 	lasts  feed.Contradiction
 }
 
-// end notes that the chain is connected.
+// end records that the chain is connected to the delivered blocks.
 func (a *apart) end() { *a = apart{} }
 
-// unconnected returns the error for a block whose parent the node does not have. If it
-// has got no older block for the time of f.patience, the error wraps ErrHistoryLost:
-// the node follows another chain, or has pruned the blocks for good.
+// unconnected returns the error for a block whose parent the node does not have. If the node has
+// received no older block for as long as f.patience allows, the error wraps ErrHistoryLost, because
+// the node then follows another chain or has pruned the blocks for good.
 func (f *Feed) unconnected(a *apart, oldest BlockDescriptor, err error) error {
 	if oldest.Slot < a.oldest {
 		a.end()
@@ -116,8 +118,9 @@ func (f *Feed) unconnected(a *apart, oldest BlockDescriptor, err error) error {
 		jamq.HeaderHash(oldest.HeaderHash), oldest.Slot, final.Hash, final.Slot, err))
 }
 
-// learnAll sets the node's answers for blocks. After a failure it begins no further block.
-// The answers that it has got are kept for the next call.
+// learnAll fetches the node's answers about the packages for each of the given blocks, several
+// blocks at once. After a failure it begins no further block. The answers that have already arrived
+// are kept for the next call.
 func (f *Feed) learnAll(ctx context.Context, steps []step, packages map[jamq.PackageHash]watched) error {
 	learning, going := errgroup.WithContext(ctx)
 	learning.SetLimit(f.blocksAtOnce())
@@ -132,18 +135,20 @@ func (f *Feed) learnAll(ctx context.Context, steps []step, packages map[jamq.Pac
 	return learning.Wait()
 }
 
-// blocksAtOnce returns the number of blocks about whose packages the feed asks at once. One
-// is enough if answers arrive quickly, and a connection that breaks then loses the fewest
-// answers. If they arrive slowly, the feed must ask for more blocks than the chain grows by
-// meanwhile.
+// blocksAtOnce returns for how many blocks the feed requests answers at once. If the node answers
+// quickly, one block is enough, and a connection that breaks then loses the fewest answers. If the
+// node answers slowly, the feed must work on more blocks than the chain grows by in the meantime,
+// or it would never catch up.
 func (f *Feed) blocksAtOnce() int {
 	const perAnswer, most = 8, 32
 	return min(1+int(perAnswer*f.client.answerTime()/f.spec.SlotDuration), most)
 }
 
-// learnAnswers sets the node's answers for a block. It leaves them nil if the
-// node has none, which is an error for the head only. The code does not matter:
-// JIP-2 has code 1 for a state that was pruned, and some nodes send others.
+// learnAnswers fetches the node's answers about the packages after one block. If the node refuses,
+// because it no longer has the state of the block, the answers stay nil and infer derives them
+// later. For the head a refusal is an error, because no later block exists to derive from. Any
+// error code counts as a refusal: JIP-2 uses code 1 for a pruned state, but some nodes send other
+// codes.
 func (f *Feed) learnAnswers(ctx context.Context, s *step, packages map[jamq.PackageHash]watched, isHead bool) error {
 	hash := jamq.HeaderHash(s.HeaderHash)
 	f.mu.Lock()
@@ -173,8 +178,8 @@ func (f *Feed) learnAnswers(ctx context.Context, s *step, packages map[jamq.Pack
 	return nil
 }
 
-// learned is the information that was fetched about a block that is not
-// delivered yet.
+// learned has the answers of the node about a block that is not delivered yet. A later attempt to
+// reach the block uses them instead of asking the node again.
 type learned struct {
 	slot    jamq.Slot
 	parent  BlockDescriptor // or err; set when asked is closed
@@ -183,8 +188,9 @@ type learned struct {
 	answers map[jamq.PackageHash]*answer
 }
 
-// parent returns the parent of a block. It asks the node only once, and again after an
-// error. It is safe for concurrent use.
+// parent returns the parent of a block. Concurrent and later calls for the same block share one
+// request to the node; only after an error is the node asked again. parent is safe for concurrent
+// use.
 func (f *Feed) parent(ctx context.Context, of BlockDescriptor) (BlockDescriptor, error) {
 	hash := jamq.HeaderHash(of.HeaderHash)
 	f.mu.Lock()
@@ -215,8 +221,8 @@ func (f *Feed) parent(ctx context.Context, of BlockDescriptor) (BlockDescriptor,
 	return known.parent, known.err
 }
 
-// isNew reports whether nothing is known of a block yet that is newer than the finalized
-// one, and whether there is room to learn of it.
+// isNew reports whether the ancestors of a block should be fetched in advance: the block is newer
+// than the finalized one, nothing is known about it yet, and there is room for the node's answers.
 func (f *Feed) isNew(block BlockDescriptor) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -224,26 +230,26 @@ func (f *Feed) isNew(block BlockDescriptor) bool {
 	return f.learned[hash] == nil && f.tree.Get(hash) == nil && block.Slot > f.tree.Finalized().Slot && len(f.learned) < f.cfg.MaxGap
 }
 
-// noteNamed notes a best block that the node has named.
+// noteNamed records the best block that the node has named last. Health computes from it how far
+// the feed is behind.
 func (f *Feed) noteNamed(best BlockDescriptor) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.named = best
 }
 
-// packages returns a copy of the watched packages. A package that is watched
-// later has not been sent yet, so the blocks that are being fetched cannot
-// contain it.
+// packages returns a copy of the watched packages. A copy is enough while blocks are fetched: a
+// package that is watched later has not been sent yet, so these blocks cannot contain it.
 func (f *Feed) packages() map[jamq.PackageHash]watched {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.watched)
 }
 
-// maxAsking is the maximum number of concurrent calls.
+// maxAsking is the maximum number of packages about which the feed asks at once for one block.
 const maxAsking = 8
 
-// ask returns the node's answer for each package after a block.
+// ask requests the node's answer about each package after a block.
 func (f *Feed) ask(ctx context.Context, block jamq.HeaderHash, packages map[jamq.PackageHash]watched) (map[jamq.PackageHash]*answer, error) {
 	answers := make(map[jamq.PackageHash]*answer, len(packages))
 	var mu sync.Mutex
@@ -261,9 +267,10 @@ func (f *Feed) ask(ctx context.Context, block jamq.HeaderHash, packages map[jamq
 	return answers, asking.Wait()
 }
 
-// askOne requests the status of one package, and the service's value at once. The value
-// counts if the package has been reported: a node may forget an accumulated package and
-// answer Failed, but the service does not forget it.
+// askOne requests the status of one package and, at the same time, the value in the service's
+// storage that shows accumulation. The value is ignored while the node reports that the package can
+// still be reported. In every other case it counts, even if the status is Failed: a node may forget
+// an accumulated package and then answer Failed, but the service does not forget it.
 func (f *Feed) askOne(ctx context.Context, block jamq.HeaderHash, pkg jamq.PackageHash, w watched) (*answer, error) {
 	var asking errgroup.Group
 	var value []byte
@@ -298,8 +305,8 @@ func (f *Feed) askOne(ctx context.Context, block jamq.HeaderHash, pkg jamq.Packa
 	return a, nil
 }
 
-// infer fills in answers that the node could not give for older blocks. It
-// derives each from the next block with answers, which the last block has.
+// infer fills in the answers that the node could not give for older blocks. It derives the answers
+// of each such block from those of the block after it. The last block always has answers.
 func infer(steps []step, packages map[jamq.PackageHash]watched) {
 	if len(packages) == 0 {
 		return

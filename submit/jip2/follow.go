@@ -20,10 +20,10 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// Follow implements submit.ChainFeed. It returns ctx's error, or an error that
-// wraps ErrHistoryLost, ErrClosed or the sink's error. It retries after other
-// failures of the node or the connection. Only one Follow may run at a time; a
-// second call returns ErrInvalidConfig.
+// Follow implements submit.ChainFeed. It runs until ctx ends and then returns ctx's error, or until
+// it meets an error that wraps ErrHistoryLost, ErrClosed or the sink's error. After any other
+// failure of the node or the connection it tries again. Only one Follow may run at a time; a second
+// call returns ErrInvalidConfig.
 func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 	if !f.loop.Begin() {
 		return fmt.Errorf("%w: Follow is running", ErrInvalidConfig)
@@ -41,7 +41,8 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 	return f.loop.Run(ctx, f.log, f.spec.SlotDuration, func() error { return f.catchUp(ctx, to) }, wait, ErrClosed, feed.ErrSink, ErrHistoryLost, ErrClosed)
 }
 
-// Health returns the condition of the feed.
+// Health returns the condition of the feed, for monitoring: its heads, whether the node is
+// connected, and how far the feed is behind.
 func (f *Feed) Health() submit.FeedHealth {
 	h := f.loop.Health()
 	best, final := f.Heads()
@@ -59,17 +60,19 @@ func (f *Feed) Health() submit.FeedHealth {
 	return h
 }
 
-// chain returns the delivered blocks for the shared part of feeds.
+// chain returns the tree of delivered blocks in the form that package feed needs, which has the
+// code that all feeds share.
 func (f *Feed) chain() feed.Chain[fates] {
 	return feed.Chain[fates]{Mu: &f.mu, Tree: f.tree, Loop: &f.loop}
 }
 
-// retryAfter is the shortest time between a failure and the next attempt, unless slots
-// are shorter. A node could otherwise cause any number of attempts by its updates.
+// retryAfter is the shortest time between a failure and the next attempt, unless slots are even
+// shorter. Each update of the node wakes the feed, so without this pause a node could cause any
+// number of attempts.
 const retryAfter = time.Second
 
-// catchUp delivers all blocks up to the node's heads that were not delivered
-// yet.
+// catchUp delivers all blocks up to the node's best and final head that were not delivered yet, and
+// then passes on finality.
 func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	final, best, err := f.askHeads(ctx)
 	if err != nil {
@@ -97,7 +100,7 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	return f.deliver(ctx, to, best, final) // finality has made room
 }
 
-// askHeads requests the node's final and best block at once.
+// askHeads requests the node's final and best block, both at the same time.
 func (f *Feed) askHeads(ctx context.Context) (final, best BlockDescriptor, err error) {
 	var asking errgroup.Group
 	asking.Go(func() (err error) { final, err = f.client.FinalizedBlock(ctx); return err })
@@ -108,12 +111,13 @@ func (f *Feed) askHeads(ctx context.Context) (final, best BlockDescriptor, err e
 	return final, best, err
 }
 
-// checkFinality returns an error if the node takes back the finality of the finalized
-// block, and otherwise notFinal. The node does so if its final block excludes that block,
-// or is older and its best block excludes it. The arguments best and notFinal are the
-// errors of the delivery of both. If the node does so for longer than
-// FeedConfig.LostAfter, the error wraps ErrHistoryLost. A node whose best block alone
-// excludes its own final block contradicts itself, and not the delivered blocks.
+// checkFinality returns an error if the node takes back the finality of the block that the feed has
+// finalized. The node does so if its own final block is on a chain without that block, or if its
+// final block is older and its best block is on such a chain. best and notFinal are the errors of
+// delivering the node's best and final block. If the contradiction lasts longer than
+// FeedConfig.LostAfter, the error wraps ErrHistoryLost. Otherwise checkFinality returns notFinal. A
+// node whose best block excludes the node's own final block contradicts itself, not the delivered
+// blocks, and is therefore no reason for an error here.
 func (f *Feed) checkFinality(final BlockDescriptor, best, notFinal error) error {
 	n := f.tree.Get(jamq.HeaderHash(final.HeaderHash))
 	older := n == nil || n.Height < f.tree.Finalized().Height
@@ -127,10 +131,9 @@ func (f *Feed) checkFinality(final BlockDescriptor, best, notFinal error) error 
 	return notFinal
 }
 
-// deliver imports the blocks up to a head, parents first, and makes the head
-// the best block. The queue decides only at the head itself, because it sees
-// the blocks before it as a branch that is not the best. A long way is an
-// exception: see importAll.
+// deliver imports the blocks up to a head into the sink, parents first, and makes the head the best
+// block. The queue decides only at the head, because the earlier blocks look to it like a branch
+// that is not the best. A very long gap is an exception: see importAll.
 func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head, final BlockDescriptor) error {
 	if jamq.HeaderHash(head.HeaderHash) == f.tree.Best().Hash && !f.tree.Rests() {
 		f.bestApart.end()
@@ -146,8 +149,8 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head, final Blo
 	return f.importAll(ctx, to, steps, true, final)
 }
 
-// deliverFinal imports the blocks up to a finalized block that is not among the
-// delivered ones. The error wraps feed.ErrExcludes if that block excludes the one that
+// deliverFinal imports the blocks up to the node's final block, if that block was not delivered
+// yet. The error wraps feed.ErrExcludes if the chain of that block does not contain the block that
 // was finalized before.
 func (f *Feed) deliverFinal(ctx context.Context, to submit.ChainSink, final BlockDescriptor) error {
 	hash := jamq.HeaderHash(final.HeaderHash)
@@ -165,10 +168,10 @@ func (f *Feed) deliverFinal(ctx context.Context, to submit.ChainSink, final Bloc
 	return f.importAll(ctx, to, steps, false, final)
 }
 
-// importAll delivers blocks in order. If best is true, the last one becomes the
-// best block. Each block that the sink has accepted is recorded at once, even
-// if a later one fails. If there are more blocks than a queue can hold,
-// importAll reports the finality of those that are final in between.
+// importAll delivers blocks to the sink in order. If best is true, the last of them becomes the
+// best block. Each block is recorded as soon as the sink has accepted it, even if a later block
+// fails. If there are more blocks than a queue can hold, importAll reports finality after some of
+// the final ones, so that the queue can forget old blocks.
 func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step, best bool, final BlockDescriptor) error {
 	// All blocks up to the index sure are final; -1 means that none is.
 	sure := slices.IndexFunc(steps, func(s step) bool { return s.HeaderHash == final.HeaderHash })
@@ -181,7 +184,7 @@ func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step,
 		}
 		err := to.Import(ctx, block, head)
 		if errors.Is(err, chainview.ErrFull) && i <= sure {
-			// Those before it are final too, and leave room for it.
+			// The blocks before this one are final too. Reporting their finality makes room for it.
 			if err := f.finalize(ctx, to, block.Parent); err != nil {
 				return err
 			}
@@ -212,7 +215,8 @@ func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step,
 	return nil
 }
 
-// makeBest makes a block that was delivered before the best one again.
+// makeBest makes a block the best one that was delivered earlier, for example after a reorg to a
+// known block.
 func (f *Feed) makeBest(ctx context.Context, to submit.ChainSink, n *node) error {
 	// The node's best block is older than its own finalized block.
 	if n.Height < f.tree.Finalized().Height {
@@ -221,8 +225,9 @@ func (f *Feed) makeBest(ctx context.Context, to submit.ChainSink, n *node) error
 	return f.chain().MakeBest(ctx, to, n, true)
 }
 
-// build returns the block for the queue, which contains the rollup's own
-// packages only.
+// build makes the block that the queue receives from the node's answers. The block contains only
+// the rollup's own packages, because JIP-2 shows no others. build also returns the block's place in
+// the feed's tree.
 func (f *Feed) build(s *step) (*node, jamq.Block) {
 	parent := f.tree.Get(s.parent)
 	n := parent.Child(jamq.HeaderHash(s.HeaderHash), s.Slot, make(fates, len(s.answers)))
@@ -258,9 +263,10 @@ func (f *Feed) build(s *step) (*node, jamq.Block) {
 	return n, block
 }
 
-// makeRoom resolves contradictions about cores. A core was free before a new
-// report, so a package that is still on it by a stale status must have become
-// available. Two reports of one block never name the same core.
+// makeRoom resolves contradictions between the node's answers about cores, because a core has only
+// one report at a time. If a new report names a core on which another watched package still seems
+// to be, the status of that package is stale: its report must have become available. If two reports
+// of the block name the same core, only the first one is kept.
 func (f *Feed) makeRoom(n *node, block *jamq.Block, order []jamq.PackageHash) {
 	busy := make(map[jamq.CoreIndex]jamq.PackageHash)
 	block.Reported = slices.DeleteFunc(block.Reported, func(r jamq.Report) bool {
@@ -280,8 +286,8 @@ func (f *Feed) makeRoom(n *node, block *jamq.Block, order []jamq.PackageHash) {
 	}
 }
 
-// finalize passes finality to the sink and forgets blocks and packages that no
-// longer matter.
+// finalize reports to the sink that a block is final, and forgets the blocks and packages that can
+// no longer change anything.
 func (f *Feed) finalize(ctx context.Context, to submit.ChainSink, hash jamq.HeaderHash) error {
 	moved, err := f.chain().Finalize(ctx, to, f.tree.Get(hash), ErrHistoryLost)
 	if !moved {
@@ -294,8 +300,9 @@ func (f *Feed) finalize(ctx context.Context, to submit.ChainSink, hash jamq.Head
 	return nil
 }
 
-// settle ends the watch of the packages whose fate is final, and forgets those that no later block
-// can report.
+// settle moves the packages whose fate is final from the watched to the settled ones, so that the
+// feed no longer asks the node about them. It forgets a settled package when no later block can
+// report it.
 func (f *Feed) settle() {
 	for pkg, w := range f.watched {
 		if w.anchor == nil { // may have been delivered since
@@ -311,24 +318,25 @@ func (f *Feed) settle() {
 	maps.DeleteFunc(f.settled, func(_ jamq.PackageHash, w watched) bool { return f.expired(&w) })
 }
 
-// expired reports whether no block after the finalized one can report a package, because the chain
-// does not have its anchor, or the anchor is too old. If the age of the anchor is unknown, the
-// lookup anchor decides.
+// expired reports whether no block after the finalized one can report a package: either the
+// finalized chain does not contain the package's anchor, or the anchor is too old. If the age of
+// the anchor is unknown, the lookup anchor decides, which must not be too old either.
 func (f *Feed) expired(w *watched) bool {
 	final, oldest, recent := f.tree.Finalized(), f.tree.Oldest(), uint64(f.spec.RecentHistory)
 	if w.anchor != nil {
 		return final.Height >= w.anchor.Height+recent
 	}
-	// The tree has the blocks of the finalized chain since the oldest one, so the anchor is none of
-	// them. If it is before them, it is too old, unless the tree lacks recent blocks.
+	// The anchor is not in the tree, which has all blocks of the finalized chain since the oldest
+	// one. So an anchor of one of these slots is on another chain. An older anchor is too old,
+	// unless the tree lacks recent blocks.
 	if slot := w.context.AnchorSlot; slot > 0 && slot <= final.Slot && (slot >= oldest.Slot || oldest.Height+recent <= final.Height+1) {
 		return true
 	}
 	return final.Slot >= w.context.LookupAnchorSlot.Add(f.spec.MaxLookupAnchorAge)
 }
 
-// ascending returns the hashes sorted and without duplicates, as in an encoded
-// context.
+// ascending returns the hashes sorted and without duplicates, which is the order in an encoded
+// refine context.
 func ascending(hashes []jamq.PackageHash) []jamq.PackageHash {
 	out := slices.Clone(hashes)
 	slices.SortFunc(out, func(a, b jamq.PackageHash) int { return bytes.Compare(a[:], b[:]) })

@@ -10,12 +10,12 @@ import (
 	"github.com/jamq/jamq/internal/headers"
 )
 
-// listener receives the node's heads while Follow runs. It wakes the feed when a head
-// moves, and requests the parents of each head at once. Without it the feed would request
-// one parent after the other, and behind a slow proxy the chain grows faster than that.
+// listener subscribes to the node's heads while Follow runs. It wakes the feed when a head moves.
+// It also fetches the ancestors of each new head at once and in advance. Without this, the feed
+// would fetch one parent after the other, and behind a slow proxy the chain grows faster than that.
 //
-// It only saves time: the feed requests the heads about once per slot, so a lost
-// notification, or a node that sends none, does no harm.
+// The listener only saves time: the feed requests the heads about once per slot anyway. A lost
+// notification, or a node that sends none, therefore does no harm.
 type listener struct {
 	feed  *Feed
 	moved chan struct{} // has a value if a head may have moved since the last wait
@@ -24,7 +24,7 @@ type listener struct {
 	stop  context.CancelFunc
 }
 
-// maxWalks is the maximum number of heads whose ancestors are requested at once.
+// maxWalks is the maximum number of heads whose ancestors are fetched at the same time.
 const maxWalks = 64
 
 func (f *Feed) listen(ctx context.Context) *listener {
@@ -43,8 +43,9 @@ func (l *listener) close() {
 	_ = l.walks.Wait() // walks return no errors
 }
 
-// hear passes on the heads of a subscription until ctx or the client ends. If the node
-// sends no best block for a slot, hear requests it.
+// hear passes the heads of one subscription to the feed until ctx ends or the client is closed.
+// best is true for the subscription to the best block. If the node sends no best block for a slot,
+// hear requests it.
 func (l *listener) hear(ctx context.Context, subscribe func(context.Context) (*Subscription[BlockDescriptor], error), best bool) {
 	var updates <-chan Update[BlockDescriptor]
 	s, err := subscribe(ctx)
@@ -84,7 +85,8 @@ func (l *listener) hear(ctx context.Context, subscribe func(context.Context) (*S
 	}
 }
 
-// named requests the parent of a head, and that of the parent, until a block is known.
+// named fetches the ancestors of a head, one after the other, until it meets a known block. The
+// feed's next catch-up then finds them already fetched.
 func (l *listener) named(ctx context.Context, head BlockDescriptor, best bool) {
 	f := l.feed
 	if headers.CheckAhead(f.clock, time.Now(), head.Slot) != nil {
@@ -102,7 +104,7 @@ func (l *listener) named(ctx context.Context, head BlockDescriptor, best bool) {
 	}
 }
 
-// wait waits until a head may have moved, for at most atMost. It returns false if ctx has
+// wait returns when a head may have moved, after atMost at the latest. It returns false if ctx has
 // ended.
 func (l *listener) wait(ctx context.Context, atMost time.Duration) bool {
 	timer := time.NewTimer(atMost)

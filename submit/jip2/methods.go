@@ -15,7 +15,7 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// support records whether the node lacks a method.
+// support records whether the node has answered that it lacks a method.
 type support struct{ missing atomic.Bool }
 
 // Parameters returns the constants of the node's chain.
@@ -35,7 +35,8 @@ func (r *rawJSON) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// required calls a method whose result must not be null.
+// required calls a method whose result must not be null. For null it returns an error that wraps
+// ErrMalformed.
 func required[T any](ctx context.Context, c *Client, method string, params ...any) (T, error) {
 	var result *T
 	var none T
@@ -48,8 +49,8 @@ func required[T any](ctx context.Context, c *Client, method string, params ...an
 	return *result, nil
 }
 
-// optional calls a method whose result may be null, for which it returns the
-// zero value.
+// optional calls a method whose result may be null. For null it returns the zero value of T and no
+// error.
 func optional[T any](ctx context.Context, c *Client, method string, params ...any) (T, error) {
 	var result *T
 	var none T
@@ -74,20 +75,20 @@ func (c *Client) Parent(ctx context.Context, block jamq.HeaderHash) (BlockDescri
 	return required[BlockDescriptor](ctx, c, "parent", Hash(block))
 }
 
-// StateRoot returns the state root after a block, which a refine context
-// contains for its anchor.
+// StateRoot returns the root of the JAM state after a block. The refine context of a package
+// contains this root for the package's anchor.
 func (c *Client) StateRoot(ctx context.Context, block jamq.HeaderHash) (Hash, error) {
 	return required[Hash](ctx, c, "stateRoot", Hash(block))
 }
 
-// BeefyRoot returns the super-peak of the accumulation-output log after a
-// block, which a refine context contains for its anchor.
+// BeefyRoot returns the BEEFY root after a block: the super-peak of the accumulation-output log.
+// The refine context of a package contains it for the package's anchor.
 func (c *Client) BeefyRoot(ctx context.Context, block jamq.HeaderHash) (Hash, error) {
 	return required[Hash](ctx, c, "beefyRoot", Hash(block))
 }
 
-// ServiceValue returns a value from the storage of a service after a block. It
-// returns nil if there is no value; an empty value is not nil.
+// ServiceValue returns the value under a key in the storage of a service, as it is after a block.
+// It returns nil if the key has no value; an empty value is not nil.
 func (c *Client) ServiceValue(ctx context.Context, block jamq.HeaderHash, service jamq.ServiceID, key []byte) ([]byte, error) {
 	return optional[[]byte](ctx, c, "serviceValue", Hash(block), service, blob(key))
 }
@@ -98,47 +99,48 @@ func (c *Client) ServiceData(ctx context.Context, block jamq.HeaderHash, service
 	return optional[[]byte](ctx, c, "serviceData", Hash(block), service)
 }
 
-// ServicePreimage returns data that was provided to a service on its request, by
-// the data's BLAKE2b-256 hash. It returns nil if the data was not provided.
+// ServicePreimage returns data that a service has requested and that was then provided. The data is
+// named by its BLAKE2b-256 hash. ServicePreimage returns nil if the data was not provided.
 func (c *Client) ServicePreimage(ctx context.Context, block jamq.HeaderHash, service jamq.ServiceID, hash common.Hash) ([]byte, error) {
 	return optional[[]byte](ctx, c, "servicePreimage", Hash(block), service, Hash(hash))
 }
 
-// ServiceRequest returns the state of a service's request for data with the
-// given hash and length in bytes, after a block.
+// ServiceRequest returns how far a service's request for data has come after a block: for example
+// that the service waits for the data, or since when it has the data. The data is named by its hash
+// and its length in bytes.
 func (c *Client) ServiceRequest(ctx context.Context, block jamq.HeaderHash, service jamq.ServiceID, hash common.Hash, length uint32) (PreimageRequest, error) {
 	return optional[PreimageRequest](ctx, c, "serviceRequest", Hash(block), service, Hash(hash), length)
 }
 
-// ListServices returns the services that the node knows after a block. The list
-// may be incomplete.
+// ListServices returns the ids of the services that the node knows after a block. The list may be
+// incomplete.
 func (c *Client) ListServices(ctx context.Context, block jamq.HeaderHash) ([]jamq.ServiceID, error) {
 	return required[[]jamq.ServiceID](ctx, c, "listServices", Hash(block))
 }
 
-// WorkReport returns a work report by its hash, encoded as the Gray Paper
-// defines it: see codec.WorkReport. The error is an *[Error] with
-// CodeReportUnavailable if the node does not have the report.
+// WorkReport returns the work report with the given hash, encoded as the Gray Paper defines it;
+// codec.WorkReport decodes it. The error is an *[Error] with CodeReportUnavailable if the node does
+// not have the report.
 func (c *Client) WorkReport(ctx context.Context, report common.Hash) ([]byte, error) {
 	return required[[]byte](ctx, c, "workReport", Hash(report))
 }
 
-// WorkPackageSegments returns segments that a package has exported, by their
-// indices among its exports. Each has 4,104 bytes. The error is an *[Error] with
-// CodeSegmentUnavailable if the node cannot get one. Segments that do not fit into one
-// answer are fetched with several calls: see Config.MaxAnswer.
+// WorkPackageSegments returns some of the segments that a package has exported. indices are their
+// positions among the exports of the package. Each segment has 4,104 bytes. The error is an
+// *[Error] with CodeSegmentUnavailable if the node cannot get one of them. If the segments do not
+// fit into one answer, they are fetched with several calls: see Config.MaxAnswer.
 func (c *Client) WorkPackageSegments(ctx context.Context, pkg jamq.PackageHash, indices []uint16) ([][]byte, error) {
 	return c.segments(ctx, "fetchWorkPackageSegments", Hash(pkg), indices)
 }
 
-// Segments returns segments under a segment root, by their indices. It is
-// otherwise like WorkPackageSegments.
+// Segments returns segments by their positions under a segment root, which is the root over all
+// segments that a package has exported. In all other respects it is like WorkPackageSegments.
 func (c *Client) Segments(ctx context.Context, root common.Hash, indices []uint16) ([][]byte, error) {
 	return c.segments(ctx, "fetchSegments", Hash(root), indices)
 }
 
-// answeredSegment is the room for a segment in an answer, in bytes: its base64, quotes
-// and a comma.
+// answeredSegment is the room in bytes that the client reserves for one segment in an answer: its
+// base64, two quotes and a comma. It decides how many segments one call requests.
 const answeredSegment = 6000
 
 func (c *Client) segments(ctx context.Context, method string, of Hash, indices []uint16) ([][]byte, error) {
@@ -177,7 +179,8 @@ func (c *Client) someSegments(ctx context.Context, method string, of Hash, indic
 	return segments, nil
 }
 
-// blob returns an empty slice for nil, which would be encoded as null.
+// blob returns b, or an empty slice if b is nil. JSON would encode nil as null instead of an empty
+// value.
 func blob(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -185,8 +188,8 @@ func blob(b []byte) []byte {
 	return b
 }
 
-// WorkPackageStatus returns the status of a package after a block. anchor is
-// the anchor of the package.
+// WorkPackageStatus returns how far a package has come on the chain that ends in the given block.
+// anchor is the anchor in the package's refine context.
 func (c *Client) WorkPackageStatus(ctx context.Context, block jamq.HeaderHash, pkg jamq.PackageHash, anchor jamq.HeaderHash) (WorkPackageStatus, error) {
 	return required[WorkPackageStatus](ctx, c, "workPackageStatus", Hash(block), Hash(pkg), Hash(anchor))
 }
@@ -196,9 +199,9 @@ func (c *Client) SyncState(ctx context.Context) (SyncState, error) {
 	return required[SyncState](ctx, c, "syncState")
 }
 
-// SubmitWorkPackage sends a package and its extrinsics, in order, to the
-// guarantors of a core. A nil error means that the node accepted the package,
-// not that it will be reported. Errors have a class: see submit.ClassOf.
+// SubmitWorkPackage gives the node a package and its extrinsics, in order, for the guarantors of a
+// core. A nil error means that the node has accepted the package, not that the package will be
+// reported. Errors have a class that tells the caller how to continue: see submit.ClassOf.
 func (c *Client) SubmitWorkPackage(ctx context.Context, core jamq.CoreIndex, pkg []byte, extrinsics [][]byte) error {
 	if extrinsics == nil {
 		extrinsics = [][]byte{}
@@ -206,11 +209,11 @@ func (c *Client) SubmitWorkPackage(ctx context.Context, core jamq.CoreIndex, pkg
 	return classify(c.Call(ctx, nil, "submitWorkPackage", core, blob(pkg), extrinsics))
 }
 
-// SubmitWorkPackageBundle sends a whole bundle to the guarantors of a core. The
-// error wraps ErrUnsupported if the node lacks the method, as older nodes do, or
-// does not understand the call. The same bundle may then be sent as a package
-// with its extrinsics. If the node lacks the method, later calls return the
-// error without contacting the node. Errors have a class: see submit.ClassOf.
+// SubmitWorkPackageBundle gives the node a whole bundle, which is a package with its extrinsics and
+// imported segments, for the guarantors of a core. The error wraps ErrUnsupported if the node lacks
+// the method, as older nodes do, or does not understand the call. The caller may then send the same
+// content with SubmitWorkPackage. Once the node has answered that it lacks the method, later calls
+// return the error without contacting the node. Errors have a class: see submit.ClassOf.
 func (c *Client) SubmitWorkPackageBundle(ctx context.Context, core jamq.CoreIndex, bundle []byte) error {
 	const method = "submitWorkPackageBundle"
 	if c.bundles.missing.Load() {
@@ -226,7 +229,7 @@ func (c *Client) SubmitWorkPackageBundle(ctx context.Context, core jamq.CoreInde
 	return classify(err)
 }
 
-// SubmitPreimage gives the node data that a service has requested.
+// SubmitPreimage gives the node data that a service has requested by its hash.
 func (c *Client) SubmitPreimage(ctx context.Context, service jamq.ServiceID, data []byte) error {
 	return c.Call(ctx, nil, "submitPreimage", service, blob(data))
 }
@@ -241,28 +244,28 @@ func (c *Client) SubscribeFinalizedBlock(ctx context.Context) (*Subscription[Blo
 	return Subscribe[BlockDescriptor](ctx, c, "subscribeFinalizedBlock")
 }
 
-// SubscribeSyncStatus follows whether the node has synchronized. A value is
-// "InProgress" or "Completed", as in SyncState.Status.
+// SubscribeSyncStatus follows whether the node is still synchronizing. A value is "InProgress" or
+// "Completed", as in SyncState.Status.
 func (c *Client) SubscribeSyncStatus(ctx context.Context) (*Subscription[string], error) {
 	return Subscribe[string](ctx, c, "subscribeSyncStatus")
 }
 
-// SubscribeWorkPackageStatus follows the status of a package on the best chain
-// or, if finalized is true, on the finalized chain. Close the subscription when
-// it is no longer needed: nodes limit their number.
+// SubscribeWorkPackageStatus follows the status of a package on the best chain or, if finalized is
+// true, on the finalized chain. Close the subscription when you no longer need it, because nodes
+// limit the number of subscriptions.
 func (c *Client) SubscribeWorkPackageStatus(ctx context.Context, pkg jamq.PackageHash, anchor jamq.HeaderHash, finalized bool) (*Subscription[ChainSubUpdate[WorkPackageStatus]], error) {
 	return Subscribe[ChainSubUpdate[WorkPackageStatus]](ctx, c, "subscribeWorkPackageStatus", Hash(pkg), Hash(anchor), finalized)
 }
 
-// SubscribeServiceValue follows a value in the storage of a service, on the
-// best chain or, if finalized is true, on the finalized chain. An update's
-// value is nil if the key has no value.
+// SubscribeServiceValue follows the value under a key in the storage of a service. It follows the
+// best chain or, if finalized is true, the finalized chain. The value of an update is nil if the
+// key has no value.
 func (c *Client) SubscribeServiceValue(ctx context.Context, service jamq.ServiceID, key []byte, finalized bool) (*Subscription[ChainSubUpdate[*[]byte]], error) {
 	return Subscribe[ChainSubUpdate[*[]byte]](ctx, c, "subscribeServiceValue", service, blob(key), finalized)
 }
 
-// unknownMethod reports whether an answer means that the node lacks the method.
-// Some nodes send code 0 and a message instead of CodeMethodNotFound.
+// unknownMethod reports whether err is a node's answer that it lacks the method. Some nodes send
+// code 0 and a text instead of CodeMethodNotFound, so the text is searched for missingTexts.
 func unknownMethod(err error) bool {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -273,21 +276,21 @@ func unknownMethod(err error) bool {
 		slices.ContainsFunc(missingTexts, func(t string) bool { return strings.Contains(text, t) })
 }
 
-// missingTexts are in the messages of nodes that lack a method and answer code
-// 0.
+// missingTexts are phrases by which unknownMethod recognizes the messages of nodes that lack a
+// method but answer code 0.
 var missingTexts = []string{"not found", "unknown", "unsupported", "not exist", "not implemented"}
 
-// notUnderstood reports whether the node answered that it does not understand a
-// call: an invalid request, an unknown method or invalid parameters.
+// notUnderstood reports whether err is a node's answer that it does not understand the call: an
+// invalid request, an unknown method or invalid parameters.
 func notUnderstood(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Code <= CodeInvalidRequest && e.Code >= CodeInvalidParams
 }
 
-// classify adds the class to the error of a submission. An error that is not
-// the node's answer is retryable, since the request may have arrived. Code 0
-// depends on this node and this time, for example a validator that accepts no
-// submissions, so another guarantor may accept the package.
+// classify adds to the error of a submission the class that submit.ClassOf returns. An error that
+// is not an answer of the node is retryable, because the request may have arrived. An answer with
+// code 0 may be true only for this node at this time, for example because it is a validator that
+// accepts no submissions. Another guarantor may therefore accept the package.
 func classify(err error) error {
 	var e *Error
 	switch {

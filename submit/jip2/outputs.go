@@ -11,51 +11,51 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// AccumulationOutputs returns the hashes that services yielded in a block, as the
-// state chapter C(16) encodes them. DecodeOutputs of package canonical/proof
-// decodes them. The error is an *[Error] with CodeProofUnavailable if the node no
-// longer has them.
+// AccumulationOutputs returns the hashes that services yielded in a block. They are encoded like
+// the part of the state that the Gray Paper calls C(16); DecodeOutputs of package canonical/proof
+// decodes them. The error is an *[Error] with CodeProofUnavailable if the node no longer has them.
 func (c *Client) AccumulationOutputs(ctx context.Context, block jamq.HeaderHash) ([]byte, error) {
 	return required[[]byte](ctx, c, "accumulationOutputs", Hash(block))
 }
 
-// AccumulationOutputProof returns the proof that a service yielded a hash in a
-// block. If the service yielded several hashes there, the proof is about the
-// first. The error is an *[Error] with CodeLeafNotFound if the service yielded
-// none, or CodeProofUnavailable.
+// AccumulationOutputProof returns a proof that a service yielded a hash in a block. If the service
+// yielded several hashes there, the proof is about the first. The error is an *[Error] with
+// CodeLeafNotFound if the service yielded none, or with CodeProofUnavailable if the node cannot
+// make the proof.
 func (c *Client) AccumulationOutputProof(ctx context.Context, block jamq.HeaderHash, service jamq.ServiceID) (AccumulationOutputProof, error) {
 	return required[AccumulationOutputProof](ctx, c, "accumulationOutputProof", Hash(block), service)
 }
 
-// BeefyMMRProof returns the proof that the accumulation-output log after a block
-// contains a leaf, by its index. The leaf may be that of an earlier block. The
-// error is an *[Error] with CodeLeafNotFound if the log is shorter, or
-// CodeProofUnavailable.
+// BeefyMMRProof returns a proof that the accumulation-output log, as it is after a block, contains
+// the leaf with a given index. The leaf may be that of an earlier block. The error is an *[Error]
+// with CodeLeafNotFound if the log is shorter, or with CodeProofUnavailable if the node cannot make
+// the proof.
 func (c *Client) BeefyMMRProof(ctx context.Context, block jamq.HeaderHash, leaf uint64) (BeefyMMRProof, error) {
 	return required[BeefyMMRProof](ctx, c, "beefyMmrProof", Hash(block), leaf)
 }
 
-// BeefyCommitments returns the signatures of validators over the BEEFY root of a
-// final block, as far as the node has them. The error is an *[Error] with
-// CodeNotFinal, or CodeCommitmentsUnavailable if the node has none.
+// BeefyCommitments returns the validators' signatures over the BEEFY root of a final block, as many
+// as the node has. The error is an *[Error] with CodeNotFinal if the block is not final, or with
+// CodeCommitmentsUnavailable if the node has no signatures.
 func (c *Client) BeefyCommitments(ctx context.Context, block jamq.HeaderHash) (BeefyCommitments, error) {
 	return required[BeefyCommitments](ctx, c, "beefyCommitments", Hash(block))
 }
 
 // AccumulationOutputProof proves that a service yielded a hash in a block. Package
-// canonical/proof/jip2proof makes a part of a finality proof of it.
+// canonical/proof/jip2proof makes a part of a rollup's finality proof from it.
 type AccumulationOutputProof struct {
 	// YieldHash is the hash.
 	YieldHash Hash `json:"yield_hash"`
-	// BlockOutputRoot is the root of all hashes that the block's services yielded.
-	// It is the leaf of the block in the accumulation-output log.
+	// BlockOutputRoot is the Merkle root over all hashes that services yielded in the block. The
+	// accumulation-output log has this root as its leaf for the block.
 	BlockOutputRoot Hash `json:"block_output_root"`
-	// BeefyRoot is the super-peak of that log after the block.
+	// BeefyRoot is the super-peak of the accumulation-output log after the block: one hash over the
+	// whole log.
 	BeefyRoot Hash `json:"beefy_root"`
 	// LeafIndex is the position of BlockOutputRoot in the log, from 0.
 	LeafIndex uint64 `json:"leaf_index"`
-	// Inner leads from YieldHash to BlockOutputRoot, and Outer from there to
-	// BeefyRoot.
+	// Inner is the Merkle path from YieldHash to BlockOutputRoot, and Outer is the path from there
+	// to BeefyRoot.
 	Inner WBProof  `json:"inner"`
 	Outer MMRProof `json:"outer"`
 }
@@ -69,10 +69,11 @@ func (p *AccumulationOutputProof) UnmarshalJSON(raw []byte) error {
 
 // BeefyMMRProof proves that the accumulation-output log contains a leaf.
 type BeefyMMRProof struct {
-	// Leaf is the root of the hashes that services yielded in a block, as in
+	// Leaf is the Merkle root over the hashes that services yielded in one block, as in
 	// AccumulationOutputProof.BlockOutputRoot.
 	Leaf Hash `json:"leaf"`
-	// BeefyRoot is the super-peak of the log. Proof leads from Leaf to it.
+	// BeefyRoot is the super-peak of the log: one hash over the whole log. Proof is the path from
+	// Leaf to BeefyRoot.
 	BeefyRoot Hash     `json:"beefy_root"`
 	Proof     MMRProof `json:"proof"`
 }
@@ -84,19 +85,19 @@ func (p *BeefyMMRProof) UnmarshalJSON(raw []byte) error {
 	return decodeFields("BEEFY MMR proof", raw, (*plain)(p), "leaf", "beefy_root", "proof")
 }
 
-// WBProof is a path in a well-balanced Merkle tree (GP E.1).
+// WBProof is a path from a leaf to the root of a well-balanced Merkle tree (GP E.1).
 type WBProof struct {
 	// LeafIndex is the position of the leaf, from 0 to LeafCount-1.
 	LeafIndex uint32 `json:"leaf_index"`
 	LeafCount uint32 `json:"leaf_count"`
-	// Path has the siblings from the leaf to the root. A sibling is a hash of 32
-	// bytes or, if it is a single leaf, that leaf of 36 bytes, because the tree does
-	// not hash its leaves (GP E.1.1). JIP-2 calls every sibling a hash.
+	// Path has the siblings on the way from the leaf to the root. A sibling is usually a hash of 32
+	// bytes. If it is a single leaf, it is that leaf itself, which has 36 bytes, because the tree
+	// does not hash its leaves (GP E.1.1). JIP-2 calls every sibling a hash.
 	Path [][]byte `json:"path"`
 }
 
-// outputSize is the size of a leaf of the tree over a block's outputs, in bytes:
-// the service and the hash.
+// outputSize is the size in bytes of a leaf of the tree over a block's outputs: the id of the
+// service and the hash that it yielded.
 const outputSize = 4 + len(Hash{})
 
 // UnmarshalJSON decodes a path. The error wraps ErrMalformed if a field is
@@ -126,19 +127,21 @@ func (p *WBProof) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// MMRProof is a path in the accumulation-output log, a Merkle mountain range (GP
-// E.2).
+// MMRProof is a path from a leaf of the accumulation-output log to the peaks of the log, which is a
+// Merkle mountain range (GP E.2).
 type MMRProof struct {
-	// LeafIndex is the position of the leaf, from 0, in the order in which blocks
-	// appended leaves.
+	// LeafIndex is the number of leaves in the log before this one. Blocks append leaves in their
+	// order.
 	LeafIndex uint64 `json:"leaf_index"`
-	// Peaks has all peaks of the log: at i the root of a tree of 2^i leaves, or nil.
+	// Peaks has the peaks of the log, by height: the entry at i is the root of a tree of 2^i
+	// leaves, or nil if the log has no such tree.
 	Peaks []*Hash `json:"peaks"`
 	// MountainPath has the siblings from the leaf to the peak of its tree.
 	MountainPath []Hash `json:"mountain_path"`
 }
 
-// maxHeight is the maximum number of peaks of a log, whose leaves a uint64 counts.
+// maxHeight is the maximum number of peaks of a log: a log of n leaves has one peak for each binary
+// digit 1 of n, and n is a uint64.
 const maxHeight = 64
 
 // UnmarshalJSON decodes a path. The error wraps ErrMalformed if a field is
@@ -168,13 +171,13 @@ func (p *MMRProof) UnmarshalJSON(raw []byte) error {
 // final block.
 type BeefyCommitments struct {
 	BeefyRoot Hash `json:"beefy_root"`
-	// Commitments should be ascending by validator, without duplicates. The client
-	// does not check that.
+	// Commitments has the signatures. They should be in ascending order of the validator and
+	// without duplicates, but the client does not check that.
 	Commitments []BeefyCommitment `json:"commitments"`
 }
 
-// maxCommitments is the maximum size of the JSON of commitments, in bytes. Those of
-// 1,023 validators take about 110 KiB.
+// maxCommitments is the maximum size in bytes of the JSON of commitments. The commitments of 1,023
+// validators take about 110 KiB.
 const maxCommitments = 1 << 20
 
 // UnmarshalJSON decodes commitments of at most 1 MiB. The error wraps ErrMalformed
@@ -200,8 +203,8 @@ func (s *BeefyCommitments) UnmarshalJSON(raw []byte) error {
 
 // BeefyCommitment is the signature of one validator.
 type BeefyCommitment struct {
-	// ValidatorIndex is the index in the validator set after the block. Signature
-	// has 48 bytes (BLS12-381, a compressed point of G1).
+	// ValidatorIndex is the validator's index in the set of validators that is active after the
+	// block. Signature has 48 bytes: a compressed point of G1 of the curve BLS12-381.
 	ValidatorIndex uint16 `json:"validator_index"`
 	Signature      []byte `json:"signature"`
 }
@@ -228,8 +231,8 @@ func (s *BeefyCommitment) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// decodeFields decodes an object of at most maxShape bytes. The error wraps
-// ErrMalformed if a required field is missing or null, or if a field is malformed.
+// decodeFields decodes a JSON object of at most maxShape bytes into the pointer into. The error
+// wraps ErrMalformed if one of the required fields is missing or null, or if a field is malformed.
 func decodeFields(name string, raw []byte, into any, required ...string) error {
 	if err := checkSize(name, raw); err != nil {
 		return err
@@ -243,7 +246,7 @@ func decodeFields(name string, raw []byte, into any, required ...string) error {
 	return nil
 }
 
-// decodeBlob decodes padded base64 of one of some sizes.
+// decodeBlob decodes padded base64 and returns an error unless the number of bytes is one of sizes.
 func decodeBlob(text *string, sizes ...int) ([]byte, error) {
 	if text == nil {
 		return nil, fmt.Errorf("null, want base64")

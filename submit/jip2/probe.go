@@ -9,19 +9,17 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Check checks that the node has the methods that a feed needs, and knows the
-// status of packages. It is for a host that wants to know at its start; OpenFeed
-// checks the same. recentHistory is the chain's length of recent history, in
-// blocks. The error wraps ErrUnsupported and names all methods that are missing,
-// or is one of [Client.Call].
+// Check checks that the node has the methods that a feed needs and knows the status of packages. It
+// is for a host that wants to find out at its start; OpenFeed checks the same. recentHistory is the
+// length of the chain's recent history, in blocks. The error wraps ErrUnsupported and names all
+// methods that are missing, or it is one of [Client.Call].
 func (c *Client) Check(ctx context.Context, recentHistory int) error {
 	return probe(ctx, c, recentHistory)
 }
 
-// probe checks that a node has the methods that a feed needs. The error wraps
-// ErrUnsupported and names every method that is missing, so that an operator
-// sees all of them at the start. Other errors mean that the node did not
-// answer.
+// probe checks that a node has the methods that a feed needs. If methods are missing, the error
+// wraps ErrUnsupported and names every one of them, so that an operator sees them all at the start.
+// Any other error means that the node did not answer.
 func probe(ctx context.Context, client *Client, recentHistory int) error {
 	best, err := client.BestBlock(ctx)
 	if err != nil {
@@ -53,7 +51,7 @@ func probe(ctx context.Context, client *Client, recentHistory int) error {
 	return nil
 }
 
-// join returns an error with the texts of both in one line.
+// join returns an error with the texts of both errors in one line, and wraps both.
 func join(first, second error) error {
 	if first == nil {
 		return second
@@ -61,9 +59,10 @@ func join(first, second error) error {
 	return fmt.Errorf("%w; %w", first, second)
 }
 
-// probeRoot returns an error if a node does not know the root of its best block.
-// It may know it only later, so the block being unavailable is no error. A state
-// root is never zero, and a BEEFY root is zero only as probeBeefyRoot says.
+// probeRoot returns an error if a node does not know a root of its best block. root and err are the
+// node's answer. If the node does not have the block yet, that is no error, because the node may
+// have it soon. A state root is never zero; a BEEFY root is zero only in the case that
+// probeBeefyRoot describes.
 func probeRoot(root Hash, err error) error {
 	switch refused := new(Error); {
 	case errors.As(err, &refused) && refused.Code == CodeBlockUnavailable:
@@ -74,9 +73,9 @@ func probeRoot(root Hash, err error) error {
 	return err
 }
 
-// probeBeefyRoot is probeRoot for the BEEFY root. The root of an empty log is
-// zero, and so is that of a log with one block that has no outputs (GP E.2). The
-// genesis block and its children may therefore have a BEEFY root of zeros.
+// probeBeefyRoot is probeRoot for the BEEFY root of the best block, which may be zero near the
+// genesis block. The root of an empty log is zero, and so is the root of a log with one block that
+// has no outputs (GP E.2). Zero is therefore accepted for the genesis block and its children.
 func probeBeefyRoot(ctx context.Context, client *Client, best BlockDescriptor) error {
 	root, err := client.BeefyRoot(ctx, jamq.HeaderHash(best.HeaderHash))
 	for at, steps := best, 0; err == nil && root == (Hash{}) && steps < 2; steps++ {
@@ -92,20 +91,19 @@ func probeBeefyRoot(ctx context.Context, client *Client, best BlockDescriptor) e
 	return probeRoot(root, err)
 }
 
-// noParent reports whether an answer to the method "parent" means that the node
-// has no parent of the block, because the block is the genesis block or was
-// pruned. JIP-2 has an error for this; some nodes answer null or a slot that does
-// not exist.
+// noParent reports whether err is a node's answer that it has no parent of a block, because the
+// block is the genesis block or its parent was pruned. JIP-2 defines an error for this case, but
+// some nodes answer null, or a slot that does not exist.
 func noParent(err error) bool {
 	refused := new(Error)
 	return errors.As(err, &refused) || errors.Is(err, ErrMalformed)
 }
 
-// probeStatus asks two questions with a known answer about a package that does
-// not exist. With the best block as its anchor it can still be reported, and
-// with an anchor that is no block it cannot. A node that answers the first in
-// another way might call live packages lost. A node that calls the second one
-// reportable might hide reports, after which a package would seem dead.
+// probeStatus tests the node's method workPackageStatus with two questions whose answers are known.
+// Both are about a package that does not exist. If its anchor is the best block, the package can
+// still be reported. If its anchor is no block, it cannot. A node that answers the first question
+// otherwise might call live packages lost. A node that calls the second package reportable might
+// hide reports, and a package would then seem dead.
 func probeStatus(ctx context.Context, client *Client, recentHistory int, best jamq.HeaderHash) error {
 	fresh, err := client.WorkPackageStatus(ctx, best, jamq.PackageHash{}, best)
 	if err != nil {

@@ -30,14 +30,14 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// maxShape is the maximum size of the JSON of a status, a block descriptor, the
-// parameters and the like, in bytes. A node can put any number of other fields
-// into them, whose decoding takes several times their size of memory. The largest
-// one, the parameters, needs about 2 KiB.
+// maxShape is the maximum size in bytes of the JSON of a small result, such as a status, a block
+// descriptor or the parameters. Without this limit a node could add any number of unknown fields,
+// and decoding them takes several times their size of memory. The largest of these results, the
+// parameters, needs about 2 KiB.
 const maxShape = 64 << 10
 
-// checkSize returns an error that wraps ErrMalformed if raw is larger than
-// maxShape.
+// checkSize returns an error that wraps ErrMalformed if the JSON raw is larger than maxShape. name
+// stands for the JSON in the text of the error.
 func checkSize(name string, raw []byte) error {
 	if len(raw) > maxShape {
 		return fmt.Errorf("%w: %s of %d bytes, want at most %d", ErrMalformed, name, len(raw), maxShape)
@@ -45,8 +45,8 @@ func checkSize(name string, raw []byte) error {
 	return nil
 }
 
-// BlockDescriptor identifies a block by HeaderHash, the hash of its header, and
-// Slot.
+// BlockDescriptor identifies a block. HeaderHash is the hash of the block's header, and Slot is the
+// slot of the block.
 type BlockDescriptor struct {
 	HeaderHash Hash      `json:"header_hash"`
 	Slot       jamq.Slot `json:"slot"`
@@ -61,7 +61,7 @@ func (d *BlockDescriptor) UnmarshalJSON(raw []byte) error {
 	return d.decode(raw)
 }
 
-// decode is UnmarshalJSON for an object of any size with further fields.
+// decode is UnmarshalJSON without the limit of the size, for an object that also has other fields.
 func (d *BlockDescriptor) decode(raw []byte) error {
 	var fields struct {
 		HeaderHash *Hash      `json:"header_hash"`
@@ -77,16 +77,16 @@ func (d *BlockDescriptor) decode(raw []byte) error {
 	return nil
 }
 
-// ChainSubUpdate is an update of a subscription to chain data. Value holds
-// after the block with the given HeaderHash and Slot.
+// ChainSubUpdate is one update of a subscription to chain data. Value is the value after the block
+// that HeaderHash and Slot identify.
 type ChainSubUpdate[T any] struct {
 	HeaderHash Hash      `json:"header_hash"`
 	Slot       jamq.Slot `json:"slot"`
 	Value      T         `json:"value"`
 }
 
-// UnmarshalJSON decodes an update. The error wraps ErrMalformed if it does not
-// say after which block the value holds, as the updates of some nodes.
+// UnmarshalJSON decodes an update. The error wraps ErrMalformed if the update does not name the
+// block after which its value holds, which the updates of some nodes lack.
 func (u *ChainSubUpdate[T]) UnmarshalJSON(raw []byte) error {
 	var block BlockDescriptor
 	if err := block.decode(raw); err != nil {
@@ -100,13 +100,12 @@ func (u *ChainSubUpdate[T]) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// PreimageRequest is the state of a service's request for data. It is nil if the
-// service has not requested the data, and empty if it waits for the data.
-// Otherwise it has one to three slots: when the data was provided, when it was
-// forgotten, and when it was requested again.
+// PreimageRequest is the state of a service's request for data. It is nil if the service has not
+// requested the data, and empty if the service still waits for the data. Otherwise it has one to
+// three slots: when the data was provided, when it was forgotten, and when it was requested again.
 type PreimageRequest []jamq.Slot
 
-// UnmarshalJSON decodes a state. The error wraps ErrMalformed if it has more
+// UnmarshalJSON decodes the state of a request. The error wraps ErrMalformed if the state has more
 // than three slots.
 func (r *PreimageRequest) UnmarshalJSON(raw []byte) error {
 	if err := checkSize("request", raw); err != nil {
@@ -120,22 +119,21 @@ func (r *PreimageRequest) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// segmentSize is the size of a data segment (W_G), in bytes. JIP-2 fixes it: the
-// node's parameters for pieces need not multiply to it.
+// segmentSize is the size of a data segment (W_G), in bytes. JIP-2 fixes this size, so it is not
+// computed from the node's parameters for the pieces of a segment.
 const segmentSize = 4104
 
-// SyncState is the progress of a node's synchronization. NumPeers is the number
-// of its peers.
+// SyncState is how far a node's synchronization with the network has come. NumPeers is the number
+// of the node's peers.
 type SyncState struct {
 	NumPeers uint32 `json:"num_peers"`
 	// Status is "InProgress" or "Completed".
 	Status string `json:"status"`
 }
 
-// Parameters has the constants of a chain that a builder needs, as the method
-// "parameters" returns them. The letters in parentheses are those of the Gray
-// Paper, appendix I.4.4. Fields of type jamq.Slot are in slots, sizes in bytes
-// and gas limits in gas.
+// Parameters has the constants of a chain that a builder needs, as the method "parameters" returns
+// them. The letter in parentheses is the constant's name in the Gray Paper, appendix I.4.4. Fields
+// of type jamq.Slot are in slots, sizes in bytes and gas limits in gas.
 type Parameters struct {
 	// CoreCount is the number of cores (C).
 	CoreCount int `json:"core_count"`
@@ -151,15 +149,15 @@ type Parameters struct {
 	RecentBlockCount int `json:"recent_block_count"`
 	// MaxWorkItems is the maximum number of work items of a package (I).
 	MaxWorkItems int `json:"max_work_items"`
-	// MaxDependencies is the maximum number of prerequisites and segment-root
-	// lookups of a package together (J).
+	// MaxDependencies is the maximum number of a package's prerequisites plus its segment-root
+	// lookups (J).
 	MaxDependencies int `json:"max_dependencies"`
 	// MaxLookupAnchorAge is the greatest age of a lookup anchor (L).
 	MaxLookupAnchorAge jamq.Slot `json:"max_lookup_anchor_age"`
 	// AuthWindow is the number of authorizers in a core's pool (O).
 	AuthWindow int `json:"auth_window"`
-	// SlotPeriodSec is the time between slots, in seconds (P). It is a whole
-	// number on public chains; a development chain may be faster.
+	// SlotPeriodSec is the duration of a slot in seconds (P). It is a whole number on public
+	// chains; a development chain may have shorter slots.
 	SlotPeriodSec float64 `json:"slot_period_sec"`
 	// AuthQueueLen is the number of authorizers in a core's queue (Q).
 	AuthQueueLen int `json:"auth_queue_len"`
@@ -167,11 +165,11 @@ type Parameters struct {
 	RotationPeriod jamq.Slot `json:"rotation_period"`
 	// MaxExtrinsics is the maximum number of extrinsics of a package (T).
 	MaxExtrinsics int `json:"max_extrinsics"`
-	// AvailabilityTimeout is how long a report can occupy its core without
-	// becoming available (U).
+	// AvailabilityTimeout is the number of slots after which a report that has not become available
+	// is removed from its core (U).
 	AvailabilityTimeout jamq.Slot `json:"availability_timeout"`
-	// ValCount is the number of validators (V). It is 0 from Gray Paper 0.8.0 on, which has
-	// no such constant.
+	// ValCount is the number of validators (V). It is 0 if the chain follows Gray Paper 0.8.0 or
+	// later, which has no such constant.
 	ValCount int `json:"val_count"`
 	// MaxInput is the maximum size of a work-package bundle (W_B).
 	MaxInput int `json:"max_input"`
@@ -198,9 +196,8 @@ func decodeParameters(raw []byte) (Parameters, error) {
 	return p, nil
 }
 
-// Spec returns the chain spec with these constants and the given name. If the number of
-// validators is not among them, there are three for each core. The error wraps
-// jamq.ErrInvalidSpec.
+// Spec returns the chain spec with these constants and the given name. If ValCount is 0, Spec
+// assumes three validators for each core. The error wraps jamq.ErrInvalidSpec.
 func (p *Parameters) Spec(name string) (jamq.ChainSpec, error) {
 	s := jamq.ChainSpec{
 		Name: name, Validators: cmp.Or(p.ValCount, jamq.ValidatorsOf(p.CoreCount)), Cores: p.CoreCount, SlotDuration: time.Duration(math.Round(p.SlotPeriodSec*1000)) * time.Millisecond,
@@ -213,36 +210,35 @@ func (p *Parameters) Spec(name string) (jamq.ChainSpec, error) {
 	return s, s.Validate()
 }
 
-// Reportable is the status of a package that can still be reported, in the next
-// RemainingBlocks blocks.
+// Reportable is the status of a package that is not reported yet but still can be. RemainingBlocks
+// is the number of following blocks that can report it.
 type Reportable struct {
 	RemainingBlocks uint32 `json:"remaining_blocks"`
 }
 
-// Reported is the status of a package whose report is on a core: the block that
-// reported it (ReportedIn), the core (Core) and the hash of the report
-// (ReportHash).
+// Reported is the status of a package whose report is on a core and not yet available. ReportedIn
+// is the block that reported the package, Core is the core, and ReportHash is the hash of the
+// report.
 type Reported struct {
 	ReportedIn BlockDescriptor `json:"reported_in"`
 	Core       jamq.CoreIndex  `json:"core"`
 	ReportHash Hash            `json:"report_hash"`
 }
 
-// Ready is the status of a package whose report became available in the block
-// ReadyIn. It does not mean that the package was accumulated.
+// Ready is the status of a package whose report has become available. ReadyIn is the block in which
+// it did. The package may or may not have been accumulated since then.
 type Ready struct {
 	Reported
 	ReadyIn BlockDescriptor `json:"ready_in"`
 }
 
-// WorkPackageStatus is the status of a package after a block. Exactly one of
-// Reportable, Reported, Ready and Failed is set.
+// WorkPackageStatus is a node's answer about how far a package has come on the chain that ends in a
+// block. Exactly one of Reportable, Reported, Ready and Failed is set.
 type WorkPackageStatus struct {
 	Reportable *Reportable `json:"Reportable,omitempty"`
 	Reported   *Reported   `json:"Reported,omitempty"`
 	Ready      *Ready      `json:"Ready,omitempty"`
-	// Failed is the node's reason why the package cannot become ready on this
-	// fork.
+	// Failed is a text of the node that explains why the package cannot become ready on this fork.
 	Failed *string `json:"Failed,omitempty"`
 }
 
@@ -270,10 +266,10 @@ func (s *WorkPackageStatus) UnmarshalJSON(raw []byte) (err error) {
 	return err
 }
 
-// decodeWorkPackageStatus decodes a status. The error wraps ErrMalformed unless
-// exactly one case is present, with all its fields. A missing field is an error
-// because it would otherwise read as a zero hash or as zero remaining blocks,
-// which count as evidence.
+// decodeWorkPackageStatus decodes a status. The error wraps ErrMalformed unless exactly one of the
+// four cases is present, with all its fields. A missing field must not be accepted: it would read
+// as a zero hash or as zero remaining blocks, and the feed would use that as evidence about the
+// package.
 func decodeWorkPackageStatus(raw []byte) (WorkPackageStatus, error) {
 	if err := checkSize("status", raw); err != nil {
 		return WorkPackageStatus{}, err
@@ -312,8 +308,8 @@ func decodeWorkPackageStatus(raw []byte) (WorkPackageStatus, error) {
 	return s, nil
 }
 
-// checkFields returns an error if a field of an object is missing or null, or
-// if a field of a block descriptor in it is.
+// checkFields returns an error if one of the given fields of a JSON object is missing or null. It
+// also checks the fields of the block descriptors in the object.
 func checkFields(object []byte, fields []string) error {
 	if len(fields) == 0 {
 		return nil

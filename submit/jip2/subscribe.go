@@ -13,25 +13,23 @@ import (
 
 // Update is one notification of a subscription.
 type Update[T any] struct {
-	// Value is the value that the node sent. It is the zero value if Err is
-	// set.
+	// Value is the value that the node sent, or the zero value if Err is set.
 	Value T
-	// Err is set if there is no value. It wraps ErrMalformed, or it is the
-	// *[Error] that the node sent instead. JIP-2 makes such an error a string,
-	// which becomes Error.Message; Error.Code is then CodeOther.
+	// Err is set if the update has no value. It wraps ErrMalformed, or it is an *[Error] that the
+	// node sent instead. In JIP-2 such an error is a string, which becomes Error.Message;
+	// Error.Code is then CodeOther.
 	//
-	// An error does not affect the connection or other subscriptions. Some
-	// nodes end the subscription after an error; a host that needs further
-	// updates soon should close the subscription and subscribe again. The node
-	// may also refuse to renew the subscription on a new connection. Its error
-	// is then delivered here, and the client tries again on each new
-	// connection.
+	// An error does not affect the connection or other subscriptions. Some nodes end the
+	// subscription after an error. A host that needs further updates soon should therefore close
+	// the subscription and subscribe again. A node may also refuse to renew the subscription on a
+	// new connection. Err is then that refusal, and the client tries again on each new connection.
 	Err error
 }
 
-// Subscription receives the newest value of something that changes. It outlives
-// connections. It holds one update only: a slow reader misses the updates in
-// between. The node may also leave out updates, and it may jump between forks.
+// Subscription receives updates about something that changes on the node, such as the best block.
+// It survives a lost connection. It holds only the newest update, so a slow reader misses the
+// updates in between. The node may also leave out updates, and consecutive updates may be on
+// different forks.
 type Subscription[T any] struct {
 	updates chan Update[T]
 	stream  *stream
@@ -51,7 +49,8 @@ func (s *Subscription[T]) Close() {
 	s.stream.end(true)
 }
 
-// stream is a subscription without its type parameter.
+// stream is a [Subscription] without its type parameter, so that a connection can hold
+// subscriptions of all types.
 type stream struct {
 	method string
 	params []any
@@ -65,7 +64,8 @@ type stream struct {
 	id     part
 }
 
-// attached records the connection and the subscription's id on it.
+// attached records the connection on which the subscription is open now, and the id that the node
+// gave it there.
 func (s *stream) attached(c *conn, id part) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *stream) deliver(raw part, err error) {
 	}
 }
 
-// end closes the channel. If tell is true, it also unsubscribes from the node.
+// end closes the channel of updates. If tell is true, it also unsubscribes from the node.
 func (s *stream) end(tell bool) {
 	s.mu.Lock()
 	conn, id := s.conn, s.id
@@ -105,8 +105,8 @@ func (s *stream) end(tell bool) {
 	delete(conn.streams, idKey(id))
 	conn.doubt()
 	conn.mu.Unlock()
-	// The answer is ignored: if the request is lost, the connection has failed,
-	// and the subscription with it.
+	// The answer is ignored. If the request is lost, the connection has failed and the subscription
+	// has ended with it.
 	ctx, cancel := context.WithTimeout(context.Background(), conn.cfg.CallTimeout)
 	defer cancel()
 	raw, err := json.Marshal(map[string]any{
@@ -117,10 +117,10 @@ func (s *stream) end(tell bool) {
 	}
 }
 
-// Subscribe subscribes with any method whose name begins with "subscribe". It
-// waits until the node has accepted the subscription, and then renews it on
-// each new connection until Close. It returns ErrUnsupported for another method
-// name; other errors are those of [Client.Call]. A node may limit the number of
+// Subscribe opens a subscription with any method whose name begins with "subscribe". T is the type
+// of its values. Subscribe returns when the node has accepted the subscription. From then on until
+// Close, the client renews it on each new connection. Subscribe returns ErrUnsupported for another
+// method name; its other errors are those of [Client.Call]. A node may limit the number of
 // subscriptions.
 func Subscribe[T any](ctx context.Context, c *Client, method string, params ...any) (*Subscription[T], error) {
 	if !strings.HasPrefix(method, "subscribe") {
@@ -161,8 +161,8 @@ func Subscribe[T any](ctx context.Context, c *Client, method string, params ...a
 		return nil, ErrClosed
 	}
 	c.subs[s.stream] = struct{}{}
-	// The connection broke meanwhile. The next one may not have this subscription, so it is closed
-	// too.
+	// The connection broke meanwhile, and the next one may not know this subscription. It is closed
+	// too, so that the one after it renews the subscription.
 	if c.conn != conn {
 		if c.conn != nil {
 			c.conn.close()

@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// notification has the params of a subscription's message. JIP-2 specifies an
-// object, and that Error is a string. Some nodes call the id of the subscription
-// subscriptionId.
+// notification has the params of a message that a node sends for a subscription. JIP-2 specifies a
+// JSON object in which Error is a string. Some nodes use the name subscriptionId for the id of the
+// subscription.
 type notification struct {
 	Subscription   part `json:"subscription"`
 	SubscriptionID part `json:"subscriptionId"`
@@ -24,9 +24,9 @@ func (n *notification) id() string {
 	return idKey(n.Subscription)
 }
 
-// decodeNotification decodes the params of a subscription's message. Besides
-// JIP-2's object it accepts an array with that object, and an array of the id
-// and the result.
+// decodeNotification decodes the params of a message for a subscription. Besides the object of
+// JIP-2 it accepts two forms that some nodes send: an array with that object, and an array of the
+// id and the result.
 func decodeNotification(params part) (n notification, err error) {
 	list, isArray := elements(params, 2)
 	switch {
@@ -40,7 +40,8 @@ func decodeNotification(params part) (n notification, err error) {
 	return n, json.Unmarshal(params, &n)
 }
 
-// notify passes an update to its subscription.
+// notify passes an update to the subscription that it names, or keeps it for a subscription that
+// the client does not know yet.
 func (c *conn) notify(m *message) {
 	n, err := decodeNotification(m.Params)
 	if err != nil {
@@ -74,11 +75,11 @@ func (c *conn) pass(n *notification, s *stream) {
 	s.deliver(n.Result, nil)
 }
 
-// earlyUpdates holds the newest update of each subscription that the client does
-// not know yet, by the key of its id. JIP-2 does not say that the answer to a call
-// that opens a subscription precedes the first update, and nodes that send both
-// from different threads may reverse them. Without earlyUpdates the first update
-// would be lost, which is the only one for a long time if the value changes seldom.
+// earlyUpdates holds updates for subscriptions that the client does not know yet, by the key of the
+// subscription's id: the newest update of each. JIP-2 does not promise that the answer to a
+// subscribing call arrives before the first update, and nodes that send them from different threads
+// may reverse them. Without earlyUpdates the first update would be lost. If the value changes
+// seldom, no other update would follow for a long time.
 type earlyUpdates map[string]earlyUpdate
 
 type earlyUpdate struct {
@@ -86,12 +87,12 @@ type earlyUpdate struct {
 	update notification
 }
 
-// maxEarly is the maximum number of updates that are held. An update of more than
-// maxShape bytes is not held.
+// maxEarly is the maximum number of early updates that a connection holds. A node can send early
+// updates freely, so the number is small, and an update of more than maxShape bytes is dropped.
 const maxEarly = 8
 
-// holdEarly holds an update for a call that may still open its subscription. It
-// drops the update if no such call waits. The caller holds c.mu.
+// holdEarly keeps an update for a call that may still open the update's subscription. It drops the
+// update if no such call waits. The caller holds c.mu.
 func (c *conn) holdEarly(method string, n *notification) {
 	switch _, replaces := c.early[n.id()]; {
 	case !c.opens(method), len(n.Result)+len(n.Error) > maxShape, len(c.early) >= maxEarly && !replaces:
@@ -102,9 +103,9 @@ func (c *conn) holdEarly(method string, n *notification) {
 	c.early[n.id()] = earlyUpdate{method, notification{Result: bytes.Clone(n.Result), Error: bytes.Clone(n.Error)}}
 }
 
-// takeEarly returns the update that arrived before a subscription with the given
-// method and id was known, or nil. It drops what no waiting call can need. The
-// caller holds c.mu.
+// takeEarly removes and returns the update that arrived before the client knew the subscription
+// with the given method and id, or returns nil. It also drops the early updates that no waiting
+// call can need any more. The caller holds c.mu.
 func (c *conn) takeEarly(method string, id part) *notification {
 	found, there := c.early[idKey(id)]
 	delete(c.early, idKey(id))
@@ -119,8 +120,8 @@ func (c *conn) takeEarly(method string, id part) *notification {
 	return &found.update
 }
 
-// opens reports whether a call with this method, or any if it is "", waits for the
-// id of a subscription. The caller holds c.mu.
+// opens reports whether a waiting call opens a subscription with this method. The empty method
+// stands for any method. The caller holds c.mu.
 func (c *conn) opens(method string) bool {
 	for _, r := range c.pending {
 		if r.stream != nil && (method == "" || r.stream.method == method) {
