@@ -17,14 +17,14 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// leaf identifies a block.
+// leaf identifies an announced block by the hash of its header and its slot.
 type leaf struct {
 	hash jamq.HeaderHash
 	slot jamq.Slot
 }
 
-// handshake is the first message of an UP 0 stream in each direction: the
-// finalized block and the heads of all forks after it.
+// handshake is the first message that each side of an UP 0 stream sends. It has the sender's
+// finalized block and the heads of all forks after that block.
 type handshake struct {
 	final  leaf
 	leaves []leaf
@@ -64,23 +64,25 @@ func decodeHandshake(b []byte) (h handshake, err error) {
 	return h, nil
 }
 
-// Limits for announcements. JAMNP-S does not limit the leaves in a handshake. The
-// client keeps the newest maxLeaves to 2*maxLeaves of them.
+// These are the limits for announcements. JAMNP-S does not limit the number of leaves in a
+// handshake. The client keeps the newest maxLeaves to 2*maxLeaves of the leaves that a peer
+// announces.
 const (
 	maxLeaves       = 1024
 	maxHandshake    = 1 << 20 // 29,000 leaves
 	maxAnnouncement = 1 << 20 // largest header: 66 kB
 )
 
-// heads are the blocks that a peer has announced.
+// heads records the blocks that a peer has announced: its finalized block and the heads of its
+// forks.
 type heads struct {
 	known  bool // handshake completed
 	final  leaf
 	leaves map[jamq.HeaderHash]jamq.Slot
 }
 
-// begin records a peer's handshake. A second one, on another stream of the same
-// peer, adds to the blocks that the peer has announced meanwhile.
+// begin records a peer's handshake. If the peer opens another stream, its second handshake only
+// adds to the blocks that it has announced meanwhile.
 func (h *heads) begin(theirs handshake) {
 	if !h.known {
 		*h = heads{known: true, leaves: make(map[jamq.HeaderHash]jamq.Slot)}
@@ -92,14 +94,14 @@ func (h *heads) begin(theirs handshake) {
 	h.trim()
 }
 
-// finalize records the peer's finalized block, unless it knows a newer one.
+// finalize records the peer's finalized block, unless a newer one is recorded already.
 func (h *heads) finalize(final leaf) {
 	if final.slot >= h.final.slot {
 		h.final = final
 	}
 }
 
-// add records an announced block, which replaces its parent as a leaf.
+// add records a block that a peer has announced. The block becomes a head in place of its parent.
 func (h *heads) add(l leaf, parent jamq.HeaderHash, final leaf) {
 	h.finalize(final)
 	delete(h.leaves, parent)
@@ -107,9 +109,9 @@ func (h *heads) add(l leaf, parent jamq.HeaderHash, final leaf) {
 	h.trim()
 }
 
-// trim removes leaves older than the finalized block. If more than twice the limit
-// remain, it also removes the oldest ones, down to the limit: to remove each by itself
-// would cost a search for each.
+// trim removes the leaves that are older than the finalized block. If more than twice the limit
+// remain, it removes the oldest ones down to the limit. Removing them one at a time, at each
+// announcement, would cost a search every time.
 func (h *heads) trim() {
 	maps.DeleteFunc(h.leaves, func(_ jamq.HeaderHash, slot jamq.Slot) bool { return slot < h.final.slot })
 	if len(h.leaves) <= 2*maxLeaves {
@@ -121,7 +123,7 @@ func (h *heads) trim() {
 	}
 }
 
-// compare orders leaves by slot, and those of a slot by hash.
+// compare orders leaves by slot, and leaves of the same slot by hash.
 func (l leaf) compare(other leaf) int {
 	return cmp.Or(cmp.Compare(l.slot, other.slot), bytes.Compare(l.hash[:], other.hash[:]))
 }
@@ -136,8 +138,9 @@ func (h *heads) sorted() []leaf {
 	return out
 }
 
-// keepListening opens an UP 0 stream whenever neither side has one open, until
-// the connection ends. A peer that refuses announcements may still accept packages.
+// keepListening keeps a stream for the peer's announcements (UP 0) open until the connection ends.
+// It opens one whenever neither side has one open. If the peer refuses announcements, the
+// connection is kept, because the peer may still accept packages.
 func (c *Client) keepListening(p *peer, conn *quic.Conn) {
 	for conn.Context().Err() == nil {
 		p.mu.Lock()
@@ -164,13 +167,13 @@ func (c *Client) keepListening(p *peer, conn *quic.Conn) {
 	}
 }
 
-// follow runs an UP 0 stream until it ends: both handshakes, then the peer's
-// announcements. A peer that sends a malformed message is disconnected.
+// follow runs an UP 0 stream until it ends: first both handshakes, then the peer's announcements.
+// It disconnects a peer that sends a malformed message.
 //
-// If both sides open a stream, JAMNP-S lets the one with the greatest id count.
-// The client still listens to all of them and resets none: some peers announce
-// on the oldest stream, and some disconnect if a stream is reset. A peer that
-// keeps one stream only resets the others itself.
+// If both sides open a stream, only the one with the greatest id counts by JAMNP-S. The client
+// nevertheless listens to all of them and resets none, because some peers announce on the oldest
+// stream, and some disconnect if a stream is reset. A peer that keeps only one stream resets the
+// others itself.
 func (c *Client) follow(p *peer, conn *quic.Conn, stream *quic.Stream) {
 	p.mu.Lock()
 	p.ups[conn]++
@@ -236,8 +239,8 @@ func (c *Client) listen(p *peer, stream *quic.Stream) error {
 	}
 }
 
-// finalOr returns the block that a peer reports as final, or the genesis block if
-// that is the block of zeros: a node that has no finality yet may send it.
+// finalOr returns the block that a peer reports as final. If that is the block of zeros, which a
+// node without finality may send, it returns the genesis block instead.
 func (c *Client) finalOr(final leaf) leaf {
 	if final.hash.IsZero() {
 		return leaf{hash: c.cfg.Genesis}
@@ -245,7 +248,7 @@ func (c *Client) finalOr(final leaf) leaf {
 	return final
 }
 
-// wake notifies the feed of an announcement.
+// wake tells the feed that a peer has announced something, so that it catches up at once.
 func (c *Client) wake() {
 	select {
 	case c.announced <- struct{}{}:
@@ -253,7 +256,7 @@ func (c *Client) wake() {
 	}
 }
 
-// forget removes an announced block that can never be delivered.
+// forget removes an announced block from the peer's heads because it can never be delivered.
 func (p *peer) forget(l leaf) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -263,8 +266,8 @@ func (p *peer) forget(l leaf) {
 	}
 }
 
-// announced returns the blocks that the peer has announced. known is false
-// before the handshake and without a connection.
+// announced returns the blocks that the peer has announced. known is false if the peer is not
+// connected, or if its handshake has not arrived yet.
 func (p *peer) announced() (final leaf, leaves []leaf, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,25 +8,26 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// errUnbacked is returned for a chain that would exceed maxUnbacked.
+// errUnbacked is returned if the feed does not deliver a chain, because too many delivered blocks
+// would then have been announced by too few peers: more than maxUnbacked allows.
 var errUnbacked = errors.New("jamnps: too many blocks that too few peers have announced")
 
-// maxUnbacked is the number of delivered blocks after the finalized one that
-// fewer than FinalPeers peers have announced, all peers together. It is a
-// quarter of the capacity of a queue, so that peers that invent blocks cannot
-// fill the queue. Each followed peer has an equal share.
+// maxUnbacked is the maximum number of delivered, not yet final blocks that fewer than FinalPeers
+// peers have announced. It is a quarter of the capacity of a queue, so that peers that invent
+// blocks cannot fill the queue. Each followed peer has an equal share of it.
 const maxUnbacked = defaultMaxGap / 4
 
-// backing records which peers have announced a delivered block or a descendant
-// of it. It has an entry for each block that fewer than enough peers have
-// announced. The first peer of an entry is the one whose announcement caused
-// the delivery.
+// backing records which peers vouch for a delivered block, by announcing the block or a descendant
+// of it. It has an entry only for blocks for which too few peers vouch. The first peer of an entry
+// is the one whose announcement caused the delivery.
 //
-// A peer that announces a block announces its ancestors. The ancestors of a
-// block without an entry therefore have no entry either.
+// A peer that announces a block thereby also announces its ancestors. If a block has no entry,
+// because enough peers vouch for it, its ancestors therefore have none either.
 type backing map[jamq.HeaderHash][]int
 
-// announce records that a peer has announced a delivered block.
+// announce records that a peer has announced a delivered block and thereby all its ancestors. It
+// deletes the entry of a block for which enough peers vouch now. enough is the number of peers that
+// suffices.
 func (b backing) announce(n *node, peer, enough int) {
 	for ; n != nil; n = n.Parent {
 		by, alone := b[n.Hash]
@@ -41,15 +42,16 @@ func (b backing) announce(n *node, peer, enough int) {
 	}
 }
 
-// deliver adds an entry for a block that was delivered because of a peer's
-// announcement.
+// deliver adds the entry for a block that was just delivered because a peer announced it. If one
+// peer is enough, no entry is needed.
 func (b backing) deliver(hash jamq.HeaderHash, peer, enough int) {
 	if enough > 1 {
 		b[hash] = []int{peer}
 	}
 }
 
-// caused returns the number of blocks with an entry that a peer has caused.
+// caused returns how many of the blocks with an entry were delivered because of this peer. This
+// number may not exceed the peer's share of maxUnbacked.
 func (b backing) caused(peer int) (n int) {
 	for _, by := range b {
 		if by[0] == peer {
@@ -59,12 +61,12 @@ func (b backing) caused(peer int) (n int) {
 	return n
 }
 
-// backed notes that a peer announced a delivered block.
+// backed records that a peer has announced a delivered block.
 func (f *Feed) backed(n *node, p *peer) { f.backing.announce(n, p.index, f.cfg.FinalPeers) }
 
-// room returns an error that wraps errUnbacked if a peer's share of the queue
-// has no room for the blocks on a path, newest first. Blocks up to the newest one
-// that enough peers report as final or as a head need no room.
+// room returns an error that wraps errUnbacked if the blocks on a path (newest first) would exceed
+// the peer's share of maxUnbacked. Blocks that enough peers have announced need no room: these are
+// the blocks up to the newest one that enough peers report as final or as a head.
 func (f *Feed) room(path []mark, p *peer) error {
 	if f.cfg.FinalPeers == 1 {
 		return nil
@@ -77,8 +79,8 @@ func (f *Feed) room(path []mark, p *peer) error {
 	return nil
 }
 
-// known returns the number of blocks on a path, counted from the oldest one, that
-// enough peers including p have announced.
+// known returns how many blocks at the old end of a path (newest first) were announced by enough
+// peers, p included.
 func (f *Feed) known(path []mark, p *peer) int {
 	reach := []int{len(path)} // of each peer
 	for _, other := range f.peers() {
@@ -103,8 +105,8 @@ func (f *Feed) known(path []mark, p *peer) int {
 	return reach[len(reach)-f.cfg.FinalPeers]
 }
 
-// forgetBacking removes the entries of blocks that are final or on an abandoned
-// fork.
+// forgetBacking removes the entries of blocks that are final or on an abandoned fork, because they
+// no longer take room in the queue.
 func (f *Feed) forgetBacking() {
 	for hash := range f.backing {
 		if n := f.tree.Get(hash); n == nil || n.Height <= f.tree.Finalized().Height {

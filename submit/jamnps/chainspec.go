@@ -15,12 +15,13 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// ChainSpec is a chain specification file (JIP-4). It identifies a network and
-// the nodes to which a client connects first.
+// ChainSpec is the content of a chain specification file (JIP-4). The file identifies a network and
+// names the nodes to which a client connects first.
 type ChainSpec struct {
 	// ID is the name of the network.
 	ID string
-	// Bootnodes are the nodes that accept connections. There may be none.
+	// Bootnodes are the nodes that a client without any other peers can connect to. There may be
+	// none.
 	Bootnodes []Peer
 	// Genesis is the hash of the genesis header.
 	Genesis jamq.HeaderHash
@@ -28,11 +29,10 @@ type ChainSpec struct {
 	Spec jamq.ChainSpec
 }
 
-// OpenChain opens a client for the network of a chain specification file, with
-// default settings: its peers are the bootnodes of the file. key is the
-// builder's private key, and version the version of the Gray Paper that the
-// network follows, which the file does not tell. Errors are those of
-// ParseChainSpec, codec.New and Open.
+// OpenChain opens a client for the network of a chain specification file, with default settings.
+// The peers of the client are the bootnodes in the file. key is the builder's private key. version
+// is the version of the Gray Paper that the network follows, which the file does not contain.
+// Errors are those of ParseChainSpec, codec.New and Open.
 func OpenChain(file []byte, key ed25519.PrivateKey, version codec.Version) (*Client, error) {
 	spec, err := ParseChainSpec(file)
 	if err != nil {
@@ -45,8 +45,8 @@ func OpenChain(file []byte, key ed25519.PrivateKey, version codec.Version) (*Cli
 	return Open(cfg)
 }
 
-// Config returns the default configuration of a client for the network. Errors
-// are those of codec.New.
+// Config returns the default configuration of a client for this network: its peers are the
+// bootnodes. Errors are those of codec.New.
 func (s *ChainSpec) Config(key ed25519.PrivateKey, version codec.Version) (Config, error) {
 	c, err := codec.New(version, s.Spec)
 	if err != nil {
@@ -90,9 +90,9 @@ func ParseChainSpec(file []byte) (*ChainSpec, error) {
 	return s, nil
 }
 
-// genesisValidators returns the number of validators with which a chain of Gray Paper 0.8.0
-// begins: those in the epoch mark of the genesis header. If it has none, there are three for
-// each core.
+// genesisValidators returns the number of validators with which a chain of Gray Paper 0.8.0 begins.
+// This is the number of validators in the epoch mark of the genesis header or, if it has no epoch
+// mark, three for each core.
 func genesisValidators(s jamq.ChainSpec, header []byte) int {
 	s.Validators = jamq.ValidatorsOf(s.Cores)
 	c, err := codec.New(codec.V080, s)
@@ -106,8 +106,8 @@ func genesisValidators(s jamq.ChainSpec, header []byte) int {
 	return len(genesis.Epoch.Validators)
 }
 
-// ParsePeer reads a bootnode of a chain specification, name@ip:port. The name is
-// the one in the node's certificate, which is derived from its key. An IPv6
+// ParsePeer reads an entry of the bootnodes in a chain specification file: name@ip:port. The name
+// is the one in the node's certificate, from which ParsePeer computes the node's key. An IPv6
 // address may be in brackets. The error wraps ErrMalformed.
 func ParsePeer(text string) (Peer, error) {
 	name, endpoint, found := strings.Cut(text, "@")

@@ -21,8 +21,8 @@ import (
 	"github.com/jamq/jamq/internal/feed"
 )
 
-// Client sends requests to the nodes of a network and receives their
-// announcements. Its methods are safe for concurrent use.
+// Client connects a builder to the nodes of a JAM network. It sends requests to them and receives
+// their announcements of blocks. Its methods are safe for concurrent use.
 type Client struct {
 	cfg         Config
 	log         *slog.Logger
@@ -42,7 +42,7 @@ type Client struct {
 	own    func() handshake // own heads, for peers
 }
 
-// peer is a node and the connection to it, if there is one.
+// peer is a node of the network and the connection to it, if there is one.
 type peer struct {
 	Peer
 	index int
@@ -60,14 +60,16 @@ type peer struct {
 	ended, forks feed.Seldom  // limit messages that the peer can cause
 }
 
-// The validity period of the client's certificate, which peers ignore.
+// certificateFrom and certificateUntil are the validity period of the client's certificate. Peers
+// ignore it, but TLS libraries require one.
 var (
 	certificateFrom  = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
 	certificateUntil = certificateFrom.AddDate(100, 0, 0)
 )
 
-// Open opens the local socket. It does not connect to peers. Errors wrap
-// ErrInvalidConfig or ErrCertificate, or are those of the system.
+// Open returns a client with an open UDP socket. It does not connect to any peer; the first request
+// to a peer does. Errors wrap ErrInvalidConfig or ErrCertificate, or are those of the operating
+// system.
 func Open(cfg Config) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -87,7 +89,8 @@ func Open(cfg Config) (*Client, error) {
 	return c, err
 }
 
-// openOn returns a client that sends packets over a socket, and closes it at the end.
+// openOn returns a client that sends its packets over the given socket. The client closes the
+// socket in Close.
 func openOn(socket net.PacketConn, cfg Config) (*Client, error) {
 	certificate, err := newCertificate(cfg.Key, certificateFrom, certificateUntil)
 	if err != nil {
@@ -133,9 +136,9 @@ func (c *Client) Close() {
 	c.work.Wait()
 }
 
-// connect returns a working connection to a peer. Only one goroutine dials a
-// peer at a time. After a failure, no new attempt is made for
-// Config.RetryAfter.
+// connect returns a working connection to a peer, and dials the peer if there is none. Only one
+// goroutine dials a peer at a time. After a failed attempt, connect returns an error at once until
+// Config.RetryAfter has passed.
 func (c *Client) connect(ctx context.Context, p *peer) (*quic.Conn, error) {
 	select {
 	case p.busy <- struct{}{}:
@@ -177,7 +180,7 @@ func (c *Client) connect(ctx context.Context, p *peer) (*quic.Conn, error) {
 	return conn, nil
 }
 
-// drop closes a connection that broke and forgets it.
+// drop closes a broken connection, so that the next request makes a new one.
 func (p *peer) drop(conn *quic.Conn) {
 	_ = conn.CloseWithError(0, "")
 	p.mu.Lock()
@@ -196,7 +199,7 @@ func (c *Client) dial(ctx context.Context, p *peer) (*quic.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A peer that keeps no connections for builders takes the builder as a node.
+	// A peer that does not offer the protocol for builders accepts the builder as a node.
 	protocols := []string{alpn(c.cfg.Genesis, true), alpn(c.cfg.Genesis, false)}
 	conf := tlsConfig(c.certificate, protocols, func(key ed25519.PublicKey) error {
 		if !bytes.Equal(key, p.Key) {
@@ -210,11 +213,11 @@ func (c *Client) dial(ctx context.Context, p *peer) (*quic.Conn, error) {
 	})
 }
 
-// maxIncoming is the maximum number of streams that a peer may have open, of
-// which it needs one for announcements.
+// maxIncoming is the maximum number of streams that a peer may have open towards the client. A peer
+// needs only one, for its announcements.
 const maxIncoming = 4
 
-// serve accepts the streams that the peer opens, until the connection ends.
+// serve accepts the streams that a peer opens on a connection, until the connection ends.
 func (c *Client) serve(p *peer, conn *quic.Conn) {
 	c.work.Go(func() { c.keepListening(p, conn) })
 	for {
@@ -227,8 +230,8 @@ func (c *Client) serve(p *peer, conn *quic.Conn) {
 	}
 }
 
-// accept serves a stream that a peer opened. It accepts announcements only; a
-// builder serves no other requests.
+// accept serves a stream that a peer has opened. It resets any stream that is not for
+// announcements, because a builder answers no requests.
 func (c *Client) accept(p *peer, conn *quic.Conn, stream *quic.Stream) {
 	var kind [1]byte
 	_ = stream.SetReadDeadline(time.Now().Add(c.cfg.RequestTimeout))
@@ -246,8 +249,9 @@ func reset(stream *quic.Stream) {
 	stream.CancelWrite(0)
 }
 
-// request opens a stream to a peer, sends the messages and closes its half. It
-// then calls read for the answer, after which the peer must close its half.
+// request sends a request to a peer on a new stream and reads the answer. It writes the messages
+// and closes its half of the stream. Then it calls read, unless read is nil, to read the answer.
+// After the answer the peer must close its half too.
 func (c *Client) request(ctx context.Context, p *peer, kind streamKind, messages [][]byte, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
 	defer cancel()
@@ -301,10 +305,10 @@ func exchange(stream *quic.Stream, kind streamKind, messages [][]byte, read func
 	return nil
 }
 
-// explain converts an error of a stream. If the connection broke, it is dropped
-// before the caller receives the error, because streams notice the failure
-// before the connection's context does, and the next attempt must use a new
-// connection.
+// explain converts an error of a stream into one that callers can test with errors.Is. If the
+// connection broke, explain drops it before the caller receives the error. A stream notices a
+// broken connection earlier than the connection's context does, and the caller's next attempt must
+// not use the broken connection again.
 func (c *Client) explain(ctx context.Context, p *peer, conn *quic.Conn, err error) error {
 	var refused *quic.StreamError
 	switch {
@@ -323,9 +327,10 @@ func (c *Client) explain(ctx context.Context, p *peer, conn *quic.Conn, err erro
 	return fmt.Errorf("%w: %s: %w", ErrDisconnected, p.Addr, err)
 }
 
-// choose returns the peer for an attempt, which counts from 1. Without
-// Config.Guarantors, the guarantors in a feed's assignment come before the other
-// peers.
+// choose returns the peer that receives a package of a core in a given attempt, counted from 1.
+// Each attempt goes to the next peer in turn. The guarantors that Config.Guarantors returns are
+// tried alone, if there are any. Without Config.Guarantors, the guarantors in the assignment that a
+// feed has read come first, and then the other peers.
 func (c *Client) choose(core jamq.CoreIndex, attempt int) *peer {
 	if a := c.assigned.Load(); a != nil && c.cfg.Guarantors == nil {
 		order := a.Among(c.cfg.Peers, core, c.clock.SlotAt(time.Now()))

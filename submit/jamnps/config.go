@@ -15,12 +15,12 @@ import (
 
 // Peer is a node of the network, usually a validator.
 type Peer struct {
-	// Key is the Ed25519 key of the node. It must not be all zeros, with which
-	// JAM replaces the key of a punished validator, nor another key of small
-	// order: any host could prove that it holds such a key.
+	// Key is the Ed25519 key of the node, by which the client recognizes the node when it connects.
+	// A key of small order is not allowed, because any host could prove that it holds such a key.
+	// This excludes the key of zeros, with which JAM replaces the key of a punished validator.
 	Key ed25519.PublicKey
-	// Addr is the endpoint of the node, host:port. It is encoded in the first
-	// 18 bytes of a validator's metadata.
+	// Addr is the address of the node, host:port. The first 18 bytes of a validator's metadata on
+	// the chain encode it.
 	Addr string
 }
 
@@ -30,38 +30,37 @@ type Config struct {
 	Key ed25519.PrivateKey
 	// Genesis is the hash of the genesis header, which identifies the network.
 	Genesis jamq.HeaderHash
-	// Codec encodes for the chain. It must not be nil. A feed rejects blocks
-	// whose slot, by the codec's slot duration, is far in the future.
+	// Codec encodes and decodes the messages of this chain. It must not be nil. A feed also uses
+	// the codec's slot duration to reject blocks whose slot is far in the future.
 	Codec *codec.Codec
 	// Peers are the nodes that the client may connect to, at least one.
 	Peers []Peer
-	// Guarantors returns the indices in Peers of the guarantors that serve a
-	// core now. If it returns none, the client tries all peers in turn. If it is
-	// nil, a feed reads the assignment from the state once in each epoch, and
-	// the guarantors come before the other peers.
+	// Guarantors returns which peers guarantee packages of a core now, as indices in Peers. If it
+	// returns none, the client tries all peers in turn. If Guarantors is nil, a feed reads the
+	// assignment from the chain's state once in each epoch, and the client tries the guarantors
+	// before the other peers.
 	Guarantors func(core jamq.CoreIndex) []int
-	// Listen is the local UDP address. The default is ":0", a free port.
+	// Listen is the local UDP address. The default is ":0", which selects a free port.
 	Listen string
-	// DialTimeout bounds one attempt to connect, and RequestTimeout one request
-	// including its answer. Both must be positive. The defaults are 5 s and 10
-	// s.
+	// DialTimeout is the maximum duration of one attempt to connect. RequestTimeout is the maximum
+	// duration of one request, including the answer. Both must be positive. The defaults are 5 s
+	// and 10 s.
 	DialTimeout, RequestTimeout time.Duration
-	// IdleTimeout is the time after which a connection without packets from the
-	// peer is closed. It must be positive; the default is 30 s. The client
-	// sends keep-alives.
+	// IdleTimeout is the time after which a connection is closed if no packet of the peer arrives.
+	// The client sends keep-alives, so only a peer that does not react is affected. It must be
+	// positive; the default is 30 s.
 	IdleTimeout time.Duration
-	// RetryAfter is the time after a failed attempt to connect during which
-	// further attempts fail at once. It must be positive; the default is 2 s.
+	// RetryAfter is how long the client waits after a failed attempt to connect to a peer. Until
+	// then, requests to that peer fail at once. It must be positive; the default is 2 s.
 	RetryAfter time.Duration
-	// MaxBlocks and MaxState bound the answers to requests for blocks and for
-	// state, in bytes. Both must be positive. The defaults are 18 MiB, enough
-	// for a block with a report of the greatest size on each core of the full
-	// chain, and 4 MiB. An answer needs at most about three times its bound
-	// of memory while it is decoded, and 8 MiB: 62 MiB for the blocks that a feed
-	// requests.
+	// MaxBlocks and MaxState are the maximum sizes, in bytes, of the answers to requests for blocks
+	// and for state. Both must be positive. The default of MaxBlocks is 18 MiB, which is enough for
+	// a block with a report of the greatest size on each core of the full chain. The default of
+	// MaxState is 4 MiB. While the client decodes an answer, it needs at most about three times the
+	// limit plus 8 MiB of memory: 62 MiB for the blocks that a feed requests.
 	MaxBlocks, MaxState uint32
-	// Logger receives the end of announcements, at most one message per minute and
-	// peer, and failures to follow the chain. Nil discards them.
+	// Logger receives a message when a peer's announcements end, at most one per minute and peer,
+	// and when a feed cannot follow the chain. Nil discards these messages.
 	Logger *slog.Logger
 }
 

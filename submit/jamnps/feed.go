@@ -18,50 +18,50 @@ import (
 
 // FeedConfig configures a [Feed]. Zero fields get their defaults.
 type FeedConfig struct {
-	// Root is the block after which delivery begins. It must be final and known
-	// to the queue. Zero means the finalized block of the first peer that
-	// answers, which suits a new queue; that peer alone is then trusted for it.
+	// Root is the block after which the feed begins to deliver. It must be final, and the queue
+	// must know it. Zero means the finalized block of the first peer that answers, which suits a
+	// new queue. That single peer is then trusted for the root.
 	Root jamq.Block
-	// Best is the best block that the sink knows, if the sink restarts and
-	// knows blocks after Root. It stays the best block until the feed has
-	// delivered a longer chain. Zero means Root.
+	// Best is the best block that the sink knows. A host sets it after a restart if its queue has
+	// blocks after Root. It stays the best block until the feed has delivered a longer chain. Zero
+	// means Root.
 	Best jamq.HeaderHash
-	// FollowPeers is the number of the client's peers whose announcements the
-	// feed follows, from 1 to the number of peers. They are the first ones of
-	// Config.Peers. The default is 3, or all peers if there are fewer.
+	// FollowPeers is the number of peers whose announcements the feed follows. These are the first
+	// peers in Config.Peers. It must be between 1 and the number of peers. The default is 3, or all
+	// peers if there are fewer.
 	FollowPeers int
-	// FinalPeers is the number of followed peers that must report a block as
-	// final, from 1 to FollowPeers. The default is more than half of
-	// FollowPeers. If that many lie, a queue can give up packages that are
-	// alive: see the package documentation.
+	// FinalPeers is the number of followed peers that must report a block as final before the feed
+	// does. It must be between 1 and FollowPeers. The default is more than half of FollowPeers. If
+	// this many peers lie, a queue can give up packages that are alive: see the package
+	// documentation.
 	FinalPeers int
-	// CheckFinal, if not nil, is called before the feed reports a block as final that
-	// FinalPeers peers call final. If it returns an error, the block does not become
-	// final, and the feed tries again. A host that verifies a justification here does
-	// not trust its peers for finality, also with a FinalPeers of 1: see
-	// Client.Justification and proof.Justification. Follow calls it on its own
-	// goroutine, and waits.
+	// CheckFinal, if not nil, is called before the feed reports a block as final, after FinalPeers
+	// peers have reported it. If it returns an error, the block does not become final, and the feed
+	// tries again later. A host that verifies a justification here need not trust its peers for
+	// finality, even with a FinalPeers of 1: see Client.Justification and proof.Justification.
+	// Follow calls CheckFinal on its own goroutine and waits for it.
 	CheckFinal func(ctx context.Context, block jamq.HeaderHash) error
-	// RecentHistory is the chain's length of recent history H, in blocks, at
-	// least 3. The default is 8.
+	// RecentHistory is the length of the chain's recent history (H), in blocks. It must be at least
+	// 3. The default is 8.
 	RecentHistory int
-	// MaxGap is the maximum number of blocks that the feed fetches to close a
-	// gap, at least 1. The default is 16,384, the capacity of a queue. The feed
-	// holds 8 MiB of them for each followed peer, and fetches the others twice. If
-	// the final blocks of FinalPeers peers are further away, history is lost.
+	// MaxGap is the maximum number of blocks that the feed fetches to connect an announced block
+	// with the delivered ones. It must be at least 1. The default is 16,384, the capacity of a
+	// queue. The feed keeps up to 8 MiB of fetched blocks for each followed peer, and fetches the
+	// blocks beyond that a second time when it delivers them. If the final blocks of FinalPeers
+	// peers are more than MaxGap blocks away, Follow returns ErrHistoryLost.
 	MaxGap int
-	// LostAfter is the number of slots for which the final blocks of FinalPeers peers
-	// may contradict the delivered ones, at least 1. If they do for longer, Follow
-	// returns ErrHistoryLost. The default is 16.
+	// LostAfter is the number of slots for which the final blocks of FinalPeers peers may
+	// contradict the delivered blocks. If the contradiction lasts longer, Follow returns
+	// ErrHistoryLost. It must be at least 1. The default is 16.
 	LostAfter int
-	// Validators returns the number of active validators in the epoch of a slot, or
-	// 0 if it is not known, in which case the feed waits. An epoch without blocks
-	// has the number of the epoch before. It is needed from Gray Paper 0.8.0 on,
-	// because the size of sets changes, and must be nil before. Follow calls it for
-	// each fetched block. codec.SetSizes follows the number from header to header.
+	// Validators returns the number of active validators in the epoch of a slot. If it returns 0,
+	// the number is unknown and the feed waits. An epoch without blocks has the number of the epoch
+	// before. Validators is required from Gray Paper 0.8.0 on, because the size of the validator
+	// set then changes; before, it must be nil. Follow calls it for each fetched block.
+	// codec.SetSizes computes the number from header to header.
 	Validators func(slot jamq.Slot) int
-	// Logger receives failures to follow the chain, at most one per minute. Nil
-	// discards them.
+	// Logger receives a message when the feed cannot follow the chain, at most one per minute. Nil
+	// discards these messages.
 	Logger *slog.Logger
 }
 
@@ -95,8 +95,8 @@ func (c *FeedConfig) setDefaults(peers int) error {
 	return nil
 }
 
-// Feed follows a chain through the announcements of peers and delivers its
-// blocks. It implements submit.ChainFeed. Its methods are safe for concurrent
+// Feed follows a JAM chain through the announcements of peers, fetches the announced blocks, and
+// delivers them to a queue. It implements submit.ChainFeed. Its methods are safe for concurrent
 // use.
 type Feed struct {
 	cfg    FeedConfig
@@ -104,15 +104,21 @@ type Feed struct {
 	log    *slog.Logger
 	clock  jamq.SlotClock
 
-	// These fields belong to Follow's goroutine. rooted means that no more
-	// blocks before the root can be fetched. backoffs has one entry per peer.
-	// short has the heights of heads that were fetched but not delivered.
-	// highest is the height of the longest chain that was delivered. beneath
-	// has, by the index of a peer, an ancestor of the block that the peer
-	// reports as final, if the sink was full. unfinished has, by the index of a
-	// peer, the ways of deliveries that have failed. lost has the errors of peers, by
-	// their index, whose final blocks are out of reach or exclude the finalized block,
-	// and excluded is the time for which they were enough peers.
+	// The following fields are used only by the goroutine that runs Follow:
+	//
+	//   - rooted is true if no more blocks before the root can be fetched.
+	//   - backoffs has one entry for each peer: see peerBackoff.
+	//   - short has the heights of heads that were fetched but not delivered, because their chains
+	//     were too short.
+	//   - highest is the height of the longest chain that was delivered.
+	//   - beneath has an entry for a peer, by its index, if the sink had no room for the block that
+	//     the peer reports as final: the newest delivered ancestor of that block.
+	//   - backing records how many peers vouch for a delivered block.
+	//   - unfinished has, for each peer, the ways whose delivery has failed, to continue them
+	//     later.
+	//   - lost has an entry for a peer, by its index, if its final block is out of reach or
+	//     excludes the finalized block: the error. excluded measures for how long enough peers have
+	//     had such an entry.
 	rooted     bool
 	backoffs   []peerBackoff
 	short      map[jamq.HeaderHash]uint64
@@ -131,15 +137,15 @@ type Feed struct {
 	tree *headers.Tree[common.Hash]
 }
 
-// node is a delivered block with the state root in its header, which is that of
-// its parent.
+// node is a delivered block together with the state root in its header, which is the root of the
+// state after its parent.
 type node = headers.Block[common.Hash]
 
 var _ submit.ChainFeed = (*Feed)(nil)
 
-// OpenFeed connects to the followed peers if FeedConfig.Root is zero, and waits
-// until one of them has announced its finalized block or ctx ends. Errors wrap
-// ErrInvalidConfig, ErrDisconnected, ErrClosed or the error of ctx.
+// OpenFeed returns a feed over a client's peers. If FeedConfig.Root is zero, it connects to the
+// followed peers and waits until one of them has announced its finalized block, or until ctx ends.
+// Errors wrap ErrInvalidConfig, ErrDisconnected, ErrClosed or the error of ctx.
 func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error) {
 	if err := cfg.setDefaults(len(client.peers)); err != nil {
 		return nil, err
@@ -170,7 +176,8 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	return f, nil
 }
 
-// firstFinal waits for the first peer that announces its finalized block.
+// firstFinal connects to the followed peers and returns the finalized block of the first one that
+// announces it.
 func (f *Feed) firstFinal(ctx context.Context) (leaf, error) {
 	for {
 		failed := f.connectAll(ctx)
@@ -191,7 +198,8 @@ func (f *Feed) firstFinal(ctx context.Context) (leaf, error) {
 // peers returns the followed peers.
 func (f *Feed) peers() []*peer { return f.client.peers[:f.cfg.FollowPeers] }
 
-// handshake returns the feed's own heads for a peer.
+// handshake returns the feed's own finalized block and best block, which the client announces to a
+// peer when it connects.
 func (f *Feed) handshake() handshake {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -203,13 +211,13 @@ func (f *Feed) handshake() handshake {
 	return h
 }
 
-// Root returns the block after which delivery begins: that with which the queue
-// of the sink begins.
+// Root returns the block after which the feed begins to deliver. The queue behind the sink must
+// begin with the same block.
 func (f *Feed) Root() jamq.Block { return f.cfg.Root }
 
-// heads returns the best and the finalized block among those delivered. The
-// state root of the finalized block is zero until it has a child on the best
-// chain; that of the best block is always zero.
+// heads returns the best block and the finalized block that the feed has delivered. The state root
+// after a block is in the header of its child. The root of the best block is therefore always zero,
+// and that of the finalized block is zero until it has a child on the best chain.
 func (f *Feed) heads() (best, finalized jamq.AnchorBlock) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -222,15 +230,17 @@ func (f *Feed) heads() (best, finalized jamq.AnchorBlock) {
 	return jamq.AnchorBlock{Hash: f.tree.Best().Hash, Slot: f.tree.Best().Slot}, finalized
 }
 
-// Context returns a refine context for a package with the given anchor, which
-// must have been delivered and must have a child on the best chain. The lookup
-// anchor is the newest finalized block that has such a child. State roots are
-// taken from headers of the best chain. No header contains the super-peak of
-// the accumulation-output log, so Context requests recent history from the
-// state (CE 129) and verifies it against such a root. The error wraps
-// ErrHistoryLost if the anchor is unknown, or ErrNoState if it has no child on
-// the best chain or is not in the recent history before the best block. Other
-// errors are those of Client.fetchState.
+// Context returns the refine context of a package with the given anchor. The feed must have
+// delivered the anchor and a child of it on the best chain. The lookup anchor is the newest
+// finalized block that has such a child.
+//
+// The state roots come from headers of the best chain. The super-peak of the accumulation-output
+// log is in no header, so Context requests recent history from the state (CE 129) and verifies it
+// against such a state root. The error is one of Client.fetchState or wraps one of these:
+//
+//   - ErrHistoryLost: the anchor was not delivered or is too old.
+//   - ErrNoState: the anchor has no child on the best chain, or is not in the recent history before
+//     the best block.
 func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisites []jamq.PackageHash) (jamq.RefineContext, error) {
 	out := jamq.RefineContext{Anchor: anchor, Prerequisites: slices.Clone(prerequisites)}
 	slices.SortFunc(out.Prerequisites, jamq.PackageHash.Compare)
@@ -265,11 +275,12 @@ func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisite
 	return out, nil
 }
 
-// historyChapter is the index of recent history in the state, C(3).
+// historyChapter is the number of the part of the JAM state that has recent history, C(3) in the
+// Gray Paper.
 const historyChapter = 3
 
-// history returns the recent history after a block, verified against the state
-// root.
+// history returns the recent history after a block. It requests it from the peers and verifies it
+// against the state root.
 func (f *Feed) history(ctx context.Context, block jamq.HeaderHash, root common.Hash) (codec.RecentHistory, error) {
 	raw, err := f.chapter(ctx, block, root, historyChapter, insisting)
 	if err != nil {

@@ -20,10 +20,10 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// Follow implements submit.ChainFeed. It returns ctx's error, or an error that
-// wraps ErrHistoryLost, ErrClosed or the sink's error. It retries after other
-// failures of peers and connections. Only one Follow may run at a time; a
-// second call returns ErrInvalidConfig.
+// Follow implements submit.ChainFeed. It runs until ctx ends and then returns ctx's error, or until
+// it meets an error that wraps ErrHistoryLost, ErrClosed or the sink's error. After any other
+// failure of peers or connections it tries again. Only one Follow may run at a time; a second call
+// returns ErrInvalidConfig.
 func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 	if !f.loop.Begin() {
 		return fmt.Errorf("%w: Follow is running", ErrInvalidConfig)
@@ -43,7 +43,8 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 	return f.loop.Run(ctx, f.log, f.client.cfg.Codec.Spec().SlotDuration, func() error { return f.catchUp(ctx, to) }, wait, ErrClosed, feed.ErrSink, ErrHistoryLost, ErrClosed)
 }
 
-// Health returns the condition of the feed.
+// Health returns the condition of the feed, for monitoring: its heads, how many followed peers are
+// connected, and how far the feed is behind.
 func (f *Feed) Health() submit.FeedHealth {
 	h := f.loop.Health()
 	best, final := f.heads()
@@ -64,14 +65,14 @@ func (f *Feed) Health() submit.FeedHealth {
 	return h
 }
 
-// chain returns the delivered blocks for the shared part of feeds.
+// chain returns the tree of delivered blocks in the form that package feed needs, which has the
+// code that all feeds share.
 func (f *Feed) chain() feed.Chain[common.Hash] {
 	return feed.Chain[common.Hash]{Mu: &f.mu, Tree: f.tree, Loop: &f.loop}
 }
 
-// keepConnected connects to a peer, and again when the connection has ended,
-// until ctx ends. It runs in the background, so that an unreachable peer does
-// not delay the announcements of the others.
+// keepConnected keeps a peer connected until ctx ends. It runs in the background, so that a peer
+// that cannot be reached does not delay the announcements of the other peers.
 func (f *Feed) keepConnected(ctx context.Context, p *peer) {
 	again := time.NewTicker(f.client.cfg.RetryAfter)
 	defer again.Stop()
@@ -87,8 +88,8 @@ func (f *Feed) keepConnected(ctx context.Context, p *peer) {
 	}
 }
 
-// connectAll connects to the followed peers and reports whether one of them
-// could not be reached.
+// connectAll connects to all followed peers at once. It reports whether one of them could not be
+// reached.
 func (f *Feed) connectAll(ctx context.Context) (failed bool) {
 	var mu sync.Mutex
 	var connecting sync.WaitGroup
@@ -106,12 +107,13 @@ func (f *Feed) connectAll(ctx context.Context) (failed bool) {
 	return failed
 }
 
-// idle is the longest wait for an announcement.
+// idle is the longest time that the feed waits for an announcement before it looks at its peers
+// again.
 const idle = 2 * time.Second
 
-// sleep waits for an announcement, for at most idle, or Config.RetryAfter after
-// a failure if that is shorter. It returns false if ctx or the client has
-// ended.
+// sleep waits until a peer announces something, or until the feed should try again. It waits for
+// idle at most or, after a failure, for Config.RetryAfter if that is shorter. It returns false if
+// ctx has ended or the client is closed.
 func (f *Feed) sleep(ctx context.Context, failed bool) bool {
 	wait := idle
 	if failed {
@@ -130,10 +132,10 @@ func (f *Feed) sleep(ctx context.Context, failed bool) bool {
 	return true
 }
 
-// catchUp delivers all announced blocks that were not delivered yet. If a block
-// announced by a peer cannot be fetched, or takes too long, the peer's other
-// announcements are skipped for a back-off that doubles with each failure. A
-// peer that invents blocks or is slow must not delay the others.
+// catchUp delivers all announced blocks that were not delivered yet. If a block that a peer has
+// announced cannot be fetched, or takes too long, the feed skips the peer's announcements for a
+// while. The time doubles with each failure, so that a peer that invents blocks or is slow does not
+// delay the other peers.
 func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	var failed error
 	f.highest = f.tree.Best().Height
@@ -189,23 +191,22 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	return failed
 }
 
-// peerBackoff is the number of consecutive failures with a peer's announcements,
-// the last of them, and the time until which the announcements are skipped.
+// peerBackoff records how often in a row a peer's announcements could not be delivered, the last
+// error, and until when the feed skips the peer's announcements.
 type peerBackoff struct {
 	times int
 	err   error
 	until time.Time
 }
 
-// mostSkipped limits the back-off to this many times Config.RetryAfter, about a
-// minute by default.
+// mostSkipped is the longest time for which a peer's announcements are skipped, in units of
+// Config.RetryAfter: about a minute by default.
 const mostSkipped = 32
 
-// deliver imports the blocks up to an announced one, parents first, if they
-// make a chain longer than all that were delivered or if enough peers report
-// them as final. Other forks are not delivered: they are free to forge and the
-// queue's tree is bounded. If one is extended beyond the best chain, it is
-// delivered then.
+// deliver imports the blocks up to an announced one into the sink, parents first. It does so only
+// if they form a chain longer than every delivered one, or if enough peers report the announced
+// block as final. Other forks are not delivered, because anyone can forge them and the queue's tree
+// is bounded. If such a fork grows beyond the best chain, it is delivered then.
 func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l leaf, final bool) error {
 	p := now.peer
 	if n := f.tree.Get(l.hash); n != nil {
@@ -257,10 +258,10 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l le
 	return f.importWay(ctx, to, now, w, final)
 }
 
-// loseFinal notes that the final block of a peer is out of reach, because the error err
-// wraps ErrHistoryLost, or that its chain excludes the finalized block. It returns the
-// former if that is so for enough peers: one alone must not be able to stop the feed. The
-// latter is for checkFinality.
+// loseFinal records that the final block of a peer is out of reach (err wraps ErrHistoryLost), or
+// that its chain excludes the finalized block. In the first case loseFinal returns err if enough
+// peers agree, because one peer alone must not be able to stop the feed. The second case is left to
+// checkFinality.
 func (f *Feed) loseFinal(p *peer, err error) error {
 	f.lost[p.index] = err
 	if errors.Is(err, ErrHistoryLost) && len(f.lost) >= f.cfg.FinalPeers {
@@ -269,13 +270,13 @@ func (f *Feed) loseFinal(p *peer, err error) error {
 	return nil
 }
 
-// findFinal notes that the final block of a peer contradicts nothing, or that the peer is
-// away.
+// findFinal withdraws what loseFinal has recorded about a peer, because the peer's final block is
+// in reach again or the peer is not connected.
 func (f *Feed) findFinal(p *peer) { delete(f.lost, p.index) }
 
-// checkFinality returns an error if the final blocks of enough peers are out of reach or
-// exclude the finalized block. If they do for longer than FeedConfig.LostAfter, the
-// error wraps ErrHistoryLost.
+// checkFinality returns an error if the final blocks of enough peers are out of reach or exclude
+// the finalized block. If this lasts longer than FeedConfig.LostAfter, the error wraps
+// ErrHistoryLost.
 func (f *Feed) checkFinality() error {
 	if len(f.lost) < f.cfg.FinalPeers {
 		f.excluded.End()
@@ -285,7 +286,7 @@ func (f *Feed) checkFinality() error {
 	return f.excluded.Note(ErrHistoryLost, patience, errors.Join(slices.Collect(maps.Values(f.lost))...))
 }
 
-// importWay imports the blocks on a way, parents first.
+// importWay imports the fetched blocks of a way into the sink, parents first.
 func (f *Feed) importWay(ctx context.Context, to submit.ChainSink, now *turn, w *way, final bool) error {
 	for len(w.path) > 0 {
 		if err := f.refill(ctx, now, w); err != nil {
@@ -307,12 +308,11 @@ func (f *Feed) importWay(ctx context.Context, to submit.ChainSink, now *turn, w 
 	return nil
 }
 
-// maxShort is the number of heads of shorter forks that the feed remembers so
-// that it does not fetch them again.
+// maxShort is the maximum number of heads of shorter forks that the feed remembers. It does not
+// fetch these forks again.
 const maxShort = 4096
 
-// lacksFinal reports whether enough peers report final blocks that were not
-// delivered.
+// lacksFinal reports whether enough peers report final blocks that were not delivered yet.
 func (f *Feed) lacksFinal() bool {
 	lacking := 0
 	for _, p := range f.peers() {
@@ -323,9 +323,9 @@ func (f *Feed) lacksFinal() bool {
 	return lacking >= f.cfg.FinalPeers
 }
 
-// fetchSome requests a block and some of its ancestors from a peer, and verifies
-// each of them. It returns those before the first one that is not sound, or the
-// error if that is the requested block.
+// fetchSome requests a block and some of its ancestors from a peer, and verifies each of them. It
+// returns the blocks before the first one that is not valid, newest first. If the requested block
+// itself is not valid, it returns the error.
 func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, most int) ([]jamq.Block, error) {
 	answer, err := f.client.fetchBlocks(ctx, peer, want, descending, uint32(most))
 	if err != nil {
@@ -352,9 +352,9 @@ func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, mo
 	return blocks, nil
 }
 
-// verify returns the effect of a block that must have the given hash. The
-// genesis block is its header alone: its extrinsic hash is zero, which is no
-// hash of an extrinsic.
+// verify checks that a block from a peer has the wanted hash and that its header commits to its
+// content. It returns the facts about packages that the queue needs. The genesis block is only a
+// header: its extrinsic hash is zero, which no extrinsic can have.
 func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (jamq.Block, error) {
 	c := f.client.cfg.Codec
 	switch hash, err := c.HeaderHash(&b.Header); {
@@ -381,8 +381,8 @@ func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (jamq.Block, error) 
 	return out, nil
 }
 
-// validators returns the numbers of active validators after the parent of a block and
-// after the block itself.
+// validators returns how many validators are active after the parent of a block, and after the
+// block itself. The two numbers can differ in the first block of an epoch.
 func (f *Feed) validators(h *codec.Header) (before, after int) {
 	spec := f.client.cfg.Codec.Spec()
 	if f.cfg.Validators == nil {
@@ -396,10 +396,9 @@ func (f *Feed) validators(h *codec.Header) (before, after int) {
 	return after, after
 }
 
-// fetchAncestors fetches the blocks before the root that can still be anchors,
-// because a queue that has restarted may choose one. It is no error if peers no
-// longer have them or the chain begins here. If no peer answers, the next call
-// tries again.
+// fetchAncestors fetches the blocks before the root that can still be anchors, because a queue that
+// was restarted may choose one of them. If peers no longer have these blocks, or the chain begins
+// here, that is no error. If no peer answers, the next call tries again.
 func (f *Feed) fetchAncestors(ctx context.Context, from *peer) {
 	root := f.tree.Oldest().Hash
 	blocks, err := anyPeer(f.client, from, func(peer int) ([]jamq.Block, error) {
@@ -416,7 +415,8 @@ func (f *Feed) fetchAncestors(ctx context.Context, from *peer) {
 	}
 }
 
-// importOne delivers a block without making it the best one.
+// importOne delivers one block to the sink. The best block stays the same: chooseBest changes it
+// later.
 func (f *Feed) importOne(ctx context.Context, to submit.ChainSink, b *jamq.Block) error {
 	parent := f.tree.Get(b.Parent)
 	if b.Slot <= parent.Slot {
@@ -435,9 +435,9 @@ func (f *Feed) importOne(ctx context.Context, to submit.ChainSink, b *jamq.Block
 	return nil
 }
 
-// chooseBest makes the head of the longest chain on the finalized block the
-// best block. If several chains have that length, the current best block stays,
-// and otherwise the lowest hash wins.
+// chooseBest makes the head of the longest chain the best block, among the chains that contain the
+// finalized block. If several chains have that length, the current best block stays if it is one of
+// them, and otherwise the lowest hash wins.
 func (f *Feed) chooseBest(ctx context.Context, to submit.ChainSink) error {
 	best := f.tree.Best()
 	for n := range f.tree.All() {
@@ -453,9 +453,9 @@ func (f *Feed) chooseBest(ctx context.Context, to submit.ChainSink) error {
 	return f.chain().MakeBest(ctx, to, best, false)
 }
 
-// finalize passes on the highest block that enough peers report as final. If
-// the sink had no room for the block that a peer reports, its highest delivered
-// ancestor, which is final too, counts instead and makes room.
+// finalize reports the highest block that enough peers call final to the sink. If the sink had no
+// room for a peer's final block, the newest delivered ancestor of that block stands for it. The
+// ancestor is final too, and to report it makes room in the queue.
 func (f *Feed) finalize(ctx context.Context, to submit.ChainSink) error {
 	var finals []*node
 	for _, p := range f.peers() {

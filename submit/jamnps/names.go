@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// alphabet has the digits of alternative names.
+// alphabet has the 32 digits of the names in certificates, in ascending order of their value.
 const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
 
 // nameDigits is the number of 5-bit digits in a key of 256 bits.
 const nameDigits = 52
 
-// alternativeName returns the name in a peer's certificate: "e" followed by the
-// key as a little-endian number in digits of 5 bits, least significant digit
-// first. The error wraps ErrKey.
+// alternativeName returns the name that a peer's certificate must have. It is the letter e followed
+// by the peer's key as a number, which is read as little-endian. The number is written in digits of
+// 5 bits, the least significant digit first. The error wraps ErrKey.
 func alternativeName(key ed25519.PublicKey) (string, error) {
 	if len(key) != ed25519.PublicKeySize {
 		return "", fmt.Errorf("%w: %d bytes, want %d", ErrKey, len(key), ed25519.PublicKeySize)
@@ -38,8 +38,7 @@ func alternativeName(key ed25519.PublicKey) (string, error) {
 	return string(name), nil
 }
 
-// keyOfName returns the key of an alternativeName. The error wraps
-// ErrMalformed.
+// keyOfName returns the key whose alternativeName is name. The error wraps ErrMalformed.
 func keyOfName(name string) (ed25519.PublicKey, error) {
 	if len(name) != 1+nameDigits || name[0] != 'e' {
 		return nil, fmt.Errorf("%w: node name %.80q, want e and %d digits", ErrMalformed, name, nameDigits)
@@ -60,8 +59,9 @@ func keyOfName(name string) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// alpn returns the TLS protocol identifier of a chain. builder selects the
-// identifier for builders instead of the one for validators.
+// alpn returns the name of the protocol that the two sides of a connection agree on in the TLS
+// handshake. It contains the beginning of the chain's genesis hash. builder selects the name for
+// connections of builders instead of that for validators.
 func alpn(genesis [32]byte, builder bool) string {
 	const nibbles = 8
 	id := "jamnp-s/0/" + hex.EncodeToString(genesis[:])[:nibbles]
@@ -71,7 +71,8 @@ func alpn(genesis [32]byte, builder bool) string {
 	return id
 }
 
-// streamKind is the first byte of a stream. It selects the sub-protocol.
+// streamKind is the first byte on a stream. It tells the peer which request or announcement
+// follows.
 type streamKind byte
 
 // The stream kinds of JAMNP-S that a builder uses.

@@ -8,20 +8,21 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// parametersSize is the size of encoded protocol parameters, in bytes. In the older
-// encoding of JIP-4's example, H and R take 4 bytes instead of 2. Gray Paper 0.8.0 has no
-// N and V any more, of 2 bytes each, and no W_E and W_P, of 4 bytes each.
+// parametersSize is the size of encoded protocol parameters, in bytes. olderParametersSize is the
+// size in the older encoding that the example in JIP-4 has, in which H and R take 4 bytes instead
+// of 2. newerParametersSize is the size from Gray Paper 0.8.0 on, which no longer has N and V (2
+// bytes each) and W_E and W_P (4 bytes each).
 const (
 	parametersSize      = 134
 	olderParametersSize = parametersSize + 2 + 2
 	newerParametersSize = parametersSize - 2*2 - 2*4
 )
 
-// decodeParameters decodes protocol parameters in the encoding that the host
-// call fetch returns (GP B.6): integers of 2, 4 and 8 bytes, little-endian, in
-// the alphabetical order of their letters. From Gray Paper 0.8.0 on they do not have the
-// number of validators, which the function validators then returns for the other
-// constants. The error wraps ErrMalformed, or jamq.ErrInvalidSpec.
+// decodeParameters decodes a chain's constants from the encoding that the host call fetch returns
+// (GP B.6). The constants are integers of 2, 4 and 8 bytes, little-endian, in the alphabetical
+// order of their letters. From Gray Paper 0.8.0 on, the number of validators is not among them. The
+// function validators then computes it from the other constants. The error wraps ErrMalformed or
+// jamq.ErrInvalidSpec.
 func decodeParameters(name string, raw []byte, validators func(s jamq.ChainSpec) int) (jamq.ChainSpec, error) {
 	historySize, rotationSize, removed := 2, 2, 2
 	switch len(raw) {

@@ -20,31 +20,34 @@ const (
 
 // Submission is a package to send.
 type Submission struct {
-	// Core is the core whose guarantors receive the package. Attempt counts
-	// from 1 and selects one of them.
+	// Core is the core whose guarantors may receive the package. Attempt is the number of the
+	// attempt, counted from 1. It selects one of the guarantors, so that each attempt goes to
+	// another one.
 	Core    jamq.CoreIndex
 	Attempt int
-	// Package is the encoded package, at most 200 KiB, and Extrinsics the data
-	// that accompanies it, in order.
+	// Package is the encoded package, at most 200 KiB. Extrinsics is the data that the package
+	// refers to by hash, in the same order.
 	Package    []byte
 	Extrinsics [][]byte
 }
 
-// Bundle is a package with all data that its refinement needs.
+// Bundle is a package together with all data that its refinement needs, so that the guarantor does
+// not have to fetch any.
 type Bundle struct {
 	Submission
-	// Roots maps packages to segment roots, for segments that are imported by
-	// package hash.
+	// Roots maps packages to the roots of the segments that they have exported. It is needed for
+	// segments that are imported by the hash of a package.
 	Roots []codec.SegmentLookup
-	// Segments are the imported segments, in order, 4,104 bytes each. Proofs
-	// has the hashes that prove each of them.
+	// Segments are the imported segments in order, 4,104 bytes each. Proofs has, for each segment,
+	// the hashes that prove it.
 	Segments [][]byte
 	Proofs   [][][32]byte
 }
 
-// SubmitPackage sends a package to a guarantor (CE 133). A nil error means that
-// the guarantor has received it. Errors have a class: see submit.ClassOf. The
-// error wraps ErrTooLarge if the package or its extrinsics exceed the limits.
+// SubmitPackage sends a package to one guarantor (CE 133). A nil error means that the guarantor has
+// received the package, not that it will be reported. The error wraps ErrTooLarge if the package or
+// its extrinsics exceed the limits. Errors have a class that tells the caller how to continue: see
+// submit.ClassOf.
 func (c *Client) SubmitPackage(ctx context.Context, s Submission) error {
 	if len(s.Package) > maxPackage {
 		return submit.WithClass(submit.Rebuild, fmt.Errorf("%w: package of %d bytes, want at most %d", ErrTooLarge, len(s.Package), maxPackage))
@@ -58,9 +61,9 @@ func (c *Client) SubmitPackage(ctx context.Context, s Submission) error {
 	return classify(c.request(ctx, c.choose(s.Core, s.Attempt), workPackageSubmission, messages, nil))
 }
 
-// SubmitBundle sends a bundle to a guarantor (CE 146), which then does not have
-// to fetch imported segments. Errors are those of SubmitPackage. The error also
-// wraps ErrMalformed if a segment has the wrong size or lacks a proof.
+// SubmitBundle sends a bundle to one guarantor (CE 146). The guarantor then does not have to fetch
+// the imported segments. Errors are those of SubmitPackage. The error also wraps ErrMalformed if a
+// segment has the wrong size or lacks a proof.
 func (c *Client) SubmitBundle(ctx context.Context, b *Bundle) error {
 	messages, err := b.messages()
 	if err != nil {
@@ -116,9 +119,9 @@ func join(parts [][]byte) ([]byte, error) {
 	return out, nil
 }
 
-// classify adds the class to the error of a submission. Except after Close,
-// another guarantor may accept the package, even if the connection failed,
-// because the connection leads to one guarantor only.
+// classify adds to the error of a submission the class that submit.ClassOf returns. Except after
+// Close, the class is OtherGuarantor. It is so even if the connection failed, because a connection
+// leads to one guarantor only and another one may accept the package.
 func classify(err error) error {
 	switch {
 	case err == nil:

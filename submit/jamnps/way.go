@@ -12,11 +12,11 @@ import (
 	"github.com/jamq/jamq/internal/feed"
 )
 
-// way is the blocks from an announced head back to the first one that was
-// delivered, which is not among them. A long way holds only its oldest blocks in
-// memory, and the others are fetched a second time. Otherwise a host that closes a
-// gap of a day, or a peer that invents one, would need gigabytes: a block has up to
-// 341 reports.
+// way is the list of blocks from an announced head back to the first delivered block, which is not
+// in the list. The feed fetches a way from its head to its old end and delivers it in the other
+// direction. A long way keeps only its oldest blocks in memory; the newer ones are fetched a second
+// time when they are delivered. Without this, a host that closes a gap of a day, or a peer that
+// invents one, would need gigabytes, because a block has up to 341 reports.
 type way struct {
 	path []mark          // the blocks, newest first
 	next jamq.HeaderHash // the parent of the last one
@@ -25,21 +25,21 @@ type way struct {
 	most int             // the number of blocks in the next request
 }
 
-// mark is a block on a way, and its size in bytes.
+// mark is a block on a way: its hash, its slot and its size in bytes.
 type mark struct {
 	leaf
 	size int
 }
 
-// defaultMaxHeld is the size of the blocks that a way holds, in bytes.
+// defaultMaxHeld is the maximum size of the blocks that a way keeps in memory, in bytes.
 const defaultMaxHeld = 8 << 20
 
-// blocksPerRequest is the number of blocks per request. If they are too large
-// for an answer, the feed requests a quarter of them, and so on down to one.
+// blocksPerRequest is the number of blocks in one request. If they do not fit into an answer, the
+// feed requests a quarter of them, and so on down to one.
 const blocksPerRequest = 64
 
-// add adds a block, which is the parent of the last one. If the blocks that the way
-// holds would be larger than most, it holds the new one only.
+// add adds a fetched block at the old end of the way. The block must be the parent of the last one.
+// If the blocks in memory would then be larger than most bytes, the way keeps only the new one.
 func (w *way) add(b *jamq.Block, most int) {
 	size := sizeOf(b)
 	w.path = append(w.path, mark{leaf{b.Hash, b.Slot}, size})
@@ -60,10 +60,11 @@ func sizeOf(b *jamq.Block) int {
 	return size
 }
 
-// oldest returns the last block, which must be held.
+// oldest returns the oldest block of the way, which is delivered next. The block must be in memory.
 func (w *way) oldest() *jamq.Block { return &w.held[len(w.held)-1] }
 
-// truncate removes all blocks but the newest n, which are fewer than all.
+// truncate removes all blocks from the way except the newest n. n must be less than the number of
+// blocks.
 func (w *way) truncate(n int) {
 	held := max(0, len(w.held)-(len(w.path)-n))
 	clear(w.held[held:]) // frees them
@@ -74,32 +75,34 @@ func (w *way) truncate(n int) {
 // pop removes the last block.
 func (w *way) pop() { w.truncate(len(w.path) - 1) }
 
-// shrink makes the next request one for fewer blocks. It returns false if it is for one
-// already.
+// shrink reduces the number of blocks in the next request to a quarter. It returns false if the
+// number is already one.
 func (w *way) shrink() bool {
 	was := w.most
 	w.most = max(1, w.most/4)
 	return w.most < was
 }
 
-// join adds an earlier way, which continues this one.
+// join appends an earlier way, whose newest block is the parent of this way's oldest one. Further
+// requests continue at the old end of the earlier way.
 func (w *way) join(earlier *way) {
 	path := append(w.path, earlier.path...)
 	*w = *earlier
 	w.path = path
 }
 
-// grow lets the next request be for more blocks.
+// grow doubles the number of blocks in the next request, up to blocksPerRequest.
 func (w *way) grow() { w.most = min(2*w.most, blocksPerRequest) }
 
-// ways are the unfinished ways of a peer. Together they hold what one may hold.
+// ways are the unfinished ways from a peer's announced heads, which later calls continue. All of
+// them together keep no more blocks in memory than a single way may.
 type ways []*way
 
-// maxWays is the maximum number of unfinished ways of a peer: one that is long, and one
-// from a newer head that has not met it yet.
+// maxWays is the maximum number of unfinished ways of a peer. Two are needed: a long one, and one
+// from a newer head that has not reached the long one yet.
 const maxWays = 2
 
-// from returns the way that begins with a block, or nil.
+// from returns the way whose newest block has the given hash, or nil.
 func (all ways) from(at jamq.HeaderHash) *way {
 	for _, w := range all {
 		if len(w.path) > 0 && w.path[0].hash == at {
@@ -109,8 +112,9 @@ func (all ways) from(at jamq.HeaderHash) *way {
 	return nil
 }
 
-// keep adds a way, unless it is there, and drops the shortest one if there are too many.
-// The others hold no blocks any more if all together would be larger than most.
+// keep adds a way, unless it is already there. If there are then too many ways, it drops the
+// shortest of the others. If the blocks in memory of all ways would exceed most bytes, the others
+// give up theirs.
 func (all *ways) keep(w *way, most int) {
 	all.forget(w)
 	room := most - w.size
@@ -131,10 +135,10 @@ func (all *ways) forget(w *way) {
 	*all = slices.DeleteFunc(*all, func(other *way) bool { return other == w })
 }
 
-// walk returns the way from an announced head. It requests blocks from the head back
-// to the first delivered one. If that fails, or the way is not delivered to its end,
-// the next walk that meets it continues there. A way on which history is lost, or that
-// has passed the finalized block, is forgotten.
+// walk returns the way from an announced head back to the first delivered block, and requests the
+// blocks in between. If a request fails, or the way is not delivered completely, the next walk that
+// reaches the way continues it from its old end. walk forgets a way that can never be delivered:
+// one that is longer than FeedConfig.MaxGap, or one that does not contain the finalized block.
 func (f *Feed) walk(ctx context.Context, now *turn, head leaf) (*way, error) {
 	w := &way{next: head.hash, most: blocksPerRequest}
 	err := f.extend(ctx, now, w)
@@ -148,7 +152,7 @@ func (f *Feed) walk(ctx context.Context, now *turn, head leaf) (*way, error) {
 	return w, err
 }
 
-// extend adds blocks to a way, back to the first delivered one.
+// extend requests blocks and adds them to a way until it has reached the first delivered block.
 func (f *Feed) extend(ctx context.Context, now *turn, w *way) error {
 	unfinished := &f.unfinished[now.peer.index]
 	for f.tree.Get(w.next) == nil {
@@ -187,8 +191,9 @@ func (f *Feed) extend(ctx context.Context, now *turn, w *way) error {
 	return nil
 }
 
-// refill fetches the oldest blocks of a way a second time if it holds none. After a
-// failure it tries fewer at once, so that a slow peer gets to the end of a way too.
+// refill fetches the oldest blocks of a way a second time if the way has none in memory. If they do
+// not fit into an answer, it requests fewer blocks. Because the smaller number is kept after any
+// failure, even a slow peer gets to the end of a way.
 func (f *Feed) refill(ctx context.Context, now *turn, w *way) error {
 	for len(w.held) == 0 {
 		held, err := f.fetchAgain(ctx, now, w)
@@ -205,8 +210,8 @@ func (f *Feed) refill(ctx context.Context, now *turn, w *way) error {
 	return nil
 }
 
-// fetchAgain fetches the oldest blocks of a way, as many as one request and the way
-// may have.
+// fetchAgain fetches the oldest blocks of a way a second time: as many as fit into one request and
+// into the memory of a way.
 func (f *Feed) fetchAgain(ctx context.Context, now *turn, w *way) (blocks []jamq.Block, err error) {
 	first := len(w.path) - 1
 	size := w.path[first].size
@@ -224,8 +229,8 @@ func (f *Feed) fetchAgain(ctx context.Context, now *turn, w *way) (blocks []jamq
 	return blocks, nil
 }
 
-// request requests a block and some of its ancestors, from the peer of the turn if it
-// can serve them.
+// request requests a block and some of its ancestors. It asks the peer of the turn first, and
+// others if that peer cannot serve them. The time counts against the peer of the turn.
 func (f *Feed) request(ctx context.Context, now *turn, from jamq.HeaderHash, most int) ([]jamq.Block, error) {
 	if err := now.checkPace(); err != nil {
 		return nil, err
@@ -242,7 +247,8 @@ func (f *Feed) request(ctx context.Context, now *turn, from jamq.HeaderHash, mos
 	return blocks, nil
 }
 
-// turn is the time that a peer gets to serve blocks, before the others get theirs.
+// turn measures how long the blocks that one peer has announced have taken to fetch. When its time
+// is used up, the feed goes on to the next peer: see checkPace.
 type turn struct {
 	timeout   time.Duration // Config.RequestTimeout
 	peer      *peer
@@ -251,14 +257,14 @@ type turn struct {
 	delivered int           // blocks of all heads
 }
 
-// maxWalked is the number of served blocks that give a peer time before one of them
-// is delivered.
+// maxWalked is the maximum number of blocks of an undelivered head that earn the peer more time. A
+// peer can invent blocks, so blocks beyond this number count only when they are delivered.
 const maxWalked = 4 * blocksPerRequest
 
-// checkPace returns an error if the peer is too slow: if it has taken longer than
-// the time-out, and once more for each blocksPerRequest blocks that it has served.
-// Blocks of heads that were not delivered do not count, because a peer can invent any
-// number of them.
+// checkPace returns an error if a peer is too slow. A peer may take one time-out, plus another one
+// for every blocksPerRequest blocks that it has served. Blocks of heads that were not delivered
+// count only for the present head, and only up to maxWalked: a peer could otherwise gain any amount
+// of time with invented blocks.
 func (t *turn) checkPace() error {
 	served := t.delivered + min(t.walked, maxWalked)
 	if most := t.timeout * time.Duration(1+served/blocksPerRequest); t.took > most {

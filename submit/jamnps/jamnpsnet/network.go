@@ -31,26 +31,25 @@ import (
 )
 
 var (
-	// ErrInvalidConfig is wrapped by the error of a configuration that cannot be used.
+	// ErrInvalidConfig is returned by New if the client or Config.Package is missing.
 	ErrInvalidConfig = errors.New("jamnpsnet: invalid configuration")
-	// ErrNotFollowing is returned by Pack if the builder does not run yet, so that the network has
-	// no feed of JAM blocks.
+	// ErrNotFollowing is returned by Pack before the builder runs.
 	ErrNotFollowing = errors.New("jamnpsnet: the chain is not followed yet")
 )
 
 // Config is the configuration of a network.
 type Config struct {
-	// Feed configures which peers the network follows and how many of them must agree that a block
-	// is final. The network sets Feed.Root and Feed.Best for each run.
+	// Feed decides which peers the network follows and how many of them must agree on finality.
+	// Each run replaces its fields Root and Best.
 	Feed jamnps.FeedConfig
 	// Service is the rollup's service.
 	Service jamq.ServiceID
-	// Package returns the work package for a payload. The network sets the refine context of the
-	// package afterwards.
+	// Package returns the work package for a payload, which is a block of the rollup as the builder
+	// has encoded it. The network sets the refine context of the package afterwards.
 	Package func(payload []byte) codec.WorkPackage
-	// Sign sets the authorization token of a package after all its other parts are set, for example
-	// service.Signer.Sign. If Sign is nil, the token is the one that Package has set. If Sign
-	// fails, the builder tries again later.
+	// Sign, if not nil, sets the authorization token of a package. It is called when all other
+	// parts of the package are set; an example is service.Signer.Sign. If Sign is nil, the token
+	// stays as Package has set it. If Sign returns an error, the builder tries again later.
 	Sign func(c *codec.Codec, p *codec.WorkPackage) error
 }
 
@@ -69,8 +68,8 @@ var (
 	_ builder.Receiver = (*Network)(nil)
 )
 
-// New returns a network that uses a client of the JAM network protocol. The caller closes the
-// client when the builder has stopped. The error wraps ErrInvalidConfig.
+// New returns a network that uses the given client. The caller closes the client after the builder
+// has stopped. The error wraps ErrInvalidConfig.
 func New(client *jamnps.Client, cfg Config) (*Network, error) {
 	if client == nil || cfg.Package == nil {
 		return nil, fmt.Errorf("%w: client and Package must be given", ErrInvalidConfig)
@@ -81,8 +80,8 @@ func New(client *jamnps.Client, cfg Config) (*Network, error) {
 // Spec returns the constants of the chain.
 func (n *Network) Spec() jamq.ChainSpec { return n.codec.Spec() }
 
-// Health returns the condition of the feed of JAM blocks, for an operator. It is zero until the
-// builder runs. It can be called at any time.
+// Health returns the condition of the feed, for monitoring. It is the zero value before the builder
+// follows the chain. It can be called at any time.
 func (n *Network) Health() submit.FeedHealth {
 	feed, err := n.following()
 	if err != nil {
@@ -91,8 +90,8 @@ func (n *Network) Health() submit.FeedHealth {
 	return feed.Health()
 }
 
-// Root implements builder.Network. It returns the finalized block of the first peer that answers;
-// only this peer is trusted for the answer.
+// Root implements builder.Network. It returns the finalized block of the first peer that answers.
+// That single peer is trusted for it.
 func (n *Network) Root(ctx context.Context) (jamq.Block, error) {
 	feed, err := jamnps.OpenFeed(ctx, n.client, n.cfg.Feed)
 	if err != nil {
@@ -101,9 +100,9 @@ func (n *Network) Root(ctx context.Context) (jamq.Block, error) {
 	return feed.Root(), nil
 }
 
-// Received implements builder.Receiver, as far as the state of a service shows it: the result is 1
-// if the service was accumulated before, even by a transfer, and otherwise 0. Only the first peer
-// that answers is trusted for the answer.
+// Received implements builder.Receiver, as far as the JAM state shows it. It returns 1 if the
+// service has ever been accumulated, which also happens when it receives a transfer, and otherwise
+// 0. The first peer that answers is trusted.
 func (n *Network) Received(ctx context.Context) (uint64, error) {
 	root, err := n.Root(ctx)
 	if err != nil {
@@ -135,7 +134,8 @@ func (n *Network) Pack(ctx context.Context, at builder.Anchor, payload []byte) (
 	return builder.Package{Hash: hash, Context: work.Context, Data: raw}, err
 }
 
-// Send implements builder.Network. It sends each attempt to a different guarantor of the core.
+// Send implements builder.Network. It sends the package to one guarantor of the core, and each
+// attempt goes to another one.
 func (n *Network) Send(ctx context.Context, pkg builder.Package, core jamq.CoreIndex, attempt int) error {
 	return n.client.SubmitPackage(ctx, jamnps.Submission{Core: core, Attempt: attempt, Package: pkg.Data})
 }
@@ -149,8 +149,8 @@ func (n *Network) following() (*jamnps.Feed, error) {
 	return n.feed, nil
 }
 
-// Follow implements builder.Network. It continues after the last final block that the builder
-// knows.
+// Follow implements builder.Network. It delivers the blocks after the last final block that the
+// builder knows.
 func (n *Network) Follow(ctx context.Context, found submit.Recovery, to submit.ChainSink) error {
 	cfg := n.cfg.Feed
 	cfg.Root, cfg.Best = jamq.Block{Hash: found.Finalized.Hash, Slot: found.Finalized.Slot}, found.Best.Hash
