@@ -5,28 +5,25 @@ import (
 	"fmt"
 )
 
-// Class tells a builder how to handle a failed submission. A network
-// attaches a class to an error with [WithClass]. An error without a class is
-// [Retryable], which is always safe. No class is evidence that the package did
-// not arrive: the package may be reported in every case.
+// Class tells a builder what to do after it failed to send a package. A network attaches a class to
+// the error with [WithClass]. An error without a class counts as [Retryable], which is always safe.
+// No class proves that the package did not arrive: in every case it may still be reported.
 type Class uint8
 
 const (
-	// Retryable means that the guarantor could not be reached, for example
-	// because of a broken connection, a time-out, or a node that is behind. The
-	// builder sends the same bytes again.
+	// Retryable means that the guarantor could not be reached, for example because of a broken
+	// connection, a time-out, or a node that is behind. The builder sends the same bytes again.
 	Retryable Class = iota
-	// OtherGuarantor means that this guarantor refused the package, but another
-	// may accept it. The builder sends the same bytes again, with the next
-	// Attempt.
+	// OtherGuarantor means that this guarantor refused the package, but another one may accept it.
+	// The builder sends the same bytes again with the next number of the attempt, which selects
+	// another guarantor.
 	OtherGuarantor
-	// Rebuild means that no guarantor will accept these bytes. The builder does
-	// not send them again. It builds another version when this one is dead.
+	// Rebuild means that no guarantor will accept these bytes. The builder does not send them
+	// again. When this version of the package is dead, the builder builds another one.
 	Rebuild
-	// Fatal means that retries cannot help until an operator acts, for example
-	// because the core does not exist or the node does not support the method.
-	// The builder stops building and sending: see builder.Health and
-	// builder.Builder.Resume.
+	// Fatal means that retries cannot help until an operator acts, for example because the core
+	// does not exist or the node does not support the method. The builder stops building and
+	// sending: see builder.Health and builder.Builder.Resume.
 	Fatal
 )
 
@@ -62,8 +59,8 @@ func WithClass(class Class, err error) error {
 	return &classified{error: err, class: class}
 }
 
-// ClassOf returns the class of err. If err has several classes, the outermost
-// counts; if it has none, ClassOf returns [Retryable].
+// ClassOf returns the class that WithClass has attached to err. If err has several classes, the
+// outermost one counts. If err has none, ClassOf returns [Retryable].
 func ClassOf(err error) Class {
 	var c *classified
 	if errors.As(err, &c) {

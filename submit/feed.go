@@ -10,51 +10,49 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// ChainFeed delivers a JAM chain to a builder. Packages submit/jip2 and
-// submit/jamnps implement it. A host that imports blocks itself can call the
-// builder directly instead.
+// ChainFeed delivers a JAM chain to a builder. Packages submit/jip2 and submit/jamnps implement it.
+// A host that imports JAM blocks itself needs no feed: it can call the builder directly.
 type ChainFeed interface {
-	// Follow delivers blocks and finality to a sink until ctx ends. It then
-	// returns ctx's error. It returns another error if it cannot continue: a
-	// missing block is no longer available, or the sink refused a block.
+	// Follow delivers blocks and finality to a sink until ctx ends, and then returns ctx's error.
+	// It returns another error if it cannot continue, because a missing block is no longer
+	// available or because the sink refused a block.
 	//
-	// Follow delivers parents before children. It delivers every block of a
-	// chain that it calls best or final, even if it loses its connection
-	// meanwhile. It calls the sink from one goroutine at a time.
+	// Follow delivers parents before their children. It delivers every block of each chain that it
+	// calls best or final, even if it loses its connection in between. It calls the sink from one
+	// goroutine at a time.
 	Follow(ctx context.Context, to ChainSink) error
 }
 
-// FeedHealth is the condition of a feed, so that a host sees without a log that
-// its feed stands still. A feed that fails has a LastError. If it has none and
-// LastBest is many slots ago, the chain itself stands still, or the node does
-// not learn of new blocks.
+// FeedHealth is the condition of a feed. With it a host can notice, without reading logs, that its
+// feed stands still. If the feed fails, LastError is set. If LastError is nil and LastBest is many
+// slots ago, then either the chain itself stands still or the node does not receive new blocks.
 type FeedHealth struct {
 	// Following is true while Follow runs.
 	Following bool
-	// Failures counts consecutive failed attempts to catch up with the nodes. An
-	// attempt fails if one of the connected nodes fails. A success sets it to 0.
+	// Failures is the number of consecutive failed attempts to catch up with the nodes. An attempt
+	// fails if one of the connected nodes fails. A successful attempt sets Failures to 0.
 	Failures int
-	// FailingSince is when the first of these failures happened; zero if there
-	// is none.
+	// FailingSince is the time of the first of these failures, or zero if Failures is 0.
 	FailingSince time.Time
 	// LastError is the error of the last attempt, or nil if it succeeded.
 	LastError error
-	// LastSuccess is when the feed last knew all that its nodes knew; zero
-	// before the first time.
+	// LastSuccess is the time of the last successful attempt, after which the feed knew everything
+	// that its nodes knew. It is zero before the first one.
 	LastSuccess time.Time
-	// LastBest is when the best block last changed; zero before the first time.
+	// LastBest is the time at which the best block last changed. It is zero before the first
+	// change.
 	LastBest time.Time
-	// Best and Finalized are the slots of the best and of the finalized block
-	// among those delivered.
+	// Best and Finalized are the slots of the best block and of the finalized block that the feed
+	// has delivered.
 	Best, Finalized jamq.Slot
-	// Behind is the number of slots by which Best is older than the newest head that the
-	// nodes name now. The feed has not verified that head.
+	// Behind is the number of slots by which Best is older than the newest head that the nodes
+	// name. The feed has not verified that head yet.
 	Behind jamq.Slot
-	// AnswerTime is how long the last request to a node took. A feed that is Behind
-	// although no attempt fails has nodes whose answers take too long.
+	// AnswerTime is how long the last request to a node took. If Behind is large although no
+	// attempt fails, this time is probably too long.
 	AnswerTime time.Duration
-	// Nodes is the number of nodes to which the feed is connected, of the
-	// Wanted ones that it follows.
+	// Nodes is the number of nodes to which the feed is connected. Wanted is the number of nodes
+	// that it follows.
 	Nodes, Wanted int
 }
 
@@ -71,47 +69,48 @@ func (h FeedHealth) String() string {
 	return fmt.Sprintf("following; the best block is of slot %d", h.Best)
 }
 
-// ChainSink receives the blocks of a feed. A builder.Builder is one.
+// ChainSink receives the blocks that a feed delivers. A builder.Builder is a ChainSink.
 type ChainSink interface {
-	// Import receives a block and the head of the best chain after it. The head
-	// has been imported already, or is the block itself. An error that wraps
-	// chainview.ErrFull means that finality has stood still for
-	// chainview.MaxUnfinalized blocks. Nothing is changed: deliver newer finality
-	// first, and the block again after it. Other errors end Follow.
+	// Import receives a block, and the hash of the best chain's head after this block. The head is
+	// this block or one that was imported earlier. If the error wraps chainview.ErrFull, finality
+	// has stood still for chainview.MaxUnfinalized blocks, and the sink has not changed. The feed
+	// then delivers newer finality first and this block again afterwards. After any other error
+	// Follow ends.
 	Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error
 	// Finalize receives the hash of an imported block that has become final.
 	Finalize(ctx context.Context, hash jamq.HeaderHash) error
 }
 
-// Recovery is the place at which a feed continues for a builder that has read its log.
+// Recovery tells a feed how to continue after a restart, for a builder that has read its log.
 type Recovery struct {
-	// Finalized and Best are the last finalized block and the best block of the JAM
-	// chain that the builder knows. A feed continues after Finalized. It may deliver
-	// blocks again that the builder knows already.
+	// Finalized and Best are the last finalized block and the best block of the JAM chain that the
+	// builder knows. The feed delivers the blocks after Finalized. It may deliver blocks again that
+	// the builder already knows.
 	Finalized, Best anchor.Point
-	// Out lists the packages that may be on the network, for a feed that follows
-	// packages.
+	// Out lists the packages that may be on the network. A feed that follows single packages, as
+	// that of jip2 does, needs them.
 	Out []Out
-	// Logger receives what the feed has to tell operators, unless the feed has another
-	// logger. Nil means none.
+	// Logger receives the feed's messages to operators, unless the feed has a logger already. Nil
+	// discards these messages.
 	Logger *slog.Logger
 }
 
 // Out is a package that may be on the network: it was sent, and its bundle is
 // not final.
 type Out struct {
-	// Number is the number of the bundle, Version the version of its package,
-	// and Package the package's hash.
+	// Number is the number of the bundle. Version is the version of the bundle's package that was
+	// sent, and Package is the hash of that package.
 	Number  uint64
 	Version int
 	Package jamq.PackageHash
 	// Core is the core that the package was last sent to.
 	Core jamq.CoreIndex
-	// Context holds the parts of its refine context that serve as evidence: the
-	// anchor's hash and slot, the lookup anchor's slot, and the prerequisites.
+	// Context has the parts of the package's refine context that a feed uses as evidence about the
+	// package: the hash and slot of the anchor, the slot of the lookup anchor, and the
+	// prerequisites.
 	Context jamq.RefineContext
-	// Reported, Available and Accumulated are the blocks of the best chain in
-	// which the package was reported, became available and was accumulated. A
-	// zero point means that this has not happened.
+	// Reported, Available and Accumulated are the blocks of the best chain in which the package was
+	// reported, became available and was accumulated. A zero point means that this has not
+	// happened.
 	Reported, Available, Accumulated anchor.Point
 }

@@ -15,10 +15,9 @@ type Block struct {
 	Extrinsic Extrinsics
 }
 
-// Extrinsics is the extrinsic data of a block: everything except its header (GP
-// 4.3).
+// Extrinsics is everything in a block except its header (GP 4.3).
 type Extrinsics struct {
-	// Tickets compete for the slots of the next epoch.
+	// Tickets are entries of validators in the contest for the block slots of the next epoch.
 	Tickets tickets
 	// Preimages are data that services have requested.
 	Preimages preimages
@@ -42,11 +41,11 @@ type (
 	assurances []Assurance
 )
 
-// ticketEnvelope is a ticket with an anonymous proof that a validator owns it
-// (GP 6.29).
+// ticketEnvelope is a ticket together with a proof that some validator owns it. The proof does not
+// show which validator (GP 6.29).
 type ticketEnvelope struct {
-	// Attempt is the index of the ticket among its owner's tickets, and
-	// Signature the ring VRF proof.
+	// Attempt is the index of the ticket among the tickets of the same owner. Signature is the ring
+	// VRF proof.
 	Attempt   uint8
 	Signature [784]byte
 }
@@ -58,44 +57,43 @@ type Preimage struct {
 	Data    []byte
 }
 
-// Assurance is one validator's statement about the reports whose data it holds
-// (GP 11.10).
+// Assurance is the statement of one validator that it holds its share of the data of certain
+// reports (GP 11.10).
 type Assurance struct {
 	// Anchor is the hash of the parent block.
 	Anchor jamq.HeaderHash
-	// Bitfield has one bit for each core. Core 0 is the lowest bit of the first
-	// byte.
+	// Bitfield has one bit for each core: 1 means that the validator holds data of the report on
+	// that core. Core 0 is the lowest bit of the first byte.
 	Bitfield []byte
 	// Validator is the index in the validator set.
 	Validator uint16
 	Signature [64]byte
 }
 
-// disputes is the disputes extrinsic E_D: verdicts on reports, and the Culprits
-// and Faults that the verdicts convict (GP 10.2).
+// disputes is the disputes extrinsic E_D (GP 10.2). It has verdicts on reports, and the validators
+// that are convicted because of a verdict: those that guaranteed an invalid report (Culprits), and
+// those that voted against a verdict (Faults).
 type disputes struct {
 	Verdicts []verdict
 	Culprits []culprit
 	Faults   []fault
 }
 
-// verdict is the judgement of more than two thirds of the validators on a
-// report.
+// verdict is the judgement of more than two thirds of the validators on whether a report is valid.
 type verdict struct {
 	// Target is the hash of the report.
 	Target common.Hash
 	// Epoch is the index of the epoch whose validators voted.
 	Epoch uint32
-	// Votes are from more than two thirds of the validators. Up to Gray Paper
-	// 0.7.2 there are exactly ⌊2V/3⌋+1; from 0.8.0 on V is the size of the set
-	// that voted, which the encoding does not show.
+	// Votes are the votes of more than two thirds of the validators. Up to Gray Paper 0.7.2 there
+	// are exactly ⌊2V/3⌋+1 votes, and V is a constant of the chain. From 0.8.0 on V is the size of
+	// the set that voted, which the encoding does not show.
 	Votes []vote
 }
 
 // vote is the judgement of one validator.
 type vote struct {
-	// Valid is the judgement: true if the validator considers the report
-	// correct.
+	// Valid is true if the validator considers the report correct.
 	Valid     bool
 	Validator uint16
 	Signature [64]byte
@@ -103,15 +101,15 @@ type vote struct {
 
 // culprit is a validator that guaranteed an invalid report.
 type culprit struct {
-	// Target is the hash of the report, and Key the validator's Ed25519 key.
+	// Target is the hash of the invalid report. Key is the Ed25519 key of the convicted validator.
 	Target    common.Hash
 	Key       [32]byte
 	Signature [64]byte
 }
 
-// fault is a validator whose judgement contradicts a verdict.
+// fault is a validator that is convicted because its vote contradicts a verdict.
 type fault struct {
-	// Target is the hash of the report, Valid the judgement, and Key the
+	// Target is the hash of the report, Valid is the vote of the validator, and Key is the
 	// validator's Ed25519 key.
 	Target    common.Hash
 	Valid     bool
@@ -135,7 +133,7 @@ func (x *Block) code(c *coder) {
 	x.Extrinsic.code(c)
 }
 
-// code codes the parts in the order of GP C.16: tickets, preimages, guarantees,
+// code encodes or decodes the parts in the order of GP C.16: tickets, preimages, guarantees,
 // assurances, disputes.
 func (x *Extrinsics) code(c *coder) {
 	x.Tickets.code(c)
@@ -184,7 +182,7 @@ func (x *Assurance) code(c *coder) {
 	c.bytes(x.Signature[:])
 }
 
-// maxOffenses is the maximum number of verdicts, of culprits and of faults in a block
+// maxOffenses is the maximum number of verdicts in a block, and also of culprits and of faults,
 // from Gray Paper 0.8.0 on (10.2).
 const maxOffenses = 16
 
@@ -216,7 +214,8 @@ func (x *disputes) code(c *coder) {
 	})
 }
 
-// guaranteesByHash is E_G with each report replaced by its hash.
+// guaranteesByHash is the guarantees extrinsic E_G with each report replaced by its hash. The
+// extrinsic hash in a header is computed from this form.
 type guaranteesByHash struct {
 	guarantees guarantees
 	reports    [][32]byte
@@ -231,7 +230,8 @@ func (x *guaranteesByHash) code(c *coder) {
 	}
 }
 
-// preimagesByHash is E_P with the data of each preimage replaced by its hash.
+// preimagesByHash is the preimages extrinsic E_P with the data of each preimage replaced by its
+// hash. From Gray Paper 0.8.0 on the extrinsic hash is computed from this form.
 type preimagesByHash preimages
 
 func (x *preimagesByHash) code(c *coder) {
@@ -244,9 +244,9 @@ func (x *preimagesByHash) code(c *coder) {
 	}
 }
 
-// ExtrinsicHash returns the commitment to the extrinsic in a header (GP 5.4).
-// It covers the hashes of the five parts. In the guarantees, each report is
-// replaced by its hash, and from Gray Paper 0.8.0 on each preimage too. Errors
+// ExtrinsicHash returns the hash by which a header commits to the extrinsic of its block (GP 5.4).
+// It is the hash over the hashes of the five parts. In the guarantees, each report is replaced by
+// its hash. From Gray Paper 0.8.0 on, the data of each preimage is replaced by its hash too. Errors
 // are those of Encode.
 func (c *Codec) ExtrinsicHash(x *Extrinsics) (common.Hash, error) {
 	g := &guaranteesByHash{guarantees: x.Guarantees, reports: make([][32]byte, len(x.Guarantees))}

@@ -12,18 +12,17 @@ import (
 var (
 	// ErrTruncated is returned if the input ends too early.
 	ErrTruncated = errors.New("codec: input truncated")
-	// ErrNonCanonical is returned by Decode if the input differs from the
-	// canonical encoding, and by Encode if a value has no encoding, for example
-	// because a set is not in order.
+	// ErrNonCanonical is returned by Decode if the input differs from the only encoding that Encode
+	// would produce. Encode returns it if a value has no encoding, for example because a set is not
+	// in order.
 	ErrNonCanonical = errors.New("codec: not canonical")
 	// ErrTooLarge is returned if a number exceeds the range of its field, or if
 	// a decoded value would take far more memory than its encoding.
 	ErrTooLarge = errors.New("codec: too large")
-	// ErrWrongLength is returned by Encode if a sequence does not have the
-	// length that the chain's constants prescribe.
+	// ErrWrongLength is returned by Encode if a list does not have the number of elements that the
+	// chain's constants require.
 	ErrWrongLength = errors.New("codec: wrong length")
-	// ErrUnknownVersion is returned for a version that is not one of the
-	// constants.
+	// ErrUnknownVersion is returned for a version other than V072 and V080.
 	ErrUnknownVersion = errors.New("codec: unknown version")
 )
 
@@ -51,8 +50,8 @@ func (v Version) String() string {
 // MarshalText returns the version's number. The error is always nil.
 func (v Version) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// UnmarshalText reads the version's number, for example from a flag. The error
-// wraps ErrUnknownVersion; v is unchanged then.
+// UnmarshalText reads the version's number, for example from a flag. If the number is unknown, the
+// error wraps ErrUnknownVersion and v is unchanged.
 func (v *Version) UnmarshalText(text []byte) error {
 	for known := V072; known <= V080; known++ {
 		if string(text) == known.String() {
@@ -63,8 +62,8 @@ func (v *Version) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%w: %.20q, want %v or %v", ErrUnknownVersion, text, V072, V080)
 }
 
-// Codec encodes and decodes for one version of the Gray Paper and one chain. It
-// is immutable and safe for concurrent use.
+// Codec encodes and decodes the data of one chain, by one version of the Gray Paper. It is
+// immutable and safe for concurrent use.
 type Codec struct {
 	version                      Version
 	validators, cores, epochLen  int
@@ -72,8 +71,8 @@ type Codec struct {
 	spec                         jamq.ChainSpec
 }
 
-// New returns a codec for a version and a chain. Errors wrap ErrUnknownVersion
-// or jamq.ErrInvalidSpec.
+// New returns a codec for a version of the Gray Paper and the constants of a chain. Errors wrap
+// ErrUnknownVersion or jamq.ErrInvalidSpec.
 func New(version Version, spec jamq.ChainSpec) (*Codec, error) {
 	if version > V080 {
 		return nil, fmt.Errorf("%w: %v, want %v or %v", ErrUnknownVersion, version, V072, V080)
@@ -93,8 +92,7 @@ func (c *Codec) Version() Version { return c.version }
 // Spec returns the chain's constants.
 func (c *Codec) Spec() jamq.ChainSpec { return c.spec }
 
-// Value is a type that has an encoding. Only pointers to types of this package
-// implement it.
+// Value is a pointer to a type that has an encoding. Only types of this package implement it.
 type Value interface{ code(*coder) }
 
 // Encode returns the encoding of v. Errors wrap ErrNonCanonical, ErrTooLarge or
@@ -108,9 +106,8 @@ func (c *Codec) Encode(v Value) ([]byte, error) {
 	return w.out, nil
 }
 
-// Decode returns the value that raw encodes. It accepts only the canonical
-// encoding, without further bytes. Errors wrap ErrTruncated, ErrNonCanonical or
-// ErrTooLarge.
+// Decode returns the value that raw encodes. It accepts only the encoding that Encode produces, and
+// no bytes after it. Errors wrap ErrTruncated, ErrNonCanonical or ErrTooLarge.
 func Decode[T any, P interface {
 	*T
 	Value
@@ -126,10 +123,9 @@ func Decode[T any, P interface {
 	return v, nil
 }
 
-// DecodePrefix decodes a value from the beginning of raw and returns it with
-// the remaining bytes. The value takes at most about twice the memory of its
-// encoding and 4 MiB; otherwise the error wraps ErrTooLarge. Errors are those of
-// Decode.
+// DecodePrefix decodes a value from the beginning of raw and returns it with the remaining bytes.
+// The value takes at most about twice the memory of its encoding and 4 MiB; if it would take more,
+// the error wraps ErrTooLarge. Other errors are those of Decode.
 func DecodePrefix[T any, P interface {
 	*T
 	Value
@@ -166,8 +162,8 @@ func (c *Codec) PackageHash(p *WorkPackage) (jamq.PackageHash, error) {
 	return h, err
 }
 
-// EncodePackage returns the encoding of a work package, which guarantors get, and its hash. Errors
-// are those of Encode.
+// EncodePackage returns the encoding of a work package, which a builder sends to guarantors, and
+// the package's hash. Errors are those of Encode.
 func (c *Codec) EncodePackage(p *WorkPackage) (raw []byte, hash jamq.PackageHash, err error) {
 	if raw, err = c.Encode(p); err != nil {
 		return nil, hash, err

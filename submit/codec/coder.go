@@ -9,38 +9,38 @@ import (
 	"unsafe"
 )
 
-// coder visits the fields of a value in the order of its encoding and either
-// writes or reads each of them, so that one description of a type serves both
-// directions. After the first error it does nothing. While it writes it does
-// not change the value.
+// coder encodes or decodes a value. Each type describes the fields of its encoding once, in order,
+// and the same description serves both directions: for each field the coder either writes it or
+// reads it. After the first error the coder does nothing more. While it writes, it does not change
+// the value.
 type coder struct {
 	codec *Codec
 	reads bool
 	out   []byte // written so far
 	rest  []byte // input not read yet
 	err   error
-	// digest, if it is set, receives out in pieces, so that hashing a value
-	// takes no memory.
+	// digest, if set, receives the encoding in pieces instead of out, so that a value can be hashed
+	// without memory for its whole encoding.
 	digest stdhash.Hash
-	// reserved is the part of rest that the remaining elements of the open
-	// sequences need at least.
+	// reserved is the number of bytes at the end of rest that the elements after the current one
+	// need at least. The current element cannot use them.
 	reserved uint64
-	// excess is the memory of decoded elements beyond twice their encodings, in
-	// bytes, at most maxExcess. blobs is the number of bytes of byte strings read so
-	// far, which take their own size of memory.
+	// excess is the memory of decoded elements beyond twice the size of their encodings, in bytes.
+	// It may not exceed maxExcess. blobs is the number of bytes in byte strings read so far; a byte
+	// string takes as much memory as its encoding.
 	excess, blobs uint64
 }
 
-// maxExcess bounds the memory of elements that are much larger than their
-// encodings, such as empty preimages. It allows about 190,000 of them: a service
+// maxExcess limits the memory of decoded elements that are much larger than their encodings, such
+// as empty preimages. It allows about 190,000 of them. The limit must not be much lower: a service
 // decides how many preimages it requests, and a block with all of them is valid.
 const maxExcess = 4 << 20
 
-// piece is the size of the pieces that a digest receives, in bytes.
+// piece is the number of bytes that a digest receives at once.
 const piece = 4 << 10
 
-// write appends to the output. It never passes x to the digest itself, because
-// the variables of the callers would then be allocated on the heap.
+// write appends x to the output. It copies x even if there is a digest: if x itself were passed to
+// the digest, the compiler would allocate the variables of all callers on the heap.
 func (c *coder) write(x []byte) {
 	for c.digest != nil && len(c.out)+len(x) > piece {
 		n := piece - len(c.out)
@@ -51,7 +51,7 @@ func (c *coder) write(x []byte) {
 	c.out = append(c.out, x...)
 }
 
-// flush passes the output to the digest.
+// flush passes the collected output to the digest and empties it.
 func (c *coder) flush() {
 	c.digest.Write(c.out)
 	c.out = c.out[:0]
@@ -63,11 +63,11 @@ func (c *coder) fail(err error) {
 	}
 }
 
-// left returns the number of bytes that the current element can have.
+// left returns how many bytes of the input the current element may use.
 func (c *coder) left() uint64 { return uint64(len(c.rest)) - c.reserved }
 
-// take returns the next n bytes of the input, or nil after an error. The caller
-// must not retain them.
+// take removes and returns the next n bytes of the input, or returns nil after an error. The caller
+// must not keep the slice, because it shares memory with the input.
 func (c *coder) take(n uint64) []byte {
 	if left := c.left(); left < n {
 		c.fail(fmt.Errorf("%w: %d bytes left, want %d", ErrTruncated, left, n))
@@ -80,7 +80,7 @@ func (c *coder) take(n uint64) []byte {
 	return b
 }
 
-// bytes codes a field of fixed size.
+// bytes encodes or decodes a field of fixed size.
 func (c *coder) bytes(x []byte) {
 	switch {
 	case c.err != nil:
@@ -99,8 +99,8 @@ func hash[H ~[32]byte](c *coder, x *H) {
 	}
 }
 
-// fixed codes an unsigned integer of size bytes, least significant byte first
-// (GP C.12).
+// fixed encodes or decodes an unsigned integer of size bytes, least significant byte first (GP
+// C.12).
 func fixed[N ~uint8 | ~uint16 | ~uint32 | ~uint64](c *coder, size int, x *N) {
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], uint64(*x))
@@ -115,7 +115,7 @@ func u16[N ~uint16](c *coder, x *N) { fixed(c, 2, x) }
 func u32[N ~uint32](c *coder, x *N) { fixed(c, 4, x) }
 func u64[N ~uint64](c *coder, x *N) { fixed(c, 8, x) }
 
-// flag codes a byte that is 0 or 1.
+// flag encodes or decodes a boolean as a byte that is 0 or 1.
 func (c *coder) flag(x *bool, name string) {
 	var b uint8
 	if *x {
@@ -130,8 +130,8 @@ func (c *coder) flag(x *bool, name string) {
 	}
 }
 
-// AppendNatural appends the encoding of x, which takes 1 to 9 bytes (GP C.5),
-// and returns the extended slice. The number of leading one bits of the first
+// AppendNatural appends the Gray Paper's variable-length encoding of x to b (GP C.5) and returns
+// the extended slice. The encoding takes 1 to 9 bytes: the number of leading one bits in the first
 // byte is the number of bytes that follow it.
 func AppendNatural(b []byte, x uint64) []byte {
 	n := 0 // bytes after the first
@@ -149,9 +149,9 @@ func AppendNatural(b []byte, x uint64) []byte {
 	return b
 }
 
-// DecodeNatural decodes a natural from the beginning of raw and returns it with
-// the remaining bytes. Errors wrap ErrTruncated, or ErrNonCanonical if fewer
-// bytes would suffice.
+// DecodeNatural decodes a number that AppendNatural has encoded from the beginning of raw. It
+// returns the number and the remaining bytes. Errors wrap ErrTruncated, or ErrNonCanonical if the
+// number would fit into fewer bytes.
 func DecodeNatural(raw []byte) (x uint64, rest []byte, err error) {
 	c := &coder{reads: true, rest: raw}
 	x = c.readNatural()
@@ -182,7 +182,8 @@ func (c *coder) readNatural() uint64 {
 	return x
 }
 
-// natural codes a number in as few bytes as possible.
+// natural encodes or decodes a number in the variable-length encoding of AppendNatural, in as few
+// bytes as possible. name is the field, for errors.
 func natural[N ~uint16 | ~uint32 | ~uint64](c *coder, x *N, name string) {
 	if c.err != nil {
 		return
@@ -201,7 +202,8 @@ func natural[N ~uint16 | ~uint32 | ~uint64](c *coder, x *N, name string) {
 	}
 }
 
-// blob codes a byte string after its length. An empty one is decoded as nil.
+// blob encodes or decodes a byte string with its length in front. An empty string is decoded as
+// nil.
 func (c *coder) blob(x *[]byte) {
 	n := uint64(len(*x))
 	natural(c, &n, "length")
@@ -216,10 +218,10 @@ func (c *coder) blob(x *[]byte) {
 	}
 }
 
-// sequence codes elements after their count. least is the size of the shortest
-// element, in bytes: a count that cannot fit into the input is rejected before
-// memory is allocated, and so are elements that take more memory than twice their
-// encodings and maxExcess. An empty sequence is decoded as nil.
+// sequence encodes or decodes a list of elements with their count in front. An empty list is
+// decoded as nil. least is the size of the shortest element in bytes. A count that cannot fit into
+// the input is rejected before any memory is allocated. Elements that take more memory than twice
+// their encodings plus maxExcess are rejected too.
 func sequence[E any](c *coder, x *[]E, least int, code func(*coder, *E)) {
 	n := uint64(len(*x))
 	natural(c, &n, "count")
@@ -236,7 +238,7 @@ func sequence[E any](c *coder, x *[]E, least int, code func(*coder, *E)) {
 	elements(c, x, n, least, code)
 }
 
-// excessOf returns the memory of an element beyond twice its shortest encoding, in
+// excessOf returns how much more memory an element takes than twice its shortest encoding, in
 // bytes. least is the size of that encoding.
 func excessOf[E any](least int) uint64 {
 	var e E
@@ -244,9 +246,10 @@ func excessOf[E any](least int) uint64 {
 	return size - min(size, twice)
 }
 
-// roomFor returns the greatest number of elements, at most n, that the input can
-// have without exceeding maxExcess: as many of the shortest as maxExcess allows, and
-// then only those whose byte strings pay for them.
+// roomFor returns for how many elements a decoder should allocate memory, at most n. A forged count
+// must not cause a large allocation, so roomFor computes how many elements the rest of the input
+// can hold within maxExcess. These are as many of the shortest elements as maxExcess allows, and
+// after them only elements whose byte strings make up for their excess.
 func roomFor[E any](c *coder, n uint64, least int) uint64 {
 	excess := excessOf[E](least)
 	if excess == 0 {
@@ -257,8 +260,9 @@ func roomFor[E any](c *coder, n uint64, least int) uint64 {
 	return min(n, shortest+rest/(uint64(least)+excess)+1)
 }
 
-// charged returns code with an account of the memory of each element. The byte
-// strings of an element pay for it with half of the memory that they may take.
+// charged returns a function that decodes an element with code and adds its memory to c.excess. The
+// byte strings in an element reduce this amount, because a decoded byte string takes only half of
+// the memory that its encoding allows it.
 func charged[E any](least int, code func(*coder, *E)) func(*coder, *E) {
 	excess := excessOf[E](least)
 	if excess == 0 {
@@ -273,8 +277,8 @@ func charged[E any](least int, code func(*coder, *E)) func(*coder, *E) {
 	}
 }
 
-// array codes n elements without their count. n comes from the chain's
-// constants.
+// array encodes or decodes a list of n elements without a count in front, because n follows from
+// the chain's constants. name is the field, for errors.
 func array[E any](c *coder, x *[]E, n int, name string, code func(*coder, *E)) {
 	if c.reads {
 		*x = nil
@@ -284,10 +288,10 @@ func array[E any](c *coder, x *[]E, n int, name string, code func(*coder, *E)) {
 	elements(c, x, uint64(n), 0, code)
 }
 
-// perSet codes elements whose number follows from the size of a validator set:
-// n of them without their count up to version 0.7.2, whose sets all have the
-// size in the chain's constants, and with their count from 0.8.0 on. least is
-// that of sequence.
+// perSet encodes or decodes a list whose length depends on the size of a validator set. Up to
+// version 0.7.2 all sets have the size in the chain's constants, so the list has n elements and no
+// count. From 0.8.0 on sets differ in size, and the count comes first. least is the size of the
+// shortest element in bytes.
 func perSet[E any](c *coder, x *[]E, n, least int, name string, code func(*coder, *E)) {
 	if c.codec.version >= V080 {
 		sequence(c, x, least, code)
@@ -296,8 +300,8 @@ func perSet[E any](c *coder, x *[]E, n, least int, name string, code func(*coder
 	array(c, x, n, name, code)
 }
 
-// elements codes n elements, each of which needs at least the given number of
-// bytes.
+// elements encodes or decodes n elements. least is the size of the shortest element in bytes; while
+// one element is decoded, the bytes for those after it stay reserved.
 func elements[E any](c *coder, x *[]E, n uint64, least int, code func(*coder, *E)) {
 	outer := c.reserved
 	for i := uint64(0); i < n && c.err == nil && i < math.MaxInt32; i++ {
@@ -316,7 +320,8 @@ func elements[E any](c *coder, x *[]E, n uint64, least int, code func(*coder, *E
 	}
 }
 
-// optional codes a flag and, if it is set, a value.
+// optional encodes or decodes a value that may be absent: a flag and, if the flag is 1, the value.
+// nil stands for an absent value.
 func optional[E any](c *coder, x **E, name string, code func(*coder, *E)) {
 	there := *x != nil
 	c.flag(&there, name)
@@ -331,8 +336,8 @@ func optional[E any](c *coder, x **E, name string, code func(*coder, *E)) {
 	}
 }
 
-// ascending checks that keys are distinct and in ascending order, as the
-// encoding of a set or dictionary requires.
+// ascending checks that the elements are distinct and in ascending order, which the encoding of a
+// set or a dictionary requires.
 func ascending[E any](c *coder, xs []E, name string, compare func(a, b *E) int) {
 	for i := 1; i < len(xs) && c.err == nil; i++ {
 		if compare(&xs[i-1], &xs[i]) >= 0 {

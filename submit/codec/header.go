@@ -8,48 +8,48 @@ import (
 
 // Header is the header of a block (GP 5.1).
 type Header struct {
-	// Parent is the hash of the parent block, and ParentStateRoot the state
-	// root after it.
+	// Parent is the hash of the parent block, and ParentStateRoot is the root of the state after
+	// the parent.
 	Parent          jamq.HeaderHash
 	ParentStateRoot common.Hash
 	// ExtrinsicHash commits to the extrinsic: see [Codec.ExtrinsicHash].
 	ExtrinsicHash common.Hash
 	// Slot is the slot of the block.
 	Slot jamq.Slot
-	// Epoch is set in the first block of an epoch, and Tickets in the first
-	// block after the ticket contest. They are nil in other blocks.
+	// Epoch is set only in the first block of an epoch, and Tickets only in the first block after
+	// the ticket contest. In all other blocks they are nil.
 	Epoch   *epochMark
 	Tickets *ticketsMark
 	// Author is the index of the block's author in the validator set.
 	Author uint16
-	// Entropy is the author's VRF signature for the chain's entropy, and Seal
-	// the author's signature of the header.
+	// Entropy is a VRF signature of the author that contributes to the chain's entropy. Seal is the
+	// author's signature over the header.
 	Entropy, Seal [96]byte
-	// Offenders are the Ed25519 keys of the validators that disputes convict in
-	// this block.
+	// Offenders are the Ed25519 keys of the validators that are convicted by disputes in this
+	// block.
 	Offenders [][32]byte
 }
 
-// epochMark announces the entropy and the validators of the next epoch (GP
-// 6.27).
+// epochMark is the part of a header that announces the entropy and the validators of the next epoch
+// (GP 6.27).
 type epochMark struct {
 	// Entropy and TicketsEntropy are the entropy values η₀ and η₁.
 	Entropy, TicketsEntropy common.Hash
-	// Validators are the keys of the next validator set, one entry per
-	// validator. Up to Gray Paper 0.7.2 their number is that of the chain's
-	// constants; from 0.8.0 on a set can be smaller.
+	// Validators are the keys of the next validator set, in the order of the validators' indices.
+	// Up to Gray Paper 0.7.2 their number is in the chain's constants; from 0.8.0 on a set can be
+	// smaller.
 	Validators []validatorKeys
 }
 
 // validatorKeys are the public keys of a validator in an epoch mark.
 type validatorKeys struct {
-	// Bandersnatch is the key for sealing blocks, and Ed25519 the key for all
-	// other signatures.
+	// Bandersnatch is the validator's key for sealing blocks. Ed25519 is the key for all other
+	// signatures.
 	Bandersnatch, Ed25519 [32]byte
 }
 
-// ticketsMark announces the tickets that seal the blocks of the next epoch, one
-// for each slot (GP 6.28).
+// ticketsMark is the part of a header that announces the tickets of the next epoch (GP 6.28). There
+// is one ticket for each slot, and its owner may author the block of that slot.
 type ticketsMark struct {
 	// Tickets are in slot order, one per slot of an epoch.
 	Tickets []ticketBody
@@ -60,7 +60,8 @@ const validatorKeysSize = 32 + 32
 
 // ticketBody is a ticket without its proof (GP 6.6).
 type ticketBody struct {
-	// ID identifies the ticket. Attempt is its index among its owner's tickets.
+	// ID identifies the ticket. Attempt is the index of the ticket among the tickets of the same
+	// owner.
 	ID      [32]byte
 	Attempt uint8
 }

@@ -9,26 +9,26 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// ErrExtrinsicHash is returned if a header does not commit to the extrinsic of
-// its block.
+// ErrExtrinsicHash is returned if the extrinsic hash in a block's header is not that of the block's
+// extrinsic.
 var ErrExtrinsicHash = errors.New("codec: wrong extrinsic hash")
 
-// ErrUnknownSet is returned if the number of validators that judge the assurances
-// of a block must be given.
+// ErrUnknownSet is returned if the number of validators is needed to interpret a block, but is
+// unknown or out of range: see [Codec.ImportedBy].
 var ErrUnknownSet = errors.New("codec: unknown size of the validator set")
 
-// SetSizes are the sizes of two validator sets after a block: the active set, and the
-// set that follows it in the next epoch. From Gray Paper 0.8.0 on they change. A host
-// follows them from header to header with After; after the genesis block both are the
-// number of validators in its epoch mark.
+// SetSizes has the sizes of two validator sets after a block: the active set, and the set of the
+// next epoch. From Gray Paper 0.8.0 on the sizes change, and a host needs them for
+// [Codec.ImportedBy]. It computes them from header to header with After. After the genesis block,
+// both are the number of validators in its epoch mark.
 type SetSizes struct {
-	// Active is the number of validators that author and assure blocks now, and Next
-	// the number of those that will do so in the next epoch.
+	// Active is the number of validators that author and assure blocks now. Next is the number of
+	// validators that will do so in the next epoch.
 	Active, Next int
 }
 
-// After returns the sizes after a child block with the given header. Only the first
-// block of an epoch changes them, and has an epoch mark (GP 6.13, 6.27).
+// After returns the sizes after the next block, which has the given header. Only the first block of
+// an epoch changes them; its header has an epoch mark (GP 6.13, 6.27).
 func (s SetSizes) After(h *Header) SetSizes {
 	if h.Epoch == nil {
 		return s
@@ -36,11 +36,11 @@ func (s SetSizes) After(h *Header) SetSizes {
 	return SetSizes{Active: s.Next, Next: len(h.Epoch.Validators)}
 }
 
-// Imported is ImportedBy with the number of validators in the chain's constants.
-// From Gray Paper 0.8.0 on, the size of sets changes, and a block does not show the
-// size of the present one. Imported then returns an error that wraps ErrUnknownSet
-// if the block has assurances or begins an epoch. A wrong size would hide that a
-// report is available, and a queue could take a live package for dead.
+// Imported is ImportedBy with the number of validators in the chain's constants. From Gray Paper
+// 0.8.0 on the size of the validator set changes, and a block does not show it. Imported then
+// returns an error that wraps ErrUnknownSet if the block has assurances or begins an epoch. It must
+// not guess: a wrong size would hide that a report is available, and a queue could take a live
+// package for dead.
 func (c *Codec) Imported(b *Block) (jamq.Block, error) {
 	if n := len(b.Extrinsic.Assurances); c.version >= V080 && (n > 0 || b.Header.Epoch != nil) {
 		return jamq.Block{}, fmt.Errorf("%w: the block has %d assurances and begins an epoch: %t; use ImportedBy", ErrUnknownSet, n, b.Header.Epoch != nil)
@@ -48,7 +48,7 @@ func (c *Codec) Imported(b *Block) (jamq.Block, error) {
 	return c.ImportedBy(b, c.maxValidators(), c.maxValidators())
 }
 
-// maxValidators returns the greatest number of validators that a set can have.
+// maxValidators returns the greatest number of validators that a set on this chain can have.
 func (c *Codec) maxValidators() int {
 	if c.version >= V080 {
 		return jamq.ValidatorsOf(c.cores)
@@ -56,16 +56,18 @@ func (c *Codec) maxValidators() int {
 	return c.validators
 }
 
-// ImportedBy returns the effect of a block on reports: those that it puts on
-// cores, those that become available, and those that a verdict or another number of
-// validators clears. The packages that it accumulates must be derived from them.
+// ImportedBy returns the effect of a block on work reports: the reports that it puts on cores,
+// those that become available, and those that are removed by a verdict or because the number of
+// validators changes. It does not derive which packages the block accumulates.
 //
-// before and after are the numbers of active validators after the parent, which sign
-// the block's assurances, and after the block: see [SetSizes]. ImportedBy checks only
-// that the header commits to the extrinsic, and that reports are on active cores; the
-// caller must know that the header is valid. Errors wrap ErrUnknownSet if a number is
-// below 1 or above that of the largest set, ErrExtrinsicHash, or
-// jamq.ErrInvalidBlock, or are those of Encode.
+// before is the number of active validators after the parent, which sign the block's assurances;
+// after is the number after the block: see [SetSizes]. ImportedBy checks only that the header
+// commits to the extrinsic, and that reports are on active cores. The caller must know that the
+// header is valid. Errors are those of Encode or wrap one of these:
+//
+//   - ErrUnknownSet: before or after is below 1, or greater than the largest set.
+//   - ErrExtrinsicHash: the header does not commit to the extrinsic.
+//   - jamq.ErrInvalidBlock: a report is on a core that is not active.
 func (c *Codec) ImportedBy(b *Block, before, after int) (jamq.Block, error) {
 	if most := c.maxValidators(); min(before, after) < 1 || max(before, after) > most {
 		return jamq.Block{}, fmt.Errorf("%w: %d validators and %d after the block, want 1 to %d", ErrUnknownSet, before, after, most)
@@ -107,9 +109,8 @@ func (c *Codec) ImportedBy(b *Block, before, after int) (jamq.Block, error) {
 	return out, nil
 }
 
-// dependencies returns the packages that must be accumulated before the
-// report's package: its prerequisites and the packages of its segment-root
-// lookups (GP 12.5).
+// dependencies returns the packages that must be accumulated before the package of the report (GP
+// 12.5). These are its prerequisites and the packages whose segments it imports by package hash.
 func (x *WorkReport) dependencies() []jamq.PackageHash {
 	out := append([]jamq.PackageHash(nil), x.Context.Prerequisites...)
 	for _, l := range x.Lookups {
@@ -118,8 +119,8 @@ func (x *WorkReport) dependencies() []jamq.PackageHash {
 	return out
 }
 
-// condemned returns the reports that verdicts clear from their cores: those
-// with at least one vote that is not valid (GP 10.15).
+// condemned returns the reports that the verdicts remove from their cores. A report is among them
+// if at least one vote calls it invalid (GP 10.15).
 func condemned(verdicts []verdict) []common.Hash {
 	var out []common.Hash
 	for i := range verdicts {

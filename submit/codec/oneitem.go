@@ -7,9 +7,10 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// OneItem returns a function that makes packages with one item, whose payload it gets. The
-// service holds the authorizer's code too, whose hash is authorizer unless a signer sets it.
-// Gas limits are those of the item. The refine context is left out.
+// OneItem returns a function that makes a work package with a single item for a payload. service
+// refines the item with the code that has the hash code, and also holds the code of the authorizer.
+// authorizer is the hash of that code; a signer may replace it. refineGas and accumulateGas are the
+// gas limits of the item. The refine context is empty: the caller sets it.
 func OneItem(service jamq.ServiceID, code, authorizer common.Hash, refineGas, accumulateGas uint64) func(payload []byte) WorkPackage {
 	return func(payload []byte) WorkPackage {
 		return WorkPackage{
@@ -19,8 +20,9 @@ func OneItem(service jamq.ServiceID, code, authorizer common.Hash, refineGas, ac
 	}
 }
 
-// Authorizer returns the hash of the package's authorizer, of its code hash and its
-// configuration (GP 14.3). Accumulate receives it with each result of the package.
+// Authorizer returns the hash that identifies the package's authorizer: the hash over the hash of
+// its code and its configuration (GP 14.3). The service receives it in accumulate with each result
+// of the package.
 func (x *WorkPackage) Authorizer() common.Hash {
 	return blake2b.Sum256(append(x.AuthCodeHash[:], x.AuthorizerConfig...))
 }

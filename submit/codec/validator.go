@@ -8,20 +8,21 @@ import (
 // ValidatorSize is the size of an encoded [Validator], in bytes.
 const ValidatorSize = 32 + 32 + 144 + 128
 
-// Validator has the public keys of a validator, as the state lists them (GP 6.8
-// to 6.12). All bytes are zero for a punished validator.
+// Validator has the public keys and the metadata of a validator, as the JAM state lists them (GP
+// 6.8 to 6.12). All bytes are zero for a punished validator.
 type Validator struct {
-	// Bandersnatch is the key for sealing blocks, and Ed25519 the key for all
-	// other signatures except those of BEEFY.
+	// Bandersnatch is the validator's key for sealing blocks. Ed25519 is the key for all other
+	// signatures except those of BEEFY.
 	Bandersnatch, Ed25519 [32]byte
-	// BLS is the key for BEEFY. Its bytes are opaque to the Gray Paper.
+	// BLS is the key for signatures of BEEFY. The Gray Paper does not define the meaning of its
+	// bytes.
 	BLS [144]byte
-	// Metadata is opaque to the chain. JAMNP-S has the endpoint there.
+	// Metadata has no meaning for the chain. JAMNP-S stores the validator's network address there.
 	Metadata [128]byte
 }
 
-// EncodeValidators returns the encoding of validators without their number in
-// front, as a set has it up to Gray Paper 0.7.2.
+// EncodeValidators returns the encodings of the validators one after the other, without a count in
+// front. Up to Gray Paper 0.7.2 the state encodes a set in this way.
 func EncodeValidators(validators []Validator) (raw []byte) {
 	for _, v := range validators {
 		for _, part := range [][]byte{v.Bandersnatch[:], v.Ed25519[:], v.BLS[:], v.Metadata[:]} {
@@ -31,8 +32,8 @@ func EncodeValidators(validators []Validator) (raw []byte) {
 	return raw
 }
 
-// DecodeValidators is the inverse of [EncodeValidators]. The error wraps
-// ErrTruncated if the last validator is not complete.
+// DecodeValidators decodes the result of [EncodeValidators]. The error wraps ErrTruncated if the
+// last validator is not complete.
 func DecodeValidators(raw []byte) ([]Validator, error) {
 	if over := len(raw) % ValidatorSize; over != 0 {
 		return nil, fmt.Errorf("%w: %d bytes of the last validator, want %d", ErrTruncated, over, ValidatorSize)

@@ -8,21 +8,20 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// RefineContext is the encoded form of a refine context on its own. It converts
-// to and from jamq.RefineContext, which the other types of this package
-// contain.
+// RefineContext is a jamq.RefineContext that can be encoded on its own. The other types of this
+// package contain a jamq.RefineContext; the two types convert to each other.
 type RefineContext jamq.RefineContext
 
 // WorkPackage is a work package (GP 14.2).
 type WorkPackage struct {
-	// AuthCodeHost is the service that holds the authorizer's code, and
-	// AuthCodeHash the hash of the code.
+	// AuthCodeHost is the service that holds the code of the authorizer, and AuthCodeHash is the
+	// hash of that code.
 	AuthCodeHost jamq.ServiceID
 	AuthCodeHash common.Hash
 	// Context is the refine context.
 	Context jamq.RefineContext
-	// Authorization is the authorization token, and AuthorizerConfig the
-	// configuration of the authorizer.
+	// Authorization is the token that the authorizer checks, for example a signature.
+	// AuthorizerConfig is the configuration of the authorizer.
 	Authorization, AuthorizerConfig []byte
 	// Items are the work items.
 	Items []WorkItem
@@ -30,36 +29,37 @@ type WorkPackage struct {
 
 // WorkItem is a work item (GP 14.3).
 type WorkItem struct {
-	// Service is the service that refines the item, and CodeHash the hash of
-	// its code.
+	// Service is the service that refines the item, and CodeHash is the hash of the code with which
+	// it does so.
 	Service  jamq.ServiceID
 	CodeHash common.Hash
-	// RefineGas and AccumulateGas are the gas limits of refinement and
-	// accumulation.
+	// RefineGas and AccumulateGas are the gas limits for refining the item and for accumulating its
+	// result.
 	RefineGas, AccumulateGas uint64
 	// ExportCount is the number of segments that the item exports.
 	ExportCount uint16
 	// Payload is the input of the service.
 	Payload []byte
-	// Imports are the imported segments, and Extrinsics the data that
-	// accompanies the package.
+	// Imports are the segments that the item imports. Extrinsics identify the data that is sent
+	// along with the package for this item.
 	Imports    []Import
 	Extrinsics []Extrinsic
 }
 
-// Import identifies a segment to import.
+// Import identifies one segment that a work item imports from another package.
 type Import struct {
-	// Root is the root of the segments or, if ByPackage is true, the hash of
-	// the package that exports them.
+	// Root is the root over the exported segments or, if ByPackage is true, the hash of the package
+	// that exports them.
 	Root      common.Hash
 	ByPackage bool
-	// Index is the index of the segment, below 2^15.
+	// Index is the position of the segment among the exported ones. It must be below 2^15.
 	Index uint16
 }
 
-// Extrinsic identifies data that accompanies the package.
+// Extrinsic identifies data that is sent along with a package. The package itself contains only its
+// hash and length.
 type Extrinsic struct {
-	// Hash is the BLAKE2b-256 hash of the data, and Length its length in bytes.
+	// Hash is the BLAKE2b-256 hash of the data, and Length is the length of the data in bytes.
 	Hash   common.Hash
 	Length uint32
 }
@@ -72,13 +72,14 @@ const (
 	extrinsicSize = 32 + 4
 )
 
-// byPackageBit marks an import by the hash of the exporting package.
+// byPackageBit is set in the encoded index of an import if the import names the exporting package
+// instead of a segment root.
 const byPackageBit = 1 << 15
 
 func (x *RefineContext) code(c *coder) { context(c, (*jamq.RefineContext)(x)) }
 
-// context codes a refine context (GP C.24). Version 0.8.0 also has the slot of
-// the anchor and the state root of the lookup anchor.
+// context encodes or decodes a refine context (GP C.24). From version 0.8.0 on it also has the slot
+// of the anchor and the state root of the lookup anchor.
 func context(c *coder, x *jamq.RefineContext) {
 	hash(c, &x.Anchor)
 	if c.codec.version >= V080 {

@@ -8,7 +8,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// WorkReport is the guarantors' result of refining a package (GP 11.2).
+// WorkReport is the result of refining a package, which guarantors sign and put on the chain (GP
+// 11.2).
 type WorkReport struct {
 	// Package describes the refined bundle.
 	Package PackageSpec
@@ -16,32 +17,30 @@ type WorkReport struct {
 	Context jamq.RefineContext
 	// Core is the core of the report.
 	Core jamq.CoreIndex
-	// Authorizer is the hash of the authorizer, and AuthGasUsed the gas that it
-	// used.
+	// Authorizer is the hash of the package's authorizer, and AuthGasUsed is the gas that the
+	// authorizer has used.
 	Authorizer  common.Hash
 	AuthGasUsed uint64
 	// Trace is the output of the authorizer.
 	Trace []byte
-	// Lookups are the segment roots of the packages that the report imports
-	// from, in ascending order of the packages.
+	// Lookups are the segment roots of the packages from which the report's package imports
+	// segments, in ascending order of the packages.
 	Lookups []SegmentLookup
 	// Digests are the results of the work items, in order.
 	Digests []workDigest
 }
 
-// PackageSpec describes a bundle whose data is made available (GP 11.5).
+// PackageSpec identifies a bundle and describes how its data is made available (GP 11.5).
 type PackageSpec struct {
-	// Hash is the hash of the package, and Length the length of the bundle in
-	// bytes.
+	// Hash is the hash of the package, and Length is the length of the encoded bundle in bytes.
 	Hash   jamq.PackageHash
 	Length uint32
-	// ErasureRoot is the root of the erasure-coded chunks, and ErasureShards
-	// their number, one for each validator. ErasureShards is part of the
-	// encoding from Gray Paper 0.8.0 on.
+	// ErasureRoot is the root over the erasure-coded chunks of the bundle. ErasureShards is the
+	// number of chunks, one for each validator; the encoding contains it only from Gray Paper 0.8.0
+	// on.
 	ErasureRoot   common.Hash
 	ErasureShards uint16
-	// SegmentRoot is the root of the exported segments, and SegmentCount their
-	// number.
+	// SegmentRoot is the root over the exported segments, and SegmentCount is their number.
 	SegmentRoot  common.Hash
 	SegmentCount uint16
 }
@@ -55,20 +54,21 @@ type SegmentLookup struct {
 
 // workDigest is the result of one work item (GP 11.6).
 type workDigest struct {
-	// Service is the service that refined the item, CodeHash the hash of its
-	// code, and PayloadHash the hash of the payload.
+	// Service is the service that refined the item, CodeHash is the hash of its code, and
+	// PayloadHash is the hash of the item's payload.
 	Service     jamq.ServiceID
 	CodeHash    common.Hash
 	PayloadHash common.Hash
 	// AccumulateGas is the gas limit of the accumulation.
 	AccumulateGas uint64
-	// Outcome is how the refinement ended. Output is its result and must be
-	// empty unless Outcome is Done.
+	// Outcome is how the refinement ended. Output is the result of the refinement; it must be empty
+	// unless Outcome is done.
 	Outcome outcome
 	Output  []byte
-	// GasUsed, Imports, ExtrinsicCount, ExtrinsicSize and Exports measure the
-	// work of the refinement: gas, number of imported segments, number of
-	// extrinsics, their total size in bytes, and number of exported segments.
+	// GasUsed, Imports, ExtrinsicCount, ExtrinsicSize and Exports measure the work of the
+	// refinement. GasUsed is the gas, Imports the number of imported segments, ExtrinsicCount the
+	// number of extrinsics, ExtrinsicSize their total size in bytes, and Exports the number of
+	// exported segments.
 	GasUsed        uint64
 	Imports        uint16
 	ExtrinsicCount uint16
@@ -87,8 +87,7 @@ const (
 	outOfGas
 	// panicked means that the code panicked.
 	panicked
-	// badExports means that the number of exported segments differs from
-	// ExportCount.
+	// badExports means that the item exported another number of segments than its ExportCount.
 	badExports
 	// oversize means that the outputs together are too large for a report.
 	oversize
