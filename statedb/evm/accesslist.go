@@ -13,14 +13,14 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// AccessList returns the block's access list so far (EIP-7928): the accounts
-// and slots that were read, and for each change its value after the
-// transaction, with an index: 0 is the start of the block, and i+1 is the i-th
-// transaction from 0. The result can be encoded in RLP. Refused transactions
-// leave nothing in it. The rules are those of the block's fork, so the list has
-// the accesses of that fork. Before Cancun it lacks the slots that an account loses
-// when it is destroyed. The error wraps statedb.ErrNoReadLog if the view logs no
-// reads.
+// AccessList returns the access list of the block so far (EIP-7928): the accounts and slots that
+// were read, and each change with the new value. A change has an index: 0 is the start of the
+// block, and i+1 is transaction i, counted from 0. The result can be encoded in RLP. Refused
+// transactions leave nothing in it.
+//
+// The list has the accesses that the rules of the block's fork make. Before Cancun it lacks the
+// slots that an account loses when it is destroyed. The error wraps statedb.ErrNoReadLog if the
+// view logs no reads.
 func (b *Block) AccessList() (*bal.ConstructionBlockAccessList, error) {
 	b.adapter.mu.Lock()
 	defer b.adapter.mu.Unlock()
@@ -42,7 +42,8 @@ func (b *Block) AccessList() (*bal.ConstructionBlockAccessList, error) {
 	return list, nil
 }
 
-// accessChange is a change that the transaction with an index made.
+// accessChange is one changed value of a block's access list. index is the index of the
+// transaction, counted from 1; 0 is the start of the block.
 type accessChange struct {
 	index uint32
 	slotOf
@@ -74,7 +75,8 @@ func (c *accessChange) add(list *bal.ConstructionBlockAccessList) {
 	}
 }
 
-// touched has the values that a transaction may have changed, as before it.
+// touched has the values that a transaction may have changed, as they were before the transaction.
+// A comparison with the values after it shows the real changes.
 type touched struct {
 	accounts map[common.Address]accountBefore
 	slots    map[slotOf]common.Hash
@@ -90,8 +92,8 @@ func newTouched() *touched {
 	return &touched{make(map[common.Address]accountBefore), make(map[slotOf]common.Hash)}
 }
 
-// changes returns the differences between the values before a transaction and
-// those in sdb. An absent account counts as one with empty code.
+// changes returns the differences between the values before a transaction and the values in sdb
+// after it. An account that does not exist counts as one with empty code.
 func (t *touched) changes(index uint32, sdb *state.StateDB) (out []accessChange) {
 	for at, before := range t.slots {
 		if now := sdb.GetState(at.address, at.slot); now != before {
@@ -113,8 +115,8 @@ func (t *touched) changes(index uint32, sdb *state.StateDB) (out []accessChange)
 	return out
 }
 
-// lastTransactions returns the last transaction that changed each slot and each
-// account. Changes at the start of the block count as the first transaction's.
+// lastTransactions returns, for each slot and each account, the last transaction that changed it,
+// counted from 0. A change at the start of the block counts as one of the first transaction.
 func lastTransactions(changes []accessChange) (slots map[slotOf]int, accounts map[common.Address]int) {
 	slots, accounts = make(map[slotOf]int), make(map[common.Address]int)
 	for i := range changes { // in the order of transactions
@@ -128,14 +130,14 @@ func lastTransactions(changes []accessChange) (slots map[slotOf]int, accounts ma
 	return slots, accounts
 }
 
-// account notes an account before its first change.
+// account records the values of an account before a transaction changes it for the first time.
 func (s *machineState) account(addr common.Address) {
 	if _, known := s.touched.accounts[addr]; !known {
 		s.touched.accounts[addr] = accountBefore{*s.StateDB.GetBalance(addr), s.StateDB.GetNonce(addr), codeHashOf(s.StateDB, addr)}
 	}
 }
 
-// codeHashOf returns an account's code hash; zero if it has no code.
+// codeHashOf returns the code hash of an account, or zero if the account has no code.
 func codeHashOf(sdb *state.StateDB, addr common.Address) common.Hash {
 	if h := sdb.GetCodeHash(addr); h != types.EmptyCodeHash {
 		return h

@@ -19,35 +19,35 @@ import (
 )
 
 var (
-	// ErrHeader is returned if a header lacks a field that its rules need.
+	// ErrHeader is returned if a block's header lacks a field that the block's rules need, for
+	// example the base fee since London.
 	ErrHeader = errors.New("evm: invalid header")
-	// ErrFork is returned if the rules of a block are not supported. These are
-	// Amsterdam, which counts the block's gas differently and needs block
-	// access lists, and go-ethereum's UBT flag, which prices accesses by the
-	// tree (EIP-4762). Here the state is in a binary tree without that flag.
+	// ErrFork is returned if the rules of a block are not supported. Amsterdam is not, because it
+	// counts the gas of a block differently and needs block access lists. go-ethereum's flag UBT is
+	// not either: it prices accesses by the tree (EIP-4762), while here the state is in a binary
+	// tree without that flag.
 	ErrFork = errors.New("evm: unsupported fork")
 	// ErrBlob is returned for a blob transaction.
 	ErrBlob = errors.New("evm: blob transactions are not supported")
-	// ErrState is returned if the view could not be read or written. The block
-	// is unusable.
+	// ErrState is returned if the view could not be read or written. The block must be dropped
+	// then.
 	ErrState = errors.New("evm: state failed")
-	// ErrOverride is wrapped by Call and Estimate if the overrides contradict
-	// each other, or move a contract that is not precompiled.
+	// ErrOverride is returned by Call and Estimate if the overrides contradict each other, or if
+	// they move a contract that is not precompiled.
 	ErrOverride = errors.New("evm: invalid override")
-	// ErrDestroyed is returned if, before Cancun, an account with storage
-	// destroys itself. It loses its storage then, which a tree of hashed keys
-	// cannot enumerate (EIP-6780). The block detects storage in the first 64
-	// slots and in slots that it reads. Other storage is left behind, and
-	// reappears if a later block creates the account again. Chains that start
-	// with Cancun have no such accounts.
+	// ErrDestroyed is returned if an account with storage destroys itself under rules before
+	// Cancun. Such an account loses its storage, but a tree of hashed keys cannot list the slots of
+	// an account (EIP-6780). The block notices storage in the first 64 slots and in slots that it
+	// reads. It does not notice other storage, which is left behind and reappears if a later block
+	// creates the account again. Chains that start with Cancun have no such accounts.
 	ErrDestroyed = errors.New("evm: an account with storage was destroyed")
-	// ErrFinished is returned by Apply, Finish and Prestate after Finish or
-	// Prestate.
+	// ErrFinished is returned by Apply, Finish and Prestate if Finish or Prestate was called
+	// before.
 	ErrFinished = errors.New("evm: block is finished")
 )
 
-// Block executes transactions one after another. It belongs to one goroutine.
-// Create one with [NewBlock].
+// Block executes the transactions of one block one after another on a view of the state. It must be
+// used by one goroutine only. Create one with [NewBlock].
 type Block struct {
 	config    *params.ChainConfig
 	rules     params.Rules
@@ -67,12 +67,11 @@ type Block struct {
 	broken    error
 }
 
-// NewBlock starts a block on a view, under the rules that config has for the
-// header. It supports chains of [ChainConfig], Osaka, and older forks; a block
-// with a difficulty is a block before the merge. Of the header it uses number,
-// time, coinbase, gas limit, base fee, difficulty, mix digest and parent hash.
-// The caller must not use the view until Finish. Errors wrap ErrHeader,
-// ErrFork, ErrHistory or ErrState.
+// NewBlock starts a block on a view, under the rules that config has for the header. It supports
+// chains of [ChainConfig], Osaka, and older forks. A header with a positive difficulty is that of a
+// block before the merge. NewBlock uses these fields of the header: number, time, coinbase, gas
+// limit, base fee, difficulty, mix digest and parent hash. The caller must not use the view until
+// Finish has returned. Errors wrap ErrHeader, ErrFork, ErrHistory or ErrState.
 func NewBlock(view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes) (*Block, error) {
 	if err := checkHeader(config, header); err != nil {
 		return nil, err
@@ -101,29 +100,30 @@ func NewBlock(view *statedb.View, config *params.ChainConfig, header *types.Head
 	return b, nil
 }
 
-// SetSigner replaces the signer that recovers the sender of each transaction.
-// It is for rollups with other signatures than Ethereum's. The pool of such a
-// rollup has the same rule in txpool.Config.Sender. An account with code may
-// send then. EIP-3607 forbids that on Ethereum, because an attacker could find a
-// key with the address of a contract; here the signer must prevent it. Call
-// SetSigner before Apply, and in each execution of the block.
+// SetSigner replaces the signer that recovers the sender of each transaction. It is for rollups
+// whose signatures differ from Ethereum's. The pool of such a rollup needs the same rule in
+// txpool.Config.Sender. With such a signer, accounts with code may send transactions. On Ethereum
+// EIP-3607 forbids this, because an attacker could find a key whose address is that of a contract;
+// here the signer must prevent that attack. Call SetSigner before Apply, and in each execution of
+// the block.
 func (b *Block) SetSigner(signer types.Signer) { b.signer, b.ownSigner = signer, true }
 
-// SetPrecompiles adds precompiled contracts to those of the rules, or replaces some of them. It
-// is for rollups that add contracts written in Go. Their addresses are not warm, so that
-// the first access in a transaction costs 2,600 gas. Call SetPrecompiles before Apply, and in each
-// execution of the block; calls have [Overrides].Precompiles.
+// SetPrecompiles adds precompiled contracts to those of the rules, or replaces some of them. It is
+// for rollups that add contracts written in Go. The addresses of added contracts are not warm: the
+// first access in a transaction costs 2,600 gas. Call SetPrecompiles before Apply, and in each
+// execution of the block. For calls, use [Overrides].Precompiles.
 func (b *Block) SetPrecompiles(own vm.PrecompiledContracts) { b.contracts = Precompiles(b.rules, own) }
 
-// Precompiles returns the precompiled contracts of rules, with own ones added.
+// Precompiles returns the precompiled contracts of the rules, together with a rollup's own ones. An
+// own contract replaces one of the rules at the same address.
 func Precompiles(rules params.Rules, own vm.PrecompiledContracts) vm.PrecompiledContracts {
 	contracts := vm.ActivePrecompiledContracts(rules)
 	maps.Copy(contracts, own)
 	return contracts
 }
 
-// checkHeader returns an error if the header lacks a field that its rules need,
-// or if the rules are not supported.
+// checkHeader returns an error if the header lacks a field that its rules need, or if the rules are
+// not supported. The error wraps ErrHeader or ErrFork.
 func checkHeader(config *params.ChainConfig, header *types.Header) error {
 	switch {
 	case header.Number == nil || header.Number.Sign() < 0 || !header.Number.IsUint64():
@@ -142,9 +142,9 @@ func checkHeader(config *params.ChainConfig, header *types.Header) error {
 	return nil
 }
 
-// blockContext returns the block context of the EVM. A positive difficulty
-// means that the block was mined: it has no random number, and the rules before
-// the merge apply.
+// blockContext returns the facts about a block that EVM instructions can read. A positive
+// difficulty means that the block was mined. Such a block has no random number, and the rules
+// before the merge apply to it.
 func blockContext(header *types.Header) vm.BlockContext {
 	c := vm.BlockContext{
 		CanTransfer: core.CanTransfer,
@@ -168,16 +168,15 @@ func blockContext(header *types.Header) vm.BlockContext {
 	return c
 }
 
-// Apply executes a transaction. Its receipt lacks the block's hash, which is
-// unknown until the block is sealed. Before Byzantium its state root is that of
-// an empty Merkle Patricia trie.
+// Apply executes the next transaction of the block and returns its receipt. The receipt lacks the
+// block's hash, which is unknown until the block is sealed. Before Byzantium the receipt's state
+// root is that of an empty Merkle Patricia trie.
 //
-// If the transaction cannot be in the block at this position, the error wraps
-// ErrBlob or one of go-ethereum's errors (core.ErrNonceTooLow,
-// core.ErrInsufficientFunds, core.ErrGasLimitReached, …). The state does not
-// change then, and the witness has none of the transaction's reads. A
-// transaction that runs and fails is not an error: its receipt shows the
-// failure. After an error that wraps ErrState the block must be dropped.
+// If the transaction cannot be in the block at this position, the error wraps ErrBlob or one of
+// go-ethereum's errors (core.ErrNonceTooLow, core.ErrInsufficientFunds, core.ErrGasLimitReached,
+// …). The state does not change then, and the witness has none of the transaction's reads. A
+// transaction that runs and fails is no error: its receipt shows the failure. After an error that
+// wraps ErrState the block must be dropped.
 func (b *Block) Apply(tx *types.Transaction) (*types.Receipt, error) {
 	if b.broken != nil {
 		return nil, b.broken
@@ -221,9 +220,10 @@ func (b *Block) Apply(tx *types.Transaction) (*types.Receipt, error) {
 	return receipt, nil
 }
 
-// forget removes the reads of a refused transaction from the log. The StateDB
-// caches them and would not read them again. Therefore the StateDB's changes
-// are settled in the adapter, and a new StateDB replaces it.
+// forget removes the reads of a refused transaction from the read log. The current StateDB has
+// cached the values, so a later transaction would use them without a new entry in the log. forget
+// therefore moves the StateDB's changes to the adapter and continues with a new StateDB, whose
+// cache is empty.
 func (b *Block) forget(mark statedb.ReadMark) error {
 	if !b.adapter.rewind(mark) {
 		return nil
@@ -239,8 +239,8 @@ func (b *Block) forget(mark statedb.ReadMark) error {
 	return b.broken
 }
 
-// watched returns the EVM's configuration. Before Cancun it records the
-// accounts that destroy themselves.
+// watched returns the configuration with which the EVM runs a transaction. Before Cancun the
+// configuration has a hook that records the accounts that destroy themselves.
 func (b *Block) watched() vm.Config {
 	b.destroyed = nil
 	if b.rules.IsCancun {
@@ -263,7 +263,8 @@ func (b *Block) watched() vm.Config {
 	return machine
 }
 
-// failed returns the error of the state during a transaction, if any.
+// failed returns the error of the state that occurred during a transaction, or nil. It also handles
+// the accounts that destroyed themselves in the transaction.
 func (b *Block) failed() error {
 	for _, addr := range b.destroyed {
 		if b.state.Exist(addr) {
@@ -277,11 +278,10 @@ func (b *Block) failed() error {
 	return b.adapter.failed(b.state)
 }
 
-// Prestate ends the block and returns the state and context that its next
-// transaction would run on. It is for go-ethereum's tracers, which run that
-// transaction themselves. The view gets reads only, and every later call of the
-// block fails with ErrFinished. If the block has failed before, Prestate
-// returns that error.
+// Prestate returns the state and the block context before the next transaction of the block. It is
+// for go-ethereum's tracers, which run that transaction themselves. Prestate ends the block: the
+// changes so far are not written to the view, and every later call returns ErrFinished. If the
+// block has already failed, Prestate returns that error.
 func (b *Block) Prestate() (*state.StateDB, vm.BlockContext, error) {
 	if b.broken != nil {
 		return nil, vm.BlockContext{}, b.broken
@@ -301,9 +301,9 @@ func (b *Block) GasUsed() uint64 {
 	return 0
 }
 
-// Finish stages all changes in the view. It must be the last call. The error
-// wraps ErrState, for example if a balance does not fit, or ErrFinished; the
-// view must be dropped then.
+// Finish ends the block and stages all its changes in the view. It must be the last call. The error
+// wraps ErrState, for example if a balance does not fit into 128 bits, or ErrFinished. After an
+// error the view must be dropped.
 func (b *Block) Finish() error {
 	if b.broken != nil {
 		return b.broken

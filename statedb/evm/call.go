@@ -20,20 +20,19 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// Call runs a message as if it were in the block of the given header. The view
-// logs its reads, and stages no writes. Call checks neither the sender's nonce
-// nor whether it is a contract. Amounts that are nil are zero, and a gas price
-// of zero is allowed. The result has the gas used, the return data, and the
-// error of a failed execution. If the message cannot run, the error wraps one
-// of go-ethereum's errors, ErrHeader, ErrFork or ErrState, or ctx's error if
-// ctx ended first.
+// Call runs a message, such as that of eth_call, as if it were a transaction in the block with the
+// given header. The view logs the reads, and nothing is written. Call checks neither the sender's
+// nonce nor whether the sender is a contract. Amounts that are nil count as zero, and a gas price
+// of zero is allowed. The result has the used gas, the return data, and the error of a failed
+// execution. If the message cannot run, the error wraps one of go-ethereum's errors, ErrHeader,
+// ErrFork or ErrState, or ctx's error if ctx ended first.
 func Call(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message) (*core.ExecutionResult, error) {
 	return CallWith(ctx, view, config, header, hashes, msg, Overrides{}, nil)
 }
 
-// CallWith is [Call] with overrides, and with a tracer of go-ethereum, which may
-// be nil. Only the tracer's hooks for opcodes, calls, faults and logs are
-// called. The error may also wrap ErrOverride.
+// CallWith is [Call] with overrides of the state, and with a tracer of go-ethereum. The tracer may
+// be nil. Only its hooks for opcodes, calls, faults and logs are called. The error may also wrap
+// ErrOverride.
 func CallWith(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message, changes Overrides, tracer *tracing.Hooks) (*core.ExecutionResult, error) {
 	if err := checkHeader(config, header); err != nil {
 		return nil, err
@@ -69,22 +68,21 @@ func CallWith(ctx context.Context, view *statedb.View, config *params.ChainConfi
 	return result, err
 }
 
-// estimateSlack is the allowed excess of an estimate over the minimum, as a
-// fraction. It is geth's value.
+// estimateSlack is how far an estimate may exceed the least gas that suffices, as a fraction of
+// that gas. It is geth's value.
 const estimateSlack = 0.015
 
-// Estimate returns the gas that a message needs to succeed, by go-ethereum's
-// estimator. It is at most gasCap, or the header's gas limit if gasCap is 0. If
-// the message fails with any gas, Estimate returns the reason as error and the
-// data of the revert. Otherwise the error wraps ErrHeader, ErrFork, ErrState if
-// the view lacks a value that the message reads, or ctx's error if ctx ended
-// first.
+// Estimate returns the gas limit with which a message succeeds, as eth_estimateGas needs it. It
+// uses go-ethereum's estimator. The result is at most gasCap, or the header's gas limit if gasCap
+// is 0. If the message fails with any gas limit, the error is the reason, and revert is the data of
+// the revert. Otherwise the error wraps ErrHeader, ErrFork, ErrState if the view lacks a value that
+// the message reads, or ctx's error if ctx ended first.
 func Estimate(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message, gasCap uint64) (gas uint64, revert []byte, err error) {
 	return EstimateWith(ctx, view, config, header, hashes, msg, gasCap, Overrides{})
 }
 
-// EstimateWith is [Estimate] with overrides. As in geth, the estimator does not
-// move precompiled contracts. The error may also wrap ErrOverride.
+// EstimateWith is [Estimate] with overrides of the state. As in geth, the estimator does not move
+// precompiled contracts, even if an override does. The error may also wrap ErrOverride.
 func EstimateWith(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message, gasCap uint64, changes Overrides) (gas uint64, revert []byte, err error) {
 	if err := checkHeader(config, header); err != nil {
 		return 0, nil, err
@@ -118,8 +116,8 @@ func EstimateWith(ctx context.Context, view *statedb.View, config *params.ChainC
 }
 
 // search is [EstimateWith] for a chain that adds precompiled contracts, which go-ethereum's
-// estimator does not know. It tries gas limits between that of the last failure and that of the
-// last success.
+// estimator does not know. It searches the limit by bisection, between the greatest gas limit that
+// was too small and the least one that was enough.
 func search(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message, gasCap uint64, changes Overrides) (gas uint64, revert []byte, err error) {
 	try := func(gas uint64) (*core.ExecutionResult, error) {
 		m := *msg
@@ -159,8 +157,8 @@ func search(ctx context.Context, view *statedb.View, config *params.ChainConfig,
 	return high, nil, nil
 }
 
-// affordable returns the gas that the sender of a message can pay. balance replaces that of the
-// view, unless it is nil.
+// affordable returns the greatest amount of gas that the sender of a message can pay for. If
+// balance is not nil, it replaces the sender's balance in the view.
 func affordable(view *statedb.View, msg *core.Message, balance *uint256.Int) uint64 {
 	m := complete(msg)
 	price := m.GasFeeCap
@@ -181,7 +179,7 @@ func affordable(view *statedb.View, msg *core.Message, balance *uint256.Int) uin
 	return gas
 }
 
-// complete returns the message with nil amounts replaced by zero.
+// complete returns a copy of the message in which amounts that are nil are replaced by zero.
 func complete(msg *core.Message) *core.Message {
 	m := *msg
 	for _, amount := range []**uint256.Int{&m.Value, &m.GasPrice, &m.GasFeeCap, &m.GasTipCap} {
@@ -196,8 +194,10 @@ func complete(msg *core.Message) *core.Message {
 	return &m
 }
 
-// hashes returns the BlockHashes of a call. The state stores the parent's hash
-// only after the header's block began; before, its slot may have an old hash.
+// hashes returns the BlockHashes that a call uses. Without a function of the host, block hashes
+// come from the state. The hash of the header's parent is an exception: the state has it only after
+// the block of the header has begun, and its slot may still have an old hash before. It is
+// therefore taken from the header.
 func (a *adapter) hashes(given BlockHashes, header *types.Header) BlockHashes {
 	if given != nil {
 		return given
@@ -215,8 +215,8 @@ func (a *adapter) hashes(given BlockHashes, header *types.Header) BlockHashes {
 	}
 }
 
-// ancestors implements the methods of a chain that go-ethereum's estimator
-// calls.
+// ancestors is the chain that go-ethereum's estimator reads. It implements only the methods that
+// the estimator calls.
 type ancestors struct {
 	consensus.ChainHeaderReader
 	config *params.ChainConfig
@@ -226,8 +226,8 @@ type ancestors struct {
 func (a *ancestors) Config() *params.ChainConfig { return a.config }
 func (a *ancestors) Engine() consensus.Engine    { return coinbase{} }
 
-// GetHeader returns a header with only the number and the parent's hash, which
-// are all that BLOCKHASH uses.
+// GetHeader returns a header that has only the number and the parent's hash, because the
+// instruction BLOCKHASH uses nothing more.
 func (a *ancestors) GetHeader(_ common.Hash, number uint64) *types.Header {
 	if number == 0 {
 		return nil
@@ -235,7 +235,7 @@ func (a *ancestors) GetHeader(_ common.Hash, number uint64) *types.Header {
 	return &types.Header{Number: new(big.Int).SetUint64(number), ParentHash: a.hashes(number - 1)}
 }
 
-// coinbase is an engine for which the header's coinbase is the author.
+// coinbase is a consensus engine that returns the header's coinbase as the author of a block.
 type coinbase struct{ consensus.Engine }
 
 func (coinbase) Author(header *types.Header) (common.Address, error) { return header.Coinbase, nil }

@@ -6,7 +6,7 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 )
 
-// ChainConfig returns a chain configuration with all forks up to Prague active
+// ChainConfig returns the chain configuration of a new rollup: all forks up to Prague are active
 // from genesis.
 func ChainConfig(chainID *big.Int) *params.ChainConfig {
 	zero, start := new(big.Int), uint64(0)
@@ -30,8 +30,8 @@ func ChainConfig(chainID *big.Int) *params.ChainConfig {
 		ShanghaiTime:            &start,
 		CancunTime:              &start,
 		PragueTime:              &start,
-		// There are no blobs, but the EVM computes a blob price for every
-		// block.
+		// A rollup has no blobs, but the EVM computes a blob price for every block and needs these
+		// values.
 		BlobScheduleConfig: &params.BlobScheduleConfig{Cancun: params.DefaultCancunBlobConfig, Prague: params.DefaultPragueBlobConfig},
 	}
 }

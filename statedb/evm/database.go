@@ -21,10 +21,11 @@ import (
 // errUnsupported is returned by methods that execution does not use.
 var errUnsupported = errors.New("evm: not supported on a view")
 
-// database adapts a view to go-ethereum's StateDB.
+// database is the state database that go-ethereum's StateDB reads and writes. It passes reads to a
+// view and collects writes.
 type database struct {
 	*adapter
-	// nodes is an empty trie database. StateDB inspects its type.
+	// nodes is an empty trie database, which is needed only because StateDB inspects its type.
 	nodes *triedb.Database
 }
 
@@ -39,8 +40,8 @@ func newAdapter(view *statedb.View) *adapter {
 	}
 }
 
-// open returns a StateDB. Reads go to the view immediately; writes are settled
-// by its IntermediateRoot.
+// open returns a new StateDB over the adapter. Its reads go to the view immediately. Its writes
+// reach the adapter when IntermediateRoot is called.
 func (a *adapter) open() (*state.StateDB, error) {
 	db := &database{adapter: a, nodes: triedb.NewDatabase(rawdb.NewMemoryDatabase(), nil)}
 	sdb, err := state.New(types.EmptyRootHash, db)
@@ -50,8 +51,7 @@ func (a *adapter) open() (*state.StateDB, error) {
 	return sdb, nil
 }
 
-// Type returns TypeMPT: with the other type StateDB would apply the gas rules
-// of EIP-4762.
+// Type returns TypeMPT, because with the other type StateDB would apply the gas rules of EIP-4762.
 func (d *database) Type() state.DatabaseType { return state.TypeMPT }
 
 func (d *database) Reader(common.Hash) (state.Reader, error) { return d.adapter, nil }
@@ -67,9 +67,9 @@ func (d *database) OpenStorageTrie(common.Hash, common.Address, common.Hash, sta
 func (d *database) TrieDB() *triedb.Database        { return d.nodes }
 func (d *database) Commit(*state.StateUpdate) error { return errUnsupported }
 
-// adapter reads from a view, after the changes that the block has settled so
-// far. They go into the view at the end. StateDB calls the adapter from several
-// goroutines, but a view belongs to one, so a lock protects it.
+// adapter connects go-ethereum's StateDB with a view. It collects the changes of the block, which
+// Finish stages in the view, and answers reads from these changes or from the view. StateDB calls
+// the adapter from several goroutines, but a view may be used by one only, so a lock protects it.
 type adapter struct {
 	mu       sync.Mutex
 	view     *statedb.View
@@ -87,7 +87,8 @@ type slotOf struct {
 	slot    common.Hash
 }
 
-// begin sets the transaction of later reads, and marks the log of reads.
+// begin sets the transaction with which later reads are logged, and returns the present position in
+// the log of reads.
 func (a *adapter) begin(transaction int) statedb.ReadMark {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -95,7 +96,7 @@ func (a *adapter) begin(transaction int) statedb.ReadMark {
 	return a.view.Mark()
 }
 
-// rewind removes the reads after a mark, and reports whether there were any.
+// rewind removes all reads after a mark from the log, and reports whether there were any.
 func (a *adapter) rewind(mark statedb.ReadMark) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -107,8 +108,8 @@ func (a *adapter) rewind(mark statedb.ReadMark) bool {
 	return true
 }
 
-// failed returns the error of the view or the StateDB, if any. A failed read
-// does not stop an execution, so this must be called after each one.
+// failed returns the first error of the view, the adapter or the StateDB, or nil. A failed read
+// does not stop an execution, so failed must be called after each one.
 func (a *adapter) failed(sdb *state.StateDB) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -121,8 +122,8 @@ func (a *adapter) failed(sdb *state.StateDB) error {
 	return sdb.Error()
 }
 
-// stage stages the settled changes in the view, each with the last transaction
-// that made it. A slot that has its old value again was only read.
+// stage stages the collected changes in the view, each under the last transaction that made it. A
+// slot that has its original value again counts as read only and is not staged.
 func (a *adapter) stage(changes []accessChange) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -153,8 +154,8 @@ func (a *adapter) stage(changes []accessChange) error {
 	return a.view.Err()
 }
 
-// stored reports whether an account had storage before the block that can be
-// found.
+// stored reports whether an account had storage before the block. It looks in the slots that were
+// read and in the first 64 slots, because the slots of an account cannot be listed.
 func (a *adapter) stored(addr common.Address) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -176,9 +177,8 @@ func (a *adapter) stored(addr common.Address) bool {
 	return false
 }
 
-// destroy drops the settled changes of an account that then destroyed itself.
-// If the account is created again, its StateDB does not report that it was gone
-// in between.
+// destroy drops the collected changes of an account that has destroyed itself. StateDB would not
+// report the destruction if the account is created again later in the block.
 func (a *adapter) destroy(addr common.Address) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -187,10 +187,11 @@ func (a *adapter) destroy(addr common.Address) {
 	delete(a.code, addr)
 }
 
-// headerSlots is the number of slots in the account's header (EIP-7864).
+// headerSlots is the number of storage slots that EIP-7864 keeps in the header of an account.
 const headerSlots = 64
 
-// account returns an account, settled or from the view.
+// account returns an account: from the changes of the block so far or, if the block has not changed
+// it, from the view.
 func (a *adapter) account(addr common.Address) statedb.Account {
 	if account, settled := a.accounts[addr]; settled {
 		return account
@@ -237,11 +238,11 @@ func (a *adapter) slot(addr common.Address, slot common.Hash) common.Hash {
 	return value
 }
 
-// machineState is the StateDB that the EVM uses. It notes the values that the
-// EVM changes, and logs every slot that the EVM reads. For an account that was
-// destroyed and created again in the same block, StateDB knows that all slots
-// are zero and does not call the reader, but a new StateDB, after a refused
-// transaction, does. The log must not depend on that.
+// machineState is the StateDB that the EVM uses. It records the values before each change, for the
+// access list, and logs every slot that the EVM reads. The log must not depend on what StateDB has
+// cached: for an account that was destroyed and created again in the same block, StateDB knows that
+// all slots are zero and does not read them. A new StateDB, which replaces it after a refused
+// transaction, does read them.
 type machineState struct {
 	*state.StateDB
 	adapter *adapter
@@ -262,7 +263,7 @@ func (s *machineState) GetStateAndCommittedState(addr common.Address, slot commo
 	return value, committed
 }
 
-// ask logs a slot as read.
+// ask logs a slot as read, unless the log has the slot already.
 func (a *adapter) ask(addr common.Address, slot common.Hash) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -286,15 +287,16 @@ func (a *adapter) Code(addr common.Address, _ common.Hash) []byte {
 	return a.view.CodeAt(addr)
 }
 
-// CodeSize implements state.ContractCodeReader. The size is part of the
-// account, so the code is not read.
+// CodeSize implements state.ContractCodeReader. It does not read the code, because the account has
+// the size.
 func (a *adapter) CodeSize(addr common.Address, _ common.Hash) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.account(addr).CodeSize
 }
 
-// recorder is a trie that records the net writes of a StateDB.
+// recorder is a trie for StateDB that stores nothing. It passes the values that StateDB writes at
+// the end to the adapter.
 type recorder struct{ *adapter }
 
 func (r *recorder) UpdateAccount(addr common.Address, account *types.StateAccount, codeLen int) error {

@@ -11,11 +11,10 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// Genesis stages the accounts of a genesis block in a view. Errors wrap those
-// of package statedb. After an error some accounts may be staged, so the view
-// must be dropped or reset. The sum of all balances must fit into 128 bits.
-// Otherwise a user could collect more than an account can hold, and that block
-// could not be finished.
+// Genesis stages the accounts of a genesis block in a view. The sum of all balances must fit into
+// 128 bits. Otherwise a user could collect more than one account can hold, and the block in which
+// that happens could not be finished. Errors wrap those of package statedb. After an error the view
+// must be dropped or reset, because some accounts may be staged.
 func Genesis(view *statedb.View, alloc types.GenesisAlloc) error {
 	supply := new(big.Int)
 	for addr, account := range alloc {

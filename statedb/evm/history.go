@@ -13,31 +13,29 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 )
 
-// ErrHistory is returned if BlockHashes is nil and the state does not store
-// block hashes.
+// ErrHistory is returned if BlockHashes is nil and the state has no history contract that stores
+// block hashes: see [HistoryContract].
 var ErrHistory = errors.New("evm: no history contract in the state")
 
-// BlockHashes returns the hash of an ancestor block for the BLOCKHASH
-// instruction; zero if there is no such block. It is called only for the last
-// 256 blocks.
+// BlockHashes returns the hash of an ancestor block for the instruction BLOCKHASH, or zero if there
+// is no such block. It is called only for the last 256 blocks. A witness does not contain the
+// results of such a function, so a verifier must have the same function.
 //
-// If it is nil, the hashes come from the state, from EIP-2935's history
-// contract. NewBlock then first stores the parent's hash there, with the system
-// call of that proposal, and BLOCKHASH reads the contract's storage (EIP-7709,
-// except for the gas, which does not change). This needs the rules of Shanghai
-// or later. A witness then proves the hashes that the block has read. The
-// results of a function are in no witness: a verifier must have the same
-// function. [Call] and [Estimate] do not change the state, so they take the
-// parent's hash from the header.
+// If BlockHashes is nil, block hashes come from the state instead, from the history contract of
+// EIP-2935. At the start of a block, NewBlock stores the parent's hash there with the system call
+// of that EIP. BLOCKHASH then reads the contract's storage, as in EIP-7709, but with unchanged gas.
+// This needs the rules of Shanghai or later. A witness then proves the hashes that the block has
+// read. [Call] and [Estimate] do not change the state, so they take the parent's hash from the
+// header.
 type BlockHashes func(number uint64) common.Hash
 
-// HistoryContract returns the address and the account that a genesis needs if
-// [BlockHashes] is nil (EIP-2935).
+// HistoryContract returns the address and the account of the contract that stores block hashes
+// (EIP-2935). A genesis must have this account if [BlockHashes] is nil.
 func HistoryContract() (common.Address, types.Account) {
 	return params.HistoryStorageAddress, types.Account{Nonce: 1, Code: common.CopyBytes(params.HistoryStorageCode), Balance: new(big.Int)}
 }
 
-// history returns a BlockHashes that reads EIP-2935's contract.
+// history returns a BlockHashes that reads the hashes from the storage of EIP-2935's contract.
 func history(storage func(common.Address, common.Hash) common.Hash) BlockHashes {
 	return func(number uint64) common.Hash {
 		var slot common.Hash
@@ -46,7 +44,8 @@ func history(storage func(common.Address, common.Hash) common.Hash) BlockHashes 
 	}
 }
 
-// keepParentHash makes the system call of EIP-2935.
+// keepParentHash makes the system call of EIP-2935, which stores the hash of the block's parent in
+// the history contract.
 func (b *Block) keepParentHash() error {
 	if b.state.GetCodeSize(params.HistoryStorageAddress) == 0 {
 		if err := b.adapter.failed(b.state); err != nil {
@@ -66,8 +65,8 @@ func (b *Block) keepParentHash() error {
 	if err := b.adapter.failed(b.state); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
-	// The call fails silently before Shanghai, which lacks PUSH0, and on
-	// another contract.
+	// The call fails silently before Shanghai, which lacks the instruction PUSH0, and if another
+	// contract is at the address.
 	if kept != b.header.ParentHash {
 		return fmt.Errorf("%w: %s has %s as the parent's hash, want %s: use HistoryContract's code and Shanghai or later, or set BlockHashes",
 			ErrHistory, params.HistoryStorageAddress, kept, b.header.ParentHash)

@@ -15,39 +15,39 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Overrides change the state and the block that a call runs on, as clients of
-// eth_call expect. They lie above the view. So they may have values for which
-// the tree has no room, such as a balance of 256 bits, and they may replace the
-// whole storage of an account. The zero value changes nothing.
+// Overrides change the state and the block on which a call runs, as clients of eth_call expect.
+// They do not change the view. They may therefore contain values for which the tree has no room,
+// such as a balance of 256 bits, and may replace the whole storage of an account. The zero value
+// changes nothing.
 type Overrides struct {
 	// Accounts are the changed accounts.
 	Accounts map[common.Address]AccountOverride
 	// Block holds the changed fields of the block.
 	Block BlockOverride
-	// Precompiles are those of [Block.SetPrecompiles], to which Accounts apply too.
+	// Precompiles are the contracts that [Block.SetPrecompiles] adds in blocks of this chain.
+	// Accounts may change them too.
 	Precompiles vm.PrecompiledContracts
 }
 
-// AccountOverride changes one account. A nil field changes nothing. A changed
-// account that is a precompiled contract becomes an ordinary account.
+// AccountOverride changes one account for a call. A field that is nil changes nothing. If the
+// account is a precompiled contract, it becomes an ordinary account.
 type AccountOverride struct {
 	// Nonce is the new nonce.
 	Nonce *uint64
 	// Balance is the new balance, in wei.
 	Balance *uint256.Int
-	// Code is the new code. A slice of length 0 that is not nil removes it.
+	// Code is the new code. An empty slice that is not nil removes the code.
 	Code []byte
-	// State is the new storage: all other slots are zero. StateDiff changes
-	// only its own slots. At most one of them may be set.
+	// State replaces the whole storage: all other slots are zero. StateDiff changes only the slots
+	// that it contains. At most one of the two may be set.
 	State, StateDiff map[common.Hash]common.Hash
-	// MovePrecompileTo is the new address of the precompiled contract.
+	// MovePrecompileTo is the address to which the precompiled contract of this account moves.
 	MovePrecompileTo *common.Address
 }
 
-// BlockOverride changes fields of the block. A nil field changes nothing.
+// BlockOverride changes fields of the block for a call. A field that is nil changes nothing.
 type BlockOverride struct {
-	// Number, BaseFee and BlobBaseFee are the block's number and its prices, in
-	// wei per gas.
+	// Number is the block's number. BaseFee and BlobBaseFee are its prices, in wei per gas.
 	Number, BaseFee, BlobBaseFee *big.Int
 	// Time is the time of the block, in seconds since 1970.
 	Time *uint64
@@ -83,8 +83,8 @@ func (o *BlockOverride) header(h *types.Header) *types.Header {
 	return h
 }
 
-// blobBaseFee returns the price of blob gas. There are no blobs, but the
-// BLOBBASEFEE instruction exists.
+// blobBaseFee returns the price of blob gas. A rollup has no blobs, but the instruction BLOBBASEFEE
+// reads this price.
 func (o *BlockOverride) blobBaseFee() *big.Int {
 	if o.BlobBaseFee != nil {
 		return o.BlobBaseFee
@@ -92,11 +92,10 @@ func (o *BlockOverride) blobBaseFee() *big.Int {
 	return big.NewInt(params.BlobTxMinBlobGasprice)
 }
 
-// Apply changes a state and the precompiled contracts of a block, as if by a
-// transaction before the call. It is for hosts that run the EVM themselves, on
-// a state of [Block.Prestate]. The fields of Block change nothing here. The
-// accounts are changed in the order of their addresses. The error wraps
-// ErrOverride; the state may have a part of the changes then.
+// Apply makes the changes of Accounts in a state, and in the precompiled contracts of a block, as
+// if a transaction before the call had made them. It is for hosts that run the EVM themselves on a
+// state of [Block.Prestate]. It ignores the field Block. The accounts are changed in the order of
+// their addresses. The error wraps ErrOverride, and the state may then have a part of the changes.
 func (o *Overrides) Apply(sdb *state.StateDB, contracts vm.PrecompiledContracts) error {
 	moved := make(map[common.Address]bool)
 	for _, addr := range slices.SortedFunc(maps.Keys(o.Accounts), common.Address.Cmp) {
