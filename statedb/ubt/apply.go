@@ -8,21 +8,24 @@ import (
 )
 
 const (
-	// parallelDepth limits how many goroutines one call uses: two for each inner node above this
-	// depth, at most.
+	// parallelDepth limits how many goroutines one call uses. Only inner nodes down to this depth
+	// can give one of their two sides to another goroutine.
 	parallelDepth = 5
-	// parallelWrites is how many writes a subtree must have to get its own goroutine.
+	// parallelWrites is the least number of writes that a subtree must have to get its own
+	// goroutine.
 	parallelWrites = 16
-	// batchShare is how many batches the writes are divided into, so that several goroutines have
-	// work. Each batch is first built and then hashed as a whole.
+	// batchShare is the number of batches into which the writes are divided, so that several
+	// goroutines have work. Each batch is first built and then hashed as a whole.
 	batchShare = 16
-	// minBatch and maxBatch limit the number of writes in a batch.
+	// minBatch and maxBatch are the bounds between which applyAll chooses the greatest size of a
+	// batch, in writes.
 	minBatch, maxBatch = 2 * parallelWrites, 4096
 )
 
-// applyAll applies writes to the subtree r at a depth and returns the result with its hash. The
-// writes must be in strictly ascending order of their keys. applyAll divides them into batches of
-// at most batch writes, because a batch is built and hashed as a whole.
+// applyAll applies writes to the subtree r at a depth, and returns the result with its hash. The
+// writes must be in strictly ascending order of their keys. batch is the maximum number of writes
+// in a batch, which is built and then hashed as a whole. applyAll divides the writes into such
+// batches along the tree.
 func applyAll(h *Hasher, r ref, depth int, writes []Write, batch int) (ref, error) {
 	if len(writes) <= batch || oneStem(writes) {
 		warm(r, depth, writes)
@@ -62,8 +65,8 @@ func applyAll(h *Hasher, r ref, depth int, writes []Write, batch int) (ref, erro
 }
 
 // apply applies one batch of writes to the subtree r, as applyAll does, but hashes nothing: the new
-// nodes are unsealed. It creates each changed node once. If the writes change nothing, it returns
-// r.
+// nodes are unsealed, which means that their hashes are not computed yet. apply creates each
+// changed node once. If the writes change nothing, it returns r.
 func apply(h *Hasher, r ref, depth int, writes []Write) (ref, error) {
 	if len(writes) == 0 {
 		return r, nil
@@ -101,12 +104,14 @@ func apply(h *Hasher, r ref, depth int, writes []Write) (ref, error) {
 	return join(r, left, right, newLeft, newRight)
 }
 
-// oneStem reports whether all writes belong to the same stem. There must be at least one write.
+// oneStem reports whether all writes are to keys of the same stem. There must be at least one
+// write.
 func oneStem(writes []Write) bool {
 	return string(writes[0].Key.stem()) == string(writes[len(writes)-1].Key.stem())
 }
 
-// split returns how many of the writes belong to the left side of a node at a depth.
+// split returns how many of the sorted writes belong to the left side of a node at the given depth.
+// The others belong to the right side.
 func split(writes []Write, depth int) int {
 	from, to := 0, len(writes)
 	for from < to {
@@ -120,8 +125,8 @@ func split(writes []Write, depth int) int {
 }
 
 // children returns the two children of the subtree r at a depth. If r is a single stem, the stem
-// itself is one of the children, as if an inner node were above it. The error is ErrHidden if the
-// proof does not show the children.
+// itself is one of the children, as if an inner node were above it. If a proof does not show the
+// children, the error is ErrHidden.
 func children(r ref, depth int) (left, right ref, err error) {
 	switch n := r.node.(type) {
 	case *inner:
@@ -140,8 +145,9 @@ func children(r ref, depth int) (left, right ref, err error) {
 	return left, right, err
 }
 
-// beside returns the children of an inner node that takes the place of a single stem, because
-// another stem is added beside it.
+// beside returns the children of an inner node that is put above a single stem r, so that another
+// stem can be added beside it. One child is r, on the side that its name selects, and the other is
+// empty.
 func beside(r ref, name string, depth int) (left, right ref) {
 	if name[depth/8]>>(7-depth%8)&1 == 0 {
 		return r, ref{}
@@ -149,10 +155,10 @@ func beside(r ref, name string, depth int) (left, right ref) {
 	return ref{}, r
 }
 
-// join returns the node that replaces old, after its children have changed from left and right to
-// newLeft and newRight. A new inner node is unsealed. If only one child is left and it is a stem,
-// the stem itself takes the place, because a stem is always as near to the root as possible. The
-// error is ErrHidden if the proof does not show whether the remaining child is a stem.
+// join returns the node that replaces old after its children have changed from left and right to
+// newLeft and newRight. A new inner node is unsealed. If the only remaining child is a stem, join
+// returns this stem, because a stem is always as near to the root as possible. If a proof does not
+// show whether the remaining child is a stem, the error is ErrHidden.
 func join(old, left, right, newLeft, newRight ref) (ref, error) {
 	if newLeft == left && newRight == right && !old.empty() && !isStem(old.node) {
 		return old, nil

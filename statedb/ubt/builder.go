@@ -2,12 +2,13 @@ package ubt
 
 import "fmt"
 
-// builderBatch is how many values a Builder collects before it hashes them.
+// builderBatch is the number of values that a Builder collects before it adds them to the tree and
+// hashes them.
 const builderBatch = 4096
 
-// Builder builds a tree from all its values, which must come in the order of their keys. Besides
-// the tree, it needs memory for one batch of values only. Create one with [NewBuilder]. It belongs
-// to one goroutine.
+// Builder builds a tree from all of its values, which must be added in the order of their keys.
+// Besides the tree, it needs memory for only one batch of values. Create a Builder with
+// [NewBuilder]. It must be used by one goroutine only.
 type Builder struct {
 	sealer sealer
 	root   ref
@@ -19,13 +20,13 @@ type Builder struct {
 // NewBuilder returns a builder of an empty tree.
 func NewBuilder(h *Hasher) *Builder { return &Builder{sealer: sealer{h: h}} }
 
-// Add adds a value. Keys must be strictly ascending. The error wraps ErrOrder,
-// and then the value is not added.
+// Add adds a value. The key must be greater than that of the value before. If it is not, the error
+// wraps ErrOrder, and the value is not added.
 func (b *Builder) Add(k Key, value [32]byte) error {
 	if b.some && b.last.Compare(k) >= 0 {
 		return fmt.Errorf("%w: %x after %x", ErrOrder, k, b.last)
 	}
-	// A stem should be built only once, so a batch ends with the last value of a stem.
+	// A batch ends with the last value of a stem, so that each stem is built only once.
 	if len(b.batch) >= builderBatch && string(b.last.stem()) != string(k.stem()) {
 		if err := b.flush(); err != nil {
 			return err

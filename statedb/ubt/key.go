@@ -12,9 +12,9 @@ const StemSize = 31
 
 const stemBits = 8 * StemSize
 
-// Key is the position of one value: the stem in the first 31 bytes, and the index among the values
-// of the stem in the last byte. Nothing but this type fixes the length of a stem; the tree itself
-// would accept stems of different lengths, as long as none is a prefix of another.
+// Key is the position of one value in a tree. The first 31 bytes are the stem. The last byte is the
+// index among the 256 values of that stem. Only this type fixes the length of a stem: the tree
+// itself would accept stems of different lengths, as long as none is a prefix of another.
 type Key [StemSize + 1]byte
 
 func (k *Key) stem() []byte { return k[:StemSize] }
@@ -29,8 +29,8 @@ func (k Key) Compare(other Key) int {
 	return bytes.Compare(k[8:], other[8:])
 }
 
-// bit returns the i-th bit of a stem, counted from 0. The most significant bit of a byte comes
-// first.
+// bit returns bit i of a stem, counted from 0, beginning with the most significant bit of the first
+// byte.
 func bit(stem []byte, i int) byte { return stem[i/8] >> (7 - i%8) & 1 }
 
 // Write is a change of one value in a tree.
@@ -43,7 +43,7 @@ type Write struct {
 	Deleted bool
 }
 
-// set is a set of indices of values in a stem.
+// set is a set of indices of values in a stem, from 0 to 255.
 type set [4]uint64
 
 func (s *set) has(i byte) bool { return s[i/64]>>(i%64)&1 == 1 }
@@ -57,7 +57,7 @@ func (s *set) len() (n int) {
 	return n
 }
 
-// rank returns how many members are below i, which must be below 256.
+// rank returns how many members of the set are less than i. i must be less than 256.
 func (s *set) rank(i int) int {
 	n := bits.OnesCount64(s[i/64] & (1<<(i%64) - 1))
 	for _, word := range s[:i/64] {

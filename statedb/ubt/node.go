@@ -1,8 +1,8 @@
 package ubt
 
 // node is a node of the tree: an inner node or a stem. A tree that was opened from a proof has two
-// more kinds: a partial, which is a stem of which the proof shows some values, and a chain, which
-// stands for several inner nodes. Nodes never change, so readers need no lock.
+// more kinds. A partial is a stem of which the proof shows only some values. A chain stands for
+// several inner nodes. Nodes never change after they are published, so readers need no lock.
 type node interface{ isNode() }
 
 func (*inner) isNode()   {}
@@ -10,10 +10,10 @@ func (*chain) isNode()   {}
 func (*stem) isNode()    {}
 func (*partial) isNode() {}
 
-// ref refers to a node and holds its hash, which is computed before the node is published. The hash
-// is stored here and not in the node, so that a write need not read the nodes that it does not
-// change. A zero hash means an empty subtree. A hash without a node means a hidden subtree: the
-// proof does not show it.
+// ref refers to a node and holds the node's hash, which is computed before the node is published.
+// The hash is stored in the reference, so that a write need not read the nodes that it does not
+// change. A zero hash means an empty subtree. A hash without a node means a hidden subtree, which
+// the proof does not show.
 type ref struct {
 	node node
 	sum  Hash
@@ -22,14 +22,14 @@ type ref struct {
 func (r *ref) empty() bool  { return r.sum == Hash{} }
 func (r *ref) hidden() bool { return r.node == nil && r.sum != Hash{} }
 
-// opaque reports whether a part of the subtree is hidden.
+// opaque reports whether a proof hides the node that r refers to, or some values of it.
 func (r *ref) opaque() bool {
 	_, isPartial := r.node.(*partial)
 	return isPartial || r.hidden()
 }
 
-// inner is an inner node. It stores the nodes and the hashes of its children separately, so that
-// walking down the tree reads half as much memory.
+// inner is an inner node. It stores the nodes and the hashes of its children in separate arrays, so
+// that a walk down the tree reads half as much memory.
 type inner struct {
 	nodes [2]node
 	sums  [2]Hash
@@ -42,17 +42,18 @@ func newInner(left, right ref) *inner {
 func (n *inner) left() ref  { return ref{n.nodes[0], n.sums[0]} }
 func (n *inner) right() ref { return ref{n.nodes[1], n.sums[1]} }
 
-// chain stands for a row of inner nodes below each other, all of which have one empty side. The row
-// begins at the place of the chain and ends above the node below. In a proof such a node takes only
-// three bits, so without chains Open could create 200 MB of inner nodes for a forged proof of 1 MB.
+// chain stands for a row of inner nodes, one below the other, that all have one empty side. The row
+// begins at the position of the chain and ends above the node below. In a proof such an inner node
+// takes only three bits. Without chains, Open could therefore create 200 MB of inner nodes for a
+// forged proof of 1 MB.
 type chain struct {
 	path  Key // leads to below
 	end   int // depth of below
 	below ref
 }
 
-// children returns the two sides of the first node of the chain, which is at the given depth. If
-// the chain has more nodes, the side that is not empty is the rest of the chain, and it is
+// children returns the two sides of the first node of the chain, which is at the given depth. One
+// side is empty. If the chain has more nodes, the other side is the rest of the chain, and it is
 // unsealed.
 func (c *chain) children(depth int) (left, right ref) {
 	rest := ref{c, unsealed}
@@ -62,7 +63,8 @@ func (c *chain) children(depth int) (left, right ref) {
 	return c.sides(rest, depth)
 }
 
-// sides returns the two sides of a node of the chain at a depth, given the one that is not empty.
+// sides returns the two sides of a node of the chain at the given depth. rest is the side that is
+// not empty, and the path of the chain decides whether it is left or right.
 func (c *chain) sides(rest ref, depth int) (left, right ref) {
 	if bit(c.path[:], depth) == 0 {
 		return rest, ref{}
@@ -70,8 +72,8 @@ func (c *chain) sides(rest ref, depth int) (left, right ref) {
 	return ref{}, rest
 }
 
-// leads reports whether the path to the key k, which is known to reach the given depth of the
-// chain, goes on to the end of the chain.
+// leads reports whether the path to the key k follows the chain to its end. The path is known to
+// reach the chain at the given depth.
 func (c *chain) leads(k *Key, depth int) bool {
 	for ; depth < c.end; depth++ {
 		if bit(k[:], depth) != bit(c.path[:], depth) {
@@ -90,7 +92,7 @@ func isStem(n node) bool {
 }
 
 // onlyChild returns the child that is not empty, or an empty ref if both are empty. is reports
-// whether at most one child is not empty.
+// whether at least one of the children is empty.
 func onlyChild(left, right ref) (alone ref, is bool) {
 	switch {
 	case left.empty():

@@ -3,15 +3,15 @@ package ubt
 import "fmt"
 
 // Open returns the part of a tree that a proof shows. uses are the keys for which the proof was
-// made, in strictly ascending order. If the root of the result is the trusted root, then Get
-// returns the right values for these keys, and Apply with writes that match the uses returns a tree
-// with the right root. For any other key, Get and Apply either return ErrHidden, or use a value
-// that the proof happens to show, which is then correct too.
+// made, in strictly ascending order. The caller must compare the root of the result with a trusted
+// root. If they are equal, Get returns the right values for these keys, and Apply with writes that
+// match the uses returns a tree with the right root. For any other key, Get and Apply return
+// ErrHidden, unless the proof happens to show its value, which is then correct too.
 //
-// Open accepts a proof only in the form that Prove returns. It refuses a stem or a hash that begins
-// with twelve zero bytes, because the data that EIP-7864 hashes to a stem begins in this way, and
-// must not pass for a node. A party that can choose other stems freely can still create one that
-// reads as a node: see the package documentation. The error wraps ErrOrder or ErrProof.
+// Open accepts only the form of a proof that Prove returns. It refuses a stem or a hash that begins
+// with twelve zero bytes. The data that EIP-7864 hashes to a stem begins in this way and must not
+// pass for a node. A party that can choose other stems freely can still create one that reads as a
+// node: see the package documentation. The error wraps ErrOrder or ErrProof.
 func Open(h *Hasher, p *Proof, uses []Use) (Tree, error) {
 	if err := checkUses(uses); err != nil {
 		return Tree{}, err
@@ -34,14 +34,14 @@ func Open(h *Hasher, p *Proof, uses []Use) (Tree, error) {
 }
 
 // opener reads a proof by the rules in the comment of prover. After the first error it reads zeros,
-// so that its callers need not check each step.
+// so that its callers need not check for an error after each step.
 type opener struct {
 	p                           *Proof
 	bit, opened, hashed, valued int // read so far
 	err                         error
 }
 
-// place is the position of a node in the tree: the first depth bits of path.
+// place is the position of a node in the tree. The first depth bits of path lead to it.
 type place struct {
 	path  Key
 	depth int
@@ -54,7 +54,7 @@ func (at place) right() place {
 	return place{at.path, at.depth + 1}
 }
 
-// leads reports whether the path to the key k passes the place.
+// leads reports whether the path from the root to the key k goes through this place.
 func (at *place) leads(k *Key) bool {
 	for i := range at.depth {
 		if bit(k[:], i) != bit(at.path[:], i) {
@@ -91,8 +91,8 @@ func take[T any](o *opener, from []T, read *int, what string) (v T) {
 	return from[*read-1]
 }
 
-// sibling reads the hash of a subtree that the proof does not enter. It returns zero if the subtree
-// is empty.
+// sibling reads the hash of a subtree that the proof does not enter. It returns zero if the proof
+// marks the subtree as empty.
 func (o *opener) sibling() Hash {
 	if o.bits(1) == 0 {
 		return Hash{}
@@ -104,8 +104,8 @@ func (o *opener) sibling() Hash {
 	return sum
 }
 
-// node reads the node at a place, in the form in which prover.node writes it. emptied reports
-// whether the place is empty after the writes of the uses.
+// node reads the node at a place, which prover.node has written. uses are the keys below the place.
+// emptied reports whether the place is empty after the writes of the uses.
 func (o *opener) node(at place, uses []Use) (r ref, emptied bool) {
 	if o.err != nil {
 		return ref{}, false
@@ -155,8 +155,8 @@ func (o *opener) inner(at place, uses []Use) (_ ref, emptied bool) {
 	return ref{newInner(l, r), unsealed}, emptied
 }
 
-// fold returns an inner node that has one empty side, as a chain. If the node below it is a chain
-// already, that chain begins one node higher.
+// fold returns an inner node of which one side is empty, in the form of a chain. If the other side
+// is a chain already, that chain is extended by one node upward.
 func (o *opener) fold(at place, alone ref, isLeft bool) ref {
 	if alone.empty() || isStem(alone.node) {
 		o.fail("inner node at depth %d over at most one stem", at.depth)
@@ -186,7 +186,7 @@ func (o *opener) oneSide(usedAt, otherAt place, uses []Use) (used, other ref, em
 	return used, ref{}, emptied
 }
 
-// own reads a stem that has a value at one of the keys.
+// own reads a stem that has a value at one or more of the keys in uses.
 func (o *opener) own(uses []Use) (ref, bool) {
 	if len(uses) == 0 {
 		o.fail("stem without a key")
@@ -205,8 +205,8 @@ func (o *opener) own(uses []Use) (ref, bool) {
 	return s.done(uses, group)
 }
 
-// foreign reads a stem that has no value at any of the keys. The proof opens its first leaf, to
-// show that it is a stem.
+// foreign reads a stem that has no value at any of the keys in uses. The proof opens the first leaf
+// of such a stem, to show that the node is a stem.
 func (o *opener) foreign(at place, uses []Use) (ref, bool) {
 	k := take(o, o.p.opened, &o.opened, "opened leaves")
 	if !at.leads(&k) {
@@ -236,14 +236,16 @@ func (o *opener) foreign(at place, uses []Use) (ref, bool) {
 	return s.done(uses, group)
 }
 
-// checkStem refuses a key whose stem could pass for a node: see isEmbedding.
+// checkStem refuses a key whose stem begins like the data of a stem, because it could pass for a
+// node: see isEmbedding.
 func (o *opener) checkStem(k *Key) {
 	if isEmbedding(*k) {
 		o.fail("stem of %x begins with %d zero bytes, like the data of a stem", *k, embeddingZeros)
 	}
 }
 
-// stemOpener reads the values of a stem at the indices in known, and the hashes between them.
+// stemOpener reads a stem from a proof: the values at the indices in known, and hashes for the
+// parts between them.
 type stemOpener struct {
 	*opener
 	partial
@@ -258,8 +260,8 @@ func (s *stemOpener) read(group []Use) {
 	s.span(allValues)
 }
 
-// span reads a part of the values of a stem: the values themselves if known has indices in it,
-// otherwise only their hash.
+// span reads a part of the values of a stem. If known has an index in this part, it reads the
+// values themselves, and otherwise only the hash of the part.
 func (s *stemOpener) span(at span) {
 	switch {
 	case s.err != nil:
@@ -291,8 +293,8 @@ func (s *stemOpener) span(at span) {
 	s.values = append(s.values, value)
 }
 
-// done returns the stem that was read, and reports whether its place is empty after the writes of
-// the uses.
+// done returns the stem that was read. It also reports whether the place of the stem is empty after
+// the writes of the uses.
 func (s *stemOpener) done(uses, group []Use) (ref, bool) {
 	if s.err != nil {
 		return ref{}, false

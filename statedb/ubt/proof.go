@@ -7,37 +7,37 @@ import (
 	"slices"
 )
 
-// ErrProof is returned for a proof that is damaged, or that does not have the form which the tree
+// ErrProof is returned for a proof that is damaged, or that does not have the form that the tree
 // and the keys require.
 var ErrProof = errors.New("ubt: malformed proof")
 
-// Use is a key and how an execution uses it: it only reads the value, sets it, or deletes it. The
-// form of a proof depends on that.
+// Use is a key together with its use by an execution: the value is only read, or set, or deleted.
+// The form of a proof depends on the uses, because it must also show what the root becomes.
 type Use struct {
 	// Key is the key.
 	Key Key
-	// Sets means that the execution writes a value. Deletes must be false then.
+	// Sets is true if the execution writes a value. Deletes must then be false.
 	Sets bool
-	// Deletes means that the execution removes the value. Sets must be false then.
+	// Deletes is true if the execution removes the value. Sets must then be false.
 	Deletes bool
 }
 
-// Proof shows the values of a tree at some keys, and enough around them to compute the root before
-// and after these keys are written. For each tree and each sorted list of uses there is exactly one
-// proof: [Tree.Prove] makes it, and [Open] accepts no other.
+// Proof shows the values of a tree at some keys. It also shows enough of the tree around them to
+// compute the root before and after these keys are written. For each tree and each sorted list of
+// uses there is exactly one proof: [Tree.Prove] makes it, and [Open] accepts no other.
 //
-// A proof describes a depth-first walk over all nodes on the paths to the keys, in four streams.
-// The comment of prover has their order.
+// A proof describes a depth-first walk over all nodes on the paths to the keys, in four streams:
+// bits, opened leaves, hashes and values. The comment of prover has their order.
 type Proof struct {
 	bits bitWriter
 	// opened has leaves that are not among the keys. They prove that their stem is a stem, and that
-	// the nodes above it are inner nodes.
+	// the nodes above the stem are inner nodes.
 	opened []Key
 	hashes []Hash     // hashes of nonempty siblings
 	values [][32]byte // values of present leaves
 }
 
-// The kinds of nodes in a proof. Each takes two bits.
+// These are the kinds of nodes in a proof. Each node begins with two bits for its kind.
 const (
 	opEmpty  = iota
 	opInner  // its two sides follow
@@ -46,27 +46,28 @@ const (
 	opBits   = 2
 )
 
-// proofHeader is the size of the four lengths of the streams.
+// proofHeader is the size in bytes of the beginning of an encoded proof: the lengths of its four
+// streams.
 const proofHeader = 4 * 4
 
-// embeddingZeros is how many zero bytes precede the address in the data that EIP-7864 hashes to a
-// stem.
+// embeddingZeros is the number of zero bytes at the beginning of the data that EIP-7864 hashes to a
+// stem. The address follows them.
 const embeddingZeros = 12
 
 // isEmbedding reports whether a stem or a hash begins like the data that EIP-7864 hashes to a stem.
 // No honest hash does so by chance.
 //
-// Why this matters: the data of a stem and that of an inner node are both 64 bytes, so one can pass
-// for the other. A party that chooses a storage slot chooses half of the data. After 2^16 attempts
-// it has a stem that reads as an inner node over a forged subtree. The other half of the data then
-// appears in the proof, as a hash or as the stem of a leaf. It begins with twelve zero bytes, so
-// Open refuses both.
+// Why this matters: the data of a stem and the data of an inner node both have 64 bytes, so one can
+// pass for the other. A party that chooses a storage slot chooses half of the data. After 2^16
+// attempts it has a stem that reads as an inner node over a forged subtree. The other half of the
+// data then appears in the proof, as a hash or as the stem of a leaf. This half begins with twelve
+// zero bytes, so Open refuses both.
 func isEmbedding(node [32]byte) bool {
 	return [embeddingZeros]byte(node[:]) == [embeddingZeros]byte{}
 }
 
-// Size returns the length of the encoding in bytes: 16, plus the bits rounded up to bytes, plus 32
-// for each opened leaf, hash and value.
+// Size returns the length of the encoded proof in bytes. It is 16, plus the bits rounded up to
+// bytes, plus 32 for each opened leaf, hash and value.
 //
 // The number of bits is 2 for each node, 1 for each inner node with an unused side, 1 for each
 // known value, and 1 for each level below a stem at which a part without known values branches off.
@@ -95,8 +96,8 @@ func (p *Proof) AppendTo(b []byte) []byte {
 	return b
 }
 
-// ParseProof decodes a proof, which must fill b completely. It checks only the
-// form; [Open] checks what the proof proves. The error wraps ErrProof.
+// ParseProof decodes a proof, which must fill b completely. It checks only the form; [Open] checks
+// the contents. The error wraps ErrProof.
 func ParseProof(b []byte) (*Proof, error) {
 	if len(b) < proofHeader {
 		return nil, fmt.Errorf("%w: %d bytes, want at least %d", ErrProof, len(b), proofHeader)
@@ -128,7 +129,8 @@ func ParseProof(b []byte) (*Proof, error) {
 	return p, nil
 }
 
-// split32 splits n items of 32 bytes off b, which must be long enough.
+// split32 removes n items of 32 bytes from the beginning of b, and returns them and the rest. b
+// must be long enough.
 func split32[T ~[32]byte](b []byte, n int) (pieces []T, rest []byte) {
 	pieces = make([]T, n)
 	for i := range pieces {
@@ -161,8 +163,8 @@ func (w *bitWriter) putBool(v bool) {
 	}
 }
 
-// checkUses returns an error unless the uses are in strictly ascending order of their keys, and
-// none both sets and deletes.
+// checkUses returns an error if the uses are not in strictly ascending order of their keys, or if a
+// key is both set and deleted.
 func checkUses(uses []Use) error {
 	for i := range uses {
 		if i > 0 && uses[i-1].Key.Compare(uses[i].Key) >= 0 {
@@ -179,14 +181,14 @@ func anySets(uses []Use) bool {
 	return slices.ContainsFunc(uses, func(u Use) bool { return u.Sets })
 }
 
-// splitUses divides the uses below a node at a depth into those of its left side and those of its
-// right side.
+// splitUses divides the uses below a node at the given depth into those on the node's left side and
+// those on its right side.
 func splitUses(uses []Use, depth int) (left, right []Use) {
 	at, _ := slices.BinarySearchFunc(uses, 1, func(u Use, _ int) int { return int(bit(u.Key[:], depth)) - 1 })
 	return uses[:at], uses[at:]
 }
 
-// nextStem returns the first uses, as far as they belong to the same stem, and the rest.
+// nextStem returns the first uses that all belong to the same stem, and the rest.
 func nextStem(uses []Use) (group, rest []Use) {
 	n := 1
 	for n < len(uses) && string(uses[n].Key.stem()) == string(uses[0].Key.stem()) {

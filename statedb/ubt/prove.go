@@ -2,13 +2,13 @@ package ubt
 
 import "fmt"
 
-// Prove returns the proof for uses, which must be in strictly ascending order of their keys. The
-// error wraps one of these:
+// Prove returns the proof of the values at the keys in uses, which must be in strictly ascending
+// order. The error wraps one of these:
 //
-//   - ErrOrder if the uses are not in order
-//   - ErrHidden on a tree that was opened from a proof, which can prove nothing
-//   - ErrProof if a key is both set and deleted, or if the proof would have a stem that begins with
-//     twelve zero bytes, which Open refuses
+//   - ErrOrder: the uses are not in order.
+//   - ErrHidden: the tree was opened from a proof, and cannot prove anything itself.
+//   - ErrProof: a key is both set and deleted, or the proof would contain a stem that begins with
+//     twelve zero bytes, which Open refuses.
 func (t Tree) Prove(h *Hasher, uses []Use) (*Proof, error) {
 	if err := checkUses(uses); err != nil {
 		return nil, err
@@ -27,16 +27,17 @@ func (t Tree) Prove(h *Hasher, uses []Use) (*Proof, error) {
 
 // prover writes a proof, and opener reads one. Both follow these rules.
 //
-// Each node begins with two bits for its kind. After an inner node follow its used sides, left
-// before right, and for an unused side a bit that tells whether the side is empty, and its hash if
-// not.
+// Each node begins with two bits for its kind. The used sides of an inner node follow it, left
+// before right. For an unused side, a bit marks whether the side is empty, and its hash follows if
+// it is not.
 //
 // A hash does not show the kind of its node. Without further rules, a stem could pass for an inner
-// node, and a node between the values of a stem for a node of the tree. Therefore the proof shows,
-// below every nonempty node that it enters, a leaf that exists. The number of hashes between a node
-// and the leaf then proves the kind of the node, because a leaf is the hash of 32 bytes, and all
-// other nodes are hashes of 64. If no key leads to such a leaf, the proof opens the first leaf. An
-// attacker may still choose a stem whose 64 bytes read as two hashes: see isEmbedding.
+// node, and a node between the values of a stem could pass for a node of the tree. The proof
+// therefore shows a leaf that exists below every nonempty node that it enters. The number of hashes
+// between a node and the leaf then proves the kind of the node, because a leaf is the hash of 32
+// bytes, and all other nodes are hashes of 64. If no key leads to such a leaf, the proof opens the
+// first leaf. An attacker may still choose a stem whose 64 bytes read as two hashes: see
+// isEmbedding.
 //
 // For the same reason the proof enters an unused side if the other side is empty before or after
 // the writes. A verifier must then know whether only a stem is left, because a stem that is alone
@@ -47,8 +48,9 @@ type prover struct {
 	err error
 }
 
-// node writes the node r at a depth, with the uses below it. If there are none, it opens the first
-// leaf of the node. emptied reports whether the place is empty after the writes of the uses.
+// node writes the node r at a depth. uses are the keys below the node; if there are none, node
+// opens the first leaf below the node. emptied reports whether the place of the node is empty after
+// the writes of the uses.
 func (p *prover) node(r ref, depth int, uses []Use) (emptied bool) {
 	if r.empty() {
 		p.bits.put(opEmpty, opBits)
@@ -88,8 +90,8 @@ func (p *prover) inner(n *inner, depth int, uses []Use) (emptied bool) {
 	return leftEmptied && rightEmptied
 }
 
-// oneSide writes an inner node of which only one side has uses: first that side, and then what a
-// verifier must know about the other one.
+// oneSide writes an inner node of which only one side has uses. It writes that side first, and then
+// the facts about the other side that a verifier needs.
 func (p *prover) oneSide(used, other ref, depth int, uses []Use) (emptied bool) {
 	emptied = p.node(used, depth+1, uses)
 	switch {
@@ -105,7 +107,8 @@ func (p *prover) oneSide(used, other ref, depth int, uses []Use) (emptied bool) 
 	return false
 }
 
-// sibling writes the hash of a subtree that the proof does not enter, or that the subtree is empty.
+// sibling writes the hash of a subtree that the proof does not enter, or a bit that marks the
+// subtree as empty.
 func (p *prover) sibling(sum Hash) {
 	p.bits.putBool(sum != Hash{})
 	if sum != (Hash{}) {
@@ -148,8 +151,9 @@ func (p *prover) stem(n *stem, uses []Use) (emptied bool) {
 	return !sets && gone == n.present.len()
 }
 
-// ownOp writes that a stem belongs to some of the uses. before is the number of other stems that
-// come before it among the uses, and last tells whether it is the last one.
+// ownOp writes that a stem of the tree is one of the stems in the uses, unless the stem has no
+// value at their keys. before is the number of other stems that come before it among the uses. last
+// is true if it is the last one there.
 func (p *prover) ownOp(n *stem, own []Use, before int, last bool) {
 	if !hasAny(n, own) {
 		return // it is opened instead
@@ -185,8 +189,8 @@ func (s *stem) firstKey() (k Key) {
 	return k
 }
 
-// valueProver writes the values of a stem at the indices in known, and the hashes of the parts
-// between them.
+// valueProver writes a stem into a proof: the values at the indices in known, and hashes for the
+// parts between them.
 type valueProver struct {
 	*prover
 	stem     *stem

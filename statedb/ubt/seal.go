@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// unsealed stands for the hash of a new node until seal has computed it. It is not zero, because
-// zero means an empty subtree.
+// unsealed stands for the hash of a new node until seal has computed that hash. It must not be
+// zero, because zero means an empty subtree.
 var unsealed = Hash{1}
 
 // seal computes the hashes of all new nodes in the subtree r, which is at the given depth, and
@@ -16,7 +16,8 @@ func seal(h *Hasher, r ref, depth int) Hash {
 	return s.seal(r, depth)
 }
 
-// sealAll does the same as seal, with several goroutines if the subtree has many values.
+// sealAll does the same as seal, but with several goroutines if the subtree has many values. values
+// is about their number.
 func sealAll(h *Hasher, r ref, depth, values int) Hash {
 	n, isInner := r.node.(*inner)
 	if !isInner || depth > parallelDepth || values < 2*parallelWrites {
@@ -30,9 +31,10 @@ func sealAll(h *Hasher, r ref, depth, values int) Hash {
 	return h.Inner(n.sums[0], n.sums[1])
 }
 
-// sealer computes the hashes of new nodes one level after the other, because many independent
-// hashes are much cheaper in one batch than one at a time: see Hasher.Pairs. A sealer can be used
-// several times, and then allocates memory only for larger batches than before.
+// sealer computes the hashes of new nodes, all nodes of one level together, and level after level.
+// Many independent hashes are much cheaper in one batch than one at a time: see Hasher.Pairs. A
+// sealer can be used several times, and then allocates memory only if a batch is larger than all
+// before.
 type sealer struct {
 	h       *Hasher
 	levels  []level // by depth
@@ -44,7 +46,7 @@ type sealer struct {
 	sums    [][32]byte
 }
 
-// pending is a new node, and the variable that gets its hash.
+// pending is a new node, and the variable that receives its hash.
 type pending[T any] struct {
 	node T
 	sum  *Hash
@@ -56,20 +58,20 @@ type level struct {
 	chains []folding // that end below
 }
 
-// folding is a chain that is being hashed, from its end up to the depth top. sum is the hash of its
-// nodes so far.
+// folding is a chain that is being hashed from its lower end up to the depth top. sum holds the
+// hash of the nodes that are done.
 type folding struct {
 	*chain
 	sum *Hash
 	top int
 }
 
-// looseBatch is how many loose stems are hashed together. Larger batches are hardly faster, and the
-// memory for one would add to the cost of a hostile proof.
+// looseBatch is the number of loose stems that are hashed together. Larger batches are hardly
+// faster, and each further stem needs memory, which adds to the cost of a hostile proof.
 const looseBatch = 64
 
-// loose is a stem that is hashed together with others, because it has few values and no hidden
-// parts. One of its two fields is nil.
+// loose is a stem that is hashed in a batch with other stems, because it has few values and no
+// hidden parts. One of its two fields is nil.
 type loose struct {
 	stem    *stem
 	partial *partial
@@ -89,7 +91,7 @@ func (l loose) present() *set {
 	return &l.partial.present
 }
 
-// at returns the value with a rank among the present values.
+// at returns the value at a position among the present values, counted from 0.
 func (l loose) at(rank int) [32]byte {
 	if l.stem != nil {
 		return l.stem.at(rank)
@@ -97,7 +99,8 @@ func (l loose) at(rank int) [32]byte {
 	return l.partial.values[rank]
 }
 
-// leafPlace is the position of a value in one of the loose stems.
+// leafPlace is the position of a value: the index of its loose stem in the batch, and its index in
+// the stem.
 type leafPlace struct {
 	stem int
 	at   uint8
@@ -115,8 +118,8 @@ func (s *sealer) seal(r ref, depth int) Hash {
 	return r.sum
 }
 
-// collect finds the new nodes of a subtree and puts them on their levels. Stems that are not loose
-// get their hashes at once.
+// collect finds the new nodes of a subtree and puts them on their levels. sum is the variable that
+// receives the hash of r. Stems with hidden parts are hashed at once.
 func (s *sealer) collect(r ref, depth int, sum *Hash) {
 	if r.sum != unsealed {
 		return
@@ -142,14 +145,14 @@ func (s *sealer) collect(r ref, depth int, sum *Hash) {
 	}
 }
 
-// add hashes a loose stem with the next batch of them.
+// add adds a loose stem to the next batch, and hashes the batch when it is full.
 func (s *sealer) add(l loose, sum *Hash) {
 	if s.loose = append(s.loose, pending[loose]{l, sum}); len(s.loose) == looseBatch {
 		s.stems()
 	}
 }
 
-// at returns the level for a depth, and adds it if it is missing.
+// at returns the level for a depth, and creates it if it is missing.
 func (s *sealer) at(depth int) *level {
 	for len(s.levels) <= depth {
 		s.levels = append(s.levels, level{})
@@ -157,8 +160,8 @@ func (s *sealer) at(depth int) *level {
 	return &s.levels[depth]
 }
 
-// level hashes the inner nodes at a depth, after those below them, and one node of each chain that
-// passes the depth.
+// level hashes the inner nodes at a depth, and one node of each chain that passes the depth. The
+// nodes below must have been hashed before.
 func (s *sealer) level(depth int) {
 	nodes := s.levels[depth].inner
 	for _, c := range s.levels[depth].chains {
@@ -186,7 +189,7 @@ func (s *sealer) level(depth int) {
 	s.folding = on
 }
 
-// pairs hashes each two neighbors of s.in and returns the results.
+// pairs hashes each two neighbors in s.in, and returns the results in order.
 func (s *sealer) pairs() [][32]byte {
 	n := len(s.in) / 2
 	if cap(s.out) < n {
@@ -203,8 +206,8 @@ func (s *sealer) pairs() [][32]byte {
 	return s.out
 }
 
-// stems hashes the loose stems that were added: first all their leaves, and then level by level the
-// eight levels above the leaves, for all stems together.
+// stems hashes the batch of loose stems. It first hashes all their leaves, and then the eight
+// levels above the leaves, each level for all stems together.
 func (s *sealer) stems() {
 	defer func() { s.loose = s.loose[:0] }()
 	leaves := 0

@@ -1,7 +1,7 @@
 package ubt
 
-// span is a part of the 256 values of a stem. Its length is a power of two, and its first index is
-// a multiple of the length.
+// span is a range of the 256 values of a stem that is a subtree: its length is a power of two, and
+// its first index is a multiple of the length.
 type span struct {
 	first  uint8
 	length uint16
@@ -14,7 +14,7 @@ func (s span) halves() (left, right span) {
 	return span{s.first, half}, span{s.first + uint8(half), half}
 }
 
-// anyOf reports whether the span has a member of the set.
+// anyOf reports whether the span contains an index that is in the set.
 func (s span) anyOf(members *set) bool {
 	word := s.first / 64
 	if s.length <= 64 {

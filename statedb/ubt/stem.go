@@ -5,8 +5,8 @@ import (
 )
 
 // The 256 values of a stem are hashed in groups of 16. A stem with at least cacheGroupsFrom values
-// stores the hashes of its groups, so that a write has to hash one group again instead of all 511
-// nodes. For fewer values, the 512 bytes that this takes are not worth it.
+// stores the hashes of its groups. A write then has to hash only one group again, instead of all
+// 511 nodes. A stem with fewer values does not store them, because the gain is not worth 512 bytes.
 const (
 	groupCount      = 16
 	groupSize       = 16
@@ -14,11 +14,11 @@ const (
 	valueSize       = 32
 )
 
-// stem is a node that holds all values of one stem.
+// stem is a node that holds all values whose keys have the same first 31 bytes.
 type stem struct {
 	present set
-	// packed is the name of the stem, followed by its present values in order. One string needs one
-	// allocation and no pointers.
+	// packed is the name of the stem, followed by its present values in order. They share one
+	// string, because it needs one allocation and has no pointers for the garbage collector.
 	packed   string
 	groups   *[groupCount]Hash // or nil
 	nameSize uint8
@@ -33,15 +33,15 @@ func (s *stem) get(i byte) (value [32]byte, ok bool) {
 	return s.at(s.present.rank(int(i))), true
 }
 
-// at returns the value with a rank among the present values.
+// at returns the value at a position among the present values, counted from 0.
 func (s *stem) at(rank int) (value [32]byte) {
 	copy(value[:], s.packed[int(s.nameSize)+rank*valueSize:])
 	return value
 }
 
-// newStem returns a new stem with the values of writes, which must be in strictly ascending order
-// of their keys and belong to one stem. The result may be unsealed. If the writes only delete,
-// newStem returns an empty ref.
+// newStem returns a new stem with the values in writes. The writes must be in strictly ascending
+// order of their keys and belong to one stem. If the writes only delete, newStem returns an empty
+// ref. The hash of the result may not be computed yet: see unsealed.
 func newStem(h *Hasher, writes []Write) ref {
 	s := &stem{nameSize: StemSize}
 	var b strings.Builder
@@ -60,10 +60,10 @@ func newStem(h *Hasher, writes []Write) ref {
 	return s.sealed(h, nil, nil)
 }
 
-// with applies writes to the stem and returns the result, which may be unsealed. The writes must be
-// in strictly ascending order of their keys and belong to this stem, and sum must be its present
-// hash. If the writes change nothing, with returns the stem itself. If they remove the last value,
-// it returns an empty ref.
+// with applies writes to the stem and returns the new stem, whose hash may not be computed yet: see
+// unsealed. The writes must be in strictly ascending order of their keys and belong to this stem.
+// sum must be the present hash of the stem. If the writes change nothing, with returns the stem
+// itself. If they remove the last value, it returns an empty ref.
 func (s *stem) with(h *Hasher, sum Hash, writes []Write) ref {
 	next := &stem{present: s.present, nameSize: s.nameSize}
 	var dirty [groupCount]bool
@@ -91,8 +91,8 @@ func (s *stem) with(h *Hasher, sum Hash, writes []Write) ref {
 	return next.sealed(h, s.groups, &dirty)
 }
 
-// fill packs the present values of a stem. Each value comes from a write, or from the old stem if
-// there is no write.
+// fill writes the present values of a new stem into packed. Each value comes from a write or, if
+// there is none for its key, from the old stem.
 func (s *stem) fill(old *stem, writes []Write) {
 	var b strings.Builder
 	b.Grow(int(s.nameSize) + s.present.len()*valueSize)
@@ -111,9 +111,9 @@ func (s *stem) fill(old *stem, writes []Write) {
 	s.packed = b.String()
 }
 
-// sealed returns the stem in a ref. If the stem has enough values to store the hashes of its
-// groups, sealed computes these and the hash of the stem. If known is not nil, it takes from there
-// the hashes of the groups that are not dirty.
+// sealed returns a reference to the stem. If the stem has enough values to store the hashes of its
+// groups, sealed computes these hashes and the hash of the stem. known are the hashes of the groups
+// before a write, or nil. sealed reuses those of the groups that are not dirty.
 func (s *stem) sealed(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]bool) ref {
 	if s.present.len() < cacheGroupsFrom {
 		return ref{s, unsealed}
@@ -129,8 +129,8 @@ func (s *stem) sealed(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]boo
 	return ref{s, h.Stem([StemSize]byte([]byte(s.name())), s.subtree(h, allValues))}
 }
 
-// subtree returns the hash of a part of the values. It uses the hashes of the groups if the stem
-// stores them.
+// subtree returns the hash of a part of the values. It uses the stored hashes of the groups if the
+// stem has them.
 func (s *stem) subtree(h *Hasher, at span) Hash {
 	if s.groups == nil || at.length < groupSize {
 		return s.values(h, at)
@@ -140,7 +140,7 @@ func (s *stem) subtree(h *Hasher, at span) Hash {
 	return fold(h, groups[:n])
 }
 
-// values returns the hash of a part of the values, computed from the values alone.
+// values returns the hash of a part of the values. It computes the hash from the values alone.
 func (s *stem) values(h *Hasher, at span) Hash {
 	switch {
 	case !at.anyOf(&s.present):
@@ -152,7 +152,8 @@ func (s *stem) values(h *Hasher, at span) Hash {
 	return h.inner(s.values(h, left), s.values(h, right))
 }
 
-// fold combines neighboring hashes to one hash, in place. Their number must be a power of two.
+// fold combines neighboring hashes again and again until one is left. It overwrites the slice. The
+// number of hashes must be a power of two.
 func fold(h *Hasher, hashes []Hash) Hash {
 	for width := len(hashes) / 2; width > 0; width /= 2 {
 		for i := range width {

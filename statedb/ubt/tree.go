@@ -6,23 +6,22 @@ import (
 )
 
 var (
-	// ErrHidden is returned by a tree that was opened from a proof, if the proof does not contain
-	// the part that the call needs.
+	// ErrHidden is returned by a tree that was opened from a proof if a call needs a part of the
+	// tree that the proof does not contain.
 	ErrHidden = errors.New("ubt: not in the proof")
-	// ErrOrder is returned if writes or keys are not strictly ascending.
+	// ErrOrder is returned if the keys of writes, uses or added values are not strictly ascending.
 	ErrOrder = errors.New("ubt: keys not in ascending order")
 )
 
-// Tree is one version of a tree. It never changes: Apply returns another Tree, which shares all
-// unchanged parts with this one. The zero value is the empty tree. A Tree is safe for concurrent
-// use.
+// Tree is one version of a tree. It never changes: Apply returns another Tree, and the two share
+// all parts that are equal. The zero value is the empty tree. A Tree is safe for concurrent use.
 type Tree struct{ root ref }
 
 // Root returns the hash of the tree, or EmptyRoot if it is empty.
 func (t Tree) Root() Hash { return t.root.sum }
 
-// Get returns the value of a key, and whether it exists. The error is nil, except on a tree that
-// was opened from a proof: there it wraps ErrHidden if the proof does not show the key.
+// Get returns the value of a key and whether it exists. The error is nil unless the tree was opened
+// from a proof. In such a tree the error wraps ErrHidden if the proof does not show the key.
 func (t Tree) Get(k Key) (value [32]byte, ok bool, err error) {
 	n, sum := t.root.node, &t.root.sum
 	for depth := 0; ; depth++ {
@@ -53,8 +52,8 @@ func (t Tree) Get(k Key) (value [32]byte, ok bool, err error) {
 }
 
 // Apply returns the tree after the writes, which must be in strictly ascending order of their keys.
-// For a large batch it uses up to 32 goroutines. The error wraps ErrOrder, or ErrHidden on a tree
-// that was opened from a proof.
+// It uses up to 32 goroutines for a large batch. The error wraps ErrOrder, or ErrHidden if the tree
+// was opened from a proof that does not show a written part.
 func (t Tree) Apply(h *Hasher, writes []Write) (Tree, error) {
 	for i := 1; i < len(writes); i++ {
 		if writes[i-1].Key.Compare(writes[i].Key) >= 0 {

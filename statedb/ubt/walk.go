@@ -1,7 +1,7 @@
 package ubt
 
-// All calls yield for all keys and values, in the order of the keys, until yield returns false. It
-// skips the hidden parts of a tree that was opened from a proof.
+// All calls yield for each key and value, in the order of the keys, until yield returns false. If
+// the tree was opened from a proof, All skips its hidden parts.
 func (t Tree) All(yield func(Key, [32]byte) bool) { walk(t.root.node, yield) }
 
 // walk reports whether to continue.
@@ -33,10 +33,9 @@ func values(name string, present *set, at func(rank int) [32]byte, yield func(Ke
 	return true
 }
 
-// Diff iterates, in the order of keys, over the writes that turn old into t. It
-// skips common subtrees, so its cost depends on the differences only. If a tree
-// comes from a proof, Diff skips its hidden parts and the stems that the proof
-// opens.
+// Diff iterates over the writes that turn old into t, in the order of the keys. It skips the
+// subtrees that both have in common, so its cost depends only on the differences. If a tree was
+// opened from a proof, Diff skips its hidden parts and the stems that the proof opens.
 func (t Tree) Diff(old Tree) func(yield func(Write) bool) {
 	return func(yield func(Write) bool) { diff(old.root, t.root, 0, yield) }
 }
@@ -57,7 +56,7 @@ func diff(old, now ref, depth int, yield func(Write) bool) bool {
 	return diff(oldLeft, newLeft, depth+1, yield) && diff(oldRight, newRight, depth+1, yield)
 }
 
-// diffStems compares two stems, of which one may be nil.
+// diffStems calls yield for each difference between two stems. One of them may be nil.
 func diffStems(old, now *stem, yield func(Write) bool) bool {
 	switch {
 	case old != nil && now != nil && old.name() != now.name():

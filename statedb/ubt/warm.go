@@ -1,14 +1,14 @@
 package ubt
 
-// warmAtOnce is the number of paths walked together. It is more than memory can
-// serve at the same time.
+// warmAtOnce is the number of paths that warm walks together. It is more than the memory can serve
+// at the same time.
 const warmAtOnce = 32
 
-// warm loads the nodes on the paths of writes into the processor's cache. In a
-// large tree each step down waits for memory. apply walks one path after
-// another and would wait each time. The steps of several paths are independent,
-// so here the processor waits for them together. warm returns a value that
-// depends on what it has read, so that the reads are not optimized away.
+// warm loads the nodes on the paths of writes into the processor's cache before apply needs them.
+// In a large tree, each step down a path waits for the memory. apply walks one path after the other
+// and would wait at each step. warm walks several paths at the same time, so that their waits
+// overlap. Its result depends on the memory that it has read, so that the compiler does not remove
+// the reads.
 func warm(r ref, depth int, writes []Write) (touched byte) {
 	for ; len(writes) > warmAtOnce; writes = writes[warmAtOnce:] {
 		touched += walkTogether(r, depth, writes[:warmAtOnce])
@@ -16,8 +16,8 @@ func warm(r ref, depth int, writes []Write) (touched byte) {
 	return touched + walkTogether(r, depth, writes)
 }
 
-// walkTogether walks from a place to the stems of at most warmAtOnce writes,
-// one level at a time.
+// walkTogether walks from a node down to the stems of at most warmAtOnce writes. All paths advance
+// by one level at a time.
 func walkTogether(r ref, depth int, writes []Write) (touched byte) {
 	var at [warmAtOnce]*inner
 	var stems [warmAtOnce]*stem
