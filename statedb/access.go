@@ -6,12 +6,12 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// AccessKind names the part of the state that a key belongs to.
+// AccessKind is the part of the state to which a key belongs, such as storage or code.
 type AccessKind uint8
 
 const (
-	// RawAccess is the kind of a key that a host has chosen itself, with View.Get or View.Set.
-	// Nothing is known about how it was derived.
+	// RawAccess is the kind of a key that a host has chosen itself, with View.Get or View.Set. The
+	// package does not know how the host derived it.
 	RawAccess AccessKind = iota
 	// BasicDataAccess is an account's nonce, balance and code size.
 	BasicDataAccess
@@ -32,11 +32,12 @@ func (k AccessKind) String() string {
 	return fmt.Sprintf("access kind %d", uint8(k))
 }
 
-// Access is a key together with the address, slot or chunk that it was derived from. A verifier
-// derives the key again, so that a key for one purpose cannot pass for another.
+// Access is a key of the tree, together with the address, slot or chunk from which the key was
+// derived. A verifier derives the key again. Without this, an attacker could, for example, present
+// a storage slot as an account's balance.
 type Access struct {
-	// Kind is the part of the state. It determines which of Address, Slot and Chunk are set; the
-	// other fields are zero.
+	// Kind is the part of the state. It determines which of the fields Address, Slot and Chunk are
+	// set. The others are zero.
 	Kind AccessKind
 	// Key is the position of the value in the tree.
 	Key Key
@@ -48,7 +49,8 @@ type Access struct {
 	Chunk uint32
 }
 
-// derive returns the access with the key that its other fields lead to. A raw key stays as it is.
+// derive returns the access with the key that follows from its other fields. It leaves the key of a
+// raw access unchanged, because nothing else determines that key.
 func (a Access) derive() Access {
 	switch a.Kind {
 	case BasicDataAccess:
@@ -63,8 +65,8 @@ func (a Access) derive() Access {
 	return a
 }
 
-// plain returns the access without the fields that its kind does not have. Two accesses of the same
-// key are equal in this form.
+// plain returns the access with the fields cleared that its kind does not use. In this form, two
+// accesses to the same key can be compared with ==.
 func (a Access) plain() Access {
 	switch a.Kind {
 	case RawAccess:
@@ -92,20 +94,22 @@ func (a Access) String() string {
 	return fmt.Sprintf("%s of %s", a.Kind, a.Address)
 }
 
-// Read is an entry in the log of reads: a key that the execution has read.
+// Read is an entry in a view's log of reads: a key that the execution has read.
 type Read struct {
 	Access
-	// Transaction is the index that View.SetTransaction had set when the key was first read.
+	// Transaction is the index of the transaction that read the key first, as set by
+	// View.SetTransaction.
 	Transaction int
 }
 
-// Write is the last write of a key, staged in a view or checked against a witness.
+// Write is the last write of a key. A view stages it, or a verifier checks it against a witness.
 type Write struct {
 	Access
 	// Value is the new value. It is zero if Deleted is true.
 	Value [32]byte
 	// Deleted means that the value is removed.
 	Deleted bool
-	// Transaction is the index that View.SetTransaction had set at this write. Verify ignores it.
+	// Transaction is the index of the transaction that wrote the key, as set by
+	// View.SetTransaction. Verify ignores it.
 	Transaction int
 }

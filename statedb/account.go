@@ -17,15 +17,15 @@ const (
 	maxCodeSize    = 1<<24 - 1
 )
 
-// Account is an account without its storage and code.
+// Account has the values of an account except its storage and code.
 type Account struct {
-	// Exists is false for an account that was never written or was deleted. All
-	// other fields are zero then.
+	// Exists is false for an account that was never written or was deleted. All other fields are
+	// then zero.
 	Exists bool
 	// Nonce is the nonce of the next transaction.
 	Nonce uint64
-	// Balance is in wei, at most 128 bits. View.Account never returns nil; in
-	// SetAccount nil means 0.
+	// Balance is the balance in wei. It has at most 128 bits. View.Account never returns nil here;
+	// in SetAccount nil means 0.
 	Balance *uint256.Int
 	// CodeHash is the Keccak-256 hash of the code.
 	CodeHash common.Hash
@@ -34,7 +34,7 @@ type Account struct {
 }
 
 // Account returns an account. It logs the basic data and the code hash as read, even if the account
-// does not exist, because a witness must prove that too.
+// does not exist, because a witness must also prove that an account does not exist.
 func (v *View) Account(a common.Address) Account {
 	basicAccess, codeAccess := v.header(a)
 	basic, hasBasic := v.read(basicAccess)
@@ -52,8 +52,8 @@ func (v *View) Account(a common.Address) Account {
 	return account
 }
 
-// header returns the accesses of the two header values of an account. Both are in one stem, so one
-// hash gives both keys.
+// header returns the accesses to the two header values of an account: basic data and code hash.
+// Both keys have the same stem, so header computes only one hash for them.
 func (v *View) header(a common.Address) (basic, codeHash Access) {
 	key := basicDataKey(a)
 	basic = Access{Kind: BasicDataAccess, Key: key, Address: a}
@@ -61,9 +61,8 @@ func (v *View) header(a common.Address) (basic, codeHash Access) {
 	return basic, Access{Kind: CodeHashAccess, Key: key, Address: a}
 }
 
-// SetAccount stages an account's nonce, balance, code hash and code size. It
-// ignores Exists. The error wraps ErrBalanceRange or ErrCodeSize, and then
-// nothing changes.
+// SetAccount stages the nonce, balance, code hash and code size of an account. It ignores the field
+// Exists. If the error wraps ErrBalanceRange or ErrCodeSize, nothing has changed.
 func (v *View) SetAccount(a common.Address, account Account) error {
 	var basic [32]byte
 	if account.Balance != nil {
@@ -81,8 +80,8 @@ func (v *View) SetAccount(a common.Address, account Account) error {
 	return nil
 }
 
-// DeleteAccount stages zeros for an account's header, as go-ethereum's binary
-// trie does. The zeros are stored, and the account's storage stays.
+// DeleteAccount stages zeros for the header of an account, as go-ethereum's binary trie does. The
+// zeros are stored as values. The account's storage stays.
 func (v *View) DeleteAccount(a common.Address) { v.setHeader(a, [32]byte{}, common.Hash{}) }
 
 func (v *View) setHeader(a common.Address, basic [32]byte, codeHash common.Hash) {
@@ -91,8 +90,8 @@ func (v *View) setHeader(a common.Address, basic [32]byte, codeHash common.Hash)
 	v.write(codeAccess, codeHash)
 }
 
-// Storage returns the value of a storage slot, zero if it was never written.
-// The slot is logged as read.
+// Storage returns the value of a storage slot, or zero if the slot was never written. It logs the
+// slot as read.
 func (v *View) Storage(a common.Address, slot common.Hash) common.Hash {
 	value, _ := v.read(v.slot(a, slot))
 	return value

@@ -8,8 +8,9 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// change collects everything that one call changes in a store. It is first written to the disk as
-// one batch, and then takes effect in memory, so that memory never shows what a crash could lose.
+// change collects everything that one call changes in a store. The store first writes it to the
+// disk as one batch and then makes it visible in memory. Memory therefore never shows anything that
+// a crash could lose.
 type change struct {
 	canonical common.Hash
 	line      []common.Hash
@@ -24,7 +25,7 @@ type change struct {
 	drop      []common.Hash               // code that no root owns any more
 }
 
-// unchanged returns a change that changes nothing yet. The caller fills it, and holds s.writing.
+// unchanged returns an empty change, which the caller then fills. The caller must hold s.writing.
 func (s *Store) unchanged() *change {
 	return &change{
 		canonical: s.canonical, line: s.line, flat: s.flat,
@@ -32,8 +33,9 @@ func (s *Store) unchanged() *change {
 	}
 }
 
-// move makes another root canonical and deletes the roots in gone, which the caller has marked as
-// leaving. If it returns an error, nothing has changed. The caller holds s.writing.
+// move makes another root canonical, and deletes the roots in gone, which the caller must have
+// marked as leaving. line is the new line of canonical roots. If move returns an error, nothing has
+// changed. The caller must hold s.writing.
 func (s *Store) move(canonical common.Hash, line, gone []common.Hash) error {
 	c, err := s.plan(canonical, line, gone)
 	if err == nil {
@@ -49,8 +51,8 @@ func (s *Store) move(canonical common.Hash, line, gone []common.Hash) error {
 	return err
 }
 
-// plan returns the change that move is going to make. The error wraps ErrCorrupt if a tree cannot
-// be derived from the disk.
+// plan computes the change that move makes. The error wraps ErrCorrupt if a tree cannot be derived
+// from the records of the disk.
 func (s *Store) plan(canonical common.Hash, line, gone []common.Hash) (c *change, err error) {
 	c = s.unchanged()
 	c.canonical, c.line, c.gone = canonical, line, gone
@@ -69,7 +71,7 @@ func (s *Store) plan(canonical common.Hash, line, gone []common.Hash) (c *change
 	return c, err
 }
 
-// lead returns the writes that turn the tree of one root into the tree of another.
+// lead returns the writes that turn the tree of the root from into the tree of the root to.
 func (s *Store) lead(from, to common.Hash) ([]ubt.Write, error) {
 	if p := s.roots[to]; p.base == from && to != from {
 		return p.writes, nil
@@ -85,8 +87,8 @@ func (s *Store) lead(from, to common.Hash) ([]ubt.Write, error) {
 	return slices.Collect(after.Diff(before)), nil
 }
 
-// apply writes a change to the disk, and then makes it in memory. If the disk fails, nothing
-// changes. The caller holds s.writing.
+// apply writes a change to the disk and then makes it in memory. If the disk fails, nothing changes
+// in memory. The caller must hold s.writing.
 func (s *Store) apply(c *change) error {
 	c.drop = s.code.dropped(c, s.roots)
 	if s.cfg.Disk != nil {
@@ -117,8 +119,9 @@ func (s *Store) apply(c *change) error {
 	return nil
 }
 
-// nextFlat returns the root whose values the disk will have after a change. It is near the oldest
-// root that is kept, because the disk stores for each newer root only the writes that lead to it.
+// nextFlat returns the flat root after a change: the root whose values the disk has. It should be
+// near the oldest root that is kept, because for each newer root the disk stores only the writes
+// that lead to it.
 //
 // The flat root moves toward the canonical root in three cases: it is discarded, it leaves the line
 // of canonical roots under a retention, or the root above it is discarded. Without the third case,

@@ -12,10 +12,10 @@ import (
 // emptyCode is the hash of empty code.
 var emptyCode = keccak(nil)
 
-// Code returns a copy of the code with a hash, staged in this view or published. It returns nil for
-// the hash of empty code and for the zero hash. Published code is logged as read, and a witness
-// contains all of it. If the code is unknown, Code returns nil and sets [View.Err], which wraps
-// ErrUnknownCode or ErrNotInWitness.
+// Code returns a copy of the code with the given hash, which may be staged in this view or
+// published. It returns nil for the hash of empty code and for the zero hash. It logs published
+// code as read, and a witness contains all of that code. If the code is unknown, Code returns nil
+// and sets [View.Err], which then wraps ErrUnknownCode or ErrNotInWitness.
 func (v *View) Code(codeHash common.Hash) []byte {
 	if codeHash == emptyCode || codeHash == (common.Hash{}) {
 		return nil
@@ -36,7 +36,7 @@ func (v *View) Code(codeHash common.Hash) []byte {
 	return bytes.Clone(blob.code)
 }
 
-// published returns code that was published, or is in the witness of a stateless view.
+// published returns code that was published or, on a stateless view, code in the witness.
 func (v *View) published(codeHash common.Hash) (blob codeBlob, ok bool) {
 	if v.store != nil {
 		return v.codes.get(codeBlob{hash: codeHash})
@@ -48,12 +48,12 @@ func (v *View) published(codeHash common.Hash) (blob codeBlob, ok bool) {
 	return blob, ok
 }
 
-// CodeAt returns the code of an account, as Code does.
+// CodeAt returns the code of an account in the way that Code does.
 func (v *View) CodeAt(a common.Address) []byte { return v.Code(v.Account(a).CodeHash) }
 
-// SetCode stages the code of an account in chunks, and returns its hash. The caller must put the
-// hash and the size into the account with SetAccount. The error wraps ErrCodeSize, and then nothing
-// changes.
+// SetCode stages the code of an account, split into chunks, and returns the hash of the code. The
+// caller must then set the hash and the size in the account with SetAccount. If the error wraps
+// ErrCodeSize, nothing has changed.
 func (v *View) SetCode(a common.Address, code []byte) (common.Hash, error) {
 	if len(code) > maxCodeSize {
 		return common.Hash{}, fmt.Errorf("%w: %s has %d bytes, want at most %d", ErrCodeSize, a, len(code), maxCodeSize)
@@ -82,9 +82,9 @@ const (
 	push32    = 0x7f
 )
 
-// chunks splits code into pieces of 31 bytes. Each piece follows a byte that tells how many of its
-// first bytes are data of a PUSH instruction in an earlier piece, so that a verifier can find the
-// jump destinations in a single chunk (EIP-7864, "Code").
+// chunks splits code into pieces of 31 bytes and puts one byte before each piece. That byte is the
+// number of bytes at the beginning of the piece that are data of a PUSH instruction in an earlier
+// piece. With it a verifier can find the jump destinations in a single chunk (EIP-7864, "Code").
 func chunks(code []byte) [][32]byte {
 	out := make([][32]byte, (len(code)+chunkSize-1)/chunkSize)
 	next := 0 // start of the next instruction

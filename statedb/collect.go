@@ -6,15 +6,15 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// codes holds the published code and decides when it can be deleted.
+// codes holds the published code and decides when the store can delete code.
 //
 // The keys of the tree do not show which value is a code hash, so the store cannot find unused code
-// by reading the state. Instead, each code has owners among the roots. First this is the root of
-// the commit that set the code. When that root is discarded, the roots that were committed on it
-// own the code. Code without an owner is deleted.
+// by reading the state. Instead, each code has owners among the roots. At first the owner is the
+// root of the commit that set the code. When a root is discarded, the roots that were committed on
+// it become owners of its code. Code without an owner is deleted.
 //
-// There is one exception: when an ancestor of the canonical root is discarded, its code is kept for
-// good. Otherwise the code of the whole history would get a new owner with each block.
+// There is one exception: when an ancestor of the canonical root is discarded, its code is kept
+// forever. Otherwise the code of the whole history would get a new owner with each block.
 type codes struct {
 	blobs  sorted[codeBlob]    // always shared, so views copy it without a lock
 	owners map[common.Hash]int // number of roots that own a code
@@ -25,7 +25,8 @@ func newCodes() codes {
 	return codes{owners: make(map[common.Hash]int), kept: make(map[common.Hash]bool)}
 }
 
-// unkept returns the hashes of those of the codes that are not kept for good, in order.
+// unkept returns the hashes of the given codes that are not kept forever, in the same order. Only
+// such code needs an owner.
 func (c *codes) unkept(code []codeBlob) (hashes []common.Hash) {
 	for _, b := range code {
 		if !c.kept[b.hash] {
@@ -35,7 +36,7 @@ func (c *codes) unkept(code []codeBlob) (hashes []common.Hash) {
 	return hashes
 }
 
-// unknown returns those of the codes that are not published yet.
+// unknown returns the given codes that are not published yet.
 func (c *codes) unknown(code []codeBlob) []codeBlob {
 	return slices.DeleteFunc(slices.Clone(code), func(b codeBlob) bool {
 		_, known := c.blobs.get(b)
@@ -43,7 +44,8 @@ func (c *codes) unknown(code []codeBlob) []codeBlob {
 	})
 }
 
-// moved calls f for each code that gets or loses an owner by a change, with 1 or -1.
+// moved calls f for each code whose number of owners a change increases (with 1) or decreases (with
+// -1).
 func (c *change) moved(roots map[common.Hash]*published, f func(code common.Hash, owners int)) {
 	for root, l := range c.links {
 		for _, h := range l.codes {
@@ -62,7 +64,8 @@ func (c *change) moved(roots map[common.Hash]*published, f func(code common.Hash
 	}
 }
 
-// dropped returns the code that has no owner any more after a change, in order.
+// dropped returns the hashes of the code that has no owner after a change and can be deleted, in
+// order.
 func (c *codes) dropped(ch *change, roots map[common.Hash]*published) (drop []common.Hash) {
 	balance := make(map[common.Hash]int)
 	ch.moved(roots, func(h common.Hash, n int) { balance[h] += n })
@@ -75,7 +78,7 @@ func (c *codes) dropped(ch *change, roots map[common.Hash]*published) (drop []co
 	return drop
 }
 
-// apply makes a change. roots are the roots before the change.
+// apply makes a change in the code and its owners. roots are the published roots before the change.
 func (c *codes) apply(ch *change, roots map[common.Hash]*published) {
 	ch.moved(roots, func(h common.Hash, n int) {
 		if c.owners[h] += n; c.owners[h] == 0 {

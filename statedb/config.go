@@ -7,24 +7,24 @@ import (
 )
 
 const (
-	// DefaultRetention is the value of Config.Retention that 0 stands for.
+	// DefaultRetention is the retention of a store whose Config.Retention is 0.
 	DefaultRetention = 128
-	// KeepAll is the value of Config.Retention that keeps every root until
-	// Store.Discard.
+	// KeepAll is a value for Config.Retention: the store keeps every root until Store.Discard.
 	KeepAll = -1
 )
 
 // Config configures a [Store]. The zero value is a store in memory with
 // DefaultRetention.
 type Config struct {
-	// Retention is how many previous canonical roots are kept. It is at least 1; 0 means
-	// DefaultRetention, and KeepAll means no limit. When the oldest of these roots is discarded, so
-	// is every unpinned root that does not descend from the oldest one left. A retained block of
-	// 1,000 random writes takes about 3 MB of memory in a state of a million values.
+	// Retention is how many previous canonical roots the store keeps. It is at least 1; 0 means
+	// DefaultRetention, and KeepAll means no limit. When the store discards the oldest of these
+	// roots, it also discards every unpinned root that does not descend from the oldest remaining
+	// one. Each kept root takes memory: about 3 MB for a block of 1,000 random writes in a state of
+	// a million values.
 	Retention int
-	// Disk makes the store durable; nil means memory only.
+	// Disk makes the store survive a restart. Nil means that the store is in memory only.
 	Disk Disk
-	// Metrics receives counts; the zero value discards them.
+	// Metrics receives the counts that are listed below. The zero value discards them.
 	Metrics jamq.Metrics
 }
 
@@ -36,16 +36,16 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// The counters of Config.Metrics. The store may call the metrics with a lock that blocks its
-// writers, so they must return quickly.
+// These are the counters of Config.Metrics. The store may call the metrics while it holds a lock
+// that blocks its writers, so they must return quickly.
 const (
-	// CountCommitted counts published roots, each once.
+	// CountCommitted is the number of published roots. A root that is committed again is not
+	// counted again.
 	CountCommitted = "committed"
 	// CountCanonical counts moves of the canonical root.
 	CountCanonical = "canonical"
-	// CountDiscarded counts discarded roots, including those discarded by
-	// retention.
+	// CountDiscarded is the number of discarded roots, whether by Discard or by retention.
 	CountDiscarded = "discarded"
-	// CountDiskBytes counts the bytes of the records written to the disk.
+	// CountDiskBytes is the number of bytes in the records that were written to the disk.
 	CountDiskBytes = "disk_bytes"
 )

@@ -11,14 +11,15 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// Disk is an ordered key-value store, for example package pebble/pebblestate.
-// A Disk belongs to one [Store], which calls it from one goroutine at a time.
+// Disk is an ordered key-value store on which a [Store] keeps its contents. Package
+// pebble/pebblestate is an implementation. A Disk belongs to one Store, which calls it from one
+// goroutine at a time.
 type Disk interface {
-	// Write makes all records durable before it returns. If it fails or the
-	// process dies, either all or none of them are written.
+	// Write stores all records and makes them durable before it returns. If it fails or the process
+	// dies, either all of them are stored or none.
 	Write(records []Record) error
-	// Read calls f for every record in the order of keys, and stops at the
-	// first error. The slices are valid only during the call.
+	// Read calls f for every record in the order of the keys, and stops at the first error. The
+	// slices are valid only during the call of f.
 	Read(f func(key, value []byte) error) error
 }
 
@@ -56,8 +57,8 @@ const (
 
 func hashKey(kind byte, h common.Hash) []byte { return append([]byte{kind}, h[:]...) }
 
-// write writes records to the disk. After a failure the contents of the disk are unknown, so write
-// refuses all later records.
+// write writes records to the disk. After a failure it is unknown what the disk contains, so write
+// then refuses all later records.
 func (s *Store) write(records []Record) error {
 	if s.broken != nil {
 		return s.broken
@@ -77,7 +78,7 @@ func (s *Store) write(records []Record) error {
 	return nil
 }
 
-// records returns the records of a change, in the order in which the disk writes them. Values come
+// records returns the disk records of a change in the order in which they are written. Values come
 // last.
 func (s *Store) records(c *change) (records []Record) {
 	add := func(kind byte, h common.Hash, value []byte) {
@@ -119,7 +120,7 @@ func (s *Store) records(c *change) (records []Record) {
 	return records
 }
 
-// appendValues appends the records of writes to the values.
+// appendValues appends the disk records that store or delete the written values.
 func appendValues(records []Record, writes []ubt.Write) []Record {
 	const size = 1 + StemSize + 1
 	keys := make([]byte, 0, size*len(writes))
@@ -136,7 +137,7 @@ func appendValues(records []Record, writes []ubt.Write) []Record {
 	return records
 }
 
-// encode returns the value of a root record.
+// encode returns the link as the value of a root record on the disk.
 func (l link) encode() []byte {
 	b := binary.AppendUvarint(nil, l.commits)
 	for _, hashes := range [][]common.Hash{l.parents, l.codes} {
@@ -148,7 +149,8 @@ func (l link) encode() []byte {
 	return b
 }
 
-// decodeLink decodes the value of a root record, which lacks the base.
+// decodeLink decodes the value of a root record. The result has no base, because the write record
+// contains that.
 func decodeLink(b []byte) (l link, ok bool) {
 	commits, n := binary.Uvarint(b)
 	if n <= 0 || commits == 0 {
@@ -167,8 +169,9 @@ func decodeLink(b []byte) (l link, ok bool) {
 	return l, len(b) == 0 && len(l.parents) > 0
 }
 
-// encodeWrites returns the value of a write record: the base, then for each write the key and 0 if
-// it deletes, or 1 and the value, and at the end the checksum.
+// encodeWrites returns the value of a write record. It has the base, then each write, and a
+// checksum at the end. A write is its key, followed by 0 if it deletes the key, or by 1 and the new
+// value.
 func encodeWrites(root, base common.Hash, writes []ubt.Write) []byte {
 	b := make([]byte, 0, 2*common.HashLength+len(writes)*writeSize+checksumSize)
 	b = append(append(b, root[:]...), base[:]...)

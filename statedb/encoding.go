@@ -12,18 +12,19 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// witnessVersion is the first byte of an encoded witness. ParseWitness refuses
-// other versions.
+// witnessVersion is the first byte of an encoded witness. ParseWitness refuses witnesses of other
+// versions.
 const witnessVersion = 1
 
-// Flags of an encoded entry, above its kind.
+// These are the parts of the first byte of an encoded entry: the kind in the lower bits, and the
+// flags for a written and a deleted value above it.
 const (
 	kindMask    = 0x0f
 	setFlag     = 0x10
 	deletedFlag = 0x20
 )
 
-// metadata returns the length of an encoded entry without its first byte.
+// metadata returns the length of an encoded entry of this kind, without its first byte.
 func (k AccessKind) metadata() int {
 	switch k {
 	case RawAccess:
@@ -36,8 +37,8 @@ func (k AccessKind) metadata() int {
 	return common.AddressLength
 }
 
-// checksumSize is the length of the checksum: the first bytes of the SHA-256
-// hash of all bytes before it. It detects damage, not forgery.
+// checksumSize is the length of the checksum at the end of a witness or a write record: the first
+// bytes of the SHA-256 hash of all bytes before it. The checksum detects damage, not forgery.
 const checksumSize = 8
 
 func checksum(parts ...[]byte) []byte {
@@ -48,10 +49,12 @@ func checksum(parts ...[]byte) []byte {
 	return sum.Sum(nil)[:checksumSize]
 }
 
-// Size returns the length of the encoding in bytes. It is 17, plus for each
-// entry 33 (raw), 21 (basic data, code hash), 53 (storage) or 25 (code chunk),
-// plus for each code its length and 4, plus the size of the proof; see
-// [ubt.Proof.Size].
+// Size returns the length of the encoded witness in bytes. It is the sum of these parts:
+//
+//   - 17 bytes in any case
+//   - for each entry 33 bytes (raw), 21 (basic data or code hash), 53 (storage) or 25 (code chunk)
+//   - for each code its length and 4 bytes
+//   - the size of the proof: see [ubt.Proof.Size]
 func (w *Witness) Size() int {
 	n := 1 + 4 + 4 + w.Proof.Size() + checksumSize
 	for i := range w.Entries {
@@ -63,8 +66,7 @@ func (w *Witness) Size() int {
 	return n
 }
 
-// Encode returns the canonical encoding of a witness that View.Witness or
-// ParseWitness returned:
+// Encode returns the only encoding of a witness, which must come from View.Witness or ParseWitness:
 //
 //	version 1 byte
 //	entries 4 bytes big-endian, then each: kind and flags 1 byte; a raw key, or
@@ -73,8 +75,8 @@ func (w *Witness) Size() int {
 //	proof   as ubt.Proof.AppendTo writes it
 //	check   the first 8 bytes of the SHA-256 hash of all before
 //
-// Keys are not encoded: they are derived from the metadata. Two witnesses that
-// prove the same have the same encoding.
+// Keys are not encoded: they are derived from the metadata. Two witnesses that prove the same have
+// the same encoding.
 func (w *Witness) Encode() []byte {
 	b := make([]byte, 0, w.Size())
 	b = append(b, witnessVersion)
@@ -114,8 +116,8 @@ func (e *Entry) append(b []byte) []byte {
 }
 
 // ParseWitness decodes a witness and derives its keys. The witness must fill b completely.
-// ParseWitness checks only the form, so the contents must not be trusted yet: [Verify] and
-// [NewStateless] check the proof. The error wraps ErrWitness.
+// ParseWitness checks only the form. Its result must not be trusted until [Verify] or
+// [NewStateless] has checked the proof. The error wraps ErrWitness.
 func ParseWitness(b []byte) (*Witness, error) {
 	if len(b) < checksumSize || !bytes.Equal(checksum(b[:len(b)-checksumSize]), b[len(b)-checksumSize:]) {
 		return nil, fmt.Errorf("%w: wrong checksum of %d bytes", ErrWitness, len(b))
@@ -153,8 +155,8 @@ func ParseWitness(b []byte) (*Witness, error) {
 	return w, nil
 }
 
-// reader decodes values from a slice of bytes. After the first error it returns zeros, so that
-// callers need to check the error only once.
+// reader decodes values from a slice of bytes. After the first error it returns zeros, so that its
+// callers need to check the error only once, at the end.
 type reader struct {
 	rest []byte
 	err  error
@@ -174,8 +176,9 @@ func (r *reader) take(n int) []byte {
 	return taken
 }
 
-// count reads how many items follow. It fails if the remaining bytes are too few for this number of
-// items of at least size bytes each, before the caller allocates memory for them.
+// count reads the number of items that follow. size is the least number of bytes of an item. If the
+// remaining bytes are too few for that number of items, count fails, so that a forged number does
+// not make the caller allocate memory.
 func (r *reader) count(size int) int {
 	n := binary.BigEndian.Uint32(r.take(4))
 	if r.err == nil && uint64(n) > uint64(len(r.rest)/size) {

@@ -3,16 +3,17 @@ package statedb
 import "errors"
 
 var (
-	// ErrUnknownRoot is returned if the root was never published, or was
-	// discarded.
+	// ErrUnknownRoot is returned if the root was never published or was discarded.
 	ErrUnknownRoot = errors.New("statedb: unknown root")
-	// ErrInUse is returned by Discard if the root is canonical or pinned.
+	// ErrInUse is returned by Discard if the root is canonical or pinned, and therefore cannot be
+	// deleted.
 	ErrInUse = errors.New("statedb: root is in use")
 	// ErrNotPinned is returned by Unpin if there is no pin to remove.
 	ErrNotPinned = errors.New("statedb: not pinned")
-	// ErrStaged is returned if a call would lose staged writes. Commit them or call Reset first.
+	// ErrStaged is returned if a call would lose staged writes. Call Commit or Reset first.
 	ErrStaged = errors.New("statedb: writes are staged")
-	// ErrClone is returned if a copy of the facade would move or discard the state of the node.
+	// ErrClone is returned by a copy of a [Facade] if a host calls a method on it that would move
+	// or discard the state of the node.
 	ErrClone = errors.New("statedb: not allowed on a clone")
 	// ErrBalanceRange is returned for a balance above the 128 bits of EIP-7864.
 	ErrBalanceRange = errors.New("statedb: balance exceeds 128 bits")
@@ -24,28 +25,29 @@ var (
 	ErrNotInWitness = errors.New("statedb: not in the witness")
 	// ErrStateless is returned by calls that need a store, on a view that has only a witness.
 	ErrStateless = errors.New("statedb: the view is stateless")
-	// ErrNoReadLog is returned if a call needs the log of reads, which was turned off for this
-	// view.
+	// ErrNoReadLog is returned if a call needs the log of reads, but View.DisableReadLog has turned
+	// it off.
 	ErrNoReadLog = errors.New("statedb: no log of reads")
-	// ErrExport is returned by Import if the data is damaged, or leads to
-	// another root.
+	// ErrExport is returned by Import if the exported data is damaged, or has another root than the
+	// expected one.
 	ErrExport = errors.New("statedb: invalid export")
 	// ErrWitness is returned for a witness that proves nothing: it is malformed or forged, belongs
-	// to another root or to other writes, or has raw keys that no witness may have.
+	// to another root or to other writes, or contains raw keys that no witness may contain.
 	ErrWitness = errors.New("statedb: invalid witness")
-	// ErrUnboundCode is returned if the execution has read code by a hash, but no account with this
-	// code hash. A verifier could then not know that the code belongs to the state.
+	// ErrUnboundCode is returned by Witness if the execution has read code by its hash, but no
+	// account with this code hash. A verifier could not know then that the code belongs to the
+	// state.
 	ErrUnboundCode = errors.New("statedb: code without an account")
-	// ErrUnknownCode is returned if an account has a code hash for which no
-	// code was set.
+	// ErrUnknownCode is returned if code is requested by a hash for which no code was ever set, for
+	// example the code hash of an account.
 	ErrUnknownCode = errors.New("statedb: unknown code")
-	// ErrDisk is returned when the disk has failed. The contents of the disk are then unknown, so
-	// the store refuses all changes until it is opened again.
+	// ErrDisk is returned after the disk has failed. It is then unknown what the disk contains, so
+	// the store refuses all changes until the host opens it again.
 	ErrDisk = errors.New("statedb: disk failed")
-	// ErrCorrupt is returned by Open if the records of the disk are not those
-	// that a store writes.
+	// ErrCorrupt is returned if the records on the disk are not those that a store writes, or if
+	// they lead to another root.
 	ErrCorrupt = errors.New("statedb: corrupt")
-	// ErrConfig is returned for a Config that is invalid, and for a disk or an
-	// export of a tree with another layout.
+	// ErrConfig is returned for an invalid Config, and for a disk or an export whose tree has
+	// another layout.
 	ErrConfig = errors.New("statedb: invalid config")
 )

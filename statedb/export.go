@@ -28,13 +28,14 @@ const (
 	exportVersion = 1
 	exportEnd     = 'e'
 
-	// exportCheck is how many values are written or read before the context is checked again.
+	// exportCheck is the number of values that Export and Import process before they check the
+	// context again.
 	exportCheck = 1 << 12
 )
 
-// Export writes the state of a published root to w, so that Import can publish it in another store.
-// The export may include code that only older states needed. Other calls of the store can go on at
-// the same time. The error wraps ErrUnknownRoot, or is that of w or ctx.
+// Export writes the state of a published root to w, so that Import can publish the root in another
+// store. The export may contain code that only older states needed. The store can be used
+// meanwhile. The error wraps ErrUnknownRoot, or is that of w or ctx.
 func (s *Store) Export(ctx context.Context, w io.Writer, root common.Hash) error {
 	at, code, err := s.exported(root)
 	if err != nil {
@@ -69,7 +70,8 @@ func (s *Store) Export(ctx context.Context, w io.Writer, root common.Hash) error
 	return nil
 }
 
-// exporter writes until the first error, which it keeps for the end.
+// exporter writes until the first error and keeps that error, so that Export needs to check it only
+// at the end.
 type exporter struct {
 	out io.Writer
 	err error
@@ -83,8 +85,8 @@ func (e *exporter) write(parts ...[]byte) {
 	}
 }
 
-// exported returns a root and the code that its state may need: the code of its ancestors, and the
-// code that is kept for good. The code is in the order of hashes.
+// exported returns a root and all code that its state may need, in the order of the code's hashes.
+// This is the code that the root and its ancestors own, and the code that is kept forever.
 func (s *Store) exported(root common.Hash) (at place, code [][]byte, err error) {
 	if at, err = s.place(root); err != nil {
 		return at, nil, err
@@ -108,12 +110,16 @@ func (s *Store) exported(root common.Hash) (at place, code [][]byte, err error) 
 	return at, code, nil
 }
 
-// Import reads an export of a root and publishes the root, as a commit on the empty root. It checks
-// the values against the root, so the caller must know the root from another source. With a disk,
-// Import needs memory for the values twice.
+// Import reads an export and publishes its root, as if the root had been committed on the empty
+// root. root is the expected root, which the caller must know from a trusted source, because Import
+// checks the values against it. With a disk, Import needs memory for the values twice.
 //
-// If it returns an error, nothing has changed. The error wraps ErrExport for other or damaged data,
-// ErrConfig for an export of a tree with another layout, or ErrDisk, or it is that of r or ctx.
+// If Import returns an error, nothing has changed. The error is that of r or ctx, or it wraps one
+// of these:
+//
+//   - ErrExport: the data is damaged or has another root.
+//   - ErrConfig: the export has a tree with another layout.
+//   - ErrDisk: the disk has failed.
 func (s *Store) Import(ctx context.Context, r io.Reader, root common.Hash) error {
 	in := importer{in: bufio.NewReader(r), sum: sha256.New(), builder: ubt.NewBuilder(&hasher)}
 	if err := in.header(root); err != nil {

@@ -6,13 +6,13 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Facade is a view with additional methods, for hosts whose code expects one object that executes
-// blocks and also moves the canonical root. These methods work only on the facade of the node,
-// which [Store.Facade] returns. A copy is a clone, and must not move or discard a state that others
-// use. If a host calls one of the methods on a clone, it has a bug, so the method panics. With
-// [CloneErrors] it returns ErrClone instead, and changes nothing.
+// Facade is a view with methods that also move the canonical root, for hosts whose code expects one
+// object for both. These methods work only on the facade that [Store.Facade] returns, which is that
+// of the node. A copy of it is a clone, and must not move or discard the state that others use. A
+// host that calls such a method on a clone has a bug, so the method panics. With [CloneErrors] the
+// method returns ErrClone instead and changes nothing.
 //
-// A Facade belongs to one goroutine at a time. New code should use [View], which does not have
+// A Facade must be used by one goroutine at a time. New code should use [View], which does not have
 // these methods, so that the compiler finds the mistake.
 type Facade struct {
 	*View
@@ -23,11 +23,12 @@ type Facade struct {
 // FacadeOption is an option of Store.Facade.
 type FacadeOption func(*Facade)
 
-// CloneErrors makes the guarded methods return ErrClone on a clone instead of
-// panicking.
+// CloneErrors is an option of Store.Facade. With it, the methods that a clone must not call return
+// ErrClone on a clone instead of panicking.
 func CloneErrors() FacadeOption { return func(f *Facade) { f.errors = true } }
 
-// Facade returns a facade of the canonical root. It is not a clone.
+// Facade returns a view of the canonical root that may also move the canonical root. It is not a
+// clone.
 func (s *Store) Facade(options ...FacadeOption) (*Facade, error) {
 	view, err := s.View(s.Canonical())
 	if err != nil {
@@ -48,7 +49,8 @@ func (f *Facade) CopyForPhase2() *Facade {
 	return &Facade{View: f.View.CopyForPhase2(), clone: true, errors: f.errors}
 }
 
-// guard panics or returns an error if a method that only the node may call is called on a clone.
+// guard returns an error, or panics, if the facade is a clone. The methods that only the node may
+// call use it first.
 func (f *Facade) guard(call string) error {
 	if !f.clone {
 		return nil
@@ -60,8 +62,8 @@ func (f *Facade) guard(call string) error {
 	return err
 }
 
-// SetCanonicalRoot calls [Store.SetCanonical]. On a clone it panics or returns
-// ErrClone.
+// SetCanonicalRoot makes a root canonical: see [Store.SetCanonical]. On a clone it panics or
+// returns ErrClone.
 func (f *Facade) SetCanonicalRoot(root common.Hash) error {
 	if err := f.guard("SetCanonicalRoot"); err != nil {
 		return err
@@ -69,9 +71,9 @@ func (f *Facade) SetCanonicalRoot(root common.Hash) error {
 	return f.store.SetCanonical(root)
 }
 
-// CommitAsCanonical commits the staged writes and makes the new root canonical.
-// If only the second part fails, the root is published and the view has moved
-// to it. On a clone it panics or returns ErrClone.
+// CommitAsCanonical commits the staged writes and makes the new root canonical. If the commit
+// succeeds and the second step fails, the new root is published and the view reads from it. On a
+// clone CommitAsCanonical panics or returns ErrClone.
 func (f *Facade) CommitAsCanonical() (common.Hash, error) {
 	if err := f.guard("CommitAsCanonical"); err != nil {
 		return common.Hash{}, err
@@ -83,7 +85,8 @@ func (f *Facade) CommitAsCanonical() (common.Hash, error) {
 	return root, f.store.SetCanonical(root)
 }
 
-// DiscardTree calls [Store.Discard]. On a clone it panics or returns ErrClone.
+// DiscardTree takes back one commit of a root: see [Store.Discard]. On a clone it panics or returns
+// ErrClone.
 func (f *Facade) DiscardTree(root common.Hash) error {
 	if err := f.guard("DiscardTree"); err != nil {
 		return err
@@ -91,8 +94,8 @@ func (f *Facade) DiscardTree(root common.Hash) error {
 	return f.store.Discard(root)
 }
 
-// ResetTrie moves the view to the canonical root, with no staged writes, an
-// empty log of reads and no pin. On a clone it panics or returns ErrClone.
+// ResetTrie moves the view to the canonical root. The view then has no staged writes, an empty log
+// of reads and no pin. On a clone ResetTrie panics or returns ErrClone.
 func (f *Facade) ResetTrie() error {
 	if err := f.guard("ResetTrie"); err != nil {
 		return err

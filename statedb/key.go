@@ -11,16 +11,18 @@ import (
 // StemSize is the length of a stem, in bytes.
 const StemSize = ubt.StemSize
 
-// Key is the position of one value: a stem, and a sub-index in the last byte.
+// Key is the position of one value in the tree: a stem, followed by the index of the value among
+// the 256 values of the stem.
 type Key = ubt.Key
 
-// layout names the hash functions and keys of the tree, on disks and in exports.
+// layout is the name of the hash functions and key derivation of the tree. Disks and exports
+// contain it, so that a store refuses those of another layout.
 const layout = "EIP-7864/SHA-256"
 
 // hasher hashes the nodes of all trees.
 var hasher = ubt.SHA256()
 
-// Positions in an account's header (EIP-7864, "Tree embedding").
+// These are the positions of values in the header of an account (EIP-7864, "Tree embedding").
 const (
 	basicDataIndex     = 0
 	codeHashIndex      = 1
@@ -44,17 +46,17 @@ func treeKey(a common.Address, treeIndex [32]byte, sub byte) (k Key) {
 	return k
 }
 
-// embed returns the stem for a part of an account: the hash of twelve zero bytes, the address, and
-// the tree index of the part.
+// embed returns the stem for a part of an account. The stem is the beginning of a hash over twelve
+// zero bytes, the address, and the tree index of the part.
 func embed(a common.Address, treeIndex [32]byte) [StemSize]byte {
 	sum := hasher.Inner(common.BytesToHash(a[:]), treeIndex)
 	return [StemSize]byte(sum[:StemSize])
 }
 
 // storageKey returns the key of a storage slot. The first 64 slots are in the header of the
-// account, and the others at 256^31 + slot. For slots from 0xff00… on that sum has 33 bytes. Its
-// top byte must not be lost: otherwise such a slot would be a part of the header, and a contract
-// could write its own balance.
+// account. Every other slot is at the position 256^31 + slot. For slots from 0xff00… on, this sum
+// has 33 bytes. Its top byte must not be lost: the slot would otherwise be a part of the header,
+// and a contract could write its own balance.
 func storageKey(a common.Address, slot common.Hash) Key {
 	if slot == (common.Hash{31: slot[31]}) && slot[31] < headerSlots {
 		return headerKey(a, headerStorageIndex+slot[31])

@@ -10,25 +10,27 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// lazyTree is the tree of a root. After a restart the tree is computed only when it is first read,
-// because a store keeps many roots and a host reads few of them. It is safe for concurrent use.
+// lazyTree is the tree of a root, which may not be computed yet. After a restart a tree is computed
+// only when it is first read, because a store keeps many roots and a host reads few of them. A
+// lazyTree is safe for concurrent use.
 type lazyTree struct {
 	root common.Hash
 
 	mu   sync.Mutex
 	tree ubt.Tree
-	// base and writes lead to the tree; base is nil when the tree is computed. A base can be read
-	// here even after its root was discarded.
+	// base and writes lead to the tree: it is the tree of base after the writes. base is nil once
+	// the tree is computed. A base stays readable here even after its root was discarded.
 	base   *lazyTree
 	writes []ubt.Write
 }
 
-// ready returns the lazyTree of a tree that is computed already.
+// ready returns the lazyTree of a tree that is already computed.
 func ready(tree ubt.Tree) *lazyTree { return &lazyTree{root: tree.Root(), tree: tree} }
 
-// get returns the tree, and computes it at the first call. It applies all writes since the nearest
-// base with a tree at once, so its cost depends on how many different keys were written, not on how
-// many roots lie between. The error wraps ErrCorrupt if the writes lead to another root.
+// get returns the tree, and computes it at the first call. It goes back to the nearest base whose
+// tree is computed, and applies all writes since then at once. Its cost therefore depends on the
+// number of different keys that were written, not on the number of roots in between. The error
+// wraps ErrCorrupt if the writes lead to another root.
 func (t *lazyTree) get() (ubt.Tree, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,23 +51,23 @@ func (t *lazyTree) get() (ubt.Tree, error) {
 	return tree, nil
 }
 
-// peek returns the tree if it is computed, and otherwise the base and the writes that lead to it.
-// If another goroutine is computing the tree, peek waits for it.
+// peek returns the tree if it is computed, and otherwise the base and the writes that lead to the
+// tree. If another goroutine is computing the tree, peek waits until it has finished.
 func (t *lazyTree) peek() (tree ubt.Tree, base *lazyTree, writes []ubt.Write) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.tree, t.base, t.writes
 }
 
-// set stores a tree that a commit has computed, so that get need not do it.
+// set stores the tree that a commit has computed, so that get does not compute it again.
 func (t *lazyTree) set(tree ubt.Tree) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.tree, t.base, t.writes = tree, nil, nil
 }
 
-// merged returns one set of writes with the effect of several. The first of the sets is the newest
-// one, so its values win.
+// merged combines several sets of writes into one with the same effect. The first set is the
+// newest, so its values win.
 func merged(sets [][]ubt.Write) []ubt.Write {
 	if len(sets) == 1 {
 		return sets[0]

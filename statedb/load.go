@@ -12,13 +12,13 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// Open returns a store. If cfg.Disk was used before, the store has the same contents as it had
-// then, except pins.
+// Open returns a store. If cfg.Disk was used before, the store has the same contents as before,
+// except for pins.
 //
-// Open checks all records: it computes the root of the oldest state that is kept, which takes time
-// in proportion to that state, and it checks the checksums of the write sets that lead to the other
-// roots. The trees of the other roots are computed, and their roots compared, when they are first
-// read. The error wraps ErrConfig, ErrCorrupt or ErrDisk.
+// Open checks all records. It computes the root of the oldest kept state, which takes time in
+// proportion to the size of that state. For the other roots it only checks the checksums of the
+// write sets that lead to them: their trees are computed, and compared with their roots, when they
+// are first read. The error wraps ErrConfig, ErrCorrupt or ErrDisk.
 func Open(cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func Open(cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// loader builds a store from the records of a disk.
+// loader builds a store from the records that it reads from a disk.
 type loader struct {
 	store   *Store
 	builder *ubt.Builder
@@ -61,8 +61,8 @@ func (l *loader) fail(format string, args ...any) {
 	}
 }
 
-// record adds one record. It keeps errors for finish, because an error that it returned would be
-// taken for one of the disk.
+// record adds one record of the disk. It does not return the errors that it finds, because the
+// caller would take them for errors of the disk. It keeps the first one for finish.
 func (l *loader) record(key, value []byte) error {
 	if l.bad != nil || len(key) == 0 {
 		return nil
@@ -136,8 +136,8 @@ func (l *loader) meta(b []byte) {
 	}
 }
 
-// finish checks that the values have the flat root, and that all other roots can be derived from
-// it.
+// finish checks that the values on the disk have the flat root, and that all other roots can be
+// derived from it. It returns the first error that was found.
 func (l *loader) finish() error {
 	var err error
 	if l.tree, err = l.builder.Tree(); err != nil {
@@ -182,8 +182,8 @@ func (l *loader) finish() error {
 	return l.bad
 }
 
-// checkCode counts the owners of each code. It fails unless each code is owned or kept for good,
-// and all owned code is there.
+// checkCode counts the owners of each code. It fails if a code is neither owned nor kept forever,
+// or if owned or kept code is missing.
 func (l *loader) checkCode() {
 	c := &l.store.code
 	for _, p := range l.store.roots {
@@ -206,8 +206,8 @@ func (l *loader) checkCode() {
 	}
 }
 
-// checkParents fails unless all parents exist, and each root descends from the empty root by its
-// first parents.
+// checkParents fails if a parent does not exist, or if a root does not descend from the empty root
+// along first parents.
 func (l *loader) checkParents() {
 	descends := map[common.Hash]bool{EmptyRoot: true}
 	for root, p := range l.store.roots {
@@ -228,7 +228,7 @@ func (l *loader) checkParents() {
 	}
 }
 
-// add adds a root to the store. It adds the bases of the root first.
+// add adds a root to the store, after the bases from which its tree is derived.
 func (l *loader) add(root common.Hash) {
 	var chain []common.Hash
 	for l.store.roots[root] == nil {

@@ -10,16 +10,17 @@ import (
 // btreeDegree is the degree that google/btree suggests.
 const btreeDegree = 32
 
-// sorted is an ordered set that can be copied in constant time without allocation. It creates its
-// tree at the first insertion, because most views need none.
+// sorted is an ordered set that can be copied in constant time and without allocation. Views are
+// copied often, and most of them write nothing, so the set creates its tree only at the first
+// insertion.
 type sorted[T any] struct {
 	own  *btree.BTreeG[T] // writable tree, or nil
 	base *shared[T]       // tree shared with copies, or nil
 }
 
-// shared is a tree that several sets share and that is no longer written. A set that must write
-// clones it first. Cloning changes the tree in a way that readers do not see, so only cloning needs
-// a lock.
+// shared is a tree that several sets share and that none of them writes. A set that must write
+// first clones the tree. Cloning changes the tree in a way that readers do not notice, so only
+// cloning needs a lock.
 type shared[T any] struct {
 	cloning sync.Mutex
 	tree    *btree.BTreeG[T]
@@ -40,7 +41,7 @@ func (s *sorted[T]) tree() *btree.BTreeG[T] {
 	return s.own
 }
 
-// claim makes sure that the set has a tree that it may write.
+// claim gives the set a tree of which it is the only owner, so that it may write.
 func (s *sorted[T]) claim(less func(a, b T) bool) {
 	switch {
 	case s.own != nil:
@@ -84,31 +85,31 @@ func (s *sorted[T]) all(yield func(T) bool) {
 	}
 }
 
-// logged is an item that was read, with its position in the order of first reads.
+// logged is an item in the log of reads, with its position in the order of first reads.
 type logged[T any] struct {
 	what T
 	seq  int
-	// named is set if the item was first read by a raw key and later with a more specific kind. It
-	// counts these items from 1, so that rewind can undo the newest of them. It is 0 for all
-	// others.
+	// named is set if the item was first read by a raw key, and later with a more specific kind,
+	// such as storage. It numbers these items from 1, so that rewind can undo the newest of them.
+	// For all other items it is 0.
 	named int
 }
 
 func readLess(a, b logged[Read]) bool        { return a.what.Key.Compare(b.what.Key) < 0 }
 func codeLess(a, b logged[common.Hash]) bool { return a.what.Cmp(b.what) < 0 }
 
-// readLog holds each key and each code that an execution has read.
+// readLog holds each key and each code that an execution has read. A witness is made of it.
 type readLog struct {
 	byKey sorted[logged[Read]]
 	code  sorted[logged[common.Hash]]
-	// named is how many keys were first read raw and later with a more specific kind.
+	// named is the number of keys that were first read raw and later with a more specific kind.
 	named int
 }
 
 func (r *readLog) copy() readLog { return readLog{r.byKey.copy(), r.code.copy(), r.named} }
 
-// add logs a read of a key. If the key was only read by itself before, as a raw key, the log keeps
-// the more specific kind from now on.
+// add logs that a key was read. If the log has the key only as a raw key, it keeps the more
+// specific kind from now on.
 func (r *readLog) add(a Access, transaction int) {
 	entry := logged[Read]{what: Read{a, transaction}, seq: r.byKey.len()}
 	before, known := r.byKey.get(entry)
@@ -134,7 +135,7 @@ func (r *readLog) hasCode(h common.Hash) bool {
 	return known
 }
 
-// list returns the reads in the order of first access.
+// list returns the reads in the order in which the keys were first read.
 func (r *readLog) list() []Read {
 	out := make([]Read, r.byKey.len())
 	for l := range r.byKey.all {
@@ -143,13 +144,14 @@ func (r *readLog) list() []Read {
 	return out
 }
 
-// ReadMark is a position in a view's log of reads. See [View.Mark].
+// ReadMark is a position in a view's log of reads. View.Mark returns one, and View.Rewind returns
+// the log to it.
 type ReadMark struct{ keys, codes, named int }
 
 func (r *readLog) mark() ReadMark { return ReadMark{r.byKey.len(), r.code.len(), r.named} }
 
-// rewind removes the reads after m. Keys that were read raw before m and with a more specific kind
-// after it become raw again.
+// rewind removes the reads after the mark m. A key that was first read raw before m, and with a
+// more specific kind after m, becomes raw again.
 func (r *readLog) rewind(m ReadMark) {
 	cut(&r.byKey, m.keys, readLess)
 	cut(&r.code, m.codes, codeLess)
@@ -169,7 +171,7 @@ func (r *readLog) rewind(m ReadMark) {
 	r.named = m.named
 }
 
-// cut keeps the first n reads.
+// cut removes all items from a set except the first n that were read.
 func cut[T any](s *sorted[logged[T]], n int, less func(a, b logged[T]) bool) {
 	if s.len() <= n {
 		return

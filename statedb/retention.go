@@ -6,21 +6,22 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// link is the position of a root among the other roots. Retention follows parents to decide which
-// roots go; the disk follows bases to derive the trees.
+// link is the relation of a root to other roots. Retention follows parents to decide which roots to
+// delete. The disk follows bases to derive the trees.
 type link struct {
 	// parents are the different roots on which this root was committed, in the order of the
-	// commits. When a parent is discarded, its own parents take its place. The first parents lead
-	// back to the empty root, which has none.
+	// commits. When a parent is discarded, its own parents replace it. The first parents lead back
+	// to the empty root, which has none.
 	parents []common.Hash
-	// commits is how many commits have led to this root, without those that Discard has taken back.
+	// commits is the number of commits that have led to this root, minus those that Discard has
+	// taken back.
 	commits uint64
-	// codes are the hashes of the code that this root owns, in ascending order: the code of its
-	// commits, and that of its discarded ancestors.
+	// codes are the hashes of the code that this root owns, in ascending order. It owns the code
+	// that its commits have set, and the code of its discarded ancestors.
 	codes []common.Hash
-	// base is the root from which the write set on the disk leads to this one. The bases lead back
-	// to the root whose values are on the disk, which is its own base, or to the empty root. The
-	// base is written together with the write set.
+	// base is the root from which the write set on the disk leads to this root. The bases lead back
+	// to the empty root, or to the flat root, whose values are on the disk and which is its own
+	// base. The disk stores the base together with the write set.
 	base common.Hash
 }
 
@@ -28,7 +29,8 @@ func (l link) equal(o link) bool {
 	return l.commits == o.commits && l.base == o.base && slices.Equal(l.parents, o.parents) && slices.Equal(l.codes, o.codes)
 }
 
-// again returns the link of a root after one more commit, on a parent and with new code.
+// again returns the link of a root after one more commit of that root. parent is the root on which
+// the commit was made, and code is the code that it set.
 func (l link) again(root, parent common.Hash, code []common.Hash) link {
 	l.commits++
 	if parent != root && !slices.Contains(l.parents, parent) {
@@ -38,7 +40,7 @@ func (l link) again(root, parent common.Hash, code []common.Hash) link {
 	return l
 }
 
-// union returns the members of two ascending lists, each once.
+// union returns all members of two ascending lists, in ascending order and each once.
 func union(a, b []common.Hash) []common.Hash {
 	if len(b) == 0 {
 		return a
@@ -48,9 +50,9 @@ func union(a, b []common.Hash) []common.Hash {
 	return slices.Compact(both)
 }
 
-// retire returns the line of canonical roots after root has become canonical, cut to the retention.
-// It also returns the roots that must be discarded, and marks them as leaving. The caller holds
-// both locks.
+// retire returns the line of canonical roots after root has become canonical, shortened to the
+// retention. It also returns the roots that must now be discarded, and marks them as leaving. The
+// caller must hold both locks.
 func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
 	if s.cfg.Retention == KeepAll { // the line must not grow
 		return []common.Hash{root}, nil
@@ -61,8 +63,8 @@ func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
 	}
 	line = line[len(line)-s.cfg.Retention-1:]
 	above := s.ancestors(root)
-	// After a reorganization several roots of the line may be off the new branch, not only the
-	// oldest one.
+	// After a reorg, not only the oldest root of the line may be outside the new branch, but
+	// several.
 	stays := s.descendants(slices.DeleteFunc(slices.Clone(line), func(r common.Hash) bool { return r != line[0] && !above[r] }))
 	for _, r := range line {
 		stays[r] = true
@@ -77,12 +79,12 @@ func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
 	return line, gone
 }
 
-// ancestors returns a root and all roots from which it descends.
+// ancestors returns a root together with all roots from which it descends.
 func (s *Store) ancestors(root common.Hash) map[common.Hash]bool {
 	return reach([]common.Hash{root}, func(r common.Hash) []common.Hash { return s.roots[r].parents })
 }
 
-// descendants returns the given roots and all roots that descend from them.
+// descendants returns the given roots together with all roots that descend from them.
 func (s *Store) descendants(roots []common.Hash) map[common.Hash]bool {
 	children := make(map[common.Hash][]common.Hash, len(s.roots))
 	for r, p := range s.roots {
@@ -93,7 +95,8 @@ func (s *Store) descendants(roots []common.Hash) map[common.Hash]bool {
 	return reach(roots, func(r common.Hash) []common.Hash { return children[r] })
 }
 
-// reach returns the given roots and all roots that next leads to, directly or indirectly.
+// reach returns the given roots together with all roots that can be reached from them by next, in
+// any number of steps.
 func reach(roots []common.Hash, next func(common.Hash) []common.Hash) map[common.Hash]bool {
 	found := map[common.Hash]bool{}
 	for todo := slices.Clone(roots); len(todo) > 0; {
@@ -106,9 +109,9 @@ func reach(roots []common.Hash, next func(common.Hash) []common.Hash) map[common
 	return found
 }
 
-// relink adds to a change the new links of the remaining roots, which follow from the new flat root
-// and from the deletion of the roots in left. It also decides which code is kept for good. The
-// empty root has no link. The error wraps ErrCorrupt.
+// relink adds to a change the new links of the remaining roots. Links change because the flat root
+// moves and because the roots in left are deleted. relink also decides which code is kept forever.
+// The empty root has no link. The error wraps ErrCorrupt.
 func (s *Store) relink(c *change, left map[common.Hash]bool) (err error) {
 	below := s.ancestors(c.canonical)
 	for _, root := range c.gone {
@@ -117,8 +120,8 @@ func (s *Store) relink(c *change, left map[common.Hash]bool) (err error) {
 		}
 	}
 	for root, p := range s.roots {
-		// Links of deleted roots are not needed, and computing them would walk the same chains
-		// repeatedly.
+		// The links of deleted roots are not needed, and computing them would follow the same
+		// chains again and again.
 		if left[root] || root == EmptyRoot {
 			continue
 		}
@@ -146,10 +149,10 @@ func (s *Store) relink(c *change, left map[common.Hash]bool) (err error) {
 	return nil
 }
 
-// nextBase returns the base of a root after the roots in left are deleted. If all bases of the root
-// down to the flat root are deleted, the root is older than everything else that is kept, for
-// example because it is pinned. Its base then becomes the canonical root, which stays the longest,
-// so that the write set of this root is seldom written again.
+// nextBase returns the base of a root after the roots in left are deleted: the nearest of its bases
+// that remains. If all bases down to the flat root are deleted, the root is older than everything
+// else that is kept, for example because it is pinned. Its base then becomes the canonical root.
+// That root stays the longest, so the write set of the old root is rarely written again.
 func (s *Store) nextBase(root common.Hash, c *change, left map[common.Hash]bool) common.Hash {
 	switch root {
 	case c.flat:
@@ -167,9 +170,9 @@ func (s *Store) nextBase(root common.Hash, c *change, left map[common.Hash]bool)
 	return base
 }
 
-// surviving returns the parents of a root after the roots in left are deleted: each deleted parent
-// is replaced by its own surviving parents. It also returns the deleted roots that it has passed on
-// the way.
+// surviving returns the parents of a root after the roots in left are deleted. A deleted parent is
+// replaced by its own surviving parents. passed are the deleted ancestors that were replaced in
+// this way.
 func (s *Store) surviving(root common.Hash, left map[common.Hash]bool) (parents, passed []common.Hash) {
 	seen := map[common.Hash]bool{root: true}
 	var climb func(common.Hash)

@@ -13,13 +13,14 @@ import (
 // EmptyRoot is the root of a tree without values.
 var EmptyRoot = ubt.EmptyRoot
 
-// Store holds the published roots of one state, one of which is canonical. It
+// Store holds the published roots of one rollup's state. One of these roots is canonical. A Store
 // is safe for concurrent use.
 type Store struct {
 	cfg Config
 
 	// writing is held while the roots change, including the write to the disk. mu guards the fields
-	// below it and is not held during writes to the disk, so readers never wait for the disk.
+	// below it and is not held during the write to the disk, so that readers never wait for the
+	// disk.
 	writing sync.Mutex
 	broken  error       // first disk error; guarded by writing
 	flat    common.Hash // root of the values on the disk; guarded by writing
@@ -27,28 +28,29 @@ type Store struct {
 	mu        sync.RWMutex
 	roots     map[common.Hash]*published
 	canonical common.Hash
-	// line has the canonical roots that retention keeps, oldest first. The last one is the
+	// line has the canonical roots that retention keeps, oldest first. The last one is the present
 	// canonical root.
 	line []common.Hash
 	code codes
 }
 
-// published is a root on which views can be opened, with its tree.
+// published is a published root, on which views can be opened, with its tree.
 type published struct {
 	tree *lazyTree
 	link
 	writes  []ubt.Write // lead from the base to this root; nil without a disk
 	pins    int         // pins by Store.Pin
 	viewers int         // pins by views
-	// leaving means that the root is being deleted from the disk. All calls treat it as unknown.
+	// leaving is true while the root is being deleted from the disk. All calls treat such a root as
+	// unknown.
 	leaving bool
 }
 
 // inUse reports whether the root is pinned.
 func (p *published) inUse() bool { return p.pins > 0 || p.viewers > 0 }
 
-// NewStore returns a store in memory with DefaultRetention. It contains the
-// empty tree, which is canonical.
+// NewStore returns a store that is in memory only and has DefaultRetention. It contains the empty
+// tree, whose root is canonical.
 func NewStore() *Store { return newStore(Config{}) }
 
 func newStore(cfg Config) *Store {
@@ -63,10 +65,9 @@ func newStore(cfg Config) *Store {
 	}
 }
 
-// View returns a new view of a published root. It takes constant time, except
-// for the first view of a root that Open found on the disk: then the store
-// derives its tree. The error wraps ErrUnknownRoot, or ErrCorrupt if the disk
-// leads to another root.
+// View returns a new view of a published root. It takes constant time, with one exception: the
+// first view of a root that Open found on the disk must derive the root's tree. The error wraps
+// ErrUnknownRoot, or ErrCorrupt if the records on the disk lead to another root.
 func (s *Store) View(root common.Hash) (*View, error) {
 	at, err := s.place(root)
 	if err != nil {
@@ -75,7 +76,7 @@ func (s *Store) View(root common.Hash) (*View, error) {
 	return newView(s, at), nil
 }
 
-// place returns a published root in the form in which a view reads it.
+// place returns a published root together with the tree and the code that a view reads.
 func (s *Store) place(root common.Hash) (place, error) {
 	s.mu.RLock()
 	p, err := s.known(root)
@@ -88,10 +89,10 @@ func (s *Store) place(root common.Hash) (place, error) {
 	return place{root, tree, codes}, err
 }
 
-// tree returns the tree of a root. If the tree was never read since Open, it is computed now.
+// tree returns the tree of a root. It computes the tree if nothing has read it since Open.
 func (s *Store) tree(p *published) (ubt.Tree, error) { return p.tree.get() }
 
-// known returns a published root, or an error that wraps ErrUnknownRoot. The caller holds mu.
+// known returns a published root, or an error that wraps ErrUnknownRoot. The caller must hold mu.
 func (s *Store) known(root common.Hash) (*published, error) {
 	if p, ok := s.roots[root]; ok && !p.leaving {
 		return p, nil
@@ -107,12 +108,12 @@ func (s *Store) Has(root common.Hash) bool {
 	return err == nil
 }
 
-// Parent returns the root that root was first committed on. If that root was
-// discarded, Parent returns its closest ancestor that is left. The empty root
-// is its own parent. The error wraps ErrUnknownRoot.
+// Parent returns the root on which the given root was first committed. If that parent was
+// discarded, Parent returns its closest remaining ancestor. The empty root is its own parent. The
+// error wraps ErrUnknownRoot.
 //
-// Blocks in different orders can lead to the same root. A root that was
-// committed on several parents descends from each of them for Config.Retention.
+// Blocks in different orders can lead to the same root. Such a root has several parents, and for
+// Config.Retention it descends from each of them.
 func (s *Store) Parent(root common.Hash) (common.Hash, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -140,9 +141,9 @@ func (s *Store) Roots() int {
 	return len(s.roots)
 }
 
-// SetCanonical makes root canonical, and then applies Config.Retention. No
-// other method moves the canonical root. The error wraps ErrUnknownRoot, ErrDisk
-// or ErrCorrupt, and then nothing changes.
+// SetCanonical makes a root canonical and then discards old roots as Config.Retention demands. No
+// other method moves the canonical root. If the error wraps ErrUnknownRoot, ErrDisk or ErrCorrupt,
+// nothing has changed.
 func (s *Store) SetCanonical(root common.Hash) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -160,12 +161,12 @@ func (s *Store) SetCanonical(root common.Hash) error {
 	return nil
 }
 
-// Pin prevents a root from being discarded until Unpin has been called as many times. Pins are not
+// Pin keeps a root from being discarded until Unpin has been called as often as Pin. Pins are not
 // stored on the disk. The error wraps ErrUnknownRoot.
 //
-// A pin on a root that is older than the retention should be short. It costs writes: each time that
-// as many roots as the retention have become canonical, about everything that the canonical root
-// has changed since the pinned root is written again.
+// A root that is older than the retention should be pinned only for a short time, because such a
+// pin costs writes. Each time that as many roots as the retention have become canonical, the store
+// writes about everything again that the canonical root has changed since the pinned root.
 func (s *Store) Pin(root common.Hash) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +177,7 @@ func (s *Store) Pin(root common.Hash) error {
 	return err
 }
 
-// pinned pins a root for a view, and returns the root in the form in which the view reads it.
+// pinned pins a root for a view and returns the tree and the code that the view reads.
 func (s *Store) pinned(root common.Hash) (place, error) {
 	s.mu.Lock()
 	p, err := s.known(root)
@@ -194,16 +195,16 @@ func (s *Store) pinned(root common.Hash) (place, error) {
 	return at, err
 }
 
-// repin pins a root once more, for the copy of a view that has the root pinned.
+// repin adds a pin to a root that is already pinned, because a view that has pinned it was copied.
 func (s *Store) repin(root common.Hash) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.roots[root].viewers++
 }
 
-// Unpin removes one pin that Pin set. The root stays until Discard, or until
-// retention next finds it unpinned. The error wraps ErrUnknownRoot, or
-// ErrNotPinned if Pin has not pinned the root.
+// Unpin removes one pin that Pin has set. The root then stays until Discard is called, or until
+// retention next removes old roots. The error wraps ErrUnknownRoot, or ErrNotPinned if Pin has not
+// pinned the root.
 func (s *Store) Unpin(root common.Hash) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -225,14 +226,17 @@ func (s *Store) release(root common.Hash) {
 	s.roots[root].viewers--
 }
 
-// Discard takes back one commit of a root. Versions of a block can lead to the
-// same root, so a root stays until Discard has been called once per commit that
-// led to it, and is deleted by the last call. Code that only deleted roots had
-// is deleted too. Open views of a deleted root can still read, but not commit.
+// Discard takes back one commit of a root. Several versions of a block can lead to the same root. A
+// root is therefore deleted only when Discard has been called once for each commit that led to it.
+// Code that only deleted roots had is deleted too. Open views of a deleted root can still read, but
+// can no longer commit.
 //
-// The error wraps ErrUnknownRoot, ErrInUse if the last commit of a canonical or
-// pinned root would go, ErrDisk or ErrCorrupt, and then nothing changes.
-// Discarding the empty root has no effect.
+// Discarding the empty root has no effect. If Discard returns an error, nothing has changed. The
+// error wraps one of these:
+//
+//   - ErrUnknownRoot: the root is not published.
+//   - ErrInUse: this would be the last commit of a root that is canonical or pinned.
+//   - ErrDisk or ErrCorrupt: the disk has failed or is damaged.
 func (s *Store) Discard(root common.Hash) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -259,9 +263,10 @@ func (s *Store) Discard(root common.Hash) error {
 	return s.move(s.canonical, line, []common.Hash{root})
 }
 
-// publish adds the tree to which the writes and the code of a view on parent have led, and returns
-// it in the form in which a view reads it. If the root exists already, it gets one more commit, and
-// perhaps one more parent. If publish returns an error, nothing has changed. The error wraps
+// publish adds the tree that a view on the root parent has committed, with its writes and its code.
+// It returns the new root together with the tree and the code that the view reads from then on. If
+// the root exists already, it gets one more commit, and one more parent if it was committed on
+// another root before. If publish returns an error, nothing has changed. The error wraps
 // ErrUnknownRoot if parent was discarded, or ErrDisk.
 func (s *Store) publish(parent common.Hash, tree ubt.Tree, writes []ubt.Write, code []codeBlob) (place, error) {
 	root := tree.Root()

@@ -10,9 +10,10 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// View is an isolated view of the state: a published root, and writes on top of it that no other
-// view sees. A View belongs to one goroutine at a time; any number of views may work in parallel. A
-// view need not be closed, but a pinned one should be unpinned.
+// View is an isolated view of the state: a published root, and staged writes on top of it that no
+// other view sees. A View must be used by one goroutine at a time, but any number of views may work
+// in parallel. A view need not be closed. A pinned view should be unpinned, because its pin keeps
+// the root in the store.
 type View struct {
 	store     *Store     // nil for a stateless view
 	shown     []ubt.Use  // keys of a stateless view's witness, in their order
@@ -30,17 +31,17 @@ type View struct {
 	err     error
 }
 
-// place is a published root with its tree and code, as a view reads it. It stays readable when the
-// root is discarded.
+// place is a published root with its tree and its code, as a view reads them. It stays readable
+// after the root was discarded.
 type place struct {
 	root common.Hash
 	tree ubt.Tree
-	// codes is the code that was published when the view moved to this root. It is shared with
-	// other views and never written.
+	// codes is the code that was published when the view moved to this root. Other views share it,
+	// and nothing writes it.
 	codes sorted[codeBlob]
 }
 
-// codeBlob is code with its hash.
+// codeBlob is the code of a contract together with its hash.
 type codeBlob struct {
 	hash common.Hash
 	code []byte
@@ -54,9 +55,9 @@ func newView(s *Store, at place) *View {
 	return &View{store: s, place: at, home: at}
 }
 
-// Copy returns a full copy for long-running work: the same root, staged writes
-// and log of reads, and a separate pin if the view is pinned. Later changes of
-// one are not visible in the other. It takes constant time.
+// Copy returns a full copy of the view, for long-running work. The copy has the same root, staged
+// writes and log of reads, and also a pin if the view is pinned. Later changes of one are not
+// visible in the other. Copy takes constant time.
 func (v *View) Copy() *View {
 	c := *v
 	c.staged = v.staged.copy()
@@ -68,10 +69,9 @@ func (v *View) Copy() *View {
 	return &c
 }
 
-// CopyForPhase2 returns a view of the same active root with no staged writes
-// and an empty log of reads, for building a bundle from blocks that were
-// executed before. It has a separate pin if the view is pinned. It takes
-// constant time.
+// CopyForPhase2 returns a view of the same root without staged writes and with an empty log of
+// reads. It is for building a bundle from blocks that were executed before. The copy has its own
+// pin if the view is pinned. CopyForPhase2 takes constant time.
 func (v *View) CopyForPhase2() *View {
 	c := *v
 	c.stand(v.place)
@@ -81,48 +81,51 @@ func (v *View) CopyForPhase2() *View {
 	return &c
 }
 
-// ActiveRoot returns the published root that the view reads from. It is the
-// root that the view was opened on, or that of the last Pin, Unpin or Commit.
+// ActiveRoot returns the published root from which the view reads. This is the root on which the
+// view was opened, or the root of the last Pin, Unpin or Commit.
 func (v *View) ActiveRoot() common.Hash { return v.root }
 
-// Err returns the first error of a read. Methods such as Account and Storage return no error: a
-// read that fails returns zero, and the error is kept here. It wraps ErrNotInWitness on a stateless
-// view, and otherwise ErrUnknownCode. A view with an error returns it from Root, Witness and Commit
-// too, until Reset, Pin or Unpin.
+// Err returns the first error of a read. Methods such as Account and Storage have no error result:
+// a read that fails returns zero, and the error is kept here. On a stateless view it wraps
+// ErrNotInWitness, and otherwise ErrUnknownCode. Root, Witness and Commit return the same error.
+// Reset, Pin and Unpin clear it.
 func (v *View) Err() error { return v.err }
 
-// SetTransaction sets the transaction index that the view logs with later reads and writes.
+// SetTransaction sets the index of the transaction that makes the following reads and writes. The
+// view stores it with each of them.
 func (v *View) SetTransaction(index int) { v.transaction = index }
 
-// DisableReadLog turns the log of reads off for good and drops its contents. It saves time and
-// memory for executions that need no witness. Witness and Matches then return ErrNoReadLog. Copies
+// DisableReadLog turns the log of reads off for good and drops its contents. This saves time and
+// memory in executions that need no witness. Witness and Matches then return ErrNoReadLog. Copies
 // of the view have no log either.
 func (v *View) DisableReadLog() { v.reads, v.noReads = readLog{}, true }
 
-// LogsReads reports whether the log of reads is on.
+// LogsReads reports whether the view logs its reads, which is so until DisableReadLog.
 func (v *View) LogsReads() bool { return !v.noReads }
 
-// Snapshot is a position in a view's staged writes. See [View.Snapshot].
+// Snapshot is the state of a view's staged writes at one moment. View.Snapshot returns one, and
+// View.Revert returns to it.
 type Snapshot struct {
 	staged  sorted[Write]
 	newCode sorted[codeBlob]
 }
 
-// Snapshot returns the current staged writes and code, for Revert. It takes
-// constant time.
+// Snapshot returns a snapshot of the staged writes and the staged code, to which Revert can return.
+// It takes constant time.
 func (v *View) Snapshot() Snapshot { return Snapshot{v.staged.copy(), v.newCode.copy()} }
 
-// Revert undoes all writes and code that were staged after s, which must be a snapshot of this view
-// on its active root. The log of reads and Err stay, because a failed transaction in a block has
-// made its reads, and a verifier makes them too. A snapshot can be used several times.
+// Revert undoes all writes and code that were staged after the snapshot s. s must be a snapshot of
+// this view on its active root, and can be used several times. Revert changes neither the log of
+// reads nor Err. A failed transaction in a block has made its reads, and a verifier makes them too.
 func (v *View) Revert(s Snapshot) { v.staged, v.newCode = s.staged, s.newCode }
 
-// Get returns the value of a key, and whether it exists. Staged writes count. The key is logged as
+// Get returns the value of a key and whether it exists, including staged writes. It logs the key as
 // read.
 func (v *View) Get(k Key) (value [32]byte, ok bool) { return v.read(Access{Kind: RawAccess, Key: k}) }
 
-// Set stages a value for a raw key. k must not begin with twelve zero bytes, because Witness
-// returns an error while such a key exists. Untrusted parties must not choose k: see [Verify].
+// Set stages a value for a key that the host has chosen itself. k must not begin with twelve zero
+// bytes, because Witness returns an error while the state has such a key. Untrusted parties must
+// not choose k: see [Verify].
 func (v *View) Set(k Key, value [32]byte) { v.write(Access{Kind: RawAccess, Key: k}, value) }
 
 // Delete stages the deletion of a value.
@@ -130,7 +133,7 @@ func (v *View) Delete(k Key) {
 	v.stage(Write{Access: Access{Kind: RawAccess, Key: k}, Deleted: true})
 }
 
-// read logs an access and returns its value.
+// read logs an access as read and returns the value of its key.
 func (v *View) read(a Access) (value [32]byte, ok bool) {
 	if !v.noReads {
 		v.reads.add(a, v.transaction)
@@ -146,7 +149,8 @@ func (v *View) read(a Access) (value [32]byte, ok bool) {
 	return value, ok
 }
 
-// use returns how the witness of a stateless view lists a key, nil if it does not.
+// use returns the use of a key that the witness of a stateless view lists, or nil if the witness
+// does not list the key.
 func (v *View) use(k Key) *ubt.Use {
 	at, listed := slices.BinarySearchFunc(v.shown, k, func(u ubt.Use, k Key) int { return u.Key.Compare(k) })
 	if !listed {
@@ -159,8 +163,8 @@ func (v *View) write(a Access, value [32]byte) {
 	v.stage(Write{Access: a, Value: value})
 }
 
-// stage stages a write. If the key was written before with a more specific kind, it keeps that
-// kind.
+// stage stages a write. If the key was written before with a more specific kind than raw, the write
+// gets that kind.
 func (v *View) stage(w Write) {
 	if w.Kind == RawAccess {
 		if before, again := v.staged.get(w); again {
@@ -177,24 +181,24 @@ func (v *View) fail(err error) {
 	}
 }
 
-// Mark returns the current position in the log of reads, for Rewind.
+// Mark returns the present position in the log of reads, to which Rewind can return.
 func (v *View) Mark() ReadMark { return v.reads.mark() }
 
 // Rewind removes from the log all keys that were first read after m, which must be a mark of this
-// view on its active root. Staged writes and Err stay. A witness proves exactly the keys in the
-// log, so Rewind makes it smaller if an execution is left out of the block and its reads have no
-// influence.
+// view on its active root. It is for an execution that is left out of the block and whose reads
+// have no influence: a witness proves exactly the keys in the log, so it becomes smaller. Rewind
+// does not change staged writes or Err.
 func (v *View) Rewind(m ReadMark) { v.reads.rewind(m) }
 
-// Reads returns the log of reads: each key once, in the order of first access,
-// since the view was opened, pinned, committed or reset.
+// Reads returns the log of reads since the view was opened, pinned, unpinned, committed or reset.
+// It has each key once, in the order in which the keys were first read.
 func (v *View) Reads() []Read { return v.reads.list() }
 
 // Writes returns the staged writes, in the order of keys.
 func (v *View) Writes() []Write {
 	out := make([]Write, 0, v.staged.len())
 	for w := range v.staged.all {
-		// The key may have been read with a more specific kind than it was written.
+		// The log of reads may have the key with a more specific kind than the write.
 		if w.Kind == RawAccess {
 			if r, read := v.reads.byKey.get(logged[Read]{what: Read{Access: w.Access}}); read {
 				w.Access = r.what.Access
@@ -205,15 +209,16 @@ func (v *View) Writes() []Write {
 	return out
 }
 
-// Root returns the root that Commit would publish, without publishing it. If Err returns an error,
-// Root returns it too. On a stateless view the error wraps ErrNotInWitness if a staged write is not
-// in the witness.
+// Root computes the root that Commit would publish, and publishes nothing. If Err returns an error,
+// Root returns it too. On a stateless view the error wraps ErrNotInWitness if the witness does not
+// list a staged write.
 func (v *View) Root() (common.Hash, error) {
 	tree, _, err := v.applied()
 	return tree.Root(), err
 }
 
-// applied returns the tree after the staged writes, and these writes.
+// applied returns the tree after the staged writes, and these writes in the form that package ubt
+// needs.
 func (v *View) applied() (tree ubt.Tree, writes []ubt.Write, err error) {
 	if v.err != nil {
 		return ubt.Tree{}, nil, v.err
@@ -226,23 +231,23 @@ func (v *View) applied() (tree ubt.Tree, writes []ubt.Write, err error) {
 		writes = append(writes, ubt.Write{Key: w.Key, Value: w.Value, Deleted: w.Deleted})
 	}
 	tree, err = v.tree.Apply(&hasher, writes)
-	// The witness lists a write that was not staged.
+	// The witness lists a write that the execution has not staged.
 	if errors.Is(err, ubt.ErrHidden) {
 		err = fmt.Errorf("%w: %w", ErrNotInWitness, err)
 	}
 	return tree, writes, err
 }
 
-// mayWrite reports whether the witness of a stateless view lists a write.
+// mayWrite reports whether the witness of a stateless view lists exactly this write.
 func (v *View) mayWrite(w *Write) bool {
 	u := v.use(w.Key)
 	return u != nil && u.Sets != w.Deleted && u.Deletes == w.Deleted
 }
 
-// Commit publishes the staged writes as a new root and returns it. The view then reads from the new
-// root, with no staged writes, an empty log of reads and no pin. Other views and the canonical root
-// do not change. Each call counts as one commit of the root, which [Store.Discard] takes back; to
-// learn the root only, call Root.
+// Commit publishes the staged writes as a new root and returns the root. The view then reads from
+// this root, and has no staged writes, an empty log of reads and no pin. Other views and the
+// canonical root do not change. Each call counts as one commit of the root, which [Store.Discard]
+// can take back. To compute the root without a commit, call Root.
 //
 // If Commit returns an error, nothing has changed. The error is that of Err or of the disk, or it
 // wraps ErrStateless, or ErrUnknownRoot if the active root was discarded.
@@ -264,7 +269,7 @@ func (v *View) Commit() (common.Hash, error) {
 	return v.root, nil
 }
 
-// stand moves the view to a root, and drops its staged writes, its log of reads and its error.
+// stand moves the view to a root and drops its staged writes, its log of reads and its error.
 func (v *View) stand(at place) {
 	v.place = at
 	v.staged, v.newCode = sorted[Write]{}, sorted[codeBlob]{}
@@ -275,8 +280,8 @@ func (v *View) stand(at place) {
 func (v *View) Reset() { v.stand(v.place) }
 
 // Pin moves the view to another published root, with an empty log of reads. The store keeps that
-// root until Unpin, Commit or the next Pin. The error wraps ErrStaged, ErrUnknownRoot or
-// ErrStateless, and then nothing changes.
+// root until Unpin, Commit or the next Pin of this view. If the error wraps ErrStaged,
+// ErrUnknownRoot or ErrStateless, nothing has changed.
 func (v *View) Pin(root common.Hash) error {
 	if err := v.canMove(); err != nil {
 		return err
@@ -291,8 +296,8 @@ func (v *View) Pin(root common.Hash) error {
 	return nil
 }
 
-// Unpin moves the view back to the root that it had before the first Pin. The error wraps
-// ErrNotPinned, ErrStaged or ErrStateless, and then nothing changes.
+// Unpin moves the view back to the root that it had before the first Pin. If the error wraps
+// ErrNotPinned, ErrStaged or ErrStateless, nothing has changed.
 func (v *View) Unpin() error {
 	if err := v.canMove(); err != nil {
 		return err
@@ -322,7 +327,7 @@ func (v *View) unpin() {
 	}
 }
 
-// All calls yield for all values of the active root, in the order of keys, until yield returns
-// false. Staged writes do not count, and nothing is logged. On a stateless view it visits only the
-// values in the witness.
+// All calls yield for each value of the active root, in the order of the keys, until yield returns
+// false. It ignores staged writes and logs nothing. On a stateless view it visits only the values
+// in the witness.
 func (v *View) All(yield func(Key, [32]byte) bool) { v.tree.All(yield) }

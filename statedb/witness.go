@@ -11,22 +11,22 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// Witness proves everything that a view has read and written: the values at the root before, and
-// all that is needed to compute the root after. [View.Witness] makes a witness, [ParseWitness]
-// decodes one, and [Verify] and [NewStateless] check one. Before that check, its contents must not
-// be trusted.
+// Witness proves everything that a view has read and written. With it a verifier that has no state
+// can check the values that were read at the old root, and compute the new root. [View.Witness]
+// makes a witness, [ParseWitness] decodes one, and [Verify] and [NewStateless] check one. The
+// contents of a witness must not be trusted before that check.
 type Witness struct {
-	// Entries are the keys that were read or written, each once, in the order
-	// of keys.
+	// Entries are the keys that were read or written, each once, in the order of the keys.
 	Entries []Entry
-	// Code is the code that was read, each once, in the order of hashes. The hash of each code is
-	// the code hash of an account in Entries.
+	// Code is all code that was read, each code once, in the order of the hashes. Each code belongs
+	// to an account in Entries, whose code hash is the hash of the code.
 	Code [][]byte
 	// Proof is the multiproof over all keys.
 	Proof *ubt.Proof
 }
 
-// Entry is a key of a witness, and how the execution has used it: set, deleted, or only read.
+// Entry is a key in a witness, together with its use by the execution: the value was set, deleted,
+// or only read.
 type Entry struct {
 	Access
 	// Set means that a value was written. Deleted is false then.
@@ -35,8 +35,8 @@ type Entry struct {
 	Deleted bool
 }
 
-// Entries returns the logged reads and the staged writes, in the order of keys. These are exactly
-// the entries that a witness would have now.
+// Entries returns the logged reads and the staged writes in the order of the keys. A witness that
+// is made now would have exactly these entries.
 func (v *View) Entries() []Entry {
 	byKey := make(map[Key]Entry, v.reads.byKey.len()+v.staged.len())
 	for r := range v.reads.byKey.all {
@@ -57,9 +57,9 @@ func (v *View) Entries() []Entry {
 // before Commit, because Commit moves the active root. The error is that of Err, or it wraps one of
 // these:
 //
-//   - ErrUnboundCode if code was read, and no account that was read has its hash
-//   - ErrWitness if a raw key begins with twelve zero bytes, which Verify would refuse
-//   - ErrStateless or ErrNoReadLog if the view has no store or no log of reads
+//   - ErrUnboundCode: code was read by its hash, but no account with this code hash.
+//   - ErrWitness: a raw key begins with twelve zero bytes, which Verify would refuse.
+//   - ErrStateless or ErrNoReadLog: the view has no store or no log of reads.
 func (v *View) Witness() (*Witness, error) {
 	switch {
 	case v.err != nil:
@@ -85,7 +85,7 @@ func (v *View) Witness() (*Witness, error) {
 	return w, nil
 }
 
-// codeHashes returns the code hashes of the accounts in the entries, in ascending order.
+// codeHashes returns the code hashes of all accounts in the entries, in ascending order.
 func (w *Witness) codeHashes(tree ubt.Tree) []common.Hash {
 	n := 0
 	for i := range w.Entries {
@@ -115,24 +115,20 @@ func (w *Witness) uses() []ubt.Use {
 	return uses
 }
 
-// Verify checks a witness against the root before, without any state, and
-// returns the root after the writes. The writes must be those that the witness
-// lists, in any order, with their metadata. The error wraps ErrWitness; then
-// nothing is proved.
+// Verify checks a witness against the root before the execution, without any state, and returns the
+// root after the writes. The writes must be exactly those that the witness lists, with their
+// metadata, in any order. If the error wraps ErrWitness, nothing is proved.
 //
-// Verify proves the values that were read, but not that the execution read
-// them. A verifier that executes uses [NewStateless].
+// Verify proves the values that were read, but not that the execution has read them. A verifier
+// that executes uses [NewStateless].
 //
-// Leaves, stems and inner nodes are hashed alike, so there are three
-// restrictions:
+// Leaves, stems and inner nodes are hashed alike, so there are three restrictions:
 //
-//   - Untrusted parties must not choose raw keys. A party that chooses a stem
-//     can make it read as an inner node, and then the root has two meanings.
-//   - Raw keys must not begin with twelve zero bytes. Proofs that contain such
-//     a stem are refused.
-//   - Untrusted parties must not choose slots of the zero address, whose stems
-//     are hashes of data that begins with a zero hash. Without code it has no
-//     slots.
+//   - Untrusted parties must not choose raw keys. A party that chooses a stem can make it read as
+//     an inner node, and then the root has two meanings.
+//   - Raw keys must not begin with twelve zero bytes. Proofs that contain such a stem are refused.
+//   - Untrusted parties must not choose slots of the zero address, whose stems are hashes of data
+//     that begins with a zero hash. Without code that address has no slots.
 func Verify(w *Witness, preRoot common.Hash, writes []Write) (postRoot common.Hash, err error) {
 	tree, _, err := w.open(preRoot)
 	if err != nil {
@@ -150,7 +146,7 @@ func Verify(w *Witness, preRoot common.Hash, writes []Write) (postRoot common.Ha
 }
 
 // open checks everything about a witness except the writes. It returns the part of the tree that
-// the witness proves, and the uses of its keys.
+// the witness proves, and the uses of the keys.
 func (w *Witness) open(preRoot common.Hash) (ubt.Tree, []ubt.Use, error) {
 	if w == nil || w.Proof == nil {
 		return ubt.Tree{}, nil, fmt.Errorf("%w: no proof", ErrWitness)
@@ -171,8 +167,8 @@ func (w *Witness) open(preRoot common.Hash) (ubt.Tree, []ubt.Use, error) {
 	return tree, uses, w.checkCode(tree)
 }
 
-// check returns an error unless the key of the entry is derived from its other fields, and its
-// flags do not contradict each other.
+// check returns an error if the key of the entry does not follow from its other fields, or if its
+// flags contradict each other.
 func (e *Entry) check() error {
 	switch {
 	case e.Kind > CodeChunkAccess:
@@ -185,8 +181,8 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// checkCode returns an error unless each code belongs to an account in the entries, and the codes
-// are in ascending order of their hashes.
+// checkCode returns an error if a code belongs to no account in the entries, or if the codes are
+// not in ascending order of their hashes.
 func (w *Witness) checkCode(tree ubt.Tree) error {
 	if len(w.Code) == 0 {
 		return nil
@@ -207,8 +203,9 @@ func (w *Witness) checkCode(tree ubt.Tree) error {
 	return nil
 }
 
-// changes checks the writes against the entries, and returns them in the form that the tree needs.
-// It allocates nothing for the tree before it knows that all of them are right.
+// changes checks that the writes are those that the entries list, and returns them in the form that
+// the tree needs. It allocates that form only after all writes have passed, so that a forged
+// witness costs little.
 func (w *Witness) changes(writes []Write) ([]ubt.Write, error) {
 	listed := 0
 	for i := range w.Entries {
@@ -243,7 +240,7 @@ func (w *Witness) changes(writes []Write) ([]ubt.Write, error) {
 // writes reports whether the execution wrote the entry.
 func (e *Entry) writes() bool { return e.Set || e.Deleted }
 
-// checkWrite returns an error unless a write is the one that the entry lists.
+// checkWrite returns an error if a write differs from the write that the entry lists.
 func (e *Entry) checkWrite(got *Write) error {
 	switch {
 	case got.Access != got.plain().derive():
@@ -256,8 +253,8 @@ func (e *Entry) checkWrite(got *Write) error {
 	return nil
 }
 
-// Matches returns an error that wraps ErrWitness unless the view has read and staged exactly the
-// entries and the code of w. After an execution on [NewStateless], this proves that the witness
+// Matches returns an error that wraps ErrWitness if the view has not read and staged exactly the
+// entries and the code of w. After an execution on [NewStateless], success proves that the witness
 // contains nothing superfluous. The error wraps ErrNoReadLog if the log of reads is off.
 func (v *View) Matches(w *Witness) error {
 	switch {
@@ -283,10 +280,11 @@ func (v *View) Matches(w *Witness) error {
 	return v.err
 }
 
-// NewStateless checks a witness against a root, and returns a view that needs only the witness. The
-// view executes like any other. If the execution reads a key or code that the witness does not
-// list, the read returns zero and sets [View.Err], even if the proof happens to contain the value.
-// Root returns the root after the writes; see also [View.Matches]. The error wraps ErrWitness.
+// NewStateless checks a witness against a root and returns a view that needs no state except the
+// witness. A verifier executes on it as on any other view. If the execution reads a key or a code
+// that the witness does not list, the read returns zero and sets [View.Err], even if the proof
+// happens to contain the value. Root returns the root after the writes; see also [View.Matches].
+// The error wraps ErrWitness.
 func NewStateless(w *Witness, preRoot common.Hash) (*View, error) {
 	tree, shown, err := w.open(preRoot)
 	if err != nil {
