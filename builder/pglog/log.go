@@ -73,16 +73,34 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	_, _ = rand.Read(l.holder) // never fails
 	l.member = cmp.Or(cfg.Address, hex.EncodeToString(l.holder))
 	l.background, l.stop = context.WithCancel(context.Background())
-	err = l.createTables(ctx)
-	if err == nil { // a record stays for this process from now on
-		err = l.report(ctx, 0)
-	}
-	if err != nil {
+	if err = l.join(ctx); err != nil {
 		pool.Close()
 		return nil, err
 	}
 	return l, nil
 }
+
+// join creates the tables unless they are there, and adds this process to the members, for which
+// records are kept. If the database is too slow to answer, join tries again for Config.Patience.
+func (l *Log) join(ctx context.Context) error {
+	began := time.Now()
+	for failures := 0; ; failures++ {
+		err := l.attempt(ctx, failures, 0, func(ctx context.Context) error {
+			if err := l.createTables(ctx); err != nil {
+				return err
+			}
+			return l.report(ctx, 0)
+		})
+		late := errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err)
+		if !late || ctx.Err() != nil || time.Since(began) >= l.cfg.Patience {
+			return err
+		}
+	}
+}
+
+// leastConnect is the minimum time for a host of the database to accept a connection. On a busy
+// machine this takes much longer than the answer to a query.
+const leastConnect = 3 * time.Second
 
 // leastConns is the minimum size of the pool of connections: one each for a write, a renewal, a
 // reader, and for ending the session of an old leader.
@@ -90,8 +108,8 @@ const leastConns = 4
 
 // connect opens a pool of connections that remember warnings. They prepare no statements, because a
 // pooler in transaction mode passes the next statement to a different session. Each of the hosts in
-// the URL has Config.Lease to answer, unless the URL has a connect_timeout, so that a machine that
-// is gone does not delay the use of the others for long.
+// the URL has Config.Lease to answer, but at least leastConnect, unless the URL has a
+// connect_timeout. A machine that is gone therefore does not delay the use of the others for long.
 func connect(ctx context.Context, c *Config) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(c.URL)
 	if err != nil {
@@ -99,7 +117,7 @@ func connect(ctx context.Context, c *Config) (*pgxpool.Pool, error) {
 	}
 	cfg.MaxConns = max(cfg.MaxConns, leastConns)
 	if cfg.ConnConfig.ConnectTimeout == 0 {
-		cfg.ConnConfig.ConnectTimeout = c.answerTime()
+		cfg.ConnConfig.ConnectTimeout = max(c.Lease, leastConnect)
 	}
 	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	cfg.ConnConfig.OnNotice = func(c *pgconn.PgConn, n *pgconn.Notice) {
