@@ -19,21 +19,23 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// Block is an executed block: a *types.Block of go-ethereum, which is embedded, and its Receipts.
+// Block is an executed block of the rollup: go-ethereum's *types.Block, which is embedded, together
+// with the Receipts of its transactions.
 type Block = ledger.Block
 
-// Disk is an ordered key-value store for the final blocks. It is used by several goroutines
-// concurrently. Package store has one in Pebble.
+// Disk is an ordered key-value store in which a chain keeps its final blocks. Several goroutines
+// use it at the same time. Package store has an implementation in Pebble.
 type Disk interface {
-	// Get returns a value, nil if there is none. It belongs to the caller.
+	// Get returns the value of a key, or nil if the key has none. The caller may keep and change
+	// the result.
 	Get(key []byte) ([]byte, error)
-	// Write writes all records or none. They need not be durable before Sync, but must
+	// Write stores all records or none of them. They need not be durable before Sync, but they must
 	// become durable in the order of the calls.
 	Write(records []statedb.Record) error
 	// Sync makes all records durable.
 	Sync() error
-	// Scan calls f with the keys from one to before another, in order, and stops at the
-	// first error. The slice is valid only during the call.
+	// Scan calls f for the keys from from (inclusive) to to (exclusive), in order, and stops at the
+	// first error. The slice is valid only during the call of f.
 	Scan(from, to []byte, f func(key []byte) error) error
 }
 
@@ -46,49 +48,50 @@ type Config struct {
 	// GenesisTime is the time of block 0 in Unix seconds. 0 means the beginning of JAM's common
 	// era.
 	GenesisTime uint64
-	// Rules change how the chain differs from Ethereum. The zero value is Ethereum.
+	// Rules are the rules of this chain that differ from Ethereum's. The zero value means
+	// Ethereum's rules.
 	Rules Rules
 	// MaxTxsPerBlock is the maximum number of transactions in a block, at least 1.
 	MaxTxsPerBlock int
-	// RetainStates is the number of blocks before the final one whose state is kept, at
+	// RetainStates is the number of blocks before the final one whose state the chain keeps, at
 	// least 1. The state of block 0 is always kept.
 	RetainStates int
-	// KeepBlocks is the number of final blocks of which the ledger keeps bodies, receipts
-	// and index, at least 256. 0 means all.
+	// KeepBlocks is the number of final blocks that the ledger keeps whole, with bodies, receipts
+	// and index. It must be at least 256; 0 means all.
 	KeepBlocks uint64
-	// MaxPool is the maximum number of pending, and of queued, transactions in the
-	// pool. MaxPerSender is that of one sender.
+	// MaxPool is the maximum number of pending transactions in the pool, and also the maximum
+	// number of queued ones. MaxPerSender is the maximum number of transactions of one sender.
 	MaxPool, MaxPerSender int
-	// Ledger keeps the final blocks across restarts, and States the states. Their writes
-	// become durable in one order, with those of the builder's log. Nil means memory, for
-	// both.
+	// Ledger keeps the final blocks across restarts, and States keeps the states. Their writes must
+	// become durable in one common order with those of the builder's log. If both are nil, the
+	// chain is in memory only.
 	Ledger Disk
 	States statedb.Disk
-	// PoolMetrics and StateMetrics are the hooks for metrics.
+	// PoolMetrics and StateMetrics are called with measurements of the pool and of the states.
 	PoolMetrics  PoolMetrics
 	StateMetrics jamq.Metrics
 	// Logger receives messages for operators. Nil is silent.
 	Logger *slog.Logger
 }
 
-// maxTxSize is the maximum size of a transaction in bytes. It is geth's, because
-// contracts of full size must fit.
+// maxTxSize is the maximum size of a transaction in bytes. It is geth's value, because a contract
+// of the greatest allowed size must fit.
 const maxTxSize = 128 * 1024
 
-// poolBytes returns the maximum size of the pending, and of the queued,
-// transactions in the pool.
+// poolBytes returns the maximum size of all pending transactions in the pool, in bytes. The limit
+// for the queued ones is the same.
 func (c *Config) poolBytes() uint64 { return max(uint64(c.MaxPool)*maxTxSize/8, maxTxSize) }
 
-// Chain is an EVM rollup: its blocks, their states, and the transactions that wait.
-// [Chain.Rollup] returns its side for package builder. All other methods are safe for
-// concurrent use.
+// Chain is an EVM rollup: its blocks, the states after them, and the transactions that wait.
+// [Chain.Rollup] returns the interface through which package builder moves the chain forward. All
+// other methods are safe for concurrent use.
 type Chain struct {
 	cfg    Config
 	log    *slog.Logger
 	config *params.ChainConfig
 	states *statedb.Store
-	// genesis has the state of block 0 in memory. A pin in states would keep it too, and
-	// make each write set that leads to it longer with the chain.
+	// genesis is a store in memory that has only the state of block 0. A pin in states would keep
+	// that state too, but each write set that leads to it would grow with the chain.
 	genesis *statedb.Store
 	ledger  *ledger.Ledger
 	pool    *mempool.Pool
@@ -102,8 +105,8 @@ type Chain struct {
 	pending       pending
 }
 
-// New returns a chain at its genesis, or with the blocks of Config.Ledger. It takes
-// transactions when a builder has recovered it.
+// New returns a chain that begins at its genesis, or with the blocks in Config.Ledger. It accepts
+// transactions only after a builder has recovered it.
 func New(cfg Config) (*Chain, error) {
 	c := &Chain{cfg: cfg, log: cfg.Logger, config: evm.ChainConfig(cfg.ChainID)}
 	if c.log == nil {
@@ -127,7 +130,7 @@ func New(cfg Config) (*Chain, error) {
 	return c, c.makePool()
 }
 
-// makeGenesis seals block 0.
+// makeGenesis commits the state of block 0 and returns the block.
 func (c *Chain) makeGenesis() (_ *Block, err error) {
 	if c.genesis, err = statedb.Open(statedb.Config{}); err != nil {
 		return nil, err
@@ -151,7 +154,7 @@ func (c *Chain) makeGenesis() (_ *Block, err error) {
 	return &Block{Block: genesis}, nil
 }
 
-// commitGenesis makes the state of block 0 the canonical one, and returns its root.
+// commitGenesis stores the state of block 0 as the canonical one, and returns its root.
 func commitGenesis(states *statedb.Store, alloc types.GenesisAlloc) (root common.Hash, err error) {
 	view, err := states.View(statedb.EmptyRoot)
 	if err != nil {
@@ -166,14 +169,14 @@ func commitGenesis(states *statedb.Store, alloc types.GenesisAlloc) (root common
 	return root, states.SetCanonical(root)
 }
 
-// priceBump is the least increase of the prices in a replacement, in per mille. It is geth's,
-// which wallets know: MetaMask raises both prices by a tenth.
+// priceBump is the least increase of both prices with which a transaction replaces another one, in
+// per mille. It is geth's value, on which wallets rely: MetaMask raises both prices by a tenth.
 const priceBump = 100
 
 func (c *Chain) makePool() (err error) {
-	// The base fee of the blocks is the market. A floor in the pool would be a
-	// second price that no wallet knows, because wallets compute their price
-	// from the base fee.
+	// The pool has no separate price floor. The base fee of the blocks is the market price, and
+	// wallets compute their prices from it. A floor in the pool would be a second price that no
+	// wallet knows.
 	cfg := txpool.DefaultConfigEIP1559(c.cfg.ChainID)
 	cfg.BlockGasLimit = c.cfg.Rules.gasLimit()
 	cfg.MaxPending, cfg.MaxParked, cfg.MaxQueued, cfg.MaxPerSender = c.cfg.MaxPool, c.cfg.MaxPool, c.cfg.MaxPool, c.cfg.MaxPerSender
@@ -190,7 +193,7 @@ func (c *Chain) makePool() (err error) {
 	return err
 }
 
-// poolState shows the accounts after the newest executed block to the pool.
+// poolState gives the pool the accounts as they are after the newest executed block.
 type poolState struct{ *Chain }
 
 // Account implements txpool.State.

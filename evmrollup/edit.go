@@ -15,13 +15,14 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// ErrEdit is wrapped by the error of an edit that is out of range.
+// ErrEdit is returned if the value of an edit is out of range.
 var ErrEdit = errors.New("evmrollup: invalid edit")
 
-// Edit sets a part of an account, or goes back to an earlier state, by order of a
-// developer. A block has it before its transactions. The encoding of the block does not, so
-// edits are only for a chain in memory, whose blocks are not read again. Exactly one of
-// Nonce, Balance, Code, Slot and Back is set.
+// Edit is a change of the state that a developer orders, for example a new balance. It sets a part
+// of an account, or goes back to an earlier state. A block applies its edits before its
+// transactions. The encoding of a block does not contain them, so edits work only on a chain in
+// memory, whose blocks are never read again. Exactly one of Nonce, Balance, Code, Slot and Back is
+// set.
 type Edit struct {
 	Address common.Address // of the account
 	Nonce   *uint64
@@ -34,10 +35,12 @@ type Edit struct {
 	again bool // a block with the edit was undone
 }
 
-// maxBalanceBits leaves room for the sum of all balances in 128 bits; see evm.Genesis.
+// maxBalanceBits is the maximum size of a balance that an edit sets. It leaves room, because the
+// sum of all balances must fit into 128 bits: see evm.Genesis.
 const maxBalanceBits = 120
 
-// check returns an error that wraps ErrEdit if the edit cannot be applied.
+// check returns an error that wraps ErrEdit if the edit cannot be applied to the account. now is
+// the account's present value.
 func (e *Edit) check(now statedb.Account) error {
 	switch {
 	case e.Balance != nil && e.Balance.BitLen() > maxBalanceBits:
@@ -75,7 +78,8 @@ func (e *Edit) apply(view *statedb.View) (err error) {
 	return view.SetAccount(e.Address, account)
 }
 
-// edits are those that wait for the next block, and those of the blocks.
+// edits has the edits that wait for the next block, and the edits that the existing blocks have
+// applied.
 type edits struct {
 	mu      sync.Mutex
 	waiting []Edit
@@ -83,17 +87,19 @@ type edits struct {
 	undone  []span                 // blocks whose state an edit took back, oldest edit first
 }
 
-// span are the blocks after one number and before another.
+// span is a range of blocks: those after the block with the number after, and before the block with
+// the number before.
 type span struct{ after, before uint64 }
 
-// next returns the edits of a block that is about to be made. Later edits are not in it.
+// next returns the edits for a block that is about to be made. Edits that are ordered later go into
+// a later block.
 func (e *edits) next() []Edit {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.waiting)
 }
 
-// made records the edits of a block that was executed.
+// made records which edits a block has applied when it was executed.
 func (e *edits) made(block common.Hash, some []Edit) {
 	if len(some) == 0 {
 		return
@@ -113,8 +119,8 @@ func (e *edits) in(block common.Hash) []Edit {
 	return e.of[block]
 }
 
-// applied removes the edits of a block from those that wait. kept returns the number of the
-// newest block of the chain whose state a snapshot has.
+// applied removes the edits of a block that has become part of the chain from those that wait. kept
+// returns the number of the newest block of the chain that a snapshot's state includes.
 func (e *edits) applied(b *Block, kept func(*Snapshot) uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -127,7 +133,8 @@ func (e *edits) applied(b *Block, kept func(*Snapshot) uint64) {
 	}
 }
 
-// discarded lets the edits of a block wait again, before all others.
+// discarded puts the edits of a block that was undone back in front of those that wait, so that the
+// next block applies them again.
 func (e *edits) discarded(b *Block) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -140,17 +147,19 @@ func (e *edits) discarded(b *Block) {
 	delete(e.of, b.Hash())
 }
 
-// took reports whether an edit took the state of a block back.
+// took reports whether an edit has gone back to a state before this block, so that the block's
+// changes no longer count.
 func (e *edits) took(block uint64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.ContainsFunc(e.undone, func(s span) bool { return s.after < block && block < s.before })
 }
 
-// Edit orders a block with an edit, and returns its number. A block that is being made may
-// have the edit already, but then the next one is made too. The block is made at once. It has
-// none of the transactions that wait, and the time of its parent, so that the edit uses up no
-// time that was set for the next block. The error wraps ErrEdit, and nothing has changed.
+// Edit orders a block that applies an edit, and returns the block's number. If a block is being
+// made at the moment, it may already apply the edit, but the next one is made nevertheless. The
+// block is made at once. It has none of the waiting transactions. It has the time of its parent, so
+// that it does not use up a time that was set for the next block. If the error wraps ErrEdit,
+// nothing has changed.
 func (c *Chain) Edit(e Edit) (number uint64, err error) {
 	head := c.ledger.Head()
 	view, err := c.StateAt(head)
@@ -166,7 +175,8 @@ func (c *Chain) Edit(e Edit) (number uint64, err error) {
 	return c.production.orderEdit(head.NumberU64()), nil
 }
 
-// Snapshot is the state after a block, and the transactions and the clock at that time.
+// Snapshot is the state after a block, together with the waiting transactions and the clock at that
+// moment. An edit can go back to it.
 type Snapshot struct {
 	block   *Block
 	clock   clock
@@ -174,8 +184,9 @@ type Snapshot struct {
 	waiting []*types.Transaction
 }
 
-// kept returns the number of the newest block of the chain whose state a snapshot has: its
-// own, unless that was undone.
+// kept returns the number of the newest block of the chain that the snapshot's state includes. This
+// is the block at which the snapshot was made or, if that was undone, its newest ancestor that was
+// not.
 func (c *Chain) kept(s *Snapshot) uint64 {
 	number := s.block.NumberU64()
 	for _, hash := range s.line {
@@ -187,18 +198,19 @@ func (c *Chain) kept(s *Snapshot) uint64 {
 	return number
 }
 
-// AtPresent returns a copy of the snapshot whose clock is the machine's.
+// AtPresent returns a copy of the snapshot with the machine's clock. An edit that goes back to the
+// copy does not set the clock back.
 func (s *Snapshot) AtPresent() *Snapshot {
 	present := *s
 	present.clock = clock{now: uint64(time.Now().Unix())}
 	return &present
 }
 
-// Keep keeps the state of the newest block while the process runs, for an edit that goes
-// back to it. After that edit the transactions of the blocks between can be executed again.
-// Those that waited at the snapshot wait again, and later ones have left the pool. The block
-// with the edit has the time of the newest block, and the clock of later blocks goes on from
-// the call of Keep.
+// Keep makes a snapshot of the newest block, to which an edit can go back as long as the process
+// runs. After that edit, the transactions of the blocks in between can be executed again. The
+// transactions that waited when Keep was called wait again, and later ones are removed from the
+// pool. The block with the edit has the time of the snapshot's block, and the clock of later blocks
+// continues from the time at which Keep was called.
 func (c *Chain) Keep() (*Snapshot, error) {
 	waiting := c.waiting() // before the block, so that none is in neither
 	final := c.ledger.Final()
@@ -220,10 +232,10 @@ func (c *Chain) waiting() (all []*types.Transaction) {
 	return all
 }
 
-// restore lets those transactions wait that waited at the snapshot to which an edit has gone
-// back, and no others, and sets the clock back. If the edit is made again after its block was
-// undone, later transactions and the clock stay, because they may have come after the first
-// time.
+// restore puts the transactions back into the pool that waited at the snapshot to which an edit has
+// gone back. It removes all others, and sets the clock back. If the edit is applied a second time,
+// because its block was undone, later transactions and the clock stay, because they may be newer
+// than the first time.
 func (c *Chain) restore(e *Edit) {
 	if !e.again {
 		c.removeExcept(e.Back.waiting)
@@ -236,7 +248,7 @@ func (c *Chain) restore(e *Edit) {
 	}
 }
 
-// removeExcept removes all transactions from the pool except some.
+// removeExcept removes all transactions from the pool except the given ones.
 func (c *Chain) removeExcept(some []*types.Transaction) {
 	keep := make(map[common.Hash]bool, len(some))
 	for _, tx := range some {
@@ -254,8 +266,9 @@ func (c *Chain) remove(some []*types.Transaction) {
 	}
 }
 
-// reverted returns the transactions of a block that must not wait when it is undone, because
-// an edit that waits has taken its state back. Those that wait already do so by themselves.
+// reverted returns the transactions of a block that must not wait again after the block is undone,
+// because a waiting edit has gone back to a state before the block. It leaves out those that wait
+// in the pool already.
 func (c *Chain) reverted(b *Block) (some []*types.Transaction) {
 	e := back(c.edits.next())
 	if e == nil || b.NumberU64() <= c.kept(e.Back) {
@@ -264,8 +277,8 @@ func (c *Chain) reverted(b *Block) (some []*types.Transaction) {
 	return slices.DeleteFunc(slices.Clone(b.Transactions()), func(tx *types.Transaction) bool { return c.pool.Get(tx.Hash()) != nil })
 }
 
-// back returns the edit with which a block goes back, which is the last one that does so, or
-// nil.
+// back returns the last of the given edits that goes back to a snapshot, or nil. Only this one has
+// an effect.
 func back(some []Edit) (e *Edit) {
 	for i := range some {
 		if some[i].Back != nil {
@@ -275,7 +288,7 @@ func back(some []Edit) (e *Edit) {
 	return e
 }
 
-// viewWith returns a view of the state after a block, with edits.
+// viewWith returns a view of the state after a block to which edits were applied.
 func (c *Chain) viewWith(parent *Block, some []Edit) (*statedb.View, error) {
 	for i := len(some) - 1; i >= 0; i-- {
 		if to := some[i].Back; to != nil {
@@ -292,8 +305,8 @@ func (c *Chain) viewWith(parent *Block, some []Edit) (*statedb.View, error) {
 	return view, err
 }
 
-// executed returns the block of a transaction and its index there, or nil, also if an edit
-// took its state back.
+// executed returns the block of a transaction and the transaction's index there. It returns nil if
+// there is none, or if an edit has gone back to a state before the block.
 func (c *Chain) executed(hash common.Hash) (*Block, int) {
 	b, index, known := c.ledger.Transaction(hash)
 	if !known || c.edits.took(b.NumberU64()) {

@@ -23,8 +23,8 @@ func poolBlock(b *Block) txpool.Block {
 	return txpool.Block{BaseFee: b.BaseFee(), Transactions: b.Transactions(), GasUsed: b.GasUsed(), GasLimit: b.GasLimit()}
 }
 
-// newHeader returns a header with the fields that are the same in every block:
-// there are no uncles, withdrawals, blobs or requests.
+// newHeader returns a header with the fields that are the same in every block. The chain has no
+// uncles, withdrawals, blobs or requests.
 func (c *Chain) newHeader() *types.Header {
 	var none uint64
 	return &types.Header{
@@ -42,9 +42,9 @@ func (c *Chain) newHeader() *types.Header {
 	}
 }
 
-// nextHeader returns the header of the block after parent, without the results
-// of execution. Blocks can be faster than one per second, so a block may have
-// its parent's time, but never an earlier one unless it goes back: see SetApart and Keep.
+// nextHeader returns the header of the block after parent, without the results of the execution.
+// Blocks can be faster than one per second, so a block may have the same time as its parent. It has
+// an earlier time only if it goes back to a snapshot: see SetApart and Keep.
 func (c *Chain) nextHeader(parent *Block) *types.Header {
 	h := c.newHeader()
 	h.ParentHash = parent.Hash()
@@ -71,9 +71,9 @@ func (c *Chain) newBlock(view *statedb.View, header *types.Header, parent *Block
 	return run, nil
 }
 
-// execute runs the transactions of the session and seals the block. A transaction
-// that cannot run leaves the session: it is dropped with the reason, or it waits
-// for the next block. If none could run, the block is nil, unless it may be empty.
+// execute runs the transactions of a session of the pool and seals the block. A transaction that
+// cannot run leaves the session: it is dropped with the reason, or it waits for the next block. If
+// no transaction could run, the result is nil, unless the order allows an empty block.
 func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Session, o order) (*Block, error) {
 	edits := c.edits.next()
 	next := session.Next
@@ -118,9 +118,8 @@ func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Ses
 	case err != nil && len(txs) == 0:
 		return nil, err
 	case err != nil:
-		// A balance does not fit, and the transaction that caused it is
-		// unknown. The last one is rejected, so that the next attempt is a
-		// different one.
+		// A balance does not fit, and it is unknown which transaction caused that. The last one is
+		// rejected, so that the next attempt is a different one.
 		return nil, errors.Join(err, c.pool.Reject(txs[len(txs)-1].Hash(), err))
 	}
 	if header.Root, err = view.Commit(); err != nil {
@@ -131,7 +130,7 @@ func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Ses
 	return b, nil
 }
 
-// seal completes a header that has the state root, and sets the block hash in
+// seal makes the block from a header that already has the state root, and sets the block's hash in
 // the receipts.
 func seal(header *types.Header, txs types.Transactions, run *evm.Block) *Block {
 	header.GasUsed = run.GasUsed()
@@ -149,9 +148,9 @@ func seal(header *types.Header, txs types.Transactions, run *evm.Block) *Block {
 	return b
 }
 
-// replay executes a sealed block again on its parent's state. It returns the view with
-// the result, and seals the block with the root of the view. The error of sealed is that
-// the block is another one.
+// replay executes a sealed block again, on the state after its parent. It returns the view with the
+// result, and a function that seals the block with the root of that view. That function returns an
+// error if the result is not the same block. logReads must be true if the caller needs a witness.
 func (c *Chain) replay(parent *Block, block *types.Block, logReads bool) (view *statedb.View, sealed func(root common.Hash) (*Block, error), err error) {
 	if view, err = c.viewWith(parent, c.edits.in(block.Hash())); err != nil {
 		return nil, nil, err
@@ -182,8 +181,8 @@ func (c *Chain) replay(parent *Block, block *types.Block, logReads bool) (view *
 	}, nil
 }
 
-// again adds a block to the newest one, and its state, unless a crash has left them on
-// disk.
+// again adds a block to the chain after the newest one, together with its state. It executes the
+// block again unless the block and the state are still on the disk after a crash.
 func (c *Chain) again(block *types.Block) error {
 	if b := c.ledger.Stored(block.NumberU64(), block.Hash()); b != nil && c.states.Has(b.Root()) {
 		return c.ledger.Append(b)
@@ -208,7 +207,8 @@ func (c *Chain) again(block *types.Block) error {
 	return c.extend(b)
 }
 
-// extend adds a block whose state is committed to the ledger, or takes the state back.
+// extend adds a block to the ledger after its state was committed. If that fails, it takes the
+// commit of the state back.
 func (c *Chain) extend(b *Block) error {
 	if err := c.ledger.Append(b); err != nil {
 		return errors.Join(err, c.states.Discard(b.Root()))
@@ -216,8 +216,8 @@ func (c *Chain) extend(b *Block) error {
 	return nil
 }
 
-// blockHashes returns the block hashes for the BLOCKHASH instruction in the
-// block after parent.
+// blockHashes returns the function that gives the instruction BLOCKHASH the hashes of earlier
+// blocks, for the block after parent.
 func (c *Chain) blockHashes(parent *Block) evm.BlockHashes {
 	return func(number uint64) common.Hash {
 		if b := c.ledger.ByNumber(number); b != nil && number <= parent.NumberU64() {

@@ -17,10 +17,10 @@ import (
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
 )
 
-// ErrExport is wrapped by the error of a file that is no complete export of this chain.
+// ErrExport is returned for a file that is not a complete export of this chain.
 var ErrExport = errors.New("evmrollup: the file cannot be imported")
 
-// The records of an export, in this order.
+// These are the kinds of records in an export, in their order in the file.
 const (
 	exportHead  = 'H' // JSON of exportHeader
 	exportBlock = 'B' // RLP of exportedBlock, from block 1 on
@@ -36,7 +36,8 @@ type exportHeader struct {
 	Root    common.Hash
 }
 
-// exportVersion is the version of an export. Version 1 has no records of a pool.
+// exportVersion is the version of the exports that this program writes. Version 1 has no records of
+// a pool.
 const exportVersion = 2
 
 func (h *exportHeader) read(raw []byte) error {
@@ -56,11 +57,10 @@ type exportedBlock struct {
 	Progress []byte // JSON
 }
 
-// Export writes all blocks, the state of the newest one, and all transactions of the pool
-// to a new file. The newest block must be final. It may be called when a builder has
-// recovered the chain, and before it runs. The error wraps fs.ErrExist if there is a file
-// at path, and ledger.ErrDamaged if a block cannot be read. The file has its name only
-// when it is whole.
+// Export writes all blocks, the state after the newest one, and all transactions of the pool to a
+// new file. The newest block must be final. Call Export after a builder has recovered the chain and
+// before it runs. The file gets its name only when it is complete. The error wraps fs.ErrExist if
+// there is already a file at path, and ledger.ErrDamaged if a block cannot be read.
 func (c *Chain) Export(ctx context.Context, path string) error {
 	head := c.Head()
 	if final := c.ledger.Final(); head.NumberU64() > final {
@@ -110,16 +110,16 @@ func (c *Chain) exportBlock(number uint64, add func(kind byte, body []byte) erro
 	return add(exportBlock, raw)
 }
 
-// pieces adds a state to an export in records.
+// pieces is an io.Writer that adds the bytes of a state to an export as records.
 type pieces func(kind byte, body []byte) error
 
 // Write implements io.Writer.
 func (add pieces) Write(some []byte) (int, error) { return len(some), add(exportState, some) }
 
-// Import reads an export into a chain that has only its genesis, on empty disks. The next
-// start begins with the last block of the export. After an error the disks cannot be used.
-// The file does not change. The caller must know from another source that the last block
-// is final: the file proves only that its parts belong together.
+// Import reads an export into a chain that has only its genesis and empty disks. At the next start,
+// the chain begins with the last block of the export. The caller must know from another source that
+// this block is final, because the file proves only that its parts belong together. After an error
+// the disks cannot be used. Import does not change the file.
 func (c *Chain) Import(ctx context.Context, path string) (err error) {
 	if _, err := os.Stat(path); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (i *importer) block(raw []byte) error {
 	return i.add(i.last, at)
 }
 
-// end imports the state after the last block, and the pool.
+// end checks that the export is complete, and imports the state after the last block and the pool.
 func (i *importer) end(ctx context.Context) error {
 	switch {
 	case !i.ended || i.last == nil:

@@ -10,12 +10,13 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// exportStep is the number of bytes after which an export is written and synced. The error of a
-// damaged file has the offset of such a piece.
+// exportStep is the number of bytes after which an export is written to the disk and synced. The
+// error for a damaged file names the offset of such a piece.
 const exportStep = 256 << 10
 
-// writeExport makes a file of the records that fill adds. It writes a file beside it,
-// which gets the name when it is whole and durable. body belongs to the caller of add.
+// writeExport writes an export with the records that fill passes to add. It writes to a temporary
+// file in the same directory, and renames that file when it is complete and durable. body belongs
+// to the caller of add.
 func writeExport(path string, fill func(add func(kind byte, body []byte) error) error) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("evmrollup: export to %s: %w", path, fs.ErrExist)
@@ -72,8 +73,8 @@ func fillExport(path string, fill func(add func(kind byte, body []byte) error) e
 	return flush()
 }
 
-// readExport calls f with each record of an export. It only reads the file. The error is
-// that of f, or wraps ErrExport and has the offset if the file is damaged or cut.
+// readExport calls f with each record of an export. It does not change the file. The error is that
+// of f, or it wraps ErrExport and has an offset if the file is damaged or too short.
 func readExport(path string, f func(kind byte, body []byte) error) error {
 	err := journal.Read(path, func(record []byte) error {
 		if len(record) == 0 {
@@ -87,8 +88,8 @@ func readExport(path string, f func(kind byte, body []byte) error) error {
 	return err
 }
 
-// CheckExport returns an error that wraps ErrExport if a file is no whole export. It only
-// reads the file. Import still refuses that of another chain.
+// CheckExport returns an error that wraps ErrExport if a file is not a complete export. It does not
+// change the file. It accepts the export of another chain, which only Import refuses.
 func CheckExport(path string) error {
 	var header exportHeader
 	var last byte

@@ -12,14 +12,14 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// ErrNotImpersonated is returned for a transaction of an account without a key that is not
-// impersonated.
+// ErrNotImpersonated is returned for a transaction that pretends to be from an account for which
+// impersonation is off.
 var ErrNotImpersonated = errors.New("evmrollup: the account is not impersonated")
 
-// impersonation lets a developer send transactions of accounts and contracts without their
-// keys. Such a transaction has the address of its sender in the place of the signature, so that
-// every execution finds the same sender. Only a chain in memory takes such transactions,
-// because any client could write one.
+// impersonation lets a developer send transactions from accounts and contracts without their keys.
+// Such a transaction has the sender's address in place of the signature, so that every execution
+// finds the same sender. Only a chain in memory accepts such transactions, because any client could
+// write one.
 type impersonation struct {
 	mu       sync.Mutex
 	accounts map[common.Address]bool // false: formerly impersonated
@@ -27,7 +27,7 @@ type impersonation struct {
 	everAll  bool
 }
 
-// set begins or ends the impersonation of an account. It reports whether it was impersonated.
+// set turns the impersonation of an account on or off. It reports whether it was on before.
 func (i *impersonation) set(addr common.Address, on bool) (was bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -41,8 +41,8 @@ func (i *impersonation) set(addr common.Address, on bool) (was bool) {
 	return was
 }
 
-// setAll begins or ends the impersonation of all accounts. Those that are impersonated by set
-// stay so.
+// setAll turns the impersonation of all accounts on or off. It does not affect the accounts for
+// which set has turned it on.
 func (i *impersonation) setAll(on bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -56,8 +56,8 @@ func (i *impersonation) now(addr common.Address) bool {
 	return i.all || i.accounts[addr]
 }
 
-// ever reports whether an account is or was impersonated. Its transactions stay valid after
-// the impersonation, because a block with them may be undone and made again.
+// ever reports whether an account is or was impersonated. Its transactions stay valid when the
+// impersonation ends, because a block that contains them may be undone and made again.
 func (i *impersonation) ever(addr common.Address) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -65,7 +65,7 @@ func (i *impersonation) ever(addr common.Address) bool {
 	return i.everAll || known
 }
 
-// list returns the accounts that are impersonated by set, sorted.
+// list returns the accounts for which set has turned impersonation on, sorted.
 func (i *impersonation) list() []common.Address {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -78,24 +78,24 @@ func (i *impersonation) list() []common.Address {
 	return now
 }
 
-// Impersonate decides whether SignAs signs transactions of an account, and returns the decision
-// before. A chain with a disk does not take the transactions.
+// Impersonate sets whether SignAs makes transactions of an account without its key, and returns the
+// setting before. A chain with a disk does not accept such transactions.
 func (c *Chain) Impersonate(addr common.Address, on bool) (was bool) {
 	return c.impersonation.set(addr, on)
 }
 
-// ImpersonateAll decides whether SignAs signs transactions of every account. If not, it signs
-// those of the accounts that Impersonate has named.
+// ImpersonateAll sets whether SignAs makes transactions of every account without its key. If it
+// does not, it still does so for the accounts that Impersonate has named.
 func (c *Chain) ImpersonateAll(on bool) { c.impersonation.setAll(on) }
 
-// Impersonates reports whether SignAs signs transactions of an account.
+// Impersonates reports whether SignAs makes transactions of an account without its key.
 func (c *Chain) Impersonates(addr common.Address) bool { return c.impersonation.now(addr) }
 
-// Impersonated returns the accounts that Impersonate has named, sorted.
+// Impersonated returns the accounts for which Impersonate has turned impersonation on, sorted.
 func (c *Chain) Impersonated() []common.Address { return c.impersonation.list() }
 
-// SignAs returns a transaction as one of an impersonated account. The error is
-// [ErrNotImpersonated] for another account.
+// SignAs returns a copy of a transaction whose sender is the account from, without using that
+// account's key. The error wraps [ErrNotImpersonated] if the account is not impersonated.
 func (c *Chain) SignAs(tx *types.Transaction, from common.Address) (*types.Transaction, error) {
 	if !c.impersonation.now(from) {
 		return nil, fmt.Errorf("%w: %s", ErrNotImpersonated, from)
@@ -103,11 +103,12 @@ func (c *Chain) SignAs(tx *types.Transaction, from common.Address) (*types.Trans
 	return tx.WithSignature(c.signer, slices.Concat(impersonated[:], from[:], one[:]))
 }
 
-// Signer returns the signer of the chain's transactions, which recovers the senders of
-// impersonated ones too. It is safe for concurrent use.
+// Signer returns the signer of the chain's transactions. On a chain in memory it also recovers the
+// senders of transactions that SignAs has made. It is safe for concurrent use.
 func (c *Chain) Signer() types.Signer { return c.signer }
 
-// sender returns the sender of a transaction for the pool.
+// sender returns the sender of a transaction, as the pool needs it. It refuses a transaction of an
+// account that was never impersonated but has no real signature.
 func (c *Chain) sender(tx *types.Transaction) (common.Address, error) {
 	from, err := types.Sender(c.signer, tx)
 	if _, as := impersonates(tx); err == nil && as && !c.impersonation.ever(from) {
@@ -116,7 +117,8 @@ func (c *Chain) sender(tx *types.Transaction) (common.Address, error) {
 	return from, err
 }
 
-// newSigner returns the signer of a chain, in memory or not.
+// newSigner returns the signer of a chain. memory is true for a chain in memory, which accepts
+// impersonated senders.
 func newSigner(rules types.Signer, memory bool) types.Signer {
 	if memory {
 		return impersonatingSigner{rules}
@@ -124,14 +126,16 @@ func newSigner(rules types.Signer, memory bool) types.Signer {
 	return rules
 }
 
-// The signature of an impersonated account has R = impersonated ‖ address, S = 1 and V = 0. It
-// is in the range of valid signatures, so clients decode it.
+// In place of the signature, a transaction of an impersonated account has R = impersonated ‖
+// address, S = 1 and V = 0. These values are in the range of valid signatures, so that clients can
+// decode the transaction.
 var (
 	impersonated = [12]byte([]byte("impersonated"))
 	one          = [crypto.SignatureLength - common.HashLength]byte{common.HashLength - 1: 1}
 )
 
-// impersonates returns the address in the place of a transaction's signature, if there is one.
+// impersonates returns the address that a transaction has in place of its signature, and whether it
+// has one.
 func impersonates(tx *types.Transaction) (from common.Address, ok bool) {
 	_, r, s := tx.RawSignatureValues()
 	if r.BitLen() > 256 || !s.IsUint64() || s.Uint64() != 1 {
@@ -142,7 +146,8 @@ func impersonates(tx *types.Transaction) (from common.Address, ok bool) {
 	return common.Address(word[len(impersonated):]), [12]byte(word[:len(impersonated)]) == impersonated
 }
 
-// impersonatingSigner also recovers the senders of impersonated transactions.
+// impersonatingSigner is a signer that also recovers the senders of transactions that SignAs has
+// made.
 type impersonatingSigner struct{ types.Signer }
 
 // Sender implements types.Signer.

@@ -6,30 +6,29 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// Limits are the bounds on a transaction that the node accepts. They are also
-// the answer of jam_getLimits. An error of SendTransaction names the limit that
-// was exceeded and its value.
+// Limits are the bounds on a transaction that the node accepts. jam_getLimits returns them. If a
+// transaction exceeds one, the error of SendTransaction names the limit and its value.
 type Limits struct {
-	// TxGas is the maximum gas limit of a transaction (EIP-7825). BlockGas is
-	// the gas limit of a block.
+	// TxGas is the greatest gas limit of a transaction (EIP-7825). BlockGas is the gas limit of a
+	// block.
 	TxGas    hexutil.Uint64 `json:"txGas"`
 	BlockGas hexutil.Uint64 `json:"blockGas"`
-	// TxBytes is the maximum size of the binary encoding of a transaction, and
-	// InitCodeBytes that of the init code of a creation (EIP-3860).
+	// TxBytes is the maximum size of a transaction's binary encoding. InitCodeBytes is the maximum
+	// size of the init code of a transaction that creates a contract (EIP-3860).
 	TxBytes       hexutil.Uint64 `json:"txBytes"`
 	InitCodeBytes hexutil.Uint64 `json:"initCodeBytes"`
 	// Authorizations is the maximum number of authorizations in a transaction
 	// (EIP-7702).
 	Authorizations hexutil.Uint64 `json:"authorizations"`
-	// NonceDistance is the maximum difference between the nonce of a transaction
-	// and that of its sender.
+	// NonceDistance is the greatest difference between the nonce of a transaction and the nonce of
+	// its sender's account.
 	NonceDistance hexutil.Uint64 `json:"nonceDistance"`
-	// PerSender is the maximum number of pooled transactions of one sender, and
-	// PerDelegated that of a sender whose account is delegated (EIP-7702).
+	// PerSender is the maximum number of transactions that one sender has in the pool. PerDelegated
+	// is this maximum for a sender whose account is delegated (EIP-7702).
 	PerSender    hexutil.Uint64 `json:"perSender"`
 	PerDelegated hexutil.Uint64 `json:"perDelegated"`
-	// Pending is the maximum number of pooled transactions that can run, and
-	// Queued that of transactions behind a gap in the nonces.
+	// Pending is the maximum number of transactions in the pool that can run. Queued is the maximum
+	// number of those that wait behind a gap in the nonces.
 	Pending hexutil.Uint64 `json:"pending"`
 	Queued  hexutil.Uint64 `json:"queued"`
 }

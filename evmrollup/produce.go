@@ -15,64 +15,67 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// ErrTime is wrapped by the error of a time of a block that is not after the time of the
-// newest one, or after MaxTime.
+// ErrTime is returned if the time that a developer sets for a block is invalid: it is not later
+// than that of the newest block, or it is later than MaxTime.
 var ErrTime = errors.New("evmrollup: invalid time of a block")
 
-// MaxTime is the latest time that a developer can set, in Unix seconds: the end of the year
-// 9999, after which many programs have no dates. Blocks go on from there.
+// MaxTime is the latest time that a developer can set, in Unix seconds. It is the end of the year
+// 9999, after which many programs have no dates. Later blocks may still have later times.
 const MaxTime = 253_402_300_799
 
-// production decides when blocks are made and which time they have. Its zero value makes
-// blocks of waiting transactions at the time of the machine's clock; developers change it.
+// production decides when a block is made and which time it has. The zero value makes blocks when
+// transactions wait, at the time of the machine's clock. Developers can change that.
 type production struct {
 	mu sync.Mutex
-	// began is set if a slot has begun since the last block that was not full.
+	// began is true if a slot has begun and no block that is not full was made in it yet.
 	began bool
-	// manual is set if no blocks are made for waiting transactions.
+	// manual is true if no blocks are made for waiting transactions, but only by Mine, by edits and
+	// by the interval.
 	manual bool
-	// upTo is the number of the last block that Mine orders, and edited that of the last one
-	// that an edit orders. Both are made even without transactions.
+	// upTo is the number of the last block that Mine has ordered. edited is the number of the last
+	// block that an edit has ordered. These blocks are made even without transactions.
 	upTo, edited uint64
-	// newest is the number of the newest block that was begun.
+	// newest is the number of the newest block whose execution has begun.
 	newest uint64
-	// every is the time between blocks that are made even without transactions; 0: there are
-	// none. last is when the newest block was made, or every was set.
+	// every is the time after which a block is made even without transactions, or 0 if there are no
+	// such blocks. last is when the newest block was made, or when every was set.
 	every time.Duration
 	last  time.Time
-	// offset is added to the clock, in seconds. next is the time of the next block in Unix
-	// seconds, or 0.
+	// offset is added to the machine's clock, in seconds. next is the time that a developer has set
+	// for the next block, in Unix seconds, or 0.
 	offset int64
 	next   uint64
-	// baseFee is that of the next block, in wei per gas, or nil. gasLimit is that of all later
-	// blocks, or 0.
+	// baseFee is the base fee that a developer has set for the next block, in wei per gas, or nil.
+	// gasLimit is the gas limit that a developer has set for all later blocks, or 0.
 	baseFee  *big.Int
 	gasLimit uint64
 	// apart is the least time between a block and its parent, in seconds.
 	apart uint64
-	// spaced are blocks that Mine orders whose time is a number of seconds after their parent's.
+	// spaced has blocks that Mine has ordered with a fixed distance of their times.
 	spaced []spacing
 }
 
-// spacing has the numbers of blocks, and the seconds between each of them and its parent.
+// spacing is a range of block numbers, and the number of seconds between the time of each of these
+// blocks and that of its parent.
 type spacing struct{ first, last, seconds uint64 }
 
-// order has the conditions on which a block is made.
+// order tells how a block must be made.
 type order struct {
 	empty bool // also without transactions
 	bare  bool // without the transactions that wait, and at the time of its parent
 }
 
-// demand has the transactions for which a block is made.
+// demand describes the waiting transactions for which a block could be made.
 type demand struct {
 	runs   int  // number of those that can run
 	full   int  // number of those that make a block full
 	parked bool // some wait for a lower base fee, and an empty block lowers it
 }
 
-// due returns how a block must be made, and false if none must. The block then counts as
-// begun. A slot in which transactions only wait for a lower base fee has an empty block, as on
-// Ethereum: the base fee depends on the blocks alone, so that it does not change without them.
+// due reports whether the block with the given number must be made now, and how. The block then
+// counts as begun. If all transactions of a slot wait for a lower base fee, the slot gets an empty
+// block, as on Ethereum: only blocks change the base fee, so without one the transactions would
+// wait forever.
 func (p *production) due(number uint64, d demand) (o order, due bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,14 +97,16 @@ func (p *production) due(number uint64, d demand) (o order, due bool) {
 	return o, due
 }
 
-// gone notes that there is no block with a number: it was not made, or is undone.
+// gone records that the block with this number does not exist, because it was not made or was
+// undone.
 func (p *production) gone(number uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.newest = min(p.newest, number-1)
 }
 
-// orderEdit orders the next block that begins, and returns its number.
+// orderEdit orders the next block that has not begun yet, for an edit, and returns its number. head
+// is the number of the newest block.
 func (p *production) orderEdit(head uint64) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,8 +115,8 @@ func (p *production) orderEdit(head uint64) uint64 {
 	return number
 }
 
-// after returns the time of a block with a number in Unix seconds, if its parent has the given
-// one.
+// after returns the time of the block with the given number, in Unix seconds. parent is the time of
+// its parent.
 func (p *production) after(parent, number uint64) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,8 +132,8 @@ func (p *production) after(parent, number uint64) uint64 {
 	return max(least, uint64(time.Now().Unix()+p.offset))
 }
 
-// clock is a reading of the clock of the blocks in Unix seconds: the time now, and the time that
-// was set for the next block, or 0.
+// clock is a reading of the clock that blocks follow, in Unix seconds. now is its time, and next is
+// the time that was set for the next block, or 0.
 type clock struct{ now, next uint64 }
 
 // read reads the clock.
@@ -138,14 +143,15 @@ func (p *production) read() clock {
 	return clock{uint64(time.Now().Unix() + p.offset), p.next}
 }
 
-// set lets the clock go on from an earlier reading.
+// set makes the clock continue from an earlier reading.
 func (p *production) set(c clock) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.next, p.offset = c.next, int64(c.now)-time.Now().Unix()
 }
 
-// change sets the fields of the next header that a developer has set.
+// change sets the fields of the next block's header that a developer has chosen: base fee and gas
+// limit.
 func (p *production) change(h *types.Header) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,8 +163,9 @@ func (p *production) change(h *types.Header) {
 	}
 }
 
-// made notes the time and the base fee of the newest block. If blocks that are apart are faster
-// than the clock, the clock goes with them, so that IncreaseTime counts from the newest one.
+// made records the time and the base fee of the newest block. If blocks must be apart and are made
+// faster than the clock runs, the clock moves on with them, so that IncreaseTime counts from the
+// newest block.
 func (p *production) made(at uint64, baseFee *big.Int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,24 +181,24 @@ func (p *production) made(at uint64, baseFee *big.Int) {
 	}
 }
 
-// final notes that blocks up to a number are not made again.
+// final records that the blocks up to a number are final and will not be made again.
 func (p *production) final(number uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.spaced = slices.DeleteFunc(p.spaced, func(s spacing) bool { return s.last <= number })
 }
 
-// SlotBegan lets the next block be made, even if it is not full. Otherwise blocks
-// are made when they are full.
+// SlotBegan tells the chain that a JAM slot has begun. The next block may then be made even if it
+// is not full. Before that, only full blocks are made.
 func (c *Chain) SlotBegan() {
 	c.production.mu.Lock()
 	defer c.production.mu.Unlock()
 	c.production.began = true
 }
 
-// Mine lets a number of blocks be made, at once and even without transactions, after those
-// of earlier calls. If seconds is not 0, it is the distance of their times. Mine returns the
-// number of the last one, which begins after the call.
+// Mine orders a number of blocks, which are made at once and even without transactions, after those
+// of earlier calls. If seconds is not 0, it is the distance between the times of these blocks. Mine
+// returns the number of the last block. The first of them is one whose execution has not begun yet.
 func (c *Chain) Mine(blocks, seconds uint64) (last uint64) {
 	head := c.ledger.Head().NumberU64()
 	p := &c.production
@@ -205,26 +212,26 @@ func (c *Chain) Mine(blocks, seconds uint64) (last uint64) {
 	return p.upTo
 }
 
-// SetAutomine sets whether blocks are made for waiting transactions, which is so at first,
-// or only by Mine and for edits.
+// SetAutomine sets whether blocks are made for waiting transactions, which is the default. If on is
+// false, blocks are made only by Mine, for edits and by SetInterval.
 func (c *Chain) SetAutomine(on bool) {
 	c.production.mu.Lock()
 	defer c.production.mu.Unlock()
 	c.production.manual = !on
 }
 
-// SetInterval lets a block be made if there was none for this time, even without
-// transactions and with automine off. 0, which is the default, means never. The builder
-// asks for a block at each slot.
+// SetInterval sets the time after which a block is made even without transactions, and even with
+// automine off. 0, which is the default, turns this off. A block is made at the next slot after
+// that time, because the builder asks for a block at each slot.
 func (c *Chain) SetInterval(every time.Duration) {
 	c.production.mu.Lock()
 	defer c.production.mu.Unlock()
 	c.production.every, c.production.last = every, time.Now()
 }
 
-// SetApart sets the least time between a block and its parent, in seconds. It is 0 at first:
-// blocks can be faster than one per second, and then share one. With 1, blocks that are
-// faster are ahead of the clock, as those of development nodes are.
+// SetApart sets the least time between a block and its parent, in seconds. The default is 0: blocks
+// can be faster than one per second and then have equal times. With 1, such blocks have times ahead
+// of the clock, as on development nodes.
 func (c *Chain) SetApart(seconds uint64) {
 	c.production.mu.Lock()
 	defer c.production.mu.Unlock()
@@ -238,8 +245,8 @@ func (c *Chain) Automine() bool {
 	return !c.production.manual
 }
 
-// IncreaseTime moves the clock of later blocks forward, and returns by how many seconds it
-// is now ahead of the machine's. The error wraps ErrTime if it would be after MaxTime.
+// IncreaseTime moves the clock of later blocks forward. It returns by how many seconds this clock
+// is now ahead of the machine's. The error wraps ErrTime if the clock would pass MaxTime.
 func (c *Chain) IncreaseTime(seconds uint64) (ahead int64, err error) {
 	p := &c.production
 	p.mu.Lock()
@@ -252,8 +259,9 @@ func (c *Chain) IncreaseTime(seconds uint64) (ahead int64, err error) {
 	return p.offset, nil
 }
 
-// SetNextBaseFee sets the base fee of the next block, in wei per gas. Those of later blocks follow
-// from it. The error wraps ErrEdit if it has more than 64 bits.
+// SetNextBaseFee sets the base fee of the next block, in wei per gas. The base fees of later blocks
+// follow from it by the chain's rule. The error wraps ErrEdit if the base fee has more than 64
+// bits.
 func (c *Chain) SetNextBaseFee(wei *big.Int) error {
 	if !wei.IsUint64() {
 		return fmt.Errorf("%w: base fee %v wei, want below 2^64", ErrEdit, wei)
@@ -262,13 +270,13 @@ func (c *Chain) SetNextBaseFee(wei *big.Int) error {
 	p.mu.Lock()
 	p.baseFee = new(big.Int).Set(wei)
 	p.mu.Unlock()
-	// Transactions that wait for a lower base fee can run now, or those that could run wait.
+	// A lower base fee lets waiting transactions run, and a higher one makes others wait.
 	c.pool.Reset(txpool.Head{BaseFee: wei, Touched: []common.Address{}})
 	return nil
 }
 
-// SetGasLimit sets the gas limit of all later blocks. The error wraps ErrEdit. The pool goes on
-// to refuse transactions with more gas than Rules.GasLimit.
+// SetGasLimit sets the gas limit of all later blocks. The pool still refuses transactions with more
+// gas than Rules.GasLimit. The error wraps ErrEdit.
 func (c *Chain) SetGasLimit(gas uint64) error {
 	if gas < params.TxGas || gas > mostBlockGas {
 		return fmt.Errorf("%w: gas limit %d, want %d to %d", ErrEdit, gas, params.TxGas, uint64(mostBlockGas))
@@ -280,11 +288,12 @@ func (c *Chain) SetGasLimit(gas uint64) error {
 	return nil
 }
 
-// mostBlockGas is executed in some seconds.
+// mostBlockGas is the greatest gas limit that SetGasLimit accepts. A machine executes that much gas
+// in some seconds.
 const mostBlockGas = 1_000_000_000
 
-// SetNextTime sets the time of the next block, in Unix seconds. The clock goes on from
-// there. The error wraps ErrTime.
+// SetNextTime sets the time of the next block, in Unix seconds. The clock of later blocks continues
+// from there. The error wraps ErrTime.
 func (c *Chain) SetNextTime(seconds uint64) error {
 	p := &c.production
 	head := c.ledger.Head().Time()

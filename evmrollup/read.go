@@ -24,19 +24,19 @@ func (c *Chain) ChainConfig() *params.ChainConfig { return c.config }
 // Head returns the newest executed block.
 func (c *Chain) Head() *Block { return c.ledger.Head() }
 
-// Stored returns the number of the last block in Config.Ledger, which is final; 0 if there
-// is none.
+// Stored returns the number of the last block in Config.Ledger, which is final. It is 0 if there is
+// no such block.
 func (c *Chain) Stored() uint64 { return c.ledger.Final() }
 
-// BlockByNumber returns the executed block with a number, or nil. A block whose state an edit
-// took back has no transactions and receipts, only its header.
+// BlockByNumber returns the executed block with a number, or nil. If an edit has gone back to a
+// state before the block, the result has only the block's header, and no transactions and receipts.
 func (c *Chain) BlockByNumber(number uint64) *Block { return c.Present(c.ledger.ByNumber(number)) }
 
-// BlockByHash is BlockByNumber for the block with a hash.
+// BlockByHash returns the executed block with a hash, in the way of BlockByNumber.
 func (c *Chain) BlockByHash(hash common.Hash) *Block { return c.Present(c.ledger.ByHash(hash)) }
 
-// Present returns a block as readers see it. They all read blocks through it, so that they agree
-// on what an edit took back.
+// Present returns a block as readers must see it: only its header if an edit has gone back to a
+// state before the block. All readers use Present, so that their answers agree.
 func (c *Chain) Present(b *Block) *Block {
 	if b == nil || !c.edits.took(b.NumberU64()) {
 		return b
@@ -44,25 +44,26 @@ func (c *Chain) Present(b *Block) *Block {
 	return &Block{Block: types.NewBlockWithHeader(b.Header())}
 }
 
-// Transaction returns the executed block of a transaction, and its index there.
+// Transaction returns the executed block that contains a transaction, and the transaction's index
+// there.
 func (c *Chain) Transaction(hash common.Hash) (*Block, int, bool) {
 	b, index := c.executed(hash)
 	return b, index, b != nil
 }
 
-// FinalProgress returns the progress of a block that was final before, and whether the
+// FinalProgress returns the progress on JAM of a final block in the database, and whether the
 // database has it.
 func (c *Chain) FinalProgress(number uint64) (builder.Progress, bool) {
 	return c.ledger.Progress(number)
 }
 
-// Logs returns the numbers of the blocks that can have a log of a query: see
+// Logs returns the numbers of the blocks that may contain a log that a query looks for: see
 // ledger.Ledger.Logs.
 func (c *Chain) Logs(from, to uint64, addresses []common.Address, topics [][]common.Hash) iter.Seq[uint64] {
 	return c.ledger.Logs(from, to, addresses, topics)
 }
 
-// LogsOf returns the logs of the executed block with a number, and whether there is one.
+// LogsOf returns the logs of the executed block with a number, and whether there is such a block.
 func (c *Chain) LogsOf(number uint64) ([]*types.Log, bool) {
 	if c.edits.took(number) {
 		return nil, true
@@ -70,19 +71,19 @@ func (c *Chain) LogsOf(number uint64) ([]*types.Log, bool) {
 	return c.ledger.LogsOf(number)
 }
 
-// ReplacedBlocks returns the number of executed blocks that were undone. A
-// cache by block number is stale when it changes.
+// ReplacedBlocks returns how many executed blocks were undone so far. When the number changes, a
+// cache of blocks by number is out of date.
 func (c *Chain) ReplacedBlocks() uint64 { return c.replaced.Load() }
 
 // CanonicalRoot returns the state root of the last final block.
 func (c *Chain) CanonicalRoot() common.Hash { return c.states.Canonical() }
 
-// OldestBlock returns the number of the oldest block after the genesis that is whole. Of
+// OldestBlock returns the number of the oldest block after the genesis that still has its body. Of
 // older blocks only the headers and the progress are left.
 func (c *Chain) OldestBlock() uint64 { return c.ledger.Oldest() }
 
-// Damage returns the first damage of the disk that a method has found, or nil. The method
-// has panicked with it, because every other answer would have been wrong.
+// Damage returns the first damage of the disk that a method has found, or nil. That method has
+// panicked with this error, because every other answer would have been wrong.
 func (c *Chain) Damage() error { return c.ledger.Damage() }
 
 // States returns the number of states in memory.
@@ -91,10 +92,11 @@ func (c *Chain) States() int { return c.states.Roots() }
 // NextBaseFee returns the base fee of the next block, in wei per gas.
 func (c *Chain) NextBaseFee() *big.Int { return c.nextHeader(c.ledger.Head()).BaseFee }
 
-// NextTime returns the time in Unix seconds that the next block would have if it was made now.
+// NextTime returns the time that the next block would have if it were made now, in Unix seconds.
 func (c *Chain) NextTime() uint64 { return c.nextHeader(c.ledger.Head()).Time }
 
-// StateAt returns a view of the state after a block. That of block 0 is always there.
+// StateAt returns a view of the state after a block. The state of block 0 is always available;
+// those of other old blocks are not.
 func (c *Chain) StateAt(b *Block) (*statedb.View, error) {
 	view, err := c.states.View(b.Root())
 	if errors.Is(err, statedb.ErrUnknownRoot) && b.NumberU64() == 0 {
@@ -106,16 +108,16 @@ func (c *Chain) StateAt(b *Block) (*statedb.View, error) {
 	return view, nil
 }
 
-// Call runs a message on a view of the state after a block, with a tracer or
-// nil. The view may contain further changes.
+// Call runs a message on a view of the state after a block. The view may contain further changes.
+// tracer may be nil.
 func (c *Chain) Call(ctx context.Context, b *Block, view *statedb.View, msg *core.Message, o evm.Overrides, tracer *tracing.Hooks) (*core.ExecutionResult, error) {
 	o.Precompiles = c.cfg.Rules.Precompiles
 	return evm.CallWith(ctx, view, c.config, b.Header(), c.blockHashes(b), msg, o, tracer)
 }
 
-// EstimateGas returns the gas that a message needs on a view of the state after
-// a block. It is at most gasCap, and at most the gas that a transaction may
-// have. If the message fails with any gas, it returns the data of the revert.
+// EstimateGas returns the gas limit that a message needs on a view of the state after a block. The
+// result is at most gasCap, and at most the gas limit that a transaction may have. If the message
+// fails with any gas limit, EstimateGas returns the reason and the data of the revert.
 func (c *Chain) EstimateGas(ctx context.Context, b *Block, view *statedb.View, msg *core.Message, o evm.Overrides, gasCap uint64) (uint64, []byte, error) {
 	o.Precompiles = c.cfg.Rules.Precompiles
 	estimate := func(gasCap uint64) (uint64, []byte, error) {

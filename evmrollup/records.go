@@ -12,18 +12,19 @@ import (
 	"github.com/jamq/jamq/builder/mempool"
 )
 
-// The first byte of a record is its kind. The records of a checkpoint are the number
-// of the last final block, the blocks after it, and those of the pool.
+// These are the kinds of records in a checkpoint; the kind is the first byte of a record. A
+// checkpoint has the number of the last final block, the blocks after it, and the records of the
+// pool.
 const (
 	recordFinal = 'F' // 8 bytes: the last final block
 	recordBlock = 'B' // RLP of a block
 )
 
-// errRecord is wrapped by the error of a record that this package did not write.
+// errRecord is returned for a record in the log that this package has not written.
 var errRecord = errors.New("evmrollup: malformed record")
 
-// TakeChanges implements builder.Operations. All changes but the imported ones are those of the
-// pool.
+// TakeChanges implements builder.Operations. It returns the changes of the pool and, after an
+// import, the imported transactions once.
 func (r *rollup) TakeChanges() [][]byte {
 	imported := r.imported
 	r.imported = nil
@@ -35,7 +36,7 @@ func (r *rollup) ReplayChange(ctx context.Context, change []byte) error {
 	return r.pool.ReplayChange(ctx, change)
 }
 
-// Recovered implements builder.Operations. At the first start after an import, it puts the
+// Recovered implements builder.Operations. At the first start after an import, it also writes the
 // imported transactions into the log.
 func (r *rollup) Recovered(ctx context.Context, save func() error) error {
 	imported, err := r.ledger.Imported()
@@ -87,7 +88,8 @@ func (r *rollup) Checkpoint(context.Context) ([][]byte, error) {
 // Prune implements builder.Pruner.
 func (r *rollup) Prune(context.Context) error { return r.repin(&r.logged, r.offered) }
 
-// repin keeps a state in place of the one that pin names, if it names one.
+// repin pins a state in the store and stores its root in pin. It then unpins the state that pin
+// named before, unless pin was zero.
 func (r *rollup) repin(pin *common.Hash, root common.Hash) error {
 	if err := r.states.Pin(root); err != nil {
 		return err

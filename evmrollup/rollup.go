@@ -14,28 +14,30 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// rollup is a chain as a builder leads it. Its fields belong to the builder's
-// goroutine.
+// rollup is the interface of a chain for the builder that moves it forward. Only the builder's
+// goroutine uses its fields.
 type rollup struct {
 	*Chain
 	proposed *Block // by the last call of Propose
 	final    uint64 // number of the last final block
-	// logged is the state of the final block of the checkpoint that the log has, with
-	// which a restart begins, and offered that of the last call of Checkpoint. Both are
-	// pinned, unless they are zero.
+	// logged is the root of the state of the final block in the log's checkpoint. A restart begins
+	// with this state. offered is the root that belongs to the last call of Checkpoint. Both states
+	// are pinned in the store unless they are zero.
 	logged, offered common.Hash
 	imported        [][]byte // of an import, for TakeChanges
 }
 
-// Rollup returns the chain for package builder, which then leads it from the block with
-// which it began: see Origin. It must be called once. The error is that of Config.Ledger.
+// Rollup returns the chain in the form that package builder needs. The builder then moves the chain
+// forward from its first block: see Origin. Rollup must be called only once. The error is that of
+// Config.Ledger.
 func (c *Chain) Rollup() (builder.Rollup[*Block], error) {
 	r := &rollup{Chain: c, final: c.Origin()}
 	if err := c.ledger.Rewind(c.Origin()); err != nil {
 		return nil, err
 	}
-	// A log without a checkpoint begins with this state, however many blocks are final.
-	// If the log has one, Restore sets its state in place of this one, which may be gone.
+	// A log without a checkpoint begins with this state, however many blocks are final. If the log
+	// has a checkpoint, Restore replaces this pin by that of the checkpoint's state. The state here
+	// may then be gone already.
 	err := r.repin(&r.logged, c.ledger.Head().Root())
 	if err != nil && !errors.Is(err, statedb.ErrUnknownRoot) {
 		return nil, err
@@ -43,12 +45,12 @@ func (c *Chain) Rollup() (builder.Rollup[*Block], error) {
 	return r, nil
 }
 
-// Origin returns the number of the block with which the chain began: 0, or that of an
-// import.
+// Origin returns the number of the block with which the chain began. It is 0, or the number of the
+// last imported block.
 func (c *Chain) Origin() uint64 { return c.ledger.Origin() }
 
-// Encode implements builder.Codec. Receipts are left out, because execution makes them
-// again.
+// Encode implements builder.Codec. The encoding has no receipts, because an execution of the block
+// makes them again.
 func (*rollup) Encode(b *Block) ([]byte, error) { return rlp.EncodeToBytes(b.Block) }
 
 // Decode implements builder.Codec.
@@ -99,7 +101,7 @@ func (r *rollup) Propose(ctx context.Context, number uint64) (*Block, common.Has
 	return block, block.Root(), nil
 }
 
-// abandon forgets the last proposal.
+// abandon discards the last proposed block, which the builder has not used, and its state.
 func (r *rollup) abandon() error {
 	p := r.proposed
 	if r.proposed = nil; p == nil {
@@ -108,9 +110,9 @@ func (r *rollup) abandon() error {
 	return r.states.Discard(p.Root())
 }
 
-// Apply implements builder.Rollup. A block that was just proposed is not executed again.
-// Its transactions are in the ledger before they leave the pool, so that each is always
-// found.
+// Apply implements builder.Rollup. It does not execute a block again that was just proposed. It
+// puts the block's transactions into the ledger before they leave the pool, so that a reader finds
+// each of them at any moment.
 func (r *rollup) Apply(_ context.Context, b builder.Block[*Block]) error {
 	var err error
 	if p := r.proposed; p != nil && p == b.Body {
@@ -149,7 +151,8 @@ func (r *rollup) Undo(_ context.Context, b builder.Block[*Block]) error {
 	return err
 }
 
-// discard removes the blocks from a number on, and their states.
+// discard removes the block with the given number and all later ones from the chain, and their
+// states.
 func (r *rollup) discard(number uint64) {
 	for _, b := range r.ledger.Truncate(number) {
 		r.edits.discarded(b)
@@ -161,8 +164,8 @@ func (r *rollup) discard(number uint64) {
 	}
 }
 
-// Final implements builder.Finalizer. A block that is in the database was final before
-// the restart.
+// Final implements builder.Finalizer. A block that the database already has was final before the
+// restart.
 func (r *rollup) Final(_ context.Context, b builder.Block[*Block]) error {
 	if b.Number > r.ledger.Final() {
 		if err := r.states.SetCanonical(b.Root); err != nil {

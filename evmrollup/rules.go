@@ -11,24 +11,26 @@ import (
 	"github.com/jamq/jamq/statedb/evm"
 )
 
-// Rules change how a chain differs from Ethereum. All nodes of a chain need the same, at
-// every start, because blocks are executed again with them. The zero value is Ethereum.
+// Rules are the ways in which a chain differs from Ethereum. All nodes of a chain need the same
+// rules at every start, because they execute blocks again. The zero value means Ethereum's rules.
 type Rules struct {
-	// BaseFee returns the base fee of the block after a header, in wei per gas. It must depend on
-	// the header alone, whose base fee and gas limit are set. Nil is EIP-1559.
+	// BaseFee returns the base fee of the block after the given header, in wei per gas. It must
+	// depend only on this header, whose base fee and gas limit are set. If it is nil, EIP-1559
+	// applies.
 	BaseFee func(parent *types.Header) *big.Int
-	// Tips is the receiver of the tips. The zero address stands for 0x4a414d51…01, which has
-	// no key.
+	// Tips is the account that receives the tips. The zero address stands for 0x4a414d51…01, an
+	// address without a key.
 	Tips common.Address
 	// GasLimit is the gas limit of every block. 0 means 30,000,000.
 	GasLimit uint64
-	// Precompiles are contracts written in Go, in addition to Ethereum's precompiled contracts or
-	// in their place. Solidity calls an address only if it has code: give it one byte in
-	// Config.Genesis, which is never executed. debug_traceCall does not run them.
+	// Precompiles are contracts written in Go that are added to Ethereum's precompiled contracts or
+	// replace some of them. Code written in Solidity calls an address only if it has code. So give
+	// such an address one byte of code in Config.Genesis; that byte is never executed.
+	// debug_traceCall does not run these contracts.
 	Precompiles vm.PrecompiledContracts
 }
 
-// sequencer receives the tips by default.
+// sequencer is the account that receives the tips by default.
 var sequencer = common.HexToAddress("0x4a414d5100000000000000000000000000000001")
 
 func (r *Rules) sequencer() common.Address {
@@ -53,7 +55,7 @@ func (c *Chain) BaseFeeAfter(parent *types.Header) *big.Int {
 	return eip1559.CalcBaseFee(c.config, parent)
 }
 
-// canFall reports whether the block after a header without transactions has a lower base fee.
+// canFall reports whether an empty block with this header would lead to a lower base fee.
 func (c *Chain) canFall(empty *types.Header) bool {
 	return c.BaseFeeAfter(empty).Cmp(empty.BaseFee) < 0
 }

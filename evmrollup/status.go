@@ -10,22 +10,23 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// TransactionStatus is the position of a transaction. One of Block, Pool and
-// Departure is set, or none if the node does not know the transaction.
+// TransactionStatus tells what has become of a transaction. One of Block, Pool and Departure is
+// set, or none if the node does not know the transaction.
 type TransactionStatus struct {
-	// Block is the executed block of the transaction, and Index its index there.
+	// Block is the executed block that contains the transaction, and Index is the transaction's
+	// index there.
 	Block *Block
 	Index int
-	// Pool is its status in the pool, or StatusUnknown.
+	// Pool is the status of the transaction in the pool, or StatusUnknown if the pool does not have
+	// it.
 	Pool txpool.Status
-	// Departure is the reason why it left the pool.
+	// Departure is the reason why the transaction left the pool without being included in a block.
 	Departure *txpool.Departure
 }
 
-// TransactionStatus returns the position of a transaction: in a block, in the
-// pool, or dropped or replaced. A transaction that was acknowledged is found
-// until a day after it was dropped or replaced, with a data directory also
-// across restarts.
+// TransactionStatus returns whether a transaction is in a block, in the pool, or was dropped or
+// replaced. A transaction that was acknowledged is known until a day after it was dropped or
+// replaced, even across restarts if there is a data directory.
 func (c *Chain) TransactionStatus(hash common.Hash) TransactionStatus {
 	defer c.pool.Hold()() // blocks that failed are neither here nor there
 	if s := c.inBlock(hash); s.Block != nil {
@@ -43,14 +44,14 @@ func (c *Chain) TransactionStatus(hash common.Hash) TransactionStatus {
 	return TransactionStatus{}
 }
 
-// inBlock returns the status of a transaction in a block, or zero.
+// inBlock returns the status of a transaction that is in a block, and otherwise the zero value.
 func (c *Chain) inBlock(hash common.Hash) (s TransactionStatus) {
 	s.Block, s.Index = c.executed(hash)
 	return s
 }
 
-// PoolMetrics has the hooks for the metrics of the pool. They are called
-// concurrently. Nil hooks are not called.
+// PoolMetrics are functions that receive measurements of the pool. They are called concurrently. A
+// nil function is not called.
 type PoolMetrics struct {
 	// Event is called with each event of the pool.
 	Event func(txpool.Event)
@@ -58,8 +59,8 @@ type PoolMetrics struct {
 	Sent func(took time.Duration, err error)
 }
 
-// poolEvent follows the pool. It logs each transaction that leaves the pool
-// otherwise than by inclusion.
+// poolEvent receives the events of the pool. It logs each transaction that leaves the pool without
+// being included in a block.
 func (c *Chain) poolEvent(e txpool.Event) {
 	if c.cfg.PoolMetrics.Event != nil {
 		c.cfg.PoolMetrics.Event(e)
@@ -74,8 +75,8 @@ func (c *Chain) poolEvent(e txpool.Event) {
 	}
 }
 
-// pending passes transactions that can run now to subscribers. The zero value is
-// ready.
+// pending passes transactions that have become executable to subscribers. The zero value is ready
+// to use.
 type pending struct {
 	mu          sync.Mutex
 	subscribers map[chan *types.Transaction]bool
@@ -92,9 +93,9 @@ func (p *pending) send(tx *types.Transaction) {
 	}
 }
 
-// PendingTransactions returns a channel with the transactions that the pool can run from now on.
-// A transaction for which the buffer has no room is lost. The caller must call end, which closes
-// the channel.
+// PendingTransactions returns a channel that receives the transactions that become executable from
+// now on. buffer is the size of the channel: a transaction that does not fit is lost. The caller
+// must call end, which closes the channel.
 func (c *Chain) PendingTransactions(buffer int) (txs <-chan *types.Transaction, end func()) {
 	s, p := make(chan *types.Transaction, buffer), &c.pending
 	p.mu.Lock()

@@ -25,7 +25,8 @@ type change struct {
 	drop      []common.Hash               // code that no root owns any more
 }
 
-// unchanged returns an empty change, which the caller then fills. The caller must hold s.writing.
+// unchanged returns a change that changes nothing yet, for the caller to fill in. The caller must
+// hold s.writing.
 func (s *Store) unchanged() *change {
 	return &change{
 		canonical: s.canonical, line: s.line, flat: s.flat,
@@ -34,8 +35,8 @@ func (s *Store) unchanged() *change {
 }
 
 // move makes another root canonical, and deletes the roots in gone, which the caller must have
-// marked as leaving. line is the new line of canonical roots. If move returns an error, nothing has
-// changed. The caller must hold s.writing.
+// marked as leaving. line is the new list of kept canonical roots. If move returns an error,
+// nothing has changed. The caller must hold s.writing.
 func (s *Store) move(canonical common.Hash, line, gone []common.Hash) error {
 	c, err := s.plan(canonical, line, gone)
 	if err == nil {
@@ -119,13 +120,13 @@ func (s *Store) apply(c *change) error {
 	return nil
 }
 
-// nextFlat returns the flat root after a change: the root whose values the disk has. It should be
-// near the oldest root that is kept, because for each newer root the disk stores only the writes
-// that lead to it.
+// nextFlat returns the flat root after a change, which is the root whose values the disk stores
+// directly. For every newer root the disk stores only the writes that lead to it, so the flat root
+// should be near the oldest root that is kept.
 //
-// The flat root moves toward the canonical root in three cases: it is discarded, it leaves the line
-// of canonical roots under a retention, or the root above it is discarded. Without the third case,
-// the write set of the next root would grow with each discarded root.
+// The flat root moves toward the canonical root in three cases: it is discarded, retention no
+// longer keeps it among the canonical roots, or the root above it is discarded. Without the third
+// case, the write set of the next root would grow with each discarded root.
 func (s *Store) nextFlat(c *change, left map[common.Hash]bool) common.Hash {
 	stays := s.flat != EmptyRoot && !left[s.flat] && (s.cfg.Retention == KeepAll || slices.Contains(c.line, s.flat))
 	next := c.canonical

@@ -78,7 +78,8 @@ func (c *codes) dropped(ch *change, roots map[common.Hash]*published) (drop []co
 	return drop
 }
 
-// apply makes a change in the code and its owners. roots are the published roots before the change.
+// apply updates the published code and the number of its owners after a change. roots are the
+// published roots before the change.
 func (c *codes) apply(ch *change, roots map[common.Hash]*published) {
 	ch.moved(roots, func(h common.Hash, n int) {
 		if c.owners[h] += n; c.owners[h] == 0 {

@@ -78,8 +78,8 @@ func (s *Store) write(records []Record) error {
 	return nil
 }
 
-// records returns the disk records of a change in the order in which they are written. Values come
-// last.
+// records returns the disk records that a change of the store needs, in the order in which they are
+// written. Values come last.
 func (s *Store) records(c *change) (records []Record) {
 	add := func(kind byte, h common.Hash, value []byte) {
 		records = append(records, Record{hashKey(kind, h), value})
@@ -137,7 +137,7 @@ func appendValues(records []Record, writes []ubt.Write) []Record {
 	return records
 }
 
-// encode returns the link as the value of a root record on the disk.
+// encode returns the link as bytes, which are the value of the root's record on the disk.
 func (l link) encode() []byte {
 	b := binary.AppendUvarint(nil, l.commits)
 	for _, hashes := range [][]common.Hash{l.parents, l.codes} {

@@ -24,7 +24,8 @@ const (
 	deletedFlag = 0x20
 )
 
-// metadata returns the length of an encoded entry of this kind, without its first byte.
+// metadata returns how many bytes an entry of this kind takes in an encoded witness after its first
+// byte.
 func (k AccessKind) metadata() int {
 	switch k {
 	case RawAccess:

@@ -46,8 +46,8 @@ func treeKey(a common.Address, treeIndex [32]byte, sub byte) (k Key) {
 	return k
 }
 
-// embed returns the stem for a part of an account. The stem is the beginning of a hash over twelve
-// zero bytes, the address, and the tree index of the part.
+// embed returns the stem of a part of an account, which is the beginning of the keys of that part.
+// It is computed by hashing twelve zero bytes, the address, and the tree index of the part.
 func embed(a common.Address, treeIndex [32]byte) [StemSize]byte {
 	sum := hasher.Inner(common.BytesToHash(a[:]), treeIndex)
 	return [StemSize]byte(sum[:StemSize])
@@ -72,7 +72,8 @@ func storageKey(a common.Address, slot common.Hash) Key {
 	return treeKey(a, index, slot[31])
 }
 
-// codeChunkKey returns the key of the n-th chunk of an account's code, from 0.
+// codeChunkKey returns the key under which chunk n of an account's code is stored. Chunks are
+// counted from 0.
 func codeChunkKey(a common.Address, n uint32) Key {
 	var index [32]byte
 	at := uint64(n) + codeIndex

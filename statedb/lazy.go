@@ -18,8 +18,9 @@ type lazyTree struct {
 
 	mu   sync.Mutex
 	tree ubt.Tree
-	// base and writes lead to the tree: it is the tree of base after the writes. base is nil once
-	// the tree is computed. A base stays readable here even after its root was discarded.
+	// base and writes describe a tree that is not computed yet: it is the tree of base after the
+	// writes. base is nil once the tree is computed. A base stays readable here even after its root
+	// was discarded.
 	base   *lazyTree
 	writes []ubt.Write
 }

@@ -61,8 +61,8 @@ func (l *loader) fail(format string, args ...any) {
 	}
 }
 
-// record adds one record of the disk. It does not return the errors that it finds, because the
-// caller would take them for errors of the disk. It keeps the first one for finish.
+// record adds one record of the disk to the store. If the record is wrong, record keeps the error
+// for finish instead of returning it, because the caller would take it for an error of the disk.
 func (l *loader) record(key, value []byte) error {
 	if l.bad != nil || len(key) == 0 {
 		return nil
@@ -136,8 +136,8 @@ func (l *loader) meta(b []byte) {
 	}
 }
 
-// finish checks that the values on the disk have the flat root, and that all other roots can be
-// derived from it. It returns the first error that was found.
+// finish checks that the values on the disk have the root that the disk names, and that the trees
+// of all other roots can be derived from them. It returns the first error that was found.
 func (l *loader) finish() error {
 	var err error
 	if l.tree, err = l.builder.Tree(); err != nil {
@@ -182,8 +182,8 @@ func (l *loader) finish() error {
 	return l.bad
 }
 
-// checkCode counts the owners of each code. It fails if a code is neither owned nor kept forever,
-// or if owned or kept code is missing.
+// checkCode counts how many roots own each code. It fails if a code has no owner and is not kept
+// forever, or if code is missing that is owned or kept.
 func (l *loader) checkCode() {
 	c := &l.store.code
 	for _, p := range l.store.roots {
@@ -206,8 +206,8 @@ func (l *loader) checkCode() {
 	}
 }
 
-// checkParents fails if a parent does not exist, or if a root does not descend from the empty root
-// along first parents.
+// checkParents checks that all parents of the loaded roots exist, and that each root descends from
+// the empty root if one follows the first parents.
 func (l *loader) checkParents() {
 	descends := map[common.Hash]bool{EmptyRoot: true}
 	for root, p := range l.store.roots {

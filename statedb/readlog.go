@@ -41,7 +41,8 @@ func (s *sorted[T]) tree() *btree.BTreeG[T] {
 	return s.own
 }
 
-// claim gives the set a tree of which it is the only owner, so that it may write.
+// claim makes sure that the set owns its tree alone and may write to it. If copies share the tree,
+// claim clones it.
 func (s *sorted[T]) claim(less func(a, b T) bool) {
 	switch {
 	case s.own != nil:
@@ -89,9 +90,9 @@ func (s *sorted[T]) all(yield func(T) bool) {
 type logged[T any] struct {
 	what T
 	seq  int
-	// named is set if the item was first read by a raw key, and later with a more specific kind,
-	// such as storage. It numbers these items from 1, so that rewind can undo the newest of them.
-	// For all other items it is 0.
+	// named marks a key that was first read by a raw key and later with a more specific kind, such
+	// as storage. These keys are numbered from 1 in the order of the second read, so that rewind
+	// can make the newest of them raw again. For all other items named is 0.
 	named int
 }
 
@@ -102,14 +103,15 @@ func codeLess(a, b logged[common.Hash]) bool { return a.what.Cmp(b.what) < 0 }
 type readLog struct {
 	byKey sorted[logged[Read]]
 	code  sorted[logged[common.Hash]]
-	// named is the number of keys that were first read raw and later with a more specific kind.
+	// named is how many keys of the log were first read by a raw key and later with a more specific
+	// kind, such as storage.
 	named int
 }
 
 func (r *readLog) copy() readLog { return readLog{r.byKey.copy(), r.code.copy(), r.named} }
 
-// add logs that a key was read. If the log has the key only as a raw key, it keeps the more
-// specific kind from now on.
+// add logs that a key was read. If the log already has the key, but only as a raw key, it gets the
+// more specific kind of this read.
 func (r *readLog) add(a Access, transaction int) {
 	entry := logged[Read]{what: Read{a, transaction}, seq: r.byKey.len()}
 	before, known := r.byKey.get(entry)
@@ -150,8 +152,8 @@ type ReadMark struct{ keys, codes, named int }
 
 func (r *readLog) mark() ReadMark { return ReadMark{r.byKey.len(), r.code.len(), r.named} }
 
-// rewind removes the reads after the mark m. A key that was first read raw before m, and with a
-// more specific kind after m, becomes raw again.
+// rewind removes the reads that were logged after the mark m. A key that was known only as a raw
+// key at the mark becomes a raw key again.
 func (r *readLog) rewind(m ReadMark) {
 	cut(&r.byKey, m.keys, readLess)
 	cut(&r.code, m.codes, codeLess)

@@ -6,8 +6,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// link is the relation of a root to other roots. Retention follows parents to decide which roots to
-// delete. The disk follows bases to derive the trees.
+// link describes how a root is related to other roots. Its parents decide which roots retention
+// deletes. Its base is needed to derive the root's tree from the disk.
 type link struct {
 	// parents are the different roots on which this root was committed, in the order of the
 	// commits. When a parent is discarded, its own parents replace it. The first parents lead back
@@ -29,8 +29,8 @@ func (l link) equal(o link) bool {
 	return l.commits == o.commits && l.base == o.base && slices.Equal(l.parents, o.parents) && slices.Equal(l.codes, o.codes)
 }
 
-// again returns the link of a root after one more commit of that root. parent is the root on which
-// the commit was made, and code is the code that it set.
+// again returns the link of a root after the same root was committed once more. parent is the root
+// on which the new commit was made, and code is the code that it set.
 func (l link) again(root, parent common.Hash, code []common.Hash) link {
 	l.commits++
 	if parent != root && !slices.Contains(l.parents, parent) {
@@ -50,9 +50,9 @@ func union(a, b []common.Hash) []common.Hash {
 	return slices.Compact(both)
 }
 
-// retire returns the line of canonical roots after root has become canonical, shortened to the
-// retention. It also returns the roots that must now be discarded, and marks them as leaving. The
-// caller must hold both locks.
+// retire returns the kept canonical roots after root has become canonical: at most as many as
+// Config.Retention allows. It also returns the roots that must now be discarded, and marks them as
+// leaving. The caller must hold both locks.
 func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
 	if s.cfg.Retention == KeepAll { // the line must not grow
 		return []common.Hash{root}, nil
@@ -109,9 +109,9 @@ func reach(roots []common.Hash, next func(common.Hash) []common.Hash) map[common
 	return found
 }
 
-// relink adds to a change the new links of the remaining roots. Links change because the flat root
-// moves and because the roots in left are deleted. relink also decides which code is kept forever.
-// The empty root has no link. The error wraps ErrCorrupt.
+// relink adds the new links of the remaining roots to a change. A root gets a new link if one of
+// its parents or its base is deleted, or if the flat root moves. relink also decides which code is
+// kept forever. The empty root has no link. The error wraps ErrCorrupt.
 func (s *Store) relink(c *change, left map[common.Hash]bool) (err error) {
 	below := s.ancestors(c.canonical)
 	for _, root := range c.gone {
@@ -149,10 +149,10 @@ func (s *Store) relink(c *change, left map[common.Hash]bool) (err error) {
 	return nil
 }
 
-// nextBase returns the base of a root after the roots in left are deleted: the nearest of its bases
-// that remains. If all bases down to the flat root are deleted, the root is older than everything
-// else that is kept, for example because it is pinned. Its base then becomes the canonical root.
-// That root stays the longest, so the write set of the old root is rarely written again.
+// nextBase returns the base of a root after the roots in left are deleted: the nearest remaining
+// one of its former bases. If none remains, the root is older than everything else that is kept,
+// for example because it is pinned. Its base is then the canonical root. This root stays the
+// longest, so the write set of the old root is rarely written again.
 func (s *Store) nextBase(root common.Hash, c *change, left map[common.Hash]bool) common.Hash {
 	switch root {
 	case c.flat:

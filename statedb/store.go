@@ -28,8 +28,8 @@ type Store struct {
 	mu        sync.RWMutex
 	roots     map[common.Hash]*published
 	canonical common.Hash
-	// line has the canonical roots that retention keeps, oldest first. The last one is the present
-	// canonical root.
+	// line has the canonical roots that retention keeps, oldest first. The last one is the root
+	// that is canonical now.
 	line []common.Hash
 	code codes
 }
@@ -41,8 +41,8 @@ type published struct {
 	writes  []ubt.Write // lead from the base to this root; nil without a disk
 	pins    int         // pins by Store.Pin
 	viewers int         // pins by views
-	// leaving is true while the root is being deleted from the disk. All calls treat such a root as
-	// unknown.
+	// leaving is true while the root is being deleted from the disk. The store already treats such
+	// a root as unknown.
 	leaving bool
 }
 
@@ -195,16 +195,16 @@ func (s *Store) pinned(root common.Hash) (place, error) {
 	return at, err
 }
 
-// repin adds a pin to a root that is already pinned, because a view that has pinned it was copied.
+// repin adds one more pin to a root that a view has pinned, for a copy of that view.
 func (s *Store) repin(root common.Hash) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.roots[root].viewers++
 }
 
-// Unpin removes one pin that Pin has set. The root then stays until Discard is called, or until
-// retention next removes old roots. The error wraps ErrUnknownRoot, or ErrNotPinned if Pin has not
-// pinned the root.
+// Unpin removes one pin that Pin has set. Without pins, the root can be deleted: by Discard, or
+// when retention next removes old roots. The error wraps ErrUnknownRoot, or ErrNotPinned if Pin has
+// not pinned the root.
 func (s *Store) Unpin(root common.Hash) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -263,11 +263,11 @@ func (s *Store) Discard(root common.Hash) error {
 	return s.move(s.canonical, line, []common.Hash{root})
 }
 
-// publish adds the tree that a view on the root parent has committed, with its writes and its code.
-// It returns the new root together with the tree and the code that the view reads from then on. If
-// the root exists already, it gets one more commit, and one more parent if it was committed on
-// another root before. If publish returns an error, nothing has changed. The error wraps
-// ErrUnknownRoot if parent was discarded, or ErrDisk.
+// publish makes the result of a view's commit a published root. parent is the view's root, and
+// tree, writes and code are the result. If the root exists already, it gets one more commit, and
+// one more parent if it was committed on another root before. publish returns the root together
+// with the tree and the code from which the view then reads. If it returns an error, nothing has
+// changed. The error wraps ErrUnknownRoot if parent was discarded, or ErrDisk.
 func (s *Store) publish(parent common.Hash, tree ubt.Tree, writes []ubt.Write, code []codeBlob) (place, error) {
 	root := tree.Root()
 	s.writing.Lock()

@@ -119,8 +119,8 @@ func (v *View) Snapshot() Snapshot { return Snapshot{v.staged.copy(), v.newCode.
 // reads nor Err. A failed transaction in a block has made its reads, and a verifier makes them too.
 func (v *View) Revert(s Snapshot) { v.staged, v.newCode = s.staged, s.newCode }
 
-// Get returns the value of a key and whether it exists, including staged writes. It logs the key as
-// read.
+// Get returns the value of a key and whether the key has one. A staged write of this view counts.
+// The key is logged as read.
 func (v *View) Get(k Key) (value [32]byte, ok bool) { return v.read(Access{Kind: RawAccess, Key: k}) }
 
 // Set stages a value for a key that the host has chosen itself. k must not begin with twelve zero
@@ -149,8 +149,8 @@ func (v *View) read(a Access) (value [32]byte, ok bool) {
 	return value, ok
 }
 
-// use returns the use of a key that the witness of a stateless view lists, or nil if the witness
-// does not list the key.
+// use returns the use of a key in the witness of a stateless view: whether the key is read, set or
+// deleted. It returns nil if the witness does not list the key.
 func (v *View) use(k Key) *ubt.Use {
 	at, listed := slices.BinarySearchFunc(v.shown, k, func(u ubt.Use, k Key) int { return u.Key.Compare(k) })
 	if !listed {
@@ -163,8 +163,8 @@ func (v *View) write(a Access, value [32]byte) {
 	v.stage(Write{Access: a, Value: value})
 }
 
-// stage stages a write. If the key was written before with a more specific kind than raw, the write
-// gets that kind.
+// stage adds a write to the staged writes of the view. If the key was written before with a
+// specific kind, such as storage, a write by the raw key keeps that kind.
 func (v *View) stage(w Write) {
 	if w.Kind == RawAccess {
 		if before, again := v.staged.get(w); again {
@@ -217,8 +217,8 @@ func (v *View) Root() (common.Hash, error) {
 	return tree.Root(), err
 }
 
-// applied returns the tree after the staged writes, and these writes in the form that package ubt
-// needs.
+// applied returns the tree that the staged writes lead to, and these writes in the form that
+// package ubt needs.
 func (v *View) applied() (tree ubt.Tree, writes []ubt.Write, err error) {
 	if v.err != nil {
 		return ubt.Tree{}, nil, v.err
@@ -238,7 +238,8 @@ func (v *View) applied() (tree ubt.Tree, writes []ubt.Write, err error) {
 	return tree, writes, err
 }
 
-// mayWrite reports whether the witness of a stateless view lists exactly this write.
+// mayWrite reports whether the witness of a stateless view allows a write: it must list the key as
+// set or deleted in the same way.
 func (v *View) mayWrite(w *Write) bool {
 	u := v.use(w.Key)
 	return u != nil && u.Sets != w.Deleted && u.Deletes == w.Deleted
@@ -269,7 +270,8 @@ func (v *View) Commit() (common.Hash, error) {
 	return v.root, nil
 }
 
-// stand moves the view to a root and drops its staged writes, its log of reads and its error.
+// stand moves the view to another root. The view loses its staged writes, its log of reads and its
+// error.
 func (v *View) stand(at place) {
 	v.place = at
 	v.staged, v.newCode = sorted[Write]{}, sorted[codeBlob]{}

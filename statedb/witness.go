@@ -85,7 +85,8 @@ func (v *View) Witness() (*Witness, error) {
 	return w, nil
 }
 
-// codeHashes returns the code hashes of all accounts in the entries, in ascending order.
+// codeHashes returns the code hashes of all accounts in the entries, in ascending order. Code in a
+// witness must have one of these hashes.
 func (w *Witness) codeHashes(tree ubt.Tree) []common.Hash {
 	n := 0
 	for i := range w.Entries {
@@ -145,8 +146,8 @@ func Verify(w *Witness, preRoot common.Hash, writes []Write) (postRoot common.Ha
 	return after.Root(), nil
 }
 
-// open checks everything about a witness except the writes. It returns the part of the tree that
-// the witness proves, and the uses of the keys.
+// open checks a witness against the root before the execution, except for the writes. It returns
+// the part of the tree that the witness proves, and how each key is used.
 func (w *Witness) open(preRoot common.Hash) (ubt.Tree, []ubt.Use, error) {
 	if w == nil || w.Proof == nil {
 		return ubt.Tree{}, nil, fmt.Errorf("%w: no proof", ErrWitness)
@@ -181,8 +182,9 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// checkCode returns an error if a code belongs to no account in the entries, or if the codes are
-// not in ascending order of their hashes.
+// checkCode checks the code in a witness. Each code must belong to an account in the entries,
+// because otherwise nothing proves that it is in the state. The codes must be in ascending order of
+// their hashes.
 func (w *Witness) checkCode(tree ubt.Tree) error {
 	if len(w.Code) == 0 {
 		return nil

@@ -10,16 +10,18 @@ import (
 	"os"
 )
 
-// ErrKeyFile is returned for a file that does not hold an Ed25519 key.
+// ErrKeyFile is returned if a file does not contain an Ed25519 key.
 var ErrKeyFile = errors.New("devkeys: no Ed25519 key")
 
-// Builder returns the key of the development builder, which signs packages. It is public.
+// Builder returns the key with which the builder signs packages during development. The key is
+// public.
 func Builder() ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed([]byte("jamq: the key of the development"))
 }
 
-// ReadBuilder reads a builder's key from a file, which holds it as PKCS #8 in PEM. An
-// empty path stands for Builder. Errors wrap ErrKeyFile, or are those of the file.
+// ReadBuilder reads the builder's key from a file, which must have it as PKCS #8 in PEM. If path is
+// empty, the result is the key of Builder. Errors wrap ErrKeyFile, or are those of reading the
+// file.
 func ReadBuilder(path string) (crypto.Signer, error) {
 	if path == "" {
 		return Builder(), nil

@@ -26,15 +26,15 @@ type Account struct {
 	Key *ecdsa.PrivateKey
 }
 
-// hardened marks a BIP-32 index whose child is derived from the private key.
+// hardened is the bit of a BIP-32 index that marks a child which is derived from the private key.
 const hardened = 1 << 31
 
-// errUnusable means that a derived BIP-32 key is zero or not below the order of
-// the curve. The probability is 2^-127.
+// errUnusable is returned if a derived BIP-32 key is zero or not below the order of the curve. This
+// happens with a probability of 2^-127.
 var errUnusable = errors.New("devkeys: derived key is out of range")
 
-// Derive returns the first n accounts of a mnemonic without a passphrase, at
-// the paths m/44'/60'/0'/0/i (BIP-44).
+// Derive returns the first n accounts of a mnemonic without a passphrase. Their paths are
+// m/44'/60'/0'/0/i (BIP-44), as in Anvil and Hardhat.
 func Derive(mnemonic string, n int) ([]Account, error) {
 	seed, err := pbkdf2.Key(sha512.New, mnemonic, []byte("mnemonic"), 2048, 64)
 	if err != nil {

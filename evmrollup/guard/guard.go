@@ -16,8 +16,8 @@ import (
 	"github.com/rs/cors"
 )
 
-// Origins lets the scripts of the given origins read the answers of next. "*" allows
-// all origins. None means that only pages of the node itself can read them.
+// Origins lets the scripts of web pages from the given origins read the answers of next. "*" allows
+// all origins. Without any origin, only pages of the node itself can read them.
 func Origins(origins []string, next http.Handler) http.Handler {
 	if len(origins) == 0 {
 		return next
@@ -30,9 +30,9 @@ func Origins(origins []string, next http.Handler) http.Handler {
 	}).Handler(next)
 }
 
-// Hosts refuses requests that address a host name other than the given ones, so that
-// no web site can bind its own name to the node's address. "*" allows any name. A
-// request that addresses an IP address, or no host, passes.
+// Hosts refuses a request whose host name is none of the given names, so that no web site can bind
+// its own name to the node's address. "*" allows any name. A request that names an IP address or no
+// host always passes.
 func Hosts(names []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
@@ -48,15 +48,15 @@ func Hosts(names []string, next http.Handler) http.Handler {
 	})
 }
 
-// tokenAge is the greatest difference between the time of a token and the node's, by
-// the Engine API's specification of authentication.
+// tokenAge is the greatest difference between the time in a token and the node's clock. The Engine
+// API's specification of authentication defines it.
 const tokenAge = time.Minute
 
-// Tokens refuses requests without a valid token: a JSON Web Token that is signed by
-// HMAC-SHA256 with the key secret and issued less than a minute ago.
+// Tokens refuses requests without a valid token. A valid token is a JSON Web Token that is signed
+// by HMAC-SHA256 with the key secret and was issued less than a minute ago.
 func Tokens(secret []byte, next http.Handler) http.Handler {
 	key := func(*jwt.Token) (any, error) { return secret, nil }
-	// The library refuses any token of the future, but clocks differ.
+	// The library would refuse any token from the future, but the clocks of two machines differ.
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithoutClaimsValidation())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var claims jwt.RegisteredClaims
@@ -78,8 +78,8 @@ func Tokens(secret []byte, next http.Handler) http.Handler {
 	})
 }
 
-// Auth returns a function that adds a token to a request, which Tokens with the same secret
-// accepts.
+// Auth returns a function that adds a token to the header of a request. Tokens with the same secret
+// accepts that token.
 func Auth(secret []byte) func(http.Header) error {
 	return func(h http.Header) error {
 		claims := jwt.RegisteredClaims{IssuedAt: jwt.NewNumericDate(time.Now())}
@@ -98,22 +98,23 @@ func bearer(r *http.Request) string {
 	return token
 }
 
-// Compressed compresses the answers of next for clients that accept it. An answer whose
-// header says Transfer-Encoding: identity is left alone: that is how go-ethereum's package
-// rpc marks the answer to a call that takes too long, which must be sent at once.
+// Compressed compresses the answers of next for clients that accept compression. It does not
+// compress an answer with the header Transfer-Encoding: identity. With this header go-ethereum's
+// package rpc marks the answer to a call that takes too long, which must be sent at once.
 func Compressed(next http.Handler) http.Handler {
 	return gzhttp.GzipHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(&identity{ResponseWriter: w}, r)
 	}))
 }
 
-// identity is the writer of an answer that may be marked.
+// identity is a writer that looks for the header Transfer-Encoding: identity when the answer
+// begins: see Compressed.
 type identity struct {
 	http.ResponseWriter
 	began bool
 }
 
-// begin passes the mark on, in gzhttp's form.
+// begin marks the answer in the form that gzhttp understands, if it has the header.
 func (w *identity) begin() {
 	if !w.began && w.Header().Get("Transfer-Encoding") == "identity" {
 		w.Header().Set(gzhttp.HeaderNoCompression, "identity")

@@ -13,11 +13,11 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// ErrNoCluster is returned by the methods that need Config.Cluster.
+// ErrNoCluster is returned by methods that need a cluster if Config.Cluster is not set.
 var ErrNoCluster = errors.New("node: it has no cluster")
 
-// openLog returns the log of the builder: in the database of the cluster, in the data directory, or
-// none.
+// openLog opens the log of the builder. The log is in the database of the cluster or in the data
+// directory. A node in memory has a log that keeps nothing.
 func (n *Node) openLog(ctx context.Context) (log builder.Log, err error) {
 	switch {
 	case n.cfg.Cluster.URL != "":
@@ -31,7 +31,7 @@ func (n *Node) openLog(ctx context.Context) (log builder.Log, err error) {
 	return noLog{}, nil
 }
 
-// closeLog closes the log that the node shares with others.
+// closeLog closes the log that the node shares with other replicas, if there is one.
 func (n *Node) closeLog() error {
 	if n.shared == nil {
 		return nil
@@ -52,8 +52,8 @@ func (n *Node) runBuilder(ctx context.Context) error {
 	return err
 }
 
-// untilLeft returns a part of Run that goes on after the builder has stopped because of Leave, so
-// that the node can be read until ctx ends.
+// untilLeft wraps a part of Run so that it does not end when Leave stops the builder. It then waits
+// until ctx ends, so that clients can still read the node.
 func (n *Node) untilLeft(part func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := part(ctx)
@@ -67,8 +67,8 @@ func (n *Node) untilLeft(part func(context.Context) error) func(context.Context)
 // Clustered reports whether the node is one of several replicas.
 func (n *Node) Clustered() bool { return n.shared != nil }
 
-// Follows reports whether another replica leads the rollup, so that this node takes no
-// transactions and has an empty pool. It is also true after Leave.
+// Follows reports whether another replica leads the rollup. This node then accepts no transactions,
+// and its pool is empty. Follows is also true after Leave.
 func (n *Node) Follows() bool {
 	if n.shared == nil {
 		return false
@@ -77,8 +77,8 @@ func (n *Node) Follows() bool {
 	return h.Follows || !h.Running
 }
 
-// Leader returns the address of the replica that leads, or has led last. The error wraps
-// ErrNoCluster, or is that of the database.
+// Leader returns the address of the replica that leads or, if none does, of the one that has led
+// last. The error wraps ErrNoCluster, or is that of the database.
 func (n *Node) Leader(ctx context.Context) (address string, err error) {
 	if n.shared == nil {
 		return "", ErrNoCluster
@@ -87,9 +87,10 @@ func (n *Node) Leader(ctx context.Context) (address string, err error) {
 	return lead.Address, err
 }
 
-// followJAM hands the lead over if this node leads and no longer gets JAM blocks, while another
-// replica has read nearly all writes. A node that has got no block since it leads keeps the lead,
-// so that the replicas do not pass the lead round if none of them reaches JAM.
+// followJAM hands the lead over to another replica when this node leads but no longer receives JAM
+// blocks. It does so only if some follower has read nearly all writes. A node that has received no
+// block since it began to lead keeps the lead, so that the replicas do not pass the lead around if
+// none of them reaches JAM.
 func (n *Node) followJAM(ctx context.Context) error {
 	const leases = 10 // a change of the lead costs more than a short wait
 	stale := max(staleSlots*n.cfg.Spec.SlotDuration, leases*n.cfg.Cluster.Lease)
@@ -112,14 +113,16 @@ func (n *Node) followJAM(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// mostLag is the number of writes up to which a follower is ready.
+// mostLag is the number of writes by which a follower may be behind and still count as ready.
 const mostLag = 1000
 
-// Leave stops the builder and, if this node leads, hands the lead over to the replica with an
-// address, or to any if the address is empty. The node can be read until the context of Run ends.
-// The channel of Left is closed when Leave returns. If ctx ends first, because a write waits for
-// the database, Leave gives the write up and the lead to any replica. The error wraps ErrNoCluster,
-// or is that of the database; another replica then leads when the lease has ended.
+// Leave stops the builder and, if this node leads, hands the lead over to another replica. to is
+// that replica's address; if it is empty, any replica may lead. Clients can still read the node
+// until the context of Run ends. The channel of Left is closed when Leave returns.
+//
+// If a write to the database does not return until ctx ends, Leave gives the write up, and any
+// replica may lead. The error wraps ErrNoCluster or is that of the database. After an error of the
+// database, another replica leads when the lease has ended.
 func (n *Node) Leave(ctx context.Context, to string) error {
 	if n.shared == nil {
 		return ErrNoCluster
@@ -139,10 +142,12 @@ func (n *Node) Leave(ctx context.Context, to string) error {
 	return err
 }
 
-// Left returns a channel that is closed when Leave has returned, so that the program ends.
+// Left returns a channel that is closed when Leave has returned. The program that runs the node
+// should then end.
 func (n *Node) Left() <-chan struct{} { return n.left }
 
-// followerReady returns an error if the node follows and is far behind.
+// followerReady returns an error that wraps ErrNotReady if this node is a follower and is too far
+// behind the leader.
 func (n *Node) followerReady(ctx context.Context) error {
 	r, err := n.Replicas(ctx)
 	if err != nil {

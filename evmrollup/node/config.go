@@ -32,60 +32,62 @@ type Config struct {
 	// ChainID is the chain ID of the rollup, above 0.
 	ChainID *big.Int
 	// Genesis are the accounts of block 0. Nil means ten accounts of package devkeys with 10,000
-	// ether each, whose keys are public.
+	// ether each. The keys of these accounts are public.
 	Genesis types.GenesisAlloc
-	// Rules change how the chain differs from Ethereum.
+	// Rules are the rules of this chain that differ from Ethereum's.
 	Rules evmrollup.Rules
-	// JAM configures the embedded chain. The node sets its spec and start slot.
+	// JAM configures the simulated JAM chain that runs inside the node. The node replaces its spec
+	// and start slot.
 	JAM jamtest.Config
-	// JAMURL, if not empty, is the URL of a JAM node's RPC (JIP-2, ws://). The
-	// node then works on that chain and uses its spec.
+	// JAMURL is the URL of a JAM node's RPC (JIP-2, ws://). If it is set, the node works on the
+	// chain of that JAM node and uses its spec, instead of a simulated chain.
 	JAMURL string
-	// Dev makes block 0 as developers expect it: its time is the present one, and a contract
-	// that their tools use exists. It cannot be used with JAMURL or DataDir, because block 0
-	// differs at each start.
+	// Dev makes block 0 as developers expect it: its time is the present, and a contract that their
+	// tools need exists. Dev cannot be used with JAMURL or DataDir, because block 0 is then
+	// different at each start.
 	Dev bool
-	// Service is the rollup's service on the JAM chain. A data directory is used with one
-	// service only.
+	// Service is the id of the rollup's service on the JAM chain. A data directory can be used with
+	// only one service.
 	Service jamq.ServiceID
-	// Version is the version of the Gray Paper in which the node encodes
-	// packages, that of the JAM chain. A JAM node's RPC does not tell it. A data
-	// directory is used with one version only. The default is 0.7.2.
+	// Version is the version of the Gray Paper that the JAM chain follows. The node encodes its
+	// packages by it. The RPC of a JAM node does not show this version. A data directory can be
+	// used with only one version. The default is 0.7.2.
 	Version codec.Version
-	// Key is the builder's Ed25519 key, which signs the packages. The rollup's service takes
-	// only those. The default is devkeys.Builder, which is public.
+	// Key is the builder's Ed25519 key, with which the node signs its packages. The rollup's
+	// service accepts only packages with such a signature. The default is devkeys.Builder, which is
+	// public.
 	Key crypto.Signer
-	// DataDir is the directory of the database. If it is empty, the node keeps
-	// everything in memory. An embedded JAM chain does not survive the process;
-	// blocks that were not final are then executed again. A directory is used either
-	// with an embedded chain or with that of a JAM node, and with one length of a slot.
+	// DataDir is the directory of the database. If it is empty, the node keeps everything in
+	// memory. A simulated JAM chain ends with the process, so blocks that were not final are
+	// executed again after a restart. A directory can be used either with a simulated chain or with
+	// that of a JAM node, and with only one length of a slot.
 	DataDir string
-	// Cluster, if its URL is not empty, is the log that this node shares with the other replicas of
-	// the rollup. One of them leads. The others follow it: they can be read, and one of them
-	// leads next. It needs JAMURL, DataDir and Cluster.Address, the URL of this node's RPC.
+	// Cluster is the log that this node shares with the other replicas of the rollup, in a database
+	// at Cluster.URL. One replica leads. The others follow it, answer reading calls, and one of
+	// them leads next. A cluster needs JAMURL, DataDir, and Cluster.Address, which is the URL of
+	// this node's RPC. If Cluster.URL is empty, the node is alone.
 	Cluster pglog.Config
-	// Authorize adds a token to a request to another replica. Nil adds none.
+	// Authorize adds a token to the header of a request to another replica. Nil adds none.
 	Authorize func(http.Header) error
-	// MaxTxsPerBundle is the maximum number of transactions in a block, at
-	// least 1.
+	// MaxTxsPerBundle is the maximum number of transactions in a block. It must be at least 1.
 	MaxTxsPerBundle int
-	// RetainStates is the number of blocks before the final one whose state is
-	// kept, at least 1. The state of the genesis is always kept.
+	// RetainStates is the number of blocks before the final one whose state the node keeps, at
+	// least 1. The state of block 0 is always kept.
 	RetainStates int
-	// KeepBlocks is the number of final blocks of which the data directory keeps
-	// bodies, receipts and index, at least 256; 0 means all, and is the default.
-	// Of older blocks only headers and progress are left. It needs DataDir.
+	// KeepBlocks is the number of final blocks that the data directory keeps whole, with bodies,
+	// receipts and index. It must be at least 256; 0, the default, means all. Of older blocks only
+	// the headers and the progress are left. KeepBlocks needs DataDir.
 	KeepBlocks uint64
-	// MaxPool is the maximum number of pending, and of queued, transactions in
-	// the pool. MaxPerSender is that of one sender.
+	// MaxPool is the maximum number of pending transactions in the pool, and also the maximum
+	// number of queued ones. MaxPerSender is the maximum number of transactions of one sender.
 	MaxPool, MaxPerSender int
-	// Metrics are the hooks for metrics. The zero value disables them.
+	// Metrics has the functions that receive measurements. The zero value turns them off.
 	Metrics Metrics
 	// Logger receives messages for operators. Nil is silent.
 	Logger *slog.Logger
 }
 
-// Metrics has the hooks of the packages with metrics.
+// Metrics has the functions that receive the measurements of the node's packages.
 type Metrics struct {
 	Pool    evmrollup.PoolMetrics // see evmrollup.Config
 	Builder jamq.Metrics          // see builder.Config
@@ -98,8 +100,8 @@ const (
 	DefaultService jamq.ServiceID = DefaultChainID
 )
 
-// DefaultConfig returns a node in memory on an embedded JAM chain without
-// faults.
+// DefaultConfig returns the configuration of a node in memory, on a simulated JAM chain without
+// faults. slot is the duration of a slot, and seed is the seed of the simulation.
 func DefaultConfig(spec jamq.ChainSpec, slot time.Duration, seed uint64) Config {
 	spec.SlotDuration = slot
 	return Config{
@@ -156,8 +158,8 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// settings returns what must be the same at every start with a data directory. Of the rollup's
-// chain, the ledger compares the genesis.
+// settings returns the settings that must be the same at every start with a data directory. The
+// settings of the rollup's chain are not among them, because the ledger compares the genesis.
 func (c *Config) settings() []store.Setting {
 	network := "embedded"
 	if c.JAMURL != "" {
@@ -170,8 +172,8 @@ func (c *Config) settings() []store.Setting {
 	}
 }
 
-// chainSettings returns the same of a JAM chain. Its numbers of slots have another meaning if
-// slots have another length.
+// chainSettings returns the settings of a JAM chain that must be the same at every start. For
+// example, slot numbers on the disk have another meaning if slots have another length.
 func chainSettings(spec jamq.ChainSpec) []store.Setting {
 	return []store.Setting{
 		{Name: "slot", Value: spec.SlotDuration.String()},

@@ -19,9 +19,8 @@ import (
 	"github.com/jamq/jamq/service"
 )
 
-// Export writes the node of a data directory, whose blocks must all be final, to a new
-// file: all blocks, the last state, and the pool. The error wraps fs.ErrNotExist if
-// there is no such directory.
+// Export writes the content of a data directory to a new file: all blocks, which must be final, the
+// last state, and the pool. The error wraps fs.ErrNotExist if there is no such directory.
 func Export(ctx context.Context, cfg Config, path string) error {
 	if _, err := os.ReadDir(cfg.DataDir); err != nil {
 		return fmt.Errorf("node: export: %w", err)
@@ -35,11 +34,13 @@ func Export(ctx context.Context, cfg Config, path string) error {
 	return errors.Join(err, n.store.Close())
 }
 
-// Import makes a data directory, which must not exist or be empty, from a file that
-// Export wrote. The node then goes on with the block after the last one of the file. The
-// error wraps ledger.ErrImport if the directory has files, or evmrollup.ErrExport if the
-// file is no whole export. After an error the directory is as it was. If the process dies, the
-// next call begins again, and New refuses the directory until then.
+// Import makes a data directory from a file that Export has written. The directory must not exist
+// or must be empty. The node then continues after the last block in the file. The error wraps
+// ledger.ErrImport if the directory has files, or evmrollup.ErrExport if the file is not a complete
+// export.
+//
+// After an error the directory is as it was before. If the process ends during the import, the next
+// call of Import begins again, and New refuses the directory until then.
 func Import(ctx context.Context, cfg Config, path string) (err error) {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -76,7 +77,7 @@ func fillDirectory(ctx context.Context, cfg Config, path string) error {
 	return errors.Join(n.Chain.Import(ctx, path), n.store.Close())
 }
 
-// offline returns a node with its rollup, but without a JAM chain.
+// offline returns a node that has its rollup, but is not connected to a JAM chain.
 func offline(cfg Config) (n *Node, err error) {
 	n = &Node{cfg: cfg, log: slog.New(slog.DiscardHandler)}
 	if n.accounts, err = devkeys.Derive(devkeys.Mnemonic, numAccounts); err != nil {
@@ -93,8 +94,9 @@ func offline(cfg Config) (n *Node, err error) {
 	return n, nil
 }
 
-// Genesis returns the entries that the genesis state of a JAM chain needs for the rollup's
-// service: after block 0, or after the last block of an import into the data directory.
+// Genesis returns the entries for the rollup's service in the genesis state of a JAM chain. The
+// service begins after block 0 or, after an import into the data directory, after the last imported
+// block.
 func Genesis(cfg Config) (service.State, error) {
 	n, err := offline(cfg)
 	if err != nil {
@@ -113,11 +115,13 @@ func Genesis(cfg Config) (service.State, error) {
 	return entries, errors.Join(err, n.store.Close())
 }
 
-// importing is the name of a file that a directory has during an import. It tells an import that
-// was interrupted from a node, whose files must not be deleted.
+// importing is the name of a file that a directory has while an import runs. The file shows that
+// the other files come from an interrupted import and may be deleted. The files of a node must
+// never be deleted.
 const importing = "importing"
 
-// beginImport makes a directory with the file, and without the files of an earlier import.
+// beginImport makes the directory and puts the file importing into it. It deletes the files of an
+// earlier, interrupted import.
 func beginImport(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -128,7 +132,7 @@ func beginImport(dir string) error {
 	return clearImport(dir)
 }
 
-// clearImport deletes the files that an import makes. No node has worked with them.
+// clearImport deletes the files that an import has made. No node has worked with them yet.
 func clearImport(dir string) error {
 	return errors.Join(os.RemoveAll(filepath.Join(dir, "db")), os.RemoveAll(filepath.Join(dir, "log")))
 }
@@ -141,9 +145,9 @@ func checkImported(dir string) error {
 	return nil
 }
 
-// checkEmpty returns an error if a directory has files, unless an import that was interrupted
-// has made them. A node that has no block yet may have transactions and steps of its queue,
-// which an import would contradict.
+// checkEmpty returns an error if a directory has files, except those of an interrupted import. Even
+// a node without a block may have transactions and steps of its queue in the directory, and an
+// import would contradict them.
 func checkEmpty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// connect connects to the JAM chain, which determines the constants.
+// connect connects to the JAM chain and takes over the chain's constants.
 func (n *Node) connect(ctx context.Context) (err error) {
 	signer, err := service.NewSigner(n.cfg.Version, n.cfg.Key)
 	if err != nil {
@@ -46,7 +46,8 @@ func (n *Node) simulation() jamtest.Config {
 	return cfg
 }
 
-// seen is the JAM chain of a node that sees the blocks which its builder gets.
+// seen is the JAM chain as the builder of a node uses it. It shows the node each JAM block that the
+// builder receives.
 type seen struct {
 	jam.Network
 	node *Node
@@ -62,7 +63,7 @@ func (s seen) Follow(ctx context.Context, found submit.Recovery, to submit.Chain
 	return s.Network.Follow(ctx, found, &sink{to, s.node})
 }
 
-// sink passes on the updates of the JAM chain.
+// sink passes each update of the JAM chain to the builder, and then to the observer of the node.
 type sink struct {
 	submit.ChainSink
 	node *Node

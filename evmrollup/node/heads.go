@@ -10,14 +10,14 @@ import (
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
 )
 
-// HeadChange is one step of the latest block.
+// HeadChange is one step of the latest block: latest has moved to a block or stepped back over one.
 type HeadChange = ledger.HeadChange
 
-// ErrMissed is returned if the requested changes are too old.
+// ErrMissed is returned if the requested changes are so old that the node no longer has them.
 var ErrMissed = ledger.ErrMissed
 
-// followBuilder reads what the builder tells, in order, from now on. It is the only way by which
-// the progress of blocks, the page and subscribers learn of it.
+// followBuilder reads the events of the builder in order, beginning now. The progress of blocks,
+// the observer and the subscribers get their information only in this way.
 func (n *Node) followBuilder(ctx context.Context) error {
 	return n.builder.Watch(ctx, math.MaxUint64, func(events []builder.Event, heads canonical.Heads) error {
 		for _, e := range events {
@@ -39,11 +39,11 @@ func (n *Node) moveHeads(h canonical.Heads) {
 	n.headLog.Move(n.BlockByNumber, h.Latest.Number, h.Finalized.Number)
 }
 
-// HeadCursor returns a cursor behind the last change.
+// HeadCursor returns the position behind the newest change, for HeadChanges.
 func (n *Node) HeadCursor() uint64 { return n.headLog.Cursor() }
 
-// HeadChanges returns the changes after a cursor: see ledger.HeadLog.Changes. A reader that asks
-// after an edit took a block back sees it as all others do.
+// HeadChanges returns the changes after a cursor: see ledger.HeadLog.Changes. If an edit has gone
+// back to a state before a block, the result has only the block's header, as in all other answers.
 func (n *Node) HeadChanges(cursor uint64) (changes []HeadChange, next uint64, more <-chan struct{}, err error) {
 	changes, next, more, err = n.headLog.Changes(cursor, n.BlockByNumber)
 	for i := range changes {

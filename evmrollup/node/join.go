@@ -15,16 +15,17 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// CopyPath is the path at which a replica serves its blocks and states to one that joins.
+// CopyPath is the path of the URL at which a replica serves its blocks and states to a replica that
+// joins the cluster.
 const CopyPath = "/replica/data"
 
-// mostCopies is how often a replica copies the data of others, if their log has moved on during the
-// copy.
+// mostCopies is how often a joining replica copies the data of others. It copies again if the log
+// of the cluster has moved on meanwhile and begins with a later block than the copy has.
 const mostCopies = 3
 
-// openReplica opens a node of a cluster. If its data directory is empty, or lacks blocks or states
-// with which the log begins, because the node was away for long, it copies those of another
-// replica.
+// openReplica opens a node of a cluster. It copies the blocks and states of another replica if the
+// data directory is empty, or if it lacks those with which the log begins because the node was away
+// for long.
 func openReplica(cfg Config) (n *Node, err error) {
 	there, err := store.Exists(cfg.DataDir)
 	if err != nil {
@@ -48,14 +49,14 @@ func openReplica(cfg Config) (n *Node, err error) {
 	return nil, err
 }
 
-// needsCopy reports whether an error of a data directory can be repaired with the data of another
-// replica.
+// needsCopy reports whether err, the error of opening a data directory, can be repaired by copying
+// the data of another replica.
 func needsCopy(err error) bool {
 	return errors.Is(err, ledger.ErrDamaged) || errors.Is(err, statedb.ErrUnknownRoot)
 }
 
-// fetchCopy replaces the content of a data directory by the blocks and states of another replica,
-// and reports whether there was one. If there is none, the directory stays as it is.
+// fetchCopy replaces the content of a data directory by the blocks and states of another replica.
+// copied is false if there is no other replica that serves them; the directory then stays as it is.
 func fetchCopy(ctx context.Context, cfg *Config) (copied bool, err error) {
 	log, err := pglog.Open(ctx, cfg.Cluster)
 	if err != nil {
@@ -110,7 +111,8 @@ func fetchFrom(ctx context.Context, cfg *Config, address string) error {
 	return store.ReadCopy(cfg.DataDir, response.Body)
 }
 
-// WriteCopy writes the blocks and states for a replica that joins. The error wraps ErrNoCluster.
+// WriteCopy writes the blocks and states of this node to w, for a replica that joins the cluster.
+// The error wraps ErrNoCluster if there is no cluster.
 func (n *Node) WriteCopy(w io.Writer) error {
 	if n.shared == nil {
 		return ErrNoCluster

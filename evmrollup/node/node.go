@@ -25,12 +25,12 @@ import (
 	"github.com/jamq/jamq/evmrollup/store"
 )
 
-// ErrDisk is wrapped by errors after the disk of the data directory has failed. The node
-// must be started again once the disk works. Everything that was acknowledged is kept.
+// ErrDisk is returned after the disk of the data directory has failed. When the disk works again,
+// the node must be started again. Everything that was acknowledged to users is kept.
 var ErrDisk = store.ErrDisk
 
-// numAccounts is the number of funded development accounts, with genesisEther
-// each.
+// numAccounts is the number of development accounts that have funds at the start, and genesisEther
+// is the balance of each in ether.
 const (
 	numAccounts  = 10
 	genesisEther = 10_000
@@ -39,8 +39,8 @@ const (
 // Block is an executed rollup block.
 type Block = evmrollup.Block
 
-// Node is a rollup node: the chain, and its way through JAM. It is safe for concurrent
-// use.
+// Node runs an EVM rollup on a JAM chain: it has the rollup's chain, its builder, and the
+// connection to JAM. It is safe for concurrent use.
 type Node struct {
 	*evmrollup.Chain
 	cfg      Config
@@ -62,15 +62,15 @@ type Node struct {
 	leftOnce sync.Once
 }
 
-// connectTime is the time limit for the connection to a JAM node at the start.
+// connectTime is how long New waits for a connection to the JAM node.
 const connectTime = 30 * time.Second
 
-// checkpointEvery is the number of records after which the log is shortened. A restart
-// executes the blocks after the last checkpoint that are not final again.
+// checkpointEvery is the number of records after which a checkpoint shortens the log. A restart
+// executes the blocks after the last checkpoint again that are not final.
 const checkpointEvery = 512
 
-// New returns a node, which [Node.Run] starts. If Config.DataDir has the data
-// of an earlier run, the node continues from there.
+// New returns a node, which [Node.Run] starts. If Config.DataDir has the data of an earlier run,
+// the node continues with that data.
 func New(cfg Config) (*Node, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -100,8 +100,9 @@ func open(cfg Config) (*Node, error) {
 	return newNode(cfg, s)
 }
 
-// inDirectory adds the name of the data directory, if there is one, to an error of reading
-// it: the directory may be a copy whose files are of different moments.
+// inDirectory adds the name of the data directory to an error of reading it. An operator needs the
+// name, because the directory may be a copy whose files are from different moments. Without a data
+// directory the error is unchanged.
 func (c *Config) inDirectory(err error) error {
 	if c.DataDir == "" {
 		return err
@@ -109,7 +110,8 @@ func (c *Config) inDirectory(err error) error {
 	return fmt.Errorf("node: the data directory %s: %w", c.DataDir, err)
 }
 
-// newNode returns a node with a data directory, which it closes, or without one.
+// newNode returns a node with the data directory s, which the node closes at the end, or without
+// one if s is nil.
 func newNode(cfg Config, s *store.Store) (_ *Node, err error) {
 	n := &Node{
 		cfg: cfg, log: cfg.Logger, store: s, observer: noObserver{}, progress: progress{of: make(map[uint64]Progress)},
@@ -149,10 +151,10 @@ func (n *Node) open() (err error) {
 	return nil
 }
 
-// deployer is the deterministic deployment proxy, through which forge and others create
-// contracts at the same addresses on all chains. It is deployed elsewhere with a
-// transaction that any chain accepts, which the pool refuses as geth does. deployerCode passes
-// the data after its first word to CREATE2, with that word as the salt.
+// deployer is the address of the deterministic deployment proxy. Through this contract, forge and
+// other tools create contracts at the same addresses on all chains. Elsewhere it is deployed with a
+// transaction that every chain accepts, but the pool refuses that transaction, as geth does.
+// deployerCode passes the data after its first word to CREATE2, with that word as the salt.
 var (
 	deployer     = common.HexToAddress("0x4e59b44847b379578588920cA78FbF26c0B4956C")
 	deployerCode = common.FromHex("0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffe03601600081602082378035828234f58015156039578182fd5b8082525050506014600cf3")
@@ -180,8 +182,8 @@ func (n *Node) rollupConfig() evmrollup.Config {
 	return cfg
 }
 
-// recover opens the builder, which leads the rollup to its present state. An embedded
-// JAM chain ends with the process, so that blocks that were not final never happened.
+// recover opens the builder, which moves the rollup to its present state. A simulated JAM chain has
+// ended with the process before, so blocks that were not final then are no longer on JAM.
 func (n *Node) recover(ctx context.Context) error {
 	rollup, err := n.Rollup()
 	if err != nil {
@@ -203,7 +205,7 @@ func (n *Node) recover(ctx context.Context) error {
 	return err
 }
 
-// noLog is the log of a node without a data directory.
+// noLog is the log of a node without a data directory. It keeps nothing.
 type noLog struct{}
 
 // Append implements builder.Log.
@@ -215,13 +217,13 @@ func (noLog) Replace(...[]byte) error { return nil }
 // Replay implements builder.Log.
 func (noLog) Replay(func([]byte) error) error { return nil }
 
-// Accounts returns the funded accounts.
+// Accounts returns the development accounts that have funds at the start.
 func (n *Node) Accounts() []devkeys.Account { return n.accounts }
 
-// Run runs the node until ctx ends, then ends its goroutines and closes the
-// database. It may be called once. It returns early with an error if the JAM
-// chain can no longer be followed, or the disk has failed. In the latter case the
-// database stays open, so that the node can be read.
+// Run runs the node until ctx ends. It then ends the node's goroutines and closes the database. It
+// may be called once. It returns early with an error if the JAM chain can no longer be followed, or
+// if the disk has failed. After a failure of the disk the database stays open, so that clients can
+// still read the node.
 func (n *Node) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	parts := []func(context.Context) error{n.jam.Run, n.untilLeft(n.runBuilder), n.untilLeft(n.followBuilder)}
@@ -245,8 +247,8 @@ func (n *Node) Run(ctx context.Context) error {
 	return err
 }
 
-// Drain waits until the pool has no transaction that can run and every block is final, or
-// until ctx or Run ends.
+// Drain waits until the pool has no transaction that can run and every block is final. It returns
+// earlier if ctx or Run ends.
 func (n *Node) Drain(ctx context.Context) error {
 	return n.builder.Drain(ctx, func() bool { return n.PoolStats().Pending > 0 })
 }

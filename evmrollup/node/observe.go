@@ -7,19 +7,22 @@ import (
 	"github.com/jamq/jamq/jamtest"
 )
 
-// Observer is shown what a node does, so that a view of it is always up to date. Its methods are
-// called concurrently, and should return soon. The calls of each method are in order.
+// Observer receives what happens in a node, so that a display of the node is always up to date. Its
+// methods are called concurrently and should return soon. The calls of each single method are in
+// order.
 type Observer interface {
-	// Import and Finalize are called with the blocks of the JAM chain.
+	// Import is called with each JAM block and the best block after it. Finalize is called when a
+	// JAM block becomes final.
 	Import(b jamq.Block, best jamq.HeaderHash)
 	Finalize(hash jamq.HeaderHash)
-	// Sent is called when the pool has accepted transactions.
+	// Sent is called when the pool has accepted transactions. txs is their number.
 	Sent(txs int)
-	// Effect is called with each effect of the queue.
+	// Effect is called with each effect of the queue, for example that a block has reached a new
+	// state on JAM.
 	Effect(e bundlequeue.Effect)
 }
 
-// noObserver is the observer of a node that has none.
+// noObserver is the observer of a node on which Observe was not called. It does nothing.
 type noObserver struct{}
 
 // Import implements Observer.
@@ -34,8 +37,8 @@ func (noObserver) Sent(int) {}
 // Effect implements Observer.
 func (noObserver) Effect(bundlequeue.Effect) {}
 
-// Observe sets the observer, and shows it the blocks that are not final. It must be called before
-// Run.
+// Observe sets the observer and first tells it the states of the blocks that are not final. It must
+// be called before Run.
 func (n *Node) Observe(o Observer) {
 	n.observer = o
 	for _, change := range n.unfinished() {
@@ -46,8 +49,8 @@ func (n *Node) Observe(o Observer) {
 // Spec returns the constants of the JAM chain.
 func (n *Node) Spec() jamq.ChainSpec { return n.cfg.Spec }
 
-// Simulation returns the embedded JAM chain, so that a host can inject faults into it. It is nil if
-// the node works on the chain of a JAM node.
+// Simulation returns the simulated JAM chain, so that a host can inject faults into it. It returns
+// nil if the node works on the chain of a JAM node.
 func (n *Node) Simulation() *jamtest.Driver {
 	chain, simulated := n.jam.(*jam.Simulated)
 	if !simulated {

@@ -9,35 +9,34 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// Progress is the position of a block on its way through JAM.
+// Progress is how far a rollup block has come on its way through JAM.
 type Progress struct {
 	// Status is the name of a bundlequeue.State, or "pooled" for a transaction
 	// that is in no block.
 	Status string
-	// Version is the number of packages that were built for the block. Package
-	// is the latest, or the one that the chain accumulated.
+	// Version is the number of packages that were built for the block. Package is the hash of the
+	// package that the chain has accumulated or, before that, of the latest one.
 	Version int
 	Package jamq.PackageHash
 	// Core is the core that the package was sent to.
 	Core jamq.CoreIndex
-	// At is the JAM block that is the evidence for Status, or zero.
+	// At is the JAM block that proves Status, or zero if no JAM block does.
 	At anchor.Point
-	// Slots are the JAM slots at which the block last entered each state, by
-	// the name of the state, since the node started. Those of old blocks are
-	// forgotten.
+	// Slots has, for each state by its name, the JAM slot at which the block has last entered that
+	// state since the node started. The slots of old blocks are forgotten.
 	Slots map[string]jamq.Slot
 }
 
-// keptProgress is the number of final blocks whose slots are kept.
+// keptProgress is the number of final blocks whose slots are remembered.
 const keptProgress = 4096
 
-// progress records the progress of blocks by number. It is safe for concurrent use.
+// progress has the progress of the blocks by their numbers. It is safe for concurrent use.
 type progress struct {
 	mu sync.RWMutex
 	of map[uint64]Progress
 }
 
-// note records that a bundle entered a state at a JAM slot.
+// note records that the bundle of a block has entered a new state at a JAM slot.
 func (l *progress) note(c *bundlequeue.Changed, slot jamq.Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,8 +48,7 @@ func (l *progress) note(c *bundlequeue.Changed, slot jamq.Slot) {
 	if !c.At.IsZero() && c.To != bundlequeue.Finalized {
 		slot = c.At.Slot
 	}
-	// The map is replaced instead of changed, because readers may hold the old
-	// one.
+	// The map is replaced and not changed, because readers may still use the old one.
 	slots := make(map[string]jamq.Slot, len(p.Slots)+1)
 	maps.Copy(slots, p.Slots)
 	// The first event of a block can be read before its number is in the heads.
@@ -65,7 +63,8 @@ func (l *progress) note(c *bundlequeue.Changed, slot jamq.Slot) {
 	}
 }
 
-// queued records that blocks wait for their packages. The queue reports only later states.
+// queued records that the blocks in a range wait for their packages. The events of the queue begin
+// only with later states.
 func (l *progress) queued(from, to uint64, slot jamq.Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +108,7 @@ func (n *Node) Progress(number uint64) Progress {
 // PooledProgress returns the progress of a transaction that is in no block.
 func (n *Node) PooledProgress() Progress { return Progress{Status: "pooled"} }
 
-// recoverProgress records the progress of the blocks that were not final at the restart.
+// recoverProgress records the present states of the blocks that were not final at the restart.
 func (n *Node) recoverProgress() {
 	for _, change := range n.unfinished() {
 		n.progress.note(&change, n.JAMSlot())

@@ -12,11 +12,11 @@ import (
 	"github.com/jamq/jamq/evmrollup"
 )
 
-// Heads returns the heads of the rollup: the newest block of each tag.
+// Heads returns the heads of the rollup: for each tag, such as latest, the newest block.
 func (n *Node) Heads() canonical.Heads { return n.builder.Heads() }
 
-// Resolve returns the block that a tag or a number names, or nil if there is
-// none. It is the only place that gives tags a meaning.
+// Resolve returns the block that a tag or a number names, or nil if there is none. All other code
+// uses Resolve, so that a tag means the same block everywhere.
 func (n *Node) Resolve(tag rpc.BlockNumber) *Block {
 	for {
 		h := n.builder.Heads()
@@ -37,10 +37,10 @@ func (n *Node) Resolve(tag rpc.BlockNumber) *Block {
 	}
 }
 
-// SendTransaction adds a transaction to the pool. With a data directory it is
-// on disk when the call returns. Errors are those of the pool. A node whose disk has failed
-// refuses all with that reason, whatever the pool would say. While its log does not answer, the
-// error wraps builder.ErrBusy.
+// SendTransaction adds a transaction to the pool. With a data directory, the transaction is on the
+// disk when the call returns. Errors are those of the pool. If the disk has failed, every
+// transaction is refused with that reason. While the log does not answer, the error wraps
+// builder.ErrBusy.
 func (n *Node) SendTransaction(tx *types.Transaction) error {
 	if err := n.store.Err(); err != nil {
 		return err
@@ -55,9 +55,9 @@ func (n *Node) SendTransaction(tx *types.Transaction) error {
 	return nil
 }
 
-// Mine makes a number of blocks, which may be empty, and waits until they are latest. If seconds
-// is not 0, it is the distance of their times. The error is that of ctx, or of a node that has
-// stopped.
+// Mine makes a number of blocks, which may be empty, and waits until the last one is latest. If
+// seconds is not 0, it is the distance between their times. The error is that of ctx, or of a node
+// that has stopped.
 func (n *Node) Mine(ctx context.Context, blocks, seconds uint64) error {
 	return n.await(ctx, n.Chain.Mine(blocks, seconds))
 }
@@ -67,8 +67,8 @@ func (n *Node) await(ctx context.Context, last uint64) error {
 	return n.builder.Await(ctx, func(h canonical.Heads) bool { return h.Latest.Number >= last })
 }
 
-// Edit makes a block with an edit, and waits until it is latest. If ctx has ended before,
-// nothing changes. The error wraps evmrollup.ErrEdit, or is that of Mine.
+// Edit makes a block that applies an edit, and waits until that block is latest. If ctx has already
+// ended, nothing changes. The error wraps evmrollup.ErrEdit, or is that of Mine.
 func (n *Node) Edit(ctx context.Context, e evmrollup.Edit) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -85,7 +85,8 @@ func (n *Node) QueueStats(ctx context.Context) (bundlequeue.Stats, error) {
 	return n.builder.Stats(ctx)
 }
 
-// BundleInfo describes the bundle of a block while the queue has it.
+// BundleInfo returns the details of a block's bundle, and false if the queue no longer has the
+// bundle.
 func (n *Node) BundleInfo(ctx context.Context, number uint64) (bundlequeue.Info, bool, error) {
 	return n.builder.Info(ctx, number)
 }

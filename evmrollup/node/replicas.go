@@ -8,15 +8,16 @@ import (
 
 // Replicas describes the cluster for operators.
 type Replicas struct {
-	// Epoch counts the leads, and Leader is the address of the replica that leads or has led
-	// last.
+	// Epoch is the number of times that a replica has begun to lead. Leader is the address of the
+	// replica that leads or has led last.
 	Epoch  uint64
 	Leader string
 	// Followers are the other replicas.
 	Followers []pglog.Member
 }
 
-// Replicas returns the replicas of the rollup. The errors are those of Leader.
+// Replicas returns the replicas of the rollup, with their addresses and lags. The errors are those
+// of Leader.
 func (n *Node) Replicas(ctx context.Context) (r Replicas, err error) {
 	if n.shared == nil {
 		return r, ErrNoCluster
@@ -30,7 +31,7 @@ func (n *Node) Replicas(ctx context.Context) (r Replicas, err error) {
 	return r, err
 }
 
-// lagOf returns the number of writes that a follower had not read when it was last seen.
+// lagOf returns how many writes a follower had not read yet when the database last saw it.
 func (r *Replicas) lagOf(address string) uint64 {
 	for _, f := range r.Followers {
 		if f.Name == address {

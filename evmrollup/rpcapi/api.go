@@ -10,11 +10,12 @@ import (
 	"github.com/jamq/jamq/ratelimit"
 )
 
-// devClient begins the client name in developer mode. Tools for tests, such as Hardhat's network
-// helpers, change blocks and accounts only of nodes whose name begins like this.
+// devClient is the beginning of the client name in developer mode. Tools for tests, such as
+// Hardhat's network helpers, change blocks and accounts only on nodes whose name begins like this.
 const devClient = "anvil/"
 
-// api is the part that all receivers share.
+// api has the fields that the receivers of all methods need: the node, the configuration and the
+// limits.
 type api struct {
 	node    *node.Node
 	signer  types.Signer
@@ -24,7 +25,7 @@ type api struct {
 	leader  *leader // nil without a cluster
 }
 
-// service is a receiver that implements methods of a namespace.
+// service is a receiver whose exported methods implement the methods of a namespace.
 type service struct {
 	namespace string
 	receiver  any
@@ -59,11 +60,11 @@ func (a *api) services(limiter *ratelimit.Limiter) []service {
 	return all
 }
 
-// devNamespaces are the namespaces that exist with Config.Dev only.
+// devNamespaces are the namespaces that exist only in developer mode (Config.Dev).
 var devNamespaces = []string{"personal", "evm", "hardhat", "anvil"}
 
-// resolve returns the block with the given tag, number or hash. If there is
-// none, it returns geth's error.
+// resolve returns the block with the given tag, number or hash. If there is no such block, the
+// error is geth's.
 func (a *api) resolve(at rpc.BlockNumberOrHash) (*node.Block, error) {
 	if hash, ok := at.Hash(); ok {
 		b := a.node.BlockByHash(hash)

@@ -19,88 +19,82 @@ import (
 // ErrInvalidConfig is wrapped by every error of Config.Validate.
 var ErrInvalidConfig = errors.New("rpcapi: invalid config")
 
-// namespaces are the namespaces that Config.API may contain. The namespace
-// admin always requires a token.
+// namespaces are the namespaces that Config.API may contain. The namespace admin is not among them,
+// because it always requires a token.
 var namespaces = []string{"eth", "net", "web3", "txpool", "jam", "debug", "trace"}
 
-// Config defines which clients may call which methods, and how often. Start
-// from [DefaultConfig]. Settings that geth also has keep geth's name, meaning
-// and default.
+// Config defines which clients may call which methods, and how often. Start from [DefaultConfig]. A
+// setting that geth also has keeps geth's name, meaning and default.
 type Config struct {
-	// Client is the name and the version of the program, which web3_clientVersion returns.
+	// Client is the name and version of the program, as web3_clientVersion returns it.
 	Client string
-	// API lists the namespaces that clients without a token may call: eth, net,
-	// web3, txpool, jam, debug and trace. Tracing is expensive, so leave debug
-	// and trace out if untrusted clients reach the node. A client with a token may call all of
-	// these and admin.
+	// API lists the namespaces that clients without a token may call: eth, net, web3, txpool, jam,
+	// debug and trace. Tracing is expensive, so leave debug and trace out if untrusted clients
+	// reach the node. A client with a token may call all of these namespaces and admin.
 	API []string
-	// APIs are further methods, beside those of this package or in their place, because the last of
-	// two methods with one name counts. Every client may call them, or only those with a token if
+	// APIs are additional methods of the host. Such a method replaces one of this package that has
+	// the same name. Every client may call these methods, or only those with a token if
 	// Authenticated is set.
 	APIs []rpc.API
-	// Page serves the requests of browsers: GET and HEAD, and all requests below /lab/. Nil is no
-	// page.
+	// Page serves browsers: it receives GET and HEAD requests, and all requests below /lab/. Nil
+	// means that there is no page.
 	Page http.Handler
-	// Dev lets every client use the keys of the development accounts: see [Wallet].
+	// Dev turns developer mode on, in which every client can use the keys of the development
+	// accounts, and change blocks and accounts.
 	Dev bool
 	// CORS lists the origins whose scripts may read answers over HTTP. "*"
 	// allows all origins; an empty list allows none.
 	CORS []string
-	// VHosts lists the host names that HTTP requests may address. It prevents
-	// an attacker from binding another name to the node's address (DNS
-	// rebinding). "*" allows all names. IP addresses are always allowed.
+	// VHosts lists the host names that HTTP requests may name. The check prevents an attacker from
+	// binding another name to the node's address (DNS rebinding). "*" allows all names. IP
+	// addresses are always allowed.
 	VHosts []string
 	// Origins lists the origins whose scripts may open a WebSocket. "*" allows
 	// all origins; an empty list allows only this machine.
 	Origins []string
-	// Secret is the key of the administrators' tokens, 32 bytes. Tokens are
-	// HS256 as in geth's engine API: the header is "Authorization: Bearer …"
-	// and the token was issued within the last minute. Without a key there are
-	// no administrators.
+	// Secret is the key of the administrators' tokens, 32 bytes. Tokens are HS256, as in geth's
+	// engine API: the header is "Authorization: Bearer …", and the token must have been issued
+	// within the last minute. Without a key there are no administrators.
 	Secret []byte
-	// BatchItems is the maximum number of calls in a batch. BatchBytes is the
-	// maximum size of its answer in bytes, of the data that all calls of an
-	// eth_simulateV1 return together, and of an answer of the namespace trace.
-	// BodyBytes is the maximum size of a request in bytes, over HTTP and
-	// WebSocket.
+	// BatchItems is the maximum number of calls in a batch. BatchBytes is a maximum size in bytes:
+	// of the answer to a batch, of the data that all calls of an eth_simulateV1 return together,
+	// and of an answer of the namespace trace. BodyBytes is the maximum size of a request in bytes,
+	// over HTTP and WebSocket.
 	BatchItems, BatchBytes, BodyBytes int
 	// RequestTime is the maximum duration of an HTTP request, from the first
 	// byte of the request to the last byte of the answer.
 	RequestTime time.Duration
-	// GasCap is the maximum gas, and CallTime the maximum duration, of
-	// eth_call, eth_estimateGas, eth_createAccessList, eth_simulateV1 and every
-	// trace.
+	// GasCap is the maximum gas, and CallTime the maximum duration, of a call that executes code:
+	// eth_call, eth_estimateGas, eth_createAccessList, eth_simulateV1 and every trace.
 	GasCap   uint64
 	CallTime time.Duration
-	// MaxLogs is the maximum number of logs in one answer. LogTerms is the
-	// maximum number of addresses in a query, and of topics per position.
-	// LogRange is the maximum number of blocks that a query reads, and TraceRange
-	// the maximum number of blocks that trace_filter executes again.
+	// MaxLogs is the maximum number of logs in one answer. LogTerms is the maximum number of
+	// addresses in a query, and of topics at each position. LogRange is the maximum number of
+	// blocks that a query covers. TraceRange is the maximum number of blocks that trace_filter
+	// executes again.
 	MaxLogs, LogTerms    int
 	LogRange, TraceRange uint64
 	// FilterTime is the lifetime of a filter after its client last used it.
 	FilterTime time.Duration
-	// MaxSubscriptions is the maximum number of filters and subscriptions of
-	// all clients together. One for pending transactions counts as a hundred. A
-	// single source may use a tenth of the maximum.
+	// MaxSubscriptions is the maximum number of filters and subscriptions of all clients together.
+	// A filter or subscription for pending transactions counts as a hundred, because it needs a
+	// buffer. A single source may use a tenth of the maximum.
 	MaxSubscriptions int
-	// Limits bounds each source, which is an IPv4 address or the first 64 bits
-	// of an IPv6 address, and each of its connections (HTTP or WebSocket). Calls
-	// that cost more than a lookup count as Txs, and all bytes sent to the node
-	// as Bytes. Clients with a token are not limited. If Surge.Pressure is nil,
-	// it is the pool's occupancy.
+	// Limits are the limits for each source, which is an IPv4 address or the first 64 bits of an
+	// IPv6 address, and for each of its connections (HTTP or WebSocket). Calls that cost more than
+	// a lookup count as Txs, and all bytes sent to the node count as Bytes. Clients with a token
+	// are not limited. If Surge.Pressure is nil, it is how full the pool is.
 	Limits ratelimit.Config
-	// LimitLoopback applies the limits to programs on this machine too. A
-	// reverse proxy is such a program: either let the proxy limit its clients,
-	// or set this field.
+	// LimitLoopback applies the limits also to programs on this machine. A reverse proxy is such a
+	// program: either the proxy limits its clients itself, or this field must be set.
 	LimitLoopback bool
 }
 
 // sendMethod is the method that adds transactions to the pool.
 const sendMethod = "eth_sendRawTransaction"
 
-// DefaultConfig returns geth's defaults, and a limit of 200 calls and one
-// megabyte per second for each source, and half of it for each connection.
+// DefaultConfig returns geth's defaults. It limits each source to 200 calls and one megabyte per
+// second, and each connection to half of that.
 func DefaultConfig() Config {
 	limits := ratelimit.DefaultConfig()
 	limits.Source = ratelimit.Rate{Txs: 200, TxBurst: 200 * burstSeconds, Bytes: 1e6, ByteBurst: 16e6}
@@ -132,8 +126,8 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate returns an error that names the first field out of range. The error
-// wraps [ErrInvalidConfig].
+// Validate returns an error that names the first field whose value is out of range. The error wraps
+// [ErrInvalidConfig].
 func (c *Config) Validate() error {
 	for _, name := range c.API {
 		if !slices.Contains(namespaces, name) {
@@ -172,8 +166,8 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// RegisterFlags adds the flags that set the config, with its values as defaults.
-// All names are geth's, except those of the limits.
+// RegisterFlags adds flags that set the config to fs. The present values are the defaults of the
+// flags. The names are geth's, except for those of the limits.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	list := func(p *[]string, name, usage string) {
 		if len(*p) > 0 {
@@ -223,7 +217,8 @@ func (c *Config) registerLimits(fs *flag.FlagSet) {
 // burstSeconds is the size of a burst, in seconds of the permitted rate.
 const burstSeconds = 5
 
-// setRate sets a rate and its burst. Validate refuses values out of range.
+// setRate sets a rate and its burst from a text with a number. It accepts numbers that are out of
+// range, which Validate then refuses.
 func setRate(r *ratelimit.Rate, text string) error {
 	rate, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -233,8 +228,8 @@ func setRate(r *ratelimit.Rate, text string) error {
 	return nil
 }
 
-// setShare sets a share in per mille from a number between 0 and 1. Validate
-// refuses values out of range.
+// setShare sets a share in per mille from a text with a number between 0 and 1. It accepts other
+// numbers too, which Validate then refuses.
 func setShare(permille *int, text string) error {
 	share, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(share) {

@@ -25,11 +25,11 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// debugMethods implements the debug namespace with go-ethereum's tracers. It has only
-// those methods of go-ethereum's that neither read nor write files. It supports
-// the tracers that are written in Go; without a tracer name it uses the struct
-// logger. A JavaScript tracer is refused as not found: go-ethereum's interpreter for them
-// would add 18 packages and twenty seconds of processor time to a cold build.
+// debugMethods implements the namespace debug with go-ethereum's tracers. It has only those of
+// go-ethereum's methods that neither read nor write files. It supports the tracers that are written
+// in Go, and uses the struct logger if the client names no tracer. A JavaScript tracer is refused
+// as not found, because go-ethereum's interpreter for them would add 18 packages and twenty seconds
+// of processor time to a cold build.
 type debugMethods struct {
 	*api
 	calls *tracers.API
@@ -37,7 +37,8 @@ type debugMethods struct {
 
 func newDebug(a *api) *debugMethods { return &debugMethods{a, tracers.NewAPI(traceBackend{api: a})} }
 
-// trace calls run within the limits on a trace's duration and size.
+// trace runs a trace within the limits of the client, and with the maximum duration and size of a
+// trace.
 func (d *debugMethods) trace(ctx context.Context, config *tracers.TraceConfig, run func(context.Context, *tracers.TraceConfig) (any, error)) (any, error) {
 	if err := d.limits.call(ctx, "debug", 0); err != nil {
 		return nil, err
@@ -61,14 +62,13 @@ func (d *debugMethods) trace(ctx context.Context, config *tracers.TraceConfig, r
 	return run(ctx, config)
 }
 
-// muxTracer is the name of go-ethereum's tracer that runs several other
-// tracers, which its configuration lists.
+// muxTracer is the name of go-ethereum's tracer that runs several other tracers at once. Its
+// configuration lists them.
 const muxTracer = "muxTracer"
 
-// checkTracer refuses tracers that are not written in Go. go-ethereum would
-// treat such a name as JavaScript and call an interpreter that this program
-// does not contain. That is a nil function in another goroutine, so the call
-// would end the process.
+// checkTracer refuses a tracer that is not written in Go. go-ethereum would treat its name as
+// JavaScript and call an interpreter that this program does not contain. That call of a nil
+// function in another goroutine would end the process.
 func checkTracer(name string, config json.RawMessage) error {
 	names := []string{name}
 	if name == muxTracer && len(config) > 0 {
@@ -97,8 +97,8 @@ var (
 	errTraceTime           = errors.New("execution timeout")
 )
 
-// TraceTransaction implements debug_traceTransaction. It traces any executed
-// transaction whose block's pre-state is retained.
+// TraceTransaction implements debug_traceTransaction. It can trace an executed transaction as long
+// as the state before its block is kept.
 func (d *debugMethods) TraceTransaction(ctx context.Context, hash common.Hash, config *tracers.TraceConfig) (_ any, err error) {
 	defer ledger.Recover(&err)
 	return d.trace(ctx, config, func(ctx context.Context, config *tracers.TraceConfig) (any, error) {
@@ -138,15 +138,15 @@ func (d *debugMethods) TraceBlockByHash(ctx context.Context, hash common.Hash, c
 	})
 }
 
-// txTrace is the trace of a transaction in that of a block.
+// txTrace is the trace of one transaction in the traces of a block.
 type txTrace struct {
 	TxHash common.Hash     `json:"txHash"`
 	Result json.RawMessage `json:"result"`
 }
 
-// traceAll traces the transactions of a block at the indices from first to before last.
-// It does not use go-ethereum's API, which knows neither a developer's edits nor impersonated
-// senders.
+// traceAll traces the transactions of a block whose indices are at least first and less than last.
+// It does not use go-ethereum's API, because that knows neither the edits of a developer nor
+// impersonated senders.
 func (d *debugMethods) traceAll(ctx context.Context, b *node.Block, first, last int, config *tracers.TraceConfig) ([]txTrace, error) {
 	if _, err := whole(b); err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (d *debugMethods) traceAll(ctx context.Context, b *node.Block, first, last 
 	return traces, nil
 }
 
-// traceOne traces a transaction on the state before it. It changes the state to that after it.
+// traceOne traces a transaction, and moves the state sdb from before the transaction to after it.
 func (d *debugMethods) traceOne(ctx context.Context, b *node.Block, index int, sdb *state.StateDB, block vm.BlockContext, config *tracers.TraceConfig) (json.RawMessage, error) {
 	tx, chain := b.Transactions()[index], d.node.ChainConfig()
 	msg, err := core.TransactionToMessage(tx, d.signer, b.BaseFee())
@@ -212,7 +212,7 @@ func (d *debugMethods) traceOne(ctx context.Context, b *node.Block, index int, s
 	return tracer.GetResult()
 }
 
-// newTracer returns the tracer of a configuration, the struct logger if it names none.
+// newTracer returns the tracer that the configuration names, or the struct logger if it names none.
 func (d *debugMethods) newTracer(config *tracers.TraceConfig, at *tracers.Context, chain *params.ChainConfig) (*tracers.Tracer, error) {
 	if config.Tracer != nil {
 		return d.bounds(config).tracer(at, chain)
@@ -225,8 +225,8 @@ func (d *debugMethods) bounds(config *tracers.TraceConfig) *bounds {
 	return &bounds{*config.Tracer, config.TracerConfig, d.cfg.BatchBytes}
 }
 
-// TraceCall implements debug_traceCall. It traces a call like eth_call, with
-// go-ethereum's overrides.
+// TraceCall implements debug_traceCall. It traces a call like that of eth_call, with go-ethereum's
+// overrides.
 func (d *debugMethods) TraceCall(ctx context.Context, args traceArgs, at *rpc.BlockNumberOrHash, config *tracers.TraceCallConfig) (_ any, err error) {
 	defer ledger.Recover(&err)
 	if config == nil {
@@ -245,8 +245,9 @@ func (d *debugMethods) TraceCall(ctx context.Context, args traceArgs, at *rpc.Bl
 	})
 }
 
-// traceArgs is the message of debug_traceCall. It is decoded twice: at once, so
-// that a client reads what is wrong with it, and by traceCall.
+// traceArgs is the message of debug_traceCall. It is decoded twice. The first time is at once, so
+// that the client gets a clear error if the message is wrong. The second time is in traceCall, into
+// go-ethereum's type.
 type traceArgs struct{ raw json.RawMessage }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -255,8 +256,8 @@ func (a *traceArgs) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, new(callArgs))
 }
 
-// traceCall decodes the message into go-ethereum's argument type, which other
-// modules cannot name, and calls call with it.
+// traceCall decodes the message into go-ethereum's type of arguments, and calls call with the
+// result. The type is a parameter because other modules cannot name it.
 func traceCall[Args any](
 	ctx context.Context, raw json.RawMessage, at *rpc.BlockNumberOrHash, config *tracers.TraceCallConfig,
 	call func(context.Context, Args, *rpc.BlockNumberOrHash, *tracers.TraceCallConfig) (any, error),
@@ -268,8 +269,8 @@ func traceCall[Args any](
 	return call(ctx, args, at, config)
 }
 
-// traceBackend gives go-ethereum's TraceCall access to the node. It does not call the methods
-// of the embedded interface.
+// traceBackend gives go-ethereum's TraceCall access to the node. It implements only the methods
+// that TraceCall needs; those of the embedded interface must not be called.
 type traceBackend struct {
 	tracers.Backend
 	*api
@@ -295,8 +296,8 @@ func (b traceBackend) CurrentHeader() *types.Header {
 	return b.node.Resolve(rpc.LatestBlockNumber).Header()
 }
 
-// BlockByHash returns nil for an unknown block. The tracers say that it was not
-// found.
+// BlockByHash returns the block with a hash. It returns nil for an unknown block, and the tracers
+// then report that the block was not found.
 func (b traceBackend) BlockByHash(_ context.Context, hash common.Hash) (_ *types.Block, err error) {
 	defer ledger.Recover(&err)
 	block, err := whole(b.node.BlockByHash(hash))
@@ -306,7 +307,7 @@ func (b traceBackend) BlockByHash(_ context.Context, hash common.Hash) (_ *types
 	return block.Block, nil
 }
 
-// BlockByNumber returns nil for an unknown block, as BlockByHash.
+// BlockByNumber returns the block with a number, or nil for an unknown block, as BlockByHash does.
 func (b traceBackend) BlockByNumber(_ context.Context, number rpc.BlockNumber) (_ *types.Block, err error) {
 	defer ledger.Recover(&err)
 	block, err := whole(b.node.Resolve(number))
@@ -319,14 +320,14 @@ func (b traceBackend) BlockByNumber(_ context.Context, number rpc.BlockNumber) (
 func (b traceBackend) RPCGasCap() uint64                { return b.cfg.GasCap }
 func (b traceBackend) ChainConfig() *params.ChainConfig { return b.node.ChainConfig() }
 
-// Engine returns an engine that only returns the author of a block.
+// Engine returns a consensus engine that can only name the author of a block.
 func (b traceBackend) Engine() consensus.Engine { return authorEngine{} }
 
 type authorEngine struct{ consensus.Engine }
 
 func (authorEngine) Author(h *types.Header) (common.Address, error) { return h.Coinbase, nil }
 
-// errBlockGone means that the block was undone between two lookups.
+// errBlockGone is returned if a block was undone between two lookups of the same call.
 var errBlockGone = errors.New("the block no longer exists")
 
 func (b traceBackend) StateAtBlock(_ context.Context, block *types.Block, _ *state.StateDB, _, _ bool) (_ *state.StateDB, _ tracers.StateReleaseFunc, err error) {

@@ -13,9 +13,8 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 )
 
-// boundedTracer is the name under which go-ethereum's API finds the constructor of tracers
-// that can be stopped and have a maximum size. Its configuration is a bounds. Clients cannot
-// name it.
+// boundedTracer is the name under which go-ethereum's API finds the constructor of bounded tracers:
+// see bounded. The configuration of such a tracer is a bounds. Clients cannot use this name.
 const boundedTracer = "jamqBoundedTracer"
 
 func init() {
@@ -28,20 +27,20 @@ func init() {
 	}, false)
 }
 
-// bounds has a tracer by its name and configuration, and the maximum number of bytes of the
-// calls, logs and hashed data in its result.
+// bounds names a tracer and its configuration. Most is the maximum size in bytes of the calls, logs
+// and hashed data in the tracer's result.
 type bounds struct {
 	Name   string
 	Config json.RawMessage
 	Most   int
 }
 
-// bounded makes go-ethereum's tracers safe for callers who are not trusted. Some of those
-// tracers have no function Stop, although go-ethereum calls it in another goroutine when the
-// time is over, which would end the process. Others fail if they are stopped before the
-// first call begins. All of them copy the input of every call, so that a transaction of a
-// million gas could make them take gigabytes. Once a bounded tracer has stopped, it calls
-// the other no more, and its result is the reason.
+// bounded makes one of go-ethereum's tracers safe for clients that are not trusted. Some tracers
+// have no function Stop, but go-ethereum calls it in another goroutine when the time is over, which
+// would end the process. Other tracers fail if they are stopped before the first call begins. All
+// of them copy the input of every call, so that a transaction of a million gas could make them use
+// gigabytes. After a bounded tracer has stopped, it no longer calls the inner tracer, and its
+// result is the reason of the stop.
 type bounded struct {
 	*tracers.Tracer
 	most, left int // bytes
@@ -60,10 +59,10 @@ func (b *bounds) tracer(at *tracers.Context, chain *params.ChainConfig) (*tracer
 	return &tracers.Tracer{Hooks: &hooks, GetResult: t.result, Stop: t.stop}, nil
 }
 
-// stop stops the tracer for a reason, unless it has stopped before.
+// stop stops the tracer with a reason, unless it has stopped already.
 func (t *bounded) stop(reason error) { t.reason.CompareAndSwap(nil, &reason) }
 
-// result returns the result of the tracer, or the reason why it was stopped.
+// result returns the result of the inner tracer, or the reason why the tracer was stopped.
 func (t *bounded) result() (json.RawMessage, error) {
 	if reason := t.reason.Load(); reason != nil {
 		return nil, *reason
@@ -71,7 +70,8 @@ func (t *bounded) result() (json.RawMessage, error) {
 	return t.GetResult()
 }
 
-// runs counts bytes of the result, and reports whether the tracer has not been stopped.
+// runs counts bytes of the result, and stops the tracer if there are too many. It reports whether
+// the tracer may go on.
 func (t *bounded) runs(bytes int) bool {
 	if t.left -= bytes; t.left < 0 {
 		t.stop(tooManyTraces(t.most))
@@ -79,8 +79,8 @@ func (t *bounded) runs(bytes int) bool {
 	return t.reason.Load() == nil
 }
 
-// hook replaces those hooks that go-ethereum's tracers have during the execution, if they are
-// set, by others that count, and that do nothing after the stop.
+// hook wraps those hooks that go-ethereum's tracers use during an execution. The new hooks count
+// the bytes of the result, and do nothing after the stop.
 func (t *bounded) hook(h *tracing.Hooks) {
 	inner := t.Hooks
 	if inner.OnEnter != nil {
@@ -128,12 +128,12 @@ func (t *bounded) hook(h *tracing.Hooks) {
 	t.hookEnds(h)
 }
 
-// maxPadding is the number of bytes beyond the memory up to which go-ethereum's tracers copy
-// data that an instruction hashes, even if the instruction has not enough gas.
+// maxPadding is how many bytes beyond the memory go-ethereum's tracers copy at most for an
+// instruction that hashes data, even if the instruction does not have enough gas.
 const maxPadding = 1 << 20
 
-// hashed returns the size in hex of the data that an instruction hashes, because some tracers
-// keep the data.
+// hashed returns the size in hex of the data that an instruction hashes, or 0 for other
+// instructions. It is counted because some tracers keep that data.
 func hashed(op byte, scope tracing.OpContext) int {
 	stack := scope.StackData()
 	if vm.OpCode(op) != vm.KECCAK256 || len(stack) < 2 {
@@ -146,7 +146,7 @@ func hashed(op byte, scope tracing.OpContext) int {
 	return 2 * int(size.Uint64())
 }
 
-// hookEnds is hook for the logs and the end of a transaction.
+// hookEnds does the same as hook for the hooks of logs and of the end of a transaction.
 func (t *bounded) hookEnds(h *tracing.Hooks) {
 	inner := t.Hooks
 	if inner.OnLog != nil {

@@ -17,13 +17,14 @@ import (
 	"github.com/jamq/jamq/evmrollup"
 )
 
-// devEVM implements the methods of the namespace evm, with which development tools decide
-// when blocks are made and which time they have. They exist with Config.Dev only.
+// devEVM implements the methods of the namespace evm, with which development tools decide when
+// blocks are made and which time they have. The methods exist only in developer mode (Config.Dev).
 type devEVM struct {
 	*api
 	mu        sync.Mutex
 	snapshots []*evmrollup.Snapshot
-	// first is the state with which the server began. It is nil if firstErr is not.
+	// first is the state at the start of the server, for hardhat_reset. It is nil if firstErr is
+	// not nil.
 	first    *evmrollup.Snapshot
 	firstErr error
 }
@@ -34,12 +35,12 @@ func newEVM(a *api) *devEVM {
 	return e
 }
 
-// maxMined is the maximum number of blocks of a call. Each is a work package, of which a
-// JAM core takes one per slot.
+// maxMined is the maximum number of blocks that one call can order. Each block is a work package,
+// and a JAM core accepts only one package per slot.
 const maxMined = 256
 
-// mineArgs is the optional parameter of evm_mine: the time of the first block in Unix
-// seconds, as a number or a hex string, or an object with it and the number of blocks.
+// mineArgs is the optional parameter of evm_mine. It is the time of the first block in Unix
+// seconds, as a number or a hex string, or an object with that time and the number of blocks.
 type mineArgs struct {
 	Timestamp *math.HexOrDecimal64 `json:"timestamp"` // in Unix seconds, or missing
 	Blocks    *math.HexOrDecimal64 `json:"blocks"`    // number; 1 if missing
@@ -54,9 +55,9 @@ func (m *mineArgs) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, &m.Timestamp)
 }
 
-// Mine implements evm_mine. It makes a block of the waiting transactions, or an empty one,
-// and returns "0" when the block is latest. A block that is being made at the call does not
-// count, because it may not have the newest transactions.
+// Mine implements evm_mine. It makes a block with the waiting transactions, or an empty one, and
+// returns "0" when the block is latest. A block that is already being made when the call arrives
+// does not count, because it may lack the newest transactions.
 func (e *devEVM) Mine(ctx context.Context, args *mineArgs) (string, error) {
 	blocks := uint64(1)
 	if args != nil && args.Blocks != nil {
@@ -80,7 +81,8 @@ func checkBlocks(n uint64) error {
 	return nil
 }
 
-// SetAutomine implements evm_setAutomine. With false, blocks are made by evm_mine only.
+// SetAutomine implements evm_setAutomine. With false, blocks are no longer made for waiting
+// transactions, but only by evm_mine and similar methods.
 func (e *devEVM) SetAutomine(on bool) bool {
 	e.node.SetAutomine(on)
 	return true
@@ -89,8 +91,8 @@ func (e *devEVM) SetAutomine(on bool) bool {
 // minInterval is the minimum interval of blocks, which is a slot of developer mode.
 const minInterval = 100 * time.Millisecond
 
-// SetIntervalMining implements evm_setIntervalMining, as Hardhat defines it: a block is made
-// after this number of milliseconds without one, even without transactions. 0 ends that.
+// SetIntervalMining implements evm_setIntervalMining as Hardhat defines it. If no block was made
+// for this number of milliseconds, one is made even without transactions. 0 turns this off.
 func (e *devEVM) SetIntervalMining(milliseconds math.HexOrDecimal64) (bool, error) {
 	return e.setInterval(uint64(milliseconds), time.Millisecond)
 }
@@ -105,8 +107,8 @@ func (e *devEVM) setInterval(n uint64, unit time.Duration) (bool, error) {
 	return true, nil
 }
 
-// IncreaseTime implements evm_increaseTime. It moves the clock of later blocks, and returns
-// by how many seconds it is ahead of the machine's.
+// IncreaseTime implements evm_increaseTime. It moves the clock of later blocks forward, and returns
+// by how many seconds that clock is ahead of the machine's.
 func (e *devEVM) IncreaseTime(seconds math.HexOrDecimal64) (int64, error) {
 	ahead, err := e.node.IncreaseTime(uint64(seconds))
 	if err != nil {
@@ -115,8 +117,8 @@ func (e *devEVM) IncreaseTime(seconds math.HexOrDecimal64) (int64, error) {
 	return ahead, nil
 }
 
-// SetNextBlockTimestamp implements evm_setNextBlockTimestamp. It returns the time, in Unix
-// seconds.
+// SetNextBlockTimestamp implements evm_setNextBlockTimestamp. It sets the time of the next block in
+// Unix seconds, and returns that time.
 func (e *devEVM) SetNextBlockTimestamp(seconds math.HexOrDecimal64) (string, error) {
 	if err := e.node.SetNextTime(uint64(seconds)); err != nil {
 		return "", invalidParams("%v", err)
@@ -133,7 +135,7 @@ func (e *devEVM) SetBlockGasLimit(gas math.HexOrDecimal64) (bool, error) {
 }
 
 // SetNextBlockBaseFeePerGas implements hardhat_setNextBlockBaseFeePerGas and
-// anvil_setNextBlockBaseFeePerGas, in wei per gas.
+// anvil_setNextBlockBaseFeePerGas. The base fee is in wei per gas.
 func (t *devTool) SetNextBlockBaseFeePerGas(wei quantity) (bool, error) {
 	if err := t.evm.node.SetNextBaseFee((*uint256.Int)(&wei).ToBig()); err != nil {
 		return false, invalidParams("%v", err)
@@ -141,7 +143,8 @@ func (t *devTool) SetNextBlockBaseFeePerGas(wei quantity) (bool, error) {
 	return true, nil
 }
 
-// Snapshot implements evm_snapshot. It returns a number for evm_revert.
+// Snapshot implements evm_snapshot. It keeps the present state, and returns a number with which
+// evm_revert goes back to it.
 func (e *devEVM) Snapshot() (hexutil.Uint64, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -153,11 +156,11 @@ func (e *devEVM) Snapshot() (hexutil.Uint64, error) {
 	return hexutil.Uint64(len(e.snapshots)), nil
 }
 
-// Revert implements evm_revert. The next block has the state of the snapshot and no
-// transactions. Those that waited at the snapshot wait again, as in Hardhat; later ones have
-// left the pool and the state, and can be sent again. The time goes on from the snapshot.
-// Blocks and their numbers stay, because JAM has them. It returns false for a snapshot that
-// does not exist; a snapshot ends with a revert to it or to an earlier one that returned true.
+// Revert implements evm_revert. It makes a block without transactions that has the state of the
+// snapshot. The transactions that waited at the snapshot wait again, as in Hardhat. Later
+// transactions have left the pool and the state, and can be sent again. The time continues from the
+// snapshot. Blocks keep their numbers, because JAM has them. Revert returns false if the snapshot
+// does not exist. A successful revert ends the snapshot and all later ones.
 func (e *devEVM) Revert(ctx context.Context, id math.HexOrDecimal64) (bool, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -177,13 +180,13 @@ type resetArgs struct {
 	Forking *json.RawMessage `json:"forking"` // refused
 }
 
-// errForking refuses to copy the state of another chain.
+// errForking is returned if a client wants the node to copy the state of another chain.
 var errForking = codedError{errors.New("the node cannot fork another chain"), CodeUnsupported}
 
-// Reset implements hardhat_reset and anvil_reset. The next block has the state with which the
-// node began, and the pool is empty. Blocks and their numbers stay, as with evm_revert, and all
-// snapshots end. Later blocks have the time of the machine's clock. Automine, the interval of
-// mining and impersonated accounts stay.
+// Reset implements hardhat_reset and anvil_reset. It makes a block that has the state with which
+// the node began, and empties the pool. As with evm_revert, blocks keep their numbers. All
+// snapshots end, and later blocks have the time of the machine's clock. Automine, the interval of
+// mining and impersonated accounts stay as they are.
 func (t *devTool) Reset(ctx context.Context, args *resetArgs) (bool, error) {
 	e := t.evm
 	switch {
@@ -201,16 +204,16 @@ func (t *devTool) Reset(ctx context.Context, args *resetArgs) (bool, error) {
 	return true, nil
 }
 
-// GetAutomine implements hardhat_getAutomine and anvil_getAutomine. It reports whether blocks
-// are made for waiting transactions: see evm_setAutomine.
+// GetAutomine implements hardhat_getAutomine and anvil_getAutomine. It reports whether blocks are
+// made for waiting transactions, which evm_setAutomine sets.
 func (t *devTool) GetAutomine() bool { return t.evm.node.Automine() }
 
 // DropTransaction implements hardhat_dropTransaction. It removes a transaction from the pool, and
-// reports whether it was there.
+// reports whether the pool had it.
 func (t *devTool) DropTransaction(hash common.Hash) bool { return t.evm.node.RemovePooled(hash) == nil }
 
-// DropTransaction implements anvil_dropTransaction. It is hardhat_dropTransaction, but returns
-// the hash of a transaction that was in the pool, and otherwise null.
+// DropTransaction implements anvil_dropTransaction. It removes a transaction from the pool, and
+// returns its hash, or null if the pool did not have it.
 func (a *devAnvil) DropTransaction(hash common.Hash) *common.Hash {
 	if !a.devTool.DropTransaction(hash) {
 		return nil
@@ -218,9 +221,9 @@ func (a *devAnvil) DropTransaction(hash common.Hash) *common.Hash {
 	return &hash
 }
 
-// ImpersonateAccount implements hardhat_impersonateAccount and anvil_impersonateAccount:
-// eth_sendTransaction then sends transactions of the account without its key. The account may
-// be a contract. It pays for its gas.
+// ImpersonateAccount implements hardhat_impersonateAccount and anvil_impersonateAccount. After the
+// call, eth_sendTransaction sends transactions of the account without its key. The account may be a
+// contract. It pays for the gas of its transactions.
 func (t *devTool) ImpersonateAccount(addr common.Address) bool {
 	t.evm.node.Impersonate(addr, true)
 	return true
@@ -235,21 +238,21 @@ func (t *devTool) StopImpersonatingAccount(addr common.Address) bool {
 // devAnvil implements the namespace anvil.
 type devAnvil struct{ *devTool }
 
-// SetIntervalMining implements anvil_setIntervalMining. It is evm_setIntervalMining in
-// seconds.
+// SetIntervalMining implements anvil_setIntervalMining, which is evm_setIntervalMining with seconds
+// instead of milliseconds.
 func (a *devAnvil) SetIntervalMining(seconds math.HexOrDecimal64) (bool, error) {
 	return a.evm.setInterval(uint64(seconds), time.Second)
 }
 
-// AutoImpersonateAccount implements anvil_autoImpersonateAccount. If on is true, every account
-// is impersonated, and otherwise those that anvil_impersonateAccount has named.
+// AutoImpersonateAccount implements anvil_autoImpersonateAccount. If on is true, every account is
+// impersonated. Otherwise only those accounts are that anvil_impersonateAccount has named.
 func (a *devAnvil) AutoImpersonateAccount(on bool) bool {
 	a.evm.node.ImpersonateAll(on)
 	return true
 }
 
-// quantity is a number of at most 256 bits as tools send it: a hex string, also with leading
-// zeros, or a decimal number.
+// quantity is a number of at most 256 bits in the forms in which tools send it: a hex string, which
+// may have leading zeros, or a decimal number.
 type quantity uint256.Int
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -263,11 +266,11 @@ func (q *quantity) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// devTool implements what the namespaces hardhat and anvil have in common.
+// devTool implements the methods that the namespaces hardhat and anvil have in common.
 type devTool struct{ evm *devEVM }
 
-// Mine implements hardhat_mine and anvil_mine: it makes a number of blocks, 1 by default.
-// interval is the distance of their times in seconds.
+// Mine implements hardhat_mine and anvil_mine. It makes a number of blocks, 1 by default. interval
+// is the distance between their times in seconds.
 func (t *devTool) Mine(ctx context.Context, blocks, interval *math.HexOrDecimal64) (bool, error) {
 	n := uint64(1)
 	if blocks != nil {
@@ -288,8 +291,9 @@ func (t *devTool) Mine(ctx context.Context, blocks, interval *math.HexOrDecimal6
 	return err == nil, err
 }
 
-// SetBalance implements hardhat_setBalance and anvil_setBalance, in wei. Like the methods
-// that follow it makes a block with the change, and returns when that is latest.
+// SetBalance implements hardhat_setBalance and anvil_setBalance. The balance is in wei. Like the
+// other methods that change an account, it makes a block with the change, and returns when that
+// block is latest.
 func (t *devTool) SetBalance(ctx context.Context, account common.Address, wei quantity) (bool, error) {
 	return t.edit(ctx, evmrollup.Edit{Address: account, Balance: (*uint256.Int)(&wei)})
 }

@@ -20,13 +20,13 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// devWallet implements the methods that let the node sign for its development accounts.
-// Their keys are public, so the methods exist with Config.Dev only.
+// devWallet implements the methods with which the node signs for its development accounts. The keys
+// of these accounts are public, so the methods exist only in developer mode (Config.Dev).
 type devWallet struct {
 	*ethCalls
 	keys map[common.Address]*ecdsa.PrivateKey
-	// sending is held from the choice of a nonce until the pool has the transaction, so
-	// that transactions of one account that are sent at once have different nonces.
+	// sending is locked from the choice of a nonce until the pool has the transaction. Transactions
+	// of one account that are sent at the same time therefore get different nonces.
 	sending sync.Mutex
 }
 
@@ -41,8 +41,8 @@ func newWallet(calls *ethCalls) *devWallet {
 	return w
 }
 
-// Accounts implements eth_accounts. It returns the addresses of the development accounts, and
-// those of impersonated ones.
+// Accounts implements eth_accounts. It returns the addresses of the development accounts and of
+// impersonated accounts.
 func (w *devWallet) Accounts() []common.Address {
 	var all []common.Address
 	for _, account := range w.node.Accounts() {
@@ -56,12 +56,12 @@ func (w *devWallet) Accounts() []common.Address {
 	return all
 }
 
-// RequestAccounts implements eth_requestAccounts, with which a page connects to a wallet
-// (EIP-1102).
+// RequestAccounts implements eth_requestAccounts, with which a web page connects to a wallet
+// (EIP-1102). It returns the same as eth_accounts.
 func (w *devWallet) RequestAccounts() []common.Address { return w.Accounts() }
 
-// SendTransaction implements eth_sendTransaction. It fills in what the arguments lack as
-// eth_fillTransaction does, signs the transaction and sends it. An account that is impersonated
+// SendTransaction implements eth_sendTransaction. It fills in missing arguments as
+// eth_fillTransaction does, signs the transaction and sends it. For an impersonated account it
 // needs no key.
 func (w *devWallet) SendTransaction(ctx context.Context, args callArgs) (_ common.Hash, err error) {
 	defer ledger.Recover(&err)
@@ -93,10 +93,10 @@ func (w *devWallet) signAny(ctx context.Context, args callArgs) (*filledTransact
 	})
 }
 
-// awaitMined waits in developer mode until a transaction that can run is mined, as it is on
-// other nodes for developers when the call that sends it returns. Some clients depend on
-// that: ethers looks for a receipt once, and then again at the next block only, which an
-// idle node never makes. The wait lasts for at most half of Config.RequestTime.
+// awaitMined waits in developer mode until a transaction that can run is mined. On other nodes for
+// developers, a transaction is mined when the call that sends it returns, and some clients depend
+// on that. ethers, for example, looks for a receipt once, and then again only at the next block,
+// which an idle node never makes. The wait lasts for at most half of Config.RequestTime.
 func (a *api) awaitMined(ctx context.Context, hash common.Hash) {
 	if !a.cfg.Dev {
 		return
@@ -119,11 +119,10 @@ func (a *api) awaitMined(ctx context.Context, hash common.Hash) {
 	}
 }
 
-// lookEvery is how often awaitMined looks.
+// lookEvery is the time between two checks of awaitMined whether the transaction is mined.
 const lookEvery = 10 * time.Millisecond
 
-// SignTransaction implements eth_signTransaction. Unlike geth, it fills in what the
-// arguments lack.
+// SignTransaction implements eth_signTransaction. Unlike geth, it fills in missing arguments.
 func (w *devWallet) SignTransaction(ctx context.Context, args callArgs) (_ *filledTransaction, err error) {
 	defer ledger.Recover(&err)
 	key := w.keys[args.from()]
@@ -135,7 +134,7 @@ func (w *devWallet) SignTransaction(ctx context.Context, args callArgs) (_ *fill
 	})
 }
 
-// fillAndSign fills in what the arguments lack, and signs the transaction.
+// fillAndSign fills in the missing arguments of a transaction and signs it.
 func (w *devWallet) fillAndSign(ctx context.Context, args callArgs, sign func(*types.Transaction) (*types.Transaction, error)) (*filledTransaction, error) {
 	filled, err := w.FillTransaction(ctx, args)
 	if err != nil {
@@ -148,7 +147,7 @@ func (w *devWallet) fillAndSign(ctx context.Context, args callArgs, sign func(*t
 	return filled, err
 }
 
-// Sign implements eth_sign: a signature of a message with Ethereum's prefix (EIP-191).
+// Sign implements eth_sign. It signs a message with Ethereum's prefix (EIP-191).
 func (w *devWallet) Sign(account common.Address, message hexutil.Bytes) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	return w.signHash(account, accounts.TextHash(message))
@@ -164,14 +163,14 @@ func (w *devWallet) SignTypedData(account common.Address, data typedData) (_ hex
 	return w.signHash(account, hash)
 }
 
-// SignTypedData_v4 implements eth_signTypedData_v4 (EIP-712). go-ethereum derives the name
-// of the method from that of the function.
+// SignTypedData_v4 implements eth_signTypedData_v4 (EIP-712). The function has this name because
+// go-ethereum derives the name of the method from it.
 func (w *devWallet) SignTypedData_v4(account common.Address, data typedData) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	return w.SignTypedData(account, data)
 }
 
-// signHash returns a signature as contracts verify it: the last byte is 27 or 28.
+// signHash returns a signature in the form that contracts verify: its last byte is 27 or 28.
 func (w *devWallet) signHash(account common.Address, hash []byte) (hexutil.Bytes, error) {
 	key := w.keys[account]
 	if key == nil {
@@ -185,7 +184,8 @@ func (w *devWallet) signHash(account common.Address, hash []byte) (hexutil.Bytes
 	return signature, nil
 }
 
-// typedData is EIP-712's data: an object, or a string with one, as wallets send it.
+// typedData is the data of EIP-712. Wallets send it as a JSON object, or as a string that contains
+// one.
 type typedData apitypes.TypedData
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -197,11 +197,11 @@ func (d *typedData) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*apitypes.TypedData)(d))
 }
 
-// devPersonal implements the methods of the namespace personal that tools use.
+// devPersonal implements those methods of the namespace personal that development tools use.
 type devPersonal struct{ wallet *devWallet }
 
-// Sign implements personal_sign: eth_sign with its parameters in the other order. Some
-// clients send a password too, which is not needed.
+// Sign implements personal_sign, which is eth_sign with its parameters in the other order. Some
+// clients also send a password, which is ignored.
 func (p *devPersonal) Sign(message hexutil.Bytes, account common.Address, _ *string) (hexutil.Bytes, error) {
 	return p.wallet.Sign(account, message)
 }

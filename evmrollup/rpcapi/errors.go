@@ -14,7 +14,7 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// The texts are geth's, because clients search for them.
+// The texts of these errors are geth's, because clients search for them.
 var (
 	errHeaderNotFound        = errors.New("header not found")
 	errHeaderForHashNotFound = errors.New("header for hash not found")
@@ -22,8 +22,8 @@ var (
 	errUnknownBlock          = errors.New("unknown block")
 )
 
-// whole returns a block that a method needs with its body, nil for nil. The error is geth's
-// for a block of which only the header is left, with the code 4444.
+// whole returns a block for a method that needs its body. For a block of which only the header is
+// left, the error is geth's, with the code 4444. For nil the result is nil.
 func whole(b *node.Block) (*node.Block, error) {
 	if b != nil && b.Pruned {
 		return nil, &history.PrunedHistoryError{}
@@ -38,7 +38,7 @@ const codeInvalidParams = -32602
 // codeTooMany is geth's code for a request whose answer would be too long.
 const codeTooMany = -38026
 
-// The codes of eth_simulateV1 for blocks and calls that cannot be.
+// These are the codes of eth_simulateV1 for blocks and calls that are not possible.
 const (
 	codeBlockGas    = -38015
 	codeBlockNumber = -38020
@@ -49,7 +49,8 @@ const (
 
 var errTooManyBlocks = codedError{errors.New("too many blocks"), codeTooMany}
 
-// simulateError adds the code of eth_simulateV1 to an error of a call that cannot run.
+// simulateError adds to the error of a call that cannot run the code that eth_simulateV1 defines
+// for it.
 func simulateError(err error) error {
 	for _, known := range []struct {
 		err  error
@@ -74,7 +75,7 @@ func (paramsError) ErrorCode() int { return codeInvalidParams }
 
 func invalidParams(format string, args ...any) error { return paramsError{fmt.Errorf(format, args...)} }
 
-// revertError reports that a call reverted. It holds the data that the contract
+// revertError is the error of a call that has reverted. data is the data that the contract has
 // returned.
 type revertError struct {
 	error
@@ -92,19 +93,18 @@ func (e revertError) ErrorData() any { return hexutil.Encode(e.data) }
 
 // Error codes of this package (EIP-1474).
 const (
-	// CodeNotFinal is the code of the methods with proofs for a transaction or a
-	// block that is known but not final yet. The client should retry later.
+	// CodeNotFinal is the error code of the methods with proofs for a transaction or a block that
+	// is known but not final yet. The client should try again later.
 	CodeNotFinal = -32002
-	// CodeNoProofs is the code of the methods with proofs, and of jam_getTrust,
-	// if the JAM chain of the node does not offer the data that proofs need.
+	// CodeNoProofs is the error code of the methods with proofs, and of jam_getTrust, if the JAM
+	// chain of the node does not provide the data from which proofs are made.
 	CodeNoProofs = -32004
-	// CodeUnsupported is the code for a part of a method that the node does not
-	// have. The error text names the alternatives.
+	// CodeUnsupported is the error code for a part of a method that the node does not support. The
+	// error text names the alternatives.
 	CodeUnsupported = -32004
-	// CodeLimited is the code for a source that exceeds its limits. The error
-	// text includes the time to wait. Over HTTP the status may be 429. It is also
-	// the code for a transaction that the node cannot take now, because its log
-	// does not answer.
+	// CodeLimited is the error code for a source that exceeds its limits. The error text includes
+	// the time to wait. Over HTTP the status may be 429. The code is also used for a transaction
+	// that the node cannot accept now, because its log does not answer.
 	CodeLimited = -32005
 )
 
@@ -117,11 +117,12 @@ type codedError struct {
 // ErrorCode implements rpc.Error.
 func (e codedError) ErrorCode() int { return e.code }
 
-// CodeTimeout is the code of eth_sendRawTransactionSync for a transaction that
-// was sent but has no receipt in time (EIP-7966).
+// CodeTimeout is the error code of eth_sendRawTransactionSync if the transaction was sent but its
+// receipt did not arrive in time (EIP-7966).
 const CodeTimeout = 4
 
-// timeoutError reports that a transaction was sent but has no receipt in time.
+// timeoutError is the error for a transaction that was sent but whose receipt did not arrive in
+// time.
 type timeoutError struct{ hash common.Hash }
 
 // Error implements error.
@@ -135,7 +136,8 @@ func (timeoutError) ErrorCode() int { return CodeTimeout }
 // ErrorData returns the transaction's hash.
 func (e timeoutError) ErrorData() any { return e.hash }
 
-// proofError adds the JSON-RPC code to an error of the node.
+// proofError adds to an error of the node's methods with proofs the JSON-RPC code that belongs to
+// it.
 func proofError(err error) error {
 	switch {
 	case errors.Is(err, node.ErrNotFinal):
@@ -146,8 +148,8 @@ func proofError(err error) error {
 	return err
 }
 
-// reverted returns the error of a reverted call with the given return data, in developer mode
-// with more text.
+// reverted returns the error for a call that has reverted and returned data. In developer mode its
+// text has more details.
 func (a *api) reverted(data []byte) error {
 	if a.cfg.Dev {
 		return devReverted(data)
@@ -155,11 +157,12 @@ func (a *api) reverted(data []byte) error {
 	return reverted(data)
 }
 
-// maxShown is the maximum number of bytes of arguments that the text of an error shows.
+// maxShown is the maximum number of bytes of a custom error's arguments that an error text shows.
 const maxShown = 256
 
-// devReverted is reverted for people who read the text of the error in the output of a test: if
-// the contract defines the error, the text includes the selector and the arguments.
+// devReverted returns the error of reverted with a text for developers, which they see in the
+// output of a test. If the contract has defined the error itself, the text includes the selector
+// and the arguments.
 func devReverted(data []byte) error {
 	if _, err := abi.UnpackRevert(data); err == nil || len(data) < 4 {
 		return reverted(data)
@@ -174,8 +177,8 @@ func devReverted(data []byte) error {
 	return revertError{fmt.Errorf("%w: %s", vm.ErrExecutionReverted, text), data}
 }
 
-// reverted returns the error of a reverted call with the given return data. Its
-// text includes the reason if the data contains one.
+// reverted returns the error for a call that has reverted and returned data. If the data contains a
+// reason, the text includes the reason.
 func reverted(data []byte) error {
 	err := vm.ErrExecutionReverted
 	if reason, unpackErr := abi.UnpackRevert(data); unpackErr == nil {

@@ -17,23 +17,21 @@ type ethChain struct{ *api }
 // ChainId implements eth_chainId.
 func (a *ethChain) ChainId() *hexutil.Big { return (*hexutil.Big)(a.node.ChainConfig().ChainID) }
 
-// BlockNumber implements eth_blockNumber. It returns the number of the latest
-// block: the highest block that, like all its predecessors, is accumulated on
-// the best JAM chain.
+// BlockNumber implements eth_blockNumber. It returns the number of the latest block: the highest
+// block that is accumulated on the best JAM chain together with all blocks before it.
 func (a *ethChain) BlockNumber() hexutil.Uint64 {
 	return hexutil.Uint64(a.node.Resolve(rpc.LatestBlockNumber).NumberU64())
 }
 
-// Syncing implements eth_syncing. It returns false: the node creates the blocks
+// Syncing implements eth_syncing. It always returns false, because the node creates the blocks
 // itself and is never behind.
 func (a *ethChain) Syncing() bool { return false }
 
-// Accounts implements eth_accounts. It returns an empty list: the node holds no
-// keys.
+// Accounts implements eth_accounts. It returns an empty list, because the node holds no keys.
 func (a *ethChain) Accounts() []common.Address { return []common.Address{} }
 
-// GetHeaderByNumber implements eth_getHeaderByNumber. It returns null for a
-// block that does not exist, and for the tag pending, as geth does.
+// GetHeaderByNumber implements eth_getHeaderByNumber. It returns null for a block that does not
+// exist and, as geth does, for the tag pending.
 func (a *ethChain) GetHeaderByNumber(_ context.Context, number rpc.BlockNumber) (_ object, err error) {
 	defer ledger.Recover(&err)
 	if number == rpc.PendingBlockNumber {

@@ -12,10 +12,10 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// callArgs is the message of eth_call, eth_estimateGas and
-// eth_createAccessList, and the transaction of eth_fillTransaction. The fields
-// have the names and meanings of geth's transaction arguments. Data and Input
-// are the same field under its old and its new name; Input wins.
+// callArgs is the message of eth_call, eth_estimateGas and eth_createAccessList, and the
+// transaction of eth_fillTransaction. The fields have the names and meanings of geth's transaction
+// arguments. Data and Input are the old and the new name of the same field; if both are set, Input
+// counts.
 type callArgs struct {
 	// Sender; the zero address if missing.
 	From *common.Address `json:"from"`
@@ -44,9 +44,9 @@ type callArgs struct {
 	AuthorizationList []types.SetCodeAuthorization `json:"authorizationList"`   // EIP-7702
 }
 
-// message checks the arguments and fills in defaults. gasCap is the maximum gas
-// and also the default. If gasCap is 0, the message keeps the gas of the
-// arguments, or 0 if they have none.
+// message checks the arguments, fills in defaults, and returns the message. gasCap is the maximum
+// gas and also the default. If gasCap is 0, the message has the gas of the arguments, or 0 if they
+// have none.
 func (c *callArgs) message(baseFee, chainID *big.Int, gasCap uint64) (*core.Message, error) {
 	switch {
 	case c.twoPrices():
@@ -83,12 +83,13 @@ var (
 	errNoBlobs   = invalidParams("blob transactions are not supported")
 )
 
-// twoPrices reports whether the arguments have prices of both kinds.
+// twoPrices reports whether the arguments have both a legacy gas price and prices of EIP-1559,
+// which is an error.
 func (c *callArgs) twoPrices() bool {
 	return c.GasPrice != nil && (c.MaxFeePerGas != nil || c.MaxPriorityFeePerGas != nil)
 }
 
-// checkChain refuses the chain ID of another chain.
+// checkChain returns an error if the arguments have the chain ID of another chain.
 func (c *callArgs) checkChain(chainID *big.Int) error {
 	if c.ChainID != nil && c.ChainID.ToInt().Cmp(chainID) != 0 {
 		return fmt.Errorf("chainId does not match node's (have=%v, want=%v)", c.ChainID.ToInt(), chainID)
@@ -96,7 +97,7 @@ func (c *callArgs) checkChain(chainID *big.Int) error {
 	return nil
 }
 
-// checkBlobPrice refuses a price of blobs without blobs.
+// checkBlobPrice returns an error if the arguments have a price for blobs but no blobs.
 func (c *callArgs) checkBlobPrice() error {
 	if c.BlobFeeCap != nil && len(c.BlobHashes) == 0 {
 		return errors.New("maxFeePerBlobGas specified without blobVersionedHashes")
@@ -104,8 +105,7 @@ func (c *callArgs) checkBlobPrice() error {
 	return nil
 }
 
-// fees sets the message's gas prices. If the arguments have no price, the price
-// is 0.
+// fees sets the gas prices of the message. If the arguments have none, the prices are 0.
 func (c *callArgs) fees(m *core.Message, baseFee *big.Int) {
 	if c.GasPrice != nil {
 		m.GasPrice = amount(c.GasPrice)
@@ -132,8 +132,8 @@ func (c *callArgs) data() []byte {
 	return nil
 }
 
-// amount converts v; nil is 0. hexutil.Big accepts at most 256 bits, so that
-// the value fits.
+// amount converts v, and nil to 0. The value always fits, because hexutil.Big accepts at most 256
+// bits.
 func amount(v *hexutil.Big) *uint256.Int {
 	if v == nil {
 		return new(uint256.Int)

@@ -10,8 +10,8 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// callLogs collects the logs of the calls in a simulated block, without those
-// that were reverted, and if wanted a log for each transfer of ether.
+// callLogs collects the logs of the calls in a simulated block, without the logs that were
+// reverted. If the client wants it, there is also a log for each transfer of ether.
 type callLogs struct {
 	transfers bool          // log transfers of ether too
 	header    *types.Header // of the block
@@ -22,7 +22,7 @@ type callLogs struct {
 	frames    []int         // lengths of current at which the open frames began
 }
 
-// A transfer of ether is logged as that of a token with this address (ERC-7528).
+// A transfer of ether is logged as if a token with this address had been transferred (ERC-7528).
 var (
 	etherToken    = common.HexToAddress("0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee")
 	transferTopic = crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))
@@ -34,7 +34,7 @@ func (c *callLogs) begin(tx common.Hash, index int) {
 	c.tx, c.index, c.current, c.frames = tx, uint(index), []*types.Log{}, nil
 }
 
-// hooks returns the hooks for the EVM and its state.
+// hooks returns the hooks that collect the logs, for the EVM and its state.
 func (c *callLogs) hooks() *tracing.Hooks {
 	return &tracing.Hooks{
 		OnEnter: c.enter,

@@ -21,15 +21,15 @@ import (
 	"github.com/jamq/jamq/statedb/evm"
 )
 
-// ethCalls implements the eth methods that execute a message without changing the
-// state.
+// ethCalls implements the eth methods that execute a message without changing the state, such as
+// eth_call.
 type ethCalls struct {
 	*api
 	fees *ethFees
 }
 
-// call is a message with the block and the state that it runs on. ctx bounds
-// its duration. The caller must call end.
+// call is a message, with the block and the state on which it runs. ctx limits its duration. The
+// caller must call end.
 type call struct {
 	ctx     context.Context
 	end     context.CancelFunc
@@ -39,8 +39,8 @@ type call struct {
 	message *core.Message
 }
 
-// prepare finds the block of a call, decodes the overrides, and fills in the
-// message. gasCap is passed to CallArgs.message.
+// prepare finds the block on which a call runs, decodes the overrides, and fills in the message.
+// gasCap has the meaning that it has in callArgs.message.
 func (a *ethCalls) prepare(ctx context.Context, method string, args *callArgs, at *rpc.BlockNumberOrHash, state *stateOverride, block *blockOverrides, gasCap uint64) (*call, error) {
 	if err := args.checkBlobPrice(); err != nil {
 		return nil, err
@@ -71,13 +71,13 @@ func (a *ethCalls) prepare(ctx context.Context, method string, args *callArgs, a
 	return c, nil
 }
 
-// withTimeout bounds the duration of a call.
+// withTimeout returns a context that ends after Config.CallTime, with geth's error for a call that
+// takes too long.
 func (a *api) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, a.cfg.CallTime, fmt.Errorf("execution aborted (timeout = %v)", a.cfg.CallTime))
 }
 
-// Call implements eth_call. The overrides of the state and of the block are
-// geth's.
+// Call implements eth_call. It accepts geth's overrides of the state and of the block.
 func (a *ethCalls) Call(ctx context.Context, args callArgs, at *rpc.BlockNumberOrHash, state *stateOverride, block *blockOverrides) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	c, err := a.prepare(ctx, "eth_call", &args, at, state, block, a.cfg.GasCap)
@@ -99,8 +99,8 @@ func (a *ethCalls) Call(ctx context.Context, args callArgs, at *rpc.BlockNumberO
 	return result.Return(), result.Err
 }
 
-// EstimateGas implements eth_estimateGas. As in geth, the message runs in the block that at
-// names. In developer mode a message at the newest block runs in the next block.
+// EstimateGas implements eth_estimateGas. As in geth, the message runs in the block that at names.
+// In developer mode, a message on the newest block runs in the block after it.
 func (a *ethCalls) EstimateGas(ctx context.Context, args callArgs, at *rpc.BlockNumberOrHash, state *stateOverride, block *blockOverrides) (_ hexutil.Uint64, err error) {
 	defer ledger.Recover(&err)
 	c, err := a.prepare(ctx, "eth_estimateGas", &args, at, state, block, 0)
@@ -118,10 +118,11 @@ func (a *ethCalls) EstimateGas(ctx context.Context, args callArgs, at *rpc.Block
 	return hexutil.Uint64(gas), withoutOverride(err)
 }
 
-// runInNextBlock lets a message run in the next block, as a transaction would, so that a contract
-// that writes more when the number or the time has changed gets enough gas. Developers are used to
-// that from Hardhat and Anvil, whose blocks are at least a second apart. The message sees such a
-// time, or next if that is later. Overrides of the caller stay.
+// runInNextBlock makes a message run in the next block, as a transaction would. A contract that
+// writes more if the number or the time has changed then gets enough gas. Developers expect this
+// from Hardhat and Anvil, whose blocks are at least a second apart. The message sees a time that is
+// a second later than the block's, or next if that is later. Overrides of the caller take
+// precedence.
 func (c *call) runInNextBlock(next uint64) {
 	if c.changes.Block.Number == nil {
 		c.changes.Block.Number = new(big.Int).Add(c.block.Number(), common.Big1)
@@ -132,20 +133,19 @@ func (c *call) runInNextBlock(next uint64) {
 	}
 }
 
-// accessListResult is the answer of eth_createAccessList. Error is the reason
-// if the call fails with that list.
+// accessListResult is the answer of eth_createAccessList. Error is the reason why the call fails
+// with that list, if it does.
 type accessListResult struct {
 	AccessList types.AccessList `json:"accessList"`
 	Error      string           `json:"error,omitempty"`
 	GasUsed    hexutil.Uint64   `json:"gasUsed"`
 }
 
-// CreateAccessList implements eth_createAccessList. It returns the addresses
-// and slots that a call touches, and the gas that the call uses with that list.
-// The sender, the receiver and the precompiled contracts are not listed.
-// Because the list can change the result of the call, the call is repeated
-// until the list stays the same. If the arguments have a price, the missing
-// prices are those of eth_fillTransaction.
+// CreateAccessList implements eth_createAccessList. It returns the addresses and slots that a call
+// touches, and the gas that the call uses with that list. The sender, the receiver and the
+// precompiled contracts are not in the list. Because the list can change the result of the call,
+// the call is repeated until the list stays the same. If the arguments have some prices, the
+// missing ones are those of eth_fillTransaction.
 func (a *ethCalls) CreateAccessList(ctx context.Context, args callArgs, at *rpc.BlockNumberOrHash, state *stateOverride) (_ *accessListResult, err error) {
 	defer ledger.Recover(&err)
 	if args.GasPrice != nil || args.MaxFeePerGas != nil || args.MaxPriorityFeePerGas != nil {
@@ -191,8 +191,8 @@ func (c *call) nonce() uint64 {
 	return c.view.Account(c.message.From).Nonce
 }
 
-// notApplied returns geth's error of a call that cannot be a transaction with
-// the given access list. It names the hash that the transaction would have.
+// notApplied returns geth's error for a call that cannot be a transaction with the given access
+// list. The error names the hash that the transaction would have.
 func (a *ethCalls) notApplied(c *call, args callArgs, list types.AccessList, err error) error {
 	if c.ctx.Err() != nil || errors.Is(err, evm.ErrState) || errors.Is(err, evm.ErrOverride) {
 		return withoutOverride(err)
@@ -202,7 +202,8 @@ func (a *ethCalls) notApplied(c *call, args callArgs, list types.AccessList, err
 	return fmt.Errorf("failed to apply transaction: %v err: %w", tx.Hash(), err)
 }
 
-// implicitAddresses returns the addresses that are warm without an access list.
+// implicitAddresses returns the addresses that are cheap to access even without an access list,
+// such as the sender and the receiver. The list leaves them out.
 func (a *ethCalls) implicitAddresses(c *call, nonce uint64) map[common.Address]struct{} {
 	m, config := c.message, a.node.ChainConfig()
 	known := map[common.Address]struct{}{m.From: {}}

@@ -12,8 +12,8 @@ import (
 
 // forkConfig describes the rules of one fork (EIP-7910).
 type forkConfig struct {
-	// ActivationTime is the first timestamp with these rules, in seconds, or 0
-	// if the chain began with them.
+	// ActivationTime is the time from which these rules hold, in Unix seconds, or 0 if the chain
+	// began with them.
 	ActivationTime uint64             `json:"activationTime"`
 	BlobSchedule   *params.BlobConfig `json:"blobSchedule"`
 	ChainID        *hexutil.Big       `json:"chainId"`
@@ -21,20 +21,19 @@ type forkConfig struct {
 	ForkID hexutil.Bytes `json:"forkId"`
 	// Precompiles are the addresses of the precompiled contracts by name.
 	Precompiles map[string]common.Address `json:"precompiles"`
-	// SystemContracts is empty: the blocks of the rollup call none.
+	// SystemContracts is empty, because the blocks of the rollup call no system contracts.
 	SystemContracts map[string]common.Address `json:"systemContracts"`
 }
 
-// forkConfigs is the answer of eth_config. Next and Last are nil if no fork is
-// scheduled.
+// forkConfigs is the answer of eth_config. Next and Last are nil, because no fork is scheduled.
 type forkConfigs struct {
 	Current *forkConfig `json:"current"` // the rules that hold now
 	Next    *forkConfig `json:"next"`
 	Last    *forkConfig `json:"last"`
 }
 
-// Config implements eth_config (EIP-7910). It returns the rules of the current
-// fork. The chain has one fork for all blocks, so there is no next one.
+// Config implements eth_config (EIP-7910). It returns the rules of the current fork. All blocks of
+// the chain have the same fork, so there is no next one.
 func (a *ethChain) Config() (_ *forkConfigs, err error) {
 	defer ledger.Recover(&err)
 	config := a.node.ChainConfig()

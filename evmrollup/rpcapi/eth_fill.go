@@ -16,16 +16,15 @@ import (
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
 )
 
-// filledTransaction is the answer of eth_fillTransaction: an unsigned
-// transaction, and its binary encoding.
+// filledTransaction is the answer of eth_fillTransaction: a transaction without a signature, and
+// its binary encoding.
 type filledTransaction struct {
 	Raw hexutil.Bytes      `json:"raw"` // binary encoding
 	Tx  *types.Transaction `json:"tx"`  // the same in JSON
 }
 
-// FillTransaction implements eth_fillTransaction. It adds the nonce, the gas
-// and the prices that a wallet would choose now, if the arguments have none,
-// and returns the transaction for the wallet to sign.
+// FillTransaction implements eth_fillTransaction. If the arguments have no nonce, gas or prices, it
+// adds those that a wallet would choose now. It returns the transaction for the wallet to sign.
 func (a *ethCalls) FillTransaction(ctx context.Context, args callArgs) (_ *filledTransaction, err error) {
 	defer ledger.Recover(&err)
 	if err := a.limits.call(ctx, "eth_fillTransaction", 0); err != nil {
@@ -67,8 +66,8 @@ func (a *ethCalls) FillTransaction(ctx context.Context, args callArgs) (_ *fille
 	return &filledTransaction{raw, tx}, err
 }
 
-// fill adds the prices that the arguments lack: the suggested tip, and a fee
-// cap that suffices if the base fee doubles.
+// fill adds missing prices to the arguments: the suggested tip, and a fee cap that is enough even
+// if the base fee doubles.
 func (f *ethFees) fill(ctx context.Context, args *callArgs) error {
 	switch {
 	case args.BlobFeeCap != nil && args.BlobFeeCap.ToInt().Sign() == 0:
@@ -102,7 +101,7 @@ func (f *ethFees) fill(ctx context.Context, args *callArgs) error {
 	return nil
 }
 
-// checkCreation refuses contract creations that cannot be a transaction.
+// checkCreation returns an error for the creation of a contract that cannot be a transaction.
 func (c *callArgs) checkCreation() error {
 	switch {
 	case c.To != nil:
@@ -115,9 +114,9 @@ func (c *callArgs) checkCreation() error {
 	return nil
 }
 
-// transaction returns the transaction of arguments that have nonce and gas. A
-// price that is missing is 0. The type is the first of legacy, access list and
-// set code for which the arguments have the fields, and dynamic fee otherwise.
+// transaction returns the transaction of arguments that have a nonce and gas. A missing price is 0.
+// The type is the first of legacy, access list and set code whose fields the arguments have, and
+// otherwise dynamic fee.
 func (c *callArgs) transaction(chainID *big.Int) types.TxData {
 	nonce, gas, data, value := uint64(*c.Nonce), uint64(*c.Gas), c.data(), amount(c.Value)
 	list := types.AccessList{}

@@ -17,28 +17,26 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// share is the part of Config.MaxSubscriptions that one filter or subscription
-// uses.
+// share is the part of Config.MaxSubscriptions that one filter or subscription uses.
 type share struct {
 	source string // empty if not limited
 	weight int
 }
 
-// poolBuffer is the number of pool transactions that a filter or subscription
-// buffers; after that the newest are lost. The buffer takes memory, so one such
-// filter counts as poolWeight others.
+// poolBuffer is the number of transactions that a filter or subscription for pending transactions
+// buffers. When the buffer is full, new transactions are lost. Because the buffer takes memory,
+// such a filter counts as much as poolWeight others.
 const poolBuffer, poolWeight = 4096, 100
 
-// filter is a filter that a client polls. It holds a position in the node's
-// head changes and no results. An idle filter therefore costs almost no memory,
-// except for the transactions buffered in pool.
+// filter is a filter that a client polls. It has a position in the node's head changes instead of
+// results. An idle filter therefore takes almost no memory, except for the transactions that are
+// buffered in pool.
 type filter struct {
 	share
 	mu     sync.Mutex // serializes the answers
 	cursor uint64     // in the node's head changes
-	// logs are the criteria of a filter for logs. pool has the transactions of a
-	// filter for transactions, and end closes it. If both are nil, it is a filter
-	// for blocks.
+	// logs has the criteria of a filter for logs. pool receives the transactions of a filter for
+	// pending transactions, and end closes it. If both are nil, the filter is for blocks.
 	logs *gethfilters.FilterCriteria
 	pool <-chan *types.Transaction
 	end  func()
@@ -47,8 +45,8 @@ type filter struct {
 	asked time.Time // last use, guarded by filters.mu
 }
 
-// filters holds the filters of all clients and counts their subscriptions. It
-// is safe for concurrent use.
+// filters has the filters of all clients, and counts their shares and those of subscriptions. It is
+// safe for concurrent use.
 type filters struct {
 	node *node.Node
 	cfg  *Config
@@ -65,8 +63,8 @@ func newFilters(n *node.Node, cfg *Config) *filters {
 	return &filters{node: n, cfg: cfg, now: time.Now, byID: make(map[rpc.ID]*filter), bySource: make(map[string]int)}
 }
 
-// take reserves a share. It returns an error with code CodeLimited if too
-// little is left. Expired filters do not count. release returns the share.
+// take reserves a share, which release returns. If too little is left, it returns an error with the
+// code CodeLimited. Expired filters do not count.
 func (t *filters) take(s share) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -85,8 +83,7 @@ func (t *filters) take(s share) error {
 	return nil
 }
 
-// sweep drops expired filters, at most once a second. The caller must hold
-// t.mu.
+// sweep removes expired filters, at most once a second. The caller must hold t.mu.
 func (t *filters) sweep() {
 	now := t.now()
 	if now.Sub(t.swept) < time.Second {
@@ -100,7 +97,7 @@ func (t *filters) sweep() {
 	}
 }
 
-// sourceShare limits a source to 1/sourceShare of Config.MaxSubscriptions.
+// sourceShare limits each source: it may use the fraction 1/sourceShare of Config.MaxSubscriptions.
 const sourceShare = 10
 
 func (t *filters) release(s share) {
@@ -169,9 +166,9 @@ func (t *filters) remove(id rpc.ID) bool {
 	return true
 }
 
-// NewFilter implements eth_newFilter. The filter delivers the logs of blocks
-// that become latest from now on. If a reorganization of JAM moves latest back,
-// it delivers the affected logs again with removed set.
+// NewFilter implements eth_newFilter. The filter delivers the matching logs of blocks that become
+// latest from now on. If a reorg of JAM moves latest back, it delivers the affected logs again,
+// with removed set.
 func (a *ethSubscriptions) NewFilter(ctx context.Context, criteria gethfilters.FilterCriteria) (_ rpc.ID, err error) {
 	defer ledger.Recover(&err)
 	if err := a.checkLive(&criteria); err != nil {
@@ -187,9 +184,9 @@ func (a *ethSubscriptions) NewBlockFilter(ctx context.Context) (_ rpc.ID, err er
 	return a.newFilter(ctx, &filter{}, 1)
 }
 
-// NewPendingTransactionFilter implements eth_newPendingTransactionFilter. The
-// filter delivers pool transactions that become executable from now on: their
-// hashes, or the whole transactions if full is true.
+// NewPendingTransactionFilter implements eth_newPendingTransactionFilter. The filter delivers the
+// transactions of the pool that become executable from now on. It delivers their hashes, or the
+// whole transactions if full is true.
 func (a *ethSubscriptions) NewPendingTransactionFilter(ctx context.Context, full *bool) (_ rpc.ID, err error) {
 	defer ledger.Recover(&err)
 	return a.newFilter(ctx, &filter{full: full != nil && *full}, poolWeight)
@@ -213,8 +210,8 @@ func (a *ethSubscriptions) newFilter(ctx context.Context, f *filter, weight int)
 // existed.
 func (a *ethSubscriptions) UninstallFilter(id rpc.ID) bool { return a.filters.remove(id) }
 
-// GetFilterLogs implements eth_getFilterLogs. It returns all logs that match a
-// log filter, as eth_getLogs does.
+// GetFilterLogs implements eth_getFilterLogs. It returns all logs that match the criteria of a
+// filter for logs, as eth_getLogs does.
 func (a *ethSubscriptions) GetFilterLogs(ctx context.Context, id rpc.ID) (_ []*types.Log, err error) {
 	defer ledger.Recover(&err)
 	f, err := a.filters.get(id)
@@ -227,9 +224,9 @@ func (a *ethSubscriptions) GetFilterLogs(ctx context.Context, id rpc.ID) (_ []*t
 	return (&ethLogs{a.api}).GetLogs(ctx, *f.logs)
 }
 
-// GetFilterChanges implements eth_getFilterChanges. It returns the results
-// since the previous call. A call stops after the block with which it reaches
-// [Config].MaxLogs results; the next call continues there.
+// GetFilterChanges implements eth_getFilterChanges. It returns the results since the previous call.
+// If there are many, it stops after the block with which it reaches [Config].MaxLogs results; the
+// next call continues there.
 func (a *ethSubscriptions) GetFilterChanges(ctx context.Context, id rpc.ID) (_ any, err error) {
 	defer ledger.Recover(&err)
 	f, err := a.filters.get(id)
@@ -276,8 +273,8 @@ func (a *ethSubscriptions) newBlocks(f *filter) (any, error) {
 	return hashes, err
 }
 
-// newChanges calls visit for each head change that the filter has not seen,
-// until visit returns false.
+// newChanges calls visit for each head change that the filter has not seen yet, until visit returns
+// false.
 func (a *ethSubscriptions) newChanges(f *filter, visit func(node.HeadChange) bool) error {
 	for {
 		changes, next, _, err := a.node.HeadChanges(f.cursor)
@@ -327,9 +324,9 @@ func (a *ethSubscriptions) newTransactions(f *filter) (any, error) {
 	}
 }
 
-// checkLive checks the criteria of a subscription or filter for future logs.
-// Each end of a range must be a number, earliest or latest. After latest there
-// can be no number.
+// checkLive checks the criteria of a subscription or filter for future logs. Each end of a range
+// must be a number, earliest or latest. If the range begins with latest, it cannot end with a
+// number.
 func (a *api) checkLive(c *gethfilters.FilterCriteria) error {
 	if err := a.checkTerms(c); err != nil {
 		return err
@@ -347,12 +344,11 @@ func (a *api) checkLive(c *gethfilters.FilterCriteria) error {
 	return errLogRange
 }
 
-// isLatest reports whether one end of a range is the tag latest, which is the
-// default.
+// isLatest reports whether one end of a range is the tag latest, which is also the default.
 func isLatest(n *big.Int) bool { return n == nil || n.Int64() == rpc.LatestBlockNumber.Int64() }
 
-// fixed returns the number of a block that does not depend on the head, or
-// false.
+// fixed returns the number of one end of a range. It returns false if that end moves with the head
+// of the chain.
 func fixed(n *big.Int) (int64, bool) {
 	switch {
 	case n == nil:
@@ -363,8 +359,8 @@ func fixed(n *big.Int) (int64, bool) {
 	return n.Int64(), n.Sign() >= 0
 }
 
-// liveLogs returns the logs of a head change that match the criteria, marked as
-// removed if the block is no longer latest.
+// liveLogs returns the logs of a head change that match the criteria. They are marked as removed if
+// the block is no longer latest.
 func liveLogs(c node.HeadChange, criteria *gethfilters.FilterCriteria) []*types.Log {
 	number := c.Block.Number()
 	switch {

@@ -20,7 +20,7 @@ type ethLogs struct{ *api }
 // maxTopics is the maximum number of topics of a log.
 const maxTopics = 4
 
-// checkTerms checks the number of addresses and topics in a query.
+// checkTerms returns an error if a query for logs has too many addresses or topics.
 func (a *api) checkTerms(c *gethfilters.FilterCriteria) error {
 	if len(c.Topics) > maxTopics {
 		return invalidParams("exceed max topics")
@@ -35,9 +35,8 @@ func (a *api) checkTerms(c *gethfilters.FilterCriteria) error {
 	return nil
 }
 
-// GetLogs implements eth_getLogs. The default for both ends of the range is
-// latest. A range that goes beyond latest is an error: an answer without the
-// missing blocks would look complete.
+// GetLogs implements eth_getLogs. Both ends of the range are latest by default. A range that goes
+// beyond latest is an error, because an answer without the missing blocks would look complete.
 func (a *ethLogs) GetLogs(ctx context.Context, criteria gethfilters.FilterCriteria) (_ []*types.Log, err error) {
 	defer ledger.Recover(&err)
 	if err := a.checkTerms(&criteria); err != nil {
@@ -123,7 +122,7 @@ func (a *ethLogs) logRange(criteria *gethfilters.FilterCriteria) (from, to int64
 	return from, to, nil
 }
 
-// matching appends those of some logs that match the criteria.
+// matching appends those of the logs in some that match the criteria to logs.
 func matching(logs, some []*types.Log, criteria *gethfilters.FilterCriteria) []*types.Log {
 	for _, l := range some {
 		if fits(l, criteria.Addresses, criteria.Topics) {
@@ -133,9 +132,8 @@ func matching(logs, some []*types.Log, criteria *gethfilters.FilterCriteria) []*
 	return logs
 }
 
-// fits reports whether a log matches by the rule of eth_getLogs: it has one of
-// the addresses, and at each position one of the topics. An empty list allows
-// all values.
+// fits reports whether a log matches by the rule of eth_getLogs: it must have one of the addresses
+// and, at each position, one of the topics. An empty list allows all values.
 func fits(l *types.Log, addresses []common.Address, topics [][]common.Hash) bool {
 	if len(addresses) > 0 && !slices.Contains(addresses, l.Address) {
 		return false

@@ -11,13 +11,12 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// object is a JSON object: go-ethereum's encoding of a type plus further
-// fields.
+// object is a JSON object. It has the fields of go-ethereum's encoding of a type, and further ones.
 type object map[string]any
 
-// encode returns the JSON object of v, so that all transactions and headers
-// have go-ethereum's shapes. It leaves out fields that are null, as geth leaves
-// out fields that a type or fork does not have.
+// encode returns the JSON object of v. It uses go-ethereum's encoding, so that transactions and
+// headers have the same fields as in geth. It leaves out fields that are null, as geth leaves out
+// fields that a type or a fork does not have.
 func encode(v json.Marshaler) (object, error) {
 	raw, err := v.MarshalJSON()
 	if err != nil {
@@ -36,7 +35,7 @@ func encode(v json.Marshaler) (object, error) {
 	return o, nil
 }
 
-// setProgress adds the fields with a block's status on JAM.
+// setProgress adds the fields that show how far a block has come on JAM.
 func (o object) setProgress(p node.Progress) {
 	o["queueStatus"] = p.Status
 	o["workPackageHash"], o["jamHeaderHash"], o["jamSlot"] = nil, nil, nil
@@ -125,8 +124,8 @@ func placedTransaction(b *node.Block, index int, from common.Address) (object, e
 	return o, nil
 }
 
-// pooledTransaction returns the JSON of a transaction that is not mined: it is
-// in the pool, or in a block that is not latest yet.
+// pooledTransaction returns the JSON of a transaction that is not mined yet: it is in the pool, or
+// in a block that is not latest.
 func (a *api) pooledTransaction(tx *types.Transaction, p node.Progress) (object, error) {
 	from, err := a.sender(tx)
 	if err != nil {

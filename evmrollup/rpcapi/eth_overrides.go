@@ -12,11 +12,11 @@ import (
 	"github.com/jamq/jamq/statedb/evm"
 )
 
-// stateOverride holds the overrides of the state that a call runs on, by
-// account. The types have geth's names, because errors of decoding contain them.
+// stateOverride has the overrides of the state on which a call runs, by account. The types in this
+// file have geth's names, because the errors of decoding contain them.
 type stateOverride map[common.Address]accountOverride
 
-// accountOverride holds the overrides of one account. Nil fields change nothing.
+// accountOverride has the overrides of one account. A field that is nil changes nothing.
 type accountOverride struct {
 	Nonce   *hexutil.Uint64 `json:"nonce"`   // of the account
 	Code    *hexutil.Bytes  `json:"code"`    // of the account
@@ -50,8 +50,8 @@ func (o *stateOverride) changes() map[common.Address]evm.AccountOverride {
 	return all
 }
 
-// blockOverrides holds the overrides of the block that a call runs in. Nil
-// fields change nothing.
+// blockOverrides has the overrides of the block in which a call runs. A field that is nil changes
+// nothing.
 type blockOverrides struct {
 	Number        *hexutil.Big       `json:"number"`        // of the block
 	Difficulty    *hexutil.Big       `json:"difficulty"`    // ignored: the chain has none
@@ -81,7 +81,7 @@ func (o *blockOverrides) changes() (evm.BlockOverride, error) {
 	}, nil
 }
 
-// withoutOverride returns an error of overrides with geth's text.
+// withoutOverride returns the error of an override with geth's text.
 func withoutOverride(err error) error {
 	if !errors.Is(err, evm.ErrOverride) {
 		return err

@@ -24,14 +24,14 @@ type simulateArgs struct {
 	BlockStateCalls []simulatedCalls `json:"blockStateCalls"`
 	// TraceTransfers adds a log for each transfer of ether.
 	TraceTransfers bool `json:"traceTransfers"`
-	// Validation lets a call need the nonce and the fees of a transaction.
+	// Validation makes the calls valid transactions: they need the right nonce and fees.
 	Validation bool `json:"validation"`
 	// ReturnFullTransactions returns transactions instead of their hashes.
 	ReturnFullTransactions bool `json:"returnFullTransactions"`
 }
 
-// simulatedCalls is a block of eth_simulateV1: its calls, and the overrides
-// that hold from this block on (of the state) or in it (of the block).
+// simulatedCalls is one block of eth_simulateV1: its calls and overrides. Overrides of the state
+// hold from this block on, and overrides of the block only in this block.
 type simulatedCalls struct {
 	BlockOverrides blockOverrides // fields of the block
 	StateOverrides stateOverride  // applied before the calls
@@ -62,9 +62,9 @@ func (b *simulatedCalls) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// decodeKnown decodes a JSON object, or null, whose keys must be fields of T,
-// each at most once. Errors name the object with the last argument. As in
-// encoding/json, upper and lower case are equal.
+// decodeKnown decodes a JSON object or null. Each key must be a field of T and occur at most once;
+// as in encoding/json, upper and lower case are equal. The text of an error names the object by the
+// last argument.
 func decodeKnown[T any](raw json.RawMessage, into *T, what string) error {
 	if raw == nil {
 		return nil
@@ -97,18 +97,18 @@ const (
 	// maxSimulatedBlocks is the maximum number of blocks, including those that
 	// fill gaps.
 	maxSimulatedBlocks = 256
-	// maxBlockCalls and maxSimulatedCalls are the maximum number of calls in a
-	// block and in all blocks.
+	// maxBlockCalls is the maximum number of calls in one block, and maxSimulatedCalls the maximum
+	// number in all blocks.
 	maxBlockCalls, maxSimulatedCalls = 5000, 10_000
-	// blockInterval is the time between blocks without a time, in seconds.
+	// blockInterval is the time in seconds between a block and the block before it, if the client
+	// sets no time.
 	blockInterval = 12
 )
 
-// SimulateV1 implements eth_simulateV1. It executes calls in blocks that it
-// makes up on top of a block, and returns the blocks with the results. A call
-// sees the state that the calls before it have left. All calls together may use
-// the gas and the time of one eth_call, have Config.MaxLogs logs, and return
-// Config.BatchBytes bytes. Nothing of a simulation is kept.
+// SimulateV1 implements eth_simulateV1. It executes calls in simulated blocks that follow an
+// existing block, and returns these blocks with the results. A call sees the state that the calls
+// before it have left. All calls together may use the gas and the time of one eth_call, have
+// Config.MaxLogs logs, and return Config.BatchBytes bytes. Nothing of a simulation is kept.
 func (a *ethCalls) SimulateV1(ctx context.Context, args simulateArgs, at *rpc.BlockNumberOrHash) (_ []object, err error) {
 	defer ledger.Recover(&err)
 	if err := args.checkSize(); err != nil {
@@ -131,7 +131,7 @@ func (a *ethCalls) SimulateV1(ctx context.Context, args simulateArgs, at *rpc.Bl
 	return s.run()
 }
 
-// checkSize refuses too many blocks or calls, and none.
+// checkSize returns an error if the request has no block, or too many blocks or calls.
 func (s *simulateArgs) checkSize() error {
 	switch n := len(s.BlockStateCalls); {
 	case n == 0:
@@ -151,8 +151,8 @@ func (s *simulateArgs) checkSize() error {
 	return nil
 }
 
-// sequence returns the blocks with numbers and times that increase, and with
-// empty blocks in the gaps between the numbers.
+// sequence returns the blocks of the request with increasing numbers and times. It fills gaps
+// between the numbers with empty blocks.
 func (s *simulateArgs) sequence(base *types.Header) ([]simulatedCalls, error) {
 	var all []simulatedCalls
 	number, time := base.Number, base.Time
@@ -189,8 +189,8 @@ func (s *simulateArgs) sequence(base *types.Header) ([]simulatedCalls, error) {
 	return all, nil
 }
 
-// header returns the fields of a header that are known before the block is
-// executed. The others are those of the block before.
+// header returns a block's header with the fields that are known before its execution. Fields
+// without an override have the values of the block before.
 func (o *blockOverrides) header(before *types.Header) (*types.Header, error) {
 	if o.Difficulty != nil {
 		return nil, invalidParams("block %d: difficulty override is not allowed after the merge", o.Number.ToInt())

@@ -22,8 +22,8 @@ import (
 	"github.com/jamq/jamq/statedb/evm"
 )
 
-// simulation executes the blocks of one eth_simulateV1 in order. Their changes
-// stay in a copy of the state that ends with the call.
+// simulation executes the blocks of one eth_simulateV1 in order. Their changes stay in a copy of
+// the state, which is dropped when the call ends.
 type simulation struct {
 	*api
 	ctx    context.Context // bounds the duration
@@ -67,7 +67,7 @@ func (s *simulation) run() ([]object, error) {
 	return answers, nil
 }
 
-// blockHash returns the hash of a block before the simulated one.
+// blockHash returns the hash of an earlier block, simulated or real, for the instruction BLOCKHASH.
 func (s *simulation) blockHash(number uint64) common.Hash {
 	base := s.base.Number.Uint64()
 	switch {
@@ -96,8 +96,8 @@ type simulatedBlock struct {
 	results  []callResult
 }
 
-// begin applies the overrides of a block, and completes the fields of its
-// header that depend on the parent.
+// begin applies the overrides of a block, and completes those fields of its header that depend on
+// the parent.
 func (s *simulation) begin(b *simulatedCalls, header, parent *types.Header) (*simulatedBlock, error) {
 	config := s.node.ChainConfig()
 	header.ParentHash = parent.Hash()
@@ -194,8 +194,8 @@ func (r *simulatedBlock) call(args *callArgs) error {
 	return r.add(result, capped)
 }
 
-// complete fills in the nonce and the gas of a call. It reports whether the
-// call gets less gas than it wants, because all calls together may have no more.
+// complete fills in the nonce and the gas of a call. capped is true if the call gets less gas than
+// it asks for, because the gas of all calls together is limited.
 func (r *simulatedBlock) complete(args *callArgs) (capped bool, err error) {
 	if args.Nonce == nil {
 		nonce := hexutil.Uint64(r.state.GetNonce(args.from()))

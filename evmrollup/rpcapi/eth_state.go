@@ -13,8 +13,8 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// ethState implements the eth methods that read the state after a block. They work
-// for every block whose state is retained.
+// ethState implements the eth methods that read the state after a block. They work for every block
+// whose state the node keeps.
 type ethState struct{ *api }
 
 // view returns a view of the state after a block.
@@ -36,8 +36,8 @@ func (a *ethState) GetBalance(_ context.Context, addr common.Address, at *rpc.Bl
 	return (*hexutil.Big)(view.Account(addr).Balance.ToBig()), nil
 }
 
-// GetTransactionCount implements eth_getTransactionCount. At the tag pending
-// the count includes the executable transactions in the pool.
+// GetTransactionCount implements eth_getTransactionCount. With the tag pending, the count includes
+// the transactions in the pool that can run.
 func (a *ethState) GetTransactionCount(ctx context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (_ *hexutil.Uint64, err error) {
 	defer ledger.Recover(&err)
 	where := latestIfNil(at)
@@ -66,8 +66,8 @@ func (a *ethState) GetCode(_ context.Context, addr common.Address, at *rpc.Block
 	return view.Code(view.Account(addr).CodeHash), nil
 }
 
-// GetStorageAt implements eth_getStorageAt. Like geth it accepts a slot with or
-// without leading zeros and 0x.
+// GetStorageAt implements eth_getStorageAt. Like geth, it accepts a slot with or without leading
+// zeros and 0x.
 func (a *ethState) GetStorageAt(_ context.Context, addr common.Address, slot string, at *rpc.BlockNumberOrHash) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	view, err := a.view(at)
@@ -85,8 +85,8 @@ func (a *ethState) GetStorageAt(_ context.Context, addr common.Address, slot str
 // maxStorageValues is the maximum number of slots of one eth_getStorageValues.
 const maxStorageValues = 1024
 
-// GetStorageValues implements eth_getStorageValues. It returns the values of
-// slots of several accounts, in the order of the slots.
+// GetStorageValues implements eth_getStorageValues. It returns the values of slots of several
+// accounts, in the same order as the slots.
 func (a *ethState) GetStorageValues(ctx context.Context, slots map[common.Address][]common.Hash, at *rpc.BlockNumberOrHash) (_ map[common.Address][]common.Hash, err error) {
 	defer ledger.Recover(&err)
 	count := 0
@@ -127,7 +127,7 @@ func decodeSlot(text string) (common.Hash, error) {
 // maxProofSlots is the maximum number of slots in one answer with proofs.
 const maxProofSlots = 1024
 
-// checkSlots refuses slots that a proof cannot have.
+// checkSlots returns an error if a proof has too many slots, or if a slot is malformed.
 func checkSlots(slots []string) error {
 	if len(slots) > maxProofSlots {
 		return invalidParams("too many storage keys requested (max %d, got %d)", maxProofSlots, len(slots))
@@ -140,8 +140,8 @@ func checkSlots(slots []string) error {
 	return nil
 }
 
-// GetProof implements eth_getProof. The answer has the form of EIP-1186, and its proofs are those
-// of a unified binary tree: see package stateproof, which verifies them.
+// GetProof implements eth_getProof. The answer has the form of EIP-1186, but its proofs are those
+// of a unified binary tree. Package stateproof describes and verifies them.
 func (a *ethState) GetProof(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (_ *stateproof.Account, err error) {
 	defer ledger.Recover(&err)
 	if err := checkSlots(slots); err != nil {

@@ -13,11 +13,10 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// ethSubscriptions implements eth_subscribe, over WebSocket only, and filters.
-// Both follow the latest block. If a reorganization of JAM moves latest back,
-// log subscriptions deliver the affected logs again, marked as removed. Blocks
-// that become latest afterwards are delivered as new heads; often they are the
-// same blocks.
+// ethSubscriptions implements filters and eth_subscribe, which works only over WebSocket. Both
+// follow the latest block. If a reorg of JAM moves latest back, log subscriptions deliver the
+// affected logs again, marked as removed. Blocks that become latest afterwards are delivered as new
+// heads; often they are the same blocks.
 type ethSubscriptions struct{ *api }
 
 // NewHeads implements eth_subscribe("newHeads"). It delivers the headers of
@@ -32,8 +31,8 @@ func (a *ethSubscriptions) NewHeads(ctx context.Context) (_ *rpc.Subscription, e
 	})
 }
 
-// ethLogs implements eth_subscribe("logs", criteria). It delivers the matching
-// logs of blocks that become latest.
+// Logs implements eth_subscribe("logs", criteria). It delivers the matching logs of blocks that
+// become latest.
 func (a *ethSubscriptions) Logs(ctx context.Context, criteria gethfilters.FilterCriteria) (_ *rpc.Subscription, err error) {
 	defer ledger.Recover(&err)
 	if err := a.checkLive(&criteria); err != nil {
@@ -49,18 +48,17 @@ func (a *ethSubscriptions) Logs(ctx context.Context, criteria gethfilters.Filter
 	})
 }
 
-// receiptQuery selects the transactions of a subscription to receipts. An empty
-// list means all.
+// receiptQuery selects the transactions whose receipts a subscription delivers. An empty list
+// selects all.
 type receiptQuery struct {
 	TransactionHashes []common.Hash `json:"transactionHashes"` // of the receipts; all if empty
 }
 
-// maxReceiptHashes is the maximum number of hashes in a ReceiptQuery, which is
-// geth's.
+// maxReceiptHashes is the maximum number of hashes in a receiptQuery. It is geth's value.
 const maxReceiptHashes = 200
 
-// TransactionReceipts implements eth_subscribe("transactionReceipts", query). It
-// delivers the receipts of blocks that become latest, those of a block together.
+// TransactionReceipts implements eth_subscribe("transactionReceipts", query). It delivers the
+// receipts of blocks that become latest. The receipts of one block are in one message.
 func (a *ethSubscriptions) TransactionReceipts(ctx context.Context, query *receiptQuery) (_ *rpc.Subscription, err error) {
 	defer ledger.Recover(&err)
 	var wanted []common.Hash
@@ -89,8 +87,8 @@ func (a *ethSubscriptions) TransactionReceipts(ctx context.Context, query *recei
 	})
 }
 
-// begin opens a subscription on the connection of the call. The caller must
-// call the returned function to release the subscription's share.
+// begin opens a subscription on the connection of the call. The caller must call the returned
+// function at the end, to release the subscription's share.
 func (a *ethSubscriptions) begin(ctx context.Context, weight int) (*rpc.Notifier, *rpc.Subscription, func(), error) {
 	notifier, supported := rpc.NotifierFromContext(ctx)
 	if !supported {
@@ -106,10 +104,10 @@ func (a *ethSubscriptions) begin(ctx context.Context, weight int) (*rpc.Notifier
 	return notifier, notifier.CreateSubscription(), func() { a.filters.release(s) }, nil
 }
 
-// follow calls send for each head change from now on, until the client
-// unsubscribes or its connection ends. A slow subscriber does not delay the
-// node or other clients. If the node has already discarded changes that the
-// subscriber has not read, or cannot read their blocks, it continues with the next new one.
+// follow calls send for each head change from now on, until the client unsubscribes or its
+// connection ends. A slow subscriber delays neither the node nor other clients. If the node no
+// longer has changes that the subscriber has not read yet, or cannot read their blocks, the
+// subscription continues with the next new change.
 func (a *ethSubscriptions) follow(ctx context.Context, send func(node.HeadChange, func(any) error) error) (*rpc.Subscription, error) {
 	notifier, s, end, err := a.begin(ctx, 1)
 	if err != nil {
@@ -141,10 +139,9 @@ func (a *ethSubscriptions) follow(ctx context.Context, send func(node.HeadChange
 	return s, nil
 }
 
-// NewPendingTransactions implements eth_subscribe("newPendingTransactions",
-// full). It delivers pool transactions that become executable: their hashes, or
-// the whole transactions if full is true. A subscriber that is too slow loses
-// the newest ones.
+// NewPendingTransactions implements eth_subscribe("newPendingTransactions", full). It delivers the
+// transactions of the pool that become executable: their hashes, or the whole transactions if full
+// is true. If a subscriber is too slow, it loses the newest transactions.
 func (a *ethSubscriptions) NewPendingTransactions(ctx context.Context, full *bool) (_ *rpc.Subscription, err error) {
 	defer ledger.Recover(&err)
 	notifier, s, end, err := a.begin(ctx, poolWeight)

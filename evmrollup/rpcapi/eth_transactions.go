@@ -44,12 +44,11 @@ func (a *ethTransactions) SendRawTransaction(ctx context.Context, raw hexutil.By
 	return tx.Hash(), nil
 }
 
-// SendRawTransactionSync implements eth_sendRawTransactionSync (EIP-7966). It
-// sends a transaction and waits for its receipt, for the given number of
-// milliseconds. This is a JSON number, as the EIP says; drafts of it had a hex
-// string, which is accepted as well. The maximum is half of
-// [Config].RequestTime, and 0 means the maximum. It returns an error with code
-// [CodeTimeout] if there is no receipt by then.
+// SendRawTransactionSync implements eth_sendRawTransactionSync (EIP-7966). It sends a transaction
+// and waits for its receipt. timeout is the longest wait in milliseconds. It is a JSON number, as
+// in the EIP; a hex string, as in drafts of the EIP, is accepted too. The maximum is half of
+// [Config].RequestTime, and 0 means the maximum. If the receipt does not arrive in time, the error
+// has the code [CodeTimeout].
 func (a *ethTransactions) SendRawTransactionSync(ctx context.Context, raw hexutil.Bytes, timeout *milliseconds) (_ object, err error) {
 	defer ledger.Recover(&err)
 	cursor, limit := a.node.HeadCursor(), a.cfg.RequestTime/2
@@ -93,9 +92,9 @@ func (m *milliseconds) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*uint64)(m))
 }
 
-// GetTransactionByHash implements eth_getTransactionByHash. It returns null for
-// an unknown transaction. A transaction counts as mined once its block is
-// latest. Before that it is pending, and the field queueStatus has the details.
+// GetTransactionByHash implements eth_getTransactionByHash. It returns null for an unknown
+// transaction. A transaction counts as mined when its block is latest. Until then it is pending,
+// and the field queueStatus shows the details.
 func (a *ethTransactions) GetTransactionByHash(ctx context.Context, hash common.Hash) (_ object, err error) {
 	defer ledger.Recover(&err)
 	if b, index, ok := a.node.Transaction(hash); ok {
@@ -124,7 +123,7 @@ func (a *ethTransactions) GetTransactionReceipt(_ context.Context, hash common.H
 	return a.receipt(b, index)
 }
 
-// mined reports whether the block with the given number is latest or older.
+// mined reports whether the block with the given number is the latest block or an older one.
 func (a *api) mined(number uint64) bool {
 	return number <= a.node.Resolve(rpc.LatestBlockNumber).NumberU64()
 }
@@ -153,8 +152,8 @@ func (a *ethTransactions) GetTransactionByBlockHashAndIndex(_ context.Context, h
 	return a.minedTransaction(b, int(index))
 }
 
-// GetRawTransactionByHash implements eth_getRawTransactionByHash. It returns
-// the binary encoding of a transaction, and null for an unknown one.
+// GetRawTransactionByHash implements eth_getRawTransactionByHash. It returns the binary encoding of
+// a transaction, or null for an unknown transaction.
 func (a *ethTransactions) GetRawTransactionByHash(ctx context.Context, hash common.Hash) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	if b, index, ok := a.node.Transaction(hash); ok {
@@ -170,17 +169,17 @@ func (a *ethTransactions) GetRawTransactionByHash(ctx context.Context, hash comm
 	return tx.MarshalBinary()
 }
 
-// GetRawTransactionByBlockNumberAndIndex implements
-// eth_getRawTransactionByBlockNumberAndIndex. It returns the binary encoding of
-// a transaction, and no bytes if there is no such block or transaction.
+// GetRawTransactionByBlockNumberAndIndex implements eth_getRawTransactionByBlockNumberAndIndex. It
+// returns the binary encoding of a transaction, or no bytes if there is no such block or
+// transaction.
 func (a *ethTransactions) GetRawTransactionByBlockNumberAndIndex(_ context.Context, number rpc.BlockNumber, index hexutil.Uint) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	return rawTransaction(a.node.Resolve(number), index)
 }
 
-// GetRawTransactionByBlockHashAndIndex implements
-// eth_getRawTransactionByBlockHashAndIndex. It returns the binary encoding of a
-// transaction, and no bytes if there is no such block or transaction.
+// GetRawTransactionByBlockHashAndIndex implements eth_getRawTransactionByBlockHashAndIndex. It
+// returns the binary encoding of a transaction, or no bytes if there is no such block or
+// transaction.
 func (a *ethTransactions) GetRawTransactionByBlockHashAndIndex(_ context.Context, hash common.Hash, index hexutil.Uint) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	return rawTransaction(a.node.BlockByHash(hash), index)
@@ -194,7 +193,6 @@ func rawTransaction(b *node.Block, index hexutil.Uint) (hexutil.Bytes, error) {
 	return b.Transactions()[index].MarshalBinary()
 }
 
-// PendingTransactions implements eth_pendingTransactions, which lists the
-// pooled transactions of the node's own accounts. It returns an empty list: the
-// node holds no keys.
+// PendingTransactions implements eth_pendingTransactions, which lists the transactions of the
+// node's own accounts in the pool. It returns an empty list, because the node holds no keys.
 func (a *ethTransactions) PendingTransactions() []object { return []object{} }

@@ -14,43 +14,43 @@ import (
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
 )
 
-// jamMethods implements the jam namespace: the status of rollup blocks on JAM.
+// jamMethods implements the namespace jam: it shows how far the rollup's blocks have come on JAM,
+// and returns proofs.
 type jamMethods struct{ *api }
 
-// QueueStatus is the answer of jam_queueStatus. Numbers are rollup block
-// numbers unless a field's comment differs.
+// QueueStatus is the answer of jam_queueStatus. Block numbers are those of rollup blocks unless the
+// comment of a field names another chain.
 type QueueStatus struct {
-	// Pending, Latest and Finalized are the numbers of the blocks with these
-	// tags.
+	// Pending, Latest and Finalized are the numbers of the blocks with these tags.
 	Pending   hexutil.Uint64 `json:"pending"`
 	Latest    hexutil.Uint64 `json:"latest"`
 	Finalized hexutil.Uint64 `json:"finalized"`
-	// CanonicalRoot is the state root of the highest contiguous finalized block.
+	// CanonicalRoot is the state root after the highest finalized block before which all blocks are
+	// finalized too.
 	CanonicalRoot common.Hash `json:"canonicalRoot"`
-	// Bundles counts the bundles that the queue holds, by state.
+	// Bundles is the number of bundles in the queue, by their state.
 	Bundles map[string]int `json:"bundles"`
-	// Transitions counts how often a bundle entered each state since the node started.
+	// Transitions is how often a bundle has entered each state since the node started.
 	Transitions map[string]uint64 `json:"transitions"`
-	// Packages is the number of packages built since the node started, Sends
-	// the number of submissions, and Died the number of packages that died.
+	// Packages is the number of packages that were built since the node started. Sends is the
+	// number of submissions, and Died is the number of packages that have died.
 	Packages uint64 `json:"packages"`
 	Sends    uint64 `json:"sends"`
 	Died     uint64 `json:"died"`
-	// JAMSlot is the slot of the best JAM block. JAMBest and JAMFinalized are
-	// the hashes of the best and the finalized JAM block.
+	// JAMSlot is the slot of the best JAM block. JAMBest and JAMFinalized are the hashes of the
+	// best and of the finalized JAM block.
 	JAMSlot      hexutil.Uint64  `json:"jamSlot"`
 	JAMBest      jamq.HeaderHash `json:"jamBest"`
 	JAMFinalized jamq.HeaderHash `json:"jamFinalized"`
-	// Service describes the packages that the finalized JAM chain accumulated
-	// for the rollup since the node started. It is read from the chain, not
-	// from the queue.
+	// Service describes the packages that the finalized JAM chain has accumulated for the rollup
+	// since the node started. It is read from the chain and not from the queue.
 	Service ServiceReport `json:"service"`
 }
 
-// ServiceReport describes the accumulated packages of the rollup: their number,
-// the first and the last block number, and the state root after the last.
-// Duplicates are the numbers of blocks that were accumulated again, and Gaps
-// the numbers of blocks that did not continue the previous one.
+// ServiceReport describes the accumulated packages of the rollup: their number, the first and the
+// last block number, and the state root after the last block. Duplicates are the numbers of blocks
+// that were accumulated again. Gaps are the numbers of blocks that did not continue the previous
+// one.
 type ServiceReport struct {
 	Accumulated hexutil.Uint64 `json:"accumulated"` // number of packages
 	First       hexutil.Uint64 `json:"first"`       // block number
@@ -98,8 +98,8 @@ func (a *jamMethods) QueueStatus(ctx context.Context) (_ *QueueStatus, err error
 	return s, nil
 }
 
-// GetLimits implements jam_getLimits. It returns the bounds on a transaction
-// that the node accepts.
+// GetLimits implements jam_getLimits. It returns the bounds on a transaction that the node accepts,
+// such as the maximum size.
 func (a *jamMethods) GetLimits() evmrollup.Limits { return a.node.Limits() }
 
 // Bundle is the answer of jam_getBundle: a rollup block and its status on JAM.
@@ -109,23 +109,22 @@ type Bundle struct {
 	Transactions []common.Hash  `json:"transactions"` // hashes, in order
 	Status       string         `json:"queueStatus"`  // state of the bundle in the queue
 	Core         hexutil.Uint64 `json:"core"`         // of the current package
-	// At which the bundle entered each state.
+	// Slots are the JAM slots at which the bundle has entered each state.
 	Slots map[string]hexutil.Uint64 `json:"slots"`
-	// Versions are the packages built for the block, oldest first. The list is
-	// empty once the queue has discarded them.
+	// Versions are the packages that were built for the block, oldest first. The list is empty when
+	// the queue no longer has them.
 	Versions []BundleVersion `json:"versions"`
 	// Version is the number of the current version.
 	Version int `json:"version"`
-	// WorkPackageHash is the package hash of the current version, and
-	// JAMHeaderHash the JAM block that proves Status. They are null if there is
-	// none.
+	// WorkPackageHash is the hash of the current version's package. JAMHeaderHash is the hash of
+	// the JAM block that proves Status. They are null if there is none.
 	WorkPackageHash *jamq.PackageHash `json:"workPackageHash"`
 	JAMHeaderHash   *jamq.HeaderHash  `json:"jamHeaderHash"`
 }
 
-// BundleVersion is one package of a bundle. Attempts counts its submissions.
-// Reported, Available and Accumulated are the JAM blocks of these events, or
-// null. Dead is the reason if the package can never be accumulated.
+// BundleVersion is one package of a bundle. Attempts is the number of its submissions. Reported,
+// Available and Accumulated are the JAM blocks in which these events happened, or null. Dead is the
+// reason why the package can never be accumulated, if that is so.
 type BundleVersion struct {
 	Version         int                `json:"version"`         // number, from 1
 	WorkPackageHash jamq.PackageHash   `json:"workPackageHash"` // of the version
@@ -151,9 +150,8 @@ func jamPoint(p anchor.Point) *JAMPoint {
 	return &JAMPoint{p.Hash, hexutil.Uint64(p.Slot)}
 }
 
-// GetBundle implements jam_getBundle. It returns the status on JAM of the
-// rollup block with the given number or tag, and null for a block that does not
-// exist.
+// GetBundle implements jam_getBundle. It returns how far the rollup block with the given number or
+// tag has come on JAM, or null for a block that does not exist.
 func (a *jamMethods) GetBundle(ctx context.Context, number rpc.BlockNumber) (_ *Bundle, err error) {
 	defer ledger.Recover(&err)
 	if answer, asked, err := askLeader[*Bundle](ctx, a.api, "jam_getBundle", number); asked {

@@ -12,11 +12,10 @@ import (
 	"github.com/jamq/jamq/evmrollup/stateproof"
 )
 
-// GetFinalityProof implements jam_getFinalityProof. It returns a document that
-// proves that a transaction is final; examples/verify checks it. The answer is
-// null for a transaction that is in no block. The error code is [CodeNotFinal]
-// while the transaction is not final, and [CodeNoProofs] if the JAM chain does
-// not offer proofs.
+// GetFinalityProof implements jam_getFinalityProof. It returns a document that proves that a
+// transaction is final; examples/verify checks it. For a transaction that is in no block the answer
+// is null. The error code is [CodeNotFinal] while the transaction is not final, and [CodeNoProofs]
+// if the JAM chain does not provide the data for proofs.
 func (a *jamMethods) GetFinalityProof(ctx context.Context, hash common.Hash) (_ *proof.Document, err error) {
 	defer ledger.Recover(&err)
 	if err := a.limits.call(ctx, "jam_getFinalityProof", 0); err != nil {
@@ -26,9 +25,9 @@ func (a *jamMethods) GetFinalityProof(ctx context.Context, hash common.Hash) (_ 
 	return d, proofError(err)
 }
 
-// GetReceiptProof implements jam_getReceiptProof. The document of
-// jam_getFinalityProof then also proves the receipt of the transaction: whether
-// it succeeded, and its logs. Answers and errors are those of that method.
+// GetReceiptProof implements jam_getReceiptProof. It returns the document of jam_getFinalityProof,
+// which then also proves the receipt of the transaction: whether it succeeded, and its logs.
+// Answers and errors are those of that method.
 func (a *jamMethods) GetReceiptProof(ctx context.Context, hash common.Hash) (_ *proof.Document, err error) {
 	defer ledger.Recover(&err)
 	if err := a.limits.call(ctx, "jam_getReceiptProof", 0); err != nil {
@@ -38,10 +37,10 @@ func (a *jamMethods) GetReceiptProof(ctx context.Context, hash common.Hash) (_ *
 	return d, proofError(err)
 }
 
-// GetAccountProof implements jam_getAccountProof. It returns an account and slots
-// of its storage in the state after a final block, with a proof for a verifier
-// that trusts validators of JAM; examples/verify checks it. Without a
-// block it is the finalized one. Error codes are those of jam_getFinalityProof.
+// GetAccountProof implements jam_getAccountProof. It returns an account and slots of its storage in
+// the state after a final block. The answer has a proof for a verifier that trusts the validators
+// of JAM; examples/verify checks it. The default block is the finalized one. Error codes are those
+// of jam_getFinalityProof.
 func (a *jamMethods) GetAccountProof(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (_ *stateproof.FinalAccount, err error) {
 	defer ledger.Recover(&err)
 	if err := checkSlots(slots); err != nil {
@@ -62,9 +61,9 @@ func (a *jamMethods) GetAccountProof(ctx context.Context, addr common.Address, s
 	return f, proofError(err)
 }
 
-// GetHandoff implements jam_getHandoff. It returns the proof of the validator set
-// after the given one, with which a verifier replaces its trust; examples/verify
-// does that. The error code is CodeNoProofs also if no set follows yet.
+// GetHandoff implements jam_getHandoff. It returns the proof of the validator set that follows the
+// given one. A verifier replaces its trust with it; examples/verify does that. The error code is
+// CodeNoProofs, also if no set follows yet.
 func (a *jamMethods) GetHandoff(ctx context.Context, set hexutil.Uint64) (_ *proof.Handoff, err error) {
 	defer ledger.Recover(&err)
 	if err := a.limits.call(ctx, "jam_getHandoff", 0); err != nil {
@@ -74,9 +73,9 @@ func (a *jamMethods) GetHandoff(ctx context.Context, set hexutil.Uint64) (_ *pro
 	return h, proofError(err)
 }
 
-// GetTrust implements jam_getTrust. It returns the data that a verifier must
-// trust in advance. Use it only for experiments: a verifier that takes this
-// data from the node trusts the node for everything.
+// GetTrust implements jam_getTrust. It returns the data that a verifier must trust in advance. Use
+// it only for experiments, because a verifier that gets this data from the node trusts the node for
+// everything.
 func (a *jamMethods) GetTrust(ctx context.Context) (_ *proof.Trust, err error) {
 	defer ledger.Recover(&err)
 	trust, err := a.node.Trust(ctx)

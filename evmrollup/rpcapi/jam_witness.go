@@ -17,23 +17,21 @@ type stateWitness struct {
 	BlockNumber hexutil.Uint64 `json:"blockNumber"`
 	BlockHash   common.Hash    `json:"blockHash"`
 	StateRoot   common.Hash    `json:"stateRoot"`
-	// Address is the account. Balance (in wei), Nonce, CodeHash and Storage are
-	// the values that the witness proves. CodeHash is zero for an account that
-	// does not exist.
+	// Address is the account. Balance (in wei), Nonce, CodeHash and Storage are the values that the
+	// witness proves. CodeHash is zero if the account does not exist.
 	Address  common.Address              `json:"address"`
 	Balance  *hexutil.Big                `json:"balance"`
 	Nonce    hexutil.Uint64              `json:"nonce"`
 	CodeHash common.Hash                 `json:"codeHash"`
 	Storage  map[common.Hash]common.Hash `json:"storage"`
-	// Witness is the encoded witness; decode it with statedb.ParseWitness. A
-	// state opened by statedb.NewStateless with the witness and StateRoot gives
-	// the same values and no others.
+	// Witness is the encoded witness, which statedb.ParseWitness decodes. A view that
+	// statedb.NewStateless opens with the witness and StateRoot has the same values and no others.
 	Witness hexutil.Bytes `json:"witness"`
 }
 
-// GetStateWitness implements jam_getStateWitness. It returns an account and
-// slots of its storage with one proof against the state root of a block, which
-// is smaller than those of eth_getProof.
+// GetStateWitness implements jam_getStateWitness. It returns an account and slots of its storage,
+// with a single proof against the state root of a block. This proof is smaller than the proofs of
+// eth_getProof.
 func (a *jamMethods) GetStateWitness(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (_ *stateWitness, err error) {
 	defer ledger.Recover(&err)
 	if len(slots) > maxProofSlots {

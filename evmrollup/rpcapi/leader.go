@@ -22,9 +22,9 @@ import (
 )
 
 // This file passes calls on to the replica that leads. The other replicas of a cluster have the
-// blocks and states, but no pool.
+// blocks and states, but no pool and no queue.
 
-// leader is the way to the replica that leads. It is safe for concurrent use.
+// leader passes calls on to the replica that leads. It is safe for concurrent use.
 type leader struct {
 	node   *node.Node
 	secret []byte // of the tokens of all replicas
@@ -34,25 +34,25 @@ type leader struct {
 }
 
 // replicaAgent is the user agent of calls that a replica passes on. A replica that does not lead
-// refuses them, so that two replicas which take each other for the leader do not pass a call on to
-// each other without end.
+// refuses such calls. Otherwise two replicas that take each other for the leader would pass a call
+// back and forth without end.
 const replicaAgent = "jamq-replica"
 
-// codeFollows is the code of the error for a call that another replica has passed on to one that
-// does not lead either.
+// codeFollows is the error code for a call that was passed on to a replica that does not lead
+// either.
 const codeFollows = -32010
 
 var errFollows = codedError{errors.New("this replica does not lead"), codeFollows}
 
-// errNoLeader is returned if no replica has led in the time of a request.
+// errNoLeader is returned if no replica has led during the time of a request.
 var errNoLeader = errors.New("no replica leads now; try again")
 
 // retryLeader is the pause before the leader is looked up again.
 const retryLeader = 50 * time.Millisecond
 
-// call calls a method of the leader. It tries again while a new leader is being found, until ctx
-// ends or this node leads; in these two cases it returns errNoLeader. attempts is the number of
-// calls that may have reached a leader.
+// call calls a method of the leader. While the replicas are choosing a new leader, it tries again.
+// If ctx ends or this node begins to lead, it returns errNoLeader. attempts is the number of calls
+// that may have reached a leader.
 func (l *leader) call(ctx context.Context, result any, method string, args ...any) (attempts int, err error) {
 	if rpc.PeerInfoFromContext(ctx).HTTP.UserAgent == replicaAgent {
 		return 0, errFollows
@@ -74,7 +74,7 @@ func (l *leader) call(ctx context.Context, result any, method string, args ...an
 	return attempts, errNoLeader
 }
 
-// find returns a client of the leader, or nil.
+// find returns a client that is connected to the leader, or nil if there is none.
 func (l *leader) find(ctx context.Context) *rpc.Client {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,7 +92,8 @@ func (l *leader) find(ctx context.Context) *rpc.Client {
 	return l.client
 }
 
-// drop forgets a client that did not reach a leader.
+// drop closes a client that did not reach the leader, so that the next call looks the leader up
+// again.
 func (l *leader) drop(client *rpc.Client) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,8 +103,9 @@ func (l *leader) drop(client *rpc.Client) {
 	}
 }
 
-// send gives a transaction to the pool, which is that of the leader. If the lead moves meanwhile,
-// the transaction may be in the log already, and the next leader knows it.
+// send adds a transaction to the pool, which only the leader has. If the lead moves to another
+// replica meanwhile, the transaction may already be in the log, and the next leader then knows it.
+// In this case the error of a known transaction counts as success.
 func (a *api) send(ctx context.Context, tx *types.Transaction) error {
 	if a.leader == nil {
 		return a.node.SendTransaction(tx)
@@ -132,12 +134,13 @@ func (a *api) send(ctx context.Context, tx *types.Transaction) error {
 	}
 }
 
-// isMoving reports whether an error means that the lead has moved during a call.
+// isMoving reports whether an error means that the lead has moved to another replica during a call.
 func isMoving(err error) bool {
 	return errors.Is(err, errNoLeader) || errors.Is(err, builder.ErrLog) || errors.Is(err, builder.ErrStopped) || errors.Is(err, mempool.ErrNotRecovered)
 }
 
-// send passes a transaction on. again reports whether an earlier attempt may have succeeded.
+// send passes a transaction on to the leader. again is true if an earlier attempt of this call may
+// have succeeded.
 func (l *leader) send(ctx context.Context, tx *types.Transaction) (again bool, err error) {
 	raw, err := tx.MarshalBinary()
 	if err != nil {
@@ -148,16 +151,17 @@ func (l *leader) send(ctx context.Context, tx *types.Transaction) (again bool, e
 	return attempts > 1, err
 }
 
-// serveCopy gives the blocks and states of this replica to one that joins. If it fails, the other
-// one sees that the copy ends too early.
+// serveCopy sends the blocks and states of this replica to a replica that joins. If it fails, it
+// aborts the answer, and the other replica sees that the copy ends too early.
 func (a *api) serveCopy(w http.ResponseWriter, _ *http.Request) {
 	if err := a.node.WriteCopy(w); err != nil {
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// askLeader passes a call about the pool on to the leader, and returns its answer. asked is false
-// if this node leads, also if it has begun to lead meanwhile, and must answer itself.
+// askLeader passes a call about the pool or the queue on to the leader and returns its answer.
+// asked is false if this node must answer the call itself, because it leads or has begun to lead
+// meanwhile.
 func askLeader[T any](ctx context.Context, a *api, method string, args ...any) (answer T, asked bool, err error) {
 	if !a.node.Follows() {
 		return answer, false, nil

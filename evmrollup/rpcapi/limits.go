@@ -20,17 +20,17 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// limits applies the limiter to each source and connection: to the bytes of
-// every request, and to the calls that cost more than a lookup. A connection is
-// the remote address with its port. A nil *limits allows everything.
+// limits applies the rate limits to each source and connection. It counts the bytes of every
+// request, and the calls that cost more than a lookup. A connection is the remote address with its
+// port. A nil *limits allows everything.
 type limits struct {
 	limiter  *ratelimit.Limiter
 	loopback bool // limit loopback addresses too
 }
 
-// sourceOf returns the source that a remote address belongs to, or false if the
-// address is not limited. A subscriber with IPv6 controls 2^64 addresses, so
-// the source is the address's first 64 bits.
+// sourceOf returns the source to which a remote address belongs, or false if the address is not
+// limited. For IPv6 the source is the first 64 bits of the address, because a subscriber controls
+// 2^64 addresses.
 func (l *limits) sourceOf(remote string) (string, bool) {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
@@ -60,9 +60,9 @@ func (l *limits) source(ctx context.Context) string {
 	return source
 }
 
-// call takes one call of method from the limits of the source and of its
-// connection, and size bytes from the method's limit too. It returns an error
-// with code CodeLimited if one is exhausted.
+// call counts one call of a method against the limits of the source and of its connection. It also
+// counts size bytes against the limit of the method. If a limit is exhausted, the error has the
+// code CodeLimited.
 func (l *limits) call(ctx context.Context, method string, size int) error {
 	source := l.source(ctx)
 	if source == "" {
@@ -75,7 +75,8 @@ func (l *limits) call(ctx context.Context, method string, size int) error {
 	return nil
 }
 
-// strike counts an offence of a transaction's source if err shows one.
+// strike counts an offence against the source of a transaction, if err shows that no honest client
+// would have sent the transaction, or that it was underpriced.
 func (l *limits) strike(ctx context.Context, err error) {
 	source := l.source(ctx)
 	switch {
@@ -87,8 +88,8 @@ func (l *limits) strike(ctx context.Context, err error) {
 	}
 }
 
-// http refuses requests of sources that exceed their byte rate. It reads the
-// whole body first, because only then is its length certain.
+// http refuses the requests of sources that exceed their byte rate. It reads the whole body before
+// it decides, because only then is the length of the body certain.
 func (l *limits) http(maxBody int, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		source, limited := l.sourceOf(r.RemoteAddr)
@@ -127,8 +128,8 @@ func refuse(w http.ResponseWriter, err error) {
 	_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":`+strconv.Itoa(CodeLimited)+`,"message":`+strconv.Quote(err.Error())+`}}`)
 }
 
-// webSocket makes the node read a source's WebSocket no faster than the source
-// may send. A WebSocket has no status 429 after its handshake.
+// webSocket makes the node read a source's WebSocket no faster than the source may send. A
+// WebSocket cannot be refused with status 429 after its handshake.
 func (l *limits) webSocket(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		source, limited := l.sourceOf(r.RemoteAddr)
@@ -159,8 +160,7 @@ func (w slowSocket) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return &slowConn{Conn: conn, limiter: w.limiter, from: w.from, closed: make(chan struct{})}, buffered, nil
 }
 
-// slowConn waits after each read until the limiter allows the bytes that were
-// read.
+// slowConn is a connection whose Read waits until the limiter allows the bytes that were read.
 type slowConn struct {
 	net.Conn
 	limiter *ratelimit.Limiter
@@ -169,8 +169,8 @@ type slowConn struct {
 	closed  chan struct{}
 }
 
-// Read implements net.Conn. It returns an error, which closes the connection,
-// if the source has been banned.
+// Read implements net.Conn. If the source was banned, it returns an error, which closes the
+// connection.
 func (c *slowConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	read := c.from

@@ -20,8 +20,8 @@ func (*netMethods) PeerCount() hexutil.Uint { return 0 }
 // web3Methods implements the web3 namespace.
 type web3Methods struct{ *api }
 
-// ClientVersion implements web3_clientVersion. It returns [Config].Client, with "anvil/" before
-// it in developer mode.
+// ClientVersion implements web3_clientVersion. It returns [Config].Client, in developer mode with
+// "anvil/" before it.
 func (w *web3Methods) ClientVersion() string {
 	if w.cfg.Dev {
 		return devClient + w.cfg.Client

@@ -13,11 +13,10 @@ import (
 // secretSize is the length of the key of the administrators' tokens, in bytes.
 const secretSize = 32
 
-// ReadSecret reads the key of the administrators' tokens from a file that holds
-// 32 bytes in hex, with or without 0x. If the file does not exist, ReadSecret
-// generates a key and writes it to a file that only its owner can read. If path
-// is empty, it returns no key. It returns [ErrInvalidConfig] if the file does
-// not hold a key.
+// ReadSecret reads the key of the administrators' tokens from a file. The file must contain 32
+// bytes in hex, with or without 0x. If the file does not exist, ReadSecret generates a key and
+// writes it to a file that only its owner can read. If path is empty, there is no key. The error
+// wraps [ErrInvalidConfig] if the file does not contain a key.
 func ReadSecret(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil

@@ -15,9 +15,9 @@ import (
 	"github.com/jamq/jamq/ratelimit"
 )
 
-// Handler returns a handler that serves JSON-RPC over HTTP and WebSocket on one
-// address, and Config.Page for browsers. The returned function closes its
-// WebSocket connections. Handler returns [ErrInvalidConfig] if cfg is not valid.
+// Handler returns an HTTP handler for a node. It serves JSON-RPC over HTTP and WebSocket on one
+// address, and Config.Page for browsers. The returned function closes the WebSocket connections.
+// The error wraps [ErrInvalidConfig] if cfg is not valid.
 func Handler(n *node.Node, cfg Config) (http.Handler, func(), error) {
 	d, err := newDoor(n, &cfg)
 	if err != nil {
@@ -26,8 +26,8 @@ func Handler(n *node.Node, cfg Config) (http.Handler, func(), error) {
 	return d, d.stop, nil
 }
 
-// door routes requests. Behind it are two servers: the public one, and one for
-// clients with a token, which has all namespaces and no limits.
+// door is the handler that routes each request to one of two servers. The public one serves
+// everyone. The other one is for clients with a token, and has all namespaces and no limits.
 type door struct {
 	page           http.Handler // Config.Page behind the VHosts check; nil if there is none
 	public, admins entrance
@@ -36,15 +36,15 @@ type door struct {
 	copies         http.Handler // for replicas that join, nil without a cluster
 }
 
-// entrance is one server with its two transports.
+// entrance is one JSON-RPC server with its handlers for HTTP and for WebSocket.
 type entrance struct {
 	server          *rpc.Server
 	http, webSocket http.Handler
 }
 
-// APIs returns the methods for a server of go-ethereum that a host has already, without those of
-// the namespace admin, limits and checks of the caller: that server and the host's middleware have
-// their own. It returns [ErrInvalidConfig] if cfg is not valid.
+// APIs returns the methods for a server of go-ethereum that a host has already. It leaves out the
+// namespace admin, the limits and the checks of the caller, because that server and the host's
+// middleware have their own. The error wraps [ErrInvalidConfig] if cfg is not valid.
 func APIs(n *node.Node, cfg Config) ([]rpc.API, error) {
 	open, limiter, err := newAPI(n, &cfg)
 	if err != nil {
@@ -60,7 +60,7 @@ func APIs(n *node.Node, cfg Config) ([]rpc.API, error) {
 	return append(all, cfg.APIs...), nil
 }
 
-// newAPI returns the part that the public receivers share.
+// newAPI returns the fields that the receivers of the public methods share, and the rate limiter.
 func newAPI(n *node.Node, cfg *Config) (api, *ratelimit.Limiter, error) {
 	if err := cfg.Validate(); err != nil {
 		return api{}, nil, err
@@ -164,8 +164,8 @@ func newServer(a *api, limiter *ratelimit.Limiter, names []string) (*rpc.Server,
 	return server, nil
 }
 
-// http puts the checks of origin, host and token before next. It also bounds the
-// duration of a request, counted from the first byte of its body.
+// http returns a handler that checks origin, host and token of a request before it calls next. It
+// also limits the duration of a request, from the first byte of its body on.
 func (c *Config) http(next http.Handler, secret []byte) http.Handler {
 	checked := guard.Compressed(withToken(secret, guard.Hosts(c.VHosts, guard.Origins(c.CORS, next))))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -182,12 +182,14 @@ func (c *Config) http(next http.Handler, secret []byte) http.Handler {
 	})
 }
 
-// webSocket puts the checks of origin and token before server.
+// webSocket returns a handler that checks origin and token of a connection before the server serves
+// it.
 func (c *Config) webSocket(server *rpc.Server, secret []byte) http.Handler {
 	return withToken(secret, server.WebsocketHandler(c.Origins))
 }
 
-// withToken lets only administrators pass, if there is a key of their tokens.
+// withToken returns a handler that lets only clients with a token reach next. If there is no key
+// for tokens, it lets every client through.
 func withToken(secret []byte, next http.Handler) http.Handler {
 	if len(secret) == 0 {
 		return next

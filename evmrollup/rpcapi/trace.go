@@ -18,14 +18,14 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// traceMethods implements the namespace trace: the calls of transactions, as
-// OpenEthereum defined them and Erigon, Nethermind and reth serve them to
-// explorers. The node executes the blocks again, so it needs the state before
-// them. A call has the limits of a debug trace.
+// traceMethods implements the namespace trace, which returns the calls inside transactions.
+// OpenEthereum defined this namespace, and Erigon, Nethermind and reth serve it to explorers. The
+// node executes the blocks again, so it needs the states before them. A call has the limits of a
+// debug trace.
 type traceMethods struct{ *api }
 
-// Block implements trace_block. It returns the traces of all transactions of a
-// block, and null for a block that does not exist.
+// Block implements trace_block. It returns the traces of all transactions of a block, or null for a
+// block that does not exist.
 func (t *traceMethods) Block(ctx context.Context, at rpc.BlockNumberOrHash) (_ []*flatTrace, err error) {
 	defer ledger.Recover(&err)
 	b, err := t.resolve(at)
@@ -58,9 +58,9 @@ type traceCriteria struct {
 	// FromBlock and ToBlock are the first and the last block, latest by default.
 	FromBlock *rpc.BlockNumber `json:"fromBlock"`
 	ToBlock   *rpc.BlockNumber `json:"toBlock"`
-	// FromAddress and ToAddress select traces by their ends. An empty list means
-	// all. With both lists, a trace needs one of its ends in its list, or both
-	// if Mode is "intersection". Mode is "union" by default.
+	// FromAddress and ToAddress select traces by their sender and receiver. An empty list selects
+	// all. If both lists are set, a trace matches when its sender or its receiver is in the list
+	// or, with Mode "intersection", when both are. The default Mode is "union".
 	FromAddress []common.Address `json:"fromAddress"`
 	ToAddress   []common.Address `json:"toAddress"`
 	Mode        string           `json:"mode"`
@@ -121,7 +121,7 @@ func (t *traceMethods) blocks(criteria *traceCriteria) (first, last uint64, err 
 	return first, last, nil
 }
 
-// limited calls run within the limits on the rate and the duration of a trace.
+// limited calls run within the rate limit of the client and the maximum duration of a trace.
 func (t *traceMethods) limited(ctx context.Context, run func(context.Context) error) error {
 	if err := t.limits.call(ctx, "debug", 0); err != nil {
 		return err
@@ -131,8 +131,8 @@ func (t *traceMethods) limited(ctx context.Context, run func(context.Context) er
 	return run(ctx)
 }
 
-// run executes transactions of a block, those at the indices from first to
-// before last, and adds their traces to an answer until it is complete.
+// run executes the transactions of a block whose indices are at least first and less than last. It
+// adds their traces to an answer until the answer is complete.
 func (t *traceMethods) run(ctx context.Context, b *node.Block, first, last int, answer *traceAnswer) error {
 	return t.executeAll(ctx, b, first, last, parts{trace: true}, func(x *executed) (more bool, err error) {
 		err = answer.add(x.traces)
@@ -140,7 +140,8 @@ func (t *traceMethods) run(ctx context.Context, b *node.Block, first, last int, 
 	})
 }
 
-// executed is a transaction that was executed again, with the parts that the client wants.
+// executed is the result of a transaction that was executed again, with the parts that the client
+// wants.
 type executed struct {
 	traces   []*flatTrace
 	output   []byte // of the first call
@@ -148,8 +149,8 @@ type executed struct {
 	diffSize int // about that of the JSON, in bytes
 }
 
-// executeAll executes transactions of a block in their order, and calls each until it
-// returns false or an error.
+// executeAll executes transactions of a block in their order, and calls each with the result of
+// each of them until that returns false or an error.
 func (t *traceMethods) executeAll(ctx context.Context, b *node.Block, first, last int, p parts, each func(*executed) (more bool, err error)) error {
 	if first == last {
 		return nil
@@ -170,7 +171,8 @@ func (t *traceMethods) executeAll(ctx context.Context, b *node.Block, first, las
 	return nil
 }
 
-// execute runs a transaction on the state before it.
+// execute runs a transaction again on the state before it, and collects the parts that the client
+// wants.
 func (t *traceMethods) execute(ctx context.Context, b *node.Block, index int, sdb *state.StateDB, block vm.BlockContext, p parts) (*executed, error) {
 	tx, config := b.Transactions()[index], t.node.ChainConfig()
 	msg, err := core.TransactionToMessage(tx, t.signer, b.BaseFee())
@@ -220,7 +222,8 @@ func tooManyTraces(most int) error {
 	return codedError{fmt.Errorf("the traces have more than %d bytes", most), codeTooMany}
 }
 
-// traceAnswer collects the traces that match the criteria, all without criteria.
+// traceAnswer collects the traces for an answer: those that match the criteria, or all if there are
+// no criteria.
 type traceAnswer struct {
 	criteria *traceCriteria
 	most     int // bytes
@@ -262,7 +265,7 @@ func (a *traceAnswer) result(err error) ([]*flatTrace, error) {
 	return append([]*flatTrace{}, a.traces...), nil
 }
 
-// matches reports whether the ends of a trace are in the lists.
+// matches reports whether the sender and the receiver of a trace are in the lists of the criteria.
 func (c *traceCriteria) matches(t *flatTrace) bool {
 	from, to := t.ends()
 	inFrom, inTo := slices.Contains(c.FromAddress, from), to != nil && slices.Contains(c.ToAddress, *to)

@@ -14,12 +14,12 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// callTrace is a call, a creation or a destruction of a contract, in
+// callTrace is the trace of one call, or of the creation or destruction of a contract, in
 // OpenEthereum's format.
 type callTrace struct {
 	Action traceAction `json:"action"`
 	Error  string      `json:"error,omitempty"`
-	// Result is nil for a destruction, and for a failure other than a revert.
+	// Result is nil for a destruction, and for a call that failed otherwise than by a revert.
 	Result       *traceResult `json:"result"`
 	Subtraces    int          `json:"subtraces"`    // number of traces directly below
 	TraceAddress []int        `json:"traceAddress"` // the position in each trace above
@@ -38,7 +38,8 @@ type flatTrace struct {
 	to   common.Address // the receiver, or the address of the contract to create
 }
 
-// traceAction is the cause of a trace. The fields depend on the type.
+// traceAction describes what a trace did, for example which contract was called. Which fields are
+// set depends on the type.
 type traceAction struct {
 	From           *common.Address `json:"from,omitempty"`
 	To             *common.Address `json:"to,omitempty"`
@@ -61,11 +62,11 @@ type traceResult struct {
 	Code    *hexutil.Bytes  `json:"code,omitempty"`
 }
 
-// emptyTrace is about the size of a trace without data, in bytes.
+// emptyTrace is about the size of the JSON of a trace without data, in bytes.
 const emptyTrace = 600
 
-// ends returns the sender and the receiver of a trace. A contract that could
-// not be created is no receiver.
+// ends returns the sender and the receiver of a trace. If a contract could not be created, there is
+// no receiver.
 func (t *flatTrace) ends() (from common.Address, to *common.Address) {
 	switch {
 	case t.Type == "suicide":
@@ -78,9 +79,9 @@ func (t *flatTrace) ends() (from common.Address, to *common.Address) {
 	return *t.Action.From, to
 }
 
-// flatTracer collects the traces of a transaction. go-ethereum's flatCallTracer
-// counts the gas that a transaction needs before its first instruction, which
-// OpenEthereum and the others do not, and has no bound.
+// flatTracer collects the traces of a transaction. It replaces go-ethereum's flatCallTracer, which
+// has no limit on its size. That tracer also counts the gas that a transaction needs before its
+// first instruction, which OpenEthereum and the other nodes do not.
 type flatTracer struct {
 	block       *node.Block
 	index       int // of the transaction
@@ -91,10 +92,11 @@ type flatTracer struct {
 	open        []*flatTrace
 }
 
-// hook adds the hooks of the tracer to others.
+// hook adds the hooks of this tracer to hooks.
 func (f *flatTracer) hook(hooks *tracing.Hooks) { hooks.OnEnter, hooks.OnExit = f.enter, f.exit }
 
-// take counts bytes. It stops the execution if there are too many.
+// take counts n bytes of a trace. If the traces become too large, it stops the execution and
+// returns false.
 func (f *flatTracer) take(t *flatTrace, n int) bool {
 	if f.left -= n; f.left < 0 {
 		f.stop()
@@ -169,8 +171,8 @@ func (f *flatTracer) exit(_ int, output []byte, gasUsed uint64, err error, _ boo
 	}
 }
 
-// traceError returns OpenEthereum's text of an error, or go-ethereum's if
-// OpenEthereum has none. builtIn means that a precompiled contract failed.
+// traceError returns OpenEthereum's text for an error, or go-ethereum's if OpenEthereum has none.
+// builtIn means that the error is that of a precompiled contract.
 func traceError(err error, builtIn bool) string {
 	var (
 		under   *vm.ErrStackUnderflow
@@ -182,8 +184,8 @@ func traceError(err error, builtIn bool) string {
 	}
 	switch {
 	case strings.HasSuffix(err.Error(), vm.ErrWriteProtection.Error()):
-		// go-ethereum finds it when it computes the gas of the instruction, and then its error
-		// wraps ErrOutOfGas.
+		// go-ethereum notices this error when it computes the gas of the instruction, and the error
+		// then also wraps ErrOutOfGas.
 		return vm.ErrWriteProtection.Error()
 	case is(vm.ErrExecutionReverted):
 		return "Reverted"

@@ -12,8 +12,8 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// replayed is a transaction that was executed again, in OpenEthereum's format. Parts that the
-// client does not want are empty.
+// replayed is the answer for a transaction that was executed again, in OpenEthereum's format. The
+// parts that the client does not want are empty.
 type replayed struct {
 	Output    hexutil.Bytes `json:"output"`    // of the first call
 	StateDiff stateDiff     `json:"stateDiff"` // nil: not wanted
@@ -26,7 +26,7 @@ type replayed struct {
 // parts are the parts of an answer that a client wants.
 type parts struct{ trace, stateDiff bool }
 
-// errVMTrace refuses a part of the answer.
+// errVMTrace is returned if a client wants the part vmTrace, which the node does not support.
 var errVMTrace = codedError{errors.New("vmTrace is not supported: want trace or stateDiff; debug_traceTransaction without a tracer returns each instruction"), CodeUnsupported}
 
 // partsOf reads the names of parts.
@@ -46,8 +46,8 @@ func partsOf(names []string) (p parts, err error) {
 	return p, nil
 }
 
-// ReplayTransaction implements trace_replayTransaction. The parts are "trace" and
-// "stateDiff". It returns null for a transaction that is in no block.
+// ReplayTransaction implements trace_replayTransaction. names are the parts that the client wants:
+// "trace" and "stateDiff". The answer is null for a transaction that is in no block.
 func (t *traceMethods) ReplayTransaction(ctx context.Context, hash common.Hash, names []string) (_ *replayed, err error) {
 	defer ledger.Recover(&err)
 	p, err := partsOf(names)
@@ -65,8 +65,8 @@ func (t *traceMethods) ReplayTransaction(ctx context.Context, hash common.Hash, 
 	return all[0], nil
 }
 
-// ReplayBlockTransactions implements trace_replayBlockTransactions, for all transactions of
-// a block. It returns null for a block that does not exist.
+// ReplayBlockTransactions implements trace_replayBlockTransactions. It executes all transactions of
+// a block again, and returns null for a block that does not exist.
 func (t *traceMethods) ReplayBlockTransactions(ctx context.Context, at rpc.BlockNumberOrHash, names []string) (_ []*replayed, err error) {
 	defer ledger.Recover(&err)
 	p, err := partsOf(names)
@@ -88,8 +88,8 @@ func (t *traceMethods) ReplayBlockTransactions(ctx context.Context, at rpc.Block
 	return all, err
 }
 
-// replay executes transactions of a block, those at the indices from first to before last.
-// Together they have at most Config.BatchBytes.
+// replay executes the transactions of a block whose indices are at least first and less than last.
+// All answers together have at most Config.BatchBytes.
 func (t *traceMethods) replay(ctx context.Context, b *node.Block, first, last int, p parts) ([]*replayed, error) {
 	all, left := []*replayed{}, t.cfg.BatchBytes
 	err := t.limited(ctx, func(ctx context.Context) error {

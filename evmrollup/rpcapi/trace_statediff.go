@@ -9,10 +9,11 @@ import (
 	"github.com/ethereum/go-ethereum/core/tracing"
 )
 
-// stateDiff has the accounts that a transaction changed, in OpenEthereum's format.
+// stateDiff has the accounts that a transaction has changed, in OpenEthereum's format.
 type stateDiff map[common.Address]*accountDiff
 
-// accountDiff has the changes of an account: see change. Storage has the changed slots only.
+// accountDiff has the changes of one account, each in the form that change returns. Storage has
+// only the changed slots.
 type accountDiff struct {
 	Balance any                 `json:"balance"`
 	Code    any                 `json:"code"`
@@ -20,8 +21,9 @@ type accountDiff struct {
 	Storage map[common.Hash]any `json:"storage"`
 }
 
-// change returns "=" for a value that is the same, or an object with the key "+" for one of
-// a new account, "-" for one of an account that is gone, and "*" otherwise.
+// change returns the JSON of a value before and after a transaction. It is "=" if the value is the
+// same. Otherwise it is an object with the key "+" for a value of a new account, "-" for a value of
+// an account that no longer exists, and "*" in all other cases.
 func change(from, to string, existed, exists bool) any {
 	switch {
 	case !existed:
@@ -34,7 +36,8 @@ func change(from, to string, existed, exists bool) any {
 	return map[string]map[string]string{"*": {"from": from, "to": to}}
 }
 
-// account is an account before a transaction, with the slots that the transaction wrote.
+// account has the values of an account before a transaction, and the slots that the transaction has
+// written.
 type account struct {
 	balance *big.Int
 	nonce   uint64
@@ -51,14 +54,15 @@ func accountOf(sdb *state.StateDB, address common.Address) *account {
 // exists reports whether the account is not empty (EIP-161).
 func (a *account) exists() bool { return a.balance.Sign() != 0 || a.nonce != 0 || len(a.code) > 0 }
 
-// diffTracer notes accounts as they were before a transaction changed them. Changes that the
-// transaction took back are found when the accounts are compared with the state after it.
+// diffTracer records accounts as they were before a transaction changed them. The result compares
+// them with the state after the transaction, so changes that the transaction took back do not
+// appear.
 type diffTracer struct {
 	sdb    *state.StateDB
 	before map[common.Address]*account
 }
 
-// hook adds the hooks of the tracer to others.
+// hook adds the hooks of this tracer to hooks.
 func (d *diffTracer) hook(hooks *tracing.Hooks) {
 	hooks.OnBalanceChange = func(address common.Address, old, _ *big.Int, _ tracing.BalanceChangeReason) {
 		if a, first := d.at(address); first {
@@ -83,8 +87,8 @@ func (d *diffTracer) hook(hooks *tracing.Hooks) {
 	}
 }
 
-// at returns an account before its first change. At the first call for an account, the caller
-// corrects the value that has just changed.
+// at returns the record of an account as it was before its first change. first is true if the
+// record was just made: the caller must then correct the value that has just changed.
 func (d *diffTracer) at(address common.Address) (a *account, first bool) {
 	if a := d.before[address]; a != nil {
 		return a, false
@@ -94,8 +98,8 @@ func (d *diffTracer) at(address common.Address) (a *account, first bool) {
 	return a, true
 }
 
-// result compares the accounts with the state after the transaction. size is about that of
-// the JSON, in bytes.
+// result compares the recorded accounts with the state after the transaction. size is about the
+// size of the JSON, in bytes.
 func (d *diffTracer) result() (diff stateDiff, size int) {
 	diff = make(stateDiff, len(d.before))
 	for address, from := range d.before {

@@ -9,15 +9,15 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 )
 
-// ErrSlotLength and ErrSlotDigits are returned for a text that is not a slot. Their texts are
-// geth's.
+// ErrSlotLength and ErrSlotDigits are returned by ParseSlot for a text that is not a slot. Their
+// texts are geth's.
 var (
 	ErrSlotLength = errors.New("storage key too long (want at most 32 bytes)")
 	ErrSlotDigits = errors.New("invalid hex in storage key")
 )
 
-// ParseSlot decodes a slot in hexadecimal, with or without leading zeros and 0x. The error is
-// ErrSlotLength or ErrSlotDigits.
+// ParseSlot decodes a storage slot from hexadecimal, with or without leading zeros and 0x. The
+// error is ErrSlotLength or ErrSlotDigits.
 func ParseSlot(text string) (common.Hash, error) {
 	digits := strings.TrimPrefix(strings.TrimPrefix(text, "0x"), "0X")
 	if len(digits)%2 == 1 {
@@ -33,8 +33,8 @@ func ParseSlot(text string) (common.Hash, error) {
 	return common.BytesToHash(raw), nil
 }
 
-// keyOf returns the key of a slot in an answer, in geth's form: hexadecimal if the client wrote 32
-// bytes, and otherwise a number without leading zeros.
+// keyOf returns the text of a slot in an answer, in geth's form. It is hexadecimal of 32 bytes if
+// the client wrote 32 bytes, and otherwise a number without leading zeros.
 func keyOf(text string, slot common.Hash) string {
 	digits := strings.TrimPrefix(strings.TrimPrefix(text, "0x"), "0X")
 	if (len(digits)+1)/2 == common.HashLength {

@@ -30,10 +30,11 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// ErrInvalid is wrapped by the error of an answer that its proofs do not prove.
+// ErrInvalid is returned if the proofs in an answer do not prove its values.
 var ErrInvalid = errors.New("stateproof: invalid proof")
 
-// Account is an account with slots of its storage, and their proofs.
+// Account is an account with some slots of its storage, and proofs of all these values. It is the
+// answer of eth_getProof.
 type Account struct {
 	Address      common.Address  `json:"address"`      // of the account
 	AccountProof []hexutil.Bytes `json:"accountProof"` // the parts of the tree that prove it
@@ -44,17 +45,17 @@ type Account struct {
 	StorageProof []Slot          `json:"storageProof"` // the slots, in the order of the call
 }
 
-// Slot is a slot with its proof. Key is hexadecimal, as the client wrote it or as a number
-// without leading zeros.
+// Slot is a storage slot with its proof. Key is the slot in hexadecimal: as the client wrote it, or
+// as a number without leading zeros.
 type Slot struct {
 	Key   string          `json:"key"`
 	Value *hexutil.Big    `json:"value"` // 0 if the slot was never set
 	Proof []hexutil.Bytes `json:"proof"` // the parts of the tree that prove it
 }
 
-// Prove returns an account and slots of its storage with their proofs. The slots are as ParseSlot
-// takes them. open returns a new view of the same root at each call. Errors are those of ParseSlot,
-// open and statedb.View.Witness.
+// Prove returns an account and slots of its storage, with proofs. The slots have the form that
+// ParseSlot accepts. open must return a new view of the same root at each call, because each proof
+// needs its own view. Errors are those of ParseSlot, open and statedb.View.Witness.
 func Prove(open func() (*statedb.View, error), addr common.Address, slots []string) (*Account, error) {
 	view, err := open()
 	if err != nil {
@@ -84,7 +85,7 @@ func Prove(open func() (*statedb.View, error), addr common.Address, slots []stri
 	return a, nil
 }
 
-// proofOf returns the proof of all that was read from a view.
+// proofOf returns a proof of everything that was read from a view.
 func proofOf(view *statedb.View) ([]hexutil.Bytes, error) {
 	witness, err := view.Witness()
 	if err != nil {
@@ -93,9 +94,9 @@ func proofOf(view *statedb.View) ([]hexutil.Bytes, error) {
 	return []hexutil.Bytes{witness.Encode()}, nil
 }
 
-// Verify checks that the proofs lead to the root of a state, and that they prove all values. The
-// error wraps ErrInvalid. Verify does not know the request, so the caller must compare Address and
-// the keys of the slots with it. It is safe for concurrent use.
+// Verify checks that the proofs lead to the root of a state and prove all values. The error wraps
+// ErrInvalid. Verify does not know the request, so the caller must compare Address and the keys of
+// the slots with it. Verify is safe for concurrent use.
 func (a *Account) Verify(root common.Hash) error {
 	if a.StorageHash != root {
 		return fmt.Errorf("%w: storageHash is %s, want the root of the state %s", ErrInvalid, a.StorageHash, root)
@@ -142,8 +143,8 @@ func (s *Slot) verify(addr common.Address, root common.Hash) error {
 	})
 }
 
-// read calls check with a view that has the values of a proof and no others. The proof must not
-// have more than check reads.
+// read calls check with a view that has only the values in a proof. It returns an error if the
+// proof contains anything that check does not read.
 func read(proof []hexutil.Bytes, root common.Hash, check func(*statedb.View) error) error {
 	if len(proof) != 1 {
 		return fmt.Errorf("%d elements of the proof, want 1", len(proof))

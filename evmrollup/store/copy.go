@@ -12,9 +12,9 @@ import (
 	"github.com/cockroachdb/pebble"
 )
 
-// WriteCopy writes the blocks and states of the directory, as they are at one moment, for ReadCopy
-// on another machine. The builder's log is not among them. It can be called while the directory is
-// used.
+// WriteCopy writes the blocks and states of the directory, as they are at one moment, so that
+// ReadCopy can restore them on another machine. The builder's log is not among them. WriteCopy can
+// be called while the directory is in use.
 func (s *Store) WriteCopy(w io.Writer) (err error) {
 	dir, err := os.MkdirTemp(s.dir, "copy-")
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Store) WriteCopy(w io.Writer) (err error) {
 	return archive.Close()
 }
 
-// copyEnd is the name of the last file of a copy. A copy without it was cut.
+// copyEnd is the name of the last file in a copy. A copy without this file is incomplete.
 const copyEnd = "end of the copy"
 
 // Exists reports whether a directory has a database.
@@ -48,8 +48,8 @@ func Exists(dir string) (bool, error) {
 	return err == nil, err
 }
 
-// ReadCopy replaces the database of a directory, which no process may use, by the output of
-// WriteCopy. After an error the directory has the database that it had before.
+// ReadCopy replaces the database in a directory by the output of WriteCopy. No process may use the
+// directory meanwhile. After an error the directory has the same database as before.
 func ReadCopy(dir string, r io.Reader) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("store: copy: %w", err)
@@ -78,8 +78,8 @@ func ReadCopy(dir string, r io.Reader) (err error) {
 	return exchange(dir, partial)
 }
 
-// exchange puts a database in the place of the one that a directory has, and removes the old one
-// with its log. If the process ends meanwhile, the directory may have none.
+// exchange replaces the database in a directory by another one, and removes the old database and
+// its log. If the process ends in the middle, the directory may have no database.
 func exchange(dir, database string) error {
 	old, err := os.MkdirTemp(dir, "copy-")
 	if err != nil {
@@ -94,10 +94,11 @@ func exchange(dir, database string) error {
 	return errors.Join(os.Rename(database, filepath.Join(dir, "db")), os.RemoveAll(old))
 }
 
-// errName is wrapped by the error of a copy with a file that no database has.
+// errName is returned if a copy contains a file that no database has.
 var errName = errors.New("unexpected file")
 
-// writeFile writes a file of a copy. A database has no folders.
+// writeFile writes one file of a copy to a directory. It refuses folders, because a database has
+// none.
 func writeFile(dir string, header *tar.Header, content io.Reader) error {
 	if header.Typeflag != tar.TypeReg || strings.ContainsAny(header.Name, `/\`) || !filepath.IsLocal(header.Name) {
 		return fmt.Errorf("%w: %.80q", errName, header.Name)

@@ -11,22 +11,22 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// ErrSettings is wrapped by the error of a directory that was used with other settings.
+// ErrSettings is returned if a directory was used with other settings before.
 var ErrSettings = errors.New("store: the data directory was used with other settings; start the node with those of before, or with a new directory")
 
-// Setting is a value of a node's configuration that must be the same at every start. The data
-// in the directory is wrong under another one: for example, the blocks that a service has
+// Setting is a value of a node's configuration that must be the same at every start, because the
+// data in the directory is wrong with another value. For example, blocks that one service has
 // received are not final for another service.
 type Setting struct {
 	Name  string // in words that an operator knows
 	Value string // as text
 }
 
-// settingPrefix is the prefix of the keys that have the settings.
+// settingPrefix is the prefix of the database keys under which the settings are stored.
 const settingPrefix = "setting/"
 
-// Bind keeps settings in the directory. The error wraps ErrSettings if an earlier start had
-// other ones; nothing changes then. A store in memory keeps none.
+// Bind stores the settings in the directory. If an earlier start had other settings, the error
+// wraps ErrSettings and nothing changes. A store in memory keeps no settings.
 func (s *Store) Bind(settings ...Setting) error {
 	if s == nil || s.db == nil {
 		return nil
@@ -45,8 +45,8 @@ func (s *Store) Bind(settings ...Setting) error {
 	return all.Sync()
 }
 
-// compareSettings returns an error that names all settings which differ from those in a
-// database. A setting that the database does not have yet differs from none.
+// compareSettings returns an error that names every setting that differs from the one in a
+// database. A setting that the database does not have yet is accepted.
 func compareSettings(db *pebble.DB, settings []Setting) error {
 	all := &keys{pebbledb.Borrow(db, nil), nil}
 	var differ []string

@@ -24,35 +24,35 @@ import (
 )
 
 var (
-	// ErrDisk is wrapped by errors after the disk has failed, for example because it is
-	// full. The directory must be opened again once the disk works.
+	// ErrDisk is returned after the disk has failed, for example because it is full. When the disk
+	// works again, the directory must be opened again.
 	ErrDisk = pebbledb.ErrDisk
-	// ErrVersion is wrapped by the error of a directory that another version of this
-	// package has written.
+	// ErrVersion is returned if another version of this package has written the directory.
 	ErrVersion = errors.New("store: the data directory has another version; drain and export the node with the program that wrote it, and import the file into a new directory")
 )
 
-// version is the version of the layout, and versionKey the key that has it. No other key
-// begins with that letter.
+// version is the version of the layout of the database, and versionKey is the key under which it is
+// stored. No other key begins with the same letter.
 const (
 	version    = "8"
 	versionKey = "version"
 )
 
-// memTable is the size of Pebble's memory table in bytes. A restart reads up to two of them
-// from Pebble's log: with the recommended size, 32 MiB, the restart of a chain of 100,000
-// transactions needed 1.6 times as much processor time. Most writes of a node are in the
-// order of keys, and seldom rewritten.
+// memTable is the size of Pebble's memory table in bytes. A restart reads up to two such tables
+// from Pebble's log. With the recommended size of 32 MiB, the restart of a chain of 100,000
+// transactions needed 1.6 times as much processor time. A small table is enough here, because most
+// writes of a node are in the order of keys and are seldom overwritten.
 const memTable = 8 << 20
 
-// filterBits is the number of bits in a table's filter for each key: one read of 100 of a key
-// that a table does not have goes to the table.
+// filterBits is the number of bits that a table's filter uses for each key. With it, one in 100
+// reads of a key that a table does not have reads the table in vain.
 const filterBits = 10
 
-// Store is a data directory. A nil Store has no failure, and can be closed.
+// Store is an open data directory. A nil Store stands for a node without a directory: it has no
+// failure and can be closed.
 type Store struct {
-	// Log is the builder's log, Ledger has the final blocks, and States the states. Their
-	// writes become durable in one order.
+	// Log is the builder's log, Ledger has the final blocks, and States has the states. Their
+	// writes become durable in one common order.
 	Log    builder.Log
 	Ledger ledger.Disk
 	States statedb.Disk
@@ -62,13 +62,13 @@ type Store struct {
 	log *pebblejournal.Journal // Log
 }
 
-// journalPrefix is the prefix of the log's keys.
+// journalPrefix is the prefix of the database keys of the log.
 const journalPrefix = "log/"
 
-// Open opens a directory, or creates it. Only one process can use it. Errors wrap
-// ErrVersion, wrap ErrSettings if an earlier start had other settings, or are those of
-// pebbledb.Open, such as ErrInUse and ErrMissing, and of pebblejournal. A directory of another
-// version, with other settings or with a missing file is left as it was.
+// Open opens a data directory, or creates it. Only one process can use a directory at a time.
+// Errors wrap ErrVersion, or ErrSettings if an earlier start had other settings. Other errors are
+// those of pebblejournal and of pebbledb.Open, such as ErrInUse and ErrMissing. A directory that
+// has another version, other settings or a missing file is not changed.
 func Open(dir string, log *slog.Logger, settings ...Setting) (*Store, error) {
 	logDir := filepath.Join(dir, "log")
 	db, err := openDatabase(filepath.Join(dir, "db"), logDir, settings)
@@ -93,8 +93,9 @@ func Open(dir string, log *slog.Logger, settings ...Setting) (*Store, error) {
 	return s, nil
 }
 
-// openDatabase opens the database, after it has checked it. The directory of the log is made
-// after the database, so that a directory with a log has lost its database if there is none.
+// openDatabase checks and opens the database. The directory of the log is made after the database.
+// If the log exists and the database does not, the database was therefore lost, and openDatabase
+// does not create a new one.
 func openDatabase(dir, logDir string, settings []Setting) (*pebbledb.DB, error) {
 	_, err := os.Stat(logDir)
 	options := &pebble.Options{
@@ -138,8 +139,8 @@ func (s *Store) setVersion() error {
 	return meta.Sync()
 }
 
-// Err returns the reason why nothing can be written any more, or nil. It wraps ErrDisk if
-// the disk is the reason.
+// Err returns the reason why nothing can be written any more, or nil. If the disk is the reason, it
+// wraps ErrDisk.
 func (s *Store) Err() error {
 	if s == nil || s.db == nil {
 		return nil
@@ -159,7 +160,7 @@ func (s *Store) Close() error {
 	return errors.Join(err, s.db.Close())
 }
 
-// keys are the keys of a database with a prefix.
+// keys is the part of a database whose keys have a given prefix.
 type keys struct {
 	db     *pebbledb.DB
 	prefix []byte

@@ -42,8 +42,9 @@ func (b *Block) AccessList() (*bal.ConstructionBlockAccessList, error) {
 	return list, nil
 }
 
-// accessChange is one changed value of a block's access list. index is the index of the
-// transaction, counted from 1; 0 is the start of the block.
+// accessChange is one entry in a block's access list: the new value of something that a transaction
+// has changed. index is the index of the transaction, counted from 1; 0 stands for the start of the
+// block.
 type accessChange struct {
 	index uint32
 	slotOf
@@ -115,8 +116,9 @@ func (t *touched) changes(index uint32, sdb *state.StateDB) (out []accessChange)
 	return out
 }
 
-// lastTransactions returns, for each slot and each account, the last transaction that changed it,
-// counted from 0. A change at the start of the block counts as one of the first transaction.
+// lastTransactions returns, for each slot and each account, the index of the last transaction that
+// changed it, counted from 0. The view stores this index with the write. A change at the start of
+// the block counts as one of the first transaction.
 func lastTransactions(changes []accessChange) (slots map[slotOf]int, accounts map[common.Address]int) {
 	slots, accounts = make(map[slotOf]int), make(map[common.Address]int)
 	for i := range changes { // in the order of transactions
@@ -130,14 +132,17 @@ func lastTransactions(changes []accessChange) (slots map[slotOf]int, accounts ma
 	return slots, accounts
 }
 
-// account records the values of an account before a transaction changes it for the first time.
+// account records the values of an account before a transaction changes it for the first time, so
+// that the access list later contains only what really differs.
 func (s *machineState) account(addr common.Address) {
 	if _, known := s.touched.accounts[addr]; !known {
 		s.touched.accounts[addr] = accountBefore{*s.StateDB.GetBalance(addr), s.StateDB.GetNonce(addr), codeHashOf(s.StateDB, addr)}
 	}
 }
 
-// codeHashOf returns the code hash of an account, or zero if the account has no code.
+// codeHashOf returns the code hash of an account, or zero if the account has no code. go-ethereum
+// has two code hashes for such an account, and the comparison of states must not see a difference
+// between them.
 func codeHashOf(sdb *state.StateDB, addr common.Address) common.Hash {
 	if h := sdb.GetCodeHash(addr); h != types.EmptyCodeHash {
 		return h

@@ -122,8 +122,8 @@ func Precompiles(rules params.Rules, own vm.PrecompiledContracts) vm.Precompiled
 	return contracts
 }
 
-// checkHeader returns an error if the header lacks a field that its rules need, or if the rules are
-// not supported. The error wraps ErrHeader or ErrFork.
+// checkHeader checks a header before the block is executed. It returns an error that wraps
+// ErrHeader if a field is missing that the rules need, or ErrFork if the rules are not supported.
 func checkHeader(config *params.ChainConfig, header *types.Header) error {
 	switch {
 	case header.Number == nil || header.Number.Sign() < 0 || !header.Number.IsUint64():
@@ -263,8 +263,8 @@ func (b *Block) watched() vm.Config {
 	return machine
 }
 
-// failed returns the error of the state that occurred during a transaction, or nil. It also handles
-// the accounts that destroyed themselves in the transaction.
+// failed returns the first error of the state during a transaction, or nil. It also completes the
+// destruction of the accounts that destroyed themselves in the transaction, before Cancun.
 func (b *Block) failed() error {
 	for _, addr := range b.destroyed {
 		if b.state.Exist(addr) {

@@ -115,9 +115,9 @@ func EstimateWith(ctx context.Context, view *statedb.View, config *params.ChainC
 	return gas, revert, err
 }
 
-// search is [EstimateWith] for a chain that adds precompiled contracts, which go-ethereum's
-// estimator does not know. It searches the limit by bisection, between the greatest gas limit that
-// was too small and the least one that was enough.
+// search estimates the gas of a message on a chain that adds precompiled contracts, because
+// go-ethereum's estimator does not know them. It searches by bisection between the greatest gas
+// limit that was too small and the least one that was enough.
 func search(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message, gasCap uint64, changes Overrides) (gas uint64, revert []byte, err error) {
 	try := func(gas uint64) (*core.ExecutionResult, error) {
 		m := *msg
@@ -179,7 +179,8 @@ func affordable(view *statedb.View, msg *core.Message, balance *uint256.Int) uin
 	return gas
 }
 
-// complete returns a copy of the message in which amounts that are nil are replaced by zero.
+// complete returns a copy of the message in which nil amounts are replaced by zero, because
+// go-ethereum's functions do not accept nil.
 func complete(msg *core.Message) *core.Message {
 	m := *msg
 	for _, amount := range []**uint256.Int{&m.Value, &m.GasPrice, &m.GasFeeCap, &m.GasTipCap} {
@@ -194,10 +195,10 @@ func complete(msg *core.Message) *core.Message {
 	return &m
 }
 
-// hashes returns the BlockHashes that a call uses. Without a function of the host, block hashes
-// come from the state. The hash of the header's parent is an exception: the state has it only after
-// the block of the header has begun, and its slot may still have an old hash before. It is
-// therefore taken from the header.
+// hashes returns the function that gives BLOCKHASH its results in a call. It is the host's
+// function, if there is one. Otherwise the block hashes come from the state, except for that of the
+// parent, which comes from the header. The state has the parent's hash only after the block of the
+// header has begun; before that, an old hash may still be in its slot.
 func (a *adapter) hashes(given BlockHashes, header *types.Header) BlockHashes {
 	if given != nil {
 		return given

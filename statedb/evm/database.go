@@ -40,8 +40,8 @@ func newAdapter(view *statedb.View) *adapter {
 	}
 }
 
-// open returns a new StateDB over the adapter. Its reads go to the view immediately. Its writes
-// reach the adapter when IntermediateRoot is called.
+// open returns a new StateDB that works on the adapter. The StateDB's reads go to the view
+// immediately. Its writes reach the adapter only when IntermediateRoot is called.
 func (a *adapter) open() (*state.StateDB, error) {
 	db := &database{adapter: a, nodes: triedb.NewDatabase(rawdb.NewMemoryDatabase(), nil)}
 	sdb, err := state.New(types.EmptyRootHash, db)
@@ -87,8 +87,8 @@ type slotOf struct {
 	slot    common.Hash
 }
 
-// begin sets the transaction with which later reads are logged, and returns the present position in
-// the log of reads.
+// begin prepares the log of reads for a transaction. It sets the transaction's index, with which
+// later reads are logged, and returns the present position in the log.
 func (a *adapter) begin(transaction int) statedb.ReadMark {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,7 +96,8 @@ func (a *adapter) begin(transaction int) statedb.ReadMark {
 	return a.view.Mark()
 }
 
-// rewind removes all reads after a mark from the log, and reports whether there were any.
+// rewind removes the reads that were logged after a mark, because the transaction that made them
+// was refused. It reports whether there were any.
 func (a *adapter) rewind(mark statedb.ReadMark) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -154,8 +155,9 @@ func (a *adapter) stage(changes []accessChange) error {
 	return a.view.Err()
 }
 
-// stored reports whether an account had storage before the block. It looks in the slots that were
-// read and in the first 64 slots, because the slots of an account cannot be listed.
+// stored reports whether an account had storage before the block, as far as this can be found out.
+// The slots of an account cannot be listed, so stored looks only in the slots that were read and in
+// the first 64 slots.
 func (a *adapter) stored(addr common.Address) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -263,7 +265,7 @@ func (s *machineState) GetStateAndCommittedState(addr common.Address, slot commo
 	return value, committed
 }
 
-// ask logs a slot as read, unless the log has the slot already.
+// ask logs a slot as read, unless the log contains the slot already.
 func (a *adapter) ask(addr common.Address, slot common.Hash) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -287,8 +289,8 @@ func (a *adapter) Code(addr common.Address, _ common.Hash) []byte {
 	return a.view.CodeAt(addr)
 }
 
-// CodeSize implements state.ContractCodeReader. It does not read the code, because the account has
-// the size.
+// CodeSize implements state.ContractCodeReader. The size is stored in the account, so the code
+// itself is not read and does not get into the witness.
 func (a *adapter) CodeSize(addr common.Address, _ common.Hash) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

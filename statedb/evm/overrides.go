@@ -83,8 +83,8 @@ func (o *BlockOverride) header(h *types.Header) *types.Header {
 	return h
 }
 
-// blobBaseFee returns the price of blob gas. A rollup has no blobs, but the instruction BLOBBASEFEE
-// reads this price.
+// blobBaseFee returns the price of blob gas, which the instruction BLOBBASEFEE reads although a
+// rollup has no blobs.
 func (o *BlockOverride) blobBaseFee() *big.Int {
 	if o.BlobBaseFee != nil {
 		return o.BlobBaseFee

@@ -29,8 +29,8 @@ func (k Key) Compare(other Key) int {
 	return bytes.Compare(k[8:], other[8:])
 }
 
-// bit returns bit i of a stem, counted from 0, beginning with the most significant bit of the first
-// byte.
+// bit returns bit i of a stem, which decides whether the path to the stem goes left or right at
+// depth i. The first bit is the most significant bit of the first byte.
 func bit(stem []byte, i int) byte { return stem[i/8] >> (7 - i%8) & 1 }
 
 // Write is a change of one value in a tree.
@@ -43,7 +43,8 @@ type Write struct {
 	Deleted bool
 }
 
-// set is a set of indices of values in a stem, from 0 to 255.
+// set is a set of numbers from 0 to 255: the indices of values in a stem, which has 256 places for
+// values.
 type set [4]uint64
 
 func (s *set) has(i byte) bool { return s[i/64]>>(i%64)&1 == 1 }
@@ -57,7 +58,8 @@ func (s *set) len() (n int) {
 	return n
 }
 
-// rank returns how many members of the set are less than i. i must be less than 256.
+// rank returns how many members of the set are less than i. This is the position of member i in a
+// list that has an entry for each member. i must be less than 256.
 func (s *set) rank(i int) int {
 	n := bits.OnesCount64(s[i/64] & (1<<(i%64) - 1))
 	for _, word := range s[:i/64] {

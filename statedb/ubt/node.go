@@ -10,10 +10,10 @@ func (*chain) isNode()   {}
 func (*stem) isNode()    {}
 func (*partial) isNode() {}
 
-// ref refers to a node and holds the node's hash, which is computed before the node is published.
-// The hash is stored in the reference, so that a write need not read the nodes that it does not
-// change. A zero hash means an empty subtree. A hash without a node means a hidden subtree, which
-// the proof does not show.
+// ref refers to a node of the tree and holds the node's hash. The hash is in the reference and not
+// in the node, so that a write need not read the nodes that it does not change. It is computed
+// before the node is published. A zero hash means an empty subtree. A hash without a node means a
+// hidden subtree, which a proof does not show.
 type ref struct {
 	node node
 	sum  Hash
@@ -22,7 +22,7 @@ type ref struct {
 func (r *ref) empty() bool  { return r.sum == Hash{} }
 func (r *ref) hidden() bool { return r.node == nil && r.sum != Hash{} }
 
-// opaque reports whether a proof hides the node that r refers to, or some values of it.
+// opaque reports whether a proof hides the node that r refers to, or some values of that node.
 func (r *ref) opaque() bool {
 	_, isPartial := r.node.(*partial)
 	return isPartial || r.hidden()
@@ -53,8 +53,9 @@ type chain struct {
 }
 
 // children returns the two sides of the first node of the chain, which is at the given depth. One
-// side is empty. If the chain has more nodes, the other side is the rest of the chain, and it is
-// unsealed.
+// side is empty, because a chain stands for inner nodes with one empty side. The other side is the
+// node below or, if the chain has more nodes, the rest of the chain; the hash of that rest is not
+// computed.
 func (c *chain) children(depth int) (left, right ref) {
 	rest := ref{c, unsealed}
 	if depth+1 == c.end {
@@ -63,8 +64,8 @@ func (c *chain) children(depth int) (left, right ref) {
 	return c.sides(rest, depth)
 }
 
-// sides returns the two sides of a node of the chain at the given depth. rest is the side that is
-// not empty, and the path of the chain decides whether it is left or right.
+// sides returns the left and the right side of one node of the chain, at the given depth. One of
+// them is empty and the other is rest; the path of the chain decides which.
 func (c *chain) sides(rest ref, depth int) (left, right ref) {
 	if bit(c.path[:], depth) == 0 {
 		return rest, ref{}
@@ -72,8 +73,8 @@ func (c *chain) sides(rest ref, depth int) (left, right ref) {
 	return ref{}, rest
 }
 
-// leads reports whether the path to the key k follows the chain to its end. The path is known to
-// reach the chain at the given depth.
+// leads reports whether the path to the key k leads through the whole chain to the node below it.
+// The path is known to reach the chain at the given depth.
 func (c *chain) leads(k *Key, depth int) bool {
 	for ; depth < c.end; depth++ {
 		if bit(k[:], depth) != bit(c.path[:], depth) {
@@ -91,8 +92,8 @@ func isStem(n node) bool {
 	return false
 }
 
-// onlyChild returns the child that is not empty, or an empty ref if both are empty. is reports
-// whether at least one of the children is empty.
+// onlyChild looks for an inner node with fewer than two children. is reports whether one or both of
+// the given children are empty. alone is then the other child, or an empty ref.
 func onlyChild(left, right ref) (alone ref, is bool) {
 	switch {
 	case left.empty():

@@ -41,7 +41,8 @@ type opener struct {
 	err                         error
 }
 
-// place is the position of a node in the tree. The first depth bits of path lead to it.
+// place is the position of a node in the tree: the node at the given depth to which the first bits
+// of path lead.
 type place struct {
 	path  Key
 	depth int
@@ -104,8 +105,9 @@ func (o *opener) sibling() Hash {
 	return sum
 }
 
-// node reads the node at a place, which prover.node has written. uses are the keys below the place.
-// emptied reports whether the place is empty after the writes of the uses.
+// node reads the node at a place from the proof. uses are the keys below the place. emptied reports
+// whether nothing is left at the place after the keys in uses were deleted or set. prover.node has
+// written the node in the same form.
 func (o *opener) node(at place, uses []Use) (r ref, emptied bool) {
 	if o.err != nil {
 		return ref{}, false
@@ -186,7 +188,7 @@ func (o *opener) oneSide(usedAt, otherAt place, uses []Use) (used, other ref, em
 	return used, ref{}, emptied
 }
 
-// own reads a stem that has a value at one or more of the keys in uses.
+// own reads a stem from the proof that has a value at one or more of the keys in uses.
 func (o *opener) own(uses []Use) (ref, bool) {
 	if len(uses) == 0 {
 		o.fail("stem without a key")
@@ -205,8 +207,8 @@ func (o *opener) own(uses []Use) (ref, bool) {
 	return s.done(uses, group)
 }
 
-// foreign reads a stem that has no value at any of the keys in uses. The proof opens the first leaf
-// of such a stem, to show that the node is a stem.
+// foreign reads a stem from the proof that has no value at any of the keys in uses. For such a stem
+// the proof shows the first value instead, to prove that the node is a stem and not an inner node.
 func (o *opener) foreign(at place, uses []Use) (ref, bool) {
 	k := take(o, o.p.opened, &o.opened, "opened leaves")
 	if !at.leads(&k) {
@@ -244,8 +246,8 @@ func (o *opener) checkStem(k *Key) {
 	}
 }
 
-// stemOpener reads a stem from a proof: the values at the indices in known, and hashes for the
-// parts between them.
+// stemOpener reads one stem from a proof. It gets the values at the indices in known, and hashes
+// that stand for the values between them.
 type stemOpener struct {
 	*opener
 	partial
@@ -293,8 +295,8 @@ func (s *stemOpener) span(at span) {
 	s.values = append(s.values, value)
 }
 
-// done returns the stem that was read. It also reports whether the place of the stem is empty after
-// the writes of the uses.
+// done returns the stem that was read. It also reports whether the stem has no value left after the
+// keys in uses were deleted or set.
 func (s *stemOpener) done(uses, group []Use) (ref, bool) {
 	if s.err != nil {
 		return ref{}, false

@@ -2,8 +2,8 @@ package ubt
 
 import "fmt"
 
-// partial is a stem of which a proof shows only some values. For each index in known, the proof
-// shows the value, or that there is none.
+// partial is a stem of which a proof shows only some of the 256 values. For each index in known,
+// the proof shows the value, or that there is none.
 type partial struct {
 	name    string
 	known   set
@@ -26,9 +26,9 @@ func (p *partial) get(k *Key) (value [32]byte, ok bool, err error) {
 }
 
 // with applies writes to the stem and returns the new stem. The writes must be in strictly
-// ascending order of their keys and belong to this stem. sum must be the present hash of the stem.
-// If the writes change nothing, with returns the stem itself. If they remove the last value, it
-// returns an empty ref. The error wraps ErrHidden if the proof does not show a value that is
+// ascending order of their keys and belong to this stem. sum must be the hash that the stem has
+// now. If the writes change nothing, with returns the stem itself. If they remove the last value,
+// it returns an empty ref. The error wraps ErrHidden if the proof does not show a value that is
 // written.
 func (p *partial) with(sum Hash, writes []Write) (ref, error) {
 	next := &partial{name: p.name, known: p.known, present: p.present, others: p.others}

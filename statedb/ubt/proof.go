@@ -30,14 +30,16 @@ type Use struct {
 // bits, opened leaves, hashes and values. The comment of prover has their order.
 type Proof struct {
 	bits bitWriter
-	// opened has leaves that are not among the keys. They prove that their stem is a stem, and that
-	// the nodes above the stem are inner nodes.
+	// opened are the keys of values that the proof shows although they are not among the requested
+	// keys. Each such value proves that the node above it is a stem, and that the nodes above the
+	// stem are inner nodes.
 	opened []Key
 	hashes []Hash     // hashes of nonempty siblings
 	values [][32]byte // values of present leaves
 }
 
-// These are the kinds of nodes in a proof. Each node begins with two bits for its kind.
+// These are the kinds of nodes in a proof. Each node in the proof begins with two bits that name
+// its kind.
 const (
 	opEmpty  = iota
 	opInner  // its two sides follow
@@ -110,7 +112,8 @@ func ParseProof(b []byte) (*Proof, error) {
 	if want := (lengths[0]+7)/8 + 32*(lengths[1]+lengths[2]+lengths[3]); uint64(len(body)) != want {
 		return nil, fmt.Errorf("%w: %d bytes after the header, want %d", ErrProof, len(body), want)
 	}
-	// If an int has 32 bits, only the number of bits of a proof above 256 MiB does not fit.
+	// If an int has 32 bits, only one of the lengths may not fit: the number of bits of a proof of
+	// more than 256 MiB.
 	var n [4]int
 	for i := range n {
 		if n[i] = int(lengths[i]); n[i] < 0 {
@@ -139,7 +142,8 @@ func split32[T ~[32]byte](b []byte, n int) (pieces []T, rest []byte) {
 	return pieces, b[32*n:]
 }
 
-// bitWriter is a string of bits. The most significant bit of a byte comes first.
+// bitWriter collects single bits into a string of bytes. The most significant bit of a byte comes
+// first.
 type bitWriter struct {
 	bytes []byte
 	count int
@@ -181,14 +185,15 @@ func anySets(uses []Use) bool {
 	return slices.ContainsFunc(uses, func(u Use) bool { return u.Sets })
 }
 
-// splitUses divides the uses below a node at the given depth into those on the node's left side and
+// splitUses divides the keys below a node at the given depth into those on the node's left side and
 // those on its right side.
 func splitUses(uses []Use, depth int) (left, right []Use) {
 	at, _ := slices.BinarySearchFunc(uses, 1, func(u Use, _ int) int { return int(bit(u.Key[:], depth)) - 1 })
 	return uses[:at], uses[at:]
 }
 
-// nextStem returns the first uses that all belong to the same stem, and the rest.
+// nextStem returns the uses at the beginning of the list whose keys belong to the same stem, and
+// the rest of the list.
 func nextStem(uses []Use) (group, rest []Use) {
 	n := 1
 	for n < len(uses) && string(uses[n].Key.stem()) == string(uses[0].Key.stem()) {

@@ -48,9 +48,9 @@ type prover struct {
 	err error
 }
 
-// node writes the node r at a depth. uses are the keys below the node; if there are none, node
-// opens the first leaf below the node. emptied reports whether the place of the node is empty after
-// the writes of the uses.
+// node writes the node r, which is at the given depth, into the proof. uses are the requested keys
+// below the node. If there are none, node shows the first value below the node instead. emptied
+// reports whether nothing is left of the node after the keys in uses were deleted or set.
 func (p *prover) node(r ref, depth int, uses []Use) (emptied bool) {
 	if r.empty() {
 		p.bits.put(opEmpty, opBits)
@@ -151,9 +151,9 @@ func (p *prover) stem(n *stem, uses []Use) (emptied bool) {
 	return !sets && gone == n.present.len()
 }
 
-// ownOp writes that a stem of the tree is one of the stems in the uses, unless the stem has no
-// value at their keys. before is the number of other stems that come before it among the uses. last
-// is true if it is the last one there.
+// ownOp writes into the proof that a node is the stem of some of the requested keys, unless the
+// stem has no value at any of them. before is the number of other stems among the requested keys
+// that come earlier. last is true if this stem is the last one among them.
 func (p *prover) ownOp(n *stem, own []Use, before int, last bool) {
 	if !hasAny(n, own) {
 		return // it is opened instead
@@ -189,8 +189,8 @@ func (s *stem) firstKey() (k Key) {
 	return k
 }
 
-// valueProver writes a stem into a proof: the values at the indices in known, and hashes for the
-// parts between them.
+// valueProver writes one stem into a proof: the values at the indices in known, and hashes that
+// stand for the values between them.
 type valueProver struct {
 	*prover
 	stem     *stem

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// unsealed stands for the hash of a new node until seal has computed that hash. It must not be
-// zero, because zero means an empty subtree.
+// unsealed marks a new node whose hash is not computed yet; seal replaces it by the hash. It must
+// not be zero, because zero means an empty subtree.
 var unsealed = Hash{1}
 
 // seal computes the hashes of all new nodes in the subtree r, which is at the given depth, and
@@ -16,8 +16,8 @@ func seal(h *Hasher, r ref, depth int) Hash {
 	return s.seal(r, depth)
 }
 
-// sealAll does the same as seal, but with several goroutines if the subtree has many values. values
-// is about their number.
+// sealAll computes the hashes of all new nodes in a subtree, as seal does, but with several
+// goroutines if the subtree has many values. values is roughly their number.
 func sealAll(h *Hasher, r ref, depth, values int) Hash {
 	n, isInner := r.node.(*inner)
 	if !isInner || depth > parallelDepth || values < 2*parallelWrites {
@@ -31,10 +31,9 @@ func sealAll(h *Hasher, r ref, depth, values int) Hash {
 	return h.Inner(n.sums[0], n.sums[1])
 }
 
-// sealer computes the hashes of new nodes, all nodes of one level together, and level after level.
-// Many independent hashes are much cheaper in one batch than one at a time: see Hasher.Pairs. A
-// sealer can be used several times, and then allocates memory only if a batch is larger than all
-// before.
+// sealer computes the hashes of new nodes level by level, all nodes of a level in one batch. Many
+// independent hashes are much cheaper in one batch than one at a time: see Hasher.Pairs. A sealer
+// can be used several times. It then allocates memory only if a batch is larger than all before.
 type sealer struct {
 	h       *Hasher
 	levels  []level // by depth
@@ -58,20 +57,20 @@ type level struct {
 	chains []folding // that end below
 }
 
-// folding is a chain that is being hashed from its lower end up to the depth top. sum holds the
-// hash of the nodes that are done.
+// folding is a chain of inner nodes whose hash is being computed, one node per level, from its
+// lower end up to the depth top. sum holds the hash of the nodes that are done.
 type folding struct {
 	*chain
 	sum *Hash
 	top int
 }
 
-// looseBatch is the number of loose stems that are hashed together. Larger batches are hardly
+// looseBatch is the number of small stems that are hashed together. Larger batches are hardly
 // faster, and each further stem needs memory, which adds to the cost of a hostile proof.
 const looseBatch = 64
 
-// loose is a stem that is hashed in a batch with other stems, because it has few values and no
-// hidden parts. One of its two fields is nil.
+// loose is a small stem that is hashed in a batch together with other stems. It has few values and
+// no part that a proof hides. One of the two fields is nil.
 type loose struct {
 	stem    *stem
 	partial *partial
@@ -99,8 +98,8 @@ func (l loose) at(rank int) [32]byte {
 	return l.partial.values[rank]
 }
 
-// leafPlace is the position of a value: the index of its loose stem in the batch, and its index in
-// the stem.
+// leafPlace locates a value in a batch of stems: stem is the index of the stem in the batch, and at
+// is the index of the value in the stem.
 type leafPlace struct {
 	stem int
 	at   uint8
@@ -118,8 +117,9 @@ func (s *sealer) seal(r ref, depth int) Hash {
 	return r.sum
 }
 
-// collect finds the new nodes of a subtree and puts them on their levels. sum is the variable that
-// receives the hash of r. Stems with hidden parts are hashed at once.
+// collect finds the new nodes of a subtree and sorts them by their depth, so that each level can be
+// hashed at once. sum is the variable that receives the hash of r. A stem with hidden parts is
+// hashed immediately.
 func (s *sealer) collect(r ref, depth int, sum *Hash) {
 	if r.sum != unsealed {
 		return
@@ -145,7 +145,7 @@ func (s *sealer) collect(r ref, depth int, sum *Hash) {
 	}
 }
 
-// add adds a loose stem to the next batch, and hashes the batch when it is full.
+// add adds a small stem to the batch that is hashed next, and hashes the batch when it is full.
 func (s *sealer) add(l loose, sum *Hash) {
 	if s.loose = append(s.loose, pending[loose]{l, sum}); len(s.loose) == looseBatch {
 		s.stems()
@@ -160,8 +160,8 @@ func (s *sealer) at(depth int) *level {
 	return &s.levels[depth]
 }
 
-// level hashes the inner nodes at a depth, and one node of each chain that passes the depth. The
-// nodes below must have been hashed before.
+// level hashes all new inner nodes at a depth, and one node of each chain that passes this depth.
+// The nodes below must have been hashed before.
 func (s *sealer) level(depth int) {
 	nodes := s.levels[depth].inner
 	for _, c := range s.levels[depth].chains {
@@ -206,8 +206,8 @@ func (s *sealer) pairs() [][32]byte {
 	return s.out
 }
 
-// stems hashes the batch of loose stems. It first hashes all their leaves, and then the eight
-// levels above the leaves, each level for all stems together.
+// stems hashes the batch of small stems. It first hashes all their values, and then the eight
+// levels of the trees above the values, each level for all stems together.
 func (s *sealer) stems() {
 	defer func() { s.loose = s.loose[:0] }()
 	leaves := 0

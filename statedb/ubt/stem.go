@@ -40,8 +40,8 @@ func (s *stem) at(rank int) (value [32]byte) {
 }
 
 // newStem returns a new stem with the values in writes. The writes must be in strictly ascending
-// order of their keys and belong to one stem. If the writes only delete, newStem returns an empty
-// ref. The hash of the result may not be computed yet: see unsealed.
+// order of their keys and belong to one stem. If all of them delete, newStem returns an empty ref.
+// The hash of a small stem is not computed yet.
 func newStem(h *Hasher, writes []Write) ref {
 	s := &stem{nameSize: StemSize}
 	var b strings.Builder
@@ -60,10 +60,10 @@ func newStem(h *Hasher, writes []Write) ref {
 	return s.sealed(h, nil, nil)
 }
 
-// with applies writes to the stem and returns the new stem, whose hash may not be computed yet: see
-// unsealed. The writes must be in strictly ascending order of their keys and belong to this stem.
-// sum must be the present hash of the stem. If the writes change nothing, with returns the stem
-// itself. If they remove the last value, it returns an empty ref.
+// with applies writes to the stem and returns the new stem; the hash of a small stem is not
+// computed yet. The writes must be in strictly ascending order of their keys and belong to this
+// stem. sum must be the hash that the stem has now. If the writes change nothing, with returns the
+// stem itself. If they remove the last value, it returns an empty ref.
 func (s *stem) with(h *Hasher, sum Hash, writes []Write) ref {
 	next := &stem{present: s.present, nameSize: s.nameSize}
 	var dirty [groupCount]bool
@@ -91,8 +91,8 @@ func (s *stem) with(h *Hasher, sum Hash, writes []Write) ref {
 	return next.sealed(h, s.groups, &dirty)
 }
 
-// fill writes the present values of a new stem into packed. Each value comes from a write or, if
-// there is none for its key, from the old stem.
+// fill stores the values of a new stem. Each value comes from a write or, if there is none for its
+// key, from the old stem.
 func (s *stem) fill(old *stem, writes []Write) {
 	var b strings.Builder
 	b.Grow(int(s.nameSize) + s.present.len()*valueSize)
@@ -111,9 +111,9 @@ func (s *stem) fill(old *stem, writes []Write) {
 	s.packed = b.String()
 }
 
-// sealed returns a reference to the stem. If the stem has enough values to store the hashes of its
-// groups, sealed computes these hashes and the hash of the stem. known are the hashes of the groups
-// before a write, or nil. sealed reuses those of the groups that are not dirty.
+// sealed returns a reference to the new stem s. A stem with many values stores the hashes of 16
+// groups of values; sealed computes these hashes and that of the stem. known are the hashes of the
+// groups before the write, or nil. sealed computes only those of the dirty groups again.
 func (s *stem) sealed(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]bool) ref {
 	if s.present.len() < cacheGroupsFrom {
 		return ref{s, unsealed}
@@ -129,8 +129,8 @@ func (s *stem) sealed(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]boo
 	return ref{s, h.Stem([StemSize]byte([]byte(s.name())), s.subtree(h, allValues))}
 }
 
-// subtree returns the hash of a part of the values. It uses the stored hashes of the groups if the
-// stem has them.
+// subtree returns the hash of a part of the stem's values. If the stem stores hashes of groups of
+// values, subtree uses them.
 func (s *stem) subtree(h *Hasher, at span) Hash {
 	if s.groups == nil || at.length < groupSize {
 		return s.values(h, at)
@@ -140,7 +140,8 @@ func (s *stem) subtree(h *Hasher, at span) Hash {
 	return fold(h, groups[:n])
 }
 
-// values returns the hash of a part of the values. It computes the hash from the values alone.
+// values returns the hash of a part of the stem's values, computed without the stored hashes of
+// groups.
 func (s *stem) values(h *Hasher, at span) Hash {
 	switch {
 	case !at.anyOf(&s.present):

@@ -12,21 +12,21 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// Network is a JAM chain.
+// Network is a JAM chain as a node uses it.
 type Network interface {
 	builder.Network
 	builder.Receiver
 	// Spec returns the constants of the chain.
 	Spec() jamq.ChainSpec
-	// Run drives a simulated chain until ctx ends. For other chains it only waits.
+	// Run makes the blocks of a simulated chain until ctx ends. For other chains it only waits.
 	Run(ctx context.Context) error
 	// Heads returns the best and the finalized block.
 	Heads() (best, finalized jamq.Block)
 	// Health returns the condition of the feed of JAM blocks.
 	Health() submit.FeedHealth
-	// Prove returns the JAM part of the proof of a final rollup block, with the
-	// trust to verify it. Trust returns the trust of now, and Handoff the proof
-	// of the validator set after the given one. Errors wrap ErrNoProofs.
+	// Prove returns the JAM part of the proof that a rollup block is final, together with the trust
+	// that verifies it. Trust returns the trust that a verifier needs now. Handoff returns the
+	// proof of the validator set that follows the given one. Errors wrap ErrNoProofs.
 	Prove(ctx context.Context, number uint64) (*proof.Document, *proof.Trust, error)
 	Trust(ctx context.Context) (*proof.Trust, error)
 	Handoff(ctx context.Context, set uint64) (*proof.Handoff, error)
@@ -34,5 +34,5 @@ type Network interface {
 	Close()
 }
 
-// ErrNoProofs is returned if the JAM chain does not offer the parts of a proof.
+// ErrNoProofs is returned if the JAM chain does not provide the data from which proofs are made.
 var ErrNoProofs = errors.New("jam: no finality proofs")

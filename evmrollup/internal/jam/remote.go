@@ -20,23 +20,24 @@ import (
 	"github.com/jamq/jamq/submit/jip2"
 )
 
-// ErrServiceInUse is returned if the rollup's service on a remote chain has blocks that
-// this node does not know, ErrOtherRollup if it was installed for another rollup, and
-// ErrOtherBuilder if it accepts the packages of another key.
+// ErrServiceInUse is returned if the rollup's service on a remote chain has blocks that this node
+// does not know. ErrOtherRollup is returned if the service was installed for another rollup.
+// ErrOtherBuilder is returned if the service accepts only the packages of another key.
 var (
 	ErrServiceInUse = errors.New("jam: the service is in use")
 	ErrOtherRollup  = errors.New("jam: the service is of another rollup")
 	ErrOtherBuilder = errors.New("jam: the service is of another builder")
 )
 
-// Remote is a chain behind a JAM node's RPC, whose genesis state has the rollup's service.
+// Remote is a JAM chain that the node reaches through the RPC of a JAM node. The genesis state of
+// the chain must have the rollup's service.
 type Remote struct {
 	*jip2net.Network
-	// Origin is the block after which the rollup begins: block 0, or the last one of an
-	// import. It must be the last one of the service then.
+	// Origin is the block after which the rollup begins: block 0, or the last imported block. When
+	// a new node starts, this block must be the last one that the service has applied.
 	Origin proof.Commitment
-	// Read is the number of the last block whose entry is not read any more. A node that
-	// begins again sets it to that of its last final block.
+	// Read is the number of the last block whose entry in the service's storage was read. A node
+	// that restarts sets it to the number of its last final block.
 	Read uint64
 
 	id     jamq.ServiceID
@@ -47,21 +48,22 @@ type Remote struct {
 	log   *slog.Logger
 }
 
-// Genesis returns the service of the rollup in the genesis state of a JAM chain, after a
-// block. It accepts the packages of a signer.
+// Genesis returns the rollup's service for the genesis state of a JAM chain. The service begins
+// after the given block and accepts only packages that the signer has signed.
 func Genesis(id jamq.ServiceID, version codec.Version, signer *service.Signer, block proof.Commitment) (service.Genesis, error) {
 	return service.Genesis{Service: id, Version: version, Block: block}.SignedBy(signer)
 }
 
-// packages returns the function that makes the package of a payload.
+// packages returns the function that makes the work package of a payload, without its refine
+// context and signature.
 func packages(id jamq.ServiceID, version codec.Version) (func(payload []byte) codec.WorkPackage, error) {
 	const refineGas = 1_000_000_000
 	code, err := service.Blob(version)
 	return codec.OneItem(id, blake2b.Sum256(code), common.Hash{}, refineGas, service.AccumulateGas), err
 }
 
-// Connect connects to a JAM node at a URL, whose chain follows a version of the Gray
-// Paper. signer signs the packages. taken is called with the header of each block that the
+// Connect connects to the JAM node at a URL. version is the version of the Gray Paper that the
+// chain follows. signer signs the packages. taken is called with the header of each block that the
 // service has applied on the final chain, from Remote.Read on.
 func Connect(ctx context.Context, url string, version codec.Version, id jamq.ServiceID, signer *service.Signer, log *slog.Logger, taken func(header []byte)) (*Remote, error) {
 	client := jip2.DefaultConfig(url)
@@ -100,8 +102,9 @@ func (r *Remote) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Root implements builder.Network. A node that begins refuses a service that another
-// node has used, or that is of another rollup.
+// Root implements builder.Network. It refuses a service that another node has used, that was
+// installed for another rollup, or that accepts another builder's key. The builder calls it when a
+// new node starts.
 func (r *Remote) Root(ctx context.Context) (jamq.Block, error) {
 	best, err := r.Client().BestBlock(ctx)
 	if err != nil {
@@ -133,14 +136,15 @@ func (r *Remote) Follow(ctx context.Context, found submit.Recovery, to submit.Ch
 	return r.Network.Follow(ctx, found, &reader{to, r})
 }
 
-// reader reads the blocks that the service has applied whenever finality moves.
+// reader is a sink that also reads the blocks that the service has applied, whenever finality
+// moves.
 type reader struct {
 	submit.ChainSink
 	remote *Remote
 }
 
-// Finalize implements submit.ChainSink. Blocks that cannot be read now are read the next
-// time.
+// Finalize implements submit.ChainSink. If blocks cannot be read now, they are read when finality
+// moves again.
 func (s *reader) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 	if err := s.remote.readService(ctx, hash); err != nil && ctx.Err() == nil {
 		s.remote.log.Warn("the service could not be read", "err", err)
@@ -166,7 +170,7 @@ func (r *Remote) readService(ctx context.Context, at jamq.HeaderHash) error {
 	return nil
 }
 
-// last returns the last block that the service has applied at a JAM block.
+// last returns the last block that the service has applied, as of a JAM block.
 func (r *Remote) last(ctx context.Context, at jamq.HeaderHash) (proof.Commitment, error) {
 	return lastIn(func(key []byte) ([]byte, error) { return r.value(ctx, at, key) })
 }
@@ -177,7 +181,7 @@ func lastIn(read func(key []byte) ([]byte, error)) (last proof.Commitment, err e
 	return last, err
 }
 
-// acceptedIn returns the package with which the service has applied the block of a payload: see
+// acceptedIn returns the package with which the service has applied the block in a payload: see
 // builder.Explainer.
 func acceptedIn(read func(key []byte) ([]byte, error), payload []byte) (pkg jamq.PackageHash, err error) {
 	err = withStorage(read, func(get func(key string) []byte) (err error) { pkg, err = service.Accepted(get, payload); return err })
@@ -187,8 +191,8 @@ func acceptedIn(read func(key []byte) ([]byte, error), payload []byte) (pkg jamq
 	return pkg, err
 }
 
-// withStorage calls f with the storage of the service. If a value cannot be read, it returns the
-// error of read and not that of f.
+// withStorage calls f with a function that reads the storage of the service. If a value could not
+// be read, it returns the error of read instead of that of f.
 func withStorage(read func(key []byte) ([]byte, error), f func(get func(key string) []byte) error) error {
 	var failed error
 	err := f(func(key string) []byte {
@@ -199,8 +203,8 @@ func withStorage(read func(key []byte) ([]byte, error), f func(get func(key stri
 	return cmp.Or(failed, err)
 }
 
-// errJIP2 is returned for a remote chain, because JIP-2 does not return the validators'
-// keys.
+// errJIP2 is returned for a chain behind a JAM node, because JIP-2 does not return the keys of the
+// validators.
 var errJIP2 = fmt.Errorf("%w: refnode makes none on a chain behind JIP-2; package canonical/proof/jip2proof makes them from the answers of a JAM node that has JIP-2's BEEFY methods", ErrNoProofs)
 
 // Prove implements Network.

@@ -15,8 +15,8 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// Simulated is a simulated chain in the node's process. It begins with Root. Its packages
-// are real ones, which are signed.
+// Simulated is a simulated JAM chain in the node's process. It begins when the builder calls Root.
+// Its packages are real, signed work packages.
 type Simulated struct {
 	*simnet.Network // nil before
 	cfg             jamtest.Config
@@ -28,9 +28,9 @@ type Simulated struct {
 	taken           func(header []byte)
 }
 
-// Simulate returns a chain whose genesis state has the rollup's service, which accepts the
-// packages of a signer. head returns the rollup's newest block, and taken is called with
-// each payload that the service has received on the final chain.
+// Simulate returns a simulated chain whose genesis state has the rollup's service. The service
+// accepts only packages that the signer has signed. head returns the rollup's newest block. taken
+// is called with each payload that the service has received on the final chain.
 func Simulate(cfg jamtest.Config, version codec.Version, id jamq.ServiceID, signer *service.Signer, head func() proof.Commitment, taken func(header []byte)) (*Simulated, error) {
 	s := &Simulated{cfg: cfg, signer: signer, head: head, taken: taken}
 	var err error
@@ -68,8 +68,8 @@ func (s *Simulated) Send(_ context.Context, pkg builder.Package, core jamq.CoreI
 	return s.Driver().Submit(p, core, attempt)
 }
 
-// Root implements builder.Network. The builder calls it when the rollup is at its last
-// final block, after which the service goes on. The chain begins at the current slot.
+// Root implements builder.Network. The builder calls it when the rollup is at its last final block.
+// The service continues after this block, and the chain begins at the current slot.
 func (s *Simulated) Root(ctx context.Context) (_ jamq.Block, err error) {
 	s.genesis.Block = s.head()
 	if s.cfg.Genesis, err = s.genesis.Entries(); err != nil {

@@ -22,10 +22,9 @@ import (
 )
 
 var (
-	// ErrOtherChain is wrapped by the error of a database that has another genesis.
+	// ErrOtherChain is returned if the database has another genesis than the chain.
 	ErrOtherChain = errors.New("ledger: the data directory is of another chain")
-	// ErrDamaged is wrapped by the error of a database whose content is not as it was
-	// written.
+	// ErrDamaged is returned if the content of the database is not as it was written.
 	ErrDamaged = errors.New("ledger: the database is damaged")
 )
 
@@ -60,21 +59,22 @@ const (
 	keyOldest      = 'x'
 )
 
-// Disk is an ordered key-value store. It is used by several goroutines concurrently.
+// Disk is an ordered key-value store. Several goroutines use it at the same time.
 type Disk interface {
-	// Get returns a value, nil if there is none. It belongs to the caller.
+	// Get returns the value of a key, or nil if the key has none. The caller may keep and change
+	// the result.
 	Get(key []byte) ([]byte, error)
-	// Write writes all records or none. They need not be durable before Sync, but must
+	// Write stores all records or none of them. They need not be durable before Sync, but they must
 	// become durable in the order of the calls.
 	Write(records []statedb.Record) error
 	// Sync makes all records durable.
 	Sync() error
-	// Scan calls f with the keys from one to before another, in order, and stops at the
-	// first error. The slice is valid only during the call.
+	// Scan calls f for the keys from from (inclusive) to to (exclusive), in order, and stops at the
+	// first error. The slice is valid only during the call of f.
 	Scan(from, to []byte, f func(key []byte) error) error
 }
 
-// database has the final blocks on disk.
+// database has the final blocks of a ledger on a disk.
 type database struct {
 	disk   Disk
 	config *params.ChainConfig
@@ -82,7 +82,8 @@ type database struct {
 	damage atomic.Pointer[error] // the first one that was found
 }
 
-// check panics with an error that is not nil, after it has been kept and logged.
+// check panics if err is not nil, after it has kept and logged the error. Damage must not look like
+// a missing block to a caller.
 func (d *database) check(err error) {
 	if err == nil {
 		return
@@ -91,15 +92,15 @@ func (d *database) check(err error) {
 	panic(err)
 }
 
-// found keeps the first error of a damaged database, and logs it.
+// found keeps and logs an error of a damaged database, if it is the first one.
 func (d *database) found(err error) {
 	if d.damage.CompareAndSwap(nil, &err) {
 		d.log.Error("the database is damaged", "err", err)
 	}
 }
 
-// Recover is for a deferred call: it turns the panic of a damaged ledger into an error,
-// which wraps ErrDamaged. Other panics go on.
+// Recover turns the panic of a damaged ledger into an error that wraps ErrDamaged. It must be
+// called with defer. Other panics continue.
 func Recover(err *error) {
 	p := recover()
 	if p == nil {
@@ -127,7 +128,8 @@ func (d *database) get(key []byte) ([]byte, error) {
 	return value, nil
 }
 
-// open compares the genesis, or writes it, and returns the number of the last block.
+// open compares the genesis with that of the database, or writes it into an empty database. It
+// returns the number of the last block.
 func (d *database) open(genesis *types.Block) (last uint64, err error) {
 	raw, err := d.get(key(keyLast))
 	switch {
@@ -148,7 +150,8 @@ func (d *database) open(genesis *types.Block) (last uint64, err error) {
 	return binary.BigEndian.Uint64(raw), err
 }
 
-// origin returns the number of the block with which the directory began.
+// origin returns the number of the block with which the directory began. It is not 0 after an
+// import.
 func (d *database) origin() (uint64, error) {
 	raw, err := d.get(key(keyOrigin))
 	switch {
@@ -160,7 +163,7 @@ func (d *database) origin() (uint64, error) {
 	return binary.BigEndian.Uint64(raw), nil
 }
 
-// setOrigin sets the origin, and makes everything durable.
+// setOrigin stores the origin and makes everything written so far durable.
 func (d *database) setOrigin(number uint64) error {
 	if err := d.disk.Write([]statedb.Record{{Key: key(keyOrigin), Value: numbered(number)}}); err != nil {
 		return err
@@ -179,7 +182,7 @@ type storedProgress struct {
 	Height  uint64
 }
 
-// write writes a block with all keys that lead to it.
+// write writes a block and its progress, together with all keys by which the block is found.
 func (d *database) write(b *Block, at builder.Progress) error {
 	number := numbered(b.NumberU64())
 	progress := storedProgress{
@@ -198,7 +201,8 @@ func (d *database) write(b *Block, at builder.Progress) error {
 		statedb.Record{Key: key(keyProgress, number), Value: raw}, statedb.Record{Key: key(keyLast), Value: number}))
 }
 
-// content returns the records of a block that pruning deletes.
+// content returns the records of a block that pruning deletes later: body, receipts, logs and
+// index.
 func (d *database) content(b *Block) (records []statedb.Record, err error) {
 	number := numbered(b.NumberU64())
 	for kind, value := range map[byte]any{keyBlock: b.Block, keyReceipts: withoutLogs(b.Receipts)} {
@@ -222,8 +226,9 @@ func (d *database) content(b *Block) (records []statedb.Record, err error) {
 	return records, nil
 }
 
-// read returns the block with a number, nil if there is none. Other goroutines may prune
-// the block meanwhile; its receipts are read last, so that they are missing then.
+// read returns the block with a number, or nil if there is none. Another goroutine may prune the
+// block meanwhile. read therefore reads the receipts last: if they are missing, it returns only the
+// header.
 func (d *database) read(number uint64) (*Block, error) {
 	raw, err := d.get(key(keyBlock, numbered(number)))
 	switch {
@@ -248,8 +253,8 @@ func (d *database) read(number uint64) (*Block, error) {
 	return b, nil
 }
 
-// receipts returns the receipts of a block, without the fields that follow from it. They
-// are nil if there is no such block.
+// receipts returns the receipts of a block, without the fields that follow from the block. It
+// returns nil if there is no such block.
 func (d *database) receipts(number uint64) (types.Receipts, error) {
 	logs, err := d.logsOf(number)
 	if err != nil {
@@ -274,7 +279,8 @@ func (d *database) receipts(number uint64) (types.Receipts, error) {
 	return receipts, nil
 }
 
-// withoutLogs returns receipts as they are stored beside their logs.
+// withoutLogs returns receipts in the form in which they are stored: without their logs, which have
+// a separate record.
 func withoutLogs(receipts types.Receipts) []*types.ReceiptForStorage {
 	stored := StoredReceipts(receipts)
 	for i, r := range stored {
@@ -285,8 +291,8 @@ func withoutLogs(receipts types.Receipts) []*types.ReceiptForStorage {
 	return stored
 }
 
-// StoredReceipts returns receipts as go-ethereum stores them: without the fields that
-// follow from their block.
+// StoredReceipts returns receipts in the form in which go-ethereum stores them, which lacks the
+// fields that follow from their block.
 func StoredReceipts(receipts types.Receipts) []*types.ReceiptForStorage {
 	stored := make([]*types.ReceiptForStorage, len(receipts))
 	for i, r := range receipts {
@@ -295,8 +301,8 @@ func StoredReceipts(receipts types.Receipts) []*types.ReceiptForStorage {
 	return stored
 }
 
-// Receipts is the inverse of StoredReceipts, without the fields that follow from the
-// block.
+// Receipts returns the receipts from which StoredReceipts has made its result. Fields that follow
+// from the block are not set.
 func Receipts(stored []*types.ReceiptForStorage) types.Receipts {
 	receipts := make(types.Receipts, len(stored))
 	for i, r := range stored {
@@ -317,7 +323,8 @@ func (d *database) number(hash common.Hash) (uint64, bool) {
 	return binary.BigEndian.Uint64(raw), true
 }
 
-// transaction returns the place of a transaction.
+// transaction returns the number of the block that contains a transaction, and the transaction's
+// index there.
 func (d *database) transaction(hash common.Hash) (number uint64, index int, known bool) {
 	raw, err := d.get(key(keyTransaction, hash[:]))
 	d.check(err)

@@ -7,27 +7,27 @@ import (
 	"sync"
 )
 
-// ErrMissed is returned if the requested changes are too old.
+// ErrMissed is returned if the requested changes are so old that the log no longer has them.
 var ErrMissed = errors.New("ledger: changes are no longer available")
 
-// HeadChange is one step of the latest block. After a JAM reorg latest steps
-// back over blocks that are no longer accumulated. In most cases the same block
-// is accumulated again. It is a different block if the queue gave the first one
-// up.
+// HeadChange is one step of the latest block, the newest block that is accumulated with all blocks
+// before it. After a JAM reorg, latest steps back over blocks that are no longer accumulated. In
+// most cases the same block is accumulated again. If the queue has given the block up, a different
+// one takes its place.
 type HeadChange struct {
-	// Block is the block that latest reached, or stepped back over.
+	// Block is the block that latest has reached or has stepped back over.
 	Block *Block
-	// Removed means that latest stepped back over the block.
+	// Removed is true if latest has stepped back over the block.
 	Removed bool
 }
 
-// keptChanges is the number of steps that are kept: five minutes, the lifetime
-// of a filter, at 400 blocks per second.
+// keptChanges is the number of steps that the log keeps. It is enough for five minutes, the
+// lifetime of a filter, at 400 blocks per second.
 const keptChanges = 1 << 17
 
-// HeadLog records how the latest block moved. Each reader has a cursor and
-// reads at its own pace, so a slow reader delays neither the node nor other
-// readers. It is safe for concurrent use; only one goroutine calls Move.
+// HeadLog records the steps of the latest block. Each reader has a cursor and reads at its own
+// pace, so a slow reader delays neither the node nor other readers. A HeadLog is safe for
+// concurrent use, but only one goroutine may call Move.
 type HeadLog struct {
 	mu      sync.Mutex
 	line    []*Block // blocks that are latest or below, from the finalized one on
@@ -37,21 +37,21 @@ type HeadLog struct {
 	moved   chan struct{} // closed at the next change
 }
 
-// change is a HeadChange. The ledger has the block of one that is final, so that the log
-// does not keep it in memory.
+// change is a HeadChange in the log. Once the block is final, the log does not keep it in memory,
+// because the ledger has it.
 type change struct {
 	number  uint64
 	block   *Block // nil: in the ledger
 	removed bool
 }
 
-// NewHeadLog returns a log in which a final block is the latest one.
+// NewHeadLog returns an empty log. The given final block is the latest one.
 func NewHeadLog(finalized *Block) *HeadLog {
 	return &HeadLog{line: []*Block{finalized}, moved: make(chan struct{})}
 }
 
-// Move records the new numbers of latest and finalized, with the executed
-// blocks.
+// Move records that latest and finalized have moved to new numbers. block returns the executed
+// block with a number.
 func (l *HeadLog) Move(block func(number uint64) *Block, latest, finalized uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +83,8 @@ func (l *HeadLog) Move(block func(number uint64) *Block, latest, finalized uint6
 	l.moved = make(chan struct{})
 }
 
-// lighten forgets the blocks of changes that are below the finalized one.
+// lighten removes the blocks from changes below the finalized block, to save memory. The ledger
+// still has them.
 func (l *HeadLog) lighten(block func(number uint64) *Block) {
 	for ; l.light < len(l.changes) && l.changes[l.light].number < l.line[0].NumberU64(); l.light++ {
 		if c := &l.changes[l.light]; block(c.number).Hash() == c.block.Hash() {
@@ -94,8 +95,8 @@ func (l *HeadLog) lighten(block func(number uint64) *Block) {
 
 func (l *HeadLog) top() *Block { return l.line[len(l.line)-1] }
 
-// stepBack removes blocks above latest and blocks that are no longer in the
-// ledger. It records them oldest first, as geth does.
+// stepBack records that latest steps back over the blocks above its new number, and over blocks
+// that are no longer in the ledger. It records them oldest first, as geth does.
 func (l *HeadLog) stepBack(block func(number uint64) *Block, latest uint64) {
 	keep := len(l.line)
 	for keep > 1 && (l.line[keep-1].NumberU64() > latest || !isAt(block, l.line[keep-1])) {
@@ -114,16 +115,17 @@ func isAt(block func(number uint64) *Block, b *Block) bool {
 	return have != nil && have.Hash() == b.Hash()
 }
 
-// Cursor returns a cursor behind the last change.
+// Cursor returns the position behind the last change, from which a reader sees only later changes.
 func (l *HeadLog) Cursor() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.first + uint64(len(l.changes))
 }
 
-// Changes returns at most 1024 changes after a cursor, the cursor behind
-// them, and a channel that is closed when there are more. The error wraps
-// [ErrMissed] if the cursor is too old, or [ErrDamaged] if a block cannot be read.
+// Changes returns at most 1024 changes after a cursor. It also returns the cursor behind them, and
+// a channel that is closed when there are more. block returns the block with a number from the
+// ledger. The error wraps [ErrMissed] if the cursor is too old, or [ErrDamaged] if a block cannot
+// be read.
 func (l *HeadLog) Changes(cursor uint64, block func(number uint64) *Block) (changes []HeadChange, next uint64, more <-chan struct{}, err error) {
 	defer Recover(&err)
 	some, more, err := l.after(cursor)

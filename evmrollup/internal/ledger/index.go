@@ -9,20 +9,21 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// A query for logs finds blocks by an index that has a key for each address or topic and
-// each block with a log of it. It reads little more than the keys of its rarest condition,
-// because it seeks in the others: the transfers to one account are rare among those of a
-// token, and the keys of the token are as many as the blocks.
+// A query for logs finds blocks by an index. For each address or topic, the index has a key for
+// each block with a log of it. A query reads little more than the keys of its rarest condition,
+// because it skips ahead in the others. For example, the transfers to one account are rare among
+// those of a token, while the token has as many keys as there are blocks.
 
-// query has one condition for the addresses and one for each position with topics. A
-// block must meet all of them.
+// query is a list of conditions on a block: one for the addresses, and one for each position with
+// topics. A block must meet all of them.
 type query []condition
 
-// condition is met by a block that has a key of one of the terms.
+// condition is a list of addresses or topics. A block meets the condition if the index has a key of
+// the block for one of them.
 type condition []*cursor
 
-// query returns the conditions on blocks up to a number. It has none if all blocks meet
-// them.
+// query returns the conditions of a search for logs in blocks up to the number to. The list is
+// empty if every block meets them.
 func (d *database) query(to uint64, addresses []common.Address, topics [][]common.Hash) (q query) {
 	var of condition
 	for _, a := range addresses {
@@ -66,8 +67,8 @@ func (c condition) seek(from uint64) (least uint64, found bool) {
 	return least, found
 }
 
-// cursor reads the blocks of one term. It reads more of them at a time while it is
-// sought for one after the other, and few after a jump.
+// cursor reads the numbers of the blocks that the index has for one address or topic. It reads more
+// numbers at a time while they are used one after the other, and only a few after a jump.
 type cursor struct {
 	disk  *database
 	term  []byte
@@ -78,10 +79,12 @@ type cursor struct {
 	ended bool     // no more can be read
 }
 
-// leastKeys and mostKeys are the numbers of keys that a cursor reads at a time.
+// leastKeys and mostKeys are the least and the greatest number of keys that a cursor reads at a
+// time.
 const leastKeys, mostKeys = 8, 4096
 
-// seek returns the first block from a number on, which must not decrease.
+// seek returns the first block of the cursor with the given number or a greater one. The number
+// must not be less than in earlier calls.
 func (c *cursor) seek(from uint64) (number uint64, found bool) {
 	passed, _ := slices.BinarySearch(c.ahead, from)
 	if c.ahead = c.ahead[passed:]; len(c.ahead) == 0 && !c.ended {
@@ -93,7 +96,7 @@ func (c *cursor) seek(from uint64) (number uint64, found bool) {
 	return c.ahead[0], true
 }
 
-// errEnough ends a read.
+// errEnough ends a scan after enough keys. It is not returned to a caller.
 var errEnough = errors.New("ledger: enough keys")
 
 // read reads the next blocks.

@@ -19,28 +19,29 @@ import (
 	"github.com/jamq/jamq/builder"
 )
 
-// Block is an executed rollup block. It is immutable: its hash is the same from
-// sealing to finality.
+// Block is an executed block of the rollup with its receipts. It never changes: its hash stays the
+// same from sealing to finality.
 type Block struct {
 	*types.Block
 	// Receipts are the receipts of its transactions, with block hash and log
 	// indices.
 	Receipts types.Receipts
-	// Pruned means that only the header is left. Its transactions and receipts are not
-	// known any more.
+	// Pruned is true if the ledger has only the header of the block left. Its transactions and
+	// receipts are then no longer known.
 	Pruned bool
 }
 
 const (
-	// window is the number of final blocks that stay in memory.
+	// window is the number of final blocks that the ledger keeps in memory although the database
+	// has them.
 	window = 64
-	// cached is the number of older blocks that were read last.
+	// cached is the number of older blocks that stay in memory after they were read.
 	cached = 32
 )
 
-// Ledger has blocks by number, hash and transaction. It is safe for concurrent use. If
-// the database is damaged, a method that reads panics with an error that wraps
-// ErrDamaged, because every other answer would be wrong.
+// Ledger has the executed blocks and finds them by number, by hash and by transaction. It is safe
+// for concurrent use. If the database is damaged, a method that reads panics with an error that
+// wraps ErrDamaged, because every other answer would be wrong.
 type Ledger struct {
 	old    *database // nil: all blocks are in memory
 	origin uint64
@@ -56,7 +57,7 @@ type Ledger struct {
 	byTx   map[common.Hash]place
 }
 
-// place is the place of a transaction.
+// place is the position of a transaction: its block and its index in the block.
 type place struct {
 	block *Block
 	index int
@@ -70,13 +71,13 @@ func New(genesis *Block) *Ledger {
 	return l
 }
 
-// ErrImport is wrapped by the error of a disk that has blocks already, and by that of a
-// disk on which an import was interrupted.
+// ErrImport is returned if an import finds blocks on the disk, and if a disk is opened on which an
+// import was interrupted.
 var ErrImport = errors.New("ledger: an import needs an empty data directory")
 
-// Open returns a ledger with the final blocks of a disk. An empty disk begins with the
-// genesis. keep is the number of final blocks that are kept whole, at least MinKeep; 0
-// means all. Of older blocks the header and the progress are kept. The error wraps
+// Open returns a ledger with the final blocks on a disk. On an empty disk it begins with the
+// genesis. keep is the number of final blocks that the ledger keeps whole. It must be at least
+// MinKeep; 0 means all. Of older blocks only the header and the progress are kept. The error wraps
 // ErrOtherChain or ErrDamaged, or is that of the disk.
 func Open(disk Disk, config *params.ChainConfig, genesis *Block, keep uint64, log *slog.Logger) (*Ledger, error) {
 	l := New(genesis)
@@ -105,11 +106,13 @@ func Open(disk Disk, config *params.ChainConfig, genesis *Block, keep uint64, lo
 	return l, nil
 }
 
-// importing is the origin during an import.
+// importing is stored as the origin while an import runs, so that Open recognizes an import that
+// was interrupted.
 const importing = math.MaxUint64
 
-// Import fills an empty ledger with the blocks after the genesis, which are final. The
-// last one is its origin. After an error the disk cannot be used any more.
+// Import fills an empty ledger with the final blocks after the genesis. fill must call add for each
+// of them, in order. The last one becomes the origin of the ledger. After an error the disk cannot
+// be used any more.
 func (l *Ledger) Import(fill func(add func(*Block, builder.Progress) error) error) error {
 	if l.old == nil || l.Head().NumberU64() > 0 {
 		return fmt.Errorf("%w: it has %d blocks already", ErrImport, l.Head().NumberU64())
@@ -130,11 +133,12 @@ func (l *Ledger) Import(fill func(add func(*Block, builder.Progress) error) erro
 	return l.old.setOrigin(l.origin)
 }
 
-// Origin returns the number of the block with which the ledger began: 0 for the genesis.
+// Origin returns the number of the block with which the ledger began. It is 0 for the genesis, and
+// otherwise the number of the last imported block.
 func (l *Ledger) Origin() uint64 { return l.origin }
 
-// startAt lets a block of the database be the newest one. Those before it are read when
-// they are needed.
+// startAt makes a block of the database the newest one. Earlier blocks are read from the database
+// when they are needed.
 func (l *Ledger) startAt(number uint64) error {
 	b, err := l.old.read(number)
 	if err == nil && b == nil {
@@ -150,11 +154,11 @@ func (l *Ledger) startAt(number uint64) error {
 	return nil
 }
 
-// missing is the error of a block that the database must have.
+// missing returns the error for a block that the database should have but does not.
 func missing(number uint64) error { return fmt.Errorf("%w: block %d is missing", ErrDamaged, number) }
 
-// Rewind makes a final block the newest one, after a restart. Those after it stay in the
-// database.
+// Rewind makes a final block the newest one after a restart, so that the builder can apply later
+// blocks again. Those later blocks stay in the database.
 func (l *Ledger) Rewind(number uint64) error {
 	if l.old == nil && number == l.Head().NumberU64() {
 		return nil
@@ -170,15 +174,15 @@ func (l *Ledger) Rewind(number uint64) error {
 	return err
 }
 
-// Final returns the number of the last final block in the database, 0 if there is no
-// database.
+// Final returns the number of the last final block in the database, or 0 if there is no database.
 func (l *Ledger) Final() uint64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.final
 }
 
-// Append adds a block. It must follow the newest block.
+// Append adds a block after the newest block. It returns an error if the newest block is not its
+// parent.
 func (l *Ledger) Append(b *Block) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -208,8 +212,8 @@ func (l *Ledger) forget(blocks []*Block) {
 	}
 }
 
-// Truncate removes the blocks from number on, which must not be final, and returns them,
-// oldest first.
+// Truncate removes the block with the given number and all later ones, and returns them, oldest
+// first. They must not be final.
 func (l *Ledger) Truncate(number uint64) []*Block {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -224,9 +228,8 @@ func (l *Ledger) Truncate(number uint64) []*Block {
 	return gone
 }
 
-// Finalize writes a block that is final to the database, with its progress on JAM. The
-// write is durable after the next Sync. A block that is in the database already is left
-// as it is.
+// Finalize writes a final block to the database, with its progress on JAM. The write is durable
+// after the next Sync. If the database has the block already, nothing changes.
 func (l *Ledger) Finalize(number uint64, at builder.Progress) error {
 	if l.old == nil || number <= l.Final() {
 		return nil
@@ -238,7 +241,7 @@ func (l *Ledger) Finalize(number uint64, at builder.Progress) error {
 	return l.prune(number)
 }
 
-// moveWindow sets the last final block, and removes old ones from memory.
+// moveWindow records the last final block, and removes older blocks from memory.
 func (l *Ledger) moveWindow(number uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -251,7 +254,8 @@ func (l *Ledger) moveWindow(number uint64) {
 	}
 }
 
-// Stored returns a block that was final before the restart, or nil.
+// Stored returns the block with this number and hash if it was already final before the restart,
+// and otherwise nil.
 func (l *Ledger) Stored(number uint64, hash common.Hash) *Block {
 	if l.old == nil || number > l.Final() {
 		return nil
@@ -263,7 +267,8 @@ func (l *Ledger) Stored(number uint64, hash common.Hash) *Block {
 	return nil
 }
 
-// Damage returns the first error that wraps ErrDamaged, or nil.
+// Damage returns the first damage of the database that was found, an error that wraps ErrDamaged,
+// or nil.
 func (l *Ledger) Damage() error {
 	if l.old == nil {
 		return nil
@@ -289,7 +294,8 @@ func (l *Ledger) Head() *Block {
 	return l.blocks[len(l.blocks)-1]
 }
 
-// ByNumber returns the block with a number, or nil. It may be pruned.
+// ByNumber returns the block with a number, or nil if there is none. Only its header may be left:
+// see Block.Pruned.
 func (l *Ledger) ByNumber(number uint64) *Block {
 	l.mu.RLock()
 	if number >= l.first {
@@ -330,8 +336,8 @@ func (l *Ledger) ByHash(hash common.Hash) *Block {
 	return l.ByNumber(number)
 }
 
-// Transaction returns the block of a transaction, and its index there. Transactions of
-// pruned blocks are unknown.
+// Transaction returns the block that contains a transaction, and the transaction's index there. The
+// transactions of pruned blocks are unknown.
 func (l *Ledger) Transaction(hash common.Hash) (*Block, int, bool) {
 	l.mu.RLock()
 	at, known := l.byTx[hash]
@@ -350,7 +356,7 @@ func (l *Ledger) Transaction(hash common.Hash) (*Block, int, bool) {
 	return b, index, true
 }
 
-// Progress returns the progress of a final block in the database, and whether it has one.
+// Progress returns the progress on JAM of a final block, and whether the database has the block.
 func (l *Ledger) Progress(number uint64) (at builder.Progress, known bool) {
 	if l.old == nil || number > l.Final() {
 		return at, false

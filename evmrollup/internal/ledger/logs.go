@@ -11,9 +11,9 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// Logs returns the numbers of the blocks from one to another that can have a log with
-// one of the addresses, and at each position one of the topics. An empty list allows all
-// values. The blocks must be checked, because some have no such log.
+// Logs returns the numbers of the blocks in a range that may have a log that a query looks for. The
+// log must have one of the addresses and, at each position, one of the topics. An empty list allows
+// all values. The caller must check each block, because some of them have no such log.
 func (l *Ledger) Logs(from, to uint64, addresses []common.Address, topics [][]common.Hash) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		next := from
@@ -43,8 +43,9 @@ func (b *Block) Logs() (logs []*types.Log) {
 	return logs
 }
 
-// LogsOf returns the logs of the block with a number, and whether there is such a block.
-// Of a block on the disk only the logs are read. Those of a pruned block are unknown.
+// LogsOf returns the logs of the block with a number, and whether there is such a block. If the
+// block is on the disk, only its logs are read. The logs of a pruned block are unknown, and the
+// list is then empty.
 func (l *Ledger) LogsOf(number uint64) ([]*types.Log, bool) {
 	l.mu.RLock()
 	onDisk := number < l.first
@@ -64,7 +65,8 @@ func (l *Ledger) LogsOf(number uint64) ([]*types.Log, bool) {
 	return b.Logs(), true
 }
 
-// indexOf returns the records that lead from addresses and topics to a block.
+// indexOf returns the records of the index that lead from the addresses and topics of logs to their
+// block.
 func indexOf(logs []*types.Log, number []byte) (records []statedb.Record) {
 	for _, l := range logs {
 		records = append(records, statedb.Record{Key: key(keyAddress, l.Address[:], number), Value: []byte{}})
@@ -88,8 +90,8 @@ type storedLog struct {
 	Log   *types.Log
 }
 
-// logRecord returns the record of the logs of a block, which has some. The receipts of an
-// import lack the fields that follow from the block.
+// logRecord returns the record with the logs of a block, which must have logs. It sets the fields
+// that follow from the block, because the receipts of an import lack them.
 func logRecord(b *Block) (r statedb.Record, err error) {
 	stored := storedLogs{Block: b.Hash(), Time: b.Time()}
 	for i, receipt := range b.Receipts {

@@ -10,23 +10,24 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// MinKeep is the smallest number of final blocks that a ledger keeps. Blocks that are in
-// memory, and those that wallets and fee oracles read, are among them.
+// MinKeep is the least number of final blocks that a ledger keeps whole. It covers the blocks that
+// are in memory, and those that wallets and fee oracles read.
 const MinKeep = 256
 
-// pruneStep is the maximum number of blocks that are pruned with each final block, so that
-// a long chain that is opened with a limit becomes short gradually.
+// pruneStep is the maximum number of blocks that are pruned when a block becomes final. If a long
+// chain is opened with a limit for the first time, it is therefore pruned gradually.
 const pruneStep = 16
 
-// Oldest returns the number of the oldest block after the genesis that is whole. Of older
+// Oldest returns the number of the oldest block after the genesis that still has its body. Of older
 // blocks only the header and the progress are left.
 func (l *Ledger) Oldest() uint64 { return l.oldest.Load() }
 
 // pruned reports whether only the header of a block is left.
 func (l *Ledger) pruned(number uint64) bool { return number > 0 && number < l.oldest.Load() }
 
-// prune deletes blocks that are too old, after a block has become final. One that cannot be
-// read stays on the disk, so that it does not keep the others there, and is damage.
+// prune deletes the bodies of blocks that are too old, after a block has become final. If a block
+// cannot be read, prune records the damage, leaves that block on the disk and goes on with the
+// others.
 func (l *Ledger) prune(final uint64) error {
 	from := l.oldest.Load()
 	if l.keep == 0 || final+1 < from+l.keep {
@@ -43,7 +44,7 @@ func (l *Ledger) prune(final uint64) error {
 		records = append(records, some...)
 	}
 	records = append(records, statedb.Record{Key: key(keyOldest), Value: numbered(to)})
-	// From now on readers see only the headers, whether the rest is there or not.
+	// From now on readers see only the headers, whether or not the rest has been deleted already.
 	l.oldest.Store(to)
 	return l.old.disk.Write(records)
 }
@@ -53,7 +54,7 @@ func bare(header *types.Header) *Block {
 	return &Block{Block: types.NewBlockWithHeader(header), Pruned: true}
 }
 
-// pruning returns the records that prune a block.
+// pruning returns the records that delete the body of a block and store its header.
 func (d *database) pruning(number uint64) ([]statedb.Record, error) {
 	b, err := d.read(number)
 	switch {
@@ -73,7 +74,7 @@ func (d *database) pruning(number uint64) ([]statedb.Record, error) {
 	return append(records, statedb.Record{Key: key(keyHeader, numbered(number)), Value: header}), err
 }
 
-// header returns a pruned block, nil if there is none.
+// header returns a pruned block, of which only the header is left, or nil if there is none.
 func (d *database) header(number uint64) (*Block, error) {
 	raw, err := d.get(key(keyHeader, numbered(number)))
 	if err != nil || raw == nil {
@@ -86,7 +87,8 @@ func (d *database) header(number uint64) (*Block, error) {
 	return bare(header), nil
 }
 
-// oldest returns the number of the oldest block after the genesis that is whole.
+// oldest returns the number of the oldest block after the genesis that still has its body, as the
+// database has it.
 func (d *database) oldest() (uint64, error) {
 	raw, err := d.get(key(keyOldest))
 	switch {
