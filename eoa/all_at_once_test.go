@@ -12,7 +12,6 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
-	"github.com/jamq/jamq/eoa/internal/lives"
 	"github.com/jamq/jamq/internal/repeat"
 )
 
@@ -28,14 +27,14 @@ func TestE1NoDoubleSpendAllAtOnce(t *testing.T) {
 		w.cfg.LeaseFor, w.cfg.Fees.StallTimeout, w.cfg.MaxInFlight, w.cfg.Requeue = 4*time.Second, 15*time.Second, 9, false
 		w.chain.SetPerBlock(4)
 		w.chain.SetFaults(faultsOf(seed))
-		var runs [2]*lives.Life
+		var runs [2]*life
 		var workers [2]*eoa.Executor
 		bad := [2]*flaky{{Store: w.store, rng: rng}, {Store: w.store, rng: rng}}
 		ctx := context.Background()
 		for i := range 300 {
 			k := rng.IntN(2)
 			if runs[k] == nil || runs[k].Dead() {
-				runs[k] = &lives.Life{Store: bad[k], Chain: w.chain, DiesAt: 1 + rng.IntN(300)}
+				runs[k] = &life{Store: bad[k], Chain: w.chain, DiesAt: 1 + rng.IntN(300)}
 				workers[k] = w.executor(t, runs[k], runs[k].Wire())
 			}
 			e := workers[k]
@@ -60,7 +59,7 @@ func TestE1NoDoubleSpendAllAtOnce(t *testing.T) {
 			}
 			_, err := e.Step(ctx)
 			require.NoError(t, e.Check())
-			for _, fine := range []error{nil, errLost, lives.ErrDied, eoa.ErrHeld, eoa.ErrFenced, eoa.ErrConflict} {
+			for _, fine := range []error{nil, errLost, errDied, eoa.ErrHeld, eoa.ErrFenced, eoa.ErrConflict} {
 				if errors.Is(err, fine) {
 					err = nil
 				}

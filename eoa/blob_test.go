@@ -14,6 +14,7 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/eoa/internal/account"
 	"github.com/jamq/jamq/internal/repeat"
 )
 
@@ -183,7 +184,7 @@ func TestCancelAndReplaceBlob(t *testing.T) {
 	require.ErrorIs(t, e.Replace(ctx, "a", request("x")), eoa.ErrInvalidRequest)
 	require.ErrorIs(t, e.Replace(ctx, "c", blobRequest("x")), eoa.ErrInvalidRequest)
 	crossing := request("x")
-	require.NoError(t, w.store.Order(ctx, w.account, w.now, eoa.Order{Kind: eoa.OrderReplace, Key: "a", Payload: &crossing}))
+	require.NoError(t, w.store.Order(ctx, w.account, w.now, eoa.Order{Kind: account.OrderReplace, Key: "a", Payload: &crossing}))
 	require.NoError(t, e.Replace(ctx, "b", blobRequest("y")))
 	w.steps(t, e, 2)
 	require.Equal(t, eoa.Blob, w.get(t, "a").Kind)
@@ -266,31 +267,21 @@ func TestRefusedBelowBlobs(t *testing.T) {
 	require.Empty(t, txs[1].Data())
 }
 
-// notBlobs is a chain without blobs.
-type notBlobs struct{ eoa.Chain }
-
 // While the price of blobs is unknown, blob requests wait, no event is
 // recorded, and other requests go on.
 func TestNoPriceOfBlobs(t *testing.T) {
 	t.Parallel()
-	for name, chain := range map[string]func(*world) eoa.Chain{
-		"not known":   func(w *world) eoa.Chain { w.chain.SetBlobFee(0); return w.chain },
-		"cannot know": func(w *world) eoa.Chain { return notBlobs{w.chain} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 1, 0)
-			e := w.executor(t, w.store, chain(w))
-			w.submit(t, e, blobRequest("a"))
-			w.submit(t, e, request("b"))
-			w.steps(t, e, 60)
-			require.Equal(t, eoa.Pending, w.get(t, "a").State)
-			require.Equal(t, eoa.Final, w.get(t, "b").State)
-			w.chain.SetBlobFee(3)
-			require.NoError(t, e.Release(context.Background()))
-			w.steps(t, w.executor(t, w.store, w.chain), 60)
-			require.Equal(t, eoa.Final, w.get(t, "a").State)
-		})
-	}
+	w := newWorld(t, 1, 0)
+	w.chain.SetBlobFee(0)
+	e := w.executor(t, w.store, w.chain)
+	w.submit(t, e, blobRequest("a"))
+	w.submit(t, e, request("b"))
+	w.steps(t, e, 60)
+	require.Equal(t, eoa.Pending, w.get(t, "a").State)
+	require.Equal(t, eoa.Final, w.get(t, "b").State)
+	w.chain.SetBlobFee(3)
+	w.steps(t, e, 60)
+	require.Equal(t, eoa.Final, w.get(t, "a").State)
 }
 
 // rewriter is a signer that signs, or gives back, something else than it was asked.

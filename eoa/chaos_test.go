@@ -11,7 +11,6 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
-	"github.com/jamq/jamq/eoa/internal/lives"
 	"github.com/jamq/jamq/internal/repeat"
 )
 
@@ -45,17 +44,17 @@ func TestE1NoDoubleSpendChaos(t *testing.T) {
 // chaos runs executors that die at random.
 func chaos(t *testing.T, w *world, seed uint64, ticks int) {
 	rng := rand.New(rand.NewPCG(seed, 2))
-	var l *lives.Life
+	var l *life
 	var e *eoa.Executor
 	for i := range ticks {
 		if l == nil || l.Dead() {
-			l = &lives.Life{Store: w.store, Chain: w.chain, DiesAt: 1 + rng.IntN(400)}
+			l = &life{Store: w.store, Chain: w.chain, DiesAt: 1 + rng.IntN(400)}
 			e = w.executor(t, l, l.Wire())
 		}
 		if i%25 < 3 {
 			_ = w.submitAll(e)
 		}
-		if _, err := e.Step(context.Background()); err != nil && !errors.Is(err, lives.ErrDied) && !errors.Is(err, eoa.ErrHeld) && !errors.Is(err, eoa.ErrFenced) {
+		if _, err := e.Step(context.Background()); err != nil && !errors.Is(err, errDied) && !errors.Is(err, eoa.ErrHeld) && !errors.Is(err, eoa.ErrFenced) {
 			t.Fatalf("seed %d: step: %v", seed, err)
 		}
 		require.NoError(t, e.Check())

@@ -33,8 +33,8 @@ func check(v *account.View) error {
 			return fmt.Errorf("record %d has nonce %d, its newest attempt %d", r.ID, r.Nonce, r.Newest().Nonce)
 		}
 	}
-	for i, n := range v.Head.Holes {
-		if n >= v.Head.Next || slices.ContainsFunc(v.Open, func(r Record) bool { return r.Nonce == n }) || i > 0 && v.Head.Holes[i-1] >= n {
+	for i, n := range v.Head.Gaps {
+		if n >= v.Head.Next || slices.ContainsFunc(v.Open, func(r Record) bool { return r.Nonce == n }) || i > 0 && v.Head.Gaps[i-1] >= n {
 			return fmt.Errorf("hole %d is held by a record, not below %d, or out of order", n, v.Head.Next)
 		}
 	}

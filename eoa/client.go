@@ -9,35 +9,34 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// Client is the side of an account that its users see. It submits requests, follows
-// them, and orders changes. It works through the store, so that another process may
-// do what it orders. Each [Executor] is a client of its account, and [Fleet.Client]
-// returns one. All methods are safe for concurrent use.
+// Client is the part of an account that its users need: it submits requests, follows them,
+// and orders changes. It works through the store, so that another process may carry out the
+// requests and orders. Each [Executor] is a client of its account, and [Fleet.Client] returns
+// one. All methods are safe for concurrent use.
 type Client struct {
 	account Account
 	store   Store
 	now     func() time.Time
 	// confirmations is Config.Confirmations.
 	confirmations uint64
-	// notify makes the account's executor look at the store. progress returns how
-	// far the executor is, or zero values if there is none in this process.
+	// notify wakes the account's executor, if this process has one. progress returns how far
+	// that executor has come, or the zero value if this process has none.
 	notify   func()
 	progress func() progress
 }
 
-// progress is how far an executor is.
+// progress is how far the executor of an account has come.
 type progress struct {
-	// height is a height at which the blocks of all mined records are still part of
-	// the chain; 0 means unknown.
+	// height is a height at which the blocks of all mined records are still part of the
+	// chain; 0 means unknown.
 	height uint64
-	// changed is closed when the executor has written a step or seen a block.
+	// changed is closed when the executor has next written to the store or seen a new block.
 	changed <-chan struct{}
 }
 
-// Submit accepts requests, all or none. When it returns nil, they are durable.
-// After any error the same requests may be submitted again with the same keys.
-// Errors wrap ErrInvalidRequest, ErrKeyReused or ErrTooManyBlobs, or come from
-// the store.
+// Submit puts requests into the store, all or none. When it returns nil, they are durable and
+// will be executed. After any error, submit the same requests again with the same keys. The
+// error wraps ErrInvalidRequest or ErrKeyReused, or comes from the store.
 func (c *Client) Submit(ctx context.Context, requests ...Request) ([]Record, error) {
 	for i := range requests {
 		if err := requests[i].Validate(); err != nil {
@@ -57,29 +56,33 @@ func (c *Client) Get(ctx context.Context, key string) (Record, error) {
 	return c.store.Get(ctx, c.account, key)
 }
 
-// ByHash returns the record that has a transaction with the given hash. It
+// ByHash returns the record of the request that has a transaction with the given hash. It
 // returns ErrUnknownRequest if there is none.
 func (c *Client) ByHash(ctx context.Context, tx common.Hash) (Record, error) {
 	return c.store.ByHash(ctx, c.account, tx)
 }
 
-// List returns the records with ids above after, ascending, at most limit.
+// List returns the records with ids above after, in order of their ids, at most limit. Begin
+// with after 0.
 func (c *Client) List(ctx context.Context, after uint64, limit int) ([]Record, error) {
 	return c.store.List(ctx, c.account, after, limit)
 }
 
-// Cancel orders that a request be withdrawn. If its transaction may already be
-// on a node, a noop with the same nonce replaces it. The transaction that is
-// mined decides, so the record's final state shows whether the request was
-// cancelled. Cancel returns when the order is durable.
+// Cancel orders that a request be withdrawn. If it has no nonce yet, it just ends. Otherwise
+// a transaction that does nothing is signed with its nonce, at a higher price. Nodes may
+// still include the earlier transaction, so only the final state of the record shows whether
+// the request was cancelled. Cancel returns when the order is durable.
 func (c *Client) Cancel(ctx context.Context, key string) error {
-	return c.order(ctx, Order{Kind: OrderCancel, Key: key})
+	if _, err := c.store.Get(ctx, c.account, key); err != nil {
+		return err
+	}
+	return c.order(ctx, Order{Kind: account.OrderCancel, Key: key})
 }
 
-// Replace orders that a request get another payload and other limits, at the
-// same nonce. Its key, group and priority stay. The transaction that is mined
-// decides. A blob request can only get a payload with blobs, and any other
-// request only one without. Replace returns when the order is durable.
+// Replace orders that a request get another payload and other limits. Its key, group and
+// priority stay, and its nonce, if it has one. Nodes may still include the earlier
+// transaction. A request of kind Blob can only get a payload of kind Blob, and any other
+// request only one of another kind. Replace returns when the order is durable.
 func (c *Client) Replace(ctx context.Context, key string, payload Request) error {
 	if err := account.CheckPayload(&payload); err != nil {
 		return err
@@ -91,23 +94,18 @@ func (c *Client) Replace(ctx context.Context, key string, payload Request) error
 	if err := account.CheckReplacement(&r.Request, &payload); err != nil {
 		return err
 	}
-	return c.order(ctx, Order{Kind: OrderReplace, Key: key, Payload: &payload})
+	return c.order(ctx, Order{Kind: account.OrderReplace, Key: key, Payload: &payload})
 }
 
-// ResetNonce orders that the next nonce become the lowest one that neither the
-// chain has used nor a record holds. With force, the requests in flight are
-// given up first. Use force only if they can never be mined; otherwise, a
-// request that is submitted again may be sent twice.
+// ResetNonce orders that the next nonce be set to the lowest one that is not used on the
+// chain and that no record has. With force, the requests in flight are given up first. Use
+// force only if their transactions can never be mined. Otherwise a request that you submit
+// again may be executed twice. ResetNonce returns when the order is durable.
 func (c *Client) ResetNonce(ctx context.Context, force bool) error {
-	return c.order(ctx, Order{Kind: OrderReset, Force: force})
+	return c.order(ctx, Order{Kind: account.OrderReset, Force: force})
 }
 
 func (c *Client) order(ctx context.Context, o Order) error {
-	if o.Key != "" {
-		if _, err := c.store.Get(ctx, c.account, o.Key); err != nil {
-			return err
-		}
-	}
 	if err := c.store.Order(ctx, c.account, c.now(), o); err != nil {
 		return err
 	}
@@ -115,17 +113,19 @@ func (c *Client) order(ctx context.Context, o Order) error {
 	return nil
 }
 
-// Wait returns the record with the given key as soon as it has reached state or
-// has ended in any way. state is usually Mined, Confirmed or Final. Other
-// processes may do the work: Wait also reads the store, first after 50
-// milliseconds and then in longer intervals, of at most 3.2 seconds. When ctx
-// ends, it returns the record as last read and ctx's error.
+// Wait waits until the record with the given key has reached the state, which is usually
+// Mined, Confirmed or Final, or has ended in any way, and returns it. If ctx ends first, it
+// returns the record as last read and ctx's error.
+//
+// Another process may do the work, so Wait also reads the store: first after 50 milliseconds,
+// and then in longer intervals of at most 3.2 seconds.
 func (c *Client) Wait(ctx context.Context, key string, state State) (Record, error) {
 	return c.wait(ctx, key, func(r *Record, _ uint64) bool { return r.State >= state })
 }
 
-// wait returns the record with the given key as soon as done returns true for it.
-// The height is that of progress, as of before and after the record was read.
+// wait returns the record with the given key as soon as done returns true for it. done also
+// gets the height of progress: the lower one of those before and after the record was read,
+// because a reorg may come between.
 func (c *Client) wait(ctx context.Context, key string, done func(r *Record, height uint64) bool) (Record, error) {
 	for pause := firstWait; ; pause = min(2*pause, longestWait) {
 		before := c.progress()
@@ -133,46 +133,47 @@ func (c *Client) wait(ctx context.Context, key string, done func(r *Record, heig
 		if err != nil || done(&r, min(before.height, c.progress().height)) {
 			return r, err
 		}
-		if err := rest(ctx, pause, before.changed); err != nil {
+		if err := waitForChange(ctx, pause, before.changed); err != nil {
 			return r, err
 		}
 	}
 }
 
-// rest waits until an executor of this process has changed something, but not
-// longer than pause, because another process may have.
-func rest(ctx context.Context, pause time.Duration, changed <-chan struct{}) error {
-	again := time.NewTimer(pause)
-	defer again.Stop()
+// waitForChange waits until an executor of this process has changed something, but no longer
+// than pause, because another process may have.
+func waitForChange(ctx context.Context, pause time.Duration, changed <-chan struct{}) error {
 	select {
 	case <-changed:
-	case <-again.C:
+	case <-time.After(pause):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	return nil
 }
 
-// firstWait and longestWait are the times between two reads of the store.
+// firstWait and longestWait are the shortest and the longest time between two reads of the
+// store.
 const firstWait, longestWait = 50 * time.Millisecond, 3200 * time.Millisecond
 
-// Resume orders that a stopped account go on; for an account that works it does
-// nothing. First find out what happened:
+// Resume orders that a stopped account go on. For an account that is not stopped it does
+// nothing. Find out first what happened; the error of the stop wraps one of two causes.
 //
-//   - ErrStoreRolledBack: the store has forgotten the last requests, or the
-//     transactions that were sent for them. Let the chain include the account's
-//     transactions that are in pools. Then compare the pending requests
-//     ([Client.List]) with the account's transactions on the chain, and
-//     [Client.Cancel] the requests that were executed. A stopped account
-//     carries out orders. Requests that the store forgot altogether can be
-//     submitted again if they were not executed.
-//     If the account sent transactions before it came to an exclusive store, and
-//     none for a request that the store has lost, nothing is to be done. Resume
-//     before the first look at the chain accepts them in advance.
-//   - ErrOtherChain: connect the right node. If the chain has been started again
-//     on purpose, call [Client.ResetNonce] with force after Resume.
+// ErrStoreRolledBack: the store has lost the last requests, or the transactions that were
+// sent for them.
+//
+//   - Wait until the chain has included the account's transactions that are in pools.
+//   - Compare the pending requests ([Client.List]) with the account's transactions on the
+//     chain, and [Client.Cancel] those that were executed. A stopped account carries out
+//     orders.
+//   - Requests that the store has lost altogether can be submitted again if they were not
+//     executed.
+//   - If the account only sent transactions before it came to an exclusive store, nothing is
+//     to be done. Call Resume before the first step to accept them in advance.
+//
+// ErrOtherChain: connect the right node. If the chain was started again on purpose, call
+// [Client.ResetNonce] with force after Resume.
 //
 // Resume returns when the order is durable.
 func (c *Client) Resume(ctx context.Context) error {
-	return c.order(ctx, Order{Kind: OrderResume})
+	return c.order(ctx, Order{Kind: account.OrderResume})
 }

@@ -82,7 +82,7 @@ func TestFleetClientOfClosedAccount(t *testing.T) {
 		health := f.Health()
 		require.Len(t, health, 1)
 		require.ErrorIs(t, health[0].Err, locked)
-		inbox, err := w.store.Inbox(ctx, w.account, eoa.Rank{}, 10)
+		inbox, err := w.store.Inbox(ctx, w.account, 10)
 		require.NoError(t, err)
 		require.Len(t, inbox.Orders, 1)
 		require.Len(t, inbox.Pending, 1)

@@ -6,10 +6,9 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// stage applies b to the view and defers the write to the next commit. Use it
-// only for changes observed on the chain: nothing derived from them is sent
-// before they are written, and after a crash the next worker observes them
-// again.
+// stage applies a batch to the view, and leaves the write to the next commit, which saves a
+// round trip. Use it only for observations of the chain. Nothing that follows from them is
+// sent before they are written, and after a crash the next worker observes the same.
 func (e *Executor) stage(b Batch) {
 	version := e.view.Head.Version
 	if !e.view.Changes(&b) {
@@ -22,7 +21,8 @@ func (e *Executor) stage(b Batch) {
 	e.view.Head.Version = version
 }
 
-// commit applies b to the view and writes it, if it changes anything.
+// commit applies a batch to the view. If it changes anything, it is written together with the
+// staged batch.
 func (e *Executor) commit(ctx context.Context, b Batch) error {
 	changes := e.view.Changes(&b)
 	if e.stage(b); !changes {
@@ -31,7 +31,8 @@ func (e *Executor) commit(ctx context.Context, b Batch) error {
 	return e.commitStaged(ctx)
 }
 
-// commitStaged writes the staged batch.
+// commitStaged writes the staged batch, if there is one. After an error it is unknown whether
+// the store has it.
 func (e *Executor) commitStaged(ctx context.Context) error {
 	if e.staged == nil {
 		return nil
@@ -49,8 +50,8 @@ func (e *Executor) commitStaged(ctx context.Context) error {
 	e.commitUnknown, e.inbox.seen = false, wake
 	e.view.Head.Version++
 	e.view.Head.Marks = b.Head.Marks
-	e.cfg.Witness.see(e.account, &e.view.Head, wake)
+	e.cfg.Witness.remember(e.account, &e.view.Head, &wake)
 	e.inbox.committed(&b)
-	e.signals.tell()
+	e.signals.announceChange()
 	return nil
 }

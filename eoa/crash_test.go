@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/eoa"
-	"github.com/jamq/jamq/eoa/internal/lives"
 	"github.com/jamq/jamq/internal/repeat"
 )
 
@@ -73,7 +72,7 @@ var sabotages = []sabotage{
 }
 
 // live runs an executor until it dies, or all is over.
-func live(t testing.TB, l *lives.Life, w *world, s *sabotage) {
+func live(t testing.TB, l *life, w *world, s *sabotage) {
 	e := w.executor(t, l, l.Wire())
 	submitted := w.submitAll(e) == nil
 	for i := range 4000 {
@@ -84,7 +83,7 @@ func live(t testing.TB, l *lives.Life, w *world, s *sabotage) {
 			submitted = w.submitAll(e) == nil
 		}
 		_, err := e.Step(context.Background())
-		if err != nil && !errors.Is(err, lives.ErrDied) && !errors.Is(err, eoa.ErrHeld) && !errors.Is(err, eoa.ErrFenced) {
+		if err != nil && !errors.Is(err, errDied) && !errors.Is(err, eoa.ErrHeld) && !errors.Is(err, eoa.ErrFenced) {
 			t.Fatalf("step: %v", err)
 		}
 		require.NoError(t, e.Check())
@@ -105,13 +104,13 @@ func crash(t *testing.T, s *sabotage, diesAt int) int {
 	if s.setup != nil {
 		s.setup(t, w)
 	}
-	first := &lives.Life{Store: w.store, Chain: w.chain, DiesAt: diesAt}
+	first := &life{Store: w.store, Chain: w.chain, DiesAt: diesAt}
 	live(t, first, w, s)
 	if diesAt > 0 {
 		if diesAt%2 == 0 {
 			w.now = w.now.Add(w.cfg.LeaseFor) // no worker for a while
 		}
-		live(t, &lives.Life{Store: w.store, Chain: w.chain}, w, s)
+		live(t, &life{Store: w.store, Chain: w.chain}, w, s)
 	}
 	if w.finish(t, w.executor(t, w.store, w.chain)); t.Failed() {
 		t.Logf("%s: died at %d of %d", s.name, diesAt, first.Moments)
@@ -153,7 +152,7 @@ func TestE4FencedTheftSweep(t *testing.T) {
 			for at := 1; at <= moments; at += repeat.Step() {
 				w := newWorld(t, 3, 6)
 				other := w.executor(t, w.store, w.chain)
-				first := &lives.Life{Store: w.store, Chain: w.chain, DiesAt: at}
+				first := &life{Store: w.store, Chain: w.chain, DiesAt: at}
 				first.Then = func() {
 					require.NoError(t, w.store.Break(context.Background(), w.account))
 					if thief {

@@ -8,9 +8,10 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// diagnose returns the problems of the account after a step that returned err. A step
-// that the store failed knows nothing new, so the earlier problems remain.
-func (e *Executor) diagnose(err error) []Problem {
+// findProblems returns the problems of the account after a step, which returned err. If the
+// store failed, the step has learned nothing about the account, so that the earlier problems
+// remain.
+func (e *Executor) findProblems(err error) []Problem {
 	now := e.cfg.Now()
 	with := func(kind ProblemKind, err error) Problem {
 		return Problem{Account: e.account, Kind: kind, Err: err}
@@ -30,22 +31,19 @@ func (e *Executor) diagnose(err error) []Problem {
 	if err == nil && e.watch.failed > 0 {
 		found = append(found, with(ProblemChain, e.watch.err))
 	}
-	if err == nil && e.watch.doubt != nil {
-		found = append(found, with(ProblemEndpoints, e.watch.doubt))
-	}
 	if err == nil && e.signErr != nil {
 		found = append(found, with(ProblemSigner, e.signErr))
 	}
 	return account.Continued(e.problems, found, now)
 }
 
-// setProblems notes the problems after a step, and logs the kinds that have just
-// begun. A stop and failed calls have been logged with their details.
+// setProblems remembers the problems after a step, and logs those that have just begun. Stops
+// and failed calls are not logged here, because they were logged with their details.
 func (e *Executor) setProblems(found []Problem) {
 	for _, p := range found {
 		known := slices.ContainsFunc(e.problems, func(b Problem) bool { return b.Kind == p.Kind })
 		switch p.Kind {
-		case ProblemFunds, ProblemRequest, ProblemGap, ProblemStalled, ProblemEndpoints:
+		case ProblemFunds, ProblemRequest, ProblemGap, ProblemStalled:
 			if !known {
 				e.cfg.Logger.Warn("eoa: problem", "problem", p.String())
 			}

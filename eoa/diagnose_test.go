@@ -21,7 +21,7 @@ func TestHealthForgets(t *testing.T) {
 	f := &Fleet{cfg: cfg, running: map[Account]*Executor{account(9): {}}, opening: map[Account]time.Time{account(2): first.Add(time.Hour)}, troubled: map[Account]troubled{}}
 	hear := func(after time.Duration, a Account) {
 		f.cfg.Executor.Now = fixedClock(first.Add(after)).Now
-		f.hear(a, Problem{Account: a, Kind: ProblemStore})
+		f.setProblems(a, Problem{Account: a, Kind: ProblemStore})
 	}
 	health := func() (all []Account) {
 		for _, p := range f.Health() {
@@ -40,7 +40,7 @@ func TestHealthForgets(t *testing.T) {
 	require.Equal(t, []Account{account(9), account(2), {}, account(1), account(5)}, health(), "since the first report")
 	hear(4+last, account(5))
 	require.Equal(t, []Account{account(9), account(2), {}, account(5)}, health())
-	f.hear(account(5))
+	f.setProblems(account(5))
 	require.Equal(t, []Account{account(9), account(2), {}}, health(), "it is over")
 }
 
@@ -85,7 +85,7 @@ func TestDiagnosis(t *testing.T) {
 			if !c.noView {
 				e.view = account.NewView(Account{}, Loaded{})
 			}
-			before, found := kinds(e.problems), e.diagnose(c.err)
+			before, found := kinds(e.problems), e.findProblems(c.err)
 			require.Equal(t, c.want, kinds(found))
 			for _, p := range found {
 				require.Equal(t, slices.Contains(before, p.Kind), p.Since.Equal(first), p)

@@ -35,40 +35,38 @@
 // store on disk or in a database (pebbleeoa, redisstore) outlives the process. [Fleet]
 // runs many accounts. A program that sends blobs imports package eoa/blobs.
 //
-// # Structure
+// # Words
 //
-// [Executor] drives one account. [Executor.Step] does all work that is due and
-// returns when the next step is due; [Executor.Run] repeats it. Within, an account
-// is a value that calls nothing and has no clock: every decision is a method that
-// depends only on the value and its arguments, and returns a [Batch], an atomic step
-// that a [Store] commits. A [Client] submits from any process, and needs only the
-// store.
+// An [Executor] works in steps. A step takes the account's lease in the store, takes a
+// look at the account and its chain through the node, and makes its decisions. Each is
+// stored, as a [Batch], before anything that depends on it is sent. A request is in flight
+// from when it has a nonce until a block has one of its transactions. A gap is a nonce that
+// no known transaction has: the chain executes nothing behind it. A noop is a transaction
+// that does nothing, 0 wei from the account to itself. It fills a gap, or withdraws a
+// request. A bump signs a request again with its nonce, at a higher price.
 //
 // # Safety rules
 //
 // A nonce belongs to its request from assignment to finality. Signed bytes are
-// durable before they are sent, and the same bytes are sent again if it is
+// stored before they are sent, and the same bytes are sent again if it is
 // unknown whether a node has them.
 //
-// A send is accepted, rejected, or unknown ([Classify]). No result takes the
-// nonce from its request, because a gateway may return the refusal of one node
-// for bytes that another node took. The same bytes are sent again. After several
-// refusals in a row for its price or gas, the request is signed again with its
-// nonce. After more of them for a permanent reason, a transaction that does
-// nothing (a noop) takes the nonce. The transaction that is mined decides.
+// A send is accepted, rejected, or unknown ([Classify]). No result takes the nonce from
+// its request, because a gateway may return the refusal of one node for bytes that another
+// node took. After several refusals in a row for its price or gas, the request is signed
+// again with its nonce. After more of them for a permanent reason, a noop takes the nonce.
+// The transaction that is mined decides.
 //
-// A lease carries an epoch that only grows, and each commit names the version
-// of the account that it was decided on. A worker that lost its lease therefore
-// cannot write, and neither can a delayed write. If a commit fails and may
-// still take effect, the worker commits an empty step first, which makes the
-// delayed one a conflict. A worker without a lease can still send bytes, but
-// only bytes that the store holds; its successor sends the same ones.
+// A lease carries an epoch that only grows, and each commit names the version of the
+// account that it was decided on. A worker that has lost its lease therefore cannot write,
+// and neither can a delayed write. It can still send bytes, but only bytes that the store
+// has; its successor sends the same ones.
 //
 // A request is superseded only if a finalized block has used its nonce and a node
 // names the other transaction. If an authorization (EIP-7702) or a contract
 // creation used the nonce, the request gets another one.
 //
-// # What the operator decides
+// # Decisions of the operator
 //
 // [FeePolicy] limits the prices of all requests; [Request.MaxFee] and [Request.MaxBlobFee]
 // limit those of one. [Client.ResetNonce] with force is the only way to give up a transaction

@@ -16,16 +16,16 @@ import (
 // recordVersion is the first byte of an encoded record.
 const recordVersion = 4
 
-// EncodeRecord returns the binary encoding of a record, for stores: a version
-// and the fields in a fixed order.
+// EncodeRecord returns a record as bytes, for stores: a version, and the fields in a fixed
+// order.
 func EncodeRecord(r *Record) []byte {
 	c := coder{out: append(make([]byte, 0, 512+len(r.Data)), recordVersion), version: recordVersion}
 	c.record(r)
 	return c.out
 }
 
-// DecodeRecord is the inverse of EncodeRecord. The record shares no memory with
-// raw. The error wraps ErrMalformed.
+// DecodeRecord returns the record that EncodeRecord encoded, also one of an earlier version.
+// It shares no memory with raw. The error wraps ErrMalformed.
 func DecodeRecord(raw []byte) (Record, error) {
 	if len(raw) == 0 || raw[0] == 0 || raw[0] > recordVersion {
 		return Record{}, fmt.Errorf("%w: record begins with %.4x, want version 1 to %d", ErrMalformed, raw, recordVersion)
@@ -42,8 +42,8 @@ func DecodeRecord(raw []byte) (Record, error) {
 	return r, nil
 }
 
-// coder visits the fields of a record. It reads them if in is set, and writes
-// them otherwise, so that one list of fields serves both directions.
+// coder goes through the fields of a record. If in is set, it reads them, and otherwise it
+// writes them. One list of fields therefore serves both directions.
 type coder struct {
 	out     []byte
 	in      *wire.Reader
@@ -144,12 +144,39 @@ func (c *coder) authorization(a *types.SetCodeAuthorization) {
 	c.amount(&a.S)
 }
 
+// field reads or writes a field with one of two functions.
+func field[T any](c *coder, v *T, read func(*wire.Reader) T, write func([]byte, T) []byte) {
+	if c.in != nil {
+		*v = read(c.in)
+	} else {
+		c.out = write(c.out, *v)
+	}
+}
+
 func (c *coder) uint(v *uint64) {
 	if c.in != nil {
 		*v = c.in.Uint()
 	} else {
 		c.out = wire.AppendUint(c.out, *v)
 	}
+}
+
+func (c *coder) bool(v *bool) { field(c, v, (*wire.Reader).Bool, wire.AppendBool) }
+
+func (c *coder) bytes(v *[]byte) { field(c, v, readBytes, wire.AppendBytes) }
+
+func (c *coder) string(v *string) { field(c, v, readString, appendString) }
+
+func (c *coder) hash(v *common.Hash) {
+	field(c, v, wire.ReadHash[common.Hash], wire.AppendHash[common.Hash])
+}
+
+func readBytes(r *wire.Reader) []byte { return slices.Clone(r.Bytes()) }
+
+func readString(r *wire.Reader) string { return string(r.Bytes()) }
+
+func appendString(out []byte, s string) []byte {
+	return append(wire.AppendUint(out, uint64(len(s))), s...)
 }
 
 // number encodes integers of other types.
@@ -161,38 +188,6 @@ func number[T ~uint8 | ~int | ~int32](c *coder, v *T) {
 	n := c.in.Int()
 	if *v = T(n); int64(*v) != n {
 		c.in.Fail("%d is too large", n)
-	}
-}
-
-func (c *coder) bool(v *bool) {
-	if c.in != nil {
-		*v = c.in.Bool()
-	} else {
-		c.out = wire.AppendBool(c.out, *v)
-	}
-}
-
-func (c *coder) bytes(v *[]byte) {
-	if c.in != nil {
-		*v = slices.Clone(c.in.Bytes())
-	} else {
-		c.out = wire.AppendBytes(c.out, *v)
-	}
-}
-
-func (c *coder) string(v *string) {
-	if c.in != nil {
-		*v = string(c.in.Bytes())
-	} else {
-		c.out = append(wire.AppendUint(c.out, uint64(len(*v))), *v...)
-	}
-}
-
-func (c *coder) hash(v *common.Hash) {
-	if c.in != nil {
-		*v = wire.ReadHash[common.Hash](c.in)
-	} else {
-		c.out = wire.AppendHash(c.out, *v)
 	}
 }
 

@@ -11,15 +11,27 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// gasFinished waits until the call, if any, has ended, at most for patience, and if
-// idle is set at most until new work arrives. It reports whether the call has
+// assignAndSend gives gas, nonces and prices to chosen requests, and signs and sends them. It
+// reports whether there may be more to send.
+func (e *Executor) assignAndSend(ctx context.Context, now time.Time, jobs []account.Job) (more bool, err error) {
+	jobs, reverting, more, err := e.jobsWithGas(ctx, jobs)
+	if err != nil {
+		return false, err
+	}
+	assigned, b := e.view.Assign(&e.rules, now, jobs, reverting, e.inbox.pending)
+	if err := e.commit(ctx, b); err != nil || len(assigned) == 0 {
+		return more || len(b.Add) > 0, err
+	}
+	return true, e.signAndSend(ctx, assigned)
+}
+
+// awaitGasCall waits until the call for gas, if there is one, has ended, at most for
+// patience. If idle is set, new work ends the wait as well. It reports whether the call has
 // ended.
-func (e *Executor) gasFinished(ctx context.Context, patience time.Duration, idle bool) bool {
+func (e *Executor) awaitGasCall(ctx context.Context, patience time.Duration, idle bool) bool {
 	if e.gas == nil || e.gas.ended() {
 		return true
 	}
-	late := time.NewTimer(patience)
-	defer late.Stop()
 	var woke chan struct{}
 	if idle {
 		woke = e.signals.woke
@@ -27,7 +39,7 @@ func (e *Executor) gasFinished(ctx context.Context, patience time.Duration, idle
 	select {
 	case <-e.gas.done:
 		return true
-	case <-late.C:
+	case <-time.After(patience):
 	case <-woke:
 		e.Wake() // for the next step
 	case <-ctx.Done():
@@ -35,23 +47,25 @@ func (e *Executor) gasFinished(ctx context.Context, patience time.Duration, idle
 	return false
 }
 
-// withGas returns the jobs whose gas is given or estimated. The others wait for
-// the end of the call to the node. choose leaves them out meanwhile, so that other
-// requests can go first. more means that choose must be repeated. A call that has
-// begun gets Config.Retry to answer before others go first, and more if there are
-// none.
-func (e *Executor) withGas(ctx context.Context, jobs []account.Job) (ready []account.Job, refused []account.Refusal, more bool, err error) {
+// jobsWithGas returns those of the jobs whose gas is given or estimated, and begins to ask
+// the node for the others. It waits for the answer at most for Config.Retry, so that a slow
+// node does not delay the requests whose gas is given. If there are no such requests, it
+// waits up to Config.Timeout. While the call goes on, Choose leaves out the requests in it.
+//
+// refused has the jobs that would revert. more means that sendNew must choose again: the call
+// has ended, or others can go first.
+func (e *Executor) jobsWithGas(ctx context.Context, jobs []account.Job) (ready []account.Job, refused []account.Refusal, more bool, err error) {
 	leftOut, patience := e.view.Asking != nil, time.Duration(0)
 	switch {
 	case e.gas == nil:
-		if err := e.hold(ctx); err != nil {
+		if err := e.ensureLease(ctx); err != nil {
 			return nil, nil, false, err
 		}
-		e.gas, patience = e.askGas(ctx, jobs), e.cfg.Retry
+		e.gas, patience = e.startGasCall(ctx, jobs), e.cfg.Retry
 	case len(jobs) == 0:
 		patience = e.cfg.Timeout
 	}
-	finished := e.gasFinished(ctx, patience, len(jobs) == 0)
+	finished := e.awaitGasCall(ctx, patience, len(jobs) == 0)
 	switch {
 	case ctx.Err() != nil:
 		return nil, nil, false, ctx.Err()
@@ -82,14 +96,14 @@ func (e *Executor) withGas(ctx context.Context, jobs []account.Job) (ready []acc
 	return ready, refused, more, nil
 }
 
-// estimate fills in missing gas limits, and waits for the node. A job whose gas
-// cannot be estimated keeps gas 0. A job that reverts is refused.
+// estimate sets the missing gas limits of jobs, and waits for the node. If the gas of a job
+// cannot be estimated, it keeps gas 0. A job that would revert is returned in refused.
 func (e *Executor) estimate(ctx context.Context, jobs []account.Job) (out []account.Job, refused []account.Refusal, err error) {
-	if err := e.hold(ctx); err != nil {
+	if err := e.ensureLease(ctx); err != nil {
 		return nil, nil, err
 	}
 	answers := map[uint64]Estimated{}
-	if g := e.askGas(ctx, jobs); g != nil {
+	if g := e.startGasCall(ctx, jobs); g != nil {
 		defer g.cancel()
 		select {
 		case <-g.done:
@@ -102,7 +116,7 @@ func (e *Executor) estimate(ctx context.Context, jobs []account.Job) (out []acco
 	return out, refused, nil
 }
 
-// fillGas fills in the gas limits that follow from answers.
+// fillGas sets the gas limits that follow from the answers of the node.
 func (e *Executor) fillGas(jobs []account.Job, answers map[uint64]Estimated) (out []account.Job, refused []account.Refusal) {
 	for _, j := range jobs {
 		answer, asked := answers[j.Record.ID]
@@ -125,29 +139,25 @@ func (e *Executor) fillGas(jobs []account.Job, answers map[uint64]Estimated) (ou
 	return out, refused
 }
 
-// askGas begins to ask the node for the missing gas limits; nil if there are none
-// or the node asked to wait. One call has all jobs, because a node answers a batch
-// soonest. A job whose estimate has failed before gets a call for itself, so that
-// a request on which the node hangs does not fail the others again. All calls
-// together last for at most Config.Timeout.
-func (e *Executor) askGas(ctx context.Context, jobs []account.Job) *gasCall {
-	var calls [][]*Request
-	var ids [][]uint64
-	together := -1
-	for i := range jobs {
-		j := &jobs[i]
-		if !j.NeedsGas() {
-			continue
+// startGasCall begins to ask the node for the missing gas limits. It returns nil if there are
+// none, or if the node asked us to wait. One call has all jobs, because nodes answer a batch
+// faster than many calls. Only a job whose estimate has failed before has a separate call: if
+// the node hangs on it, the others are not lost again. All calls together take at most
+// Config.Timeout.
+func (e *Executor) startGasCall(ctx context.Context, jobs []account.Job) *gasCall {
+	var calls [][]account.Job
+	var together []account.Job
+	for _, j := range jobs {
+		switch {
+		case !j.NeedsGas():
+		case j.Record.Reason == account.NoEstimate:
+			calls = append(calls, []account.Job{j})
+		default:
+			together = append(together, j)
 		}
-		at := together
-		if at < 0 || j.Record.Reason == account.NoEstimate {
-			at = len(calls)
-			calls, ids = append(calls, nil), append(ids, nil)
-			if j.Record.Reason != account.NoEstimate {
-				together = at
-			}
-		}
-		calls[at], ids[at] = append(calls[at], &j.Record.Request), append(ids[at], j.Record.ID)
+	}
+	if len(together) > 0 {
+		calls = append(calls, together)
 	}
 	if len(calls) == 0 || e.nodeBusy() {
 		return nil
@@ -160,16 +170,20 @@ func (e *Executor) askGas(ctx context.Context, jobs []account.Job) *gasCall {
 		answers := make([][]Estimated, len(calls))
 		var group errgroup.Group
 		group.SetLimit(e.cfg.Parallel)
-		for c := range calls {
+		for c, jobs := range calls {
 			group.Go(func() error {
-				answers[c] = e.chain.Estimate(limited, e.account.Address, calls[c])
+				requests := make([]*Request, len(jobs))
+				for i := range jobs {
+					requests[i] = &jobs[i].Record.Request
+				}
+				answers[c] = e.chain.Estimate(limited, e.account.Address, requests)
 				return nil
 			})
 		}
 		_ = group.Wait() // no call returns an error
-		for c := range calls {
-			for k, id := range ids[c] {
-				g.answers[id] = answers[c][k]
+		for c, jobs := range calls {
+			for i := range jobs {
+				g.answers[jobs[i].Record.ID] = answers[c][i]
 			}
 		}
 		close(g.done)

@@ -2,19 +2,16 @@ package eoa
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"fmt"
-	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// Executor sends the requests of one account. All methods are safe for
-// concurrent use. Any number of executors may run for the same account, on any
-// number of machines that share a store. The one that holds the account's lease
-// works; the others wait.
+// Executor sends the requests of one account. Any number of executors may run for the same
+// account, on any number of machines that share a store. Only the one that has the account's
+// lease works; the others wait. An Executor is also a [Client] of its account. All methods
+// are safe for concurrent use.
 type Executor struct {
 	Client
 	cfg     Config
@@ -39,8 +36,8 @@ type Executor struct {
 	problems      []Problem // as of the last step
 }
 
-// New returns an executor. It does nothing until the host calls [Executor.Run],
-// or [Executor.Step] repeatedly. The error wraps ErrInvalidConfig.
+// New returns an executor. It does nothing until the host calls [Executor.Run], or
+// [Executor.Step] again and again. The error wraps ErrInvalidConfig.
 func New(cfg Config, a Account, store Store, chain Chain, signer Signer) (*Executor, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -48,32 +45,21 @@ func New(cfg Config, a Account, store Store, chain Chain, signer Signer) (*Execu
 	if store == nil || chain == nil || signer == nil || a.ChainID == 0 {
 		return nil, fmt.Errorf("%w: want a store, a chain, a signer and a chain id above 0", ErrInvalidConfig)
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
-	var id [16]byte
-	if _, err := rand.Read(id[:]); err != nil {
-		return nil, err
-	}
-	if cfg.Witness == nil {
-		cfg.Witness = NewWitness()
-	}
+	cfg = cfg.withDefaults()
 	limited := timeouts{chain, signer, cfg.Timeout, cfg.Logger}
-	e := &Executor{cfg: cfg, rules: cfg.rules(), chain: limited, signer: limited, owner: hex.EncodeToString(id[:]), signals: newSignals()}
+	e := &Executor{cfg: cfg, rules: cfg.Rules, chain: limited, signer: limited, owner: rand.Text(), signals: newSignals()}
 	e.Client = Client{a, store, cfg.Now, cfg.Confirmations, e.Wake, e.signals.progress}
 	return e, nil
 }
 
-// Wake tells the executor that there may be new work, for example requests that
-// another process submitted to the store.
+// Wake tells the executor that the store may have new work, for example requests that another
+// process has submitted.
 func (e *Executor) Wake() { e.signals.wake() }
 
-// NewHead tells the executor that the chain has a new block.
+// NewHead tells the executor that the chain has a new block, so that it need not wait for
+// Config.Poll.
 func (e *Executor) NewHead() {
-	if e.signals.noteHead() {
+	if e.signals.requestLook() {
 		e.Wake()
 	}
 }

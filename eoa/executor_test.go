@@ -67,7 +67,7 @@ func TestSuspend(t *testing.T) {
 
 	wake, err := e.Suspend(ctx, next)
 	require.NoError(t, err)
-	inbox, err := w.store.Inbox(ctx, w.account, eoa.Rank{}, 1)
+	inbox, err := w.store.Inbox(ctx, w.account, 1)
 	require.NoError(t, err)
 	require.Equal(t, inbox.Wake, wake)
 	require.False(t, e.Stats().Held)
@@ -105,7 +105,7 @@ func TestLargeRequests(t *testing.T) {
 	w.cfg.Observe = func(r eoa.Report) { most = max(most, r.Signed) }
 	e := w.executor(t, w.store, w.chain)
 	require.NoError(t, w.submitAll(e))
-	inbox, err := w.store.Inbox(context.Background(), w.account, eoa.Rank{}, 4)
+	inbox, err := w.store.Inbox(context.Background(), w.account, 4)
 	require.NoError(t, err)
 	require.Len(t, inbox.Pending, 2)
 	w.finish(t, e)

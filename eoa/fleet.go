@@ -14,49 +14,48 @@ import (
 	"github.com/jamq/jamq/internal/fields"
 )
 
-// Opener returns the chain and the signer for an account that has work. It may
-// take long, for example to connect to a node: a fleet starts a goroutine for each
-// account, so that no call of a user waits for the opener. After an error or a
-// panic, [Fleet.Health] has the account, and the opener is called again after
-// FleetConfig.Interval.
+// Opener returns the chain and the signer of an account. A fleet calls it when the account
+// has work, in a separate goroutine, because connecting to a node or a key service may take
+// long. No call of a user waits for it. If it returns an error or panics, [Fleet.Health] has
+// the account, and the fleet calls it again after FleetConfig.Interval.
 type Opener func(a Account) (Chain, Signer, error)
 
-// Open calls the opener. A panic counts as an error, with the stack in its text.
-func (o Opener) Open(a Account) (c Chain, s Signer, err error) {
+// Executor opens an account and returns an executor for it. If the opener panics, the error
+// has the stack in its text.
+func (o Opener) Executor(cfg Config, a Account, store Store) (e *Executor, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = fmt.Errorf("eoa: opening %v: panic: %v\n%s", a, value, debug.Stack())
 		}
 	}()
-	if c, s, err = o(a); err != nil {
-		err = fmt.Errorf("eoa: opening %v: %w", a, err)
+	chain, signer, err := o(a)
+	if err != nil {
+		return nil, fmt.Errorf("eoa: opening %v: %w", a, err)
 	}
-	return c, s, err
+	return New(cfg, a, store, chain, signer)
 }
 
 // FleetConfig configures a [Fleet]. Start with [DefaultFleetConfig].
 type FleetConfig struct {
 	// Executor configures the executor of each account.
 	Executor Config
-	// Workers is the maximum number of accounts that take a step at the same
-	// time; at least 1. The default is 16.
+	// Workers is how many accounts may take a step at the same time; at least 1. The default
+	// is 16.
 	Workers int
-	// Interval is how often the store is queried for due accounts, in one call
-	// for all; positive. Requests submitted through this fleet do not wait for
-	// it. The default is one second.
+	// Interval is how often the fleet asks the store which accounts have work, in one call
+	// for all accounts; positive. It finds requests of other processes, and accounts whose
+	// worker has died. Requests that are submitted through this fleet do not wait for it. The
+	// default is one second.
 	Interval time.Duration
-	// Page is the maximum number of due accounts fetched at once; at least 1.
-	// The default is 256.
-	Page int
-	// Target is the number of unfinished requests at which [Fleet.Pick] moves
-	// on to another account; at least 1. The default is 10.
+	// Target is how many unfinished requests an account may have before [Fleet.Pick] turns to
+	// the next account; at least 1. The default is 10.
 	Target int
 }
 
 // DefaultFleetConfig returns the defaults, which suit some thousands of
 // accounts.
 func DefaultFleetConfig() FleetConfig {
-	return FleetConfig{Executor: DefaultConfig(), Workers: 16, Interval: time.Second, Page: 256, Target: 10}
+	return FleetConfig{Executor: DefaultConfig(), Workers: 16, Interval: time.Second, Target: 10}
 }
 
 // Validate returns an error that lists each field out of range. The error wraps
@@ -65,16 +64,15 @@ func (c *FleetConfig) Validate() error {
 	var wrong fields.Errors
 	fields.Positive(&wrong, "Workers", c.Workers)
 	fields.Positive(&wrong, "Interval", c.Interval)
-	fields.Positive(&wrong, "Page", c.Page)
 	fields.Positive(&wrong, "Target", c.Target)
 	wrong.Add(c.Executor.Validate())
 	return wrong.Wrap(ErrInvalidConfig)
 }
 
-// Fleet runs the executors of many accounts. Any number of fleets may run, on
-// any number of machines that share a store. If one dies, the others take its
-// accounts over when the leases expire. An account without work has no
-// executor, no goroutine and no lease. All methods are safe for concurrent use.
+// Fleet runs the executors of many accounts. Any number of fleets may run, on any number of
+// machines that share a store. If a machine dies, the others take over its accounts when the
+// leases expire. An account without work costs nothing: it has no executor, no goroutine and
+// no lease. All methods are safe for concurrent use.
 type Fleet struct {
 	cfg     FleetConfig
 	store   Store
@@ -85,18 +83,19 @@ type Fleet struct {
 
 	mu      sync.Mutex
 	running map[Account]*Executor
-	// opening has the accounts whose opener has not returned, with the time when
-	// its call began.
+	// opening has the accounts whose opener has not returned yet, with the time when it was
+	// called.
 	opening map[Account]time.Time
-	// troubled has the accounts with problems. The zero Account is the fleet.
+	// troubled has the problems of accounts, for Health. The zero Account has those of the
+	// whole fleet.
 	troubled map[Account]troubled
 	all      sync.WaitGroup
 	ctx      context.Context // context of Run; nil before
 	ended    bool            // Run is ending: start nothing
 }
 
-// NewFleet returns a fleet. It does nothing until [Fleet.Run] is called. The
-// error wraps ErrInvalidConfig.
+// NewFleet returns a fleet. It works on no account before [Fleet.Run] is called. The error
+// wraps ErrInvalidConfig.
 func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -104,17 +103,12 @@ func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 	if store == nil || open == nil {
 		return nil, fmt.Errorf("%w: want a store and an opener", ErrInvalidConfig)
 	}
-	if cfg.Executor.Now == nil {
-		cfg.Executor.Now = time.Now
-	}
-	if cfg.Executor.Witness == nil {
-		cfg.Executor.Witness = NewWitness()
-	}
+	cfg.Executor = cfg.Executor.withDefaults()
 	f := &Fleet{store: store, open: open, slots: semaphore.NewWeighted(int64(cfg.Workers)), commits: newSignals(), starts: newSignals(), running: map[Account]*Executor{}, opening: map[Account]time.Time{}, troubled: map[Account]troubled{}}
 	observe := cfg.Executor.Observe
 	cfg.Executor.Observe = func(r Report) {
-		if f.hear(r.Account, r.Problems...); r.Commits > 0 {
-			f.commits.tell()
+		if f.setProblems(r.Account, r.Problems...); r.Commits > 0 {
+			f.commits.announceChange()
 		}
 		if observe != nil {
 			observe(r)
@@ -124,9 +118,9 @@ func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 	return f, nil
 }
 
-// Client returns a client of an account. Its calls never wait for the [Opener]: the
-// store keeps the requests and orders until this fleet or another process works on
-// the account. It is safe for concurrent use.
+// Client returns a client of an account, through which requests are submitted and followed.
+// Its calls do not wait for the [Opener]: the store keeps requests and orders until this
+// fleet or another process works on the account. The client is safe for concurrent use.
 func (f *Fleet) Client(a Account) *Client {
 	return &Client{a, f.store, f.cfg.Executor.Now, f.cfg.Executor.Confirmations, func() { f.wake(a) }, func() progress {
 		if e := f.executor(a); e != nil {
@@ -136,12 +130,13 @@ func (f *Fleet) Client(a Account) *Client {
 	}}
 }
 
-// Submit is Submit of the account's client.
+// Submit submits requests of an account; see [Client.Submit].
 func (f *Fleet) Submit(ctx context.Context, a Account, requests ...Request) ([]Record, error) {
 	return f.Client(a).Submit(ctx, requests...)
 }
 
-// Stats returns the state of an account, and whether this fleet is working on it.
+// Stats returns the state of an account after the last step of this fleet, and whether this
+// fleet is working on the account now.
 func (f *Fleet) Stats(a Account) (Stats, bool) {
 	e := f.executor(a)
 	if e == nil {
@@ -150,9 +145,9 @@ func (f *Fleet) Stats(a Account) (Stats, bool) {
 	return e.Stats(), true
 }
 
-// Undelivered returns the accounts above after that have events which [Deliver]
-// has not taken, ascending by chain id and address, at most limit. Begin with the
-// zero Account. It asks the store, so that it finds the accounts of all fleets.
+// Undelivered returns the accounts that have events which were not acknowledged. It returns
+// those above after, ascending by chain id and address, at most limit; begin with the zero
+// Account. It asks the store, so that it finds the accounts of all fleets.
 func (f *Fleet) Undelivered(ctx context.Context, after Account, limit int) ([]Account, error) {
 	return f.store.Undelivered(ctx, after, limit)
 }
@@ -165,11 +160,13 @@ func (f *Fleet) executor(a Account) *Executor {
 	return f.running[a]
 }
 
-// Pick returns the account that should get the next request. This is the first
-// one with fewer unfinished requests than FleetConfig.Target, or the one with
-// the fewest if all have more. Few accounts are busy this way. A key is known
-// only to the account that it was submitted to, so the caller must store the
-// choice with the key and use the same account for retries.
+// Pick chooses the account that should get the next request, if it does not matter which
+// account sends it. Pick returns the first account that has fewer unfinished requests than
+// FleetConfig.Target, so that few accounts are busy at a time. If none has, it returns the
+// one with the fewest.
+//
+// Only the account that a request was submitted to knows its key. Store the choice together
+// with the key, and use the same account when you submit the request again.
 func (f *Fleet) Pick(ctx context.Context, accounts ...Account) (Account, error) {
 	if len(accounts) == 0 {
 		return Account{}, fmt.Errorf("%w: no accounts to pick from", ErrInvalidRequest)
@@ -191,8 +188,8 @@ func (f *Fleet) Pick(ctx context.Context, accounts ...Account) (Account, error) 
 	return best, nil
 }
 
-// wake makes the account's executor look at the store. If there is none, it opens
-// the account in another goroutine, because that may take long.
+// wake makes the account's executor read the store. If the account has none, wake starts one
+// in another goroutine, because its opener may take long.
 func (f *Fleet) wake(a Account) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -207,16 +204,12 @@ func (f *Fleet) wake(a Account) {
 	}
 }
 
-// start opens an account and works on it until no work is left.
+// start opens an account, and works on it until it has no work left.
 func (f *Fleet) start(a Account) {
-	chain, signer, err := f.open.Open(a)
-	var e *Executor
-	if err == nil {
-		e, err = New(f.cfg.Executor, a, f.store, chain, signer)
-	}
+	e, err := f.open.Executor(f.cfg.Executor, a, f.store)
 	if err != nil {
-		f.hear(a, Problem{Account: a, Kind: ProblemOpener, Err: err})
-		f.warn("starting "+a.String(), err)
+		f.setProblems(a, Problem{Account: a, Kind: ProblemOpener, Err: err})
+		f.cfg.Executor.Logger.Warn("eoa: fleet", "what", "starting "+a.String(), "err", err)
 	}
 	f.mu.Lock()
 	delete(f.opening, a)
@@ -226,12 +219,12 @@ func (f *Fleet) start(a Account) {
 	}
 	f.mu.Unlock()
 	if works {
-		f.starts.tell()
+		f.starts.announceChange()
 		f.work(f.ctx, a, e)
 	}
 }
 
-// work runs an account's executor until no work is left.
+// work runs an account's executor until it has no work left.
 func (f *Fleet) work(ctx context.Context, a Account, e *Executor) {
 	for {
 		err := e.run(ctx, true, f.slots)
@@ -251,8 +244,8 @@ func (f *Fleet) work(ctx context.Context, a Account, e *Executor) {
 	}
 }
 
-// NewHead tells the fleet that a chain has a new block. The executors of that
-// chain then look at it.
+// NewHead tells the fleet that a chain has a new block, so that the executors of that chain
+// need not wait for Config.Poll.
 func (f *Fleet) NewHead(chainID uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -263,15 +256,15 @@ func (f *Fleet) NewHead(chainID uint64) {
 	}
 }
 
-// Busy returns the number of accounts that this fleet is working on.
+// Busy returns the number of accounts that this fleet is working on now.
 func (f *Fleet) Busy() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.running)
 }
 
-// Run works until ctx ends, then releases all accounts and returns ctx's error.
-// It must be called only once.
+// Run works on the accounts until ctx ends. It then releases all of them, for other fleets,
+// and returns ctx's error. It must be called only once.
 func (f *Fleet) Run(ctx context.Context) error {
 	f.mu.Lock()
 	if f.ctx != nil {
@@ -280,7 +273,12 @@ func (f *Fleet) Run(ctx context.Context) error {
 	}
 	f.ctx = ctx
 	f.mu.Unlock()
-	defer f.end()
+	defer func() { // wait until all executors have released their accounts
+		f.mu.Lock()
+		f.ended = true
+		f.mu.Unlock()
+		f.all.Wait()
+	}()
 	ticker := time.NewTicker(f.cfg.Interval)
 	defer ticker.Stop()
 	for {
@@ -293,32 +291,21 @@ func (f *Fleet) Run(ctx context.Context) error {
 	}
 }
 
-// end waits until all executors have released their accounts.
-func (f *Fleet) end() {
-	f.mu.Lock()
-	f.ended = true
-	f.mu.Unlock()
-	f.all.Wait()
-}
+// duePage is the maximum number of due accounts that are fetched at once.
+const duePage = 256
 
 // takeDue starts executors for the accounts that are due.
 func (f *Fleet) takeDue(ctx context.Context) {
-	due, err := f.store.Due(ctx, f.cfg.Executor.Now(), f.cfg.Page)
+	due, err := f.store.Due(ctx, f.cfg.Executor.Now(), duePage)
 	if err != nil {
 		if ctx.Err() == nil {
-			f.hear(Account{}, Problem{Kind: ProblemStore, Err: err})
+			f.setProblems(Account{}, Problem{Kind: ProblemStore, Err: err})
 		}
-		f.warn("fetching due accounts", err)
+		f.cfg.Executor.Logger.Warn("eoa: fleet", "what", "fetching due accounts", "err", err)
 		return
 	}
-	f.hear(Account{})
+	f.setProblems(Account{})
 	for _, a := range due {
 		f.wake(a)
-	}
-}
-
-func (f *Fleet) warn(what string, err error) {
-	if f.cfg.Executor.Logger != nil {
-		f.cfg.Executor.Logger.Warn("eoa: fleet", "what", what, "err", err)
 	}
 }

@@ -2,8 +2,8 @@ package eoa
 
 import "context"
 
-// gasCall asks a node for gas limits. It may last longer than a step, so that a
-// node that hangs does not delay the requests whose gas is given.
+// gasCall is a call that asks a node for gas limits. It may take longer than a step, so that
+// a node which hangs does not delay the requests whose gas is given.
 type gasCall struct {
 	cancel  context.CancelFunc
 	done    chan struct{}        // closed when answers is complete
@@ -11,7 +11,7 @@ type gasCall struct {
 	asking  map[uint64]bool      // records that wait for its end
 }
 
-// ended reports whether the answers are there.
+// ended reports whether the call has ended.
 func (g *gasCall) ended() bool {
 	select {
 	case <-g.done:
@@ -21,7 +21,7 @@ func (g *gasCall) ended() bool {
 	}
 }
 
-// dropGasCall ends the call, if any, and forgets its answers.
+// dropGasCall ends the call, if there is one, and forgets its answers.
 func (e *Executor) dropGasCall() {
 	if e.gas != nil {
 		e.gas.cancel()

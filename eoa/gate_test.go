@@ -111,9 +111,9 @@ type limits struct {
 	last, most int
 }
 
-func (s *limits) Inbox(ctx context.Context, a eoa.Account, after eoa.Rank, limit int) (eoa.Inbox, error) {
+func (s *limits) Inbox(ctx context.Context, a eoa.Account, limit int) (eoa.Inbox, error) {
 	s.last, s.most = limit, max(s.most, limit)
-	return s.Store.Inbox(ctx, a, after, limit)
+	return s.Store.Inbox(ctx, a, limit)
 }
 
 // The window on what is pending is wide only while nothing in a narrower one can be sent.

@@ -47,17 +47,17 @@ func TestOneNodesNoCancelsNothing(t *testing.T) {
 	w.chain.SetPerBlock(0)
 	e := w.executor(t, w.store, w.chain)
 	w.submit(t, e, request("a"))
-	says, heard := every("tx fee (1.20 ether) exceeds the configured cap (1.00 ether)"), 0
+	says, reportedAt := every("tx fee (1.20 ether) exceeds the configured cap (1.00 ether)"), 0
 	w.chain.SetRefuse(func(tx *types.Transaction) string {
 		text := says(tx)
-		heard += len(text)
+		reportedAt += len(text)
 		return text
 	})
 	for range 25 {
 		w.step(t, e)
 	}
 	require.Equal(t, eoa.Broadcast, w.get(t, "a").State)
-	require.NotZero(t, heard)
+	require.NotZero(t, reportedAt)
 	require.False(t, w.get(t, "a").Cancelling)
 	w.chain.SetPerBlock(10)
 	w.steps(t, e, 60)

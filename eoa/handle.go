@@ -5,21 +5,21 @@ import (
 	"crypto/rand"
 )
 
-// Handle follows one request. [Client.Send] returns it, and [Client.Handle] makes
-// one for a request that was submitted before, also by another process. All methods
-// are safe for concurrent use.
+// Handle is how a user follows and changes one request. [Client.Send] returns it. For a
+// request that was submitted before, also by another process, [Client.Handle] does. All
+// methods are safe for concurrent use.
 type Handle struct {
 	client *Client
 	key    string
 }
 
-// Send submits a request and returns its handle. When Send returns without an
-// error, the request is durable, and it will be executed once.
+// Send submits a request and returns its handle. When it returns without an error, the
+// request is durable and will be executed once.
 //
-// [Request.Key] makes Send repeatable: after any error, and after a restart, the
-// same request can be sent again with the same key. If Key is empty, Send draws one
-// at random; after an error it is then unknown whether the request was accepted, and
-// a second Send is a second request. The errors are those of [Client.Submit].
+// With a [Request.Key], Send can be repeated: after any error, and after a restart, send the
+// same request with the same key again. If Key is empty, Send draws one at random. After an
+// error it is then unknown whether the request was accepted, and a second Send would be a
+// second request. The errors are those of [Client.Submit].
 func (c *Client) Send(ctx context.Context, r Request) (*Handle, error) {
 	if r.Key == "" {
 		r.Key = rand.Text()
@@ -30,26 +30,25 @@ func (c *Client) Send(ctx context.Context, r Request) (*Handle, error) {
 	return c.Handle(r.Key), nil
 }
 
-// Handle returns the handle of the request with the given key. It does not check
-// that there is one.
+// Handle returns the handle of the request with the given key. It does not check that there
+// is such a request.
 func (c *Client) Handle(key string) *Handle { return &Handle{client: c, key: key} }
 
 // Key returns the key of the request.
 func (h *Handle) Key() string { return h.key }
 
-// Wait returns the record of the request as soon as its transaction is depth blocks
-// deep in the chain, where 1 is the newest block. The record has the fields of the
-// receipt: Tx, Height, Block, GasUsed, Contract and Logs. 0 means
-// Config.Confirmations.
+// Wait waits until the transaction of the request is in a block that is depth blocks deep in
+// the chain, where 1 is the newest block. 0 means Config.Confirmations. The record that it
+// returns has the fields of the receipt: Tx, Height, Block, GasUsed, Contract and Logs.
 //
-// The error is that of [Record.Err]: it wraps ErrReverted if the transaction in the
-// block failed, and ErrNotExecuted if the request ended without a transaction, for
-// example because of [Handle.Cancel]. If ctx ends, Wait returns the record as last
-// read and ctx's error. The request goes on, so Wait can be called again.
+// The error is that of [Record.Err]. It wraps ErrReverted if the transaction in the block
+// failed, and ErrNotExecuted if the request ended without a transaction, for example because
+// of [Handle.Cancel]. If ctx ends first, Wait returns the record as last read and ctx's
+// error. The request goes on, so that Wait can be called again.
 //
-// If another process works on the account, this one does not know the newest block.
-// Wait then knows only three depths: 1, Config.Confirmations, and final. It waits
-// for the next one of them.
+// If another process works on the account, the newest block is not known here. Wait then
+// distinguishes only three depths, 1, Config.Confirmations and final, and waits for the next
+// one of them.
 func (h *Handle) Wait(ctx context.Context, depth uint64) (Record, error) {
 	if depth == 0 {
 		depth = h.client.confirmations
@@ -63,7 +62,7 @@ func (h *Handle) Wait(ctx context.Context, depth uint64) (Record, error) {
 	return r, err
 }
 
-// depth returns the depth of the block of a mined record, as far as it is known.
+// depth returns how deep the block of a mined record is at least.
 func (c *Client) depth(r *Record, height uint64) (depth uint64) {
 	if r.State == Confirmed {
 		depth = c.confirmations
@@ -74,10 +73,10 @@ func (c *Client) depth(r *Record, height uint64) (depth uint64) {
 	return depth
 }
 
-// Cancel is [Client.Cancel] for this request.
+// Cancel withdraws this request; see [Client.Cancel].
 func (h *Handle) Cancel(ctx context.Context) error { return h.client.Cancel(ctx, h.key) }
 
-// Replace is [Client.Replace] for this request.
+// Replace gives this request another payload; see [Client.Replace].
 func (h *Handle) Replace(ctx context.Context, payload Request) error {
 	return h.client.Replace(ctx, h.key, payload)
 }

@@ -9,17 +9,19 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// troubled holds the problems of an account, and when they were last reported.
+// troubled has the problems of an account as they were last reported.
 type troubled struct {
-	problems []Problem
-	heard    time.Time
+	problems   []Problem
+	reportedAt time.Time
 }
 
-// Health returns the problems of the accounts that this fleet works on or tries to
-// work on, the oldest first. An account without a problem is not in it. If an
-// account could not be opened, or another worker holds it, the problem is dropped
-// unless the fleet meets it again within Config.LeaseFor and two intervals,
-// because another worker then does the work. Health does not read the store.
+// Health returns the problems of the accounts that this fleet works on or tries to work on,
+// the oldest first. An account without a problem is not in it. Health does not read the
+// store.
+//
+// If another worker holds an account, or the account could not be opened here, another
+// process may do the work. Such a problem is therefore forgotten if the fleet does not meet
+// it again within Config.LeaseFor and two intervals.
 func (f *Fleet) Health() []Problem {
 	now := f.cfg.Executor.Now()
 	f.mu.Lock()
@@ -28,7 +30,7 @@ func (f *Fleet) Health() []Problem {
 	for a, t := range f.troubled {
 		_, opening := f.opening[a]
 		elsewhere := f.running[a] == nil && !opening && a != (Account{})
-		if elsewhere && now.Sub(t.heard) > f.cfg.Executor.LeaseFor+2*f.cfg.Interval {
+		if elsewhere && now.Sub(t.reportedAt) > f.cfg.Executor.LeaseFor+2*f.cfg.Interval {
 			delete(f.troubled, a)
 			continue
 		}
@@ -47,8 +49,8 @@ func (f *Fleet) Health() []Problem {
 	return all
 }
 
-// hear replaces the problems of an account.
-func (f *Fleet) hear(a Account, found ...Problem) {
+// setProblems replaces the problems of an account by those that were found now.
+func (f *Fleet) setProblems(a Account, found ...Problem) {
 	now := f.cfg.Executor.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,14 +7,15 @@ import (
 )
 
 const (
-	// dropPage is the number of records that one step looks through, and
-	// dropPeek the number of those that show whether that is worth it.
+	// dropPage is how many records one step looks through. dropPeek is how many it looks at
+	// first, to find out whether any are old enough.
 	dropPage, dropPeek = 500, 16
-	// dropEvery is the time between two passes over an account's history.
+	// dropEvery is the time between two passes over the records of an account.
 	dropEvery = 10 * time.Minute
 )
 
-// history is an executor's pass over the records of its account.
+// history is the state of an executor's pass over the records of its account, in which old
+// ones are deleted.
 type history struct {
 	after  uint64    // id of the last record of this pass; 0 before
 	newest uint64    // highest id known
@@ -22,15 +23,16 @@ type history struct {
 	begun  bool      // a pass has begun
 }
 
-// see remembers the highest id.
-func (h *history) see(records []Record) {
+// noteIDs remembers the highest id that any record has.
+func (h *history) noteIDs(records []Record) {
 	for i := range records {
 		h.newest = max(h.newest, records[i].ID)
 	}
 }
 
-// dropOld drops what Config.Retention does not keep, one page at a time. A pass
-// begins when the account has no work left, and every dropEvery while it has.
+// dropOld deletes the records and events that Config.Retention does not keep, one page in a
+// step. A pass over all records begins when the account has no work left, and every dropEvery
+// while it has.
 func (e *Executor) dropOld(ctx context.Context, idle bool) error {
 	now, h := e.cfg.Now(), &e.history
 	if h.next.IsZero() || h.next.Sub(now) > dropEvery { // a clock that was ahead
@@ -57,8 +59,8 @@ func (e *Executor) dropOld(ctx context.Context, idle bool) error {
 	if err != nil {
 		return err
 	}
-	h.see(records)
-	b := e.view.Drop(&e.rules, now, h.newest, records)
+	h.noteIDs(records)
+	b := e.view.DropOld(&e.rules, now, h.newest, records)
 	e.report.Dropped += len(b.Drop)
 	open := slices.IndexFunc(records, func(r Record) bool { return r.State.Terminal() }) < 0
 	if h.after = 0; len(records) == page && (len(b.Drop) > 0 || open) {
@@ -67,7 +69,8 @@ func (e *Executor) dropOld(ctx context.Context, idle bool) error {
 	return e.commit(ctx, b)
 }
 
-// dropEvents drops the events that were not acknowledged for too long.
+// dropEvents deletes the events that were not acknowledged for longer than
+// Retention.EventAge.
 func (e *Executor) dropEvents(ctx context.Context, now time.Time) error {
 	if e.cfg.Retention.EventAge == 0 {
 		return nil

@@ -2,8 +2,8 @@ package eoa
 
 import "slices"
 
-// inbox has the requests that wait in the store, as far as an executor has read
-// them.
+// inbox has the waiting requests of the account, as far as the executor has read them from
+// the store.
 type inbox struct {
 	wake    uint64   // wake version of pending and orders
 	seen    uint64   // newest wake version from the store
@@ -13,7 +13,7 @@ type inbox struct {
 	window  int      // number of requests to read
 }
 
-// reset forgets the requests, because the account was loaded.
+// reset forgets the requests, because the account was loaded again.
 func (i *inbox) reset(c *Config) {
 	i.pending, i.more, i.window = nil, true, leastWindow*c.Batch
 }
@@ -21,19 +21,19 @@ func (i *inbox) reset(c *Config) {
 // expire makes the next read ask the store.
 func (i *inbox) expire() { i.seen = i.wake + 1 }
 
-// current reports whether the store can have nothing new that is needed now.
+// current reports whether a read of the store would show nothing that is needed now.
 func (i *inbox) current() bool {
 	return i.seen == i.wake && !(i.more && len(i.pending) <= i.low)
 }
 
-// take replaces the requests by those that were read.
-func (i *inbox) take(read *Inbox, c *Config) {
+// replace replaces the requests by those that were read.
+func (i *inbox) replace(read *Inbox, c *Config) {
 	i.wake, i.seen, i.pending, i.more = read.Wake, read.Wake, read.Pending, read.More
 	i.low = min(c.Batch-1, len(read.Pending)/2)
 }
 
-// widen reads more requests next time, because all that were read must wait and
-// those behind them may not have to. It reports whether that is possible.
+// widen makes the next read return more requests, because all that were read must wait, and
+// those behind them may not have to. It reports whether the store may have more.
 func (i *inbox) widen() bool {
 	if !i.more || i.window >= maxWindow {
 		return false
@@ -43,7 +43,7 @@ func (i *inbox) widen() bool {
 	return true
 }
 
-// committed updates the requests after a commit of b.
+// committed brings the requests up to date with a batch that was written.
 func (i *inbox) committed(b *Batch) {
 	gone := make(map[uint64]bool, len(b.Records))
 	for k := range b.Records {
@@ -63,5 +63,5 @@ func (i *inbox) committed(b *Batch) {
 	}
 }
 
-// has reports whether a request may wait.
+// has reports whether any request may be waiting.
 func (i *inbox) has() bool { return len(i.pending) > 0 || i.more }

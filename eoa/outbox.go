@@ -2,25 +2,25 @@ package eoa
 
 import "context"
 
-// eventPage is the number of events, and of accounts with events, that are read at
-// once.
+// eventPage is how many events, or accounts with events, are read at once.
 const eventPage = 100
 
-// Deliver passes the events of the account to handle as they arrive, oldest first,
-// until ctx ends. It returns ctx's error, or the first error of handle or of the
-// store. An event is acknowledged after handle has accepted it, so that the next
-// call begins with the event that handle refused. After a crash an event may be
-// delivered again: Account and Seq identify it. Events of other processes arrive
-// within 3.2 seconds.
+// Deliver passes the events of the account to handle as they arrive, oldest first, until ctx
+// ends. An event is acknowledged when handle has returned nil for it. Deliver returns ctx's
+// error, or the first error of handle or of the store. The next call begins with the event
+// that handle refused.
+//
+// Events of other processes arrive within 3.2 seconds. After a crash, an event may be
+// delivered again: its Account and Seq identify it.
 func (c *Client) Deliver(ctx context.Context, handle func(context.Context, Event) error) error {
 	return stream(ctx, c.progress, func() (int, error) {
 		return Deliver(ctx, c.store, c.account, eventPage, handle)
 	})
 }
 
-// Deliver is [Client.Deliver] for all accounts of the store, also for those of other
-// fleets. The events of one account arrive in order. If several fleets call Deliver,
-// an event may be delivered to more than one of them.
+// Deliver does what [Client.Deliver] does, for all accounts of the store, also those of other
+// fleets. The events of one account arrive in order. If several fleets call Deliver, an event
+// may be delivered to more than one of them.
 func (f *Fleet) Deliver(ctx context.Context, handle func(context.Context, Event) error) error {
 	return stream(ctx, f.commits.progress, func() (delivered int, err error) {
 		after := Account{}
@@ -44,8 +44,8 @@ func (f *Fleet) Deliver(ctx context.Context, handle func(context.Context, Event)
 	})
 }
 
-// stream calls deliver again whenever there may be new events, until ctx ends or
-// deliver fails. deliver returns the number of events that it has delivered.
+// stream calls deliver again whenever there may be new events, until ctx ends or deliver
+// returns an error. deliver returns how many events it has delivered.
 func stream(ctx context.Context, progress func() progress, deliver func() (int, error)) error {
 	pause := firstWait
 	for {
@@ -58,19 +58,19 @@ func stream(ctx context.Context, progress func() progress, deliver func() (int, 
 			pause = firstWait
 			continue
 		}
-		if err := rest(ctx, pause, changed); err != nil {
+		if err := waitForChange(ctx, pause, changed); err != nil {
 			return err
 		}
 		pause = min(2*pause, longestWait)
 	}
 }
 
-// Deliver passes the unacknowledged events of an account to handle, oldest
-// first, at most limit. It acknowledges the events that handle accepted. If
-// handle returns an error, Deliver stops and returns that error.
+// Deliver passes the events of an account that were not acknowledged yet to handle, oldest
+// first, at most limit, and returns. It acknowledges those for which handle returned nil, and
+// returns the first error of handle. Use it if you decide yourself when to ask the store;
+// otherwise [Client.Deliver] and [Fleet.Deliver] call it as events arrive.
 //
-// An event may be delivered again after a crash: Account and Seq identify it.
-// [Client.Deliver] and [Fleet.Deliver] repeat it as events arrive.
+// After a crash, an event may be delivered again: its Account and Seq identify it.
 func Deliver(ctx context.Context, store Store, a Account, limit int, handle func(context.Context, Event) error) (delivered int, err error) {
 	events, err := store.Events(ctx, a, 0, limit)
 	if err != nil {

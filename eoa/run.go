@@ -11,19 +11,18 @@ import (
 	"github.com/jamq/jamq/internal/backoff"
 )
 
-// Run works until ctx ends, and then releases the account. It returns ctx's
-// error. Failures of the store, the chain and the signer are logged and
-// retried. While the account is stopped, Run keeps it and waits for an
-// operator; see [Client.Resume].
+// Run works on the account until ctx ends. It then releases the account and returns ctx's
+// error. Failures of the store, the chain and the signer are logged and tried again. While
+// the account is stopped, Run keeps it, and waits for an operator to call [Client.Resume].
 func (e *Executor) Run(ctx context.Context) error { return e.run(ctx, false, nil) }
 
-// run works until ctx ends. If endIdle is set, it also returns when no work is
-// left or another worker holds the account. If slots is not nil, each step
-// occupies a slot.
+// run works on the account until ctx ends. If endIdle is set, it also returns when no work is
+// left or another worker holds the account. If slots is not nil, each step occupies one slot,
+// which limits the steps at the same time.
 func (e *Executor) run(ctx context.Context, endIdle bool, slots *semaphore.Weighted) error {
 	failures := 0
 	for ctx.Err() == nil {
-		next, err := e.slotted(ctx, slots)
+		next, err := e.stepInSlot(ctx, slots)
 		if endIdle && (err == nil && next.IsZero() || errors.Is(err, ErrHeld)) {
 			return nil
 		}
@@ -48,8 +47,8 @@ func (e *Executor) run(ctx context.Context, endIdle bool, slots *semaphore.Weigh
 	return errors.Join(ctx.Err(), e.Release(rest))
 }
 
-// slotted takes a step while it occupies a slot.
-func (e *Executor) slotted(ctx context.Context, slots *semaphore.Weighted) (time.Time, error) {
+// stepInSlot takes a step, and occupies a slot meanwhile.
+func (e *Executor) stepInSlot(ctx context.Context, slots *semaphore.Weighted) (time.Time, error) {
 	if slots != nil {
 		if err := slots.Acquire(ctx, 1); err != nil {
 			return time.Time{}, err
@@ -59,14 +58,12 @@ func (e *Executor) slotted(ctx context.Context, slots *semaphore.Weighted) (time
 	return e.Step(ctx)
 }
 
-// pause waits for the given time, or without limit if forever is set. If wakes
-// is set, a wake-up ends the pause; after a failure it must not.
+// pause waits for the given time, or without limit if forever is set. If wakes is set, a
+// wake-up ends the pause. After a failure it does not, so that the back-off holds.
 func (e *Executor) pause(ctx context.Context, wait time.Duration, wakes, forever bool) {
 	var timer <-chan time.Time
 	if !forever {
-		t := time.NewTimer(max(wait, 0))
-		defer t.Stop()
-		timer = t.C
+		timer = time.After(wait)
 	}
 	woke := e.signals.woke
 	if !wakes {
@@ -80,8 +77,8 @@ func (e *Executor) pause(ctx context.Context, wait time.Duration, wakes, forever
 	}
 }
 
-// Release gives the account's lease back. The account is due at once, so that
-// another worker can take remaining work without waiting for the lease to end.
+// Release gives back the lease of the account, if the executor has it, and makes the account
+// due at once. Another worker can then go on without waiting for the lease to expire.
 func (e *Executor) Release(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -91,7 +88,7 @@ func (e *Executor) Release(ctx context.Context) error {
 	const tries = 5
 	err := ErrWoken
 	for range tries {
-		inbox, failed := e.store.Inbox(ctx, e.account, Rank{}, 1)
+		inbox, failed := e.store.Inbox(ctx, e.account, 1)
 		if err = failed; err == nil {
 			err = e.store.Park(ctx, e.lease, inbox.Wake, e.cfg.Now())
 		}
@@ -103,15 +100,17 @@ func (e *Executor) Release(ctx context.Context) error {
 		// The lease expires by itself, and Due then lists the account.
 		err = nil
 	}
-	e.drop()
+	e.forgetLease()
 	return err
 }
 
-// Suspend releases the account between two steps and schedules the next step at
-// due; zero means none. It returns the wake version that the last step saw.
-// Package eoa/jobs uses it to hand the next step to another worker. If requests
-// or orders have arrived since that step, Suspend keeps the lease and returns
-// ErrWoken. If the last step released the account, Suspend does nothing.
+// Suspend ends the work of this executor between two steps, for hosts that run each step as a
+// job of another engine, such as package eoa/jobs. It releases the account and makes it due
+// at the given time; zero means never. It returns the wake version that the last step saw: if
+// the store has a higher one later, there is new work.
+//
+// If requests or orders have arrived since the last step, Suspend keeps the lease and returns
+// ErrWoken. If the last step has released the account, Suspend does nothing.
 func (e *Executor) Suspend(ctx context.Context, due time.Time) (wake uint64, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -121,7 +120,7 @@ func (e *Executor) Suspend(ctx context.Context, due time.Time) (wake uint64, err
 	err = e.store.Park(ctx, e.lease, e.inbox.wake, due)
 	switch {
 	case err == nil, errors.Is(err, ErrFenced):
-		e.drop()
+		e.forgetLease()
 	case errors.Is(err, ErrWoken):
 		e.Wake()
 	}

@@ -1,12 +1,9 @@
 package eoa
 
-import (
-	"sync"
-	"time"
-)
+import "sync"
 
-// signals are how other goroutines tell an executor of work, and how they see what
-// it did. They never wait for a step.
+// signals connect an executor with other goroutines: these wake it, and see how far it has
+// come. None of the methods waits for a step.
 type signals struct {
 	woke chan struct{} // token: there may be work
 
@@ -16,14 +13,13 @@ type signals struct {
 	changed chan struct{} // closed at the next change
 	height  uint64        // see progress
 	stats   Stats         // as of the last step
-	since   time.Time     // Head.Since as of the last step
 }
 
 func newSignals() *signals {
 	return &signals{woke: make(chan struct{}, 1), changed: make(chan struct{}), newHead: true}
 }
 
-// wake leaves a token.
+// wake leaves a token that ends the executor's pause.
 func (s *signals) wake() {
 	select {
 	case s.woke <- struct{}{}:
@@ -31,7 +27,7 @@ func (s *signals) wake() {
 	}
 }
 
-// woken takes the token: later wake-ups are for the next step.
+// woken takes the token, so that a later wake-up counts for the next step.
 func (s *signals) woken() bool {
 	select {
 	case <-s.woke:
@@ -41,17 +37,17 @@ func (s *signals) woken() bool {
 	}
 }
 
-// noteHead makes the next step look at the chain. It reports whether the lease is
-// held.
-func (s *signals) noteHead() (held bool) {
+// requestLook makes the next step read the chain. It reports whether the executor has the lease;
+// otherwise a new block is no reason to wake it.
+func (s *signals) requestLook() (held bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.newHead = true
 	return s.held
 }
 
-// takeHead reports whether the executor must look at the chain, once.
-func (s *signals) takeHead() bool {
+// takeLookRequest reports whether the step must read the chain because of requestLook, once.
+func (s *signals) takeLookRequest() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	noted := s.newHead
@@ -59,7 +55,7 @@ func (s *signals) takeHead() bool {
 	return noted
 }
 
-// setHeld notes whether the lease is held.
+// setHeld notes whether the executor has the lease.
 func (s *signals) setHeld(held bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,44 +72,40 @@ func (s *signals) progress() progress {
 	return progress{s.height, s.changed}
 }
 
-// tell closes the channel of progress.
-func (s *signals) tell() {
+// announceChange closes the channel of progress, so that those who wait read the store.
+func (s *signals) announceChange() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.change()
 }
 
-// change is tell for a caller that holds the lock.
+// change does what announceChange does, for a caller that holds the lock.
 func (s *signals) change() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// fallTo lowers the height, because a reorg may have taken back blocks. The records
-// of the step are not written yet, so that the height must not rise.
-func (s *signals) fallTo(height uint64) {
+// lowerHeight lowers the height of progress, because a reorg may have removed blocks. It does
+// not raise it: the records of the step are not written yet.
+func (s *signals) lowerHeight(height uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.height = min(s.height, height)
 }
 
-// publish makes the state after a step visible.
-func (s *signals) publish(stats Stats, since time.Time, height uint64) {
+// publish makes the state after a step visible to other goroutines.
+func (s *signals) publish(stats Stats, height uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.height != height {
 		s.change()
 	}
-	s.stats, s.since, s.height = stats, since, height
+	s.stats, s.height = stats, height
 }
 
-// published returns the state after the last step at time now, which may be before that.
-func (s *signals) published(now time.Time) Stats {
+// published returns the state after the last step.
+func (s *signals) published() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := s.stats
-	if out.Prepared+out.Broadcast > 0 {
-		out.Stalled = max(0, now.Sub(s.since))
-	}
-	return out
+	return s.stats
 }

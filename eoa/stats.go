@@ -2,91 +2,85 @@ package eoa
 
 import "time"
 
-// Report describes what one step did. The counts are for this step only.
+// Report is what Config.Observe gets after each step, for metrics. The counts are for that
+// step only.
 type Report struct {
 	// Account is the account of the step.
 	Account Account
-	// Sent is the number of transactions given to a node for the first time, as
-	// far as the executor knows.
+	// Sent is how many transactions were given to a node for the first time, as far as the
+	// executor knows.
 	Sent int
-	// Recovered is the number of transactions given to a node again.
+	// Recovered is how many transactions were given to a node again.
 	Recovered int
-	// Accepted is the number of those sends that a node accepted.
+	// Accepted is how many of all these a node accepted.
 	Accepted int
-	// Signed is the number of new signatures, replacements included.
+	// Signed is how many transactions were signed, replacements included.
 	Signed int
-	// Bumped is the number of replacements signed.
+	// Bumped is how many of these were replacements.
 	Bumped int
-	// Mined is the number of records that were found in a block.
+	// Mined is how many records were found to be in a block.
 	Mined int
-	// Ended is the number of records that became Final, Cancelled or
-	// Superseded.
+	// Ended is how many records became Final, Cancelled or Superseded.
 	Ended int
-	// Failed is the number of records that became Failed.
+	// Failed is how many records became Failed.
 	Failed int
-	// Dropped is the number of ended records whose history was dropped.
+	// Dropped is how many records of ended requests were deleted; see [Retention].
 	Dropped int
-	// Commits is the number of write round trips to the store.
+	// Commits is how many calls that write were made to the store.
 	Commits int
-	// Reads is the number of read round trips to the store.
+	// Reads is how many calls that only read were made to the store.
 	Reads int
-	// Problems are the reasons for which the account makes no progress, or less
-	// than it could, at the end of the step. See also [Fleet.Health].
+	// Problems are the reasons for which the account makes no progress, or less than it
+	// could, as of the end of the step. [Fleet.Health] has them for all accounts.
 	Problems []Problem
-	// ToSubmitted has, for each request that a node took for the first time,
-	// the time since it was queued. It is meant for histograms.
+	// ToSubmitted is, for each request that a node took for the first time, the time since
+	// the store accepted the request. Use it for a histogram.
 	ToSubmitted []time.Duration
-	// ToConfirmed has the same for each request that was confirmed.
+	// ToConfirmed is the same time for each request that was confirmed.
 	ToConfirmed []time.Duration
 }
 
-// Stats is the state of an account at its executor's last step.
+// Stats is the state of an account after the last step of its executor.
 type Stats struct {
-	// Pending is the number of requests without a nonce that the executor has
-	// read. The store may have more.
+	// Pending is how many requests without a nonce the executor has read. The store may have
+	// more.
 	Pending int
-	// Prepared is the number of records that are signed and not known to be on
-	// a node.
+	// Prepared is how many requests are signed and not known to be on a node.
 	Prepared int
-	// Broadcast is the number of records that a node has and that are in no
-	// block.
+	// Broadcast is how many requests a node has and no block.
 	Broadcast int
-	// Mined is the number of records in blocks that are not final.
+	// Mined is how many requests are in blocks that are not final.
 	Mined int
-	// Next is the next new nonce.
+	// Next is the nonce that the next request gets.
 	Next uint64
-	// Latest is the account's transaction count at the latest block.
+	// Latest is the number of the account's transactions on the chain.
 	Latest uint64
-	// Free is the number of nonces below Next that must be filled.
+	// Free is how many nonces below Next no known transaction has. They are filled with
+	// transactions that do nothing.
 	Free int
 	// Balance is the balance in wei, in decimal; empty if unknown.
 	Balance string
-	// Stalled is how long the transaction count has not changed although
-	// something is in flight; 0 if nothing is in flight.
+	// Stalled is how long no transaction of the account had been mined although some were in
+	// flight; 0 if none was.
 	Stalled time.Duration
-	// Failures is the number of failed looks at the chain since the last
-	// successful one.
-	Failures int
 	// Held means that this executor holds the account's lease.
 	Held bool
-	// Resets are the last resets of the next nonce; see [Head.Resets].
+	// Resets are the last five resets of the next nonce, oldest first.
 	Resets []Reset
-	// Stop is set if the account is stopped; see [Client.Resume].
-	Stop Stop
+	// Stopped is why the account is stopped; nil if it is not. It wraps ErrStopped; see
+	// [Client.Resume].
+	Stopped error
 }
 
-// Stats returns the state of the account at the end of the last step. It never
-// waits for a step.
-func (e *Executor) Stats() Stats {
-	return e.signals.published(e.cfg.Now())
-}
+// Stats returns the state of the account after the last step. It never waits for a step that
+// is running.
+func (e *Executor) Stats() Stats { return e.signals.published() }
 
-// tellStats makes the present state visible in Stats. written means that the store has
-// all of it; otherwise a record in the store may be in a block that is gone, so that
-// nothing is known about depths.
-func (e *Executor) tellStats(written bool) {
-	s := Stats{Pending: len(e.inbox.pending), Failures: e.watch.failed, Held: e.lease.Epoch != 0}
-	var since time.Time
+// publishStats makes the state after a step visible in Stats. written means that the store has
+// all changes of the step. If it has not, a record in the store may name a block that a reorg
+// has removed, so that depths are unknown.
+func (e *Executor) publishStats(written bool) {
+	s := Stats{Pending: len(e.inbox.pending), Held: e.lease.Epoch != 0}
 	height := uint64(0)
 	if v := e.view; v != nil {
 		for i := range v.Open {
@@ -99,14 +93,41 @@ func (e *Executor) tellStats(written bool) {
 				s.Mined++
 			}
 		}
-		s.Next, s.Latest, s.Free, s.Resets, s.Stop = v.Head.Next, v.Latest(), len(v.Head.Holes), v.Head.Resets, v.Head.Stop
-		if look := v.Look(); look != nil && look.Balance != nil {
+		s.Next, s.Latest, s.Free, s.Resets, s.Stopped = v.Head.Next, v.Latest(), len(v.Head.Gaps), v.Head.Resets, v.Head.Stop.Err()
+		if look := v.LastLook; look != nil && look.Balance != nil {
 			s.Balance = look.Balance.Dec()
 		}
-		since = v.Head.Since
+		if s.Prepared+s.Broadcast > 0 {
+			s.Stalled = max(0, e.cfg.Now().Sub(v.Head.Since))
+		}
 		if written {
-			height = v.Verified()
+			height = v.VerifiedAt
 		}
 	}
-	e.signals.publish(s, since, height)
+	e.signals.publish(s, height)
+}
+
+// count adds the changes of a batch to the report.
+func (e *Executor) count(b Batch) {
+	queued := make(map[uint64]time.Time, len(b.Records))
+	for i := range b.Records {
+		queued[b.Records[i].ID] = b.Records[i].QueuedAt
+	}
+	for i := range b.Events {
+		took := b.Events[i].At.Sub(queued[b.Events[i].ID])
+		switch b.Events[i].Kind {
+		case EventSubmitted:
+			e.report.ToSubmitted = append(e.report.ToSubmitted, took)
+		case EventConfirmed:
+			e.report.ToConfirmed = append(e.report.ToConfirmed, took)
+		case EventBumped:
+			e.report.Bumped++
+		case EventMined:
+			e.report.Mined++
+		case EventFinal, EventCancelled, EventSuperseded:
+			e.report.Ended++
+		case EventFailed:
+			e.report.Failed++
+		}
+	}
 }

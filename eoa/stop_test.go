@@ -147,7 +147,7 @@ func TestE1NoDoubleSpendRolledBack(t *testing.T) {
 		err := w.untilError(t, e)
 		require.ErrorIs(t, err, eoa.ErrStopped)
 		require.ErrorIs(t, err, eoa.ErrStoreRolledBack)
-		require.Equal(t, eoa.CauseRolledBack, e.Stats().Stop.Cause)
+		require.ErrorIs(t, e.Stats().Stopped, eoa.ErrStoreRolledBack)
 		require.True(t, w.told(t, eoa.EventStopped))
 		pooled := w.chain.Pooled()
 		_, err = e.Step(context.Background())

@@ -12,10 +12,10 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// timeouts wraps a Chain and a Signer with a deadline per call. JSON-RPC
-// clients set none, and a step that blocks keeps every other worker off the
-// account. A panic of the host's code counts as a failure of the call: it would
-// end the process, and all other accounts with it.
+// timeouts wraps the host's Chain and Signer, so that no call takes longer than
+// Config.Timeout. JSON-RPC clients have no time limit, and while a step waits, no other
+// worker can work on the account. A panic of the host's code becomes an error of the call.
+// Otherwise it would end the process, and the work on all other accounts with it.
 type timeouts struct {
 	chain  Chain
 	signer Signer
@@ -23,50 +23,33 @@ type timeouts struct {
 	log    *slog.Logger
 }
 
-// catch turns a panic into an error. It is deferred. The stack is only logged,
-// because a record keeps the text of the error.
-func (p timeouts) catch(of string, err *error) {
-	if value := recover(); value != nil {
-		*err = fmt.Errorf("eoa: panic of %s: %v", of, value)
-		p.log.Error("eoa: panic", "of", of, "value", value, "stack", string(debug.Stack()))
-	}
-}
-
-func (p timeouts) Look(ctx context.Context, a common.Address) (l Look, err error) {
+// limited makes a call with the time limit. If the call panics, the error has no stack,
+// because records keep the texts of errors; the log has it.
+func limited[T any](ctx context.Context, p timeouts, of string, call func(context.Context) (T, error)) (out T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()
-	defer p.catch("Chain.Look", &err)
-	return p.chain.Look(ctx, a)
-}
-
-// LookBlobs is Look with the price of blobs, if the chain can return it.
-func (p timeouts) LookBlobs(ctx context.Context, a common.Address) (l Look, err error) {
-	chain, knows := p.chain.(BlobChain)
-	if !knows {
-		return p.Look(ctx, a)
-	}
-	ctx, cancel := context.WithTimeout(ctx, p.wait)
-	defer cancel()
-	defer p.catch("BlobChain.LookBlobs", &err)
-	return chain.LookBlobs(ctx, a)
-}
-
-func (p timeouts) Ask(ctx context.Context, q Questions) (a Answers, err error) {
-	ctx, cancel := context.WithTimeout(ctx, p.wait)
-	defer cancel()
-	defer p.catch("Chain.Ask", &err)
-	return p.chain.Ask(ctx, q)
-}
-
-// Estimate returns one result for each request, also if the Chain is broken.
-func (p timeouts) Estimate(ctx context.Context, from common.Address, requests []*Request) []Estimated {
-	ctx, cancel := context.WithTimeout(ctx, p.wait)
-	defer cancel()
-	var err error
-	results := func() []Estimated {
-		defer p.catch("Chain.Estimate", &err)
-		return p.chain.Estimate(ctx, from, requests)
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("eoa: panic of %s: %v", of, value)
+			p.log.Error("eoa: panic", "of", of, "value", value, "stack", string(debug.Stack()))
+		}
 	}()
+	return call(ctx)
+}
+
+func (p timeouts) Look(ctx context.Context, a common.Address) (Look, error) {
+	return limited(ctx, p, "Chain.Look", func(ctx context.Context) (Look, error) { return p.chain.Look(ctx, a) })
+}
+
+func (p timeouts) Ask(ctx context.Context, q Questions) (Answers, error) {
+	return limited(ctx, p, "Chain.Ask", func(ctx context.Context) (Answers, error) { return p.chain.Ask(ctx, q) })
+}
+
+// Estimate returns one result for each request, even if the Chain returns fewer or fails.
+func (p timeouts) Estimate(ctx context.Context, from common.Address, requests []*Request) []Estimated {
+	results, err := limited(ctx, p, "Chain.Estimate", func(ctx context.Context) ([]Estimated, error) {
+		return p.chain.Estimate(ctx, from, requests), nil
+	})
 	for len(results) < len(requests) {
 		if err == nil {
 			err = fmt.Errorf("eoa: %d estimates, want %d", len(results), len(requests))
@@ -76,16 +59,10 @@ func (p timeouts) Estimate(ctx context.Context, from common.Address, requests []
 	return results
 }
 
-// Send returns one result for each transaction. If the Chain is broken, all are
-// unknown.
+// Send returns one result for each transaction, even if the Chain returns fewer or fails.
+// They are then Unknown.
 func (p timeouts) Send(ctx context.Context, raws [][]byte) []Sent {
-	ctx, cancel := context.WithTimeout(ctx, p.wait)
-	defer cancel()
-	var err error
-	results := func() []Sent {
-		defer p.catch("Chain.Send", &err)
-		return p.chain.Send(ctx, raws)
-	}()
+	results, err := limited(ctx, p, "Chain.Send", func(ctx context.Context) ([]Sent, error) { return p.chain.Send(ctx, raws), nil })
 	if len(results) != len(raws) {
 		results = make([]Sent, len(raws))
 	}
@@ -97,14 +74,11 @@ func (p timeouts) Send(ctx context.Context, raws [][]byte) []Sent {
 	return results
 }
 
-func (p timeouts) Sign(ctx context.Context, a common.Address, tx *types.Transaction) (signed *types.Transaction, err error) {
-	ctx, cancel := context.WithTimeout(ctx, p.wait)
-	defer cancel()
-	defer p.catch("Signer.Sign", &err)
-	return p.signer.Sign(ctx, a, tx)
+func (p timeouts) Sign(ctx context.Context, a common.Address, tx *types.Transaction) (*types.Transaction, error) {
+	return limited(ctx, p, "Signer.Sign", func(ctx context.Context) (*types.Transaction, error) { return p.signer.Sign(ctx, a, tx) })
 }
 
-// noteBusy stops using the node for a while if err wraps [*BusyError].
+// noteBusy stops all calls to the node for a while if err wraps [*BusyError].
 func (e *Executor) noteBusy(err error) {
 	var busy *BusyError
 	if errors.As(err, &busy) {
@@ -112,5 +86,5 @@ func (e *Executor) noteBusy(err error) {
 	}
 }
 
-// nodeBusy reports whether the node asked us to wait and the wait is not over.
-func (e *Executor) nodeBusy() bool { return e.cfg.Now().Before(e.view.QuietUntil()) }
+// nodeBusy reports whether the node asked us to wait and that time is not over.
+func (e *Executor) nodeBusy() bool { return e.cfg.Now().Before(e.view.Quiet) }

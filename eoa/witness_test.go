@@ -140,7 +140,7 @@ func TestManyProcessesTakeTurns(t *testing.T) {
 			w.tick(i)
 		}
 		require.NoError(t, e.Release(ctx))
-		inbox, err := w.store.Inbox(ctx, w.account, eoa.Rank{}, 1)
+		inbox, err := w.store.Inbox(ctx, w.account, 1)
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(inbox.Head.Marks), 16)
 	}

@@ -1,6 +1,7 @@
 package eoatest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -18,8 +19,8 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Faults are the probabilities of faults in calls and blocks. Each is from 0 to
-// 1, except ReorgDepth.
+// Faults are the probabilities of faults in the calls and blocks of a [Chain], from 0 to 1.
+// ReorgDepth is a number of blocks.
 type Faults struct {
 	// DropRequest is the probability that the node never receives a call.
 	DropRequest float64
@@ -54,8 +55,8 @@ type Faults struct {
 	ReorgDepth int
 }
 
-// Chain is a simulated chain with one node. It implements [eoa.BlobChain]. All
-// methods are safe for concurrent use.
+// Chain is a simulated chain with one node, for tests of programs that use package eoa. It
+// implements [eoa.Chain]. All methods are safe for concurrent use.
 type Chain struct {
 	mu       sync.Mutex
 	id       *big.Int
@@ -73,7 +74,7 @@ type Chain struct {
 	refuse   func(*types.Transaction) string
 	uses     map[common.Address]uint64 // nonces that the next block uses without a transaction
 	broken   int                       // number of reorgs; makes hashes differ
-	// delegated are the accounts of SetDelegated.
+	// delegated has the accounts of SetDelegated, and whether looks show their code.
 	delegated map[common.Address]bool
 }
 
@@ -83,8 +84,8 @@ type block struct {
 	counts map[common.Address]uint64 // per account, after this block
 }
 
-// New returns a chain with one empty block. A block is final when finality
-// blocks are on top of it. seed determines the faults.
+// New returns a chain with one empty block. A block is final when finality blocks are on top
+// of it. The same seed gives the same faults for the same calls.
 func New(chainID uint64, seed uint64, finality uint64) *Chain {
 	c := &Chain{id: new(big.Int).SetUint64(chainID), rng: rand.New(rand.NewPCG(seed, 7)), finality: finality, perBlock: 1 << 20, baseFee: 100, blobFee: 3,
 		uses: map[common.Address]uint64{}, delegated: map[common.Address]bool{}, where: map[common.Hash]int{}, pool: map[common.Address]map[uint64]*types.Transaction{}, balances: map[common.Address]*uint256.Int{}}
@@ -92,26 +93,26 @@ func New(chainID uint64, seed uint64, finality uint64) *Chain {
 	return c
 }
 
-// SetFaults sets the faults of all later calls. The zero value turns all faults
-// off.
-func (c *Chain) SetFaults(f Faults) {
+// locked calls f under the lock.
+func (c *Chain) locked(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.faults = f
+	f()
 }
+
+// SetFaults sets the faults of all later calls. The zero value turns all faults
+// off.
+func (c *Chain) SetFaults(f Faults) { c.locked(func() { c.faults = f }) }
 
 // SetBalance sets the balance of an account. Spending does not change it. The
 // balance of other accounts is unlimited.
 func (c *Chain) SetBalance(a common.Address, wei *uint256.Int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.balances[a] = wei
+	c.locked(func() { c.balances[a] = wei })
 }
 
-// SetDelegated gives an account code (EIP-7702), or takes it away. The node then
-// takes one of its transactions at a time, as go-ethereum does, and keeps those
-// that it has. If shown is false, looks do not show the code, as while the
-// authorization is in a pool.
+// SetDelegated gives an account code (EIP-7702), or takes it away. As in go-ethereum, the
+// node's pool then takes one of its transactions at a time, and keeps those that it has. If
+// shown is false, looks do not show the code, as long as the authorization is in a pool.
 func (c *Chain) SetDelegated(a common.Address, delegated, shown bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,42 +122,22 @@ func (c *Chain) SetDelegated(a common.Address, delegated, shown bool) {
 }
 
 // SetBaseFee sets the minimum fee cap of included transactions, in wei per gas.
-func (c *Chain) SetBaseFee(wei uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.baseFee = wei
-}
+func (c *Chain) SetBaseFee(wei uint64) { c.locked(func() { c.baseFee = wei }) }
 
 // SetBlobFee sets the minimum blob fee cap of included transactions, in wei; 0
 // means that the node does not report the price.
-func (c *Chain) SetBlobFee(wei uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.blobFee = wei
-}
+func (c *Chain) SetBlobFee(wei uint64) { c.locked(func() { c.blobFee = wei }) }
 
 // SetPerBlock sets the maximum number of transactions in a block.
-func (c *Chain) SetPerBlock(n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.perBlock = n
-}
+func (c *Chain) SetPerBlock(n int) { c.locked(func() { c.perBlock = n }) }
 
-// SetRefuse sets a function that returns the node's message for each sent
-// transaction; an empty message takes the transaction. It is called even if the
-// node has the transaction. nil takes all.
-func (c *Chain) SetRefuse(f func(*types.Transaction) string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.refuse = f
-}
+// SetRefuse sets a function that decides on each sent transaction. It returns the message
+// with which the node refuses the transaction, or an empty text to take it. It is called even
+// if the node has the transaction. nil takes all.
+func (c *Chain) SetRefuse(f func(*types.Transaction) string) { c.locked(func() { c.refuse = f }) }
 
 // LosePool makes the node forget its pool.
-func (c *Chain) LosePool() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	clear(c.pool)
-}
+func (c *Chain) LosePool() { c.locked(func() { clear(c.pool) }) }
 
 // Transactions returns all transactions on the chain, in order.
 func (c *Chain) Transactions() (out []*types.Transaction) {
@@ -218,11 +199,7 @@ func (c *Chain) Mine() {
 
 // Reorg replaces the last depth blocks by depth+1 empty ones. Final blocks are
 // not replaced. The transactions return to the pool.
-func (c *Chain) Reorg(depth int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.reorg(depth)
-}
+func (c *Chain) Reorg(depth int) { c.locked(func() { c.reorg(depth) }) }
 
 func (c *Chain) reorg(depth int) {
 	depth = min(depth, int(c.finality), len(c.blocks)-1)
@@ -332,7 +309,7 @@ func (c *Chain) Look(ctx context.Context, a common.Address) (eoa.Look, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.trouble()
-	if err := firstError(ctx.Err(), t.before, t.after); err != nil {
+	if err := cmp.Or(ctx.Err(), t.before, t.after); err != nil {
 		return eoa.Look{}, err
 	}
 	n := max(1, len(c.blocks)-t.lag)
@@ -343,26 +320,9 @@ func (c *Chain) Look(ctx context.Context, a common.Address) (eoa.Look, error) {
 		l.Pending++
 	}
 	l.BaseFee.SetUint64(c.baseFee)
+	l.BlobFee.SetUint64(c.blobFee)
 	l.Tip.SetUint64(2)
 	return l, nil
-}
-
-// LookBlobs implements eoa.BlobChain.
-func (c *Chain) LookBlobs(ctx context.Context, a common.Address) (eoa.Look, error) {
-	l, err := c.Look(ctx, a)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	l.BlobFee.SetUint64(c.blobFee)
-	return l, err
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Ask implements eoa.Chain.
@@ -370,7 +330,7 @@ func (c *Chain) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.trouble()
-	if err := firstError(ctx.Err(), t.before, t.after); err != nil {
+	if err := cmp.Or(ctx.Err(), t.before, t.after); err != nil {
 		return eoa.Answers{}, err
 	}
 	n := max(1, len(c.blocks)-t.lag)
@@ -404,7 +364,7 @@ func (c *Chain) Estimate(ctx context.Context, _ common.Address, requests []*eoa.
 	out := make([]eoa.Estimated, len(requests))
 	for i, r := range requests {
 		t := c.trouble()
-		out[i] = eoa.Estimated{Gas: 21_000 + perByte*uint64(len(r.Data)), Err: firstError(ctx.Err(), t.before, t.after)}
+		out[i] = eoa.Estimated{Gas: 21_000 + perByte*uint64(len(r.Data)), Err: cmp.Or(ctx.Err(), t.before, t.after)}
 	}
 	return out
 }
@@ -416,7 +376,7 @@ func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 	out := make([]eoa.Sent, len(raws))
 	for i, raw := range raws {
 		t := c.trouble()
-		if err := firstError(ctx.Err(), t.before); err != nil {
+		if err := cmp.Or(ctx.Err(), t.before); err != nil {
 			out[i] = eoa.Sent{Text: err.Error()}
 			if t.before != nil && c.rng.IntN(2) == 0 {
 				out[i].Reason, out[i].RetryAfter = eoa.ReasonBusy, 50*time.Millisecond
@@ -446,8 +406,39 @@ func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 
 // Inject puts a transaction directly into the pool, as another program with the
 // account's key could.
-func (c *Chain) Inject(tx *types.Transaction) {
+func (c *Chain) Inject(tx *types.Transaction) { c.locked(func() { c.wait(tx) }) }
+
+// UseNonces makes the next block use n nonces of an account without a
+// transaction, as a contract creation by the account's code does.
+func (c *Chain) UseNonces(a common.Address, n uint64) { c.locked(func() { c.uses[a] += n }) }
+
+// Count returns the account's transaction count after the block at a height.
+func (c *Chain) Count(a common.Address, height uint64) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.wait(tx)
+	return c.count(a, min(int(height)+1, len(c.blocks)))
+}
+
+// use raises the counts for a transaction: that of its sender, and then that of
+// the authority of each valid authorization (EIP-7702).
+func (c *Chain) use(counts map[common.Address]uint64, tx *types.Transaction) {
+	counts[c.sender(tx)]++
+	for _, auth := range tx.SetCodeAuthorizations() {
+		authority, err := auth.Authority()
+		if err == nil && (auth.ChainID.IsZero() || auth.ChainID.ToBig().Cmp(c.id) == 0) && auth.Nonce == counts[authority] {
+			counts[authority]++
+		}
+	}
+}
+
+// user returns the account's transaction with a nonce, or zero.
+func (c *Chain) user(a common.Address, nonce uint64) common.Hash {
+	for _, b := range c.blocks {
+		for _, tx := range b.txs {
+			if tx.Nonce() == nonce && c.sender(tx) == a {
+				return tx.Hash()
+			}
+		}
+	}
+	return common.Hash{}
 }

@@ -3,11 +3,12 @@ package ethchain
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
@@ -49,7 +50,7 @@ func TestWithoutThePendingTag(t *testing.T) {
 		"refused": {err: coded{-32602, "invalid block tag: pending"}}, "no method": {err: coded{-32601, "unsupported"}}, "null": {text: "null"},
 		"less": {text: `"0x0"`}, "no number": {text: `{}`},
 	} {
-		for _, o := range []Options{{FinalityDepth: 2}, {FinalityDepth: 2, HeadAge: time.Nanosecond}, {FinalityDepth: 2, Preconfirmed: true}} {
+		for _, o := range []Options{{FinalityDepth: 2}, {FinalityDepth: 2, Preconfirmed: true}} {
 			s := newSetup(t, 1)
 			client := edited{s.client, func(method string, block any) (string, error) {
 				if method == "eth_getTransactionCount" && block == "pending" {
@@ -85,7 +86,7 @@ func TestNullIsNoNumber(t *testing.T) {
 	for range 20 {
 		s.node.chain.Mine()
 	}
-	for _, o := range []Options{{}, {FinalityDepth: 3}, {HeadAge: time.Hour}} {
+	for _, o := range []Options{{}, {FinalityDepth: 3}} {
 		for _, tag := range []any{"latest", "finalized", nil} {
 			chain, err := New(edited{s.client, func(method string, block any) (string, error) {
 				_, height := block.(string)
@@ -96,7 +97,7 @@ func TestNullIsNoNumber(t *testing.T) {
 			}}, o)
 			require.NoError(t, err)
 			look, err := chain.Look(context.Background(), s.account.Address)
-			asks := tag == "latest" && o.HeadAge == 0 || tag == "finalized" && o.FinalityDepth+uint64(o.HeadAge) == 0 || tag == nil && o.FinalityDepth > 0
+			asks := tag == "latest" || (tag == "finalized") == (o.FinalityDepth == 0)
 			if asks {
 				require.ErrorIs(t, err, ErrNode, "%+v %v", o, tag)
 			} else {
@@ -121,18 +122,56 @@ func TestNullIsNoNumber(t *testing.T) {
 func TestLookShowsCode(t *testing.T) {
 	for text, want := range map[string]bool{`"0x"`: false, `"0xef0100aa"`: true, "null": false} {
 		s := newSetup(t, 1)
-		for _, o := range []Options{{}, {HeadAge: time.Hour}} {
-			chain, err := New(edited{s.client, func(method string, _ any) (string, error) {
-				if method == "eth_getCode" {
-					return text, nil
-				}
+		chain, err := New(edited{s.client, func(method string, _ any) (string, error) {
+			if method == "eth_getCode" {
+				return text, nil
+			}
+			return "", nil
+		}}, Options{})
+		require.NoError(t, err)
+		look, err := chain.Look(context.Background(), s.account.Address)
+		require.NoError(t, err)
+		require.Equal(t, want, look.Delegated, text)
+	}
+}
+
+// A node that suggests no tip has a gas price, of which the base fee is a part. If it has
+// neither, there is no look.
+func TestTip(t *testing.T) {
+	s := newSetup(t, 1)
+	fee := s.node.look(common.Address{}).BaseFee
+	base := fee.Uint64()
+	price := func(wei uint64) string { return fmt.Sprintf("%q", hexutil.EncodeUint64(wei)) }
+	for _, c := range []struct {
+		suggested, price string // empty: the node does not have the method
+		want             uint64
+		fails            bool
+	}{
+		{suggested: `"0x3"`, price: price(base + 8), want: 3},
+		{suggested: `"0x0"`, price: price(base + 8), want: 0},
+		{price: price(base + 8), want: 8},
+		{price: price(base - 8), want: 0},
+		{fails: true},
+		{suggested: `"-0x3"`, fails: true},
+		{price: `"0x1` + strings.Repeat("0", 64) + `"`, fails: true},
+	} {
+		chain, err := New(edited{s.client, func(method string, _ any) (string, error) {
+			text := map[string]string{"eth_maxPriorityFeePerGas": c.suggested, "eth_gasPrice": c.price}[method]
+			if text == "" && method != "eth_gasPrice" && method != "eth_maxPriorityFeePerGas" {
 				return "", nil
-			}}, o)
-			require.NoError(t, err)
-			look, err := chain.Look(context.Background(), s.account.Address)
-			require.NoError(t, err)
-			require.Equal(t, want, look.Delegated, text)
+			} else if text == "" {
+				return "", coded{-32601, "no such method"}
+			}
+			return text, nil
+		}}, Options{})
+		require.NoError(t, err)
+		look, err := chain.Look(context.Background(), s.account.Address)
+		if c.fails {
+			require.Error(t, err, "%+v", c)
+			continue
 		}
+		require.NoError(t, err)
+		require.Equal(t, c.want, look.Tip.Uint64(), "%+v", c)
 	}
 }
 

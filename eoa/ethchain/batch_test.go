@@ -55,7 +55,7 @@ func TestBatchLimitIsFound(t *testing.T) {
 			require.NoError(t, err)
 			ctx := context.Background()
 			ask := func() {
-				look, err := chain.LookBlobs(ctx, s.account.Address)
+				look, err := chain.Look(ctx, s.account.Address)
 				require.NoError(t, err, "%s of %d", kind, most)
 				require.NotZero(t, look.BaseFee)
 				q := eoa.Questions{Heights: []uint64{0}}
@@ -100,7 +100,7 @@ func TestMaxBatchIsNeverExceeded(t *testing.T) {
 		for i := range 250 {
 			q.Txs = append(q.Txs, common.Hash{byte(i), byte(i >> 8)})
 		}
-		_, err = chain.LookBlobs(context.Background(), s.account.Address)
+		_, err = chain.Look(context.Background(), s.account.Address)
 		require.NoError(t, err)
 		_, err = chain.Ask(context.Background(), q)
 		require.NoError(t, err)

@@ -21,28 +21,10 @@ import (
 )
 
 func (n *node) BlobBaseFee() (*hexutil.Big, error) {
-	n.prices++
 	if n.noBlobs {
 		return nil, coded{-32601, "the method eth_blobBaseFee does not exist/is not available"}
 	}
 	return (*hexutil.Big)(big.NewInt(3)), nil
-}
-
-// blobTransaction returns the transaction to be signed, or nil if it has no
-// blob hashes. The signer never gets the blobs.
-func (n *node) blobTransaction(args map[string]any) *types.Transaction {
-	hashes, blobs := args["blobVersionedHashes"].([]any)
-	if !blobs {
-		return nil
-	}
-	number := func(name string) *uint256.Int { return uint256.MustFromBig(hexutil.MustDecodeBig(args[name].(string))) }
-	tx := &types.BlobTx{ChainID: number("chainId"), Nonce: number("nonce").Uint64(), Gas: number("gas").Uint64(), To: common.HexToAddress(args["to"].(string)),
-		Value: number("value"), Data: hexutil.MustDecode(args["input"].(string)), GasFeeCap: number("maxFeePerGas"), GasTipCap: number("maxPriorityFeePerGas"),
-		BlobFeeCap: number("maxFeePerBlobGas")}
-	for _, h := range hashes {
-		tx.BlobHashes = append(tx.BlobHashes, common.HexToHash(h.(string)))
-	}
-	return types.NewTx(tx)
 }
 
 func blobRequest(key string, blobs int) eoa.Request {
@@ -54,9 +36,7 @@ func blobRequest(key string, blobs int) eoa.Request {
 	return q
 }
 
-// Blobs are sent over HTTP, more than a node reads at once, with a remote
-// signer that does not get them. Their price is fetched while blob requests
-// exist.
+// Blobs are sent over HTTP, more than a node reads at once.
 func TestBlobsThroughHTTP(t *testing.T) {
 	ctx := context.Background()
 	s := newSetup(t, 1)
@@ -65,7 +45,7 @@ func TestBlobsThroughHTTP(t *testing.T) {
 	cfg := eoa.DefaultConfig()
 	// The first commitment loads the trusted setup, which is slow with -race.
 	cfg.Now, cfg.CellProofs, cfg.Timeout = s.clock.Now, false, time.Minute
-	e, err := eoa.New(cfg, s.account, memstore.New(), chain, NewRemoteSigner(s.client, ""))
+	e, err := eoa.New(cfg, s.account, memstore.New(), chain, s.node.signer)
 	require.NoError(t, err)
 	steps := func(key string) {
 		for range 20 {
@@ -81,14 +61,12 @@ func TestBlobsThroughHTTP(t *testing.T) {
 	_, err = e.Submit(ctx, eoa.Request{Key: "plain", To: &common.Address{1}})
 	require.NoError(t, err)
 	steps("plain")
-	require.Zero(t, s.node.prices)
 	const n, each = 9, 3
 	for i := range n {
 		_, err := e.Submit(ctx, blobRequest(fmt.Sprint(i), each))
 		require.NoError(t, err)
 	}
 	steps(fmt.Sprint(n - 1))
-	require.NotZero(t, s.node.prices)
 	require.Len(t, s.node.hashes, each)
 	txs := s.node.chain.Transactions()
 	require.Len(t, txs, 1+n)
@@ -103,12 +81,12 @@ func TestNoPriceOfBlobs(t *testing.T) {
 	s := newSetup(t, 1)
 	chain, err := New(s.client, Options{})
 	require.NoError(t, err)
-	l, err := chain.LookBlobs(context.Background(), s.account.Address)
+	l, err := chain.Look(context.Background(), s.account.Address)
 	require.NoError(t, err)
 	require.Equal(t, *uint256.NewInt(3), l.BlobFee)
 	require.EqualValues(t, 30_000_000, l.GasLimit)
 	s.node.noBlobs = true
-	l, err = chain.LookBlobs(context.Background(), s.account.Address)
+	l, err = chain.Look(context.Background(), s.account.Address)
 	require.NoError(t, err)
 	require.True(t, l.BlobFee.IsZero())
 	require.NotNil(t, l.Balance)

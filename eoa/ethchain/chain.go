@@ -1,23 +1,22 @@
 package ethchain
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/holiman/uint256"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/jamq/jamq/eoa"
 )
 
-// Client is the part of [rpc.Client] that a Chain uses.
+// Client makes JSON-RPC calls. An [rpc.Client] of go-ethereum is one.
 type Client interface {
 	// BatchCallContext sends all calls as one batch, as rpc.Client does.
 	BatchCallContext(ctx context.Context, b []rpc.BatchElem) error
@@ -25,76 +24,53 @@ type Client interface {
 
 // Options configures a [Chain]. The zero value is valid.
 type Options struct {
-	// ChainID is the chain that the node must be on, normally that of the
-	// accounts. The chain asks the node (eth_chainId) before anything else, and
-	// again after each failed call; until the node gives this id, all calls fail
-	// with ErrNode. 0 means that nothing is checked.
+	// ChainID is the id of the chain that the node must be on, as in the accounts. The chain
+	// asks the node (eth_chainId) before the first call, and again after each failed one. As
+	// long as the node gives another id, all calls fail with ErrNode. 0 means that nothing is
+	// checked.
 	ChainID uint64
-	// FinalityDepth is the number of blocks on top of a block that make it
-	// final; 0 means that the node's tag "finalized" decides.
+	// FinalityDepth is how many blocks must be on top of a block before it counts as final. 0
+	// means that the node decides, with its tag "finalized".
 	FinalityDepth uint64
-	// Preconfirmed means that the node's tag "pending" counts transactions that
-	// are promised to be in the next block, as on chains with preconfirmations.
-	// Leave it false on other chains: there the tag counts the pool.
+	// Preconfirmed means that the chain promises transactions before their block, and that
+	// the node counts the promised ones under the tag "pending". On other chains it must be
+	// false, because the tag counts the pool there.
 	Preconfirmed bool
-	// Tip is the priority fee, in wei per gas; nil means that the node knows it.
-	Tip *uint256.Int
-	// TipPercentile makes the priority fee, without Tip, a percentile of the tips that
-	// the transactions of a block paid, weighted by gas: the median over those of the
-	// last 20 blocks that have transactions (eth_feeHistory). It is above 0 and at most
-	// 100; 60 is a usual value. 0 means the node's suggestion
-	// (eth_maxPriorityFeePerGas). The suggestion also counts in looks in which the
-	// history fails or has no tips. In looks in which the node lacks a suggestion, the
-	// tip is eth_gasPrice without the base fee.
-	TipPercentile float64
-	// HeadAge is how old the blocks and prices may be that a look uses; 0 means
-	// that each look fetches them. If it is positive, all accounts share them,
-	// and a look costs five calls instead of up to nine. Set it to a fraction of
-	// the time of a block for many accounts.
-	HeadAge time.Duration
-	// MaxBatch is the maximum number of calls in a batch; 0 means 100. If the
-	// node takes fewer, the chain finds that out.
+	// MaxBatch is the maximum number of calls in a batch; 0 means 100. If the node takes
+	// fewer, the chain finds that out by itself.
 	MaxBatch int
 }
 
 const (
 	defaultBatch = 100
-	// blockwise is the number of missing receipts from which on they are
-	// fetched by the block; probes is the maximum number of such attempts.
+	// blockwise is how many receipts must be missing before they are fetched by the block.
+	// probes is how often that is tried, each time with the block of another transaction.
 	blockwise, probes = 8, 4
 )
 
-// ErrNode is wrapped by errors about an answer that cannot be used.
+// ErrNode is wrapped by the error if an answer of the node cannot be right, for example
+// because a field is missing.
 var ErrNode = errors.New("ethchain: unusable answer")
 
-// Chain implements [eoa.BlobChain] with JSON-RPC calls. Create one with [New].
-// It is safe for concurrent use.
+// Chain is an [eoa.Chain] for a node with JSON-RPC. Create one with [New]. Any number of
+// accounts may share it. It is safe for concurrent use.
 type Chain struct {
 	client Client
 	o      Options
 	most   atomic.Int64 // calls in a batch that the node takes; 0: not known
-	shared sharedHead
-	proven atomic.Bool // the node is on chain o.ChainID
-	// needsPrice means that the node had no suggestion for a tip, so that a look asks
-	// for the gas price as well.
-	needsPrice atomic.Bool
+	proven atomic.Bool  // the node is on chain o.ChainID
 }
 
-var _ eoa.BlobChain = (*Chain)(nil)
+var _ eoa.Chain = (*Chain)(nil)
 
 // New returns a chain that uses client. It returns an error if client is nil, or if
-// an option is out of its range.
+// MaxBatch is negative.
 func New(client Client, o Options) (*Chain, error) {
-	if client == nil || o.MaxBatch < 0 || o.HeadAge < 0 {
-		return nil, fmt.Errorf("ethchain: client %v, MaxBatch %d and HeadAge %v, want a client and at least 0", client, o.MaxBatch, o.HeadAge)
+	if client == nil || o.MaxBatch < 0 {
+		return nil, fmt.Errorf("ethchain: client %v and MaxBatch %d, want a client and at least 0", client, o.MaxBatch)
 	}
-	if !(o.TipPercentile >= 0 && o.TipPercentile <= 100) {
-		return nil, fmt.Errorf("ethchain: TipPercentile %v, want 0 to 100", o.TipPercentile)
-	}
-	if o.MaxBatch == 0 {
-		o.MaxBatch = defaultBatch
-	}
-	return &Chain{client: client, o: o, shared: sharedHead{turn: semaphore.NewWeighted(1)}}, nil
+	o.MaxBatch = cmp.Or(o.MaxBatch, defaultBatch)
+	return &Chain{client: client, o: o}, nil
 }
 
 // call returns an element of a batch.
@@ -102,7 +78,7 @@ func call(result any, method string, args ...any) rpc.BatchElem {
 	return rpc.BatchElem{Method: method, Args: args, Result: result}
 }
 
-// do makes calls and returns an error if any of them fails.
+// do makes calls, and returns an error if any of them fails.
 func (c *Chain) do(ctx context.Context, calls ...rpc.BatchElem) error {
 	if err := c.batch(ctx, calls); err != nil {
 		return err
@@ -143,10 +119,7 @@ func (c *Chain) Estimate(ctx context.Context, from common.Address, requests []*e
 
 // estimated returns the result of one call. failed is the error of its batch.
 func estimated(call rpc.BatchElem, gas hexutil.Uint64, failed error) eoa.Estimated {
-	err := failed
-	if err == nil {
-		err = worked([]rpc.BatchElem{call})
-	}
+	err := cmp.Or(failed, worked([]rpc.BatchElem{call}))
 	switch {
 	case err != nil && reverted(err):
 		return eoa.Estimated{Err: fmt.Errorf("%w: %w", eoa.ErrReverted, err)}
@@ -224,8 +197,9 @@ func (c *Chain) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
 	return out, nil
 }
 
-// ask makes calls after one for the node's head, in the same batch if the node
-// takes two. The answering node has at least that head.
+// ask makes calls and adds the height of the node's newest block to the answers. It asks for
+// the height before the other calls, in the same batch if the node takes more than one call,
+// so that the node which answers has at least that block.
 func (c *Chain) ask(ctx context.Context, out *eoa.Answers, calls []rpc.BatchElem) error {
 	var head hexutil.Uint64
 	batch := append([]rpc.BatchElem{call(&head, "eth_blockNumber")}, calls...)
@@ -240,8 +214,8 @@ func (c *Chain) ask(ctx context.Context, out *eoa.Answers, calls []rpc.BatchElem
 	return nil
 }
 
-// receipt has the needed fields of a receipt. Its hash identifies the
-// transaction: an answer about another one is ignored.
+// receipt has the needed fields of a receipt. A receipt whose hash is that of another
+// transaction is ignored.
 type receipt struct {
 	Tx      *common.Hash    `json:"transactionHash"`
 	Block   *common.Hash    `json:"blockHash"`
@@ -249,14 +223,14 @@ type receipt struct {
 	Status  *hexutil.Uint64 `json:"status"`
 	GasUsed hexutil.Uint64  `json:"gasUsed"`
 
-	// A look can do without these, so that a node which gives them in another
-	// form can be used.
+	// These fields are optional. They are decoded separately, so that a node which gives one
+	// of them in another form can be used nevertheless.
 	GasPrice json.RawMessage `json:"effectiveGasPrice"`
 	Contract json.RawMessage `json:"contractAddress"`
 	Logs     json.RawMessage `json:"logs"`
 }
 
-// details adds the optional fields to a receipt.
+// details adds the optional fields, as far as they can be decoded.
 func (r *receipt) details(out *eoa.Receipt) {
 	var price *hexutil.Big
 	if json.Unmarshal(r.GasPrice, &price) == nil && price != nil {
@@ -295,8 +269,8 @@ func note(out *eoa.Answers, tx common.Hash, r *receipt) {
 	}
 }
 
-// blockwise fetches the first receipt, and then all receipts of its block. It
-// returns the transactions whose receipts are still missing.
+// blockwise fetches the receipt of the first transaction, and then the receipts of all
+// transactions in its block. It returns the transactions whose receipts are still missing.
 func (c *Chain) blockwise(ctx context.Context, out *eoa.Answers, txs []common.Hash) ([]common.Hash, error) {
 	var first *receipt
 	calls := []rpc.BatchElem{call(&first, "eth_getTransactionReceipt", txs[0])}

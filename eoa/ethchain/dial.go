@@ -10,33 +10,24 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 )
 
-// maxWait is the longest wait that a node can ask for. The executor has the
-// same limit.
+// maxWait is the longest wait that a node can request. The executor has the same limit.
 const maxWait = time.Minute
 
-// Dial connects to a node as [rpc.DialOptions] does. Over HTTP it also reads
-// for how long the node asks to wait (Retry-After). An option that sets another
-// http.Client disables this, unless its transport is a [Transport].
+// Dial connects to a node as [rpc.DialOptions] does. Over HTTP it also reads for how long the
+// node requests to wait (Retry-After). If an option sets another http.Client, that header is
+// not read.
 func Dial(ctx context.Context, url string, options ...rpc.ClientOption) (*rpc.Client, error) {
-	client := rpc.WithHTTPClient(&http.Client{Transport: Transport{}})
+	client := rpc.WithHTTPClient(&http.Client{Transport: transport{}})
 	return rpc.DialOptions(ctx, url, append([]rpc.ClientOption{client}, options...)...)
 }
 
-// Transport is an http.RoundTripper that passes the Retry-After header of
-// responses with status 429 or 503 to the Chain that made the call. An
-// rpc.HTTPError does not contain it. It is safe for concurrent use if Base is.
-type Transport struct {
-	// Base makes the round trips; nil means http.DefaultTransport.
-	Base http.RoundTripper
-}
+// transport passes the Retry-After header of responses with status 429 or 503 to the Chain
+// that made the call, because the errors of rpc.Client do not have it.
+type transport struct{}
 
 // RoundTrip implements http.RoundTripper.
-func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	base := t.Base
-	if base == nil {
-		base = http.DefaultTransport
-	}
-	answer, err := base.RoundTrip(r)
+func (transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := http.DefaultTransport.RoundTrip(r)
 	if wait, asked := r.Context().Value(waitKey{}).(*time.Duration); asked && err == nil && isBusy(answer.StatusCode) {
 		*wait = retryAfter(answer.Header.Get("Retry-After"), time.Now())
 	}

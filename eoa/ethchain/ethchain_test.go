@@ -36,7 +36,6 @@ type node struct {
 	chain    *eoatest.Chain
 	signer   eoa.Signer
 	receipts int
-	prices   int // calls for the price of blobs
 	noBlobs  bool
 	counts   atomic.Int64 // calls for counts
 	states   uint64       // height of the oldest state
@@ -176,21 +175,6 @@ func (n *node) GetBlockReceipts(tag rpc.BlockNumber) (out []map[string]any) {
 	return out
 }
 
-func (n *node) SignTransaction(args map[string]any) (hexutil.Bytes, error) {
-	number := func(name string) *big.Int { return hexutil.MustDecodeBig(args[name].(string)) }
-	to := common.HexToAddress(args["to"].(string))
-	tx := n.blobTransaction(args)
-	if tx == nil {
-		tx = types.NewTx(&types.DynamicFeeTx{ChainID: number("chainId"), Nonce: number("nonce").Uint64(), Gas: number("gas").Uint64(), To: &to,
-			Value: number("value"), Data: hexutil.MustDecode(args["input"].(string)), GasFeeCap: number("maxFeePerGas"), GasTipCap: number("maxPriorityFeePerGas")})
-	}
-	signed, err := n.signer.Sign(context.Background(), common.HexToAddress(args["from"].(string)), tx)
-	if err != nil {
-		return nil, err
-	}
-	return signed.MarshalBinary()
-}
-
 // proxy stands in front of a node and spoils what goes through, from a seed.
 type proxy struct {
 	node http.Handler
@@ -308,7 +292,7 @@ func (s *setup) landThrough(t testing.TB, client Client, options Options, signer
 }
 
 func TestThroughHTTP(t *testing.T) {
-	for name, o := range map[string]Options{"finalized tag": {}, "depth": {FinalityDepth: 5, Tip: uint256.NewInt(3), MaxBatch: 7}} {
+	for name, o := range map[string]Options{"finalized tag": {}, "depth": {FinalityDepth: 5, MaxBatch: 7}} {
 		t.Run(name, func(t *testing.T) {
 			s := newSetup(t, 1)
 			s.land(t, o, s.node.signer, 60)
@@ -325,13 +309,6 @@ func TestBadProxy(t *testing.T) {
 		s.proxy.bad = 0.35
 		s.land(t, Options{}, s.node.signer, 30)
 	}
-}
-
-func TestRemoteSigner(t *testing.T) {
-	s := newSetup(t, 1)
-	s.land(t, Options{}, NewRemoteSigner(s.client, ""), 5)
-	_, err := NewRemoteSigner(s.client, "eth_unknown").Sign(context.Background(), s.account.Address, types.NewTx(&types.LegacyTx{}))
-	require.ErrorContains(t, err, "eth_unknown")
 }
 
 func TestEstimate(t *testing.T) {
@@ -381,19 +358,8 @@ func TestSent(t *testing.T) {
 		require.Equal(t, c.result, got.Result, "%v", c.err)
 		require.Equal(t, c.reason, got.Reason, "%v", c.err)
 	}
-	require.Equal(t, eoa.ReasonBusy, transport(&eoa.BusyError{Err: rpc.HTTPError{StatusCode: 429}}).Reason)
-	require.Equal(t, eoa.Unknown, transport(errors.New("insufficient funds")).Result)
-}
-
-func FuzzParseSigned(f *testing.F) {
-	f.Add([]byte(`"0x02c0"`))
-	f.Add([]byte(`{"raw":"0xc0"}`))
-	f.Add([]byte(`null`))
-	f.Fuzz(func(t *testing.T, answer []byte) {
-		if tx, err := parseSigned(answer); (tx == nil) == (err == nil) {
-			t.Fatal("neither a transaction nor an error, or both")
-		}
-	})
+	require.Equal(t, eoa.ReasonBusy, unanswered(&eoa.BusyError{Err: rpc.HTTPError{StatusCode: 429}}).Reason)
+	require.Equal(t, eoa.Unknown, unanswered(errors.New("insufficient funds")).Result)
 }
 
 // parrot answers the calls of a batch with the given texts in turn, as a
@@ -419,7 +385,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add([]byte(`null|[]|{}|[null]|"0x"|"0xffffffffffffffff"|{"number":null}`))
 	f.Add([]byte(`"0x10"|{"transactionHash":"0x0100000000000000000000000000000000000000000000000000000000000000","blockNumber":"0x1","blockHash":null,"status":"0x1"}|[{}]`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, o := range []Options{{}, {FinalityDepth: 3, Preconfirmed: true, Tip: uint256.NewInt(1), MaxBatch: 2}} {
+		for _, o := range []Options{{}, {FinalityDepth: 3, Preconfirmed: true, MaxBatch: 2}} {
 			c, err := New(&parrot{texts: bytes.Split(raw, []byte("|"))}, o)
 			require.NoError(t, err)
 			ctx := context.Background()
@@ -428,9 +394,6 @@ func FuzzAnswers(f *testing.F) {
 				require.LessOrEqual(t, l.Finalized, l.Number)
 				require.LessOrEqual(t, l.Final, l.Latest)
 				require.LessOrEqual(t, l.Latest, l.Preconfirmed)
-			}
-			if l, err := c.LookBlobs(ctx, common.Address{1}); err == nil {
-				require.NotNil(t, l.Balance)
 			}
 			q := eoa.Questions{Heights: []uint64{1, 16}}
 			for i := range byte(12) {

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"time"
+	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/holiman/uint256"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/jamq/jamq/eoa"
 )
@@ -24,85 +22,118 @@ type header struct {
 	BaseFee  *hexutil.Big    `json:"baseFeePerGas"`
 }
 
-// headAnswers has the answers about the chain that a look needs.
-type headAnswers struct {
-	latest, final header
-	tip           tipAnswers
-	blobFee       hexutil.Big
+// lookAnswers has the answers to the calls of a look. A pointer is nil if the node answered
+// null, or not at all.
+type lookAnswers struct {
+	latest, finalized     header
+	count, final, pending *hexutil.Uint64
+	balance               *hexutil.Big
+	tip, blobFee          hexutil.Big
+	code                  hexutil.Bytes
 }
 
-// calls returns the calls for the answers. optional may fail.
-func (h *headAnswers) calls(o *Options, blobs bool) (needed, optional []rpc.BatchElem) {
-	needed = []rpc.BatchElem{call(&h.latest, "eth_getBlockByNumber", "latest", false)}
+// calls returns the calls of a look. The first ones, as many as needed, must succeed. The
+// next one is for the tip, and the last one for the price of blobs.
+func (got *lookAnswers) calls(o *Options, a common.Address) (calls []rpc.BatchElem, needed int) {
+	calls = []rpc.BatchElem{
+		call(&got.latest, "eth_getBlockByNumber", "latest", false),
+		call(&got.count, "eth_getTransactionCount", a, "latest"), call(&got.balance, "eth_getBalance", a, "latest"),
+	}
 	if o.FinalityDepth == 0 {
-		needed = append(needed, call(&h.final, "eth_getBlockByNumber", "finalized", false))
+		calls = append(calls, call(&got.finalized, "eth_getBlockByNumber", "finalized", false), call(&got.final, "eth_getTransactionCount", a, "finalized"))
 	}
-	if blobs {
-		optional = append(optional, call(&h.blobFee, "eth_blobBaseFee"))
-	}
-	return needed, optional
+	needed = len(calls)
+	return append(calls, call(&got.tip, "eth_maxPriorityFeePerGas"), call(&got.pending, "eth_getTransactionCount", a, "pending"),
+		call(&got.code, "eth_getCode", a, "latest"), call(&got.blobFee, "eth_blobBaseFee")), needed
 }
 
-// look returns the part of a look that is the same for all accounts.
-func (h *headAnswers) look(o *Options) (l eoa.Look, err error) {
-	if h.latest.Number == nil {
-		return l, fmt.Errorf("%w: no latest block", ErrNode)
+// Look implements [eoa.Chain]. If the node does not know the price of blobs, BlobFee is 0. If
+// it suggests no tip, the tip is its gas price without the base fee.
+func (c *Chain) Look(ctx context.Context, a common.Address) (l eoa.Look, err error) {
+	var got lookAnswers
+	calls, needed := got.calls(&c.o, a)
+	if err := c.batch(ctx, calls); err != nil {
+		return l, err
 	}
-	l.Number, l.GasLimit = uint64(*h.latest.Number), uint64(h.latest.GasLimit)
+	if err := worked(calls[:needed]); err != nil {
+		return l, err
+	}
+	for i := needed; i < len(calls)-1; i++ { // a node that asks to wait may know the answer
+		var busy *eoa.BusyError
+		if err := worked(calls[i : i+1]); errors.As(err, &busy) {
+			return l, err
+		}
+	}
+	if err := got.chain(&c.o, &l); err != nil {
+		return l, err
+	}
+	if err := c.setTip(ctx, &got, worked(calls[needed:needed+1]), &l); err != nil {
+		return l, err
+	}
+	switch {
+	case c.o.FinalityDepth == 0 && got.finalized.Number == nil, l.Number < c.o.FinalityDepth:
+		got.final = new(hexutil.Uint64) // a young chain: nothing is final
+	case c.o.FinalityDepth > 0:
+		if err := c.do(ctx, call(&got.final, "eth_getTransactionCount", a, hexutil.Uint64(l.Finalized))); err != nil {
+			return l, err
+		}
+	}
+	return l, got.account(&c.o, &l)
+}
+
+// chain sets the fields of a look that belong to the chain, without the tip.
+func (got *lookAnswers) chain(o *Options, l *eoa.Look) error {
+	if got.latest.Number == nil {
+		return fmt.Errorf("%w: no latest block", ErrNode)
+	}
+	l.Number, l.GasLimit = uint64(*got.latest.Number), uint64(got.latest.GasLimit)
 	switch {
 	case o.FinalityDepth > 0:
 		l.Finalized = l.Number - min(l.Number, o.FinalityDepth)
-	case h.final.Number != nil: // otherwise a young chain: nothing is final
-		l.Finalized = uint64(*h.final.Number)
+	case got.finalized.Number != nil:
+		l.Finalized = uint64(*got.finalized.Number)
 	}
 	if l.Finalized > l.Number {
-		return l, fmt.Errorf("%w: final block %d, latest %d", ErrNode, l.Finalized, l.Number)
+		return fmt.Errorf("%w: final block %d, latest %d", ErrNode, l.Finalized, l.Number)
 	}
-	if h.latest.BaseFee != nil && l.BaseFee.SetFromBig(h.latest.BaseFee.ToInt()) {
-		return l, fmt.Errorf("%w: base fee %v", ErrNode, h.latest.BaseFee)
+	if got.latest.BaseFee != nil && l.BaseFee.SetFromBig(got.latest.BaseFee.ToInt()) {
+		return fmt.Errorf("%w: base fee %v", ErrNode, got.latest.BaseFee)
 	}
-	if l.Tip, err = h.tip.tip(o, &l.BaseFee); err != nil {
-		return l, err
+	if l.BlobFee.SetFromBig(got.blobFee.ToInt()) {
+		return fmt.Errorf("%w: blob fee %v", ErrNode, &got.blobFee)
 	}
-	if l.BlobFee.SetFromBig(h.blobFee.ToInt()) {
-		return l, fmt.Errorf("%w: blob fee %v", ErrNode, &h.blobFee)
-	}
-	return l, nil
+	return nil
 }
 
-// accountAnswers has the answers about the account; nil if the node gave none.
-type accountAnswers struct {
-	count, pending, final *hexutil.Uint64
-	balance               *hexutil.Big
-	code                  hexutil.Bytes
-
-	asked []rpc.BatchElem // optional calls
-}
-
-// calls returns the calls for the answers at the latest block. at is its tag or
-// its height. A look can do without the answers to the optional ones.
-func (c *accountAnswers) calls(a common.Address, at any) (needed, optional []rpc.BatchElem) {
-	return []rpc.BatchElem{call(&c.count, "eth_getTransactionCount", a, at), call(&c.balance, "eth_getBalance", a, at)},
-		[]rpc.BatchElem{call(&c.pending, "eth_getTransactionCount", a, "pending"), call(&c.code, "eth_getCode", a, at)}
-}
-
-// add completes a look with the answers. Some nodes refuse the tag "pending",
-// because they have no pool: the account then has nothing pending. A node that
-// asks to wait may have a pool.
-func (c *accountAnswers) add(o *Options, l *eoa.Look) error {
-	for i := range c.asked {
-		var busy *eoa.BusyError
-		if err := worked(c.asked[i : i+1]); errors.As(err, &busy) {
-			return err
+// setTip sets the tip. missing is why the node suggests none; the tip is then the gas price
+// without the base fee.
+func (c *Chain) setTip(ctx context.Context, got *lookAnswers, missing error, l *eoa.Look) error {
+	tip := got.tip.ToInt()
+	if missing != nil {
+		var price hexutil.Big
+		if err := c.do(ctx, call(&price, "eth_gasPrice")); err != nil {
+			return errors.Join(missing, err)
+		}
+		if tip = new(big.Int).Sub(price.ToInt(), l.BaseFee.ToBig()); tip.Sign() < 0 {
+			tip = new(big.Int)
 		}
 	}
-	if c.count == nil || c.final == nil {
+	if tip.Sign() < 0 || l.Tip.SetFromBig(tip) {
+		return fmt.Errorf("%w: tip %v", ErrNode, tip)
+	}
+	return nil
+}
+
+// account sets the fields of a look that belong to the account. Some nodes refuse the tag
+// "pending", because they have no pool: the account then has nothing pending.
+func (got *lookAnswers) account(o *Options, l *eoa.Look) error {
+	if got.count == nil || got.final == nil {
 		return fmt.Errorf("%w: no transaction count", ErrNode)
 	}
-	l.Latest, l.Final, l.Delegated = uint64(*c.count), uint64(*c.final), len(c.code) > 0
+	l.Latest, l.Final, l.Delegated = uint64(*got.count), uint64(*got.final), len(got.code) > 0
 	l.Preconfirmed, l.Pending = l.Latest, l.Latest
-	if c.pending != nil {
-		l.Pending = max(l.Latest, uint64(*c.pending))
+	if got.pending != nil {
+		l.Pending = max(l.Latest, uint64(*got.pending))
 	}
 	if o.Preconfirmed {
 		l.Preconfirmed = l.Pending
@@ -110,130 +141,12 @@ func (c *accountAnswers) add(o *Options, l *eoa.Look) error {
 	if l.Final > l.Latest {
 		return fmt.Errorf("%w: final count %d, latest %d", ErrNode, l.Final, l.Latest)
 	}
-	if c.balance == nil {
+	if got.balance == nil {
 		return nil // unknown
 	}
 	var over bool
-	if l.Balance, over = uint256.FromBig(c.balance.ToInt()); over {
-		return fmt.Errorf("%w: balance %v", ErrNode, c.balance)
+	if l.Balance, over = uint256.FromBig(got.balance.ToInt()); over {
+		return fmt.Errorf("%w: balance %v", ErrNode, got.balance)
 	}
 	return nil
-}
-
-// Look implements eoa.Chain.
-func (c *Chain) Look(ctx context.Context, a common.Address) (eoa.Look, error) {
-	return c.look(ctx, a, false)
-}
-
-// LookBlobs implements [eoa.BlobChain]. The price of blobs is fetched in the
-// same batch. If the node does not know it, BlobFee is 0.
-func (c *Chain) LookBlobs(ctx context.Context, a common.Address) (eoa.Look, error) {
-	return c.look(ctx, a, true)
-}
-
-func (c *Chain) look(ctx context.Context, a common.Address, blobs bool) (eoa.Look, error) {
-	if c.o.HeadAge > 0 {
-		if l, err := c.lookShared(ctx, a, blobs); err == nil || ctx.Err() != nil {
-			return l, err
-		}
-		// Another node of a gateway may lack the block.
-	}
-	var account accountAnswers
-	calls, optional := account.calls(a, "latest")
-	if c.o.FinalityDepth == 0 {
-		calls = append(calls, call(&account.final, "eth_getTransactionCount", a, "finalized"))
-	}
-	head, err := c.askHead(ctx, blobs, calls, &optional)
-	if err != nil {
-		return eoa.Look{}, err
-	}
-	account.asked = optional
-	l, err := head.look(&c.o)
-	switch {
-	case err != nil:
-		return eoa.Look{}, err
-	case c.o.FinalityDepth == 0 && head.final.Number == nil, l.Number < c.o.FinalityDepth:
-		account.final = new(hexutil.Uint64) // a young chain
-	case c.o.FinalityDepth > 0:
-		if err := c.do(ctx, call(&account.final, "eth_getTransactionCount", a, hexutil.Uint64(l.Finalized))); err != nil {
-			return eoa.Look{}, err
-		}
-	}
-	err = account.add(&c.o, &l)
-	return l, err
-}
-
-// askHead returns the answers about the chain. It makes more calls in the same batch, and
-// replaces those in mayFail by the calls that were made. It returns an error if a needed
-// call fails.
-func (c *Chain) askHead(ctx context.Context, blobs bool, more []rpc.BatchElem, mayFail *[]rpc.BatchElem) (*headAnswers, error) {
-	for price := c.needsPrice.Load(); ; price = true {
-		h := new(headAnswers)
-		calls, optional := h.calls(&c.o, blobs)
-		calls = append(calls, more...)
-		needed := len(calls)
-		tips := h.tip.calls(&c.o, price)
-		calls = slices.Concat(calls, tips, optional, *mayFail)
-		if err := c.batch(ctx, calls); err != nil {
-			return nil, err
-		}
-		h.tip.asked = calls[needed : needed+len(tips)]
-		*mayFail = calls[len(calls)-len(*mayFail):]
-		lacks := h.tip.lacksSuggestion()
-		if c.needsPrice.Store(lacks); price || !lacks {
-			return h, worked(calls[:needed])
-		}
-	}
-}
-
-// sharedHead is the part of a look that is the same for all accounts.
-type sharedHead struct {
-	turn  *semaphore.Weighted // held while look is read or fetched
-	look  eoa.Look
-	blobs bool // look has the price of blobs
-	at    time.Time
-}
-
-// lookShared takes a look at the shared head: it asks for the account at the
-// heights of that head, so that the counts belong to its blocks.
-func (c *Chain) lookShared(ctx context.Context, a common.Address, blobs bool) (eoa.Look, error) {
-	l, err := c.head(ctx, blobs)
-	if err != nil {
-		return eoa.Look{}, err
-	}
-	var account accountAnswers
-	needed, optional := account.calls(a, hexutil.Uint64(l.Number))
-	needed = append(needed, call(&account.final, "eth_getTransactionCount", a, hexutil.Uint64(l.Finalized)))
-	calls := append(needed, optional...)
-	if err := c.batch(ctx, calls); err != nil {
-		return eoa.Look{}, err
-	}
-	if err := worked(calls[:len(needed)]); err != nil {
-		return eoa.Look{}, err
-	}
-	account.asked = calls[len(needed):]
-	err = account.add(&c.o, &l)
-	return l, err
-}
-
-// head returns the shared head. It fetches it if it is too old.
-func (c *Chain) head(ctx context.Context, blobs bool) (eoa.Look, error) {
-	s := &c.shared
-	if err := s.turn.Acquire(ctx, 1); err != nil {
-		return eoa.Look{}, err
-	}
-	defer s.turn.Release(1)
-	if age := time.Since(s.at); age < c.o.HeadAge && (s.blobs || !blobs) {
-		return s.look, nil
-	}
-	now := time.Now()
-	answers, err := c.askHead(ctx, blobs || s.blobs, nil, new([]rpc.BatchElem))
-	if err != nil {
-		return eoa.Look{}, err
-	}
-	l, err := answers.look(&c.o)
-	if err == nil {
-		s.look, s.at, s.blobs = l, now, blobs || s.blobs
-	}
-	return l, err
 }

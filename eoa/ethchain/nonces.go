@@ -11,12 +11,9 @@ import (
 )
 
 const (
-	// maxScan is the largest number of blocks whose transactions are read to
-	// find one, and scanned the number that is read in a batch.
+	// maxScan is how many blocks are read at most to find a transaction, and scanned how many
+	// are read in a batch.
 	maxScan, scanned = 256, 8
-	// countsAtOnce is the number of heights between which one batch of counts
-	// decides.
-	countsAtOnce = 16
 )
 
 // body has the needed fields of a block with its transactions.
@@ -29,8 +26,8 @@ type body struct {
 	} `json:"transactions"`
 }
 
-// users finds the transactions with the nonces in question. It leaves out the
-// nonces about which the node cannot tell, and those that it has not used.
+// users finds the transactions that have used the given nonces. If the node cannot tell, or
+// has not used a nonce itself, the nonce is left out of the answers.
 func (c *Chain) users(ctx context.Context, out *eoa.Answers, a common.Address, nonces []eoa.UsedNonce) error {
 	if len(nonces) == 0 {
 		return nil
@@ -41,8 +38,8 @@ func (c *Chain) users(ctx context.Context, out *eoa.Answers, a common.Address, n
 	}
 	for _, used := range nonces {
 		if count == nil || uint64(*count) <= used.Nonce {
-			// The node is behind, or on another chain than the one that said so.
-			// It would find no transaction with the nonce.
+			// The node is behind, or on another chain, and would find no transaction with the
+			// nonce.
 			continue
 		}
 		after, upTo, err := c.narrow(ctx, a, used)
@@ -60,46 +57,35 @@ func (c *Chain) users(ctx context.Context, out *eoa.Answers, a common.Address, n
 	return nil
 }
 
-// narrow returns the block that used a nonce, as the range after < block ≤
-// upTo. The range is larger than one block if the node has no states of some
-// heights.
+// narrow searches for the block that used a nonce, by the account's transaction count at
+// several heights. The block is in the range after < block ≤ upTo. The range has several
+// blocks if the node no longer has the states of the lower heights.
 func (c *Chain) narrow(ctx context.Context, a common.Address, used eoa.UsedNonce) (after, upTo uint64, err error) {
 	if after, upTo = used.After, used.UpTo; after >= upTo {
 		after = 0
 	}
-	for upTo-after > 1 {
-		step := (upTo - after + countsAtOnce - 1) / countsAtOnce
-		counts := make([]hexutil.Uint64, (upTo-after-1)/step)
-		calls := make([]rpc.BatchElem, len(counts))
-		for i := range calls {
-			calls[i] = call(&counts[i], "eth_getTransactionCount", a, hexutil.Uint64(after+uint64(i+1)*step))
-		}
+	for low := after; upTo-low > 1; {
+		middle := low + (upTo-low)/2
+		var count hexutil.Uint64
+		calls := []rpc.BatchElem{call(&count, "eth_getTransactionCount", a, hexutil.Uint64(middle))}
 		if err := c.batch(ctx, calls); err != nil {
 			return 0, 0, err
 		}
-		from, narrowed := after, false
-		for i := range calls {
-			height := from + uint64(i+1)*step
-			if calls[i].Error != nil {
-				continue // the state is gone
-			}
-			narrowed = true
-			if uint64(counts[i]) > used.Nonce {
-				upTo = height
-				break
-			}
-			after = height
-		}
-		if !narrowed {
-			break
+		switch {
+		case calls[0].Error != nil: // the state is gone
+			low = middle
+		case uint64(count) > used.Nonce:
+			upTo = middle
+		default:
+			low, after = middle, middle
 		}
 	}
 	return after, upTo, nil
 }
 
-// scan searches the blocks after < block ≤ upTo for the account's transaction
-// with a nonce. known is false if there are too many blocks, or the node does
-// not have all of them.
+// scan reads the blocks after < block ≤ upTo, and looks for the account's transaction with
+// the nonce. known is false if there are too many blocks, or if the node does not have all of
+// them.
 func (c *Chain) scan(ctx context.Context, a common.Address, nonce, after, upTo uint64) (user common.Hash, known bool, err error) {
 	if upTo-after > maxScan {
 		return user, false, nil

@@ -67,7 +67,7 @@ func TestUsersOfNonces(t *testing.T) {
 			if known {
 				require.Equal(t, hashes[c.used.Nonce], user)
 			}
-			require.LessOrEqual(t, s.node.counts.Load(), int64(3*countsAtOnce))
+			require.LessOrEqual(t, s.node.counts.Load(), int64(13))
 		})
 	}
 }

@@ -16,8 +16,9 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Send implements [eoa.Chain]. Only a JSON-RPC error object with a known
-// message counts as a definite answer; every other failure is unknown.
+// Send implements [eoa.Chain]. A transaction is accepted or rejected only if the node answers
+// with its hash or with a JSON-RPC error whose message is known. After everything else the
+// outcome is unknown.
 func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 	out := make([]eoa.Sent, 0, len(raws))
 	for len(raws) > 0 {
@@ -30,7 +31,7 @@ func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 		}
 		if err := c.batch(ctx, calls); err != nil {
 			for range part {
-				out = append(out, transport(err))
+				out = append(out, unanswered(err))
 			}
 			continue
 		}
@@ -45,7 +46,7 @@ func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 // Their hex encoding is twice as long, and go-ethereum reads at most 5 MiB.
 const maxSendSize = 2 << 20
 
-// fits returns how many of raws go into one batch, at least one.
+// fits returns how many of the transactions go into one batch, at least one.
 func (c *Chain) fits(raws [][]byte) (n int) {
 	for size := 0; n < min(len(raws), c.limit()); n++ {
 		if size += len(raws[n]); n > 0 && size > maxSendSize {
@@ -55,9 +56,8 @@ func (c *Chain) fits(raws [][]byte) (n int) {
 	return n
 }
 
-// transport returns the result of a send whose connection or HTTP request
-// failed: the outcome is unknown.
-func transport(err error) eoa.Sent {
+// unanswered returns the result of a send whose HTTP request or connection failed.
+func unanswered(err error) eoa.Sent {
 	s := eoa.Sent{Text: err.Error()}
 	var busy *eoa.BusyError
 	if errors.As(err, &busy) {
@@ -66,15 +66,14 @@ func transport(err error) eoa.Sent {
 	return s
 }
 
-// isRateLimit reports whether a node's error asks to wait, by the code of
-// EIP-1474 or by HTTP status 429, which providers use as a code.
+// isRateLimit reports whether an error asks us to wait, by the code of EIP-1474 or by HTTP
+// status 429, which some gateways use as a code.
 func isRateLimit(err rpc.Error) bool {
 	const limitExceeded = -32005
 	return err.ErrorCode() == limitExceeded || err.ErrorCode() == http.StatusTooManyRequests
 }
 
-// refused wraps the error of one call in an eoa.BusyError if the node asks to
-// wait.
+// refused wraps the error of a call in an eoa.BusyError if it asks us to wait.
 func refused(err error) error {
 	var verdict rpc.Error
 	if errors.As(err, &verdict) && isRateLimit(verdict) {
@@ -83,7 +82,8 @@ func refused(err error) error {
 	return err
 }
 
-// sent returns the result of sending one transaction.
+// sent returns the result of a send from the answer of the node: an error, or the hash of the
+// transaction.
 func sent(err error, hash common.Hash, raw []byte) eoa.Sent {
 	var verdict rpc.Error
 	switch {
@@ -100,9 +100,8 @@ func sent(err error, hash common.Hash, raw []byte) eoa.Sent {
 	return eoa.Sent{Result: reason.Result(), Reason: reason, Text: err.Error()}
 }
 
-// hashOf returns the hash of an encoded transaction. The hash of a blob
-// transaction leaves out its blobs, which follow it in a list around both
-// (EIP-4844).
+// hashOf returns the hash of an encoded transaction. The hash of a blob transaction does not
+// cover its blobs, which are in a list around both (EIP-4844).
 func hashOf(raw []byte) common.Hash {
 	if len(raw) > 0 && raw[0] == types.BlobTxType {
 		body, _, _ := rlp.SplitList(raw[1:])
@@ -113,8 +112,8 @@ func hashOf(raw []byte) common.Hash {
 	return crypto.Keccak256Hash(raw)
 }
 
-// reverted reports whether a node executed a call and it failed (code 3). It is
-// false if the node could not execute the call.
+// reverted reports whether the node has executed a call and the call failed (code 3). It is
+// false if the node could not execute it.
 func reverted(err error) bool {
 	const executionReverted = 3
 	var verdict rpc.Error

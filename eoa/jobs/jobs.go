@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,36 +11,34 @@ import (
 	"github.com/jamq/jamq/internal/fields"
 )
 
-// Step is the payload of a job: take steps for one account. An engine keeps at
-// most one unfinished job with the same payload.
+// Step is the payload of a job: it names the account to work on. The engine must keep at most
+// one unfinished job with the same payload.
 type Step struct {
 	// Account is the account to work on.
 	Account eoa.Account `json:"account"`
 }
 
-// Suspend ends a run of a job. The engine runs the job again at next, and at
-// once if it is woken before. If next is zero, only a wake-up runs it again.
+// Suspend is how an engine ends a run of a job and schedules the next one. The engine runs
+// the job again at next, or earlier if it is woken. If next is zero, only a wake-up runs it
+// again.
 //
-// The engine must call unchanged, which checks that nothing has arrived since
-// the last step. From before that call until the job is suspended, the engine
-// must not refuse a wake-up because of this run. If unchanged returns an error,
-// which wraps [eoa.ErrWoken] if something has arrived, Suspend changes nothing
-// and returns that error, and the run goes on. After any other error the engine
-// runs the job again.
+// So that no wake-up is lost, the engine calls unchanged, which checks that nothing has
+// arrived since the last step. From before that call until the job is suspended, a wake-up
+// must wait and not be refused because of this run. If unchanged returns an error, Suspend
+// changes nothing and returns that error; it wraps [eoa.ErrWoken] if something has arrived,
+// and the run goes on. After any other error the engine runs the job again.
 type Suspend func(ctx context.Context, next time.Time, unchanged func(context.Context) error) error
 
 // Config configures a [Runner]. Start with [DefaultConfig].
 type Config struct {
-	// Executor configures the executor of each account. Its Poll should be
-	// positive, because a suspended job is not notified of new heads.
+	// Executor configures the executor of each account. Poll should be positive, because a
+	// suspended job gets no notice of new blocks.
 	Executor eoa.Config
-	// Linger is the longest wait for the next due time that a job spends
-	// running. For longer waits it is suspended. At least 0; the default is 500
-	// milliseconds.
+	// Linger is how long a job keeps running to wait for its next step; at least 0. If the
+	// next step is due later, the job is suspended. The default is 500 milliseconds.
 	Linger time.Duration
-	// Slice is the longest time that a job runs if it always has work. It is
-	// then suspended and due at once, so that other jobs get its place.
-	// Positive; the default is 10 seconds.
+	// Slice is how long a job runs if it always has work; positive. It is then suspended and
+	// due at once, so that other jobs get a turn. The default is 10 seconds.
 	Slice time.Duration
 }
 
@@ -59,8 +58,8 @@ func (c *Config) Validate() error {
 	return wrong.Wrap(eoa.ErrInvalidConfig)
 }
 
-// Runner takes the steps of accounts in jobs of an engine. It is safe for
-// concurrent use. Between runs it keeps only the [eoa.Witness].
+// Runner works on accounts in the jobs of an engine. It is safe for concurrent use. Between
+// two runs it keeps nothing except the [eoa.Witness].
 type Runner struct {
 	cfg   Config
 	store eoa.Store
@@ -75,23 +74,20 @@ func New(cfg Config, store eoa.Store, open eoa.Opener) (*Runner, error) {
 	if store == nil || open == nil {
 		return nil, fmt.Errorf("%w: want a store and an opener", eoa.ErrInvalidConfig)
 	}
-	if cfg.Executor.Witness == nil {
-		cfg.Executor.Witness = eoa.NewWitness()
+	cfg.Executor.Witness = cmp.Or(cfg.Executor.Witness, eoa.NewWitness())
+	if cfg.Executor.Now == nil {
+		cfg.Executor.Now = time.Now
 	}
 	return &Runner{cfg, store, open}, nil
 }
 
-// Run takes steps of an account until it can be suspended, and suspends the
-// job. It returns nil only if suspend returned nil. After an error Run tries to
-// release the account, and the engine should run the job again.
+// Run works on an account until nothing is due for a while, and then suspends the job. It
+// returns nil only if suspend returned nil. After an error it has tried to release the
+// account, and the engine should run the job again.
 func (r *Runner) Run(ctx context.Context, s Step, suspend Suspend) error {
-	chain, signer, err := r.open.Open(s.Account)
+	e, err := r.open.Executor(r.cfg.Executor, s.Account, r.store)
 	if err != nil {
 		return fmt.Errorf("jobs: %w", err)
-	}
-	e, err := eoa.New(r.cfg.Executor, s.Account, r.store, chain, signer)
-	if err != nil {
-		return err
 	}
 	if err = r.run(ctx, s.Account, e, suspend); err != nil {
 		rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Executor.LeaseFor)
@@ -102,27 +98,29 @@ func (r *Runner) Run(ctx context.Context, s Step, suspend Suspend) error {
 }
 
 func (r *Runner) run(ctx context.Context, a eoa.Account, e *eoa.Executor, suspend Suspend) error {
-	ends := r.now().Add(r.cfg.Slice)
+	ends := r.cfg.Executor.Now().Add(r.cfg.Slice)
 	for {
 		e.Wake() // each step also reads the store
 		next, err := e.Step(ctx)
 		if errors.Is(err, eoa.ErrHeld) {
-			return suspend(ctx, r.now().Add(r.cfg.Executor.LeaseFor/4), anyway)
+			return suspend(ctx, r.cfg.Executor.Now().Add(r.cfg.Executor.LeaseFor/4), anyway)
 		} else if errors.Is(err, eoa.ErrStopped) {
-			next = r.now().Add(stopped) // an operator's order also wakes it
+			next = r.cfg.Executor.Now().Add(stopped) // an operator's order also wakes it
 		} else if err != nil {
 			return err
 		}
-		if now := r.now(); now.After(ends) {
+		if now := r.cfg.Executor.Now(); now.After(ends) {
 			if err := e.Release(ctx); err != nil {
 				return err
 			}
 			return suspend(ctx, now, anyway)
 		} else if wait := next.Sub(now); !next.IsZero() && wait <= r.cfg.Linger {
-			if err := pause(ctx, wait); err != nil {
-				return err
+			select {
+			case <-time.After(wait):
+				continue
+			case <-ctx.Done():
+				return ctx.Err()
 			}
-			continue
 		}
 		wake, err := e.Suspend(ctx, next)
 		if err == nil {
@@ -134,34 +132,17 @@ func (r *Runner) run(ctx context.Context, a eoa.Account, e *eoa.Executor, suspen
 	}
 }
 
-// stopped is how often a job looks whether a stopped account may go on.
+// stopped is how often a job checks whether a stopped account may go on.
 const stopped = time.Minute
 
-// anyway is the check of a job that runs again soon in any case.
+// anyway is the check for a job that runs again soon in any case, so that nothing can be
+// missed.
 func anyway(context.Context) error { return nil }
 
 func (r *Runner) unchanged(ctx context.Context, a eoa.Account, wake uint64) error {
-	inbox, err := r.store.Inbox(ctx, a, eoa.Rank{}, 1)
+	inbox, err := r.store.Inbox(ctx, a, 1)
 	if err == nil && inbox.Wake != wake {
 		err = fmt.Errorf("%w: wake version is %d, want %d", eoa.ErrWoken, inbox.Wake, wake)
 	}
 	return err
-}
-
-func (r *Runner) now() time.Time {
-	if r.cfg.Executor.Now != nil {
-		return r.cfg.Executor.Now()
-	}
-	return time.Now()
-}
-
-func pause(ctx context.Context, wait time.Duration) error {
-	t := time.NewTimer(max(wait, 0))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/eoa/internal/account"
 	"github.com/jamq/jamq/eoa/jobs"
 	"github.com/jamq/jamq/eoa/memstore"
 )
@@ -335,8 +336,8 @@ func TestStoppedAccount(t *testing.T) {
 		w.submit(t, "a")
 		l, err := w.store.Acquire(ctx, w.step.Account, "operator", time.Now(), time.Minute)
 		require.NoError(t, err)
-		stop := eoa.Stop{Cause: eoa.CauseRolledBack, At: time.Now(), Reason: "a test"}
-		_, err = w.store.Commit(ctx, l, time.Now(), eoa.Batch{Head: eoa.Head{Stop: stop}})
+		stop := account.Stop{Cause: account.CauseRolledBack, At: time.Now(), Reason: "a test"}
+		_, err = w.store.Commit(ctx, l, time.Now(), eoa.Batch{Head: account.Head{Stop: stop}})
 		require.NoError(t, err)
 		require.NoError(t, w.store.Break(ctx, w.step.Account))
 		r := w.runner(t)

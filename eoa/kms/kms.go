@@ -16,19 +16,20 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Key is a key of which only the service has the secret part.
+// Key is a key whose secret part is in a key service or a security module.
 type Key struct {
 	// Public is the public key. Its curve is go-ethereum's crypto.S256(), as
 	// [ParsePublicKey] returns it.
 	Public *ecdsa.PublicKey
-	// Sign has the service sign a digest of 32 bytes with ECDSA, without hashing it
-	// again. The signature is r and s, either as ASN.1 (ECDSA-Sig-Value of RFC 3279) or
-	// as 32 bytes each, big-endian. Sign is called by several goroutines, at most
-	// eoa.Config.Parallel for an account, and returns when ctx ends.
+	// Sign lets the service sign a digest of 32 bytes with ECDSA, without hashing it again.
+	// The result is r and s, either as ASN.1 (ECDSA-Sig-Value of RFC 3279) or as 32 bytes
+	// each, big-endian. Sign is called concurrently, at most eoa.Config.Parallel times for an
+	// account, and must return when ctx ends.
 	Sign func(ctx context.Context, digest []byte) ([]byte, error)
 }
 
-// Signer signs transactions. Create one with [New]. It is safe for concurrent use.
+// Signer is an [eoa.Signer] for keys in a service. Create one with [New]. It is safe for
+// concurrent use.
 type Signer struct {
 	rules     types.Signer
 	keys      map[common.Address]Key
@@ -70,9 +71,10 @@ func valid(k *ecdsa.PublicKey) bool {
 // Addresses returns the addresses of the keys, in the order of the keys.
 func (s *Signer) Addresses() []common.Address { return append([]common.Address(nil), s.addresses...) }
 
-// Sign implements [eoa.Signer]. Errors wrap eoa.ErrSigner if there is no key for a or
-// the signature is not of the key, and otherwise they are those of the key's Sign, or of
-// types.Transaction.WithSignature for a transaction of another chain.
+// Sign implements [eoa.Signer]. The error wraps eoa.ErrSigner if there is no key for the
+// account, or if the service's signature is not of that key. Otherwise it is the error of
+// Key.Sign, or that of types.Transaction.WithSignature, for example for a transaction of
+// another chain.
 func (s *Signer) Sign(ctx context.Context, a common.Address, tx *types.Transaction) (*types.Transaction, error) {
 	k, known := s.keys[a]
 	if !known {
@@ -94,8 +96,8 @@ const wordSize = 32
 
 var errForeign = errors.New("the signature is not of this key and digest")
 
-// recoverable returns the signature as Ethereum writes it: r, the low one of the two
-// possible s, and the recovery id.
+// recoverable returns a signature in Ethereum's form: r, the lower one of the two possible s,
+// and the recovery id. It finds the id by recovering the public key.
 func recoverable(public *ecdsa.PublicKey, digest common.Hash, answer []byte) ([]byte, error) {
 	order := crypto.S256().Params().N
 	want := crypto.FromECDSAPub(public)
@@ -123,11 +125,11 @@ func recoverable(public *ecdsa.PublicKey, digest common.Hash, answer []byte) ([]
 	return nil, errForeign
 }
 
-// pair is a signature as ASN.1 has it.
+// pair is a signature in ASN.1.
 type pair struct{ R, S *big.Int }
 
-// readings returns the signatures that the bytes can mean. Short ASN.1 can have 64
-// bytes, too.
+// readings returns the signatures that the bytes of a service can mean. There may be two,
+// because a short ASN.1 signature can also have 64 bytes.
 func readings(b []byte) (out []pair) {
 	var p pair
 	if rest, err := asn1.Unmarshal(b, &p); err == nil && len(rest) == 0 {

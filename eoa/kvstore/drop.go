@@ -6,15 +6,15 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// A dropped record leaves one value under its key: id, state, and the beginning
-// of the digest of the payload as it was accepted. Sixteen bytes of a SHA-256
-// are enough to tell payloads apart.
+// When a record is deleted, one value stays under its key: the id, the state, and the
+// beginning of the digest of the payload as it was submitted. Sixteen bytes of a SHA-256 are
+// enough to tell payloads apart.
 const (
 	keptDigest  = 16
 	droppedSize = 8 + 1 + keptDigest
 )
 
-// drop deletes the history of ended records.
+// drop deletes the records of ended requests, except for that value.
 func (st *step) drop(records []eoa.Record) error {
 	if len(records) == 0 {
 		return nil
@@ -43,8 +43,7 @@ func (st *step) drop(records []eoa.Record) error {
 	return nil
 }
 
-// parseDropped returns what is left of a dropped record, without its key, and
-// the beginning of its digest.
+// parseDropped decodes that value. It returns false if value is something else.
 func parseDropped(value []byte) (r eoa.Record, digest []byte, ok bool) {
 	if len(value) != droppedSize {
 		return r, nil, false

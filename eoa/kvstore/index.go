@@ -12,7 +12,8 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// indexed returns the accounts of the index entries in [from, to), at most limit.
+// indexed returns the accounts that have a valid entry in [from, to) of an index, at most
+// limit.
 func (s *store) indexed(ctx context.Context, from, to []byte, limit int) (out []eoa.Account, err error) {
 	if err := ctx.Err(); err != nil || limit <= 0 {
 		return nil, err
@@ -36,7 +37,7 @@ func (s *store) indexed(ctx context.Context, from, to []byte, limit int) (out []
 	if err != nil || !shared {
 		return listed, err
 	}
-	// The index of a shared store is only a hint: check each account.
+	// In a shared store an entry may be outdated: check each account.
 	for _, a := range listed {
 		is, err := s.tidy(ctx, a, entries[a])
 		if errors.Is(err, eoa.ErrStoreRolledBack) {
@@ -55,9 +56,10 @@ func (s *store) indexed(ctx context.Context, from, to []byte, limit int) (out []
 	return out, nil
 }
 
-// tidy reports whether one of the account's index entries is valid, and deletes
-// the others, which processes that lost a race have left. It does so in a step
-// of the account, so that no other step can make one of them valid meanwhile.
+// tidy reports whether one of the account's index entries is valid, and deletes the others.
+// Outdated entries are left by processes that lost a race for the account. tidy deletes them
+// in a step of the account, so that no other step can make one of them valid at the same
+// time.
 func (s *store) tidy(ctx context.Context, a eoa.Account, entries [][]byte) (is bool, err error) {
 	st, err := s.begin(ctx, a, nil)
 	if err != nil {
@@ -85,9 +87,9 @@ func (st *step) indexes(entry []byte) bool {
 		st.m.Undelivered != 0 && bytes.Equal(entry, undeliveredKey(st.a, st.m.Undelivered))
 }
 
-// IndexEntries returns the index entries of an account with the given meta, which
-// is the value of its key "meta". A shared KV that has lost an index makes it
-// again from all accounts. IndexEntries returns none if meta is malformed.
+// IndexEntries returns the index entries that an account must have, from the value of its key
+// "meta". A KV that has lost the indexes makes them again with it, from all accounts. If the
+// value is malformed, there are none.
 func IndexEntries(a eoa.Account, raw []byte) (entries [][]byte) {
 	var m meta
 	if json.Unmarshal(raw, &m) != nil {
@@ -115,7 +117,8 @@ func nanoseconds(t time.Time) uint64 {
 	return uint64(t.UnixNano())
 }
 
-// dueAt moves the account in the due index; the zero time removes it.
+// dueAt enters the account in the index of due accounts at another time; the zero time
+// removes it.
 func (st *step) dueAt(at time.Time) {
 	if st.m.Due != 0 {
 		st.set(dueKey(st.m.Due, &st.a), nil)
@@ -127,9 +130,9 @@ func (st *step) dueAt(at time.Time) {
 	}
 }
 
-// undelivered enters the account in the index of accounts with unacknowledged
-// events, or removes it. The number of an entry is that of the newest event, so
-// that a process which deletes an old entry late does not delete a newer one.
+// undelivered enters the account in the index of accounts with unacknowledged events, or
+// removes it. An entry has the number of the newest event at that moment. A process that
+// deletes an outdated entry late therefore deletes no newer one.
 func (st *step) undelivered(has bool) {
 	switch before := st.m.Undelivered; {
 	case has && before == 0:

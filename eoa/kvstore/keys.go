@@ -3,6 +3,7 @@ package kvstore
 import (
 	"bytes"
 	"encoding/hex"
+	"math"
 	"strconv"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -29,11 +30,11 @@ const (
 	// kindOpen is the index of records with a nonce that may still change, by
 	// id.
 	kindOpen kind = "open"
-	// kindPending is the index of requests without a nonce, by rank. The values
-	// have the numbers of blobs and bytes.
+	// kindPending is the index of requests without a nonce; see ranked. The values
+	// have the sizes of the records.
 	kindPending kind = "pending"
-	// kindKey is the index of ids by the caller's key. Of a dropped record it
-	// has more; see dropped.
+	// kindKey is the index of ids by the caller's key. If the record was deleted, the value
+	// has more; see parseDropped.
 	kindKey kind = "key"
 	// kindHash is the index of ids by an attempt's hash.
 	kindHash kind = "hash"
@@ -43,12 +44,12 @@ const (
 	kindOrder kind = "order"
 	// kindEvent is the key of an event, by number.
 	kindEvent kind = "event"
-	// kindOrdered is the key of the names of the last orders' steps.
+	// kindOrdered is the key of the names of the steps that stored the last orders; see once.
 	kindOrdered kind = "ordered"
 )
 
-// The first words of keys: those of accounts, of the index of accounts that are due,
-// by time in Unix nanoseconds, and of the index of accounts with unacknowledged events.
+// Keys begin with one of three words: for accounts, for the index of due accounts by time in
+// Unix nanoseconds, and for the index of accounts with unacknowledged events.
 const (
 	accounts    = "account:"
 	due         = "due:"
@@ -61,14 +62,17 @@ const (
 	restAt      = len(accounts) + accountSize + len(":")
 )
 
-// Indexed reports whether key is an entry of one of the two indexes of accounts.
-// These are the only keys that belong to no account. In a shared store the
-// entries are hints. An entry that a step adds must be there before the step's
-// other writes and after them; an entry that it deletes may stay.
+// Indexed reports whether a key is an entry of one of the two indexes of accounts. All other
+// keys belong to an account.
+//
+// A KV in which index entries are apart from the accounts need not write them atomically with
+// the rest of a step. If a step adds an entry, the entry must be there before and after the
+// step's other writes. If a step deletes one, it may stay, because an outdated entry does no
+// harm.
 func Indexed(key []byte) bool { return len(key) > 0 && !bytes.HasPrefix(key, []byte(accounts)) }
 
-// Split returns the account that key belongs to, and the rest of the key, which is
-// text. It returns false for an entry of an index.
+// Split returns the account that a key belongs to, and the rest of the key, which is text. It
+// returns false if the key is an entry of an index.
 func Split(key []byte) (a eoa.Account, rest []byte, ok bool) {
 	if len(key) < restAt || !bytes.HasPrefix(key, []byte(accounts)) {
 		return a, nil, false
@@ -80,8 +84,8 @@ func Split(key []byte) (a eoa.Account, rest []byte, ok bool) {
 // Join is the inverse of Split.
 func Join(a eoa.Account, rest []byte) []byte { return append(begin(a, len(rest)), rest...) }
 
-// Scanned reports whether Scan may be called for key. All other keys are only
-// read with Get.
+// Scanned reports whether Scan is ever called for a range with this key. All other keys are
+// only read with Get, so that a KV need not keep them in order.
 func Scanned(key []byte) bool {
 	if len(key) <= restAt || !bytes.HasPrefix(key, []byte(accounts)) {
 		return true
@@ -94,7 +98,7 @@ func Scanned(key []byte) bool {
 	return true
 }
 
-// begin returns the beginning of the keys of an account, with room for more.
+// begin returns the beginning of all keys of an account, with room for more bytes.
 func begin(a eoa.Account, more int) []byte {
 	key := append(make([]byte, 0, restAt+more), accounts...)
 	return append(appendAccount(key, a), ':')
@@ -133,10 +137,11 @@ func hashed(a eoa.Account, k kind, hash common.Hash) []byte {
 	return hex.AppendEncode(prefix(a, k), hash[:])
 }
 
-// ranked returns the key of a pending request in the index.
-func ranked(a eoa.Account, r eoa.Rank) []byte {
-	key := append(appendNumber(prefix(a, kindPending), uint64(r.Priority)), ':')
-	return appendNumber(key, r.ID)
+// ranked returns the key of a pending request in the index, which is in the order in
+// which requests are sent: the highest priority first, and then the lowest id.
+func ranked(a eoa.Account, r *eoa.Record) []byte {
+	key := appendNumber(prefix(a, kindPending), uint64(math.MaxInt32-int64(r.Priority)))
+	return appendNumber(append(key, ':'), r.ID)
 }
 
 // numberOf returns the number at the end of a key.
@@ -156,8 +161,8 @@ func dueKey(at uint64, a *eoa.Account) []byte {
 	return key
 }
 
-// undeliveredKey returns an account's key in the index of accounts with
-// unacknowledged events. entry tells the entries of different times apart.
+// undeliveredKey returns the entry of an account in the index of accounts with unacknowledged
+// events. The number entry makes entries of different times different.
 func undeliveredKey(a eoa.Account, entry uint64) []byte {
 	return appendNumber(append(appendAccount([]byte(undelivered), a), ':'), entry)
 }
@@ -186,8 +191,8 @@ func parseAccount(text []byte) (a eoa.Account, ok bool) {
 	return a, err == nil
 }
 
-// after returns the lowest key above all keys that begin with prefix. prefix
-// must have a byte below 255.
+// after returns the lowest key above all keys that begin with prefix. One byte of prefix must
+// be below 255.
 func after(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; i >= 0; i-- {

@@ -1,7 +1,9 @@
 package kvstore
 
 import (
+	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -23,10 +25,7 @@ func (s *store) List(ctx context.Context, a eoa.Account, above uint64, limit int
 		out = append(out, r)
 		return true
 	})
-	if err == nil {
-		err = bad
-	}
-	return out, err
+	return out, cmp.Or(err, bad)
 }
 
 // Backlog implements eoa.Store.
@@ -69,10 +68,7 @@ func scanJSON[T any](ctx context.Context, kv KV, from, to []byte, limit int, out
 		*out = append(*out, x)
 		return true
 	})
-	if err != nil {
-		return err
-	}
-	return bad
+	return cmp.Or(err, bad)
 }
 
 // Undelivered implements eoa.Store.
@@ -121,7 +117,7 @@ func (s *store) Load(ctx context.Context, l eoa.Lease) (out eoa.Loaded, err erro
 }
 
 // Inbox implements eoa.Store.
-func (s *store) Inbox(ctx context.Context, a eoa.Account, above eoa.Rank, limit int) (out eoa.Inbox, err error) {
+func (s *store) Inbox(ctx context.Context, a eoa.Account, limit int) (out eoa.Inbox, err error) {
 	err = s.read(ctx, a, func(st *step) error {
 		out = eoa.Inbox{Wake: st.m.Wake, Head: st.m.Head}
 		if err := scanJSON(ctx, s.kv, prefix(a, kindOrder), after(prefix(a, kindOrder)), math.MaxInt, &out.Orders); err != nil || limit <= 0 {
@@ -129,11 +125,10 @@ func (s *store) Inbox(ctx context.Context, a eoa.Account, above eoa.Rank, limit 
 		}
 		var ids []uint64
 		mark := prefix(a, kindPending)
-		from := append(ranked(a, above), 0) // lowest key after it
 		room := eoa.MaxInboxBytes
-		if err := s.kv.Scan(ctx, from, after(mark), limit, func(key, value []byte) bool {
-			_, size := waits(value)
-			if room -= size; room < 0 && len(ids) > 0 {
+		if err := s.kv.Scan(ctx, mark, after(mark), limit, func(key, value []byte) bool {
+			size, _ := binary.Uvarint(value)
+			if room -= int(size); room < 0 && len(ids) > 0 {
 				return false
 			}
 			ids = append(ids, numberOf(key))

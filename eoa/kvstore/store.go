@@ -16,15 +16,18 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// KV is an ordered key-value store. It must be safe for concurrent use.
+// KV is an ordered key-value store, the only thing that a host must provide to get an
+// [eoa.Store]. It must be safe for concurrent use.
 type KV interface {
-	// Get returns copies of the values of keys, nil for missing ones.
+	// Get returns copies of the values of keys, in the same order. The value of a missing key
+	// is nil.
 	Get(ctx context.Context, keys ...[]byte) ([][]byte, error)
-	// Scan calls f with the keys in [from, to) and their values, in ascending
-	// order, until f returns false or limit keys were passed. limit is
-	// positive. f must not keep its arguments.
+	// Scan calls f with the keys in [from, to) and their values, in ascending order. It ends
+	// when f returns false, or after limit keys. limit is positive. f does not keep its
+	// arguments.
 	Scan(ctx context.Context, from, to []byte, limit int, f func(key, value []byte) bool) error
 	// Write writes all entries or none, and returns when they are durable. A
 	// nil value deletes the key.
@@ -34,28 +37,29 @@ type KV interface {
 // Shared is a KV that several processes use at the same time.
 type Shared interface {
 	KV
-	// WriteIf does what Write does if the value of guard.Key is guard.Value;
-	// nil means that the key is missing. Otherwise it writes nothing and
-	// returns ErrChanged. All entries belong to the guard's account, except
-	// entries of the indexes; see [Indexed].
+	// WriteIf writes like Write if the value of guard.Key is still guard.Value, where nil
+	// means that the key is missing. Otherwise it writes nothing and returns ErrChanged. All
+	// entries belong to the account of the guard, except entries of the indexes; see
+	// [Indexed].
 	WriteIf(ctx context.Context, guard Entry, entries []Entry) error
 }
 
-// Clocked is a KV with its own clock. Leases then begin and end by that clock, whatever the
-// clocks of the workers show. Otherwise they do by the times that callers pass.
+// Clocked is a KV with its own clock. Leases then begin and end by that clock, so that a
+// worker whose clock is wrong cannot hold an account for too long. Without it, leases begin
+// and end by the times that callers pass.
 type Clocked interface {
 	// Now returns the time on the server that keeps the account.
 	Now(ctx context.Context, a eoa.Account) (time.Time, error)
 }
 
-// Lossy is a KV that may lose writes after it has acknowledged them. Accounts in it
-// are exclusive unless the host says otherwise; see [eoa.Config.Exclusive].
+// Lossy is a KV that may lose writes after it has acknowledged them. Its accounts are treated
+// as exclusive; see [eoa.Rules.Exclusive].
 type Lossy interface {
 	// MayLose reports whether acknowledged writes can be lost.
 	MayLose() bool
 }
 
-// ErrChanged is returned by WriteIf if the guard has another value.
+// ErrChanged is returned by [Shared.WriteIf] if the value of the guard has changed.
 var ErrChanged = errors.New("kvstore: account was changed by another process")
 
 // Entry is a key with its value.
@@ -76,46 +80,46 @@ type store struct {
 
 var _ eoa.Store = (*store)(nil)
 
-// New returns a store on kv. A KV that is not Shared must be used by one store at a
-// time. All methods of the store are safe for concurrent use.
+// New returns a store on a KV. If the KV is not Shared, only one store may use it at a time.
+// All methods of the store are safe for concurrent use.
 func New(kv KV) eoa.Store { return &store{kv: kv, locks: map[eoa.Account]*lock{}} }
 
-// lock is held during a step of an account.
+// lock is held during a step of an account, by this process.
 type lock struct {
 	sync.Mutex
-	// meta is the account's meta as this process last wrote it to a shared
-	// store; nil means unknown. If another process has written since, the step
-	// that relies on meta changes nothing and is retried.
+	// meta is the account's meta as this process last wrote it to a shared store; nil means
+	// unknown. A step that uses it saves a read. If another process has written since,
+	// WriteIf fails, and the step is tried again with meta from the store.
 	meta []byte
-	// readFirst is the number of steps that must read meta first, after such a
-	// conflict.
+	// readFirst is how many further steps read meta from the store first, because other
+	// processes are writing to the account now.
 	readFirst int
 }
 
-// afterConflict is the value of lock.readFirst after a conflict.
+// afterConflict is the value of readFirst after a write has failed because of another
+// process.
 const afterConflict = 16
 
 // meta is the part of an account that every step checks and changes.
 type meta struct {
-	Head  eoa.Head  `json:"head"`
-	Wake  uint64    `json:"wake,omitempty"`
-	Epoch uint64    `json:"epoch,omitempty"` // epoch of the last lease
-	Owner string    `json:"owner,omitempty"` // empty: no lease
-	Until time.Time `json:"until,omitzero"`
-	Due   uint64    `json:"due,omitempty"` // index entry; 0 for none
-	IDs   uint64    `json:"ids,omitempty"` // last record id
-	Seqs  uint64    `json:"seqs,omitempty"`
-	Order uint64    `json:"order,omitempty"`
+	Head  account.Head `json:"head"`
+	Wake  uint64       `json:"wake,omitempty"`
+	Epoch uint64       `json:"epoch,omitempty"` // epoch of the last lease
+	Owner string       `json:"owner,omitempty"` // empty: no lease
+	Until time.Time    `json:"until,omitzero"`
+	Due   uint64       `json:"due,omitempty"` // index entry; 0 for none
+	IDs   uint64       `json:"ids,omitempty"` // last record id
+	Seqs  uint64       `json:"seqs,omitempty"`
+	Order uint64       `json:"order,omitempty"`
 	// Undelivered is the number of the account's entry in the index of accounts
 	// with unacknowledged events; 0 for none.
 	Undelivered uint64 `json:"undelivered,omitempty"`
-	// Steps are the random names of the last steps of a shared store, oldest
-	// first.
+	// Steps are the random names of the last steps of a shared store, oldest first; see do.
 	Steps [][]byte `json:"steps,omitempty"`
 }
 
-// step is one atomic step: the meta that it read, and the entries that it
-// writes.
+// step is one atomic change of an account: the meta that it has read, and the entries that it
+// will write.
 type step struct {
 	s    *store
 	ctx  context.Context
@@ -127,25 +131,24 @@ type step struct {
 }
 
 const (
-	// remembered is the number of step names that meta keeps. If more steps of
-	// other processes come between a try and its retry, most calls fail or find
-	// their work done.
+	// remembered is how many names of steps meta keeps. If more steps of other processes come
+	// between a write and its repetition, most methods fail or find that their work is done
+	// already.
 	remembered = 4
-	// rememberedOrders is the number of step names kept for orders, because a
-	// repeated order must not be carried out twice.
+	// rememberedOrders is how many names are kept for orders. There are more of them, because
+	// a repeated order must not be carried out twice.
 	rememberedOrders = 256
 	nameSize         = 12
 )
 
-// do runs a step under the account's lock and writes its entries and meta. A
-// step of a shared store has a name. If the answer to a try was lost and steps
-// of other processes followed, the retry finds the name and does nothing.
+// do runs a step under the account's lock and writes its entries and meta. In a shared store
+// the step has a random name, which is written with it. If the answer to the write was lost,
+// the step is tried again: it then finds its name in meta and does nothing, also if other
+// processes have written since.
 func (s *store) do(ctx context.Context, a eoa.Account, f func(*step) error) error {
 	shared, isShared := s.kv.(Shared)
 	name := make([]byte, nameSize)
-	if _, err := rand.Read(name); err != nil {
-		return err
-	}
+	_, _ = rand.Read(name) // never fails
 	return s.locked(ctx, a, func(l *lock) error {
 		known := l.meta != nil
 		st, err := s.begin(ctx, a, l.meta)
@@ -182,8 +185,8 @@ func (s *store) do(ctx context.Context, a eoa.Account, f func(*step) error) erro
 	})
 }
 
-// read runs a step that writes nothing. Everything it read was valid at one
-// moment.
+// read runs a step that writes nothing. It makes sure that all values which the step has read
+// were valid at one moment, because no other process has changed meta meanwhile.
 func (s *store) read(ctx context.Context, a eoa.Account, f func(*step) error) error {
 	return s.locked(ctx, a, func(*lock) error {
 		st, err := s.begin(ctx, a, nil)
@@ -202,15 +205,14 @@ func (s *store) read(ctx context.Context, a eoa.Account, f func(*step) error) er
 }
 
 const (
-	// tries is the number of times that a step is tried if other processes
-	// change the account meanwhile.
+	// tries is how often a step is tried if other processes keep changing the account.
 	tries = 200
 	// maxWait limits the wait between tries.
 	maxWait = 5 * time.Millisecond
 )
 
-// locked runs f under the account's lock, and again if another process changed
-// the account meanwhile.
+// locked runs f under the account's lock. If another process has changed the account
+// meanwhile, f runs again.
 func (s *store) locked(ctx context.Context, a eoa.Account, f func(*lock) error) error {
 	s.mu.Lock()
 	l := s.locks[a]
@@ -233,7 +235,7 @@ func (s *store) locked(ctx context.Context, a eoa.Account, f func(*lock) error) 
 	}
 }
 
-// begin starts a step. It reads the account's meta if raw is nil.
+// begin starts a step with the given meta. If raw is nil, it reads meta from the store.
 func (s *store) begin(ctx context.Context, a eoa.Account, raw []byte) (_ *step, err error) {
 	if raw == nil {
 		raw, err = s.one(ctx, single(a, kindMeta))
@@ -267,8 +269,8 @@ func (st *step) put(key []byte, value any) error {
 	return err
 }
 
-// woken increments the wake version. If no worker holds the account, it is due
-// at once; otherwise it stays due at the end of the lease.
+// woken increments the wake version, so that the worker notices new work. If no worker has
+// the account, it becomes due at once.
 func (st *step) woken(now time.Time) {
 	st.m.Wake++
 	if st.m.Owner == "" {
@@ -276,14 +278,14 @@ func (st *step) woken(now time.Time) {
 	}
 }
 
-// write stores a record and updates its index entries. It does not read the old
-// record: a record that is Broadcast or later was entered in the indexes when
-// it was Prepared: see [eoa.Batch]. The rank of a record never changes.
+// write stores a record and its index entries. It need not read the stored record: the
+// entries of a record that is Broadcast or later were written when it was Prepared, and its
+// priority never changes; see [eoa.Batch].
 func (st *step) write(r *eoa.Record) {
 	raw := eoa.EncodeRecord(r)
 	st.set(numbered(st.a, kindRecord, r.ID), raw)
 	if !r.Open() || r.State == eoa.Prepared {
-		st.mark(ranked(st.a, eoa.RankOf(&r.Request, r.ID)), r.State == eoa.Pending, waiting(len(r.Blobs), len(raw)))
+		st.mark(ranked(st.a, r), r.State == eoa.Pending, binary.AppendUvarint(nil, uint64(len(raw))))
 		st.mark(numbered(st.a, kindOpen, r.ID), r.Open(), []byte{1})
 	}
 	for i := range r.Attempts {
@@ -294,25 +296,12 @@ func (st *step) write(r *eoa.Record) {
 	}
 }
 
-// mark sets a key, or deletes it if there is false.
+// mark sets a key if it shall be there, and deletes it otherwise.
 func (st *step) mark(key []byte, there bool, value []byte) {
 	if !there {
 		value = nil
 	}
 	st.set(key, value)
-}
-
-// waiting encodes the value of a pending request's index entry: its number of
-// blobs and the size of its record.
-func waiting(blobs, size int) []byte { return binary.AppendUvarint([]byte{byte(blobs)}, uint64(size)) }
-
-// waits is the inverse of waiting.
-func waits(mark []byte) (blobs, size int) {
-	if len(mark) == 0 {
-		return 0, 0
-	}
-	n, _ := binary.Uvarint(mark[1:])
-	return int(mark[0]), int(n)
 }
 
 // Order implements eoa.Store.
@@ -334,8 +323,8 @@ func (s *store) Order(ctx context.Context, a eoa.Account, now time.Time, o eoa.O
 
 var errDone = errors.New("kvstore: an earlier try has succeeded")
 
-// once adds the step's name to the names of orders. It returns errDone if the
-// name is there already.
+// once makes sure that an order is stored once: it returns errDone if the name of this step
+// is among those of earlier orders, and adds it otherwise.
 func (st *step) once() error {
 	key := single(st.a, kindOrdered)
 	names, err := st.s.one(st.ctx, key)
@@ -371,7 +360,7 @@ func (s *store) Commit(ctx context.Context, l eoa.Lease, now time.Time, b eoa.Ba
 	return wake, err
 }
 
-// change writes all of a batch except its head.
+// change writes everything in a batch except its head.
 func (st *step) change(now time.Time, b *eoa.Batch) error {
 	for i := range b.Records {
 		st.write(&b.Records[i])
@@ -424,8 +413,8 @@ func (s *store) records(ctx context.Context, a eoa.Account, ids []uint64) ([]eoa
 	return out, nil
 }
 
-// by returns the record whose id is the value of key. If the record is dropped
-// between the two reads, key has another value then, and is read again.
+// by returns the record whose id is the value of a key. If the record is deleted between the
+// two reads, the key has another value then, and is read again.
 func (s *store) by(ctx context.Context, a eoa.Account, key []byte, what string) (eoa.Record, error) {
 	for last := []byte(nil); ; {
 		if err := ctx.Err(); err != nil {

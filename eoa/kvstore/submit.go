@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/jamq/jamq/eoa"
@@ -37,7 +36,6 @@ func (st *step) accept(now time.Time, requests []eoa.Request, lenient bool) (out
 	if err != nil {
 		return nil, false, err
 	}
-	blobs := 0
 	for i := range requests {
 		q := &requests[i]
 		digest := q.Digest()
@@ -53,29 +51,10 @@ func (st *step) accept(now time.Time, requests []eoa.Request, lenient bool) (out
 			st.set(numbered(st.a, kindDigest, old.record.ID), old.digest)
 			there[q.Key] = old
 			accepted = true
-			blobs += len(q.Blobs)
 		}
 		out = append(out, old.record)
 	}
-	if blobs > 0 && !lenient {
-		err = st.roomFor(blobs)
-	}
-	return out, accepted, err
-}
-
-// roomFor returns ErrTooManyBlobs if too many blobs would wait with the given
-// number of new ones.
-func (st *step) roomFor(blobs int) error {
-	mark, waiting := prefix(st.a, kindPending), 0
-	err := st.s.kv.Scan(st.ctx, mark, after(mark), math.MaxInt, func(_, value []byte) bool {
-		blobs, _ := waits(value)
-		waiting += blobs
-		return true
-	})
-	if err == nil && waiting+blobs > eoa.MaxPendingBlobs {
-		err = fmt.Errorf("%w: %v has %d pending and %d new blobs, want at most %d", eoa.ErrTooManyBlobs, st.a, waiting, blobs, eoa.MaxPendingBlobs)
-	}
-	return err
+	return out, accepted, nil
 }
 
 // known is an accepted request with the digest of its original payload, or the

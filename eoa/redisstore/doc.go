@@ -1,30 +1,36 @@
-// Package redisstore keeps accounts of package eoa in Redis, for fleets on many
-// machines. Redis replicates asynchronously: if a replica is promoted, the
-// steps of the last moments may be lost, although they were acknowledged.
-// Requests accepted in them are gone, and requests sent in them look new, so
-// that sending them executes them twice. A process that has seen the lost steps
-// stops the account when it works on it or looks at it next
-// ([eoa.ErrStoreRolledBack]), unless 16 other processes have committed since.
-// Until then, workers of other processes may send. If no process remembers the
-// lost steps, for example because the only one was restarted, only the chain can
-// show them. Therefore accounts in this store are exclusive: a transaction that
-// the store does not know stops the account. An account that sent transactions
-// before it came to the store also stops, until [eoa.Client.Resume] accepts
-// them. Set [eoa.Config.SharedKey] if other programs use the key; requests may
-// then be executed twice after a loss. [Options] has a number of replicas that
-// must have each step (WAIT), which makes losses rare but not impossible,
-// because Redis may promote another replica.
+// Package redisstore keeps accounts of package eoa in Redis, for fleets on many machines.
 //
 //	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 //	s, err := redisstore.New(client, "jamq", redisstore.Options{})
 //	fleet, err := eoa.NewFleet(eoa.DefaultFleetConfig(), s, open)
 //
-// Each step is one script, which the server executes atomically. It checks that
-// the account is unchanged since the step was decided on, and then writes
-// everything or nothing. Nothing relies on WATCH or on a connection. The keys
+// # Lost writes
+//
+// Redis replicates asynchronously. If it promotes a replica, the last writes may be lost,
+// although they were acknowledged. Requests that were accepted in them are gone. Requests
+// that were sent in them look new, and sending them again would execute them twice.
+//
+// There are two protections. A process that has seen the lost writes stops the account
+// when it next reads it ([eoa.ErrStoreRolledBack]), unless 16 other processes have
+// committed since. Until then, workers of other processes may send. If no process
+// remembers the lost writes, the chain can show them: accounts in this store are
+// exclusive, so a transaction that the store does not know stops the account. An account
+// that sent transactions before it came to the store stops as well, until
+// [eoa.Client.Resume] accepts them. If other programs sign for the account, set
+// [eoa.Config.SharedKey]; requests may then be executed twice after a loss.
+//
+// [Options.Replicas] makes losses rare but not impossible, because Redis may promote a
+// replica that was not asked.
+//
+// # Writes
+//
+// Each change of an account (a step) is one script, which the server executes
+// atomically. It checks that the account is unchanged since the step was decided on, and
+// then writes everything or nothing. Nothing relies on WATCH or on a connection. The keys
 // of an account have its name in braces, {chain:address}, so that Redis Cluster
 // keeps them in one slot. The indexes of accounts that are due, and of accounts
-// with undelivered events, are one key for all accounts, and only hints.
+// with undelivered events, are one key for all accounts. Their entries may be outdated,
+// and are checked.
 //
 // Leases begin and end by the server's clock. Times of retries and of events are those of
 // the workers. A fleet compares the end of a lease with its own clock when it looks for
@@ -41,7 +47,7 @@
 // an account is lost and its sorted set is not, calls for the account return an
 // error that wraps [eoa.ErrStoreRolledBack].
 //
-// The layout is:
+// # Layout
 //
 //	prefix:{chain:address}:values   hash: values of package kvstore, by the
 //	                                rest of the key behind the account, and

@@ -14,17 +14,16 @@ import (
 	"github.com/jamq/jamq/eoa/kvstore"
 )
 
-// ErrEviction is returned if a server may delete keys to free memory: its
-// maxmemory-policy is not noeviction, or cannot be read. See
-// [Options.AllowEviction].
+// ErrEviction is returned if a server may delete keys to free memory, or does not tell
+// whether it may. Its maxmemory-policy must be noeviction; see [Options.AllowEviction].
 var ErrEviction = errors.New("redisstore: the server may evict keys")
 
-// checkEvery is how long the answer of the servers about their policy counts. An
-// operator can change the policy while the servers run.
+// checkEvery is how long an answer of the servers about their policy counts. The policy is
+// asked again because an operator can change it while the servers run.
 const checkEvery = time.Second
 
-// check returns an error that wraps ErrEviction if a server may evict keys, or
-// another error if a server does not answer.
+// check returns an error that wraps ErrEviction if a server may delete keys to free memory,
+// or another error if a server does not answer.
 func (k *kv) check(ctx context.Context) error {
 	if last := k.checked.Load(); k.o.AllowEviction || last != nil && time.Since(*last) < checkEvery {
 		return nil
@@ -68,10 +67,10 @@ func (k *kv) eachServer(ctx context.Context, f func(context.Context, redis.Cmdab
 	return f(ctx, k.client)
 }
 
-// mend is Lua that makes the sorted set of an account again if it does not have
-// as many members as the field "indexed" of the hash says, for example because
-// the server has evicted it. Every field is in the set unless its first word is
-// one for which kvstore.Scanned is false.
+// mend is the beginning of the Lua scripts that find out whether the order of an account is
+// complete, and make it again if not. The field "indexed" of the hash has the size that the
+// order must have. Every field is in the order unless its first word is one for which
+// kvstore.Scanned is false.
 const mend = `
 local unscanned = {meta = true, key = true, hash = true, digest = true, ordered = true, indexed = true}
 local function complete()
@@ -87,22 +86,16 @@ local function mend()
 end
 `
 
-// mendOrder makes the sorted set of an account again. KEYS: values, order.
-var mendOrder = redis.NewScript(mend + `
-if redis.call('EXISTS', KEYS[1]) == 1 and not complete() then mend() end
-return 1
-`)
-
-// errLost is the error of an account of which the server has only a part.
+// errLost is the error for an account of which the server has lost a part.
 func errLost(a eoa.Account) error {
 	return fmt.Errorf("%w: redisstore: the server has only a part of the keys of %v", eoa.ErrStoreRolledBack, a)
 }
 
-// whole is a member of the index. It is there since all accounts were entered, so
-// that an index without it has lost entries.
+// whole is a member of the index that is added when all accounts have been entered. If it is
+// missing, the index has lost entries.
 const whole = "whole"
 
-// mendIndex enters all accounts in the index.
+// mendIndex makes the index again from all accounts.
 func (k *kv) mendIndex(ctx context.Context) error {
 	escape := strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`, `\`, `\\`)
 	entries := []redis.Z{{Member: whole}}

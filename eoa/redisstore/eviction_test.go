@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/internal/account"
 	"github.com/jamq/jamq/internal/wait"
 )
 
@@ -61,7 +62,7 @@ type contents struct {
 func read(t *testing.T, s eoa.Store, l eoa.Lease) (c contents) {
 	ctx, errs := context.Background(), [5]error{}
 	c.loaded, errs[0] = s.Load(ctx, l)
-	c.inbox, errs[1] = s.Inbox(ctx, l.Account, eoa.Rank{}, 100)
+	c.inbox, errs[1] = s.Inbox(ctx, l.Account, 100)
 	c.records, errs[2] = s.List(ctx, l.Account, 0, 100)
 	c.events, errs[3] = s.Events(ctx, l.Account, 0, 100)
 	c.backlog, errs[4] = s.Backlog(ctx, l.Account, 100)
@@ -86,7 +87,7 @@ func fill(t *testing.T, s eoa.Store, a eoa.Account) eoa.Lease {
 	records[3].State = eoa.Failed
 	_, err = s.Commit(ctx, l, now, eoa.Batch{Records: records[:4], Events: make([]eoa.Event, 4), Drop: records[3:4]})
 	require.NoError(t, err)
-	require.NoError(t, s.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderCancel, Key: "order:7"}))
+	require.NoError(t, s.Order(ctx, a, now, eoa.Order{Kind: account.OrderCancel, Key: "order:7"}))
 	return l
 }
 
@@ -170,7 +171,7 @@ func TestLostValuesAreReported(t *testing.T) {
 			require.ErrorIs(t, err, eoa.ErrStoreRolledBack)
 			_, err = s.Acquire(ctx, a, "w", now.Add(time.Hour), time.Minute)
 			require.ErrorIs(t, err, eoa.ErrStoreRolledBack)
-			_, err = s.Inbox(ctx, a, eoa.Rank{}, 10)
+			_, err = s.Inbox(ctx, a, 10)
 			require.ErrorIs(t, err, eoa.ErrStoreRolledBack)
 			due, err := s.Due(ctx, now.Add(time.Hour), 10)
 			require.NoError(t, err)

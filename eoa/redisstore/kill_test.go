@@ -17,7 +17,7 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
-	"github.com/jamq/jamq/eoa/internal/lives"
+	"github.com/jamq/jamq/eoa/internal/far"
 	"github.com/jamq/jamq/internal/repeat"
 	"github.com/jamq/jamq/internal/wait"
 )
@@ -41,7 +41,7 @@ func killKeys() (keys []*ecdsa.PrivateKey) {
 // TestMain lets the test binary be a worker that TestKill kills.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("JAMQ_TEST_CHAIN"); url != "" {
-		fmt.Fprintln(os.Stderr, work(lives.Far(url), os.Getenv("JAMQ_TEST_REDIS")))
+		fmt.Fprintln(os.Stderr, work(far.Chain(url), os.Getenv("JAMQ_TEST_REDIS")))
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 
 // work is the program of a process of a fleet. It submits all requests, as a
 // program does that was restarted after a kill, and sends until it is killed.
-func work(chain lives.Far, path string) error {
+func work(chain far.Chain, path string) error {
 	s, err := New(dial(path), "test", Options{})
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func TestKill(t *testing.T) {
 	chain := eoatest.New(killChain, 1, 4)
 	chain.SetPerBlock(2)
 	chain.SetFaults(eoatest.Faults{DropResponse: 0.1, DropRequest: 0.05, Reorg: 0.05, ReorgDepth: 3, LosePool: 0.02})
-	web := httptest.NewServer(lives.Handler(chain))
+	web := httptest.NewServer(far.Handler(chain))
 	t.Cleanup(web.Close)
 	self, err := os.Executable()
 	require.NoError(t, err)

@@ -19,39 +19,41 @@ import (
 // Options configures a store. The zero value is valid, and suits a Redis without
 // replicas.
 type Options struct {
-	// Replicas is the number of replicas that must have a step before it counts
-	// as written (WAIT); at least 0. The default is 0. It needs a *redis.Client
-	// or a *redis.ClusterClient.
+	// Replicas is how many replicas must have a write before it counts as done (the command
+	// WAIT); at least 0. The default is 0. If it is positive, the client must be a
+	// *redis.Client or a *redis.ClusterClient.
 	Replicas int
-	// Timeout is how long a step waits for the replicas, at least a millisecond;
-	// 0 means one second. If too few replicas have answered by then, the step
-	// returns ErrReplicas, and it is unknown whether the step survives a failover.
+	// Timeout is how long a write waits for the replicas, at least a millisecond; 0 means one
+	// second. If too few replicas have answered by then, the method returns ErrReplicas, and
+	// it is unknown whether the write would survive a failover.
 	Timeout time.Duration
-	// CallerClock lets leases begin and end by the clocks of the workers, as they pass
-	// the time, for tests with a simulated clock. Otherwise they do by the server's
-	// clock (TIME), so that a worker whose clock is wrong neither holds an account for
-	// too long nor takes one too early. All workers of a store have the same setting. If
-	// the server's clock steps back, a lease lasts longer by that; [eoa.Store.Break] ends
-	// it.
+	// CallerClock makes leases begin and end by the times that workers pass, for tests with a
+	// simulated clock. By default they do by the clock of the server (TIME), so that a worker
+	// whose clock is wrong neither holds an account for too long nor takes one too early. All
+	// workers of a store must have the same setting. If the clock of the server steps back, a
+	// lease lasts longer by that time; [eoa.Store.Break] ends it.
 	CallerClock bool
-	// AllowEviction accepts servers that may evict keys (maxmemory-policy). By
-	// default, New and every write return ErrEviction unless the policy is
-	// noeviction. Set it if the server does not tell its policy, or has one that
-	// evicts only keys with an expiry (volatile-lru), because these have none. If
-	// a server evicts keys nevertheless, indexes are made again, and an account
-	// whose other keys are lost stops or returns [eoa.ErrStoreRolledBack].
+	// AllowEviction accepts servers that may delete keys to free memory (maxmemory-policy).
+	// By default, New and every write return ErrEviction unless the policy is noeviction. Set
+	// it in two cases: the server does not tell its policy, or the policy deletes only keys
+	// with an expiry (volatile-lru), which the keys of this store do not have. If a server
+	// deletes keys nevertheless, lost indexes are made again from the accounts. An account of
+	// which other keys are lost stops, or its calls return [eoa.ErrStoreRolledBack].
 	AllowEviction bool
 }
 
-// ErrReplicas is returned if too few replicas have a step in time. The server
-// has it, so that the same call can be repeated.
+// ErrReplicas is returned if too few replicas have a write in time. The server itself has it,
+// so that the same call can be repeated.
 var ErrReplicas = errors.New("redisstore: too few replicas have the step")
 
-// New returns the store in a Redis or a Redis Cluster, below a prefix such as
-// "jamq". It returns an error if client is nil, the prefix is empty or contains
-// a brace, which would move the hash tag, o is out of range, or a server may
-// evict keys (ErrEviction). A server that does not answer yet is checked at the
-// first write. The caller closes the client.
+// New returns a store in a Redis or a Redis Cluster. Its keys begin with the prefix, for
+// example "jamq". The caller closes the client. New returns an error:
+//
+//   - if the client is nil, or an option is out of its range
+//   - if the prefix is empty or has a brace, because a brace would move the hash tag
+//   - if a server may delete keys to free memory (ErrEviction)
+//
+// A server that does not answer yet is checked before the first write.
 func New(client redis.UniversalClient, prefix string, o Options) (eoa.Store, error) {
 	if client == nil || prefix == "" || strings.ContainsAny(prefix, "{}") {
 		return nil, fmt.Errorf("redisstore: client %v and prefix %q, want a client and a prefix without braces", client, prefix)
@@ -59,12 +61,10 @@ func New(client redis.UniversalClient, prefix string, o Options) (eoa.Store, err
 	if o.Replicas < 0 || o.Timeout != 0 && o.Timeout < time.Millisecond {
 		return nil, fmt.Errorf("redisstore: Replicas %d and Timeout %v, want at least 0 and 1ms", o.Replicas, o.Timeout)
 	}
-	switch client.(type) {
-	case *redis.Client, *redis.ClusterClient:
-	default:
-		if o.Replicas > 0 {
-			return nil, fmt.Errorf("redisstore: client %T with Replicas %d, want a *redis.Client or a *redis.ClusterClient", client, o.Replicas)
-		}
+	_, single := client.(*redis.Client)
+	_, cluster := client.(*redis.ClusterClient)
+	if o.Replicas > 0 && !single && !cluster {
+		return nil, fmt.Errorf("redisstore: client %T with Replicas %d, want a *redis.Client or a *redis.ClusterClient", client, o.Replicas)
 	}
 	o.Timeout = cmp.Or(o.Timeout, time.Second)
 	k := &kv{client: client, prefix: prefix, o: o}
@@ -79,7 +79,7 @@ func New(client redis.UniversalClient, prefix string, o Options) (eoa.Store, err
 	return kvstore.New(clocked{k}), nil
 }
 
-// clocked is a kv whose leases go by the server's clock.
+// clocked is a kv that uses the clock of the server for leases.
 type clocked struct{ *kv }
 
 var _ kvstore.Clocked = clocked{}
@@ -105,7 +105,7 @@ type kv struct {
 	client redis.UniversalClient
 	prefix string
 	o      Options
-	// checked is when the servers last said that they evict nothing.
+	// checked is when the servers last confirmed that they delete no keys to free memory.
 	checked atomic.Pointer[time.Time]
 }
 
@@ -114,18 +114,19 @@ var (
 	_ kvstore.Lossy  = (*kv)(nil)
 )
 
-// MayLose implements kvstore.Lossy. Even with replicas and an append-only file,
-// Redis may promote a replica that lacks the last steps.
+// MayLose implements kvstore.Lossy. It is always true: even with replicas and an append-only
+// file, Redis may promote a replica that lacks the last writes.
 func (k *kv) MayLose() bool { return true }
 
-// keys returns the keys of an account.
+// keys returns the two keys of an account: a hash with all values, and a sorted set with the
+// order of those that are scanned.
 func (k *kv) keys(a eoa.Account) (values, order string) {
 	base := k.prefix + ":{" + strconv.FormatUint(a.ChainID, 10) + ":" + a.Address.Hex() + "}"
 	return base + ":values", base + ":order"
 }
 
-// field returns the name of a key in the hash of its account: the key without
-// the account.
+// field returns the name that a key of package kvstore has in the hash of its account: the
+// key without the account.
 func field(key []byte) []byte {
 	_, rest, _ := kvstore.Split(key)
 	return rest
@@ -134,12 +135,16 @@ func field(key []byte) []byte {
 // indexKey returns the key of the sorted set with the entries of both indexes.
 func (k *kv) indexKey() string { return k.prefix + ":due" }
 
-// writeIf writes entries if the guard holds. If an earlier try of the same call
-// succeeded, the guard fails; package kvstore then recognizes the step by its
-// name. KEYS: values, order. ARGV: the guard's field; "+" if it must exist or
-// "-" if not; its value; then a letter, a field and a value for each entry. The
-// letters are s to set, i to set and index, and d to delete. It returns 1, 0 if
-// the guard does not hold, or -1 if the server has only a part of the account.
+// writeIf writes entries if the guard has its value. If an earlier try of the same call has
+// succeeded, the guard has another value, and package kvstore recognizes the step by its
+// name.
+//
+// KEYS are the keys of the account. ARGV are the field of the guard; "+" if it must exist or
+// "-" if not; its value; and then a letter, a field and a value for each entry. The letter is
+// s to set the field, i to set it and enter it in the order, or d to delete it.
+//
+// The result is 1 if the entries were written, 0 if the guard has another value, and -1 if
+// the server has lost a part of the account.
 var writeIf = redis.NewScript(mend + `
 local now = redis.call('HGET', KEYS[1], ARGV[1])
 local guarded
@@ -163,22 +168,22 @@ if more ~= 0 or not now then redis.call('HINCRBY', KEYS[1], 'indexed', more) end
 return 1
 `)
 
-// scan returns a page of fields and their values. KEYS: values, order. ARGV:
-// from, to, limit. It returns -1 if the server has only a part of the account,
-// and 0 if only the order is missing, which mendOrder makes again.
+// scan returns a page of fields and their values. KEYS are the keys of the account; ARGV are
+// the lowest field, the end and the limit. If the server has lost only the order of the
+// account, scan makes it again. If it has lost another part, the result is -1.
 var scan = redis.NewScript(mend + `
 if redis.call('HEXISTS', KEYS[1], 'meta') == 0 then
 	if redis.call('EXISTS', KEYS[1]) + redis.call('EXISTS', KEYS[2]) > 0 then return -1 end
 	return {}
 end
-if not complete() then return 0 end
+if not complete() then mend() end
 local fields = redis.call('ZRANGEBYLEX', KEYS[2], ARGV[1], ARGV[2], 'LIMIT', 0, ARGV[3])
 if #fields == 0 then return {} end
 return {fields, redis.call('HMGET', KEYS[1], unpack(fields))}
 `)
 
-// page is the number of fields that a scan fetches at once. Lua's unpack is
-// limited to some thousands.
+// page is how many fields a scan fetches at once. The function unpack of Lua takes only some
+// thousands.
 const page = 1000
 
 // Get implements kvstore.KV. All keys must belong to one account.
@@ -214,21 +219,27 @@ func (k *kv) Scan(ctx context.Context, from, to []byte, limit int, f func(key, v
 	if !ok {
 		return fmt.Errorf("redisstore: key %x belongs to no account", from)
 	}
+	keys, order := k.keys(a)
 	for low := "[" + string(low); limit > 0; {
 		asked := min(page, limit)
-		answer, err := k.page(ctx, a, []any{low, "(" + string(field(to)), asked})
+		answer, err := scan.Run(ctx, k.client, []string{keys, order}, low, "("+string(field(to)), asked).Result()
 		if err != nil {
-			return err
+			return fmt.Errorf("redisstore: %w", err)
 		}
-		if len(answer) == 0 {
+		lists, is := answer.([]any)
+		if !is {
+			return errLost(a)
+		}
+		if len(lists) == 0 {
 			return nil
 		}
-		fields, found := pair(answer)
-		if !found {
+		names, _ := lists[0].([]any)
+		values, _ := lists[len(lists)-1].([]any)
+		if len(names) != len(values) {
 			return errors.New("redisstore: malformed answer to a scan")
 		}
-		for i, field := range fields[0] {
-			value, there := fields[1][i].(string)
+		for i, field := range names {
+			value, there := values[i].(string)
 			name, _ := field.(string)
 			if !there {
 				return errLost(a)
@@ -238,7 +249,7 @@ func (k *kv) Scan(ctx context.Context, from, to []byte, limit int, f func(key, v
 			}
 			low = "(" + name
 		}
-		if len(fields[0]) < asked {
+		if len(names) < asked {
 			return nil
 		}
 		limit -= asked
@@ -246,41 +257,8 @@ func (k *kv) Scan(ctx context.Context, from, to []byte, limit int, f func(key, v
 	return nil
 }
 
-// page runs scan. If the order of the account is missing, page makes it again.
-func (k *kv) page(ctx context.Context, a eoa.Account, args []any) ([]any, error) {
-	values, order := k.keys(a)
-	keys := []string{values, order}
-	for {
-		answer, err := scan.RunRO(ctx, k.client, keys, args...).Result()
-		switch list, is := answer.([]any); {
-		case err != nil:
-			return nil, fmt.Errorf("redisstore: %w", err)
-		case is:
-			return list, nil
-		case answer != int64(0):
-			return nil, errLost(a)
-		}
-		if err := mendOrder.Run(ctx, k.client, keys).Err(); err != nil {
-			return nil, fmt.Errorf("redisstore: %w", err)
-		}
-	}
-}
-
-// pair checks that the answer to scan consists of two lists of equal length.
-func pair(answer []any) (lists [2][]any, ok bool) {
-	for i := range lists {
-		if len(answer) != len(lists) {
-			return lists, false
-		}
-		if lists[i], ok = answer[i].([]any); !ok {
-			return lists, false
-		}
-	}
-	return lists, len(lists[0]) == len(lists[1])
-}
-
-// scanIndex scans an index of accounts, whose keys have no values. If the server
-// has lost the index, scanIndex makes it again first.
+// scanIndex scans an index of accounts. Its entries have no values. If the server has lost
+// the index, scanIndex makes it again first.
 func (k *kv) scanIndex(ctx context.Context, from, to []byte, limit int, f func(key, value []byte) bool) error {
 	var members *redis.StringSliceCmd
 	for again := true; again; {
@@ -311,9 +289,9 @@ func (k *kv) Write(context.Context, []kvstore.Entry) error {
 	return errors.New("redisstore: Write is not supported, want WriteIf")
 }
 
-// WriteIf implements kvstore.Shared. New index entries are added before the step
-// and again after it. A crash between the two, or another process that tidies
-// the index, therefore cannot lose them.
+// WriteIf implements kvstore.Shared. New index entries are written before the step and again
+// after it, because the index may be on another server. Therefore neither a crash between the
+// two writes, nor another process that deletes outdated entries, can lose them.
 func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore.Entry) error {
 	a, name, ok := kvstore.Split(guard.Key)
 	if !ok {
@@ -360,8 +338,8 @@ func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore
 	return k.index(ctx, added, gone)
 }
 
-// write runs writeIf. If replicas must have the step, it waits for them on the
-// same connection, because WAIT is about the connection's last write.
+// write runs writeIf. If replicas must have the step, it then waits for them on the same
+// connection, because WAIT concerns the last write of its connection.
 func (k *kv) write(ctx context.Context, keys []string, args []any) (written int, err error) {
 	if k.o.Replicas == 0 {
 		return writeIf.Run(ctx, k.client, keys, args...).Int()
@@ -384,8 +362,7 @@ func (k *kv) write(ctx context.Context, keys []string, args []any) (written int,
 	return written, err
 }
 
-// index adds and removes entries of the indexes. An entry in both lists
-// stays.
+// index adds and removes entries of the indexes. An entry in both lists stays.
 func (k *kv) index(ctx context.Context, added, gone []any) error {
 	if len(added)+len(gone) == 0 {
 		return nil

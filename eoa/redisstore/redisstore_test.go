@@ -22,6 +22,7 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
+	"github.com/jamq/jamq/eoa/internal/account"
 	"github.com/jamq/jamq/eoa/storetest"
 	"github.com/jamq/jamq/internal/wait"
 )
@@ -195,7 +196,7 @@ func TestManyWriters(t *testing.T) {
 	}
 }
 
-// again is a client that sends each script twice, as if the first answer was
+// again is a client that sends each script that writes twice, as if the first answer was
 // lost, and calls between in between.
 type again struct{ between func() }
 
@@ -206,7 +207,7 @@ func (again) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPi
 
 func (a again) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if err := next(ctx, cmd); err != nil || cmd.Name() != "evalsha" {
+		if err := next(ctx, cmd); err != nil || cmd.Name() != "evalsha" || cmd.Args()[1] != writeIf.Hash() {
 			return err
 		}
 		a.between()
@@ -235,9 +236,9 @@ func TestWriteTwice(t *testing.T) {
 		s, err := New(twice, "test", simulated)
 		require.NoError(t, err)
 		// The server knows the script from here on.
-		require.NoError(t, other.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderReset}))
-		require.NoError(t, s.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderReset, Force: true}))
-		in, err := s.Inbox(ctx, a, eoa.Rank{}, 10)
+		require.NoError(t, other.Order(ctx, a, now, eoa.Order{Kind: account.OrderReset}))
+		require.NoError(t, s.Order(ctx, a, now, eoa.Order{Kind: account.OrderReset, Force: true}))
+		in, err := s.Inbox(ctx, a, 10)
 		require.NoError(t, err)
 		require.Len(t, in.Orders, 2)
 		l, err := s.Acquire(ctx, a, "w", now, time.Minute)
@@ -267,21 +268,21 @@ func TestOrderOnce(t *testing.T) {
 			n++
 			_, err := other.Submit(ctx, a, now, eoa.Request{Key: fmt.Sprint(n)})
 			require.NoError(t, err)
-			require.NoError(t, other.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderReset}))
+			require.NoError(t, other.Order(ctx, a, now, eoa.Order{Kind: account.OrderReset}))
 		}
 	}})
 	s, err := New(twice, "test", simulated)
 	require.NoError(t, err)
 	// The server knows the script from here on.
-	require.NoError(t, other.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderReset}))
+	require.NoError(t, other.Order(ctx, a, now, eoa.Order{Kind: account.OrderReset}))
 	for i := range 3 {
-		require.NoError(t, s.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderCancel, Key: fmt.Sprint(i)}))
+		require.NoError(t, s.Order(ctx, a, now, eoa.Order{Kind: account.OrderCancel, Key: fmt.Sprint(i)}))
 	}
-	in, err := other.Inbox(ctx, a, eoa.Rank{}, 1)
+	in, err := other.Inbox(ctx, a, 1)
 	require.NoError(t, err)
 	cancels := 0
 	for _, o := range in.Orders {
-		if o.Kind == eoa.OrderCancel {
+		if o.Kind == account.OrderCancel {
 			cancels++
 		}
 	}
@@ -430,7 +431,7 @@ func TestReadableLayout(t *testing.T) {
 	records[0].State, records[0].Attempts = eoa.Prepared, []eoa.Attempt{{Hash: common.Hash{5}}}
 	_, err = s.Commit(ctx, l, now, eoa.Batch{Records: records[:1], Events: []eoa.Event{{Kind: eoa.EventSubmitted}}})
 	require.NoError(t, err)
-	require.NoError(t, s.Order(ctx, a, now, eoa.Order{Kind: eoa.OrderCancel, Key: "invoice 2"}))
+	require.NoError(t, s.Order(ctx, a, now, eoa.Order{Kind: account.OrderCancel, Key: "invoice 2"}))
 
 	account := "test:{1:" + a.Address.Hex() + "}"
 	names, err := client.HKeys(ctx, account+":values").Result()
@@ -476,7 +477,7 @@ func TestUndeliveredOfTwoProcesses(t *testing.T) {
 	lease, err := worker.Acquire(ctx, a, "w", now, time.Hour)
 	require.NoError(t, err)
 	emit := func() {
-		_, err := worker.Commit(ctx, lease, now, eoa.Batch{Head: eoa.Head{Version: version}, Events: make([]eoa.Event, 1)})
+		_, err := worker.Commit(ctx, lease, now, eoa.Batch{Head: account.Head{Version: version}, Events: make([]eoa.Event, 1)})
 		require.NoError(t, err)
 		version++
 	}

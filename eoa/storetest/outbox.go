@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sync"
@@ -9,37 +10,32 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/internal/account"
 )
 
 func (c *suite) outbox() {
 	l := c.acquire("w")
 	for i := range uint64(4) {
-		_, err := c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: eoa.Head{Version: i}, Events: []eoa.Event{
+		c.write(l, eoa.Batch{Head: account.Head{Version: i}, Events: []eoa.Event{
 			{Kind: eoa.EventMined, At: c.now, ID: i, Key: "k", Nonce: 9, Tx: common.Hash{1}, Height: 2, Reason: "r"}, {Kind: eoa.EventFinal, At: c.now}}})
-		require.NoError(c, err)
 	}
-	page, err := c.s.Events(c.ctx, c.a, 2, 3)
-	require.NoError(c, err)
+	page := c.events(2, 3)
 	require.Len(c, page, 3)
 	require.Equal(c, eoa.Event{Seq: 3, Kind: eoa.EventMined, At: c.now, ID: 1, Key: "k", Nonce: 9, Tx: common.Hash{1}, Height: 2, Reason: "r"}, page[0])
 	require.NoError(c, c.s.Acknowledge(c.ctx, c.a, 6))
 	require.NoError(c, c.s.Acknowledge(c.ctx, c.a, 2))
-	page, err = c.s.Events(c.ctx, c.a, 0, 100)
-	require.NoError(c, err)
+	page = c.events(0, 100)
 	require.Len(c, page, 2)
 	require.Equal(c, uint64(7), page[0].Seq)
-	_, err = c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: eoa.Head{Version: 4}, Events: []eoa.Event{{Kind: eoa.EventMined}}})
-	require.NoError(c, err)
-	page, err = c.s.Events(c.ctx, c.a, 8, 100)
-	require.NoError(c, err)
+	c.write(l, eoa.Batch{Head: account.Head{Version: 4}, Events: []eoa.Event{{Kind: eoa.EventMined}}})
+	page = c.events(8, 100)
 	require.Equal(c, uint64(9), page[0].Seq, "numbers are never used again")
 }
 
 // emit commits a step with n events.
 func (c *suite) emit(l eoa.Lease, version uint64, n int) {
 	c.Helper()
-	_, err := c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: eoa.Head{Version: version}, Events: make([]eoa.Event, n)})
-	require.NoError(c, err)
+	c.write(l, eoa.Batch{Head: account.Head{Version: version}, Events: make([]eoa.Event, n)})
 }
 
 // hasUndelivered reports whether the account is listed, among all accounts of
@@ -78,22 +74,9 @@ func (c *suite) undelivered() {
 		}
 	}
 	slices.SortFunc(all, func(x, y eoa.Account) int {
-		if x.ChainID != y.ChainID {
-			return int(x.ChainID>>63) - int(y.ChainID>>63)
-		}
-		return x.Address.Cmp(y.Address)
+		return cmp.Or(cmp.Compare(x.ChainID, y.ChainID), x.Address.Cmp(y.Address))
 	})
-	var listed []eoa.Account
-	for after := c.a; ; after = listed[len(listed)-1] { // all addresses of this chain are above
-		page, err := c.s.Undelivered(c.ctx, after, 3)
-		require.NoError(c, err)
-		if len(page) == 0 {
-			break
-		}
-		require.LessOrEqual(c, len(page), 3)
-		listed = append(listed, page...)
-	}
-	listed = slices.DeleteFunc(listed, func(a eoa.Account) bool { return !slices.Contains(all, a) })
+	listed := slices.DeleteFunc(c.undeliveredPages(), func(a eoa.Account) bool { return !slices.Contains(all, a) })
 	require.Equal(c, all, listed, "in order, in pages")
 	none, err := c.s.Undelivered(c.ctx, eoa.Account{}, 0)
 	require.NoError(c, err)
@@ -108,7 +91,7 @@ func (c *suite) undeliveredMeanwhile() {
 	var all sync.WaitGroup
 	all.Go(func() {
 		for i := range uint64(steps) {
-			if _, err := c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: eoa.Head{Version: i}, Events: make([]eoa.Event, 1)}); err != nil {
+			if _, err := c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: account.Head{Version: i}, Events: make([]eoa.Event, 1)}); err != nil {
 				c.Error(err)
 			}
 		}

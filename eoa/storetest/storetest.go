@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -14,21 +15,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/eoa"
+	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// Run tests the stores that open returns. open must return the same store each
-// time, reopened if possible. Every case uses a separate account.
+// Run tests that a store keeps the contract of [eoa.Store]. open must return a store with the
+// same data each time, opened again if possible. Each case uses a separate account.
 func Run(t *testing.T, open func() eoa.Store) {
 	s := open()
 	for i, c := range []struct {
 		name string
 		f    func(*suite)
 	}{
-		{"submit is idempotent", (*suite).idempotent}, {"submit is all or nothing", (*suite).allOrNothing}, {"pending by rank, in pages", (*suite).pages},
+		{"submit is idempotent", (*suite).idempotent}, {"submit is all or nothing", (*suite).allOrNothing}, {"pending in their order", (*suite).pages},
 		{"one holder", (*suite).oneHolder}, {"a lost lease writes nothing", (*suite).fenced}, {"a late write is refused", (*suite).conflict},
 		{"commit is one step", (*suite).commit}, {"no wake-up is lost", (*suite).wake}, {"what is due", (*suite).due}, {"due at any time", (*suite).dueFar}, {"keys that look alike", (*suite).keys}, {"outbox", (*suite).outbox}, {"accounts with undelivered events", (*suite).undelivered},
 		{"events that are taken while others come", (*suite).undeliveredMeanwhile},
-		{"orders", (*suite).orders}, {"records as they were", (*suite).faithful}, {"blobs that wait", (*suite).blobs}, {"large requests, in pages", (*suite).large},
+		{"orders", (*suite).orders}, {"records as they were", (*suite).faithful}, {"large requests", (*suite).large},
 		{"dropped records", (*suite).drop}, {"concurrent submits", (*suite).concurrent}, {"ended context", (*suite).ended},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -77,9 +79,41 @@ func (c *suite) acquire(owner string) eoa.Lease {
 	return l
 }
 
-func (c *suite) inbox() eoa.Inbox {
+// write commits a batch and returns the wake version.
+func (c *suite) write(l eoa.Lease, b eoa.Batch) uint64 {
 	c.Helper()
-	in, err := c.s.Inbox(c.ctx, c.a, eoa.Rank{}, 100)
+	wake, err := c.s.Commit(c.ctx, l, c.now, b)
+	require.NoError(c, err)
+	return wake
+}
+
+// refuses returns a function that checks the error of a call.
+func (c *suite) refuses(want error) func(_ any, err error) {
+	return func(_ any, err error) {
+		c.Helper()
+		require.ErrorIs(c, err, want)
+	}
+}
+
+func (c *suite) events(after uint64, limit int) []eoa.Event {
+	c.Helper()
+	events, err := c.s.Events(c.ctx, c.a, after, limit)
+	require.NoError(c, err)
+	return events
+}
+
+func (c *suite) list(after uint64, limit int) []eoa.Record {
+	c.Helper()
+	records, err := c.s.List(c.ctx, c.a, after, limit)
+	require.NoError(c, err)
+	return records
+}
+
+func (c *suite) inbox() eoa.Inbox { return c.inboxOf(100) }
+
+func (c *suite) inboxOf(limit int) eoa.Inbox {
+	c.Helper()
+	in, err := c.s.Inbox(c.ctx, c.a, limit)
 	require.NoError(c, err)
 	return in
 }
@@ -114,15 +148,12 @@ func (c *suite) idempotent() {
 	require.Equal(c, zero.Digest(), none.Digest(), "nil means 0")
 	other := req("a")
 	other.Gas = 30_000
-	_, err := c.s.Submit(c.ctx, c.a, c.now, other)
-	require.ErrorIs(c, err, eoa.ErrKeyReused)
-	_, err = c.s.Get(c.ctx, c.a, "unknown")
-	require.ErrorIs(c, err, eoa.ErrUnknownRequest)
+	c.refuses(eoa.ErrKeyReused)(c.s.Submit(c.ctx, c.a, c.now, other))
+	c.refuses(eoa.ErrUnknownRequest)(c.s.Get(c.ctx, c.a, "unknown"))
 	l := c.acquire("w")
 	r := prepared(c.get("a"), 0)
 	r.Value = uint256.NewInt(8) // replaced; the accepted payload counts
-	_, err = c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: eoa.Head{Next: 1}, Records: []eoa.Record{r}})
-	require.NoError(c, err)
+	c.write(l, eoa.Batch{Head: account.Head{Next: 1}, Records: []eoa.Record{r}})
 	require.Equal(c, eoa.Prepared, c.submit(req("a"))[0].State)
 }
 
@@ -132,11 +163,9 @@ func (c *suite) allOrNothing() {
 	other := req("a")
 	other.Gas = 30_000
 	for _, requests := range [][]eoa.Request{{req("new"), other}, {req("new"), {Key: "new", Gas: 50_000}}} {
-		_, err := c.s.Submit(c.ctx, c.a, c.now, requests...)
-		require.ErrorIs(c, err, eoa.ErrKeyReused)
+		c.refuses(eoa.ErrKeyReused)(c.s.Submit(c.ctx, c.a, c.now, requests...))
 	}
-	_, err := c.s.Get(c.ctx, c.a, "new")
-	require.ErrorIs(c, err, eoa.ErrUnknownRequest)
+	c.refuses(eoa.ErrUnknownRequest)(c.s.Get(c.ctx, c.a, "new"))
 	require.Equal(c, wake, c.inbox().Wake)
 }
 
@@ -148,56 +177,32 @@ func (c *suite) pages() {
 		requests = append(requests, r)
 	}
 	records := c.submit(requests...)
-	slices.SortStableFunc(records, func(x, y eoa.Record) int {
-		if eoa.RankOf(&x.Request, x.ID).Less(eoa.RankOf(&y.Request, y.ID)) {
-			return -1
-		}
-		return 1
+	slices.SortFunc(records, func(x, y eoa.Record) int {
+		return cmp.Or(cmp.Compare(y.Priority, x.Priority), cmp.Compare(x.ID, y.ID))
 	})
-	var got []uint64
-	for after := (eoa.Rank{}); ; {
-		in, err := c.s.Inbox(c.ctx, c.a, after, 7)
-		require.NoError(c, err)
-		if len(in.Pending) == 0 {
-			break
-		}
-		require.LessOrEqual(c, len(in.Pending), 7)
-		for i := range in.Pending {
-			got = append(got, in.Pending[i].ID)
-		}
-		last := in.Pending[len(in.Pending)-1]
-		after = eoa.RankOf(&last.Request, last.ID)
+	for _, limit := range []int{1, 7, len(records), 100} {
+		in := c.inboxOf(limit)
+		require.Equal(c, records[:min(limit, len(records))], in.Pending)
+		require.Equal(c, limit <= len(records), in.More)
 	}
-	for i := range records {
-		require.Equal(c, records[i].ID, got[i])
-	}
-	require.Len(c, got, len(records))
 	c.lists(len(records))
 }
 
+// lists checks that n records are listed in order, in pages.
 func (c *suite) lists(n int) {
-	seen, after := 0, uint64(0)
-	for {
-		page, err := c.s.List(c.ctx, c.a, after, 11)
-		require.NoError(c, err)
-		if len(page) == 0 {
-			break
-		}
+	var all []eoa.Record
+	for page := c.list(0, 11); len(page) > 0; page = c.list(all[len(all)-1].ID, 11) {
 		require.LessOrEqual(c, len(page), 11)
-		for i := range page {
-			require.Greater(c, page[i].ID, after)
-			after = page[i].ID
-			seen++
-		}
+		all = append(all, page...)
 	}
-	require.Equal(c, n, seen)
+	require.Len(c, all, n)
+	require.True(c, slices.IsSortedFunc(all, func(x, y eoa.Record) int { return cmp.Compare(x.ID, y.ID) }))
 }
 
 func (c *suite) oneHolder() {
 	first := c.acquire("one")
 	for _, owner := range []string{"one", "two"} {
-		_, err := c.s.Acquire(c.ctx, c.a, owner, c.now, ttl)
-		require.ErrorIs(c, err, eoa.ErrHeld)
+		c.refuses(eoa.ErrHeld)(c.s.Acquire(c.ctx, c.a, owner, c.now, ttl))
 	}
 	c.now = c.now.Add(ttl / 2)
 	renewed, err := c.s.Renew(c.ctx, first, c.now, ttl)
@@ -210,8 +215,7 @@ func (c *suite) oneHolder() {
 	c.now = c.now.Add(2 * ttl)
 	second := c.acquire("two")
 	require.Greater(c, second.Epoch, first.Epoch)
-	_, err = c.s.Renew(c.ctx, renewed, c.now, ttl)
-	require.ErrorIs(c, err, eoa.ErrFenced)
+	c.refuses(eoa.ErrFenced)(c.s.Renew(c.ctx, renewed, c.now, ttl))
 	require.NoError(c, c.s.Break(c.ctx, c.a))
 	third := c.acquire("two")
 	require.Greater(c, third.Epoch, second.Epoch, "at once")
@@ -225,40 +229,31 @@ func (c *suite) fenced() {
 		func() { c.now = c.now.Add(2 * ttl); c.acquire("two") },
 	} {
 		lose()
-		b := eoa.Batch{Head: eoa.Head{Next: 1}, Records: []eoa.Record{prepared(r, 0)}, Events: []eoa.Event{{Kind: eoa.EventMined}}}
-		_, err := c.s.Commit(c.ctx, old, c.now, b)
-		require.ErrorIs(c, err, eoa.ErrFenced)
-		_, err = c.s.Load(c.ctx, old)
-		require.ErrorIs(c, err, eoa.ErrFenced)
+		b := eoa.Batch{Head: account.Head{Next: 1}, Records: []eoa.Record{prepared(r, 0)}, Events: []eoa.Event{{Kind: eoa.EventMined}}}
+		c.refuses(eoa.ErrFenced)(c.s.Commit(c.ctx, old, c.now, b))
+		c.refuses(eoa.ErrFenced)(c.s.Load(c.ctx, old))
 		require.ErrorIs(c, c.s.Park(c.ctx, old, c.inbox().Wake, time.Time{}), eoa.ErrFenced)
 		require.Equal(c, eoa.Pending, c.get("a").State)
-		events, err := c.s.Events(c.ctx, c.a, 0, 10)
-		require.NoError(c, err)
-		require.Empty(c, events)
+		require.Empty(c, c.events(0, 10))
 	}
 	c.now = c.now.Add(2 * ttl)
 	now := c.acquire("one") // same name, another epoch
-	_, err := c.s.Commit(c.ctx, old, c.now, eoa.Batch{Head: eoa.Head{Next: 9}})
-	require.ErrorIs(c, err, eoa.ErrFenced)
+	c.refuses(eoa.ErrFenced)(c.s.Commit(c.ctx, old, c.now, eoa.Batch{Head: account.Head{Next: 9}}))
 	require.Zero(c, c.load(now).Head.Next)
 }
 
 func (c *suite) conflict() {
 	l := c.acquire("w")
-	_, err := c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: eoa.Head{Next: 5}})
-	require.NoError(c, err)
+	c.write(l, eoa.Batch{Head: account.Head{Next: 5}})
 	for _, version := range []uint64{0, 2} {
-		_, err := c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: eoa.Head{Version: version, Next: 9}, Events: []eoa.Event{{Kind: eoa.EventReset}}})
-		require.ErrorIs(c, err, eoa.ErrConflict)
+		c.refuses(eoa.ErrConflict)(c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: account.Head{Version: version, Next: 9}, Events: []eoa.Event{{Kind: eoa.EventReset}}}))
 	}
 	head := c.load(l).Head
-	require.Equal(c, eoa.Head{Version: 1, Next: 5}, head)
+	require.Equal(c, account.Head{Version: 1, Next: 5}, head)
 	// An empty step changes nothing, but turns a delayed commit into a
 	// conflict.
-	_, err = c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: head})
-	require.NoError(c, err)
-	_, err = c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: head})
-	require.ErrorIs(c, err, eoa.ErrConflict)
+	c.write(l, eoa.Batch{Head: head})
+	c.refuses(eoa.ErrConflict)(c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: head}))
 }
 
 func (c *suite) commit() {
@@ -267,7 +262,7 @@ func (c *suite) commit() {
 	a, b := prepared(records[0], 3), prepared(records[1], 2)
 	gone := records[2]
 	gone.State = eoa.Cancelled
-	head := eoa.Head{Started: true, Next: 4, Floor: 1, InFlight: 2, Holes: []uint64{1}, Resets: []eoa.Reset{{At: c.now, From: 2, To: 3, Forced: true}}}
+	head := account.Head{Started: true, Next: 4, Floor: 1, InFlight: 2, Gaps: []uint64{1}, Resets: []eoa.Reset{{At: c.now, From: 2, To: 3, Forced: true}}}
 	wake := c.inbox().Wake
 	got, err := c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: head, Records: []eoa.Record{a, b, gone},
 		Add: []eoa.Request{{Key: "eoa/noop/1", Noop: true, Priority: math.MaxInt32}, {Key: "c", Gas: 99_999}}})
@@ -287,15 +282,13 @@ func (c *suite) commit() {
 	r, err := c.s.ByHash(c.ctx, c.a, a.Attempts[0].Hash)
 	require.NoError(c, err)
 	require.Equal(c, a.ID, r.ID)
-	_, err = c.s.ByHash(c.ctx, c.a, common.Hash{1})
-	require.ErrorIs(c, err, eoa.ErrUnknownRequest)
+	c.refuses(eoa.ErrUnknownRequest)(c.s.ByHash(c.ctx, c.a, common.Hash{1}))
 
 	a.State = eoa.Pending
 	a.Attempts[0].Void = true
 	b.State = eoa.Final
 	head.Next = 5
-	_, err = c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: head, Records: []eoa.Record{a, b}})
-	require.NoError(c, err)
+	c.write(l, eoa.Batch{Head: head, Records: []eoa.Record{a, b}})
 	require.Empty(c, c.load(l).Open)
 	require.Len(c, c.inbox().Pending, 2)
 	require.Equal(c, eoa.Final, c.get("b").State)
@@ -307,11 +300,10 @@ func (c *suite) wake() {
 	c.submit(req("a"))
 	require.ErrorIs(c, c.s.Park(c.ctx, l, in.Wake, time.Time{}), eoa.ErrWoken)
 	c.load(l) // the lease goes on
-	require.NoError(c, c.s.Order(c.ctx, c.a, c.now, eoa.Order{Kind: eoa.OrderCancel, Key: "a"}))
+	require.NoError(c, c.s.Order(c.ctx, c.a, c.now, eoa.Order{Kind: account.OrderCancel, Key: "a"}))
 	require.ErrorIs(c, c.s.Park(c.ctx, l, in.Wake+1, time.Time{}), eoa.ErrWoken)
 	require.NoError(c, c.s.Park(c.ctx, l, c.inbox().Wake, time.Time{}))
-	_, err := c.s.Load(c.ctx, l)
-	require.ErrorIs(c, err, eoa.ErrFenced)
+	c.refuses(eoa.ErrFenced)(c.s.Load(c.ctx, l))
 	require.Greater(c, c.acquire("w").Epoch, l.Epoch)
 }
 
@@ -357,16 +349,15 @@ func (c *suite) due() {
 
 func (c *suite) orders() {
 	payload := req("x")
-	require.NoError(c, c.s.Order(c.ctx, c.a, c.now, eoa.Order{Kind: eoa.OrderReplace, Key: "x", Payload: &payload}))
-	require.NoError(c, c.s.Order(c.ctx, c.a, c.now, eoa.Order{Kind: eoa.OrderReset, Force: true}))
+	require.NoError(c, c.s.Order(c.ctx, c.a, c.now, eoa.Order{Kind: account.OrderReplace, Key: "x", Payload: &payload}))
+	require.NoError(c, c.s.Order(c.ctx, c.a, c.now, eoa.Order{Kind: account.OrderReset, Force: true}))
 	orders := c.inbox().Orders
 	require.Len(c, orders, 2)
 	require.Equal(c, payload, *orders[0].Payload)
 	require.True(c, orders[1].Force)
 	require.Less(c, orders[0].Seq, orders[1].Seq)
 	l := c.acquire("w")
-	_, err := c.s.Commit(c.ctx, l, c.now, eoa.Batch{Done: []uint64{orders[0].Seq}})
-	require.NoError(c, err)
+	c.write(l, eoa.Batch{Done: []uint64{orders[0].Seq}})
 	require.Equal(c, orders[1:], c.inbox().Orders)
 }
 
@@ -384,41 +375,9 @@ func (c *suite) faithful() {
 	a.Fees = eoa.Fees{Cap: *new(uint256.Int).SetAllOne(), Tip: *uint256.NewInt(3)}
 	a.Cost, a.SentAt, a.Result, a.Why = *uint256.NewInt(1), c.now, eoa.Rejected, "why"
 	r.Bumps, r.BumpedAt, r.Reason, r.GoneAt, r.Unused, r.Used, r.Height, r.Block, r.Tx, r.GasUsed = 2, c.now, "reason", math.MaxUint64, 5, 6, 1<<63, common.Hash{1}, common.Hash{2}, 4
-	_, err := c.s.Commit(c.ctx, l, c.now, eoa.Batch{Head: eoa.Head{Next: 6}, Records: []eoa.Record{r}})
-	require.NoError(c, err)
+	c.write(l, eoa.Batch{Head: account.Head{Next: 6}, Records: []eoa.Record{r}})
 	require.Equal(c, r, c.get(q.Key))
 	require.Equal(c, []eoa.Record{r}, c.load(l).Open)
-}
-
-func (c *suite) blobs() {
-	withBlobs := func(key string, n int) eoa.Request {
-		q := req(key)
-		q.Kind, q.To, q.Blobs = eoa.Blob, &common.Address{1}, slices.Repeat([][]byte{make([]byte, eoa.BlobSize)}, n)
-		return q
-	}
-	var full []eoa.Request
-	for i := range eoa.MaxPendingBlobs / eoa.MaxBlobs {
-		full = append(full, withBlobs(fmt.Sprint(i), eoa.MaxBlobs))
-	}
-	const rest = eoa.MaxPendingBlobs % eoa.MaxBlobs
-	before := c.submit(full...)[0]
-	wake := func() uint64 {
-		in, err := c.s.Inbox(c.ctx, c.a, eoa.Rank{}, 1) // 1: they are large
-		require.NoError(c, err)
-		return in.Wake
-	}
-	woken := wake()
-	_, err := c.s.Submit(c.ctx, c.a, c.now, req("plain"), withBlobs("more", rest), withBlobs("too many", 1))
-	require.ErrorIs(c, err, eoa.ErrTooManyBlobs)
-	_, err = c.s.Get(c.ctx, c.a, "plain")
-	require.ErrorIs(c, err, eoa.ErrUnknownRequest, "nothing was written")
-	require.Equal(c, woken, wake())
-	c.submit(req("plain"), withBlobs("more", rest), full[1])
-	_, err = c.s.Commit(c.ctx, c.acquire("w"), c.now, eoa.Batch{Head: eoa.Head{Next: 1}, Records: []eoa.Record{prepared(before, 0)}})
-	require.NoError(c, err)
-	c.submit(withBlobs("instead", eoa.MaxBlobs))
-	_, err = c.s.Submit(c.ctx, c.a, c.now, withBlobs("too many", 1))
-	require.ErrorIs(c, err, eoa.ErrTooManyBlobs)
 }
 
 func (c *suite) large() {
@@ -427,17 +386,21 @@ func (c *suite) large() {
 		q.Metadata = make([]byte, eoa.MaxInboxBytes/8*eighths)
 		c.submit(q)
 	}
-	after := eoa.Rank{}
+	l, head := c.acquire("w"), eoa.Batch{}.Head
 	for i, want := range []int{2, 1, 1} {
-		in, err := c.s.Inbox(c.ctx, c.a, after, 100)
-		require.NoError(c, err)
+		in := c.inboxOf(100)
 		require.Len(c, in.Pending, want)
 		require.Equal(c, i < 2, in.More)
-		last := in.Pending[want-1]
-		after = eoa.RankOf(&last.Request, last.ID)
+		for k := range in.Pending {
+			in.Pending[k].State = eoa.Cancelled
+		}
+		c.write(l, eoa.Batch{Head: head, Records: in.Pending})
+		head.Version++
 	}
-	in, err := c.s.Inbox(c.ctx, c.a, eoa.Rank{}, 1)
-	require.NoError(c, err)
+	q := req("larger")
+	q.Metadata = make([]byte, eoa.MaxInboxBytes/8*9)
+	c.submit(q, req("last"))
+	in := c.inboxOf(1)
 	require.Len(c, in.Pending, 1)
 	require.True(c, in.More)
 }
@@ -462,10 +425,42 @@ func (c *suite) concurrent() {
 func (c *suite) ended() {
 	ctx, cancel := context.WithCancel(c.ctx)
 	cancel()
-	_, err := c.s.Submit(ctx, c.a, c.now, req("a"))
-	require.ErrorIs(c, err, context.Canceled)
-	_, err = c.s.Get(ctx, c.a, "a")
-	require.ErrorIs(c, err, context.Canceled)
-	_, err = c.s.Get(c.ctx, c.a, "a")
-	require.ErrorIs(c, err, eoa.ErrUnknownRequest)
+	c.refuses(context.Canceled)(c.s.Submit(ctx, c.a, c.now, req("a")))
+	c.refuses(context.Canceled)(c.s.Get(ctx, c.a, "a"))
+	c.refuses(eoa.ErrUnknownRequest)(c.s.Get(c.ctx, c.a, "a"))
+}
+
+// drop checks that a dropped record leaves its key, state and digest, and
+// nothing else.
+func (c *suite) drop() {
+	records := c.submit(req("a"), req("b"), req("open"))
+	l := c.acquire("w")
+	head := account.Head{Started: true, Next: 3}
+	for i := range records {
+		records[i] = prepared(records[i], uint64(i))
+	}
+	c.write(l, eoa.Batch{Head: head, Records: records})
+	records[0].State, records[1].State = eoa.Final, eoa.Failed
+	head.Version++
+	c.write(l, eoa.Batch{Head: head, Records: records[:2]})
+	head.Version++
+	c.write(l, eoa.Batch{Head: head, Drop: records}) // the open one stays
+
+	for i, state := range []eoa.State{eoa.Final, eoa.Failed} {
+		old := &records[i]
+		want := eoa.Record{Request: eoa.Request{Key: old.Key}, ID: old.ID, State: state}
+		require.Equal(c, want, c.get(old.Key))
+		again := c.submit(old.Request)[0]
+		require.Equal(c, []any{old.ID, state}, []any{again.ID, again.State}, "the same request")
+		other := old.Request
+		other.Gas += 10_000
+		c.refuses(eoa.ErrKeyReused)(c.s.Submit(c.ctx, c.a, c.now, other))
+		c.refuses(eoa.ErrUnknownRequest)(c.s.ByHash(c.ctx, c.a, old.Attempts[0].Hash))
+	}
+	require.Len(c, c.list(0, 10), 1)
+	require.Len(c, c.load(l).Open, 1)
+	head.Version++
+	c.write(l, eoa.Batch{Head: head, Drop: records[:2]})
+	require.Equal(c, eoa.Final, c.get("a").State)
+	require.Greater(c, c.submit(req("new"))[0].ID, records[2].ID)
 }

@@ -13,20 +13,67 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
-	"github.com/jamq/jamq/eoa/internal/lives"
 )
-
-// sweepClock is a clock that the sweep sets.
-type sweepClock struct{ now time.Time }
-
-// Now is an eoa.Config.Now.
-func (c *sweepClock) Now() time.Time { return c.now }
 
 const sweepChain, sweepRequests = 77, 4
 
-// sweep kills an executor before and after each call to the store and the
-// chain. A fresh executor then finishes, and each request must land once. Each
-// run has a new account and chain.
+// mortal is the store and the chain as a process uses them that dies at a moment. The
+// moments are before and after each call that changes something. A process that dies between
+// two other calls leaves the same behind.
+type mortal struct {
+	eoa.Store
+	eoa.Chain
+	passed, diesAt int // moments; diesAt 0 means never
+}
+
+var errDied = errors.New("storetest: the process died")
+
+func (m *mortal) dead() bool { return m.diesAt > 0 && m.passed >= m.diesAt }
+
+// mortally makes a call with a moment before and after it.
+func mortally[T any](m *mortal, call func() (T, error)) (out T, err error) {
+	if m.passed++; m.dead() {
+		return out, errDied
+	}
+	out, err = call()
+	if m.passed++; m.dead() {
+		return out, errDied
+	}
+	return out, err
+}
+
+// Submit implements eoa.Store.
+func (m *mortal) Submit(ctx context.Context, a eoa.Account, now time.Time, requests ...eoa.Request) ([]eoa.Record, error) {
+	return mortally(m, func() ([]eoa.Record, error) { return m.Store.Submit(ctx, a, now, requests...) })
+}
+
+// Acquire implements eoa.Store.
+func (m *mortal) Acquire(ctx context.Context, a eoa.Account, owner string, now time.Time, ttl time.Duration) (eoa.Lease, error) {
+	return mortally(m, func() (eoa.Lease, error) { return m.Store.Acquire(ctx, a, owner, now, ttl) })
+}
+
+// Park implements eoa.Store.
+func (m *mortal) Park(ctx context.Context, l eoa.Lease, wake uint64, due time.Time) error {
+	_, err := mortally(m, func() (any, error) { return nil, m.Store.Park(ctx, l, wake, due) })
+	return err
+}
+
+// Commit implements eoa.Store.
+func (m *mortal) Commit(ctx context.Context, l eoa.Lease, now time.Time, b eoa.Batch) (uint64, error) {
+	return mortally(m, func() (uint64, error) { return m.Store.Commit(ctx, l, now, b) })
+}
+
+// Send implements eoa.Chain.
+func (m *mortal) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
+	out, err := mortally(m, func() ([]eoa.Sent, error) { return m.Chain.Send(ctx, raws), nil })
+	if err != nil {
+		return make([]eoa.Sent, len(raws))
+	}
+	return out
+}
+
+// sweep kills an executor at each moment in turn. A fresh executor then finishes, and each
+// request must land once. Each run has a new account and chain.
 func sweep(t *testing.T, open func() eoa.Store) {
 	s := open()
 	moments := 1 << 30
@@ -36,15 +83,15 @@ func sweep(t *testing.T, open func() eoa.Store) {
 		key, err := crypto.ToECDSA(secret[:])
 		require.NoError(t, err)
 		a := eoa.Account{ChainID: sweepChain, Address: crypto.PubkeyToAddress(key.PublicKey)}
-		chain, clock := eoatest.New(sweepChain, uint64(at), 2), &sweepClock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+		chain, now := eoatest.New(sweepChain, uint64(at), 2), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		cfg := eoa.DefaultConfig()
-		cfg.Now, cfg.Batch, cfg.Confirmations = clock.Now, 3, 1
-		for _, life := range []*lives.Life{{Store: s, Chain: chain, DiesAt: at}, {Store: s, Chain: chain}} {
-			e, err := eoa.New(cfg, a, life, life.Wire(), eoa.NewKeySigner(sweepChain, key))
+		cfg.Now, cfg.Batch, cfg.Confirmations = func() time.Time { return now }, 3, 1
+		for _, life := range []*mortal{{Store: s, Chain: chain, diesAt: at}, {Store: s, Chain: chain}} {
+			e, err := eoa.New(cfg, a, life, life, eoa.NewKeySigner(sweepChain, key))
 			require.NoError(t, err)
-			liveOnce(t, e, life, chain, clock)
+			liveOnce(t, e, life, chain, &now)
 			if at == 0 {
-				moments = life.Moments
+				moments = life.passed
 				break
 			}
 		}
@@ -61,26 +108,26 @@ func sweep(t *testing.T, open func() eoa.Store) {
 }
 
 // liveOnce runs an executor until it is dead or idle.
-func liveOnce(t *testing.T, e *eoa.Executor, life *lives.Life, chain *eoatest.Chain, clock *sweepClock) {
+func liveOnce(t *testing.T, e *eoa.Executor, life *mortal, chain *eoatest.Chain, now *time.Time) {
 	ctx := context.Background()
 	var requests []eoa.Request
 	for i := range sweepRequests {
 		requests = append(requests, eoa.Request{Key: fmt.Sprint(i), Data: []byte(fmt.Sprint("r", i)), Gas: 50_000})
 	}
 	if _, err := e.Submit(ctx, requests...); err != nil {
-		require.ErrorIs(t, err, lives.ErrDied)
+		require.ErrorIs(t, err, errDied)
 		return
 	}
 	for range 200 {
 		next, err := e.Step(ctx)
 		if err != nil && !errors.Is(err, eoa.ErrHeld) {
-			require.ErrorIs(t, err, lives.ErrDied)
+			require.ErrorIs(t, err, errDied)
 		}
-		if life.Dead() || err == nil && next.IsZero() {
+		if life.dead() || err == nil && next.IsZero() {
 			return
 		}
 		chain.Mine()
-		clock.now = clock.now.Add(3 * time.Second)
+		*now = now.Add(3 * time.Second)
 	}
 	t.Fatal("not idle after 200 steps")
 }

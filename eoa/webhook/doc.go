@@ -1,12 +1,7 @@
-// Package webhook posts the events of package eoa to HTTP endpoints, for example
-// whenever [eoa.Config.Observe] reports something:
+// Package webhook posts the events of package eoa to HTTP endpoints as they arrive:
 //
 //	sender, err := webhook.New(webhook.Config{Endpoints: endpoints, DeadLetter: keep})
-//	err = sender.Deliver(ctx, store, account)
-//
-// Each endpoint has its own place in the account's events, so that a receiver
-// which is slow or fails holds up no other. [Sender.Handle], for
-// [eoa.Fleet.Deliver], posts one event to all endpoints and waits for the slowest.
+//	err = fleet.Deliver(ctx, sender.Handle) // or client.Deliver
 //
 // Each event is posted as JSON to each of its endpoints. The header
 // X-Jamq-Signature is "sha256=" followed by the HMAC-SHA256 of the body under

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -23,25 +24,26 @@ const Header = "X-Jamq-Signature"
 // ErrInvalidConfig is wrapped by the errors of [New].
 var ErrInvalidConfig = errors.New("webhook: invalid config")
 
-// Endpoint is a receiver of events.
+// Endpoint is a server that wants to receive events.
 type Endpoint struct {
 	// URL is the address to post to.
 	URL string
-	// Secret is the key of the signature, at least 16 bytes.
+	// Secret is the key with which posts are signed, at least 16 bytes. The endpoint has it,
+	// too.
 	Secret []byte
 }
 
 // Config configures a [Sender]. Endpoints and DeadLetter are required.
 type Config struct {
-	// Endpoints returns the receivers of an event; it may return none.
+	// Endpoints returns the endpoints that receive an event. It may return none.
 	Endpoints func(eoa.Event) []Endpoint
-	// DeadLetter stores an event that an endpoint did not acknowledge. If it
-	// returns an error, delivery stops, and the event is delivered again later.
+	// DeadLetter stores an event that an endpoint did not take in Config.Tries posts, so that
+	// the host can post it later. If it returns an error, the event is delivered again.
 	DeadLetter func(ctx context.Context, url string, e eoa.Event, reason error) error
-	// Tries is the number of posts per event and endpoint; 0 means 5.
+	// Tries is how often an event is posted to an endpoint; 0 means 5.
 	Tries int
-	// FirstWait is the wait after the first failure. It doubles with each
-	// failure. 0 means one second.
+	// FirstWait is the wait after the first post that failed. It doubles with each failure. 0
+	// means one second.
 	FirstWait time.Duration
 	// MaxWait is the longest wait between two posts; 0 means 30 seconds.
 	MaxWait time.Duration
@@ -50,45 +52,34 @@ type Config struct {
 	Client *http.Client
 }
 
-// Sender posts events. It is safe for concurrent use.
+// Sender posts events to endpoints. It is safe for concurrent use.
 type Sender struct {
-	cfg Config
-
-	mu      sync.Mutex
-	streams map[eoa.Account]*stream
+	cfg  Config
+	down sync.Map // keys: URLs that did not take their last event
 }
-
-const leastSecret = 16
 
 // New returns a sender. The error wraps ErrInvalidConfig.
 func New(cfg Config) (*Sender, error) {
 	if cfg.Endpoints == nil || cfg.DeadLetter == nil || cfg.Tries < 0 || cfg.FirstWait < 0 || cfg.MaxWait < 0 {
 		return nil, fmt.Errorf("%w: want Endpoints and DeadLetter, and no negative field", ErrInvalidConfig)
 	}
-	if cfg.Tries == 0 {
-		cfg.Tries = 5
-	}
-	if cfg.FirstWait == 0 {
-		cfg.FirstWait = time.Second
-	}
-	if cfg.MaxWait == 0 {
-		cfg.MaxWait = 30 * time.Second
-	}
-	if cfg.Client == nil {
-		cfg.Client = &http.Client{Timeout: 10 * time.Second}
-	}
-	// Following a redirect would drop the event, and status 200 would still
-	// acknowledge it.
+	cfg.Tries, cfg.FirstWait, cfg.MaxWait = cmp.Or(cfg.Tries, 5), cmp.Or(cfg.FirstWait, time.Second), cmp.Or(cfg.MaxWait, 30*time.Second)
+	cfg.Client = cmp.Or(cfg.Client, &http.Client{Timeout: 10 * time.Second})
+	// A redirect is not followed: the event would be lost on the way, and the answer 200
+	// would acknowledge it.
 	client := *cfg.Client
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	cfg.Client = &client
-	return &Sender{cfg: cfg, streams: map[eoa.Account]*stream{}}, nil
+	return &Sender{cfg: cfg}, nil
 }
 
-// Handle posts an event to its endpoints, to all at the same time, and returns
-// when the slowest has taken it or it is kept as a dead letter. [Sender.Deliver]
-// lets no endpoint wait for another. Handle returns ctx's error, or the error of
-// DeadLetter. After an error the event is delivered again.
+// Handle posts an event to its endpoints, to all at the same time. It returns when each
+// has taken the event, or DeadLetter has kept it. Pass it to [eoa.Client.Deliver] or
+// [eoa.Fleet.Deliver], which call it again with the event after an error: ctx's, or that
+// of DeadLetter.
+//
+// An endpoint that has not taken an event in Config.Tries posts gets one post for each
+// further event until it takes one, so that it does not hold up the others for long.
 func (s *Sender) Handle(ctx context.Context, e eoa.Event) error {
 	body, err := json.Marshal(e)
 	if err != nil {
@@ -98,55 +89,44 @@ func (s *Sender) Handle(ctx context.Context, e eoa.Event) error {
 	reasons := make([]error, len(endpoints))
 	var all sync.WaitGroup
 	for i := range endpoints {
-		all.Add(1)
-		go func() {
-			defer all.Done()
-			reasons[i] = s.deliver(ctx, endpoints[i], body, s.cfg.Tries, func() {})
-		}()
+		all.Go(func() { reasons[i] = s.deliver(ctx, endpoints[i], body) })
 	}
 	all.Wait()
 	for i, reason := range reasons {
-		if err := s.keep(ctx, endpoints[i].URL, e, reason); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if reason == nil {
+			continue
+		}
+		if err := s.cfg.DeadLetter(ctx, endpoints[i].URL, e, reason); err != nil {
+			return fmt.Errorf("webhook: dead letter: %w", err)
 		}
 	}
 	return nil
 }
 
-// keep passes an event to DeadLetter if reason is not nil. It returns ctx's error
-// if that may be the reason.
-func (s *Sender) keep(ctx context.Context, url string, e eoa.Event, reason error) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// deliver posts a body until the endpoint takes it, at most Config.Tries times.
+func (s *Sender) deliver(ctx context.Context, endpoint Endpoint, body []byte) (err error) {
+	if len(endpoint.Secret) < 16 {
+		return fmt.Errorf("%w: secret of %d bytes, want at least 16", ErrInvalidConfig, len(endpoint.Secret))
 	}
-	if reason == nil {
-		return nil
+	tries, wait := s.cfg.Tries, s.cfg.FirstWait
+	if _, down := s.down.Load(endpoint.URL); down {
+		tries = 1
 	}
-	if err := s.cfg.DeadLetter(ctx, url, e, reason); err != nil {
-		return fmt.Errorf("webhook: dead letter: %w", err)
-	}
-	return nil
-}
-
-// deliver posts a body until the endpoint takes it, at most tries times. It calls
-// failed after each failure.
-func (s *Sender) deliver(ctx context.Context, endpoint Endpoint, body []byte, tries int, failed func()) (err error) {
-	if len(endpoint.Secret) < leastSecret {
-		return fmt.Errorf("%w: secret of %d bytes, want at least %d", ErrInvalidConfig, len(endpoint.Secret), leastSecret)
-	}
-	wait := s.cfg.FirstWait
 	for try := 1; ; try++ {
 		if err = s.post(ctx, endpoint, body); err == nil {
+			s.down.Delete(endpoint.URL)
 			return nil
 		}
-		if failed(); try >= tries {
+		if try >= tries {
+			s.down.Store(endpoint.URL, nil)
 			return err
 		}
-		timer := time.NewTimer(wait)
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-ctx.Done():
-			timer.Stop()
 			return ctx.Err()
 		}
 		wait = min(2*wait, s.cfg.MaxWait)
@@ -173,15 +153,15 @@ func (s *Sender) post(ctx context.Context, endpoint Endpoint, body []byte) error
 	return nil
 }
 
-// Sign returns the header value for a body.
+// Sign returns the signature of a body, as it is in the header.
 func Sign(secret, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	_, _ = mac.Write(body)
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// Verify reports whether header is the signature of body, in constant time.
-// Endpoints call it.
+// Verify reports whether header is the signature of body. Endpoints call it for each post. It
+// takes the same time for right and wrong signatures.
 func Verify(secret, body []byte, header string) bool {
 	return hmac.Equal([]byte(Sign(secret, body)), []byte(header))
 }

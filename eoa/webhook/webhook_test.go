@@ -60,6 +60,29 @@ func TestHandle(t *testing.T) {
 	require.Equal(t, []string{bad.URL, good.URL}, dead)
 }
 
+// An endpoint that takes nothing gets all posts of the first event and one of each further
+// one, until it takes one.
+func TestEndpointThatIsDown(t *testing.T) {
+	var posts atomic.Int64
+	var up atomic.Bool
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if posts.Add(1); !up.Load() {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	defer web.Close()
+	dead := 0
+	s, err := New(Config{Tries: 3, FirstWait: time.Microsecond, Endpoints: func(eoa.Event) []Endpoint { return []Endpoint{{web.URL, secret}} },
+		DeadLetter: func(context.Context, string, eoa.Event, error) error { dead++; return nil }})
+	require.NoError(t, err)
+	for i, want := range []int64{3, 4, 5, 6, 7, 10, 11} {
+		up.Store(i == 3 || i == 4)
+		require.NoError(t, s.Handle(context.Background(), eoa.Event{Seq: uint64(i)}))
+		require.Equal(t, want, posts.Load(), "event %d", i)
+	}
+	require.Equal(t, 5, dead)
+}
+
 // An event that could not be kept as a dead letter, or was interrupted, is delivered again.
 func TestHandleComesAgain(t *testing.T) {
 	full := errors.New("full")

@@ -48,14 +48,14 @@ var mayImport = map[string][]string{
 	"eoa":                  {"internal/wire", "eoa/internal/account"},
 	"eoa/internal/account": {},
 	"eoa/blobs":            {"eoa/internal/account"},
-	"eoa/internal/lives":   {"eoa", "eoa/internal/account"},
+	"eoa/internal/far":     {"eoa", "eoa/internal/account"},
 	"eoa/kvstore":          {"eoa", "eoa/internal/account"},
 	"eoa/memstore":         {"eoa", "eoa/internal/account", "eoa/kvstore"},
 	"eoa/ethchain":         {"eoa", "eoa/internal/account"},
 	"eoa/kms":              {"eoa", "eoa/internal/account"},
 	"eoa/jobs":             {"eoa", "eoa/internal/account"},
 	"eoa/eoatest":          {"eoa", "eoa/blobs", "eoa/internal/account"},
-	"eoa/storetest":        {"eoa", "eoa/blobs", "eoa/internal/account", "eoa/eoatest", "eoa/internal/lives"},
+	"eoa/storetest":        {"eoa", "eoa/blobs", "eoa/internal/account", "eoa/eoatest"},
 	"eoa/webhook":          {"eoa", "eoa/internal/account"},
 	// jamtest makes proofs, and takes no rule from canonical/proof that it tests. Its services
 	// follow the rules of package service.

@@ -18,20 +18,16 @@ var ordered = map[string][]string{
 		"deliver.go", "floor.go", "departure.go", "record.go", "inspect.go", "account.go", "entry.go", "config.go", "errors.go",
 	},
 	"eoa": {
-		"doc.go", "fleet.go", "health.go", "handle.go", "outbox.go", "client.go", "run.go", "step.go", "watch.go", "sign.go",
-		"estimate.go", "hold.go", "history.go", "halt.go", "commit.go", "gascall.go", "timeouts.go", "diagnose.go", "stats.go",
-		"count.go", "executor.go", "inbox.go", "witness.go", "signals.go", "config.go", "store.go", "chain.go", "signer.go",
-		"encoding.go", "errors.go",
-		"values_batch.go", "values_blob.go", "values_classify.go", "values_event.go", "values_failures.go",
-		"values_fees.go", "values_head.go", "values_look.go", "values_order.go", "values_policy.go",
-		"values_problem.go", "values_record.go", "values_request.go", "values_retain.go", "values_state.go",
-		"values_stop.go", "values_view.go",
+		"doc.go", "fleet.go", "health.go", "handle.go", "outbox.go", "client.go", "run.go", "step.go", "observe.go", "estimate.go",
+		"send.go", "account.go", "history.go", "commit.go", "gascall.go", "timeouts.go", "diagnose.go", "stats.go",
+		"executor.go", "config.go", "inbox.go", "witness.go", "signals.go", "store.go", "chain.go", "signer.go",
+		"encoding.go", "errors.go", "values.go",
 	},
 	"eoa/internal/account": {
-		"doc.go", "step.go", "cancel.go", "confirm.go", "broadcast.go", "bump.go", "choose.go", "refuse.go", "assign.go", "fill.go",
-		"sign.go", "retain.go", "problem.go", "stop.go", "refusal.go", "gas.go", "price.go", "view.go", "batch.go", "rules.go", "policy.go",
+		"doc.go", "cancel.go", "trust.go", "confirm.go", "broadcast.go", "bump.go", "choose.go", "assign.go", "sign.go", "retain.go",
+		"problem.go", "refuse.go", "stop.go", "refusal.go", "gas.go", "price.go", "view.go", "batch.go", "rules.go", "policy.go",
 		"fees.go", "job.go", "look.go", "order.go", "head.go", "enums.go", "record.go", "request.go", "blob.go", "kzg.go",
-		"classify.go", "messages.go", "event.go", "state.go", "names.go", "failures.go",
+		"classify.go", "messages.go", "event.go", "state.go", "failures.go",
 	},
 }
 

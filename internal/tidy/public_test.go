@@ -7,7 +7,6 @@ import (
 	"go/format"
 	"go/token"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,37 +15,37 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// machine are the exported names of eoa/internal/account that package eoa alone uses. It gives
+// machine are the exported names of eoa/internal/account that no host needs. Package eoa gives
 // all others to its users, as its own.
-var machine = []string{"View", "NewView", "Rules", "Job", "Outgoing", "KZG", "UseKZG", "Refusal", "Signed", "Join", "Prove", "Continued", "CheckRecord", "CheckPayload",
-	"CheckReplacement", "DefaultFeePolicy", "DefaultRetention", "MaxRetry", "NoEstimate"}
+var machine = []string{"View", "NewView", "Job", "Outgoing", "KZG", "UseKZG", "Refusal", "Signed", "Join", "Prove", "Continued", "CheckRecord", "CheckPayload",
+	"CheckReplacement", "DefaultRules", "MaxRetry", "NoEstimate", "Head", "Mark", "Stop", "Cause", "CauseNone", "CauseRolledBack", "CauseOtherChain",
+	"OrderKind", "OrderCancel", "OrderReplace", "OrderReset", "OrderResume"}
 
 // TestPublicNames: package eoa has an alias for each name of eoa/internal/account that its users
 // need. The documentation of an alias of an internal type shows neither fields nor methods, so
-// that the comment of the alias repeats them. With -update, the test writes these files.
+// that the comment of the alias repeats them. With -update, the test writes the file.
 func TestPublicNames(t *testing.T) {
 	tree := loadAll(t)
-	const from, to = "eoa/internal/account", "eoa"
-	var files []*File
+	p := publisher{tree: tree}
 	for _, f := range tree.Files {
-		if f.Dir() == from && !f.Test() {
-			files = append(files, f)
+		if f.Dir() == "eoa/internal/account" && !f.Test() {
+			p.files = append(p.files, f)
 		}
 	}
-	p := publisher{tree: tree, files: files}
-	for _, f := range files {
-		want := p.file(f)
-		if want == nil {
-			continue
-		}
-		name := filepath.Join(root, to, "values_"+path.Base(f.Path))
-		if *update {
-			require.NoError(t, os.WriteFile(name, want, 0o644))
-		}
-		have, err := os.ReadFile(name)
-		require.NoError(t, err, "run go test ./internal/tidy -update")
-		require.Equal(t, string(want), string(have), "run go test ./internal/tidy -update")
+	p.out.WriteString(written + " from package eoa/internal/account.\n\n" +
+		"package eoa\n\nimport \"github.com/jamq/jamq/eoa/internal/account\"\n\n")
+	for _, f := range p.files {
+		p.file(f)
 	}
+	want, err := format.Source(p.out.Bytes())
+	require.NoError(t, err)
+	name := filepath.Join(root, "eoa/values.go")
+	if *update {
+		require.NoError(t, os.WriteFile(name, want, 0o644))
+	}
+	have, err := os.ReadFile(name)
+	require.NoError(t, err, "run go test ./internal/tidy -update")
+	require.Equal(t, string(want), string(have), "run go test ./internal/tidy -update")
 }
 
 type publisher struct {
@@ -55,9 +54,8 @@ type publisher struct {
 	out   bytes.Buffer
 }
 
-// file returns the file with the aliases of the names in f, or nil if there are none.
-func (p *publisher) file(f *File) []byte {
-	p.out.Reset()
+// file writes the aliases of the names in f.
+func (p *publisher) file(f *File) {
 	for _, decl := range f.Syntax.Decls {
 		switch d := decl.(type) {
 		case *ast.FuncDecl:
@@ -69,16 +67,6 @@ func (p *publisher) file(f *File) []byte {
 			p.group(f, d)
 		}
 	}
-	if p.out.Len() == 0 {
-		return nil
-	}
-	const head = "// go test ./internal/tidy -update writes this file from eoa/internal/account/%s.\n\n" +
-		"package eoa\n\nimport \"github.com/jamq/jamq/eoa/internal/account\"\n\n"
-	text, err := format.Source(append(fmt.Appendf(nil, head, path.Base(f.Path)), p.out.Bytes()...))
-	if err != nil {
-		panic(err)
-	}
-	return text
 }
 
 func public(name *ast.Ident) bool { return name.IsExported() && !slices.Contains(machine, name.Name) }

@@ -9,8 +9,8 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// This file has the rules of blob transactions (EIP-4844), except their fields
-// and prices. The comment of [Blob] explains them.
+// This file has the rules of blob transactions (EIP-4844), except their fields and prices.
+// The comment of [Blob] explains these transactions.
 
 const (
 	// MaxBlobs is the maximum number of blobs in a request: the limit of one
@@ -20,9 +20,6 @@ const (
 	// numbers of 32 bytes, each below the order of the scalar field of
 	// BLS12-381.
 	BlobSize = 4096 * 32
-	// MaxPendingBlobs is the maximum number of blobs of an account's requests
-	// without a nonce. They take 32 MiB, which a worker may read at once.
-	MaxPendingBlobs = 256
 	// minBlobBumpPercent is the minimum price increase that go-ethereum's pool
 	// accepts for the replacement of a blob transaction, in percent.
 	minBlobBumpPercent = 100
@@ -38,7 +35,7 @@ const (
 // BLS_MODULUS).
 var scalarOrder = uint256.MustFromHex("0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001").Bytes32()
 
-// validateBlobs returns an error if the blobs can never be sent.
+// validateBlobs returns an error if the request could never be executed because of its blobs.
 func (r *Request) validateBlobs() error {
 	if r.Kind != Blob {
 		if len(r.Blobs) > 0 || r.MaxBlobFee != nil {
@@ -65,9 +62,9 @@ func (r *Request) validateBlobs() error {
 	return nil
 }
 
-// BlobHashes returns the versioned hashes of the request's blobs, in order; nil
-// if it has none. It returns an error that wraps ErrInvalidRequest if the blobs
-// are invalid.
+// BlobHashes returns the versioned hashes of the request's blobs, in order; nil if it has
+// none. Packages that implement [Chain] need them for estimates. The error wraps
+// ErrInvalidRequest if the blobs are invalid.
 func (r *Request) BlobHashes() ([]common.Hash, error) {
 	if len(r.Blobs) == 0 {
 		return nil, nil
@@ -78,7 +75,7 @@ func (r *Request) BlobHashes() ([]common.Hash, error) {
 	return blobHashes(r.Blobs)
 }
 
-// blobsOf returns the blobs that an attempt is sent with.
+// blobsOf returns the blobs that belong to an attempt.
 func (r *Record) blobsOf(a *Attempt) [][]byte {
 	switch {
 	case r.Kind == Blob && a.Noop:
@@ -89,8 +86,8 @@ func (r *Record) blobsOf(a *Attempt) [][]byte {
 	return r.Blobs
 }
 
-// keepBlobs copies the request's blobs to its attempts before the request gets
-// others, because the attempts may be sent again.
+// keepBlobs copies the request's blobs to its attempts before the request gets other ones,
+// because the attempts may have to be sent again.
 func (r *Record) keepBlobs(others [][]byte) {
 	if slices.EqualFunc(r.Blobs, others, bytes.Equal) {
 		return
@@ -102,8 +99,8 @@ func (r *Record) keepBlobs(others [][]byte) {
 	}
 }
 
-// dropBlobs drops the blobs of a record that has ended: they will not be sent
-// again.
+// dropBlobs deletes the blobs of a record that has ended, because they are large and will not
+// be sent again.
 func (r *Record) dropBlobs() {
 	if !r.State.Terminal() {
 		return
@@ -116,8 +113,8 @@ func (r *Record) dropBlobs() {
 
 func (a *Attempt) dropBlobs() { a.Blobs, a.Proofs = nil, nil }
 
-// CheckReplacement returns an error that wraps ErrInvalidRequest if no node takes
-// payload as a replacement of r.
+// CheckReplacement returns an error that wraps ErrInvalidRequest if nodes would never take
+// payload in place of r: blob transactions and others do not replace each other.
 func CheckReplacement(r, payload *Request) error {
 	if (r.Kind == Blob) != (payload.Kind == Blob) {
 		return fmt.Errorf("%w: kind %d cannot replace kind %d: blob transactions are replaced only by blob transactions", ErrInvalidRequest, payload.Kind, r.Kind)

@@ -7,13 +7,13 @@ import (
 	"github.com/jamq/jamq/internal/backoff"
 )
 
-// Outgoing is an attempt to be sent to a node.
+// Outgoing is a signed transaction that is to be sent to a node now.
 type Outgoing struct {
 	// ID is the record's id.
 	ID uint64
 	// Attempt is the index of the attempt in the record.
 	Attempt int
-	// First means that no earlier send of the attempt is known.
+	// First means that this attempt was never sent before, as far as is known.
 	First bool
 	// Raw is the encoded transaction, without blobs.
 	Raw []byte
@@ -23,12 +23,12 @@ type Outgoing struct {
 	Proofs []byte
 }
 
-// toSend returns the attempts that must be sent now, in nonce order, at most
-// limit: attempts that were never sent, attempts whose last send had an unknown
-// result, and every Config.Rebroadcast the accepted ones, because nodes forget.
-// The bytes are always those that the store holds.
-func (v *View) toSend(c *Rules, now time.Time, limit int) []Outgoing {
-	if now.Before(v.quiet) {
+// ToSend returns the attempts that must be sent now, in nonce order, at most limit: those
+// that were never sent; those whose last send is unknown or was refused, after a back-off;
+// and every Config.Rebroadcast those that a node has accepted, because nodes forget. The
+// bytes are always those in the store.
+func (v *View) ToSend(c *Rules, now time.Time, limit int) []Outgoing {
+	if now.Before(v.Quiet) {
 		return nil
 	}
 	var out []Outgoing
@@ -47,10 +47,10 @@ func (v *View) toSend(c *Rules, now time.Time, limit int) []Outgoing {
 	return out
 }
 
-// sendQueue iterates, by nonce, over the records in flight that nodes can take
-// now. It stops at the first record for another pool than the first one's,
-// because nodes keep an account in one pool at a time. If the account has become
-// delegated, nodes take only the first record.
+// sendQueue iterates, by nonce, over the records in flight that nodes can take now. Nodes
+// keep an account in one of two pools at a time (blobs or not), so it stops at the first
+// record that belongs to the other pool. A delegated account may have one transaction in the
+// pool, so only its first record is in the queue.
 func (v *View) sendQueue() iter.Seq[*Record] {
 	return func(yield func(*Record) bool) {
 		var first *Record
@@ -62,14 +62,15 @@ func (v *View) sendQueue() iter.Seq[*Record] {
 			if first == nil {
 				first = r
 			}
-			if (r.Kind == Blob) != (first.Kind == Blob) || !yield(r) || v.seen != nil && v.seen.Delegated {
+			if (r.Kind == Blob) != (first.Kind == Blob) || !yield(r) || v.delegated() {
 				return
 			}
 		}
 	}
 }
 
-// SendTimes iterates over the times at which the records of the send queue are due.
+// SendTimes iterates over the times at which records of the send queue are due. The executor
+// sleeps until the first of them.
 func (v *View) SendTimes(c *Rules, now time.Time) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		for r := range v.sendQueue() {
@@ -80,7 +81,7 @@ func (v *View) SendTimes(c *Rules, now time.Time) iter.Seq[time.Time] {
 	}
 }
 
-// sendAt returns when the record's bytes are due.
+// sendAt returns when a record is due to be sent.
 func (v *View) sendAt(c *Rules, now time.Time, r *Record) time.Time {
 	last, sent := v.sent[r.ID]
 	a := &r.Attempts[sendable(r)]
@@ -89,7 +90,7 @@ func (v *View) sendAt(c *Rules, now time.Time, r *Record) time.Time {
 		return time.Time{}
 	}
 	switch {
-	case last.gap && !v.follows(r):
+	case last.gap && !v.lacksPredecessor(r):
 		return last.at.Add(c.Retry)
 	case last.gap || last.tries == 0:
 		return last.at.Add(c.Rebroadcast)
@@ -97,10 +98,10 @@ func (v *View) sendAt(c *Rules, now time.Time, r *Record) time.Time {
 	return last.at.Add(backoff.Wait(c.Retry, MaxRetry, last.tries))
 }
 
-// follows reports whether the transaction with the nonce before r's is not known
-// to be on a node. That transaction is then sent again first, and wakeBehind wakes
-// r when a node has accepted it.
-func (v *View) follows(r *Record) bool {
+// lacksPredecessor reports whether the transaction with the nonce before r's may not be on a
+// node. Then r waits: the earlier one is sent again first, and when a node accepts it,
+// makeFollowersDue makes r due.
+func (v *View) lacksPredecessor(r *Record) bool {
 	at, held := v.find(r.Nonce - 1)
 	if !held || !v.Open[at].inFlight() || r.Nonce <= v.Latest() {
 		return false
@@ -109,10 +110,9 @@ func (v *View) follows(r *Record) bool {
 	return before.gap || before.tries > 0
 }
 
-// wakeBehind makes transactions due at once if nodes have refused them only
-// because of a gap: the nodes lacked the transaction before, and now have it. It
-// begins with the transaction that has the given nonce.
-func (v *View) wakeBehind(nonce uint64) {
+// makeFollowersDue makes transactions due at once that nodes have refused only because they
+// lacked the one before. It begins with the given nonce, whose predecessor a node now has.
+func (v *View) makeFollowersDue(nonce uint64) {
 	for at, _ := v.find(nonce); at < len(v.Open); at++ {
 		r := &v.Open[at]
 		if r.Nonce != nonce || !v.sent[r.ID].gap {
@@ -123,18 +123,18 @@ func (v *View) wakeBehind(nonce uint64) {
 	}
 }
 
-// wakeFirst makes the transaction with the given nonce due at once if a node has
-// refused it for lack of room. The one before it has been mined, so that nodes
-// which limit the account's transactions may have room now.
-func (v *View) wakeFirst(nonce uint64) {
+// makeDueIfPoolWasFull makes the transaction with the given nonce due at once if a node has
+// refused it for lack of room. The one before it has just been mined, so that there may be
+// room now.
+func (v *View) makeDueIfPoolWasFull(nonce uint64) {
 	if at, held := v.find(nonce); held && Classify(v.Open[at].Newest().Why) == ReasonFull && v.Open[at].Newest().Result == Rejected {
 		delete(v.sent, v.Open[at].ID)
 	}
 }
 
-// sendBefore makes the transaction before nonce due at once, because a node
-// lacks it. It does so once; after that, the usual back-off applies.
-func (v *View) sendBefore(nonce uint64) {
+// makePredecessorDue makes the transaction before nonce due at once, because a node has just
+// said that it lacks it. It does so once; after that, the usual back-off applies.
+func (v *View) makePredecessorDue(nonce uint64) {
 	at, held := v.find(nonce - 1)
 	if !held || nonce == 0 {
 		return
@@ -146,10 +146,10 @@ func (v *View) sendBefore(nonce uint64) {
 	}
 }
 
-// takeResults decides what the results of sends mean. No result takes a nonce from its
-// request: a gateway may return the refusal of one node for bytes that another
-// node has taken.
-func (v *View) takeResults(c *Rules, now time.Time, out []Outgoing, results []Sent) Batch {
+// ApplyResults decides what follows from the results of sends. Whatever they are, a request
+// keeps its nonce: a gateway may return the refusal of one node for bytes that another node
+// has taken.
+func (v *View) ApplyResults(c *Rules, now time.Time, out []Outgoing, results []Sent) Batch {
 	b, again := v.Batch(), false
 	for i, o := range out {
 		r := v.byID(o.ID)
@@ -164,7 +164,7 @@ func (v *View) takeResults(c *Rules, now time.Time, out []Outgoing, results []Se
 			v.SetQuietUntil(c, now, s.RetryAfter)
 		}
 		again = again || s.Result == Accepted && r.Attempts[o.Attempt].Result == Accepted
-		v.sentOne(&b, c, now, r, o.Attempt, s)
+		v.applyResult(&b, c, now, r, o.Attempt, s)
 	}
 	if again && !v.resendDue(c, now) {
 		b.Head.Resent = now
@@ -172,8 +172,8 @@ func (v *View) takeResults(c *Rules, now time.Time, out []Outgoing, results []Se
 	return b
 }
 
-// resendDue reports whether an accepted attempt is due to be sent again, or its
-// last send had no definite answer.
+// resendDue reports whether an attempt that a node has accepted is due to be sent again, or
+// whether its last send had no certain answer.
 func (v *View) resendDue(c *Rules, now time.Time) bool {
 	for r := range v.sendQueue() {
 		if r.Attempts[sendable(r)].Result == Accepted && (v.sent[r.ID].tries > 0 || !now.Before(v.sendAt(c, now, r))) {
@@ -183,14 +183,14 @@ func (v *View) resendDue(c *Rules, now time.Time) bool {
 	return false
 }
 
-// SetQuietUntil stops the use of the node for wait, at least Config.Retry and
-// at most maxRetry.
+// SetQuietUntil stops all calls to the node for the wait that it requested, at least
+// Config.Retry and at most MaxRetry.
 func (v *View) SetQuietUntil(c *Rules, now time.Time, wait time.Duration) {
-	v.quiet = now.Add(min(max(wait, c.Retry), MaxRetry))
+	v.Quiet = now.Add(min(max(wait, c.Retry), MaxRetry))
 }
 
-// sentOne applies the result of one send to its record.
-func (v *View) sentOne(b *Batch, c *Rules, now time.Time, old *Record, attempt int, s Sent) {
+// applyResult applies the result of one send to its record.
+func (v *View) applyResult(b *Batch, c *Rules, now time.Time, old *Record, attempt int, s Sent) {
 	last := v.sent[old.ID]
 	if last.tx != old.Attempts[attempt].Hash {
 		last = sending{tx: old.Attempts[attempt].Hash}
@@ -198,26 +198,26 @@ func (v *View) sentOne(b *Batch, c *Rules, now time.Time, old *Record, attempt i
 	last.at, last.gap = now, s.Reason == ReasonNonceGap
 	if s.Result == Accepted {
 		last.tries = 0
-		v.wakeBehind(old.Nonce + 1)
+		v.makeFollowersDue(old.Nonce + 1)
 	} else if !last.gap {
 		last.tries++
 	}
 	v.sent[old.ID] = last
 	if last.gap {
-		v.sendBefore(old.Nonce)
+		v.makePredecessorDue(old.Nonce)
 	}
 
 	r := old.clone()
 	a := &r.Attempts[attempt]
-	changed := a.hear(now, s)
+	changed := a.recordResult(now, s)
 	switch {
 	case s.Result == Accepted && r.State == Prepared:
-		b.move(now, &r, Broadcast, EventSubmitted)
+		b.changeState(now, &r, Broadcast, EventSubmitted)
 		changed = true
-	case a.Refusals >= giveUpAfter && r.endedBy(s.Reason) && !r.Cancelling && r.refused() && (r.State == Prepared || v.stalled(c, now)):
-		// A node may have it nevertheless, so the record keeps its nonce, and a
-		// noop fills the nonce. If a node accepted it before, a rejection by
-		// another counts only once the account has stalled.
+	case a.Refusals >= giveUpAfter && r.isFinalRefusal(s.Reason) && !r.Cancelling && r.allRejected() && (r.State == Prepared || v.stalled(c, now)):
+		// A node may have it nevertheless, so the record keeps its nonce, and a transaction
+		// that does nothing is signed for the nonce. If a node has accepted the request
+		// before, a rejection by another node counts only once the account has stalled.
 		r.Cancelling, r.Urgent = true, true
 		changed = true
 	}

@@ -2,6 +2,7 @@ package account
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/holiman/uint256"
@@ -9,23 +10,23 @@ import (
 	"github.com/jamq/jamq/internal/backoff"
 )
 
-// bumps returns the replacements that are due: once the account has stalled, the
-// lowest transaction in flight if its back-off has passed, and those behind it
-// that pay less than today's price themselves; and every request that the user
-// changed. A changed request may have Gas 0; it must be estimated first. The batch
-// records the requests whose next price would exceed a limit; they wait.
-func (v *View) bumps(c *Rules, now time.Time) ([]Job, Batch) {
+// Bumps returns the transactions that are due to be signed again with their nonces: requests
+// that the user changed; those that nodes refuse for their prices or gas; and once the
+// account has stalled, the first one in flight, and those behind it that pay too little for
+// today's prices. If Gas of a job is 0, it must be estimated first. The batch records the
+// requests whose next price would exceed a limit; they wait.
+func (v *View) Bumps(c *Rules, now time.Time) ([]Job, Batch) {
 	b := v.Batch()
 	var jobs []Job
 	free := v.free()
 	head := true
 	for i := range v.Open {
 		r := &v.Open[i]
-		if v.seen == nil || !r.inFlight() || r.Nonce < v.seen.Latest {
+		if v.LastLook == nil || !r.inFlight() || r.Nonce < v.LastLook.Latest {
 			continue
 		}
-		// Only the transaction before holds this one up.
-		blocked := !head && v.pays(r) && !r.Urgent && r.overruled() == ReasonNone
+		// Only the transactions before hold this one up.
+		blocked := !head && v.pays(r) && !r.Urgent && r.reasonToSignAgain() == ReasonNone
 		head = false
 		if blocked || len(jobs) == c.Batch || !v.bumpDue(c, now, r) {
 			continue
@@ -46,7 +47,7 @@ func (v *View) bumps(c *Rules, now time.Time) ([]Job, Batch) {
 		j := Job{Record: r.clone(), Nonce: r.Nonce, Gas: r.Gas, Fees: singlePrice(r, fees), Noop: r.Noop || r.Cancelling}
 		switch {
 		case j.Noop:
-			j.Gas = v.noopGas(c)
+			j.Gas = v.noopGas()
 		case j.Gas == 0 && !r.Urgent && Classify(old.Why) != ReasonGasLimit:
 			j.Gas = old.Gas
 		}
@@ -56,8 +57,8 @@ func (v *View) bumps(c *Rules, now time.Time) ([]Job, Batch) {
 				more = old.Cost
 			}
 			more.Sub(&more, &old.Cost)
-			covered := take(free, &more)
-			if v.unpaid.considered(r.ID, &more, covered); !covered {
+			covered := deduct(free, &more)
+			if v.unpaid.noteCover(r.ID, &more, covered); !covered {
 				continue
 			}
 		}
@@ -67,43 +68,52 @@ func (v *View) bumps(c *Rules, now time.Time) ([]Job, Batch) {
 	return jobs, b
 }
 
-// pays reports whether the record's newest attempt pays the base fee, the price of
-// blobs, at least half of the usual tip, and the price that was proven last, so
-// that only the transactions before it keep it from being mined. Usual tips change
-// with each block, so that a comparison with the whole tip would raise all prices
-// with each small change.
+// EstimatedBumps returns those of the jobs from Bumps that can be signed, because their gas
+// is known. The batch delays the others, and those that would revert.
+func (v *View) EstimatedBumps(c *Rules, now time.Time, jobs []Job, reverting []Refusal) ([]Job, Batch) {
+	for _, j := range jobs {
+		if j.Gas == 0 {
+			reverting = append(reverting, Refusal{j.Record, NoEstimate})
+		}
+	}
+	return slices.DeleteFunc(jobs, func(j Job) bool { return j.Gas == 0 }), v.postpone(c, now, reverting)
+}
+
+// pays reports whether the record's newest attempt pays enough today, so that only the
+// transactions before it keep it from being mined. It must cover the base fee, the price of
+// blobs, the price that was last proven, and half of the usual tip. The whole tip would be
+// too strict: it changes with each block, and each small rise would raise all prices.
 func (v *View) pays(r *Record) bool {
 	fees := &r.Newest().Fees
-	if fees.below(&v.proven) || fees.Cap.Lt(&v.seen.BaseFee) || r.Kind == Blob && fees.Blob.Lt(&v.seen.BlobFee) {
+	if fees.below(&v.proven) || fees.Cap.Lt(&v.LastLook.BaseFee) || r.Kind == Blob && fees.Blob.Lt(&v.LastLook.BlobFee) {
 		return false
 	}
-	tip := new(uint256.Int).Sub(&fees.Cap, &v.seen.BaseFee)
+	tip := new(uint256.Int).Sub(&fees.Cap, &v.LastLook.BaseFee)
 	if fees.Tip.Lt(tip) {
 		tip = &fees.Tip
 	}
-	half := new(uint256.Int).Rsh(&v.seen.Tip, 1)
+	half := new(uint256.Int).Rsh(&v.LastLook.Tip, 1)
 	return !tip.Lt(half)
 }
 
-// errNotLower means that no lower price is possible now.
+// errNotLower means that a node demands a lower price, and a lower one would not pay the base
+// fee now.
 var errNotLower = errors.New("eoa: a lower price would not pay the base fee")
 
-// reprice returns the prices of the record's replacement. They are above those
-// of all its attempts, unless nodes have refused all of them: because of their
-// fees, or in favour of a noop at the limit.
+// reprice returns the prices with which the record is signed again. They are above those of
+// all earlier attempts, so that a node which has one of these takes the new one. If nodes
+// have refused all attempts, none has to be replaced. The price may then be lower, if it was
+// refused as too high, or the market's, if a transaction that does nothing must fit below the
+// limit.
 func (v *View) reprice(c *Rules, r *Record) (Fees, error) {
-	market, payable := c.Fees.price(v.seen, r)
-	offered, policy := r.offered(), c.Fees
-	for _, x := range [][2]*uint256.Int{{&market.Cap, &v.proven.Cap}, {&market.Tip, &v.proven.Tip}} {
-		if x[0].Lt(x[1]) {
-			x[0].Set(x[1])
-		}
-	}
-	switch r.overruled() {
+	market, payable := c.Fees.price(v.LastLook, r)
+	offered, percent := r.offered(), c.Fees.BumpPercent
+	market.raiseTo(&Fees{Cap: v.proven.Cap, Tip: v.proven.Tip})
+	switch r.reasonToSignAgain() {
 	case ReasonFeeCap:
-		if r.refused() {
+		if r.allRejected() {
 			// The base fee can rise by an eighth per block (EIP-1559).
-			next := new(uint256.Int).Add(&v.seen.BaseFee, new(uint256.Int).Rsh(&v.seen.BaseFee, 3))
+			next := new(uint256.Int).Add(&v.LastLook.BaseFee, new(uint256.Int).Rsh(&v.LastLook.BaseFee, 3))
 			if next.Add(next, &market.Tip); next.Lt(&market.Cap) {
 				market.Cap = *next
 			}
@@ -113,43 +123,37 @@ func (v *View) reprice(c *Rules, r *Record) (Fees, error) {
 			return market, nil
 		}
 	case ReasonUnderpriced:
-		policy.BumpPercent = max(policy.BumpPercent, refusedBump)
+		percent = max(percent, refusedBump)
 	}
-	fees, err := policy.replace(&offered, &market, r.limits())
-	if err != nil && r.Cancelling && payable && r.refused() {
+	fees, err := offered.bump(&market, percent, c.Fees.limits(r.limits()))
+	if err != nil && r.Cancelling && payable && r.allRejected() {
 		return market, nil // nothing to replace on any node
 	}
 	return fees, err
 }
 
-// offered returns the highest prices that the record's attempts offer.
+// offered returns the highest prices that any attempt of the record offers.
 func (r *Record) offered() (f Fees) {
 	for k := range r.Attempts {
-		a := &r.Attempts[k]
-		if a.Void {
-			continue
-		}
-		for _, x := range [][2]*uint256.Int{{&f.Cap, &a.Fees.Cap}, {&f.Tip, &a.Fees.Tip}, {&f.Blob, &a.Fees.Blob}} {
-			if x[0].Lt(x[1]) {
-				x[0].Set(x[1])
-			}
+		if a := &r.Attempts[k]; !a.Void {
+			f.raiseTo(&a.Fees)
 		}
 	}
 	return f
 }
 
-// bumpDue reports whether a record in flight is due to be replaced. A record
-// whose newest bytes were not sent yet is not, and neither is one that nodes
-// refuse only because they lack the nonce before.
+// bumpDue reports whether a record in flight is due to be signed again. It is not if its
+// newest attempt was not sent yet, or if nodes refuse that only because they lack the nonce
+// before.
 func (v *View) bumpDue(c *Rules, now time.Time, r *Record) bool {
 	switch {
-	case r.waits(now) || !v.wasSent(r) && r.Newest().Result != Rejected:
+	case r.isDelayed(now) || !v.wasSent(r) && r.Newest().Result != Rejected:
 		return false
 	case r.Urgent:
 		return true
 	case v.sent[r.ID].gap:
 		return false
-	case r.overruled() != ReasonNone:
+	case r.reasonToSignAgain() != ReasonNone:
 		at := r.BumpedAt.Add(backoff.Wait(c.Retry, MaxRetry, r.Bumps))
 		return !now.Before(at) || r.BumpedAt.After(now) // the clock may have been ahead
 	}
@@ -168,5 +172,5 @@ func (v *View) bumpDue(c *Rules, now time.Time, r *Record) bool {
 	return v.stalled(c, now) && now.Sub(last) >= c.Fees.due(r.Bumps)
 }
 
-// wasSent reports whether this worker has sent the newest bytes.
+// wasSent reports whether this worker has sent the newest attempt.
 func (v *View) wasSent(r *Record) bool { return v.sent[r.ID].tx == r.Newest().Hash }

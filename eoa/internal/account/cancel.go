@@ -1,14 +1,17 @@
 package account
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
 
-// carryOut carries out orders. records are the current records that the orders
-// name, by key.
-func (v *View) carryOut(now time.Time, orders []Order, records map[string]Record) Batch {
+// CarryOut carries out the orders of users. records are the records that the orders name, as
+// the store has them now, by key. An order for a request that is mined or has ended comes too
+// late, and changes nothing.
+func (v *View) CarryOut(now time.Time, orders []Order, records map[string]Record) Batch {
 	b := v.Batch()
 	changed := map[string]Record{}
 	for _, o := range orders {
@@ -31,7 +34,7 @@ func (v *View) carryOut(now time.Time, orders []Order, records map[string]Record
 		r = r.clone()
 		switch {
 		case o.Kind == OrderCancel && r.State == Pending:
-			b.move(now, &r, Cancelled, EventCancelled)
+			b.changeState(now, &r, Cancelled, EventCancelled)
 		case o.Kind == OrderCancel:
 			r.Cancelling, r.Urgent = true, true
 		case o.Kind == OrderReplace && o.Payload != nil && CheckReplacement(&r.Request, o.Payload) == nil:
@@ -39,7 +42,8 @@ func (v *View) carryOut(now time.Time, orders []Order, records map[string]Record
 		}
 		changed[o.Key] = r
 	}
-	b.Records = inOrder(changed)
+	// By id, so that the order of the map has no effect.
+	b.Records = slices.SortedFunc(maps.Values(changed), func(x, y Record) int { return cmp.Compare(x.ID, y.ID) })
 	return b
 }
 
@@ -53,23 +57,13 @@ func (r *Record) replace(p *Request) {
 	r.Cancelling = false
 }
 
-// inOrder returns the records of m by id, so that map order has no effect.
-func inOrder(m map[string]Record) []Record {
-	var out []Record
-	for _, r := range m {
-		out = append(out, r)
-	}
-	slices.SortFunc(out, func(x, y Record) int { return int(x.ID) - int(y.ID) })
-	return out
-}
-
-// reset sets the next nonce to the lowest that is neither used nor held. With
-// force, it first gives up the records in flight, because the user asserts that
-// they will never be mined.
+// reset sets the next nonce to the lowest one that is not used on the chain and that no
+// record has. With force, the requests in flight are given up first: the user asserts that
+// they can never be mined.
 func (v *View) reset(b *Batch, now time.Time, force bool, changed map[string]Record) {
 	to := b.Head.Floor
-	if v.seen != nil {
-		to = v.seen.Latest
+	if v.LastLook != nil {
+		to = v.LastLook.Latest
 	}
 	for i := range v.Open {
 		r := v.Open[i].clone()
@@ -78,13 +72,13 @@ func (v *View) reset(b *Batch, now time.Time, force bool, changed map[string]Rec
 		}
 		if force && r.inFlight() {
 			r.Reason = "given up by a forced reset of nonces"
-			b.move(now, &r, Superseded, EventSuperseded)
+			b.changeState(now, &r, Superseded, EventSuperseded)
 			changed[r.Key] = r
 		} else if r.Open() {
 			to = max(to, r.Nonce+1)
 		}
 	}
-	b.Head.Holes = slices.DeleteFunc(b.Head.Holes, func(n uint64) bool { return n >= to })
+	b.Head.Gaps = slices.DeleteFunc(b.Head.Gaps, func(n uint64) bool { return n >= to })
 	b.Head.Resets = append(b.Head.Resets, Reset{At: now, From: b.Head.Next, To: to, Forced: force})
 	b.Head.Resets = b.Head.Resets[max(0, len(b.Head.Resets)-maxResets):]
 	// Transactions that were given up may still be in pools.

@@ -2,17 +2,17 @@ package account
 
 import "time"
 
-// choose returns the pending requests that may be sent now, best first. Their
-// number is limited by the room in flight. The batch ends requests whose
-// deadline has passed and noops that are not needed. pending are requests
-// without a nonce, in order of rank.
-func (v *View) choose(c *Rules, now time.Time, pending []Record) ([]Job, Batch) {
+// Choose returns the requests that may get nonces now, in the order in which they should.
+// pending are the requests without a nonce, those that go first in front. Choose returns at
+// most as many as may be in flight in addition. The batch ends requests whose deadline has
+// passed, and fillers of gaps that are not needed any more.
+func (v *View) Choose(c *Rules, now time.Time, pending []Record) ([]Job, Batch) {
 	b := v.Batch()
 	room, free, pools := v.Room(c), v.free(), v.pools()
-	v.blocked = false
+	v.PoolBlocked = false
 	ahead, held := v.groupsInFlight(), map[string]bool{}
 	var jobs []Job
-	fills := len(v.Head.Holes)
+	fills := len(v.Head.Gaps)
 	for i := range pending {
 		r := &pending[i]
 		switch {
@@ -21,23 +21,23 @@ func (v *View) choose(c *Rules, now time.Time, pending []Record) ([]Job, Batch) 
 		case !r.Deadline.IsZero() && !now.Before(r.Deadline):
 			gone := r.clone()
 			gone.Reason = "deadline passed"
-			b.move(now, &gone, Failed, EventFailed)
+			b.changeState(now, &gone, Failed, EventFailed)
 			b.Records = append(b.Records, gone)
-		case r.own() && fills == 0:
+		case r.madeByExecutor() && fills == 0:
 			gone := r.clone()
-			b.move(now, &gone, Cancelled, EventCancelled)
+			b.changeState(now, &gone, Cancelled, EventCancelled)
 			b.Records = append(b.Records, gone)
-		case v.seen == nil || len(jobs) >= room || r.waits(now) || v.Asking[r.ID]:
+		case v.LastLook == nil || len(jobs) >= room || r.isDelayed(now) || v.Asking[r.ID]:
 			held[r.Group] = true
 		case r.Group != "" && (held[r.Group] || r.Gas == 0 && !r.Noop && ahead[r.Group] > 0):
 			held[r.Group] = true
 		default:
 			j := Job{Record: *r, Gas: r.Gas, Noop: r.Noop}
 			if j.Noop {
-				j.Gas = v.noopGas(c)
+				j.Gas = v.noopGas()
 			}
-			if r.own() {
-				j.Record.Kind = v.filler(v.Head.Holes[len(v.Head.Holes)-fills])
+			if r.madeByExecutor() {
+				j.Record.Kind = v.filler(v.Head.Gaps[len(v.Head.Gaps)-fills])
 			}
 			least := j
 			least.Gas = max(j.Gas, noopGas)
@@ -50,9 +50,9 @@ func (v *View) choose(c *Rules, now time.Time, pending []Record) ([]Job, Batch) 
 				}
 				continue
 			}
-			if r.own() {
+			if r.madeByExecutor() {
 				fills--
-			} else if v.blocked = v.blocked || !pools.takes(r.Kind); v.blocked {
+			} else if v.PoolBlocked = v.PoolBlocked || !pools.takes(r.Kind); v.PoolBlocked {
 				held[r.Group] = true
 				continue
 			}
@@ -64,19 +64,19 @@ func (v *View) choose(c *Rules, now time.Time, pending []Record) ([]Job, Batch) 
 	return jobs, b
 }
 
-// Room returns how many more requests may be in flight. A request that fills a
-// nonce below others always has room.
+// Room returns how many more requests may be in flight. If there are gaps, there is always
+// room for the transactions that fill them.
 func (v *View) Room(c *Rules) int {
 	n, sure := v.InFlight()
 	most := c.maxInFlight(sure)
-	if v.delegated(c) {
+	if v.delegated() {
 		most = 1
 	}
-	return max(most-n, min(len(v.Head.Holes), c.Batch))
+	return max(most-n, min(len(v.Head.Gaps), c.Batch))
 }
 
-// groupsInFlight returns, for each group with members in flight, the highest
-// nonce of those plus one.
+// groupsInFlight returns the groups that have members in flight, each with the highest nonce
+// of these plus one.
 func (v *View) groupsInFlight() map[string]uint64 {
 	ahead := map[string]uint64{}
 	for i := range v.Open {
@@ -95,8 +95,8 @@ type Refusal struct {
 	Reason string
 }
 
-// pools counts an account's transactions in flight by the node pool that they
-// belong to.
+// pools counts the transactions in flight by the pool in which nodes keep them: that for blob
+// transactions, or the other one.
 type pools struct{ blobs, others int }
 
 func (v *View) pools() (p pools) {
@@ -108,12 +108,6 @@ func (v *View) pools() (p pools) {
 	return p
 }
 
-// HasBlobs reports whether a blob transaction is in flight.
-func (v *View) HasBlobs() bool {
-	p := v.pools()
-	return p.blobs > 0
-}
-
 func (p *pools) add(k Kind) {
 	if k == Blob {
 		p.blobs++
@@ -122,7 +116,8 @@ func (p *pools) add(k Kind) {
 	}
 }
 
-// takes reports whether nodes take one more transaction of kind k.
+// takes reports whether nodes have room for one more transaction of kind k. They keep an
+// account in one pool at a time.
 func (p *pools) takes(k Kind) bool {
 	if k == Blob {
 		return p.others == 0 && p.blobs < maxBlobTxs
@@ -130,8 +125,8 @@ func (p *pools) takes(k Kind) bool {
 	return p.blobs == 0
 }
 
-// filler returns the kind of a noop that fills nonce. It is for the pool of the
-// next open record.
+// filler returns the kind of a transaction that fills the gap at nonce: that of the
+// transaction which comes next, because both must be in the same pool.
 func (v *View) filler(nonce uint64) Kind {
 	at, _ := v.find(nonce)
 	if at < len(v.Open) && v.Open[at].Kind == Blob {

@@ -2,43 +2,43 @@ package account
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// Reason is why a node did not take a transaction.
+// Reason is why a node did not take a transaction. [Classify] finds it in the node's message.
 type Reason uint8
 
 const (
-	// ReasonNone means no error, or an unrecognized one.
+	// ReasonNone means that the node gave no message, or one that is not known.
 	ReasonNone Reason = iota
-	// ReasonKnown means that the node already has the transaction.
+	// ReasonKnown means that the node already has this transaction.
 	ReasonKnown
-	// ReasonNonceTooLow means that the nonce is used, possibly by this very
-	// transaction.
+	// ReasonNonceTooLow means that a transaction with this nonce has been mined, possibly
+	// this very one.
 	ReasonNonceTooLow
-	// ReasonNonceGap means that the node does not keep transactions ahead of a
-	// missing nonce.
+	// ReasonNonceGap means that the node lacks the transaction with the nonce before, and
+	// keeps none behind a missing one.
 	ReasonNonceGap
-	// ReasonReplacement means that the node has another transaction with this
-	// nonce, and the price is too low to replace it.
+	// ReasonReplacement means that the node has another transaction with this nonce, and this
+	// one does not pay enough more to replace it.
 	ReasonReplacement
-	// ReasonUnderpriced means that the price is below what the node accepts
-	// now.
+	// ReasonUnderpriced means that the price is below the least that the node accepts now.
 	ReasonUnderpriced
-	// ReasonFunds means that the account cannot pay for the transaction now.
+	// ReasonFunds means that the account's balance does not cover the transaction now.
 	ReasonFunds
-	// ReasonFull means that the node has no room now.
+	// ReasonFull means that the node has no room for the transaction now.
 	ReasonFull
-	// ReasonInvalid means that no node will ever take the transaction.
+	// ReasonInvalid means that no node will ever take this transaction.
 	ReasonInvalid
-	// ReasonBusy means that the node asked us to wait.
+	// ReasonBusy means that the node asked us to wait before the next call.
 	ReasonBusy
-	// ReasonGasLimit means that the gas limit is above that of a block, or of a
-	// transaction on this chain (EIP-7825). A lower one may be accepted.
+	// ReasonGasLimit means that the gas limit is higher than that of a block, or than a
+	// transaction on this chain may have (EIP-7825). A lower one may be accepted.
 	ReasonGasLimit
-	// ReasonFeeCap means that the gas limit times the price is above the most
-	// that this node relays (geth's --rpc.txfeecap). Another node may take it,
-	// or this one at a lower price.
+	// ReasonFeeCap means that the gas limit times the price is above the most that this node
+	// relays (geth's --rpc.txfeecap). Another node may take the transaction, or this one at a
+	// lower price.
 	ReasonFeeCap
 
 	numReasons
@@ -53,8 +53,8 @@ func (r Reason) String() string {
 	return fmt.Sprintf("Reason(%d)", uint8(r))
 }
 
-// Result returns the send result that follows from r. ReasonNonceTooLow gives
-// Unknown, because the transaction itself may have used the nonce.
+// Result returns the outcome of a send that a node answered with this reason.
+// ReasonNonceTooLow is Unknown, because this very transaction may have used the nonce.
 func (r Reason) Result() SendResult {
 	switch r {
 	case ReasonKnown:
@@ -65,34 +65,33 @@ func (r Reason) Result() SendResult {
 	return Unknown
 }
 
-// Classify returns the meaning of a JSON-RPC error message in reply to
-// eth_sendRawTransaction. It must not be used for other errors: the text of an
-// HTTP or connection error does not show whether the node has the transaction.
+// Classify returns the reason that a node's answer to eth_sendRawTransaction gives, from the
+// message of its JSON-RPC error. Do not use it for other errors: the text of an HTTP or
+// connection error does not show whether the node has the transaction.
 //
-// A message is recognized if it begins with the text of a node, in whole words.
-// Gateways may put words and a colon before it. A message that means that the
-// node has the transaction must also end there, or go on with a punctuation
-// mark. A text that is not recognized, or that has two meanings, gives
-// ReasonNone, whose result is Unknown.
+// A message is recognized if it begins with one of the known texts of nodes, in whole words.
+// A gateway may put words and a colon before it. If the text means that the node has the
+// transaction, the message must also end there or go on with a punctuation mark. If a message
+// is not recognized or has two meanings, Classify returns ReasonNone, whose result is
+// Unknown.
 func Classify(text string) Reason {
 	found := ReasonNone
 	for _, rest := range parts(strings.ToLower(text)) {
-		for _, node := range nodes {
-			for _, m := range node.messages {
-				switch {
-				case !m.begins(rest):
-				case found != ReasonNone && found != m.reason:
-					return ReasonNone
-				default:
-					found = m.reason
-				}
+		for _, m := range meanings {
+			switch {
+			case !m.begins(rest):
+			case found != ReasonNone && found != m.reason:
+				return ReasonNone
+			default:
+				found = m.reason
 			}
 		}
 	}
 	return found
 }
 
-// parts returns a text from its beginning, and from the word after each colon.
+// parts returns the text from its beginning, and again from behind each colon, because
+// gateways put their own words before a node's message.
 func parts(text string) []string {
 	var all []string
 	for more := true; more; {
@@ -102,19 +101,24 @@ func parts(text string) []string {
 	return all
 }
 
-// begins reports whether a text begins with the message, in whole words.
-func (m message) begins(text string) bool {
-	for i, part := range strings.Split(m.text, "*") {
-		at := strings.Index(text, part)
+// begins reports whether an answer begins with one of the texts.
+func (m *meaning) begins(answer string) bool {
+	return slices.ContainsFunc(m.texts, func(text string) bool { return begins(answer, text, m.reason) })
+}
+
+// begins reports whether an answer begins with a node's text, in whole words.
+func begins(answer, text string, reason Reason) bool {
+	for i, part := range strings.Split(text, "*") {
+		at := strings.Index(answer, part)
 		if at < 0 || i == 0 && at > 0 {
 			return false
 		}
-		text = text[at+len(part):]
+		answer = answer[at+len(part):]
 	}
-	if m.reason == ReasonKnown {
-		return strings.Trim(text, ` '"`) == "" || strings.ContainsRune(":.,(", rune(text[0]))
+	if reason == ReasonKnown {
+		return strings.Trim(answer, ` '"`) == "" || strings.ContainsRune(":.,(", rune(answer[0]))
 	}
-	return text == "" || !strings.ContainsRune("_-", rune(text[0])) && !isLetterOrDigit(text[0])
+	return answer == "" || !strings.ContainsRune("_-", rune(answer[0])) && !isLetterOrDigit(answer[0])
 }
 
 func isLetterOrDigit(b byte) bool { return 'a' <= b && b <= 'z' || '0' <= b && b <= '9' }

@@ -8,10 +8,11 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// questions returns the queries that confirm needs answered: the attempts whose
-// nonces are used or promised to be, the blocks that records are in, and the
-// nonces that something else than the attempts has used.
-func (v *View) questions(look *Look) Questions {
+// Questions returns the questions that Confirm needs answered about a look: which attempts
+// are in a block, of those whose nonces are used or promised to be; which blocks are at the
+// heights of mined records; and which transactions have used nonces, if it was none of the
+// attempts.
+func (v *View) Questions(look *Look) Questions {
 	q := Questions{Account: v.Account.Address}
 	for i := range v.Open {
 		r := &v.Open[i]
@@ -34,29 +35,14 @@ func (v *View) questions(look *Look) Questions {
 	return q
 }
 
-// behind reports whether look is older than one that was acted upon, also by an
-// earlier worker, so that nothing may be decided on it. If the head stays
-// behind for Fees.StallTimeout, the chain itself went back, and behind returns
-// false.
-func (v *View) behind(c *Rules, now time.Time, look *Look) bool {
-	if look.Number >= v.height && (v.seen == nil || look.Finalized >= v.seen.Finalized) {
-		v.laggingSince = time.Time{}
-		return false
-	}
-	if v.laggingSince.IsZero() {
-		v.laggingSince = now
-	}
-	return now.Sub(v.laggingSince) < c.Fees.StallTimeout
-}
-
-// confirm decides what look and the answers to Questions mean: which records
-// are mined, confirmed, final, reorganized away or superseded, and which need
-// another nonce. look must not be behind.
-func (v *View) confirm(c *Rules, now time.Time, look *Look, answers *Answers) Batch {
+// Confirm decides what has become of the records in flight and in blocks, from a look that
+// [View.Trust] accepts and the answers to the questions. A record may be mined, confirmed or
+// final now, its block may have left the chain, or it may have lost its nonce.
+func (v *View) Confirm(c *Rules, now time.Time, look *Look, answers *Answers) Batch {
 	b := v.Batch()
-	before := v.seen
-	v.begin(&b, c, now, look)
-	at := answers.seenFrom(look)
+	before := v.LastLook
+	v.applyCounts(&b, c, now, look)
+	at := answers.asSeenByNode(look)
 	verified := at.Number
 	for i := range v.Open {
 		r := v.Open[i].clone()
@@ -71,7 +57,7 @@ func (v *View) confirm(c *Rules, now time.Time, look *Look, answers *Answers) Ba
 			}
 		} else if block, known := answers.Blocks[r.Height]; known && block != r.Block || r.Height > look.Number {
 			r.Reason = fmt.Sprintf("block %d is now %v", r.Height, block)
-			b.move(now, &r, Broadcast, EventReorged)
+			b.changeState(now, &r, Broadcast, EventReorged)
 			r.setReceipt(common.Hash{}, Receipt{})
 			r.Reason = ""
 			for k := range r.Attempts {
@@ -81,25 +67,25 @@ func (v *View) confirm(c *Rules, now time.Time, look *Look, answers *Answers) Ba
 		} else if known {
 			advanceMined(&b, now, c, &at, &r)
 		} else {
-			verified = min(verified, v.verifiedAt)
+			verified = min(verified, v.VerifiedAt)
 		}
 		if len(b.Events) > events || r.GoneAt != v.Open[i].GoneAt || r.Reason != v.Open[i].Reason {
 			b.Records = append(b.Records, r)
-			if c.Requeue && r.State == Superseded && !r.own() {
+			if c.Requeue && r.State == Superseded && !r.madeByExecutor() {
 				again := v.Open[i].Request
 				again.Key = fmt.Sprintf("%s~%d", r.Key, r.ID)
 				b.Add = append(b.Add, again)
 			}
 		}
 	}
-	v.verifiedAt = verified
-	v.markHoles(&b, c, now, look)
+	v.VerifiedAt = verified
+	v.markGaps(&b, c, now, look)
 	return b
 }
 
-// begin updates the counts: used nonces are not free, and the next nonce is
-// never a used one.
-func (v *View) begin(b *Batch, c *Rules, now time.Time, look *Look) {
+// applyCounts brings the counts of the head up to date: the next nonce is never a used one,
+// and used nonces are no gaps.
+func (v *View) applyCounts(b *Batch, c *Rules, now time.Time, look *Look) {
 	v.findUnknownUse(b, c, now, max(look.Latest, look.Pending))
 	if !b.Head.Started {
 		b.Head.Started, b.Head.Next = true, max(b.Head.Next, look.Pending)
@@ -107,20 +93,21 @@ func (v *View) begin(b *Batch, c *Rules, now time.Time, look *Look) {
 	b.Head.Next = max(b.Head.Next, look.Latest)
 	b.Head.Floor = max(b.Head.Floor, look.Final)
 	used := func(n uint64) bool { return n < look.Latest }
-	b.Head.Holes = slices.DeleteFunc(b.Head.Holes, used)
+	b.Head.Gaps = slices.DeleteFunc(b.Head.Gaps, used)
 	if n, _ := v.InFlight(); n == 0 || b.Head.Count < look.Latest || b.Head.Since.IsZero() || b.Head.Since.After(now) {
 		b.Head.Count, b.Head.Since = look.Latest, now
 	}
 	l := *look
-	if v.seen != nil && v.seen.Latest < look.Latest {
-		v.wakeBehind(look.Latest)
-		v.wakeFirst(look.Latest)
+	if v.LastLook != nil && v.LastLook.Latest < look.Latest {
+		v.makeFollowersDue(look.Latest)
+		v.makeDueIfPoolWasFull(look.Latest)
 	}
-	v.seen, v.height = &l, look.Number
+	v.LastLook, v.height = &l, look.Number
 }
 
-// findMined searches for an attempt that is in a block, or for proof that none
-// ever will be.
+// findMined looks for an attempt of a record that is in a block, or for proof that none ever
+// will be. The proof takes two looks: something else has used the nonce in a finalized block,
+// and a later finalized block, one that was not final at the first look, shows the same.
 func (v *View) findMined(b *Batch, c *Rules, now time.Time, look *Look, answers *Answers, r *Record) {
 	missing := true
 	for k := range r.Attempts {
@@ -136,7 +123,7 @@ func (v *View) findMined(b *Batch, c *Rules, now time.Time, look *Look, answers 
 			if r.State == Prepared { // no node confirmed the send
 				b.addEvent(now, EventSubmitted, r)
 			}
-			b.move(now, r, Mined, EventMined)
+			b.changeState(now, r, Mined, EventMined)
 			if !r.Success {
 				b.addEvent(now, EventReverted, r)
 			}
@@ -154,15 +141,16 @@ func (v *View) findMined(b *Batch, c *Rules, now time.Time, look *Look, answers 
 	case look.Finalized >= r.GoneAt:
 		// A lagging node cannot report this at both heads.
 		if user, known := answers.Users[r.Nonce]; known {
-			b.lose(c, now, r, user)
+			b.loseNonce(c, now, r, user)
 		}
 	}
 }
 
-// lose takes the nonce from a request because something else has used it: user,
-// or no transaction if user is zero. The request then gets another nonce. If it
-// belongs to a group, it does not, because members behind it may be in blocks.
-func (b *Batch) lose(c *Rules, now time.Time, r *Record, user common.Hash) {
+// loseNonce applies that something else has used the nonce of a request: the transaction
+// user, or no transaction if user is the zero hash. In the first case the request has ended.
+// In the second it gets another nonce, except in a group: members behind it may have been
+// mined already, so that it would come too late.
+func (b *Batch) loseNonce(c *Rules, now time.Time, r *Record, user common.Hash) {
 	if user != (common.Hash{}) {
 		if slices.ContainsFunc(r.Attempts, func(a Attempt) bool { return a.Hash == user }) {
 			// Only the receipt tells whether the transaction succeeded.
@@ -174,28 +162,28 @@ func (b *Batch) lose(c *Rules, now time.Time, r *Record, user common.Hash) {
 			b.unknownUse(c, now, r.Reason)
 		}
 		if b.Head.Stop.Cause == CauseNone {
-			b.move(now, r, Superseded, EventSuperseded)
+			b.changeState(now, r, Superseded, EventSuperseded)
 		}
 		return
 	}
 	r.Reason = fmt.Sprintf("nonce %d was used without a transaction", r.Nonce)
 	switch {
 	case r.Cancelling:
-		b.move(now, r, Cancelled, EventCancelled)
+		b.changeState(now, r, Cancelled, EventCancelled)
 	case r.Group != "":
-		b.move(now, r, Superseded, EventSuperseded)
+		b.changeState(now, r, Superseded, EventSuperseded)
 	default:
 		r.voidAttempts()
 		r.GoneAt, r.Unused, r.Used, r.Urgent, r.Capped = 0, 0, 0, false, false
-		b.move(now, r, Pending, EventRequeued)
+		b.changeState(now, r, Pending, EventRequeued)
 	}
 }
 
-// advanceMined follows a mined record to its end. The caller has checked that
-// the record's block is on the chain; a receipt alone does not prove that.
+// advanceMined follows a mined record to Confirmed and to its end. The caller has made sure
+// that the record's block is part of the chain, which a receipt alone does not show.
 func advanceMined(b *Batch, now time.Time, c *Rules, look *Look, r *Record) {
 	if r.State == Mined && r.Height <= look.Number && look.Number-r.Height+1 >= c.Confirmations {
-		b.move(now, r, Confirmed, EventConfirmed)
+		b.changeState(now, r, Confirmed, EventConfirmed)
 	}
 	if r.Height > look.Finalized {
 		return
@@ -204,34 +192,34 @@ func advanceMined(b *Batch, now time.Time, c *Rules, look *Look, r *Record) {
 	for k := range r.Attempts {
 		a := &r.Attempts[k]
 		if cancelled = cancelled || a.Hash == r.Tx && a.Noop && !r.Noop; a.Result == Rejected && !a.Noop {
-			why, gaveUp = a.Why, a.Refusals >= giveUpAfter && r.endedBy(Classify(a.Why))
+			why, gaveUp = a.Why, a.Refusals >= giveUpAfter && r.isFinalRefusal(Classify(a.Why))
 		}
 	}
 	switch {
 	case cancelled && gaveUp:
 		r.Reason = why
-		b.move(now, r, Failed, EventFailed)
+		b.changeState(now, r, Failed, EventFailed)
 	case cancelled:
 		r.Reason = why
-		b.move(now, r, Cancelled, EventCancelled)
+		b.changeState(now, r, Cancelled, EventCancelled)
 	case !r.Success:
 		r.Reason = "mined, and reverted"
-		b.move(now, r, Failed, EventFailed)
+		b.changeState(now, r, Failed, EventFailed)
 	default:
-		b.move(now, r, Final, EventFinal)
+		b.changeState(now, r, Final, EventFinal)
 	}
 }
 
-// markHoles finds the nonces without a known transaction once they hold up the
-// account. It marks all of them at once.
-func (v *View) markHoles(b *Batch, c *Rules, now time.Time, look *Look) {
-	if now.Sub(b.Head.Since) < c.Fees.StallTimeout || look.Latest >= b.Head.Next || v.holds(look.Latest) {
+// markGaps finds the nonces that no known transaction has, if they hold up the account. It
+// finds all of them at once, so that they are filled together.
+func (v *View) markGaps(b *Batch, c *Rules, now time.Time, look *Look) {
+	if now.Sub(b.Head.Since) < c.Fees.StallTimeout || look.Latest >= b.Head.Next || v.isTaken(look.Latest) {
 		return
 	}
-	for n := max(look.Latest, b.Head.Floor); n < b.Head.Next && len(b.Head.Holes) < maxHoles; n++ {
-		if !v.holds(n) && !slices.Contains(b.Head.Holes, n) {
-			b.Head.Holes = append(b.Head.Holes, n)
+	for n := max(look.Latest, b.Head.Floor); n < b.Head.Next && len(b.Head.Gaps) < maxGaps; n++ {
+		if !v.isTaken(n) && !slices.Contains(b.Head.Gaps, n) {
+			b.Head.Gaps = append(b.Head.Gaps, n)
 		}
 	}
-	slices.Sort(b.Head.Holes)
+	slices.Sort(b.Head.Gaps)
 }

@@ -11,16 +11,16 @@ import (
 )
 
 // The allocator gives out each nonce once and only free ones. A user's request
-// never gets a nonce in Holes, for which an unknown transaction may exist.
+// never gets a nonce in Gaps, for which an unknown transaction may exist.
 func TestAllocator(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		holes := rapid.SliceOfNDistinct(rapid.Uint64Range(0, 200), 0, 30, rapid.ID).Draw(t, "holes")
-		slices.Sort(holes)
-		a := allocator{next: 201, holes: holes}
+		gaps := rapid.SliceOfNDistinct(rapid.Uint64Range(0, 200), 0, 30, rapid.ID).Draw(t, "holes")
+		slices.Sort(gaps)
+		a := allocator{next: 201, gaps: gaps}
 		given, last := map[uint64]bool{}, uint64(0)
 		for range rapid.IntRange(0, 60).Draw(t, "n") {
 			own := rapid.Bool().Draw(t, "own")
-			n, ok := a.take(own)
+			n, ok := a.nonce(own)
 			if !ok {
 				require.True(t, own, "a user's request always gets a nonce")
 				continue
@@ -28,7 +28,7 @@ func TestAllocator(t *testing.T) {
 			require.False(t, given[n], "nonce %d twice", n)
 			given[n] = true
 			if own {
-				require.Contains(t, holes, n)
+				require.Contains(t, gaps, n)
 			} else {
 				require.Greater(t, n, max(last, 200))
 				last = n
@@ -109,35 +109,24 @@ func TestReasonResults(t *testing.T) {
 // Each message has its own meaning alone, behind the words of a gateway, and
 // before details. Inside of other words and texts it has none.
 func TestClassifyMessages(t *testing.T) {
-	for _, node := range nodes {
-		for _, m := range node.messages {
-			text := strings.ReplaceAll(m.text, "*", "0x12")
+	for _, m := range meanings {
+		for _, message := range m.texts {
+			text := strings.ReplaceAll(message, "*", "0x12")
 			for _, same := range []string{text, strings.ToUpper(text), "rpc error: " + text, "[0xab12]: " + text + ": 5 of 7", text + ", details", `error: "` + text + `"`} {
-				require.Equal(t, m.reason, Classify(same), "%s: %q", node.name, same)
+				require.Equal(t, m.reason, Classify(same), "%q", same)
 			}
-			if strings.HasPrefix(m.text, "*") {
+			if strings.HasPrefix(message, "*") {
 				continue
 			}
 			for _, other := range []string{"un" + text, "not " + text, "block " + text, text + "er", text + "_x"} {
-				require.NotEqual(t, Accepted, Classify(other).Result(), "%s: %q", node.name, other)
-				if m.reason != ReasonKnown && !messageOf(other) {
-					require.Equal(t, ReasonNone, Classify(other), "%s: %q", node.name, other)
+				require.NotEqual(t, Accepted, Classify(other).Result(), "%q", other)
+				known := slices.ContainsFunc(meanings, func(m meaning) bool { return m.begins(other) })
+				if m.reason != ReasonKnown && !known {
+					require.Equal(t, ReasonNone, Classify(other), "%q", other)
 				}
 			}
 		}
 	}
-}
-
-// messageOf reports whether a text is itself the beginning of a known message.
-func messageOf(text string) bool {
-	for _, node := range nodes {
-		for _, m := range node.messages {
-			if m.begins(text) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // Texts of other errors that contain words of a known message.

@@ -9,24 +9,21 @@
 // commits the batch and passes it to [View.Apply]. Nothing else changes the
 // account, except for notes that may be lost in a crash.
 //
-// The file step.go has all decisions, in the order in which a step of package eoa
-// makes them. The rules have a file each:
+// A step of package eoa makes the decisions in this order, and each has a file:
 //
-//	cancel.go      orders of users: cancel, replace, reset, resume
-//	confirm.go     observations of the chain: mined, confirmed, final, reorganized, lost
-//	stop.go        a doubt about the node or the store stops the account
-//	broadcast.go   which stored bytes are sent, and what the answers mean
-//	bump.go        which transactions are replaced, and at which price
-//	choose.go      which requests may get a nonce
-//	refuse.go      requests that cannot be sent now, or that would revert
-//	assign.go      nonces and prices
-//	fill.go        noops for the nonces without a known transaction
-//	sign.go        signatures become part of the record
-//	retain.go      which ended requests are dropped
-//	problem.go     why the account makes no progress
+//	View.CarryOut                    cancel.go     orders of users: cancel, replace, reset, resume
+//	View.Trust                       trust.go      may anything be decided on what the node says
+//	View.Questions, View.Confirm     confirm.go    mined, confirmed, final, reorganized, lost
+//	View.ToSend, View.ApplyResults   broadcast.go  which stored bytes are sent, and the answers
+//	View.Bumps, View.EstimatedBumps  bump.go       which transactions are replaced, at which price
+//	View.Choose                      choose.go     which requests may get a nonce
+//	View.Assign                      assign.go     nonces and prices
+//	View.Prepare                     sign.go       signatures become part of the record
+//	View.DropOld                     retain.go     which ended requests are dropped
+//	View.Problems                    problem.go    why the account makes no progress
 //
-// The files refusal.go, gas.go, price.go, policy.go, fees.go, job.go, blob.go and
-// kzg.go have the rules that these share, view.go and batch.go the account, and the
-// rest its values. A file calls only files below it, in the order of
+// The files refuse.go, stop.go, refusal.go, gas.go, price.go, policy.go, fees.go,
+// job.go, blob.go and kzg.go have the rules that these share, view.go and batch.go the
+// account, and the rest its values. A file calls only files below it, in the order of
 // internal/tidy/order_test.go.
 package account

@@ -1,10 +1,17 @@
 package account
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
 
 // In JSON the enumerations of this package are names, so that readers need no
 // table of numbers. Earlier versions wrote numbers, which are still accepted. A
 // name that this version does not know gives an error.
+
+// String returns the name in lower case.
+func (k EventKind) String() string { return nameOf("EventKind", eventNames[:], uint8(k)) }
 
 // MarshalJSON returns the name.
 func (k EventKind) MarshalJSON() ([]byte, error) { return json.Marshal(k.String()) }
@@ -14,6 +21,9 @@ func (k *EventKind) UnmarshalJSON(raw []byte) error {
 	return unmarshalName(raw, "EventKind", eventNames[:], (*uint8)(k))
 }
 
+// String returns the name, for example "dynamicFee".
+func (k Kind) String() string { return nameOf("Kind", kindNames[:], uint8(k)) }
+
 // MarshalJSON returns the name.
 func (k Kind) MarshalJSON() ([]byte, error) { return json.Marshal(k.String()) }
 
@@ -21,6 +31,9 @@ func (k Kind) MarshalJSON() ([]byte, error) { return json.Marshal(k.String()) }
 func (k *Kind) UnmarshalJSON(raw []byte) error {
 	return unmarshalName(raw, "Kind", kindNames[:], (*uint8)(k))
 }
+
+// String returns the name in lower case.
+func (s State) String() string { return nameOf("State", stateNames[:], uint8(s)) }
 
 // MarshalJSON returns the name.
 func (s State) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }
@@ -30,10 +43,43 @@ func (s *State) UnmarshalJSON(raw []byte) error {
 	return unmarshalName(raw, "State", stateNames[:], (*uint8)(s))
 }
 
+// String returns the name in lower case.
+func (r SendResult) String() string { return nameOf("SendResult", resultNames[:], uint8(r)) }
+
 // MarshalJSON returns the name.
 func (r SendResult) MarshalJSON() ([]byte, error) { return json.Marshal(r.String()) }
 
 // UnmarshalJSON accepts a name or a number.
 func (r *SendResult) UnmarshalJSON(raw []byte) error {
 	return unmarshalName(raw, "SendResult", resultNames[:], (*uint8)(r))
+}
+
+// nameOf returns the name of a value of an enumeration, or its type and number
+// if it has none.
+func nameOf(enumeration string, names []string, value uint8) string {
+	if int(value) < len(names) && names[value] != "" {
+		return names[value]
+	}
+	return fmt.Sprintf("%s(%d)", enumeration, value)
+}
+
+// unmarshalName is the inverse of nameOf. It also accepts the number. As usual
+// in JSON, null changes nothing.
+func unmarshalName(raw []byte, enumeration string, names []string, value *uint8) error {
+	if string(raw) == "null" {
+		return nil
+	}
+	var name string
+	if json.Unmarshal(raw, &name) != nil {
+		return json.Unmarshal(raw, value)
+	}
+	if _, err := fmt.Sscanf(name, enumeration+"(%d)", value); err == nil {
+		return nil
+	}
+	at := slices.Index(names, name)
+	if at < 0 || name == "" {
+		return fmt.Errorf("eoa: %s %q is unknown", enumeration, name)
+	}
+	*value = uint8(at)
+	return nil
 }

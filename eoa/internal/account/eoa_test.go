@@ -17,7 +17,7 @@ func TestTransitions(t *testing.T) {
 			}
 			continue
 		}
-		require.NotEmpty(t, follows[s], "%v is a dead end", s)
+		require.NotEmpty(t, nextStates[s], "%v is a dead end", s)
 	}
 	require.True(t, Mined.canBecome(Broadcast), "a reorg")
 	require.True(t, Broadcast.canBecome(Pending), "something else than a transaction used the nonce")

@@ -6,21 +6,23 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// EventKind is the kind of an event.
+// EventKind is the kind of an event. Its String and its JSON are the name in lower case, for
+// example "mined".
 type EventKind uint8
 
 const (
-	// EventSubmitted means that a node has the transaction for the first time,
-	// as far as the executor knows: a node accepted a send, or a block has it.
-	// A request has at most one such event per nonce, before its EventMined. If the
-	// answers to the first sends were lost, EventBumped may come earlier.
+	// EventSubmitted means that a node has a transaction of the request for the first time:
+	// it accepted the transaction, or a block has it. A request has at most one such event
+	// for each nonce, before its EventMined. EventBumped may come earlier, if the answers to
+	// the first sends were lost.
 	EventSubmitted EventKind = iota + 1
-	// EventBumped means that a replacement was signed.
+	// EventBumped means that the request was signed again with its nonce, at a higher price
+	// or with another payload.
 	EventBumped
-	// EventCapped means that a replacement is due and its price would exceed a
-	// limit.
+	// EventCapped means that the request needs a higher price than its limits allow. It waits
+	// until the price falls, or until the user replaces it.
 	EventCapped
-	// EventMined means that a transaction of the request is in a block.
+	// EventMined means that a block has a transaction of the request.
 	EventMined
 	// EventConfirmed means that the block is as deep as Config.Confirmations
 	// requires.
@@ -28,7 +30,8 @@ const (
 	// EventFinal means that the block is finalized and the transaction
 	// succeeded.
 	EventFinal
-	// EventReorged means that the block is no longer part of the chain.
+	// EventReorged means that the chain no longer has the block. The same transaction is sent
+	// again.
 	EventReorged
 	// EventFailed means that the request is now Failed.
 	EventFailed
@@ -36,22 +39,23 @@ const (
 	EventCancelled
 	// EventSuperseded means that the request is now Superseded.
 	EventSuperseded
-	// EventNoop means that a noop fills a nonce.
+	// EventNoop means that a transaction which does nothing was signed for a nonce that no
+	// known transaction has, so that those behind it can be mined.
 	EventNoop
-	// EventReset means that a user set the next nonce.
+	// EventReset means that the next nonce was set as [Client.ResetNonce] ordered.
 	EventReset
-	// EventRequeued means that the request's nonce was used without a
-	// transaction, and that the request will get another one. EventSubmitted
-	// follows once more.
+	// EventRequeued means that the nonce of the request was used without a transaction
+	// (EIP-7702, or a contract that the account's code created). The request gets another
+	// nonce, and EventSubmitted comes once more.
 	EventRequeued
-	// EventStopped means that the account is stopped until an operator calls
-	// [Client.Resume].
+	// EventStopped means that the account is stopped until an operator calls [Client.Resume].
+	// Reason is the evidence.
 	EventStopped
-	// EventResumed means that an operator let the account go on.
+	// EventResumed means that an operator has let the account go on.
 	EventResumed
-	// EventReverted means that the transaction in the block failed, so that it had
-	// no effect but to pay for its gas. It follows EventMined at once. If the
-	// block becomes final, EventFailed follows.
+	// EventReverted means that the transaction in the block failed: it paid for its gas and
+	// had no other effect. It comes directly after EventMined. When the block is final,
+	// EventFailed follows.
 	EventReverted
 
 	numEvents
@@ -59,37 +63,34 @@ const (
 
 var eventNames = [numEvents]string{"", "submitted", "bumped", "capped", "mined", "confirmed", "final", "reorged", "failed", "cancelled", "superseded", "noop", "reset", "requeued", "stopped", "resumed", "reverted"}
 
-// String returns the name in lower case.
-func (k EventKind) String() string { return nameOf("EventKind", eventNames[:], uint8(k)) }
-
-// Event is an entry of an account's outbox. Events are delivered at least once,
-// and in order for one account.
+// Event is a notice for the host that a request or its account has changed. It is stored in
+// the same write as the change itself, so that no event is lost. Events are delivered in
+// order for one account, and at least once: after a crash, one may come again.
 type Event struct {
-	// Account is the event's account. Stores leave it zero; [Deliver] fills it
-	// in.
+	// Account is the account of the event. Stores leave it zero, and [Deliver] sets it.
 	Account Account `json:"account,omitzero"`
-	// Seq is the event's number, assigned by the store, consecutive per
-	// account. Account and Seq identify an event.
+	// Seq is the number of the event among those of its account, without gaps. Account and
+	// Seq identify an event that is delivered twice.
 	Seq uint64 `json:"seq"`
-	// Kind is the kind of the event.
+	// Kind is the kind of the change.
 	Kind EventKind `json:"kind"`
-	// At is when it was decided.
+	// At is when the executor decided on the change, by its clock.
 	At time.Time `json:"at"`
-	// ID is the record's id; 0 for events about the account (EventReset,
+	// ID is the id of the record; 0 for events about the account itself (EventReset,
 	// EventStopped, EventResumed).
 	ID uint64 `json:"id,omitempty"`
-	// Key is the record's key; empty for events about the account.
+	// Key is the key of the request; empty for events about the account itself.
 	Key string `json:"key,omitempty"`
-	// Nonce is the record's nonce at that moment; for events about the account,
-	// the next nonce.
+	// Nonce is the nonce of the request at that moment. For events about the account itself
+	// it is the next nonce.
 	Nonce uint64 `json:"nonce"`
-	// Tx is the mined transaction, or the newest attempt if none is mined.
+	// Tx is the hash of the transaction in the block, or of the newest attempt while no block
+	// has any.
 	Tx common.Hash `json:"tx,omitzero"`
-	// Height is the height of the block that the record is in; 0 if it is in
-	// none.
+	// Height is the height of that block; 0 if there is none.
 	Height uint64 `json:"height,omitempty"`
-	// Success means that the transaction is in a block and did not revert.
+	// Success means that a block has the transaction and that it did not revert.
 	Success bool `json:"success"`
-	// Reason is the record's reason at that moment.
+	// Reason is the Reason of the record at that moment.
 	Reason string `json:"reason,omitempty"`
 }

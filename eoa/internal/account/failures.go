@@ -3,30 +3,30 @@ package account
 import "errors"
 
 var (
-	// ErrInvalidRequest is returned for a request that can never be sent.
+	// ErrInvalidRequest is returned for a request that could never be executed.
 	ErrInvalidRequest = errors.New("eoa: invalid request")
-	// ErrMalformed is returned for stored bytes that are not a valid record.
+	// ErrMalformed is returned if stored bytes are not a record that an executor can have
+	// written.
 	ErrMalformed = errors.New("eoa: malformed record")
-	// ErrNotExecuted is wrapped by the error of [Record.Err] if no transaction of
-	// the request will ever be executed.
+	// ErrNotExecuted means that a request has ended without a transaction: it failed before,
+	// or it was cancelled or superseded. [Record.Err] wraps it.
 	ErrNotExecuted = errors.New("eoa: not executed")
-	// ErrReverted is wrapped by the error of [Chain.Estimate] if the node
-	// executed the call and it failed, and by that of [Record.Err] if the
-	// transaction is in a block and failed there.
+	// ErrReverted means that a request was executed and failed. [Record.Err] wraps it if a
+	// block has the transaction, and [Chain.Estimate] if the node tried the call.
 	ErrReverted = errors.New("eoa: execution reverted")
-	// ErrInvalidConfig is wrapped by every error of [Config.Validate].
+	// ErrInvalidConfig is wrapped by all errors about a configuration.
 	ErrInvalidConfig = errors.New("eoa: invalid config")
-	// ErrOtherChain is the cause of a stop if the node keeps reporting fewer
-	// transactions of the account than a finalized block had.
+	// ErrOtherChain is the cause of a stop: the node keeps reporting fewer transactions of
+	// the account than a finalized block had, so it must be on another chain.
 	ErrOtherChain = errors.New("eoa: node is on another chain")
-	// ErrStopped is returned by Step while the account is stopped. The error
-	// also wraps the cause: ErrStoreRolledBack or ErrOtherChain. Nothing is
-	// signed or sent until an operator calls [Client.Resume].
+	// ErrStopped is returned by [Executor.Step] while the account is stopped: nothing is
+	// signed or sent until an operator calls [Client.Resume]. The error also wraps the cause,
+	// ErrStoreRolledBack or ErrOtherChain.
 	ErrStopped = errors.New("eoa: account is stopped")
-	// ErrStoreRolledBack is the cause of a stop if the store lacks commits to
-	// the account that this process has seen, or if the account is exclusive and
-	// has a transaction that the store does not know. The transactions of the
-	// lost writes may be on the chain, so that going on could execute requests
-	// twice.
+	// ErrStoreRolledBack is the cause of a stop: the store has lost writes, for example
+	// because a replica was promoted that did not have them. Transactions of the lost writes
+	// may be on the chain, so that going on could execute requests twice. It is found in two
+	// ways: the store lacks commits that this process has seen, or an exclusive account has a
+	// transaction that the store does not know.
 	ErrStoreRolledBack = errors.New("eoa: store lost writes")
 )

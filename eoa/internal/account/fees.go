@@ -10,15 +10,24 @@ import (
 // errFeeCap is returned if a replacement would exceed a price limit.
 var errFeeCap = errors.New("eoa: fee cap reached")
 
-// Fees are the prices of a transaction, in wei per gas and per blob gas.
+// Fees are the prices that a transaction offers, in wei per gas and per blob gas.
 type Fees struct {
-	// Cap is the highest total price per gas, tip included.
+	// Cap is the highest price per gas that may be paid, tip included.
 	Cap uint256.Int `json:"cap"`
 	// Tip is the part of the price that goes to the block's author. It is at
 	// most Cap.
 	Tip uint256.Int `json:"tip"`
 	// Blob is the highest price of blob gas (EIP-4844); 0 means no blobs.
 	Blob uint256.Int `json:"blob,omitzero"`
+}
+
+// raiseTo raises each price to that of g if it is lower.
+func (f *Fees) raiseTo(g *Fees) {
+	for _, x := range [][2]*uint256.Int{{&f.Cap, &g.Cap}, {&f.Tip, &g.Tip}, {&f.Blob, &g.Blob}} {
+		if x[0].Lt(x[1]) {
+			x[0].Set(x[1])
+		}
+	}
 }
 
 // limits are the highest prices that may be offered for a transaction.
@@ -44,12 +53,12 @@ func (l limits) lower(o limits) limits {
 // for a replacement, in percent.
 const minBumpPercent = 10
 
-// bump returns fees that can replace f. Each price is the higher of the
-// market's and the old price raised by percent, rounded up, by at least 1 wei.
-// percent is raised to minBumpPercent if it is lower, or to minBlobBumpPercent
-// if f has a blob price. A nil market counts as zero. A price that would exceed
-// its limit becomes the limit. It returns an error that wraps errFeeCap if the
-// limit is less than the old price raised by that minimum.
+// bump returns the prices of a transaction that replaces one with prices f in the pools of
+// nodes. Each price is raised by percent, rounded up, and at least to that of the market; a
+// nil market counts as zero. Nodes demand an increase of minBumpPercent, or of
+// minBlobBumpPercent with blobs, so a lower percent is raised to that. If a raised price
+// exceeds its limit, the limit is offered instead. If even the smallest increase that nodes
+// accept exceeds it, the error wraps errFeeCap.
 func (f *Fees) bump(market *Fees, percent uint64, limits limits) (Fees, error) {
 	if market == nil {
 		market = new(Fees)
@@ -84,8 +93,8 @@ func (f *Fees) bump(market *Fees, percent uint64, limits limits) (Fees, error) {
 	return out, nil
 }
 
-// raise returns old plus percent, rounded up, and at least old plus 1. It also
-// reports overflow.
+// raise returns old plus percent, rounded up, and at least old plus 1. It reports true if the
+// result is too large for 256 bits.
 func raise(old *uint256.Int, percent uint64) (*uint256.Int, bool) {
 	const whole = 100
 	more, over := new(uint256.Int).MulDivOverflow(old, uint256.NewInt(percent), uint256.NewInt(whole))

@@ -3,16 +3,15 @@ package account
 // NeedsGas reports whether the job's gas must be estimated.
 func (j *Job) NeedsGas() bool { return j.Gas == 0 && !j.Noop }
 
-// gasLimit returns the gas limit of a transaction that needs an estimated amount
-// of gas: more by the margin, but not more than a block or a transaction may
-// have if the estimate itself is below that. If a node has refused the limit of
-// an earlier attempt, it is the estimate.
-func (v *View) gasLimit(c *Rules, r *Record, estimate uint64) uint64 {
+// GasLimit returns the gas limit for an estimate: the estimate plus the margin, as far as a
+// block and a transaction may have that much. If a node has refused the limit of an earlier
+// attempt, the margin is left out.
+func (v *View) GasLimit(c *Rules, r *Record, estimate uint64) uint64 {
 	if r.overGasLimit() > 0 {
 		return estimate
 	}
 	limit := estimate + estimate/100*c.GasMargin
-	for _, most := range []uint64{maxTxGas, v.seen.GasLimit} {
+	for _, most := range []uint64{maxTxGas, v.LastLook.GasLimit} {
 		if estimate <= most {
 			limit = min(limit, most)
 		}
@@ -20,7 +19,7 @@ func (v *View) gasLimit(c *Rules, r *Record, estimate uint64) uint64 {
 	return limit
 }
 
-// overGasLimit returns how many attempts a node has refused because of their gas
+// overGasLimit returns the number of attempts that nodes have refused because of their gas
 // limit.
 func (r *Record) overGasLimit() int {
 	n := 0
@@ -32,13 +31,13 @@ func (r *Record) overGasLimit() int {
 	return n
 }
 
-func (v *View) noopGas(c *Rules) uint64 {
-	if v.delegated(c) {
+func (v *View) noopGas() uint64 {
+	if v.delegated() {
 		return noopGasDelegated
 	}
 	return noopGas
 }
 
-// delegated reports whether the account has code, so that nodes take one of its
+// delegated reports whether the account has code, so that nodes keep only one of its
 // transactions at a time.
-func (v *View) delegated(c *Rules) bool { return c.Delegated || v.seen != nil && v.seen.Delegated }
+func (v *View) delegated() bool { return v.LastLook != nil && v.LastLook.Delegated }

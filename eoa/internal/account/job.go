@@ -5,7 +5,8 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Job is a transaction to be signed.
+// Job is a transaction that is to be signed: a request together with its nonce, gas and
+// prices.
 type Job struct {
 	// Record is the current record of the request.
 	Record Record
@@ -19,23 +20,20 @@ type Job struct {
 	Noop bool
 }
 
-// Transaction returns the transaction to be signed. It has the hashes of its
-// blobs but not the blobs. It returns an error that wraps ErrInvalidRequest if
-// the blobs are invalid.
+// Transaction returns the transaction to be signed. It has the hashes of the blobs and not
+// the blobs, as a signature covers only the hashes. The error wraps ErrInvalidRequest if the
+// blobs are invalid.
 func (j *Job) Transaction(a Account) (*types.Transaction, error) {
 	to, value, data, kind := j.Record.To, new(uint256.Int), j.Record.Data, j.Record.Kind
 	if j.Record.Value != nil {
 		value = j.Record.Value
 	}
+	accessList := j.Record.AccessList
 	if j.Noop {
-		to, value, data = &a.Address, new(uint256.Int), nil
+		to, value, data, accessList = &a.Address, new(uint256.Int), nil, nil
 		if kind == SetCode {
 			kind = DynamicFee
 		}
-	}
-	accessList := j.Record.AccessList
-	if j.Noop {
-		accessList = nil
 	}
 	chain := new(uint256.Int).SetUint64(a.ChainID)
 	switch kind {
@@ -55,7 +53,8 @@ func (j *Job) Transaction(a Account) (*types.Transaction, error) {
 		To: to, Value: value.ToBig(), Data: data, AccessList: accessList}), nil
 }
 
-// cost returns the most that the transaction can cost, in wei, saturated.
+// cost returns the most that the transaction can cost, in wei. If the sum is too large for
+// 256 bits, it is the largest number.
 func (j *Job) cost() uint256.Int {
 	sum, over := new(uint256.Int).MulOverflow(&j.Fees.Cap, uint256.NewInt(j.Gas))
 	add := func(x *uint256.Int, overflow bool) {
@@ -96,24 +95,17 @@ func (j *Job) blobTransaction(tx *types.BlobTx) (*types.Transaction, error) {
 // noopBlobs are the blobs of a blob transaction that does nothing.
 var noopBlobs = [][]byte{make([]byte, BlobSize)}
 
-// usesMore returns how many nonces the job's transaction uses beside its own.
-func (j *Job) usesMore(a Account) uint64 {
-	if j.Noop {
+// usesMore returns how many nonces of the account the job's transaction uses in addition to
+// its own. Each authorization of a SetCode transaction that the sender itself has signed
+// raises its nonce by one (EIP-7702), if it is valid: the sender's nonce rises first for the
+// transaction, and then for each authorization in turn.
+func (j *Job) usesMore(a Account) (n uint64) {
+	if j.Noop || j.Record.Kind != SetCode {
 		return 0
 	}
-	return j.Record.usesMore(a, j.Nonce)
-}
-
-// usesMore returns how many nonces of its sender a SetCode transaction uses
-// beside its own, nonce. The sender's nonce rises before the authorizations are
-// processed, and each valid one raises its authority's nonce (EIP-7702).
-func (r *Request) usesMore(a Account, nonce uint64) (n uint64) {
-	if r.Kind != SetCode {
-		return 0
-	}
-	for i := range r.Authorizations {
-		auth := &r.Authorizations[i]
-		if auth.Nonce != nonce+1+n || !auth.ChainID.IsZero() && auth.ChainID.CmpUint64(a.ChainID) != 0 {
+	for i := range j.Record.Authorizations {
+		auth := &j.Record.Authorizations[i]
+		if auth.Nonce != j.Nonce+1+n || !auth.ChainID.IsZero() && auth.ChainID.CmpUint64(a.ChainID) != 0 {
 			continue
 		}
 		if authority, err := auth.Authority(); err == nil && authority == a.Address {

@@ -10,7 +10,8 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 )
 
-// KZG computes the commitments and proofs of blobs (EIP-4844, EIP-7594).
+// KZG is the cryptography of blobs: it computes their commitments and proofs (EIP-4844,
+// EIP-7594). Package eoa/blobs provides it.
 type KZG struct {
 	// Commit returns the commitment to a blob, of 48 bytes.
 	Commit func(blob []byte) ([]byte, error)
@@ -19,11 +20,12 @@ type KZG struct {
 	Prove func(blob, commitment []byte, cells bool) ([]byte, error)
 }
 
-// kzg is set by package eoa/blobs when a program is loaded, so that only programs
-// that send blobs link it.
+// kzg is set by package eoa/blobs when a program starts. A program that does not import that
+// package does not link the cryptography.
 var kzg KZG
 
-// UseKZG sets the functions. It is called before any other of this package.
+// UseKZG sets the cryptography of blobs. It is called before any other function of this
+// package.
 func UseKZG(k KZG) { kzg = k }
 
 var errNoKZG = errors.New("the program does not import eoa/blobs")
@@ -71,8 +73,8 @@ func proofsSize(blobs int, cells bool) int {
 	return blobs * 2 * proofSize
 }
 
-// Prove returns all commitments to blobs, followed by a proof of each blob, or
-// of each cell, which takes a hundred times as long.
+// Prove returns the commitments to all blobs, followed by a proof of each blob, or of each of
+// its cells, which takes a hundred times as long.
 func Prove(blobs [][]byte, cells bool) ([]byte, error) {
 	var commitments, proofs []byte
 	for i := range blobs {
@@ -89,8 +91,8 @@ func Prove(blobs [][]byte, cells bool) ([]byte, error) {
 	return append(commitments, proofs...), nil
 }
 
-// Wire returns the bytes as nodes take them: one list with the transaction, the
-// blobs, and their commitments and proofs.
+// Wire returns the transaction in the form in which nodes take it. If it has blobs, that is a
+// list of the transaction, the blobs, and their commitments and proofs.
 func (o *Outgoing) Wire(cells bool) ([]byte, error) {
 	if len(o.Blobs) == 0 || len(o.Raw) == 0 {
 		return o.Raw, nil

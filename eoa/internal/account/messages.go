@@ -1,151 +1,103 @@
 package account
 
-// message is the beginning of a node's answer, in lower case, and its meaning. A
-// star stands for any text.
-type message struct {
-	text   string
+// meaning is a reason, and the texts that nodes give for it: the beginnings of their
+// answers, in lower case. A star stands for any text.
+type meaning struct {
 	reason Reason
+	texts  []string
 }
 
-// nodes are the implementations whose messages are known, with the file of their
-// source code that has the messages. Forks answer as the node that they come
-// from.
-var nodes = []struct {
-	name, source string
-	messages     []message
-}{
+// meanings has the known texts by node, with the file of the node's source code that has
+// them. Forks answer as the node that they come from.
+var meanings = []meaning{
+	// geth, and its forks op-geth, bor, coreth and nitro: core/txpool/errors.go,
+	// core/txpool/validation.go, core/error.go, internal/ethapi/api.go
+	{ReasonKnown, []string{"already known", "known transaction"}},
+	{ReasonNonceTooLow, []string{"nonce too low"}},
+	{ReasonNonceGap, []string{"nonce too high", "gapped-nonce"}},
+	{ReasonReplacement, []string{"replacement transaction underpriced", "future transaction tries to replace pending"}},
+	{ReasonFunds, []string{"insufficient funds"}},
+	{ReasonUnderpriced, []string{
+		"transaction underpriced", "transaction gas price below minimum", "max fee per gas less than block base fee",
+		"max fee per blob gas less than block blob gas fee",
+	}},
+	{ReasonFull, []string{
+		"txpool is full", "out of capacity", "account limit exceeded", "address already reserved", "authority already reserved",
+		"in-flight transaction limit reached",
+	}},
+	{ReasonGasLimit, []string{"exceeds block gas limit", "transaction gas limit too high"}},
+	{ReasonFeeCap, []string{"tx fee * exceeds the configured cap"}},
+	{ReasonInvalid, []string{
+		"intrinsic gas too low", "insufficient gas for floor data gas cost", "oversized data", "negative value", "max initcode size exceeded",
+		"max priority fee per gas higher than max fee per gas", "transaction type not supported", "invalid sender", "invalid chain id",
+		"sender not an eoa", "only replay-protected", "too many blobs in transaction", "blob transaction has too many blobs",
+		"transaction blob limit exceeded", "missing sidecar in blob transaction", "wrong sidecar format", "unexpected sidecar version",
+		"legacy blob sidecar unsupported post-osaka", "kzg verification error",
+	}},
 
-	{"geth, and its forks: op-geth, bor, coreth, nitro", "core/txpool/errors.go, core/txpool/validation.go, core/error.go, internal/ethapi/api.go", []message{
-		{"already known", ReasonKnown},
-		{"known transaction", ReasonKnown}, // until 2020
-		{"nonce too low", ReasonNonceTooLow},
-		{"nonce too high", ReasonNonceGap},
-		{"gapped-nonce", ReasonNonceGap},
-		{"replacement transaction underpriced", ReasonReplacement},
-		{"future transaction tries to replace pending", ReasonReplacement},
-		{"insufficient funds", ReasonFunds},
-		{"transaction underpriced", ReasonUnderpriced},
-		{"transaction gas price below minimum", ReasonUnderpriced},
-		{"max fee per gas less than block base fee", ReasonUnderpriced},
-		{"max fee per blob gas less than block blob gas fee", ReasonUnderpriced},
-		{"txpool is full", ReasonFull},
-		{"out of capacity", ReasonFull},
-		{"account limit exceeded", ReasonFull},
-		{"address already reserved", ReasonFull},
-		{"authority already reserved", ReasonFull},
-		{"in-flight transaction limit reached", ReasonFull},
-		{"intrinsic gas too low", ReasonInvalid},
-		{"insufficient gas for floor data gas cost", ReasonInvalid},
-		{"exceeds block gas limit", ReasonGasLimit},
-		{"transaction gas limit too high", ReasonGasLimit},
-		{"oversized data", ReasonInvalid},
-		{"negative value", ReasonInvalid},
-		{"max initcode size exceeded", ReasonInvalid},
-		{"max priority fee per gas higher than max fee per gas", ReasonInvalid},
-		{"transaction type not supported", ReasonInvalid},
-		{"invalid sender", ReasonInvalid},
-		{"invalid chain id", ReasonInvalid},
-		{"sender not an eoa", ReasonInvalid},
-		{"only replay-protected", ReasonInvalid},
-		{"tx fee * exceeds the configured cap", ReasonFeeCap},
-		{"too many blobs in transaction", ReasonInvalid},
-		{"blob transaction has too many blobs", ReasonInvalid},
-		{"transaction blob limit exceeded", ReasonInvalid},
-		{"missing sidecar in blob transaction", ReasonInvalid},
-		{"wrong sidecar format", ReasonInvalid},
-		{"unexpected sidecar version", ReasonInvalid},
-		{"legacy blob sidecar unsupported post-osaka", ReasonInvalid},
-		{"kzg verification error", ReasonInvalid},
+	// reth: crates/transaction-pool/src/error.rs, crates/rpc/rpc-eth-types/src/error
+	{ReasonKnown, []string{"already imported"}},
+	{ReasonReplacement, []string{"insufficient gas price to replace existing transaction"}},
+	{ReasonFunds, []string{"transaction overdraws from account"}},
+	{ReasonUnderpriced, []string{"transaction feecap * below chain minimum"}},
+	{ReasonFull, []string{
+		"rejected due to * being identified as a spammer", "transaction discarded outright due to pool size constraints",
+		"transaction type * conflicts with existing transaction",
 	}},
-	{"reth", "crates/transaction-pool/src/error.rs, crates/rpc/rpc-eth-types/src/error", []message{
-		{"already imported", ReasonKnown},
-		{"insufficient gas price to replace existing transaction", ReasonReplacement},
-		{"transaction overdraws from account", ReasonFunds},
-		{"transaction feecap * below chain minimum", ReasonUnderpriced},
-		{"rejected due to * being identified as a spammer", ReasonFull},
-		{"transaction discarded outright due to pool size constraints", ReasonFull},
-		{"transaction type * conflicts with existing transaction", ReasonFull},
-		{"transaction's gas limit * exceeds block's gas limit", ReasonGasLimit},
-		{"input data too large", ReasonInvalid},
-		{"unexpected eip-4844 sidecar after osaka", ReasonInvalid},
-		{"unexpected eip-7594 sidecar before osaka", ReasonInvalid},
-		{"blobless blob transaction", ReasonInvalid},
+	{ReasonGasLimit, []string{"transaction's gas limit * exceeds block's gas limit"}},
+	{ReasonInvalid, []string{
+		"input data too large", "unexpected eip-4844 sidecar after osaka", "unexpected eip-7594 sidecar before osaka",
+		"blobless blob transaction",
 	}},
-	{"nethermind", "Nethermind.TxPool/AcceptTxResult.cs, Nethermind.Core/Messages", []message{
-		{"alreadyknown", ReasonKnown},
-		{"oldnonce", ReasonNonceTooLow},
-		{"noncegap", ReasonNonceGap},
-		{"noncetoofarinfuture", ReasonNonceGap},
-		{"nonce too far in future", ReasonNonceGap},
-		{"delegation nonce gap", ReasonNonceGap},
-		{"replacementnotallowed", ReasonReplacement},
-		{"insufficientfunds", ReasonFunds},
-		{"feetoolow", ReasonUnderpriced},
-		{"feetoolowtocompete", ReasonUnderpriced},
-		{"pending transaction type conflict", ReasonFull},
-		{"pendingtxsofconflictingtype", ReasonFull},
-		{"delegation authority has pending transaction", ReasonFull},
-		{"gaslimitexceeded", ReasonGasLimit},
-		{"gas limit reached", ReasonGasLimit},
-		{"unsupported transaction type", ReasonInvalid},
-		{"transaction too large", ReasonInvalid},
-		{"transaction cost overflow", ReasonInvalid},
-		{"failed to recover sender", ReasonInvalid},
-		{"transaction invalid", ReasonInvalid},
+
+	// nethermind: Nethermind.TxPool/AcceptTxResult.cs, Nethermind.Core/Messages
+	{ReasonKnown, []string{"alreadyknown"}},
+	{ReasonNonceTooLow, []string{"oldnonce"}},
+	{ReasonNonceGap, []string{"noncegap", "noncetoofarinfuture", "nonce too far in future", "delegation nonce gap"}},
+	{ReasonReplacement, []string{"replacementnotallowed"}},
+	{ReasonFunds, []string{"insufficientfunds"}},
+	{ReasonUnderpriced, []string{"feetoolow", "feetoolowtocompete"}},
+	{ReasonFull, []string{"pending transaction type conflict", "pendingtxsofconflictingtype", "delegation authority has pending transaction"}},
+	{ReasonGasLimit, []string{"gaslimitexceeded", "gas limit reached"}},
+	{ReasonInvalid, []string{
+		"unsupported transaction type", "transaction too large", "transaction cost overflow", "failed to recover sender", "transaction invalid",
 	}},
-	{"erigon", "txnprovider/txpool/txpoolcfg/txpoolcfg.go", []message{
-		{"existing txn with same hash", ReasonKnown},
-		{"could not replace existing tx", ReasonReplacement},
-		{"can't replace blob-txn with a non-blob-txn", ReasonReplacement},
-		{"fee too low", ReasonUnderpriced},
-		{"underpriced", ReasonUnderpriced},
-		{"pending sub-pool is full", ReasonFull},
-		{"basefee sub-pool is full", ReasonFull},
-		{"queued sub-pool is full", ReasonFull},
-		{"blobs limit in txpool is full", ReasonFull},
-		{"spammer", ReasonFull},
-		{"intrinsicgas", ReasonInvalid},
-		{"gasuintoverflow", ReasonInvalid},
-		{"rlptoolong", ReasonInvalid},
-		{"initcode too large", ReasonInvalid},
-		{"gas limit is too high", ReasonGasLimit},
-		{"fork supporting this transaction type is not activated yet", ReasonInvalid},
-		{"max number of blobs exceeded", ReasonInvalid},
-		{"blob transactions must have at least one blob", ReasonInvalid},
-		{"kzgcommitment's versioned hash has to be equal", ReasonInvalid},
-		{"kzgcommitments must match the corresponding blobs", ReasonInvalid},
-		{"blob_versioned_hashes, blobs, commitments and proofs must", ReasonInvalid},
+
+	// erigon: txnprovider/txpool/txpoolcfg/txpoolcfg.go
+	{ReasonKnown, []string{"existing txn with same hash"}},
+	{ReasonReplacement, []string{"could not replace existing tx", "can't replace blob-txn with a non-blob-txn"}},
+	{ReasonUnderpriced, []string{"fee too low", "underpriced"}},
+	{ReasonFull, []string{
+		"pending sub-pool is full", "basefee sub-pool is full", "queued sub-pool is full", "blobs limit in txpool is full", "spammer",
 	}},
-	{"besu", "ethereum/api, RpcErrorType.java; ethereum/core, TransactionInvalidReason.java", []message{
-		{"transaction_already_known", ReasonKnown},
-		{"nonce_too_low", ReasonNonceTooLow},
-		{"nonce_too_far_in_future", ReasonNonceGap},
-		{"transaction nonce is too distant from current sender nonce", ReasonNonceGap},
-		{"transaction_replacement_underpriced", ReasonReplacement},
-		{"upfront cost exceeds account balance", ReasonFunds},
-		{"upfront_cost_exceeds_balance", ReasonFunds},
-		{"gas price below configured minimum gas price", ReasonUnderpriced},
-		{"gas price below current base fee", ReasonUnderpriced},
-		{"blob gas price below current blob base fee", ReasonUnderpriced},
-		{"gas_price_too_low", ReasonUnderpriced},
-		{"intrinsic gas exceeds gas limit", ReasonInvalid},
-		{"intrinsic_gas_exceeds_gas_limit", ReasonInvalid},
-		{"transaction gas limit exceeds block gas limit", ReasonGasLimit},
-		{"exceeds_block_gas_limit", ReasonGasLimit},
-		{"exceeds_per_transaction_gas_limit", ReasonGasLimit},
-		{"max priority fee per gas exceeds max fee per gas", ReasonInvalid},
+	{ReasonGasLimit, []string{"gas limit is too high"}},
+	{ReasonInvalid, []string{
+		"intrinsicgas", "gasuintoverflow", "rlptoolong", "initcode too large", "fork supporting this transaction type is not activated yet",
+		"max number of blobs exceeded", "blob transactions must have at least one blob", "kzgcommitment's versioned hash has to be equal",
+		"kzgcommitments must match the corresponding blobs", "blob_versioned_hashes, blobs, commitments and proofs must",
 	}},
-	{"openethereum, and anvil", "rpc/src/v1/helpers/errors.rs; crates/anvil/src/eth/error.rs", []message{
-		{"transaction with the same hash was already imported", ReasonKnown},
-		{"transaction already imported", ReasonKnown},
-		{"transaction nonce is too low", ReasonNonceTooLow},
+
+	// besu: ethereum/api, RpcErrorType.java; ethereum/core, TransactionInvalidReason.java
+	{ReasonKnown, []string{"transaction_already_known"}},
+	{ReasonNonceTooLow, []string{"nonce_too_low"}},
+	{ReasonNonceGap, []string{"nonce_too_far_in_future", "transaction nonce is too distant from current sender nonce"}},
+	{ReasonReplacement, []string{"transaction_replacement_underpriced"}},
+	{ReasonFunds, []string{"upfront cost exceeds account balance", "upfront_cost_exceeds_balance"}},
+	{ReasonUnderpriced, []string{
+		"gas price below configured minimum gas price", "gas price below current base fee", "blob gas price below current blob base fee",
+		"gas_price_too_low",
 	}},
-	{"gateways that limit rates", "answers of public gateways", []message{
-		{"too many requests", ReasonBusy},
-		{"* rate limit", ReasonBusy},
-		{"rate limit", ReasonBusy},
-		{"* request limit", ReasonBusy},
-		{"* request rate limited", ReasonBusy},
-		{"* compute units per second", ReasonBusy},
+	{ReasonGasLimit, []string{"transaction gas limit exceeds block gas limit", "exceeds_block_gas_limit", "exceeds_per_transaction_gas_limit"}},
+	{ReasonInvalid, []string{
+		"intrinsic gas exceeds gas limit", "intrinsic_gas_exceeds_gas_limit", "max priority fee per gas exceeds max fee per gas",
+	}},
+
+	// openethereum, and anvil: rpc/src/v1/helpers/errors.rs; crates/anvil/src/eth/error.rs
+	{ReasonKnown, []string{"transaction with the same hash was already imported", "transaction already imported"}},
+	{ReasonNonceTooLow, []string{"transaction nonce is too low"}},
+
+	// gateways that limit rates: answers of public gateways
+	{ReasonBusy, []string{
+		"too many requests", "* rate limit", "rate limit", "* request limit", "* request rate limited", "* compute units per second",
 	}},
 }

@@ -4,29 +4,27 @@ package account
 type OrderKind uint8
 
 const (
-	// OrderCancel withdraws a request. If its transaction may already be on a
-	// node, a noop with the same nonce replaces it, and the one that is mined
-	// decides.
+	// OrderCancel withdraws a request; see [Client.Cancel].
 	OrderCancel OrderKind = iota + 1
-	// OrderReplace gives a request another payload with the same nonce. The
-	// transaction that is mined decides.
+	// OrderReplace gives a request another payload; see [Client.Replace].
 	OrderReplace
-	// OrderReset sets the next nonce.
+	// OrderReset sets the next nonce; see [Client.ResetNonce].
 	OrderReset
-	// OrderResume lets a stopped account go on.
+	// OrderResume lets a stopped account go on; see [Client.Resume].
 	OrderResume
 )
 
-// Order is a user's order to an account. The account's worker carries it out.
+// Order is a change that a user has ordered, for example a cancellation. It is stored until
+// the worker of the account carries it out, so that any process may give it.
 type Order struct {
-	// Seq is the order's number, assigned by the store.
+	// Seq is the number of the order among those of its account. The store sets it.
 	Seq uint64 `json:"seq"`
-	// Kind is the kind of order.
+	// Kind is the kind of the change.
 	Kind OrderKind `json:"kind"`
-	// Key is the key of the request, for OrderCancel and OrderReplace.
+	// Key is the key of the request that is cancelled or replaced.
 	Key string `json:"key,omitempty"`
-	// Payload is the new payload, for OrderReplace. Its Key is ignored.
+	// Payload is the new payload of a request that is replaced. Its Key is ignored.
 	Payload *Request `json:"payload,omitempty"`
-	// Force lets OrderReset give up requests in flight.
+	// Force lets a reset give up the requests in flight.
 	Force bool `json:"force,omitempty"`
 }

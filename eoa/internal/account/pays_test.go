@@ -30,7 +30,7 @@ func TestPays(t *testing.T) {
 		{fees: fees(200, 2, 9), base: 100, tip: 2, kind: Blob, blobFee: 9, pays: true},
 		{fees: fees(200, 2, 9), base: 100, tip: 2, kind: Blob, blobFee: 10},
 	} {
-		v := &View{seen: &Look{BaseFee: *uint256.NewInt(c.base), Tip: *uint256.NewInt(c.tip), BlobFee: *uint256.NewInt(c.blobFee)}}
+		v := &View{LastLook: &Look{BaseFee: *uint256.NewInt(c.base), Tip: *uint256.NewInt(c.tip), BlobFee: *uint256.NewInt(c.blobFee)}}
 		require.Equal(t, c.pays, v.pays(&Record{Request: Request{Kind: c.kind}, Attempts: []Attempt{{Fees: c.fees}}}), "%+v", c)
 	}
 }

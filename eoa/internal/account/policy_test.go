@@ -9,13 +9,13 @@ import (
 )
 
 func TestPolicyValidate(t *testing.T) {
-	p := DefaultFeePolicy()
+	p := DefaultRules().Fees
 	require.NoError(t, p.Validate())
 	for field, change := range map[string]func(*FeePolicy){
 		"StallTimeout": func(p *FeePolicy) { p.StallTimeout = 0 },
 		"BumpPercent":  func(p *FeePolicy) { p.BumpPercent = 9 },
 	} {
-		p := DefaultFeePolicy()
+		p := DefaultRules().Fees
 		change(&p)
 		require.ErrorIs(t, p.Validate(), ErrInvalidConfig)
 		require.ErrorContains(t, p.Validate(), field)
@@ -23,7 +23,7 @@ func TestPolicyValidate(t *testing.T) {
 }
 
 func TestPolicyBacksOff(t *testing.T) {
-	p := DefaultFeePolicy()
+	p := DefaultRules().Fees
 	require.Equal(t, 5*time.Minute, p.due(-1))
 	require.Equal(t, 5*time.Minute, p.due(0))
 	require.Equal(t, 20*time.Minute, p.due(2))
@@ -42,9 +42,9 @@ func TestPolicyLimits(t *testing.T) {
 		{nil, nil, true}, {uint256.NewInt(120), nil, true}, {nil, uint256.NewInt(120), true}, {uint256.NewInt(120), uint256.NewInt(120), true},
 		{uint256.NewInt(109), uint256.NewInt(120), false}, {uint256.NewInt(120), uint256.NewInt(109), false}, {nil, uint256.NewInt(109), false},
 	} {
-		p := DefaultFeePolicy()
+		p := DefaultRules().Fees
 		p.MaxFee = c.policy
-		fees, err := p.replace(&old, nil, limits{Fee: c.request})
+		fees, err := old.bump(nil, p.BumpPercent, p.limits(limits{Fee: c.request}))
 		if !c.ok {
 			require.ErrorIs(t, err, errFeeCap)
 			continue
@@ -57,10 +57,10 @@ func TestPolicyLimits(t *testing.T) {
 // A replacement that the policy's percentage would carry above the limit offers
 // the limit, as long as nodes take that as a replacement.
 func TestReplacementAtTheLimit(t *testing.T) {
-	p := DefaultFeePolicy()
+	p := DefaultRules().Fees
 	old := Fees{Cap: *uint256.NewInt(90), Tip: *uint256.NewInt(10)}
 	for limit, want := range map[uint64]uint64{108: 108, 100: 100, 99: 99, 98: 0, 200: 108} {
-		fees, err := p.replace(&old, nil, limits{Fee: uint256.NewInt(limit)})
+		fees, err := old.bump(nil, p.BumpPercent, p.limits(limits{Fee: uint256.NewInt(limit)}))
 		require.Equal(t, want == 0, err != nil, "%d: %v", limit, err)
 		require.Equal(t, want, fees.Cap.Uint64(), limit)
 	}

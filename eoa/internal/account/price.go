@@ -6,8 +6,9 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// price returns the fees of a new transaction. It returns false if a limit is
-// below the base fee, or if the price of blobs is needed and unknown.
+// price returns the prices for a new transaction: twice the base fee plus the tip, so that it
+// stays valid while the base fee rises, but no more than the limits. It returns false if a
+// limit is below the base fee, or if the transaction has blobs and their price is unknown.
 func (p *FeePolicy) price(look *Look, r *Record) (Fees, bool) {
 	f, limits := Fees{Tip: look.Tip}, p.limits(r.limits())
 	f.Cap.Lsh(&look.BaseFee, 1)
@@ -41,22 +42,22 @@ func singlePrice(r *Record, f Fees) Fees {
 	return f
 }
 
-// free returns the balance less the cost of everything in flight; nil means
-// unknown.
+// free returns the balance that is left when everything in flight has cost the most that it
+// can; nil means unknown.
 func (v *View) free() *uint256.Int {
-	if v.seen == nil || v.seen.Balance == nil {
+	if v.LastLook == nil || v.LastLook.Balance == nil {
 		return nil
 	}
-	free, spent := new(uint256.Int).Set(v.seen.Balance), v.inFlightCost()
-	take(free, &spent)
+	free, spent := new(uint256.Int).Set(v.LastLook.Balance), v.inFlightCost()
+	deduct(free, &spent)
 	return free
 }
 
-// inFlightCost returns the most that the transactions in flight can cost, in wei,
-// saturated.
+// inFlightCost returns the most that the transactions in flight can cost, in wei. If the sum
+// is too large for 256 bits, it is the largest number.
 func (v *View) inFlightCost() (sum uint256.Int) {
 	for i := range v.Open {
-		if r := &v.Open[i]; r.inFlight() && r.Nonce >= v.seen.Latest {
+		if r := &v.Open[i]; r.inFlight() && r.Nonce >= v.LastLook.Latest {
 			if _, over := sum.AddOverflow(&sum, &r.Newest().Cost); over {
 				sum.SetAllOne()
 			}
@@ -65,9 +66,9 @@ func (v *View) inFlightCost() (sum uint256.Int) {
 	return sum
 }
 
-// take subtracts cost from from, not below zero, and reports whether from was
+// deduct subtracts cost from a balance, not below zero, and reports whether the balance was
 // enough.
-func take(from, cost *uint256.Int) bool {
+func deduct(from, cost *uint256.Int) bool {
 	if from.Lt(cost) {
 		from.Clear()
 		return false
@@ -76,21 +77,21 @@ func take(from, cost *uint256.Int) bool {
 	return true
 }
 
-// NoEstimate is the reason of a request whose gas a node could not estimate.
+// NoEstimate is the reason of a request whose gas the node could not estimate.
 const NoEstimate = "gas could not be estimated"
 
-// afford prices a job. It returns the reason if the job cannot be sent with the
-// free balance; a nil balance is unlimited. It notes the reason, and whether the
-// balance covers the job.
+// afford sets the prices of a job. If the job cannot be sent with the free balance, it
+// returns the reason; a nil balance counts as unlimited. The view remembers the reason for
+// [View.Problems].
 func (v *View) afford(c *Rules, j *Job, free *uint256.Int) (why string) {
-	fees, ok := c.Fees.price(v.seen, &j.Record)
+	fees, ok := c.Fees.price(v.LastLook, &j.Record)
 	j.Fees = fees
 	cost := j.cost()
 	switch {
-	case j.Record.Kind == Blob && v.seen.BlobFee.IsZero():
+	case j.Record.Kind == Blob && v.LastLook.BlobFee.IsZero():
 		why = "the price of blobs is unknown"
 	case !ok:
-		why = fmt.Sprintf("the price limit is below the base fee of %v wei", &v.seen.BaseFee)
+		why = fmt.Sprintf("the price limit is below the base fee of %v wei", &v.LastLook.BaseFee)
 	case j.Gas == 0:
 		why = NoEstimate
 	}
@@ -102,16 +103,16 @@ func (v *View) afford(c *Rules, j *Job, free *uint256.Int) (why string) {
 		v.waiting = Refusal{}
 	}
 	covered := free == nil || !free.Lt(&cost)
-	v.unpaid.considered(j.Record.ID, &cost, covered)
+	v.unpaid.noteCover(j.Record.ID, &cost, covered)
 	if !covered {
 		return "the balance does not cover it"
 	}
 	return ""
 }
 
-// learnPrice learns from attempt k of a record, which is in a block. If the price
-// had to be raised for that, the transactions behind it with a lower price would
-// stall one after the other.
+// learnPrice remembers the prices of a transaction that is in a block, if it was mined only
+// after a bump. Transactions behind it that pay less would stall as well, one after the
+// other.
 func (v *View) learnPrice(r *Record, k int) {
 	switch fees := r.Attempts[k].Fees; {
 	case k > 0 && r.Attempts[k-1].Fees.Cap.Lt(&fees.Cap) && !r.Attempts[k-1].Void:
@@ -124,16 +125,15 @@ func (v *View) learnPrice(r *Record, k int) {
 // below reports whether the cap or the tip is lower than that of g.
 func (f *Fees) below(g *Fees) bool { return f.Cap.Lt(&g.Cap) || f.Tip.Lt(&g.Tip) }
 
-// unpaid is a transaction that the balance did not cover when it was last considered.
+// unpaid is the first transaction that the balance did not cover.
 type unpaid struct {
 	id   uint64      // of its record; 0 for none
 	more uint256.Int // cost beyond all transactions in flight
 }
 
-// considered notes whether the balance covers what the record's next transaction
-// costs beyond all transactions in flight. The first one that is not covered is
-// kept.
-func (u *unpaid) considered(id uint64, more *uint256.Int, covered bool) {
+// noteCover remembers whether the balance covers the record's next transaction. more is its
+// cost beyond the transactions in flight. Only the first one that is not covered is kept.
+func (u *unpaid) noteCover(id uint64, more *uint256.Int, covered bool) {
 	switch {
 	case covered && u.id == id:
 		*u = unpaid{}

@@ -9,40 +9,37 @@ import (
 )
 
 const (
-	// ProblemStopped means that the account is stopped until an operator calls
-	// [Client.Resume]. Err wraps ErrStopped and the cause.
+	// ProblemStopped means that the account is stopped, and nothing is sent until an operator
+	// calls [Client.Resume]. Err wraps ErrStopped and the cause.
 	ProblemStopped ProblemKind = "stopped"
-	// ProblemFunds means that the account cannot pay: Need and Have are set.
+	// ProblemFunds means that the balance does not cover the next transaction. Need and Have
+	// are set.
 	ProblemFunds ProblemKind = "funds"
-	// ProblemRequest means that a request has no nonce because of its terms: its
-	// price limit is below the base fee, the price of its blobs is unknown, or its
-	// gas could not be estimated. Err has its key and the reason. Requests behind it
-	// go on.
+	// ProblemRequest means that a request waits because of its terms: its price limit is
+	// below the base fee, the price of its blobs is unknown, or its gas could not be
+	// estimated. Err has its key and the reason. Other requests go on.
 	ProblemRequest ProblemKind = "request"
-	// ProblemGap means that no known transaction has Nonce, and that those above it
-	// wait. The executor fills the gap with a noop as soon as it can.
+	// ProblemGap means that no known transaction has the nonce in Nonce, so that no
+	// transaction behind it can be mined. The executor fills it with a transaction that does
+	// nothing as soon as it can.
 	ProblemGap ProblemKind = "gap"
-	// ProblemStalled means that no transaction of the account was mined for
-	// FeePolicy.StallTimeout although some are in flight. Nonce is the lowest of
-	// theirs. The executor raises the price, unless a limit is reached.
+	// ProblemStalled means that some transactions are in flight and none was mined for
+	// FeePolicy.StallTimeout. Nonce is the lowest nonce in flight. The executor raises the
+	// price, unless a limit is reached.
 	ProblemStalled ProblemKind = "stalled"
-	// ProblemChain means that the chain cannot be read, or that the node is behind
-	// or contradicts what is known. Err is why. Nothing new is sent.
+	// ProblemChain means that the chain cannot be read, or that the node is behind or
+	// contradicts earlier answers. Err has the reason. No new request is sent meanwhile.
 	ProblemChain ProblemKind = "chain"
-	// ProblemEndpoints means that nodes of a joined chain contradict each other
-	// about the account. Err names them and their answers. The executor goes on
-	// with the one that agrees best with the account's transactions.
-	ProblemEndpoints ProblemKind = "endpoints"
-	// ProblemSigner means that the last signature failed. Err is why.
+	// ProblemSigner means that the last signature failed. Err is the error.
 	ProblemSigner ProblemKind = "signer"
-	// ProblemStore means that the store failed or refused a step. Err is its error. If
-	// Account is zero, a fleet could not find out which accounts have work.
+	// ProblemStore means that the store failed. Err is its error. If Account is zero, the
+	// fleet could not find out which accounts have work.
 	ProblemStore ProblemKind = "store"
-	// ProblemLease means that another worker holds the account, as is usual if
-	// several processes share a store. Err wraps ErrHeld.
+	// ProblemLease means that another worker has the account. That is usual if several
+	// processes share a store. Err wraps ErrHeld.
 	ProblemLease ProblemKind = "lease"
-	// ProblemOpener means that the [Opener] of a fleet failed, or has not returned
-	// for Config.Timeout. Err is its error.
+	// ProblemOpener means that the [Opener] of the fleet returned an error, or has not
+	// returned for Config.Timeout. Err has the reason.
 	ProblemOpener ProblemKind = "opener"
 )
 
@@ -51,25 +48,25 @@ const (
 type ProblemKind string
 
 // Problem is a reason for which an account makes no progress, or less than it could.
-// Many problems pass without help, so an alert should depend on the time since
-// Since.
+// [Fleet.Health] and [Report] have them for operators. Many pass without help, so an alert
+// should depend on how long ago Since is.
 type Problem struct {
 	// Account is the account; zero for a problem of a whole fleet.
 	Account Account
 	// Kind is the kind of the problem.
 	Kind ProblemKind
-	// Since is when this process first met the problem, by the executor's clock.
-	// It has been there at the end of each step since then.
+	// Since is when this process first met the problem. The problem was there at the end of
+	// every step since then.
 	Since time.Time
 	// Err is the error; nil for ProblemFunds, ProblemGap and ProblemStalled.
 	Err error
-	// Nonce is the nonce that is missing or that does not become mined, for
-	// ProblemGap and ProblemStalled.
+	// Nonce is the missing nonce of ProblemGap, or the lowest nonce in flight of
+	// ProblemStalled.
 	Nonce uint64
-	// Need is the balance that pays for all transactions in flight and for the first
-	// one that could not be paid, and Have is the balance, both in wei, for
-	// ProblemFunds. If the gas of that one is not estimated yet, Need counts the
-	// 21,000 of a transfer. Other requests that wait may need more.
+	// Need and Have belong to ProblemFunds, in wei. Have is the balance. Need is the balance
+	// that covers all transactions in flight and the first request that could not be paid. If
+	// the gas of that request is not estimated yet, Need counts the 21,000 of a transfer.
+	// Other requests that wait may need more.
 	Need, Have uint256.Int
 }
 
@@ -85,20 +82,21 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s: %v", text, p.Err)
 }
 
-// findProblems returns the problems that the view shows, without Since.
-func (v *View) findProblems(c *Rules, now time.Time) []Problem {
+// Problems returns the reasons for which the account makes no progress. Since is not set; see
+// [Continued].
+func (v *View) Problems(c *Rules, now time.Time) []Problem {
 	if err := v.Head.Stop.Err(); err != nil {
 		return []Problem{{Account: v.Account, Kind: ProblemStopped, Err: err}}
 	}
 	var all []Problem
 	if need, short := v.shortOf(); short {
-		all = append(all, Problem{Account: v.Account, Kind: ProblemFunds, Need: need, Have: *v.seen.Balance})
+		all = append(all, Problem{Account: v.Account, Kind: ProblemFunds, Need: need, Have: *v.LastLook.Balance})
 	}
 	if w := &v.waiting; w.Record.ID != 0 {
 		all = append(all, Problem{Account: v.Account, Kind: ProblemRequest, Err: fmt.Errorf("eoa: request %q: %s", w.Record.Key, w.Reason)})
 	}
-	if n, _ := v.InFlight(); len(v.Head.Holes) > 0 {
-		all = append(all, Problem{Account: v.Account, Kind: ProblemGap, Nonce: v.Head.Holes[0]})
+	if n, _ := v.InFlight(); len(v.Head.Gaps) > 0 {
+		all = append(all, Problem{Account: v.Account, Kind: ProblemGap, Nonce: v.Head.Gaps[0]})
 	} else if n > 0 && v.stalled(c, now) {
 		first := slices.IndexFunc(v.Open, func(r Record) bool { return r.inFlight() })
 		all = append(all, Problem{Account: v.Account, Kind: ProblemStalled, Nonce: v.Open[first].Nonce})
@@ -106,10 +104,11 @@ func (v *View) findProblems(c *Rules, now time.Time) []Problem {
 	return all
 }
 
-// shortOf returns the balance that the account needs, if it has less: a
-// transaction was not signed because of it, or nodes refuse one that is in flight.
+// shortOf returns the balance that the account needs, if its balance is lower and that holds
+// something up: a request was not signed because of it, or nodes refuse a transaction in
+// flight.
 func (v *View) shortOf() (need uint256.Int, short bool) {
-	if v.seen == nil || v.seen.Balance == nil {
+	if v.LastLook == nil || v.LastLook.Balance == nil {
 		return need, false
 	}
 	short = v.unpaid.id != 0 || slices.ContainsFunc(v.Open, func(r Record) bool {
@@ -119,11 +118,11 @@ func (v *View) shortOf() (need uint256.Int, short bool) {
 	if _, over := need.AddOverflow(&need, &v.unpaid.more); over {
 		need.SetAllOne()
 	}
-	return need, short && v.seen.Balance.Lt(&need)
+	return need, short && v.LastLook.Balance.Lt(&need)
 }
 
-// Continued returns the problems that were found now. Those of a kind that was
-// there before have begun then.
+// Continued sets Since of the problems that were found now. If a problem of the same kind was
+// there before, it keeps the earlier time.
 func Continued(before, found []Problem, now time.Time) []Problem {
 	for i := range found {
 		p := &found[i]

@@ -9,105 +9,114 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Attempt is one signed transaction of a request. A record keeps every attempt
-// that a node may have, because any of them may be mined.
+// Attempt is one signed transaction of a request. A record keeps every attempt that a node
+// may still have, because any of them may be mined.
 type Attempt struct {
 	// Hash is the transaction hash.
 	Hash common.Hash `json:"hash"`
-	// Raw is the encoded transaction, without blobs.
+	// Raw is the signed transaction as nodes take it, without blobs.
 	Raw []byte `json:"raw"`
-	// Blobs are the attempt's blobs, if they differ from the request's.
+	// Blobs are the blobs of this attempt; nil means the blobs of the request. They differ if
+	// the request was replaced after the attempt was signed.
 	Blobs [][]byte `json:"blobs,omitempty"`
-	// Proofs are the commitments to the blobs, followed by their proofs, of 48
-	// bytes each. They are dropped once the attempt cannot be sent again.
+	// Proofs are the commitments to the blobs, followed by their proofs, of 48 bytes each.
+	// They are deleted when the attempt cannot be sent any more.
 	Proofs []byte `json:"proofs,omitempty"`
-	// Nonce is the transaction's nonce. It is the record's, unless Void is set.
+	// Nonce is the nonce of the transaction. It is the nonce of the record, unless Void is
+	// set.
 	Nonce uint64 `json:"nonce"`
-	// Void means that the transaction can provably never be mined, because
-	// something else has used its nonce. The request has lost the nonce.
+	// Void means that this transaction can never be mined, because a finalized block has used
+	// its nonce without a transaction. The request then gets another nonce.
 	Void bool `json:"void,omitempty"`
 	// Gas is the gas limit.
 	Gas uint64 `json:"gas"`
-	// Fees are the offered prices.
+	// Fees are the prices that the transaction offers.
 	Fees Fees `json:"fees"`
-	// Cost is the most that the transaction can cost, value included, in wei.
+	// Cost is the most that the transaction can cost, in wei: gas and blob gas at the offered
+	// prices, and the value.
 	Cost uint256.Int `json:"cost"`
-	// Noop means that the transaction does nothing. If it is mined, the request
-	// is cancelled.
+	// Noop means that the transaction does nothing. It was signed to withdraw the request: if
+	// this attempt is mined, the request is cancelled.
 	Noop bool `json:"noop,omitempty"`
-	// SentAt is when a node first gave a definite answer; zero if none has, or
-	// none since the last reorg.
+	// SentAt is when a node first accepted or rejected the transaction; zero if no node has,
+	// or none since the last reorg.
 	SentAt time.Time `json:"sentAt,omitzero"`
-	// Result is the last definite answer to a send; Unknown if there was none.
+	// Result is the last answer of a node that was certain; Unknown if there was none.
 	Result SendResult `json:"result,omitempty"`
-	// Why is the node's message.
+	// Why is the message of the node with that answer.
 	Why string `json:"why,omitempty"`
-	// Refusals counts the last rejections in a row for the reason in Why, if it
-	// is about the transaction itself; at most 6.
+	// Refusals counts how often in a row nodes have rejected the transaction for the same
+	// reason, if that reason lies in the transaction itself, for example its price. It stops
+	// at 6.
 	Refusals int `json:"refusals,omitempty"`
 }
 
-// Record is a request with its history.
+// Record is a request with everything that has happened to it.
 type Record struct {
 	Request
-	// ID is assigned by the store, from 1, in order of acceptance.
+	// ID is the number of the record, from 1, in the order in which the store accepted the
+	// account's requests.
 	ID uint64 `json:"id"`
-	// State is the state of the request.
+	// State is how far the request has come.
 	State State `json:"state"`
 	// QueuedAt is when the store accepted the request.
 	QueuedAt time.Time `json:"queuedAt"`
 	// EndedAt is when the request ended; zero before.
 	EndedAt time.Time `json:"endedAt,omitzero"`
-	// Nonce is the request's nonce. It is valid from Prepared on.
+	// Nonce is the nonce of the request. It has a meaning only in the states after Pending.
 	Nonce uint64 `json:"nonce"`
-	// Attempts are the signed transactions, oldest first. Of the void ones only
-	// the last eight are kept.
+	// Attempts are the transactions that were signed for the request, oldest first. Of the
+	// void ones only the last eight are kept.
 	Attempts []Attempt `json:"attempts,omitempty"`
-	// Height is the height of the block of Mined and later states.
+	// Height is the height of the block that has one of the attempts; 0 while none has.
 	Height uint64 `json:"height,omitempty"`
 	// Block is the hash of that block.
 	Block common.Hash `json:"block,omitzero"`
 	// Tx is the hash of the attempt that is in that block.
 	Tx common.Hash `json:"tx,omitzero"`
-	// Success is from the receipt: the transaction did not revert.
+	// Success means that the transaction in the block did not revert.
 	Success bool `json:"success,omitempty"`
-	// GasUsed is from the receipt.
+	// GasUsed is the gas that it used.
 	GasUsed uint64 `json:"gasUsed,omitempty"`
-	// GasPrice is the price per gas that the transaction paid, in wei, from the
-	// receipt; nil if the node did not give it.
+	// GasPrice is the price per gas that it paid, in wei; nil if the node did not tell it.
 	GasPrice *uint256.Int `json:"gasPrice,omitempty"`
-	// Contract is the created contract, from the receipt; nil for none.
+	// Contract is the contract that it created; nil if it created none.
 	Contract *common.Address `json:"contract,omitempty"`
-	// Logs are the logs of the receipt, without those beyond the first 64 KiB.
+	// Logs are the logs that it emitted. Only the first 64 KiB are kept.
 	Logs []Log `json:"logs,omitempty"`
-	// Bumps is the number of replacements that were signed.
+	// Bumps is how often the request was signed again with its nonce, at a higher price or
+	// with another payload.
 	Bumps int `json:"bumps,omitempty"`
-	// BumpedAt is when the last replacement was signed.
+	// BumpedAt is when that happened last.
 	BumpedAt time.Time `json:"bumpedAt,omitzero"`
-	// Capped means that the next replacement would exceed a price limit.
+	// Capped means that the request needs a higher price than its limits allow, so that it
+	// waits.
 	Capped bool `json:"capped,omitempty"`
-	// Cancelling means that the next attempt is a noop.
+	// Cancelling means that the next attempt is a transaction that does nothing, which
+	// withdraws the request.
 	Cancelling bool `json:"cancelling,omitempty"`
-	// Urgent means that the next attempt is due at once, because the user
-	// changed the request or nodes refused it.
+	// Urgent means that the next attempt is signed at once and not only when the account has
+	// stalled: the user has changed the request, or nodes refused the last attempt.
 	Urgent bool `json:"urgent,omitempty"`
-	// GoneAt is the head at which the finalized block first had used the nonce
-	// while no attempt was in any block; 0 means never.
+	// GoneAt is when the nonce was first found to be used in a finalized block although none
+	// of the attempts was in a block; 0 means never. It is the height of the newest block at
+	// that moment. A later finalized block must show the same before the request is given up.
 	GoneAt uint64 `json:"goneAt,omitempty"`
-	// Unused is a finalized height at which the nonce was not used. It is known
-	// from Prepared on; 0 means unknown.
+	// Unused is the height of a finalized block at which the nonce was not used yet; 0 means
+	// unknown. With Used it limits the blocks that are searched for the transaction that used
+	// the nonce.
 	Unused uint64 `json:"unused,omitempty"`
-	// Used is a finalized height at which the nonce was used; 0 if GoneAt is.
+	// Used is the height of a finalized block at which the nonce was used; 0 if GoneAt is 0.
 	Used uint64 `json:"used,omitempty"`
-	// NotBefore is when the request may next be signed, after a refusal or a
-	// failure to estimate, pay or sign; zero means at once.
+	// NotBefore is the time before which the request is not signed, because it could not be
+	// estimated, paid for or signed, or because nodes refused it; zero means at once.
 	NotBefore time.Time `json:"notBefore,omitzero"`
-	// Reason explains why the request failed or waits.
+	// Reason says in words why the request failed or waits.
 	Reason string `json:"reason,omitempty"`
 }
 
-// setReceipt takes the fields of the receipt of the transaction tx, or resets them
-// if receipt is the zero value.
+// setReceipt copies the receipt of the transaction tx into the record. With the zero values
+// it removes the receipt, because a reorg took the block back.
 func (r *Record) setReceipt(tx common.Hash, receipt Receipt) {
 	r.Tx, r.Height, r.Block, r.Success = tx, receipt.Number, receipt.Block, receipt.Success
 	r.GasUsed, r.GasPrice, r.Contract, r.Logs = receipt.GasUsed, receipt.GasPrice, receipt.Contract, nil
@@ -120,12 +129,13 @@ func (r *Record) setReceipt(tx common.Hash, receipt Receipt) {
 	}
 }
 
-// maxLogs is the size of the logs of a record, in bytes.
+// maxLogs is the greatest size of the logs that a record keeps, in bytes.
 const maxLogs = 64 << 10
 
-// Err returns nil if the request was executed, or may still be. It wraps
-// ErrReverted if the transaction that is in a block reverted, and ErrNotExecuted
-// if the request failed without one, or was cancelled or superseded.
+// Err returns nil if the request was executed or may still be. Otherwise the error wraps:
+//
+//   - ErrReverted if its transaction is in a block and failed there
+//   - ErrNotExecuted if it failed without a transaction, or was cancelled or superseded
 func (r *Record) Err() error {
 	switch {
 	case r.State.Terminal() && r.State != Final && (r.State != Failed || r.Tx == common.Hash{} || r.Success):
@@ -144,41 +154,34 @@ func (r *Record) Newest() *Attempt {
 	return &r.Attempts[len(r.Attempts)-1]
 }
 
-// live counts the attempts that are not void.
-func (r *Record) live() (n int) {
-	for k := range r.Attempts {
-		if !r.Attempts[k].Void {
-			n++
-		}
-	}
-	return n
-}
-
-// inFlight reports whether the request has a nonce and is in no block.
+// inFlight reports whether the request has a nonce and none of its attempts is in a block.
 func (r *Record) inFlight() bool { return r.State == Prepared || r.State == Broadcast }
 
-// Open reports whether the request has a nonce and may still change.
+// Open reports whether the request has a nonce and may still change: from Prepared until it
+// is final, failed, superseded or cancelled.
 func (r *Record) Open() bool { return r.State > Pending && !r.State.Terminal() }
 
-// waits reports whether it is too early for the request's next signature. A
-// wait above maxRetry is ignored: it was written by a worker whose clock was
-// ahead.
-func (r *Record) waits(now time.Time) bool {
+// isDelayed reports whether NotBefore has not passed yet. If NotBefore is more than MaxRetry
+// away, it is ignored, because it can only come from a worker whose clock was ahead.
+func (r *Record) isDelayed(now time.Time) bool {
 	return now.Before(r.NotBefore) && r.NotBefore.Sub(now) <= MaxRetry
 }
 
-// own reports whether the executor created the request.
-func (r *Record) own() bool { return len(r.Key) > len(ownKeys) && r.Key[:len(ownKeys)] == ownKeys }
+// madeByExecutor reports whether the executor created the request.
+func (r *Record) madeByExecutor() bool {
+	return len(r.Key) > len(ownKeys) && r.Key[:len(ownKeys)] == ownKeys
+}
 
-// clone returns a copy whose attempts can be changed.
+// clone returns a copy with separate attempts, so that a decision can change them before they
+// are stored.
 func (r *Record) clone() Record {
 	c := *r
 	c.Attempts = slices.Clone(r.Attempts)
 	return c
 }
 
-// CheckRecord returns an error that wraps ErrMalformed if no executor can have
-// written the record.
+// CheckRecord returns an error that wraps ErrMalformed if the record is one that no executor
+// can have written. Stored bytes may be damaged, and the rules rely on such properties.
 func CheckRecord(r *Record) error {
 	if r.State >= numStates || r.ID == 0 || r.Key == "" {
 		return fmt.Errorf("%w: record %d with state %d and key %q", ErrMalformed, r.ID, r.State, r.Key)
@@ -192,7 +195,8 @@ func CheckRecord(r *Record) error {
 	return nil
 }
 
-// voidAttempts marks all attempts as transactions that can never be mined.
+// voidAttempts marks all attempts as transactions that can never be mined, because their
+// nonce was used without a transaction.
 func (r *Record) voidAttempts() {
 	for k := range r.Attempts {
 		r.Attempts[k].Void = true
@@ -200,8 +204,8 @@ func (r *Record) voidAttempts() {
 	}
 }
 
-// sendable returns the index of the newest attempt that was not rejected, or of
-// the newest one if all were rejected.
+// sendable returns the index of the attempt that is sent: the newest one that nodes have not
+// rejected. If they have rejected all, it is the newest one.
 func sendable(r *Record) int {
 	for k := len(r.Attempts) - 1; k >= 0; k-- {
 		if r.Attempts[k].Result != Rejected && !r.Attempts[k].Void {

@@ -2,15 +2,14 @@ package account
 
 import "time"
 
-// This file decides what the refusals of nodes mean. A refusal does not prove that
-// no node has the transaction, because a gateway may return the refusal of one node
-// for bytes that another node took. So a refusal never takes the nonce from its
-// request.
+// This file decides what follows from the refusals of nodes. A refusal is no proof that no
+// node has the transaction: a gateway may return the refusal of one node for bytes that
+// another node took. So no refusal takes the nonce from its request.
 
-// hear notes the result of a send in the attempt, and reports whether that changed
-// the attempt. If a node only lacks the transaction before, an earlier acceptance
-// still holds.
-func (a *Attempt) hear(now time.Time, s Sent) (changed bool) {
+// recordResult notes the result of a send in the attempt, and reports whether that changed
+// the attempt. A node that accepted it before may still have it, so an unknown result, or a
+// refusal because of a gap, changes nothing then.
+func (a *Attempt) recordResult(now time.Time, s Sent) (changed bool) {
 	if a.Result == Accepted && (s.Result == Unknown || s.Reason == ReasonNonceGap) {
 		return false
 	}
@@ -25,7 +24,7 @@ func (a *Attempt) hear(now time.Time, s Sent) (changed bool) {
 	switch {
 	case s.Result == Accepted:
 		a.Refusals = 0
-	case s.Result == Rejected && s.Reason.isTerms():
+	case s.Result == Rejected && s.Reason.isAboutTransaction():
 		if Classify(a.Why) != s.Reason {
 			a.Refusals = 0
 		}
@@ -37,36 +36,36 @@ func (a *Attempt) hear(now time.Time, s Sent) (changed bool) {
 	return changed
 }
 
-// isTerms reports whether a rejection is about the transaction itself. The
-// other reasons depend on the node's pool and on the account, and may pass.
-func (r Reason) isTerms() bool {
+// isAboutTransaction reports whether the reason lies in the transaction itself. The other
+// reasons lie in the node's pool or in the account, and may pass.
+func (r Reason) isAboutTransaction() bool {
 	return r == ReasonUnderpriced || r == ReasonFeeCap || r == ReasonGasLimit || r == ReasonInvalid
 }
 
-// endedBy reports whether a refusal is permanent. A gas limit with a margin is
-// tried once more without it.
-func (r *Record) endedBy(reason Reason) bool {
+// isFinalRefusal reports whether the request can never be accepted as it is. A gas limit that
+// includes the margin is tried once more without it.
+func (r *Record) isFinalRefusal(reason Reason) bool {
 	return reason == ReasonInvalid || reason == ReasonGasLimit && (r.Gas > 0 || r.overGasLimit() > 1)
 }
 
-// overruled returns why the request must be signed again with its nonce: nodes
-// have refused the newest attempt several times in a row because of its prices
-// or its gas. It returns ReasonNone if they have not.
-func (r *Record) overruled() Reason {
+// reasonToSignAgain returns the reason for which the request must be signed again with its
+// nonce: nodes have refused the newest attempt several times in a row for its prices or its
+// gas. It returns ReasonNone if they have not.
+func (r *Record) reasonToSignAgain() Reason {
 	a := r.Newest()
 	if a.Result != Rejected || a.Refusals < signAfter {
 		return ReasonNone
 	}
 	switch reason := Classify(a.Why); {
-	case reason == ReasonUnderpriced, reason == ReasonFeeCap, reason == ReasonGasLimit && !r.endedBy(reason):
+	case reason == ReasonUnderpriced, reason == ReasonFeeCap, reason == ReasonGasLimit && !r.isFinalRefusal(reason):
 		return reason
 	}
 	return ReasonNone
 }
 
-// refused reports whether nodes rejected all attempts of the record, so that no
-// node has any of them.
-func (r *Record) refused() bool {
+// allRejected reports whether nodes have rejected all attempts of the record, so that a new
+// one need not replace any.
+func (r *Record) allRejected() bool {
 	for k := range r.Attempts {
 		if r.Attempts[k].Result != Rejected && !r.Attempts[k].Void {
 			return false

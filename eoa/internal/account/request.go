@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -14,8 +13,8 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Account identifies a sender on a chain. At most one worker at a time acts for
-// it.
+// Account names the sender of transactions: an address on a chain. Any number of programs may
+// submit requests for an account, but at most one worker at a time signs and sends for it.
 type Account struct {
 	// ChainID is the id of the chain (EIP-155).
 	ChainID uint64 `json:"chainId"`
@@ -26,48 +25,48 @@ type Account struct {
 // String returns the chain id and the address, separated by a colon.
 func (a Account) String() string { return fmt.Sprintf("%d:%s", a.ChainID, a.Address.Hex()) }
 
-// Kind is the transaction type that a request is sent as.
+// Kind is the type of transaction that a request is sent as. Most requests leave it at
+// DynamicFee.
 type Kind uint8
 
 const (
-	// DynamicFee is an EIP-1559 transaction, the default.
+	// DynamicFee is an EIP-1559 transaction, with a limit for the whole price and a tip. It
+	// is the default.
 	DynamicFee Kind = iota
-	// Legacy is a transaction with one price, replay-protected by EIP-155.
+	// Legacy is a transaction of the oldest type, with one price, and protected against
+	// replay on other chains by EIP-155. Some chains take no other type.
 	Legacy
-	// AccessList is an EIP-2930 transaction, with one price.
+	// AccessList is an EIP-2930 transaction, with one price and a list of the storage that it
+	// uses.
 	AccessList
-	// SetCode is an EIP-7702 transaction.
+	// SetCode is an EIP-7702 transaction. Its authorizations let accounts run the code of a
+	// contract.
 	SetCode
-	// Blob is an EIP-4844 transaction, for programs that import eoa/blobs. A signed
-	// attempt has only the hashes of its
-	// blobs. The blobs are stored once, with the request, and are attached each time
-	// the bytes are sent. A replacement must at least double all three prices. The
-	// blobs of a finished record are dropped; submitting its key again still finds
-	// the same request. At most MaxPendingBlobs blobs wait for a nonce; Submit
-	// returns ErrTooManyBlobs beyond that.
+	// Blob is an EIP-4844 transaction, which carries blobs. The program must import package
+	// eoa/blobs. The blobs are stored once, with the request, and are attached each time that
+	// the signed transaction is sent, because a signature covers only their hashes. When the
+	// request has ended, its blobs are deleted. A replacement must at least double all three
+	// prices.
 	//
-	// Nodes keep blob transactions in a separate pool. It takes at most 16 of an
-	// account, none ahead of a missing nonce, and no account that has transactions
-	// in the other pool. Therefore:
+	// Nodes keep blob transactions in a separate pool. That pool takes at most 16
+	// transactions of an account, none behind a missing nonce, and none while the account has
+	// transactions in the other pool. Therefore:
 	//
-	//   - Only a blob transaction ever fills a nonce that a blob transaction had.
-	//     The noop has one blob of zeros, and Client.Replace keeps the kind.
-	//   - A blob request waits until no other transaction is in flight, and the
-	//     reverse. The requests behind it wait as well, so use a separate account
-	//     for blobs.
+	//   - A nonce that a blob transaction had is filled only by another blob transaction. If
+	//     a request is cancelled, that is a transaction with one blob of zeros.
+	//     [Client.Replace] cannot turn a blob request into another kind.
+	//   - A blob request waits until no other kind of transaction is in flight, and the
+	//     reverse. The requests behind it wait as well, so use a separate account for blobs.
 	//   - If a reorg takes back both kinds, they are sent one kind after the other.
 	//
-	// From the Osaka fork on, networks expect cell proofs instead of one proof per
-	// blob: see Config.CellProofs. The transaction hash does not depend on it.
+	// From the Osaka fork on, networks expect cell proofs instead of one proof per blob; see
+	// Config.CellProofs. The transaction hash does not depend on the proofs.
 	Blob
 
 	numKinds
 )
 
 var kindNames = [numKinds]string{"dynamicFee", "legacy", "accessList", "setCode", "blob"}
-
-// String returns the name, for example "dynamicFee".
-func (k Kind) String() string { return nameOf("Kind", kindNames[:], uint8(k)) }
 
 // Limits of a request.
 const (
@@ -78,61 +77,64 @@ const (
 	maxDataSize = 128 << 10
 )
 
-// ownKeys is the prefix of the keys of requests that the executor creates.
+// ownKeys begins the keys of the requests that the executor itself makes, to fill gaps in the
+// nonces.
 const ownKeys = "eoa/"
 
-// Request is a transaction to be sent. A request is idempotent by its key: the
-// same key with the same payload is the same request, and with another payload
-// it is an error.
+// Request describes a transaction that shall be executed once. Its key makes it safe to
+// submit it again: an equal request with the same key is the same request, also after a
+// restart. A different request with the same key is refused with ErrKeyReused.
 type Request struct {
-	// Key identifies the request. It is chosen by the caller, unique per
-	// account, 1 to 256 bytes of UTF-8, and must not begin with "eoa/".
+	// Key identifies the request among those of its account. The caller chooses it, for
+	// example from an order number: 1 to 256 bytes of UTF-8 that do not begin with "eoa/".
 	Key string `json:"key"`
 	// Kind is the transaction type. The default is DynamicFee.
 	Kind Kind `json:"kind,omitempty"`
-	// To is the recipient; nil creates a contract, whose code Data returns.
+	// To is the recipient; nil creates a contract. Data is then the code that returns the
+	// contract's code.
 	To *common.Address `json:"to,omitempty"`
 	// Value is the amount, in wei; nil means 0.
 	Value *uint256.Int `json:"value,omitempty"`
-	// Data is the input, at most 128 KiB.
+	// Data is the input of the call, at most 128 KiB.
 	Data []byte `json:"data,omitempty"`
 	// AccessList is the access list (EIP-2930). Kind Legacy must have none.
 	AccessList types.AccessList `json:"accessList,omitempty"`
 	// Authorizations are the authorizations of a SetCode transaction, at least
 	// one. Other kinds must have none.
 	Authorizations []types.SetCodeAuthorization `json:"authorizations,omitempty"`
-	// Blobs are the blobs of a Blob transaction: 1 to MaxBlobs, of BlobSize
-	// bytes each. Other kinds must have none. They are dropped from the record
-	// when it has ended.
+	// Blobs are the blobs of a Blob transaction: 1 to MaxBlobs, of BlobSize bytes each. Other
+	// kinds must have none. When the request has ended, its record has none any more.
 	Blobs [][]byte `json:"blobs,omitempty"`
-	// Gas is the gas limit; 0 means that it is estimated. Values from 1 to
-	// 20,999 are invalid.
+	// Gas is the gas limit; 0 means that the node estimates it. Values from 1 to 20,999 are
+	// invalid, because every transaction needs 21,000.
 	Gas uint64 `json:"gas,omitempty"`
-	// MaxFee is the highest price per gas that may ever be paid, in wei; nil
-	// means no limit.
+	// MaxFee is the highest price per gas that this request may ever offer, in wei; nil means
+	// no limit. While the base fee is above it, the request waits.
 	MaxFee *uint256.Int `json:"maxFee,omitempty"`
-	// MaxBlobFee is the highest price per blob gas that may ever be paid, in
-	// wei; nil means no limit. Only for kind Blob.
+	// MaxBlobFee is the highest price per blob gas that this request may ever offer, in wei;
+	// nil means no limit. Only requests of kind Blob may have it.
 	MaxBlobFee *uint256.Int `json:"maxBlobFee,omitempty"`
-	// Priority orders pending requests: higher goes first, and equal priorities
-	// go in order of acceptance.
+	// Priority decides which requests get nonces first: those with a higher priority.
+	// Requests of equal priority get them in the order in which the store accepted them. The
+	// default is 0.
 	Priority int32 `json:"priority,omitempty"`
-	// Group names a sequence of requests; empty means none. Members get their
-	// nonces in order of acceptance, so they should have one priority. A member
-	// whose gas must be estimated waits until all members before it are mined.
+	// Group names a sequence of requests that depend on each other; empty means none. They
+	// get their nonces in the order of acceptance, so give them one priority. If the gas of
+	// one must be estimated, it waits until all those before it are mined, because their
+	// effects may change the estimate.
 	Group string `json:"group,omitempty"`
-	// Deadline is when the request fails if it has no nonce yet, in the years 0 to
-	// 9999 in UTC; zero means never.
+	// Deadline is the time after which a request that has no nonce yet fails; zero means
+	// never. A request with a nonce goes on. The year must be from 0 to 9999, in UTC.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// Metadata is stored with the request and returned in the record.
+	// Metadata is for the caller: it is stored with the request and returned in the record.
 	Metadata []byte `json:"metadata,omitempty"`
-	// Noop sends a transaction without value and data from the account to
-	// itself, and ignores the payload.
+	// Noop makes the request a transfer of 0 wei from the account to itself. To, Value and
+	// Data are ignored then.
 	Noop bool `json:"noop,omitempty"`
 }
 
-// Validate returns an error that wraps ErrInvalidRequest if the request can
-// never be sent.
+// Validate returns an error that wraps ErrInvalidRequest if the request could never be
+// executed, for example because its blobs are malformed. Submit calls it.
 func (r *Request) Validate() error {
 	switch {
 	case r.Key == "" || len(r.Key) > maxKeySize:
@@ -148,7 +150,8 @@ func (r *Request) Validate() error {
 	return CheckPayload(r)
 }
 
-// CheckPayload is [Request.Validate] without the key and the group.
+// CheckPayload is [Request.Validate] for the payload of a replacement, which keeps the key
+// and the group of the request that it replaces.
 func CheckPayload(r *Request) error {
 	const leastGas, lastYear = 21_000, 9999 // RFC 3339 has no later year
 	switch year := r.Deadline.UTC().Year(); {
@@ -174,8 +177,8 @@ func CheckPayload(r *Request) error {
 
 func (r *Request) limits() limits { return limits{Fee: r.MaxFee, BlobFee: r.MaxBlobFee} }
 
-// Digest returns a hash of the key and payload. It is equal for equal requests;
-// stores keep it to distinguish a repeated request from a reused key.
+// Digest returns a hash of the key and the payload. A store compares it to tell a request
+// that is submitted again from another request with the same key.
 func (r *Request) Digest() [sha256.Size]byte {
 	c := *r
 	c.Deadline = c.Deadline.UTC()
@@ -187,25 +190,4 @@ func (r *Request) Digest() [sha256.Size]byte {
 		panic(err)
 	}
 	return sha256.Sum256(raw)
-}
-
-// Rank is the position of a pending request: the lowest rank goes first.
-type Rank struct {
-	// Priority is math.MaxInt32 minus Request.Priority.
-	Priority uint32
-	// ID is the record's id.
-	ID uint64
-}
-
-// RankOf returns the rank of a request with the given record id.
-func RankOf(r *Request, id uint64) Rank {
-	return Rank{Priority: uint32(math.MaxInt32 - int64(r.Priority)), ID: id}
-}
-
-// Less reports whether a goes before b.
-func (a Rank) Less(b Rank) bool {
-	if a.Priority != b.Priority {
-		return a.Priority < b.Priority
-	}
-	return a.ID < b.ID
 }

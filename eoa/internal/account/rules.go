@@ -1,57 +1,112 @@
 package account
 
-import "time"
+import (
+	"time"
 
-// Rules are the settings that the decisions depend on. The fields are those of
-// eoa.Config, which documents them.
+	"github.com/jamq/jamq/internal/fields"
+)
+
+// Rules are the settings on which the decisions about requests depend: limits, prices and
+// waits. They are part of [Config]. A [View] gets them with each decision.
 type Rules struct {
-	// Fees is Config.Fees.
+	// Fees decides when a transaction that is not mined is replaced at a higher
+	// price.
 	Fees FeePolicy
-	// Confirmations is Config.Confirmations.
+	// Confirmations is how deep in the chain a block must be for its requests to be
+	// Confirmed, where 1 is the newest block; 1 to 2^20. The default is 3.
 	Confirmations uint64
-	// MaxInFlight is Config.MaxInFlight.
+	// MaxInFlight is the maximum number of requests in flight, that is, with a nonce and in
+	// no block; 1 to 2^20. It holds while a node is known to have all of them. The default is
+	// 100.
 	MaxInFlight int
-	// MaxUnsure is Config.MaxUnsure.
+	// MaxUnsure is that maximum while any request in flight is not known to be on a node; 1
+	// to 2^20. If the node lacks one, it keeps only this many behind the gap: 64 in
+	// go-ethereum, which is the default. A value above MaxInFlight has no effect.
 	MaxUnsure int
-	// Delegated is Config.Delegated.
-	Delegated bool
-	// Batch is Config.Batch.
+	// Batch is the maximum number of requests that are signed, stored and sent together; 1 to
+	// 1000. The default is 100.
 	Batch int
-	// Rebroadcast is Config.Rebroadcast.
+	// Rebroadcast is how often a transaction that is in no block is sent again, because nodes
+	// forget; above 0, at most 24 hours. The default is 30 seconds.
 	Rebroadcast time.Duration
-	// Retry is Config.Retry.
+	// Retry is the wait after a call to the chain, the signer or the store has failed; above
+	// 0, at most one minute. It doubles with each failure, up to one minute. If an estimate
+	// of gas takes longer than Retry, requests whose gas is given go first. The default is
+	// one second.
 	Retry time.Duration
-	// GasMargin is Config.GasMargin.
+	// GasMargin is how much more gas a transaction gets than the node has estimated, in
+	// percent; 0 to 1000. The margin never lifts the gas above the limit of a block or of a
+	// transaction (EIP-7825). If a node refuses the gas nevertheless, the estimate is used
+	// without a margin. The default is 20.
 	GasMargin uint64
-	// Requeue is Config.Requeue.
+	// Requeue submits a request again if a transaction of another program has used its nonce.
+	// The new request has the old key followed by "~" and the id of the record.
 	Requeue bool
-	// Retention is Config.Retention.
+	// Retention limits the history of the account in the store.
 	Retention Retention
-	// Exclusive is Config.Exclusive, or follows from Loaded.MayLose.
+	// Exclusive promises that no other program signs for the account, and that its code, if
+	// it has any, creates no contracts. A transaction of the account that the store does not
+	// know is then proof that the store has lost writes. The account stops with
+	// ErrStoreRolledBack, even if no process remembers the lost writes. This is also so if
+	// the store knows nothing of an account that has transactions. If they were sent before
+	// the account came to this store, call [Client.Resume].
+	//
+	// If Exclusive is false, the promise still counts in a store that may lose writes
+	// ([Loaded.MayLose]), such as Redis, unless Config.SharedKey is set. The default is
+	// false.
 	Exclusive bool
+}
+
+// DefaultRules returns the defaults, which suit a chain with a block every few
+// seconds.
+func DefaultRules() Rules {
+	const day = 24 * time.Hour
+	return Rules{
+		Fees: FeePolicy{StallTimeout: 5 * time.Minute, BumpPercent: 20}, Retention: Retention{Age: 7 * day, Count: 100_000, EventAge: 30 * day},
+		Confirmations: 3, MaxInFlight: 100, MaxUnsure: 64, Batch: 100, Rebroadcast: 30 * time.Second, Retry: time.Second, GasMargin: 20,
+	}
+}
+
+// Validate returns an error that lists each field out of range, with its value
+// and the allowed range. The error wraps ErrInvalidConfig.
+func (c *Rules) Validate() error {
+	const day, count, batch, percent = 24 * time.Hour, 1 << 20, 1000, 1000
+	var wrong fields.Errors
+	wrong.AddPart("Fees", c.Fees.Validate())
+	wrong.Add(c.Retention.Validate())
+	fields.Range(&wrong, "Confirmations", c.Confirmations, 1, count)
+	fields.Range(&wrong, "MaxInFlight", c.MaxInFlight, 1, count)
+	fields.Range(&wrong, "MaxUnsure", c.MaxUnsure, 1, count)
+	fields.Range(&wrong, "Batch", c.Batch, 1, batch)
+	fields.Range(&wrong, "Rebroadcast", c.Rebroadcast, 1, day)
+	fields.Range(&wrong, "Retry", c.Retry, 1, MaxRetry)
+	fields.Range(&wrong, "GasMargin", c.GasMargin, 0, percent)
+	return wrong.Wrap(ErrInvalidConfig)
 }
 
 // Limits that are not settings.
 const (
-	// maxHoles is the number of nonces to fill above which nothing new is sent.
-	maxHoles = 50
-	// noopGas is the gas of a transfer to the account itself; noopGasDelegated
-	// leaves room for the account's code.
+	// maxGaps is the number of gaps in the nonces above which no new request is sent until
+	// some are filled.
+	maxGaps = 50
+	// noopGas is the gas of a transfer of 0 wei to the account itself. If the account has
+	// code, the code runs, so that noopGasDelegated is needed.
 	noopGas, noopGasDelegated = 21_000, 100_000
 	// maxTxGas is the most gas that a transaction may have (EIP-7825).
 	maxTxGas = 1 << 24
-	// nodeLag is the number of blocks that a node which estimates may be behind
-	// the node that gave the last Look.
+	// nodeLag is by how many blocks the node that estimates may be behind the one that gave
+	// the last look. Both may stand behind one gateway.
 	nodeLag = 2
-	// MaxRetry limits the doubling of Rules.Retry.
+	// MaxRetry is the longest wait after failures, see Rules.Retry.
 	MaxRetry = time.Minute
-	// signAfter is the number of refusals in a row, for prices or gas, after
-	// which a request is signed again with its nonce. giveUpAfter is the number
-	// of permanent ones after which a noop replaces it. One refusal is no proof:
-	// a gateway may return it for bytes that another node took.
+	// signAfter is how often in a row nodes must refuse a transaction for its price or gas
+	// before it is signed again with the same nonce. giveUpAfter is how often they must
+	// refuse it for good before a transaction that does nothing takes its nonce. One refusal
+	// is no proof, because a gateway may return the refusal of one node for bytes that
+	// another node took.
 	signAfter, giveUpAfter = 3, 6
-	// refusedBump is the percentage by which a price is raised then; maxVoid is
-	// the number of void attempts kept per record.
+	// refusedBump is by how many percent the price of a refused transaction is raised.
+	// maxVoid is how many void attempts a record keeps.
 	refusedBump, maxVoid = 100, 8
 )
 

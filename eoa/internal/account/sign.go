@@ -19,14 +19,14 @@ type Signed struct {
 	Proofs []byte
 }
 
-// prepared returns the step that makes signatures durable. It must be committed
-// before any of the bytes are sent.
-func (v *View) prepared(now time.Time, signed []Signed) Batch {
-	b := v.Batch()
+// Prepare puts signatures into their records, and delays the requests that could not be
+// signed. No byte may be sent before the batch is in the store: after a crash, the next
+// worker must know of every transaction that a node may have.
+func (v *View) Prepare(c *Rules, now time.Time, signed []Signed, failed []Refusal) Batch {
+	b := v.postpone(c, now, failed)
 	for _, s := range signed {
 		r := s.Job.Record.clone()
-		if void := len(r.Attempts) - r.live(); r.State == Pending && void >= maxVoid {
-			// The void attempts come first.
+		if void := len(r.Attempts); r.State == Pending && void >= maxVoid { // all are void
 			r.Attempts = slices.Delete(r.Attempts, 0, void-maxVoid+1)
 		}
 		r.Attempts = append(r.Attempts, Attempt{Hash: s.Tx, Raw: s.Raw, Proofs: s.Proofs, Nonce: s.Job.Nonce, Gas: s.Job.Gas, Fees: s.Job.Fees,
@@ -35,11 +35,11 @@ func (v *View) prepared(now time.Time, signed []Signed) Batch {
 		if r.State == Pending {
 			r.State = Prepared
 			b.Head.Next = max(b.Head.Next, r.Nonce+1+s.Job.usesMore(v.Account))
-			if r.Unused = 0; v.seen != nil && v.seen.Final <= r.Nonce {
-				r.Unused = v.seen.Finalized
+			if r.Unused = 0; v.LastLook != nil && v.LastLook.Final <= r.Nonce {
+				r.Unused = v.LastLook.Finalized
 			}
-			b.Head.Holes = slices.DeleteFunc(b.Head.Holes, func(n uint64) bool { return n == r.Nonce })
-			if r.own() {
+			b.Head.Gaps = slices.DeleteFunc(b.Head.Gaps, func(n uint64) bool { return n == r.Nonce })
+			if r.madeByExecutor() {
 				b.addEvent(now, EventNoop, &r)
 			}
 		} else {

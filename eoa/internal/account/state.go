@@ -1,36 +1,38 @@
 package account
 
-// State is the state of a request.
+// State is how far a request has come. Most requests go through the first six states in
+// order; a reorg takes a request from Mined or Confirmed back to Broadcast.
 type State uint8
 
 const (
-	// Pending means that the store has accepted the request and it has no nonce
-	// yet.
+	// Pending means that the request is in the store and has no nonce yet.
 	Pending State = iota
-	// Prepared means that a transaction is signed and stored, and not known to
-	// be on any node.
+	// Prepared means that the request has a nonce and its signed transaction is in the store.
+	// It is not known yet whether any node has the transaction.
 	Prepared
 	// Broadcast means that a node has accepted a transaction of the request.
 	Broadcast
-	// Mined means that a transaction is in a block that a reorg may still
-	// remove.
+	// Mined means that a block has a transaction of the request. A reorg may still remove the
+	// block.
 	Mined
-	// Confirmed means that the block is as deep as Config.Confirmations
+	// Confirmed means that the block is as deep in the chain as Config.Confirmations
 	// requires.
 	Confirmed
-	// Final means that the transaction succeeded in a finalized block. It is a
-	// terminal state.
+	// Final means that the block is finalized and the transaction succeeded in it. The record
+	// never changes again.
 	Final
-	// Failed means that the request was given up before it had a nonce, that
-	// its transaction reverted in a finalized block, or that nodes refused it
-	// for good and a noop was finalized with its nonce. It is a terminal state.
+	// Failed means that the request was not executed, in one of three ways: it ended before
+	// it had a nonce, for example at its deadline; its transaction reverted in a finalized
+	// block; or nodes refused it for good, and a transaction that does nothing has used its
+	// nonce. The record never changes again.
 	Failed
-	// Superseded means that another transaction provably took the nonce, or
-	// that a forced reset gave the request up. It is a terminal state.
+	// Superseded means that something else has used the nonce: a finalized transaction of
+	// another program, or, for a member of a group, no transaction at all. A request that a
+	// forced reset gave up is superseded, too. The record never changes again.
 	Superseded
-	// Cancelled means that the request was withdrawn: before it had a nonce, by
-	// a noop that was finalized with its nonce, or because its nonce was used
-	// without a transaction. It is a terminal state.
+	// Cancelled means that the request was withdrawn: it had no nonce yet, or a transaction
+	// that does nothing has used its nonce, or nothing can use the nonce any more. The record
+	// never changes again.
 	Cancelled
 
 	numStates
@@ -38,15 +40,12 @@ const (
 
 var stateNames = [numStates]string{"pending", "prepared", "broadcast", "mined", "confirmed", "final", "failed", "superseded", "cancelled"}
 
-// String returns the name in lower case.
-func (s State) String() string { return nameOf("State", stateNames[:], uint8(s)) }
-
-// Terminal reports whether s never changes again.
+// Terminal reports whether a record in this state never changes again.
 func (s State) Terminal() bool { return s >= Final }
 
-// follows lists the possible next states of each state. A reorg returns Mined
-// and Confirmed to Broadcast.
-var follows = [numStates][]State{
+// nextStates lists the states that may follow each state. Mined and Confirmed are followed by
+// Broadcast if a reorg removes the block.
+var nextStates = [numStates][]State{
 	Pending:   {Prepared, Failed, Cancelled},
 	Prepared:  {Broadcast, Pending, Mined, Superseded, Cancelled},
 	Broadcast: {Mined, Pending, Superseded, Cancelled},
@@ -54,14 +53,13 @@ var follows = [numStates][]State{
 	Confirmed: {Final, Broadcast, Failed, Cancelled},
 }
 
-// canBecome reports whether a request may move from s to next. Prepared and
-// Broadcast return to Pending only if their nonce was provably used without a
-// transaction.
+// canBecome reports whether a request may go from state s to next. It may go back to Pending
+// only if its nonce was used without a transaction, which is the only way to lose a nonce.
 func (s State) canBecome(next State) bool {
 	if s >= numStates {
 		return false
 	}
-	for _, f := range follows[s] {
+	for _, f := range nextStates[s] {
 		if f == next {
 			return true
 		}
@@ -69,22 +67,20 @@ func (s State) canBecome(next State) bool {
 	return false
 }
 
-// SendResult is the outcome of giving signed bytes to a node.
+// SendResult is the outcome of giving a signed transaction to a node.
 type SendResult uint8
 
 const (
-	// Unknown means a time-out, a connection or server error, or an
-	// unrecognized message. The node may have the bytes. It is the zero value,
-	// so that an unclassified outcome is unknown.
+	// Unknown means that the node may or may not have the transaction: the call timed out,
+	// the connection or the server failed, or the message is not a known one. It is the zero
+	// value, so that a result which a Chain leaves out is Unknown.
 	Unknown SendResult = iota
-	// Accepted means that the node has the transaction, from this send or an
-	// earlier one.
+	// Accepted means that the node has the transaction, from this send or from an earlier
+	// one.
 	Accepted
-	// Rejected means that the node definitely does not have the transaction.
+	// Rejected means that the node which answered does not have the transaction. Another node
+	// behind the same gateway may have it.
 	Rejected
 )
 
 var resultNames = [...]string{"unknown", "accepted", "rejected"}
-
-// String returns the name in lower case.
-func (r SendResult) String() string { return nameOf("SendResult", resultNames[:], uint8(r)) }

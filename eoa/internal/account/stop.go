@@ -11,15 +11,15 @@ type Cause uint8
 const (
 	// CauseNone means that the account is not stopped.
 	CauseNone Cause = iota
-	// CauseRolledBack means that the store lost writes; see ErrStoreRolledBack.
+	// CauseRolledBack means that the store has lost writes; see ErrStoreRolledBack.
 	CauseRolledBack
 	// CauseOtherChain means that the node is on another chain; see
 	// ErrOtherChain.
 	CauseOtherChain
 )
 
-// Stop is a halt of an account. It is stored, so that no worker goes on until
-// an operator calls [Client.Resume].
+// Stop records that an account is stopped. It is stored, so that no other worker goes on
+// before an operator calls [Client.Resume].
 type Stop struct {
 	// Cause is why the account stopped; CauseNone if it is not stopped.
 	Cause Cause `json:"cause,omitempty"`
@@ -37,13 +37,12 @@ func (s *Stop) Err() error {
 		return nil
 	case CauseRolledBack:
 		return fmt.Errorf("%w: %w: %s", ErrStopped, ErrStoreRolledBack, s.Reason)
-	case CauseOtherChain:
-		return fmt.Errorf("%w: %w: %s", ErrStopped, ErrOtherChain, s.Reason)
 	}
-	return fmt.Errorf("%w: cause %d: %s", ErrStopped, s.Cause, s.Reason)
+	return fmt.Errorf("%w: %w: %s", ErrStopped, ErrOtherChain, s.Reason)
 }
 
-// stop stops the account, with an event. The first cause stays.
+// stop stops the account and adds the event. If the account is stopped already, the first
+// cause stays.
 func (b *Batch) stop(now time.Time, cause Cause, reason string) {
 	if b.Head.Stop.Cause == CauseNone {
 		b.Head.Stop = Stop{Cause: cause, At: now, Reason: reason}
@@ -51,17 +50,17 @@ func (b *Batch) stop(now time.Time, cause Cause, reason string) {
 	}
 }
 
-// rolledBack stops the account because the store lost writes.
-func (v *View) rolledBack(now time.Time, evidence string) Batch {
+// StopRolledBack stops the account because the store lost writes.
+func (v *View) StopRolledBack(now time.Time, evidence string) Batch {
 	b := v.Batch()
 	b.stop(now, CauseRolledBack, evidence)
 	return b
 }
 
-// resume lets a stopped account go on. It begins as if it were new: the next
-// nonce moves behind the transactions that the node knows. On another chain, the
-// counts of the old one are forgotten. Before the first look at the chain,
-// resume accepts the transactions that the account has sent without this store.
+// resume lets a stopped account go on as if it were new: the next look at the chain sets the
+// next nonce, behind all transactions that the node knows. If the node was on another chain,
+// the counts of the old chain are forgotten. An operator may also resume an account before
+// its first look, to say that its earlier transactions were sent without this store.
 func (b *Batch) resume(now time.Time) {
 	if b.Head.Stop.Cause == CauseNone && b.Head.Started {
 		return
@@ -75,57 +74,9 @@ func (b *Batch) resume(now time.Time) {
 	b.Events = append(b.Events, Event{Kind: EventResumed, At: now, Nonce: b.Head.Next})
 }
 
-// doubts returns why nothing may be decided on the transaction count of look; ""
-// if something may. The batch remembers since when.
-func (v *View) doubts(c *Rules, now time.Time, look *Look) (b Batch, why string) {
-	b = v.Batch()
-	switch {
-	case v.belowFloor(&b, c, now, look):
-		return b, "node has fewer transactions than a finalized block had"
-	case v.ahead(&b, c, now, look):
-		return b, "node has transactions that were not assigned"
-	}
-	return b, ""
-}
-
-// belowFloor reports whether the account has fewer transactions in look than a
-// finalized block had. A node that is far behind shows that for a while. If it
-// lasts for Fees.StallTimeout, the node is on another chain, and the account
-// stops.
-func (v *View) belowFloor(b *Batch, c *Rules, now time.Time, look *Look) bool {
-	since := &b.Head.BelowSince
-	switch {
-	case look.Latest >= v.Head.Floor:
-		*since = time.Time{}
-		return false
-	case since.IsZero() || since.After(now):
-		*since = now
-	case now.Sub(*since) >= c.Fees.StallTimeout:
-		b.stop(now, CauseOtherChain, fmt.Sprintf("block %d has %d transactions of the account, want at least %d", look.Number, look.Latest, v.Head.Floor))
-	}
-	return true
-}
-
-// ahead reports whether the account has more transactions in look than nonces
-// were ever assigned, and that is not believed yet. One wrong answer would open a
-// gap that is paid for with noops, so another look must agree, at least
-// Config.Retry later.
-func (v *View) ahead(b *Batch, c *Rules, now time.Time, look *Look) bool {
-	since := &b.Head.AheadSince
-	switch {
-	case !v.Head.Started || look.Latest <= v.Head.Next:
-		*since = time.Time{}
-		return false
-	case since.IsZero() || since.After(now):
-		*since = now
-	}
-	return now.Sub(*since) < c.Retry
-}
-
-// findUnknownUse stops an exclusive account that has used more nonces than the
-// store knows. An account about which the store knows nothing is not new if it
-// has used any: the store may have lost all of it. After a resume, the operator
-// has accepted what the node shows first.
+// findUnknownUse stops an exclusive account if the chain shows more used nonces than the
+// store knows of, because the store must have lost them. A store that knows nothing of the
+// account may have lost everything. After a resume, the first look is accepted.
 func (v *View) findUnknownUse(b *Batch, c *Rules, now time.Time, used uint64) {
 	switch {
 	case used <= max(b.Head.Next, b.Head.Accepted):
@@ -136,7 +87,7 @@ func (v *View) findUnknownUse(b *Batch, c *Rules, now time.Time, used uint64) {
 	}
 }
 
-// unknownUse stops an exclusive account because of a transaction that the store
+// unknownUse stops the account, if it is exclusive, because of a transaction that the store
 // does not know.
 func (b *Batch) unknownUse(c *Rules, now time.Time, evidence string) {
 	if c.Exclusive {

@@ -8,14 +8,14 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// View is an account as its worker sees it, together with the decisions on it.
-// It is a deterministic state machine without a clock, and it calls nothing. A
-// method that decides returns a [Batch]; the worker commits it and passes it to
-// apply. It is not safe for concurrent use.
+// View is an account as its worker sees it: the state that the store has, and notes of this
+// worker. Its methods are the decisions. It has no clock and calls nothing, so that the same
+// calls always give the same results. A decision returns a [Batch]; the worker writes it to
+// the store and passes it to Apply. A View is not safe for concurrent use.
 //
-// All state beyond what was loaded may be lost: a new view of the same account
-// decides the same or waits longer. In particular, it assumes that every signed
-// transaction may be on a node.
+// Everything in a View that was not loaded from the store may be lost in a crash. A new View
+// of the same account then decides the same or waits longer. In particular, it assumes that
+// every signed transaction may be on a node.
 type View struct {
 	// Account is the account.
 	Account Account
@@ -24,37 +24,39 @@ type View struct {
 	// Open are the records with a nonce that may still change, by nonce.
 	Open []Record
 
-	// sent holds, by record id, the last send of the newest attempt. A send by
-	// an earlier worker counts if the node accepted it.
+	// sent remembers, by record id, the last send of the newest attempt. For the sends of an
+	// earlier worker it has only those that a node accepted, because these are in the store.
 	sent map[uint64]sending
-	// Asking has the records that wait for the end of a call for their gas.
+	// Asking has the records for whose gas a node has been asked and has not answered yet.
+	// Choose leaves them out.
 	Asking map[uint64]bool
 
-	// seen is the last look that was acted upon; nil for none.
-	seen *Look
-	// height is the highest chain height that was acted upon. Records carry it
-	// over from an earlier worker.
+	// LastLook is the last look that a decision was made on; nil if there was none.
+	LastLook *Look
+	// height is the greatest height of a newest block that a decision was made on, also by an
+	// earlier worker, as far as records show it. A lower look is outdated.
 	height uint64
-	// verifiedAt is a height at which the blocks of all mined records were part of the
-	// chain at the last look; 0 means that none is known.
-	verifiedAt uint64
-	// mined is the height of the highest block that is known to have a
-	// transaction of the account; 0 means that none is known.
+	// VerifiedAt is a height at which the blocks of all mined records were part of the chain
+	// at the last look; 0 means that none is known. [Handle.Wait] measures depths from it.
+	VerifiedAt uint64
+	// mined is the height of the newest block that is known to have a transaction of the
+	// account; 0 means that none is known.
 	mined uint64
 
-	// laggingSince is when the node's head fell behind one seen before; zero if
-	// it has not.
+	// laggingSince is when the node began to report older blocks than before; zero if it does
+	// not.
 	laggingSince time.Time
-	quiet        time.Time // end of the requested wait
-	unpaid       unpaid    // zero: nothing
-	waiting      Refusal   // last request that waits for its own price or gas
-	// proven are the prices of the last transaction that was mined only after its
-	// price had been raised, so that its earlier prices were too low; zero if a
-	// cheaper one has been mined since.
+	// Quiet is the end of the wait that the node requested; zero if it requested none.
+	Quiet   time.Time
+	unpaid  unpaid  // zero: nothing
+	waiting Refusal // last request that waits for its own price or gas
+	// proven are the prices of the last transaction that was mined only after a bump.
+	// Transactions behind it that pay less would probably stall one after the other, so they
+	// are raised at once. It is zero after a cheaper transaction was mined.
 	proven Fees
-	// blocked means that choose reached a request that must wait until
-	// nothing of the other pool is in flight.
-	blocked bool
+	// PoolBlocked means that the last Choose met a request that must wait until no transaction of
+	// the other pool (blobs or not) is in flight.
+	PoolBlocked bool
 }
 
 // sending remembers the last send of a record's attempt.
@@ -65,8 +67,8 @@ type sending struct {
 	gap   bool // the last one lacked the nonce before
 }
 
-// NewView returns the view of a loaded account. It drops records that are not
-// open.
+// NewView returns the view of an account that was loaded from the store. Records that are not
+// open are left out.
 func NewView(a Account, l Loaded) *View {
 	open := slices.DeleteFunc(slices.Clone(l.Open), func(r Record) bool { return !r.Open() || len(r.Attempts) == 0 })
 	v := &View{Account: a, Head: l.Head, Open: open, sent: map[uint64]sending{}}
@@ -85,21 +87,7 @@ func NewView(a Account, l Loaded) *View {
 	return v
 }
 
-// Look returns the last look that was acted upon; nil for none.
-func (v *View) Look() *Look { return v.seen }
-
-// QuietUntil returns the end of the wait that the node requested; zero for none.
-func (v *View) QuietUntil() time.Time { return v.quiet }
-
-// Verified returns a height at which the blocks of all mined records were part of
-// the chain at the last look; 0 means that none is known.
-func (v *View) Verified() uint64 { return v.verifiedAt }
-
-// PoolBlocked reports whether the last call of choose reached a request that must
-// wait until nothing of the other pool is in flight.
-func (v *View) PoolBlocked() bool { return v.blocked }
-
-// Apply updates the view with a batch that the store has committed.
+// Apply brings the view up to date with a batch that will be written, or has been.
 func (v *View) Apply(b Batch) {
 	v.Head = b.Head
 	v.Head.Version++
@@ -134,16 +122,17 @@ func (v *View) Apply(b Batch) {
 	}
 }
 
-// Latest returns the account's transaction count that was last acted upon.
+// Latest returns the account's transaction count in the last look that a decision was made
+// on.
 func (v *View) Latest() uint64 {
-	if v.seen == nil {
+	if v.LastLook == nil {
 		return v.Head.Floor
 	}
-	return v.seen.Latest
+	return v.LastLook.Latest
 }
 
-// InFlight returns the number of records in flight, and whether a node is known
-// to have each of them.
+// InFlight returns the number of records in flight, and whether a node is known to have all
+// of them.
 func (v *View) InFlight() (n int, sure bool) {
 	sure = true
 	for i := range v.Open {
@@ -155,8 +144,8 @@ func (v *View) InFlight() (n int, sure bool) {
 	return n, sure
 }
 
-// holds reports whether an open record has the nonce.
-func (v *View) holds(nonce uint64) bool {
+// isTaken reports whether an open record has the nonce.
+func (v *View) isTaken(nonce uint64) bool {
 	_, found := v.find(nonce)
 	return found
 }
@@ -177,20 +166,19 @@ func (v *View) byID(id uint64) *Record {
 	return nil
 }
 
-// Loaded is the persisted state of an account, as returned by [Store.Load].
+// Loaded is the state of an account in the store, as returned by [Store.Load].
 type Loaded struct {
 	// Head is the account's head.
 	Head Head
 	// Open are the records for which [Record.Open] holds, by nonce.
 	Open []Record
-	// MayLose means that the store may lose writes that it has acknowledged, for
-	// example because a replica is promoted. The account is then exclusive; see
-	// [Config.Exclusive].
+	// MayLose means that the store may lose writes that it has acknowledged, for example if
+	// it promotes a replica. The account is then treated as exclusive; see [Rules.Exclusive].
 	MayLose bool
 }
 
 // stalled reports whether the transaction count has not changed for
 // Fees.StallTimeout.
 func (v *View) stalled(c *Rules, now time.Time) bool {
-	return v.seen != nil && now.Sub(v.Head.Since) >= c.Fees.StallTimeout
+	return v.LastLook != nil && now.Sub(v.Head.Since) >= c.Fees.StallTimeout
 }

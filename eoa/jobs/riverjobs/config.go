@@ -2,7 +2,6 @@ package riverjobs
 
 import (
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/jamq/jamq/eoa"
@@ -79,11 +78,4 @@ func (c *Config) Validate() error {
 	wrong.Want(c.Timeout > c.Jobs.Slice, "Timeout", c.Timeout, fmt.Sprintf("more than Jobs.Slice, %v", c.Jobs.Slice))
 	wrong.Add(c.Jobs.Validate())
 	return wrong.Wrap(eoa.ErrInvalidConfig)
-}
-
-func (c *Config) log() *slog.Logger {
-	if c.Jobs.Executor.Logger != nil {
-		return c.Jobs.Executor.Logger
-	}
-	return slog.New(slog.DiscardHandler)
 }

@@ -1,9 +1,11 @@
 package riverjobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -37,13 +39,17 @@ func New(cfg Config, pool *pgxpool.Pool, store eoa.Store, open eoa.Opener) (*Eng
 	if pool == nil {
 		return nil, fmt.Errorf("%w: want a pool", eoa.ErrInvalidConfig)
 	}
+	if cfg.Jobs.Executor.Now == nil {
+		cfg.Jobs.Executor.Now = time.Now
+	}
+	cfg.Jobs.Executor.Logger = cmp.Or(cfg.Jobs.Executor.Logger, slog.New(slog.DiscardHandler))
 	runner, err := jobs.New(cfg.Jobs, store, open)
 	if err != nil {
 		return nil, err
 	}
 	workers := river.NewWorkers()
 	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
-		Schema: cfg.Schema, Queues: map[string]river.QueueConfig{queue: {MaxWorkers: cfg.Workers}}, Workers: workers, Logger: cfg.log(),
+		Schema: cfg.Schema, Queues: map[string]river.QueueConfig{queue: {MaxWorkers: cfg.Workers}}, Workers: workers, Logger: cfg.Jobs.Executor.Logger,
 		FetchCooldown: min(cooldown, cfg.Poll), FetchPollInterval: cfg.Poll,
 		JobTimeout: cfg.Timeout, RescueStuckJobsAfter: cfg.Timeout + dead, MaxAttempts: attempts,
 		CompletedJobRetentionPeriod: kept, SoftStopTimeout: leave,
@@ -65,7 +71,7 @@ func (e *Engine) Submit(ctx context.Context, a eoa.Account, requests ...eoa.Requ
 			return nil, err
 		}
 	}
-	records, err := e.store.Submit(ctx, a, e.now(), requests...)
+	records, err := e.store.Submit(ctx, a, e.cfg.Jobs.Executor.Now(), requests...)
 	if err == nil {
 		err = e.Wake(ctx, a)
 	}
@@ -83,8 +89,7 @@ func (e *Engine) Wake(ctx context.Context, a eoa.Account) error {
 		}
 		// The insert has locked the job: its state stays the same until this
 		// transaction ends.
-		switch there.Job.State {
-		case rivertype.JobStateScheduled, rivertype.JobStateAvailable:
+		if state := there.Job.State; state == rivertype.JobStateScheduled || state == rivertype.JobStateAvailable {
 			_, err = e.client.JobRetryTx(ctx, tx, there.Job.ID)
 		}
 		// A running job checks the wake version before it ends, and a failed
@@ -116,7 +121,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		if err := e.sweep(ctx); err != nil && ctx.Err() == nil {
-			e.cfg.log().Warn("riverjobs: sweep failed", "err", err)
+			e.cfg.Jobs.Executor.Logger.Warn("riverjobs: sweep failed", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -129,16 +134,9 @@ func (e *Engine) Run(ctx context.Context) error {
 // sweep wakes the accounts that the store reports as due: those whose wake-up
 // is missing and those whose job was discarded.
 func (e *Engine) sweep(ctx context.Context) error {
-	due, err := e.store.Due(ctx, e.now(), page)
+	due, err := e.store.Due(ctx, e.cfg.Jobs.Executor.Now(), page)
 	for _, a := range due {
 		err = errors.Join(err, e.Wake(ctx, a))
 	}
 	return err
-}
-
-func (e *Engine) now() time.Time {
-	if now := e.cfg.Jobs.Executor.Now; now != nil {
-		return now()
-	}
-	return time.Now()
 }

@@ -154,10 +154,10 @@ func (s slow) Park(ctx context.Context, l eoa.Lease, wake uint64, due time.Time)
 	return s.Store.Park(ctx, l, wake, due)
 }
 
-func (s slow) Inbox(ctx context.Context, a eoa.Account, after eoa.Rank, limit int) (eoa.Inbox, error) {
+func (s slow) Inbox(ctx context.Context, a eoa.Account, limit int) (eoa.Inbox, error) {
 	away(ctx)
 	defer away(ctx)
-	return s.Store.Inbox(ctx, a, after, limit)
+	return s.Store.Inbox(ctx, a, limit)
 }
 
 // A thousand requests, two for each account in each round, meet jobs of two
@@ -214,11 +214,11 @@ type watched struct {
 	before, after func()
 }
 
-func (s *watched) Inbox(ctx context.Context, a eoa.Account, after eoa.Rank, limit int) (eoa.Inbox, error) {
+func (s *watched) Inbox(ctx context.Context, a eoa.Account, limit int) (eoa.Inbox, error) {
 	if limit == 1 && s.before != nil {
 		s.before()
 	}
-	in, err := s.Store.Inbox(ctx, a, after, limit)
+	in, err := s.Store.Inbox(ctx, a, limit)
 	if limit == 1 && s.after != nil {
 		s.after()
 	}

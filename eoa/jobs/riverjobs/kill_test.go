@@ -15,7 +15,7 @@ import (
 
 	"github.com/jamq/jamq/eoa"
 	"github.com/jamq/jamq/eoa/eoatest"
-	"github.com/jamq/jamq/eoa/internal/lives"
+	"github.com/jamq/jamq/eoa/internal/far"
 	"github.com/jamq/jamq/eoa/jobs/riverjobs"
 	"github.com/jamq/jamq/eoa/redisstore"
 )
@@ -39,7 +39,7 @@ func work(chain, redisPath, database, schema string) error {
 	// After a second, River restarts the jobs of dead processes, whose leases then end.
 	cfg.Timeout, cfg.Jobs.Executor.LeaseFor = time.Second, time.Second
 	e, err := riverjobs.New(cfg, pool, store, func(eoa.Account) (eoa.Chain, eoa.Signer, error) {
-		return lives.Far(chain), eoa.NewKeySigner(chainID, secrets...), nil
+		return far.Chain(chain), eoa.NewKeySigner(chainID, secrets...), nil
 	})
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func TestKill(t *testing.T) {
 	require.NoError(t, err)
 	w.chain.SetPerBlock(1)
 	w.chain.SetFaults(eoatest.Faults{DropResponse: 0.1, DropRequest: 0.05, Reorg: 0.02, ReorgDepth: 2, LosePool: 0.01})
-	web := httptest.NewServer(lives.Handler(w.chain))
+	web := httptest.NewServer(far.Handler(w.chain))
 	defer web.Close()
 	w.mine()
 	self, err := os.Executable()

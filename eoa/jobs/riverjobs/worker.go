@@ -58,7 +58,7 @@ func (w *worker) suspend(ctx context.Context, tx pgx.Tx, job *river.Job[step], n
 		return err
 	}
 	opts := &river.InsertOpts{ScheduledAt: next}
-	if !next.After(w.engine.now()) {
+	if !next.After(w.engine.cfg.Jobs.Executor.Now()) {
 		// A job with a time, even a past one, would wait for River's
 		// scheduler.
 		opts = nil

@@ -85,7 +85,7 @@ func (l levels) Describe(to chan<- *prometheus.Desc) {
 // kinds are the kinds that have a value also without a problem, so that a missing
 // value means that nothing is measured.
 var kinds = []eoa.ProblemKind{eoa.ProblemStopped, eoa.ProblemFunds, eoa.ProblemGap, eoa.ProblemStalled, eoa.ProblemChain, eoa.ProblemSigner,
-	eoa.ProblemStore, eoa.ProblemLease, eoa.ProblemOpener, eoa.ProblemEndpoints, eoa.ProblemRequest}
+	eoa.ProblemStore, eoa.ProblemLease, eoa.ProblemOpener, eoa.ProblemRequest}
 
 // Collect implements prometheus.Collector. If the store does not answer, the number
 // of accounts with undelivered events is missing.

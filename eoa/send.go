@@ -12,15 +12,15 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// sign signs jobs and commits the result. It stops at the first job that
-// cannot be signed, because later nonces depend on it, and postpones that one.
-func (e *Executor) sign(ctx context.Context, jobs []account.Job) error {
+// signAndSend signs jobs, stores the signatures, and sends the bytes. If a job cannot be
+// signed, that job is delayed, and those with higher nonces are not signed either, because
+// the chain would not execute them.
+func (e *Executor) signAndSend(ctx context.Context, jobs []account.Job) error {
 	var signed []account.Signed
 	var later []account.Refusal
 	for part := range slices.Chunk(jobs, e.cfg.Parallel) {
-		// Signers may be slow, and a batch that outlasts the lease is never
-		// sent.
-		if err := e.hold(ctx); err != nil {
+		// Signers may be slow, and a batch that takes longer than the lease would be lost.
+		if err := e.ensureLease(ctx); err != nil {
 			return err
 		}
 		done, err := e.signAll(ctx, part)
@@ -35,19 +35,67 @@ func (e *Executor) sign(ctx context.Context, jobs []account.Job) error {
 			break
 		}
 	}
-	if err := e.hold(ctx); err != nil {
+	if err := e.ensureLease(ctx); err != nil {
 		return err
 	}
 	now := e.cfg.Now()
-	if err := e.commit(ctx, e.view.Sign(&e.rules, now, signed, later)); err != nil {
+	if err := e.commit(ctx, e.view.Prepare(&e.rules, now, signed, later)); err != nil {
 		return err
 	}
 	e.report.Signed += len(signed)
-	return nil
+	return e.sendDue(ctx)
 }
 
-// signAll signs jobs at the same time. It returns those before the first that
-// failed, and its error.
+// sendDue sends the stored bytes that are due, in nonce order and in batches, and stores what
+// the node answered.
+func (e *Executor) sendDue(ctx context.Context) error {
+	for {
+		now := e.cfg.Now()
+		out := e.view.ToSend(&e.rules, now, e.cfg.Batch)
+		if len(out) == 0 {
+			return nil
+		}
+		raws := make([][]byte, len(out))
+		for i := range out {
+			var err error
+			if raws[i], err = out[i].Wire(e.cfg.CellProofs); err != nil {
+				return err
+			}
+			if out[i].First {
+				e.report.Sent++
+			} else {
+				e.report.Recovered++
+			}
+		}
+		if err := e.ensureLease(ctx); err != nil {
+			return err
+		}
+		results := e.chain.Send(ctx, raws)
+		for i, s := range results {
+			if s.Result == Accepted {
+				e.report.Accepted++
+				e.watch.eager = e.watch.eager || out[i].First
+			}
+			if s.Reason == ReasonNonceTooLow {
+				e.signals.requestLook()
+			}
+		}
+		b := e.view.ApplyResults(&e.rules, e.cfg.Now(), out, results)
+		// Without records the batch has only the time in Head.Resent. One write for all
+		// batches is enough.
+		if e.stage(b); len(b.Records) > 0 {
+			if err := e.commitStaged(ctx); err != nil {
+				return err
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// signAll requests the signatures of all jobs at the same time. It returns those before the
+// first one that failed, and its error.
 func (e *Executor) signAll(ctx context.Context, jobs []account.Job) ([]account.Signed, error) {
 	signed, failed := make([]account.Signed, len(jobs)), make([]error, len(jobs))
 	var group errgroup.Group
@@ -66,8 +114,8 @@ func (e *Executor) signAll(ctx context.Context, jobs []account.Job) ([]account.S
 	return signed, nil
 }
 
-// signOne requests a signature and checks that the result is the requested
-// transaction, signed by the account.
+// signOne requests a signature. It does not trust the signer: the result must be the
+// requested transaction, signed by the account.
 func (e *Executor) signOne(ctx context.Context, j account.Job) (account.Signed, error) {
 	want, err := j.Transaction(e.account)
 	if err != nil {

@@ -1,0 +1,71 @@
+package account
+
+import (
+	"fmt"
+	"time"
+)
+
+// Trust decides whether the executor may act on a look. If the look contradicts earlier ones
+// or the store, Trust returns an error, and the look is not used. The batch remembers since
+// when, and stops the account if that lasts.
+func (v *View) Trust(c *Rules, now time.Time, look *Look) (b Batch, err error) {
+	b = v.Batch()
+	doubt := func(why string) error {
+		return fmt.Errorf("%s: count %d, want %d to %d", why, look.Latest, v.Head.Floor, v.Head.Next)
+	}
+	switch {
+	case v.belowFloor(&b, c, now, look):
+		err = doubt("node has fewer transactions than a finalized block had")
+	case v.ahead(&b, c, now, look):
+		err = doubt("node has transactions that were not assigned")
+	case v.behind(c, now, look):
+		err = fmt.Errorf("node is behind: head %d, finalized %d", look.Number, look.Finalized)
+	}
+	return b, err
+}
+
+// belowFloor reports whether the look has fewer transactions of the account than a finalized
+// block had. A node that is far behind shows that for a while. If it lasts for
+// Fees.StallTimeout, the node must be on another chain, and the account stops.
+func (v *View) belowFloor(b *Batch, c *Rules, now time.Time, look *Look) bool {
+	since := &b.Head.BelowSince
+	switch {
+	case look.Latest >= v.Head.Floor:
+		*since = time.Time{}
+		return false
+	case since.IsZero() || since.After(now):
+		*since = now
+	case now.Sub(*since) >= c.Fees.StallTimeout:
+		b.stop(now, CauseOtherChain, fmt.Sprintf("block %d has %d transactions of the account, want at least %d", look.Number, look.Latest, v.Head.Floor))
+	}
+	return true
+}
+
+// ahead reports whether the look has more transactions of the account than nonces were ever
+// assigned, and must be confirmed first. A single wrong answer would make a gap, and filling
+// it costs fees. So another look must agree, at least Config.Retry later.
+func (v *View) ahead(b *Batch, c *Rules, now time.Time, look *Look) bool {
+	since := &b.Head.AheadSince
+	switch {
+	case !v.Head.Started || look.Latest <= v.Head.Next:
+		*since = time.Time{}
+		return false
+	case since.IsZero() || since.After(now):
+		*since = now
+	}
+	return now.Sub(*since) < c.Retry
+}
+
+// behind reports whether the look is older than one that was acted on, also by an earlier
+// worker. Nothing is decided on it. If the node stays behind for Fees.StallTimeout, the chain
+// itself must have gone back, and behind returns false.
+func (v *View) behind(c *Rules, now time.Time, look *Look) bool {
+	if look.Number >= v.height && (v.LastLook == nil || look.Finalized >= v.LastLook.Finalized) {
+		v.laggingSince = time.Time{}
+		return false
+	}
+	if v.laggingSince.IsZero() {
+		v.laggingSince = now
+	}
+	return now.Sub(v.laggingSince) < c.Fees.StallTimeout
+}
