@@ -10,22 +10,25 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Beefy is the alternative first link: signatures of validators over the
-// super-peak of the accumulation-output log of a finalized block, as JAM's
-// bridges use it. The signed message names no validator set, so the trusted
-// keys decide. Each signature is verified by itself. Signatures are not
-// aggregated: the safety of an aggregate would depend on proofs of possession,
-// which JAM does not publish.
+// Beefy is one of the two ways to prove the first link, which is finality. It
+// contains signatures of validators over the super-peak of the accumulation-output
+// log of a final block, which JAM publishes for bridges. The signed message does
+// not name a validator set, so the verifier's trusted keys decide who may sign.
+//
+// Each signature is verified by itself instead of as an aggregate, because the
+// safety of an aggregate would depend on proofs of possession, which JAM does not
+// publish.
 type Beefy struct {
-	// Peak is the super-peak that was signed; see [Log.SuperPeak].
+	// Peak is the super-peak that the validators signed; see [Log.SuperPeak].
 	Peak common.Hash `json:"peak"`
-	// Signatures are compressed points of G1, ascending by validator, from more
-	// than two thirds of the set.
+	// Signatures are compressed points of G1. They come from more than two thirds of the set
+	// and are in ascending order of their validators.
 	Signatures []Signature `json:"signatures"`
 }
 
-// beefyTag precedes the super-peak in the signed message. beefySuite defines
-// how the message is mapped to a point: the basic scheme of the IETF's
+// beefyTag precedes the super-peak in the signed message, so that a signature over
+// it cannot be used for anything else. beefySuite defines how the message is mapped
+// to a point of the curve: with the basic scheme of the IETF's
 // draft-irtf-cfrg-bls-signature, with signatures in G1.
 const (
 	beefyTag   = "jam_beefy"
@@ -37,10 +40,14 @@ func beefyPoint(peak common.Hash) (bls.G1Affine, error) {
 }
 
 // Verify checks that more than two thirds of the trusted validators signed the
-// super-peak. A validator whose key is zero counts in the set and cannot sign.
+// super-peak. A punished validator, whose key is zero, counts in the size of the
+// set but cannot sign.
 //
-// Errors wrap ErrFinality, also if no BLS keys are trusted, or ErrTrust if the
-// trust is not valid. They also wrap ErrKey if a signer's key must not vote.
+// The error wraps:
+//
+//   - ErrTrust if the trust is not valid
+//   - ErrFinality if a signature is missing or wrong, or if no BLS keys are trusted
+//   - ErrKey, in addition to ErrFinality, if the key of a signer must not vote
 func (b *Beefy) Verify(trust *Trust) error {
 	if err := trust.Validate(); err != nil {
 		return err
@@ -77,12 +84,13 @@ func verifyPeak(peak bls.G1Affine, validator BLSKey, signature []byte) error {
 	return nil
 }
 
-// BLSSecret is the BLS12-381 secret of a validator, for validators and tests.
-// Its operations do not take constant time.
+// BLSSecret is the BLS12-381 secret key of a validator. Validators and tests use it
+// to sign. Its operations do not run in constant time, so their duration can reveal
+// the key to an observer on the same machine.
 type BLSSecret struct{ scalar *big.Int }
 
-// NewBLSSecret derives a secret from a seed of at least 32 random bytes. The
-// error wraps ErrInput.
+// NewBLSSecret derives a secret key from a seed of at least 32 random bytes. The
+// error wraps ErrInput if the seed is shorter, or if the key would be zero.
 func NewBLSSecret(seed []byte) (BLSSecret, error) {
 	scalar := new(big.Int).Mod(new(big.Int).SetBytes(seed), fr.Modulus())
 	if len(seed) < 32 || scalar.Sign() == 0 {
@@ -98,8 +106,8 @@ func (s BLSSecret) Public() BLSKey {
 	return key.Bytes()
 }
 
-// SignPeak returns the signature over a super-peak by the validator with this
-// index in the set. The error wraps ErrInput.
+// SignPeak signs a super-peak as the validator with the given index in its set. The
+// error wraps ErrInput if the super-peak cannot be mapped to a point.
 func (s BLSSecret) SignPeak(peak common.Hash, validator uint16) (Signature, error) {
 	point, err := beefyPoint(peak)
 	if err != nil {

@@ -10,34 +10,37 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Commitment is the data that a rollup's service must bind to make a rollup
-// block provable. When the service accumulates the block's package, it stores
-// [Commitment.Encode] under a key made from the block's number (see [Trust]),
-// yields [Commitment.Yield], or both.
+// Commitment is the data by which a rollup's service makes a rollup block provable.
+// When the service accumulates the block's package, it does one or both of the
+// following:
 //
-// A call of accumulate yields one hash, even if it applies the packages of
-// several blocks. The service then yields the commitment to the last of them, and
-// the earlier ones are provable only if it also stores theirs: through the state.
+//   - It stores the result of [Commitment.Encode] under the key that
+//     [CommitmentKey] returns for the block's number.
+//   - It yields the hash that [Commitment.Yield] returns.
+//
+// One call of accumulate yields only one hash, even if it applies the packages of
+// several blocks. The service then yields the commitment to the last of these
+// blocks. The earlier blocks are provable only if the service has also stored their
+// commitments.
 type Commitment struct {
-	// Number is the number of the rollup block, and Hash its block hash.
+	// Number is the number of the rollup block, and Hash is its block hash.
 	Number uint64
 	Hash   common.Hash
-	// PreRoot and PostRoot are the rollup's state roots before and after the
-	// block.
+	// PreRoot and PostRoot are the state roots of the rollup before and after the block.
 	PreRoot, PostRoot common.Hash
 	// TransactionsRoot is the root of the block's transactions, as in an
 	// Ethereum header.
 	TransactionsRoot common.Hash
-	// Package is the work package of the block, as the operands of the
-	// accumulation name it.
+	// Package is the work package that contained the block. The service learns its hash from
+	// the operands of accumulate.
 	Package jamq.PackageHash
 }
 
 // commitmentSize is the length of an encoded commitment, in bytes.
 const commitmentSize = 8 + 5*common.HashLength
 
-// Encode returns the number, little-endian in 8 bytes, and the five hashes in
-// the order of the fields.
+// Encode returns the encoding of the commitment, which has 168 bytes: the number as
+// 8 bytes in little-endian order, then the five hashes in the order of the fields.
 func (c Commitment) Encode() []byte {
 	out := binary.LittleEndian.AppendUint64(make([]byte, 0, commitmentSize), c.Number)
 	for _, h := range [][32]byte{c.Hash, c.PreRoot, c.PostRoot, c.TransactionsRoot, c.Package} {
@@ -46,12 +49,12 @@ func (c Commitment) Encode() []byte {
 	return out
 }
 
-// Yield returns the hash that the service yields: the BLAKE2b-256 hash of the
-// encoding.
+// Yield returns the hash that the service yields for this commitment: the
+// BLAKE2b-256 hash of its encoding.
 func (c Commitment) Yield() common.Hash { return blake2b.Sum256(c.Encode()) }
 
 // DecodeCommitment is the inverse of [Commitment.Encode]. The error wraps
-// ErrCommitment if the length is not that of an encoding, 168 bytes.
+// ErrCommitment if data does not have exactly 168 bytes.
 func DecodeCommitment(data []byte) (Commitment, error) {
 	if len(data) != commitmentSize {
 		return Commitment{}, fmt.Errorf("%w: it has %d bytes, want %d", ErrCommitment, len(data), commitmentSize)
@@ -63,26 +66,27 @@ func DecodeCommitment(data []byte) (Commitment, error) {
 	}, nil
 }
 
-// CommitmentKey returns the key in the service's storage for the commitment to
-// a block: the prefix, then the number, little-endian in 8 bytes.
+// CommitmentKey returns the key under which the service stores the commitment to a
+// block: the prefix, followed by the number as 8 bytes in little-endian order.
 func CommitmentKey(prefix []byte, number uint64) []byte {
 	return binary.LittleEndian.AppendUint64(append([]byte(nil), prefix...), number)
 }
 
-// Claim is the statement that a document proves.
+// Claim is the statement that a document proves: that a transaction, or a whole
+// rollup block, is final.
 type Claim struct {
-	// Transaction is the hash of the transaction that is claimed to be final. It
-	// is zero, and absent in JSON, if the claim is about the block only.
+	// Transaction is the hash of the transaction. If the claim is about the block only,
+	// Transaction is zero, and absent in JSON.
 	Transaction common.Hash `json:"transaction,omitzero"`
-	// Number and Block identify the rollup block, and Package the work package
-	// of that block.
+	// Number and Block identify the rollup block, and Package is the work package that
+	// contained the block.
 	Number  uint64           `json:"blockNumber"`
 	Block   common.Hash      `json:"blockHash"`
 	Package jamq.PackageHash `json:"package"`
 }
 
-// VerifyCommitment decodes a commitment and checks that it binds the block and
-// the package of the claim. The error wraps ErrCommitment.
+// VerifyCommitment decodes a commitment and checks that it is about the same block
+// and the same package as the claim. The error wraps ErrCommitment if it is not.
 func VerifyCommitment(encoded []byte, claim Claim) (Commitment, error) {
 	c, err := DecodeCommitment(encoded)
 	switch {

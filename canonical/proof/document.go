@@ -15,91 +15,94 @@ import (
 // Version is the version of the documents that this package writes and reads.
 const Version = 1
 
-// MaxDocument is the maximum size of a document, in bytes of JSON. The
-// signatures of 1023 validators take about 200 KB.
+// MaxDocument is the maximum size of a document in bytes of JSON. For comparison,
+// the signatures of 1023 validators need about 200 KB.
 const MaxDocument = 4 << 20
 
 // Document is a complete proof for one transaction of a rollup block, with or
-// without the receipt of the transaction, or for the block only. It contains
-// exactly one of three ways to the commitment:
+// without its receipt, or for the block only. It contains exactly one of three ways
+// from the validators' signatures to the commitment:
 //
-//	Finality, Storage   the commitment is in the service's storage
+//	Finality, Storage   the service has stored the commitment
 //	Finality, Outputs   the hash of the commitment is in C(16) of the final
 //	                    block, which must be the one that accumulated the package
 //	Beefy, Log          the hash is among the outputs of a block in the log
 //
-// The second and third way exist only for a commitment that the service yielded.
-// If one call of accumulate applied several rollup blocks, that is the last of
-// them, and a proof of an earlier one goes through the storage.
+// The second and the third way exist only for a commitment that the service
+// yielded. If one call of accumulate applied several rollup blocks, only the
+// commitment to the last of them was yielded, and a proof of an earlier one must go
+// through the storage.
 type Document struct {
 	// Version is [Version].
 	Version int `json:"version"`
 	// Claim is the statement that the document proves.
 	Claim Claim `json:"claim"`
-	// Finality or Beefy is the first link. Exactly one of them is set.
+	// Finality or Beefy is the first link. Exactly one of the two is set.
 	Finality *Finality `json:"finality,omitempty"`
 	Beefy    *Beefy    `json:"beefy,omitempty"`
-	// Storage, Outputs or Log is the second link. Exactly one of them is set.
+	// Storage, Outputs or Log is the second link. Exactly one of the three is set.
 	Storage *StorageProof `json:"storage,omitempty"`
 	Outputs *ChapterProof `json:"outputs,omitempty"`
 	Log     *YieldProof   `json:"log,omitempty"`
-	// Commitment is the third link: the encoded [Commitment] of the rollup's
-	// service.
+	// Commitment is the third link: the encoded [Commitment] that the rollup's service stored
+	// or yielded.
 	Commitment hexutil.Bytes `json:"commitment"`
 	// Transaction is the fourth link. It is nil if the document is about the
 	// block only.
 	Transaction *TransactionProof `json:"transaction,omitempty"`
-	// Receipt is the fifth link. It is nil if the document does not prove the
-	// outcome of the transaction.
+	// Receipt is the fifth link. It is nil if the document does not prove the outcome of the
+	// transaction.
 	Receipt *ReceiptProof `json:"receipt,omitempty"`
 }
 
-// StorageProof leads from a JAM state root to the commitment in the service's
-// storage.
+// StorageProof proves, under a JAM state root, that the service's storage contains
+// the commitment.
 type StorageProof struct {
-	// Nodes are nodes of the state trie, from the root to the leaf.
+	// Nodes are the nodes of the state trie from the root to the leaf.
 	Nodes []statetrie.Node `json:"nodes"`
 }
 
-// ChapterProof leads from a JAM state root to a chapter of the state. In a
-// document the chapter is C(16), which contains the hash of the commitment.
+// ChapterProof proves, under a JAM state root, the value of one chapter of the
+// state. In a document the chapter is C(16), which contains the hash of the
+// commitment; a [Handoff] uses C(4) and C(8).
 type ChapterProof struct {
-	// Nodes are nodes of the state trie, from the root to the leaf. Value is
-	// the encoded chapter.
+	// Nodes are the nodes of the state trie from the root to the leaf. Value is the encoded
+	// chapter.
 	Nodes []statetrie.Node `json:"nodes"`
 	Value hexutil.Bytes    `json:"value"`
 }
 
-// YieldProof leads from the super-peak of the output log to the hash of the
-// commitment.
+// YieldProof proves, under the super-peak of the output log, that the service
+// yielded the hash of the commitment.
 type YieldProof struct {
-	// Output leads from the service's output to the root of the block's
-	// outputs, and Log from there to the super-peak.
+	// Output leads from the service's output to the root of its block's outputs, and Log leads
+	// from that root to the super-peak.
 	Output OutputProof `json:"output"`
 	Log    LogProof    `json:"log"`
 }
 
-// TransactionProof leads from the transactions root to the transaction.
+// TransactionProof proves that the block with the given transactions root contains
+// the transaction.
 type TransactionProof struct {
-	// Index is the position of the transaction in the block, from 0. Nodes are
-	// nodes of the transaction trie, from the root to the leaf.
+	// Index is the position of the transaction in the block, from 0. Nodes are the nodes of the
+	// transaction trie from the root to the leaf.
 	Index int             `json:"index"`
 	Nodes []hexutil.Bytes `json:"nodes"`
 }
 
-// ReceiptProof leads from the hash of the rollup block to the receipt of the
-// document's transaction.
+// ReceiptProof proves that the rollup block with the given hash has the receipt of
+// the document's transaction.
 type ReceiptProof struct {
-	// Header is the block's header as Ethereum encodes it (RLP). Its hash is
-	// the block hash in the commitment.
+	// Header is the block's header in the encoding of Ethereum (RLP). Its hash must be the
+	// block hash in the commitment.
 	Header hexutil.Bytes `json:"header"`
-	// Nodes are nodes of the receipt trie, from the root to the leaf.
+	// Nodes are the nodes of the receipt trie from the root to the leaf.
 	Nodes []hexutil.Bytes `json:"nodes"`
 }
 
 // Parse decodes a document of at most [MaxDocument] bytes. It refuses unknown,
-// repeated and missing names. It verifies no link. The error wraps
-// ErrMalformed.
+// repeated and missing names, but it does not verify any link: call
+// [Document.Verify] for that. The error wraps ErrMalformed.
 func Parse(data []byte) (*Document, error) {
 	d := new(Document)
 	if err := parse(data, d); err != nil {
@@ -108,7 +111,8 @@ func Parse(data []byte) (*Document, error) {
 	return d, d.route()
 }
 
-// parse decodes a value with a version. The error wraps ErrMalformed.
+// parse decodes a document or a handoff into v, after it has checked the size and
+// the version. The error wraps ErrMalformed.
 func parse(data []byte, v any) error {
 	if len(data) > MaxDocument {
 		return fmt.Errorf("%w: %d bytes, want at most %d", ErrMalformed, len(data), MaxDocument)
@@ -126,8 +130,9 @@ func parse(data []byte, v any) error {
 	return nil
 }
 
-// route checks that the document has exactly one way to the commitment, and only
-// the links after it that its claim needs. The error wraps ErrMalformed.
+// route checks that the document has exactly one of the three ways to the
+// commitment, and has a transaction and a receipt only if its claim names a
+// transaction. The error wraps ErrMalformed.
 func (d *Document) route() error {
 	switch named := d.Claim.Transaction != (common.Hash{}); {
 	case named != (d.Transaction != nil):
@@ -143,9 +148,10 @@ func (d *Document) route() error {
 	return fmt.Errorf("%w: want finality with storage or with outputs, or beefy with log, and nothing else", ErrMalformed)
 }
 
-// AddTransaction sets the claim to the transaction at an index of the rollup
-// block and adds the last link. Only the rollup can make that link. The error
-// wraps ErrTransaction if the index does not exist.
+// AddTransaction makes the document a proof of the transaction at the given index
+// of the rollup block: it sets the claim and adds the fourth link. Only a host that
+// has the whole block can do this. The error wraps ErrTransaction if the block has
+// no transaction with this index.
 func (d *Document) AddTransaction(txs types.Transactions, index int) error {
 	nodes, err := ProveTransaction(txs, index)
 	if err != nil {
@@ -158,26 +164,25 @@ func (d *Document) AddTransaction(txs types.Transactions, index int) error {
 
 // Result is the statement that a document proves.
 type Result struct {
-	// Transaction is the transaction that is final. It is nil if the document
-	// is about the block only.
+	// Transaction is the final transaction. It is nil if the document is about the block only.
 	Transaction *types.Transaction
-	// Receipt is the outcome of the transaction, or nil if the document has
-	// none. Type, Status, CumulativeGasUsed, Bloom and, in Logs, the addresses,
-	// topics and data are proved. All other fields are zero.
+	// Receipt is the outcome of the transaction, or nil if the document does not prove one.
+	// Only some fields are proved: Type, Status, CumulativeGasUsed, Bloom and, in Logs, the
+	// addresses, topics and data. All other fields are zero.
 	Receipt *types.Receipt
-	// Commitment is the commitment to the transaction's rollup block.
+	// Commitment is the service's commitment to the rollup block.
 	Commitment Commitment
-	// Target is the final JAM block of the first link. It is zero for a proof
-	// through the output log.
+	// Target is the final JAM block of the first link. It is zero if the proof leads through
+	// the output log.
 	Target Target
-	// Steps has one sentence for each link that was verified.
+	// Steps explains the proof to people, with one sentence for each verified link.
 	Steps []string
 }
 
-// Verify checks all links of a document about a transaction. If one fails, the
-// error wraps the error of that link, ErrTrust or ErrMalformed, and the result
-// has only the steps that were verified. For a document about a block only, the
-// error wraps ErrTransaction.
+// Verify checks all links of a document about a transaction. If a link fails, the
+// error wraps the error of that link, and the result contains only the steps before
+// it. The error wraps ErrTrust if the trust is not valid, ErrMalformed if the
+// document is not valid, and ErrTransaction if the document is about a block only.
 func (d *Document) Verify(trust *Trust) (Result, error) {
 	r, err := d.VerifyBlock(trust)
 	if err == nil && r.Transaction == nil {
@@ -186,9 +191,9 @@ func (d *Document) Verify(trust *Trust) (Result, error) {
 	return r, err
 }
 
-// VerifyBlock is like [Document.Verify], but also accepts a document about a
-// block only, whose result has no transaction. Result.Commitment.PostRoot is the
-// state root under which a caller can then prove accounts of the rollup.
+// VerifyBlock is like [Document.Verify] but also accepts a document about a block
+// only, for which the result has no transaction. The caller can then prove accounts
+// of the rollup under the state root in Result.Commitment.PostRoot.
 func (d *Document) VerifyBlock(trust *Trust) (Result, error) {
 	var r Result
 	if err := d.verify(trust, &r); err != nil {
@@ -233,7 +238,8 @@ func (d *Document) verify(trust *Trust, r *Result) (err error) {
 	return nil
 }
 
-// verifyTransaction checks the fourth link.
+// verifyTransaction checks the fourth link: that the block has the claimed
+// transaction.
 func (d *Document) verifyTransaction(c *Commitment) (*types.Transaction, error) {
 	tx, err := VerifyTransaction(c.TransactionsRoot, d.Transaction.Index, rawNodes(d.Transaction.Nodes))
 	switch {
@@ -249,7 +255,8 @@ func (r *Result) step(format string, args ...any) {
 	r.Steps = append(r.Steps, fmt.Sprintf(format, args...))
 }
 
-// verifyCommitted checks the first two links.
+// verifyCommitted checks the first two links, on whichever of the three ways the
+// document takes.
 func (d *Document) verifyCommitted(trust *Trust, r *Result) (err error) {
 	output := Output{Service: trust.Service, Yield: blake2b.Sum256(d.Commitment)}
 	if d.Beefy != nil {
@@ -284,7 +291,8 @@ func (d *Document) verifyCommitted(trust *Trust, r *Result) (err error) {
 	return nil
 }
 
-// prove checks that the state with the given root has the chapter.
+// prove checks that the state with the given root contains the chapter with this
+// value.
 func (p *ChapterProof) prove(stateRoot common.Hash, chapter uint8) error {
 	if err := statetrie.Verify(stateRoot, statetrie.ChapterKey(chapter), p.Value, p.Nodes); err != nil {
 		return fmt.Errorf("C(%d): %w", chapter, err)
@@ -292,7 +300,8 @@ func (p *ChapterProof) prove(stateRoot common.Hash, chapter uint8) error {
 	return nil
 }
 
-// verify checks that the chapter is C(16) and contains the output.
+// verify checks that the chapter is C(16) of the state with the given root, and
+// that it contains the output.
 func (p *ChapterProof) verify(stateRoot common.Hash, output Output) error {
 	if err := p.prove(stateRoot, statetrie.ChapterOutputs); err != nil {
 		return err

@@ -28,10 +28,10 @@ func (k *BLSKey) UnmarshalText(text []byte) error {
 	return hexutil.UnmarshalFixedText("BLSKey", text, k[:])
 }
 
-// decodeStrictly reads one JSON value into v. The package encoding/json is
-// lenient: it accepts names in any case, null for any value, and repeated
-// names. Here the input must equal the encoding of v, apart from white space
-// and the order of names.
+// decodeStrictly decodes one JSON value into v and refuses everything that has more
+// than one reading. Package encoding/json is lenient: it accepts names in any case,
+// null for any value, and repeated names. decodeStrictly demands that the input
+// equals the encoding of v, apart from white space and the order of names.
 func decodeStrictly(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

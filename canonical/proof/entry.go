@@ -12,8 +12,9 @@ import (
 	"github.com/ethereum/go-ethereum/trie"
 )
 
-// proveEntry returns the nodes of Ethereum's trie over a list of a block, from
-// the root to the entry at an index.
+// proveEntry builds Ethereum's trie over a list of a block, such as its
+// transactions, and returns the nodes from the root to the entry with the given
+// index.
 func proveEntry(list types.DerivableList, index int) ([][]byte, error) {
 	if index < 0 || index >= list.Len() {
 		return nil, fmt.Errorf("entry %d of %d", index, list.Len())
@@ -33,8 +34,8 @@ func proveEntry(list types.DerivableList, index int) ([][]byte, error) {
 	return nodes.list, nil
 }
 
-// verifyEntry returns the encoded entry that the nodes prove to be at an index
-// of the list with the given root.
+// verifyEntry is the counterpart of proveEntry. It returns the encoded entry that,
+// according to the nodes, has the given index in the list with the given root.
 func verifyEntry(root common.Hash, index int, nodes [][]byte) ([]byte, error) {
 	if index < 0 {
 		return nil, fmt.Errorf("entry %d, want 0 or more", index)
@@ -52,7 +53,7 @@ func verifyEntry(root common.Hash, index int, nodes [][]byte) ([]byte, error) {
 	return raw, nil
 }
 
-// hexNodes returns nodes in the form of documents.
+// hexNodes converts nodes to the type that documents use.
 func hexNodes(nodes [][]byte) []hexutil.Bytes {
 	out := make([]hexutil.Bytes, len(nodes))
 	for i, n := range nodes {
@@ -70,7 +71,9 @@ func rawNodes(nodes []hexutil.Bytes) [][]byte {
 	return out
 }
 
-// nodeList collects the nodes of a proof in their order.
+// nodeList is the list of nodes of a proof, in the order from the root down. It
+// implements the database interfaces with which go-ethereum's trie writes and reads
+// a proof.
 type nodeList struct{ list [][]byte }
 
 // Put implements ethdb.KeyValueWriter.
@@ -79,11 +82,12 @@ func (n *nodeList) Put(_, value []byte) error {
 	return nil
 }
 
-// Delete implements ethdb.KeyValueWriter. A proof deletes nothing.
+// Delete implements ethdb.KeyValueWriter. Making a proof deletes nothing.
 func (n *nodeList) Delete([]byte) error { return nil }
 
-// Get implements ethdb.KeyValueReader for a walk from the root down. It returns
-// the next node, which must have the requested hash.
+// Get implements ethdb.KeyValueReader for a walk from the root down. It removes the
+// first node from the list and returns it, and it fails if that node does not have
+// the requested hash.
 func (n *nodeList) Get(hash []byte) ([]byte, error) {
 	if len(n.list) == 0 || !bytes.Equal(crypto.Keccak256(n.list[0]), hash) {
 		return nil, fmt.Errorf("the next node is not %x", hash)

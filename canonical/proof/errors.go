@@ -6,39 +6,40 @@ import (
 	"github.com/jamq/jamq/canonical/statetrie"
 )
 
-// Each link of the chain has a separate error.
+// These are the errors of the links. Each link of a proof has an error of its kind,
+// so that a verifier can see which one is broken.
 var (
-	// ErrFinality is returned if the signatures do not make the JAM block, or
-	// the output log, final.
+	// ErrFinality is returned if the signatures do not prove that the JAM block, or the output
+	// log, is final.
 	ErrFinality = errors.New("proof: not final")
-	// ErrState is returned if the state proof does not show the value.
+	// ErrState is returned if the nodes of a state proof do not lead from the root to the
+	// claimed value.
 	ErrState = statetrie.ErrProof
-	// ErrOutput is returned if an output, or its block's root in the log, is
-	// not proved.
+	// ErrOutput is returned if the proof does not show that the service yielded the output, or
+	// that the output's block is in the log.
 	ErrOutput = errors.New("proof: output not proved")
-	// ErrCommitment is returned if the service's commitment does not bind the
-	// block and the package of the claim.
+	// ErrCommitment is returned if the service's commitment is about another block or package
+	// than the claim.
 	ErrCommitment = errors.New("proof: commitment does not bind the claim")
-	// ErrTransaction is returned if the transaction is not proved to be in the
-	// block.
+	// ErrTransaction is returned if the proof does not show that the block contains the
+	// transaction.
 	ErrTransaction = errors.New("proof: transaction not proved")
-	// ErrReceipt is returned if the receipt is not proved to be that of the
+	// ErrReceipt is returned if the proof does not show that the receipt belongs to the
 	// transaction.
 	ErrReceipt = errors.New("proof: receipt not proved")
-	// ErrHandoff is returned if the next validator set is not proved.
+	// ErrHandoff is returned if a handoff does not prove the next validator set.
 	ErrHandoff = errors.New("proof: next validator set not proved")
 )
 
 var (
-	// ErrInput is returned if no proof can be made from the arguments.
+	// ErrInput is returned if no proof can be made from the arguments, for example because an
+	// index is out of range.
 	ErrInput = errors.New("proof: invalid input")
-	// ErrMalformed is returned for a text that is not a document of this
-	// version.
+	// ErrMalformed is returned if a text is not a document of this version.
 	ErrMalformed = errors.New("proof: malformed document")
 	// ErrTrust is returned if the verifier's trust is incomplete or contradicts
 	// itself.
 	ErrTrust = errors.New("proof: invalid trust")
-	// ErrKey is returned for a key that must not vote, because its signatures
-	// can be forged.
+	// ErrKey is returned if a key must not vote because anyone can forge its signatures.
 	ErrKey = errors.New("proof: key without a vote")
 )

@@ -12,47 +12,51 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Quorum returns the smallest number of validators that is more than two thirds
-// of a set. Punished validators count in the set.
+// Quorum returns the number of votes that a set of validators needs to make a block
+// final: the smallest number above two thirds of the set. Punished validators count
+// in the size of the set.
 func Quorum(validators int) int { return 2*validators/3 + 1 }
 
-// Target is a JAM block with its posterior state root, as finality votes name
-// it. The header alone commits only to the state before the block.
+// Target is a JAM block together with the state root after it, as validators vote
+// for it. The state root is part of the vote because a header commits only to the
+// state before its block.
 type Target struct {
-	// Header and Slot identify the block. StateRoot is its posterior state
-	// root.
+	// Header and Slot identify the block. StateRoot is the root of the state after the block.
 	Header    jamq.HeaderHash `json:"header"`
 	Slot      jamq.Slot       `json:"slot"`
 	StateRoot common.Hash     `json:"stateRoot"`
 }
 
-// Precommit is the message that a validator signs to make a block final: the
-// second vote of GRANDPA.
+// Precommit is the message that a validator signs to make a block final. It is the
+// second vote in a round of GRANDPA.
 type Precommit struct {
-	// Target is the block that is voted for.
+	// Target is the block for which the validator votes.
 	Target Target `json:"target"`
 	// Round is the round of GRANDPA, and Set the number of the validator set.
+	// Round is the round of GRANDPA, and Set is the number of the validator set.
 	Round uint64 `json:"round"`
 	Set   uint64 `json:"set"`
 }
 
-// Format defines how a network encodes a precommit for signing. JAM has not
-// fixed its wire format. [Draft] is the format of this library, and a host can
-// supply a different one.
+// Format defines which bytes a validator signs for a precommit. It is an interface
+// because JAM has not fixed its wire format yet: [Draft] is the format of this
+// library, and a host can supply a different one.
 type Format interface {
-	// Name identifies the format in documents.
+	// Name identifies the format in documents, so that a verifier notices if the signatures are
+	// for a different format.
 	Name() string
-	// Message returns the bytes that are signed. It must return different bytes
-	// for different precommits.
+	// Message returns the bytes that the validator signs. Different precommits must have
+	// different bytes.
 	Message(p Precommit) []byte
 }
 
-// Draft is the format of this library, modelled on GRANDPA: a domain tag, the
-// target (header hash, posterior state root), slot, round and set. Integers are
-// little-endian.
+// Draft is the format of this library, modelled on GRANDPA. The message consists of
+// a domain tag, the header hash, the state root, the slot, the round and the set.
+// Integers are little-endian.
 type Draft struct{}
 
-// draftTag separates these signatures from all others of a validator's key.
+// draftTag begins each message, so that no signature of a validator's key for
+// another purpose can pass for a vote.
 const draftTag = "jam_finality_precommit"
 
 // Name returns "jam-grandpa-draft-1".
@@ -67,8 +71,8 @@ func (Draft) Message(p Precommit) []byte {
 	return binary.LittleEndian.AppendUint64(out, p.Set)
 }
 
-// Sign returns the signature of the validator with this index in the set, for
-// validators and tests.
+// Sign signs the precommit as the validator with the given index in its set.
+// Validators and tests use it.
 func (p Precommit) Sign(f Format, validator uint16, key ed25519.PrivateKey) Signature {
 	return Signature{Validator: validator, Signature: ed25519.Sign(key, f.Message(p))}
 }
@@ -81,27 +85,28 @@ type Signature struct {
 	Signature hexutil.Bytes `json:"signature"`
 }
 
-// Finality is the first link: signatures of validators over one precommit. If
-// GRANDPA finalized a block by votes for a later one, the document is about the
-// later block, whose state still contains the service's data.
+// Finality is one of the two ways to prove the first link: signatures of validators
+// over one precommit. GRANDPA can also finalize a block by votes for one of its
+// descendants. The document is then about that descendant, whose state still
+// contains the service's data.
 type Finality struct {
-	// Format is the name of the [Format] that was signed.
+	// Format is the name of the [Format] in which the precommit was signed.
 	Format string `json:"format"`
-	// Precommit is the message that was signed.
+	// Precommit is the message that the validators signed.
 	Precommit Precommit `json:"precommit"`
-	// Signatures are ascending by validator, from more than two thirds of the
-	// set.
+	// Signatures come from more than two thirds of the set, and are in ascending order of their
+	// validators.
 	Signatures []Signature `json:"signatures"`
 }
 
 // Verify checks that more than two thirds of the trusted validators signed, and
-// returns the block that their votes make final. A validator whose key is zero
-// counts in the set and cannot sign. One signature that is wrong, repeated, or
-// from a validator that must not vote makes the document invalid. Provers must
-// omit such signatures.
+// returns the block that their votes make final. A punished validator, whose key is
+// zero, counts in the size of the set but cannot sign. The whole document is
+// invalid if a single signature is wrong, repeated, or from a validator that must
+// not vote, so provers must leave such signatures out.
 //
-// The error wraps ErrFinality, or ErrTrust if the trust is not valid. It also
-// wraps ErrKey if a signer's key must not vote.
+// The error wraps ErrTrust if the trust is not valid, and otherwise ErrFinality. It
+// also wraps ErrKey if the key of a signer must not vote.
 func (f *Finality) Verify(trust *Trust) (Target, error) {
 	if err := trust.Validate(); err != nil {
 		return Target{}, err
@@ -130,12 +135,13 @@ func (f *Finality) Verify(trust *Trust) (Target, error) {
 	return p.Target, nil
 }
 
-// errSignature is returned for a signature that does not verify.
+// errSignature is returned if a signature does not verify under its validator's
+// key.
 var errSignature = errors.New("the signature is wrong")
 
-// verifySigners checks that the signers are distinct members of the set and
-// more than two thirds of it, and that verify accepts each signature. It counts
-// first, because verify is expensive.
+// verifySigners checks that the signers are distinct members of the set, that they
+// are more than two thirds of it, and that verify accepts each signature. It calls
+// verify only after all other checks, because verify is expensive.
 func verifySigners(signatures []Signature, validators int, verify func(*Signature) error) error {
 	last := -1
 	for i := range signatures {

@@ -9,43 +9,44 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// Handoff proves the validator set that follows the trusted one, so that a
-// verifier can replace its [Trust] without another source. It is about a final
-// block of the trusted set: the state after that block names the active
-// validators, C(8), and those of the next epoch, C(4). The Gray Paper fixes the
-// latter for the whole epoch (GP 6.13), so every final block of the epoch will do.
+// Handoff proves which validator set follows the trusted one, so that a verifier
+// can update its [Trust] without asking another source. It proves two parts of the
+// state after a final block of the trusted set: C(8) has the active validators, and
+// C(4) has those of the next epoch. The validators of the next epoch stay the same
+// during a whole epoch (GP 6.13), so any final block of the epoch will do.
 //
-// A verifier needs one handoff for each set, in their order. A handoff cannot lead
-// a verifier
+// A verifier needs one handoff for each set, in the order of the sets. There are
+// gaps that no handoff can cross:
 //
-//   - over a set that made no block final, or of which no node has kept a final
-//     block with its state;
-//   - beyond a set of which a third or more cannot vote. The keys of validators
-//     that JAM has punished are zero in the next set too, and stay in its size;
-//   - from a set whose former members have sold or lost more than two thirds of
-//     its keys: they can sign for any state. JAM does not prevent that once a
-//     validator has left. A verifier must therefore follow the sets while the
-//     members of its set are still accountable, or obtain a new trust;
-//   - with signatures over the output log ([Beefy]) alone, because the log does
-//     not contain the validators;
-//   - to a set of another size, as Gray Paper 0.8.0 allows.
+//   - a set that made no block final, or for which no node has kept a final block
+//     with its state
+//   - a set of which a third or more cannot vote, because the keys of punished
+//     validators are zero in the next set too and still count in its size
+//   - a set whose former members have sold or lost more than two thirds of their
+//     keys, because the new owners can sign for any state. JAM does not prevent
+//     this once a validator has left, so a verifier must follow the sets while
+//     their members are still accountable, or obtain a new trust
+//   - a set for which only signatures over the output log ([Beefy]) exist, because
+//     the log does not contain the validators
+//   - a change of the size of the set, as Gray Paper 0.8.0 allows
 //
-// The number of the next set, and that the validators of an epoch vote for its
-// blocks, belong to the draft of JAM's finality; see [Draft].
+// Two assumptions belong to the draft of JAM's finality (see [Draft]): that the
+// next set has the next number, and that the validators of an epoch vote for the
+// blocks of that epoch.
 type Handoff struct {
 	// Version is [Version].
 	Version int `json:"version"`
-	// Finality makes the block final.
+	// Finality proves that a block of the trusted set is final.
 	Finality Finality `json:"finality"`
-	// Active proves C(8) under the state root of that block. It shows that the
-	// block belongs to the epoch of the trusted set.
+	// Active proves C(8), the active validators, in the state after that block. It shows that
+	// the block belongs to the epoch of the trusted set.
 	Active ChapterProof `json:"active"`
-	// Pending proves C(4) under the same root.
+	// Pending proves C(4), which contains the validators of the next epoch, in the same state.
 	Pending ChapterProof `json:"pending"`
 }
 
-// ParseHandoff decodes a handoff of at most [MaxDocument] bytes, as strictly as
-// [Parse]. The error wraps ErrMalformed.
+// ParseHandoff decodes a handoff of at most [MaxDocument] bytes and is as strict as
+// [Parse]. It verifies nothing. The error wraps ErrMalformed.
 func ParseHandoff(data []byte) (*Handoff, error) {
 	h := new(Handoff)
 	if err := parse(data, h); err != nil {
@@ -54,10 +55,10 @@ func ParseHandoff(data []byte) (*Handoff, error) {
 	return h, nil
 }
 
-// Verify returns the trust in the next set: with the number and the keys of that
-// set, and with the service, the prefix and the format of the given trust. It has
-// BLS keys if the given trust has some. The error wraps ErrFinality, ErrState,
-// ErrHandoff, ErrTrust or ErrMalformed.
+// Verify returns the trust in the next validator set. The result has the number and
+// the keys of that set, and it takes the service, the prefix and the format from
+// the given trust. It has BLS keys only if the given trust has some. The error
+// wraps ErrFinality, ErrState, ErrHandoff, ErrTrust or ErrMalformed.
 func (h *Handoff) Verify(trust *Trust) (*Trust, error) {
 	if h.Version != Version {
 		return nil, fmt.Errorf("%w: version %d, want %d", ErrMalformed, h.Version, Version)
@@ -98,7 +99,8 @@ func (h *Handoff) Verify(trust *Trust) (*Trust, error) {
 	return next, nil
 }
 
-// withKeys returns a copy of the trust with the keys of an encoded set.
+// withKeys returns a copy of the trust in which the keys are replaced by those of
+// an encoded validator set.
 func (t *Trust) withKeys(set []byte) (*Trust, error) {
 	validators, err := codec.DecodeValidators(set)
 	if err != nil {

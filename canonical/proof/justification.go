@@ -12,13 +12,14 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// Grandpa is the [Format] of votes in the draft of GRANDPA for JAM's network protocol
-// (JAMNP-S, November 2026): a domain tag, the kind of the vote, the target (header hash,
-// posterior state root), slot, round and set.
+// Grandpa is the [Format] of votes in the draft of GRANDPA for JAM's network
+// protocol (JAMNP-S, November 2026). The message consists of a domain tag, the kind
+// of the vote, the header hash, the state root, the slot, the round and the set.
 type Grandpa struct{}
 
-// grandpaTag separates votes from all other signatures of a validator's key, and
-// precommitKind separates precommits from other votes.
+// grandpaTag begins each signed vote, so that no signature of a validator's key for
+// another purpose can pass for a vote. precommitKind distinguishes precommits from
+// other kinds of votes.
 const (
 	grandpaTag    = "jam_grandpa_vote"
 	precommitKind = 1
@@ -27,8 +28,9 @@ const (
 // Name returns "jamnp-s-grandpa-draft-1".
 func (Grandpa) Name() string { return "jamnp-s-grandpa-draft-1" }
 
-// Message returns the bytes that a validator signs for p. The number of the set has 32
-// bits in the draft; a larger one makes bytes that no validator signs.
+// Message returns the bytes that a validator signs for p. In the draft, the number
+// of a set has 32 bits. For a larger number, Message returns bytes that no
+// validator signs.
 func (Grandpa) Message(p Precommit) []byte {
 	out := append([]byte(grandpaTag), precommitKind)
 	out = append(out, p.Target.Header[:]...)
@@ -41,18 +43,19 @@ func (Grandpa) Message(p Precommit) []byte {
 	return binary.LittleEndian.AppendUint32(out, uint32(p.Set))
 }
 
-// Justification shows that a block is final: precommits for it and for its descendants,
-// from more than two thirds of a validator set. Peers return it over JAMNP-S (CE 130),
-// as encoded by the draft of GRANDPA for that protocol.
+// Justification is the proof of finality that peers return over JAMNP-S (CE 130).
+// It contains precommits from more than two thirds of a validator set, each for the
+// final block or for a descendant of that block, in the encoding of the GRANDPA
+// draft for that protocol.
 type Justification struct {
 	// Round is the round of GRANDPA, and Set the number of the validator set.
 	Round uint64
 	Set   uint32
-	// Target is the block. Its state root is shown only by votes for the block itself:
-	// see Finality.
+	// Target is the final block. Only votes for the block itself prove its state root, so
+	// [Justification.Finality] needs enough of them.
 	Target Target
-	// Precommits are the votes, and Ancestry the headers that lead from blocks that
-	// were voted for to the target.
+	// Precommits are the votes. Ancestry contains the headers that lead from the blocks with
+	// votes back to the target.
 	Precommits []SignedPrecommit
 	Ancestry   []codec.Header
 }
@@ -61,19 +64,21 @@ type Justification struct {
 type SignedPrecommit struct {
 	// Target is the block that the validator voted for.
 	Target Target
-	// Signature is the signature by Key, over the message of [Grandpa].
+	// Signature is the signature over the message of [Grandpa], made with the secret key of
+	// Key.
 	Signature [ed25519.SignatureSize]byte
 	Key       ValidatorKey
 }
 
-// sizes of the parts of a justification, in bytes.
+// These are the sizes of the parts of an encoded justification, in bytes.
 const (
 	targetSize    = 32 + 32 + 4
 	precommitSize = targetSize + ed25519.SignatureSize + 32
 )
 
-// ParseJustification decodes a justification of at most [MaxDocument] bytes, with the
-// codec of the chain. It verifies nothing. The error wraps ErrMalformed.
+// ParseJustification decodes a justification of at most [MaxDocument] bytes. c is
+// the codec of the chain, which decodes the headers. ParseJustification verifies
+// nothing. The error wraps ErrMalformed.
 func ParseJustification(c *codec.Codec, raw []byte) (*Justification, error) {
 	j, err := parseJustification(c, raw)
 	if err != nil {
@@ -114,7 +119,8 @@ func parseJustification(c *codec.Codec, raw []byte) (*Justification, error) {
 	return j, nil
 }
 
-// decodeTarget decodes the first bytes of raw, of which there are enough.
+// decodeTarget decodes a target from the first bytes of raw. The caller has checked
+// that raw is long enough.
 func decodeTarget(raw []byte) (t Target) {
 	copy(t.Header[:], raw)
 	copy(t.StateRoot[:], raw[32:])
@@ -122,12 +128,15 @@ func decodeTarget(raw []byte) (t Target) {
 	return t
 }
 
-// Verify checks that the target is the given block, and that more than two thirds of the
-// trusted validators voted for it or for descendants of it. The block is then final. c
-// is the codec of the chain. A validator that voted twice counts once.
+// Verify checks that the justification proves the given block final: its target
+// must be that block, and more than two thirds of the trusted validators must have
+// voted for the block or for descendants of it. c is the codec of the chain. A
+// validator that voted twice counts once.
 //
-// The error wraps ErrFinality, ErrTrust if the trust is not valid, or ErrKey if a key of
-// a vote must not vote. One vote that is wrong, or leads elsewhere, is an error.
+// A single wrong vote, or one for a block that does not descend from the target,
+// makes the justification invalid. The error wraps ErrTrust if the trust is not
+// valid, and otherwise ErrFinality. It also wraps ErrKey if the key of a voter must
+// not vote.
 func (j *Justification) Verify(c *codec.Codec, trust *Trust, block jamq.HeaderHash) error {
 	if j.Target.Header != block {
 		return fmt.Errorf("%w: votes for block %s, want %s", ErrFinality, j.Target.Header, block)
@@ -136,8 +145,9 @@ func (j *Justification) Verify(c *codec.Codec, trust *Trust, block jamq.HeaderHa
 	return err
 }
 
-// verify returns the validators that voted, ascending, with one vote each. It is a vote
-// for the target itself if the validator has one.
+// verify checks all votes and returns one vote per validator, in ascending order of
+// the validators. If a validator voted for several blocks, verify returns its vote
+// for the target if there is one.
 func (j *Justification) verify(c *codec.Codec, trust *Trust) ([]vote, error) {
 	if err := trust.Validate(); err != nil {
 		return nil, err
@@ -177,8 +187,9 @@ type vote struct {
 	vote      *SignedPrecommit
 }
 
-// voters returns the votes with the indices of their validators, ascending. Of several
-// votes of a validator, those for the target come first.
+// voters finds the index of the validator for each vote and returns the votes in
+// ascending order of the indices. If a validator has several votes, those for the
+// target come first.
 func (j *Justification) voters(trust *Trust) (votes []vote, err error) {
 	index := make(map[ValidatorKey]int, len(trust.Validators))
 	for i, key := range trust.Validators {
@@ -207,8 +218,8 @@ func (j *Justification) voters(trust *Trust) (votes []vote, err error) {
 	return votes, nil
 }
 
-// descendants returns the blocks of the ancestry that descend from the target, among
-// them the target itself.
+// descendants returns the set of blocks that the headers in Ancestry prove to be
+// descendants of the target. The set includes the target.
 func (j *Justification) descendants(c *codec.Codec) (map[jamq.HeaderHash]bool, error) {
 	parents := make(map[jamq.HeaderHash]jamq.HeaderHash, len(j.Ancestry))
 	for i := range j.Ancestry {
@@ -237,7 +248,8 @@ func (j *Justification) descendants(c *codec.Codec) (map[jamq.HeaderHash]bool, e
 	return under, nil
 }
 
-// verifyVote checks the target and the signature of a vote.
+// verifyVote checks the signature of a vote, and that its block is the target or a
+// descendant of the target.
 func (j *Justification) verifyVote(p *SignedPrecommit, under map[jamq.HeaderHash]bool) error {
 	switch {
 	case !under[p.Target.Header]:
@@ -252,10 +264,11 @@ func (j *Justification) verifyVote(p *SignedPrecommit, under map[jamq.HeaderHash
 	return nil
 }
 
-// Finality returns the first link of a document about the target, whose format is
-// [Grandpa]. The error is one of Verify. It wraps ErrFinality, too, if the block is
-// final but fewer than two thirds of the validators voted for the block itself: then
-// the votes do not contain its state root, and a justification of a later block may do.
+// Finality returns the first link of a document about the target, in the format
+// [Grandpa]. The errors are those of [Justification.Verify]. The error also wraps
+// ErrFinality if the block is final, but not more than two thirds of the validators
+// voted for the block itself. The votes then do not prove the block's state root,
+// and the caller can try again with the justification of a later block.
 func (j *Justification) Finality(c *codec.Codec, trust *Trust) (*Finality, error) {
 	votes, err := j.verify(c, trust)
 	if err != nil {
@@ -273,7 +286,8 @@ func (j *Justification) Finality(c *codec.Codec, trust *Trust) (*Finality, error
 	return f, nil
 }
 
-// Encode returns the encoding that ParseJustification decodes, for tests of clients.
+// Encode returns the encoding that [ParseJustification] decodes. Tests of clients
+// use it.
 func (j *Justification) Encode(c *codec.Codec) ([]byte, error) {
 	out := binary.LittleEndian.AppendUint64(nil, j.Round)
 	out = binary.LittleEndian.AppendUint32(out, j.Set)

@@ -9,17 +9,17 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// Log is the accumulation-output log: a Merkle mountain range of the
-// [OutputRoot] of every block (GP 7.7, E.2). The zero value is empty. It is not
-// safe for concurrent use.
+// Log is the accumulation-output log of the JAM chain: a Merkle mountain range over
+// the [OutputRoot] of every block (GP 7.7, E.2). Validators sign its super-peak; see
+// [Beefy]. The zero value is an empty log. A Log is not safe for concurrent use.
 type Log struct {
 	// peaks[i] is the root of a perfect tree over 2^i leaves, or nil. Older
 	// leaves are in higher trees.
 	peaks []*common.Hash
 }
 
-// NewLog returns a log that continues from the peaks in a state, ordered by
-// height. A nil peak means that there is no tree of that height.
+// NewLog returns a log that continues from the peaks in a JAM state, which are
+// ordered by height. A nil peak means that the log has no tree of that height.
 func NewLog(peaks []*common.Hash) *Log {
 	l := &Log{peaks: make([]*common.Hash, len(peaks))}
 	for i, p := range peaks {
@@ -31,7 +31,7 @@ func NewLog(peaks []*common.Hash) *Log {
 	return l
 }
 
-// Append adds the output root of the next block.
+// Append adds the output root of the next block to the log.
 func (l *Log) Append(root common.Hash) {
 	for height, peak := range l.peaks {
 		if peak == nil {
@@ -44,12 +44,12 @@ func (l *Log) Append(root common.Hash) {
 	l.peaks = append(l.peaks, &root)
 }
 
-// Peaks returns a copy of the peaks, ordered by height. A nil peak means that
-// there is no tree of that height.
+// Peaks returns a copy of the peaks, ordered by height. A nil peak means that the
+// log has no tree of that height.
 func (l *Log) Peaks() []*common.Hash { return NewLog(l.peaks).peaks }
 
-// SuperPeak returns the hash over all peaks, which is the BEEFY root of a
-// refine context. It is zero for an empty log.
+// SuperPeak returns the hash over all peaks. A refine context calls this hash the
+// BEEFY root. It is zero if the log is empty.
 func (l *Log) SuperPeak() common.Hash {
 	var present []common.Hash
 	for _, p := range l.peaks {
@@ -60,7 +60,7 @@ func (l *Log) SuperPeak() common.Hash {
 	return superPeak(present)
 }
 
-// superPeak folds the peaks from the lowest to the highest.
+// superPeak hashes the peaks together, from the lowest to the highest.
 func superPeak(present []common.Hash) (out common.Hash) {
 	for i, p := range present {
 		if i == 0 {
@@ -72,20 +72,22 @@ func superPeak(present []common.Hash) (out common.Hash) {
 	return out
 }
 
-// LogProof proves that an output root is in the log.
+// LogProof proves that the log with a given super-peak contains an output root.
 type LogProof struct {
-	// Index is the position of the leaf, from 0. Count is the number of leaves
-	// in the log.
+	// Index is the position of the output root in the log, from 0. Count is the number of
+	// output roots in the log.
 	Index uint64 `json:"index"`
 	Count uint64 `json:"count"`
-	// Siblings are the sibling nodes on the path from the leaf to its peak.
+	// Siblings are the sibling nodes on the path from the output root to the peak of its tree,
+	// from the leaf up.
 	Siblings []common.Hash `json:"siblings"`
-	// Peaks are the other peaks, from the lowest to the highest.
+	// Peaks are the peaks of all other trees, from the lowest to the highest.
 	Peaks []common.Hash `json:"peaks"`
 }
 
-// ProveLog returns the proof for the leaf at an index. The error wraps ErrInput
-// if there is no such leaf.
+// ProveLog returns a proof for the output root at the given index of the log.
+// leaves are all output roots of the log, so the cost grows with the length of the
+// log. The error wraps ErrInput if the log has no such index.
 func ProveLog(leaves []common.Hash, index int) (LogProof, error) {
 	if index < 0 || index >= len(leaves) {
 		return LogProof{}, fmt.Errorf("%w: leaf %d of %d", ErrInput, index, len(leaves))
@@ -114,7 +116,8 @@ func ProveLog(leaves []common.Hash, index int) (LogProof, error) {
 	return p, nil
 }
 
-// pairUp returns the next higher level of a perfect tree, in the same memory.
+// pairUp hashes the nodes of one level of a perfect tree in pairs and returns the
+// next higher level. It reuses the memory of level.
 func pairUp(level []common.Hash) []common.Hash {
 	for i := range len(level) / 2 {
 		level[i] = crypto.Keccak256Hash(level[2*i][:], level[2*i+1][:])
@@ -122,14 +125,14 @@ func pairUp(level []common.Hash) []common.Hash {
 	return level[:len(level)/2]
 }
 
-// VerifyLog checks that the log with the given super-peak contains an output
-// root. The error wraps ErrOutput.
+// VerifyLog checks that the log with the given super-peak contains the output root.
+// The error wraps ErrOutput if the proof does not show it.
 //
-// The shape of the log follows from p.Count, and the super-peak does not bind
-// that number. The position p.Index is therefore certain only for a caller that
-// knows the number of leaves: one for each block since the log began.
-// Membership is certain in any case, because the hashed texts of output roots,
-// nodes and super-peaks differ in length or prefix.
+// VerifyLog proves membership but not always the position. The shape of the log
+// follows from p.Count, which the super-peak does not bind. So p.Index is reliable
+// only if the caller knows the number of leaves, which is the number of blocks
+// since the log began. Membership is reliable in any case, because the hashed texts
+// of output roots, nodes and super-peaks differ in length or prefix.
 func VerifyLog(peak, root common.Hash, p LogProof) error {
 	if p.Index >= p.Count {
 		return fmt.Errorf("%w: leaf %d of %d", ErrOutput, p.Index, p.Count)
@@ -139,8 +142,8 @@ func VerifyLog(peak, root common.Hash, p LogProof) error {
 		return fmt.Errorf("%w: %d siblings and %d peaks for leaf %d of %d, want %d and %d", ErrOutput,
 			len(p.Siblings), len(p.Peaks), p.Index, p.Count, height, others)
 	}
-	// Each tree begins at a multiple of its size, so the index distinguishes
-	// left from right.
+	// Each tree begins at a multiple of its size, so bit i of the index tells whether the node
+	// at height i is a left or a right child.
 	for i, sibling := range p.Siblings {
 		if p.Index>>i&1 == 0 {
 			root = crypto.Keccak256Hash(root[:], sibling[:])
@@ -154,8 +157,9 @@ func VerifyLog(peak, root common.Hash, p LogProof) error {
 	return nil
 }
 
-// mountain returns the height of the tree that contains a leaf, and the number
-// of lower trees. index is less than count.
+// mountain returns the height of the tree that contains the leaf at index in a log
+// of count leaves, and the number of trees that are lower. The index must be less
+// than count.
 func mountain(index, count uint64) (height, below int) {
 	begin := count
 	for rest := count; ; rest &= rest - 1 {

@@ -12,17 +12,18 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// Output is the hash that one service yielded in the accumulation of one block:
-// an entry of state chapter C(16).
+// Output is the hash that a service yielded when a block was accumulated. C(16) of
+// the state lists the outputs of all services in the block.
 type Output struct {
 	// Service is the service that yielded the hash.
 	Service jamq.ServiceID
-	// Yield is the hash. The service decides its meaning.
+	// Yield is the hash. The service decides what it means; for a rollup it is
+	// [Commitment.Yield].
 	Yield common.Hash
 }
 
-// EncodeOutputs returns the encoding of state chapter C(16): the number of
-// outputs, then the outputs (GP D.2).
+// EncodeOutputs returns the encoding of C(16) in the state: the number of outputs,
+// then the outputs (GP D.2).
 func EncodeOutputs(outputs []Output) []byte {
 	out := codec.AppendNatural(nil, uint64(len(outputs)))
 	for _, o := range outputs {
@@ -31,7 +32,8 @@ func EncodeOutputs(outputs []Output) []byte {
 	return out
 }
 
-// DecodeOutputs is the inverse of [EncodeOutputs]. The error wraps ErrOutput.
+// DecodeOutputs is the inverse of [EncodeOutputs]. The error wraps ErrOutput if
+// data is not an encoding of C(16).
 func DecodeOutputs(data []byte) ([]Output, error) {
 	n, rest, err := codec.DecodeNatural(data)
 	if err != nil {
@@ -55,9 +57,10 @@ func (o Output) encode() []byte {
 	return append(binary.LittleEndian.AppendUint32(nil, uint32(o.Service)), o.Yield[:]...)
 }
 
-// OutputRoot returns the root of a block's outputs in the order of C(16). The
-// block appends it to the accumulation-output log (GP 7.6, E.1). It is zero for
-// no outputs, and the hash of the output if there is one.
+// OutputRoot returns the root of the tree over a block's outputs, in the order of
+// C(16). The chain appends this root to the accumulation-output log (GP 7.6, E.1).
+// The root of an empty list is zero, and that of a single output is the hash of the
+// output.
 func OutputRoot(outputs []Output) common.Hash {
 	if len(outputs) == 1 {
 		return crypto.Keccak256Hash(outputs[0].encode())
@@ -65,8 +68,8 @@ func OutputRoot(outputs []Output) common.Hash {
 	return common.BytesToHash(balanced(outputs))
 }
 
-// balanced returns the node over some outputs: 32 bytes, or the output itself
-// if there is only one.
+// balanced returns the top node of the tree over the outputs: 32 bytes, or the
+// encoded output itself if there is only one.
 func balanced(outputs []Output) []byte {
 	switch n := len(outputs); n {
 	case 0:
@@ -81,23 +84,26 @@ func balanced(outputs []Output) []byte {
 
 func node(left, right []byte) []byte { return crypto.Keccak256([]byte("node"), left, right) }
 
-// maxOutputs is the maximum of OutputProof.Count. The gas of a block does not
+// maxOutputs is the maximum of OutputProof.Count. The gas limit of a block does not
 // allow more services to yield.
 const maxOutputs = 1 << 20
 
-// OutputProof proves that an output is among those of a block.
+// OutputProof proves that a block with a given [OutputRoot] has a certain output.
 type OutputProof struct {
-	// Index is the position of the output, from 0 to Count-1. Count is the
-	// number of outputs of the block, at most 1,048,576.
+	// Index is the position of the output in C(16), from 0 to Count-1. Count is the number of
+	// outputs of the block, at most 1,048,576.
 	Index int `json:"index"`
+	// Siblings are the sibling nodes on the path from the root down to the output. A sibling
+	// has 32 bytes, or 36 if it is itself an output.
 	Count int `json:"count"`
 	// Siblings are the sibling nodes on the path, from the root down: 32 bytes
 	// each, or 36 for an output.
 	Siblings []hexutil.Bytes `json:"siblings"`
 }
 
-// ProveOutput returns the proof for the output at an index. The error wraps
-// ErrInput if there is no such output, or if there are more than 1,048,576.
+// ProveOutput returns a proof for the output at the given index of a block's
+// outputs. The error wraps ErrInput if there is no such output, or if the block has
+// more than 1,048,576 outputs.
 func ProveOutput(outputs []Output, index int) (OutputProof, error) {
 	if index < 0 || index >= len(outputs) || len(outputs) > maxOutputs {
 		return OutputProof{}, fmt.Errorf("%w: output %d of %d, want at most %d", ErrInput, index, len(outputs), maxOutputs)
@@ -116,8 +122,9 @@ func ProveOutput(outputs []Output, index int) (OutputProof, error) {
 	return p, nil
 }
 
-// root returns the OutputRoot of the block that contains the output according
-// to the proof. The error wraps ErrOutput.
+// root computes the [OutputRoot] that a block must have if the proof is correct.
+// The caller compares the result with the root that it trusts. The error wraps
+// ErrOutput if the proof is malformed.
 func (p *OutputProof) root(output Output) (common.Hash, error) {
 	if p.Index < 0 || p.Index >= p.Count || p.Count > maxOutputs {
 		return common.Hash{}, fmt.Errorf("%w: output %d of %d, want at most %d", ErrOutput, p.Index, p.Count, maxOutputs)
@@ -134,10 +141,10 @@ func (p *OutputProof) root(output Output) (common.Hash, error) {
 	return common.Hash(have), nil
 }
 
-// VerifyOutput checks that the block with the given [OutputRoot] has the
-// output. The error wraps ErrOutput. The root does not bind p.Count, because trees
-// over different numbers of outputs can have the same path, so the position of the
-// output is not certain.
+// VerifyOutput checks that the block with the given [OutputRoot] has the output.
+// The error wraps ErrOutput if the proof does not show it. VerifyOutput does not
+// prove the position of the output: the root does not bind p.Count, and trees over
+// different numbers of outputs can have the same path.
 func VerifyOutput(root common.Hash, output Output, p OutputProof) error {
 	have, err := p.root(output)
 	if err == nil && have != root {
@@ -146,10 +153,10 @@ func VerifyOutput(root common.Hash, output Output, p OutputProof) error {
 	return err
 }
 
-// climb returns the node over count outputs, computed from the output at index
-// and its siblings, and the siblings that remain. Each sibling must have the
-// size that its position requires. Otherwise an output could pass for an inner
-// node.
+// climb computes the node over count outputs from the output at the given index and
+// its siblings. It also returns the siblings that are left over. climb checks that
+// each sibling has the size that its position requires, because otherwise an
+// attacker could present an output as an inner node.
 func climb(output Output, index, count int, siblings []hexutil.Bytes) (have []byte, rest []hexutil.Bytes, err error) {
 	if count == 1 {
 		return output.encode(), siblings, nil

@@ -8,11 +8,12 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 )
 
-// AddReceipt adds the receipt of the document's transaction, which
-// [Document.AddTransaction] must have added. The header and the receipts, in the
-// order of the transactions, are those of the rollup block. The header must have
-// the hash in the commitment and the roots of Ethereum. AddReceipt does not check
-// that. The error wraps ErrReceipt.
+// AddReceipt adds the fifth link, which proves the outcome of the document's
+// transaction. The caller must have called [Document.AddTransaction] before. header
+// is the header of the rollup block, whose hash is in the commitment, and receipts
+// are all receipts of that block in the order of its transactions. AddReceipt does
+// not check that they belong together: [Document.Verify] does. The error wraps
+// ErrReceipt.
 func (d *Document) AddReceipt(header *types.Header, receipts types.Receipts) error {
 	if d.Transaction == nil {
 		return fmt.Errorf("%w: the document has no transaction", ErrReceipt)
@@ -29,9 +30,9 @@ func (d *Document) AddReceipt(header *types.Header, receipts types.Receipts) err
 	return nil
 }
 
-// verifyReceipt checks the fifth link. The header must name the transactions of
-// the commitment, because the receipt at an index is the one of the transaction at
-// that index in the same block.
+// verifyReceipt checks the fifth link. The header must have the same transactions
+// root as the commitment. The receipt at an index of that block then belongs to the
+// transaction at the same index.
 func (d *Document) verifyReceipt(c *Commitment) (*types.Receipt, error) {
 	header := new(types.Header)
 	if have := crypto.Keccak256Hash(d.Receipt.Header); have != c.Hash {
@@ -51,14 +52,14 @@ func (d *Document) verifyReceipt(c *Commitment) (*types.Receipt, error) {
 	if err := receipt.UnmarshalBinary(raw); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrReceipt, err)
 	}
-	// Receipts of before Byzantium have a state root and no status.
+	// Receipts from before the Byzantium fork have a state root instead of a status.
 	if root := receipt.PostState; len(root) != 0 {
 		return nil, fmt.Errorf("%w: it has the state root %x, want a status", ErrReceipt, root)
 	}
 	return receipt, nil
 }
 
-// outcome returns the status of a receipt in a word.
+// outcome describes the status of a receipt in one word.
 func outcome(r *types.Receipt) string {
 	if r.Status == types.ReceiptStatusSuccessful {
 		return "succeeded"

@@ -7,9 +7,9 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// ProveTransaction returns the trie nodes from a block's transactions root to
-// the transaction at an index. The error wraps ErrTransaction if there is no
-// such transaction.
+// ProveTransaction returns the nodes of the transaction trie that lead from a
+// block's transactions root to the transaction at the given index. The error wraps
+// ErrTransaction if the block has no such transaction.
 func ProveTransaction(txs types.Transactions, index int) ([][]byte, error) {
 	nodes, err := proveEntry(txs, index)
 	if err != nil {
@@ -18,9 +18,10 @@ func ProveTransaction(txs types.Transactions, index int) ([][]byte, error) {
 	return nodes, nil
 }
 
-// VerifyTransaction returns the transaction that the nodes prove to be at an
-// index of the block with the given transactions root. nodes lead from the root
-// to the leaf, without unrelated ones. The error wraps ErrTransaction.
+// VerifyTransaction returns the transaction that has the given index in the block
+// with the given transactions root. The nodes must lead from the root to the leaf,
+// and there must be no unrelated nodes among them. The error wraps ErrTransaction
+// if they do not prove a transaction.
 func VerifyTransaction(root common.Hash, index int, nodes [][]byte) (*types.Transaction, error) {
 	raw, err := verifyEntry(root, index, nodes)
 	if err != nil {

@@ -11,29 +11,30 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// maxValidators is the maximum size of a validator set. JAM's own size is 1023.
+// maxValidators is the maximum size of a validator set. JAM's sets have 1023
+// validators.
 const maxValidators = 1 << 16
 
-// Trust has the assumptions of a verifier. It comes from the operator of a
-// light client, from a chain specification, or from another trusted party, and
+// Trust contains everything that a verifier assumes. It comes from the operator of
+// a light client, from a chain specification, or from another trusted party, but
 // never from the author of the document. Its JSON form is the file that
 // examples/verify reads.
 type Trust struct {
 	// Set is the number of the current validator set.
 	Set uint64 `json:"set"`
-	// Validators are the Ed25519 keys of the set, in its order. The key of a
-	// punished validator is zero; it counts in the size of the set and never
+	// Validators are the Ed25519 keys of the set, in the order of the set. The key of a
+	// punished validator is zero. Such a validator counts in the size of the set but never
 	// votes.
 	Validators []ValidatorKey `json:"validators"`
-	// BLS are the BLS12-381 keys of the set, in the same order, for proofs
-	// through the output log. If BLS is empty, such documents are refused.
+	// BLS are the BLS12-381 keys of the set in the same order. They are needed for documents
+	// that lead through the output log; if BLS is empty, Verify refuses such documents.
 	BLS []BLSKey `json:"bls,omitempty"`
-	// Service is the rollup's service on JAM.
+	// Service is the number of the rollup's service on JAM.
 	Service jamq.ServiceID `json:"service"`
-	// KeyPrefix is the prefix of the storage keys of the service's commitments;
-	// see [CommitmentKey].
+	// KeyPrefix is the prefix of the keys under which the service stores its commitments; see
+	// [CommitmentKey].
 	KeyPrefix hexutil.Bytes `json:"keyPrefix"`
-	// Format defines how precommits are signed. The default, nil, is [Draft].
+	// Format defines how precommits are signed. If it is nil, the format is [Draft].
 	Format Format `json:"-"`
 }
 
@@ -44,13 +45,14 @@ func (t *Trust) format() Format {
 	return t.Format
 }
 
-// Validate checks the size of the set, and that no key is repeated, because its
-// owner would have two votes. A key that must not vote can be repeated, above all
-// the key of zeros.
+// Validate checks the size of the set and that no key occurs twice, because the
+// owner of such a key would have two votes. Only keys that must not vote may occur
+// several times. The most common example is the key of zeros, which every punished
+// validator has.
 //
-// Validate accepts keys that must not vote: the chain decides which keys a set
-// has, and one bad key must not invalidate the votes of the others. Such a key
-// is refused when it votes; see [Finality.Verify] and [Beefy.Verify].
+// Validate accepts keys that must not vote. The chain decides which keys a set has,
+// and one bad key must not invalidate the votes of the others. Such a key is
+// refused only when it votes; see [Finality.Verify] and [Beefy.Verify].
 //
 // The error wraps ErrTrust, also if t is nil.
 func (t *Trust) Validate() error {
@@ -72,7 +74,8 @@ func (t *Trust) Validate() error {
 	return nil
 }
 
-// repeated returns the indices of two equal keys that may vote.
+// repeated looks for a key that may vote and occurs twice. It returns the two
+// indices of that key.
 func repeated[K interface {
 	comparable
 	IsZero() bool
@@ -92,8 +95,8 @@ func repeated[K interface {
 	return 0, 0, false
 }
 
-// ParseTrust decodes the JSON form of a Trust and validates it. It refuses
-// unknown fields and trailing data. The error wraps ErrTrust.
+// ParseTrust decodes the JSON form of a Trust and validates the result. It refuses
+// unknown fields and data after the value. The error wraps ErrTrust.
 func ParseTrust(data []byte) (*Trust, error) {
 	t := new(Trust)
 	if err := decodeStrictly(data, t); err != nil {
@@ -105,9 +108,9 @@ func ParseTrust(data []byte) (*Trust, error) {
 	return t, nil
 }
 
-// Fingerprint returns a hash over the whole trust, so that people can compare
-// it over another channel. The error wraps ErrTrust if the trust cannot be
-// encoded.
+// Fingerprint returns a hash over the whole trust. Two people who compare their
+// fingerprints over another channel know whether they trust the same keys. The
+// error wraps ErrTrust if the trust cannot be encoded.
 func (t *Trust) Fingerprint() (common.Hash, error) {
 	raw, err := json.Marshal(t)
 	if err != nil {

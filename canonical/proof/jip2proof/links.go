@@ -13,20 +13,21 @@ import (
 	"github.com/jamq/jamq/submit/jip2"
 )
 
-// ErrContradiction is returned if the answers of a JAM node contradict each other, so that they
-// cannot be part of a proof.
+// ErrContradiction is returned if the answers of a JAM node contradict each other,
+// so that no proof can be made from them.
 var ErrContradiction = errors.New("jip2proof: the answers of the JAM node contradict each other")
 
-// Links returns the first two links of a proof document about an output of a service. output is the
-// node's proof of the output, and signed contains the signatures over the BEEFY root to which that
-// proof leads. Links returns all signatures of the answer, even if they are too few for
-// proof.Document.Verify. It does no I/O and is safe for concurrent use.
+// Links returns the first two links of a proof document about an output of a
+// service. output is the node's proof of the output, and signed contains the
+// signatures over the BEEFY root to which that proof leads. Links returns all
+// signatures of the answer, even if they are too few for proof.Document.Verify. It
+// does no I/O and is safe for concurrent use.
 //
 // The error wraps ErrContradiction in these cases:
 //
-//   - The roots of the two answers differ.
-//   - A path or the peaks do not lead to the roots.
-//   - The validators are not ascending and distinct.
+//   - The two answers have different BEEFY roots.
+//   - A path or the peaks do not lead to their root.
+//   - The validators of the signatures are not ascending and distinct.
 func Links(service jamq.ServiceID, output jip2.AccumulationOutputProof, signed jip2.BeefyCommitments) (*proof.Beefy, *proof.YieldProof, error) {
 	beefy, err := signatures(signed)
 	if err != nil {
@@ -56,7 +57,8 @@ func Links(service jamq.ServiceID, output jip2.AccumulationOutputProof, signed j
 	return beefy, &proof.YieldProof{Output: inner, Log: log}, nil
 }
 
-// signatures converts the signatures.
+// signatures converts the signatures of a JAM node to the form of a document, and
+// checks that their validators are ascending and distinct.
 func signatures(signed jip2.BeefyCommitments) (*proof.Beefy, error) {
 	beefy := &proof.Beefy{Peak: common.Hash(signed.BeefyRoot), Signatures: []proof.Signature{}}
 	last := -1
@@ -71,9 +73,9 @@ func signatures(signed jip2.BeefyCommitments) (*proof.Beefy, error) {
 	return beefy, nil
 }
 
-// logProof converts a path in the log to the form of a document, and checks that the peaks have the
-// given super-peak. JIP-2 lists all peaks, including that of the leaf's own tree. A document lists
-// only the other ones.
+// logProof converts a path in the log to the form of a document, and checks that
+// the peaks hash to the given super-peak. JIP-2 lists all peaks, including the one
+// above the leaf, whereas a document lists only the others.
 func logProof(superPeak common.Hash, outer jip2.MMRProof) (proof.LogProof, error) {
 	p := proof.LogProof{Index: outer.LeafIndex, Siblings: []common.Hash{}, Peaks: []common.Hash{}}
 	for _, sibling := range outer.MountainPath {
