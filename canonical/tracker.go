@@ -6,7 +6,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Head is a rollup block as the tracker sees it: its number, its hashes and its state root.
+// Head is a rollup block as the tracker knows it: its number, its hashes and its
+// state root.
 type Head struct {
 	// Number is the number of the block. The genesis has number 0.
 	Number uint64
@@ -54,7 +55,7 @@ const (
 	final
 )
 
-// entry is a tracked block.
+// entry is a block in the tracker.
 type entry struct {
 	head  Head
 	stage stage
@@ -63,7 +64,8 @@ type entry struct {
 // Tracker records how far JAM has come with each executed block, and computes the heads of the
 // rollup from that. Create one with [New].
 type Tracker struct {
-	// blocks are the newest final block and all blocks after it, in the order of their numbers.
+	// blocks are the newest final block and all blocks after it, in ascending order of their
+	// numbers.
 	blocks []entry
 	// tops is, for each stage, the number of the highest block for which it and all blocks before
 	// it have reached the stage. tops[executed] is pending.
@@ -82,14 +84,15 @@ func New(start Head) *Tracker {
 	return t
 }
 
-// Heads returns the heads.
+// Heads returns the present heads of the rollup.
 func (t *Tracker) Heads() Heads {
 	return Heads{Pending: t.top(executed), Latest: t.top(accumulated), Safe: t.top(final), Finalized: t.top(final)}
 }
 
-// Executed adds the next block, which the host has executed on the newest one. The error wraps
-// ErrNotNext if the number is not the next one. It wraps ErrConflict if another block has the same
-// commitment, because items could not distinguish the two.
+// Executed adds the next block, which the host has executed on top of pending. The
+// error wraps ErrNotNext if the number is not the next one. It wraps ErrConflict if
+// another block has the same commitment, because the tracker could not tell which
+// of the two an item means.
 func (t *Tracker) Executed(h Head) error {
 	if next := t.pending() + 1; h.Number != next {
 		return fmt.Errorf("%w: block %d, want %d", ErrNotNext, h.Number, next)
@@ -207,7 +210,7 @@ func (t *Tracker) raise(e *entry, to stage) {
 	}
 }
 
-// add appends the next block.
+// add appends the next block to the chain.
 func (t *Tracker) add(e entry) {
 	t.blocks = append(t.blocks, e)
 	t.tops[executed] = e.head.Number

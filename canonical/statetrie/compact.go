@@ -9,8 +9,10 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Opened is the part of a state that a compact proof shows: entries, and regions of keys that have
-// no entries. It was verified against a state root.
+// Opened is the part of a state that a compact proof shows. It consists of entries,
+// and of ranges of keys for which the proof shows that the state has no entries.
+// [Open] and [Query.Open] return it after they have verified the proof against a
+// state root.
 type Opened struct {
 	compact []byte
 	known   []Entry
@@ -18,14 +20,15 @@ type Opened struct {
 	closed  []KeyRange  // the keys below nodes that are not opened, ascending
 }
 
-// openEntry is an entry in a compact proof. If hashed is true, the proof contains only the hash of
-// the value and not the value.
+// openEntry is an entry in a compact proof. If hashed is true, the proof contains
+// the hash of the value instead of the value.
 type openEntry struct {
 	Entry
 	hashed bool
 }
 
-// tag is the kind of a node in a compact proof. The numbers are part of the encoding.
+// tag is the kind of a node in a compact proof. The numbers are part of the
+// encoding and must not change.
 type tag uint8
 
 const (
@@ -37,24 +40,28 @@ const (
 
 const (
 	compactVersion = 0
-	// These are the two forms of values that are not in the leaf itself. The lower numbers are the
-	// lengths of values in the leaf.
+	// The first byte of a leaf, its kind, gives the length of its value if the leaf contains
+	// the value. These two higher numbers stand for values that are not in the leaf: a long
+	// value follows in the section of values, or only its hash follows in the section of
+	// hashes.
 	longForm = maxEmbedded + 1
 	hashForm = maxEmbedded + 2
-	// These bits of a leaf's kind are set if the proof leaves out the key and the value, or only
-	// the key.
+	// These bits of a leaf's kind are set if the proof leaves out the key and the value, or
+	// only the key, because the verifier already has them.
 	withoutEntry, withoutKey = 0x80, 0x40
 )
 
-// Open verifies a compact state proof against a state root, and returns the part of the state that
-// the proof shows. The format is that of the open proposal for JIP-2 (stateProof), version 0.
+// Open verifies a compact state proof against a state root, and returns the part of
+// the state that the proof shows. The format is version 0 of the open proposal for
+// JIP-2 (stateProof).
 //
-// known are the entries that the caller already has, for a proof that leaves them out. Their values
-// matter only if the proof leaves out values. The result shares memory with the proof and with
-// known. The error wraps ErrProof.
+// If the prover has left out entries that the caller already has, the caller passes
+// them as known. Their values matter only if the proof leaves out values. The
+// result shares memory with the proof and with known. The error wraps ErrProof.
 //
-// Open also accepts a proof that shows less than the caller needs. The caller must therefore use
-// [Query.Open], or check the errors of Get and Entries.
+// Open does not know which keys the caller needs, so it also accepts a proof that
+// shows too little. The caller must therefore use [Query.Open], or check the errors
+// of Get and Entries.
 func Open(root common.Hash, compact []byte, known ...Entry) (*Opened, error) {
 	known = slices.SortedFunc(slices.Values(known), func(a, b Entry) int { return bytes.Compare(a.Key[:], b.Key[:]) })
 	o := &Opened{compact: compact, known: known}
@@ -72,8 +79,9 @@ func Open(root common.Hash, compact []byte, known ...Entry) (*Opened, error) {
 	return o, nil
 }
 
-// compactReader decodes the sections of a compact proof. It builds no tree in memory, because a
-// proof of a few bytes can have many branches.
+// compactReader decodes the sections of a compact proof and computes its root. It
+// does not build a tree in memory, because a malicious proof of a few bytes could
+// have very many branches.
 type compactReader struct {
 	known  []Entry
 	tags   []tag
@@ -83,15 +91,15 @@ type compactReader struct {
 
 	kinds, hashes, keys, values []byte
 
-	// The reader calls these functions for the parts of the proof: closed with the keys below a
-	// node that the proof does not open, leaf with each entry, and node with each opened node and
-	// its keys, after the nodes below it.
+	// The reader calls these functions for the parts of the proof. closed gets the range of the
+	// keys below a node that the proof does not open, and leaf gets each entry. node gets each
+	// opened node with the range of its keys, after all nodes below that node.
 	closed func(KeyRange)
 	leaf   func(openEntry)
 	node   func(KeyRange, Node)
 }
 
-// read reads a proof and returns its root.
+// read decodes a whole proof and returns the root that it leads to.
 func (r *compactReader) read(compact []byte) (root common.Hash, err error) {
 	if len(compact) == 0 || compact[0] != compactVersion {
 		return root, fmt.Errorf("no compact proof of version %d", compactVersion)
@@ -132,8 +140,8 @@ func (r *compactReader) take(n int) (bits byte, err error) {
 	return bits, nil
 }
 
-// padded returns the bytes after the last one from which bits were read. It returns an error if the
-// remaining bits of that byte are not zero.
+// padded ends the reading of bits. It returns the bytes after the last one from
+// which bits were read, or an error if the unread bits of that byte are not zero.
 func (r *compactReader) padded() ([]byte, error) {
 	if used := r.bits % 8; used > 0 && r.raw[r.bits/8]<<used != 0 {
 		return nil, fmt.Errorf("padding that is not zero")
@@ -141,8 +149,9 @@ func (r *compactReader) padded() ([]byte, error) {
 	return r.raw[(r.bits+7)/8:], nil
 }
 
-// scan reads the tags of all nodes of a subtrie at a depth, and returns the tag of its top node. It
-// refuses trees that a correct proof never has.
+// scan reads the tags of all nodes of a subtrie whose top node is at the given
+// depth, and returns the tag of that top node. It refuses trees that no correct
+// prover makes, so that each state has one encoding.
 func (r *compactReader) scan(depth int) (tag, error) {
 	bits, err := r.take(2)
 	if err != nil {
@@ -173,8 +182,8 @@ func (r *compactReader) scan(depth int) (tag, error) {
 	return own, nil
 }
 
-// split divides the bytes after the tags into the sections: kinds of leaves, hashes, keys, and
-// values.
+// split divides the bytes after the tags into four sections: the kinds of the
+// leaves, the hashes, the keys, and the values.
 func (r *compactReader) split(rest []byte) error {
 	section := func(size int) (s []byte) {
 		size = min(size, len(rest))
@@ -208,7 +217,7 @@ func (r *compactReader) split(rest []byte) error {
 	return nil
 }
 
-// hash takes the next hash.
+// hash reads the next hash from the section of hashes.
 func (r *compactReader) hash() (h common.Hash, err error) {
 	if len(r.hashes) < len(h) {
 		return h, fmt.Errorf("a hash is missing")
@@ -218,8 +227,9 @@ func (r *compactReader) hash() (h common.Hash, err error) {
 	return h, nil
 }
 
-// build returns the hash of the next subtrie, whose keys all begin with the first depth bits of
-// prefix. If the proof does not open the subtrie and it is a left child, the hash lacks its first
+// build computes the hash of the next subtrie, whose keys all begin with the first
+// depth bits of prefix. If the subtrie is a left child that the proof does not
+// open, the first bit of its hash is cleared, because a branch does not store that
 // bit.
 func (r *compactReader) build(prefix Key, depth int, left bool) (hash common.Hash, err error) {
 	own, all := r.tags[0], KeyRange{prefix, Key(prefix.fill(depth))}
@@ -256,8 +266,8 @@ func (r *compactReader) build(prefix Key, depth int, left bool) (hash common.Has
 	return hash, nil
 }
 
-// entry reads the leaf at a depth. The keys in the range all are those that can be at this place of
-// the trie.
+// entry reads the leaf at a depth. all is the range of the keys that a leaf at this
+// position of the trie can have.
 func (r *compactReader) entry(all KeyRange, depth int) (e openEntry, n Node, err error) {
 	kind := r.kinds[0]
 	r.kinds = r.kinds[1:]
@@ -297,8 +307,9 @@ func (r *compactReader) entry(all KeyRange, depth int) (e openEntry, n Node, err
 	return e, leaf(e.Key, e.Value), nil
 }
 
-// knownIn returns the entry that the caller already has in a range of keys, for a leaf that the
-// proof leaves out. It returns an error unless there is exactly one.
+// knownIn returns the known entry whose key is in the given range, for a leaf that
+// the proof leaves out. It returns an error unless exactly one known entry is in
+// the range.
 func (r *compactReader) knownIn(all KeyRange) (found Entry, err error) {
 	at, _ := slices.BinarySearchFunc(r.known, all.First, func(e Entry, key Key) int { return bytes.Compare(e.Key[:], key[:]) })
 	one := at < len(r.known) && all.has(r.known[at].Key)
@@ -309,8 +320,8 @@ func (r *compactReader) knownIn(all KeyRange) (found Entry, err error) {
 	return r.known[at], nil
 }
 
-// length reads the length of a long value: a natural number, which must have the shortest encoding
-// (GP C.1).
+// length reads the length of a long value. It is a natural number in the encoding
+// of GP C.1, and must have the shortest form.
 func (r *compactReader) length() (uint64, error) {
 	if len(r.values) == 0 {
 		return 0, fmt.Errorf("a length is missing")
@@ -333,8 +344,8 @@ func (r *compactReader) length() (uint64, error) {
 	return size, nil
 }
 
-// hashedLeaf returns the node of an entry by the hash of its value. It is for values that are too
-// long for the node.
+// hashedLeaf returns the leaf for a value that is too long to be in the node, given
+// the hash of that value.
 func hashedLeaf(key Key, hash common.Hash) (n Node) {
 	n[0] = leafBit | hashedBit
 	copy(n[1:], key[:])
@@ -342,8 +353,9 @@ func hashedLeaf(key Key, hash common.Hash) (n Node) {
 	return n
 }
 
-// find returns the index of a key among the entries, and whether the key is present. The error
-// wraps ErrProof if the proof does not show whether the state has the key.
+// find returns the index of a key among the entries, and whether the key is
+// present. The error wraps ErrProof if the proof leaves open whether the state has
+// the key.
 func (o *Opened) find(key Key) (at int, found bool, err error) {
 	at, found = slices.BinarySearchFunc(o.entries, key, func(e openEntry, key Key) int { return bytes.Compare(e.Key[:], key[:]) })
 	if !found && o.overlaps(KeyRange{key, key}) {
@@ -352,14 +364,16 @@ func (o *Opened) find(key Key) (at int, found bool, err error) {
 	return at, found, nil
 }
 
-// overlaps reports whether a range contains keys about which the proof shows nothing.
+// overlaps reports whether the proof leaves open a part of a range, which means
+// that the range contains keys below a node that the proof does not open.
 func (o *Opened) overlaps(r KeyRange) bool {
 	at, _ := slices.BinarySearchFunc(o.closed, r.First, func(c KeyRange, first Key) int { return bytes.Compare(c.Last[:], first[:]) })
 	return at < len(o.closed) && bytes.Compare(o.closed[at].First[:], r.Last[:]) <= 0
 }
 
-// Get returns the value of a key, and whether the state has the key. The error wraps ErrProof if
-// the proof does not show that, or contains only the hash of the value.
+// Get returns the value of a key, and whether the state has the key. The error
+// wraps ErrProof if the proof leaves that open, or if it contains only the hash of
+// the value.
 func (o *Opened) Get(key Key) (value []byte, present bool, err error) {
 	at, found, err := o.find(key)
 	switch {
@@ -371,8 +385,9 @@ func (o *Opened) Get(key Key) (value []byte, present bool, err error) {
 	return o.entries[at].Value, true, nil
 }
 
-// Entries returns all entries of the state whose keys are from first to last, both included,
-// ascending by key. The error wraps ErrProof if the proof does not show all of them.
+// Entries returns all entries of the state with keys from first to last, both
+// included, in ascending order. The error wraps ErrProof if the proof does not show
+// all of them.
 func (o *Opened) Entries(first, last Key) ([]Entry, error) {
 	r := KeyRange{first, last}
 	if o.overlaps(r) {
@@ -391,9 +406,9 @@ func (o *Opened) Entries(first, last Key) ([]Entry, error) {
 	return entries, nil
 }
 
-// Prove returns the nodes from the root to the leaf of a key, or to the place that shows that the
-// key is absent, as [Trie.Prove] does. [Verify] and [VerifyAbsent] accept these nodes. The error
-// wraps ErrProof if the compact proof does not show whether the state has the key.
+// Prove extracts the proof of a single key from the compact proof: the same nodes
+// as [Trie.Prove] returns, which [Verify] and [VerifyAbsent] accept. The error
+// wraps ErrProof if the compact proof leaves open whether the state has the key.
 func (o *Opened) Prove(key Key) ([]Node, error) {
 	if _, _, err := o.find(key); err != nil {
 		return nil, err

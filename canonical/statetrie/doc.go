@@ -1,25 +1,26 @@
-// Package statetrie is JAM's state trie: the keys of the state, and proofs that
-// the state with a given root has an entry, lacks one, or has exactly the entries
-// of a range (GP D). Light clients, and builders that read the state from peers,
-// verify answers with it.
+// Package statetrie implements JAM's state trie (GP D) and proofs about it: that
+// the state with a given root has an entry, that it lacks an entry, or that it has
+// exactly certain entries in a range of keys. Light clients use the package to
+// verify answers of peers, and so do builders that read the state from peers.
 //
 //	var t *statetrie.Trie                                 // nil is empty
 //	t = t.Set(statetrie.StorageKey(service, key), value)  // a new version
 //	nodes := t.Prove(key)
 //	err := statetrie.Verify(t.Root(), key, value, nodes)
 //
-// A compact proof ([Trie.ProveQuery], [Query.Open]) opens any number of keys and ranges
-// at once, in less space. Its format is that of an open proposal for JIP-2, version 0
-// (polkadot-fellows/JIPs, pull request 16), and passes its test vectors.
+// A compact proof ([Trie.ProveQuery], [Query.Open]) proves any number of keys and
+// ranges at once and needs less space. Its format is version 0 of an open proposal
+// for JIP-2 (polkadot-fellows/JIPs, pull request 16), and the package passes the
+// test vectors of that proposal.
 //
-// Versions of a [Trie] share equal nodes. The trie uses BLAKE2b-256, and is tested
-// with public data of a real chain. All functions are pure and safe for
-// concurrent use. A verifier trusts no part of a proof. The package depends on
-// go-ethereum's common types only.
+// A [Trie] is immutable, and its versions share equal nodes. The trie uses
+// BLAKE2b-256, and is tested with public data of a real chain. All functions are
+// pure and safe for concurrent use. A verifier does not trust any part of a proof.
+// Apart from jamq, the package depends only on go-ethereum's common types.
 package statetrie
 
 import "errors"
 
-// ErrProof is returned if a proof does not prove the claim that was checked: that an entry exists,
-// that it is absent, or that a range has exactly certain entries.
+// ErrProof is returned if a proof does not prove the claim of the caller: that an
+// entry exists, that it is absent, or that a range has exactly certain entries.
 var ErrProof = errors.New("statetrie: not proved")

@@ -8,7 +8,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Key is a key of the JAM state trie, 31 bytes (GP D.1).
+// Key is the key of an entry in the JAM state trie, 31 bytes (GP D.1). The
+// functions of this package compute it for each kind of entry.
 type Key [31]byte
 
 // These are the parts of the JAM state, called chapters, to which a proof can lead (GP D.2).
@@ -23,7 +24,8 @@ const (
 	ChapterOutputs = 16
 )
 
-// ChapterKey returns the key under which the state stores a chapter, C(chapter) (GP D.1, D.2).
+// ChapterKey returns the key under which the state stores the chapter with the
+// given number (GP D.1, D.2).
 func ChapterKey(chapter uint8) Key { return Key{chapter} }
 
 // ServiceKey returns the key of a service's account, C(255, service) (GP D.1, D.2).
@@ -32,20 +34,21 @@ func ServiceKey(service jamq.ServiceID) Key {
 	return Key{255, id[0], 0, id[1], 0, id[2], 0, id[3]}
 }
 
-// The marks separate the storage of a service from its preimages in the state. Smaller numbers in
-// their place are the lengths of requested preimages.
+// The marks keep the storage of a service apart from its preimages, because both
+// are in one trie. A smaller number in the same position is the length of a
+// requested preimage.
 const (
 	storageMark  = 1<<32 - 1
 	preimageMark = 1<<32 - 2
 )
 
-// StorageKey returns the state key of an entry of a service's storage (GP D.2).
+// StorageKey returns the state key for a key in the storage of a service (GP D.2).
 func StorageKey(service jamq.ServiceID, key []byte) Key {
 	return interleave(service, storageMark, key)
 }
 
-// PreimageKey returns the state key of a preimage of a service. hash is the BLAKE2b-256 hash of the
-// preimage (GP D.2).
+// PreimageKey returns the state key of a preimage that a service has. hash is the
+// BLAKE2b-256 hash of the preimage (GP D.2).
 func PreimageKey(service jamq.ServiceID, hash [32]byte) Key {
 	return interleave(service, preimageMark, hash[:])
 }
@@ -75,6 +78,7 @@ func serviceBytes(service jamq.ServiceID) (id [4]byte) {
 	return id
 }
 
-// bit returns the bit of the key that decides the branch at a depth. Depth 0 is the most
-// significant bit of the first byte.
+// bit returns the bit of the key that decides whether the path goes left (0) or
+// right (1) at a branch of the given depth. Depth 0 is the most significant bit of
+// the first byte.
 func (k *Key) bit(depth int) int { return int(k[depth/8] >> (7 - depth%8) & 1) }

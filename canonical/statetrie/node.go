@@ -8,8 +8,8 @@ import (
 	"golang.org/x/crypto/blake2b"
 )
 
-// Node is a node of the JAM state trie: a branch or a leaf (GP D.3 to
-// D.5).
+// Node is an encoded node of the JAM state trie: a branch or a leaf (GP D.3 to
+// D.5). A proof is a list of nodes.
 type Node [64]byte
 
 const (
@@ -19,8 +19,8 @@ const (
 	maxEmbedded = 32   // bytes of the longest value that lies in the leaf itself
 )
 
-// leaf returns the node of one entry. The node contains a value of at most 32 bytes itself, and
-// only the hash of a longer one.
+// leaf returns the node of one entry. A value of at most 32 bytes is part of the
+// node; for a longer value, the node contains its hash.
 func leaf(key Key, value []byte) (n Node) {
 	copy(n[1:], key[:])
 	if len(value) <= maxEmbedded {
@@ -34,8 +34,8 @@ func leaf(key Key, value []byte) (n Node) {
 	return n
 }
 
-// branch returns the node with two subtries, given their hashes. The first bit of the left hash is
-// cleared, because a clear first bit marks the node as a branch.
+// branch returns the node above two subtries with the given hashes. It clears the
+// first bit of the left hash, because a clear first bit marks a node as a branch.
 func branch(left, right common.Hash) (n Node) {
 	copy(n[:32], left[:])
 	n[0] &^= leafBit
@@ -53,8 +53,9 @@ func (n *Node) UnmarshalText(text []byte) error {
 	return hexutil.UnmarshalFixedText("Node", text, n[:])
 }
 
-// Verify checks that the state with the given root has a value under a key. nodes must lead from
-// the root to the leaf of the key. The error wraps ErrProof.
+// Verify checks that the state with the given root has the value under the key.
+// nodes must be the nodes from the root to the leaf of the key. The error wraps
+// ErrProof.
 func Verify(root common.Hash, key Key, value []byte, nodes []Node) error {
 	end, err := walk(root, key, nodes)
 	switch {
@@ -66,8 +67,9 @@ func Verify(root common.Hash, key Key, value []byte, nodes []Node) error {
 	return nil
 }
 
-// VerifyAbsent checks that the state with the given root has no value under a key. nodes must lead
-// from the root to an empty subtrie or to the leaf of a different key. The error wraps ErrProof.
+// VerifyAbsent checks that the state with the given root has no value under the
+// key. nodes must be the nodes from the root to an empty subtrie, or to the leaf of
+// a different key. The error wraps ErrProof.
 func VerifyAbsent(root common.Hash, key Key, nodes []Node) error {
 	end, err := walk(root, key, nodes)
 	switch {
@@ -79,14 +81,15 @@ func VerifyAbsent(root common.Hash, key Key, nodes []Node) error {
 	return nil
 }
 
-// walk verifies the nodes of a proof along the bits of a key. It returns the leaf at the end of the
-// path, or nil if the path ends at an empty subtrie.
+// walk verifies the nodes of a proof along the path that the bits of the key
+// describe. It returns the leaf at the end of the path, or nil if the path ends at
+// an empty subtrie.
 func walk(root common.Hash, key Key, nodes []Node) (*Node, error) {
 	want, masked := root, false
 	for depth := range nodes {
 		n := &nodes[depth]
 		have := n.hash()
-		if masked { // the bit that a branch omits
+		if masked { // A branch does not store the first bit of its left hash.
 			have[0] &^= leafBit
 		}
 		switch {
@@ -110,9 +113,10 @@ func walk(root common.Hash, key Key, nodes []Node) (*Node, error) {
 	return nil, nil
 }
 
-// Collect finds the proof of a value among the nodes of a peer's answer to a state request (JAMNP-S
-// CE 129). The nodes may be in any order, with unrelated ones among them, and the leaf may be
-// missing. The error wraps ErrProof if they do not lead from the root to the value.
+// Collect finds the proof of a value among the nodes of a peer's answer to a state
+// request (JAMNP-S CE 129). The nodes may be in any order and may include unrelated
+// nodes, and the leaf may be missing. The error wraps ErrProof if the nodes do not
+// lead from the root to the value.
 func Collect(root common.Hash, key Key, value []byte, nodes []Node) ([]Node, error) {
 	byHash := make(map[common.Hash]*Node, len(nodes)+1)
 	put := func(n *Node) {

@@ -9,31 +9,32 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// ErrQuery is returned for a query whose keys or ranges are out of order.
+// ErrQuery is returned if a query is not valid, for example because its keys or
+// ranges are out of order.
 var ErrQuery = errors.New("statetrie: invalid query")
 
-// Query lists the keys of a state about which a compact proof must show the entries or their
-// absence.
+// Query lists the keys about which a compact proof must show whether the state has
+// them, and with which values.
 type Query struct {
 	// Keys are single keys, in strictly ascending order.
 	Keys []Key
 	// Ranges are ranges of keys, in ascending order. They must not overlap, and must not contain
 	// any of Keys.
 	Ranges []KeyRange
-	// Known is which parts of the entries the proof leaves out, because the verifier already has
-	// them.
+	// Known tells the prover which parts of the entries to leave out, because the verifier
+	// already has them.
 	Known Known
 }
 
-// KeyRange is the keys from First to Last, both included.
+// KeyRange contains the keys from First to Last, both included.
 type KeyRange struct{ First, Last Key }
 
-// Known is the part of the entries of a query that the verifier already has, so that a proof can
-// leave it out.
+// Known tells the prover how much of the entries the verifier already has, so that
+// the proof can leave it out.
 type Known uint8
 
 const (
-	// KnownNone means that the verifier knows nothing.
+	// KnownNone means that the verifier has no entries.
 	KnownNone Known = iota
 	// KnownKeys means that the verifier has the keys.
 	KnownKeys
@@ -41,8 +42,8 @@ const (
 	KnownEntries
 )
 
-// PrefixRange returns the range of all keys that begin with a prefix of at most 31
-// bytes.
+// PrefixRange returns the range of all keys that begin with the given prefix. The
+// prefix can have at most 31 bytes; further bytes are ignored.
 func PrefixRange(prefix []byte) (r KeyRange) {
 	n := copy(r.First[:], prefix)
 	copy(r.Last[:], prefix)
@@ -56,8 +57,8 @@ func (r *KeyRange) has(key Key) bool {
 	return bytes.Compare(r.First[:], key[:]) <= 0 && bytes.Compare(key[:], r.Last[:]) <= 0
 }
 
-// Validate returns an error that wraps ErrQuery if the query breaks the rules of its
-// fields.
+// Validate returns an error that wraps ErrQuery if the query breaks a rule that is
+// documented at its fields.
 func (q *Query) Validate() error {
 	if q.Known > KnownEntries {
 		return fmt.Errorf("%w: Known is %d, want at most %d", ErrQuery, q.Known, KnownEntries)
@@ -82,8 +83,9 @@ func (q *Query) inRange(key Key) bool {
 	return slices.ContainsFunc(q.Ranges, func(r KeyRange) bool { return r.has(key) })
 }
 
-// Through returns the query with its ranges cut off after a key. If an answer would have been too
-// large and was cut off after that key, it is the proof of the returned query.
+// Through returns the query with its ranges cut off after the key last. A prover
+// that had to cut off its answer after that key has proved exactly the returned
+// query, so the verifier opens the proof with it.
 func (q *Query) Through(last Key) Query {
 	cut := Query{Keys: q.Keys, Known: q.Known}
 	for _, r := range q.Ranges {
@@ -98,8 +100,9 @@ func (q *Query) Through(last Key) Query {
 	return cut
 }
 
-// Open verifies a compact proof like the function [Open]. It also checks that the proof answers the
-// whole query: all keys and all ranges. The error wraps ErrProof.
+// Open verifies a compact proof as the function [Open] does, and also checks that
+// the proof answers the whole query: all keys and all ranges. The error wraps
+// ErrProof.
 func (q *Query) Open(root common.Hash, compact []byte, known ...Entry) (*Opened, error) {
 	o, err := Open(root, compact, known...)
 	if err != nil {
@@ -118,10 +121,12 @@ func (q *Query) Open(root common.Hash, compact []byte, known ...Entry) (*Opened,
 	return o, nil
 }
 
-// ProveQuery returns the compact proof that answers a query. limit is the maximum size of the
-// entries in the ranges, in bytes. If they are larger, the proof contains at least one of them, and
-// complete is false. It is then the proof of q.Through(last), and last is the key of the last entry
-// that it contains. The error wraps ErrQuery.
+// ProveQuery returns the compact proof that answers a query. limit is the maximum
+// size of the entries in the ranges, in bytes.
+//
+// If the entries are larger than limit, ProveQuery includes as many as fit, but at
+// least one, and complete is false. The proof then answers q.Through(last), where
+// last is the key of the last included entry in a range. The error wraps ErrQuery.
 func (t *Trie) ProveQuery(q Query, limit int) (compact []byte, complete bool, last Key, err error) {
 	if err := q.Validate(); err != nil {
 		return nil, false, Key{}, err
@@ -135,12 +140,12 @@ func (t *Trie) ProveQuery(q Query, limit int) (compact []byte, complete bool, la
 	return w.join(), !w.full, last, nil
 }
 
-// compactWriter writes the sections of a compact proof.
+// compactWriter writes the sections of a compact proof, in one walk over the trie.
 type compactWriter struct {
 	query *Query
-	// These fields measure the entries in the ranges: the bytes that are left of the limit, whether
-	// an entry was included, whether one did not fit, and the key of the last one that was
-	// included.
+	// These fields measure the entries in the ranges against the limit: left is the number of
+	// bytes that are left, some reports whether an entry was included, full reports whether an
+	// entry did not fit, and last is the key of the last included entry.
 	left int
 	some bool
 	full bool
@@ -163,8 +168,8 @@ func (w *bitWriter) add(bit byte) {
 	w.bits++
 }
 
-// asks reports whether the query contains a key that begins with the first depth bits of prefix, so
-// that the proof must open this subtrie.
+// asks reports whether the query contains a key that begins with the first depth
+// bits of prefix. If it does, the proof must open this subtrie.
 func (w *compactWriter) asks(prefix Key, depth int) bool {
 	all := KeyRange{prefix, Key(prefix.fill(depth))}
 	overlaps := func(r KeyRange) bool {
@@ -173,7 +178,9 @@ func (w *compactWriter) asks(prefix Key, depth int) bool {
 	return slices.ContainsFunc(w.query.Keys, all.has) || slices.ContainsFunc(w.query.Ranges, overlaps)
 }
 
-// kind returns the kind of a leaf.
+// kind returns the byte that describes a leaf: how the proof contains its value,
+// and which parts it leaves out because the verifier has them. A key or an entry is
+// left out only if the verifier can find it by its position in the trie alone.
 func (w *compactWriter) kind(e *trieEntry, prefix Key, depth int) byte {
 	form := byte(longForm)
 	if len(e.value) <= maxEmbedded {
@@ -190,7 +197,7 @@ func (w *compactWriter) kind(e *trieEntry, prefix Key, depth int) byte {
 	return withoutKey | form
 }
 
-// data returns the bytes of a leaf in the section of values.
+// data returns the bytes that a leaf contributes to the section of values.
 func data(kind byte, value []byte) []byte {
 	switch {
 	case kind&withoutEntry != 0:
@@ -201,7 +208,7 @@ func data(kind byte, value []byte) []byte {
 	return append(appendLength(nil, uint64(len(value))), value...)
 }
 
-// appendLength appends a natural below 2^32 (GP C.1).
+// appendLength appends the encoding of a natural number below 2^32 (GP C.1).
 func appendLength(b []byte, n uint64) []byte {
 	extra := 0
 	for n >= 1<<(7*(extra+1)) {
@@ -214,8 +221,8 @@ func appendLength(b []byte, n uint64) []byte {
 	return b
 }
 
-// measure determines how many entries of the ranges fit into the limit. It stops at the first one
-// that does not.
+// measure determines how many entries of the ranges fit into the limit. It stops at
+// the first entry that does not fit.
 func (w *compactWriter) measure(n *trieNode, prefix Key, depth int) {
 	if n == nil || w.full || !w.asks(prefix, depth) {
 		return
@@ -242,7 +249,8 @@ func (w *compactWriter) measure(n *trieNode, prefix Key, depth int) {
 	w.left -= size
 }
 
-// write writes a subtrie.
+// write writes the subtrie n, whose keys begin with the first depth bits of prefix.
+// left reports whether the subtrie is a left child.
 func (w *compactWriter) write(n *trieNode, prefix Key, depth int, left bool) {
 	tag := branchTag
 	switch {

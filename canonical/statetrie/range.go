@@ -8,16 +8,18 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Entry is an entry of a state: a Key with its Value.
+// Entry is one entry of a state: a Key with its Value.
 type Entry struct {
 	Key   Key
 	Value []byte
 }
 
-// VerifyRange checks that the state with the given root has exactly the given entries from first to
-// last, both included, so that none is added, changed or omitted. The entries must be ascending by
-// key. nodes must include the nodes on the paths to the keys first and last, in any order, as the
-// boundary of a state request contains them (JAMNP-S CE 129). The error wraps ErrProof.
+// VerifyRange checks that the state with the given root has exactly the given
+// entries from first to last, both included: none is added, changed or omitted. The
+// entries must be in ascending order of their keys. nodes must include the nodes on
+// the paths to the keys first and last, in any order; the boundary of a peer's
+// answer to a state request consists of these nodes (JAMNP-S CE 129). The error
+// wraps ErrProof.
 func VerifyRange(root common.Hash, first, last Key, entries []Entry, nodes []Node) error {
 	for i := range entries {
 		key := entries[i].Key[:]
@@ -32,24 +34,25 @@ func VerifyRange(root common.Hash, first, last Key, entries []Entry, nodes []Nod
 	return r.verify(root, false, Key{}, 0, entries)
 }
 
-// short returns a hash without its first bit. This is how a branch contains the hash of its left
-// child.
+// short clears the first bit of a hash, because a branch stores the hash of its
+// left child without that bit.
 func short(hash common.Hash) common.Hash {
 	hash[0] &^= leafBit
 	return hash
 }
 
-// stateRange is a range of keys whose entries are verified, with the nodes of the answer by their
-// short hashes.
+// stateRange is a range of keys to verify, together with the nodes of the answer,
+// which are indexed by their short hashes.
 type stateRange struct {
 	first, last Key
 	nodes       map[common.Hash]*Node
 }
 
-// verify checks the subtrie at a depth. All its keys begin with the first depth bits of prefix,
-// whose other bits are zero. want is the hash of the subtrie, or the short hash of a left child. A
-// subtrie outside the range is not checked. If the answer has no node for a subtrie inside the
-// range, the entries must be exactly those of the subtrie.
+// verify checks the subtrie at a depth, whose keys begin with the first depth bits
+// of prefix. The other bits of prefix are zero. want is the hash of the subtrie, or
+// the short hash if left is true. verify skips a subtrie that is outside the range.
+// If the answer has no node for a subtrie inside the range, the entries must be
+// exactly those of the subtrie.
 func (r *stateRange) verify(want common.Hash, left bool, prefix Key, depth int, entries []Entry) error {
 	if bytes.Compare(prefix.fill(depth), r.first[:]) < 0 || bytes.Compare(prefix[:], r.last[:]) > 0 {
 		return nil
@@ -65,8 +68,8 @@ func (r *stateRange) verify(want common.Hash, left bool, prefix Key, depth int, 
 	case n == nil || known(n.hash()) != want, n[0]&leafBit != 0, depth >= keyBits:
 		return r.verifyWhole(want, known, n, depth, entries)
 	}
-	// A leaf contains its key, so a state has no node twice. Without the delete, a forged root
-	// could lead to an endless walk.
+	// Each node occurs at most once in a state, because a leaf contains its key. Deleting the
+	// node that was used keeps a forged root from leading into an endless walk.
 	delete(r.nodes, short(want))
 	right := prefix
 	right[depth/8] |= 1 << (7 - depth%8)
@@ -77,8 +80,9 @@ func (r *stateRange) verify(want common.Hash, left bool, prefix Key, depth int, 
 	return r.verify(common.Hash(n[32:]), false, right, depth+1, entries[middle:])
 }
 
-// verifyWhole checks a subtrie for which the answer has no branch: its entries must give its hash,
-// or it must be a leaf outside the range.
+// verifyWhole checks a subtrie for which the answer has no branch. Either the given
+// entries must hash to the subtrie's hash, or the subtrie must be a leaf outside
+// the range.
 func (r *stateRange) verifyWhole(want common.Hash, known func(common.Hash) common.Hash, n *Node, depth int, entries []Entry) error {
 	if n != nil && n[0]&leafBit != 0 && known(n.hash()) == want && len(entries) == 0 &&
 		(bytes.Compare(n[1:32], r.first[:]) < 0 || bytes.Compare(n[1:32], r.last[:]) > 0) {

@@ -6,15 +6,15 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Trie is a JAM state: keys with values, and a root hash over all of them (GP D). It is immutable:
-// [Trie.Set] and [Trie.Delete] return a new trie, which shares all nodes except those on the path
-// to the key. A host can therefore keep the state after each block. The zero value, and nil, are
-// the empty state.
+// Trie is a JAM state: entries, and a root hash over all of them (GP D). It is
+// immutable: [Trie.Set] and [Trie.Delete] return a new trie, which shares all nodes
+// except those on the path to the key. A host can therefore afford to keep the
+// state after every block. The zero value, and nil, are the empty state.
 type Trie struct{ top *trieNode }
 
-// trieNode is a leaf if it has an entry, and otherwise a branch. A nil pointer is an empty subtrie.
-// A node is small, because a host that keeps the state after each block adds some tens of them per
-// block.
+// trieNode is a leaf if it has an entry, and otherwise a branch. A nil pointer is
+// an empty subtrie. The type is small because a host that keeps the state after
+// each block adds some tens of nodes per block.
 type trieNode struct {
 	hash     common.Hash
 	children [2]*trieNode
@@ -37,7 +37,7 @@ func newBranch(children [2]*trieNode) *trieNode {
 	return &trieNode{hash: node.hash(), children: children}
 }
 
-// encoded returns the node in the form of proofs.
+// encoded returns the node as it appears in proofs.
 func (n *trieNode) encoded() Node {
 	if n.entry != nil {
 		return leaf(n.entry.key, n.entry.value)
@@ -62,13 +62,14 @@ func (t *Trie) node() *trieNode {
 	return t.top
 }
 
-// Set returns the state in which a key has a value. An empty value is different from an absent key.
-// Set copies the value.
+// Set returns the state in which the key has the value. An empty value is different
+// from an absent key. Set copies the value.
 func (t *Trie) Set(key Key, value []byte) *Trie {
 	return &Trie{top: t.node().set(newLeaf(&trieEntry{key, bytes.Clone(value)}), 0)}
 }
 
-// set returns the subtrie at a depth with an added leaf.
+// set returns the subtrie at the given depth with the leaf l added, or with l in
+// place of the leaf that has the same key.
 func (n *trieNode) set(l *trieNode, depth int) *trieNode {
 	if n == nil || n.entry != nil && n.entry.key == l.entry.key {
 		return l
@@ -82,11 +83,12 @@ func (n *trieNode) set(l *trieNode, depth int) *trieNode {
 	return newBranch(children)
 }
 
-// Delete returns the state without the key, which may be absent.
+// Delete returns the state without the key. The key may be absent.
 func (t *Trie) Delete(key Key) *Trie { return &Trie{top: t.node().delete(key, 0)} }
 
-// delete returns the subtrie at a depth without the leaf of a key. If only one leaf remains in a
-// subtrie, the leaf takes its place, so that the root depends on the contents only.
+// delete returns the subtrie at the given depth without the leaf of the key. If
+// only one leaf remains below a branch, the leaf replaces the branch, so that the
+// root depends only on the entries and not on their history.
 func (n *trieNode) delete(key Key, depth int) *trieNode {
 	if n == nil || n.entry != nil {
 		if n != nil && n.entry.key == key {
@@ -118,9 +120,9 @@ func (t *Trie) Get(key Key) (value []byte, ok bool) {
 	return bytes.Clone(n.entry.value), true
 }
 
-// Prove returns the nodes from the root to the leaf of a key, which [Verify] checks. If the key is
-// absent, the nodes end at an empty subtrie or at the leaf of a different key, which [VerifyAbsent]
-// checks.
+// Prove returns the nodes from the root to the leaf of the key, which [Verify]
+// checks. If the key is absent, the nodes end at an empty subtrie or at the leaf of
+// a different key, which [VerifyAbsent] checks.
 func (t *Trie) Prove(key Key) []Node {
 	var nodes []Node
 	n := t.node()
