@@ -13,22 +13,23 @@ import (
 )
 
 var (
-	// ErrUnauthorized is returned for a package that the authorizer does not let pass.
+	// ErrUnauthorized is returned if the authorizer refuses a package.
 	ErrUnauthorized = errors.New("service: unauthorized")
-	// ErrSigner is returned for a key that is no Ed25519 key, or that does not sign.
+	// ErrSigner is returned if a key is not an Ed25519 key, or does not make a valid signature.
 	ErrSigner = errors.New("service: no signature")
 )
 
-// MaxSigned is the greatest size of an encoded package that the authorizer lets pass,
-// in bytes. It is bounded by the gas that JAM grants an authorizer, which hashes it.
+// MaxSigned is the maximum size of an encoded package that the authorizer accepts,
+// in bytes. JAM grants an authorizer a fixed amount of gas, and hashing a larger
+// package could exceed it.
 const MaxSigned = 1 << 20
 
-// messagePrefix is the beginning of each message that a builder signs. No other message
-// of the key may begin with it.
+// messagePrefix begins each message that a builder signs. The builder must not use
+// its key for any other message that begins with this prefix.
 const messagePrefix = "jamq authorizer"
 
-// Signer signs the work packages of a builder, so that the authorizer lets them pass.
-// It is safe for concurrent use if the key is.
+// Signer signs the work packages of a builder, so that the authorizer accepts them.
+// It is safe for concurrent use if its key is.
 type Signer struct {
 	key     crypto.Signer
 	public  ed25519.PublicKey
@@ -36,10 +37,13 @@ type Signer struct {
 	code    common.Hash
 }
 
-// NewSigner returns a signer for packages of a version of the Gray Paper. key is the
-// builder's Ed25519 key, for example an ed25519.PrivateKey or a key in a hardware
-// security module; it signs messages of 47 bytes, without a hash (crypto.Hash(0)). The
-// error wraps ErrSigner if it is another kind of key, or codec.ErrUnknownVersion.
+// NewSigner returns a signer for packages of the given version of the Gray Paper.
+// key is the builder's Ed25519 key, for example an ed25519.PrivateKey or a key in a
+// hardware security module. It is used to sign messages of 47 bytes that are not
+// hashed before (crypto.Hash(0)).
+//
+// The error wraps ErrSigner if key is not an Ed25519 key, and
+// codec.ErrUnknownVersion if the authorizer does not exist for the version.
 func NewSigner(version codec.Version, key crypto.Signer) (*Signer, error) {
 	public, ok := key.Public().(ed25519.PublicKey)
 	if !ok || len(public) != ed25519.PublicKeySize {
@@ -52,20 +56,25 @@ func NewSigner(version codec.Version, key crypto.Signer) (*Signer, error) {
 	return &Signer{key: key, public: public, version: version, code: blake2b.Sum256(code)}, nil
 }
 
-// Public returns the builder's public key, which is the configuration of the authorizer.
+// Public returns the builder's public key. It is also the configuration with which
+// a package names the authorizer.
 func (s *Signer) Public() ed25519.PublicKey { return s.public }
 
-// Authorizer returns the hash of the authorizer that lets the signed packages pass, for
-// Genesis.Authorizer and for the pool of a core.
+// Authorizer returns the hash of the authorizer that accepts the signed packages.
+// It belongs into Genesis.Authorizer, and into the authorizer pool of each core
+// that the builder uses.
 func (s *Signer) Authorizer() common.Hash {
 	return (&codec.WorkPackage{AuthCodeHash: s.code, AuthorizerConfig: s.public}).Authorizer()
 }
 
-// Sign sets the authorizer of a package and its token, which is a signature of
-// everything else in the package, in the encoding of c. The package must not be changed
-// afterwards. The service that holds the authorizer's code, AuthCodeHost, is up to the
-// caller. Errors wrap ErrSigner, or ErrUnauthorized if the package is too large, or are
-// those of c.Encode; the package has no token then.
+// Sign makes the authorizer accept a package: it sets the authorizer's code hash
+// and configuration, and then the token, which is a signature over everything else
+// in the package, as c encodes it. The package must not be changed afterwards. Sign
+// does not set AuthCodeHost, the service that has the authorizer's code, so the
+// caller must set it before.
+//
+// Errors wrap ErrSigner, or ErrUnauthorized if the package is too large, or are
+// those of c.Encode. After an error, the package has no token.
 func (s *Signer) Sign(c *codec.Codec, p *codec.WorkPackage) error {
 	if c.Version() != s.version {
 		return fmt.Errorf("%w: a package of version %s, want %s", ErrSigner, c.Version(), s.version)
@@ -86,10 +95,11 @@ func (s *Signer) Sign(c *codec.Codec, p *codec.WorkPackage) error {
 	return nil
 }
 
-// Authorize returns nil if the authorizer lets a package pass: these are the rules of
-// the program in Go, for simulated chains. It does not look at the package's code hash,
-// because the chain chooses the program by it. The error wraps ErrUnauthorized, or is
-// that of a package that cannot be encoded.
+// Authorize returns nil if the authorizer accepts a package. It implements the
+// rules of the authorizer's program in Go, so that simulated chains can use them.
+// It does not check the code hash in the package, because the chain uses that hash
+// to choose the program. The error wraps ErrUnauthorized, or is the error of
+// c.Encode if the package cannot be encoded.
 func Authorize(c *codec.Codec, p *codec.WorkPackage) error {
 	message, err := signedMessage(c, p)
 	if err != nil {
@@ -105,8 +115,8 @@ func verify(public, message, token []byte) bool {
 	return len(public) == ed25519.PublicKeySize && ed25519.Verify(public, message, token)
 }
 
-// signedMessage returns the message that the token of a package signs: a prefix, and
-// the hash of the package in which zeros are in the place of the token.
+// signedMessage returns the message that a builder signs for a package. It consists
+// of messagePrefix and the hash of the package, in which zeros replace the token.
 func signedMessage(c *codec.Codec, p *codec.WorkPackage) ([]byte, error) {
 	blank := *p
 	blank.Authorization = make([]byte, ed25519.SignatureSize)

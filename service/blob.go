@@ -25,8 +25,9 @@ var (
 	librarySource string
 )
 
-// source is a program: its metadata, which name it to a reader of the preimage, and
-// its parts in their order. The chain does not read the metadata.
+// source is a program in assembly: its parts in their order, and metadata that
+// tells people which program a preimage contains. The chain does not read the
+// metadata.
 type source struct {
 	metadata string
 	parts    []asm.Source
@@ -47,21 +48,24 @@ var (
 	}}
 )
 
-// hostCalls has the numbers of the host's calls that the programs use, by version
-// of the Gray Paper (appendix B). 0.8.0 inserted grow_heap as number 1.
+// hostCalls has the numbers of the host calls that the programs use, for each
+// version of the Gray Paper (appendix B). The versions differ because 0.8.0
+// inserted grow_heap as number 1.
 var hostCalls = map[codec.Version]map[string]uint64{
 	codec.V072: {"fetch": 1, "read": 3, "write": 4},
 	codec.V080: {"fetch": 2, "read": 4, "write": 5},
 }
 
-// Blob returns the service's code for a version of the Gray Paper: the preimage
-// of the code hash that an account has. It holds nothing of a particular rollup,
-// so all rollups have the same code hash. The error wraps codec.ErrUnknownVersion.
+// Blob returns the code of the service for a version of the Gray Paper. The
+// service's account on JAM names this code by its hash. The code contains nothing
+// that is specific to one rollup, so all rollups have the same code hash. The error
+// wraps codec.ErrUnknownVersion.
 func Blob(version codec.Version) ([]byte, error) { return serviceProgram.blob(version) }
 
-// AuthorizerBlob returns the code of the authorizer: the preimage of the code hash
-// that a signed package names. It holds nothing of a particular builder, whose key
-// is the authorizer's configuration. The error wraps codec.ErrUnknownVersion.
+// AuthorizerBlob returns the code of the authorizer for a version of the Gray
+// Paper. A signed package names this code by its hash. The code contains nothing
+// that is specific to one builder, because the builder's key is the configuration
+// of the authorizer. The error wraps codec.ErrUnknownVersion.
 func AuthorizerBlob(version codec.Version) ([]byte, error) { return authorizerProgram.blob(version) }
 
 func (s *source) blob(version codec.Version) ([]byte, error) {

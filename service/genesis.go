@@ -17,43 +17,44 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// Genesis describes an account with the service in the genesis state of a chain.
+// Genesis describes the account of the service in the genesis state of a chain.
 type Genesis struct {
 	// Service is the number of the account.
 	Service jamq.ServiceID
-	// Version selects the code; see Blob.
+	// Version is the version of the Gray Paper for which the account gets code; see [Blob].
 	Version codec.Version
-	// Authorizer is the hash of the only authorizer whose packages the service
-	// accepts: of its code hash and its configuration.
+	// Authorizer is the hash of an authorizer's code hash and configuration. The service
+	// accepts packages of this authorizer only; see [Signer.Authorizer].
 	Authorizer common.Hash
-	// Block is the rollup's block 0, or another one to begin after. Its number,
-	// hash and post-root count.
+	// Block is the block after which the rollup begins, usually its block 0. Only its number,
+	// hash and post-root matter.
 	Block proof.Commitment
-	// Balance is the balance of the account. 0 means the most that the storage ever
-	// locks; see docs/service.md.
+	// Balance is the balance of the account. 0 means the highest deposit that the storage can
+	// ever need; see docs/service.md.
 	Balance uint64
-	// MinItemGas is the least gas that a package must grant to accumulate. 0
-	// means 100,000.
+	// MinItemGas is the least gas for accumulate that a work item must grant. 0 means 100,000.
 	MinItemGas uint64
-	// Preimages are further preimages that the account provides, for example the
-	// code of an authorizer.
+	// Preimages are further preimages that the account provides, for example the code of an
+	// authorizer.
 	Preimages [][]byte
 }
 
-// The parts of an account's deposit (GP 9.8). mostDeposit is that of all
-// blocks that the service keeps, of all updates that may wait, and of the count.
+// These are the parts of the deposit that JAM demands for the storage of an account
+// (GP 9.8). mostDeposit is enough for all blocks that the service keeps, for all
+// updates that can wait, and for the count.
 const (
 	depositBase = 100
 	depositItem = 10
-	// blockDeposit is the balance that a block locks: commitment, mark and entry.
+	// blockDeposit is the deposit for one block: its commitment, its mark and its entry.
 	blockDeposit = 3*(depositItem+34) + (18 + 168) + (32 + 4) + (9 + 168)
-	// waitDeposit is the balance that the updates lock which wait for a number.
+	// waitDeposit is the deposit for all updates that wait for one number.
 	waitDeposit = depositItem + 34 + 9 + Rivals*updateSize
 	mostDeposit = History*blockDeposit + (Ahead-1)*waitDeposit + (depositItem + 34 + 1 + 8)
 )
 
-// State has entries of the genesis state of a chain. As JSON it is what JIP-4 calls
-// "genesis_state": hexadecimal texts by hexadecimal texts, without 0x.
+// State is a set of entries of a chain's genesis state. Its JSON form is the
+// "genesis_state" of JIP-4, which maps hexadecimal keys to hexadecimal values,
+// without 0x.
 type State map[statetrie.Key][]byte
 
 // MarshalJSON implements json.Marshaler.
@@ -65,7 +66,8 @@ func (s State) MarshalJSON() ([]byte, error) {
 	return json.Marshal(texts)
 }
 
-// UnmarshalJSON implements json.Unmarshaler. Prefixes 0x are accepted.
+// UnmarshalJSON implements json.Unmarshaler. It also accepts texts with the prefix
+// 0x.
 func (s *State) UnmarshalJSON(raw []byte) error {
 	var texts map[string]string
 	if err := json.Unmarshal(raw, &texts); err != nil {
@@ -89,7 +91,7 @@ func (s *State) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// SignedBy returns the genesis of a service that accepts the packages of a signer: it
+// SignedBy returns a genesis whose service accepts the packages of the signer. It
 // sets Authorizer, and adds the code of the authorizer to the preimages.
 func (g Genesis) SignedBy(s *Signer) (Genesis, error) {
 	code, err := AuthorizerBlob(s.version)
@@ -100,8 +102,8 @@ func (g Genesis) SignedBy(s *Signer) (Genesis, error) {
 	return g, nil
 }
 
-// Entries returns the entries of the genesis state: the account, its preimages,
-// and its storage. The error wraps codec.ErrUnknownVersion.
+// Entries returns the entries that the service needs in the genesis state: its
+// account, preimages and storage. The error wraps codec.ErrUnknownVersion.
 func (g Genesis) Entries() (State, error) {
 	code, err := Blob(g.Version)
 	if err != nil {
@@ -117,7 +119,7 @@ func (g Genesis) Entries() (State, error) {
 		items, octets = items+2, octets+81+len(preimage)
 	}
 	storage := g.Storage()
-	// Any order of the loop gives the same sums.
+	// The loop may run in any order, because sums do not depend on it.
 	for key, value := range storage {
 		out[statetrie.StorageKey(g.Service, []byte(key))] = value
 		items, octets = items+1, octets+34+len(key)+len(value)
@@ -126,8 +128,8 @@ func (g Genesis) Entries() (State, error) {
 	return out, nil
 }
 
-// Storage returns the storage of the service before its first block: the authorizer
-// and the commitment to the block of the genesis.
+// Storage returns the storage of the service before its first block: the hash of
+// the authorizer, and the commitment to the block of the genesis.
 func (g Genesis) Storage() Storage {
 	s := Storage{
 		string(AuthorizerKey()):       g.Authorizer[:],
@@ -139,7 +141,7 @@ func (g Genesis) Storage() Storage {
 	return s
 }
 
-// account encodes the account (GP D.2).
+// account returns the encoded account (GP D.2).
 func (g Genesis) account(code common.Hash, items, octets int) []byte {
 	balance, gas := g.Balance, g.MinItemGas
 	if balance == 0 {

@@ -11,46 +11,48 @@ import (
 	"github.com/jamq/jamq/canonical/proof"
 )
 
-// ErrHeader is returned for a payload that does not begin with a header.
+// ErrHeader is returned if a payload does not begin with a valid header.
 var ErrHeader = errors.New("service: no header in the payload")
 
-// HeaderSize is the length of the header at the beginning of a payload, in
-// bytes.
+// HeaderSize is the length of the header with which each payload begins, in bytes.
 const HeaderSize = 8 + 4*common.HashLength
 
-// updateSize is the length of refine's output: a commitment and its hash.
+// updateSize is the length of an output of refine in bytes. The output consists of
+// a commitment and its hash.
 const updateSize = HeaderSize + 2*common.HashLength
 
-// The limits of the storage, which the program has under the same names.
+// These are the limits of the service's storage. The program in assembly defines
+// the same limits.
 const (
-	// Ahead is how far in front of its turn a block may come: the service keeps
-	// it until then if its number is less than Ahead above that of the next
-	// block.
+	// Ahead limits how far blocks can arrive out of order. The service keeps a block until it
+	// can be applied if its number is less than Ahead above the number of the next block.
 	Ahead = 64
-	// Rivals is how many updates with one number may wait, each on another state root.
-	// A further one takes the place of the first that came.
+	// Rivals is the maximum number of updates that wait for one number, each on a different
+	// state root. A further update replaces the one that arrived first.
 	Rivals = 4
-	// History is how many blocks the service keeps: of the last block with
-	// number n it has the commitments, marks and entries of n-History+1 to n.
+	// History is the number of blocks that the service keeps. If the last block has number n,
+	// the storage has the commitments, marks and entries of the blocks n-History+1 to n.
 	History = 4096
 )
 
-// AccumulateGas is gas for accumulate with which a work item has enough, whatever waits for its
-// block, in every version of the Gray Paper. See docs/service.md, "Costs".
+// AccumulateGas is an amount of gas that is always enough for the accumulate of one
+// work item, in every version of the Gray Paper, no matter how many updates wait
+// for its block. See docs/service.md, "Costs".
 const AccumulateGas = 3_000_000
 
-// CommitmentPrefix is the prefix of the keys of commitments, for
-// proof.CommitmentKey and proof.Trust.
+// CommitmentPrefix is the prefix of the storage keys of commitments. Callers pass
+// it to proof.CommitmentKey and set it as proof.Trust.KeyPrefix.
 const CommitmentPrefix = "commitment"
 
-// EncodeHeader returns the header that a payload must begin with: the number,
-// little-endian in 8 bytes, block hash, pre-root, post-root and transactions
-// root. The package is left out, because the payload is a part of it.
+// EncodeHeader returns the header with which a payload must begin: the number as 8
+// little-endian bytes, the block hash, the pre-root, the post-root and the
+// transactions root. The package is not part of the header, because its hash
+// depends on the payload.
 func EncodeHeader(c proof.Commitment) []byte { return c.Encode()[:HeaderSize] }
 
-// DecodeHeader reads the header at the beginning of a payload. Refine accepts the
-// payload if there is no error. The result has no package. The error wraps
-// ErrHeader if the payload is too short or the number is 0.
+// DecodeHeader decodes the header of a payload. Refine accepts exactly the payloads
+// for which DecodeHeader returns no error. The result has no package. The error
+// wraps ErrHeader if the payload is too short or the number is 0.
 func DecodeHeader(payload []byte) (proof.Commitment, error) {
 	if len(payload) < HeaderSize {
 		return proof.Commitment{}, fmt.Errorf("%w: %d bytes, want at least %d", ErrHeader, len(payload), HeaderSize)
@@ -65,24 +67,26 @@ func DecodeHeader(payload []byte) (proof.Commitment, error) {
 	return c, nil
 }
 
-// CountKey returns the storage key of the number of the last block, 8 bytes
-// little-endian. Before block 1 there is no value.
+// CountKey returns the storage key of the number of the last block. The value has 8
+// bytes, little-endian. It is absent before the service has applied block 1.
 func CountKey() []byte { return []byte("n") }
 
-// EntryKey returns the storage key of block i+1: its package, then its header.
+// EntryKey returns the storage key of the entry of block i+1. The value is the hash
+// of the block's package, followed by the block's header.
 func EntryKey(i uint64) []byte { return numbered("i", i) }
 
-// MarkKey returns the storage key under which the service stores that it applied
-// the block of a package: the slot, 4 bytes little-endian. It is the package
-// hash.
+// MarkKey returns the storage key of the mark by which the service records that it
+// has applied the block of a package. The key is the package hash, and the value is
+// the slot as 4 little-endian bytes.
 func MarkKey(pkg jamq.PackageHash) []byte { return pkg[:] }
 
-// AuthorizerKey returns the storage key of the hash of the only authorizer whose
-// packages the service accepts.
+// AuthorizerKey returns the storage key of the authorizer's hash. The service
+// accepts packages of this authorizer only.
 func AuthorizerKey() []byte { return []byte("authorizer") }
 
-// waitingKey returns the storage key of the updates that wait for the turn of their
-// number: outputs of refine, the last that came first.
+// waitingKey returns the storage key of the updates that wait until the block with
+// their number is the next. The value is a list of outputs of refine, the newest
+// first.
 func waitingKey(number uint64) []byte { return numbered("p", number) }
 
 func numbered(prefix string, number uint64) []byte {

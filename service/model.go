@@ -12,17 +12,18 @@ import (
 	"github.com/jamq/jamq/canonical/proof"
 )
 
-// ErrNotInstalled is returned for a storage without the entries of a genesis.
+// ErrNotInstalled is returned if a storage lacks the entries that a genesis writes.
 var ErrNotInstalled = errors.New("service: not installed")
 
-// Storage is the storage of the service, or changes of it: values by their keys.
-// In changes, a key with the value nil is deleted.
+// Storage is the storage of the service, or a set of changes to it, as values by
+// keys. In a set of changes, the value nil deletes the key.
 type Storage map[string][]byte
 
-// Get returns the value of a key, nil if there is none.
+// Get returns the value of a key, or nil if the key is absent.
 func (s Storage) Get(key string) []byte { return s[key] }
 
 // Write carries out changes.
+// Write applies a set of changes to the storage.
 func (s Storage) Write(changes Storage) {
 	for key, value := range changes { // any order has the same result
 		if value == nil {
@@ -33,20 +34,22 @@ func (s Storage) Write(changes Storage) {
 	}
 }
 
-// Operand is one result of refine, as accumulate receives it.
+// Operand is the result of refine for one work item, as the chain passes it to
+// accumulate.
 type Operand struct {
 	// Package is the hash of the work package.
 	Package jamq.PackageHash
-	// Authorizer is the hash of the package's authorizer: of its code and its
-	// configuration.
+	// Authorizer is the hash of the authorizer of the package, over the hash of its code and
+	// its configuration.
 	Authorizer common.Hash
-	// Output is the output of refine, nil if refine failed.
+	// Output is the output of refine, or nil if refine failed.
 	Output []byte
 }
 
-// Refine returns the output of the program's refine for the payload of a work
-// item of a package: the encoded commitment, then its hash. The error wraps
-// ErrHeader; the program panics then.
+// Refine returns the output of the program's refine for the payload of a work item:
+// the encoded commitment, followed by its hash. pkg is the hash of the item's
+// package. The error wraps ErrHeader if the payload has no valid header; the
+// program panics in this case.
 func Refine(payload []byte, pkg jamq.PackageHash) ([]byte, error) {
 	c, err := DecodeHeader(payload)
 	if err != nil {
@@ -57,17 +60,23 @@ func Refine(payload []byte, pkg jamq.PackageHash) ([]byte, error) {
 	return append(c.Encode(), hash[:]...), nil
 }
 
-// Accumulate returns what one call of the program's accumulate changes in the
-// storage, and the hash that the service yields, nil for none. get returns the value
-// of a key before the call, nil if there is none, as [Storage.Get] does. The error
-// wraps ErrNotInstalled; the program panics then.
+// Accumulate implements the program's accumulate in Go. It returns the changes that
+// one call makes to the storage, and the hash that the service yields, or nil for
+// none. get returns the value of a key before the call, or nil, as [Storage.Get]
+// does. The error wraps ErrNotInstalled if the storage lacks the entries of a
+// genesis; the program panics in this case.
 //
-// It applies, in their order, the operands that the authorizer let pass and that
-// continue the last block: by number and by state root. An operand whose number
-// is less than Ahead above that waits in the storage until its turn has come,
-// unless another one with its number and pre-root waits already. Rivals operands
-// wait for a number; a further one takes the place of the first. All others are
-// ignored. The yield is that of the last block which was applied.
+// Accumulate considers only operands of the service's authorizer, in their order:
+//
+//   - It applies an operand that continues the last block, with the next number and
+//     a pre-root that is the present state root.
+//   - It keeps an operand in the storage if the number is less than Ahead above the
+//     next one, until its predecessors have been applied. It does not keep a second
+//     operand with the same number and pre-root. Up to Rivals operands are kept for
+//     one number; a further operand replaces the oldest.
+//   - It ignores all other operands.
+//
+// The yield is the hash of the commitment to the last block that was applied.
 func Accumulate(get func(key string) []byte, slot jamq.Slot, operands []Operand) (changes Storage, yield *common.Hash, err error) {
 	s, err := open(get)
 	if err != nil {
@@ -92,7 +101,7 @@ func Accumulate(get func(key string) []byte, slot jamq.Slot, operands []Operand)
 	return s.changes, yield, nil
 }
 
-// state is the service's storage while operands are applied to it.
+// state is the storage of the service while operands are applied to it.
 type state struct {
 	get        func(key string) []byte // the storage before
 	changes    Storage
@@ -100,7 +109,8 @@ type state struct {
 	last       proof.Commitment // to the last block
 }
 
-// read returns the value of a key after the changes, nil if there is none.
+// read returns the value of a key with the changes so far, or nil if the key is
+// absent.
 func (s *state) read(key string) []byte {
 	if value, changed := s.changes[key]; changed {
 		return value
@@ -118,8 +128,9 @@ func open(get func(key string) []byte) (*state, error) {
 }
 
 // Last returns the commitment to the last block that the service has applied, or to
-// the block of its genesis. get returns the value of a key in the storage, nil if
-// there is none. The error wraps ErrNotInstalled.
+// the block of the genesis if it has applied none. get returns the value of a key
+// in the storage, or nil. The error wraps ErrNotInstalled if the storage lacks the
+// entries of a genesis.
 func Last(get func(key string) []byte) (proof.Commitment, error) {
 	var number uint64
 	if count := get(string(CountKey())); count != nil {
@@ -136,14 +147,21 @@ func Last(get func(key string) []byte) (proof.Commitment, error) {
 	return last, nil
 }
 
-// ErrOtherBlock is returned for a payload with the number of a block that the service has applied,
-// if it has applied another block under this number.
+// ErrOtherBlock is returned if the service has applied a different block with the
+// number of the payload's block.
 var ErrOtherBlock = errors.New("service: it has applied another block with this number")
 
-// Accepted returns the package with which the service has applied the block of a payload, zero if
-// it has not applied a block with this number yet. get returns the value of a key in the storage,
-// nil if there is none. The error wraps ErrHeader, ErrNotInstalled or ErrOtherBlock; the last one
-// also for a block that is so old that the service has forgotten it.
+// Accepted tells a builder whether the service has applied the block of a payload.
+// It returns the package that contained the block, or zero if no block with this
+// number has been applied yet. get returns the value of a key in the storage, or
+// nil.
+//
+// The error wraps:
+//
+//   - ErrHeader if the payload has no valid header
+//   - ErrNotInstalled if the storage lacks the entries of a genesis
+//   - ErrOtherBlock if a different block has this number, or if the block is so old
+//     that the service has forgotten it
 func Accepted(get func(key string) []byte, payload []byte) (jamq.PackageHash, error) {
 	want, err := DecodeHeader(payload)
 	if err != nil {
@@ -168,20 +186,21 @@ func commitmentKey(number uint64) string {
 	return string(proof.CommitmentKey([]byte(CommitmentPrefix), number))
 }
 
-// refined is an output of refine: a commitment and its hash.
+// refined is a decoded output of refine: a commitment and its hash.
 type refined struct {
 	proof.Commitment
 	yield common.Hash
 }
 
-// updateIn returns the output of an operand, if the operand may change the storage.
+// updateIn decodes the output of an operand. It returns false if the operand must
+// not change the storage, because of its authorizer, its package or its encoding.
 func (s *state) updateIn(o Operand) (refined, bool) {
 	u, ok := decodeUpdate(o.Output)
 	return u, ok && o.Authorizer == s.authorizer && u.Package == o.Package
 }
 
-// decodeUpdate reads an output of refine. It returns false if the length is another
-// one.
+// decodeUpdate decodes an output of refine. It returns false if the output has the
+// wrong length.
 func decodeUpdate(output []byte) (refined, bool) {
 	if len(output) != updateSize {
 		return refined{}, false
@@ -191,7 +210,8 @@ func decodeUpdate(output []byte) (refined, bool) {
 	return refined{c, common.Hash(hash)}, err == nil
 }
 
-// wait keeps an update until the turn of its number.
+// wait keeps an update in the storage until its block is the next, unless an update
+// with the same number and pre-root waits already.
 func (s *state) wait(u refined, output []byte) {
 	key := string(waitingKey(u.Number))
 	list := s.read(key)
@@ -202,7 +222,7 @@ func (s *state) wait(u refined, output []byte) {
 	s.changes[key] = list[:min(len(list), Rivals*updateSize)]
 }
 
-// find returns the update on a state root among those that wait for a number.
+// find returns the update with the given pre-root from a list of waiting updates.
 func find(list []byte, preRoot common.Hash) (refined, bool) {
 	for one := range slices.Chunk(intact(list), updateSize) {
 		if u, ok := decodeUpdate(one); ok && u.PreRoot == preRoot {
@@ -212,8 +232,9 @@ func find(list []byte, preRoot common.Hash) (refined, bool) {
 	return refined{}, false
 }
 
-// intact returns the updates of a list. Only a storage that the service has not written
-// has anything else.
+// intact returns the whole updates of a list. The service only writes lists that
+// are intact, so the check matters only for a storage that something else has
+// written.
 func intact(list []byte) []byte {
 	if len(list) > Rivals*updateSize {
 		return nil
@@ -221,9 +242,10 @@ func intact(list []byte) []byte {
 	return list[:len(list)/updateSize*updateSize]
 }
 
-// apply makes an update the last block, and then those that it was holding up. It
-// returns the hash of the last one. Updates on other state roots are removed, because the
-// turn of their number is over.
+// apply makes an update the last block. If an update that continues this block is in
+// the list of waiting updates, apply continues with it, and so on. It returns the hash
+// of the last commitment. Updates for the same numbers on other state roots are
+// removed, because they can no longer be applied.
 func (s *state) apply(u refined, slot jamq.Slot) (yield common.Hash) {
 	for inTurn := true; inTurn; {
 		number := s.last.Number + 1
@@ -244,7 +266,8 @@ func (s *state) apply(u refined, slot jamq.Slot) (yield common.Hash) {
 	return yield
 }
 
-// prune removes a block, if there is one with this number.
+// prune removes the commitment, the mark and the entry of a block if the storage
+// has them.
 func (s *state) prune(number uint64) {
 	c, err := proof.DecodeCommitment(s.read(commitmentKey(number)))
 	if err != nil {

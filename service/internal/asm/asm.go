@@ -11,7 +11,7 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// ErrSource is returned for a source that cannot be assembled.
+// ErrSource is returned if a source cannot be assembled.
 var ErrSource = errors.New("asm")
 
 var (
@@ -19,12 +19,14 @@ var (
 	errRange    = errors.New("out of range")
 )
 
-// Source is a part of a program: Text, and the Name that errors give it.
+// Source is one part of a program in assembly: its Text, and the Name by which
+// errors refer to it.
 type Source struct{ Name, Text string }
 
-// The passes over all sources. Data is laid out twice, because the address of data that
-// can change depends on the length of the other. Code is laid out twice, because a jump
-// can come before its label; the lengths of instructions do not depend on labels.
+// The assembler passes over all sources four times. Data is laid out twice, because
+// the address of the writable data depends on the length of the read-only data.
+// Code is laid out twice, because a jump can come before its label. Two passes are
+// enough, because the length of an instruction does not depend on labels.
 const (
 	firstData = iota
 	lastData
@@ -33,7 +35,8 @@ const (
 	passes
 )
 
-// assembler is the program that grows in a pass.
+// assembler is the state of one call of Assemble: the part of the program that
+// exists so far.
 type assembler struct {
 	calls   map[string]uint64
 	pass    int
@@ -50,9 +53,9 @@ type assembler struct {
 	table  []int // offsets to return to
 }
 
-// Assemble returns the program of all sources, in their order, with standard
-// initialisation (GP A.7). Calls has the numbers of the host's calls by their
-// names. Errors wrap ErrSource and have the place of the statement.
+// Assemble returns the program that consists of all sources, in their order, in the
+// format of standard initialisation (GP A.7). calls maps the names of the host
+// calls to their numbers. Errors wrap ErrSource and name the source and the line.
 func Assemble(calls map[string]uint64, sources ...Source) ([]byte, error) {
 	a := &assembler{calls: calls, symbols: map[string]int64{}, labels: map[string]int{}, data: map[string][]byte{}}
 	for a.pass = range passes {
@@ -82,8 +85,8 @@ func Assemble(calls map[string]uint64, sources ...Source) ([]byte, error) {
 	return blob, nil
 }
 
-// statement carries out a line: a constant, a section, or a label with data or an
-// instruction.
+// statement processes one line: a constant, the begin of a section, or a label that
+// may be followed by data or an instruction.
 func (a *assembler) statement(text string) error {
 	if name, value, constant := strings.Cut(text, "="); constant {
 		if a.pass > lastData {
@@ -113,7 +116,8 @@ func (a *assembler) statement(text string) error {
 	return a.datum(label, operator, operands)
 }
 
-// define gives a name a value. Each pass defines all of its names.
+// define gives a name its value. Each pass defines all names again, so a name that
+// occurs twice in the same pass is an error.
 func define[V any](a *assembler, values map[string]V, name string, value V) error {
 	switch {
 	case name == "" || strings.ContainsAny(name, " \t\""):
@@ -125,7 +129,7 @@ func define[V any](a *assembler, values map[string]V, name string, value V) erro
 	return nil
 }
 
-// datum appends the bytes of a directive to the data of the section.
+// datum appends the data of one directive to the present section.
 func (a *assembler) datum(label, operator string, operands []string) error {
 	if a.section == "" {
 		return errors.New("no section has begun")
@@ -168,10 +172,12 @@ func (a *assembler) datum(label, operator string, operands []string) error {
 	return nil
 }
 
-// firstArgument is the number of the register with a call's first argument.
+// firstArgument is the number of the register that holds the first argument of a
+// call.
 const firstArgument = 7
 
-// instruction appends the instructions of a statement.
+// instruction appends the machine instructions for a statement of the code section.
+// Most statements are one instruction; a call with arguments is several.
 func (a *assembler) instruction(label, name string, operands []string) error {
 	if label != "" {
 		if len(a.code) > 0 && !a.ended {
@@ -197,16 +203,17 @@ func (a *assembler) instruction(label, name string, operands []string) error {
 	return a.encode(name, operands...)
 }
 
-// begin appends an opcode.
+// begin appends the opcode that begins an instruction.
 func (a *assembler) begin(i *pvm.Instruction) {
 	a.begins = append(a.begins, len(a.code))
 	a.code = append(a.code, i.Opcode)
 	a.ended = i.Ends()
 }
 
-// forms has the kinds of a shape's operands in the order of the source: a and b are
-// the registers of the first byte, d is one in the second byte, n is a number, c the
-// name of a call, and t a target.
+// forms lists the operands of each shape in the order of the source, with one
+// letter for each: a and b are the two registers in the first byte, d is the
+// register in the second byte, n is a number, c is the name of a host call, and t
+// is the target of a jump.
 var forms = map[pvm.Shape]string{
 	pvm.None:                    "",
 	pvm.Immediate:               "c",
@@ -219,7 +226,7 @@ var forms = map[pvm.Shape]string{
 	pvm.ThreeRegisters:          "dab",
 }
 
-// encode appends an instruction.
+// encode appends one instruction.
 func (a *assembler) encode(name string, operands ...string) error {
 	instruction := instructions[name]
 	if instruction == nil {
@@ -252,7 +259,8 @@ func (a *assembler) encode(name string, operands ...string) error {
 	return nil
 }
 
-// operand returns the bytes of an operand of the instruction at an offset.
+// operand returns the bytes of one operand. at is the offset of the instruction,
+// from which jumps are counted.
 func (a *assembler) operand(kind rune, text string, at int) ([]byte, error) {
 	switch kind {
 	case 'n':
@@ -284,7 +292,8 @@ func (a *assembler) operand(kind rune, text string, at int) ([]byte, error) {
 	return []byte{byte(r)}, nil
 }
 
-// shortest encodes a number in the fewest bytes whose sign can be extended.
+// shortest encodes a number in as few bytes as possible. The machine extends the
+// sign when it decodes them.
 func shortest(v int64) []byte {
 	size := 0
 	for unused := 64; v<<unused>>unused != v; unused -= 8 {
@@ -293,10 +302,12 @@ func shortest(v int64) []byte {
 	return binary.LittleEndian.AppendUint64(nil, uint64(v))[:size]
 }
 
-// spaced puts spaces between the terms of a sum.
+// spaced puts a space before each further term of a sum, so that the terms can be
+// split.
 var spaced = strings.NewReplacer(" ", "", "+", " +", "-", " -")
 
-// value computes a sum of numbers and symbols. Numbers up to 2^64-1 wrap.
+// value computes a sum of numbers and symbols. Numbers up to 2^64-1 are allowed and
+// wrap around.
 func (a *assembler) value(text string) (sum int64, err error) {
 	terms := strings.Fields(spaced.Replace(text))
 	if len(terms) == 0 {
@@ -320,11 +331,11 @@ func (a *assembler) value(text string) (sum int64, err error) {
 	return sum, nil
 }
 
-// tableEntry is the size of an entry of the jump table, in bytes.
+// tableEntry is the size of an entry in the jump table, in bytes.
 const tableEntry = 2
 
-// blob encodes the program. Zeros at the end of the data that can change become zero
-// pages.
+// blob encodes the program. Whole pages of zeros at the end of the writable data
+// are not stored but declared as zero pages.
 func (a *assembler) blob() []byte {
 	const page = 1 << 12
 	ro, all := a.data[".ro"], a.data[".rw"]
@@ -354,7 +365,7 @@ func appendLittle(b []byte, n, size int) []byte {
 	return append(b, binary.LittleEndian.AppendUint64(nil, uint64(n))[:size]...)
 }
 
-// instructions are those of package pvm by name.
+// instructions maps the names of the instructions to those of package pvm.
 var instructions = func() map[string]*pvm.Instruction {
 	named := map[string]*pvm.Instruction{}
 	for i := range pvm.Instructions {

@@ -1,4 +1,5 @@
-// Package asm assembles programs for JAM's virtual machine, the PVM.
+// Package asm is an assembler for JAM's virtual machine, the PVM. Package service
+// uses it for its two programs.
 //
 // A source is text with one statement per line. A semicolon begins a comment.
 //
@@ -22,19 +23,19 @@
 //	    add_imm_64 r1, r1, 1
 //	    return r5
 //
-// Sections may alternate, and several sources make one program. Mnemonics and
-// opcodes are those of package pvm; the register that an instruction changes
-// comes first. Four statements are made of others:
+// Sections may alternate, and several sources can form one program. Mnemonics and
+// opcodes are those of package pvm. If an instruction changes a register, that
+// register is its first operand. Four statements stand for other instructions:
 //
-//   - "call rL, label" is a load_imm_jump with a new entry of the jump table for
-//     the instruction after it. "call rL, label, 1, x" loads these values into
-//     r7 and r8 before.
-//   - "return rL" is a jump_ind to the address in that register
-//   - "ecalli name" takes the number of the host's call from a table that
-//     depends on the version of the Gray Paper
-//   - a label gets a fallthrough in front of it if the instruction before it does
-//     not end a basic block. Jumps reach basic blocks only.
+//   - "call rL, label" is a load_imm_jump with a new entry in the jump table, which
+//     leads to the next instruction. "call rL, label, 1, x" first loads the two
+//     values into r7 and r8.
+//   - "return rL" is a jump_ind to the address in that register.
+//   - "ecalli name" gets the number of the host call from a table, because it
+//     depends on the version of the Gray Paper.
+//   - A label inserts a fallthrough if the instruction before it does not end a
+//     basic block, because a jump can reach only the begin of a basic block.
 //
-// A jump whose target is a number goes this many bytes forward, so that tests
-// can write programs that are wrong.
+// If the target of a jump is a number, the jump goes that many bytes forward. Tests
+// use this to write invalid programs.
 package asm

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Instruction is a row of the table: the Name that the assembler writes, the
-// Opcode, the Shape of the operands, and the effect.
+// Instruction is an instruction of the machine: the Name by which the assembler
+// knows it, its Opcode, the Shape of its operands, and its effect.
 type Instruction struct {
 	Name   string
 	Opcode byte
@@ -14,7 +14,8 @@ type Instruction struct {
 	effect func(m *Machine, o operands)
 }
 
-// Instructions are all that this package executes (GP A.5), by their opcodes.
+// Instructions are all instructions that this package executes (GP A.5), in the
+// order of their opcodes.
 var Instructions = [...]Instruction{
 	{"trap", 0, None, func(m *Machine, _ operands) { m.status = Panicked }},
 	{"fallthrough", 1, None, func(*Machine, operands) {}},
@@ -55,7 +56,7 @@ var Instructions = [...]Instruction{
 	{"set_lt_u", 216, ThreeRegisters, compute(setLess)},
 }
 
-// table has the instructions at the index of their opcodes.
+// table maps each opcode to its instruction, or to nil.
 var table [256]*Instruction
 
 func init() {
@@ -64,7 +65,7 @@ func init() {
 	}
 }
 
-// Ends reports whether the instruction ends a basic block.
+// Ends reports whether a basic block ends after the instruction.
 func (i *Instruction) Ends() bool {
 	switch i.Shape {
 	case Offset, RegisterImmediateOffset, TwoRegistersOffset, None:
@@ -124,7 +125,8 @@ func branchImmediate(holds func(a, b uint64) bool) func(*Machine, operands) {
 	}
 }
 
-// load and store move the low bytes of a register. Addresses have 32 bits.
+// load reads bytes of the memory into a register, and store writes the low bytes of
+// a register to the memory. Both use the low 32 bits of the address.
 func (m *Machine) load(register int, address, size uint64) {
 	from, ok := m.Read(uint64(uint32(address)), size)
 	if !ok {

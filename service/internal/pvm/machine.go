@@ -1,10 +1,11 @@
 package pvm
 
-// Status is the way in which an invocation ended, or a call of the host.
+// Status tells whether a program is still running or how it has ended. A host call
+// also returns one.
 type Status uint8
 
-// A program that is not running has halted with an output, panicked, or used up
-// its gas. A page fault is a panic.
+// These are the statuses. A program has halted with an output, has panicked, or has
+// used up its gas. A page fault counts as a panic.
 const (
 	Running Status = iota
 	Halted
@@ -12,31 +13,32 @@ const (
 	OutOfGas
 )
 
-// String returns the name that the shared test cases use.
+// String returns the name of the status that the shared test cases use.
 func (s Status) String() string {
 	return [...]string{"running", "halt", "panic", "out of gas"}[s]
 }
 
-// Host answers the calls of a program. Call has the arguments in the machine's
-// registers, charges gas with [Machine.Charge], and writes the result to
-// register 7. It returns Running if the program continues.
+// Host answers the host calls of a program. Call finds the arguments in the
+// machine's registers, charges the gas with [Machine.Charge], and writes the result
+// to register 7. It returns Running if the program may continue.
 type Host interface {
 	Call(number uint64, m *Machine) Status
 }
 
-// Result is the outcome of an invocation.
+// Result is the outcome of running a program.
 type Result struct {
 	// Status is Halted, Panicked or OutOfGas.
 	Status Status
-	// Gas is the gas that is left. It has no meaning if the gas was used up.
+	// Gas is the gas that is left. It is meaningless if Status is OutOfGas.
 	Gas int64
-	// Output is empty unless the program halted.
+	// Output is the output of the program. It is empty unless the program halted.
 	Output []byte
 }
 
-// Machine is the state of a running program. Only its host uses it.
+// Machine is the state of a running program. A [Host] gets it to read and change
+// the registers and the memory.
 type Machine struct {
-	// Registers are r0 to r12.
+	// Registers are the registers r0 to r12.
 	Registers [13]uint64
 
 	gas     int64
@@ -48,9 +50,9 @@ type Machine struct {
 	status  Status
 }
 
-// Run executes the program from an entry point, an offset in its instructions,
-// until it ends. Arguments have at most MaxArguments bytes; the program panics
-// otherwise. The time is bounded by the gas.
+// Run executes the program until it ends. entry is the offset of the first
+// instruction. If arguments has more than MaxArguments bytes, the program panics.
+// The gas limits the time that Run takes.
 func (p *Program) Run(entry int, gas int64, arguments []byte, host Host) Result {
 	if len(arguments) > MaxArguments {
 		return Result{Status: Panicked, Gas: gas}
@@ -68,7 +70,7 @@ func (p *Program) Run(entry int, gas int64, arguments []byte, host Host) Result 
 	return result
 }
 
-// Charge takes gas for a call of the host, and returns OutOfGas if not enough
+// Charge subtracts the gas for a host call, or returns OutOfGas if not enough gas
 // is left.
 func (m *Machine) Charge(gas int64) Status {
 	if m.gas < gas {
@@ -94,8 +96,8 @@ func (m *Machine) step() {
 	s.effect(m, s.operands)
 }
 
-// branch continues at an offset from the current instruction, which must begin
-// a basic block.
+// branch continues at an offset from the current instruction. The target must begin
+// a basic block; otherwise the program panics.
 func (m *Machine) branch(offset uint64) { m.goTo(uint64(m.at) + offset) }
 
 func (m *Machine) goTo(target uint64) {
@@ -106,8 +108,8 @@ func (m *Machine) goTo(target uint64) {
 	m.next = int(target)
 }
 
-// jumpIndirect continues at an entry of the jump table. The addresses of the
-// entries are 2, 4, 6 and so on. One more address halts the program.
+// jumpIndirect continues at the address in an entry of the jump table. The entries
+// have the addresses 2, 4, 6 and so on. The address haltAddress halts the program.
 func (m *Machine) jumpIndirect(address uint32) {
 	entry := int(address/2) - 1
 	switch {

@@ -8,30 +8,31 @@ const ReadOnlyStart = zoneSize
 const (
 	pageSize = 1 << 12
 	zoneSize = 1 << 16
-	// The other fixed addresses of standard initialisation (GP A.7).
+	// These are the other fixed addresses of standard initialisation (GP A.7).
 	stackEnd      = 1<<32 - 2*zoneSize - MaxArguments
 	argumentStart = 1<<32 - zoneSize - MaxArguments
 	haltAddress   = 1<<32 - zoneSize
 )
 
-// MaxArguments is the greatest length of the arguments, in bytes.
+// MaxArguments is the maximum length of a program's arguments, in bytes.
 const MaxArguments = 1 << 24
 
-// DataStart returns the address of the data that a program may change, given
-// the length of its read-only data.
+// DataStart returns the address of the writable data, given the length of the
+// read-only data.
 func DataStart(readOnly int) uint64 { return 2*zoneSize + roundUp(readOnly, zoneSize) }
 
 func roundUp(n, unit int) uint64 { return uint64((n + unit - 1) / unit * unit) }
 
-// A region is a range of memory that can be read.
+// region is a range of the memory that the program can read, and can write if
+// writable is set.
 type region struct {
 	start    uint64
 	bytes    []byte
 	writable bool
 }
 
-// newMemory returns the memory at the start of an invocation. No access
-// outside of its regions succeeds.
+// newMemory returns the memory with which a program starts. An access outside its
+// regions fails.
 func newMemory(p *Program, arguments []byte) []region {
 	pages := func(data []byte, more int) []byte {
 		size := int(roundUp(len(data), pageSize)) + int(roundUp(more, pageSize))
@@ -45,14 +46,14 @@ func newMemory(p *Program, arguments []byte) []region {
 	}
 }
 
-// Read returns the memory in a range, or false if a byte of it cannot be read.
-// The result is valid until the program continues.
+// Read returns the bytes at an address. It returns false if the program may not
+// read all of them. The result is valid until the program continues.
 func (m *Machine) Read(address, length uint64) ([]byte, bool) {
 	return m.find(address, length, false)
 }
 
-// Write copies data to an address. It returns false and changes nothing if a
-// byte of the range cannot be written.
+// Write copies data to an address. It returns false and changes nothing if the
+// program may not write all bytes of that range.
 func (m *Machine) Write(address uint64, data []byte) bool {
 	to, ok := m.find(address, uint64(len(data)), true)
 	copy(to, data)

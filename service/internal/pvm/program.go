@@ -8,15 +8,15 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// ErrProgram is returned for a blob that is not a program.
+// ErrProgram is returned if a blob is not a program.
 var ErrProgram = errors.New("pvm: not a program")
 
-// MaxMemory limits the memory that the header of a program may ask for, in
-// bytes. Real PVMs allow almost 4 GiB, of which this one would have to keep
+// MaxMemory is the maximum amount of memory that the header of a program may
+// request, in bytes. Real PVMs allow almost 4 GiB, but this interpreter allocates
 // every byte.
 const MaxMemory = 1 << 24
 
-// Program is a program that was loaded. It is safe for concurrent use.
+// Program is a loaded program. It is safe for concurrent use.
 type Program struct {
 	code     []byte
 	begins   []bool // an instruction begins here
@@ -29,8 +29,8 @@ type Program struct {
 	stack    int // bytes
 }
 
-// Load decodes a program with standard initialisation (GP A.7). Errors wrap
-// ErrProgram.
+// Load decodes a program in the format of standard initialisation (GP A.7). The
+// error wraps ErrProgram if blob is not such a program.
 func Load(blob []byte) (*Program, error) {
 	p := new(Program)
 	if len(blob) < 11 {
@@ -52,14 +52,15 @@ func Load(blob []byte) (*Program, error) {
 	return p, p.loadCode(rest[4:])
 }
 
-// little decodes a number of at most 4 bytes, little-endian.
+// little decodes a little-endian number of at most 4 bytes.
 func little(raw []byte) int {
 	var padded [8]byte
 	copy(padded[:], raw)
 	return int(binary.LittleEndian.Uint64(padded[:]))
 }
 
-// loadCode decodes the jump table, the instructions and their mask (GP A.2).
+// loadCode decodes the jump table, the instructions, and the mask that marks where
+// instructions begin (GP A.2).
 func (p *Program) loadCode(raw []byte) error {
 	entries, raw, err := codec.DecodeNatural(raw)
 	if err != nil {
@@ -95,15 +96,16 @@ func (p *Program) loadCode(raw []byte) error {
 	return nil
 }
 
-// step is an instruction at an offset of the code. Effect and operands are decoded once,
-// because loops execute most of them often.
+// step is a decoded instruction at an offset of the code. Decoding happens once per
+// program, because loops execute the same instructions many times.
 type step struct {
 	effect   func(*Machine, operands)
 	operands operands
 	next     int // offset of the following instruction
 }
 
-// decode returns the instruction at an offset. An unknown opcode is a trap.
+// decode returns the instruction at an offset. It returns trap if the opcode is
+// unknown.
 func (p *Program) decode(at int) step {
 	instruction := table[p.code[at]]
 	if instruction == nil {
@@ -113,8 +115,9 @@ func (p *Program) decode(at int) step {
 	return step{instruction.effect, instruction.Shape.decode(p.argument(at), skip), at + 1 + skip}
 }
 
-// findBlocks marks the offsets that jumps may reach: the first one, and each that
-// follows an instruction which ends a block. One may be behind the code.
+// findBlocks marks the offsets at which basic blocks begin, which jumps may reach:
+// offset 0, and the offset after each instruction that ends a block. The last such
+// offset can be behind the code.
 func (p *Program) findBlocks() {
 	p.blocks = make([]bool, len(p.code)+maxSkip+1)
 	p.blocks[0] = true
@@ -125,10 +128,11 @@ func (p *Program) findBlocks() {
 	}
 }
 
-// maxSkip is the greatest number of bytes of an instruction after its opcode.
+// maxSkip is the maximum number of bytes that an instruction has after its opcode.
 const maxSkip = 24
 
-// skip returns the number of bytes of an instruction after its opcode.
+// skip returns the number of bytes between the opcode at an offset and the next
+// instruction.
 func (p *Program) skip(at int) int {
 	n := 0
 	for n < maxSkip && at+1+n < len(p.code) && !p.begins[at+1+n] {
@@ -137,8 +141,8 @@ func (p *Program) skip(at int) int {
 	return n
 }
 
-// argument returns the bytes after an opcode. After the end of the code they
-// are zeros.
+// argument returns the bytes after an opcode, filled up with zeros after the end of
+// the code.
 func (p *Program) argument(at int) (raw [12]byte) {
 	copy(raw[:], p.code[min(at+1, len(p.code)):])
 	return raw

@@ -1,10 +1,10 @@
 package pvm
 
-// Shape is the form of an instruction's operands behind its opcode (GP A.5).
+// Shape is the format of an instruction's operands in the code (GP A.5).
 type Shape uint8
 
-// The shapes are named after their operands, in the order in which the
-// assembler writes them. Offsets count from the first byte of the instruction.
+// The shapes are named after their operands, in the order in which the assembler
+// writes them. An Offset is counted from the first byte of the instruction.
 const (
 	None Shape = iota
 	Immediate
@@ -17,14 +17,15 @@ const (
 	ThreeRegisters
 )
 
-// operands are the decoded operands: registers, and numbers whose sign is
-// extended. For a shape with a register d, d is the result.
+// operands are the decoded operands of an instruction: registers a, b and d, and
+// numbers x and y with extended sign. In a shape with three registers, d receives
+// the result.
 type operands struct {
 	a, b, d int
 	x, y    uint64
 }
 
-// decode reads the operands of an instruction that has skip bytes after its
+// decode decodes the operands of an instruction that has skip bytes after its
 // opcode.
 func (s Shape) decode(raw [12]byte, skip int) (o operands) {
 	low, high := min(12, int(raw[0]%16)), min(12, int(raw[0]/16))
@@ -46,8 +47,8 @@ func (s Shape) decode(raw [12]byte, skip int) (o operands) {
 	return o
 }
 
-// signed decodes a little-endian number of length bytes, at least 0 and at most
-// 4, and extends its sign.
+// signed decodes a little-endian number and extends its sign. It reads length
+// bytes, but at least 0 and at most 4.
 func signed(raw []byte, length int) uint64 {
 	length = max(0, min(4, length))
 	shift := 64 - 8*length

@@ -1,9 +1,11 @@
-// Runs invocations on the PVM of strawberry (https://github.com/eigerco/strawberry), as pvms.js
-// in service/testdata/node does on others. The package that it uses is internal, so this file is
-// built inside of that repository: docs/service.md has the commands.
+// This program runs test cases on the PVM of strawberry
+// (https://github.com/eigerco/strawberry), as pvms.js in service/testdata/node does
+// on other PVMs. It uses an internal package of that repository and is therefore
+// built inside it: docs/service.md has the commands.
 //
-// Each line of the input is an invocation as JSON: a program with its metadata, and what the
-// chain answers. Each line of the output is its outcome.
+// Each line of the input is an invocation as JSON, with a program including its
+// metadata, and with the chain's answers to host calls. Each line of the output is
+// the outcome of one invocation.
 package main
 
 import (
@@ -21,7 +23,7 @@ import (
 	"github.com/eigerco/strawberry/internal/pvm"
 )
 
-// The results of the host's calls, and their gas.
+// These are results of host calls, and the gas that a host call costs.
 const (
 	none    = math.MaxUint64
 	what    = math.MaxUint64 - 1
@@ -29,7 +31,7 @@ const (
 	callGas = 10
 )
 
-// octets are hexadecimal with 0x in JSON.
+// octets are bytes that JSON shows in hexadecimal with 0x.
 type octets string
 
 func (o octets) String() string { return "0x" + hex.EncodeToString([]byte(o)) }
@@ -42,7 +44,8 @@ func (o *octets) UnmarshalText(text []byte) error {
 	return err
 }
 
-// invocation and outcome have the fields of those in service/host_test.go.
+// invocation and outcome have the same fields as the types of these names in
+// service/host_test.go.
 type invocation struct {
 	Program   octets            `json:"program"`
 	Calls     map[string]uint64 `json:"calls"`
@@ -64,7 +67,7 @@ type outcome struct {
 	Storage map[string]octets `json:"storage,omitempty"`
 }
 
-// host answers the calls of one invocation.
+// host answers the host calls of one invocation.
 type host struct {
 	*invocation
 	storage map[string]octets
@@ -74,7 +77,7 @@ type host struct {
 
 var errAddress = pvm.ErrPanicf("a range that the program cannot access")
 
-// read returns a part of the program's memory.
+// read returns bytes of the program's memory.
 func (h *host) read(at, length uint64) (octets, error) {
 	if length == 0 {
 		return "", nil
@@ -89,7 +92,8 @@ func (h *host) read(at, length uint64) (octets, error) {
 	return octets(data), nil
 }
 
-// answer writes a part of a value to the program's memory.
+// answer writes a part of a value to the program's memory, as the host calls fetch
+// and read do.
 func (h *host) answer(value octets, found bool, to, offset, length uint64) error {
 	if !found {
 		h.r[7] = none
@@ -164,8 +168,8 @@ func (h *host) call(number uint64) error {
 	return nil
 }
 
-// withoutMetadata returns the program of a blob, which begins with the length of its metadata.
-// The length is below 2^14.
+// withoutMetadata returns the program in a blob without its metadata. The blob
+// begins with the length of the metadata, which is below 2^14.
 func withoutMetadata(blob octets) []byte {
 	length, rest := int(blob[0]), blob[1:]
 	if length >= 0x80 {
