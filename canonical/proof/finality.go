@@ -32,7 +32,6 @@ type Target struct {
 type Precommit struct {
 	// Target is the block for which the validator votes.
 	Target Target `json:"target"`
-	// Round is the round of GRANDPA, and Set the number of the validator set.
 	// Round is the round of GRANDPA, and Set is the number of the validator set.
 	Round uint64 `json:"round"`
 	Set   uint64 `json:"set"`

@@ -93,11 +93,9 @@ type OutputProof struct {
 	// Index is the position of the output in C(16), from 0 to Count-1. Count is the number of
 	// outputs of the block, at most 1,048,576.
 	Index int `json:"index"`
+	Count int `json:"count"`
 	// Siblings are the sibling nodes on the path from the root down to the output. A sibling
 	// has 32 bytes, or 36 if it is itself an output.
-	Count int `json:"count"`
-	// Siblings are the sibling nodes on the path, from the root down: 32 bytes
-	// each, or 36 for an output.
 	Siblings []hexutil.Bytes `json:"siblings"`
 }
 
