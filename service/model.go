@@ -22,7 +22,6 @@ type Storage map[string][]byte
 // Get returns the value of a key, or nil if the key is absent.
 func (s Storage) Get(key string) []byte { return s[key] }
 
-// Write carries out changes.
 // Write applies a set of changes to the storage.
 func (s Storage) Write(changes Storage) {
 	for key, value := range changes { // any order has the same result
