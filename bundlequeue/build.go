@@ -9,9 +9,10 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// mayBuild reports whether the queue may request a new package for a bundle now, as far as the
-// back-off and the host's orders allow it. The safety rule, that no chain may accumulate two
-// packages of a bundle (promise B1), is checked by admissible and not here.
+// mayBuild reports whether the queue may request a new package for a bundle now, as
+// far as the back-off and the host's orders are concerned. It does not check the
+// safety rule, that no chain may accumulate two packages of a bundle (promise B1):
+// admissible does.
 func (q *Queue) mayBuild(it *item) bool {
 	t := it.troubles()
 	return it.state != Reserved && !q.ended(it) && q.now >= it.notBefore &&
@@ -19,8 +20,8 @@ func (q *Queue) mayBuild(it *item) bool {
 		(t.untilFinal.IsZero() || t.untilFinal != q.view.Finalized().Hash)
 }
 
-// build requests a new package for a bundle from the host, if the rules admit one and a core is
-// free.
+// build requests a new package for a bundle from the host, if the safety rule
+// permits one and a core is free.
 func (q *Queue) build(it *item) {
 	if !q.mayBuild(it) {
 		return
@@ -76,10 +77,11 @@ func (q *Queue) anchorAgain(it *item) (at, least anchor.Point, offset int) {
 	return at, least, offset
 }
 
-// offset returns how many blocks behind the newest block the anchor of a bundle's package should
-// lie. Package anchor decides it: a package with an old anchor may expire before the report, and a
-// new anchor may be lost in a reorg. Blocks that pass during a build delay the report as much as
-// other bundles in front of this one do, so they are counted in the same way.
+// offset returns how many blocks behind the newest block the anchor of a bundle's
+// package should be. Package anchor chooses it, because both extremes are bad: a
+// package with an old anchor may expire before it is reported, and a new anchor may
+// be lost in a reorg. Blocks that pass during a build delay the report just as
+// other bundles in front of this bundle do, so offset counts them in the same way.
 func (q *Queue) offset(it *item) int {
 	ahead, inUse := 0, q.cores.inUse()
 	for i := range q.cores.list {
@@ -104,8 +106,9 @@ func (q *Queue) buildBlocks() int {
 	return blocks
 }
 
-// noteReorgs marks those open build requests whose oldest admissible anchor has left the best
-// chain. If the host then answers with an older anchor, that is not the host's mistake.
+// noteReorgs marks the open build requests whose minAnchor, the oldest block that
+// the host may use as the anchor, has left the best chain. If the host then answers
+// with an older anchor, the answer is not counted as a mistake of the host.
 func (q *Queue) noteReorgs() {
 	// The loop may run in any order: each request is changed by itself.
 	for _, it := range q.builds {
@@ -116,9 +119,10 @@ func (q *Queue) noteReorgs() {
 	}
 }
 
-// learnBuild records how many blocks a build has taken, so that later anchors are chosen new
-// enough. A failed build counts only if it took longer than the earlier builds, because it may have
-// failed for that reason: its anchor expired during the build.
+// learnBuild records how many blocks a build took, so that the anchors of later
+// packages are chosen new enough. A failed build counts only if it took longer than
+// the earlier builds, because it may have failed for exactly that reason: its
+// anchor expired during the build.
 func (q *Queue) learnBuild(r *request, failed bool) {
 	best := q.view.Best().Height
 	took := int(min(best-min(best, r.best.Height), uint64(q.cfg.Spec.RecentHistory)))
@@ -176,8 +180,8 @@ func (q *Queue) built(now instant, ev Built) error {
 	return nil
 }
 
-// checkBuilt returns an error if the package must not be sent for a reason that the host could have
-// known, for example a missing prerequisite.
+// checkBuilt returns an error if the package must not be sent, but only for reasons
+// that the host could have known, for example a missing prerequisite.
 func (q *Queue) checkBuilt(it *item, at anchor.Point, onBest bool, ev *Built) error {
 	r := it.request
 	for _, need := range r.prerequisites {
@@ -206,9 +210,10 @@ func (q *Queue) checkBuilt(it *item, at anchor.Point, onBest bool, ev *Built) er
 	return fmt.Errorf("%w: bundle %d is anchored at height %d, want at least %d, at which its earlier versions are dead", ErrInadmissible, it.number, at.Height, r.minAnchor.Height)
 }
 
-// discard drops a package that was already dead when it was built and was therefore never sent. The
-// next build may start as soon as it can give a different package. If the lookup anchor was too old
-// (D3), that requires another finalized block, because lookup anchors are final blocks. Otherwise
+// discard drops a package that was already dead when it was built, and that was
+// therefore never sent. The next build may start as soon as it can result in a
+// different package. If the lookup anchor was too old (D3), this needs another
+// finalized block, because lookup anchors are final blocks. For all other reasons,
 // another best block is enough.
 func (q *Queue) discard(it *item, r *request, pkg jamq.PackageHash, reason anchor.Reason, at anchor.Point) {
 	q.noteUseless(it, reason)
@@ -220,8 +225,8 @@ func (q *Queue) discard(it *item, r *request, pkg jamq.PackageHash, reason ancho
 	q.emit(Died{Number: it.number, Version: r.version, Package: pkg, Reason: reason, At: at, Unsent: true})
 }
 
-// noteUseless counts a package of a bundle that died before it was sent, and remembers the reason
-// for operators.
+// noteUseless counts a package that died before it was sent, and remembers the
+// reason for [Delay], which operators see.
 func (q *Queue) noteUseless(it *item, reason anchor.Reason) {
 	t := it.inTrouble()
 	t.useless++
@@ -254,10 +259,10 @@ func (q *Queue) closeRequest(it *item) {
 	}
 }
 
-// prune forgets the versions of a bundle that no chain can accumulate any more and that do not
-// count as lost, so that memory stays bounded however often the bundle is rebuilt. It keeps the
-// latest block at which one of them died, because the anchor of every later version must not be
-// older than that block.
+// prune forgets the versions of a bundle that no chain can accumulate any more and
+// that are not losses, so that memory stays bounded no matter how often the bundle
+// is rebuilt. It remembers the latest block at which one of them died, because
+// later versions must not be anchored before that block.
 func (q *Queue) prune(it *item) {
 	it.versions = slices.DeleteFunc(it.versions, func(v *version) bool {
 		if v.lost || !q.finallyDead(v) {

@@ -8,12 +8,12 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// The functions in this file ask the view of the JAM chain about packages and blocks. The view
-// answers by the rules D1 to D6 of package anchor, which define when a package can never be
-// accumulated.
+// The functions in this file ask the view of the JAM chain about packages and
+// blocks. The view follows the rules D1 to D6 of package anchor, which define when
+// a package can never be accumulated.
 
-// watch makes the view of the chain follow a package from now on. The error wraps ErrInadmissible
-// if the refine context of the package is impossible.
+// watch makes the view of the chain follow a package from now on. The error wraps
+// ErrInadmissible if the package's refine context contradicts the known blocks.
 func (q *Queue) watch(pkg jamq.PackageHash, c *jamq.RefineContext) (*chainview.Trace, error) {
 	trace, err := q.view.Watch(pkg, chainview.Package{
 		Anchor: c.Anchor, LookupAnchorSlot: c.LookupAnchorSlot, Prerequisites: c.Prerequisites,
@@ -44,16 +44,18 @@ func (q *Queue) anchorAt(least anchor.Point, offset int) (at anchor.Point, actua
 	return at, int(best - height), ok
 }
 
-// finallyAccumulated reports whether the finalized chain has accumulated a package. Every future
-// chain contains the finalized block, so nothing can undo the accumulation.
+// finallyAccumulated reports whether the finalized chain has accumulated a package.
+// Nothing can undo such an accumulation, because every future chain contains the
+// finalized block.
 func (q *Queue) finallyAccumulated(v *version) bool {
 	at := v.trace.Status().Accumulated
 	return !at.IsZero() && at.Height <= q.view.Finalized().Height
 }
 
-// finallyDead reports whether no chain can ever accumulate a package. This is so if the package was
-// never sent. It is also so if the package is dead at the finalized block, because every future
-// chain contains that block and a dead package stays dead on it.
+// finallyDead reports whether no chain can ever accumulate a package. There are two
+// cases: the package was never sent, or it is dead at the finalized block. A
+// package of the second kind stays dead, because every future chain contains that
+// block.
 func (q *Queue) finallyDead(v *version) bool {
 	s := v.trace.Status()
 	return !v.sent || s.Dead != anchor.Alive && s.DeadSince.Height <= q.view.Finalized().Height

@@ -2,9 +2,9 @@ package bundlequeue
 
 import "time"
 
-// jitter is how far the clock may go back without consequences; the queue then acts as if no time
-// had passed. If the clock goes back further, the queue assumes that the earlier time was wrong and
-// the new one is right.
+// jitter is how far the clock may go back without consequences: the queue then acts
+// as if no time had passed. If the clock goes back further, the queue assumes that
+// the earlier readings were wrong and that the new one is right.
 const jitter = instant(time.Second)
 
 func instantOf(t time.Time) instant { return instant(t.UnixNano()) }
@@ -21,9 +21,9 @@ func (q *Queue) readClock(now time.Time) instant {
 	return at
 }
 
-// clockWentBack shortens every wait to the longest wait that could begin now. The deadlines were
-// computed from a wrong clock and may lie far in the future, and they would block the queue until
-// then.
+// clockWentBack shortens every wait to the longest wait that could begin now. The
+// deadlines were computed from readings of a wrong clock, so they may be far in the
+// future and would stop the queue until then.
 func (q *Queue) clockWentBack(now instant) {
 	wait := instant(max(q.cfg.SubmitRetryInterval, q.cfg.BackoffMax+q.cfg.BackoffMax/8))
 	for place := q.active; place < q.end(); place++ {

@@ -9,23 +9,24 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// A bundle that was executed on a failed block must never be enqueued, even if it has the next
-// number. Numbers are used again after a failure, so the queue recognizes blocks by their
-// commitments.
+// The functions in this file make sure that a bundle is never enqueued if it was
+// executed on a block that has failed. Such a bundle can have the right number,
+// because numbers are used again after a failure, so the queue recognizes blocks by
+// their commitments.
 
 // spent is the commitment of a bundle that has failed. No later bundle may use it or build on it.
 type spent struct {
 	commitment common.Hash
-	place      uint64 // of the bundle
+	place      uint64 // position of the failed bundle in the queue
 }
 
-// maxSpent is how many commitments of failed bundles the queue remembers, so that memory stays
-// bounded. It forgets the oldest ones first.
+// maxSpent is the maximum number of commitments of failed bundles that the queue
+// remembers, so that memory stays bounded. The queue forgets the oldest ones first.
 const maxSpent = 1 << 14
 
-// checkCommitments checks whether a bundle may be enqueued at a place: its commitment must be new,
-// and it must have been executed on the bundle before that place. A commitment of zero is unknown
-// and passes the check.
+// checkCommitments checks whether a bundle may be enqueued at the given position:
+// its commitment must be new, and the bundle must have been executed on the bundle
+// before that position. A commitment of zero is unknown and passes the check.
 func (q *Queue) checkCommitments(place uint64, ev *Enqueue) error {
 	var none common.Hash
 	if q.isUsed(ev.Commitment) || ev.Commitment != none && ev.Commitment == ev.Parent {
@@ -41,8 +42,8 @@ func (q *Queue) checkCommitments(place uint64, ev *Enqueue) error {
 	return nil
 }
 
-// commitmentBefore returns the commitment of the bundle before a place of the queue, or zero if the
-// host has given none.
+// commitmentBefore returns the commitment of the bundle before the given position
+// in the queue, or zero if the host has not given one.
 func (q *Queue) commitmentBefore(place uint64) common.Hash {
 	if place == q.firstPlace {
 		return q.base
@@ -50,9 +51,10 @@ func (q *Queue) commitmentBefore(place uint64) common.Hash {
 	return q.at(place - 1).commitment
 }
 
-// Head returns the commitment that the next bundle must have as its Parent: that of the last bundle
-// which was accepted and has not failed. If there is no such bundle, Head returns the Parent of the
-// first one. Zero means that the queue does not know the commitment.
+// Head returns the commitment that the next bundle must have as its Parent. This is
+// the commitment of the last accepted bundle that has not failed or, if there is no
+// such bundle, the Parent of the first one. Zero means that the queue does not know
+// the commitment.
 func (q *Queue) Head() common.Hash { return q.commitmentBefore(q.end()) }
 
 // spend remembers the commitment of a bundle that has failed, so that no later bundle can use the
@@ -68,8 +70,9 @@ func (q *Queue) spend(it *item) {
 	q.spent = append(q.spent, spent{it.commitment, it.place})
 }
 
-// forgetSpent forgets a failed bundle when the bundle at the same place of the queue is final. A
-// host cannot build on the failed bundle by mistake any more, because its parent is not the head.
+// forgetSpent forgets a failed bundle as soon as the bundle that replaced it in the
+// queue is final. From then on, a host cannot build on the failed bundle by
+// mistake, because the parent of its block is no longer the head.
 func (q *Queue) forgetSpent() {
 	q.spent = slices.DeleteFunc(q.spent, func(s spent) bool {
 		if s.place < q.active {
@@ -79,8 +82,9 @@ func (q *Queue) forgetSpent() {
 	})
 }
 
-// commit records the commitment of an enqueued bundle and that of its parent. If the bundle before
-// it is only reserved, that bundle must have the named commitment when it is enqueued.
+// commit records the commitments of an enqueued bundle and of its parent. If the
+// number before this bundle is only reserved, the bundle that fills it later must
+// have exactly the commitment of that parent.
 func (q *Queue) commit(it *item, ev *Enqueue) {
 	it.commitment, it.awaited = ev.Commitment, nil
 	if parent := ev.Parent; parent != (common.Hash{}) {
@@ -93,8 +97,8 @@ func (q *Queue) commit(it *item, ev *Enqueue) {
 	q.use(ev.Commitment)
 }
 
-// setBase sets the commitment of the bundle before the first one in the queue. The queue has
-// forgotten that bundle, but the first one must still have been executed on it.
+// setBase sets the commitment of the block on which the first bundle in the queue
+// was executed. The queue has already forgotten the bundle of that block.
 func (q *Queue) setBase(commitment common.Hash) {
 	delete(q.commitments, q.base)
 	q.base = commitment
@@ -113,8 +117,9 @@ func (q *Queue) use(commitment common.Hash) {
 	}
 }
 
-// useOnce records a commitment that was read from a snapshot. If the snapshot contains the
-// commitment twice, the reader fails, because the snapshot is then corrupt.
+// useOnce records a commitment that was read from a snapshot. It makes the reader
+// fail if the snapshot contains the commitment twice, because such a snapshot is
+// corrupt.
 func (q *Queue) useOnce(r *wire.Reader, commitment common.Hash) {
 	if q.isUsed(commitment) {
 		r.Fail("commitment %s twice", commitment)

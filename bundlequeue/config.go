@@ -28,8 +28,8 @@ type Config struct {
 	// A [Cores] event changes the set of a running queue. A restored queue uses the set of the last
 	// such event, or this one if there was none.
 	Cores []jamq.CoreIndex
-	// MaxQueueDepth is how many bundles may wait in Queued before Enqueue
-	// returns ErrQueueFull, from 1 to 2^30. The default is 12.
+	// MaxQueueDepth is how many bundles may wait in Queued or Reserved before Enqueue returns
+	// ErrQueueFull, from 1 to 2^30. The default is 12.
 	MaxQueueDepth int
 	// ReservationTimeout is how long a number may stay reserved before the queue releases it,
 	// because a reserved number that is never filled would block all bundles after it. It must be
@@ -41,21 +41,21 @@ type Config struct {
 	// MaxSubmitRetries is how many times the same package is sent again after the first time. It
 	// must not be negative. The default is 8.
 	MaxSubmitRetries int
-	// MaxVersionRetries is how many packages of a bundle may be lost without consequences; with the
+	// MaxVersionRetries is how many lost packages of a bundle the queue tolerates; with the
 	// next loss the bundle fails. It must not be negative. The default is 5.
 	//
-	// A package is lost if a guarantor accepted or refused it, and it then died unreported (D2),
-	// unavailable (D5) or in the ready queue (D6). Packages that died for reasons outside of the
-	// bundle do not count: see [Queue.Step].
+	// A package counts as lost only if a guarantor accepted or refused it, and it then died
+	// unreported (D2), unavailable (D5) or in the ready queue (D6). Packages that died for
+	// reasons outside the bundle do not count: see [Queue.Step].
 	MaxVersionRetries int
-	// BackoffBase and BackoffMax limit the wait after a failed build or send. The first wait is
-	// BackoffBase, and each consecutive failure doubles the wait, up to BackoffMax. Both must be
-	// positive, and BackoffMax must be at least BackoffBase. The defaults are a quarter of a slot
-	// and 8 slots.
+	// BackoffBase and BackoffMax limit the wait after a failed build or send. The wait is
+	// BackoffBase after the first failure and doubles with each further one, up to BackoffMax.
+	// Both must be positive, and BackoffMax must be at least BackoffBase. The defaults are a
+	// quarter of a slot and 8 slots.
 	BackoffBase, BackoffMax time.Duration
 	// RetentionWindow is how many finalized bundles the queue remembers so that Info can still
-	// describe them. Of these it keeps the hashes of the packages, but not the bytes of the host.
-	// RetentionWindow must not be negative. The default is 100.
+	// describe them. The queue keeps the hashes of their packages, but not the bytes that the
+	// host has enqueued. RetentionWindow must not be negative. The default is 100.
 	RetentionWindow int
 }
 
@@ -68,8 +68,9 @@ const (
 	maxDepth = 1 << 30
 )
 
-// defaultMaxCores is the default for the number of cores. A rollup with one bundle per slot cannot
-// use more than three, because a core takes a report only every other slot, at best.
+// defaultMaxCores is the default number of cores. A rollup that makes one bundle
+// per slot cannot use more than three, because a core accepts a report at most
+// every other slot.
 const defaultMaxCores = 3
 
 // DefaultConfig returns the default configuration for a chain.
@@ -127,19 +128,20 @@ func validateCores(spec *jamq.ChainSpec, cores []jamq.CoreIndex) error {
 	return nil
 }
 
-// unsettledVersions limits the packages of a bundle that are dead and do not count as lost, but may
-// come back to life in a reorg because they are not dead on the finalized chain. The limit bounds
-// the memory while finality is stalled and no guarantor can be reached.
+// unsettledVersions limits the packages of a bundle that are dead on the best chain
+// but not yet on the finalized chain, so that a reorg may revive them. Losses do
+// not count here. The limit bounds the memory while finality is stalled and no
+// guarantor can be reached.
 const unsettledVersions = 8
 
 // maxVersions returns the maximum number of packages of one bundle that the queue remembers at a
 // time.
 func (c *Config) maxVersions() int { return c.MaxVersionRetries + 1 + unsettledVersions }
 
-// backoff returns how long to wait after a number of consecutive failures, counted from 1. It makes
-// the wait up to an eighth longer, so that bundles that failed together do not all try again at the
-// same time. The addition depends on the number of the bundle and not on chance, because the queue
-// must be deterministic.
+// backoff returns how long to wait after the given number of consecutive failures,
+// at least 1. It makes the wait up to an eighth longer, so that bundles that failed
+// together do not all retry at the same time. The extra wait depends on the number
+// of the bundle instead of chance, because the queue must be deterministic.
 func (c *Config) backoff(failures int, number uint64) instant {
 	wait := backoff.Wait(c.BackoffBase, c.BackoffMax, failures)
 	const spread = 8 // up to an eighth longer

@@ -7,8 +7,9 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// cores is the set of JAM cores that a queue uses, each with the bundle whose package is sent to
-// it. No two bundles share a core (promise B4), because a core carries only one report at a time.
+// cores is the set of JAM cores to which a queue sends packages. It knows which
+// bundle uses each core. No two bundles share a core (promise B4), because a core
+// carries only one report at a time.
 type cores struct {
 	list []core
 	free int // cores available to bundles
@@ -26,8 +27,8 @@ type core struct {
 	leaving bool
 }
 
-// set replaces the set of cores. A core that a bundle uses stays until the bundle releases it, even
-// if the new set does not contain it.
+// set replaces the set of cores. A core that is in use by a bundle but not in the
+// new set stays until the bundle releases it.
 func (c *cores) set(indices []jamq.CoreIndex) {
 	before := c.list
 	c.list, c.free = make([]core, 0, len(indices)), 0

@@ -7,27 +7,28 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// Delay describes the first bundle for which no package has been submitted yet, for alarms and
-// status pages. All later bundles wait for this one.
+// Delay describes the bundle that holds up the queue, for alarms and status pages:
+// the first bundle for which no package has been submitted yet. All later bundles
+// wait for it.
 type Delay struct {
-	// Number is the number of its rollup block.
+	// Number is the number of the bundle's rollup block.
 	Number uint64
-	// Since is when the bundle began to wait. It is the last of three times: when the bundle was
-	// enqueued, when its last submitted package died, and when the package of the bundle before it
-	// was first sent.
+	// Since is the time at which the bundle began to wait. It is the latest of three times:
+	// when the bundle was enqueued, when its last submitted package died, and when the package
+	// of the bundle before it was first sent.
 	Since time.Time
-	// Reason says in words what the bundle waits for.
+	// Reason describes in words why the bundle waits.
 	Reason string
-	// FailedBuilds counts the builds that failed since a package of the bundle was last sent for
-	// the first time. UselessBuilds counts the builds in the same period whose package was dead
-	// before it could be sent.
+	// FailedBuilds counts the builds that failed since the queue last sent a new package of the
+	// bundle. UselessBuilds counts the builds since then whose package was already dead when it
+	// was ready.
 	FailedBuilds, UselessBuilds int
 }
 
-// Delayed returns the first bundle for which no package has been submitted yet, or false if there
-// is none. In normal operation each bundle waits for a short time, so a host should raise an alarm
-// only after a long wait. Some waits never end by themselves; then only the host can end them, with
-// [GiveUp].
+// Delayed returns the first bundle for which no package has been submitted yet, or
+// false if there is none. In normal operation every bundle waits for a short time,
+// so a host should raise an alarm only after a long wait. Some waits never end by
+// themselves; the host can end them with [GiveUp].
 func (q *Queue) Delayed() (Delay, bool) {
 	for place := max(q.active, q.frontier); place < q.end(); place++ {
 		if it := q.at(place); it.state < Guaranteed && !it.left() {
@@ -50,8 +51,8 @@ func (q *Queue) delayOf(it *item) Delay {
 	}
 }
 
-// waitsFor returns a sentence for operators that names the condition for which a bundle without a
-// submitted package waits.
+// waitsFor explains to operators, in a short phrase, why a bundle waits whose
+// package has not been submitted.
 func (q *Queue) waitsFor(it *item) string {
 	t := it.troubles()
 	admission := q.admissible(it)

@@ -107,46 +107,48 @@ type Died struct {
 	Unsent bool
 }
 
-// Failed gives a bundle back to the host: the finalized chain has accumulated none of its packages,
-// and no chain ever can. The host does three things:
+// Failed gives a bundle back to the host, because the finalized chain has
+// accumulated none of its packages, and no chain ever can. The host does three
+// things:
 //
 //   - It puts the transactions of the block back into its pool.
 //   - It discards the state after the block.
-//   - It does the same for the bundles after it, whose Failed effects follow in order. They were
-//     executed on a state that will not exist, so they must be executed again. Their numbers will
-//     be used again.
+//   - It does the same for the bundles after it, whose Failed effects follow in
+//     order. They were executed on a state that will not exist, so their
+//     transactions must be executed again, and their numbers will be used again.
 //
-// A bundle with a lower number may fail in a later step. Its transactions belong before those of
-// the bundles that failed earlier.
+// A bundle with a lower number may fail in a later step. Its transactions belong
+// before those of the bundles that failed earlier.
 //
-// The queue does not remember the bundle any more. A driver that must survive a crash takes the
-// bundle back before it records the next event. After a restart it takes back the bundles that the
-// last record returns: see [Replay].
+// The queue no longer remembers the bundle. A driver that must survive a crash
+// therefore takes the bundle back before it records the next event, and after a
+// restart it takes back the bundles that the last record returns: see [Replay].
 type Failed struct {
-	// Number, Commitment and Bundle are those of the Enqueue event, except that Number follows
-	// later Rekey events.
+	// Number, Commitment and Bundle are those of the Enqueue event, but Number includes the
+	// changes of later Rekey events.
 	Number     uint64
 	Commitment common.Hash
 	Bundle     []byte
 	// Cause is the number of the bundle that has caused the failure: Number itself, or the number
 	// of an earlier bundle on which this one was executed.
 	Cause uint64
-	// Lost is how many packages were lost by the bundle that has caused the failure. It is 0 if the
-	// host gave that bundle up.
+	// Lost is the number of lost packages of the bundle that has caused the failure. It is 0 if
+	// the host gave that bundle up or released its number.
 	Lost int
 	// Reason describes the failure in words, for an operator.
 	Reason string
 }
 
-// Resurrected reports that a chain has accumulated a package that the queue took for dead on this
-// chain. That is impossible if the host passes complete blocks. Either a block lacked something
-// that the JAM block had, for example a report, or the clock of package told was wrong.
+// Resurrected reports that a chain has accumulated a package that the queue
+// considered dead on this chain. This is impossible if the host passes complete
+// blocks, so it has one of two causes: a block lacked something that the JAM block
+// had, for example a report, or the clock of package told was wrong.
 //
-// If the queue has built another package for the bundle in the meantime, the transactions are
-// executed twice, unless the service ignores transactions that it has already executed. A host
-// should stop and raise an alarm.
+// If the queue has built another package for the bundle in the meantime, the
+// transactions may be executed twice, unless the service ignores transactions that
+// it has already executed. A host should stop and raise an alarm.
 type Resurrected struct {
-	// Package is the package that the queue took for dead.
+	// Package is the package that the queue considered dead.
 	Package jamq.PackageHash
 }
 

@@ -6,14 +6,17 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Event is an input of the queue, which the host passes to [Queue.Step]. It is one of:
+// Event is an input of the queue, which the host passes to [Queue.Step]. It is one
+// of:
 //
-//   - orders about bundles: [Reserve], [Enqueue], [Release], [Rekey], [GiveUp] and [Adopt]
-//   - the cores to send to: [Cores]
-//   - about packages: [Built] and [BuildFailed] answer [Build], [Sent] answers [Send]; [Retry]
-//     requests another send
-//   - events on the JAM chain: [Imported] and [FinalizedBlock]
-//   - time: [Tick]
+//   - orders about bundles: [Reserve], [Enqueue], [Release], [Rekey], [GiveUp] and
+//     [Adopt]
+//   - the set of cores: [Cores]
+//   - answers about packages: [Built] and [BuildFailed] answer [Build], and [Sent]
+//     answers [Send]
+//   - a request to send a package again: [Retry]
+//   - news of the JAM chain: [Imported] and [FinalizedBlock]
+//   - the time: [Tick]
 type Event interface{ isEvent() }
 
 // Reserve takes the next number for a block that the host is still executing, so that later bundles
@@ -27,7 +30,7 @@ type Reserve struct {
 // Enqueue passes an executed block to the queue, which then builds and sends its packages until the
 // block is final. Its number must be the next one (see [Queue.Next]) or one that was reserved.
 type Enqueue struct {
-	// Number is the rollup block number.
+	// Number is the number of the rollup block.
 	Number uint64
 	// Commitment identifies this execution of the block. All packages of the bundle share it, and
 	// no other bundle may ever have it; the queue refuses a commitment that it has seen before.
@@ -48,8 +51,8 @@ type Enqueue struct {
 	Bundle []byte
 }
 
-// Release ends a reservation, because the reserved block will not exist. All later bundles fail,
-// because they were executed on that block.
+// Release ends a reservation if the reserved block will never exist. All later
+// bundles fail, because they were executed on that block.
 type Release struct {
 	// Number is the reserved rollup block number.
 	Number uint64
@@ -65,10 +68,10 @@ type Rekey struct {
 	To uint64
 }
 
-// GiveUp orders the queue to build no more packages for a bundle, for example because they can
-// never succeed. Packages that were already sent may still be accumulated; if one is, the order has
-// no effect. When no chain can accumulate any of them, the bundle fails together with all later
-// bundles.
+// GiveUp orders the queue to build no more packages for a bundle, for example
+// because they can never succeed. Packages that were already sent may still be
+// accumulated, and the order has no effect if one of them is. As soon as no chain
+// can accumulate any of them, the bundle fails together with all later bundles.
 type GiveUp struct {
 	// Number is the rollup block number of a bundle that is neither reserved
 	// nor final.
@@ -77,10 +80,11 @@ type GiveUp struct {
 	Reason string
 }
 
-// Adopt makes a bundle final that JAM has accumulated with a package which the queue does not know,
-// because the record of the package was lost. The queue cannot check this, so a host must adopt a
-// bundle only if the service has accepted its block on the finalized chain. The queue then forgets
-// the bundle at once, and builds the next bundle as if it were the first one.
+// Adopt makes a bundle final that JAM has accumulated with a package which the
+// queue does not know, because the record of the package was lost. The queue cannot
+// verify this, so a host must adopt a bundle only if the service has accepted its
+// block on the finalized chain. The queue then forgets the bundle at once, and
+// builds the next bundle as if it were the first one.
 type Adopt struct {
 	// Number is the rollup block number of the oldest bundle that is not final. The bundle must not
 	// be reserved.
@@ -90,9 +94,10 @@ type Adopt struct {
 	Package jamq.PackageHash
 }
 
-// Cores replaces the set of cores that packages are sent to. If a bundle uses a core that is not in
-// the new set, it stays on that core until its package is reported or dead. The set survives
-// restarts, until another Cores event sets it to Config.Cores again.
+// Cores replaces the set of cores to which packages are sent. A bundle that uses a
+// core outside the new set stays there until its package is reported or dead. The
+// new set survives restarts. To return to the cores of the configuration, the host
+// sends a Cores event with the value of Config.Cores.
 type Cores struct {
 	// Cores lists the new cores of the chain. There must be at least one,
 	// without duplicates.
@@ -109,8 +114,8 @@ type Cores struct {
 type Built struct {
 	// Ticket is the Ticket of the Build effect.
 	Ticket uint64
-	// Package is the hash of the bytes of the package. It must differ from the hashes of all
-	// earlier packages.
+	// Package is the hash of the package's bytes. It must differ from the hashes of all earlier
+	// packages.
 	Package jamq.PackageHash
 	// Context is the refine context in the bytes of the package. Its prerequisites must include
 	// those of the Build effect. It may have more, for example packages of other services, up to
@@ -142,15 +147,17 @@ type Sent struct {
 	Refused bool
 }
 
-// Imported reports a JAM block that the host imported, and the best block after the import. Parents
-// must come before their children. If the block is known already, only Best has an effect. A block
-// that cannot descend from the finalized one changes nothing, and neither do its descendants. The
-// error wraps chainview.ErrMissingParent if the parent must be imported first.
+// Imported reports that the host has imported a JAM block, and which block is the
+// best one now. Parents must come before their children; if the parent is missing,
+// the error wraps chainview.ErrMissingParent. If the queue already knows the block,
+// only Best has an effect. A block that cannot descend from the finalized block
+// changes nothing, and neither do its descendants.
 //
-// The queue computes the accumulated packages of a block from its reports, unless the block lists
-// them (jamq.Block.AccumulatedKnown). A host that sees the state should list them, because the
-// reports do not show one case: the limit of gas can defer a report of the ready queue, and a
-// report that is deferred for an epoch is dropped.
+// The queue computes which packages a block accumulated from the reports before it,
+// unless the block lists them (jamq.Block.AccumulatedKnown). A host that sees the
+// state should list them, because the reports do not show one case: the gas limit
+// can defer a report in the ready queue, and the chain drops a report that has been
+// deferred for an epoch.
 type Imported struct {
 	// Block is the imported block.
 	Block jamq.Block
@@ -166,8 +173,8 @@ type FinalizedBlock struct {
 	Hash jamq.HeaderHash
 }
 
-// Retry makes the queue send the package of a bundle again immediately, without waiting for the
-// usual interval. It is not evidence about the package: it never makes the queue give up a package.
+// Retry makes the queue send the package of a bundle again immediately instead of
+// after the usual interval. It never makes the queue give up the package.
 type Retry struct {
 	// Number is the rollup block number.
 	Number uint64

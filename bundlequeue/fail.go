@@ -7,21 +7,23 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// isLoss reports whether the death of a package counts against its bundle. It does if a guarantor
-// has accepted or refused the package, and the package then died for a reason that lies within the
-// bundle. After too many losses the bundle fails.
+// isLoss reports whether the death of a package counts as a loss of its bundle. It
+// does if a guarantor has accepted or refused the package, and the package then
+// died for a reason that lies within the bundle. After too many losses the bundle
+// fails.
 func (q *Queue) isLoss(v *version) bool {
 	return (v.accepted || v.refused) && isLossBy(v.trace.Dead(), q.needs(v))
 }
 
-// need is the status of a package that another one names as a prerequisite.
+// need is the status of a package that another package names as a prerequisite.
 type need struct {
 	dead    bool
 	arrived bool // it is reported or accumulated
 }
 
-// needs returns the status of each prerequisite of a package. It leaves out those that the view of
-// the chain does not follow, such as packages of other services.
+// needs returns the status of each prerequisite of a package. It leaves out
+// prerequisites that the view of the chain does not follow, such as packages of
+// other services.
 func (q *Queue) needs(v *version) (all []need) {
 	for _, pkg := range v.trace.Prerequisites() {
 		if p, ok := q.view.Trace(pkg); ok {
@@ -31,19 +33,19 @@ func (q *Queue) needs(v *version) (all []need) {
 	return all
 }
 
-// isLossBy reports whether a package died for a reason within its bundle, after a guarantor had
-// accepted or refused it. Such a death counts against the bundle:
+// isLossBy reports whether a package died for a reason within its bundle, given
+// that a guarantor had accepted or refused it. Such a death counts as a loss:
 //
-//   - the chain did not report the package in time (D2)
-//   - the chain did not make it available (D5)
-//   - it expired in the ready queue (D6)
+//   - The chain did not report the package in time (D2).
+//   - The chain did not make the package available (D5).
+//   - The package expired in the ready queue (D6).
 //
-// Other reasons lie outside of the bundle and must not count against it:
+// Other reasons lie outside the bundle and do not count:
 //
-//   - a reorg removed the anchor (D1)
-//   - finality stalled, and the lookup anchor became too old (D3)
-//   - a prerequisite died (D4, D6), or the package could not be reported because a prerequisite was
-//     not (D2)
+//   - A reorg removed the anchor (D1).
+//   - Finality stalled, so the lookup anchor became too old (D3).
+//   - A prerequisite died (D4, D6), or the package could not be reported because a
+//     prerequisite was not reported (D2).
 func isLossBy(reason anchor.Reason, needs []need) bool {
 	switch reason {
 	case anchor.Unavailable:
@@ -56,7 +58,7 @@ func isLossBy(reason anchor.Reason, needs []need) bool {
 	return false
 }
 
-// losses returns how many packages of a bundle are lost: their death counts against the bundle.
+// losses returns the number of packages whose death counts as a loss of the bundle.
 func (it *item) losses() int {
 	n := 0
 	for _, v := range it.versions {
@@ -67,8 +69,8 @@ func (it *item) losses() int {
 	return n
 }
 
-// ended reports whether the queue builds no more packages for a bundle, because too many of its
-// packages were lost or because the host has given it up.
+// ended reports whether the queue builds no more packages for a bundle, either
+// because too many of its packages were lost or because the host has given it up.
 func (q *Queue) ended(it *item) bool {
 	return it.troubles().givenUp != "" || it.losses() > q.cfg.MaxVersionRetries
 }
@@ -86,11 +88,12 @@ func (q *Queue) advance() *item {
 	return nil
 }
 
-// fail gives the first bundle that is not guaranteed back to the host, together with all later
-// bundles. It does so when the queue builds no more packages for that bundle, and no chain can
-// accumulate a package of any of them. It waits for finality, because only a package that is dead
-// on the finalized chain is dead on every future chain. Only then may the host put the same
-// transactions into other packages.
+// fail gives bundles back to the host: the first bundle that is not guaranteed, and
+// all bundles after it. It does so when the queue builds no more packages for the
+// first of them, and no chain can accumulate a package of any of them. fail waits
+// for finality, because only a package that is dead on the finalized chain is dead
+// on every future chain. Only then may the host put the same transactions into
+// other packages.
 func (q *Queue) fail() {
 	first := q.advance()
 	if first == nil || first.state == Reserved || !q.ended(first) || first.live() != nil {
@@ -111,9 +114,10 @@ func (q *Queue) fail() {
 	q.failFrom(first, lost, fmt.Sprintf("block %d: %s", first.number, reason))
 }
 
-// failFrom gives a bundle and all later ones back to the host. The later ones must fail too,
-// because they were executed on a state that will never exist. lost is the number of packages that
-// the first one has lost, or 0 if it fails for another reason.
+// failFrom gives a bundle and all later ones back to the host. The later ones must
+// fail too, because they were executed on a state that will never exist. lost is
+// the number of packages that the first bundle has lost, or 0 if it fails for
+// another reason.
 func (q *Queue) failFrom(first *item, lost int, reason string) {
 	failed := q.items[first.place-q.firstPlace:]
 	cause := first.number
@@ -141,8 +145,8 @@ func (q *Queue) failFrom(first *item, lost int, reason string) {
 // maxReason limits the reason of a GiveUp event, in bytes.
 const maxReason = 1024
 
-// giveUp processes a GiveUp event. It cancels the open build request and drops the packages that
-// were not sent. Those that were sent cannot be taken back.
+// giveUp processes a GiveUp event. It cancels the open build request and drops the
+// packages that were not sent. Packages that were sent cannot be taken back.
 func (q *Queue) giveUp(ev GiveUp) error {
 	it := q.find(ev.Number)
 	if it == nil || it.state == Reserved || it.state == Finalized {

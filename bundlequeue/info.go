@@ -13,14 +13,15 @@ import (
 type Info struct {
 	// Number is the number of the rollup block.
 	Number uint64
-	// Commitment is that of the Enqueue event.
+	// Commitment is the commitment in the Enqueue event.
 	Commitment common.Hash
-	// State is the bundle's stage on the best chain.
+	// State is the state of the bundle on the best chain.
 	State State
-	// Core is the core that the bundle holds, or last held.
+	// Core is the core that the bundle uses now or, if it uses none, the core that it used
+	// last.
 	Core jamq.CoreIndex
-	// Versions describes the packages of the bundle, oldest first. Packages that can never be
-	// accumulated and do not count as lost may be missing, because the queue forgets them.
+	// Versions describes the packages of the bundle, oldest first. Some packages may be
+	// missing: the queue forgets those that can never be accumulated and are not losses.
 	Versions []VersionInfo
 }
 
@@ -34,9 +35,9 @@ type VersionInfo struct {
 	// the slot of its lookup anchor.
 	Anchor           anchor.Point
 	LookupAnchorSlot jamq.Slot
-	// Prerequisites are the packages that this package names.
+	// Prerequisites are the packages that this package names as prerequisites.
 	Prerequisites []jamq.PackageHash
-	// Attempts is how often the package was sent.
+	// Attempts is the number of times that the package was sent.
 	Attempts int
 	// Reported, Available and Accumulated are the blocks of the best chain in which the package was
 	// reported, became available and was accumulated. A zero point means that this has not
@@ -81,7 +82,7 @@ func (q *Queue) Infos() []Info {
 // Totals counts events since the queue was created, for metrics. The counts survive restarts,
 // because snapshots contain them.
 type Totals struct {
-	// Enqueued counts bundles.
+	// Enqueued counts the bundles that were enqueued.
 	Enqueued uint64
 	// Built counts the packages that the queue has accepted. Useless counts the packages that died
 	// before they were sent.
@@ -94,15 +95,17 @@ type Totals struct {
 	// BuildsFailed and SendsFailed count builds and sends that failed.
 	BuildsFailed, SendsFailed uint64
 	// DuplicateGuaranteeRejected counts how often the chain has reported a package of a bundle
-	// while another package of the bundle was already reported. DuplicateAccumulateRejected counts
-	// the same for accumulation. The latter is possible only if the queue took a package for dead
-	// by mistake, and breaks promise B1: no bundle is accumulated twice.
+	// while another package of the same bundle was already reported.
+	// DuplicateAccumulateRejected counts the same for accumulation. The second case is possible
+	// only if the queue wrongly considered a package dead, and it breaks promise B1: no bundle
+	// is accumulated twice.
 	DuplicateGuaranteeRejected, DuplicateAccumulateRejected uint64
-	// AccumulatedAfterFailed counts the packages that a chain has accumulated although they were
-	// dead on this chain: see [Resurrected].
+	// AccumulatedAfterFailed counts the packages that a chain has accumulated although the
+	// queue considered them dead on this chain: see [Resurrected].
 	AccumulatedAfterFailed uint64
-	// NonWinningVersionsCanceled counts the packages that were dropped, during the build or after
-	// it, because another package of the same bundle was reported first or came back to life.
+	// NonWinningVersionsCanceled counts the packages that were dropped during or after the
+	// build, because another package of the same bundle was reported first or was revived by a
+	// reorg.
 	NonWinningVersionsCanceled uint64
 	entered                    [NumStates]uint64
 }
@@ -115,13 +118,13 @@ type Stats struct {
 	// Base is the number of the oldest bundle in the queue. Next is the number
 	// of the next bundle to be enqueued.
 	Base, Next uint64
-	// Depth is how many bundles may wait in Queued and Reserved.
+	// Depth is the maximum number of bundles that may wait in Queued and Reserved.
 	Depth int
 	// Cores is the number of cores that packages are sent to.
 	Cores int
-	// BuildBlocks is how many blocks a build is expected to take: the maximum of the last eight
-	// builds, at most H. The queue chooses anchors that are newer by this number of blocks, so that
-	// the packages of a slow builder are not too old when they are ready.
+	// BuildBlocks is how many blocks the queue expects a build to take: the maximum of the last
+	// eight builds, at most H. The queue chooses anchors that are newer by this number of
+	// blocks, so that the packages of a slow builder are not too old when they are ready.
 	BuildBlocks int
 	// Count is the number of bundles in each state.
 	Count [NumStates]int
@@ -141,17 +144,19 @@ func (q *Queue) Stats() Stats {
 	return s
 }
 
-// Expects reports whether the queue still waits for the answer to the request with this ticket.
+// Expects reports whether the request with this ticket is still open, so that the
+// queue would accept an answer to it.
 func (q *Queue) Expects(ticket uint64) bool {
 	return q.builds[ticket] != nil || q.sends[ticket] != nil
 }
 
-// Holds reports whether the queue follows a package: it has accepted the package in a [Built] event
-// and still remembers it. The queue forgets:
+// Holds reports whether the queue knows a package: it has accepted the package in a
+// [Built] event and has not forgotten it. The queue forgets:
 //
-//   - the packages of failed and of retired bundles
+//   - the packages of failed bundles, and of final bundles outside the retention
+//     window
 //   - packages that died before they were sent
-//   - packages that can never be accumulated and do not count as lost
+//   - packages that can never be accumulated and are not losses
 func (q *Queue) Holds(pkg jamq.PackageHash) bool { return q.versions[pkg] != nil }
 
 // Pending returns how many bundles in the queue are not final.

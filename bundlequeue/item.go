@@ -14,8 +14,8 @@ import (
 // instant is a time in nanoseconds since 1970.
 type instant int64
 
-// item is one bundle in the queue. It exists from the Reserve or Enqueue event until the bundle
-// fails or the queue forgets it as final.
+// item is one bundle in the queue. It exists from the Reserve or Enqueue event
+// until the bundle fails, or until the queue forgets it after it has become final.
 type item struct {
 	number     uint64
 	place      uint64 // counts all items ever queued
@@ -24,11 +24,12 @@ type item struct {
 	bundle     []byte
 	state      State
 
-	// versions are the packages of the bundle that the queue follows, oldest first. All of them
-	// were sent, except perhaps the last one.
+	// versions are the packages of the bundle that the queue has not forgotten, oldest first.
+	// All of them were sent, except perhaps the last one.
 	versions []*version
-	// deadSince is the latest block at which a version died that prune has removed from versions,
-	// or nil if prune has removed none. A new version must be anchored at this block or later.
+	// deadSince remembers the versions that prune has removed: it is the latest block at which
+	// one of them died, or nil if there are none. A new version must be anchored at this block
+	// or later.
 	deadSince *anchor.Point
 	// request is the build request that the host has not answered yet, or nil if there is none.
 	request *request
@@ -46,20 +47,22 @@ type item struct {
 	// notBefore is the earliest time of the next build. While the number is only reserved,
 	// notBefore is instead the time at which the reservation ends.
 	notBefore instant
-	// trouble counts failed builds, for back-off and for Delay. It is nil in most cases.
+	// trouble counts the failed builds, for the back-off and for Delay. It is nil for most
+	// bundles.
 	trouble *trouble
 	// queuedAt is when the bundle last began to wait for a package: when it was enqueued, or when
 	// its last sent package died.
 	queuedAt instant
 }
 
-// trouble is the record of problems with the builds of a bundle since one of its packages was last
-// sent for the first time. It determines the back-off, and operators see it in Delay.
+// trouble counts the problems with the builds of a bundle since the queue last sent
+// a new package of it. The counts determine the back-off, and operators see them in
+// Delay.
 type trouble struct {
-	// failed counts builds that the host could not carry out. useless counts builds whose package
-	// was dead before it could be sent.
+	// failed counts the builds that the host could not carry out. useless counts the builds
+	// whose package was already dead before it could be sent.
 	failed, useless int
-	// reason is why the last of the useless packages was dead.
+	// reason is the reason for which the last of the useless packages was dead.
 	reason anchor.Reason
 	// untilBest and untilFinal are the best and the finalized block of a build whose package was
 	// useless. The next build waits until that block has changed, because the same block would give
@@ -78,8 +81,8 @@ func (it *item) troubles() trouble {
 	return *it.trouble
 }
 
-// inTrouble returns the bundle's trouble for a caller that changes it, and creates it if there is
-// none.
+// inTrouble returns the bundle's trouble, so that the caller can change it, and
+// creates it if there is none.
 func (it *item) inTrouble() *trouble {
 	if it.trouble == nil {
 		it.trouble = new(trouble)
@@ -100,14 +103,14 @@ func (it *item) dropBundles() {
 	}
 }
 
-// request is a request to the host for a package that the host has not answered yet.
+// request is a build request that the host has not answered yet.
 type request struct {
 	ticket    uint64
 	version   int
 	minAnchor anchor.Point
-	// reorged is true if minAnchor has left the best chain since the request, or the view has
-	// forgotten it. After a restart, Open may then have returned the request with an older anchor,
-	// so an answer with an older anchor is not the host's mistake.
+	// reorged is true if minAnchor has left the best chain since the request, or if the view
+	// has forgotten that block. After a restart, Open may have repeated the request with an
+	// older anchor, so an answer with an older anchor is then not a mistake of the host.
 	reorged       bool
 	prerequisites []jamq.PackageHash
 	best          anchor.Point    // best block at the request
@@ -122,8 +125,8 @@ type version struct {
 	bundle []byte
 	trace  *chainview.Trace
 
-	// sent is true from the moment at which Step has returned a Send effect for this package. The
-	// package may be on the network from then on, whether or not the host has carried out the
+	// sent is true from the moment at which Step returns a Send effect for this package. From
+	// then on the package may be on the network, whether or not the host has carried out the
 	// effect.
 	sent bool
 	// accepted is true if a guarantor has accepted the package. refused is true if the host has
@@ -146,9 +149,9 @@ func (v *version) dead() bool        { return v.trace.Dead() != anchor.Alive }
 func (v *version) reported() bool    { return v.trace.IsReported() }
 func (v *version) accumulated() bool { return v.trace.IsAccumulated() }
 
-// winner returns the package that decides the state of the bundle on the best chain: the one that
-// was accumulated, and otherwise one that is reported and not dead. It returns nil if there is no
-// such package.
+// winner returns the package that decides the state of the bundle on the best
+// chain. If a package was accumulated, it is that package. Otherwise it is a
+// package that is reported and not dead, or nil if there is none.
 func (it *item) winner() *version {
 	var reported *version
 	for _, v := range it.versions {
@@ -162,9 +165,9 @@ func (it *item) winner() *version {
 	return reported
 }
 
-// live returns the package of the bundle that may still be accumulated, or nil if there is none. A
-// valid chain has at most one, because the anchor of each package is a block at which all earlier
-// packages are dead.
+// live returns the package of the bundle that may still be accumulated, or nil if
+// there is none. A valid chain has at most one such package, because each package
+// is anchored at a block at which all earlier packages are dead.
 func (it *item) live() *version {
 	if w := it.winner(); w != nil {
 		return w
@@ -177,16 +180,17 @@ func (it *item) live() *version {
 	return nil
 }
 
-// left reports whether the package of a bundle that may still be accumulated was sent. Only then
-// may the package of the next bundle be sent (promise B3: packages are sent in the order of their
-// rollup blocks).
+// left reports whether the bundle's live package, the one that may still be
+// accumulated, was sent. Only then may the package of the next bundle be sent
+// (promise B3: packages are sent in the order of their rollup blocks).
 func (it *item) left() bool {
 	v := it.live()
 	return v != nil && v.sent
 }
 
-// derive returns the state of the bundle on the best chain, the package that decides the state, and
-// the JAM block that proves it. The block is zero for states that no block proves.
+// derive computes the state of the bundle on the best chain. It also returns the
+// package that decides the state, and the JAM block that proves the state. The
+// block is zero for states that no block proves.
 func (it *item) derive() (State, *version, anchor.Point) {
 	if w := it.winner(); w != nil {
 		s := w.trace.Status()

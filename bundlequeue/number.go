@@ -8,7 +8,7 @@ func (q *Queue) CanEnqueue() bool { return q.waitingBundles() < q.cfg.MaxQueueDe
 
 func (q *Queue) waitingBundles() int { return q.counts[Queued] + q.counts[Reserved] }
 
-// mayAdd checks whether a bundle with this number can be appended.
+// mayAdd checks whether a bundle with this number can be appended to the queue.
 func (q *Queue) mayAdd(number uint64) error {
 	if number != q.next || number >= 2*most-1 {
 		return fmt.Errorf("%w: bundle %d, want %d", ErrWrongNumber, number, q.next)
@@ -19,7 +19,7 @@ func (q *Queue) mayAdd(number uint64) error {
 	return nil
 }
 
-// add appends a bundle with the next number.
+// add appends a bundle with the next number to the queue.
 func (q *Queue) add() *item {
 	it := &item{number: q.next, place: q.end()}
 	q.append(it)
@@ -74,8 +74,9 @@ func (q *Queue) release(ev Release) error {
 	return nil
 }
 
-// expireReservation releases a reserved number whose time is over. It does so only if the number is
-// the first one that is not guaranteed, because otherwise no bundle waits for this number yet.
+// expireReservation releases a reserved number when its time is over. It does so
+// only if all bundles before that number are at least guaranteed, because until
+// then no bundle waits for the number.
 func (q *Queue) expireReservation() {
 	if it := q.advance(); it != nil && it.state == Reserved && q.now >= it.notBefore {
 		q.failFrom(it, 0, fmt.Sprintf("number %d was reserved and never filled", it.number))

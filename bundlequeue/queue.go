@@ -25,8 +25,9 @@ type Queue struct {
 	view *chainview.View // of the JAM chain
 	now  instant         // time of the last event
 
-	// items are the bundles in the order of their rollup blocks. All bundles before the place
-	// active are final, and all before the place frontier are at least guaranteed.
+	// items are the bundles in the order of their rollup blocks. A place is a position in this
+	// order, counted since the queue was created. All bundles before the place active are
+	// final, and all before the place frontier are at least guaranteed.
 	items            []*item
 	firstPlace       uint64 // of items[0]
 	active, frontier uint64 // places
@@ -57,8 +58,9 @@ type Queue struct {
 	counts     [NumStates]int
 	total      Totals
 
-	// blocked is the bundle at which the last step stopped to start bundles, because this bundle
-	// cannot be built or sent yet. It is nil if the step stopped because no core was free.
+	// blocked is the bundle at which the last step stopped starting bundles, because this
+	// bundle cannot be built or sent yet. It is nil if the step stopped because no core was
+	// free.
 	blocked *item
 
 	// The following fields are used only within a step.
@@ -67,8 +69,8 @@ type Queue struct {
 	dueNow  []*item // of sendDue
 }
 
-// New returns an empty queue. root is a final JAM block, and the host must import all blocks after
-// it. The error wraps [ErrInvalidConfig] or jamq.ErrInvalidBlock.
+// New returns an empty queue. root is a final JAM block; the host must import all
+// blocks after it. The error wraps [ErrInvalidConfig] or jamq.ErrInvalidBlock.
 func New(cfg Config, root jamq.Block) (*Queue, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -150,8 +152,8 @@ func (q *Queue) Step(now time.Time, ev Event) ([]Effect, error) {
 	return out, nil
 }
 
-// apply processes an event: it changes the facts that the queue knows, from which Step then
-// computes states and effects. If apply returns an error, it has changed nothing.
+// apply processes an event: it changes the facts from which Step then computes
+// states and effects. If apply returns an error, it has changed nothing.
 func (q *Queue) apply(now instant, ev Event) error {
 	switch ev := ev.(type) {
 	case Reserve:
@@ -184,8 +186,8 @@ func (q *Queue) apply(now instant, ev Event) error {
 	return fmt.Errorf("%w: %T", ErrUnknownEvent, ev)
 }
 
-// observe processes an event about the JAM chain. It emits Resurrected for each package that the
-// chain has accumulated although the queue took it for dead.
+// observe processes news of the JAM chain. It emits Resurrected for each package
+// that the chain has accumulated although the queue considered it dead.
 func (q *Queue) observe(ev Event) (err error) {
 	switch ev := ev.(type) {
 	case Imported:
@@ -203,10 +205,11 @@ func (q *Queue) observe(ev Event) (err error) {
 	return nil
 }
 
-// importBlock imports a JAM block. A block that cannot descend from the finalized one is useless,
-// but the host will deliver its descendants too, so the view must ignore all of them instead of
-// failing. If only the best block is older than the finalized one, the block is imported and the
-// best block stays as it is.
+// importBlock imports a JAM block. A block that cannot descend from the finalized
+// block is useless, but the host will also deliver its descendants, so the view
+// must ignore all of them instead of returning errors. If the block is useful and
+// only the best block is older than the finalized block, the block is imported and
+// the best block stays as it is.
 func (q *Queue) importBlock(b *jamq.Block, best jamq.HeaderHash) error {
 	err := q.view.ImportBest(b, best)
 	if !errors.Is(err, chainview.ErrOld) {
@@ -219,7 +222,7 @@ func (q *Queue) importBlock(b *jamq.Block, best jamq.HeaderHash) error {
 	return nil
 }
 
-// at returns the bundle at a place, or nil if the queue has none there.
+// at returns the bundle at a place, or nil if the queue has no bundle there.
 func (q *Queue) at(place uint64) *item {
 	if place < q.firstPlace || place-q.firstPlace >= uint64(len(q.items)) {
 		return nil
@@ -230,8 +233,9 @@ func (q *Queue) at(place uint64) *item {
 // end returns the place that the next bundle will get.
 func (q *Queue) end() uint64 { return q.firstPlace + uint64(len(q.items)) }
 
-// find returns the bundle with a number, or nil. It first tries the index that the bundle has if
-// the numbers have no gaps. There are gaps only after a Rekey event.
+// find returns the bundle with a number, or nil. It first tries the position that
+// the bundle has if there are no gaps between the numbers. Only a Rekey event makes
+// gaps.
 func (q *Queue) find(number uint64) *item {
 	if len(q.items) == 0 || number < q.items[0].number {
 		return nil
@@ -255,7 +259,7 @@ func (q *Queue) predecessor(it *item) *item {
 	return q.at(it.place - 1)
 }
 
-// touch marks a bundle for review in this step.
+// touch marks a bundle, so that settle reviews it in this step.
 func (q *Queue) touch(it *item) {
 	if !it.touched {
 		it.touched = true
@@ -274,7 +278,8 @@ func (q *Queue) emit(e Effect) {
 	q.out = append(q.out, e)
 }
 
-// retire forgets the oldest final bundles, so that at most Config.RetentionWindow of them remain.
+// retire forgets the oldest final bundles so that at most Config.RetentionWindow of
+// them remain.
 func (q *Queue) retire() {
 	for q.active-q.firstPlace > uint64(q.cfg.RetentionWindow) {
 		q.retireFirst()

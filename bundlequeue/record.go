@@ -35,13 +35,14 @@ const (
 	numKinds
 )
 
-// AppendRecord appends the record of one step to b, for a journal: an event that Step has accepted,
-// and its time. A driver writes the record before it carries out the effects of the step, so that
-// it can repeat the step after a crash: see [Replay]. Records contain no checksum; the journal must
-// detect damage by itself.
+// AppendRecord appends the record of one step to b: an event that Step has
+// accepted, and its time. A driver writes the record to its journal before it
+// carries out the effects of the step, so that it can repeat the step after a
+// crash: see [Replay]. Records have no checksum, so the journal must detect damage
+// by itself.
 //
-// If the type of the event is unknown, AppendRecord returns b unchanged and an error that wraps
-// ErrUnknownEvent.
+// If the type of the event is unknown, AppendRecord returns b unchanged and an
+// error that wraps ErrUnknownEvent.
 func AppendRecord(b []byte, now time.Time, ev Event) ([]byte, error) {
 	out := wire.AppendInt(append(b, recordVersion), now.UnixNano())
 	if out, ok := appendOrder(out, ev); ok {
@@ -56,7 +57,7 @@ func AppendRecord(b []byte, now time.Time, ev Event) ([]byte, error) {
 	return b, fmt.Errorf("%w: %T", ErrUnknownEvent, ev)
 }
 
-// appendKind begins a record with its kind, and appends its numbers.
+// appendKind begins a record with its kind, followed by the given numbers.
 func appendKind(b []byte, kind byte, numbers ...uint64) []byte {
 	b = append(b, kind)
 	for _, n := range numbers {
@@ -136,8 +137,9 @@ func appendEvidence(b []byte, ev Event) ([]byte, bool) {
 	return b, true
 }
 
-// DecodeRecord decodes a record that AppendRecord has made. The error wraps ErrCorrupt if the bytes
-// are not such a record. DecodeRecord never panics, for any bytes.
+// DecodeRecord decodes a record that AppendRecord has made. The error wraps
+// ErrCorrupt if the bytes are not such a record. DecodeRecord does not panic,
+// whatever the bytes are.
 func DecodeRecord(record []byte) (time.Time, Event, error) {
 	if len(record) == 0 || record[0] != recordVersion {
 		return time.Time{}, nil, fmt.Errorf("%w: record of %d bytes is not of version %d", ErrCorrupt, len(record), recordVersion)
@@ -192,18 +194,18 @@ func readCoreIndices(r *wire.Reader) []jamq.CoreIndex {
 	return out
 }
 
-// Replay repeats the steps in the records of a journal, so that a queue is in the same state as
-// before a crash. The queue must be in the state that it had when the first record was written:
-// new, or restored from a snapshot of that moment. After Replay it is equal to the queue that wrote
-// the records, byte for byte.
+// Replay repeats the steps in the records of a journal, so that a queue is in the
+// same state as before a crash. The queue must be in the state that it had when the
+// first record was written: either new, or restored from a snapshot of that moment.
+// After Replay, the queue equals the queue that wrote the records, byte for byte.
 //
-// Replay calls follow with each step, unless follow is nil, so that a host can derive its own state
-// from the steps as it did before the crash. Before the crash, the host carried out the effects of
-// all records except perhaps those of the last one. [Queue.Open] returns the requests among the
-// effects that are still open.
+// Unless follow is nil, Replay calls it with each step, so that a host can derive
+// its state from the steps just as it did before the crash. Before the crash, the
+// host carried out the effects of all records except perhaps those of the last one.
+// [Queue.Open] returns the requests among the effects that are still open.
 //
-// The error wraps ErrCorrupt and names the index of the bad record, counted from 0. The queue is
-// then in the state after the previous record.
+// The error wraps ErrCorrupt and names the index of the bad record, counted from 0.
+// The queue is then in the state after the record before it.
 func Replay(q *Queue, records [][]byte, follow func(Event, []Effect)) error {
 	for i, record := range records {
 		now, ev, err := DecodeRecord(record)
@@ -221,9 +223,9 @@ func Replay(q *Queue, records [][]byte, follow func(Event, []Effect)) error {
 	return nil
 }
 
-// Open returns the Build and Send effects that the host has not answered. A driver carries them out
-// again after a restart. A package that is sent twice does no harm, because JAM reports the same
-// bytes only once.
+// Open returns the Build and Send effects that the host has not answered. A driver
+// carries them out again after a restart. Sending a package twice does no harm,
+// because JAM reports the same bytes only once.
 func (q *Queue) Open() []Effect {
 	var out []Effect
 	for _, it := range q.items {

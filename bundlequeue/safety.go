@@ -16,23 +16,25 @@ import (
 // version only if it contains this anchor. On that chain the earlier versions are dead, and a dead
 // package stays dead. So no chain accumulates two versions.
 
-// admission is the decision whether a new package of a bundle may be built, together with the
-// conditions that the package must meet.
+// admission is the decision whether a new package of a bundle may be built. It
+// includes the conditions that the package must meet.
 type admission struct {
 	ok bool
 	// minAnchor is the oldest block that the package may be anchored to, because all earlier
 	// packages of the bundle are dead there. Zero means that any block will do.
 	minAnchor anchor.Point
-	// prerequisites are the packages that the version must name in its refine context.
+	// prerequisites are the packages that the new package must name as prerequisites.
 	prerequisites []jamq.PackageHash
 }
 
-// admissible decides whether a new package of a bundle may be built. All earlier packages of the
-// bundle must be dead, and the previous bundle must have a package that may still be accumulated.
+// admissible decides whether a new package of a bundle may be built. All earlier
+// packages of the bundle must be dead, and the previous bundle must have a live
+// package, which means that the package may still be accumulated.
 //
-// The new package names that one as its prerequisite, so that the chain accumulates the two in
-// order (promise B3). It may leave out the prerequisite only if the chain of its anchor has already
-// accumulated that package.
+// The new package names that live package as its prerequisite, so that the chain
+// accumulates the two bundles in order (promise B3). It may leave out the
+// prerequisite only if the chain of its anchor has already accumulated the live
+// package.
 func (q *Queue) admissible(it *item) admission {
 	minAnchor, ok := q.allDead(it)
 	if !ok {
@@ -47,23 +49,23 @@ func (q *Queue) admissible(it *item) admission {
 		return admission{}
 	}
 	s, best := v.trace.Status(), q.view.Best().Height
-	// The new package may leave out that of the previous bundle only if the chain of its anchor has
-	// accumulated that package. If the view does not know the block of the report, it also does not
-	// know whether recent history still contains the report.
+	// The new package may leave out the prerequisite only if the chain of its anchor has
+	// accumulated v. If the view does not know the block that reported v, it also does not know
+	// whether recent history still contains the report.
 	if done := s.Accumulated; !done.IsZero() && (done.Height < best || s.Reported.IsZero()) {
 		return admission{ok: true, minAnchor: later(minAnchor, done)}
 	}
-	// The new package must name that of the previous bundle as a prerequisite. The chain accepts
-	// this only while the report of that package is in recent history (rule R3, Gray Paper 11.39).
+	// The new package must name v as a prerequisite. The chain accepts this only while the
+	// report of v is in recent history (rule R3, Gray Paper 11.39).
 	if anchor.PrerequisiteExpired(&q.cfg.Spec, s.Reported, best+uint64(q.buildBlocks())) {
 		return admission{}
 	}
 	return admission{ok: true, minAnchor: minAnchor, prerequisites: []jamq.PackageHash{v.pkg}}
 }
 
-// allDead returns the block of the best chain from which on all packages of a bundle are dead. It
-// returns zero if there are no packages. ok is false if a package is not dead, so that no new one
-// may be built.
+// allDead returns the first block of the best chain at which all packages of a
+// bundle are dead, or zero if there are no packages. ok is false if a package is
+// not dead, so that no new package may be built.
 func (q *Queue) allDead(it *item) (since anchor.Point, ok bool) {
 	if it.deadSince != nil {
 		since = *it.deadSince
@@ -77,8 +79,8 @@ func (q *Queue) allDead(it *item) (since anchor.Point, ok bool) {
 	return since, true
 }
 
-// later returns the higher one of two blocks of the same chain. The zero point counts as lower than
-// all blocks.
+// later returns the higher of two blocks of the same chain. The zero point counts
+// as lower than every block.
 func later(a, b anchor.Point) anchor.Point {
 	if a.IsZero() || b.Height > a.Height {
 		return b
@@ -86,10 +88,10 @@ func later(a, b anchor.Point) anchor.Point {
 	return a
 }
 
-// fits reports whether a package with its anchor at a block of the best chain may still be sent.
-// The chain can have changed while the host was building, so fits checks the conditions of
-// admissible again: the earlier packages are dead at the anchor, and the package follows the live
-// package of the previous bundle.
+// fits reports whether a package that was just built may still be sent. at is its
+// anchor, a block of the best chain. The chain can have changed during the build,
+// so fits checks the conditions of admissible again: the earlier packages are dead
+// at the anchor, and the package follows the live package of the previous bundle.
 func (q *Queue) fits(it *item, at anchor.Point, r *request) bool {
 	if since, ok := q.allDead(it); !ok || at.Height < since.Height {
 		return false

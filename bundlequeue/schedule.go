@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// plan puts a bundle into the heap in which it belongs: waiting if it needs a core, or due, with
-// the time of its next send, if it has one. It must be called whenever the state, the core or that
-// time may have changed.
+// plan puts a bundle into the right heap: into waiting if it needs a core, or into
+// due, with the time of its next send, if it has a core. plan must be called
+// whenever the state, the core or that time may have changed.
 func (q *Queue) plan(it *item) {
 	if it.waiting {
 		q.waiting.Remove(&it.turn)
@@ -24,12 +24,13 @@ func (q *Queue) plan(it *item) {
 	}
 }
 
-// schedule sends the packages that are due, and then starts bundles in the order of their rollup
-// blocks while cores are free. If a bundle cannot start, no later one can, because each package
-// needs the package of the previous bundle.
+// schedule sends the packages that are due, and then starts bundles in the order of
+// their rollup blocks while cores are free. If a bundle cannot start, no later
+// bundle can, because each package needs the package of the previous bundle.
 //
-// There is one exception: a bundle whose package was sent, and that lost its report and its core in
-// a reorg, does not block the later ones.
+// There is one exception. A bundle whose package was already sent does not block
+// the later ones if a reorg has removed its report, so that it waits for a core
+// again.
 func (q *Queue) schedule() {
 	q.sendDue()
 	var passed []*item
@@ -59,8 +60,9 @@ func (q *Queue) schedule() {
 	q.sendDue()
 }
 
-// sendDue sends the packages that are due, in the order of their rollup blocks. If a package must
-// wait until that of the previous bundle is sent, it stays due.
+// sendDue sends the packages that are due, in the order of their rollup blocks. A
+// package that must wait until the package of the previous bundle is sent remains
+// due.
 func (q *Queue) sendDue() {
 	now := q.dueNow[:0]
 	for e := q.due.Min(); e != nil && e.Key() <= int64(q.now); e = q.due.Min() {
@@ -78,9 +80,10 @@ func (q *Queue) sendDue() {
 
 func byPlace(a, b *item) int { return cmp.Compare(a.place, b.place) }
 
-// maySend reports whether a package may be sent, for the first time or again, as soon as its time
-// has come. It may not while an earlier send is unanswered, after too many attempts, after a final
-// refusal, or after the host gave the bundle up.
+// maySend reports whether a package may be sent, for the first time or again, as
+// soon as its time has come. It returns false while an earlier send is unanswered,
+// after too many attempts, after a guarantor's final refusal, and after the host
+// gave up the bundle.
 func (q *Queue) maySend(v *version) bool {
 	return v.ticket == 0 && !v.refused && v.attempts <= q.cfg.MaxSubmitRetries && v.item.troubles().givenUp == ""
 }
@@ -155,8 +158,9 @@ func (q *Queue) retry(now instant, ev Retry) error {
 	return nil
 }
 
-// NextWake returns the earliest time after now at which a Tick event could change anything, so that
-// a driver can set its timer. It returns false if there is no such time.
+// NextWake returns the earliest time after now at which a Tick event could change
+// anything. A driver sets its timer to this time. NextWake returns false if there
+// is no such time.
 func (q *Queue) NextWake(now time.Time) (time.Time, bool) {
 	after := max(instantOf(now), q.now)
 	wake := instant(0)
@@ -184,8 +188,8 @@ func (q *Queue) NextWake(now time.Time) (time.Time, bool) {
 	return wake.time(), true
 }
 
-// considerWaiting calls consider with the times at which a bundle without a core can continue: its
-// next build and its next send.
+// considerWaiting calls consider with the times at which a bundle without a core
+// can continue: the times of its next build and of its next send.
 func (q *Queue) considerWaiting(it *item, consider func(instant)) {
 	consider(it.notBefore)
 	if v := it.live(); v != nil && q.maySend(v) {

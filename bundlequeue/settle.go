@@ -28,9 +28,9 @@ func (q *Queue) settle() {
 	q.noteReorgs()
 }
 
-// review brings one bundle up to date with the JAM chain. It finds out which packages have died,
-// drops those that are no longer needed, releases the core if it is not needed any more, and
-// derives the new state.
+// review brings one bundle up to date with the JAM chain. It notices packages that
+// have died, drops packages and releases the core if they are not needed any more,
+// and derives the new state.
 func (q *Queue) review(it *item) {
 	for _, v := range it.versions {
 		q.noteDeath(v)
@@ -53,8 +53,8 @@ func (q *Queue) review(it *item) {
 	q.plan(it)
 }
 
-// noteDeath emits a Died effect if a package has died since the last review. A reorg can also bring
-// a dead package back to life; noteDeath then takes back the loss.
+// noteDeath emits a Died effect if a package has died since the last review. If a
+// reorg has revived a dead package, noteDeath takes back the loss.
 func (q *Queue) noteDeath(v *version) {
 	dead := v.dead()
 	if dead == v.wasDead {
@@ -73,9 +73,9 @@ func (q *Queue) noteDeath(v *version) {
 	}
 }
 
-// dropUnsent forgets packages that died before they were sent. The next build waits for
-// BackoffBase, because the reason for this death, for example an old lookup anchor, would probably
-// kill the next package too.
+// dropUnsent forgets packages that died before they were sent. The next build then
+// waits for BackoffBase, because the reason of the death, for example an old lookup
+// anchor, would probably kill the next package too.
 func (q *Queue) dropUnsent(it *item) {
 	it.versions = slices.DeleteFunc(it.versions, func(v *version) bool {
 		if v.sent || !v.dead() {
@@ -88,9 +88,10 @@ func (q *Queue) dropUnsent(it *item) {
 	})
 }
 
-// cancelRivals drops the packages of a bundle that were built but not sent, because the chain has
-// reported package w first (promise B5: the first reported version wins). A package that was sent
-// cannot be taken back. If the chain reports it too, cancelRivals counts that in [Totals].
+// cancelRivals drops the packages of a bundle that were built but not sent, because
+// the chain has reported package w first (promise B5: the first reported version
+// wins). A package that was sent cannot be taken back. If the chain reports such a
+// package too, cancelRivals counts it in [Totals].
 func (q *Queue) cancelRivals(it *item, w *version) {
 	it.versions = slices.DeleteFunc(it.versions, func(v *version) bool {
 		if v == w {
@@ -159,9 +160,10 @@ func (q *Queue) enter(it *item, to State) {
 	}
 }
 
-// finish makes bundles final as soon as the finalized chain has accumulated one of their packages.
-// It does so in the order of the rollup blocks, even if the chain accumulated the packages in a
-// different order, because a host makes its state final block by block.
+// finish makes a bundle final when the finalized chain has accumulated one of its
+// packages. It proceeds in the order of the rollup blocks, even if the chain
+// accumulated the packages in a different order, because a host makes its state
+// final block by block.
 func (q *Queue) finish() {
 	for it := q.at(q.active); it != nil; it = q.at(q.active) {
 		w := it.winner()
@@ -172,9 +174,9 @@ func (q *Queue) finish() {
 	}
 }
 
-// makeFinal makes the oldest bundle that is not final yet final, and frees the core and the bytes
-// that the queue has for it. The caller sets the version, the package and the JAM block in c.
-// makeFinal fills in the other fields and emits c as an effect.
+// makeFinal makes the oldest bundle that is not final yet final, and releases its
+// core and its bytes. c contains the version, the package and the JAM block;
+// makeFinal fills in the other fields and emits c.
 func (q *Queue) makeFinal(it *item, c Changed) {
 	c.Number, c.Commitment, c.Core, c.From, c.To = it.number, it.commitment, it.core, it.state, Finalized
 	q.cores.release(it)

@@ -24,9 +24,9 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// AppendSnapshot appends the whole state of the queue to b, with a checksum at the end. Restore
-// creates a queue from it that responds to every event exactly as this one does. Equal queues have
-// equal snapshots.
+// AppendSnapshot appends the whole state of the queue to b, with a checksum at the
+// end. From the result, Restore creates a queue that responds to every event
+// exactly as this one does. Equal queues have equal snapshots.
 func (q *Queue) AppendSnapshot(b []byte) []byte {
 	start := len(b)
 	b = append(b, snapshotMagic...)
@@ -84,9 +84,9 @@ func (c *cores) append(b []byte) []byte {
 	return b
 }
 
-// fingerprint returns a text of those settings that a restored queue must share with the queue that
-// made the snapshot: the first number and the constants of the chain. A snapshot with other
-// settings is refused.
+// fingerprint describes the settings that a restored queue must share with the
+// queue that made the snapshot: the first number and the constants of the chain.
+// Restore refuses a snapshot with a different fingerprint.
 func (c *Config) fingerprint() string {
 	s := c.Spec
 	return fmt.Sprintf("first number %d, %d cores, E %d, H %d, U %d, L %d",
@@ -181,10 +181,11 @@ func appendVersion(b []byte, v *version) []byte {
 	return wire.AppendUint(b, v.sentHeight)
 }
 
-// Restore returns the queue that a snapshot contains. cfg must have the same chain and FirstNumber
-// as the queue that made the snapshot; cores, limits and times may differ. If they do, the host
-// calls Step with a Tick before it relies on [Queue.NextWake]. The error wraps ErrCorrupt or
-// ErrInvalidConfig. Restore never panics, for any bytes.
+// Restore returns the queue that a snapshot contains. cfg must have the same chain
+// and FirstNumber as the queue that made the snapshot; cores, limits and times may
+// differ. If they differ, the host must call Step with a Tick before it relies on
+// [Queue.NextWake]. The error wraps ErrCorrupt or ErrInvalidConfig. Restore does
+// not panic, whatever the bytes are.
 func Restore(cfg Config, snapshot []byte) (*Queue, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -217,8 +218,8 @@ func Restore(cfg Config, snapshot []byte) (*Queue, error) {
 	return q, nil
 }
 
-// configure applies the new configuration to a restored queue. If a Cores event has set the cores,
-// they stay, because an operator has chosen them.
+// configure applies the configuration to a restored queue. If a Cores event has set
+// the cores, they stay, because an operator has chosen them.
 func (q *Queue) configure() {
 	q.retire()
 	if !q.cores.changed {
@@ -226,8 +227,8 @@ func (q *Queue) configure() {
 	}
 }
 
-// read decodes what appendBody has encoded. It does not check whether the state is possible;
-// Restore does.
+// read decodes the output of appendBody. It does not check whether the state is
+// possible, because Restore does that.
 func read(cfg Config, r *wire.Reader) *Queue {
 	q := empty(cfg)
 	q.now = instant(r.Int())

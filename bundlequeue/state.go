@@ -12,11 +12,11 @@ const (
 	// not enqueued yet.
 	Reserved State = iota
 	// Queued means that the bundle waits: for a core, for the package of the previous bundle, or
-	// until its own last package is dead.
+	// for the death of the last package that was sent for the bundle itself.
 	Queued
-	// Building means that the host was asked to build a package.
+	// Building means that the queue has requested a package from the host.
 	Building
-	// Sending means that a package is built, but no guarantor has accepted it yet.
+	// Sending means that a package is built but no guarantor has accepted it yet.
 	Sending
 	// Submitted means that a guarantor has accepted the package, but the best chain has not
 	// reported it yet.

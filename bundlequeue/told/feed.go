@@ -9,17 +9,18 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// Feed makes artificial JAM blocks for a queue whose host sees no blocks: one block in each
-// [Config.BlockTime], without skipped slots. A block contains the events that the host has reported
-// since the block before. A Feed is deterministic, because the time is a parameter. It is not safe
-// for concurrent use. Create it with [NewFeed].
+// Feed makes artificial JAM blocks for a queue whose host sees no blocks. It makes
+// one block in each [Config.BlockTime] and skips no slots. A block contains the
+// events that the host has reported since the block before. A Feed is
+// deterministic, because the time is a parameter. It is not safe for concurrent
+// use. Create it with [NewFeed].
 type Feed struct {
 	spec jamq.ChainSpec
 	cfg  Config
 	state
 }
 
-// state is the part of a feed that a snapshot keeps.
+// state is the part of a feed that snapshots contain.
 type state struct {
 	Next     time.Time    // when the next block is due; zero before the first one
 	Final    jamq.Block   // without reports
@@ -27,7 +28,7 @@ type state struct {
 	Packages []told       // that were sent, in the order of their first sends
 }
 
-// told is a package that a feed follows.
+// told is a package that was sent, with the news of it that the host has reported.
 type told struct {
 	Report                jamq.Report       // of the block in which it is guaranteed
 	State                 bundlequeue.State // the newest one that was reported, or zero
@@ -43,7 +44,8 @@ func NewFeed(spec jamq.ChainSpec, cfg Config) (*Feed, error) {
 	return &Feed{spec: spec, cfg: cfg, state: state{Final: jamq.Block{Hash: hashOf(1), Slot: 1}}}, nil
 }
 
-// hashOf returns the hash of the block of a slot.
+// hashOf returns the hash of the feed's block in a slot. The hash contains the
+// slot, so that slotOf can read it.
 func hashOf(slot jamq.Slot) (h jamq.HeaderHash) {
 	copy(h[:], "told")
 	binary.BigEndian.PutUint32(h[4:], uint32(slot))
@@ -53,15 +55,16 @@ func hashOf(slot jamq.Slot) (h jamq.HeaderHash) {
 // Root returns the block with which a queue begins: see bundlequeue.New.
 func (f *Feed) Root() jamq.Block { return f.Final }
 
-// Sent adds a package, with its report, to those that the feed follows. It must be called when the
-// package is sent, because the feed ignores events about other packages.
+// Sent makes the feed follow a package. It must be called when the package is sent,
+// because the feed ignores events about packages that it does not follow. report is
+// the report that a block will contain when the package is guaranteed.
 func (f *Feed) Sent(report jamq.Report) {
 	if f.find(report.Package) == nil {
 		f.Packages = append(f.Packages, told{Report: report})
 	}
 }
 
-// find returns a package, or nil.
+// find returns the package with this hash, or nil.
 func (f *Feed) find(pkg jamq.PackageHash) *told {
 	i := slices.IndexFunc(f.Packages, func(p told) bool { return p.Report.Package == pkg })
 	if i < 0 {
@@ -70,25 +73,28 @@ func (f *Feed) find(pkg jamq.PackageHash) *told {
 	return &f.Packages[i]
 }
 
-// Tell records that the host has seen a package guaranteed, accumulated or finalized. The next
-// blocks of the feed contain this event. Unknown packages are ignored, and so is an event that
-// comes before one that is already recorded, such as a guarantee after the accumulation.
+// Tell records that the host has seen a package guaranteed, accumulated or
+// finalized. The next blocks of the feed contain this event. Tell ignores unknown
+// packages. It also ignores an event if a later stage is already recorded, for
+// example a guarantee after the accumulation.
 func (f *Feed) Tell(pkg jamq.PackageHash, state bundlequeue.State) {
 	if p := f.find(pkg); p != nil {
 		p.State = max(p.State, state)
 	}
 }
 
-// GiveUp records that the host takes a package for lost. If the newest block has the report of the
-// package, the next block removes the package from its core. Otherwise GiveUp changes nothing.
+// GiveUp records that the host considers a package lost. If the newest block
+// contains the report of the package, the next block removes the package from its
+// core. Otherwise GiveUp changes nothing.
 func (f *Feed) GiveUp(pkg jamq.PackageHash) {
 	if p := f.find(pkg); p != nil {
 		p.Lost = true
 	}
 }
 
-// Advance makes the blocks that are due and returns them as events for the queue. If very many are
-// due, for example after a night, it skips those that are older than any package can live.
+// Advance makes the blocks that are due and returns them as events for the queue.
+// If very many blocks are due, for example after a night, Advance skips those that
+// are older than the longest life of a package.
 func (f *Feed) Advance(now time.Time) (events []bundlequeue.Event) {
 	most := f.cfg.Finality + f.spec.RecentHistory + int(f.spec.EpochLength+f.spec.AvailabilityTimeout)
 	if first, back := f.Next.IsZero(), f.Next.Sub(now) > f.cfg.BlockTime; first || back {
@@ -138,9 +144,9 @@ func (f *Feed) extend() jamq.Block {
 	return b
 }
 
-// finalize makes a newer block final if possible, and returns that block. A block is final if it
-// has accumulated a package that the host has reported as final, or if it is Config.Finality blocks
-// old.
+// finalize makes a newer block final if possible, and returns that block. A block
+// becomes final when it is Config.Finality blocks old, or when it has accumulated a
+// package that the host has reported as final.
 func (f *Feed) finalize() (final jamq.Block, moved bool) {
 	count := max(0, len(f.Blocks)-f.cfg.Finality)
 	for _, p := range f.Packages {
@@ -157,8 +163,8 @@ func (f *Feed) finalize() (final jamq.Block, moved bool) {
 	return f.Final, true
 }
 
-// forget removes packages about which nothing more can happen: those whose accumulation is final,
-// and those that no block can report any more.
+// forget removes packages to which nothing more can happen: their accumulation is
+// final, or no block can report them any more.
 func (f *Feed) forget() {
 	f.Packages = slices.DeleteFunc(f.Packages, func(p told) bool {
 		if p.Accumulated != 0 {
@@ -168,8 +174,8 @@ func (f *Feed) forget() {
 	})
 }
 
-// dies returns the last slot in which a package can be reported or, if it is reported, accumulated,
-// by the rules of the chain.
+// dies returns the last slot in which a package can still make progress by the
+// rules of the chain: be reported or, if it is already reported, be accumulated.
 func (p *told) dies(spec *jamq.ChainSpec) jamq.Slot {
 	if p.Reported != 0 {
 		return p.Reported + spec.AvailabilityTimeout + spec.EpochLength

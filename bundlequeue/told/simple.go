@@ -12,14 +12,15 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// Simple is a bundlequeue.Queue with methods in place of events: enqueue a bundle, dequeue the next
-// job, report its outcome. The queue and its rules are the same. Simple keeps Build and Send
-// effects for [Simple.Dequeue]. Its methods return the other effects, called news:
-// bundlequeue.Changed, Died, Failed and Resurrected.
+// Simple is a bundlequeue.Queue with methods in place of events: the host enqueues
+// a bundle, dequeues the next job, and reports its outcome. The queue and its rules
+// are the same. Simple keeps Build and Send effects as jobs for [Simple.Dequeue].
+// Its methods return all other effects, called news: bundlequeue.Changed, Died,
+// Failed and Resurrected.
 //
-// The news that follow from an event, such as a guarantee, come with the next block of the [Feed].
-// Without a feed, the methods that begin with On ignore their event. A Simple is not safe for
-// concurrent use.
+// News that follow from an event on the chain, such as a guarantee, are returned
+// with the next block of the [Feed]. If there is no feed, the methods that begin
+// with On ignore their event. A Simple is not safe for concurrent use.
 type Simple struct {
 	queue *bundlequeue.Queue
 	feed  *Feed                // nil if the host imports blocks by Step
@@ -46,8 +47,9 @@ type snapshot struct {
 	Feed  *state
 }
 
-// Restore returns the queue from a snapshot that [Simple.AppendSnapshot] has made. Its open
-// requests become jobs. The errors are those of bundlequeue.Restore.
+// Restore returns the queue from a snapshot that [Simple.AppendSnapshot] has made.
+// The requests that were open in that queue become jobs. The errors are those of
+// bundlequeue.Restore.
 func Restore(cfg bundlequeue.Config, told Config, raw []byte) (*Simple, error) {
 	feed, err := NewFeed(cfg.Spec, told)
 	if err != nil {
@@ -68,8 +70,9 @@ func Restore(cfg bundlequeue.Config, told Config, raw []byte) (*Simple, error) {
 	return restored, nil
 }
 
-// NewSimple wraps the queue of a host that imports JAM blocks by [Simple.Step]. No other code may
-// call the queue's own Step from then on. The open requests of the queue become jobs.
+// NewSimple wraps the queue of a host that imports JAM blocks with [Simple.Step].
+// From then on, no other code may call the Step method of the queue itself. The
+// open requests of the queue become jobs.
 func NewSimple(q *bundlequeue.Queue) *Simple {
 	s := &Simple{queue: q}
 	s.keepJobs(q.Open())
@@ -90,7 +93,8 @@ func (s *Simple) keepJobs(effects []bundlequeue.Effect) []bundlequeue.Effect {
 	return news
 }
 
-// AppendSnapshot appends the whole state.
+// AppendSnapshot appends the whole state of the queue and of the feed to b, for
+// [Restore].
 func (s *Simple) AppendSnapshot(b []byte) []byte {
 	whole := snapshot{Queue: s.queue.AppendSnapshot(nil)}
 	if s.feed != nil {
@@ -103,7 +107,8 @@ func (s *Simple) AppendSnapshot(b []byte) []byte {
 	return append(b, raw...)
 }
 
-// Job is a bundle to be submitted.
+// Job is a task for the host: to build and send a package of a bundle, or to send a
+// package again.
 type Job struct {
 	// Number is the number of the rollup block. Version counts the packages of the bundle, and
 	// Attempt counts the sends of a package, both from 1. The host should choose a different
@@ -126,14 +131,14 @@ type Job struct {
 	ticket uint64
 }
 
-// Step passes an event to the queue, after the feed's blocks that are due by now, and returns the
-// news.
+// Step passes an event to the queue and returns the news. Before, it passes the
+// blocks of the feed that are due by now.
 func (s *Simple) Step(now time.Time, ev bundlequeue.Event) (news []bundlequeue.Effect, err error) {
 	effects, err := s.step(now, ev)
 	return s.keepJobs(effects), err
 }
 
-// step is Step with all effects.
+// step does the work of Step, but returns all effects, including Build and Send.
 func (s *Simple) step(now time.Time, ev bundlequeue.Event) (all []bundlequeue.Effect, err error) {
 	var due []bundlequeue.Event
 	if s.feed != nil {
@@ -165,8 +170,8 @@ func ticketOf(e bundlequeue.Effect) uint64 {
 	return 0
 }
 
-// open drops jobs whose answers the queue does not expect any more, and returns the first remaining
-// job, or nil.
+// open returns the first job that the queue still expects an answer to, or nil. It
+// drops the jobs before that one.
 func (s *Simple) open() bundlequeue.Effect {
 	for len(s.jobs) > 0 {
 		if s.queue.Expects(ticketOf(s.jobs[0])) {
@@ -181,9 +186,10 @@ func (s *Simple) open() bundlequeue.Effect {
 // CanSubmit reports whether Dequeue would return a job.
 func (s *Simple) CanSubmit() bool { return s.open() != nil }
 
-// Dequeue returns the next job: a bundle to build and submit, or a package to send again. It
-// returns false if there is none. Each job is returned once. The host must answer it with
-// MarkSubmitted or MarkFailed. Until then the queue still processes events about the bundle.
+// Dequeue returns the next job: a bundle to build and submit, or a package to send
+// again. It returns false if there is no job. Each job is returned once, and the
+// host must answer it with MarkSubmitted or MarkFailed. In the meantime the queue
+// still processes events about the bundle.
 func (s *Simple) Dequeue() (Job, bool) {
 	e := s.open()
 	if e == nil {
@@ -208,16 +214,17 @@ func (s *Simple) Dequeue() (Job, bool) {
 // MarkSubmitted reports that the package of a job is about to be sent. Call it
 // before the send, and send the package only if there is no error:
 //
-//   - [bundlequeue.ErrNotExpected] means that the job is obsolete or the package
-//     is dead.
+//   - [bundlequeue.ErrNotExpected] means that the job is obsolete or the package is
+//     dead.
 //   - [bundlequeue.ErrInadmissible] means that the package must not be sent.
-//   - [ErrNotNow] means that the queue accepted the package, and a later job
-//     requests the send.
+//   - [ErrNotNow] means that the queue has accepted the package, and that a later
+//     job requests the send.
 //
-// If job.Package is not zero, the arguments after job are ignored. Otherwise
-// they describe the package that was built. With a [Feed], whose blocks are not those of
-// JAM, only the prerequisites of the context count. MarkSubmitted may return news together
-// with an error.
+// If job.Package is not zero, the package was built before and the arguments after
+// job are ignored. Otherwise they describe the package that the host has just
+// built. If there is a [Feed], only the prerequisites of the context matter,
+// because the feed's blocks are not those of JAM. MarkSubmitted may return news
+// together with an error.
 func (s *Simple) MarkSubmitted(now time.Time, job Job, pkg jamq.PackageHash, context jamq.RefineContext, bundle []byte) ([]bundlequeue.Effect, error) {
 	if !job.Package.IsZero() {
 		return s.Step(now, bundlequeue.Sent{Ticket: job.ticket, OK: true})
@@ -253,8 +260,8 @@ func (s *Simple) MarkSubmitted(now time.Time, job Job, pkg jamq.PackageHash, con
 	return append(news, more...), err
 }
 
-// MarkFailed reports that a job could not be built or sent. The queue repeats
-// the job after a back-off.
+// MarkFailed reports that a job could not be done: the package could not be built
+// or sent. The queue repeats the job after a back-off.
 func (s *Simple) MarkFailed(now time.Time, job Job) ([]bundlequeue.Effect, error) {
 	if job.Package.IsZero() {
 		return s.Step(now, bundlequeue.BuildFailed{Ticket: job.ticket})
@@ -262,20 +269,19 @@ func (s *Simple) MarkFailed(now time.Time, job Job) ([]bundlequeue.Effect, error
 	return s.Step(now, bundlequeue.Sent{Ticket: job.ticket})
 }
 
-// OnGuaranteed reports that a package was guaranteed. Unknown packages are
-// ignored.
+// OnGuaranteed reports that a package was guaranteed. It ignores unknown packages.
 func (s *Simple) OnGuaranteed(now time.Time, pkg jamq.PackageHash) ([]bundlequeue.Effect, error) {
 	return s.tell(now, pkg, bundlequeue.Guaranteed)
 }
 
-// OnAccumulated reports that a package was accumulated. Unknown packages are
-// ignored.
+// OnAccumulated reports that a package was accumulated. It ignores unknown
+// packages.
 func (s *Simple) OnAccumulated(now time.Time, pkg jamq.PackageHash) ([]bundlequeue.Effect, error) {
 	return s.tell(now, pkg, bundlequeue.Accumulated)
 }
 
-// OnFinalized reports that the accumulation of a package is final. Unknown
-// packages are ignored.
+// OnFinalized reports that the accumulation of a package is final. It ignores
+// unknown packages.
 func (s *Simple) OnFinalized(now time.Time, pkg jamq.PackageHash) ([]bundlequeue.Effect, error) {
 	return s.tell(now, pkg, bundlequeue.Finalized)
 }
@@ -287,13 +293,14 @@ func (s *Simple) tell(now time.Time, pkg jamq.PackageHash, state bundlequeue.Sta
 	return s.CheckTimeouts(now)
 }
 
-// OnTimeoutOrFailure reports that the host takes a package for lost. If the newest block has the
-// report of the package, the next block removes it from its core. Otherwise JAM has no way to end
-// the package, and it dies as it would without this call:
+// OnTimeoutOrFailure reports that the host considers a package lost. If the newest
+// block of the feed contains the report of the package, the next block removes the
+// package from its core. Otherwise JAM has no way to end the package early, so it
+// dies as it would without this call:
 //
-//   - If it is not reported, it dies when its anchor is H blocks old, because until then a
-//     guarantor may still report it.
-//   - If it is reported, it dies when an epoch has passed.
+//   - A package that is not reported dies when its anchor is H blocks old, because
+//     until then a guarantor may still report it.
+//   - A package that is reported dies when an epoch has passed.
 //
 // Unknown packages are ignored.
 func (s *Simple) OnTimeoutOrFailure(now time.Time, pkg jamq.PackageHash) ([]bundlequeue.Effect, error) {
@@ -303,8 +310,9 @@ func (s *Simple) OnTimeoutOrFailure(now time.Time, pkg jamq.PackageHash) ([]bund
 	return s.CheckTimeouts(now)
 }
 
-// CheckTimeouts passes the current time to the queue and the feed. It causes the retries and builds
-// that are due, and ends packages whose time is over.
+// CheckTimeouts passes the current time to the queue and to the feed. The queue
+// then retries the builds and sends that are due, and packages die whose time is
+// over.
 func (s *Simple) CheckTimeouts(now time.Time) ([]bundlequeue.Effect, error) {
 	return s.Step(now, bundlequeue.Tick{})
 }
@@ -317,5 +325,6 @@ func (s *Simple) Requeue(now time.Time, number uint64) ([]bundlequeue.Effect, er
 // Stats returns a summary of the queue.
 func (s *Simple) Stats() bundlequeue.Stats { return s.queue.Stats() }
 
-// Queue returns the queue. The caller must not call its Step.
+// Queue returns the queue, for read access. The caller must not call its Step
+// method.
 func (s *Simple) Queue() *bundlequeue.Queue { return s.queue }
