@@ -7,50 +7,52 @@ import (
 )
 
 var (
-	// ErrLog is wrapped if a write to the log has failed. The builder has then stopped. It is
-	// unknown whether the record is in the log, so the host must open the log again.
+	// ErrLog is wrapped by an error if a write to the log has failed. The builder has then
+	// stopped. It is unknown whether the log has the record, so the host must open the log
+	// again.
 	ErrLog = errors.New("builder: the log has failed")
-	// ErrTooLarge is wrapped if an operation is too large for a work package, or if a block, a
-	// package or a checkpoint is too large for the log. Nothing has been written then.
+	// ErrTooLarge is wrapped by an error if an operation is too large for a work package, or if
+	// a block, a package or a checkpoint is too large for the log. Nothing has been written in
+	// this case.
 	ErrTooLarge = errors.New("builder: too large")
-	// ErrCodec is wrapped if the codec of the rollup decodes the body of a block to a different
-	// body than the encoded one, or not at all. The block is not made, because a restart could not
-	// read it.
+	// ErrCodec is wrapped by an error if the codec of the rollup cannot decode the body of a
+	// block that it has encoded, or decodes it to a different body. The builder discards the
+	// block, because a restart could not read it.
 	ErrCodec = errors.New("builder: the codec changes a body")
-	// ErrDiverged is wrapped if the state of a rollup has another root than a block has in the log.
-	// The reason is one of these:
+	// ErrDiverged is wrapped by an error if the rollup's state has a different root than the
+	// log says. The possible reasons are:
 	//
-	//   - the rollup is not deterministic
-	//   - Undo does not restore the state before the block
-	//   - Restore does not lead to the state that Checkpoint had
+	//   - The rollup is not deterministic.
+	//   - Undo does not restore the state before the block.
+	//   - Restore does not lead to the state that Checkpoint had.
 	//
 	// The builder stops, because it cannot know which of the two roots is right.
 	ErrDiverged = errors.New("builder: the rollup has another root")
 	// ErrOtherRollup is wrapped by the error of Open if the log begins with a different genesis
 	// than the rollup, so that it must be the log of a different rollup.
 	ErrOtherRollup = errors.New("builder: the log of another rollup")
-	// ErrInvalidConfig is wrapped by the error of a configuration that cannot be used.
+	// ErrInvalidConfig is wrapped by an error if a configuration cannot be used.
 	ErrInvalidConfig = errors.New("builder: invalid configuration")
 	// ErrStopped is wrapped by the error of a call that needs a running builder, if Run was not
-	// called yet or has returned. Operations are accepted also before Run.
+	// called yet or has returned. Submit works also before Run.
 	ErrStopped = errors.New("builder: it is not running")
-	// ErrFollows is wrapped by the error of a call that must be made to the builder which leads a
-	// [SharedLog], while another process leads. It wraps ErrStopped.
+	// ErrFollows is wrapped by the error of a call that only the leader of a [SharedLog] can
+	// process, while another process leads. It wraps ErrStopped.
 	ErrFollows = fmt.Errorf("%w: another process leads its log", ErrStopped)
-	// ErrBusy is wrapped by the error of Submit and Busy while a write to the log takes long, for
-	// example because the database has no room. The operation has no effect; the user should submit
-	// it again later.
+	// ErrBusy is wrapped by the errors of Submit and Busy while a write to the log takes long,
+	// for example because the database has no room. The operation has no effect, and the user
+	// should submit it again later.
 	ErrBusy = errors.New("builder: the log does not answer")
-	// ErrFollow is returned by Run if Network.Follow ends without an error although the builder
-	// still runs.
+	// ErrFollow is returned by Run if Network.Follow returns without an error although the
+	// builder still runs.
 	ErrFollow = errors.New("builder: Follow has ended")
-	// ErrHangs is wrapped by the error of a call of Payload or Pack that has not returned when its
-	// time is over. The builder then no longer waits for that call.
+	// ErrHangs is wrapped by an error if a call of Payload or Pack has not returned within its
+	// time. The builder no longer waits for that call.
 	ErrHangs = errors.New("builder: a call of the host does not return")
 	// ErrUseless is wrapped by Health.LastError if a package was discarded because it was already
 	// dead when it was built, for example because its anchor had expired.
 	ErrUseless = errors.New("builder: the package was dead when it was built")
-	// ErrPanic is wrapped by the error of a call of the host that panicked.
+	// ErrPanic is wrapped by an error if a call of the host panicked.
 	ErrPanic = errors.New("builder: the host panicked")
 )
 
@@ -58,17 +60,20 @@ var (
 // until they are final. Create one with [Open]. All methods are safe for concurrent use.
 type Builder[B any] struct{ *engine }
 
-// Open returns a builder that continues at the end of its log. If the log is empty, it begins with
-// the genesis of the rollup. The rollup must be in its genesis state; Open then repeats all calls
-// of the rollup that the log records, in their order. No one else may use the log at the same time.
-// The host closes the log after Run has returned.
+// Open returns a builder that continues at the end of its log. If the log is empty,
+// the builder begins with the genesis of the rollup. The rollup must be in its
+// genesis state, because Open repeats all calls of the rollup that the log records,
+// in their order. Nothing else may use the log at the same time, and the host may
+// close it only after Run has returned.
 //
-// If the log is a [SharedLog] that another process leads, Open only reads it, and Run follows the
-// other process until this one leads. If the shared log is empty, Open waits until another process
-// has begun it or this one leads.
+// If the log is a [SharedLog] that another process leads, Open only reads it, and
+// Run follows the other process until this process leads. If the shared log is
+// empty, Open waits until another process has begun it, or until this process
+// leads.
 //
-// Errors wrap ErrInvalidConfig, ErrVersion, ErrCorrupt, ErrOtherRollup, ErrServiceInUse,
-// ErrDiverged or ErrLog, or they are those of the rollup and of the network.
+// Errors wrap ErrInvalidConfig, ErrVersion, ErrCorrupt, ErrOtherRollup,
+// ErrServiceInUse, ErrDiverged or ErrLog, or they are those of the rollup and of
+// the network.
 func Open[B any](ctx context.Context, cfg Config, log Log, rollup Rollup[B], network Network) (*Builder[B], error) {
 	if rollup == nil {
 		return nil, fmt.Errorf("%w: rollup is nil", ErrInvalidConfig)
@@ -80,8 +85,9 @@ func Open[B any](ctx context.Context, cfg Config, log Log, rollup Rollup[B], net
 	return &Builder[B]{e}, nil
 }
 
-// Block returns the block with a number and its progress through JAM, as long as Final was not
-// called for it. The second result is false if there is no such block.
+// Block returns the block with a number, and its progress through JAM. The second
+// result is false if there is no such block. A block can be read from the time when
+// it is in the log until Final has returned for it.
 func (b *Builder[B]) Block(number uint64) (Block[B], bool) {
 	found, ok := b.block(number)
 	return typed[B](found), ok

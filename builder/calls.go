@@ -12,27 +12,29 @@ import (
 	"time"
 )
 
-// Call describes the calls of one method of the rollup, the network, the codec or the log, so that
-// an operator sees which method hangs or fails. Network.Follow runs all the time, so Health.Calls
-// contains it only while it fails, and only if the network has the method Health()
+// Call describes the calls of one method of the rollup, the network, the codec or
+// the log, so that an operator sees which method hangs or fails. Network.Follow
+// runs all the time and is therefore a special case: Health.Calls contains it only
+// while it fails, and only if the network has the method Health()
 // submit.FeedHealth, as jip2net.Network has.
 type Call struct {
 	// Method is the method with its type, for example "Rollup.Apply". Methods of the optional
 	// interfaces of a rollup, such as Final, have the type Rollup too. Encode and Decode of a
 	// codec are described together as "Codec".
 	Method string
-	// Running is the number of calls that have not returned. It includes calls of Payload and Pack
-	// for which the builder no longer waits, because they took longer than Config.BuildTimeout.
-	// Since is when the oldest of these calls began, by the machine's clock; it is zero if no call
-	// runs.
+	// Running is the number of calls that have not returned. It includes the calls of Payload
+	// and Pack for which the builder no longer waits, because they took longer than
+	// Config.BuildTimeout. Since is the time, by the machine's clock, at which the oldest of
+	// these calls began; it is zero if no call runs.
 	Running int
 	Since   time.Time
 	// Failures counts the calls that have failed since the last success. The first of these
-	// calls failed at FailingSince and the last one at FailedAt, by the machine's clock. Err is
-	// the error of the last one. All are zero after a success. These errors are no failures:
+	// calls failed at FailingSince and the last one at FailedAt, both by the machine's clock.
+	// Err is the error of the last one. All four are zero after a success. Some errors do not
+	// count as failures:
 	//
 	//   - ErrIdle, which counts as a success
-	//   - the error by which Admit refuses an operation; a panic is a failure
+	//   - the error by which Admit refuses an operation, unless Admit panicked
 	//   - an error after the context of the call was canceled
 	Failures               int
 	FailingSince, FailedAt time.Time
@@ -53,9 +55,10 @@ func (c Call) String() string {
 
 func byMethod(a, b Call) int { return cmp.Compare(a.Method, b.Method) }
 
-// calls makes calls of the host's code and keeps count of those that run or have failed, so that
-// Health can name them. Network.Follow, Config.Invariants and most calls that Open makes are not
-// counted; they use only guard. calls is safe for concurrent use.
+// calls makes the calls to the host's code, and remembers which ones run or have
+// failed, so that Health can name them. Network.Follow, Config.Invariants and most
+// calls that Open makes are not counted; they use only guard. calls is safe for
+// concurrent use.
 type calls struct {
 	mu      sync.Mutex
 	methods map[string]*method
@@ -66,9 +69,10 @@ type method struct {
 	failing Call      // only the fields about failures
 }
 
-// make calls a method of the host, and records that the call runs and whether it failed. A panic
-// becomes an error that wraps ErrPanic. ctx is the context that the method gets: if ctx was
-// canceled, an error of the method is not counted as a failure.
+// make calls a method of the host, and records that the call runs and whether it
+// failed. If the method panics, make returns an error that wraps ErrPanic. ctx is
+// the context that the method gets: if ctx was canceled, an error of the method
+// does not count as a failure.
 func (c *calls) make(ctx context.Context, name string, call func() error) error {
 	c.mu.Lock()
 	m := c.methods[name]
@@ -97,17 +101,19 @@ func (c *calls) make(ctx context.Context, name string, call func() error) error 
 	return err
 }
 
-// judge calls Admit, which refuses an operation by returning an error. judge returns this error,
-// but does not count it as a failure of the method; only a panic is one.
+// judge calls Admit, which refuses an operation by returning an error. judge
+// returns this error but does not count it as a failure of the method, unless Admit
+// panicked.
 func (c *calls) judge(ctx context.Context, name string, call func() error) error {
 	var refusal error
 	err := c.make(ctx, name, func() error { refusal = call(); return nil })
 	return cmp.Or(err, refusal)
 }
 
-// mostHung limits how many calls of one method may hang at a time, because each of them keeps a
-// goroutine and a payload, perhaps forever. If as many run already, await makes another call only
-// after hungPause has passed since the last one began.
+// mostHung limits how many calls of one method may hang at the same time, because
+// each of them occupies a goroutine and a payload, perhaps forever. When the limit
+// is reached, await makes another call only if hungPause has passed since the last
+// one began.
 const (
 	mostHung  = 8
 	hungPause = time.Hour
@@ -144,8 +150,8 @@ func await[T any](ctx context.Context, c *calls, name string, call func() (T, er
 	return result, fmt.Errorf("%w: %s: %w", ErrHangs, name, ctx.Err())
 }
 
-// running returns the number of calls of a method that have not returned, and when the last of
-// them began.
+// running returns the number of calls of a method that have not returned, and the
+// time at which the last of them began.
 func (c *calls) running(name string) (n int, last time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,8 +161,8 @@ func (c *calls) running(name string) (n int, last time.Time) {
 	return n, last
 }
 
-// list describes all methods that an operator may want to see: those of which a call runs, and
-// those whose last call failed. They are sorted by name.
+// list describes all methods that an operator may want to see, sorted by name:
+// those with a running call, and those whose last call failed.
 func (c *calls) list() (all []Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

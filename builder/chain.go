@@ -14,9 +14,10 @@ import (
 	"github.com/jamq/jamq/canonical"
 )
 
-// chain is the rollup's chain as the log defines it: the blocks that are not final, the heads, and
-// the calls that the rollup still needs to reach the newest block. It is computed from the records
-// of the log only, so that a restart leads to the same blocks.
+// chain is the rollup's chain as the log defines it: the blocks that are not final,
+// the heads, and the calls that the rollup still needs to reach the newest block.
+// It is computed only from the records of the log, so that a restart leads to the
+// same blocks.
 type chain struct {
 	log *slog.Logger
 
@@ -49,8 +50,8 @@ const (
 	undo
 )
 
-// begin starts the chain at its last final block: the genesis, or that of a checkpoint. The other
-// blocks of a checkpoint are added by restore.
+// begin starts the chain at its last final block, which is the genesis or the final
+// block of a checkpoint. restore adds the other blocks of a checkpoint.
 func (c *chain) begin(final block, serial uint64) {
 	c.final, c.serial, c.blocks, c.applied = final, serial, nil, headOf(&final)
 	c.tracker = canonical.New(headOf(&final))
@@ -71,9 +72,10 @@ func itemOf(b *block) canonical.Item {
 	return canonical.Item{Number: b.Number, Commitment: b.commitment}
 }
 
-// commit sets the commitment of a block, which is a hash of its parent, contents and serial number.
-// The serial number makes it differ from that of every other execution, even of the same operations
-// on the same state.
+// commit sets the commitment of a block, a hash over its parent, its contents and
+// its serial number. Because of the serial number, each execution of a block has a
+// different commitment, even if the same operations are executed on the same state
+// again.
 func commit(b *block, parent common.Hash) {
 	serial := binary.BigEndian.AppendUint64(nil, b.serial)
 	b.commitment = crypto.Keccak256Hash(parent[:], serial, b.Root[:], b.raw)
@@ -115,8 +117,8 @@ func (c *chain) follow(now time.Time, enqueued *block, effects []bundlequeue.Eff
 	return undone
 }
 
-// tell wakes the goroutines that wait for a change of the chain, if the heads differ from those
-// before. The caller holds c.mu.
+// tell wakes the goroutines that wait for a change of the chain, if the heads are
+// different from the heads before. The caller holds c.mu.
 func (c *chain) tell(before canonical.Heads) {
 	if c.heads() != before {
 		c.wakeAll()
@@ -146,12 +148,12 @@ func (c *chain) wakeAll() {
 	c.moved = make(chan struct{})
 }
 
-// heads returns the heads as users see them. Pending is the newest block that the rollup has
-// applied and not undone. A failed block therefore stays in the heads until Undo has returned and
-// its operations are waiting in the rollup again.
+// heads returns the heads as users see them. Pending is the newest block that the
+// rollup has applied and not undone. A failed block therefore stays in the heads
+// until Undo has returned, when its operations are waiting in the rollup again.
 //
-// The other heads are never above Pending, because a reader of a head expects its block in the
-// state of the rollup. The caller holds c.mu.
+// The other heads are never above Pending, because a reader of a head expects its
+// block in the state of the rollup. The caller holds c.mu.
 func (c *chain) heads() canonical.Heads {
 	h := c.tracker.Heads()
 	h.Pending = c.applied
@@ -203,8 +205,8 @@ func (c *chain) cutAll() {
 	}
 }
 
-// move updates the progress of a block and the heads after the block's bundle has changed its state
-// in the queue. The caller holds c.mu.
+// move updates the progress of a block, and the heads, after the block's bundle has
+// changed its state in the queue. The caller holds c.mu.
 func (c *chain) move(e bundlequeue.Changed) {
 	i := slices.IndexFunc(c.blocks, func(b block) bool { return b.commitment == e.Commitment })
 	if i < 0 {
@@ -213,7 +215,7 @@ func (c *chain) move(e bundlequeue.Changed) {
 	c.progress(i, Progress{State: e.To, Version: e.Version, Package: e.Package, Core: e.Core, At: e.At})
 }
 
-// progress sets how far the block at index i has come on JAM, and moves the heads of the chain
+// progress sets how far the block at index i has come on JAM, and moves the heads
 // accordingly. The caller holds c.mu.
 func (c *chain) progress(i int, to Progress) {
 	b := &c.blocks[i]
@@ -244,15 +246,16 @@ func (c *chain) settle() {
 	c.final.Body, c.final.raw = nil, nil
 }
 
-// report logs an error of the tracker of the heads. Such an error can only be a bug of this
-// package, so there is no caller that could handle it.
+// report logs an error of the tracker that computes the heads. No caller could
+// handle such an error, because it can only be a bug of this package.
 func (c *chain) report(err error) {
 	if err != nil {
 		c.log.Error("builder: a head could not be moved", "err", err)
 	}
 }
 
-// next returns the first task that is not done, and whether there is one.
+// next returns the first task that the worker has not done, and whether there is
+// one.
 func (c *chain) next() (t task, some bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -270,7 +273,8 @@ func (c *chain) done() {
 	c.wakeAll()
 }
 
-// nextFinal returns the first block for which Final must be called, and whether there is one.
+// nextFinal returns the first block for which the worker must call Final, and
+// whether there is one.
 func (c *chain) nextFinal() (b block, some bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -288,9 +292,9 @@ func (c *chain) finished() {
 	c.finals = c.finals[1:]
 }
 
-// open returns one of the blocks that are not final: the oldest if skip is 0, otherwise the one
-// that follows skip older ones. The second result is false if there is no such block. open then
-// returns the newest block.
+// open returns a block that is not final: the oldest such block, after skipping the
+// given number of them. If there is no such block, open returns the newest block of
+// the chain and false.
 func (c *chain) open(skip int) (b block, some bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -300,8 +304,9 @@ func (c *chain) open(skip int) (b block, some bool) {
 	return *c.head(), false
 }
 
-// find returns the block with a commitment. there reports whether the block is in the chain and not
-// final, and applied whether the rollup has applied it. moved is closed when this may have changed.
+// find returns the block with a commitment. there reports whether the chain has the
+// block and it is not final, and applied reports whether the rollup has applied it.
+// The channel moved is closed when either may have changed.
 func (c *chain) find(commitment common.Hash) (b block, there, applied bool, moved <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -311,9 +316,9 @@ func (c *chain) find(commitment common.Hash) (b block, there, applied bool, move
 	return b, there, c.applied.Number >= b.Number, c.moved
 }
 
-// parent returns the newest block, on which the next block is executed, and the serial number for
-// this execution. caughtUp is false if the rollup has not carried out all tasks yet, so that its
-// state is not that of the newest block.
+// parent returns the newest block, on which the next block must be executed, and
+// the serial number for that execution. caughtUp is false if the rollup still has
+// tasks to carry out, so that its state is not yet that of the newest block.
 func (c *chain) parent() (b block, serial uint64, caughtUp bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

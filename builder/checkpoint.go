@@ -9,9 +9,10 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// checkpointIfDue replaces the log by a checkpoint if the log has grown enough. The worker calls it
-// when the rollup has followed the whole log. Operations and steps continue while the checkpoint is
-// made; their records follow after the checkpoint.
+// checkpointIfDue replaces the records of the log by a checkpoint if the log has
+// grown enough. The worker calls it when the rollup has followed the whole log.
+// Operations and steps continue while the checkpoint is made, and their records
+// follow after the checkpoint.
 func (e *engine) checkpointIfDue(ctx context.Context) error {
 	c, ok := e.host.optional().(Checkpointer)
 	_, finals := e.chain.nextFinal()
@@ -53,8 +54,9 @@ func (e *engine) checkpointIfDue(ctx context.Context) error {
 	return nil
 }
 
-// prune calls Pruner.Prune, so that a rollup can remove data that only earlier checkpoints needed.
-// It is called when the log has the rollup's last checkpoint.
+// prune calls Pruner.Prune, so that the rollup can remove data that only earlier
+// checkpoints needed. The builder calls prune after the rollup's last checkpoint
+// was written to the log.
 func (e *engine) prune(ctx context.Context) {
 	if p, ok := e.host.optional().(Pruner); ok {
 		if err := e.calls.make(ctx, "Rollup.Prune", func() error { return p.Prune(ctx) }); err != nil {
@@ -63,20 +65,21 @@ func (e *engine) prune(ctx context.Context) {
 	}
 }
 
-// errPostponed is wrapped if no checkpoint can be made now, because the rollup or the log refuses
-// it. The builder continues without it, and tries again when the log has grown by the same amount
-// once more.
+// errPostponed is wrapped by an error if no checkpoint can be made now, because the
+// rollup or the log refuses it. The builder continues without the checkpoint, and
+// tries again when the log has grown by the same amount once more.
 var errPostponed = errors.New("builder: the checkpoint is postponed")
 
-// errNewFinal is returned if a block has become final after the worker called Final for all earlier
-// ones. It is not a failure, because finality can move at any time; the worker calls Final and
-// begins the checkpoint again.
+// errNewFinal is returned if a block became final after the worker had called Final
+// for all earlier blocks. It is not a failure, because finality can move at any
+// time: the worker calls Final for the block and begins the checkpoint again.
 var errNewFinal = errors.New("builder: a block has just become final")
 
-// beginCheckpoint copies the chain and the queue as they are at one moment, and returns the number
-// of tasks that the rollup has not carried out at that moment. All changes that are in the log are
-// also in the rollup, because the rollup makes a change before the change is written. The error can
-// be errNewFinal.
+// beginCheckpoint copies the chain and the queue as they are at one moment, and
+// returns the number of tasks that the rollup has not carried out at that moment.
+// The rollup already has all changes that are in the log, because it makes each
+// change before the builder writes it. beginCheckpoint returns errNewFinal if the
+// worker must call Final first.
 func (e *engine) beginCheckpoint(ctx context.Context) (begin *checkpoint, queue []byte, tasks int, err error) {
 	err = e.inTurn(ctx, func() error {
 		if _, finals := e.chain.nextFinal(); finals { // a restart would not call Final for them
@@ -95,14 +98,14 @@ func (e *engine) beginCheckpoint(ctx context.Context) (begin *checkpoint, queue 
 	return begin, queue, tasks, err
 }
 
-// checkpoint returns the present chain for the first record of a log. The caller holds c.mu, or no
-// other goroutine uses the chain.
+// checkpoint returns the present state of the chain, for the first record of a log.
+// The caller holds c.mu, or no other goroutine uses the chain.
 func (c *chain) checkpoint() *checkpoint {
 	return &checkpoint{serial: c.serial, noted: c.noted, first: c.first, final: c.final, blocks: slices.Clone(c.blocks)}
 }
 
-// restore sets the chain to that of a checkpoint, and returns the root of its newest block. The
-// rollup must have the same root.
+// restore sets the chain to the state in a checkpoint, and returns the root of its
+// newest block, which the rollup must have too.
 func (c *chain) restore(from *checkpoint) (root common.Hash) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

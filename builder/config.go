@@ -11,46 +11,47 @@ import (
 
 // Config is the configuration of a builder. Start from [DefaultConfig].
 type Config struct {
-	// Queue configures the queue of bundles. Queue.FirstNumber is the number of the first block if
-	// the log is empty, and at least 1. A rollup whose log was lost or has an old format continues
-	// with the number after its last block. Except for the chain, all other fields may differ from
-	// those of the last run, because the log contains the configuration of each step.
+	// Queue configures the queue of bundles. Queue.FirstNumber is the number of the first block
+	// if the log is empty, and is at least 1. If the log of a rollup was lost or has an old
+	// format, the rollup continues with the number after its last block. All fields except Spec
+	// may differ from those of the last run, because the log records the configuration under
+	// which each step was made.
 	Queue bundlequeue.Config
 	// Window is the part of each slot in which packages are sent.
 	Window Window
-	// BuildTimeout is the maximum time for the calls of Payload and Pack for one package. It must
-	// be positive. The default is H slots, because a package that takes longer has no recent anchor
-	// when it is ready.
+	// BuildTimeout is the maximum time for the calls of Payload and Pack for one package. It
+	// must be positive. The default is H slots, because the anchor of a package that takes
+	// longer is too old when the package is ready.
 	BuildTimeout time.Duration
 	// SendTimeout is the maximum duration of one call of Network.Send. It must be positive. The
 	// default is one slot.
 	SendTimeout time.Duration
-	// HoldTimeout is how long a builder waits after a restart, at most, before it builds and sends
-	// packages, because it must first learn from newer JAM blocks what has happened in the
-	// meantime. The wait ends earlier with a best block that is at most three slots old, or with
-	// [Builder.Resume]. HoldTimeout must be positive. The default is 5 slots.
+	// HoldTimeout is how long a builder waits after a restart, at most, before it builds and
+	// sends packages. It waits because newer JAM blocks must first show what has happened in
+	// the meantime. The wait ends earlier when the best block is at most three slots old, or
+	// with [Builder.Resume]. HoldTimeout must be positive. The default is 5 slots.
 	HoldTimeout time.Duration
 	// DelayAlarm is how long the first bundle without a submitted package may wait before
-	// Health.Delayed is true. It must be positive. The default is 20 slots; each lost package
-	// delays a bundle by about H slots.
+	// Health.Delayed becomes true. It must be positive. The default is 20 slots; for
+	// comparison, each lost package delays a bundle by about H slots.
 	DelayAlarm time.Duration
-	// CheckpointEvery is the number of records in the log after which the builder replaces them by
-	// a checkpoint, if the rollup is a [Checkpointer]. It limits the size of the log and the
-	// duration of a restart. A record counts once more for each 16 KiB that it has. If the last
+	// CheckpointEvery is the number of records in the log after which the builder replaces them
+	// by a checkpoint, if the rollup is a [Checkpointer]. It limits the size of the log and the
+	// duration of a restart. A record counts once more for each 16 KiB of its size. If the last
 	// checkpoint itself had more records, for example because many operations wait, the builder
-	// waits for as many. CheckpointEvery must be positive. The default is 4096, which is about 64
-	// MiB of large records.
+	// waits for that number instead. CheckpointEvery must be positive. The default is 4096,
+	// which is about 64 MiB of large records.
 	CheckpointEvery int
 	// Retry is how long the builder waits before it repeats a call of the rollup that has failed.
 	// It must be positive. The default is a second.
 	Retry time.Duration
-	// NewChain is set if the JAM chain of the log has ended, so that no package that was sent to it
-	// is ever accumulated. It is meant for simulated chains that end with their process. On a chain
-	// that goes on, operations would be executed twice.
+	// NewChain tells Open that the JAM chain of the log has ended, so that none of the packages
+	// that were sent to it will ever be accumulated. It is meant for simulated chains that end
+	// with their process. If the chain continues, operations are executed twice.
 	//
 	// With NewChain, Open undoes all blocks that are not final and begins the log again. The
-	// operations of these blocks are executed again, and readers of Watch get no event about the
-	// blocks. The rollup must be a [Checkpointer].
+	// operations of these blocks are executed again, and readers of Watch get no event about
+	// the blocks. The rollup must be a [Checkpointer].
 	NewChain bool
 	// CheckInvariants makes the builder check the queue after each step. If the check fails, Run
 	// ends with bundlequeue.ErrInvariant before the step is written to the log. The cost is

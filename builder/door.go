@@ -6,15 +6,16 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// This file is the border between the host, whose blocks have bodies of type B, and the engine,
-// which does not read bodies. Only the host's side of the border has a type parameter, because Go
-// compiles generic code again in each package that uses it, and a node imports its builder in many
-// packages.
+// This file is the border between the host, whose blocks have bodies of type B, and
+// the engine, which does not read bodies. Only the host's side has a type
+// parameter. Go compiles generic code again in each package that uses it, and a
+// node imports its builder in many packages, so a generic engine would make builds
+// slow.
 
-// block is a block in the engine.
+// block is a block as the engine handles it, without the type of its body.
 type block = Block[any]
 
-// host is a rollup and its codec as the engine calls them.
+// host is the rollup, together with its codec, as the engine calls it.
 type host interface {
 	admit(ctx context.Context, op []byte) error
 	takeChanges() [][]byte
@@ -28,12 +29,12 @@ type host interface {
 	final(ctx context.Context, b block) error
 	encode(body any) ([]byte, error)
 	decode(raw []byte) (any, error)
-	// optional returns the rollup itself, so that the engine can find out which optional interfaces
-	// without a type parameter it has.
+	// optional returns the rollup itself. The engine uses it to find out which of the optional
+	// interfaces without a type parameter the rollup implements.
 	optional() any
 }
 
-// door is the host of a builder.
+// door implements host for a rollup whose bodies have type B.
 type door[B any] struct {
 	rollup Rollup[B]
 	codec  Codec[B]

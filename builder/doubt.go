@@ -9,29 +9,35 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// This file contains the rule for a log that may have lost acknowledged records, because its
-// database was replaced by a standby that did not have them. A lost record may be that of a package
-// that was already sent. The builder that leads next does not know this package. It must therefore
-// not make another package for the same block before it knows what has become of the lost one.
+// This file contains the rule for a log that may have lost acknowledged records,
+// for example because its database was replaced by a standby that did not have
+// them. A lost record may be the record of a package that was already sent. The
+// next leader does not know this package, so it must not make another package for
+// the same block before the fate of the lost package is certain.
 //
-// The wait has three parts, after the rules in docs/jam-safety.md:
+// The builder therefore waits, and the wait has three parts, after the rules in
+// docs/jam-safety.md:
 //
-//   - The anchor of a lost package is at or below the best block of the moment of the loss. When a
-//     chain has H blocks more (jamq.ChainSpec.RecentHistory), the anchor is in the recent history
-//     of no block that can follow, so the package is reported or dead (D2).
-//   - A reported package is available or removed after the availability timeout, in slots (D5).
-//   - An available package with prerequisites can wait in the ready queue for an epoch, in slots,
-//     because the reports of others use up the gas of the blocks (D6).
+//   - The anchor of a lost package was not above the best block at the moment of
+//     the loss. When a chain has H more blocks (jamq.ChainSpec.RecentHistory), no
+//     block that follows can have the anchor in its recent history, so the package
+//     is either reported or dead (D2).
+//   - A reported package is available or removed after the availability timeout, in
+//     slots (D5).
+//   - An available package with prerequisites can wait in the ready queue for an
+//     epoch, in slots, because other reports may use up the gas of the blocks (D6).
 //
-// When the finalized chain has grown by as many blocks, nothing can change any more, and the
-// service knows which blocks it has accepted with packages that the log does not know: see
-// [Explainer]. Until then the builder makes and sends nothing. The log contains a record of the
-// wait, so that a builder that leads next continues it; it waits for the whole time again.
+// When the finalized chain has grown by the sum of these numbers, nothing can
+// change any more. The service then knows which blocks it has accepted with
+// packages that the log does not know: see [Explainer]. Until then the builder
+// makes and sends nothing. The wait is itself a record in the log, so that the next
+// leader continues it; that leader waits for the whole time again.
 
-// Explainer is an optional part of a [Network] whose log is a [SharedLog]. If the log has lost the
-// record of a package, the builder can find out by it that JAM has already accepted the block of
-// that package. Without an Explainer the builder sends the block again, and relies on the service
-// to ignore a block that it already has.
+// Explainer is an optional part of a [Network] whose log is a [SharedLog]. If the
+// log has lost the record of a package, Explainer tells the builder whether JAM has
+// already accepted the block of that package. Without an Explainer the builder
+// sends the block again, and relies on the service to ignore a block that it
+// already has.
 type Explainer interface {
 	// Accepted returns the package with which the rollup's service has accepted a block on the
 	// finalized chain, or the zero hash if it has not accepted the block. payload is the result of
@@ -42,25 +48,26 @@ type Explainer interface {
 	Accepted(ctx context.Context, payload []byte) (jamq.PackageHash, error)
 }
 
-// doubt is the state of the wait after a possible loss of records: whether the builder waits, and
-// the height of the chain from which the wait counts.
+// doubt is the state of the wait after a possible loss of records, from whose
+// beginning the blocks are counted.
 type doubt struct {
 	lost bool // records may be lost
-	seen bool // a recent block has been imported since
-	// ahead is by how many slots the best block was ahead of the host's clock, at most. It is
-	// negative if the block was always behind the clock.
+	seen bool // a recent block has been imported since the wait began
+	// ahead is the largest number of slots by which the best block was ahead of the host's
+	// clock. It is negative if the block was always behind the clock.
 	ahead int64
-	// from is the height from which the wait counts. At the moment of the loss the best chain was
-	// not higher.
+	// from is the height from which the wait counts. At the moment of the loss, the best chain
+	// was not higher than this.
 	from uint64
 }
 
-// set begins or ends the wait after a loss of records. A wait that begins counts from the next
-// recent block.
+// set begins or ends the wait after a loss of records. A new wait counts from the
+// next recent block.
 func (d *doubt) set(lost bool) { *d = doubt{lost: lost} }
 
-// doubtIfPromoted begins the wait after a loss of records if the log may have lost some. It writes
-// this to the log, so that the wait survives a restart.
+// doubtIfPromoted begins the wait after a loss of records if the log reports that
+// it may have lost some. It also writes a record of the wait to the log, so that
+// the wait survives a restart.
 func (e *engine) doubtIfPromoted() error {
 	if e.shared != nil && e.shared.Promoted() {
 		if err := e.records.append([]byte{recordDoubt}); err != nil {
@@ -72,29 +79,31 @@ func (e *engine) doubtIfPromoted() error {
 	return nil
 }
 
-// startDoubt begins to doubt.
+// startDoubt begins the wait after a loss of records in memory, and informs the
+// operator.
 func (e *engine) startDoubt() {
 	e.log.Warn("builder: the log may have lost records; no package is made until the finalized JAM chain has grown", "blocks", e.doubtBlocks())
 	e.doubt.set(true)
 	e.note(func(h *Health) { h.Doubted = true })
 }
 
-// doubtBlocks returns by how many blocks the finalized chain must grow until it is certain what has
-// become of every package whose record is lost.
+// doubtBlocks returns the number of blocks by which the finalized chain must grow
+// until the fate of every package whose record is lost is certain.
 func (e *engine) doubtBlocks() uint64 {
 	spec := &e.cfg.Queue.Spec
 	return uint64(spec.RecentHistory) + uint64(spec.AvailabilityTimeout) + uint64(spec.EpochLength)
 }
 
-// noteBest lets the builder make and send packages after a restart if the best block is recent. If
-// the log may have lost records, noteBest instead wakes endDoubt when the finalized chain has grown
-// enough.
+// noteBest lets the builder make and send packages after a restart if the best
+// block is recent. If the log may have lost records, noteBest instead wakes
+// endDoubt when the finalized chain has grown enough.
 //
-// A recent block can be three slots old, so the best block of the moment of the loss can be three
-// blocks higher than the first recent block that this process sees. The wait counts from that
-// height. If the host's clock is late, old blocks look recent. But as long as this process catches
-// up with the chain, its best block gains on the clock, so the wait begins again each time that it
-// has gained.
+// A recent block can be three slots old, so the best block at the moment of the
+// loss can be three blocks higher than the first recent block that this process
+// sees. The wait counts from that height. If the host's clock is late, old blocks
+// look recent. In this case the best block gains on the clock while the process
+// catches up with the chain, and the wait begins again each time that it has
+// gained.
 func (e *engine) noteBest(best anchor.Point) {
 	ahead := e.ahead(best.Slot)
 	if ahead < -recentSlots {
@@ -116,9 +125,9 @@ func (e *engine) noteBest(best anchor.Point) {
 	}
 }
 
-// endDoubt waits until it is certain what has become of every package whose record is lost. It then
-// makes the blocks final that JAM has accumulated with such packages, and lets the builder make and
-// send packages again.
+// endDoubt waits until the fate of every package whose record is lost is certain.
+// It then makes the blocks final that JAM has accumulated with such packages, and
+// lets the builder make and send packages again.
 func (e *engine) endDoubt(ctx context.Context) error {
 	for {
 		select {
@@ -142,10 +151,10 @@ func (e *engine) endDoubt(ctx context.Context) error {
 	}
 }
 
-// adoptLost makes each block final that JAM has accumulated with a package which the log does not
-// know. The error wraps ErrServiceInUse if the service has accepted blocks that the log does not
-// have. After any other error the state of the service is unknown, and the builder continues to
-// wait.
+// adoptLost makes each block final that JAM has accumulated with a package which
+// the log does not know. The error wraps ErrServiceInUse if the service has
+// accepted blocks that the log does not have. After any other error, adoptLost
+// could not find out the state of the service, and the builder continues to wait.
 func (e *engine) adoptLost(ctx context.Context) error {
 	network, ok := e.network.(Explainer)
 	for skip := 0; ok; {
@@ -191,7 +200,8 @@ func (e *engine) accepted(ctx context.Context, network Explainer, b *block) (pkg
 	return await(ctx, e.calls, "Network.Accepted", func() (jamq.PackageHash, error) { return network.Accepted(ctx, payload) })
 }
 
-// trustLog ends the wait after a loss of records, and writes this to the log.
+// trustLog ends the wait after a loss of records, and writes a record of that to
+// the log.
 func (e *engine) trustLog() error {
 	if !e.doubt.lost {
 		return nil

@@ -29,9 +29,9 @@ type engine struct {
 	records records
 	chain   chain
 
-	// turn is a lock: it holds a token while a goroutine uses queue, requests, trust, doubt or
-	// repeating, see inTurn. It also keeps the steps of the queue in order. It is a channel and not
-	// a mutex, so that a caller can give up waiting.
+	// turn is a lock. It contains a token while a goroutine uses queue, requests, trust, doubt
+	// or repeating, and so keeps the steps of the queue in order: see inTurn. It is a channel
+	// instead of a mutex so that a caller can stop waiting for it.
 	turn      chan struct{}
 	queue     *bundlequeue.Queue
 	requests  requests
@@ -45,7 +45,8 @@ type engine struct {
 	leads  chan struct{} // closed when this process may write to the log
 
 	// proposed is the block that the worker has executed last. When the queue has accepted the
-	// block, enqueued takes it from here instead of decoding it, so that no code of the host runs.
+	// block, enqueued takes the block from here instead of decoding it, so that no code of the
+	// host runs.
 	proposed atomic.Pointer[block]
 	woken    chan struct{} // holds a token if the worker may have something to do
 	doubted  chan error    // an error that wraps errAllLost, from follow to awaitDoubt
@@ -63,15 +64,18 @@ type engine struct {
 	health      Health             // without Delayed and Calls, which Builder.Health adds
 
 	// Only the worker uses the fields below, and Open before the worker runs.
+	//
+	// proposeAt and finalAt are set after a failure of Propose or Final: the worker does not
+	// call the method again before this time.
 
 	// proposeAt and finalAt are set after a failure of Propose and Final: the worker does not call
 	// the method again before this time.
 	proposeAt, finalAt time.Time
-	// postponed is how many records more than Config.CheckpointEvery the log must have for the next
-	// checkpoint, because earlier attempts have failed.
+	// postponed is the number of records that the log must have in addition to
+	// Config.CheckpointEvery before the next checkpoint. It grows when a checkpoint fails.
 	postponed int
 	// carried is true if Apply or Undo has already returned for the first task of the chain, so
-	// that the worker only has to compare the root.
+	// that the worker only has to compare the roots.
 	carried bool
 }
 
@@ -115,13 +119,14 @@ func openEngine(ctx context.Context, cfg Config, log Log, h host, network Networ
 // errStarted is returned by a second call of Run.
 var errStarted = errors.New("builder: Run was called before")
 
-// Run runs the builder until ctx ends, and returns the error of ctx. While another process leads a
-// [SharedLog], Run follows that process. Run ends earlier if the log, the rollup or the network
-// cannot continue; it then returns the reason, for example an error that wraps ErrLog, ErrDiverged,
-// ErrEvidence or ErrFollow.
+// Run runs the builder until ctx ends, and then returns the error of ctx. While
+// another process leads a [SharedLog], Run follows that process. Run ends earlier
+// if the log, the rollup or the network cannot continue; it then returns the
+// reason, for example an error that wraps ErrLog, ErrDiverged, ErrEvidence or
+// ErrFollow.
 //
-// Run may be called only once; a second call returns an error and does nothing. To run again, open
-// a new builder on the same log.
+// Run may be called only once; a second call returns an error and does nothing. To
+// run again, the host opens a new builder on the same log.
 func (e *engine) Run(ctx context.Context) error {
 	if !e.begin(ctx) {
 		return errStarted
@@ -137,7 +142,7 @@ func (e *engine) Run(ctx context.Context) error {
 	return e.cause
 }
 
-// begin sets the context of Run, and reports whether this is the first call.
+// begin sets the context of Run. It returns false if Run was called before.
 func (e *engine) begin(ctx context.Context) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -149,10 +154,11 @@ func (e *engine) begin(ctx context.Context) bool {
 	return true
 }
 
-// end stops the builder and waits until the calls of the host have returned, so that the host may
-// close the log after Run. It does not wait for Admit, nor for calls of Payload and Pack that await
-// has abandoned. These calls cannot reach the log any more, because later appends fail. err is the
-// error of the part of Run that has ended first.
+// end stops the builder and waits until the calls of the host have returned, so
+// that the host may close the log after Run. It does not wait for Admit, nor for
+// calls of Payload and Pack that await has abandoned. These calls cannot reach the
+// log any more, because later appends fail. err is the error of the first part of
+// Run that has ended.
 func (e *engine) end(ctx context.Context, err error) {
 	e.stop()
 	e.turn <- struct{}{} // a step that has begun is completed first
@@ -165,9 +171,10 @@ func (e *engine) end(ctx context.Context, err error) {
 	e.note(func(h *Health) { h.Running = false })
 }
 
-// whyEnded returns the error of Run, and stores it in Health.Err unless the host stopped the
-// builder. If there are several reasons, it prefers a failure of the log, then the error that was
-// passed to fail, then the end of ctx, and last err.
+// whyEnded returns the error for Run to return, and stores it in Health.Err unless
+// the host stopped the builder. If there are several reasons, it prefers a failure
+// of the log, then the error that was passed to fail, then the end of ctx, and
+// finally err.
 func (e *engine) whyEnded(ctx context.Context, err error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -220,11 +227,12 @@ func (e *engine) tick(ctx context.Context) error {
 	}
 }
 
-// inTurn calls f while no other goroutine uses the queue, and returns the error of f. There are two
-// cases in which it does not call f:
+// inTurn calls f while no other goroutine uses the queue, and returns the error of
+// f. It does not call f in two cases:
 //
 //   - If ctx ends first, inTurn returns the error of ctx.
-//   - If the builder does not run or follows another process, the error wraps ErrStopped.
+//   - If the builder does not run, or follows another process, the error wraps
+//     ErrStopped.
 func (e *engine) inTurn(ctx context.Context, f func() error) error {
 	if err := e.whyFollows(); err != nil {
 		return err
@@ -254,8 +262,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// whyStopped returns the error of a call to a stopped builder: ErrStopped, which also wraps the
-// cause if the builder has stopped by itself.
+// whyStopped returns the error for a call to a stopped builder. It wraps ErrStopped
+// and, if the builder has stopped by itself, also the cause.
 func (e *engine) whyStopped() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -265,15 +273,16 @@ func (e *engine) whyStopped() error {
 	return ErrStopped
 }
 
-// Import passes a JAM block and the head of the best chain to the builder: see submit.ChainSink,
-// which also describes the errors. The builder writes the step to the log before it does anything
-// that follows from the block. If the parent of the block is unknown, Run ends, because the network
-// is on another chain or has left out a block. The error wraps ErrStopped if Run has not begun or
-// has stopped.
+// Import passes a JAM block and the head of the best chain to the builder: see
+// submit.ChainSink, which also describes the errors. The builder writes the step to
+// the log before it acts on the block. If the parent of the block is unknown, Run
+// ends, because the network is on a different chain or has left out a block. The
+// error wraps ErrStopped if Run has not begun or has stopped.
 //
-// After a restart a feed may deliver blocks again that the log already has, each as the best one.
-// Until the first block that the log does not have, Import therefore ignores best and keeps the
-// best block of the log, so that the builder does not go back to an old head.
+// After a restart, a feed may deliver blocks again that the log already has, each
+// as the best block. Import therefore ignores best until the first block that the
+// log does not have, and keeps the best block of the log. Otherwise the builder
+// would go back to an old head.
 func (e *engine) Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error {
 	defer e.wake() // a slot has begun, in which the rollup may have a block to propose
 	return e.inTurn(ctx, func() error {
@@ -297,8 +306,8 @@ func (e *engine) Import(ctx context.Context, block jamq.Block, best jamq.HeaderH
 // block is recent, the builder has caught up with the chain after a restart.
 const recentSlots = 3
 
-// ahead returns how many slots a slot lies in the future by the host's clock. The result is
-// negative for a slot in the past.
+// ahead returns the number of slots by which a slot is in the future, by the host's
+// clock. The result is negative if the slot is in the past.
 func (e *engine) ahead(slot jamq.Slot) int64 {
 	return int64(slot) - int64(e.cfg.Window.Clock.SlotAt(time.Now()))
 }
@@ -350,8 +359,8 @@ func (e *engine) step(ev bundlequeue.Event) error {
 	return nil
 }
 
-// check makes the checks that Config.CheckInvariants and Config.Invariants request. It runs after a
-// step of the queue, before the step is written to the log.
+// check makes the checks that Config.CheckInvariants and Config.Invariants request.
+// It runs after each step of the queue, before the step is written to the log.
 func (e *engine) check() error {
 	if e.cfg.CheckInvariants {
 		if err := e.queue.Check(); err != nil {
@@ -434,8 +443,8 @@ func (e *engine) enqueued(ev *bundlequeue.Enqueue) (*block, error) {
 	return &b, err
 }
 
-// report counts an effect of the queue for the metrics, and logs the effects that operators should
-// know.
+// report counts an effect of the queue for the metrics, and logs the effect if
+// operators should know about it.
 func (e *engine) report(effect bundlequeue.Effect) {
 	e.cfg.Metrics.Add(CountEffects, effectName(effect), 1)
 	switch effect := effect.(type) {
@@ -450,8 +459,8 @@ func (e *engine) report(effect bundlequeue.Effect) {
 	}
 }
 
-// wake makes the worker check whether there is something to do, for example a block to propose. It
-// never blocks.
+// wake makes the worker check whether there is something to do, for example a block
+// to propose. It does not block.
 func (e *engine) wake() {
 	select {
 	case e.woken <- struct{}{}:

@@ -12,40 +12,44 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// This file stops a builder whose JAM blocks cannot be trusted. If a package seems dead, the
-// builder replaces it by another one with the same operations. If the blocks of the host lack a
-// field, packages seem dead that JAM accumulates, and the operations are executed again and again.
+// This file stops a builder whose JAM blocks cannot be trusted. When a package
+// seems dead, the builder replaces it by another package with the same operations.
+// If the blocks that the host delivers lack a field, packages seem dead that JAM
+// does accumulate, and the operations are executed again and again.
 //
-// Such a mistake can be recognized: guarantors accept packages, and yet the blocks never show any
-// of them, or they show one after its death.
+// Such a mistake has two symptoms: guarantors accept packages but the blocks never
+// show any of them, or the blocks show a package after its death.
 
-// ErrEvidence is wrapped by the error of Run if the JAM blocks contradict what has become of the
-// rollup's packages. The text names the field of jamq.Block that the host probably leaves out.
-// Operations may have been executed twice already, so the host should compare the state of the
-// service with the log before the builder runs again.
+// ErrEvidence is wrapped by the error of Run if the JAM blocks contradict the fate
+// of the rollup's packages. The text names the field of jamq.Block that the host
+// probably does not fill in. Operations may have been executed twice already, so
+// the host should compare the state of the service with the log before the builder
+// runs again.
 var ErrEvidence = errors.New("builder: the JAM blocks contradict themselves")
 
-// ErrServiceInUse is wrapped by the error of Open if the service has accepted more blocks than the
-// log has. The log was lost, comes from an old backup, or is a second log for the same service. A
+// ErrServiceInUse is wrapped by the error of Open if the service has accepted more
+// blocks than the log has. The possible reasons are that the log was lost, that it
+// comes from an old backup, or that it is a second log for the same service. A
 // builder with this log would execute operations again.
 //
-// The operator should restore the newest log. If there is none, begin with an empty log, the
-// service's final state as the genesis, and the number after its last block as
-// Config.Queue.FirstNumber, as after a drain.
+// The operator should restore the newest log. If there is none, the operator begins
+// with an empty log, with the service's final state as the genesis, and with the
+// number after its last block as Config.Queue.FirstNumber, as after a drain.
 var ErrServiceInUse = errors.New("builder: the service has blocks that the log lacks")
 
-// Receiver is an optional part of a [Network]. By it Open recognizes a log that was lost or is old,
-// and a service that another builder uses.
+// Receiver is an optional part of a [Network]. With it, Open detects a log that was
+// lost or is old, and a service that another builder uses.
 type Receiver interface {
-	// Received returns the number of packages that the rollup's service has accepted at the newest
-	// block. A network that only knows that there are some returns 1.
+	// Received returns the number of packages that the rollup's service has accepted up to the
+	// newest block. A network that only knows that there are some returns 1.
 	Received(ctx context.Context) (uint64, error)
 }
 
-// checkReceived returns an error if the service has accepted more blocks than the log has; newest
-// is the number of the log's newest block. If the service cannot be asked, checkReceived returns an
-// error only if must is true. Otherwise it continues without an answer after one slot, because the
-// node may be away.
+// checkReceived returns an error if the service has accepted more blocks than the
+// log has. newest is the number of the log's newest block. If the service does not
+// answer, the behavior depends on must: checkReceived returns an error if must is
+// true, and otherwise continues without an answer after one slot, because the node
+// may be down.
 func (e *engine) checkReceived(ctx context.Context, newest uint64, must bool) error {
 	network, ok := e.network.(Receiver)
 	if !ok {
@@ -69,9 +73,9 @@ func (e *engine) checkReceived(ctx context.Context, newest uint64, must bool) er
 	return nil
 }
 
-// Specified is an optional part of a [Network] that knows the constants of its chain. With it, Open
-// refuses a configuration for another chain. Packages would otherwise be sent to cores that do not
-// exist, or at a wrong time.
+// Specified is an optional part of a [Network] that knows the constants of its
+// chain. With it, Open refuses a configuration for a different chain. Otherwise
+// packages would be sent to cores that do not exist, or at a wrong time.
 type Specified interface {
 	// Spec returns the constants of the network's chain.
 	Spec() jamq.ChainSpec
@@ -93,10 +97,10 @@ func (e *engine) checkSpec() error {
 	return fmt.Errorf("%w: Config.Queue.Spec is for another chain than that of the network: have %+v, want %+v; begin with DefaultConfig(network.Spec())", ErrInvalidConfig, have, want)
 }
 
-// awaitDoubt returns an error when the JAM blocks cannot be trusted, and nil when the builder
-// stops. If all packages seem lost, it asks the service how many it has accepted, if the network
-// can do so. If the service has accepted none, the packages are really lost and the blocks are
-// right.
+// awaitDoubt returns an error when the JAM blocks cannot be trusted, and nil when
+// the builder stops. If all packages seem lost and the network is a Receiver,
+// awaitDoubt asks the service how many packages it has accepted. If the service has
+// accepted none, the packages are really lost and the blocks are right.
 func (e *engine) awaitDoubt(ctx context.Context) error {
 	for {
 		var doubt error
@@ -124,8 +128,9 @@ func (e *engine) awaitDoubt(ctx context.Context) error {
 	}
 }
 
-// staysBlind gives the blocks eight slots to show a package that the service has already accepted.
-// It returns true if they still show none, so that they must lack a field.
+// staysBlind gives the blocks eight slots to show a package that the service has
+// already accepted. It returns true if they still show none, which means that they
+// lack a field.
 func (e *engine) staysBlind(ctx context.Context) bool {
 	const slots = 8
 	timer := time.NewTimer(slots * e.cfg.Queue.Spec.SlotDuration)
@@ -137,22 +142,24 @@ func (e *engine) staysBlind(ctx context.Context) bool {
 	return ctx.Err() == nil && !e.trust.earned.Load()
 }
 
-// errAllLost is wrapped by an ErrEvidence that may be wrong, because all packages seem lost. The
-// service can then decide: if it has accepted no package, the blocks are right.
+// errAllLost is wrapped by an ErrEvidence that may be wrong, because its only
+// evidence is that all packages seem lost. The service can then decide: if it has
+// accepted no package, the blocks are right.
 var errAllLost = errors.New("all packages seem lost")
 
-// trust decides whether the JAM blocks can be trusted. It compares them with the fates of the
-// rollup's packages.
+// trust decides whether the JAM blocks can be trusted, by comparing them with the
+// fates of the rollup's packages.
 type trust struct {
 	earned atomic.Bool              // a package was accumulated
 	died   map[uint64]anchor.Reason // of the last package that was sent, by block
 	lost   int                      // packages of failed blocks since Open
 }
 
-// enoughLost is the number of lost packages after which a builder stops if it has never seen one of
-// its packages accumulated, unless the service has accepted none. With the default configuration,
-// two failed blocks lose this many packages. If a network is no Receiver and loses half of all
-// packages, one builder in 4096 would stop without a reason.
+// enoughLost is the number of lost packages after which a builder stops if it has
+// never seen one of its packages accumulated, unless the service has accepted none.
+// With the default configuration, two failed blocks lose this many packages. If a
+// network is no Receiver and loses half of all packages at random, one builder in
+// 4096 stops without a reason.
 const enoughLost = 12
 
 // follow returns an error that wraps ErrEvidence if the effects of a step show that the JAM blocks

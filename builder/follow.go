@@ -6,44 +6,47 @@ import (
 	"fmt"
 )
 
-// SharedLog is a Log that several processes have open, on one machine or on many, so that the
-// rollup survives the loss of one of them. One process leads: it writes to the log, accepts
-// operations, and sends packages. The builders of the other processes follow: they apply the
-// records of the log to their rollups, so that their heads and blocks can be read. If the leader
-// ends, one of them leads next. Package builder/pglog has such a log in PostgreSQL, and
-// journal.Shared is one in memory, for tests.
+// SharedLog is a Log that several processes have open, on one machine or on many,
+// so that the rollup survives the loss of a process. One process leads: it writes
+// to the log, accepts operations, and sends packages. The builders of the other
+// processes follow: they apply the records of the log to their rollups, so that
+// users can read their heads and blocks. If the leader ends, another process leads.
+// Package builder/pglog has such a log in PostgreSQL, and journal.Shared is one in
+// memory, for tests.
 //
-// After another process has taken the lead, a call of Append or Replace by the old leader must
-// write nothing and return an error, with which Run ends. The log decides which process leads; the
-// safety of the rollup needs only that refusal.
+// After another process has taken the lead, a call of Append or Replace by the old
+// leader must write nothing and return an error, with which Run ends. The log
+// decides which process leads; the safety of the rollup depends only on this
+// refusal.
 type SharedLog interface {
 	Log
-	// Lead waits until this process leads. In the meantime it passes on the records that other
-	// processes write, beginning after the last record that Replay or Lead has passed on. It calls
-	// record with each of them. When the leader has replaced records by a checkpoint, Lead calls
-	// replaced after these records; it does not pass on the records of the checkpoint, because they
-	// lead to the same state. The process leads only when Lead has passed on everything.
+	// Lead waits until this process leads. In the meantime it calls record with each record
+	// that another process writes, beginning after the last record that Replay or Lead has
+	// passed on. When the leader has replaced records by a checkpoint, Lead calls replaced
+	// after these records. It does not pass on the records of the checkpoint itself, because
+	// they lead to the same state. The process leads only when Lead has passed on everything.
 	//
-	// The error is that of record, replaced or ctx, or it gives the reason why this process can
-	// never lead. For example, the process was so far behind that records which it lacks are gone.
-	// The host must then open the log again with a rollup in its genesis state.
+	// Lead returns the error of record, replaced or ctx, or the reason why this process can
+	// never lead. For example, the process may have been so far behind that records which it
+	// lacks are gone. The host must then open the log again with a rollup in its genesis state.
 	Lead(ctx context.Context, record func(record []byte) error, replaced func() error) error
 	// Promoted reports, after Lead has returned nil, whether the log may have lost acknowledged
-	// records since the last write. For example, a standby of the database was promoted that did
-	// not have them. Promoted may also be true if nothing was lost.
+	// records since the last write. This happens, for example, if a standby of the database was
+	// promoted that did not have them. Promoted may also be true if nothing was lost.
 	//
-	// If it is true, the builder makes no package until all packages that only a lost record had
-	// are accumulated or dead on the finalized JAM chain. It recognizes the accumulated ones if the
-	// network is an Explainer.
+	// If it is true, the builder makes no package until every package whose record may be lost
+	// is accumulated or dead on the finalized JAM chain. It finds out which of them were
+	// accumulated if the network is an Explainer.
 	Promoted() bool
 }
 
-// errBegun is returned by the callbacks of Lead to stop it, because another process has written the
-// first record of the log.
+// errBegun is returned by the callbacks of Lead to make it return, because another
+// process has written the first record of the log.
 var errBegun = errors.New("builder: the log has begun")
 
-// firstRecord returns the first record of the log, or nil if the log is empty and this process may
-// begin it. If the log is shared and empty, it waits until one of the two is true.
+// firstRecord returns the first record of the log, or nil if the log is empty and
+// this process may begin it. If the log is shared and empty, firstRecord waits
+// until another process has begun it or this process may do so.
 func (e *engine) firstRecord(ctx context.Context) ([]byte, error) {
 	for {
 		first, err := e.records.first()
@@ -96,10 +99,11 @@ func (e *engine) whyFollows() error {
 	return ErrFollows
 }
 
-// mark makes the rollup of a follower create a checkpoint at the place of the log at which the
-// leader creates one. At the next start the log may begin with the leader's checkpoint, and a
-// rollup may keep a part of it on its own disk. The records that Checkpoint returns are dropped,
-// because the log gets those of the leader.
+// mark makes the rollup of a follower create a checkpoint at the same position of
+// the log at which the leader creates one. At the next start, the log may begin
+// with the leader's checkpoint, and a rollup may keep a part of its checkpoint on
+// its own disk. The records that Checkpoint returns are dropped, because the log
+// gets those of the leader.
 func (r *replay) mark() error {
 	c, ok := r.host.optional().(Checkpointer)
 	if !ok || r.shared == nil {

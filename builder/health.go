@@ -9,27 +9,28 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// Health is the condition of a builder. Operators and alerts read it to learn whether the builder
-// works, and which call of the host it waits for. See [Builder.Health].
+// Health is the condition of a builder. Operators and alerts read it to find out
+// whether the builder works, and which call of the host holds it up. See
+// [Builder.Health].
 type Health struct {
-	// Running is true while Run of the builder runs. It becomes true at the moment from which on
-	// other calls no longer return ErrStopped.
+	// Running is true while Run of the builder runs. As soon as it is true, other calls no
+	// longer return ErrStopped because Run has not begun.
 	Running bool
-	// Follows is true from Open on until this process leads the log: see SharedLog. It is never
-	// true if the log is not shared.
+	// Follows is true from Open until this process leads the log: see SharedLog. It is always
+	// false if the log is not shared.
 	Follows bool
-	// Err is the error because of which the builder has stopped. It is nil while the builder runs,
+	// Err is the reason for which the builder has stopped. It is nil while the builder runs,
 	// and if the host stopped the builder.
 	Err error
 	// Held is true while the builder makes and sends no packages after a restart, because it waits
 	// for newer blocks: see Config.HoldTimeout.
 	Held bool
-	// Doubted is true while the builder makes and sends no packages because its log may have lost
-	// records: see SharedLog. It becomes false when it is certain what has become of every package
-	// that a lost record may have had. Held is true too.
+	// Doubted is true while the builder makes and sends no packages because its log may have
+	// lost records: see SharedLog. It becomes false when the fate of every package whose record
+	// may be lost is certain. Held is also true in the meantime.
 	Doubted bool
-	// Paused is the fatal error because of which the builder makes and sends no packages, or nil:
-	// see submit.Fatal. [Builder.Resume] ends the pause.
+	// Paused is the fatal error that keeps the builder from making and sending packages, or
+	// nil: see submit.Fatal. [Builder.Resume] ends the pause.
 	Paused error
 	// Waiting describes the first bundle without a submitted package. Waiting.Since is zero if
 	// there is no such bundle.
@@ -37,45 +38,45 @@ type Health struct {
 	// Delayed is true if Waiting has lasted for at least Config.DelayAlarm. The
 	// builder never gives up such a bundle by itself: see [Builder.GiveUp].
 	Delayed bool
-	// Builds and Sends are the numbers of packages that are being made and sent at the moment. A
-	// package whose block the rollup has not applied yet counts in Builds. A package that waits for
-	// the sending window does not count in Sends.
+	// Builds and Sends are the numbers of packages that the builder is making and sending at
+	// the moment. Builds includes a package whose block the rollup has not applied yet. Sends
+	// does not include a package that waits for the sending window.
 	Builds, Sends int
-	// BuildFailures and SendFailures count the failed builds and sends since the last successful
-	// one. A package that the queue could not use is a failed build.
+	// BuildFailures and SendFailures count the failed builds and sends since the last
+	// successful one. If the queue cannot use a package, its build counts as failed.
 	BuildFailures, SendFailures int
-	// LastError is the error of the last failed build or send, and nil if none has
-	// failed since Open. A later success does not clear it.
+	// LastError is the error of the last failed build or send. It is nil if none has failed
+	// since Open. A later success does not clear it.
 	LastError error
-	// Fatal counts builds and sends that failed with the class submit.Fatal since
-	// Open.
+	// Fatal counts the builds and sends since Open that failed with an error of the class
+	// submit.Fatal.
 	Fatal int
-	// Behind is an estimate of how far the host's clock is behind the chain's, from blocks that
-	// arrived before their slot began by the host's clock. The builder sends packages as if
-	// Window.Skew were -Behind, unless Window.Skew is lower already. Without new evidence Behind
-	// halves every eleven blocks.
+	// Behind is an estimate of how far the host's clock is behind the chain's clock. The
+	// evidence is a block that arrives before its slot has begun by the host's clock. The
+	// builder sends packages as if Window.Skew were -Behind, unless Window.Skew is lower
+	// already. Without new evidence, Behind halves every eleven blocks.
 	Behind time.Duration
-	// LastImport is when the last JAM block was imported, by the host's clock. It is
-	// zero if there was none since Open.
+	// LastImport is the time of the last import of a JAM block, by the host's clock. It is zero
+	// if there was none since Open.
 	LastImport time.Time
-	// LastSend is when Network.Send last returned without an error, by the host's
+	// LastSend is the last time at which Network.Send returned without an error, by the host's
 	// clock. It is zero if there was none since Open.
 	LastSend time.Time
-	// Calls describes each method of the host of which a call runs, or whose last call failed. It
-	// is sorted by Call.Method, and nil if there is none. A table in docs/embedding.md lists which
-	// work waits while a method hangs.
+	// Calls describes each method of the host that has a running call, or whose last call
+	// failed. The list is sorted by Call.Method, and nil if it is empty. A table in
+	// docs/embedding.md lists which work waits while a method hangs.
 	Calls []Call
 }
 
-// Stuck returns the method of the host that needs an operator most, for an alert or a readiness
-// check. A method is in trouble in these cases:
+// Stuck returns the method of the host that most needs an operator's attention, for
+// an alert or a readiness check. A method is in trouble in two cases:
 //
 //   - One of its calls has run for at least the duration after.
-//   - It has failed repeatedly without a success in between, the failures cover at least the
-//     duration after, and the last one is at most that long ago.
+//   - It has failed repeatedly without a success in between. The failures span at
+//     least the duration after, and the last one is at most that long ago.
 //
-// If several methods are in trouble, Stuck returns the one whose trouble lasts longest. It returns
-// false if no method is in trouble.
+// If several methods are in trouble, Stuck returns the one whose trouble has lasted
+// longest. It returns false if no method is in trouble.
 func (h *Health) Stuck(after time.Duration) (call Call, found bool) {
 	longest := after
 	for _, c := range h.Calls {
@@ -126,8 +127,8 @@ func (e *engine) noteWaiting() {
 	e.note(func(h *Health) { h.Waiting = delay })
 }
 
-// noteImport records that a JAM block was imported, and estimates from the time of the import how
-// far the host's clock is behind the chain's.
+// noteImport records that a JAM block was imported. It also estimates, from the
+// time of the import, how far the host's clock is behind the chain's clock.
 func (e *engine) noteImport(slot jamq.Slot) {
 	now, clock := time.Now(), e.cfg.Window.Clock
 	early := clock.Start(slot).Sub(now)
@@ -151,8 +152,8 @@ func (e *engine) noteImport(slot jamq.Slot) {
 	}
 }
 
-// window returns the part of each slot in which packages are sent: the configured one, shifted by
-// the estimated lag of the host's clock.
+// window returns the part of each slot in which packages are sent. It is the
+// configured window, shifted by the estimated lag of the host's clock.
 func (e *engine) window() Window {
 	w := e.cfg.Window
 	e.note(func(h *Health) {
@@ -210,7 +211,7 @@ func (e *engine) noteSent(began time.Time, err error) {
 	e.cfg.Metrics.Record(SendSeconds, time.Since(began).Seconds())
 }
 
-// failed notes the error of a build or a send.
+// failed records the error of a build or a send.
 func (h *Health) failed(err error) {
 	h.LastError = err
 	if submit.ClassOf(err) == submit.Fatal {

@@ -7,19 +7,22 @@ import (
 	"sync"
 )
 
-// List is the operations of a rollup that wait, in the order in which they were admitted. A rollup
-// embeds a List for the methods of [Operations], and calls the other methods in its own:
+// List keeps the operations of a rollup that wait, in the order in which they were
+// admitted. A rollup embeds a List to get the methods of [Operations], and calls
+// the other methods of List in its own methods:
 //
 //	Propose       Waiting, and Drop for operations that can never run
 //	Apply, Undo   Executed and Returned, with the operations of the block
 //	Checkpoint    Records; Restore gives each of these to ReplayChange
 //
-// A List does not know which operations were executed, so the rollup must have its own Admit. It
-// refuses or ignores an operation that was executed, for example by its nonce, and passes others on
-// to List.Admit. During this it must hold a lock that Apply and Undo hold too.
+// A List does not know which operations were executed, so the rollup must have its
+// own Admit. That method refuses or ignores an operation that was executed, which
+// it can recognize by a nonce, for example, and passes other operations to
+// List.Admit. Meanwhile it must hold a lock that Apply and Undo hold too.
 //
-// The zero value is an empty list. All methods are safe for concurrent use. A List keeps the slices
-// that it gets, and returns the same ones; the rollup must not change their bytes.
+// The zero value is an empty list. All methods are safe for concurrent use. A List
+// keeps the slices that it gets and returns the same slices, so the rollup must not
+// change their bytes.
 type List struct {
 	mu      sync.Mutex
 	waiting [][]byte
@@ -27,7 +30,7 @@ type List struct {
 	changes [][]byte            // since the last call of TakeChanges
 }
 
-// The first byte of a change is its kind. The operation follows.
+// The first byte of a change is its kind, and the rest is the operation.
 const (
 	changeAdmitted = 'A'
 	changeDropped  = 'D'
@@ -44,8 +47,9 @@ func (l *List) Admit(_ context.Context, op []byte) error {
 	return nil
 }
 
-// Drop removes an operation for good, also after a restart. It must be an operation that can never
-// run, whatever blocks fail. Drop does nothing if the operation is not in the list.
+// Drop removes an operation for good, also after a restart. It is meant for
+// operations that can never run, whatever blocks fail. Drop does nothing if the
+// operation is not in the list.
 func (l *List) Drop(op []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +59,8 @@ func (l *List) Drop(op []byte) {
 	}
 }
 
-// Waiting returns the operations that wait, those that wait longest first.
+// Waiting returns the operations that wait. The operation that has waited longest
+// comes first.
 func (l *List) Waiting() [][]byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +86,8 @@ func (l *List) Returned(ops ...[]byte) {
 	}
 }
 
-// Records returns the operations in the list as records for a checkpoint. ReplayChange reads them.
+// Records returns the operations in the list as records for a checkpoint. After a
+// restart, ReplayChange reads these records.
 func (l *List) Records() [][]byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,7 +143,8 @@ func (l *List) add(op []byte) bool {
 	return true
 }
 
-// remove removes operations that may wait. The caller holds l.mu.
+// remove removes the given operations from the list, if they wait. The caller holds
+// l.mu.
 func (l *List) remove(ops ...[]byte) {
 	for _, op := range ops {
 		delete(l.known, string(op))

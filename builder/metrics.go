@@ -2,7 +2,7 @@ package builder
 
 import "github.com/jamq/jamq/bundlequeue"
 
-// The counters of Config.Metrics.
+// These are the names of the counters that a builder reports to Config.Metrics.
 const (
 	// CountBuilds counts builds of packages. The label is "ok" or "failed". A package that must not
 	// be sent, or that was dead when it was built, counts as failed.
@@ -20,9 +20,11 @@ const (
 	CountEffects = "effects"
 )
 
-// The histograms of Config.Metrics, in seconds.
+// These are the names of the histograms that a builder reports to Config.Metrics.
+// Their unit is seconds.
 const (
-	// BuildSeconds is the duration of a call of Network.Pack and Rollup.Payload.
+	// BuildSeconds is the duration of the calls of Rollup.Payload and Network.Pack for one
+	// package. It includes the time until the rollup has applied the block.
 	BuildSeconds = "build_seconds"
 	// SendSeconds is the duration of a call of Network.Send.
 	SendSeconds = "send_seconds"
@@ -31,7 +33,7 @@ const (
 	StepSeconds = "step_seconds"
 )
 
-// effectName returns the label of an effect.
+// effectName returns the label of an effect in the metrics.
 func effectName(e bundlequeue.Effect) string {
 	switch e.(type) {
 	case bundlequeue.Build:

@@ -8,9 +8,10 @@ import (
 	"github.com/jamq/jamq/canonical"
 )
 
-// Heads returns the heads of the rollup. Pending is the newest block that the rollup has applied: a
-// failed block leaves the heads only after Undo has returned. Hash and Commitment are those of the
-// builder, which are unique for each execution of a block.
+// Heads returns the heads of the rollup. Pending is the newest block that the
+// rollup has applied; a failed block leaves the heads only after Undo has returned.
+// Hash and Commitment of a head are those of the builder, which are different for
+// each execution of a block.
 func (e *engine) Heads() canonical.Heads {
 	e.chain.mu.Lock()
 	defer e.chain.mu.Unlock()
@@ -37,9 +38,10 @@ func (e *engine) Await(ctx context.Context, wanted func(canonical.Heads) bool) e
 	}
 }
 
-// Drain waits until every block is final and no operation waits, for example before a program
-// stops. waiting reports whether the rollup has operations that can run. Drain calls it when the
-// heads have moved and when Propose has returned ErrIdle. The errors are those of Await.
+// Drain waits until every block is final and no operation waits, for example before
+// a program stops. The host passes the function waiting, which reports whether the
+// rollup has operations that can run. Drain calls it when the heads have moved and
+// when Propose has returned ErrIdle. The errors are those of Await.
 func (e *engine) Drain(ctx context.Context, waiting func() bool) error {
 	return e.Await(ctx, func(canonical.Heads) bool {
 		// An operation moves from the waiting ones into a block, and back if the block fails.
@@ -49,7 +51,7 @@ func (e *engine) Drain(ctx context.Context, waiting func() bool) error {
 	})
 }
 
-// block is Builder.Block.
+// block does the work of Builder.Block.
 func (e *engine) block(number uint64) (block, bool) {
 	e.chain.mu.Lock()
 	defer e.chain.mu.Unlock()
@@ -63,7 +65,8 @@ func (e *engine) block(number uint64) (block, bool) {
 	return block{}, false
 }
 
-// Stats returns a summary of the queue. The error wraps ErrStopped.
+// Stats returns a summary of the queue. The error wraps ErrStopped if the builder
+// does not run.
 func (e *engine) Stats(ctx context.Context) (stats bundlequeue.Stats, err error) {
 	err = e.inTurn(ctx, func() error { stats = e.queue.Stats(); return nil })
 	return stats, err
@@ -84,13 +87,13 @@ func (e *engine) GiveUp(ctx context.Context, number uint64, reason string) error
 	return e.inTurn(ctx, func() error { return e.step(bundlequeue.GiveUp{Number: number, Reason: reason}) })
 }
 
-// SetCores changes the JAM cores that packages are sent to. Packages that are on their way stay on
-// their cores. The list must have at least one core of the chain, and none twice. A restart keeps
-// the change.
+// SetCores changes the set of JAM cores to which packages are sent. Packages that
+// are on their way stay on their cores. The list must have at least one core of the
+// chain, and no core twice. The change survives a restart.
 //
-// From Gray Paper 0.8.0 on, only the cores below a third of the number of active validators are
-// active. A package for another core is never reported, and costs a retry. The error wraps
-// bundlequeue.ErrUnknownEvent or ErrStopped.
+// From Gray Paper 0.8.0 on, only the cores below a third of the number of active
+// validators are active. A package for another core is never reported, which costs
+// a retry. The error wraps bundlequeue.ErrUnknownEvent or ErrStopped.
 func (e *engine) SetCores(ctx context.Context, cores []jamq.CoreIndex) error {
 	return e.inTurn(ctx, func() error {
 		if err := e.step(bundlequeue.Cores{Cores: cores}); err != nil {
@@ -101,10 +104,14 @@ func (e *engine) SetCores(ctx context.Context, cores []jamq.CoreIndex) error {
 	})
 }
 
-// Resume makes a builder that makes and sends no packages continue at once. It ends three states:
-// the wait for newer blocks after a restart (see Config.HoldTimeout), the wait after a loss of
-// records (see Health.Doubted), and the pause after a fatal error (see submit.Fatal). In any other
-// state it does nothing. The error wraps ErrLog or ErrStopped.
+// Resume makes a builder that makes and sends no packages continue at once. It ends
+// three states:
+//
+//   - the wait for newer blocks after a restart (see Config.HoldTimeout)
+//   - the wait after a loss of records (see Health.Doubted)
+//   - the pause after a fatal error (see submit.Fatal)
+//
+// In any other state, Resume does nothing. The error wraps ErrLog or ErrStopped.
 func (e *engine) Resume(ctx context.Context) error {
 	return e.inTurn(ctx, func() error {
 		if err := e.trustLog(); err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// The first byte of a record in the log is its kind.
+// The first byte of each record in the log is its kind.
 const (
-	// recordCheckpoint begins a log: see checkpoint.
+	// recordCheckpoint is the first record of a log: see checkpoint.
 	recordCheckpoint = 'C'
 	// recordState is one of the records that Checkpointer.Checkpoint returned.
 	recordState = 'S'
@@ -26,17 +26,19 @@ const (
 	// recordMark is written when the leader begins a checkpoint. The checkpoint contains the state
 	// after this record.
 	recordMark = 'M'
-	// recordDoubt is written when the log may have lost records. recordTrust is written when the
-	// lost records can no longer matter: see doubt.go.
+	// recordDoubt is written when the log may have lost records. recordTrust is written when
+	// the lost records can no longer matter: see the explanation in doubt.go.
 	recordDoubt, recordTrust = 'D', 'T'
 )
 
-// records writes to the log for any number of goroutines. Calls of append that wait at the same
-// time share one write, because each write waits for the disk. Each write begins with the changes
-// that the rollup has made, so that the log has a change before everything that follows from it.
+// records writes to the log on behalf of any number of goroutines. Calls of append
+// that wait at the same time share one write, because each write waits for the
+// disk. Each write begins with the changes that the rollup has made, so that a
+// change is in the log before everything that follows from it.
 //
-// While a checkpoint is made, records also keeps a copy of each record that is appended, because
-// the checkpoint replaces the log and does not contain these records.
+// While a checkpoint is made, records also keeps a copy of each record that is
+// appended. The checkpoint replaces the log but does not contain these records, so
+// they must be written again after it.
 type records struct {
 	log    Log
 	host   host
@@ -49,14 +51,14 @@ type records struct {
 	making  bool     // a checkpoint is being made
 	size    int      // weight of the records since the last checkpoint
 	covered int      // weight of the last checkpoint
-	// err is the error of all later writes. It is set after a write that failed, because the
-	// content of the log is then unknown, and when Run has ended. broken is closed at the same
+	// err is the error of all later writes. It is set when Run has ended, and after a write
+	// that failed, because the content of the log is then unknown. broken is closed at the same
 	// moment.
 	err    error
 	broken chan struct{}
 }
 
-// The names of the writes to the log in Health.Calls.
+// These are the names of the two kinds of writes to the log in Health.Calls.
 const logAppend, logReplace = "Log.Append", "Log.Replace"
 
 // writing is a call of append that waits for its records to be written. over is true when the
@@ -68,7 +70,7 @@ type writing struct {
 	err     error
 }
 
-// first returns the first record of the log, nil if there is none.
+// first returns the first record of the log, or nil if the log is empty.
 func (r *records) first() (record []byte, err error) {
 	stop := errors.New("enough")
 	err = r.log.Replay(func(first []byte) error {
@@ -108,12 +110,12 @@ func (r *records) append(all ...[]byte) error {
 	return w.err
 }
 
-// maxWrite limits how much several calls of append write together, in bytes: writeSome adds no
-// further call to a write that is as large.
+// maxWrite limits how much one write contains, in bytes: when a write has reached
+// this size, writeSome does not add the records of a further call.
 const maxWrite = 1 << 20
 
-// writeSome writes the records of those calls of append that have waited longest, and gives each
-// call its error. The caller has acquired r.writer.
+// writeSome writes the records of the calls of append that have waited longest, and
+// gives each of these calls its error. The caller has acquired r.writer.
 func (r *records) writeSome() {
 	r.mu.Lock()
 	var all [][]byte
@@ -134,7 +136,8 @@ func (r *records) writeSome() {
 	}
 }
 
-// write writes the changes of the rollup, and then more records.
+// write writes the changes of the rollup, followed by the given records, in one
+// append.
 func (r *records) write(more [][]byte) error {
 	if err := r.failure(); err != nil {
 		return err
@@ -164,7 +167,7 @@ func (r *records) takeChanges() (changes [][]byte, err error) {
 	return framed(recordChange, changes), err
 }
 
-// framed returns records of one kind with the given bodies.
+// framed returns one record for each body. Each record begins with the given kind.
 func framed(kind byte, bodies [][]byte) [][]byte {
 	all := make([][]byte, len(bodies))
 	for i, body := range bodies {
@@ -173,8 +176,8 @@ func framed(kind byte, bodies [][]byte) [][]byte {
 	return all
 }
 
-// begin begins a checkpoint, which must cover all records that were appended before this call. From
-// now on records keeps a copy of each appended record.
+// begin begins a checkpoint, which must cover all records that were appended before
+// this call. From now on, records keeps a copy of each appended record.
 func (r *records) begin() { r.set(true) }
 
 func (r *records) set(making bool) (after [][]byte) {
@@ -185,9 +188,10 @@ func (r *records) set(making bool) (after [][]byte) {
 	return after
 }
 
-// end ends a checkpoint. The log then consists of the records in all and those that were appended
-// since begin. If all is nil, the checkpoint is abandoned and the log stays as it is. If the error
-// wraps ErrTooLarge, the log stays too.
+// end ends a checkpoint: it replaces the content of the log by the records in all,
+// followed by those that were appended since begin. If all is nil, the checkpoint
+// is abandoned and the log stays as it is. The log also stays as it is if the error
+// wraps ErrTooLarge.
 func (r *records) end(all [][]byte) error {
 	_ = r.writer.Acquire(context.Background(), 1)
 	defer r.writer.Release(1)
@@ -223,8 +227,8 @@ func (r *records) fail(cause error) error {
 	return r.err
 }
 
-// stop waits for the running write, and makes all later writes fail with ErrStopped, unless they
-// fail already.
+// stop waits for the running write and makes all later writes fail. They fail with
+// ErrStopped, unless an earlier error is already set.
 func (r *records) stop() {
 	_ = r.writer.Acquire(context.Background(), 1)
 	defer r.writer.Release(1)
@@ -243,9 +247,9 @@ func (r *records) failure() error {
 	return r.err
 }
 
-// weight returns how much records add to the log, for comparison with Config.CheckpointEvery. Each
-// record counts as one, and as one more for each full 16 KiB, because a few records with large
-// blocks make the log large too.
+// weight returns the size of records in the unit of Config.CheckpointEvery. Each
+// record counts as one, and as one more for each full 16 KiB, because a few records
+// with large blocks also make the log large.
 func weight(all ...[]byte) (n int) {
 	const counted = 16 << 10
 	for _, record := range all {
@@ -254,9 +258,9 @@ func weight(all ...[]byte) (n int) {
 	return n
 }
 
-// grew reports whether the log needs a checkpoint: the records since the last checkpoint weigh at
-// least as much as that checkpoint, and at least every. A large state is therefore written seldom.
-// more is added to the weight that is needed.
+// grew reports whether the log needs a checkpoint. It does if the records since the
+// last checkpoint weigh at least as much as every and as that checkpoint, so that a
+// large state is written less often. more is added to the weight that is needed.
 func (r *records) grew(every, more int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

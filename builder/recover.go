@@ -13,10 +13,10 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// recover is the main part of Open. It reads the log and leads the rollup, the chain and the queue
-// to the state after the last record. If the log is empty, recover begins it with the genesis of
-// the rollup. If another process may lead the log, the recovery is only completed by takeLead, when
-// this process leads.
+// recover is the main part of Open. It reads the log and brings the rollup, the
+// chain and the queue to the state after the last record. If the log is empty,
+// recover begins it with the genesis of the rollup. If another process may lead the
+// log, takeLead completes the recovery when this process leads.
 func (e *engine) recover(ctx context.Context) error {
 	first, err := e.firstRecord(ctx)
 	if err != nil {
@@ -38,7 +38,7 @@ func (e *engine) recover(ctx context.Context) error {
 	return nil
 }
 
-// beginAtGenesis begins an empty log.
+// beginAtGenesis begins an empty log with the genesis of the rollup.
 func (e *engine) beginAtGenesis(ctx context.Context) error {
 	root, err := e.root()
 	if err != nil {
@@ -74,8 +74,8 @@ func (e *engine) takeLead(ctx context.Context) error {
 	return e.leaveChain(ctx)
 }
 
-// recoverOperations allows the rollup to accept operations. From now on this builder may write to
-// the log.
+// recoverOperations lets the rollup accept operations. From now on, this builder
+// may write to the log.
 func (e *engine) recoverOperations(ctx context.Context) error {
 	if err := guard(func() error { return e.host.recovered(ctx, e.save) }); err != nil {
 		return err
@@ -90,8 +90,9 @@ func (e *engine) recoverOperations(ctx context.Context) error {
 	return nil
 }
 
-// recovered returns the information with which Network.Follow begins: the JAM blocks at which the
-// feed continues, and the packages that were sent and are not final.
+// recovered returns the information with which Network.Follow begins: the JAM
+// blocks at which the feed continues, and the packages that were sent and whose
+// blocks are not final.
 func (e *engine) recovered() submit.Recovery {
 	found := submit.Recovery{Finalized: e.queue.Finalized(), Best: e.queue.Best(), Logger: e.log}
 	for _, info := range e.queue.Infos() {
@@ -128,13 +129,14 @@ func (e *engine) beginLog(ctx context.Context, c *checkpoint, state [][]byte) (e
 	return e.records.end(checkpointRecords(c, state, e.queue.AppendSnapshot(nil)))
 }
 
-// beginAt sets the number of the first block of the queue. It replaces Config.Queue.FirstNumber,
-// which is used only for an empty log.
+// beginAt sets the number of the first block of the queue. The number in the log
+// takes precedence over Config.Queue.FirstNumber, which is used only for an empty
+// log.
 func (e *engine) beginAt(first uint64) { e.chain.first, e.cfg.Queue.FirstNumber = first, first }
 
-// hold sets whether the builder waits because it continues after a restart. If so, it makes and
-// sends no packages until it has learned what has happened on the JAM chain in the meantime: see
-// Config.HoldTimeout.
+// hold sets whether the builder holds back packages because it continues after a
+// restart. It then makes and sends no packages until newer blocks have shown what
+// has happened on the JAM chain in the meantime: see Config.HoldTimeout.
 func (e *engine) hold(restarted bool) {
 	e.repeating, e.requests.held = restarted, restarted
 	e.note(func(h *Health) { h.Held = restarted })
@@ -158,9 +160,10 @@ func (e *engine) continueLog(ctx context.Context) error {
 	return nil
 }
 
-// reconfigure applies the configuration of this run to the queue, if that of the last run was
-// different, and writes it to the log. A restart repeats each step under the configuration under
-// which the step was made, so the record must come before the steps of this run.
+// reconfigure applies the configuration of this run to the queue if it differs from
+// that of the last run, and writes it to the log. A restart repeats each step under
+// the configuration under which the step was made, so this record must come before
+// the steps of this run.
 func (e *engine) reconfigure(before []byte) error {
 	raw := encodeConfig(&e.cfg.Queue)
 	if bytes.Equal(before, raw) {
@@ -214,9 +217,9 @@ func (e *engine) leaveChain(ctx context.Context) error {
 	return nil
 }
 
-// replay reads a log while Open recovers, and while Run follows another process. For each record it
-// repeats the consequences that the record had in the engine and in the rollup of the process that
-// wrote it.
+// replay reads the log, both while Open recovers and while Run follows another
+// process. For each record, it repeats the consequences that the record had in the
+// engine and the rollup of the process that wrote it.
 type replay struct {
 	*engine
 	ctx   context.Context
@@ -228,7 +231,7 @@ type replay struct {
 	config []byte   // configuration of the queue for the next step, as JSON
 }
 
-// run reads the whole log.
+// run reads the whole log as it is now.
 func (r *replay) run() error {
 	var cause error // kept here because the log may wrap the error of its callback
 	err := r.records.log.Replay(func(record []byte) error {
@@ -246,8 +249,9 @@ func (r *replay) run() error {
 	return nil
 }
 
-// again processes the next record of the log. It collects the records of the checkpoint with which
-// a log begins, restores the checkpoint when it is complete, and passes each later record to redo.
+// again processes the next record of the log. A log begins with a checkpoint of
+// several records: again collects them, and restores the checkpoint when it is
+// complete. It passes each later record to redo.
 func (r *replay) again(record []byte) error {
 	if len(record) == 0 {
 		return fmt.Errorf("%w: an empty record", ErrCorrupt)
@@ -278,8 +282,9 @@ func (r *replay) again(record []byte) error {
 	return nil
 }
 
-// begin reads the first record of the log. It may differ from the one that firstRecord has
-// returned, because another process may have replaced a shared log in between.
+// begin decodes the first record of the log. This record may differ from the one
+// that firstRecord has returned, because another process may have replaced a shared
+// log in the meantime.
 func (r *replay) begin(kind byte, body []byte) (err error) {
 	if kind != recordCheckpoint {
 		return fmt.Errorf("%w: it begins with a record of kind %q", ErrCorrupt, kind)
@@ -288,7 +293,7 @@ func (r *replay) begin(kind byte, body []byte) (err error) {
 	return err
 }
 
-// redo repeats the consequences of a record after the checkpoint.
+// redo repeats the consequences of a record that follows the checkpoint.
 func (r *replay) redo(kind byte, body []byte) error {
 	switch kind {
 	case recordChange:
@@ -324,9 +329,9 @@ func (r *replay) stepAgain(body []byte) error {
 	return r.catchUp(r.ctx)
 }
 
-// restore sets the queue, the chain and the rollup to the state of the checkpoint. The error wraps
-// ErrDiverged or ErrOtherRollup if the rollup then has another root than the newest block of the
-// checkpoint.
+// restore sets the queue, the chain and the rollup to the state of the checkpoint.
+// The error wraps ErrDiverged or ErrOtherRollup if the root of the rollup then
+// differs from the root of the checkpoint's newest block.
 func (r *replay) restore() error {
 	r.config = r.start.config
 	r.doubt.set(r.start.doubted)
@@ -360,9 +365,9 @@ func (r *replay) restore() error {
 	return fmt.Errorf("%w: Restore of the last checkpoint does not lead to the state that Checkpoint had: have %s, want %s", ErrDiverged, have, want)
 }
 
-// catchUp calls the rollup until it has followed the chain: Apply and Undo for all tasks, then
-// Final for the blocks that have become final. Unlike the worker, it does not repeat a call that
-// has failed, so that Open or Run returns the error.
+// catchUp calls the rollup until it has followed the chain: Apply and Undo for all
+// tasks, then Final for the blocks that have become final. Unlike the worker, it
+// does not repeat a call that has failed. Open or Run returns the error instead.
 func (e *engine) catchUp(ctx context.Context) error {
 	for t, some := e.chain.next(); some; t, some = e.chain.next() {
 		if err := e.carry(ctx, t); err != nil {

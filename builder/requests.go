@@ -11,8 +11,9 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// requests is the state of the builder's work on the requests of the queue, which are its Build and
-// Send effects. Except work, the fields are used only inside inTurn or while Open recovers.
+// requests is the state of the builder's work on the requests of the queue, which
+// are its Build and Send effects. Except for work, the fields are used only inside
+// inTurn or while Open recovers.
 type requests struct {
 	working map[uint64]struct{} // tickets of the requests whose goroutine runs
 	held    bool                // no package is made or sent yet after a restart
@@ -20,9 +21,9 @@ type requests struct {
 	work    sync.WaitGroup      // counts the goroutines that make or send packages
 }
 
-// act begins the work that a Build or Send effect requests. It does nothing while the builder waits
-// after a restart, is paused or is stopped. The request then stays open in the queue until
-// actOnOpen or a restart begins the work.
+// act begins the work that a Build or Send effect requests. It does nothing while
+// the builder waits after a restart, is paused or is stopped. The request then
+// stays open in the queue until actOnOpen, or a restart, begins the work.
 func (e *engine) act(effect bundlequeue.Effect) {
 	if e.requests.held || e.requests.paused != nil || e.ctx.Err() != nil {
 		return
@@ -44,7 +45,8 @@ func (e *engine) start(ticket uint64, work func()) {
 	e.requests.work.Go(work)
 }
 
-// actOnOpen begins the work on all open requests of the queue on which no goroutine is working yet.
+// actOnOpen begins the work on all open requests of the queue that no goroutine is
+// working on yet.
 func (e *engine) actOnOpen() {
 	for _, effect := range e.queue.Open() {
 		e.act(effect)
@@ -72,8 +74,8 @@ func (e *engine) endHold() {
 	e.release()
 }
 
-// pause makes the builder stop making and sending packages after a fatal error, until unpause is
-// called.
+// pause stops the builder from making and sending packages after a fatal error,
+// until unpause is called.
 func (e *engine) pause(err error) {
 	e.requests.paused = err
 	e.note(func(h *Health) { h.Paused = err })
@@ -128,9 +130,9 @@ func (e *engine) stepBuilt(built *bundlequeue.Built) error {
 	return err
 }
 
-// pack makes a package. It first waits until the rollup has applied the block: only then has a
-// second execution confirmed the root of the proposal, and no package may be sent with a root that
-// the rollup cannot reproduce.
+// pack makes a package. It first waits until the rollup has applied the block,
+// because only that second execution confirms the root of the proposal. No package
+// may be sent with a root that the rollup cannot reproduce.
 func (e *engine) pack(ctx context.Context, r *bundlequeue.Build) (built bundlequeue.Built, err error) {
 	header, err := readBlock(r.Bundle)
 	if err != nil {
@@ -195,9 +197,10 @@ func (e *engine) send(r bundlequeue.Send) {
 	e.answer(r.Ticket, err, func() error { return e.step(sent) })
 }
 
-// answer reports the outcome of a request to the queue by calling step. If outcome is fatal, answer
-// first pauses the builder, so that effects of the same step do not begin new work. It ignores
-// ErrNotExpected, because the queue may have canceled the request in the meantime.
+// answer reports the outcome of a request to the queue by calling step. If outcome
+// is a fatal error, answer first pauses the builder, so that the effects of this
+// step do not begin new work. It ignores ErrNotExpected, because the queue may have
+// canceled the request in the meantime.
 func (e *engine) answer(ticket uint64, outcome error, step func() error) {
 	err := e.inTurn(e.ctx, func() error {
 		delete(e.requests.working, ticket)

@@ -14,11 +14,11 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// This file contains the encodings of blocks, packages and checkpoints for the log. The queue holds
-// blocks and packages in this form.
+// This file contains the encodings of blocks, packages and checkpoints in the log.
+// The queue also stores blocks and packages in these encodings.
 
-// encode returns the encoding of the body of a block. The error wraps ErrCodec if a restart could
-// not read the same body from it.
+// encode returns the encoding of the body of a block. The error wraps ErrCodec if a
+// restart could not read the same body from the encoding.
 func (e *engine) encode(body any) (raw []byte, err error) {
 	err = guard(func() (err error) {
 		if raw, err = e.host.encode(body); err != nil {
@@ -36,7 +36,7 @@ func (e *engine) encode(body any) (raw []byte, err error) {
 	return raw, err
 }
 
-// appendPackage appends a package.
+// appendPackage appends the encoding of a package.
 func appendPackage(to []byte, p *Package) []byte {
 	to = wire.AppendHash(to, p.Hash)
 	c := &p.Context
@@ -68,13 +68,14 @@ func readPackage(raw []byte) (p Package, err error) {
 	return p, r.Done()
 }
 
-// appendBlock appends the encoding of a block. The body is encoded already, because no code of the
-// host may run while blocks are appended.
+// appendBlock appends the encoding of a block. The body must be encoded already,
+// because no code of the host may run while blocks are appended.
 func appendBlock(to []byte, b *block) []byte {
 	return wire.AppendBytes(appendRoots(to, b), b.raw)
 }
 
-// readBlock decodes the output of appendBlock, except the body.
+// readBlock decodes the output of appendBlock. It leaves the body in its encoding;
+// decode decodes that too.
 func readBlock(raw []byte) (block, error) {
 	r := wire.NewReader(raw)
 	b := readRoots(r)
@@ -106,18 +107,20 @@ func readRoots(r *wire.Reader) block {
 	}
 }
 
-// version is the version of the format of the log.
+// version is the version of the log's format.
 const version = 10
 
-// ErrVersion is wrapped by the error of Open if another version of this package has written the
-// log. docs/embedding.md describes the upgrade.
+// ErrVersion is wrapped by the error of Open if a different version of this package
+// has written the log. docs/embedding.md describes the upgrade.
 var ErrVersion = errors.New("builder: the log has another version; drain the builder with the program that wrote it, and begin with an empty log")
 
-// ErrCorrupt is wrapped by the error of Open if the log has a record that no builder has written.
+// ErrCorrupt is wrapped by the error of Open if the log contains a record that no
+// builder can have written.
 var ErrCorrupt = errors.New("builder: the log is corrupt")
 
-// checkpoint is the first record of a log. It contains the chain and the configuration of the
-// queue, and the number of records that follow with the states of the rollup and of the queue.
+// checkpoint is the first record of a log. It contains the chain, the configuration
+// of the queue, and the numbers of records that follow with the state of the rollup
+// and with the snapshot of the queue.
 type checkpoint struct {
 	serial  uint64
 	noted   uint64 // number of the last event

@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// This file contains the way of a user's operation into the log; work.go makes blocks of
-// operations, and engine.go makes the steps of the queue. Users and the network see a consequence
-// only when the log has the cause:
+// This file contains the path of a user's operation into the log. From there,
+// work.go makes blocks of operations, and engine.go makes the steps of the queue.
+// The common rule is that users and the network see a consequence only when the log
+// has the cause:
 //
 //	when is an operation safe?       when Submit has returned nil
 //	when may the RPC answer?         then, and not before
@@ -22,19 +23,22 @@ import (
 //	twice?                           and come back only when the queue has recorded
 //	                                 that no version can be accumulated (chain.follow)
 
-// Submit passes an operation of a user to the rollup, also before Run. It returns nil when the
-// rollup has admitted the operation and the log has the change. From then on the operation is
-// executed once, or the rollup has recorded that it dropped the operation. The errors are:
+// Submit passes an operation of a user to the rollup. It can be called also before
+// Run. It returns nil when the rollup has admitted the operation and the log has
+// the change. From then on, the operation is executed exactly once, unless the
+// rollup drops it and records that. The errors are:
 //
-//   - ErrTooLarge, wrapped: no work package can hold the operation
-//   - the error of Rollup.Admit, which has refused the operation
-//   - ErrFollows, wrapped: another process leads, and takes the operation
+//   - ErrTooLarge, wrapped: no work package can contain the operation
+//   - the error of Rollup.Admit, if Admit has refused the operation
+//   - ErrFollows, wrapped: another process leads the log and must get the operation
 //   - ErrBusy, wrapped: the log does not answer, see Busy
 //   - ErrLog or ErrStopped, wrapped: the operation may be executed after a restart
 //   - ErrPanic, wrapped: Admit has panicked, and the operation may be executed
 //
-// A user who gets one of the last three or no answer submits the operation again. It is executed
-// only once, because Admit recognizes it. After any other error the operation has no effect.
+// If a user gets ErrLog, ErrStopped, ErrPanic or no answer, it is unknown whether
+// the operation will be executed. The user should submit it again: it is executed
+// only once, because Admit recognizes it. After any other error, the operation has
+// no effect.
 func (e *engine) Submit(ctx context.Context, op []byte) error {
 	if isClosed(e.stopped) {
 		return cmp.Or(e.records.failure(), ErrStopped)
@@ -58,9 +62,10 @@ func (e *engine) Submit(ctx context.Context, op []byte) error {
 // slowWrite is how long a write to the log may take before operations are refused.
 const slowWrite = 5 * time.Second
 
-// Busy returns an error that wraps ErrBusy if a write to the log has been running for more than
-// five seconds. Further operations would only wait in memory, without a limit, so Submit refuses
-// them. A host that accepts operations in another way, as builder/mempool does, calls Busy first.
+// Busy returns an error that wraps ErrBusy if a write to the log has been running
+// for more than five seconds. Further operations would only wait in memory, without
+// a limit, so Submit refuses them. A host that accepts operations in another way,
+// as builder/mempool does, must call Busy before.
 func (e *engine) Busy() error {
 	for _, write := range []string{logAppend, logReplace} {
 		if _, began := e.calls.running(write); !began.IsZero() && time.Since(began) > slowWrite {

@@ -9,34 +9,36 @@ import (
 	"github.com/jamq/jamq/canonical"
 )
 
-// Event is an effect of the queue, for a host that shows or logs the progress of blocks. For
-// example, a block has changed its state or has failed, the queue requests a package, or a package
-// is dead. A host need not act on events, because the builder itself does what follows from them,
-// such as calling the rollup for blocks that fail or become final.
+// Event is an effect of the queue, for a host that shows or logs the progress of
+// blocks. For example, a block has changed its state or has failed, the queue
+// requests a package, or a package is dead. A host need not act on events, because
+// the builder already does so: for example, it calls the rollup for blocks that
+// fail or become final.
 type Event struct {
 	// Number counts the events of a log from 1. An event has the same number after a restart.
 	Number uint64
-	// At is when the queue made the step, by the host's clock, in UTC.
+	// At is the time of the queue's step, by the host's clock, in UTC.
 	At time.Time
-	// Effect is the effect of the queue. If its type has a field Bundle, with the bytes of a block
-	// or a package, the field is nil.
+	// Effect is the effect of the queue. Watch sets the field Bundle of effects that have one
+	// to nil, because it contains the bytes of a block or a package.
 	Effect bundlequeue.Effect
 }
 
-// keptEvents is how many of the newest events a builder keeps in memory for Watch, at least. It
-// keeps up to twice as many.
+// keptEvents is the number of newest events that a builder keeps in memory for
+// Watch, at least. It keeps up to twice as many.
 const keptEvents = 4096
 
-// Watch follows the builder for a user interface or a log. It calls f at once, and again each time
-// that there are new events or the heads have changed. f gets the new events in order, if there are
-// any, and the heads after the last event. Watch returns the error of ctx or of f, or the error of
-// Run when the builder stops.
+// Watch follows the builder for a user interface or a log. It calls f at once, and
+// again each time when there are new events or the heads have changed. f gets the
+// new events in order, if there are any, and the heads after the last event. Watch
+// returns the error of ctx or of f, or the error of Run when the builder stops.
 //
-// The first call of f gets the events after the number after. This is the Event.Number that the
-// caller saw last, or 0. If the builder has no event of this number yet, Watch begins with the next
-// new event. A builder keeps at least the newest 4096 events, but after a restart only those since
-// the last checkpoint of the log. If older events are missing, the numbers have a gap; the caller
-// then gets the progress of the blocks that are not final from [Builder.Block].
+// The first call of f gets the events with numbers above after, which is the
+// Event.Number that the caller has seen last, or 0. If no event has this number
+// yet, Watch begins with the next new event. A builder keeps at least the newest
+// 4096 events, but after a restart only those since the last checkpoint of the log.
+// If older events are missing, the numbers have a gap; the caller can then get the
+// progress of the blocks that are not final from [Builder.Block].
 //
 // Any number of goroutines may call Watch. A slow f does not delay the builder.
 func (e *engine) Watch(ctx context.Context, after uint64, f func(events []Event, heads canonical.Heads) error) error {
@@ -90,8 +92,9 @@ func (c *chain) note(now time.Time, effects []bundlequeue.Effect) {
 	}
 }
 
-// since returns the events after a number that are still in memory, the number of the newest event,
-// and the heads. moved is closed when there may be new events or other heads.
+// since returns the events after a number that are still in memory, the number of
+// the newest event, and the heads. The channel moved is closed when there are new
+// events or the heads may have changed.
 func (c *chain) since(after uint64) (events []Event, end uint64, heads canonical.Heads, moved <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

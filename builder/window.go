@@ -8,9 +8,10 @@ import (
 	"github.com/jamq/jamq/internal/fields"
 )
 
-// Window is the part of each slot in which packages are sent. It begins some time after a block,
-// because guarantors are first busy with that block. It ends early enough for guarantors to refine
-// the package and sign the report before the next block.
+// Window is the part of each slot in which packages are sent. It begins some time
+// after the slot's block, because guarantors are busy with that block first. It
+// ends early enough for guarantors to refine the package and sign the report before
+// the next block.
 type Window struct {
 	// Clock is the chain's slot clock.
 	Clock jamq.SlotClock
@@ -21,9 +22,9 @@ type Window struct {
 	// Closes is how long before the next slot the window closes. It is at least
 	// 0. The default is a sixth of a slot: 1 s for slots of 6 s.
 	Closes time.Duration
-	// Skew is how far the host's clock is ahead of the chain's; it is negative if the host's clock
-	// is behind. It is less than one slot in both directions. The default is 0. A builder detects
-	// by itself that its clock is behind: see Health.Behind.
+	// Skew is how far the host's clock is ahead of the chain's clock; it is negative if the
+	// host's clock is behind. Its absolute value is less than one slot. The default is 0. A
+	// builder detects by itself that its clock is behind: see Health.Behind.
 	Skew time.Duration
 }
 
@@ -34,11 +35,12 @@ func DefaultWindow(spec jamq.ChainSpec) Window {
 	return Window{Clock: jamq.NewSlotClock(spec), Opens: spec.SlotDuration / 2, Closes: spec.SlotDuration / 6}
 }
 
-// Validate returns an error that wraps [ErrInvalidConfig] if one of these rules is broken:
+// Validate returns an error that wraps [ErrInvalidConfig] unless all of these rules
+// hold:
 //
 //   - A slot has at least 1 ms.
-//   - Closes is at least 0 and less than Opens. Opens is at most one slot.
-//   - Skew is less than one slot in both directions.
+//   - Closes is at least 0 and less than Opens, and Opens is at most one slot.
+//   - The absolute value of Skew is less than one slot.
 func (w Window) Validate() error {
 	var wrong fields.Errors
 	w.validate(&wrong)

@@ -12,10 +12,11 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// work is the worker: one goroutine of Run that makes all calls of the rollup except Admit,
-// TakeChanges and Payload. It first makes the rollup follow the log; when the rollup has caught up,
-// the worker lets it propose blocks. If a call fails, the worker repeats it after Config.Retry.
-// work ends with ctx, or with an error that wraps ErrLog or ErrDiverged.
+// work is the worker: the goroutine of Run that makes all calls of the rollup
+// except Admit, TakeChanges and Payload. It first makes the rollup follow the log;
+// when the rollup has caught up, the worker lets it propose blocks. If a call
+// fails, the worker repeats it after Config.Retry. work returns when ctx ends, or
+// with an error that wraps ErrLog or ErrDiverged.
 func (e *engine) work(ctx context.Context) error {
 	retry := time.NewTimer(0)
 	defer retry.Stop()
@@ -45,12 +46,14 @@ func (e *engine) work(ctx context.Context) error {
 	}
 }
 
-// workOnce does one piece of work: the first call of Apply or Undo that is still open, or otherwise
-// Final, a checkpoint and a new block. It reports whether it should be called again at once.
+// workOnce does one piece of work. If a call of Apply or Undo is still open, it
+// makes the first such call. Otherwise it calls Final, makes a checkpoint if one is
+// due, and produces a new block. It reports whether it should be called again at
+// once.
 //
-// Failures of Final, Propose, Codec and Checkpoint are logged and not returned. An error means that
-// the worker must not do anything else first: Apply, Undo or Root has failed, the log has failed,
-// or the builder stops.
+// Failures of Final, Propose, Codec and Checkpoint are logged and not returned. If
+// workOnce returns an error, the worker must not do anything else first: Apply,
+// Undo or Root has failed, the log has failed, or the builder stops.
 func (e *engine) workOnce(ctx context.Context) (more bool, err error) {
 	if t, some := e.chain.next(); some {
 		if err := e.carry(ctx, t); err != nil {
@@ -108,7 +111,7 @@ func (e *engine) carry(ctx context.Context, t task) error {
 	return nil
 }
 
-// call calls Undo or Apply for a task.
+// call calls Apply or Undo for a task.
 func (e *engine) call(ctx context.Context, t task) error {
 	if t.kind == undo {
 		return e.calls.make(ctx, "Rollup.Undo", func() error { return e.host.undo(ctx, t.block) })
@@ -120,9 +123,9 @@ func (e *engine) callFinal(ctx context.Context, block block) error {
 	return e.calls.make(ctx, "Rollup.Final", func() error { return e.host.final(ctx, block) })
 }
 
-// finish calls Final for the blocks that have become final, in order. If a call fails, it is
-// repeated after Config.Retry. Until then later final blocks and the next checkpoint wait, but new
-// blocks do not.
+// finish calls Final for the blocks that have become final, in order. If a call
+// fails, it is repeated after Config.Retry. In the meantime the next final blocks
+// and the next checkpoint have to wait, but new blocks do not.
 func (e *engine) finish(ctx context.Context) {
 	for block, some := e.chain.nextFinal(); some && !time.Now().Before(e.finalAt); block, some = e.chain.nextFinal() {
 		if err := e.callFinal(ctx, block); err != nil {
@@ -134,12 +137,13 @@ func (e *engine) finish(ctx context.Context) {
 	}
 }
 
-// produce lets the rollup propose a block and puts the block into the queue. The record of this
-// step contains the block, so that a crash cannot separate the block, its operations and its place
-// in the queue. If an earlier block has failed in the meantime, produce discards the proposal.
+// produce lets the rollup propose a block and puts the block into the queue. The
+// record of this step contains the block, so that a crash cannot separate the
+// block, its operations and its position in the queue. If an earlier block has
+// failed in the meantime, produce discards the proposal.
 //
-// produce reports whether the worker should go on at once, because there is a new block or the
-// rollup must first follow the log.
+// It reports whether the worker should continue at once, either because there is a
+// new block or because the rollup must first follow the log.
 func (e *engine) produce(ctx context.Context) (made bool, err error) {
 	var can bool
 	if err := e.inTurn(ctx, func() error { can = e.queue.CanEnqueue(); return nil }); err != nil || !can {
@@ -178,8 +182,9 @@ func (e *engine) produce(ctx context.Context) (made bool, err error) {
 	return err == nil, err
 }
 
-// checkSize returns an error that wraps ErrTooLarge if a block or a package is larger than a
-// quarter of the largest record. The log then has room for the other fields of the record.
+// checkSize returns an error that wraps ErrTooLarge if a block or a package is
+// larger than a quarter of the maximum size of a record, which leaves enough room
+// for the other fields of the record.
 func checkSize(name string, number uint64, size int) error {
 	const most = journal.MaxRecord / 4
 	if size > most {

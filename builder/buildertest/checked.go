@@ -15,22 +15,24 @@ import (
 	"github.com/jamq/jamq/builder"
 )
 
-// checked wraps the rollup under test. By chance its calls fail, take long, or are the last ones
-// before the process dies. It also checks the rules that a rollup must follow.
+// checked wraps the rollup under test and checks the rules that a rollup must
+// follow. At random, its calls also fail, take long, or are the last ones before
+// the process dies.
 type checked[B any] struct {
 	life  *life[B]
 	inner builder.Rollup[B]
 	busy  atomic.Int32 // calls that must not overlap
-	// admits counts the beginnings and ends of calls of Admit, so that a change of the count shows
-	// that Admit was called. proposedAt is the count before the last proposal, and proposed the
-	// number of the proposed block.
+	// admits counts the beginnings and the ends of calls of Admit. If the count has not
+	// changed, Admit was not called in the meantime. proposedAt is the count before the last
+	// proposal, and proposed is the number of the proposed block.
 	admits     atomic.Int64
 	proposed   uint64
 	proposedAt int64
 }
 
-// wrap returns the wrapped rollup with exactly those optional methods that the inner rollup has.
-// Only Final is always there, and has no effect if the inner rollup has none.
+// wrap returns the wrapped rollup with exactly those optional methods that the
+// inner rollup has. The exception is Final, which is always there, and which has no
+// effect if the inner rollup does not have it.
 func (l *life[B]) wrap(c *checked[B]) builder.Rollup[B] {
 	if _, points := c.inner.(builder.Checkpointer); points {
 		return struct {
@@ -41,8 +43,8 @@ func (l *life[B]) wrap(c *checked[B]) builder.Rollup[B] {
 	return c
 }
 
-// call makes a call of the rollup, before and after which the process may die. If mayFail is true,
-// the call may also take long, fail or panic by chance.
+// call makes a call of the rollup. The process may die before and after it. If
+// mayFail is true, the call may also take long, fail or panic at random.
 func (c *checked[B]) call(name string, mayFail bool, f func() error) error {
 	return c.life.moment(func() error {
 		if !mayFail {
@@ -55,7 +57,8 @@ func (c *checked[B]) call(name string, mayFail bool, f func() error) error {
 	})
 }
 
-// note makes a call, unless the process is dead, and writes the call and its error into the diary.
+// note makes a call unless the process is dead, and writes the call and its error
+// to the diary.
 func (c *checked[B]) note(name string, f func() error) error {
 	if c.life.isDead() {
 		return errDied
@@ -69,7 +72,8 @@ func (c *checked[B]) note(name string, f func() error) error {
 	return err
 }
 
-// alone calls f and reports a problem if another call that must not overlap with it is running.
+// alone calls f, and reports a problem if f overlaps with another call made by
+// alone.
 func (c *checked[B]) alone(f func() error) error {
 	if c.busy.Add(1) > 1 {
 		c.life.fail(fmt.Errorf("buildertest: two calls of the rollup at a time"))
@@ -78,7 +82,8 @@ func (c *checked[B]) alone(f func() error) error {
 	return f()
 }
 
-// Admit implements builder.Operations. By chance it begins late, so that calls overlap with others.
+// Admit implements builder.Operations. At random it begins late, so that calls
+// overlap.
 func (c *checked[B]) Admit(ctx context.Context, op []byte) error {
 	if c.life.running() && c.life.roll("late", 3) == 0 {
 		time.Sleep(time.Duration(c.life.roll("late", 3000)) * time.Millisecond)
@@ -101,9 +106,9 @@ func (c *checked[B]) Recovered(ctx context.Context, save func() error) error {
 	return c.call("recovered", false, func() error { return c.inner.Recovered(ctx, save) })
 }
 
-// Propose implements builder.Rollup. It calls the inner Propose twice and discards the first
-// proposal. A rollup that wrongly removes operations in Propose loses them in this way, and the run
-// fails.
+// Propose implements builder.Rollup. It calls the inner Propose twice and discards
+// the first proposal. If a rollup wrongly removes operations in Propose, it loses
+// them here, and the run fails.
 func (c *checked[B]) Propose(ctx context.Context, number uint64) (body B, root common.Hash, err error) {
 	err = c.alone(func() error {
 		return c.call(fmt.Sprintf("propose block %d", number), true, func() (err error) {
@@ -182,10 +187,11 @@ func (c *checked[B]) Apply(ctx context.Context, b builder.Block[B]) error {
 	})
 }
 
-// checkOrder checks that the operations of an undone block wait before all others. If no operation
-// was admitted since the block was proposed, the rollup has the same operations as then, and must
-// propose the same ones first. More operations may follow in the new proposal: an operation that
-// waited before those of the block now waits after them, and may need them to run.
+// checkOrder checks that the operations of an undone block wait before all others.
+// It proposes a block again: if no operation was admitted since the block was
+// proposed, the new proposal must begin with the same operations. More operations
+// may follow them, because an operation that waited before those of the block now
+// waits after them, and may need them to run.
 func (c *checked[B]) checkOrder(ctx context.Context, b builder.Block[B]) {
 	if c.life.rules.OwnOrder || !c.life.running() || c.proposed != b.Number || c.life.isDead() {
 		return
@@ -241,8 +247,8 @@ func (c *checked[B]) step(ctx context.Context, b builder.Block[B], f func(contex
 	return nil
 }
 
-// Undo implements builder.Rollup. By chance the operations of the undone block are submitted again
-// afterwards, as by users who saw that the block is gone.
+// Undo implements builder.Rollup. At random, the operations of the undone block are
+// submitted again afterwards, as by users who saw that the block is gone.
 func (c *checked[B]) Undo(ctx context.Context, b builder.Block[B]) error {
 	return c.alone(func() error {
 		return c.call(fmt.Sprintf("undo block %d", b.Number), c.mayFail(), func() error {
@@ -257,8 +263,8 @@ func (c *checked[B]) Undo(ctx context.Context, b builder.Block[B]) error {
 	})
 }
 
-// admitAgain calls Admit with the operations of an undone block, as for users who submit them
-// again. These operations already wait, so Admit must change nothing.
+// admitAgain calls Admit with the operations of an undone block, like users who
+// submit them again. These operations already wait, so Admit must change nothing.
 func (c *checked[B]) admitAgain(ctx context.Context, b builder.Block[B]) {
 	note := func(op string, f func() error) {
 		defer func() {
@@ -280,8 +286,9 @@ func (c *checked[B]) admitAgain(ctx context.Context, b builder.Block[B]) {
 	})
 }
 
-// unchanged makes a call of the rollup, and checks that the call does not change the body of the
-// block, because the builder shares the body with the rollup.
+// unchanged makes a call of the rollup, and checks that the call does not change
+// the body of the block. The builder shares this body with the rollup, so neither
+// may change it.
 func (c *checked[B]) unchanged(b builder.Block[B], name string, call func() error) error {
 	before, _ := c.Encode(b.Body) // checkCodec reports the error
 	err := call()
@@ -291,11 +298,11 @@ func (c *checked[B]) unchanged(b builder.Block[B], name string, call func() erro
 	return err
 }
 
-// mayFail reports whether calls may fail by chance. They may not while the builder recovers,
-// because a failure would end the process.
+// mayFail reports whether calls may fail at random. They may not fail while the
+// builder recovers, because a failure would end the process.
 func (c *checked[B]) mayFail() bool { return c.life.running() }
 
-// Root implements builder.Rollup. By chance it panics.
+// Root implements builder.Rollup. At random it panics.
 func (c *checked[B]) Root() common.Hash {
 	if c.mayFail() && c.life.roll("root", 40) == 0 {
 		c.life.diary.note("root panics")
@@ -320,7 +327,7 @@ func (c *checked[B]) Payload(ctx context.Context, b builder.Block[B]) (raw []byt
 	return raw, err
 }
 
-// pointing is a rollup that is a builder.Checkpointer.
+// pointing adds the methods of a builder.Checkpointer to a wrapped rollup.
 type pointing[B any] struct{ c *checked[B] }
 
 // Checkpoint implements builder.Checkpointer.
@@ -339,7 +346,8 @@ func (p pointing[B]) Restore(ctx context.Context, records [][]byte) error {
 	return p.c.call("restore", false, func() error { return p.c.inner.(builder.Checkpointer).Restore(ctx, records) })
 }
 
-// Prune implements builder.Pruner. It has no effect if the inner rollup is none.
+// Prune implements builder.Pruner. It has no effect if the inner rollup is not a
+// Pruner.
 func (p pointing[B]) Prune(ctx context.Context) error {
 	pruner, ok := p.c.inner.(builder.Pruner)
 	if !ok {

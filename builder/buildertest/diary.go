@@ -38,7 +38,7 @@ func (d *diary) note(format string, args ...any) {
 	d.lines = append(d.lines, fmt.Sprintf("slot %4d  ", d.clock.SlotAt(time.Now())-d.first)+text)
 }
 
-// short returns an operation for the diary.
+// short returns an operation in the form in which the diary shows it.
 func short(op []byte) string {
 	const most = 40
 	if len(op) > most {

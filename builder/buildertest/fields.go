@@ -6,12 +6,13 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// MissingFields returns the names of those fields of jamq.Block that are empty in all of the
-// blocks. It is for a test of a host that converts the blocks of its node, because a field that is
-// never filled makes packages seem dead.
+// MissingFields returns the names of the fields of jamq.Block that are empty in all
+// of the blocks. It is for the tests of a host that converts the blocks of its
+// node: a field that the host forgets to fill in makes packages seem dead.
 //
-// The blocks must be those of a chain on which a package was accumulated. Accumulated is missing
-// only if a block has AccumulatedKnown. Condemned is never missing, because verdicts are rare.
+// The blocks must come from a chain on which a package was accumulated. Accumulated
+// counts as missing only if a block has AccumulatedKnown. Condemned never counts as
+// missing, because verdicts are rare.
 func MissingFields(blocks ...jamq.Block) (missing []string) {
 	known := func(b jamq.Block) bool { return b.AccumulatedKnown }
 	for _, field := range []struct {

@@ -18,18 +18,20 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// Fault is a mistake that a host makes outside of its rollup: in its network, its log or its
-// configuration. Such a mistake can execute operations twice, so the builder stops with an error
-// that names the mistake. [Provoke] makes the mistake in a test.
+// Fault is a mistake that a host makes outside its rollup: in its network, its log
+// or its configuration. Such a mistake can execute operations twice, so the builder
+// stops with an error that names the mistake. [Provoke] makes the mistake in a
+// test.
 type Fault string
 
 const (
-	// NoReported is a network whose blocks have no reports, and do not list the accumulated
-	// packages. Run returns builder.ErrEvidence with the name of the field of jamq.Block.
-	NoReported Fault = "Reported is empty"
-	// NoAvailable is a network whose blocks have no available cores, and do not list the
-	// accumulated packages. Run returns builder.ErrEvidence with the name of the field of
+	// NoReported is a network whose blocks contain no reports and do not list the accumulated
+	// packages. Run returns builder.ErrEvidence with the name of the missing field of
 	// jamq.Block.
+	NoReported Fault = "Reported is empty"
+	// NoAvailable is a network whose blocks contain no available cores and do not list the
+	// accumulated packages. Run returns builder.ErrEvidence with the name of the missing field
+	// of jamq.Block.
 	NoAvailable Fault = "Available is empty"
 	// NoAccumulated is a network whose blocks claim that nothing was accumulated. Run returns
 	// builder.ErrEvidence with the name of the field of jamq.Block.
@@ -37,12 +39,12 @@ const (
 	// EmptyLog is an empty log although the service is already in use, for example because the log
 	// is in a wrong directory. Open returns builder.ErrServiceInUse.
 	EmptyLog Fault = "the log is empty"
-	// OtherChain is a network of another JAM chain than that of the log. It delivers the blocks of
+	// OtherChain is a network on a different JAM chain than the log. It delivers the blocks of
 	// its chain without regard to the blocks that the builder knows. Run returns an error that
 	// wraps chainview.ErrMissingParent.
 	OtherChain Fault = "the network is on another chain"
-	// OtherSpec is a configuration for a chain with other constants than those of the
-	// network. Open returns builder.ErrInvalidConfig.
+	// OtherSpec is a configuration for a chain whose constants differ from those of the
+	// network's chain. Open returns builder.ErrInvalidConfig.
 	OtherSpec Fault = "the configuration is for another chain"
 )
 
@@ -51,9 +53,10 @@ func Faults() []Fault {
 	return []Fault{NoReported, NoAvailable, NoAccumulated, EmptyLog, OtherChain, OtherSpec}
 }
 
-// Provoke runs a rollup in a host that makes a mistake, on a simulated JAM chain with slots of 50
-// ms, and returns the error with which Open or Run stops. It returns nil if the builder still runs
-// after ten seconds of virtual time, so that the mistake was not noticed.
+// Provoke runs a rollup in a host that makes the given mistake, and returns the
+// error with which Open or Run stops. It uses a simulated JAM chain with slots of
+// 50 ms. It returns nil if the builder still runs after ten seconds of virtual
+// time, which means that the builder has not noticed the mistake.
 func Provoke[B any](t *testing.T, c Case[B], fault Fault) (stopped error) {
 	t.Helper()
 	bubble.Run(t, func(t *testing.T) {
@@ -79,12 +82,13 @@ type host[B any] struct {
 	log *journal.Memory
 	// start starts a JAM chain.
 	start func(seed uint64) (*simnet.Network, error)
-	// submitted is the number of operations so far.
+	// submitted is the number of operations that were submitted so far.
 	submitted int
 }
 
-// provoke runs a builder with a fault and returns its error. If the fault needs a log that an
-// earlier builder has written, provoke first runs a builder without the fault.
+// provoke runs a builder in a host with a fault, and returns the error of the
+// builder. If the fault needs a log that was already in use, provoke first runs a
+// builder without the fault.
 func (h *host[B]) provoke(ctx context.Context, fault Fault) error {
 	chain, err := h.start(1)
 	if err != nil {
@@ -118,8 +122,8 @@ func (h *host[B]) provoke(ctx context.Context, fault Fault) error {
 	return err
 }
 
-// run runs a builder until wanted returns true for the heads, and for at most ten seconds. If the
-// builder stops first, run returns its error.
+// run runs a builder until wanted returns true for the heads, or for at most ten
+// seconds. If the builder stops first, run returns its error.
 func (h *host[B]) run(ctx context.Context, spec jamq.ChainSpec, network builder.Network, wanted func(canonical.Heads) bool) error {
 	const (
 		longest = 10 * time.Second
@@ -162,8 +166,8 @@ func (f Fault) empty(b *jamq.Block) {
 	}
 }
 
-// changed is a network that changes the blocks of its node before it delivers them. It delivers all
-// blocks, without regard to those that the builder knows.
+// changed is a network that changes the blocks of its node before it delivers them.
+// It delivers all blocks, even those that the builder already knows.
 type changed struct {
 	*simnet.Network
 	change func(*jamq.Block)

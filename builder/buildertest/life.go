@@ -18,15 +18,16 @@ import (
 var (
 	// errDied is returned by all calls after the simulated process has died.
 	errDied = errors.New("the process has died")
-	// errHost is returned by calls of the host that fail by chance.
+	// errHost is returned by calls of the host that fail at random.
 	errHost = errors.New("a call of the host fails")
-	// errDisk is returned by writes of the log that fail by chance.
+	// errDisk is returned by writes to the log that fail at random.
 	errDisk = errors.New("the disk fails")
 )
 
-// life is one life of the builder's process, which may be killed. Before and after each write of
-// the log, each call of the rollup and each send there is a moment, and the process dies at one of
-// these moments. Later calls have no effect.
+// life is one life of the builder's process, from its start until it ends or is
+// killed. It can be killed at certain moments: before and after each write to the
+// log, each call of the rollup and each send. After its death, calls have no
+// effect.
 type life[B any] struct {
 	*world[B]
 	stop context.CancelFunc
@@ -51,8 +52,8 @@ func newLife[B any](w *world[B], diesAt int) *life[B] {
 	}
 }
 
-// run opens the builder and lets users submit operations, until the process dies or the test is
-// decided.
+// run opens the builder and lets users submit operations, until the process dies or
+// the outcome of the test is certain.
 func (l *life[B]) run(ctx context.Context) error {
 	ctx, l.stop = context.WithCancel(ctx)
 	defer l.stop()
@@ -91,7 +92,7 @@ func (l *life[B]) run(ctx context.Context) error {
 	return err
 }
 
-// watch waits until the builder stops, or the test is decided.
+// watch waits until the builder stops, or until the outcome of the test is certain.
 func (l *life[B]) watch(ctx context.Context, rollup *checked[B], ran chan error) error {
 	for {
 		select {
@@ -107,7 +108,8 @@ func (l *life[B]) watch(ctx context.Context, rollup *checked[B], ran chan error)
 	}
 }
 
-// submitAll is a user who submits the remaining operations one after the other, at random times.
+// submitAll plays a user who submits the remaining operations one after the other,
+// at random times.
 func (l *life[B]) submitAll(ctx context.Context, b *builder.Builder[B]) {
 	for ctx.Err() == nil {
 		if wait := l.roll("submit", 80) - 40; wait > 0 { // half of them at once
@@ -124,8 +126,9 @@ func (l *life[B]) submitAll(ctx context.Context, b *builder.Builder[B]) {
 	}
 }
 
-// submit submits an operation until there is an answer, or the process is gone. If the operation is
-// refused, the user tries again later, because another operation may have to come first.
+// submit submits an operation until there is an answer, or until the process is
+// gone. If the operation is refused, the user tries again later, because another
+// operation may have to be executed first.
 func (l *life[B]) submit(ctx context.Context, b *builder.Builder[B], op []byte, first bool) {
 	const most = 3
 	var err error
@@ -158,8 +161,9 @@ func (l *life[B]) submit(ctx context.Context, b *builder.Builder[B], op []byte, 
 	}
 }
 
-// submitAgain submits operations again after some minutes, as users do who have received no answer.
-// Most of these operations are executed by then, in blocks that are final.
+// submitAgain submits accepted operations again after some minutes, like users who
+// have received no answer. By then, most of these operations have been executed in
+// blocks that are final.
 func (l *life[B]) submitAgain(ctx context.Context, b *builder.Builder[B]) {
 	for ctx.Err() == nil {
 		select {
@@ -173,9 +177,10 @@ func (l *life[B]) submitAgain(ctx context.Context, b *builder.Builder[B]) {
 	}
 }
 
-// roll returns a random number below n for an event of the given name. The number depends on the
-// seed, on the name, and on how often roll was called with this name. It does not depend on the
-// order in which goroutines run, so a run with the same seed can be repeated.
+// roll returns a random number below n for the event with the given name. The
+// number depends on the seed, on the name, and on how often roll was called with
+// this name. It does not depend on the order in which goroutines run, so that a
+// seed can be repeated.
 func (l *life[B]) roll(name string, n int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,8 +190,8 @@ func (l *life[B]) roll(name string, n int) int {
 	return rand.New(rand.NewPCG(l.luck^h.Sum64(), l.times[name])).IntN(n)
 }
 
-// lives counts one more moment, at which the process may die, and reports whether the process is
-// still alive.
+// lives counts a moment at which the process may die, and reports whether the
+// process is still alive after it.
 func (l *life[B]) lives() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -210,8 +215,8 @@ func (l *life[B]) isDead() bool {
 	return l.dead
 }
 
-// gathers reports whether no block may be made now, so that many operations wait for one block. In
-// some lives this is so for most of the time.
+// gathers reports whether no block may be made now, so that many operations collect
+// for the next block. In some lives this is the case for most of the time.
 func (l *life[B]) gathers() bool { return time.Now().Minute()%l.rhythm > 0 }
 
 // running reports whether the builder has recovered.
@@ -233,8 +238,8 @@ func (l *life[B]) moment(f func() error) error {
 	return err
 }
 
-// Append implements builder.Log. If the process dies after the write, the records are in the log
-// nevertheless.
+// Append implements builder.Log. If the process dies after the write, the log has
+// the records nevertheless.
 func (l *life[B]) Append(records ...[]byte) error {
 	return l.moment(func() error {
 		time.Sleep(50 * time.Millisecond) // long enough for an act that does not wait for it
@@ -245,7 +250,8 @@ func (l *life[B]) Append(records ...[]byte) error {
 	})
 }
 
-// Replace implements builder.Log. By chance it refuses a checkpoint, which a builder must tolerate.
+// Replace implements builder.Log. At random it refuses a checkpoint, which a
+// builder must tolerate.
 func (l *life[B]) Replace(records ...[]byte) error {
 	return l.moment(func() error {
 		if l.running() && l.roll("replace", 8) < l.refusals {
@@ -257,8 +263,8 @@ func (l *life[B]) Replace(records ...[]byte) error {
 	})
 }
 
-// write writes to the log. By chance the write fails; the records are then in the log or not, as
-// after a real failure of a disk.
+// write writes to the log. At random it fails, and then the log may or may not have
+// the records, as after a real failure of a disk.
 func (l *life[B]) write(records func() error) error {
 	if !l.running() || l.roll("write", 300) > 0 || !l.mayBreak() {
 		return records()
@@ -270,7 +276,8 @@ func (l *life[B]) write(records func() error) error {
 	return errDisk
 }
 
-// mayBreak reports whether a write of the log may fail. At most one write fails in each life.
+// mayBreak reports whether a write to the log may fail. At most one write fails in
+// each life.
 func (l *life[B]) mayBreak() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -291,27 +298,27 @@ func (l *life[B]) logHasFailed() bool {
 // Replay implements builder.Log.
 func (l *life[B]) Replay(f func([]byte) error) error { return l.log.Replay(f) }
 
-// mortal is the network that the builder of one life uses. Its calls fail by chance, and have no
-// effect after the process has died.
+// mortal is the network that the builder uses in one life. Its calls fail at
+// random, and they have no effect after the process has died.
 type mortal[B any] struct {
 	*simnet.Network
 	life *life[B]
 }
 
-// Pack implements builder.Network. By chance it fails.
+// Pack implements builder.Network. At random it fails.
 func (n *mortal[B]) Pack(ctx context.Context, at builder.Anchor, payload []byte) (pkg builder.Package, err error) {
 	err = n.life.chance("pack", func() error { pkg, err = n.Network.Pack(ctx, at, payload); return err })
 	return pkg, err
 }
 
-// Send implements builder.Network. By chance it fails.
+// Send implements builder.Network. At random it fails.
 func (n *mortal[B]) Send(ctx context.Context, pkg builder.Package, core jamq.CoreIndex, attempt int) error {
 	return n.life.moment(func() error {
 		return n.life.chance("send", func() error { return n.Network.Send(ctx, pkg, core, attempt) })
 	})
 }
 
-// chance makes a call or, by chance, fails or panics instead.
+// chance makes a call or, at random, fails or panics instead.
 func (l *life[B]) chance(name string, call func() error) error {
 	switch l.roll(name, 20) {
 	case 0:

@@ -11,30 +11,32 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// Case is a rollup under test.
+// Case describes a rollup under test, for [Run] and the other functions of this
+// package.
 type Case[B any] struct {
 	// New returns the rollup at its genesis. It is called for each life of the process, and the
-	// returned rollups must share nothing. If the rollup is an io.Closer, it is closed at the end
-	// of the life.
+	// rollups that it returns must share nothing. If the rollup is an io.Closer, the test
+	// closes it at the end of the life.
 	New func() builder.Rollup[B]
-	// Open replaces New for a rollup that keeps files. dir is empty at first, and the same for all
-	// processes of a run. The test first opens a rollup only to read its root, and closes that one
-	// if it is an io.Closer.
+	// Open replaces New for a rollup that keeps files. The directory dir is empty at first, and
+	// it is the same for all processes of a run. The test first opens a rollup only to read its
+	// root, and closes that rollup if it is an io.Closer.
 	Open func(dir string) builder.Rollup[B]
-	// Log opens the log of a life, in a directory that is empty at first and the same for all
-	// processes of a run. The test closes the log at the end of the life. Nil means a log in
-	// memory. A log whose goroutines wait for others outside of the run, such as one on Pebble,
-	// does not work in virtual time.
+	// Log opens the log of a life. The directory dir is empty at first, and it is the same for
+	// all processes of a run. The test closes the log at the end of the life. Nil means a log
+	// in memory. A log does not work in virtual time if its goroutines wait for goroutines
+	// outside the run, as a log on Pebble does.
 	Log func(dir string) (journal.Journal, error)
-	// Operation returns the operation with a number, counted from 0. No two may be equal. Up to 16
-	// users submit the operations, almost in this order. They submit a refused one three times in
-	// three minutes. If operations have accounts, there should be several.
+	// Operation returns the operation with a number, counted from 0. All operations must be
+	// different. Up to 16 users submit them, nearly in this order, and submit a refused
+	// operation up to three times within three minutes. If operations have accounts, there
+	// should be several accounts.
 	Operation func(i int) []byte
 	// Executed returns the operations that the rollup's service executes for a
 	// payload, in order.
 	Executed func(payload []byte) [][]byte
-	// Dropped returns the operations that a rollup has dropped for good because they can never run.
-	// Nil means that the rollup drops none.
+	// Dropped returns the operations that a rollup has dropped for good because they can never
+	// run. Nil means that the rollup never drops operations.
 	Dropped func(rollup builder.Rollup[B]) [][]byte
 	// OwnOrder is true if the rollup itself decides on the order of the waiting operations, as a
 	// mempool does. If it is false, the operations of an undone block must come before all others.
@@ -43,7 +45,8 @@ type Case[B any] struct {
 	Operations int
 }
 
-// in returns a case whose New opens the rollup in a directory, if it keeps files.
+// in returns a copy of the case in which New works also for a rollup that keeps
+// files: New then opens the rollup in the directory dir.
 func (c Case[B]) in(dir string) Case[B] {
 	if c.Open != nil {
 		c.New = func() builder.Rollup[B] { return c.Open(dir) }
@@ -56,7 +59,8 @@ const (
 	usualSeeds      = 50
 )
 
-// Run tests a rollup: see the package.
+// Run tests a rollup with many seeds, as the package documentation describes. It
+// reports the first seed that fails.
 func Run[B any](t *testing.T, c Case[B]) {
 	t.Helper()
 	if c.Operations == 0 {
@@ -76,9 +80,10 @@ func Run[B any](t *testing.T, c Case[B]) {
 	}
 }
 
-// Sweep tests crashes systematically: it repeats a run and kills the process at a different moment
-// each time, before or after a write of the log, a call of the rollup or a send. In each run a
-// second process then continues. step is the distance between two such moments; 1 means all
+// Sweep tests crashes systematically: it repeats a run and kills the process at a
+// different moment each time. A moment is before or after each write to the log,
+// each call of the rollup and each send. In each run a second process then
+// continues. step is the distance between two of the chosen moments; 1 means all
 // moments. Sweep returns the number of moments.
 func Sweep[B any](t *testing.T, c Case[B], seed uint64, step int) (moments int) {
 	t.Helper()
@@ -97,8 +102,8 @@ func Sweep[B any](t *testing.T, c Case[B], seed uint64, step int) (moments int) 
 	return moments
 }
 
-// Find returns the first seed below most whose run fails, with the problem. It is for tests that
-// check whether a certain fault of a rollup is found.
+// Find returns the first seed below most whose run fails, together with the
+// problem. Tests use it to check that a certain fault of a rollup is found.
 func Find[B any](t *testing.T, c Case[B], most uint64) (seed uint64, problem error) {
 	t.Helper()
 	if c.Operations == 0 {
@@ -124,15 +129,16 @@ func number(variable string, usual uint64) uint64 {
 	return n
 }
 
-// play runs the test with one seed in virtual time. It returns the diary and the problem.
+// play runs the test with one seed in virtual time. It returns the diary, and the
+// problem if the run has failed.
 func play[B any](t *testing.T, c Case[B], seed uint64) (log string, problem error) {
 	t.Helper()
 	_, log, problem = playLives(t, c, seed, (*world[B]).plan)
 	return log, problem
 }
 
-// playLives is like play, for lives that end at the moments that deaths returns. It also returns
-// the number of moments of the last life.
+// playLives is like play, except that the lives of the process end at the moments
+// that deaths returns. It also returns the number of moments in the last life.
 func playLives[B any](t *testing.T, c Case[B], seed uint64, deaths func(*world[B]) []int) (moments int, log string, problem error) {
 	t.Helper()
 	bubble.Run(t, func(t *testing.T) {

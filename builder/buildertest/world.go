@@ -24,8 +24,8 @@ import (
 
 const service jamq.ServiceID = 7
 
-// world is the part of a test that outlives a builder's process: the chain, the log, the users, and
-// the judge, which decides by the chain only.
+// world is the part of a test that outlives the builder's process: the chain, the
+// log, the users, and the judge, which decides only by the events on the chain.
 type world[B any] struct {
 	rules   Case[B]
 	seed    uint64
@@ -36,9 +36,9 @@ type world[B any] struct {
 	logs    string          // the directory of Case.Log
 	cfg     builder.Config
 	diary   *diary
-	// refusals is how many of 8 checkpoints the log refuses.
+	// refusals is the number of checkpoints, out of 8, that the log refuses.
 	refusals int
-	// failures is how many writes of the log still fail.
+	// failures is the number of writes to the log that still fail.
 	failures int
 
 	mu      sync.Mutex
@@ -48,7 +48,7 @@ type world[B any] struct {
 	again   [][]byte          // operations whose answer was lost with the process
 	late    [][]byte          // accepted operations that users submit again
 	lateAt  time.Time         // when they did so last
-	// mayBeLate is how many users still may.
+	// mayBeLate is the number of users that may still submit an operation again late.
 	mayBeLate int
 	executed  map[string]int // on the final chain
 	final     []link         // the final chain, from the genesis on
@@ -57,7 +57,7 @@ type world[B any] struct {
 	payloads  map[string]string
 }
 
-// answer is the answer that a user has received for an operation.
+// answer is the answer that a user has received to an operation.
 type answer int
 
 const (
@@ -98,7 +98,7 @@ func newWorld[B any](c Case[B], seed uint64) (*world[B], error) {
 	return w, errors.Join(closeRollup(genesis), w.beginChain())
 }
 
-// beginChain begins a new JAM chain, of which no process has seen a block before.
+// beginChain begins a new JAM chain, of which no process has seen a block yet.
 func (w *world[B]) beginChain() error {
 	w.jam.StartSlot = jamq.NewSlotClock(w.jam.Spec).SlotAt(time.Now())
 	chain, err := jamtest.New(w.jam)
@@ -129,7 +129,7 @@ func closeRollup[B any](r builder.Rollup[B]) error {
 	return nil
 }
 
-// plan chooses the moments at which the lives of the process end, by the seed.
+// plan chooses, by the seed, the moments at which the lives of the process end.
 func (w *world[B]) plan() []int {
 	var deaths []int
 	w.failures = w.random.IntN(3)
@@ -142,12 +142,13 @@ func (w *world[B]) plan() []int {
 	return deaths
 }
 
-// patience is how long everything may take.
+// patience is the time after which a run fails if operations are still missing.
 const patience = 10 * time.Hour
 
-// play runs the builder in several processes, one after the other. The first ones are killed at the
-// given moments; the last one continues until everything is executed. play returns the number of
-// moments of the last process, and the problem.
+// play runs the builder in several processes, one after the other. The first ones
+// are killed at the given moments, and the last one continues until everything is
+// executed. play returns the number of moments of the last process, and the problem
+// if there is one.
 func (w *world[B]) play(ctx context.Context, deaths []int) (moments int, problem error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -186,7 +187,7 @@ func (w *world[B]) play(ctx context.Context, deaths []int) (moments int, problem
 	return moments, w.problem
 }
 
-// fail records a problem.
+// fail records a problem, which decides the test. Only the first problem counts.
 func (w *world[B]) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -213,7 +214,8 @@ func (w *world[B]) isSettled() bool {
 	}
 }
 
-// samePayload checks that a block always has the same payload, even in another life of the process.
+// samePayload checks that a block always has the same payload, also in another life
+// of the process.
 func (w *world[B]) samePayload(name string, have []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -241,8 +243,8 @@ func difference(was, is string) string {
 	return fmt.Sprintf("it was …%q… of %d bytes, and now …%q… of %d bytes", around(was), len(was), around(is), len(is))
 }
 
-// missing returns the operations that were accepted, but neither executed nor dropped. The caller
-// holds w.mu.
+// missing returns the operations that were accepted but neither executed nor
+// dropped. The caller holds w.mu.
 func (w *world[B]) missing() (all [][]byte) {
 	for op, answer := range w.answers {
 		if answer == accepted && w.executed[op] == 0 && !w.dropped[op] {
@@ -253,8 +255,8 @@ func (w *world[B]) missing() (all [][]byte) {
 	return all
 }
 
-// namedIn returns the operations that the text of a problem contains, in the form of the diary. The
-// lines of the diary about them show how the problem arose.
+// namedIn returns the operations that the text of a problem contains, in the form
+// of the diary. The lines of the diary about them show how the problem arose.
 func (w *world[B]) namedIn(problem error) (names []string) {
 	if problem == nil {
 		return nil
@@ -269,8 +271,8 @@ func (w *world[B]) namedIn(problem error) (names []string) {
 	return names
 }
 
-// judge executes the rollup's packages that are final on the JAM chain, and reports the first
-// problem.
+// judge does the work of the rollup's service: it executes the packages that are
+// final on the JAM chain. It reports the first problem.
 func (w *world[B]) judge(u jamtest.Update) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -283,8 +285,8 @@ func (w *world[B]) judge(u jamtest.Update) {
 	}
 }
 
-// accumulate does the work of the rollup's service for one payload: it checks that the block
-// continues the last one, and counts its operations as executed.
+// accumulate executes one payload: it checks that the block continues the last one,
+// and counts the operations of the block as executed.
 func (w *world[B]) accumulate(raw []byte) error {
 	p, err := parsePayload(raw)
 	if err != nil {
@@ -313,8 +315,9 @@ func (w *world[B]) accumulate(raw []byte) error {
 	return nil
 }
 
-// leaveChain removes the blocks that were final on a JAM chain that has ended, if the builder did
-// not know that they were final. Their operations will be executed again.
+// leaveChain removes the blocks that were final on a JAM chain that has ended,
+// unless the builder knew that they were final. Their operations will be executed
+// again.
 func (w *world[B]) leaveChain(known uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -328,8 +331,9 @@ func (w *world[B]) leaveChain(known uint64) {
 	}
 }
 
-// take returns the next operation to submit: one whose answer was lost with an earlier process, or
-// otherwise a new one. first is true for a new one.
+// take returns the next operation to submit: an operation whose answer was lost
+// with an earlier process or, if there is none, a new operation. first is true for
+// a new operation.
 func (w *world[B]) take() (op []byte, first, some bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -346,9 +350,9 @@ func (w *world[B]) take() (op []byte, first, some bool) {
 	return op, true, true
 }
 
-// answered records the answer to an operation. first is true if the operation was submitted only
-// once. If an operation whose first answer was lost is then refused, it may still be executed
-// because of the first submission.
+// answered records the answer to an operation. first is true if the operation was
+// submitted only once. If the first answer was lost and the second submission is
+// refused, the operation may still be executed because of the first submission.
 func (w *world[B]) answered(op []byte, err error, first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -394,8 +398,8 @@ func (w *world[B]) unanswered(op []byte) {
 	w.again = append(w.again, op)
 }
 
-// look checks whether all accepted operations are executed, except those that the rollup has
-// dropped. If so, the test is decided.
+// look checks whether the test is decided, which is the case if all accepted
+// operations are executed, except those that the rollup has dropped.
 func (w *world[B]) look(rollup builder.Rollup[B]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -416,8 +420,8 @@ func (w *world[B]) look(rollup builder.Rollup[B]) {
 	w.settleLocked()
 }
 
-// fewest is 4 because a run must execute at least one of four operations. If a rollup refuses more,
-// little is tested, and its Admit may have a fault.
+// fewest sets the least share of the operations that a run must execute: one in
+// four. If a rollup refuses more, little is tested, and its Admit may have a fault.
 const fewest = 4
 
 // enough returns an error if too few operations were executed. The caller holds w.mu.
@@ -438,8 +442,9 @@ func (w *world[B]) enough() error {
 	return nil
 }
 
-// payload is the payload of the wrapped rollup: that of the inner rollup, together with the number
-// and the roots of the block, by which the judge checks the chain.
+// payload is the payload of the wrapped rollup. It contains the payload of the
+// inner rollup, and also the number and the roots of the block, with which the
+// judge checks the chain.
 type payload struct {
 	number    uint64
 	pre, post common.Hash

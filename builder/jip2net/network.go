@@ -1,4 +1,5 @@
-// Package jip2net is a builder.Network over the RPC of a JAM node (JIP-2).
+// Package jip2net connects a builder to JAM through the RPC of a JAM node (JIP-2):
+// it implements builder.Network.
 //
 //	network, err := jip2net.Open(ctx, jip2net.Config{
 //		Node: jip2.DefaultConfig("ws://127.0.0.1:19800"),
@@ -16,16 +17,18 @@
 //
 // # What the service must store
 //
-// JIP-2 does not show whether the service has accepted a package, so the service must store
-// it. The simplest way is that of the program above: when the service accepts a package, it
-// writes any value, for example the slot, under the 32 bytes of the package's hash as the key.
-// It writes none if it refuses the package. The value must stay for an epoch (600 slots, or 12
-// on the tiny chain), and can be removed then. Other keys and values are possible, for example
-// one key with the hashes of an epoch: see jip2.Service. If the service also stores the number
-// of packages that it has accepted, Config.Received reads it.
+// JIP-2 does not show whether the service has accepted a package, so the service
+// must store this. The program above assumes the simplest way: when the service
+// accepts a package, it writes any value, for example the slot, under the 32 bytes
+// of the package's hash as the key. If it refuses the package, it writes nothing.
+// The value must stay for an epoch (600 slots, or 12 on the tiny chain), and may be
+// removed afterwards. Other keys and values are possible, for example one key with
+// the hashes of an epoch: see jip2.Service. If the service also stores the number
+// of packages that it has accepted, Config.Received can read that number.
 //
-// A service that accepts packages and stores nothing looks as if it had refused them. The
-// builder sends their operations again, and stops with builder.ErrEvidence.
+// To this package, a service that accepts packages and stores nothing looks as if
+// it had refused them. The builder then sends their operations again, and finally
+// stops with builder.ErrEvidence.
 //
 // All methods are safe for concurrent use.
 package jip2net
@@ -44,11 +47,12 @@ import (
 	"github.com/jamq/jamq/submit/jip2"
 )
 
-// ErrInvalidConfig is wrapped by the error of a configuration that cannot be used.
+// ErrInvalidConfig is wrapped by the error of Open if the configuration cannot be
+// used.
 var ErrInvalidConfig = errors.New("jip2net: invalid configuration")
 
-// ErrNotFollowing is returned by Pack and Send if the builder does not run yet, so that the network
-// has no feed of JAM blocks.
+// ErrNotFollowing is returned by Pack and Send if the builder does not run yet,
+// because the network then has no feed of JAM blocks.
 var ErrNotFollowing = errors.New("jip2net: the chain is not followed yet")
 
 // Config is the configuration of a network.
@@ -58,29 +62,29 @@ type Config struct {
 	// Service is the rollup's service. It also defines under which key the service stores that it
 	// has accepted a package.
 	Service jip2.Service
-	// Version is the encoding of packages.
+	// Version is the version of the Gray Paper whose encoding of packages the chain uses.
 	Version codec.Version
-	// Received returns how many packages the service has accepted, which it reads from the storage
-	// of the service. By this number a builder with an empty log recognizes a service that is
-	// already in use: see builder.Receiver. read returns the value under a key at the newest block,
-	// or nil if there is none. If Received is nil, a service counts as used from its first
-	// accumulation on, even if this was a transfer.
+	// Received returns the number of packages that the service has accepted, which it reads
+	// from the storage of the service. With this number, a builder with an empty log detects
+	// that the service is already in use: see builder.Receiver. The function read returns the
+	// value under a key at the newest block, or nil if there is none. If Received is nil, a
+	// service counts as used after its first accumulation, even if that was only a transfer.
 	Received func(read func(key []byte) ([]byte, error)) (uint64, error)
-	// Accepted returns the package with which the service has accepted the block of a payload,
-	// which it reads from the storage of the service at the finalized block: see builder.Explainer.
-	// If Accepted is nil, a builder whose log has lost the record of a package sends the block of
-	// that package again.
+	// Accepted returns the package with which the service has accepted the block of a payload:
+	// see builder.Explainer. It reads this from the storage of the service at the finalized
+	// block. If Accepted is nil, a builder whose log has lost the record of a package sends the
+	// block of that package again.
 	Accepted func(read func(key []byte) ([]byte, error), payload []byte) (jamq.PackageHash, error)
 	// Package returns the work package for a payload. The network sets the refine context of the
 	// package afterwards.
 	Package func(payload []byte) codec.WorkPackage
-	// Sign sets the authorization token of a package after all its other parts are set, for example
-	// service.Signer.Sign. If Sign is nil, the token is the one that Package has set. If Sign
-	// fails, the builder tries again later.
+	// Sign sets the authorization token of a package after all other parts of the package are
+	// set. An example is service.Signer.Sign. If Sign is nil, the token is the one that Package
+	// has set. If Sign fails, the builder tries again later.
 	Sign func(c *codec.Codec, p *codec.WorkPackage) error
 }
 
-// Network is a builder.Network.
+// Network is a builder.Network over the RPC of a JAM node. Create it with [Open].
 type Network struct {
 	cfg    Config
 	client *jip2.Client
@@ -207,7 +211,8 @@ func (n *Network) storageAt(ctx context.Context, at jamq.HeaderHash) func(key []
 	}
 }
 
-// Pack implements builder.Network.
+// Pack implements builder.Network. It encodes the package that Config.Package
+// returns, with the refine context of the anchor and the token of Config.Sign.
 func (n *Network) Pack(ctx context.Context, at builder.Anchor, payload []byte) (builder.Package, error) {
 	feed, err := n.following()
 	if err != nil {
@@ -244,8 +249,8 @@ func (n *Network) following() (*jip2.Feed, error) {
 	return n.feed, nil
 }
 
-// Follow implements builder.Network. After a restart it observes the packages that may be on the
-// network, beginning with the last final block that the builder knows.
+// Follow implements builder.Network. After a restart it observes the packages that
+// may still be on the network, from the last final block that the builder knows.
 func (n *Network) Follow(ctx context.Context, found submit.Recovery, to submit.ChainSink) error {
 	logger := n.cfg.Node.Logger
 	if logger == nil {
@@ -267,8 +272,9 @@ func (n *Network) Follow(ctx context.Context, found submit.Recovery, to submit.C
 	return feed.Follow(ctx, to)
 }
 
-// known converts a package that may be on the network to the form of the feed, with its state up to
-// the final block. The feed delivers the later states again.
+// known converts a package that may be on the network to the type that the feed
+// uses, with the package's state up to the final block. The feed delivers the later
+// states again.
 func known(out submit.Out, final anchor.Point) jip2.Known {
 	upTo := func(at anchor.Point) jamq.Slot {
 		if at.IsZero() || at.Height > final.Height {

@@ -18,12 +18,12 @@ import (
 )
 
 var (
-	// ErrNotRecovered is wrapped by the error of a change if [Pool.Recovered] was not called yet,
-	// so that the pool has no log to write the change to.
+	// ErrNotRecovered is wrapped by the error of a change if the builder has not called
+	// [Pool.Recovered] yet. The pool then has no log to which it could write the change.
 	ErrNotRecovered = errors.New("mempool: no builder has recovered the pool")
-	// ErrPanic is returned by all changes after a function of the host has panicked while a block
-	// was applied or undone. The builder stops then. The host must open it again with a new pool;
-	// the log has all transactions that were accepted.
+	// ErrPanic is returned by all changes after a function of the host has panicked while a
+	// block was applied or undone. The builder then stops, and the host must open it again with
+	// a new pool. No accepted transaction is lost, because the log has all of them.
 	ErrPanic = errors.New("mempool: a function of the host has panicked while a block was applied or undone")
 )
 
@@ -36,12 +36,12 @@ type Pool struct {
 	save    atomic.Pointer[func() error] // of the builder, nil before Recovered
 	failed  atomic.Bool                  // see ErrPanic
 
-	// moving is locked while the transactions of an undone block move from the state to the pool.
-	// During this time additions wait at the gate, and readers that use Hold wait for the lock.
+	// moving is locked while the transactions of an undone block move from the state to the
+	// pool. In this time additions wait at the gate, and callers of Hold wait for the lock.
 	moving sync.RWMutex
 	gate   gate
 
-	// The goroutine of the builder owns these.
+	// The goroutine of the builder owns the fields history and recovered.
 	history   history
 	recovered bool
 
@@ -49,21 +49,23 @@ type Pool struct {
 	returned [][]byte // records of undone blocks whose transactions the pool has, for TakeChanges
 }
 
-// New returns an empty pool, which accepts transactions after [Pool.Recovered]. state must show the
-// accounts after the newest block that the rollup has applied. baseFee returns the base fee of the
-// next block, in wei per gas; nil means a rollup without a base fee. The error is that of
-// txpool.New.
+// New returns an empty pool, which accepts transactions after [Pool.Recovered] was
+// called. state must show the accounts after the newest block that the rollup has
+// applied. baseFee returns the base fee of the next block, in wei per gas; nil
+// means that the rollup has no base fee. The error is that of txpool.New.
 //
-// The pool does not recover from a panic of state, baseFee or a function of cfg. A panic comes out
-// of Add, Build or Next, which can be called again. Batches and slow accounts are examined on
-// several goroutines; a panic of one of these ends the process. After a panic while a block is
-// applied or undone, the pool accepts no more changes and the builder stops, because it would
-// repeat Apply or Undo on a state that has already changed: see ErrPanic.
+// The pool does not recover from a panic of state, baseFee or a function of cfg. The
+// panic passes through Add, Build or Next, and the caller can call the method again. If
+// the panic happens on one of the goroutines that examine batches and slow accounts, it
+// ends the process. After a panic while a block is applied or undone, the pool accepts no
+// more changes and the builder stops, because it would repeat Apply or Undo on a state
+// that has already changed: see ErrPanic.
 //
-// If cfg.Sender fails for a block that is undone, the transaction is held aside. cfg.Logger also
-// gets the transactions that do not stay in the pool or do not return to it. cfg.Observe must not
-// call Add and its variants, Hold and the builder's Submit, because they wait while an undone block
-// returns.
+// If cfg.Sender fails for a transaction of a block that is undone, the pool holds
+// the transaction aside. The pool reports transactions that do not stay in it, or
+// that do not return to it, to cfg.Logger. cfg.Observe must not call Add and its
+// variants, Hold, or Submit of the builder, because they wait while a block is
+// undone.
 func New(cfg txpool.Config, state txpool.State, baseFee func() *big.Int) (*Pool, error) {
 	p := &Pool{log: cfg.Logger, baseFee: baseFee, gate: newGate()}
 	if p.log == nil {
@@ -78,8 +80,8 @@ func New(cfg txpool.Config, state txpool.State, baseFee func() *big.Int) (*Pool,
 	return p, err
 }
 
-// Admit implements builder.Operations. op is the binary encoding of a transaction. If the error
-// wraps txpool.ErrAlreadyKnown, the transaction is already in the log.
+// Admit implements builder.Operations. op is a transaction in its binary encoding.
+// If the error wraps txpool.ErrAlreadyKnown, the transaction is already in the log.
 func (p *Pool) Admit(_ context.Context, op []byte) error {
 	save, err := p.opened()
 	if err != nil {
@@ -92,7 +94,8 @@ func (p *Pool) Admit(_ context.Context, op []byte) error {
 	return err
 }
 
-// enter calls add, which adds transactions, at a time at which no block is being undone.
+// enter calls add, which adds transactions to the pool, at a time at which no block
+// is being undone.
 func (p *Pool) enter(add func()) {
 	defer p.gate.pass()()
 	add()
@@ -111,8 +114,9 @@ func (p *Pool) opened() (save func() error, err error) {
 	}
 }
 
-// admit calls add, which adds transactions, and then writes the changes to the log. add reports
-// whether the pool has one of the transactions now; if not, admit need not wait for the log.
+// admit calls add, which adds transactions to the pool, and then writes the changes
+// to the log. The result of add is whether the pool has at least one of the
+// transactions now; if it has none, admit does not wait for the log.
 func (p *Pool) admit(add func() (has bool)) error {
 	save, err := p.opened()
 	if err != nil {
@@ -125,25 +129,27 @@ func (p *Pool) admit(add func() (has bool)) error {
 	return save()
 }
 
-// isKnown reports whether err, the result of adding a transaction, means that the pool has the
-// transaction.
+// isKnown reports whether the pool has a transaction, given the error with which
+// adding it ended.
 func isKnown(err error) bool { return err == nil || errors.Is(err, txpool.ErrAlreadyKnown) }
 
-// Hold delays the undoing of blocks until release is called, so that the caller sees each
-// transaction either in a block or in the pool. Between the two calls, the caller must not call Add
-// or one of its variants, which may wait for an undone block.
+// Hold delays the undoing of blocks until release is called, so that the caller
+// sees each transaction either in a block or in the pool. Between the two calls,
+// the caller must not call Add or one of its variants, because they may wait for an
+// undone block.
 func (p *Pool) Hold() (release func()) {
 	p.moving.RLock()
 	return p.moving.RUnlock
 }
 
-// Add adds a transaction to the pool and to the builder's log; it is durable when Add returns nil.
-// The errors are those of txpool.Pool.Add, ErrNotRecovered and ErrPanic, or they wrap
-// builder.ErrLog or builder.ErrStopped. The same is true for all variants of Add.
+// Add adds a transaction to the pool and to the builder's log. The transaction is
+// durable when Add returns nil. The error is one of txpool.Pool.Add,
+// ErrNotRecovered or ErrPanic, or it wraps builder.ErrLog or builder.ErrStopped.
+// This applies to all variants of Add.
 func (p *Pool) Add(tx *types.Transaction) error { return p.addOne(p.Pool.Add, tx) }
 
-// AddPrivate is like Add, for a transaction that must not be shown to others before it is in a
-// block.
+// AddPrivate is like Add, for a transaction that must not be shown to others until
+// it is in a block.
 func (p *Pool) AddPrivate(tx *types.Transaction) error { return p.addOne(p.Pool.AddPrivate, tx) }
 
 func (p *Pool) addOne(add func(*types.Transaction) error, tx *types.Transaction) (err error) {
@@ -160,13 +166,13 @@ func (p *Pool) AddRaw(raw []byte) (hash common.Hash, err error) {
 	return hash, nil
 }
 
-// AddAll adds transactions, with an error for each.
+// AddAll adds several transactions. It returns one error, or nil, for each of them.
 func (p *Pool) AddAll(txs []*types.Transaction) (errs []error) {
 	problem := p.admit(func() bool { errs = p.Pool.AddAll(txs); return slices.ContainsFunc(errs, isKnown) })
 	return withProblem(problem, errs, len(txs))
 }
 
-// AddAllRaw is AddAll for binary encodings.
+// AddAllRaw is AddAll for transactions in their binary encoding.
 func (p *Pool) AddAllRaw(raws [][]byte) (hashes []common.Hash, errs []error) {
 	problem := p.admit(func() bool { hashes, errs = p.Pool.AddAllRaw(raws); return slices.ContainsFunc(errs, isKnown) })
 	if problem != nil {
@@ -175,8 +181,9 @@ func (p *Pool) AddAllRaw(raws [][]byte) (hashes []common.Hash, errs []error) {
 	return hashes, withProblem(problem, errs, len(raws))
 }
 
-// withProblem returns one error for each of n transactions: the error of the pool or, if the pool
-// has the transaction but the log has failed, the problem of the log.
+// withProblem returns one error for each of n transactions. This is the error of
+// the pool or, if the pool has the transaction but the log has failed, the problem
+// of the log.
 func withProblem(problem error, errs []error, n int) []error {
 	if errs == nil {
 		errs = make([]error, n)
@@ -200,7 +207,8 @@ func (p *Pool) Reject(hash common.Hash, reason error) error {
 	return p.change(func() error { return p.Pool.Reject(hash, reason) })
 }
 
-// change makes a change other than an addition, and writes it to the log.
+// change makes a change of the pool that is not an addition, and writes it to the
+// log.
 func (p *Pool) change(make func() error) error {
 	save, err := p.opened()
 	if err != nil {
@@ -212,8 +220,8 @@ func (p *Pool) change(make func() error) error {
 	return save()
 }
 
-// Applied removes the transactions of a block from the pool. Rollup.Apply must call it last, when
-// txpool.State shows the block.
+// Applied removes the transactions of a block from the pool. Rollup.Apply must call
+// it at its end, when txpool.State shows the block.
 func (p *Pool) Applied(block txpool.Block) {
 	if !p.recovered {
 		return // Recovered reads the accounts
@@ -222,12 +230,13 @@ func (p *Pool) Applied(block txpool.Block) {
 	p.logDisplaced(p.Reset(txpool.Head{Included: []txpool.Block{block}, BaseFee: p.baseFee()}))
 }
 
-// Undone undoes a block and puts its transactions back into the pool. Rollup.Undo calls it. undo
-// restores the state before the block, so that txpool.State shows it. number is the number of the
-// block, for messages to operators.
+// Undone undoes a block and puts its transactions back into the pool. Rollup.Undo
+// calls it. undo must restore the state before the block, so that txpool.State
+// shows that state. number is the number of the block, which appears in messages to
+// operators.
 //
-// The error is that of undo, which must then have changed nothing. After a panic it is ErrPanic,
-// and undo is not called.
+// If undo returns an error, it must have changed nothing, and Undone returns that
+// error. After an earlier panic, Undone returns ErrPanic without calling undo.
 func (p *Pool) Undone(number uint64, block txpool.Block, undo func() error) error {
 	if p.failed.Load() {
 		return ErrPanic
@@ -246,8 +255,8 @@ func (p *Pool) Undone(number uint64, block txpool.Block, undo func() error) erro
 	return nil
 }
 
-// takeBack puts the transactions of undone blocks back into the pool, and adds records of this for
-// the log.
+// takeBack puts the transactions of undone blocks back into the pool, and makes the
+// records that confirm this.
 func (p *Pool) takeBack() {
 	head := txpool.Head{BaseFee: p.baseFee()}
 	var records [][]byte
@@ -263,12 +272,12 @@ func (p *Pool) takeBack() {
 	p.returned = append(p.returned, records...)
 }
 
-// TakeChanges implements builder.Operations. The record that the pool has an undone block's
-// transactions comes after the records of these transactions, because a crash may cut off the log
-// between them.
+// TakeChanges implements builder.Operations. If a block was undone, the record
+// which confirms that the pool has its transactions comes after the records of
+// these transactions, because a crash may cut off the log between them.
 //
-// After a panic in Applied or Undone, TakeChanges panics too, so that the builder stops, and no
-// user gets an answer for a change that is not in the log.
+// After a panic in Applied or Undone, TakeChanges panics too. The builder then
+// stops, and no user gets an answer for a change that is not in the log.
 func (p *Pool) TakeChanges() [][]byte {
 	if p.failed.Load() {
 		panic(ErrPanic)
@@ -280,10 +289,11 @@ func (p *Pool) TakeChanges() [][]byte {
 	return append(framed(p.Pool.TakeChanges()), returned...)
 }
 
-// refuseAfterPanic makes the pool refuse all further changes after a panic. It is deferred by
-// Applied and Undone, which run after the rollup's state has changed. If a function of the host
-// panics there, the builder makes the change again, and the pool would drop transactions because of
-// a state that has the change twice. The log also gets no more changes of the pool.
+// refuseAfterPanic makes the pool refuse all further changes after a panic. Applied
+// and Undone defer it, because they run after the rollup's state has changed. If a
+// function of the host panics there, the builder would make the change again, and
+// the pool would drop transactions because the state has the change twice. The log
+// also gets no more changes of the pool.
 func (p *Pool) refuseAfterPanic() {
 	if r := recover(); r != nil {
 		p.failed.Store(true)
@@ -291,14 +301,14 @@ func (p *Pool) refuseAfterPanic() {
 	}
 }
 
-// Owns reports whether a record of a rollup's checkpoint belongs to its pool. Other records of the
-// rollup must not begin with the bytes 'P' and 'R'.
+// Owns reports whether a record of a rollup's checkpoint belongs to the pool. The
+// rollup must not begin records that it makes itself with the bytes 'P' and 'R'.
 func Owns(record []byte) bool {
 	return len(record) > 0 && (record[0] == recordPool || record[0] == recordReturned)
 }
 
-// Records returns the content of the pool for a checkpoint. It may be called after
-// Recovered.
+// Records returns the content of the pool for a checkpoint. The rollup may call it
+// after Recovered.
 func (p *Pool) Records() [][]byte {
 	return append(framed(p.Pool.Records()), returned(p.history.count))
 }
@@ -316,8 +326,9 @@ func (p *Pool) ReplayChange(_ context.Context, change []byte) error {
 	return p.history.read(change)
 }
 
-// Recovered implements builder.Operations. When it has returned, the pool has all transactions of
-// the log that are in no block. It holds aside those that it cannot admit now.
+// Recovered implements builder.Operations. When it has returned, the pool has all
+// transactions of the log that are not in a block. If the pool cannot admit one of
+// them now, it holds the transaction aside.
 func (p *Pool) Recovered(_ context.Context, save func() error) error {
 	if p.recovered {
 		return fmt.Errorf("%w: Recovered is called twice", ErrRecord)

@@ -17,19 +17,23 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// mine is an SQL condition on the row of the log. It is true if this process leads, the end of the
-// log is the one that this process knows, and the database has not been replaced by another one. $1
-// to $4 are the arguments that fence returns.
+// mine is an SQL condition on the row of the log that guards every write. It is
+// true if this process leads, the log ends at the position that this process knows,
+// and the database is still the same one. $1 to $4 are the arguments that fence
+// returns.
 const mine = `id = 1 and epoch = $1 and holder = $2 and next = $3 and tip = $4 and system = {system}`
 
 func (l *Log) fence(more ...any) []any {
 	return append([]any{l.epoch, l.holder, l.at.next, l.at.tip}, more...)
 }
 
-// Append implements journal.Journal. While the database cannot be reached, it tries for at most
-// Config.Patience. While the database answers that its disk is full, it tries without a limit.
-// Errors wrap journal.ErrTooLarge, journal.ErrClosed, journal.ErrFenced or ErrUnknown, or are those
-// of the database. After any error except journal.ErrTooLarge the log cannot be written any more.
+// Append implements journal.Journal. If the database cannot be reached, Append
+// keeps trying for at most Config.Patience. If the database answers that its disk
+// is full, Append keeps trying without a limit.
+//
+// Errors wrap journal.ErrTooLarge, journal.ErrClosed, journal.ErrFenced or
+// ErrUnknown, or are those of the database. After any error except
+// journal.ErrTooLarge, this process can no longer write to the log.
 func (l *Log) Append(records ...[]byte) error {
 	if err := journal.CheckSize(records); err != nil {
 		return err
@@ -116,20 +120,21 @@ func (l *Log) trim(ctx context.Context, tx pgx.Tx, before int64) error {
 	return err
 }
 
-// write appends to the log by calling change, and repeats the call while its outcome is unknown. to
-// is the end of the log after the change, and size the number of bytes that change writes. change
-// reports whether the row of the log was as this process expects it; if not, it has changed
-// nothing. The caller holds l.writing.
+// write changes the log by calling change, and repeats the call while its outcome
+// is unknown. to is the end of the log after the change, and size is the number of
+// bytes that change writes. change returns false if the row of the log was not as
+// this process expects it, in which case it has changed nothing. The caller holds
+// l.writing.
 func (l *Log) write(to position, size int, change func(context.Context, *pgxpool.Conn) (fits bool, err error)) error {
-	// A database whose disk is full still answers, so write gives up only if it cannot reach the
-	// database.
+	// A database whose disk is full still answers, so write gives up only if it cannot reach
+	// the database.
 	ctx, giveUp := context.WithCancel(context.Background())
 	defer giveUp()
 	patience := time.AfterFunc(l.cfg.Patience, giveUp)
 	defer patience.Stop()
 	closed := func() { patience.Reset(min(l.cfg.Lease, l.cfg.Patience)) }
 	defer context.AfterFunc(l.background, closed)()
-	written := false // the log ends at to, perhaps in the memory of this database only
+	written := false // the log ends at to, but perhaps only in the memory of this database
 	var last error
 	for failures := 0; ; {
 		var warned string
@@ -172,22 +177,23 @@ func (l *Log) write(to position, size int, change func(context.Context, *pgxpool
 	}
 }
 
-// tag returns a name by which the database shows which of its sessions execute a write of this
-// process.
+// tag returns the name by which a process finds its own writes among the sessions
+// of the database.
 func (l *Log) tag() string { return "jamq " + hex.EncodeToString(l.holder) }
 
-// endAttempts ends the database sessions of earlier attempts of a write. The database may not have
-// noticed that their connections are dead, and would otherwise keep the row of the log locked for
-// them.
+// endAttempts ends the database sessions of earlier attempts of a write. Their
+// connections may be dead without the database having noticed it, and until then
+// the row of the log would stay locked.
 func (l *Log) endAttempts(ctx context.Context, conn *pgxpool.Conn) error {
 	_, err := conn.Exec(ctx, `select pg_terminate_backend(pid) from pg_stat_activity
 		where pid <> pg_backend_pid() and state <> 'idle' and (application_name = $1 or position('/* ' || $1 || ' */' in query) > 0)`, l.tag())
 	return err
 }
 
-// isWritten reports whether an earlier attempt, whose answer was lost, has written to the log. If
-// the change is visible, the standby may still not have it, so isWritten then waits until a later
-// commit is acknowledged. The error wraps journal.ErrFenced if the log ends at another position.
+// isWritten reports whether an earlier attempt, whose answer was lost, has written
+// to the log. Even if the change is visible, the standby may not have it yet, so
+// isWritten waits until a later commit is acknowledged. The error wraps
+// journal.ErrFenced if the log ends at another position.
 func (l *Log) isWritten(ctx context.Context, conn *pgxpool.Conn, to position) (bool, error) {
 	var have position
 	var epoch int64
@@ -207,8 +213,9 @@ func (l *Log) isWritten(ctx context.Context, conn *pgxpool.Conn, to position) (b
 	return false, fmt.Errorf("%w: the log ends at entry %d, and this process has written %d", journal.ErrFenced, have.next, l.at.next)
 }
 
-// confirm makes another commit after one whose acknowledgement by the standby is missing. If the
-// standby has the later commit, it has the earlier one too.
+// confirm makes another commit after a commit that the standby has not
+// acknowledged. If the standby acknowledges the later commit, it has the earlier
+// one too.
 func (l *Log) confirm(ctx context.Context, conn *pgxpool.Conn, at position) error {
 	tag, err := conn.Exec(ctx, l.sql("update {name}_log set tip = tip where "+mine), l.epoch, l.holder, at.next, at.tip)
 	if err == nil && tag.RowsAffected() == 0 {
@@ -217,8 +224,9 @@ func (l *Log) confirm(ctx context.Context, conn *pgxpool.Conn, at position) erro
 	return err
 }
 
-// withConn calls f with a connection, and returns the warning that the database has given during
-// the call. A commit that the standby has not acknowledged shows only by such a warning.
+// withConn calls f with a connection, and returns the warning that the database
+// gave during the call, if there was one. Such a warning is the only sign that the
+// standby has not acknowledged a commit.
 func (l *Log) withConn(ctx context.Context, f func(*pgxpool.Conn) error) (warned string, err error) {
 	conn, err := l.pool.Acquire(ctx)
 	if err != nil {
@@ -239,9 +247,10 @@ func isFull(err error) bool {
 	return errors.As(err, &refused) && strings.HasPrefix(refused.Code, "53")
 }
 
-// isPermanent reports whether an error of the database will not pass by itself, so that another
-// attempt is useless. The SQLSTATE classes of errors that pass are those of connections, rolled
-// back transactions, missing resources, operators' interventions, and objects that are in use.
+// isPermanent reports whether an error of the database will not disappear by
+// itself, so that another attempt is useless. The SQLSTATE classes in the list are
+// those that do disappear: errors of connections, rolled-back transactions, missing
+// resources, interventions of operators, and objects that are in use.
 func isPermanent(err error) bool {
 	refused := new(pgconn.PgError)
 	if !errors.As(err, &refused) || len(refused.Code) < 2 {

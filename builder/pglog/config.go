@@ -12,17 +12,19 @@ import (
 )
 
 var (
-	// ErrInvalidConfig is wrapped by the error of a configuration that cannot be used.
+	// ErrInvalidConfig is wrapped by the error of Open if the configuration cannot be used.
 	ErrInvalidConfig = errors.New("pglog: invalid configuration")
-	// ErrVersion is wrapped by the error of Open if another version of this package has created the
-	// tables.
+	// ErrVersion is wrapped by the error of Open if a different version of this package has
+	// created the tables.
 	ErrVersion = errors.New("pglog: the tables have another version")
-	// ErrUnknown is wrapped by the error of a call whose outcome is unknown, because the database
-	// did not answer for Config.Patience. The log refuses all later writes of this process.
+	// ErrUnknown is wrapped by the error of a call whose outcome is unknown, because the
+	// database did not answer within Config.Patience. The log refuses all later writes of this
+	// process.
 	ErrUnknown = errors.New("pglog: the database does not answer")
-	// ErrBehind is wrapped by the error of Lead if the log no longer has records that this process
-	// has not read. This happens if the log was replaced after this process had not been seen for
-	// Config.Keep. The process must open the log again and read it with Replay.
+	// ErrBehind is wrapped by the error of Lead if the log no longer has records that this
+	// process has not read. This happens if the records were replaced and the process was not
+	// seen for longer than Config.Keep. The process must open the log again and read it with
+	// Replay.
 	ErrBehind = errors.New("pglog: records that this process has not read are gone")
 )
 
@@ -34,39 +36,40 @@ type Config struct {
 	// Name is the name of the rollup's log: up to 40 lower-case letters, digits and underscores,
 	// and a letter first. Logs with different names share nothing.
 	Name string
-	// Address is an address under which other processes reach this one, for example that of its
-	// RPC: see [Log.Leader]. Each process must have a different one, of up to 1,000 bytes of text.
-	// It may be empty.
+	// Address is an address at which other processes can reach this process, for example the
+	// address of its RPC: see [Log.Leader]. Each process must have a different address. It has
+	// at most 1,000 bytes, and may be empty.
 	Address string
-	// Lease is how long a process that leads keeps the lead without renewing it, at least 100 ms.
-	// The process renews the lead three times in this time. If it dies, another process can lead
-	// after Lease.
+	// Lease is the time after which a leader that has stopped can be replaced: if the leader
+	// does not renew its lead within Lease, another process can lead. The leader renews it
+	// three times in this time. Lease is at least 100 ms.
 	Lease time.Duration
-	// Poll is how long a process that follows waits before it checks again for new records. It must
-	// be positive.
+	// Poll is the time between two checks of a following process for new records. It must be
+	// positive.
 	Poll time.Duration
-	// Keep is how long the log keeps replaced records for a process that follows and has not read
-	// them, counted from when that process was last seen. It must be positive.
+	// Keep is how long the log keeps replaced records for a following process that has not read
+	// them yet. The time counts from the moment when that process was last seen. Keep must be
+	// positive.
 	Keep time.Duration
-	// Patience is how long Append tries to write while the database cannot be reached. It must be
-	// positive. While the database answers that it has no room, Append tries without a limit,
-	// because the outcome of such a write is known.
+	// Patience is how long Append keeps trying while the database cannot be reached. It must be
+	// positive. If the database answers that it has no room, Append keeps trying without a
+	// limit, because the outcome of such a write is known.
 	Patience time.Duration
-	// Synchronous is the operator's promise that a standby which lacks an acknowledged record is
-	// never promoted. For this, commits must wait for the standby, no operator may cancel that
-	// wait, and only a standby for which they wait may be promoted.
+	// Synchronous is the operator's promise that no standby is ever promoted that lacks an
+	// acknowledged record. To keep the promise, commits must wait for the standby, no operator
+	// may cancel that wait, and only a standby for which commits wait may be promoted.
 	//
-	// With this promise Promoted is always false, so that the builder continues at once after a
-	// promotion. Without it, a builder that leads after a promotion makes no packages for some
-	// time, because a package whose record was lost could still arrive.
+	// With this promise Promoted always returns false, so that the builder continues at once
+	// after a promotion. Without it, a builder that leads after a promotion makes no packages
+	// for some time, because a package whose record was lost could still be accumulated.
 	Synchronous bool
 	// Logger receives messages for operators. Nil means that there are no messages.
 	Logger *slog.Logger
 }
 
-// DefaultConfig returns a configuration with a lease of three seconds and a patience of a minute. A
-// process that follows checks for records every 50 ms, and the log keeps replaced records for it
-// for a day.
+// DefaultConfig returns a configuration with a lease of three seconds and a
+// patience of one minute. A following process checks for records every 50 ms, and
+// the log keeps replaced records for a day.
 func DefaultConfig(url, name string) Config {
 	return Config{
 		URL: url, Name: name, Lease: 3 * time.Second, Poll: 50 * time.Millisecond, Keep: 24 * time.Hour, Patience: time.Minute,
@@ -95,6 +98,6 @@ func (c *Config) Validate() error {
 	return wrong.Wrap(ErrInvalidConfig)
 }
 
-// answerTime returns how long the database may take to answer a short statement. After that time
-// the connection counts as dead.
+// answerTime returns the time within which the database must answer a short
+// statement. If it does not, the connection counts as dead.
 func (c *Config) answerTime() time.Duration { return max(c.Lease, time.Second) }

@@ -12,17 +12,21 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// Lead waits until this process leads. In the meantime it passes on the records that the leader
-// writes: see builder.SharedLog. Call Replay first, unless the log is empty.
+// Lead waits until this process leads. In the meantime it passes on the records
+// that the leader writes: see builder.SharedLog. Call Replay first, unless the log
+// is empty.
 //
-// A process takes the lead only after it has read all records, and in one of these cases:
+// A process takes the lead only after it has read all records, and only in one of
+// these cases:
 //
 //   - The leader has given the lead away.
 //   - The leader cannot write, because the database was replaced by its standby.
-//   - The process has not seen the leader renew its lease for Config.Lease, by its own clock.
+//   - The process has seen no renewal of the leader's lease for Config.Lease, by
+//     its own clock.
 //
-// The error is that of record, replaced or ctx, or wraps ErrBehind, journal.ErrLost,
-// journal.ErrCorrupt or journal.ErrClosed. While the database cannot be reached, Lead waits.
+// The error is that of record, replaced or ctx, or it wraps ErrBehind,
+// journal.ErrLost, journal.ErrCorrupt or journal.ErrClosed. While the database
+// cannot be reached, Lead waits.
 func (l *Log) Lead(ctx context.Context, record func(record []byte) error, replaced func() error) error {
 	if l.usable() == nil {
 		return nil // it leads already
@@ -54,8 +58,8 @@ func (l *Log) begin() {
 	l.renewing.Go(func() { l.renew(l.background) })
 }
 
-// follower is the state of a process that reads the records of the leader until it leads itself.
-// The caller holds Log.writing.
+// follower is the state of a process that reads the records of the leader until it
+// leads itself. The caller holds Log.writing.
 type follower struct {
 	*Log
 	record   func(record []byte) error
@@ -68,7 +72,8 @@ type follower struct {
 	failures int       // looks that have failed since one succeeded
 }
 
-// fatal is an error that does not pass by waiting, so that run returns it instead of trying again.
+// fatal is an error that waiting does not cure, so that run returns it instead of
+// trying again.
 type fatal struct{ error }
 
 // run reads records and passes them on until this process leads.
@@ -99,8 +104,9 @@ func (f *follower) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// follow reads some of the leader's records. If there are none, it takes the lead if that is
-// possible. It reports whether it should be called again at once, and whether this process leads.
+// follow reads some of the leader's records. If there are no new ones, it takes the
+// lead if that is possible. It reports whether it should be called again at once,
+// and whether this process leads.
 func (f *follower) follow(ctx context.Context) (more, led bool, err error) {
 	end, lead, err := f.look(ctx)
 	if err != nil {
@@ -121,16 +127,18 @@ func (f *follower) follow(ctx context.Context) (more, led bool, err error) {
 	return false, led, err
 }
 
-// mayLead reports whether this process may take the lead: the lead is free or was handed over to
-// this process, the leader can no longer write, or the leader has not renewed its lease in time.
-// The result does not depend on the clock of the database.
+// mayLead reports whether this process may take the lead. It may if the lead is
+// free or was handed over to this process, if the leader can no longer write, or if
+// the leader has not renewed its lease in time. The result does not depend on the
+// clock of the database.
 func (f *follower) mayLead() bool {
 	mine := f.lead.successor != "" && f.lead.successor == f.cfg.Address
 	return f.lead.free || f.fenced || mine || time.Since(f.moved) >= f.cfg.Lease
 }
 
-// look reads the end of the log and the present lead from the database. It also finds out whether
-// the database was replaced by another one, and stores this in fenced.
+// look reads the end of the log and the present lead from the database. It also
+// checks whether the database was replaced by another one, and stores the result in
+// fenced.
 func (f *follower) look(ctx context.Context) (end position, lead Lead, err error) {
 	err = f.attempt(ctx, f.failures, 0, func(ctx context.Context) error {
 		return f.pool.QueryRow(ctx, f.sql("select next, tip, system <> {system}, "+leadColumns+" from {name}_log, {name}_lease lease")).
@@ -139,12 +147,12 @@ func (f *follower) look(ctx context.Context) (end position, lead Lead, err error
 	return end, lead, err
 }
 
-// mostRead is the maximum number of entries that are read at a time. mostBytes is the size after
-// which no further entries are read, so that little memory is needed.
+// mostRead is the maximum number of entries that are read at once. When mostBytes
+// are read, no further entries are read, so that little memory is needed.
 const mostRead, mostBytes = 1000, 4 << 20
 
-// read passes on some of the next records. When it comes to a call of Replace, it skips the records
-// of that call, calls replaced, and continues after them.
+// read passes on some of the next records. When it reaches a call of Replace, it
+// calls replaced, skips the records of that call and continues after them.
 func (f *follower) read(ctx context.Context) error {
 	var bodies [][]byte
 	var next *stop
@@ -180,9 +188,10 @@ func (f *follower) read(ctx context.Context) error {
 	return nil
 }
 
-// stop is a place at which reading stops: the end of the log, or a call of Replace. For a call of
-// Replace, at is the position before the first entry of the call, and behind the position after its
-// last entry. At the end of the log, behind is nil.
+// stop is a position at which reading stops: the end of the log, or a call of
+// Replace. For a call of Replace, at is the position before the first entry of the
+// call, and behind is the position after its last entry. At the end of the log,
+// behind is nil.
 type stop struct {
 	at     position
 	behind *position
@@ -196,7 +205,7 @@ func (s *stop) last() int64 {
 	return s.at.next
 }
 
-// fetch returns the next entries, and the place at which they stop.
+// fetch returns the next entries, and the stop up to which it has read.
 func (f *follower) fetch(ctx context.Context) (bodies [][]byte, next *stop, err error) {
 	err = pgx.BeginTxFunc(ctx, f.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if next, err = f.nextStop(ctx, tx); err != nil {
@@ -228,8 +237,8 @@ func (f *follower) fetch(ctx context.Context) (bodies [][]byte, next *stop, err 
 	return bodies, next, err
 }
 
-// nextStop returns the next place at which reading stops: the next call of Replace, or the end of
-// the log.
+// nextStop returns the next position at which reading stops: the next call of
+// Replace or, if there is none, the end of the log.
 func (f *follower) nextStop(ctx context.Context, tx pgx.Tx) (*stop, error) {
 	next := new(stop)
 	if err := tx.QueryRow(ctx, f.sql("select next, tip from {name}_log")).Scan(&next.at.next, &next.at.tip); err != nil {
@@ -250,8 +259,8 @@ func (f *follower) nextStop(ctx context.Context, tx pgx.Tx) (*stop, error) {
 	return next, nil
 }
 
-// reportIfDue stores in the database how far this process has read, a few times in each lease, so
-// that the log keeps the records after that position.
+// reportIfDue tells the database how far this process has read, a few times in each
+// lease, so that the log keeps the records after that position.
 func (f *follower) reportIfDue(ctx context.Context) {
 	if time.Since(f.reported) < f.cfg.Lease/renewals {
 		return
@@ -262,8 +271,8 @@ func (f *follower) reportIfDue(ctx context.Context) {
 	}
 }
 
-// report stores the position of the next entry that this process will read. The log does not remove
-// the entries from there on: see Config.Keep.
+// report stores the position of the next entry that this process will read. The log
+// keeps the entries from that position on: see Config.Keep.
 func (l *Log) report(ctx context.Context, next int64) error {
 	return l.attempt(ctx, 0, 0, func(ctx context.Context) error {
 		_, err := l.pool.Exec(ctx, l.sql(`insert into {name}_member values ($1, $2, clock_timestamp())
@@ -272,12 +281,12 @@ func (l *Log) report(ctx context.Context, next int64) error {
 	})
 }
 
-// Lead describes the process that leads, for other processes.
+// Lead describes the leader of a log, so that other processes can find it.
 type Lead struct {
-	// Epoch is the number of times that a process has taken the lead of the log so far. It is 0 if
-	// no process has led yet.
+	// Epoch counts how often a process has taken the lead of the log. It is 0 if no process has
+	// led yet.
 	Epoch uint64
-	// Address is Config.Address of the process. It is empty if no process has led yet.
+	// Address is Config.Address of the leader. It is empty if no process has led yet.
 	Address string
 
 	beat      int64
@@ -289,8 +298,8 @@ const leadColumns = "lease.epoch, address, beat, free, successor"
 
 func (l *Lead) fields() []any { return []any{&l.Epoch, &l.Address, &l.beat, &l.free, &l.successor} }
 
-// Leader returns the process that leads the log or, if none leads at the moment, the one that has
-// led last.
+// Leader returns the process that leads the log. If no process leads at the moment,
+// it returns the one that has led last.
 func (l *Log) Leader(ctx context.Context) (lead Lead, err error) {
 	err = l.attempt(ctx, 0, 0, func(ctx context.Context) error {
 		return l.pool.QueryRow(ctx, l.sql("select "+leadColumns+" from {name}_lease lease")).Scan(lead.fields()...)
@@ -298,19 +307,20 @@ func (l *Log) Leader(ctx context.Context) (lead Lead, err error) {
 	return lead, err
 }
 
-// Member is a process that follows the log, as the database shows it to other processes.
+// Member is a process that follows the log.
 type Member struct {
-	// Name is Config.Address of the process, or a random name if that is empty.
+	// Name is Config.Address of the process, or a random name if the address is empty.
 	Name string
-	// Lag is how many writes of the leader the process had not read yet when it was last seen.
+	// Lag is the number of the leader's writes that the process had not read yet when it was
+	// last seen.
 	Lag uint64
-	// Seen is how long ago the process was last seen, by the clock of the database. A process that
-	// has closed its log is no longer a member. One that was killed stays a member until
-	// Config.Keep has passed.
+	// Seen is the time since the process was last seen, by the clock of the database. A process
+	// that has closed its log is no longer a member. A process that was killed stays a member
+	// until Config.Keep has passed.
 	Seen time.Duration
 }
 
-// Members returns the processes that follow, in the order of their names.
+// Members returns the following processes, sorted by name.
 func (l *Log) Members(ctx context.Context) (members []Member, err error) {
 	err = l.attempt(ctx, 0, 0, func(ctx context.Context) error {
 		rows, err := l.pool.Query(ctx, l.sql(`select member, next - position, clock_timestamp() - seen from {name}_log, {name}_member
@@ -324,10 +334,11 @@ func (l *Log) Members(ctx context.Context) (members []Member, err error) {
 	return members, err
 }
 
-// HandOver ends the lead of this process in favor of the process with the given address, or of any
-// process if address is empty. Run of the builder must have returned. If the process with the
-// address does not take the lead within Config.Lease, any other one may take it. Afterwards the log
-// can still be read and closed. The error wraps journal.ErrFenced if this process does not lead.
+// HandOver ends the lead of this process in favor of the process with the given
+// address, or of any process if address is empty. Before the call, Run of the
+// builder must have returned. If the chosen process does not take the lead within
+// Config.Lease, any other process may take it. The log can still be read and closed
+// afterwards. The error wraps journal.ErrFenced if this process does not lead.
 func (l *Log) HandOver(ctx context.Context, address string) error {
 	if err := l.usable(); err != nil { // also while Lead runs
 		return err

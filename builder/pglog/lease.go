@@ -14,17 +14,17 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// renewals is how often a lease is renewed before it ends.
+// renewals is the number of renewals in the duration of a lease.
 const renewals = 3
 
-// errMoved is returned if the lead or the end of the log has changed since this process last read
-// it, so that it must not take the lead now.
+// errMoved is returned if the lead or the end of the log has changed since this
+// process last read it. The process must then not take the lead yet.
 var errMoved = errors.New("pglog: it has moved")
 
-// takeLead takes the lead if the lead has not changed since it was last read, and this process has
-// read the whole log. The same transaction writes the new epoch into the row of the log, so that
-// the old leader cannot append afterwards. If takeLead returns true together with an error, this
-// process has the lead but cannot use it.
+// takeLead takes the lead if the lead has not changed since it was last read and
+// this process has read the whole log. The same transaction writes the new epoch to
+// the row of the log, so that the old leader cannot append afterwards. If takeLead
+// returns true together with an error, this process has the lead but cannot use it.
 func (f *follower) takeLead(ctx context.Context, from Lead) (led bool, err error) {
 	l, warned := f.Log, ""
 	err = l.attempt(ctx, f.failures, 0, func(ctx context.Context) (err error) {
@@ -72,8 +72,8 @@ func (l *Log) takeLease(ctx context.Context, tx pgx.Tx, from Lead) error {
 	return err
 }
 
-// takeLog writes the epoch of this process into the row of the log, so that the log accepts no more
-// writes of the old leader.
+// takeLog writes the epoch of this process to the row of the log, so that the log
+// accepts no more writes of the old leader.
 func (l *Log) takeLog(ctx context.Context, tx pgx.Tx) error {
 	var end position
 	var before, now string
@@ -94,10 +94,10 @@ func (l *Log) takeLog(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// endingBlockers calls f, which locks a row in the database session pid. If f waits for longer than
-// patience, endingBlockers ends the sessions that have locked the row. They belong to a process
-// that has stopped in the middle of a write or of taking the lead, or that the database cannot
-// reach any more.
+// endingBlockers calls f, which locks a row in the database session pid. If f waits
+// for longer than patience, endingBlockers ends the sessions that have the row
+// locked. Such a session belongs to a process that has stopped in the middle of a
+// write or while taking the lead, or that the database can no longer reach.
 func (l *Log) endingBlockers(ctx context.Context, pid int, patience time.Duration, f func() error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -115,12 +115,14 @@ func (l *Log) endingBlockers(ctx context.Context, pid int, patience time.Duratio
 	return f()
 }
 
-// renew renews the lease of this process until one of these happens:
+// renew renews the lease of this process in the background. It stops in these
+// cases:
 //
 //   - ctx ends.
 //   - The log can no longer be written.
 //   - Another process has the lease.
-//   - The database was replaced by another one, so that this process must take the lead again.
+//   - The database was replaced by another one, so that this process must take the
+//     lead again.
 func (l *Log) renew(ctx context.Context) {
 	for backoff.Pause(ctx, l.cfg.Lease/renewals) {
 		if l.broken() != nil {

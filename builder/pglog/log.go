@@ -21,8 +21,8 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// Log is a builder's log in PostgreSQL that several processes can open. It implements
-// builder.SharedLog and journal.Journal.
+// Log is a builder's log in PostgreSQL, which several processes can open. It
+// implements builder.SharedLog and journal.Journal. Create it with [Open].
 type Log struct {
 	cfg  Config
 	log  *slog.Logger
@@ -48,16 +48,18 @@ type Log struct {
 
 var _ journal.Journal = (*Log)(nil)
 
-// position is a place in a log: the position of the next entry, and the hash over all entries
-// before it. The hash shows whether two processes have read the same entries.
+// position is a position in the log: the number of the next entry, and the hash
+// over all entries before it. The hash shows whether two processes have read the
+// same entries.
 type position struct {
 	next int64
 	tip  []byte
 }
 
-// Open opens a log, and creates its tables if there are none. The log can then be read; it can be
-// written after [Log.Lead] has returned nil. Errors wrap ErrInvalidConfig or ErrVersion, or they
-// are those of ctx and of the database.
+// Open opens a log, and creates its tables if they do not exist. The log can then
+// be read; this process can write to it after [Log.Lead] has returned nil. Errors
+// wrap ErrInvalidConfig or ErrVersion, or they are those of ctx and of the
+// database.
 func Open(ctx context.Context, cfg Config) (*Log, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -80,8 +82,9 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	return l, nil
 }
 
-// join creates the tables unless they are there, and adds this process to the members, for which
-// records are kept. If the database is too slow to answer, join tries again for Config.Patience.
+// join creates the tables if they do not exist, and adds this process to the
+// members, for which the log keeps records. If the database is too slow to answer,
+// join tries again for Config.Patience.
 func (l *Log) join(ctx context.Context) error {
 	began := time.Now()
 	for failures := 0; ; failures++ {
@@ -102,14 +105,17 @@ func (l *Log) join(ctx context.Context) error {
 // machine this takes much longer than the answer to a query.
 const leastConnect = 3 * time.Second
 
-// leastConns is the minimum size of the pool of connections: one each for a write, a renewal, a
-// reader, and for ending the session of an old leader.
+// leastConns is the minimum size of the pool of connections. A write, a renewal, a
+// reader, and ending the session of an old leader need one connection each.
 const leastConns = 4
 
-// connect opens a pool of connections that remember warnings. They prepare no statements, because a
-// pooler in transaction mode passes the next statement to a different session. Each of the hosts in
-// the URL has Config.Lease to answer, but at least leastConnect, unless the URL has a
-// connect_timeout. A machine that is gone therefore does not delay the use of the others for long.
+// connect opens a pool of connections that remember warnings. The connections
+// prepare no statements, because a pooler in transaction mode may pass the next
+// statement to a different session.
+//
+// Each of the hosts in the URL has Config.Lease to accept a connection, but at
+// least leastConnect, so that a machine that is gone does not delay the use of the
+// others for long. A connect_timeout in the URL replaces this limit.
 func connect(ctx context.Context, c *Config) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(c.URL)
 	if err != nil {
@@ -128,13 +134,15 @@ func connect(ctx context.Context, c *Config) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, cfg)
 }
 
-// warning is the key under which the data of a connection has the last warning of the database.
+// warning is the key under which the last warning of the database is stored in the
+// data of a connection.
 const warning = "jamq warning"
 
-// Promoted reports whether the database has another identity than at the last write before this
-// process led, because a standby was promoted or a dump was restored. Acknowledged records may then
-// be lost. Promoted is always false with Config.Synchronous, and until this process leads. It does
-// not notice a snapshot of the database's disk that was put back.
+// Promoted reports whether acknowledged records may be lost, because the database
+// had a different identity at the last write before this process led. That happens
+// if a standby was promoted or a dump was restored. Promoted is always false with
+// Config.Synchronous, and until this process leads. It does not notice if an old
+// snapshot of the database's disk was restored.
 func (l *Log) Promoted() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,13 +153,13 @@ func (l *Log) Promoted() bool {
 // example because another process leads.
 func (l *Log) Lost() <-chan struct{} { return l.lost }
 
-// attempt calls f with a context that ends when the database should have answered. The limit
-// includes the time for the transfer of size bytes. It doubles with each earlier failure, up to
-// Config.Patience.
+// attempt calls f with a context that ends when the database should have answered.
+// This limit includes the time for the transfer of size bytes. It doubles with each
+// earlier failure, up to Config.Patience.
 //
-// If there was no answer, attempt closes all connections of the pool. The other connections may be
-// dead too without having an error yet, for example because a machine is gone or a router has
-// forgotten them.
+// If the database did not answer, attempt closes all connections of the pool. The
+// others may be dead too without having reported an error yet, for example because
+// a machine is gone or a router has forgotten them.
 func (l *Log) attempt(ctx context.Context, failures, size int, f func(context.Context) error) error {
 	const slowest, doublings = 4 << 20, 16 // bytes per second
 	limit := l.cfg.answerTime() + time.Duration(size/slowest)*time.Second
@@ -166,8 +174,9 @@ func (l *Log) attempt(ctx context.Context, failures, size int, f func(context.Co
 	return err
 }
 
-// Close closes the log. If this process leads, it gives the lead away, so that another process can
-// lead at once. A running write may take up to Config.Lease more.
+// Close closes the log. If this process leads, it gives the lead away, so that
+// another process can lead at once. If a write is running, Close may take up to
+// Config.Lease longer.
 func (l *Log) Close() error {
 	if errors.Is(l.broken(), journal.ErrClosed) {
 		return nil
@@ -190,9 +199,9 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// Replay calls f with each record in order: see journal.Journal. It reads the records that the log
-// had when the call began. The error wraps journal.ErrCorrupt if they are not the records that were
-// written.
+// Replay calls f with each record in order: see journal.Journal. It reads the
+// records that the log has when the call begins. The error wraps journal.ErrCorrupt
+// if they are not the records that were written.
 func (l *Log) Replay(f func(record []byte) error) error {
 	if err := l.broken(); errors.Is(err, journal.ErrClosed) {
 		return err
@@ -256,9 +265,9 @@ func (p position) extend(entry []byte) position {
 	return position{p.next + 1, h.Sum(nil)}
 }
 
-// appendEntry appends to to the entry for some records, each with its length in front. All records
-// of one call of Append form one entry, because this costs the database less than an entry for each
-// record.
+// appendEntry appends the entry for some records to the slice to, with the length
+// of each record before it. All records of one call of Append form one entry, which
+// costs the database less than one entry for each record.
 func appendEntry(to []byte, records [][]byte) []byte {
 	for _, record := range records {
 		to = append(binary.AppendUvarint(to, uint64(len(record))), record...)
@@ -283,19 +292,19 @@ func readEntry(entry []byte, f func(record []byte) error) error {
 	return nil
 }
 
-// replaced returns the position before the first entry of a call of Replace that is made at
-// position p. The call itself uses up the number of an entry, so that no other call can have the
-// same position.
+// replaced returns the position before the first entry of a call of Replace that is
+// made at position p. The call itself uses up the number of an entry, so that no
+// other call can have the same position.
 func (p position) replaced() position {
 	base := sha256.Sum256(append([]byte("replaced"), p.tip...))
 	return position{p.next + 1, base[:]}
 }
 
-// equal reports whether the same entries precede two positions.
+// equal reports whether the same entries come before two positions.
 func (p position) equal(q position) bool { return p.next == q.next && bytes.Equal(p.tip, q.tip) }
 
-// usable returns nil while this process can write to the log, and otherwise the error that each
-// write returns.
+// usable returns nil while this process can write to the log. Otherwise it returns
+// the error for each write.
 func (l *Log) usable() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -305,14 +314,14 @@ func (l *Log) usable() error {
 	return l.err
 }
 
-// broken returns the error because of which this process can no longer use the log, or nil.
+// broken returns the error that keeps this process from using the log, or nil.
 func (l *Log) broken() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
 }
 
-// fail makes all later writes fail, and returns their error.
+// fail makes all later writes fail, and returns the error of these writes.
 func (l *Log) fail(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,9 +11,10 @@ import (
 // version is the version of the tables.
 const version = 2
 
-// tables are the SQL statements that create the tables of a log; {name} stands for the name of the
-// log. An append locks the row of {name}_log, and a renewal of the lease locks the row of
-// {name}_lease, so that a renewal never waits for an append.
+// tables are the SQL statements that create the tables of a log, in which {name}
+// stands for the name of the log. An append locks the row of {name}_log, and a
+// renewal of the lease locks the row of {name}_lease, so that a renewal never waits
+// for an append.
 const tables = `
 create table if not exists {name}_log (
 	id       smallint primary key check (id = 1),
@@ -56,8 +57,9 @@ insert into {name}_log values (1, {version}, 0, '', '', {system}, 0, 0, '', '') 
 insert into {name}_lease values (1, 0, '', '', 0, true, '') on conflict do nothing;
 `
 
-// system is an SQL expression for the identity of the database that executes a statement: the
-// identifier of its cluster and its timeline. The timeline changes when a standby is promoted.
+// system is an SQL expression for the identity of the database that executes a
+// statement. It consists of the identifier of the cluster and the timeline, which
+// changes when a standby is promoted.
 const system = `((select system_identifier from pg_control_system()) || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8))`
 
 // sql returns a statement for the tables of this log: it replaces {name} and the other names in
@@ -66,8 +68,9 @@ func (l *Log) sql(statement string) string {
 	return strings.NewReplacer("{name}", l.cfg.Name, "{version}", fmt.Sprint(version), "{system}", system, "{tag}", "/* "+l.tag()+" */").Replace(statement)
 }
 
-// createTables creates the tables unless they exist, and checks their version. If they exist, it
-// takes no lock, because an old leader may have stopped while it held one.
+// createTables creates the tables if they do not exist, and checks their version.
+// If they exist, it takes no lock, because an old leader may have stopped while it
+// held one.
 func (l *Log) createTables(ctx context.Context) error {
 	var there bool
 	if err := l.pool.QueryRow(ctx, "select to_regclass($1) is not null", l.cfg.Name+"_lease").Scan(&there); err != nil {

@@ -1,4 +1,5 @@
-// Package simnet is a simulated JAM chain as a builder.Network, for programs and tests.
+// Package simnet provides a simulated JAM chain as a builder.Network, for programs
+// and tests.
 //
 //	network, err := simnet.Tiny(100*time.Millisecond, service, nil)
 //	go network.Run(ctx, nil)
@@ -26,9 +27,10 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// Network is a simulated JAM chain as a builder.Network. It can be used by several builders, one
-// after the other: each gets the blocks since the last final one that it knows, as from a node that
-// has kept the last 8,192 slots. Run drives the chain. All methods are safe for concurrent use.
+// Network is a simulated JAM chain as a builder.Network. Several builders can use
+// it one after the other: each of them gets the blocks after the last final block
+// that it knows, as from a node that has kept the last 8,192 slots. Run drives the
+// chain. All methods are safe for concurrent use.
 type Network struct {
 	service jamq.ServiceID
 	spec    jamq.ChainSpec
@@ -46,17 +48,17 @@ var (
 	_ builder.Receiver = (*Network)(nil)
 )
 
-// New returns a network for a rollup with the given service. Afterwards the caller must not use
-// chain directly any more.
+// New returns a network for the rollup with the given service. Afterwards, the
+// caller must not use chain directly any more.
 func New(chain *jamtest.Chain, service jamq.ServiceID) *Network {
 	return &Network{
 		service: service, spec: chain.Config().Spec, root: chain.Best(), driver: jamtest.NewDriver(chain), moved: make(chan struct{}),
 	}
 }
 
-// Tiny returns a network with the constants of the tiny chain and slots of the given length,
-// beginning at the present slot. If change is not nil, it can change the configuration of the
-// chain, for example to add faults.
+// Tiny returns a network with the constants of the tiny chain and with slots of the
+// given length. The chain begins at the present slot. If change is not nil, it can
+// change the configuration of the chain, for example to add faults.
 func Tiny(slot time.Duration, service jamq.ServiceID, change func(*jamtest.Config)) (*Network, error) {
 	spec := jamq.Tiny()
 	spec.SlotDuration = slot
@@ -101,9 +103,10 @@ func (n *Network) Run(ctx context.Context, see func(jamtest.Update)) error {
 	})
 }
 
-// marked returns blocks as a node with the RPC JIP-2 shows them. On a chain with services, JAM can
-// accumulate a package that its service ignores, or keeps for later. Such a package counts as
-// accumulated in the block in which the service has stored its mark, or in none.
+// marked returns blocks as a node with the RPC JIP-2 shows them. On a chain with
+// services, JAM can accumulate a package that the rollup's service ignores or keeps
+// for later. Such a package counts as accumulated in the block in which the service
+// has stored its mark, or in no block.
 func (n *Network) marked(blocks []jamq.Block) []jamq.Block {
 	n.driver.View(func(chain *jamtest.Chain) {
 		if chain.Config().Genesis == nil {
@@ -117,8 +120,8 @@ func (n *Network) marked(blocks []jamq.Block) []jamq.Block {
 	return blocks
 }
 
-// applied returns the packages whose rollup blocks the service has applied in a JAM block. They are
-// the last blocks of the rollup in the state of the service.
+// applied returns the packages whose rollup blocks the service has applied in a JAM
+// block. These are the newest rollup blocks in the state of the service.
 func (n *Network) applied(chain *jamtest.Chain, in jamq.Block) (packages []jamq.PackageHash) {
 	value := func(key []byte) []byte {
 		value, _ := chain.Value(n.service, in.Hash, key) // the chain still has the block
@@ -168,8 +171,8 @@ func (n *Network) Received(context.Context) (received uint64, err error) {
 	return received, err
 }
 
-// Accepted implements builder.Explainer. On a chain without services it returns the first
-// accumulated package that has the payload.
+// Accepted implements builder.Explainer. On a chain without services, it returns
+// the first accumulated package that has the payload.
 func (n *Network) Accepted(_ context.Context, payload []byte) (pkg jamq.PackageHash, err error) {
 	_, finalized := n.driver.Heads()
 	n.driver.View(func(chain *jamtest.Chain) {
@@ -208,8 +211,8 @@ func (n *Network) Send(_ context.Context, pkg builder.Package, core jamq.CoreInd
 	return n.driver.Submit(jamtest.NewPackage(n.service, pkg.Context, pkg.Data), core, attempt)
 }
 
-// Follow implements builder.Network. It delivers all updates after the last final block that the
-// builder knows.
+// Follow implements builder.Network. It delivers all updates after the last final
+// block that the builder knows.
 func (n *Network) Follow(ctx context.Context, recovered submit.Recovery, to submit.ChainSink) error {
 	f := follower{to: to, since: recovered.Finalized.Hash}
 	if f.since == n.root.Hash {
@@ -245,13 +248,13 @@ func (n *Network) Follow(ctx context.Context, recovered submit.Recovery, to subm
 	}
 }
 
-// ErrOtherChain is wrapped by the error of Follow if the chain does not have the blocks after the
-// last final one in the builder's log, or has them no longer. A simulated chain ends with its
-// process: see builder.Config.NewChain.
+// ErrOtherChain is wrapped by the error of Follow if the chain does not have, or no
+// longer has, the blocks after the last final block in the builder's log. A
+// simulated chain ends with its process: see builder.Config.NewChain.
 var ErrOtherChain = errors.New("simnet: the log is of another chain")
 
-// find returns the number of the update that delivered a block, counted from 0, and whether there
-// is one.
+// find returns the number of the update that delivered a block, counted from 0, and
+// whether there is such an update.
 func (n *Network) find(hash jamq.HeaderHash) (number int, found bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -263,12 +266,12 @@ func (n *Network) find(hash jamq.HeaderHash) (number int, found bool) {
 	return 0, false
 }
 
-// follower passes on updates from a block on.
+// follower passes the updates of a chain on to a builder, from a certain block on.
 type follower struct {
 	to submit.ChainSink
-	// since is the last block that the builder knows: only later blocks are passed on. final is the
-	// same for finality. Each is set to zero when that block has come, and everything is passed on
-	// from then on.
+	// since is the last block that the builder knows: follower passes on only the blocks after
+	// it. final is the same for finality. When the update with that block has come, the field
+	// is set to zero, and everything after it is passed on.
 	since, final jamq.HeaderHash
 }
 
