@@ -23,23 +23,24 @@ import (
 // with the Receipts of its transactions.
 type Block = ledger.Block
 
-// Disk is an ordered key-value store in which a chain keeps its final blocks. Several goroutines
-// use it at the same time. Package store has an implementation in Pebble.
+// Disk is an ordered key-value store in which a chain keeps its final blocks.
+// Several goroutines use it at the same time. Package store has an implementation
+// on Pebble.
 type Disk interface {
 	// Get returns the value of a key, or nil if the key has none. The caller may keep and change
 	// the result.
 	Get(key []byte) ([]byte, error)
-	// Write stores all records or none of them. They need not be durable before Sync, but they must
-	// become durable in the order of the calls.
+	// Write stores all records or none of them. The records need not be durable before Sync,
+	// but they must become durable in the order of the calls.
 	Write(records []statedb.Record) error
 	// Sync makes all records durable.
 	Sync() error
-	// Scan calls f for the keys from from (inclusive) to to (exclusive), in order, and stops at the
-	// first error. The slice is valid only during the call of f.
+	// Scan calls f for the keys from the first argument (inclusive) to the second (exclusive),
+	// in order, and stops at the first error. The slice is valid only during the call of f.
 	Scan(from, to []byte, f func(key []byte) error) error
 }
 
-// Config configures a chain.
+// Config is the configuration of a chain, for [New].
 type Config struct {
 	// ChainID is the chain ID, above 0.
 	ChainID *big.Int
@@ -67,24 +68,24 @@ type Config struct {
 	// chain is in memory only.
 	Ledger Disk
 	States statedb.Disk
-	// PoolMetrics and StateMetrics are called with measurements of the pool and of the states.
+	// PoolMetrics and StateMetrics receive measurements of the pool and of the states.
 	PoolMetrics  PoolMetrics
 	StateMetrics jamq.Metrics
-	// Logger receives messages for operators. Nil is silent.
+	// Logger receives messages for operators. Nil means that there are no messages.
 	Logger *slog.Logger
 }
 
-// maxTxSize is the maximum size of a transaction in bytes. It is geth's value, because a contract
-// of the greatest allowed size must fit.
+// maxTxSize is the maximum size of a transaction in bytes. It is geth's value, at
+// which a contract of the greatest allowed size still fits.
 const maxTxSize = 128 * 1024
 
 // poolBytes returns the maximum size of all pending transactions in the pool, in bytes. The limit
 // for the queued ones is the same.
 func (c *Config) poolBytes() uint64 { return max(uint64(c.MaxPool)*maxTxSize/8, maxTxSize) }
 
-// Chain is an EVM rollup: its blocks, the states after them, and the transactions that wait.
-// [Chain.Rollup] returns the interface through which package builder moves the chain forward. All
-// other methods are safe for concurrent use.
+// Chain is an EVM rollup: its blocks, the states after them, and the transactions
+// that wait. [Chain.Rollup] returns the interface through which package builder
+// drives the chain. All other methods are safe for concurrent use.
 type Chain struct {
 	cfg    Config
 	log    *slog.Logger
@@ -105,8 +106,9 @@ type Chain struct {
 	pending       pending
 }
 
-// New returns a chain that begins at its genesis, or with the blocks in Config.Ledger. It accepts
-// transactions only after a builder has recovered it.
+// New returns a chain that begins at its genesis, or that continues after the
+// blocks in Config.Ledger. The chain accepts transactions only after a builder has
+// recovered it.
 func New(cfg Config) (*Chain, error) {
 	c := &Chain{cfg: cfg, log: cfg.Logger, config: evm.ChainConfig(cfg.ChainID)}
 	if c.log == nil {
@@ -169,8 +171,9 @@ func commitGenesis(states *statedb.Store, alloc types.GenesisAlloc) (root common
 	return root, states.SetCanonical(root)
 }
 
-// priceBump is the least increase of both prices with which a transaction replaces another one, in
-// per mille. It is geth's value, on which wallets rely: MetaMask raises both prices by a tenth.
+// priceBump is the least increase of both prices, in per mille, with which a
+// transaction replaces another one. It is geth's value, on which wallets rely:
+// MetaMask raises both prices by a tenth.
 const priceBump = 100
 
 func (c *Chain) makePool() (err error) {

@@ -42,9 +42,10 @@ func (c *Chain) newHeader() *types.Header {
 	}
 }
 
-// nextHeader returns the header of the block after parent, without the results of the execution.
-// Blocks can be faster than one per second, so a block may have the same time as its parent. It has
-// an earlier time only if it goes back to a snapshot: see SetApart and Keep.
+// nextHeader returns the header of the block after parent, without the results of
+// the execution. Blocks can be made faster than one per second, so a block may have
+// the same time as its parent. It has an earlier time only if an edit goes back to
+// a snapshot: see SetApart and Keep.
 func (c *Chain) nextHeader(parent *Block) *types.Header {
 	h := c.newHeader()
 	h.ParentHash = parent.Hash()
@@ -71,9 +72,10 @@ func (c *Chain) newBlock(view *statedb.View, header *types.Header, parent *Block
 	return run, nil
 }
 
-// execute runs the transactions of a session of the pool and seals the block. A transaction that
-// cannot run leaves the session: it is dropped with the reason, or it waits for the next block. If
-// no transaction could run, the result is nil, unless the order allows an empty block.
+// execute runs the transactions of a pool session and seals the block. A
+// transaction that cannot run leaves the session: it is either dropped with the
+// reason, or it waits for the next block. If no transaction could run, the result
+// is nil, unless the order allows an empty block.
 func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Session, o order) (*Block, error) {
 	edits := c.edits.next()
 	next := session.Next
@@ -130,8 +132,8 @@ func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Ses
 	return b, nil
 }
 
-// seal makes the block from a header that already has the state root, and sets the block's hash in
-// the receipts.
+// seal makes the block from a header that already has the state root, and sets the
+// hash of the block in the receipts.
 func seal(header *types.Header, txs types.Transactions, run *evm.Block) *Block {
 	header.GasUsed = run.GasUsed()
 	receipts := run.Receipts()
@@ -148,9 +150,10 @@ func seal(header *types.Header, txs types.Transactions, run *evm.Block) *Block {
 	return b
 }
 
-// replay executes a sealed block again, on the state after its parent. It returns the view with the
-// result, and a function that seals the block with the root of that view. That function returns an
-// error if the result is not the same block. logReads must be true if the caller needs a witness.
+// replay executes a sealed block again, on the state after its parent. It returns
+// the view with the resulting state, and a function that seals the block with the
+// root of that view and returns an error if the result is a different block.
+// logReads must be true if the caller needs a witness.
 func (c *Chain) replay(parent *Block, block *types.Block, logReads bool) (view *statedb.View, sealed func(root common.Hash) (*Block, error), err error) {
 	if view, err = c.viewWith(parent, c.edits.in(block.Hash())); err != nil {
 		return nil, nil, err
@@ -181,8 +184,8 @@ func (c *Chain) replay(parent *Block, block *types.Block, logReads bool) (view *
 	}, nil
 }
 
-// again adds a block to the chain after the newest one, together with its state. It executes the
-// block again unless the block and the state are still on the disk after a crash.
+// again adds a block with its state after the newest block. It executes the block
+// again, unless the disk still has the block and the state after a crash.
 func (c *Chain) again(block *types.Block) error {
 	if b := c.ledger.Stored(block.NumberU64(), block.Hash()); b != nil && c.states.Has(b.Root()) {
 		return c.ledger.Append(b)
@@ -207,8 +210,8 @@ func (c *Chain) again(block *types.Block) error {
 	return c.extend(b)
 }
 
-// extend adds a block to the ledger after its state was committed. If that fails, it takes the
-// commit of the state back.
+// extend adds a block to the ledger after its state was committed. If that fails,
+// it discards the committed state.
 func (c *Chain) extend(b *Block) error {
 	if err := c.ledger.Append(b); err != nil {
 		return errors.Join(err, c.states.Discard(b.Root()))
@@ -216,8 +219,8 @@ func (c *Chain) extend(b *Block) error {
 	return nil
 }
 
-// blockHashes returns the function that gives the instruction BLOCKHASH the hashes of earlier
-// blocks, for the block after parent.
+// blockHashes returns the function from which the instruction BLOCKHASH gets the
+// hashes of earlier blocks, for the execution of the block after parent.
 func (c *Chain) blockHashes(parent *Block) evm.BlockHashes {
 	return func(number uint64) common.Hash {
 		if b := c.ledger.ByNumber(number); b != nil && number <= parent.NumberU64() {

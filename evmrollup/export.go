@@ -17,10 +17,11 @@ import (
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
 )
 
-// ErrExport is returned for a file that is not a complete export of this chain.
+// ErrExport is returned if a file is not a complete export of this chain.
 var ErrExport = errors.New("evmrollup: the file cannot be imported")
 
-// These are the kinds of records in an export, in their order in the file.
+// These are the kinds of records in an export, in the order in which they are in
+// the file.
 const (
 	exportHead  = 'H' // JSON of exportHeader
 	exportBlock = 'B' // RLP of exportedBlock, from block 1 on
@@ -36,8 +37,8 @@ type exportHeader struct {
 	Root    common.Hash
 }
 
-// exportVersion is the version of the exports that this program writes. Version 1 has no records of
-// a pool.
+// exportVersion is the version of the exports that this program writes. Version 1
+// contains no records of a pool.
 const exportVersion = 2
 
 func (h *exportHeader) read(raw []byte) error {
@@ -57,10 +58,11 @@ type exportedBlock struct {
 	Progress []byte // JSON
 }
 
-// Export writes all blocks, the state after the newest one, and all transactions of the pool to a
-// new file. The newest block must be final. Call Export after a builder has recovered the chain and
-// before it runs. The file gets its name only when it is complete. The error wraps fs.ErrExist if
-// there is already a file at path, and ledger.ErrDamaged if a block cannot be read.
+// Export writes all blocks, the state after the newest block, and all transactions
+// of the pool to a new file. The newest block must be final. The host calls Export
+// after a builder has recovered the chain and before it runs. The file gets its
+// name only when it is complete. The error wraps fs.ErrExist if there is already a
+// file at path, and ledger.ErrDamaged if a block cannot be read.
 func (c *Chain) Export(ctx context.Context, path string) error {
 	head := c.Head()
 	if final := c.ledger.Final(); head.NumberU64() > final {
@@ -116,10 +118,11 @@ type pieces func(kind byte, body []byte) error
 // Write implements io.Writer.
 func (add pieces) Write(some []byte) (int, error) { return len(some), add(exportState, some) }
 
-// Import reads an export into a chain that has only its genesis and empty disks. At the next start,
-// the chain begins with the last block of the export. The caller must know from another source that
-// this block is final, because the file proves only that its parts belong together. After an error
-// the disks cannot be used. Import does not change the file.
+// Import reads an export into a chain that has only its genesis and empty disks. At
+// the next start, the chain begins with the last block of the export. The caller
+// must know from another source that this block is final, because the file only
+// proves that its parts belong together. After an error the disks must not be used.
+// Import does not change the file.
 func (c *Chain) Import(ctx context.Context, path string) (err error) {
 	if _, err := os.Stat(path); err != nil {
 		return err

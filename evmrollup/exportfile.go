@@ -10,13 +10,14 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// exportStep is the number of bytes after which an export is written to the disk and synced. The
-// error for a damaged file names the offset of such a piece.
+// exportStep is the number of bytes after which a part of an export is written to
+// the disk and synced. If a file is damaged, the error names the offset of such a
+// part.
 const exportStep = 256 << 10
 
-// writeExport writes an export with the records that fill passes to add. It writes to a temporary
-// file in the same directory, and renames that file when it is complete and durable. body belongs
-// to the caller of add.
+// writeExport writes an export with the records that the function fill passes to
+// add. It writes to a temporary file in the same directory, and renames that file
+// when it is complete and durable. add does not keep body.
 func writeExport(path string, fill func(add func(kind byte, body []byte) error) error) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("evmrollup: export to %s: %w", path, fs.ErrExist)
@@ -88,8 +89,9 @@ func readExport(path string, f func(kind byte, body []byte) error) error {
 	return err
 }
 
-// CheckExport returns an error that wraps ErrExport if a file is not a complete export. It does not
-// change the file. It accepts the export of another chain, which only Import refuses.
+// CheckExport returns an error that wraps ErrExport if a file is not a complete
+// export. It does not change the file. It also accepts the export of a different
+// chain, which only Import refuses.
 func CheckExport(path string) error {
 	var header exportHeader
 	var last byte

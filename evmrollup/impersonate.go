@@ -12,14 +12,14 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// ErrNotImpersonated is returned for a transaction that pretends to be from an account for which
-// impersonation is off.
+// ErrNotImpersonated is returned if a transaction claims to be from an account that
+// is not impersonated.
 var ErrNotImpersonated = errors.New("evmrollup: the account is not impersonated")
 
-// impersonation lets a developer send transactions from accounts and contracts without their keys.
-// Such a transaction has the sender's address in place of the signature, so that every execution
-// finds the same sender. Only a chain in memory accepts such transactions, because any client could
-// write one.
+// impersonation lets a developer send transactions from accounts and contracts
+// without their keys. Such a transaction contains the address of the sender instead
+// of a signature, so that every execution finds the same sender. Only a chain in
+// memory accepts such transactions, because any client could make one.
 type impersonation struct {
 	mu       sync.Mutex
 	accounts map[common.Address]bool // false: formerly impersonated
@@ -41,8 +41,8 @@ func (i *impersonation) set(addr common.Address, on bool) (was bool) {
 	return was
 }
 
-// setAll turns the impersonation of all accounts on or off. It does not affect the accounts for
-// which set has turned it on.
+// setAll turns the impersonation of all accounts on or off. Accounts for which set
+// has turned it on stay impersonated.
 func (i *impersonation) setAll(on bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -56,8 +56,9 @@ func (i *impersonation) now(addr common.Address) bool {
 	return i.all || i.accounts[addr]
 }
 
-// ever reports whether an account is or was impersonated. Its transactions stay valid when the
-// impersonation ends, because a block that contains them may be undone and made again.
+// ever reports whether an account is or was impersonated. Its transactions stay
+// valid after the impersonation has ended, because a block that contains them may
+// be undone and made again.
 func (i *impersonation) ever(addr common.Address) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -78,14 +79,16 @@ func (i *impersonation) list() []common.Address {
 	return now
 }
 
-// Impersonate sets whether SignAs makes transactions of an account without its key, and returns the
-// setting before. A chain with a disk does not accept such transactions.
+// Impersonate sets whether SignAs makes transactions of an account without its key.
+// It returns the previous setting. A chain with a disk does not accept such
+// transactions.
 func (c *Chain) Impersonate(addr common.Address, on bool) (was bool) {
 	return c.impersonation.set(addr, on)
 }
 
-// ImpersonateAll sets whether SignAs makes transactions of every account without its key. If it
-// does not, it still does so for the accounts that Impersonate has named.
+// ImpersonateAll sets whether SignAs makes transactions of every account without
+// its key. If on is false, SignAs still does so for the accounts for which
+// Impersonate has turned it on.
 func (c *Chain) ImpersonateAll(on bool) { c.impersonation.setAll(on) }
 
 // Impersonates reports whether SignAs makes transactions of an account without its key.
@@ -107,8 +110,8 @@ func (c *Chain) SignAs(tx *types.Transaction, from common.Address) (*types.Trans
 // senders of transactions that SignAs has made. It is safe for concurrent use.
 func (c *Chain) Signer() types.Signer { return c.signer }
 
-// sender returns the sender of a transaction, as the pool needs it. It refuses a transaction of an
-// account that was never impersonated but has no real signature.
+// sender returns the sender of a transaction, for the pool. It returns an error if
+// the transaction has no real signature and its account was never impersonated.
 func (c *Chain) sender(tx *types.Transaction) (common.Address, error) {
 	from, err := types.Sender(c.signer, tx)
 	if _, as := impersonates(tx); err == nil && as && !c.impersonation.ever(from) {
@@ -126,16 +129,16 @@ func newSigner(rules types.Signer, memory bool) types.Signer {
 	return rules
 }
 
-// In place of the signature, a transaction of an impersonated account has R = impersonated ‖
-// address, S = 1 and V = 0. These values are in the range of valid signatures, so that clients can
-// decode the transaction.
+// A transaction of an impersonated account has these values instead of a signature:
+// R = impersonated ‖ address, S = 1 and V = 0. They are in the range of valid
+// signatures, so that clients can decode the transaction.
 var (
 	impersonated = [12]byte([]byte("impersonated"))
 	one          = [crypto.SignatureLength - common.HashLength]byte{common.HashLength - 1: 1}
 )
 
-// impersonates returns the address that a transaction has in place of its signature, and whether it
-// has one.
+// impersonates returns the address that a transaction contains instead of a
+// signature, and whether there is one.
 func impersonates(tx *types.Transaction) (from common.Address, ok bool) {
 	_, r, s := tx.RawSignatureValues()
 	if r.BitLen() > 256 || !s.IsUint64() || s.Uint64() != 1 {

@@ -6,8 +6,9 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// Limits are the bounds on a transaction that the node accepts. jam_getLimits returns them. If a
-// transaction exceeds one, the error of SendTransaction names the limit and its value.
+// Limits are the limits for the transactions that the node accepts. jam_getLimits
+// returns them. If a transaction exceeds a limit, the error of SendTransaction
+// names the limit and its value.
 type Limits struct {
 	// TxGas is the greatest gas limit of a transaction (EIP-7825). BlockGas is the gas limit of a
 	// block.
@@ -44,5 +45,5 @@ func limitsOf(pool *txpool.Config) Limits {
 	}
 }
 
-// Limits returns the bounds on a transaction.
+// Limits returns the limits for transactions.
 func (c *Chain) Limits() Limits { return c.limits }

@@ -15,67 +15,75 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// ErrTime is returned if the time that a developer sets for a block is invalid: it is not later
-// than that of the newest block, or it is later than MaxTime.
+// ErrTime is returned if the time that a developer sets for a block is not later
+// than the time of the newest block, or is later than MaxTime.
 var ErrTime = errors.New("evmrollup: invalid time of a block")
 
-// MaxTime is the latest time that a developer can set, in Unix seconds. It is the end of the year
-// 9999, after which many programs have no dates. Later blocks may still have later times.
+// MaxTime is the latest time that a developer can set for a block, in Unix seconds.
+// It is the end of the year 9999, the last year that many programs can represent.
+// The blocks that follow may still have later times.
 const MaxTime = 253_402_300_799
 
-// production decides when a block is made and which time it has. The zero value makes blocks when
-// transactions wait, at the time of the machine's clock. Developers can change that.
+// production decides when a block is made and which time it has. The zero value
+// makes blocks when transactions wait, with the time of the machine's clock.
+// Developers can change both through the methods of Chain.
 type production struct {
 	mu sync.Mutex
-	// began is true if a slot has begun and no block that is not full was made in it yet.
+	// began is true if a slot has begun and only full blocks were made in it so far.
 	began bool
-	// manual is true if no blocks are made for waiting transactions, but only by Mine, by edits and
-	// by the interval.
+	// manual is true if no blocks are made for waiting transactions, so that only Mine, edits
+	// and the interval make blocks.
 	manual bool
-	// upTo is the number of the last block that Mine has ordered. edited is the number of the last
-	// block that an edit has ordered. These blocks are made even without transactions.
+	// upTo is the number of the last block that Mine has ordered, and edited is the number of
+	// the last block that an edit has ordered. These blocks are made even if they have no
+	// transactions.
 	upTo, edited uint64
 	// newest is the number of the newest block whose execution has begun.
 	newest uint64
-	// every is the time after which a block is made even without transactions, or 0 if there are no
-	// such blocks. last is when the newest block was made, or when every was set.
+	// every is the time after which a block is made even without transactions, or 0 if no such
+	// blocks are made. last is the time at which the newest block was made, or at which every
+	// was set.
 	every time.Duration
 	last  time.Time
-	// offset is added to the machine's clock, in seconds. next is the time that a developer has set
-	// for the next block, in Unix seconds, or 0.
+	// offset is added to the machine's clock, in seconds. next is the time for the next block
+	// that a developer has set, in Unix seconds, or 0.
 	offset int64
 	next   uint64
-	// baseFee is the base fee that a developer has set for the next block, in wei per gas, or nil.
-	// gasLimit is the gas limit that a developer has set for all later blocks, or 0.
+	// baseFee is the base fee for the next block that a developer has set, in wei per gas, or
+	// nil. gasLimit is the gas limit for all later blocks that a developer has set, or 0.
 	baseFee  *big.Int
 	gasLimit uint64
-	// apart is the least time between a block and its parent, in seconds.
+	// apart is the minimum difference between the times of a block and its parent, in seconds.
 	apart uint64
-	// spaced has blocks that Mine has ordered with a fixed distance of their times.
+	// spaced describes the blocks that Mine has ordered with a fixed difference between their
+	// times.
 	spaced []spacing
 }
 
-// spacing is a range of block numbers, and the number of seconds between the time of each of these
-// blocks and that of its parent.
+// spacing is a range of block numbers, together with the number of seconds between
+// the time of each of these blocks and the time of its parent.
 type spacing struct{ first, last, seconds uint64 }
 
-// order tells how a block must be made.
+// order describes how a block must be made.
 type order struct {
 	empty bool // also without transactions
 	bare  bool // without the transactions that wait, and at the time of its parent
 }
 
-// demand describes the waiting transactions for which a block could be made.
+// demand describes the waiting transactions, from which due decides whether a block
+// is needed.
 type demand struct {
 	runs   int  // number of those that can run
 	full   int  // number of those that make a block full
 	parked bool // some wait for a lower base fee, and an empty block lowers it
 }
 
-// due reports whether the block with the given number must be made now, and how. The block then
-// counts as begun. If all transactions of a slot wait for a lower base fee, the slot gets an empty
-// block, as on Ethereum: only blocks change the base fee, so without one the transactions would
-// wait forever.
+// due reports whether the block with the given number must be made now, and how. If
+// it is, the execution of the block counts as begun.
+//
+// If all transactions of a slot wait for a lower base fee, the slot gets an empty
+// block, as on Ethereum. Otherwise the transactions would wait forever, because
+// only blocks change the base fee.
 func (p *production) due(number uint64, d demand) (o order, due bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,8 +105,8 @@ func (p *production) due(number uint64, d demand) (o order, due bool) {
 	return o, due
 }
 
-// gone records that the block with this number does not exist, because it was not made or was
-// undone.
+// gone records that the block with this number does not exist, either because it
+// was not made or because it was undone.
 func (p *production) gone(number uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,8 +123,8 @@ func (p *production) orderEdit(head uint64) uint64 {
 	return number
 }
 
-// after returns the time of the block with the given number, in Unix seconds. parent is the time of
-// its parent.
+// after returns the time for the block with the given number, in Unix seconds.
+// parent is the time of its parent.
 func (p *production) after(parent, number uint64) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,11 +140,11 @@ func (p *production) after(parent, number uint64) uint64 {
 	return max(least, uint64(time.Now().Unix()+p.offset))
 }
 
-// clock is a reading of the clock that blocks follow, in Unix seconds. now is its time, and next is
-// the time that was set for the next block, or 0.
+// clock is a reading of the clock that determines the times of blocks. now is the
+// time in Unix seconds, and next is the time that was set for the next block, or 0.
 type clock struct{ now, next uint64 }
 
-// read reads the clock.
+// read returns the present reading of the clock.
 func (p *production) read() clock {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,9 +171,9 @@ func (p *production) change(h *types.Header) {
 	}
 }
 
-// made records the time and the base fee of the newest block. If blocks must be apart and are made
-// faster than the clock runs, the clock moves on with them, so that IncreaseTime counts from the
-// newest block.
+// made records the time and the base fee of the newest block. If blocks must have
+// different times but are made faster than the clock runs, the clock moves forward
+// with them, so that IncreaseTime counts from the newest block.
 func (p *production) made(at uint64, baseFee *big.Int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -181,24 +189,27 @@ func (p *production) made(at uint64, baseFee *big.Int) {
 	}
 }
 
-// final records that the blocks up to a number are final and will not be made again.
+// final records that the blocks up to a number are final, so that they are never
+// made again.
 func (p *production) final(number uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.spaced = slices.DeleteFunc(p.spaced, func(s spacing) bool { return s.last <= number })
 }
 
-// SlotBegan tells the chain that a JAM slot has begun. The next block may then be made even if it
-// is not full. Before that, only full blocks are made.
+// SlotBegan informs the chain that a JAM slot has begun. The next block may then be
+// made even if it is not full; before that, only full blocks are made.
 func (c *Chain) SlotBegan() {
 	c.production.mu.Lock()
 	defer c.production.mu.Unlock()
 	c.production.began = true
 }
 
-// Mine orders a number of blocks, which are made at once and even without transactions, after those
-// of earlier calls. If seconds is not 0, it is the distance between the times of these blocks. Mine
-// returns the number of the last block. The first of them is one whose execution has not begun yet.
+// Mine orders a number of blocks, in addition to those that earlier calls have
+// ordered. The blocks are made at once, even without transactions. The first of
+// them is a block whose execution has not begun yet. If seconds is not 0, it is the
+// difference between the times of these blocks. Mine returns the number of the last
+// block.
 func (c *Chain) Mine(blocks, seconds uint64) (last uint64) {
 	head := c.ledger.Head().NumberU64()
 	p := &c.production
@@ -212,26 +223,28 @@ func (c *Chain) Mine(blocks, seconds uint64) (last uint64) {
 	return p.upTo
 }
 
-// SetAutomine sets whether blocks are made for waiting transactions, which is the default. If on is
-// false, blocks are made only by Mine, for edits and by SetInterval.
+// SetAutomine sets whether blocks are made for waiting transactions, which is the
+// default. If on is false, blocks are made only because of Mine, edits and
+// SetInterval.
 func (c *Chain) SetAutomine(on bool) {
 	c.production.mu.Lock()
 	defer c.production.mu.Unlock()
 	c.production.manual = !on
 }
 
-// SetInterval sets the time after which a block is made even without transactions, and even with
-// automine off. 0, which is the default, turns this off. A block is made at the next slot after
-// that time, because the builder asks for a block at each slot.
+// SetInterval sets the time after which a block is made even without transactions,
+// and even if automine is off. 0, the default, turns this off. The block is made at
+// the next slot after that time, because the builder asks for a block at each slot.
 func (c *Chain) SetInterval(every time.Duration) {
 	c.production.mu.Lock()
 	defer c.production.mu.Unlock()
 	c.production.every, c.production.last = every, time.Now()
 }
 
-// SetApart sets the least time between a block and its parent, in seconds. The default is 0: blocks
-// can be faster than one per second and then have equal times. With 1, such blocks have times ahead
-// of the clock, as on development nodes.
+// SetApart sets the minimum difference between the times of a block and its parent,
+// in seconds. The default is 0: blocks can be faster than one per second and then
+// have equal times. With 1, such blocks have times ahead of the clock, as on
+// development nodes.
 func (c *Chain) SetApart(seconds uint64) {
 	c.production.mu.Lock()
 	defer c.production.mu.Unlock()
@@ -245,8 +258,9 @@ func (c *Chain) Automine() bool {
 	return !c.production.manual
 }
 
-// IncreaseTime moves the clock of later blocks forward. It returns by how many seconds this clock
-// is now ahead of the machine's. The error wraps ErrTime if the clock would pass MaxTime.
+// IncreaseTime moves the clock of later blocks forward. It returns the number of
+// seconds by which this clock is now ahead of the machine's clock. The error wraps
+// ErrTime if the clock would pass MaxTime.
 func (c *Chain) IncreaseTime(seconds uint64) (ahead int64, err error) {
 	p := &c.production
 	p.mu.Lock()
@@ -259,9 +273,9 @@ func (c *Chain) IncreaseTime(seconds uint64) (ahead int64, err error) {
 	return p.offset, nil
 }
 
-// SetNextBaseFee sets the base fee of the next block, in wei per gas. The base fees of later blocks
-// follow from it by the chain's rule. The error wraps ErrEdit if the base fee has more than 64
-// bits.
+// SetNextBaseFee sets the base fee of the next block, in wei per gas. The base fees
+// of later blocks follow from it by the rule of the chain. The error wraps ErrEdit
+// if the base fee has more than 64 bits.
 func (c *Chain) SetNextBaseFee(wei *big.Int) error {
 	if !wei.IsUint64() {
 		return fmt.Errorf("%w: base fee %v wei, want below 2^64", ErrEdit, wei)
@@ -275,8 +289,9 @@ func (c *Chain) SetNextBaseFee(wei *big.Int) error {
 	return nil
 }
 
-// SetGasLimit sets the gas limit of all later blocks. The pool still refuses transactions with more
-// gas than Rules.GasLimit. The error wraps ErrEdit.
+// SetGasLimit sets the gas limit of all later blocks. The pool still refuses
+// transactions with more gas than Rules.GasLimit. The error wraps ErrEdit if the
+// gas limit is out of range.
 func (c *Chain) SetGasLimit(gas uint64) error {
 	if gas < params.TxGas || gas > mostBlockGas {
 		return fmt.Errorf("%w: gas limit %d, want %d to %d", ErrEdit, gas, params.TxGas, uint64(mostBlockGas))
@@ -288,12 +303,12 @@ func (c *Chain) SetGasLimit(gas uint64) error {
 	return nil
 }
 
-// mostBlockGas is the greatest gas limit that SetGasLimit accepts. A machine executes that much gas
-// in some seconds.
+// mostBlockGas is the maximum gas limit that SetGasLimit accepts. A machine
+// executes that much gas in a few seconds.
 const mostBlockGas = 1_000_000_000
 
-// SetNextTime sets the time of the next block, in Unix seconds. The clock of later blocks continues
-// from there. The error wraps ErrTime.
+// SetNextTime sets the time of the next block, in Unix seconds. The clock of later
+// blocks continues from that time. The error wraps ErrTime.
 func (c *Chain) SetNextTime(seconds uint64) error {
 	p := &c.production
 	head := c.ledger.Head().Time()

@@ -24,15 +24,17 @@ func (c *Chain) ChainConfig() *params.ChainConfig { return c.config }
 // Head returns the newest executed block.
 func (c *Chain) Head() *Block { return c.ledger.Head() }
 
-// Stored returns the number of the last block in Config.Ledger, which is final. It is 0 if there is
-// no such block.
+// Stored returns the number of the last block in Config.Ledger, which is final, or
+// 0 if there is no such block.
 func (c *Chain) Stored() uint64 { return c.ledger.Final() }
 
-// BlockByNumber returns the executed block with a number, or nil. If an edit has gone back to a
-// state before the block, the result has only the block's header, and no transactions and receipts.
+// BlockByNumber returns the executed block with a number, or nil. If an edit has
+// gone back to a state before the block, the result has only the header of the
+// block, without transactions and receipts.
 func (c *Chain) BlockByNumber(number uint64) *Block { return c.Present(c.ledger.ByNumber(number)) }
 
-// BlockByHash returns the executed block with a hash, in the way of BlockByNumber.
+// BlockByHash returns the executed block with a hash, in the same form as
+// BlockByNumber.
 func (c *Chain) BlockByHash(hash common.Hash) *Block { return c.Present(c.ledger.ByHash(hash)) }
 
 // Present returns a block as readers must see it: only its header if an edit has gone back to a
@@ -44,21 +46,21 @@ func (c *Chain) Present(b *Block) *Block {
 	return &Block{Block: types.NewBlockWithHeader(b.Header())}
 }
 
-// Transaction returns the executed block that contains a transaction, and the transaction's index
-// there.
+// Transaction returns the executed block that contains a transaction, and the
+// transaction's index in it. The last result is false if there is no such block.
 func (c *Chain) Transaction(hash common.Hash) (*Block, int, bool) {
 	b, index := c.executed(hash)
 	return b, index, b != nil
 }
 
-// FinalProgress returns the progress on JAM of a final block in the database, and whether the
-// database has it.
+// FinalProgress returns the progress on JAM of a final block, and whether the
+// database has the block.
 func (c *Chain) FinalProgress(number uint64) (builder.Progress, bool) {
 	return c.ledger.Progress(number)
 }
 
-// Logs returns the numbers of the blocks that may contain a log that a query looks for: see
-// ledger.Ledger.Logs.
+// Logs returns the numbers of the blocks that may contain a log that matches a
+// query: see ledger.Ledger.Logs.
 func (c *Chain) Logs(from, to uint64, addresses []common.Address, topics [][]common.Hash) iter.Seq[uint64] {
 	return c.ledger.Logs(from, to, addresses, topics)
 }
@@ -71,19 +73,20 @@ func (c *Chain) LogsOf(number uint64) ([]*types.Log, bool) {
 	return c.ledger.LogsOf(number)
 }
 
-// ReplacedBlocks returns how many executed blocks were undone so far. When the number changes, a
-// cache of blocks by number is out of date.
+// ReplacedBlocks returns the number of executed blocks that were undone so far.
+// When the number changes, a cache of blocks by number is out of date.
 func (c *Chain) ReplacedBlocks() uint64 { return c.replaced.Load() }
 
 // CanonicalRoot returns the state root of the last final block.
 func (c *Chain) CanonicalRoot() common.Hash { return c.states.Canonical() }
 
-// OldestBlock returns the number of the oldest block after the genesis that still has its body. Of
-// older blocks only the headers and the progress are left.
+// OldestBlock returns the number of the oldest block after the genesis that still
+// has its body. The chain has only the headers and the progress of older blocks.
 func (c *Chain) OldestBlock() uint64 { return c.ledger.Oldest() }
 
-// Damage returns the first damage of the disk that a method has found, or nil. That method has
-// panicked with this error, because every other answer would have been wrong.
+// Damage returns the first damage of the disk that a method has found, or nil. That
+// method has panicked with this error, because any other answer would have been
+// wrong.
 func (c *Chain) Damage() error { return c.ledger.Damage() }
 
 // States returns the number of states in memory.
@@ -95,8 +98,8 @@ func (c *Chain) NextBaseFee() *big.Int { return c.nextHeader(c.ledger.Head()).Ba
 // NextTime returns the time that the next block would have if it were made now, in Unix seconds.
 func (c *Chain) NextTime() uint64 { return c.nextHeader(c.ledger.Head()).Time }
 
-// StateAt returns a view of the state after a block. The state of block 0 is always available;
-// those of other old blocks are not.
+// StateAt returns a view of the state after a block. The state of block 0 is always
+// available. The states of other old blocks are not; see Config.RetainStates.
 func (c *Chain) StateAt(b *Block) (*statedb.View, error) {
 	view, err := c.states.View(b.Root())
 	if errors.Is(err, statedb.ErrUnknownRoot) && b.NumberU64() == 0 {
@@ -108,16 +111,17 @@ func (c *Chain) StateAt(b *Block) (*statedb.View, error) {
 	return view, nil
 }
 
-// Call runs a message on a view of the state after a block. The view may contain further changes.
-// tracer may be nil.
+// Call executes a message on a view of the state after a block. The caller may have
+// changed the view before. tracer may be nil.
 func (c *Chain) Call(ctx context.Context, b *Block, view *statedb.View, msg *core.Message, o evm.Overrides, tracer *tracing.Hooks) (*core.ExecutionResult, error) {
 	o.Precompiles = c.cfg.Rules.Precompiles
 	return evm.CallWith(ctx, view, c.config, b.Header(), c.blockHashes(b), msg, o, tracer)
 }
 
-// EstimateGas returns the gas limit that a message needs on a view of the state after a block. The
-// result is at most gasCap, and at most the gas limit that a transaction may have. If the message
-// fails with any gas limit, EstimateGas returns the reason and the data of the revert.
+// EstimateGas returns the gas limit that a message needs on a view of the state
+// after a block. The result is at most gasCap, and at most the gas limit that a
+// transaction may have. If the message fails with every gas limit, EstimateGas
+// returns the reason and the data of the revert.
 func (c *Chain) EstimateGas(ctx context.Context, b *Block, view *statedb.View, msg *core.Message, o evm.Overrides, gasCap uint64) (uint64, []byte, error) {
 	o.Precompiles = c.cfg.Rules.Precompiles
 	estimate := func(gasCap uint64) (uint64, []byte, error) {

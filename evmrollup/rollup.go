@@ -14,8 +14,8 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// rollup is the interface of a chain for the builder that moves it forward. Only the builder's
-// goroutine uses its fields.
+// rollup implements builder.Rollup for a chain. Only the goroutine of the builder
+// uses its fields.
 type rollup struct {
 	*Chain
 	proposed *Block // by the last call of Propose
@@ -27,9 +27,9 @@ type rollup struct {
 	imported        [][]byte // of an import, for TakeChanges
 }
 
-// Rollup returns the chain in the form that package builder needs. The builder then moves the chain
-// forward from its first block: see Origin. Rollup must be called only once. The error is that of
-// Config.Ledger.
+// Rollup returns the chain as a builder.Rollup. The builder then drives the chain
+// from its first block: see Origin. Rollup must be called only once. The error is
+// that of Config.Ledger.
 func (c *Chain) Rollup() (builder.Rollup[*Block], error) {
 	r := &rollup{Chain: c, final: c.Origin()}
 	if err := c.ledger.Rewind(c.Origin()); err != nil {
@@ -45,8 +45,8 @@ func (c *Chain) Rollup() (builder.Rollup[*Block], error) {
 	return r, nil
 }
 
-// Origin returns the number of the block with which the chain began. It is 0, or the number of the
-// last imported block.
+// Origin returns the number of the block with which the chain began: 0, or the
+// number of the last imported block.
 func (c *Chain) Origin() uint64 { return c.ledger.Origin() }
 
 // Encode implements builder.Codec. The encoding has no receipts, because an execution of the block
@@ -101,7 +101,8 @@ func (r *rollup) Propose(ctx context.Context, number uint64) (*Block, common.Has
 	return block, block.Root(), nil
 }
 
-// abandon discards the last proposed block, which the builder has not used, and its state.
+// abandon discards the last proposed block and its state, because the builder has
+// not used them.
 func (r *rollup) abandon() error {
 	p := r.proposed
 	if r.proposed = nil; p == nil {
@@ -110,9 +111,9 @@ func (r *rollup) abandon() error {
 	return r.states.Discard(p.Root())
 }
 
-// Apply implements builder.Rollup. It does not execute a block again that was just proposed. It
-// puts the block's transactions into the ledger before they leave the pool, so that a reader finds
-// each of them at any moment.
+// Apply implements builder.Rollup. It does not execute a block again that was just
+// proposed. It adds the block to the ledger before the block's transactions leave
+// the pool, so that a reader finds each transaction at any moment.
 func (r *rollup) Apply(_ context.Context, b builder.Block[*Block]) error {
 	var err error
 	if p := r.proposed; p != nil && p == b.Body {
@@ -151,8 +152,8 @@ func (r *rollup) Undo(_ context.Context, b builder.Block[*Block]) error {
 	return err
 }
 
-// discard removes the block with the given number and all later ones from the chain, and their
-// states.
+// discard removes the block with the given number and all later blocks from the
+// chain, together with their states.
 func (r *rollup) discard(number uint64) {
 	for _, b := range r.ledger.Truncate(number) {
 		r.edits.discarded(b)
@@ -164,8 +165,8 @@ func (r *rollup) discard(number uint64) {
 	}
 }
 
-// Final implements builder.Finalizer. A block that the database already has was final before the
-// restart.
+// Final implements builder.Finalizer. A block that is already in the database was
+// final before the restart.
 func (r *rollup) Final(_ context.Context, b builder.Block[*Block]) error {
 	if b.Number > r.ledger.Final() {
 		if err := r.states.SetCanonical(b.Root); err != nil {

@@ -11,22 +11,23 @@ import (
 	"github.com/jamq/jamq/statedb/evm"
 )
 
-// Rules are the ways in which a chain differs from Ethereum. All nodes of a chain need the same
-// rules at every start, because they execute blocks again. The zero value means Ethereum's rules.
+// Rules are the rules of a chain that differ from Ethereum's. All nodes of a chain
+// need the same rules at every start, because they execute blocks again. The zero
+// value means Ethereum's rules.
 type Rules struct {
-	// BaseFee returns the base fee of the block after the given header, in wei per gas. It must
-	// depend only on this header, whose base fee and gas limit are set. If it is nil, EIP-1559
-	// applies.
+	// BaseFee returns the base fee of the block after the given header, in wei per gas. The
+	// result must depend only on that header, whose base fee and gas limit are set. If BaseFee
+	// is nil, EIP-1559 applies.
 	BaseFee func(parent *types.Header) *big.Int
 	// Tips is the account that receives the tips. The zero address stands for 0x4a414d51…01, an
 	// address without a key.
 	Tips common.Address
 	// GasLimit is the gas limit of every block. 0 means 30,000,000.
 	GasLimit uint64
-	// Precompiles are contracts written in Go that are added to Ethereum's precompiled contracts or
-	// replace some of them. Code written in Solidity calls an address only if it has code. So give
-	// such an address one byte of code in Config.Genesis; that byte is never executed.
-	// debug_traceCall does not run these contracts.
+	// Precompiles are contracts written in Go, in addition to Ethereum's precompiled contracts
+	// or in place of them. Solidity calls an address only if the address has code, so the host
+	// should give such an address one byte of code in Config.Genesis; that byte is never
+	// executed. debug_traceCall does not run these contracts.
 	Precompiles vm.PrecompiledContracts
 }
 

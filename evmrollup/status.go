@@ -10,23 +10,24 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// TransactionStatus tells what has become of a transaction. One of Block, Pool and Departure is
-// set, or none if the node does not know the transaction.
+// TransactionStatus describes the fate of a transaction. At most one of Block, Pool
+// and Departure is set; if the node does not know the transaction, none is.
 type TransactionStatus struct {
-	// Block is the executed block that contains the transaction, and Index is the transaction's
-	// index there.
+	// Block is the executed block that contains the transaction, and Index is the position of
+	// the transaction in it.
 	Block *Block
 	Index int
 	// Pool is the status of the transaction in the pool, or StatusUnknown if the pool does not have
 	// it.
 	Pool txpool.Status
-	// Departure is the reason why the transaction left the pool without being included in a block.
+	// Departure describes why the transaction left the pool without being included in a block.
 	Departure *txpool.Departure
 }
 
-// TransactionStatus returns whether a transaction is in a block, in the pool, or was dropped or
-// replaced. A transaction that was acknowledged is known until a day after it was dropped or
-// replaced, even across restarts if there is a data directory.
+// TransactionStatus returns whether a transaction is in a block, is in the pool, or
+// was dropped or replaced. An acknowledged transaction remains known for a day
+// after it was dropped or replaced. With a data directory, this is also the case
+// after a restart.
 func (c *Chain) TransactionStatus(hash common.Hash) TransactionStatus {
 	defer c.pool.Hold()() // blocks that failed are neither here nor there
 	if s := c.inBlock(hash); s.Block != nil {
@@ -44,7 +45,8 @@ func (c *Chain) TransactionStatus(hash common.Hash) TransactionStatus {
 	return TransactionStatus{}
 }
 
-// inBlock returns the status of a transaction that is in a block, and otherwise the zero value.
+// inBlock returns the status of a transaction that is in a block, or the zero value
+// if it is in no block.
 func (c *Chain) inBlock(hash common.Hash) (s TransactionStatus) {
 	s.Block, s.Index = c.executed(hash)
 	return s
@@ -59,8 +61,8 @@ type PoolMetrics struct {
 	Sent func(took time.Duration, err error)
 }
 
-// poolEvent receives the events of the pool. It logs each transaction that leaves the pool without
-// being included in a block.
+// poolEvent receives the events of the pool from package txpool. It logs each
+// transaction that leaves the pool without being included in a block.
 func (c *Chain) poolEvent(e txpool.Event) {
 	if c.cfg.PoolMetrics.Event != nil {
 		c.cfg.PoolMetrics.Event(e)

@@ -10,18 +10,18 @@ import (
 	"os"
 )
 
-// ErrKeyFile is returned if a file does not contain an Ed25519 key.
+// ErrKeyFile is returned if a file does not contain a usable Ed25519 key.
 var ErrKeyFile = errors.New("devkeys: no Ed25519 key")
 
-// Builder returns the key with which the builder signs packages during development. The key is
-// public.
+// Builder returns the key with which a builder signs packages during development.
+// Everyone knows this key, so it must not be used for anything of value.
 func Builder() ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed([]byte("jamq: the key of the development"))
 }
 
-// ReadBuilder reads the builder's key from a file, which must have it as PKCS #8 in PEM. If path is
-// empty, the result is the key of Builder. Errors wrap ErrKeyFile, or are those of reading the
-// file.
+// ReadBuilder reads the builder's key from a file, which must contain the key as
+// PKCS #8 in PEM. If path is empty, ReadBuilder returns the key of Builder. The
+// error wraps ErrKeyFile, or is the error of reading the file.
 func ReadBuilder(path string) (crypto.Signer, error) {
 	if path == "" {
 		return Builder(), nil

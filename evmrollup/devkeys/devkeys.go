@@ -15,10 +15,11 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// Mnemonic is the BIP-39 phrase of the development accounts.
+// Mnemonic is the BIP-39 phrase of the development accounts, the same as in Anvil
+// and Hardhat.
 const Mnemonic = "test test test test test test test test test test test junk"
 
-// Account is a development account.
+// Account is a development account, whose key is public.
 type Account struct {
 	// Address is the account's address.
 	Address common.Address
@@ -26,7 +27,8 @@ type Account struct {
 	Key *ecdsa.PrivateKey
 }
 
-// hardened is the bit of a BIP-32 index that marks a child which is derived from the private key.
+// hardened is the bit that marks a BIP-32 index as hardened: the child is derived
+// from the private key.
 const hardened = 1 << 31
 
 // errUnusable is returned if a derived BIP-32 key is zero or not below the order of the curve. This

@@ -1,6 +1,6 @@
-// Package devkeys derives the well-known development accounts that users of
-// Anvil and Hardhat expect.
+// Package devkeys derives the well-known development accounts that users of Anvil
+// and Hardhat expect.
 //
-// The keys are public, because the mnemonic is. Use them for tests and
-// demonstrations only.
+// Everyone knows the keys, because the mnemonic is public. Use them only for tests
+// and demonstrations.
 package devkeys

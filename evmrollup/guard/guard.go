@@ -1,7 +1,7 @@
-// Package guard has the checks that an HTTP request passes before a node serves it:
-// the origin of a script, the host name, and the token of an administrator. They
-// decide as geth's do, whose package node would bring a database and a peer-to-peer
-// network along.
+// Package guard checks HTTP requests before a node serves them: the origin of a
+// script, the host name, and the token of an administrator. The checks give the
+// same results as those of geth. Geth's own package node is not used, because it
+// would also bring a database and a peer-to-peer network.
 package guard
 
 import (
@@ -16,8 +16,9 @@ import (
 	"github.com/rs/cors"
 )
 
-// Origins lets the scripts of web pages from the given origins read the answers of next. "*" allows
-// all origins. Without any origin, only pages of the node itself can read them.
+// Origins lets the scripts of web pages from the given origins read the answers of
+// next. "*" allows all origins. If origins is empty, only pages of the node itself
+// can read the answers.
 func Origins(origins []string, next http.Handler) http.Handler {
 	if len(origins) == 0 {
 		return next
@@ -30,9 +31,10 @@ func Origins(origins []string, next http.Handler) http.Handler {
 	}).Handler(next)
 }
 
-// Hosts refuses a request whose host name is none of the given names, so that no web site can bind
-// its own name to the node's address. "*" allows any name. A request that names an IP address or no
-// host always passes.
+// Hosts refuses requests for a host name that is not among the given names. Without
+// this check, a web site could bind its name to the node's address and call the
+// node from a visitor's browser. "*" allows any name. A request for an IP address,
+// or without a host, always passes.
 func Hosts(names []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
@@ -48,12 +50,13 @@ func Hosts(names []string, next http.Handler) http.Handler {
 	})
 }
 
-// tokenAge is the greatest difference between the time in a token and the node's clock. The Engine
-// API's specification of authentication defines it.
+// tokenAge is the maximum difference between the time in a token and the node's
+// clock. The value comes from the authentication specification of the Engine API.
 const tokenAge = time.Minute
 
-// Tokens refuses requests without a valid token. A valid token is a JSON Web Token that is signed
-// by HMAC-SHA256 with the key secret and was issued less than a minute ago.
+// Tokens refuses requests without a valid token. A valid token is a JSON Web Token
+// that is signed with HMAC-SHA256 and the given secret, and that was issued less
+// than a minute ago.
 func Tokens(secret []byte, next http.Handler) http.Handler {
 	key := func(*jwt.Token) (any, error) { return secret, nil }
 	// The library would refuse any token from the future, but the clocks of two machines differ.
@@ -78,8 +81,8 @@ func Tokens(secret []byte, next http.Handler) http.Handler {
 	})
 }
 
-// Auth returns a function that adds a token to the header of a request. Tokens with the same secret
-// accepts that token.
+// Auth returns a function that adds a token to the header of a request. [Tokens]
+// with the same secret accepts this token.
 func Auth(secret []byte) func(http.Header) error {
 	return func(h http.Header) error {
 		claims := jwt.RegisteredClaims{IssuedAt: jwt.NewNumericDate(time.Now())}
@@ -89,7 +92,7 @@ func Auth(secret []byte) func(http.Header) error {
 	}
 }
 
-// bearer returns the token of a request, or "".
+// bearer returns the token in the header of a request, or "" if there is none.
 func bearer(r *http.Request) string {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "bearer") {
@@ -98,23 +101,25 @@ func bearer(r *http.Request) string {
 	return token
 }
 
-// Compressed compresses the answers of next for clients that accept compression. It does not
-// compress an answer with the header Transfer-Encoding: identity. With this header go-ethereum's
-// package rpc marks the answer to a call that takes too long, which must be sent at once.
+// Compressed compresses the answers of next for clients that accept compression. It
+// does not compress an answer with the header Transfer-Encoding: identity. With
+// this header, go-ethereum's package rpc marks the answer to a call that takes too
+// long and must be answered at once.
 func Compressed(next http.Handler) http.Handler {
 	return gzhttp.GzipHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(&identity{ResponseWriter: w}, r)
 	}))
 }
 
-// identity is a writer that looks for the header Transfer-Encoding: identity when the answer
-// begins: see Compressed.
+// identity is a writer that checks for the header Transfer-Encoding: identity when
+// the answer begins: see Compressed.
 type identity struct {
 	http.ResponseWriter
 	began bool
 }
 
-// begin marks the answer in the form that gzhttp understands, if it has the header.
+// begin translates the mark of an answer that must not be compressed to the form
+// that gzhttp understands.
 func (w *identity) begin() {
 	if !w.began && w.Header().Get("Transfer-Encoding") == "identity" {
 		w.Header().Set(gzhttp.HeaderNoCompression, "identity")

@@ -13,11 +13,12 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// ErrNoCluster is returned by methods that need a cluster if Config.Cluster is not set.
+// ErrNoCluster is returned by methods that need a cluster if Config.Cluster is not
+// set.
 var ErrNoCluster = errors.New("node: it has no cluster")
 
-// openLog opens the log of the builder. The log is in the database of the cluster or in the data
-// directory. A node in memory has a log that keeps nothing.
+// openLog opens the log of the builder, which is in the database of the cluster or
+// in the data directory. A node in memory has a log that stores nothing.
 func (n *Node) openLog(ctx context.Context) (log builder.Log, err error) {
 	switch {
 	case n.cfg.Cluster.URL != "":
@@ -52,8 +53,9 @@ func (n *Node) runBuilder(ctx context.Context) error {
 	return err
 }
 
-// untilLeft wraps a part of Run so that it does not end when Leave stops the builder. It then waits
-// until ctx ends, so that clients can still read the node.
+// untilLeft wraps a part of Run so that the part does not end when Leave stops the
+// builder. Instead, it waits until ctx ends, so that clients can still read the
+// node.
 func (n *Node) untilLeft(part func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := part(ctx)
@@ -67,8 +69,8 @@ func (n *Node) untilLeft(part func(context.Context) error) func(context.Context)
 // Clustered reports whether the node is one of several replicas.
 func (n *Node) Clustered() bool { return n.shared != nil }
 
-// Follows reports whether another replica leads the rollup. This node then accepts no transactions,
-// and its pool is empty. Follows is also true after Leave.
+// Follows reports whether another replica leads the rollup. This node then accepts
+// no transactions, and its pool is empty. Follows also returns true after Leave.
 func (n *Node) Follows() bool {
 	if n.shared == nil {
 		return false
@@ -77,8 +79,9 @@ func (n *Node) Follows() bool {
 	return h.Follows || !h.Running
 }
 
-// Leader returns the address of the replica that leads or, if none does, of the one that has led
-// last. The error wraps ErrNoCluster, or is that of the database.
+// Leader returns the address of the replica that leads. If no replica leads, it
+// returns the address of the one that has led last. The error wraps ErrNoCluster,
+// or is that of the database.
 func (n *Node) Leader(ctx context.Context) (address string, err error) {
 	if n.shared == nil {
 		return "", ErrNoCluster
@@ -87,10 +90,11 @@ func (n *Node) Leader(ctx context.Context) (address string, err error) {
 	return lead.Address, err
 }
 
-// followJAM hands the lead over to another replica when this node leads but no longer receives JAM
-// blocks. It does so only if some follower has read nearly all writes. A node that has received no
-// block since it began to lead keeps the lead, so that the replicas do not pass the lead around if
-// none of them reaches JAM.
+// followJAM hands the lead over to another replica if this node leads but no longer
+// receives JAM blocks. It does so only if some follower has read nearly all writes.
+// A node that has received no block since it began to lead keeps the lead, because
+// otherwise the replicas would pass the lead around when none of them can reach
+// JAM.
 func (n *Node) followJAM(ctx context.Context) error {
 	const leases = 10 // a change of the lead costs more than a short wait
 	stale := max(staleSlots*n.cfg.Spec.SlotDuration, leases*n.cfg.Cluster.Lease)
@@ -113,16 +117,19 @@ func (n *Node) followJAM(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// mostLag is the number of writes by which a follower may be behind and still count as ready.
+// mostLag is the maximum number of writes by which a ready follower may be behind
+// the leader.
 const mostLag = 1000
 
-// Leave stops the builder and, if this node leads, hands the lead over to another replica. to is
-// that replica's address; if it is empty, any replica may lead. Clients can still read the node
-// until the context of Run ends. The channel of Left is closed when Leave returns.
+// Leave stops the builder and, if this node leads, hands the lead over to the
+// replica with the address to, or to any replica if to is empty. Clients can still
+// read the node until the context of Run ends. The channel of Left is closed when
+// Leave returns.
 //
-// If a write to the database does not return until ctx ends, Leave gives the write up, and any
-// replica may lead. The error wraps ErrNoCluster or is that of the database. After an error of the
-// database, another replica leads when the lease has ended.
+// If a write to the database has not returned when ctx ends, Leave abandons the
+// write, and any replica may lead. The error wraps ErrNoCluster or is that of the
+// database. After an error of the database, another replica leads when the lease
+// has ended.
 func (n *Node) Leave(ctx context.Context, to string) error {
 	if n.shared == nil {
 		return ErrNoCluster
@@ -146,8 +153,8 @@ func (n *Node) Leave(ctx context.Context, to string) error {
 // should then end.
 func (n *Node) Left() <-chan struct{} { return n.left }
 
-// followerReady returns an error that wraps ErrNotReady if this node is a follower and is too far
-// behind the leader.
+// followerReady returns an error that wraps ErrNotReady if this node is a follower
+// that is too far behind the leader.
 func (n *Node) followerReady(ctx context.Context) error {
 	r, err := n.Replicas(ctx)
 	if err != nil {

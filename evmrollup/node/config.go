@@ -25,7 +25,7 @@ import (
 // ErrInvalidConfig is wrapped by every error of Config.Validate.
 var ErrInvalidConfig = errors.New("node: invalid config")
 
-// Config configures a node. Start from [DefaultConfig].
+// Config is the configuration of a node. Start from [DefaultConfig].
 type Config struct {
 	// Spec has the constants of the JAM chain.
 	Spec jamq.ChainSpec
@@ -39,62 +39,67 @@ type Config struct {
 	// JAM configures the simulated JAM chain that runs inside the node. The node replaces its spec
 	// and start slot.
 	JAM jamtest.Config
-	// JAMURL is the URL of a JAM node's RPC (JIP-2, ws://). If it is set, the node works on the
-	// chain of that JAM node and uses its spec, instead of a simulated chain.
+	// JAMURL is the URL of a JAM node's RPC (JIP-2, ws://). If it is set, the node uses the
+	// chain of that JAM node, with the chain's spec, instead of a simulated chain.
 	JAMURL string
-	// Dev makes block 0 as developers expect it: its time is the present, and a contract that their
-	// tools need exists. Dev cannot be used with JAMURL or DataDir, because block 0 is then
-	// different at each start.
+	// Dev makes block 0 as developers expect it: its time is the present, and it has a contract
+	// that their tools need. Dev cannot be used together with JAMURL or DataDir, because it
+	// makes a different block 0 at each start.
 	Dev bool
-	// Service is the id of the rollup's service on the JAM chain. A data directory can be used with
-	// only one service.
+	// Service is the number of the rollup's service on the JAM chain. A data directory can be
+	// used with only one service.
 	Service jamq.ServiceID
-	// Version is the version of the Gray Paper that the JAM chain follows. The node encodes its
-	// packages by it. The RPC of a JAM node does not show this version. A data directory can be
-	// used with only one version. The default is 0.7.2.
+	// Version is the version of the Gray Paper that the JAM chain follows, which determines the
+	// encoding of packages. The node cannot find out the version from the RPC of a JAM node. A
+	// data directory can be used with only one version. The default is 0.7.2.
 	Version codec.Version
 	// Key is the builder's Ed25519 key, with which the node signs its packages. The rollup's
-	// service accepts only packages with such a signature. The default is devkeys.Builder, which is
-	// public.
+	// service accepts only packages with such a signature. The default is devkeys.Builder,
+	// whose secret is public.
 	Key crypto.Signer
 	// DataDir is the directory of the database. If it is empty, the node keeps everything in
 	// memory. A simulated JAM chain ends with the process, so blocks that were not final are
-	// executed again after a restart. A directory can be used either with a simulated chain or with
-	// that of a JAM node, and with only one length of a slot.
+	// executed again after a restart. A directory can be used with either a simulated chain or
+	// the chain of a JAM node, and with only one slot duration.
 	DataDir string
-	// Cluster is the log that this node shares with the other replicas of the rollup, in a database
-	// at Cluster.URL. One replica leads. The others follow it, answer reading calls, and one of
-	// them leads next. A cluster needs JAMURL, DataDir, and Cluster.Address, which is the URL of
-	// this node's RPC. If Cluster.URL is empty, the node is alone.
+	// Cluster is the log that this node shares with the other replicas of the rollup, in the
+	// database at Cluster.URL. One replica leads. The others follow it and answer calls that
+	// only read, and one of them leads next. A cluster needs JAMURL, DataDir and
+	// Cluster.Address, which is the URL of this node's RPC. If Cluster.URL is empty, the node
+	// runs alone.
 	Cluster pglog.Config
-	// Authorize adds a token to the header of a request to another replica. Nil adds none.
+	// Authorize adds a token to the header of each request to another replica. If it is nil,
+	// requests have no token.
 	Authorize func(http.Header) error
 	// MaxTxsPerBundle is the maximum number of transactions in a block. It must be at least 1.
 	MaxTxsPerBundle int
 	// RetainStates is the number of blocks before the final one whose state the node keeps, at
 	// least 1. The state of block 0 is always kept.
 	RetainStates int
-	// KeepBlocks is the number of final blocks that the data directory keeps whole, with bodies,
-	// receipts and index. It must be at least 256; 0, the default, means all. Of older blocks only
-	// the headers and the progress are left. KeepBlocks needs DataDir.
+	// KeepBlocks is the number of final blocks that the data directory keeps whole, with
+	// bodies, receipts and index. It must be at least 256; 0, the default, means all. The
+	// directory keeps only the headers and the progress of older blocks. KeepBlocks needs
+	// DataDir.
 	KeepBlocks uint64
 	// MaxPool is the maximum number of pending transactions in the pool, and also the maximum
 	// number of queued ones. MaxPerSender is the maximum number of transactions of one sender.
 	MaxPool, MaxPerSender int
-	// Metrics has the functions that receive measurements. The zero value turns them off.
+	// Metrics contains the functions that receive measurements. The zero value turns them off.
 	Metrics Metrics
-	// Logger receives messages for operators. Nil is silent.
+	// Logger receives messages for operators. Nil means that there are no messages.
 	Logger *slog.Logger
 }
 
-// Metrics has the functions that receive the measurements of the node's packages.
+// Metrics contains the functions that receive the measurements of the node's
+// packages.
 type Metrics struct {
 	Pool    evmrollup.PoolMetrics // see evmrollup.Config
 	Builder jamq.Metrics          // see builder.Config
 	States  jamq.Metrics          // see statedb.Config
 }
 
-// DefaultChainID is 0x1107, and DefaultService is the same number.
+// These are the default numbers of a node. DefaultChainID is 0x1107 in hexadecimal,
+// and DefaultService is the same number.
 const (
 	DefaultChainID                = 4359
 	DefaultService jamq.ServiceID = DefaultChainID
@@ -158,8 +163,9 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// settings returns the settings that must be the same at every start with a data directory. The
-// settings of the rollup's chain are not among them, because the ledger compares the genesis.
+// settings returns the settings that must be the same at every start with a data
+// directory. The settings of the rollup's chain are not among them, because the
+// ledger compares the genesis anyway.
 func (c *Config) settings() []store.Setting {
 	network := "embedded"
 	if c.JAMURL != "" {
@@ -172,8 +178,9 @@ func (c *Config) settings() []store.Setting {
 	}
 }
 
-// chainSettings returns the settings of a JAM chain that must be the same at every start. For
-// example, slot numbers on the disk have another meaning if slots have another length.
+// chainSettings returns the settings of a JAM chain that must be the same at every
+// start. For example, the slot numbers on the disk would mean something else if
+// slots had a different duration.
 func chainSettings(spec jamq.ChainSpec) []store.Setting {
 	return []store.Setting{
 		{Name: "slot", Value: spec.SlotDuration.String()},

@@ -19,8 +19,9 @@ import (
 	"github.com/jamq/jamq/service"
 )
 
-// Export writes the content of a data directory to a new file: all blocks, which must be final, the
-// last state, and the pool. The error wraps fs.ErrNotExist if there is no such directory.
+// Export writes the content of a data directory to a new file: all blocks, which
+// must be final, the state after the last block, and the pool. The error wraps
+// fs.ErrNotExist if the directory does not exist.
 func Export(ctx context.Context, cfg Config, path string) error {
 	if _, err := os.ReadDir(cfg.DataDir); err != nil {
 		return fmt.Errorf("node: export: %w", err)
@@ -34,13 +35,14 @@ func Export(ctx context.Context, cfg Config, path string) error {
 	return errors.Join(err, n.store.Close())
 }
 
-// Import makes a data directory from a file that Export has written. The directory must not exist
-// or must be empty. The node then continues after the last block in the file. The error wraps
-// ledger.ErrImport if the directory has files, or evmrollup.ErrExport if the file is not a complete
-// export.
+// Import makes a data directory from a file that Export has written. The directory
+// must not exist, or must be empty. A node on the directory then continues after
+// the last block in the file. The error wraps ledger.ErrImport if the directory has
+// files, and evmrollup.ErrExport if the file is not a complete export.
 //
-// After an error the directory is as it was before. If the process ends during the import, the next
-// call of Import begins again, and New refuses the directory until then.
+// After an error, the directory is as it was before. If the process ends during the
+// import, New refuses the directory until Import is called again, which starts from
+// the beginning.
 func Import(ctx context.Context, cfg Config, path string) (err error) {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -77,7 +79,8 @@ func fillDirectory(ctx context.Context, cfg Config, path string) error {
 	return errors.Join(n.Chain.Import(ctx, path), n.store.Close())
 }
 
-// offline returns a node that has its rollup, but is not connected to a JAM chain.
+// offline returns a node that has opened its rollup but is not connected to a JAM
+// chain.
 func offline(cfg Config) (n *Node, err error) {
 	n = &Node{cfg: cfg, log: slog.New(slog.DiscardHandler)}
 	if n.accounts, err = devkeys.Derive(devkeys.Mnemonic, numAccounts); err != nil {
@@ -94,9 +97,9 @@ func offline(cfg Config) (n *Node, err error) {
 	return n, nil
 }
 
-// Genesis returns the entries for the rollup's service in the genesis state of a JAM chain. The
-// service begins after block 0 or, after an import into the data directory, after the last imported
-// block.
+// Genesis returns the entries that the genesis state of a JAM chain needs for the
+// rollup's service. The service begins after block 0 or, if the data directory was
+// imported, after the last imported block.
 func Genesis(cfg Config) (service.State, error) {
 	n, err := offline(cfg)
 	if err != nil {
@@ -115,13 +118,13 @@ func Genesis(cfg Config) (service.State, error) {
 	return entries, errors.Join(err, n.store.Close())
 }
 
-// importing is the name of a file that a directory has while an import runs. The file shows that
-// the other files come from an interrupted import and may be deleted. The files of a node must
-// never be deleted.
+// importing is the name of a file that is in a directory while an import runs. If
+// the import is interrupted, the file shows that the other files may be deleted.
+// The files of a node must never be deleted.
 const importing = "importing"
 
-// beginImport makes the directory and puts the file importing into it. It deletes the files of an
-// earlier, interrupted import.
+// beginImport creates the directory with the file importing in it. It deletes the
+// files of an earlier import that was interrupted.
 func beginImport(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -132,7 +135,8 @@ func beginImport(dir string) error {
 	return clearImport(dir)
 }
 
-// clearImport deletes the files that an import has made. No node has worked with them yet.
+// clearImport deletes the files that an import has made, which no node has used
+// yet.
 func clearImport(dir string) error {
 	return errors.Join(os.RemoveAll(filepath.Join(dir, "db")), os.RemoveAll(filepath.Join(dir, "log")))
 }
@@ -145,9 +149,9 @@ func checkImported(dir string) error {
 	return nil
 }
 
-// checkEmpty returns an error if a directory has files, except those of an interrupted import. Even
-// a node without a block may have transactions and steps of its queue in the directory, and an
-// import would contradict them.
+// checkEmpty returns an error if a directory has files, except for those of an
+// interrupted import. Even if a node has made no block, its directory may contain
+// transactions and steps of the queue, which an import would contradict.
 func checkEmpty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {

@@ -15,7 +15,8 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// connect connects to the JAM chain and takes over the chain's constants.
+// connect connects to the JAM chain and uses the constants of that chain from then
+// on.
 func (n *Node) connect(ctx context.Context) (err error) {
 	signer, err := service.NewSigner(n.cfg.Version, n.cfg.Key)
 	if err != nil {
@@ -46,8 +47,8 @@ func (n *Node) simulation() jamtest.Config {
 	return cfg
 }
 
-// seen is the JAM chain as the builder of a node uses it. It shows the node each JAM block that the
-// builder receives.
+// seen is the JAM chain as the builder of a node uses it. It also passes each JAM
+// block that the builder receives to the node.
 type seen struct {
 	jam.Network
 	node *Node

@@ -10,14 +10,17 @@ import (
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
 )
 
-// HeadChange is one step of the latest block: latest has moved to a block or stepped back over one.
+// HeadChange is one step of the latest block, which has either moved to a block or
+// stepped back over it.
 type HeadChange = ledger.HeadChange
 
-// ErrMissed is returned if the requested changes are so old that the node no longer has them.
+// ErrMissed is returned if the requested changes are so old that the node no longer
+// has them.
 var ErrMissed = ledger.ErrMissed
 
-// followBuilder reads the events of the builder in order, beginning now. The progress of blocks,
-// the observer and the subscribers get their information only in this way.
+// followBuilder reads the events of the builder in order, from now on. This is the
+// only way in which the progress of blocks, the observer and the subscribers get
+// their information.
 func (n *Node) followBuilder(ctx context.Context) error {
 	return n.builder.Watch(ctx, math.MaxUint64, func(events []builder.Event, heads canonical.Heads) error {
 		for _, e := range events {
@@ -39,11 +42,13 @@ func (n *Node) moveHeads(h canonical.Heads) {
 	n.headLog.Move(n.BlockByNumber, h.Latest.Number, h.Finalized.Number)
 }
 
-// HeadCursor returns the position behind the newest change, for HeadChanges.
+// HeadCursor returns the position after the newest change, from which HeadChanges
+// can continue.
 func (n *Node) HeadCursor() uint64 { return n.headLog.Cursor() }
 
-// HeadChanges returns the changes after a cursor: see ledger.HeadLog.Changes. If an edit has gone
-// back to a state before a block, the result has only the block's header, as in all other answers.
+// HeadChanges returns the changes of the latest block after a cursor: see
+// ledger.HeadLog.Changes. If an edit has gone back to a state before a block, the
+// result has only the header of the block, as all other answers do.
 func (n *Node) HeadChanges(cursor uint64) (changes []HeadChange, next uint64, more <-chan struct{}, err error) {
 	changes, next, more, err = n.headLog.Changes(cursor, n.BlockByNumber)
 	for i := range changes {

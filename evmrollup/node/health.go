@@ -14,23 +14,24 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// ErrNotReady is returned if the node works but should not receive transactions at present.
+// ErrNotReady is returned if the node works but should not receive transactions at
+// the moment.
 var ErrNotReady = errors.New("node: not ready")
 
-// Levels has the measurements of the node at one moment.
+// Levels contains the measurements of a node at one moment.
 type Levels struct {
 	Pool       txpool.Stats      // of the pool
-	PoolUsed   float64           // as PoolPressure
+	PoolUsed   float64           // the result of PoolPressure
 	Queue      bundlequeue.Stats // of the queue; zero if another replica leads
 	Builder    builder.Health    // of the builder
-	Feed       submit.FeedHealth // of the way to the JAM chain
+	Feed       submit.FeedHealth // of the connection to the JAM chain
 	Heads      canonical.Heads   // of the rollup
-	JAMSlot    uint64            // of the best JAM block
-	SlotLength time.Duration     // of the JAM chain
-	Roots      int               // states in memory
-	Replaced   uint64            // executed blocks that were undone
-	// Replicas describes the cluster, and Lag is the number of writes that this node has not read
-	// yet. Both are zero without a cluster, and while the database does not answer.
+	JAMSlot    uint64            // slot of the best JAM block
+	SlotLength time.Duration     // duration of a slot on the JAM chain
+	Roots      int               // number of states in memory
+	Replaced   uint64            // number of executed blocks that were undone
+	// Replicas describes the cluster, and Lag is the number of writes that this node has not
+	// read yet. Both are zero if there is no cluster, and while the database does not answer.
 	Replicas Replicas
 	Lag      uint64
 }
@@ -52,8 +53,8 @@ func (n *Node) Levels(ctx context.Context) (Levels, error) {
 	return now, err
 }
 
-// Alive returns an error if the node has stopped working and must be started again. The error wraps
-// ErrDisk, ledger.ErrDamaged or builder.ErrStopped.
+// Alive returns an error if the node has stopped working and must be restarted. The
+// error wraps ErrDisk, ledger.ErrDamaged or builder.ErrStopped.
 func (n *Node) Alive() error {
 	if err := cmp.Or(n.store.Err(), n.Damage()); err != nil {
 		return err
@@ -68,8 +69,8 @@ func (n *Node) Alive() error {
 // ready.
 const staleSlots = 8
 
-// Ready returns an error if users should use another node for now. The error wraps ErrNotReady, or
-// is that of Alive.
+// Ready returns an error if users should use a different node for now. The error
+// wraps ErrNotReady, or is that of Alive.
 func (n *Node) Ready() error {
 	if err := n.Alive(); err != nil {
 		return err
@@ -108,13 +109,14 @@ func (n *Node) Ready() error {
 	return nil
 }
 
-// Resume makes the node build and send packages again after a fatal error has paused it: see
-// submit.Fatal. The error wraps builder.ErrStopped.
+// Resume lets the node build and send packages again after a fatal error has paused
+// it: see submit.Fatal. The error wraps builder.ErrStopped.
 func (n *Node) Resume(ctx context.Context) error { return n.builder.Resume(ctx) }
 
-// GiveUp orders the node to build no more packages for a block that is not final. If none of the
-// block's packages is accumulated, its transactions and those of later blocks are executed again.
-// The error wraps bundlequeue.ErrWrongNumber or builder.ErrStopped.
+// GiveUp orders the node to build no more packages for a block that is not final.
+// If none of the block's packages is accumulated, the transactions of this block
+// and of later blocks are executed again. The error wraps
+// bundlequeue.ErrWrongNumber or builder.ErrStopped.
 func (n *Node) GiveUp(ctx context.Context, number uint64, reason string) error {
 	return n.builder.GiveUp(ctx, number, reason)
 }

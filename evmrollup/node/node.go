@@ -25,22 +25,24 @@ import (
 	"github.com/jamq/jamq/evmrollup/store"
 )
 
-// ErrDisk is returned after the disk of the data directory has failed. When the disk works again,
-// the node must be started again. Everything that was acknowledged to users is kept.
+// ErrDisk is returned after the disk of the data directory has failed. When the
+// disk works again, the node must be restarted. Nothing that was acknowledged to
+// users is lost.
 var ErrDisk = store.ErrDisk
 
-// numAccounts is the number of development accounts that have funds at the start, and genesisEther
-// is the balance of each in ether.
+// numAccounts is the number of development accounts that have funds in block 0, and
+// genesisEther is the balance of each of them, in ether.
 const (
 	numAccounts  = 10
 	genesisEther = 10_000
 )
 
-// Block is an executed rollup block.
+// Block is an executed block of the rollup.
 type Block = evmrollup.Block
 
-// Node runs an EVM rollup on a JAM chain: it has the rollup's chain, its builder, and the
-// connection to JAM. It is safe for concurrent use.
+// Node runs an EVM rollup on a JAM chain. It consists of the rollup's chain, its
+// builder, and the connection to JAM. A Node is safe for concurrent use. Create it
+// with [New].
 type Node struct {
 	*evmrollup.Chain
 	cfg      Config
@@ -65,12 +67,13 @@ type Node struct {
 // connectTime is how long New waits for a connection to the JAM node.
 const connectTime = 30 * time.Second
 
-// checkpointEvery is the number of records after which a checkpoint shortens the log. A restart
-// executes the blocks after the last checkpoint again that are not final.
+// checkpointEvery is the number of records after which a checkpoint shortens the
+// log. A restart executes those blocks again that came after the last checkpoint
+// and are not final.
 const checkpointEvery = 512
 
-// New returns a node, which [Node.Run] starts. If Config.DataDir has the data of an earlier run,
-// the node continues with that data.
+// New returns a node, which [Node.Run] starts. If Config.DataDir has the data of an
+// earlier run, the node continues with it.
 func New(cfg Config) (*Node, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -100,9 +103,9 @@ func open(cfg Config) (*Node, error) {
 	return newNode(cfg, s)
 }
 
-// inDirectory adds the name of the data directory to an error of reading it. An operator needs the
-// name, because the directory may be a copy whose files are from different moments. Without a data
-// directory the error is unchanged.
+// inDirectory adds the name of the data directory, if there is one, to an error of
+// reading it. An operator needs the name, because the directory may be a bad copy,
+// with files from different moments.
 func (c *Config) inDirectory(err error) error {
 	if c.DataDir == "" {
 		return err
@@ -110,8 +113,8 @@ func (c *Config) inDirectory(err error) error {
 	return fmt.Errorf("node: the data directory %s: %w", c.DataDir, err)
 }
 
-// newNode returns a node with the data directory s, which the node closes at the end, or without
-// one if s is nil.
+// newNode returns a node with the data directory s, which the node closes at its
+// end. If s is nil, the node has no data directory.
 func newNode(cfg Config, s *store.Store) (_ *Node, err error) {
 	n := &Node{
 		cfg: cfg, log: cfg.Logger, store: s, observer: noObserver{}, progress: progress{of: make(map[uint64]Progress)},
@@ -127,7 +130,7 @@ func newNode(cfg Config, s *store.Store) (_ *Node, err error) {
 	return n, nil
 }
 
-// open recovers the rollup and connects to the JAM chain.
+// open recovers the rollup and connects the node to the JAM chain.
 func (n *Node) open() (err error) {
 	if n.Chain, err = evmrollup.New(n.rollupConfig()); err != nil {
 		return n.cfg.inDirectory(err)
@@ -151,10 +154,13 @@ func (n *Node) open() (err error) {
 	return nil
 }
 
-// deployer is the address of the deterministic deployment proxy. Through this contract, forge and
-// other tools create contracts at the same addresses on all chains. Elsewhere it is deployed with a
-// transaction that every chain accepts, but the pool refuses that transaction, as geth does.
-// deployerCode passes the data after its first word to CREATE2, with that word as the salt.
+// deployer is the address of the deterministic deployment proxy. Forge and other
+// tools use this contract to create contracts at the same addresses on all chains.
+// On other chains, the contract is deployed with a transaction that is valid
+// everywhere, but the pool refuses that transaction, as geth does.
+//
+// deployerCode is the code of the contract. It passes the data after the first word
+// to CREATE2, with the first word as the salt.
 var (
 	deployer     = common.HexToAddress("0x4e59b44847b379578588920cA78FbF26c0B4956C")
 	deployerCode = common.FromHex("0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffe03601600081602082378035828234f58015156039578182fd5b8082525050506014600cf3")
@@ -182,8 +188,9 @@ func (n *Node) rollupConfig() evmrollup.Config {
 	return cfg
 }
 
-// recover opens the builder, which moves the rollup to its present state. A simulated JAM chain has
-// ended with the process before, so blocks that were not final then are no longer on JAM.
+// recover opens the builder, which brings the rollup to its present state. A
+// simulated JAM chain has ended with the previous process, so blocks that were not
+// final then are no longer on JAM.
 func (n *Node) recover(ctx context.Context) error {
 	rollup, err := n.Rollup()
 	if err != nil {
@@ -205,7 +212,7 @@ func (n *Node) recover(ctx context.Context) error {
 	return err
 }
 
-// noLog is the log of a node without a data directory. It keeps nothing.
+// noLog is the log of a node without a data directory. It stores nothing.
 type noLog struct{}
 
 // Append implements builder.Log.
@@ -220,10 +227,10 @@ func (noLog) Replay(func([]byte) error) error { return nil }
 // Accounts returns the development accounts that have funds at the start.
 func (n *Node) Accounts() []devkeys.Account { return n.accounts }
 
-// Run runs the node until ctx ends. It then ends the node's goroutines and closes the database. It
-// may be called once. It returns early with an error if the JAM chain can no longer be followed, or
-// if the disk has failed. After a failure of the disk the database stays open, so that clients can
-// still read the node.
+// Run runs the node until ctx ends. It then ends the node's goroutines and closes
+// the database. Run may be called only once. It returns early with an error if the
+// JAM chain can no longer be followed, or if the disk has failed. After a failure
+// of the disk, the database stays open, so that clients can still read the node.
 func (n *Node) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	parts := []func(context.Context) error{n.jam.Run, n.untilLeft(n.runBuilder), n.untilLeft(n.followBuilder)}
@@ -247,8 +254,8 @@ func (n *Node) Run(ctx context.Context) error {
 	return err
 }
 
-// Drain waits until the pool has no transaction that can run and every block is final. It returns
-// earlier if ctx or Run ends.
+// Drain waits until every block is final and the pool has no transaction that can
+// run. It returns earlier if ctx or Run ends.
 func (n *Node) Drain(ctx context.Context) error {
 	return n.builder.Drain(ctx, func() bool { return n.PoolStats().Pending > 0 })
 }

@@ -7,22 +7,23 @@ import (
 	"github.com/jamq/jamq/jamtest"
 )
 
-// Observer receives what happens in a node, so that a display of the node is always up to date. Its
-// methods are called concurrently and should return soon. The calls of each single method are in
-// order.
+// Observer receives the events of a node, so that a display of the node is always
+// up to date. Its methods are called concurrently and should return soon. The calls
+// of each single method are in order.
 type Observer interface {
-	// Import is called with each JAM block and the best block after it. Finalize is called when a
-	// JAM block becomes final.
+	// Import is called with each JAM block, and with the best block after that import. Finalize
+	// is called when a JAM block becomes final.
 	Import(b jamq.Block, best jamq.HeaderHash)
 	Finalize(hash jamq.HeaderHash)
-	// Sent is called when the pool has accepted transactions. txs is their number.
+	// Sent is called when the pool has accepted transactions. txs is the number of
+	// transactions.
 	Sent(txs int)
 	// Effect is called with each effect of the queue, for example that a block has reached a new
 	// state on JAM.
 	Effect(e bundlequeue.Effect)
 }
 
-// noObserver is the observer of a node on which Observe was not called. It does nothing.
+// noObserver is the observer of a node until Observe is called. It does nothing.
 type noObserver struct{}
 
 // Import implements Observer.
@@ -37,8 +38,8 @@ func (noObserver) Sent(int) {}
 // Effect implements Observer.
 func (noObserver) Effect(bundlequeue.Effect) {}
 
-// Observe sets the observer and first tells it the states of the blocks that are not final. It must
-// be called before Run.
+// Observe sets the observer, and first passes the states of the blocks that are not
+// final to it. Observe must be called before Run.
 func (n *Node) Observe(o Observer) {
 	n.observer = o
 	for _, change := range n.unfinished() {

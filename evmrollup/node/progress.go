@@ -9,28 +9,30 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// Progress is how far a rollup block has come on its way through JAM.
+// Progress describes how far a rollup block has come on its way through JAM.
 type Progress struct {
-	// Status is the name of a bundlequeue.State, or "pooled" for a transaction
-	// that is in no block.
+	// Status is the name of a bundlequeue.State, or "pooled" for a transaction that is not in a
+	// block.
 	Status string
-	// Version is the number of packages that were built for the block. Package is the hash of the
-	// package that the chain has accumulated or, before that, of the latest one.
+	// Version is the number of packages that were built for the block. Package is the hash of
+	// the package that the chain has accumulated or, before that, of the newest package.
 	Version int
 	Package jamq.PackageHash
 	// Core is the core that the package was sent to.
 	Core jamq.CoreIndex
-	// At is the JAM block that proves Status, or zero if no JAM block does.
+	// At is the JAM block that proves Status. It is zero if no JAM block does.
 	At anchor.Point
-	// Slots has, for each state by its name, the JAM slot at which the block has last entered that
-	// state since the node started. The slots of old blocks are forgotten.
+	// Slots maps the names of states to JAM slots: it has the slot at which the block has last
+	// entered each state since the node started. The node forgets the slots of old blocks.
 	Slots map[string]jamq.Slot
 }
 
-// keptProgress is the number of final blocks whose slots are remembered.
+// keptProgress is the number of final blocks for which the node remembers the
+// slots.
 const keptProgress = 4096
 
-// progress has the progress of the blocks by their numbers. It is safe for concurrent use.
+// progress records the progress of the blocks, by their numbers. It is safe for
+// concurrent use.
 type progress struct {
 	mu sync.RWMutex
 	of map[uint64]Progress
@@ -63,8 +65,8 @@ func (l *progress) note(c *bundlequeue.Changed, slot jamq.Slot) {
 	}
 }
 
-// queued records that the blocks in a range wait for their packages. The events of the queue begin
-// only with later states.
+// queued records that the blocks in a range wait for their packages. It is needed
+// because the queue reports no event for this first state.
 func (l *progress) queued(from, to uint64, slot jamq.Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +85,7 @@ func (l *progress) forget(number uint64) {
 	delete(l.of, number)
 }
 
-// Progress returns the position of a block on its way through JAM.
+// Progress returns how far a block has come on its way through JAM.
 func (n *Node) Progress(number uint64) Progress {
 	n.progress.mu.RLock()
 	p, known := n.progress.of[number]
@@ -105,7 +107,7 @@ func (n *Node) Progress(number uint64) Progress {
 	return p
 }
 
-// PooledProgress returns the progress of a transaction that is in no block.
+// PooledProgress returns the progress of a transaction that is not in a block.
 func (n *Node) PooledProgress() Progress { return Progress{Status: "pooled"} }
 
 // recoverProgress records the present states of the blocks that were not final at the restart.

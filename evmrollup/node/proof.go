@@ -14,16 +14,17 @@ import (
 )
 
 var (
-	// ErrNotFinal is returned if a proof is requested for a transaction or a block that is known
-	// but not final yet.
+	// ErrNotFinal is returned if a proof is requested for a known transaction or block that is
+	// not final yet.
 	ErrNotFinal = errors.New("node: not final yet")
-	// ErrNoProofs is returned if the JAM chain does not provide the data from which proofs are
-	// made.
+	// ErrNoProofs is returned if the JAM chain does not provide the data that is needed to make
+	// proofs.
 	ErrNoProofs = jam.ErrNoProofs
 )
 
-// FinalityProof returns a proof that a transaction is final, after it has verified the proof
-// itself. It returns nil if the transaction is in no block. Errors wrap ErrNotFinal or ErrNoProofs.
+// FinalityProof returns a proof that a transaction is final. The node has verified
+// the proof. The result is nil if the transaction is not in a block. Errors wrap
+// ErrNotFinal or ErrNoProofs.
 func (n *Node) FinalityProof(ctx context.Context, tx common.Hash) (*proof.Document, error) {
 	b, index, ok := n.Transaction(tx)
 	if !ok {
@@ -32,8 +33,8 @@ func (n *Node) FinalityProof(ctx context.Context, tx common.Hash) (*proof.Docume
 	return n.prove(ctx, b, func(d *proof.Document) error { return d.AddTransaction(b.Transactions(), index) })
 }
 
-// ReceiptProof returns the proof of FinalityProof, which then also proves the receipt of the
-// transaction.
+// ReceiptProof returns the same proof as FinalityProof, which also proves the
+// receipt of the transaction.
 func (n *Node) ReceiptProof(ctx context.Context, tx common.Hash) (*proof.Document, error) {
 	b, index, ok := n.Transaction(tx)
 	if !ok {
@@ -47,9 +48,10 @@ func (n *Node) ReceiptProof(ctx context.Context, tx common.Hash) (*proof.Documen
 	})
 }
 
-// AccountProof returns a proof of an account and of slots of its storage, in the state after a
-// final block, and verifies that the block is final. Errors wrap ErrNotFinal or ErrNoProofs, or are
-// those of StateAt and stateproof.Prove.
+// AccountProof returns a proof of an account, and of slots of its storage, in the
+// state after a final block. The proof includes that the block is final, and the
+// node has verified that part. Errors wrap ErrNotFinal or ErrNoProofs, or are those
+// of StateAt and stateproof.Prove.
 func (n *Node) AccountProof(ctx context.Context, b *Block, addr common.Address, slots []string) (*stateproof.FinalAccount, error) {
 	d, err := n.prove(ctx, b, func(*proof.Document) error { return nil })
 	if err != nil {
@@ -67,8 +69,8 @@ func (n *Node) AccountProof(ctx context.Context, b *Block, addr common.Address, 
 	return &stateproof.FinalAccount{Block: d, Account: account}, nil
 }
 
-// prove returns a verified proof that a block is final. It calls add to add the parts of the proof
-// that lead from the block to its content.
+// prove returns a verified proof that a block is final. The function add adds the
+// parts of the proof that lead from the block to its content.
 func (n *Node) prove(ctx context.Context, b *Block, add func(*proof.Document) error) (*proof.Document, error) {
 	number := b.NumberU64()
 	if final := n.builder.Heads().Finalized.Number; number > final {
@@ -91,13 +93,14 @@ func (n *Node) prove(ctx context.Context, b *Block, add func(*proof.Document) er
 	return d, nil
 }
 
-// Trust returns the data that a verifier of the node's proofs must trust, such as the keys of
-// validators. A verifier that gets this data from the node that makes the proofs trusts that node.
-// It should therefore compare the fingerprint over another channel. The error wraps ErrNoProofs.
+// Trust returns the data that a verifier of the node's proofs must trust, such as
+// the keys of the validators. A verifier that gets this data from the node that
+// makes the proofs has to trust that node, so it should compare the fingerprint
+// over another channel. The error wraps ErrNoProofs.
 func (n *Node) Trust(ctx context.Context) (*proof.Trust, error) { return n.jam.Trust(ctx) }
 
-// Handoff returns the proof that one validator set of JAM follows the given set. A verifier needs
-// it when the validators change. The error wraps ErrNoProofs.
+// Handoff returns the proof of the JAM validator set that follows the given set. A
+// verifier needs it when the validators change. The error wraps ErrNoProofs.
 func (n *Node) Handoff(ctx context.Context, set uint64) (*proof.Handoff, error) {
 	return n.jam.Handoff(ctx, set)
 }

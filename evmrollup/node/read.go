@@ -12,11 +12,13 @@ import (
 	"github.com/jamq/jamq/evmrollup"
 )
 
-// Heads returns the heads of the rollup: for each tag, such as latest, the newest block.
+// Heads returns the heads of the rollup: the newest block for each tag, such as
+// latest.
 func (n *Node) Heads() canonical.Heads { return n.builder.Heads() }
 
-// Resolve returns the block that a tag or a number names, or nil if there is none. All other code
-// uses Resolve, so that a tag means the same block everywhere.
+// Resolve returns the block for a tag or a number, or nil if there is no such
+// block. All other code uses Resolve, so that a tag means the same block
+// everywhere.
 func (n *Node) Resolve(tag rpc.BlockNumber) *Block {
 	for {
 		h := n.builder.Heads()
@@ -37,10 +39,10 @@ func (n *Node) Resolve(tag rpc.BlockNumber) *Block {
 	}
 }
 
-// SendTransaction adds a transaction to the pool. With a data directory, the transaction is on the
-// disk when the call returns. Errors are those of the pool. If the disk has failed, every
-// transaction is refused with that reason. While the log does not answer, the error wraps
-// builder.ErrBusy.
+// SendTransaction adds a transaction to the pool. With a data directory, the
+// transaction is on the disk when the call returns. The errors are those of the
+// pool. If the disk has failed, SendTransaction refuses every transaction with that
+// error. While the log does not answer, the error wraps builder.ErrBusy.
 func (n *Node) SendTransaction(tx *types.Transaction) error {
 	if err := n.store.Err(); err != nil {
 		return err
@@ -55,9 +57,9 @@ func (n *Node) SendTransaction(tx *types.Transaction) error {
 	return nil
 }
 
-// Mine makes a number of blocks, which may be empty, and waits until the last one is latest. If
-// seconds is not 0, it is the distance between their times. The error is that of ctx, or of a node
-// that has stopped.
+// Mine makes a number of blocks, which may be empty, and waits until the last of
+// them is latest. If seconds is not 0, it is the difference between the times of
+// these blocks. The error is that of ctx, or of a node that has stopped.
 func (n *Node) Mine(ctx context.Context, blocks, seconds uint64) error {
 	return n.await(ctx, n.Chain.Mine(blocks, seconds))
 }

@@ -11,33 +11,35 @@ import (
 	"github.com/jamq/jamq/service"
 )
 
-// ServiceReport describes the calls that the rollup's service has received on the finalized JAM
-// chain. It is read from the chain and not from the queue. The calls for the blocks that were final
-// when the node started are not read but assumed. If one of them is missing in truth, the first
-// call that is read shows it.
+// ServiceReport describes the calls that the rollup's service has received on the
+// finalized JAM chain. It is read from the chain and not from the queue, so that it
+// can reveal mistakes of the queue. The calls for blocks that were final when the
+// node started are assumed and not read. If one of them is missing in reality, the
+// first call that is read shows this.
 type ServiceReport struct {
-	// Total is the number of accumulated packages of the rollup. First and Last are the numbers of
-	// the first and the latest block among them. If there is none yet, Last is the block before the
-	// first one.
+	// Total is the number of accumulated packages of the rollup. First and Last are the numbers
+	// of the first and the latest block in these packages. If there are none yet, Last is the
+	// number of the block before the first one.
 	Total, First, Last uint64
 	// Root is the state root after Last.
 	Root common.Hash
 	// Duplicates are the numbers of blocks that were accumulated again. Gaps are the numbers of
-	// blocks that did not continue the previous block and that the service did not keep for later.
-	// Both lists should be empty.
+	// blocks that did not continue the previous block and that the service did not keep for
+	// later. Both lists should be empty.
 	Duplicates, Gaps []uint64
 }
 
-// calls follows the calls of the rollup's service. It reads them from the chain and uses no answer
-// of the queue, so that it can reveal mistakes of the queue. It is safe for concurrent use.
+// calls follows the calls of the rollup's service. It reads them from the chain and
+// does not use the queue, so that it can reveal mistakes of the queue. It is safe
+// for concurrent use.
 type calls struct {
 	mu      sync.Mutex
 	report  ServiceReport
 	storage service.Storage // of a service that gets the same calls
 }
 
-// begin sets the block after which the calls continue, and the number of earlier calls that are
-// assumed.
+// begin sets the block after which the calls continue, and the number of earlier
+// calls that are assumed.
 func (s *calls) begin(last *evmrollup.Block, assumed uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,9 +47,9 @@ func (s *calls) begin(last *evmrollup.Block, assumed uint64) {
 	s.storage = service.Genesis{Block: evmrollup.Header(last.Block, common.Hash{})}.Storage()
 }
 
-// taken records a call of the service with an accumulated block. header is the block's header; more
-// bytes may follow it. The rules of the service decide whether the block is applied, waits for its
-// turn, or has no effect.
+// taken records a call of the service with an accumulated block. header is the
+// header of the block, after which more bytes may follow. The rules of the service
+// decide whether it applies the block, keeps the block for later, or ignores it.
 func (s *calls) taken(header []byte) {
 	c, err := service.DecodeHeader(header)
 	if err != nil {

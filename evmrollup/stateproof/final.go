@@ -9,24 +9,24 @@ import (
 	"github.com/jamq/jamq/canonical/proof"
 )
 
-// MaxFinal is the maximum size of the JSON of a FinalAccount, in bytes. An account with 1,024 slots
-// takes some megabytes.
+// MaxFinal is the maximum size of a FinalAccount in bytes of JSON. An account with
+// 1,024 slots needs several megabytes.
 const MaxFinal = 16 << 20
 
-// FinalAccount is an account in the state after a final rollup block, with its proofs. It is the
-// answer of jam_getAccountProof. It proves what the account was after that block, but not that
-// there is no later block.
+// FinalAccount is an account in the state after a final rollup block, together with
+// its proofs. It is the answer of jam_getAccountProof. It proves the account as of
+// that block, but it does not prove that the block is the newest one.
 type FinalAccount struct {
-	// Block proves that the block is final. It thereby also proves the root of the state after the
-	// block.
+	// Block proves that the block is final, and thereby the root of the state after the block.
 	Block *proof.Document `json:"block"`
-	// Account is the account, with proofs against that root.
+	// Account is the account with proofs under that root.
 	Account *Account `json:"account"`
 }
 
-// ParseFinal decodes a FinalAccount of at most MaxFinal bytes. Except for white space, the text
-// must be the one that encoding/json writes. ParseFinal does not verify any proof. The error wraps
-// ErrInvalid or, for the document about the block, proof.ErrMalformed.
+// ParseFinal decodes a FinalAccount of at most MaxFinal bytes. Apart from white
+// space, the text must be exactly the text that encoding/json writes. ParseFinal
+// does not verify any proof. The error wraps ErrInvalid or, for the document about
+// the block, proof.ErrMalformed.
 func ParseFinal(data []byte) (*FinalAccount, error) {
 	if len(data) > MaxFinal {
 		return nil, fmt.Errorf("%w: %d bytes, want at most %d", ErrInvalid, len(data), MaxFinal)
@@ -49,7 +49,8 @@ func ParseFinal(data []byte) (*FinalAccount, error) {
 	return f, nil
 }
 
-// canonical reports whether text is the JSON that a node writes for f, apart from white space.
+// canonical reports whether text is, apart from white space, the JSON that a node
+// writes for f.
 func (f *FinalAccount) canonical(text []byte) bool {
 	var have bytes.Buffer
 	if err := json.Compact(&have, text); err != nil {
@@ -64,10 +65,11 @@ func (f *FinalAccount) canonical(text []byte) bool {
 	})
 }
 
-// Verify checks that the block is final, and then that the account is in the state after it. The
-// caller must compare the address and the slots with its request, as after Account.Verify. The
-// error wraps those of proof.Document.VerifyBlock, or ErrInvalid; the result then has only the
-// steps that were verified. Verify is safe for concurrent use.
+// Verify checks that the block is final and that the account is in the state after
+// the block. The caller must also compare the address and the slots with its
+// request, as after Account.Verify. The error wraps those of
+// proof.Document.VerifyBlock, or ErrInvalid; the result then has only the steps
+// that were verified. Verify is safe for concurrent use.
 func (f *FinalAccount) Verify(trust *proof.Trust) (proof.Result, error) {
 	if f.Block == nil || f.Account == nil {
 		return proof.Result{}, fmt.Errorf("%w: the block or the account is missing", ErrInvalid)

@@ -1,12 +1,14 @@
-// Package stateproof has the proofs of the reference node's eth_getProof, and their verifier.
+// Package stateproof makes and verifies the proofs that the reference node returns
+// from eth_getProof.
 //
-// The answer has the form of EIP-1186, so that clients decode it. The state is a unified binary
-// tree (EIP-7864) and not a Merkle Patricia trie, so three fields have another meaning:
+// An answer has the form of EIP-1186, so that clients can decode it. Three fields
+// have a different meaning, because the state is a unified binary tree (EIP-7864)
+// instead of a Merkle Patricia trie:
 //
-//   - A proof is a list with one element, an encoded witness of package statedb. It proves an
-//     account or a slot, also that there is none.
-//   - storageHash is the root of the state, because accounts have no separate storage tries. Each
-//     proof of a slot leads to it.
+//   - A proof is a list with one element, an encoded witness of package statedb. It
+//     proves the value of an account or a slot, or that there is none.
+//   - storageHash is the root of the state, because accounts have no separate
+//     storage tries. Each proof of a slot leads to this root.
 //   - codeHash is zero for an account that does not exist.
 //
 // A verifier needs the root of the state from a source that it trusts:
@@ -16,7 +18,8 @@
 //	…
 //	err = account.Verify(root)
 //
-// A FinalAccount also proves that root, to a verifier that trusts validators of JAM.
+// A FinalAccount also proves that root, for verifiers that trust the validators of
+// JAM.
 package stateproof
 
 import (
@@ -30,11 +33,12 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// ErrInvalid is returned if the proofs in an answer do not prove its values.
+// ErrInvalid is returned if the proofs in an answer do not prove the values in the
+// answer.
 var ErrInvalid = errors.New("stateproof: invalid proof")
 
-// Account is an account with some slots of its storage, and proofs of all these values. It is the
-// answer of eth_getProof.
+// Account is an account with some slots of its storage, and with proofs of all
+// these values. It is the answer of eth_getProof.
 type Account struct {
 	Address      common.Address  `json:"address"`      // of the account
 	AccountProof []hexutil.Bytes `json:"accountProof"` // the parts of the tree that prove it
@@ -45,17 +49,18 @@ type Account struct {
 	StorageProof []Slot          `json:"storageProof"` // the slots, in the order of the call
 }
 
-// Slot is a storage slot with its proof. Key is the slot in hexadecimal: as the client wrote it, or
-// as a number without leading zeros.
+// Slot is a storage slot with its proof. Key is the slot in hexadecimal, either as
+// the client wrote it or as a number without leading zeros.
 type Slot struct {
 	Key   string          `json:"key"`
 	Value *hexutil.Big    `json:"value"` // 0 if the slot was never set
 	Proof []hexutil.Bytes `json:"proof"` // the parts of the tree that prove it
 }
 
-// Prove returns an account and slots of its storage, with proofs. The slots have the form that
-// ParseSlot accepts. open must return a new view of the same root at each call, because each proof
-// needs its own view. Errors are those of ParseSlot, open and statedb.View.Witness.
+// Prove returns an account and slots of its storage, with proofs. The slots are
+// texts that ParseSlot accepts. The function open must return a new view of the
+// same state at each call, because each proof needs a separate view. The errors are
+// those of ParseSlot, open and statedb.View.Witness.
 func Prove(open func() (*statedb.View, error), addr common.Address, slots []string) (*Account, error) {
 	view, err := open()
 	if err != nil {
@@ -85,7 +90,7 @@ func Prove(open func() (*statedb.View, error), addr common.Address, slots []stri
 	return a, nil
 }
 
-// proofOf returns a proof of everything that was read from a view.
+// proofOf returns a proof of all values that were read from a view.
 func proofOf(view *statedb.View) ([]hexutil.Bytes, error) {
 	witness, err := view.Witness()
 	if err != nil {
@@ -94,9 +99,10 @@ func proofOf(view *statedb.View) ([]hexutil.Bytes, error) {
 	return []hexutil.Bytes{witness.Encode()}, nil
 }
 
-// Verify checks that the proofs lead to the root of a state and prove all values. The error wraps
-// ErrInvalid. Verify does not know the request, so the caller must compare Address and the keys of
-// the slots with it. Verify is safe for concurrent use.
+// Verify checks that the proofs lead to the given root of a state and prove all
+// values. Verify does not know the request, so the caller must compare Address and
+// the keys of the slots with the request. The error wraps ErrInvalid. Verify is
+// safe for concurrent use.
 func (a *Account) Verify(root common.Hash) error {
 	if a.StorageHash != root {
 		return fmt.Errorf("%w: storageHash is %s, want the root of the state %s", ErrInvalid, a.StorageHash, root)
@@ -143,8 +149,8 @@ func (s *Slot) verify(addr common.Address, root common.Hash) error {
 	})
 }
 
-// read calls check with a view that has only the values in a proof. It returns an error if the
-// proof contains anything that check does not read.
+// read calls check with a view that contains only the values of a proof. It returns
+// an error if the proof contains a value that check does not read.
 func read(proof []hexutil.Bytes, root common.Hash, check func(*statedb.View) error) error {
 	if len(proof) != 1 {
 		return fmt.Errorf("%d elements of the proof, want 1", len(proof))

@@ -12,9 +12,9 @@ import (
 	"github.com/cockroachdb/pebble"
 )
 
-// WriteCopy writes the blocks and states of the directory, as they are at one moment, so that
-// ReadCopy can restore them on another machine. The builder's log is not among them. WriteCopy can
-// be called while the directory is in use.
+// WriteCopy writes the blocks and states of the directory, as they are at one
+// moment, so that ReadCopy can restore them on another machine. The copy does not
+// include the builder's log. WriteCopy can be called while the directory is in use.
 func (s *Store) WriteCopy(w io.Writer) (err error) {
 	dir, err := os.MkdirTemp(s.dir, "copy-")
 	if err != nil {
@@ -48,8 +48,9 @@ func Exists(dir string) (bool, error) {
 	return err == nil, err
 }
 
-// ReadCopy replaces the database in a directory by the output of WriteCopy. No process may use the
-// directory meanwhile. After an error the directory has the same database as before.
+// ReadCopy replaces the database in a directory by a copy that WriteCopy has made.
+// No process may use the directory at the same time. After an error, the directory
+// has the same database as before.
 func ReadCopy(dir string, r io.Reader) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("store: copy: %w", err)
@@ -78,8 +79,9 @@ func ReadCopy(dir string, r io.Reader) (err error) {
 	return exchange(dir, partial)
 }
 
-// exchange replaces the database in a directory by another one, and removes the old database and
-// its log. If the process ends in the middle, the directory may have no database.
+// exchange replaces the database in a directory by another one, and removes the old
+// database with its log. If the process ends in the middle, the directory may have
+// no database.
 func exchange(dir, database string) error {
 	old, err := os.MkdirTemp(dir, "copy-")
 	if err != nil {
@@ -94,11 +96,11 @@ func exchange(dir, database string) error {
 	return errors.Join(os.Rename(database, filepath.Join(dir, "db")), os.RemoveAll(old))
 }
 
-// errName is returned if a copy contains a file that no database has.
+// errName is returned if a copy contains a file that cannot belong to a database.
 var errName = errors.New("unexpected file")
 
-// writeFile writes one file of a copy to a directory. It refuses folders, because a database has
-// none.
+// writeFile writes one file of a copy to a directory. It refuses folders, because a
+// database has no folders.
 func writeFile(dir string, header *tar.Header, content io.Reader) error {
 	if header.Typeflag != tar.TypeReg || strings.ContainsAny(header.Name, `/\`) || !filepath.IsLocal(header.Name) {
 		return fmt.Errorf("%w: %.80q", errName, header.Name)

@@ -11,8 +11,8 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// Memory is a data directory in memory, for tests. It stays when a node that uses it ends, so that
-// a test can restart the node.
+// Memory is a data directory in memory, for tests. It outlives the node that uses
+// it, so that a test can restart the node.
 type Memory struct {
 	log    journal.Memory
 	ledger *Keys
@@ -25,8 +25,8 @@ func NewMemory() *Memory { return &Memory{ledger: NewKeys(), states: NewKeys()} 
 // Open returns the directory. Only one node can use it at a time.
 func (m *Memory) Open() *Store { return &Store{Log: &m.log, Ledger: m.ledger, States: m.states} }
 
-// Keys is an ordered key-value store in memory. It implements ledger.Disk and statedb.Disk. It is
-// safe for concurrent use.
+// Keys is an ordered key-value store in memory, for tests. It implements
+// ledger.Disk and statedb.Disk and is safe for concurrent use.
 type Keys struct {
 	mu   sync.RWMutex
 	tree *btree.BTreeG[statedb.Record]
@@ -39,7 +39,8 @@ func NewKeys() *Keys {
 	return &Keys{tree: tree, safe: tree.Clone()}
 }
 
-// Crash discards everything that was written after the last Sync, as a crash of the machine would.
+// Crash discards everything that was written after the last Sync, as a crash of the
+// machine does.
 func (k *Keys) Crash() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

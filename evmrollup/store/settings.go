@@ -11,22 +11,23 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// ErrSettings is returned if a directory was used with other settings before.
+// ErrSettings is returned if a directory was used with different settings before.
 var ErrSettings = errors.New("store: the data directory was used with other settings; start the node with those of before, or with a new directory")
 
-// Setting is a value of a node's configuration that must be the same at every start, because the
-// data in the directory is wrong with another value. For example, blocks that one service has
-// received are not final for another service.
+// Setting is a value in a node's configuration that must be the same at every
+// start. With a different value, the data in the directory would be wrong. For
+// example, blocks that one service has received are not final for another service.
 type Setting struct {
-	Name  string // in words that an operator knows
+	Name  string // in words that operators know
 	Value string // as text
 }
 
 // settingPrefix is the prefix of the database keys under which the settings are stored.
 const settingPrefix = "setting/"
 
-// Bind stores the settings in the directory. If an earlier start had other settings, the error
-// wraps ErrSettings and nothing changes. A store in memory keeps no settings.
+// Bind stores the settings in the directory. If an earlier start had different
+// settings, the error wraps ErrSettings and nothing changes. A store in memory
+// ignores the settings.
 func (s *Store) Bind(settings ...Setting) error {
 	if s == nil || s.db == nil {
 		return nil
@@ -45,8 +46,8 @@ func (s *Store) Bind(settings ...Setting) error {
 	return all.Sync()
 }
 
-// compareSettings returns an error that names every setting that differs from the one in a
-// database. A setting that the database does not have yet is accepted.
+// compareSettings returns an error that names every setting whose value differs
+// from the one in a database. It accepts a setting that is not in the database yet.
 func compareSettings(db *pebble.DB, settings []Setting) error {
 	all := &keys{pebbledb.Borrow(db, nil), nil}
 	var differ []string

@@ -1,5 +1,6 @@
-// Package store is the data directory of an EVM rollup: one Pebble database with the log of its
-// builder, the final blocks and the states. Their writes become durable in one order.
+// Package store keeps the data directory of an EVM rollup. It is one Pebble
+// database with the log of the rollup's builder, the final blocks and the states,
+// whose writes become durable in one common order.
 package store
 
 import (
@@ -24,35 +25,36 @@ import (
 )
 
 var (
-	// ErrDisk is returned after the disk has failed, for example because it is full. When the disk
-	// works again, the directory must be opened again.
+	// ErrDisk is returned after the disk has failed, for example because it is full. When the
+	// disk works again, the directory must be opened again.
 	ErrDisk = pebbledb.ErrDisk
-	// ErrVersion is returned if another version of this package has written the directory.
+	// ErrVersion is returned if a different version of this package has written the directory.
 	ErrVersion = errors.New("store: the data directory has another version; drain and export the node with the program that wrote it, and import the file into a new directory")
 )
 
-// version is the version of the layout of the database, and versionKey is the key under which it is
-// stored. No other key begins with the same letter.
+// version is the version of the database's layout, and versionKey is the key under
+// which it is stored. No other key begins with the same letter.
 const (
 	version    = "8"
 	versionKey = "version"
 )
 
-// memTable is the size of Pebble's memory table in bytes. A restart reads up to two such tables
-// from Pebble's log. With the recommended size of 32 MiB, the restart of a chain of 100,000
-// transactions needed 1.6 times as much processor time. A small table is enough here, because most
-// writes of a node are in the order of keys and are seldom overwritten.
+// memTable is the size of Pebble's memory table in bytes. A restart reads up to two
+// such tables from Pebble's log, so a smaller table makes restarts faster: with the
+// recommended 32 MiB, the restart of a chain with 100,000 transactions needed 1.6
+// times as much processor time. A small table is enough here, because a node writes
+// mostly in the order of the keys and seldom overwrites them.
 const memTable = 8 << 20
 
-// filterBits is the number of bits that a table's filter uses for each key. With it, one in 100
-// reads of a key that a table does not have reads the table in vain.
+// filterBits is the number of bits per key in the filter of a table. With this
+// number, one in 100 reads of a missing key reads the table in vain.
 const filterBits = 10
 
-// Store is an open data directory. A nil Store stands for a node without a directory: it has no
-// failure and can be closed.
+// Store is an open data directory. A nil Store stands for a node without a
+// directory: Err returns nil, and Close does nothing.
 type Store struct {
-	// Log is the builder's log, Ledger has the final blocks, and States has the states. Their
-	// writes become durable in one common order.
+	// Log is the builder's log, Ledger stores the final blocks, and States stores the states.
+	// Their writes become durable in one common order.
 	Log    builder.Log
 	Ledger ledger.Disk
 	States statedb.Disk
@@ -65,10 +67,11 @@ type Store struct {
 // journalPrefix is the prefix of the database keys of the log.
 const journalPrefix = "log/"
 
-// Open opens a data directory, or creates it. Only one process can use a directory at a time.
-// Errors wrap ErrVersion, or ErrSettings if an earlier start had other settings. Other errors are
-// those of pebblejournal and of pebbledb.Open, such as ErrInUse and ErrMissing. A directory that
-// has another version, other settings or a missing file is not changed.
+// Open opens a data directory, or creates it. Only one process can use a directory
+// at a time. Errors wrap ErrVersion, or ErrSettings if an earlier start had
+// different settings. Other errors are those of pebblejournal and of pebbledb.Open,
+// such as ErrInUse and ErrMissing. Open does not change a directory that has a
+// different version, different settings or a missing file.
 func Open(dir string, log *slog.Logger, settings ...Setting) (*Store, error) {
 	logDir := filepath.Join(dir, "log")
 	db, err := openDatabase(filepath.Join(dir, "db"), logDir, settings)
@@ -93,9 +96,9 @@ func Open(dir string, log *slog.Logger, settings ...Setting) (*Store, error) {
 	return s, nil
 }
 
-// openDatabase checks and opens the database. The directory of the log is made after the database.
-// If the log exists and the database does not, the database was therefore lost, and openDatabase
-// does not create a new one.
+// openDatabase checks and opens the database. The directory of the log is always
+// created after the database. If the log exists without a database, the database
+// was therefore lost, and openDatabase does not create a new one.
 func openDatabase(dir, logDir string, settings []Setting) (*pebbledb.DB, error) {
 	_, err := os.Stat(logDir)
 	options := &pebble.Options{
@@ -139,8 +142,8 @@ func (s *Store) setVersion() error {
 	return meta.Sync()
 }
 
-// Err returns the reason why nothing can be written any more, or nil. If the disk is the reason, it
-// wraps ErrDisk.
+// Err returns the reason for which nothing can be written any more, or nil. If the
+// disk is the reason, the error wraps ErrDisk.
 func (s *Store) Err() error {
 	if s == nil || s.db == nil {
 		return nil
@@ -160,7 +163,7 @@ func (s *Store) Close() error {
 	return errors.Join(err, s.db.Close())
 }
 
-// keys is the part of a database whose keys have a given prefix.
+// keys gives access to the keys of a database that have a certain prefix.
 type keys struct {
 	db     *pebbledb.DB
 	prefix []byte

@@ -1,5 +1,5 @@
-// Package jam is the JAM chain of the reference node: a simulated one in the node's
-// process, or the chain of a JAM node.
+// Package jam connects the reference node to its JAM chain, which is either
+// simulated in the node's process or the chain of a JAM node.
 package jam
 
 import (
@@ -12,25 +12,28 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// Network is a JAM chain as a node uses it.
+// Network is a JAM chain as a node uses it: a builder.Network with additional
+// methods.
 type Network interface {
 	builder.Network
 	builder.Receiver
 	// Spec returns the constants of the chain.
 	Spec() jamq.ChainSpec
-	// Run makes the blocks of a simulated chain until ctx ends. For other chains it only waits.
+	// Run makes the blocks of a simulated chain until ctx ends. For other chains, it only waits
+	// for the end of ctx.
 	Run(ctx context.Context) error
-	// Heads returns the best and the finalized block.
+	// Heads returns the best and the finalized JAM block.
 	Heads() (best, finalized jamq.Block)
-	// Health returns the condition of the feed of JAM blocks.
+	// Health returns the condition of the feed that delivers JAM blocks.
 	Health() submit.FeedHealth
-	// Prove returns the JAM part of the proof that a rollup block is final, together with the trust
-	// that verifies it. Trust returns the trust that a verifier needs now. Handoff returns the
-	// proof of the validator set that follows the given one. Errors wrap ErrNoProofs.
+	// Prove returns the JAM part of a proof that a rollup block is final, together with the
+	// trust that verifies it. Trust returns the trust that a verifier needs now. Handoff
+	// returns the proof of the validator set that follows the given set. Errors wrap
+	// ErrNoProofs.
 	Prove(ctx context.Context, number uint64) (*proof.Document, *proof.Trust, error)
 	Trust(ctx context.Context) (*proof.Trust, error)
 	Handoff(ctx context.Context, set uint64) (*proof.Handoff, error)
-	// Close closes a connection.
+	// Close closes the connection to the JAM chain, if there is one.
 	Close()
 }
 

@@ -20,51 +20,55 @@ import (
 	"github.com/jamq/jamq/submit/jip2"
 )
 
-// ErrServiceInUse is returned if the rollup's service on a remote chain has blocks that this node
-// does not know. ErrOtherRollup is returned if the service was installed for another rollup.
-// ErrOtherBuilder is returned if the service accepts only the packages of another key.
+// ErrServiceInUse is returned if the rollup's service on a remote chain already has
+// blocks that this node does not know. ErrOtherRollup is returned if the service
+// was installed for a different rollup. ErrOtherBuilder is returned if the service
+// accepts only packages that were signed with a different key.
 var (
 	ErrServiceInUse = errors.New("jam: the service is in use")
 	ErrOtherRollup  = errors.New("jam: the service is of another rollup")
 	ErrOtherBuilder = errors.New("jam: the service is of another builder")
 )
 
-// Remote is a JAM chain that the node reaches through the RPC of a JAM node. The genesis state of
-// the chain must have the rollup's service.
+// Remote is a JAM chain that the node reaches through the RPC of a JAM node. The
+// genesis state of the chain must contain the rollup's service.
 type Remote struct {
 	*jip2net.Network
-	// Origin is the block after which the rollup begins: block 0, or the last imported block. When
-	// a new node starts, this block must be the last one that the service has applied.
+	// Origin is the block after which the rollup begins: block 0, or the last imported block.
+	// When a node starts for the first time, this block must be the last one that the service
+	// has applied.
 	Origin proof.Commitment
-	// Read is the number of the last block whose entry in the service's storage was read. A node
-	// that restarts sets it to the number of its last final block.
+	// Read is the number of the last block whose entry the node has read from the service's
+	// storage. After a restart, the node sets it to the number of its last final block.
 	Read uint64
 
 	id     jamq.ServiceID
 	signer *service.Signer
 	taken  func(header []byte)
-	// value reads the service's storage.
+	// value returns the value of a key in the service's storage, as of a JAM block.
 	value func(ctx context.Context, at jamq.HeaderHash, key []byte) ([]byte, error)
 	log   *slog.Logger
 }
 
-// Genesis returns the rollup's service for the genesis state of a JAM chain. The service begins
-// after the given block and accepts only packages that the signer has signed.
+// Genesis returns the rollup's service for the genesis state of a JAM chain. The
+// service continues after the given block and accepts only packages that the signer
+// has signed.
 func Genesis(id jamq.ServiceID, version codec.Version, signer *service.Signer, block proof.Commitment) (service.Genesis, error) {
 	return service.Genesis{Service: id, Version: version, Block: block}.SignedBy(signer)
 }
 
-// packages returns the function that makes the work package of a payload, without its refine
-// context and signature.
+// packages returns the function that makes a work package from a payload, without
+// the refine context and the signature.
 func packages(id jamq.ServiceID, version codec.Version) (func(payload []byte) codec.WorkPackage, error) {
 	const refineGas = 1_000_000_000
 	code, err := service.Blob(version)
 	return codec.OneItem(id, blake2b.Sum256(code), common.Hash{}, refineGas, service.AccumulateGas), err
 }
 
-// Connect connects to the JAM node at a URL. version is the version of the Gray Paper that the
-// chain follows. signer signs the packages. taken is called with the header of each block that the
-// service has applied on the final chain, from Remote.Read on.
+// Connect connects to the JAM node at a URL. version is the version of the Gray
+// Paper that the chain follows, and signer signs the packages. Connect calls taken
+// with the header of each block that the service has applied on the final chain,
+// from Remote.Read on.
 func Connect(ctx context.Context, url string, version codec.Version, id jamq.ServiceID, signer *service.Signer, log *slog.Logger, taken func(header []byte)) (*Remote, error) {
 	client := jip2.DefaultConfig(url)
 	client.Logger = log
@@ -102,9 +106,10 @@ func (r *Remote) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Root implements builder.Network. It refuses a service that another node has used, that was
-// installed for another rollup, or that accepts another builder's key. The builder calls it when a
-// new node starts.
+// Root implements builder.Network. The builder calls it when a node starts for the
+// first time. Root returns an error if the service was already used by another
+// node, was installed for a different rollup, or accepts the packages of a
+// different builder.
 func (r *Remote) Root(ctx context.Context) (jamq.Block, error) {
 	best, err := r.Client().BestBlock(ctx)
 	if err != nil {
@@ -136,15 +141,15 @@ func (r *Remote) Follow(ctx context.Context, found submit.Recovery, to submit.Ch
 	return r.Network.Follow(ctx, found, &reader{to, r})
 }
 
-// reader is a sink that also reads the blocks that the service has applied, whenever finality
-// moves.
+// reader is a sink that also reads which blocks the service has applied, each time
+// when finality moves.
 type reader struct {
 	submit.ChainSink
 	remote *Remote
 }
 
-// Finalize implements submit.ChainSink. If blocks cannot be read now, they are read when finality
-// moves again.
+// Finalize implements submit.ChainSink. If the service's blocks cannot be read now,
+// they are read the next time when finality moves.
 func (s *reader) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 	if err := s.remote.readService(ctx, hash); err != nil && ctx.Err() == nil {
 		s.remote.log.Warn("the service could not be read", "err", err)
@@ -170,12 +175,12 @@ func (r *Remote) readService(ctx context.Context, at jamq.HeaderHash) error {
 	return nil
 }
 
-// last returns the last block that the service has applied, as of a JAM block.
+// last returns the last block that the service had applied at a JAM block.
 func (r *Remote) last(ctx context.Context, at jamq.HeaderHash) (proof.Commitment, error) {
 	return lastIn(func(key []byte) ([]byte, error) { return r.value(ctx, at, key) })
 }
 
-// lastIn reads the last block of a service from its storage.
+// lastIn reads from the storage of a service which block it has applied last.
 func lastIn(read func(key []byte) ([]byte, error)) (last proof.Commitment, err error) {
 	err = withStorage(read, func(get func(key string) []byte) (err error) { last, err = service.Last(get); return err })
 	return last, err
@@ -191,8 +196,9 @@ func acceptedIn(read func(key []byte) ([]byte, error), payload []byte) (pkg jamq
 	return pkg, err
 }
 
-// withStorage calls f with a function that reads the storage of the service. If a value could not
-// be read, it returns the error of read instead of that of f.
+// withStorage calls f with a function that reads the storage of the service. If a
+// value cannot be read, withStorage returns the error of read instead of the error
+// of f.
 func withStorage(read func(key []byte) ([]byte, error), f func(get func(key string) []byte) error) error {
 	var failed error
 	err := f(func(key string) []byte {
@@ -203,8 +209,8 @@ func withStorage(read func(key []byte) ([]byte, error), f func(get func(key stri
 	return cmp.Or(failed, err)
 }
 
-// errJIP2 is returned for a chain behind a JAM node, because JIP-2 does not return the keys of the
-// validators.
+// errJIP2 is returned for a chain behind a JAM node, because JIP-2 does not provide
+// the keys of the validators.
 var errJIP2 = fmt.Errorf("%w: refnode makes none on a chain behind JIP-2; package canonical/proof/jip2proof makes them from the answers of a JAM node that has JIP-2's BEEFY methods", ErrNoProofs)
 
 // Prove implements Network.

@@ -15,8 +15,8 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// Simulated is a simulated JAM chain in the node's process. It begins when the builder calls Root.
-// Its packages are real, signed work packages.
+// Simulated is a simulated JAM chain in the node's process. The chain begins when
+// the builder calls Root. Its packages are real, signed work packages.
 type Simulated struct {
 	*simnet.Network // nil before
 	cfg             jamtest.Config
@@ -28,9 +28,10 @@ type Simulated struct {
 	taken           func(header []byte)
 }
 
-// Simulate returns a simulated chain whose genesis state has the rollup's service. The service
-// accepts only packages that the signer has signed. head returns the rollup's newest block. taken
-// is called with each payload that the service has received on the final chain.
+// Simulate returns a simulated chain whose genesis state contains the rollup's
+// service. The service accepts only packages that the signer has signed. The
+// function head returns the rollup's newest block. The chain calls taken with each
+// payload that the service has received on the final chain.
 func Simulate(cfg jamtest.Config, version codec.Version, id jamq.ServiceID, signer *service.Signer, head func() proof.Commitment, taken func(header []byte)) (*Simulated, error) {
 	s := &Simulated{cfg: cfg, signer: signer, head: head, taken: taken}
 	var err error
@@ -68,8 +69,9 @@ func (s *Simulated) Send(_ context.Context, pkg builder.Package, core jamq.CoreI
 	return s.Driver().Submit(p, core, attempt)
 }
 
-// Root implements builder.Network. The builder calls it when the rollup is at its last final block.
-// The service continues after this block, and the chain begins at the current slot.
+// Root implements builder.Network. The builder calls it when the rollup is at its
+// last final block. The service then continues after this block, and the simulated
+// chain begins at the present slot.
 func (s *Simulated) Root(ctx context.Context) (_ jamq.Block, err error) {
 	s.genesis.Block = s.head()
 	if s.cfg.Genesis, err = s.genesis.Entries(); err != nil {
@@ -109,7 +111,8 @@ func (s *Simulated) Run(ctx context.Context) error {
 // Heads implements Network.
 func (s *Simulated) Heads() (best, finalized jamq.Block) { return s.Driver().Heads() }
 
-// Health implements Network. A chain in this process is always connected.
+// Health implements Network. The chain is in the same process and therefore always
+// connected.
 func (s *Simulated) Health() submit.FeedHealth {
 	best, finalized := s.Heads()
 	return submit.FeedHealth{Following: true, Best: best.Slot, Finalized: finalized.Slot, Nodes: 1, Wanted: 1}

@@ -22,13 +22,15 @@ import (
 )
 
 var (
-	// ErrOtherChain is returned if the database has another genesis than the chain.
+	// ErrOtherChain is returned if the genesis in the database differs from the genesis of the
+	// chain.
 	ErrOtherChain = errors.New("ledger: the data directory is of another chain")
-	// ErrDamaged is returned if the content of the database is not as it was written.
+	// ErrDamaged is returned if the database does not contain the data that was written to it.
 	ErrDamaged = errors.New("ledger: the database is damaged")
 )
 
-// The kinds of keys. Numbers have 8 bytes, big-endian, so that keys are in their order.
+// These are the kinds of keys in the database. A number in a key has 8 bytes in
+// big-endian order, so that the order of keys is the order of blocks.
 //
 //	b ‖ number            RLP of the block
 //	r ‖ number            RLP of the receipts, without logs
@@ -64,17 +66,17 @@ type Disk interface {
 	// Get returns the value of a key, or nil if the key has none. The caller may keep and change
 	// the result.
 	Get(key []byte) ([]byte, error)
-	// Write stores all records or none of them. They need not be durable before Sync, but they must
-	// become durable in the order of the calls.
+	// Write stores all records or none of them. The records need not be durable before Sync,
+	// but they must become durable in the order of the calls.
 	Write(records []statedb.Record) error
 	// Sync makes all records durable.
 	Sync() error
-	// Scan calls f for the keys from from (inclusive) to to (exclusive), in order, and stops at the
-	// first error. The slice is valid only during the call of f.
+	// Scan calls f for the keys from the first argument (inclusive) to the second (exclusive),
+	// in order, and stops at the first error. The slice is valid only during the call of f.
 	Scan(from, to []byte, f func(key []byte) error) error
 }
 
-// database has the final blocks of a ledger on a disk.
+// database keeps the final blocks of a ledger on a disk.
 type database struct {
 	disk   Disk
 	config *params.ChainConfig
@@ -82,8 +84,8 @@ type database struct {
 	damage atomic.Pointer[error] // the first one that was found
 }
 
-// check panics if err is not nil, after it has kept and logged the error. Damage must not look like
-// a missing block to a caller.
+// check panics if err is not nil, after it has recorded and logged the error. It
+// panics because a caller must not mistake damage for a missing block.
 func (d *database) check(err error) {
 	if err == nil {
 		return
@@ -92,15 +94,16 @@ func (d *database) check(err error) {
 	panic(err)
 }
 
-// found keeps and logs an error of a damaged database, if it is the first one.
+// found records and logs an error of a damaged database, if it is the first such
+// error.
 func (d *database) found(err error) {
 	if d.damage.CompareAndSwap(nil, &err) {
 		d.log.Error("the database is damaged", "err", err)
 	}
 }
 
-// Recover turns the panic of a damaged ledger into an error that wraps ErrDamaged. It must be
-// called with defer. Other panics continue.
+// Recover converts the panic of a damaged ledger to an error that wraps ErrDamaged.
+// It must be called with defer. It does not stop any other panic.
 func Recover(err *error) {
 	p := recover()
 	if p == nil {
@@ -119,7 +122,7 @@ func key(kind byte, parts ...[]byte) []byte {
 
 func numbered(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// get returns a value, nil if there is none.
+// get returns the value of a key, or nil if the key has none.
 func (d *database) get(key []byte) ([]byte, error) {
 	value, err := d.disk.Get(key)
 	if err != nil {
@@ -128,8 +131,8 @@ func (d *database) get(key []byte) ([]byte, error) {
 	return value, nil
 }
 
-// open compares the genesis with that of the database, or writes it into an empty database. It
-// returns the number of the last block.
+// open compares the genesis with the one in the database, or writes it to an empty
+// database. It returns the number of the last block.
 func (d *database) open(genesis *types.Block) (last uint64, err error) {
 	raw, err := d.get(key(keyLast))
 	switch {
@@ -150,8 +153,8 @@ func (d *database) open(genesis *types.Block) (last uint64, err error) {
 	return binary.BigEndian.Uint64(raw), err
 }
 
-// origin returns the number of the block with which the directory began. It is not 0 after an
-// import.
+// origin returns the number of the block with which the directory began: 0, or the
+// number of the last imported block.
 func (d *database) origin() (uint64, error) {
 	raw, err := d.get(key(keyOrigin))
 	switch {
@@ -182,7 +185,8 @@ type storedProgress struct {
 	Height  uint64
 }
 
-// write writes a block and its progress, together with all keys by which the block is found.
+// write writes a block and its progress to the database, together with all keys by
+// which the block can be found.
 func (d *database) write(b *Block, at builder.Progress) error {
 	number := numbered(b.NumberU64())
 	progress := storedProgress{
@@ -201,8 +205,8 @@ func (d *database) write(b *Block, at builder.Progress) error {
 		statedb.Record{Key: key(keyProgress, number), Value: raw}, statedb.Record{Key: key(keyLast), Value: number}))
 }
 
-// content returns the records of a block that pruning deletes later: body, receipts, logs and
-// index.
+// content returns the records of a block that pruning will delete: body, receipts,
+// logs and index.
 func (d *database) content(b *Block) (records []statedb.Record, err error) {
 	number := numbered(b.NumberU64())
 	for kind, value := range map[byte]any{keyBlock: b.Block, keyReceipts: withoutLogs(b.Receipts)} {
@@ -226,9 +230,9 @@ func (d *database) content(b *Block) (records []statedb.Record, err error) {
 	return records, nil
 }
 
-// read returns the block with a number, or nil if there is none. Another goroutine may prune the
-// block meanwhile. read therefore reads the receipts last: if they are missing, it returns only the
-// header.
+// read returns the block with a number, or nil if there is no such block. Another
+// goroutine may prune the block at the same time. For this reason read reads the
+// receipts last, and returns only the header if they are missing.
 func (d *database) read(number uint64) (*Block, error) {
 	raw, err := d.get(key(keyBlock, numbered(number)))
 	switch {
@@ -253,8 +257,8 @@ func (d *database) read(number uint64) (*Block, error) {
 	return b, nil
 }
 
-// receipts returns the receipts of a block, without the fields that follow from the block. It
-// returns nil if there is no such block.
+// receipts returns the receipts of a block, or nil if there is no such block. The
+// fields that follow from the block are not set.
 func (d *database) receipts(number uint64) (types.Receipts, error) {
 	logs, err := d.logsOf(number)
 	if err != nil {
@@ -279,8 +283,8 @@ func (d *database) receipts(number uint64) (types.Receipts, error) {
 	return receipts, nil
 }
 
-// withoutLogs returns receipts in the form in which they are stored: without their logs, which have
-// a separate record.
+// withoutLogs returns receipts as the database stores them: without logs, which
+// have a separate record.
 func withoutLogs(receipts types.Receipts) []*types.ReceiptForStorage {
 	stored := StoredReceipts(receipts)
 	for i, r := range stored {
@@ -291,8 +295,8 @@ func withoutLogs(receipts types.Receipts) []*types.ReceiptForStorage {
 	return stored
 }
 
-// StoredReceipts returns receipts in the form in which go-ethereum stores them, which lacks the
-// fields that follow from their block.
+// StoredReceipts converts receipts to the type in which go-ethereum stores them,
+// which lacks the fields that follow from the block.
 func StoredReceipts(receipts types.Receipts) []*types.ReceiptForStorage {
 	stored := make([]*types.ReceiptForStorage, len(receipts))
 	for i, r := range receipts {
@@ -301,8 +305,8 @@ func StoredReceipts(receipts types.Receipts) []*types.ReceiptForStorage {
 	return stored
 }
 
-// Receipts returns the receipts from which StoredReceipts has made its result. Fields that follow
-// from the block are not set.
+// Receipts is the inverse of StoredReceipts. The fields that follow from the block
+// are not set.
 func Receipts(stored []*types.ReceiptForStorage) types.Receipts {
 	receipts := make(types.Receipts, len(stored))
 	for i, r := range stored {
@@ -313,7 +317,8 @@ func Receipts(stored []*types.ReceiptForStorage) types.Receipts {
 	return receipts
 }
 
-// number returns the number of the block with a hash.
+// number returns the number of the block with a hash, and whether there is such a
+// block.
 func (d *database) number(hash common.Hash) (uint64, bool) {
 	raw, err := d.get(key(keyHash, hash[:]))
 	d.check(err)
@@ -323,8 +328,8 @@ func (d *database) number(hash common.Hash) (uint64, bool) {
 	return binary.BigEndian.Uint64(raw), true
 }
 
-// transaction returns the number of the block that contains a transaction, and the transaction's
-// index there.
+// transaction returns the number of the block that contains a transaction, and the
+// transaction's index in the block.
 func (d *database) transaction(hash common.Hash) (number uint64, index int, known bool) {
 	raw, err := d.get(key(keyTransaction, hash[:]))
 	d.check(err)

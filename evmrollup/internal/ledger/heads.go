@@ -7,13 +7,15 @@ import (
 	"sync"
 )
 
-// ErrMissed is returned if the requested changes are so old that the log no longer has them.
+// ErrMissed is returned if a reader requests changes that are so old that the log
+// no longer has them.
 var ErrMissed = errors.New("ledger: changes are no longer available")
 
-// HeadChange is one step of the latest block, the newest block that is accumulated with all blocks
-// before it. After a JAM reorg, latest steps back over blocks that are no longer accumulated. In
-// most cases the same block is accumulated again. If the queue has given the block up, a different
-// one takes its place.
+// HeadChange is one step of the latest block, which is the newest block that is
+// accumulated together with all blocks before it. After a reorg of JAM, latest
+// steps back over blocks that are no longer accumulated. In most cases the same
+// blocks are accumulated again. If the queue has given a block up, a different
+// block takes its place.
 type HeadChange struct {
 	// Block is the block that latest has reached or has stepped back over.
 	Block *Block
@@ -21,8 +23,8 @@ type HeadChange struct {
 	Removed bool
 }
 
-// keptChanges is the number of steps that the log keeps. It is enough for five minutes, the
-// lifetime of a filter, at 400 blocks per second.
+// keptChanges is the number of steps that the log keeps. At 400 blocks per second,
+// this is enough for five minutes, the lifetime of a filter.
 const keptChanges = 1 << 17
 
 // HeadLog records the steps of the latest block. Each reader has a cursor and reads at its own
@@ -30,28 +32,29 @@ const keptChanges = 1 << 17
 // concurrent use, but only one goroutine may call Move.
 type HeadLog struct {
 	mu      sync.Mutex
-	line    []*Block // blocks that are latest or below, from the finalized one on
+	line    []*Block // the blocks from the finalized one up to the latest
 	changes []change
-	first   uint64        // number of changes[0]
-	light   int           // number of changes without a block, from the first on
+	first   uint64        // number of the first change in changes
+	light   int           // number of the oldest changes whose blocks were removed
 	moved   chan struct{} // closed at the next change
 }
 
-// change is a HeadChange in the log. Once the block is final, the log does not keep it in memory,
-// because the ledger has it.
+// change is a HeadChange in the log. When its block is final, the log drops the
+// block to save memory, because the ledger has it.
 type change struct {
 	number  uint64
 	block   *Block // nil: in the ledger
 	removed bool
 }
 
-// NewHeadLog returns an empty log. The given final block is the latest one.
+// NewHeadLog returns an empty log, in which the given final block is the latest
+// block.
 func NewHeadLog(finalized *Block) *HeadLog {
 	return &HeadLog{line: []*Block{finalized}, moved: make(chan struct{})}
 }
 
-// Move records that latest and finalized have moved to new numbers. block returns the executed
-// block with a number.
+// Move records that latest and finalized have moved to the blocks with these
+// numbers. The function block returns the executed block with a number.
 func (l *HeadLog) Move(block func(number uint64) *Block, latest, finalized uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,8 +86,8 @@ func (l *HeadLog) Move(block func(number uint64) *Block, latest, finalized uint6
 	l.moved = make(chan struct{})
 }
 
-// lighten removes the blocks from changes below the finalized block, to save memory. The ledger
-// still has them.
+// lighten removes blocks below the finalized block from the changes to save memory.
+// The ledger still has these blocks.
 func (l *HeadLog) lighten(block func(number uint64) *Block) {
 	for ; l.light < len(l.changes) && l.changes[l.light].number < l.line[0].NumberU64(); l.light++ {
 		if c := &l.changes[l.light]; block(c.number).Hash() == c.block.Hash() {
@@ -95,8 +98,9 @@ func (l *HeadLog) lighten(block func(number uint64) *Block) {
 
 func (l *HeadLog) top() *Block { return l.line[len(l.line)-1] }
 
-// stepBack records that latest steps back over the blocks above its new number, and over blocks
-// that are no longer in the ledger. It records them oldest first, as geth does.
+// stepBack records that latest steps back over the blocks above its new number, and
+// over blocks that are no longer in the ledger. It records them oldest first, as
+// geth does.
 func (l *HeadLog) stepBack(block func(number uint64) *Block, latest uint64) {
 	keep := len(l.line)
 	for keep > 1 && (l.line[keep-1].NumberU64() > latest || !isAt(block, l.line[keep-1])) {
@@ -109,23 +113,24 @@ func (l *HeadLog) stepBack(block func(number uint64) *Block, latest uint64) {
 	l.line = l.line[:keep]
 }
 
-// isAt reports whether the ledger has a block.
+// isAt reports whether the ledger still has this block.
 func isAt(block func(number uint64) *Block, b *Block) bool {
 	have := block(b.NumberU64())
 	return have != nil && have.Hash() == b.Hash()
 }
 
-// Cursor returns the position behind the last change, from which a reader sees only later changes.
+// Cursor returns the position after the newest change. A reader that begins there
+// gets only later changes.
 func (l *HeadLog) Cursor() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.first + uint64(len(l.changes))
 }
 
-// Changes returns at most 1024 changes after a cursor. It also returns the cursor behind them, and
-// a channel that is closed when there are more. block returns the block with a number from the
-// ledger. The error wraps [ErrMissed] if the cursor is too old, or [ErrDamaged] if a block cannot
-// be read.
+// Changes returns at most 1024 changes after a cursor, the cursor for the next
+// call, and a channel that is closed when there are more changes. The function
+// block returns the block with a number from the ledger. The error wraps
+// [ErrMissed] if the cursor is too old, or [ErrDamaged] if a block cannot be read.
 func (l *HeadLog) Changes(cursor uint64, block func(number uint64) *Block) (changes []HeadChange, next uint64, more <-chan struct{}, err error) {
 	defer Recover(&err)
 	some, more, err := l.after(cursor)

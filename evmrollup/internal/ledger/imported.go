@@ -8,8 +8,9 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// SetImported stores the records that an import has for the rollup's pool, until ForgetImported.
-// They are durable after the next Sync.
+// SetImported stores the records for the rollup's pool that an import contains.
+// They stay until ForgetImported is called, and they are durable after the next
+// Sync.
 func (l *Ledger) SetImported(records [][]byte) error {
 	raw, err := rlp.EncodeToBytes(records)
 	if err != nil {
@@ -18,7 +19,8 @@ func (l *Ledger) SetImported(records [][]byte) error {
 	return l.old.disk.Write([]statedb.Record{{Key: key(keyImported), Value: raw}})
 }
 
-// Imported returns the records that SetImported has stored, or nil if there are none.
+// Imported returns the records that SetImported has stored, or nil if there are
+// none.
 func (l *Ledger) Imported() (records [][]byte, err error) {
 	if l.old == nil {
 		return nil, nil

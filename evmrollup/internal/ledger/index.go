@@ -9,21 +9,22 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// A query for logs finds blocks by an index. For each address or topic, the index has a key for
-// each block with a log of it. A query reads little more than the keys of its rarest condition,
-// because it skips ahead in the others. For example, the transfers to one account are rare among
-// those of a token, while the token has as many keys as there are blocks.
+// A query for logs finds blocks by an index. The index has a key for each address
+// or topic and each block with a log that has this address or topic. A query reads
+// little more than the keys of its rarest condition, because it skips ahead in the
+// others. For example, the transfers to one account are rare among the transfers of
+// a token, while the token has as many keys as there are blocks.
 
-// query is a list of conditions on a block: one for the addresses, and one for each position with
-// topics. A block must meet all of them.
+// query is a list of conditions, all of which a block must meet: one condition for
+// the addresses, and one for each position with topics.
 type query []condition
 
-// condition is a list of addresses or topics. A block meets the condition if the index has a key of
-// the block for one of them.
+// condition is a list of addresses or topics. A block meets the condition if the
+// index has a key for the block and at least one of them.
 type condition []*cursor
 
-// query returns the conditions of a search for logs in blocks up to the number to. The list is
-// empty if every block meets them.
+// query returns the conditions of a search for logs in the blocks up to the number
+// to. If every block meets them, the list is empty.
 func (d *database) query(to uint64, addresses []common.Address, topics [][]common.Hash) (q query) {
 	var of condition
 	for _, a := range addresses {
@@ -40,7 +41,8 @@ func (d *database) query(to uint64, addresses []common.Address, topics [][]commo
 	return slices.DeleteFunc(all, func(c condition) bool { return len(c) == 0 })
 }
 
-// seek returns the first block from a number on that meets all conditions.
+// seek returns the first block, from the given number on, that meets all
+// conditions.
 func (q query) seek(from uint64) (number uint64, found bool) {
 	for agree := 0; agree < len(q); {
 		for _, c := range q {
@@ -57,7 +59,7 @@ func (q query) seek(from uint64) (number uint64, found bool) {
 	return from, true
 }
 
-// seek returns the first block from a number on that meets the condition.
+// seek returns the first block, from the given number on, that meets the condition.
 func (c condition) seek(from uint64) (least uint64, found bool) {
 	for _, one := range c {
 		if number, some := one.seek(from); some && (!found || number < least) {
@@ -67,8 +69,9 @@ func (c condition) seek(from uint64) (least uint64, found bool) {
 	return least, found
 }
 
-// cursor reads the numbers of the blocks that the index has for one address or topic. It reads more
-// numbers at a time while they are used one after the other, and only a few after a jump.
+// cursor reads the numbers of the blocks that the index has for one address or
+// topic. It reads more numbers at a time while its caller uses them one after the
+// other, and only a few after a jump.
 type cursor struct {
 	disk  *database
 	term  []byte
@@ -79,12 +82,11 @@ type cursor struct {
 	ended bool     // no more can be read
 }
 
-// leastKeys and mostKeys are the least and the greatest number of keys that a cursor reads at a
-// time.
+// leastKeys and mostKeys limit the number of keys that a cursor reads at a time.
 const leastKeys, mostKeys = 8, 4096
 
-// seek returns the first block of the cursor with the given number or a greater one. The number
-// must not be less than in earlier calls.
+// seek returns the first block of the cursor whose number is at least from. The
+// argument must not be less than in earlier calls.
 func (c *cursor) seek(from uint64) (number uint64, found bool) {
 	passed, _ := slices.BinarySearch(c.ahead, from)
 	if c.ahead = c.ahead[passed:]; len(c.ahead) == 0 && !c.ended {
@@ -96,10 +98,10 @@ func (c *cursor) seek(from uint64) (number uint64, found bool) {
 	return c.ahead[0], true
 }
 
-// errEnough ends a scan after enough keys. It is not returned to a caller.
+// errEnough ends a scan when enough keys were read. Callers do not get it.
 var errEnough = errors.New("ledger: enough keys")
 
-// read reads the next blocks.
+// read reads the next block numbers from the index.
 func (c *cursor) read(from uint64) {
 	if c.size = min(2*c.size, mostKeys); from != c.last+1 || c.size == 0 {
 		c.size = leastKeys

@@ -1,6 +1,6 @@
-// Package ledger has the executed blocks of the reference node, from the genesis to the
-// newest. Without a database all of them are in memory. With one, final blocks are in
-// the database, and only the last ones in memory too.
+// Package ledger keeps the executed blocks of the reference node, from the genesis
+// to the newest block. Without a database, all blocks are in memory. With a
+// database, it has all final blocks, and only the newest blocks are also in memory.
 package ledger
 
 import (
@@ -19,29 +19,29 @@ import (
 	"github.com/jamq/jamq/builder"
 )
 
-// Block is an executed block of the rollup with its receipts. It never changes: its hash stays the
-// same from sealing to finality.
+// Block is an executed block of the rollup together with its receipts. A block
+// never changes: its hash stays the same from sealing to finality.
 type Block struct {
 	*types.Block
-	// Receipts are the receipts of its transactions, with block hash and log
-	// indices.
+	// Receipts are the receipts of the block's transactions, with the hash of the block and the
+	// indices of the logs.
 	Receipts types.Receipts
-	// Pruned is true if the ledger has only the header of the block left. Its transactions and
+	// Pruned is true if the ledger has only the header of the block. The transactions and
 	// receipts are then no longer known.
 	Pruned bool
 }
 
 const (
-	// window is the number of final blocks that the ledger keeps in memory although the database
-	// has them.
+	// window is the number of final blocks that stay in memory although the database has them.
 	window = 64
 	// cached is the number of older blocks that stay in memory after they were read.
 	cached = 32
 )
 
-// Ledger has the executed blocks and finds them by number, by hash and by transaction. It is safe
-// for concurrent use. If the database is damaged, a method that reads panics with an error that
-// wraps ErrDamaged, because every other answer would be wrong.
+// Ledger keeps the executed blocks and finds them by number, by hash and by
+// transaction. It is safe for concurrent use. If the database is damaged, methods
+// that read panic with an error that wraps ErrDamaged, because any other answer
+// would be wrong; [Recover] converts the panic to an error.
 type Ledger struct {
 	old    *database // nil: all blocks are in memory
 	origin uint64
@@ -57,13 +57,14 @@ type Ledger struct {
 	byTx   map[common.Hash]place
 }
 
-// place is the position of a transaction: its block and its index in the block.
+// place is the position of a transaction: the block that contains it, and its index
+// in the block.
 type place struct {
 	block *Block
 	index int
 }
 
-// New returns a ledger in memory with a genesis.
+// New returns a ledger in memory that begins with a genesis.
 func New(genesis *Block) *Ledger {
 	l := &Ledger{byHash: make(map[common.Hash]*Block), byTx: make(map[common.Hash]place), cache: lru.NewCache[uint64, *Block](cached)}
 	l.oldest.Store(1)
@@ -71,14 +72,15 @@ func New(genesis *Block) *Ledger {
 	return l
 }
 
-// ErrImport is returned if an import finds blocks on the disk, and if a disk is opened on which an
-// import was interrupted.
+// ErrImport is returned if the disk for an import already has blocks. It is also
+// returned if a disk is opened on which an import was interrupted.
 var ErrImport = errors.New("ledger: an import needs an empty data directory")
 
-// Open returns a ledger with the final blocks on a disk. On an empty disk it begins with the
-// genesis. keep is the number of final blocks that the ledger keeps whole. It must be at least
-// MinKeep; 0 means all. Of older blocks only the header and the progress are kept. The error wraps
-// ErrOtherChain or ErrDamaged, or is that of the disk.
+// Open returns a ledger with the final blocks on a disk. If the disk is empty, the
+// ledger begins with the genesis. keep is the number of final blocks that the
+// ledger keeps whole. It must be at least MinKeep; 0 means all. The ledger keeps
+// only the header and the progress of older blocks. The error wraps ErrOtherChain
+// or ErrDamaged, or is that of the disk.
 func Open(disk Disk, config *params.ChainConfig, genesis *Block, keep uint64, log *slog.Logger) (*Ledger, error) {
 	l := New(genesis)
 	old := &database{disk: disk, config: config, log: log}
@@ -106,13 +108,13 @@ func Open(disk Disk, config *params.ChainConfig, genesis *Block, keep uint64, lo
 	return l, nil
 }
 
-// importing is stored as the origin while an import runs, so that Open recognizes an import that
-// was interrupted.
+// importing is stored as the origin while an import runs, so that Open notices if
+// the import was interrupted.
 const importing = math.MaxUint64
 
-// Import fills an empty ledger with the final blocks after the genesis. fill must call add for each
-// of them, in order. The last one becomes the origin of the ledger. After an error the disk cannot
-// be used any more.
+// Import fills an empty ledger with the final blocks after the genesis. The
+// function fill must call add for each of them, in order. The last block becomes
+// the origin of the ledger. After an error, the disk cannot be used any more.
 func (l *Ledger) Import(fill func(add func(*Block, builder.Progress) error) error) error {
 	if l.old == nil || l.Head().NumberU64() > 0 {
 		return fmt.Errorf("%w: it has %d blocks already", ErrImport, l.Head().NumberU64())
@@ -133,12 +135,12 @@ func (l *Ledger) Import(fill func(add func(*Block, builder.Progress) error) erro
 	return l.old.setOrigin(l.origin)
 }
 
-// Origin returns the number of the block with which the ledger began. It is 0 for the genesis, and
-// otherwise the number of the last imported block.
+// Origin returns the number of the block with which the ledger began: 0 for the
+// genesis, or the number of the last imported block.
 func (l *Ledger) Origin() uint64 { return l.origin }
 
-// startAt makes a block of the database the newest one. Earlier blocks are read from the database
-// when they are needed.
+// startAt makes a block of the database the newest block. Earlier blocks are read
+// from the database when they are needed.
 func (l *Ledger) startAt(number uint64) error {
 	b, err := l.old.read(number)
 	if err == nil && b == nil {
@@ -157,8 +159,8 @@ func (l *Ledger) startAt(number uint64) error {
 // missing returns the error for a block that the database should have but does not.
 func missing(number uint64) error { return fmt.Errorf("%w: block %d is missing", ErrDamaged, number) }
 
-// Rewind makes a final block the newest one after a restart, so that the builder can apply later
-// blocks again. Those later blocks stay in the database.
+// Rewind makes a final block the newest block after a restart, so that the builder
+// can apply the blocks after it again. Those blocks stay in the database.
 func (l *Ledger) Rewind(number uint64) error {
 	if l.old == nil && number == l.Head().NumberU64() {
 		return nil
@@ -181,8 +183,8 @@ func (l *Ledger) Final() uint64 {
 	return l.final
 }
 
-// Append adds a block after the newest block. It returns an error if the newest block is not its
-// parent.
+// Append adds a block after the newest block. It returns an error if the block is
+// not a child of the newest block.
 func (l *Ledger) Append(b *Block) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -212,8 +214,8 @@ func (l *Ledger) forget(blocks []*Block) {
 	}
 }
 
-// Truncate removes the block with the given number and all later ones, and returns them, oldest
-// first. They must not be final.
+// Truncate removes the block with the given number and all later blocks, and
+// returns them, oldest first. They must not be final.
 func (l *Ledger) Truncate(number uint64) []*Block {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -228,8 +230,9 @@ func (l *Ledger) Truncate(number uint64) []*Block {
 	return gone
 }
 
-// Finalize writes a final block to the database, with its progress on JAM. The write is durable
-// after the next Sync. If the database has the block already, nothing changes.
+// Finalize writes a final block and its progress on JAM to the database. The write
+// is durable after the next Sync. If the database already has the block, nothing
+// changes.
 func (l *Ledger) Finalize(number uint64, at builder.Progress) error {
 	if l.old == nil || number <= l.Final() {
 		return nil
@@ -241,7 +244,8 @@ func (l *Ledger) Finalize(number uint64, at builder.Progress) error {
 	return l.prune(number)
 }
 
-// moveWindow records the last final block, and removes older blocks from memory.
+// moveWindow records which block is the last final one, and removes older blocks
+// from memory.
 func (l *Ledger) moveWindow(number uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -254,8 +258,8 @@ func (l *Ledger) moveWindow(number uint64) {
 	}
 }
 
-// Stored returns the block with this number and hash if it was already final before the restart,
-// and otherwise nil.
+// Stored returns the block with this number and hash if it was already final before
+// the restart. Otherwise it returns nil.
 func (l *Ledger) Stored(number uint64, hash common.Hash) *Block {
 	if l.old == nil || number > l.Final() {
 		return nil
@@ -267,8 +271,8 @@ func (l *Ledger) Stored(number uint64, hash common.Hash) *Block {
 	return nil
 }
 
-// Damage returns the first damage of the database that was found, an error that wraps ErrDamaged,
-// or nil.
+// Damage returns the first damage of the database that was found, as an error that
+// wraps ErrDamaged, or nil.
 func (l *Ledger) Damage() error {
 	if l.old == nil {
 		return nil
@@ -279,7 +283,7 @@ func (l *Ledger) Damage() error {
 	return nil
 }
 
-// Sync makes all final blocks durable.
+// Sync makes all final blocks that were written durable.
 func (l *Ledger) Sync() error {
 	if l.old == nil {
 		return nil
@@ -294,8 +298,8 @@ func (l *Ledger) Head() *Block {
 	return l.blocks[len(l.blocks)-1]
 }
 
-// ByNumber returns the block with a number, or nil if there is none. Only its header may be left:
-// see Block.Pruned.
+// ByNumber returns the block with a number, or nil if there is no such block. The
+// result may have only a header: see Block.Pruned.
 func (l *Ledger) ByNumber(number uint64) *Block {
 	l.mu.RLock()
 	if number >= l.first {
@@ -321,7 +325,7 @@ func (l *Ledger) ByNumber(number uint64) *Block {
 	return b
 }
 
-// ByHash returns the block with a hash, or nil.
+// ByHash returns the block with a hash, or nil if there is no such block.
 func (l *Ledger) ByHash(hash common.Hash) *Block {
 	l.mu.RLock()
 	b := l.byHash[hash]
@@ -336,8 +340,8 @@ func (l *Ledger) ByHash(hash common.Hash) *Block {
 	return l.ByNumber(number)
 }
 
-// Transaction returns the block that contains a transaction, and the transaction's index there. The
-// transactions of pruned blocks are unknown.
+// Transaction returns the block that contains a transaction, and the transaction's
+// index in the block. It does not know the transactions of pruned blocks.
 func (l *Ledger) Transaction(hash common.Hash) (*Block, int, bool) {
 	l.mu.RLock()
 	at, known := l.byTx[hash]

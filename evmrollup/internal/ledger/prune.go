@@ -10,24 +10,25 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// MinKeep is the least number of final blocks that a ledger keeps whole. It covers the blocks that
-// are in memory, and those that wallets and fee oracles read.
+// MinKeep is the minimum number of final blocks that a ledger keeps whole. It
+// covers the blocks in memory and the blocks that wallets and fee oracles read.
 const MinKeep = 256
 
-// pruneStep is the maximum number of blocks that are pruned when a block becomes final. If a long
-// chain is opened with a limit for the first time, it is therefore pruned gradually.
+// pruneStep is the maximum number of blocks that are pruned each time a block
+// becomes final. A long chain that is opened with a limit for the first time is
+// therefore pruned gradually.
 const pruneStep = 16
 
-// Oldest returns the number of the oldest block after the genesis that still has its body. Of older
-// blocks only the header and the progress are left.
+// Oldest returns the number of the oldest block after the genesis that still has
+// its body. The ledger has only the header and the progress of older blocks.
 func (l *Ledger) Oldest() uint64 { return l.oldest.Load() }
 
-// pruned reports whether only the header of a block is left.
+// pruned reports whether the ledger has only the header of a block.
 func (l *Ledger) pruned(number uint64) bool { return number > 0 && number < l.oldest.Load() }
 
-// prune deletes the bodies of blocks that are too old, after a block has become final. If a block
-// cannot be read, prune records the damage, leaves that block on the disk and goes on with the
-// others.
+// prune deletes the bodies of the blocks that are too old, after a block has become
+// final. If a block cannot be read, prune records the damage, leaves that block on
+// the disk and continues with the others.
 func (l *Ledger) prune(final uint64) error {
 	from := l.oldest.Load()
 	if l.keep == 0 || final+1 < from+l.keep {
@@ -49,12 +50,13 @@ func (l *Ledger) prune(final uint64) error {
 	return l.old.disk.Write(records)
 }
 
-// bare returns a block of which only the header is left.
+// bare returns a block that has only a header.
 func bare(header *types.Header) *Block {
 	return &Block{Block: types.NewBlockWithHeader(header), Pruned: true}
 }
 
-// pruning returns the records that delete the body of a block and store its header.
+// pruning returns the records that delete the body of a block and store its header
+// instead.
 func (d *database) pruning(number uint64) ([]statedb.Record, error) {
 	b, err := d.read(number)
 	switch {
@@ -74,7 +76,8 @@ func (d *database) pruning(number uint64) ([]statedb.Record, error) {
 	return append(records, statedb.Record{Key: key(keyHeader, numbered(number)), Value: header}), err
 }
 
-// header returns a pruned block, of which only the header is left, or nil if there is none.
+// header returns a pruned block, which has only a header, or nil if the database
+// does not have it.
 func (d *database) header(number uint64) (*Block, error) {
 	raw, err := d.get(key(keyHeader, numbered(number)))
 	if err != nil || raw == nil {
@@ -87,8 +90,8 @@ func (d *database) header(number uint64) (*Block, error) {
 	return bare(header), nil
 }
 
-// oldest returns the number of the oldest block after the genesis that still has its body, as the
-// database has it.
+// oldest reads the number of the oldest block after the genesis that still has its
+// body from the database.
 func (d *database) oldest() (uint64, error) {
 	raw, err := d.get(key(keyOldest))
 	switch {
