@@ -12,8 +12,8 @@ import (
 	"github.com/jamq/jamq/ratelimit"
 )
 
-// adminMethods implements the namespace admin: calls that change the node. A client needs a token
-// for them.
+// adminMethods implements the namespace admin, whose methods change the node. A
+// client needs a token to call them.
 type adminMethods struct {
 	*api
 	limiter *ratelimit.Limiter
@@ -26,9 +26,9 @@ type nodeInfo struct {
 	// ChainID is the rollup's chain ID, and Genesis is the hash of its block 0.
 	ChainID *hexutil.Big `json:"chainId"`
 	Genesis common.Hash  `json:"genesis"`
-	// Public lists the namespaces that clients without a token may call.
+	// Public lists the namespaces that clients may call without a token.
 	Public []string `json:"publicApi"`
-	// Subscriptions is the used part of [Config].MaxSubscriptions.
+	// Subscriptions is the part of [Config].MaxSubscriptions that is in use.
 	Subscriptions int `json:"subscriptions"`
 }
 
@@ -43,8 +43,8 @@ func (a *adminMethods) NodeInfo() (_ *nodeInfo, err error) {
 
 // Replica describes a replica of the rollup that follows the leader.
 type Replica struct {
-	// Address is the URL of the replica's RPC. Lag is the number of writes that the replica had not
-	// read when it was last seen. Seen is how long ago that was, in milliseconds.
+	// Address is the URL of the replica's RPC. Lag is the number of writes that the replica had
+	// not read when it was last seen, and Seen is the time since then, in milliseconds.
 	Address string         `json:"address"`
 	Lag     hexutil.Uint64 `json:"lag"`
 	Seen    hexutil.Uint64 `json:"seen"`
@@ -52,8 +52,8 @@ type Replica struct {
 
 // Replicas is the answer of admin_replicas.
 type Replicas struct {
-	// Epoch is the number of times that a replica has begun to lead. Leader is the URL of the
-	// replica that leads or has led last.
+	// Epoch counts how often a replica has begun to lead. Leader is the URL of the replica that
+	// leads or, if there is none, that has led last.
 	Epoch     hexutil.Uint64 `json:"epoch"`
 	Leader    string         `json:"leader"`
 	Followers []Replica      `json:"followers"`
@@ -72,9 +72,10 @@ func (a *adminMethods) Replicas(ctx context.Context) (*Replicas, error) {
 	return all, nil
 }
 
-// HandOver implements admin_handOver. It makes this replica, which must lead, hand the lead over to
-// another one and stop; the process then ends. address is the URL of the replica that should lead;
-// if it is missing, any replica may. A replica that does not lead refuses the call.
+// HandOver implements admin_handOver. This replica, which must lead, hands the lead
+// over to another replica and stops, and then the process ends. address is the URL
+// of the replica that should lead next; without an address, any replica may lead. A
+// replica that does not lead refuses the call.
 func (a *adminMethods) HandOver(ctx context.Context, address *string) (bool, error) {
 	if a.node.Clustered() && a.node.Follows() {
 		leader, err := a.node.Leader(ctx)
@@ -98,9 +99,9 @@ func (a *adminMethods) RemoveTransaction(hash common.Hash) (bool, error) {
 	return err == nil, err
 }
 
-// BannedUntil implements admin_bannedUntil. It returns the time at which the ban of a source ends,
-// in seconds since 1970, or null if the source is not banned. A source is an IPv4 address, or the
-// first 64 bits of an IPv6 address such as "2001:db8::/64".
+// BannedUntil implements admin_bannedUntil. It returns the end of the ban of a
+// source in seconds since 1970, or null if the source is not banned. A source is an
+// IPv4 address, or the first 64 bits of an IPv6 address, such as "2001:db8::/64".
 func (a *adminMethods) BannedUntil(source string) *hexutil.Uint64 {
 	until, banned := a.limiter.Banned(source)
 	if !banned {
@@ -116,16 +117,16 @@ func (a *adminMethods) Pardon(source string) bool {
 	return true
 }
 
-// Resume implements admin_resume. It makes the node build and send packages again after a fatal
-// error has paused it.
+// Resume implements admin_resume. It lets the node build and send packages again
+// after a fatal error has paused it.
 func (a *adminMethods) Resume(ctx context.Context) (bool, error) {
 	err := a.node.Resume(ctx)
 	return err == nil, err
 }
 
-// GiveUp implements admin_giveUp. It makes the node stop building packages for a block that is not
-// final. If none of the block's packages is accumulated, its transactions and those of later blocks
-// are executed again.
+// GiveUp implements admin_giveUp. It orders the node to build no more packages for
+// a block that is not final. If none of the block's packages is accumulated, the
+// transactions of this block and of later blocks are executed again.
 func (a *adminMethods) GiveUp(ctx context.Context, number hexutil.Uint64, reason string) (bool, error) {
 	err := a.node.GiveUp(ctx, uint64(number), reason)
 	return err == nil, err

@@ -10,12 +10,13 @@ import (
 	"github.com/jamq/jamq/ratelimit"
 )
 
-// devClient is the beginning of the client name in developer mode. Tools for tests, such as
-// Hardhat's network helpers, change blocks and accounts only on nodes whose name begins like this.
+// devClient is the beginning of the client name in developer mode. Test tools such
+// as Hardhat's network helpers change blocks and accounts only on nodes whose name
+// begins with it.
 const devClient = "anvil/"
 
-// api has the fields that the receivers of all methods need: the node, the configuration and the
-// limits.
+// api contains what the receivers of all methods have in common, such as the node,
+// the configuration and the limits.
 type api struct {
 	node    *node.Node
 	signer  types.Signer
@@ -25,7 +26,8 @@ type api struct {
 	leader  *leader // nil without a cluster
 }
 
-// service is a receiver whose exported methods implement the methods of a namespace.
+// service is a receiver whose exported methods implement the methods of one
+// namespace.
 type service struct {
 	namespace string
 	receiver  any

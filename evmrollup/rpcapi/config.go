@@ -23,49 +23,51 @@ var ErrInvalidConfig = errors.New("rpcapi: invalid config")
 // because it always requires a token.
 var namespaces = []string{"eth", "net", "web3", "txpool", "jam", "debug", "trace"}
 
-// Config defines which clients may call which methods, and how often. Start from [DefaultConfig]. A
-// setting that geth also has keeps geth's name, meaning and default.
+// Config defines which clients may call which methods, and how often. Start from
+// [DefaultConfig]. A setting that also exists in geth has the same name, meaning
+// and default as in geth.
 type Config struct {
 	// Client is the name and version of the program, as web3_clientVersion returns it.
 	Client string
-	// API lists the namespaces that clients without a token may call: eth, net, web3, txpool, jam,
-	// debug and trace. Tracing is expensive, so leave debug and trace out if untrusted clients
-	// reach the node. A client with a token may call all of these namespaces and admin.
+	// API lists the namespaces that clients may call without a token: eth, net, web3, txpool,
+	// jam, debug and trace. Tracing is expensive, so leave out debug and trace if untrusted
+	// clients can reach the node. A client with a token may call all of these namespaces and
+	// also admin.
 	API []string
-	// APIs are additional methods of the host. Such a method replaces one of this package that has
-	// the same name. Every client may call these methods, or only those with a token if
-	// Authenticated is set.
+	// APIs are additional methods of the host. If such a method has the name of a method of
+	// this package, it replaces that method. If Authenticated is set, only clients with a token
+	// may call the methods; otherwise every client may.
 	APIs []rpc.API
-	// Page serves browsers: it receives GET and HEAD requests, and all requests below /lab/. Nil
-	// means that there is no page.
+	// Page serves browsers: it receives all GET and HEAD requests, and all requests to paths
+	// below /lab/. Nil means that there is no page.
 	Page http.Handler
-	// Dev turns developer mode on, in which every client can use the keys of the development
+	// Dev turns on developer mode, in which every client can use the keys of the development
 	// accounts, and change blocks and accounts.
 	Dev bool
 	// CORS lists the origins whose scripts may read answers over HTTP. "*"
 	// allows all origins; an empty list allows none.
 	CORS []string
-	// VHosts lists the host names that HTTP requests may name. The check prevents an attacker from
-	// binding another name to the node's address (DNS rebinding). "*" allows all names. IP
-	// addresses are always allowed.
+	// VHosts lists the host names that HTTP requests may use. The check prevents an attacker
+	// from binding a different name to the node's address (DNS rebinding). "*" allows all
+	// names. IP addresses are always allowed.
 	VHosts []string
 	// Origins lists the origins whose scripts may open a WebSocket. "*" allows
 	// all origins; an empty list allows only this machine.
 	Origins []string
-	// Secret is the key of the administrators' tokens, 32 bytes. Tokens are HS256, as in geth's
-	// engine API: the header is "Authorization: Bearer …", and the token must have been issued
-	// within the last minute. Without a key there are no administrators.
+	// Secret is the key for the tokens of administrators, 32 bytes. Tokens are HS256, as in
+	// geth's engine API: the header is "Authorization: Bearer …", and the token must have been
+	// issued within the last minute. If Secret is empty, there are no administrators.
 	Secret []byte
-	// BatchItems is the maximum number of calls in a batch. BatchBytes is a maximum size in bytes:
-	// of the answer to a batch, of the data that all calls of an eth_simulateV1 return together,
-	// and of an answer of the namespace trace. BodyBytes is the maximum size of a request in bytes,
-	// over HTTP and WebSocket.
+	// BatchItems is the maximum number of calls in a batch. BatchBytes is the maximum size, in
+	// bytes, of three answers: the answer to a batch, the data that all calls of an
+	// eth_simulateV1 return together, and an answer of the namespace trace. BodyBytes is the
+	// maximum size of a request over HTTP or WebSocket, in bytes.
 	BatchItems, BatchBytes, BodyBytes int
 	// RequestTime is the maximum duration of an HTTP request, from the first
 	// byte of the request to the last byte of the answer.
 	RequestTime time.Duration
-	// GasCap is the maximum gas, and CallTime the maximum duration, of a call that executes code:
-	// eth_call, eth_estimateGas, eth_createAccessList, eth_simulateV1 and every trace.
+	// GasCap is the maximum gas and CallTime is the maximum duration of each call that executes
+	// code: eth_call, eth_estimateGas, eth_createAccessList, eth_simulateV1 and all traces.
 	GasCap   uint64
 	CallTime time.Duration
 	// MaxLogs is the maximum number of logs in one answer. LogTerms is the maximum number of
@@ -76,25 +78,26 @@ type Config struct {
 	LogRange, TraceRange uint64
 	// FilterTime is the lifetime of a filter after its client last used it.
 	FilterTime time.Duration
-	// MaxSubscriptions is the maximum number of filters and subscriptions of all clients together.
-	// A filter or subscription for pending transactions counts as a hundred, because it needs a
-	// buffer. A single source may use a tenth of the maximum.
+	// MaxSubscriptions is the maximum number of filters and subscriptions of all clients
+	// together. One for pending transactions counts as a hundred, because it needs a buffer. A
+	// single source may use a tenth of the maximum.
 	MaxSubscriptions int
-	// Limits are the limits for each source, which is an IPv4 address or the first 64 bits of an
-	// IPv6 address, and for each of its connections (HTTP or WebSocket). Calls that cost more than
-	// a lookup count as Txs, and all bytes sent to the node count as Bytes. Clients with a token
-	// are not limited. If Surge.Pressure is nil, it is how full the pool is.
+	// Limits are the rate limits for each source and for each of its connections (HTTP or
+	// WebSocket). A source is an IPv4 address, or the first 64 bits of an IPv6 address. Calls
+	// that cost more than a lookup count as Txs, and all bytes that are sent to the node count
+	// as Bytes. Clients with a token are not limited. If Surge.Pressure is nil, the node uses
+	// the fill level of its pool.
 	Limits ratelimit.Config
-	// LimitLoopback applies the limits also to programs on this machine. A reverse proxy is such a
-	// program: either the proxy limits its clients itself, or this field must be set.
+	// LimitLoopback also applies the limits to programs on this machine. A reverse proxy is
+	// such a program, so either the proxy must limit its clients or this field must be set.
 	LimitLoopback bool
 }
 
 // sendMethod is the method that adds transactions to the pool.
 const sendMethod = "eth_sendRawTransaction"
 
-// DefaultConfig returns geth's defaults. It limits each source to 200 calls and one megabyte per
-// second, and each connection to half of that.
+// DefaultConfig returns geth's defaults. It limits each source to 200 calls and one
+// megabyte per second, and each connection to half of that.
 func DefaultConfig() Config {
 	limits := ratelimit.DefaultConfig()
 	limits.Source = ratelimit.Rate{Txs: 200, TxBurst: 200 * burstSeconds, Bytes: 1e6, ByteBurst: 16e6}
@@ -166,8 +169,9 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// RegisterFlags adds flags that set the config to fs. The present values are the defaults of the
-// flags. The names are geth's, except for those of the limits.
+// RegisterFlags adds flags to fs that change the configuration. The present values
+// are the defaults of the flags. The flags have geth's names, except for those of
+// the limits.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	list := func(p *[]string, name, usage string) {
 		if len(*p) > 0 {
@@ -195,7 +199,7 @@ func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	c.registerLimits(fs)
 }
 
-// registerLimits adds the flags of Limits. geth has none of them.
+// registerLimits adds the flags for Limits, which do not exist in geth.
 func (c *Config) registerLimits(fs *flag.FlagSet) {
 	rate := func(r *ratelimit.Rate, name, of string) {
 		usage := fmt.Sprintf("expensive `calls` per second and %s, with bursts of %d seconds; 0: no limit (default %g)", of, burstSeconds, r.Txs)
@@ -214,11 +218,12 @@ func (c *Config) registerLimits(fs *flag.FlagSet) {
 	fs.BoolVar(&c.LimitLoopback, "rpc.ratelimit.loopback", c.LimitLoopback, "apply the limits to programs on this machine too")
 }
 
-// burstSeconds is the size of a burst, in seconds of the permitted rate.
+// burstSeconds is the size of a burst, as the number of seconds for which the
+// permitted rate would allow it.
 const burstSeconds = 5
 
-// setRate sets a rate and its burst from a text with a number. It accepts numbers that are out of
-// range, which Validate then refuses.
+// setRate parses the text of a flag and sets a rate and its burst. It accepts
+// numbers out of range, which Validate refuses later.
 func setRate(r *ratelimit.Rate, text string) error {
 	rate, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -228,8 +233,8 @@ func setRate(r *ratelimit.Rate, text string) error {
 	return nil
 }
 
-// setShare sets a share in per mille from a text with a number between 0 and 1. It accepts other
-// numbers too, which Validate then refuses.
+// setShare parses the text of a flag, a number between 0 and 1, and sets a share in
+// per mille. It accepts numbers out of range, which Validate refuses later.
 func setShare(permille *int, text string) error {
 	share, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(share) {

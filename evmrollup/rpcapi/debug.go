@@ -25,11 +25,12 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// debugMethods implements the namespace debug with go-ethereum's tracers. It has only those of
-// go-ethereum's methods that neither read nor write files. It supports the tracers that are written
-// in Go, and uses the struct logger if the client names no tracer. A JavaScript tracer is refused
-// as not found, because go-ethereum's interpreter for them would add 18 packages and twenty seconds
-// of processor time to a cold build.
+// debugMethods implements the namespace debug with go-ethereum's tracers. It has
+// those of go-ethereum's methods that neither read nor write files. Tracers must be
+// written in Go; if the client names no tracer, the struct logger is used.
+// JavaScript tracers are refused as not found, because go-ethereum's interpreter
+// for them would add 18 packages and twenty seconds of processor time to a cold
+// build.
 type debugMethods struct {
 	*api
 	calls *tracers.API
@@ -37,8 +38,8 @@ type debugMethods struct {
 
 func newDebug(a *api) *debugMethods { return &debugMethods{a, tracers.NewAPI(traceBackend{api: a})} }
 
-// trace runs a trace within the limits of the client, and with the maximum duration and size of a
-// trace.
+// trace runs a trace within the limits of the client, and limits the duration and
+// the size of the trace.
 func (d *debugMethods) trace(ctx context.Context, config *tracers.TraceConfig, run func(context.Context, *tracers.TraceConfig) (any, error)) (any, error) {
 	if err := d.limits.call(ctx, "debug", 0); err != nil {
 		return nil, err
@@ -66,9 +67,10 @@ func (d *debugMethods) trace(ctx context.Context, config *tracers.TraceConfig, r
 // configuration lists them.
 const muxTracer = "muxTracer"
 
-// checkTracer refuses a tracer that is not written in Go. go-ethereum would treat its name as
-// JavaScript and call an interpreter that this program does not contain. That call of a nil
-// function in another goroutine would end the process.
+// checkTracer refuses a tracer that is not written in Go. Without this check,
+// go-ethereum would treat the name as JavaScript and call an interpreter that this
+// program does not contain. That would be a call of a nil function in another
+// goroutine, which ends the process.
 func checkTracer(name string, config json.RawMessage) error {
 	names := []string{name}
 	if name == muxTracer && len(config) > 0 {
@@ -90,15 +92,15 @@ func checkTracer(name string, config json.RawMessage) error {
 	return nil
 }
 
-// The texts are geth's.
+// The texts of these errors are geth's.
 var (
 	errTransactionNotFound = errors.New("transaction not found")
 	errGenesis             = errors.New("genesis is not traceable")
 	errTraceTime           = errors.New("execution timeout")
 )
 
-// TraceTransaction implements debug_traceTransaction. It can trace an executed transaction as long
-// as the state before its block is kept.
+// TraceTransaction implements debug_traceTransaction. It can trace a transaction as
+// long as the node keeps the state before the transaction's block.
 func (d *debugMethods) TraceTransaction(ctx context.Context, hash common.Hash, config *tracers.TraceConfig) (_ any, err error) {
 	defer ledger.Recover(&err)
 	return d.trace(ctx, config, func(ctx context.Context, config *tracers.TraceConfig) (any, error) {
@@ -138,15 +140,15 @@ func (d *debugMethods) TraceBlockByHash(ctx context.Context, hash common.Hash, c
 	})
 }
 
-// txTrace is the trace of one transaction in the traces of a block.
+// txTrace is the trace of one transaction in the answer for a block.
 type txTrace struct {
 	TxHash common.Hash     `json:"txHash"`
 	Result json.RawMessage `json:"result"`
 }
 
-// traceAll traces the transactions of a block whose indices are at least first and less than last.
-// It does not use go-ethereum's API, because that knows neither the edits of a developer nor
-// impersonated senders.
+// traceAll traces the transactions of a block from index first to index last, which
+// is not included. It does not use go-ethereum's API, which supports neither the
+// edits of a developer nor impersonated senders.
 func (d *debugMethods) traceAll(ctx context.Context, b *node.Block, first, last int, config *tracers.TraceConfig) ([]txTrace, error) {
 	if _, err := whole(b); err != nil {
 		return nil, err
@@ -172,7 +174,8 @@ func (d *debugMethods) traceAll(ctx context.Context, b *node.Block, first, last 
 	return traces, nil
 }
 
-// traceOne traces a transaction, and moves the state sdb from before the transaction to after it.
+// traceOne traces one transaction. On return, the state sdb is the state after the
+// transaction instead of the state before.
 func (d *debugMethods) traceOne(ctx context.Context, b *node.Block, index int, sdb *state.StateDB, block vm.BlockContext, config *tracers.TraceConfig) (json.RawMessage, error) {
 	tx, chain := b.Transactions()[index], d.node.ChainConfig()
 	msg, err := core.TransactionToMessage(tx, d.signer, b.BaseFee())
@@ -225,8 +228,8 @@ func (d *debugMethods) bounds(config *tracers.TraceConfig) *bounds {
 	return &bounds{*config.Tracer, config.TracerConfig, d.cfg.BatchBytes}
 }
 
-// TraceCall implements debug_traceCall. It traces a call like that of eth_call, with go-ethereum's
-// overrides.
+// TraceCall implements debug_traceCall. It traces a call such as that of eth_call,
+// with go-ethereum's overrides.
 func (d *debugMethods) TraceCall(ctx context.Context, args traceArgs, at *rpc.BlockNumberOrHash, config *tracers.TraceCallConfig) (_ any, err error) {
 	defer ledger.Recover(&err)
 	if config == nil {
@@ -245,9 +248,9 @@ func (d *debugMethods) TraceCall(ctx context.Context, args traceArgs, at *rpc.Bl
 	})
 }
 
-// traceArgs is the message of debug_traceCall. It is decoded twice. The first time is at once, so
-// that the client gets a clear error if the message is wrong. The second time is in traceCall, into
-// go-ethereum's type.
+// traceArgs is the message of debug_traceCall. It is decoded twice: first when the
+// request arrives, so that the client gets a clear error if the message is wrong,
+// and later in traceCall, into go-ethereum's type.
 type traceArgs struct{ raw json.RawMessage }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -256,8 +259,9 @@ func (a *traceArgs) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, new(callArgs))
 }
 
-// traceCall decodes the message into go-ethereum's type of arguments, and calls call with the
-// result. The type is a parameter because other modules cannot name it.
+// traceCall decodes the message into go-ethereum's type for arguments, and passes
+// the result to call. The type is a type parameter because other modules cannot
+// name it.
 func traceCall[Args any](
 	ctx context.Context, raw json.RawMessage, at *rpc.BlockNumberOrHash, config *tracers.TraceCallConfig,
 	call func(context.Context, Args, *rpc.BlockNumberOrHash, *tracers.TraceCallConfig) (any, error),
@@ -269,8 +273,9 @@ func traceCall[Args any](
 	return call(ctx, args, at, config)
 }
 
-// traceBackend gives go-ethereum's TraceCall access to the node. It implements only the methods
-// that TraceCall needs; those of the embedded interface must not be called.
+// traceBackend gives go-ethereum's TraceCall access to the node. It implements only
+// the methods that TraceCall needs; the other methods of the embedded interface
+// must not be called.
 type traceBackend struct {
 	tracers.Backend
 	*api
@@ -296,8 +301,8 @@ func (b traceBackend) CurrentHeader() *types.Header {
 	return b.node.Resolve(rpc.LatestBlockNumber).Header()
 }
 
-// BlockByHash returns the block with a hash. It returns nil for an unknown block, and the tracers
-// then report that the block was not found.
+// BlockByHash returns the block with a hash, or nil if the block is unknown. The
+// tracers then report that the block was not found.
 func (b traceBackend) BlockByHash(_ context.Context, hash common.Hash) (_ *types.Block, err error) {
 	defer ledger.Recover(&err)
 	block, err := whole(b.node.BlockByHash(hash))
@@ -307,7 +312,8 @@ func (b traceBackend) BlockByHash(_ context.Context, hash common.Hash) (_ *types
 	return block.Block, nil
 }
 
-// BlockByNumber returns the block with a number, or nil for an unknown block, as BlockByHash does.
+// BlockByNumber returns the block with a number, or nil if there is no such block,
+// as BlockByHash does.
 func (b traceBackend) BlockByNumber(_ context.Context, number rpc.BlockNumber) (_ *types.Block, err error) {
 	defer ledger.Recover(&err)
 	block, err := whole(b.node.Resolve(number))

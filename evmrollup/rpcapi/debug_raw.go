@@ -13,8 +13,8 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// GetRawHeader implements debug_getRawHeader. It returns the RLP encoding of a block's header, or
-// no bytes for a number that no block has yet.
+// GetRawHeader implements debug_getRawHeader. It returns the RLP encoding of a
+// block's header, or no bytes if no block has the number yet.
 func (d *debugMethods) GetRawHeader(ctx context.Context, at rpc.BlockNumberOrHash) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	b, err := d.rawBlock(ctx, "header", at)
@@ -24,8 +24,8 @@ func (d *debugMethods) GetRawHeader(ctx context.Context, at rpc.BlockNumberOrHas
 	return rlp.EncodeToBytes(b.Header())
 }
 
-// GetRawBlock implements debug_getRawBlock. It returns the RLP encoding of a block, or no bytes for
-// a number that no block has yet.
+// GetRawBlock implements debug_getRawBlock. It returns the RLP encoding of a block,
+// or no bytes if no block has the number yet.
 func (d *debugMethods) GetRawBlock(ctx context.Context, at rpc.BlockNumberOrHash) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	b, err := d.rawBlock(ctx, "block", at)
@@ -38,9 +38,9 @@ func (d *debugMethods) GetRawBlock(ctx context.Context, at rpc.BlockNumberOrHash
 	return rlp.EncodeToBytes(b.Block)
 }
 
-// GetRawReceipts implements debug_getRawReceipts. It returns the binary encodings of a block's
-// receipts (EIP-2718). For a number that no block has yet it returns null, and for an unknown hash
-// an empty list, as geth does.
+// GetRawReceipts implements debug_getRawReceipts. It returns the receipts of a
+// block in their binary encoding (EIP-2718). As geth does, it returns null if no
+// block has the number yet, and an empty list for an unknown hash.
 func (d *debugMethods) GetRawReceipts(ctx context.Context, at rpc.BlockNumberOrHash) (_ []hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	b, err := d.rawBlock(ctx, "", at)
@@ -69,8 +69,9 @@ func (d *debugMethods) GetRawTransaction(ctx context.Context, hash common.Hash) 
 	return (&ethTransactions{d.api}).GetRawTransactionByHash(ctx, hash)
 }
 
-// rawBlock returns the block that a debug method asks for, or nil if there is none. For an unknown
-// hash it returns an error that contains the word what, unless what is empty.
+// rawBlock returns the block that a debug method requests, or nil if there is no
+// such block. For an unknown hash, it returns an error with the word what in its
+// text, unless what is empty.
 func (d *debugMethods) rawBlock(ctx context.Context, what string, at rpc.BlockNumberOrHash) (*node.Block, error) {
 	if err := d.limits.call(ctx, "debug", 0); err != nil {
 		return nil, err

@@ -13,8 +13,9 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 )
 
-// boundedTracer is the name under which go-ethereum's API finds the constructor of bounded tracers:
-// see bounded. The configuration of such a tracer is a bounds. Clients cannot use this name.
+// boundedTracer is the name under which go-ethereum's API finds the constructor of
+// bounded tracers: see bounded. The configuration of such a tracer is a value of
+// the type bounds. Clients cannot use this name.
 const boundedTracer = "jamqBoundedTracer"
 
 func init() {
@@ -27,27 +28,33 @@ func init() {
 	}, false)
 }
 
-// bounds names a tracer and its configuration. Most is the maximum size in bytes of the calls, logs
-// and hashed data in the tracer's result.
+// bounds is the configuration of a bounded tracer: the name and the configuration
+// of the inner tracer, and Most, the maximum size in bytes of the calls, logs and
+// hashed data in the result.
 type bounds struct {
 	Name   string
 	Config json.RawMessage
 	Most   int
 }
 
-// bounded makes one of go-ethereum's tracers safe for clients that are not trusted. Some tracers
-// have no function Stop, but go-ethereum calls it in another goroutine when the time is over, which
-// would end the process. Other tracers fail if they are stopped before the first call begins. All
-// of them copy the input of every call, so that a transaction of a million gas could make them use
-// gigabytes. After a bounded tracer has stopped, it no longer calls the inner tracer, and its
-// result is the reason of the stop.
+// bounded makes one of go-ethereum's tracers safe for untrusted clients. It
+// protects the process against three problems:
+//
+//   - Some tracers have no function Stop. When the time is over, go-ethereum calls
+//     this function in another goroutine, which ends the process.
+//   - Other tracers fail if they are stopped before the first call begins.
+//   - All of them copy the input of every call, so that a transaction with a
+//     million gas could make them use gigabytes of memory.
+//
+// After a bounded tracer has stopped, it no longer calls the inner tracer, and its
+// result is the reason for which it was stopped.
 type bounded struct {
 	*tracers.Tracer
 	most, left int // bytes
 	reason     atomic.Pointer[error]
 }
 
-// tracer returns a new tracer within the bounds.
+// tracer returns a new tracer that observes the bounds.
 func (b *bounds) tracer(at *tracers.Context, chain *params.ChainConfig) (*tracers.Tracer, error) {
 	inner, err := tracers.DefaultDirectory.New(b.Name, at, b.Config, chain)
 	if err != nil {
@@ -59,10 +66,11 @@ func (b *bounds) tracer(at *tracers.Context, chain *params.ChainConfig) (*tracer
 	return &tracers.Tracer{Hooks: &hooks, GetResult: t.result, Stop: t.stop}, nil
 }
 
-// stop stops the tracer with a reason, unless it has stopped already.
+// stop stops the tracer for a reason, unless it has already stopped.
 func (t *bounded) stop(reason error) { t.reason.CompareAndSwap(nil, &reason) }
 
-// result returns the result of the inner tracer, or the reason why the tracer was stopped.
+// result returns the result of the inner tracer, or the reason for which the tracer
+// was stopped.
 func (t *bounded) result() (json.RawMessage, error) {
 	if reason := t.reason.Load(); reason != nil {
 		return nil, *reason
@@ -70,8 +78,8 @@ func (t *bounded) result() (json.RawMessage, error) {
 	return t.GetResult()
 }
 
-// runs counts bytes of the result, and stops the tracer if there are too many. It reports whether
-// the tracer may go on.
+// runs adds bytes to the size of the result, and stops the tracer if the size
+// becomes too large. It reports whether the tracer may continue.
 func (t *bounded) runs(bytes int) bool {
 	if t.left -= bytes; t.left < 0 {
 		t.stop(tooManyTraces(t.most))
@@ -79,8 +87,9 @@ func (t *bounded) runs(bytes int) bool {
 	return t.reason.Load() == nil
 }
 
-// hook wraps those hooks that go-ethereum's tracers use during an execution. The new hooks count
-// the bytes of the result, and do nothing after the stop.
+// hook wraps those hooks of go-ethereum's tracers that are called during an
+// execution. The wrapped hooks count the bytes of the result, and do nothing after
+// the tracer was stopped.
 func (t *bounded) hook(h *tracing.Hooks) {
 	inner := t.Hooks
 	if inner.OnEnter != nil {
@@ -128,12 +137,13 @@ func (t *bounded) hook(h *tracing.Hooks) {
 	t.hookEnds(h)
 }
 
-// maxPadding is how many bytes beyond the memory go-ethereum's tracers copy at most for an
-// instruction that hashes data, even if the instruction does not have enough gas.
+// maxPadding is the maximum number of bytes beyond the end of the memory that
+// go-ethereum's tracers copy for an instruction that hashes data. They copy these
+// bytes even if the instruction does not have enough gas.
 const maxPadding = 1 << 20
 
-// hashed returns the size in hex of the data that an instruction hashes, or 0 for other
-// instructions. It is counted because some tracers keep that data.
+// hashed returns the size in hex of the data that an instruction hashes, or 0 for
+// other instructions. This data counts because some tracers keep it.
 func hashed(op byte, scope tracing.OpContext) int {
 	stack := scope.StackData()
 	if vm.OpCode(op) != vm.KECCAK256 || len(stack) < 2 {
@@ -146,7 +156,7 @@ func hashed(op byte, scope tracing.OpContext) int {
 	return 2 * int(size.Uint64())
 }
 
-// hookEnds does the same as hook for the hooks of logs and of the end of a transaction.
+// hookEnds wraps the hooks of logs, and of the end of a transaction, in the same way as hook.
 func (t *bounded) hookEnds(h *tracing.Hooks) {
 	inner := t.Hooks
 	if inner.OnLog != nil {

@@ -23,8 +23,8 @@ type devEVM struct {
 	*api
 	mu        sync.Mutex
 	snapshots []*evmrollup.Snapshot
-	// first is the state at the start of the server, for hardhat_reset. It is nil if firstErr is
-	// not nil.
+	// first is the state at the start of the server, to which hardhat_reset goes back. It is
+	// nil if firstErr is not nil.
 	first    *evmrollup.Snapshot
 	firstErr error
 }
@@ -39,8 +39,9 @@ func newEVM(a *api) *devEVM {
 // and a JAM core accepts only one package per slot.
 const maxMined = 256
 
-// mineArgs is the optional parameter of evm_mine. It is the time of the first block in Unix
-// seconds, as a number or a hex string, or an object with that time and the number of blocks.
+// mineArgs is the optional parameter of evm_mine. It is either the time of the
+// first block in Unix seconds, as a number or a hex string, or an object with that
+// time and the number of blocks.
 type mineArgs struct {
 	Timestamp *math.HexOrDecimal64 `json:"timestamp"` // in Unix seconds, or missing
 	Blocks    *math.HexOrDecimal64 `json:"blocks"`    // number; 1 if missing
@@ -55,9 +56,10 @@ func (m *mineArgs) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, &m.Timestamp)
 }
 
-// Mine implements evm_mine. It makes a block with the waiting transactions, or an empty one, and
-// returns "0" when the block is latest. A block that is already being made when the call arrives
-// does not count, because it may lack the newest transactions.
+// Mine implements evm_mine. It makes a block with the waiting transactions, or an
+// empty block, and returns "0" when the block is latest. If a block is already
+// being made when the call arrives, Mine makes another one, because the first block
+// may lack the newest transactions.
 func (e *devEVM) Mine(ctx context.Context, args *mineArgs) (string, error) {
 	blocks := uint64(1)
 	if args != nil && args.Blocks != nil {
@@ -91,8 +93,9 @@ func (e *devEVM) SetAutomine(on bool) bool {
 // minInterval is the minimum interval of blocks, which is a slot of developer mode.
 const minInterval = 100 * time.Millisecond
 
-// SetIntervalMining implements evm_setIntervalMining as Hardhat defines it. If no block was made
-// for this number of milliseconds, one is made even without transactions. 0 turns this off.
+// SetIntervalMining implements evm_setIntervalMining as Hardhat defines it. If no
+// block was made for the given number of milliseconds, the node makes a block even
+// without transactions. 0 turns this off.
 func (e *devEVM) SetIntervalMining(milliseconds math.HexOrDecimal64) (bool, error) {
 	return e.setInterval(uint64(milliseconds), time.Millisecond)
 }
@@ -107,8 +110,9 @@ func (e *devEVM) setInterval(n uint64, unit time.Duration) (bool, error) {
 	return true, nil
 }
 
-// IncreaseTime implements evm_increaseTime. It moves the clock of later blocks forward, and returns
-// by how many seconds that clock is ahead of the machine's.
+// IncreaseTime implements evm_increaseTime. It moves the clock of later blocks
+// forward, and returns the number of seconds by which that clock is ahead of the
+// machine's clock.
 func (e *devEVM) IncreaseTime(seconds math.HexOrDecimal64) (int64, error) {
 	ahead, err := e.node.IncreaseTime(uint64(seconds))
 	if err != nil {
@@ -143,8 +147,8 @@ func (t *devTool) SetNextBlockBaseFeePerGas(wei quantity) (bool, error) {
 	return true, nil
 }
 
-// Snapshot implements evm_snapshot. It keeps the present state, and returns a number with which
-// evm_revert goes back to it.
+// Snapshot implements evm_snapshot. It keeps the present state, and returns a
+// number with which evm_revert can go back to that state.
 func (e *devEVM) Snapshot() (hexutil.Uint64, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -156,11 +160,14 @@ func (e *devEVM) Snapshot() (hexutil.Uint64, error) {
 	return hexutil.Uint64(len(e.snapshots)), nil
 }
 
-// Revert implements evm_revert. It makes a block without transactions that has the state of the
-// snapshot. The transactions that waited at the snapshot wait again, as in Hardhat. Later
-// transactions have left the pool and the state, and can be sent again. The time continues from the
-// snapshot. Blocks keep their numbers, because JAM has them. Revert returns false if the snapshot
-// does not exist. A successful revert ends the snapshot and all later ones.
+// Revert implements evm_revert. It makes a block without transactions that has the
+// state of the snapshot. The transactions that waited when the snapshot was made
+// wait again, as in Hardhat. Later transactions are removed from the pool and from
+// the state, and can be sent again. The time continues from the snapshot. Blocks
+// keep their numbers, because JAM already has them.
+//
+// Revert returns false if the snapshot does not exist. A successful revert deletes
+// the snapshot and all later ones.
 func (e *devEVM) Revert(ctx context.Context, id math.HexOrDecimal64) (bool, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -183,10 +190,11 @@ type resetArgs struct {
 // errForking is returned if a client wants the node to copy the state of another chain.
 var errForking = codedError{errors.New("the node cannot fork another chain"), CodeUnsupported}
 
-// Reset implements hardhat_reset and anvil_reset. It makes a block that has the state with which
-// the node began, and empties the pool. As with evm_revert, blocks keep their numbers. All
-// snapshots end, and later blocks have the time of the machine's clock. Automine, the interval of
-// mining and impersonated accounts stay as they are.
+// Reset implements hardhat_reset and anvil_reset. It makes a block with the state
+// at the start of the node, empties the pool, and deletes all snapshots. As with
+// evm_revert, blocks keep their numbers. Later blocks have the time of the
+// machine's clock. Automine, the interval of mining and impersonated accounts stay
+// as they are.
 func (t *devTool) Reset(ctx context.Context, args *resetArgs) (bool, error) {
 	e := t.evm
 	switch {
@@ -221,9 +229,10 @@ func (a *devAnvil) DropTransaction(hash common.Hash) *common.Hash {
 	return &hash
 }
 
-// ImpersonateAccount implements hardhat_impersonateAccount and anvil_impersonateAccount. After the
-// call, eth_sendTransaction sends transactions of the account without its key. The account may be a
-// contract. It pays for the gas of its transactions.
+// ImpersonateAccount implements hardhat_impersonateAccount and
+// anvil_impersonateAccount. Afterwards, eth_sendTransaction sends transactions of
+// the account without its key. The account may be a contract. It pays for the gas
+// of its transactions.
 func (t *devTool) ImpersonateAccount(addr common.Address) bool {
 	t.evm.node.Impersonate(addr, true)
 	return true
@@ -244,8 +253,9 @@ func (a *devAnvil) SetIntervalMining(seconds math.HexOrDecimal64) (bool, error) 
 	return a.evm.setInterval(uint64(seconds), time.Second)
 }
 
-// AutoImpersonateAccount implements anvil_autoImpersonateAccount. If on is true, every account is
-// impersonated. Otherwise only those accounts are that anvil_impersonateAccount has named.
+// AutoImpersonateAccount implements anvil_autoImpersonateAccount. If on is true,
+// every account is impersonated. If it is false, only the accounts of
+// anvil_impersonateAccount are.
 func (a *devAnvil) AutoImpersonateAccount(on bool) bool {
 	a.evm.node.ImpersonateAll(on)
 	return true
@@ -269,8 +279,8 @@ func (q *quantity) UnmarshalJSON(raw []byte) error {
 // devTool implements the methods that the namespaces hardhat and anvil have in common.
 type devTool struct{ evm *devEVM }
 
-// Mine implements hardhat_mine and anvil_mine. It makes a number of blocks, 1 by default. interval
-// is the distance between their times in seconds.
+// Mine implements hardhat_mine and anvil_mine. It makes a number of blocks, by
+// default one. interval is the difference between their times in seconds.
 func (t *devTool) Mine(ctx context.Context, blocks, interval *math.HexOrDecimal64) (bool, error) {
 	n := uint64(1)
 	if blocks != nil {
@@ -291,9 +301,9 @@ func (t *devTool) Mine(ctx context.Context, blocks, interval *math.HexOrDecimal6
 	return err == nil, err
 }
 
-// SetBalance implements hardhat_setBalance and anvil_setBalance. The balance is in wei. Like the
-// other methods that change an account, it makes a block with the change, and returns when that
-// block is latest.
+// SetBalance implements hardhat_setBalance and anvil_setBalance. The balance is in
+// wei. Like the other methods that change an account, SetBalance makes a block with
+// the change and returns when that block is latest.
 func (t *devTool) SetBalance(ctx context.Context, account common.Address, wei quantity) (bool, error) {
 	return t.edit(ctx, evmrollup.Edit{Address: account, Balance: (*uint256.Int)(&wei)})
 }

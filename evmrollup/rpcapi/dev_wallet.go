@@ -25,12 +25,12 @@ import (
 type devWallet struct {
 	*ethCalls
 	keys map[common.Address]*ecdsa.PrivateKey
-	// sending is locked from the choice of a nonce until the pool has the transaction. Transactions
-	// of one account that are sent at the same time therefore get different nonces.
+	// sending is locked from the choice of a nonce until the pool has the transaction, so that
+	// transactions of one account get different nonces even if they are sent at the same time.
 	sending sync.Mutex
 }
 
-// errUnknownAccount is geth's.
+// errUnknownAccount has the text of geth's error.
 var errUnknownAccount = errors.New("unknown account")
 
 func newWallet(calls *ethCalls) *devWallet {
@@ -56,13 +56,13 @@ func (w *devWallet) Accounts() []common.Address {
 	return all
 }
 
-// RequestAccounts implements eth_requestAccounts, with which a web page connects to a wallet
-// (EIP-1102). It returns the same as eth_accounts.
+// RequestAccounts implements eth_requestAccounts, with which a web page connects to
+// a wallet (EIP-1102). The answer is that of eth_accounts.
 func (w *devWallet) RequestAccounts() []common.Address { return w.Accounts() }
 
 // SendTransaction implements eth_sendTransaction. It fills in missing arguments as
-// eth_fillTransaction does, signs the transaction and sends it. For an impersonated account it
-// needs no key.
+// eth_fillTransaction does, signs the transaction and sends it. It does not need a
+// key if the account is impersonated.
 func (w *devWallet) SendTransaction(ctx context.Context, args callArgs) (_ common.Hash, err error) {
 	defer ledger.Recover(&err)
 	hash, err := w.send(ctx, args)
@@ -82,7 +82,8 @@ func (w *devWallet) send(ctx context.Context, args callArgs) (common.Hash, error
 	return signed.Tx.Hash(), w.node.SendTransaction(signed.Tx)
 }
 
-// signAny fills in and signs a transaction of a development account or an impersonated one.
+// signAny fills in and signs a transaction of a development account or of an
+// impersonated account.
 func (w *devWallet) signAny(ctx context.Context, args callArgs) (*filledTransaction, error) {
 	from := args.from()
 	if w.keys[from] != nil || !w.node.Impersonates(from) {
@@ -93,10 +94,11 @@ func (w *devWallet) signAny(ctx context.Context, args callArgs) (*filledTransact
 	})
 }
 
-// awaitMined waits in developer mode until a transaction that can run is mined. On other nodes for
-// developers, a transaction is mined when the call that sends it returns, and some clients depend
-// on that. ethers, for example, looks for a receipt once, and then again only at the next block,
-// which an idle node never makes. The wait lasts for at most half of Config.RequestTime.
+// awaitMined waits, in developer mode, until a transaction that can run is mined.
+// On other nodes for developers, a transaction is already mined when the call that
+// sends it returns, and some clients depend on this. For example, ethers looks for
+// a receipt once, and then again only at the next block, which an idle node never
+// makes. The wait lasts for at most half of Config.RequestTime.
 func (a *api) awaitMined(ctx context.Context, hash common.Hash) {
 	if !a.cfg.Dev {
 		return
@@ -119,7 +121,7 @@ func (a *api) awaitMined(ctx context.Context, hash common.Hash) {
 	}
 }
 
-// lookEvery is the time between two checks of awaitMined whether the transaction is mined.
+// lookEvery is the time between two checks in awaitMined.
 const lookEvery = 10 * time.Millisecond
 
 // SignTransaction implements eth_signTransaction. Unlike geth, it fills in missing arguments.
@@ -170,7 +172,8 @@ func (w *devWallet) SignTypedData_v4(account common.Address, data typedData) (_ 
 	return w.SignTypedData(account, data)
 }
 
-// signHash returns a signature in the form that contracts verify: its last byte is 27 or 28.
+// signHash returns a signature in the form that contracts verify, in which the last
+// byte is 27 or 28.
 func (w *devWallet) signHash(account common.Address, hash []byte) (hexutil.Bytes, error) {
 	key := w.keys[account]
 	if key == nil {

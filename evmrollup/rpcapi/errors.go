@@ -14,7 +14,7 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// The texts of these errors are geth's, because clients search for them.
+// The texts of these errors are geth's, because clients compare them.
 var (
 	errHeaderNotFound        = errors.New("header not found")
 	errHeaderForHashNotFound = errors.New("header for hash not found")
@@ -22,8 +22,9 @@ var (
 	errUnknownBlock          = errors.New("unknown block")
 )
 
-// whole returns a block for a method that needs its body. For a block of which only the header is
-// left, the error is geth's, with the code 4444. For nil the result is nil.
+// whole returns a block for a method that needs the body of the block. If the node
+// has only the header of the block, the error is geth's, with the code 4444. If b
+// is nil, the result is nil.
 func whole(b *node.Block) (*node.Block, error) {
 	if b != nil && b.Pruned {
 		return nil, &history.PrunedHistoryError{}
@@ -38,7 +39,8 @@ const codeInvalidParams = -32602
 // codeTooMany is geth's code for a request whose answer would be too long.
 const codeTooMany = -38026
 
-// These are the codes of eth_simulateV1 for blocks and calls that are not possible.
+// These are the error codes of eth_simulateV1 for blocks and calls that cannot be
+// simulated.
 const (
 	codeBlockGas    = -38015
 	codeBlockNumber = -38020
@@ -49,8 +51,8 @@ const (
 
 var errTooManyBlocks = codedError{errors.New("too many blocks"), codeTooMany}
 
-// simulateError adds to the error of a call that cannot run the code that eth_simulateV1 defines
-// for it.
+// simulateError adds to the error of a call that cannot run the error code that
+// eth_simulateV1 defines for it.
 func simulateError(err error) error {
 	for _, known := range []struct {
 		err  error
@@ -75,8 +77,8 @@ func (paramsError) ErrorCode() int { return codeInvalidParams }
 
 func invalidParams(format string, args ...any) error { return paramsError{fmt.Errorf(format, args...)} }
 
-// revertError is the error of a call that has reverted. data is the data that the contract has
-// returned.
+// revertError is the error of a call that has reverted. data is the data that the
+// contract returned.
 type revertError struct {
 	error
 	data []byte
@@ -91,20 +93,20 @@ func (revertError) ErrorCode() int { return codeReverted }
 // ErrorData returns the contract's return data in hex.
 func (e revertError) ErrorData() any { return hexutil.Encode(e.data) }
 
-// Error codes of this package (EIP-1474).
+// These are the error codes that clients of this package may check (EIP-1474).
 const (
-	// CodeNotFinal is the error code of the methods with proofs for a transaction or a block that
-	// is known but not final yet. The client should try again later.
+	// CodeNotFinal is the error code of the methods that return proofs if the transaction or
+	// the block is known but not final yet. The client should try again later.
 	CodeNotFinal = -32002
-	// CodeNoProofs is the error code of the methods with proofs, and of jam_getTrust, if the JAM
-	// chain of the node does not provide the data from which proofs are made.
+	// CodeNoProofs is the error code of the methods that return proofs, and of jam_getTrust, if
+	// the JAM chain of the node does not provide the data that is needed.
 	CodeNoProofs = -32004
 	// CodeUnsupported is the error code for a part of a method that the node does not support. The
 	// error text names the alternatives.
 	CodeUnsupported = -32004
-	// CodeLimited is the error code for a source that exceeds its limits. The error text includes
-	// the time to wait. Over HTTP the status may be 429. The code is also used for a transaction
-	// that the node cannot accept now, because its log does not answer.
+	// CodeLimited is the error code for a source that exceeds its limits. The error text
+	// includes the time to wait. Over HTTP the status may be 429. The code is also used for a
+	// transaction that the node cannot accept at the moment because its log does not answer.
 	CodeLimited = -32005
 )
 
@@ -121,8 +123,8 @@ func (e codedError) ErrorCode() int { return e.code }
 // receipt did not arrive in time (EIP-7966).
 const CodeTimeout = 4
 
-// timeoutError is the error for a transaction that was sent but whose receipt did not arrive in
-// time.
+// timeoutError is the error of eth_sendRawTransactionSync for a transaction that
+// was sent but whose receipt did not arrive in time.
 type timeoutError struct{ hash common.Hash }
 
 // Error implements error.
@@ -136,8 +138,8 @@ func (timeoutError) ErrorCode() int { return CodeTimeout }
 // ErrorData returns the transaction's hash.
 func (e timeoutError) ErrorData() any { return e.hash }
 
-// proofError adds to an error of the node's methods with proofs the JSON-RPC code that belongs to
-// it.
+// proofError adds the JSON-RPC error code to an error of the node's methods that
+// make proofs.
 func proofError(err error) error {
 	switch {
 	case errors.Is(err, node.ErrNotFinal):
@@ -148,8 +150,8 @@ func proofError(err error) error {
 	return err
 }
 
-// reverted returns the error for a call that has reverted and returned data. In developer mode its
-// text has more details.
+// reverted returns the error for a call that has reverted and returned data. In
+// developer mode, its text has more details.
 func (a *api) reverted(data []byte) error {
 	if a.cfg.Dev {
 		return devReverted(data)
@@ -160,9 +162,9 @@ func (a *api) reverted(data []byte) error {
 // maxShown is the maximum number of bytes of a custom error's arguments that an error text shows.
 const maxShown = 256
 
-// devReverted returns the error of reverted with a text for developers, which they see in the
-// output of a test. If the contract has defined the error itself, the text includes the selector
-// and the arguments.
+// devReverted returns the same error as reverted, with a text for developers, because
+// the output of a test shows it. If the contract has defined the error itself, the
+// text includes the error's selector and arguments.
 func devReverted(data []byte) error {
 	if _, err := abi.UnpackRevert(data); err == nil || len(data) < 4 {
 		return reverted(data)

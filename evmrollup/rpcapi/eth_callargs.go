@@ -12,41 +12,42 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// callArgs is the message of eth_call, eth_estimateGas and eth_createAccessList, and the
-// transaction of eth_fillTransaction. The fields have the names and meanings of geth's transaction
-// arguments. Data and Input are the old and the new name of the same field; if both are set, Input
-// counts.
+// callArgs is the message of eth_call, eth_estimateGas and eth_createAccessList,
+// and the transaction of eth_fillTransaction. The fields have the names and
+// meanings of geth's transaction arguments. Data and Input are the old and the new
+// name of the same argument; if both are set, Input counts.
 type callArgs struct {
-	// Sender; the zero address if missing.
+	// From is the sender. If it is missing, the sender is the zero address.
 	From *common.Address `json:"from"`
-	// Receiver; nil creates a contract.
+	// To is the receiver. If it is missing, the message creates a contract.
 	To *common.Address `json:"to"`
-	// Limit; that of the node if missing.
+	// Gas is the gas limit. If it is missing, the limit is that of the node.
 	Gas *hexutil.Uint64 `json:"gas"`
-	// In wei per gas.
+	// GasPrice is in wei per gas.
 	GasPrice *hexutil.Big `json:"gasPrice"`
-	// In wei per gas.
+	// MaxFeePerGas is in wei per gas.
 	MaxFeePerGas *hexutil.Big `json:"maxFeePerGas"`
-	// In wei per gas.
+	// MaxPriorityFeePerGas is in wei per gas.
 	MaxPriorityFeePerGas *hexutil.Big `json:"maxPriorityFeePerGas"`
 	Value                *hexutil.Big `json:"value"` // in wei
-	// The next one of the sender if missing.
+	// Nonce is the nonce of the transaction. If it is missing, it is the next nonce of the
+	// sender.
 	Nonce      *hexutil.Uint64   `json:"nonce"`
 	Data       *hexutil.Bytes    `json:"data"`
 	Input      *hexutil.Bytes    `json:"input"`
 	AccessList *types.AccessList `json:"accessList"` // EIP-2930
-	// That of the chain, or missing.
+	// ChainID must be the ID of the chain, or missing.
 	ChainID *hexutil.Big `json:"chainId"`
-	// In wei per gas of blobs.
+	// BlobFeeCap is in wei per gas of blobs.
 	BlobFeeCap        *hexutil.Big                 `json:"maxFeePerBlobGas"`
 	BlobHashes        []common.Hash                `json:"blobVersionedHashes"` // EIP-4844
 	Blobs             []hexutil.Bytes              `json:"blobs"`               // refused
 	AuthorizationList []types.SetCodeAuthorization `json:"authorizationList"`   // EIP-7702
 }
 
-// message checks the arguments, fills in defaults, and returns the message. gasCap is the maximum
-// gas and also the default. If gasCap is 0, the message has the gas of the arguments, or 0 if they
-// have none.
+// message checks the arguments, fills in defaults, and returns the message. gasCap
+// is the maximum gas and also the default. If gasCap is 0, the gas of the message
+// is that of the arguments, or 0 if they have no gas.
 func (c *callArgs) message(baseFee, chainID *big.Int, gasCap uint64) (*core.Message, error) {
 	switch {
 	case c.twoPrices():
@@ -83,13 +84,13 @@ var (
 	errNoBlobs   = invalidParams("blob transactions are not supported")
 )
 
-// twoPrices reports whether the arguments have both a legacy gas price and prices of EIP-1559,
-// which is an error.
+// twoPrices reports whether the arguments have both a legacy gas price and the
+// prices of EIP-1559, which is an error.
 func (c *callArgs) twoPrices() bool {
 	return c.GasPrice != nil && (c.MaxFeePerGas != nil || c.MaxPriorityFeePerGas != nil)
 }
 
-// checkChain returns an error if the arguments have the chain ID of another chain.
+// checkChain returns an error if the arguments have the ID of a different chain.
 func (c *callArgs) checkChain(chainID *big.Int) error {
 	if c.ChainID != nil && c.ChainID.ToInt().Cmp(chainID) != 0 {
 		return fmt.Errorf("chainId does not match node's (have=%v, want=%v)", c.ChainID.ToInt(), chainID)
@@ -105,7 +106,8 @@ func (c *callArgs) checkBlobPrice() error {
 	return nil
 }
 
-// fees sets the gas prices of the message. If the arguments have none, the prices are 0.
+// fees sets the gas prices of the message. Prices that the arguments do not have
+// are 0.
 func (c *callArgs) fees(m *core.Message, baseFee *big.Int) {
 	if c.GasPrice != nil {
 		m.GasPrice = amount(c.GasPrice)
@@ -132,8 +134,8 @@ func (c *callArgs) data() []byte {
 	return nil
 }
 
-// amount converts v, and nil to 0. The value always fits, because hexutil.Big accepts at most 256
-// bits.
+// amount converts an amount from the arguments, in which nil means 0. The value
+// always fits, because hexutil.Big accepts at most 256 bits.
 func amount(v *hexutil.Big) *uint256.Int {
 	if v == nil {
 		return new(uint256.Int)

@@ -28,8 +28,8 @@ type ethCalls struct {
 	fees *ethFees
 }
 
-// call is a message, with the block and the state on which it runs. ctx limits its duration. The
-// caller must call end.
+// call is a message together with the block and the state on which it runs. ctx
+// limits the duration of the call, and the caller must call end.
 type call struct {
 	ctx     context.Context
 	end     context.CancelFunc
@@ -39,8 +39,8 @@ type call struct {
 	message *core.Message
 }
 
-// prepare finds the block on which a call runs, decodes the overrides, and fills in the message.
-// gasCap has the meaning that it has in callArgs.message.
+// prepare finds the block on which a call runs, decodes the overrides, and
+// completes the message. gasCap has the same meaning as in callArgs.message.
 func (a *ethCalls) prepare(ctx context.Context, method string, args *callArgs, at *rpc.BlockNumberOrHash, state *stateOverride, block *blockOverrides, gasCap uint64) (*call, error) {
 	if err := args.checkBlobPrice(); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (a *ethCalls) prepare(ctx context.Context, method string, args *callArgs, a
 	return c, nil
 }
 
-// withTimeout returns a context that ends after Config.CallTime, with geth's error for a call that
-// takes too long.
+// withTimeout returns a context that ends after Config.CallTime. Its cause is
+// geth's error for a call that takes too long.
 func (a *api) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, a.cfg.CallTime, fmt.Errorf("execution aborted (timeout = %v)", a.cfg.CallTime))
 }
@@ -99,8 +99,9 @@ func (a *ethCalls) Call(ctx context.Context, args callArgs, at *rpc.BlockNumberO
 	return result.Return(), result.Err
 }
 
-// EstimateGas implements eth_estimateGas. As in geth, the message runs in the block that at names.
-// In developer mode, a message on the newest block runs in the block after it.
+// EstimateGas implements eth_estimateGas. As in geth, the message runs in the
+// context of the block that at names. In developer mode, a message on the newest
+// block runs in the context of the next block instead.
 func (a *ethCalls) EstimateGas(ctx context.Context, args callArgs, at *rpc.BlockNumberOrHash, state *stateOverride, block *blockOverrides) (_ hexutil.Uint64, err error) {
 	defer ledger.Recover(&err)
 	c, err := a.prepare(ctx, "eth_estimateGas", &args, at, state, block, 0)
@@ -118,11 +119,12 @@ func (a *ethCalls) EstimateGas(ctx context.Context, args callArgs, at *rpc.Block
 	return hexutil.Uint64(gas), withoutOverride(err)
 }
 
-// runInNextBlock makes a message run in the next block, as a transaction would. A contract that
-// writes more if the number or the time has changed then gets enough gas. Developers expect this
-// from Hardhat and Anvil, whose blocks are at least a second apart. The message sees a time that is
-// a second later than the block's, or next if that is later. Overrides of the caller take
-// precedence.
+// runInNextBlock makes a message run in the context of the next block, as a
+// transaction would. Some contracts need more gas if the block number or the time
+// has changed, and developers expect from Hardhat and Anvil, whose blocks are at
+// least a second apart, that the estimate includes this gas. The message sees a
+// time that is at least a second after the block's, or next if that is later.
+// Overrides of the caller take precedence.
 func (c *call) runInNextBlock(next uint64) {
 	if c.changes.Block.Number == nil {
 		c.changes.Block.Number = new(big.Int).Add(c.block.Number(), common.Big1)
@@ -133,19 +135,20 @@ func (c *call) runInNextBlock(next uint64) {
 	}
 }
 
-// accessListResult is the answer of eth_createAccessList. Error is the reason why the call fails
-// with that list, if it does.
+// accessListResult is the answer of eth_createAccessList. If the call fails with
+// the access list, Error is the reason.
 type accessListResult struct {
 	AccessList types.AccessList `json:"accessList"`
 	Error      string           `json:"error,omitempty"`
 	GasUsed    hexutil.Uint64   `json:"gasUsed"`
 }
 
-// CreateAccessList implements eth_createAccessList. It returns the addresses and slots that a call
-// touches, and the gas that the call uses with that list. The sender, the receiver and the
-// precompiled contracts are not in the list. Because the list can change the result of the call,
-// the call is repeated until the list stays the same. If the arguments have some prices, the
-// missing ones are those of eth_fillTransaction.
+// CreateAccessList implements eth_createAccessList. It returns the addresses and
+// slots that a call touches, and the gas that the call uses with this list. The
+// list does not contain the sender, the receiver and the precompiled contracts. The
+// call is repeated until the list no longer changes, because the list can change
+// the result of the call. If the arguments have some prices, the missing prices are
+// those of eth_fillTransaction.
 func (a *ethCalls) CreateAccessList(ctx context.Context, args callArgs, at *rpc.BlockNumberOrHash, state *stateOverride) (_ *accessListResult, err error) {
 	defer ledger.Recover(&err)
 	if args.GasPrice != nil || args.MaxFeePerGas != nil || args.MaxPriorityFeePerGas != nil {
@@ -183,7 +186,7 @@ func (a *ethCalls) CreateAccessList(ctx context.Context, args callArgs, at *rpc.
 	}
 }
 
-// nonce returns the nonce of the sender, with the overrides.
+// nonce returns the nonce of the sender, with the overrides applied.
 func (c *call) nonce() uint64 {
 	if account := c.changes.Accounts[c.message.From]; account.Nonce != nil {
 		return *account.Nonce
@@ -191,8 +194,8 @@ func (c *call) nonce() uint64 {
 	return c.view.Account(c.message.From).Nonce
 }
 
-// notApplied returns geth's error for a call that cannot be a transaction with the given access
-// list. The error names the hash that the transaction would have.
+// notApplied returns geth's error for a call that cannot be a transaction with the
+// given access list. The error contains the hash that the transaction would have.
 func (a *ethCalls) notApplied(c *call, args callArgs, list types.AccessList, err error) error {
 	if c.ctx.Err() != nil || errors.Is(err, evm.ErrState) || errors.Is(err, evm.ErrOverride) {
 		return withoutOverride(err)
@@ -202,8 +205,8 @@ func (a *ethCalls) notApplied(c *call, args callArgs, list types.AccessList, err
 	return fmt.Errorf("failed to apply transaction: %v err: %w", tx.Hash(), err)
 }
 
-// implicitAddresses returns the addresses that are cheap to access even without an access list,
-// such as the sender and the receiver. The list leaves them out.
+// implicitAddresses returns the addresses that are cheap to access even without an
+// access list, such as the sender and the receiver. They are left out of the list.
 func (a *ethCalls) implicitAddresses(c *call, nonce uint64) map[common.Address]struct{} {
 	m, config := c.message, a.node.ChainConfig()
 	known := map[common.Address]struct{}{m.From: {}}

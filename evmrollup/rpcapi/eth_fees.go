@@ -24,15 +24,15 @@ type ethFees struct {
 	*api
 	mu     sync.Mutex
 	oracle *gasprice.Oracle
-	// replaced is the node's count of replaced blocks at the time when the oracle was made. If the
-	// count has changed, the oracle's cache by block number is out of date.
+	// replaced is the node's count of replaced blocks at the time when the oracle was made. If
+	// the node's count is different, the oracle's cache by block number is out of date.
 	replaced uint64
 }
 
 func newFees(a *api) *ethFees { return &ethFees{api: a} }
 
-// current returns an oracle whose cache contains no replaced blocks. It makes a new oracle if
-// blocks were replaced.
+// current returns the oracle. If blocks were replaced, it makes a new oracle,
+// because the cache of the old one contains replaced blocks.
 func (f *ethFees) current() *gasprice.Oracle {
 	replaced := f.node.ReplacedBlocks()
 	f.mu.Lock()

@@ -23,8 +23,9 @@ type filledTransaction struct {
 	Tx  *types.Transaction `json:"tx"`  // the same in JSON
 }
 
-// FillTransaction implements eth_fillTransaction. If the arguments have no nonce, gas or prices, it
-// adds those that a wallet would choose now. It returns the transaction for the wallet to sign.
+// FillTransaction implements eth_fillTransaction. If the nonce, the gas or the
+// prices are missing, it adds the values that a wallet would choose now. It returns
+// the transaction, which the wallet can then sign.
 func (a *ethCalls) FillTransaction(ctx context.Context, args callArgs) (_ *filledTransaction, err error) {
 	defer ledger.Recover(&err)
 	if err := a.limits.call(ctx, "eth_fillTransaction", 0); err != nil {
@@ -66,8 +67,8 @@ func (a *ethCalls) FillTransaction(ctx context.Context, args callArgs) (_ *fille
 	return &filledTransaction{raw, tx}, err
 }
 
-// fill adds missing prices to the arguments: the suggested tip, and a fee cap that is enough even
-// if the base fee doubles.
+// fill adds missing prices to the arguments: the suggested tip, and a fee cap that
+// is still enough if the base fee doubles.
 func (f *ethFees) fill(ctx context.Context, args *callArgs) error {
 	switch {
 	case args.BlobFeeCap != nil && args.BlobFeeCap.ToInt().Sign() == 0:
@@ -101,7 +102,8 @@ func (f *ethFees) fill(ctx context.Context, args *callArgs) error {
 	return nil
 }
 
-// checkCreation returns an error for the creation of a contract that cannot be a transaction.
+// checkCreation returns an error if the arguments are for the creation of a
+// contract and cannot be a transaction.
 func (c *callArgs) checkCreation() error {
 	switch {
 	case c.To != nil:
@@ -114,9 +116,10 @@ func (c *callArgs) checkCreation() error {
 	return nil
 }
 
-// transaction returns the transaction of arguments that have a nonce and gas. A missing price is 0.
-// The type is the first of legacy, access list and set code whose fields the arguments have, and
-// otherwise dynamic fee.
+// transaction returns the transaction for arguments that have a nonce and gas. A
+// missing price is 0. The type of the transaction is the first of these whose
+// fields the arguments have: legacy, access list, set code. If they have none of
+// these fields, the type is dynamic fee.
 func (c *callArgs) transaction(chainID *big.Int) types.TxData {
 	nonce, gas, data, value := uint64(*c.Nonce), uint64(*c.Gas), c.data(), amount(c.Value)
 	list := types.AccessList{}

@@ -17,26 +17,29 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// share is the part of Config.MaxSubscriptions that one filter or subscription uses.
+// share is the part of Config.MaxSubscriptions that one filter or subscription
+// uses.
 type share struct {
 	source string // empty if not limited
 	weight int
 }
 
-// poolBuffer is the number of transactions that a filter or subscription for pending transactions
-// buffers. When the buffer is full, new transactions are lost. Because the buffer takes memory,
-// such a filter counts as much as poolWeight others.
+// poolBuffer is the number of transactions that a filter or subscription for
+// pending transactions can buffer. When the buffer is full, new transactions are
+// lost. Because of the memory for the buffer, such a filter counts as poolWeight
+// ordinary filters.
 const poolBuffer, poolWeight = 4096, 100
 
-// filter is a filter that a client polls. It has a position in the node's head changes instead of
-// results. An idle filter therefore takes almost no memory, except for the transactions that are
-// buffered in pool.
+// filter is a filter that a client polls. It stores only a position in the node's
+// head changes, and no results. An idle filter therefore takes almost no memory,
+// except for the transactions in pool.
 type filter struct {
 	share
 	mu     sync.Mutex // serializes the answers
 	cursor uint64     // in the node's head changes
-	// logs has the criteria of a filter for logs. pool receives the transactions of a filter for
-	// pending transactions, and end closes it. If both are nil, the filter is for blocks.
+	// logs has the criteria of a filter for logs. pool is the buffer of a filter for pending
+	// transactions, and the function end closes pool. If logs and pool are nil, the filter is
+	// for blocks.
 	logs *gethfilters.FilterCriteria
 	pool <-chan *types.Transaction
 	end  func()
@@ -45,8 +48,8 @@ type filter struct {
 	asked time.Time // last use, guarded by filters.mu
 }
 
-// filters has the filters of all clients, and counts their shares and those of subscriptions. It is
-// safe for concurrent use.
+// filters contains the filters of all clients, and counts the shares of filters and
+// subscriptions. It is safe for concurrent use.
 type filters struct {
 	node *node.Node
 	cfg  *Config
@@ -63,8 +66,8 @@ func newFilters(n *node.Node, cfg *Config) *filters {
 	return &filters{node: n, cfg: cfg, now: time.Now, byID: make(map[rpc.ID]*filter), bySource: make(map[string]int)}
 }
 
-// take reserves a share, which release returns. If too little is left, it returns an error with the
-// code CodeLimited. Expired filters do not count.
+// take reserves a share, which the caller must give back with release. If not
+// enough is left, the error has the code CodeLimited. Expired filters do not count.
 func (t *filters) take(s share) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -125,7 +128,7 @@ func (t *filters) drop(id rpc.ID, f *filter) {
 	t.free(f.share)
 }
 
-// install adds a filter. Its share must already be reserved.
+// install adds a filter, whose share must already be reserved.
 func (t *filters) install(f *filter) rpc.ID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -135,7 +138,7 @@ func (t *filters) install(f *filter) rpc.ID {
 	return id
 }
 
-// weight returns the used part of Config.MaxSubscriptions.
+// weight returns the part of Config.MaxSubscriptions that is in use.
 func (t *filters) weight() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -166,9 +169,9 @@ func (t *filters) remove(id rpc.ID) bool {
 	return true
 }
 
-// NewFilter implements eth_newFilter. The filter delivers the matching logs of blocks that become
-// latest from now on. If a reorg of JAM moves latest back, it delivers the affected logs again,
-// with removed set.
+// NewFilter implements eth_newFilter. From now on, the filter delivers the matching
+// logs of blocks that become latest. If a reorg of JAM moves latest back, it
+// delivers the affected logs again, with removed set.
 func (a *ethSubscriptions) NewFilter(ctx context.Context, criteria gethfilters.FilterCriteria) (_ rpc.ID, err error) {
 	defer ledger.Recover(&err)
 	if err := a.checkLive(&criteria); err != nil {
@@ -177,16 +180,16 @@ func (a *ethSubscriptions) NewFilter(ctx context.Context, criteria gethfilters.F
 	return a.newFilter(ctx, &filter{logs: &criteria}, 1)
 }
 
-// NewBlockFilter implements eth_newBlockFilter. The filter delivers the hashes
-// of blocks that become latest from now on.
+// NewBlockFilter implements eth_newBlockFilter. From now on, the filter delivers
+// the hashes of blocks that become latest.
 func (a *ethSubscriptions) NewBlockFilter(ctx context.Context) (_ rpc.ID, err error) {
 	defer ledger.Recover(&err)
 	return a.newFilter(ctx, &filter{}, 1)
 }
 
-// NewPendingTransactionFilter implements eth_newPendingTransactionFilter. The filter delivers the
-// transactions of the pool that become executable from now on. It delivers their hashes, or the
-// whole transactions if full is true.
+// NewPendingTransactionFilter implements eth_newPendingTransactionFilter. From now
+// on, the filter delivers the transactions of the pool that become executable:
+// their hashes, or the whole transactions if full is true.
 func (a *ethSubscriptions) NewPendingTransactionFilter(ctx context.Context, full *bool) (_ rpc.ID, err error) {
 	defer ledger.Recover(&err)
 	return a.newFilter(ctx, &filter{full: full != nil && *full}, poolWeight)
@@ -224,9 +227,9 @@ func (a *ethSubscriptions) GetFilterLogs(ctx context.Context, id rpc.ID) (_ []*t
 	return (&ethLogs{a.api}).GetLogs(ctx, *f.logs)
 }
 
-// GetFilterChanges implements eth_getFilterChanges. It returns the results since the previous call.
-// If there are many, it stops after the block with which it reaches [Config].MaxLogs results; the
-// next call continues there.
+// GetFilterChanges implements eth_getFilterChanges. It returns the results since
+// the previous call. If there are many results, it stops after the block at which
+// it reaches [Config].MaxLogs results, and the next call continues there.
 func (a *ethSubscriptions) GetFilterChanges(ctx context.Context, id rpc.ID) (_ any, err error) {
 	defer ledger.Recover(&err)
 	f, err := a.filters.get(id)
@@ -324,9 +327,9 @@ func (a *ethSubscriptions) newTransactions(f *filter) (any, error) {
 	}
 }
 
-// checkLive checks the criteria of a subscription or filter for future logs. Each end of a range
-// must be a number, earliest or latest. If the range begins with latest, it cannot end with a
-// number.
+// checkLive checks the criteria of a subscription or filter for future logs. Each
+// end of the block range must be a number, earliest or latest. A range that begins
+// with latest must not end with a number.
 func (a *api) checkLive(c *gethfilters.FilterCriteria) error {
 	if err := a.checkTerms(c); err != nil {
 		return err
@@ -347,8 +350,8 @@ func (a *api) checkLive(c *gethfilters.FilterCriteria) error {
 // isLatest reports whether one end of a range is the tag latest, which is also the default.
 func isLatest(n *big.Int) bool { return n == nil || n.Int64() == rpc.LatestBlockNumber.Int64() }
 
-// fixed returns the number of one end of a range. It returns false if that end moves with the head
-// of the chain.
+// fixed returns the number of one end of a block range. It returns false if that
+// end moves with the head of the chain.
 func fixed(n *big.Int) (int64, bool) {
 	switch {
 	case n == nil:

@@ -35,8 +35,9 @@ func (a *api) checkTerms(c *gethfilters.FilterCriteria) error {
 	return nil
 }
 
-// GetLogs implements eth_getLogs. Both ends of the range are latest by default. A range that goes
-// beyond latest is an error, because an answer without the missing blocks would look complete.
+// GetLogs implements eth_getLogs. By default, both ends of the block range are
+// latest. A range that goes beyond latest is an error, because the client would
+// mistake an answer without the missing blocks for a complete answer.
 func (a *ethLogs) GetLogs(ctx context.Context, criteria gethfilters.FilterCriteria) (_ []*types.Log, err error) {
 	defer ledger.Recover(&err)
 	if err := a.checkTerms(&criteria); err != nil {
@@ -122,7 +123,7 @@ func (a *ethLogs) logRange(criteria *gethfilters.FilterCriteria) (from, to int64
 	return from, to, nil
 }
 
-// matching appends those of the logs in some that match the criteria to logs.
+// matching appends the logs in some that match the criteria to logs.
 func matching(logs, some []*types.Log, criteria *gethfilters.FilterCriteria) []*types.Log {
 	for _, l := range some {
 		if fits(l, criteria.Addresses, criteria.Topics) {
@@ -132,8 +133,9 @@ func matching(logs, some []*types.Log, criteria *gethfilters.FilterCriteria) []*
 	return logs
 }
 
-// fits reports whether a log matches by the rule of eth_getLogs: it must have one of the addresses
-// and, at each position, one of the topics. An empty list allows all values.
+// fits reports whether a log matches a query of eth_getLogs: it must have one of
+// the addresses and, at each position, one of the topics. An empty list matches all
+// values.
 func fits(l *types.Log, addresses []common.Address, topics [][]common.Hash) bool {
 	if len(addresses) > 0 && !slices.Contains(addresses, l.Address) {
 		return false

@@ -11,12 +11,13 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// object is a JSON object. It has the fields of go-ethereum's encoding of a type, and further ones.
+// object is a JSON object with the fields of go-ethereum's encoding of a type, and
+// with additional fields.
 type object map[string]any
 
-// encode returns the JSON object of v. It uses go-ethereum's encoding, so that transactions and
-// headers have the same fields as in geth. It leaves out fields that are null, as geth leaves out
-// fields that a type or a fork does not have.
+// encode returns the JSON object for v. It uses go-ethereum's encoding, so that
+// transactions and headers have the same fields as in geth. It omits fields that
+// are null, because geth omits fields that a type or a fork does not have.
 func encode(v json.Marshaler) (object, error) {
 	raw, err := v.MarshalJSON()
 	if err != nil {
@@ -106,7 +107,8 @@ func (a *api) minedTransaction(b *node.Block, index int) (object, error) {
 	return o, nil
 }
 
-// placedTransaction returns the JSON of a transaction with its place in a block.
+// placedTransaction returns the JSON of a transaction together with its position in
+// a block.
 func placedTransaction(b *node.Block, index int, from common.Address) (object, error) {
 	tx := b.Transactions()[index]
 	o, err := transactionObject(tx, from)
@@ -124,8 +126,8 @@ func placedTransaction(b *node.Block, index int, from common.Address) (object, e
 	return o, nil
 }
 
-// pooledTransaction returns the JSON of a transaction that is not mined yet: it is in the pool, or
-// in a block that is not latest.
+// pooledTransaction returns the JSON of a transaction that is not mined yet,
+// because it is in the pool or in a block that is not latest.
 func (a *api) pooledTransaction(tx *types.Transaction, p node.Progress) (object, error) {
 	from, err := a.sender(tx)
 	if err != nil {

@@ -12,24 +12,27 @@ import (
 	"github.com/jamq/jamq/statedb/evm"
 )
 
-// stateOverride has the overrides of the state on which a call runs, by account. The types in this
-// file have geth's names, because the errors of decoding contain them.
+// stateOverride contains the overrides of the state on which a call runs, for each
+// account. The types in this file have geth's names, because decoding errors
+// contain these names.
 type stateOverride map[common.Address]accountOverride
 
-// accountOverride has the overrides of one account. A field that is nil changes nothing.
+// accountOverride contains the overrides of one account. A field that is nil
+// changes nothing.
 type accountOverride struct {
 	Nonce   *hexutil.Uint64 `json:"nonce"`   // of the account
 	Code    *hexutil.Bytes  `json:"code"`    // of the account
 	Balance *hexutil.Big    `json:"balance"` // in wei
-	// Replaces the whole storage.
+	// State replaces the whole storage of the account.
 	State map[common.Hash]common.Hash `json:"state"`
-	// Replaces single slots.
+	// StateDiff replaces single slots of the storage.
 	StateDiff map[common.Hash]common.Hash `json:"stateDiff"`
-	// Address at which the precompiled contract is called.
+	// MovePrecompileTo is the address to which the precompiled contract of this account is
+	// moved.
 	MovePrecompileTo *common.Address `json:"movePrecompileToAddress"`
 }
 
-// changes returns the overrides in the form of package evm.
+// changes converts the overrides to the type of package evm.
 func (o *stateOverride) changes() map[common.Address]evm.AccountOverride {
 	if o == nil {
 		return nil
@@ -50,8 +53,8 @@ func (o *stateOverride) changes() map[common.Address]evm.AccountOverride {
 	return all
 }
 
-// blockOverrides has the overrides of the block in which a call runs. A field that is nil changes
-// nothing.
+// blockOverrides contains the overrides of the block in which a call runs. A field
+// that is nil changes nothing.
 type blockOverrides struct {
 	Number        *hexutil.Big       `json:"number"`        // of the block
 	Difficulty    *hexutil.Big       `json:"difficulty"`    // ignored: the chain has none
@@ -65,7 +68,7 @@ type blockOverrides struct {
 	Withdrawals   *types.Withdrawals `json:"withdrawals"`   // in eth_simulateV1 only
 }
 
-// changes returns the overrides in the form of package evm.
+// changes converts the overrides to the type of package evm.
 func (o *blockOverrides) changes() (evm.BlockOverride, error) {
 	switch {
 	case o == nil:
@@ -81,7 +84,8 @@ func (o *blockOverrides) changes() (evm.BlockOverride, error) {
 	}, nil
 }
 
-// withoutOverride returns the error of an override with geth's text.
+// withoutOverride removes the prefix of package evm from an error of an override,
+// so that the text is geth's.
 func withoutOverride(err error) error {
 	if !errors.Is(err, evm.ErrOverride) {
 		return err

@@ -24,14 +24,16 @@ type simulateArgs struct {
 	BlockStateCalls []simulatedCalls `json:"blockStateCalls"`
 	// TraceTransfers adds a log for each transfer of ether.
 	TraceTransfers bool `json:"traceTransfers"`
-	// Validation makes the calls valid transactions: they need the right nonce and fees.
+	// Validation demands that the calls are valid transactions, with the right nonce and
+	// sufficient fees.
 	Validation bool `json:"validation"`
 	// ReturnFullTransactions returns transactions instead of their hashes.
 	ReturnFullTransactions bool `json:"returnFullTransactions"`
 }
 
-// simulatedCalls is one block of eth_simulateV1: its calls and overrides. Overrides of the state
-// hold from this block on, and overrides of the block only in this block.
+// simulatedCalls is one block of eth_simulateV1 with its calls and overrides.
+// Overrides of the state apply from this block on, and overrides of the block apply
+// only to this block.
 type simulatedCalls struct {
 	BlockOverrides blockOverrides // fields of the block
 	StateOverrides stateOverride  // applied before the calls
@@ -62,9 +64,9 @@ func (b *simulatedCalls) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// decodeKnown decodes a JSON object or null. Each key must be a field of T and occur at most once;
-// as in encoding/json, upper and lower case are equal. The text of an error names the object by the
-// last argument.
+// decodeKnown decodes a JSON object or null. Each key must be a field of T and may
+// occur only once; as in encoding/json, case does not matter. The argument what is
+// the name of the object in error texts.
 func decodeKnown[T any](raw json.RawMessage, into *T, what string) error {
 	if raw == nil {
 		return nil
@@ -92,7 +94,7 @@ func decodeKnown[T any](raw json.RawMessage, into *T, what string) error {
 	return json.Unmarshal(raw, into)
 }
 
-// The bounds of eth_simulateV1 are geth's.
+// The limits of eth_simulateV1 are those of geth.
 const (
 	// maxSimulatedBlocks is the maximum number of blocks, including those that
 	// fill gaps.
@@ -105,10 +107,11 @@ const (
 	blockInterval = 12
 )
 
-// SimulateV1 implements eth_simulateV1. It executes calls in simulated blocks that follow an
-// existing block, and returns these blocks with the results. A call sees the state that the calls
-// before it have left. All calls together may use the gas and the time of one eth_call, have
-// Config.MaxLogs logs, and return Config.BatchBytes bytes. Nothing of a simulation is kept.
+// SimulateV1 implements eth_simulateV1. It executes calls in simulated blocks that
+// follow an existing block, and returns these blocks with the results. Each call
+// sees the state that the calls before it have left, and nothing of a simulation is
+// kept. All calls together may use the gas and the time of one eth_call, have
+// Config.MaxLogs logs, and return Config.BatchBytes bytes.
 func (a *ethCalls) SimulateV1(ctx context.Context, args simulateArgs, at *rpc.BlockNumberOrHash) (_ []object, err error) {
 	defer ledger.Recover(&err)
 	if err := args.checkSize(); err != nil {
@@ -151,8 +154,8 @@ func (s *simulateArgs) checkSize() error {
 	return nil
 }
 
-// sequence returns the blocks of the request with increasing numbers and times. It fills gaps
-// between the numbers with empty blocks.
+// sequence returns the blocks of the request with ascending numbers and times. If
+// there are gaps between the numbers, it fills them with empty blocks.
 func (s *simulateArgs) sequence(base *types.Header) ([]simulatedCalls, error) {
 	var all []simulatedCalls
 	number, time := base.Number, base.Time
@@ -189,8 +192,8 @@ func (s *simulateArgs) sequence(base *types.Header) ([]simulatedCalls, error) {
 	return all, nil
 }
 
-// header returns a block's header with the fields that are known before its execution. Fields
-// without an override have the values of the block before.
+// header returns the header of a block with all fields that are known before the
+// execution. A field without an override has the value of the block before.
 func (o *blockOverrides) header(before *types.Header) (*types.Header, error) {
 	if o.Difficulty != nil {
 		return nil, invalidParams("block %d: difficulty override is not allowed after the merge", o.Number.ToInt())

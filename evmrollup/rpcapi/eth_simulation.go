@@ -22,8 +22,8 @@ import (
 	"github.com/jamq/jamq/statedb/evm"
 )
 
-// simulation executes the blocks of one eth_simulateV1 in order. Their changes stay in a copy of
-// the state, which is dropped when the call ends.
+// simulation executes the blocks of one eth_simulateV1 in order. They change a copy
+// of the state, which is dropped when the call ends.
 type simulation struct {
 	*api
 	ctx    context.Context // bounds the duration
@@ -36,7 +36,7 @@ type simulation struct {
 	logs   int           // left for logs
 }
 
-// run returns the answer: an object for each block.
+// run returns the answer, with one object for each block.
 func (s *simulation) run() ([]object, error) {
 	blocks, err := s.args.sequence(s.base)
 	if err != nil {
@@ -67,7 +67,8 @@ func (s *simulation) run() ([]object, error) {
 	return answers, nil
 }
 
-// blockHash returns the hash of an earlier block, simulated or real, for the instruction BLOCKHASH.
+// blockHash returns the hash of an earlier block, either simulated or real, for the
+// instruction BLOCKHASH.
 func (s *simulation) blockHash(number uint64) common.Hash {
 	base := s.base.Number.Uint64()
 	switch {
@@ -96,8 +97,8 @@ type simulatedBlock struct {
 	results  []callResult
 }
 
-// begin applies the overrides of a block, and completes those fields of its header that depend on
-// the parent.
+// begin applies the overrides of a block, and completes the fields of the block's
+// header that depend on its parent.
 func (s *simulation) begin(b *simulatedCalls, header, parent *types.Header) (*simulatedBlock, error) {
 	config := s.node.ChainConfig()
 	header.ParentHash = parent.Hash()
@@ -129,7 +130,7 @@ func (s *simulation) begin(b *simulatedCalls, header, parent *types.Header) (*si
 	return r, nil
 }
 
-// execute runs the calls of a block, pays its withdrawals, and seals it.
+// execute runs the calls of a block, pays its withdrawals, and seals the block.
 func (r *simulatedBlock) execute(b *simulatedCalls) (*node.Block, error) {
 	defer r.machine.Release()
 	stop := context.AfterFunc(r.ctx, r.machine.Cancel)
@@ -194,8 +195,8 @@ func (r *simulatedBlock) call(args *callArgs) error {
 	return r.add(result, capped)
 }
 
-// complete fills in the nonce and the gas of a call. capped is true if the call gets less gas than
-// it asks for, because the gas of all calls together is limited.
+// complete fills in the nonce and the gas of a call. capped is true if the call
+// gets less gas than it requests, because the gas of all calls together is limited.
 func (r *simulatedBlock) complete(args *callArgs) (capped bool, err error) {
 	if args.Nonce == nil {
 		nonce := hexutil.Uint64(r.state.GetNonce(args.from()))
@@ -224,7 +225,7 @@ type callResult struct {
 	Error      *callError     `json:"error,omitempty"`
 }
 
-// callError is the reason of a call that failed.
+// callError is the reason for which a call failed.
 type callError struct {
 	Message string `json:"message"`
 	Code    int    `json:"code"`

@@ -13,8 +13,8 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// ethState implements the eth methods that read the state after a block. They work for every block
-// whose state the node keeps.
+// ethState implements the eth methods that read the state after a block. They work
+// for every block whose state the node has kept.
 type ethState struct{ *api }
 
 // view returns a view of the state after a block.
@@ -36,8 +36,8 @@ func (a *ethState) GetBalance(_ context.Context, addr common.Address, at *rpc.Bl
 	return (*hexutil.Big)(view.Account(addr).Balance.ToBig()), nil
 }
 
-// GetTransactionCount implements eth_getTransactionCount. With the tag pending, the count includes
-// the transactions in the pool that can run.
+// GetTransactionCount implements eth_getTransactionCount. With the tag pending, the
+// count includes the transactions in the pool that can run.
 func (a *ethState) GetTransactionCount(ctx context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (_ *hexutil.Uint64, err error) {
 	defer ledger.Recover(&err)
 	where := latestIfNil(at)
@@ -82,11 +82,12 @@ func (a *ethState) GetStorageAt(_ context.Context, addr common.Address, slot str
 	return value[:], nil
 }
 
-// maxStorageValues is the maximum number of slots of one eth_getStorageValues.
+// maxStorageValues is the maximum number of slots in one call of
+// eth_getStorageValues.
 const maxStorageValues = 1024
 
-// GetStorageValues implements eth_getStorageValues. It returns the values of slots of several
-// accounts, in the same order as the slots.
+// GetStorageValues implements eth_getStorageValues. It returns the values of slots
+// of several accounts. The values of each account are in the order of its slots.
 func (a *ethState) GetStorageValues(ctx context.Context, slots map[common.Address][]common.Hash, at *rpc.BlockNumberOrHash) (_ map[common.Address][]common.Hash, err error) {
 	defer ledger.Recover(&err)
 	count := 0
@@ -140,8 +141,9 @@ func checkSlots(slots []string) error {
 	return nil
 }
 
-// GetProof implements eth_getProof. The answer has the form of EIP-1186, but its proofs are those
-// of a unified binary tree. Package stateproof describes and verifies them.
+// GetProof implements eth_getProof. The answer has the form of EIP-1186, but the
+// proofs are for a unified binary tree. Package stateproof describes and verifies
+// them.
 func (a *ethState) GetProof(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (_ *stateproof.Account, err error) {
 	defer ledger.Recover(&err)
 	if err := checkSlots(slots); err != nil {

@@ -13,10 +13,11 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// ethSubscriptions implements filters and eth_subscribe, which works only over WebSocket. Both
-// follow the latest block. If a reorg of JAM moves latest back, log subscriptions deliver the
-// affected logs again, marked as removed. Blocks that become latest afterwards are delivered as new
-// heads; often they are the same blocks.
+// ethSubscriptions implements the filters and eth_subscribe, which works only over
+// WebSocket. Both follow the latest block. If a reorg of JAM moves latest back, log
+// subscriptions deliver the affected logs again, marked as removed. Blocks that
+// become latest afterwards are delivered as new heads, even if they are the same
+// blocks.
 type ethSubscriptions struct{ *api }
 
 // NewHeads implements eth_subscribe("newHeads"). It delivers the headers of
@@ -48,8 +49,8 @@ func (a *ethSubscriptions) Logs(ctx context.Context, criteria gethfilters.Filter
 	})
 }
 
-// receiptQuery selects the transactions whose receipts a subscription delivers. An empty list
-// selects all.
+// receiptQuery selects the transactions whose receipts a subscription delivers. An
+// empty list selects all transactions.
 type receiptQuery struct {
 	TransactionHashes []common.Hash `json:"transactionHashes"` // of the receipts; all if empty
 }
@@ -87,8 +88,8 @@ func (a *ethSubscriptions) TransactionReceipts(ctx context.Context, query *recei
 	})
 }
 
-// begin opens a subscription on the connection of the call. The caller must call the returned
-// function at the end, to release the subscription's share.
+// begin opens a subscription on the connection of the call. The caller must call
+// the returned function at the end of the subscription, to give its share back.
 func (a *ethSubscriptions) begin(ctx context.Context, weight int) (*rpc.Notifier, *rpc.Subscription, func(), error) {
 	notifier, supported := rpc.NotifierFromContext(ctx)
 	if !supported {
@@ -104,10 +105,11 @@ func (a *ethSubscriptions) begin(ctx context.Context, weight int) (*rpc.Notifier
 	return notifier, notifier.CreateSubscription(), func() { a.filters.release(s) }, nil
 }
 
-// follow calls send for each head change from now on, until the client unsubscribes or its
-// connection ends. A slow subscriber delays neither the node nor other clients. If the node no
-// longer has changes that the subscriber has not read yet, or cannot read their blocks, the
-// subscription continues with the next new change.
+// follow calls send for each head change from now on, until the client unsubscribes
+// or its connection ends. A slow subscriber delays neither the node nor other
+// clients. If the node no longer has a change that the subscriber has not read, or
+// cannot read the change's block, the subscription continues with the next new
+// change.
 func (a *ethSubscriptions) follow(ctx context.Context, send func(node.HeadChange, func(any) error) error) (*rpc.Subscription, error) {
 	notifier, s, end, err := a.begin(ctx, 1)
 	if err != nil {
@@ -139,9 +141,10 @@ func (a *ethSubscriptions) follow(ctx context.Context, send func(node.HeadChange
 	return s, nil
 }
 
-// NewPendingTransactions implements eth_subscribe("newPendingTransactions", full). It delivers the
-// transactions of the pool that become executable: their hashes, or the whole transactions if full
-// is true. If a subscriber is too slow, it loses the newest transactions.
+// NewPendingTransactions implements eth_subscribe("newPendingTransactions", full).
+// It delivers the transactions of the pool that become executable: their hashes, or
+// the whole transactions if full is true. A subscriber that is too slow loses the
+// newest transactions.
 func (a *ethSubscriptions) NewPendingTransactions(ctx context.Context, full *bool) (_ *rpc.Subscription, err error) {
 	defer ledger.Recover(&err)
 	notifier, s, end, err := a.begin(ctx, poolWeight)

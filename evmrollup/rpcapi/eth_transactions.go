@@ -44,10 +44,11 @@ func (a *ethTransactions) SendRawTransaction(ctx context.Context, raw hexutil.By
 	return tx.Hash(), nil
 }
 
-// SendRawTransactionSync implements eth_sendRawTransactionSync (EIP-7966). It sends a transaction
-// and waits for its receipt. timeout is the longest wait in milliseconds. It is a JSON number, as
-// in the EIP; a hex string, as in drafts of the EIP, is accepted too. The maximum is half of
-// [Config].RequestTime, and 0 means the maximum. If the receipt does not arrive in time, the error
+// SendRawTransactionSync implements eth_sendRawTransactionSync (EIP-7966). It sends
+// a transaction and waits for its receipt. timeout is the maximum wait in
+// milliseconds, as a JSON number; a hex string, as in drafts of the EIP, is also
+// accepted. The wait is limited to half of [Config].RequestTime, which is also the
+// default and the meaning of 0. If the receipt does not arrive in time, the error
 // has the code [CodeTimeout].
 func (a *ethTransactions) SendRawTransactionSync(ctx context.Context, raw hexutil.Bytes, timeout *milliseconds) (_ object, err error) {
 	defer ledger.Recover(&err)
@@ -92,9 +93,9 @@ func (m *milliseconds) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*uint64)(m))
 }
 
-// GetTransactionByHash implements eth_getTransactionByHash. It returns null for an unknown
-// transaction. A transaction counts as mined when its block is latest. Until then it is pending,
-// and the field queueStatus shows the details.
+// GetTransactionByHash implements eth_getTransactionByHash. It returns null for an
+// unknown transaction. A transaction is mined when its block is latest. Until then
+// it is pending, and the field queueStatus shows how far it has come.
 func (a *ethTransactions) GetTransactionByHash(ctx context.Context, hash common.Hash) (_ object, err error) {
 	defer ledger.Recover(&err)
 	if b, index, ok := a.node.Transaction(hash); ok {
@@ -193,6 +194,7 @@ func rawTransaction(b *node.Block, index hexutil.Uint) (hexutil.Bytes, error) {
 	return b.Transactions()[index].MarshalBinary()
 }
 
-// PendingTransactions implements eth_pendingTransactions, which lists the transactions of the
-// node's own accounts in the pool. It returns an empty list, because the node holds no keys.
+// PendingTransactions implements eth_pendingTransactions, which lists the
+// transactions of the node's own accounts in the pool. It returns an empty list,
+// because the node has no keys.
 func (a *ethTransactions) PendingTransactions() []object { return []object{} }

@@ -14,26 +14,28 @@ import (
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
 )
 
-// jamMethods implements the namespace jam: it shows how far the rollup's blocks have come on JAM,
-// and returns proofs.
+// jamMethods implements the namespace jam, which shows how far the rollup's blocks
+// have come on JAM, and returns proofs.
 type jamMethods struct{ *api }
 
-// QueueStatus is the answer of jam_queueStatus. Block numbers are those of rollup blocks unless the
-// comment of a field names another chain.
+// QueueStatus is the answer of jam_queueStatus. Block numbers are numbers of rollup
+// blocks, unless the comment of a field names a different chain.
 type QueueStatus struct {
 	// Pending, Latest and Finalized are the numbers of the blocks with these tags.
 	Pending   hexutil.Uint64 `json:"pending"`
 	Latest    hexutil.Uint64 `json:"latest"`
 	Finalized hexutil.Uint64 `json:"finalized"`
-	// CanonicalRoot is the state root after the highest finalized block before which all blocks are
-	// finalized too.
+	// CanonicalRoot is the state root after the highest block that is finalized together with
+	// all blocks before it.
 	CanonicalRoot common.Hash `json:"canonicalRoot"`
 	// Bundles is the number of bundles in the queue, by their state.
 	Bundles map[string]int `json:"bundles"`
-	// Transitions is how often a bundle has entered each state since the node started.
+	// Transitions counts, for each state, how often a bundle has entered it since the node
+	// started.
 	Transitions map[string]uint64 `json:"transitions"`
 	// Packages is the number of packages that were built since the node started. Sends is the
-	// number of submissions, and Died is the number of packages that have died.
+	// number of times that a package was sent, and Died is the number of packages that have
+	// died.
 	Packages uint64 `json:"packages"`
 	Sends    uint64 `json:"sends"`
 	Died     uint64 `json:"died"`
@@ -42,15 +44,15 @@ type QueueStatus struct {
 	JAMSlot      hexutil.Uint64  `json:"jamSlot"`
 	JAMBest      jamq.HeaderHash `json:"jamBest"`
 	JAMFinalized jamq.HeaderHash `json:"jamFinalized"`
-	// Service describes the packages that the finalized JAM chain has accumulated for the rollup
-	// since the node started. It is read from the chain and not from the queue.
+	// Service describes the packages that the finalized JAM chain has accumulated for the
+	// rollup since the node started. It is read from the JAM chain and not from the queue.
 	Service ServiceReport `json:"service"`
 }
 
-// ServiceReport describes the accumulated packages of the rollup: their number, the first and the
-// last block number, and the state root after the last block. Duplicates are the numbers of blocks
-// that were accumulated again. Gaps are the numbers of blocks that did not continue the previous
-// one.
+// ServiceReport describes the accumulated packages of the rollup: their number, the
+// numbers of the first and the last block, and the state root after the last block.
+// Duplicates are the numbers of blocks that were accumulated again. Gaps are the
+// numbers of blocks that did not continue the block before.
 type ServiceReport struct {
 	Accumulated hexutil.Uint64 `json:"accumulated"` // number of packages
 	First       hexutil.Uint64 `json:"first"`       // block number
@@ -98,8 +100,8 @@ func (a *jamMethods) QueueStatus(ctx context.Context) (_ *QueueStatus, err error
 	return s, nil
 }
 
-// GetLimits implements jam_getLimits. It returns the bounds on a transaction that the node accepts,
-// such as the maximum size.
+// GetLimits implements jam_getLimits. It returns the limits for transactions that
+// the node accepts, such as the maximum size.
 func (a *jamMethods) GetLimits() evmrollup.Limits { return a.node.Limits() }
 
 // Bundle is the answer of jam_getBundle: a rollup block and its status on JAM.
@@ -111,20 +113,21 @@ type Bundle struct {
 	Core         hexutil.Uint64 `json:"core"`         // of the current package
 	// Slots are the JAM slots at which the bundle has entered each state.
 	Slots map[string]hexutil.Uint64 `json:"slots"`
-	// Versions are the packages that were built for the block, oldest first. The list is empty when
-	// the queue no longer has them.
+	// Versions are the packages that were built for the block, oldest first. The list is empty
+	// if the queue no longer has the block's bundle.
 	Versions []BundleVersion `json:"versions"`
 	// Version is the number of the current version.
 	Version int `json:"version"`
-	// WorkPackageHash is the hash of the current version's package. JAMHeaderHash is the hash of
-	// the JAM block that proves Status. They are null if there is none.
+	// WorkPackageHash is the hash of the current version's package. JAMHeaderHash is the hash
+	// of the JAM block that proves Status. Either is null if it does not exist.
 	WorkPackageHash *jamq.PackageHash `json:"workPackageHash"`
 	JAMHeaderHash   *jamq.HeaderHash  `json:"jamHeaderHash"`
 }
 
-// BundleVersion is one package of a bundle. Attempts is the number of its submissions. Reported,
-// Available and Accumulated are the JAM blocks in which these events happened, or null. Dead is the
-// reason why the package can never be accumulated, if that is so.
+// BundleVersion is one package of a bundle. Attempts is the number of times that it
+// was sent. Reported, Available and Accumulated are the JAM blocks in which these
+// events happened, or null. Dead is the reason for which the package can never be
+// accumulated, or empty.
 type BundleVersion struct {
 	Version         int                `json:"version"`         // number, from 1
 	WorkPackageHash jamq.PackageHash   `json:"workPackageHash"` // of the version
@@ -150,8 +153,8 @@ func jamPoint(p anchor.Point) *JAMPoint {
 	return &JAMPoint{p.Hash, hexutil.Uint64(p.Slot)}
 }
 
-// GetBundle implements jam_getBundle. It returns how far the rollup block with the given number or
-// tag has come on JAM, or null for a block that does not exist.
+// GetBundle implements jam_getBundle. It returns how far the rollup block with the
+// given number or tag has come on JAM, or null if the block does not exist.
 func (a *jamMethods) GetBundle(ctx context.Context, number rpc.BlockNumber) (_ *Bundle, err error) {
 	defer ledger.Recover(&err)
 	if answer, asked, err := askLeader[*Bundle](ctx, a.api, "jam_getBundle", number); asked {

@@ -12,10 +12,11 @@ import (
 	"github.com/jamq/jamq/evmrollup/stateproof"
 )
 
-// GetFinalityProof implements jam_getFinalityProof. It returns a document that proves that a
-// transaction is final; examples/verify checks it. For a transaction that is in no block the answer
-// is null. The error code is [CodeNotFinal] while the transaction is not final, and [CodeNoProofs]
-// if the JAM chain does not provide the data for proofs.
+// GetFinalityProof implements jam_getFinalityProof. It returns a document that
+// proves that a transaction is final, or null if the transaction is not in a block.
+// The program examples/verify checks such a document. The error code is
+// [CodeNotFinal] while the transaction is not final, and [CodeNoProofs] if the JAM
+// chain does not provide the data for proofs.
 func (a *jamMethods) GetFinalityProof(ctx context.Context, hash common.Hash) (_ *proof.Document, err error) {
 	defer ledger.Recover(&err)
 	if err := a.limits.call(ctx, "jam_getFinalityProof", 0); err != nil {
@@ -25,9 +26,10 @@ func (a *jamMethods) GetFinalityProof(ctx context.Context, hash common.Hash) (_ 
 	return d, proofError(err)
 }
 
-// GetReceiptProof implements jam_getReceiptProof. It returns the document of jam_getFinalityProof,
-// which then also proves the receipt of the transaction: whether it succeeded, and its logs.
-// Answers and errors are those of that method.
+// GetReceiptProof implements jam_getReceiptProof. It returns the same document as
+// jam_getFinalityProof, which also proves the receipt of the transaction: whether
+// the transaction succeeded, and its logs. The error codes are those of
+// jam_getFinalityProof.
 func (a *jamMethods) GetReceiptProof(ctx context.Context, hash common.Hash) (_ *proof.Document, err error) {
 	defer ledger.Recover(&err)
 	if err := a.limits.call(ctx, "jam_getReceiptProof", 0); err != nil {
@@ -37,10 +39,11 @@ func (a *jamMethods) GetReceiptProof(ctx context.Context, hash common.Hash) (_ *
 	return d, proofError(err)
 }
 
-// GetAccountProof implements jam_getAccountProof. It returns an account and slots of its storage in
-// the state after a final block. The answer has a proof for a verifier that trusts the validators
-// of JAM; examples/verify checks it. The default block is the finalized one. Error codes are those
-// of jam_getFinalityProof.
+// GetAccountProof implements jam_getAccountProof. It returns an account, and slots
+// of its storage, in the state after a final block. By default this is the
+// finalized block. The answer contains a proof for verifiers that trust the
+// validators of JAM, which the program examples/verify checks. The error codes are
+// those of jam_getFinalityProof.
 func (a *jamMethods) GetAccountProof(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (_ *stateproof.FinalAccount, err error) {
 	defer ledger.Recover(&err)
 	if err := checkSlots(slots); err != nil {
@@ -61,9 +64,9 @@ func (a *jamMethods) GetAccountProof(ctx context.Context, addr common.Address, s
 	return f, proofError(err)
 }
 
-// GetHandoff implements jam_getHandoff. It returns the proof of the validator set that follows the
-// given one. A verifier replaces its trust with it; examples/verify does that. The error code is
-// CodeNoProofs, also if no set follows yet.
+// GetHandoff implements jam_getHandoff. It returns the proof of the validator set
+// that follows the given set. With this proof, a verifier such as examples/verify
+// updates its trust. The error code is CodeNoProofs, also if no set follows yet.
 func (a *jamMethods) GetHandoff(ctx context.Context, set hexutil.Uint64) (_ *proof.Handoff, err error) {
 	defer ledger.Recover(&err)
 	if err := a.limits.call(ctx, "jam_getHandoff", 0); err != nil {
@@ -73,9 +76,9 @@ func (a *jamMethods) GetHandoff(ctx context.Context, set hexutil.Uint64) (_ *pro
 	return h, proofError(err)
 }
 
-// GetTrust implements jam_getTrust. It returns the data that a verifier must trust in advance. Use
-// it only for experiments, because a verifier that gets this data from the node trusts the node for
-// everything.
+// GetTrust implements jam_getTrust. It returns the data that a verifier must trust
+// in advance. It is for experiments only, because a verifier that gets this data
+// from the node trusts the node for everything.
 func (a *jamMethods) GetTrust(ctx context.Context) (_ *proof.Trust, err error) {
 	defer ledger.Recover(&err)
 	trust, err := a.node.Trust(ctx)

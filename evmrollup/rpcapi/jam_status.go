@@ -26,7 +26,8 @@ type TransactionStatus struct {
 	//	replaced   replaced by another transaction of its sender
 	//	dropped    dropped for Reason; it may be sent again
 	Status string `json:"status"`
-	// BlockNumber, BlockHash and TransactionIndex locate a transaction whose status is included.
+	// BlockNumber, BlockHash and TransactionIndex show the position of the transaction, if the
+	// status is included.
 	BlockNumber      *hexutil.Uint64 `json:"blockNumber"`
 	BlockHash        *common.Hash    `json:"blockHash"`
 	TransactionIndex *hexutil.Uint64 `json:"transactionIndex"`
@@ -35,16 +36,19 @@ type TransactionStatus struct {
 	// ReplacedBy is the hash of the transaction that has replaced this one, if the status is
 	// replaced.
 	ReplacedBy *common.Hash `json:"replacedBy"`
-	// Reason is why the pool dropped the transaction, if the status is dropped.
+	// Reason is the reason for which the pool dropped the transaction, if the status is
+	// dropped.
 	Reason *string `json:"reason"`
-	// Time is when the transaction left the pool, if the status is replaced or dropped.
+	// Time is the time at which the transaction left the pool, if the status is replaced or
+	// dropped.
 	Time *time.Time `json:"time"`
 }
 
-// GetTransactionStatus implements jam_getTransactionStatus. It returns the status of a transaction
-// that the node has accepted, or null for an unknown one. The node remembers for a day why a
-// transaction has left the pool, even across restarts if it has a data directory. If a block fails,
-// its transactions become pending again.
+// GetTransactionStatus implements jam_getTransactionStatus. It returns the status
+// of a transaction that the node has accepted, or null for an unknown transaction.
+// For a day, the node remembers why a transaction has left the pool; with a data
+// directory, this is also the case after a restart. If a block fails, its
+// transactions become pending again.
 func (a *jamMethods) GetTransactionStatus(ctx context.Context, hash common.Hash) (_ *TransactionStatus, err error) {
 	defer ledger.Recover(&err)
 	found := a.node.TransactionStatus(hash)

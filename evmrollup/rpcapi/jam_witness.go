@@ -25,13 +25,14 @@ type stateWitness struct {
 	CodeHash common.Hash                 `json:"codeHash"`
 	Storage  map[common.Hash]common.Hash `json:"storage"`
 	// Witness is the encoded witness, which statedb.ParseWitness decodes. A view that
-	// statedb.NewStateless opens with the witness and StateRoot has the same values and no others.
+	// statedb.NewStateless opens with the witness and StateRoot contains the values above and
+	// no others.
 	Witness hexutil.Bytes `json:"witness"`
 }
 
-// GetStateWitness implements jam_getStateWitness. It returns an account and slots of its storage,
-// with a single proof against the state root of a block. This proof is smaller than the proofs of
-// eth_getProof.
+// GetStateWitness implements jam_getStateWitness. It returns an account, and slots
+// of its storage, with a single proof under the state root of a block. This proof
+// is smaller than the proofs of eth_getProof.
 func (a *jamMethods) GetStateWitness(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (_ *stateWitness, err error) {
 	defer ledger.Recover(&err)
 	if len(slots) > maxProofSlots {

@@ -21,8 +21,8 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// This file passes calls on to the replica that leads. The other replicas of a cluster have the
-// blocks and states, but no pool and no queue.
+// The functions in this file pass calls on to the replica that leads. The other
+// replicas of a cluster have the blocks and states, but no pool and no queue.
 
 // leader passes calls on to the replica that leads. It is safe for concurrent use.
 type leader struct {
@@ -33,26 +33,27 @@ type leader struct {
 	client *rpc.Client // nil if there is none
 }
 
-// replicaAgent is the user agent of calls that a replica passes on. A replica that does not lead
-// refuses such calls. Otherwise two replicas that take each other for the leader would pass a call
-// back and forth without end.
+// replicaAgent is the user agent of calls that a replica passes on. A replica that
+// does not lead refuses such calls. Otherwise, two replicas that each consider the
+// other one the leader would pass a call back and forth forever.
 const replicaAgent = "jamq-replica"
 
-// codeFollows is the error code for a call that was passed on to a replica that does not lead
-// either.
+// codeFollows is the error code for a call that was passed on to a replica that
+// does not lead either.
 const codeFollows = -32010
 
 var errFollows = codedError{errors.New("this replica does not lead"), codeFollows}
 
-// errNoLeader is returned if no replica has led during the time of a request.
+// errNoLeader is returned if no replica was the leader during the whole time of a
+// request.
 var errNoLeader = errors.New("no replica leads now; try again")
 
-// retryLeader is the pause before the leader is looked up again.
+// retryLeader is the pause before a replica looks for the leader again.
 const retryLeader = 50 * time.Millisecond
 
-// call calls a method of the leader. While the replicas are choosing a new leader, it tries again.
-// If ctx ends or this node begins to lead, it returns errNoLeader. attempts is the number of calls
-// that may have reached a leader.
+// call calls a method of the leader. While the replicas choose a new leader, call
+// tries again. It returns errNoLeader when ctx ends or when this node begins to
+// lead. attempts is the number of calls that may have reached a leader.
 func (l *leader) call(ctx context.Context, result any, method string, args ...any) (attempts int, err error) {
 	if rpc.PeerInfoFromContext(ctx).HTTP.UserAgent == replicaAgent {
 		return 0, errFollows
@@ -74,7 +75,8 @@ func (l *leader) call(ctx context.Context, result any, method string, args ...an
 	return attempts, errNoLeader
 }
 
-// find returns a client that is connected to the leader, or nil if there is none.
+// find returns a client that is connected to the leader, or nil if there is no
+// leader that can be reached.
 func (l *leader) find(ctx context.Context) *rpc.Client {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,8 +94,8 @@ func (l *leader) find(ctx context.Context) *rpc.Client {
 	return l.client
 }
 
-// drop closes a client that did not reach the leader, so that the next call looks the leader up
-// again.
+// drop closes a client that did not reach the leader, so that the next call looks
+// for the leader again.
 func (l *leader) drop(client *rpc.Client) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,9 +105,10 @@ func (l *leader) drop(client *rpc.Client) {
 	}
 }
 
-// send adds a transaction to the pool, which only the leader has. If the lead moves to another
-// replica meanwhile, the transaction may already be in the log, and the next leader then knows it.
-// In this case the error of a known transaction counts as success.
+// send adds a transaction to the pool, which only the leader has. If the lead moves
+// to another replica during the call, the transaction may already be in the log,
+// and the next leader then knows it. In this case, the error for a known
+// transaction counts as success.
 func (a *api) send(ctx context.Context, tx *types.Transaction) error {
 	if a.leader == nil {
 		return a.node.SendTransaction(tx)
@@ -134,7 +137,8 @@ func (a *api) send(ctx context.Context, tx *types.Transaction) error {
 	}
 }
 
-// isMoving reports whether an error means that the lead has moved to another replica during a call.
+// isMoving reports whether an error means that the lead was moving to another
+// replica during the call.
 func isMoving(err error) bool {
 	return errors.Is(err, errNoLeader) || errors.Is(err, builder.ErrLog) || errors.Is(err, builder.ErrStopped) || errors.Is(err, mempool.ErrNotRecovered)
 }
@@ -151,17 +155,18 @@ func (l *leader) send(ctx context.Context, tx *types.Transaction) (again bool, e
 	return attempts > 1, err
 }
 
-// serveCopy sends the blocks and states of this replica to a replica that joins. If it fails, it
-// aborts the answer, and the other replica sees that the copy ends too early.
+// serveCopy sends the blocks and states of this replica to a replica that joins the
+// cluster. If that fails, serveCopy aborts the answer, so that the other replica
+// notices that the copy is incomplete.
 func (a *api) serveCopy(w http.ResponseWriter, _ *http.Request) {
 	if err := a.node.WriteCopy(w); err != nil {
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// askLeader passes a call about the pool or the queue on to the leader and returns its answer.
-// asked is false if this node must answer the call itself, because it leads or has begun to lead
-// meanwhile.
+// askLeader passes a call about the pool or the queue on to the leader and returns
+// the leader's answer. asked is false if this node must answer the call itself,
+// because it leads or has begun to lead during the call.
 func askLeader[T any](ctx context.Context, a *api, method string, args ...any) (answer T, asked bool, err error) {
 	if !a.node.Follows() {
 		return answer, false, nil

@@ -20,17 +20,17 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// limits applies the rate limits to each source and connection. It counts the bytes of every
-// request, and the calls that cost more than a lookup. A connection is the remote address with its
-// port. A nil *limits allows everything.
+// limits applies the rate limits to each source and connection. It counts the bytes
+// of every request, and the calls that cost more than a lookup. A connection is
+// identified by the remote address with its port. A nil *limits allows everything.
 type limits struct {
 	limiter  *ratelimit.Limiter
 	loopback bool // limit loopback addresses too
 }
 
-// sourceOf returns the source to which a remote address belongs, or false if the address is not
-// limited. For IPv6 the source is the first 64 bits of the address, because a subscriber controls
-// 2^64 addresses.
+// sourceOf returns the source of a remote address, or false if the address is not
+// limited. For IPv6, the source is the first 64 bits of the address, because one
+// subscriber controls 2^64 addresses.
 func (l *limits) sourceOf(remote string) (string, bool) {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
@@ -51,7 +51,8 @@ func (l *limits) sourceOf(remote string) (string, bool) {
 	return addr.String(), true
 }
 
-// source returns the source of a call, or an empty string if it is not limited.
+// source returns the source of a call, or an empty string if the call is not
+// limited.
 func (l *limits) source(ctx context.Context) string {
 	if l == nil {
 		return ""
@@ -75,8 +76,9 @@ func (l *limits) call(ctx context.Context, method string, size int) error {
 	return nil
 }
 
-// strike counts an offence against the source of a transaction, if err shows that no honest client
-// would have sent the transaction, or that it was underpriced.
+// strike counts an offence of a source that has sent a transaction. It does so if
+// err shows that no honest client would have sent this transaction, or that the
+// transaction was underpriced.
 func (l *limits) strike(ctx context.Context, err error) {
 	source := l.source(ctx)
 	switch {
@@ -88,8 +90,8 @@ func (l *limits) strike(ctx context.Context, err error) {
 	}
 }
 
-// http refuses the requests of sources that exceed their byte rate. It reads the whole body before
-// it decides, because only then is the length of the body certain.
+// http refuses the requests of sources that exceed their byte rate. It reads the
+// whole body first, because only then is the length of the body certain.
 func (l *limits) http(maxBody int, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		source, limited := l.sourceOf(r.RemoteAddr)
@@ -128,8 +130,9 @@ func refuse(w http.ResponseWriter, err error) {
 	_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":`+strconv.Itoa(CodeLimited)+`,"message":`+strconv.Quote(err.Error())+`}}`)
 }
 
-// webSocket makes the node read a source's WebSocket no faster than the source may send. A
-// WebSocket cannot be refused with status 429 after its handshake.
+// webSocket makes the node read the WebSocket of a source no faster than the source
+// may send. After the handshake, a WebSocket can no longer be refused with status
+// 429.
 func (l *limits) webSocket(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		source, limited := l.sourceOf(r.RemoteAddr)
@@ -144,7 +147,8 @@ func (l *limits) webSocket(next http.Handler) http.Handler {
 	})
 }
 
-// slowSocket is a ResponseWriter whose hijacked connection is read slowly.
+// slowSocket is a ResponseWriter whose hijacked connection is read no faster than
+// the limits allow.
 type slowSocket struct {
 	http.ResponseWriter
 	limiter *ratelimit.Limiter
@@ -160,7 +164,8 @@ func (w slowSocket) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return &slowConn{Conn: conn, limiter: w.limiter, from: w.from, closed: make(chan struct{})}, buffered, nil
 }
 
-// slowConn is a connection whose Read waits until the limiter allows the bytes that were read.
+// slowConn is a connection whose Read waits until the limiter allows the bytes that
+// it has read.
 type slowConn struct {
 	net.Conn
 	limiter *ratelimit.Limiter
@@ -194,7 +199,7 @@ func (c *slowConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements net.Conn. The limiter forgets the connection.
+// Close implements net.Conn. It also makes the limiter forget the connection.
 func (c *slowConn) Close() error {
 	c.once.Do(func() {
 		close(c.closed)

@@ -10,13 +10,14 @@ import (
 	"strings"
 )
 
-// secretSize is the length of the key of the administrators' tokens, in bytes.
+// secretSize is the length of the key for the tokens of administrators, in bytes.
 const secretSize = 32
 
-// ReadSecret reads the key of the administrators' tokens from a file. The file must contain 32
-// bytes in hex, with or without 0x. If the file does not exist, ReadSecret generates a key and
-// writes it to a file that only its owner can read. If path is empty, there is no key. The error
-// wraps [ErrInvalidConfig] if the file does not contain a key.
+// ReadSecret reads the key for the tokens of administrators from a file, which must
+// contain 32 bytes in hex, with or without 0x. If the file does not exist,
+// ReadSecret generates a key and writes it to a file that only its owner can read.
+// If path is empty, there is no key. The error wraps [ErrInvalidConfig] if the file
+// does not contain a key.
 func ReadSecret(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil

@@ -26,8 +26,9 @@ func Handler(n *node.Node, cfg Config) (http.Handler, func(), error) {
 	return d, d.stop, nil
 }
 
-// door is the handler that routes each request to one of two servers. The public one serves
-// everyone. The other one is for clients with a token, and has all namespaces and no limits.
+// door is the handler that routes each request to one of two servers. The public
+// server serves all clients. The other server is for clients with a token; it has
+// all namespaces and no limits.
 type door struct {
 	page           http.Handler // Config.Page behind the VHosts check; nil if there is none
 	public, admins entrance
@@ -36,15 +37,16 @@ type door struct {
 	copies         http.Handler // for replicas that join, nil without a cluster
 }
 
-// entrance is one JSON-RPC server with its handlers for HTTP and for WebSocket.
+// entrance is a JSON-RPC server with its handlers for HTTP and for WebSocket.
 type entrance struct {
 	server          *rpc.Server
 	http, webSocket http.Handler
 }
 
-// APIs returns the methods for a server of go-ethereum that a host has already. It leaves out the
-// namespace admin, the limits and the checks of the caller, because that server and the host's
-// middleware have their own. The error wraps [ErrInvalidConfig] if cfg is not valid.
+// APIs returns the methods for a host that already has a server of go-ethereum.
+// They do not include the namespace admin, the limits and the checks of the caller,
+// because the host's server and middleware are responsible for these. The error
+// wraps [ErrInvalidConfig] if cfg is not valid.
 func APIs(n *node.Node, cfg Config) ([]rpc.API, error) {
 	open, limiter, err := newAPI(n, &cfg)
 	if err != nil {
@@ -60,7 +62,8 @@ func APIs(n *node.Node, cfg Config) ([]rpc.API, error) {
 	return append(all, cfg.APIs...), nil
 }
 
-// newAPI returns the fields that the receivers of the public methods share, and the rate limiter.
+// newAPI returns the rate limiter, and the api that the receivers of the public
+// methods share.
 func newAPI(n *node.Node, cfg *Config) (api, *ratelimit.Limiter, error) {
 	if err := cfg.Validate(); err != nil {
 		return api{}, nil, err
@@ -139,7 +142,7 @@ func (d *door) stop() {
 	d.admins.server.Stop()
 }
 
-// newServer returns a server for the namespaces in names.
+// newServer returns a server with the namespaces in names.
 func newServer(a *api, limiter *ratelimit.Limiter, names []string) (*rpc.Server, error) {
 	server := rpc.NewServer()
 	server.SetBatchLimits(a.cfg.BatchItems, a.cfg.BatchBytes)
@@ -164,8 +167,9 @@ func newServer(a *api, limiter *ratelimit.Limiter, names []string) (*rpc.Server,
 	return server, nil
 }
 
-// http returns a handler that checks origin, host and token of a request before it calls next. It
-// also limits the duration of a request, from the first byte of its body on.
+// http returns a handler that checks the origin, the host and the token of a
+// request before it calls next. It also limits the duration of a request, from the
+// first byte of its body on.
 func (c *Config) http(next http.Handler, secret []byte) http.Handler {
 	checked := guard.Compressed(withToken(secret, guard.Hosts(c.VHosts, guard.Origins(c.CORS, next))))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -182,8 +186,8 @@ func (c *Config) http(next http.Handler, secret []byte) http.Handler {
 	})
 }
 
-// webSocket returns a handler that checks origin and token of a connection before the server serves
-// it.
+// webSocket returns a handler that checks the origin and the token of a connection
+// before the server serves it.
 func (c *Config) webSocket(server *rpc.Server, secret []byte) http.Handler {
 	return withToken(secret, server.WebsocketHandler(c.Origins))
 }

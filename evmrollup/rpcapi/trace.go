@@ -18,10 +18,10 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// traceMethods implements the namespace trace, which returns the calls inside transactions.
-// OpenEthereum defined this namespace, and Erigon, Nethermind and reth serve it to explorers. The
-// node executes the blocks again, so it needs the states before them. A call has the limits of a
-// debug trace.
+// traceMethods implements the namespace trace, which shows the calls inside
+// transactions. OpenEthereum defined this namespace, and Erigon, Nethermind and
+// reth serve it to explorers. The node executes the blocks again, so it needs the
+// states before them. A call has the same limits as a debug trace.
 type traceMethods struct{ *api }
 
 // Block implements trace_block. It returns the traces of all transactions of a block, or null for a
@@ -40,8 +40,8 @@ func (t *traceMethods) Block(ctx context.Context, at rpc.BlockNumberOrHash) (_ [
 	return all.result(err)
 }
 
-// Transaction implements trace_transaction. It returns null for a transaction
-// that is in no block.
+// Transaction implements trace_transaction. It returns null if the transaction is
+// not in a block.
 func (t *traceMethods) Transaction(ctx context.Context, hash common.Hash) (_ []*flatTrace, err error) {
 	defer ledger.Recover(&err)
 	b, index, known := t.node.Transaction(hash)
@@ -58,14 +58,14 @@ type traceCriteria struct {
 	// FromBlock and ToBlock are the first and the last block, latest by default.
 	FromBlock *rpc.BlockNumber `json:"fromBlock"`
 	ToBlock   *rpc.BlockNumber `json:"toBlock"`
-	// FromAddress and ToAddress select traces by their sender and receiver. An empty list selects
-	// all. If both lists are set, a trace matches when its sender or its receiver is in the list
-	// or, with Mode "intersection", when both are. The default Mode is "union".
+	// FromAddress and ToAddress select traces by their sender and receiver. An empty list
+	// selects all traces. If both lists are set, a trace matches if its sender or its receiver
+	// is in the list or, with Mode "intersection", if both are. The default Mode is "union".
 	FromAddress []common.Address `json:"fromAddress"`
 	ToAddress   []common.Address `json:"toAddress"`
 	Mode        string           `json:"mode"`
-	// After is the number of traces to skip, and Count the maximum number of
-	// traces to return; nil means all.
+	// After is the number of traces to skip, and Count is the maximum number of traces to
+	// return; nil means all.
 	After *math.HexOrDecimal64 `json:"after"`
 	Count *math.HexOrDecimal64 `json:"count"`
 }
@@ -121,7 +121,8 @@ func (t *traceMethods) blocks(criteria *traceCriteria) (first, last uint64, err 
 	return first, last, nil
 }
 
-// limited calls run within the rate limit of the client and the maximum duration of a trace.
+// limited calls run, within the rate limit of the client and with the maximum
+// duration of a trace.
 func (t *traceMethods) limited(ctx context.Context, run func(context.Context) error) error {
 	if err := t.limits.call(ctx, "debug", 0); err != nil {
 		return err
@@ -131,8 +132,8 @@ func (t *traceMethods) limited(ctx context.Context, run func(context.Context) er
 	return run(ctx)
 }
 
-// run executes the transactions of a block whose indices are at least first and less than last. It
-// adds their traces to an answer until the answer is complete.
+// run executes the transactions of a block from index first to index last, which is
+// not included. It adds their traces to an answer until the answer is complete.
 func (t *traceMethods) run(ctx context.Context, b *node.Block, first, last int, answer *traceAnswer) error {
 	return t.executeAll(ctx, b, first, last, parts{trace: true}, func(x *executed) (more bool, err error) {
 		err = answer.add(x.traces)
@@ -140,8 +141,8 @@ func (t *traceMethods) run(ctx context.Context, b *node.Block, first, last int, 
 	})
 }
 
-// executed is the result of a transaction that was executed again, with the parts that the client
-// wants.
+// executed is the result of executing a transaction again. It contains only the
+// parts that the client wants.
 type executed struct {
 	traces   []*flatTrace
 	output   []byte // of the first call
@@ -149,8 +150,8 @@ type executed struct {
 	diffSize int // about that of the JSON, in bytes
 }
 
-// executeAll executes transactions of a block in their order, and calls each with the result of
-// each of them until that returns false or an error.
+// executeAll executes transactions of a block in order, and passes the result of
+// each to the function each, until that function returns false or an error.
 func (t *traceMethods) executeAll(ctx context.Context, b *node.Block, first, last int, p parts, each func(*executed) (more bool, err error)) error {
 	if first == last {
 		return nil
@@ -171,8 +172,8 @@ func (t *traceMethods) executeAll(ctx context.Context, b *node.Block, first, las
 	return nil
 }
 
-// execute runs a transaction again on the state before it, and collects the parts that the client
-// wants.
+// execute runs a transaction again on the state before it, and collects the parts
+// that the client wants.
 func (t *traceMethods) execute(ctx context.Context, b *node.Block, index int, sdb *state.StateDB, block vm.BlockContext, p parts) (*executed, error) {
 	tx, config := b.Transactions()[index], t.node.ChainConfig()
 	msg, err := core.TransactionToMessage(tx, t.signer, b.BaseFee())
@@ -222,8 +223,8 @@ func tooManyTraces(most int) error {
 	return codedError{fmt.Errorf("the traces have more than %d bytes", most), codeTooMany}
 }
 
-// traceAnswer collects the traces for an answer: those that match the criteria, or all if there are
-// no criteria.
+// traceAnswer collects the traces for an answer. If there are criteria, it collects
+// only the traces that match.
 type traceAnswer struct {
 	criteria *traceCriteria
 	most     int // bytes
@@ -232,7 +233,7 @@ type traceAnswer struct {
 	traces   []*flatTrace
 }
 
-// complete reports whether the answer has as many traces as wanted.
+// complete reports whether the answer has as many traces as the client wants.
 func (a *traceAnswer) complete() bool {
 	return a.criteria != nil && a.criteria.Count != nil && uint64(len(a.traces)) >= uint64(*a.criteria.Count)
 }
@@ -257,7 +258,7 @@ func (a *traceAnswer) add(traces []*flatTrace) error {
 	return nil
 }
 
-// result returns the answer, or the error.
+// result returns the answer, or err if it is not nil.
 func (a *traceAnswer) result(err error) ([]*flatTrace, error) {
 	if err != nil {
 		return nil, err
@@ -265,7 +266,8 @@ func (a *traceAnswer) result(err error) ([]*flatTrace, error) {
 	return append([]*flatTrace{}, a.traces...), nil
 }
 
-// matches reports whether the sender and the receiver of a trace are in the lists of the criteria.
+// matches reports whether a trace matches the lists of senders and receivers in the
+// criteria.
 func (c *traceCriteria) matches(t *flatTrace) bool {
 	from, to := t.ends()
 	inFrom, inTo := slices.Contains(c.FromAddress, from), to != nil && slices.Contains(c.ToAddress, *to)

@@ -14,19 +14,19 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// callTrace is the trace of one call, or of the creation or destruction of a contract, in
-// OpenEthereum's format.
+// callTrace is the trace of a call, or of the creation or destruction of a
+// contract, in OpenEthereum's format.
 type callTrace struct {
 	Action traceAction `json:"action"`
 	Error  string      `json:"error,omitempty"`
-	// Result is nil for a destruction, and for a call that failed otherwise than by a revert.
+	// Result is nil for a destruction, and for a call that failed without a revert.
 	Result       *traceResult `json:"result"`
 	Subtraces    int          `json:"subtraces"`    // number of traces directly below
 	TraceAddress []int        `json:"traceAddress"` // the position in each trace above
 	Type         string       `json:"type"`         // call, create or suicide
 }
 
-// flatTrace is a callTrace with its transaction.
+// flatTrace is a callTrace together with the position of its transaction.
 type flatTrace struct {
 	callTrace
 	BlockHash           common.Hash `json:"blockHash"`
@@ -38,8 +38,8 @@ type flatTrace struct {
 	to   common.Address // the receiver, or the address of the contract to create
 }
 
-// traceAction describes what a trace did, for example which contract was called. Which fields are
-// set depends on the type.
+// traceAction describes the action of a trace, for example which contract was
+// called. Which fields are set depends on the type of the trace.
 type traceAction struct {
 	From           *common.Address `json:"from,omitempty"`
 	To             *common.Address `json:"to,omitempty"`
@@ -62,11 +62,11 @@ type traceResult struct {
 	Code    *hexutil.Bytes  `json:"code,omitempty"`
 }
 
-// emptyTrace is about the size of the JSON of a trace without data, in bytes.
+// emptyTrace is the approximate size of the JSON of a trace without data, in bytes.
 const emptyTrace = 600
 
-// ends returns the sender and the receiver of a trace. If a contract could not be created, there is
-// no receiver.
+// ends returns the sender and the receiver of a trace. The receiver is nil if a
+// contract could not be created.
 func (t *flatTrace) ends() (from common.Address, to *common.Address) {
 	switch {
 	case t.Type == "suicide":
@@ -79,9 +79,10 @@ func (t *flatTrace) ends() (from common.Address, to *common.Address) {
 	return *t.Action.From, to
 }
 
-// flatTracer collects the traces of a transaction. It replaces go-ethereum's flatCallTracer, which
-// has no limit on its size. That tracer also counts the gas that a transaction needs before its
-// first instruction, which OpenEthereum and the other nodes do not.
+// flatTracer collects the traces of a transaction. It is used instead of
+// go-ethereum's flatCallTracer for two reasons: that tracer has no limit on its
+// size, and it counts the gas that a transaction needs before its first
+// instruction, which OpenEthereum and the other nodes do not count.
 type flatTracer struct {
 	block       *node.Block
 	index       int // of the transaction
@@ -95,8 +96,8 @@ type flatTracer struct {
 // hook adds the hooks of this tracer to hooks.
 func (f *flatTracer) hook(hooks *tracing.Hooks) { hooks.OnEnter, hooks.OnExit = f.enter, f.exit }
 
-// take counts n bytes of a trace. If the traces become too large, it stops the execution and
-// returns false.
+// take counts n bytes of a trace. If the traces become too large, take stops the
+// execution and returns false.
 func (f *flatTracer) take(t *flatTrace, n int) bool {
 	if f.left -= n; f.left < 0 {
 		f.stop()
@@ -135,7 +136,7 @@ func (f *flatTracer) enter(depth int, op byte, from, to common.Address, input []
 	f.traces = append(f.traces, t)
 }
 
-// callTypes are OpenEthereum's names of instructions.
+// callTypes are the names that OpenEthereum gives to instructions.
 var callTypes = map[vm.OpCode]string{
 	vm.CALL: "call", vm.CALLCODE: "callcode", vm.DELEGATECALL: "delegatecall", vm.STATICCALL: "staticcall", vm.CREATE: "create", vm.CREATE2: "create2",
 }
@@ -171,8 +172,9 @@ func (f *flatTracer) exit(_ int, output []byte, gasUsed uint64, err error, _ boo
 	}
 }
 
-// traceError returns OpenEthereum's text for an error, or go-ethereum's if OpenEthereum has none.
-// builtIn means that the error is that of a precompiled contract.
+// traceError returns OpenEthereum's text for an error, or go-ethereum's text if
+// OpenEthereum has none. builtIn is true if the error comes from a precompiled
+// contract.
 func traceError(err error, builtIn bool) string {
 	var (
 		under   *vm.ErrStackUnderflow

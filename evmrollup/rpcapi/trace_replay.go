@@ -12,8 +12,8 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// replayed is the answer for a transaction that was executed again, in OpenEthereum's format. The
-// parts that the client does not want are empty.
+// replayed is the answer for a transaction that was executed again, in
+// OpenEthereum's format. Parts that the client does not want are empty.
 type replayed struct {
 	Output    hexutil.Bytes `json:"output"`    // of the first call
 	StateDiff stateDiff     `json:"stateDiff"` // nil: not wanted
@@ -23,13 +23,13 @@ type replayed struct {
 	VMTrace         *struct{}    `json:"vmTrace"` // always null
 }
 
-// parts are the parts of an answer that a client wants.
+// parts are the parts of an answer that a client can request.
 type parts struct{ trace, stateDiff bool }
 
 // errVMTrace is returned if a client wants the part vmTrace, which the node does not support.
 var errVMTrace = codedError{errors.New("vmTrace is not supported: want trace or stateDiff; debug_traceTransaction without a tracer returns each instruction"), CodeUnsupported}
 
-// partsOf reads the names of parts.
+// partsOf parses the names of the parts that a client requests.
 func partsOf(names []string) (p parts, err error) {
 	for _, name := range names {
 		switch name {
@@ -46,8 +46,9 @@ func partsOf(names []string) (p parts, err error) {
 	return p, nil
 }
 
-// ReplayTransaction implements trace_replayTransaction. names are the parts that the client wants:
-// "trace" and "stateDiff". The answer is null for a transaction that is in no block.
+// ReplayTransaction implements trace_replayTransaction. names are the parts that
+// the client wants: "trace" and "stateDiff". The answer is null if the transaction
+// is not in a block.
 func (t *traceMethods) ReplayTransaction(ctx context.Context, hash common.Hash, names []string) (_ *replayed, err error) {
 	defer ledger.Recover(&err)
 	p, err := partsOf(names)
@@ -65,8 +66,8 @@ func (t *traceMethods) ReplayTransaction(ctx context.Context, hash common.Hash, 
 	return all[0], nil
 }
 
-// ReplayBlockTransactions implements trace_replayBlockTransactions. It executes all transactions of
-// a block again, and returns null for a block that does not exist.
+// ReplayBlockTransactions implements trace_replayBlockTransactions. It executes all
+// transactions of a block again. It returns null for a block that does not exist.
 func (t *traceMethods) ReplayBlockTransactions(ctx context.Context, at rpc.BlockNumberOrHash, names []string) (_ []*replayed, err error) {
 	defer ledger.Recover(&err)
 	p, err := partsOf(names)
@@ -88,8 +89,8 @@ func (t *traceMethods) ReplayBlockTransactions(ctx context.Context, at rpc.Block
 	return all, err
 }
 
-// replay executes the transactions of a block whose indices are at least first and less than last.
-// All answers together have at most Config.BatchBytes.
+// replay executes the transactions of a block from index first to index last, which
+// is not included. All answers together have at most Config.BatchBytes bytes.
 func (t *traceMethods) replay(ctx context.Context, b *node.Block, first, last int, p parts) ([]*replayed, error) {
 	all, left := []*replayed{}, t.cfg.BatchBytes
 	err := t.limited(ctx, func(ctx context.Context) error {

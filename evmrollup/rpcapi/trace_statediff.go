@@ -9,7 +9,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/tracing"
 )
 
-// stateDiff has the accounts that a transaction has changed, in OpenEthereum's format.
+// stateDiff contains the accounts that a transaction has changed, in OpenEthereum's
+// format.
 type stateDiff map[common.Address]*accountDiff
 
 // accountDiff has the changes of one account, each in the form that change returns. Storage has
@@ -21,9 +22,9 @@ type accountDiff struct {
 	Storage map[common.Hash]any `json:"storage"`
 }
 
-// change returns the JSON of a value before and after a transaction. It is "=" if the value is the
-// same. Otherwise it is an object with the key "+" for a value of a new account, "-" for a value of
-// an account that no longer exists, and "*" in all other cases.
+// change returns the JSON for a value before and after a transaction. If the value
+// is the same, the result is "=". Otherwise it is an object with the key "+" if the
+// account is new, "-" if the account no longer exists, and "*" in all other cases.
 func change(from, to string, existed, exists bool) any {
 	switch {
 	case !existed:
@@ -36,8 +37,8 @@ func change(from, to string, existed, exists bool) any {
 	return map[string]map[string]string{"*": {"from": from, "to": to}}
 }
 
-// account has the values of an account before a transaction, and the slots that the transaction has
-// written.
+// account contains the values of an account before a transaction, and the slots
+// that the transaction has written.
 type account struct {
 	balance *big.Int
 	nonce   uint64
@@ -54,9 +55,9 @@ func accountOf(sdb *state.StateDB, address common.Address) *account {
 // exists reports whether the account is not empty (EIP-161).
 func (a *account) exists() bool { return a.balance.Sign() != 0 || a.nonce != 0 || len(a.code) > 0 }
 
-// diffTracer records accounts as they were before a transaction changed them. The result compares
-// them with the state after the transaction, so changes that the transaction took back do not
-// appear.
+// diffTracer records accounts as they were before a transaction changed them. The
+// result compares them with the state after the transaction, so changes that the
+// transaction has undone do not appear.
 type diffTracer struct {
 	sdb    *state.StateDB
 	before map[common.Address]*account
@@ -87,8 +88,9 @@ func (d *diffTracer) hook(hooks *tracing.Hooks) {
 	}
 }
 
-// at returns the record of an account as it was before its first change. first is true if the
-// record was just made: the caller must then correct the value that has just changed.
+// at returns the record of an account as it was before its first change. first is
+// true if the record is new: the caller must then set the value that has just
+// changed to its old value.
 func (d *diffTracer) at(address common.Address) (a *account, first bool) {
 	if a := d.before[address]; a != nil {
 		return a, false
@@ -98,8 +100,8 @@ func (d *diffTracer) at(address common.Address) (a *account, first bool) {
 	return a, true
 }
 
-// result compares the recorded accounts with the state after the transaction. size is about the
-// size of the JSON, in bytes.
+// result compares the recorded accounts with the state after the transaction. size
+// is the approximate size of the JSON, in bytes.
 func (d *diffTracer) result() (diff stateDiff, size int) {
 	diff = make(stateDiff, len(d.before))
 	for address, from := range d.before {

@@ -12,8 +12,9 @@ import (
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
 )
 
-// txpoolMethods implements the namespace txpool. In its answers, "pending" has the transactions
-// that follow their sender's nonce without a gap, and "queued" has those behind a gap.
+// txpoolMethods implements the namespace txpool. In its answers, "pending" contains
+// the transactions that follow the nonce of their sender without a gap, and
+// "queued" contains those behind a gap.
 type txpoolMethods struct{ *api }
 
 // Status implements txpool_status. It returns the numbers of pending and queued
@@ -26,8 +27,8 @@ func (a *txpoolMethods) Status(ctx context.Context) (map[string]hexutil.Uint, er
 	return map[string]hexutil.Uint{"pending": hexutil.Uint(pending), "queued": hexutil.Uint(queued)}, nil
 }
 
-// ContentFrom implements txpool_contentFrom. It returns the transactions of one sender in the pool,
-// by their nonces in decimal.
+// ContentFrom implements txpool_contentFrom. It returns the transactions of one
+// sender in the pool, with their nonces in decimal as the keys.
 func (a *txpoolMethods) ContentFrom(ctx context.Context, sender common.Address) (_ map[string]map[string]object, err error) {
 	defer ledger.Recover(&err)
 	all, err := a.Content(ctx)
@@ -43,8 +44,8 @@ func (a *txpoolMethods) ContentFrom(ctx context.Context, sender common.Address) 
 	return content, nil
 }
 
-// Content implements txpool_content. It returns all transactions in the pool, by the sender's
-// address and by the nonce in decimal.
+// Content implements txpool_content. It returns all transactions in the pool, first
+// by the sender's address and then by the nonce in decimal.
 func (a *txpoolMethods) Content(ctx context.Context) (_ map[string]map[string]map[string]object, err error) {
 	defer ledger.Recover(&err)
 	if answer, asked, err := askLeader[map[string]map[string]map[string]object](ctx, a.api, "txpool_content"); asked {
@@ -69,8 +70,8 @@ func (a *txpoolMethods) Content(ctx context.Context) (_ map[string]map[string]ma
 	return content, nil
 }
 
-// Inspect implements txpool_inspect. It is like Content, but describes each transaction in one line
-// of text.
+// Inspect implements txpool_inspect. It returns the same transactions as Content,
+// each as one line of text.
 func (a *txpoolMethods) Inspect(ctx context.Context) (map[string]map[string]map[string]string, error) {
 	if answer, asked, err := askLeader[map[string]map[string]map[string]string](ctx, a.api, "txpool_inspect"); asked {
 		return answer, err
