@@ -6,36 +6,36 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Best returns the offset, from 1 to [Offset], that minimizes the expected
-// number of blocks until a package is reported, for the given distribution of
-// delays. It chooses a newer anchor than the table of Offset if that is faster.
-// ahead and cores are those of Offset. The time from report to accumulation is
-// the same for all offsets, so the choice is also optimal for accumulation. If
-// several offsets are equal, Best returns the largest. If d is not valid, or no
-// package is ever reported in time, Best returns the result of Offset.
+// Best returns the offset of the anchor that minimizes the expected number of
+// blocks until a package is reported, for the distribution d of delays. It tries
+// the offsets from 1 to the result of [Offset], which has the same parameters
+// ahead and cores, and prefers the largest of several equally good ones. The time
+// from report to accumulation does not depend on the offset, so the choice is
+// also optimal for accumulation. If d is not valid, or no package is ever
+// reported in time, Best returns the result of Offset.
 //
 // # Derivation
 //
 // All times are in blocks. p(k) is the probability that a package is reported
 // in the k-th block after it was sent. F(v) is the sum of p(1) to p(v), and
 // S(v) the sum of 1·p(1) to v·p(v). An anchor that is o blocks old leaves v =
-// H-o blocks for the report (Gray Paper 11.33). If the v-th of these blocks
-// does not report the package, it proves the package dead (rule D2). A new
-// version must be anchored at that block or later. The block needs a child
-// first, so the new version is sent one block after the proof. Let R be the
+// H-o blocks for the report (Gray Paper 11.33). If none of them reports the
+// package, the last one proves the package dead (rule D2). A new version must
+// be anchored at that block or later. A block can be an anchor only if it has
+// a child, so the new version is sent one block after the proof. Let R be the
 // expected time of the new version from then on. Then
 //
 //	T(v) = S(v) + (1-F(v))·(v+1+R)
 //
 // The anchor of the new version is the block of the proof, with offset 1. The
 // new version could also be sent j blocks later, with an anchor that is up to
-// 1+j blocks old. This never helps: with the same anchor the window ends at the
-// same block, so waiting only removes blocks from it; with a newer anchor the
-// whole attempt is only delayed. So every later attempt has H-1 blocks, and
+// 1+j blocks old, but this never helps. With the same anchor, the window ends at
+// the same block, so a later send only shortens the window. With a newer anchor,
+// the whole attempt is only delayed. So every later attempt has H-1 blocks, and
 //
 //	R = T(H-1) = (S(H-1) + (1-F(H-1))·H) / F(H-1)
 //
-// The difference of neighbors is T(v) − T(v−1) = (1−F(v)) − p(v)·R. One more
+// The difference between neighbors is T(v) − T(v−1) = (1−F(v)) − p(v)·R. One more
 // block is useful exactly if p(v)·R, the chance of a report in it times the
 // cost of a new version, exceeds 1-F(v), the chance that the package waits for
 // the block in vain. If reports come quickly or never, old anchors are better.
@@ -60,14 +60,16 @@ func Best(spec *jamq.ChainSpec, d Distribution, ahead, cores int) int {
 	return best
 }
 
-// expected returns the expected number of blocks from the first send of a package until that
-// package or a later version of it is reported. The first version is anchored offset blocks behind
-// the newest block. Each later version is anchored at the block that proves the previous version
-// dead. This is T(H-offset) of the derivation at [Best].
+// expected returns the expected number of blocks from the first send of a package
+// until that package, or a later version of it, is reported. It assumes that the
+// first version is anchored offset blocks behind the newest block. Each later
+// version is anchored at the block that proves the previous version dead. The
+// result is T(H-offset) in the derivation at [Best].
 //
-// expected returns +Inf if no anchor gives a chance, and NaN if d is not valid. It limits offset to
-// the range from 1 to H. On a chain that skips a share q of its slots, a block takes 1/(1-q) slots
-// on average.
+// expected returns +Inf if no anchor leaves a chance of a report, and NaN if d is
+// not valid. An offset outside the range from 1 to H counts as the nearest value in
+// it. The unit is blocks, not slots: on a chain that skips a share q of its slots,
+// a block takes 1/(1-q) slots on average.
 func expected(spec *jamq.ChainSpec, d Distribution, offset int) float64 {
 	if d.validate() != nil {
 		return math.NaN()

@@ -6,38 +6,43 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Reason is the rule, D1 to D6, by which a package can never be accumulated any more (see
-// docs/invariants.md). The zero value means that the package is alive.
+// Reason is the rule, from D1 to D6, by which a package can never be accumulated.
+// The file docs/invariants.md defines the rules. The zero value means that the
+// package is alive.
 type Reason uint8
 
-// These are the reasons why a package is dead. If a reason holds at a block, it also holds at every
-// descendant of that block.
+// These are the reasons for the death of a package. A rule that makes a package
+// dead at a block also does so at every descendant of the block.
 const (
 	// Alive means that none of the rules applies.
 	Alive Reason = iota
-	// OtherFork (D1) means that the anchor of the package is not on the chain, and never can be,
-	// because the chain has reached the anchor's height (Gray Paper 11.33).
+	// OtherFork (D1) means that the chain does not contain the anchor of the package and never
+	// will, because it already has another block at that height (Gray Paper 11.33).
 	OtherFork
-	// AnchorExpired (D2) means that the package is unreported and that no later block can report
-	// it, because its anchor is too old (Gray Paper 11.33).
+	// AnchorExpired (D2) means that the package is unreported, and its anchor is too old for a
+	// report in any later block (Gray Paper 11.33).
 	AnchorExpired
-	// LookupExpired (D3) means that the package is unreported and its lookup
-	// anchor is too old (Gray Paper 11.34).
+	// LookupExpired (D3) means that the package is unreported, and its lookup anchor is too old
+	// for a report in any later block (Gray Paper 11.34).
 	LookupExpired
-	// PrerequisiteGone (D4) means that the package is unreported and can no longer be reported
-	// because of a prerequisite: the prerequisite is dead, or its report has left recent history
-	// (Gray Paper 11.39).
+	// PrerequisiteGone (D4) means that the package is unreported and that a prerequisite rules
+	// out a later report. The prerequisite either is dead, or was reported in a block that has
+	// left recent history (Gray Paper 11.39).
 	PrerequisiteGone
-	// Unavailable (D5) means that the report was removed from its core before it became available:
-	// by the availability time-out, by a verdict (Gray Paper 11.17, 10.15) or, from Gray Paper
-	// 0.8.0 on, because the number of active validators changed (11.18).
+	// Unavailable (D5) means that the report was removed from its core before it became
+	// available. The cause is one of these:
+	//
+	//   - the availability time-out (Gray Paper 11.17)
+	//   - a verdict (10.15)
+	//   - from Gray Paper 0.8.0 on, another number of active validators (11.18)
 	Unavailable
-	// NeverReady (D6) means that the report will never leave the ready queue by accumulation: it
-	// was dropped from the queue (Gray Paper 12.41), or it needs a package that is dead.
+	// NeverReady (D6) means that the report became available or is on a core, but cannot be
+	// accumulated. It was dropped from the ready queue after an epoch (Gray Paper 12.41), or
+	// the package needs another package that is dead.
 	NeverReady
-	// Overtaken is not a rule of the chain. It means that the package was built but never sent,
-	// because the chain changed during the build: the package would now have to follow a different
-	// package or to replace one.
+	// Overtaken is not a rule of the chain. It means that a package was built but never sent,
+	// because the chain changed during the build. The package would now have to follow a
+	// different package, or to replace one.
 	Overtaken
 )
 
@@ -87,8 +92,9 @@ func (p Point) String() string {
 	return fmt.Sprintf("%d/%d:%s", p.Height, p.Slot, p.Hash.Short())
 }
 
-// Facts contains all facts that determine whether a package is dead on one chain, as of the last
-// block of that chain. A caller collects them from blocks and passes them to [Dead].
+// Facts contains all facts that determine whether a package is dead on a chain.
+// They are as of the last block of that chain. A caller collects them from blocks
+// and passes them to [Dead].
 type Facts struct {
 	// Head is the last block of the chain.
 	Head Point
@@ -100,8 +106,9 @@ type Facts struct {
 	LookupAnchorSlot jamq.Slot
 	// Reported is the block that put the report on a core, or zero.
 	Reported Point
-	// Removed is the block that removed the report from its core before it was available, or zero.
-	// The reason is a verdict, the availability time-out, or another number of validators.
+	// Removed is the block that removed the report from its core before the report was
+	// available, or zero. The cause is a verdict, the availability time-out, or another number
+	// of validators.
 	Removed Point
 	// Available is the block in which the report became available, or zero.
 	Available Point
@@ -111,8 +118,8 @@ type Facts struct {
 	Prerequisites []Prerequisite
 }
 
-// Prerequisite contains the facts about a package that must be accumulated before another one, on
-// the same chain.
+// Prerequisite contains the facts about a package that another package names as a
+// prerequisite. They refer to the same chain as the [Facts] that contain them.
 type Prerequisite struct {
 	// Dead is true if the package can never be accumulated on this chain.
 	Dead bool
@@ -120,9 +127,10 @@ type Prerequisite struct {
 	Reported Point
 }
 
-// Dead returns the rule by which a package can never be accumulated on the chain that f describes,
-// or [Alive]. If several rules hold, it returns the first one in the order D1 to D6. An accumulated
-// package is never dead.
+// Dead returns the rule by which a package can never be accumulated on the chain
+// that f describes. If several rules apply, the result is the first one in the
+// order D1 to D6. If no rule applies, or the package is accumulated, the result is
+// [Alive].
 func Dead(spec *jamq.ChainSpec, f *Facts) Reason {
 	switch {
 	case !f.Accumulated.IsZero():
@@ -144,8 +152,7 @@ func Dead(spec *jamq.ChainSpec, f *Facts) Reason {
 	return Alive
 }
 
-// deadUnreported applies the rules D2 to D4, for packages that are not
-// reported.
+// deadUnreported applies the rules D2 to D4 to a package that is not reported.
 func deadUnreported(spec *jamq.ChainSpec, f *Facts) Reason {
 	if f.Head.Height >= LastReportable(spec, f.AnchorHeight) {
 		return AnchorExpired
@@ -161,31 +168,34 @@ func deadUnreported(spec *jamq.ChainSpec, f *Facts) Reason {
 	return Alive
 }
 
-// PrerequisiteExpired reports whether a package that was reported at the given block has left
-// recent history. If so, no block after height head can report another package that names it as a
-// prerequisite, even if it was accumulated (Gray Paper 11.39). If reported is zero, the package is
-// not reported yet and has not expired.
+// PrerequisiteExpired reports whether a package that was reported in the given
+// block has left recent history. If so, no block after height head can report
+// another package that names it as a prerequisite, even if it was accumulated (Gray
+// Paper 11.39). A zero point means that the package is not reported yet, so the
+// result is false.
 func PrerequisiteExpired(spec *jamq.ChainSpec, reported Point, head uint64) bool {
 	return !reported.IsZero() && head >= LastReportable(spec, reported.Height)
 }
 
-// deadOnCore applies rule D5, for reports that are not available.
+// deadOnCore applies rule D5 to a package that is reported but not yet available.
 func deadOnCore(spec *jamq.ChainSpec, f *Facts) bool {
 	return !f.Removed.IsZero() || f.Head.Slot >= f.Reported.Slot.Add(spec.AvailabilityTimeout)
 }
 
-// Deadline is when a live package dies if no block changes its state: at the first block that has
-// at least this height, or at least this slot. A zero height or slot means never.
+// Deadline is the time at which a live package dies unless a block changes its
+// state. The package dies at the first block that has at least this height or at
+// least this slot. A zero height or a zero slot means that this limit does not
+// exist.
 type Deadline struct {
-	// Height is a height on the chain.
+	// Height is the height of a block on the chain.
 	Height uint64
-	// Slot is a time slot.
+	// Slot is the slot of a block.
 	Slot jamq.Slot
 }
 
-// NextDeath returns the deadline of a live package. The deadline may be too early, but it is never
-// too late: a caller that calls Dead again at the deadline finds every death that is caused by time
-// alone.
+// NextDeath returns the deadline of a live package. The deadline may be too early,
+// but never too late. A caller that calls Dead again at each deadline therefore
+// finds every death that time alone causes.
 func NextDeath(spec *jamq.ChainSpec, f *Facts) Deadline {
 	var d Deadline
 	sooner := func(height uint64) {

@@ -6,14 +6,14 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Delays is a histogram of the delays of sent packages. [Delays.Estimate]
-// derives from it the distribution that [Best] needs. Create it with
-// [NewDelays]. The fields are exported so that hosts can store them; call
-// Validate after loading them.
+// Delays is a histogram of the delays between the first send of packages and their
+// reports. [Delays.Estimate] converts it to the distribution that [Best] needs.
+// Create it with [NewDelays]. The fields are exported so that hosts can store them.
+// Call Validate after loading them. A Delays is not safe for concurrent use.
 //
-// Its memory is bounded by 2·(H-1) counters. When they hold 512 packages, all
-// are halved, so that the estimate follows the network. A Delays is not safe
-// for concurrent use.
+// A histogram has 2·(H-1) counters. When they reach a total of 512 packages, all
+// counters are halved, so that old observations lose weight and the estimate
+// follows the network.
 type Delays struct {
 	// ReportedIn[i] counts the packages that were reported in block i+1 after
 	// they were sent.
@@ -22,15 +22,18 @@ type Delays struct {
 	LostAfter []uint32
 }
 
-// maxDelays is the number of packages at which the counters are halved, so that old observations
-// lose weight. It is 25 times the weight of the prior, so that the prior hardly matters by then. At
-// one package per slot of six seconds, it is reached in less than an hour.
+// maxDelays is the total at which all counters are halved, so that old observations
+// lose weight. It is 25 times the weight of the prior, so the prior hardly matters
+// by then. With one package per slot of six seconds, the total is reached in less
+// than an hour.
 const maxDelays = 512
 
-// prior is the assumption about delays before any observation. Of 20 imagined packages, 8 are
-// reported in the first block, 8 in the second, and 4 never (priorLost). With this assumption Best
-// chooses the same offset as the table of [Offset]: two blocks are useful, more are not. The number
-// 20 is such that four consecutive reports in the fourth block change the choice, and one does not.
+// prior is the assumed number of reports in the first and in the second block
+// before there are observations. Together with priorLost, it describes 20 imagined
+// packages: 8 reported in the first block, 8 in the second, and 4 never. With this
+// assumption Best chooses the same offset as the table of [Offset], because a
+// second block is useful and a third is not. The weight of 20 lets four consecutive
+// reports in the fourth block change the choice, while a single one does not.
 var prior = [...]float64{8, 8}
 
 const priorLost = 4
@@ -41,13 +44,15 @@ func NewDelays(spec *jamq.ChainSpec) *Delays {
 	return &Delays{ReportedIn: make([]uint32, n), LostAfter: make([]uint32, n)}
 }
 
-// Observe counts a reported package. blocks is the number of blocks from the first send of the
-// package to its report, but at least 1: the height of the reporting block, minus that of the
-// newest block at the send, minus the rounds that were ahead of the package. Sending the same bytes
-// again does not restart the count.
+// Observe counts a reported package. blocks is the number of blocks from the first
+// send of the package to its report, which is at least 1. It is the height of the
+// reporting block, minus the height of the newest block at the first send, minus
+// the rounds ahead of the package (see [Offset]). A later send of the same bytes
+// does not restart the count.
 //
-// Observe ignores a number below 1. If the number is beyond the histogram, it counts the package as
-// "not reported earlier".
+// Observe ignores a number below 1. If the number exceeds the size of the
+// histogram, Observe counts the package as unreported in all blocks of the
+// histogram, like Lost.
 func (d *Delays) Observe(blocks int) {
 	if blocks > len(d.ReportedIn) {
 		d.Lost(blocks)
@@ -56,13 +61,14 @@ func (d *Delays) Observe(blocks int) {
 	d.count(d.ReportedIn, blocks)
 }
 
-// Lost counts a package that died unreported. blocks is counted as for Observe: H minus the offset
-// if the anchor expired, and less if the package died for another reason. Estimate takes into
-// account that the package might have been reported later with a newer anchor. Lost ignores a
-// number below 1.
+// Lost counts a package that died unreported after the given number of blocks. The
+// number is counted as for Observe. It is H minus the offset if the anchor expired,
+// and less if the package died for another reason. Estimate takes into account that
+// a newer anchor might have led to a later report. Lost ignores a number below 1.
 func (d *Delays) Lost(blocks int) { d.count(d.LostAfter, min(blocks, len(d.LostAfter))) }
 
-// count adds a package, and halves all counters when they are full.
+// count adds a package to a counter, and halves all counters when their total
+// reaches maxDelays.
 func (d *Delays) count(counters []uint32, blocks int) {
 	if blocks < 1 || blocks > len(counters) {
 		return
@@ -78,8 +84,8 @@ func (d *Delays) count(counters []uint32, blocks int) {
 	}
 }
 
-// total returns how many packages the histogram holds at present, fewer than
-// 512.
+// total returns the present number of packages in the histogram. In a valid
+// histogram it is less than 512.
 func (d *Delays) total() int {
 	n := 0
 	for _, c := range d.ReportedIn {
@@ -91,8 +97,9 @@ func (d *Delays) total() int {
 	return n
 }
 
-// Validate returns an error if the histogram does not fit the chain or contains too many packages,
-// for example because it was damaged on disk. The error wraps [ErrInvalidDelays].
+// Validate returns an error if the histogram does not fit the chain or contains too
+// many packages. It detects, for example, a histogram that was damaged on disk. The
+// error wraps [ErrInvalidDelays].
 func (d *Delays) Validate(spec *jamq.ChainSpec) error {
 	if want := max(1, spec.RecentHistory-1); len(d.ReportedIn) != want || len(d.LostAfter) != want {
 		return fmt.Errorf("%w: %d and %d counters, want %d each", ErrInvalidDelays, len(d.ReportedIn), len(d.LostAfter), want)

@@ -8,19 +8,19 @@ import (
 // ErrInvalidDelays is wrapped by the errors of [Delays.Validate].
 var ErrInvalidDelays = errors.New("anchor: invalid delays")
 
-// Distribution is the probability distribution of the delay between sending and reporting a
-// package. Element k-1 is the probability that the report is in the k-th block after the package
-// was sent. If the sum is below 1, the rest is the probability that the package is never reported,
-// for any anchor. [Delays] estimates a Distribution.
+// Distribution is the probability distribution of the delay from the send of a
+// package to its report. Element k-1 is the probability of a report in the k-th
+// block after the send. If the sum is below 1, the rest is the probability that the
+// package is never reported, for any anchor. [Delays] estimates a Distribution.
 type Distribution []float64
 
-// rounding is how far the sum of the probabilities may exceed 1. It is much
-// larger than the rounding error of thousands of additions.
+// rounding is the maximum amount by which the sum of the probabilities may exceed
+// 1. It is much larger than the rounding error of thousands of additions.
 const rounding = 1e-9
 
-// validate returns an error if a probability is below 0 or NaN, or if the sum
-// is above 1. The error wraps [ErrInvalidDelays]. An empty distribution is
-// valid: no package is ever reported.
+// validate returns an error if a probability is negative or NaN, or if the sum is
+// above 1. The error wraps [ErrInvalidDelays]. An empty distribution is valid, and
+// means that no package is ever reported.
 func (d Distribution) validate() error {
 	sum := 0.0
 	for i, p := range d {
@@ -35,8 +35,8 @@ func (d Distribution) validate() error {
 	return nil
 }
 
-// within returns the probability that a package is reported in the given number of blocks after the
-// send, and the sum of k·p(k) over these blocks.
+// within returns the probability of a report in the first blocks after the send,
+// and the sum of k·p(k) over these blocks. The argument is the number of blocks.
 func (d Distribution) within(blocks int) (reported, sum float64) {
 	for i, p := range d[:min(max(0, blocks), len(d))] {
 		reported += p

@@ -1,18 +1,20 @@
-// Package anchor holds the rules for the life of a JAM work package: at which
-// block to anchor it, how long it can be reported, and from which block on it
-// is dead.
+// Package anchor contains the rules for the life of a JAM work package. The
+// rules determine the block at which to anchor the package, the last block that
+// can report it, and the block from which on it is dead, so that a builder can
+// safely replace it.
 //
 // All functions are pure: they read no clock and keep no state. Heights count
-// blocks along one chain, and slots count time. The two are never mixed,
-// because slots may be skipped. H is the length of recent history, 8 blocks on
+// blocks along one chain, and slots count time. The two are never mixed, because
+// a slot may have no block. H is the length of recent history, 8 blocks on
 // all known chains.
 //
 // # The window
 //
 // A package names an anchor block. It can be reported only in the H blocks
 // after its anchor, on chains that contain the anchor (Gray Paper 11.33): see
-// [LastReportable]. An anchor o blocks behind the newest one leaves H-o blocks.
-// Directly after them the package is provably dead:
+// [LastReportable]. If the anchor is o blocks older than the newest block, H-o
+// blocks are left. The last of them either reports the package or proves that the
+// package is dead:
 //
 //	height   a    a+1  ...  a+o      a+o+1  ...  a+H      a+H+1
 //	         |               |         |          |          |
@@ -27,16 +29,16 @@
 //
 // # Choosing an anchor
 //
-// With an old anchor, a lost package can be replaced soon, but has few chances
-// to be reported. With a new anchor it is the reverse. [Offset] is the table
-// that builders use: it leaves two blocks if the queue is short, and one more
-// for each round of bundles ahead. On the tiny chain with two cores:
+// With an old anchor, a lost package can be replaced soon, but only a few blocks
+// can report it. A new anchor has the opposite effects. Builders use the table of
+// [Offset]. It leaves two blocks for the report if the queue is short, and one more
+// for each round of bundles ahead. On the tiny chain with two cores, it is:
 //
 //	bundles ahead   0-1  2-3  4-5  6-7  8-9  10 and more
 //	offset            6    5    4    3    2    1
 //
-// [Best] chooses by observation. The host counts the delays of its packages in
-// a [Delays]:
+// [Best] chooses an anchor by the delays of earlier packages, which the host counts
+// in a [Delays]:
 //
 //	delays := anchor.NewDelays(&spec)
 //	...
@@ -45,7 +47,7 @@
 //	...
 //	offset := anchor.Best(&spec, delays.Estimate(), ahead, cores)
 //
-// [Pick] creates the refine context.
+// [Pick] creates the refine context, the part of a package that names the anchor.
 //
 // # Proof of death
 //

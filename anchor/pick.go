@@ -8,21 +8,21 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// ErrNoAnchor is wrapped by the error of Pick if the requested block cannot be an anchor, because
-// it is not in recent history or is the newest block.
+// ErrNoAnchor is wrapped by the error of Pick if the requested block cannot be an
+// anchor, because it either is not in recent history or is the newest block.
 var ErrNoAnchor = errors.New("anchor: no admissible anchor")
 
-// Pick returns the refine context of a package that is anchored at the block
-// with the given hash.
+// Pick returns the refine context of a package that is anchored at the block with
+// the given hash.
 //
-// recent is the host's recent history, oldest first. Its last entry is the
-// newest block, which cannot be an anchor, because its state root is public
-// only when it has a child. The context contains the slot and the roots of the
-// anchor. The prerequisites are copied, sorted as their encoding requires, and
-// deduplicated.
+// recent is the host's recent history, oldest first. Its last entry is the newest
+// block, which cannot be an anchor, because its state root is public only when it
+// has a child. The context contains the slot and the roots of the anchor, and a
+// copy of the prerequisites, sorted as their encoding requires and without
+// duplicates.
 //
 // The error wraps [ErrNoAnchor] if the block is not in recent or is the newest
-// block. Pick does not check limits that depend on the chain's constants.
+// block. Pick does not check limits that depend on the constants of the chain.
 func Pick(recent []jamq.AnchorBlock, hash jamq.HeaderHash, lookup jamq.AnchorBlock, prerequisites []jamq.PackageHash) (jamq.RefineContext, error) {
 	i := slices.IndexFunc(recent, func(b jamq.AnchorBlock) bool { return b.Hash == hash })
 	switch i {

@@ -6,26 +6,30 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// This file finds blocks that contradict earlier blocks: a package was dead on the best chain, and
-// yet a later block of the same chain has accumulated it. JAM cannot do this. One of the blocks
-// that the host passed to the view must therefore lack something that the JAM block had, for
-// example a report.
+// This file detects contradictions between imported blocks: a package was dead on
+// the best chain, and yet a later block of the same chain accumulates it. The rules
+// of JAM exclude this. An imported block must therefore be incomplete, for example
+// because the host left out a report.
 
-// grave is a package that was dead on the best chain when the host called Forget. The view
-// remembers it only to notice if a later block accumulates the package nevertheless.
+// grave identifies a package that was dead on the best chain when the host called
+// Forget. The view remembers such a package only to detect a contradiction: a later
+// block of the same chain that accumulates it.
 type grave struct {
 	pkg   jamq.PackageHash
 	since anchor.Point
 }
 
-// maxGraves is how many dead packages a view remembers after Forget; it drops the oldest ones
-// first. A package can be accumulated at most an epoch after its report, and few packages die in an
-// epoch.
+// maxGraves is the maximum number of forgotten dead packages that a view remembers.
+// When there are more, it drops the oldest ones first. The limit loses little,
+// because a package is accumulated at most one epoch after its report, and few
+// packages die in an epoch.
 const maxGraves = 256
 
-// Contradictions returns the packages that were accumulated on a chain on which they were dead,
-// since the last call. If there are any, the imported blocks lack something, and the caller must
-// not trust the outcome of any package from then on.
+// Contradictions returns the packages that a chain has accumulated although they
+// were dead on it. The list contains only the contradictions that the view has
+// found since the last call. If the list is not empty, the imported blocks are
+// incomplete, and the caller must not trust the outcome of any package from then
+// on.
 func (v *View) Contradictions() []jamq.PackageHash {
 	v.judge()
 	found := v.contradictions
@@ -33,15 +37,17 @@ func (v *View) Contradictions() []jamq.PackageHash {
 	return found
 }
 
-// contradicts reports whether the new verdict on a package shows that the view took it for dead by
-// mistake: the block at which the package died is still on the best chain, and a later block has
-// accumulated the package.
+// contradicts reports whether a new verdict disproves an earlier one that
+// considered the package dead. This is the case if the block at which the package
+// died is still on the best chain, and a later block has accumulated the package.
 func (v *View) contradicts(before, now verdict) bool {
 	return before.dead != anchor.Alive && before.accumulated == nil && now.accumulated != nil &&
 		v.onMain(before.deadSince) && now.accumulated.Height > before.deadSince.Height
 }
 
-// bury remembers a package that the host forgets, if the package is dead. See grave.
+// bury remembers the hash of a dead package when the host forgets the package, so
+// that searchGraves can detect a contradiction later. It does nothing for a package
+// that is not dead.
 func (v *View) bury(t *Trace) {
 	if t.verdict.dead == anchor.Alive {
 		return
@@ -50,8 +56,8 @@ func (v *View) bury(t *Trace) {
 	v.graves = v.graves[max(0, len(v.graves)-maxGraves):]
 }
 
-// searchGraves checks whether a new block of the best chain has accumulated a package that was dead
-// when the host forgot it.
+// searchGraves adds a contradiction for each forgotten dead package that a new
+// block of the best chain accumulates. See grave.
 func (v *View) searchGraves(n *node) {
 	for _, g := range v.graves {
 		if !n.accumulated.has(g.pkg) || n.Height <= g.since.Height {

@@ -1,5 +1,5 @@
-// Package chainview derives the state of work packages from imported JAM
-// blocks. A [View] keeps a bounded tree of blocks. For each package that the
+// Package chainview derives the outcomes of work packages from imported JAM
+// blocks. A [View] contains a bounded tree of blocks. For each package that the
 // host watches, it returns the outcome on the best chain: unreported, reported,
 // available, accumulated or dead.
 //
@@ -17,21 +17,23 @@
 //
 // A View derives the recent history, the cores, the ready queue and the
 // accumulated packages after each block: the parts C(3), C(10), C(14) and C(15)
-// of the chain state in the Gray Paper. It needs headers, guarantees, assurances
-// and verdicts only. The rules of cores and of accumulation are in state.go.
-// Package anchor decides when a package is dead. Blocks do not show one case:
-// the gas of a block may have deferred a report of the ready queue. A host that
-// sees the chain state sets Block.AccumulatedKnown.
+// of the chain state in the Gray Paper. It needs only the headers, guarantees,
+// assurances and verdicts. Package anchor decides whether a package is dead.
+//
+// The contents of a block do not show whether the block's gas limit has deferred
+// reports of the ready queue. A host that can read the chain state therefore lists
+// the accumulated packages and sets Block.AccumulatedKnown.
 //
 // # Heights
 //
-// A JAM header has no height. The view counts blocks from the one that it was
-// created with. Only differences between heights are meaningful.
+// A JAM header has no height. The view counts blocks from its first one, which
+// has height 0. Therefore only differences between heights are meaningful.
 //
 // # Memory
 //
-// Finality prunes the tree. The view drops abandoned forks and keeps one epoch
-// of the finalized chain, because accumulated packages are relevant for one
-// epoch. Without finality the tree grows to [MaxUnfinalized] blocks. Import then
-// returns ErrFull. A forgotten package stays as long as a watched one needs it.
+// Finality prunes the tree. The view drops abandoned forks and keeps one epoch of
+// the finalized chain, because accumulated packages are relevant for one epoch.
+// Without finality the tree grows to [MaxUnfinalized] blocks, and Import then
+// returns ErrFull. The view drops a forgotten package once no watched package
+// depends on it.
 package chainview

@@ -7,15 +7,18 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Finalize marks an imported block as final and prunes the tree. If the block is not on the best
-// chain, it becomes the best block. Finalizing the finalized block again has no effect.
+// Finalize marks an imported block as final and prunes the tree. If the block is
+// not on the best chain, it also becomes the best block. Finalizing the same block
+// twice in a row has no effect.
 //
-// The error wraps one of these errors; the view is then unchanged:
+// If Finalize fails, the view is unchanged, and the error wraps one of these
+// errors:
 //
-//   - [ErrOld] if the block is an ancestor of the finalized block. The view remembers the last 512
-//     of the ancestors that it has pruned.
+//   - [ErrOld] if the block is an ancestor of the finalized block. The view
+//     recognizes such a block even after pruning, unless more than 512 blocks were
+//     pruned since.
 //   - [ErrUnknownBlock] if the block was never imported, or was pruned earlier
-//   - [ErrConflict] if it does not descend from the finalized block
+//   - [ErrConflict] if the block does not descend from the finalized block
 func (v *View) Finalize(hash jamq.HeaderHash) error {
 	n, ok := v.nodes[hash]
 	if !ok && slices.Contains(v.past, hash) {
@@ -43,8 +46,9 @@ func (v *View) Finalize(hash jamq.HeaderHash) error {
 	return nil
 }
 
-// dropForks removes the branches of the tree that do not descend from the finalized block, because
-// they can never be on the best chain again.
+// dropForks removes all blocks from the tree that do not descend from the finalized
+// block, because they can never be on the best chain again. It remembers their
+// hashes in v.abandoned.
 func (v *View) dropForks() {
 	var lost []*node
 	v.side = slices.DeleteFunc(v.side, func(n *node) bool {
@@ -62,34 +66,40 @@ func (v *View) dropForks() {
 	}
 }
 
-// Abandon remembers a block that Import has refused with [ErrOld], so that Import recognizes its
-// children as old too and does not ask for their parent. It does nothing for a block that the view
-// knows.
+// Abandon remembers the hash of a block that Import has refused with [ErrOld].
+// Import then refuses the children of the block with ErrOld too, instead of asking
+// for their parent. Abandon does nothing for a block that the view knows.
 func (v *View) Abandon(hash jamq.HeaderHash) {
 	if !v.Knows(hash) && !slices.Contains(v.past, hash) {
 		v.abandoned = remember(v.abandoned, maxAbandoned, hash)
 	}
 }
 
-// remember appends a hash to a list, and drops the oldest hashes so that the list has at most most
-// of them.
+// remember appends a hash to a list, and drops the oldest hashes if the list then
+// has more than most of them.
 func remember(list []jamq.HeaderHash, most int, hash jamq.HeaderHash) []jamq.HeaderHash {
 	list = append(list, hash)
 	return slices.Delete(list, 0, max(0, len(list)-most))
 }
 
-// maxAbandoned is how many blocks of abandoned forks the view remembers. By them Import can
-// distinguish a late child of such a block, which is old, from a block whose parent is missing.
+// maxAbandoned is the maximum number of abandoned blocks that the view remembers.
+// Import needs their hashes to distinguish a late child of an abandoned block,
+// which is old, from a block whose parent has not been imported yet.
 const maxAbandoned = 256
 
-// maxPast is how many final blocks the view remembers after it has pruned them. By them Finalize
-// can distinguish a block that was final before from a block that was never imported. A host
-// finalizes a block twice, for example, when it reads its own records again after a crash.
+// maxPast is the maximum number of final blocks that the view remembers after
+// pruning. Finalize needs their hashes to distinguish a block that was final before
+// from a block that was never imported. For example, a host finalizes a block twice
+// if it reads its own records again after a crash.
 const maxPast = 512
 
-// trim frees data about final blocks that is no longer needed: the link to the parent, the state of
-// blocks below the finalized one, and the reports of blocks before recent history. It also frees
-// whole blocks that are older than both recent history and an epoch.
+// trim frees data of final blocks after the finalized block has advanced. previous
+// is the height of the previous finalized block. The view no longer needs:
+//
+//   - the parent of a final block
+//   - the cores and the ready queue of a block below the finalized one
+//   - the reports of a block before recent history
+//   - any data of a block that is older than both recent history and one epoch
 func (v *View) trim(previous uint64) {
 	base := v.main[0].Height
 	for h := max(previous, base); h < v.finalized.Height; h++ {

@@ -6,11 +6,12 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Forget ends the effect of Watch: the host is no longer interested in the package.
+// Forget ends the effect of Watch, because the host is no longer interested in the
+// package.
 //
-// The view continues to follow the package as long as the outcome of a watched package depends on
-// it, directly or through other packages. During that time Trace still returns the package, but
-// Status and Changes do not.
+// The view still follows a forgotten package if the outcome of a watched package
+// depends on it, directly or through other packages. During that time Trace returns
+// the package, but Status and Changes do not.
 func (v *View) Forget(pkg jamq.PackageHash) {
 	t, ok := v.traces[pkg]
 	if !ok || !t.watched() {
@@ -21,11 +22,13 @@ func (v *View) Forget(pkg jamq.PackageHash) {
 	v.free(t)
 }
 
-// free removes those of the given traces that are neither watched nor needed by another trace, and
-// then checks their prerequisites in the same way. If a trace is needed but its outcome is final,
-// free removes only its prerequisites, because a final verdict does not depend on them any more.
+// free removes the given traces from the view, except those that are watched or
+// have dependents. It checks the prerequisites of these traces in the same way,
+// because they may have become unnecessary too. If a trace has dependents but its
+// outcome is final, free keeps the trace and drops only its prerequisites, because
+// they cannot change the outcome any more.
 func (v *View) free(work ...*Trace) {
-	seen := make(map[*Trace]bool) // with their present dependents
+	seen := make(map[*Trace]bool) // kept for their present dependents
 	for len(work) > 0 {
 		t := work[len(work)-1]
 		work = work[:len(work)-1]
@@ -50,7 +53,8 @@ func (v *View) free(work ...*Trace) {
 	}
 }
 
-// retire removes a trace from the agenda, so that the view does not compute its outcome again.
+// retire removes a trace from the agenda and from the list of changes, so that the
+// view does not compute or report its outcome again.
 func (v *View) retire(t *Trace) {
 	v.agenda.turns.Remove(&t.turn)
 	v.agenda.heights.Remove(&t.height)

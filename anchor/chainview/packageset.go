@@ -7,19 +7,21 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// packageSet is the list of packages that one block has accumulated, in order, with a fast test
-// whether a package is in it.
+// packageSet is the list of packages that one block has accumulated, in order. Its
+// method has tests quickly whether a package is in the list.
 //
-// Each block has its own set. A single index over all blocks would find a package at once, but on
-// the full chain it would have 200,000 entries and cost two cache misses for each package of each
-// block. The test is needed only for reports that name prerequisites, and these are mostly in the
-// newest blocks. A block therefore sorts its packages only when the first test comes.
+// Each block has its own set. A single index for all blocks would answer faster,
+// but on the full chain it would have 200,000 entries, and each package of each
+// block would cost two cache misses. The test is rare, because it is needed only
+// for reports that name prerequisites. Such prerequisites are mostly in the newest
+// blocks. A block therefore sorts its packages only at the first test.
 type packageSet struct {
 	list   []jamq.PackageHash
-	sorted []uint64 // first eight bytes of each; lazy
+	sorted []uint64 // first 8 bytes of each package; nil until the first test
 }
 
-// fewPackages is the length up to which a list is searched without sorting.
+// fewPackages is the maximum length of a list that is searched without sorting it
+// first.
 const fewPackages = 16
 
 func (s *packageSet) has(pkg jamq.PackageHash) bool {
@@ -38,8 +40,9 @@ func (s *packageSet) has(pkg jamq.PackageHash) bool {
 	return slices.Contains(s.list, pkg)
 }
 
-// accumulatedBefore reports whether one of the E blocks before block n has accumulated a package,
-// so that the package counts as accumulated for reports that need it.
+// accumulatedBefore reports whether one of the E blocks before block n has
+// accumulated a package. If so, reports in block n that name the package as a
+// prerequisite need not wait for it.
 func (v *View) accumulatedBefore(n *node, pkg jamq.PackageHash) bool {
 	left := int(v.spec.EpochLength)
 	p := n.parent

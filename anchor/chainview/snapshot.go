@@ -13,10 +13,11 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// AppendSnapshot appends the whole view to b, from which Restore can recover it. Equal views have
-// equal snapshots. The snapshot contains no version and no checksum; the larger snapshot of which
-// it is a part must contain them. Call [View.Changes] first, because changes that it has not
-// reported are not saved.
+// AppendSnapshot appends an encoding of the whole view to b, which [Restore]
+// decodes. Equal views have equal snapshots. The encoding has no version and no
+// checksum, so the caller must add them if it stores the snapshot. Call
+// [View.Changes] first: a snapshot does not contain the changes that Changes has
+// not reported yet.
 func (v *View) AppendSnapshot(b []byte) []byte {
 	v.judge()
 	b = wire.AppendUint(b, v.main[0].Height)
@@ -58,7 +59,7 @@ func (v *View) appendNode(b []byte, n *node) []byte {
 	if n.parent != nil {
 		before = n.parent.cores
 	}
-	// Only the cores that the block itself changed are stored.
+	// Only the differences between these cores and those of the parent are stored.
 	changed := 0
 	differs := func(core int) bool {
 		return before == nil && n.cores[core] != nil || before != nil && before[core] != n.cores[core]
@@ -142,15 +143,16 @@ func appendPoint(b []byte, p anchor.Point) []byte {
 	return wire.AppendUint(b, uint64(p.Slot))
 }
 
-// appendRef appends a reference to a block, which may have been pruned.
+// appendRef appends a reference to a block. The block may have been pruned, so the
+// reference contains its hash, height and slot, and whether its fork was abandoned.
 func appendRef(b []byte, n *node) []byte { return wire.AppendBool(appendPoint(b, n.Point), n.lost) }
 
 // ErrCorrupt is wrapped by the error of Restore if the bytes are not a snapshot of a view.
 var ErrCorrupt = errors.New("chainview: corrupt snapshot")
 
-// Restore returns the view of a snapshot that [View.AppendSnapshot] has made. spec must be the same
-// as before. Errors wrap ErrCorrupt or jamq.ErrInvalidSpec. Restore never panics, even on arbitrary
-// bytes.
+// Restore returns the view that [View.AppendSnapshot] has encoded in a snapshot.
+// spec must be the same as for the original view. The error wraps ErrCorrupt or
+// jamq.ErrInvalidSpec. Restore does not panic, even if the bytes are arbitrary.
 func Restore(spec *jamq.ChainSpec, snapshot []byte) (*View, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -303,8 +305,9 @@ func (v *View) readTrace(r *wire.Reader, pruned map[anchor.Point]*node) {
 	}
 }
 
-// readRef reads a reference to a block and returns the block. If the block was pruned, it returns a
-// substitute, which is the same one for equal references.
+// readRef reads a reference to a block and returns the block. If the block was
+// pruned, it returns a substitute with the same hash, height and slot. Equal
+// references get the same substitute, because verdicts are compared by pointer.
 func (v *View) readRef(r *wire.Reader, pruned map[anchor.Point]*node) *node {
 	p, lost := readPoint(r), r.Bool()
 	if n, ok := v.nodes[p.Hash]; ok {

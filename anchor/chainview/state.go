@@ -9,14 +9,16 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// This file contains the two parts of the JAM state that decide what becomes of a package, and how
-// a block changes them: first the reports on the cores, then the ready queue.
+// This file contains the two parts of the JAM state that determine the outcome of a
+// package, and the effect of a block on them: first the reports on the cores, then
+// the ready queue.
 
-// coreReport is a report on a core that waits to become available.
+// coreReport is a work report that occupies a core until enough validators have
+// assured that its data is available.
 type coreReport struct {
-	// Hash is the hash of the work report, and Package the hash of its package.
+	// Hash is the hash of the work report.
 	Hash common.Hash
-	// Package is the hash of the waiting package.
+	// Package is the hash of the work package that the report is about.
 	Package jamq.PackageHash
 	// SegmentRoot is the root of the segments that the package exports.
 	SegmentRoot common.Hash
@@ -26,14 +28,17 @@ type coreReport struct {
 	Since jamq.Slot
 }
 
-// onCores is the report on each core, or nil for a free core. The states of several blocks share
-// the reports, so a report is never modified.
+// onCores contains one entry for each core: the report on the core, or nil if the
+// core is free. The states of several blocks share the reports, so a report is
+// never modified.
 type onCores []*coreReport
 
-// transition returns the cores after a block, given those after its parent. It applies the
-// disputes, the assurances, a change of the number of validators, and the guarantees of the block,
-// in this order (Gray Paper 4.2; from 0.8.0 on 11.18). It also returns the reports that became
-// available, sorted by core, and those that were removed.
+// transition returns the cores after a block; c contains the cores after its
+// parent. It applies the disputes, the assurances, a change of the number of
+// validators, and the guarantees of the block, in this order (Gray Paper 4.2; from
+// 0.8.0 on 11.18). It also returns two lists of reports: those that became
+// available, sorted by core, and those that were removed before they became
+// available.
 func (c onCores) transition(spec *jamq.ChainSpec, b *jamq.Block, reports []coreReport) (after onCores, available, removed []*coreReport) {
 	after = c
 	shared := true
@@ -77,8 +82,9 @@ func (c onCores) transition(spec *jamq.ChainSpec, b *jamq.Block, reports []coreR
 	return after, available, removed
 }
 
-// sortedCores returns cores in ascending order, because the reports on them are accumulated in this
-// order (Gray Paper 11.16).
+// sortedCores returns cores in ascending order, in which JAM accumulates the
+// reports that become available in one block (Gray Paper 11.16). It does not modify
+// its argument.
 func sortedCores(cores []jamq.CoreIndex) []jamq.CoreIndex {
 	if slices.IsSorted(cores) {
 		return cores
@@ -107,13 +113,15 @@ type accumulation struct {
 	ready []readyReport
 }
 
-// accumulate computes which packages a block accumulates: the newly available reports and those of
-// the ready queue, except those that still wait for a prerequisite (Gray Paper 12.4 to 12.12). It
-// then computes the ready queue after the block (Gray Paper 12.41). before reports whether one of
-// the E blocks before this one has accumulated a package.
+// accumulate computes which packages a block accumulates. Candidates are the newly
+// available reports and those of the ready queue, but a report that still waits for
+// a prerequisite stays in the queue (Gray Paper 12.4 to 12.12). accumulate also
+// computes the ready queue after the block (Gray Paper 12.41). The function before
+// reports whether one of the E blocks before this one has accumulated a package.
 //
-// If the host has listed the accumulated packages in the block, accumulate uses that list, because
-// the limit of gas may have deferred a part of the queue.
+// If the host has listed the accumulated packages in the block, accumulate uses
+// that list. It is more exact, because the gas limit of a block may defer a part of
+// the queue.
 func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []readyReport, available []*coreReport, before func(jamq.PackageHash) bool) accumulation {
 	var a accumulation
 	var bound []readyReport // reports with prerequisites
@@ -145,9 +153,10 @@ func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []readyReport, availa
 	return a
 }
 
-// inTurn returns the ready queue in the order in which a block in the given slot processes it. The
-// order follows the position in the epoch at which each report became available. It begins with the
-// position of the block itself, which holds the oldest reports (Gray Paper 12.10).
+// inTurn returns the ready queue in the order in which a block in the given slot
+// processes it (Gray Paper 12.10). JAM keeps a separate queue for each slot of an
+// epoch. The block begins with the queue at its own position in the epoch, which
+// contains the reports that have waited longest, and continues cyclically.
 func inTurn(spec *jamq.ChainSpec, slot jamq.Slot, queue []readyReport) []readyReport {
 	place := func(s jamq.Slot) jamq.Slot {
 		e := spec.EpochLength
@@ -158,9 +167,10 @@ func inTurn(spec *jamq.ChainSpec, slot jamq.Slot, queue []readyReport) []readyRe
 	return out
 }
 
-// rounds returns the packages of a queue that can be accumulated: first those without unmet
-// prerequisites, then those whose prerequisites are all among the first, and so on (Gray Paper
-// 12.8).
+// rounds returns the packages of a ready queue that a block can accumulate, in
+// order (Gray Paper 12.8). The first round contains the packages without unmet
+// prerequisites. Each further round contains the packages whose last unmet
+// prerequisites were in the round before.
 func rounds(queue []readyReport) []jamq.PackageHash {
 	var out []jamq.PackageHash
 	for {
@@ -178,9 +188,9 @@ func rounds(queue []readyReport) []jamq.PackageHash {
 	}
 }
 
-// edit removes accumulated packages from a queue, and from the unmet prerequisites of the remaining
-// entries (Gray Paper 12.7). It does not modify its arguments, because the queues of different
-// blocks share memory.
+// edit returns a queue without the accumulated packages, and without them among the
+// unmet prerequisites of the remaining entries (Gray Paper 12.7). It does not
+// modify its arguments, because the queues of different blocks share memory.
 func edit(queue []readyReport, done []jamq.PackageHash) []readyReport {
 	if len(done) == 0 {
 		return queue
@@ -199,7 +209,8 @@ func edit(queue []readyReport, done []jamq.PackageHash) []readyReport {
 	return out
 }
 
-// memberOf returns a function that tests for membership in list.
+// memberOf returns a function that reports whether a package is in the list. For a
+// long list, it builds a map first.
 func memberOf(list []jamq.PackageHash) func(jamq.PackageHash) bool {
 	const few = 8
 	if len(list) <= few {

@@ -13,25 +13,26 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// MaxUnfinalized is the greatest number of blocks in the tree that are not final. It bounds the
-// memory of a view while finality stalls. At one block every six seconds, it is reached after more
-// than a day.
+// MaxUnfinalized is the maximum number of blocks in the tree that are not final. It
+// bounds the memory of a view while finality stalls. With one block every six
+// seconds, the tree is full after a little more than a day.
 const MaxUnfinalized = 16_384
 
 var (
-	// ErrMissingParent is wrapped by Import if the parent is unknown. The error
-	// is a [MissingError].
+	// ErrMissingParent is wrapped by the error of Import if the parent of the block is unknown.
+	// The error is a [MissingError].
 	ErrMissingParent = errors.New("chainview: parent not imported")
-	// ErrUnknownBlock is wrapped if a block was never imported or was pruned.
+	// ErrUnknownBlock is wrapped by errors about a block that was never imported or was pruned.
 	ErrUnknownBlock = errors.New("chainview: unknown block")
-	// ErrConflict is wrapped if a call contradicts finality, or if the slot of a block is not after
-	// that of its parent.
+	// ErrConflict is wrapped if a block does not descend from the finalized block, or if its
+	// slot is not after the slot of its parent.
 	ErrConflict = errors.New("chainview: block conflicts with the chain")
-	// ErrOld is wrapped if a block cannot descend from the finalized block, or is an ancestor of
-	// it. The caller may ignore the error.
+	// ErrOld is wrapped if a block cannot descend from the finalized block, or is one of its
+	// ancestors. The caller may ignore the error, because such a block has no effect on the
+	// best chain.
 	ErrOld = errors.New("chainview: older than the finalized block")
-	// ErrFull is wrapped by Import if finality has stalled for [MaxUnfinalized]
-	// blocks.
+	// ErrFull is wrapped by the error of Import if the tree already contains [MaxUnfinalized]
+	// blocks that are not final.
 	ErrFull = errors.New("chainview: too many unfinalized blocks")
 )
 
@@ -50,49 +51,50 @@ func (e *MissingError) Error() string {
 // Unwrap returns [ErrMissingParent].
 func (e *MissingError) Unwrap() error { return ErrMissingParent }
 
-// node is a block of the tree. Traces can refer to a node long after the block was pruned. A node
-// is therefore small, and its contents are freed when they are not needed any more.
+// node is a block of the tree. A trace can refer to a node long after the block was
+// pruned. Therefore the node itself is small, and its contents are a separate value
+// that the view frees earlier.
 type node struct {
 	anchor.Point
 	*contents
-	// lost is true if the block is on an abandoned fork.
+	// lost is true if the view has removed the block because its fork was abandoned.
 	lost bool
 }
 
-// contents is the reports of a block and the state after it. A block shares the unchanged parts of
-// the state with its children, so the state is never modified.
+// contents contains the reports in a block and the state after the block. Blocks
+// share the unchanged parts of the state with their children, so the state is never
+// modified.
 type contents struct {
-	parent    *node       // nil if final
-	stateRoot common.Hash // known from the first child
+	parent    *node       // nil if the block is final
+	stateRoot common.Hash // zero until the first child is imported
 
 	reported    []coreReport
 	accumulated packageSet
 	cores       onCores       // nil below the finalized block
 	ready       []readyReport // nil below the finalized block
 
-	seen []*Trace // watched packages in the block
+	seen []*Trace // traces of the packages with an event in this block
 }
 
-// View is a tree of JAM blocks with a best chain. It computes from these blocks what has become of
-// the packages that the host watches. Create it with [New] or [Restore]. It is not safe for
-// concurrent use.
+// View is a tree of JAM blocks with a best chain. It computes the outcome of each
+// watched package from these blocks. Create it with [New] or [Restore]. It is not
+// safe for concurrent use.
 type View struct {
 	spec  jamq.ChainSpec
 	nodes map[jamq.HeaderHash]*node
 	// main is the best chain, from the oldest block in the tree to the best block.
 	main []*node
-	// side is the list of blocks that are not on the best chain. It is sorted by byHeight, so that
-	// equal trees have equal snapshots, in whatever order the blocks were imported.
+	// side contains the blocks that are not on the best chain. It is sorted by byHeight, so
+	// that two views with the same tree have equal snapshots, even if the blocks were imported
+	// in a different order.
 	side      []*node
 	finalized *node
-	// abandoned holds the hashes of the last blocks on abandoned forks, oldest
-	// first.
+	// abandoned contains the hashes of the newest blocks on abandoned forks, oldest first.
 	abandoned []jamq.HeaderHash
-	// past holds the hashes of the last final blocks that were pruned, oldest
-	// first.
+	// past contains the hashes of the newest final blocks that were pruned, oldest first.
 	past []jamq.HeaderHash
-	// graves are the packages that were dead when the host forgot them, oldest first.
-	// contradictions are the packages that Contradictions returns at its next call.
+	// graves contains the packages that were dead when the host forgot them, oldest first.
+	// contradictions contains the packages that the next call of Contradictions returns.
 	graves         []grave
 	contradictions []jamq.PackageHash
 
@@ -121,16 +123,18 @@ func New(spec *jamq.ChainSpec, root jamq.Block) (*View, error) {
 	}, nil
 }
 
-// Import adds a block to the tree, as a child of its parent. It does nothing for a block that the
-// view already has, and does not change the best block: see [View.SetBest].
+// Import adds a block to the tree, as a child of its parent. It does nothing if the
+// tree already contains the block. Import does not change the best block: see
+// [View.SetBest].
 //
-// The error wraps one of these errors; the view is then unchanged:
+// If Import fails, the view is unchanged, and the error wraps one of these errors:
 //
-//   - [ErrOld] if the block cannot descend from the finalized block: its slot is not later, or it
-//     or its parent is older or on an abandoned fork. Call [View.Abandon], so that the view
-//     recognizes its descendants as old too.
+//   - [ErrOld] if the block cannot descend from the finalized block: its slot is
+//     not later, or the block or its parent is older or on an abandoned fork. Call
+//     [View.Abandon], so that the view recognizes the descendants of the block as
+//     old too.
 //   - [ErrMissingParent] if the parent is unknown and must be imported first
-//   - [ErrConflict] if its slot is not after its parent's
+//   - [ErrConflict] if the slot is not after the slot of the parent
 //   - [ErrFull] if there are too many unfinalized blocks
 //   - [jamq.ErrInvalidBlock] if the block is invalid
 func (v *View) Import(b *jamq.Block) error {
@@ -167,7 +171,7 @@ func (v *View) Import(b *jamq.Block) error {
 	return nil
 }
 
-// byHeight orders blocks by height, and those of one height by hash.
+// byHeight orders blocks by height, and blocks of the same height by hash.
 func byHeight(a, b *node) int {
 	return cmp.Or(cmp.Compare(a.Height, b.Height), bytes.Compare(a.Hash[:], b.Hash[:]))
 }
@@ -177,7 +181,8 @@ func (v *View) unfinalized() int {
 	return len(v.side) + int(v.Best().Height-v.finalized.Height)
 }
 
-// reportsOf returns the reports that a block's guarantees put on cores.
+// reportsOf returns the reports that the guarantees of a block put on cores, in the
+// form of the view.
 func reportsOf(b *jamq.Block) []coreReport {
 	if len(b.Reported) == 0 {
 		return nil
@@ -190,8 +195,8 @@ func reportsOf(b *jamq.Block) []coreReport {
 	return out
 }
 
-// apply computes the state after a block from the state after its parent. It also records what the
-// block does to packages that the view follows.
+// apply computes the state after a block from the state after its parent. It also
+// records the events of the block about packages that the view follows.
 func (v *View) apply(n *node, b *jamq.Block) {
 	cores, available, removedReports := n.parent.cores.transition(&v.spec, b, n.reported)
 	a := accumulate(&v.spec, b, n.parent.ready, available, func(pkg jamq.PackageHash) bool {
@@ -229,9 +234,13 @@ func (v *View) descends(n, ancestor *node) bool {
 	return n == ancestor
 }
 
-// SetBest makes an imported block the head of the best chain. The block must be the finalized block
-// or descend from it. If SetBest returns an error, the view is unchanged. The error wraps
-// ErrUnknownBlock, ErrOld if the block is an ancestor of the finalized block, or ErrConflict.
+// SetBest makes an imported block the head of the best chain. The block must be the
+// finalized block or one of its descendants. If SetBest fails, the view is
+// unchanged, and the error wraps one of these errors:
+//
+//   - ErrUnknownBlock if the block is not in the tree
+//   - ErrOld if the block is an ancestor of the finalized block
+//   - ErrConflict if the block is on a fork that the finalized block excludes
 func (v *View) SetBest(hash jamq.HeaderHash) error {
 	n, err := v.candidate(hash)
 	if err != nil {
@@ -241,7 +250,9 @@ func (v *View) SetBest(hash jamq.HeaderHash) error {
 	return nil
 }
 
-// candidate returns the block with a hash if it can become the best block.
+// candidate returns the block with the given hash if the block can become the best
+// one: it must be the finalized block or one of its descendants. Otherwise it
+// returns the error of SetBest.
 func (v *View) candidate(hash jamq.HeaderHash) (*node, error) {
 	n, ok := v.nodes[hash]
 	if !ok {
@@ -258,7 +269,7 @@ func (v *View) candidate(hash jamq.HeaderHash) (*node, error) {
 
 func (v *View) setBest(n *node) {
 	old := v.best()
-	var branch []*node // blocks new on the best chain
+	var branch []*node // blocks that join the best chain
 	m := n
 	for ; !v.onMain(m); m = m.parent {
 		branch = append(branch, m)
@@ -288,12 +299,13 @@ func (v *View) setBest(n *node) {
 	}
 }
 
-// ImportBest imports a block and sets the best block, like Import followed by SetBest. If it
-// returns an error, the view is unchanged.
+// ImportBest imports a block and then sets the best block, like Import followed by
+// SetBest. If it fails, the view is unchanged.
 //
-// If the block is known already, ImportBest never moves the best block back to one of its
-// ancestors, because a feed that begins again may call each old block the best one. It can still
-// make another fork the best chain.
+// There is one difference. If the block is already in the tree, ImportBest never
+// moves the best block back to one of its ancestors. The reason is that a feed that
+// starts again may name each old block in turn as the best one. ImportBest can
+// still move the best chain to another fork.
 func (v *View) ImportBest(b *jamq.Block, best jamq.HeaderHash) error {
 	_, known := v.nodes[b.Hash]
 	if known || best != b.Hash {

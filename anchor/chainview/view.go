@@ -13,16 +13,16 @@ func (v *View) Best() anchor.Point { return v.best().Point }
 // Finalized returns the last finalized block.
 func (v *View) Finalized() anchor.Point { return v.finalized.Point }
 
-// Knows reports whether the view has imported a block and still remembers it: the block is in the
-// tree, or it was on a fork that was abandoned. The view remembers a limited number of abandoned
-// blocks.
+// Knows reports whether the view remembers a block that was imported or passed to
+// Abandon. The block is either in the tree, or among the limited number of
+// abandoned blocks that the view remembers.
 func (v *View) Knows(hash jamq.HeaderHash) bool {
 	_, held := v.nodes[hash]
 	return held || slices.Contains(v.abandoned, hash)
 }
 
-// AtHeight returns the block of the best chain at a height. It returns false if the tree has no
-// such block.
+// AtHeight returns the block of the best chain at the given height. The result is
+// false if the height is above the best block, or so low that the block was pruned.
 func (v *View) AtHeight(height uint64) (anchor.Point, bool) {
 	base := v.main[0].Height
 	if height < base || height-base >= uint64(len(v.main)) {
@@ -31,8 +31,8 @@ func (v *View) AtHeight(height uint64) (anchor.Point, bool) {
 	return v.main[height-base].Point, true
 }
 
-// Locate returns the block with a hash. It returns false if the block is not in the tree, or not on
-// the best chain.
+// Locate returns the position of the block with the given hash on the best chain.
+// The result is false if the block is not in the tree or not on the best chain.
 func (v *View) Locate(hash jamq.HeaderHash) (anchor.Point, bool) {
 	n, ok := v.nodes[hash]
 	if !ok || !v.onMain(n) {

@@ -13,13 +13,13 @@ import (
 	"github.com/jamq/jamq/internal/minheap"
 )
 
-// ErrNotWatched is wrapped by calls that name a package that is not watched.
+// ErrNotWatched is wrapped by errors about a package that the host does not watch.
 var ErrNotWatched = errors.New("chainview: package not watched")
 
-// Package is the data of a work package that determine how long it can be reported and when it can
-// be accumulated.
+// Package contains the properties of a work package on which its deadlines depend:
+// until when it can be reported, and which packages must be accumulated first.
 type Package struct {
-	// Anchor is the anchor block. It must be in the tree.
+	// Anchor is the hash of the anchor block, which must be in the tree.
 	Anchor jamq.HeaderHash
 	// LookupAnchorSlot is the slot of the lookup anchor.
 	LookupAnchorSlot jamq.Slot
@@ -30,27 +30,26 @@ type Package struct {
 
 // Status is the outcome of a package on one chain.
 type Status struct {
-	// Reported, Available and Accumulated are the blocks in which the package
-	// was reported, became available and was accumulated. A zero point means
-	// that this has not happened.
+	// Reported, Available and Accumulated are the blocks in which the package was reported,
+	// became available and was accumulated. A zero point means that the event has not happened.
 	Reported, Available, Accumulated anchor.Point
-	// Dead is the rule by which the package can never be accumulated on this chain, or anchor.Alive
-	// if it still can be.
+	// Dead is the rule by which the package can never be accumulated on this chain. It is
+	// anchor.Alive if accumulation is still possible.
 	Dead anchor.Reason
-	// DeadSince is the oldest block in the tree at which Dead holds. A package
-	// for the same rollup block may be anchored at this block or later.
+	// DeadSince is the oldest block in the tree at which the package is dead. Its replacement,
+	// a package for the same rollup block, may be anchored at this block or later.
 	DeadSince anchor.Point
 }
 
-// verdict is the outcome of a package, like Status, but with references to blocks of the tree
-// instead of their positions. A block that was pruned or abandoned can so be recognized.
+// verdict is the outcome of a package, like Status. It refers to nodes of the tree instead of their
+// positions, so that the view can tell whether a block was pruned or abandoned in the meantime.
 type verdict struct {
 	reported, available, accumulated, deadSince *node
 	dead                                        anchor.Reason
 }
 
-// upTo returns the outcome of a package as it was at a lower height of the same chain. It leaves
-// out blocks of abandoned forks.
+// upTo returns the outcome of the package at a lower height of the same chain. It
+// omits all later events, and events in blocks of abandoned forks.
 func (s verdict) upTo(height uint64) verdict {
 	for _, n := range []**node{&s.reported, &s.available, &s.accumulated, &s.deadSince} {
 		if *n != nil && ((*n).Height > height || (*n).lost) {
@@ -75,7 +74,7 @@ func (n *node) point() anchor.Point {
 	return n.Point
 }
 
-// kind is the kind of event in a sighting.
+// kind is the kind of event that a sighting records.
 type kind uint8
 
 const (
@@ -85,26 +84,26 @@ const (
 	accumulated
 )
 
-// sighting is one event in the life of a package, with the block in which it happened.
+// sighting is an event in the life of a package, together with the block in which it happened.
 type sighting struct {
 	kind kind
 	at   *node
 }
 
-// Trace is a package that the view follows, with all events about the package in the blocks of the
-// tree.
+// Trace contains all data about a package that the view follows, including the
+// package's events in all blocks of the tree.
 type Trace struct {
 	pkg jamq.PackageHash
-	// number counts the packages in the order in which the view began to follow them. The view
-	// computes the outcomes in this order, because that of a package depends on those of its
-	// prerequisites, which have lower numbers.
+	// number numbers the packages in the order in which the view began to follow them. The view
+	// computes outcomes in this order, because prerequisites have lower numbers than the
+	// packages that depend on them.
 	number uint64
 	anchor *node // nil for a prerequisite that was never watched
-	// forgotten is true if the host has called Forget, and the view keeps the package only because
-	// a watched package needs it.
+	// forgotten is true after the host has called Forget. The view then keeps the trace only
+	// because a watched package depends on it.
 	forgotten bool
-	// partial is true if a block had reported the package before the view began to follow it. The
-	// further course of that report is unknown, so the package never counts as dead.
+	// partial is true if the package was already in a block when the view began to follow it.
+	// The view may then have missed some of its events, so the package never counts as dead.
 	partial          bool
 	lookupAnchorSlot jamq.Slot
 	prerequisites    []jamq.PackageHash
@@ -113,24 +112,24 @@ type Trace struct {
 	sightings        []sighting
 
 	verdict verdict // on the best chain
-	changed bool    // since the last Changes
+	changed bool    // true if verdict has changed since the last call of Changes
 
-	turn           minheap.Entry[uint64, *Trace] // queued: to be judged
-	height, inSlot minheap.Entry[uint64, *Trace] // deadlines
+	turn           minheap.Entry[uint64, *Trace] // entry in agenda.turns
+	height, inSlot minheap.Entry[uint64, *Trace] // entries in agenda.heights and agenda.slots
 }
 
-// byNumber compares traces for sorting by number.
+// byNumber compares two traces by number, for sorting.
 func byNumber(a, b *Trace) int { return cmp.Compare(a.number, b.number) }
 
-// watched reports whether the host watches the package. The view follows all other packages only
-// because a watched package needs them as prerequisites.
+// watched reports whether the host watches the package. The view follows every
+// other package only because a watched package depends on it.
 func (t *Trace) watched() bool { return t.anchor != nil && !t.forgotten }
 
 // Package returns the hash of the package.
 func (t *Trace) Package() jamq.PackageHash { return t.pkg }
 
-// Status returns the outcome of the package on the best chain, as of the last
-// call of [View.Changes] or [View.Status].
+// Status returns the outcome of the package on the best chain. The outcome is as of the last call
+// of [View.Changes] or [View.Status]. Blocks that were imported after that call do not count yet.
 func (t *Trace) Status() Status { return t.verdict.status() }
 
 // Dead returns Status().Dead.
@@ -142,36 +141,42 @@ func (t *Trace) IsReported() bool { return t.verdict.reported != nil }
 // IsAccumulated reports whether the best chain has accumulated the package.
 func (t *Trace) IsAccumulated() bool { return t.verdict.accumulated != nil }
 
-// Anchor returns the anchor of the package. It is zero if the host never watched the package, so
-// that the view follows it only as a prerequisite.
+// Anchor returns the anchor block of the package. It is zero if the host has never
+// watched the package, so the view follows the package only as a prerequisite.
 func (t *Trace) Anchor() anchor.Point { return t.anchor.point() }
 
 // LookupAnchorSlot returns the slot of the package's lookup anchor.
 func (t *Trace) LookupAnchorSlot() jamq.Slot { return t.lookupAnchorSlot }
 
-// Prerequisites returns the packages that must be accumulated before this one. It returns nothing
-// if the host has forgotten the package and its outcome is final. The caller must not modify the
-// slice.
+// Prerequisites returns the packages that must be accumulated before this one. If the host has
+// forgotten the package and its outcome is final, the result may be empty, because the view no
+// longer needs them. The caller must not modify the slice.
 func (t *Trace) Prerequisites() []jamq.PackageHash { return t.prerequisites }
 
-// agenda lists the traces whose outcome must be computed again: those in turns at the next call,
-// and those in heights and slots when the best chain reaches that height or slot.
+// agenda contains the traces whose outcome the view must compute again, and the
+// traces whose outcome has changed.
+//
+//   - turns contains the traces to compute at the next call of judge.
+//   - heights and slots contain the traces to compute when the best chain reaches a limit.
+//   - changed contains the traces that the next call of Changes reports.
 type agenda struct {
 	turns          minheap.Heap[uint64, *Trace] // ordered by number
 	heights, slots minheap.Heap[uint64, *Trace]
 	changed        []*Trace
 }
 
-// Watch makes the view follow a package. Call it before the package is first sent, so that no
-// imported block can contain the package, and after its prerequisites are watched. Watching a
-// package again changes nothing. If the view still follows a forgotten package, that package is
-// watched again with its old anchor and its outcome. The error wraps ErrUnknownBlock if the anchor
-// is not in the tree.
+// Watch makes the view follow a package. Call it before the package is first sent,
+// so that no imported block can contain the package, and after the calls for its
+// prerequisites. A second call for the same package changes nothing. If the host
+// has called Forget for the package and the view still follows it, the package is
+// watched again, with its old anchor and outcome. The error wraps ErrUnknownBlock
+// if the anchor is not in the tree.
 //
-// The view also follows prerequisites that are not watched, usually packages of other rollups. Once
-// such a package is reported, it can expire as a prerequisite, and die by the rules D5 and D6. It
-// counts as alive while it is unreported, because its anchor is unknown. It also counts as alive if
-// it was reported before Watch was called.
+// The view also follows prerequisites that the host does not watch. They are
+// usually packages of other rollups, whose anchors are unknown. Such a package
+// counts as alive while it is unreported. After its report it can expire as a
+// prerequisite, and it can die by the rules D5 and D6. If it was already in a block
+// at the call of Watch, it never counts as dead.
 func (v *View) Watch(pkg jamq.PackageHash, p Package) (*Trace, error) {
 	known := v.traces[pkg]
 	if known != nil && known.anchor != nil {
@@ -201,8 +206,8 @@ func (v *View) Watch(pkg jamq.PackageHash, p Package) (*Trace, error) {
 	return t, nil
 }
 
-// watchAgain makes a forgotten package a watched one again. It also follows the prerequisites of
-// the package again, if the view has dropped them in the meantime.
+// watchAgain makes the view watch a forgotten package again. If the view has dropped the
+// prerequisites of the package in the meantime, watchAgain also follows them again.
 func (v *View) watchAgain(t *Trace, prerequisites []jamq.PackageHash) {
 	t.forgotten = false
 	if len(t.prerequisites) > 0 {
@@ -213,7 +218,7 @@ func (v *View) watchAgain(t *Trace, prerequisites []jamq.PackageHash) {
 	v.link(t)
 }
 
-// follow makes the view follow those packages in a list that it does not follow yet.
+// follow makes the view follow each of the packages that it does not follow yet.
 func (v *View) follow(packages []jamq.PackageHash) {
 	for _, pkg := range packages {
 		if _, known := v.traces[pkg]; !known {
@@ -223,7 +228,7 @@ func (v *View) follow(packages []jamq.PackageHash) {
 }
 
 // watchForeign makes the view follow a prerequisite that the host does not watch, usually a package
-// of another rollup.
+// of another rollup. Blocks of the tree may already contain the package.
 func (v *View) watchForeign(pkg jamq.PackageHash) {
 	v.lastWatched++
 	t := &Trace{pkg: pkg, number: v.lastWatched}
@@ -231,8 +236,8 @@ func (v *View) watchForeign(pkg jamq.PackageHash) {
 	v.enter(t)
 }
 
-// recall searches the blocks of the tree for events about a package that the view has just begun to
-// follow, and adds them to the trace.
+// recall searches all blocks of the tree for events about a package that the view begins to follow
+// late, and adds them to the trace. If it finds an event, it marks the trace as partial.
 func (v *View) recall(t *Trace) {
 	add := func(k kind, at *node) {
 		t.partial = true
@@ -259,13 +264,13 @@ func (v *View) recall(t *Trace) {
 	}
 }
 
-// enter registers a trace and links it with its prerequisites.
+// enter adds a new trace to the view, and links it with the traces of its prerequisites.
 func (v *View) enter(t *Trace) {
 	v.register(t)
 	v.link(t)
 }
 
-// register adds a trace to the index, and schedules the computation of its outcome.
+// register adds a trace to the index of packages, and schedules the computation of its outcome.
 func (v *View) register(t *Trace) {
 	t.turn.Value, t.height.Value, t.inSlot.Value = t, t, t
 	for _, s := range t.sightings { // added by recall or Restore
@@ -277,7 +282,8 @@ func (v *View) register(t *Trace) {
 	v.reconsider(t)
 }
 
-// link links a trace with its prerequisites, which are registered.
+// link links a trace with the traces of its prerequisites, in both directions. The
+// view must already follow these prerequisites.
 func (v *View) link(t *Trace) {
 	for _, need := range t.prerequisites {
 		if p, ok := v.traces[need]; ok {
@@ -287,15 +293,13 @@ func (v *View) link(t *Trace) {
 	}
 }
 
-// Trace returns the trace of a package, and false if the view does not follow
-// the package.
+// Trace returns the trace of a package, and false if the view does not follow the package.
 func (v *View) Trace(pkg jamq.PackageHash) (*Trace, bool) {
 	t, ok := v.traces[pkg]
 	return t, ok
 }
 
-// Status returns the outcome of a watched package on the best chain. The error
-// wraps ErrNotWatched.
+// Status returns the outcome of a watched package on the best chain. The error wraps ErrNotWatched.
 func (v *View) Status(pkg jamq.PackageHash) (Status, error) {
 	s, err := v.verdictOn(pkg)
 	return s.status(), err
@@ -327,7 +331,7 @@ func (v *View) Changes(f func(*Trace)) {
 }
 
 // see records an event about a package in a block, if the view follows the package. Most packages
-// belong to other rollups; they cost only one lookup in a map.
+// belong to other rollups, so for them it does only one lookup in a map.
 func (v *View) see(pkg jamq.PackageHash, k kind, at *node) {
 	if t, ok := v.traces[pkg]; ok {
 		t.sightings = append(slices.DeleteFunc(t.sightings, func(s sighting) bool { return s.at.lost }), sighting{kind: k, at: at})
@@ -336,11 +340,12 @@ func (v *View) see(pkg jamq.PackageHash, k kind, at *node) {
 	}
 }
 
-// reconsider schedules the outcome of a package to be computed again.
+// reconsider schedules the outcome of a package for computation by the next call of judge.
 func (v *View) reconsider(t *Trace) { v.agenda.turns.Set(&t.turn, t.number) }
 
-// reconsiderDue schedules the packages whose deadline the new best block has reached, because they
-// may be dead now.
+// reconsiderDue schedules the packages whose deadlines the new best block has
+// reached, because they may be dead now. It is sufficient if the new best block
+// descends from the old one: see reconsiderAll.
 func (v *View) reconsiderDue() {
 	best := v.Best()
 	for e := v.agenda.heights.Min(); e != nil && e.Key() <= best.Height; e = v.agenda.heights.Min() {
@@ -353,8 +358,8 @@ func (v *View) reconsiderDue() {
 	}
 }
 
-// reconsiderAll schedules every package whose status may be different on the new best chain after a
-// reorg: all packages whose outcome is not final.
+// reconsiderAll schedules every package whose status may have changed by a reorg. It omits only
+// packages whose outcome is final and whose events are not in later blocks than the finalized one.
 func (v *View) reconsiderAll() {
 	// The loop may run in any order: judge takes the traces by number.
 	for _, t := range v.traces {
@@ -368,15 +373,15 @@ func (v *View) reconsiderAll() {
 	}
 }
 
-// fateIsFinal reports whether the outcome of a package cannot change any more: the finalized chain
-// has accumulated the package or can never do so.
+// fateIsFinal reports whether the outcome of a package can no longer change,
+// because the finalized chain has accumulated the package or can never do so.
 func (v *View) fateIsFinal(t *Trace) bool {
 	s := t.verdict.upTo(v.finalized.Height)
 	return s.accumulated != nil || s.dead != anchor.Alive
 }
 
-// judge computes the outcomes of all scheduled packages, prerequisites before the packages that
-// need them.
+// judge computes the outcomes of all scheduled packages. It computes the outcome of
+// a prerequisite before those of the packages that depend on it.
 func (v *View) judge() {
 	for e := v.agenda.turns.Min(); e != nil; e = v.agenda.turns.Min() {
 		v.agenda.turns.Remove(e)
@@ -414,8 +419,8 @@ func (v *View) judgeOne(t *Trace) {
 	}
 }
 
-// schedule sets the deadline of a trace in a heap to at, or removes the trace from the heap if at
-// is 0.
+// schedule sets the deadline of a trace in one of the heaps of the agenda. If at is
+// 0, there is no deadline, and schedule removes the trace from the heap.
 func schedule(h *minheap.Heap[uint64, *Trace], e *minheap.Entry[uint64, *Trace], at uint64) {
 	if at == 0 {
 		h.Remove(e)
@@ -424,8 +429,8 @@ func schedule(h *minheap.Heap[uint64, *Trace], e *minheap.Entry[uint64, *Trace],
 	}
 }
 
-// reason returns the rule by which a package is dead, or Alive. If the view has seen only a part of
-// the package's life, the package never counts as dead.
+// reason returns the rule by which a package is dead, or Alive. It returns Alive
+// for a partial trace, because the view may have missed events of the package.
 func (v *View) reason(t *Trace, f *anchor.Facts) anchor.Reason {
 	if t.partial {
 		return anchor.Alive
@@ -433,9 +438,9 @@ func (v *View) reason(t *Trace, f *anchor.Facts) anchor.Reason {
 	return anchor.Dead(&v.spec, f)
 }
 
-// death returns the oldest block of the best chain at which a package is dead, and the rule that
-// holds there. At later blocks other rules may hold as well. A binary search finds the block,
-// because a dead package stays dead.
+// death returns the oldest block of the best chain at which a package is dead, and
+// the first rule that holds at that block. Other rules may hold at later blocks.
+// death uses a binary search, because a dead package stays dead.
 func (v *View) death(t *Trace) (anchor.Reason, *node) {
 	reasonAt := func(i int) anchor.Reason {
 		s, removed := v.seenUpTo(t, v.main[i].Height)
@@ -446,8 +451,8 @@ func (v *View) death(t *Trace) (anchor.Reason, *node) {
 	return reasonAt(i), v.main[i]
 }
 
-// seenUpTo returns the events about a package on the best chain up to a height. gone is the block
-// that removed the report from its core, or nil.
+// seenUpTo returns the events about a package on the best chain up to the given height. The result
+// gone is the block that removed the report from its core, or nil.
 func (v *View) seenUpTo(t *Trace, height uint64) (s verdict, gone *node) {
 	for _, seen := range t.sightings {
 		if seen.at.Height > height || !v.onMain(seen.at) {
@@ -467,8 +472,9 @@ func (v *View) seenUpTo(t *Trace, height uint64) (s verdict, gone *node) {
 	return s, gone
 }
 
-// facts returns the input of package anchor's rules for a package, as of block head of the best
-// chain. The outcomes of the prerequisites must be up to date.
+// facts returns the facts about a package from which package anchor decides whether
+// it is dead. They are as of block head of the best chain. The outcomes of the
+// prerequisites must be up to date.
 func (v *View) facts(t *Trace, head *node, s verdict, gone *node) anchor.Facts {
 	f := anchor.Facts{
 		Head:        head.Point,
