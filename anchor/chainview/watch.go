@@ -157,7 +157,8 @@ func (t *Trace) Prerequisites() []jamq.PackageHash { return t.prerequisites }
 // traces whose outcome has changed.
 //
 //   - turns contains the traces to compute at the next call of judge.
-//   - heights and slots contain the traces to compute when the best chain reaches a limit.
+//   - heights and slots contain the traces to compute when the best chain reaches a trace's
+//     deadline: a height or a slot.
 //   - changed contains the traces that the next call of Changes reports.
 type agenda struct {
 	turns          minheap.Heap[uint64, *Trace] // ordered by number
