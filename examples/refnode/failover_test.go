@@ -6,12 +6,14 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/ethclient"
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -105,6 +107,65 @@ func BenchmarkFailOver(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
 		})
 	}
+}
+
+// BenchmarkHandOver hands over while users send 500 transactions per second to the other two
+// replicas, and do not wait for answers before they send more. It fails if a request fails, and
+// reports how long the slowest one took. The leader has 100,000 other transactions in its pool.
+func BenchmarkHandOver(b *testing.B) {
+	const apart, after = 2 * time.Millisecond, 1000 // how many transactions are sent after the hand-over
+	signer, account := types.LatestSignerForChainID(chainID), accounts(b)[0]
+	var slowest, handedOver time.Duration
+	for range b.N {
+		c := startCluster(b, 3, time.Second, "-pool", "200000", "-pool.sender", "20000", "-rpc.batch-request-limit", "1000")
+		c.fillPool()
+		ctx := wait.Context(b)
+		leader := c.leader(ctx)
+		others := slices.DeleteFunc(slices.Clone(c.replicas), func(b *builder) bool { return b == leader })
+		clients := []*ethclient.Client{dial(b, others[0].url), dial(b, others[1].url)}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			began := time.Now()
+			leader.end()
+			handedOver = max(handedOver, time.Since(began))
+		}()
+		var sending errgroup.Group
+		var mu sync.Mutex
+		tick := time.NewTicker(apart)
+		defer tick.Stop()
+		nonce := uint64(0)
+		send := func() {
+			<-tick.C
+			tx := types.MustSignNewTx(account.Key, signer, transfer(nonce, common.Address{0xf9}))
+			client := clients[nonce%2]
+			sending.Go(func() error {
+				began := time.Now()
+				err := client.SendTransaction(ctx, tx)
+				mu.Lock()
+				defer mu.Unlock()
+				slowest = max(slowest, time.Since(began))
+				return err
+			})
+			nonce++
+		}
+		for over := false; !over; {
+			select {
+			case <-ended:
+				over = true
+			default:
+				send()
+			}
+		}
+		for range after {
+			send()
+		}
+		require.NoError(b, sending.Wait())
+		b.Logf("%d transactions", nonce)
+	}
+	b.ReportMetric(float64(handedOver.Milliseconds()), "ms-handover")
+	b.ReportMetric(float64(slowest.Milliseconds()), "ms-slowest")
+	b.ReportMetric(0, "ns/op")
 }
 
 // BenchmarkDatabaseFailOver kills the machine of the database, with 100,000 transactions in the
