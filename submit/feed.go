@@ -2,6 +2,7 @@ package submit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -22,6 +23,10 @@ type ChainFeed interface {
 	// goroutine at a time.
 	Follow(ctx context.Context, to ChainSink) error
 }
+
+// ErrContradiction is wrapped by the error of an attempt to catch up if a node contradicts itself
+// or the delivered blocks. The feed ignores what the node said, and tries again.
+var ErrContradiction = errors.New("submit: a node contradicts itself")
 
 // FeedHealth is the condition of a feed. With it a host can notice, without reading logs, that its
 // feed stands still. If the feed fails, LastError is set. If LastError is nil and LastBest is many

@@ -164,10 +164,7 @@ func (n *Network) Health() submit.FeedHealth {
 func (n *Network) Close() { n.client.Close() }
 
 // Root implements builder.Network. It is the newest final block.
-func (n *Network) Root(ctx context.Context) (jamq.Block, error) {
-	head, err := n.client.FinalizedBlock(ctx)
-	return jamq.Block{Hash: jamq.HeaderHash(head.HeaderHash), Slot: head.Slot}, err
-}
+func (n *Network) Root(ctx context.Context) (jamq.Block, error) { return n.client.Root(ctx) }
 
 // Received implements builder.Receiver.
 func (n *Network) Received(ctx context.Context) (uint64, error) {

@@ -140,6 +140,7 @@ var _ submit.ChainFeed = (*Feed)(nil)
 //   - ErrUnsupported: the node lacks methods; the error names all of them.
 //   - jamq.ErrInvalidSpec: the chain's constants are invalid.
 //   - ErrMalformed: the finalized block is far ahead of the machine's clock.
+//   - submit.ErrContradiction: the node gave two answers to one question.
 func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -177,16 +178,14 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	if err := probe(ctx, client, f.spec.RecentHistory); err != nil {
 		return nil, err
 	}
-	head, err := client.FinalizedBlock(ctx)
-	if err != nil {
-		return nil, err
-	}
 	isNew := f.cfg.Root.Hash.IsZero()
 	if isNew {
-		if err := headers.CheckAhead(f.clock, time.Now(), head.Slot); err != nil {
-			return nil, fmt.Errorf("%w: final block %s: %w", ErrMalformed, jamq.HeaderHash(head.HeaderHash), err)
+		if f.cfg.Root, err = client.Root(ctx); err != nil {
+			return nil, err
 		}
-		f.cfg.Root = jamq.Block{Hash: jamq.HeaderHash(head.HeaderHash), Slot: head.Slot}
+		if err := headers.CheckAhead(f.clock, time.Now(), f.cfg.Root.Slot); err != nil {
+			return nil, fmt.Errorf("%w: final block %s: %w", ErrMalformed, f.cfg.Root.Hash, err)
+		}
 	}
 	f.tree = headers.New(f.cfg.Root.Hash, cfg.Best, f.cfg.Root.Slot, f.spec.RecentHistory, fates{})
 	if isNew {
@@ -195,13 +194,21 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	return f, f.fetchAncestors(ctx)
 }
 
+// Root returns the newest block that the node considers final, for a queue that begins there. It
+// asks the node twice, because a queue never corrects its root. The error wraps
+// submit.ErrContradiction if the answers differ.
+func (c *Client) Root(ctx context.Context) (jamq.Block, error) {
+	head, err := twice(ctx, c.FinalizedBlock)
+	return jamq.Block{Hash: jamq.HeaderHash(head.HeaderHash), Slot: head.Slot}, err
+}
+
 // fetchAncestors fetches the blocks before the root that can still be anchors, because a queue that
 // was restarted may choose one of them. If the node no longer has these blocks, or the chain begins
 // here, that is no error.
 func (f *Feed) fetchAncestors(ctx context.Context) error {
 	for {
 		oldest := f.tree.Oldest()
-		parent, err := f.client.Parent(ctx, oldest.Hash)
+		parent, err := f.askParent(ctx, oldest.Hash)
 		switch {
 		case noParent(err):
 			return nil

@@ -47,12 +47,15 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor, apart *apart) ([
 	for f.tree.Get(jamq.HeaderHash(at.HeaderHash)) == nil {
 		switch {
 		case f.tree.Misses(jamq.HeaderHash(at.HeaderHash), at.Slot):
-			return nil, f.chain().Exclude(jamq.HeaderHash(head.HeaderHash), head.Slot)
+			return nil, f.exclude(head)
 		case len(steps) >= f.cfg.MaxGap:
 			return nil, fmt.Errorf("%w: block %s of slot %d, %d blocks before %s, is newer than the delivered ones", ErrHistoryLost, jamq.HeaderHash(at.HeaderHash), at.Slot, len(steps), jamq.HeaderHash(head.HeaderHash))
 		}
 		parent, err := f.parent(ctx, at)
 		if e := new(Error); errors.As(err, &e) {
+			if n := len(steps); n > 0 {
+				f.forget(steps[n-1].BlockDescriptor)
+			}
 			return nil, f.unconnected(apart, at, err)
 		}
 		if err != nil {
@@ -63,7 +66,7 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor, apart *apart) ([
 	}
 	apart.end()
 	if len(steps) > 0 && f.tree.Misses(jamq.HeaderHash(at.HeaderHash), at.Slot) {
-		return nil, f.chain().Exclude(jamq.HeaderHash(head.HeaderHash), head.Slot)
+		return nil, f.exclude(head)
 	}
 	slices.Reverse(steps)
 	packages := f.packages()
@@ -72,6 +75,23 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor, apart *apart) ([
 	}
 	infer(steps, packages)
 	return steps, nil
+}
+
+// exclude returns the error for a head whose chain does not contain the finalized block. It forgets
+// the parents of all blocks that are not delivered yet, because a wrong one among them would also
+// lead there. The next attempt requests them again.
+func (f *Feed) exclude(head BlockDescriptor) error {
+	f.mu.Lock()
+	clear(f.learned)
+	f.mu.Unlock()
+	return f.chain().Exclude(jamq.HeaderHash(head.HeaderHash), head.Slot)
+}
+
+// forget removes the node's answers about a block, so that the feed requests them again.
+func (f *Feed) forget(block BlockDescriptor) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.learned, jamq.HeaderHash(block.HeaderHash))
 }
 
 // checkBehind returns an error if the node's head is an unknown block that is not newer than the
@@ -188,9 +208,9 @@ type learned struct {
 	answers map[jamq.PackageHash]*answer
 }
 
-// parent returns the parent of a block. Concurrent and later calls for the same block share one
-// request to the node; only after an error is the node asked again. parent is safe for concurrent
-// use.
+// parent returns the parent of a block, which it asks for twice. Concurrent and later calls for the
+// same block share these requests; only after an error is the node asked again. parent is safe for
+// concurrent use.
 func (f *Feed) parent(ctx context.Context, of BlockDescriptor) (BlockDescriptor, error) {
 	hash := jamq.HeaderHash(of.HeaderHash)
 	f.mu.Lock()
@@ -202,11 +222,9 @@ func (f *Feed) parent(ctx context.Context, of BlockDescriptor) (BlockDescriptor,
 	}
 	f.mu.Unlock()
 	if first {
-		known.parent, known.err = f.client.Parent(ctx, hash)
+		known.parent, known.err = f.askParent(ctx, hash)
 		if known.err != nil {
-			f.mu.Lock()
-			delete(f.learned, hash)
-			f.mu.Unlock()
+			f.forget(of)
 		}
 		close(known.asked)
 	}
@@ -219,6 +237,11 @@ func (f *Feed) parent(ctx context.Context, of BlockDescriptor) (BlockDescriptor,
 		return known.parent, fmt.Errorf("%w: block %s of slot %d has a parent of slot %d", ErrMalformed, hash, of.Slot, known.parent.Slot)
 	}
 	return known.parent, known.err
+}
+
+// askParent requests the parent of a block from the node, twice.
+func (f *Feed) askParent(ctx context.Context, of jamq.HeaderHash) (BlockDescriptor, error) {
+	return twice(ctx, func(ctx context.Context) (BlockDescriptor, error) { return f.client.Parent(ctx, of) })
 }
 
 // isNew reports whether the ancestors of a block should be fetched in advance: the block is newer

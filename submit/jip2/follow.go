@@ -103,12 +103,29 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 // askHeads requests the node's final and best block, both at the same time.
 func (f *Feed) askHeads(ctx context.Context) (final, best BlockDescriptor, err error) {
 	var asking errgroup.Group
-	asking.Go(func() (err error) { final, err = f.client.FinalizedBlock(ctx); return err })
-	asking.Go(func() (err error) { best, err = f.client.BestBlock(ctx); return err })
+	asking.Go(func() (err error) { final, err = twice(ctx, f.client.FinalizedBlock); return err })
+	asking.Go(func() (err error) { best, err = twice(ctx, f.client.BestBlock); return err })
 	if err = asking.Wait(); err == nil && headers.CheckAhead(f.clock, time.Now(), best.Slot) == nil {
 		f.noteNamed(best)
 	}
 	return final, best, err
+}
+
+// twice calls ask two times at once and returns the block if both answers are equal. JIP-2 serves
+// no headers with which an answer could be verified, so that a single wrong answer would otherwise
+// be delivered as a block. A head that moves between the two requests also makes them differ; the
+// feed then tries again. The error wraps submit.ErrContradiction.
+func twice(ctx context.Context, ask func(context.Context) (BlockDescriptor, error)) (BlockDescriptor, error) {
+	var asking errgroup.Group
+	var answers [2]BlockDescriptor
+	for i := range answers {
+		asking.Go(func() (err error) { answers[i], err = ask(ctx); return err })
+	}
+	err := asking.Wait()
+	if a, b := answers[0], answers[1]; err == nil && a != b {
+		err = fmt.Errorf("%w: asked twice at once, it named block %s of slot %d and block %s of slot %d", submit.ErrContradiction, jamq.HeaderHash(a.HeaderHash), a.Slot, jamq.HeaderHash(b.HeaderHash), b.Slot)
+	}
+	return answers[0], err
 }
 
 // checkFinality returns an error if the node takes back the finality of the block that the feed has
