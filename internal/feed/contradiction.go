@@ -22,24 +22,30 @@ func (c Chain[T]) Exclude(hash jamq.HeaderHash, slot jamq.Slot) error {
 // chain contradicts the delivered blocks.
 const LostAfter = 16
 
-// Contradiction is the time for which the chain of a node has contradicted the
+// Contradiction measures for how long the chain of a node has contradicted the
 // delivered blocks. A node contradicts itself for a while when it restarts or
 // fetches old blocks, so that only a contradiction that lasts is certain. The zero
 // value means that there is none.
-type Contradiction struct{ since time.Time }
+type Contradiction struct {
+	noted time.Time     // last call of Note
+	lasts time.Duration // as far as the calls of Note show it
+}
 
-// Note returns err, by which the node contradicts the delivered blocks. If it has
-// done so at each call for longer than most, the error wraps lost too.
-func (c *Contradiction) Note(lost error, most time.Duration, err error) error {
+// Note returns err, by which the node contradicts the delivered blocks. If the
+// contradiction has lasted longer than a number of slots, the error wraps lost too.
+// The time between two calls counts for one slot at most, so that a few calls far
+// apart prove nothing about the time between them.
+func (c *Contradiction) Note(lost error, slots int, slot time.Duration, err error) error {
 	now := time.Now()
-	if c.since.IsZero() {
-		c.since = now
+	if !c.noted.IsZero() {
+		c.lasts += min(now.Sub(c.noted), slot)
 	}
-	if now.Sub(c.since) > most {
+	c.noted = now
+	if c.lasts > time.Duration(slots)*slot {
 		return fmt.Errorf("%w: %w", lost, err)
 	}
 	return err
 }
 
 // End notes that the node contradicts nothing.
-func (c *Contradiction) End() { c.since = time.Time{} }
+func (c *Contradiction) End() { *c = Contradiction{} }

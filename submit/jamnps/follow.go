@@ -282,8 +282,7 @@ func (f *Feed) checkFinality() error {
 		f.excluded.End()
 		return nil
 	}
-	patience := time.Duration(f.cfg.LostAfter) * f.client.cfg.Codec.Spec().SlotDuration
-	return f.excluded.Note(ErrHistoryLost, patience, errors.Join(slices.Collect(maps.Values(f.lost))...))
+	return f.excluded.Note(ErrHistoryLost, f.cfg.LostAfter, f.client.cfg.Codec.Spec().SlotDuration, errors.Join(slices.Collect(maps.Values(f.lost))...))
 }
 
 // importWay imports the fetched blocks of a way into the sink, parents first.

@@ -107,12 +107,6 @@ func (f *Feed) checkBehind(head BlockDescriptor) error {
 	return fmt.Errorf("the node is behind: its head %s is of slot %d, and the finalized block %s of slot %d", hash, head.Slot, final.Hash, final.Slot)
 }
 
-// patience returns how long the node's chain may contradict the delivered blocks before Follow
-// gives up with ErrHistoryLost.
-func (f *Feed) patience() time.Duration {
-	return time.Duration(f.cfg.LostAfter) * f.spec.SlotDuration
-}
-
 // apart records for how long a chain of the node has not been connected to the delivered blocks,
 // because the node lacks a block in between. oldest is the slot of the oldest block that the node
 // has on that chain. A node that is still synchronizing gets older blocks over time; the feed then
@@ -126,15 +120,15 @@ type apart struct {
 func (a *apart) end() { *a = apart{} }
 
 // unconnected returns the error for a block whose parent the node does not have. If the node has
-// received no older block for as long as f.patience allows, the error wraps ErrHistoryLost, because
-// the node then follows another chain or has pruned the blocks for good.
+// received no older block for more than FeedConfig.LostAfter slots, the error wraps ErrHistoryLost,
+// because the node then follows another chain or has pruned the blocks for good.
 func (f *Feed) unconnected(a *apart, oldest BlockDescriptor, err error) error {
 	if oldest.Slot < a.oldest {
 		a.end()
 	}
 	a.oldest = oldest.Slot
 	final := f.tree.Finalized()
-	return a.lasts.Note(ErrHistoryLost, f.patience(), fmt.Errorf("block %s of slot %d is not connected to the delivered blocks since %s of slot %d, and the node does not have its parent; the node has pruned too much or follows another chain: %w",
+	return a.lasts.Note(ErrHistoryLost, f.cfg.LostAfter, f.spec.SlotDuration, fmt.Errorf("block %s of slot %d is not connected to the delivered blocks since %s of slot %d, and the node does not have its parent; the node has pruned too much or follows another chain: %w",
 		jamq.HeaderHash(oldest.HeaderHash), oldest.Slot, final.Hash, final.Slot, err))
 }
 

@@ -140,9 +140,9 @@ func (f *Feed) checkFinality(final BlockDescriptor, best, notFinal error) error 
 	older := n == nil || n.Height < f.tree.Finalized().Height
 	switch {
 	case errors.Is(notFinal, feed.ErrExcludes):
-		return f.excluded.Note(ErrHistoryLost, f.patience(), notFinal)
+		return f.excluded.Note(ErrHistoryLost, f.cfg.LostAfter, f.spec.SlotDuration, notFinal)
 	case notFinal == nil && older && errors.Is(best, feed.ErrExcludes):
-		return f.excluded.Note(ErrHistoryLost, f.patience(), best)
+		return f.excluded.Note(ErrHistoryLost, f.cfg.LostAfter, f.spec.SlotDuration, best)
 	}
 	f.excluded.End()
 	return notFinal
