@@ -139,7 +139,7 @@ var _ submit.ChainFeed = (*Feed)(nil)
 //   - ErrInvalidConfig: cfg is invalid.
 //   - ErrUnsupported: the node lacks methods; the error names all of them.
 //   - jamq.ErrInvalidSpec: the chain's constants are invalid.
-//   - ErrMalformed: the finalized block is far ahead of the machine's clock.
+//   - ErrMalformed: the finalized block is far ahead of the machine's clock, or there is none.
 //   - submit.ErrContradiction: the node gave two answers to one question.
 func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error) {
 	if err := cfg.Validate(); err != nil {
@@ -196,9 +196,12 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 
 // Root returns the newest block that the node considers final, for a queue that begins there. It
 // asks the node twice, because a queue never corrects its root. The error wraps
-// submit.ErrContradiction if the answers differ.
+// submit.ErrContradiction if the answers differ, and ErrMalformed if the node has no final block.
 func (c *Client) Root(ctx context.Context) (jamq.Block, error) {
 	head, err := twice(ctx, c.FinalizedBlock)
+	if err == nil && head.HeaderHash == (Hash{}) {
+		err = fmt.Errorf("%w: the final block is the block of zeros", ErrMalformed)
+	}
 	return jamq.Block{Hash: jamq.HeaderHash(head.HeaderHash), Slot: head.Slot}, err
 }
 

@@ -233,9 +233,14 @@ func (f *Feed) parent(ctx context.Context, of BlockDescriptor) (BlockDescriptor,
 	return known.parent, known.err
 }
 
-// askParent requests the parent of a block from the node, twice.
+// askParent requests the parent of a block from the node, twice. A node that names the block of
+// zeros has no parent of the block.
 func (f *Feed) askParent(ctx context.Context, of jamq.HeaderHash) (BlockDescriptor, error) {
-	return twice(ctx, func(ctx context.Context) (BlockDescriptor, error) { return f.client.Parent(ctx, of) })
+	parent, err := twice(ctx, func(ctx context.Context) (BlockDescriptor, error) { return f.client.Parent(ctx, of) })
+	if err == nil && parent.HeaderHash == (Hash{}) {
+		err = &Error{Code: CodeBlockUnavailable, Message: "the parent is the block of zeros"}
+	}
+	return parent, err
 }
 
 // isNew reports whether the ancestors of a block should be fetched in advance: the block is newer

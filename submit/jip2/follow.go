@@ -105,7 +105,10 @@ func (f *Feed) askHeads(ctx context.Context) (final, best BlockDescriptor, err e
 	var asking errgroup.Group
 	asking.Go(func() (err error) { final, err = twice(ctx, f.client.FinalizedBlock); return err })
 	asking.Go(func() (err error) { best, err = twice(ctx, f.client.BestBlock); return err })
-	if err = asking.Wait(); err == nil && headers.CheckAhead(f.clock, time.Now(), best.Slot) == nil {
+	switch err = asking.Wait(); {
+	case err == nil && best.HeaderHash == Hash{}:
+		err = fmt.Errorf("%w: the best block is the block of zeros", ErrMalformed)
+	case err == nil && headers.CheckAhead(f.clock, time.Now(), best.Slot) == nil:
 		f.noteNamed(best)
 	}
 	return final, best, err
@@ -167,14 +170,14 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head, final Blo
 }
 
 // deliverFinal imports the blocks up to the node's final block, if that block was not delivered
-// yet. The error wraps feed.ErrExcludes if the chain of that block does not contain the block that
-// was finalized before.
+// yet. A node without finality may name the block of zeros. The error wraps feed.ErrExcludes if the
+// chain of that block does not contain the block that was finalized before.
 func (f *Feed) deliverFinal(ctx context.Context, to submit.ChainSink, final BlockDescriptor) error {
 	hash := jamq.HeaderHash(final.HeaderHash)
 	switch {
 	case f.tree.Excludes(hash, final.Slot):
 		return f.chain().Exclude(hash, final.Slot)
-	case f.tree.Get(hash) != nil, final.Slot <= f.tree.Finalized().Slot:
+	case f.tree.Get(hash) != nil, final.Slot <= f.tree.Finalized().Slot, hash.IsZero():
 		f.finalApart.end()
 		return nil
 	}

@@ -349,3 +349,47 @@ func TestInventedHeadsInNotifications(t *testing.T) {
 		require.ErrorIs(t, <-ended, context.Canceled)
 	})
 }
+
+// A node that names the block of zeros as its best block, as its final block of a later slot, or as
+// a parent, is a failure for as long as it lasts. It ends nothing.
+func TestBlockOfZeros(t *testing.T) {
+	const slotDuration, zeros = 6 * time.Second, 40
+	for _, wrong := range []string{"bestBlock", "finalizedBlock", "parent"} {
+		for _, parent := range []string{`"error":{"code":1,"message":"unknown block"}`, `"result":` + lineBlock(9)} {
+			bubble.Run(t, func(t *testing.T) {
+				s, c := startStraight(t, 9, 5)
+				lostAfter := 0
+				if wrong == "parent" { // the node seems to have pruned its blocks
+					lostAfter = 2 * zeros
+				}
+				feed, err := OpenFeed(t.Context(), c, FeedConfig{Service: marks, SlotDuration: slotDuration, LostAfter: lostAfter})
+				require.NoError(t, err)
+				sink, began := newViewSink(t, feed), time.Now()
+				s.override = func(method string, params []json.RawMessage) string {
+					now := jamq.Slot(time.Since(began) / slotDuration)
+					s.head, s.final = 9+now, 5+now
+					switch {
+					case method == "parent" && string(params[0]) == quoted(Hash{}):
+						return parent
+					case method == wrong && now > 1 && now < zeros:
+						return `"result":` + block(Hash{}, 10+now)
+					}
+					return ""
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- feed.Follow(ctx, sink) }()
+				time.Sleep(zeros * slotDuration / 2)
+				require.Equal(t, wrong == "finalizedBlock", feed.Health().LastError == nil, "%v", feed.Health().LastError)
+				time.Sleep((zeros/2 + 3) * slotDuration)
+				h := feed.Health()
+				require.True(t, h.Following, "%v", h.LastError)
+				require.NoError(t, h.LastError)
+				require.GreaterOrEqual(t, h.Best+1, s.head)
+				require.GreaterOrEqual(t, h.Finalized+1, s.final)
+				cancel()
+				require.ErrorIs(t, <-ended, context.Canceled)
+			})
+		}
+	}
+}
