@@ -6,10 +6,15 @@ import (
 	"time"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/submit"
 )
 
-// ErrExcludes marks a chain of a node that does not have the finalized block.
-var ErrExcludes = errors.New("the node's chain excludes the finalized block")
+var (
+	// ErrApart marks a chain of a node that does not continue the delivered blocks.
+	ErrApart = errors.New("the node's chain does not continue the delivered one")
+	// ErrExcludes marks such a chain that does not have the finalized block.
+	ErrExcludes = fmt.Errorf("%w: %w: it excludes the finalized block", submit.ErrContradiction, ErrApart)
+)
 
 // Exclude returns an error that wraps ErrExcludes and names both blocks: a block of
 // a node, and the finalized one.

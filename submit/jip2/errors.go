@@ -28,7 +28,7 @@ var (
 	// ErrTooLarge is returned if a request is larger than Config.MaxRequest.
 	ErrTooLarge = errors.New("jip2: message too large")
 	// ErrHistoryLost is returned if the feed cannot continue from the blocks that it has delivered.
-	// This happens in three cases:
+	// This happens in these cases:
 	//
 	//   - More than FeedConfig.MaxGap blocks lie between the delivered blocks and the node's head.
 	//   - For longer than FeedConfig.LostAfter slots, the node does not have the blocks in between,
@@ -36,8 +36,11 @@ var (
 	//   - For longer than FeedConfig.LostAfter slots, the node contradicts the finalized block: the
 	//     node's own final block is on a chain without it, or is older while its best block is on
 	//     such a chain.
+	//   - For longer than FeedConfig.LostAfter slots, the node names another slot for a block than
+	//     the one with which the block was delivered.
 	//
-	// The error names the block of the node and the finalized block.
+	// The error names the block of the node and the finalized or delivered block. A node that
+	// agrees in between does not end Follow, however often it contradicts: see submit.FeedHealth.
 	ErrHistoryLost = errors.New("jip2: history lost")
 )
 

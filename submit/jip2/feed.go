@@ -95,14 +95,13 @@ type Feed struct {
 
 	finalEvery int // defaultFinalEvery, lower in tests
 
-	// The following fields are used only by the goroutine that runs Follow. bestApart and
-	// finalApart record for how long the node's best and final head have not been connected to the
-	// delivered blocks. excluded records for how long the node's chain has excluded the finalized
-	// block. fullAt is the final block at which the sink had no room for more blocks, or zero if
-	// the sink has never been full.
-	bestApart, finalApart apart
-	excluded              feed.Contradiction
-	fullAt                jamq.HeaderHash
+	// The following fields are used only by the goroutine that runs Follow. apart records for how
+	// long the node's chain has not continued the delivered blocks. oldest is the slot of the
+	// oldest block that the node has on such a chain, or 0. fullAt is the final block at which the
+	// sink had no room for more blocks, or zero if the sink has never been full.
+	apart  feed.Contradiction
+	oldest jamq.Slot
+	fullAt jamq.HeaderHash
 
 	loop feed.Loop
 

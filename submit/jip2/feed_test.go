@@ -314,7 +314,7 @@ func TestAnotherChain(t *testing.T) {
 		for err = ErrDisconnected; errors.Is(err, ErrDisconnected); {
 			err = f.feed.catchUp(t.Context(), f.sink)
 		}
-		require.ErrorContains(t, err, "the node's chain excludes the finalized block")
+		require.ErrorContains(t, err, "it excludes the finalized block")
 		f.step(40)
 		began := time.Now()
 		require.ErrorIs(t, f.feed.Follow(t.Context(), f.sink), ErrHistoryLost)

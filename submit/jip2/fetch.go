@@ -14,6 +14,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/internal/feed"
 	"github.com/jamq/jamq/internal/headers"
+	"github.com/jamq/jamq/submit"
 )
 
 // step is a fetched block that the feed will deliver to the sink.
@@ -27,14 +28,13 @@ type step struct {
 // in between, oldest first, each with the node's answers about the watched packages. If the
 // connection breaks, the next call continues with the blocks and answers that were already fetched.
 // Keeping them is safe: the parent and the state of a block do not change, and a package that is
-// watched later cannot be in any of these blocks. The error wraps feed.ErrExcludes if the chain of
-// head does not contain the finalized block.
-func (f *Feed) fetch(ctx context.Context, head BlockDescriptor, apart *apart) ([]step, error) {
+// watched later cannot be in any of these blocks. The error wraps feed.ErrApart if the chain of
+// head does not continue the delivered blocks.
+func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) {
 	if err := headers.CheckAhead(f.clock, time.Now(), head.Slot); err != nil {
 		return nil, fmt.Errorf("%w: head %s: %w", ErrMalformed, jamq.HeaderHash(head.HeaderHash), err)
 	}
 	if err := f.checkBehind(head); err != nil {
-		apart.end()
 		return nil, err
 	}
 	f.mu.Lock()
@@ -56,7 +56,7 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor, apart *apart) ([
 			if n := len(steps); n > 0 {
 				f.forget(steps[n-1].BlockDescriptor)
 			}
-			return nil, f.unconnected(apart, at, err)
+			return nil, f.unconnected(at, err)
 		}
 		if err != nil {
 			return nil, err
@@ -64,7 +64,9 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor, apart *apart) ([
 		steps = append(steps, step{BlockDescriptor: at, parent: jamq.HeaderHash(parent.HeaderHash)})
 		at = parent
 	}
-	apart.end()
+	if err := f.checkSlot(at); err != nil {
+		return nil, err
+	}
 	if len(steps) > 0 && f.tree.Misses(jamq.HeaderHash(at.HeaderHash), at.Slot) {
 		return nil, f.exclude(head)
 	}
@@ -104,32 +106,33 @@ func (f *Feed) checkBehind(head BlockDescriptor) error {
 	case f.tree.Excludes(hash, head.Slot):
 		return f.chain().Exclude(hash, head.Slot)
 	}
+	f.agree()
 	return fmt.Errorf("the node is behind: its head %s is of slot %d, and the finalized block %s of slot %d", hash, head.Slot, final.Hash, final.Slot)
 }
 
-// apart records for how long a chain of the node has not been connected to the delivered blocks,
-// because the node lacks a block in between. oldest is the slot of the oldest block that the node
-// has on that chain. A node that is still synchronizing gets older blocks over time; the feed then
-// goes on waiting.
-type apart struct {
-	oldest jamq.Slot
-	lasts  feed.Contradiction
+// unconnected returns the error for a block whose parent the node does not have, because the node
+// follows another chain or has pruned blocks. A node that is still synchronizing gets older blocks
+// over time, so that the contradiction begins again with each older block.
+func (f *Feed) unconnected(oldest BlockDescriptor, err error) error {
+	if oldest.Slot < f.oldest {
+		f.agree()
+	}
+	if f.oldest == 0 {
+		f.oldest = oldest.Slot
+	}
+	final := f.tree.Finalized()
+	return fmt.Errorf("%w: block %s of slot %d is not connected to the delivered blocks since %s of slot %d, and the node does not have its parent; the node has pruned too much or follows another chain: %w",
+		feed.ErrApart, jamq.HeaderHash(oldest.HeaderHash), oldest.Slot, final.Hash, final.Slot, err)
 }
 
-// end records that the chain is connected to the delivered blocks.
-func (a *apart) end() { *a = apart{} }
-
-// unconnected returns the error for a block whose parent the node does not have. If the node has
-// received no older block for more than FeedConfig.LostAfter slots, the error wraps ErrHistoryLost,
-// because the node then follows another chain or has pruned the blocks for good.
-func (f *Feed) unconnected(a *apart, oldest BlockDescriptor, err error) error {
-	if oldest.Slot < a.oldest {
-		a.end()
+// checkSlot returns an error if a block was delivered with another slot than the one that the node
+// names now. The sink cannot correct the slot.
+func (f *Feed) checkSlot(b BlockDescriptor) error {
+	n := f.tree.Get(jamq.HeaderHash(b.HeaderHash))
+	if n == nil || n.Slot == b.Slot {
+		return nil
 	}
-	a.oldest = oldest.Slot
-	final := f.tree.Finalized()
-	return a.lasts.Note(ErrHistoryLost, f.cfg.LostAfter, f.spec.SlotDuration, fmt.Errorf("block %s of slot %d is not connected to the delivered blocks since %s of slot %d, and the node does not have its parent; the node has pruned too much or follows another chain: %w",
-		jamq.HeaderHash(oldest.HeaderHash), oldest.Slot, final.Hash, final.Slot, err))
+	return fmt.Errorf("%w: %w: block %s of slot %d was delivered with slot %d", submit.ErrContradiction, feed.ErrApart, n.Hash, b.Slot, n.Slot)
 }
 
 // learnAll fetches the node's answers about the packages for each of the given blocks, several

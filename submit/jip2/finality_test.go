@@ -13,6 +13,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/jamtest/jip2server"
+	"github.com/jamq/jamq/submit"
 )
 
 // forkBase is the last block that the fork of a liar shares with the straight chain.
@@ -174,21 +175,81 @@ func TestContradictionThatPasses(t *testing.T) {
 	}
 }
 
-// A node whose best block stays on a fork without its own final block still makes blocks
-// final. Follow does not end, and Health.LastError names the fork.
-func TestBestBlockWithoutTheFinalOne(t *testing.T) {
+// A node that takes its finality back in every other slot does not end Follow, also if it is right
+// about nothing new in the slots between.
+func TestFinalityBackAndForth(t *testing.T) {
+	for name, x := range lies {
+		t.Run(name, func(t *testing.T) {
+			bubble.Run(t, func(t *testing.T) {
+				const slots = 100
+				told := lie(func(slot jamq.Slot) (final, best string) {
+					if slot%2 == 0 {
+						return x.told(slot)
+					}
+					return lineBlock(lastFinal), lineBlock(9 + slot)
+				}).from(truthful, slots)
+				ctx, cancel := context.WithCancel(t.Context())
+				feed, sink, ended := followLiar(t, ctx, told, FeedConfig{})
+				time.Sleep((truthful + slots - 1) * feed.spec.SlotDuration)
+				require.True(t, feed.Health().Following, "%v", feed.Health().LastError)
+				require.EqualValues(t, lastFinal, sink.view.Finalized().Slot)
+				require.Greater(t, sink.view.Best().Slot, jamq.Slot(truthful+slots))
+				time.Sleep(3 * feed.spec.SlotDuration)
+				require.NoError(t, feed.Health().LastError)
+				require.Greater(t, sink.view.Finalized().Slot, jamq.Slot(slots))
+				cancel()
+				require.ErrorIs(t, <-ended, context.Canceled)
+			})
+		})
+	}
+}
+
+// A node that names a wrong slot for a block until the block is delivered, and the right one from
+// then on, ends Follow with ErrHistoryLost, because no sink corrects the slot of a block.
+func TestWrongSlotThatIsDelivered(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		told := lie(func(slot jamq.Slot) (final, best string) {
-			return lineBlock(5 + slot), block(forkHash(9+slot), 9+slot)
-		}).from(truthful, 1<<20)
-		ctx, cancel := context.WithCancel(t.Context())
-		feed, sink, ended := followLiar(t, ctx, told, FeedConfig{})
-		time.Sleep((truthful + 100) * feed.spec.SlotDuration)
-		require.ErrorContains(t, feed.Health().LastError, "excludes the finalized block")
-		cancel()
-		require.ErrorIs(t, <-ended, context.Canceled)
-		require.Greater(t, sink.view.Finalized().Slot, jamq.Slot(100))
+			return lineBlock(5 + slot), block(lineHash(9+slot), 50+slot)
+		}).from(truthful, 1)
+		feed, sink, ended := followLiar(t, t.Context(), told, FeedConfig{})
+		time.Sleep((truthful + 16) * feed.spec.SlotDuration)
+		require.True(t, feed.Health().Following, "%v", feed.Health().LastError)
+		require.ErrorIs(t, feed.Health().LastError, submit.ErrContradiction)
+		require.EqualValues(t, 50+truthful, sink.view.Best().Slot)
+		time.Sleep(8 * feed.spec.SlotDuration)
+		err := <-ended
+		require.ErrorIs(t, err, ErrHistoryLost)
+		require.ErrorContains(t, err, "of slot 19 was delivered with slot 60")
+		require.ErrorContains(t, err, jamq.HeaderHash(lineHash(9+truthful)).String())
 	})
+}
+
+// A node whose best block is apart from its own final block contradicts itself only. Follow does
+// not end, Health.LastError has the best block, and finality goes on as the node says.
+func TestBestBlockWithoutTheFinalOne(t *testing.T) {
+	fork := func(slot jamq.Slot) string { return block(forkHash(9+slot), 9+slot) }
+	for name, x := range map[string]struct {
+		told  lie
+		moves bool
+		err   string
+	}{
+		"on a fork": {func(slot jamq.Slot) (final, best string) { return lineBlock(5 + slot), fork(slot) }, true, "excludes the finalized block"},
+		"on a fork, and finality stands still": {func(slot jamq.Slot) (final, best string) { return lineBlock(lastFinal), fork(slot) }, false,
+			"excludes the finalized block"},
+		"without a parent": {func(slot jamq.Slot) (final, best string) { return lineBlock(5 + slot), block(Hash{0xff}, 9+slot) }, true, "not connected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Run(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				feed, sink, ended := followLiar(t, ctx, x.told.from(truthful, 1<<20), FeedConfig{})
+				time.Sleep((truthful + 100) * feed.spec.SlotDuration)
+				require.ErrorContains(t, feed.Health().LastError, x.err)
+				cancel()
+				require.ErrorIs(t, <-ended, context.Canceled)
+				require.Equal(t, x.moves, sink.view.Finalized().Slot > 100)
+			})
+		})
+	}
 }
 
 // A node that restarts from its genesis block and fetches the same chain again is behind. It

@@ -84,20 +84,47 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	}
 	undelivered := f.deliver(ctx, to, best, final)
 	full := errors.Is(undelivered, chainview.ErrFull)
-	if undelivered != nil && !full && !errors.Is(undelivered, feed.ErrExcludes) {
+	if undelivered != nil && !full && !errors.Is(undelivered, feed.ErrApart) {
 		return undelivered
 	}
-	if err := f.checkFinality(final, undelivered, f.deliverFinal(ctx, to, final)); err != nil {
-		return err
+	notFinal := f.deliverFinal(ctx, to, final)
+	if notFinal == nil {
+		notFinal = f.finalize(ctx, to, at)
 	}
-	if err := f.finalize(ctx, to, at); err != nil || !full {
-		return errors.Join(err, undelivered)
-	}
-	if f.tree.Finalized().Hash == before {
+	moved := f.tree.Finalized().Hash != before
+	switch {
+	case full && notFinal == nil && moved: // finality has made room
+		return f.deliver(ctx, to, best, final)
+	case full && notFinal == nil:
 		f.fullAt = at
-		return undelivered
 	}
-	return f.deliver(ctx, to, best, final) // finality has made room
+	return f.checkApart(at, moved || full, undelivered, notFinal)
+}
+
+// checkApart returns the errors of delivering the node's best and final block, or nil. If one of
+// the blocks has been apart from the delivered ones for longer than FeedConfig.LostAfter, the error
+// wraps ErrHistoryLost. The best block counts only if the node's final block is older than that of
+// the feed, or if the node has pruned blocks. Otherwise, and if the feed advances, the node
+// contradicts itself and not the delivered blocks.
+func (f *Feed) checkApart(final jamq.HeaderHash, advances bool, best, notFinal error) error {
+	n := f.tree.Get(final)
+	older := n == nil || n.Height < f.tree.Finalized().Height
+	switch {
+	case errors.Is(notFinal, feed.ErrApart):
+		return f.apart.Note(ErrHistoryLost, f.cfg.LostAfter, f.spec.SlotDuration, errors.Join(notFinal, best))
+	case notFinal != nil:
+		return errors.Join(notFinal, best)
+	case best == nil, advances, errors.Is(best, feed.ErrExcludes) && !older:
+		f.agree()
+		return best
+	}
+	return f.apart.Note(ErrHistoryLost, f.cfg.LostAfter, f.spec.SlotDuration, best)
+}
+
+// agree records that the node's chain continues the delivered blocks.
+func (f *Feed) agree() {
+	f.apart.End()
+	f.oldest = 0
 }
 
 // askHeads requests the node's final and best block, both at the same time.
@@ -131,35 +158,14 @@ func twice(ctx context.Context, ask func(context.Context) (BlockDescriptor, erro
 	return answers[0], err
 }
 
-// checkFinality returns an error if the node takes back the finality of the block that the feed has
-// finalized. The node does so if its own final block is on a chain without that block, or if its
-// final block is older and its best block is on such a chain. best and notFinal are the errors of
-// delivering the node's best and final block. If the contradiction lasts longer than
-// FeedConfig.LostAfter, the error wraps ErrHistoryLost. Otherwise checkFinality returns notFinal. A
-// node whose best block excludes the node's own final block contradicts itself, not the delivered
-// blocks, and is therefore no reason for an error here.
-func (f *Feed) checkFinality(final BlockDescriptor, best, notFinal error) error {
-	n := f.tree.Get(jamq.HeaderHash(final.HeaderHash))
-	older := n == nil || n.Height < f.tree.Finalized().Height
-	switch {
-	case errors.Is(notFinal, feed.ErrExcludes):
-		return f.excluded.Note(ErrHistoryLost, f.cfg.LostAfter, f.spec.SlotDuration, notFinal)
-	case notFinal == nil && older && errors.Is(best, feed.ErrExcludes):
-		return f.excluded.Note(ErrHistoryLost, f.cfg.LostAfter, f.spec.SlotDuration, best)
-	}
-	f.excluded.End()
-	return notFinal
-}
-
 // deliver imports the blocks up to a head into the sink, parents first, and makes the head the best
 // block. The queue decides only at the head, because the earlier blocks look to it like a branch
 // that is not the best. A very long gap is an exception: see importAll.
 func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head, final BlockDescriptor) error {
-	if jamq.HeaderHash(head.HeaderHash) == f.tree.Best().Hash && !f.tree.Rests() {
-		f.bestApart.end()
-		return nil
+	if err := f.checkSlot(head); err != nil || jamq.HeaderHash(head.HeaderHash) == f.tree.Best().Hash && !f.tree.Rests() {
+		return err
 	}
-	steps, err := f.fetch(ctx, head, &f.bestApart)
+	steps, err := f.fetch(ctx, head)
 	if err != nil {
 		return err
 	}
@@ -170,18 +176,17 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head, final Blo
 }
 
 // deliverFinal imports the blocks up to the node's final block, if that block was not delivered
-// yet. A node without finality may name the block of zeros. The error wraps feed.ErrExcludes if the
-// chain of that block does not contain the block that was finalized before.
+// yet. A node without finality may name the block of zeros. The error wraps feed.ErrApart if the
+// chain of the block does not continue the delivered blocks.
 func (f *Feed) deliverFinal(ctx context.Context, to submit.ChainSink, final BlockDescriptor) error {
 	hash := jamq.HeaderHash(final.HeaderHash)
 	switch {
 	case f.tree.Excludes(hash, final.Slot):
 		return f.chain().Exclude(hash, final.Slot)
 	case f.tree.Get(hash) != nil, final.Slot <= f.tree.Finalized().Slot, hash.IsZero():
-		f.finalApart.end()
-		return nil
+		return f.checkSlot(final)
 	}
-	steps, err := f.fetch(ctx, final, &f.finalApart)
+	steps, err := f.fetch(ctx, final)
 	if err != nil {
 		return err
 	}
