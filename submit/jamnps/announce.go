@@ -87,23 +87,16 @@ func (h *heads) begin(theirs handshake) {
 	if !h.known {
 		*h = heads{known: true, leaves: make(map[jamq.HeaderHash]jamq.Slot)}
 	}
-	h.finalize(theirs.final)
+	h.final = theirs.final
 	for _, l := range theirs.leaves {
 		h.leaves[l.hash] = l.slot
 	}
 	h.trim()
 }
 
-// finalize records the peer's finalized block, unless a newer one is recorded already.
-func (h *heads) finalize(final leaf) {
-	if final.slot >= h.final.slot {
-		h.final = final
-	}
-}
-
 // add records a block that a peer has announced. The block becomes a head in place of its parent.
 func (h *heads) add(l leaf, parent jamq.HeaderHash, final leaf) {
-	h.finalize(final)
+	h.final = final
 	delete(h.leaves, parent)
 	h.leaves[l.hash] = l.slot
 	h.trim()

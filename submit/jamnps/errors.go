@@ -27,11 +27,12 @@ var (
 	// This happens in two cases:
 	//
 	//   - More than FeedConfig.MaxGap blocks lie between the delivered blocks and the final blocks
-	//     of FeedConfig.FinalPeers peers.
-	//   - For longer than FeedConfig.LostAfter slots, the final blocks of that many peers are on
-	//     chains without the block that was finalized before.
+	//     of FeedConfig.FinalPeers peers, and the other peers are too few to make a block final.
+	//   - For longer than FeedConfig.LostAfter slots, the final blocks of FinalPeers peers are so
+	//     far away or on chains without the block that was finalized before, and fewer than
+	//     FinalPeers peers agree with that block.
 	//
-	// The error names the block of a peer and the finalized one.
+	// The error names each such peer, its block, and the finalized one.
 	ErrHistoryLost = errors.New("jamnps: history lost")
 	// ErrNoState is returned if the state that a peer has sent does not contain the value that the
 	// caller needs, or if no delivered header proves that state.

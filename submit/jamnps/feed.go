@@ -33,11 +33,13 @@ type FeedConfig struct {
 	// FinalPeers is the number of followed peers that must report a block as final before the feed
 	// does. It must be between 1 and FollowPeers. The default is more than half of FollowPeers. If
 	// this many peers lie, a queue can give up packages that are alive: see the package
-	// documentation.
+	// documentation. With a FinalPeers of 1 each followed peer is trusted for that, unless
+	// CheckFinal is given, and each of them can fill the queue with invented blocks.
 	FinalPeers int
 	// CheckFinal, if not nil, is called before the feed reports a block as final, after FinalPeers
-	// peers have reported it. If it returns an error, the block does not become final, and the feed
-	// tries again later. A host that verifies a justification here need not trust its peers for
+	// peers have reported it. If it returns an error, that block does not become final: the feed
+	// checks the next lower one that peers report, and tries again later. Health.LastError then
+	// names the peers. A host that verifies a justification here need not trust its peers for
 	// finality, even with a FinalPeers of 1: see Client.Justification and proof.Justification.
 	// Follow calls CheckFinal on its own goroutine and waits for it.
 	CheckFinal func(ctx context.Context, block jamq.HeaderHash) error
@@ -51,8 +53,9 @@ type FeedConfig struct {
 	// peers are more than MaxGap blocks away, Follow returns ErrHistoryLost.
 	MaxGap int
 	// LostAfter is the number of slots for which the final blocks of FinalPeers peers may
-	// contradict the delivered blocks. If the contradiction lasts longer, Follow returns
-	// ErrHistoryLost. It must be at least 1. The default is 16.
+	// contradict the delivered blocks while fewer than FinalPeers peers agree with them. If the
+	// contradiction lasts longer, Follow returns ErrHistoryLost. It must be at least 1. The default
+	// is 16.
 	LostAfter int
 	// Validators returns the number of active validators in the epoch of a slot. If it returns 0,
 	// the number is unknown and the feed waits. An epoch without blocks has the number of the epoch

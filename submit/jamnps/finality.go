@@ -1,12 +1,15 @@
 package jamnps
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/jamq/jamq/internal/feed"
 	"github.com/jamq/jamq/submit"
 )
 
@@ -21,38 +24,46 @@ func (f *Feed) lacksFinal() bool {
 	return lacking >= f.cfg.FinalPeers
 }
 
-// loseFinal records that the final block of a peer is out of reach (err wraps ErrHistoryLost), or
-// that its chain excludes the finalized block. In the first case loseFinal returns err if enough
-// peers agree, because one peer alone must not be able to stop the feed. The second case is left to
+// loseFinal records that the final block of a peer is out of reach or on a chain without the
+// finalized block. If it is out of reach, and the peers that are left are too few to make a block
+// final, loseFinal returns an error that wraps ErrHistoryLost. The other cases are left to
 // checkFinality.
 func (f *Feed) loseFinal(p *peer, err error) error {
-	f.lost[p.index] = err
-	if errors.Is(err, ErrHistoryLost) && len(f.lost) >= f.cfg.FinalPeers {
-		return err
+	f.lost[p.index] = fmt.Errorf("peer %s: %w", p.Addr, err)
+	if n := len(f.lost); errors.Is(err, feed.ErrExcludes) || n < f.cfg.FinalPeers || f.cfg.FollowPeers-n >= f.cfg.FinalPeers {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%w: %w", ErrHistoryLost, f.lost[p.index])
 }
 
 // findFinal withdraws what loseFinal has recorded about a peer, because the peer's final block is
 // in reach again or the peer is not connected.
 func (f *Feed) findFinal(p *peer) { delete(f.lost, p.index) }
 
-// checkFinality returns an error if the final blocks of enough peers are out of reach or exclude
-// the finalized block. If this lasts longer than FeedConfig.LostAfter, the error wraps
-// ErrHistoryLost.
+// checkFinality returns an error if the final blocks of FinalPeers peers are out of reach or
+// exclude the finalized block, unless as many other peers agree with it. If this lasts longer than
+// FeedConfig.LostAfter, the error wraps ErrHistoryLost. The error names these peers.
 func (f *Feed) checkFinality() error {
-	if len(f.lost) < f.cfg.FinalPeers {
+	agree := 0
+	for _, p := range f.peers() {
+		if final, _, known := p.announced(); known && f.lost[p.index] == nil && f.tree.Get(final.hash) != nil {
+			agree++
+		}
+	}
+	if len(f.lost) < f.cfg.FinalPeers || agree >= f.cfg.FinalPeers {
 		f.excluded.End()
 		return nil
 	}
 	return f.excluded.Note(ErrHistoryLost, f.cfg.LostAfter, f.client.cfg.Codec.Spec().SlotDuration, errors.Join(slices.Collect(maps.Values(f.lost))...))
 }
 
-// finalize reports the highest block that enough peers call final to the sink. If the sink had no
-// room for a peer's final block, the newest delivered ancestor of that block stands for it. The
+// finalize reports the highest block that enough peers call final to the sink. If
+// FeedConfig.CheckFinal refuses a block, the next lower one is checked, so that a peer with an
+// invented final block does not hold up the others. The error then names that peer. If the sink had
+// no room for a peer's final block, the newest delivered ancestor of that block stands for it. The
 // ancestor is final too, and to report it makes room in the queue.
 func (f *Feed) finalize(ctx context.Context, to submit.ChainSink) error {
-	var finals []*node
+	finals := make(map[*node][]string) // with the addresses of the peers
 	for _, p := range f.peers() {
 		final, _, known := p.announced()
 		n := f.tree.Get(final.hash)
@@ -60,30 +71,38 @@ func (f *Feed) finalize(ctx context.Context, to submit.ChainSink) error {
 			n = f.tree.Get(below.Hash)
 		}
 		if known && n != nil {
-			finals = append(finals, n)
+			finals[n] = append(finals[n], p.Addr)
 		}
 	}
-	var highest *node
-	for _, candidate := range finals {
-		votes := 0
-		for _, n := range finals {
+	var failed error
+	for _, candidate := range slices.SortedFunc(maps.Keys(finals), higher) {
+		var by []string
+		for n, peers := range finals {
 			if n.Descends(candidate) {
-				votes++
+				by = append(by, peers...)
 			}
 		}
-		if votes >= f.cfg.FinalPeers && (highest == nil || candidate.Height > highest.Height) {
-			highest = candidate
+		if len(by) < f.cfg.FinalPeers || candidate.Height <= f.tree.Finalized().Height {
+			continue
 		}
-	}
-	if f.cfg.CheckFinal != nil && highest != nil && highest.Height > f.tree.Finalized().Height {
-		if err := f.cfg.CheckFinal(ctx, highest.Hash); err != nil {
-			return fmt.Errorf("block %s of slot %d is called final by %d peers, and that is not proved: %w", highest.Hash, highest.Slot, f.cfg.FinalPeers, err)
+		if f.cfg.CheckFinal != nil {
+			if err := f.cfg.CheckFinal(ctx, candidate.Hash); err != nil {
+				slices.Sort(by)
+				failed = errors.Join(failed, fmt.Errorf("block %s of slot %d is called final by %v, and that is not proved: %w", candidate.Hash, candidate.Slot, by, err))
+				continue
+			}
 		}
+		moved, err := f.chain().Finalize(ctx, to, candidate, ErrHistoryLost)
+		if moved {
+			f.forgetBacking()
+			clear(f.beneath)
+		}
+		return errors.Join(err, failed)
 	}
-	moved, err := f.chain().Finalize(ctx, to, highest, ErrHistoryLost)
-	if moved {
-		f.forgetBacking()
-		clear(f.beneath)
-	}
-	return err
+	return failed
+}
+
+// higher orders blocks by height, the highest first, and blocks of the same height by hash.
+func higher(a, b *node) int {
+	return cmp.Or(cmp.Compare(b.Height, a.Height), bytes.Compare(a.Hash[:], b.Hash[:]))
 }

@@ -1,11 +1,16 @@
 package jamnps
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/feed"
 )
@@ -18,14 +23,17 @@ func TestContradictoryFinality(t *testing.T) {
 		liars, slots int
 		height       int // of the block on the fork that they call final
 		lost         bool
+		away         bool // the last peer
 	}{
-		"two of three peers": {2, 17, 8, true}, "an older block": {2, 17, 1, true},
-		"until it is certain": {2, 15, 8, false}, "one of three peers": {1, 40, 8, false},
+		"two of three peers": {2, 17, 8, true, false}, "an older block": {2, 17, 1, true, false},
+		"until it is certain": {2, 15, 8, false, false}, "one of three peers": {1, 40, 8, false, false},
+		"one of two peers": {1, 40, 8, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Run(t, func(t *testing.T) {
 				w := newWorld(t)
-				c := openClient(t, w, nil, startGuarantor(t, w, 1), startGuarantor(t, w, 2), startGuarantor(t, w, 3))
+				third := startGuarantor(t, w, 3)
+				c := openClient(t, w, nil, startGuarantor(t, w, 1), startGuarantor(t, w, 2), third)
 				f, sink := openFeed(t, c, FeedConfig{})
 				head := w.genesis
 				for range 20 {
@@ -38,6 +46,10 @@ func TestContradictoryFinality(t *testing.T) {
 				for range x.height {
 					fork = w.grow(fork, 1)
 				}
+				if x.away {
+					third.down()
+				}
+				time.Sleep(time.Minute)
 				say := func(b *worldBlock) {
 					for _, p := range c.peers[:x.liars] {
 						p.mu.Lock()
@@ -65,9 +77,90 @@ func TestContradictoryFinality(t *testing.T) {
 				}
 				say(final)
 				require.NoError(t, f.catchUp(t.Context(), sink))
+				require.Equal(t, x.away, f.Health().Nodes == 2)
 				say(fork)
 				require.NotErrorIs(t, f.catchUp(t.Context(), sink), ErrHistoryLost, "the count begins again")
 			})
 		})
+	}
+}
+
+// With FinalPeers 1 and proofs of finality, a peer that lies about its final block holds up neither
+// the other peers nor, once it corrects itself, a feed that has no other peer. An error names the
+// peer and, if no other peer is left, ends Follow.
+func TestOnePeerLiesAboutFinality(t *testing.T) {
+	const slots = 20
+	for name, x := range map[string]struct {
+		told func(w *world, fork *worldBlock) leaf
+		err  string // that names the peer, or "" if the lie is ignored
+		lost bool   // a feed without other peers ends
+	}{
+		"a block that is not final": {func(w *world, _ *worldBlock) leaf { return leaf{w.best.hash, w.best.header.Slot} },
+			`called final by \[127.0.0.1:1( 127.0.0.1:2 127.0.0.1:3)?\], and that is not proved`, false},
+		"a block of another chain":      {func(_ *world, fork *worldBlock) leaf { return leaf{fork.hash, fork.header.Slot} }, "peer 127.0.0.1:1: ", true},
+		"a block that does not exist":   {func(w *world, _ *worldBlock) leaf { return leaf{jamq.HeaderHash{0xff}, w.best.header.Slot} }, "127.0.0.1:1", false},
+		"a block of the last slot ever": {func(*world, *worldBlock) leaf { return leaf{jamq.HeaderHash{0xff}, 1<<32 - 1} }, "127.0.0.1:1", false},
+	} {
+		for _, peers := range []int{1, 3} {
+			t.Run(fmt.Sprint(name, ", of ", peers), func(t *testing.T) {
+				bubble.Run(t, func(t *testing.T) {
+					w := newWorld(t)
+					all := []*guarantor{startGuarantor(t, w, 1), startGuarantor(t, w, 2), startGuarantor(t, w, 3)}
+					c := openClient(t, w, func(cfg *Config) { cfg.RetryAfter = time.Second }, all[:peers]...)
+					proved := map[jamq.HeaderHash]bool{}
+					f, sink := openFeed(t, c, FeedConfig{FinalPeers: 1, CheckFinal: func(_ context.Context, block jamq.HeaderHash) error {
+						if !proved[block] {
+							return errors.New("no votes")
+						}
+						return nil
+					}})
+					grow := func() {
+						w.grow(w.best, 1)
+						proved[w.finalize(3).hash] = true
+						w.grow(w.best, 1)
+						time.Sleep(2 * w.spec.SlotDuration)
+					}
+					for range 4 {
+						grow()
+					}
+					until(t, f, sink, w.best, w.finalized)
+					fork := w.best
+					for range 5 {
+						fork = fork.parent
+					}
+					before := w.best
+					fork = w.grow(fork, 2)
+					for range 8 {
+						fork = w.grow(fork, 1)
+					}
+					w.best = before
+					var err error
+					told := false
+					for range slots {
+						grow()
+						p := c.peers[0]
+						p.mu.Lock()
+						p.heads.final = x.told(w, fork)
+						p.mu.Unlock()
+						if err = f.catchUp(t.Context(), sink); errors.Is(err, ErrHistoryLost) {
+							break
+						}
+						told = told || err != nil && regexp.MustCompile(x.err).MatchString(err.Error())
+					}
+					require.Equal(t, peers == 1 && x.lost, errors.Is(err, ErrHistoryLost), "%v", err)
+					if peers == 1 && x.lost {
+						require.Regexp(t, x.err, err.Error())
+						return
+					}
+					require.True(t, told || x.lost, "%v", err)
+					if peers > 1 {
+						require.Equal(t, w.finalized.hash, sink.view.Finalized().Hash)
+					}
+					time.Sleep(time.Minute)
+					grow()
+					until(t, f, sink, w.best, w.finalized)
+				})
+			})
+		}
 	}
 }

@@ -228,7 +228,7 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l le
 	now.walked = 0
 	w, err := f.walk(ctx, now, l)
 	switch {
-	case errors.Is(err, ErrHistoryLost), errors.Is(err, feed.ErrExcludes):
+	case errors.Is(err, feed.ErrApart):
 		p.forks.Do(func() {
 			f.log.Warn("a fork that does not descend from the finalized block is ignored", "peer", p.Addr, "head", l.hash, "err", err)
 		})

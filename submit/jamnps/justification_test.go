@@ -73,7 +73,7 @@ func TestCheckFinal(t *testing.T) {
 		err := f.catchUp(t.Context(), sink)
 		require.ErrorIs(t, err, proof.ErrFinality)
 		require.ErrorIs(t, err, ErrRefused, "the other peer has none")
-		require.ErrorContains(t, err, "called final by 1 peers, and that is not proved")
+		require.ErrorContains(t, err, "is called final by [127.0.0.1:1 127.0.0.1:2], and that is not proved")
 		require.Equal(t, first.hash, sink.view.Finalized().Hash)
 
 		serve(liar, second, justify(first, 6)) // of another block

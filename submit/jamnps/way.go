@@ -143,7 +143,7 @@ func (f *Feed) walk(ctx context.Context, now *turn, head leaf) (*way, error) {
 	w := &way{next: head.hash, most: blocksPerRequest}
 	err := f.extend(ctx, now, w)
 	switch {
-	case errors.Is(err, ErrHistoryLost), errors.Is(err, feed.ErrExcludes):
+	case errors.Is(err, feed.ErrApart):
 		f.unfinished[now.peer.index].forget(w)
 	case err == nil && !f.tree.Get(w.next).Descends(f.tree.Finalized()):
 		f.unfinished[now.peer.index].forget(w)
@@ -170,7 +170,7 @@ func (f *Feed) extend(ctx context.Context, now *turn, w *way) error {
 		case n > 0 && w.path[n-1].slot <= f.tree.Oldest().Slot:
 			return f.chain().Exclude(w.path[0].hash, w.path[0].slot)
 		case n >= f.cfg.MaxGap:
-			return fmt.Errorf("%w: block %s, %d blocks before the head, does not follow one that was delivered since slot %d", ErrHistoryLost, w.next, n, f.tree.Oldest().Slot)
+			return fmt.Errorf("%w: block %s, %d blocks before the head, does not follow one that was delivered since slot %d", feed.ErrApart, w.next, n, f.tree.Oldest().Slot)
 		}
 		more, err := f.request(ctx, now, w.next, w.most)
 		if errors.Is(err, ErrTooLarge) && w.shrink() {
