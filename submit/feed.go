@@ -41,6 +41,13 @@ type FeedHealth struct {
 	FailingSince time.Time
 	// LastError is the error of the last attempt, or nil if it succeeded.
 	LastError error
+	// Contradictions is the number of times that the feed has ignored or refused what a node said,
+	// because the node contradicted itself or the delivered blocks. A node that restarts and is
+	// behind does so for a while; many contradictions of a node at rest show that it is faulty or
+	// lies. LastContradiction is the newest of them, or nil if there is none. It wraps
+	// ErrContradiction.
+	Contradictions    int
+	LastContradiction error
 	// LastSuccess is the time of the last successful attempt, after which the feed knew everything
 	// that its nodes knew. It is zero before the first one.
 	LastSuccess time.Time
@@ -71,7 +78,11 @@ func (h FeedHealth) String() string {
 	case h.Behind > 0:
 		return fmt.Sprintf("behind by %d slots; each answer takes %v", h.Behind, h.AnswerTime.Round(time.Millisecond))
 	}
-	return fmt.Sprintf("following; the best block is of slot %d", h.Best)
+	text := fmt.Sprintf("following; the best block is of slot %d", h.Best)
+	if h.Contradictions > 0 {
+		text += fmt.Sprintf("; %d contradictions were ignored, the last one: %v", h.Contradictions, h.LastContradiction)
+	}
+	return text
 }
 
 // ChainSink receives the blocks that a feed delivers. A builder.Builder is a ChainSink.

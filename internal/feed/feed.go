@@ -67,6 +67,21 @@ func (l *Loop) NoteAnswer(took time.Duration) {
 	l.health.AnswerTime = took
 }
 
+// NoteContradiction records that a feed has ignored what a node said, if err wraps
+// submit.ErrContradiction.
+func (l *Loop) NoteContradiction(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.noteContradiction(err)
+}
+
+func (l *Loop) noteContradiction(err error) {
+	if errors.Is(err, submit.ErrContradiction) {
+		l.health.Contradictions++
+		l.health.LastContradiction = err
+	}
+}
+
 // Run calls catchUp until it returns an error that wraps one of fatal, or wait
 // returns false. It retries after other errors and logs them, at most one in each
 // LogEvery. At least a part of a slot passes between two calls, so that a node whose
@@ -112,6 +127,7 @@ func (l *Loop) note(ctx context.Context, err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.noteContradiction(err)
 	h := &l.health
 	if h.LastError = err; err == nil {
 		h.Failures, h.FailingSince, h.LastSuccess = 0, time.Time{}, time.Now()

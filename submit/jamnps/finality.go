@@ -30,6 +30,7 @@ func (f *Feed) lacksFinal() bool {
 // checkFinality.
 func (f *Feed) loseFinal(p *peer, err error) error {
 	f.lost[p.index] = fmt.Errorf("peer %s: %w", p.Addr, err)
+	f.loop.NoteContradiction(f.lost[p.index])
 	if n := len(f.lost); errors.Is(err, feed.ErrExcludes) || n < f.cfg.FinalPeers || f.cfg.FollowPeers-n >= f.cfg.FinalPeers {
 		return nil
 	}

@@ -92,7 +92,7 @@ func TestOnePeerLiesAboutFinality(t *testing.T) {
 	const slots = 20
 	for name, x := range map[string]struct {
 		told func(w *world, fork *worldBlock) leaf
-		err  string // that names the peer, or "" if the lie is ignored
+		err  string // that names the peer, or is in Health.LastContradiction
 		lost bool   // a feed without other peers ends
 	}{
 		"a block that is not final": {func(w *world, _ *worldBlock) leaf { return leaf{w.best.hash, w.best.header.Slot} },
@@ -152,7 +152,11 @@ func TestOnePeerLiesAboutFinality(t *testing.T) {
 						require.Regexp(t, x.err, err.Error())
 						return
 					}
-					require.True(t, told || x.lost, "%v", err)
+					if h := f.Health(); x.lost { // as long as other peers agree
+						require.GreaterOrEqual(t, h.Contradictions, slots)
+						told = regexp.MustCompile(x.err).MatchString(h.LastContradiction.Error())
+					}
+					require.True(t, told, "%v", err)
 					if peers > 1 {
 						require.Equal(t, w.finalized.hash, sink.view.Finalized().Hash)
 					}

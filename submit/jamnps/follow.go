@@ -219,6 +219,9 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l le
 		return f.loseFinal(p, f.chain().Exclude(l.hash, l.slot))
 	}
 	if l.slot <= f.tree.Finalized().Slot {
+		if final && l.slot > 0 { // older than all blocks of the tree
+			f.loop.NoteContradiction(fmt.Errorf("%w: peer %s: its final block %s of slot %d is older than those that were final before", submit.ErrContradiction, p.Addr, l.hash, l.slot))
+		}
 		return nil
 	}
 	wanted := func(height uint64) bool { return height > f.highest || final && f.lacksFinal() }
@@ -234,6 +237,7 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l le
 		})
 		p.forget(l)
 		if !final {
+			f.loop.NoteContradiction(fmt.Errorf("peer %s: %w", p.Addr, err))
 			return nil
 		}
 		return f.loseFinal(p, err)

@@ -183,7 +183,12 @@ func (f *Feed) deliverFinal(ctx context.Context, to submit.ChainSink, final Bloc
 	switch {
 	case f.tree.Excludes(hash, final.Slot):
 		return f.chain().Exclude(hash, final.Slot)
-	case f.tree.Get(hash) != nil, final.Slot <= f.tree.Finalized().Slot, hash.IsZero():
+	case hash.IsZero():
+		return nil
+	case f.tree.Get(hash) != nil, final.Slot <= f.tree.Finalized().Slot:
+		if n := f.tree.Finalized(); final.Slot < n.Slot {
+			f.loop.NoteContradiction(fmt.Errorf("%w: its final block is %s of slot %d, and %s of slot %d was final before", submit.ErrContradiction, hash, final.Slot, n.Hash, n.Slot))
+		}
 		return f.checkSlot(final)
 	}
 	steps, err := f.fetch(ctx, final)
@@ -243,8 +248,8 @@ func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step,
 // makeBest makes a block the best one that was delivered earlier, for example after a reorg to a
 // known block.
 func (f *Feed) makeBest(ctx context.Context, to submit.ChainSink, n *node) error {
-	// The node's best block is older than its own finalized block.
-	if n.Height < f.tree.Finalized().Height {
+	if final := f.tree.Finalized(); n.Height < final.Height {
+		f.loop.NoteContradiction(fmt.Errorf("%w: its best block %s of slot %d is an ancestor of %s of slot %d, which was final before", submit.ErrContradiction, n.Hash, n.Slot, final.Hash, final.Slot))
 		return nil
 	}
 	return f.chain().MakeBest(ctx, to, n, true)
@@ -261,6 +266,9 @@ func (f *Feed) build(s *step) (*node, jamq.Block) {
 	order := slices.SortedFunc(maps.Keys(s.answers), jamq.PackageHash.Compare)
 	for _, pkg := range order {
 		before := parent.Note[pkg]
+		if status := &s.answers[pkg].status; before.stage != unseen && status.Reportable != nil {
+			f.loop.NoteContradiction(fmt.Errorf("%w: package %s is %s at block %s, and was reported before", submit.ErrContradiction, pkg, status, n.Hash))
+		}
 		at := packages[pkg].anchor
 		if at == nil { // may have been delivered since
 			at = f.tree.Get(packages[pkg].context.Anchor)
@@ -295,7 +303,8 @@ func (f *Feed) build(s *step) (*node, jamq.Block) {
 func (f *Feed) makeRoom(n *node, block *jamq.Block, order []jamq.PackageHash) {
 	busy := make(map[jamq.CoreIndex]jamq.PackageHash)
 	block.Reported = slices.DeleteFunc(block.Reported, func(r jamq.Report) bool {
-		if _, twice := busy[r.Core]; twice {
+		if other, twice := busy[r.Core]; twice {
+			f.loop.NoteContradiction(fmt.Errorf("%w: packages %s and %s are on core %d at block %s", submit.ErrContradiction, other, r.Package, r.Core, n.Hash))
 			delete(n.Note, r.Package) // the next block shows it
 			return true
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -46,6 +47,7 @@ func TestOneWrongAnswer(t *testing.T) {
 		"a parent of an earlier slot":      {"parent", func(s jamq.Slot) string { return block(lineHash(s), max(s, 1)-1) }},
 		"a parent that does not exist":     {"parent", func(s jamq.Slot) string { return block(Hash{0xff}, s) }},
 	} {
+		told := 0
 		for nth := 1; nth <= 12; nth++ {
 			t.Run(fmt.Sprint(name, " in answer ", nth), func(t *testing.T) {
 				bubble.Run(t, func(t *testing.T) {
@@ -77,6 +79,10 @@ func TestOneWrongAnswer(t *testing.T) {
 					time.Sleep(30*slotDuration + slotDuration/2)
 					h := feed.Health()
 					require.True(t, h.Following, "%v", h.LastError)
+					require.NoError(t, h.LastError)
+					if errors.Is(h.LastContradiction, submit.ErrContradiction) {
+						told++
+					}
 					require.Greater(t, calls, nth)
 					require.LessOrEqual(t, s.head-h.Best, jamq.Slot(1))
 					require.LessOrEqual(t, s.final-h.Finalized, jamq.Slot(1))
@@ -85,6 +91,7 @@ func TestOneWrongAnswer(t *testing.T) {
 				})
 			})
 		}
+		require.GreaterOrEqual(t, told, 8, "%s: some best blocks are only fetched in advance", name)
 	}
 }
 
@@ -107,6 +114,49 @@ func TestWrongAnswerBeforeTheFeed(t *testing.T) {
 			require.ErrorIs(t, err, submit.ErrContradiction)
 			_, err = OpenFeed(t.Context(), c, FeedConfig{Service: marks, Root: root})
 			require.NoError(t, err)
+		})
+	}
+}
+
+// The health of a feed has the contradictions that the feed ignores.
+func TestIgnoredContradictions(t *testing.T) {
+	pkg := func(b byte) jamq.PackageHash { return jamq.PackageHash{b} }
+	reported := func(at jamq.Slot) string {
+		return `"result":{"Reported":{"reported_in":` + lineBlock(at) + `,"core":1,"report_hash":` + quoted(Hash{7}) + `}}`
+	}
+	for text, lie := range map[string]func(s *straight){
+		"its final block is":     func(s *straight) { s.final = 4 },
+		"of slot 2, and":         func(s *straight) { s.final = 2 },
+		"its best block":         func(s *straight) { s.head = 6 },
+		"are on core 1 at block": func(s *straight) { s.head++ },
+		"was reported before":    func(s *straight) { s.head += 2 },
+	} {
+		bubble.Run(t, func(t *testing.T) {
+			s, c := startStraight(t, 9, 5)
+			feed, err := OpenFeed(t.Context(), c, FeedConfig{Service: marks, Root: jamq.Block{Hash: jamq.HeaderHash(lineHash(3)), Slot: 3}})
+			require.NoError(t, err)
+			sink := newViewSink(t, feed)
+			for b := range byte(2) {
+				feed.Watch(pkg(b), jamq.RefineContext{Anchor: jamq.HeaderHash(lineHash(9)), LookupAnchorSlot: 3})
+			}
+			s.override = func(method string, params []json.RawMessage) string {
+				if method == "workPackageStatus" && string(params[0]) == quoted(lineHash(10)) {
+					return reported(10)
+				}
+				return ""
+			}
+			s.final = 7
+			require.NoError(t, feed.catchUp(t.Context(), sink))
+			require.NoError(t, feed.Health().LastContradiction)
+			lie(s)
+			require.NoError(t, feed.catchUp(t.Context(), sink))
+			h := feed.Health()
+			require.ErrorIs(t, h.LastContradiction, submit.ErrContradiction, text)
+			require.ErrorContains(t, h.LastContradiction, text)
+			require.Positive(t, h.Contradictions)
+			h.Following = true
+			require.Contains(t, h.String(), fmt.Sprintf("; %d contradictions were ignored, the last one: submit: a node contradicts itself", h.Contradictions))
+			require.EqualValues(t, 7, sink.view.Finalized().Slot)
 		})
 	}
 }
