@@ -60,8 +60,9 @@ type FeedHealth struct {
 	// Behind is the number of slots by which Best is older than the newest head that the nodes
 	// name. The feed has not verified that head yet.
 	Behind jamq.Slot
-	// AnswerTime is how long the last request to a node took. If Behind is large although no
-	// attempt fails, this time is probably too long.
+	// AnswerTime is how long the last request to a node took, or the last status of a package if
+	// that took longer. If Behind is large although no attempt fails, this time is probably too
+	// long.
 	AnswerTime time.Duration
 	// Nodes is the number of nodes to which the feed is connected. Wanted is the number of nodes
 	// that it follows.

@@ -274,13 +274,15 @@ func (c *Client) Call(ctx context.Context, into any, method string, params ...an
 	}
 	began := time.Now()
 	err = conn.call(ctx, into, nil, method, params)
-	c.took.Store(int64(time.Since(began)))
 	if err != nil {
-		return fmt.Errorf("%s: %w", method, err)
+		err = fmt.Errorf("%s: %w", method, err)
 	}
-	return nil
+	if e := new(Error); err == nil || errors.As(err, &e) {
+		c.took.Store(int64(time.Since(began)))
+	}
+	return err
 }
 
-// answerTime returns how long the last call took, or 0 if there was none yet. The feed uses it to
-// decide for how many blocks it asks at once.
+// answerTime returns how long the last call took that the node has answered, or 0 if there was none
+// yet. The feed uses it to decide for how many blocks it asks at once.
 func (c *Client) answerTime() time.Duration { return time.Duration(c.took.Load()) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -93,7 +94,8 @@ type Feed struct {
 	spec   jamq.ChainSpec
 	clock  jamq.SlotClock
 
-	finalEvery int // defaultFinalEvery, lower in tests
+	finalEvery int          // defaultFinalEvery, lower in tests
+	asked      atomic.Int64 // duration of the last answer about a package, see answerTime
 
 	// The following fields are used only by the goroutine that runs Follow. apart records for how
 	// long the node's chain has not continued the delivered blocks. oldest is the slot of the

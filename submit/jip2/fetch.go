@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -135,21 +134,30 @@ func (f *Feed) checkSlot(b BlockDescriptor) error {
 	return fmt.Errorf("%w: %w: block %s of slot %d was delivered with slot %d", submit.ErrContradiction, feed.ErrApart, n.Hash, b.Slot, n.Slot)
 }
 
-// learnAll fetches the node's answers about the packages for each of the given blocks, several
-// blocks at once. After a failure it begins no further block. The answers that have already arrived
-// are kept for the next call.
+// learnAll fetches the node's answers about the packages for each of the given blocks. The answers
+// that have arrived when another one fails are kept for the next call.
 func (f *Feed) learnAll(ctx context.Context, steps []step, packages map[jamq.PackageHash]watched) error {
-	learning, going := errgroup.WithContext(ctx)
-	learning.SetLimit(f.blocksAtOnce())
-	for i := range steps {
-		learning.Go(func() error {
-			if going.Err() != nil {
-				return going.Err()
-			}
-			return f.learnAnswers(ctx, &steps[i], packages, i == len(steps)-1)
-		})
+	return someAtOnce(len(steps), f.blocksAtOnce, func(i int) error {
+		return f.learnAnswers(ctx, &steps[i], packages, i == len(steps)-1)
+	})
+}
+
+// someAtOnce calls do for 0 to n-1: for the first ones at once, and when all of them have returned,
+// for the next ones. atOnce returns how many, which depends on the answers of the node so far.
+// After an error no further group begins.
+func someAtOnce(n int, atOnce func() int, do func(i int) error) error {
+	for begin := 0; begin < n; {
+		var group errgroup.Group
+		end := min(begin+atOnce(), n)
+		for i := begin; i < end; i++ {
+			group.Go(func() error { return do(i) })
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+		begin = end
 	}
-	return learning.Wait()
+	return nil
 }
 
 // blocksAtOnce returns for how many blocks the feed requests answers at once. If the node answers
@@ -158,7 +166,13 @@ func (f *Feed) learnAll(ctx context.Context, steps []step, packages map[jamq.Pac
 // or it would never catch up.
 func (f *Feed) blocksAtOnce() int {
 	const perAnswer, most = 8, 32
-	return min(1+int(perAnswer*f.client.answerTime()/f.spec.SlotDuration), most)
+	return min(1+int(perAnswer*f.answerTime()/f.spec.SlotDuration), most)
+}
+
+// answerTime returns how long the last request took, or the last answer about a package if that
+// took longer: a node may answer quickly to everything else.
+func (f *Feed) answerTime() time.Duration {
+	return max(f.client.answerTime(), time.Duration(f.asked.Load()))
 }
 
 // learnAnswers fetches the node's answers about the packages after one block. If the node refuses,
@@ -271,25 +285,21 @@ func (f *Feed) packages() map[jamq.PackageHash]watched {
 	return maps.Clone(f.watched)
 }
 
-// maxAsking is the maximum number of packages about which the feed asks at once for one block.
-const maxAsking = 8
-
-// ask requests the node's answer about each package after a block.
+// ask requests the node's answer about each package after a block: about eight packages at once, or
+// more if the node answers slowly.
 func (f *Feed) ask(ctx context.Context, block jamq.HeaderHash, packages map[jamq.PackageHash]watched) (map[jamq.PackageHash]*answer, error) {
-	answers := make(map[jamq.PackageHash]*answer, len(packages))
-	var mu sync.Mutex
-	var asking errgroup.Group
-	asking.SetLimit(maxAsking)
-	for pkg, w := range packages {
-		asking.Go(func() error {
-			a, err := f.askOne(ctx, block, pkg, w)
-			mu.Lock()
-			defer mu.Unlock()
-			answers[pkg] = a
-			return err
-		})
+	const packagesAtOnce = 8
+	order := slices.Collect(maps.Keys(packages))
+	answers := make([]*answer, len(order))
+	err := someAtOnce(len(order), func() int { return packagesAtOnce * f.blocksAtOnce() }, func(i int) (err error) {
+		answers[i], err = f.askOne(ctx, block, order[i], packages[order[i]])
+		return err
+	})
+	out := make(map[jamq.PackageHash]*answer, len(order))
+	for i, pkg := range order {
+		out[pkg] = answers[i]
 	}
-	return answers, asking.Wait()
+	return out, err
 }
 
 // askOne requests the status of one package and, at the same time, the value in the service's
@@ -297,6 +307,8 @@ func (f *Feed) ask(ctx context.Context, block jamq.HeaderHash, packages map[jamq
 // still be reported. In every other case it counts, even if the status is Failed: a node may forget
 // an accumulated package and then answer Failed, but the service does not forget it.
 func (f *Feed) askOne(ctx context.Context, block jamq.HeaderHash, pkg jamq.PackageHash, w watched) (*answer, error) {
+	began := time.Now()
+	defer func() { f.asked.Store(int64(time.Since(began))) }()
 	var asking errgroup.Group
 	var value []byte
 	asking.Go(func() (err error) {

@@ -56,7 +56,7 @@ func (f *Feed) Health() submit.FeedHealth {
 	if named > h.Best {
 		h.Behind = named - h.Best
 	}
-	h.AnswerTime = f.client.answerTime()
+	h.AnswerTime = f.answerTime()
 	return h
 }
 

@@ -26,6 +26,8 @@ type foreignNode struct {
 	// answer, if not nil, returns `"result":…` or `"error":…` for a call, or ""
 	// for the default.
 	answer func(method string, params []json.RawMessage) string
+	// late, if not nil, returns how long the answer to a method takes.
+	late func(method string) time.Duration
 	// heard has the messages of the client that are no calls.
 	heard chan string
 }
@@ -62,27 +64,34 @@ func (n *foreignNode) talk(ws *websocket.Conn) {
 	requests := make(chan string)
 	gone := make(chan struct{})
 	defer close(gone)
+	ended := make(chan struct{})
 	go func() {
-		defer close(requests)
+		defer close(ended)
 		for {
 			_, raw, err := ws.ReadMessage()
 			if err != nil {
 				return
 			}
-			select {
-			case requests <- n.reply(raw):
-			case <-gone:
-				return
+			text, took := n.reply(raw), n.delay(raw)
+			answer := func() {
+				select {
+				case requests <- text:
+				case <-gone:
+				}
+			}
+			if took > 0 {
+				time.AfterFunc(took, answer)
+			} else {
+				answer()
 			}
 		}
 	}()
 	for {
 		select {
-		case text, open := <-requests:
-			if open && text == "" {
-				continue
-			}
-			if !open || ws.WriteMessage(websocket.TextMessage, []byte(text)) != nil {
+		case <-ended:
+			return
+		case text := <-requests:
+			if text != "" && ws.WriteMessage(websocket.TextMessage, []byte(text)) != nil {
 				return
 			}
 		case text := <-n.send:
@@ -91,6 +100,15 @@ func (n *foreignNode) talk(ws *websocket.Conn) {
 			}
 		}
 	}
+}
+
+// delay returns how long the answer to a request takes.
+func (n *foreignNode) delay(raw []byte) time.Duration {
+	var request struct{ Method string }
+	if n.late == nil || json.Unmarshal(raw, &request) != nil {
+		return 0
+	}
+	return n.late(request.Method)
 }
 
 // reply returns the answer to a request, or "" if there is none.
