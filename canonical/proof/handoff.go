@@ -28,7 +28,8 @@ import (
 //     their members are still accountable, or obtain a new trust
 //   - a set for which only signatures over the output log ([Beefy]) exist, because
 //     the log does not contain the validators
-//   - a change of the size of the set, as Gray Paper 0.8.0 allows
+//   - an upgrade of the chain to another version of the Gray Paper. The host then
+//     sets [Trust].GrayPaper
 //
 // Two assumptions belong to the draft of JAM's finality (see [Draft]): that the
 // next set has the next number, and that the validators of an epoch vote for the
@@ -76,21 +77,19 @@ func (h *Handoff) Verify(trust *Trust) (*Trust, error) {
 	if err := h.Pending.prove(target.StateRoot, statetrie.ChapterSafrole); err != nil {
 		return nil, err
 	}
-	size := len(trust.Validators) * codec.ValidatorSize
-	if len(h.Active.Value) != size || len(h.Pending.Value) < size {
-		return nil, fmt.Errorf("%w: C(8) has %d bytes and C(4) %d, want %d and at least as many for %d validators",
-			ErrHandoff, len(h.Active.Value), len(h.Pending.Value), size, len(trust.Validators))
+	active, rest, err := trust.withKeys(h.Active.Value)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%w: %d bytes after the validators", ErrHandoff, len(rest))
 	}
-	active, err := trust.withKeys(h.Active.Value)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("C(8): %w", err)
 	}
 	if !slices.Equal(active.Validators, trust.Validators) || !slices.Equal(active.BLS, trust.BLS) {
 		return nil, fmt.Errorf("%w: the active validators at slot %d are not those of the trusted set %d", ErrHandoff, target.Slot, trust.Set)
 	}
-	next, err := trust.withKeys(h.Pending.Value[:size])
+	next, _, err := trust.withKeys(h.Pending.Value)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("C(4): %w", err)
 	}
 	next.Set++
 	if err := next.Validate(); err != nil {
@@ -99,21 +98,32 @@ func (h *Handoff) Verify(trust *Trust) (*Trust, error) {
 	return next, nil
 }
 
-// withKeys returns a copy of the trust in which the keys are replaced by those of
-// an encoded validator set.
-func (t *Trust) withKeys(set []byte) (*Trust, error) {
-	validators, err := codec.DecodeValidators(set)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrHandoff, err)
-	}
-	out := *t
-	out.Validators, out.BLS = nil, nil
-	for _, v := range validators {
-		out.Validators = append(out.Validators, v.Ed25519)
-		if len(t.BLS) > 0 {
-			// The key is in G1 (48 bytes), then in G2.
-			out.BLS = append(out.BLS, BLSKey(v.BLS[len(v.BLS)-len(BLSKey{}):]))
+// withKeys returns a copy of the trust with the keys of the encoded set at the
+// beginning of raw, and the bytes after that set. Up to Gray Paper 0.7.2 a set has
+// no count, because all sets of a chain have the same size.
+func (t *Trust) withKeys(raw []byte) (out *Trust, rest []byte, err error) {
+	size := uint64(len(t.Validators))
+	if t.GrayPaper >= codec.V080 {
+		if size, raw, err = codec.DecodeNatural(raw); err != nil {
+			return nil, nil, fmt.Errorf("%w: the number of validators: %w", ErrHandoff, err)
 		}
 	}
-	return &out, nil
+	if most := uint64(len(raw) / codec.ValidatorSize); size > most {
+		return nil, nil, fmt.Errorf("%w: %d bytes for %d validators, want %d for each", ErrHandoff, len(raw), size, codec.ValidatorSize)
+	}
+	end := int(size) * codec.ValidatorSize
+	validators, err := codec.DecodeValidators(raw[:end])
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrHandoff, err)
+	}
+	next := *t
+	next.Validators, next.BLS = nil, nil
+	for _, v := range validators {
+		next.Validators = append(next.Validators, v.Ed25519)
+		if len(t.BLS) > 0 {
+			// The key is in G1 (48 bytes), then in G2.
+			next.BLS = append(next.BLS, BLSKey(v.BLS[len(v.BLS)-len(BLSKey{}):]))
+		}
+	}
+	return &next, raw[end:], nil
 }

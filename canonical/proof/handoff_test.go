@@ -116,6 +116,61 @@ func TestHandoffs(t *testing.T) {
 	require.Equal(t, all[1].world.trust.Validators, next.Validators)
 }
 
+// From Gray Paper 0.8.0 on, a set has its number of validators in front, and the next set may have
+// another size. A trust of one version does not accept the encoding of the other.
+func TestHandoffToASetOfAnotherSize(t *testing.T) {
+	all := epochs(t, 2)
+	e, trust := &all[0], all[0].world.trust
+	active := e.world.set()
+	next := append(all[1].world.set(), codec.Validator{Ed25519: [32]byte{1}}, codec.Validator{Ed25519: [32]byte{2}}, codec.Validator{Ed25519: [32]byte{3}})
+	counted := func(n int, set []codec.Validator) []byte {
+		return append(codec.AppendNatural(nil, uint64(n)), codec.EncodeValidators(set)...)
+	}
+	handoff := func(version codec.Version, active, pending []byte) (*Trust, error) {
+		trust.GrayPaper = version
+		changed := *e
+		changed.state = e.state.Set(statetrie.ChapterKey(statetrie.ChapterValidators), active).Set(statetrie.ChapterKey(statetrie.ChapterSafrole), pending)
+		return changed.handoff(0, 1, 2, 3, 4).Verify(trust)
+	}
+	after := make([]byte, 144+1+32*12+1)
+	for _, set := range [][]codec.Validator{next, next[:6], next[:3]} {
+		got, err := handoff(codec.V080, counted(6, active), append(counted(len(set), set), after...))
+		require.NoError(t, err)
+		require.Len(t, got.Validators, len(set))
+		require.Len(t, got.BLS, len(set))
+		for i, v := range set {
+			require.Equal(t, ValidatorKey(v.Ed25519), got.Validators[i])
+		}
+		require.Equal(t, trust.Set+1, got.Set)
+		text, err := json.Marshal(got)
+		require.NoError(t, err)
+		got, err = ParseTrust(text)
+		require.NoError(t, err)
+		require.Equal(t, codec.V080, got.GrayPaper)
+	}
+	plain := codec.EncodeValidators(active)
+	for name, x := range map[string]struct {
+		version         codec.Version
+		active, pending []byte
+		want            error
+	}{
+		"0.8.0 without counts":     {codec.V080, plain, append(codec.EncodeValidators(next), after...), ErrHandoff},
+		"0.7.2 with counts":        {codec.V072, counted(6, active), append(counted(9, next), after...), ErrHandoff},
+		"too large a count":        {codec.V080, counted(7, active), append(counted(9, next), after...), ErrHandoff},
+		"too small a count":        {codec.V080, counted(5, active), append(counted(9, next), after...), ErrHandoff},
+		"more than there are next": {codec.V080, counted(6, active), counted(10, next), ErrHandoff},
+		"a huge number of next":    {codec.V080, counted(6, active), counted(math.MaxInt, next), ErrHandoff},
+		"0.8.0 with more bytes":    {codec.V080, append(counted(6, active), 0), append(counted(9, next), after...), ErrHandoff},
+		"0.7.2 with more bytes":    {codec.V072, append(codec.EncodeValidators(active), 0), append(codec.EncodeValidators(next), after...), ErrHandoff},
+		"no next validators":       {codec.V080, counted(6, active), counted(0, nil), ErrTrust},
+		"no bytes":                 {codec.V080, counted(6, active), []byte{}, ErrHandoff},
+	} {
+		got, err := handoff(x.version, x.active, x.pending)
+		require.ErrorIs(t, err, x.want, name)
+		require.Nil(t, got, name)
+	}
+}
+
 // A trust does not cross a gap, and no set that cannot vote.
 func TestNoHandoff(t *testing.T) {
 	all := epochs(t, 3, 1, 4)
@@ -269,8 +324,9 @@ func FuzzParseHandoff(f *testing.F) {
 func TestBLSKeyLayout(t *testing.T) {
 	raw := hexutil.MustDecode("0xb27150a1f1cd24bccc792ba7ba4220a1e8c36636e35a969d1d14b4c89bce7d1d463474fb186114a89dd70e88506fefc9830756c27a7845bec1cb6ee31e07211afd0dde34f0dc5d89231993cd323973faa23d84d521fd574e840b8617c75d1a1d0102aa3c71999137001a77464ced6bb2885c460be760c709009e26395716a52c8c52e6e23906a455b4264e7d0c75466e")
 	trust := &Trust{Validators: make([]ValidatorKey, 1), BLS: make([]BLSKey, 1)}
-	next, err := trust.withKeys(codec.EncodeValidators([]codec.Validator{{Ed25519: common.Hash{1}, BLS: [144]byte(raw)}}))
+	next, rest, err := trust.withKeys(codec.EncodeValidators([]codec.Validator{{Ed25519: common.Hash{1}, BLS: [144]byte(raw)}}))
 	require.NoError(t, err)
+	require.Empty(t, rest)
 	require.NoError(t, next.BLS[0].Validate())
 	key, err := next.BLS[0].point()
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/crypto/blake2b"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/submit/codec"
 )
 
 // maxValidators is the maximum size of a validator set. JAM's sets have 1023
@@ -34,6 +35,9 @@ type Trust struct {
 	// KeyPrefix is the prefix of the keys under which the service stores its commitments; see
 	// [CommitmentKey].
 	KeyPrefix hexutil.Bytes `json:"keyPrefix"`
+	// GrayPaper is the version of the Gray Paper by which the state encodes the validator sets
+	// of a [Handoff]. The default is 0.7.2.
+	GrayPaper codec.Version `json:"grayPaper,omitempty"`
 	// Format defines how precommits are signed. If it is nil, the format is [Draft].
 	Format Format `json:"-"`
 }

@@ -22,7 +22,8 @@ type Validator struct {
 }
 
 // EncodeValidators returns the encodings of the validators one after the other, without a count in
-// front. Up to Gray Paper 0.7.2 the state encodes a set in this way.
+// front. Up to Gray Paper 0.7.2 the state encodes a set in this way. From 0.8.0 on, their number
+// comes first, encoded by [AppendNatural].
 func EncodeValidators(validators []Validator) (raw []byte) {
 	for _, v := range validators {
 		for _, part := range [][]byte{v.Bandersnatch[:], v.Ed25519[:], v.BLS[:], v.Metadata[:]} {
