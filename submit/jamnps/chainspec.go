@@ -12,6 +12,7 @@ import (
 	"golang.org/x/crypto/blake2b"
 
 	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/canonical/statetrie"
 	"github.com/jamq/jamq/submit/codec"
 )
 
@@ -25,14 +26,20 @@ type ChainSpec struct {
 	Bootnodes []Peer
 	// Genesis is the hash of the genesis header.
 	Genesis jamq.HeaderHash
-	// Spec has the constants of the chain.
+	// Spec has the constants of the chain. From Gray Paper 0.8.0 on, the number of validators
+	// changes and is not among the constants. Spec.Validators is then the number with which the
+	// chain begins: that of the epoch mark in the genesis header, otherwise that of the active
+	// validators in the genesis state. If the file has neither, it is the greatest number, three
+	// for each core.
 	Spec jamq.ChainSpec
+
+	since codec.Version // the oldest version with parameters like those in the file
 }
 
 // OpenChain opens a client for the network of a chain specification file, with default settings.
 // The peers of the client are the bootnodes in the file. key is the builder's private key. version
 // is the version of the Gray Paper that the network follows, which the file does not contain.
-// Errors are those of ParseChainSpec, codec.New and Open.
+// Errors are those of ParseChainSpec, ChainSpec.Config and Open.
 func OpenChain(file []byte, key ed25519.PrivateKey, version codec.Version) (*Client, error) {
 	spec, err := ParseChainSpec(file)
 	if err != nil {
@@ -46,8 +53,12 @@ func OpenChain(file []byte, key ed25519.PrivateKey, version codec.Version) (*Cli
 }
 
 // Config returns the default configuration of a client for this network: its peers are the
-// bootnodes. Errors are those of codec.New.
+// bootnodes. Errors are those of codec.New, or wrap ErrInvalidConfig if the version is older than
+// the protocol parameters of the file.
 func (s *ChainSpec) Config(key ed25519.PrivateKey, version codec.Version) (Config, error) {
+	if version < s.since {
+		return Config{}, fmt.Errorf("%w: version is %v, want at least %v, from which on protocol parameters are like those of %q", ErrInvalidConfig, version, s.since, s.ID)
+	}
 	c, err := codec.New(version, s.Spec)
 	if err != nil {
 		return Config{}, err
@@ -55,15 +66,16 @@ func (s *ChainSpec) Config(key ed25519.PrivateKey, version codec.Version) (Confi
 	return DefaultConfig(key, s.Genesis, c, s.Bootnodes), nil
 }
 
-// ParseChainSpec reads a chain specification file. It ignores the genesis state
-// and unknown fields. The error wraps ErrMalformed, or jamq.ErrInvalidSpec if the
+// ParseChainSpec reads a chain specification file. It ignores unknown fields, and the genesis state
+// except for the number of validators. The error wraps ErrMalformed, or jamq.ErrInvalidSpec if the
 // constants contradict each other.
 func ParseChainSpec(file []byte) (*ChainSpec, error) {
 	var fields struct {
-		ID         string   `json:"id"`
-		Bootnodes  []string `json:"bootnodes"`
-		Genesis    string   `json:"genesis_header"`
-		Parameters string   `json:"protocol_parameters"`
+		ID         string          `json:"id"`
+		Bootnodes  []string        `json:"bootnodes"`
+		Genesis    string          `json:"genesis_header"`
+		Parameters string          `json:"protocol_parameters"`
+		State      json.RawMessage `json:"genesis_state"`
 	}
 	if err := json.Unmarshal(file, &fields); err != nil {
 		return nil, fmt.Errorf("%w: chain specification: %w", ErrMalformed, err)
@@ -77,7 +89,11 @@ func ParseChainSpec(file []byte) (*ChainSpec, error) {
 		return nil, fmt.Errorf("%w: chain specification: protocol_parameters: %w", ErrMalformed, err)
 	}
 	s := &ChainSpec{ID: fields.ID, Genesis: blake2b.Sum256(header)}
-	if s.Spec, err = decodeParameters(fields.ID, parameters, func(s jamq.ChainSpec) int { return genesisValidators(s, header) }); err != nil {
+	validators := func(spec jamq.ChainSpec) int {
+		s.since = codec.V080
+		return genesisValidators(spec, header, fields.State)
+	}
+	if s.Spec, err = decodeParameters(fields.ID, parameters, validators); err != nil {
 		return nil, err
 	}
 	for _, text := range fields.Bootnodes {
@@ -90,20 +106,25 @@ func ParseChainSpec(file []byte) (*ChainSpec, error) {
 	return s, nil
 }
 
-// genesisValidators returns the number of validators with which a chain of Gray Paper 0.8.0 begins.
-// This is the number of validators in the epoch mark of the genesis header or, if it has no epoch
-// mark, three for each core.
-func genesisValidators(s jamq.ChainSpec, header []byte) int {
+// genesisValidators returns the number of validators with which a chain of Gray Paper 0.8.0 begins:
+// see ChainSpec.Spec. state is the genesis state, an object of hexadecimal keys and values.
+func genesisValidators(s jamq.ChainSpec, header []byte, state json.RawMessage) int {
 	s.Validators = jamq.ValidatorsOf(s.Cores)
-	c, err := codec.New(codec.V080, s)
-	if err != nil {
-		return s.Validators
+	if c, err := codec.New(codec.V080, s); err == nil {
+		if genesis, err := codec.Decode[codec.Header](c, header); err == nil && genesis.Epoch != nil {
+			return len(genesis.Epoch.Validators)
+		}
 	}
-	genesis, err := codec.Decode[codec.Header](c, header)
-	if err != nil || genesis.Epoch == nil {
-		return s.Validators
+	var values map[string]json.RawMessage
+	var active string
+	key := statetrie.ChapterKey(statetrie.ChapterValidators)
+	if json.Unmarshal(state, &values) == nil && json.Unmarshal(values[hex.EncodeToString(key[:])], &active) == nil {
+		raw, err := hex.DecodeString(active)
+		if n := len(raw) / codec.ValidatorSize; err == nil && n > 0 {
+			return n
+		}
 	}
-	return len(genesis.Epoch.Validators)
+	return s.Validators
 }
 
 // ParsePeer reads an entry of the bootnodes in a chain specification file: name@ip:port. The name

@@ -103,26 +103,41 @@ func newerParameters(t *testing.T) string {
 	return hex.EncodeToString(out)
 }
 
-// A chain of Gray Paper 0.8.0 has as many validators as its genesis header announces, otherwise
-// three for each core.
+// A chain of Gray Paper 0.8.0 has as many validators as its genesis header announces, otherwise as
+// its genesis state has, otherwise three for each core. A client of an older version does not open.
 func TestNewerChainSpec(t *testing.T) {
 	c, err := codec.New(codec.V080, jamq.Tiny())
 	require.NoError(t, err)
-	for want, marked := range map[int]bool{6: false, 4: true, 9: true} {
+	for name, x := range map[string]struct{ marked, state, want int }{
+		"an unknown form of the state": {0, -1, 6},
+		"neither":                      {0, 0, 6}, "mark": {4, 0, 4}, "larger mark": {9, 0, 9}, "state": {0, 3, 3}, "both": {4, 3, 4},
+	} {
 		header, err := c.Encode(&codec.Header{})
 		require.NoError(t, err)
-		if marked { // with two entropies and the keys of the validators
+		if x.marked > 0 { // with two entropies and the keys of the validators
 			const at = 3*32 + 4
-			mark := slices.Concat([]byte{1}, make([]byte, 2*32), []byte{byte(want)}, make([]byte, 64*want))
+			mark := slices.Concat([]byte{1}, make([]byte, 2*32), []byte{byte(x.marked)}, make([]byte, 64*x.marked))
 			header = slices.Concat(header[:at], mark, header[at+1:])
 		}
 		file := strings.Replace(specFile(), tinyParameters(), newerParameters(t), 1)
 		file = strings.Replace(file, "00010203", hex.EncodeToString(header), 1)
+		switch {
+		case x.state < 0:
+			file = strings.Replace(file, `{"00":"11"}`, `["00"]`, 1)
+		case x.state > 0:
+			set := append(codec.AppendNatural(nil, uint64(x.state)), codec.EncodeValidators(make([]codec.Validator, x.state))...)
+			file = strings.Replace(file, `"00":"11"`, fmt.Sprintf(`"00":"11","08%s":"%x"`, strings.Repeat("00", 30), set), 1)
+		}
 		s, err := ParseChainSpec([]byte(strings.Replace(file, `"bootnodes":[""]`, `"bootnodes":[]`, 1)))
 		require.NoError(t, err)
 		spec := jamq.Tiny()
-		spec.Validators = want
-		require.Equal(t, spec, s.Spec)
+		spec.Validators = x.want
+		require.Equal(t, spec, s.Spec, name)
+		_, err = s.Config(privateKey(99), codec.V080)
+		require.NoError(t, err)
+		_, err = s.Config(privateKey(99), codec.V072)
+		require.ErrorIs(t, err, ErrInvalidConfig)
+		require.ErrorContains(t, err, "0.8.0")
 	}
 }
 
