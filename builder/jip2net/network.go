@@ -62,6 +62,9 @@ type Config struct {
 	// Service is the rollup's service. It also defines under which key the service stores that it
 	// has accepted a package.
 	Service jip2.Service
+	// LostAfter is the number of slots for which the node's chain may contradict the delivered
+	// blocks before Follow returns jip2.ErrHistoryLost. 0 means 16: see jip2.FeedConfig.
+	LostAfter int
 	// Version is the version of the Gray Paper whose encoding of packages the chain uses.
 	Version codec.Version
 	// Received returns the number of packages that the service has accepted, which it reads
@@ -108,8 +111,12 @@ var (
 //   - jip2.ErrUnsupported, with the missing methods
 //   - another error of package jip2
 func Open(ctx context.Context, cfg Config) (*Network, error) {
-	if cfg.Package == nil || cfg.Service.Key == nil || cfg.Service.Taken == nil {
-		return nil, fmt.Errorf("%w: Package, Service.Key and Service.Taken must be given", ErrInvalidConfig)
+	if cfg.Package == nil {
+		return nil, fmt.Errorf("%w: Package is nil, want a function", ErrInvalidConfig)
+	}
+	feed := cfg.feed()
+	if err := feed.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
 	}
 	client, err := jip2.Open(cfg.Node)
 	if err != nil {
@@ -131,6 +138,11 @@ func Open(ctx context.Context, cfg Config) (*Network, error) {
 		return nil, err
 	}
 	return n, nil
+}
+
+// feed returns the configuration of a feed that begins at the node's final block.
+func (c *Config) feed() jip2.FeedConfig {
+	return jip2.FeedConfig{Service: c.Service, LostAfter: c.LostAfter, Logger: c.Node.Logger}
 }
 
 // Spec returns the constants of the chain.
@@ -249,14 +261,12 @@ func (n *Network) following() (*jip2.Feed, error) {
 // Follow implements builder.Network. After a restart it observes the packages that
 // may still be on the network, from the last final block that the builder knows.
 func (n *Network) Follow(ctx context.Context, found submit.Recovery, to submit.ChainSink) error {
-	logger := n.cfg.Node.Logger
-	if logger == nil {
-		logger = found.Logger
+	cfg := n.cfg.feed()
+	if cfg.Logger == nil {
+		cfg.Logger = found.Logger
 	}
-	feed, err := jip2.OpenFeed(ctx, n.client, jip2.FeedConfig{
-		Logger: logger, Service: n.cfg.Service,
-		Root: jamq.Block{Hash: found.Finalized.Hash, Slot: found.Finalized.Slot}, Best: found.Best.Hash,
-	})
+	cfg.Root, cfg.Best = jamq.Block{Hash: found.Finalized.Hash, Slot: found.Finalized.Slot}, found.Best.Hash
+	feed, err := jip2.OpenFeed(ctx, n.client, cfg)
 	if err != nil {
 		return err
 	}

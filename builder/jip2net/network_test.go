@@ -137,16 +137,53 @@ func TestNetwork(t *testing.T) {
 func TestConfig(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		n := startNode(t)
-		cfg := n.config()
-		cfg.Package = nil
-		_, err := jip2net.Open(t.Context(), cfg)
-		require.ErrorIs(t, err, jip2net.ErrInvalidConfig)
+		for _, change := range []func(*jip2net.Config){
+			func(c *jip2net.Config) { c.Package = nil }, func(c *jip2net.Config) { c.Service.Key = nil },
+			func(c *jip2net.Config) { c.Service.Taken = nil }, func(c *jip2net.Config) { c.LostAfter = -1 },
+		} {
+			cfg := n.config()
+			change(&cfg)
+			_, err := jip2net.Open(t.Context(), cfg)
+			require.ErrorIs(t, err, jip2net.ErrInvalidConfig)
+		}
 		network, err := jip2net.Open(t.Context(), n.config())
 		require.NoError(t, err)
 		defer network.Close()
 		_, err = network.Pack(t.Context(), builder.Anchor{}, nil)
 		require.ErrorIs(t, err, jip2net.ErrNotFollowing)
 		require.ErrorIs(t, network.Send(t.Context(), builder.Package{}, 0, 1), jip2net.ErrNotFollowing)
+	})
+}
+
+// TestLostAfter: a node that has lost its chain and begins another one ends the network after the
+// configured number of slots.
+func TestLostAfter(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		ends := func(lostAfter int) time.Duration {
+			var node atomic.Pointer[node]
+			node.Store(startNode(t))
+			cfg := node.Load().config()
+			cfg.LostAfter = lostAfter
+			cfg.Node.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+				return node.Load().wire.Dial(ctx, network, address)
+			}
+			network, err := jip2net.Open(t.Context(), cfg)
+			require.NoError(t, err)
+			defer network.Close()
+			b, err := builder.Open(t.Context(), builder.DefaultConfig(network.Spec()), new(journal.Memory), builder.Rollup[words.Body](new(words.Rollup)), network)
+			require.NoError(t, err)
+			ran := make(chan error, 1)
+			go func() { ran <- b.Run(t.Context()) }()
+			time.Sleep(10 * time.Minute)
+			first := node.Swap(startNode(t))
+			first.server.Cut()
+			began := time.Now()
+			require.ErrorIs(t, <-ran, jip2.ErrHistoryLost)
+			return time.Since(began)
+		}
+		short, long := ends(1), ends(40)
+		require.Less(t, short, 10*jamq.Tiny().SlotDuration)
+		require.Greater(t, long, 40*jamq.Tiny().SlotDuration)
 	})
 }
 
