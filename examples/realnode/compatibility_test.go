@@ -6,7 +6,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -34,19 +36,25 @@ const (
 
 // findings has the calls that ran against the node, with the results.
 type findings struct {
-	answered, refused    []string // JIP-2 methods, the refused ones with the code
-	jip2Feed, jip2Submit string
+	results  map[string]string // of the methods of JIP-2: "answered", or the code of an error
+	jip2Feed string
 
 	// These are the results over JAMNP-S.
 	submitted, state, finality, feed string
 }
+
+// answered is the result of a method that the node has answered.
+const answered = "answered"
+
+// proofs are the methods of JIP-2 whose answers a verifier needs.
+var proofs = []string{"stateValue", "stateProof", "accumulationOutputs", "accumulationOutputProof", "beefyMmrProof", "beefyCommitments"}
 
 // outcome returns the result of a call in a few words.
 func outcome(err error) string {
 	refused := new(jip2.Error)
 	switch {
 	case err == nil:
-		return "answered"
+		return answered
 	case errors.As(err, &refused):
 		return fmt.Sprint(refused.Code)
 	case errors.Is(err, jip2.ErrMalformed):
@@ -110,15 +118,7 @@ func (f *findings) ask(t *testing.T, c *jip2.Client, pkg []byte) {
 			return ended(c.SubscribeWorkPackageStatus(ctx, jamq.PackageHash{1}, block, false))
 		}},
 	} {
-		result := outcome(m.call(wait.Context(t)))
-		if m.name == "submitWorkPackage" {
-			f.jip2Submit = result
-		}
-		if result == "answered" {
-			f.answered = append(f.answered, "`"+m.name+"`")
-		} else {
-			f.refused = append(f.refused, fmt.Sprintf("`%s` (%s)", m.name, result))
-		}
+		f.results[m.name] = outcome(m.call(wait.Context(t)))
 	}
 }
 
@@ -130,10 +130,25 @@ func ended[T any](s *jip2.Subscription[T], err error) error {
 	return err
 }
 
+// follow records whether the node can serve a feed over JIP-2, from the error of OpenFeed.
+func (f *findings) follow(err error) {
+	switch {
+	case err == nil:
+		f.jip2Feed = "opens"
+	case errors.Is(err, jip2.ErrUnsupported):
+		f.jip2Feed = "refused"
+	default:
+		f.jip2Feed = "fails"
+	}
+}
+
 // send sends a package to the node as a guarantor, and requests a part of the state.
 func (f *findings) send(t *testing.T, c *jamnps.Client, feed *jamnps.Feed, head jamq.HeaderHash, pkg []byte) {
 	t.Helper()
-	f.submitted, f.state = "CE 133: yes", "CE 129: yes"
+	f.submitted, f.state, f.feed = "CE 133: yes", "CE 129: yes", "follows"
+	if err := feed.Health().LastError; err != nil {
+		f.feed = "fails"
+	}
 	if err := c.SubmitPackage(wait.Context(t), jamnps.Submission{Core: 0, Attempt: 1, Package: pkg}); err != nil {
 		f.submitted = "CE 133: no"
 	}
@@ -167,14 +182,29 @@ func version(t *testing.T) string {
 // String returns the part of the page, without the date.
 func (f *findings) text(version, date string) string {
 	var b strings.Builder
-	all := len(f.answered) + len(f.refused)
+	var answers, refusals, proved []string
+	for _, name := range slices.Sorted(maps.Keys(f.results)) {
+		switch result := f.results[name]; {
+		case result != answered:
+			refusals = append(refusals, fmt.Sprintf("`%s` (%s)", name, result))
+			continue
+		case slices.Contains(proofs, name):
+			proved = append(proved, "`"+name+"`")
+		}
+		answers = append(answers, "`"+name+"`")
+	}
+	submit := "accepted"
+	if result := f.results["submitWorkPackage"]; result != answered {
+		submit = "refused (" + result + ")"
+	}
+	if proved == nil {
+		proved = []string{"none"}
+	}
 	b.WriteString("| node | methods | feed | submit | state, proofs | date |\n|---|---|---|---|---|---|\n")
-	fmt.Fprintf(&b, "| typeberry %s, JIP-2 | %d of %d | %s | %s | none | %s |\n", version, len(f.answered), all, f.jip2Feed, "refused ("+f.jip2Submit+")", date)
+	fmt.Fprintf(&b, "| typeberry %s, JIP-2 | %d of %d | %s | %s | %s | %s |\n", version, len(answers), len(f.results), f.jip2Feed, submit, strings.Join(proved, ", "), date)
 	fmt.Fprintf(&b, "| typeberry %s, JAMNP-S | | %s | %s | %s | %s |\n\n", version, f.feed, f.submitted, f.state+", "+f.finality, date)
-	slices.Sort(f.answered)
-	slices.Sort(f.refused)
-	b.WriteString(wrap("The node answered these methods of JIP-2: " + strings.Join(f.answered, ", ") + "."))
-	b.WriteString("\n" + wrap("It refused these, with the code of its error: "+strings.Join(f.refused, ", ")+"."))
+	b.WriteString(wrap("The node answered these methods of JIP-2: " + strings.Join(answers, ", ") + "."))
+	b.WriteString("\n" + wrap("It refused these, with the code of its error: "+strings.Join(refusals, ", ")+"."))
 	return b.String()
 }
 
@@ -196,23 +226,68 @@ func wrap(text string) string {
 	return b.String() + "\n"
 }
 
-// check compares the page with the findings, or writes them. The date is that of the last -update.
-func (f *findings) check(t *testing.T) {
+// split returns the page before the part that this test writes, that part, and the rest.
+func split(t *testing.T) (before, have, after string) {
 	t.Helper()
 	raw, err := os.ReadFile(page)
 	require.NoError(t, err)
 	before, rest, found := strings.Cut(string(raw), begin)
 	require.True(t, found)
-	have, after, found := strings.Cut(rest, end)
+	have, after, found = strings.Cut(rest, end)
 	require.True(t, found)
+	return before, have, after
+}
+
+// cells returns the cells of a row of the table on the page: 2 is JIP-2, and 3 is JAMNP-S.
+func cells(t *testing.T, part string, row int) []string {
+	t.Helper()
+	lines := strings.Split(part, "\n")
+	require.Greater(t, len(lines), row)
+	out := strings.Split(strings.Trim(lines[row], "| "), "|")
+	require.Len(t, out, 6)
+	for i := range out {
+		out[i] = strings.TrimSpace(out[i])
+	}
+	return out
+}
+
+// The results on the page determine the whole part of the page that this test writes. The test with
+// the node compares them with the answers of the node.
+func TestPage(t *testing.T) {
+	_, have, _ := split(t)
+	f := &findings{results: map[string]string{}}
+	answers, refusals, found := strings.Cut(have, "\nIt refused these")
+	require.True(t, found)
+	for _, m := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(answers[strings.Index(answers, "\n\n"):], -1) {
+		f.results[m[1]] = answered
+	}
+	for _, m := range regexp.MustCompile("`(\\w+)`\\s\\(([^)]*)\\)").FindAllStringSubmatch(refusals, -1) {
+		f.results[m[1]] = m[2]
+	}
+	rpc, net := cells(t, have, 2), cells(t, have, 3)
+	f.jip2Feed, f.feed, f.submitted = rpc[2], net[2], net[3]
+	f.state, f.finality, found = strings.Cut(net[4], ", ")
+	require.True(t, found)
+	require.Equal(t, f.text(version(t), rpc[5]), have)
+
+	for _, name := range append(proofs, "submitWorkPackage") {
+		require.Contains(t, f.results, name)
+		f.results[name] = answered
+	}
+	f.follow(nil)
+	rpc = cells(t, f.text("1", "2"), 2)
+	require.Equal(t, []string{"opens", "accepted", "`accumulationOutputProof`, `accumulationOutputs`, `beefyCommitments`, `beefyMmrProof`, `stateProof`, `stateValue`"}, rpc[2:5])
+}
+
+// check compares the page with the findings, or writes them. The date is that of the last -update.
+func (f *findings) check(t *testing.T) {
+	t.Helper()
+	before, have, after := split(t)
 	if *update {
 		text := before + begin + f.text(version(t), time.Now().UTC().Format(time.DateOnly)) + end + after
 		require.NoError(t, os.WriteFile(page, []byte(text), 0o644))
 		return
 	}
-	lines := strings.SplitN(have, "\n", 4)
-	require.Len(t, lines, 4)
-	row := strings.TrimSuffix(lines[2], " |")
-	date := row[strings.LastIndex(row, " ")+1:]
+	date := cells(t, have, 2)[5]
 	require.Equal(t, f.text(version(t), date), have, "the node does something else than the page says")
 }

@@ -72,7 +72,8 @@ func TestRealNode(t *testing.T) {
 	client, err := jip2.Open(cfg)
 	require.NoError(t, err)
 	defer client.Close()
-	spec := checkStart(t, n, client)
+	f := &findings{results: map[string]string{}}
+	spec := checkStart(t, n, client, f)
 	best, err := client.SubscribeBestBlock(wait.Context(t))
 	require.NoError(t, err)
 	genesis := walkBack(t, client)
@@ -103,7 +104,6 @@ func TestRealNode(t *testing.T) {
 	streams = strings.Count(log.String(), "announcements ended")
 	require.LessOrEqual(t, streams, 4, "no more than the streams of two connections: %s", log)
 
-	f := &findings{jip2Feed: "refused", feed: "follows"}
 	head, _, _ := seen.head()
 	pkg := emptyPackage(t, c, head)
 	f.ask(t, client, pkg)
@@ -114,7 +114,7 @@ func TestRealNode(t *testing.T) {
 }
 
 // checkStart checks what the node can be asked, and that programs name what it lacks.
-func checkStart(t *testing.T, n *realNode, client *jip2.Client) jamq.ChainSpec {
+func checkStart(t *testing.T, n *realNode, client *jip2.Client, f *findings) jamq.ChainSpec {
 	t.Helper()
 	parameters, err := client.Parameters(wait.Context(t))
 	require.NoError(t, err)
@@ -127,6 +127,7 @@ func checkStart(t *testing.T, n *realNode, client *jip2.Client) jamq.ChainSpec {
 		Key:   func(pkg jamq.PackageHash) []byte { return pkg[:] },
 		Taken: func(jamq.PackageHash, []byte) (bool, error) { return false, nil },
 	}})
+	f.follow(err)
 	require.ErrorIs(t, err, jip2.ErrUnsupported)
 	require.ErrorContains(t, err, lacks)
 	cfg := node.DefaultConfig(spec, spec.SlotDuration, 1)
