@@ -42,6 +42,10 @@
 // pruned the state of an older block, the feed derives the status there from
 // the next block whose state the node has.
 //
+// JIP-2 serves no headers, so the feed asks for each block twice at once and accepts
+// only equal answers. If the node contradicts the delivered blocks, Follow ends
+// after FeedConfig.LostAfter slots: see ErrHistoryLost.
+//
 // Behind a slow proxy the chain can grow faster than one parent is fetched after
 // the other. While Follow runs, the feed therefore requests the parents of each
 // head that the node names as soon as the node names it. A gap between the
