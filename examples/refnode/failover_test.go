@@ -113,7 +113,8 @@ func BenchmarkFailOver(b *testing.B) {
 // replicas, and do not wait for answers before they send more. It fails if a request fails, and
 // reports how long the slowest one took. The leader has 100,000 other transactions in its pool.
 func BenchmarkHandOver(b *testing.B) {
-	const apart, after = 2 * time.Millisecond, 1000 // how many transactions are sent after the hand-over
+	const apart = 2 * time.Millisecond
+	const after = 1000 // how many transactions are sent after the hand-over
 	signer, account := types.LatestSignerForChainID(chainID), accounts(b)[0]
 	var slowest, handedOver time.Duration
 	for range b.N {
