@@ -9,8 +9,9 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// ensureLease makes sure that the executor has the lease of the account for half of its time
-// at least, and that the view has what the store has.
+// ensureLease makes sure that the executor holds the account's lease for at least
+// half of its duration, and that the view shows the account as the store has it.
+// Steps call it before each action that needs the lease.
 func (e *Executor) ensureLease(ctx context.Context) error {
 	now := e.cfg.Now()
 	var err error
@@ -66,8 +67,8 @@ func (e *Executor) ensureLease(ctx context.Context) error {
 	return nil
 }
 
-// readInbox reads the waiting requests and orders, if there may be new ones, and carries out
-// the orders.
+// readInbox reads the waiting requests and orders from the store if there may be
+// new ones, and carries out the orders.
 func (e *Executor) readInbox(ctx context.Context) error {
 	if e.inbox.current() {
 		return nil
@@ -108,15 +109,17 @@ func (e *Executor) readInbox(ctx context.Context) error {
 	return e.commit(ctx, e.view.CarryOut(e.cfg.Now(), read.Orders, named))
 }
 
-// forgetLease forgets the lease and the view, because another worker may have the account.
+// forgetLease drops the lease and the view, because another worker may work on the
+// account from now on.
 func (e *Executor) forgetLease() {
 	e.dropGasCall()
 	e.lease, e.view = Lease{}, nil
 	e.signals.setHeld(false)
 }
 
-// stopIfRolledBack stops the account if ok is false. The store's head h then lacks commits
-// that this process has seen; before is the state with them.
+// stopIfRolledBack stops the account if the store has lost writes. ok is false in
+// that case: the store's head h lacks commits that this process has seen, and
+// before is the state with these commits.
 func (e *Executor) stopIfRolledBack(ctx context.Context, h *account.Head, before storeState, ok bool) error {
 	if ok {
 		return nil
@@ -130,9 +133,9 @@ func (e *Executor) stopIfRolledBack(ctx context.Context, h *account.Head, before
 	return nil
 }
 
-// holderMustStop ends the lease of another worker if the store has lost writes that this
-// process has seen. The other worker may know nothing of them, and would execute requests
-// again. It reports whether it has ended the lease.
+// holderMustStop takes the lease from another worker if the store has lost writes
+// that this process has seen. The other worker may not know these writes and could
+// execute requests again. holderMustStop reports whether it has broken the lease.
 func (e *Executor) holderMustStop(ctx context.Context) bool {
 	before := e.cfg.Witness.last(e.account) // read before the store
 	e.report.Reads++

@@ -9,34 +9,39 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// Client is the part of an account that its users need: it submits requests, follows them,
-// and orders changes. It works through the store, so that another process may carry out the
-// requests and orders. Each [Executor] is a client of its account, and [Fleet.Client] returns
-// one. All methods are safe for concurrent use.
+// Client is the part of an account that its users need: it submits requests,
+// follows them, and orders changes. It works through the store, so the requests and
+// orders may be carried out by another process. Each [Executor] is a client of its
+// account, and [Fleet.Client] returns a client of any account. All methods are safe
+// for concurrent use.
 type Client struct {
 	account Account
 	store   Store
 	now     func() time.Time
-	// confirmations is Config.Confirmations.
+	// confirmations is the value of Config.Confirmations.
 	confirmations uint64
-	// notify wakes the account's executor, if this process has one. progress returns how far
-	// that executor has come, or the zero value if this process has none.
+	// notify wakes the account's executor, if this process has one. progress
+	// returns the progress of that executor, or the zero value if this process has
+	// none.
 	notify   func()
 	progress func() progress
 }
 
-// progress is how far the executor of an account has come.
+// progress tells callers that wait for a request how far the account's executor has
+// come.
 type progress struct {
 	// height is a height at which the blocks of all mined records are still part of the
 	// chain; 0 means unknown.
 	height uint64
-	// changed is closed when the executor has next written to the store or seen a new block.
+	// changed is closed when the executor writes to the store or sees a new block
+	// the next time.
 	changed <-chan struct{}
 }
 
-// Submit puts requests into the store, all or none. When it returns nil, they are durable and
-// will be executed. After any error, submit the same requests again with the same keys. The
-// error wraps ErrInvalidRequest or ErrKeyReused, or comes from the store.
+// Submit stores requests, all or none. When it returns nil, they are durable and
+// will be executed. After any error, submit the same requests with the same keys
+// again. The error wraps ErrInvalidRequest or ErrKeyReused, or comes from the
+// store.
 func (c *Client) Submit(ctx context.Context, requests ...Request) ([]Record, error) {
 	for i := range requests {
 		if err := requests[i].Validate(); err != nil {
@@ -62,16 +67,17 @@ func (c *Client) ByHash(ctx context.Context, tx common.Hash) (Record, error) {
 	return c.store.ByHash(ctx, c.account, tx)
 }
 
-// List returns the records with ids above after, in order of their ids, at most limit. Begin
-// with after 0.
+// List returns up to limit records with ids above after, in the order of their ids.
+// Begin with after 0, and continue with the last id that was returned.
 func (c *Client) List(ctx context.Context, after uint64, limit int) ([]Record, error) {
 	return c.store.List(ctx, c.account, after, limit)
 }
 
-// Cancel orders that a request be withdrawn. If it has no nonce yet, it just ends. Otherwise
-// a transaction that does nothing is signed with its nonce, at a higher price. Nodes may
-// still include the earlier transaction, so only the final state of the record shows whether
-// the request was cancelled. Cancel returns when the order is durable.
+// Cancel orders that a request be withdrawn. A request that has no nonce yet simply
+// ends. Otherwise a no-op transaction is signed with the same nonce, at a higher
+// price. Nodes may still include the earlier transaction, so only the final state
+// of the record shows whether the request was cancelled. Cancel returns when the
+// order is durable.
 func (c *Client) Cancel(ctx context.Context, key string) error {
 	if _, err := c.store.Get(ctx, c.account, key); err != nil {
 		return err
@@ -79,10 +85,11 @@ func (c *Client) Cancel(ctx context.Context, key string) error {
 	return c.order(ctx, Order{Kind: account.OrderCancel, Key: key})
 }
 
-// Replace orders that a request get another payload and other limits. Its key, group and
-// priority stay, and its nonce, if it has one. Nodes may still include the earlier
-// transaction. A request of kind Blob can only get a payload of kind Blob, and any other
-// request only one of another kind. Replace returns when the order is durable.
+// Replace orders that a request get another payload and other limits. The request
+// keeps its key, group and priority, and its nonce if it has one. Nodes may still
+// include the earlier transaction. A request of kind Blob can only get a payload of
+// kind Blob, and a request of another kind can only get a payload of a kind other
+// than Blob. Replace returns when the order is durable.
 func (c *Client) Replace(ctx context.Context, key string, payload Request) error {
 	if err := account.CheckPayload(&payload); err != nil {
 		return err
@@ -97,10 +104,11 @@ func (c *Client) Replace(ctx context.Context, key string, payload Request) error
 	return c.order(ctx, Order{Kind: account.OrderReplace, Key: key, Payload: &payload})
 }
 
-// ResetNonce orders that the next nonce be set to the lowest one that is not used on the
-// chain and that no record has. With force, the requests in flight are given up first. Use
-// force only if their transactions can never be mined. Otherwise a request that you submit
-// again may be executed twice. ResetNonce returns when the order is durable.
+// ResetNonce orders that the next nonce be set to the lowest nonce that is neither
+// used on the chain nor assigned to a record. With force, the requests in flight
+// are given up first. Use force only if their transactions can never be mined;
+// otherwise a request that you submit again may be executed twice. ResetNonce
+// returns when the order is durable.
 func (c *Client) ResetNonce(ctx context.Context, force bool) error {
 	return c.order(ctx, Order{Kind: account.OrderReset, Force: force})
 }
@@ -113,9 +121,9 @@ func (c *Client) order(ctx context.Context, o Order) error {
 	return nil
 }
 
-// Wait waits until the record with the given key has reached the state, which is usually
-// Mined, Confirmed or Final, or has ended in any way, and returns it. If ctx ends first, it
-// returns the record as last read and ctx's error.
+// Wait waits until the record with the given key has reached the state, usually
+// Mined, Confirmed or Final, or has ended in any way, and returns the record. If
+// ctx ends first, Wait returns the record as last read, and ctx's error.
 //
 // Another process may do the work, so Wait also reads the store: first after 50 milliseconds,
 // and then in longer intervals of at most 3.2 seconds.
@@ -123,9 +131,9 @@ func (c *Client) Wait(ctx context.Context, key string, state State) (Record, err
 	return c.wait(ctx, key, func(r *Record, _ uint64) bool { return r.State >= state })
 }
 
-// wait returns the record with the given key as soon as done returns true for it. done also
-// gets the height of progress: the lower one of those before and after the record was read,
-// because a reorg may come between.
+// wait returns the record with the given key as soon as done returns true for it.
+// The height passed to done is the lower of the progress heights before and after
+// the record was read, because a reorg may happen in between.
 func (c *Client) wait(ctx context.Context, key string, done func(r *Record, height uint64) bool) (Record, error) {
 	for pause := firstWait; ; pause = min(2*pause, longestWait) {
 		before := c.progress()
@@ -139,8 +147,8 @@ func (c *Client) wait(ctx context.Context, key string, done func(r *Record, heig
 	}
 }
 
-// waitForChange waits until an executor of this process has changed something, but no longer
-// than pause, because another process may have.
+// waitForChange waits until an executor of this process has changed something, but
+// at most for pause, because another process may have changed something.
 func waitForChange(ctx context.Context, pause time.Duration, changed <-chan struct{}) error {
 	select {
 	case <-changed:
@@ -155,23 +163,27 @@ func waitForChange(ctx context.Context, pause time.Duration, changed <-chan stru
 // store.
 const firstWait, longestWait = 50 * time.Millisecond, 3200 * time.Millisecond
 
-// Resume orders that a stopped account go on. For an account that is not stopped it does
-// nothing. Find out first what happened; the error of the stop wraps one of two causes.
+// Resume orders that a stopped account go on. It does nothing for an account that
+// is not stopped. First find out what happened: the error of the stop wraps one of
+// the two causes below.
 //
-// ErrStoreRolledBack: the store has lost the last requests, or the transactions that were
-// sent for them.
+// ErrStoreRolledBack means that the store has lost the last requests, or the
+// transactions that were sent for them.
 //
-//   - Wait until the chain has included the account's transactions that are in pools.
-//   - Compare the pending requests ([Client.List]) with the account's transactions on the
-//     chain, and [Client.Cancel] those that were executed. A stopped account carries out
-//     orders.
-//   - Requests that the store has lost altogether can be submitted again if they were not
-//     executed.
-//   - If the account only sent transactions before it came to an exclusive store, nothing is
-//     to be done. Call Resume before the first step to accept them in advance.
+//   - Wait until the chain has included the account's transactions that are in
+//     pools.
+//   - Compare the pending requests ([Client.List]) with the account's transactions
+//     on the chain, and [Client.Cancel] those that were executed. Orders are also
+//     carried out while the account is stopped.
+//   - Requests that the store has lost altogether can be submitted again if they
+//     were not executed.
+//   - If the account merely sent transactions before it was used with an exclusive
+//     store, there is nothing to repair. Call Resume before the first step to
+//     accept these transactions in advance.
 //
-// ErrOtherChain: connect the right node. If the chain was started again on purpose, call
-// [Client.ResetNonce] with force after Resume.
+// ErrOtherChain means that the node is on another chain: connect the right node. If
+// the chain was started again on purpose, call [Client.ResetNonce] with force after
+// Resume.
 //
 // Resume returns when the order is durable.
 func (c *Client) Resume(ctx context.Context) error {

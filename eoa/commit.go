@@ -6,9 +6,10 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// stage applies a batch to the view, and leaves the write to the next commit, which saves a
-// round trip. Use it only for observations of the chain. Nothing that follows from them is
-// sent before they are written, and after a crash the next worker observes the same.
+// stage applies a batch to the view but leaves the write to the next commit, which
+// saves a round trip. It may only be used for observations of the chain. Nothing
+// that follows from an observation is sent before it is written, and after a crash
+// the next worker makes the same observation.
 func (e *Executor) stage(b Batch) {
 	version := e.view.Head.Version
 	if !e.view.Changes(&b) {
@@ -21,8 +22,8 @@ func (e *Executor) stage(b Batch) {
 	e.view.Head.Version = version
 }
 
-// commit applies a batch to the view. If it changes anything, it is written together with the
-// staged batch.
+// commit applies a batch to the view. If the batch changes anything, commit writes
+// it together with the staged batch.
 func (e *Executor) commit(ctx context.Context, b Batch) error {
 	changes := e.view.Changes(&b)
 	if e.stage(b); !changes {
@@ -31,8 +32,8 @@ func (e *Executor) commit(ctx context.Context, b Batch) error {
 	return e.commitStaged(ctx)
 }
 
-// commitStaged writes the staged batch, if there is one. After an error it is unknown whether
-// the store has it.
+// commitStaged writes the staged batch, if there is one. If it returns an error,
+// the batch may or may not be in the store.
 func (e *Executor) commitStaged(ctx context.Context) error {
 	if e.staged == nil {
 		return nil

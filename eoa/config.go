@@ -9,56 +9,64 @@ import (
 	"github.com/jamq/jamq/internal/fields"
 )
 
-// Config configures an [Executor]. Start with [DefaultConfig], and change fields. The fields
-// of [Rules] are fields of Config, for example cfg.Confirmations.
+// Config configures an [Executor]. Start with [DefaultConfig] and change fields.
+// The fields of [Rules] are also fields of Config, for example cfg.Confirmations.
 type Config struct {
-	// Rules are the settings of the decisions: limits, prices and waits.
+	// Rules are the settings for decisions about requests: limits, prices and
+	// waits.
 	Rules
-	// Poll is how often the chain is read while the account has work; at most 24 hours. 0
-	// means that it is read only after [Executor.NewHead] and every Rebroadcast. The default
-	// is 3 seconds.
+	// Poll is how often the chain is read while the account has work; at most 24
+	// hours. With 0, the chain is read only after [Executor.NewHead] and every
+	// Rebroadcast. The default is 3 seconds.
 	Poll time.Duration
-	// Timeout is the time limit of each call to the chain or the signer; above 0, at most one
-	// hour. If a send takes longer, its outcome is unknown. The default is 10 seconds.
+	// Timeout is the time limit of each call to the chain or the signer; above 0,
+	// at most one hour. The outcome of a send that takes longer is unknown. The
+	// default is 10 seconds.
 	Timeout time.Duration
-	// Parallel is how many signatures may be requested at the same time; 1 to 1024. It limits
-	// the estimates that are repeated in the same way. The default is 32.
+	// Parallel is how many signatures may be requested at the same time; 1 to 1024.
+	// The same limit applies to gas estimates that are repeated after a failure.
+	// The default is 32.
 	Parallel int
 	// LeaseFor is how long the account stays reserved for a worker that has died; one second
 	// to 24 hours. Workers renew their leases after half of the time. The default is 30
 	// seconds.
 	LeaseFor time.Duration
-	// CellProofs sends blobs with a proof for each cell (sidecar version 1, EIP-7594), as
-	// networks expect from the Osaka fork on. If it is false, each blob has one proof
-	// (version 0). It can be changed at any time: transactions that are signed are then sent
-	// in the other form, with the same hash. The default is true.
+	// CellProofs sends blobs with a proof for each cell (sidecar version 1,
+	// EIP-7594), which networks expect from the Osaka fork on. If it is false, each
+	// blob is sent with one proof (version 0). It may be changed at any time:
+	// transactions that are already signed are then sent in the other form, with
+	// the same hash. The default is true.
 	CellProofs bool
-	// SharedKey means that other programs also sign for the account. The account is then not
-	// exclusive, even in a store that may lose writes; see [Rules.Exclusive]. If such a store
-	// loses writes that no process remembers, requests may be executed twice. Exclusive and
-	// SharedKey cannot both be set. The default is false.
+	// SharedKey declares that other programs also sign for the account. The account
+	// is then never treated as exclusive, even in a store that may lose writes; see
+	// [Rules.Exclusive]. If such a store loses writes that no process remembers,
+	// requests may be executed twice. Exclusive and SharedKey cannot both be set.
+	// The default is false.
 	SharedKey bool
-	// Witness notices that the store has lost writes. All executors of a process should share
-	// one. If it is nil, each executor, fleet or runner makes its own.
+	// Witness detects that the store has lost writes. All executors of a process
+	// should share a witness. If it is nil, each executor, fleet or runner creates
+	// its own.
 	Witness *Witness
 	// Observe is called with a report at the end of each step, unless it is nil. It must
 	// return soon, and must not call the executor.
 	Observe func(Report)
-	// Logger receives warnings about failures that are tried again and about problems that
-	// have begun, for example that the balance is too low. If it is nil, nothing is logged.
+	// Logger receives warnings about failures that are tried again, and about
+	// problems that have begun, for example a balance that is too low. If it is
+	// nil, nothing is logged.
 	Logger *slog.Logger
 	// Now returns the current time, for tests. If it is nil, time.Now is used.
 	Now func() time.Time
 }
 
 const (
-	// day is the longest interval of a setting.
+	// day is the upper limit of settings that are intervals.
 	day = 24 * time.Hour
-	// maxGas is more than any block has: a higher estimate must be a mistake of the node.
+	// maxGas is above the gas limit of any block, so a higher estimate must be a
+	// mistake of the node.
 	maxGas uint64 = 1 << 40
-	// leastWindow is how many batches of waiting requests are read at once. If none of them
-	// can be sent, twice as many are read next time, up to maxWindow requests, because those
-	// behind them may be sendable.
+	// leastWindow is how many batches of waiting requests are read at once. If none
+	// of these requests can be sent, twice as many are read the next time, up to
+	// maxWindow requests, because the requests behind them may be sendable.
 	leastWindow, maxWindow = 8, 1 << 14
 )
 
@@ -81,7 +89,7 @@ func (c *Config) Validate() error {
 	return wrong.Wrap(ErrInvalidConfig)
 }
 
-// withDefaults returns the config with defaults in the fields for which nil means one.
+// withDefaults returns the config with defaults in place of nil fields.
 func (c Config) withDefaults() Config {
 	c.Logger, c.Witness = cmp.Or(c.Logger, slog.New(slog.DiscardHandler)), cmp.Or(c.Witness, NewWitness())
 	if c.Now == nil {

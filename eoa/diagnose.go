@@ -8,9 +8,9 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// findProblems returns the problems of the account after a step, which returned err. If the
-// store failed, the step has learned nothing about the account, so that the earlier problems
-// remain.
+// findProblems returns the account's problems after a step that returned err. If
+// the store failed, the step has learned nothing about the account, so the earlier
+// problems remain.
 func (e *Executor) findProblems(err error) []Problem {
 	now := e.cfg.Now()
 	with := func(kind ProblemKind, err error) Problem {
@@ -37,8 +37,9 @@ func (e *Executor) findProblems(err error) []Problem {
 	return account.Continued(e.problems, found, now)
 }
 
-// setProblems remembers the problems after a step, and logs those that have just begun. Stops
-// and failed calls are not logged here, because they were logged with their details.
+// setProblems remembers the problems after a step and logs those that have just
+// begun. Stops and failed calls are not logged here, because they were already
+// logged with their details.
 func (e *Executor) setProblems(found []Problem) {
 	for _, p := range found {
 		known := slices.ContainsFunc(e.problems, func(b Problem) bool { return b.Kind == p.Kind })

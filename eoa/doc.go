@@ -37,40 +37,44 @@
 //
 // # Words
 //
-// An [Executor] works in steps. A step takes the account's lease in the store, takes a
-// look at the account and its chain through the node, and makes its decisions. Each is
-// stored, as a [Batch], before anything that depends on it is sent. A request is in flight
-// from when it has a nonce until a block has one of its transactions. A gap is a nonce that
-// no known transaction has: the chain executes nothing behind it. A noop is a transaction
-// that does nothing, 0 wei from the account to itself. It fills a gap, or withdraws a
-// request. A bump signs a request again with its nonce, at a higher price.
+// An [Executor] works in steps. In a step, it takes the account's lease in the store, reads the
+// state of the account and its chain from the node, and makes its decisions. Each decision is
+// stored, as a [Batch], before anything that depends on it is sent.
+//
+//   - A request is in flight from when it gets a nonce until a block contains one of its
+//     transactions.
+//   - A gap is a nonce that no known transaction has. The chain executes nothing behind a gap.
+//   - A no-op is a transaction that does nothing: it transfers 0 wei from the account to itself.
+//     A no-op fills a gap or withdraws a request.
+//   - A bump signs a request again with the same nonce, at a higher price.
 //
 // # Safety rules
 //
-// A nonce belongs to its request from assignment to finality. Signed bytes are
-// stored before they are sent, and the same bytes are sent again if it is
-// unknown whether a node has them.
+// A nonce belongs to its request from assignment to finality. Signed bytes are stored before
+// they are sent, and the same bytes are sent again if it is unknown whether a node has them.
 //
-// A send is accepted, rejected, or unknown ([Classify]). No result takes the nonce from
-// its request, because a gateway may return the refusal of one node for bytes that another
-// node took. After several refusals in a row for its price or gas, the request is signed
-// again with its nonce. After more of them for a permanent reason, a noop takes the nonce.
-// The transaction that is mined decides.
+// The result of a send is accepted, rejected, or unknown ([Classify]). No result takes the nonce
+// from its request, because a gateway may return the refusal of one node for bytes that another
+// node has accepted. After several refusals in a row because of price or gas, the request is
+// signed again with the same nonce. After more of them for a permanent reason, a no-op is signed
+// for the nonce. Which of these transactions counts is decided by the chain, when it includes
+// one.
 //
-// A lease carries an epoch that only grows, and each commit names the version of the
-// account that it was decided on. A worker that has lost its lease therefore cannot write,
-// and neither can a delayed write. It can still send bytes, but only bytes that the store
-// has; its successor sends the same ones.
+// A lease carries an epoch that only grows, and each commit names the version of the account on
+// which it was decided. A worker that has lost its lease therefore cannot write, and neither can
+// a delayed write be applied. Such a worker can still send bytes, but only bytes from the store,
+// and its successor sends the same bytes.
 //
-// A request is superseded only if a finalized block has used its nonce and a node
-// names the other transaction. If an authorization (EIP-7702) or a contract
-// creation used the nonce, the request gets another one.
+// A request is superseded only if a finalized block has used its nonce and a node names the
+// other transaction. If an authorization (EIP-7702) or a contract creation used the nonce, the
+// request gets another nonce instead.
 //
 // # Decisions of the operator
 //
-// [FeePolicy] limits the prices of all requests; [Request.MaxFee] and [Request.MaxBlobFee]
-// limit those of one. [Client.ResetNonce] with force is the only way to give up a transaction
-// that may still be mined. If the store lost writes, or the node is on another chain, the
-// account stops ([ErrStopped], [EventStopped]) until the operator calls [Client.Resume].
-// [Fleet.Health] has the problems of all accounts, and [Fleet.Deliver] their events.
+// [FeePolicy] limits the prices of all requests; [Request.MaxFee] and [Request.MaxBlobFee] limit
+// the prices of one request. [Client.ResetNonce] with force is the only way to give up a
+// transaction that may still be mined. If the store has lost writes, or the node is on another
+// chain, the account stops ([ErrStopped], [EventStopped]) until the operator calls
+// [Client.Resume]. [Fleet.Health] returns the problems of all accounts, and [Fleet.Deliver]
+// their events.
 package eoa

@@ -16,16 +16,17 @@ import (
 // recordVersion is the first byte of an encoded record.
 const recordVersion = 4
 
-// EncodeRecord returns a record as bytes, for stores: a version, and the fields in a fixed
-// order.
+// EncodeRecord encodes a record for a store: a version byte, followed by the fields
+// in a fixed order.
 func EncodeRecord(r *Record) []byte {
 	c := coder{out: append(make([]byte, 0, 512+len(r.Data)), recordVersion), version: recordVersion}
 	c.record(r)
 	return c.out
 }
 
-// DecodeRecord returns the record that EncodeRecord encoded, also one of an earlier version.
-// It shares no memory with raw. The error wraps ErrMalformed.
+// DecodeRecord decodes a record that EncodeRecord has encoded, also with an earlier
+// version of this package. The record shares no memory with raw. The error wraps
+// ErrMalformed.
 func DecodeRecord(raw []byte) (Record, error) {
 	if len(raw) == 0 || raw[0] == 0 || raw[0] > recordVersion {
 		return Record{}, fmt.Errorf("%w: record begins with %.4x, want version 1 to %d", ErrMalformed, raw, recordVersion)
@@ -42,8 +43,9 @@ func DecodeRecord(raw []byte) (Record, error) {
 	return r, nil
 }
 
-// coder goes through the fields of a record. If in is set, it reads them, and otherwise it
-// writes them. One list of fields therefore serves both directions.
+// coder visits the fields of a record to encode or decode them: it reads the fields
+// if in is set, and writes them otherwise. One list of fields therefore serves both
+// directions.
 type coder struct {
 	out     []byte
 	in      *wire.Reader
@@ -144,7 +146,7 @@ func (c *coder) authorization(a *types.SetCodeAuthorization) {
 	c.amount(&a.S)
 }
 
-// field reads or writes a field with one of two functions.
+// field reads or writes a field, with the function for the coder's direction.
 func field[T any](c *coder, v *T, read func(*wire.Reader) T, write func([]byte, T) []byte) {
 	if c.in != nil {
 		*v = read(c.in)
@@ -179,7 +181,8 @@ func appendString(out []byte, s string) []byte {
 	return append(wire.AppendUint(out, uint64(len(s))), s...)
 }
 
-// number encodes integers of other types.
+// number encodes an integer of another type as an int64. Decoding fails if the
+// number does not fit the type.
 func number[T ~uint8 | ~int | ~int32](c *coder, v *T) {
 	if c.in == nil {
 		c.out = wire.AppendInt(c.out, int64(*v))
@@ -239,7 +242,8 @@ func optional[T any](c *coder, v **T, each func(*coder, *T)) {
 	each(c, *v)
 }
 
-// list encodes a slice. An empty one is decoded as nil.
+// list encodes the length of a slice and its elements. An empty slice is decoded as
+// nil.
 func list[S ~[]T, T any](c *coder, v *S, each func(*coder, *T)) {
 	n := uint64(len(*v))
 	if c.uint(&n); c.in == nil {

@@ -6,19 +6,20 @@ import (
 )
 
 var (
-	// ErrKeyReused is returned by Submit if the key belongs to another request. Nothing was
-	// accepted.
+	// ErrKeyReused is returned by Submit if the key belongs to a different request.
+	// Nothing was accepted.
 	ErrKeyReused = errors.New("eoa: key belongs to another request")
 	// ErrUnknownRequest is returned if no request has the given key or transaction hash.
 	ErrUnknownRequest = errors.New("eoa: unknown request")
-	// ErrHeld is returned if another worker has the lease of the account.
+	// ErrHeld is returned if another worker holds the lease of the account.
 	ErrHeld = errors.New("eoa: account is held by another worker")
-	// ErrFenced is returned by a store if the caller has lost the lease: it was parked or
-	// broken, or another worker has acquired the account. Nothing was written.
-	ErrFenced = errors.New("eoa: lease lost")
-	// ErrConflict is returned by [Store.Commit] if the account has changed since the batch
-	// was decided. An earlier commit of the same worker may have arrived late. Nothing was
+	// ErrFenced is returned by a store if the caller has lost the lease, because
+	// the lease was parked or broken or another worker has acquired it. Nothing was
 	// written.
+	ErrFenced = errors.New("eoa: lease lost")
+	// ErrConflict is returned by [Store.Commit] if the account has changed since
+	// the batch was decided, for example because an earlier commit of the same
+	// worker arrived late. Nothing was written.
 	ErrConflict = errors.New("eoa: account has changed since it was loaded")
 	// ErrWoken is returned by [Store.Park] and [Executor.Suspend] if requests or orders have
 	// arrived since the worker last read the account. The worker keeps the lease.
@@ -28,11 +29,11 @@ var (
 	ErrSigner = errors.New("eoa: wrong signature")
 )
 
-// BusyError is an error of a node that asked us to wait before the next call. Errors of a
-// [Chain] wrap it.
+// BusyError is returned by a [Chain] if the node asked the caller to wait before
+// the next call. The chain's error wraps it.
 type BusyError struct {
-	// RetryAfter is how long to wait. 0 means that the node named no time. More than a minute
-	// counts as a minute.
+	// RetryAfter is how long to wait; 0 means that the node named no time. More
+	// than a minute counts as one minute.
 	RetryAfter time.Duration
 	// Err is the node's error.
 	Err error

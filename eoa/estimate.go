@@ -11,8 +11,8 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// assignAndSend gives gas, nonces and prices to chosen requests, and signs and sends them. It
-// reports whether there may be more to send.
+// assignAndSend gives gas, nonces and prices to the chosen requests, signs them and
+// sends them. It reports whether there may be more requests to send.
 func (e *Executor) assignAndSend(ctx context.Context, now time.Time, jobs []account.Job) (more bool, err error) {
 	jobs, reverting, more, err := e.jobsWithGas(ctx, jobs)
 	if err != nil {
@@ -25,9 +25,9 @@ func (e *Executor) assignAndSend(ctx context.Context, now time.Time, jobs []acco
 	return true, e.signAndSend(ctx, assigned)
 }
 
-// awaitGasCall waits until the call for gas, if there is one, has ended, at most for
-// patience. If idle is set, new work ends the wait as well. It reports whether the call has
-// ended.
+// awaitGasCall waits for at most patience until the running gas call has ended. If
+// idle is set, new work for the executor also ends the wait. It returns true if the
+// call has ended or if there is none.
 func (e *Executor) awaitGasCall(ctx context.Context, patience time.Duration, idle bool) bool {
 	if e.gas == nil || e.gas.ended() {
 		return true
@@ -47,13 +47,14 @@ func (e *Executor) awaitGasCall(ctx context.Context, patience time.Duration, idl
 	return false
 }
 
-// jobsWithGas returns those of the jobs whose gas is given or estimated, and begins to ask
-// the node for the others. It waits for the answer at most for Config.Retry, so that a slow
-// node does not delay the requests whose gas is given. If there are no such requests, it
-// waits up to Config.Timeout. While the call goes on, Choose leaves out the requests in it.
+// jobsWithGas returns the jobs whose gas is given or estimated, and starts a call
+// that asks the node to estimate the gas of the others. It waits for the answer at
+// most for Config.Retry, so that a slow node does not delay the requests whose gas
+// is given. If no other request can go first, it waits up to Config.Timeout. While
+// the call is running, Choose leaves out the requests that wait for it.
 //
-// refused has the jobs that would revert. more means that sendNew must choose again: the call
-// has ended, or others can go first.
+// refused contains the jobs that would revert. more means that sendNew must choose
+// again, because the call has ended or other requests can go first.
 func (e *Executor) jobsWithGas(ctx context.Context, jobs []account.Job) (ready []account.Job, refused []account.Refusal, more bool, err error) {
 	leftOut, patience := e.view.Asking != nil, time.Duration(0)
 	switch {
@@ -96,8 +97,9 @@ func (e *Executor) jobsWithGas(ctx context.Context, jobs []account.Job) (ready [
 	return ready, refused, more, nil
 }
 
-// estimate sets the missing gas limits of jobs, and waits for the node. If the gas of a job
-// cannot be estimated, it keeps gas 0. A job that would revert is returned in refused.
+// estimate sets the missing gas limits of jobs, and waits for the node. A job whose
+// gas cannot be estimated keeps gas 0. A job that would revert is returned in
+// refused.
 func (e *Executor) estimate(ctx context.Context, jobs []account.Job) (out []account.Job, refused []account.Refusal, err error) {
 	if err := e.ensureLease(ctx); err != nil {
 		return nil, nil, err
@@ -116,7 +118,8 @@ func (e *Executor) estimate(ctx context.Context, jobs []account.Job) (out []acco
 	return out, refused, nil
 }
 
-// fillGas sets the gas limits that follow from the answers of the node.
+// fillGas sets the gas limits of jobs from the node's answers. It returns the jobs
+// that would revert in refused.
 func (e *Executor) fillGas(jobs []account.Job, answers map[uint64]Estimated) (out []account.Job, refused []account.Refusal) {
 	for _, j := range jobs {
 		answer, asked := answers[j.Record.ID]
@@ -139,10 +142,11 @@ func (e *Executor) fillGas(jobs []account.Job, answers map[uint64]Estimated) (ou
 	return out, refused
 }
 
-// startGasCall begins to ask the node for the missing gas limits. It returns nil if there are
-// none, or if the node asked us to wait. One call has all jobs, because nodes answer a batch
-// faster than many calls. Only a job whose estimate has failed before has a separate call: if
-// the node hangs on it, the others are not lost again. All calls together take at most
+// startGasCall starts asking the node for the missing gas limits. It returns nil if
+// no limit is missing, or if the node asked the executor to wait. One call asks for
+// all jobs, because nodes answer a batch faster than many calls. Only a job whose
+// estimate has failed before gets a separate call, so that the others get their
+// answers even if the node hangs on it. All calls together take at most
 // Config.Timeout.
 func (e *Executor) startGasCall(ctx context.Context, jobs []account.Job) *gasCall {
 	var calls [][]account.Job
@@ -162,7 +166,7 @@ func (e *Executor) startGasCall(ctx context.Context, jobs []account.Job) *gasCal
 	if len(calls) == 0 || e.nodeBusy() {
 		return nil
 	}
-	// The call may outlast the step, and then the context of the step.
+	// The call may outlast the step and therefore the step's context.
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.Timeout)
 	g := &gasCall{cancel: cancel, done: make(chan struct{}), answers: map[uint64]Estimated{}, asking: map[uint64]bool{}}
 	go func() {

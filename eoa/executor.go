@@ -8,10 +8,10 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// Executor sends the requests of one account. Any number of executors may run for the same
-// account, on any number of machines that share a store. Only the one that has the account's
-// lease works; the others wait. An Executor is also a [Client] of its account. All methods
-// are safe for concurrent use.
+// Executor sends the requests of one account. Any number of executors may run for
+// the same account, on any number of machines that share a store. Only the executor
+// that holds the account's lease works, and the others wait. An Executor is also a
+// [Client] of its account. All methods are safe for concurrent use.
 type Executor struct {
 	Client
 	cfg     Config
@@ -22,22 +22,23 @@ type Executor struct {
 	signals *signals
 
 	mu            sync.Mutex    // held during a step
-	lease         Lease         // zero Epoch: none
-	view          *account.View // nil: must be loaded
-	staged        *Batch        // applied but not written; nil: none
-	commitUnknown bool          // failed commit may still happen
+	lease         Lease         // zero Epoch: no lease
+	view          *account.View // nil: must be loaded from the store
+	staged        *Batch        // applied to view but not written; nil: none
+	commitUnknown bool          // the last commit failed but may still be applied
 	inbox         inbox
 	watch         watch
 	history       history
-	gas           *gasCall // under way; nil: none
-	signErr       error    // error of the last signature
-	stopLogged    bool     // error of the present stop logged
+	gas           *gasCall // call that is running; nil: none
+	signErr       error    // error of the last signature; nil: it succeeded
+	stopLogged    bool     // the error of the present stop was logged
 	report        Report
 	problems      []Problem // as of the last step
 }
 
-// New returns an executor. It does nothing until the host calls [Executor.Run], or
-// [Executor.Step] again and again. The error wraps ErrInvalidConfig.
+// New returns an executor for the account a. It does nothing until the host calls
+// [Executor.Run], or calls [Executor.Step] repeatedly. The error wraps
+// ErrInvalidConfig.
 func New(cfg Config, a Account, store Store, chain Chain, signer Signer) (*Executor, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err

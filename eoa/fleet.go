@@ -14,14 +14,15 @@ import (
 	"github.com/jamq/jamq/internal/fields"
 )
 
-// Opener returns the chain and the signer of an account. A fleet calls it when the account
-// has work, in a separate goroutine, because connecting to a node or a key service may take
-// long. No call of a user waits for it. If it returns an error or panics, [Fleet.Health] has
-// the account, and the fleet calls it again after FleetConfig.Interval.
+// Opener returns the chain and the signer of an account. A fleet calls it in a
+// separate goroutine when the account has work, because connecting to a node or a
+// key service may take long. No call of a user waits for it. If it returns an error
+// or panics, [Fleet.Health] reports the account, and the fleet calls it again after
+// FleetConfig.Interval.
 type Opener func(a Account) (Chain, Signer, error)
 
-// Executor opens an account and returns an executor for it. If the opener panics, the error
-// has the stack in its text.
+// Executor calls the opener and returns an executor for the account. If the opener
+// panics, the text of the error contains the stack.
 func (o Opener) Executor(cfg Config, a Account, store Store) (e *Executor, err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -42,13 +43,13 @@ type FleetConfig struct {
 	// Workers is how many accounts may take a step at the same time; at least 1. The default
 	// is 16.
 	Workers int
-	// Interval is how often the fleet asks the store which accounts have work, in one call
-	// for all accounts; positive. It finds requests of other processes, and accounts whose
-	// worker has died. Requests that are submitted through this fleet do not wait for it. The
-	// default is one second.
+	// Interval is how often the fleet asks the store which accounts have work, in
+	// one call for all accounts; positive. In this way, the fleet finds requests of
+	// other processes, and accounts whose worker has died. Requests that are
+	// submitted through this fleet do not wait for it. The default is one second.
 	Interval time.Duration
-	// Target is how many unfinished requests an account may have before [Fleet.Pick] turns to
-	// the next account; at least 1. The default is 10.
+	// Target is how many unfinished requests an account may have before
+	// [Fleet.Pick] prefers the next account; at least 1. The default is 10.
 	Target int
 }
 
@@ -69,33 +70,34 @@ func (c *FleetConfig) Validate() error {
 	return wrong.Wrap(ErrInvalidConfig)
 }
 
-// Fleet runs the executors of many accounts. Any number of fleets may run, on any number of
-// machines that share a store. If a machine dies, the others take over its accounts when the
-// leases expire. An account without work costs nothing: it has no executor, no goroutine and
-// no lease. All methods are safe for concurrent use.
+// Fleet runs the executors of many accounts. Any number of fleets may run, on any
+// number of machines that share a store. If a machine dies, the others take over
+// its accounts when the leases expire. An account without work costs nothing,
+// because it has no executor, no goroutine and no lease. All methods are safe for
+// concurrent use.
 type Fleet struct {
 	cfg     FleetConfig
 	store   Store
 	open    Opener
-	slots   *semaphore.Weighted // a weight of one for each running step
-	commits *signals            // changes at the commits of all accounts
-	starts  *signals            // changes when an account gets an executor
+	slots   *semaphore.Weighted // each running step occupies one slot
+	commits *signals            // announces the commits of all accounts
+	starts  *signals            // announces that an account has got an executor
 
 	mu      sync.Mutex
 	running map[Account]*Executor
-	// opening has the accounts whose opener has not returned yet, with the time when it was
-	// called.
+	// opening contains the accounts whose opener has not returned yet, with the
+	// time of the call.
 	opening map[Account]time.Time
-	// troubled has the problems of accounts, for Health. The zero Account has those of the
-	// whole fleet.
+	// troubled contains the problems that Health reports, by account. The problems
+	// of the whole fleet are under the zero Account.
 	troubled map[Account]troubled
 	all      sync.WaitGroup
-	ctx      context.Context // context of Run; nil before
-	ended    bool            // Run is ending: start nothing
+	ctx      context.Context // context of Run; nil before Run is called
+	ended    bool            // Run is ending, so start no executor
 }
 
-// NewFleet returns a fleet. It works on no account before [Fleet.Run] is called. The error
-// wraps ErrInvalidConfig.
+// NewFleet returns a fleet. It does not work on any account before [Fleet.Run] is
+// called. The error wraps ErrInvalidConfig.
 func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -118,9 +120,10 @@ func NewFleet(cfg FleetConfig, store Store, open Opener) (*Fleet, error) {
 	return f, nil
 }
 
-// Client returns a client of an account, through which requests are submitted and followed.
-// Its calls do not wait for the [Opener]: the store keeps requests and orders until this
-// fleet or another process works on the account. The client is safe for concurrent use.
+// Client returns a client of an account, through which requests are submitted and
+// followed. Its calls do not wait for the [Opener], because the store keeps
+// requests and orders until this fleet or another process works on the account. The
+// client is safe for concurrent use.
 func (f *Fleet) Client(a Account) *Client {
 	return &Client{a, f.store, f.cfg.Executor.Now, f.cfg.Executor.Confirmations, func() { f.wake(a) }, func() progress {
 		if e := f.executor(a); e != nil {
@@ -135,8 +138,8 @@ func (f *Fleet) Submit(ctx context.Context, a Account, requests ...Request) ([]R
 	return f.Client(a).Submit(ctx, requests...)
 }
 
-// Stats returns the state of an account after the last step of this fleet, and whether this
-// fleet is working on the account now.
+// Stats returns the state of an account after the last step of its executor. It
+// returns false if this fleet is not working on the account now.
 func (f *Fleet) Stats(a Account) (Stats, bool) {
 	e := f.executor(a)
 	if e == nil {
@@ -145,9 +148,10 @@ func (f *Fleet) Stats(a Account) (Stats, bool) {
 	return e.Stats(), true
 }
 
-// Undelivered returns the accounts that have events which were not acknowledged. It returns
-// those above after, ascending by chain id and address, at most limit; begin with the zero
-// Account. It asks the store, so that it finds the accounts of all fleets.
+// Undelivered returns the accounts that have unacknowledged events. It returns up
+// to limit accounts above after, in ascending order of chain id and address; begin
+// with the zero Account. It asks the store, so it also finds accounts of other
+// fleets.
 func (f *Fleet) Undelivered(ctx context.Context, after Account, limit int) ([]Account, error) {
 	return f.store.Undelivered(ctx, after, limit)
 }
@@ -160,13 +164,14 @@ func (f *Fleet) executor(a Account) *Executor {
 	return f.running[a]
 }
 
-// Pick chooses the account that should get the next request, if it does not matter which
-// account sends it. Pick returns the first account that has fewer unfinished requests than
-// FleetConfig.Target, so that few accounts are busy at a time. If none has, it returns the
-// one with the fewest.
+// Pick chooses the account that should get the next request, for hosts that do not
+// care which account sends it. It returns the first account that has fewer
+// unfinished requests than FleetConfig.Target, so that only few accounts are busy
+// at a time. If there is no such account, it returns the account with the fewest.
 //
-// Only the account that a request was submitted to knows its key. Store the choice together
-// with the key, and use the same account when you submit the request again.
+// A request's key is known only to the account that it was submitted to. Therefore,
+// store the choice together with the key, and use the same account when you submit
+// the request again.
 func (f *Fleet) Pick(ctx context.Context, accounts ...Account) (Account, error) {
 	if len(accounts) == 0 {
 		return Account{}, fmt.Errorf("%w: no accounts to pick from", ErrInvalidRequest)
@@ -188,8 +193,8 @@ func (f *Fleet) Pick(ctx context.Context, accounts ...Account) (Account, error) 
 	return best, nil
 }
 
-// wake makes the account's executor read the store. If the account has none, wake starts one
-// in another goroutine, because its opener may take long.
+// wake makes the account's executor read the store. If the account has no executor,
+// wake starts one in another goroutine, because its opener may take long.
 func (f *Fleet) wake(a Account) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -204,7 +209,7 @@ func (f *Fleet) wake(a Account) {
 	}
 }
 
-// start opens an account, and works on it until it has no work left.
+// start opens an account and runs its executor until it has no work left.
 func (f *Fleet) start(a Account) {
 	e, err := f.open.Executor(f.cfg.Executor, a, f.store)
 	if err != nil {
@@ -244,8 +249,8 @@ func (f *Fleet) work(ctx context.Context, a Account, e *Executor) {
 	}
 }
 
-// NewHead tells the fleet that a chain has a new block, so that the executors of that chain
-// need not wait for Config.Poll.
+// NewHead tells the fleet that a chain has a new block, so that the executors of
+// that chain read it without waiting for Config.Poll.
 func (f *Fleet) NewHead(chainID uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -263,8 +268,9 @@ func (f *Fleet) Busy() int {
 	return len(f.running)
 }
 
-// Run works on the accounts until ctx ends. It then releases all of them, for other fleets,
-// and returns ctx's error. It must be called only once.
+// Run works on the accounts until ctx ends. It then releases all of them, so that
+// other fleets can go on at once, and returns ctx's error. Run must be called only
+// once.
 func (f *Fleet) Run(ctx context.Context) error {
 	f.mu.Lock()
 	if f.ctx != nil {
@@ -294,7 +300,7 @@ func (f *Fleet) Run(ctx context.Context) error {
 // duePage is the maximum number of due accounts that are fetched at once.
 const duePage = 256
 
-// takeDue starts executors for the accounts that are due.
+// takeDue asks the store which accounts have work and starts executors for them.
 func (f *Fleet) takeDue(ctx context.Context) {
 	due, err := f.store.Due(ctx, f.cfg.Executor.Now(), duePage)
 	if err != nil {

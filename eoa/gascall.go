@@ -2,13 +2,13 @@ package eoa
 
 import "context"
 
-// gasCall is a call that asks a node for gas limits. It may take longer than a step, so that
-// a node which hangs does not delay the requests whose gas is given.
+// gasCall is a running call that asks a node for gas estimates. It may outlast a
+// step, so that a node that hangs does not delay the requests whose gas is given.
 type gasCall struct {
 	cancel  context.CancelFunc
 	done    chan struct{}        // closed when answers is complete
-	answers map[uint64]Estimated // by the id of the record
-	asking  map[uint64]bool      // records that wait for its end
+	answers map[uint64]Estimated // by record id
+	asking  map[uint64]bool      // ids of the records that wait for the call
 }
 
 // ended reports whether the call has ended.
@@ -21,7 +21,7 @@ func (g *gasCall) ended() bool {
 	}
 }
 
-// dropGasCall ends the call, if there is one, and forgets its answers.
+// dropGasCall cancels the running call, if there is one, and drops its answers.
 func (e *Executor) dropGasCall() {
 	if e.gas != nil {
 		e.gas.cancel()

@@ -5,9 +5,10 @@ import (
 	"crypto/rand"
 )
 
-// Handle is how a user follows and changes one request. [Client.Send] returns it. For a
-// request that was submitted before, also by another process, [Client.Handle] does. All
-// methods are safe for concurrent use.
+// Handle lets a user follow and change one request. [Client.Send] returns the
+// handle of a new request. [Client.Handle] returns the handle of a request that was
+// submitted before, even by another process. All methods are safe for concurrent
+// use.
 type Handle struct {
 	client *Client
 	key    string
@@ -16,10 +17,11 @@ type Handle struct {
 // Send submits a request and returns its handle. When it returns without an error, the
 // request is durable and will be executed once.
 //
-// With a [Request.Key], Send can be repeated: after any error, and after a restart, send the
-// same request with the same key again. If Key is empty, Send draws one at random. After an
-// error it is then unknown whether the request was accepted, and a second Send would be a
-// second request. The errors are those of [Client.Submit].
+// With a [Request.Key], Send can be repeated: after any error, and after a restart,
+// send the same request with the same key again. If Key is empty, Send chooses a
+// random key. After an error it is then unknown whether the request was accepted,
+// and a second Send would submit a second request. The errors are those of
+// [Client.Submit].
 func (c *Client) Send(ctx context.Context, r Request) (*Handle, error) {
 	if r.Key == "" {
 		r.Key = rand.Text()
@@ -30,25 +32,26 @@ func (c *Client) Send(ctx context.Context, r Request) (*Handle, error) {
 	return c.Handle(r.Key), nil
 }
 
-// Handle returns the handle of the request with the given key. It does not check that there
-// is such a request.
+// Handle returns the handle of the request with the given key. It does not check
+// that the request exists.
 func (c *Client) Handle(key string) *Handle { return &Handle{client: c, key: key} }
 
 // Key returns the key of the request.
 func (h *Handle) Key() string { return h.key }
 
-// Wait waits until the transaction of the request is in a block that is depth blocks deep in
-// the chain, where 1 is the newest block. 0 means Config.Confirmations. The record that it
-// returns has the fields of the receipt: Tx, Height, Block, GasUsed, Contract and Logs.
+// Wait waits until the transaction of the request is in a block at the given depth
+// in the chain. The newest block has depth 1, and 0 means Config.Confirmations.
+// The returned record contains the fields of the receipt: Tx, Height, Block,
+// GasUsed, Contract and Logs.
 //
-// The error is that of [Record.Err]. It wraps ErrReverted if the transaction in the block
-// failed, and ErrNotExecuted if the request ended without a transaction, for example because
-// of [Handle.Cancel]. If ctx ends first, Wait returns the record as last read and ctx's
-// error. The request goes on, so that Wait can be called again.
+// The error is that of [Record.Err]. It wraps ErrReverted if the transaction in the
+// block failed, and ErrNotExecuted if the request ended without a transaction, for
+// example because of [Handle.Cancel]. If ctx ends first, Wait returns the record as
+// last read, and ctx's error. The request goes on, so Wait can be called again.
 //
-// If another process works on the account, the newest block is not known here. Wait then
-// distinguishes only three depths, 1, Config.Confirmations and final, and waits for the next
-// one of them.
+// If another process works on the account, this process does not know the newest
+// block. Wait then distinguishes only the depths 1, Config.Confirmations and final,
+// and waits until the next of these is reached.
 func (h *Handle) Wait(ctx context.Context, depth uint64) (Record, error) {
 	if depth == 0 {
 		depth = h.client.confirmations
@@ -62,7 +65,8 @@ func (h *Handle) Wait(ctx context.Context, depth uint64) (Record, error) {
 	return r, err
 }
 
-// depth returns how deep the block of a mined record is at least.
+// depth returns a lower bound for the depth of a mined record's block. height is
+// the height of progress.
 func (c *Client) depth(r *Record, height uint64) (depth uint64) {
 	if r.State == Confirmed {
 		depth = c.confirmations

@@ -9,19 +9,19 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// troubled has the problems of an account as they were last reported.
+// troubled contains the last reported problems of an account.
 type troubled struct {
 	problems   []Problem
 	reportedAt time.Time
 }
 
-// Health returns the problems of the accounts that this fleet works on or tries to work on,
-// the oldest first. An account without a problem is not in it. Health does not read the
-// store.
+// Health returns the problems of the accounts that this fleet works on or tries to
+// work on, the oldest first. Accounts without problems are not listed. Health does
+// not read the store.
 //
-// If another worker holds an account, or the account could not be opened here, another
-// process may do the work. Such a problem is therefore forgotten if the fleet does not meet
-// it again within Config.LeaseFor and two intervals.
+// If another worker holds an account, or the account could not be opened here,
+// another process may do the work. Health therefore drops such a problem if the
+// fleet has not met it again within Config.LeaseFor plus two intervals.
 func (f *Fleet) Health() []Problem {
 	now := f.cfg.Executor.Now()
 	f.mu.Lock()

@@ -7,32 +7,32 @@ import (
 )
 
 const (
-	// dropPage is how many records one step looks through. dropPeek is how many it looks at
-	// first, to find out whether any are old enough.
+	// dropPage is how many records one step checks in a pass. dropPeek is how many
+	// it checks first, to find out whether any record is old enough.
 	dropPage, dropPeek = 500, 16
 	// dropEvery is the time between two passes over the records of an account.
 	dropEvery = 10 * time.Minute
 )
 
-// history is the state of an executor's pass over the records of its account, in which old
-// ones are deleted.
+// history is the state of an executor's pass over the records of its account, in
+// which old records are deleted.
 type history struct {
-	after  uint64    // id of the last record of this pass; 0 before
+	after  uint64    // id of the last record that this pass has checked; 0: not started
 	newest uint64    // highest id known
 	next   time.Time // start of the next pass
-	begun  bool      // a pass has begun
+	begun  bool      // a pass has been started before
 }
 
-// noteIDs remembers the highest id that any record has.
+// noteIDs remembers the highest id of any record that was read.
 func (h *history) noteIDs(records []Record) {
 	for i := range records {
 		h.newest = max(h.newest, records[i].ID)
 	}
 }
 
-// dropOld deletes the records and events that Config.Retention does not keep, one page in a
-// step. A pass over all records begins when the account has no work left, and every dropEvery
-// while it has.
+// dropOld deletes the records and events that Config.Retention no longer keeps, one
+// page in a step. A pass over all records starts when the account has no work left,
+// and every dropEvery while it has work.
 func (e *Executor) dropOld(ctx context.Context, idle bool) error {
 	now, h := e.cfg.Now(), &e.history
 	if h.next.IsZero() || h.next.Sub(now) > dropEvery { // a clock that was ahead
@@ -69,7 +69,7 @@ func (e *Executor) dropOld(ctx context.Context, idle bool) error {
 	return e.commit(ctx, b)
 }
 
-// dropEvents deletes the events that were not acknowledged for longer than
+// dropEvents deletes the events that have been unacknowledged for longer than
 // Retention.EventAge.
 func (e *Executor) dropEvents(ctx context.Context, now time.Time) error {
 	if e.cfg.Retention.EventAge == 0 {

@@ -2,38 +2,39 @@ package eoa
 
 import "slices"
 
-// inbox has the waiting requests of the account, as far as the executor has read them from
-// the store.
+// inbox contains the account's waiting requests, as far as the executor has read
+// them from the store.
 type inbox struct {
-	wake    uint64   // wake version of pending and orders
-	seen    uint64   // newest wake version from the store
+	wake    uint64   // wake version at which pending and orders were read
+	seen    uint64   // newest wake version that the store has returned
 	pending []Record // first requests without a nonce
-	more    bool     // store may have more pending
-	low     int      // pending count that triggers a read
-	window  int      // number of requests to read
+	more    bool     // the store may have more of them
+	low     int      // when this few are left, the store is read again
+	window  int      // number of requests to read at once
 }
 
-// reset forgets the requests, because the account was loaded again.
+// reset drops the requests that were read, because the account was loaded again.
 func (i *inbox) reset(c *Config) {
 	i.pending, i.more, i.window = nil, true, leastWindow*c.Batch
 }
 
-// expire makes the next read ask the store.
+// expire marks the requests as outdated, so that the next readInbox asks the store.
 func (i *inbox) expire() { i.seen = i.wake + 1 }
 
-// current reports whether a read of the store would show nothing that is needed now.
+// current reports whether the store need not be read now.
 func (i *inbox) current() bool {
 	return i.seen == i.wake && !(i.more && len(i.pending) <= i.low)
 }
 
-// replace replaces the requests by those that were read.
+// replace replaces the requests by those that were just read.
 func (i *inbox) replace(read *Inbox, c *Config) {
 	i.wake, i.seen, i.pending, i.more = read.Wake, read.Wake, read.Pending, read.More
 	i.low = min(c.Batch-1, len(read.Pending)/2)
 }
 
-// widen makes the next read return more requests, because all that were read must wait, and
-// those behind them may not have to. It reports whether the store may have more.
+// widen makes the next read return more requests. It is called when all requests
+// that were read must wait, because the requests behind them may be sendable. It
+// returns false if the store has no more or the window cannot grow.
 func (i *inbox) widen() bool {
 	if !i.more || i.window >= maxWindow {
 		return false
@@ -43,7 +44,7 @@ func (i *inbox) widen() bool {
 	return true
 }
 
-// committed brings the requests up to date with a batch that was written.
+// committed updates the requests with a batch that was written.
 func (i *inbox) committed(b *Batch) {
 	gone := make(map[uint64]bool, len(b.Records))
 	for k := range b.Records {
@@ -63,5 +64,5 @@ func (i *inbox) committed(b *Batch) {
 	}
 }
 
-// has reports whether any request may be waiting.
+// has reports whether any request may be waiting for a nonce.
 func (i *inbox) has() bool { return len(i.pending) > 0 || i.more }

@@ -7,16 +7,17 @@ import (
 	"time"
 )
 
-// watch has the time and the outcome of the last look at the chain.
+// watch has the time and the outcome of the last time that the chain was read.
 type watch struct {
-	at     time.Time // of the last successful look
-	eager  bool      // new bytes accepted since then
+	at     time.Time // time of the last successful look; zero: none
+	eager  bool      // since then, a node has accepted a new transaction
 	failed int       // failed looks since then
-	err    error     // error of the last one
+	err    error     // error of the last failed look
 }
 
-// observeChain reads the chain if that is due, and lets the records follow. It reports
-// whether the chain is known well enough to send new transactions.
+// observeChain reads the chain if that is due, and updates the records accordingly.
+// It returns ready if the state of the chain is known well enough to send
+// new transactions.
 func (e *Executor) observeChain(ctx context.Context) (ready bool, err error) {
 	now := e.cfg.Now()
 	if e.nodeBusy() {
@@ -59,8 +60,8 @@ func (e *Executor) observeChain(ctx context.Context) (ready bool, err error) {
 	return true, nil
 }
 
-// lookFailed notes that the chain could not be read, or that the look was not believed. No
-// new request is sent until a look succeeds.
+// lookFailed records that the chain could not be read, or that the Look was not
+// trusted. No new request is sent until a Look succeeds.
 func (e *Executor) lookFailed(ctx context.Context, message string, err error) (bool, error) {
 	e.watch.failed++
 	e.watch.err = fmt.Errorf("eoa: %s: %w", message, err)

@@ -5,22 +5,23 @@ import "context"
 // eventPage is how many events, or accounts with events, are read at once.
 const eventPage = 100
 
-// Deliver passes the events of the account to handle as they arrive, oldest first, until ctx
-// ends. An event is acknowledged when handle has returned nil for it. Deliver returns ctx's
-// error, or the first error of handle or of the store. The next call begins with the event
-// that handle refused.
+// Deliver passes the events of the account to handle as they arrive, oldest first,
+// until ctx ends. An event is acknowledged when handle has returned nil for it.
+// Deliver returns ctx's error, or the first error of handle or of the store. The
+// next call begins with the event that handle refused.
 //
-// Events of other processes arrive within 3.2 seconds. After a crash, an event may be
-// delivered again: its Account and Seq identify it.
+// Events of other processes arrive within 3.2 seconds. After a crash, an event may
+// be delivered again; its Account and Seq identify the repetition.
 func (c *Client) Deliver(ctx context.Context, handle func(context.Context, Event) error) error {
 	return stream(ctx, c.progress, func() (int, error) {
 		return Deliver(ctx, c.store, c.account, eventPage, handle)
 	})
 }
 
-// Deliver does what [Client.Deliver] does, for all accounts of the store, also those of other
-// fleets. The events of one account arrive in order. If several fleets call Deliver, an event
-// may be delivered to more than one of them.
+// Deliver does the same as [Client.Deliver] for all accounts of the store,
+// including those that other fleets work on. The events of one account arrive in
+// order. If several fleets call Deliver, an event may be delivered to more than one
+// of them.
 func (f *Fleet) Deliver(ctx context.Context, handle func(context.Context, Event) error) error {
 	return stream(ctx, f.commits.progress, func() (delivered int, err error) {
 		after := Account{}
@@ -44,8 +45,8 @@ func (f *Fleet) Deliver(ctx context.Context, handle func(context.Context, Event)
 	})
 }
 
-// stream calls deliver again whenever there may be new events, until ctx ends or deliver
-// returns an error. deliver returns how many events it has delivered.
+// stream calls deliver whenever there may be new events, until ctx ends or deliver
+// returns an error. deliver returns the number of events that it has delivered.
 func stream(ctx context.Context, progress func() progress, deliver func() (int, error)) error {
 	pause := firstWait
 	for {
@@ -65,12 +66,14 @@ func stream(ctx context.Context, progress func() progress, deliver func() (int, 
 	}
 }
 
-// Deliver passes the events of an account that were not acknowledged yet to handle, oldest
-// first, at most limit, and returns. It acknowledges those for which handle returned nil, and
-// returns the first error of handle. Use it if you decide yourself when to ask the store;
-// otherwise [Client.Deliver] and [Fleet.Deliver] call it as events arrive.
+// Deliver passes up to limit unacknowledged events of an account to handle, oldest
+// first, and returns. It acknowledges the events for which handle returned nil, and
+// stops at the first error of handle, which it returns. Use it if you decide
+// yourself when to ask the store; otherwise, [Client.Deliver] and [Fleet.Deliver]
+// call it as events arrive.
 //
-// After a crash, an event may be delivered again: its Account and Seq identify it.
+// After a crash, an event may be delivered again; its Account and Seq identify the
+// repetition.
 func Deliver(ctx context.Context, store Store, a Account, limit int, handle func(context.Context, Event) error) (delivered int, err error) {
 	events, err := store.Events(ctx, a, 0, limit)
 	if err != nil {

@@ -11,14 +11,15 @@ import (
 	"github.com/jamq/jamq/internal/backoff"
 )
 
-// Run works on the account until ctx ends. It then releases the account and returns ctx's
-// error. Failures of the store, the chain and the signer are logged and tried again. While
-// the account is stopped, Run keeps it, and waits for an operator to call [Client.Resume].
+// Run works on the account until ctx ends. It then releases the account and returns
+// ctx's error. Failures of the store, the chain and the signer are logged and tried
+// again. While the account is stopped, Run keeps the lease and waits for an
+// operator to call [Client.Resume].
 func (e *Executor) Run(ctx context.Context) error { return e.run(ctx, false, nil) }
 
-// run works on the account until ctx ends. If endIdle is set, it also returns when no work is
-// left or another worker holds the account. If slots is not nil, each step occupies one slot,
-// which limits the steps at the same time.
+// run works on the account until ctx ends. If endIdle is set, run also returns when
+// no work is left or another worker holds the account. If slots is not nil, each
+// step occupies one slot, which limits the number of concurrent steps.
 func (e *Executor) run(ctx context.Context, endIdle bool, slots *semaphore.Weighted) error {
 	failures := 0
 	for ctx.Err() == nil {
@@ -47,7 +48,7 @@ func (e *Executor) run(ctx context.Context, endIdle bool, slots *semaphore.Weigh
 	return errors.Join(ctx.Err(), e.Release(rest))
 }
 
-// stepInSlot takes a step, and occupies a slot meanwhile.
+// stepInSlot takes a step while occupying one of the slots, if slots is not nil.
 func (e *Executor) stepInSlot(ctx context.Context, slots *semaphore.Weighted) (time.Time, error) {
 	if slots != nil {
 		if err := slots.Acquire(ctx, 1); err != nil {
@@ -58,8 +59,9 @@ func (e *Executor) stepInSlot(ctx context.Context, slots *semaphore.Weighted) (t
 	return e.Step(ctx)
 }
 
-// pause waits for the given time, or without limit if forever is set. If wakes is set, a
-// wake-up ends the pause. After a failure it does not, so that the back-off holds.
+// pause waits for the given time, or without limit if forever is set. A wake-up
+// ends the pause only if wakes is set. After a failure wakes is false, so that the
+// back-off is observed.
 func (e *Executor) pause(ctx context.Context, wait time.Duration, wakes, forever bool) {
 	var timer <-chan time.Time
 	if !forever {
@@ -77,8 +79,9 @@ func (e *Executor) pause(ctx context.Context, wait time.Duration, wakes, forever
 	}
 }
 
-// Release gives back the lease of the account, if the executor has it, and makes the account
-// due at once. Another worker can then go on without waiting for the lease to expire.
+// Release gives back the account's lease, if the executor holds it, and makes the
+// account due at once. Another worker can then go on without waiting until the
+// lease expires.
 func (e *Executor) Release(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -104,13 +107,15 @@ func (e *Executor) Release(ctx context.Context) error {
 	return err
 }
 
-// Suspend ends the work of this executor between two steps, for hosts that run each step as a
-// job of another engine, such as package eoa/jobs. It releases the account and makes it due
-// at the given time; zero means never. It returns the wake version that the last step saw: if
-// the store has a higher one later, there is new work.
+// Suspend ends the work of this executor between two steps, for hosts that run each
+// step as a job of another engine, such as package eoa/jobs. It releases the
+// account and makes it due at the given time; zero means never. It returns the wake
+// version that the last step saw. If the store later has a higher version, there is
+// new work.
 //
-// If requests or orders have arrived since the last step, Suspend keeps the lease and returns
-// ErrWoken. If the last step has released the account, Suspend does nothing.
+// If requests or orders have arrived since the last step, Suspend keeps the lease
+// and returns ErrWoken. If the last step has already released the account, Suspend
+// does nothing.
 func (e *Executor) Suspend(ctx context.Context, due time.Time) (wake uint64, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -12,9 +12,9 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// signAndSend signs jobs, stores the signatures, and sends the bytes. If a job cannot be
-// signed, that job is delayed, and those with higher nonces are not signed either, because
-// the chain would not execute them.
+// signAndSend signs jobs, stores the signatures, and sends the transactions. If a
+// job cannot be signed, it is delayed. The jobs with higher nonces are then not
+// signed either, because the chain would not execute them.
 func (e *Executor) signAndSend(ctx context.Context, jobs []account.Job) error {
 	var signed []account.Signed
 	var later []account.Refusal
@@ -46,8 +46,8 @@ func (e *Executor) signAndSend(ctx context.Context, jobs []account.Job) error {
 	return e.sendDue(ctx)
 }
 
-// sendDue sends the stored bytes that are due, in nonce order and in batches, and stores what
-// the node answered.
+// sendDue sends the stored transactions that are due, in nonce order and in
+// batches, and stores the node's answers.
 func (e *Executor) sendDue(ctx context.Context) error {
 	for {
 		now := e.cfg.Now()
@@ -81,8 +81,8 @@ func (e *Executor) sendDue(ctx context.Context) error {
 			}
 		}
 		b := e.view.ApplyResults(&e.rules, e.cfg.Now(), out, results)
-		// Without records the batch has only the time in Head.Resent. One write for all
-		// batches is enough.
+		// A batch without records contains only the time in Head.Resent. It is
+		// staged, so that one write is enough for several of them.
 		if e.stage(b); len(b.Records) > 0 {
 			if err := e.commitStaged(ctx); err != nil {
 				return err
@@ -94,8 +94,8 @@ func (e *Executor) sendDue(ctx context.Context) error {
 	}
 }
 
-// signAll requests the signatures of all jobs at the same time. It returns those before the
-// first one that failed, and its error.
+// signAll requests the signatures of all jobs at the same time. If a signature
+// fails, signAll returns the signatures of the jobs before it, and its error.
 func (e *Executor) signAll(ctx context.Context, jobs []account.Job) ([]account.Signed, error) {
 	signed, failed := make([]account.Signed, len(jobs)), make([]error, len(jobs))
 	var group errgroup.Group
@@ -114,8 +114,8 @@ func (e *Executor) signAll(ctx context.Context, jobs []account.Job) ([]account.S
 	return signed, nil
 }
 
-// signOne requests a signature. It does not trust the signer: the result must be the
-// requested transaction, signed by the account.
+// signOne requests a signature. Because the signer is not trusted, signOne checks
+// that the result is the requested transaction, signed by the account.
 func (e *Executor) signOne(ctx context.Context, j account.Job) (account.Signed, error) {
 	want, err := j.Transaction(e.account)
 	if err != nil {

@@ -2,16 +2,16 @@ package eoa
 
 import "sync"
 
-// signals connect an executor with other goroutines: these wake it, and see how far it has
-// come. None of the methods waits for a step.
+// signals connects an executor with other goroutines, which wake it and follow its
+// progress. No method waits for a step.
 type signals struct {
-	woke chan struct{} // token: there may be work
+	woke chan struct{} // holds a token if there may be work
 
 	mu      sync.Mutex
-	newHead bool          // the executor must look at the chain
-	held    bool          // the lease is held: new heads matter
+	newHead bool          // the next step must read the chain
+	held    bool          // the executor holds the lease, so new heads matter
 	changed chan struct{} // closed at the next change
-	height  uint64        // see progress
+	height  uint64        // see progress.height
 	stats   Stats         // as of the last step
 }
 
@@ -19,7 +19,7 @@ func newSignals() *signals {
 	return &signals{woke: make(chan struct{}, 1), changed: make(chan struct{}), newHead: true}
 }
 
-// wake leaves a token that ends the executor's pause.
+// wake leaves a token that ends the executor's pause, now or when it begins.
 func (s *signals) wake() {
 	select {
 	case s.woke <- struct{}{}:
@@ -27,7 +27,8 @@ func (s *signals) wake() {
 	}
 }
 
-// woken takes the token, so that a later wake-up counts for the next step.
+// woken takes the token and reports whether there was one. A wake-up after this
+// call counts for the next step.
 func (s *signals) woken() bool {
 	select {
 	case <-s.woke:
@@ -37,8 +38,8 @@ func (s *signals) woken() bool {
 	}
 }
 
-// requestLook makes the next step read the chain. It reports whether the executor has the lease;
-// otherwise a new block is no reason to wake it.
+// requestLook makes the next step read the chain. It reports whether the executor
+// holds the lease; if not, a new block is no reason to wake it.
 func (s *signals) requestLook() (held bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +47,8 @@ func (s *signals) requestLook() (held bool) {
 	return s.held
 }
 
-// takeLookRequest reports whether the step must read the chain because of requestLook, once.
+// takeLookRequest reports whether requestLook was called since the last
+// takeLookRequest, so that this step must read the chain.
 func (s *signals) takeLookRequest() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,38 +57,40 @@ func (s *signals) takeLookRequest() bool {
 	return noted
 }
 
-// setHeld notes whether the executor has the lease.
+// setHeld records whether the executor holds the lease.
 func (s *signals) setHeld(held bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held, s.newHead = held, s.newHead || held
 	if s.stats.Held = s.stats.Held && held; !held {
-		s.height = 0 // another worker sees more
+		s.height = 0 // another worker now reads the chain
 	}
 }
 
-// progress returns how far the executor is.
+// progress returns the executor's progress, for callers that wait for requests.
 func (s *signals) progress() progress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return progress{s.height, s.changed}
 }
 
-// announceChange closes the channel of progress, so that those who wait read the store.
+// announceChange closes the channel of progress, so that waiting callers read the
+// store.
 func (s *signals) announceChange() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.change()
 }
 
-// change does what announceChange does, for a caller that holds the lock.
+// change is announceChange for callers that already hold the lock.
 func (s *signals) change() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// lowerHeight lowers the height of progress, because a reorg may have removed blocks. It does
-// not raise it: the records of the step are not written yet.
+// lowerHeight lowers the height of progress, because a reorg may have removed
+// blocks. It never raises the height, because the records of the running step are
+// not written yet.
 func (s *signals) lowerHeight(height uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +107,7 @@ func (s *signals) publish(stats Stats, height uint64) {
 	s.stats, s.height = stats, height
 }
 
-// published returns the state after the last step.
+// published returns the state that was last passed to publish.
 func (s *signals) published() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,9 +17,9 @@ type keySigner struct {
 	keys  map[common.Address]*ecdsa.PrivateKey
 }
 
-// NewKeySigner returns a signer for the chain with the given id that has its keys in memory.
-// Use package eoa/kms for keys in a key service. The signer is safe for concurrent use. Its
-// errors wrap ErrSigner if it has no key for an account, or if the chain id is 0.
+// NewKeySigner returns a signer for one chain that holds its keys in memory. Use
+// package eoa/kms for keys in a key service. The signer is safe for concurrent use.
+// Its errors wrap ErrSigner if it has no key for an account, or if chainID is 0.
 func NewKeySigner(chainID uint64, keys ...*ecdsa.PrivateKey) Signer {
 	s := &keySigner{keys: map[common.Address]*ecdsa.PrivateKey{}}
 	if chainID > 0 {

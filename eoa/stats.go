@@ -2,73 +2,77 @@ package eoa
 
 import "time"
 
-// Report is what Config.Observe gets after each step, for metrics. The counts are for that
-// step only.
+// Report is passed to Config.Observe after each step, for metrics. The counts are
+// for that step only.
 type Report struct {
-	// Account is the account of the step.
+	// Account is the account that the step worked on.
 	Account Account
-	// Sent is how many transactions were given to a node for the first time, as far as the
-	// executor knows.
+	// Sent is how many transactions were given to a node for the first time, as far
+	// as the executor knows.
 	Sent int
 	// Recovered is how many transactions were given to a node again.
 	Recovered int
-	// Accepted is how many of all these a node accepted.
+	// Accepted is how many of the sent transactions, first and repeated, a node
+	// accepted.
 	Accepted int
 	// Signed is how many transactions were signed, replacements included.
 	Signed int
-	// Bumped is how many of these were replacements.
+	// Bumped is how many of the signed transactions were replacements.
 	Bumped int
-	// Mined is how many records were found to be in a block.
+	// Mined is how many requests were found to be in a block.
 	Mined int
-	// Ended is how many records became Final, Cancelled or Superseded.
+	// Ended is how many requests became Final, Cancelled or Superseded.
 	Ended int
-	// Failed is how many records became Failed.
+	// Failed is how many requests became Failed.
 	Failed int
 	// Dropped is how many records of ended requests were deleted; see [Retention].
 	Dropped int
-	// Commits is how many calls that write were made to the store.
+	// Commits is how many writing calls were made to the store.
 	Commits int
-	// Reads is how many calls that only read were made to the store.
+	// Reads is how many calls were made to the store that only read.
 	Reads int
-	// Problems are the reasons for which the account makes no progress, or less than it
-	// could, as of the end of the step. [Fleet.Health] has them for all accounts.
+	// Problems are the reasons why the account makes no progress, or less progress
+	// than it could, at the end of the step. [Fleet.Health] returns the problems of
+	// all accounts.
 	Problems []Problem
-	// ToSubmitted is, for each request that a node took for the first time, the time since
-	// the store accepted the request. Use it for a histogram.
+	// ToSubmitted has one duration for each request that a node accepted for the
+	// first time in this step: the time since the store accepted the request. Use
+	// it for a histogram.
 	ToSubmitted []time.Duration
-	// ToConfirmed is the same time for each request that was confirmed.
+	// ToConfirmed has the same duration for each request that was confirmed in this
+	// step.
 	ToConfirmed []time.Duration
 }
 
 // Stats is the state of an account after the last step of its executor.
 type Stats struct {
-	// Pending is how many requests without a nonce the executor has read. The store may have
-	// more.
+	// Pending is how many requests without a nonce the executor has read. The store
+	// may have more of them.
 	Pending int
-	// Prepared is how many requests are signed and not known to be on a node.
+	// Prepared is how many requests are signed but not known to be on a node.
 	Prepared int
-	// Broadcast is how many requests a node has and no block.
+	// Broadcast is how many requests are on a node but in no block.
 	Broadcast int
-	// Mined is how many requests are in blocks that are not final.
+	// Mined is how many requests are in blocks that are not final yet.
 	Mined int
 	// Next is the nonce that the next request gets.
 	Next uint64
 	// Latest is the number of the account's transactions on the chain.
 	Latest uint64
-	// Free is how many nonces below Next no known transaction has. They are filled with
-	// transactions that do nothing.
+	// Free is the number of gaps: nonces below Next that no known transaction has.
+	// The executor fills them with no-op transactions.
 	Free int
 	// Balance is the balance in wei, in decimal; empty if unknown.
 	Balance string
-	// Stalled is how long no transaction of the account had been mined although some were in
-	// flight; 0 if none was.
+	// Stalled is how long no transaction of the account had been mined while some
+	// were in flight; 0 if none was in flight.
 	Stalled time.Duration
 	// Held means that this executor holds the account's lease.
 	Held bool
 	// Resets are the last five resets of the next nonce, oldest first.
 	Resets []Reset
-	// Stopped is why the account is stopped; nil if it is not. It wraps ErrStopped; see
-	// [Client.Resume].
+	// Stopped is why the account is stopped, and wraps ErrStopped; nil if the
+	// account is not stopped. See [Client.Resume].
 	Stopped error
 }
 
@@ -76,9 +80,9 @@ type Stats struct {
 // is running.
 func (e *Executor) Stats() Stats { return e.signals.published() }
 
-// publishStats makes the state after a step visible in Stats. written means that the store has
-// all changes of the step. If it has not, a record in the store may name a block that a reorg
-// has removed, so that depths are unknown.
+// publishStats makes the state after a step visible in Stats. written means that
+// the store has all changes of the step. If it does not, a stored record may name a
+// block that a reorg has removed, so the published height is 0 for unknown.
 func (e *Executor) publishStats(written bool) {
 	s := Stats{Pending: len(e.inbox.pending), Held: e.lease.Epoch != 0}
 	height := uint64(0)

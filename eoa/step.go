@@ -10,13 +10,13 @@ import (
 	"github.com/jamq/jamq/internal/backoff"
 )
 
-// Step does all work that is due now, and returns when the next step is due; zero means
-// never. If something wakes the executor, it is due earlier.
+// Step does all work that is due now, and returns when the next step is due; zero
+// means never. The next step is due earlier if the executor is woken.
 //
-// The error wraps ErrHeld if another worker holds the account, or ErrStopped if it is
-// stopped; otherwise it comes from the store. The next step then starts from the state in the
-// store. If the chain or the signer fails, that is logged and not an error, and next is the
-// time when it is tried again.
+// The error wraps ErrHeld if another worker holds the account, or ErrStopped if the
+// account is stopped. Any other error comes from the store, and the next step then
+// starts from the stored state. A failure of the chain or the signer is logged and
+// is not an error; next is then the time of the next try.
 func (e *Executor) Step(ctx context.Context) (next time.Time, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -42,20 +42,22 @@ func (e *Executor) Step(ctx context.Context) (next time.Time, err error) {
 
 // step makes all decisions of a step, in the order that the safety rules need:
 //
-//  1. ensureLease: the executor holds the account, and has its records as the store has
+//  1. ensureLease acquires the account, and loads its records as the store has
 //     them.
-//  2. readInbox: users' orders are carried out, and the first requests without a nonce
-//     are known.
-//  3. observeChain: records follow what the chain shows. If the node or the store cannot
-//     be trusted, the account stops.
-//  4. broadcast: signed transactions that are due are sent, some of them again. Then
-//     transactions that are stuck are signed again at a higher price, and sent.
-//  5. sendNew, until nothing more fits: requests get nonces, and are signed, stored and
-//     sent.
-//  6. finish: old records are dropped. If no work is left, the lease is given back.
+//  2. readInbox carries out users' orders, and reads the first requests without a
+//     nonce.
+//  3. observeChain reads the chain and updates the records. If the node or the
+//     store cannot be trusted, it stops the account.
+//  4. broadcast sends the signed transactions that are due, some of them again.
+//     Then it signs transactions that are stuck again, at a higher price, and sends
+//     them.
+//  5. sendNew gives nonces to requests and signs, stores and sends them, until no
+//     more requests fit.
+//  6. finish drops old records. If no work is left, it gives back the lease.
 //
-// Each decision is in the store before the next one depends on it. Observations of the chain
-// are written together with the decision that follows from them, which saves a round trip.
+// Each decision is stored before the next one depends on it. Observations of the
+// chain are written together with the decision that follows from them, which saves
+// a round trip.
 func (e *Executor) step(ctx context.Context) (time.Time, error) {
 	if err := e.ensureLease(ctx); err != nil {
 		return time.Time{}, err
@@ -93,9 +95,9 @@ func (e *Executor) step(ctx context.Context) (time.Time, error) {
 	return e.finish(ctx)
 }
 
-// broadcast sends the signed transactions that are due. If the chain is known well enough, it
-// also signs and sends those that are due again with their nonces, for example at a higher
-// price.
+// broadcast sends the signed transactions that are due. If ready is set, it also
+// signs transactions again that need it, for example at a higher price, and sends
+// them with their old nonces.
 func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 	if err := e.sendDue(ctx); err != nil || !ready {
 		return err
@@ -116,7 +118,7 @@ func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 	return e.signAndSend(ctx, jobs)
 }
 
-// sendNew chooses a batch of the requests without a nonce, and sends it. It reports
+// sendNew chooses some of the requests without a nonce and sends them. It reports
 // whether there may be more to send.
 func (e *Executor) sendNew(ctx context.Context) (moved bool, err error) {
 	if err := e.readInbox(ctx); err != nil {
@@ -153,7 +155,7 @@ func (e *Executor) finish(ctx context.Context) (time.Time, error) {
 	if busy {
 		return e.nextStep(now), nil
 	} else if e.history.after > 0 {
-		return now, nil // more is old
+		return now, nil // more records may be old
 	}
 	e.report.Commits++
 	err := e.store.Park(ctx, e.lease, e.inbox.wake, time.Time{})
@@ -167,7 +169,8 @@ func (e *Executor) finish(ctx context.Context) (time.Time, error) {
 	return time.Time{}, err
 }
 
-// nextStep returns when the next step is due.
+// nextStep returns when the next step is due: the earliest time at which any part
+// of the work needs one.
 func (e *Executor) nextStep(now time.Time) time.Time {
 	next := now.Add(min(e.cfg.Rebroadcast, e.cfg.LeaseFor/3))
 	earlier := func(t time.Time) {
@@ -179,7 +182,8 @@ func (e *Executor) nextStep(now time.Time) time.Time {
 		earlier(now.Add(e.cfg.Poll))
 	}
 	if e.watch.eager && e.watch.failed == 0 && len(e.inbox.pending) > 0 && e.view.Room(&e.rules) == 0 {
-		// Some nodes make a block as soon as they get a transaction. The next look shows it.
+		// Some nodes make a block as soon as they get a transaction, so look at the
+		// chain at once.
 		e.signals.requestLook()
 		earlier(now)
 	}

@@ -13,9 +13,10 @@ import (
 )
 
 // timeouts wraps the host's Chain and Signer, so that no call takes longer than
-// Config.Timeout. JSON-RPC clients have no time limit, and while a step waits, no other
-// worker can work on the account. A panic of the host's code becomes an error of the call.
-// Otherwise it would end the process, and the work on all other accounts with it.
+// Config.Timeout. The limit is needed because JSON-RPC clients have none, and no
+// other worker can work on the account while a step waits. It also turns a panic of
+// the host's code into an error of the call. Otherwise the panic would end the
+// process, and with it the work on all other accounts.
 type timeouts struct {
 	chain  Chain
 	signer Signer
@@ -23,8 +24,8 @@ type timeouts struct {
 	log    *slog.Logger
 }
 
-// limited makes a call with the time limit. If the call panics, the error has no stack,
-// because records keep the texts of errors; the log has it.
+// limited makes a call with the time limit. If the call panics, the stack is
+// logged. It is not part of the error, because records keep the texts of errors.
 func limited[T any](ctx context.Context, p timeouts, of string, call func(context.Context) (T, error)) (out T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()
@@ -45,7 +46,8 @@ func (p timeouts) Ask(ctx context.Context, q Questions) (Answers, error) {
 	return limited(ctx, p, "Chain.Ask", func(ctx context.Context) (Answers, error) { return p.chain.Ask(ctx, q) })
 }
 
-// Estimate returns one result for each request, even if the Chain returns fewer or fails.
+// Estimate returns one result for each request, even if the Chain returns fewer or
+// fails. The missing results have an error.
 func (p timeouts) Estimate(ctx context.Context, from common.Address, requests []*Request) []Estimated {
 	results, err := limited(ctx, p, "Chain.Estimate", func(ctx context.Context) ([]Estimated, error) {
 		return p.chain.Estimate(ctx, from, requests), nil
@@ -59,8 +61,8 @@ func (p timeouts) Estimate(ctx context.Context, from common.Address, requests []
 	return results
 }
 
-// Send returns one result for each transaction, even if the Chain returns fewer or fails.
-// They are then Unknown.
+// Send returns one result for each transaction, even if the Chain returns fewer or
+// fails. All results are Unknown in that case.
 func (p timeouts) Send(ctx context.Context, raws [][]byte) []Sent {
 	results, err := limited(ctx, p, "Chain.Send", func(ctx context.Context) ([]Sent, error) { return p.chain.Send(ctx, raws), nil })
 	if len(results) != len(raws) {
@@ -86,5 +88,6 @@ func (e *Executor) noteBusy(err error) {
 	}
 }
 
-// nodeBusy reports whether the node asked us to wait and that time is not over.
+// nodeBusy reports whether the node asked the executor to wait and this wait has
+// not ended.
 func (e *Executor) nodeBusy() bool { return e.cfg.Now().Before(e.view.Quiet) }

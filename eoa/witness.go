@@ -8,35 +8,37 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// Witness protects against a store that loses writes, for example because a replica was
-// promoted that had not received them. It remembers for each account how far this process has
-// seen it go. If the store later lacks commits that were seen, transactions of these commits
-// may be on the chain. The executor then stops the account with ErrStoreRolledBack, because
-// going on could execute requests twice.
+// Witness detects that a store has lost writes, for example because a replica was
+// promoted that had not received them. For each account, it remembers the latest
+// state that this process has seen. If the store later lacks commits of that state,
+// their transactions may be on the chain. The executor then stops the account with
+// ErrStoreRolledBack, because going on could execute requests twice.
 //
-// All executors of a process should share one Witness; see [Config.Witness]. It needs 100 to
-// 500 bytes per account, and is safe for concurrent use. Create one with [NewWitness].
+// All executors of a process should share a Witness; see [Config.Witness]. A
+// Witness needs 100 to 500 bytes per account and is safe for concurrent use. Create
+// it with [NewWitness].
 type Witness struct {
 	id uint64 // random
 
 	mu      sync.Mutex
-	commits uint64 // number of the last commit, of all accounts
+	commits uint64 // number of the last commit, counted over all accounts
 	seen    map[Account]storeState
 }
 
-// maxMarks is how many marks a head keeps, one for each process that has committed. As long
-// as fewer other processes have committed since, a process finds out whether its own commits
-// are still there.
+// maxMarks is how many marks a head keeps, one for each process that has committed.
+// A process can check whether its own commits are still in the store unless this
+// many other processes have committed since.
 const maxMarks = 16
 
-// storeState is the state of an account in the store, as far as it shows lost writes: how
+// storeState is the part of an account's stored state that reveals lost writes: how
 // often the account was resumed after a stop, its versions, and its marks.
 type storeState struct {
 	resumes, version, wake uint64
 	marks                  []account.Mark
 }
 
-// behind reports whether a store in state s lacks writes that it had in the state before.
+// behind reports whether a store in state s lacks writes that it had in the earlier
+// state before.
 func (s storeState) behind(before storeState) bool {
 	if s.resumes != before.resumes {
 		return s.resumes < before.resumes
@@ -44,8 +46,8 @@ func (s storeState) behind(before storeState) bool {
 	return s.version < before.version || s.wake < before.wake || slices.ContainsFunc(before.marks, s.lacks)
 }
 
-// lacks reports whether the commit that m names is missing in s. If m may have been pushed
-// out by maxMarks newer ones, lacks returns false.
+// lacks reports whether the commit that m names is missing in s. It returns false
+// if maxMarks newer marks may have pushed m out.
 func (s storeState) lacks(m account.Mark) bool {
 	for _, k := range s.marks {
 		if k.Witness == m.Witness {
@@ -58,8 +60,8 @@ func (s storeState) lacks(m account.Mark) bool {
 // NewWitness returns a witness that has seen nothing yet.
 func NewWitness() *Witness { return &Witness{id: rand.Uint64(), seen: map[Account]storeState{}} }
 
-// mark returns marks with a new one, for the commit that leads to version. marks are in order
-// of their versions.
+// mark adds a mark for the commit that leads to version, and returns the marks to
+// store. marks must be in the order of their versions.
 func (w *Witness) mark(marks []account.Mark, version uint64) []account.Mark {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,9 +71,9 @@ func (w *Witness) mark(marks []account.Mark, version uint64) []account.Mark {
 	return out[max(0, len(out)-maxMarks):]
 }
 
-// remember keeps the state of an account that the store has returned. wake is nil if the
-// store did not return the wake version. If the store lacks commits of the state that was
-// kept before, remember returns that state and false, and keeps it.
+// remember stores the state of an account that the store has returned; wake is nil
+// if the store did not return the wake version. If the store lacks commits of the
+// state remembered before, remember keeps that state, and returns it and false.
 func (w *Witness) remember(a Account, h *account.Head, wake *uint64) (before storeState, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,15 +89,16 @@ func (w *Witness) remember(a Account, h *account.Head, wake *uint64) (before sto
 	return before, true
 }
 
-// last returns the furthest state of the account that the store has returned.
+// last returns the latest state of the account that was remembered.
 func (w *Witness) last(a Account) storeState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.seen[a]
 }
 
-// forget makes the witness accept whatever state the store returns next, after the account
-// was stopped for the loss.
+// forget drops the remembered state, so that the witness accepts the next state
+// that the store returns. It is called after the account was stopped because of
+// lost writes.
 func (w *Witness) forget(a Account) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

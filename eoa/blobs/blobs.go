@@ -1,11 +1,11 @@
-// Package blobs lets a program send blob transactions (EIP-4844) with package eoa. It
-// has no names; a program imports it for its effect:
+// Package blobs lets a program send blob transactions (EIP-4844) with package eoa.
+// It exports nothing; a program imports it for its side effect:
 //
 //	import _ "github.com/jamq/jamq/eoa/blobs"
 //
-// It links the KZG commitments and proofs, which make a program 1.4 MB larger and load
-// their trusted setup with the first blob. Without the import, requests of kind Blob
-// are refused with ErrInvalidRequest.
+// The import links the code for KZG commitments and proofs, which makes a program
+// 1.4 MB larger. The trusted setup is loaded with the first blob. Without the
+// import, requests of kind Blob are refused with ErrInvalidRequest.
 package blobs
 
 import (

@@ -19,39 +19,40 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Faults are the probabilities of faults in the calls and blocks of a [Chain], from 0 to 1.
-// ReorgDepth is a number of blocks.
+// Faults sets how often the calls and blocks of a [Chain] go wrong. Each field is a
+// probability from 0 to 1, except ReorgDepth, which is a number of blocks.
 type Faults struct {
 	// DropRequest is the probability that the node never receives a call.
 	DropRequest float64
-	// DropResponse is the probability that the node carries out a call and its
+	// DropResponse is the probability that the node carries out a call, but the
 	// answer is lost.
 	DropResponse float64
 	// Busy is the probability that the node asks the caller to wait.
 	Busy float64
-	// Garbage is the probability that a send is answered with an unrecognized
-	// text. The node may have taken the transaction.
+	// Garbage is the probability that a send is answered with a text that is not
+	// recognized. The node may have accepted the transaction.
 	Garbage float64
-	// Refuse is the probability that another node answers a send. That node
-	// refuses the transaction for lack of funds, even if the first node has it.
+	// Refuse is the probability that a send is answered by another node, which
+	// refuses the transaction for lack of funds. The first node may have the
+	// transaction.
 	Refuse float64
-	// Hedge is the probability that a gateway gives a send to two nodes and
-	// returns the answer of the second, which refuses the transaction for any
-	// reason. The first may have taken it.
+	// Hedge is the probability that a gateway gives a send to two nodes and returns
+	// the answer of the second node, which refuses the transaction for some reason.
+	// The first node may have accepted it.
 	Hedge float64
-	// Return is the probability that a reorg returns to the pool every
-	// transaction that was ever in it and can still be mined. Each replaces any
-	// other transaction with its nonce.
+	// Return is the probability that a reorg returns to the pool all transactions
+	// that were ever in it and can still be mined. Each of them replaces any other
+	// transaction with the same nonce.
 	Return float64
 	// Lag is the probability that an answer is outdated, by up to four blocks.
 	Lag float64
 	// LosePool is the probability, per block, that the node forgets its pool.
 	LosePool float64
 	// Reorg is the probability, per block, that the last blocks are replaced by
-	// empty ones. Their transactions return to the pool.
+	// empty blocks. The transactions in them return to the pool.
 	Reorg float64
-	// ReorgDepth is the maximum number of blocks that a reorg removes. The
-	// number of blocks that are not final limits it too.
+	// ReorgDepth is the maximum number of blocks that a reorg removes. A reorg
+	// never removes final blocks.
 	ReorgDepth int
 }
 
@@ -70,22 +71,24 @@ type Chain struct {
 	balances map[common.Address]*uint256.Int
 	baseFee  uint64
 	blobFee  uint64
-	taken    []*types.Transaction // every transaction ever in the pool
+	taken    []*types.Transaction // every transaction that was ever in the pool
 	refuse   func(*types.Transaction) string
 	uses     map[common.Address]uint64 // nonces that the next block uses without a transaction
-	broken   int                       // number of reorgs; makes hashes differ
-	// delegated has the accounts of SetDelegated, and whether looks show their code.
+	broken   int                       // number of reorgs, so that new blocks get new hashes
+	// delegated contains the accounts of SetDelegated. The value tells whether Look
+	// reports the account's code.
 	delegated map[common.Address]bool
 }
 
 type block struct {
 	hash   common.Hash
 	txs    []*types.Transaction
-	counts map[common.Address]uint64 // per account, after this block
+	counts map[common.Address]uint64 // transaction count of each account after this block
 }
 
-// New returns a chain with one empty block. A block is final when finality blocks are on top
-// of it. The same seed gives the same faults for the same calls.
+// New returns a chain with one empty block. A block becomes final when finality
+// blocks are on top of it. The same seed gives the same faults for the same
+// sequence of calls.
 func New(chainID uint64, seed uint64, finality uint64) *Chain {
 	c := &Chain{id: new(big.Int).SetUint64(chainID), rng: rand.New(rand.NewPCG(seed, 7)), finality: finality, perBlock: 1 << 20, baseFee: 100, blobFee: 3,
 		uses: map[common.Address]uint64{}, delegated: map[common.Address]bool{}, where: map[common.Hash]int{}, pool: map[common.Address]map[uint64]*types.Transaction{}, balances: map[common.Address]*uint256.Int{}}
@@ -100,19 +103,19 @@ func (c *Chain) locked(f func()) {
 	f()
 }
 
-// SetFaults sets the faults of all later calls. The zero value turns all faults
-// off.
+// SetFaults sets the faults of all later calls. The zero value turns them off.
 func (c *Chain) SetFaults(f Faults) { c.locked(func() { c.faults = f }) }
 
-// SetBalance sets the balance of an account. Spending does not change it. The
-// balance of other accounts is unlimited.
+// SetBalance sets the balance of an account, which spending does not change.
+// Accounts without a balance can spend without limit.
 func (c *Chain) SetBalance(a common.Address, wei *uint256.Int) {
 	c.locked(func() { c.balances[a] = wei })
 }
 
-// SetDelegated gives an account code (EIP-7702), or takes it away. As in go-ethereum, the
-// node's pool then takes one of its transactions at a time, and keeps those that it has. If
-// shown is false, looks do not show the code, as long as the authorization is in a pool.
+// SetDelegated gives code to an account (EIP-7702) or removes it. As in
+// go-ethereum, the pool then accepts only one transaction of the account at a time,
+// but keeps those it already has. If shown is false, Look does not report the code,
+// as if the authorization were still in a pool.
 func (c *Chain) SetDelegated(a common.Address, delegated, shown bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,9 +134,10 @@ func (c *Chain) SetBlobFee(wei uint64) { c.locked(func() { c.blobFee = wei }) }
 // SetPerBlock sets the maximum number of transactions in a block.
 func (c *Chain) SetPerBlock(n int) { c.locked(func() { c.perBlock = n }) }
 
-// SetRefuse sets a function that decides on each sent transaction. It returns the message
-// with which the node refuses the transaction, or an empty text to take it. It is called even
-// if the node has the transaction. nil takes all.
+// SetRefuse sets a function that decides about each sent transaction. The function
+// returns the message with which the node refuses the transaction, or an empty text
+// to accept it. It is called even for a transaction that the node already has. nil
+// removes the function.
 func (c *Chain) SetRefuse(f func(*types.Transaction) string) { c.locked(func() { c.refuse = f }) }
 
 // LosePool makes the node forget its pool.
@@ -170,8 +174,8 @@ func (c *Chain) Pooled() (n int) {
 	return n
 }
 
-// append adds a block. counts are those after it; nil means those after the
-// last one.
+// append adds a block. counts are the transaction counts after it; nil means that
+// they do not change.
 func (c *Chain) append(txs []*types.Transaction, counts map[common.Address]uint64) {
 	hash := crypto.Keccak256Hash(fmt.Appendf(nil, "%d %d", len(c.blocks), c.broken))
 	if counts == nil && len(c.blocks) > 0 {
@@ -183,8 +187,8 @@ func (c *Chain) append(txs []*types.Transaction, counts map[common.Address]uint6
 	c.blocks = append(c.blocks, block{hash, txs, counts})
 }
 
-// Mine adds a block with transactions of the pool. A reorg or a loss of the
-// pool may happen before, with the probabilities of the faults.
+// Mine adds a block with transactions from the pool. Before that, a reorg or the
+// loss of the pool may happen, with the probabilities of the faults.
 func (c *Chain) Mine() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,8 +201,8 @@ func (c *Chain) Mine() {
 	c.include()
 }
 
-// Reorg replaces the last depth blocks by depth+1 empty ones. Final blocks are
-// not replaced. The transactions return to the pool.
+// Reorg replaces the last depth blocks by depth+1 empty blocks. Final blocks are
+// not replaced. The removed transactions return to the pool.
 func (c *Chain) Reorg(depth int) { c.locked(func() { c.reorg(depth) }) }
 
 func (c *Chain) reorg(depth int) {
@@ -244,8 +248,8 @@ func (c *Chain) wait(tx *types.Transaction) {
 	c.pool[from][tx.Nonce()] = tx
 }
 
-// include adds a block with the transactions that follow without a gap and pay
-// the base fee.
+// include adds a block with the transactions from the pool that follow without a
+// gap and pay the base fee.
 func (c *Chain) include() {
 	var senders []common.Address
 	for a := range c.pool {
@@ -281,7 +285,8 @@ func (c *Chain) include() {
 // at least 1.
 func (c *Chain) count(a common.Address, n int) uint64 { return c.blocks[n-1].counts[a] }
 
-// trouble holds the faults of one call, before and after it is carried out.
+// trouble contains the faults that were drawn for one call: an error before or
+// after the call is carried out, and the lag of the answer in blocks.
 type trouble struct {
 	before, after error
 	lag           int
@@ -408,8 +413,8 @@ func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 // account's key could.
 func (c *Chain) Inject(tx *types.Transaction) { c.locked(func() { c.wait(tx) }) }
 
-// UseNonces makes the next block use n nonces of an account without a
-// transaction, as a contract creation by the account's code does.
+// UseNonces makes the next block use n nonces of an account without a transaction,
+// as happens when the account's code creates contracts.
 func (c *Chain) UseNonces(a common.Address, n uint64) { c.locked(func() { c.uses[a] += n }) }
 
 // Count returns the account's transaction count after the block at a height.
@@ -419,8 +424,9 @@ func (c *Chain) Count(a common.Address, height uint64) uint64 {
 	return c.count(a, min(int(height)+1, len(c.blocks)))
 }
 
-// use raises the counts for a transaction: that of its sender, and then that of
-// the authority of each valid authorization (EIP-7702).
+// use raises the transaction counts for an included transaction: first the count of
+// the sender, and then that of the authority of each valid authorization
+// (EIP-7702).
 func (c *Chain) use(counts map[common.Address]uint64, tx *types.Transaction) {
 	counts[c.sender(tx)]++
 	for _, auth := range tx.SetCodeAuthorizations() {
@@ -431,7 +437,8 @@ func (c *Chain) use(counts map[common.Address]uint64, tx *types.Transaction) {
 	}
 }
 
-// user returns the account's transaction with a nonce, or zero.
+// user returns the hash of the account's transaction with a nonce, or zero if there
+// is none.
 func (c *Chain) user(a common.Address, nonce uint64) common.Hash {
 	for _, b := range c.blocks {
 		for _, tx := range b.txs {

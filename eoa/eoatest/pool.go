@@ -12,7 +12,8 @@ import (
 	_ "github.com/jamq/jamq/eoa/blobs" // so that no test needs this import
 )
 
-// refusals are the answers of the second node of a gateway.
+// refusals are the answers that the second node of a gateway can give; see
+// Faults.Hedge.
 var refusals = []string{
 	"transaction underpriced: gas tip cap 2, minimum needed 3",
 	"insufficient funds for gas * price + value: balance 0",
@@ -24,8 +25,8 @@ var refusals = []string{
 	"intrinsic gas too low: gas 21000, minimum needed 21064",
 }
 
-// take adds a transaction to the pool, or returns the message with which
-// go-ethereum refuses it.
+// take adds a transaction to the pool. If a rule forbids that, take returns the
+// message with which go-ethereum refuses the transaction.
 func (c *Chain) take(raw []byte) string {
 	tx := new(types.Transaction)
 	if err := tx.UnmarshalBinary(raw); err != nil {
@@ -66,8 +67,8 @@ func (c *Chain) take(raw []byte) string {
 	return ""
 }
 
-// outbids reports whether all prices are at least 10 percent above those of
-// old, or twice as high for blob transactions.
+// outbids reports whether tx may replace old: all its prices must be at least 10
+// percent higher, or twice as high for blob transactions.
 func outbids(old, tx *types.Transaction) bool {
 	if tx.Type() != types.BlobTxType {
 		return dearer(old.GasFeeCap(), tx.GasFeeCap(), 110) && dearer(old.GasTipCap(), tx.GasTipCap(), 110)
@@ -81,17 +82,16 @@ func dearer(old, price *big.Int, percent int64) bool {
 	return least.Cmp(new(big.Int).Mul(price, big.NewInt(100))) <= 0
 }
 
-// maxBlobTxs is the number of blob transactions of an account that the pool
-// keeps.
+// maxBlobTxs is the maximum number of blob transactions of an account in the pool.
 const maxBlobTxs = 16
 
 func (c *Chain) paysBlobs(tx *types.Transaction) bool {
 	return tx.Type() != types.BlobTxType || tx.BlobGasFeeCap().Cmp(new(big.Int).SetUint64(c.blobFee)) >= 0
 }
 
-// blobPool returns the message with which the rules of the two pools refuse tx;
-// empty if they accept it. An account is in one pool at a time, and the blob
-// pool has no gaps.
+// blobPool checks the rules of the two pools: an account may be in only one pool at
+// a time, and the blob pool allows no gaps. It returns the message with which tx is
+// refused, or an empty text.
 func (c *Chain) blobPool(from common.Address, tx *types.Transaction) string {
 	blobs := tx.Type() == types.BlobTxType
 	for _, other := range c.pool[from] {
@@ -115,8 +115,8 @@ func (c *Chain) blobPool(from common.Address, tx *types.Transaction) string {
 	return badSidecar(tx)
 }
 
-// badSidecar returns a message that describes the first fault of the blobs of
-// tx; empty if there is none.
+// badSidecar returns a message about the first fault in the blobs of tx, or an
+// empty text if there is none.
 func badSidecar(tx *types.Transaction) string {
 	s := tx.BlobTxSidecar()
 	if s == nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// checkID returns an error unless the node is on the chain of Options.ChainID. It asks the
-// node before the first call, and again after each failed one, because a new connection may
-// lead to another node.
+// checkID returns an error unless the node is on the chain of Options.ChainID. It
+// asks the node before the first call, and again after a failed call, because a new
+// connection may lead to another node.
 func (c *Chain) checkID(ctx context.Context) error {
 	if c.o.ChainID == 0 || c.proven.Load() {
 		return nil
@@ -37,9 +37,9 @@ func (c *Chain) checkID(ctx context.Context) error {
 	return nil
 }
 
-// batch makes calls, in as many batches as the node's limit requires. The error of a single
-// call is in the call. If the node asked us to wait, the returned error wraps an
-// eoa.BusyError.
+// batch makes calls, split into as many batches as the node's limit requires. The
+// error of a single call is stored in that call. If the node asked the caller to
+// wait, the returned error wraps an eoa.BusyError.
 func (c *Chain) batch(ctx context.Context, calls []rpc.BatchElem) error {
 	if err := c.checkID(ctx); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (c *Chain) batch(ctx context.Context, calls []rpc.BatchElem) error {
 		if err != nil {
 			return err
 		}
-		if halved && len(part) == n { // the node takes this many
+		if halved && len(part) == n { // the node accepts this many
 			c.most.Store(int64(n))
 		}
 		calls = calls[len(part):]
@@ -64,7 +64,8 @@ func (c *Chain) batch(ctx context.Context, calls []rpc.BatchElem) error {
 	return nil
 }
 
-// limit returns how many calls the node takes in a batch, as far as that is known.
+// limit returns the number of calls to put into a batch: the number that the node is
+// known to accept, and Options.MaxBatch until that is known.
 func (c *Chain) limit() int {
 	if found := int(c.most.Load()); found > 0 {
 		return min(found, c.o.MaxBatch)
@@ -90,10 +91,13 @@ func (c *Chain) once(ctx context.Context, calls []rpc.BatchElem) error {
 	return fmt.Errorf("ethchain: %w", err)
 }
 
-// isTooLarge reports whether the node has probably refused a batch because it had too many
-// calls. Nodes and gateways say so in several ways: with an HTTP status; with one error
-// object instead of a list; or, as go-ethereum does, with an error for the first call and no
-// answer to the others.
+// isTooLarge reports whether the node has probably refused a batch because it had
+// too many calls. Nodes and gateways report this in several ways:
+//
+//   - with an HTTP status
+//   - with a single error object instead of a list
+//   - with an error for the first call and no answer to the others, as go-ethereum
+//     does
 func isTooLarge(err error, calls []rpc.BatchElem) bool {
 	var status rpc.HTTPError
 	var notList *json.UnmarshalTypeError

@@ -16,7 +16,7 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Client makes JSON-RPC calls. An [rpc.Client] of go-ethereum is one.
+// Client makes JSON-RPC calls. go-ethereum's [rpc.Client] implements it.
 type Client interface {
 	// BatchCallContext sends all calls as one batch, as rpc.Client does.
 	BatchCallContext(ctx context.Context, b []rpc.BatchElem) error
@@ -24,41 +24,45 @@ type Client interface {
 
 // Options configures a [Chain]. The zero value is valid.
 type Options struct {
-	// ChainID is the id of the chain that the node must be on, as in the accounts. The chain
-	// asks the node (eth_chainId) before the first call, and again after each failed one. As
-	// long as the node gives another id, all calls fail with ErrNode. 0 means that nothing is
-	// checked.
+	// ChainID is the id of the chain that the node must be on, as in the accounts.
+	// The chain asks the node for its id (eth_chainId) before the first call, and
+	// again after each failed call. While the node returns another id, all calls
+	// fail with ErrNode. 0 disables the check.
 	ChainID uint64
-	// FinalityDepth is how many blocks must be on top of a block before it counts as final. 0
-	// means that the node decides, with its tag "finalized".
+	// FinalityDepth is how many blocks must be on top of a block before the block
+	// counts as final. 0 means that the node decides, with its block tag
+	// "finalized".
 	FinalityDepth uint64
-	// Preconfirmed means that the chain promises transactions before their block, and that
-	// the node counts the promised ones under the tag "pending". On other chains it must be
-	// false, because the tag counts the pool there.
+	// Preconfirmed means that the chain promises transactions before their block
+	// exists, and that the node counts the promised transactions under the block
+	// tag "pending". It must be false on other chains, because there the tag counts
+	// the transactions in the pool.
 	Preconfirmed bool
-	// MaxBatch is the maximum number of calls in a batch; 0 means 100. If the node takes
-	// fewer, the chain finds that out by itself.
+	// MaxBatch is the maximum number of calls in a batch; 0 means 100. If the node
+	// accepts fewer, the chain finds that out by itself.
 	MaxBatch int
 }
 
 const (
 	defaultBatch = 100
-	// blockwise is how many receipts must be missing before they are fetched by the block.
-	// probes is how often that is tried, each time with the block of another transaction.
+	// blockwise is how many receipts must be missing before they are fetched by the
+	// block. probes is how often that is tried, each time with the block of another
+	// transaction.
 	blockwise, probes = 8, 4
 )
 
-// ErrNode is wrapped by the error if an answer of the node cannot be right, for example
-// because a field is missing.
+// ErrNode is wrapped by the error of a call if the node's answer cannot be right,
+// for example because a field is missing.
 var ErrNode = errors.New("ethchain: unusable answer")
 
-// Chain is an [eoa.Chain] for a node with JSON-RPC. Create one with [New]. Any number of
-// accounts may share it. It is safe for concurrent use.
+// Chain is an [eoa.Chain] for a node that is reached by JSON-RPC. Create it with
+// [New]. Any number of accounts may share a Chain, which is safe for concurrent
+// use.
 type Chain struct {
 	client Client
 	o      Options
-	most   atomic.Int64 // calls in a batch that the node takes; 0: not known
-	proven atomic.Bool  // the node is on chain o.ChainID
+	most   atomic.Int64 // number of calls that the node accepts in a batch; 0: not known
+	proven atomic.Bool  // the node is known to be on chain o.ChainID
 }
 
 var _ eoa.Chain = (*Chain)(nil)
@@ -73,7 +77,7 @@ func New(client Client, o Options) (*Chain, error) {
 	return &Chain{client: client, o: o}, nil
 }
 
-// call returns an element of a batch.
+// call returns a call for a batch, whose answer is decoded into result.
 func call(result any, method string, args ...any) rpc.BatchElem {
 	return rpc.BatchElem{Method: method, Args: args, Result: result}
 }
@@ -86,7 +90,7 @@ func (c *Chain) do(ctx context.Context, calls ...rpc.BatchElem) error {
 	return worked(calls)
 }
 
-// worked returns the first error of calls.
+// worked returns the error of the first call that failed, or nil.
 func worked(calls []rpc.BatchElem) error {
 	for i := range calls {
 		if err := calls[i].Error; err != nil {
@@ -117,7 +121,8 @@ func (c *Chain) Estimate(ctx context.Context, from common.Address, requests []*e
 	return out
 }
 
-// estimated returns the result of one call. failed is the error of its batch.
+// estimated returns the estimate from one call. failed is the error of the call's
+// batch.
 func estimated(call rpc.BatchElem, gas hexutil.Uint64, failed error) eoa.Estimated {
 	err := cmp.Or(failed, worked([]rpc.BatchElem{call}))
 	switch {
@@ -197,9 +202,10 @@ func (c *Chain) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
 	return out, nil
 }
 
-// ask makes calls and adds the height of the node's newest block to the answers. It asks for
-// the height before the other calls, in the same batch if the node takes more than one call,
-// so that the node which answers has at least that block.
+// ask makes calls and lowers out.Number to the height of the node's newest block.
+// It asks for the height before the other calls, in the same batch if the node
+// accepts more than one call, so that the node that answers has at least that
+// block.
 func (c *Chain) ask(ctx context.Context, out *eoa.Answers, calls []rpc.BatchElem) error {
 	var head hexutil.Uint64
 	batch := append([]rpc.BatchElem{call(&head, "eth_blockNumber")}, calls...)
@@ -214,8 +220,8 @@ func (c *Chain) ask(ctx context.Context, out *eoa.Answers, calls []rpc.BatchElem
 	return nil
 }
 
-// receipt has the needed fields of a receipt. A receipt whose hash is that of another
-// transaction is ignored.
+// receipt has those fields of a receipt that the chain uses. A receipt with the
+// hash of another transaction is ignored.
 type receipt struct {
 	Tx      *common.Hash    `json:"transactionHash"`
 	Block   *common.Hash    `json:"blockHash"`
@@ -223,14 +229,14 @@ type receipt struct {
 	Status  *hexutil.Uint64 `json:"status"`
 	GasUsed hexutil.Uint64  `json:"gasUsed"`
 
-	// These fields are optional. They are decoded separately, so that a node which gives one
-	// of them in another form can be used nevertheless.
+	// These fields are optional. They are decoded separately, so that a node that
+	// returns one of them in an unusual form can still be used.
 	GasPrice json.RawMessage `json:"effectiveGasPrice"`
 	Contract json.RawMessage `json:"contractAddress"`
 	Logs     json.RawMessage `json:"logs"`
 }
 
-// details adds the optional fields, as far as they can be decoded.
+// details copies those optional fields that can be decoded to out.
 func (r *receipt) details(out *eoa.Receipt) {
 	var price *hexutil.Big
 	if json.Unmarshal(r.GasPrice, &price) == nil && price != nil {
@@ -254,14 +260,13 @@ func (r *receipt) details(out *eoa.Receipt) {
 	}
 }
 
-// note adds a receipt to the answers; nil means that the transaction is in no
-// block.
+// note adds the receipt of tx to the answers. If r is nil, tx is in no block.
 func note(out *eoa.Answers, tx common.Hash, r *receipt) {
 	switch {
 	case r == nil:
 		out.Missing[tx] = true
 	case r.Tx == nil || *r.Tx != tx || r.Block == nil || r.Number == nil || r.Status == nil:
-		// The receipt is for another transaction, or of no block.
+		// The receipt is for another transaction, or belongs to no block.
 	default:
 		one := eoa.Receipt{Number: uint64(*r.Number), Block: *r.Block, Success: *r.Status == 1, GasUsed: uint64(r.GasUsed)}
 		r.details(&one)
@@ -269,8 +274,9 @@ func note(out *eoa.Answers, tx common.Hash, r *receipt) {
 	}
 }
 
-// blockwise fetches the receipt of the first transaction, and then the receipts of all
-// transactions in its block. It returns the transactions whose receipts are still missing.
+// blockwise fetches the receipt of the first transaction, and then the receipts of
+// all transactions in its block with one call. It returns the transactions whose
+// receipts are still missing.
 func (c *Chain) blockwise(ctx context.Context, out *eoa.Answers, txs []common.Hash) ([]common.Hash, error) {
 	var first *receipt
 	calls := []rpc.BatchElem{call(&first, "eth_getTransactionReceipt", txs[0])}

@@ -10,19 +10,20 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 )
 
-// maxWait is the longest wait that a node can request. The executor has the same limit.
+// maxWait limits the wait that a node can request. The executor has the same limit.
 const maxWait = time.Minute
 
-// Dial connects to a node as [rpc.DialOptions] does. Over HTTP it also reads for how long the
-// node requests to wait (Retry-After). If an option sets another http.Client, that header is
-// not read.
+// Dial connects to a node in the same way as [rpc.DialOptions]. Over HTTP, it also
+// reads how long the node asks the caller to wait (Retry-After). That header is not
+// read if an option sets another http.Client.
 func Dial(ctx context.Context, url string, options ...rpc.ClientOption) (*rpc.Client, error) {
 	client := rpc.WithHTTPClient(&http.Client{Transport: transport{}})
 	return rpc.DialOptions(ctx, url, append([]rpc.ClientOption{client}, options...)...)
 }
 
-// transport passes the Retry-After header of responses with status 429 or 503 to the Chain
-// that made the call, because the errors of rpc.Client do not have it.
+// transport passes the Retry-After header of responses with status 429 or 503 to
+// the Chain that made the call, because the errors of rpc.Client do not contain the
+// header.
 type transport struct{}
 
 // RoundTrip implements http.RoundTripper.
@@ -34,15 +35,17 @@ func (transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// waitKey is the context key of a *time.Duration that receives the wait.
+// waitKey is the context key under which a call passes a *time.Duration. transport
+// stores the requested wait there.
 type waitKey struct{}
 
 func isBusy(status int) bool {
 	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
 }
 
-// retryAfter parses a header that is a number of seconds or a date (RFC 9110,
-// section 10.2.3). It returns 0 if it is neither, or in the past.
+// retryAfter parses a Retry-After header, which is a number of seconds or a date
+// (RFC 9110, section 10.2.3). It returns 0 if the header is malformed or the date
+// has passed.
 func retryAfter(text string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(text, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 		return time.Duration(min(seconds, uint64(maxWait/time.Second))) * time.Second

@@ -14,7 +14,7 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// header has the needed fields of a block.
+// header has those fields of a block that the chain uses.
 type header struct {
 	Number   *hexutil.Uint64 `json:"number"`
 	Hash     *common.Hash    `json:"hash"`
@@ -22,8 +22,8 @@ type header struct {
 	BaseFee  *hexutil.Big    `json:"baseFeePerGas"`
 }
 
-// lookAnswers has the answers to the calls of a look. A pointer is nil if the node answered
-// null, or not at all.
+// lookAnswers has the node's answers to the calls that Look makes. A pointer is nil
+// if the node answered null, or did not answer.
 type lookAnswers struct {
 	latest, finalized     header
 	count, final, pending *hexutil.Uint64
@@ -32,8 +32,8 @@ type lookAnswers struct {
 	code                  hexutil.Bytes
 }
 
-// calls returns the calls of a look. The first ones, as many as needed, must succeed. The
-// next one is for the tip, and the last one for the price of blobs.
+// calls returns the calls for a Look. The first needed ones must succeed. The call
+// after them is for the tip, and the last one for the price of blobs.
 func (got *lookAnswers) calls(o *Options, a common.Address) (calls []rpc.BatchElem, needed int) {
 	calls = []rpc.BatchElem{
 		call(&got.latest, "eth_getBlockByNumber", "latest", false),
@@ -47,8 +47,9 @@ func (got *lookAnswers) calls(o *Options, a common.Address) (calls []rpc.BatchEl
 		call(&got.code, "eth_getCode", a, "latest"), call(&got.blobFee, "eth_blobBaseFee")), needed
 }
 
-// Look implements [eoa.Chain]. If the node does not know the price of blobs, BlobFee is 0. If
-// it suggests no tip, the tip is its gas price without the base fee.
+// Look implements [eoa.Chain]. BlobFee is 0 if the node does not know the price of
+// blobs. If the node suggests no tip, the tip is the node's gas price minus the
+// base fee.
 func (c *Chain) Look(ctx context.Context, a common.Address) (l eoa.Look, err error) {
 	var got lookAnswers
 	calls, needed := got.calls(&c.o, a)
@@ -58,7 +59,7 @@ func (c *Chain) Look(ctx context.Context, a common.Address) (l eoa.Look, err err
 	if err := worked(calls[:needed]); err != nil {
 		return l, err
 	}
-	for i := needed; i < len(calls)-1; i++ { // a node that asks to wait may know the answer
+	for i := needed; i < len(calls)-1; i++ { // a busy node may know the answer later
 		var busy *eoa.BusyError
 		if err := worked(calls[i : i+1]); errors.As(err, &busy) {
 			return l, err
@@ -72,7 +73,7 @@ func (c *Chain) Look(ctx context.Context, a common.Address) (l eoa.Look, err err
 	}
 	switch {
 	case c.o.FinalityDepth == 0 && got.finalized.Number == nil, l.Number < c.o.FinalityDepth:
-		got.final = new(hexutil.Uint64) // a young chain: nothing is final
+		got.final = new(hexutil.Uint64) // the chain is young, and no block is final yet
 	case c.o.FinalityDepth > 0:
 		if err := c.do(ctx, call(&got.final, "eth_getTransactionCount", a, hexutil.Uint64(l.Finalized))); err != nil {
 			return l, err
@@ -81,7 +82,7 @@ func (c *Chain) Look(ctx context.Context, a common.Address) (l eoa.Look, err err
 	return l, got.account(&c.o, &l)
 }
 
-// chain sets the fields of a look that belong to the chain, without the tip.
+// chain sets the fields of a Look that belong to the chain, except the tip.
 func (got *lookAnswers) chain(o *Options, l *eoa.Look) error {
 	if got.latest.Number == nil {
 		return fmt.Errorf("%w: no latest block", ErrNode)
@@ -105,8 +106,8 @@ func (got *lookAnswers) chain(o *Options, l *eoa.Look) error {
 	return nil
 }
 
-// setTip sets the tip. missing is why the node suggests none; the tip is then the gas price
-// without the base fee.
+// setTip sets the tip of a Look. missing is the error if the node suggested no tip;
+// the tip is then the gas price minus the base fee.
 func (c *Chain) setTip(ctx context.Context, got *lookAnswers, missing error, l *eoa.Look) error {
 	tip := got.tip.ToInt()
 	if missing != nil {
@@ -124,8 +125,9 @@ func (c *Chain) setTip(ctx context.Context, got *lookAnswers, missing error, l *
 	return nil
 }
 
-// account sets the fields of a look that belong to the account. Some nodes refuse the tag
-// "pending", because they have no pool: the account then has nothing pending.
+// account sets the fields of a Look that belong to the account. Some nodes have no
+// pool and refuse the tag "pending". The account then counts as having nothing
+// pending.
 func (got *lookAnswers) account(o *Options, l *eoa.Look) error {
 	if got.count == nil || got.final == nil {
 		return fmt.Errorf("%w: no transaction count", ErrNode)

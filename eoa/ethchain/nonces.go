@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// maxScan is how many blocks are read at most to find a transaction, and scanned how many
-	// are read in a batch.
+	// maxScan limits how many blocks are read to find a transaction. scanned is how
+	// many of them are read in a batch.
 	maxScan, scanned = 256, 8
 )
 
-// body has the needed fields of a block with its transactions.
+// body has those fields of a block and its transactions that scan uses.
 type body struct {
 	Number       *hexutil.Uint64 `json:"number"`
 	Transactions []struct {
@@ -26,8 +26,9 @@ type body struct {
 	} `json:"transactions"`
 }
 
-// users finds the transactions that have used the given nonces. If the node cannot tell, or
-// has not used a nonce itself, the nonce is left out of the answers.
+// users finds the transactions that have used the given nonces. It leaves out a
+// nonce if the node does not know the transaction, or if according to the node the
+// nonce is not used yet.
 func (c *Chain) users(ctx context.Context, out *eoa.Answers, a common.Address, nonces []eoa.UsedNonce) error {
 	if len(nonces) == 0 {
 		return nil
@@ -38,8 +39,8 @@ func (c *Chain) users(ctx context.Context, out *eoa.Answers, a common.Address, n
 	}
 	for _, used := range nonces {
 		if count == nil || uint64(*count) <= used.Nonce {
-			// The node is behind, or on another chain, and would find no transaction with the
-			// nonce.
+			// The node is behind or on another chain, so it would find no
+			// transaction with the nonce.
 			continue
 		}
 		after, upTo, err := c.narrow(ctx, a, used)
@@ -57,9 +58,10 @@ func (c *Chain) users(ctx context.Context, out *eoa.Answers, a common.Address, n
 	return nil
 }
 
-// narrow searches for the block that used a nonce, by the account's transaction count at
-// several heights. The block is in the range after < block ≤ upTo. The range has several
-// blocks if the node no longer has the states of the lower heights.
+// narrow searches for the block that used a nonce, by comparing the account's
+// transaction counts at several heights. The block is in the range after < block ≤
+// upTo. The range contains several blocks if the node no longer has the states at
+// the lower heights.
 func (c *Chain) narrow(ctx context.Context, a common.Address, used eoa.UsedNonce) (after, upTo uint64, err error) {
 	if after, upTo = used.After, used.UpTo; after >= upTo {
 		after = 0
@@ -72,7 +74,7 @@ func (c *Chain) narrow(ctx context.Context, a common.Address, used eoa.UsedNonce
 			return 0, 0, err
 		}
 		switch {
-		case calls[0].Error != nil: // the state is gone
+		case calls[0].Error != nil: // the node no longer has the state
 			low = middle
 		case uint64(count) > used.Nonce:
 			upTo = middle
@@ -83,9 +85,9 @@ func (c *Chain) narrow(ctx context.Context, a common.Address, used eoa.UsedNonce
 	return after, upTo, nil
 }
 
-// scan reads the blocks after < block ≤ upTo, and looks for the account's transaction with
-// the nonce. known is false if there are too many blocks, or if the node does not have all of
-// them.
+// scan reads the blocks after < block ≤ upTo and searches them for the account's
+// transaction with the nonce. known is false if there are too many blocks, or if
+// the node does not have all of them.
 func (c *Chain) scan(ctx context.Context, a common.Address, nonce, after, upTo uint64) (user common.Hash, known bool, err error) {
 	if upTo-after > maxScan {
 		return user, false, nil

@@ -16,9 +16,9 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Send implements [eoa.Chain]. A transaction is accepted or rejected only if the node answers
-// with its hash or with a JSON-RPC error whose message is known. After everything else the
-// outcome is unknown.
+// Send implements [eoa.Chain]. A transaction is accepted or rejected only if the
+// node answers with the transaction's hash or with a JSON-RPC error whose message
+// is recognized. After any other answer, the result is unknown.
 func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 	out := make([]eoa.Sent, 0, len(raws))
 	for len(raws) > 0 {
@@ -42,11 +42,12 @@ func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 	return out
 }
 
-// maxSendSize is the maximum size of the transactions in one batch, in bytes.
-// Their hex encoding is twice as long, and go-ethereum reads at most 5 MiB.
+// maxSendSize limits the size of the transactions in one batch, in bytes. Their hex
+// encoding is twice as long, and go-ethereum reads at most 5 MiB.
 const maxSendSize = 2 << 20
 
-// fits returns how many of the transactions go into one batch, at least one.
+// fits returns how many of the transactions go into one batch, which is at least
+// one.
 func (c *Chain) fits(raws [][]byte) (n int) {
 	for size := 0; n < min(len(raws), c.limit()); n++ {
 		if size += len(raws[n]); n > 0 && size > maxSendSize {
@@ -66,14 +67,15 @@ func unanswered(err error) eoa.Sent {
 	return s
 }
 
-// isRateLimit reports whether an error asks us to wait, by the code of EIP-1474 or by HTTP
-// status 429, which some gateways use as a code.
+// isRateLimit reports whether an error asks the caller to wait: it has the code of
+// EIP-1474, or HTTP status 429, which some gateways use as a code.
 func isRateLimit(err rpc.Error) bool {
 	const limitExceeded = -32005
 	return err.ErrorCode() == limitExceeded || err.ErrorCode() == http.StatusTooManyRequests
 }
 
-// refused wraps the error of a call in an eoa.BusyError if it asks us to wait.
+// refused wraps the error of a call in an eoa.BusyError if the error asks the
+// caller to wait.
 func refused(err error) error {
 	var verdict rpc.Error
 	if errors.As(err, &verdict) && isRateLimit(verdict) {
@@ -82,8 +84,8 @@ func refused(err error) error {
 	return err
 }
 
-// sent returns the result of a send from the answer of the node: an error, or the hash of the
-// transaction.
+// sent returns the result of a send from the node's answer: either an error or the
+// hash of the transaction.
 func sent(err error, hash common.Hash, raw []byte) eoa.Sent {
 	var verdict rpc.Error
 	switch {
@@ -100,8 +102,9 @@ func sent(err error, hash common.Hash, raw []byte) eoa.Sent {
 	return eoa.Sent{Result: reason.Result(), Reason: reason, Text: err.Error()}
 }
 
-// hashOf returns the hash of an encoded transaction. The hash of a blob transaction does not
-// cover its blobs, which are in a list around both (EIP-4844).
+// hashOf returns the hash of an encoded transaction. A blob transaction is sent as
+// a list of the transaction and its blobs (EIP-4844), and the hash covers only the
+// transaction.
 func hashOf(raw []byte) common.Hash {
 	if len(raw) > 0 && raw[0] == types.BlobTxType {
 		body, _, _ := rlp.SplitList(raw[1:])
@@ -112,8 +115,8 @@ func hashOf(raw []byte) common.Hash {
 	return crypto.Keccak256Hash(raw)
 }
 
-// reverted reports whether the node has executed a call and the call failed (code 3). It is
-// false if the node could not execute it.
+// reverted reports whether the node has executed a call and the call failed (error
+// code 3). It returns false if the node could not execute the call.
 func reverted(err error) bool {
 	const executionReverted = 3
 	var verdict rpc.Error

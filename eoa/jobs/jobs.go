@@ -18,15 +18,16 @@ type Step struct {
 	Account eoa.Account `json:"account"`
 }
 
-// Suspend is how an engine ends a run of a job and schedules the next one. The engine runs
-// the job again at next, or earlier if it is woken. If next is zero, only a wake-up runs it
-// again.
+// Suspend is how an engine ends a run of a job and schedules the next run. The
+// engine runs the job again at next, or earlier if the job is woken. If next is
+// zero, only a wake-up runs the job again.
 //
-// So that no wake-up is lost, the engine calls unchanged, which checks that nothing has
-// arrived since the last step. From before that call until the job is suspended, a wake-up
-// must wait and not be refused because of this run. If unchanged returns an error, Suspend
-// changes nothing and returns that error; it wraps [eoa.ErrWoken] if something has arrived,
-// and the run goes on. After any other error the engine runs the job again.
+// So that no wake-up is lost, the engine must call unchanged, which checks that
+// nothing has arrived since the last step. From before that call until the job is
+// suspended, a wake-up must wait, and must not be refused because of this run. If
+// unchanged returns an error, Suspend changes nothing and returns that error. If
+// the error wraps [eoa.ErrWoken], something has arrived and the run goes on. After
+// any other error, the engine runs the job again.
 type Suspend func(ctx context.Context, next time.Time, unchanged func(context.Context) error) error
 
 // Config configures a [Runner]. Start with [DefaultConfig].
@@ -34,11 +35,13 @@ type Config struct {
 	// Executor configures the executor of each account. Poll should be positive, because a
 	// suspended job gets no notice of new blocks.
 	Executor eoa.Config
-	// Linger is how long a job keeps running to wait for its next step; at least 0. If the
-	// next step is due later, the job is suspended. The default is 500 milliseconds.
+	// Linger is how long a job keeps running to wait for its next step; at least 0.
+	// If the next step is due later than that, the job is suspended. The default is
+	// 500 milliseconds.
 	Linger time.Duration
-	// Slice is how long a job runs if it always has work; positive. It is then suspended and
-	// due at once, so that other jobs get a turn. The default is 10 seconds.
+	// Slice is how long a job runs if it always has work; positive. After that time
+	// it is suspended and made due at once, so that other jobs get a turn. The
+	// default is 10 seconds.
 	Slice time.Duration
 }
 
@@ -58,8 +61,8 @@ func (c *Config) Validate() error {
 	return wrong.Wrap(eoa.ErrInvalidConfig)
 }
 
-// Runner works on accounts in the jobs of an engine. It is safe for concurrent use. Between
-// two runs it keeps nothing except the [eoa.Witness].
+// Runner works on accounts in the jobs of an engine. It is safe for concurrent use.
+// Between two runs of a job, the Runner keeps nothing except the [eoa.Witness].
 type Runner struct {
 	cfg   Config
 	store eoa.Store
@@ -81,9 +84,9 @@ func New(cfg Config, store eoa.Store, open eoa.Opener) (*Runner, error) {
 	return &Runner{cfg, store, open}, nil
 }
 
-// Run works on an account until nothing is due for a while, and then suspends the job. It
-// returns nil only if suspend returned nil. After an error it has tried to release the
-// account, and the engine should run the job again.
+// Run works on an account until nothing is due for a while, and then suspends the
+// job. It returns nil only if suspend returned nil. Before it returns an error, Run
+// tries to release the account, and the engine should then run the job again.
 func (r *Runner) Run(ctx context.Context, s Step, suspend Suspend) error {
 	e, err := r.open.Executor(r.cfg.Executor, s.Account, r.store)
 	if err != nil {
@@ -132,11 +135,11 @@ func (r *Runner) run(ctx context.Context, a eoa.Account, e *eoa.Executor, suspen
 	}
 }
 
-// stopped is how often a job checks whether a stopped account may go on.
+// stopped is how often a job checks whether a stopped account has been resumed.
 const stopped = time.Minute
 
-// anyway is the check for a job that runs again soon in any case, so that nothing can be
-// missed.
+// anyway is the check passed to suspend when the job runs again soon in any case,
+// so that nothing can be missed.
 func anyway(context.Context) error { return nil }
 
 func (r *Runner) unchanged(ctx context.Context, a eoa.Account, wake uint64) error {

@@ -16,20 +16,20 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Key is a key whose secret part is in a key service or a security module.
+// Key is a key whose secret part is kept in a key service or a security module.
 type Key struct {
-	// Public is the public key. Its curve is go-ethereum's crypto.S256(), as
-	// [ParsePublicKey] returns it.
+	// Public is the public key. Its curve must be go-ethereum's crypto.S256(), as
+	// in the result of [ParsePublicKey].
 	Public *ecdsa.PublicKey
-	// Sign lets the service sign a digest of 32 bytes with ECDSA, without hashing it again.
-	// The result is r and s, either as ASN.1 (ECDSA-Sig-Value of RFC 3279) or as 32 bytes
-	// each, big-endian. Sign is called concurrently, at most eoa.Config.Parallel times for an
-	// account, and must return when ctx ends.
+	// Sign lets the service sign a digest of 32 bytes with ECDSA, without hashing
+	// it again. It returns r and s, either as ASN.1 (ECDSA-Sig-Value of RFC 3279)
+	// or as 32 bytes each, big-endian. Sign is called concurrently, at most
+	// eoa.Config.Parallel times for an account, and must return when ctx ends.
 	Sign func(ctx context.Context, digest []byte) ([]byte, error)
 }
 
-// Signer is an [eoa.Signer] for keys in a service. Create one with [New]. It is safe for
-// concurrent use.
+// Signer is an [eoa.Signer] for keys in a service. Create it with [New]. It is safe
+// for concurrent use.
 type Signer struct {
 	rules     types.Signer
 	keys      map[common.Address]Key
@@ -38,8 +38,9 @@ type Signer struct {
 
 var _ eoa.Signer = (*Signer)(nil)
 
-// New returns a signer for the chain with the given id. It returns an error if the id is
-// 0, a key lacks a part or is on another curve, or two keys are the same.
+// New returns a signer for the chain with the given id. It returns an error if the
+// id is 0, if a key lacks a part or is on another curve, or if two keys are the
+// same.
 func New(chainID uint64, keys ...Key) (*Signer, error) {
 	if chainID == 0 {
 		return nil, errors.New("kms: chain id 0, want at least 1")
@@ -59,7 +60,7 @@ func New(chainID uint64, keys ...Key) (*Signer, error) {
 	return s, nil
 }
 
-// valid reports whether a key is a point of the curve.
+// valid reports whether a key is a point on the curve.
 func valid(k *ecdsa.PublicKey) bool {
 	if k == nil || k.Curve != crypto.S256() || k.X == nil || k.Y == nil {
 		return false
@@ -71,10 +72,10 @@ func valid(k *ecdsa.PublicKey) bool {
 // Addresses returns the addresses of the keys, in the order of the keys.
 func (s *Signer) Addresses() []common.Address { return append([]common.Address(nil), s.addresses...) }
 
-// Sign implements [eoa.Signer]. The error wraps eoa.ErrSigner if there is no key for the
-// account, or if the service's signature is not of that key. Otherwise it is the error of
-// Key.Sign, or that of types.Transaction.WithSignature, for example for a transaction of
-// another chain.
+// Sign implements [eoa.Signer]. The error wraps eoa.ErrSigner if there is no key
+// for the account, or if the service's signature was not made with that key.
+// Otherwise the error comes from Key.Sign, or from types.Transaction.WithSignature,
+// for example for a transaction of another chain.
 func (s *Signer) Sign(ctx context.Context, a common.Address, tx *types.Transaction) (*types.Transaction, error) {
 	k, known := s.keys[a]
 	if !known {
@@ -96,8 +97,9 @@ const wordSize = 32
 
 var errForeign = errors.New("the signature is not of this key and digest")
 
-// recoverable returns a signature in Ethereum's form: r, the lower one of the two possible s,
-// and the recovery id. It finds the id by recovering the public key.
+// recoverable converts a service's signature to Ethereum's form: r, the lower of
+// the two possible values of s, and the recovery id. It finds the id by recovering
+// the public key with each id.
 func recoverable(public *ecdsa.PublicKey, digest common.Hash, answer []byte) ([]byte, error) {
 	order := crypto.S256().Params().N
 	want := crypto.FromECDSAPub(public)
@@ -125,11 +127,11 @@ func recoverable(public *ecdsa.PublicKey, digest common.Hash, answer []byte) ([]
 	return nil, errForeign
 }
 
-// pair is a signature in ASN.1.
+// pair is a signature as it is encoded in ASN.1.
 type pair struct{ R, S *big.Int }
 
-// readings returns the signatures that the bytes of a service can mean. There may be two,
-// because a short ASN.1 signature can also have 64 bytes.
+// readings returns the signatures that the bytes from a service can mean. There may
+// be two, because a short ASN.1 signature can also have 64 bytes.
 func readings(b []byte) (out []pair) {
 	var p pair
 	if rest, err := asn1.Unmarshal(b, &p); err == nil && len(rest) == 0 {

@@ -10,9 +10,9 @@ import (
 )
 
 var (
-	// ecPublicKey is the type of keys on elliptic curves (RFC 5480, section 2.1.1).
+	// ecPublicKey identifies keys on elliptic curves (RFC 5480, section 2.1.1).
 	ecPublicKey = asn1.ObjectIdentifier{1, 2, 840, 10045, 2, 1}
-	// secp256k1 is the curve of Ethereum's keys (SEC 2, section 2.4.1).
+	// secp256k1 identifies the curve of Ethereum's keys (SEC 2, section 2.4.1).
 	secp256k1 = asn1.ObjectIdentifier{1, 3, 132, 0, 10}
 )
 
@@ -25,14 +25,15 @@ type keyInfo struct {
 	Point asn1.BitString
 }
 
-// ParsePublicKey returns a public key in one of the forms in which services have it:
+// ParsePublicKey parses a public key in one of the forms that services return:
 //
 //   - SubjectPublicKeyInfo as DER, or as PEM with the type "PUBLIC KEY"
 //   - a point of 65 bytes (uncompressed) or 33 bytes (compressed; SEC 1, section 2.3.3)
 //   - such a point as an OCTET STRING of ASN.1, the attribute CKA_EC_POINT of PKCS#11
 //
-// It returns an error if b is something else, the key is on another curve than
-// secp256k1, or the point is not on the curve. crypto/x509 does not know this curve.
+// It returns an error if b has another form, if the key is not on the curve
+// secp256k1, or if the point is not on that curve. Use it instead of crypto/x509,
+// which does not support this curve.
 func ParsePublicKey(b []byte) (*ecdsa.PublicKey, error) {
 	if block, _ := pem.Decode(b); block != nil {
 		b = block.Bytes

@@ -6,15 +6,16 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// When a record is deleted, one value stays under its key: the id, the state, and the
-// beginning of the digest of the payload as it was submitted. Sixteen bytes of a SHA-256 are
-// enough to tell payloads apart.
+// When a record is deleted, a small value stays under the caller's key: the id, the
+// state, and the beginning of the digest of the payload as it was submitted.
+// Sixteen bytes of a SHA-256 are enough to distinguish payloads.
 const (
 	keptDigest  = 16
 	droppedSize = 8 + 1 + keptDigest
 )
 
-// drop deletes the records of ended requests, except for that value.
+// drop deletes the records of ended requests, except for the small value that stays
+// under the caller's key.
 func (st *step) drop(records []eoa.Record) error {
 	if len(records) == 0 {
 		return nil
@@ -43,7 +44,8 @@ func (st *step) drop(records []eoa.Record) error {
 	return nil
 }
 
-// parseDropped decodes that value. It returns false if value is something else.
+// parseDropped decodes the value that stays after a record was deleted. It returns
+// false if value is something else.
 func parseDropped(value []byte) (r eoa.Record, digest []byte, ok bool) {
 	if len(value) != droppedSize {
 		return r, nil, false

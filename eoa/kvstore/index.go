@@ -12,8 +12,8 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// indexed returns the accounts that have a valid entry in [from, to) of an index, at most
-// limit.
+// indexed returns up to limit accounts that have a valid entry in the range [from,
+// to) of an index.
 func (s *store) indexed(ctx context.Context, from, to []byte, limit int) (out []eoa.Account, err error) {
 	if err := ctx.Err(); err != nil || limit <= 0 {
 		return nil, err
@@ -37,7 +37,7 @@ func (s *store) indexed(ctx context.Context, from, to []byte, limit int) (out []
 	if err != nil || !shared {
 		return listed, err
 	}
-	// In a shared store an entry may be outdated: check each account.
+	// In a shared store, an entry may be outdated, so check each account.
 	for _, a := range listed {
 		is, err := s.tidy(ctx, a, entries[a])
 		if errors.Is(err, eoa.ErrStoreRolledBack) {
@@ -56,10 +56,10 @@ func (s *store) indexed(ctx context.Context, from, to []byte, limit int) (out []
 	return out, nil
 }
 
-// tidy reports whether one of the account's index entries is valid, and deletes the others.
-// Outdated entries are left by processes that lost a race for the account. tidy deletes them
-// in a step of the account, so that no other step can make one of them valid at the same
-// time.
+// tidy reports whether one of the account's index entries is valid, and deletes the
+// outdated ones. Processes that lost a race for the account leave such entries
+// behind. tidy deletes them in a step of the account, so that no other step can
+// make one of them valid at the same time.
 func (s *store) tidy(ctx context.Context, a eoa.Account, entries [][]byte) (is bool, err error) {
 	st, err := s.begin(ctx, a, nil)
 	if err != nil {
@@ -87,9 +87,9 @@ func (st *step) indexes(entry []byte) bool {
 		st.m.Undelivered != 0 && bytes.Equal(entry, undeliveredKey(st.a, st.m.Undelivered))
 }
 
-// IndexEntries returns the index entries that an account must have, from the value of its key
-// "meta". A KV that has lost the indexes makes them again with it, from all accounts. If the
-// value is malformed, there are none.
+// IndexEntries returns the index entries that an account must have, given the value
+// of its key "meta". A KV that has lost the indexes can rebuild them from all
+// accounts with this function. A malformed value gives no entries.
 func IndexEntries(a eoa.Account, raw []byte) (entries [][]byte) {
 	var m meta
 	if json.Unmarshal(raw, &m) != nil {
@@ -104,8 +104,9 @@ func IndexEntries(a eoa.Account, raw []byte) (entries [][]byte) {
 	return entries
 }
 
-// nanoseconds returns a time as the due index has it: Unix nanoseconds from 1 to 2^63-1,
-// which is in the year 2262. A time outside counts as the nearest one.
+// nanoseconds converts a time for the due index: Unix nanoseconds from 1 to 2^63-1,
+// which is in the year 2262. A time outside this range counts as the nearest one
+// inside.
 func nanoseconds(t time.Time) uint64 {
 	first, last := time.Unix(0, 1), time.Unix(0, math.MaxInt64)
 	switch {
@@ -117,8 +118,8 @@ func nanoseconds(t time.Time) uint64 {
 	return uint64(t.UnixNano())
 }
 
-// dueAt enters the account in the index of due accounts at another time; the zero time
-// removes it.
+// dueAt sets the time of the account in the index of due accounts. The zero time
+// removes the account from the index.
 func (st *step) dueAt(at time.Time) {
 	if st.m.Due != 0 {
 		st.set(dueKey(st.m.Due, &st.a), nil)
@@ -130,9 +131,10 @@ func (st *step) dueAt(at time.Time) {
 	}
 }
 
-// undelivered enters the account in the index of accounts with unacknowledged events, or
-// removes it. An entry has the number of the newest event at that moment. A process that
-// deletes an outdated entry late therefore deletes no newer one.
+// undelivered adds the account to the index of accounts with unacknowledged events,
+// or removes it. An entry contains the number of the newest event when the entry
+// was made. A process that is late in deleting an outdated entry therefore cannot
+// delete a newer one.
 func (st *step) undelivered(has bool) {
 	switch before := st.m.Undelivered; {
 	case has && before == 0:

@@ -33,8 +33,8 @@ const (
 	// kindPending is the index of requests without a nonce; see ranked. The values
 	// have the sizes of the records.
 	kindPending kind = "pending"
-	// kindKey is the index of ids by the caller's key. If the record was deleted, the value
-	// has more; see parseDropped.
+	// kindKey is the index of ids by the caller's key. For a deleted record, the
+	// value is longer; see parseDropped.
 	kindKey kind = "key"
 	// kindHash is the index of ids by an attempt's hash.
 	kindHash kind = "hash"
@@ -44,12 +44,14 @@ const (
 	kindOrder kind = "order"
 	// kindEvent is the key of an event, by number.
 	kindEvent kind = "event"
-	// kindOrdered is the key of the names of the steps that stored the last orders; see once.
+	// kindOrdered is the key of the names of the steps that stored the last orders.
+	// Store.Order uses them to store an order only once.
 	kindOrdered kind = "ordered"
 )
 
-// Keys begin with one of three words: for accounts, for the index of due accounts by time in
-// Unix nanoseconds, and for the index of accounts with unacknowledged events.
+// Every key begins with one of three words: accounts for the keys of an account,
+// due for the index of due accounts by time in Unix nanoseconds, and undelivered
+// for the index of accounts with unacknowledged events.
 const (
 	accounts    = "account:"
 	due         = "due:"
@@ -65,10 +67,10 @@ const (
 // Indexed reports whether a key is an entry of one of the two indexes of accounts. All other
 // keys belong to an account.
 //
-// A KV in which index entries are apart from the accounts need not write them atomically with
-// the rest of a step. If a step adds an entry, the entry must be there before and after the
-// step's other writes. If a step deletes one, it may stay, because an outdated entry does no
-// harm.
+// A KV that keeps index entries apart from the accounts need not write them
+// atomically with the rest of a step. If a step adds an entry, the entry must exist
+// both before and after the step's other writes. If a step deletes an entry, the
+// entry may stay, because an outdated entry does no harm.
 func Indexed(key []byte) bool { return len(key) > 0 && !bytes.HasPrefix(key, []byte(accounts)) }
 
 // Split returns the account that a key belongs to, and the rest of the key, which is text. It
@@ -84,8 +86,8 @@ func Split(key []byte) (a eoa.Account, rest []byte, ok bool) {
 // Join is the inverse of Split.
 func Join(a eoa.Account, rest []byte) []byte { return append(begin(a, len(rest)), rest...) }
 
-// Scanned reports whether Scan is ever called for a range with this key. All other keys are
-// only read with Get, so that a KV need not keep them in order.
+// Scanned reports whether Scan is ever called for a range that contains this key.
+// All other keys are read only with Get, so a KV need not keep them in order.
 func Scanned(key []byte) bool {
 	if len(key) <= restAt || !bytes.HasPrefix(key, []byte(accounts)) {
 		return true
@@ -98,7 +100,7 @@ func Scanned(key []byte) bool {
 	return true
 }
 
-// begin returns the beginning of all keys of an account, with room for more bytes.
+// begin returns the prefix of all keys of an account, with capacity for more bytes.
 func begin(a eoa.Account, more int) []byte {
 	key := append(make([]byte, 0, restAt+more), accounts...)
 	return append(appendAccount(key, a), ':')
@@ -117,7 +119,7 @@ func appendNumber(key []byte, n uint64) []byte {
 	return append(key, digits[:]...)
 }
 
-// single returns the only key of an account and a kind.
+// single returns the key of an account for a kind that has only one key.
 func single(a eoa.Account, k kind) []byte { return append(begin(a, len(k)), k...) }
 
 // prefix returns the prefix of all keys of an account and a kind.
@@ -126,19 +128,20 @@ func prefix(a eoa.Account, k kind) []byte {
 	return append(append(begin(a, len(k)+1+usual), k...), ':')
 }
 
-// numbered returns the key of a kind with a number.
+// numbered returns the account's key of a kind that is followed by a number.
 func numbered(a eoa.Account, k kind, number uint64) []byte { return appendNumber(prefix(a, k), number) }
 
-// named returns the key of a kind with a name.
+// named returns the account's key of a kind that is followed by a name.
 func named(a eoa.Account, k kind, name string) []byte { return append(prefix(a, k), name...) }
 
-// hashed returns the key of a kind with a hash.
+// hashed returns the account's key of a kind that is followed by a hash.
 func hashed(a eoa.Account, k kind, hash common.Hash) []byte {
 	return hex.AppendEncode(prefix(a, k), hash[:])
 }
 
-// ranked returns the key of a pending request in the index, which is in the order in
-// which requests are sent: the highest priority first, and then the lowest id.
+// ranked returns the key of a pending request in the index of pending requests. The
+// index is in the order in which requests are sent: by descending priority, and
+// then by ascending id.
 func ranked(a eoa.Account, r *eoa.Record) []byte {
 	key := appendNumber(prefix(a, kindPending), uint64(math.MaxInt32-int64(r.Priority)))
 	return appendNumber(append(key, ':'), r.ID)
@@ -151,8 +154,8 @@ func numberOf(key []byte) uint64 {
 	return n
 }
 
-// dueKey returns the due index key of an account at a time in nanoseconds. With
-// a nil account it returns the lowest key of that time.
+// dueKey returns the key of an account in the due index, at a time in nanoseconds.
+// With a nil account it returns the lowest key of that time.
 func dueKey(at uint64, a *eoa.Account) []byte {
 	key := append(appendNumber([]byte(due), at), ':')
 	if a != nil {
@@ -161,13 +164,14 @@ func dueKey(at uint64, a *eoa.Account) []byte {
 	return key
 }
 
-// undeliveredKey returns the entry of an account in the index of accounts with unacknowledged
-// events. The number entry makes entries of different times different.
+// undeliveredKey returns the key of an account in the index of accounts with
+// unacknowledged events. The number entry distinguishes entries that were made at
+// different times.
 func undeliveredKey(a eoa.Account, entry uint64) []byte {
 	return appendNumber(append(appendAccount([]byte(undelivered), a), ':'), entry)
 }
 
-// parseIndexed returns the account of an entry of an index.
+// parseIndexed returns the account of a key in one of the two indexes.
 func parseIndexed(key []byte) (a eoa.Account, ok bool) {
 	rest, isDue := bytes.CutPrefix(key, []byte(due))
 	if isDue && len(rest) > numberSize {
@@ -191,8 +195,8 @@ func parseAccount(text []byte) (a eoa.Account, ok bool) {
 	return a, err == nil
 }
 
-// after returns the lowest key above all keys that begin with prefix. One byte of prefix must
-// be below 255.
+// after returns the lowest key above all keys that begin with prefix. At least one
+// byte of prefix must be below 255.
 func after(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; i >= 0; i-- {

@@ -16,8 +16,8 @@ func (st *step) fenced(l eoa.Lease) error {
 	return nil
 }
 
-// clock returns the time by which leases begin and end: that of the KV if it has a clock, and
-// otherwise now, the caller's.
+// clock returns the time that decides when leases begin and end: the time of the KV
+// if it has a clock, and otherwise now, the caller's time.
 func (s *store) clock(ctx context.Context, a eoa.Account, now time.Time) (time.Time, error) {
 	if c, ok := s.kv.(Clocked); ok {
 		return c.Now(ctx, a)
@@ -25,8 +25,8 @@ func (s *store) clock(ctx context.Context, a eoa.Account, now time.Time) (time.T
 	return now, nil
 }
 
-// Acquire implements eoa.Store. Until of the returned lease is in the caller's time, because
-// the caller renews the lease by it.
+// Acquire implements eoa.Store. Until of the returned lease is the caller's time,
+// because the caller decides by it when to renew the lease.
 func (s *store) Acquire(ctx context.Context, a eoa.Account, owner string, now time.Time, ttl time.Duration) (l eoa.Lease, err error) {
 	at, err := s.clock(ctx, a, now)
 	if err != nil {

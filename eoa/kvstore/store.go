@@ -19,15 +19,15 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// KV is an ordered key-value store, the only thing that a host must provide to get an
+// KV is an ordered key-value store. It is all that a host must provide to get an
 // [eoa.Store]. It must be safe for concurrent use.
 type KV interface {
 	// Get returns copies of the values of keys, in the same order. The value of a missing key
 	// is nil.
 	Get(ctx context.Context, keys ...[]byte) ([][]byte, error)
-	// Scan calls f with the keys in [from, to) and their values, in ascending order. It ends
-	// when f returns false, or after limit keys. limit is positive. f does not keep its
-	// arguments.
+	// Scan calls f with the keys in [from, to) and their values, in ascending
+	// order. It ends when f returns false or after limit keys; limit is positive. f
+	// does not keep its arguments.
 	Scan(ctx context.Context, from, to []byte, limit int, f func(key, value []byte) bool) error
 	// Write writes all entries or none, and returns when they are durable. A
 	// nil value deletes the key.
@@ -37,23 +37,23 @@ type KV interface {
 // Shared is a KV that several processes use at the same time.
 type Shared interface {
 	KV
-	// WriteIf writes like Write if the value of guard.Key is still guard.Value, where nil
-	// means that the key is missing. Otherwise it writes nothing and returns ErrChanged. All
-	// entries belong to the account of the guard, except entries of the indexes; see
-	// [Indexed].
+	// WriteIf writes like Write if the value of guard.Key is still guard.Value,
+	// where nil means that the key is missing. Otherwise it writes nothing and
+	// returns ErrChanged. All entries belong to the guard's account, except index
+	// entries; see [Indexed].
 	WriteIf(ctx context.Context, guard Entry, entries []Entry) error
 }
 
-// Clocked is a KV with its own clock. Leases then begin and end by that clock, so that a
-// worker whose clock is wrong cannot hold an account for too long. Without it, leases begin
-// and end by the times that callers pass.
+// Clocked is a KV with its own clock, which then decides when leases begin and end.
+// A worker whose clock is wrong therefore cannot hold an account for too long. For
+// a KV without a clock, the times that callers pass decide.
 type Clocked interface {
 	// Now returns the time on the server that keeps the account.
 	Now(ctx context.Context, a eoa.Account) (time.Time, error)
 }
 
-// Lossy is a KV that may lose writes after it has acknowledged them. Its accounts are treated
-// as exclusive; see [eoa.Rules.Exclusive].
+// Lossy is a KV that may lose writes after it has acknowledged them. The accounts
+// in it are treated as exclusive; see [eoa.Rules.Exclusive].
 type Lossy interface {
 	// MayLose reports whether acknowledged writes can be lost.
 	MayLose() bool
@@ -70,7 +70,7 @@ type Entry struct {
 	Value []byte
 }
 
-// store implements eoa.Store on a KV.
+// store implements eoa.Store on top of a KV.
 type store struct {
 	kv KV
 
@@ -84,20 +84,21 @@ var _ eoa.Store = (*store)(nil)
 // All methods of the store are safe for concurrent use.
 func New(kv KV) eoa.Store { return &store{kv: kv, locks: map[eoa.Account]*lock{}} }
 
-// lock is held during a step of an account, by this process.
+// lock is held by this process during a step of an account.
 type lock struct {
 	sync.Mutex
-	// meta is the account's meta as this process last wrote it to a shared store; nil means
-	// unknown. A step that uses it saves a read. If another process has written since,
-	// WriteIf fails, and the step is tried again with meta from the store.
+	// meta is the account's meta as this process last wrote it to a shared store;
+	// nil means unknown. It saves a step the read of meta. If another process has
+	// written since, WriteIf fails, and the step is tried again with meta from the
+	// store.
 	meta []byte
-	// readFirst is how many further steps read meta from the store first, because other
-	// processes are writing to the account now.
+	// readFirst is how many more steps must read meta from the store first, because
+	// other processes are writing to the account now.
 	readFirst int
 }
 
-// afterConflict is the value of readFirst after a write has failed because of another
-// process.
+// afterConflict is the value that readFirst gets when a write has failed because of
+// another process.
 const afterConflict = 16
 
 // meta is the part of an account that every step checks and changes.
@@ -107,44 +108,45 @@ type meta struct {
 	Epoch uint64       `json:"epoch,omitempty"` // epoch of the last lease
 	Owner string       `json:"owner,omitempty"` // empty: no lease
 	Until time.Time    `json:"until,omitzero"`
-	Due   uint64       `json:"due,omitempty"` // index entry; 0 for none
-	IDs   uint64       `json:"ids,omitempty"` // last record id
+	Due   uint64       `json:"due,omitempty"` // time of the entry in the due index; 0: none
+	IDs   uint64       `json:"ids,omitempty"` // id of the last record
 	Seqs  uint64       `json:"seqs,omitempty"`
 	Order uint64       `json:"order,omitempty"`
-	// Undelivered is the number of the account's entry in the index of accounts
-	// with unacknowledged events; 0 for none.
+	// Undelivered is the number in the account's entry in the index of accounts
+	// with unacknowledged events; 0 means that there is no entry.
 	Undelivered uint64 `json:"undelivered,omitempty"`
-	// Steps are the random names of the last steps of a shared store, oldest first; see do.
+	// Steps are the random names of the last steps in a shared store, oldest first.
+	// They show whether a step has already been written; see do.
 	Steps [][]byte `json:"steps,omitempty"`
 }
 
-// step is one atomic change of an account: the meta that it has read, and the entries that it
-// will write.
+// step is one atomic change of an account: the meta that it has read, and the
+// entries that it will write.
 type step struct {
 	s    *store
 	ctx  context.Context
 	a    eoa.Account
 	m    meta
-	name []byte // equal for all tries
+	name []byte // random; the same for all tries of the step
 	raw  []byte // meta as read
 	out  []Entry
 }
 
 const (
-	// remembered is how many names of steps meta keeps. If more steps of other processes come
-	// between a write and its repetition, most methods fail or find that their work is done
-	// already.
+	// remembered is how many names of steps meta keeps. If more steps of other
+	// processes are written between a write and its repetition, most methods fail
+	// or find that their work is already done.
 	remembered = 4
-	// rememberedOrders is how many names are kept for orders. There are more of them, because
-	// a repeated order must not be carried out twice.
+	// rememberedOrders is how many names of steps are kept for orders. It is
+	// larger, because a repeated order must not be carried out twice.
 	rememberedOrders = 256
 	nameSize         = 12
 )
 
-// do runs a step under the account's lock and writes its entries and meta. In a shared store
-// the step has a random name, which is written with it. If the answer to the write was lost,
-// the step is tried again: it then finds its name in meta and does nothing, also if other
-// processes have written since.
+// do runs a step under the account's lock and writes its entries and meta. In a
+// shared store, a step has a random name, which is written with it. If the answer
+// to the write is lost, the step is tried again. It then finds its name in meta and
+// does nothing, even if other processes have written since.
 func (s *store) do(ctx context.Context, a eoa.Account, f func(*step) error) error {
 	shared, isShared := s.kv.(Shared)
 	name := make([]byte, nameSize)
@@ -185,8 +187,9 @@ func (s *store) do(ctx context.Context, a eoa.Account, f func(*step) error) erro
 	})
 }
 
-// read runs a step that writes nothing. It makes sure that all values which the step has read
-// were valid at one moment, because no other process has changed meta meanwhile.
+// read runs a step that writes nothing. In a shared store it makes sure that all
+// values that the step has read were valid at the same moment, by checking that no
+// other process has changed meta in between.
 func (s *store) read(ctx context.Context, a eoa.Account, f func(*step) error) error {
 	return s.locked(ctx, a, func(*lock) error {
 		st, err := s.begin(ctx, a, nil)
@@ -211,8 +214,8 @@ const (
 	maxWait = 5 * time.Millisecond
 )
 
-// locked runs f under the account's lock. If another process has changed the account
-// meanwhile, f runs again.
+// locked runs f under the account's lock. If f fails because another process has
+// changed the account, locked runs f again after a short wait.
 func (s *store) locked(ctx context.Context, a eoa.Account, f func(*lock) error) error {
 	s.mu.Lock()
 	l := s.locks[a]
@@ -269,8 +272,8 @@ func (st *step) put(key []byte, value any) error {
 	return err
 }
 
-// woken increments the wake version, so that the worker notices new work. If no worker has
-// the account, it becomes due at once.
+// woken increments the wake version, so that the worker notices new work. If no
+// worker holds the account, woken makes it due at once.
 func (st *step) woken(now time.Time) {
 	st.m.Wake++
 	if st.m.Owner == "" {
@@ -278,9 +281,10 @@ func (st *step) woken(now time.Time) {
 	}
 }
 
-// write stores a record and its index entries. It need not read the stored record: the
-// entries of a record that is Broadcast or later were written when it was Prepared, and its
-// priority never changes; see [eoa.Batch].
+// write stores a record and its index entries without reading the stored record.
+// That is possible because the entries of a record that is Broadcast or later were
+// written when it was Prepared, and because its priority never changes; see
+// [eoa.Batch].
 func (st *step) write(r *eoa.Record) {
 	raw := eoa.EncodeRecord(r)
 	st.set(numbered(st.a, kindRecord, r.ID), raw)
@@ -289,14 +293,14 @@ func (st *step) write(r *eoa.Record) {
 		st.mark(numbered(st.a, kindOpen, r.ID), r.Open(), []byte{1})
 	}
 	for i := range r.Attempts {
-		// An attempt with SentAt was indexed before.
+		// An attempt with SentAt is already in the index.
 		if a := &r.Attempts[i]; a.SentAt.IsZero() {
 			st.set(hashed(st.a, kindHash, a.Hash), binary.BigEndian.AppendUint64(nil, r.ID))
 		}
 	}
 }
 
-// mark sets a key if it shall be there, and deletes it otherwise.
+// mark sets a key to value if there is true, and deletes it otherwise.
 func (st *step) mark(key []byte, there bool, value []byte) {
 	if !there {
 		value = nil
@@ -323,8 +327,8 @@ func (s *store) Order(ctx context.Context, a eoa.Account, now time.Time, o eoa.O
 
 var errDone = errors.New("kvstore: an earlier try has succeeded")
 
-// once makes sure that an order is stored once: it returns errDone if the name of this step
-// is among those of earlier orders, and adds it otherwise.
+// once makes sure that an order is stored only once. It returns errDone if the name
+// of this step is among those of the last orders, and otherwise adds the name.
 func (st *step) once() error {
 	key := single(st.a, kindOrdered)
 	names, err := st.s.one(st.ctx, key)
@@ -413,8 +417,9 @@ func (s *store) records(ctx context.Context, a eoa.Account, ids []uint64) ([]eoa
 	return out, nil
 }
 
-// by returns the record whose id is the value of a key. If the record is deleted between the
-// two reads, the key has another value then, and is read again.
+// by returns the record whose id is stored under a key of an index. If the record is
+// deleted between the two reads, the key has a new value, and by reads it again. The
+// parameter what describes the key in errors.
 func (s *store) by(ctx context.Context, a eoa.Account, key []byte, what string) (eoa.Record, error) {
 	for last := []byte(nil); ; {
 		if err := ctx.Err(); err != nil {

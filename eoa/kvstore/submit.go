@@ -26,8 +26,8 @@ func (s *store) Submit(ctx context.Context, a eoa.Account, now time.Time, reques
 	return out, nil
 }
 
-// accept adds the requests whose keys are new. A request with a known key must
-// have the same payload; if lenient is set, it is ignored instead.
+// accept adds the requests whose keys are new. A request with a known key must have
+// the same payload, unless lenient is set, which makes accept skip it.
 func (st *step) accept(now time.Time, requests []eoa.Request, lenient bool) (out []eoa.Record, accepted bool, err error) {
 	if len(requests) == 0 {
 		return nil, false, nil
@@ -57,15 +57,15 @@ func (st *step) accept(now time.Time, requests []eoa.Request, lenient bool) (out
 	return out, accepted, nil
 }
 
-// known is an accepted request with the digest of its original payload, or the
-// beginning of it if the record was dropped.
+// known is an accepted request with the digest of its original payload. If the
+// record was dropped, only the beginning of the digest is left.
 type known struct {
 	record eoa.Record
 	digest []byte
 }
 
-// find returns the records of the requests whose keys exist, by key, in two
-// reads.
+// find returns the records of those requests whose keys exist, by key. It makes at
+// most two reads.
 func (st *step) find(requests []eoa.Request) (map[string]known, error) {
 	keys := make([][]byte, len(requests))
 	for i := range requests {

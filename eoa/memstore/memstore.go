@@ -38,7 +38,8 @@ func (m *kv) Get(_ context.Context, keys ...[]byte) ([][]byte, error) {
 	return out, nil
 }
 
-// Scan implements kvstore.KV. It works on a snapshot of the map.
+// Scan implements kvstore.KV. It works on a snapshot of the map, so f may call
+// other methods.
 func (m *kv) Scan(_ context.Context, from, to []byte, limit int, f func(key, value []byte) bool) error {
 	m.mu.Lock()
 	tree := m.tree.Clone()

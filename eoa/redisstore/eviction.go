@@ -14,12 +14,14 @@ import (
 	"github.com/jamq/jamq/eoa/kvstore"
 )
 
-// ErrEviction is returned if a server may delete keys to free memory, or does not tell
-// whether it may. Its maxmemory-policy must be noeviction; see [Options.AllowEviction].
+// ErrEviction is returned if a server may delete keys to free memory, or does not
+// report whether it may. The server's maxmemory-policy must be noeviction; see
+// [Options.AllowEviction].
 var ErrEviction = errors.New("redisstore: the server may evict keys")
 
-// checkEvery is how long an answer of the servers about their policy counts. The policy is
-// asked again because an operator can change it while the servers run.
+// checkEvery is how long the servers' answers about their policy are trusted. The
+// servers are asked again after that time, because an operator can change the
+// policy while they run.
 const checkEvery = time.Second
 
 // check returns an error that wraps ErrEviction if a server may delete keys to free memory,
@@ -67,10 +69,11 @@ func (k *kv) eachServer(ctx context.Context, f func(context.Context, redis.Cmdab
 	return f(ctx, k.client)
 }
 
-// mend is the beginning of the Lua scripts that find out whether the order of an account is
-// complete, and make it again if not. The field "indexed" of the hash has the size that the
-// order must have. Every field is in the order unless its first word is one for which
-// kvstore.Scanned is false.
+// mend is the beginning of the Lua scripts that check whether the order of an
+// account is complete, and rebuild it if not. The order is the account's sorted
+// set. The field "indexed" of the hash has the size that the order must have. The
+// order contains every field of the hash whose first word is not in the list of
+// unscanned words, for which kvstore.Scanned returns false.
 const mend = `
 local unscanned = {meta = true, key = true, hash = true, digest = true, ordered = true, indexed = true}
 local function complete()
@@ -86,16 +89,17 @@ local function mend()
 end
 `
 
-// errLost is the error for an account of which the server has lost a part.
+// errLost returns the error for an account if the server has lost a part of its
+// keys.
 func errLost(a eoa.Account) error {
 	return fmt.Errorf("%w: redisstore: the server has only a part of the keys of %v", eoa.ErrStoreRolledBack, a)
 }
 
-// whole is a member of the index that is added when all accounts have been entered. If it is
-// missing, the index has lost entries.
+// whole is a member of the index that is added after all accounts have been
+// entered. If it is missing, the index has lost entries.
 const whole = "whole"
 
-// mendIndex makes the index again from all accounts.
+// mendIndex rebuilds the index from all accounts.
 func (k *kv) mendIndex(ctx context.Context) error {
 	escape := strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`, `\`, `\\`)
 	entries := []redis.Z{{Member: whole}}
@@ -122,7 +126,8 @@ func (k *kv) mendIndex(ctx context.Context) error {
 	return k.client.ZAdd(ctx, k.indexKey(), entries...).Err()
 }
 
-// accountOf is the inverse of keys.
+// accountOf returns the account whose hash has the given key. It is the inverse of
+// keys.
 func (k *kv) accountOf(values string) (a eoa.Account, ok bool) {
 	var address string
 	name := strings.TrimPrefix(values, k.prefix+":{")

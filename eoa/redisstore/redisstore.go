@@ -19,31 +19,33 @@ import (
 // Options configures a store. The zero value is valid, and suits a Redis without
 // replicas.
 type Options struct {
-	// Replicas is how many replicas must have a write before it counts as done (the command
-	// WAIT); at least 0. The default is 0. If it is positive, the client must be a
-	// *redis.Client or a *redis.ClusterClient.
+	// Replicas is how many replicas must have a write before it counts as done (the
+	// command WAIT); at least 0. The default is 0. If it is positive, the client
+	// must be a *redis.Client or a *redis.ClusterClient.
 	Replicas int
 	// Timeout is how long a write waits for the replicas, at least a millisecond; 0 means one
 	// second. If too few replicas have answered by then, the method returns ErrReplicas, and
 	// it is unknown whether the write would survive a failover.
 	Timeout time.Duration
-	// CallerClock makes leases begin and end by the times that workers pass, for tests with a
-	// simulated clock. By default they do by the clock of the server (TIME), so that a worker
-	// whose clock is wrong neither holds an account for too long nor takes one too early. All
-	// workers of a store must have the same setting. If the clock of the server steps back, a
-	// lease lasts longer by that time; [eoa.Store.Break] ends it.
+	// CallerClock makes leases begin and end by the times that workers pass, for
+	// tests with a simulated clock. By default, the clock of the server decides
+	// (TIME), so that a worker whose clock is wrong neither holds an account for
+	// too long nor takes over too early. All workers of a store must have the same
+	// setting. If the server's clock steps back, a lease lasts longer by that time;
+	// [eoa.Store.Break] ends it.
 	CallerClock bool
-	// AllowEviction accepts servers that may delete keys to free memory (maxmemory-policy).
-	// By default, New and every write return ErrEviction unless the policy is noeviction. Set
-	// it in two cases: the server does not tell its policy, or the policy deletes only keys
-	// with an expiry (volatile-lru), which the keys of this store do not have. If a server
-	// deletes keys nevertheless, lost indexes are made again from the accounts. An account of
-	// which other keys are lost stops, or its calls return [eoa.ErrStoreRolledBack].
+	// AllowEviction accepts servers that may delete keys to free memory
+	// (maxmemory-policy). By default, New and every write return ErrEviction unless
+	// the policy is noeviction. Set AllowEviction in two cases: the server does not
+	// report its policy, or the policy deletes only keys with an expiry
+	// (volatile-lru), which this store does not use. If a server still deletes
+	// keys, lost indexes are rebuilt from the accounts. An account that has lost
+	// other keys stops, or its calls return [eoa.ErrStoreRolledBack].
 	AllowEviction bool
 }
 
-// ErrReplicas is returned if too few replicas have a write in time. The server itself has it,
-// so that the same call can be repeated.
+// ErrReplicas is returned if too few replicas have confirmed a write in time. The
+// server itself has the write, and the same call can be repeated.
 var ErrReplicas = errors.New("redisstore: too few replicas have the step")
 
 // New returns a store in a Redis or a Redis Cluster. Its keys begin with the prefix, for
@@ -79,7 +81,8 @@ func New(client redis.UniversalClient, prefix string, o Options) (eoa.Store, err
 	return kvstore.New(clocked{k}), nil
 }
 
-// clocked is a kv that uses the clock of the server for leases.
+// clocked is a kv that implements kvstore.Clocked, so that the server's clock
+// decides about leases.
 type clocked struct{ *kv }
 
 var _ kvstore.Clocked = clocked{}
@@ -94,13 +97,14 @@ func (c clocked) Now(ctx context.Context, a eoa.Account) (time.Time, error) {
 	return time.UnixMicro(now), nil
 }
 
-// serverTime returns the microseconds since 1970 on the server that has KEYS[1].
+// serverTime returns the microseconds since 1970 by the clock of the server that
+// has KEYS[1].
 var serverTime = redis.NewScript(`
 local now = redis.call('TIME')
 return now[1] * 1000000 + now[2]
 `)
 
-// kv implements kvstore.Shared.
+// kv implements kvstore.Shared with the layout that the package comment describes.
 type kv struct {
 	client redis.UniversalClient
 	prefix string
@@ -114,19 +118,20 @@ var (
 	_ kvstore.Lossy  = (*kv)(nil)
 )
 
-// MayLose implements kvstore.Lossy. It is always true: even with replicas and an append-only
-// file, Redis may promote a replica that lacks the last writes.
+// MayLose implements kvstore.Lossy. It always returns true, because even with
+// replicas and an append-only file, Redis may promote a replica that lacks the last
+// writes.
 func (k *kv) MayLose() bool { return true }
 
-// keys returns the two keys of an account: a hash with all values, and a sorted set with the
-// order of those that are scanned.
+// keys returns the two keys of an account: a hash with all values, and a sorted set
+// with the names of those values that are scanned.
 func (k *kv) keys(a eoa.Account) (values, order string) {
 	base := k.prefix + ":{" + strconv.FormatUint(a.ChainID, 10) + ":" + a.Address.Hex() + "}"
 	return base + ":values", base + ":order"
 }
 
-// field returns the name that a key of package kvstore has in the hash of its account: the
-// key without the account.
+// field returns the field that a key of package kvstore has in the hash of its
+// account, which is the key without the account.
 func field(key []byte) []byte {
 	_, rest, _ := kvstore.Split(key)
 	return rest
@@ -135,13 +140,14 @@ func field(key []byte) []byte {
 // indexKey returns the key of the sorted set with the entries of both indexes.
 func (k *kv) indexKey() string { return k.prefix + ":due" }
 
-// writeIf writes entries if the guard has its value. If an earlier try of the same call has
-// succeeded, the guard has another value, and package kvstore recognizes the step by its
-// name.
+// writeIf writes entries if the guard still has its value. If an earlier try of the
+// same call has succeeded, the guard has another value by now, and package kvstore
+// recognizes the step by its name.
 //
-// KEYS are the keys of the account. ARGV are the field of the guard; "+" if it must exist or
-// "-" if not; its value; and then a letter, a field and a value for each entry. The letter is
-// s to set the field, i to set it and enter it in the order, or d to delete it.
+// KEYS are the keys of the account. ARGV contains the field of the guard, then "+"
+// if the field must exist or "-" if it must not, then its value, and then a letter,
+// a field and a value for each entry. The letter is s to set the field, i to set it
+// and add it to the order, or d to delete it.
 //
 // The result is 1 if the entries were written, 0 if the guard has another value, and -1 if
 // the server has lost a part of the account.
@@ -168,9 +174,10 @@ if more ~= 0 or not now then redis.call('HINCRBY', KEYS[1], 'indexed', more) end
 return 1
 `)
 
-// scan returns a page of fields and their values. KEYS are the keys of the account; ARGV are
-// the lowest field, the end and the limit. If the server has lost only the order of the
-// account, scan makes it again. If it has lost another part, the result is -1.
+// scan returns a page of fields and their values. KEYS are the keys of the account;
+// ARGV contains the lowest field, the end and the limit. If the server has lost
+// only the order of the account, scan rebuilds it. If the server has lost another
+// part, the result is -1.
 var scan = redis.NewScript(mend + `
 if redis.call('HEXISTS', KEYS[1], 'meta') == 0 then
 	if redis.call('EXISTS', KEYS[1]) + redis.call('EXISTS', KEYS[2]) > 0 then return -1 end
@@ -182,8 +189,8 @@ if #fields == 0 then return {} end
 return {fields, redis.call('HMGET', KEYS[1], unpack(fields))}
 `)
 
-// page is how many fields a scan fetches at once. The function unpack of Lua takes only some
-// thousands.
+// page is how many fields a scan fetches at once, because Lua's function unpack
+// accepts only some thousands.
 const page = 1000
 
 // Get implements kvstore.KV. All keys must belong to one account.
@@ -257,8 +264,8 @@ func (k *kv) Scan(ctx context.Context, from, to []byte, limit int, f func(key, v
 	return nil
 }
 
-// scanIndex scans an index of accounts. Its entries have no values. If the server has lost
-// the index, scanIndex makes it again first.
+// scanIndex scans an index of accounts, whose entries have no values. If the server
+// has lost the index, scanIndex rebuilds it first.
 func (k *kv) scanIndex(ctx context.Context, from, to []byte, limit int, f func(key, value []byte) bool) error {
 	var members *redis.StringSliceCmd
 	for again := true; again; {
@@ -283,15 +290,16 @@ func (k *kv) scanIndex(ctx context.Context, from, to []byte, limit int, f func(k
 	return nil
 }
 
-// Write implements kvstore.KV. It always returns an error: a shared store is
-// written with WriteIf.
+// Write implements kvstore.KV. It always returns an error, because a shared store
+// must be written with WriteIf.
 func (k *kv) Write(context.Context, []kvstore.Entry) error {
 	return errors.New("redisstore: Write is not supported, want WriteIf")
 }
 
-// WriteIf implements kvstore.Shared. New index entries are written before the step and again
-// after it, because the index may be on another server. Therefore neither a crash between the
-// two writes, nor another process that deletes outdated entries, can lose them.
+// WriteIf implements kvstore.Shared. New index entries are written both before the
+// step and after it, because the index may be on another server. Neither a crash
+// between the two writes nor another process that deletes outdated entries can
+// therefore lose them.
 func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore.Entry) error {
 	a, name, ok := kvstore.Split(guard.Key)
 	if !ok {
@@ -338,8 +346,9 @@ func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore
 	return k.index(ctx, added, gone)
 }
 
-// write runs writeIf. If replicas must have the step, it then waits for them on the same
-// connection, because WAIT concerns the last write of its connection.
+// write runs the script writeIf. If replicas must confirm the step, write then
+// waits for them on the same connection, because WAIT concerns the last write of
+// its connection.
 func (k *kv) write(ctx context.Context, keys []string, args []any) (written int, err error) {
 	if k.o.Replicas == 0 {
 		return writeIf.Run(ctx, k.client, keys, args...).Int()
@@ -362,7 +371,8 @@ func (k *kv) write(ctx context.Context, keys []string, args []any) (written int,
 	return written, err
 }
 
-// index adds and removes entries of the indexes. An entry in both lists stays.
+// index adds and removes entries of the indexes. An entry that is in both lists
+// stays.
 func (k *kv) index(ctx context.Context, added, gone []any) error {
 	if len(added)+len(gone) == 0 {
 		return nil

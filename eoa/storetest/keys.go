@@ -15,13 +15,15 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// alike are keys that look like other keys of a store, or like the beginnings of others.
+// alike contains keys that look like other keys of a store, or like the beginnings
+// of other keys.
 var alike = []string{
 	":", "::", "\x00", "\x00:", "meta", "key:meta", "order:", "1", "11", "é",
 	strings.Repeat("\x00", 255), strings.Repeat(":", 256),
 }
 
-// neighbours are accounts whose numbers begin alike, in order.
+// neighbours returns accounts whose chain ids and addresses begin alike, in
+// ascending order.
 func neighbours() (all []eoa.Account) {
 	for _, chain := range []uint64{0, 1, 10, math.MaxUint64} {
 		for _, first := range []byte{0, 0xff} {
@@ -34,8 +36,9 @@ func neighbours() (all []eoa.Account) {
 	return all
 }
 
-// keys gives each neighbour requests with all keys, an order and two events. Each has
-// its own then, in order and in pages.
+// keys gives each neighbour requests with all keys in alike, an order and two
+// events. It then checks that each account has exactly its own, in order and in
+// pages.
 func (c *suite) keys() {
 	all := neighbours()
 	for i, a := range all {
@@ -71,7 +74,7 @@ func (c *suite) fill(i int) {
 	require.NoError(c, c.s.Park(c.ctx, l, c.inbox().Wake, time.Time{}))
 }
 
-// holdsItsOwn checks what fill has written.
+// holdsItsOwn checks that the account has exactly the values that fill has written.
 func (c *suite) holdsItsOwn() {
 	for j, key := range alike {
 		r := c.get(key)
@@ -104,7 +107,8 @@ func (c *suite) undeliveredPages() (all []eoa.Account) {
 	}
 }
 
-// dueFar uses times that nanoseconds since 1970 do not reach in an int64.
+// dueFar tests due times that cannot be expressed in an int64 as nanoseconds since
+// 1970.
 func (c *suite) dueFar() {
 	now := c.now
 	for _, due := range []time.Time{now.AddDate(300, 0, 0), now.AddDate(6000, 0, 0)} {

@@ -38,8 +38,8 @@ func (c *suite) emit(l eoa.Lease, version uint64, n int) {
 	c.write(l, eoa.Batch{Head: account.Head{Version: version}, Events: make([]eoa.Event, n)})
 }
 
-// hasUndelivered reports whether the account is listed, among all accounts of
-// the store.
+// hasUndelivered reports whether the store lists the account among those with
+// undelivered events.
 func (c *suite) hasUndelivered() bool {
 	c.Helper()
 	accounts, err := c.s.Undelivered(c.ctx, eoa.Account{}, 1000)
@@ -83,8 +83,8 @@ func (c *suite) undelivered() {
 	require.Empty(c, none)
 }
 
-// undeliveredMeanwhile acknowledges events while steps add others. The account is
-// listed afterwards if and only if an event is left.
+// undeliveredMeanwhile acknowledges events while steps add new ones. Afterwards,
+// the account must be listed if and only if an event is left.
 func (c *suite) undeliveredMeanwhile() {
 	const steps = 40
 	l := c.acquire("w")

@@ -18,8 +18,9 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// Run tests that a store keeps the contract of [eoa.Store]. open must return a store with the
-// same data each time, opened again if possible. Each case uses a separate account.
+// Run tests that a store keeps the contract of [eoa.Store]. Each call of open must
+// return a store with the same data, opened again if possible. Each case uses a
+// separate account.
 func Run(t *testing.T, open func() eoa.Store) {
 	s := open()
 	for i, c := range []struct {
@@ -87,7 +88,7 @@ func (c *suite) write(l eoa.Lease, b eoa.Batch) uint64 {
 	return wake
 }
 
-// refuses returns a function that checks the error of a call.
+// refuses returns a function that checks that a call failed with the error want.
 func (c *suite) refuses(want error) func(_ any, err error) {
 	return func(_ any, err error) {
 		c.Helper()
@@ -129,7 +130,7 @@ func req(key string) eoa.Request {
 	return eoa.Request{Key: key, Value: uint256.NewInt(7), Data: []byte(key)}
 }
 
-// prepared returns a record with a nonce and signed bytes.
+// prepared returns the record in state Prepared, with a nonce and signed bytes.
 func prepared(r eoa.Record, nonce uint64) eoa.Record {
 	r.State, r.Nonce = eoa.Prepared, nonce
 	r.Attempts = []eoa.Attempt{{Hash: common.Hash{byte(r.ID), byte(nonce), 9}, Raw: []byte{1, 2, 3}, Nonce: nonce, Gas: 21_000}}
@@ -307,8 +308,7 @@ func (c *suite) wake() {
 	require.Greater(c, c.acquire("w").Epoch, l.Epoch)
 }
 
-// isDue reports whether the account is due now, among all accounts of the
-// store.
+// isDue reports whether the store lists the account among those that are due now.
 func (c *suite) isDue() bool {
 	accounts, err := c.s.Due(c.ctx, c.now, 1000)
 	require.NoError(c, err)
@@ -430,8 +430,7 @@ func (c *suite) ended() {
 	c.refuses(eoa.ErrUnknownRequest)(c.s.Get(c.ctx, c.a, "a"))
 }
 
-// drop checks that a dropped record leaves its key, state and digest, and
-// nothing else.
+// drop checks that a dropped record leaves only its key, state and digest.
 func (c *suite) drop() {
 	records := c.submit(req("a"), req("b"), req("open"))
 	l := c.acquire("w")

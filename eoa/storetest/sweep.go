@@ -17,20 +17,22 @@ import (
 
 const sweepChain, sweepRequests = 77, 4
 
-// mortal is the store and the chain as a process uses them that dies at a moment. The
-// moments are before and after each call that changes something. A process that dies between
-// two other calls leaves the same behind.
+// mortal is the store and the chain as seen by a process that dies at a chosen
+// moment. The moments are before and after each call that changes something. A
+// death between two other calls leaves the same state behind, so these are all the
+// cases.
 type mortal struct {
 	eoa.Store
 	eoa.Chain
-	passed, diesAt int // moments; diesAt 0 means never
+	passed, diesAt int // moments so far, and the one to die at; 0: never
 }
 
 var errDied = errors.New("storetest: the process died")
 
 func (m *mortal) dead() bool { return m.diesAt > 0 && m.passed >= m.diesAt }
 
-// mortally makes a call with a moment before and after it.
+// mortally makes a call that changes something, with a moment before and a moment
+// after it.
 func mortally[T any](m *mortal, call func() (T, error)) (out T, err error) {
 	if m.passed++; m.dead() {
 		return out, errDied
@@ -72,8 +74,9 @@ func (m *mortal) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 	return out
 }
 
-// sweep kills an executor at each moment in turn. A fresh executor then finishes, and each
-// request must land once. Each run has a new account and chain.
+// sweep tests a crash at each moment in turn: an executor dies there, a fresh
+// executor finishes the work, and each request must have been mined exactly once.
+// Each run has a new account and a new chain.
 func sweep(t *testing.T, open func() eoa.Store) {
 	s := open()
 	moments := 1 << 30
@@ -107,7 +110,7 @@ func sweep(t *testing.T, open func() eoa.Store) {
 	t.Logf("%d moments to die at", moments)
 }
 
-// liveOnce runs an executor until it is dead or idle.
+// liveOnce runs an executor until its process is dead or it has no work left.
 func liveOnce(t *testing.T, e *eoa.Executor, life *mortal, chain *eoatest.Chain, now *time.Time) {
 	ctx := context.Background()
 	var requests []eoa.Request

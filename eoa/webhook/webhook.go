@@ -18,18 +18,18 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Header is the name of the header that has the signature of the body.
+// Header is the name of the HTTP header that has the signature of the body.
 const Header = "X-Jamq-Signature"
 
 // ErrInvalidConfig is wrapped by the errors of [New].
 var ErrInvalidConfig = errors.New("webhook: invalid config")
 
-// Endpoint is a server that wants to receive events.
+// Endpoint is a server that receives events.
 type Endpoint struct {
 	// URL is the address to post to.
 	URL string
-	// Secret is the key with which posts are signed, at least 16 bytes. The endpoint has it,
-	// too.
+	// Secret is the key that signs the posts, at least 16 bytes. The endpoint has
+	// the same key.
 	Secret []byte
 }
 
@@ -37,25 +37,26 @@ type Endpoint struct {
 type Config struct {
 	// Endpoints returns the endpoints that receive an event. It may return none.
 	Endpoints func(eoa.Event) []Endpoint
-	// DeadLetter stores an event that an endpoint did not take in Config.Tries posts, so that
-	// the host can post it later. If it returns an error, the event is delivered again.
+	// DeadLetter stores an event that an endpoint did not accept in Config.Tries
+	// posts, so that the host can post it later. If DeadLetter returns an error,
+	// the event is delivered again.
 	DeadLetter func(ctx context.Context, url string, e eoa.Event, reason error) error
 	// Tries is how often an event is posted to an endpoint; 0 means 5.
 	Tries int
-	// FirstWait is the wait after the first post that failed. It doubles with each failure. 0
-	// means one second.
+	// FirstWait is the wait after the first failed post; 0 means one second. The
+	// wait doubles with each further failure.
 	FirstWait time.Duration
 	// MaxWait is the longest wait between two posts; 0 means 30 seconds.
 	MaxWait time.Duration
-	// Client makes the requests. Redirects are never followed. nil means a
-	// client with a timeout of 10 seconds.
+	// Client makes the requests; nil means a client with a timeout of 10 seconds.
+	// Redirects are never followed.
 	Client *http.Client
 }
 
 // Sender posts events to endpoints. It is safe for concurrent use.
 type Sender struct {
 	cfg  Config
-	down sync.Map // keys: URLs that did not take their last event
+	down sync.Map // keys: URLs that did not accept their last event
 }
 
 // New returns a sender. The error wraps ErrInvalidConfig.
@@ -65,21 +66,22 @@ func New(cfg Config) (*Sender, error) {
 	}
 	cfg.Tries, cfg.FirstWait, cfg.MaxWait = cmp.Or(cfg.Tries, 5), cmp.Or(cfg.FirstWait, time.Second), cmp.Or(cfg.MaxWait, 30*time.Second)
 	cfg.Client = cmp.Or(cfg.Client, &http.Client{Timeout: 10 * time.Second})
-	// A redirect is not followed: the event would be lost on the way, and the answer 200
-	// would acknowledge it.
+	// Redirects are not followed, because the event would be lost on the way and
+	// the answer 200 would acknowledge it.
 	client := *cfg.Client
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	cfg.Client = &client
 	return &Sender{cfg: cfg}, nil
 }
 
-// Handle posts an event to its endpoints, to all at the same time. It returns when each
-// has taken the event, or DeadLetter has kept it. Pass it to [eoa.Client.Deliver] or
-// [eoa.Fleet.Deliver], which call it again with the event after an error: ctx's, or that
-// of DeadLetter.
+// Handle posts an event to all its endpoints at the same time. It returns when each
+// endpoint has accepted the event or DeadLetter has stored it. Pass Handle to
+// [eoa.Client.Deliver] or [eoa.Fleet.Deliver], which call it again with the same
+// event after an error. The error is ctx's, or that of DeadLetter.
 //
-// An endpoint that has not taken an event in Config.Tries posts gets one post for each
-// further event until it takes one, so that it does not hold up the others for long.
+// An endpoint that did not accept an event in Config.Tries posts gets only one post
+// for each further event until it accepts one, so that it does not hold up the
+// others for long.
 func (s *Sender) Handle(ctx context.Context, e eoa.Event) error {
 	body, err := json.Marshal(e)
 	if err != nil {
@@ -106,7 +108,7 @@ func (s *Sender) Handle(ctx context.Context, e eoa.Event) error {
 	return nil
 }
 
-// deliver posts a body until the endpoint takes it, at most Config.Tries times.
+// deliver posts a body until the endpoint accepts it, at most Config.Tries times.
 func (s *Sender) deliver(ctx context.Context, endpoint Endpoint, body []byte) (err error) {
 	if len(endpoint.Secret) < 16 {
 		return fmt.Errorf("%w: secret of %d bytes, want at least 16", ErrInvalidConfig, len(endpoint.Secret))
@@ -153,15 +155,15 @@ func (s *Sender) post(ctx context.Context, endpoint Endpoint, body []byte) error
 	return nil
 }
 
-// Sign returns the signature of a body, as it is in the header.
+// Sign returns the signature of a body in the form of the header's value.
 func Sign(secret, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	_, _ = mac.Write(body)
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// Verify reports whether header is the signature of body. Endpoints call it for each post. It
-// takes the same time for right and wrong signatures.
+// Verify reports whether header is the signature of body. Endpoints call it for
+// each post. It takes the same time for right and wrong signatures.
 func Verify(secret, body []byte, header string) bool {
 	return hmac.Equal([]byte(Sign(secret, body)), []byte(header))
 }

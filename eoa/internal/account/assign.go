@@ -8,10 +8,15 @@ import (
 	"time"
 )
 
-// Assign gives nonces and prices to chosen jobs, and returns those to be signed, in
-// nonce order. The batch fails the requests that would revert, delays those that
-// cannot be paid or estimated, and adds noops for the nonces without a known
-// transaction.
+// Assign gives nonces and prices to the jobs that Choose selected, after their gas
+// has been estimated. It returns the jobs to sign, in nonce order. The returned
+// batch contains the rest of the decision:
+//
+//   - Requests in reverting fail, because the node has tried them and they
+//     reverted.
+//   - Requests that cannot be paid for, or whose gas is unknown, are delayed.
+//   - For each gap (a nonce that no known transaction has), a no-op request is
+//     added that will fill it.
 func (v *View) Assign(c *Rules, now time.Time, jobs []Job, reverting []Refusal, pending []Record) ([]Job, Batch) {
 	refused := v.refuse(c, now, reverting)
 	assigned, later := v.assign(c, jobs)
@@ -19,10 +24,16 @@ func (v *View) Assign(c *Rules, now time.Time, jobs []Job, reverting []Refusal, 
 	return assigned, *Join(Join(&refused, delayed), v.fill(pending, assigned))
 }
 
-// assign gives nonces and prices to jobs. The executor's own requests fill gaps, and every
-// other job gets a new nonce. Jobs that cannot be sent now are returned in later: the balance
-// does not cover them, their price limit is below the base fee, or their gas is unknown.
-// Later members of their groups wait with them.
+// assign gives nonces and prices to jobs. A request that the executor made itself
+// gets a nonce from a gap, and every other request gets the next new nonce. assign
+// returns in later the jobs that cannot be sent now, with the reason:
+//
+//   - The balance does not cover the job.
+//   - The job's price limit is below the base fee.
+//   - The job's gas is unknown.
+//
+// If a job is delayed, the later members of its group are left out as well, so that
+// the group keeps its order.
 func (v *View) assign(c *Rules, jobs []Job) (out []Job, later []Refusal) {
 	if v.LastLook == nil {
 		return nil, nil
@@ -49,8 +60,8 @@ func (v *View) assign(c *Rules, jobs []Job) (out []Job, later []Refusal) {
 			out = append(out, j)
 		}
 	}
-	// In nonce order, the first signature that fails ends the step without a
-	// gap.
+	// Sort by nonce, because signing stops at the first job that fails: the nonces
+	// signed until then have no gap between them.
 	slices.SortStableFunc(out, func(x, y Job) int { return cmp.Compare(x.Nonce, y.Nonce) })
 	return out, later
 }
@@ -61,8 +72,10 @@ type allocator struct {
 	gaps []uint64
 }
 
-// nonce returns the next free nonce. The executor's own requests get those in gaps, and no
-// other ones. All other requests get new nonces.
+// nonce returns the next free nonce, and false if there is none. own means that the
+// executor made the request itself. Such a request may only fill a gap, and any
+// other request may only get a new nonce, because an unknown transaction may still
+// use a nonce in a gap.
 func (a *allocator) nonce(own bool) (uint64, bool) {
 	switch {
 	case own && len(a.gaps) > 0:
@@ -76,9 +89,9 @@ func (a *allocator) nonce(own bool) (uint64, bool) {
 	return a.next - 1, true
 }
 
-// fill returns a batch that adds a request which does nothing for each gap, because the chain
-// executes no transaction behind a gap. Gaps for which such a request is pending or was
-// assigned just now are left out.
+// fill returns a batch that adds one no-op request for each gap, because the chain
+// executes no transaction behind a gap. It leaves out the gaps for which a no-op is
+// already pending or was assigned in this step.
 func (v *View) fill(pending []Record, assigned []Job) Batch {
 	b := v.Batch()
 	want := len(v.Head.Gaps)

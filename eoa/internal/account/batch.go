@@ -8,33 +8,41 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Batch is the outcome of one or several decisions: everything that changes in the store. A
-// store writes all of it or nothing.
+// Batch contains all changes of one or several decisions, for the store to write. A
+// store writes either the whole batch or nothing of it.
 type Batch struct {
-	// Head is the new head of the account. Its Version is the one that the decision was made
-	// on: the store refuses the batch if it has another version by now, and otherwise stores
-	// Version+1.
+	// Head is the new head of the account. Head.Version is still the version on
+	// which the decision was based. If the store has another version by now, it
+	// refuses the batch; otherwise it stores the head with Version+1.
 	Head Head
-	// Records replace the stored records with the same ids. A store may rely on three rules:
-	// the key and the priority of a record never change; a record that is Broadcast, Mined or
-	// Confirmed was Prepared in an earlier batch; and SentAt of a new attempt is zero.
+	// Records replace the stored records that have the same ids. A store may rely
+	// on these rules:
+	//
+	//   - The key and the priority of a record never change.
+	//   - A record that is Broadcast, Mined or Confirmed was Prepared in an earlier
+	//     batch.
+	//   - SentAt of a new attempt is zero.
 	Records []Record
-	// Events are appended to the outbox. The store numbers them.
+	// Events are appended to the outbox, from which they are delivered. The store
+	// gives them their sequence numbers.
 	Events []Event
-	// Done are the Seqs of the orders that were carried out.
+	// Done contains the sequence numbers (Order.Seq) of the orders that were
+	// carried out.
 	Done []uint64
-	// Drop are records whose history is deleted, because [Retention] does not keep it. The
-	// store keeps their keys, ids, states and digests. Get and Submit then return a record
-	// with only these, and List and ByHash no longer find it.
+	// Drop contains the records whose history the store deletes, because
+	// [Retention] no longer keeps it. The store still keeps the key, id, state and
+	// digest of each. From then on, Get and Submit return a record with only these
+	// fields, and List and ByHash no longer find it.
 	Drop []Record
-	// Add are new requests of the executor itself. They are accepted as by Submit, except
-	// that a request whose key exists is skipped.
+	// Add contains new requests that the executor makes itself. The store accepts
+	// them in the same way as Submit does, except that it skips a request whose key
+	// exists.
 	Add []Request
 }
 
-// Join returns one batch with the changes of two decisions. b was decided first and may be
-// nil. If both change a record, the change of next counts, because it was decided on the
-// outcome of b.
+// Join merges the changes of two decisions into one batch, so that they are written
+// together. b was decided first and may be nil. If both change the same record, the
+// change in next wins, because next was decided on the outcome of b.
 func Join(b *Batch, next Batch) *Batch {
 	if b == nil || len(b.Records)+len(b.Events)+len(b.Done)+len(b.Add)+len(b.Drop) == 0 {
 		return &next
@@ -49,15 +57,17 @@ func Join(b *Batch, next Batch) *Batch {
 	return &next
 }
 
-// Batch returns an empty batch.
+// Batch returns a batch with the current head and no changes. Each decision starts
+// from it.
 func (v *View) Batch() Batch {
 	h := v.Head
 	h.Gaps, h.Resets = slices.Clone(h.Gaps), slices.Clone(h.Resets)
 	return Batch{Head: h}
 }
 
-// Changes reports whether b must be written. If only Floor has risen, or Since has become
-// later, it need not be: the next worker sees the same on the chain.
+// Changes reports whether b must be written to the store. A batch that only raises
+// Floor or moves Since later need not be written, because the next worker reads the
+// same from the chain.
 func (v *View) Changes(b *Batch) bool {
 	old := &v.Head
 	return len(b.Records)+len(b.Events)+len(b.Done)+len(b.Add)+len(b.Drop) > 0 || b.Head.Next != old.Next || b.Head.Started != old.Started || b.Head.Count != old.Count ||
@@ -65,7 +75,7 @@ func (v *View) Changes(b *Batch) bool {
 		b.Head.Stop != old.Stop || !b.Head.BelowSince.Equal(old.BelowSince) || !b.Head.AheadSince.Equal(old.AheadSince)
 }
 
-// addEvent adds an event about r.
+// addEvent appends an event about r to the batch.
 func (b *Batch) addEvent(now time.Time, kind EventKind, r *Record) {
 	e := Event{Kind: kind, At: now, ID: r.ID, Key: r.Key, Nonce: r.Nonce, Tx: r.Tx, Height: r.Height, Success: r.Success, Reason: r.Reason}
 	if n := r.Newest(); n != nil && e.Tx == (common.Hash{}) {
@@ -74,9 +84,9 @@ func (b *Batch) addEvent(now time.Time, kind EventKind, r *Record) {
 	b.Events = append(b.Events, e)
 }
 
-// changeState sets the state of r and adds the event. It panics if the table of states
-// forbids the change: that would be a bug of this package, and the panic prevents that it is
-// written.
+// changeState sets the state of r and adds an event about it. If nextStates forbids
+// the change, there is a bug in this package, and changeState panics so that the
+// wrong state is never stored.
 func (b *Batch) changeState(now time.Time, r *Record, to State, kind EventKind) {
 	if !r.State.canBecome(to) {
 		panic(fmt.Sprintf("eoa: record %d cannot become %v from %v", r.ID, to, r.State))

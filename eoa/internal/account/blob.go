@@ -9,8 +9,8 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// This file has the rules of blob transactions (EIP-4844), except their fields and prices.
-// The comment of [Blob] explains these transactions.
+// This file has the rules of blob transactions (EIP-4844), except for their fields
+// and prices. The comment of [Blob] explains the transactions themselves.
 
 const (
 	// MaxBlobs is the maximum number of blobs in a request: the limit of one
@@ -24,7 +24,7 @@ const (
 	// accepts for the replacement of a blob transaction, in percent.
 	minBlobBumpPercent = 100
 
-	// gasPerBlob is the blob gas of one blob.
+	// gasPerBlob is the blob gas that one blob uses (EIP-4844).
 	gasPerBlob = 1 << 17
 	// maxBlobTxs is the number of blob transactions that go-ethereum's pool
 	// keeps per account.
@@ -62,9 +62,9 @@ func (r *Request) validateBlobs() error {
 	return nil
 }
 
-// BlobHashes returns the versioned hashes of the request's blobs, in order; nil if it has
-// none. Packages that implement [Chain] need them for estimates. The error wraps
-// ErrInvalidRequest if the blobs are invalid.
+// BlobHashes returns the versioned hashes of the request's blobs in order, or nil
+// if the request has no blobs. Implementations of [Chain] need the hashes to
+// estimate gas. The error wraps ErrInvalidRequest if the blobs are invalid.
 func (r *Request) BlobHashes() ([]common.Hash, error) {
 	if len(r.Blobs) == 0 {
 		return nil, nil
@@ -75,7 +75,9 @@ func (r *Request) BlobHashes() ([]common.Hash, error) {
 	return blobHashes(r.Blobs)
 }
 
-// blobsOf returns the blobs that belong to an attempt.
+// blobsOf returns the blobs to send with an attempt. They differ from the blobs of
+// the request if the attempt is a no-op, or if the request was replaced after the
+// attempt was signed.
 func (r *Record) blobsOf(a *Attempt) [][]byte {
 	switch {
 	case r.Kind == Blob && a.Noop:
@@ -86,8 +88,8 @@ func (r *Record) blobsOf(a *Attempt) [][]byte {
 	return r.Blobs
 }
 
-// keepBlobs copies the request's blobs to its attempts before the request gets other ones,
-// because the attempts may have to be sent again.
+// keepBlobs copies the request's blobs to its earlier attempts before a replacement
+// brings other blobs, because these attempts may have to be sent again.
 func (r *Record) keepBlobs(others [][]byte) {
 	if slices.EqualFunc(r.Blobs, others, bytes.Equal) {
 		return
@@ -99,8 +101,8 @@ func (r *Record) keepBlobs(others [][]byte) {
 	}
 }
 
-// dropBlobs deletes the blobs of a record that has ended, because they are large and will not
-// be sent again.
+// dropBlobs deletes the blobs of a record that has ended, because they are large
+// and are never sent again.
 func (r *Record) dropBlobs() {
 	if !r.State.Terminal() {
 		return
@@ -113,8 +115,9 @@ func (r *Record) dropBlobs() {
 
 func (a *Attempt) dropBlobs() { a.Blobs, a.Proofs = nil, nil }
 
-// CheckReplacement returns an error that wraps ErrInvalidRequest if nodes would never take
-// payload in place of r: blob transactions and others do not replace each other.
+// CheckReplacement returns an error that wraps ErrInvalidRequest if payload can
+// never replace r, because nodes let a blob transaction be replaced only by another
+// blob transaction.
 func CheckReplacement(r, payload *Request) error {
 	if (r.Kind == Blob) != (payload.Kind == Blob) {
 		return fmt.Errorf("%w: kind %d cannot replace kind %d: blob transactions are replaced only by blob transactions", ErrInvalidRequest, payload.Kind, r.Kind)

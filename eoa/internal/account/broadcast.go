@@ -7,26 +7,33 @@ import (
 	"github.com/jamq/jamq/internal/backoff"
 )
 
-// Outgoing is a signed transaction that is to be sent to a node now.
+// Outgoing is a signed transaction that must be sent to a node now.
 type Outgoing struct {
 	// ID is the record's id.
 	ID uint64
-	// Attempt is the index of the attempt in the record.
+	// Attempt is the index of the attempt in Record.Attempts.
 	Attempt int
-	// First means that this attempt was never sent before, as far as is known.
+	// First means that, as far as the worker knows, this attempt was never sent
+	// before.
 	First bool
 	// Raw is the encoded transaction, without blobs.
 	Raw []byte
-	// Blobs are the blobs that are sent with it.
+	// Blobs are the blobs that are sent with the transaction; nil for other kinds.
 	Blobs [][]byte
 	// Proofs are the commitments and proofs of the blobs; see Attempt.Proofs.
 	Proofs []byte
 }
 
-// ToSend returns the attempts that must be sent now, in nonce order, at most limit: those
-// that were never sent; those whose last send is unknown or was refused, after a back-off;
-// and every Config.Rebroadcast those that a node has accepted, because nodes forget. The
-// bytes are always those in the store.
+// ToSend returns at most limit attempts that must be sent now, in nonce order. An
+// attempt is due in these cases:
+//
+//   - It was never sent.
+//   - Its last send was refused or had no certain answer, and the back-off has
+//     passed.
+//   - A node has accepted it and Config.Rebroadcast has passed, because nodes
+//     forget transactions.
+//
+// The bytes are always the stored bytes, never a new signature.
 func (v *View) ToSend(c *Rules, now time.Time, limit int) []Outgoing {
 	if now.Before(v.Quiet) {
 		return nil
@@ -47,10 +54,11 @@ func (v *View) ToSend(c *Rules, now time.Time, limit int) []Outgoing {
 	return out
 }
 
-// sendQueue iterates, by nonce, over the records in flight that nodes can take now. Nodes
-// keep an account in one of two pools at a time (blobs or not), so it stops at the first
-// record that belongs to the other pool. A delegated account may have one transaction in the
-// pool, so only its first record is in the queue.
+// sendQueue iterates, in nonce order, over the records in flight that nodes can
+// accept now. A node keeps the transactions of an account either in its blob pool
+// or in its other pool, so the iteration stops at the first record that belongs to
+// the other one. Nodes accept only one transaction of a delegated account at a
+// time, so for such an account only the first record is visited.
 func (v *View) sendQueue() iter.Seq[*Record] {
 	return func(yield func(*Record) bool) {
 		var first *Record
@@ -69,8 +77,8 @@ func (v *View) sendQueue() iter.Seq[*Record] {
 	}
 }
 
-// SendTimes iterates over the times at which records of the send queue are due. The executor
-// sleeps until the first of them.
+// SendTimes iterates over the times at which the records of the send queue must be
+// sent next. The executor sleeps until the earliest of them.
 func (v *View) SendTimes(c *Rules, now time.Time) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		for r := range v.sendQueue() {
@@ -81,11 +89,12 @@ func (v *View) SendTimes(c *Rules, now time.Time) iter.Seq[time.Time] {
 	}
 }
 
-// sendAt returns when a record is due to be sent.
+// sendAt returns the time at which a record must be sent next; the zero time means
+// at once.
 func (v *View) sendAt(c *Rules, now time.Time, r *Record) time.Time {
 	last, sent := v.sent[r.ID]
 	a := &r.Attempts[sendable(r)]
-	// An earlier worker's clock may have been ahead.
+	// If the last send lies in the future, an earlier worker's clock was ahead.
 	if !sent || last.tx != a.Hash || last.at.After(now) {
 		return time.Time{}
 	}
@@ -98,9 +107,9 @@ func (v *View) sendAt(c *Rules, now time.Time, r *Record) time.Time {
 	return last.at.Add(backoff.Wait(c.Retry, MaxRetry, last.tries))
 }
 
-// lacksPredecessor reports whether the transaction with the nonce before r's may not be on a
-// node. Then r waits: the earlier one is sent again first, and when a node accepts it,
-// makeFollowersDue makes r due.
+// lacksPredecessor reports whether a node may lack the transaction with the nonce
+// before that of r. Then r waits until that transaction has been sent again and a
+// node has accepted it, when makeFollowersDue lets r be sent.
 func (v *View) lacksPredecessor(r *Record) bool {
 	at, held := v.find(r.Nonce - 1)
 	if !held || !v.Open[at].inFlight() || r.Nonce <= v.Latest() {
@@ -110,8 +119,9 @@ func (v *View) lacksPredecessor(r *Record) bool {
 	return before.gap || before.tries > 0
 }
 
-// makeFollowersDue makes transactions due at once that nodes have refused only because they
-// lacked the one before. It begins with the given nonce, whose predecessor a node now has.
+// makeFollowersDue lets transactions be sent at once that nodes have refused only
+// because the nonce before was missing. It begins at the given nonce, now that a
+// node has the transaction before it.
 func (v *View) makeFollowersDue(nonce uint64) {
 	for at, _ := v.find(nonce); at < len(v.Open); at++ {
 		r := &v.Open[at]
@@ -123,17 +133,18 @@ func (v *View) makeFollowersDue(nonce uint64) {
 	}
 }
 
-// makeDueIfPoolWasFull makes the transaction with the given nonce due at once if a node has
-// refused it for lack of room. The one before it has just been mined, so that there may be
-// room now.
+// makeDueIfPoolWasFull lets the transaction with the given nonce be sent at once if
+// a node has refused it because its pool was full. The transaction before it has
+// just been mined, so there may be room now.
 func (v *View) makeDueIfPoolWasFull(nonce uint64) {
 	if at, held := v.find(nonce); held && Classify(v.Open[at].Newest().Why) == ReasonFull && v.Open[at].Newest().Result == Rejected {
 		delete(v.sent, v.Open[at].ID)
 	}
 }
 
-// makePredecessorDue makes the transaction before nonce due at once, because a node has just
-// said that it lacks it. It does so once; after that, the usual back-off applies.
+// makePredecessorDue lets the transaction before nonce be sent at once, because a
+// node has just answered that it lacks that transaction. This happens only once;
+// after that, the usual back-off applies.
 func (v *View) makePredecessorDue(nonce uint64) {
 	at, held := v.find(nonce - 1)
 	if !held || nonce == 0 {
@@ -146,9 +157,9 @@ func (v *View) makePredecessorDue(nonce uint64) {
 	}
 }
 
-// ApplyResults decides what follows from the results of sends. Whatever they are, a request
-// keeps its nonce: a gateway may return the refusal of one node for bytes that another node
-// has taken.
+// ApplyResults decides how the records change after a round of sends. No result
+// takes the nonce from a request, because a gateway may return the refusal of one
+// node although another node has accepted the same bytes.
 func (v *View) ApplyResults(c *Rules, now time.Time, out []Outgoing, results []Sent) Batch {
 	b, again := v.Batch(), false
 	for i, o := range out {
@@ -172,8 +183,8 @@ func (v *View) ApplyResults(c *Rules, now time.Time, out []Outgoing, results []S
 	return b
 }
 
-// resendDue reports whether an attempt that a node has accepted is due to be sent again, or
-// whether its last send had no certain answer.
+// resendDue reports whether any attempt that a node has accepted must be sent again
+// now, or was sent again without a certain answer.
 func (v *View) resendDue(c *Rules, now time.Time) bool {
 	for r := range v.sendQueue() {
 		if r.Attempts[sendable(r)].Result == Accepted && (v.sent[r.ID].tries > 0 || !now.Before(v.sendAt(c, now, r))) {
@@ -183,8 +194,8 @@ func (v *View) resendDue(c *Rules, now time.Time) bool {
 	return false
 }
 
-// SetQuietUntil stops all calls to the node for the wait that it requested, at least
-// Config.Retry and at most MaxRetry.
+// SetQuietUntil stops all calls to the node for the wait that the node requested,
+// which counts as at least Config.Retry and at most MaxRetry.
 func (v *View) SetQuietUntil(c *Rules, now time.Time, wait time.Duration) {
 	v.Quiet = now.Add(min(max(wait, c.Retry), MaxRetry))
 }
@@ -215,9 +226,10 @@ func (v *View) applyResult(b *Batch, c *Rules, now time.Time, old *Record, attem
 		b.changeState(now, &r, Broadcast, EventSubmitted)
 		changed = true
 	case a.Refusals >= giveUpAfter && r.isFinalRefusal(s.Reason) && !r.Cancelling && r.allRejected() && (r.State == Prepared || v.stalled(c, now)):
-		// A node may have it nevertheless, so the record keeps its nonce, and a transaction
-		// that does nothing is signed for the nonce. If a node has accepted the request
-		// before, a rejection by another node counts only once the account has stalled.
+		// A node may have the transaction despite these refusals. The record
+		// therefore keeps its nonce, and a no-op is signed for that nonce. If a
+		// node has accepted the request before, the refusals of another node count
+		// only once the account has stalled.
 		r.Cancelling, r.Urgent = true, true
 		changed = true
 	}

@@ -10,11 +10,17 @@ import (
 	"github.com/jamq/jamq/internal/backoff"
 )
 
-// Bumps returns the transactions that are due to be signed again with their nonces: requests
-// that the user changed; those that nodes refuse for their prices or gas; and once the
-// account has stalled, the first one in flight, and those behind it that pay too little for
-// today's prices. If Gas of a job is 0, it must be estimated first. The batch records the
-// requests whose next price would exceed a limit; they wait.
+// Bumps returns the transactions that must be signed again with the nonces they
+// already have:
+//
+//   - requests that the user has changed
+//   - requests that nodes refuse because of their price or gas
+//   - if the account has stalled: the first request in flight, and those behind it
+//     that pay too little for today's prices
+//
+// If a job's Gas is 0, its gas must be estimated before it is signed. The batch
+// marks the requests whose next price would exceed a limit (Record.Capped); these
+// wait.
 func (v *View) Bumps(c *Rules, now time.Time) ([]Job, Batch) {
 	b := v.Batch()
 	var jobs []Job
@@ -25,7 +31,8 @@ func (v *View) Bumps(c *Rules, now time.Time) ([]Job, Batch) {
 		if v.LastLook == nil || !r.inFlight() || r.Nonce < v.LastLook.Latest {
 			continue
 		}
-		// Only the transactions before hold this one up.
+		// This transaction pays enough, so only the transactions before it keep it
+		// from being mined.
 		blocked := !head && v.pays(r) && !r.Urgent && r.reasonToSignAgain() == ReasonNone
 		head = false
 		if blocked || len(jobs) == c.Batch || !v.bumpDue(c, now, r) {
@@ -68,8 +75,9 @@ func (v *View) Bumps(c *Rules, now time.Time) ([]Job, Batch) {
 	return jobs, b
 }
 
-// EstimatedBumps returns those of the jobs from Bumps that can be signed, because their gas
-// is known. The batch delays the others, and those that would revert.
+// EstimatedBumps returns the jobs of Bumps that can be signed now because their gas
+// is known. The batch delays the jobs whose gas is unknown and those that would
+// revert.
 func (v *View) EstimatedBumps(c *Rules, now time.Time, jobs []Job, reverting []Refusal) ([]Job, Batch) {
 	for _, j := range jobs {
 		if j.Gas == 0 {
@@ -79,10 +87,12 @@ func (v *View) EstimatedBumps(c *Rules, now time.Time, jobs []Job, reverting []R
 	return slices.DeleteFunc(jobs, func(j Job) bool { return j.Gas == 0 }), v.postpone(c, now, reverting)
 }
 
-// pays reports whether the record's newest attempt pays enough today, so that only the
-// transactions before it keep it from being mined. It must cover the base fee, the price of
-// blobs, the price that was last proven, and half of the usual tip. The whole tip would be
-// too strict: it changes with each block, and each small rise would raise all prices.
+// pays reports whether the record's newest attempt pays enough today, so that only
+// the transactions before it keep it from being mined. It must pay at least the
+// base fee, the price of blobs, the price at which an earlier stalled transaction
+// was finally mined, and half of the usual tip. Demanding the whole tip would be
+// too strict: the tip changes with each block, and each small rise would cause a
+// replacement.
 func (v *View) pays(r *Record) bool {
 	fees := &r.Newest().Fees
 	if fees.below(&v.proven) || fees.Cap.Lt(&v.LastLook.BaseFee) || r.Kind == Blob && fees.Blob.Lt(&v.LastLook.BlobFee) {
@@ -96,15 +106,18 @@ func (v *View) pays(r *Record) bool {
 	return !tip.Lt(half)
 }
 
-// errNotLower means that a node demands a lower price, and a lower one would not pay the base
-// fee now.
+// errNotLower is returned by reprice if a node demands a lower price, but a lower
+// price would not cover the base fee now.
 var errNotLower = errors.New("eoa: a lower price would not pay the base fee")
 
-// reprice returns the prices with which the record is signed again. They are above those of
-// all earlier attempts, so that a node which has one of these takes the new one. If nodes
-// have refused all attempts, none has to be replaced. The price may then be lower, if it was
-// refused as too high, or the market's, if a transaction that does nothing must fit below the
-// limit.
+// reprice returns the prices for signing a record again. Usually they are above
+// those of all earlier attempts, so that a node replaces the attempt it has. If
+// nodes have refused every attempt, there is nothing to replace and the new price
+// may be lower:
+//
+//   - If the price was refused as too high, reprice returns a lower one.
+//   - If a no-op must stay below the request's limit, reprice returns the market
+//     price.
 func (v *View) reprice(c *Rules, r *Record) (Fees, error) {
 	market, payable := c.Fees.price(v.LastLook, r)
 	offered, percent := r.offered(), c.Fees.BumpPercent
@@ -132,7 +145,8 @@ func (v *View) reprice(c *Rules, r *Record) (Fees, error) {
 	return fees, err
 }
 
-// offered returns the highest prices that any attempt of the record offers.
+// offered returns, for each kind of price, the highest that any attempt of the
+// record offers.
 func (r *Record) offered() (f Fees) {
 	for k := range r.Attempts {
 		if a := &r.Attempts[k]; !a.Void {
@@ -142,9 +156,9 @@ func (r *Record) offered() (f Fees) {
 	return f
 }
 
-// bumpDue reports whether a record in flight is due to be signed again. It is not if its
-// newest attempt was not sent yet, or if nodes refuse that only because they lack the nonce
-// before.
+// bumpDue reports whether a record in flight must be signed again now. It returns
+// false if the newest attempt has not been sent yet, or if nodes refuse that
+// attempt only because the nonce before is missing.
 func (v *View) bumpDue(c *Rules, now time.Time, r *Record) bool {
 	switch {
 	case r.isDelayed(now) || !v.wasSent(r) && r.Newest().Result != Rejected:

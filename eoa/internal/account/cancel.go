@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// CarryOut carries out the orders of users. records are the records that the orders name, as
-// the store has them now, by key. An order for a request that is mined or has ended comes too
-// late, and changes nothing.
+// CarryOut carries out the orders that users have given, such as cancellations.
+// records contains, by key, the stored record of each request that the orders name.
+// An order for a request that is mined or has ended comes too late and changes
+// nothing.
 func (v *View) CarryOut(now time.Time, orders []Order, records map[string]Record) Batch {
 	b := v.Batch()
 	changed := map[string]Record{}
@@ -47,7 +48,7 @@ func (v *View) CarryOut(now time.Time, orders []Order, records map[string]Record
 	return b
 }
 
-// replace gives the request a new payload. Its key, group and priority stay.
+// replace gives the request a new payload, but keeps its key, group and priority.
 func (r *Record) replace(p *Request) {
 	key, group, priority := r.Key, r.Group, r.Priority
 	r.keepBlobs(p.Blobs)
@@ -57,9 +58,9 @@ func (r *Record) replace(p *Request) {
 	r.Cancelling = false
 }
 
-// reset sets the next nonce to the lowest one that is not used on the chain and that no
-// record has. With force, the requests in flight are given up first: the user asserts that
-// they can never be mined.
+// reset sets the next nonce to the lowest nonce that is neither used on the chain
+// nor assigned to a record. If force is set, reset first gives up the requests in
+// flight, because the user asserts that they can never be mined.
 func (v *View) reset(b *Batch, now time.Time, force bool, changed map[string]Record) {
 	to := b.Head.Floor
 	if v.LastLook != nil {

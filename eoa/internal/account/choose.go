@@ -2,10 +2,11 @@ package account
 
 import "time"
 
-// Choose returns the requests that may get nonces now, in the order in which they should.
-// pending are the requests without a nonce, those that go first in front. Choose returns at
-// most as many as may be in flight in addition. The batch ends requests whose deadline has
-// passed, and fillers of gaps that are not needed any more.
+// Choose selects the requests that may get nonces now, in the order in which they
+// should get them. pending contains the requests without a nonce, the most urgent
+// first. Choose returns no more requests than may be in flight in addition to the
+// current ones. The batch ends the requests whose deadline has passed, and the
+// no-op requests whose gap has gone.
 func (v *View) Choose(c *Rules, now time.Time, pending []Record) ([]Job, Batch) {
 	b := v.Batch()
 	room, free, pools := v.Room(c), v.free(), v.pools()
@@ -17,7 +18,7 @@ func (v *View) Choose(c *Rules, now time.Time, pending []Record) ([]Job, Batch) 
 		r := &pending[i]
 		switch {
 		case r.State != Pending:
-			// The store must not offer it.
+			// A correct store never returns such a record.
 		case !r.Deadline.IsZero() && !now.Before(r.Deadline):
 			gone := r.clone()
 			gone.Reason = "deadline passed"
@@ -64,8 +65,9 @@ func (v *View) Choose(c *Rules, now time.Time, pending []Record) ([]Job, Batch) 
 	return jobs, b
 }
 
-// Room returns how many more requests may be in flight. If there are gaps, there is always
-// room for the transactions that fill them.
+// Room returns how many more requests may get a nonce now. Even if the account is
+// at its limit, there is room for the no-ops that fill gaps, because nothing can be
+// mined without them.
 func (v *View) Room(c *Rules) int {
 	n, sure := v.InFlight()
 	most := c.maxInFlight(sure)
@@ -75,8 +77,8 @@ func (v *View) Room(c *Rules) int {
 	return max(most-n, min(len(v.Head.Gaps), c.Batch))
 }
 
-// groupsInFlight returns the groups that have members in flight, each with the highest nonce
-// of these plus one.
+// groupsInFlight returns the groups that have members in flight. The value is the
+// highest nonce of these members plus one.
 func (v *View) groupsInFlight() map[string]uint64 {
 	ahead := map[string]uint64{}
 	for i := range v.Open {
@@ -87,7 +89,7 @@ func (v *View) groupsInFlight() map[string]uint64 {
 	return ahead
 }
 
-// Refusal is a request that cannot be sent now, and the reason.
+// Refusal is a request that cannot be sent now, together with the reason.
 type Refusal struct {
 	// Record is the current record of the request.
 	Record Record
@@ -95,8 +97,8 @@ type Refusal struct {
 	Reason string
 }
 
-// pools counts the transactions in flight by the pool in which nodes keep them: that for blob
-// transactions, or the other one.
+// pools counts an account's transactions in flight separately for the two pools in
+// which nodes keep them: one for blob transactions, and one for all other kinds.
 type pools struct{ blobs, others int }
 
 func (v *View) pools() (p pools) {
@@ -116,8 +118,8 @@ func (p *pools) add(k Kind) {
 	}
 }
 
-// takes reports whether nodes have room for one more transaction of kind k. They keep an
-// account in one pool at a time.
+// takes reports whether nodes would accept one more transaction of kind k. A node
+// keeps the transactions of an account in only one of the two pools at a time.
 func (p *pools) takes(k Kind) bool {
 	if k == Blob {
 		return p.others == 0 && p.blobs < maxBlobTxs
@@ -125,8 +127,8 @@ func (p *pools) takes(k Kind) bool {
 	return p.blobs == 0
 }
 
-// filler returns the kind of a transaction that fills the gap at nonce: that of the
-// transaction which comes next, because both must be in the same pool.
+// filler returns the kind of no-op that fills the gap at nonce. It must go into the
+// same pool as the transaction behind the gap, so it is Blob if that one is.
 func (v *View) filler(nonce uint64) Kind {
 	at, _ := v.find(nonce)
 	if at < len(v.Open) && v.Open[at].Kind == Blob {

@@ -6,45 +6,49 @@ import (
 	"strings"
 )
 
-// Reason is why a node did not take a transaction. [Classify] finds it in the node's message.
+// Reason is why a node did not accept a transaction. [Classify] derives it from the
+// node's message.
 type Reason uint8
 
 const (
-	// ReasonNone means that the node gave no message, or one that is not known.
+	// ReasonNone means that the node gave no message, or a message that is not
+	// recognized.
 	ReasonNone Reason = iota
 	// ReasonKnown means that the node already has this transaction.
 	ReasonKnown
-	// ReasonNonceTooLow means that a transaction with this nonce has been mined, possibly
-	// this very one.
+	// ReasonNonceTooLow means that a transaction with this nonce has been mined. It
+	// may be the very transaction that was sent.
 	ReasonNonceTooLow
-	// ReasonNonceGap means that the node lacks the transaction with the nonce before, and
-	// keeps none behind a missing one.
+	// ReasonNonceGap means that the node lacks the transaction with the nonce
+	// before, and keeps no transactions behind a missing one.
 	ReasonNonceGap
-	// ReasonReplacement means that the node has another transaction with this nonce, and this
-	// one does not pay enough more to replace it.
+	// ReasonReplacement means that the node has another transaction with this
+	// nonce, and that the new one does not pay enough more to replace it.
 	ReasonReplacement
-	// ReasonUnderpriced means that the price is below the least that the node accepts now.
+	// ReasonUnderpriced means that the price is below the minimum that the node
+	// accepts now.
 	ReasonUnderpriced
 	// ReasonFunds means that the account's balance does not cover the transaction now.
 	ReasonFunds
 	// ReasonFull means that the node has no room for the transaction now.
 	ReasonFull
-	// ReasonInvalid means that no node will ever take this transaction.
+	// ReasonInvalid means that no node will ever accept this transaction.
 	ReasonInvalid
-	// ReasonBusy means that the node asked us to wait before the next call.
+	// ReasonBusy means that the node asked the caller to wait before the next call.
 	ReasonBusy
-	// ReasonGasLimit means that the gas limit is higher than that of a block, or than a
-	// transaction on this chain may have (EIP-7825). A lower one may be accepted.
+	// ReasonGasLimit means that the gas limit is above that of a block, or above
+	// the limit per transaction (EIP-7825). The node may accept a lower one.
 	ReasonGasLimit
-	// ReasonFeeCap means that the gas limit times the price is above the most that this node
-	// relays (geth's --rpc.txfeecap). Another node may take the transaction, or this one at a
-	// lower price.
+	// ReasonFeeCap means that gas limit times price exceeds the most that this node
+	// relays (geth's --rpc.txfeecap). Another node may accept the transaction, or
+	// the same node may accept it at a lower price.
 	ReasonFeeCap
 
 	numReasons
 )
 
-// String returns the name in lower case.
+// String returns the reason in the usual words of nodes, for example "nonce too
+// low".
 func (r Reason) String() string {
 	names := [numReasons]string{"", "already known", "nonce too low", "nonce gap", "replacement underpriced", "underpriced", "insufficient funds", "pool full", "invalid", "busy", "gas limit too high", "fee above the node's cap"}
 	if r < numReasons {
@@ -53,8 +57,9 @@ func (r Reason) String() string {
 	return fmt.Sprintf("Reason(%d)", uint8(r))
 }
 
-// Result returns the outcome of a send that a node answered with this reason.
-// ReasonNonceTooLow is Unknown, because this very transaction may have used the nonce.
+// Result returns the outcome of a send that a node answered with this reason. For
+// ReasonNonceTooLow that is Unknown, because the very transaction that was sent may
+// have used the nonce.
 func (r Reason) Result() SendResult {
 	switch r {
 	case ReasonKnown:
@@ -65,15 +70,16 @@ func (r Reason) Result() SendResult {
 	return Unknown
 }
 
-// Classify returns the reason that a node's answer to eth_sendRawTransaction gives, from the
-// message of its JSON-RPC error. Do not use it for other errors: the text of an HTTP or
-// connection error does not show whether the node has the transaction.
+// Classify derives the reason from a node's answer to eth_sendRawTransaction: the
+// message of its JSON-RPC error. Do not use it for other errors, because the text
+// of an HTTP or connection error does not show whether the node has the
+// transaction.
 //
-// A message is recognized if it begins with one of the known texts of nodes, in whole words.
-// A gateway may put words and a colon before it. If the text means that the node has the
-// transaction, the message must also end there or go on with a punctuation mark. If a message
-// is not recognized or has two meanings, Classify returns ReasonNone, whose result is
-// Unknown.
+// Classify recognizes a message that begins, in whole words, with one of the known
+// texts of nodes. A gateway may put its own words and a colon in front. If the text
+// means that the node has the transaction, the message must end after it or go on
+// with a punctuation mark. Classify returns ReasonNone, whose result is Unknown, if
+// it does not recognize the message or if the message has two meanings.
 func Classify(text string) Reason {
 	found := ReasonNone
 	for _, rest := range parts(strings.ToLower(text)) {
@@ -90,8 +96,8 @@ func Classify(text string) Reason {
 	return found
 }
 
-// parts returns the text from its beginning, and again from behind each colon, because
-// gateways put their own words before a node's message.
+// parts returns the whole text, and the rest of the text behind each colon, because
+// gateways put their own words and a colon before a node's message.
 func parts(text string) []string {
 	var all []string
 	for more := true; more; {
@@ -101,12 +107,13 @@ func parts(text string) []string {
 	return all
 }
 
-// begins reports whether an answer begins with one of the texts.
+// begins reports whether a node's answer begins with one of the texts of m.
 func (m *meaning) begins(answer string) bool {
 	return slices.ContainsFunc(m.texts, func(text string) bool { return begins(answer, text, m.reason) })
 }
 
-// begins reports whether an answer begins with a node's text, in whole words.
+// begins reports whether answer begins with the known text, in whole words. A star
+// in text stands for any text.
 func begins(answer, text string, reason Reason) bool {
 	for i, part := range strings.Split(text, "*") {
 		at := strings.Index(answer, part)

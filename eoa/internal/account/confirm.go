@@ -8,10 +8,13 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Questions returns the questions that Confirm needs answered about a look: which attempts
-// are in a block, of those whose nonces are used or promised to be; which blocks are at the
-// heights of mined records; and which transactions have used nonces, if it was none of the
-// attempts.
+// Questions returns what must be asked about the account's records before Confirm
+// can decide on a Look:
+//
+//   - whether any attempt is in a block, for requests whose nonces are used or
+//     promised to be used
+//   - which blocks are now at the heights of the mined records
+//   - which transactions have used nonces, if none of the attempts did
 func (v *View) Questions(look *Look) Questions {
 	q := Questions{Account: v.Account.Address}
 	for i := range v.Open {
@@ -35,9 +38,10 @@ func (v *View) Questions(look *Look) Questions {
 	return q
 }
 
-// Confirm decides what has become of the records in flight and in blocks, from a look that
-// [View.Trust] accepts and the answers to the questions. A record may be mined, confirmed or
-// final now, its block may have left the chain, or it may have lost its nonce.
+// Confirm decides on the records in flight and in blocks, from a Look that
+// [View.Trust] has accepted and the answers to the questions. A record may now be
+// mined, confirmed or final, a reorg may have removed its block, or something else
+// may have used its nonce.
 func (v *View) Confirm(c *Rules, now time.Time, look *Look, answers *Answers) Batch {
 	b := v.Batch()
 	before := v.LastLook
@@ -83,8 +87,8 @@ func (v *View) Confirm(c *Rules, now time.Time, look *Look, answers *Answers) Ba
 	return b
 }
 
-// applyCounts brings the counts of the head up to date: the next nonce is never a used one,
-// and used nonces are no gaps.
+// applyCounts updates the nonces in the head from a Look: the next nonce must not
+// be a used one, and a nonce that has been used is no longer a gap.
 func (v *View) applyCounts(b *Batch, c *Rules, now time.Time, look *Look) {
 	v.findUnknownUse(b, c, now, max(look.Latest, look.Pending))
 	if !b.Head.Started {
@@ -105,9 +109,10 @@ func (v *View) applyCounts(b *Batch, c *Rules, now time.Time, look *Look) {
 	v.LastLook, v.height = &l, look.Number
 }
 
-// findMined looks for an attempt of a record that is in a block, or for proof that none ever
-// will be. The proof takes two looks: something else has used the nonce in a finalized block,
-// and a later finalized block, one that was not final at the first look, shows the same.
+// findMined checks whether an attempt of a record is in a block, or is proven never
+// to be. The proof takes two observations, so that a lagging node cannot cause it:
+// something else has used the nonce in a finalized block, and a later finalized
+// block, which was not final at the first observation, shows the same.
 func (v *View) findMined(b *Batch, c *Rules, now time.Time, look *Look, answers *Answers, r *Record) {
 	missing := true
 	for k := range r.Attempts {
@@ -135,21 +140,22 @@ func (v *View) findMined(b *Batch, c *Rules, now time.Time, look *Look, answers 
 	case r.Nonce >= look.Final:
 		r.GoneAt, r.Used = 0, 0
 	case !missing || answers.Number < look.Number:
-		// No proof either way: ask again later.
+		// There is no proof either way, so ask again later.
 	case r.GoneAt == 0:
 		r.GoneAt, r.Used = look.Number, look.Finalized
 	case look.Finalized >= r.GoneAt:
-		// A lagging node cannot report this at both heads.
+		// A lagging node cannot report the same at both heads.
 		if user, known := answers.Users[r.Nonce]; known {
 			b.loseNonce(c, now, r, user)
 		}
 	}
 }
 
-// loseNonce applies that something else has used the nonce of a request: the transaction
-// user, or no transaction if user is the zero hash. In the first case the request has ended.
-// In the second it gets another nonce, except in a group: members behind it may have been
-// mined already, so that it would come too late.
+// loseNonce updates a request whose nonce something else has used. user is the
+// transaction that used it, or the zero hash if the nonce was used without a
+// transaction. If a transaction used it, the request has ended. Otherwise the
+// request gets another nonce, unless it belongs to a group: members behind it may
+// have been mined already, so that the request would come too late.
 func (b *Batch) loseNonce(c *Rules, now time.Time, r *Record, user common.Hash) {
 	if user != (common.Hash{}) {
 		if slices.ContainsFunc(r.Attempts, func(a Attempt) bool { return a.Hash == user }) {
@@ -179,8 +185,9 @@ func (b *Batch) loseNonce(c *Rules, now time.Time, r *Record, user common.Hash) 
 	}
 }
 
-// advanceMined follows a mined record to Confirmed and to its end. The caller has made sure
-// that the record's block is part of the chain, which a receipt alone does not show.
+// advanceMined moves a mined record to Confirmed when its block is deep enough, and
+// to its end when the block is final. The caller must have made sure that the block
+// is part of the chain, which a receipt alone does not prove.
 func advanceMined(b *Batch, now time.Time, c *Rules, look *Look, r *Record) {
 	if r.State == Mined && r.Height <= look.Number && look.Number-r.Height+1 >= c.Confirmations {
 		b.changeState(now, r, Confirmed, EventConfirmed)
@@ -210,8 +217,9 @@ func advanceMined(b *Batch, now time.Time, c *Rules, look *Look, r *Record) {
 	}
 }
 
-// markGaps finds the nonces that no known transaction has, if they hold up the account. It
-// finds all of them at once, so that they are filled together.
+// markGaps records in the head the nonces that no known transaction has, if the
+// account has stalled because of one. It records all such nonces at once, so that
+// they are filled together.
 func (v *View) markGaps(b *Batch, c *Rules, now time.Time, look *Look) {
 	if now.Sub(b.Head.Since) < c.Fees.StallTimeout || look.Latest >= b.Head.Next || v.isTaken(look.Latest) {
 		return

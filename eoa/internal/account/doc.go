@@ -1,8 +1,8 @@
 // Package account decides what an externally owned account does next. It is the
-// state machine behind package eoa: a [View] holds an account as its worker sees
-// it, and each method of View is one decision. The package has no clock, no lock
-// and no I/O, so that the same calls always have the same results: the caller
-// passes the time, the answers of the chain, and the orders of users.
+// state machine behind package eoa: a [View] holds the account as its worker sees
+// it, and each method of View is one decision. The caller passes in the time, the
+// answers of the chain, and the orders of users. The package has no clock, lock or
+// I/O, so that the same calls always give the same results.
 //
 // A decision returns a [Batch], which the store writes as a whole, or the work that
 // the caller must do, for example a [Job] to sign or bytes to send. The caller

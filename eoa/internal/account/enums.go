@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// In JSON the enumerations of this package are names, so that readers need no
-// table of numbers. Earlier versions wrote numbers, which are still accepted. A
-// name that this version does not know gives an error.
+// In JSON, the enumerations of this package are written as names, so that readers
+// need no table of numbers. Earlier versions wrote numbers, which are still
+// accepted. Decoding a name that this version does not know returns an error.
 
-// String returns the name in lower case.
+// String returns the kind in lower case, for example "mined".
 func (k EventKind) String() string { return nameOf("EventKind", eventNames[:], uint8(k)) }
 
-// MarshalJSON returns the name.
+// MarshalJSON encodes the kind as its name.
 func (k EventKind) MarshalJSON() ([]byte, error) { return json.Marshal(k.String()) }
 
 // UnmarshalJSON accepts a name or a number.
@@ -21,10 +21,10 @@ func (k *EventKind) UnmarshalJSON(raw []byte) error {
 	return unmarshalName(raw, "EventKind", eventNames[:], (*uint8)(k))
 }
 
-// String returns the name, for example "dynamicFee".
+// String returns the kind's name, for example "dynamicFee".
 func (k Kind) String() string { return nameOf("Kind", kindNames[:], uint8(k)) }
 
-// MarshalJSON returns the name.
+// MarshalJSON encodes the kind as its name.
 func (k Kind) MarshalJSON() ([]byte, error) { return json.Marshal(k.String()) }
 
 // UnmarshalJSON accepts a name or a number.
@@ -32,10 +32,10 @@ func (k *Kind) UnmarshalJSON(raw []byte) error {
 	return unmarshalName(raw, "Kind", kindNames[:], (*uint8)(k))
 }
 
-// String returns the name in lower case.
+// String returns the state in lower case, for example "pending".
 func (s State) String() string { return nameOf("State", stateNames[:], uint8(s)) }
 
-// MarshalJSON returns the name.
+// MarshalJSON encodes the state as its name.
 func (s State) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }
 
 // UnmarshalJSON accepts a name or a number.
@@ -43,10 +43,10 @@ func (s *State) UnmarshalJSON(raw []byte) error {
 	return unmarshalName(raw, "State", stateNames[:], (*uint8)(s))
 }
 
-// String returns the name in lower case.
+// String returns the result in lower case, for example "accepted".
 func (r SendResult) String() string { return nameOf("SendResult", resultNames[:], uint8(r)) }
 
-// MarshalJSON returns the name.
+// MarshalJSON encodes the result as its name.
 func (r SendResult) MarshalJSON() ([]byte, error) { return json.Marshal(r.String()) }
 
 // UnmarshalJSON accepts a name or a number.
@@ -54,8 +54,8 @@ func (r *SendResult) UnmarshalJSON(raw []byte) error {
 	return unmarshalName(raw, "SendResult", resultNames[:], (*uint8)(r))
 }
 
-// nameOf returns the name of a value of an enumeration, or its type and number
-// if it has none.
+// nameOf returns the name of an enumeration's value. For a value without a name, it
+// returns the type and number, for example "State(12)".
 func nameOf(enumeration string, names []string, value uint8) string {
 	if int(value) < len(names) && names[value] != "" {
 		return names[value]
@@ -63,8 +63,8 @@ func nameOf(enumeration string, names []string, value uint8) string {
 	return fmt.Sprintf("%s(%d)", enumeration, value)
 }
 
-// unmarshalName is the inverse of nameOf. It also accepts the number. As usual
-// in JSON, null changes nothing.
+// unmarshalName decodes a name that nameOf wrote, or the number that earlier
+// versions wrote. As usual in JSON, null changes nothing.
 func unmarshalName(raw []byte, enumeration string, names []string, value *uint8) error {
 	if string(raw) == "null" {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// errFeeCap is returned if a replacement would exceed a price limit.
+// errFeeCap is returned if the price of a replacement would exceed a limit.
 var errFeeCap = errors.New("eoa: fee cap reached")
 
 // Fees are the prices that a transaction offers, in wei per gas and per blob gas.
@@ -21,7 +21,7 @@ type Fees struct {
 	Blob uint256.Int `json:"blob,omitzero"`
 }
 
-// raiseTo raises each price to that of g if it is lower.
+// raiseTo raises each of the three prices to that of g if it is lower.
 func (f *Fees) raiseTo(g *Fees) {
 	for _, x := range [][2]*uint256.Int{{&f.Cap, &g.Cap}, {&f.Tip, &g.Tip}, {&f.Blob, &g.Blob}} {
 		if x[0].Lt(x[1]) {
@@ -38,7 +38,7 @@ type limits struct {
 	BlobFee *uint256.Int
 }
 
-// lower returns the lower of each pair of limits.
+// lower returns, for each of the two prices, the lower of the limits in l and o.
 func (l limits) lower(o limits) limits {
 	least := func(x, y *uint256.Int) *uint256.Int {
 		if x == nil || y != nil && y.Lt(x) {
@@ -53,12 +53,16 @@ func (l limits) lower(o limits) limits {
 // for a replacement, in percent.
 const minBumpPercent = 10
 
-// bump returns the prices of a transaction that replaces one with prices f in the pools of
-// nodes. Each price is raised by percent, rounded up, and at least to that of the market; a
-// nil market counts as zero. Nodes demand an increase of minBumpPercent, or of
-// minBlobBumpPercent with blobs, so a lower percent is raised to that. If a raised price
-// exceeds its limit, the limit is offered instead. If even the smallest increase that nodes
-// accept exceeds it, the error wraps errFeeCap.
+// bump returns prices that let a transaction replace another one, with prices f, in
+// the pools of nodes:
+//
+//   - Each price rises by percent, rounded up. A percent below the minimum that
+//     nodes demand (minBumpPercent, or minBlobBumpPercent with blobs) counts as
+//     that minimum.
+//   - Each price is at least that of the market; a nil market counts as zero.
+//   - If a price would exceed its limit, the limit is used instead.
+//
+// If even the minimum increase exceeds a limit, the error wraps errFeeCap.
 func (f *Fees) bump(market *Fees, percent uint64, limits limits) (Fees, error) {
 	if market == nil {
 		market = new(Fees)
@@ -93,8 +97,8 @@ func (f *Fees) bump(market *Fees, percent uint64, limits limits) (Fees, error) {
 	return out, nil
 }
 
-// raise returns old plus percent, rounded up, and at least old plus 1. It reports true if the
-// result is too large for 256 bits.
+// raise returns old plus percent, rounded up, and at least old plus 1. It returns
+// true if the result does not fit into 256 bits.
 func raise(old *uint256.Int, percent uint64) (*uint256.Int, bool) {
 	const whole = 100
 	more, over := new(uint256.Int).MulDivOverflow(old, uint256.NewInt(percent), uint256.NewInt(whole))

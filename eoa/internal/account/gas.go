@@ -1,11 +1,12 @@
 package account
 
-// NeedsGas reports whether the job's gas must be estimated.
+// NeedsGas reports whether the job's gas must still be estimated.
 func (j *Job) NeedsGas() bool { return j.Gas == 0 && !j.Noop }
 
-// GasLimit returns the gas limit for an estimate: the estimate plus the margin, as far as a
-// block and a transaction may have that much. If a node has refused the limit of an earlier
-// attempt, the margin is left out.
+// GasLimit returns the gas limit to sign for a request whose gas the node has
+// estimated. It is the estimate plus the configured margin, capped at the limits of
+// a block and of a transaction. If a node has refused the limit of an earlier
+// attempt, no margin is added.
 func (v *View) GasLimit(c *Rules, r *Record, estimate uint64) uint64 {
 	if r.overGasLimit() > 0 {
 		return estimate
@@ -19,7 +20,7 @@ func (v *View) GasLimit(c *Rules, r *Record, estimate uint64) uint64 {
 	return limit
 }
 
-// overGasLimit returns the number of attempts that nodes have refused because of their gas
+// overGasLimit counts the attempts that nodes have refused because of their gas
 // limit.
 func (r *Record) overGasLimit() int {
 	n := 0
@@ -38,6 +39,6 @@ func (v *View) noopGas() uint64 {
 	return noopGas
 }
 
-// delegated reports whether the account has code, so that nodes keep only one of its
-// transactions at a time.
+// delegated reports whether the account has code (EIP-7702). Nodes then keep only
+// one of its transactions at a time.
 func (v *View) delegated() bool { return v.LastLook != nil && v.LastLook.Delegated }

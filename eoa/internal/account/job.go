@@ -5,8 +5,8 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Job is a transaction that is to be signed: a request together with its nonce, gas and
-// prices.
+// Job is a transaction that must be signed: a request together with its nonce, gas
+// and prices.
 type Job struct {
 	// Record is the current record of the request.
 	Record Record
@@ -16,13 +16,13 @@ type Job struct {
 	Nonce uint64
 	// Fees are the transaction's prices.
 	Fees Fees
-	// Noop means that the transaction does nothing.
+	// Noop means that the transaction does nothing, except that it uses the nonce.
 	Noop bool
 }
 
-// Transaction returns the transaction to be signed. It has the hashes of the blobs and not
-// the blobs, as a signature covers only the hashes. The error wraps ErrInvalidRequest if the
-// blobs are invalid.
+// Transaction returns the unsigned transaction. A blob transaction contains the
+// hashes of its blobs but not the blobs, because a signature covers only the
+// hashes. The error wraps ErrInvalidRequest if the blobs are invalid.
 func (j *Job) Transaction(a Account) (*types.Transaction, error) {
 	to, value, data, kind := j.Record.To, new(uint256.Int), j.Record.Data, j.Record.Kind
 	if j.Record.Value != nil {
@@ -53,8 +53,8 @@ func (j *Job) Transaction(a Account) (*types.Transaction, error) {
 		To: to, Value: value.ToBig(), Data: data, AccessList: accessList}), nil
 }
 
-// cost returns the most that the transaction can cost, in wei. If the sum is too large for
-// 256 bits, it is the largest number.
+// cost returns the most that the transaction can cost, in wei. A sum that does not
+// fit into 256 bits counts as the largest number.
 func (j *Job) cost() uint256.Int {
 	sum, over := new(uint256.Int).MulOverflow(&j.Fees.Cap, uint256.NewInt(j.Gas))
 	add := func(x *uint256.Int, overflow bool) {
@@ -73,7 +73,8 @@ func (j *Job) cost() uint256.Int {
 	return *sum
 }
 
-// Blobs returns the blobs of the job's transaction.
+// Blobs returns the blobs of the job's transaction; a no-op of kind Blob has one
+// blob of zeros.
 func (j *Job) Blobs() [][]byte {
 	if j.Record.Kind == Blob && j.Noop {
 		return noopBlobs
@@ -81,8 +82,8 @@ func (j *Job) Blobs() [][]byte {
 	return j.Record.Blobs
 }
 
-// blobTransaction adds the blob hashes and the blob price to tx. The blobs are
-// not attached.
+// blobTransaction completes tx with the hashes of the job's blobs and with the blob
+// price. It does not attach the blobs themselves.
 func (j *Job) blobTransaction(tx *types.BlobTx) (*types.Transaction, error) {
 	var err error
 	if tx.BlobHashes, err = blobHashes(j.Blobs()); err != nil {
@@ -92,13 +93,15 @@ func (j *Job) blobTransaction(tx *types.BlobTx) (*types.Transaction, error) {
 	return types.NewTx(tx), nil
 }
 
-// noopBlobs are the blobs of a blob transaction that does nothing.
+// noopBlobs is the one blob of zeros that a no-op of kind Blob carries, because
+// every blob transaction needs a blob.
 var noopBlobs = [][]byte{make([]byte, BlobSize)}
 
-// usesMore returns how many nonces of the account the job's transaction uses in addition to
-// its own. Each authorization of a SetCode transaction that the sender itself has signed
-// raises its nonce by one (EIP-7702), if it is valid: the sender's nonce rises first for the
-// transaction, and then for each authorization in turn.
+// usesMore returns how many nonces of the account the job's transaction uses in
+// addition to its own. In a SetCode transaction, each valid authorization that the
+// sender itself has signed raises the sender's nonce by one (EIP-7702). The
+// transaction itself raises the nonce first, and then each of these authorizations
+// in turn.
 func (j *Job) usesMore(a Account) (n uint64) {
 	if j.Noop || j.Record.Kind != SetCode {
 		return 0

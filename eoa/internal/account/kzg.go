@@ -10,27 +10,28 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 )
 
-// KZG is the cryptography of blobs: it computes their commitments and proofs (EIP-4844,
-// EIP-7594). Package eoa/blobs provides it.
+// KZG computes the commitments and proofs of blobs (EIP-4844, EIP-7594). Package
+// eoa/blobs provides the functions.
 type KZG struct {
-	// Commit returns the commitment to a blob, of 48 bytes.
+	// Commit returns the commitment to a blob, which has 48 bytes.
 	Commit func(blob []byte) ([]byte, error)
-	// Prove returns the proof of a blob, or the proofs of its cells, of 48 bytes
-	// each.
+	// Prove returns the proof of a blob or, if cells is set, the proofs of all its
+	// cells. Each proof has 48 bytes.
 	Prove func(blob, commitment []byte, cells bool) ([]byte, error)
 }
 
-// kzg is set by package eoa/blobs when a program starts. A program that does not import that
-// package does not link the cryptography.
+// kzg is set by package eoa/blobs when the program starts. Programs that do not
+// import eoa/blobs do not link the cryptography.
 var kzg KZG
 
-// UseKZG sets the cryptography of blobs. It is called before any other function of this
-// package.
+// UseKZG sets the functions that compute commitments and proofs. Package eoa/blobs
+// calls it at program start, before any other function of this package is used.
 func UseKZG(k KZG) { kzg = k }
 
 var errNoKZG = errors.New("the program does not import eoa/blobs")
 
-// commit returns the commitment to a blob.
+// commit returns the commitment to a blob, or an error if the program does not
+// import eoa/blobs.
 func commit(blob []byte) ([]byte, error) {
 	if len(blob) != BlobSize {
 		return nil, fmt.Errorf("%d bytes, want %d", len(blob), BlobSize)
@@ -41,7 +42,8 @@ func commit(blob []byte) ([]byte, error) {
 	return kzg.Commit(blob)
 }
 
-// blobHashes returns the versioned hashes of blobs.
+// blobHashes returns the versioned hash of each blob (EIP-4844): the SHA-256 of its
+// commitment, with the version in the first byte.
 func blobHashes(blobs [][]byte) ([]common.Hash, error) {
 	const version = 1
 	hashes := make([]common.Hash, len(blobs))
@@ -73,8 +75,9 @@ func proofsSize(blobs int, cells bool) int {
 	return blobs * 2 * proofSize
 }
 
-// Prove returns the commitments to all blobs, followed by a proof of each blob, or of each of
-// its cells, which takes a hundred times as long.
+// Prove returns the commitments to all blobs, followed by their proofs. If cells is
+// set, it proves every cell of a blob instead of the blob as a whole, which takes a
+// hundred times as long.
 func Prove(blobs [][]byte, cells bool) ([]byte, error) {
 	var commitments, proofs []byte
 	for i := range blobs {
@@ -91,8 +94,9 @@ func Prove(blobs [][]byte, cells bool) ([]byte, error) {
 	return append(commitments, proofs...), nil
 }
 
-// Wire returns the transaction in the form in which nodes take it. If it has blobs, that is a
-// list of the transaction, the blobs, and their commitments and proofs.
+// Wire returns the transaction in the encoding that nodes accept. With blobs, the
+// encoding is a list of the transaction, the blobs, and their commitments and
+// proofs.
 func (o *Outgoing) Wire(cells bool) ([]byte, error) {
 	if len(o.Blobs) == 0 || len(o.Raw) == 0 {
 		return o.Raw, nil

@@ -7,8 +7,9 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Look is the state of an account and of its chain at one moment, as one node sees it. Prices
-// come with it, because they decide together with the balance which requests can be sent.
+// Look is a report by one node about an account and its chain at one moment. It
+// includes prices, because prices and balance together decide which requests can be
+// sent.
 type Look struct {
 	// Number is the height of the newest block.
 	Number uint64
@@ -20,15 +21,15 @@ type Look struct {
 	Latest uint64
 	// Final is the number of transactions of the account up to the finalized block.
 	Final uint64
-	// Preconfirmed is Latest plus the transactions that are promised to be in the next block.
-	// On chains without such promises it equals Latest.
+	// Preconfirmed is Latest plus the number of transactions that are promised to
+	// be in the next block. It equals Latest on chains without such promises.
 	Preconfirmed uint64
-	// Pending is Latest plus the transactions in the node's pool that follow without a gap.
-	// The first nonce of a new account begins there. If the account is exclusive, it also
-	// shows transactions that the store has lost.
+	// Pending is Latest plus the number of transactions in the node's pool that
+	// follow without a gap. The first nonce of a new account is taken from it. For
+	// an exclusive account, it also reveals transactions that the store has lost.
 	Pending uint64
-	// Delegated means that the account has code (EIP-7702). Nodes then keep only one of its
-	// transactions at a time, so that only one is in flight.
+	// Delegated means that the account has code (EIP-7702). Nodes then keep only
+	// one of its transactions at a time, so the executor has only one in flight.
 	Delegated bool
 	// Balance is the balance of the account, in wei; nil means unknown.
 	Balance *uint256.Int
@@ -36,55 +37,58 @@ type Look struct {
 	BaseFee uint256.Int
 	// Tip is a usual priority fee, in wei per gas.
 	Tip uint256.Int
-	// BlobFee is the price of blob gas, in wei; 0 means unknown, so that requests of kind
-	// Blob wait.
+	// BlobFee is the price of blob gas, in wei; 0 means unknown. While it is
+	// unknown, requests of kind Blob wait.
 	BlobFee uint256.Int
 }
 
-// Questions are asked of one node after a Look: which transactions are in blocks, and whether
-// blocks that were seen before are still part of the chain.
+// Questions are sent to one node after a Look. They ask which transactions are in
+// blocks, and whether blocks seen earlier are still part of the chain.
 type Questions struct {
 	// Txs are the transactions whose receipts are wanted.
 	Txs []common.Hash
-	// Heights are the heights at which the hashes of the blocks are wanted.
+	// Heights are the heights whose block hashes are wanted.
 	Heights []uint64
 	// Account is the account whose Nonces are asked about.
 	Account common.Address
-	// Nonces are nonces that the account has used, although none of the known transactions
-	// with them is in a block. The transactions that used them are wanted.
+	// Nonces are nonces that the account has used although none of the known
+	// transactions with these nonces is in a block. The node is asked which
+	// transactions used them.
 	Nonces []UsedNonce
 }
 
-// UsedNonce is a nonce that something has used in a finalized block. The executor asks which
-// transaction it was.
+// UsedNonce is a nonce that was used in a finalized block by something unknown. The
+// executor asks which transaction it was.
 type UsedNonce struct {
-	// Nonce is the nonce.
+	// Nonce is the used nonce.
 	Nonce uint64
-	// After is the height of a finalized block at which the nonce was not used yet; 0 means
-	// that none is known. UpTo is that of one at which it was used.
+	// After and UpTo limit the search, both heights of finalized blocks: the nonce
+	// was not used yet at After, and was used at UpTo. If After is 0, no such block
+	// is known.
 	After, UpTo uint64
 }
 
-// Answers are the answers of one node to [Questions]. If the node did not answer a question,
-// or answered it with an error, it is in none of the maps.
+// Answers has one node's answers to [Questions]. A question that the node did not
+// answer, or answered with an error, has no entry in any of the maps.
 type Answers struct {
-	// Number is the height of the node's newest block when it answered. The executor measures
-	// with it how deep blocks are.
+	// Number is the height of the node's newest block when it answered. The
+	// executor measures the depth of blocks from it.
 	Number uint64
-	// Receipts are the receipts of those transactions that are in a block.
+	// Receipts has the receipt of each requested transaction that is in a block.
 	Receipts map[common.Hash]Receipt
-	// Missing are those transactions that the node says are in no block.
+	// Missing has the requested transactions that are in no block, according to the
+	// node.
 	Missing map[common.Hash]bool
-	// Blocks are the hashes of the blocks at the requested heights, as far as the chain is
-	// that high.
+	// Blocks has the block hash at each requested height that the chain has
+	// reached.
 	Blocks map[uint64]common.Hash
-	// Users are the transactions that used the requested nonces. The zero hash means that no
-	// transaction did: an authorization of the account (EIP-7702), or a contract that its
-	// code created (EIP-161), has used the nonce.
+	// Users has the transaction that used each requested nonce. The zero hash means
+	// that no transaction used the nonce, but an authorization of the account
+	// (EIP-7702) or a contract that its code created (EIP-161).
 	Users map[uint64]common.Hash
 }
 
-// Receipt has the fields of a transaction receipt that an executor needs.
+// Receipt has those fields of a transaction receipt that the executor needs.
 type Receipt struct {
 	// Number is the height of the transaction's block.
 	Number uint64
@@ -94,51 +98,54 @@ type Receipt struct {
 	Success bool
 	// GasUsed is the gas that the transaction used.
 	GasUsed uint64
-	// GasPrice is the price per gas that it paid, in wei; nil means unknown.
+	// GasPrice is the price per gas that the transaction paid, in wei; nil means
+	// unknown.
 	GasPrice *uint256.Int
-	// Contract is the contract that it created; nil if it created none.
+	// Contract is the address of the contract that the transaction created; nil if
+	// it created none.
 	Contract *common.Address
-	// Logs are the logs that it emitted.
+	// Logs are the logs that the transaction emitted.
 	Logs []Log
 }
 
-// Log is an entry that a contract wrote while a transaction was executed.
+// Log is an entry that a contract emitted while a transaction was executed.
 type Log struct {
 	// Address is the contract's address.
 	Address common.Address `json:"address"`
 	// Topics are the indexed words, at most four.
 	Topics []common.Hash `json:"topics"`
-	// Data is the rest of the entry.
+	// Data is the part of the entry that is not indexed.
 	Data []byte `json:"data"`
 }
 
-// Sent is the result of giving one transaction to a node.
+// Sent is a node's answer to one transaction.
 type Sent struct {
-	// Result is the outcome: whether the node has the transaction. [Classify] finds it from
-	// the message of the node.
+	// Result tells whether the node has the transaction. For a refused
+	// transaction, [Reason.Result] derives it from Reason.
 	Result SendResult
-	// Reason is why the node did not take the transaction, as [Classify] returns it.
+	// Reason is why the node did not accept the transaction, as [Classify] returns
+	// it.
 	Reason Reason
-	// RetryAfter is how long the node asked us to wait before the next call. 0 means that it
-	// did not ask. More than a minute counts as a minute.
+	// RetryAfter is how long the node asked the caller to wait before the next
+	// call; 0 if it did not ask. More than a minute counts as one minute.
 	RetryAfter time.Duration
-	// Text is the message of the node. It is stored in the record.
+	// Text is the node's message, which is stored in the record.
 	Text string
 }
 
-// Estimated is the result of estimating the gas of one request.
+// Estimated is a node's estimate of the gas of one request.
 type Estimated struct {
 	// Gas is the gas limit that the request needs.
 	Gas uint64
-	// Err is why there is no estimate. If it wraps ErrReverted, the node has executed the
-	// request and it failed; the request then fails without a transaction. After any other
-	// error it is tried again.
+	// Err is why there is no estimate. If Err wraps ErrReverted, the node has tried
+	// the request and it failed, so the request fails without a transaction. After
+	// any other error, the executor asks for the estimate again.
 	Err error
 }
 
-// asSeenByNode returns the look from the view of the node that gave the answers. If that node
-// is behind, it may be on a fork that the chain has left, so that depth and finality are
-// measured from its own newest block.
+// asSeenByNode returns the Look as the node that gave the answers would have
+// reported it. If that node is behind, it may be on a fork that the chain has left,
+// so depth and finality are measured from its own newest block.
 func (a *Answers) asSeenByNode(look *Look) Look {
 	at := *look
 	if a.Number < look.Number {

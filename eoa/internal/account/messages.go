@@ -1,14 +1,14 @@
 package account
 
-// meaning is a reason, and the texts that nodes give for it: the beginnings of their
-// answers, in lower case. A star stands for any text.
+// meaning maps a reason to the texts that nodes use for it. Each text is the
+// beginning of an answer, in lower case, and a star in it stands for any text.
 type meaning struct {
 	reason Reason
 	texts  []string
 }
 
-// meanings has the known texts by node, with the file of the node's source code that has
-// them. Forks answer as the node that they come from.
+// meanings lists the known texts by node, with the source files of the node that
+// contain them. Forks answer like the node they come from.
 var meanings = []meaning{
 	// geth, and its forks op-geth, bor, coreth and nitro: core/txpool/errors.go,
 	// core/txpool/validation.go, core/error.go, internal/ethapi/api.go

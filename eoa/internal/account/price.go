@@ -6,9 +6,10 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// price returns the prices for a new transaction: twice the base fee plus the tip, so that it
-// stays valid while the base fee rises, but no more than the limits. It returns false if a
-// limit is below the base fee, or if the transaction has blobs and their price is unknown.
+// price returns the prices for a new transaction: twice the base fee plus the tip,
+// but at most the limits. Twice the base fee keeps the transaction valid while the
+// base fee rises. price returns false if a limit is below the base fee, or if the
+// price of blobs is needed and unknown.
 func (p *FeePolicy) price(look *Look, r *Record) (Fees, bool) {
 	f, limits := Fees{Tip: look.Tip}, p.limits(r.limits())
 	f.Cap.Lsh(&look.BaseFee, 1)
@@ -42,8 +43,8 @@ func singlePrice(r *Record, f Fees) Fees {
 	return f
 }
 
-// free returns the balance that is left when everything in flight has cost the most that it
-// can; nil means unknown.
+// free returns the balance that remains if every transaction in flight costs the
+// most that it can; nil means that the balance is unknown.
 func (v *View) free() *uint256.Int {
 	if v.LastLook == nil || v.LastLook.Balance == nil {
 		return nil
@@ -53,8 +54,8 @@ func (v *View) free() *uint256.Int {
 	return free
 }
 
-// inFlightCost returns the most that the transactions in flight can cost, in wei. If the sum
-// is too large for 256 bits, it is the largest number.
+// inFlightCost returns the most that all transactions in flight can cost together,
+// in wei. A sum that does not fit into 256 bits counts as the largest number.
 func (v *View) inFlightCost() (sum uint256.Int) {
 	for i := range v.Open {
 		if r := &v.Open[i]; r.inFlight() && r.Nonce >= v.LastLook.Latest {
@@ -66,8 +67,8 @@ func (v *View) inFlightCost() (sum uint256.Int) {
 	return sum
 }
 
-// deduct subtracts cost from a balance, not below zero, and reports whether the balance was
-// enough.
+// deduct subtracts cost from a balance, but not below zero, and reports whether the
+// balance was enough.
 func deduct(from, cost *uint256.Int) bool {
 	if from.Lt(cost) {
 		from.Clear()
@@ -77,12 +78,13 @@ func deduct(from, cost *uint256.Int) bool {
 	return true
 }
 
-// NoEstimate is the reason of a request whose gas the node could not estimate.
+// NoEstimate is the Reason of a request that waits because the node could not
+// estimate its gas.
 const NoEstimate = "gas could not be estimated"
 
-// afford sets the prices of a job. If the job cannot be sent with the free balance, it
-// returns the reason; a nil balance counts as unlimited. The view remembers the reason for
-// [View.Problems].
+// afford sets the prices of a job and checks whether it can be sent with the free
+// balance; nil counts as unlimited. If it cannot be sent, afford returns the
+// reason, and the view remembers the reason for [View.Problems].
 func (v *View) afford(c *Rules, j *Job, free *uint256.Int) (why string) {
 	fees, ok := c.Fees.price(v.LastLook, &j.Record)
 	j.Fees = fees
@@ -110,9 +112,9 @@ func (v *View) afford(c *Rules, j *Job, free *uint256.Int) (why string) {
 	return ""
 }
 
-// learnPrice remembers the prices of a transaction that is in a block, if it was mined only
-// after a bump. Transactions behind it that pay less would stall as well, one after the
-// other.
+// learnPrice remembers the prices of a mined transaction if it was mined only after
+// a bump. Transactions behind it that pay less would probably stall as well, one
+// after the other, and can now be raised at once.
 func (v *View) learnPrice(r *Record, k int) {
 	switch fees := r.Attempts[k].Fees; {
 	case k > 0 && r.Attempts[k-1].Fees.Cap.Lt(&fees.Cap) && !r.Attempts[k-1].Void:
@@ -122,17 +124,19 @@ func (v *View) learnPrice(r *Record, k int) {
 	}
 }
 
-// below reports whether the cap or the tip is lower than that of g.
+// below reports whether the cap or the tip in f is lower than in g.
 func (f *Fees) below(g *Fees) bool { return f.Cap.Lt(&g.Cap) || f.Tip.Lt(&g.Tip) }
 
-// unpaid is the first transaction that the balance did not cover.
+// unpaid is the first transaction that the balance did not cover. [View.Problems]
+// reports it.
 type unpaid struct {
-	id   uint64      // of its record; 0 for none
-	more uint256.Int // cost beyond all transactions in flight
+	id   uint64      // id of its record; 0 if there is none
+	more uint256.Int // cost in addition to all transactions in flight
 }
 
-// noteCover remembers whether the balance covers the record's next transaction. more is its
-// cost beyond the transactions in flight. Only the first one that is not covered is kept.
+// noteCover remembers whether the balance covers the record's next transaction.
+// more is the cost of that transaction in addition to those in flight. Only the
+// first transaction that is not covered is kept.
 func (u *unpaid) noteCover(id uint64, more *uint256.Int, covered bool) {
 	switch {
 	case covered && u.id == id:

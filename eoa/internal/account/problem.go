@@ -15,58 +15,62 @@ const (
 	// ProblemFunds means that the balance does not cover the next transaction. Need and Have
 	// are set.
 	ProblemFunds ProblemKind = "funds"
-	// ProblemRequest means that a request waits because of its terms: its price limit is
-	// below the base fee, the price of its blobs is unknown, or its gas could not be
-	// estimated. Err has its key and the reason. Other requests go on.
+	// ProblemRequest means that a request waits for a reason that lies in the
+	// request: its price limit is below the base fee, the price of its blobs is
+	// unknown, or its gas could not be estimated. Err has its key and the reason.
+	// Other requests go on.
 	ProblemRequest ProblemKind = "request"
-	// ProblemGap means that no known transaction has the nonce in Nonce, so that no
-	// transaction behind it can be mined. The executor fills it with a transaction that does
-	// nothing as soon as it can.
+	// ProblemGap means that no known transaction has the nonce in Problem.Nonce, so
+	// that no transaction behind that nonce can be mined. The executor fills the
+	// gap with a no-op transaction as soon as it can.
 	ProblemGap ProblemKind = "gap"
-	// ProblemStalled means that some transactions are in flight and none was mined for
-	// FeePolicy.StallTimeout. Nonce is the lowest nonce in flight. The executor raises the
-	// price, unless a limit is reached.
+	// ProblemStalled means that transactions are in flight and none was mined for
+	// FeePolicy.StallTimeout. Problem.Nonce is the lowest nonce in flight. The
+	// executor raises the price, unless a limit is reached.
 	ProblemStalled ProblemKind = "stalled"
-	// ProblemChain means that the chain cannot be read, or that the node is behind or
-	// contradicts earlier answers. Err has the reason. No new request is sent meanwhile.
+	// ProblemChain means that the chain cannot be read, or that the node is behind
+	// or contradicts its earlier answers. Err has the reason. No new request is
+	// sent until this passes.
 	ProblemChain ProblemKind = "chain"
-	// ProblemSigner means that the last signature failed. Err is the error.
+	// ProblemSigner means that the last signature failed. Err is the signer's
+	// error.
 	ProblemSigner ProblemKind = "signer"
 	// ProblemStore means that the store failed. Err is its error. If Account is zero, the
 	// fleet could not find out which accounts have work.
 	ProblemStore ProblemKind = "store"
-	// ProblemLease means that another worker has the account. That is usual if several
-	// processes share a store. Err wraps ErrHeld.
+	// ProblemLease means that another worker holds the account's lease. That is
+	// usual if several processes share a store. Err wraps ErrHeld.
 	ProblemLease ProblemKind = "lease"
-	// ProblemOpener means that the [Opener] of the fleet returned an error, or has not
-	// returned for Config.Timeout. Err has the reason.
+	// ProblemOpener means that the fleet's [Opener] returned an error, or did not
+	// return within Config.Timeout. Err has the reason.
 	ProblemOpener ProblemKind = "opener"
 )
 
-// ProblemKind is the kind of a problem. The values never change, so that alerts and
-// metrics can name them.
+// ProblemKind is the kind of a problem. Its values never change, so that alerts and
+// metrics can use them as names.
 type ProblemKind string
 
-// Problem is a reason for which an account makes no progress, or less than it could.
-// [Fleet.Health] and [Report] have them for operators. Many pass without help, so an alert
-// should depend on how long ago Since is.
+// Problem is a reason why an account makes no progress, or less progress than it
+// could. Operators get problems from [Fleet.Health] and [Report]. Many problems
+// pass without help, so an alert should depend on how long ago Since is.
 type Problem struct {
 	// Account is the account; zero for a problem of a whole fleet.
 	Account Account
 	// Kind is the kind of the problem.
 	Kind ProblemKind
-	// Since is when this process first met the problem. The problem was there at the end of
-	// every step since then.
+	// Since is when this process first met the problem. The problem was still there
+	// at the end of every step since then.
 	Since time.Time
 	// Err is the error; nil for ProblemFunds, ProblemGap and ProblemStalled.
 	Err error
 	// Nonce is the missing nonce of ProblemGap, or the lowest nonce in flight of
 	// ProblemStalled.
 	Nonce uint64
-	// Need and Have belong to ProblemFunds, in wei. Have is the balance. Need is the balance
-	// that covers all transactions in flight and the first request that could not be paid. If
-	// the gas of that request is not estimated yet, Need counts the 21,000 of a transfer.
-	// Other requests that wait may need more.
+	// Need and Have are set for ProblemFunds, in wei. Have is the account's
+	// balance. Need is the balance that would cover all transactions in flight and
+	// the first request that could not be paid for. If the gas of that request is
+	// not estimated yet, Need counts the 21,000 gas of a transfer. Other waiting
+	// requests may need more.
 	Need, Have uint256.Int
 }
 
@@ -82,8 +86,8 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s: %v", text, p.Err)
 }
 
-// Problems returns the reasons for which the account makes no progress. Since is not set; see
-// [Continued].
+// Problems returns the reasons why the account makes no progress now. [Continued]
+// sets their Since afterwards.
 func (v *View) Problems(c *Rules, now time.Time) []Problem {
 	if err := v.Head.Stop.Err(); err != nil {
 		return []Problem{{Account: v.Account, Kind: ProblemStopped, Err: err}}
@@ -104,9 +108,9 @@ func (v *View) Problems(c *Rules, now time.Time) []Problem {
 	return all
 }
 
-// shortOf returns the balance that the account needs, if its balance is lower and that holds
-// something up: a request was not signed because of it, or nodes refuse a transaction in
-// flight.
+// shortOf returns the balance that the account needs. short is true if the balance
+// is lower and something waits because of it: a request was not signed, or nodes
+// refuse a transaction in flight.
 func (v *View) shortOf() (need uint256.Int, short bool) {
 	if v.LastLook == nil || v.LastLook.Balance == nil {
 		return need, false
@@ -121,8 +125,8 @@ func (v *View) shortOf() (need uint256.Int, short bool) {
 	return need, short && v.LastLook.Balance.Lt(&need)
 }
 
-// Continued sets Since of the problems that were found now. If a problem of the same kind was
-// there before, it keeps the earlier time.
+// Continued sets Since of the problems that were found now. A problem whose kind
+// was already present before keeps the earlier time.
 func Continued(before, found []Problem, now time.Time) []Problem {
 	for i := range found {
 		p := &found[i]

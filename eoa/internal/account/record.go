@@ -9,21 +9,22 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Attempt is one signed transaction of a request. A record keeps every attempt that a node
-// may still have, because any of them may be mined.
+// Attempt is one signed transaction of a request. A record keeps all attempts that
+// a node may still have, because any of them may be mined.
 type Attempt struct {
 	// Hash is the transaction hash.
 	Hash common.Hash `json:"hash"`
-	// Raw is the signed transaction as nodes take it, without blobs.
+	// Raw is the signed transaction in the encoding that nodes accept, without
+	// blobs.
 	Raw []byte `json:"raw"`
-	// Blobs are the blobs of this attempt; nil means the blobs of the request. They differ if
-	// the request was replaced after the attempt was signed.
+	// Blobs are the blobs of this attempt; nil means the blobs of the request. They
+	// differ from these if the request was replaced after the attempt was signed.
 	Blobs [][]byte `json:"blobs,omitempty"`
-	// Proofs are the commitments to the blobs, followed by their proofs, of 48 bytes each.
-	// They are deleted when the attempt cannot be sent any more.
+	// Proofs contains the commitments to the blobs, followed by their proofs, of 48
+	// bytes each. They are deleted when the attempt cannot be sent any more.
 	Proofs []byte `json:"proofs,omitempty"`
-	// Nonce is the nonce of the transaction. It is the nonce of the record, unless Void is
-	// set.
+	// Nonce is the nonce of the transaction. It equals the nonce of the record
+	// unless Void is set.
 	Nonce uint64 `json:"nonce"`
 	// Void means that this transaction can never be mined, because a finalized block has used
 	// its nonce without a transaction. The request then gets another nonce.
@@ -32,91 +33,98 @@ type Attempt struct {
 	Gas uint64 `json:"gas"`
 	// Fees are the prices that the transaction offers.
 	Fees Fees `json:"fees"`
-	// Cost is the most that the transaction can cost, in wei: gas and blob gas at the offered
-	// prices, and the value.
+	// Cost is the most that the transaction can cost, in wei: its value plus its
+	// gas and blob gas at the offered prices.
 	Cost uint256.Int `json:"cost"`
-	// Noop means that the transaction does nothing. It was signed to withdraw the request: if
-	// this attempt is mined, the request is cancelled.
+	// Noop means that the transaction does nothing except use the nonce. It was
+	// signed to withdraw the request: if this attempt is mined, the request is
+	// cancelled.
 	Noop bool `json:"noop,omitempty"`
-	// SentAt is when a node first accepted or rejected the transaction; zero if no node has,
-	// or none since the last reorg.
+	// SentAt is when a node first accepted or rejected the transaction. It is zero
+	// if no node has, and a reorg that takes the block back sets it to zero again.
 	SentAt time.Time `json:"sentAt,omitzero"`
-	// Result is the last answer of a node that was certain; Unknown if there was none.
+	// Result is the last certain answer of a node; Unknown if there was none.
 	Result SendResult `json:"result,omitempty"`
-	// Why is the message of the node with that answer.
+	// Why is the node's message that came with Result.
 	Why string `json:"why,omitempty"`
-	// Refusals counts how often in a row nodes have rejected the transaction for the same
-	// reason, if that reason lies in the transaction itself, for example its price. It stops
-	// at 6.
+	// Refusals counts how often in a row nodes have rejected the transaction for
+	// the same reason, if the reason lies in the transaction itself, for example
+	// its price. The count stops at 6.
 	Refusals int `json:"refusals,omitempty"`
 }
 
-// Record is a request with everything that has happened to it.
+// Record is a request together with everything that has happened to it.
 type Record struct {
 	Request
-	// ID is the number of the record, from 1, in the order in which the store accepted the
-	// account's requests.
+	// ID numbers the records of an account from 1, in the order in which the store
+	// accepted the requests.
 	ID uint64 `json:"id"`
 	// State is how far the request has come.
 	State State `json:"state"`
 	// QueuedAt is when the store accepted the request.
 	QueuedAt time.Time `json:"queuedAt"`
-	// EndedAt is when the request ended; zero before.
+	// EndedAt is when the request ended; zero until then.
 	EndedAt time.Time `json:"endedAt,omitzero"`
-	// Nonce is the nonce of the request. It has a meaning only in the states after Pending.
+	// Nonce is the nonce of the request. It has no meaning in state Pending.
 	Nonce uint64 `json:"nonce"`
-	// Attempts are the transactions that were signed for the request, oldest first. Of the
-	// void ones only the last eight are kept.
+	// Attempts are the transactions that were signed for the request, oldest first.
+	// Only the last eight void ones are kept.
 	Attempts []Attempt `json:"attempts,omitempty"`
-	// Height is the height of the block that has one of the attempts; 0 while none has.
+	// Height is the height of the block that contains one of the attempts; 0 if
+	// there is none.
 	Height uint64 `json:"height,omitempty"`
-	// Block is the hash of that block.
+	// Block is the hash of the block at Height.
 	Block common.Hash `json:"block,omitzero"`
 	// Tx is the hash of the attempt that is in that block.
 	Tx common.Hash `json:"tx,omitzero"`
 	// Success means that the transaction in the block did not revert.
 	Success bool `json:"success,omitempty"`
-	// GasUsed is the gas that it used.
+	// GasUsed is the gas that the transaction in the block used.
 	GasUsed uint64 `json:"gasUsed,omitempty"`
-	// GasPrice is the price per gas that it paid, in wei; nil if the node did not tell it.
+	// GasPrice is the price per gas that the transaction paid, in wei; nil if the
+	// node did not report it.
 	GasPrice *uint256.Int `json:"gasPrice,omitempty"`
-	// Contract is the contract that it created; nil if it created none.
+	// Contract is the contract that the transaction created; nil if it created
+	// none.
 	Contract *common.Address `json:"contract,omitempty"`
-	// Logs are the logs that it emitted. Only the first 64 KiB are kept.
+	// Logs are the logs that the transaction emitted. Only the first 64 KiB of them
+	// are kept.
 	Logs []Log `json:"logs,omitempty"`
-	// Bumps is how often the request was signed again with its nonce, at a higher price or
-	// with another payload.
+	// Bumps is how often the request was signed again with the same nonce, at a
+	// higher price or with another payload.
 	Bumps int `json:"bumps,omitempty"`
-	// BumpedAt is when that happened last.
+	// BumpedAt is the time of the last bump.
 	BumpedAt time.Time `json:"bumpedAt,omitzero"`
-	// Capped means that the request needs a higher price than its limits allow, so that it
-	// waits.
+	// Capped means that the request waits because it needs a higher price than its
+	// limits allow.
 	Capped bool `json:"capped,omitempty"`
-	// Cancelling means that the next attempt is a transaction that does nothing, which
-	// withdraws the request.
+	// Cancelling means that the request is being withdrawn: its next attempt is a
+	// no-op transaction with the same nonce.
 	Cancelling bool `json:"cancelling,omitempty"`
-	// Urgent means that the next attempt is signed at once and not only when the account has
-	// stalled: the user has changed the request, or nodes refused the last attempt.
+	// Urgent means that the next attempt is signed at once instead of waiting until
+	// the account has stalled, because the user has changed the request or nodes
+	// refused the last attempt.
 	Urgent bool `json:"urgent,omitempty"`
-	// GoneAt is when the nonce was first found to be used in a finalized block although none
-	// of the attempts was in a block; 0 means never. It is the height of the newest block at
-	// that moment. A later finalized block must show the same before the request is given up.
+	// GoneAt is the height of the newest block when the nonce was first found to be
+	// used in a finalized block although no block contained any of the attempts; 0
+	// means never. The request is given up only when a later finalized block shows
+	// the same.
 	GoneAt uint64 `json:"goneAt,omitempty"`
-	// Unused is the height of a finalized block at which the nonce was not used yet; 0 means
-	// unknown. With Used it limits the blocks that are searched for the transaction that used
-	// the nonce.
+	// Unused is the height of a finalized block at which the nonce was not used
+	// yet; 0 means unknown. Used and Unused limit the range of blocks in which the
+	// transaction that used the nonce is searched.
 	Unused uint64 `json:"unused,omitempty"`
 	// Used is the height of a finalized block at which the nonce was used; 0 if GoneAt is 0.
 	Used uint64 `json:"used,omitempty"`
-	// NotBefore is the time before which the request is not signed, because it could not be
-	// estimated, paid for or signed, or because nodes refused it; zero means at once.
+	// NotBefore is the time before which the request is not signed, because it
+	// could not be estimated, paid for or signed; zero means at once.
 	NotBefore time.Time `json:"notBefore,omitzero"`
-	// Reason says in words why the request failed or waits.
+	// Reason tells users why the request failed or why it waits.
 	Reason string `json:"reason,omitempty"`
 }
 
-// setReceipt copies the receipt of the transaction tx into the record. With the zero values
-// it removes the receipt, because a reorg took the block back.
+// setReceipt copies the receipt of the transaction tx into the record. After a
+// reorg, it is called with zero values to remove the receipt of the lost block.
 func (r *Record) setReceipt(tx common.Hash, receipt Receipt) {
 	r.Tx, r.Height, r.Block, r.Success = tx, receipt.Number, receipt.Block, receipt.Success
 	r.GasUsed, r.GasPrice, r.Contract, r.Logs = receipt.GasUsed, receipt.GasPrice, receipt.Contract, nil
@@ -129,10 +137,11 @@ func (r *Record) setReceipt(tx common.Hash, receipt Receipt) {
 	}
 }
 
-// maxLogs is the greatest size of the logs that a record keeps, in bytes.
+// maxLogs limits the size of the logs that a record keeps, in bytes.
 const maxLogs = 64 << 10
 
-// Err returns nil if the request was executed or may still be. Otherwise the error wraps:
+// Err returns nil if the request was executed or may still be executed. Otherwise
+// the error wraps:
 //
 //   - ErrReverted if its transaction is in a block and failed there
 //   - ErrNotExecuted if it failed without a transaction, or was cancelled or superseded
@@ -154,34 +163,38 @@ func (r *Record) Newest() *Attempt {
 	return &r.Attempts[len(r.Attempts)-1]
 }
 
-// inFlight reports whether the request has a nonce and none of its attempts is in a block.
+// inFlight reports whether the request has a nonce but none of its attempts is in a
+// block.
 func (r *Record) inFlight() bool { return r.State == Prepared || r.State == Broadcast }
 
-// Open reports whether the request has a nonce and may still change: from Prepared until it
-// is final, failed, superseded or cancelled.
+// Open reports whether the request has a nonce and may still change: from Prepared
+// until it is Final, Failed, Superseded or Cancelled.
 func (r *Record) Open() bool { return r.State > Pending && !r.State.Terminal() }
 
-// isDelayed reports whether NotBefore has not passed yet. If NotBefore is more than MaxRetry
-// away, it is ignored, because it can only come from a worker whose clock was ahead.
+// isDelayed reports whether NotBefore lies in the future. A NotBefore more than
+// MaxRetry ahead is ignored, because it can only come from a worker whose clock was
+// ahead.
 func (r *Record) isDelayed(now time.Time) bool {
 	return now.Before(r.NotBefore) && r.NotBefore.Sub(now) <= MaxRetry
 }
 
-// madeByExecutor reports whether the executor created the request.
+// madeByExecutor reports whether the executor made the request itself, to fill a
+// gap.
 func (r *Record) madeByExecutor() bool {
 	return len(r.Key) > len(ownKeys) && r.Key[:len(ownKeys)] == ownKeys
 }
 
-// clone returns a copy with separate attempts, so that a decision can change them before they
-// are stored.
+// clone returns a copy with its own slice of attempts, so that a decision can
+// change the attempts before the change is stored.
 func (r *Record) clone() Record {
 	c := *r
 	c.Attempts = slices.Clone(r.Attempts)
 	return c
 }
 
-// CheckRecord returns an error that wraps ErrMalformed if the record is one that no executor
-// can have written. Stored bytes may be damaged, and the rules rely on such properties.
+// CheckRecord returns an error that wraps ErrMalformed for a record that no
+// executor can have written. Stored bytes may be damaged, and the rules rely on the
+// properties that are checked here.
 func CheckRecord(r *Record) error {
 	if r.State >= numStates || r.ID == 0 || r.Key == "" {
 		return fmt.Errorf("%w: record %d with state %d and key %q", ErrMalformed, r.ID, r.State, r.Key)
@@ -195,7 +208,7 @@ func CheckRecord(r *Record) error {
 	return nil
 }
 
-// voidAttempts marks all attempts as transactions that can never be mined, because their
+// voidAttempts marks all attempts as void: they can never be mined, because their
 // nonce was used without a transaction.
 func (r *Record) voidAttempts() {
 	for k := range r.Attempts {
@@ -204,8 +217,8 @@ func (r *Record) voidAttempts() {
 	}
 }
 
-// sendable returns the index of the attempt that is sent: the newest one that nodes have not
-// rejected. If they have rejected all, it is the newest one.
+// sendable returns the index of the attempt to send: the newest one that nodes have
+// not rejected, or simply the newest if they have rejected all.
 func sendable(r *Record) int {
 	for k := len(r.Attempts) - 1; k >= 0; k-- {
 		if r.Attempts[k].Result != Rejected && !r.Attempts[k].Void {

@@ -2,13 +2,14 @@ package account
 
 import "time"
 
-// This file decides what follows from the refusals of nodes. A refusal is no proof that no
-// node has the transaction: a gateway may return the refusal of one node for bytes that
-// another node took. So no refusal takes the nonce from its request.
+// This file decides how a request goes on after nodes have refused its transaction.
+// A refusal does not prove that no node has the transaction, because a gateway may
+// return the refusal of one node for bytes that another node has accepted.
+// Therefore no refusal takes the nonce from its request.
 
-// recordResult notes the result of a send in the attempt, and reports whether that changed
-// the attempt. A node that accepted it before may still have it, so an unknown result, or a
-// refusal because of a gap, changes nothing then.
+// recordResult stores the result of a send in the attempt, and reports whether the
+// attempt changed. If a node has accepted the attempt before, it may still have it,
+// so an unknown result or a refusal because of a gap changes nothing.
 func (a *Attempt) recordResult(now time.Time, s Sent) (changed bool) {
 	if a.Result == Accepted && (s.Result == Unknown || s.Reason == ReasonNonceGap) {
 		return false
@@ -16,7 +17,7 @@ func (a *Attempt) recordResult(now time.Time, s Sent) (changed bool) {
 	untimed := a.SentAt.IsZero() || a.SentAt.After(now)
 	if a.Result != s.Result || s.Result == Accepted && untimed {
 		changed = true
-		if untimed { // disagreement must not delay the bump
+		if untimed { // disagreement between nodes must not delay the bump
 			a.SentAt = now
 		}
 	}
@@ -36,21 +37,21 @@ func (a *Attempt) recordResult(now time.Time, s Sent) (changed bool) {
 	return changed
 }
 
-// isAboutTransaction reports whether the reason lies in the transaction itself. The other
-// reasons lie in the node's pool or in the account, and may pass.
+// isAboutTransaction reports whether the reason lies in the transaction itself. All
+// other reasons lie in the node's pool or in the account and may pass.
 func (r Reason) isAboutTransaction() bool {
 	return r == ReasonUnderpriced || r == ReasonFeeCap || r == ReasonGasLimit || r == ReasonInvalid
 }
 
-// isFinalRefusal reports whether the request can never be accepted as it is. A gas limit that
-// includes the margin is tried once more without it.
+// isFinalRefusal reports whether nodes will never accept the request in its present
+// form. A gas limit that includes the margin gets one more try without the margin.
 func (r *Record) isFinalRefusal(reason Reason) bool {
 	return reason == ReasonInvalid || reason == ReasonGasLimit && (r.Gas > 0 || r.overGasLimit() > 1)
 }
 
-// reasonToSignAgain returns the reason for which the request must be signed again with its
-// nonce: nodes have refused the newest attempt several times in a row for its prices or its
-// gas. It returns ReasonNone if they have not.
+// reasonToSignAgain returns the reason why the request must be signed again with
+// its nonce: nodes have refused the newest attempt several times in a row because
+// of its price or gas. It returns ReasonNone if there is no such reason.
 func (r *Record) reasonToSignAgain() Reason {
 	a := r.Newest()
 	if a.Result != Rejected || a.Refusals < signAfter {
@@ -63,8 +64,8 @@ func (r *Record) reasonToSignAgain() Reason {
 	return ReasonNone
 }
 
-// allRejected reports whether nodes have rejected all attempts of the record, so that a new
-// one need not replace any.
+// allRejected reports whether nodes have rejected all attempts of the record. A new
+// attempt then need not pay more than an earlier one.
 func (r *Record) allRejected() bool {
 	for k := range r.Attempts {
 		if r.Attempts[k].Result != Rejected && !r.Attempts[k].Void {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// postpone delays requests that cannot be estimated, paid for or signed now, so that others
-// go first. The wait is as long as the request has been waiting already, at least
-// Config.Retry and at most one minute.
+// postpone delays requests that cannot be estimated, paid for or signed now, so
+// that others go first. The delay equals the time that the request has already
+// waited, but is at least Config.Retry and at most one minute.
 func (v *View) postpone(c *Rules, now time.Time, refused []Refusal) Batch {
 	b := v.Batch()
 	for _, f := range refused {
@@ -18,10 +18,10 @@ func (v *View) postpone(c *Rules, now time.Time, refused []Refusal) Batch {
 	return b
 }
 
-// refuse fails requests that would revert according to the node. Nothing was signed for them.
-// If a transaction of the account was mined a moment ago, the node may have tried the request
-// on a state before it. Such a request is only delayed, and fails if it still reverts some
-// blocks later.
+// refuse fails requests that would revert, according to the node; nothing was
+// signed for them. If a transaction of the account was mined only a few blocks ago,
+// the node may have tried the request on an older state. The request is then only
+// delayed, and fails if it still reverts some blocks later.
 func (v *View) refuse(c *Rules, now time.Time, refused []Refusal) Batch {
 	var early []Refusal
 	b := v.Batch()
@@ -39,13 +39,15 @@ func (v *View) refuse(c *Rules, now time.Time, refused []Refusal) Batch {
 	return b
 }
 
-// askedAgain is the reason of a request that reverted so soon after a transaction of the
-// account that it is estimated again. It has the height of that revert.
+// askedAgain is the Reason of a request that is estimated again because it reverted
+// soon after a transaction of the account was mined. The number in it is the height
+// at which the request first reverted.
 const askedAgain = "reverted at block %d, soon after a transaction of the account"
 
-// revertMayBeStale reports whether a revert may come from a node that is some blocks behind.
-// reason is then the reason of the request until it is estimated again. On a chain that makes
-// no blocks, a revert is believed Fees.StallTimeout after the request was queued.
+// revertMayBeStale reports whether a revert may come from a node that is some
+// blocks behind, so that the request must be estimated again. reason is the Reason
+// of the request until then. On a chain that makes no new blocks, a revert counts
+// once Fees.StallTimeout has passed since the request was queued.
 func (v *View) revertMayBeStale(c *Rules, now time.Time, r *Record) (again bool, reason string) {
 	var first uint64
 	_, err := fmt.Sscanf(r.Reason, askedAgain, &first)

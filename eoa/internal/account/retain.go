@@ -2,8 +2,8 @@ package account
 
 import "time"
 
-// DropOld drops the ended records that the rules do not keep. newest is the highest id
-// known.
+// DropOld selects, from a page of records, the ended ones that Retention no longer
+// keeps. newest is the highest known id.
 func (v *View) DropOld(c *Rules, now time.Time, newest uint64, records []Record) Batch {
 	b := v.Batch()
 	for i := range records {

@@ -6,54 +6,59 @@ import (
 	"github.com/jamq/jamq/internal/fields"
 )
 
-// Rules are the settings on which the decisions about requests depend: limits, prices and
-// waits. They are part of [Config]. A [View] gets them with each decision.
+// Rules are the settings for decisions about requests: limits, prices and waits.
+// They are part of [Config], and each decision of a [View] receives them.
 type Rules struct {
 	// Fees decides when a transaction that is not mined is replaced at a higher
 	// price.
 	Fees FeePolicy
-	// Confirmations is how deep in the chain a block must be for its requests to be
-	// Confirmed, where 1 is the newest block; 1 to 2^20. The default is 3.
+	// Confirmations is how deep in the chain a block must be before its requests
+	// are Confirmed. The newest block has depth 1. The range is 1 to 2^20, and the
+	// default is 3.
 	Confirmations uint64
-	// MaxInFlight is the maximum number of requests in flight, that is, with a nonce and in
-	// no block; 1 to 2^20. It holds while a node is known to have all of them. The default is
-	// 100.
+	// MaxInFlight is the maximum number of requests that have a nonce and are in no
+	// block; 1 to 2^20. It applies while a node is known to have all of these
+	// requests; otherwise MaxUnsure does. The default is 100.
 	MaxInFlight int
-	// MaxUnsure is that maximum while any request in flight is not known to be on a node; 1
-	// to 2^20. If the node lacks one, it keeps only this many behind the gap: 64 in
-	// go-ethereum, which is the default. A value above MaxInFlight has no effect.
+	// MaxUnsure replaces MaxInFlight while any request in flight is not known to be
+	// on a node; 1 to 2^20. If the node lacks one of them, it keeps only a few
+	// transactions behind the gap: 64 in go-ethereum, which is the default. A value
+	// above MaxInFlight has no effect.
 	MaxUnsure int
 	// Batch is the maximum number of requests that are signed, stored and sent together; 1 to
 	// 1000. The default is 100.
 	Batch int
-	// Rebroadcast is how often a transaction that is in no block is sent again, because nodes
-	// forget; above 0, at most 24 hours. The default is 30 seconds.
+	// Rebroadcast is how often a transaction that is in no block is sent again,
+	// because nodes forget transactions; above 0, at most 24 hours. The default is
+	// 30 seconds.
 	Rebroadcast time.Duration
-	// Retry is the wait after a call to the chain, the signer or the store has failed; above
-	// 0, at most one minute. It doubles with each failure, up to one minute. If an estimate
-	// of gas takes longer than Retry, requests whose gas is given go first. The default is
-	// one second.
+	// Retry is the wait after a failed call to the chain, the signer or the store;
+	// above 0, at most one minute. The wait doubles with each failure, up to one
+	// minute. If a gas estimate takes longer than Retry, requests whose gas is
+	// given go first. The default is one second.
 	Retry time.Duration
-	// GasMargin is how much more gas a transaction gets than the node has estimated, in
-	// percent; 0 to 1000. The margin never lifts the gas above the limit of a block or of a
-	// transaction (EIP-7825). If a node refuses the gas nevertheless, the estimate is used
-	// without a margin. The default is 20.
+	// GasMargin is how much gas a transaction gets in addition to the node's
+	// estimate, in percent; 0 to 1000. The margin never lifts the gas above the
+	// limit of a block or of a transaction (EIP-7825). If a node still refuses the
+	// gas limit, the estimate is used without a margin. The default is 20.
 	GasMargin uint64
-	// Requeue submits a request again if a transaction of another program has used its nonce.
-	// The new request has the old key followed by "~" and the id of the record.
+	// Requeue submits a request again if another program's transaction has used its
+	// nonce. The key of the new request is the old key, followed by "~" and the id
+	// of the old record.
 	Requeue bool
 	// Retention limits the history of the account in the store.
 	Retention Retention
-	// Exclusive promises that no other program signs for the account, and that its code, if
-	// it has any, creates no contracts. A transaction of the account that the store does not
-	// know is then proof that the store has lost writes. The account stops with
-	// ErrStoreRolledBack, even if no process remembers the lost writes. This is also so if
-	// the store knows nothing of an account that has transactions. If they were sent before
-	// the account came to this store, call [Client.Resume].
+	// Exclusive promises that no other program signs for the account, and that the
+	// account's code, if it has any, creates no contracts. A transaction of the
+	// account that the store does not know then proves that the store has lost
+	// writes. The account stops with ErrStoreRolledBack, even if no process
+	// remembers the lost writes. It also stops if the store knows nothing of an
+	// account that has transactions. If these were sent before the account was used
+	// with this store, call [Client.Resume].
 	//
-	// If Exclusive is false, the promise still counts in a store that may lose writes
-	// ([Loaded.MayLose]), such as Redis, unless Config.SharedKey is set. The default is
-	// false.
+	// Even if Exclusive is false, the promise is assumed for a store that may lose
+	// writes ([Loaded.MayLose]), such as Redis, unless Config.SharedKey is set. The
+	// default is false.
 	Exclusive bool
 }
 
@@ -86,27 +91,27 @@ func (c *Rules) Validate() error {
 
 // Limits that are not settings.
 const (
-	// maxGaps is the number of gaps in the nonces above which no new request is sent until
-	// some are filled.
+	// maxGaps limits the number of gaps in the nonces that are recorded and filled
+	// at a time.
 	maxGaps = 50
-	// noopGas is the gas of a transfer of 0 wei to the account itself. If the account has
-	// code, the code runs, so that noopGasDelegated is needed.
+	// noopGas is the gas of a transfer of 0 wei to the account itself. If the
+	// account has code, the transfer runs the code and gets noopGasDelegated.
 	noopGas, noopGasDelegated = 21_000, 100_000
 	// maxTxGas is the most gas that a transaction may have (EIP-7825).
 	maxTxGas = 1 << 24
-	// nodeLag is by how many blocks the node that estimates may be behind the one that gave
-	// the last look. Both may stand behind one gateway.
+	// nodeLag is by how many blocks the node that estimates gas may be behind the
+	// node that gave the last Look. Both may stand behind the same gateway.
 	nodeLag = 2
-	// MaxRetry is the longest wait after failures, see Rules.Retry.
+	// MaxRetry is the longest wait after failures; see Rules.Retry.
 	MaxRetry = time.Minute
-	// signAfter is how often in a row nodes must refuse a transaction for its price or gas
-	// before it is signed again with the same nonce. giveUpAfter is how often they must
-	// refuse it for good before a transaction that does nothing takes its nonce. One refusal
-	// is no proof, because a gateway may return the refusal of one node for bytes that
-	// another node took.
+	// signAfter is how often in a row nodes must refuse a transaction for its price
+	// or gas before it is signed again with the same nonce. giveUpAfter is how
+	// often they must refuse it for good before a no-op is signed for its nonce.
+	// One refusal is not enough, because a gateway may return the refusal of one
+	// node for bytes that another node has accepted.
 	signAfter, giveUpAfter = 3, 6
-	// refusedBump is by how many percent the price of a refused transaction is raised.
-	// maxVoid is how many void attempts a record keeps.
+	// refusedBump is by how many percent the price of a refused transaction is
+	// raised. maxVoid is how many void attempts a record keeps.
 	refusedBump, maxVoid = 100, 8
 )
 

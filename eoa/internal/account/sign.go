@@ -7,9 +7,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Signed is a job with its signed transaction.
+// Signed is a job together with its signed transaction.
 type Signed struct {
-	// Job is the job.
+	// Job is the job that was signed.
 	Job Job
 	// Tx is the transaction hash.
 	Tx common.Hash
@@ -19,9 +19,10 @@ type Signed struct {
 	Proofs []byte
 }
 
-// Prepare puts signatures into their records, and delays the requests that could not be
-// signed. No byte may be sent before the batch is in the store: after a crash, the next
-// worker must know of every transaction that a node may have.
+// Prepare adds the signed transactions to their records, and delays the requests
+// that could not be signed. The caller must store the batch before it sends
+// anything: after a crash, the next worker must know every transaction that a node
+// may have.
 func (v *View) Prepare(c *Rules, now time.Time, signed []Signed, failed []Refusal) Batch {
 	b := v.postpone(c, now, failed)
 	for _, s := range signed {

@@ -18,19 +18,19 @@ const (
 	CauseOtherChain
 )
 
-// Stop records that an account is stopped. It is stored, so that no other worker goes on
+// Stop records why an account is stopped. It is stored, so that no worker goes on
 // before an operator calls [Client.Resume].
 type Stop struct {
 	// Cause is why the account stopped; CauseNone if it is not stopped.
 	Cause Cause `json:"cause,omitempty"`
-	// At is when it stopped.
+	// At is when the account stopped.
 	At time.Time `json:"at,omitzero"`
-	// Reason describes the evidence.
+	// Reason describes the evidence for the cause.
 	Reason string `json:"reason,omitempty"`
 }
 
 // Err returns nil if the account is not stopped. Otherwise the error wraps
-// ErrStopped, and ErrStoreRolledBack or ErrOtherChain.
+// ErrStopped and also ErrStoreRolledBack or ErrOtherChain.
 func (s *Stop) Err() error {
 	switch s.Cause {
 	case CauseNone:
@@ -41,8 +41,8 @@ func (s *Stop) Err() error {
 	return fmt.Errorf("%w: %w: %s", ErrStopped, ErrOtherChain, s.Reason)
 }
 
-// stop stops the account and adds the event. If the account is stopped already, the first
-// cause stays.
+// stop stops the account and adds an event about it. If the account is already
+// stopped, the first cause stays.
 func (b *Batch) stop(now time.Time, cause Cause, reason string) {
 	if b.Head.Stop.Cause == CauseNone {
 		b.Head.Stop = Stop{Cause: cause, At: now, Reason: reason}
@@ -57,10 +57,11 @@ func (v *View) StopRolledBack(now time.Time, evidence string) Batch {
 	return b
 }
 
-// resume lets a stopped account go on as if it were new: the next look at the chain sets the
-// next nonce, behind all transactions that the node knows. If the node was on another chain,
-// the counts of the old chain are forgotten. An operator may also resume an account before
-// its first look, to say that its earlier transactions were sent without this store.
+// resume lets a stopped account go on as if it were new: the next Look sets the
+// next nonce behind all transactions that the node knows. If the node was on
+// another chain, the counts of that chain are forgotten. An operator may also
+// resume an account before its first Look, to confirm that its earlier transactions
+// were sent without this store.
 func (b *Batch) resume(now time.Time) {
 	if b.Head.Stop.Cause == CauseNone && b.Head.Started {
 		return
@@ -74,9 +75,10 @@ func (b *Batch) resume(now time.Time) {
 	b.Events = append(b.Events, Event{Kind: EventResumed, At: now, Nonce: b.Head.Next})
 }
 
-// findUnknownUse stops an exclusive account if the chain shows more used nonces than the
-// store knows of, because the store must have lost them. A store that knows nothing of the
-// account may have lost everything. After a resume, the first look is accepted.
+// findUnknownUse stops an exclusive account if the chain shows more used nonces
+// than the store knows, because the store must then have lost writes. This includes
+// a store that knows nothing of the account, because it may have lost everything.
+// After a resume, the first Look is accepted.
 func (v *View) findUnknownUse(b *Batch, c *Rules, now time.Time, used uint64) {
 	switch {
 	case used <= max(b.Head.Next, b.Head.Accepted):
@@ -87,8 +89,8 @@ func (v *View) findUnknownUse(b *Batch, c *Rules, now time.Time, used uint64) {
 	}
 }
 
-// unknownUse stops the account, if it is exclusive, because of a transaction that the store
-// does not know.
+// unknownUse stops an exclusive account because of a transaction that the store
+// does not know. It does nothing if other programs may sign for the account.
 func (b *Batch) unknownUse(c *Rules, now time.Time, evidence string) {
 	if c.Exclusive {
 		b.stop(now, CauseRolledBack, evidence)

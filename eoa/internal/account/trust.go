@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Trust decides whether the executor may act on a look. If the look contradicts earlier ones
-// or the store, Trust returns an error, and the look is not used. The batch remembers since
-// when, and stops the account if that lasts.
+// Trust decides whether the executor may act on a Look. If the Look contradicts an
+// earlier one or the store, Trust returns an error and the Look is not used. The
+// batch records since when this has been so, and stops the account if it lasts.
 func (v *View) Trust(c *Rules, now time.Time, look *Look) (b Batch, err error) {
 	b = v.Batch()
 	doubt := func(why string) error {
@@ -24,9 +24,10 @@ func (v *View) Trust(c *Rules, now time.Time, look *Look) (b Batch, err error) {
 	return b, err
 }
 
-// belowFloor reports whether the look has fewer transactions of the account than a finalized
-// block had. A node that is far behind shows that for a while. If it lasts for
-// Fees.StallTimeout, the node must be on another chain, and the account stops.
+// belowFloor reports whether the Look shows fewer transactions of the account than
+// a finalized block had. A node that is far behind does that for a while. If it
+// lasts for Fees.StallTimeout, the node must be on another chain, and the account
+// stops.
 func (v *View) belowFloor(b *Batch, c *Rules, now time.Time, look *Look) bool {
 	since := &b.Head.BelowSince
 	switch {
@@ -41,9 +42,10 @@ func (v *View) belowFloor(b *Batch, c *Rules, now time.Time, look *Look) bool {
 	return true
 }
 
-// ahead reports whether the look has more transactions of the account than nonces were ever
-// assigned, and must be confirmed first. A single wrong answer would make a gap, and filling
-// it costs fees. So another look must agree, at least Config.Retry later.
+// ahead reports whether the Look shows more transactions of the account than nonces
+// were ever assigned, and is not confirmed yet. A second Look must agree, at least
+// Config.Retry later, because a single wrong answer would make a gap, and filling a
+// gap costs fees.
 func (v *View) ahead(b *Batch, c *Rules, now time.Time, look *Look) bool {
 	since := &b.Head.AheadSince
 	switch {
@@ -56,9 +58,10 @@ func (v *View) ahead(b *Batch, c *Rules, now time.Time, look *Look) bool {
 	return now.Sub(*since) < c.Retry
 }
 
-// behind reports whether the look is older than one that was acted on, also by an earlier
-// worker. Nothing is decided on it. If the node stays behind for Fees.StallTimeout, the chain
-// itself must have gone back, and behind returns false.
+// behind reports whether the Look is older than one that this or an earlier worker
+// has acted on, so that nothing may be decided on it. If the node stays behind for
+// Fees.StallTimeout, the chain itself must have gone back, and behind returns
+// false.
 func (v *View) behind(c *Rules, now time.Time, look *Look) bool {
 	if look.Number >= v.height && (v.LastLook == nil || look.Finalized >= v.LastLook.Finalized) {
 		v.laggingSince = time.Time{}

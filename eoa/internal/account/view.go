@@ -8,67 +8,76 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// View is an account as its worker sees it: the state that the store has, and notes of this
-// worker. Its methods are the decisions. It has no clock and calls nothing, so that the same
-// calls always give the same results. A decision returns a [Batch]; the worker writes it to
-// the store and passes it to Apply. A View is not safe for concurrent use.
+// View is an account as its worker sees it: the state in the store, and notes that
+// only this worker has. Its methods are the decisions. A View has no clock and
+// calls nothing, so that the same calls always give the same results. A decision
+// returns a [Batch]; the worker writes it to the store and passes it to Apply. A
+// View is not safe for concurrent use.
 //
-// Everything in a View that was not loaded from the store may be lost in a crash. A new View
-// of the same account then decides the same or waits longer. In particular, it assumes that
-// every signed transaction may be on a node.
+// A crash may lose everything in a View that was not loaded from the store. A new
+// View of the same account then makes the same decisions or waits longer. In
+// particular, it assumes that a node may have any signed transaction.
 type View struct {
-	// Account is the account.
+	// Account is the account that the view belongs to.
 	Account Account
-	// Head is the account's head, including the batches applied.
+	// Head is the account's head, with all applied batches.
 	Head Head
-	// Open are the records with a nonce that may still change, by nonce.
+	// Open contains the records that have a nonce and may still change, ordered by
+	// nonce.
 	Open []Record
 
-	// sent remembers, by record id, the last send of the newest attempt. For the sends of an
-	// earlier worker it has only those that a node accepted, because these are in the store.
+	// sent remembers, by record id, the last send of the newest attempt. From
+	// earlier workers it knows only the sends that a node accepted, because only
+	// these are stored.
 	sent map[uint64]sending
-	// Asking has the records for whose gas a node has been asked and has not answered yet.
-	// Choose leaves them out.
+	// Asking contains the records for which a gas estimate has been requested and
+	// not returned yet. Choose leaves them out.
 	Asking map[uint64]bool
 
-	// LastLook is the last look that a decision was made on; nil if there was none.
+	// LastLook is the last Look on which a decision was made; nil if there was
+	// none.
 	LastLook *Look
-	// height is the greatest height of a newest block that a decision was made on, also by an
-	// earlier worker, as far as records show it. A lower look is outdated.
+	// height is the greatest height of a newest block on which a decision was made.
+	// It includes decisions of earlier workers, as far as records show them. A Look
+	// with a lower height is outdated.
 	height uint64
-	// VerifiedAt is a height at which the blocks of all mined records were part of the chain
-	// at the last look; 0 means that none is known. [Handle.Wait] measures depths from it.
+	// VerifiedAt is a height at which the blocks of all mined records were part of
+	// the chain in the last Look; 0 means that none is known. [Handle.Wait]
+	// measures depths from it.
 	VerifiedAt uint64
-	// mined is the height of the newest block that is known to have a transaction of the
+	// mined is the height of the newest block known to contain a transaction of the
 	// account; 0 means that none is known.
 	mined uint64
 
-	// laggingSince is when the node began to report older blocks than before; zero if it does
-	// not.
+	// laggingSince is when the node began to report older blocks than before; zero
+	// if it does not.
 	laggingSince time.Time
-	// Quiet is the end of the wait that the node requested; zero if it requested none.
+	// Quiet is the end of the wait that the node requested; zero if it requested
+	// none.
 	Quiet   time.Time
-	unpaid  unpaid  // zero: nothing
-	waiting Refusal // last request that waits for its own price or gas
-	// proven are the prices of the last transaction that was mined only after a bump.
-	// Transactions behind it that pay less would probably stall one after the other, so they
-	// are raised at once. It is zero after a cheaper transaction was mined.
+	unpaid  unpaid  // first request that the balance did not cover; zero: none
+	waiting Refusal // last request that waits for its own price or gas; zero: none
+	// proven are the prices of the last transaction that was mined only after a
+	// bump. Transactions behind it that pay less would probably stall one after the
+	// other, so their prices are raised at once. proven is zero again after a
+	// cheaper transaction was mined.
 	proven Fees
-	// PoolBlocked means that the last Choose met a request that must wait until no transaction of
-	// the other pool (blobs or not) is in flight.
+	// PoolBlocked means that the last Choose met a request that must wait, because
+	// transactions in flight belong to the other pool of nodes (blobs or not) or
+	// fill it.
 	PoolBlocked bool
 }
 
-// sending remembers the last send of a record's attempt.
+// sending remembers the last send of a record's newest attempt.
 type sending struct {
 	tx    common.Hash
 	at    time.Time
-	tries int  // sends since then that no node accepted, without gaps
-	gap   bool // the last one lacked the nonce before
+	tries int  // sends since the last accepted one, except refusals because of a gap
+	gap   bool // the node lacked the nonce before
 }
 
-// NewView returns the view of an account that was loaded from the store. Records that are not
-// open are left out.
+// NewView returns the view of an account that was loaded from the store. It leaves
+// out records that are not open.
 func NewView(a Account, l Loaded) *View {
 	open := slices.DeleteFunc(slices.Clone(l.Open), func(r Record) bool { return !r.Open() || len(r.Attempts) == 0 })
 	v := &View{Account: a, Head: l.Head, Open: open, sent: map[uint64]sending{}}
@@ -87,7 +96,8 @@ func NewView(a Account, l Loaded) *View {
 	return v
 }
 
-// Apply brings the view up to date with a batch that will be written, or has been.
+// Apply updates the view with a batch that has been written or is going to be
+// written.
 func (v *View) Apply(b Batch) {
 	v.Head = b.Head
 	v.Head.Version++
@@ -116,14 +126,14 @@ func (v *View) Apply(b Batch) {
 		}
 	}
 	if len(over) > 0 {
-		// Delete all at once: removing one by one from the front of
-		// thousands is slow.
+		// Delete all at once, because removing thousands of records from the front
+		// one by one is slow.
 		v.Open = slices.DeleteFunc(v.Open, func(r Record) bool { return over[r.ID] })
 	}
 }
 
-// Latest returns the account's transaction count in the last look that a decision was made
-// on.
+// Latest returns the account's transaction count in the last Look on which a
+// decision was made, or Head.Floor if there was none.
 func (v *View) Latest() uint64 {
 	if v.LastLook == nil {
 		return v.Head.Floor
@@ -131,8 +141,8 @@ func (v *View) Latest() uint64 {
 	return v.LastLook.Latest
 }
 
-// InFlight returns the number of records in flight, and whether a node is known to have all
-// of them.
+// InFlight returns the number of records in flight. sure means that a node is known
+// to have all of them.
 func (v *View) InFlight() (n int, sure bool) {
 	sure = true
 	for i := range v.Open {
@@ -150,8 +160,8 @@ func (v *View) isTaken(nonce uint64) bool {
 	return found
 }
 
-// find returns the position in Open of the record with the nonce. If there is
-// none, it returns that of the first record above.
+// find returns the index in Open of the record with the nonce. If there is none, it
+// returns the index of the first record with a higher nonce.
 func (v *View) find(nonce uint64) (at int, found bool) {
 	return slices.BinarySearchFunc(v.Open, nonce, func(o Record, n uint64) int { return cmp.Compare(o.Nonce, n) })
 }
@@ -166,18 +176,20 @@ func (v *View) byID(id uint64) *Record {
 	return nil
 }
 
-// Loaded is the state of an account in the store, as returned by [Store.Load].
+// Loaded is the stored state of an account, as [Store.Load] returns it.
 type Loaded struct {
 	// Head is the account's head.
 	Head Head
-	// Open are the records for which [Record.Open] holds, by nonce.
+	// Open contains the records for which [Record.Open] returns true, ordered by
+	// nonce.
 	Open []Record
-	// MayLose means that the store may lose writes that it has acknowledged, for example if
-	// it promotes a replica. The account is then treated as exclusive; see [Rules.Exclusive].
+	// MayLose means that the store may lose writes that it has acknowledged, for
+	// example by promoting a replica. The account is then treated as exclusive; see
+	// [Rules.Exclusive].
 	MayLose bool
 }
 
-// stalled reports whether the transaction count has not changed for
+// stalled reports whether the transaction count has not risen for
 // Fees.StallTimeout.
 func (v *View) stalled(c *Rules, now time.Time) bool {
 	return v.LastLook != nil && now.Sub(v.Head.Since) >= c.Fees.StallTimeout

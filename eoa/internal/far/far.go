@@ -1,5 +1,6 @@
-// Package far lets a process use a simulated chain of another process. Tests use it that
-// kill the processes of executors: the chain outlives them.
+// Package far lets a process use a simulated chain that runs in another process. It
+// is for tests that kill the processes of executors, because the chain must outlive
+// them.
 package far
 
 import (
@@ -14,8 +15,8 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Handler serves a chain to other processes. A call is carried out even if its caller has
-// been killed.
+// Handler serves a chain to other processes. A call is carried out even if the
+// process that made it has been killed.
 func Handler(c eoa.Chain) http.Handler {
 	server := rpc.NewServer()
 	if err := server.RegisterName("Chain", service{c}); err != nil {
@@ -42,8 +43,8 @@ func (s service) Send(raws [][]byte, out *[]eoa.Sent) error {
 	return nil
 }
 
-// Chain is the URL of a chain that another process serves with [Handler]. It implements
-// eoa.Chain, except Estimate.
+// Chain is the URL of a chain that another process serves with [Handler]. It
+// implements all of eoa.Chain except Estimate.
 type Chain string
 
 func (c Chain) call(method string, question, answer any) error {
@@ -64,7 +65,8 @@ func (c Chain) Ask(_ context.Context, q eoa.Questions) (a eoa.Answers, err error
 	return a, c.call("Ask", q, &a)
 }
 
-// Estimate implements eoa.Chain. It always fails, so requests must set Gas.
+// Estimate implements eoa.Chain. It always fails, so requests of such tests must
+// set Gas.
 func (c Chain) Estimate(_ context.Context, _ common.Address, requests []*eoa.Request) []eoa.Estimated {
 	out := make([]eoa.Estimated, len(requests))
 	for i := range out {
@@ -73,8 +75,8 @@ func (c Chain) Estimate(_ context.Context, _ common.Address, requests []*eoa.Req
 	return out
 }
 
-// Send implements eoa.Chain. If a call fails, it is unknown whether the chain has the
-// transactions.
+// Send implements eoa.Chain. If the call fails, all results are eoa.Unknown,
+// because the chain may have received the transactions.
 func (c Chain) Send(_ context.Context, raws [][]byte) []eoa.Sent {
 	out := make([]eoa.Sent, len(raws))
 	if err := c.call("Send", raws, &out); err != nil {

@@ -14,50 +14,51 @@ type Config struct {
 	// Jobs configures the executors and when they are suspended. The engine
 	// also uses Jobs.Executor.Logger.
 	Jobs jobs.Config
-	// Schema is the PostgreSQL schema of River's tables. Do not share it:
-	// River's maintenance deletes jobs that it does not know. It has 1 to 46
-	// letters, digits and underscores, and does not begin with a digit. The
-	// default is "jamq".
+	// Schema is the PostgreSQL schema of River's tables. Do not share it with other
+	// users of River, because River's maintenance deletes jobs that it does not
+	// know. It has 1 to 46 letters, digits and underscores, and does not begin with
+	// a digit. The default is "jamq".
 	Schema string
-	// Workers is the maximum number of accounts that a process works on at
-	// once; 1 to 10,000. Each needs a connection for a moment when its run
-	// ends. The default is 16.
+	// Workers is the maximum number of accounts that a process works on at the same
+	// time; 1 to 10,000. Each needs a connection for a moment when its run ends.
+	// The default is 16.
 	Workers int
-	// Poll is how often a process queries PostgreSQL for due jobs; at least one
-	// millisecond. Most wake-ups are notified and do not wait for it, but of
-	// several within 100 milliseconds only the first one is. The default is 250
-	// milliseconds.
+	// Poll is how often a process asks PostgreSQL for due jobs; at least one
+	// millisecond. River notifies processes of most wake-ups, so that these do not
+	// wait for Poll. If several come within 100 milliseconds, it notifies only of
+	// the first. The default is 250 milliseconds.
 	Poll time.Duration
-	// Sweep is how often a process queries the store for due accounts and wakes
-	// them; positive. It resumes suspended accounts on time, which River alone
-	// would do up to five seconds late, and finds accounts whose wake-up is
+	// Sweep is how often a process asks the store for due accounts and wakes them;
+	// positive. The sweep resumes suspended accounts on time, because River alone
+	// may be up to five seconds late. It also finds accounts whose wake-up is
 	// missing. The default is one second.
 	Sweep time.Duration
-	// Timeout is the time limit of a run; more than Jobs.Slice. A run that
-	// exceeds it is cancelled and retried. The default is 30 seconds.
+	// Timeout is the time limit of a run; more than Jobs.Slice. A run that exceeds
+	// it is cancelled and tried again. The default is 30 seconds.
 	Timeout time.Duration
 }
 
 // Limits that are not settings.
 const (
-	// queue is the name of River's queue, and kind that of the job type.
+	// queue is the name of River's queue, and kind is the name of the job type.
 	queue, kind = "eoa", "eoa_step"
 	// attempts is the number of consecutive failures after which a job is
-	// discarded. Its row stays for the operator, and the sweep inserts a new
-	// job.
+	// discarded. Its row stays in the table for the operator, and the sweep inserts
+	// a new job.
 	attempts = 25
 	// maxRetry limits the doubling of the executor's Retry between failures.
 	maxRetry = time.Minute
-	// dead is the time beyond its timeout after which a run counts as dead.
+	// dead is how long after its timeout a run counts as dead.
 	dead = 5 * time.Second
 	// kept is how long the row of a finished run is kept.
 	kept = time.Minute
 	// page is the maximum number of due accounts that a sweep wakes.
 	page = 1024
-	// cooldown is the minimum time between two queries for jobs; River's
+	// cooldown is the minimum time between two queries for jobs. It is River's
 	// default.
 	cooldown = 100 * time.Millisecond
-	// leave is how long a run may continue after its process is asked to stop.
+	// leave is how long a run may continue after its process has been asked to
+	// stop.
 	leave = time.Second
 )
 

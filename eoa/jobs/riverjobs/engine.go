@@ -18,9 +18,9 @@ import (
 	"github.com/jamq/jamq/eoa/jobs"
 )
 
-// Engine submits requests, and works on the accounts in River's jobs. All
-// methods are safe for concurrent use. Any number of processes may have an
-// engine on the same database and store.
+// Engine submits requests, and works on accounts in River's jobs. All methods are
+// safe for concurrent use. Any number of processes may have an Engine on the same
+// database and store.
 type Engine struct {
 	cfg    Config
 	pool   *pgxpool.Pool
@@ -28,10 +28,10 @@ type Engine struct {
 	client *river.Client[pgx.Tx]
 }
 
-// New returns an engine. It can submit at once, and works on accounts only
-// while [Engine.Run] runs. The schema must exist; see [Migrate]. The caller
-// closes the pool after Run has returned. Errors wrap eoa.ErrInvalidConfig, or
-// come from River.
+// New returns an engine. It can submit at once, but works on accounts only while
+// [Engine.Run] is running. The schema must exist; see [Migrate]. The caller closes
+// the pool after Run has returned. Errors wrap eoa.ErrInvalidConfig or come from
+// River.
 func New(cfg Config, pool *pgxpool.Pool, store eoa.Store, open eoa.Opener) (*Engine, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -61,10 +61,9 @@ func New(cfg Config, pool *pgxpool.Pool, store eoa.Store, open eoa.Opener) (*Eng
 	return e, river.AddWorkerSafely(workers, &worker{engine: e, runner: runner})
 }
 
-// Submit accepts requests of an account as [eoa.Client.Submit] does, and
-// wakes the account. If only the wake-up failed, Submit returns the records and
-// the error: the requests are accepted and durable, and the next sweep wakes
-// the account.
+// Submit accepts requests of an account as [eoa.Client.Submit] does, and wakes the
+// account. If only the wake-up failed, Submit returns the records and the error.
+// The requests are then accepted and durable, and the next sweep wakes the account.
 func (e *Engine) Submit(ctx context.Context, a eoa.Account, requests ...eoa.Request) ([]eoa.Record, error) {
 	for i := range requests {
 		if err := requests[i].Validate(); err != nil {
@@ -78,8 +77,8 @@ func (e *Engine) Submit(ctx context.Context, a eoa.Account, requests ...eoa.Requ
 	return records, err
 }
 
-// Wake makes an account's job run now, or once more if it is running. Call it
-// after a change to the store that did not go through Submit, such as an order
+// Wake makes an account's job run now, or once more if it is already running. Call
+// it after a change to the store that did not go through Submit, such as an order
 // of an [eoa.Executor]. Without the call, the next sweep wakes the account.
 func (e *Engine) Wake(ctx context.Context, a eoa.Account) error {
 	err := e.transact(ctx, func(tx pgx.Tx) error {
@@ -87,13 +86,13 @@ func (e *Engine) Wake(ctx context.Context, a eoa.Account) error {
 		if err != nil || !there.UniqueSkippedAsDuplicate {
 			return err
 		}
-		// The insert has locked the job: its state stays the same until this
-		// transaction ends.
+		// The insert has locked the existing job, so its state stays the same until
+		// this transaction ends.
 		if state := there.Job.State; state == rivertype.JobStateScheduled || state == rivertype.JobStateAvailable {
 			_, err = e.client.JobRetryTx(ctx, tx, there.Job.ID)
 		}
-		// A running job checks the wake version before it ends, and a failed
-		// one is retried.
+		// A running job checks the wake version before it ends, and a failed job is
+		// tried again.
 		return err
 	})
 	if err != nil {
@@ -102,9 +101,8 @@ func (e *Engine) Wake(ctx context.Context, a eoa.Account) error {
 	return nil
 }
 
-// transact runs f in a transaction at isolation level Read Committed,
-// regardless of the database's default: each statement must see all earlier
-// commits.
+// transact runs f in a transaction at isolation level Read Committed, whatever the
+// database's default is, because each statement must see all earlier commits.
 func (e *Engine) transact(ctx context.Context, f func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, e.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, f)
 }
@@ -131,8 +129,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// sweep wakes the accounts that the store reports as due: those whose wake-up
-// is missing and those whose job was discarded.
+// sweep wakes the accounts that the store reports as due. These include accounts
+// whose wake-up is missing and accounts whose job was discarded.
 func (e *Engine) sweep(ctx context.Context) error {
 	due, err := e.store.Due(ctx, e.cfg.Jobs.Executor.Now(), page)
 	for _, a := range due {

@@ -14,15 +14,15 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Migrate creates the schema and River's tables in it, or updates them. It may
-// be called repeatedly, by several processes at the same time, while engines
-// run, and behind a pooler in transaction mode, because it leaves nothing in the
-// session. If the schema exists, the role needs no right to create schemas.
+// Migrate creates the schema and River's tables in it, or updates them. It may be
+// called repeatedly, by several processes at the same time, and while engines run.
+// It also works behind a pooler in transaction mode, because it leaves nothing in
+// the session. If the schema exists, the role needs no right to create schemas.
 //
-// Each version of the tables has a transaction for itself, because PostgreSQL
-// lets a value that was added to an enumeration be used only after a commit. An
-// interrupted Migrate therefore leaves an older version, and the next call goes
-// on from there.
+// Each version of the tables is created in a separate transaction, because
+// PostgreSQL allows a new value of an enumeration to be used only after a commit.
+// An interrupted Migrate therefore leaves an older version, and the next call
+// continues from that version.
 func Migrate(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	if err := checkSchema(schema); err != nil {
 		return err
@@ -46,9 +46,9 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	return nil
 }
 
-// migrateOnce brings the tables to the next version, and reports whether there
-// was one. Other processes that migrate the schema wait for the end of the
-// transaction, and then see what it did.
+// migrateOnce updates the tables to the next version, and returns false if there
+// was none. Other processes that migrate the same schema wait until the transaction
+// ends, and then see its result.
 func migrateOnce(ctx context.Context, tx pgx.Tx, m *rivermigrate.Migrator[pgx.Tx], schema string) (more bool, err error) {
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", "riverjobs "+schema); err != nil {
 		return false, err
@@ -70,16 +70,16 @@ func migrateOnce(ctx context.Context, tx pgx.Tx, m *rivermigrate.Migrator[pgx.Tx
 	return len(done.Versions) > 0, nil
 }
 
-// maxSchema is the longest name of a schema, in bytes: PostgreSQL shortens the
-// name of a channel to 63 bytes, and River's longest one has 16 after the schema
-// and a dot.
+// maxSchema is the maximum length of a schema's name, in bytes. PostgreSQL shortens
+// the name of a channel to 63 bytes, and River's longest channel name has 16 bytes
+// after the schema and a dot.
 const maxSchema = 63 - 1 - 16
 
 var schemaName = regexp.MustCompile("^[a-zA-Z_][a-zA-Z0-9_]*$")
 
-// checkSchema returns an error that wraps eoa.ErrInvalidConfig if River refuses
-// the name of the schema. River would do so only when an engine is made, after
-// Migrate has made the tables.
+// checkSchema returns an error that wraps eoa.ErrInvalidConfig if River would
+// refuse the name of the schema. River itself checks the name only when an engine
+// is created, after Migrate has already created the tables.
 func checkSchema(schema string) error {
 	if len(schema) > maxSchema || !schemaName.MatchString(schema) {
 		return fmt.Errorf("%w: Schema is %q, want 1 to %d letters, digits and underscores, and no digit first", eoa.ErrInvalidConfig, schema, maxSchema)

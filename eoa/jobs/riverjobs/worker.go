@@ -14,7 +14,7 @@ import (
 	"github.com/jamq/jamq/internal/backoff"
 )
 
-// step is the payload in River's form.
+// step is a job's payload in the form that River requires.
 type step struct{ jobs.Step }
 
 // Kind implements river.JobArgs.
@@ -28,24 +28,24 @@ func (step) InsertOpts() river.InsertOpts {
 	}}}
 }
 
-// worker implements river.Worker.
+// worker runs the jobs. It implements river.Worker.
 type worker struct {
 	river.WorkerDefaults[step]
 	engine *Engine
 	runner *jobs.Runner
 }
 
-// Work runs an account. It returns nil only after the end of the job is
-// committed, because River would end the job without a check of the wake
-// version.
+// Work works on the account of a job. It returns nil only after it has committed
+// the end of the job itself, because River would end the job without checking the
+// wake version.
 func (w *worker) Work(ctx context.Context, job *river.Job[step]) error {
 	return w.runner.Run(ctx, job.Args.Step, func(ctx context.Context, next time.Time, unchanged func(context.Context) error) error {
 		return w.engine.transact(ctx, func(tx pgx.Tx) error { return w.suspend(ctx, tx, job, next, unchanged) })
 	})
 }
 
-// suspend ends the job and inserts the next one in one transaction. Wakers wait
-// for the transaction from its first statement on.
+// suspend ends the job and inserts the next job in one transaction. From the first
+// statement on, wakers wait for the end of the transaction.
 func (w *worker) suspend(ctx context.Context, tx pgx.Tx, job *river.Job[step], next time.Time, unchanged func(context.Context) error) error {
 	ended, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
 	if err != nil {
@@ -59,8 +59,8 @@ func (w *worker) suspend(ctx context.Context, tx pgx.Tx, job *river.Job[step], n
 	}
 	opts := &river.InsertOpts{ScheduledAt: next}
 	if !next.After(w.engine.cfg.Jobs.Executor.Now()) {
-		// A job with a time, even a past one, would wait for River's
-		// scheduler.
+		// River's scheduler would handle a job with a time, even a past time, only
+		// later.
 		opts = nil
 	}
 	if _, err := w.engine.client.InsertTx(ctx, tx, job.Args, opts); err != nil {
