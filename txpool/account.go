@@ -39,37 +39,38 @@ type StateFunc func(common.Address) (Account, error)
 // Account calls f.
 func (f StateFunc) Account(address common.Address) (Account, error) { return f(address) }
 
-// account is a sender together with its transactions in the pool. It exists only as long as the
-// sender has transactions there.
+// account is a sender together with its transactions in the pool. It exists only
+// while the sender has transactions there.
 type account struct {
 	address  common.Address
 	slot     int32 // index in core.list
 	stale    bool  // last read of State failed
-	unfunded bool  // some are parked as unfunded
+	unfunded bool  // in core.touched: places must be computed again
 	touched  bool  // in core.touched
 
 	Account // in the host's state
-	// cost is the most that the sender's transactions can cost together, in wei. It leaves out
-	// those whose nonces the host's state already shows as used.
+	// cost is the most that the sender's transactions can cost together, in wei. It
+	// leaves out transactions whose nonces are already used in the host's state.
 	cost uint256.Int
 
-	line   int32 // number in line; they come first
-	locked int32 // number locked by the session
-	ahead  int32 // number of locked ones before the first that is not
+	line   int32 // number of transactions without a nonce gap before them; they come first
+	locked int32 // number locked by a session
+	ahead  int32 // number of locked transactions at the beginning of the chain
 	exempt int32 // number exempt from the caps
-	fixed  int32 // number behind a gap that cannot give way
-	gapped int32 // number behind a gap that can
-	// from and to are the range of indexes in txs whose transactions have changed since their
-	// places were computed. They are valid only if touched is set.
+	fixed  int32 // number behind a gap that newcomers cannot displace
+	gapped int32 // number behind a gap that newcomers can displace
+	// from and to are the range of indexes in txs whose transactions have changed
+	// since their places were last computed. They are valid only if touched is set.
 	from, to int32
-	since    uint64 // place among those with an equal number: see gaps
+	since    uint64 // order among senders with an equal gapped: see gaps
 
 	txs   []link  // by nonce, without duplicates
-	first [1]link // room for one, as most senders have
+	first [1]link // memory for one transaction, because most senders have one
 }
 
-// link is one element of a sender's chain. It repeats the nonce of the transaction, so that a
-// search by nonce need not read each entry from memory.
+// link is one element of a sender's chain, which is the sender's transactions by
+// nonce. It repeats the nonce of the transaction, so that a search by nonce need
+// not read each entry from memory.
 type link struct {
 	nonce uint64
 	*entry
@@ -81,8 +82,9 @@ func newAccount(address common.Address, known Account) *account {
 	return a
 }
 
-// find returns the index in the sender's chain at which the transaction with a nonce is, or at
-// which it would be inserted. The second result reports whether there is such a transaction.
+// find returns the index in the sender's chain of the transaction with a nonce. If
+// there is none, it returns the index at which the transaction would be inserted,
+// and false.
 func (a *account) find(nonce uint64) (int, bool) {
 	n := len(a.txs)
 	if n == 0 || a.txs[n-1].nonce < nonce { // common case: nonces in order
@@ -101,8 +103,9 @@ func (a *account) indexOf(e *entry) int {
 	return i
 }
 
-// insertAt inserts a transaction into the sender's chain at an index. The caller must then call
-// core.arrangeChain, which updates the places of the transactions from that index on.
+// insertAt inserts a transaction into the sender's chain at an index. The caller
+// must then call core.arrangeChain, which updates the status and the order of the
+// transactions from that index on.
 func (a *account) insertAt(i int, e *entry) {
 	a.txs = slices.Insert(a.txs, i, link{e.nonce, e})
 	if i < int(a.line) {
@@ -111,10 +114,11 @@ func (a *account) insertAt(i int, e *entry) {
 	a.ahead, a.from = min(a.ahead, int32(i)), min(a.from, int32(i))
 }
 
-// removeAt removes the transaction at an index from the sender's chain. The caller must then call
-// core.arrangeChain, which updates the places of the transactions from that index on.
+// removeAt removes the transaction at an index from the sender's chain. The caller
+// must then call core.arrangeChain, which updates the status and the order of the
+// transactions from that index on.
 func (a *account) removeAt(i int) {
-	if i == 0 { // in constant time, for long chains
+	if i == 0 { // takes constant time even for long chains
 		a.txs[0] = link{}
 		a.txs = a.txs[1:]
 	} else {
@@ -130,8 +134,8 @@ func (a *account) removeAt(i int) {
 	a.countAhead()
 }
 
-// countAhead counts how many transactions at the beginning of the chain a session has locked. It is
-// called when this number may have grown.
+// countAhead updates the number of transactions at the beginning of the chain that
+// a session has locked. It is called when this number may have grown.
 func (a *account) countAhead() {
 	for int(a.ahead) < len(a.txs) && a.txs[a.ahead].locked {
 		a.ahead++
@@ -150,8 +154,8 @@ func (a *account) head() *entry {
 	return nil
 }
 
-// next returns the nonce after the sender's consecutive transactions: the first nonce, counted from
-// the account's own, that no transaction in the pool has.
+// next returns the nonce after the sender's consecutive transactions: the lowest
+// nonce from the account's nonce on that no transaction in the pool has.
 func (a *account) next() uint64 {
 	if a.line > 0 {
 		return max(a.Nonce, a.txs[a.line-1].nonce+1)
@@ -163,21 +167,23 @@ func (a *account) next() uint64 {
 // before them, counted from the account's nonce.
 func (a *account) inFlight() int { return int(a.next() - a.Nonce) }
 
-// unsettled reports whether the host's state does not show nonce as used yet, so that the cost of
-// its transaction still counts against the balance.
+// unsettled reports whether nonce is still unused in the host's state, so that the
+// cost of its transaction counts against the balance.
 func (a *account) unsettled(nonce uint64) bool { return nonce >= a.Nonce }
 
-// short reports whether the balance is too low for all the sender's transactions together.
-// Newcomers are admitted only if the balance covers all, so it can be too low only because of
-// transactions that came back or that a session has locked.
+// short reports whether the balance does not cover all the sender's transactions
+// together. A newcomer is admitted only if the balance covers all of them. The
+// balance can therefore be too low only because of transactions that came back, for
+// example from a failed block, or that a session has locked.
 func (a *account) short() bool { return a.Balance.Lt(&a.cost) }
 
-// differs reports whether the account in the host's state has changed since the pool read it, or
-// whether the last reading failed.
+// differs reports whether the account in the host's state has changed since the
+// pool read it. It also returns true if the last reading failed.
 func (a *account) differs(known Account) bool { return a.stale || a.Account != known }
 
-// countCost computes the total cost of the sender's transactions again. This is necessary when the
-// nonce in the host's state has changed, because transactions with used nonces cost nothing more.
+// countCost computes the total cost of the sender's transactions again. This is
+// necessary when the nonce in the host's state has changed, because a transaction
+// with a used nonce no longer counts.
 func (a *account) countCost() {
 	a.cost.Clear()
 	for _, e := range a.txs {
@@ -187,9 +193,9 @@ func (a *account) countCost() {
 	}
 }
 
-// funded returns the index of the first transaction for which the balance does not suffice, if the
-// sender's transactions are paid in the order of their nonces. It returns the length of the chain
-// if the balance covers all.
+// funded returns the index of the first transaction that the balance does not
+// cover, if the sender's transactions are paid in nonce order. It returns the
+// length of the chain if the balance covers all of them.
 func (a *account) funded() int {
 	i := len(a.txs)
 	if !a.short() {
@@ -206,9 +212,10 @@ func (a *account) funded() int {
 	return i
 }
 
-// before returns the values on which the seat of the transaction at index i > 0 depends: the next
-// nonce without a gap, and the place and status of the previous transaction. A locked transaction
-// has no place, so before uses the last one before it that is not locked.
+// before summarizes the chain before index i > 0 for computing the seat of the
+// transaction there. It returns the next nonce without a gap, and the place and
+// status of the previous transaction. A locked transaction has no place, so before
+// uses the last transaction that is not locked.
 func (a *account) before(i int) (next uint64, lead place, lowest status) {
 	next = max(a.Nonce, a.txs[i-1].nonce+1)
 	if i <= int(a.ahead) && a.txs[i-1].status != queued {

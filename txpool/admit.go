@@ -9,34 +9,35 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// Admission is the way of a transaction into the pool. It has four stages, and each transaction
-// goes through them once:
+// Admission is how a transaction enters the pool. It has four stages, and each
+// transaction goes through them once:
 //
 //	inspect       checks the transaction alone                        inspect.go
 //	authenticate  recovers the sender, and makes the host's check     this file
 //	decide        finds room in the sender's chain and in the pool    decide.go
 //	apply         changes the pool, and emits events                  apply.go
 //
-// The first two stages are expensive, so they work without the pool's lock, and the cheap checks
-// come first. They hold the lock only for two short reads, in refuseEarly and previewAdmission. The
-// other two stages work under the lock.
+// The first two stages are expensive, so they run without the pool's lock, and the
+// cheap checks come first. They hold the lock only for two short reads, in
+// refuseEarly and previewAdmission. The other two stages run under the lock.
 
 // candidate is a transaction that is being added to the pool.
 type candidate struct {
 	tx      *types.Transaction
-	raw     []byte // its encoding, if it must be decoded
+	raw     []byte // encoding of tx; nil if tx is given
 	private bool
-	// origin describes the earlier life of a transaction that comes back into the pool, for example
-	// from a failed block; it is nil for a new transaction. A transaction that comes back was
-	// acknowledged before, so the caps do not apply to it. It keeps its time of admission, even if
-	// a check refuses it before it has an entry.
+	// origin describes the earlier life of a transaction that comes back into the
+	// pool, for example from a failed block; it is nil for a new transaction. The
+	// caps do not apply to a transaction that comes back, because the pool has
+	// accepted it before. It keeps its time of admission, even if a check refuses
+	// it before it has an entry.
 	origin *past
 
-	entry *entry // after the first stage
+	entry *entry // set by the first stage
 	from  common.Address
-	known Account // account of from
-	read  uint64  // generation of known, or 0 if it was not read
-	early bool    // err may become outdated: see admitSome
+	known Account // account of from in the host's state
+	read  uint64  // generation in which known was read; 0 if it was not read
+	early bool    // err may become outdated, so it is checked again: see admitSome
 	err   error
 }
 
@@ -100,8 +101,9 @@ func (p *Pool) rulesFor(t *candidate) *Config {
 	return &p.lenient
 }
 
-// refuseEarly refuses candidates that the pool already has or that pay too little. It runs before
-// the signatures are recovered, because recovering them is much more expensive.
+// refuseEarly refuses candidates that the pool already has or that pay too little.
+// It runs before the signatures are recovered, because recovering a signature is
+// much more expensive.
 func (p *Pool) refuseEarly(batch []candidate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,9 +125,10 @@ func (p *Pool) refuseEarly(batch []candidate) {
 // authenticate is the second stage of admission. It recovers the sender, which is by far the most
 // expensive of the pool's own checks.
 //
-// Recovering the signers of authorizations, and the host's own check, can be as expensive. Before
-// these two, authenticate therefore finds out whether the pool would admit the transaction at all.
-// An attacker then has to pay as much for them as for an admission.
+// Recovering the signers of authorizations, and the host's own check, can be just
+// as expensive. Before these two, authenticate therefore checks whether the pool
+// would admit the transaction at all, so that an attacker must pay as much for them
+// as for an admission.
 func (p *Pool) authenticate(t *candidate) (err error) {
 	if t.from, err = p.cfg.sender(p.signer, t.tx); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidSender, err)
@@ -165,9 +168,9 @@ func (p *Pool) previewAdmission(t *candidate) (err error) {
 	return p.core.previewPlan(t)
 }
 
-// previewPlan makes the decision about a candidate without carrying it out. If the pool does not
-// know the sender's account, previewPlan returns nil, because the decision is made again at
-// admission anyway.
+// previewPlan makes the decision about a candidate without carrying it out. If the
+// pool does not know the sender's account, previewPlan returns nil, because the
+// decision is made again at admission in any case.
 func (c *core) previewPlan(t *candidate) error {
 	a := c.accounts[t.from]
 	if a == nil {
@@ -208,8 +211,8 @@ func (c *core) checkNew(e *entry) error {
 	return nil
 }
 
-// admitAll takes examined candidates through the last two stages of admission, decide and apply,
-// one after the other in their order.
+// admitAll takes examined candidates through the last two stages of admission,
+// decide and apply, in their order.
 func (p *Pool) admitAll(batch []candidate) {
 	for len(batch) > 0 {
 		if batch[0].early { // its turn: examine again
@@ -255,10 +258,12 @@ func (c *core) needs(sender common.Address) bool {
 	return !c.cache.Contains(sender)
 }
 
-// admitSome admits candidates in order, and returns how many of them it has finished. It stops at a
-// candidate whose account must be read first. It also stops at a candidate that must be examined
-// again, because the pool had the transaction at the first examination and does not have it any
-// more.
+// admitSome admits candidates in order, and returns how many of them it has
+// finished. It stops at a candidate in these cases:
+//
+//   - The account of the sender must be read first.
+//   - The candidate must be examined again, because the pool had the transaction at
+//     the first examination but has lost it since.
 func (c *core) admitSome(batch []candidate) int {
 	for i := range batch {
 		t := &batch[i]
@@ -320,13 +325,13 @@ func (c *core) admitOne(t *candidate) (need bool) {
 // little.
 const share = 16
 
-// examineAll examines a batch of candidates on all processors, because most of the time is needed
-// to recover signatures. If the senders are known already, it uses only one processor, which is
-// then faster.
+// examineAll examines a batch of candidates on all processors, because most of the
+// time goes into recovering signatures. If the senders are already known, it uses
+// only one processor, which is then faster.
 func (p *Pool) examineAll(batch []candidate, now int64) {
-	// slow is the time per transaction above which examineAll assumes that signatures are
-	// recovered. A recovery takes about ten times as long as slow, and all other work a tenth of
-	// it.
+	// slow is the time per transaction above which examineAll assumes that
+	// signatures are recovered. Recovering a signature takes about ten times as
+	// long as slow, and all other work about a tenth of it.
 	const slow = 3 * time.Microsecond
 	shares := (len(batch) + share - 1) / share
 	switch shares {

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// applyPlan is the last stage of admission: it carries out a plan and emits the events. It is the
-// only way in which transactions enter the pool. Most transactions also leave the pool here; the
-// exceptions are those included in a block (core.includeTransaction) and those that arrangeFrom
-// refuses to promote.
+// applyPlan is the last stage of admission: it carries out a plan and emits the
+// events. Transactions enter the pool only here, and most leave the pool here. The
+// exceptions are transactions included in a block (core.includeTransaction) and
+// those that arrangeFrom refuses to promote.
 func (c *core) applyPlan(p plan) {
 	a := p.account
 	e := p.enters
 	if e != nil {
-		old := p.replaces // the nonce keeps its room
+		old := p.replaces // the replacement keeps the room of the old one
 		if old != nil {
 			e.exempt, e.ran = old.exempt, old.ran
 		}
@@ -22,7 +22,7 @@ func (c *core) applyPlan(p plan) {
 	}
 	for _, l := range p.leaves {
 		if l.gone {
-			continue // with one before it
+			continue // left together with a transaction before it
 		}
 		if l.account == a || l.reason != ErrPoolFull {
 			c.removeAt(l.account, l.account.indexOf(l.entry))
@@ -56,9 +56,9 @@ func (c *core) applyPlan(p plan) {
 	c.closeAccount(a)
 }
 
-// storeEntry stores the transaction that a plan admits. If this newcomer replaces another
-// transaction, it takes that one's position in the sender's chain, and the replaced one leaves the
-// pool.
+// storeEntry stores the newcomer of a plan. If the newcomer replaces another
+// transaction, it takes that transaction's position in the sender's chain, and the
+// replaced transaction leaves the pool.
 func (c *core) storeEntry(p plan) {
 	a, e := p.account, p.enters
 	old := p.replaces
@@ -83,9 +83,9 @@ func (c *core) storeEntry(p plan) {
 	}
 }
 
-// inheritCount gives a replacement the replacement count of the transaction that it replaces, plus
-// one. The count therefore belongs to the nonce, and a sender cannot evade the limit by replacing
-// the replacement.
+// inheritCount gives a replacement the replacement count of the transaction that it
+// replaces, plus one. The count thus belongs to the nonce, and a sender cannot
+// evade the limit by replacing the replacement.
 func (c *core) inheritCount(old, e *entry) {
 	e.replacements, e.since = 1, uint32(e.at/int64(time.Second))
 	if c.replacementWait(old, e.at) > 0 {
@@ -102,9 +102,9 @@ func (c *core) replacementWait(e *entry, now int64) time.Duration {
 	return replacementWindow - time.Duration(now-int64(e.since)*int64(time.Second))
 }
 
-// evictChain drops a transaction because the pool is full, together with those after it in the
-// sender's chain, which cannot run without it. Locked transactions stay, and so do those to which
-// the caps do not apply.
+// evictChain drops a transaction because the pool is full. It also drops the later
+// ones in the sender's chain, because they cannot run without it. Locked
+// transactions stay, and so do those to which the caps do not apply.
 func (c *core) evictChain(e *entry) {
 	a := e.account
 	first := a.indexOf(e)
@@ -118,16 +118,16 @@ func (c *core) evictChain(e *entry) {
 	c.closeAccount(a)
 }
 
-// setState stores the nonce and the balance that the host's state has for an account, and computes
-// the cost of the account's transactions again.
+// setState stores the nonce and the balance from the host's state in an account,
+// and computes the cost of the account's transactions again.
 func (c *core) setState(a *account, known Account) {
 	a.stale, a.Account = false, known
 	a.countCost()
 }
 
-// lockEntry locks a transaction that can run, because a session has taken it. The places of the
-// sender's later transactions are not updated yet; this happens once, when the session takes no
-// more transactions of this sender: see core.touchAccount.
+// lockEntry locks a transaction because a session has taken it. It does not update
+// the places of the sender's later transactions. That happens once, when the
+// session takes no more transactions of this sender: see core.touchAccount.
 func (c *core) lockEntry(e *entry) {
 	c.removeFromIndex(e)
 	c.countEntry(e, -1)
@@ -137,8 +137,8 @@ func (c *core) lockEntry(e *entry) {
 	e.account.countAhead()
 }
 
-// unlockEntry ends the lock of a transaction that a session had taken, because the transaction is
-// in no block. The transaction stays in the pool.
+// unlockEntry unlocks a transaction that a session had taken, because the
+// transaction is in no block. The transaction stays in the pool.
 func (c *core) unlockEntry(e *entry) {
 	was := e.counts()
 	c.countEntry(e, -1)
@@ -153,20 +153,22 @@ func (c *core) unlockEntry(e *entry) {
 	}
 }
 
-// A transaction that comes back was acknowledged before: its block has failed, or the process was
-// restarted. Such a transaction is exempt from the caps of count and bytes. It displaces no other
-// transaction and is not displaced. It leaves the pool like any other one: by inclusion, by a
-// replacement of its sender, by its lifetime, or because its nonce is used.
+// A transaction comes back when its block has failed or the process was restarted.
+// The pool has accepted it before, so it is exempt from the caps on count and
+// bytes. It neither displaces another transaction nor is displaced. It leaves the
+// pool like any other transaction: by inclusion, by a replacement of its sender, by
+// its lifetime, or because its nonce is used.
 //
-// Exempt transactions cannot fill the memory, because a newcomer is admitted only while all
-// transactions together are within the sum of the three caps. This sum includes exempt transactions
-// and those held aside (held.go), but not locked ones. The pool therefore holds at most that sum
-// plus the transactions that were in a session or in the host's queue at one time.
+// Exempt transactions cannot fill the memory, because a newcomer is admitted only
+// while all transactions together stay within the sum of the three caps. This sum
+// includes exempt transactions and those held aside (held.go), but not locked ones.
+// The pool therefore holds at most that sum plus the transactions that were in a
+// session or in the host's queue at one time.
 //
 // A transaction that a session postponed was never in a block, so it is not exempt.
 
-// exemptEntry makes a transaction exempt from the caps, so that it cannot be evicted. The caller
-// must then call arrangeChain for the sender.
+// exemptEntry exempts a transaction from the caps, so that it cannot be evicted.
+// The caller must then call arrangeChain for the sender.
 func (c *core) exemptEntry(e *entry) {
 	if e.exempt {
 		return

@@ -20,8 +20,8 @@ func (u *usage) add(other usage) { u.count += other.count; u.bytes += other.byte
 // leaves.
 func (e *entry) uses(n int) usage { return usage{n, uint64(n * int(e.memory))} }
 
-// counts returns the status that other rules of the pool see. A locked transaction counts as ready,
-// because it is being built into a block.
+// counts returns the status of a transaction for rules that ignore locks. A locked
+// transaction counts as ready, because it is being built into a block.
 func (e *entry) counts() status {
 	if e.locked {
 		return ready
@@ -57,13 +57,14 @@ func (c *core) countEntry(e *entry, n int) {
 	}
 }
 
-// keeps reports whether the caps do not apply to a transaction. This is so if it came back from a
-// failed block, or if it could run before and cannot run now. If the caps applied, newcomers that
-// never pay could push such a transaction out (promise T5).
+// keeps reports whether the caps do not apply to a transaction. This is so if the
+// transaction came back from a failed block, or if it could run before and cannot
+// run now. Otherwise newcomers that never pay could push out such a transaction
+// (promise T5).
 func (e *entry) keeps() bool { return e.exempt || e.ran && e.status != ready }
 
-// stays reports whether a transaction behind a nonce gap keeps its place in the pool when newcomers
-// need room, because it is locked or the caps do not apply to it.
+// stays reports whether newcomers cannot displace a transaction that is behind a
+// nonce gap, because it is locked or the caps do not apply to it.
 func (e *entry) stays() bool { return e.status == queued && (e.locked || e.keeps()) }
 
 // capped returns the usage of those transactions of a status to which the caps apply.
@@ -107,15 +108,17 @@ func (c *core) total() usage {
 	return all
 }
 
-// space compares the room that a transaction needs with the room that exists: need, have and limit
-// are those of the transaction's status, and all, total and bound those of the whole pool.
+// space compares the room that a transaction needs with the room that exists. need,
+// have and limit concern the transaction's status; all, total and bound concern the
+// whole pool.
 type space struct {
 	need, have, limit usage
 	all, total, bound usage
 }
 
-// space returns the room that a transaction needs to get a status, and the room that exists. If old
-// is not nil, the transaction replaces old and needs only the difference in size.
+// space returns the room that a transaction needs to get a status, and the room
+// that exists. If old is not nil, the transaction replaces it and needs only the
+// difference in size.
 func (c *core) space(old, e *entry, status status) space {
 	all := usage{1, uint64(e.memory)} // growth of the pool
 	need := all                       // growth of the status
@@ -124,7 +127,7 @@ func (c *core) space(old, e *entry, status status) space {
 		all = usage{}
 	case old != nil:
 		all = usage{0, uint64(e.memory - min(e.memory, old.memory))}
-		if old.exempt || old.ran && status != ready { // and so the new one keeps its room
+		if old.exempt || old.ran && status != ready { // the replacement keeps the room of old
 			need = usage{}
 		} else if old.group() == status {
 			need = all
@@ -133,33 +136,35 @@ func (c *core) space(old, e *entry, status status) space {
 	return space{need, c.capped(status), c.limits[status], all, c.total(), c.bound}
 }
 
-// fits reports whether the transaction has enough room after other transactions with the usage
-// freed have left the pool.
+// fits reports whether the transaction has enough room once other transactions with
+// the usage freed have left the pool.
 func (s space) fits(freed usage) bool {
 	return fit(s.need, s.have, s.limit, freed) && fit(s.all, s.total, s.bound, freed)
 }
 
-// fit reports whether need can be added to have without exceeding limit, after freed has left. A
-// need of zero always fits, even if the limit is exceeded already.
+// fit reports whether need can be added to have without exceeding limit, once freed
+// has been removed. A need of zero always fits, even if the limit is already
+// exceeded.
 func fit(need, have, limit, freed usage) bool {
 	return (need.count == 0 || have.count+need.count <= limit.count+freed.count) &&
 		(need.bytes == 0 || have.bytes+need.bytes <= limit.bytes+freed.bytes)
 }
 
-// gaps sorts senders by their number of transactions behind nonce gaps, the greatest number first.
-// Among senders with equal numbers, the first is the one whose number has stayed the same for
-// longest.
+// gaps sorts senders by their number of transactions behind nonce gaps, the
+// greatest number first. Among senders with equal numbers, the sender whose number
+// has been the same for longest comes first.
 //
-// A transaction behind a gap costs its sender nothing and may never run, so these transactions have
-// separate caps (invariant I1). At a cap, a newcomer behind a gap is usually refused, because it
-// would displace others for nothing. Only a sender that uses more than its share of the room must
-// give way. Otherwise a sender that filled the room first would keep it forever.
+// A transaction behind a gap costs its sender nothing and may never run, so these
+// transactions have separate caps (invariant I1). At a cap, a newcomer behind a gap
+// is usually refused, because it would displace others for nothing. Only a sender
+// that uses more than its share of the room must give way. Otherwise, the first
+// sender to fill the room would keep it forever.
 type gaps struct {
 	index *btree.BTreeG[gappedSender]
-	moves uint64 // number of calls of set, which orders senders with equal counts
+	moves uint64 // number of calls of setCount, which orders senders with equal counts
 }
 
-// gappedSender is a sender with its place in gaps.
+// gappedSender is a sender with the key by which gaps sorts it.
 type gappedSender struct {
 	count int32 // transactions behind gaps
 	since uint64
@@ -175,8 +180,8 @@ func newGaps() gaps {
 	})}
 }
 
-// setCount stores the number of a sender's transactions that are behind a nonce gap and can give
-// way, and moves the sender to its new place in the order.
+// setCount stores how many of a sender's transactions are behind a nonce gap and
+// can be displaced, and moves the sender to its new position in the order.
 func (g *gaps) setCount(a *account, count int32) {
 	if a.gapped == count {
 		return
@@ -191,21 +196,21 @@ func (g *gaps) setCount(a *account, count int32) {
 	}
 }
 
-// all yields the senders in the order in which they must give way to newcomers: the one with the
-// most transactions behind gaps first.
+// all yields the senders in the order in which they must give way to newcomers: the
+// sender with the most transactions behind gaps first.
 func (g *gaps) all(yield func(*account) bool) {
 	g.index.Ascend(func(s gappedSender) bool { return yield(s.account) })
 }
 
-// recountGapped counts again how many of a sender's transactions are behind a nonce gap and can
-// give way to newcomers.
+// recountGapped updates how many of a sender's transactions are behind a nonce gap
+// and can be displaced by newcomers.
 func (c *core) recountGapped(a *account) {
 	c.queue.setCount(a, int32(len(a.txs))-a.line-a.fixed)
 }
 
-// lastGapped returns one of the sender's transactions that are behind a nonce gap and can give way,
-// counted from the end of the chain: the last one for n = 0. It returns nil if there are not that
-// many.
+// lastGapped returns one of the sender's transactions that are behind a nonce gap
+// and can be displaced. n counts them from the end of the chain, so that n = 0
+// selects the last one. lastGapped returns nil if there are too few.
 func (a *account) lastGapped(n int32) *entry {
 	for i := len(a.txs) - 1; i >= 0; i-- {
 		e := a.txs[i].entry
@@ -223,15 +228,17 @@ func (a *account) lastGapped(n int32) *entry {
 // is divided. A sender that uses more than one share gives way to others.
 const queueShares = 16
 
-// findGapped chooses the transactions behind nonce gaps that must leave for a newcomer behind a
-// gap. room reports whether the usage of the chosen ones is enough.
+// findGapped chooses the transactions behind nonce gaps that must leave for a
+// newcomer behind a gap. room reports whether the usage of the chosen transactions
+// is enough.
 //
-// It takes the last transactions of senders that use more than their share. Such a sender keeps at
-// least as many as the newcomer's sender then has. If these do not suffice, the last transaction of
-// the newcomer's own sender leaves, provided that its nonce is higher than the newcomer's. If that
-// does not suffice either, findGapped returns an error that wraps ErrPoolFull.
+// It first chooses the last transactions of senders that use more than their share.
+// Such a sender keeps at least as many as the newcomer's sender will have. If these
+// do not suffice, the last transaction of the newcomer's own sender leaves,
+// provided that its nonce is higher than the newcomer's. If that is not enough
+// either, findGapped returns an error that wraps ErrPoolFull.
 func (c *core) findGapped(a *account, newcomer *entry, room func(usage) bool) (leaves []leaving, err error) {
-	const most = 8 // a newcomer may be large
+	const most = 8 // a large newcomer may need several
 	var freed usage
 	fair := max(a.gapped+1, int32(c.cfg.MaxQueued/queueShares))
 	for sender := range c.queue.all {

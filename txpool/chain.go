@@ -2,9 +2,10 @@ package txpool
 
 import "github.com/google/btree"
 
-// arrangeChain computes the status and the place of a sender's transactions again, beginning at
-// index from. Those before from must be up to date, and those from index changed on have changed.
-// Every change of a sender's chain must end with arrangeChain.
+// arrangeChain updates the status and the place of a sender's transactions from
+// index from on. The transactions before from must be up to date, and those from
+// index changed on have changed. Every change to a sender's chain must end with a
+// call of arrangeChain.
 func (c *core) arrangeChain(a *account, from, changed int) {
 	if a.short() || a.unfunded { // funding depends on the whole chain
 		from, changed = 0, len(a.txs)
@@ -17,9 +18,9 @@ func (c *core) arrangeChain(a *account, from, changed int) {
 	c.notifyOfHead(a)
 }
 
-// arrangeFrom computes the status and the place of a sender's transactions from an index on, and
-// stops as soon as the rest of the chain cannot change. It is the part of arrangeChain that does
-// not count transactions behind gaps.
+// arrangeFrom updates the status and the place of a sender's transactions from an
+// index on, and stops as soon as the rest of the chain cannot change. Unlike
+// arrangeChain, it does not count the transactions behind gaps.
 func (c *core) arrangeFrom(a *account, from, changed int) {
 	at := c.position(a, from)
 	behindGap := at.lowest == queued
@@ -50,16 +51,17 @@ func (c *core) arrangeFrom(a *account, from, changed int) {
 	}
 }
 
-// seat is the status of a transaction and its place in the indexes.
+// seat is the result of arranging a transaction: its status, and its place in the
+// index for that status.
 type seat struct {
 	status   status
 	lead     place
 	roomless bool
 }
 
-// position summarizes the transactions of a chain up to an index, as the next transaction needs it:
-// the next nonce without a gap, the place and the lowest status so far, and the index of the first
-// transaction that the balance does not cover.
+// position summarizes a chain up to an index, for computing the seat of the next
+// transaction: the next nonce without a gap, the place and the lowest status so
+// far, and the index of the first transaction that the balance does not cover.
 type position struct {
 	next   uint64
 	lead   place
@@ -67,7 +69,7 @@ type position struct {
 	funded int
 }
 
-// position returns the position in a chain before index i.
+// position returns the summary of a chain before index i.
 func (c *core) position(a *account, i int) position {
 	at := position{next: a.Nonce, lead: noLead, lowest: ready, funded: a.funded()}
 	if i > 0 {
@@ -76,10 +78,11 @@ func (c *core) position(a *account, i int) position {
 	return at
 }
 
-// seat returns the status and the place that the transaction at index i should have, and advances
-// the position past it. If the transaction could run but finds no room in the pool, it is parked
-// and waits for room. While the base fee changes, all transactions that become able to run wait
-// first, so that the best of them get the room.
+// seat returns the status and the place that the transaction at index i should
+// have, and advances at past the transaction. If the transaction could run but
+// finds no room in the pool, it is parked and waits for room. While the base fee
+// changes, all transactions that become able to run wait first, so that the best of
+// them get the room.
 func (c *core) seat(a *account, i int, at *position) seat {
 	e := a.txs[i].entry
 	could := at.lowest == ready
@@ -90,27 +93,27 @@ func (c *core) seat(a *account, i int, at *position) seat {
 	return s
 }
 
-// wait returns the seat of a transaction that could run but waits for room in the pool. It also
-// sets the position so that the sender's later transactions come after all others, because they
-// cannot run before the waiting one.
+// wait returns the seat of a transaction that could run but must wait for room in
+// the pool. It also moves the sender's later transactions behind all others,
+// because they cannot run before the waiting transaction.
 func (at *position) wait(e *entry) seat {
 	s := seat{status: parked, lead: at.lead, roomless: true}
 	at.lead, at.lowest = place{0, e.seq}, parked // as entry.behind
 	return s
 }
 
-// standing returns the status and the place that the transaction at index i has if there is room in
-// the pool, and advances the position past it. This is the only rule for the status of a
-// transaction:
+// standing returns the status and the place that the transaction at index i has if
+// there is room in the pool, and advances at past the transaction. It alone decides
+// the status of a transaction:
 //
-//   - If its nonce is used, it is still locked by a session, and counts as ready.
+//   - If its nonce is used, a session has locked it, and it counts as ready.
 //   - If it is behind a nonce gap, it is queued.
-//   - If it is locked, it counts as ready, whatever it pays, so that the later ones do not wait for
-//     it.
-//   - If it does not pay enough, or the balance does not cover it, it is parked, and so are the
-//     later ones.
-//   - If its account has become delegated since its admission, and it is beyond the limit for such
-//     accounts, it is parked until its turn comes.
+//   - If it is locked, it counts as ready whatever it pays, so that the later ones
+//     do not wait for it.
+//   - If it does not pay enough, or the balance does not cover it, it is parked,
+//     and so are the later ones.
+//   - If its account has become delegated since its admission, and it is beyond the
+//     limit for such accounts, it is parked until its turn comes.
 func (c *core) standing(a *account, i int, e *entry, at *position) seat {
 	if e.nonce < a.Nonce {
 		return seat{status: ready, lead: noLead}
@@ -140,8 +143,8 @@ func (c *core) refusesPromotion(a *account, e *entry) bool {
 	return !e.fresh && !e.exempt && !e.locked && c.checkAuthorities(a.address, e) != nil
 }
 
-// moveTo gives a transaction a new status and place, and updates the counters and the indexes. It
-// reports whether the status or the place has changed.
+// moveTo gives a transaction a new status and place, and updates the counters and
+// the indexes. It returns false if neither has changed.
 func (c *core) moveTo(e *entry, s seat) bool {
 	if e.status == s.status && e.lead == s.lead && e.roomless == s.roomless {
 		return false

@@ -24,8 +24,9 @@ func (p *Pool) Check() error {
 	return nil
 }
 
-// totals are the sums over all transactions and senders. The core updates them with each change,
-// and Check compares them with sums that it computes from the transactions.
+// totals are sums over all transactions and senders. The core updates its sums with
+// each change, and Check compares them with sums that it computes from the
+// transactions.
 type totals struct {
 	senders, transactions   int
 	ready, parked, roomless int // in the indexes
@@ -66,8 +67,8 @@ func (c *core) check() error {
 	return c.checkRoom()
 }
 
-// checkRoom verifies that the transactions of each status are within their caps (T2, I1). It also
-// verifies that no transaction waits for room although there is room for it.
+// checkRoom verifies that the transactions of each status are within their caps
+// (T2, I1), and that no transaction waits for room although there is room for it.
 func (c *core) checkRoom() error {
 	yields := [...]bool{
 		queued: c.queue.index.Len() > 0,
@@ -94,8 +95,8 @@ func (c *core) checkRoom() error {
 	return nil
 }
 
-// checkSender verifies the counters and the transactions of one sender. It adds the sender and the
-// transactions to the totals, which check then compares with those of the core.
+// checkSender verifies the counters and the transactions of one sender. It adds
+// both to the totals, which check then compares with those of the core.
 func (c *core) checkSender(a *account, all *totals) error {
 	total := new(uint256.Int)
 	var n counters
@@ -190,9 +191,10 @@ func (c *core) checkEntry(a *account, l link) error {
 	return nil
 }
 
-// checkPlaces verifies the order of a sender's chain, and the status and place of each transaction
-// in it. While a session takes transactions of the sender, the places of the sender's other
-// transactions are not kept up to date, so they are not compared.
+// checkPlaces verifies the order of a sender's chain, and the status and the place
+// of each transaction in it. It does not compare places while a session takes
+// transactions of the sender, because the pool does not update the places of the
+// sender's later transactions during that time.
 func (c *core) checkPlaces(a *account) error {
 	at := position{next: a.Nonce, lead: noLead, lowest: ready, funded: a.funded()}
 	last := -1

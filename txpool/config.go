@@ -17,9 +17,9 @@ import (
 // Config configures a [Pool]. Start from [DefaultConfig], or from [DefaultConfigEIP1559] for a
 // rollup with a base fee.
 //
-// Prices are in wei per gas and include the base fee, except tips. Shares are in per mille. A rule
-// is off if its number is 0, and a function is not called if it is nil. If 0 or nil means something
-// else, the comment of the field says it.
+// Prices are in wei per gas and include the base fee, except tips. Shares are in
+// per mille. A number of 0 turns a rule off, and a nil function is not called,
+// unless the comment of the field gives another meaning.
 type Config struct {
 	// ChainID is the chain id that transactions must be signed for. It must be
 	// positive.
@@ -30,12 +30,14 @@ type Config struct {
 	// BlockGasLimit is the gas limit of a block, at least 21,000. The default is
 	// 30 million.
 	BlockGasLimit uint64
-	// MaxTxGas is the maximum gas limit of a transaction; the gas limit of a block is a bound too.
-	// 0 means no other bound. The default is 2^24 (EIP-7825).
+	// MaxTxGas is the maximum gas limit of a transaction; BlockGasLimit applies as
+	// well. 0 means that only BlockGasLimit applies. The default is 2^24
+	// (EIP-7825).
 	//
-	// MaxTxGas should be well below BlockGasLimit. A transaction starts only if its gas limit fits
-	// into the rest of the block. A transaction that requests a whole block would therefore never
-	// start after a better one, and would keep its place in the pool without ever paying.
+	// MaxTxGas should be well below BlockGasLimit, because a transaction starts
+	// only if its gas limit fits into the rest of the block. A transaction that
+	// requests a whole block would never start after a better one, and would keep
+	// its place in the pool without ever paying.
 	MaxTxGas uint64
 	// MaxTxSize is the maximum size of a transaction's encoding, in bytes, from
 	// 1 to 2^28. The default is 32 KiB.
@@ -47,10 +49,11 @@ type Config struct {
 	// AcceptUnprotected admits legacy transactions that can be replayed on any
 	// chain. Both are false by default.
 	AcceptBlobs, AcceptUnprotected bool
-	// Precheck is an additional check that the rollup makes on each transaction; Add returns its
-	// error. The pool calls Precheck last, and only for transactions that it would otherwise admit.
-	// An attacker therefore pays as much for a call of an expensive Precheck as for an admission.
-	// The pool calls Precheck without a lock and concurrently. Nil means no check.
+	// Precheck is an additional check by the rollup; Add returns its error. The
+	// pool calls Precheck last, and only for transactions that it would otherwise
+	// admit, so that an attacker pays as much for a call of an expensive Precheck
+	// as for an admission. The pool calls Precheck without a lock and concurrently.
+	// Nil means no check.
 	Precheck func(*types.Transaction) error
 	// Sender returns the sender of a transaction, for rollups whose signatures differ from
 	// Ethereum's. Nil means that transactions have Ethereum's signatures.
@@ -59,28 +62,30 @@ type Config struct {
 	// addition to gas and value, in wei, for example a data fee. Nil means 0.
 	ExtraCost func(*types.Transaction) *uint256.Int
 
-	// The caps, which bound what strangers can put into the pool.
+	// The caps, which limit how much strangers can put into the pool.
 
 	// MaxPending is the maximum number of transactions that can run. MaxParked is the maximum
 	// number of transactions that do not pay the floor or the base fee. MaxQueued is the maximum
 	// number of transactions behind nonce gaps. Each is at least 1; the defaults are 1,000.
 	//
-	// A parked or queued transaction never displaces a pending one. Transactions that were pending
-	// before do not count as parked or queued. Transactions that a session has locked do not count
-	// either, because the host has chosen them, and so that newcomers find room while a block is
-	// built.
+	// A parked or queued transaction never displaces a pending one. Transactions
+	// that were pending before do not count as parked or queued. Transactions that
+	// a session has locked do not count either: the host has chosen them, and
+	// newcomers should find room while a block is built.
 	MaxPending, MaxParked, MaxQueued int
 	// MaxBytes is the maximum memory of the pending transactions, in bytes. The same limit applies
 	// to the parked and to the queued ones. It is at least MaxTxSize. The default is 1,000 times 32
 	// KiB.
 	//
-	// The memory of a transaction includes the pool's data about it, and is exact within a quarter.
-	// A plain transfer takes about 1.1 kB (invariant I15).
+	// The memory of a transaction includes the pool's data about it, and is
+	// accurate to within a quarter. A plain transfer takes about 1.1 kB (invariant
+	// I15).
 	MaxBytes uint64
-	// MaxPerSender is the maximum number of transactions of one sender, including locked ones. It
-	// is at least 1; the default is 16. It also limits how far ahead a sender can go: the nonce of
-	// a transaction may exceed that of the account by at most four times MaxPerSender. Transactions
-	// that come back, for example from a failed block, are exempt from all caps: see the package
+	// MaxPerSender is the maximum number of transactions of one sender, including
+	// locked ones. It is at least 1; the default is 16. It also limits how far
+	// ahead a sender can go: the nonce of a transaction may exceed that of the
+	// account by at most four times MaxPerSender. Transactions that come back, for
+	// example from a failed block, are exempt from all caps; see the package
 	// documentation.
 	MaxPerSender int
 	// MaxDelegated is the maximum number of transactions of a sender that is or may become
@@ -93,14 +98,15 @@ type Config struct {
 	// MinGasPrice is the initial and the lowest floor. The default is 1 gwei. The
 	// highest floor is 1,000 gwei, or 1,000 times MinGasPrice if that is more.
 	MinGasPrice uint64
-	// FloorWindow is the number of recent blocks from whose median prices the pool computes its
-	// floor, at most 1,024. A block that is at most half full counts as a block at MinGasPrice. The
-	// default is 20; 0 keeps the floor at MinGasPrice.
+	// FloorWindow is the number of recent blocks whose median prices determine the
+	// floor, at most 1,024. A block that is at most half full counts as a block at
+	// MinGasPrice. The default is 20; 0 keeps the floor at MinGasPrice.
 	FloorWindow int
-	// SurgeSlope is how steeply the price for newcomers rises while the pool is nearly full. Above
-	// an occupancy of 70 % a newcomer pays 1 + SurgeSlope·(occupancy − 70 %) times the floor. The
-	// occupancy is that of MaxPending or that of MaxBytes, whichever is larger. SurgeSlope is in
-	// per mille, at most 10,000. The default is 2,000.
+	// SurgeSlope is how steeply the price for newcomers rises while the pool is
+	// nearly full. Above an occupancy of 70 %, a newcomer must pay 1 +
+	// SurgeSlope·(occupancy − 70 %) times the floor. The occupancy is that of
+	// MaxPending or that of MaxBytes, whichever is higher. SurgeSlope is in per
+	// mille, at most 10,000. The default is 2,000.
 	SurgeSlope uint64
 	// PriceBump is by how much a replacement must raise both the fee cap and the tip of the
 	// transaction that it replaces, in per mille, at most 10,000. The default is 125.
@@ -109,10 +115,11 @@ type Config struct {
 	// does, because some wallets compute their replacements in this way. By default the price is
 	// rounded up. In both cases a replacement pays at least 1 wei more.
 	RoundBumpDown bool
-	// Score returns how valuable a transaction is to the builder. A builder first gets the sender
-	// whose next transaction has the highest score, and among equal scores the earlier arrival. The
-	// transactions of one sender always come in nonce order. Score does not affect eviction, which
-	// depends on the effective tip only.
+	// Score returns how valuable a transaction is to the builder. The builder first
+	// gets the sender whose next transaction has the highest score, and among equal
+	// scores the one that arrived first. The transactions of one sender always come
+	// in nonce order. Score does not affect eviction, which depends only on the
+	// effective tip.
 	//
 	// The result must depend on the argument only. Sessions call Score with the pool's lock held,
 	// and the readers of a Snapshot call it without the lock and concurrently.
@@ -125,9 +132,10 @@ type Config struct {
 	// Lifetime is the age at which the pool drops a transaction. It must be positive; the default
 	// is one hour.
 	//
-	// An expired transaction stays if later transactions of its sender depend on it and stay. It
-	// may also stay up to a sixteenth of Lifetime longer, because the pool drops expired
-	// transactions only in some calls of Add, Build and Reset. See [Pool.CleanupExpired].
+	// An expired transaction stays if later transactions of its sender depend on it
+	// and stay. It may also stay for up to a sixteenth of Lifetime longer, because
+	// the pool drops expired transactions only in some calls of Add, Build and
+	// Reset. See [Pool.CleanupExpired].
 	Lifetime time.Duration
 	// QuarantineTime is how long the pool refuses a transaction that failed while a block was
 	// built, or that was replaced. 0 means that the pool does not refuse such transactions. The
@@ -140,16 +148,17 @@ type Config struct {
 	// pool measures ages by that reading, so that no transaction expires because the machine's
 	// clock was set.
 	Now func() time.Time
-	// Observe is called with each event, in order and without the pool's lock. Nil means no
-	// observer. Observe may call methods of the pool. It must return soon, because later events
-	// wait in memory, and it must not wait for another goroutine that calls the pool.
+	// Observe is called with each event, in order and without the pool's lock. Nil
+	// means that events are discarded. Observe may call methods of the pool. It
+	// must return soon, because later events wait in memory, and it must not wait
+	// for another goroutine that calls the pool.
 	//
-	// A host whose event readers may block passes the events to them through a channel, and drops
-	// the events for which the channel has no room.
+	// A host whose event readers may block should pass the events to them through a
+	// channel, and drop the events for which the channel has no room.
 	Observe func(Event)
-	// KeepChanges makes the pool keep a record of each change until [Pool.TakeChanges] returns it.
-	// From these records Pool.Restore can recover the pool after a restart. The default is false: a
-	// restart then loses all transactions.
+	// KeepChanges makes the pool record each change until [Pool.TakeChanges]
+	// returns the records, from which Pool.Restore can recover the pool after a
+	// restart. The default is false: a restart then loses all transactions.
 	KeepChanges bool
 	// Logger receives messages about problems that an operator should check, for example that an
 	// account cannot be read. Nil discards the messages.
@@ -158,17 +167,17 @@ type Config struct {
 	accepted bool // the rules are for transactions that the pool accepted before
 }
 
-// Fork is an Ethereum fork from which a rollup takes its gas rules.
+// Fork selects the Ethereum fork whose gas rules the rollup uses.
 type Fork uint8
 
 const (
 	// Prague has all gas rules that this package knows, including those of Shanghai. In addition,
 	// the data of a transaction costs a minimum of gas (EIP-7623).
 	Prague Fork = iota
-	// Shanghai has no minimum for the cost of data. Init code costs gas for each word and has at
-	// most 49,152 bytes (EIP-3860).
+	// Shanghai has no minimum for the cost of data. Init code costs gas for each
+	// word, and is limited to 49,152 bytes (EIP-3860).
 	Shanghai
-	// London has no such rules for init code.
+	// London has neither the cost nor the limit for init code.
 	London
 )
 
@@ -201,9 +210,10 @@ func DefaultConfig(chainID *big.Int) Config {
 	}
 }
 
-// DefaultConfigEIP1559 returns the default configuration for a chain with a base fee (EIP-1559),
-// which rises and falls with the demand. The pool's floor therefore stays at 1 wei and newcomers
-// pay no surge; two prices that follow the demand would push each other up.
+// DefaultConfigEIP1559 returns the default configuration for a chain with a base
+// fee (EIP-1559), which rises and falls with the demand. The pool's floor stays at
+// 1 wei and newcomers pay no surge, because two prices that both follow the demand
+// would push each other up.
 func DefaultConfigEIP1559(chainID *big.Int) Config {
 	c := DefaultConfig(chainID)
 	c.MinGasPrice, c.FloorWindow, c.SurgeSlope = 1, 0, 0
@@ -222,12 +232,13 @@ const (
 	// MaxAuthorizations is the maximum number of authorizations (EIP-7702) in a
 	// transaction. The pool recovers a signature for each.
 	MaxAuthorizations = 16
-	// distancePerSender is by how much the nonce of a transaction may exceed the nonce of its
-	// sender's account, in multiples of Config.MaxPerSender. It is more than 1, so that a sender
-	// that has already sent transactions to another node can continue with this pool.
+	// distancePerSender is by how much the nonce of a transaction may exceed the
+	// nonce of its sender's account, in multiples of Config.MaxPerSender. It is
+	// more than 1 so that a sender that has already sent transactions to another
+	// node can continue with this pool.
 	distancePerSender = 4
-	// highestFloor is the highest floor in gwei and as a multiple of
-	// Config.MinGasPrice.
+	// highestFloor limits the floor: to this many gwei, or to this multiple of
+	// Config.MinGasPrice if that is more.
 	highestFloor = 1000
 	// floorWeight is the weight of the newest block's median price in the exponential average from
 	// which the floor is computed, in per mille. With this weight, five blocks show most of a
@@ -235,25 +246,25 @@ const (
 	floorWeight = 200
 	// surgeThreshold is the occupancy above which newcomers pay more, in per mille.
 	surgeThreshold = 700
-	// maxSizeGrowth is by how much the encoding of a replacement may be longer than that of the
-	// replaced transaction, in per mille. maxReplacements is how often one nonce may be replaced
-	// within replacementWindow. Both limit how many bytes a sender can make the network transport
-	// for the fee of one transaction.
+	// maxSizeGrowth is by how much the encoding of a replacement may be longer than
+	// that of the replaced transaction, in per mille. maxReplacements is how often
+	// a nonce may be replaced within replacementWindow. Both limit how many bytes a
+	// sender can make the network carry for the fee of one transaction.
 	maxSizeGrowth     = 250
 	maxReplacements   = 10
 	replacementWindow = time.Minute
-	// departureTime is how long Pool.Departure remembers why a transaction left the pool.
-	// maxDepartures is for how many transactions it remembers the reason; each takes up to 500
-	// bytes of memory.
+	// departureTime is how long Pool.Departure remembers why a transaction left the
+	// pool. maxDepartures is how many transactions it remembers; each takes up to
+	// 500 bytes of memory.
 	departureTime = 24 * time.Hour
 	maxDepartures = 64 * 1024
 	// maxQuarantined is how many transactions the pool remembers in each of three lists: those that
 	// failed while a block was built, those that were replaced, and private ones that were included
 	// in a block.
 	maxQuarantined = 16 * 1024
-	// accountCache is the number of accounts that the pool caches until the next Reset although
-	// they have no transactions in the pool, because a transaction of theirs was refused. The cache
-	// saves reading the host's state for each of many refused transactions.
+	// accountCache is how many accounts without transactions in the pool are cached
+	// until the next Reset. The cache saves reading the host's state again for each
+	// of many refused transactions.
 	accountCache = 4096
 )
 
@@ -285,9 +296,9 @@ func (c *Config) Validate() error {
 	return wrong.Wrap(ErrInvalidConfig)
 }
 
-// lenient returns the rules for transactions that were accepted before, for example those of a
-// failed block. The limits that an operator may have lowered since then do not apply, because an
-// accepted transaction must not be lost.
+// lenient returns the rules for transactions that were accepted before, for example
+// those of a failed block. Limits that an operator may have lowered since then do
+// not apply, because an accepted transaction must not be lost.
 func (c *Config) lenient() Config {
 	l := *c
 	l.MinGasPrice, l.MaxTxSize, l.MaxTxGas = 0, maxTxSize, 0

@@ -6,49 +6,54 @@ import (
 	"github.com/google/btree"
 )
 
-// core contains the contents and the rules of the pool. It uses no clock, lock or cryptography, so
-// that the same calls in the same order always have the same results; Pool adds time and locking
-// around it. The cost of a call grows with the number of transactions of one sender and with the
-// logarithm of the size of the pool (invariant I9).
+// core contains the contents and the rules of the pool. It uses no clock, lock or
+// cryptography, so that the same sequence of calls always has the same results;
+// Pool adds time and locking around it. The cost of a call grows with the number of
+// transactions of one sender and with the logarithm of the size of the pool
+// (invariant I9).
 type core struct {
 	cfg      *Config
 	accounts map[common.Address]*account
-	list     []*account // same accounts, for sweeps
+	list     []*account // the same accounts, for visiting all of them
 	all      map[common.Hash]*entry
-	// cache holds accounts of senders that have no transactions in the pool. It keeps a flood of
-	// refused transactions from reading the host's state each time.
+	// cache holds the accounts of senders that have no transactions in the pool, so
+	// that a flood of refused transactions does not cause a read of the host's
+	// state each time.
 	cache lru.BasicLRU[common.Address, Account]
-	// These lists remember transactions that have left the pool. departures has the reasons for
-	// Pool.Departure. replaced and failed have the transactions that a newcomer replaced and those
-	// that failed while a block was built; both are refused for a while. privately has the private
-	// ones that were included in a block, so that they are private again if they come back.
+	// The following lists remember transactions that have left the pool. departures
+	// has the reasons for Pool.Departure. replaced has the transactions that a
+	// newcomer has replaced, and failed those that failed while a block was built;
+	// both are refused for a while. privately has the private transactions that
+	// were included in a block, so that they are private again if they come back.
 	departures                  recent[Departure]
 	replaced, failed, privately recent[struct{}]
 	fees                        fees
 
-	// ready and parked index, in order, the transactions that are not locked and have no nonce gap
-	// before them: ready those that can run, and parked those that do not pay enough. roomless
-	// indexes by size the transactions that could run but wait for room in the pool: see settle.go.
+	// ready and parked contain the transactions that are not locked and have no
+	// nonce gap before them, sorted by place: ready those that can run, and parked
+	// those that do not pay enough. roomless contains, by size class, the
+	// transactions that could run but wait for room in the pool: see settle.go.
 	ready, parked  *btree.BTreeG[ranked]
 	roomless       [classes]*btree.BTreeG[ranked]
 	queue          gaps
 	authorizations authorizations
-	// uses counts transactions by group.
+	// uses is the usage of all transactions, by group.
 	uses [groups]usage
-	// kept is the part of uses to which the caps do not apply: see entry.keeps. exempt is the part
-	// of kept that came back, for example from a failed block: see apply.go.
+	// kept is the part of uses to which the caps do not apply: see entry.keeps.
+	// exempt is the part of kept that came back, for example from a failed block:
+	// see apply.go.
 	kept   [groups]usage
 	exempt usage
 	limits [groups]usage
-	bound  usage // limit for newcomers, of all groups
+	bound  usage // limit for newcomers, over all groups
 
-	session *Session   // the newest one, until its transactions are free
-	touched []*account // accounts to arrange before unlocking
+	session *Session   // the newest session, until its transactions are unlocked
+	touched []*account // accounts to arrange before the lock is released
 
-	patient   bool // a running Reset closes gaps
-	repricing bool // the ranks follow a new base fee
-	keeping   bool // transactions are coming back
-	restoring bool // transactions were admitted before, and their records are there
+	patient   bool // a Reset is running, and transactions that come back may close gaps
+	repricing bool // ranks are being changed to a new base fee
+	keeping   bool // transactions are coming back, so none may be lost
+	restoring bool // transactions of the log are being admitted, and are not recorded again
 
 	// generation is the number of changes of the chain's head that the pool has received, counted
 	// from 1. An account that was read in an earlier generation is out of date.
@@ -57,8 +62,8 @@ type core struct {
 	seq       uint64
 	now       int64       // time of the call that holds the lock, Unix nanoseconds
 	events    []Event     // not yet delivered
-	changes   [][]byte    // records that the host has not taken
-	displaced []Displaced // dropped, recorded while a Reset runs
+	changes   [][]byte    // records that the host has not taken yet
+	displaced []Displaced // dropped transactions, collected while a Reset runs
 	aside     heldAside
 }
 
@@ -97,9 +102,9 @@ func (c *core) openAccount(address common.Address, known Account) *account {
 	return a
 }
 
-// closeAccount removes a sender that has no transactions in the pool any more, so that the pool
-// does not grow with each sender that it has ever seen. It does nothing if the sender still has
-// transactions.
+// closeAccount removes a sender that has no more transactions in the pool, so that
+// the pool does not grow with each sender that it has ever seen. It does nothing if
+// the sender still has transactions.
 func (c *core) closeAccount(a *account) {
 	if len(a.txs) > 0 || a.slot == closed {
 		return
@@ -119,17 +124,18 @@ func (c *core) closeAccount(a *account) {
 // closed is the slot of an account that was removed.
 const closed = -1
 
-// cacheAccount keeps the nonce and balance of a sender that has no transactions in the pool. If the
-// next transaction of the sender is refused too, the host's state need not be read again.
+// cacheAccount caches the nonce and balance of a sender that has no transactions in
+// the pool. If the sender's next transaction is refused too, the host's state need
+// not be read again.
 func (c *core) cacheAccount(a *account) {
 	if len(a.txs) == 0 && !a.stale {
 		c.cache.Add(a.address, a.Account)
 	}
 }
 
-// touchAccount marks the transactions of a sender from index from to index to as changed. Their
-// places are computed by arrangeTouched before the lock is released, so several changes of one
-// sender cost only one computation.
+// touchAccount marks a sender's transactions from index from to index to as
+// changed. arrangeTouched computes their places before the lock is released, so
+// that several changes to one sender cost only one computation.
 func (c *core) touchAccount(a *account, from, to int) {
 	if !a.touched {
 		a.touched, a.from, a.to = true, int32(from), int32(to)
@@ -139,15 +145,16 @@ func (c *core) touchAccount(a *account, from, to int) {
 	a.from, a.to = min(a.from, int32(from)), max(a.to, int32(to))
 }
 
-// arrangeAll computes the status and the place of all transactions of a sender again, because
-// prices have changed.
+// arrangeAll updates the status and the place of all transactions of a sender,
+// because prices have changed.
 func (c *core) arrangeAll(a *account) {
 	c.arrangeChain(a, 0, len(a.txs))
 	c.closeAccount(a)
 }
 
-// arrangeTouched computes the places of the transactions that touchAccount has marked. Transactions
-// at the beginning of a chain that a session has locked keep their places.
+// arrangeTouched updates the places of the transactions that touchAccount has
+// marked. It leaves out the transactions at the beginning of a chain that a session
+// has locked.
 func (c *core) arrangeTouched() {
 	for i, a := range c.touched {
 		c.touched[i] = nil

@@ -9,42 +9,45 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// plan is a decision about one account: which transaction enters and at which index, which one it
-// replaces, which ones must leave and why, and which ones a session gives back. Making a plan
-// changes nothing; applyPlan carries it out.
+// plan is a decision about one account: which transaction enters and at which
+// index, which transaction it replaces, which transactions must leave and why, and
+// which ones a session gives back. Making a plan changes nothing; applyPlan carries
+// it out.
 type plan struct {
 	account *account
-	// index is the first index in the chain of the account at which places may change when the plan
-	// is carried out.
+	// index is the first index in the account's chain at which status or place may
+	// change when the plan is carried out.
 	index int
-	// enters is a newcomer, which is stored at index; if replaces is not nil, the newcomer replaces
-	// that transaction. promotes is a transaction of the chain that had no room in the pool before
-	// and gets it now.
+	// enters is a newcomer, which is stored at index. If replaces is not nil, it is
+	// the transaction that the newcomer replaces. promotes is a transaction of the
+	// chain that was waiting for room in the pool and gets it now.
 	enters, replaces, promotes *entry
 	// runs is set if the newcomer can run.
 	runs bool
-	// leaves are the transactions that must go, of any account.
+	// leaves contains the transactions of any account that must leave.
 	leaves []leaving
 	// returns are transactions that a session gives back because they are in no block. exempts are
 	// transactions that become exempt from the caps.
 	returns, exempts []*entry
 	// state is the account's new state, or nil.
 	state *Account
-	// together is set if more plans for the same account follow. The places in the chain are then
-	// computed once for all of them, before the pool's lock is released.
+	// together is set if more plans for the same account follow. The places in the
+	// chain are then computed only once for all of them, before the pool's lock is
+	// released.
 	together bool
 }
 
-// leaving is a transaction that must leave the pool, with the kind and the reason of its event.
+// leaving is a transaction that must leave the pool, together with the kind and the
+// reason of its event.
 type leaving struct {
 	*entry
 	kind   Kind
 	reason error
 }
 
-// decide is the third stage of admission. It returns the plan that admits a transaction, or the
-// error that refuses it. It changes nothing in the pool. In the entry of the transaction it sets
-// only rank and seq.
+// decide is the third stage of admission. It returns the plan that admits a
+// transaction, or the error with which the transaction is refused. It changes
+// nothing in the pool. In the transaction's entry, it sets only rank and seq.
 func (c *core) decide(a *account, e *entry) (plan, error) {
 	if e.exempt {
 		return c.decideReturned(a, e)
@@ -74,10 +77,13 @@ func (c *core) decide(a *account, e *entry) (plan, error) {
 	return plan{account: a, index: i, enters: e, replaces: old, runs: at.status == ready, leaves: leaves}, nil
 }
 
-// decideReturned decides about a transaction that comes back, for example from a failed block. No
-// cap applies to such a transaction, because the pool has accepted it before. It is refused only if
-// it can never run: its nonce is used, or another transaction of the sender has taken the nonce. If
-// its cost makes the total exceed 2^256-1 wei, it is refused with ErrInsufficientFunds.
+// decideReturned decides about a transaction that comes back, for example from a
+// failed block. No cap applies, because the pool has accepted the transaction
+// before. It is refused only in these cases:
+//
+//   - Its nonce is used, or another transaction of the sender has taken the nonce,
+//     so that it can never run.
+//   - Its cost makes the total exceed 2^256-1 wei (ErrInsufficientFunds).
 func (c *core) decideReturned(a *account, e *entry) (plan, error) {
 	if e.nonce < a.Nonce {
 		return plan{}, tooLow(a, e)
@@ -91,7 +97,7 @@ func (c *core) decideReturned(a *account, e *entry) (plan, error) {
 		return plan{}, fmt.Errorf("%w: address %v have %v want more than 2^256-1", ErrInsufficientFunds, a.address, &a.Balance)
 	}
 	p := plan{account: a, index: i, enters: e}
-	for j := len(a.txs) - 1; j >= 0 && a.Balance.Lt(total); j-- { // the last ones are not covered
+	for j := len(a.txs) - 1; j >= 0 && a.Balance.Lt(total); j-- { // the last are not covered
 		if j == i-1 {
 			total.Sub(total, &e.cost)
 		}
@@ -104,9 +110,9 @@ func (c *core) decideReturned(a *account, e *entry) (plan, error) {
 	return p, nil
 }
 
-// checkOwn checks a transaction against its sender's account and its sender's other transactions.
-// It returns the index of the transaction in the sender's chain, and the transaction that it would
-// replace, or nil.
+// checkOwn checks a transaction against its sender's account and its sender's other
+// transactions. It returns the index of the transaction in the sender's chain, and
+// the transaction that it would replace; nil means none.
 func (c *core) checkOwn(a *account, e *entry) (i int, old *entry, err error) {
 	e.rank = c.fees.rank(e)
 	if err := c.checkNonce(a, e); err != nil {
@@ -143,14 +149,14 @@ func tooLow(a *account, e *entry) error {
 	return fmt.Errorf("%w: address %v, tx: %d state: %d", ErrNonceTooLow, a.address, e.nonce, a.Nonce)
 }
 
-// checkPrice refuses a transaction that pays too little. A newcomer must pay the floor, with a
-// surge if the pool is nearly full. A replacement must pay only the floor, because it does not make
-// the pool fuller.
+// checkPrice refuses a transaction that pays too little. A newcomer must pay the
+// floor, plus a surge if the pool is nearly full. A replacement must pay only the
+// floor, because it does not make the pool fuller.
 func (c *core) checkPrice(e *entry, replaces bool) error {
 	least := c.fees.floor
 	switch {
 	case c.restoring:
-		return nil // it paid enough then
+		return nil // it paid enough when it was first admitted
 	case !replaces:
 		least = c.fees.least()
 	}
@@ -161,9 +167,13 @@ func (c *core) checkPrice(e *entry, replaces bool) error {
 	return nil
 }
 
-// checkReplacement decides whether a transaction may replace another one of the same sender and
-// nonce (invariant I6). It may not if a session has locked the old one, if only one of them is a
-// blob transaction, if it does not pay enough more, or if the nonce was replaced too often.
+// checkReplacement decides whether a transaction may replace another one with the
+// same sender and nonce (invariant I6). It refuses a replacement in these cases:
+//
+//   - A session has locked the old transaction.
+//   - Only one of the two is a blob transaction.
+//   - The new transaction does not pay enough more.
+//   - The nonce was replaced too often.
 func (c *core) checkReplacement(old, e *entry) error {
 	if old.locked {
 		return fmt.Errorf("%w: %s has nonce %d", ErrInBundle, old.hash(), old.nonce)
@@ -181,9 +191,10 @@ func (c *core) checkReplacement(old, e *entry) error {
 	return nil
 }
 
-// checkFunds refuses a transaction if the balance of the sender does not cover all transactions of
-// the sender together (invariant I2). Without this rule, a sender could fill the pool with
-// transactions of which the balance pays only one.
+// checkFunds refuses a transaction if the sender's balance does not cover all
+// transactions of the sender together (invariant I2). Without this rule, a sender
+// could fill the pool with transactions although the balance pays for only one of
+// them.
 func (c *core) checkFunds(a *account, old, e *entry) error {
 	var total uint256.Int
 	_, over := total.AddOverflow(&a.cost, &e.cost)
@@ -201,10 +212,11 @@ func (c *core) checkFunds(a *account, old, e *entry) error {
 		new(uint256.Int).Sub(&want, &e.cost))
 }
 
-// checkSenderLimit enforces the cap on the transactions of one sender. If the sender is at the cap,
-// a transaction with the next nonce may still displace the sender's last transaction behind a gap
-// that is neither locked nor exempt; checkSenderLimit returns that one. Without this rule, a sender
-// whose transactions arrived in the wrong order could never fill its gap.
+// checkSenderLimit enforces the cap on the transactions of one sender. At the cap,
+// a transaction with the sender's next nonce may still displace the sender's last
+// transaction behind a gap, unless that one is locked or exempt. checkSenderLimit
+// then returns the transaction to displace. Without this exception, a sender whose
+// transactions arrived in the wrong order could never fill its gap.
 func (c *core) checkSenderLimit(a *account, old, e *entry) (last *entry, err error) {
 	n := len(a.txs)
 	if old != nil || n < c.cfg.MaxPerSender {
@@ -224,7 +236,7 @@ func (c *core) checkSenderLimit(a *account, old, e *entry) (last *entry, err err
 func (c *core) foreseeSeat(a *account, i int, e *entry) seat {
 	at := c.position(a, i)
 	at.funded = i + 1
-	e.seq = c.seq + 1 // as after admission
+	e.seq = c.seq + 1 // as it will be after admission
 	return c.standing(a, i, e, &at)
 }
 
@@ -233,20 +245,20 @@ type newcomer struct {
 	*entry
 	account *account
 	lead    place
-	// gain is the least that the builder earns by admitting the newcomer, in wei: the newcomer's
-	// fees minus those of the transaction that it replaces.
+	// gain is the least that the builder earns by admitting the newcomer, in wei:
+	// the newcomer's fees, minus those of the transaction that it replaces.
 	gain     *uint256.Int
 	replaces bool
-	most     int // greatest number of victims
+	most     int // greatest number of transactions that it may displace
 }
 
 // maxVictims is how many transactions one newcomer may displace at most.
 const maxVictims = 4096
 
-// makeRoom returns the transactions that must leave so that transaction e has room: the last
-// transactions of other senders' chains, the worst first, and only those that are strictly worse
-// than e (invariants I1, I3, I4, I5). It chooses no more than most of them, and returns an error if
-// they do not suffice.
+// makeRoom returns the transactions that must leave so that transaction e has room.
+// They are the last transactions of other senders' chains, the worst first, and
+// only those that are strictly worse than e (invariants I1, I3, I4, I5). makeRoom
+// chooses no more than most of them, and returns an error if they do not suffice.
 func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]leaving, error) {
 	space := c.space(old, e, s.status)
 	if space.fits(usage{}) {
@@ -280,9 +292,10 @@ func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]l
 	return c.findVictims(c.ready, n, space.fits)
 }
 
-// findIdle returns transactions that cannot run and leave, so that a newcomer that can run gets
-// room in the whole pool. It first takes the worst parked ones, and then the last ones behind gaps
-// of the newest senders. It returns nil if these do not suffice. It examines a limited number of
+// findIdle returns transactions that cannot run and must leave, so that a newcomer
+// that can run gets room in the whole pool. It first chooses the worst parked
+// transactions, and then the last transactions behind gaps of the newest senders.
+// It returns nil if these do not suffice. It examines a limited number of
 // transactions and senders, so that Add costs the same in any pool (invariant I9).
 func (c *core) findIdle(n newcomer, s space) (leaves []leaving) {
 	var freed usage
@@ -311,10 +324,10 @@ func (c *core) findIdle(n newcomer, s space) (leaves []leaving) {
 	return leaves
 }
 
-// rankAfterRise returns the lowest rank that a newcomer and the transactions before it in the chain
-// will have if the base fee rises as far as it can in the next block (EIP-1559). makeRoom uses it
-// because a transaction that can pay only the current base fee must not displace one that can also
-// pay the next.
+// rankAfterRise returns the lowest rank that a newcomer and the transactions before
+// it in the chain will have if the base fee rises as far as it can in the next
+// block (EIP-1559). makeRoom uses it, because a transaction that can pay only the
+// current base fee must not displace one that can also pay the next.
 func (c *core) rankAfterRise(a *account, i int, e *entry) uint64 {
 	base := c.fees.next()
 	least := rankAt(base, e)
@@ -326,24 +339,24 @@ func (c *core) rankAfterRise(a *account, i int, e *entry) uint64 {
 	return least
 }
 
-// findVictims chooses the transactions of an index that must leave for a newcomer. room reports
-// whether the usage of the chosen ones is enough. If no choice obeys the following rules,
-// findVictims returns an error:
+// findVictims chooses the transactions of an index that must leave for a newcomer.
+// room reports whether the usage of the chosen ones is enough. If no choice
+// satisfies the following rules, findVictims returns an error:
 //
 //   - Each victim pays less per gas than the newcomer.
-//   - Among parked transactions, no victim has a higher tip than the newcomer, because the base fee
-//     earns the builder nothing.
-//   - If more than one must leave, or the newcomer replaces a smaller transaction, the victims
-//     together are worth less than the newcomer.
+//   - Among parked transactions, no victim has a higher tip than the newcomer,
+//     because the base fee earns the builder nothing.
+//   - If several victims must leave, or the newcomer replaces a smaller
+//     transaction, the victims together are worth less than the newcomer.
 func (c *core) findVictims(index *btree.BTreeG[ranked], n newcomer, room func(usage) bool) (leaves []leaving, err error) {
 	var freed usage
-	var best ranked // best of the victims
+	var best ranked // best of the victims so far
 	enough, passed := false, 0
 	sum := new(uint256.Int)
-	dear := make(map[*account]bool) // has a parked transaction with a higher tip
+	dear := make(map[*account]bool) // senders with a parked transaction that has a higher tip
 	index.Descend(func(r ranked) bool {
 		if r.entry.account == n.account {
-			return true // own ancestors or successors
+			return true // the newcomer's own ancestors or successors
 		}
 		// The index yields the last transaction of a sender's chain first. Its tip is at most the
 		// lowest fee cap of the chain.
@@ -388,12 +401,13 @@ func (e *entry) worth() *uint256.Int {
 	return new(uint256.Int).Mul(uint256.NewInt(price), uint256.NewInt(uint64(e.work)))
 }
 
-// decideState returns the plan for an account whose nonce or balance has changed in the host's
-// state. Transactions that the new state does not allow leave the pool, beginning at the end of the
-// chain, so that no gap opens.
+// decideState returns the plan for an account whose nonce or balance has changed in
+// the host's state. Transactions that the new state does not allow leave the pool,
+// from the end of the chain on, so that no gap opens.
 //
-// Locked transactions stay until their session ends. Exempt ones stay too, and so do those that
-// become exempt because blocks were reverted. They are parked until the balance covers them.
+// Locked transactions stay until their session ends. Exempt transactions stay too,
+// and so do those that become exempt because blocks were reverted. Both are parked
+// until the balance covers them.
 func (c *core) decideState(a *account, known Account) plan {
 	p := plan{account: a, state: &known}
 	covered := new(uint256.Int)
@@ -446,6 +460,7 @@ func planDrop(e *entry, reason error) plan {
 	return plan{account: e.account, index: e.account.indexOf(e), leaves: []leaving{{e, Dropped, reason}}}
 }
 
-// maxPassed is how many transactions that cannot be displaced, for example exempt ones, a search
-// for victims skips before it gives up. It bounds the time that Add takes.
+// maxPassed limits how many transactions that cannot be displaced, such as exempt
+// ones, a search for victims skips before it gives up. This bounds the time that
+// Add takes.
 const maxPassed = 4096

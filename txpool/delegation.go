@@ -8,21 +8,24 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// authority is an account that has signed an authorization in a transaction, by which its code
-// becomes a delegation (EIP-7702).
+// authority is an account that has signed an authorization in a transaction, which
+// turns the account's code into a delegation (EIP-7702).
 //
-// The pool must know such accounts, because a party that can spend the balance of a sender can
-// invalidate all transactions of that sender at once, for the price of one. The pool therefore
-// holds few transactions of a sender that is delegated or about to be (invariant I7). A sender is
-// about to be delegated if a transaction that can run contains an authorization of the sender that
-// could apply. If signatures alone were enough, strangers could restrict an account with old ones.
+// The pool must know such accounts, because another party that can spend the
+// balance of a sender can invalidate all transactions of that sender at once, for
+// the price of one. The pool therefore holds few transactions of a sender that is
+// delegated or about to be (invariant I7). A sender is about to be delegated if a
+// transaction that can run contains an authorization of the sender that could
+// apply. Signatures alone do not count, because strangers could otherwise restrict
+// an account with its old signatures.
 type authority struct {
 	Address common.Address
 	Nonce   uint64 // nonce of the authorization
 }
 
-// authorizations counts, for each account and nonce, the authorizations in transactions that can
-// run. By these the pool knows which accounts may become delegated soon.
+// authorizations counts, for each account and nonce, the authorizations in
+// transactions that can run. The pool learns from it which accounts may become
+// delegated soon.
 type authorizations map[common.Address]map[uint64]int
 
 // authorities returns the accounts that have signed valid authorizations in a transaction, each
@@ -79,9 +82,10 @@ func (all authorizations) remove(auth authority) {
 	}
 }
 
-// applicable returns the first and last nonce at which an authorization signed by the account could
-// apply: now, or after the account's own transactions in the pool. It assumes that the gaps between
-// these transactions are filled, and that one more transaction arrives.
+// applicable returns the first and the last nonce at which an authorization signed
+// by the account could apply: now, or after the account's own transactions in the
+// pool. It assumes that the gaps between these transactions are filled and that one
+// more transaction arrives.
 func (a *account) applicable() (first, last uint64) {
 	last = a.Nonce
 	n := len(a.txs)
@@ -135,9 +139,10 @@ func (c *core) checkDelegated(a *account, e *entry) error {
 	return nil
 }
 
-// findBeyondTurn returns the transactions of a delegated sender that are behind a nonce gap and
-// beyond the sender's limit. They were admitted before the sender was delegated. They must leave
-// when a transaction arrives that can run, because it could close the gap before them.
+// findBeyondTurn returns the transactions of a delegated sender that are behind a
+// nonce gap and beyond the sender's limit, because they were admitted before the
+// sender was delegated. They must leave when a transaction arrives that can run,
+// because that transaction could close the gap before them.
 func (c *core) findBeyondTurn(a *account, e *entry) (all []leaving) {
 	if !c.throttled(a) && !a.delegatedBy(e) {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/ethereum/go-ethereum/common/lru"
 )
 
-// Departure is the record of a transaction that has left the pool other than by inclusion in a
-// block: when it left and why.
+// Departure records when and why a transaction has left the pool other than by
+// inclusion in a block.
 type Departure struct {
 	// Kind is Replaced or Dropped.
 	Kind Kind
@@ -17,9 +17,9 @@ type Departure struct {
 	// By is the hash of the replacing transaction. It is zero if Kind is
 	// Dropped.
 	By common.Hash
-	// Reason is why the transaction was dropped; it is nil if Kind is Replaced. It wraps the same
-	// error of this package as Event.Reason. If the error came from the host, Reason keeps only its
-	// text, at most 256 bytes.
+	// Reason is why the transaction was dropped; it is nil if Kind is Replaced. It
+	// wraps the same error of this package as Event.Reason. If the error came from
+	// the host, Reason keeps only its text, up to 256 bytes.
 	Reason error
 	// At is the time at which the transaction left.
 	At time.Time
@@ -36,11 +36,12 @@ func (e *Event) departure(now int64) Departure {
 	return d
 }
 
-// reason is an error in the form in which the pool remembers it: the text, and the error of this
-// package that it wrapped. The original error of a host may refer to much memory.
+// reason is an error in the form that the pool remembers: the text, and the error
+// of this package that it wrapped. The pool does not keep the original error,
+// because a host's error may refer to much memory.
 type reason struct {
 	text string
-	kind error // nil if none
+	kind error // nil if it wrapped none
 }
 
 func (r *reason) Error() string { return r.text }
@@ -60,8 +61,8 @@ func rememberReason(err error) error {
 	return &reason{text[:min(len(text), maxReason)], kind}
 }
 
-// recallReason returns the error that a stored record describes by the label of an error of this
-// package and a text.
+// recallReason restores an error from a stored record, which contains the label of
+// an error of this package, and a text.
 func recallReason(name, text string) error {
 	r := &reason{text: text}
 	for _, l := range labels {
@@ -72,7 +73,7 @@ func recallReason(name, text string) error {
 	return r
 }
 
-// record returns the record of a departure.
+// record encodes the departure as a record for the host's log.
 func (d *Departure) record() []byte {
 	var label, text string
 	if d.Kind == Dropped {
@@ -94,9 +95,9 @@ func departureOf(record []byte) (Departure, error) {
 	return d, err
 }
 
-// recent is a list of transactions that are remembered for a limited time, each with a value, for
-// example why it left the pool. It keeps only the newest ones, so its size is bounded. Times are in
-// Unix nanoseconds.
+// recent remembers transactions for a limited time, each with a value, for example
+// why it left the pool. It keeps only the newest ones, so that its size is bounded.
+// Times are in Unix nanoseconds.
 type recent[V any] struct {
 	lasts time.Duration
 	lru.BasicLRU[common.Hash, stamped[V]]
@@ -134,8 +135,8 @@ func (r *recent[V]) timeLeft(one stamped[V], now int64) time.Duration {
 	return r.lasts - time.Duration(now-one.at)
 }
 
-// find returns the value for a transaction, and how much longer the transaction is remembered. left
-// is 0 if it is not remembered.
+// find returns the value for a transaction, and for how much longer the transaction
+// is remembered. left is 0 if it is not remembered.
 func (r *recent[V]) find(hash common.Hash, now int64) (value V, left time.Duration) {
 	one, there := r.Peek(hash)
 	if there && r.timeLeft(one, now) > 0 {

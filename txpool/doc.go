@@ -16,21 +16,21 @@
 //
 // # Status and order
 //
-// The transactions of a sender run in nonce order. A transaction is pending if
-// it can run, parked if it or one before it does not pay the floor or the base
+// The transactions of a sender run in nonce order. A transaction is pending if it
+// can run. It is parked if it, or one before it, does not pay the floor or the base
 // fee, and queued if it is behind a nonce gap. Between senders, the higher
-// effective tip goes first, then the earlier arrival; Config.Score configures
-// other orders. The lowest tip among a transaction and its ancestors decides
-// its place. Building reads this order from the front, and eviction from the
-// back. A [Snapshot] copies it in constant time.
+// effective tip goes first, then the earlier arrival; Config.Score configures other
+// orders. The place of a transaction is decided by the lowest tip among it and its
+// ancestors. Building reads this order from the front, and eviction from the back.
+// A [Snapshot] copies it in constant time.
 //
 // # Sessions
 //
-// A [Session] locks each transaction that it hands out: others can neither
-// replace nor evict it while its block is being made. [Pool.Reset] removes the
-// transactions of the block and ends the session. If there is no block, Cancel
-// ends it, or the next Build. Nothing else remembers a session: after a crash its transactions are
-// offered again, and State refuses nonces that are used.
+// A [Session] locks each transaction that it hands out: others can neither replace
+// nor evict it while its block is being made. [Pool.Reset] removes the transactions
+// of the block and ends the session. If there is no block, Cancel or the next Build
+// ends it. A session is not stored: after a crash its transactions are offered
+// again, and State refuses nonces that are used.
 //
 // # Fees
 //
@@ -51,12 +51,12 @@
 // (T5). [Pool.Departure] returns the reason for a day.
 //
 // Transactions come back if a session ends without a block, a block fails or the
-// process restarts. They are then exempt from the caps and displace no others.
-// If the balance does not cover one, it is parked. If one cannot be admitted
-// now, the pool holds it aside and tries again ([StatusHeld]). Newcomers are
+// process restarts. They are then exempt from the caps and displace no others. A
+// transaction that the balance does not cover is parked. If it cannot be admitted
+// now, the pool holds it aside and tries again later ([StatusHeld]). Newcomers are
 // admitted only while all transactions together are below the sum of the caps.
-// Pending ones that move behind a gap or are parked make way only for those that
-// can run.
+// Pending transactions that move behind a gap or are parked make way only for those
+// that can run.
 //
 // A restart keeps this promise if the host sets Config.KeepChanges, appends the
 // records of [Pool.TakeChanges] to a log before it answers a user, and after the
@@ -71,9 +71,9 @@
 //
 // # Concurrency
 //
-// A [Pool] is safe for concurrent use. Next, Reset and CleanupExpired
-// exclude one another. State must not wait for a goroutine that
-// calls one. A panic of the host's code comes out of the call, which holds no
-// lock then and can be made again, except Restore. Batches and slow accounts are
-// examined on several goroutines; a panic of one of these ends the process.
+// A [Pool] is safe for concurrent use. Next, Reset and CleanupExpired exclude one
+// another. State must not wait for a goroutine that calls one of them. A panic of
+// the host's code comes out of the call, which then holds no lock and, except for
+// Restore, can be made again. Batches and slow accounts are examined on several
+// goroutines; a panic of one of these ends the process.
 package txpool

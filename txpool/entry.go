@@ -11,8 +11,8 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// status is whether a transaction can run, judged by its place in the sender's chain: the nonces,
-// prices and costs of the transactions up to it.
+// status tells whether a transaction can run, judged by the nonces, prices and
+// costs of the transactions up to it in the sender's chain.
 type status uint8
 
 const (
@@ -49,22 +49,22 @@ type entry struct {
 	work       uint32 // minimum gas
 	private    bool
 
-	// ————
+	// ———— the fields below may change
 	status   status
-	roomless bool // could run if there were room; in core.roomless
-	locked   bool // by the session of the core, which has taken it
+	roomless bool // could run, but waits for room; in core.roomless
+	locked   bool // a session has taken it
 	gone     bool // no longer in the pool
-	fresh    bool // no event yet
-	exempt   bool // see apply.go
+	fresh    bool // admitted, but no event emitted yet
+	exempt   bool // exempt from the caps: see apply.go
 	ran      bool // could run at some time since its admission
-	enlisted bool // authorities are in core.authorizations
+	enlisted bool // its authorities are counted in core.authorizations
 	// replacements is how often the nonce of this transaction was replaced since the time in since,
 	// which is in seconds of Unix time. The pool limits the number of replacements per minute.
 	replacements uint16
 	since        uint32
 	account      *account
-	rank         uint64 // see fees.rank
-	lead         place  // place in its index
+	rank         uint64 // value to the builder: see fees.rank
+	lead         place  // place in its index; noLead if it is in none
 }
 
 func (e *entry) authorities() []authority {
@@ -77,11 +77,11 @@ func (e *entry) authorities() []authority {
 // hash returns the transaction's hash, which the transaction caches.
 func (e *entry) hash() common.Hash { return e.tx.Hash() }
 
-// place is the key by which transactions are sorted: the higher rank first, then the earlier
-// arrival, then the lower nonce. rank and seq belong to the transaction itself or to an earlier one
-// in its sender's chain, whichever comes last in this order. A child that pays well therefore never
-// precedes its parent that pays badly, and the last place of all is always the end of a chain
-// (invariants I3, I4).
+// place is the key by which transactions are sorted: the higher rank first, then
+// the earlier arrival, then the lower nonce. rank and seq belong to the transaction
+// itself or to an earlier one in its sender's chain, whichever comes last in this
+// order. A child that pays well therefore never precedes a parent that pays badly,
+// and the last place of all is always the end of a chain (invariants I3, I4).
 //
 // A builder that always takes the best next transaction of any sender takes them in this order. A
 // transaction that pays more than its predecessor in the chain follows directly after that
@@ -90,9 +90,10 @@ type place struct {
 	rank, seq uint64
 }
 
-// ranked is an entry together with its place in an index. The place is a copy, so that it does not
-// change in snapshots. gas and size are copies too, at most 2^32-1, because a session that skips
-// thousands of transactions should not have to read each entry.
+// ranked is an entry together with its place in an index. The place is a copy, so
+// that it does not change in snapshots. gas and size are copies too, capped at
+// 2^32-1, so that a session that skips thousands of transactions need not read each
+// entry.
 type ranked struct {
 	place
 	entry     *entry
@@ -174,7 +175,7 @@ func addSaturating(a, b uint64) uint64 {
 // class returns the size class of a transaction by its memory. Each class goes up to twice the size
 // of the class before it.
 func (e *entry) class() int {
-	const smallest = 10 // bits: the first class has everything below 1 kB
+	const smallest = 10 // in bits, so that the first class has everything below 1 kB
 	return min(max(bits.Len32(e.memory)-smallest, 0), classes-1)
 }
 

@@ -148,27 +148,29 @@ var spam = []error{
 	ErrTipAboveFeeCap, ErrNegativeValue, ErrFeeCapTooHigh, ErrTipTooHigh, ErrNonceMax,
 }
 
-// Spam reports whether an error of Add means that the transaction is invalid in itself, whatever
-// the state of the chain. The host should then count a strike against the source that submitted it,
-// for example with package ratelimit. It must not punish the sender that the transaction names,
-// because a stranger can submit any transaction (invariant I8).
+// Spam reports whether an error of Add means that the transaction is invalid in
+// itself, whatever the state of the chain. The host should then count a strike
+// against the source that submitted it, for example with package ratelimit. It must
+// not punish the sender named in the transaction, because a stranger can submit any
+// transaction (invariant I8).
 func Spam(err error) bool { return wrapsAny(err, spam) }
 
 func wrapsAny(err error, all []error) bool {
 	return slices.ContainsFunc(all, func(one error) bool { return errors.Is(err, one) })
 }
 
-// Underpriced reports whether an error of Add means that the transaction pays less than the floor,
-// or that a replacement does not pay enough more. A client whose fee estimate is old causes such an
-// error now and then. If a source causes it repeatedly, the host should count strikes against the
-// source, for example with package ratelimit. Underpriced returns false if the transaction was
-// refused only because the pool is full.
+// Underpriced reports whether an error of Add means that the transaction pays less
+// than the floor, or that a replacement does not pay enough more. A client with an
+// old fee estimate causes such an error now and then. If a source causes it
+// repeatedly, the host should count strikes against the source, for example with
+// package ratelimit. Underpriced returns false if the transaction was refused only
+// because the pool is full.
 func Underpriced(err error) bool {
 	return (errors.Is(err, ErrUnderpriced) && !errors.Is(err, ErrPoolFull)) || errors.Is(err, ErrReplaceUnderpriced)
 }
 
-// labels maps errors to the short names that Label returns. If an error wraps two of them, it gets
-// the name of the first.
+// labels maps errors to the short names that Label returns. An error that wraps
+// several of them gets the name of the first.
 var labels = []labelled{
 	{ErrAlreadyKnown, "known"}, {ErrPoolFull, "pool full"}, {ErrUnderpriced, "underpriced"}, {ErrNonceTooLow, "nonce too low"},
 	{ErrNonceTooHigh, "nonce too high"}, {ErrInsufficientFunds, "funds"}, {ErrReplaceUnderpriced, "replacement underpriced"},
@@ -177,14 +179,14 @@ var labels = []labelled{
 	{ErrAuthorityReserved, "authority"}, {ErrState, "state"}, {ErrExpired, "expired"}, {ErrRemoved, "removed"},
 }
 
-// labelled is an error with its name.
+// labelled is an error with its short name.
 type labelled struct {
 	err   error
 	label string
 }
 
-// labelOf returns which error of this package err wraps, together with the label of that error. It
-// returns the zero value if err wraps none of the errors in labels.
+// labelOf returns the first error in labels that err wraps, together with its
+// label, or the zero value if err wraps none of them.
 func labelOf(err error) labelled {
 	for _, l := range labels {
 		if errors.Is(err, l.err) {

@@ -27,7 +27,7 @@ const (
 	Replaced
 	// Dropped means that the transaction left the pool for Event.Reason.
 	Dropped
-	// Included means that the transaction left in a block.
+	// Included means that the transaction left the pool in a block.
 	Included
 )
 
@@ -40,9 +40,9 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// Event is a change in the pool that concerns one transaction. The first event about an admitted
-// transaction has Admitted set. Exactly one event of the kind Replaced, Dropped or Included is its
-// last one (invariant I11).
+// Event is a change in the pool that concerns one transaction. The first event
+// about an admitted transaction has Admitted set. The last one has kind Replaced,
+// Dropped or Included, and there is exactly one such event (invariant I11).
 //
 // If the block of an included transaction is reverted, the transaction is admitted again, with a
 // new first event. If the pool holds the transaction aside instead (StatusHeld), it is later
@@ -91,24 +91,25 @@ func (c *core) age(e *entry) time.Duration { return time.Duration(max(c.now-e.at
 // to a log.
 func (c *core) recordChange(record []byte) { c.changes = append(c.changes, record) }
 
-// recordAdmission adds a record to the changes: the transaction is now in the pool, or held aside.
-// Without this record the transaction would be lost at a restart.
+// recordAdmission records that the transaction is now in the pool or held aside.
+// Without this record, a restart would lose the transaction.
 func (c *core) recordAdmission(o *past) {
 	if c.cfg.KeepChanges && !c.restoring {
 		c.recordChange(o.addedRecord())
 	}
 }
 
-// recordKept adds a record to the changes that tells whether the transaction is exempt from the
-// caps and whether it could run before: see entry.keeps.
+// recordKept records whether the transaction is exempt from the caps and whether it
+// could run before: see entry.keeps.
 func (c *core) recordKept(e *entry) {
 	if c.cfg.KeepChanges && !c.restoring {
 		c.recordChange(encode(recordRoom, e.hash(), e.exempt, e.ran))
 	}
 }
 
-// recordDeparture stores why a transaction has left the pool, so that Pool.Departure can return the
-// reason. It also adds a record to the changes, so that the reason survives a restart.
+// recordDeparture stores why a transaction has left the pool, so that
+// Pool.Departure can return the reason. It also records the reason, so that it
+// survives a restart.
 func (c *core) recordDeparture(d Departure) {
 	c.departures.remember(d.Hash, d, d.At.UnixNano())
 	if c.cfg.KeepChanges {

@@ -18,15 +18,15 @@ type fees struct {
 	occupancy uint64
 }
 
-// prices is the part of the fee market that survives a restart. base is the base fee of the next
-// block, and floor the lowest price of a pending transaction. average follows the median prices of
-// recent blocks, and the floor follows average.
+// prices is the part of the fee market that survives a restart. base is the base
+// fee of the next block, and floor is the lowest price of a pending transaction.
+// average follows the median prices of recent blocks, and floor follows average.
 type prices struct{ base, floor, average uint64 }
 
 func (p *prices) record() []byte { return encode(recordPrices, p.base, p.floor, p.average) }
 
-// sample is the median price of a block, together with the average and the floor before that block.
-// If the block is reverted, the earlier average and floor are restored from it.
+// sample is the median price of a block, together with the average and the floor
+// before that block. If the block is reverted, both are restored from it.
 type sample struct{ median, average, floor uint64 }
 
 const (
@@ -43,9 +43,9 @@ func newFees(cfg *Config) fees {
 	return fees{cfg: cfg, prices: prices{floor: cfg.MinGasPrice, average: cfg.MinGasPrice}}
 }
 
-// tipless is the rank of a transaction that pays exactly the base fee, without a tip. A higher rank
-// is tipless plus the tip. A lower rank is a fee cap below the base fee; the nearer the fee cap is
-// to the base fee, the higher is the rank.
+// tipless is the rank of a transaction that pays exactly the base fee, without a
+// tip. A higher rank is tipless plus the tip. A lower rank is a fee cap below the
+// base fee, so that a fee cap nearer to the base fee has a higher rank.
 const tipless = 1 << 63
 
 // rank returns how valuable a transaction is to a builder at the present base fee.
@@ -58,7 +58,8 @@ func rankAt(base uint64, e *entry) uint64 {
 	return tipless + min(e.tip, e.feeCap-base, tipless-2) // below noLead's rank
 }
 
-// next returns the highest base fee that the block after the next one can have.
+// next returns the highest base fee that is possible in the block after the next
+// one. base is the base fee of the next block.
 func (f *fees) next() uint64 { return addSaturating(f.base, f.base/floorStep) }
 
 // tipOf returns the effective tip that a rank stands for. It is 0 for ranks below tipless.
@@ -73,8 +74,8 @@ func (f *fees) price(e *entry) uint64 {
 	return addSaturating(f.base, tipOf(e.rank))
 }
 
-// leastRank returns the lowest rank with which a transaction can run: it pays the base fee and the
-// floor.
+// leastRank returns the lowest rank with which a transaction can run. A transaction
+// of this rank pays the base fee and the floor.
 func (f *fees) leastRank() uint64 {
 	return tipless + min(f.floor-min(f.floor, f.base), tipless-2)
 }
@@ -130,9 +131,10 @@ func (f *fees) addBlock(median uint64) {
 	f.floor = min(max(f.floor, f.cfg.MinGasPrice), f.cfg.maxFloor())
 }
 
-// approach returns the average after it has moved toward the target by weight, in per mille of the
-// distance. If the two differ by only a per mille or a few wei, approach returns the target, so
-// that the average reaches it at all.
+// approach moves the average toward the target by weight, in per mille of the
+// distance, and returns the result. If the two differ by only a per mille or a few
+// wei, approach returns the target, because the average would otherwise never reach
+// it.
 func approach(average, target, weight uint64) uint64 {
 	up, down := target-min(target, average), average-min(target, average)
 	if up+down <= max(target/perMille, (perMille+weight-1)/weight) {

@@ -10,14 +10,15 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// heldAside holds, by hash, transactions that came back but cannot be admitted now: the host cannot
-// read the account of the sender, or a check refuses the transaction at the moment. Each Reset and
-// CleanupExpired tries again, until the transaction is admitted, its nonce is used, or its lifetime
-// is over.
+// heldAside holds, by hash, transactions that came back but cannot be admitted now,
+// because the host cannot read the sender's account or a check refuses the
+// transaction at the moment. Each Reset and CleanupExpired tries again, until the
+// transaction is admitted, its nonce is used, or its lifetime is over.
 //
-// The records of the pool contain these transactions too. They count towards the limit of the whole
-// pool, because they use memory, but towards no other cap. A sender cannot add such a transaction a
-// second time, because the two copies would leave the pool separately, each for a different reason.
+// The records of the pool contain these transactions too. They count toward the
+// limit of the whole pool, because they use memory, but toward no other cap. A
+// sender cannot add such a transaction a second time, because the two copies would
+// leave the pool separately, each for a different reason.
 type heldAside struct {
 	txs  map[common.Hash]*past
 	used usage
@@ -39,7 +40,7 @@ func (h *heldAside) holdAside(o *past) {
 	h.used.add(usage{1, memoryOf(o.tx)})
 }
 
-// letGo removes a transaction, if it is held.
+// letGo removes a transaction, if it is held aside.
 func (h *heldAside) letGo(hash common.Hash) {
 	o := h.txs[hash]
 	if o != nil {
@@ -56,15 +57,15 @@ type superseded struct{ by common.Hash }
 func (s *superseded) Error() string { return ErrReplaced.Error() + " by " + s.by.String() }
 func (s *superseded) Unwrap() error { return ErrReplaced }
 
-// isFinal reports whether an error means that a transaction that came back can never be admitted.
-// Holding it aside for another attempt would then be useless.
+// isFinal reports whether an error means that a transaction that came back can
+// never be admitted, so that holding it aside for another attempt would be useless.
 func isFinal(err error) bool {
 	return wrapsAny(err, []error{ErrNonceTooLow, ErrReplaced, ErrInvalidChainID, ErrMalformed})
 }
 
-// setAside decides what becomes of transactions that came back and were not admitted. Each is held
-// aside if it may be admitted later; otherwise it leaves the pool for good. A transaction that was
-// held before also leaves when its lifetime is over.
+// setAside handles transactions that came back and were not admitted. A transaction
+// that may be admitted later is held aside; any other leaves the pool for good. A
+// transaction that was held before also leaves when its lifetime is over.
 //
 // setAside adds the transactions that were not held before to core.displaced, so that Reset or
 // Restore can return them.
@@ -126,8 +127,9 @@ func (p *Pool) retryHeld() {
 	p.setAside(batch)
 }
 
-// examineBack takes transactions that come back through the first two stages of admission. The
-// rules are lenient, because the pool has accepted these transactions before.
+// examineBack takes transactions that come back through the first two stages of
+// admission. It applies lenient rules, because the pool has accepted these
+// transactions before.
 func (p *Pool) examineBack(origin []*past) []candidate {
 	batch := make([]candidate, len(origin))
 	for i, o := range origin {
@@ -137,10 +139,11 @@ func (p *Pool) examineBack(origin []*past) []candidate {
 	return batch
 }
 
-// CleanupExpired drops expired transactions, and tries again to admit the transactions that are
-// held aside. Most hosts need not call it, because Add, Build and Reset drop expired transactions
-// when necessary (see Config.Lifetime), and Reset retries the held ones. A host that makes no such
-// calls for a long time, but waits for the events, should call CleanupExpired now and then.
+// CleanupExpired drops expired transactions, and tries again to admit the
+// transactions that are held aside. Most hosts need not call it, because Add, Build
+// and Reset drop expired transactions when necessary (see Config.Lifetime), and
+// Reset retries the held ones. A host that makes no such calls for a long time, but
+// relies on the events, should call CleanupExpired now and then.
 func (p *Pool) CleanupExpired() {
 	defer p.takeTurn()()
 	p.retryHeld()
@@ -151,7 +154,7 @@ func (p *Pool) CleanupExpired() {
 // other call with several steps runs at the same time.
 func (p *Pool) dropExpired(now int64) {
 	p.changeCore(func(c *core) {
-		for i := len(c.list) - 1; i >= 0; i-- { // the last one takes the place of a removed one
+		for i := len(c.list) - 1; i >= 0; i-- { // a removed sender is replaced by the last one
 			c.expireSender(c.list[i], now)
 		}
 		c.departures.prune(now)
@@ -172,13 +175,14 @@ func (p *Pool) expireDue(now int64) {
 // by expiryShare.
 const expiryShare = 16
 
-// expireSender drops the expired transactions of one sender, the last one first. An expired
-// transaction stays as long as a later one of the same sender, without a gap between them, stays:
-// the later one may have displaced others, and it could not run without the expired one.
+// expireSender drops the expired transactions of one sender, the last one first. An
+// expired transaction stays while a later transaction of the same sender, without a
+// gap between them, stays. The later one may have displaced others, and it could
+// not run without the expired one.
 func (c *core) expireSender(a *account, now int64) {
 	lifetime := int64(c.cfg.Lifetime)
 	p := plan{account: a, index: len(a.txs)}
-	followed := false // a successor in line stays
+	followed := false // a later transaction without a gap stays
 	for i := len(a.txs) - 1; i >= 0; i-- {
 		e := a.txs[i].entry
 		if !e.locked && now-e.at >= lifetime && !followed {

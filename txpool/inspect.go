@@ -24,7 +24,7 @@ func (c *Config) inspect(tx *types.Transaction) (*entry, error) {
 		return nil, err
 	}
 	e := &entry{tx: tx, nonce: tx.Nonce(), gas: tx.Gas()}
-	if err := c.price(e); err != nil { // first: unencodable if out of range
+	if err := c.price(e); err != nil { // first, because a price out of range cannot be encoded
 		return nil, err
 	}
 	if e.feeCap < c.MinGasPrice {
@@ -186,8 +186,9 @@ func (c *Config) checkSize(e *entry) error {
 	return nil
 }
 
-// These constants estimate how much memory a transaction and its parts take in the pool, in bytes,
-// with all the data that the pool stores about it. TestMemory compares them with the heap.
+// The following constants estimate how much memory a transaction and its parts take
+// in the pool, in bytes, including all the data that the pool stores about it.
+// TestMemory compares them with the heap.
 const (
 	txMemory            = 1090 // with entry, indexes and a share of the account
 	legacyTxMemory      = 980
@@ -197,9 +198,9 @@ const (
 	accessTupleMemory   = 48
 )
 
-// memoryOf returns how much memory a transaction takes in the pool, in bytes, exact within a
-// quarter. It counts the capacity of lists and not their length, because the lists of a decoded
-// transaction have unused capacity.
+// memoryOf returns how much memory a transaction takes in the pool, in bytes,
+// accurate to within a quarter. It counts the capacity of lists and not their
+// length, because the lists of a decoded transaction have unused capacity.
 func memoryOf(tx *types.Transaction) uint64 {
 	memory := txMemory + cap(tx.Data()) + common.HashLength*cap(tx.BlobHashes())
 	if tx.Type() == types.LegacyTxType {
@@ -217,9 +218,9 @@ func memoryOf(tx *types.Transaction) uint64 {
 	return uint64(memory)
 }
 
-// checkGas refuses a gas limit that is too high for a block or for the pool. It also refuses one
-// that is too low to pay for the transaction before its first instruction (ErrIntrinsicGas) or for
-// its data (ErrFloorDataGas).
+// checkGas refuses a gas limit that is too high for a block or for the pool. It
+// also refuses a gas limit that is too low to pay for the transaction before its
+// first instruction (ErrIntrinsicGas) or for its data (ErrFloorDataGas).
 func (c *Config) checkGas(e *entry) error {
 	gas := e.gas
 	if gas > c.BlockGasLimit {

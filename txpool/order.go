@@ -8,25 +8,25 @@ import (
 	"github.com/google/btree"
 )
 
-// turn is the knowledge of a session about one sender: whether its account has been read, and which
-// of its transactions comes next.
+// turn is the knowledge of a session about one sender: whether the sender's account has
+// been read, and which of its transactions comes next.
 type turn struct {
 	address common.Address
-	read    bool // account was read
-	aside   bool // sender is put aside for this session
+	read    bool // the account has been read in this session
+	aside   bool // the session takes no more transactions of the sender
 	unfit   bool // put aside only because its next transaction did not fit
-	took    bool // session has taken a transaction
+	took    bool // the session has taken a transaction of the sender
 
-	// The sender's next transaction, if the sender is in heads.
-	place // by the order of the session, or noLead if it is outdated
+	// The sender's next transaction, if the sender is in the session's heads.
+	place // in the order of the session; noLead if it is outdated
 	entry *entry
-	index int // in heads, or absent
+	index int // index in heads, or absent
 }
 
 // absent is the index of a turn that is not in heads.
 const absent = -1
 
-// beginTurn returns the session's data about a sender, and creates it if there is none yet.
+// beginTurn returns the session's data about a sender, and creates it if necessary.
 func (s *Session) beginTurn(address common.Address) *turn {
 	t := s.senders[address]
 	if t == nil {
@@ -54,10 +54,10 @@ func (c *core) notifyOfHead(a *account) {
 	}
 }
 
-// considerEntry makes the session consider a transaction that has become able to run, or has
-// changed its place, while the session runs. If the walk of the session has not come to that place
-// yet, it will visit the transaction later, and considerEntry does nothing. A sender of which no
-// transaction fits costs no memory.
+// considerEntry makes a running session consider a transaction that has become able
+// to run or has changed its place. If the session's walk through the pool has not
+// reached that place yet, it will visit the transaction later, and considerEntry
+// does nothing. A sender whose transactions all do not fit costs no memory.
 func (s *Session) considerEntry(e *entry) {
 	address := e.account.address
 	t := s.senders[address]
@@ -74,17 +74,17 @@ func (s *Session) considerEntry(e *entry) {
 	case t.aside:
 		return
 	case t.index != absent:
-		t.place = noLead // it may be better now
+		t.place = noLead // it may be better now, so its place is outdated
 		heap.Fix(&s.heads, t.index)
 		return
 	}
-	t.place = noLead // popped first, to find its place
+	t.place = noLead // sorts first, so that popHead computes its place
 	heap.Push(&s.heads, t)
 }
 
-// forgetSender removes a sender that has no transactions in the pool any more from the session's
-// data, unless the session has taken some of them. Otherwise a session that is open for a long time
-// would need more memory with each newcomer.
+// forgetSender removes a sender that has no more transactions in the pool from the
+// session's data, unless the session has taken some of them. Otherwise, a session
+// that is open for a long time would need more memory with each newcomer.
 func (s *Session) forgetSender(address common.Address) {
 	t := s.senders[address]
 	if t == nil || t.took {
@@ -96,15 +96,16 @@ func (s *Session) forgetSender(address common.Address) {
 	delete(s.senders, address)
 }
 
-// visitSender adds a sender to the heads of the session if the sender's next transaction fits into
-// the block. A transaction that does not fit is not remembered, because the rest of the budget only
-// shrinks; if the transaction changes, considerEntry considers it again. Most transactions that do
-// not fit are too large, which visitSender sees without reading the entry.
+// visitSender adds a sender to the session's heads if the sender's next transaction
+// fits into the block. A transaction that does not fit is not remembered, because
+// the rest of the budget only shrinks; if the transaction changes, considerEntry
+// considers it again. Most transactions that do not fit are too large, which
+// visitSender finds out without reading the entry.
 func (s *Session) visitSender(c *core, r ranked) {
 	e := r.entry
 	if s.hasRoom(uint64(r.gas), uint64(r.size)) {
 		if s.senders[e.account.address] != nil || e.account.head() != e {
-			return // it is in the heads or aside, or the session has passed over an earlier one
+			return // the sender is in the heads or put aside, or an earlier transaction was skipped
 		}
 		if s.fits(e) {
 			s.pushHead(c, s.beginTurn(e.account.address), e)
@@ -124,12 +125,13 @@ func (s *Session) pushHead(c *core, t *turn, e *entry) {
 	heap.Push(&s.heads, t)
 }
 
-// popHead removes the best of the heads, and returns its transaction and the turn of its sender. If
-// the sender has another next transaction in the meantime, or the place of the head is out of date,
-// popHead puts the sender back at its present place and returns no transaction.
+// popHead removes the best of the heads, and returns its transaction and the turn
+// of its sender. If the sender's next transaction has changed in the meantime, or
+// the place of the head is outdated, popHead puts the sender back at its present
+// place and returns no transaction.
 //
-// popHead computes a place only in this case. If it did so each time, a session would never end
-// with a host whose score is different at each call.
+// popHead computes a place only in that case. If it did so each time, a session
+// could run forever when the host's score differs from call to call.
 func (s *Session) popHead(c *core) (*entry, *turn) {
 	t := heap.Pop(&s.heads).(*turn)
 	if t.aside {
@@ -146,15 +148,16 @@ func (s *Session) popHead(c *core) (*entry, *turn) {
 	return nil, t
 }
 
-// fillHeads makes the walk of the session visit more senders, until no sender that has not been
-// visited can have a better transaction than the best of the heads.
+// fillHeads makes the session's walk visit more senders, until no unvisited sender
+// can have a better transaction than the best of the heads.
 func (s *Session) fillHeads(c *core) {
 	for s.misses < maxMisses && !s.walk.ended && (len(s.heads) == 0 || s.walk.precedes(s.heads[0].place)) {
 		s.walk.visitNext(func(r ranked) { s.visitSender(c, r) })
 	}
 }
 
-// heads is a heap of senders. At its top is the sender with the best next transaction.
+// heads is a heap of senders, with the sender that has the best next transaction at
+// the top.
 type heads []*turn
 
 func (h heads) Len() int           { return len(h) }
@@ -201,14 +204,15 @@ func (s *Session) hasRoom(gas, size uint64) bool {
 	return b.Bytes == 0 || size <= b.Bytes-min(s.bytes, b.Bytes)
 }
 
-// putAside makes the session take no more transactions of the sender of transaction e, for example
-// because e has failed and the sender's later ones depend on it.
+// putAside makes the session take no more transactions of the sender of e, for
+// example because e has failed and the sender's later transactions depend on it.
 func (s *Session) putAside(e *entry) {
 	t := s.beginTurn(e.account.address)
 	t.aside, t.unfit = true, false
 }
 
-// Candidate is a transaction that can run, as Config.Score gets it.
+// Candidate is a transaction that can run, in the form in which it is passed to
+// Config.Score.
 type Candidate struct {
 	// Tx is the transaction.
 	Tx *types.Transaction
@@ -218,7 +222,7 @@ type Candidate struct {
 	Size uint64
 }
 
-// candidate returns the argument of Config.Score.
+// candidate returns the argument of Config.Score for the entry.
 func (e *entry) candidate(base uint64) Candidate {
 	return Candidate{Tx: e.tx, Tip: min(e.tip, e.feeCap-min(e.feeCap, base)), Size: uint64(e.size)}
 }
@@ -232,24 +236,24 @@ func (c *core) keyOf(e *entry) place {
 	return scored(c.cfg.Score, e, c.fees.base)
 }
 
-// scored returns the place of a transaction by its score. It maps the signed score to an unsigned
-// number in such a way that the order is kept.
+// scored returns the place of a transaction by its score. It converts the signed
+// score to an unsigned number and keeps the order.
 func scored(score func(Candidate) int64, e *entry, base uint64) place {
 	return place{uint64(score(e.candidate(base))) ^ 1<<63, e.seq}
 }
 
-// walk visits the transactions that can run, beginning with the best one, and only as many of them
-// as a session needs.
+// walk visits the transactions that can run, the best one first, and only as many
+// of them as a session needs.
 type walk struct {
-	index *btree.BTreeG[ranked] // by tip
-	rest  ranking               // by Config.Score: the next transactions of the senders
-	at    ranked                // last visited; no sender that was not visited precedes it
+	index *btree.BTreeG[ranked] // without Config.Score: the transactions, by tip
+	rest  ranking               // with Config.Score: the next transactions of the senders
+	at    ranked                // last visited; no unvisited sender precedes it
 	ended bool
 }
 
-// newWalk returns a walk that begins with the best transaction. With Config.Score the walk is a
-// heap of all senders, because a block takes transactions of few of them, and sorting all would
-// take longer.
+// newWalk returns a walk that begins with the best transaction. With Config.Score,
+// the walk is a heap of all senders: a block takes transactions from only a few of
+// them, so sorting all would take longer.
 func (c *core) newWalk() walk {
 	if c.cfg.Score == nil { // the order of core.ready
 		return walk{index: c.ready}
@@ -265,8 +269,8 @@ func (c *core) newWalk() walk {
 	return walk{rest: rest}
 }
 
-// passed reports whether the walk has gone past the place of a transaction that has changed, so
-// that it will not visit the transaction again.
+// passed reports whether the walk has already gone past the place of a transaction
+// that has changed, so that it will not visit the transaction again.
 func (w *walk) passed(e *entry) bool {
 	return w.ended || w.index == nil || w.at.entry != nil && before(e.ranked(e.lead), w.at)
 }
@@ -309,8 +313,9 @@ func (w *walk) visitNext(f func(ranked)) {
 	w.ended = w.at == from
 }
 
-// ranking is a heap with the best transaction at its top. It does not use container/heap, because
-// the interface call for each comparison would take most of the time of a session with scores.
+// ranking is a heap with the best transaction at the top. It does not use
+// container/heap, because the interface calls for the comparisons would take most
+// of the time of a session with scores.
 type ranking []ranked
 
 // sinkAt moves the entry at an index down until the heap is in order again.
@@ -327,7 +332,7 @@ func (r ranking) sinkAt(i int) {
 	}
 }
 
-// orderAll makes a heap of entries that are in any order.
+// orderAll turns unordered entries into a heap.
 func (r ranking) orderAll() {
 	for i := len(r)/2 - 1; i >= 0; i-- {
 		r.sinkAt(i)

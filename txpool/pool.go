@@ -16,19 +16,19 @@ import (
 // Pool is a transaction pool: it stores the transactions of users until they are in a block. It is
 // safe for concurrent use.
 //
-// The pool starts goroutines only within a call and waits for them before the call returns. The one
-// exception is ReplayChange, which recovers senders in the background. Events are delivered to
-// Config.Observe by the goroutines that call the pool. If several calls run at the same time, one
-// of them delivers the events of all.
+// The pool starts goroutines only within a call and waits for them before the call
+// returns, except that ReplayChange recovers senders in the background. Events are
+// delivered to Config.Observe by the goroutines that call the pool. If several
+// calls run at the same time, one of them delivers the events of all.
 type Pool struct {
 	cfg        Config
-	lenient    Config // for transactions that come back
+	lenient    Config // rules for transactions that come back
 	state      State
 	signer     types.Signer
 	recoverers int                 // number of concurrent recoveries
 	recoveries *semaphore.Weighted // limits them
 
-	begun   time.Time // beginning of the pool's clock
+	begun   time.Time // start of the pool's clock
 	sweptAt atomic.Int64
 
 	// turn is locked by calls that change the pool in several steps, such as Next, Reset and
@@ -36,10 +36,10 @@ type Pool struct {
 	// ones out in the meantime.
 	turn sync.Mutex
 
-	mu       sync.Mutex // of all that follows
+	mu       sync.Mutex // protects the fields below
 	core     *core
 	poisoned [][]byte // records that Restore cannot read
-	replayed *history // the records of ReplayChange, until Restore
+	replayed *history // records of ReplayChange, until Restore; nil if there are none
 
 	delivering sync.Mutex // held by the goroutine that calls Config.Observe
 }
@@ -83,8 +83,9 @@ func (p *Pool) addOne(t candidate) candidate {
 	return one[0]
 }
 
-// AddRaw adds a transaction that is given by its binary encoding (EIP-2718), as
-// eth_sendRawTransaction receives it. If the transaction was admitted, AddRaw returns its hash.
+// AddRaw adds a transaction given by its binary encoding (EIP-2718), as
+// eth_sendRawTransaction receives it. If the transaction is admitted, AddRaw
+// returns its hash.
 func (p *Pool) AddRaw(raw []byte) (common.Hash, error) {
 	t := p.addOne(candidate{raw: raw})
 	if t.err != nil {
@@ -93,9 +94,10 @@ func (p *Pool) AddRaw(raw []byte) (common.Hash, error) {
 	return t.entry.hash(), nil
 }
 
-// AddAll adds transactions in order. The result is the same as that of one call of Add per
-// transaction (invariant I10), but AddAll is faster, because it recovers the signatures on all
-// processors. For each transaction it returns an error, or nil if the transaction was admitted.
+// AddAll adds transactions in order. The result is the same as calling Add for each
+// transaction (invariant I10), but AddAll is faster, because it recovers the
+// signatures on all processors. For each transaction it returns an error, or nil if
+// the transaction was admitted.
 func (p *Pool) AddAll(txs []*types.Transaction) []error {
 	batch, errs := make([]candidate, len(txs)), make([]error, len(txs))
 	for i, tx := range txs {
@@ -108,9 +110,9 @@ func (p *Pool) AddAll(txs []*types.Transaction) []error {
 	return errs
 }
 
-// AddAllRaw adds transactions that are given by their binary encodings (EIP-2718), in order and as
-// fast as AddAll. For each transaction it returns the hash if it was admitted, and otherwise the
-// zero hash and an error.
+// AddAllRaw adds transactions given by their binary encodings (EIP-2718), in order
+// and as fast as AddAll. For each transaction it returns the hash if the
+// transaction was admitted, and otherwise the zero hash and an error.
 func (p *Pool) AddAllRaw(raws [][]byte) ([]common.Hash, []error) {
 	batch, errs := make([]candidate, len(raws)), make([]error, len(raws))
 	for i, raw := range raws {

@@ -10,8 +10,9 @@ import (
 	"github.com/google/btree"
 )
 
-// Held returns the transactions that the pool holds aside until they can be admitted (see
-// StatusHeld), sorted by hash. Each has the error for which it cannot be admitted now.
+// Held returns the transactions that the pool holds aside until they can be
+// admitted (see StatusHeld), sorted by hash. Each comes with the error that
+// prevents its admission now.
 func (p *Pool) Held() []Displaced {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,9 +42,9 @@ func (p *Pool) Size() int {
 	return len(p.core.all)
 }
 
-// NextNonce returns the nonce for the next transaction of a sender: the first one after its pending
-// and parked transactions. The second result is false if the pool has no transactions of the
-// sender. The caller then uses the nonce in the host's state.
+// NextNonce returns the nonce for the next transaction of a sender: the first nonce
+// after its pending and parked transactions. It returns false if the pool has no
+// transactions of the sender. The caller then uses the nonce in the host's state.
 func (p *Pool) NextNonce(sender common.Address) (uint64, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,16 +55,17 @@ func (p *Pool) NextNonce(sender common.Address) (uint64, bool) {
 	return a.next(), true
 }
 
-// Snapshot is the set of transactions that could run at one moment, without locked and private
-// ones. Reading it needs no lock of the pool. It is safe for concurrent use.
+// Snapshot is the set of transactions that could run at one moment, without locked
+// and private ones. It can be read without the pool's lock, and is safe for
+// concurrent use.
 type Snapshot struct {
 	index *btree.BTreeG[ranked]
 	score func(Candidate) int64
 	base  uint64 // base fee, wei per gas
 }
 
-// Snapshot returns the transactions that can run now, without locked and private ones, for readers
-// that must not slow down the pool. It takes constant time.
+// Snapshot returns the transactions that can run now, without locked and private
+// ones. It takes constant time, so that readers do not slow down the pool.
 func (p *Pool) Snapshot() *Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,9 +130,9 @@ func (p *Pool) Status(hash common.Hash) Status {
 	return [...]Status{queued: StatusQueued, parked: StatusParked, ready: StatusPending}[e.status]
 }
 
-// ContentFrom returns the transactions of a sender in the order of their nonces, without private
-// ones. pending has those that can run or are locked, and queued has all others, as in geth's
-// txpool_contentFrom.
+// ContentFrom returns the transactions of a sender in nonce order, without private
+// ones. pending contains those that can run or are locked, and queued contains all
+// others, as in geth's txpool_contentFrom.
 func (p *Pool) ContentFrom(sender common.Address) (pending, queued []*types.Transaction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,8 +156,8 @@ func (a *account) content() (pending, queued []*types.Transaction) {
 	return pending, queued
 }
 
-// Content returns the transactions of all senders, without private ones. For each sender, pending
-// and queued are as in ContentFrom.
+// Content returns the transactions of all senders, without private ones. For each
+// sender, pending and queued have the same meaning as in ContentFrom.
 func (p *Pool) Content() (pending, queued map[common.Address][]*types.Transaction) {
 	pending = make(map[common.Address][]*types.Transaction)
 	queued = make(map[common.Address][]*types.Transaction)
@@ -181,32 +183,34 @@ type Stats struct {
 	// PendingBytes, ParkedBytes and QueuedBytes are the approximate memory of
 	// these transactions, in bytes.
 	PendingBytes, ParkedBytes, QueuedBytes uint64
-	// Exempt is the number of transactions that came back, for example from a failed block, and to
-	// which the caps do not apply. They are included in the numbers above.
+	// Exempt is the number of transactions that came back, for example from a
+	// failed block, so that the caps do not apply to them. They are included in the
+	// numbers above.
 	Exempt int
 	// Locked is the number of transactions that a session has taken. Senders is the number of
 	// accounts that have transactions in the pool.
 	Locked, Senders int
-	// Floor is the lowest price at which a transaction is pending, and BaseFee the base fee of the
-	// next block. Both are in wei per gas.
+	// Floor is the lowest price at which a transaction is pending, and BaseFee is
+	// the base fee of the next block. Both are in wei per gas.
 	Floor, BaseFee uint64
 	// Surge is the factor by which the price for newcomers exceeds the floor, in per mille. 1000
 	// means that they pay only the floor.
 	Surge uint64
-	// Watermark is the lowest price, in wei per gas, at which the pool would admit a transaction of
-	// 21,000 gas with the sender's next nonce now. It is the floor with surge or the base fee,
-	// whichever is higher.
+	// Watermark is the lowest price, in wei per gas, at which the pool would now
+	// admit a transaction of 21,000 gas with the sender's next nonce. It is the
+	// floor with surge or the base fee, whichever is higher.
 	//
-	// In a full pool the newcomer must also pay more than the worst transaction, even after the
-	// base fee has risen by an eighth. Watermark is 2^64-1 if no transaction can be displaced.
+	// If the pool is full, the newcomer must also pay more than the worst
+	// transaction, even after the base fee has risen by an eighth. Watermark is
+	// 2^64-1 if no transaction can be displaced.
 	Watermark uint64
 }
 
 // Size returns the number of all transactions, locked ones included.
 func (s Stats) Size() int { return s.Pending + s.Parked + s.Queued }
 
-// Stats returns a summary of the pool. It takes the same time for any number of transactions,
-// except that it must skip the exempt ones in a full pool.
+// Stats returns a summary of the pool. It takes the same time for any number of
+// transactions, except that it must skip exempt transactions if the pool is full.
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -231,17 +235,17 @@ func (p *Pool) Stats() Stats {
 	return s
 }
 
-// Departure returns when and why a transaction has left the pool. The second result is false if the
-// pool does not remember it. A transaction that is in the pool or was included in a block has no
-// departure.
+// Departure returns when and why a transaction has left the pool. It returns false
+// if the pool does not remember the transaction. A transaction that is in the pool
+// or was included in a block has no departure.
 //
-// The pool remembers the newest 65,536 departures for a day. If the host restores the pool after a
-// restart, it remembers them across the restart too.
+// The pool remembers the newest 65,536 departures for a day. If the host restores
+// the pool after a restart, the departures survive the restart too.
 func (p *Pool) Departure(hash common.Hash) (Departure, bool) {
 	now := p.clock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.core.aside.txs[hash] != nil { // one in the pool has none: see core.storeEntry
+	if p.core.aside.txs[hash] != nil { // one in the pool has no departure: see core.storeEntry
 		return Departure{}, false
 	}
 	d, left := p.core.departures.find(hash, now)

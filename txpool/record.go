@@ -9,36 +9,38 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 )
 
-// These are the kinds of records by which a pool is restored after a restart. A record begins with
-// one byte for its kind, followed by an RLP list of the fields in the comment. Times are in Unix
-// nanoseconds.
+// The following are the kinds of records from which a pool is restored after a
+// restart. A record begins with one byte for its kind, followed by an RLP list of
+// the fields in the comment. Times are in Unix nanoseconds.
 const (
-	// recordAdded: a transaction was added. The fields are whether it is private, exempt from the
-	// caps, could run before, and is held aside, its time of admission, and the transaction.
+	// recordAdded means that a transaction was added. The fields are whether it is
+	// private, exempt from the caps, could run before, and is held aside, its time
+	// of admission, and the transaction.
 	recordAdded = 'A'
-	// recordRoom: the caps apply to a transaction differently from now on. The fields are its hash,
-	// whether it is exempt, and whether it could run before.
+	// recordRoom means that the caps now apply to a transaction differently. The
+	// fields are its hash, whether it is exempt, and whether it could run before.
 	recordRoom = 'K'
-	// recordLeft: a transaction has left without a departure, because it is in a block. The field
-	// is its hash.
+	// recordLeft means that a transaction has left in a block, so that it has no
+	// departure. The field is its hash.
 	recordLeft = 'L'
-	// recordDeparted: a transaction was replaced or dropped. The fields are its hash, the time, the
-	// hash of the replacement or 0, the label of the error, and the text of the error.
+	// recordDeparted means that a transaction was replaced or dropped. The fields
+	// are its hash, the time, the hash of the replacement or 0, the label of the
+	// error, and the text of the error.
 	recordDeparted = 'D'
-	// recordPrices: the prices have changed. The fields are base fee, floor and average, in wei per
-	// gas.
+	// recordPrices means that the prices have changed. The fields are base fee,
+	// floor and average, in wei per gas.
 	recordPrices = 'P'
 )
 
 // errRecord is returned if a record cannot be decoded. It reaches the host in Restored.Poisoned.
 var errRecord = errors.New("txpool: not a record of the pool")
 
-// encode returns a record with its fields.
+// encode returns a record of a kind with the given fields.
 func encode(kind byte, fields ...any) []byte {
 	const usual = 160 // bytes, as for a transfer
 	record := bytes.NewBuffer(append(make([]byte, 0, usual), kind))
 	if err := rlp.Encode(record, fields); err != nil {
-		panic(err) // only if a type has no encoding
+		panic(err) // only if a type has no encoding, which is a bug
 	}
 	return record.Bytes()
 }
@@ -66,11 +68,11 @@ type past struct {
 	tx      *types.Transaction
 	private bool
 	exempt  bool
-	ran     bool // or could run at some time
-	held    bool // aside
+	ran     bool // could run at some time since its admission
+	held    bool // is held aside
 	at      int64
-	order   uint64 // of admission or, if held, of being put aside
-	err     error  // reason for holding aside
+	order   uint64 // order of admission or, if held, of being put aside
+	err     error  // why it is held aside
 }
 
 // past returns everything about a transaction that the pool needs to admit it again, for example

@@ -55,17 +55,20 @@ type Displaced struct {
 // call. Reset removes included transactions, reads accounts again, and updates the floor and the
 // base fee.
 //
-// Transactions of reverted blocks come back into the pool, even above the caps, and displace no
-// others (invariant I12). If the balance does not cover such a transaction, it is parked until the
-// balance does. Reset refuses it only if its nonce is used, or if the sender has put another
-// transaction in its place. If it cannot be admitted now, because the host cannot read the account
-// or Config.Precheck refuses it, it is held aside: see StatusHeld.
+// Transactions of reverted blocks come back into the pool, even above the caps, and
+// displace no others (invariant I12). If the balance does not cover such a
+// transaction, it is parked until the balance does. Reset refuses it only if its
+// nonce is used, or if the sender has submitted another transaction with the same
+// nonce. If it cannot be admitted now, because the host cannot read the account or
+// Config.Precheck refuses it, it is held aside: see StatusHeld.
 //
-// Reset returns each transaction that it refused, held aside or dropped, with the reason. Events
-// report the dropped ones too. Transactions that other calls drop at the same time may be included.
+// Reset returns each transaction that it refused, held aside or dropped, with the
+// reason. The dropped ones are also reported by events. The result may include
+// transactions that other calls dropped at the same time.
 //
-// A host that keeps a log appends the changes before it forgets reverted blocks. After a restart it
-// passes the reverted blocks that it has not forgotten to Reset again, which is harmless.
+// A host that keeps a log must append the changes before it forgets the reverted
+// blocks. After a restart, it passes the reverted blocks that it still has to Reset
+// again, which does no harm.
 func (p *Pool) Reset(head Head) []Displaced {
 	p.expireDue(p.clock())
 	defer p.takeTurn()()
@@ -86,8 +89,9 @@ func (p *Pool) Reset(head Head) []Displaced {
 	return p.endHead()
 }
 
-// endHead is the last step of Reset. No more transactions come back that could close nonce gaps, so
-// the caps apply to transactions behind gaps again. endHead returns the result of Reset.
+// endHead is the last step of Reset. Since no more transactions come back that
+// could close nonce gaps, the caps apply to transactions behind gaps again. endHead
+// returns the result of Reset.
 func (p *Pool) endHead() []Displaced {
 	p.changeCore(func(c *core) {
 		c.patient, c.keeping = false, false
@@ -95,9 +99,10 @@ func (p *Pool) endHead() []Displaced {
 	return p.takeDisplaced()
 }
 
-// takeDisplaced returns the transactions that were dropped or not admitted since core.displaced was
-// last set. It leaves out those that were held aside only for a moment: they have been admitted in
-// the meantime, or they were dropped and are in the list for that reason.
+// takeDisplaced returns the transactions that were dropped or not admitted since
+// core.displaced was last set. It leaves out transactions that were held aside only
+// for a moment: they have been admitted since, or were dropped and are in the list
+// for that reason.
 func (p *Pool) takeDisplaced() []Displaced {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,9 +113,9 @@ func (p *Pool) takeDisplaced() []Displaced {
 	})
 }
 
-// cleanBlocks returns blocks without nil transactions and without the transactions that are also in
-// others. Reset uses it because a transaction that moved from a reverted block to a new one does
-// not come back.
+// cleanBlocks returns blocks without nil transactions and without the transactions
+// that are also in others. Reset needs this because a transaction that moved from a
+// reverted block to a new block does not come back.
 func cleanBlocks(blocks, others []Block) []Block {
 	moved := make(map[common.Hash]bool)
 	for _, b := range others {
@@ -166,9 +171,9 @@ func (p *Pool) beginHead(head *Head) {
 	})
 }
 
-// includeTransaction removes a transaction that is in a new block. The host's state shows this
-// block, so the nonce of the transaction is used, and so are all lower nonces of its sender;
-// transactions with these nonces leave the pool too.
+// includeTransaction removes a transaction that is in a new block. The host's state
+// shows this block, so the transaction's nonce and all lower nonces of its sender
+// are used. Other transactions with these nonces leave the pool too.
 func (c *core) includeTransaction(tx *types.Transaction) {
 	hash := tx.Hash()
 	departed, held := c.departures.Remove(hash), c.aside.txs[hash] != nil
@@ -201,7 +206,7 @@ func (c *core) includeTransaction(tx *types.Transaction) {
 		}
 	}
 	c.applyPlan(p)
-	if a.Delegated { // its limit counts from the next nonce
+	if a.Delegated { // its limit counts from the account's next nonce
 		c.touchAccount(a, 0, len(a.txs))
 	}
 }
@@ -262,10 +267,10 @@ func (p *Pool) moveFees(head *Head) {
 		}
 		if now.base != before.base {
 			c.repricing = true
-			for i := len(c.list) - 1; i >= 0; i-- { // the last one takes the place of a removed one
+			for i := len(c.list) - 1; i >= 0; i-- { // a removed sender is replaced by the last one
 				c.repriceSender(c.list[i])
 			}
-			for c.liftParked() { // these wait too, so that the best come in first
+			for c.liftParked() { // these wait too, so that the best get the room first
 				continue
 			}
 		}
@@ -274,8 +279,8 @@ func (p *Pool) moveFees(head *Head) {
 	})
 }
 
-// enough is the number of transactions of a block from which its median price is computed. If a
-// block has more transactions, this many are chosen, evenly spaced.
+// enough is the number of transactions of a block from which its median price is
+// computed. From a larger block, this many are chosen at even intervals.
 const enough = 1000
 
 // median returns the median price per gas that the transactions of the block have paid. If the
@@ -295,8 +300,8 @@ func (b *Block) median(cfg *Config) uint64 {
 	return prices[len(prices)/2]
 }
 
-// used returns GasUsed, or, if that is 0, the least gas that the transactions of the block can have
-// used.
+// used returns GasUsed. If GasUsed is 0, it returns the least gas that the
+// transactions of the block can have used.
 func (b *Block) used(cfg *Config) uint64 {
 	used := b.GasUsed
 	for i := 0; b.GasUsed == 0 && i < len(b.Transactions); i++ {
@@ -306,8 +311,9 @@ func (b *Block) used(cfg *Config) uint64 {
 	return used
 }
 
-// repriceSender computes the ranks of a sender's transactions at a new base fee. Most transactions
-// pay the same tip as before; if all do, the places in the chain need not be computed again.
+// repriceSender computes the ranks of a sender's transactions at a new base fee. If
+// all of them pay the same tip as before, which is usual, the places in the chain
+// are not computed again.
 func (c *core) repriceSender(a *account) {
 	moved := false
 	for _, e := range a.txs {

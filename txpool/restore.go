@@ -15,11 +15,12 @@ import (
 type Restored struct {
 	// Transactions is how many transactions are in the pool again.
 	Transactions int
-	// Displaced are transactions in the records that are not in the pool again. Those whose nonce
-	// is used have left it for good. The others are held aside: see StatusHeld.
+	// Displaced contains the transactions in the records that are not in the pool
+	// again. Those whose nonce is used have left it for good. The others are held
+	// aside: see StatusHeld.
 	Displaced []Displaced
-	// Poisoned are records that could not be read. Pool.Records returns them too, so that they stay
-	// in the log and are not lost.
+	// Poisoned contains records that could not be read. Pool.Records returns them
+	// too, so that they stay in the log and are not lost.
 	Poisoned []Poison
 }
 
@@ -29,11 +30,11 @@ type Poison struct {
 	Err    error
 }
 
-// ReplayChange passes one record of the host's log to an empty pool. The records are those of
-// [Pool.Records], and then those that [Pool.TakeChanges] has returned since, in their order. After
-// the last record the host calls [Pool.Restore]. No other method may be called in the meantime. In
-// this way a host can follow the log of another process, and restore the pool when that process has
-// ended.
+// ReplayChange passes one record of the host's log to an empty pool. The records
+// are those of [Pool.Records], followed by those that [Pool.TakeChanges] has
+// returned since, in order. After the last record, the host calls [Pool.Restore].
+// No other method may be called in between. In this way, a host can follow the log
+// of another process, and restore the pool when that process has ended.
 //
 // A record that cannot be read is skipped and listed in Restored.Poisoned. ReplayChange does not
 // keep the bytes of record after it returns. Unless Config.Sender is set, the pool recovers the
@@ -79,14 +80,15 @@ func (p *Pool) recoverUnknown() {
 	}
 }
 
-// Restore fills an empty pool with the transactions of the records that ReplayChange has received.
-// It also restores the base fee, the floor and the departures, but not the quarantine and the
-// counts of replacements. Config.Observe receives an event for each restored transaction.
+// Restore fills an empty pool with the transactions from the records that were
+// passed to ReplayChange. It also restores the base fee, the floor and the
+// departures, but not the quarantine and the counts of replacements. Config.Observe
+// receives an event for each restored transaction.
 //
-// Restore loses no acknowledged transaction. It admits transactions above the caps, even if the
-// caps are lower than before; the excess is exempt from them. It refuses only transactions whose
-// nonce is used. Transactions that cannot be admitted now are held aside: see StatusHeld. The
-// result lists both.
+// Restore loses no acknowledged transaction. It admits transactions above the caps,
+// even if the caps are lower than before, and exempts the excess from them. It
+// refuses only transactions whose nonce is used. Transactions that cannot be
+// admitted now are held aside: see StatusHeld. The result lists both.
 //
 // Restore must be called before all other methods except ReplayChange.
 func (p *Pool) Restore() Restored {
@@ -110,8 +112,8 @@ func (p *Pool) Restore() Restored {
 	return Restored{Transactions: p.Size(), Displaced: displaced, Poisoned: h.poisoned}
 }
 
-// beginRestore restores the parts of the records that belong to no transaction in the pool: prices,
-// departures, and records that cannot be read.
+// beginRestore restores the parts of the records that do not belong to a
+// transaction in the pool: prices, departures, and records that cannot be read.
 func (p *Pool) beginRestore(h *history) {
 	now := p.clock()
 	p.mu.Lock()
@@ -129,9 +131,9 @@ func (p *Pool) beginRestore(h *history) {
 	}
 }
 
-// endRestore makes the caps apply again to the restored transactions that were not exempt before
-// the restart, as far as there is room for them. During the restoration all were exempt, so that
-// none could be refused.
+// endRestore applies the caps again to the restored transactions that were not
+// exempt before the restart, if there is room for them. During the restoration all
+// were exempt, so that none could be refused.
 func (p *Pool) endRestore(batch []candidate) {
 	p.lockCore()
 	defer p.mu.Unlock()
@@ -144,12 +146,14 @@ func (p *Pool) endRestore(batch []candidate) {
 	p.core.restoring, p.core.keeping = false, false
 }
 
-// TakeChanges returns records of all changes since its last call, in order, if Config.KeepChanges
-// is set. A host that must lose no acknowledged transaction appends these records to its log before
-// it tells a user that a transaction was accepted.
+// TakeChanges returns the records of all changes since its last call, in order, if
+// Config.KeepChanges is set. A host that must not lose an acknowledged transaction
+// appends these records to its log before it tells a user that a transaction was
+// accepted.
 //
-// Only one goroutine at a time may take changes and append them, so that the log has them in their
-// order. A crash may cut off the log after any record, and the log may contain a record twice.
+// Only one goroutine at a time may take changes and append them, so that the log
+// has them in order. A crash may cut off the log after any record, and the log may
+// contain a record twice.
 func (p *Pool) TakeChanges() [][]byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,10 +162,11 @@ func (p *Pool) TakeChanges() [][]byte {
 	return changes
 }
 
-// Records returns records of the whole content of the pool at one moment, with which a host can
-// shorten its log: transactions, transactions held aside, departures, and records that Restore
-// could not read. They replace all records that TakeChanges has returned before. It does no harm if
-// records of earlier changes follow them in the log.
+// Records returns records of the pool's whole content at one moment, with which a
+// host can shorten its log. They contain the prices, transactions, transactions
+// held aside, departures, and records that Restore could not read. They replace all
+// records that TakeChanges has returned before. It does no harm if records of
+// earlier changes follow them in the log.
 func (p *Pool) Records() [][]byte {
 	now := p.clock()
 	p.mu.Lock()
@@ -209,7 +214,7 @@ func (c *core) applyCaps(e *entry) {
 // history is the content of the pool according to the records of a log.
 type history struct {
 	added    map[common.Hash]*past
-	unknown  []*types.Transaction // whose senders are not known yet
+	unknown  []*types.Transaction // transactions whose senders are not known yet
 	order    uint64
 	poisoned []Poison
 
@@ -221,8 +226,8 @@ func newHistory() *history {
 	return &history{added: make(map[common.Hash]*past), departures: newRecent[Departure](maxDepartures, departureTime)}
 }
 
-// takeUnknown returns some transactions whose senders must still be recovered. It returns none
-// after Restore has begun.
+// takeUnknown returns some of the transactions whose senders must still be
+// recovered, or none after Restore has begun.
 func (h *history) takeUnknown() (some []*types.Transaction) {
 	if h == nil {
 		return nil
@@ -232,8 +237,8 @@ func (h *history) takeUnknown() (some []*types.Transaction) {
 	return some
 }
 
-// readRecord applies a record to the history. If the record adds a transaction, readRecord returns
-// that transaction. A record that cannot be decoded is kept as poisoned.
+// readRecord applies a record to the history and returns the transaction that it
+// adds, if any. A record that cannot be decoded is kept as poisoned.
 func (h *history) readRecord(record []byte) (added *types.Transaction) {
 	added, err := h.parseRecord(record)
 	if err != nil {
@@ -302,16 +307,17 @@ func (h *history) parseRoom(record []byte) error {
 	if err := decode(record, &hash, &exempt, &ran); err != nil {
 		return err
 	}
-	o := h.added[hash] // it may have left, if the log has the record twice
+	o := h.added[hash] // nil if it has left, because the log may have a record twice
 	if o != nil {
 		o.exempt, o.ran = exempt, ran
 	}
 	return nil
 }
 
-// origins returns the transactions that Restore must admit again, in the order in which they were
-// first admitted. Those that were held aside come last: the sender of such a transaction may have
-// sent another one with the same nonce, which was admitted and must get the nonce again.
+// origins returns the transactions that Restore must admit again, in the order of
+// their first admission. Transactions that were held aside come last. The sender of
+// such a transaction may have sent another one with the same nonce, which was
+// admitted and must get the nonce again.
 func (h *history) origins() []*past {
 	return slices.SortedFunc(maps.Values(h.added), func(a, b *past) int {
 		switch {

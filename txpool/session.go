@@ -12,13 +12,14 @@ import (
 type Budget struct {
 	// Count is the maximum number of transactions.
 	Count int
-	// Gas limits the gas that the transactions of the block use; a transaction may start if its gas
-	// limit fits into the rest. Bytes limits the bytes that they use; a transaction may start if
-	// its encoding fits into the rest.
+	// Gas limits the gas that the block's transactions use; a transaction may start
+	// if its gas limit fits into the rest. Bytes limits the bytes that they use; a
+	// transaction may start if its encoding fits into the rest.
 	Gas, Bytes uint64
-	// BaseFee is the base fee of the block, in wei per gas; transactions that do not pay it are
-	// skipped. Nil means the base fee of the last Reset. BaseFee does not change the order of the
-	// transactions, and does not make parked ones run: only Head.BaseFee does.
+	// BaseFee is the base fee of the block, in wei per gas; transactions that do
+	// not pay it are skipped. Nil means the base fee of the last Reset. BaseFee
+	// neither changes the order of the transactions nor makes parked ones run; only
+	// Head.BaseFee does.
 	BaseFee *big.Int
 }
 
@@ -27,25 +28,26 @@ type Budget struct {
 // goes on with the rest of the budget. If a better transaction arrives in the meantime, the session
 // takes it too.
 //
-// The pool locks the transactions that a session has taken: they stay in the pool, cannot be
-// replaced, removed or evicted, and do not expire. A session ends with [Pool.Reset], with Cancel,
-// or when the next session begins. Those of its transactions that are in no block are then
-// unlocked. A Session must not be used by several goroutines at the same time.
+// The pool locks the transactions that a session has taken: they stay in the pool,
+// cannot be replaced, removed or evicted, and do not expire. A session ends with
+// [Pool.Reset], with Cancel, or when the next session begins. Its transactions that
+// are in no block are then unlocked. A Session must not be used by several
+// goroutines at the same time.
 type Session struct {
 	pool   *Pool
 	ctx    context.Context
 	budget Budget
 	base   uint64   // base fee, wei per gas
-	taken  []*entry // in order; some may have left
+	taken  []*entry // in order; some may have left the pool
 
-	current *entry // returned by Next and not answered
+	current *entry // returned by Next, and not answered yet
 	count   int
-	gas     uint64 // used; also bytes
+	gas     uint64 // gas used so far; bytes likewise
 	bytes   uint64
 
-	// over is true when the session takes no more transactions; those that it has taken may still
-	// be locked. misses counts the transactions that the session has skipped because they do not
-	// fit, since the last one that it took.
+	// over is true when the session takes no more transactions; those that it has
+	// taken may still be locked. misses counts the transactions that were skipped
+	// because they do not fit, since the session last took one.
 	over   bool
 	misses int
 
@@ -57,15 +59,16 @@ type Session struct {
 // usualSenders is the number of senders for which a session allocates memory when it begins.
 const usualSenders = 256
 
-// maxMisses is how many transactions in a row a session skips, because they do not fit, before it
-// considers the block full. To end blocks early, an attacker needs this many transactions that do
-// not fit, all with the best tips, and the balance for their gas limits.
+// maxMisses is how many transactions in a row a session skips because they do not
+// fit, before it considers the block full. To end blocks early, an attacker would
+// need this many transactions that do not fit, all with the best tips, and the
+// balance for their gas limits.
 const maxMisses = 10_000
 
-// Build begins a session for one block, and cancels the session before it. The block depends only
-// on the contents of the pool, on State and on the answers of the builder (promise T3). Before the
-// session takes the first transaction of a sender, it reads the sender's balance and nonce from
-// State again.
+// Build begins a session for one block, and cancels the previous session. The block
+// depends only on the contents of the pool, on State and on the builder's answers
+// (promise T3). Before the session takes the first transaction of a sender, it
+// reads the sender's balance and nonce from State again.
 func (p *Pool) Build(ctx context.Context, budget Budget) *Session {
 	if ctx == nil {
 		ctx = context.Background()
@@ -98,8 +101,8 @@ func (s *Session) Transactions() []*types.Transaction {
 	return txs
 }
 
-// members yields the transactions that the session has locked and that are still locked. The caller
-// holds the pool's lock.
+// members yields those transactions that the session has taken and that are still
+// locked. The caller holds the pool's lock.
 func (s *Session) members(yield func(*entry) bool) {
 	if s.pool.core.session != s {
 		return // it has ended
@@ -111,9 +114,9 @@ func (s *Session) members(yield func(*entry) bool) {
 	}
 }
 
-// Next returns the best transaction that may start, and locks it. If the builder has not answered
-// for the previous transaction, that one counts with its gas limit and the size of its encoding.
-// Next returns nil in these cases:
+// Next returns the best transaction that may start, and locks it. If the builder
+// has not answered for the previous transaction, that transaction counts with its
+// gas limit and its encoded size. Next returns nil in these cases:
 //
 //   - No transaction fits into the rest of the block.
 //   - ctx is done, or the session has ended.
@@ -142,9 +145,9 @@ func (s *Session) Next() *types.Transaction {
 	}
 }
 
-// stopTaking ends the session's choice of transactions and frees the data that it needed for
-// choosing. For each sender of which the session has taken transactions, the places of the later
-// ones must be computed again.
+// stopTaking ends the session's choice of transactions and frees the data for it.
+// For each sender whose transactions the session has taken, it marks the later
+// transactions, so that their places are computed again.
 func (s *Session) stopTaking(c *core) {
 	if s.over {
 		return
@@ -160,9 +163,9 @@ func (s *Session) stopTaking(c *core) {
 	s.walk = walk{ended: true}
 }
 
-// readSenders reads the account of a transaction's sender again. At the same time it reads the
-// accounts of other senders that may be next, because several slow readings at once take no longer
-// than one.
+// readSenders reads the account of a transaction's sender again. At the same time,
+// it reads the accounts of other senders that may be next, because several slow
+// readings at once take no longer than one.
 func (s *Session) readSenders(e *entry) {
 	readings := make([]reading, 0, readers)
 	read := func(e *entry) {
@@ -190,26 +193,28 @@ func (s *Session) readSenders(e *entry) {
 	})
 }
 
-// Used tells the session how much gas, and how many bytes of the budget, the transaction last
-// returned by Next has used. It does nothing if the builder has answered for that transaction
-// already.
+// Used tells the session how much gas and how many bytes of the budget were used by
+// the transaction that Next last returned. It does nothing if the builder has
+// already answered for that transaction.
 func (s *Session) Used(gas, bytes uint64) {
 	s.pool.lockCore()
 	defer s.pool.mu.Unlock()
 	s.countUse(gas, bytes)
 }
 
-// Fail drops the transaction last returned by Next from the pool, because it failed. The pool
-// refuses the same transaction for Config.QuarantineTime (invariant I14). reason becomes
-// Event.Reason; nil means ErrQuarantined. The session takes no other transaction of the same
-// sender. Fail does nothing if the builder has answered for the transaction already.
+// Fail drops the transaction that Next last returned from the pool, because it
+// failed. The pool refuses the same transaction for Config.QuarantineTime
+// (invariant I14). reason becomes Event.Reason; nil means ErrQuarantined. The
+// session takes no other transaction of the same sender. Fail does nothing if the
+// builder has already answered for the transaction.
 func (s *Session) Fail(reason error) {
 	s.giveUpCurrent(func(c *core, e *entry) { c.rejectEntry(e, reason) })
 }
 
-// Later leaves the transaction last returned by Next in the pool, for example because it did not
-// fit into the block. The caps apply to it as before. The session takes no other transaction of the
-// same sender. Later does nothing if the builder has answered for the transaction already.
+// Later leaves the transaction that Next last returned in the pool, for example
+// because it did not fit into the block. The caps apply to it as before. The
+// session takes no other transaction of the same sender. Later does nothing if the
+// builder has already answered for the transaction.
 func (s *Session) Later() {
 	s.giveUpCurrent(func(c *core, e *entry) {
 		s.putAside(e)
@@ -217,8 +222,8 @@ func (s *Session) Later() {
 	})
 }
 
-// giveUpCurrent calls giveUp with the transaction last returned by Next, if that one is still
-// locked by this session.
+// giveUpCurrent calls giveUp with the transaction that Next last returned, if this
+// session still has it locked.
 func (s *Session) giveUpCurrent(giveUp func(*core, *entry)) {
 	defer s.pool.deliverEvents()
 	s.pool.changeCore(func(c *core) {
@@ -251,9 +256,10 @@ func (s *Session) countUse(gas, bytes uint64) {
 	s.bytes = addSaturating(s.bytes, bytes)
 }
 
-// Cancel ends the session and unlocks its transactions, because there will be no block. Since they
-// were never in a block, they become exempt from the caps only if newcomers have taken their room.
-// After the end of the session Cancel changes nothing, so a host can defer it.
+// Cancel ends the session and unlocks its transactions, because there will be no
+// block. The transactions become exempt from the caps only if newcomers have taken
+// their room, because they were never in a block. Cancel does nothing if the
+// session has already ended, so a host can defer it.
 func (s *Session) Cancel() {
 	defer s.pool.deliverEvents()
 	s.pool.changeCore(func(c *core) {
@@ -322,9 +328,10 @@ func (s *Session) lockNext(c *core, t *turn, e *entry) {
 	s.pushHead(c, t, e.account.head())
 }
 
-// rejectEntry drops a transaction that failed while a block was built, and puts it in quarantine.
-// If the running session has taken the transaction, the session takes no more of its sender: a new
-// transaction with the same nonce would come too late in the block.
+// rejectEntry drops a transaction that failed while a block was built, and puts it
+// in quarantine. If the running session has taken the transaction, it takes no more
+// transactions of the sender, because a new transaction with the same nonce would
+// come too late in the block.
 func (c *core) rejectEntry(e *entry, reason error) {
 	if reason == nil {
 		reason = ErrQuarantined

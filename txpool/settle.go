@@ -6,8 +6,9 @@ import (
 	"github.com/google/btree"
 )
 
-// restoreCaps brings the pool back within its caps by evicting transactions, and then admits
-// waiting transactions for which there is room. Each change of the pool ends with it.
+// restoreCaps brings the pool back within its caps by evicting transactions, and
+// then admits waiting transactions for which there is room. Each change to the pool
+// ends with this call.
 func (c *core) restoreCaps() {
 	c.arrangeTouched()
 	c.evictOver(ready, c.ready)
@@ -16,7 +17,7 @@ func (c *core) restoreCaps() {
 	}
 	c.evictOver(parked, c.parked)
 	c.evictOver(parked, c.roomless[:]...) // after the others
-	// Gaps before returning transactions close.
+	// During a Reset, transactions that come back may still close gaps.
 	for !c.patient && c.exceedsCaps(queued) && c.shrinkQueue() {
 		continue
 	}
@@ -33,8 +34,8 @@ func (c *core) letWaitingIn() bool {
 	return some && !p.promotes.roomless
 }
 
-// evictOver evicts the worst transactions of a status until the status is within its caps. It
-// searches for them in the given indexes.
+// evictOver evicts the worst transactions of a status, found in the given indexes,
+// until the status is within its caps.
 func (c *core) evictOver(s status, indexes ...*btree.BTreeG[ranked]) {
 	for c.exceedsCaps(s) {
 		worst := c.findWorst(indexes...)
@@ -63,23 +64,26 @@ func (c *core) findWorst(indexes ...*btree.BTreeG[ranked]) *entry {
 	return worst.entry
 }
 
-// A transaction can have no gap before it, pay enough, and yet have no room, because the base fee
-// fell or a gap closed while the pool was full. It then waits for room. Only the first such
-// transaction of a sender waits, because the later ones cannot run before it. A sender with many
-// transactions therefore does not keep others from coming in.
+// A transaction can have no gap before it, pay enough, and still have no room,
+// because the base fee fell or a gap closed while the pool was full. It then waits
+// for room. Only the first such transaction of a sender waits, because the later
+// ones cannot run before it. A sender with many transactions therefore does not
+// keep others from coming in.
 //
-// Waiting transactions are indexed by size, in classes of which each has twice the size of the
-// class before. The best of each class is a candidate for free room. A large transaction therefore
-// does not keep smaller ones waiting, and the choice takes the same time however many wait.
+// Waiting transactions are indexed by size, in classes that double in size from one
+// to the next. The best of each class is a candidate for free room. A large
+// transaction therefore does not keep smaller ones waiting, and the choice takes
+// the same time however many wait.
 
-// planNextIn returns the plan that gives room to the next waiting transaction, and whether there is
-// one. It chooses the best transaction for which there is room. If there is room for none, it
-// chooses the best one that may displace others by the rules for newcomers, because a transaction
-// that has paid nothing for waiting must not displace others for nothing. planNextIn changes
-// nothing.
+// planNextIn returns the plan that gives room to the next waiting transaction, and
+// whether there is such a transaction. It chooses the best one for which there is
+// room. If there is room for none, it chooses the best one that may displace others
+// by the rules for newcomers, because a transaction that has paid nothing for
+// waiting must not displace others for nothing. planNextIn changes nothing.
 //
-// It considers only the best transaction of each size class. A transaction may therefore wait
-// although there is room for it, but only while a better one of at most twice its size waits too.
+// It considers only the best transaction of each size class. A transaction may
+// therefore wait although there is room for it, but only while a better transaction
+// of at most twice its size is waiting too.
 func (c *core) planNextIn() (plan, bool) {
 	var waiting []ranked // the best of each class
 	least := c.fees.leastRank()
@@ -113,8 +117,9 @@ func planPromotion(e *entry, victims []leaving) plan {
 	return plan{account: e.account, index: e.account.indexOf(e), promotes: e, leaves: victims}
 }
 
-// liftParked makes the best parked transaction that pays enough now able to run, or lets it wait
-// for room. It reports whether there was such a transaction.
+// liftParked moves the best parked transaction that now pays enough out of the
+// parked ones: it can run, or it waits for room. It reports whether there was such
+// a transaction.
 func (c *core) liftParked() bool {
 	r, there := c.parked.Min()
 	if !there || r.rank < c.fees.leastRank() {
@@ -124,8 +129,8 @@ func (c *core) liftParked() bool {
 	return true
 }
 
-// shrinkQueue drops one transaction behind a nonce gap: the last one of the sender that has most of
-// them. It reports whether there was one.
+// shrinkQueue drops one transaction behind a nonce gap: the last one of the sender
+// that has the most of them. It reports whether there was one.
 func (c *core) shrinkQueue() bool {
 	sender, some := c.queue.index.Min()
 	if some {

@@ -26,8 +26,8 @@ func (p *Pool) lockCore() {
 	p.core.now = max(p.core.now, now) // another call may have waited less
 }
 
-// takeTurn locks p.turn, so that no other call with several steps runs. The caller must call end
-// when it is done; end also delivers the events.
+// takeTurn locks p.turn, so that no other call with several steps can run. The
+// caller must call end when it is done; end also delivers the events.
 func (p *Pool) takeTurn() (end func()) {
 	p.turn.Lock()
 	return func() {
@@ -36,9 +36,10 @@ func (p *Pool) takeTurn() (end func()) {
 	}
 }
 
-// clock returns the time by which the pool measures ages, in Unix nanoseconds. If Config.Now
-// returns times with a monotonic reading, as time.Now does, the clock follows that reading. Setting
-// the machine's clock then makes no transaction older or younger.
+// clock returns the time by which the pool measures ages, in Unix nanoseconds. If
+// Config.Now returns times with a monotonic reading, as time.Now does, the clock
+// follows that reading. Setting the machine's clock then makes no transaction older
+// or younger.
 func (p *Pool) clock() int64 { return p.begun.UnixNano() + int64(p.cfg.Now().Sub(p.begun)) }
 
 // readAccount reads an account from the host's state.
@@ -52,7 +53,7 @@ func (p *Pool) readAccount(address common.Address) (Account, error) {
 
 // reading is one request to the host's State for the account of a sender, and its result.
 type reading struct {
-	in      *account // of the sender when the reading began
+	in      *account // the sender's account when the reading began
 	account Account
 	err     error
 }
@@ -75,9 +76,10 @@ func (p *Pool) readOne(r *reading) {
 	}
 }
 
-// forEach calls f with 0 to n-1. If the first call takes longer than slow, forEach makes the other
-// calls on several goroutines, at most most of them at a time. If the first call is fast,
-// goroutines would cost more than they save.
+// forEach calls f with 0 to n-1. If the first call takes longer than slow, forEach
+// makes the other calls on several goroutines, at most most at a time. If the first
+// call is fast, it makes all calls itself, because goroutines would cost more than
+// they save.
 func forEach(n, most int, slow time.Duration, f func(int)) {
 	began := time.Now()
 	for i := range n {
@@ -100,8 +102,9 @@ func runConcurrently(first, n, most int, f func(int)) {
 	_ = group.Wait() // no call fails
 }
 
-// applyReading applies the account that the host's State has returned to the sender's transactions.
-// It does nothing if the sender has none in the pool any more.
+// applyReading applies the account that the host's State has returned to the
+// sender's transactions. It does nothing if the sender has no more transactions in
+// the pool.
 func (c *core) applyReading(r *reading) {
 	a := r.in
 	switch {
@@ -113,8 +116,9 @@ func (c *core) applyReading(r *reading) {
 	}
 }
 
-// refreshAccount applies the nonce and the balance that the host's state has for an account to the
-// account's transactions: those that the new state does not allow leave the pool.
+// refreshAccount applies an account's nonce and balance from the host's state to
+// the account's transactions. Transactions that the new state does not allow leave
+// the pool.
 func (c *core) refreshAccount(a *account, known Account) { c.applyPlan(c.decideState(a, known)) }
 
 // batchSize is how many transactions or accounts the pool processes at a time if a caller passes
