@@ -42,10 +42,10 @@ type FeedHealth struct {
 	// LastError is the error of the last attempt, or nil if it succeeded.
 	LastError error
 	// Contradictions is the number of times that the feed has ignored or refused what a node said,
-	// because the node contradicted itself or the delivered blocks. A node that restarts and is
-	// behind does so for a while; many contradictions of a node at rest show that it is faulty or
-	// lies. LastContradiction is the newest of them, or nil if there is none. It wraps
-	// ErrContradiction.
+	// because the node contradicted itself or the delivered blocks, or could not connect its blocks
+	// to these. A node that restarts does so for a while; many contradictions of a node at rest
+	// show that it is faulty or lies. LastContradiction is the newest of them, or nil if there is
+	// none. It wraps ErrContradiction.
 	Contradictions    int
 	LastContradiction error
 	// LastSuccess is the time of the last successful attempt, after which the feed knew everything

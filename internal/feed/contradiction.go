@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,9 +10,9 @@ import (
 
 var (
 	// ErrApart marks a chain of a node that does not continue the delivered blocks.
-	ErrApart = errors.New("the node's chain does not continue the delivered one")
+	ErrApart = fmt.Errorf("%w: its chain does not continue the delivered one", submit.ErrContradiction)
 	// ErrExcludes marks such a chain that does not have the finalized block.
-	ErrExcludes = fmt.Errorf("%w: %w: it excludes the finalized block", submit.ErrContradiction, ErrApart)
+	ErrExcludes = fmt.Errorf("%w: it excludes the finalized block", ErrApart)
 )
 
 // Exclude returns an error that wraps ErrExcludes and names both blocks: a block of

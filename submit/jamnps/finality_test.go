@@ -91,15 +91,16 @@ func TestContradictoryFinality(t *testing.T) {
 func TestOnePeerLiesAboutFinality(t *testing.T) {
 	const slots = 20
 	for name, x := range map[string]struct {
-		told func(w *world, fork *worldBlock) leaf
+		told func(w *world, fork, far *worldBlock) leaf
 		err  string // that names the peer, or is in Health.LastContradiction
 		lost bool   // a feed without other peers ends
 	}{
-		"a block that is not final": {func(w *world, _ *worldBlock) leaf { return leaf{w.best.hash, w.best.header.Slot} },
+		"a block that is not final": {func(w *world, _, _ *worldBlock) leaf { return leaf{w.best.hash, w.best.header.Slot} },
 			`called final by \[127.0.0.1:1( 127.0.0.1:2 127.0.0.1:3)?\], and that is not proved`, false},
-		"a block of another chain":      {func(_ *world, fork *worldBlock) leaf { return leaf{fork.hash, fork.header.Slot} }, "peer 127.0.0.1:1: ", true},
-		"a block that does not exist":   {func(w *world, _ *worldBlock) leaf { return leaf{jamq.HeaderHash{0xff}, w.best.header.Slot} }, "127.0.0.1:1", false},
-		"a block of the last slot ever": {func(*world, *worldBlock) leaf { return leaf{jamq.HeaderHash{0xff}, 1<<32 - 1} }, "127.0.0.1:1", false},
+		"a block of another chain":      {func(_ *world, fork, _ *worldBlock) leaf { return leaf{fork.hash, fork.header.Slot} }, "peer 127.0.0.1:1: ", true},
+		"a block that is too far away":  {func(_ *world, _, far *worldBlock) leaf { return leaf{far.hash, far.header.Slot} }, "peer 127.0.0.1:1: ", true},
+		"a block that does not exist":   {func(w *world, _, _ *worldBlock) leaf { return leaf{jamq.HeaderHash{0xff}, w.best.header.Slot} }, "127.0.0.1:1", false},
+		"a block of the last slot ever": {func(_ *world, _, _ *worldBlock) leaf { return leaf{jamq.HeaderHash{0xff}, 1<<32 - 1} }, "127.0.0.1:1", false},
 	} {
 		for _, peers := range []int{1, 3} {
 			t.Run(fmt.Sprint(name, ", of ", peers), func(t *testing.T) {
@@ -108,7 +109,7 @@ func TestOnePeerLiesAboutFinality(t *testing.T) {
 					all := []*guarantor{startGuarantor(t, w, 1), startGuarantor(t, w, 2), startGuarantor(t, w, 3)}
 					c := openClient(t, w, func(cfg *Config) { cfg.RetryAfter = time.Second }, all[:peers]...)
 					proved := map[jamq.HeaderHash]bool{}
-					f, sink := openFeed(t, c, FeedConfig{FinalPeers: 1, CheckFinal: func(_ context.Context, block jamq.HeaderHash) error {
+					f, sink := openFeed(t, c, FeedConfig{FinalPeers: 1, MaxGap: 40, CheckFinal: func(_ context.Context, block jamq.HeaderHash) error {
 						if !proved[block] {
 							return errors.New("no votes")
 						}
@@ -133,6 +134,10 @@ func TestOnePeerLiesAboutFinality(t *testing.T) {
 					for range 8 {
 						fork = w.grow(fork, 1)
 					}
+					far := before
+					for range 2 * blocksPerRequest {
+						far = w.grow(far, 3)
+					}
 					w.best = before
 					var err error
 					told := false
@@ -140,7 +145,7 @@ func TestOnePeerLiesAboutFinality(t *testing.T) {
 						grow()
 						p := c.peers[0]
 						p.mu.Lock()
-						p.heads.final = x.told(w, fork)
+						p.heads.final = x.told(w, fork, far)
 						p.mu.Unlock()
 						if err = f.catchUp(t.Context(), sink); errors.Is(err, ErrHistoryLost) {
 							break

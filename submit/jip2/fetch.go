@@ -13,7 +13,6 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/internal/feed"
 	"github.com/jamq/jamq/internal/headers"
-	"github.com/jamq/jamq/submit"
 )
 
 // step is a fetched block that the feed will deliver to the sink.
@@ -131,7 +130,7 @@ func (f *Feed) checkSlot(b BlockDescriptor) error {
 	if n == nil || n.Slot == b.Slot {
 		return nil
 	}
-	return fmt.Errorf("%w: %w: block %s of slot %d was delivered with slot %d", submit.ErrContradiction, feed.ErrApart, n.Hash, b.Slot, n.Slot)
+	return fmt.Errorf("%w: block %s of slot %d was delivered with slot %d", feed.ErrApart, n.Hash, b.Slot, n.Slot)
 }
 
 // learnAll fetches the node's answers about the packages for each of the given blocks. The answers

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,10 +54,12 @@ func TestOneWrongAnswer(t *testing.T) {
 				bubble.Run(t, func(t *testing.T) {
 					s, c := startStraight(t, begin, begin-finality)
 					root := jamq.Block{Hash: jamq.HeaderHash(lineHash(2)), Slot: 2}
-					began, calls, following := time.Now(), 0, false
+					began := time.Now()
+					now := func() jamq.Slot { return begin + jamq.Slot(time.Since(began)/slotDuration) }
+					var calls atomic.Int32
+					calls.Store(-1000) // until Follow
 					s.override = func(method string, params []json.RawMessage) string {
-						s.head = begin + jamq.Slot(time.Since(began)/slotDuration)
-						s.final = s.head - finality
+						s.head, s.final = now(), now()-finality
 						if method != x.method {
 							return ""
 						}
@@ -65,14 +68,14 @@ func TestOneWrongAnswer(t *testing.T) {
 						if method == "parent" && json.Unmarshal(params[0], &h) == nil {
 							slot = lineSlot(h) - 1
 						}
-						if calls++; following && calls == nth {
+						if int(calls.Add(1)) == nth {
 							return `"result":` + x.wrong(slot)
 						}
 						return ""
 					}
 					feed, err := OpenFeed(t.Context(), c, FeedConfig{Service: marks, SlotDuration: slotDuration, Root: root})
 					require.NoError(t, err)
-					calls, following = 0, true
+					calls.Store(0)
 					ctx, cancel := context.WithCancel(t.Context())
 					ended, sink := make(chan error, 1), newViewSink(t, feed)
 					go func() { ended <- feed.Follow(ctx, lineSink{sink}) }()
@@ -83,9 +86,9 @@ func TestOneWrongAnswer(t *testing.T) {
 					if errors.Is(h.LastContradiction, submit.ErrContradiction) {
 						told++
 					}
-					require.Greater(t, calls, nth)
-					require.LessOrEqual(t, s.head-h.Best, jamq.Slot(1))
-					require.LessOrEqual(t, s.final-h.Finalized, jamq.Slot(1))
+					require.Greater(t, int(calls.Load()), nth)
+					require.LessOrEqual(t, now()-h.Best, jamq.Slot(1))
+					require.LessOrEqual(t, now()-finality-h.Finalized, jamq.Slot(1))
 					cancel()
 					require.ErrorIs(t, <-ended, context.Canceled)
 				})
